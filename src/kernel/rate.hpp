@@ -1,0 +1,44 @@
+// Clock domains and data rates: how cycles and bytes become picoseconds.
+#pragma once
+
+#include <cstdint>
+
+#include "kernel/time.hpp"
+
+namespace apenet {
+
+// value * multiplier / divisor, rounded up, without overflow of the product. The one place where a division
+// meets the timing path: rounding is always up, so that nothing is ever faster than its rate.
+[[nodiscard]] constexpr std::int64_t scale_up(std::int64_t value, std::int64_t multiplier,
+                                              std::int64_t divisor) {
+  __extension__ using Wide = __int128;
+  const Wide product = static_cast<Wide>(value) * multiplier;
+  return static_cast<std::int64_t>((product + divisor - 1) / divisor);
+}
+
+inline constexpr std::int64_t ps_per_second = 1'000'000'000'000;
+
+// A clock domain. n cycles last ceil(n * 1e12 / frequency_hz) ps: the rounding is per span, not per cycle,
+// so 133 MHz (7518.797 ps) does not drift.
+struct ClockDomain {
+  std::int64_t frequency_hz = 0;
+  [[nodiscard]] constexpr Time cycles(std::int64_t count) const {
+    return Time::from_ps(scale_up(count, ps_per_second, frequency_hz));
+  }
+};
+
+// A data rate in bytes per second, as a fraction so that "16 payload bytes per 3 clocks of 133 MHz" is exact.
+struct DataRate {
+  std::int64_t bytes = 0;        // bytes transferred ...
+  std::int64_t per_cycles = 1;   // ... in so many cycles ...
+  std::int64_t frequency_hz = 1; // ... of this clock
+  [[nodiscard]] constexpr Time duration(std::int64_t size_bytes) const {
+    __extension__ using Wide = __int128;
+    const Wide numerator = static_cast<Wide>(size_bytes) * per_cycles * ps_per_second;
+    const Wide divisor = static_cast<Wide>(bytes) * frequency_hz;
+    return Time::from_ps(static_cast<std::int64_t>((numerator + divisor - 1) / divisor));
+  }
+  [[nodiscard]] static constexpr DataRate bytes_per_second(std::int64_t rate) { return {rate, 1, 1}; }
+};
+
+}  // namespace apenet

@@ -1,0 +1,44 @@
+// Time: the one clock of a simulation, in integer picoseconds.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <limits>
+
+namespace apenet {
+
+// A point on, or a span of, the simulated time line. Integer picoseconds: no rounding depends on the order
+// of operations, and int64 reaches 106 days. The type is strong so that cycles, bytes and nanoseconds
+// cannot be added to it by accident.
+class Time {
+ public:
+  constexpr Time() = default;
+  [[nodiscard]] static constexpr Time from_ps(std::int64_t ps) { return Time{ps}; }
+  [[nodiscard]] static constexpr Time from_ns(std::int64_t ns) { return Time{ns * 1000}; }
+  [[nodiscard]] static constexpr Time zero() { return Time{0}; }
+  // Later than every event; adding to it is an error that the queue's checks catch.
+  [[nodiscard]] static constexpr Time never() { return Time{std::numeric_limits<std::int64_t>::max()}; }
+
+  [[nodiscard]] constexpr std::int64_t ps() const { return ps_; }
+  // For reports only: floating point never returns to the timing path.
+  [[nodiscard]] constexpr double to_us() const { return static_cast<double>(ps_) * 1e-6; }
+
+  constexpr auto operator<=>(const Time&) const = default;
+  constexpr Time operator+(Time other) const { return Time{ps_ + other.ps_}; }
+  constexpr Time operator-(Time other) const { return Time{ps_ - other.ps_}; }
+  constexpr Time& operator+=(Time other) {
+    ps_ += other.ps_;
+    return *this;
+  }
+  constexpr Time& operator-=(Time other) {
+    ps_ -= other.ps_;
+    return *this;
+  }
+  constexpr Time operator*(std::int64_t factor) const { return Time{ps_ * factor}; }
+
+ private:
+  explicit constexpr Time(std::int64_t ps) : ps_(ps) {}
+  std::int64_t ps_ = 0;
+};
+
+}  // namespace apenet

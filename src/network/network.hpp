@@ -1,0 +1,47 @@
+// Network: takes packets in, hands packets out. The interface behind which the engines sit.
+#pragma once
+
+#include <cstdint>
+
+#include "kernel/time.hpp"
+#include "network/packet.hpp"
+
+namespace apenet {
+
+// What a card sees of the network. Calls come from the event that they describe: now() is the time named.
+class NetworkClient {
+ public:
+  // The packet's tail has reached this node's ejection buffer (now). head_time is when its header had: a
+  // cut-through receiver may have begun to drain it then. The buffer space is held until Network::consumed.
+  virtual void packet_arrived(const Packet& packet, Time head_time) = 0;
+  // A packet's tail has left the injection buffer: injection_room() of that channel has grown.
+  virtual void injection_freed(std::uint16_t channel) = 0;
+
+ protected:
+  ~NetworkClient() = default;
+};
+
+// Contract, for every engine (tests/contract): every injected packet is delivered exactly once, to its
+// destination, with packets of one (source, destination, channel) in the order of their injection; nothing is
+// dropped; a network whose clients consume what arrives drains; equal inputs give equal times.
+class Network {
+ public:
+  virtual ~Network() = default;
+
+  [[nodiscard]] virtual std::uint32_t node_count() const = 0;
+  virtual void attach(NodeId node, NetworkClient& client) = 0;
+
+  // Free bytes in the node's injection buffer for this channel. A card reserves room before it reads memory:
+  // credits hold the sender back, nothing is dropped.
+  [[nodiscard]] virtual std::int64_t injection_room(NodeId node, std::uint16_t channel) const = 0;
+
+  // Hands over a packet whose header is in the injection buffer now and whose tail will be there at
+  // tail_time >= now (a DMA that still runs; the packet is forwarded cut-through behind it).
+  // Requires packet.wire_bytes <= injection_room(packet.source, packet.channel).
+  virtual void inject(const Packet& packet, Time tail_time) = 0;
+
+  // The client has moved a delivered packet out of the node's ejection buffer (now); its space is free again.
+  virtual void consumed(NodeId node, const Packet& packet) = 0;
+};
+
+}  // namespace apenet

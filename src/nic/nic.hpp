@@ -1,0 +1,79 @@
+// Nic: a card. Descriptors in, packets out; packets in, DMA and completions out.
+#pragma once
+
+#include <cstdint>
+
+#include "kernel/time.hpp"
+#include "network/packet.hpp"
+
+namespace apenet {
+
+using ProcessId = std::uint32_t;  // a program's process: the rank, for MPI
+
+// The verbs a process can ask of a card.
+enum class Verb : std::uint8_t {
+  send,    // message into the target process's receive queue, no address given (eager, VELO, send/recv)
+  put,     // write into published memory of the target process; its CPU takes no part
+  get,     // read from published memory of the target process
+};
+
+// One entry of a card's descriptor FIFO. The payload itself is not here: bytes are moved by the runtime when
+// a completion says so; the card knows how many.
+struct Descriptor {
+  Verb verb = Verb::send;
+  ProcessId source = 0;         // who posts
+  ProcessId target = 0;
+  std::uint16_t channel = 0;    // virtual channel or hardware queue of the card
+  bool from_cpu = false;        // payload written by the CPU with the descriptor (PIO), not read by DMA
+  bool want_local = false;      // report Completion::Kind::sent: the source buffer may be used again
+  bool want_remote = false;     // report Completion::Kind::remote_done to the source: the data is in the
+                                // target's memory (put) and visible there
+  bool notify_target = true;    // put: report Completion::Kind::arrived to the target as well
+  std::int64_t bytes = 0;       // payload
+  std::uint64_t message = 0;    // the poster's number for this message: unique for ever in (source, message)
+};
+
+struct Completion {
+  enum class Kind : std::uint8_t {
+    sent,         // to the source: the payload has left its memory
+    arrived,      // to the target: a send or put is complete in its memory
+    remote_done,  // to the source: the put is complete in the target's memory
+    got,          // to the source of a get: the data is in its memory
+  };
+  Kind kind = Kind::sent;
+  ProcessId process = 0;  // who is told
+  ProcessId source = 0;   // (source, message) names the descriptor
+  std::uint64_t message = 0;
+  Time time;              // when the process can see it
+};
+
+// Where completions go: the runtime, or a scripted process. Called at completion.time.
+class CompletionSink {
+ public:
+  virtual void complete(const Completion& completion) = 0;
+  // The payload of (source, message) is written to its destination memory now: a put before `arrived`, a get
+  // before `got`. Also called for puts that notify nobody.
+  virtual void land(ProcessId source, std::uint64_t message) = 0;
+
+ protected:
+  ~CompletionSink() = default;
+};
+
+// What a card can do, for those who choose a protocol over it (and refuse by name what it cannot).
+struct NicCapabilities {
+  bool put = false;
+  bool get = false;
+  std::int64_t max_message_bytes = 0;  // largest single descriptor
+  std::int64_t max_pio_bytes = 0;      // largest from_cpu payload, 0: none
+  std::uint16_t channels = 1;
+};
+
+class Nic {
+ public:
+  virtual ~Nic() = default;
+  [[nodiscard]] virtual NicCapabilities capabilities() const = 0;
+  // The doorbell reaches the card now.
+  virtual void doorbell(const Descriptor& descriptor) = 0;
+};
+
+}  // namespace apenet
