@@ -1,0 +1,73 @@
+// Client: a process's side of the conversation. Used by the provider and by the shim, which share its state
+// through the mapping: whichever of them runs, the process has one clock.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "runtime/ipc/protocol.hpp"
+
+namespace apenet::ipc {
+
+class Client {
+ public:
+  // The client of this process; nullptr when it does not run under a simulation. The first call of a process
+  // claims its block; a child of a rank (system(), subprocess) does not inherit it and gets nullptr.
+  // Ends the process with a message when the mapping named by the environment cannot be used.
+  static Client* instance();
+
+  [[nodiscard]] std::uint32_t rank() const { return rank_; }
+  [[nodiscard]] std::uint32_t size() const { return header_->process_count; }
+  [[nodiscard]] const Header& header() const { return *header_; }
+  [[nodiscard]] const SoftwareCosts& costs() const { return header_->software; }
+  [[nodiscard]] Block& block() { return *block_; }
+
+  // Virtual time. clock_ps() counts from the barrier at the end of MPI_Init.
+  [[nodiscard]] bool started() const { return header_->started != 0; }
+  [[nodiscard]] std::int64_t clock_ps() const { return block_->clock_ps - header_->epoch_ps; }
+  // CPU work of the library: moves the process's clock.
+  void charge(std::int64_t ps) { block_->clock_ps += ps; }
+  void charge_copy(std::int64_t bytes);      // at host.copy_bandwidth
+  void charge_compute(std::int64_t ps);      // the program's own work
+  // In ComputeMode::measured, charges the thread's CPU time since the last call. Call on entering the library.
+  void observe_compute();
+
+  // Fills in time and message number, hands the request to the card; returns the number.
+  std::uint64_t post(Request& request);
+
+  // Room for the payload of one send in the shared mapping: a slot index, or no_slot when the pool is empty.
+  [[nodiscard]] std::uint32_t take_slot();
+  [[nodiscard]] std::byte* slot_data(std::uint32_t owner, std::uint32_t slot);
+  // Gives a slot of a received event back to its owner.
+  void return_slot(std::uint32_t owner, std::uint32_t slot);
+
+  // The oldest event that the process can see, or nullptr.
+  // Inside MPI_Test* (Block::nonblocking > 0): truthful: nullptr means that nothing has happened up to the
+  // clock; costs SoftwareCosts::poll_ps. Elsewhere the caller is taken to wait: after a fixed number of
+  // empty polls without a post in between, the clock skips ahead to the next event, however far.
+  // nullptr is also returned when the simulator releases everybody (progress outside the network).
+  [[nodiscard]] const Event* poll();
+  // Drops the event that poll() returned.
+  void pop();
+
+  void sleep(std::int64_t ps);  // clock_nanosleep and its kin
+  void start();                 // the barrier at which virtual time begins; returns in all processes at once
+  void finish();                // leaves the simulation
+
+  // Serialises the threads of a process in post/poll: taken by the provider around its entry points.
+  void lock();
+  void unlock();
+
+ private:
+  Client(std::byte* base, std::uint32_t rank);
+  void wait(Wait why, std::int64_t deadline_ps);
+  [[nodiscard]] const Event* front() const;
+
+  std::byte* base_;
+  Header* header_;
+  Block* block_;
+  Layout layout_;
+  std::uint32_t rank_;
+};
+
+}  // namespace apenet::ipc

@@ -1,0 +1,187 @@
+// The conversation between a process of the simulated program and the simulator: the whole of it.
+//
+// One memfd mapping, private to the user. Two message types, one per direction: Request (process to
+// simulator) and Event (simulator to process). A block of the mapping is touched by its process while the
+// process runs and by the simulator while it is blocked, never by both: apart from the two futex words there
+// is no concurrent access, and nothing that a process sees depends on the speed of another.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace apenet::ipc {
+
+inline constexpr std::uint32_t protocol_magic = 0x41504531;  // "APE1"
+inline constexpr std::uint32_t protocol_version = 1;
+
+inline constexpr std::uint32_t inline_bytes = 192;       // of payload inside a Request or an Event
+inline constexpr std::uint32_t slot_bytes = 64 * 1024;   // largest payload that travels through the mapping
+inline constexpr std::uint32_t slots_per_process = 4096; // sparse: only what is used takes memory
+inline constexpr std::uint32_t no_slot = 0xffffffff;
+inline constexpr std::uint32_t request_ring = 256;       // powers of two
+inline constexpr std::uint32_t event_ring = 256;
+inline constexpr std::uint32_t returned_ring = 1024;
+
+// Environment by which a process finds its simulation.
+inline constexpr const char* mapping_variable = "APENET_MAPPING";  // path of the mapping, /proc/PID/fd/N
+inline constexpr const char* rank_variable = "APENET_RANK";        // rank, where the launcher knows it
+
+enum class RequestVerb : std::uint8_t { send = 0, put = 1, get = 2 };  // as apenet::Verb
+
+enum RequestFlag : std::uint8_t {
+  from_cpu = 1,       // payload written to the card by the CPU
+  want_local = 2,     // Event sent
+  want_remote = 4,    // Event remote_done
+  notify_target = 8,  // put: Event arrived at the target
+};
+
+// What a process asks of its card.
+struct Request {
+  std::int64_t time_ps = 0;        // the process's clock when it rang the doorbell
+  std::uint64_t message = 0;       // the process's own number for it, comes back in its events
+  std::uint32_t target = 0;        // rank
+  RequestVerb verb = RequestVerb::send;
+  std::uint8_t flags = 0;          // RequestFlag
+  std::uint16_t channel = 0;
+  std::int64_t bytes = 0;          // what the card transfers: protocol header and payload
+  std::uint64_t local_address = 0;   // put: source, get: destination, in the poster's memory
+  std::uint64_t remote_address = 0;  // put: destination, get: source, in the target's memory
+  std::uint64_t immediate = 0;       // put: handed to the target in its event
+  std::uint32_t slot = no_slot;      // send: payload beyond the inline part, in the poster's arena
+  std::uint32_t slot_length = 0;
+  std::uint32_t inline_length = 0;
+  std::uint32_t reserved = 0;
+  std::byte inline_data[inline_bytes];
+};
+
+enum class EventKind : std::uint8_t { sent, arrived, remote_done, got, put_arrived };
+
+// What the simulator tells a process. Events of a process come in the order of their times.
+struct Event {
+  std::int64_t time_ps = 0;   // not visible before
+  std::uint64_t message = 0;  // sent, remote_done, got: the Request's; arrived: the sender's number
+  std::uint32_t source = 0;   // arrived, put_arrived: rank it came from
+  EventKind kind = EventKind::sent;
+  std::uint8_t failed = 0;    // put, get: the address was not in the target's memory
+  std::uint16_t channel = 0;
+  std::int64_t bytes = 0;
+  std::uint64_t immediate = 0;
+  std::uint32_t slot = no_slot;  // in the source's arena; give it back with Client::return_slot
+  std::uint32_t slot_length = 0;
+  std::uint32_t inline_length = 0;
+  std::uint32_t reserved = 0;
+  std::byte inline_data[inline_bytes];
+};
+
+// Why a process does not run.
+enum class Wait : std::uint32_t {
+  running,    // it runs (or has not yet attached)
+  for_event,  // until the next event, whenever that is
+  until,      // until all events up to deadline_ps are known
+  flush,      // until its rings are emptied; no virtual time passes
+  start,      // in the barrier at which virtual time begins
+  finished,   // it has left the simulation
+};
+
+// CPU time of each software step, in ps, from the machine's description (SoftwareDescription).
+struct SoftwareCosts {
+  std::int64_t send_ps = 0;
+  std::int64_t receive_ps = 0;
+  std::int64_t after_receive_ps = 0;
+  std::int64_t completion_ps = 0;
+  std::int64_t rendezvous_ps = 0;
+  std::int64_t publish_ps = 0;
+  std::int64_t poll_ps = 0;
+  std::int64_t clock_read_ps = 0;
+  std::int64_t eager_limit_bytes = 0;
+  std::int64_t copy_bytes_per_second = 0;
+};
+
+enum class ComputeMode : std::uint32_t { none, measured };
+
+// What a waiting process waits for, for the report of a deadlock. Written by the library above.
+struct WaitNote {
+  std::uint32_t receives = 0;         // posted and unmatched
+  std::int32_t receive_source = -1;   // of the oldest: rank, -1 any
+  std::uint64_t receive_tag = 0;
+  std::uint32_t sends = 0;            // begun and unfinished
+  std::int32_t send_target = -1;      // of the oldest
+};
+
+struct Block {
+  alignas(64) std::atomic<std::uint32_t> run{1};   // futex: 1 the process may run, 0 it waits
+  Wait wait = Wait::running;
+  std::int64_t clock_ps = 0;
+  std::int64_t horizon_ps = 0;   // events before it are all in the ring
+  std::int64_t deadline_ps = 0;  // Wait::until
+  std::uint32_t process_id = 0;  // who has claimed the block; 0 nobody
+  std::uint32_t released_idle = 0;  // woken although nothing had happened; reset by the process
+  std::uint32_t nonblocking = 0;    // depth of MPI_Test* and the like: answer truthfully, do not skip ahead
+  std::uint32_t empty_polls = 0;
+  std::uint32_t initialised = 0;    // has passed MPI_Init (or enabled an endpoint)
+  std::uint32_t finalised = 0;      // has passed MPI_Finalize
+  std::uint32_t used_provider = 0;  // the provider has opened an endpoint for it
+  std::atomic<std::uint32_t> lock{0};
+  std::int64_t waited_ps = 0;       // virtual time spent waiting for events
+  std::int64_t computed_ps = 0;     // virtual time charged as computation
+  std::int64_t cpu_seen_ps = 0;     // ComputeMode::measured: thread CPU time already charged
+  std::uint64_t next_message = 1;
+  std::uint32_t request_head = 0;   // free-running; head written by the process, tail by the simulator
+  std::uint32_t request_tail = 0;
+  std::uint32_t event_head = 0;     // head written by the simulator, tail by the process
+  std::uint32_t event_tail = 0;
+  std::uint32_t returned_head = 0;
+  std::uint32_t returned_tail = 0;
+  std::uint32_t free_head = 0;      // the simulator appends slots that others have given back ...
+  std::uint32_t free_tail = 0;      // ... and the process takes them
+  std::uint32_t used_slots = 0;     // slots never handed out start here
+  std::uint32_t stack_depth = 0;    // free slots at hand, most recently used on top
+  WaitNote note;
+  char library[96] = {};            // MPI library, as it names itself
+  Request requests[request_ring];
+  Event events[event_ring];
+  std::uint32_t returned[returned_ring][2];   // owner, slot
+  std::uint32_t free_slots[slots_per_process];
+  std::uint32_t slot_stack[slots_per_process];
+};
+
+struct Header {
+  std::uint32_t magic = protocol_magic;
+  std::uint32_t version = protocol_version;
+  std::uint32_t process_count = 0;
+  std::uint32_t simulator_id = 0;                 // process id, for PR_SET_PTRACER
+  alignas(64) std::atomic<std::uint32_t> running{0};  // futex: processes that run; the simulator waits for 0
+  std::uint32_t started = 0;                      // virtual time has begun
+  std::uint32_t put_supported = 0;
+  std::uint32_t get_supported = 0;
+  std::int64_t epoch_ps = 0;                      // clock at which virtual time began
+  std::int64_t lookahead_ps = 0;
+  std::int64_t max_pio_bytes = 0;
+  std::int64_t max_message_bytes = 0;
+  std::uint32_t channels = 1;
+  ComputeMode compute_mode = ComputeMode::none;
+  std::int64_t compute_scale_ppm = 1'000'000;
+  std::int64_t flops_per_second = 0;
+  SoftwareCosts software;
+  char machine[64] = {};
+};
+
+// The mapping: header, blocks, arenas. Offsets are the same for everyone.
+struct Layout {
+  std::uint32_t process_count;
+  static constexpr std::size_t page = 4096;
+  static constexpr std::size_t round_up(std::size_t bytes) { return (bytes + page - 1) / page * page; }
+  [[nodiscard]] constexpr std::size_t block_offset(std::uint32_t rank) const {
+    return round_up(sizeof(Header)) + rank * round_up(sizeof(Block));
+  }
+  [[nodiscard]] constexpr std::size_t slot_offset(std::uint32_t rank, std::uint32_t slot) const {
+    const std::size_t arenas = block_offset(process_count);
+    return arenas + (std::size_t{rank} * slots_per_process + slot) * slot_bytes;
+  }
+  [[nodiscard]] constexpr std::size_t total_bytes() const { return slot_offset(process_count, 0); }
+};
+
+static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
+
+}  // namespace apenet::ipc
