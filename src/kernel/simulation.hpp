@@ -2,14 +2,16 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 
+#include "kernel/check.hpp"
 #include "kernel/event_queue.hpp"
 #include "kernel/time.hpp"
+#include "kernel/trace.hpp"
 
 namespace apenet {
 
-// A component's identity in the event order, with its own counter.
+// A component's identity in the event order, with its own counter. (kind, id) is unique in a simulation; id
+// is below 2^25.
 struct EventSource {
   EventKind kind = EventKind::control;
   std::uint32_t id = 0;
@@ -26,20 +28,65 @@ class Simulation {
   [[nodiscard]] Time now() const { return now_; }
   [[nodiscard]] std::uint64_t seed() const { return seed_; }
   // Time of the next event, Time::never() when there is none.
-  [[nodiscard]] Time next_time() const;
+  [[nodiscard]] Time next_time() const {
+    return queue_.empty() ? Time::never() : Time::from_ps(static_cast<std::int64_t>(queue_.next_time_ps()));
+  }
 
   // Calls handler.handle_event at `when` >= now(); aborts with the state otherwise: time cannot go back.
   void schedule(EventSource& source, Time when, EventHandler& handler, std::uint64_t argument_a = 0,
-                std::uint64_t argument_b = 0);
+                std::uint64_t argument_b = 0) {
+    if (when < now_ || when == Time::never() || source.id >> PackedOrder::source_bits != 0 ||
+        source.counter >> PackedOrder::counter_bits != 0) [[unlikely]] {
+      refuse(source, when);
+    }
+    queue_.push({static_cast<std::uint64_t>(when.ps()),
+                 PackedOrder::pack(source.kind, source.id, source.counter++), &handler, argument_a,
+                 argument_b});
+  }
+
   // Runs the next event; false when there is none.
-  bool step();
+  bool step() {
+    if (queue_.empty()) return false;
+    run_next();
+    return true;
+  }
   void run_until(Time horizon);  // every event before horizon, exclusive; now() then is that of the last
   void run();
 
+  // Events run so far.
+  [[nodiscard]] std::uint64_t event_count() const { return event_count_; }
+
+  // Where components record what they do; nullptr, the default, for nowhere. The sink outlives its use.
+  void attach_trace(TraceSink* sink) { trace_ = sink; }
+  void trace(const TraceRecord& record) const {
+    if (trace_ != nullptr) [[unlikely]]
+      trace_->record(record);
+  }
+  // For those who would have to compute what they record.
+  [[nodiscard]] bool is_traced() const { return trace_ != nullptr; }
+
  private:
+  [[noreturn, gnu::cold]] void refuse(const EventSource& source, Time when) const;
+
+  void run_next() {
+    const PendingEvent next = queue_.pop();
+    const Time time = Time::from_ps(static_cast<std::int64_t>(next.time_ps));
+    APENET_CHECK(time >= now_, "time would go back from %lld ps to %lld ps",
+                 static_cast<long long>(now_.ps()), static_cast<long long>(time.ps()));
+    now_ = time;
+    ++event_count_;
+    next.handler->handle_event(Event{{time, PackedOrder::kind(next.order), PackedOrder::source(next.order),
+                                      PackedOrder::counter(next.order)},
+                                     next.handler,
+                                     next.argument_a,
+                                     next.argument_b});
+  }
+
   Time now_;
   std::uint64_t seed_;
-  // the queue: see event_queue.hpp
+  std::uint64_t event_count_ = 0;
+  TraceSink* trace_ = nullptr;
+  EventQueue queue_;
 };
 
 }  // namespace apenet

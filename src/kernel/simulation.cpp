@@ -1,0 +1,25 @@
+#include "kernel/simulation.hpp"
+
+namespace apenet {
+
+Simulation::Simulation(std::uint64_t seed) : seed_(seed) {}
+
+Simulation::~Simulation() = default;
+
+void Simulation::run_until(Time horizon) {
+  while (next_time() < horizon) run_next();
+}
+
+void Simulation::run() {
+  while (!queue_.empty()) run_next();
+}
+
+void Simulation::refuse(const EventSource& source, Time when) const {
+  check_failed(__FILE__, __LINE__, "now <= when < never, id < 2^25, counter < 2^36",
+               "schedule at %lld ps, now %lld ps, by source kind %u id %u counter %llu",
+               static_cast<long long>(when.ps()), static_cast<long long>(now_.ps()),
+               static_cast<unsigned>(source.kind), source.id,
+               static_cast<unsigned long long>(source.counter));
+}
+
+}  // namespace apenet
