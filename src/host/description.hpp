@@ -1,0 +1,28 @@
+// The host side of a machine as plain data: I/O bus, memory copy, CPU rate. Base units throughout.
+#pragma once
+
+#include <cstdint>
+
+#include "kernel/rate.hpp"
+#include "kernel/time.hpp"
+
+namespace apenet {
+
+struct BusDescription {
+  ClockDomain clock;
+  std::int64_t width_bytes = 8;
+  std::int64_t transaction_overhead_cycles = 0;  // arbitration, address, attributes, turnaround; per burst
+  std::int64_t max_burst_bytes = 0;
+  Time read_latency;  // split read: request accepted to completion asking for the bus
+  std::uint32_t outstanding_reads = 1;
+  Time pio_write_latency;  // CPU store to card; the lookahead of the simulation
+};
+
+struct HostDescription {
+  BusDescription bus;
+  std::int64_t copy_bytes_per_second = 0;  // CPU memory copy
+  Time local_latency;                      // message between two processes of a node, beside the copy
+  std::int64_t flops_per_second = 0;       // for ape_compute_flops
+};
+
+}  // namespace apenet
