@@ -1,0 +1,99 @@
+// Bus: the I/O bus between a card and its host, shared by both directions.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "host/description.hpp"
+#include "host/fifo.hpp"
+#include "kernel/simulation.hpp"
+
+namespace apenet {
+
+// What was asked for now has its place on the bus.
+struct BusGrant {
+  std::uint64_t tag = 0;
+  Time first_data;  // its (last) burst's first word is transferred; the words follow one a clock
+  Time end;         // the last word has been
+};
+
+class BusClient {
+ public:
+  // Called once a transfer, when its last burst is granted: possibly from within Bus::write, and before
+  // first_data and end, for which the client schedules what it does then.
+  virtual void bus_granted(const BusGrant& grant) = 0;
+
+ protected:
+  ~BusClient() = default;
+};
+
+// A PCI-X segment: one transaction at a time, whoever is its master. A burst of b bytes holds the bus for
+// transaction_overhead_cycles + ceil(b / width) clocks; a transfer longer than max_burst_bytes is several
+// bursts, and every burst is arbitrated for anew.
+//
+// - A read is a split transaction: the request goes out when one of the outstanding_reads slots is free, the
+//   bridge answers read_latency later with a completion burst, in order of the requests. The bus clocks of
+//   the request are part of transaction_overhead_cycles of its completion.
+// - A write is posted: nobody waits for it but the bus.
+// - Three masters (processor writes, read completions, card writes) take turns, burst by burst: neither
+//   direction of traffic starves the other.
+//
+// Cut-through: a client learns of a packet when its tail is there, but the write may have begun when the
+// first words were, had the bus been idle. write() therefore names the earliest start, which may lie in the
+// past: the burst then takes the idle time since, and ends when the data it carries ended, at the earliest.
+// Nobody is harmed, since whoever had asked for the bus meanwhile would have had it.
+class Bus final : private EventHandler {
+ public:
+  enum class Master : std::uint8_t { processor = 0, read = 1, card = 2 };
+
+  // id is unique among the sources of kind host.
+  Bus(Simulation& simulation, const BusDescription& description, std::uint32_t id);
+  Bus(const Bus&) = delete;
+  Bus& operator=(const Bus&) = delete;
+
+  // Clocks of a transfer on an idle bus, all its bursts.
+  [[nodiscard]] Time occupancy(std::int64_t bytes) const;
+
+  // Requires bytes > 0. The data are complete at the card (or the processor) now.
+  void write(Master master, std::int64_t bytes, Time earliest_start, BusClient& client, std::uint64_t tag);
+  void read(std::int64_t bytes, BusClient& client, std::uint64_t tag);
+
+  [[nodiscard]] Time busy() const { return busy_; }  // total
+  [[nodiscard]] std::uint64_t bursts() const { return bursts_; }
+
+ private:
+  struct Burst {
+    BusClient* client = nullptr;  // nullptr: not the last burst of its transfer
+    std::uint64_t tag = 0;
+    std::int64_t bytes = 0;
+    Time earliest_start;
+    Time data_complete;
+  };
+  static constexpr std::size_t masters = 3;
+
+  void handle_event(const Event& event) override;
+  void issue_reads();
+  void arbitrate();
+  void grant(const Burst& burst, Master master);
+  template <typename Emit>
+  void split(std::int64_t bytes, BusClient& client, const Emit& emit) const;
+  [[nodiscard]] bool anyone_waits() const;
+
+  Simulation& simulation_;
+  BusDescription description_;
+  EventSource source_;
+  std::array<Fifo<Burst>, masters> waiting_;
+  Fifo<Burst> unissued_reads_;
+  Fifo<Burst> issued_reads_;     // at the bridge
+  std::vector<Time> slot_free_;  // ring over the outstanding reads: when the slot of read k is free again
+  std::uint64_t issued_ = 0;
+  std::uint64_t granted_reads_ = 0;
+  Time busy_until_;
+  std::size_t last_master_ = masters - 1;
+  bool release_pending_ = false;
+  Time busy_;
+  std::uint64_t bursts_ = 0;
+};
+
+}  // namespace apenet

@@ -1,0 +1,31 @@
+// ApelinkNic: the APELink card of 2004 and 2005 (hep-lat/0409071; PoS(LAT2005)100).
+#pragma once
+
+#include "nic/apelink/card.hpp"
+#include "nic/apelink/receiver.hpp"
+#include "nic/apelink/transmitter.hpp"
+#include "nic/nic.hpp"
+
+namespace apenet {
+
+// The PCI-X card: its two halves, and the crossbar's local port between them and the network. What each
+// number means and where it comes from: docs/models/apelink.md.
+class ApelinkNic final : public Nic, private NetworkClient {
+ public:
+  // Attaches itself to the network at card.node.
+  explicit ApelinkNic(const ApelinkCard& card);
+
+  [[nodiscard]] static NicCapabilities capabilities_of(const ApelinkDescription& description);
+  [[nodiscard]] NicCapabilities capabilities() const override { return capabilities_of(card_.description); }
+  void doorbell(const Descriptor& descriptor) override;
+
+ private:
+  void packet_arrived(const Packet& packet, Time head_time) override;
+  void injection_freed(std::uint16_t channel) override;
+
+  ApelinkCard card_;
+  Transmitter transmitter_;
+  Receiver receiver_;
+};
+
+}  // namespace apenet

@@ -1,0 +1,79 @@
+// What the parts of an APELink card share: its surroundings and how a message becomes packets.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "host/bus.hpp"
+#include "kernel/simulation.hpp"
+#include "network/network.hpp"
+#include "nic/description.hpp"
+#include "nic/messages.hpp"
+#include "nic/placement.hpp"
+
+namespace apenet {
+
+// What the cards of a machine did, all together; the report says which of it is assumed rather than
+// published.
+struct ApelinkCounters {
+  std::uint64_t packets = 0;                // injected, of every role
+  std::uint64_t acknowledgements = 0;       // of them, those for remote_done
+  std::uint64_t descriptors_held_back = 0;  // waited in host memory because the card's FIFO was full
+  std::uint64_t gets_served = 0;            // by the driver at the target
+};
+
+// What a packet is for. It travels in the low bits of Packet::message, the card's own number.
+enum class PacketRole : std::uint8_t { data = 0, acknowledgement = 1, get_request = 2, get_reply = 3 };
+
+struct ApelinkCard {
+  Simulation& simulation;
+  Network& network;
+  Bus& bus;
+  MessageTable& messages;
+  const Placement& placement;
+  ApelinkCounters& counters;
+  ApelinkDescription description;
+  Time pio_write_latency;
+  std::uint32_t outstanding_reads;
+  NodeId node;
+  EventSource source;  // of every event of this card
+
+  [[nodiscard]] Time cycles(std::int64_t count) const { return description.clock.cycles(count); }
+  [[nodiscard]] Time now() const { return simulation.now(); }
+};
+
+[[nodiscard]] constexpr std::uint64_t packet_message(MessageId id, PacketRole role) {
+  return std::uint64_t{id} << 2U | static_cast<std::uint64_t>(role);
+}
+[[nodiscard]] constexpr MessageId message_of(const Packet& packet) {
+  return static_cast<MessageId>(packet.message >> 2U);
+}
+[[nodiscard]] constexpr PacketRole role_of(const Packet& packet) {
+  return static_cast<PacketRole>(packet.message & 3U);
+}
+
+// Bytes of the message that packet number `sequence` carries, without padding.
+[[nodiscard]] constexpr std::int64_t payload_of(const ApelinkDescription& card, std::int64_t message_bytes,
+                                                std::uint32_t sequence) {
+  return std::min(card.max_payload_bytes, message_bytes - std::int64_t{sequence} * card.max_payload_bytes);
+}
+
+// The smallest payload is one granule, even of a message without any (hep-lat/0409071: "the minimum packet
+// payload is a 128bit word").
+[[nodiscard]] constexpr std::int64_t padded(const ApelinkDescription& card, std::int64_t bytes) {
+  const std::int64_t granules = (bytes + card.granule_bytes - 1) / card.granule_bytes;
+  return std::max<std::int64_t>(1, granules) * card.granule_bytes;
+}
+
+// Tags and event arguments of a card's parts: what it is about in the upper byte, which one below.
+[[nodiscard]] constexpr std::uint64_t make_tag(std::uint8_t what, std::uint64_t which) {
+  return std::uint64_t{what} << 56U | which;
+}
+[[nodiscard]] constexpr std::uint8_t tag_what(std::uint64_t tag) {
+  return static_cast<std::uint8_t>(tag >> 56U);
+}
+[[nodiscard]] constexpr std::uint64_t tag_which(std::uint64_t tag) {
+  return tag & ((std::uint64_t{1} << 56U) - 1);
+}
+
+}  // namespace apenet

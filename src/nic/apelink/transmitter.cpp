@@ -1,0 +1,248 @@
+#include "nic/apelink/transmitter.hpp"
+
+#include <algorithm>
+
+namespace apenet {
+
+namespace {
+
+// Upper byte of bus tags and of event arguments.
+enum What : std::uint8_t {
+  descriptor_write,  // which: queue and entry number
+  descriptor_fetch,
+  descriptor_decoded,  // which: queue
+  payload_read,
+  payload_data,  // which: channel; second argument: when the burst ends
+  payload_gone,  // which: message
+  sent_event,
+};
+
+constexpr unsigned entry_number_bits = 40;
+
+constexpr std::uint64_t entry_name(std::size_t queue, std::uint64_t number) {
+  return std::uint64_t{queue} << entry_number_bits | number;
+}
+
+}  // namespace
+
+Transmitter::Transmitter(ApelinkCard& card)
+    : card_(card),
+      queues_(static_cast<std::size_t>(card.description.ports * card.description.queues)),
+      channels_(static_cast<std::size_t>(card.description.queues)) {
+  for (std::size_t i = 0; i < queues_.size(); ++i) {
+    queues_[i].channel = static_cast<std::uint16_t>(i % channels_.size());
+  }
+}
+
+std::size_t Transmitter::queue_index(MessageId id, PacketRole role) const {
+  const Descriptor& descriptor = card_.messages.descriptor(id);
+  const ProcessId owner = role == PacketRole::get_reply ? descriptor.target : descriptor.source;
+  return card_.placement.port(owner) * channels_.size() + descriptor.channel;
+}
+
+void Transmitter::doorbell(MessageId id, PacketRole role) {
+  const std::size_t index = queue_index(id, role);
+  Queue& queue = queues_[index];
+  const Entry entry{id, role, false};
+  const auto capacity = static_cast<std::size_t>(card_.description.descriptor_fifo_entries);
+  if (queue.fifo.size() < capacity && queue.in_host_memory.empty()) {
+    write_descriptor(index, entry);
+  } else {
+    ++card_.counters.descriptors_held_back;
+    queue.in_host_memory.push(entry);
+  }
+}
+
+void Transmitter::write_descriptor(std::size_t index, const Entry& entry) {
+  Queue& queue = queues_[index];
+  const Descriptor& descriptor = card_.messages.descriptor(entry.id);
+  const bool carries_payload = descriptor.from_cpu && entry.role == PacketRole::data;
+  const std::int64_t bytes = card_.description.descriptor_bytes + (carries_payload ? descriptor.bytes : 0);
+  const std::uint64_t number = queue.head_number + queue.fifo.size();
+  queue.fifo.push(entry);
+  // The latency of a processor's write includes its bus clocks: on an idle bus they are over now.
+  const Time clocks = std::min(card_.bus.occupancy(bytes), card_.now());
+  card_.bus.write(Bus::Master::processor, bytes, card_.now() - clocks, *this,
+                  make_tag(descriptor_write, entry_name(index, number)));
+}
+
+void Transmitter::fetch_descriptor(std::size_t index) {
+  Queue& queue = queues_[index];
+  const std::uint64_t number = queue.head_number + queue.fifo.size();
+  queue.fifo.push(queue.in_host_memory.pop());
+  card_.bus.read(card_.description.descriptor_bytes, *this,
+                 make_tag(descriptor_fetch, entry_name(index, number)));
+}
+
+void Transmitter::descriptor_present(std::size_t index, std::uint64_t number) {
+  Queue& queue = queues_[index];
+  queue.fifo[number - queue.head_number].present = true;
+  decode_head(index);
+}
+
+void Transmitter::decode_head(std::size_t index) {
+  Queue& queue = queues_[index];
+  if (queue.decoding || queue.decoded || queue.fifo.empty() || !queue.fifo.front().present) return;
+  queue.decoding = true;
+  card_.simulation.schedule(card_.source, card_.now() + card_.cycles(card_.description.descriptor_cycles),
+                            *this, make_tag(descriptor_decoded, index));
+}
+
+void Transmitter::finish_head(std::size_t index) {
+  Queue& queue = queues_[index];
+  queue.fifo.pop();
+  ++queue.head_number;
+  queue.decoded = false;
+  queue.next_packet = 0;
+  if (!queue.in_host_memory.empty()) fetch_descriptor(index);
+  decode_head(index);
+}
+
+void Transmitter::acknowledge(MessageId id) {
+  channels_[card_.messages.descriptor(id).channel].acknowledgements.push(id);
+  pump();
+}
+
+void Transmitter::injection_freed(std::uint16_t) {
+  pump();
+}
+
+void Transmitter::pump() {
+  issue_acknowledgements();
+  std::size_t refused = 0;
+  while (refused < queues_.size()) {
+    const std::size_t index = next_queue_;
+    next_queue_ = (next_queue_ + 1) % queues_.size();
+    refused = queues_[index].decoded && issue_packet(index) ? 0 : refused + 1;
+  }
+}
+
+bool Transmitter::has_room(std::uint16_t channel, std::int64_t wire_bytes) const {
+  return card_.network.injection_room(card_.node, channel) - channels_[channel].reserved_bytes >= wire_bytes;
+}
+
+Packet Transmitter::make_packet(MessageId id, PacketRole role, std::uint32_t sequence) const {
+  const Descriptor& descriptor = card_.messages.descriptor(id);
+  const ApelinkDescription& card = card_.description;
+  const bool to_source = role == PacketRole::get_reply || role == PacketRole::acknowledgement;
+  const bool has_payload = role == PacketRole::data || role == PacketRole::get_reply;
+  const std::int64_t payload = has_payload ? payload_of(card, descriptor.bytes, sequence) : 0;
+  Packet packet;
+  packet.source = card_.node;
+  packet.destination = card_.placement.node(to_source ? descriptor.source : descriptor.target);
+  packet.payload_bytes = static_cast<std::uint32_t>(padded(card, payload));
+  packet.wire_bytes =
+      packet.payload_bytes + static_cast<std::uint32_t>(card.header_bytes + card.footer_bytes);
+  packet.message = packet_message(id, role);
+  packet.sequence = sequence;
+  packet.channel = descriptor.channel;
+  packet.last = !has_payload || std::int64_t{sequence} * card.max_payload_bytes + payload == descriptor.bytes;
+  return packet;
+}
+
+void Transmitter::issue_acknowledgements() {
+  for (std::size_t i = 0; i < channels_.size(); ++i) {
+    Fifo<MessageId>& waiting = channels_[i].acknowledgements;
+    while (!waiting.empty()) {
+      const Packet packet = make_packet(waiting.front(), PacketRole::acknowledgement, 0);
+      if (!has_room(packet.channel, packet.wire_bytes)) break;
+      waiting.pop();
+      ++card_.counters.acknowledgements;
+      inject(packet, card_.now());
+    }
+  }
+}
+
+bool Transmitter::issue_packet(std::size_t index) {
+  Queue& queue = queues_[index];
+  const Entry head = queue.fifo.front();
+  const Descriptor& descriptor = card_.messages.descriptor(head.id);
+  const Packet packet = make_packet(head.id, head.role, queue.next_packet);
+  const bool from_memory = (head.role == PacketRole::data && !descriptor.from_cpu && descriptor.bytes > 0) ||
+                           (head.role == PacketRole::get_reply && descriptor.bytes > 0);
+  if (!has_room(packet.channel, packet.wire_bytes)) return false;
+  if (from_memory && reads_.size() >= card_.outstanding_reads) return false;
+
+  const bool reports_sent = packet.last && head.role == PacketRole::data && wants_sent(descriptor);
+  Channel& channel = channels_[packet.channel];
+  channel.reserved_bytes += packet.wire_bytes;
+  channel.pending.push({packet, from_memory});
+  ++queue.next_packet;
+  if (packet.last) finish_head(index);
+  if (from_memory) {
+    const std::int64_t bytes = payload_of(card_.description, descriptor.bytes, packet.sequence);
+    reads_.push({packet.channel, head.id, reports_sent});
+    card_.bus.read(bytes, *this, make_tag(payload_read, 0));
+  } else {
+    inject_what_needs_no_data(packet.channel);
+    if (reports_sent) report_sent(head.id);
+  }
+  return true;
+}
+
+void Transmitter::inject(const Packet& packet, Time tail_time) {
+  ++card_.counters.packets;
+  card_.network.inject(packet, tail_time);
+}
+
+void Transmitter::inject_what_needs_no_data(std::uint16_t channel_index) {
+  Channel& channel = channels_[channel_index];
+  while (!channel.pending.empty() && !channel.pending.front().needs_data) {
+    const Packet packet = channel.pending.pop().packet;
+    channel.reserved_bytes -= packet.wire_bytes;
+    inject(packet, card_.now());
+  }
+}
+
+void Transmitter::report_sent(MessageId id) {
+  card_.bus.write(Bus::Master::card, card_.description.completion_bytes, card_.now(), *this,
+                  make_tag(sent_event, id));
+}
+
+void Transmitter::bus_granted(const BusGrant& grant) {
+  if (tag_what(grant.tag) != payload_read) {
+    card_.simulation.schedule(card_.source, grant.end, *this, grant.tag);
+    return;
+  }
+  const PayloadRead read = reads_.pop();
+  card_.simulation.schedule(card_.source, grant.first_data, *this, make_tag(payload_data, read.channel),
+                            static_cast<std::uint64_t>(grant.end.ps()));
+  if (read.reports_sent) {
+    card_.simulation.schedule(card_.source, grant.end, *this, make_tag(payload_gone, read.id));
+  }
+  pump();
+}
+
+void Transmitter::handle_event(const Event& event) {
+  const std::uint64_t which = tag_which(event.argument_a);
+  switch (tag_what(event.argument_a)) {
+    case descriptor_write:
+    case descriptor_fetch:
+      descriptor_present(which >> entry_number_bits, which & ((std::uint64_t{1} << entry_number_bits) - 1));
+      break;
+    case descriptor_decoded:
+      queues_[which].decoding = false;
+      queues_[which].decoded = true;
+      pump();
+      break;
+    case payload_data: {
+      const auto channel_index = static_cast<std::uint16_t>(which);
+      Channel& channel = channels_[channel_index];
+      const Packet packet = channel.pending.pop().packet;
+      channel.reserved_bytes -= packet.wire_bytes;
+      inject(packet, Time::from_ps(static_cast<std::int64_t>(event.argument_b)));
+      inject_what_needs_no_data(channel_index);
+      break;
+    }
+    case payload_gone:
+      report_sent(static_cast<MessageId>(which));
+      break;
+    case sent_event:
+      card_.messages.sent(static_cast<MessageId>(which));
+      break;
+    default:
+      break;
+  }
+}
+
+}  // namespace apenet

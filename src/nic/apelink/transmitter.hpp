@@ -1,0 +1,87 @@
+// Transmitter: the sending half of an APELink card. Descriptors in, packets out.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "host/fifo.hpp"
+#include "nic/apelink/card.hpp"
+
+namespace apenet {
+
+// Each port has a descriptor FIFO for each hardware queue. The entry at a FIFO's head is decoded, then cut
+// into packets; the queues take turns, packet by packet. For each packet, room in the injection buffer is
+// reserved first (credits hold the sender back), then its payload is read by DMA; the packet is handed to the
+// network when the first word arrives, and the rest of the burst follows behind it.
+//
+// Invariants: packets of one queue are injected in the order of their descriptors, whether they needed a read
+// or not; reserved room is never given twice; at most outstanding_reads payload reads are under way.
+class Transmitter final : private BusClient, private EventHandler {
+ public:
+  explicit Transmitter(ApelinkCard& card);
+  Transmitter(const Transmitter&) = delete;
+  Transmitter& operator=(const Transmitter&) = delete;
+
+  // A doorbell of a process (data, get_request) or of the driver (get_reply) rings.
+  void doorbell(MessageId id, PacketRole role);
+  // The card itself tells the source of a message that it is complete in this node's memory.
+  void acknowledge(MessageId id);
+  void injection_freed(std::uint16_t channel);
+
+ private:
+  struct Entry {
+    MessageId id = 0;
+    PacketRole role = PacketRole::data;
+    bool present = false;  // on the card: until then it is on its way over the bus
+  };
+  struct Queue {
+    std::uint16_t channel = 0;
+    Fifo<Entry> fifo;            // on the card, in order; at most descriptor_fifo_entries
+    Fifo<Entry> in_host_memory;  // what found the FIFO full
+    std::uint64_t head_number = 0;
+    bool decoding = false;
+    bool decoded = false;
+    std::uint32_t next_packet = 0;  // of the head's message
+  };
+  struct Channel {
+    std::int64_t reserved_bytes = 0;  // of the injection buffer, for packets that are still being read
+    struct Pending {
+      Packet packet;
+      bool needs_data = false;
+    };
+    Fifo<Pending> pending;  // in injection order; the first always waits for its data
+    Fifo<MessageId> acknowledgements;
+  };
+  struct PayloadRead {
+    std::uint16_t channel = 0;
+    MessageId id = 0;
+    bool reports_sent = false;
+  };
+
+  void bus_granted(const BusGrant& grant) override;
+  void handle_event(const Event& event) override;
+
+  [[nodiscard]] std::size_t queue_index(MessageId id, PacketRole role) const;
+  void write_descriptor(std::size_t queue, const Entry& entry);
+  void fetch_descriptor(std::size_t queue);
+  void descriptor_present(std::size_t queue, std::uint64_t number);
+  void decode_head(std::size_t queue);
+  void finish_head(std::size_t queue);
+
+  void pump();
+  bool issue_packet(std::size_t queue);
+  void issue_acknowledgements();
+  [[nodiscard]] bool has_room(std::uint16_t channel, std::int64_t wire_bytes) const;
+  [[nodiscard]] Packet make_packet(MessageId id, PacketRole role, std::uint32_t sequence) const;
+  void inject(const Packet& packet, Time tail_time);
+  void inject_what_needs_no_data(std::uint16_t channel);
+  void report_sent(MessageId id);
+
+  ApelinkCard& card_;
+  std::vector<Queue> queues_;      // port by port
+  std::vector<Channel> channels_;  // one a hardware queue: ports share the injection buffers
+  Fifo<PayloadRead> reads_;        // in the order of their requests, which is that of their data
+  std::size_t next_queue_ = 0;
+};
+
+}  // namespace apenet

@@ -1,0 +1,38 @@
+// Slab: things that come and go, named by small numbers that are used again.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace apenet {
+
+template <typename T>
+class Slab {
+ public:
+  std::uint32_t add(T item) {
+    if (free_.empty()) {
+      items_.push_back(std::move(item));
+      return static_cast<std::uint32_t>(items_.size() - 1);
+    }
+    const std::uint32_t index = free_.back();
+    free_.pop_back();
+    items_[index] = std::move(item);
+    return index;
+  }
+  void remove(std::uint32_t index) { free_.push_back(index); }
+  T take(std::uint32_t index) {
+    T item = std::move(items_[index]);
+    remove(index);
+    return item;
+  }
+  [[nodiscard]] T& operator[](std::uint32_t index) { return items_[index]; }
+  [[nodiscard]] const T& operator[](std::uint32_t index) const { return items_[index]; }
+  [[nodiscard]] std::size_t in_use() const { return items_.size() - free_.size(); }
+
+ private:
+  std::vector<T> items_;
+  std::vector<std::uint32_t> free_;
+};
+
+}  // namespace apenet
