@@ -11,21 +11,21 @@
 #include "host/description.hpp"
 #include "kernel/rate.hpp"
 #include "kernel/time.hpp"
-#include "nic/description.hpp"
 #include "network/description.hpp"
+#include "nic/description.hpp"
 
 namespace apenet {
 
 // CPU time of one software layer over the card, per step; the layer's library charges it to the process.
 struct SoftwareDescription {
-  Time send;               // post one message: library, descriptor
-  Time receive;            // take one completed message: match, dispatch
-  Time after_receive;      // off the critical path: give the receive buffer back to the card
-  Time completion;         // take one local completion (sent, remote_done, got)
-  Time rendezvous;         // one control step of a rendezvous, beside its send or receive
-  Time publish;            // publish or register a buffer for remote access
-  Time poll;               // one unsuccessful look for completions
-  Time clock_read;         // gettimeofday and its kin
+  Time send;                           // post one message: library, descriptor
+  Time receive;                        // take one completed message: match, dispatch
+  Time after_receive;                  // off the critical path: give the receive buffer back to the card
+  Time completion;                     // take one local completion (sent, remote_done, got)
+  Time rendezvous;                     // one control step of a rendezvous, beside its send or receive
+  Time publish;                        // publish or register a buffer for remote access
+  Time poll;                           // one unsuccessful look for completions
+  Time clock_read;                     // gettimeofday and its kin
   std::int64_t eager_limit_bytes = 0;  // above it: rendezvous, zero copy
 };
 

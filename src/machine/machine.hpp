@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "kernel/counters.hpp"
 #include "kernel/simulation.hpp"
 #include "machine/description.hpp"
 #include "nic/nic.hpp"
@@ -20,19 +21,28 @@ struct LinkUse {
   Time busy;
 };
 
+// Network, hosts and cards of all nodes. Messages between nodes go through the cards; messages between two
+// processes of one node, and of a process to itself, are one copy in the host's memory and never see the
+// card.
+//
+// Event sources: kind nic, one a node; kind host, ids below 2 node_count + process_count. Kinds process and
+// control are left to those who run the processes.
 class Machine {
  public:
-  // node_of_process[p] is where process p lives. Throws std::invalid_argument naming the key, the value and what
-  // was expected when the description cannot be wired.
+  // node_of_process[p] is where process p lives. Throws std::invalid_argument naming the key, the value and
+  // what was expected when the description cannot be wired.
   Machine(Simulation& simulation, const MachineDescription& description, std::vector<NodeId> node_of_process);
   ~Machine();
   Machine(const Machine&) = delete;
   Machine& operator=(const Machine&) = delete;
 
+  // Before the first post.
   void set_sink(CompletionSink& sink);
 
   // A process posts a descriptor at `when`. Its first effect on anything is at when + lookahead() or later,
   // which is what lets processes run ahead of the model. Requires when + lookahead() >= simulation.now().
+  // Posts of one process come in the order of their times; of equal times, the first post is first.
+  // Throws std::invalid_argument for what the card cannot do (see capabilities()).
   void post(Time when, const Descriptor& descriptor);
 
   [[nodiscard]] Time lookahead() const;
@@ -40,8 +50,14 @@ class Machine {
   [[nodiscard]] const MachineDescription& description() const;
   [[nodiscard]] std::uint32_t node_count() const;
   [[nodiscard]] std::uint32_t process_count() const;
+  [[nodiscard]] NodeId node_of(ProcessId process) const;
   [[nodiscard]] std::vector<LinkUse> link_use() const;
   [[nodiscard]] std::vector<std::uint32_t> coordinates(NodeId node) const;
+
+  // What happened how often, in a fixed order.
+  [[nodiscard]] std::vector<Counter> counters() const;
+  // One sentence for each thing that was asked of the machine and that its model only assumes.
+  [[nodiscard]] std::vector<std::string> warnings() const;
 
  private:
   struct Parts;
