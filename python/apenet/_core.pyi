@@ -1,0 +1,3 @@
+"""Types of the C++ core, as python/bindings exposes them."""
+
+__version__: str
