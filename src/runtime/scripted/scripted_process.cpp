@@ -1,0 +1,109 @@
+#include "runtime/scripted/scripted_process.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace apenet {
+
+namespace {
+
+const char* name_of(Completion::Kind kind) {
+  switch (kind) {
+    case Completion::Kind::sent:
+      return "sent";
+    case Completion::Kind::arrived:
+      return "arrived";
+    case Completion::Kind::remote_done:
+      return "remote_done";
+    case Completion::Kind::got:
+      return "got";
+  }
+  return "?";
+}
+
+}  // namespace
+
+bool ScriptedProcess::Wish::is_met_by(const Completion& completion) const {
+  return completion.kind == kind && (!source || completion.source == *source) &&
+         (!message || completion.message == *message);
+}
+
+std::string ScriptedProcess::Wish::description() const {
+  if (message) return std::string("'") + name_of(kind) + "' of its message " + std::to_string(*message);
+  return source ? "an arrival from process " + std::to_string(*source) : "an arrival";
+}
+
+ScriptedProcess::ScriptedProcess(ProcessId id, Machine& machine, const SoftwareDescription& software)
+    : id_(id), machine_(machine), software_(software) {}
+
+void ScriptedProcess::copy(std::int64_t bytes) {
+  clock_ += DataRate::bytes_per_second(machine_.description().host.copy_bytes_per_second).duration(bytes);
+}
+
+std::uint64_t ScriptedProcess::send(ProcessId target, std::int64_t bytes, const PostOptions& options) {
+  return post(Verb::send, target, bytes, options);
+}
+
+std::uint64_t ScriptedProcess::put(ProcessId target, std::int64_t bytes, const PostOptions& options) {
+  return post(Verb::put, target, bytes, options);
+}
+
+std::uint64_t ScriptedProcess::get(ProcessId target, std::int64_t bytes, const PostOptions& options) {
+  return post(Verb::get, target, bytes, options);
+}
+
+std::uint64_t ScriptedProcess::post(Verb verb, ProcessId target, std::int64_t bytes,
+                                    const PostOptions& options) {
+  clock_ += software_.send;
+  Descriptor descriptor;
+  descriptor.verb = verb;
+  descriptor.source = id_;
+  descriptor.target = target;
+  descriptor.channel = options.channel;
+  descriptor.from_cpu = options.from_cpu;
+  descriptor.want_local = options.want_local;
+  descriptor.want_remote = options.want_remote;
+  descriptor.notify_target = options.notify_target;
+  descriptor.bytes = bytes;
+  descriptor.message = next_message_++;
+  machine_.post(clock_, descriptor);
+  return descriptor.message;
+}
+
+void ScriptedProcess::charge(const Completion& completion) {
+  const bool is_arrival = completion.kind == Completion::Kind::arrived;
+  clock_ = std::max(clock_, completion.time) + (is_arrival ? software_.receive : software_.completion);
+  if (is_arrival) debt_ += software_.after_receive;
+  taken_ = completion;
+}
+
+bool ScriptedProcess::take(const Wish& wish) {
+  clock_ += std::exchange(debt_, Time::zero());
+  const auto found = std::find_if(inbox_.begin(), inbox_.end(),
+                                  [&](const Completion& completion) { return wish.is_met_by(completion); });
+  if (found == inbox_.end()) return false;
+  charge(*found);
+  inbox_.erase(found);
+  return true;
+}
+
+void ScriptedProcess::suspend(const Wish& wish, std::coroutine_handle<> script) {
+  wish_ = wish;
+  script_ = script;
+}
+
+void ScriptedProcess::complete(const Completion& completion) {
+  if (!wish_ || !wish_->is_met_by(completion)) {
+    inbox_.push_back(completion);
+    return;
+  }
+  wish_.reset();
+  charge(completion);
+  script_.resume();
+}
+
+std::string ScriptedProcess::waits_for() const {
+  return wish_ ? wish_->description() : std::string();
+}
+
+}  // namespace apenet

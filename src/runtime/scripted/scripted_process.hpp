@@ -1,0 +1,99 @@
+// ScriptedProcess: a program as a coroutine, so that tests and benchmarks need no processes of the system.
+#pragma once
+
+#include <coroutine>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kernel/time.hpp"
+#include "machine/machine.hpp"
+#include "runtime/scripted/script.hpp"
+
+namespace apenet {
+
+// How a message is asked for, beside its target and size: the fields of Descriptor.
+struct PostOptions {
+  std::uint16_t channel = 0;
+  bool from_cpu = false;
+  bool want_local = false;
+  bool want_remote = false;
+  bool notify_target = true;
+};
+
+// One process over the card. It has its own clock and runs ahead of the simulation until it waits; the work
+// of its CPU is serial and is charged to the clock from a SoftwareDescription, as the runtime of real
+// processes does:
+//
+// - send: before a descriptor is posted;
+// - receive: when an arrival is taken, after it was visible;
+// - after_receive: a debt from then on, paid when the process next waits for anything. In a ping-pong it is
+//   paid while the reply is under way, in a stream of messages it is in the way of the next one;
+// - completion: when a local completion is taken.
+class ScriptedProcess {
+ public:
+  ScriptedProcess(ProcessId id, Machine& machine, const SoftwareDescription& software);
+  ScriptedProcess(const ScriptedProcess&) = delete;
+  ScriptedProcess& operator=(const ScriptedProcess&) = delete;
+
+  [[nodiscard]] ProcessId id() const { return id_; }
+  [[nodiscard]] Time clock() const { return clock_; }
+
+  void compute(Time span) { clock_ += span; }
+  void copy(std::int64_t bytes);  // by the CPU, from memory to memory
+  // Each returns the message's number, by which its completions are waited for.
+  std::uint64_t send(ProcessId target, std::int64_t bytes, const PostOptions& options = {});
+  std::uint64_t put(ProcessId target, std::int64_t bytes, const PostOptions& options = {});
+  std::uint64_t get(ProcessId target, std::int64_t bytes, const PostOptions& options = {});
+
+  // What a process waits for: an arrival (of any source, or of one), or the completion of a message.
+  struct Wish {
+    Completion::Kind kind = Completion::Kind::arrived;
+    std::optional<ProcessId> source;       // of an arrival
+    std::optional<std::uint64_t> message;  // of a local completion
+    [[nodiscard]] bool is_met_by(const Completion& completion) const;
+    [[nodiscard]] std::string description() const;
+  };
+  class Wait {
+   public:
+    Wait(ScriptedProcess& process, Wish wish) : process_(process), wish_(wish) {}
+    bool await_ready() { return process_.take(wish_); }
+    void await_suspend(std::coroutine_handle<> script) { process_.suspend(wish_, script); }
+    Completion await_resume() { return process_.taken_; }
+
+   private:
+    ScriptedProcess& process_;
+    Wish wish_;
+  };
+  // co_await process.arrival(): the earliest that has not been taken.
+  [[nodiscard]] Wait arrival() { return {*this, {}}; }
+  [[nodiscard]] Wait arrival_from(ProcessId source) { return {*this, {.source = source, .message = {}}}; }
+  [[nodiscard]] Wait completion(Completion::Kind kind, std::uint64_t message) {
+    return {*this, {kind, {}, message}};
+  }
+
+  // For the run.
+  void complete(const Completion& completion);
+  // Empty when it waits for nothing.
+  [[nodiscard]] std::string waits_for() const;
+
+ private:
+  std::uint64_t post(Verb verb, ProcessId target, std::int64_t bytes, const PostOptions& options);
+  bool take(const Wish& wish);
+  void suspend(const Wish& wish, std::coroutine_handle<> script);
+  void charge(const Completion& completion);
+
+  ProcessId id_;
+  Machine& machine_;
+  SoftwareDescription software_;
+  Time clock_;
+  Time debt_;
+  std::uint64_t next_message_ = 0;
+  std::vector<Completion> inbox_;  // in the order of their times
+  Completion taken_;
+  std::optional<Wish> wish_;
+  std::coroutine_handle<> script_;
+};
+
+}  // namespace apenet

@@ -1,0 +1,43 @@
+// ScriptedRun: a machine and the scripted processes on it.
+#pragma once
+
+#include <deque>
+#include <vector>
+
+#include "kernel/simulation.hpp"
+#include "machine/machine.hpp"
+#include "runtime/scripted/scripted_process.hpp"
+
+namespace apenet {
+
+class ScriptedRun final : private CompletionSink {
+ public:
+  // Throws std::invalid_argument as Machine does.
+  ScriptedRun(const MachineDescription& description, const SoftwareDescription& software,
+              std::vector<NodeId> node_of_process);
+
+  [[nodiscard]] ScriptedProcess& process(ProcessId id) { return processes_[id]; }
+  [[nodiscard]] Machine& machine() { return machine_; }
+  [[nodiscard]] Simulation& simulation() { return simulation_; }
+
+  // The program of process `id`; at most one each.
+  void spawn(ProcessId id, Script script) { scripts_[id] = std::move(script); }
+
+  // From time zero until nothing happens any more. Rethrows what a script threw; throws std::runtime_error
+  // that says who waits for what when not every script has ended.
+  void run();
+
+ private:
+  void complete(const Completion& completion) override {
+    processes_[completion.process].complete(completion);
+  }
+  // Scripts have no memory: only the times of their messages matter.
+  void land(ProcessId, std::uint64_t) override {}
+
+  Simulation simulation_;
+  Machine machine_;
+  std::deque<ScriptedProcess> processes_;
+  std::vector<Script> scripts_;
+};
+
+}  // namespace apenet

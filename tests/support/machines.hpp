@@ -1,0 +1,91 @@
+// The machines that C++ tests measure. Their numbers are those of machines/*.toml, where each one's source
+// and class stands; here they are only repeated so that the tests need no Python.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "machine/description.hpp"
+
+namespace apenet::test {
+
+inline constexpr std::int64_t mib = std::int64_t{1} << 20;
+
+inline MachineDescription apelink_machine(std::vector<std::uint32_t> dims, std::int64_t link_hz,
+                                          std::int64_t bus_hz) {
+  MachineDescription machine;
+  machine.network.topology = NetworkDescription::Topology::torus;
+  machine.network.dims = std::move(dims);
+  const LinkDescription link{{16, 3, link_hz}, Time::from_ns(70)};
+  machine.network.links.assign(machine.network.dims.size(), link);
+  machine.network.local_rate = {16, 1, 133'000'000};
+  machine.network.router_latency = ClockDomain{link_hz}.cycles(10);
+  machine.network.credit_latency = Time::from_ns(100);
+  machine.network.virtual_channels = 2;
+  machine.network.buffer_bytes = 4096;
+  machine.network.injection_buffer_bytes = 4096;
+  machine.network.ejection_buffer_bytes = 8192;
+
+  machine.host.bus.clock = {bus_hz};
+  machine.host.bus.width_bytes = 8;
+  machine.host.bus.transaction_overhead_cycles = 16;
+  machine.host.bus.max_burst_bytes = 256;
+  machine.host.bus.read_latency = Time::from_ns(350);
+  machine.host.bus.outstanding_reads = 4;
+  machine.host.bus.pio_write_latency = Time::from_ns(200);
+  machine.host.copy_bytes_per_second = 1000 * mib;
+  machine.host.local_latency = Time::from_ns(500);
+  machine.host.flops_per_second = 1'000'000'000;
+
+  machine.nic.card = NicDescription::Card::apelink;
+  machine.nic.apelink.clock = {133'000'000};
+  machine.nic.apelink.max_message_bytes = 4 * mib;
+  machine.nic.apelink.descriptor_cycles = 12;
+  machine.nic.apelink.descriptor_fifo_entries = 64;
+  machine.nic.apelink.lookup_cycles = 8;
+  machine.nic.apelink.get_service = Time::from_ns(4000);
+  return machine;
+}
+
+inline MachineDescription apenet_2004() {
+  MachineDescription machine = apelink_machine({4, 1, 1}, 100'000'000, 133'000'000);
+  machine.name = "apenet-2004";
+  for (LinkDescription& link : machine.network.links) link.latency = Time::from_ns(80);
+  machine.nic.apelink.get_service = Time::from_ns(5000);
+  machine.card_software.send = Time::from_ns(2000);
+  machine.card_software.receive = Time::from_ns(3000);
+  machine.card_software.after_receive = Time::from_ns(500);
+  machine.card_software.completion = Time::from_ns(300);
+  return machine;
+}
+
+inline MachineDescription ape16() {
+  MachineDescription machine = apelink_machine({4, 2, 2}, 115'000'000, 100'000'000);
+  machine.name = "ape16";
+  machine.card_software.send = Time::from_ns(600);
+  machine.card_software.receive = Time::from_ns(700);
+  machine.card_software.after_receive = Time::from_ns(400);
+  machine.card_software.completion = Time::from_ns(200);
+  return machine;
+}
+
+inline MachineDescription ape128() {
+  MachineDescription machine = apelink_machine({8, 4, 4}, 115'000'000, 133'000'000);
+  machine.name = "ape128";
+  machine.host.copy_bytes_per_second = 1300 * mib;
+  machine.card_software = ape16().card_software;
+  return machine;
+}
+
+inline MachineDescription ideal() {
+  MachineDescription machine;
+  machine.name = "ideal";
+  machine.host.copy_bytes_per_second = 4000 * mib;
+  machine.host.local_latency = Time::from_ns(300);
+  machine.nic.card = NicDescription::Card::ideal;
+  machine.nic.ideal.latency = Time::from_ns(1000);
+  machine.nic.ideal.rate = DataRate::bytes_per_second(1'000'000'000);
+  return machine;
+}
+
+}  // namespace apenet::test
