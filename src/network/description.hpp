@@ -1,6 +1,7 @@
 // NetworkDescription: links, routers and their arrangement as plain data, before anything is wired.
 //
-// Every field is in base units. The names in errors are those of the TOML files: network.dims, router.buffer_bytes.
+// Every field is in base units. The names in errors are those of the TOML files: network.dims,
+// router.buffer_bytes.
 #pragma once
 
 #include <cstdint>

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "kernel/time.hpp"
 #include "network/packet.hpp"
@@ -19,6 +20,14 @@ class NetworkClient {
 
  protected:
   ~NetworkClient() = default;
+};
+
+// What one link, one direction of a cable, did so far.
+struct LinkStatistics {
+  std::string name;  // "(0,0,0)+x"
+  std::uint64_t packets = 0;
+  std::uint64_t wire_bytes = 0;
+  Time busy;  // from each packet's header to its tail, waits of the tail included
 };
 
 // Contract, for every engine (tests/contract): every injected packet is delivered exactly once, to its
@@ -42,6 +51,10 @@ class Network {
 
   // The client has moved a delivered packet out of the node's ejection buffer (now); its space is free again.
   virtual void consumed(NodeId node, const Packet& packet) = 0;
+
+  // The links between routers, in the order of routers and of their ports.
+  [[nodiscard]] virtual std::uint32_t link_count() const = 0;
+  [[nodiscard]] virtual LinkStatistics link_statistics(std::uint32_t link) const = 0;
 };
 
 }  // namespace apenet

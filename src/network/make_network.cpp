@@ -1,0 +1,106 @@
+#include "network/make_network.hpp"
+
+#include <cstdint>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "network/deadlock.hpp"
+#include "network/packet_engine.hpp"
+#include "network/routing.hpp"
+#include "network/topology.hpp"
+
+namespace apenet {
+
+namespace {
+
+[[noreturn]] void refuse(const std::string& key, const std::string& value, const std::string& expected) {
+  throw std::invalid_argument(key + " = " + value + ": expected " + expected);
+}
+
+void require_rate(const std::string& key, const DataRate& rate) {
+  if (rate.bytes > 0 && rate.per_cycles > 0 && rate.frequency_hz > 0) return;
+  refuse(key,
+         std::to_string(rate.bytes) + " bytes per " + std::to_string(rate.per_cycles) + " cycles of " +
+             std::to_string(rate.frequency_hz) + " Hz",
+         "a positive rate");
+}
+
+void require_latency(const std::string& key, Time latency) {
+  if (latency < Time::zero()) refuse(key, std::to_string(latency.ps()) + " ps", "zero or more");
+}
+
+void require_buffer(const std::string& key, std::int64_t bytes, std::uint32_t packet_bytes) {
+  if (bytes < packet_bytes) {
+    refuse(key, std::to_string(bytes),
+           "room for the largest packet, " + std::to_string(packet_bytes) + " bytes with header and footer");
+  }
+}
+
+void validate(const NetworkParameters& parameters) {
+  const NetworkDescription& description = parameters.description;
+  if (description.topology == NetworkDescription::Topology::none) {
+    refuse("network.topology", "none", "torus or mesh for a card that sends packets");
+  }
+  if (description.links.size() != description.dims.size()) {
+    refuse("network.links", std::to_string(description.links.size()) + " entries",
+           "one for each of the " + std::to_string(description.dims.size()) + " dimensions of network.dims");
+  }
+  for (std::size_t d = 0; d < description.links.size(); ++d) {
+    const std::string key = "network.links[" + std::to_string(d) + "]";
+    require_rate(key + ".rate", description.links[d].rate);
+    require_latency(key + ".latency", description.links[d].latency);
+  }
+  require_rate("router.local_rate", description.local_rate);
+  require_latency("router.latency", description.router_latency);
+  require_latency("router.credit_latency", description.credit_latency);
+  if (parameters.card_channels == 0 || parameters.card_channels > 65535) {
+    refuse("card_channels", std::to_string(parameters.card_channels), "1 to 65535");
+  }
+  if (parameters.max_packet_wire_bytes == 0)
+    refuse("max_packet_wire_bytes", "0", "the size of the largest packet");
+  const std::uint32_t packet_bytes = parameters.max_packet_wire_bytes;
+  require_buffer("router.buffer_bytes", description.buffer_bytes, packet_bytes);
+  require_buffer("router.injection_buffer_bytes", description.injection_buffer_bytes, packet_bytes);
+  require_buffer("router.ejection_buffer_bytes", description.ejection_buffer_bytes, packet_bytes);
+}
+
+void validate_channels(const NetworkParameters& parameters, const Topology& topology,
+                       const Routing& routing) {
+  const std::uint32_t channels = parameters.description.virtual_channels;
+  constexpr std::uint32_t max_channels = 64;  // the engine marks them in one word
+  if (channels == 0 || channels > max_channels || channels % routing.class_count() != 0) {
+    refuse("router.virtual_channels", std::to_string(channels),
+           "1 to 64, a multiple of the " + std::to_string(routing.class_count()) + " classes of the routing");
+  }
+  const std::uint64_t queues =
+      std::uint64_t{topology.router_count()} * topology.ports_per_router() * channels +
+      std::uint64_t{topology.endpoint_count()} * parameters.card_channels;
+  if (queues >= std::numeric_limits<std::uint32_t>::max()) {
+    refuse("router.virtual_channels", std::to_string(channels),
+           "fewer than 2^32 buffers in the network, not " + std::to_string(queues));
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<Network> make_network(Simulation& simulation, const NetworkParameters& parameters) {
+  validate(parameters);
+  const CubeShape shape(parameters.description.dims);
+  const bool is_torus = parameters.description.topology == NetworkDescription::Topology::torus;
+  const Topology topology = is_torus ? make_torus(shape) : make_mesh(shape);
+  auto routing = std::make_unique<DimensionOrderRouting>(shape, is_torus);
+  validate_channels(parameters, topology, *routing);
+  // Quadratic in the nodes. The graph of a larger cube has the same cycles ring by ring
+  // (docs/models/network.md), so that start-up need not wait for it.
+  constexpr std::uint32_t max_checked_nodes = 1024;
+  if (topology.endpoint_count() <= max_checked_nodes) {
+    const std::string cycle = find_dependency_cycle(topology, *routing);
+    if (!cycle.empty())
+      refuse("network.routing", "dimension order", "no deadlock, but found the cycle " + cycle);
+  }
+  return std::make_unique<PacketEngine>(simulation, topology, std::move(routing), parameters);
+}
+
+}  // namespace apenet

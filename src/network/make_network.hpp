@@ -1,0 +1,24 @@
+// The factory of networks: description in, engine out.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "kernel/simulation.hpp"
+#include "network/description.hpp"
+#include "network/network.hpp"
+
+namespace apenet {
+
+// What the card must tell the network beside the machine's description.
+struct NetworkParameters {
+  NetworkDescription description;
+  std::uint32_t card_channels = 1;          // injection FIFOs per node; Packet::channel is below it
+  std::uint32_t max_packet_wire_bytes = 0;  // the largest Packet::wire_bytes; every buffer must hold one
+};
+
+// Throws std::invalid_argument naming the key, its value and what was expected.
+[[nodiscard]] std::unique_ptr<Network> make_network(Simulation& simulation,
+                                                    const NetworkParameters& parameters);
+
+}  // namespace apenet

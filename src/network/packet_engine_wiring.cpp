@@ -1,0 +1,108 @@
+// PacketEngine: from a topology to flat arrays.
+#include <algorithm>
+#include <utility>
+
+#include "network/packet_engine.hpp"
+
+namespace apenet {
+
+PacketEngine::PacketEngine(Simulation& simulation, const Topology& topology,
+                           std::unique_ptr<const Routing> routing, const NetworkParameters& parameters)
+    : simulation_(simulation),
+      routing_(std::move(routing)),
+      ports_(topology.ports_per_router()),
+      virtual_channels_(parameters.description.virtual_channels),
+      lanes_(virtual_channels_ / routing_->class_count()),
+      card_channels_(parameters.card_channels),
+      max_packet_wire_bytes_(parameters.max_packet_wire_bytes),
+      router_latency_(parameters.description.router_latency),
+      credit_latency_(parameters.description.credit_latency),
+      injection_buffer_bytes_(parameters.description.injection_buffer_bytes),
+      ejection_buffer_bytes_(parameters.description.ejection_buffer_bytes),
+      first_injection_queue_(topology.router_count() * ports_ * virtual_channels_),
+      waiting_words_((std::max(ports_ * virtual_channels_, card_channels_) + 63) / 64) {
+  wire(topology, parameters);
+}
+
+void PacketEngine::wire(const Topology& topology, const NetworkParameters& parameters) {
+  for (const LinkDescription& link : parameters.description.links) {
+    stages_.push_back({Serialisation(link.rate), link.latency});
+  }
+  stages_.push_back({Serialisation(parameters.description.local_rate), Time::zero()});
+  queues_.resize(first_injection_queue_ +
+                 static_cast<std::size_t>(topology.endpoint_count()) * card_channels_);
+  outputs_.resize(static_cast<std::size_t>(topology.router_count()) * ports_ + topology.endpoint_count());
+  waiting_.resize(outputs_.size() * waiting_words_);
+  endpoints_.resize(topology.endpoint_count());
+  for (std::uint32_t queue = 0; queue < first_injection_queue_; ++queue) {
+    queues_[queue].room_bytes = parameters.description.buffer_bytes;
+    queues_[queue].router = queue / (ports_ * virtual_channels_);
+  }
+  for (RouterId router = 0; router < topology.router_count(); ++router) {
+    link_sources_.push_back({EventKind::link, router, 0});
+    router_sources_.push_back({EventKind::router, router, 0});
+    wire_router(topology, router);
+  }
+  for (NodeId node = 0; node < topology.endpoint_count(); ++node) wire_endpoint(topology, node);
+}
+
+void PacketEngine::wire_router(const Topology& topology, RouterId router) {
+  for (std::uint32_t port = 0; port < ports_; ++port) {
+    const PortRef next = topology.neighbour({router, port});
+    const std::uint32_t output_index = router * ports_ + port;
+    Output& output = outputs_[output_index];
+    output.router = router;
+    output.first_queue = router * ports_ * virtual_channels_;
+    output.queue_count = static_cast<std::uint16_t>(ports_ * virtual_channels_);
+    if (!next.is_connected()) continue;
+    output.kind = OutputKind::link;
+    output.stage = static_cast<std::uint8_t>(topology.link_class({router, port}));
+    output.first_buffer = (next.router * ports_ + next.port) * virtual_channels_;
+    for (std::uint32_t vc = 0; vc < virtual_channels_; ++vc) {
+      queues_[output.first_buffer + vc].upstream_output = output_index;
+    }
+    links_.push_back(output_index);
+    link_names_.push_back(topology.link_name({router, port}));
+  }
+}
+
+void PacketEngine::wire_endpoint(const Topology& topology, NodeId node) {
+  const PortRef attachment = topology.attachment(node);
+  Endpoint& endpoint = endpoints_[node];
+  endpoint.ejection_room_bytes = ejection_buffer_bytes_;
+  endpoint.ejection_output = attachment.router * ports_ + attachment.port;
+  endpoint.injection_output = topology.router_count() * ports_ + node;
+
+  const auto local_stage = static_cast<std::uint8_t>(stages_.size() - 1);
+  Output& ejection = outputs_[endpoint.ejection_output];
+  ejection.kind = OutputKind::ejection;
+  ejection.stage = local_stage;
+  ejection.first_buffer = node;
+
+  Output& injection = outputs_[endpoint.injection_output];
+  injection.kind = OutputKind::injection;
+  injection.stage = local_stage;
+  injection.router = attachment.router;
+  injection.first_queue = first_injection_queue_ + node * card_channels_;
+  injection.queue_count = static_cast<std::uint16_t>(card_channels_);
+  injection.first_buffer = endpoint.ejection_output * virtual_channels_;
+  for (std::uint32_t vc = 0; vc < virtual_channels_; ++vc) {
+    queues_[injection.first_buffer + vc].upstream_output = endpoint.injection_output;
+  }
+  for (std::uint32_t channel = 0; channel < card_channels_; ++channel) {
+    Queue& queue = queues_[injection.first_queue + channel];
+    queue.room_bytes = injection_buffer_bytes_;
+    queue.router = attachment.router;
+  }
+}
+
+void PacketEngine::attach(NodeId node, NetworkClient& client) {
+  endpoints_.at(node).client = &client;
+}
+
+LinkStatistics PacketEngine::link_statistics(std::uint32_t link) const {
+  const Output& output = outputs_[links_.at(link)];
+  return {link_names_[link], output.packets, output.wire_bytes, output.busy};
+}
+
+}  // namespace apenet

@@ -1,0 +1,46 @@
+// Serialisation: how long a packet occupies a link, without a 128-bit division for every hop.
+#pragma once
+
+#include <cstdint>
+
+#include "kernel/rate.hpp"
+#include "kernel/time.hpp"
+
+namespace apenet {
+
+// DataRate::duration with the fraction in lowest terms: 16 bytes per 3 cycles of 133 MHz is 187500 ps per 133
+// bytes, and the product with a packet's size then fits 64 bits. Equal to DataRate::duration for every size.
+class Serialisation {
+ public:
+  Serialisation() = default;
+  explicit Serialisation(const DataRate& rate) : rate_(rate) {
+    __extension__ using Wide = unsigned __int128;
+    Wide numerator = static_cast<Wide>(rate.per_cycles) * static_cast<Wide>(ps_per_second);
+    Wide divisor = static_cast<Wide>(rate.bytes) * static_cast<Wide>(rate.frequency_hz);
+    Wide left = numerator;
+    for (Wide right = divisor; right != 0;) {
+      const Wide rest = left % right;
+      left = right;
+      right = rest;
+    }
+    numerator /= left;
+    divisor /= left;
+    constexpr Wide limit = Wide{1} << 31U;  // times a 32-bit size stays below 2^63
+    if (numerator < limit && divisor < limit) {
+      ps_ = static_cast<std::uint64_t>(numerator);
+      per_bytes_ = static_cast<std::uint64_t>(divisor);
+    }
+  }
+
+  [[nodiscard]] Time duration(std::uint32_t size_bytes) const {
+    if (per_bytes_ == 0) return rate_.duration(size_bytes);
+    return Time::from_ps(static_cast<std::int64_t>((size_bytes * ps_ + per_bytes_ - 1) / per_bytes_));
+  }
+
+ private:
+  DataRate rate_;
+  std::uint64_t ps_ = 0;
+  std::uint64_t per_bytes_ = 0;  // 0: the fraction does not fit
+};
+
+}  // namespace apenet

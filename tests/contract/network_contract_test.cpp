@@ -1,0 +1,287 @@
+// What every engine of the network owes (src/network/network.hpp), on random networks and traffic.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "contract/traffic.hpp"
+#include "kernel/random.hpp"
+#include "network/topology.hpp"
+
+namespace apenet::testing {
+namespace {
+
+using TopologyKind = NetworkDescription::Topology;
+
+class NetworkContract : public ::testing::TestWithParam<NetworkDescription::Engine> {
+ protected:
+  [[nodiscard]] NetworkParameters network(TopologyKind topology, std::vector<std::uint32_t> dims,
+                                          std::uint32_t max_packet_wire_bytes) const {
+    NetworkParameters parameters = small_network(topology, std::move(dims), max_packet_wire_bytes);
+    parameters.description.engine = GetParam();
+    return parameters;
+  }
+
+  // Everything that a description can vary, drawn from the seed.
+  [[nodiscard]] NetworkParameters random_network(RandomStream& random) const {
+    const bool is_torus = random.below(3) != 0;
+    std::vector<std::uint32_t> dims;
+    std::uint64_t nodes = 1;
+    const std::uint64_t dimension_count = 1 + random.below(CubeShape::max_dimensions);
+    for (std::uint64_t d = 0; d < dimension_count; ++d) {
+      const auto size = static_cast<std::uint32_t>(1 + random.below(std::min<std::uint64_t>(9, 96 / nodes)));
+      dims.push_back(size);
+      nodes *= size;
+    }
+    const auto max_bytes = static_cast<std::uint32_t>(16 + random.below(600));
+    NetworkParameters parameters =
+        network(is_torus ? TopologyKind::torus : TopologyKind::mesh, dims, max_bytes);
+    NetworkDescription& description = parameters.description;
+    for (LinkDescription& link : description.links) {
+      link.rate = {16, 3, static_cast<std::int64_t>(50'000'000 + random.below(200'000'000))};
+      link.latency = Time::from_ps(static_cast<std::int64_t>(random.below(50'000)));
+    }
+    description.local_rate =
+        DataRate::bytes_per_second(static_cast<std::int64_t>(1 + random.below(4)) << 29U);
+    description.router_latency = Time::from_ps(static_cast<std::int64_t>(random.below(80'000)));
+    description.credit_latency = Time::from_ps(static_cast<std::int64_t>(random.below(50'000)));
+    description.virtual_channels = static_cast<std::uint32_t>(2 + 2 * random.below(3));
+    description.buffer_bytes = static_cast<std::int64_t>(max_bytes + random.below(2UL * max_bytes));
+    parameters.card_channels = static_cast<std::uint32_t>(1 + random.below(5));
+    return parameters;
+  }
+};
+
+std::uint32_t node_count(const NetworkParameters& parameters) {
+  return CubeShape(parameters.description.dims).node_count();
+}
+
+void offer_random(Traffic& traffic, const NetworkParameters& parameters, RandomStream& random, int packets) {
+  const std::uint32_t nodes = node_count(parameters);
+  for (int i = 0; i < packets; ++i) {
+    traffic.offer(static_cast<NodeId>(random.below(nodes)), static_cast<NodeId>(random.below(nodes)),
+                  static_cast<std::uint16_t>(random.below(parameters.card_channels)),
+                  static_cast<std::uint32_t>(1 + random.below(parameters.max_packet_wire_bytes)));
+  }
+}
+
+TEST_P(NetworkContract, DeliversEveryPacketOnceAndInOrder) {
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    RandomStream random(seed, 0);
+    const NetworkParameters parameters = random_network(random);
+    Traffic traffic(parameters, Time::from_ps(static_cast<std::int64_t>(random.below(300'000))),
+                    Time::from_ps(static_cast<std::int64_t>(random.below(300'000))));
+    offer_random(traffic, parameters, random, 2000);
+    traffic.run();
+    traffic.expect_all_delivered();
+    if (HasFailure()) return;
+  }
+}
+
+// The pattern sends each node's packets `repeat` times to pattern[node], all offered at time zero.
+void saturate(const NetworkParameters& parameters, const std::vector<NodeId>& pattern, int repeat) {
+  Traffic traffic(parameters, Time::from_ns(30));
+  for (int i = 0; i < repeat; ++i) {
+    for (NodeId node = 0; node < pattern.size(); ++node) {
+      traffic.offer(node, pattern[node],
+                    static_cast<std::uint16_t>(static_cast<unsigned>(i) % parameters.card_channels),
+                    parameters.max_packet_wire_bytes);
+    }
+  }
+  traffic.run();
+  traffic.expect_all_delivered();
+}
+
+const std::vector<std::vector<std::uint32_t>>& saturated_tori() {
+  static const std::vector<std::vector<std::uint32_t>> tori = {{2},
+                                                               {3},
+                                                               {4},
+                                                               {9},
+                                                               {16},
+                                                               {4, 4},
+                                                               {5, 5},
+                                                               {8, 2},
+                                                               {2, 2, 2},
+                                                               {4, 4, 4},
+                                                               {3, 1, 6},
+                                                               {8, 4, 4},
+                                                               {2, 2, 2, 2, 2, 2},
+                                                               {4, 3, 2, 3}};
+  return tori;
+}
+
+// Tornado: half-way around every ring, the pattern that fills a ring's buffers in one direction.
+TEST_P(NetworkContract, TornadoDoesNotDeadlockWithMinimalBuffers) {
+  for (const std::vector<std::uint32_t>& dims : saturated_tori()) {
+    const CubeShape shape(dims);
+    SCOPED_TRACE(::testing::PrintToString(dims));
+    for (const std::uint32_t less : {0U, 1U}) {
+      std::vector<NodeId> pattern;
+      for (NodeId node = 0; node < shape.node_count(); ++node) {
+        std::vector<std::uint32_t> there = shape.coordinates(node);
+        for (std::size_t d = 0; d < dims.size(); ++d) {
+          there[d] = (there[d] + (dims[d] > 2 * less ? dims[d] / 2 - less * (1 - dims[d] % 2) : 0)) % dims[d];
+        }
+        pattern.push_back(shape.node(there));
+      }
+      NetworkParameters parameters = network(TopologyKind::torus, dims, 64);
+      parameters.card_channels = 2;
+      saturate(parameters, pattern, 60);
+    }
+  }
+}
+
+TEST_P(NetworkContract, PermutationsDoNotDeadlockWithMinimalBuffers) {
+  for (const std::vector<std::uint32_t>& dims : saturated_tori()) {
+    SCOPED_TRACE(::testing::PrintToString(dims));
+    for (const TopologyKind topology : {TopologyKind::torus, TopologyKind::mesh}) {
+      const NetworkParameters parameters = network(topology, dims, 64);
+      for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+        RandomStream random(seed, 1);
+        std::vector<NodeId> pattern(node_count(parameters));
+        std::iota(pattern.begin(), pattern.end(), 0U);
+        for (std::size_t i = pattern.size(); i > 1; --i) std::swap(pattern[i - 1], pattern[random.below(i)]);
+        saturate(parameters, pattern, 40);
+      }
+    }
+  }
+}
+
+TEST_P(NetworkContract, UniformSaturationDrains) {
+  for (const std::vector<std::uint32_t>& dims : saturated_tori()) {
+    SCOPED_TRACE(::testing::PrintToString(dims));
+    const NetworkParameters parameters = network(TopologyKind::torus, dims, 48);
+    RandomStream random(7, 2);
+    Traffic traffic(parameters);
+    offer_random(traffic, parameters, random, static_cast<int>(60 * node_count(parameters)));
+    traffic.run();
+    traffic.expect_all_delivered();
+  }
+}
+
+// Everybody to one node: the ejection port is the only bottleneck, and everything upstream backs up behind
+// it.
+TEST_P(NetworkContract, HotSpotDrains) {
+  const NetworkParameters parameters = network(TopologyKind::torus, {4, 4, 4}, 64);
+  saturate(parameters, std::vector<NodeId>(64, 21), 20);
+}
+
+// docs/models/network.md, "Zero load": the header passes n + 1 routers and n links, the tail follows by the
+// longest of the serialisations on the way or by the DMA, whichever is later.
+TEST_P(NetworkContract, ZeroLoadTimeIsTheClosedFormula) {
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    RandomStream random(seed, 3);
+    const NetworkParameters parameters = random_network(random);
+    const NetworkDescription& description = parameters.description;
+    const CubeShape shape(description.dims);
+    const auto source = static_cast<NodeId>(random.below(shape.node_count()));
+    const auto destination = static_cast<NodeId>(random.below(shape.node_count()));
+    const auto bytes = static_cast<std::uint32_t>(1 + random.below(parameters.max_packet_wire_bytes));
+    const Time dma_time = Time::from_ps(static_cast<std::int64_t>(random.below(1'000'000)));
+    Traffic traffic(parameters, Time::zero(), dma_time);
+    traffic.offer(source, destination, 0, bytes);
+    traffic.run();
+
+    const std::vector<std::uint32_t> from = shape.coordinates(source);
+    const std::vector<std::uint32_t> to = shape.coordinates(destination);
+    Time head = description.router_latency;
+    Time serialisation = std::max(dma_time, description.local_rate.duration(bytes));
+    std::uint32_t hops = 0;
+    for (std::size_t d = 0; d < from.size(); ++d) {
+      std::uint32_t distance = from[d] > to[d] ? from[d] - to[d] : to[d] - from[d];
+      if (description.topology == TopologyKind::torus)
+        distance = std::min(distance, description.dims[d] - distance);
+      head += (description.router_latency + description.links[d].latency) * distance;
+      if (distance > 0) serialisation = std::max(serialisation, description.links[d].rate.duration(bytes));
+      hops += distance;
+    }
+    ASSERT_EQ(traffic.node(destination).arrivals().size(), 1U);
+    const Arrival& arrival = traffic.node(destination).arrivals().front();
+    EXPECT_EQ(arrival.head_time.ps(), head.ps());
+    EXPECT_EQ(arrival.tail_time.ps(), (head + serialisation).ps());
+    EXPECT_EQ(arrival.packet.hops, hops);
+  }
+}
+
+// With room for two packets, or the round trip of a credit, a stream keeps the slowest link busy without a
+// gap.
+TEST_P(NetworkContract, StreamRunsAtTheRateOfTheLink) {
+  NetworkParameters parameters = network(TopologyKind::torus, {8}, 256);
+  parameters.description.buffer_bytes = 1024;
+  parameters.description.ejection_buffer_bytes = 1024;
+  Traffic traffic(parameters);
+  constexpr int packets = 200;
+  for (int i = 0; i < packets; ++i) traffic.offer(0, 3, 0, 256);
+  traffic.run();
+  const std::vector<Arrival>& arrivals = traffic.node(3).arrivals();
+  ASSERT_EQ(arrivals.size(), static_cast<std::size_t>(packets));
+  EXPECT_EQ((arrivals.back().tail_time - arrivals.front().tail_time).ps(),
+            Time::from_ns(256).ps() * (packets - 1));
+}
+
+TEST_P(NetworkContract, FullEjectionBufferHoldsTheSenderBackAndNothingIsLost) {
+  const NetworkParameters parameters = network(TopologyKind::torus, {4, 4}, 64);
+  Traffic traffic(parameters);
+  traffic.node(5).hold_consumption(true);
+  for (int i = 0; i < 100; ++i) {
+    for (NodeId node = 0; node < 16; ++node) traffic.offer(node, 5, 0, 64);
+  }
+  traffic.run();
+  EXPECT_EQ(traffic.node(5).arrivals().size(), 1U);  // the buffer holds one packet
+  EXPECT_FALSE(traffic.node(6).has_sent_all());
+  traffic.node(5).hold_consumption(false);
+  traffic.run();
+  traffic.expect_all_delivered();
+}
+
+TEST_P(NetworkContract, RepeatedRunHasTheSameTrace) {
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    std::vector<std::uint64_t> hashes;
+    for (int run = 0; run < 2; ++run) {
+      RandomStream random(seed, 4);
+      const NetworkParameters parameters = random_network(random);
+      Traffic traffic(parameters, Time::from_ns(20), Time::from_ns(20));
+      offer_random(traffic, parameters, random, 1000);
+      traffic.run();
+      hashes.push_back(traffic.trace_hash());
+    }
+    EXPECT_EQ(hashes[0], hashes[1]) << "seed " << seed;
+  }
+}
+
+TEST_P(NetworkContract, LinkStatisticsCountEveryHop) {
+  RandomStream random(11, 5);
+  const NetworkParameters parameters = random_network(random);
+  Traffic traffic(parameters);
+  offer_random(traffic, parameters, random, 500);
+  traffic.run();
+  std::uint64_t hops = 0;
+  std::uint64_t hop_bytes = 0;
+  for (NodeId node = 0; node < traffic.network().node_count(); ++node) {
+    for (const Arrival& arrival : traffic.node(node).arrivals()) {
+      hops += arrival.packet.hops;
+      hop_bytes += std::uint64_t{arrival.packet.hops} * arrival.packet.wire_bytes;
+    }
+  }
+  for (std::uint32_t link = 0; link < traffic.network().link_count(); ++link) {
+    const LinkStatistics use = traffic.network().link_statistics(link);
+    hops -= use.packets;
+    hop_bytes -= use.wire_bytes;
+    EXPECT_LE(use.busy, traffic.simulation().now());
+  }
+  EXPECT_EQ(hops, 0U);
+  EXPECT_EQ(hop_bytes, 0U);
+}
+
+INSTANTIATE_TEST_SUITE_P(Engines, NetworkContract, ::testing::Values(NetworkDescription::Engine::packet),
+                         [](const ::testing::TestParamInfo<NetworkDescription::Engine>& engine) {
+                           return engine.param == NetworkDescription::Engine::packet ? "packet" : "unnamed";
+                         });
+
+}  // namespace
+}  // namespace apenet::testing

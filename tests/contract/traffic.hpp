@@ -1,0 +1,87 @@
+// Traffic: cards that do nothing but send and receive packets, for tests of networks.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <tuple>
+#include <vector>
+
+#include "kernel/simulation.hpp"
+#include "network/make_network.hpp"
+#include "network/network.hpp"
+
+namespace apenet::testing {
+
+struct Arrival {
+  Packet packet;
+  Time head_time;
+  Time tail_time;
+};
+
+// One node: per channel a list of packets, injected as room allows; arrivals are consumed `consume_delay`
+// later.
+class TrafficNode final : public NetworkClient, private EventHandler {
+ public:
+  TrafficNode(Simulation& simulation, Network& network, NodeId node, std::uint32_t channels,
+              Time consume_delay, Time dma_time);
+  // The list of the channel grows now; the packet is injected when its turn and room come.
+  void offer(const Packet& packet);
+  // Nothing is consumed until it is allowed again.
+  void hold_consumption(bool is_held);
+
+  void packet_arrived(const Packet& packet, Time head_time) override;
+  void injection_freed(std::uint16_t channel) override;
+
+  [[nodiscard]] const std::vector<Arrival>& arrivals() const { return arrivals_; }
+  [[nodiscard]] bool has_sent_all() const;
+
+ private:
+  void handle_event(const Event& event) override;
+  void pump(std::uint16_t channel);
+
+  Simulation& simulation_;
+  Network& network_;
+  NodeId node_;
+  Time consume_delay_;
+  Time dma_time_;  // from a packet's header in the injection buffer to its tail there
+  EventSource source_;
+  bool is_held_ = false;
+  std::vector<std::deque<Packet>> to_send_;  // per channel
+  std::deque<Packet> to_consume_;
+  std::vector<Arrival> arrivals_;
+};
+
+// A network with a TrafficNode on every node, and the properties that every engine owes.
+class Traffic {
+ public:
+  Traffic(const NetworkParameters& parameters, Time consume_delay = Time::zero(),
+          Time dma_time = Time::zero());
+
+  [[nodiscard]] Simulation& simulation() { return simulation_; }
+  [[nodiscard]] Network& network() { return *network_; }
+  [[nodiscard]] TrafficNode& node(NodeId node) { return *nodes_[node]; }
+  [[nodiscard]] std::uint64_t trace_hash() const { return hash_.value(); }
+
+  void offer(NodeId source, NodeId destination, std::uint16_t channel, std::uint32_t wire_bytes);
+  void run() { simulation_.run(); }
+  // Every packet delivered exactly once, to its destination, in order per (source, destination, channel), and
+  // nothing left behind. Reports through GoogleTest.
+  void expect_all_delivered() const;
+
+ private:
+  Simulation simulation_;
+  TraceHash hash_;
+  std::unique_ptr<Network> network_;
+  std::vector<std::unique_ptr<TrafficNode>> nodes_;
+  std::uint64_t offered_ = 0;
+  std::map<std::tuple<NodeId, NodeId, std::uint16_t>, std::uint32_t> sequence_;  // packets offered per flow
+};
+
+// A small network with round numbers: 1 byte/ns links of 10 ns, routers of 5 ns, buffers of one packet.
+[[nodiscard]] NetworkParameters small_network(NetworkDescription::Topology topology,
+                                              std::vector<std::uint32_t> dims,
+                                              std::uint32_t max_packet_wire_bytes);
+
+}  // namespace apenet::testing
