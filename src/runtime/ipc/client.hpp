@@ -15,6 +15,9 @@ class Client {
   // claims its block; a child of a rank (system(), subprocess) does not inherit it and gets nullptr.
   // Ends the process with a message when the mapping named by the environment cannot be used.
   static Client* instance();
+  // The same without claiming: nullptr unless instance() has been called in this process, by whichever
+  // library.
+  static Client* attached();
 
   [[nodiscard]] std::uint32_t rank() const { return rank_; }
   [[nodiscard]] std::uint32_t size() const { return header_->process_count; }
@@ -27,9 +30,10 @@ class Client {
   [[nodiscard]] std::int64_t clock_ps() const { return block_->clock_ps - header_->epoch_ps; }
   // CPU work of the library: moves the process's clock.
   void charge(std::int64_t ps) { block_->clock_ps += ps; }
-  void charge_copy(std::int64_t bytes);      // at host.copy_bandwidth
-  void charge_compute(std::int64_t ps);      // the program's own work
-  // In ComputeMode::measured, charges the thread's CPU time since the last call. Call on entering the library.
+  void charge_copy(std::int64_t bytes);  // at host.copy_bandwidth
+  void charge_compute(std::int64_t ps);  // the program's own work
+  // In ComputeMode::measured, charges the thread's CPU time since the last call. Call on entering the
+  // library.
   void observe_compute();
 
   // Fills in time and message number, hands the request to the card; returns the number.
@@ -60,6 +64,7 @@ class Client {
 
  private:
   Client(std::byte* base, std::uint32_t rank);
+  static Client* mapped();
   void wait(Wait why, std::int64_t deadline_ps);
   [[nodiscard]] const Event* front() const;
 

@@ -15,11 +15,11 @@ namespace apenet::ipc {
 inline constexpr std::uint32_t protocol_magic = 0x41504531;  // "APE1"
 inline constexpr std::uint32_t protocol_version = 1;
 
-inline constexpr std::uint32_t inline_bytes = 192;       // of payload inside a Request or an Event
-inline constexpr std::uint32_t slot_bytes = 64 * 1024;   // largest payload that travels through the mapping
-inline constexpr std::uint32_t slots_per_process = 4096; // sparse: only what is used takes memory
+inline constexpr std::uint32_t inline_bytes = 192;        // of payload inside a Request or an Event
+inline constexpr std::uint32_t slot_bytes = 64 * 1024;    // largest payload that travels through the mapping
+inline constexpr std::uint32_t slots_per_process = 4096;  // sparse: only what is used takes memory
 inline constexpr std::uint32_t no_slot = 0xffffffff;
-inline constexpr std::uint32_t request_ring = 256;       // powers of two
+inline constexpr std::uint32_t request_ring = 256;  // powers of two
 inline constexpr std::uint32_t event_ring = 256;
 inline constexpr std::uint32_t returned_ring = 1024;
 
@@ -38,13 +38,13 @@ enum RequestFlag : std::uint8_t {
 
 // What a process asks of its card.
 struct Request {
-  std::int64_t time_ps = 0;        // the process's clock when it rang the doorbell
-  std::uint64_t message = 0;       // the process's own number for it, comes back in its events
-  std::uint32_t target = 0;        // rank
+  std::int64_t time_ps = 0;   // the process's clock when it rang the doorbell
+  std::uint64_t message = 0;  // the process's own number for it, comes back in its events
+  std::uint32_t target = 0;   // rank
   RequestVerb verb = RequestVerb::send;
-  std::uint8_t flags = 0;          // RequestFlag
+  std::uint8_t flags = 0;  // RequestFlag
   std::uint16_t channel = 0;
-  std::int64_t bytes = 0;          // what the card transfers: protocol header and payload
+  std::int64_t bytes = 0;            // what the card transfers: protocol header and payload
   std::uint64_t local_address = 0;   // put: source, get: destination, in the poster's memory
   std::uint64_t remote_address = 0;  // put: destination, get: source, in the target's memory
   std::uint64_t immediate = 0;       // put: handed to the target in its event
@@ -63,7 +63,7 @@ struct Event {
   std::uint64_t message = 0;  // sent, remote_done, got: the Request's; arrived: the sender's number
   std::uint32_t source = 0;   // arrived, put_arrived: rank it came from
   EventKind kind = EventKind::sent;
-  std::uint8_t failed = 0;    // put, get: the address was not in the target's memory
+  std::uint8_t failed = 0;  // put, get: the address was not in the target's memory
   std::uint16_t channel = 0;
   std::int64_t bytes = 0;
   std::uint64_t immediate = 0;
@@ -102,20 +102,20 @@ enum class ComputeMode : std::uint32_t { none, measured };
 
 // What a waiting process waits for, for the report of a deadlock. Written by the library above.
 struct WaitNote {
-  std::uint32_t receives = 0;         // posted and unmatched
-  std::int32_t receive_source = -1;   // of the oldest: rank, -1 any
+  std::uint32_t receives = 0;        // posted and unmatched
+  std::int32_t receive_source = -1;  // of the oldest: rank, -1 any
   std::uint64_t receive_tag = 0;
-  std::uint32_t sends = 0;            // begun and unfinished
-  std::int32_t send_target = -1;      // of the oldest
+  std::uint32_t sends = 0;        // begun and unfinished
+  std::int32_t send_target = -1;  // of the oldest
 };
 
 struct Block {
-  alignas(64) std::atomic<std::uint32_t> run{1};   // futex: 1 the process may run, 0 it waits
+  alignas(64) std::atomic<std::uint32_t> run{1};  // futex: 1 the process may run, 0 it waits
   Wait wait = Wait::running;
   std::int64_t clock_ps = 0;
-  std::int64_t horizon_ps = 0;   // events before it are all in the ring
-  std::int64_t deadline_ps = 0;  // Wait::until
-  std::uint32_t process_id = 0;  // who has claimed the block; 0 nobody
+  std::int64_t horizon_ps = 0;      // events before it are all in the ring
+  std::int64_t deadline_ps = 0;     // Wait::until
+  std::uint32_t process_id = 0;     // who has claimed the block; 0 nobody
   std::uint32_t released_idle = 0;  // woken although nothing had happened; reset by the process
   std::uint32_t nonblocking = 0;    // depth of MPI_Test* and the like: answer truthfully, do not skip ahead
   std::uint32_t empty_polls = 0;
@@ -123,25 +123,25 @@ struct Block {
   std::uint32_t finalised = 0;      // has passed MPI_Finalize
   std::uint32_t used_provider = 0;  // the provider has opened an endpoint for it
   std::atomic<std::uint32_t> lock{0};
-  std::int64_t waited_ps = 0;       // virtual time spent waiting for events
-  std::int64_t computed_ps = 0;     // virtual time charged as computation
-  std::int64_t cpu_seen_ps = 0;     // ComputeMode::measured: thread CPU time already charged
+  std::int64_t waited_ps = 0;    // virtual time spent waiting for events
+  std::int64_t computed_ps = 0;  // virtual time charged as computation
+  std::int64_t cpu_seen_ps = 0;  // ComputeMode::measured: thread CPU time already charged
   std::uint64_t next_message = 1;
-  std::uint32_t request_head = 0;   // free-running; head written by the process, tail by the simulator
+  std::uint32_t request_head = 0;  // free-running; head written by the process, tail by the simulator
   std::uint32_t request_tail = 0;
-  std::uint32_t event_head = 0;     // head written by the simulator, tail by the process
+  std::uint32_t event_head = 0;  // head written by the simulator, tail by the process
   std::uint32_t event_tail = 0;
   std::uint32_t returned_head = 0;
   std::uint32_t returned_tail = 0;
-  std::uint32_t free_head = 0;      // the simulator appends slots that others have given back ...
-  std::uint32_t free_tail = 0;      // ... and the process takes them
-  std::uint32_t used_slots = 0;     // slots never handed out start here
-  std::uint32_t stack_depth = 0;    // free slots at hand, most recently used on top
+  std::uint32_t free_head = 0;    // the simulator appends slots that others have given back ...
+  std::uint32_t free_tail = 0;    // ... and the process takes them
+  std::uint32_t used_slots = 0;   // slots never handed out start here
+  std::uint32_t stack_depth = 0;  // free slots at hand, most recently used on top
   WaitNote note;
-  char library[96] = {};            // MPI library, as it names itself
+  char library[96] = {};  // MPI library, as it names itself
   Request requests[request_ring];
   Event events[event_ring];
-  std::uint32_t returned[returned_ring][2];   // owner, slot
+  std::uint32_t returned[returned_ring][2];  // owner, slot
   std::uint32_t free_slots[slots_per_process];
   std::uint32_t slot_stack[slots_per_process];
 };
@@ -150,12 +150,12 @@ struct Header {
   std::uint32_t magic = protocol_magic;
   std::uint32_t version = protocol_version;
   std::uint32_t process_count = 0;
-  std::uint32_t simulator_id = 0;                 // process id, for PR_SET_PTRACER
+  std::uint32_t simulator_id = 0;                     // process id, for PR_SET_PTRACER
   alignas(64) std::atomic<std::uint32_t> running{0};  // futex: processes that run; the simulator waits for 0
-  std::uint32_t started = 0;                      // virtual time has begun
+  std::uint32_t started = 0;                          // virtual time has begun
   std::uint32_t put_supported = 0;
   std::uint32_t get_supported = 0;
-  std::int64_t epoch_ps = 0;                      // clock at which virtual time began
+  std::int64_t epoch_ps = 0;  // clock at which virtual time began
   std::int64_t lookahead_ps = 0;
   std::int64_t max_pio_bytes = 0;
   std::int64_t max_message_bytes = 0;

@@ -1,0 +1,245 @@
+#include "runtime/ipc/client.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "runtime/ipc/futex.hpp"
+
+namespace apenet::ipc {
+namespace {
+
+// A call that looks for completions this often without posting anything in between is taken to wait. MPI
+// calls that only kick progress look once or twice; every further look costs a round through the MPI library.
+constexpr std::uint32_t polls_before_waiting = 4;
+
+[[noreturn]] void fail(const char* what, const char* value, const char* expected) {
+  std::fprintf(stderr, "apenet: %s = '%s': expected %s\n", what, value, expected);
+  std::_Exit(2);
+}
+
+std::int64_t thread_cpu_ps() {
+  timespec now{};
+  syscall(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, &now);
+  return now.tv_sec * 1'000'000'000'000 + now.tv_nsec * 1000;
+}
+
+// The launchers' own variables name the rank where ours does not.
+const char* rank_text() {
+  for (const char* name : {rank_variable, "PMI_RANK", "OMPI_COMM_WORLD_RANK"}) {
+    if (const char* text = std::getenv(name)) return text;
+  }
+  return nullptr;
+}
+
+std::uint32_t parse_rank(const char* text, std::uint32_t count) {
+  char* end = nullptr;
+  const long rank = std::strtol(text, &end, 10);
+  if (end == text || *end != '\0' || rank < 0 || rank >= static_cast<long>(count)) {
+    fail(rank_variable, text, "a rank below the number of processes");
+  }
+  return static_cast<std::uint32_t>(rank);
+}
+
+std::byte* map_simulation(const char* path) {
+  const int fd = open(path, O_RDWR | O_CLOEXEC);
+  struct stat status {};
+  if (fd < 0 || fstat(fd, &status) != 0) fail(mapping_variable, path, "the mapping of a running simulation");
+  const auto size = static_cast<std::size_t>(status.st_size);
+  void* base = size < sizeof(Header)
+                   ? MAP_FAILED
+                   : mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+  close(fd);
+  if (base == MAP_FAILED) fail(mapping_variable, path, "a mapping of the size that its header says");
+  const auto* header = static_cast<const Header*>(base);
+  if (header->magic != protocol_magic || header->version != protocol_version ||
+      size != Layout{header->process_count}.total_bytes()) {
+    fail(mapping_variable, path, "a simulation of this apenet's version");
+  }
+  return static_cast<std::byte*>(base);
+}
+
+}  // namespace
+
+Client* Client::mapped() {
+  // The one object of a process that stands for its process: created once, on first use, never destroyed
+  // (libraries above still run in atexit handlers).
+  static Client* const client = []() -> Client* {
+    const char* path = std::getenv(mapping_variable);
+    const char* rank = rank_text();
+    if (path == nullptr || rank == nullptr) return nullptr;
+    std::byte* base = map_simulation(path);
+    return new Client(base, parse_rank(rank, reinterpret_cast<Header*>(base)->process_count));
+  }();
+  return client;
+}
+
+Client* Client::attached() {
+  Client* client = mapped();
+  return client != nullptr && client->block_->process_id == static_cast<std::uint32_t>(getpid()) ? client
+                                                                                                 : nullptr;
+}
+
+Client* Client::instance() {
+  Client* client = mapped();
+  if (client == nullptr) return nullptr;
+  const auto self = static_cast<std::uint32_t>(getpid());
+  if (client->block_->process_id == self) return client;
+  if (client->block_->process_id != 0) return nullptr;
+  client->block_->process_id = self;
+  // Where yama restricts process_vm_* to descendants, the simulator is named; failure means there is no yama.
+  prctl(PR_SET_PTRACER, static_cast<unsigned long>(client->header_->simulator_id), 0, 0, 0);
+  return client;
+}
+
+Client::Client(std::byte* base, std::uint32_t rank)
+    : base_(base), header_(reinterpret_cast<Header*>(base)), layout_{header_->process_count}, rank_(rank) {
+  block_ = reinterpret_cast<Block*>(base + layout_.block_offset(rank));
+}
+
+void Client::charge_copy(std::int64_t bytes) {
+  const std::int64_t rate = header_->software.copy_bytes_per_second;
+  if (bytes <= 0 || rate <= 0) return;
+  __extension__ using Wide = __int128;
+  charge(static_cast<std::int64_t>((Wide{bytes} * 1'000'000'000'000 + rate - 1) / rate));
+}
+
+void Client::charge_compute(std::int64_t ps) {
+  block_->clock_ps += ps;
+  block_->computed_ps += ps;
+}
+
+void Client::observe_compute() {
+  if (header_->compute_mode != ComputeMode::measured) return;
+  const std::int64_t now = thread_cpu_ps();
+  const std::int64_t spent = now - block_->cpu_seen_ps;
+  block_->cpu_seen_ps = now;
+  if (!started() || spent <= 0) return;
+  __extension__ using Wide = __int128;
+  charge_compute(static_cast<std::int64_t>(Wide{spent} * header_->compute_scale_ppm / 1'000'000));
+}
+
+std::uint64_t Client::post(Request& request) {
+  Block& block = *block_;
+  if (block.request_head - block.request_tail == request_ring) wait(Wait::flush, 0);
+  request.time_ps = block.clock_ps;
+  request.message = block.next_message++;
+  Request& entry = block.requests[block.request_head % request_ring];
+  // Only the part in use is copied: most messages are far shorter than the inline room.
+  std::memcpy(static_cast<void*>(&entry), &request, offsetof(Request, inline_data) + request.inline_length);
+  ++block.request_head;
+  block.empty_polls = 0;
+  // What this request causes is not known before lookahead has passed: until then only may "nothing" be said.
+  const std::int64_t known = block.clock_ps + header_->lookahead_ps;
+  if (known < block.horizon_ps) block.horizon_ps = known;
+  return request.message;
+}
+
+std::uint32_t Client::take_slot() {
+  Block& block = *block_;
+  while (block.free_head != block.free_tail) {
+    block.slot_stack[block.stack_depth++] = block.free_slots[block.free_tail++ % slots_per_process];
+  }
+  if (block.stack_depth > 0) return block.slot_stack[--block.stack_depth];
+  if (block.used_slots < slots_per_process) return block.used_slots++;
+  return no_slot;
+}
+
+std::byte* Client::slot_data(std::uint32_t owner, std::uint32_t slot) {
+  return base_ + layout_.slot_offset(owner, slot);
+}
+
+void Client::return_slot(std::uint32_t owner, std::uint32_t slot) {
+  Block& block = *block_;
+  if (block.returned_head - block.returned_tail == returned_ring) wait(Wait::flush, 0);
+  std::uint32_t* entry = block.returned[block.returned_head % returned_ring];
+  entry[0] = owner;
+  entry[1] = slot;
+  ++block.returned_head;
+}
+
+const Event* Client::front() const {
+  return block_->event_tail == block_->event_head ? nullptr
+                                                  : &block_->events[block_->event_tail % event_ring];
+}
+
+const Event* Client::poll() {
+  Block& block = *block_;
+  const Event* event = front();
+  if (event != nullptr && event->time_ps <= block.clock_ps) return event;
+  if (block.nonblocking != 0) {
+    if (block.clock_ps >= block.horizon_ps) {
+      wait(Wait::until, block.clock_ps);
+      event = front();
+      if (event != nullptr && event->time_ps <= block.clock_ps) return event;
+    }
+    charge(header_->software.poll_ps);
+    return nullptr;
+  }
+  if (++block.empty_polls < polls_before_waiting) return nullptr;
+  if (event == nullptr) {
+    wait(Wait::for_event, 0);
+    event = front();
+    if (event == nullptr) return nullptr;
+  }
+  if (event->time_ps > block.clock_ps) {
+    block.waited_ps += event->time_ps - block.clock_ps;
+    block.clock_ps = event->time_ps;
+  }
+  return event;
+}
+
+void Client::pop() {
+  ++block_->event_tail;
+  block_->empty_polls = 0;
+}
+
+void Client::sleep(std::int64_t ps) {
+  block_->clock_ps += ps;
+}
+
+void Client::start() {
+  block_->initialised = 1;
+  wait(Wait::start, 0);
+  if (header_->compute_mode == ComputeMode::measured) block_->cpu_seen_ps = thread_cpu_ps();
+}
+
+void Client::finish() {
+  Block& block = *block_;
+  if (block.wait == Wait::finished) return;
+  block.finalised = 1;
+  block.wait = Wait::finished;
+  if (header_->running.fetch_sub(1) == 1) futex_wake(header_->running);
+}
+
+void Client::wait(Wait why, std::int64_t deadline_ps) {
+  Block& block = *block_;
+  if (block.wait == Wait::finished) return;
+  block.deadline_ps = deadline_ps;
+  block.wait = why;
+  block.run.store(0);
+  if (header_->running.fetch_sub(1) == 1) futex_wake(header_->running);
+  while (block.run.load() == 0) futex_wait(block.run, 0, nullptr);
+  if (header_->compute_mode == ComputeMode::measured) block.cpu_seen_ps = thread_cpu_ps();
+}
+
+void Client::lock() {
+  std::atomic<std::uint32_t>& word = block_->lock;
+  std::uint32_t expected = 0;
+  if (word.compare_exchange_strong(expected, 1)) return;
+  // 2: somebody waits
+  while (word.exchange(2) != 0) futex_wait(word, 2, nullptr);
+}
+
+void Client::unlock() {
+  if (block_->lock.exchange(0) == 2) futex_wake(block_->lock);
+}
+
+}  // namespace apenet::ipc

@@ -1,0 +1,130 @@
+#include "runtime/launch/pmi_server.hpp"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+
+namespace apenet {
+namespace {
+
+constexpr int max_value_bytes = 1024;
+constexpr const char* space_name = "apenet";
+
+std::map<std::string, std::string, std::less<>> parse_fields(std::string_view line) {
+  std::map<std::string, std::string, std::less<>> fields;
+  while (!line.empty()) {
+    const std::size_t start = line.find_first_not_of(' ');
+    if (start == std::string_view::npos) break;
+    line.remove_prefix(start);
+    const std::size_t equals = line.find('=');
+    if (equals == std::string_view::npos) break;
+    const std::string key{line.substr(0, equals)};
+    line.remove_prefix(equals + 1);
+    // Values hold no blanks, but for the last one of an abort's message.
+    const std::size_t end = key == "error_msg" ? line.size() : std::min(line.find(' '), line.size());
+    fields[key] = std::string{line.substr(0, end)};
+    line.remove_prefix(end);
+  }
+  return fields;
+}
+
+}  // namespace
+
+PmiServer::PmiServer(std::vector<int> fds) : fds_(std::move(fds)), unread_(fds_.size()) {}
+
+PmiServer::~PmiServer() {
+  for (const int fd : fds_) {
+    if (fd >= 0) close(fd);
+  }
+}
+
+bool PmiServer::serve(std::uint32_t rank) {
+  std::array<char, 4096> buffer{};
+  const ssize_t count = recv(fds_[rank], buffer.data(), buffer.size(), MSG_DONTWAIT);
+  if (count < 0) return true;
+  if (count == 0) return false;
+  std::string& pending = unread_[rank];
+  pending.append(buffer.data(), static_cast<std::size_t>(count));
+  for (std::size_t end = pending.find('\n'); end != std::string::npos; end = pending.find('\n')) {
+    const std::string line = pending.substr(0, end);
+    pending.erase(0, end + 1);
+    handle(rank, line);
+  }
+  return true;
+}
+
+void PmiServer::handle(std::uint32_t rank, std::string_view line) {
+  if (line.starts_with("mcmd=spawn")) in_spawn_ = true;
+  if (in_spawn_) {
+    if (line != "endcmd") return;
+    in_spawn_ = false;
+    spawn_refused_ = true;
+    answer(rank, "cmd=spawn_result rc=-1 msg=a_simulated_machine_cannot_spawn");
+    return;
+  }
+  const Fields fields = parse_fields(line);
+  const auto field = [&fields](std::string_view key) {
+    const auto found = fields.find(key);
+    return found == fields.end() ? std::string{} : found->second;
+  };
+  const std::string command = field("cmd");
+  const std::string size = std::to_string(fds_.size());
+  if (command == "init") {
+    answer(rank, "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0");
+  } else if (command == "get_maxes") {
+    answer(rank,
+           "cmd=maxes kvsname_max=64 keylen_max=64 vallen_max=" + std::to_string(max_value_bytes) + " rc=0");
+  } else if (command == "get_appnum") {
+    answer(rank, "cmd=appnum appnum=0 rc=0");
+  } else if (command == "get_universe_size") {
+    answer(rank, "cmd=universe_size size=" + size + " rc=0");
+  } else if (command == "get_my_kvsname") {
+    answer(rank, std::string("cmd=my_kvsname kvsname=") + space_name + " rc=0");
+  } else if (command == "put") {
+    values_[field("key")] = field("value");
+    answer(rank, "cmd=put_result rc=0 msg=success");
+  } else if (command == "get") {
+    get(rank, field("key"));
+  } else if (command == "barrier_in") {
+    barrier();
+  } else if (command == "publish_name") {
+    published_[field("service")] = field("port");
+    answer(rank, "cmd=publish_result rc=0 info=ok");
+  } else if (command == "unpublish_name") {
+    const bool known = published_.erase(field("service")) > 0;
+    answer(rank, std::string("cmd=unpublish_result ") + (known ? "rc=0 info=ok" : "rc=-1 info=not_found"));
+  } else if (command == "lookup_name") {
+    const auto found = published_.find(field("service"));
+    answer(rank, found == published_.end() ? "cmd=lookup_result rc=-1 info=not_found"
+                                           : "cmd=lookup_result rc=0 info=ok port=" + found->second);
+  } else if (command == "finalize") {
+    answer(rank, "cmd=finalize_ack rc=0");
+  } else if (command == "abort") {
+    if (!abort_) abort_ = Abort{rank, std::atoi(field("exitcode").c_str()), field("error_msg")};
+  } else {
+    answer(rank, "cmd=" + command + "_result rc=-1 msg=unknown_command");
+  }
+}
+
+void PmiServer::get(std::uint32_t rank, const std::string& key) {
+  const auto found = values_.find(key);
+  answer(rank, found == values_.end() ? "cmd=get_result rc=-1 msg=key_not_found value=unknown"
+                                      : "cmd=get_result rc=0 msg=success value=" + found->second);
+}
+
+void PmiServer::barrier() {
+  if (++in_barrier_ < fds_.size()) return;
+  in_barrier_ = 0;
+  for (std::uint32_t each = 0; each < fds_.size(); ++each) answer(each, "cmd=barrier_out rc=0");
+}
+
+void PmiServer::answer(std::uint32_t rank, const std::string& line) {
+  const std::string framed = line + "\n";
+  // The client waits for this line and nothing else is in the socket: it fits, or the rank is gone.
+  static_cast<void>(send(fds_[rank], framed.data(), framed.size(), MSG_NOSIGNAL));
+}
+
+}  // namespace apenet

@@ -1,0 +1,100 @@
+#include "runtime/scheduler/flights.hpp"
+
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "kernel/check.hpp"
+
+namespace apenet {
+namespace {
+
+constexpr std::size_t chunk_bytes = 256 * 1024;  // stays in the second-level cache between read and write
+
+template <typename Call>
+bool transfer(Call call, std::uint32_t process_id, std::byte* local, std::uint64_t remote,
+              std::size_t bytes) {
+  while (bytes > 0) {
+    iovec here{local, bytes};
+    iovec there{reinterpret_cast<void*>(remote),
+                bytes};  // NOLINT(performance-no-int-to-ptr): another process's
+    const ssize_t moved = call(static_cast<pid_t>(process_id), &here, 1UL, &there, 1UL, 0UL);
+    if (moved <= 0) return false;
+    local += moved;
+    remote += static_cast<std::uint64_t>(moved);
+    bytes -= static_cast<std::size_t>(moved);
+  }
+  return true;
+}
+
+}  // namespace
+
+std::uint64_t Flights::add(std::uint32_t rank, const ipc::Request& request) {
+  if (free_.empty()) {
+    free_.push_back(static_cast<std::uint32_t>(slab_.size()));
+    APENET_CHECK(slab_.size() < (std::size_t{1} << index_bits), "more than 2^20 requests under way");
+    slab_.emplace_back();
+  }
+  const std::uint32_t index = free_.back();
+  free_.pop_back();
+  Flight& flight = slab_[index];
+  std::memcpy(static_cast<void*>(&flight.request), &request,
+              offsetof(ipc::Request, inline_data) + request.inline_length);
+  flight.rank = rank;
+  const bool is_send = request.verb == ipc::RequestVerb::send;
+  const bool is_get = request.verb == ipc::RequestVerb::get;
+  const bool arrives = is_send || is_get || (request.flags & ipc::notify_target) != 0;  // arrived, or got
+  flight.completions_due =
+      static_cast<std::uint8_t>(arrives + ((request.flags & ipc::want_local) != 0 && !is_get) +
+                                ((request.flags & ipc::want_remote) != 0 && !is_get));
+  flight.land_due = !is_send;
+  flight.staged = false;
+  flight.failed = false;
+  return ++generation_ << index_bits | index;
+}
+
+Flight& Flights::at(std::uint64_t number) {
+  return slab_[number & ((1U << index_bits) - 1)];
+}
+
+void Flights::settle(std::uint64_t number) {
+  Flight& flight = at(number);
+  if (flight.completions_due != 0 || flight.land_due) return;
+  flight.staging.clear();
+  if (flight.staging.capacity() > chunk_bytes) flight.staging.shrink_to_fit();
+  free_.push_back(static_cast<std::uint32_t>(number & ((1U << index_bits) - 1)));
+}
+
+void stage(Flight& flight, std::uint32_t source_process_id) {
+  if (flight.staged || !flight.land_due) return;
+  flight.staging.resize(static_cast<std::size_t>(flight.request.bytes));
+  flight.staged = true;
+  flight.failed = !transfer(process_vm_readv, source_process_id, flight.staging.data(),
+                            flight.request.local_address, flight.staging.size());
+}
+
+void move_bytes(Flight& flight, std::uint32_t source_process_id, std::uint32_t target_process_id) {
+  flight.land_due = false;
+  const ipc::Request& request = flight.request;
+  const auto bytes = static_cast<std::size_t>(request.bytes);
+  const bool is_get = request.verb == ipc::RequestVerb::get;
+  if (flight.staged) {
+    flight.failed = flight.failed || !transfer(process_vm_writev, target_process_id, flight.staging.data(),
+                                               request.remote_address, bytes);
+    return;
+  }
+  std::vector<std::byte>& buffer = flight.staging;
+  buffer.resize(std::min(bytes, chunk_bytes));
+  const std::uint64_t from = is_get ? request.remote_address : request.local_address;
+  const std::uint64_t to = is_get ? request.local_address : request.remote_address;
+  const std::uint32_t reader = is_get ? target_process_id : source_process_id;
+  const std::uint32_t writer = is_get ? source_process_id : target_process_id;
+  for (std::size_t done = 0; done < bytes && !flight.failed; done += chunk_bytes) {
+    const std::size_t part = std::min(chunk_bytes, bytes - done);
+    flight.failed = !transfer(process_vm_readv, reader, buffer.data(), from + done, part) ||
+                    !transfer(process_vm_writev, writer, buffer.data(), to + done, part);
+  }
+}
+
+}  // namespace apenet

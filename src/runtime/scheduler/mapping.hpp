@@ -1,0 +1,33 @@
+// Mapping: the simulator's side of the shared memory. Owns the memfd; nothing is left behind when it goes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "runtime/ipc/protocol.hpp"
+
+namespace apenet {
+
+class Mapping {
+ public:
+  // A sparse memfd for so many processes; throws std::system_error when the host refuses.
+  explicit Mapping(std::uint32_t process_count);
+  ~Mapping();
+  Mapping(const Mapping&) = delete;
+  Mapping& operator=(const Mapping&) = delete;
+
+  [[nodiscard]] ipc::Header& header() { return *reinterpret_cast<ipc::Header*>(base_); }
+  [[nodiscard]] ipc::Block& block(std::uint32_t rank) {
+    return *reinterpret_cast<ipc::Block*>(base_ + layout_.block_offset(rank));
+  }
+  // Where a process of the same user finds it: /proc/PID/fd/N. Nobody else may open that.
+  [[nodiscard]] std::string path() const;
+
+ private:
+  ipc::Layout layout_;
+  int fd_ = -1;
+  std::byte* base_ = nullptr;
+};
+
+}  // namespace apenet

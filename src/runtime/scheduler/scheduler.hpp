@@ -1,0 +1,108 @@
+// Scheduler: which process may run up to which virtual time.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "kernel/simulation.hpp"
+#include "kernel/trace.hpp"
+#include "machine/machine.hpp"
+#include "runtime/scheduler/flights.hpp"
+#include "runtime/scheduler/mapping.hpp"
+
+namespace apenet {
+
+// Totals of a run; nothing of the host is in here.
+struct Traffic {
+  std::uint64_t messages = 0;         // sends, puts and gets posted after virtual time began
+  std::uint64_t bytes = 0;            // of these
+  std::uint64_t late_posts = 0;       // posted behind the model's time: threads of one process overtook it
+  std::uint64_t failed_accesses = 0;  // puts and gets outside the target's memory
+};
+
+// Steps the model when no process runs. A step takes what the processes have posted, orders it by (time,
+// rank, position), feeds the machine and runs the model up to the horizon: the earliest time at which a
+// process could act, plus the lookahead. What happened up to there is put into the processes' rings and those
+// concerned are woken. A process is told "nothing at t" only if t lies before its own horizon.
+class Scheduler final : public CompletionSink {
+ public:
+  enum class Outcome {
+    woken,     // somebody runs
+    idle,      // all wait, and nothing is under way in the network
+    finished,  // all have left
+  };
+
+  Scheduler(Simulation& simulation, Machine& machine, Mapping& mapping);
+
+  // Requires that no process runs (Header::running == 0).
+  Outcome step();
+  // After `idle`: wakes all who wait for an event with nothing, once. Progress may come from outside the
+  // network (a process manager, another thread).
+  void release_idle();
+  // The process has ended without leaving.
+  void remove(std::uint32_t rank);
+
+  [[nodiscard]] bool started() const { return started_; }
+  // Counts whatever processes do: two equal readings around an idle release mean that nobody moved.
+  [[nodiscard]] std::uint64_t activity() const { return activity_; }
+  [[nodiscard]] const Traffic& traffic() const { return traffic_; }
+  // Of every completion since virtual time began, in order: two runs with equal hashes did the same.
+  [[nodiscard]] std::uint64_t trace_hash() const { return hash_.value(); }
+  [[nodiscard]] bool is_waiting(std::uint32_t rank) const {
+    return processes_[rank].wait != ipc::Wait::running && processes_[rank].wait != ipc::Wait::finished;
+  }
+  // One line a process: which receive or send it waits for.
+  [[nodiscard]] std::string describe_waiting() const;
+
+  void complete(const Completion& completion) override;
+  void land(ProcessId source, std::uint64_t message) override;
+
+ private:
+  // What the scheduler knows of a process, compact: the blocks themselves are pages apart.
+  struct Process {
+    ipc::Wait wait = ipc::Wait::running;
+    std::int64_t clock_ps = 0;
+    std::int64_t deadline_ps = 0;
+    std::int64_t first_event_ps = 0;
+    std::uint32_t events = 0;          // in the ring
+    std::vector<ipc::Event> overflow;  // when the ring is full
+  };
+  struct Posted {
+    std::int64_t time_ps;
+    std::uint32_t rank;
+    std::uint32_t position;
+  };
+
+  void collect();
+  void take_requests(std::uint32_t rank);
+  void take_returned_slots(std::uint32_t rank);
+  void feed();
+  bool begin_if_all_ready();
+  bool wake_flushing();
+  void advance();
+  void wake_concerned();
+  void refill(std::uint32_t rank);
+  void wake(std::uint32_t rank, std::int64_t horizon_ps);
+  void set_running();
+  void deliver(std::uint32_t rank, const ipc::Event& event);
+  void trace(const Completion& completion);
+
+  Simulation& simulation_;
+  Machine& machine_;
+  Mapping& mapping_;
+  Flights flights_;
+  std::vector<Process> processes_;
+  std::vector<std::uint32_t> ran_;  // woken in the last step: only these can have posted
+  std::vector<std::uint32_t> to_wake_;
+  std::vector<Posted> posted_;
+  std::int64_t lookahead_ps_;
+  std::int64_t horizon_ps_ = 0;
+  std::uint32_t alive_ = 0;
+  std::uint64_t activity_ = 0;
+  bool started_ = false;
+  Traffic traffic_;
+  TraceHash hash_;
+};
+
+}  // namespace apenet

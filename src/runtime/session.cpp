@@ -1,0 +1,154 @@
+#include "runtime/session.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "runtime/launch/run_loop.hpp"
+#include "runtime/scheduler/mapping.hpp"
+#include "runtime/scheduler/scheduler.hpp"
+
+namespace apenet {
+namespace {
+
+ipc::SoftwareCosts costs_of(const MachineDescription& description) {
+  const SoftwareDescription& software = description.mpi_software;
+  ipc::SoftwareCosts costs;
+  costs.send_ps = software.send.ps();
+  costs.receive_ps = software.receive.ps();
+  costs.after_receive_ps = software.after_receive.ps();
+  costs.completion_ps = software.completion.ps();
+  costs.rendezvous_ps = software.rendezvous.ps();
+  costs.publish_ps = software.publish.ps();
+  costs.poll_ps = software.poll.ps();
+  costs.clock_read_ps = software.clock_read.ps();
+  costs.eager_limit_bytes = software.eager_limit_bytes;
+  costs.copy_bytes_per_second = description.host.copy_bytes_per_second;
+  return costs;
+}
+
+}  // namespace
+
+struct Session::Parts {
+  Parts(const MachineDescription& description, std::vector<NodeId> node_of_process,
+        const SessionOptions& given)
+      : options(given),
+        process_count(static_cast<std::uint32_t>(node_of_process.size())),
+        simulation(description.seed),
+        machine(simulation, description, std::move(node_of_process)),
+        mapping(process_count),
+        scheduler(simulation, machine, mapping) {
+    ipc::Header& header = mapping.header();
+    const NicCapabilities capabilities = machine.capabilities();
+    header.put_supported = capabilities.put ? 1 : 0;
+    header.get_supported = capabilities.get ? 1 : 0;
+    header.lookahead_ps = machine.lookahead().ps();
+    header.max_pio_bytes = capabilities.max_pio_bytes;
+    header.max_message_bytes = capabilities.max_message_bytes;
+    header.channels = capabilities.channels;
+    header.compute_mode = options.measure_compute ? ipc::ComputeMode::measured : ipc::ComputeMode::none;
+    header.compute_scale_ppm = std::llround(options.compute_scale * 1e6);
+    header.flops_per_second = description.host.flops_per_second;
+    header.software = costs_of(description);
+    std::strncpy(header.machine, description.name.c_str(), sizeof header.machine - 1);
+  }
+
+  void report_on(SessionReport& report);
+  void report_rank(RankReport& rank, ipc::Block& block) const;
+  void prove_path(SessionReport& report) const;
+
+  SessionOptions options;
+  std::uint32_t process_count;
+  Simulation simulation;
+  Machine machine;
+  Mapping mapping;
+  Scheduler scheduler;
+};
+
+Session::Session(const MachineDescription& description, std::vector<NodeId> node_of_process,
+                 const SessionOptions& options)
+    : parts_(std::make_unique<Parts>(description, std::move(node_of_process), options)) {}
+
+Session::~Session() = default;
+
+std::string Session::mapping_path() const {
+  return parts_->mapping.path();
+}
+
+SessionReport Session::run(const std::vector<RankProcess>& ranks, int launcher_id,
+                           const std::function<bool()>& interrupted) {
+  SessionReport report;
+  RunLoop loop(parts_->mapping, parts_->scheduler, parts_->options, ranks, launcher_id);
+  loop.run(report, interrupted);
+  parts_->report_on(report);
+  return report;
+}
+
+void Session::Parts::report_on(SessionReport& report) {
+  for (std::uint32_t rank = 0; rank < process_count; ++rank) {
+    report_rank(report.ranks[rank], mapping.block(rank));
+    if (scheduler.started()) {
+      report.virtual_ps =
+          std::max(report.virtual_ps, mapping.block(rank).clock_ps - mapping.header().epoch_ps);
+    }
+  }
+  const Traffic& traffic = scheduler.traffic();
+  report.messages = traffic.messages;
+  report.bytes = traffic.bytes;
+  report.trace_hash = scheduler.trace_hash();
+  report.links = machine.link_use();
+  if (traffic.late_posts > 0) {
+    report.warnings.push_back(
+        std::to_string(traffic.late_posts) +
+        " requests came from a thread whose process was waiting in another: their times are not exact");
+  }
+  if (traffic.failed_accesses > 0) {
+    report.warnings.push_back(std::to_string(traffic.failed_accesses) +
+                              " puts or gets could not reach the other process's memory");
+  }
+  prove_path(report);
+}
+
+void Session::Parts::report_rank(RankReport& rank, ipc::Block& block) const {
+  rank.attached = block.process_id != 0;
+  rank.initialised = block.initialised != 0;
+  rank.used_provider = block.used_provider != 0;
+  rank.finalised = block.finalised != 0;
+  rank.library = block.library;
+  if (!scheduler.started()) return;
+  rank.virtual_us =
+      static_cast<double>(block.clock_ps - const_cast<Mapping&>(mapping).header().epoch_ps) * 1e-6;
+  rank.waited_us = static_cast<double>(block.waited_ps) * 1e-6;
+  rank.computed_us = static_cast<double>(block.computed_ps) * 1e-6;
+}
+
+// A run whose messages did not cross the simulated network proves nothing, and must not look as if it did.
+void Session::Parts::prove_path(SessionReport& report) const {
+  if (report.outcome != SessionReport::Outcome::completed) return;
+  const auto all = [&report](bool RankReport::*flag) {
+    return std::all_of(report.ranks.begin(), report.ranks.end(),
+                       [flag](const RankReport& rank) { return rank.*flag; });
+  };
+  std::string why;
+  if (!all(&RankReport::initialised)) {
+    why =
+        "the program ended without calling MPI_Init under the simulator: it is not an MPI program, or is "
+        "linked "
+        "statically or against an MPI library that the simulator does not know";
+  } else if (report.ranks.size() > 1 && !all(&RankReport::used_provider)) {
+    why =
+        "the MPI library did not open the provider 'apenet', so its messages bypassed the simulated network: "
+        "check "
+        "FI_PROVIDER, FI_PROVIDER_PATH and MPIR_CVAR_CH4_NETMOD in the program's environment";
+  } else if (report.ranks.size() > 1 && report.messages == 0) {
+    why =
+        "no message crossed the simulated network although there are several ranks: check that "
+        "MPIR_CVAR_NOLOCAL=1 reaches the program (shared memory bypasses the network)";
+  }
+  if (why.empty()) return;
+  report.outcome = SessionReport::Outcome::failed;
+  report.exit_status = 2;
+  report.message = why + "; `apenet doctor` shows what each rank uses";
+}
+
+}  // namespace apenet

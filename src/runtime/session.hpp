@@ -1,0 +1,85 @@
+// Session: one run of a real program on a simulated machine, from its processes' start to their end.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "machine/machine.hpp"
+
+namespace apenet {
+
+struct SessionOptions {
+  bool measure_compute = false;  // ComputeMode::measured
+  double compute_scale = 1.0;
+  int deadlock_wait_ms = 1000;  // wall time without any movement after which a deadlock is reported
+  int startup_wait_ms = 60000;  // the same before virtual time has begun
+  int output_fd = 1;            // where the ranks' standard output goes
+  int error_fd = 2;
+};
+
+// A rank's process as the launcher made it. The session takes the descriptors over and reaps the process.
+struct RankProcess {
+  int process_id =
+      0;  // leader of its own process group; 0: started by somebody else (mpirun), known once it attaches
+  int pmi_fd = -1;     // our end of its PMI socket, -1: it uses another process manager
+  int output_fd = -1;  // read ends of its pipes
+  int error_fd = -1;
+};
+
+struct RankReport {
+  enum class End : std::uint8_t { running, exited, killed };
+  End end = End::running;
+  int status = 0;              // exit status, or signal number
+  bool attached = false;       // it has found the simulation (the shim was loaded)
+  bool initialised = false;    // passed MPI_Init
+  bool used_provider = false;  // opened an endpoint of the provider
+  bool finalised = false;      // passed MPI_Finalize
+  double virtual_us = 0;       // its clock when it left
+  double waited_us = 0;        // of this: waiting for events
+  double computed_us = 0;      // of this: the program's own work
+  std::string library;         // MPI library, as it names itself
+};
+
+struct SessionReport {
+  enum class Outcome : std::uint8_t { completed, failed, aborted, deadlock, interrupted, output_closed };
+  Outcome outcome = Outcome::completed;
+  int exit_status = 0;  // what a shell should see: the program's own, 128 + signal, or 1
+  std::string message;  // why, when it did not complete; empty otherwise
+  std::vector<RankReport> ranks;
+  std::int64_t virtual_ps = 0;  // latest clock of any rank
+  std::uint64_t messages = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t trace_hash = 0;
+  std::vector<LinkUse> links;
+  std::vector<std::string> warnings;  // behaviour that the model does not cover, counted
+};
+
+class Session {
+ public:
+  // Throws std::invalid_argument for a description that cannot be wired, std::system_error when the host
+  // refuses.
+  Session(const MachineDescription& description, std::vector<NodeId> node_of_process,
+          const SessionOptions& options);
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  // For the ranks' environment: ipc::mapping_variable.
+  [[nodiscard]] std::string mapping_path() const;
+
+  // Runs to the end of all processes. `interrupted` is asked some fifty times a second; true ends the run:
+  // all processes are terminated, and what they had printed is passed on. launcher_id: a process that started
+  // the ranks and ends when they do (mpirun), or 0.
+  SessionReport run(const std::vector<RankProcess>& ranks, int launcher_id,
+                    const std::function<bool()>& interrupted);
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace apenet
