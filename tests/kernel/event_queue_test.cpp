@@ -1,0 +1,119 @@
+// The queue against the obvious one, a sorted set, for every pattern of delays that has a reason to go wrong.
+#include "kernel/event_queue.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <functional>
+#include <set>
+#include <tuple>
+#include <vector>
+
+#include "kernel/random.hpp"
+
+namespace apenet {
+namespace {
+
+class QueuePair {
+ public:
+  void push(std::uint64_t time_ps, std::uint64_t order) {
+    PendingEvent event;
+    event.time_ps = time_ps;
+    event.order = order;
+    event.argument_a = ++pushed_;
+    queue_.push(event);
+    reference_.emplace(time_ps, order, pushed_);
+  }
+
+  // Pops from both and compares; the time popped.
+  std::uint64_t pop() {
+    const auto [time_ps, order, number] = *reference_.begin();
+    reference_.erase(reference_.begin());
+    EXPECT_EQ(queue_.next_time_ps(), time_ps);
+    const PendingEvent event = queue_.pop();
+    EXPECT_EQ(event.time_ps, time_ps);
+    EXPECT_EQ(event.order, order);
+    EXPECT_EQ(event.argument_a, number);
+    EXPECT_EQ(queue_.size(), reference_.size());
+    return time_ps;
+  }
+
+  [[nodiscard]] bool empty() const { return reference_.empty(); }
+
+ private:
+  EventQueue queue_;
+  std::set<std::tuple<std::uint64_t, std::uint64_t, std::uint64_t>> reference_;
+  std::uint64_t pushed_ = 0;
+};
+
+using Delay = std::function<std::uint64_t(RandomStream&)>;
+
+void compare(const char* name, int initial, int steps, const Delay& delay) {
+  SCOPED_TRACE(name);
+  RandomStream random(1, 0);
+  QueuePair pair;
+  std::uint64_t order = 0;
+  const auto next_order = [&] {
+    return PackedOrder::pack(EventKind::link, static_cast<std::uint32_t>(random.below(9)), order++);
+  };
+  for (int i = 0; i < initial; ++i) pair.push(delay(random), next_order());
+  for (int i = 0; i < steps && !pair.empty(); ++i) {
+    const std::uint64_t now = pair.pop();
+    const std::uint64_t children = random.below(3);
+    for (std::uint64_t child = 0; child < children; ++child) pair.push(now + delay(random), next_order());
+    if (pair.empty()) pair.push(now + delay(random), next_order());
+    if (::testing::Test::HasFailure()) return;
+  }
+  while (!pair.empty()) pair.pop();
+}
+
+TEST(EventQueue, PopsInTheOrderOfASortedSet) {
+  for (const int initial : {1, 3, 100, 5000}) {
+    compare("all at one time", initial, 3000, [](RandomStream&) { return 0U; });
+    compare("few times", initial, 20000, [](RandomStream& random) { return random.below(3) * 1000; });
+    compare("dense", initial, 20000, [](RandomStream& random) { return random.below(100); });
+    compare("a microsecond", initial, 20000, [](RandomStream& random) { return random.below(1'000'000); });
+    compare("sparse", initial, 20000,
+            [](RandomStream& random) { return random.below(std::uint64_t{1} << 45U); });
+    compare("every magnitude", initial, 20000,
+            [](RandomStream& random) { return random.next() >> (20 + random.below(44)); });
+    compare("mostly now, sometimes far", initial, 20000, [](RandomStream& random) {
+      return random.below(1000) == 0 ? std::uint64_t{1'000'000'000'000} : random.below(50);
+    });
+  }
+}
+
+// One timer far ahead widens the sorted part; what is pushed before it must not pile up there (narrow_near).
+TEST(EventQueue, LoneTimerFarAheadKeepsTheOrder) {
+  QueuePair pair;
+  std::uint64_t order = 0;
+  pair.push(0, order++);
+  pair.push(1'000'000'000'000, order++);
+  std::uint64_t now = pair.pop();
+  RandomStream random(2, 0);
+  for (int i = 0; i < 1000; ++i) pair.push(now + random.below(1'000'000), order++);
+  for (int i = 0; i < 20000; ++i) {
+    now = pair.pop();
+    pair.push(now + random.below(1'000'000), order++);
+  }
+  while (!pair.empty()) pair.pop();
+}
+
+TEST(EventQueue, TimesUpToTheEndOfInt64) {
+  QueuePair pair;
+  constexpr std::uint64_t end = (std::uint64_t{1} << 63U) - 2;
+  for (std::uint64_t i = 0; i < 100; ++i) pair.push(end - i * (end / 100), i);
+  while (!pair.empty()) pair.pop();
+}
+
+TEST(PackedOrder, KeepsItsPartsAndTheirRank) {
+  const std::uint64_t word = PackedOrder::pack(EventKind::process, 12345, 678'901'234'567 % (1ULL << 36U));
+  EXPECT_EQ(PackedOrder::kind(word), EventKind::process);
+  EXPECT_EQ(PackedOrder::source(word), 12345U);
+  EXPECT_EQ(PackedOrder::counter(word), 678'901'234'567 % (1ULL << 36U));
+  EXPECT_LT(PackedOrder::pack(EventKind::credit, 9, 9), PackedOrder::pack(EventKind::link, 0, 0));
+  EXPECT_LT(PackedOrder::pack(EventKind::link, 1, 9), PackedOrder::pack(EventKind::link, 2, 0));
+}
+
+}  // namespace
+}  // namespace apenet
