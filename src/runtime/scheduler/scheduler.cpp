@@ -85,8 +85,8 @@ void Scheduler::collect() {
 void Scheduler::take_requests(std::uint32_t rank) {
   ipc::Block& block = mapping_.block(rank);
   for (; block.request_tail != block.request_head; ++block.request_tail) {
-    const std::uint32_t position = block.request_tail % ipc::request_ring;
-    posted_.push_back({block.requests[position].time_ps, rank, position});
+    posted_.push_back(
+        {block.requests[block.request_tail % ipc::request_ring].time_ps, rank, block.request_tail});
     // The entry stays valid until feed(): a process that flushes is woken only after its requests were fed.
   }
 }
@@ -117,10 +117,12 @@ void Scheduler::refill(std::uint32_t rank) {
 
 void Scheduler::feed() {
   std::sort(posted_.begin(), posted_.end(), [](const Posted& a, const Posted& b) {
-    return a.time_ps != b.time_ps ? a.time_ps < b.time_ps : a.rank < b.rank;
+    if (a.time_ps != b.time_ps) return a.time_ps < b.time_ps;
+    if (a.rank != b.rank) return a.rank < b.rank;
+    return static_cast<std::int32_t>(a.position - b.position) < 0;  // free-running
   });
   for (const Posted& posted : posted_) {
-    const ipc::Request& request = mapping_.block(posted.rank).requests[posted.position];
+    const ipc::Request& request = mapping_.block(posted.rank).requests[posted.position % ipc::request_ring];
     Descriptor descriptor;
     descriptor.verb = static_cast<Verb>(request.verb);
     descriptor.source = posted.rank;

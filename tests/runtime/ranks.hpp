@@ -1,0 +1,114 @@
+// Ranks of a test: forked processes that talk to the simulator directly, without MPI.
+#pragma once
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "runtime/ipc/client.hpp"
+#include "runtime/session.hpp"
+#include "support/machines.hpp"
+
+namespace apenet::test {
+
+// What a rank does, between the start of virtual time and its end.
+using RankProgram = std::function<void(ipc::Client&)>;
+
+// The end of a rank that leaves the simulation as MPI_Finalize would.
+inline void leave(ipc::Client& client) {
+  client.finish();
+}
+
+inline RankProcess fork_rank(const Session& session, std::uint32_t rank, const RankProgram& program) {
+  int out[2];
+  int err[2];
+  if (pipe2(out, O_CLOEXEC) != 0 || pipe2(err, O_CLOEXEC) != 0) std::abort();
+  const std::string path = session.mapping_path();
+  const pid_t child = fork();
+  if (child == 0) {
+    setpgid(0, 0);
+    dup2(out[1], 1);
+    dup2(err[1], 2);
+    setenv(ipc::mapping_variable, path.c_str(), 1);
+    setenv(ipc::rank_variable, std::to_string(rank).c_str(), 1);
+    ipc::Client* client = ipc::Client::instance();
+    client->block().used_provider = 1;
+    client->start();
+    program(*client);
+    std::fflush(stdout);
+    _exit(0);
+  }
+  close(out[1]);
+  close(err[1]);
+  return {.process_id = child, .pmi_fd = -1, .output_fd = out[0], .error_fd = err[0]};
+}
+
+struct Ran {
+  SessionReport report;
+  std::string output;
+};
+
+// Runs one program per rank, with linear placement, and collects what they print.
+inline Ran run_ranks(
+    const MachineDescription& machine, const std::vector<RankProgram>& programs, SessionOptions options = {},
+    const std::function<bool()>& interrupted = [] { return false; }) {
+  int sink[2];
+  if (pipe2(sink, O_CLOEXEC) != 0) std::abort();
+  fcntl(sink[1], F_SETPIPE_SZ, 1 << 20);
+  options.output_fd = sink[1];
+  options.error_fd = sink[1];
+  options.deadlock_wait_ms = 100;
+  std::vector<NodeId> nodes;
+  for (std::uint32_t rank = 0; rank < programs.size(); ++rank) nodes.push_back(rank);
+  Session session(machine, nodes, options);
+  std::vector<RankProcess> ranks;
+  for (std::uint32_t rank = 0; rank < programs.size(); ++rank)
+    ranks.push_back(fork_rank(session, rank, programs[rank]));
+  Ran ran{session.run(ranks, 0, interrupted), {}};
+  close(sink[1]);
+  char buffer[4096];
+  for (ssize_t count = read(sink[0], buffer, sizeof buffer); count > 0;
+       count = read(sink[0], buffer, sizeof buffer)) {
+    ran.output.append(buffer, static_cast<std::size_t>(count));
+  }
+  close(sink[0]);
+  return ran;
+}
+
+// A small message with a word inside it.
+inline void send_word(ipc::Client& client, std::uint32_t target, std::uint64_t word) {
+  ipc::Request request;
+  request.target = target;
+  request.bytes = sizeof word;
+  request.inline_length = sizeof word;
+  std::memcpy(request.inline_data, &word, sizeof word);
+  client.post(request);
+}
+
+// Waits for the next event of this kind, dropping others.
+inline ipc::Event await(ipc::Client& client, ipc::EventKind kind) {
+  for (;;) {
+    const ipc::Event* event = client.poll();
+    if (event == nullptr) continue;
+    const ipc::Event copy = *event;
+    client.pop();
+    if (copy.kind == kind) return copy;
+  }
+}
+
+inline std::uint64_t receive_word(ipc::Client& client) {
+  const ipc::Event event = await(client, ipc::EventKind::arrived);
+  std::uint64_t word = 0;
+  std::memcpy(&word, event.inline_data, sizeof word);
+  return word;
+}
+
+}  // namespace apenet::test

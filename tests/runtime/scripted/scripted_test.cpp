@@ -1,0 +1,197 @@
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "runtime/scripted/card_tests.hpp"
+#include "runtime/scripted/scripted_run.hpp"
+#include "support/machines.hpp"
+
+namespace apenet {
+namespace {
+
+// On the ideal machine: 1 us of latency, one byte a nanosecond.
+SoftwareDescription round_software() {
+  SoftwareDescription software;
+  software.send = Time::from_ns(100);
+  software.receive = Time::from_ns(200);
+  software.after_receive = Time::from_ns(400);
+  software.completion = Time::from_ns(50);
+  return software;
+}
+
+class Scripted : public testing::Test {
+ protected:
+  ScriptedRun run{test::ideal(), round_software(), {0, 1, 2}};
+};
+
+Script send_one(ScriptedProcess& process, ProcessId target, Time start, std::int64_t bytes) {
+  process.compute(start);
+  process.send(target, bytes);
+  co_return;
+}
+
+Script receive(ScriptedProcess& process, int count, std::vector<Completion>* taken,
+               std::vector<Time>* clocks) {
+  for (int i = 0; i < count; ++i) {
+    taken->push_back(co_await process.arrival());
+    clocks->push_back(process.clock());
+  }
+}
+
+TEST_F(Scripted, ChargesEachStepToTheProcessThatDoesIt) {
+  std::vector<Completion> taken;
+  std::vector<Time> clocks;
+  run.spawn(0, send_one(run.process(0), 2, Time::from_ns(1000), 10));
+  run.spawn(2, receive(run.process(2), 1, &taken, &clocks));
+  run.run();
+  EXPECT_EQ(run.process(0).clock(), Time::from_ns(1100));
+  EXPECT_EQ(taken.at(0).time, Time::from_ns(1100 + 1000 + 10));
+  EXPECT_EQ(clocks.at(0), Time::from_ns(1100 + 1000 + 10 + 200));
+}
+
+TEST_F(Scripted, TakesArrivalsInTheirOrderAndPaysItsDebtBeforeTheNext) {
+  std::vector<Completion> taken;
+  std::vector<Time> clocks;
+  run.spawn(0, send_one(run.process(0), 2, Time::from_ns(50), 0));
+  run.spawn(1, send_one(run.process(1), 2, Time::zero(), 0));
+  run.spawn(2, receive(run.process(2), 2, &taken, &clocks));
+  run.run();
+  EXPECT_EQ(taken.at(0).source, 1U);
+  EXPECT_EQ(taken.at(1).source, 0U);
+  EXPECT_EQ(clocks.at(0), Time::from_ns(1100 + 200));
+  EXPECT_EQ(clocks.at(1), Time::from_ns(1300 + 400 + 200)) << "it came at 1150 ns, but the CPU was busy";
+}
+
+Script choose(ScriptedProcess& process, std::vector<ProcessId>* order) {
+  process.compute(Time::from_ns(10'000));
+  order->push_back((co_await process.arrival_from(0)).source);
+  order->push_back((co_await process.arrival()).source);
+  EXPECT_EQ(process.clock(), Time::from_ns(10'000 + 200 + 400 + 200));
+}
+
+TEST_F(Scripted, MayWaitForOneSourceAndComeLate) {
+  std::vector<ProcessId> order;
+  run.spawn(0, send_one(run.process(0), 2, Time::from_ns(500), 0));
+  run.spawn(1, send_one(run.process(1), 2, Time::zero(), 0));
+  run.spawn(2, choose(run.process(2), &order));
+  run.run();
+  EXPECT_EQ(order, (std::vector<ProcessId>{0, 1}));
+}
+
+Script one_sided(ScriptedProcess& process) {
+  const std::uint64_t put =
+      process.put(1, 1000, {.want_local = true, .want_remote = true, .notify_target = false});
+  co_await process.completion(Completion::Kind::remote_done, put);
+  EXPECT_EQ(process.clock(), Time::from_ns(100 + 1000 + 1000 + 1000 + 50));
+  co_await process.completion(Completion::Kind::sent, put);
+  EXPECT_EQ(process.clock(), Time::from_ns(3150 + 50));
+  const std::uint64_t get = process.get(1, 500);
+  co_await process.completion(Completion::Kind::got, get);
+  EXPECT_EQ(process.clock(), Time::from_ns(3200 + 100 + 1000 + 500 + 1000 + 50));
+}
+
+TEST_F(Scripted, PutsAndGetsAreWaitedForByTheirNumber) {
+  run.spawn(0, one_sided(run.process(0)));
+  run.run();
+}
+
+TEST_F(Scripted, ADeadlockSaysWhoWaitsForWhat) {
+  std::vector<ProcessId> order;
+  run.spawn(2, choose(run.process(2), &order));
+  try {
+    run.run();
+    FAIL() << "no error";
+  } catch (const std::runtime_error& error) {
+    EXPECT_STREQ(error.what(), "deadlock: process 2 at 10000000 ps waits for an arrival from process 0");
+  }
+}
+
+Script fail(ScriptedProcess& process) {
+  process.compute(Time::from_ns(1));
+  throw std::logic_error("inside");
+  co_return;
+}
+
+Script fail_outside(ScriptedProcess& process) {
+  co_await fail(process);
+}
+
+TEST_F(Scripted, WhatAScriptThrowsComesOutOfTheRun) {
+  run.spawn(0, fail_outside(run.process(0)));
+  EXPECT_THROW(run.run(), std::logic_error);
+}
+
+// latency 1000, send 100, receive 200, after_receive 400.
+class CardTests : public testing::Test {
+ protected:
+  CardTests() { machine.card_software = round_software(); }
+  [[nodiscard]] TestPoint point(CardTest test, std::int64_t bytes, CardTestOptions options = {}) const {
+    options.sizes = {bytes};
+    return run_card_test(machine, test, options).at(0);
+  }
+  MachineDescription machine = test::ideal();
+};
+
+TEST_F(CardTests, PingPongIsHalfARoundTripAndHidesTheDebt) {
+  EXPECT_EQ(point(CardTest::pingpong, 500).time, Time::from_ns(100 + 1000 + 500 + 200));
+  EXPECT_EQ(point(CardTest::roundtrip, 500).time, Time::from_ns(2 * 1800));
+  EXPECT_NEAR(point(CardTest::pingpong, 500).bandwidth_mib_s, 500.0 / 1.8 * 1e6 / (1 << 20), 1e-6);
+}
+
+TEST_F(CardTests, OneWayIsAGap) {
+  CardTestOptions many;
+  many.iterations = 10'000;
+  EXPECT_NEAR(point(CardTest::oneway, 16, many).time.to_us(), 0.6, 1e-3) << "receive + after_receive";
+  EXPECT_NEAR(point(CardTest::oneway, 5000, many).time.to_us(), 5.0, 1e-3) << "the wire";
+  EXPECT_NEAR(point(CardTest::unidirectional, 5000, many).time.to_us(), 5.0, 1e-3);
+}
+
+TEST_F(CardTests, BidirectionalCountsBothDirections) {
+  const TestPoint both = point(CardTest::bidirectional, 1 << 20);
+  EXPECT_GT(both.bandwidth_mib_s, 1.9 * 1e9 / (1 << 20));
+}
+
+TEST_F(CardTests, ChannelsAreMessagesAtOnce) {
+  CardTestOptions two;
+  two.channels = 2;
+  EXPECT_EQ(point(CardTest::pingpong, 500, two).time, Time::from_ns(100 + 1000 + 500 + 200 + 400 + 200))
+      << "the second arrives while the first's receive and its debt are done";
+}
+
+TEST_F(CardTests, CopiedTransfersCostACopyAtBothEnds) {
+  CardTestOptions copied;
+  copied.copied = true;
+  const Time plain = point(CardTest::pingpong, 1 << 20).time;
+  const Time slow = point(CardTest::pingpong, 1 << 20, copied).time;
+  EXPECT_EQ(slow - plain, Time::from_ns(2 * 250'000)) << "4000 MiB/s";
+}
+
+TEST_F(CardTests, MessagesLargerThanADescriptorAreCut) {
+  MachineDescription ape16 = test::ape16();
+  ape16.nic.apelink.max_message_bytes = 64 * 1024;
+  CardTestOptions options;
+  options.sizes = {1 << 20};
+  const double cut = run_card_test(ape16, CardTest::pingpong, options)[0].bandwidth_mib_s;
+  const double whole = run_card_test(test::ape16(), CardTest::pingpong, options)[0].bandwidth_mib_s;
+  EXPECT_NEAR(cut, whole, whole / 100);
+}
+
+TEST_F(CardTests, RefuseWhatCannotBeMeasured) {
+  EXPECT_THROW(run_card_test(machine, CardTest::pingpong, {}), std::invalid_argument);
+  EXPECT_THROW(std::ignore = point(CardTest::pingpong, -1), std::invalid_argument);
+  CardTestOptions options;
+  options.channels = 1000;
+  EXPECT_THROW(std::ignore = point(CardTest::pingpong, 1, options), std::invalid_argument);
+  options = {};
+  options.nodes = {3};
+  EXPECT_THROW(std::ignore = point(CardTest::pingpong, 1, options), std::invalid_argument);
+  options = {};
+  options.iterations = 0;
+  EXPECT_THROW(std::ignore = point(CardTest::pingpong, 1, options), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace apenet

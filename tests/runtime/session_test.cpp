@@ -1,0 +1,286 @@
+// Real processes in virtual time: what they are told, and how runs end.
+#include "runtime/session.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <csignal>
+#include <cstring>
+
+#include "ranks.hpp"
+
+namespace apenet::test {
+namespace {
+
+constexpr int rounds = 50;
+
+RankProgram ping(bool first) {
+  return [first](ipc::Client& client) {
+    for (std::uint64_t round = 0; round < rounds; ++round) {
+      if (first) send_word(client, 1, round);
+      if (receive_word(client) != round) _exit(9);
+      if (!first) send_word(client, 0, round);
+    }
+    leave(client);
+  };
+}
+
+TEST(Session, PingPongTakesTheModelsTimeInEveryRun) {
+  const Ran a = run_ranks(ideal(), {ping(true), ping(false)});
+  const Ran b = run_ranks(ideal(), {ping(true), ping(false)});
+  ASSERT_EQ(a.report.outcome, SessionReport::Outcome::completed) << a.report.message;
+  EXPECT_EQ(a.report.messages, 2U * rounds);
+  // Each message: 1 us of latency and 8 bytes at 1 GB/s; no software is charged here.
+  EXPECT_EQ(a.report.virtual_ps, 2 * rounds * (1'000'000 + 8'000));
+  EXPECT_EQ(a.report.trace_hash, b.report.trace_hash);
+  EXPECT_EQ(a.report.virtual_ps, b.report.virtual_ps);
+}
+
+TEST(Session, ManyRanksOnATorusAgreeWithThemselves) {
+  const auto program = [](std::uint32_t rank) {
+    return [rank](ipc::Client& client) {
+      for (std::uint32_t step = 1; step < 16; ++step) {
+        client.charge(1000 * ((rank * 7 + step) % 5));
+        send_word(client, (rank + step) % 16, step);
+        receive_word(client);
+      }
+      leave(client);
+    };
+  };
+  std::vector<RankProgram> programs;
+  for (std::uint32_t rank = 0; rank < 16; ++rank) programs.push_back(program(rank));
+  const Ran a = run_ranks(ape16(), programs);
+  const Ran b = run_ranks(ape16(), programs);
+  ASSERT_EQ(a.report.outcome, SessionReport::Outcome::completed) << a.report.message;
+  EXPECT_EQ(a.report.messages, 16U * 15U);
+  EXPECT_EQ(a.report.trace_hash, b.report.trace_hash);
+}
+
+TEST(Session, PutWritesTheOtherProcessesMemory) {
+  // The address is the same in both: they are forks of one process.
+  static std::uint64_t window[1000];
+  const auto origin = [](ipc::Client& client) {
+    std::vector<std::uint64_t> source(1000, 42);
+    ipc::Request request;
+    request.verb = ipc::RequestVerb::put;
+    request.flags = ipc::want_local | ipc::want_remote | ipc::notify_target;
+    request.target = 1;
+    request.bytes = 8000;
+    request.local_address = reinterpret_cast<std::uint64_t>(source.data());
+    request.remote_address = reinterpret_cast<std::uint64_t>(window);
+    request.immediate = 77;
+    client.post(request);
+    await(client, ipc::EventKind::sent);
+    std::fill(source.begin(), source.end(), 0);  // sent: ours again, the bytes are on their way
+    await(client, ipc::EventKind::remote_done);
+    leave(client);
+  };
+  const auto target = [](ipc::Client& client) {
+    const ipc::Event event = await(client, ipc::EventKind::put_arrived);
+    if (event.immediate != 77 || event.failed != 0 || window[0] != 42 || window[999] != 42) _exit(9);
+    leave(client);
+  };
+  const Ran ran = run_ranks(ape16(), {origin, target});
+  EXPECT_EQ(ran.report.outcome, SessionReport::Outcome::completed) << ran.report.message;
+}
+
+TEST(Session, GetReadsWithoutTheOthersHelp) {
+  static std::uint64_t window[1000];
+  const auto origin = [](ipc::Client& client) {
+    std::vector<std::uint64_t> sink(1000, 0);
+    receive_word(client);
+    ipc::Request request;
+    request.verb = ipc::RequestVerb::get;
+    request.target = 1;
+    request.bytes = 8000;
+    request.local_address = reinterpret_cast<std::uint64_t>(sink.data());
+    request.remote_address = reinterpret_cast<std::uint64_t>(window);
+    client.post(request);
+    if (await(client, ipc::EventKind::got).failed != 0 || sink[999] != 5) _exit(9);
+    send_word(client, 1, 0);
+    leave(client);
+  };
+  const auto target = [](ipc::Client& client) {
+    std::fill(std::begin(window), std::end(window), 5);
+    send_word(client, 0, 1);
+    receive_word(client);
+    leave(client);
+  };
+  const Ran ran = run_ranks(ape16(), {origin, target});
+  EXPECT_EQ(ran.report.outcome, SessionReport::Outcome::completed) << ran.report.message;
+}
+
+TEST(Session, APutOutsideTheTargetsMemoryFailsAndIsCounted) {
+  const auto origin = [](ipc::Client& client) {
+    std::uint64_t word = 1;
+    ipc::Request request;
+    request.verb = ipc::RequestVerb::put;
+    request.flags = ipc::want_remote;
+    request.target = 1;
+    request.bytes = sizeof word;
+    request.local_address = reinterpret_cast<std::uint64_t>(&word);
+    request.remote_address = 4096;  // nothing is mapped there
+    client.post(request);
+    if (await(client, ipc::EventKind::remote_done).failed == 0) _exit(9);
+    send_word(client, 1, 0);
+    leave(client);
+  };
+  const auto target = [](ipc::Client& client) {
+    receive_word(client);
+    leave(client);
+  };
+  const Ran ran = run_ranks(ape16(), {origin, target});
+  EXPECT_EQ(ran.report.outcome, SessionReport::Outcome::completed) << ran.report.message;
+  ASSERT_EQ(ran.report.warnings.size(), 1U);
+}
+
+// A process that only looks is told the truth: the message is there from the instant of its arrival on, not
+// before.
+TEST(Session, LookingIsTruthful) {
+  const auto sender = [](ipc::Client& client) {
+    client.charge(3'000'000);
+    send_word(client, 1, 1);
+    leave(client);
+  };
+  const auto looker = [](ipc::Client& client) {
+    client.block().nonblocking = 1;
+    std::int64_t before_ps = client.clock_ps();
+    const ipc::Event* event = client.poll();
+    while (event == nullptr) {
+      client.sleep(1000);  // a look every ns
+      before_ps = client.clock_ps();
+      event = client.poll();
+    }
+    std::printf("%lld\n", static_cast<long long>(before_ps));
+    leave(client);
+  };
+  const Ran ran = run_ranks(ideal(), {sender, looker});
+  ASSERT_EQ(ran.report.outcome, SessionReport::Outcome::completed) << ran.report.message;
+  EXPECT_EQ(ran.output, "4008000\n");
+}
+
+TEST(Session, FullRingsLoseNothing) {
+  constexpr std::uint64_t count = 5000;  // many times the rings
+  const auto sender = [](ipc::Client& client) {
+    for (std::uint64_t word = 0; word < count; ++word) send_word(client, 1, word);
+    leave(client);
+  };
+  const auto receiver = [](ipc::Client& client) {
+    for (std::uint64_t word = 0; word < count; ++word) {
+      if (receive_word(client) != word) _exit(9);
+    }
+    leave(client);
+  };
+  const Ran ran = run_ranks(ape16(), {sender, receiver});
+  EXPECT_EQ(ran.report.outcome, SessionReport::Outcome::completed) << ran.report.message;
+  EXPECT_EQ(ran.report.messages, count);
+}
+
+TEST(Session, SlotsComeBack) {
+  const auto sender = [](ipc::Client& client) {
+    for (std::uint32_t round = 0; round < 3 * ipc::slots_per_process; ++round) {
+      ipc::Request request;
+      request.target = 1;
+      request.bytes = 1024;
+      request.slot = client.take_slot();
+      if (request.slot == ipc::no_slot) _exit(8);
+      request.slot_length = 1024;
+      std::memset(client.slot_data(0, request.slot), static_cast<int>(round), 1024);
+      client.post(request);
+      if (round % 64 == 63) receive_word(client);
+    }
+    leave(client);
+  };
+  const auto receiver = [](ipc::Client& client) {
+    for (std::uint32_t round = 0; round < 3 * ipc::slots_per_process; ++round) {
+      const ipc::Event event = await(client, ipc::EventKind::arrived);
+      if (client.slot_data(0, event.slot)[1023] != static_cast<std::byte>(round)) _exit(9);
+      client.return_slot(0, event.slot);
+      if (round % 64 == 63) send_word(client, 0, 0);
+    }
+    leave(client);
+  };
+  const Ran ran = run_ranks(ideal(), {sender, receiver});
+  EXPECT_EQ(ran.report.outcome, SessionReport::Outcome::completed) << ran.report.message;
+}
+
+TEST(Session, ADeadlockIsReportedWithWhoWaitsForWhom) {
+  const auto waits = [](int source) {
+    return [source](ipc::Client& client) {
+      client.block().note = {
+          .receives = 1, .receive_source = source, .receive_tag = 5, .sends = 0, .send_target = -1};
+      receive_word(client);
+    };
+  };
+  const Ran ran = run_ranks(ideal(), {waits(1), waits(0)});
+  EXPECT_EQ(ran.report.outcome, SessionReport::Outcome::deadlock);
+  EXPECT_NE(ran.report.exit_status, 0);
+  EXPECT_NE(ran.report.message.find("rank 0 waits for a message from rank 1, tag 5"), std::string::npos)
+      << ran.report.message;
+}
+
+TEST(Session, AKilledRankEndsTheRunAndTheOthersOutputIsKept) {
+  const auto killed = [](ipc::Client& client) {
+    receive_word(client);
+    raise(SIGKILL);
+  };
+  const auto other = [](ipc::Client& client) {
+    std::printf("still here\n");
+    std::fflush(stdout);
+    send_word(client, 0, 1);
+    receive_word(client);
+  };
+  const Ran ran = run_ranks(ideal(), {killed, other});
+  EXPECT_EQ(ran.report.outcome, SessionReport::Outcome::failed);
+  EXPECT_EQ(ran.report.exit_status, 128 + SIGKILL);
+  EXPECT_EQ(ran.output, "still here\n");
+}
+
+TEST(Session, AnExitStatusIsPassedOn) {
+  const Ran ran =
+      run_ranks(ideal(), {[](ipc::Client&) { _exit(7); }, [](ipc::Client& client) { receive_word(client); }});
+  EXPECT_EQ(ran.report.outcome, SessionReport::Outcome::failed);
+  EXPECT_EQ(ran.report.exit_status, 7);
+}
+
+TEST(Session, AnExitWithoutFinalizeIsAFailure) {
+  const Ran ran = run_ranks(ideal(), {[](ipc::Client&) {}, [](ipc::Client& client) { leave(client); }});
+  EXPECT_EQ(ran.report.outcome, SessionReport::Outcome::failed);
+  EXPECT_NE(ran.report.message.find("MPI_Finalize"), std::string::npos);
+}
+
+TEST(Session, ARunWithoutMessagesDidNotUseTheNetwork) {
+  const Ran ran = run_ranks(ideal(), {leave, leave});
+  EXPECT_EQ(ran.report.outcome, SessionReport::Outcome::failed);
+  EXPECT_EQ(ran.report.exit_status, 2);
+}
+
+TEST(Session, AnInterruptEndsEverything) {
+  int asked = 0;
+  const Ran ran = run_ranks(ideal(), {[](ipc::Client&) { pause(); }, [](ipc::Client&) { pause(); }}, {},
+                            [&asked] { return ++asked > 3; });
+  EXPECT_EQ(ran.report.outcome, SessionReport::Outcome::interrupted);
+  EXPECT_EQ(ran.report.exit_status, 130);
+}
+
+TEST(Session, OutputIsInRankOrderWithinAStepAndLosesNothing) {
+  const auto prints = [](std::uint32_t rank) {
+    return [rank](ipc::Client& client) {
+      if (rank == 2) usleep(20'000);  // wall time must not matter
+      const std::string big(200'000, static_cast<char>('a' + rank));
+      std::printf("%s\n", big.c_str());
+      std::fflush(stdout);
+      send_word(client, (rank + 1) % 3, 1);
+      receive_word(client);
+      leave(client);
+    };
+  };
+  const Ran ran = run_ranks(ideal(), {prints(0), prints(1), prints(2)});
+  ASSERT_EQ(ran.report.outcome, SessionReport::Outcome::completed) << ran.report.message;
+  std::string expected;
+  for (const char letter : {'a', 'b', 'c'}) expected += std::string(200'000, letter) + "\n";
+  EXPECT_EQ(ran.output, expected);
+}
+
+}  // namespace
+}  // namespace apenet::test
