@@ -1,0 +1,138 @@
+#include "host/bus.hpp"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <vector>
+
+#include "host/host.hpp"
+
+namespace apenet {
+namespace {
+
+// A clock of 10 ns, so that times can be read.
+BusDescription round_bus() {
+  BusDescription bus;
+  bus.clock = {100'000'000};
+  bus.width_bytes = 8;
+  bus.transaction_overhead_cycles = 10;
+  bus.max_burst_bytes = 256;
+  bus.read_latency = Time::from_ns(300);
+  bus.outstanding_reads = 2;
+  return bus;
+}
+
+struct Grants final : BusClient {
+  void bus_granted(const BusGrant& grant) override { list.push_back(grant); }
+  std::vector<BusGrant> list;
+};
+
+// Does something at a time.
+struct At final : EventHandler {
+  At(Simulation& simulation, EventSource& source, Time when, std::function<void()> action)
+      : action_(std::move(action)) {
+    simulation.schedule(source, when, *this);
+  }
+  void handle_event(const Event&) override { action_(); }
+  std::function<void()> action_;
+};
+
+class BusTest : public testing::Test {
+ protected:
+  Simulation simulation;
+  EventSource source{EventKind::control, 0, 0};
+  Bus bus{simulation, round_bus(), 0};
+  Grants grants;
+};
+
+TEST_F(BusTest, AWriteTakesOverheadAndWords) {
+  bus.write(Bus::Master::card, 64, Time::zero(), grants, 7);
+  ASSERT_EQ(grants.list.size(), 1U);
+  EXPECT_EQ(grants.list[0].tag, 7U);
+  EXPECT_EQ(grants.list[0].first_data, Time::from_ns(110));
+  EXPECT_EQ(grants.list[0].end, Time::from_ns(180));
+  EXPECT_EQ(bus.occupancy(64), Time::from_ns(180));
+  EXPECT_EQ(bus.occupancy(300), Time::from_ns((2 * 10 + 38) * 10));
+}
+
+TEST_F(BusTest, AnIdleBusMayHaveBegunInThePastButDoesNotEndBeforeItsData) {
+  At late(simulation, source, Time::from_ns(1000),
+          [&] { bus.write(Bus::Master::card, 64, Time::from_ns(900), grants, 0); });
+  At early(simulation, source, Time::from_ns(3000),
+           [&] { bus.write(Bus::Master::card, 64, Time::from_ns(2000), grants, 1); });
+  simulation.run();
+  ASSERT_EQ(grants.list.size(), 2U);
+  EXPECT_EQ(grants.list[0].end, Time::from_ns(1080));
+  EXPECT_EQ(grants.list[1].end, Time::from_ns(3000)) << "the tail of the data came at 3000 ns";
+}
+
+TEST_F(BusTest, TimeThatWasUsedIsNotGivenTwice) {
+  At first(simulation, source, Time::from_ns(1000),
+           [&] { bus.write(Bus::Master::processor, 64, Time::from_ns(1000), grants, 0); });
+  At second(simulation, source, Time::from_ns(1200),
+            [&] { bus.write(Bus::Master::card, 64, Time::from_ns(900), grants, 1); });
+  simulation.run();
+  EXPECT_EQ(grants.list[0].end, Time::from_ns(1180));
+  EXPECT_EQ(grants.list[1].end, Time::from_ns(1180 + 180));
+}
+
+TEST_F(BusTest, AReadIsASplitTransactionAndItsFirstWordComesBeforeItsLast) {
+  bus.read(256, grants, 3);
+  simulation.run();
+  ASSERT_EQ(grants.list.size(), 1U);
+  EXPECT_EQ(grants.list[0].first_data, Time::from_ns(300 + 110));
+  EXPECT_EQ(grants.list[0].end, Time::from_ns(300 + 100 + 320));
+}
+
+TEST_F(BusTest, OutstandingReadsHideTheLatency) {
+  for (std::uint64_t tag = 0; tag < 4; ++tag) bus.read(64, grants, tag);
+  simulation.run();
+  ASSERT_EQ(grants.list.size(), 4U);
+  for (std::uint64_t tag = 0; tag < 4; ++tag) EXPECT_EQ(grants.list[tag].tag, tag);
+  EXPECT_EQ(grants.list[0].end, Time::from_ns(480));
+  EXPECT_EQ(grants.list[1].end, Time::from_ns(660)) << "right behind the first";
+  EXPECT_EQ(grants.list[2].end, Time::from_ns(480 + 480)) << "requested when the first slot was free";
+  EXPECT_EQ(grants.list[3].end, Time::from_ns(660 + 480));
+}
+
+TEST_F(BusTest, MastersTakeTurnsBurstByBurst) {
+  BusDescription quick_reads = round_bus();
+  quick_reads.read_latency = Time::zero();
+  quick_reads.outstanding_reads = 100;
+  Bus shared(simulation, quick_reads, 1);
+  Grants reads;
+  Grants writes;
+  for (std::uint64_t i = 0; i < 20; ++i) shared.read(256, reads, i);
+  for (std::uint64_t i = 0; i < 20; ++i) shared.write(Bus::Master::card, 256, Time::zero(), writes, i);
+  simulation.run();
+  ASSERT_EQ(reads.list.size(), 20U);
+  ASSERT_EQ(writes.list.size(), 20U);
+  for (std::size_t i = 0; i + 1 < 20; ++i) {
+    EXPECT_LT(writes.list[i].end, reads.list[i].end);
+    EXPECT_LT(reads.list[i].end, writes.list[i + 1].end);
+  }
+  EXPECT_EQ(shared.busy(), shared.occupancy(256) * 40);
+  EXPECT_EQ(shared.bursts(), 40U);
+}
+
+TEST_F(BusTest, ALongTransferIsGrantedWhenItsLastBurstIs) {
+  bus.read(600, grants, 0);
+  simulation.run();
+  ASSERT_EQ(grants.list.size(), 1U);
+  // Two full bursts of 420 ns, then 10 + 11 cycles; the third read's slot is free when the first has ended.
+  const Time second_end = Time::from_ns(300 + 2 * 420);
+  const Time third_ready = Time::from_ns(300 + 420 + 300);
+  EXPECT_EQ(grants.list[0].end, std::max(second_end, third_ready) + Time::from_ns(210));
+}
+
+TEST(MemoryCopyTest, CopiesQueueBehindOneAnother) {
+  HostDescription host;
+  host.copy_bytes_per_second = 1'000'000'000;
+  MemoryCopy copy(host);
+  EXPECT_EQ(copy.reserve(Time::zero(), 1000), Time::from_ns(1000));
+  EXPECT_EQ(copy.reserve(Time::from_ns(500), 1000), Time::from_ns(2000));
+  EXPECT_EQ(copy.reserve(Time::from_ns(5000), 1000), Time::from_ns(6000));
+}
+
+}  // namespace
+}  // namespace apenet

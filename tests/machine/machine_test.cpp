@@ -1,0 +1,199 @@
+#include "machine/machine.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <ostream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "support/machines.hpp"
+#include "support/recorder.hpp"
+
+namespace apenet {
+namespace {
+
+using test::Recorder;
+using Kind = Completion::Kind;
+
+std::string refusal(const MachineDescription& description, const std::vector<NodeId>& nodes) {
+  try {
+    Simulation simulation;
+    const Machine machine(simulation, description, nodes);
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+  return "";
+}
+
+struct Mistake {
+  const char* expected;  // the beginning of the message: key and value
+  std::function<void(MachineDescription&)> make;
+};
+
+void PrintTo(const Mistake& mistake, std::ostream* out) {
+  *out << mistake.expected;
+}
+
+class MachineRefuses : public testing::TestWithParam<Mistake> {};
+
+TEST_P(MachineRefuses, NamingKeyValueAndExpectation) {
+  MachineDescription description = test::ape16();
+  GetParam().make(description);
+  const std::string message = refusal(description, {0, 1});
+  EXPECT_EQ(message.rfind(GetParam().expected, 0), 0U) << message;
+  EXPECT_NE(message.find(": expected "), std::string::npos) << message;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Mistakes, MachineRefuses,
+    testing::Values(
+        Mistake{"network.dims = []", [](auto& m) { m.network.dims = {}; }},
+        Mistake{"network.dims = a product of 0 nodes",
+                [](auto& m) {
+                  m.network.dims = {4, 0, 2};
+                }},
+        Mistake{"network.topology = none",
+                [](auto& m) { m.network.topology = NetworkDescription::Topology::none; }},
+        Mistake{"bus.clock_mhz = 0 Hz", [](auto& m) { m.host.bus.clock = {0}; }},
+        Mistake{"bus.width_bytes = 0", [](auto& m) { m.host.bus.width_bytes = 0; }},
+        Mistake{"bus.transaction_overhead_cycles = -1",
+                [](auto& m) { m.host.bus.transaction_overhead_cycles = -1; }},
+        Mistake{"bus.max_burst_bytes = 4", [](auto& m) { m.host.bus.max_burst_bytes = 4; }},
+        Mistake{"bus.outstanding_reads = 0", [](auto& m) { m.host.bus.outstanding_reads = 0; }},
+        Mistake{"bus.read_latency_ns = -1000 ps",
+                [](auto& m) { m.host.bus.read_latency = Time::from_ns(-1); }},
+        Mistake{"bus.pio_write_latency_ns = 0 ps",
+                [](auto& m) { m.host.bus.pio_write_latency = Time::zero(); }},
+        Mistake{"host.copy_bandwidth_mib_s = 0", [](auto& m) { m.host.copy_bytes_per_second = 0; }},
+        Mistake{"host.local_latency_ns = 0 ps", [](auto& m) { m.host.local_latency = Time::zero(); }},
+        Mistake{"card.clock_mhz = 0 Hz", [](auto& m) { m.nic.apelink.clock = {0}; }},
+        Mistake{"card.max_payload_bytes = 8", [](auto& m) { m.nic.apelink.max_payload_bytes = 8; }},
+        Mistake{"card.max_payload_bytes = 250", [](auto& m) { m.nic.apelink.max_payload_bytes = 250; }},
+        Mistake{"card.max_message_bytes = 0", [](auto& m) { m.nic.apelink.max_message_bytes = 0; }},
+        Mistake{"card.descriptor_fifo_entries = 0",
+                [](auto& m) { m.nic.apelink.descriptor_fifo_entries = 0; }},
+        Mistake{"card.queues = 0", [](auto& m) { m.nic.apelink.queues = 0; }},
+        Mistake{"card.ports = 0", [](auto& m) { m.nic.apelink.ports = 0; }},
+        Mistake{"card.get_service_us = -1000 ps",
+                [](auto& m) { m.nic.apelink.get_service = Time::from_ns(-1); }},
+        Mistake{"router.injection_buffer_bytes = 100",
+                [](auto& m) { m.network.injection_buffer_bytes = 100; }},
+        Mistake{"card.latency_ns = 0 ps", [](auto& m) { m.nic.card = NicDescription::Card::ideal; }},
+        Mistake{"card.bandwidth_mib_s = 0", [](auto& m) {
+                  m.nic.card = NicDescription::Card::ideal;
+                  m.nic.ideal.latency = Time::from_ns(1);
+                }}));
+
+TEST(MachineTest, MoreProcessesThanNodesTimesPortsAreRefused) {
+  const MachineDescription description = test::ape16();
+  EXPECT_EQ(refusal(description, {0, 0, 0, 0}), "");
+  EXPECT_NE(refusal(description, {0, 0, 0, 0, 0}).find("processes on node 0 = 5"), std::string::npos);
+  EXPECT_NE(refusal(description, {0, 0, 0, 0, 0}).find("card.ports = 4"), std::string::npos);
+  EXPECT_NE(refusal(description, {0, 16}).find("node of process 1 = 16"), std::string::npos);
+  EXPECT_NE(refusal(description, {}).find("processes = 0"), std::string::npos);
+}
+
+class LocalMessages : public testing::Test {
+ protected:
+  Simulation simulation;
+  Recorder recorder{simulation};
+};
+
+// 1000 MiB/s of copy and 500 ns beside it.
+constexpr std::int64_t one_us_of_bytes = 1048;  // 1048.576 bytes a microsecond
+
+TEST_F(LocalMessages, CostOneCopyAndNeverSeeTheCard) {
+  Machine machine(simulation, test::ape16(), {0, 0, 1});
+  machine.set_sink(recorder);
+  for (const Verb verb : {Verb::send, Verb::put, Verb::get}) {
+    recorder.records.clear();
+    recorder.landed.clear();
+    const Time when = simulation.now() + Time::from_ns(10'000);
+    machine.post(when, {.verb = verb,
+                        .source = 0,
+                        .target = 1,
+                        .want_local = true,
+                        .want_remote = true,
+                        .bytes = one_us_of_bytes});
+    simulation.run();
+    ASSERT_EQ(recorder.records.size(), verb == Verb::get ? 1U : 3U);
+    for (const test::Record& record : recorder.records) {
+      EXPECT_NEAR(static_cast<double>((record.completion.time - when).ps()), 1.5e6, 1e3);
+    }
+  }
+  const std::vector<Counter> counters = machine.counters();
+  const auto value = [&](const std::string& name) {
+    return std::find_if(counters.begin(), counters.end(), [&](const Counter& c) { return c.name == name; })
+        ->value;
+  };
+  EXPECT_EQ(value("packets"), 0U);
+  EXPECT_EQ(value("local_messages"), 3U);
+}
+
+TEST_F(LocalMessages, OfANodeQueueForItsMemoryAndThoseOfAnotherDoNot) {
+  Machine machine(simulation, test::ape16(), {0, 0, 1, 1});
+  machine.set_sink(recorder);
+  machine.post(Time::zero(), {.source = 0, .target = 1, .bytes = 1 << 20, .message = 0});
+  machine.post(Time::zero(), {.source = 1, .target = 0, .bytes = 1 << 20, .message = 1});
+  machine.post(Time::zero(), {.source = 2, .target = 3, .bytes = 1 << 20, .message = 2});
+  simulation.run();
+  const Time copy = Time::from_ns(1'000'000);
+  const Time local = Time::from_ns(500);
+  EXPECT_EQ(recorder.landed.at({0, 0}), copy + local);
+  EXPECT_EQ(recorder.landed.at({1, 1}), copy + copy + local);
+  EXPECT_EQ(recorder.landed.at({2, 2}), copy + local);
+}
+
+TEST_F(LocalMessages, OfAProcessToItselfArrive) {
+  Machine machine(simulation, test::ideal(), {0, 1});
+  machine.set_sink(recorder);
+  machine.post(Time::zero(), {.source = 1, .target = 1, .bytes = 8});
+  simulation.run();
+  ASSERT_EQ(recorder.of(Kind::arrived).size(), 1U);
+  EXPECT_EQ(recorder.of(Kind::arrived)[0].process, 1U);
+}
+
+TEST(MachineTest, LookaheadIsTheEarliestEffectOfAPost) {
+  Simulation simulation;
+  EXPECT_EQ(Machine(simulation, test::ape16(), {0}).lookahead(), Time::from_ns(200));
+  MachineDescription quick_memory = test::ape16();
+  quick_memory.host.local_latency = Time::from_ns(50);
+  EXPECT_EQ(Machine(simulation, quick_memory, {0}).lookahead(), Time::from_ns(50));
+  EXPECT_EQ(Machine(simulation, test::ideal(), {0}).lookahead(), Time::from_ns(300));
+}
+
+TEST(MachineTest, NodesHaveCoordinatesAndLinksHaveNames) {
+  Simulation simulation;
+  const Machine machine(simulation, test::ape16(), {0, 5});
+  EXPECT_EQ(machine.node_count(), 16U);
+  EXPECT_EQ(machine.process_count(), 2U);
+  EXPECT_EQ(machine.node_of(1), 5U);
+  EXPECT_EQ(machine.coordinates(5), (std::vector<std::uint32_t>{1, 1, 0}));
+  const std::vector<LinkUse> links = machine.link_use();
+  ASSERT_EQ(links.size(), 16U * 6U);
+  EXPECT_EQ(links[0].name, "(0,0,0)+x");
+}
+
+TEST(MachineTest, TheIdealCardCostsLatencyAndBytesOverRate) {
+  for (const std::int64_t doorbell_ns : {0, 100, 5000}) {
+    Simulation simulation;
+    Recorder recorder(simulation);
+    MachineDescription description = test::ideal();
+    description.host.bus.pio_write_latency = Time::from_ns(doorbell_ns);
+    Machine machine(simulation, description, {0, 1});
+    machine.set_sink(recorder);
+    machine.post(Time::zero(), {.source = 0, .target = 1, .bytes = 500});
+    simulation.run();
+    machine.post(Time::from_ns(10'000),
+                 {.verb = Verb::get, .source = 0, .target = 1, .bytes = 500, .message = 1});
+    simulation.run();
+    EXPECT_EQ(recorder.of(Kind::arrived).at(0).time, Time::from_ns(1500));
+    EXPECT_EQ(recorder.of(Kind::got).at(0).time, Time::from_ns(12'500));
+  }
+}
+
+}  // namespace
+}  // namespace apenet

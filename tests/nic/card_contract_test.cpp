@@ -1,0 +1,260 @@
+// What every card promises, whatever its mechanism (src/nic/nic.hpp).
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <ostream>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "kernel/random.hpp"
+#include "machine/machine.hpp"
+#include "support/machines.hpp"
+#include "support/recorder.hpp"
+
+namespace apenet {
+namespace {
+
+using test::Recorder;
+using Kind = Completion::Kind;
+
+struct Card {
+  const char* name;
+  MachineDescription (*machine)();
+};
+
+void PrintTo(const Card& card, std::ostream* out) {
+  *out << card.name;
+}
+
+MachineDescription ideal_of_16() {
+  MachineDescription machine = test::ideal();
+  machine.network.dims = {4, 2, 2};
+  return machine;
+}
+
+// Everything scarce: one outstanding read, two descriptors a queue, room for hardly more than a packet.
+MachineDescription narrow_ape16() {
+  MachineDescription machine = test::ape16();
+  machine.network.buffer_bytes = 300;
+  machine.network.injection_buffer_bytes = 300;
+  machine.network.ejection_buffer_bytes = 300;
+  machine.host.bus.outstanding_reads = 1;
+  machine.host.bus.max_burst_bytes = 64;
+  machine.nic.apelink.descriptor_fifo_entries = 2;
+  machine.nic.apelink.max_pio_bytes = 2048;
+  return machine;
+}
+
+MachineDescription pio_ape128() {
+  MachineDescription machine = test::ape128();
+  machine.network.dims = {4, 2, 2};
+  machine.nic.apelink.max_pio_bytes = 128;
+  return machine;
+}
+
+class CardContract : public testing::TestWithParam<Card> {
+ protected:
+  static constexpr ProcessId processes = 32;
+  static constexpr ProcessId per_node = 2;
+
+  // Two processes a node on sixteen nodes: 0 and 1 on node 0, and so on.
+  CardContract() : machine(simulation, GetParam().machine(), placement()), recorder(simulation) {
+    machine.set_sink(recorder);
+  }
+  static std::vector<NodeId> placement() {
+    std::vector<NodeId> nodes;
+    for (ProcessId p = 0; p < processes; ++p) nodes.push_back(p / per_node);
+    return nodes;
+  }
+
+  Descriptor random_descriptor(RandomStream& random, std::uint64_t message) const {
+    const NicCapabilities card = machine.capabilities();
+    Descriptor descriptor;
+    descriptor.verb = static_cast<Verb>(random.below(3));
+    descriptor.source = static_cast<ProcessId>(random.below(processes));
+    descriptor.target = static_cast<ProcessId>(random.below(processes));
+    descriptor.channel = static_cast<std::uint16_t>(random.below(card.channels));
+    descriptor.want_local = random.below(2) == 0;
+    descriptor.want_remote = random.below(2) == 0;
+    descriptor.notify_target = random.below(2) == 0;
+    constexpr std::array<std::int64_t, 9> sizes = {0, 1, 15, 16, 100, 256, 257, 1000, 5000};
+    descriptor.bytes = sizes[random.below(sizes.size())];
+    descriptor.from_cpu = descriptor.bytes <= card.max_pio_bytes && random.below(3) == 0;
+    descriptor.message = message;
+    return descriptor;
+  }
+
+  Simulation simulation;
+  Machine machine;
+  Recorder recorder;
+};
+
+// (kind, told process) of everything a descriptor asks for.
+std::set<std::pair<Kind, ProcessId>> due(const Descriptor& descriptor) {
+  if (descriptor.verb == Verb::get) return {{Kind::got, descriptor.source}};
+  std::set<std::pair<Kind, ProcessId>> kinds;
+  if (descriptor.want_local) kinds.emplace(Kind::sent, descriptor.source);
+  if (descriptor.want_remote) kinds.emplace(Kind::remote_done, descriptor.source);
+  if (descriptor.verb == Verb::send || descriptor.notify_target)
+    kinds.emplace(Kind::arrived, descriptor.target);
+  return kinds;
+}
+
+TEST_P(CardContract, EveryDescriptorCompletesExactlyOnceWithTheRightKinds) {
+  RandomStream random(5, 0);
+  std::map<test::MessageName, std::pair<Descriptor, Time>> posted;
+  Time when;
+  for (std::uint64_t message = 0; message < 2000; ++message) {
+    when += Time::from_ps(static_cast<std::int64_t>(random.below(400'000)));
+    const Descriptor descriptor = random_descriptor(random, message);
+    machine.post(when, descriptor);
+    posted.emplace(test::MessageName{descriptor.source, message}, std::pair{descriptor, when});
+  }
+  simulation.run();
+
+  std::map<test::MessageName, std::set<std::pair<Kind, ProcessId>>> told;
+  for (const test::Record& record : recorder.records) {
+    const Completion& completion = record.completion;
+    const test::MessageName name{completion.source, completion.message};
+    ASSERT_EQ(posted.count(name), 1U);
+    EXPECT_GE(completion.time, posted.at(name).second + machine.lookahead());
+    EXPECT_TRUE(told[name].emplace(completion.kind, completion.process).second) << "told twice";
+  }
+  for (const auto& [name, what] : posted) {
+    EXPECT_EQ(told[name], due(what.first)) << "message " << name.second;
+    EXPECT_EQ(recorder.landed.count(name), 1U) << "message " << name.second;
+  }
+}
+
+TEST_P(CardContract, ArrivalsKeepTheOrderOfSourceTargetAndChannel) {
+  RandomStream random(6, 0);
+  for (std::uint64_t message = 0; message < 2000; ++message) {
+    Descriptor descriptor = random_descriptor(random, message);
+    descriptor.verb = message % 2 == 0 ? Verb::send : Verb::put;
+    descriptor.notify_target = true;
+    // Few pairs, so that their messages are close behind one another.
+    descriptor.source %= 4;
+    descriptor.target = 4 + descriptor.target % 4;
+    descriptor.message = message << 8U | descriptor.channel;
+    machine.post(Time::from_ns(static_cast<std::int64_t>(message)), descriptor);
+  }
+  simulation.run();
+  std::map<std::tuple<ProcessId, ProcessId, std::uint64_t>, std::uint64_t> last;
+  for (const Completion& arrived : recorder.of(Kind::arrived)) {
+    std::uint64_t& previous = last[{arrived.source, arrived.process, arrived.message & 0xffU}];
+    EXPECT_LE(previous, arrived.message);
+    previous = arrived.message;
+  }
+  EXPECT_EQ(recorder.of(Kind::arrived).size(), 2000U);
+}
+
+TEST_P(CardContract, MessagesWithoutPayloadArriveToo) {
+  for (const Verb verb : {Verb::send, Verb::put, Verb::get}) {
+    machine.post(Time::zero(), {.verb = verb,
+                                .source = 0,
+                                .target = 2,
+                                .want_local = true,
+                                .want_remote = true,
+                                .message = static_cast<std::uint64_t>(verb)});
+  }
+  simulation.run();
+  EXPECT_EQ(recorder.of(Kind::arrived).size(), 2U);
+  EXPECT_EQ(recorder.of(Kind::sent).size(), 2U);
+  EXPECT_EQ(recorder.of(Kind::remote_done).size(), 2U);
+  EXPECT_EQ(recorder.of(Kind::got).size(), 1U);
+}
+
+TEST_P(CardContract, ManySendersToOneTargetAreHeldBackAndNothingIsLost) {
+  constexpr std::uint64_t messages = 40;
+  constexpr std::int64_t bytes = 3000;
+  for (std::uint64_t message = 0; message < messages; ++message) {
+    for (ProcessId source = 2; source < processes; ++source) {
+      machine.post(Time::zero(), {.source = source, .target = 0, .bytes = bytes, .message = message});
+    }
+  }
+  simulation.run();
+  EXPECT_EQ(recorder.of(Kind::arrived).size(), messages * (processes - 2));
+}
+
+TEST_P(CardContract, ProcessesThatShareACardShareItFairly) {
+  constexpr std::uint64_t messages = 50;
+  for (std::uint64_t message = 0; message < messages; ++message) {
+    for (const ProcessId source : {ProcessId{0}, ProcessId{1}}) {
+      machine.post(Time::from_ns(static_cast<std::int64_t>(message)),
+                   {.source = source, .target = 2 + source, .bytes = 4000, .message = message});
+    }
+  }
+  simulation.run();
+  std::array<Time, 2> last;
+  for (const Completion& arrived : recorder.of(Kind::arrived)) last[arrived.source] = arrived.time;
+  const std::int64_t difference = last[0].ps() - last[1].ps();
+  EXPECT_LT(std::abs(difference), last[0].ps() / 20);
+}
+
+TEST_P(CardContract, WhatIsSentComesBeforeWhatHasArrived) {
+  machine.post(
+      Time::zero(),
+      {.source = 0, .target = 31, .want_local = true, .want_remote = true, .bytes = 100'000, .message = 1});
+  simulation.run();
+  ASSERT_EQ(recorder.records.size(), 3U);
+  EXPECT_EQ(recorder.records[0].completion.kind, Kind::sent);
+  EXPECT_EQ(recorder.records[1].completion.kind, Kind::arrived);
+  EXPECT_EQ(recorder.records[2].completion.kind, Kind::remote_done);
+}
+
+TEST_P(CardContract, TheSamePostsGiveTheSameTimes) {
+  const auto run = [] {
+    Simulation own;
+    Machine again(own, GetParam().machine(), placement());
+    Recorder sink(own);
+    again.set_sink(sink);
+    for (std::uint64_t message = 0; message < 500; ++message) {
+      const auto source = static_cast<ProcessId>(message % processes);
+      again.post(Time::from_ns(static_cast<std::int64_t>(message / 50)),
+                 {.verb = static_cast<Verb>(message % 3),
+                  .source = source,
+                  .target = (source * 7 + 3) % processes,
+                  .want_remote = true,
+                  .bytes = static_cast<std::int64_t>(message * 13),
+                  .message = message});
+    }
+    own.run();
+    return sink.records;
+  };
+  EXPECT_TRUE(run() == run());
+}
+
+TEST_P(CardContract, WhatTheCardCannotDoIsRefusedByName) {
+  const NicCapabilities card = machine.capabilities();
+  const auto message_of = [&](const Descriptor& descriptor) -> std::string {
+    try {
+      machine.post(Time::zero(), descriptor);
+    } catch (const std::invalid_argument& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_NE(message_of({.source = 0, .target = processes}).find("descriptor.target = 32"), std::string::npos);
+  EXPECT_NE(message_of({.target = 2, .channel = card.channels}).find("descriptor.channel"),
+            std::string::npos);
+  EXPECT_NE(message_of({.target = 2, .bytes = card.max_message_bytes + 1}).find("descriptor.bytes"),
+            std::string::npos);
+  if (card.max_pio_bytes < card.max_message_bytes) {
+    EXPECT_NE(message_of({.target = 2, .from_cpu = true, .bytes = card.max_pio_bytes + 1}).find("CPU"),
+              std::string::npos);
+  }
+  EXPECT_NE(message_of({.target = 2, .bytes = -1}).find("descriptor.bytes = -1"), std::string::npos);
+}
+
+INSTANTIATE_TEST_SUITE_P(Cards, CardContract,
+                         testing::Values(Card{"ideal", ideal_of_16}, Card{"apelink", test::ape16},
+                                         Card{"apelink_pio", pio_ape128},
+                                         Card{"apelink_narrow", narrow_ape16}),
+                         [](const auto& card) { return card.param.name; });
+
+}  // namespace
+}  // namespace apenet

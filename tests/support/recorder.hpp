@@ -1,0 +1,58 @@
+// Recorder: a sink that writes down what a machine tells, and checks what is true of any card.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "kernel/simulation.hpp"
+#include "nic/nic.hpp"
+
+namespace apenet::test {
+
+using MessageName = std::pair<ProcessId, std::uint64_t>;
+
+struct Record {
+  Completion completion;
+  bool operator==(const Record& other) const {
+    return completion.kind == other.completion.kind && completion.process == other.completion.process &&
+           completion.source == other.completion.source && completion.message == other.completion.message &&
+           completion.time == other.completion.time;
+  }
+};
+
+class Recorder final : public CompletionSink {
+ public:
+  explicit Recorder(const Simulation& simulation) : simulation_(simulation) {}
+
+  void complete(const Completion& completion) override {
+    EXPECT_EQ(completion.time, simulation_.now());
+    if (completion.kind != Completion::Kind::sent) {
+      EXPECT_EQ(landed.count({completion.source, completion.message}), 1U)
+          << "told before the payload was in memory";
+    }
+    records.push_back({completion});
+  }
+  void land(ProcessId source, std::uint64_t message) override {
+    EXPECT_TRUE(landed.emplace(MessageName{source, message}, simulation_.now()).second) << "landed twice";
+  }
+
+  [[nodiscard]] std::vector<Completion> of(Completion::Kind kind) const {
+    std::vector<Completion> found;
+    for (const Record& record : records) {
+      if (record.completion.kind == kind) found.push_back(record.completion);
+    }
+    return found;
+  }
+
+  std::vector<Record> records;
+  std::map<MessageName, Time> landed;
+
+ private:
+  const Simulation& simulation_;
+};
+
+}  // namespace apenet::test
