@@ -106,6 +106,7 @@ void EventQueue::refill() {
 
 void EventQueue::sort_near() {
   near_cursor_ = 0;
+  near_prepared_ = 0;
   const std::size_t count = unsorted_.size();
   if (count > sort_limit) {
     near_.swap(unsorted_);
@@ -148,6 +149,7 @@ void EventQueue::narrow_near() {
   unsorted_.insert(unsorted_.end(), late_.begin(), late_.end());
   near_.clear();
   near_cursor_ = 0;
+  near_prepared_ = 0;
   late_.clear();
   for (const PendingEvent& event : unsorted_) push_wheel(event);
   unsorted_.clear();

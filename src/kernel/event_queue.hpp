@@ -14,6 +14,7 @@
 namespace apenet {
 
 class EventHandler;
+struct PendingEvent;
 
 // What an event is about; the second key of the order. At one instant resources are freed before they are
 // asked for, and the network moves before the hosts look at it.
@@ -47,6 +48,9 @@ struct Event {
 class EventHandler {
  public:
   virtual void handle_event(const Event& event) = 0;
+  // The event is due within the next few: a component whose state does not fit the cache asks for it here
+  // (__builtin_prefetch). It changes nothing, and is not promised for every event.
+  virtual void prepare(const PendingEvent& /*event*/) const {}
 
  protected:
   ~EventHandler() = default;
@@ -127,6 +131,15 @@ class EventQueue {
     return late_.empty() ? wheel_next_time_ps() : late_.front().time_ps;
   }
 
+  // Tells the handlers of the next few sorted events that they are due.
+  void prepare_next() {
+    constexpr std::size_t ahead = 6;
+    const std::size_t end = std::min(near_cursor_ + ahead, near_.size());
+    for (; near_prepared_ < end; ++near_prepared_) {
+      near_[near_prepared_].handler->prepare(near_[near_prepared_]);
+    }
+  }
+
   // Requires !empty().
   PendingEvent pop() {
     --size_;
@@ -188,6 +201,7 @@ class EventQueue {
 
   std::size_t size_ = 0;
   std::size_t near_cursor_ = 0;
+  std::size_t near_prepared_ = 0;   // near_ up to here has been announced to its handlers
   std::vector<PendingEvent> near_;  // sorted; popped up to near_cursor_
   std::vector<PendingEvent> late_;  // heap of what was pushed before near_end_ps_ after near_ was sorted
   std::uint64_t near_end_ps_ = 0;

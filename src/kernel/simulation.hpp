@@ -70,6 +70,7 @@ class Simulation {
 
   void run_next() {
     const PendingEvent next = queue_.pop();
+    queue_.prepare_next();
     const Time time = Time::from_ps(static_cast<std::int64_t>(next.time_ps));
     APENET_CHECK(time >= now_, "time would go back from %lld ps to %lld ps",
                  static_cast<long long>(now_.ps()), static_cast<long long>(time.ps()));

@@ -36,6 +36,7 @@ void require_buffer(const std::string& key, std::int64_t bytes, std::uint32_t pa
     refuse(key, std::to_string(bytes),
            "room for the largest packet, " + std::to_string(packet_bytes) + " bytes with header and footer");
   }
+  if (bytes > std::numeric_limits<std::int32_t>::max()) refuse(key, std::to_string(bytes), "less than 2 GiB");
 }
 
 void validate(const NetworkParameters& parameters) {

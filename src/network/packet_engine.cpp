@@ -1,5 +1,6 @@
 #include "network/packet_engine.hpp"
 
+#include <algorithm>
 #include <bit>
 
 #include "kernel/check.hpp"
@@ -27,18 +28,24 @@ void PacketEngine::inject(const Packet& packet, Time tail_time) {
                static_cast<long long>(tail_time.ps()), static_cast<long long>(now.ps()));
   const std::uint32_t queue_index = first_injection_queue_ + packet.source * card_channels_ + packet.channel;
   Queue& queue = queues_[queue_index];
-  APENET_CHECK(packet.wire_bytes <= queue.room_bytes,
+  APENET_CHECK(packet.wire_bytes <= static_cast<std::uint32_t>(queue.room_bytes),
                "packet of %u bytes, room %lld in channel %u of node %u", packet.wire_bytes,
                static_cast<long long>(queue.room_bytes), packet.channel, packet.source);
-  queue.room_bytes -= packet.wire_bytes;
+  queue.room_bytes -= static_cast<std::int32_t>(packet.wire_bytes);
   const std::uint32_t flight_index = new_flight();
   Flight& flight = flights_[flight_index];
-  flight.packet = packet;
-  flight.packet.hops = 0;
-  flight.tail_in = tail_time;
-  flight.ready = now;
-  trace(static_cast<std::uint16_t>(NetworkTrace::injected), packet.source, packet);
-  enter_queue(queue_index, flight_index, router_sources_[queue.router]);
+  flight = {.tail_in = tail_time,
+            .ready = now,
+            .message = packet.message,
+            .source = packet.source,
+            .destination = packet.destination,
+            .payload_bytes = packet.payload_bytes,
+            .wire_bytes = packet.wire_bytes,
+            .sequence = packet.sequence,
+            .channel = packet.channel,
+            .last = packet.last};
+  trace(NetworkTrace::injected, packet.source, flight);
+  enter_queue(queue_index, flight_index);
 }
 
 void PacketEngine::consumed(NodeId node, const Packet& packet) {
@@ -54,13 +61,44 @@ void PacketEngine::consumed(NodeId node, const Packet& packet) {
 // --- events
 // ---------------------------------------------------------------------------------------------------
 
-void PacketEngine::schedule(EventSource& source, Time when, Step step, std::uint64_t index) {
-  simulation_.schedule(source, when, *this, index, static_cast<std::uint64_t>(step));
+// An event's arguments: index | detail << 32 and step | output << 8; detail is a flight for `ready`, bytes
+// for `injection_freed`; output is what the flight of `ready` wants.
+void PacketEngine::schedule(EventSource& source, Time when, Step step, std::uint32_t index,
+                            std::uint32_t detail) {
+  simulation_.schedule(source, when, *this, index | std::uint64_t{detail} << 32,
+                       static_cast<std::uint64_t>(step));
+}
+
+void PacketEngine::schedule_ready(std::uint32_t queue_index, Time when) {
+  const Queue& queue = queues_[queue_index];
+  simulation_.schedule(
+      sources_[queue.owner].router, when, *this, queue_index | std::uint64_t{queue.head} << 32,
+      static_cast<std::uint64_t>(Step::ready) | std::uint64_t{flights_[queue.head].wanted_output} << 8);
+}
+
+void PacketEngine::prepare(const PendingEvent& event) const {
+  const auto index = static_cast<std::uint32_t>(event.argument_a);
+  switch (static_cast<Step>(event.argument_b & 0xff)) {
+    case Step::ready:
+      __builtin_prefetch(&queues_[index]);
+      __builtin_prefetch(&flights_[event.argument_a >> 32]);
+      __builtin_prefetch(&outputs_[event.argument_b >> 8]);
+      return;
+    case Step::wake:
+      __builtin_prefetch(&outputs_[index]);
+      return;
+    case Step::delivered:
+      __builtin_prefetch(&flights_[index]);
+      return;
+    case Step::injection_freed:
+      __builtin_prefetch(&queues_[index]);
+      return;
+  }
 }
 
 void PacketEngine::handle_event(const Event& event) {
   const auto index = static_cast<std::uint32_t>(event.argument_a);
-  switch (static_cast<Step>(event.argument_b)) {
+  switch (static_cast<Step>(event.argument_b & 0xff)) {
     case Step::ready:
       request(index);
       return;
@@ -83,23 +121,26 @@ void PacketEngine::wake(std::uint32_t output_index, Time when) {
   Output& output = outputs_[output_index];
   if (when >= output.wake_at) return;
   output.wake_at = when;
-  schedule(link_sources_[output.router], when, Step::wake, output_index);
+  schedule(sources_[output.owner].link, when, Step::wake, output_index);
 }
 
 void PacketEngine::deliver(std::uint32_t flight_index) {
   Flight& flight = flights_[flight_index];
-  const Packet packet = flight.packet;
+  const Packet packet = flight.packet();
   const Time head_time = flight.ready;
+  trace(NetworkTrace::delivered, packet.destination, flight);
   flight.next = free_flight_;
   free_flight_ = flight_index;
-  trace(static_cast<std::uint16_t>(NetworkTrace::delivered), packet.destination, packet);
   NetworkClient* const client = endpoints_[packet.destination].client;
   APENET_CHECK(client != nullptr, "packet for node %u, which has no client", packet.destination);
   client->packet_arrived(packet, head_time);
 }
 
 void PacketEngine::free_injection(std::uint32_t queue_index, std::uint32_t bytes) {
-  queues_[queue_index].room_bytes += bytes;
+  Queue& queue = queues_[queue_index];
+  queue.room_bytes += static_cast<std::int32_t>(bytes);
+  queue.is_leaving = false;
+  if (queue.head != none) request(queue_index);
   const std::uint32_t number = queue_index - first_injection_queue_;
   NetworkClient* const client = endpoints_[number / card_channels_].client;
   APENET_CHECK(client != nullptr, "node %u injected without a client", number / card_channels_);
@@ -112,40 +153,37 @@ void PacketEngine::free_injection(std::uint32_t queue_index, std::uint32_t bytes
 // The head of the queue is ready to leave.
 void PacketEngine::request(std::uint32_t queue_index) {
   Queue& queue = queues_[queue_index];
-  choose_output(queue, queue_index);
-  Output& output = outputs_[queue.wanted_output];
+  const Flight& flight = flights_[queue.head];
+  const std::uint32_t output_index = flight.wanted_output;
+  Output& output = outputs_[output_index];
+  const std::uint32_t number = queue_index - first_queue(output.owner);
   const bool is_free = output.free_at <= simulation_.now();
-  if (output.waiting == 0 && is_free &&
-      has_room(output, queue.wanted_buffer, flights_[queue.head].packet.wire_bytes)) {
-    output.last_granted = static_cast<std::uint16_t>(queue_index - output.first_queue);
-    grant(queue_index);
+  if (output.waiting == 0 && is_free && has_room(output, flight.wanted_vc, flight.wire_bytes)) {
+    output.last_granted = static_cast<std::uint16_t>(number);
+    grant(queue_index, output_index);
     return;
   }
-  const std::uint32_t bit = queue_index - output.first_queue;
-  waiting_[queue.wanted_output * waiting_words_ + bit / 64] |= std::uint64_t{1} << bit % 64;
+  queue.waiting_bytes = flight.wire_bytes;
+  queue.waiting_vc = flight.wanted_vc;
+  waiting_word(output_index, number / 64) |= std::uint64_t{1} << number % 64;
   ++output.waiting;
   if (is_free) {
-    arbitrate(queue.wanted_output);
+    arbitrate(output_index);
   } else {
-    wake(queue.wanted_output, output.free_at);
+    wake(output_index, output.free_at);
   }
 }
 
-void PacketEngine::choose_output(Queue& queue, std::uint32_t queue_index) {
-  const Packet& packet = flights_[queue.head].packet;
-  if (is_injection(queue_index)) {
-    queue.wanted_output = endpoints_[packet.source].injection_output;
-    queue.wanted_buffer = outputs_[queue.wanted_output].first_buffer + packet.channel % virtual_channels_;
+void PacketEngine::choose_output(Flight& flight, std::uint32_t owner) const {
+  if (owner >= router_count_) {
+    flight.wanted_output = router_count_ * ports_ + flight.source;
+    flight.wanted_vc = static_cast<std::uint8_t>(flight.channel % virtual_channels_);
     return;
   }
-  const RouteStep step = routing_->route(queue.router, packet.destination);
-  queue.wanted_output = queue.router * ports_ + step.port;
-  const Output& output = outputs_[queue.wanted_output];
-  queue.wanted_buffer = output.first_buffer;
-  if (output.kind == OutputKind::link) {
-    const std::uint32_t lane = lanes_ == 1 ? 0 : packet.channel % lanes_;
-    queue.wanted_buffer += step.channel_class * lanes_ + lane;
-  }
+  const RouteStep step = routing_->route(owner, flight.destination);
+  const std::uint32_t lane = lanes_ == 1 ? 0 : flight.channel % lanes_;
+  flight.wanted_output = owner * ports_ + step.port;
+  flight.wanted_vc = static_cast<std::uint8_t>(step.channel_class * lanes_ + lane);
 }
 
 // Calls visit(queue_index) for the waiting queues, round robin from behind the one granted last, until it
@@ -153,16 +191,17 @@ void PacketEngine::choose_output(Queue& queue, std::uint32_t queue_index) {
 template <typename Visit>
 void PacketEngine::visit_waiting(std::uint32_t output_index, Visit visit) {
   const Output& output = outputs_[output_index];
-  const std::uint64_t* const words = &waiting_[output_index * waiting_words_];
-  const std::uint32_t start = output.last_granted + 1U == output.queue_count ? 0 : output.last_granted + 1U;
+  const std::uint32_t first = first_queue(output.owner);
+  const std::uint32_t start =
+      output.last_granted + 1U == stages_[output.stage].queue_count ? 0 : output.last_granted + 1U;
   for (std::uint32_t i = 0; i <= waiting_words_; ++i) {
     const std::uint32_t index = (start / 64 + i) % waiting_words_;
     const std::uint64_t from_start = ~std::uint64_t{0} << start % 64;
-    std::uint64_t word = words[index];
+    std::uint64_t word = waiting_word(output_index, index);
     if (i == 0) word &= from_start;
     if (i == waiting_words_) word &= ~from_start;
     for (; word != 0; word &= word - 1) {
-      if (visit(output.first_queue + index * 64 + static_cast<std::uint32_t>(std::countr_zero(word)))) return;
+      if (visit(first + index * 64 + static_cast<std::uint32_t>(std::countr_zero(word)))) return;
     }
   }
 }
@@ -180,9 +219,9 @@ void PacketEngine::arbitrate(std::uint32_t output_index) {
   std::uint32_t chosen = none;
   visit_waiting(output_index, [&](std::uint32_t queue_index) {
     const Queue& queue = queues_[queue_index];
-    const std::uint64_t bit = std::uint64_t{1} << (queue.wanted_buffer - output.first_buffer);
+    const std::uint64_t bit = std::uint64_t{1} << queue.waiting_vc;
     if ((refused & bit) != 0) return false;
-    if (!has_room(output, queue.wanted_buffer, flights_[queue.head].packet.wire_bytes)) {
+    if (!has_room(output, queue.waiting_vc, queue.waiting_bytes)) {
       refused |= bit;
       return false;
     }
@@ -193,11 +232,11 @@ void PacketEngine::arbitrate(std::uint32_t output_index) {
     await_room(output_index);
     return;
   }
-  const std::uint32_t bit = chosen - output.first_queue;
-  waiting_[output_index * waiting_words_ + bit / 64] &= ~(std::uint64_t{1} << bit % 64);
+  const std::uint32_t number = chosen - first_queue(output.owner);
+  waiting_word(output_index, number / 64) &= ~(std::uint64_t{1} << number % 64);
   --output.waiting;
-  output.last_granted = static_cast<std::uint16_t>(bit);
-  grant(chosen);
+  output.last_granted = static_cast<std::uint16_t>(number);
+  grant(chosen, output_index);
   if (output.waiting > 0) wake(output_index, output.free_at);
 }
 
@@ -205,18 +244,17 @@ void PacketEngine::arbitrate(std::uint32_t output_index) {
 // occupied, leave_queue does so when the packet in it leaves.
 void PacketEngine::await_room(std::uint32_t output_index) {
   const Output& output = outputs_[output_index];
-  if (output.kind == OutputKind::ejection) return;  // consumed() arbitrates
+  if (stages_[output.stage].kind == StageKind::ejection) return;  // consumed() arbitrates
   std::uint64_t seen = 0;
   visit_waiting(output_index, [&](std::uint32_t queue_index) {
-    const std::uint32_t buffer_index = queues_[queue_index].wanted_buffer;
-    const std::uint64_t bit = std::uint64_t{1} << (buffer_index - output.first_buffer);
+    const Queue& queue = queues_[queue_index];
+    const std::uint64_t bit = std::uint64_t{1} << queue.waiting_vc;
     if ((seen & bit) != 0) return false;
     seen |= bit;
-    Queue& buffer = queues_[buffer_index];
-    const std::uint32_t bytes = flights_[queues_[queue_index].head].packet.wire_bytes;
-    const Time time = room_time(buffer, bytes);
+    Queue& buffer = queues_[output.first_buffer + queue.waiting_vc];
+    const Time time = room_time(buffer, queue.waiting_bytes);
     if (time == Time::never()) {
-      buffer.needed_bytes = bytes;
+      buffer.needed_bytes = queue.waiting_bytes;
     } else {
       wake(output_index, time);
     }
@@ -227,39 +265,36 @@ void PacketEngine::await_room(std::uint32_t output_index) {
 // --- movement
 // -------------------------------------------------------------------------------------------------
 
-// The head packet of the queue leaves now through the output it wants. See docs/models/network.md, "One hop".
-void PacketEngine::grant(std::uint32_t queue_index) {
-  Queue& queue = queues_[queue_index];
-  const std::uint32_t output_index = queue.wanted_output;
+// The head packet of the queue leaves now through the output. See docs/models/network.md, "One hop".
+void PacketEngine::grant(std::uint32_t queue_index, std::uint32_t output_index) {
   Output& output = outputs_[output_index];
   const Stage& stage = stages_[output.stage];
-  const std::uint32_t flight_index = queue.head;
+  const std::uint32_t flight_index = queues_[queue_index].head;
   Flight& flight = flights_[flight_index];
-  const std::uint32_t bytes = flight.packet.wire_bytes;
+  const std::uint32_t bytes = flight.wire_bytes;
   const Time now = simulation_.now();
-  const Time tail_through =
-      output.kind == OutputKind::injection ? flight.tail_in : flight.tail_in + router_latency_;
-  const Time tail_out = std::max(now + stage.serialisation.duration(bytes), tail_through);
+  const Time tail_out =
+      std::max(now + stage.serialisation.duration(bytes), flight.tail_in + stage.tail_latency);
   output.free_at = tail_out;
   output.busy += tail_out - now;
   ++output.packets;
   output.wire_bytes += bytes;
-  trace(static_cast<std::uint16_t>(NetworkTrace::granted), output_index, flight.packet);
-  EventSource& link_source = link_sources_[output.router];
+  trace(NetworkTrace::granted, output_index, flight);
 
   leave_queue(queue_index, tail_out, bytes);
   flight.tail_in = tail_out + stage.latency;
   flight.next = none;
-  if (output.kind == OutputKind::ejection) {
+  if (stage.kind == StageKind::ejection) {
     endpoints_[output.first_buffer].ejection_room_bytes -= bytes;
     flight.ready = now + stage.latency;
-    schedule(link_source, flight.tail_in, Step::delivered, flight_index);
+    schedule(sources_[output.owner].link, flight.tail_in, Step::delivered, flight_index);
     return;
   }
-  if (output.kind == OutputKind::link) ++flight.packet.hops;
+  if (stage.kind == StageKind::link) ++flight.hops;
   flight.ready = now + stage.latency + router_latency_;
-  queues_[queue.wanted_buffer].room_bytes -= bytes;
-  enter_queue(queue.wanted_buffer, flight_index, router_sources_[output.router]);
+  const std::uint32_t buffer_index = output.first_buffer + flight.wanted_vc;
+  queues_[buffer_index].room_bytes -= static_cast<std::int32_t>(bytes);
+  enter_queue(buffer_index, flight_index);
 }
 
 // The head of the queue goes; its tail at tail_out. The space returns after that, and the next packet
@@ -269,74 +304,93 @@ void PacketEngine::leave_queue(std::uint32_t queue_index, Time tail_out, std::ui
   queue.free_at = tail_out;
   queue.head = flights_[queue.head].next;
   if (is_injection(queue_index)) {
-    schedule(link_sources_[queue.router], tail_out, Step::injection_freed,
-             queue_index | std::uint64_t{bytes} << 32);
-  } else {
-    add_return(queue, tail_out + credit_latency_, bytes);
-    if (queue.needed_bytes != 0) {
-      const Time time = room_time(queue, queue.needed_bytes);
-      if (time != Time::never()) {
-        queue.needed_bytes = 0;
-        wake(queue.upstream_output, std::max(time, outputs_[queue.upstream_output].free_at));
-      }
+    queue.is_leaving = true;
+    schedule(sources_[queue.owner].link, tail_out, Step::injection_freed, queue_index, bytes);
+    return;
+  }
+  add_return(queue, tail_out + credit_latency_, bytes);
+  if (queue.needed_bytes != 0) {
+    const Time time = room_time(queue, queue.needed_bytes);
+    if (time != Time::never()) {
+      queue.needed_bytes = 0;
+      wake(queue.upstream_output, std::max(time, outputs_[queue.upstream_output].free_at));
     }
   }
-  if (queue.head == none) {
-    queue.tail = none;
-  } else {
-    schedule(router_sources_[queue.router], std::max(tail_out, flights_[queue.head].ready), Step::ready,
-             queue_index);
-  }
+  if (queue.head != none) schedule_ready(queue_index, std::max(tail_out, flights_[queue.head].ready));
 }
 
-void PacketEngine::enter_queue(std::uint32_t queue_index, std::uint32_t flight_index, EventSource& source) {
+void PacketEngine::enter_queue(std::uint32_t queue_index, std::uint32_t flight_index) {
   Queue& queue = queues_[queue_index];
-  if (queue.tail != none) {
+  Flight& flight = flights_[flight_index];
+  choose_output(flight, queue.owner);
+  if (queue.head != none) {
     flights_[queue.tail].next = flight_index;
     queue.tail = flight_index;
     return;
   }
   queue.head = flight_index;
   queue.tail = flight_index;
-  const Time ready = std::max(flights_[flight_index].ready, queue.free_at);
+  if (queue.is_leaving) return;  // free_injection asks for it
+  const Time ready = std::max(flight.ready, queue.free_at);
   if (ready == simulation_.now()) {
     request(queue_index);  // no latency in between: an event would only repeat what is known
   } else {
-    schedule(source, ready, Step::ready, queue_index);
+    schedule_ready(queue_index, ready);
   }
 }
 
 // --- records
 // --------------------------------------------------------------------------------------------------
 
-// Credits that have come back are counted only when somebody looks.
-bool PacketEngine::has_room(const Output& output, std::uint32_t buffer, std::uint32_t bytes) {
-  if (output.kind == OutputKind::ejection) return endpoints_[buffer].ejection_room_bytes >= bytes;
-  Queue& queue = queues_[buffer];
-  while (queue.room_bytes < bytes && queue.first_return != none) {
-    CreditReturn& credit = returns_[queue.first_return];
-    if (credit.time > simulation_.now()) return false;
-    queue.room_bytes += credit.bytes;
-    const std::uint32_t next = credit.next;
-    credit.next = free_return_;
-    free_return_ = queue.first_return;
-    queue.first_return = next;
-    if (next == none) queue.last_return = none;
+// Credits that have come back are counted only when somebody looks, or when the next one sets out.
+bool PacketEngine::has_room(const Output& output, std::uint32_t vc, std::uint32_t bytes) {
+  if (stages_[output.stage].kind == StageKind::ejection) {
+    return endpoints_[output.first_buffer].ejection_room_bytes >= bytes;
   }
-  return queue.room_bytes >= bytes;
+  Queue& queue = queues_[output.first_buffer + vc];
+  const auto needed = static_cast<std::int32_t>(bytes);
+  while (queue.room_bytes < needed && queue.return_bytes != 0) {
+    if (queue.return_time > simulation_.now()) return false;
+    take_return(queue);
+  }
+  return queue.room_bytes >= needed;
 }
 
 // When credits already on their way will make the room; never() when those do not suffice.
 Time PacketEngine::room_time(const Queue& queue, std::uint32_t bytes) const {
-  std::int64_t room_bytes = queue.room_bytes;
-  for (std::uint32_t i = queue.first_return; i != none; i = returns_[i].next) {
+  if (queue.return_bytes == 0) return Time::never();
+  std::int64_t room_bytes = std::int64_t{queue.room_bytes} + queue.return_bytes;
+  if (room_bytes >= bytes) return queue.return_time;
+  for (std::uint32_t i = queue.later_first; i != none; i = returns_[i].next) {
     room_bytes += returns_[i].bytes;
     if (room_bytes >= bytes) return returns_[i].time;
   }
   return Time::never();
 }
 
+// The first credit has come back.
+void PacketEngine::take_return(Queue& queue) {
+  queue.room_bytes += static_cast<std::int32_t>(queue.return_bytes);
+  queue.return_bytes = 0;
+  const std::uint32_t index = queue.later_first;
+  if (index == none) return;
+  CreditReturn& later = returns_[index];
+  queue.return_time = later.time;
+  queue.return_bytes = later.bytes;
+  queue.later_first = later.next;
+  if (later.next == none) queue.later_last = none;
+  later.next = free_return_;
+  free_return_ = index;
+}
+
+// Credits of a queue come back in the order in which they set out: it hands over one packet at a time.
 void PacketEngine::add_return(Queue& queue, Time time, std::uint32_t bytes) {
+  while (queue.return_bytes != 0 && queue.return_time <= simulation_.now()) take_return(queue);
+  if (queue.return_bytes == 0) {
+    queue.return_time = time;
+    queue.return_bytes = bytes;
+    return;
+  }
   std::uint32_t index = free_return_;
   if (index == none) {
     index = static_cast<std::uint32_t>(returns_.size());
@@ -345,12 +399,12 @@ void PacketEngine::add_return(Queue& queue, Time time, std::uint32_t bytes) {
     free_return_ = returns_[index].next;
   }
   returns_[index] = {time, bytes, none};
-  if (queue.last_return == none) {
-    queue.first_return = index;
+  if (queue.later_last == none) {
+    queue.later_first = index;
   } else {
-    returns_[queue.last_return].next = index;
+    returns_[queue.later_last].next = index;
   }
-  queue.last_return = index;
+  queue.later_last = index;
 }
 
 std::uint32_t PacketEngine::new_flight() {
@@ -360,14 +414,13 @@ std::uint32_t PacketEngine::new_flight() {
   }
   const std::uint32_t index = free_flight_;
   free_flight_ = flights_[index].next;
-  flights_[index].next = none;
   return index;
 }
 
-void PacketEngine::trace(std::uint16_t what, std::uint32_t place, const Packet& packet) const {
+void PacketEngine::trace(NetworkTrace what, std::uint32_t place, const Flight& flight) const {
   if (!simulation_.is_traced()) return;
-  simulation_.trace({simulation_.now(), EventKind::link, what, place, packet.message,
-                     std::uint64_t{packet.source} << 32 | packet.sequence});
+  simulation_.trace({simulation_.now(), EventKind::link, static_cast<std::uint16_t>(what), place,
+                     flight.message, std::uint64_t{flight.source} << 32 | flight.sequence});
 }
 
 }  // namespace apenet

@@ -1,7 +1,6 @@
 // PacketEngine: virtual cut-through with credits, one packet one object.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -15,6 +14,9 @@
 #include "network/topology.hpp"
 
 namespace apenet {
+
+// TraceRecord::what of EventKind::link records; a is the message, b source << 32 | sequence.
+enum class NetworkTrace : std::uint16_t { injected, granted, delivered };
 
 // The default engine; docs/models/network.md derives its equations. Header and tail of a packet have exact
 // times; flits do not exist. Everything is one kind of step, `grant`: the head packet of a queue leaves
@@ -55,27 +57,45 @@ class PacketEngine final : public Network, private EventHandler {
   static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
 
   enum class Step : std::uint8_t { ready, wake, delivered, injection_freed };
-  enum class OutputKind : std::uint8_t { unused, link, ejection, injection };
+  enum class StageKind : std::uint8_t { link, ejection, injection };
 
+  // A packet on its way: the fields of Packet without its padding, so that all of it is one cache line.
   struct alignas(64) Flight {
-    Packet packet;
-    Time tail_in;               // when the tail is in the queue the packet is in, or in the ejection buffer
-    Time ready;                 // when the header may leave that queue; at ejection: when it arrived
-    std::uint32_t next = none;  // behind it in the queue, or the next free record
+    Time tail_in;  // when the tail is in the queue the packet is in, or in the ejection buffer
+    Time ready;    // when the header may leave that queue; at ejection: when it arrived
+    std::uint64_t message = 0;
+    NodeId source = 0;
+    NodeId destination = 0;
+    std::uint32_t payload_bytes = 0;
+    std::uint32_t wire_bytes = 0;
+    std::uint32_t sequence = 0;
+    std::uint32_t next = none;           // behind it in the queue, or the next free record
+    std::uint32_t wanted_output = none;  // of the router it is at or travels to
+    std::uint16_t channel = 0;
+    std::uint16_t hops = 0;
+    std::uint8_t wanted_vc = 0;  // behind that output
+    bool last = false;
+
+    [[nodiscard]] Packet packet() const {
+      return {source, destination, payload_bytes, wire_bytes, message, sequence, channel, hops, last};
+    }
   };
 
-  struct Queue {
-    Time free_at;                 // the tail of the packet handed over last has left
-    std::int64_t room_bytes = 0;  // as the upstream output knows it
+  struct alignas(64) Queue {
+    Time free_at;                      // the tail of the packet handed over last has left
+    Time return_time;                  // the first credit on its way to the upstream output ...
+    std::uint32_t return_bytes = 0;    // ... 0: none is
+    std::uint32_t later_first = none;  // the credits after that one
+    std::uint32_t later_last = none;
+    std::int32_t room_bytes = 0;  // as the upstream output knows it
     std::uint32_t head = none;    // flights
     std::uint32_t tail = none;
-    std::uint32_t first_return = none;  // credits on their way to the upstream output
-    std::uint32_t last_return = none;
-    std::uint32_t wanted_output = none;  // of the head packet while it waits
-    std::uint32_t wanted_buffer = none;  // queue behind that output, or the endpoint
     std::uint32_t upstream_output = none;
-    std::uint32_t needed_bytes = 0;  // what the upstream output waits for; 0: nothing
-    RouterId router = 0;
+    std::uint32_t needed_bytes = 0;   // what the upstream output waits for; 0: nothing
+    std::uint32_t owner = 0;          // the router; router_count_ + node for an injection FIFO
+    std::uint32_t waiting_bytes = 0;  // of the head packet while it waits for an output
+    std::uint8_t waiting_vc = 0;
+    bool is_leaving = false;  // injection FIFO: a tail is on its way out, injection_freed will follow
   };
 
   struct alignas(64) Output {
@@ -84,20 +104,26 @@ class PacketEngine final : public Network, private EventHandler {
     Time busy;
     std::uint64_t packets = 0;
     std::uint64_t wire_bytes = 0;
-    std::uint32_t first_queue = 0;   // queues that can ask for it: consecutive from here
+    std::uint64_t waiting_mask = 0;  // the first 64 queues that can wait; the others: waiting_more_
     std::uint32_t first_buffer = 0;  // queues behind it, one per virtual channel; or the endpoint
-    RouterId router = 0;
-    std::uint16_t queue_count = 0;
-    std::uint16_t waiting = 0;
-    std::uint16_t last_granted = 0;  // relative to first_queue
-    OutputKind kind = OutputKind::unused;
-    std::uint8_t stage = 0;  // index into stages_
+    std::uint32_t owner = 0;         // as Queue::owner
+    std::uint16_t waiting = 0;       // queues
+    std::uint16_t last_granted = 0;  // number of the queue among those of the owner
+    std::uint8_t stage = 0;          // index into stages_
   };
 
-  // What outputs of one kind and dimension share.
+  // What the outputs of one kind and dimension share.
   struct Stage {
+    StageKind kind = StageKind::link;
     Serialisation serialisation;
     Time latency;
+    Time tail_latency;              // of a tail through the router
+    std::uint32_t queue_count = 0;  // that can ask for such an output
+  };
+
+  struct Sources {
+    EventSource link;    // an output is free, room has returned, a tail has arrived
+    EventSource router;  // a header is ready to leave
   };
 
   struct CreditReturn {
@@ -110,7 +136,6 @@ class PacketEngine final : public Network, private EventHandler {
     NetworkClient* client = nullptr;
     std::int64_t ejection_room_bytes = 0;
     std::uint32_t ejection_output = 0;
-    std::uint32_t injection_output = 0;
   };
 
   void wire(const Topology& topology, const NetworkParameters& parameters);
@@ -118,31 +143,43 @@ class PacketEngine final : public Network, private EventHandler {
   void wire_endpoint(const Topology& topology, NodeId node);
 
   void handle_event(const Event& event) override;
-  void schedule(EventSource& source, Time when, Step step, std::uint64_t index);
+  void prepare(const PendingEvent& event) const override;
+  void schedule(EventSource& source, Time when, Step step, std::uint32_t index, std::uint32_t detail = 0);
+  void schedule_ready(std::uint32_t queue_index, Time when);
   void request(std::uint32_t queue_index);
-  void choose_output(Queue& queue, std::uint32_t queue_index);
+  void choose_output(Flight& flight, std::uint32_t owner) const;
   void arbitrate(std::uint32_t output_index);
   void await_room(std::uint32_t output_index);
   void wake(std::uint32_t output_index, Time when);
-  void grant(std::uint32_t queue_index);
+  void grant(std::uint32_t queue_index, std::uint32_t output_index);
   void leave_queue(std::uint32_t queue_index, Time tail_out, std::uint32_t bytes);
-  void enter_queue(std::uint32_t queue_index, std::uint32_t flight_index, EventSource& source);
+  void enter_queue(std::uint32_t queue_index, std::uint32_t flight_index);
   void deliver(std::uint32_t flight_index);
   void free_injection(std::uint32_t queue_index, std::uint32_t bytes);
 
-  [[nodiscard]] bool has_room(const Output& output, std::uint32_t buffer, std::uint32_t bytes);
+  [[nodiscard]] bool has_room(const Output& output, std::uint32_t vc, std::uint32_t bytes);
   [[nodiscard]] Time room_time(const Queue& queue, std::uint32_t bytes) const;
   void add_return(Queue& queue, Time time, std::uint32_t bytes);
+  void take_return(Queue& queue);
   [[nodiscard]] std::uint32_t new_flight();
   template <typename Visit>
   void visit_waiting(std::uint32_t output_index, Visit visit);
+  [[nodiscard]] std::uint64_t& waiting_word(std::uint32_t output_index, std::uint32_t word) {
+    return word == 0 ? outputs_[output_index].waiting_mask
+                     : waiting_more_[std::size_t{output_index} * (waiting_words_ - 1) + word - 1];
+  }
   [[nodiscard]] bool is_injection(std::uint32_t queue_index) const {
     return queue_index >= first_injection_queue_;
   }
-  void trace(std::uint16_t what, std::uint32_t place, const Packet& packet) const;
+  [[nodiscard]] std::uint32_t first_queue(std::uint32_t owner) const {
+    return owner < router_count_ ? owner * ports_ * virtual_channels_
+                                 : first_injection_queue_ + (owner - router_count_) * card_channels_;
+  }
+  void trace(NetworkTrace what, std::uint32_t place, const Flight& flight) const;
 
   Simulation& simulation_;
   std::unique_ptr<const Routing> routing_;
+  std::uint32_t router_count_;
   std::uint32_t ports_;             // per router
   std::uint32_t virtual_channels_;  // per link
   std::uint32_t lanes_;             // virtual channels per class
@@ -153,14 +190,13 @@ class PacketEngine final : public Network, private EventHandler {
   std::int64_t injection_buffer_bytes_;
   std::int64_t ejection_buffer_bytes_;
   std::uint32_t first_injection_queue_;
-  std::uint32_t waiting_words_;         // per output in waiting_
-  std::vector<Queue> queues_;           // (router, port, virtual channel), then (node, card channel)
-  std::vector<Output> outputs_;         // (router, port), then the injection port of each node
-  std::vector<std::uint64_t> waiting_;  // a bit for each queue that waits for an output
-  std::vector<Stage> stages_;           // link classes, then the local ports
+  std::uint32_t waiting_words_;  // per output, for a bit per queue
+  std::vector<Queue> queues_;    // (router, port, virtual channel), then (node, card channel)
+  std::vector<Output> outputs_;  // (router, port), then the injection port of each node
+  std::vector<std::uint64_t> waiting_more_;
+  std::vector<Stage> stages_;  // link classes, then ejection and injection
   std::vector<Endpoint> endpoints_;
-  std::vector<EventSource> link_sources_;  // per router: an output is free, room has returned, a tail arrived
-  std::vector<EventSource> router_sources_;  // per router: a header is ready to leave
+  std::vector<Sources> sources_;  // per owner
   std::vector<Flight> flights_;
   std::uint32_t free_flight_ = none;
   std::vector<CreditReturn> returns_;
@@ -168,8 +204,5 @@ class PacketEngine final : public Network, private EventHandler {
   std::vector<std::uint32_t> links_;  // outputs that are links, for the statistics
   std::vector<std::string> link_names_;
 };
-
-// TraceRecord::what of EventKind::link records; a is the message, b source << 32 | sequence.
-enum class NetworkTrace : std::uint16_t { injected, granted, delivered };
 
 }  // namespace apenet

@@ -10,6 +10,7 @@ PacketEngine::PacketEngine(Simulation& simulation, const Topology& topology,
                            std::unique_ptr<const Routing> routing, const NetworkParameters& parameters)
     : simulation_(simulation),
       routing_(std::move(routing)),
+      router_count_(topology.router_count()),
       ports_(topology.ports_per_router()),
       virtual_channels_(parameters.description.virtual_channels),
       lanes_(virtual_channels_ / routing_->class_count()),
@@ -25,37 +26,38 @@ PacketEngine::PacketEngine(Simulation& simulation, const Topology& topology,
 }
 
 void PacketEngine::wire(const Topology& topology, const NetworkParameters& parameters) {
-  for (const LinkDescription& link : parameters.description.links) {
-    stages_.push_back({Serialisation(link.rate), link.latency});
+  const NetworkDescription& description = parameters.description;
+  const std::uint32_t router_queues = ports_ * virtual_channels_;
+  for (const LinkDescription& link : description.links) {
+    stages_.push_back(
+        {StageKind::link, Serialisation(link.rate), link.latency, router_latency_, router_queues});
   }
-  stages_.push_back({Serialisation(parameters.description.local_rate), Time::zero()});
+  const Serialisation local(description.local_rate);
+  stages_.push_back({StageKind::ejection, local, Time::zero(), router_latency_, router_queues});
+  stages_.push_back({StageKind::injection, local, Time::zero(), Time::zero(), card_channels_});
   queues_.resize(first_injection_queue_ +
                  static_cast<std::size_t>(topology.endpoint_count()) * card_channels_);
-  outputs_.resize(static_cast<std::size_t>(topology.router_count()) * ports_ + topology.endpoint_count());
-  waiting_.resize(outputs_.size() * waiting_words_);
+  outputs_.resize(static_cast<std::size_t>(router_count_) * ports_ + topology.endpoint_count());
+  waiting_more_.resize(outputs_.size() * (waiting_words_ - 1));
   endpoints_.resize(topology.endpoint_count());
   for (std::uint32_t queue = 0; queue < first_injection_queue_; ++queue) {
-    queues_[queue].room_bytes = parameters.description.buffer_bytes;
-    queues_[queue].router = queue / (ports_ * virtual_channels_);
+    queues_[queue].room_bytes = static_cast<std::int32_t>(description.buffer_bytes);
+    queues_[queue].owner = queue / router_queues;
   }
-  for (RouterId router = 0; router < topology.router_count(); ++router) {
-    link_sources_.push_back({EventKind::link, router, 0});
-    router_sources_.push_back({EventKind::router, router, 0});
-    wire_router(topology, router);
+  for (std::uint32_t owner = 0; owner < router_count_ + topology.endpoint_count(); ++owner) {
+    sources_.push_back({{EventKind::link, owner, 0}, {EventKind::router, owner, 0}});
   }
+  for (RouterId router = 0; router < router_count_; ++router) wire_router(topology, router);
   for (NodeId node = 0; node < topology.endpoint_count(); ++node) wire_endpoint(topology, node);
 }
 
 void PacketEngine::wire_router(const Topology& topology, RouterId router) {
   for (std::uint32_t port = 0; port < ports_; ++port) {
     const PortRef next = topology.neighbour({router, port});
+    if (!next.is_connected()) continue;
     const std::uint32_t output_index = router * ports_ + port;
     Output& output = outputs_[output_index];
-    output.router = router;
-    output.first_queue = router * ports_ * virtual_channels_;
-    output.queue_count = static_cast<std::uint16_t>(ports_ * virtual_channels_);
-    if (!next.is_connected()) continue;
-    output.kind = OutputKind::link;
+    output.owner = router;
     output.stage = static_cast<std::uint8_t>(topology.link_class({router, port}));
     output.first_buffer = (next.router * ports_ + next.port) * virtual_channels_;
     for (std::uint32_t vc = 0; vc < virtual_channels_; ++vc) {
@@ -71,28 +73,24 @@ void PacketEngine::wire_endpoint(const Topology& topology, NodeId node) {
   Endpoint& endpoint = endpoints_[node];
   endpoint.ejection_room_bytes = ejection_buffer_bytes_;
   endpoint.ejection_output = attachment.router * ports_ + attachment.port;
-  endpoint.injection_output = topology.router_count() * ports_ + node;
+  const std::uint32_t injection_output = router_count_ * ports_ + node;
 
-  const auto local_stage = static_cast<std::uint8_t>(stages_.size() - 1);
   Output& ejection = outputs_[endpoint.ejection_output];
-  ejection.kind = OutputKind::ejection;
-  ejection.stage = local_stage;
+  ejection.owner = attachment.router;
+  ejection.stage = static_cast<std::uint8_t>(stages_.size() - 2);
   ejection.first_buffer = node;
 
-  Output& injection = outputs_[endpoint.injection_output];
-  injection.kind = OutputKind::injection;
-  injection.stage = local_stage;
-  injection.router = attachment.router;
-  injection.first_queue = first_injection_queue_ + node * card_channels_;
-  injection.queue_count = static_cast<std::uint16_t>(card_channels_);
+  Output& injection = outputs_[injection_output];
+  injection.owner = router_count_ + node;
+  injection.stage = static_cast<std::uint8_t>(stages_.size() - 1);
   injection.first_buffer = endpoint.ejection_output * virtual_channels_;
   for (std::uint32_t vc = 0; vc < virtual_channels_; ++vc) {
-    queues_[injection.first_buffer + vc].upstream_output = endpoint.injection_output;
+    queues_[injection.first_buffer + vc].upstream_output = injection_output;
   }
   for (std::uint32_t channel = 0; channel < card_channels_; ++channel) {
-    Queue& queue = queues_[injection.first_queue + channel];
-    queue.room_bytes = injection_buffer_bytes_;
-    queue.router = attachment.router;
+    Queue& queue = queues_[first_queue(injection.owner) + channel];
+    queue.room_bytes = static_cast<std::int32_t>(injection_buffer_bytes_);
+    queue.owner = injection.owner;
   }
 }
 
