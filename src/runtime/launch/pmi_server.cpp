@@ -11,7 +11,6 @@ namespace apenet {
 namespace {
 
 constexpr int max_value_bytes = 1024;
-constexpr const char* space_name = "apenet";
 
 std::map<std::string, std::string, std::less<>> parse_fields(std::string_view line) {
   std::map<std::string, std::string, std::less<>> fields;
@@ -33,7 +32,9 @@ std::map<std::string, std::string, std::less<>> parse_fields(std::string_view li
 
 }  // namespace
 
-PmiServer::PmiServer(std::vector<int> fds) : fds_(std::move(fds)), unread_(fds_.size()) {}
+// The name also names what MPI libraries put into /dev/shm: two runs at once must not have the same.
+PmiServer::PmiServer(std::vector<int> fds)
+    : fds_(std::move(fds)), unread_(fds_.size()), space_name_("apenet_" + std::to_string(getpid())) {}
 
 PmiServer::~PmiServer() {
   for (const int fd : fds_) {
@@ -82,7 +83,7 @@ void PmiServer::handle(std::uint32_t rank, std::string_view line) {
   } else if (command == "get_universe_size") {
     answer(rank, "cmd=universe_size size=" + size + " rc=0");
   } else if (command == "get_my_kvsname") {
-    answer(rank, std::string("cmd=my_kvsname kvsname=") + space_name + " rc=0");
+    answer(rank, "cmd=my_kvsname kvsname=" + space_name_ + " rc=0");
   } else if (command == "put") {
     values_[field("key")] = field("value");
     answer(rank, "cmd=put_result rc=0 msg=success");

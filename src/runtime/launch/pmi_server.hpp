@@ -42,6 +42,7 @@ class PmiServer {
 
   std::vector<int> fds_;
   std::vector<std::string> unread_;  // incomplete line of each rank
+  std::string space_name_;
   Fields values_;
   Fields published_;
   std::uint32_t in_barrier_ = 0;

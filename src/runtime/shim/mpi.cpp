@@ -63,9 +63,12 @@ void note_library(ipc::Client& client) {
   std::memcpy(client.block().library, text.c_str(), text.size() + 1);
 }
 
-// Virtual time begins when all processes have initialised MPI.
-int begin(int result) {
+// Initialises MPI as the process that the simulator knows for this rank. Virtual time begins when all have
+// done so.
+template <typename... Arguments>
+int initialise(const char* function, Arguments... arguments) {
   ipc::Client* client = ipc::Client::instance();
+  const int result = call(profiling_symbol(function), arguments...);
   if (result != 0 || client == nullptr || client->block().initialised != 0) return result;
   note_library(*client);
   client->start();
@@ -100,15 +103,15 @@ using apenet::shim::profiling_symbol;
 using apenet::shim::Word;
 
 APENET_EXPORT int MPI_Init(Word argc, Word argv) {
-  return apenet::shim::begin(call(profiling_symbol("PMPI_Init"), argc, argv));
+  return apenet::shim::initialise("PMPI_Init", argc, argv);
 }
 
 APENET_EXPORT int MPI_Init_thread(Word argc, Word argv, Word required, Word provided) {
-  return apenet::shim::begin(call(profiling_symbol("PMPI_Init_thread"), argc, argv, required, provided));
+  return apenet::shim::initialise("PMPI_Init_thread", argc, argv, required, provided);
 }
 
 APENET_EXPORT int MPI_Session_init(Word info, Word handler, Word session) {
-  return apenet::shim::begin(call(profiling_symbol("PMPI_Session_init"), info, handler, session));
+  return apenet::shim::initialise("PMPI_Session_init", info, handler, session);
 }
 
 APENET_EXPORT int MPI_Finalize() {
