@@ -1,0 +1,322 @@
+// apenet_bench: the published APENet tests at the level of MPI, on any MPI library and any network.
+//
+// The definitions are those of the 2005 measurements (R. Ammendola et al., PoS(LAT2005)100, section 2) and of
+// the 2004 ping-pong (hep-lat/0409071): which call stands on which side, when the clock is read, what it is
+// divided by. Ranks work in pairs, the even one with the next odd one; several pairs run at the same time,
+// and the slowest counts. Only MPI_Wtime is used, and the number of repetitions depends on nothing but the
+// arguments, so that a run in virtual time repeats itself exactly.
+#include <errno.h>
+#include <mpi.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { data_tag = 1, reply_tag = 2, exit_bad_input = 2, most_nodes = 4096 };
+
+static const long largest_size_bytes = 1L << 30;  // counts of MPI calls are int
+static const double bytes_per_mib = 1024.0 * 1024.0;
+
+// One side of a pair.
+struct Pair {
+  MPI_Comm team;  // those who take part; ranks 2k and 2k+1 are a pair
+  int partner;
+  bool even;
+  char* outgoing;
+  char* incoming;
+};
+
+struct Test {
+  const char* name;
+  const char* definition;
+  // Runs `count` repetitions with a closing reply every `window` messages, where the test has one.
+  void (*run)(const struct Pair* pair, int size_bytes, long count, long window);
+  double divisor;           // of the time of one repetition
+  double bytes_multiplier;  // bytes moved in the divided time, in units of the message
+  bool has_window;
+};
+
+struct Arguments {
+  const struct Test* test;
+  long min_bytes;
+  long max_bytes;
+  long iterations;
+  long window;
+  int node_count;
+  int nodes[most_nodes];
+  const char* output;  // NULL: standard output only
+};
+
+static void send_data(const struct Pair* pair, int size_bytes) {
+  MPI_Send(pair->outgoing, size_bytes, MPI_CHAR, pair->partner, data_tag, pair->team);
+}
+
+static void receive_data(const struct Pair* pair, int size_bytes) {
+  MPI_Recv(pair->incoming, size_bytes, MPI_CHAR, pair->partner, data_tag, pair->team, MPI_STATUS_IGNORE);
+}
+
+// Nothing overlaps: the answer leaves when the whole message is there.
+static void run_round_trips(const struct Pair* pair, int size_bytes, long count, long window) {
+  (void)window;
+  for (long i = 0; i < count; ++i) {
+    if (pair->even) send_data(pair, size_bytes);
+    receive_data(pair, size_bytes);
+    if (!pair->even) send_data(pair, size_bytes);
+  }
+}
+
+// Everything overlaps that the network, the card and its queues let overlap.
+static void run_streams(const struct Pair* pair, int size_bytes, long count, long window) {
+  char reply = 0;
+  for (long done = 0; done < count; done += window) {
+    const long end = done + window < count ? done + window : count;
+    for (long i = done; i < end; ++i) {
+      if (pair->even) {
+        send_data(pair, size_bytes);
+      } else {
+        receive_data(pair, size_bytes);
+      }
+    }
+    if (pair->even) {
+      MPI_Recv(&reply, 1, MPI_CHAR, pair->partner, reply_tag, pair->team, MPI_STATUS_IGNORE);
+    } else {
+      MPI_Send(&reply, 1, MPI_CHAR, pair->partner, reply_tag, pair->team);
+    }
+  }
+}
+
+static void run_exchanges(const struct Pair* pair, int size_bytes, long count, long window) {
+  (void)window;
+  for (long i = 0; i < count; ++i) {
+    MPI_Sendrecv(pair->outgoing, size_bytes, MPI_CHAR, pair->partner, data_tag, pair->incoming, size_bytes,
+                 MPI_CHAR, pair->partner, data_tag, pair->team, MPI_STATUS_IGNORE);
+  }
+}
+
+static const struct Test tests[] = {
+    {"pingpong", "MPI_Send + MPI_Recv against MPI_Recv + MPI_Send; time is half a round trip",
+     run_round_trips, 2, 1, false},
+    {"roundtrip", "MPI_Send + MPI_Recv against MPI_Recv + MPI_Send; time is the full round trip",
+     run_round_trips, 1, 2, false},
+    {"oneway", "n MPI_Send against n MPI_Recv, one closing reply; time is total / n (a gap, not a latency)",
+     run_streams, 1, 1, false},
+    {"unidirectional", "MPI_Send against MPI_Recv, one closing reply a window; time is total / messages",
+     run_streams, 1, 1, true},
+    {"bidirectional", "MPI_Sendrecv on both sides; bandwidth is the aggregate of both directions",
+     run_exchanges, 1, 2, false},
+};
+enum { test_count = sizeof tests / sizeof tests[0] };
+
+// Every rank comes to the same conclusion about the arguments; one says it.
+static void refuse(const char* format, ...) __attribute__((format(printf, 1, 2), noreturn));
+static void refuse(const char* format, ...) {
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  if (rank == 0) {
+    va_list arguments;
+    va_start(arguments, format);
+    fprintf(stderr, "apenet_bench: ");
+    vfprintf(stderr, format, arguments);
+    fprintf(stderr, "\n");
+    va_end(arguments);
+    fflush(stderr);
+  }
+  MPI_Finalize();
+  exit(exit_bad_input);
+}
+
+// A positive number up to `limit`, with an optional binary suffix. Leaves *end behind it; returns 0 when
+// there is none.
+static long parse_number(const char* text, char** end, long limit) {
+  errno = 0;
+  const long value = strtol(text, end, 10);
+  long unit = 1;
+  if (**end == 'K') unit = 1L << 10;
+  if (**end == 'M') unit = 1L << 20;
+  if (**end == 'G') unit = 1L << 30;
+  if (unit != 1) ++*end;
+  if (*end == text || errno != 0 || value < 1 || value > limit / unit) return 0;
+  return value * unit;
+}
+
+static long parse_count(const char* option, const char* text) {
+  char* end = NULL;
+  const long value = parse_number(text, &end, 1000000000);
+  if (value == 0 || *end != '\0') refuse("%s = '%s': expected a whole number of at least 1", option, text);
+  return value;
+}
+
+static void parse_sizes(struct Arguments* arguments, const char* text) {
+  char* end = NULL;
+  arguments->min_bytes = parse_number(text, &end, largest_size_bytes);
+  arguments->max_bytes = arguments->min_bytes;
+  if (arguments->min_bytes != 0 && *end == ':')
+    arguments->max_bytes = parse_number(end + 1, &end, largest_size_bytes);
+  if (arguments->min_bytes == 0 || arguments->max_bytes == 0 || *end != '\0')
+    refuse("--sizes = '%s': expected MIN:MAX in bytes, 1 to 1G, such as 16:1M", text);
+  if (arguments->max_bytes < arguments->min_bytes)
+    refuse("--sizes = '%s': expected a minimum that is not above the maximum", text);
+}
+
+static void parse_nodes(struct Arguments* arguments, const char* text, int world_size) {
+  arguments->node_count = 0;
+  for (const char* position = text;; ++position) {
+    char* end = NULL;
+    errno = 0;
+    const long node = strtol(position, &end, 10);
+    if (end == position || errno != 0 || (*end != ',' && *end != '\0'))
+      refuse("--nodes = '%s': expected ranks such as 0,1", text);
+    if (node < 0 || node >= world_size)
+      refuse("--nodes = '%s': rank %ld does not exist, expected 0 to %d", text, node, world_size - 1);
+    for (int i = 0; i < arguments->node_count; ++i) {
+      if (arguments->nodes[i] == node) refuse("--nodes = '%s': rank %ld stands there twice", text, node);
+    }
+    if (arguments->node_count == most_nodes) refuse("--nodes: expected %d ranks at most", (int)most_nodes);
+    arguments->nodes[arguments->node_count++] = (int)node;
+    position = end;
+    if (*end == '\0') break;
+  }
+  if (arguments->node_count % 2 != 0)
+    refuse("--nodes = '%s': expected an even number of ranks, they work in pairs", text);
+}
+
+static const struct Test* find_test(const char* name) {
+  for (int i = 0; i < test_count; ++i) {
+    if (strcmp(tests[i].name, name) == 0) return &tests[i];
+  }
+  refuse("--test = '%s': expected pingpong, roundtrip, oneway, unidirectional or bidirectional", name);
+}
+
+static struct Arguments* parse_arguments(int argc, char** argv, int world_size) {
+  static struct Arguments arguments = {
+      .min_bytes = 1, .max_bytes = 1L << 20, .iterations = 1000, .window = 64};
+  arguments.test = &tests[0];
+  arguments.node_count = world_size < most_nodes ? world_size / 2 * 2 : most_nodes;
+  for (int i = 0; i < arguments.node_count; ++i) arguments.nodes[i] = i;
+  for (int i = 1; i < argc; i += 2) {
+    const char* option = argv[i];
+    const char* value = i + 1 < argc ? argv[i + 1] : NULL;
+    if (value == NULL) refuse("%s: expected a value behind it", option);
+    if (strcmp(option, "--test") == 0) {
+      arguments.test = find_test(value);
+    } else if (strcmp(option, "--sizes") == 0) {
+      parse_sizes(&arguments, value);
+    } else if (strcmp(option, "--iterations") == 0) {
+      arguments.iterations = parse_count(option, value);
+    } else if (strcmp(option, "--window") == 0) {
+      arguments.window = parse_count(option, value);
+    } else if (strcmp(option, "--nodes") == 0) {
+      parse_nodes(&arguments, value, world_size);
+    } else if (strcmp(option, "--output") == 0) {
+      arguments.output = value;
+    } else {
+      refuse("unknown option '%s': expected --test, --sizes, --iterations, --window, --nodes or --output",
+             option);
+    }
+  }
+  if (arguments.node_count < 2) refuse("expected at least 2 ranks, got %d", world_size);
+  return &arguments;
+}
+
+// Large messages need fewer repetitions for the same accuracy, and take longer.
+static long iterations_for(long iterations, long size_bytes) {
+  const long full_up_to_bytes = 8192;
+  const long fewest = iterations < 10 ? iterations : 10;
+  if (size_bytes <= full_up_to_bytes) return iterations;
+  const long fewer = (long)((double)iterations * (double)full_up_to_bytes / (double)size_bytes);
+  return fewer > fewest ? fewer : fewest;
+}
+
+// Seconds for one repetition, of the slowest pair; valid on rank 0 of the team.
+static double measure(const struct Arguments* arguments, const struct Pair* pair, int size_bytes) {
+  const struct Test* test = arguments->test;
+  const long count = iterations_for(arguments->iterations, size_bytes);
+  const long window = test->has_window && arguments->window < count ? arguments->window : count;
+  const long warm_up = count / 10 > 2 ? count / 10 : 2;
+  test->run(pair, size_bytes, warm_up, warm_up);
+  MPI_Barrier(pair->team);
+  const double begin_s = MPI_Wtime();
+  test->run(pair, size_bytes, count, window);
+  // The clock of a streaming test stops with the closing reply, which only the sender sees.
+  const double mine_s = pair->even ? MPI_Wtime() - begin_s : 0;
+  double slowest_s = 0;
+  MPI_Reduce(&mine_s, &slowest_s, 1, MPI_DOUBLE, MPI_MAX, 0, pair->team);
+  return slowest_s / (double)count;
+}
+
+static char* allocate(long size_bytes, char fill) {
+  char* memory = malloc((size_t)size_bytes);
+  if (memory == NULL) {
+    fprintf(stderr, "apenet_bench: no memory for a message of %ld bytes\n", size_bytes);
+    MPI_Abort(MPI_COMM_WORLD, 1);
+  }
+  memset(memory, fill, (size_t)size_bytes);  // its pages exist before the clock starts
+  return memory;
+}
+
+static void print_header(const struct Arguments* arguments) {
+  printf("# apenet_bench %s: %s\n# pairs:", arguments->test->name, arguments->test->definition);
+  for (int i = 0; i < arguments->node_count; i += 2)
+    printf(" %d-%d", arguments->nodes[i], arguments->nodes[i + 1]);
+  printf("\n# %-10s %14s %20s\n", "Size [B]", "Time [us]", "Bandwidth [MiB/s]");
+}
+
+static void run_test(const struct Arguments* arguments, const struct Pair* pair, FILE* output) {
+  const struct Test* test = arguments->test;
+  const bool reports = output != NULL;
+  if (reports) print_header(arguments);
+  for (long size_bytes = arguments->min_bytes; size_bytes <= arguments->max_bytes; size_bytes *= 2) {
+    const double repetition_s = measure(arguments, pair, (int)size_bytes);
+    if (!reports) continue;
+    const double time_us = repetition_s / test->divisor * 1e6;
+    const double bandwidth_mib_s =
+        test->bytes_multiplier * (double)size_bytes / bytes_per_mib / (time_us * 1e-6);
+    printf("%-12ld %14.4f %20.3f\n", size_bytes, time_us, bandwidth_mib_s);
+    fflush(stdout);
+    if (output == stdout) continue;
+    fprintf(output, "{\"size_bytes\": %ld, \"time_us\": %.6f, \"bandwidth_mib_s\": %.6f}\n", size_bytes,
+            time_us, bandwidth_mib_s);
+  }
+}
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  int rank = 0;
+  int world_size = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &world_size);
+  const struct Arguments* arguments = parse_arguments(argc, argv, world_size);
+
+  int place = -1;  // in the list of those who take part
+  for (int i = 0; i < arguments->node_count; ++i) {
+    if (arguments->nodes[i] == rank) place = i;
+  }
+  FILE* output = NULL;
+  int failed_open = 0;
+  if (place == 0) {
+    output = arguments->output == NULL ? stdout : fopen(arguments->output, "w");
+    failed_open = output == NULL ? errno : 0;
+  }
+  MPI_Bcast(&failed_open, 1, MPI_INT, arguments->nodes[0], MPI_COMM_WORLD);
+  if (failed_open != 0)
+    refuse("--output = '%s': %s, expected a file that can be written", arguments->output,
+           strerror(failed_open));
+
+  struct Pair pair = {.team = MPI_COMM_NULL};
+  MPI_Comm_split(MPI_COMM_WORLD, place < 0 ? MPI_UNDEFINED : 0, place, &pair.team);
+  if (place >= 0) {
+    pair.even = place % 2 == 0;
+    pair.partner = pair.even ? place + 1 : place - 1;
+    pair.outgoing = allocate(arguments->max_bytes, 'a');
+    pair.incoming = allocate(arguments->max_bytes, 'b');
+    run_test(arguments, &pair, output);
+    free(pair.outgoing);
+    free(pair.incoming);
+    MPI_Comm_free(&pair.team);
+  }
+  if (output != NULL && output != stdout) fclose(output);
+  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Finalize();
+  return 0;
+}

@@ -1,0 +1,44 @@
+// Ping-pong: a message goes to the other rank and back. The time is half of that way, as the papers give it.
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { repetitions = 20, largest_bytes = 1 << 20 };
+
+// Sends `bytes` to and fro; every rank stays in here until its last message is through.
+static void play(int rank, char* ball, int bytes) {
+  for (int i = 0; i < repetitions; ++i) {
+    if (rank == 0) {
+      MPI_Send(ball, bytes, MPI_CHAR, 1, 0, MPI_COMM_WORLD);
+      MPI_Recv(ball, bytes, MPI_CHAR, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    } else {
+      MPI_Recv(ball, bytes, MPI_CHAR, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+      MPI_Send(ball, bytes, MPI_CHAR, 0, 0, MPI_COMM_WORLD);
+    }
+  }
+}
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  int rank = 0;
+  int size = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  if (size < 2) {
+    fprintf(stderr, "pingpong: expected at least 2 ranks, got %d\n", size);
+    MPI_Abort(MPI_COMM_WORLD, 2);
+  }
+
+  char* ball = calloc(largest_bytes, 1);
+  if (rank == 0) printf("# %-10s %14s %20s\n", "Size [B]", "Latency [us]", "Bandwidth [MiB/s]");
+  for (int bytes = 16; rank < 2 && bytes <= largest_bytes; bytes *= 4) {
+    play(rank, ball, bytes);  // the first time shows the path to the libraries; it is not measured
+    const double begin_s = MPI_Wtime();
+    play(rank, ball, bytes);
+    const double latency_s = (MPI_Wtime() - begin_s) / (2 * repetitions);
+    if (rank == 0) printf("%-12d %14.2f %20.1f\n", bytes, latency_s * 1e6, bytes / latency_s / (1 << 20));
+  }
+  free(ball);
+  MPI_Finalize();
+  return 0;
+}
