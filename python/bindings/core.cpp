@@ -1,4 +1,10 @@
-// apenet._core: the module. One file of bindings per room.
-#include <nanobind/nanobind.h>
+// apenet._core: the C++ core as a Python module. Times cross this border as integer picoseconds, and the names say
+// so; std::invalid_argument becomes ValueError.
+#include "bindings.hpp"
 
-NB_MODULE(_core, module) { module.attr("__version__") = APENET_VERSION; }
+NB_MODULE(_core, module) {
+  module.attr("__version__") = APENET_VERSION;
+  apenet::bind_machine(module);
+  apenet::bind_card_tests(module);
+  apenet::bind_session(module);
+}

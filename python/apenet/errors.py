@@ -1,0 +1,90 @@
+"""What this package raises. Bad input names what is wrong, its value and what was expected; the CLI exits with 2."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+class ApenetError(Exception):
+    """Base of everything that is raised here on purpose."""
+
+
+class InputError(ApenetError):
+    """An option or argument that cannot be: its name, its value, and what was expected."""
+
+    def __init__(self, name: str, value: object, expected: str) -> None:
+        super().__init__(f"{name}: {shown(value)}; expected {expected}")
+        self.name = name
+        self.value = value
+        self.expected = expected
+
+
+class HostError(ApenetError):
+    """This host lacks something that the command needs (a compiler, an MPI, a library of the package)."""
+
+
+MOST_PROBLEMS = 8  # of one file, in one message: one wrong line can make many
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong in a machine file."""
+
+    key: str
+    value: object
+    expected: str
+
+    def __str__(self) -> str:
+        if self.value is ABSENT:
+            return f"{self.key} is missing; expected {self.expected}"
+        return f"{self.key} = {shown(self.value)}; expected {self.expected}"
+
+
+class MachineError(ApenetError):
+    """A machine description that cannot be: file, key, value, what was expected.
+
+    Further problems of the same file are in ``others``, so that one look shows all of them.
+    """
+
+    def __init__(
+        self,
+        file: Path | str,
+        key: str,
+        value: object,
+        expected: str,
+        others: tuple[Problem, ...] = (),
+    ) -> None:
+        self.file = str(file)
+        self.key = key
+        self.value = value
+        self.expected = expected
+        self.others = others
+        problems = (Problem(key, value, expected), *others)
+        lines = [f"{self.file}: {problem}" for problem in problems[:MOST_PROBLEMS]]
+        if len(problems) > MOST_PROBLEMS:
+            lines.append(f"{self.file}: and {len(problems) - MOST_PROBLEMS} more")
+        super().__init__("\n".join(lines))
+
+
+class _Absent:
+    """The value of a key that is not there."""
+
+    def __repr__(self) -> str:
+        return "nothing"
+
+
+ABSENT = _Absent()
+
+
+def shown(value: object, limit: int = 80) -> str:
+    """A value as an error message prints it: as the user wrote it, and never pages of it."""
+    if isinstance(value, dict):
+        text = "a table"
+    elif isinstance(value, bool):
+        text = str(value).lower()
+    elif isinstance(value, str):
+        text = f'"{value}"'
+    else:
+        text = str(value) if isinstance(value, int | float | Path) else repr(value)
+    return text if len(text) <= limit else text[: limit - 3] + "..."

@@ -1,0 +1,207 @@
+"""From a TOML table to a checked `MachineFile`, or to a `MachineError` that says what to write instead."""
+
+from __future__ import annotations
+
+import difflib
+import types
+import typing
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from apenet.errors import ABSENT, MachineError, Problem
+from apenet.machine.schema import (
+    ApelinkCard,
+    IdealCard,
+    MachineFile,
+    PublishedResult,
+    Quantity,
+    RawTable,
+)
+from apenet.machine.units import conversion_hint, unit_name
+
+CARDS: dict[str, type[BaseModel]] = {"apelink": ApelinkCard, "ideal": IdealCard}
+INLINE_TABLE = 'an inline table { value = ..., class = "published|derived|fitted|assumed", source = "..." }'
+
+
+def check(table: RawTable, file: Path | str) -> MachineFile:
+    """Validates a parsed file. Raises MachineError with every problem found, unknown keys first."""
+    problems = list(_unknown_keys(MachineFile, table, ()))
+    if not problems:
+        try:
+            checked = MachineFile.model_validate(table)
+        except ValidationError as error:
+            problems = [_problem(details, table) for details in error.errors()]
+        else:
+            problems = list(_inconsistencies(checked))
+            if not problems:
+                return checked
+    first = problems[0]
+    raise MachineError(file, first.key, first.value, first.expected, tuple(problems[1:]))
+
+
+def tables_of(model: type[BaseModel], table: RawTable) -> dict[str, type[BaseModel]]:
+    """The keys of a section that are sections themselves, with the model of each."""
+    found: dict[str, type[BaseModel]] = {}
+    for name, field in model.model_fields.items():
+        annotation = field.annotation
+        if model is MachineFile and name == "card":
+            kind = table.get("card", {}).get("kind") if isinstance(table.get("card"), dict) else None
+            found[name] = CARDS.get(str(kind), ApelinkCard)
+            continue
+        candidates = typing.get_args(annotation) if isinstance(annotation, types.UnionType) else (annotation,)
+        for candidate in candidates:
+            if isinstance(candidate, type) and issubclass(candidate, BaseModel):
+                found[name] = candidate
+    return found
+
+
+def keys_of(model: type[BaseModel]) -> list[str]:
+    """The keys that a section knows, as the file writes them."""
+    return [field.alias or name for name, field in model.model_fields.items()]
+
+
+def _unknown_keys(model: type[BaseModel], table: RawTable, path: tuple[str, ...]) -> Iterator[Problem]:
+    known = keys_of(model)
+    for key, value in table.items():
+        if key not in known:
+            yield Problem(".".join((*path, key)), _bare(value), _nearest(key, _bare(value), known, model))
+    if model is MachineFile and isinstance(table.get("results"), dict):
+        for name, result in table["results"].items():
+            if isinstance(result, dict):
+                yield from _unknown_keys(PublishedResult, result, ("results", name))
+    for key, inner in tables_of(model, table).items():
+        if isinstance(table.get(key), dict):
+            yield from _unknown_keys(inner, table[key], (*path, key))
+
+
+def _bare(value: object) -> object:
+    return value["value"] if isinstance(value, dict) and "value" in value else value
+
+
+def _nearest(key: str, value: object, known: list[str], model: type[BaseModel]) -> str:
+    for candidate in known:
+        hint = conversion_hint(key, candidate, value)
+        if hint:
+            return hint
+    close = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
+    if close:
+        return f'the known key "{close[0]}"'
+    if issubclass(model, Quantity):
+        return INLINE_TABLE
+    return "one of " + ", ".join(known)
+
+
+def _problem(details: ErrorDetails, table: RawTable) -> Problem:
+    path = _path_in_file(details["loc"], table)
+    value = ABSENT if details["type"] in ("missing", "union_tag_not_found") else details["input"]
+    if details["type"] == "union_tag_not_found":
+        path = (*path, "kind")
+    if details["type"] == "union_tag_invalid":
+        path, value = (*path, "kind"), details["ctx"]["tag"]
+    # A bad value is reported under its parameter's key: bus.clock_mhz, not bus.clock_mhz.value.
+    names = [step for step in path if step != "value"] if "value" in path[-2:] else list(path)
+    key = ".".join(name if isinstance(name, str) else f"[{name}]" for name in names).replace(".[", "[")
+    return Problem(key, value, _expected(details, path))
+
+
+def _path_in_file(loc: tuple[int | str, ...], table: RawTable) -> tuple[int | str, ...]:
+    """Pydantic puts the tag of a union into its paths; the file has no such level."""
+    path: list[int | str] = []
+    at: Any = table
+    for position, step in enumerate(loc):
+        if path == ["card"] and step in CARDS and not (isinstance(at, dict) and step in at):
+            continue
+        path.append(step)
+        if isinstance(at, dict):
+            at = at.get(step)
+        elif isinstance(at, list) and isinstance(step, int) and step < len(at):
+            at = at[step]
+        elif position < len(loc) - 1:
+            at = None
+    return tuple(path)
+
+
+def _expected(details: ErrorDetails, path: tuple[int | str, ...]) -> str:
+    kind = details["type"]
+    context = details.get("ctx", {})
+    names = [step for step in path if isinstance(step, str) and step != "value"]
+    unit = unit_name(names[-1]) if names else ""
+    of_unit = f" ({unit})" if unit else ""
+    match kind:
+        case "missing":
+            return _expected_missing(path)
+        case "model_type" | "model_attributes_type" | "dict_type":
+            return INLINE_TABLE if path and path[-1] != "value" and unit else f"a table or {INLINE_TABLE}"
+        case "greater_than":
+            return f"a number greater than {context['gt']:g}{of_unit}"
+        case "greater_than_equal":
+            return f"a number of at least {context['ge']:g}{of_unit}"
+        case "int_type" | "int_from_float":
+            return f"a whole number{of_unit}"
+        case "float_type" | "finite_number":
+            return f"a finite number{of_unit}"
+        case "string_type" | "string_too_short":
+            return "a text that is not empty"
+        case "literal_error":
+            return f"one of {context['expected']}"
+        case "union_tag_invalid" | "union_tag_not_found":
+            return "one of " + ", ".join(f"'{name}'" for name in CARDS)
+        case "list_type" | "too_short" | "too_long":
+            return "a list of 1 to 6 whole numbers, the nodes along each dimension, X first"
+        case _:
+            return details["msg"]
+
+
+def _expected_missing(path: tuple[int | str, ...]) -> str:
+    name = str(path[-1])
+    match name:
+        case "class":
+            return "one of 'published', 'derived', 'fitted', 'assumed'"
+        case "source":
+            return "a text: where the value is from, how it was derived, what it was fitted to or why it was assumed"
+        case "value":
+            return "the parameter's value"
+        case _:
+            unit = unit_name(name)
+            return f"a value in {unit}" if unit else "a value for this key"
+
+
+def _inconsistencies(file: MachineFile) -> Iterator[Problem]:
+    """What no single key can be blamed for: sections and dimensions that do not fit each other."""
+    network = file.network
+    is_apelink = isinstance(file.card, ApelinkCard)
+    topology = network.topology.value
+    if is_apelink:
+        if topology == "none":
+            yield Problem("network.topology", topology, "'torus' or 'mesh' for card.kind = \"apelink\"")
+        needed = {
+            "network.dims": network.dims,
+            "network.routing": network.routing,
+            "network.link": network.link,
+            "router": file.router,
+            "bus": file.bus,
+        }
+        for key, value in needed.items():
+            if value is None:
+                yield Problem(key, ABSENT, 'what card.kind = "apelink" needs')
+    elif topology != "none":
+        yield Problem("network.topology", topology, "'none' for card.kind = \"ideal\", which has no network")
+    if network.dims is not None and network.link is not None:
+        for index, name in enumerate("xyzuvw"):
+            if index >= len(network.dims.value) and getattr(network.link, name) is not None:
+                yield Problem(
+                    f"network.link.{name}",
+                    "a table",
+                    f"none: network.dims has {len(network.dims.value)} dimensions",
+                )
+    for key, result in file.results.items():
+        if (result.statistic == "at_size") != (result.size_bytes is not None):
+            yield Problem(
+                f"results.{key}.size_bytes",
+                ABSENT if result.size_bytes is None else result.size_bytes,
+                "a size with statistic = \"at_size\", and none otherwise",
+            )

@@ -1,0 +1,180 @@
+"""From the units of the files to base units: picoseconds, hertz, bytes. The only place where that happens.
+
+A time that is no whole number of picoseconds, or a clock that is no whole number of hertz, is refused: nothing is
+rounded silently. Bandwidths are rounded down to a whole number of bytes per second, so that nothing becomes faster
+than its rate.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import TypeVar
+
+from apenet import _core
+from apenet.errors import MachineError
+from apenet.machine.schema import ApelinkCard, Bus, Host, IdealCard, Link, MachineFile, Quantity, Router, SoftwareLayer
+from apenet.machine.units import scaled
+
+T = TypeVar("T", int, float)
+PS_PER_SECOND = 10**12
+DIMENSIONS = "xyzuvw"
+
+
+class _Reader:
+    """Reads quantities of one section; keeps the file's and section's names for errors."""
+
+    def __init__(self, file: Path | str, section: str) -> None:
+        self.file = file
+        self.section = section
+
+    def whole(self, key: str, exact: Fraction, value: float, unit: str) -> int:
+        if exact.denominator != 1:
+            raise MachineError(self.file, f"{self.section}.{key}", value, f"a whole number of {unit}")
+        return int(exact)
+
+    def ps(self, key: str, quantity: Quantity[float]) -> int:
+        return self.whole(key, scaled(key, quantity.value) * PS_PER_SECOND, quantity.value, "picoseconds")
+
+    def hz(self, key: str, quantity: Quantity[float]) -> int:
+        return self.whole(key, scaled(key, quantity.value), quantity.value, "hertz")
+
+    def bytes_per_second(self, key: str, quantity: Quantity[float]) -> int:
+        rate = int(scaled(key, quantity.value))
+        if rate < 1:
+            raise MachineError(self.file, f"{self.section}.{key}", quantity.value, "at least one byte per second")
+        return rate
+
+
+def lower(file: MachineFile, name: Path | str, seed: int) -> _core.MachineDescription:
+    """The description that the C++ core wires. `name` is the file's, for errors."""
+    description = _core.MachineDescription()
+    description.name = file.machine.name
+    description.seed = seed
+    description.network = _network(file, name)
+    description.host = _host(file.host, file.bus, name)
+    description.nic = _nic(file.card, name)
+    description.card_software = _software(file.software.apelib, name, "software.apelib")
+    description.mpi_software = _software(file.software.mpi, name, "software.mpi")
+    return description
+
+
+def _network(file: MachineFile, name: Path | str) -> _core.NetworkDescription:
+    network = _core.NetworkDescription()
+    network.topology = getattr(_core.Topology, file.network.topology.value)
+    if file.network.dims is not None:
+        network.dims = file.network.dims.value
+    if file.network.link is not None and file.network.dims is not None:
+        network.links = [
+            _link(file.network.link, dimension, name)
+            for dimension in DIMENSIONS[: len(file.network.dims.value)]
+        ]
+    if file.router is not None:
+        _router(file.router, network, name)
+    return network
+
+
+def _link(link: Link, dimension: str, name: Path | str) -> _core.LinkDescription:
+    override = getattr(link, dimension)
+    read = _Reader(name, "network.link")
+
+    def pick(key: str, default: Quantity[T]) -> Quantity[T]:
+        chosen: Quantity[T] | None = getattr(override, key) if override is not None else None
+        return default if chosen is None else chosen
+
+    lowered = _core.LinkDescription()
+    lowered.rate = _core.DataRate(
+        pick("word_bytes", link.word_bytes).value,
+        pick("word_cycles", link.word_cycles).value,
+        read.hz("clock_mhz", pick("clock_mhz", link.clock_mhz)),
+    )
+    lowered.latency_ps = read.ps("latency_ns", pick("latency_ns", link.latency_ns))
+    return lowered
+
+
+def _cycles_ps(cycles: int, frequency_hz: int) -> int:
+    """Duration of whole cycles, rounded up like ClockDomain::cycles: never faster than its clock."""
+    return -(-cycles * PS_PER_SECOND // frequency_hz)
+
+
+def _router(router: Router, network: _core.NetworkDescription, name: Path | str) -> None:
+    read = _Reader(name, "router")
+    clock_hz = read.hz("clock_mhz", router.clock_mhz)
+    network.router_latency_ps = _cycles_ps(router.forward_cycles.value, clock_hz)
+    network.credit_latency_ps = _cycles_ps(router.credit_cycles.value, clock_hz)
+    network.local_rate = _core.DataRate(
+        router.port_word_bytes.value, 1, read.hz("port_clock_mhz", router.port_clock_mhz)
+    )
+    network.virtual_channels = router.virtual_channels.value
+    network.buffer_bytes = router.buffer_bytes.value
+    network.injection_buffer_bytes = router.injection_buffer_bytes.value
+    network.ejection_buffer_bytes = router.ejection_buffer_bytes.value
+
+
+def _host(host: Host, bus: Bus | None, name: Path | str) -> _core.HostDescription:
+    read = _Reader(name, "host")
+    lowered = _core.HostDescription()
+    lowered.copy_bytes_per_second = read.bytes_per_second("copy_bandwidth_mib_s", host.copy_bandwidth_mib_s)
+    lowered.local_latency_ps = read.ps("local_latency_ns", host.local_latency_ns)
+    flops = host.flops_per_second
+    lowered.flops_per_second = read.whole("flops_per_second", Fraction(str(flops.value)), flops.value, "operations")
+    if bus is not None:
+        lowered.bus = _bus(bus, name)
+    return lowered
+
+
+def _bus(bus: Bus, name: Path | str) -> _core.BusDescription:
+    read = _Reader(name, "bus")
+    lowered = _core.BusDescription()
+    lowered.frequency_hz = read.hz("clock_mhz", bus.clock_mhz)
+    lowered.width_bytes = bus.width_bytes.value
+    lowered.transaction_overhead_cycles = bus.transaction_overhead_cycles.value
+    lowered.max_burst_bytes = bus.max_burst_bytes.value
+    lowered.read_latency_ps = read.ps("read_latency_ns", bus.read_latency_ns)
+    lowered.outstanding_reads = bus.outstanding_reads.value
+    lowered.pio_write_latency_ps = read.ps("pio_write_latency_ns", bus.pio_write_latency_ns)
+    return lowered
+
+
+def _nic(card: ApelinkCard | IdealCard, name: Path | str) -> _core.NicDescription:
+    read = _Reader(name, "card")
+    nic = _core.NicDescription()
+    if isinstance(card, IdealCard):
+        nic.card = _core.Card.ideal
+        ideal = _core.IdealDescription()
+        ideal.latency_ps = read.ps("latency_ns", card.latency_ns)
+        ideal.rate = _core.DataRate(read.bytes_per_second("bandwidth_mib_s", card.bandwidth_mib_s), 1, 1)
+        nic.ideal = ideal
+        return nic
+    nic.card = _core.Card.apelink
+    apelink = _core.ApelinkDescription()
+    apelink.frequency_hz = read.hz("clock_mhz", card.clock_mhz)
+    apelink.get_service_ps = read.ps("get_service_us", card.get_service_us)
+    for key in (
+        "header_bytes",
+        "footer_bytes",
+        "granule_bytes",
+        "max_payload_bytes",
+        "max_message_bytes",
+        "queues",
+        "descriptor_bytes",
+        "descriptor_cycles",
+        "descriptor_fifo_entries",
+        "lookup_cycles",
+        "completion_bytes",
+        "max_pio_bytes",
+        "ports",
+    ):
+        setattr(apelink, key, getattr(card, key).value)
+    nic.apelink = apelink
+    return nic
+
+
+def _software(layer: SoftwareLayer, name: Path | str, section: str) -> _core.SoftwareDescription:
+    read = _Reader(name, section)
+    lowered = _core.SoftwareDescription()
+    for step in ("send", "receive", "after_receive", "completion", "rendezvous", "publish", "poll", "clock_read"):
+        key = f"{step}_us"
+        setattr(lowered, f"{step}_ps", read.ps(key, getattr(layer, key)))
+    lowered.eager_limit_bytes = layer.eager_limit_bytes.value
+    return lowered

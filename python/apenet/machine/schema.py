@@ -1,0 +1,206 @@
+"""The machine files' schema: sections, keys, units and ranges. Plain data; nothing is computed here.
+
+Every parameter is a `Quantity`: its value, the class of its origin and its source. The unit of a value is the
+last part of its key. `apenet.machine.lower` turns a checked file into base units.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Generic, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Text = Annotated[str, Field(min_length=1)]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Count = Annotated[int, Field(ge=1)]
+CountOrZero = Annotated[int, Field(ge=0)]
+Dims = Annotated[list[Count], Field(min_length=1, max_length=6)]
+
+Origin = Literal["published", "derived", "fitted", "assumed", "set"]
+
+T = TypeVar("T")
+
+
+class Section(BaseModel):
+    """A table of a machine file: its keys are known, its values have exactly their type."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, populate_by_name=True)
+
+
+class Quantity(Section, Generic[T]):
+    """One parameter: value, class and source.
+
+    The source says where a published number stands, how a derived one follows, what a fitted one was fitted to
+    and why an assumed one was assumed. The class `set` is that of values given with `--set`.
+    """
+
+    value: T
+    origin: Origin = Field(alias="class")
+    source: Text
+    note: str = ""
+
+
+class About(Section):
+    """[machine]: what the file describes."""
+
+    name: Text
+    title: Text
+    summary: Text
+
+
+class LinkOverride(Section):
+    """[network.link.x] and its kin: what differs along one dimension."""
+
+    clock_mhz: Quantity[Positive] | None = None
+    word_bytes: Quantity[Count] | None = None
+    word_cycles: Quantity[Count] | None = None
+    latency_ns: Quantity[NonNegative] | None = None
+
+
+class Link(Section):
+    """[network.link]: one direction of a link moves word_bytes in word_cycles of its clock."""
+
+    clock_mhz: Quantity[Positive]
+    word_bytes: Quantity[Count]
+    word_cycles: Quantity[Count]
+    latency_ns: Quantity[NonNegative]
+    x: LinkOverride | None = None
+    y: LinkOverride | None = None
+    z: LinkOverride | None = None
+    u: LinkOverride | None = None
+    v: LinkOverride | None = None
+    w: LinkOverride | None = None
+
+
+class Network(Section):
+    """[network]: topology, nodes per dimension (X first), routing and links."""
+
+    topology: Quantity[Literal["none", "torus", "mesh"]]
+    dims: Quantity[Dims] | None = None
+    routing: Quantity[Literal["dimension-order"]] | None = None
+    link: Link | None = None
+
+
+class Router(Section):
+    """[router]: the switch of a node. Its port towards the card moves port_word_bytes a clock."""
+
+    clock_mhz: Quantity[Positive]
+    forward_cycles: Quantity[CountOrZero]
+    credit_cycles: Quantity[CountOrZero]
+    port_clock_mhz: Quantity[Positive]
+    port_word_bytes: Quantity[Count]
+    virtual_channels: Quantity[Count]
+    buffer_bytes: Quantity[Count]
+    injection_buffer_bytes: Quantity[Count]
+    ejection_buffer_bytes: Quantity[Count]
+
+
+class ApelinkCard(Section):
+    """[card] with kind = "apelink"."""
+
+    kind: Literal["apelink"]
+    clock_mhz: Quantity[Positive]
+    header_bytes: Quantity[Count]
+    footer_bytes: Quantity[CountOrZero]
+    granule_bytes: Quantity[Count]
+    max_payload_bytes: Quantity[Count]
+    max_message_bytes: Quantity[Count]
+    queues: Quantity[Count]
+    descriptor_bytes: Quantity[Count]
+    descriptor_cycles: Quantity[CountOrZero]
+    descriptor_fifo_entries: Quantity[Count]
+    lookup_cycles: Quantity[CountOrZero]
+    completion_bytes: Quantity[Count]
+    max_pio_bytes: Quantity[CountOrZero]
+    ports: Quantity[Count]
+    get_service_us: Quantity[NonNegative]
+
+
+class IdealCard(Section):
+    """[card] with kind = "ideal": a constant latency and bandwidth between any two processes."""
+
+    kind: Literal["ideal"]
+    latency_ns: Quantity[Positive]
+    bandwidth_mib_s: Quantity[Positive]
+
+
+class Bus(Section):
+    """[bus]: the I/O bus between host and card, shared by both directions."""
+
+    clock_mhz: Quantity[Positive]
+    width_bytes: Quantity[Count]
+    transaction_overhead_cycles: Quantity[CountOrZero]
+    max_burst_bytes: Quantity[Count]
+    read_latency_ns: Quantity[NonNegative]
+    outstanding_reads: Quantity[Count]
+    pio_write_latency_ns: Quantity[Positive]
+
+
+class Host(Section):
+    """[host]: memory copies and computation of one node."""
+
+    copy_bandwidth_mib_s: Quantity[Positive]
+    local_latency_ns: Quantity[Positive]
+    flops_per_second: Quantity[Positive]
+
+
+class SoftwareLayer(Section):
+    """[software.apelib], [software.mpi]: CPU time of each step of one software layer."""
+
+    send_us: Quantity[NonNegative]
+    receive_us: Quantity[NonNegative]
+    after_receive_us: Quantity[NonNegative]
+    completion_us: Quantity[NonNegative]
+    rendezvous_us: Quantity[NonNegative]
+    publish_us: Quantity[NonNegative]
+    poll_us: Quantity[NonNegative]
+    clock_read_us: Quantity[NonNegative]
+    eager_limit_bytes: Quantity[CountOrZero]
+
+
+class Software(Section):
+    """[software]: the card's own library, and MPI over the libfabric provider."""
+
+    apelib: SoftwareLayer
+    mpi: SoftwareLayer
+
+
+class PublishedResult(Section):
+    """[results.KEY]: what the literature measured, and how to measure it here.
+
+    `statistic` says which point of a sweep is meant. A result that was used to fit a parameter is `fitted`; one that
+    was not is `predicted`; `context` is a number that the literature does not assign to this machine, or not to
+    this test, printed for comparison only.
+    """
+
+    test: Literal["pingpong", "oneway", "roundtrip", "unidirectional", "bidirectional"]
+    layer: Literal["card", "mpi"]
+    quantity: Literal["time_us", "bandwidth_mib_s"]
+    statistic: Literal["at_size", "minimum", "maximum"]
+    size_bytes: Count | None = None
+    value: Positive
+    tolerance_percent: Positive | None = None
+    bound: Literal["about", "below"] = "about"
+    role: Literal["fitted", "predicted", "context"]
+    source: Text
+    note: str = ""
+
+
+Card = Annotated[ApelinkCard | IdealCard, Field(discriminator="kind")]
+
+
+class MachineFile(Section):
+    """A whole file. Which sections a machine needs depends on its card: see `apenet.machine.check`."""
+
+    machine: About
+    network: Network
+    router: Router | None = None
+    card: Card
+    bus: Bus | None = None
+    host: Host
+    software: Software
+    results: dict[str, PublishedResult] = Field(default_factory=dict)
+
+
+RawTable = dict[str, Any]

@@ -1,0 +1,40 @@
+// The card-level tests, on scripted processes.
+#include "runtime/scripted/card_tests.hpp"
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "bindings.hpp"
+
+namespace nb = nanobind;
+
+namespace apenet {
+
+void bind_card_tests(nb::module_& module) {
+  nb::enum_<CardTest>(module, "CardTest")
+      .value("pingpong", CardTest::pingpong)
+      .value("roundtrip", CardTest::roundtrip)
+      .value("oneway", CardTest::oneway)
+      .value("unidirectional", CardTest::unidirectional)
+      .value("bidirectional", CardTest::bidirectional);
+
+  nb::class_<CardTestOptions>(module, "CardTestOptions")
+      .def(nb::init<>())
+      .def_rw("sizes", &CardTestOptions::sizes)
+      .def_rw("iterations", &CardTestOptions::iterations)
+      .def_rw("warmup", &CardTestOptions::warmup)
+      .def_rw("channels", &CardTestOptions::channels)
+      .def_rw("nodes", &CardTestOptions::nodes)
+      .def_rw("window", &CardTestOptions::window)
+      .def_rw("copied", &CardTestOptions::copied);
+
+  nb::class_<TestPoint>(module, "TestPoint")
+      .def_ro("size_bytes", &TestPoint::size_bytes)
+      .def_prop_ro("time_ps", [](const TestPoint& self) { return self.time.ps(); })
+      .def_ro("bandwidth_mib_s", &TestPoint::bandwidth_mib_s);
+
+  module.def("run_card_test", &run_card_test, nb::arg("description"), nb::arg("test"), nb::arg("options"),
+             nb::call_guard<nb::gil_scoped_release>());
+}
+
+}  // namespace apenet

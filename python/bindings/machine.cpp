@@ -1,0 +1,156 @@
+// Descriptions: the plain data that python/apenet/machine fills.
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "bindings.hpp"
+#include "machine/description.hpp"
+#include "machine/machine.hpp"
+
+namespace nb = nanobind;
+
+namespace apenet {
+
+namespace {
+
+// A Time field as NAME_ps.
+template <typename Owner>
+void def_time(nb::class_<Owner>& owner, const char* name_ps, Time Owner::*field) {
+  owner.def_prop_rw(
+      name_ps, [field](const Owner& self) { return (self.*field).ps(); },
+      [field](Owner& self, std::int64_t ps) { self.*field = Time::from_ps(ps); });
+}
+
+template <typename Owner>
+void def_clock(nb::class_<Owner>& owner, ClockDomain Owner::*field) {
+  owner.def_prop_rw(
+      "frequency_hz", [field](const Owner& self) { return (self.*field).frequency_hz; },
+      [field](Owner& self, std::int64_t hz) { (self.*field).frequency_hz = hz; });
+}
+
+void bind_network(nb::module_& module) {
+  nb::class_<DataRate>(module, "DataRate")
+      .def(
+          "__init__",
+          [](DataRate* self, std::int64_t bytes, std::int64_t per_cycles, std::int64_t frequency_hz) {
+            new (self) DataRate{bytes, per_cycles, frequency_hz};
+          },
+          nb::arg("bytes"), nb::arg("per_cycles"), nb::arg("frequency_hz"))
+      .def_ro("bytes", &DataRate::bytes)
+      .def_ro("per_cycles", &DataRate::per_cycles)
+      .def_ro("frequency_hz", &DataRate::frequency_hz);
+
+  nb::class_<LinkDescription> link(module, "LinkDescription");
+  link.def(nb::init<>()).def_rw("rate", &LinkDescription::rate);
+  def_time(link, "latency_ps", &LinkDescription::latency);
+
+  nb::enum_<NetworkDescription::Topology>(module, "Topology")
+      .value("none", NetworkDescription::Topology::none)
+      .value("torus", NetworkDescription::Topology::torus)
+      .value("mesh", NetworkDescription::Topology::mesh);
+  nb::enum_<NetworkDescription::Engine>(module, "Engine").value("packet", NetworkDescription::Engine::packet);
+
+  nb::class_<NetworkDescription> network(module, "NetworkDescription");
+  network.def(nb::init<>())
+      .def_rw("topology", &NetworkDescription::topology)
+      .def_rw("engine", &NetworkDescription::engine)
+      .def_rw("dims", &NetworkDescription::dims)
+      .def_rw("links", &NetworkDescription::links)
+      .def_rw("local_rate", &NetworkDescription::local_rate)
+      .def_rw("virtual_channels", &NetworkDescription::virtual_channels)
+      .def_rw("buffer_bytes", &NetworkDescription::buffer_bytes)
+      .def_rw("injection_buffer_bytes", &NetworkDescription::injection_buffer_bytes)
+      .def_rw("ejection_buffer_bytes", &NetworkDescription::ejection_buffer_bytes);
+  def_time(network, "router_latency_ps", &NetworkDescription::router_latency);
+  def_time(network, "credit_latency_ps", &NetworkDescription::credit_latency);
+}
+
+void bind_host(nb::module_& module) {
+  nb::class_<BusDescription> bus(module, "BusDescription");
+  bus.def(nb::init<>())
+      .def_rw("width_bytes", &BusDescription::width_bytes)
+      .def_rw("transaction_overhead_cycles", &BusDescription::transaction_overhead_cycles)
+      .def_rw("max_burst_bytes", &BusDescription::max_burst_bytes)
+      .def_rw("outstanding_reads", &BusDescription::outstanding_reads);
+  def_clock(bus, &BusDescription::clock);
+  def_time(bus, "read_latency_ps", &BusDescription::read_latency);
+  def_time(bus, "pio_write_latency_ps", &BusDescription::pio_write_latency);
+
+  nb::class_<HostDescription> host(module, "HostDescription");
+  host.def(nb::init<>())
+      .def_rw("bus", &HostDescription::bus)
+      .def_rw("copy_bytes_per_second", &HostDescription::copy_bytes_per_second)
+      .def_rw("flops_per_second", &HostDescription::flops_per_second);
+  def_time(host, "local_latency_ps", &HostDescription::local_latency);
+}
+
+void bind_nic(nb::module_& module) {
+  nb::class_<ApelinkDescription> apelink(module, "ApelinkDescription");
+  apelink.def(nb::init<>())
+      .def_rw("header_bytes", &ApelinkDescription::header_bytes)
+      .def_rw("footer_bytes", &ApelinkDescription::footer_bytes)
+      .def_rw("granule_bytes", &ApelinkDescription::granule_bytes)
+      .def_rw("max_payload_bytes", &ApelinkDescription::max_payload_bytes)
+      .def_rw("max_message_bytes", &ApelinkDescription::max_message_bytes)
+      .def_rw("queues", &ApelinkDescription::queues)
+      .def_rw("descriptor_bytes", &ApelinkDescription::descriptor_bytes)
+      .def_rw("descriptor_cycles", &ApelinkDescription::descriptor_cycles)
+      .def_rw("descriptor_fifo_entries", &ApelinkDescription::descriptor_fifo_entries)
+      .def_rw("lookup_cycles", &ApelinkDescription::lookup_cycles)
+      .def_rw("completion_bytes", &ApelinkDescription::completion_bytes)
+      .def_rw("max_pio_bytes", &ApelinkDescription::max_pio_bytes)
+      .def_rw("ports", &ApelinkDescription::ports);
+  def_clock(apelink, &ApelinkDescription::clock);
+  def_time(apelink, "get_service_ps", &ApelinkDescription::get_service);
+
+  nb::class_<IdealDescription> ideal(module, "IdealDescription");
+  ideal.def(nb::init<>()).def_rw("rate", &IdealDescription::rate);
+  def_time(ideal, "latency_ps", &IdealDescription::latency);
+
+  nb::enum_<NicDescription::Card>(module, "Card")
+      .value("ideal", NicDescription::Card::ideal)
+      .value("apelink", NicDescription::Card::apelink);
+  nb::class_<NicDescription>(module, "NicDescription")
+      .def(nb::init<>())
+      .def_rw("card", &NicDescription::card)
+      .def_rw("apelink", &NicDescription::apelink)
+      .def_rw("ideal", &NicDescription::ideal);
+}
+
+void bind_software(nb::module_& module) {
+  nb::class_<SoftwareDescription> software(module, "SoftwareDescription");
+  software.def(nb::init<>()).def_rw("eager_limit_bytes", &SoftwareDescription::eager_limit_bytes);
+  def_time(software, "send_ps", &SoftwareDescription::send);
+  def_time(software, "receive_ps", &SoftwareDescription::receive);
+  def_time(software, "after_receive_ps", &SoftwareDescription::after_receive);
+  def_time(software, "completion_ps", &SoftwareDescription::completion);
+  def_time(software, "rendezvous_ps", &SoftwareDescription::rendezvous);
+  def_time(software, "publish_ps", &SoftwareDescription::publish);
+  def_time(software, "poll_ps", &SoftwareDescription::poll);
+  def_time(software, "clock_read_ps", &SoftwareDescription::clock_read);
+}
+
+}  // namespace
+
+void bind_machine(nb::module_& module) {
+  bind_network(module);
+  bind_host(module);
+  bind_nic(module);
+  bind_software(module);
+  nb::class_<MachineDescription>(module, "MachineDescription")
+      .def(nb::init<>())
+      .def_rw("name", &MachineDescription::name)
+      .def_rw("network", &MachineDescription::network)
+      .def_rw("host", &MachineDescription::host)
+      .def_rw("nic", &MachineDescription::nic)
+      .def_rw("card_software", &MachineDescription::card_software)
+      .def_rw("mpi_software", &MachineDescription::mpi_software)
+      .def_rw("seed", &MachineDescription::seed);
+  module.def("wire", [](const MachineDescription& description, std::vector<NodeId> node_of_process) {
+    Simulation simulation(description.seed);
+    const Machine machine(simulation, description, std::move(node_of_process));
+    return machine.node_count();
+  }, nb::arg("description"), nb::arg("node_of_process"),
+  "Wires the machine and drops it: raises ValueError when that cannot be done. Returns the number of nodes.");
+}
+
+}  // namespace apenet

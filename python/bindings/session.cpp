@@ -1,0 +1,89 @@
+// A run of real processes.
+#include "runtime/session.hpp"
+
+#include <nanobind/stl/function.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "bindings.hpp"
+
+namespace nb = nanobind;
+
+namespace apenet {
+
+namespace {
+
+void bind_reports(nb::module_& module) {
+  nb::class_<LinkUse>(module, "LinkUse")
+      .def_ro("name", &LinkUse::name)
+      .def_ro("packets", &LinkUse::packets)
+      .def_ro("wire_bytes", &LinkUse::wire_bytes)
+      .def_prop_ro("busy_ps", [](const LinkUse& self) { return self.busy.ps(); });
+
+  nb::enum_<RankReport::End>(module, "RankEnd")
+      .value("running", RankReport::End::running)
+      .value("exited", RankReport::End::exited)
+      .value("killed", RankReport::End::killed);
+  nb::class_<RankReport>(module, "RankReport")
+      .def_ro("end", &RankReport::end)
+      .def_ro("status", &RankReport::status)
+      .def_ro("attached", &RankReport::attached)
+      .def_ro("initialised", &RankReport::initialised)
+      .def_ro("used_provider", &RankReport::used_provider)
+      .def_ro("finalised", &RankReport::finalised)
+      .def_ro("virtual_us", &RankReport::virtual_us)
+      .def_ro("waited_us", &RankReport::waited_us)
+      .def_ro("computed_us", &RankReport::computed_us)
+      .def_ro("library", &RankReport::library);
+
+  nb::enum_<SessionReport::Outcome>(module, "Outcome")
+      .value("completed", SessionReport::Outcome::completed)
+      .value("failed", SessionReport::Outcome::failed)
+      .value("aborted", SessionReport::Outcome::aborted)
+      .value("deadlock", SessionReport::Outcome::deadlock)
+      .value("interrupted", SessionReport::Outcome::interrupted)
+      .value("output_closed", SessionReport::Outcome::output_closed);
+  nb::class_<SessionReport>(module, "SessionReport")
+      .def_ro("outcome", &SessionReport::outcome)
+      .def_ro("exit_status", &SessionReport::exit_status)
+      .def_ro("message", &SessionReport::message)
+      .def_ro("ranks", &SessionReport::ranks)
+      .def_ro("virtual_ps", &SessionReport::virtual_ps)
+      .def_ro("messages", &SessionReport::messages)
+      .def_ro("bytes", &SessionReport::bytes)
+      .def_ro("trace_hash", &SessionReport::trace_hash)
+      .def_ro("links", &SessionReport::links)
+      .def_ro("warnings", &SessionReport::warnings);
+}
+
+}  // namespace
+
+void bind_session(nb::module_& module) {
+  bind_reports(module);
+  nb::class_<SessionOptions>(module, "SessionOptions")
+      .def(nb::init<>())
+      .def_rw("measure_compute", &SessionOptions::measure_compute)
+      .def_rw("compute_scale", &SessionOptions::compute_scale)
+      .def_rw("deadlock_wait_ms", &SessionOptions::deadlock_wait_ms)
+      .def_rw("startup_wait_ms", &SessionOptions::startup_wait_ms)
+      .def_rw("output_fd", &SessionOptions::output_fd)
+      .def_rw("error_fd", &SessionOptions::error_fd);
+
+  nb::class_<RankProcess>(module, "RankProcess")
+      .def(
+          "__init__",
+          [](RankProcess* self, int process_id, int pmi_fd, int output_fd, int error_fd) {
+            new (self) RankProcess{process_id, pmi_fd, output_fd, error_fd};
+          },
+          nb::arg("process_id") = 0, nb::arg("pmi_fd") = -1, nb::arg("output_fd") = -1, nb::arg("error_fd") = -1);
+
+  nb::class_<Session>(module, "Session")
+      .def(nb::init<const MachineDescription&, std::vector<NodeId>, const SessionOptions&>(), nb::arg("description"),
+           nb::arg("node_of_process"), nb::arg("options"))
+      .def_prop_ro("mapping_path", &Session::mapping_path)
+      // The interpreter is free while the run lasts; nanobind takes it for each look at `interrupted`.
+      .def("run", &Session::run, nb::arg("ranks"), nb::arg("launcher_id"), nb::arg("interrupted"),
+           nb::call_guard<nb::gil_scoped_release>());
+}
+
+}  // namespace apenet
