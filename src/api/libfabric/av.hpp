@@ -1,0 +1,46 @@
+// AddressVector: from the small numbers that the program uses for its peers to endpoints, and back.
+#pragma once
+
+#include <rdma/fi_domain.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "api/libfabric/wire.hpp"
+
+namespace apenet::libfabric {
+
+class Domain;
+
+class AddressVector : public fid_av {
+ public:
+  AddressVector(Domain& domain, std::uint32_t rank_count, void* user_context);
+
+  // FI_ADDR_NOTAVAIL when the name is not an endpoint of this simulation.
+  fi_addr_t insert(const EndpointName& name);
+  void remove(fi_addr_t address);
+  // nullptr when nothing is there.
+  [[nodiscard]] const EndpointName* find(fi_addr_t address) const {
+    return address < names_.size() && names_[address].magic == EndpointName::expected_magic ? &names_[address]
+                                                                                            : nullptr;
+  }
+  // The address of a source, for FI_SOURCE; FI_ADDR_NOTAVAIL when it was never inserted.
+  [[nodiscard]] fi_addr_t address_of(std::uint32_t rank, std::uint32_t endpoint) const {
+    const std::vector<fi_addr_t>& of_rank = addresses_[rank];
+    return endpoint < of_rank.size() ? of_rank[endpoint] : FI_ADDR_NOTAVAIL;
+  }
+
+  void bound(int change) { users_ += change; }
+  [[nodiscard]] bool in_use() const { return users_ > 0; }
+  [[nodiscard]] Domain& domain() const { return domain_; }
+
+ private:
+  Domain& domain_;
+  std::vector<EndpointName> names_;
+  std::vector<std::vector<fi_addr_t>> addresses_;  // by rank, then endpoint
+  int users_ = 0;
+};
+
+int open_av(fid_domain* domain, fi_av_attr* attributes, fid_av** av, void* context);
+
+}  // namespace apenet::libfabric

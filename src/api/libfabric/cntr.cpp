@@ -1,0 +1,122 @@
+#include "api/libfabric/cntr.hpp"
+
+#include <rdma/fi_errno.h>
+
+#include "api/libfabric/domain.hpp"
+#include "api/libfabric/guard.hpp"
+#include "api/libfabric/port.hpp"
+#include "api/libfabric/unsupported.hpp"
+
+namespace apenet::libfabric {
+
+struct OwnedCounter : Counter {
+  OwnedCounter(Domain& owner, void* context) : Counter(owner.port(), context), domain(owner) {
+    domain.opened(1);
+  }
+  Domain& domain;
+};
+
+namespace {
+
+Counter& counter_of(fid_cntr* counter) {
+  return *static_cast<Counter*>(counter);
+}
+ipc::Client& client_of(fid_cntr* counter) {
+  return counter_of(counter).port().client();
+}
+
+int close_counter(fid* object) {
+  auto* counter = static_cast<OwnedCounter*>(reinterpret_cast<fid_cntr*>(object));
+  return enter(counter->port().client(), [&]() -> int {
+    if (counter->in_use()) return -FI_EBUSY;
+    counter->domain.opened(-1);
+    delete counter;
+    return 0;
+  });
+}
+
+// A program may loop on it: it makes progress, as reading a queue does.
+std::uint64_t read(fid_cntr* counter) {
+  enter(client_of(counter), [&]() -> int { return counter_of(counter).port().progress() ? 1 : 0; });
+  return counter_of(counter).value();
+}
+
+std::uint64_t read_errors(fid_cntr* counter) {
+  return counter_of(counter).errors();
+}
+
+int add(fid_cntr* counter, std::uint64_t value) {
+  return enter(client_of(counter), [&]() -> int {
+    counter_of(counter).set_value(counter_of(counter).value() + value);
+    return 0;
+  });
+}
+
+int set(fid_cntr* counter, std::uint64_t value) {
+  return enter(client_of(counter), [&]() -> int {
+    counter_of(counter).set_value(value);
+    return 0;
+  });
+}
+
+int add_errors(fid_cntr* counter, std::uint64_t value) {
+  return enter(client_of(counter), [&]() -> int {
+    counter_of(counter).set_errors(counter_of(counter).errors() + value);
+    return 0;
+  });
+}
+
+int set_errors(fid_cntr* counter, std::uint64_t value) {
+  return enter(client_of(counter), [&]() -> int {
+    counter_of(counter).set_errors(value);
+    return 0;
+  });
+}
+
+int wait(fid_cntr* counter, std::uint64_t threshold, int timeout_ms) {
+  return enter(client_of(counter), [&]() -> int { return counter_of(counter).wait(threshold, timeout_ms); });
+}
+
+constexpr fi_ops counter_object_ops = object_ops(close_counter);
+constexpr fi_ops_cntr counter_ops = {
+    .size = sizeof(fi_ops_cntr),
+    .read = read,
+    .readerr = read_errors,
+    .add = add,
+    .set = set,
+    .wait = wait,
+    .adderr = add_errors,
+    .seterr = set_errors,
+};
+
+}  // namespace
+
+Counter::Counter(Port& port, void* user_context) : fid_cntr{}, port_(port) {
+  fid.fclass = FI_CLASS_CNTR;
+  fid.context = user_context;
+  fid.ops = table(counter_object_ops);
+  ops = table(counter_ops);
+}
+
+int Counter::wait(std::uint64_t threshold, int timeout_ms) {
+  const std::uint64_t errors_before = errors_;
+  const bool done =
+      port_.progress_until(timeout_ms, [&] { return value_ >= threshold || errors_ != errors_before; });
+  if (value_ >= threshold) return 0;
+  return done ? -FI_EAVAIL : -FI_ETIMEDOUT;
+}
+
+int open_counter(fid_domain* domain, fi_cntr_attr* attributes, fid_cntr** counter, void* context) {
+  Domain& owner = domain_of(domain);
+  return enter(owner.port().client(), [&]() -> int {
+    if (attributes != nullptr && attributes->wait_obj != FI_WAIT_NONE &&
+        attributes->wait_obj != FI_WAIT_UNSPEC && attributes->wait_obj != FI_WAIT_YIELD) {
+      throw FabricError(FI_ENOSYS,
+                        "fi_cntr_open: wait_obj: expected FI_WAIT_NONE, FI_WAIT_UNSPEC or FI_WAIT_YIELD");
+    }
+    *counter = new OwnedCounter(owner, context);
+    return 0;
+  });
+}
+
+}  // namespace apenet::libfabric

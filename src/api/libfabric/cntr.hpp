@@ -1,0 +1,40 @@
+// Counter: how many operations have completed, for programs that need no more than that.
+#pragma once
+
+#include <rdma/fi_domain.h>
+#include <rdma/fi_eq.h>
+
+#include <cstdint>
+
+namespace apenet::libfabric {
+
+class Port;
+
+class Counter : public fid_cntr {
+ public:
+  Counter(Port& port, void* user_context);
+
+  void count() { ++value_; }
+  void count_error() { ++errors_; }
+  // As fi_cntr_wait; the timeout is virtual time.
+  int wait(std::uint64_t threshold, int timeout_ms);
+
+  [[nodiscard]] std::uint64_t value() const { return value_; }
+  [[nodiscard]] std::uint64_t errors() const { return errors_; }
+  void set_value(std::uint64_t value) { value_ = value; }
+  void set_errors(std::uint64_t errors) { errors_ = errors; }
+
+  void bound(int change) { users_ += change; }
+  [[nodiscard]] bool in_use() const { return users_ > 0; }
+  [[nodiscard]] Port& port() const { return port_; }
+
+ private:
+  Port& port_;
+  std::uint64_t value_ = 0;
+  std::uint64_t errors_ = 0;
+  int users_ = 0;
+};
+
+int open_counter(fid_domain* domain, fi_cntr_attr* attributes, fid_cntr** counter, void* context);
+
+}  // namespace apenet::libfabric

@@ -1,0 +1,205 @@
+#include "api/libfabric/cq.hpp"
+
+#include <rdma/fi_errno.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+
+#include "api/libfabric/domain.hpp"
+#include "api/libfabric/guard.hpp"
+#include "api/libfabric/port.hpp"
+#include "api/libfabric/unsupported.hpp"
+
+namespace apenet::libfabric {
+
+// Beside the queue itself, what closing it needs.
+struct OwnedQueue : CompletionQueue {
+  OwnedQueue(Domain& owner, const fi_cq_attr& attributes, void* context)
+      : CompletionQueue(owner.port(), attributes, context), domain(owner) {
+    domain.opened(1);
+  }
+  Domain& domain;
+};
+
+namespace {
+
+constexpr std::size_t initial_entries = 256;
+
+CompletionQueue& cq_of(fid_cq* cq) {
+  return *static_cast<CompletionQueue*>(cq);
+}
+ipc::Client& client_of(fid_cq* cq) {
+  return cq_of(cq).port().client();
+}
+
+int close_cq(fid* object) {
+  auto* cq = static_cast<OwnedQueue*>(reinterpret_cast<fid_cq*>(object));
+  return enter(cq->port().client(), [&]() -> int {
+    if (cq->in_use()) return -FI_EBUSY;
+    cq->domain.opened(-1);
+    delete cq;
+    return 0;
+  });
+}
+
+ssize_t read(fid_cq* cq, void* entries, std::size_t count) {
+  return enter(client_of(cq), [&]() -> ssize_t { return cq_of(cq).read(entries, count, nullptr); });
+}
+
+ssize_t read_from(fid_cq* cq, void* entries, std::size_t count, fi_addr_t* sources) {
+  return enter(client_of(cq), [&]() -> ssize_t { return cq_of(cq).read(entries, count, sources); });
+}
+
+ssize_t read_error(fid_cq* cq, fi_cq_err_entry* entry, std::uint64_t /*flags*/) {
+  return enter(client_of(cq), [&]() -> ssize_t { return cq_of(cq).read_error(*entry); });
+}
+
+ssize_t wait_read(fid_cq* cq, void* entries, std::size_t count, const void* /*condition*/, int timeout_ms) {
+  return enter(client_of(cq),
+               [&]() -> ssize_t { return cq_of(cq).wait_and_read(entries, count, nullptr, timeout_ms); });
+}
+
+ssize_t wait_read_from(fid_cq* cq, void* entries, std::size_t count, fi_addr_t* sources,
+                       const void* /*condition*/, int timeout_ms) {
+  return enter(client_of(cq),
+               [&]() -> ssize_t { return cq_of(cq).wait_and_read(entries, count, sources, timeout_ms); });
+}
+
+// Without the lock: its purpose is to wake a thread that holds it.
+int signal_cq(fid_cq* cq) {
+  cq_of(cq).signal();
+  return 0;
+}
+
+const char* error_text(fid_cq* /*cq*/, int detail, const void* /*data*/, char* text, std::size_t length) {
+  const char* words = describe(static_cast<ErrorDetail>(detail));
+  if (text == nullptr || length == 0) return words;
+  std::snprintf(text, length, "%s", words);
+  return text;
+}
+
+constexpr fi_ops cq_object_ops = object_ops(close_cq);
+constexpr fi_ops_cq cq_ops = {
+    .size = sizeof(fi_ops_cq),
+    .read = read,
+    .readfrom = read_from,
+    .readerr = read_error,
+    .sread = wait_read,
+    .sreadfrom = wait_read_from,
+    .signal = signal_cq,
+    .strerror = error_text,
+};
+
+std::size_t entry_bytes(fi_cq_format format) {
+  switch (format) {
+    case FI_CQ_FORMAT_MSG:
+      return sizeof(fi_cq_msg_entry);
+    case FI_CQ_FORMAT_DATA:
+      return sizeof(fi_cq_data_entry);
+    case FI_CQ_FORMAT_TAGGED:
+      return sizeof(fi_cq_tagged_entry);
+    default:
+      return sizeof(fi_cq_entry);
+  }
+}
+
+}  // namespace
+
+const char* describe(ErrorDetail detail) {
+  switch (detail) {
+    case ErrorDetail::none:
+      return "no error";
+    case ErrorDetail::truncated:
+      return "the message is longer than the buffer of its receive";
+    case ErrorDetail::cancelled:
+      return "the receive was cancelled";
+    case ErrorDetail::no_message:
+      return "no message matches";
+    case ErrorDetail::bad_address:
+      return "the address is not in the memory of the process that was accessed";
+    case ErrorDetail::malformed:
+      return "a message that is not the provider's, or of another version of it";
+  }
+  return "unknown error";
+}
+
+CompletionQueue::CompletionQueue(Port& port, const fi_cq_attr& attributes, void* user_context)
+    : fid_cq{}, port_(port), format_(attributes.format), ring_(initial_entries) {
+  if (format_ == FI_CQ_FORMAT_UNSPEC) format_ = FI_CQ_FORMAT_CONTEXT;
+  fid.fclass = FI_CLASS_CQ;
+  fid.context = user_context;
+  fid.ops = table(cq_object_ops);
+  ops = table(cq_ops);
+}
+
+void CompletionQueue::grow() {
+  std::vector<CompletionEntry> larger(ring_.size() * 2);
+  for (std::size_t i = tail_; i != head_; ++i)
+    larger[i & (larger.size() - 1)] = ring_[i & (ring_.size() - 1)];
+  ring_.swap(larger);
+}
+
+ssize_t CompletionQueue::read(void* entries, std::size_t count, fi_addr_t* sources) {
+  while (empty() && port_.progress()) {
+  }
+  return take(entries, count, sources);
+}
+
+ssize_t CompletionQueue::wait_and_read(void* entries, std::size_t count, fi_addr_t* sources, int timeout_ms) {
+  port_.progress_until(timeout_ms, [this] { return !empty() || signalled_; });
+  signalled_ = false;
+  return take(entries, count, sources);
+}
+
+ssize_t CompletionQueue::take(void* entries, std::size_t count, fi_addr_t* sources) {
+  if (empty()) return -FI_EAGAIN;
+  const std::size_t bytes = entry_bytes(format_);
+  auto* to = static_cast<std::byte*>(entries);
+  std::size_t taken = 0;
+  for (; taken < count && tail_ != head_; ++taken, ++tail_, to += bytes) {
+    const CompletionEntry& from = ring_[tail_ & (ring_.size() - 1)];
+    if (from.error != 0) break;
+    // The formats are prefixes of each other.
+    const fi_cq_tagged_entry entry{from.context, from.flags, from.length, from.buffer, from.data, from.tag};
+    std::memcpy(to, &entry, bytes);
+    if (sources != nullptr) sources[taken] = from.source;
+  }
+  if (taken == 0 && count > 0) return -FI_EAVAIL;
+  return static_cast<ssize_t>(taken);
+}
+
+ssize_t CompletionQueue::read_error(fi_cq_err_entry& entry) {
+  if (empty()) return -FI_EAGAIN;
+  const CompletionEntry& from = ring_[tail_ & (ring_.size() - 1)];
+  if (from.error == 0) return -FI_EAGAIN;
+  entry.op_context = from.context;
+  entry.flags = from.flags;
+  entry.len = from.length;
+  entry.buf = from.buffer;
+  entry.data = from.data;
+  entry.tag = from.tag;
+  entry.olen = from.missing;
+  entry.err = from.error;
+  entry.prov_errno = from.detail;
+  entry.err_data_size = 0;
+  ++tail_;
+  return 1;
+}
+
+int open_cq(fid_domain* domain, fi_cq_attr* attributes, fid_cq** cq, void* context) {
+  Domain& owner = domain_of(domain);
+  return enter(owner.port().client(), [&]() -> int {
+    const fi_cq_attr wanted = attributes != nullptr ? *attributes : fi_cq_attr{};
+    if (wanted.format > FI_CQ_FORMAT_TAGGED) return -FI_EINVAL;
+    if (wanted.wait_obj != FI_WAIT_NONE && wanted.wait_obj != FI_WAIT_UNSPEC &&
+        wanted.wait_obj != FI_WAIT_YIELD) {
+      throw FabricError(FI_ENOSYS,
+                        "fi_cq_open: wait_obj: expected FI_WAIT_NONE, FI_WAIT_UNSPEC or FI_WAIT_YIELD");
+    }
+    *cq = new OwnedQueue(owner, wanted, context);
+    return 0;
+  });
+}
+
+}  // namespace apenet::libfabric

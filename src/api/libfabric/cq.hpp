@@ -1,0 +1,70 @@
+// CompletionQueue: what the program is told about its operations, in order.
+#pragma once
+
+#include <rdma/fi_domain.h>
+#include <rdma/fi_eq.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace apenet::libfabric {
+
+class Port;
+
+struct CompletionEntry {
+  void* context = nullptr;
+  std::uint64_t flags = 0;
+  std::size_t length = 0;
+  void* buffer = nullptr;
+  std::uint64_t data = 0;
+  std::uint64_t tag = 0;
+  fi_addr_t source = FI_ADDR_NOTAVAIL;
+  std::size_t missing = 0;  // bytes that did not fit (FI_ETRUNC)
+  int error = 0;            // FI_E..., 0: success
+  int detail = 0;           // ErrorDetail
+};
+
+// Why an operation failed, beside its error number; fi_cq_strerror spells it out.
+enum class ErrorDetail : int { none, truncated, cancelled, no_message, bad_address, malformed };
+const char* describe(ErrorDetail detail);
+
+class CompletionQueue : public fid_cq {
+ public:
+  CompletionQueue(Port& port, const fi_cq_attr& attributes, void* user_context);
+
+  void push(const CompletionEntry& entry) {
+    if (head_ - tail_ == ring_.size()) grow();
+    ring_[head_++ & (ring_.size() - 1)] = entry;
+  }
+  [[nodiscard]] bool empty() const { return head_ == tail_; }
+
+  // As fi_cq_readfrom: makes progress when nothing is there.
+  ssize_t read(void* entries, std::size_t count, fi_addr_t* sources);
+  // As fi_cq_sreadfrom; the timeout is virtual time.
+  ssize_t wait_and_read(void* entries, std::size_t count, fi_addr_t* sources, int timeout_ms);
+  ssize_t read_error(fi_cq_err_entry& entry);
+  void signal() { signalled_ = true; }
+
+  void bound(int change) { users_ += change; }
+  [[nodiscard]] bool in_use() const { return users_ > 0; }
+  [[nodiscard]] Port& port() const { return port_; }
+  [[nodiscard]] fi_cq_format format() const { return format_; }
+
+ private:
+  ssize_t take(void* entries, std::size_t count, fi_addr_t* sources);
+  void grow();
+
+  Port& port_;
+  fi_cq_format format_;
+  std::vector<CompletionEntry> ring_;  // size: a power of two
+  std::size_t head_ = 0;               // free-running
+  std::size_t tail_ = 0;
+  int users_ = 0;
+  bool signalled_ = false;
+};
+
+int open_cq(fid_domain* domain, fi_cq_attr* attributes, fid_cq** cq, void* context);
+
+}  // namespace apenet::libfabric

@@ -1,0 +1,80 @@
+#include "api/libfabric/domain.hpp"
+
+#include <rdma/fi_errno.h>
+
+#include "api/libfabric/av.hpp"
+#include "api/libfabric/cntr.hpp"
+#include "api/libfabric/cq.hpp"
+#include "api/libfabric/endpoint.hpp"
+#include "api/libfabric/guard.hpp"
+#include "api/libfabric/unsupported.hpp"
+
+namespace apenet::libfabric {
+namespace {
+
+int close_domain(fid* object) {
+  Domain& domain = domain_of(object);
+  return enter(domain.port().client(), [&]() -> int {
+    if (domain.in_use()) return -FI_EBUSY;
+    domain.fabric().opened(-1);
+    delete &domain;
+    return 0;
+  });
+}
+
+int no_atomics(fid_domain* /*domain*/, fi_datatype /*type*/, fi_op /*op*/, fi_atomic_attr* /*attributes*/,
+               std::uint64_t /*flags*/) {
+  return -FI_EOPNOTSUPP;
+}
+
+int no_collectives(fid_domain* /*domain*/, fi_collective_op /*op*/, fi_collective_attr* /*attributes*/,
+                   std::uint64_t /*flags*/) {
+  return -FI_EOPNOTSUPP;
+}
+
+int open_endpoint2(fid_domain* domain, fi_info* info, fid_ep** ep, std::uint64_t flags, void* context) {
+  return flags == 0 ? open_endpoint(domain, info, ep, context) : -FI_ENOSYS;
+}
+
+constexpr fi_ops domain_object_ops = object_ops(close_domain);
+constexpr fi_ops_domain domain_ops = {
+    .size = sizeof(fi_ops_domain),
+    .av_open = open_av,
+    .cq_open = open_cq,
+    .endpoint = open_endpoint,
+    .scalable_ep = unsupported,
+    .cntr_open = open_counter,
+    .poll_open = unsupported,
+    .stx_ctx = unsupported,
+    .srx_ctx = unsupported,
+    .query_atomic = no_atomics,
+    .query_collective = no_collectives,
+    .endpoint2 = open_endpoint2,
+};
+
+bool has_provider_keys(const fi_info& info) {
+  const int mode = info.domain_attr != nullptr ? info.domain_attr->mr_mode : 0;
+  return mode == FI_MR_BASIC || (mode & FI_MR_PROV_KEY) != 0;
+}
+
+}  // namespace
+
+Domain::Domain(Fabric& owner, const fi_info& info, void* user_context)
+    : fid_domain{}, fabric_(owner), chooses_keys_(has_provider_keys(info)) {
+  fid.fclass = FI_CLASS_DOMAIN;
+  fid.context = user_context;
+  fid.ops = table(domain_object_ops);
+  ops = table(domain_ops);
+  mr = table(region_ops);
+  fabric_.opened(1);
+}
+
+int open_domain(fid_fabric* fabric, fi_info* info, fid_domain** domain, void* context) {
+  Fabric& owner = *static_cast<Fabric*>(fabric);
+  return enter(owner.port().client(), [&]() -> int {
+    *domain = new Domain(owner, *info, context);
+    return 0;
+  });
+}
+
+}  // namespace apenet::libfabric

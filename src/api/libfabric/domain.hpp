@@ -1,0 +1,61 @@
+// Domain and Fabric: the containers of everything that a program opens.
+#pragma once
+
+#include <rdma/fi_domain.h>
+
+#include <cstdint>
+#include <map>
+
+#include "api/libfabric/port.hpp"
+
+namespace apenet::libfabric {
+
+class Fabric : public fid_fabric {
+ public:
+  Fabric(Port& port, std::uint32_t version, void* user_context);
+  [[nodiscard]] Port& port() const { return port_; }
+  void opened(int change) { children_ += change; }
+  [[nodiscard]] bool in_use() const { return children_ > 0; }
+
+ private:
+  Port& port_;
+  int children_ = 0;
+};
+
+struct Region;
+
+class Domain : public fid_domain {
+ public:
+  Domain(Fabric& owner, const fi_info& info, void* user_context);
+
+  [[nodiscard]] Fabric& fabric() const { return fabric_; }
+  [[nodiscard]] Port& port() const { return fabric_.port(); }
+  void opened(int change) { children_ += change; }
+  [[nodiscard]] bool in_use() const { return children_ > 0; }
+
+  // Whether keys are ours to choose (FI_MR_BASIC, FI_MR_PROV_KEY) or the program's.
+  [[nodiscard]] bool chooses_keys() const { return chooses_keys_; }
+  std::map<std::uint64_t, Region*>& regions() { return regions_; }
+  std::uint64_t new_key() { return next_key_++; }
+
+ private:
+  Fabric& fabric_;
+  int children_ = 0;
+  bool chooses_keys_;
+  std::uint64_t next_key_ = 1;
+  std::map<std::uint64_t, Region*> regions_;  // by key
+};
+
+[[nodiscard]] inline Domain& domain_of(fid_domain* domain) {
+  return *static_cast<Domain*>(domain);
+}
+[[nodiscard]] inline Domain& domain_of(fid* object) {
+  return *static_cast<Domain*>(reinterpret_cast<fid_domain*>(object));
+}
+
+int open_fabric(fi_fabric_attr* attributes, fid_fabric** fabric, void* context);
+int open_domain(fid_fabric* fabric, fi_info* info, fid_domain** domain, void* context);
+
+extern const fi_ops_mr region_ops;
+
+}  // namespace apenet::libfabric

@@ -1,0 +1,281 @@
+#include "api/libfabric/endpoint.hpp"
+
+#include <rdma/fi_errno.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "api/libfabric/domain.hpp"
+#include "api/libfabric/guard.hpp"
+#include "api/libfabric/port.hpp"
+#include "api/libfabric/unsupported.hpp"
+
+namespace apenet::libfabric {
+namespace {
+
+constexpr std::size_t default_min_multi_receive = 64;
+
+int close_endpoint(fid* object) {
+  Endpoint& endpoint = endpoint_of(object);
+  return enter(endpoint.port().client(), [&]() -> int {
+    delete &endpoint;
+    return 0;
+  });
+}
+
+int bind_endpoint(fid* object, fid* other, std::uint64_t flags) {
+  Endpoint& endpoint = endpoint_of(object);
+  return enter(endpoint.port().client(), [&]() -> int {
+    endpoint.bind(*other, flags);
+    return 0;
+  });
+}
+
+int control_endpoint(fid* object, int command, void* argument) {
+  Endpoint& endpoint = endpoint_of(object);
+  return enter(endpoint.port().client(), [&]() -> int {
+    if (command == FI_ENABLE) {
+      endpoint.enable();
+      return 0;
+    }
+    if (command != FI_GETOPSFLAG && command != FI_SETOPSFLAG) return -FI_ENOSYS;
+    auto& flags = *static_cast<std::uint64_t*>(argument);
+    const bool transmit = (flags & FI_TRANSMIT) != 0;
+    if (transmit == ((flags & FI_RECV) != 0)) return -FI_EINVAL;
+    std::uint64_t& ours = transmit ? endpoint.transmit_flags() : endpoint.receive_flags();
+    if (command == FI_SETOPSFLAG) {
+      ours = flags & ~(FI_TRANSMIT | FI_RECV);
+    } else {
+      flags = ours;
+    }
+    return 0;
+  });
+}
+
+ssize_t cancel(fid* object, void* context) {
+  Endpoint& endpoint = endpoint_of(object);
+  return enter(endpoint.port().client(), [&]() -> ssize_t {
+    return endpoint.port().receiver().cancel(endpoint, context) ? 0 : -FI_ENOENT;
+  });
+}
+
+int get_option(fid* object, int level, int name, void* value, std::size_t* length) {
+  Endpoint& endpoint = endpoint_of(object);
+  if (level != FI_OPT_ENDPOINT || name != FI_OPT_MIN_MULTI_RECV) return -FI_ENOPROTOOPT;
+  const std::size_t room = *length;
+  *length = sizeof(std::size_t);
+  if (room < sizeof(std::size_t)) return -FI_ETOOSMALL;
+  const std::size_t bytes = endpoint.min_multi_receive();
+  std::memcpy(value, &bytes, sizeof(bytes));
+  return 0;
+}
+
+int set_option(fid* object, int level, int name, const void* value, std::size_t length) {
+  Endpoint& endpoint = endpoint_of(object);
+  if (level != FI_OPT_ENDPOINT || name != FI_OPT_MIN_MULTI_RECV) return -FI_ENOPROTOOPT;
+  if (length != sizeof(std::size_t)) return -FI_EINVAL;
+  return enter(endpoint.port().client(), [&]() -> int {
+    std::size_t bytes = 0;
+    std::memcpy(&bytes, value, sizeof(bytes));
+    endpoint.set_min_multi_receive(bytes);
+    return 0;
+  });
+}
+
+int get_name(fid* object, void* name, std::size_t* length) {
+  const EndpointName ours = endpoint_of(object).name();
+  const std::size_t room = name != nullptr ? *length : 0;
+  *length = sizeof(ours);
+  if (room > 0) std::memcpy(name, &ours, std::min(room, sizeof(ours)));
+  return room < sizeof(ours) ? -FI_ETOOSMALL : 0;
+}
+
+constexpr fi_ops endpoint_object_ops = object_ops(close_endpoint, bind_endpoint, control_endpoint);
+constexpr fi_ops_ep endpoint_ops = {
+    .size = sizeof(fi_ops_ep),
+    .cancel = cancel,
+    .getopt = get_option,
+    .setopt = set_option,
+    .tx_ctx = unsupported,
+    .rx_ctx = unsupported,
+    .rx_size_left = unsupported,
+    .tx_size_left = unsupported,
+};
+constexpr fi_ops_cm name_ops = {
+    .size = sizeof(fi_ops_cm),
+    .setname = unsupported,
+    .getname = get_name,
+    .getpeer = unsupported,
+    .connect = unsupported,
+    .listen = unsupported,
+    .accept = unsupported,
+    .reject = unsupported,
+    .shutdown = unsupported,
+    .join = unsupported,
+};
+
+template <typename Object, typename Base>
+Object& as(fid& object) {
+  return *static_cast<Object*>(reinterpret_cast<Base*>(&object));
+}
+
+template <typename Object>
+void attach(Object*& place, Object& object, const char* what) {
+  if (place == &object) return;
+  if (place != nullptr) throw FabricError(FI_EINVAL, std::string("fi_ep_bind: a second ") + what);
+  place = &object;
+  object.bound(1);
+}
+
+template <typename... Objects>
+void release(Objects*... objects) {
+  ((objects != nullptr ? objects->bound(-1) : void()), ...);
+}
+
+}  // namespace
+
+Endpoint::Endpoint(Domain& domain, const fi_info& info, void* user_context)
+    : fid_ep{},
+      domain_(domain),
+      port_(domain.port()),
+      number_(port_.attach(*this)),
+      directed_((info.caps & FI_DIRECTED_RECV) != 0),
+      transmit_flags_(info.tx_attr != nullptr ? info.tx_attr->op_flags : 0),
+      receive_flags_(info.rx_attr != nullptr ? info.rx_attr->op_flags : 0),
+      min_multi_receive_(default_min_multi_receive),
+      tagged_(port_.client().size()),
+      plain_(port_.client().size()) {
+  reports_source_ = (info.caps & FI_SOURCE) != 0;
+  fid.fclass = FI_CLASS_EP;
+  fid.context = user_context;
+  fid.ops = table(endpoint_object_ops);
+  ops = table(endpoint_ops);
+  cm = table(name_ops);
+  msg = table(message_ops);
+  rma = table(rma_ops);
+  tagged = table(tagged_ops);
+  atomic = table(unsupported_atomic);
+  collective = table(unsupported_collective);
+  domain_.opened(1);
+}
+
+Endpoint::~Endpoint() {
+  port_.detach(*this);
+  release(av_, transmit_cq_, receive_cq_, send_counter_, receive_counter_, write_counter_, read_counter_);
+  domain_.opened(-1);
+}
+
+void Endpoint::bind(::fid& object, std::uint64_t flags) {
+  switch (object.fclass) {
+    case FI_CLASS_AV:
+      attach(av_, as<AddressVector, fid_av>(object), "address vector");
+      return;
+    case FI_CLASS_CQ:
+      bind_cq(as<CompletionQueue, fid_cq>(object), flags);
+      return;
+    case FI_CLASS_CNTR:
+      bind_counter(as<Counter, fid_cntr>(object), flags);
+      return;
+    default:
+      throw FabricError(FI_EINVAL, "fi_ep_bind: expected an address vector, a completion queue or a counter");
+  }
+}
+
+void Endpoint::bind_cq(CompletionQueue& cq, std::uint64_t flags) {
+  const bool selective = (flags & FI_SELECTIVE_COMPLETION) != 0;
+  if ((flags & (FI_TRANSMIT | FI_RECV)) == 0) {
+    throw FabricError(FI_EBADFLAGS, "fi_ep_bind: a completion queue needs FI_TRANSMIT or FI_RECV");
+  }
+  if ((flags & FI_TRANSMIT) != 0) {
+    attach(transmit_cq_, cq, "completion queue for FI_TRANSMIT");
+    transmit_selective_ = selective;
+  }
+  if ((flags & FI_RECV) != 0) {
+    attach(receive_cq_, cq, "completion queue for FI_RECV");
+    receive_selective_ = selective;
+  }
+}
+
+void Endpoint::bind_counter(Counter& counter, std::uint64_t flags) {
+  if ((flags & (FI_REMOTE_READ | FI_REMOTE_WRITE)) != 0) {
+    throw FabricError(FI_ENOSYS, "fi_ep_bind: counters of remote accesses (FI_REMOTE_READ, FI_REMOTE_WRITE)");
+  }
+  if ((flags & FI_SEND) != 0) attach(send_counter_, counter, "counter for FI_SEND");
+  if ((flags & FI_RECV) != 0) attach(receive_counter_, counter, "counter for FI_RECV");
+  if ((flags & FI_WRITE) != 0) attach(write_counter_, counter, "counter for FI_WRITE");
+  if ((flags & FI_READ) != 0) attach(read_counter_, counter, "counter for FI_READ");
+}
+
+void Endpoint::enable() {
+  if (av_ == nullptr) throw FabricError(FI_ENOAV, "fi_enable: no address vector is bound");
+  if (transmit_cq_ == nullptr && send_counter_ == nullptr && write_counter_ == nullptr &&
+      receive_cq_ == nullptr && receive_counter_ == nullptr) {
+    throw FabricError(FI_ENOCQ, "fi_enable: no completion queue and no counter is bound");
+  }
+}
+
+EndpointName Endpoint::name() const {
+  EndpointName name;
+  name.rank = port_.client().rank();
+  name.endpoint = number_;
+  return name;
+}
+
+const EndpointName& Endpoint::resolve(fi_addr_t address) const {
+  const EndpointName* name = av_ != nullptr ? av_->find(address) : nullptr;
+  if (name == nullptr)
+    throw FabricError(FI_EINVAL, "an address that is not in the endpoint's address vector");
+  return *name;
+}
+
+Wanted Endpoint::wanted(fi_addr_t source, std::uint64_t tag, std::uint64_t ignore) const {
+  if (!directed_ || source == FI_ADDR_UNSPEC) return {any_source, any_endpoint, tag, ignore};
+  const EndpointName& name = resolve(source);
+  return {name.rank, name.endpoint, tag, ignore};
+}
+
+Counter* Endpoint::counter_of(std::uint64_t flags) const {
+  if ((flags & FI_RECV) != 0) return receive_counter_;
+  if ((flags & FI_SEND) != 0) return send_counter_;
+  if ((flags & FI_WRITE) != 0) return write_counter_;
+  return (flags & FI_READ) != 0 ? read_counter_ : nullptr;
+}
+
+void Endpoint::transmitted(const CompletionEntry& entry, bool reports) {
+  if (Counter* counter = counter_of(entry.flags)) {
+    entry.error == 0 ? counter->count() : counter->count_error();
+  }
+  if (transmit_cq_ != nullptr && (reports || entry.error != 0)) transmit_cq_->push(entry);
+}
+
+void Endpoint::received(const CompletionEntry& entry, bool reports) {
+  if (Counter* counter = counter_of(entry.flags)) {
+    entry.error == 0 ? counter->count() : counter->count_error();
+  }
+  if (receive_cq_ != nullptr && (reports || entry.error != 0)) receive_cq_->push(entry);
+}
+
+Buffer make_buffer(const iovec* pieces, std::size_t count) {
+  if (count > segment_limit) throw FabricError(FI_EINVAL, "more pieces than iov_limit");
+  Buffer buffer;
+  buffer.count = static_cast<std::uint32_t>(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    buffer.pieces[i] = pieces[i];
+    buffer.length += pieces[i].iov_len;
+  }
+  return buffer;
+}
+
+int open_endpoint(fid_domain* domain, fi_info* info, fid_ep** ep, void* context) {
+  Domain& owner = domain_of(domain);
+  return enter(owner.port().client(), [&]() -> int {
+    if (info == nullptr) return -FI_EINVAL;
+    if (info->ep_attr != nullptr && info->ep_attr->type != FI_EP_RDM && info->ep_attr->type != FI_EP_UNSPEC) {
+      throw FabricError(FI_ENOSYS, "fi_endpoint: type: expected FI_EP_RDM");
+    }
+    *ep = new Endpoint(owner, *info, context);
+    return 0;
+  });
+}
+
+}  // namespace apenet::libfabric

@@ -1,0 +1,114 @@
+// Endpoint: a reliable datagram endpoint: what is bound to it, its matching queues, and how its completions
+// are told.
+#pragma once
+
+#include <rdma/fi_cm.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_rma.h>
+#include <rdma/fi_tagged.h>
+
+#include <cstdint>
+
+#include "api/libfabric/av.hpp"
+#include "api/libfabric/cntr.hpp"
+#include "api/libfabric/cq.hpp"
+#include "api/libfabric/matching.hpp"
+
+namespace apenet::libfabric {
+
+class Domain;
+class Port;
+
+class Endpoint : public fid_ep {
+ public:
+  Endpoint(Domain& domain, const fi_info& info, void* user_context);
+  ~Endpoint();
+  Endpoint(const Endpoint&) = delete;
+  Endpoint& operator=(const Endpoint&) = delete;
+
+  void bind(::fid& object, std::uint64_t flags);
+  void enable();
+  [[nodiscard]] EndpointName name() const;
+
+  [[nodiscard]] Port& port() const { return port_; }
+  [[nodiscard]] Domain& domain() const { return domain_; }
+  [[nodiscard]] std::uint16_t number() const { return number_; }
+  [[nodiscard]] Matcher& matcher(bool with_tag) { return with_tag ? tagged_ : plain_; }
+  [[nodiscard]] CompletionQueue* receive_cq() const { return receive_cq_; }
+  [[nodiscard]] std::size_t min_multi_receive() const { return min_multi_receive_; }
+  void set_min_multi_receive(std::size_t bytes) { min_multi_receive_ = bytes; }
+  std::uint64_t& transmit_flags() { return transmit_flags_; }
+  std::uint64_t& receive_flags() { return receive_flags_; }
+
+  // Throws FabricError when the address is not in the bound vector.
+  [[nodiscard]] const EndpointName& resolve(fi_addr_t address) const;
+  // Which sources a receive takes: everybody, unless the program asked for directed receives.
+  [[nodiscard]] Wanted wanted(fi_addr_t source, std::uint64_t tag, std::uint64_t ignore) const;
+  [[nodiscard]] fi_addr_t address_of(const Message& message) const {
+    return reports_source_ ? av_->address_of(message.source, message.header.source_endpoint)
+                           : FI_ADDR_NOTAVAIL;
+  }
+
+  // Whether an operation with these flags writes a completion.
+  [[nodiscard]] bool transmit_reports(std::uint64_t flags) const {
+    return !transmit_selective_ || (flags & FI_COMPLETION) != 0;
+  }
+  [[nodiscard]] bool receive_reports(std::uint64_t flags) const {
+    return !receive_selective_ || (flags & FI_COMPLETION) != 0;
+  }
+  // Tells the program that an operation has ended; entry.flags says of what kind it was.
+  void transmitted(const CompletionEntry& entry, bool reports);
+  void received(const CompletionEntry& entry, bool reports);
+
+ private:
+  [[nodiscard]] Counter* counter_of(std::uint64_t flags) const;
+  void bind_cq(CompletionQueue& cq, std::uint64_t flags);
+  void bind_counter(Counter& counter, std::uint64_t flags);
+
+  Domain& domain_;
+  Port& port_;
+  std::uint16_t number_;
+  bool directed_ = false;
+  bool reports_source_ = false;
+  bool transmit_selective_ = false;
+  bool receive_selective_ = false;
+  std::uint64_t transmit_flags_;
+  std::uint64_t receive_flags_;
+  std::size_t min_multi_receive_ = 0;
+  AddressVector* av_ = nullptr;
+  CompletionQueue* transmit_cq_ = nullptr;
+  CompletionQueue* receive_cq_ = nullptr;
+  Counter* send_counter_ = nullptr;
+  Counter* receive_counter_ = nullptr;
+  Counter* write_counter_ = nullptr;
+  Counter* read_counter_ = nullptr;
+  Matcher tagged_;
+  Matcher plain_;
+};
+
+[[nodiscard]] inline Endpoint& endpoint_of(fid_ep* ep) {
+  return *static_cast<Endpoint*>(ep);
+}
+[[nodiscard]] inline Endpoint& endpoint_of(fid* object) {
+  return *static_cast<Endpoint*>(reinterpret_cast<fid_ep*>(object));
+}
+
+// A buffer from the program's pieces; throws FabricError when there are more than segment_limit.
+[[nodiscard]] Buffer make_buffer(const iovec* pieces, std::size_t count);
+[[nodiscard]] inline Buffer make_buffer(const void* start, std::size_t length) {
+  Buffer buffer;
+  buffer.pieces[0] = {const_cast<void*>(start),
+                      length};  // NOLINT(cppcoreguidelines-pro-type-const-cast): iovec
+  buffer.count = 1;
+  buffer.length = length;
+  return buffer;
+}
+
+int open_endpoint(fid_domain* domain, fi_info* info, fid_ep** ep, void* context);
+
+// The tables of the calls, one file each.
+extern const fi_ops_tagged tagged_ops;
+extern const fi_ops_msg message_ops;
+extern const fi_ops_rma rma_ops;
+
+}  // namespace apenet::libfabric

@@ -1,0 +1,62 @@
+#include <rdma/fi_errno.h>
+
+#include "api/libfabric/domain.hpp"
+#include "api/libfabric/guard.hpp"
+#include "api/libfabric/unsupported.hpp"
+
+namespace apenet::libfabric {
+namespace {
+
+Fabric& fabric_of(fid* object) {
+  return *static_cast<Fabric*>(reinterpret_cast<fid_fabric*>(object));
+}
+
+int close_fabric(fid* object) {
+  Fabric& fabric = fabric_of(object);
+  return enter(fabric.port().client(), [&]() -> int {
+    if (fabric.in_use()) return -FI_EBUSY;
+    delete &fabric;
+    return 0;
+  });
+}
+
+// Nothing but polling makes progress: a program may always try to wait.
+int try_wait(fid_fabric* /*fabric*/, fid** /*objects*/, int /*count*/) {
+  return 0;
+}
+
+int open_domain2(fid_fabric* fabric, fi_info* info, fid_domain** domain, std::uint64_t flags, void* context) {
+  return flags == 0 ? open_domain(fabric, info, domain, context) : -FI_ENOSYS;
+}
+
+constexpr fi_ops fabric_object_ops = object_ops(close_fabric);
+constexpr fi_ops_fabric fabric_ops = {
+    .size = sizeof(fi_ops_fabric),
+    .domain = open_domain,
+    .passive_ep = unsupported,
+    .eq_open = unsupported,
+    .wait_open = unsupported,
+    .trywait = try_wait,
+    .domain2 = open_domain2,
+};
+
+}  // namespace
+
+Fabric::Fabric(Port& port, std::uint32_t version, void* user_context) : fid_fabric{}, port_(port) {
+  fid.fclass = FI_CLASS_FABRIC;
+  fid.context = user_context;
+  fid.ops = table(fabric_object_ops);
+  ops = table(fabric_ops);
+  api_version = version;
+}
+
+int open_fabric(fi_fabric_attr* attributes, fid_fabric** fabric, void* context) {
+  return enter([&]() -> int {
+    ipc::Client* client = ipc::Client::instance();
+    if (client == nullptr) return -FI_ENODATA;
+    *fabric = new Fabric(Port::of(*client), attributes->api_version, context);
+    return 0;
+  });
+}
+
+}  // namespace apenet::libfabric

@@ -1,0 +1,70 @@
+// The C edge: every entry point of the provider runs inside enter(), which holds the process's lock, charges
+// what the program computed since it last left the library, and turns exceptions into negative error numbers.
+#pragma once
+
+#include <rdma/fi_errno.h>
+
+#include <string>
+#include <utility>
+
+#include "runtime/ipc/client.hpp"
+
+namespace apenet::libfabric {
+
+// An error with the number that libfabric gives it.
+class FabricError {
+ public:
+  FabricError(int code, std::string message) : code_(code), message_(std::move(message)) {}
+  [[nodiscard]] int code() const { return code_; }
+  [[nodiscard]] const std::string& message() const { return message_; }
+
+ private:
+  int code_;  // FI_E..., positive
+  std::string message_;
+};
+
+// Logs the exception being handled and returns its negative error number.
+int report_exception() noexcept;
+
+class ClientLock {
+ public:
+  explicit ClientLock(ipc::Client& client) : client_(client) {
+    client_.lock();
+    client_.observe_compute();
+  }
+  ~ClientLock() { client_.unlock(); }
+  ClientLock(const ClientLock&) = delete;
+  ClientLock& operator=(const ClientLock&) = delete;
+
+ private:
+  ipc::Client& client_;
+};
+
+template <typename Call>
+auto enter(ipc::Client& client, Call&& call) noexcept -> decltype(call()) {
+  try {
+    const ClientLock lock(client);
+    return call();
+  } catch (...) {
+    return report_exception();
+  }
+}
+
+// For calls that touch nothing shared.
+template <typename Call>
+auto enter(Call&& call) noexcept -> decltype(call()) {
+  try {
+    return call();
+  } catch (...) {
+    return report_exception();
+  }
+}
+
+// Function tables are constant; libfabric's structures point to them without const, and nobody writes through
+// them.
+template <typename Table>
+Table* table(const Table& constant) {
+  return const_cast<Table*>(&constant);  // NOLINT(cppcoreguidelines-pro-type-const-cast)
+}
+
+}  // namespace apenet::libfabric

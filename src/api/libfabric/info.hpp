@@ -1,0 +1,21 @@
+// fi_getinfo: what the provider offers, held against what the program asks for.
+#pragma once
+
+#include <rdma/fabric.h>
+
+#include <cstdint>
+
+#include "runtime/ipc/protocol.hpp"
+
+namespace apenet::libfabric {
+
+// As fi_provider::getinfo.
+int get_info(std::uint32_t version, const char* node, const char* service, std::uint64_t flags,
+             const fi_info* hints, fi_info** info);
+
+// The same for a given machine. Throws FabricError, which names what cannot be had.
+fi_info* make_info(std::uint32_t version, const fi_info* hints, const ipc::Header& machine);
+// Frees it as libfabric does.
+void free_info(fi_info* info);
+
+}  // namespace apenet::libfabric

@@ -1,0 +1,188 @@
+// fi_write, fi_read and their kin. Keys are not looked at: the target's memory is checked where the access
+// happens.
+#include <rdma/fi_errno.h>
+
+#include <array>
+#include <limits>
+#include <span>
+
+#include "api/libfabric/endpoint.hpp"
+#include "api/libfabric/guard.hpp"
+#include "api/libfabric/port.hpp"
+
+namespace apenet::libfabric {
+namespace {
+
+ipc::Client& client_of(fid_ep* ep) {
+  return endpoint_of(ep).port().client();
+}
+
+// The default of a reliable endpoint is that a completion says "it is there"; only FI_INJECT_COMPLETE asks
+// for less.
+bool asks_for_delivery(std::uint64_t flags) {
+  return (flags & FI_INJECT_COMPLETE) == 0 || (flags & (FI_DELIVERY_COMPLETE | FI_TRANSMIT_COMPLETE)) != 0;
+}
+
+// A call whose flags are the endpoint's own.
+RemoteCall plain_call(fid_ep* ep, const Buffer& buffer, fi_addr_t peer, void* context) {
+  Endpoint& endpoint = endpoint_of(ep);
+  RemoteCall call;
+  call.buffer = buffer;
+  call.to = &endpoint.resolve(peer);
+  call.reports = endpoint.transmit_reports(endpoint.transmit_flags());
+  call.delivered = asks_for_delivery(endpoint.transmit_flags());
+  call.context = context;
+  return call;
+}
+
+ssize_t write(fid_ep* ep, const RemoteCall& call) {
+  Endpoint& endpoint = endpoint_of(ep);
+  endpoint.port().sender().write(endpoint, call);
+  return 0;
+}
+
+ssize_t write_at(fid_ep* ep, RemoteCall& call, std::uint64_t address) {
+  const Segment remote{address, call.buffer.length};
+  call.remote = {&remote, 1};
+  return write(ep, call);
+}
+
+ssize_t read(fid_ep* ep, const RemoteCall& call) {
+  Endpoint& endpoint = endpoint_of(ep);
+  if (endpoint.port().client().header().get_supported == 0) {
+    throw FabricError(FI_EOPNOTSUPP, "fi_read: the card of this machine cannot read remote memory");
+  }
+  endpoint.port().sender().read(endpoint, call);
+  return 0;
+}
+
+ssize_t read_at(fid_ep* ep, RemoteCall& call, std::uint64_t address) {
+  const Segment remote{address, call.buffer.length};
+  call.remote = {&remote, 1};
+  return read(ep, call);
+}
+
+// The remote side of a message call.
+std::array<Segment, segment_limit> segments_of(const fi_msg_rma& message, std::size_t local_length) {
+  if (message.rma_iov_count > segment_limit) throw FabricError(FI_EINVAL, "more pieces than rma_iov_limit");
+  std::array<Segment, segment_limit> segments;
+  std::size_t length = 0;
+  for (std::size_t i = 0; i < message.rma_iov_count; ++i) {
+    segments[i] = {message.rma_iov[i].addr, message.rma_iov[i].len};
+    length += message.rma_iov[i].len;
+  }
+  if (length != local_length)
+    throw FabricError(FI_EINVAL, "local and remote memory of an access differ in length");
+  return segments;
+}
+
+RemoteCall message_call(fid_ep* ep, const fi_msg_rma& message, std::uint64_t flags) {
+  RemoteCall call =
+      plain_call(ep, make_buffer(message.msg_iov, message.iov_count), message.addr, message.context);
+  call.reports = endpoint_of(ep).transmit_reports(flags);
+  call.inject = (flags & FI_INJECT) != 0;
+  call.delivered = asks_for_delivery(flags);
+  call.has_data = (flags & FI_REMOTE_CQ_DATA) != 0;
+  call.data = static_cast<std::uint32_t>(message.data);
+  return call;
+}
+
+ssize_t fi_read_buffer(fid_ep* ep, void* start, std::size_t length, void* /*descriptor*/, fi_addr_t peer,
+                       std::uint64_t address, std::uint64_t /*key*/, void* context) {
+  return enter(client_of(ep), [&]() -> ssize_t {
+    RemoteCall call = plain_call(ep, make_buffer(start, length), peer, context);
+    return read_at(ep, call, address);
+  });
+}
+
+ssize_t fi_read_pieces(fid_ep* ep, const iovec* pieces, void** /*descriptors*/, std::size_t count,
+                       fi_addr_t peer, std::uint64_t address, std::uint64_t /*key*/, void* context) {
+  return enter(client_of(ep), [&]() -> ssize_t {
+    RemoteCall call = plain_call(ep, make_buffer(pieces, count), peer, context);
+    return read_at(ep, call, address);
+  });
+}
+
+ssize_t fi_read_message(fid_ep* ep, const fi_msg_rma* message, std::uint64_t flags) {
+  return enter(client_of(ep), [&]() -> ssize_t {
+    RemoteCall call = message_call(ep, *message, flags & ~FI_INJECT);
+    const auto segments = segments_of(*message, call.buffer.length);
+    call.remote = {segments.data(), message->rma_iov_count};
+    return read(ep, call);
+  });
+}
+
+ssize_t fi_write_buffer(fid_ep* ep, const void* start, std::size_t length, void* /*descriptor*/,
+                        fi_addr_t peer, std::uint64_t address, std::uint64_t /*key*/, void* context) {
+  return enter(client_of(ep), [&]() -> ssize_t {
+    RemoteCall call = plain_call(ep, make_buffer(start, length), peer, context);
+    return write_at(ep, call, address);
+  });
+}
+
+ssize_t fi_write_pieces(fid_ep* ep, const iovec* pieces, void** /*descriptors*/, std::size_t count,
+                        fi_addr_t peer, std::uint64_t address, std::uint64_t /*key*/, void* context) {
+  return enter(client_of(ep), [&]() -> ssize_t {
+    RemoteCall call = plain_call(ep, make_buffer(pieces, count), peer, context);
+    return write_at(ep, call, address);
+  });
+}
+
+ssize_t fi_write_message(fid_ep* ep, const fi_msg_rma* message, std::uint64_t flags) {
+  return enter(client_of(ep), [&]() -> ssize_t {
+    RemoteCall call = message_call(ep, *message, flags);
+    const auto segments = segments_of(*message, call.buffer.length);
+    call.remote = {segments.data(), message->rma_iov_count};
+    return write(ep, call);
+  });
+}
+
+ssize_t fi_inject_buffer(fid_ep* ep, const void* start, std::size_t length, fi_addr_t peer,
+                         std::uint64_t address, std::uint64_t /*key*/) {
+  return enter(client_of(ep), [&]() -> ssize_t {
+    RemoteCall call = plain_call(ep, make_buffer(start, length), peer, nullptr);
+    call.reports = false;
+    call.inject = true;
+    return write_at(ep, call, address);
+  });
+}
+
+ssize_t fi_write_with_data(fid_ep* ep, const void* start, std::size_t length, void* /*descriptor*/,
+                           std::uint64_t data, fi_addr_t peer, std::uint64_t address, std::uint64_t /*key*/,
+                           void* context) {
+  return enter(client_of(ep), [&]() -> ssize_t {
+    RemoteCall call = plain_call(ep, make_buffer(start, length), peer, context);
+    call.has_data = true;
+    call.data = static_cast<std::uint32_t>(data);
+    return write_at(ep, call, address);
+  });
+}
+
+ssize_t fi_inject_with_data(fid_ep* ep, const void* start, std::size_t length, std::uint64_t data,
+                            fi_addr_t peer, std::uint64_t address, std::uint64_t /*key*/) {
+  return enter(client_of(ep), [&]() -> ssize_t {
+    RemoteCall call = plain_call(ep, make_buffer(start, length), peer, nullptr);
+    call.reports = false;
+    call.inject = true;
+    call.has_data = true;
+    call.data = static_cast<std::uint32_t>(data);
+    return write_at(ep, call, address);
+  });
+}
+
+}  // namespace
+
+const fi_ops_rma rma_ops = {
+    .size = sizeof(fi_ops_rma),
+    .read = fi_read_buffer,
+    .readv = fi_read_pieces,
+    .readmsg = fi_read_message,
+    .write = fi_write_buffer,
+    .writev = fi_write_pieces,
+    .writemsg = fi_write_message,
+    .inject = fi_inject_buffer,
+    .writedata = fi_write_with_data,
+    .injectdata = fi_inject_with_data,
+};
+
+}  // namespace apenet::libfabric
