@@ -49,8 +49,10 @@ class EventHandler {
  public:
   virtual void handle_event(const Event& event) = 0;
   // The event is due within the next few: a component whose state does not fit the cache asks for it here
-  // (__builtin_prefetch). It changes nothing, and is not promised for every event.
-  virtual void prepare(const PendingEvent& /*event*/) const {}
+  // (__builtin_prefetch). First for what the event names, then, a few events later, for what that names in
+  // turn. It changes nothing, and is not promised for every event.
+  enum class Ahead : std::uint8_t { far, close };
+  virtual void prepare(const PendingEvent& /*event*/, Ahead /*ahead*/) const {}
 
  protected:
   ~EventHandler() = default;
@@ -133,10 +135,15 @@ class EventQueue {
 
   // Tells the handlers of the next few sorted events that they are due.
   void prepare_next() {
-    constexpr std::size_t ahead = 6;
-    const std::size_t end = std::min(near_cursor_ + ahead, near_.size());
-    for (; near_prepared_ < end; ++near_prepared_) {
-      near_[near_prepared_].handler->prepare(near_[near_prepared_]);
+    constexpr std::size_t far = 8;
+    constexpr std::size_t close = 3;
+    for (const std::size_t end = std::min(near_cursor_ + far, near_.size()); near_prepared_ < end;
+         ++near_prepared_) {
+      near_[near_prepared_].handler->prepare(near_[near_prepared_], EventHandler::Ahead::far);
+    }
+    if (near_cursor_ + close < near_.size()) {
+      const PendingEvent& event = near_[near_cursor_ + close];
+      event.handler->prepare(event, EventHandler::Ahead::close);
     }
   }
 

@@ -76,13 +76,22 @@ void PacketEngine::schedule_ready(std::uint32_t queue_index, Time when) {
       static_cast<std::uint64_t>(Step::ready) | std::uint64_t{flights_[queue.head].wanted_output} << 8);
 }
 
-void PacketEngine::prepare(const PendingEvent& event) const {
+void PacketEngine::prepare(const PendingEvent& event, Ahead ahead) const {
   const auto index = static_cast<std::uint32_t>(event.argument_a);
-  switch (static_cast<Step>(event.argument_b & 0xff)) {
+  const auto step = static_cast<Step>(event.argument_b & 0xff);
+  const std::uint64_t flight = event.argument_a >> 32;
+  const std::uint64_t output = event.argument_b >> 8;
+  if (ahead == Ahead::close) {
+    if (step != Step::ready) return;
+    const std::uint32_t buffer = outputs_[output].first_buffer + flights_[flight].wanted_vc;
+    __builtin_prefetch(queues_.data() + buffer);
+    return;
+  }
+  switch (step) {
     case Step::ready:
       __builtin_prefetch(&queues_[index]);
-      __builtin_prefetch(&flights_[event.argument_a >> 32]);
-      __builtin_prefetch(&outputs_[event.argument_b >> 8]);
+      __builtin_prefetch(&flights_[flight]);
+      __builtin_prefetch(&outputs_[output]);
       return;
     case Step::wake:
       __builtin_prefetch(&outputs_[index]);

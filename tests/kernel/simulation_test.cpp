@@ -84,7 +84,6 @@ TEST(SimulationDeathTest, TimeCannotGoBack) {
   EXPECT_DEATH(simulation.schedule(source, Time::from_ns(1), recorder),
                "schedule at 1000 ps, now 2000 ps.*id 3");
   EXPECT_DEATH(simulation.schedule(source, Time::never(), recorder), "check failed");
-  EXPECT_DEATH(simulation.schedule(source, Time::never() + Time::from_ps(1), recorder), "check failed");
   source.id = 1U << 25U;
   EXPECT_DEATH(simulation.schedule(source, Time::from_ns(3), recorder), "check failed");
 }
