@@ -30,6 +30,9 @@ constexpr std::uint64_t receive_caps = FI_MSG | FI_TAGGED | FI_RMA | FI_RECV | F
                                        FI_REMOTE_WRITE | FI_MULTI_RECV | FI_DIRECTED_RECV | FI_SOURCE;
 constexpr std::uint64_t domain_caps = FI_LOCAL_COMM | FI_REMOTE_COMM;
 constexpr std::uint64_t message_order = FI_ORDER_SAS;  // sends after sends; puts keep no order with anything
+// MPICH asks for the order of atomics even where none are offered: kept, since there are none.
+constexpr std::uint64_t atomic_order =
+    FI_ORDER_ATOMIC_RAR | FI_ORDER_ATOMIC_RAW | FI_ORDER_ATOMIC_WAR | FI_ORDER_ATOMIC_WAW;
 constexpr std::uint32_t address_format = FI_PROV_SPECIFIC | 0x4150;  // EndpointName
 constexpr std::uint32_t protocol = FI_PROV_SPECIFIC | 0x4150;
 constexpr std::uint64_t any_tag_format = 0xaaaaaaaaaaaaaaaaULL;  // all 64 bits, as FI_TAG_GENERIC
@@ -151,7 +154,7 @@ void check_domain(const fi_domain_attr* asked) {
 void check_contexts(const fi_tx_attr* transmit, const fi_rx_attr* receive) {
   if (transmit != nullptr) {
     refuse_bits("tx_attr.caps", transmit->caps, transmit_caps | receive_caps | domain_caps);
-    refuse_bits("tx_attr.msg_order", transmit->msg_order, message_order);
+    refuse_bits("tx_attr.msg_order", transmit->msg_order, message_order | atomic_order);
     refuse_more("tx_attr.inject_size", transmit->inject_size, inject_bytes);
     refuse_more("tx_attr.size", transmit->size, queue_entries);
     refuse_more("tx_attr.iov_limit", transmit->iov_limit, segment_limit);
@@ -159,7 +162,7 @@ void check_contexts(const fi_tx_attr* transmit, const fi_rx_attr* receive) {
   }
   if (receive != nullptr) {
     refuse_bits("rx_attr.caps", receive->caps, transmit_caps | receive_caps | domain_caps);
-    refuse_bits("rx_attr.msg_order", receive->msg_order, message_order);
+    refuse_bits("rx_attr.msg_order", receive->msg_order, message_order | atomic_order);
     refuse_more("rx_attr.size", receive->size, queue_entries);
     refuse_more("rx_attr.iov_limit", receive->iov_limit, segment_limit);
   }
@@ -170,7 +173,7 @@ fi_tx_attr* make_transmit(const fi_info* hints, std::uint64_t caps) {
   const bool asked = hints != nullptr && hints->tx_attr != nullptr;
   made->caps = asked && hints->tx_attr->caps != 0 ? hints->tx_attr->caps : caps & transmit_caps;
   made->op_flags = asked ? hints->tx_attr->op_flags : std::uint64_t{FI_TRANSMIT_COMPLETE};
-  made->msg_order = message_order;
+  made->msg_order = message_order | atomic_order;
   made->comp_order = FI_ORDER_NONE;
   made->inject_size = inject_bytes;
   made->size = queue_entries;
@@ -184,7 +187,7 @@ fi_rx_attr* make_receive(const fi_info* hints, std::uint64_t caps) {
   const bool asked = hints != nullptr && hints->rx_attr != nullptr;
   made->caps = asked && hints->rx_attr->caps != 0 ? hints->rx_attr->caps : caps & receive_caps;
   made->op_flags = asked ? hints->rx_attr->op_flags : 0;
-  made->msg_order = message_order;
+  made->msg_order = message_order | atomic_order;
   made->comp_order = FI_ORDER_NONE;
   made->size = queue_entries;
   made->iov_limit = segment_limit;
