@@ -18,7 +18,13 @@ Bus::Bus(Simulation& simulation, const BusDescription& description, std::uint32_
     : simulation_(simulation),
       description_(description),
       source_{EventKind::host, id, 0},
-      slot_free_(description.outstanding_reads) {}
+      slot_free_(description.outstanding_reads) {
+  const std::int64_t max_words =
+      (description.max_burst_bytes + description.width_bytes - 1) / description.width_bytes;
+  for (std::int64_t words = 0; words <= max_words; ++words) {
+    burst_time_.push_back(description.clock.cycles(description.transaction_overhead_cycles + words));
+  }
+}
 
 Time Bus::occupancy(std::int64_t bytes) const {
   const std::int64_t bursts = (bytes + description_.max_burst_bytes - 1) / description_.max_burst_bytes;
@@ -80,10 +86,9 @@ void Bus::arbitrate() {
 }
 
 void Bus::grant(const Burst& burst, Master master) {
-  const std::int64_t overhead = description_.transaction_overhead_cycles;
   const std::int64_t words = (burst.bytes + description_.width_bytes - 1) / description_.width_bytes;
   const Time start = std::max(burst.earliest_start, busy_until_);
-  const Time unhindered_end = start + description_.clock.cycles(overhead + words);
+  const Time unhindered_end = start + burst_time_[static_cast<std::size_t>(words)];
   busy_until_ = std::max(unhindered_end, burst.data_complete);
   busy_ += unhindered_end - start;
   ++bursts_;
@@ -93,7 +98,7 @@ void Bus::grant(const Burst& burst, Master master) {
     issue_reads();
   }
   if (burst.client != nullptr) {
-    burst.client->bus_granted({burst.tag, start + description_.clock.cycles(overhead + 1), busy_until_});
+    burst.client->bus_granted({burst.tag, start + burst_time_[1], busy_until_});
   }
 }
 

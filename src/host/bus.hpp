@@ -84,6 +84,7 @@ class Bus final : private EventHandler {
   BusDescription description_;
   EventSource source_;
   std::array<Fifo<Burst>, masters> waiting_;
+  std::vector<Time> burst_time_;  // by words: the division of cycles into time, done once
   Fifo<Burst> unissued_reads_;
   Fifo<Burst> issued_reads_;     // at the bridge
   std::vector<Time> slot_free_;  // ring over the outstanding reads: when the slot of read k is free again

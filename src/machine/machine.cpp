@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "host/host.hpp"
+#include "host/bus.hpp"
+#include "host/memory_copy.hpp"
 #include "kernel/check.hpp"
 #include "machine/validate.hpp"
 #include "network/make_network.hpp"
@@ -57,8 +58,9 @@ struct Machine::Parts final : private EventHandler {
   NicCapabilities capabilities;
   Time doorbell_delay;
   Time lookahead;
-  std::unique_ptr<Network> network;  // none for the ideal card
-  std::vector<std::unique_ptr<Host>> hosts;
+  std::unique_ptr<Network> network;         // none for the ideal card
+  std::vector<MemoryCopy> copies;           // one a node
+  std::vector<std::unique_ptr<Bus>> buses;  // none for the ideal card
   std::vector<std::unique_ptr<ApelinkNic>> apelink;
   IdealNics ideal;
   ApelinkCounters apelink_counters;
@@ -82,7 +84,7 @@ Machine::Parts::Parts(Simulation& simulation_, const MachineDescription& descrip
       doorbell_delay(doorbell_delay_of(description_)),
       lookahead(std::min(doorbell_delay, description_.host.local_latency)) {
   for (NodeId node = 0; node < nodes; ++node) {
-    hosts.push_back(std::make_unique<Host>(simulation, description.host, node));
+    copies.emplace_back(description.host);
     copy_sources.push_back({EventKind::host, nodes + node, 0});
   }
   for (ProcessId process = 0; process < placement.process_count(); ++process) {
@@ -106,7 +108,7 @@ void Machine::Parts::wire_apelink() {
     apelink.push_back(
         std::make_unique<ApelinkNic>(ApelinkCard{.simulation = simulation,
                                                  .network = *network,
-                                                 .bus = hosts[node]->bus,
+                                                 .bus = *buses[node],
                                                  .messages = messages,
                                                  .placement = placement,
                                                  .counters = apelink_counters,
@@ -163,7 +165,7 @@ void Machine::Parts::begin_copy(std::uint32_t index) {
   const NodeId node = placement.node(post.descriptor.source);
   ++local_messages;
   local_bytes += static_cast<std::uint64_t>(post.descriptor.bytes);
-  const Time copied = hosts[node]->copy.reserve(post.when, post.descriptor.bytes);
+  const Time copied = copies[node].reserve(post.when, post.descriptor.bytes);
   simulation.schedule(copy_sources[node], copied + description.host.local_latency, *this,
                       code(Step::copy_done), messages.add(post.descriptor));
 }

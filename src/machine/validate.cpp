@@ -4,6 +4,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "nic/apelink/transmitter.hpp"
+
 namespace apenet {
 
 namespace {
@@ -77,7 +79,8 @@ void validate_apelink(const ApelinkDescription& card) {
   require_at_least("card.max_pio_bytes", card.max_pio_bytes, 0);
   require_at_least("card.ports", card.ports, 1);
   require_at_least("card.queues", card.queues, 1);
-  require_at_most("card.queues", card.queues, 256, "");
+  require_at_most("card.queues", card.queues, Transmitter::max_queues / card.ports,
+                  " (64 over card.ports = " + std::to_string(card.ports) + ")");
   require_duration("card.get_service_us", card.get_service);
 }
 
@@ -122,8 +125,7 @@ std::uint32_t count_nodes(const MachineDescription& description, const std::vect
   for (const std::uint32_t extent : dims) {
     nodes *= extent;
     if (nodes == 0 || nodes > max_nodes) {
-      refuse("network.dims", "a product of " + std::to_string(nodes) + " nodes",
-             "1 to 4194304 nodes in all");
+      refuse("network.dims", "a product of " + std::to_string(nodes) + " nodes", "1 to 4194304 nodes in all");
     }
   }
   return static_cast<std::uint32_t>(nodes);

@@ -5,7 +5,7 @@
 #include <functional>
 #include <vector>
 
-#include "host/host.hpp"
+#include "host/memory_copy.hpp"
 
 namespace apenet {
 namespace {

@@ -17,10 +17,11 @@ enum What : std::uint8_t {
 
 }  // namespace
 
-Receiver::Receiver(ApelinkCard& card, Transmitter& transmitter) : card_(card), transmitter_(transmitter) {}
+Receiver::Receiver(ApelinkCard& card, Transmitter& transmitter)
+    : card_(card), transmitter_(transmitter), lookup_time_(card.cycles(card.description.lookup_cycles)) {}
 
 void Receiver::packet_arrived(const Packet& packet, Time head_time) {
-  const Time usable = head_time + card_.cycles(card_.description.lookup_cycles);
+  const Time usable = head_time + lookup_time_;
   switch (role_of(packet)) {
     case PacketRole::data:
     case PacketRole::get_reply:

@@ -36,6 +36,7 @@ class Receiver final : private BusClient, private EventHandler {
 
   ApelinkCard& card_;
   Transmitter& transmitter_;
+  Time lookup_time_;
   Slab<Packet> being_written_;
   Time driver_free_at_;
 };

@@ -1,6 +1,7 @@
 #include "nic/apelink/transmitter.hpp"
 
 #include <algorithm>
+#include <bit>
 
 namespace apenet {
 
@@ -28,7 +29,8 @@ constexpr std::uint64_t entry_name(std::size_t queue, std::uint64_t number) {
 Transmitter::Transmitter(ApelinkCard& card)
     : card_(card),
       queues_(static_cast<std::size_t>(card.description.ports * card.description.queues)),
-      channels_(static_cast<std::size_t>(card.description.queues)) {
+      channels_(static_cast<std::size_t>(card.description.queues)),
+      decode_time_(card.cycles(card.description.descriptor_cycles)) {
   for (std::size_t i = 0; i < queues_.size(); ++i) {
     queues_[i].channel = static_cast<std::uint16_t>(i % channels_.size());
   }
@@ -43,7 +45,7 @@ std::size_t Transmitter::queue_index(MessageId id, PacketRole role) const {
 void Transmitter::doorbell(MessageId id, PacketRole role) {
   const std::size_t index = queue_index(id, role);
   Queue& queue = queues_[index];
-  const Entry entry{id, role, false};
+  const Entry entry{id, role, Time::never()};
   const auto capacity = static_cast<std::size_t>(card_.description.descriptor_fifo_entries);
   if (queue.fifo.size() < capacity && queue.in_host_memory.empty()) {
     write_descriptor(index, entry);
@@ -74,25 +76,28 @@ void Transmitter::fetch_descriptor(std::size_t index) {
                  make_tag(descriptor_fetch, entry_name(index, number)));
 }
 
-void Transmitter::descriptor_present(std::size_t index, std::uint64_t number) {
+void Transmitter::descriptor_granted(std::size_t index, std::uint64_t number, Time present_at) {
   Queue& queue = queues_[index];
-  queue.fifo[number - queue.head_number].present = true;
-  decode_head(index);
+  queue.fifo[number - queue.head_number].present_at = present_at;
+  if (number == queue.head_number) decode_head(index);
 }
 
 void Transmitter::decode_head(std::size_t index) {
   Queue& queue = queues_[index];
-  if (queue.decoding || queue.decoded || queue.fifo.empty() || !queue.fifo.front().present) return;
+  const bool is_decoded = (decoded_ >> index & 1U) != 0;
+  if (queue.decoding || is_decoded || queue.fifo.empty()) return;
+  const Time present_at = queue.fifo.front().present_at;
+  if (present_at == Time::never()) return;
   queue.decoding = true;
-  card_.simulation.schedule(card_.source, card_.now() + card_.cycles(card_.description.descriptor_cycles),
-                            *this, make_tag(descriptor_decoded, index));
+  card_.simulation.schedule(card_.source, std::max(card_.now(), present_at) + decode_time_, *this,
+                            make_tag(descriptor_decoded, index));
 }
 
 void Transmitter::finish_head(std::size_t index) {
   Queue& queue = queues_[index];
   queue.fifo.pop();
   ++queue.head_number;
-  queue.decoded = false;
+  decoded_ &= ~(std::uint64_t{1} << index);
   queue.next_packet = 0;
   if (!queue.in_host_memory.empty()) fetch_descriptor(index);
   decode_head(index);
@@ -100,6 +105,7 @@ void Transmitter::finish_head(std::size_t index) {
 
 void Transmitter::acknowledge(MessageId id) {
   channels_[card_.messages.descriptor(id).channel].acknowledgements.push(id);
+  ++acknowledgements_;
   pump();
 }
 
@@ -107,13 +113,16 @@ void Transmitter::injection_freed(std::uint16_t) {
   pump();
 }
 
+// A queue that is refused stays so until room or a read becomes free: each is asked until then, no more.
 void Transmitter::pump() {
-  issue_acknowledgements();
-  std::size_t refused = 0;
-  while (refused < queues_.size()) {
-    const std::size_t index = next_queue_;
-    next_queue_ = (next_queue_ + 1) % queues_.size();
-    refused = queues_[index].decoded && issue_packet(index) ? 0 : refused + 1;
+  if (acknowledgements_ > 0) issue_acknowledgements();
+  std::uint64_t candidates = decoded_;
+  while (candidates != 0) {
+    const int steps = std::countr_zero(std::rotr(candidates, static_cast<int>(next_queue_)));
+    const unsigned index = (next_queue_ + static_cast<unsigned>(steps)) % max_queues;
+    next_queue_ = (index + 1) % max_queues;
+    const std::uint64_t bit = std::uint64_t{1} << index;
+    if (!issue_packet(index) || (decoded_ & bit) == 0) candidates &= ~bit;
   }
 }
 
@@ -147,6 +156,7 @@ void Transmitter::issue_acknowledgements() {
       const Packet packet = make_packet(waiting.front(), PacketRole::acknowledgement, 0);
       if (!has_room(packet.channel, packet.wire_bytes)) break;
       waiting.pop();
+      --acknowledgements_;
       ++card_.counters.acknowledgements;
       inject(packet, card_.now());
     }
@@ -200,10 +210,23 @@ void Transmitter::report_sent(MessageId id) {
 }
 
 void Transmitter::bus_granted(const BusGrant& grant) {
-  if (tag_what(grant.tag) != payload_read) {
-    card_.simulation.schedule(card_.source, grant.end, *this, grant.tag);
-    return;
+  const std::uint64_t which = tag_which(grant.tag);
+  switch (tag_what(grant.tag)) {
+    case descriptor_write:
+    case descriptor_fetch:
+      descriptor_granted(which >> entry_number_bits, which & ((std::uint64_t{1} << entry_number_bits) - 1),
+                         grant.end);
+      break;
+    case payload_read:
+      payload_granted(grant);
+      break;
+    default:
+      card_.simulation.schedule(card_.source, grant.end, *this, grant.tag);
+      break;
   }
+}
+
+void Transmitter::payload_granted(const BusGrant& grant) {
   const PayloadRead read = reads_.pop();
   card_.simulation.schedule(card_.source, grant.first_data, *this, make_tag(payload_data, read.channel),
                             static_cast<std::uint64_t>(grant.end.ps()));
@@ -216,13 +239,9 @@ void Transmitter::bus_granted(const BusGrant& grant) {
 void Transmitter::handle_event(const Event& event) {
   const std::uint64_t which = tag_which(event.argument_a);
   switch (tag_what(event.argument_a)) {
-    case descriptor_write:
-    case descriptor_fetch:
-      descriptor_present(which >> entry_number_bits, which & ((std::uint64_t{1} << entry_number_bits) - 1));
-      break;
     case descriptor_decoded:
       queues_[which].decoding = false;
-      queues_[which].decoded = true;
+      decoded_ |= std::uint64_t{1} << which;
       pump();
       break;
     case payload_data: {

@@ -18,6 +18,8 @@ namespace apenet {
 // or not; reserved room is never given twice; at most outstanding_reads payload reads are under way.
 class Transmitter final : private BusClient, private EventHandler {
  public:
+  static constexpr std::int64_t max_queues = 64;  // ports x queues: a bit each
+
   explicit Transmitter(ApelinkCard& card);
   Transmitter(const Transmitter&) = delete;
   Transmitter& operator=(const Transmitter&) = delete;
@@ -32,7 +34,7 @@ class Transmitter final : private BusClient, private EventHandler {
   struct Entry {
     MessageId id = 0;
     PacketRole role = PacketRole::data;
-    bool present = false;  // on the card: until then it is on its way over the bus
+    Time present_at = Time::never();  // on the card; unknown while it waits for the bus
   };
   struct Queue {
     std::uint16_t channel = 0;
@@ -40,7 +42,6 @@ class Transmitter final : private BusClient, private EventHandler {
     Fifo<Entry> in_host_memory;  // what found the FIFO full
     std::uint64_t head_number = 0;
     bool decoding = false;
-    bool decoded = false;
     std::uint32_t next_packet = 0;  // of the head's message
   };
   struct Channel {
@@ -61,10 +62,11 @@ class Transmitter final : private BusClient, private EventHandler {
   void bus_granted(const BusGrant& grant) override;
   void handle_event(const Event& event) override;
 
+  void payload_granted(const BusGrant& grant);
   [[nodiscard]] std::size_t queue_index(MessageId id, PacketRole role) const;
   void write_descriptor(std::size_t queue, const Entry& entry);
   void fetch_descriptor(std::size_t queue);
-  void descriptor_present(std::size_t queue, std::uint64_t number);
+  void descriptor_granted(std::size_t queue, std::uint64_t number, Time present_at);
   void decode_head(std::size_t queue);
   void finish_head(std::size_t queue);
 
@@ -80,8 +82,11 @@ class Transmitter final : private BusClient, private EventHandler {
   ApelinkCard& card_;
   std::vector<Queue> queues_;      // port by port
   std::vector<Channel> channels_;  // one a hardware queue: ports share the injection buffers
-  Fifo<PayloadRead> reads_;        // in the order of their requests, which is that of their data
-  std::size_t next_queue_ = 0;
+  Time decode_time_;
+  Fifo<PayloadRead> reads_;             // in the order of their requests, which is that of their data
+  std::uint64_t decoded_ = 0;           // a bit for each queue whose head is decoded
+  unsigned next_queue_ = 0;             // whose turn it is
+  std::uint32_t acknowledgements_ = 0;  // that wait, in all channels
 };
 
 }  // namespace apenet
