@@ -79,19 +79,15 @@ void PacketEngine::schedule_ready(std::uint32_t queue_index, Time when) {
 void PacketEngine::prepare(const PendingEvent& event, Ahead ahead) const {
   const auto index = static_cast<std::uint32_t>(event.argument_a);
   const auto step = static_cast<Step>(event.argument_b & 0xff);
-  const std::uint64_t flight = event.argument_a >> 32;
-  const std::uint64_t output = event.argument_b >> 8;
   if (ahead == Ahead::close) {
-    if (step != Step::ready) return;
-    const std::uint32_t buffer = outputs_[output].first_buffer + flights_[flight].wanted_vc;
-    __builtin_prefetch(queues_.data() + buffer);
+    prepare_close(event, step, index);
     return;
   }
   switch (step) {
     case Step::ready:
       __builtin_prefetch(&queues_[index]);
-      __builtin_prefetch(&flights_[flight]);
-      __builtin_prefetch(&outputs_[output]);
+      __builtin_prefetch(&flights_[event.argument_a >> 32]);
+      __builtin_prefetch(&outputs_[event.argument_b >> 8]);
       return;
     case Step::wake:
       __builtin_prefetch(&outputs_[index]);
@@ -102,6 +98,26 @@ void PacketEngine::prepare(const PendingEvent& event, Ahead ahead) const {
     case Step::injection_freed:
       __builtin_prefetch(&queues_[index]);
       return;
+  }
+}
+
+// The lines named by those that the first round brought.
+void PacketEngine::prepare_close(const PendingEvent& event, Step step, std::uint32_t index) const {
+  if (step == Step::ready) {
+    const Flight& flight = flights_[event.argument_a >> 32];
+    const Output& output = outputs_[event.argument_b >> 8];
+    __builtin_prefetch(queues_.data() + output.first_buffer + flight.wanted_vc);
+    if (flight.next != none) __builtin_prefetch(&flights_[flight.next]);
+    __builtin_prefetch(&sources_[output.owner]);
+  } else if (step == Step::wake) {
+    const Output& output = outputs_[index];
+    __builtin_prefetch(queues_.data() + output.first_buffer);
+    if (output.waiting_mask != 0) {
+      const auto number = static_cast<std::uint32_t>(std::countr_zero(output.waiting_mask));
+      __builtin_prefetch(&queues_[first_queue(output.owner) + number]);
+    }
+  } else if (step == Step::delivered) {
+    __builtin_prefetch(&endpoints_[flights_[index].destination]);
   }
 }
 

@@ -144,6 +144,7 @@ class PacketEngine final : public Network, private EventHandler {
 
   void handle_event(const Event& event) override;
   void prepare(const PendingEvent& event, Ahead ahead) const override;
+  void prepare_close(const PendingEvent& event, Step step, std::uint32_t index) const;
   void schedule(EventSource& source, Time when, Step step, std::uint32_t index, std::uint32_t detail = 0);
   void schedule_ready(std::uint32_t queue_index, Time when);
   void request(std::uint32_t queue_index);
