@@ -105,6 +105,7 @@ void Machine::Parts::wire_apelink() {
                                       .max_packet_wire_bytes = static_cast<std::uint32_t>(max_packet)});
   capabilities = ApelinkNic::capabilities_of(card);
   for (NodeId node = 0; node < nodes; ++node) {
+    buses.push_back(std::make_unique<Bus>(simulation, description.host.bus, node));
     apelink.push_back(
         std::make_unique<ApelinkNic>(ApelinkCard{.simulation = simulation,
                                                  .network = *network,
