@@ -76,6 +76,15 @@ class Machine:
         """The machine in base units, as the C++ core takes it."""
         return lower(self.file, self.label, seed)
 
+    def wire(self) -> None:
+        """Puts the machine together, as a run would: what no single key shows (deadlock, buffers) is found here."""
+        try:
+            _core.wire(self.description(), [0])
+        except ValueError as error:
+            key, _, rest = str(error).partition(" = ")
+            value, _, expected = rest.partition(": expected ")
+            raise MachineError(self.label, key, value, expected or rest) from error
+
     def to_toml(self) -> str:
         """The resolved description as a machine file."""
         return to_toml(self.file)

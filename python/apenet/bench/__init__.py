@@ -1,0 +1,113 @@
+"""Benchmarks: the published tests, at the card and through MPI.
+
+`apenet.bench.pingpong(apenet.machine("ape16"), sizes="16:1M")` and its kin; the same as `apenet bench`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from apenet.bench import card, mpi
+from apenet.bench.mpi import BenchError
+from apenet.bench.result import DEFINITIONS, TESTS, BenchResult
+from apenet.errors import InputError
+from apenet.machine import Machine, machine as read_machine
+from apenet.sizes import checked_sizes
+from apenet.toolchain import MpiChoice
+
+__all__ = [
+    "DEFINITIONS",
+    "LAYERS",
+    "TESTS",
+    "BenchError",
+    "BenchResult",
+    "bidirectional",
+    "measure",
+    "oneway",
+    "pingpong",
+    "roundtrip",
+    "unidirectional",
+]
+
+LAYERS = ("card", "mpi")
+DEFAULT_SIZES = "16:1M"  # from the card's smallest payload on
+
+
+def _no_progress(_size_bytes: int) -> None:
+    """Nobody watches."""
+
+
+def measure(
+    test: str,
+    machine: Machine | str,
+    *,
+    sizes: str | Sequence[int] = DEFAULT_SIZES,
+    nodes: Sequence[int] | None = None,
+    channels: int = 1,
+    layer: str = "card",
+    iterations: int | None = None,
+    seed: int = 1,
+    mpi_library: MpiChoice = "auto",
+    pin: bool = True,
+    progress: Callable[[int], None] = _no_progress,
+) -> BenchResult:
+    """One test over message sizes.
+
+    `nodes` are the ones that talk (default: node 0 and its neighbour). `channels` messages at once use as many
+    hardware queues, at layer card. Raises InputError and MachineError for bad input, BenchError when the MPI program
+    of layer mpi fails.
+    """
+    if test not in TESTS:
+        raise InputError("test", test, "one of " + ", ".join(TESTS))
+    if layer not in LAYERS:
+        raise InputError("layer", layer, "one of " + ", ".join(LAYERS))
+    chosen = read_machine(machine) if isinstance(machine, str) else machine
+    checked = checked_sizes(sizes)
+    _check_nodes(chosen, nodes)
+    for name, value in (("channels", channels), ("iterations", iterations)):
+        if value is not None and value < 1:
+            raise InputError(name, value, "a whole number of at least 1")
+    if layer == "card":
+        return card.measure(
+            chosen,
+            test,
+            checked,
+            nodes=nodes,
+            channels=channels,
+            iterations=iterations,
+            seed=seed,
+            progress=progress,
+        )
+    if channels != 1:
+        raise InputError("channels", channels, "1 at layer mpi: channels belong to the card")
+    return mpi.measure(
+        chosen,
+        test,
+        checked,
+        nodes=nodes,
+        iterations=iterations,
+        seed=seed,
+        mpi=mpi_library,
+        pin=pin,
+        progress=progress,
+    )
+
+
+def _check_nodes(machine: Machine, nodes: Sequence[int] | None) -> None:
+    if nodes is None:
+        return
+    text = ",".join(map(str, nodes))
+    count = machine.node_count
+    for node in nodes:
+        if node < 0 or (count is not None and node >= count):
+            raise InputError("nodes", text, f"nodes of {machine.name}" + (f": 0 to {count - 1}" if count else ""))
+    if len(set(nodes)) != len(nodes) or len(nodes) < card.PAIR:
+        raise InputError("nodes", text, "at least two different nodes, such as 0,1")
+
+
+pingpong = partial(measure, "pingpong")
+roundtrip = partial(measure, "roundtrip")
+oneway = partial(measure, "oneway")
+unidirectional = partial(measure, "unidirectional")
+bidirectional = partial(measure, "bidirectional")

@@ -1,0 +1,72 @@
+"""Benchmarks through MPI: the C program of bench/mpi, compiled with this environment's mpicc, in a run of its own."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from apenet._core import __version__
+from apenet.bench.result import BenchResult, make_result
+from apenet.errors import ApenetError, InputError
+from apenet.machine import Machine
+from apenet.running import run
+from apenet.toolchain import PACKAGE, MpiChoice, compiled
+
+SOURCE = PACKAGE / "programs" / "apenet_bench.c"
+LARGEST_BYTES = 2**30  # counts of MPI calls are C ints
+
+
+class BenchError(ApenetError):
+    """The benchmark's program ran and failed; the message has what it printed."""
+
+
+def measure(
+    machine: Machine,
+    test: str,
+    sizes: Sequence[int],
+    *,
+    nodes: Sequence[int] | None,
+    iterations: int | None,
+    seed: int,
+    mpi: MpiChoice,
+    pin: bool,
+    progress: Callable[[int], None],
+) -> BenchResult:
+    """One run for every stretch of doubling sizes. Ranks are only where the test needs them: on `nodes`, in pairs."""
+    placed = list(nodes) if nodes is not None else [0, 1]
+    if len(placed) % 2:
+        raise InputError("nodes", ",".join(map(str, placed)), "an even number of nodes: they work in pairs")
+    if sizes[-1] > LARGEST_BYTES:
+        raise InputError("sizes", sizes[-1], f"at most {LARGEST_BYTES} bytes at layer mpi")
+    program = compiled(SOURCE)
+    points: list[tuple[int, float, float]] = []
+    with tempfile.TemporaryDirectory(prefix="apenet-") as folder:
+        output = Path(folder) / "points.jsonl"
+        for first, last in doubling_stretches(sizes):
+            progress(first)
+            command: list[str | Path] = [program, "--test", test, "--sizes", f"{first}:{last}", "--output", output]
+            if iterations is not None:
+                command += ["--iterations", str(iterations)]
+            result = run(
+                command, n=len(placed), machine=machine, mapping=placed, seed=seed, mpi=mpi, pin=pin, capture=True
+            )
+            if not result.ok:
+                said = (result.stderr or b"").decode(errors="replace").strip()
+                raise BenchError("\n".join(part for part in (result.message, said) if part))
+            for line in output.read_text(encoding="utf-8").splitlines():
+                point = json.loads(line)
+                points.append((point["size_bytes"], point["time_us"], point["bandwidth_mib_s"]))
+    return make_result(machine.name, test, "mpi", seed, __version__, points)
+
+
+def doubling_stretches(sizes: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """First and last of every run of sizes in which each is twice the one before."""
+    first = last = sizes[0]
+    for size in sizes[1:]:
+        if size != 2 * last:
+            yield first, last
+            first = size
+        last = size
+    yield first, last

@@ -1,0 +1,55 @@
+"""The command `apenet`. Thin: every command is a function of the package, called with what the options say."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from apenet._core import __version__
+from apenet.bench import BenchError
+from apenet.cli import bench, doctor, machine, reproduce, run
+from apenet.errors import ApenetError, HostError
+
+BAD_INPUT = 2
+FAILED = 1
+
+app = typer.Typer(
+    name="apenet",
+    help="Unmodified MPI programs on a simulated 3D torus, in virtual time.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+run.add_to(app)
+bench.add_to(app)
+reproduce.add_to(app)
+machine.add_to(app)
+doctor.add_to(app)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"apenet {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Unmodified MPI programs on a simulated 3D torus, in virtual time."""
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """The console script: exit status 2 for bad input, 1 when this host lacks something, else the command's own."""
+    try:
+        app(args=arguments, prog_name="apenet")
+    except ApenetError as error:
+        for line in str(error).splitlines():
+            sys.stderr.write(f"apenet: {line}\n")
+        sys.exit(FAILED if isinstance(error, HostError | BenchError) else BAD_INPUT)

@@ -1,0 +1,41 @@
+"""apenet doctor: whether this host can run, and by which path messages travel."""
+
+from __future__ import annotations
+
+import typer
+from rich.table import Table
+
+from apenet.cli.common import JsonOption, output, print_json, progress_bar
+from apenet.doctor import Diagnosis, examine
+
+
+def add_to(app: typer.Typer) -> None:
+    """Registers the command."""
+    app.command("doctor")(doctor)
+
+
+def doctor(as_json: JsonOption = False) -> None:
+    """Check this host and show how messages travel: MPI, provider, clock and locality of each rank."""
+    with progress_bar("running two ranks", None):
+        diagnosis = examine()
+    if as_json:
+        print_json(diagnosis.to_json())
+    else:
+        _print(diagnosis)
+    raise typer.Exit(0 if diagnosis.healthy else 1)
+
+
+def _print(diagnosis: Diagnosis) -> None:
+    console = output()
+    checks = Table(box=None, pad_edge=False, show_header=False)
+    for finding in diagnosis.findings:
+        mark = {"ok": "[green]ok[/]", "note": "[yellow]note[/]", "bad": "[red]bad[/]"}[finding.verdict]
+        checks.add_row(mark, finding.subject, finding.detail)
+    console.print(checks)
+    if diagnosis.ranks:
+        ranks = Table(box=None, pad_edge=False, header_style="bold", title="a run of two ranks", title_justify="left")
+        for column in ("rank", "MPI library", "provider", "clock", "locality"):
+            ranks.add_column(column)
+        for rank in diagnosis.ranks:
+            ranks.add_row(str(rank.rank), rank.library, rank.provider, rank.clock, rank.locality)
+        console.print(ranks)

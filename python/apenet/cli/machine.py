@@ -1,0 +1,74 @@
+"""apenet machines, apenet machine show, apenet machine check."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from apenet.cli.common import JsonOption, SetOption, output, print_json
+from apenet.machine import Machine, machines
+from apenet.machine import machine as read_machine
+
+
+def add_to(app: typer.Typer) -> None:
+    """Registers the commands."""
+    app.command("machines")(list_machines)
+    group = typer.Typer(help="Show or check one machine.", no_args_is_help=True)
+    group.command("show")(show)
+    group.command("check")(check)
+    app.add_typer(group, name="machine")
+
+
+def _shape(machine: Machine) -> str:
+    return "x".join(map(str, machine.dims)) if machine.dims else "any size"
+
+
+def _facts(machine: Machine) -> dict[str, Any]:
+    return {
+        "name": machine.name,
+        "title": machine.file.machine.title,
+        "summary": machine.file.machine.summary,
+        "topology": machine.file.network.topology.value,
+        "dims": list(machine.dims),
+        "nodes": machine.node_count,
+        "card": machine.file.card.kind,
+    }
+
+
+def list_machines(as_json: JsonOption = False) -> None:
+    """List the machines that come with the package."""
+    if as_json:
+        print_json({"machines": [_facts(machine) for machine in machines()]})
+        return
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in ("name", "nodes", "card", "summary"):
+        table.add_column(column)
+    for machine in machines():
+        table.add_row(machine.name, _shape(machine), machine.file.card.kind, machine.file.machine.summary)
+    output().print(table)
+
+
+def show(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of a machine, or the path of a file.")],
+    settings: SetOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show every parameter of a machine with its class and source, as a machine file."""
+    machine = read_machine(name, settings or ())
+    if as_json:
+        print_json(machine.file.model_dump(mode="json", by_alias=True, exclude_none=True))
+    else:
+        output().print(machine.to_toml(), markup=False, end="")
+
+
+def check(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A machine file, or the name of a machine.")],
+    settings: SetOption = None,
+) -> None:
+    """Check a machine file: keys, units, ranges, and whether the machine can be wired."""
+    machine = read_machine(file, settings or ())
+    machine.wire()
+    facts = f"{_shape(machine)}, {machine.file.network.topology.value}, card {machine.file.card.kind}"
+    output().print(f"{file}: {machine.name} is a machine that can be run: {facts}", markup=False)

@@ -1,0 +1,60 @@
+"""apenet run: a program on a simulated machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, cast
+
+import typer
+
+from apenet.cli.common import MachineOption, PinOption, SeedOption, SetOption, messages
+from apenet.machine import machine as read_machine
+from apenet.running import run as run_program
+from apenet.running import summary
+from apenet.toolchain import MpiChoice
+
+
+def add_to(app: typer.Typer) -> None:
+    """Registers the command. What follows the program's name is the program's."""
+    app.command("run", context_settings={"allow_interspersed_args": False})(run)
+
+
+def run(
+    command: Annotated[list[str], typer.Argument(metavar="-- PROGRAM [ARGS]...", help="What every rank runs.")],
+    n: Annotated[int, typer.Option("-n", metavar="RANKS", help="Number of ranks.")],
+    machine: MachineOption = "ape16",
+    settings: SetOption = None,
+    ranks_per_node: Annotated[int, typer.Option("--ranks-per-node", help="Ranks that share a node's card.")] = 1,
+    mapping: Annotated[
+        str, typer.Option("--map", metavar="FILE|linear|random:SEED", help="Which rank runs on which node.")
+    ] = "linear",
+    compute: Annotated[
+        str,
+        typer.Option(
+            "--compute",
+            metavar="none|measured[:X]",
+            help="Virtual time of the work between MPI calls: none, or the CPU time times X.",
+        ),
+    ] = "none",
+    engine: Annotated[str, typer.Option("--engine", help="Engine of the network: packet.")] = "packet",
+    mpi: Annotated[str, typer.Option("--mpi", metavar="auto|mpich|openmpi", help="MPI of the program.")] = "auto",
+    out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Folder for the run's files.")] = None,
+    pin: PinOption = True,
+    seed: SeedOption = 1,
+) -> None:
+    """Run a program on a simulated machine, in virtual time. Ends with the program's own exit status."""
+    result = run_program(
+        command,
+        n=n,
+        machine=read_machine(machine, settings or ()),
+        ranks_per_node=ranks_per_node,
+        mapping=mapping,
+        compute=compute,
+        engine=engine,
+        mpi=cast(MpiChoice, mpi),
+        out=out,
+        pin=pin,
+        seed=seed,
+    )
+    messages().print(summary(result), markup=False)
+    raise typer.Exit(result.exit_status)

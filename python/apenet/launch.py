@@ -1,0 +1,250 @@
+"""Starts the ranks of a run: their environment, pipes and process manager sockets, as `_core.Session` takes them."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import socket
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from apenet import _core
+from apenet.errors import HostError, InputError
+from apenet.toolchain import PROVIDER, SHIM, OpenMpi, environment_bin, search_path
+
+_FDS_PER_RANK = 6  # both ends of two pipes and a socket, at the moment of the start
+_SPARE_FDS = 128
+
+# Python ignores these; a program expects the default.
+_SIGNALS_TO_RESTORE = (signal.SIGPIPE, signal.SIGXFSZ)
+
+# Every message crosses the simulated network, and nothing in the MPI library waits on the wall clock.
+_MPI_ENVIRONMENT = {
+    "FI_PROVIDER": "apenet",
+    "FI_PROVIDER_PATH": str(PROVIDER.parent),
+    # MPICH: its device is ch4:ucx,ofi and takes UCX unless told otherwise.
+    "MPIR_CVAR_CH4_NETMOD": "ofi",
+    "MPIR_CVAR_NOLOCAL": "1",
+    # Without it UCX, although unused, reads the clock for 40 ms at start-up.
+    "UCX_MEM_MMAP_HOOK_MODE": "none",
+}
+
+# Open MPI: the matching layer over libfabric, and nothing beside it.
+_OPENMPI_PARAMETERS = {
+    "pml": "cm",
+    "mtl": "ofi",
+    "btl": "self",
+    "osc": "pt2pt,rdma",
+}
+
+# The same hashes and one thread in every run: what a program computes must not depend on the host.
+_DEFAULTS = {"PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+
+
+@dataclass
+class Launched:
+    """The processes of a run."""
+
+    ranks: list[_core.RankProcess] = field(default_factory=list)
+    process_ids: list[int] = field(default_factory=list)
+    launcher_id: int = 0
+
+
+def rank_environment(mapping_path: str) -> dict[str, str]:
+    """The environment of every rank, but for its number and its process manager."""
+    for library in (SHIM, PROVIDER):
+        if not library.exists():
+            raise HostError(f"{library} is missing: the package is not completely installed")
+    environment = {**_DEFAULTS, **os.environ, **_MPI_ENVIRONMENT}
+    environment["APENET_MAPPING"] = mapping_path
+    environment["PATH"] = search_path()
+    environment["LD_PRELOAD"] = _joined(" ", str(SHIM), environment.get("LD_PRELOAD"))
+    # Programs built with this environment's mpicc find its libmpi, unless they know a better one themselves.
+    environment["LD_LIBRARY_PATH"] = _joined(
+        os.pathsep, environment.get("LD_LIBRARY_PATH"), str(environment_bin().parent / "lib")
+    )
+    return environment
+
+
+def _joined(separator: str, *parts: str | None) -> str:
+    return separator.join(part for part in parts if part)
+
+
+def start_ranks(program: Path, command: Sequence[str], count: int, environment: dict[str, str]) -> Launched:
+    """Starts one process a rank; its process manager is the simulator's (PMI-1 over a socket pair).
+
+    When one cannot be started, those that run are ended, and InputError says why.
+    """
+    _raise_file_limit(count)
+    launched = Launched()
+    try:
+        for rank in range(count):
+            _start_rank(program, command, rank, count, environment, launched)
+    except OSError as error:
+        for process_id in launched.process_ids:
+            os.killpg(process_id, signal.SIGKILL)
+            os.waitpid(process_id, 0)
+        raise InputError("program", str(program), f"a program that can be started ({error.strerror})") from error
+    return launched
+
+
+def _start_rank(
+    program: Path,
+    command: Sequence[str],
+    rank: int,
+    count: int,
+    environment: dict[str, str],
+    launched: Launched,
+) -> None:
+    ours, theirs = socket.socketpair()
+    with theirs:
+        pipes = _Pipes()
+        number = theirs.fileno()
+        try:
+            process_id = _spawn(
+                program,
+                command,
+                {
+                    **environment,
+                    "APENET_RANK": str(rank),
+                    "PMI_FD": str(number),
+                    "PMI_RANK": str(rank),
+                    "PMI_SIZE": str(count),
+                },
+                pipes,
+                # Onto itself: this keeps the descriptor open in the new program.
+                file_actions=[(os.POSIX_SPAWN_DUP2, number, number)],
+                reads_input=rank == 0,
+            )
+        except OSError:
+            ours.close()
+            raise
+    launched.process_ids.append(process_id)
+    launched.ranks.append(_core.RankProcess(process_id, ours.detach(), *pipes.read_ends))
+
+
+class _Pipes:
+    """Standard output and error of a process to be."""
+
+    def __init__(self) -> None:
+        (read_out, write_out), (read_err, write_err) = os.pipe(), os.pipe()
+        self.read_ends = (read_out, read_err)
+        self.write_ends = (write_out, write_err)
+
+
+def _spawn(
+    program: Path,
+    command: Sequence[str],
+    environment: dict[str, str],
+    pipes: _Pipes,
+    file_actions: Sequence[tuple[int, int, int]] = (),
+    reads_input: bool = False,
+) -> int:
+    """Starts a process, leader of its own group; its write ends are closed here, on failure the read ends too."""
+    stdin = _standard_input() if reads_input else os.open(os.devnull, os.O_RDONLY)
+    write_out, write_err = pipes.write_ends
+    try:
+        return os.posix_spawn(
+            program,
+            command,
+            environment,
+            file_actions=[
+                (os.POSIX_SPAWN_DUP2, stdin, 0),
+                (os.POSIX_SPAWN_DUP2, write_out, 1),
+                (os.POSIX_SPAWN_DUP2, write_err, 2),
+                *file_actions,
+            ],
+            setpgroup=0,
+            setsigmask=(),
+            setsigdef=_SIGNALS_TO_RESTORE,
+        )
+    except OSError:
+        for descriptor in pipes.read_ends:
+            os.close(descriptor)
+        raise
+    finally:
+        for descriptor in (write_out, write_err, stdin):
+            os.close(descriptor)
+
+
+def _standard_input() -> int:
+    """What the run reads, for its rank 0; but not a terminal, in whose foreground no rank is."""
+    try:
+        if not os.isatty(0):
+            return os.dup(0)
+    except OSError:
+        pass  # closed
+    return os.open(os.devnull, os.O_RDONLY)
+
+
+def start_openmpi(
+    openmpi: OpenMpi, program: Path, command: Sequence[str], count: int, environment: dict[str, str]
+) -> Launched:
+    """Starts the ranks through Open MPI's own launcher, whose process manager its library needs."""
+    environment = dict(environment)
+    # The launcher itself is no rank: the libraries that ranks load are for them alone.
+    rank_only = {name: environment.pop(name) for name in ("LD_PRELOAD", "APENET_MAPPING")}
+    environment.update({f"OMPI_MCA_{key}": value for key, value in _OPENMPI_PARAMETERS.items()})
+    arguments = [str(openmpi.mpirun), "--oversubscribe", "--bind-to", "none", "-n", str(count)]
+    if os.geteuid() == 0:
+        arguments.append("--allow-run-as-root")
+    for name in sorted({*_MPI_ENVIRONMENT, *_DEFAULTS, "LD_LIBRARY_PATH", "PATH"}):
+        arguments += ["-x", name]
+    for name, value in rank_only.items():
+        arguments += ["-x", f"{name}={value}"]
+    arguments += [str(program), *command[1:]]
+    pipes = _Pipes()
+    launcher_id = _spawn(openmpi.mpirun, arguments, environment, pipes, reads_input=True)
+    ranks = [_core.RankProcess(0, -1, *pipes.read_ends), *(_core.RankProcess() for _ in range(count - 1))]
+    return Launched(ranks, [], launcher_id)
+
+
+def _raise_file_limit(ranks: int) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = ranks * _FDS_PER_RANK + _SPARE_FDS
+    if soft == resource.RLIM_INFINITY or soft >= needed:
+        return
+    if hard not in (resource.RLIM_INFINITY,) and hard < needed:
+        raise HostError(f"{ranks} ranks need {needed} open files, this user may have {hard} (ulimit -Hn)")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
+
+
+@contextmanager
+def pinned(enabled: bool) -> Iterator[None]:
+    """This process and what it starts on one core, the one it runs on now. Changes speed, never results."""
+    allowed = os.sched_getaffinity(0)
+    if not enabled or len(allowed) == 1:
+        yield
+        return
+    core = _current_core()
+    os.sched_setaffinity(0, {core if core in allowed else min(allowed)})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, allowed)
+
+
+def _current_core() -> int:
+    stat = Path("/proc/self/stat").read_text(encoding="ascii")
+    # Field 39; the second one, the name, may contain blanks and ends with the last parenthesis.
+    return int(stat.rpartition(")")[2].split()[36])
+
+
+@contextmanager
+def interrupts() -> Iterator[list[int]]:
+    """Collects SIGINT, SIGTERM and SIGHUP while a run lasts, so that it ends its ranks before it ends itself."""
+    seen: list[int] = []
+    wanted = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    if threading.current_thread() is not threading.main_thread():
+        yield seen
+        return
+    previous = {number: signal.signal(number, lambda number, _frame: seen.append(number)) for number in wanted}
+    try:
+        yield seen
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)

