@@ -17,6 +17,7 @@ struct SessionOptions {
   double compute_scale = 1.0;
   int deadlock_wait_ms = 1000;  // wall time without any movement after which a deadlock is reported
   int startup_wait_ms = 60000;  // the same before virtual time has begun
+  bool pin = true;              // hold everything on one core while virtual time runs
   int output_fd = 1;            // where the ranks' standard output goes
   int error_fd = 2;
 };

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/launch/affinity.hpp"
 #include "runtime/launch/children.hpp"
 #include "runtime/launch/output.hpp"
 #include "runtime/launch/pmi_server.hpp"
@@ -42,6 +43,7 @@ class RunLoop {
   void add(int fd, Source source, std::size_t index);
   void serve(int timeout_ms);
   void step();
+  void begin_pinned();
   void on_idle();
   void wait_for_processes();
   void look_around(const std::function<bool()>& interrupted);
@@ -62,6 +64,7 @@ class RunLoop {
   // [0, n) the ranks' processes; [n, 2n) those that attached for a rank, where another; [2n] the launcher.
   Children children_;
   int epoll_ = -1;
+  std::optional<Affinity> affinity_;
   bool all_finished_ = false;
   std::optional<Failure> failure_;
   std::optional<WallClock::time_point> give_up_at_;  // an early end: the others get a moment
