@@ -96,11 +96,12 @@ struct PendingEvent {
 
 // The pending events, popped in the order of (time, PackedOrder).
 //
-// A binary or 4-ary heap of 100 k events misses the cache on every level of every pop (150 ns here). This
-// queue uses instead that time only grows: a hierarchical timing wheel of 64 slots a level, one bit each in a
-// word, so that a push appends to a slot and the next occupied slot is one count of trailing zeros. Only the
-// slots due next, together about sort_limit events, are ever sorted (`near_`); a fuller slot is first spread
-// over the level below. Nothing is tuned to a width of buckets, so no pattern of delays is pathological.
+// A heap of 10 k events and more misses the cache on every level of every pop: std::priority_queue takes 2 to
+// 4 times as long as this queue on the same random delays (with 100 events it is the faster one). This queue
+// uses that time only grows: a hierarchical timing wheel of 64 slots a level, one bit each in a word, so that
+// a push appends to a slot and the next occupied slot is one count of trailing zeros. Only the slots due
+// next, together about sort_limit events, are ever sorted (`near_`); a fuller slot is first spread over the
+// level below. Nothing is tuned to a width of buckets, so no pattern of delays is pathological.
 //
 // Invariants: every event before near_end_ps_ is in near_ or late_, every other one in the wheel; an event in
 // the wheel lies at the level of its highest digit (base 64) that differs from wheel_base_ps_; pushed times
