@@ -9,8 +9,15 @@ MessageId MessageTable::add(const Descriptor& descriptor) {
   return messages_.add({descriptor, static_cast<std::uint8_t>(reports)});
 }
 
+void MessageTable::trace(CardTrace what, ProcessId place, const Descriptor& descriptor) const {
+  simulation_.trace({simulation_.now(), EventKind::nic, static_cast<std::uint16_t>(what), place,
+                     descriptor.source, descriptor.message});
+}
+
 void MessageTable::report(MessageId id, Completion::Kind kind, ProcessId process) {
   const Descriptor& descriptor = messages_[id].descriptor;
+  static_assert(static_cast<int>(CardTrace::got) == static_cast<int>(Completion::Kind::got));
+  trace(static_cast<CardTrace>(kind), process, descriptor);
   sink_->complete({kind, process, descriptor.source, descriptor.message, simulation_.now()});
 }
 
@@ -26,6 +33,7 @@ void MessageTable::sent(MessageId id) {
 
 void MessageTable::delivered(MessageId id) {
   const Descriptor descriptor = messages_[id].descriptor;
+  trace(CardTrace::landed, descriptor.source, descriptor);
   sink_->land(descriptor.source, descriptor.message);
   if (wants_delivered(descriptor)) {
     const bool is_get = descriptor.verb == Verb::get;

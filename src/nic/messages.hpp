@@ -11,6 +11,10 @@ namespace apenet {
 
 using MessageId = std::uint32_t;  // the cards' own number of a message while it is in the machine
 
+// TraceRecord::what of EventKind::nic records: place is the process told (of landed: the source), a the
+// source, b its number for the message.
+enum class CardTrace : std::uint16_t { sent, arrived, remote_done, got, landed };
+
 // One table for all cards of a machine: the stand-in for what a header says and what the published-buffer
 // table of the target holds. A message lives until everything its descriptor asked for has been reported,
 // each thing once.
@@ -38,6 +42,7 @@ class MessageTable {
   };
   void report(MessageId id, Completion::Kind kind, ProcessId process);
   void settle(MessageId id);
+  void trace(CardTrace what, ProcessId place, const Descriptor& descriptor) const;
 
   const Simulation& simulation_;
   CompletionSink* sink_ = nullptr;
