@@ -1,13 +1,13 @@
 """APENet in software: unmodified MPI programs on a simulated 3D torus, in deterministic virtual time.
 
-    import apenet
-    ape16 = apenet.machine("ape16")
-    apenet.bench.pingpong(ape16, sizes="16:1M")
-    apenet.run(["./program"], n=16, machine=ape16)
+import apenet
+ape16 = apenet.machine("ape16")
+apenet.bench.pingpong(ape16, sizes="16:1M")
+apenet.run(["./program"], n=16, machine=ape16)
 """
 
 from apenet import bench
-from apenet._core import __version__
+from apenet._core import version as __version__
 from apenet.errors import ApenetError, HostError, InputError, MachineError
 from apenet.machine import Machine, machine, machine_names, machines
 from apenet.running import RunResult, run

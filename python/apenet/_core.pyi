@@ -2,6 +2,8 @@ from collections.abc import Callable, Sequence
 import enum
 
 
+version: str = '0.1.0'
+
 class DataRate:
     def __init__(self, bytes: int, per_cycles: int, frequency_hz: int) -> None: ...
 

@@ -1,4 +1,4 @@
-"""What `apenet doctor` finds out: the parts that a run needs on this host, and a run of two ranks that proves the path."""
+"""What `apenet doctor` finds out: the parts that a run needs here, and a run of two ranks that proves the path."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal
 
-from apenet._core import __version__
+from apenet._core import version as __version__
 from apenet.errors import ApenetError
 from apenet.running import RunResult, run
 from apenet.toolchain import INCLUDE, PROVIDER, SHIM, find_mpicc
@@ -120,9 +120,15 @@ def _ptrace() -> Finding:
     except (OSError, ValueError):
         return Finding("ok", "memory access", "no ptrace restriction on this host")
     if level <= 1:
-        return Finding("ok", "memory access", f"ptrace_scope = {level}: ranks name the simulator, large messages are copied once")
+        return Finding(
+            "ok",
+            "memory access",
+            f"ptrace_scope = {level}: ranks name the simulator, large messages are copied once",
+        )
     return Finding(
-        "note", "memory access", f"ptrace_scope = {level} forbids it: large messages are copied twice, times are the same"
+        "note",
+        "memory access",
+        f"ptrace_scope = {level} forbids it: large messages are copied twice, times are the same",
     )
 
 

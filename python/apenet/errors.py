@@ -14,14 +14,33 @@ class InputError(ApenetError):
     """An option or argument that cannot be: its name, its value, and what was expected."""
 
     def __init__(self, name: str, value: object, expected: str) -> None:
-        super().__init__(f"{name}: {shown(value)}; expected {expected}")
+        super().__init__(f"{name} = {shown(value)}: expected {expected}")
         self.name = name
         self.value = value
         self.expected = expected
 
 
+def from_core(error: ValueError) -> InputError:
+    """What the C++ core refuses, `KEY = VALUE: expected ...`, as the same error that Python raises."""
+    name, equals, rest = str(error).partition(" = ")
+    value, colon, expected = rest.partition(": expected ")
+    if not equals or not colon:
+        return InputError("input", str(error), "what the simulated machine can do")
+    return InputError(name, Literal(value), expected)
+
+
+class Literal:
+    """A value that an error message prints as it is."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __repr__(self) -> str:
+        return self._text
+
+
 class HostError(ApenetError):
-    """This host lacks something that the command needs (a compiler, an MPI, a library of the package)."""
+    """The host lacks something that the command needs (a compiler, an MPI, a library of the package)."""
 
 
 MOST_PROBLEMS = 8  # of one file, in one message: one wrong line can make many
@@ -37,8 +56,8 @@ class Problem:
 
     def __str__(self) -> str:
         if self.value is ABSENT:
-            return f"{self.key} is missing; expected {self.expected}"
-        return f"{self.key} = {shown(self.value)}; expected {self.expected}"
+            return f"{self.key} is missing: expected {self.expected}"
+        return f"{self.key} = {shown(self.value)}: expected {self.expected}"
 
 
 class MachineError(ApenetError):

@@ -150,7 +150,7 @@ def _spawn(
     try:
         return os.posix_spawn(
             program,
-            command,
+            tuple(command),
             environment,
             file_actions=[
                 (os.POSIX_SPAWN_DUP2, stdin, 0),
@@ -215,7 +215,7 @@ def _raise_file_limit(ranks: int) -> None:
 
 @contextmanager
 def pinned(enabled: bool) -> Iterator[None]:
-    """This process and what it starts on one core, the one it runs on now. Changes speed, never results."""
+    """One core for this process and what it starts, the one it runs on now. Changes speed, never results."""
     allowed = os.sched_getaffinity(0)
     if not enabled or len(allowed) == 1:
         yield

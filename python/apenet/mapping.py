@@ -23,9 +23,7 @@ def map_ranks(machine: Machine, ranks: int, ranks_per_node: int = 1, mapping: Ma
     _require_positive("ranks", ranks)
     _require_positive("ranks-per-node", ranks_per_node)
     if machine.ports is not None and ranks_per_node > machine.ports:
-        raise InputError(
-            "ranks-per-node", ranks_per_node, f"at most {machine.ports}: card.ports of {machine.name}"
-        )
+        raise InputError("ranks-per-node", ranks_per_node, f"at most {machine.ports}: card.ports of {machine.name}")
     if isinstance(mapping, str | Path):
         nodes = _mapped(machine, ranks, ranks_per_node, mapping)
     else:
@@ -76,9 +74,7 @@ def _from_file(machine: Machine, ranks: int, path: Path) -> list[int]:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "not a text"
-        raise InputError(
-            "map", str(path), f'"linear", "random:SEED" or a file that can be read ({reason})'
-        ) from error
+        raise InputError("map", str(path), f'"linear", "random:SEED" or a file that can be read ({reason})') from error
     nodes = []
     for number, line in enumerate(lines, start=1):
         content = line.partition("#")[0].strip()
@@ -86,7 +82,9 @@ def _from_file(machine: Machine, ranks: int, path: Path) -> list[int]:
             nodes.append(_node_of_line(machine, content, f"{path}:{number}"))
     if len(nodes) != ranks:
         raise InputError(
-            str(path), f"{len(nodes)} lines", f"one line for each of the {ranks} ranks: a node, or its coordinates"
+            str(path),
+            f"{len(nodes)} lines",
+            f"one line for each of the {ranks} ranks: a node, or its coordinates",
         )
     return nodes
 

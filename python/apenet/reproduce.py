@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from apenet import bench
-from apenet._core import __version__
+from apenet._core import version as __version__
 from apenet.bench.result import BenchResult
 from apenet.errors import InputError
 from apenet.machine import Machine, machines

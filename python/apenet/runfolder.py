@@ -43,7 +43,7 @@ def _write_json(path: Path, content: dict[str, Any]) -> None:
 
 def host_facts(result: RunResult) -> dict[str, Any]:
     """Wall time, host and library versions: what differs from run to run."""
-    packages = {}
+    packages: dict[str, str | None] = {}
     for package in ("mpich", "mpi4py", "numpy"):
         try:
             packages[package] = metadata.version(package)

@@ -13,15 +13,21 @@ from pathlib import Path
 from typing import Any
 
 from apenet import _core, launch, runfolder
-from apenet._core import __version__
-from apenet.errors import InputError
-from apenet.machine import Machine, machine as read_machine
+from apenet._core import version as __version__
+from apenet.errors import InputError, from_core
+from apenet.machine import Machine
+from apenet.machine import machine as read_machine
 from apenet.mapping import Mapping, map_ranks
 from apenet.toolchain import MpiChoice, detect_mpi, find_openmpi, find_program
 
-_OUTCOMES = {getattr(_core.Outcome, name): name for name in
-             ("completed", "failed", "aborted", "deadlock", "interrupted", "output_closed")}
+_OUTCOMES = {
+    getattr(_core.Outcome, name): name
+    for name in ("completed", "failed", "aborted", "deadlock", "interrupted", "output_closed")
+}
 MOST_RANKS = 65536
+PS_PER_US = 10**6
+
+Bytes = bytes  # RunResult has a field of that name
 
 
 @dataclass(frozen=True)
@@ -100,8 +106,8 @@ class RunResult:
     links: tuple[LinkResult, ...] = field(repr=False)
     warnings: tuple[str, ...]
     wall_time_s: float
-    stdout: bytes | None = field(default=None, repr=False)
-    stderr: bytes | None = field(default=None, repr=False)
+    stdout: Bytes | None = field(default=None, repr=False)
+    stderr: Bytes | None = field(default=None, repr=False)
 
     @property
     def ok(self) -> bool:
@@ -225,14 +231,15 @@ def _run(
     with ExitStack() as stack:
         sinks = _Sinks(stack, capture)
         options.output_fd, options.error_fd = sinks.descriptors
-        session = _core.Session(description, list(request.nodes), options)
+        try:
+            session = _core.Session(description, list(request.nodes), options)
+        except ValueError as error:
+            raise from_core(error) from error
         stack.enter_context(launch.pinned(pin))
         seen = stack.enter_context(launch.interrupts())
         environment = {**launch.rank_environment(session.mapping_path), **extra}
         if request.mpi == "openmpi":
-            launched = launch.start_openmpi(
-                find_openmpi(program), program, request.command, request.ranks, environment
-            )
+            launched = launch.start_openmpi(find_openmpi(program), program, request.command, request.ranks, environment)
         else:
             launched = launch.start_ranks(program, request.command, request.ranks, environment)
         report = session.run(launched.ranks, launched.launcher_id, lambda: bool(seen))
@@ -275,7 +282,7 @@ def _result(
         exit_status=report.exit_status,
         outcome=_OUTCOMES[report.outcome],
         message=report.message,
-        virtual_time_us=report.virtual_ps * 1e-6,
+        virtual_time_us=report.virtual_ps / PS_PER_US,
         messages=report.messages,
         bytes=report.bytes,
         trace_hash=f"{report.trace_hash:016x}",
@@ -285,9 +292,9 @@ def _result(
         ranks=tuple(
             RankResult(
                 status=rank.status,
-                virtual_time_us=rank.virtual_us,
-                waiting_us=rank.waited_us,
-                compute_us=rank.computed_us,
+                virtual_time_us=round(rank.virtual_us, 6),
+                waiting_us=round(rank.waited_us, 6),
+                compute_us=round(rank.computed_us, 6),
                 library=rank.library,
                 used_provider=rank.used_provider,
                 finalised=rank.finalised,
@@ -299,7 +306,7 @@ def _result(
                 name=link.name,
                 packets=link.packets,
                 wire_bytes=link.wire_bytes,
-                busy_us=link.busy_ps * 1e-6,
+                busy_us=link.busy_ps / PS_PER_US,
                 utilisation=round(link.busy_ps / report.virtual_ps, 6) if report.virtual_ps > 0 else 0.0,
             )
             for link in report.links
@@ -313,23 +320,21 @@ def _result(
 
 def summary(result: RunResult) -> str:
     """The short report that `apenet run` prints when a program has ended."""
-    lines = [
-        f"apenet: {result.machine}, {len(result.ranks)} ranks: {_time(result.virtual_time_us)} of virtual time, "
-        f"{result.messages} messages, {_size(result.bytes)}; {result.waiting_share:.0%} of the time waiting",
-    ]
-    busiest = result.busiest_link
-    link = f"busiest link {busiest.name}: {busiest.utilisation:.1%} busy" if busiest else "no link was used"
-    lines.append(
-        f"apenet: {link}; compute: {result.compute}; {result.wall_time_s:.2f} s of wall time; "
-        f"trace {result.trace_hash}"
-    )
-    lines += [f"apenet: warning: {warning}" for warning in result.warnings]
+    lines = []
+    if result.virtual_time_us > 0:
+        busiest = result.busiest_link
+        link = f"busiest link {busiest.name}: {busiest.utilisation:.1%} busy" if busiest else "no link was used"
+        lines = [
+            f"{result.machine}, {len(result.ranks)} ranks: {_time(result.virtual_time_us)} of virtual time, "
+            f"{result.messages} messages, {_size(result.bytes)}; {result.waiting_share:.0%} of the time waiting",
+            f"{link}; compute: {result.compute}; {result.wall_time_s:.2f} s of wall time",
+        ]
+    lines += [f"warning: {warning}" for warning in result.warnings]
     if result.message:
         first, *rest = result.message.splitlines()
-        lines += [f"apenet: {result.outcome}: {first}", *(f"apenet:   {line}" for line in rest)]
-    return "\n".join(lines)
-
-
+        heading = first if first.startswith(result.outcome) else f"{result.outcome}: {first}"
+        lines += [heading, *rest]
+    return "\n".join(f"apenet: {line}" for line in lines)
 
 
 def _time(microseconds: float) -> str:

@@ -3,7 +3,7 @@
 #include "bindings.hpp"
 
 NB_MODULE(_core, module) {
-  module.attr("__version__") = APENET_VERSION;
+  module.attr("version") = APENET_VERSION;
   apenet::bind_machine(module);
   apenet::bind_card_tests(module);
   apenet::bind_session(module);

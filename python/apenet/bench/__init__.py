@@ -12,7 +12,8 @@ from apenet.bench import card, mpi
 from apenet.bench.mpi import BenchError
 from apenet.bench.result import DEFINITIONS, TESTS, BenchResult
 from apenet.errors import InputError
-from apenet.machine import Machine, machine as read_machine
+from apenet.machine import Machine
+from apenet.machine import machine as read_machine
 from apenet.sizes import checked_sizes
 from apenet.toolchain import MpiChoice
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from apenet import _core
-from apenet._core import __version__
+from apenet._core import version as __version__
 from apenet.bench.result import BenchResult, make_result
-from apenet.errors import InputError
+from apenet.errors import InputError, from_core
 from apenet.machine import Machine
 
 PAIR = 2
@@ -40,6 +40,6 @@ def measure(
         try:
             (point,) = _core.run_card_test(description, getattr(_core.CardTest, test), options)
         except ValueError as error:
-            raise InputError("bench", test, str(error)) from error
+            raise from_core(error) from error
         points.append((point.size_bytes, point.time_ps * 1e-6, point.bandwidth_mib_s))
     return make_result(machine.name, test, "card", seed, __version__, points)

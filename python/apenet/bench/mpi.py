@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from apenet._core import __version__
+from apenet._core import version as __version__
 from apenet.bench.result import BenchResult, make_result
 from apenet.errors import ApenetError, InputError
 from apenet.machine import Machine
@@ -46,11 +46,26 @@ def measure(
         output = Path(folder) / "points.jsonl"
         for first, last in doubling_stretches(sizes):
             progress(first)
-            command: list[str | Path] = [program, "--test", test, "--sizes", f"{first}:{last}", "--output", output]
+            command: list[str | Path] = [
+                program,
+                "--test",
+                test,
+                "--sizes",
+                f"{first}:{last}",
+                "--output",
+                output,
+            ]
             if iterations is not None:
                 command += ["--iterations", str(iterations)]
             result = run(
-                command, n=len(placed), machine=machine, mapping=placed, seed=seed, mpi=mpi, pin=pin, capture=True
+                command,
+                n=len(placed),
+                machine=machine,
+                mapping=placed,
+                seed=seed,
+                mpi=mpi,
+                pin=pin,
+                capture=True,
             )
             if not result.ok:
                 said = (result.stderr or b"").decode(errors="replace").strip()

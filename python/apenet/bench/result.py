@@ -41,9 +41,7 @@ class BenchResult:
             "version": self.version,
             "points": [
                 {"size_bytes": int(size), "time_us": float(time), "bandwidth_mib_s": float(bandwidth)}
-                for size, time, bandwidth in zip(
-                    self.sizes_bytes, self.times_us, self.bandwidths_mib_s, strict=True
-                )
+                for size, time, bandwidth in zip(self.sizes_bytes, self.times_us, self.bandwidths_mib_s, strict=True)
             ],
         }
 
@@ -56,9 +54,7 @@ class BenchResult:
         ]
         lines += [
             f"{size:<14}{time:>14.3f}{bandwidth:>20.2f}"
-            for size, time, bandwidth in zip(
-                self.sizes_bytes, self.times_us, self.bandwidths_mib_s, strict=True
-            )
+            for size, time, bandwidth in zip(self.sizes_bytes, self.times_us, self.bandwidths_mib_s, strict=True)
         ]
         return "\n".join(lines)
 

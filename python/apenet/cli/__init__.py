@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from apenet._core import __version__
+from apenet._core import version as __version__
 from apenet.bench import BenchError
 from apenet.cli import bench, doctor, machine, reproduce, run
 from apenet.errors import ApenetError, HostError

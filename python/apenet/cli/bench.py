@@ -40,9 +40,7 @@ def bench(
     channels: Annotated[int, typer.Option("--channels", help="Messages at once, a hardware queue each.")] = 1,
     layer: Annotated[str, typer.Option("--layer", metavar="card|mpi", help="Where to measure.")] = "card",
     iterations: Annotated[int | None, typer.Option("--iterations", help="Repetitions of each size.")] = None,
-    mpi: Annotated[
-        str, typer.Option("--mpi", metavar="auto|mpich|openmpi", help="MPI of --layer mpi.")
-    ] = "auto",
+    mpi: Annotated[str, typer.Option("--mpi", metavar="auto|mpich|openmpi", help="MPI of --layer mpi.")] = "auto",
     pin: PinOption = True,
     seed: SeedOption = 1,
     as_json: JsonOption = False,

@@ -13,7 +13,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 MachineOption = Annotated[
-    str, typer.Option("--machine", "-m", help="Name of a machine, or the path of a machine file.", show_default=True)
+    str,
+    typer.Option("--machine", "-m", help="Name of a machine, or the path of a machine file.", show_default=True),
 ]
 SetOption = Annotated[
     list[str] | None,
@@ -21,14 +22,15 @@ SetOption = Annotated[
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed of the simulation.")]
-PinOption = Annotated[
-    bool, typer.Option("--pin/--no-pin", help="Run on one core: faster; the results are the same.")
-]
+PinOption = Annotated[bool, typer.Option("--pin/--no-pin", help="Run on one core: faster; the results are the same.")]
+
+
+FILE_WIDTH = 160  # of a table that goes into a file or a pipe, where nothing wraps it
 
 
 def output() -> Console:
     """Standard output."""
-    return Console(highlight=False, soft_wrap=True)
+    return Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else FILE_WIDTH)
 
 
 def messages() -> Console:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typer
 from rich.table import Table
+from rich.text import Text
 
 from apenet.cli.common import JsonOption, output, print_json, progress_bar
 from apenet.doctor import Diagnosis, examine
@@ -27,11 +28,9 @@ def doctor(as_json: JsonOption = False) -> None:
 
 def _print(diagnosis: Diagnosis) -> None:
     console = output()
-    checks = Table(box=None, pad_edge=False, show_header=False)
     for finding in diagnosis.findings:
-        mark = {"ok": "[green]ok[/]", "note": "[yellow]note[/]", "bad": "[red]bad[/]"}[finding.verdict]
-        checks.add_row(mark, finding.subject, finding.detail)
-    console.print(checks)
+        style = {"ok": "green", "note": "yellow", "bad": "red"}[finding.verdict]
+        console.print(Text.assemble((f"{finding.verdict:<6}", style), f"{finding.subject:<15}", finding.detail))
     if diagnosis.ranks:
         ranks = Table(box=None, pad_edge=False, header_style="bold", title="a run of two ranks", title_justify="left")
         for column in ("rank", "MPI library", "provider", "clock", "locality"):

@@ -44,7 +44,7 @@ def list_machines(as_json: JsonOption = False) -> None:
         return
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in ("name", "nodes", "card", "summary"):
-        table.add_column(column)
+        table.add_column(column, no_wrap=True)
     for machine in machines():
         table.add_row(machine.name, _shape(machine), machine.file.card.kind, machine.file.machine.summary)
     output().print(table)

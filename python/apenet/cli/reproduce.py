@@ -22,7 +22,8 @@ def add_to(app: typer.Typer) -> None:
 
 def reproduce(
     only: Annotated[
-        list[str] | None, typer.Option("--only", metavar="KEY", help="A machine, or MACHINE.RESULT; repeatable.")
+        list[str] | None,
+        typer.Option("--only", metavar="KEY", help="A machine, or MACHINE.RESULT; repeatable."),
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Folder for results.json and plot.")] = None,
     as_json: JsonOption = False,
@@ -64,7 +65,7 @@ def _table(reproduction: Reproduction) -> Table:
         bound = "< " if published.bound == "below" else ""
         table.add_row(
             comparison.machine,
-            f"{comparison.key.replace('_', ' ')} ({published.test}, {published.layer})",
+            f"{comparison.key.replace('_', ' ')} ({published.layer})",
             f"{bound}{published.value:g} {unit}",
             f"{comparison.simulated:.4g} {unit}",
             "" if comparison.error_percent is None else f"{comparison.error_percent:+.1f} %",

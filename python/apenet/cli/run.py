@@ -56,5 +56,7 @@ def run(
         pin=pin,
         seed=seed,
     )
-    messages().print(summary(result), markup=False)
+    report = summary(result)
+    if report:
+        messages().print(report, markup=False)
     raise typer.Exit(result.exit_status)

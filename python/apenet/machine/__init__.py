@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from apenet import _core
-from apenet.errors import InputError, MachineError
+from apenet.errors import InputError, MachineError, from_core
 from apenet.machine.check import check
 from apenet.machine.lower import lower
 from apenet.machine.schema import ApelinkCard, MachineFile, RawTable
@@ -81,9 +81,8 @@ class Machine:
         try:
             _core.wire(self.description(), [0])
         except ValueError as error:
-            key, _, rest = str(error).partition(" = ")
-            value, _, expected = rest.partition(": expected ")
-            raise MachineError(self.label, key, value, expected or rest) from error
+            refused = from_core(error)
+            raise MachineError(self.label, refused.name, refused.value, refused.expected) from error
 
     def to_toml(self) -> str:
         """The resolved description as a machine file."""

@@ -125,7 +125,7 @@ def _path_in_file(loc: tuple[int | str, ...], table: RawTable) -> tuple[int | st
     return tuple(path)
 
 
-def _expected(details: ErrorDetails, path: tuple[int | str, ...]) -> str:
+def _expected(details: ErrorDetails, path: tuple[int | str, ...]) -> str:  # noqa: PLR0911 (one a kind)
     kind = details["type"]
     context = details.get("ctx", {})
     names = [step for step in path if isinstance(step, str) and step != "value"]
@@ -203,5 +203,5 @@ def _inconsistencies(file: MachineFile) -> Iterator[Problem]:
             yield Problem(
                 f"results.{key}.size_bytes",
                 ABSENT if result.size_bytes is None else result.size_bytes,
-                "a size with statistic = \"at_size\", and none otherwise",
+                'a size with statistic = "at_size", and none otherwise',
             )

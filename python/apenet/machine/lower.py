@@ -13,7 +13,17 @@ from typing import TypeVar
 
 from apenet import _core
 from apenet.errors import MachineError
-from apenet.machine.schema import ApelinkCard, Bus, Host, IdealCard, Link, MachineFile, Quantity, Router, SoftwareLayer
+from apenet.machine.schema import (
+    ApelinkCard,
+    Bus,
+    Host,
+    IdealCard,
+    Link,
+    MachineFile,
+    Quantity,
+    Router,
+    SoftwareLayer,
+)
 from apenet.machine.units import scaled
 
 T = TypeVar("T", int, float)
@@ -66,8 +76,7 @@ def _network(file: MachineFile, name: Path | str) -> _core.NetworkDescription:
         network.dims = file.network.dims.value
     if file.network.link is not None and file.network.dims is not None:
         network.links = [
-            _link(file.network.link, dimension, name)
-            for dimension in DIMENSIONS[: len(file.network.dims.value)]
+            _link(file.network.link, dimension, name) for dimension in DIMENSIONS[: len(file.network.dims.value)]
         ]
     if file.router is not None:
         _router(file.router, network, name)
@@ -173,7 +182,16 @@ def _nic(card: ApelinkCard | IdealCard, name: Path | str) -> _core.NicDescriptio
 def _software(layer: SoftwareLayer, name: Path | str, section: str) -> _core.SoftwareDescription:
     read = _Reader(name, section)
     lowered = _core.SoftwareDescription()
-    for step in ("send", "receive", "after_receive", "completion", "rendezvous", "publish", "poll", "clock_read"):
+    for step in (
+        "send",
+        "receive",
+        "after_receive",
+        "completion",
+        "rendezvous",
+        "publish",
+        "poll",
+        "clock_read",
+    ):
         key = f"{step}_us"
         setattr(lowered, f"{step}_ps", read.ps(key, getattr(layer, key)))
     lowered.eager_limit_bytes = layer.eager_limit_bytes.value

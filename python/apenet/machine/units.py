@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 # Suffix of a key: how the unit is printed, and how much of the base unit of its kind it is. Kinds: frequency (Hz),
@@ -70,6 +71,6 @@ def conversion_hint(wrong_key: str, known_key: str, value: object) -> str | None
     if wrong_kind != kind:
         return f'"{known_key}", in {name}'
     converted = ""
-    if isinstance(value, int | float) and not isinstance(value, bool) and value == value and abs(value) < 1e300:
+    if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
         converted = f": {known_key} = {float(Fraction(str(value)) * wrong_factor / factor):.12g}"
     return f'"{known_key}", in {name}{converted}'

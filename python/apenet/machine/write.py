@@ -8,6 +8,8 @@ from typing import Any
 
 from apenet.machine.schema import MachineFile
 
+EXACT_INTEGERS = 2**53  # below it, a float that is whole is that integer
+
 
 def to_toml(file: MachineFile) -> str:
     """The file in TOML: one inline table a parameter, in the schema's order. Reading it gives an equal file."""
@@ -42,6 +44,6 @@ def _value(value: object) -> str:
     if isinstance(value, str):
         # TOML's basic strings escape as JSON's do, but for DEL, which JSON leaves bare.
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+    if isinstance(value, float) and value.is_integer() and abs(value) < EXACT_INTEGERS:
         return str(int(value))
     return repr(value)
