@@ -214,27 +214,6 @@ def _raise_file_limit(ranks: int) -> None:
 
 
 @contextmanager
-def pinned(enabled: bool) -> Iterator[None]:
-    """One core for this process and what it starts, the one it runs on now. Changes speed, never results."""
-    allowed = os.sched_getaffinity(0)
-    if not enabled or len(allowed) == 1:
-        yield
-        return
-    core = _current_core()
-    os.sched_setaffinity(0, {core if core in allowed else min(allowed)})
-    try:
-        yield
-    finally:
-        os.sched_setaffinity(0, allowed)
-
-
-def _current_core() -> int:
-    stat = Path("/proc/self/stat").read_text(encoding="ascii")
-    # Field 39; the second one, the name, may contain blanks and ends with the last parenthesis.
-    return int(stat.rpartition(")")[2].split()[36])
-
-
-@contextmanager
 def interrupts() -> Iterator[list[int]]:
     """Collects SIGINT, SIGTERM and SIGHUP while a run lasts, so that it ends its ranks before it ends itself."""
     seen: list[int] = []

@@ -175,7 +175,7 @@ def run(
         raise InputError("program", "", "a program and its arguments behind --")
     if n < 1 or n > MOST_RANKS:
         raise InputError("ranks", n, f"a whole number from 1 to {MOST_RANKS}")
-    options = _session_options(compute)
+    options = _session_options(compute, pin)
     if engine != "packet":
         raise InputError("engine", engine, "packet")
     if not 0 <= seed < 2**64:
@@ -199,14 +199,15 @@ def run(
     )
     if out is not None:
         runfolder.prepare(Path(out))
-    result = _run(request, program, options, pin=pin, capture=capture, extra=environment or {})
+    result = _run(request, program, options, capture=capture, extra=environment or {})
     if out is not None:
         runfolder.write(Path(out), request, result)
     return result
 
 
-def _session_options(compute: str) -> _core.SessionOptions:
+def _session_options(compute: str, pin: bool) -> _core.SessionOptions:
     options = _core.SessionOptions()
+    options.pin = pin
     if compute == "none":
         return options
     match = re.fullmatch(r"measured(?::(\d+(?:\.\d+)?))?", compute)
@@ -222,7 +223,6 @@ def _run(
     program: Path,
     options: _core.SessionOptions,
     *,
-    pin: bool,
     capture: bool,
     extra: dict[str, str],
 ) -> RunResult:
@@ -235,7 +235,6 @@ def _run(
             session = _core.Session(description, list(request.nodes), options)
         except ValueError as error:
             raise from_core(error) from error
-        stack.enter_context(launch.pinned(pin))
         seen = stack.enter_context(launch.interrupts())
         environment = {**launch.rank_environment(session.mapping_path), **extra}
         if request.mpi == "openmpi":

@@ -1,5 +1,5 @@
-// apenet._core: the C++ core as a Python module. Times cross this border as integer picoseconds, and the names say
-// so; std::invalid_argument becomes ValueError.
+// apenet._core: the C++ core as a Python module. Times cross this border as integer picoseconds, and the
+// names say so; std::invalid_argument becomes ValueError.
 #include "bindings.hpp"
 
 NB_MODULE(_core, module) {

@@ -145,12 +145,16 @@ void bind_machine(nb::module_& module) {
       .def_rw("card_software", &MachineDescription::card_software)
       .def_rw("mpi_software", &MachineDescription::mpi_software)
       .def_rw("seed", &MachineDescription::seed);
-  module.def("wire", [](const MachineDescription& description, std::vector<NodeId> node_of_process) {
-    Simulation simulation(description.seed);
-    const Machine machine(simulation, description, std::move(node_of_process));
-    return machine.node_count();
-  }, nb::arg("description"), nb::arg("node_of_process"),
-  "Wires the machine and drops it: raises ValueError when that cannot be done. Returns the number of nodes.");
+  module.def(
+      "wire",
+      [](const MachineDescription& description, std::vector<NodeId> node_of_process) {
+        Simulation simulation(description.seed);
+        const Machine machine(simulation, description, std::move(node_of_process));
+        return machine.node_count();
+      },
+      nb::arg("description"), nb::arg("node_of_process"),
+      "Wires the machine and drops it: raises ValueError when that cannot be done. Returns the number of "
+      "nodes.");
 }
 
 }  // namespace apenet

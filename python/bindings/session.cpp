@@ -66,6 +66,7 @@ void bind_session(nb::module_& module) {
       .def_rw("compute_scale", &SessionOptions::compute_scale)
       .def_rw("deadlock_wait_ms", &SessionOptions::deadlock_wait_ms)
       .def_rw("startup_wait_ms", &SessionOptions::startup_wait_ms)
+      .def_rw("pin", &SessionOptions::pin)
       .def_rw("output_fd", &SessionOptions::output_fd)
       .def_rw("error_fd", &SessionOptions::error_fd);
 
@@ -75,11 +76,12 @@ void bind_session(nb::module_& module) {
           [](RankProcess* self, int process_id, int pmi_fd, int output_fd, int error_fd) {
             new (self) RankProcess{process_id, pmi_fd, output_fd, error_fd};
           },
-          nb::arg("process_id") = 0, nb::arg("pmi_fd") = -1, nb::arg("output_fd") = -1, nb::arg("error_fd") = -1);
+          nb::arg("process_id") = 0, nb::arg("pmi_fd") = -1, nb::arg("output_fd") = -1,
+          nb::arg("error_fd") = -1);
 
   nb::class_<Session>(module, "Session")
-      .def(nb::init<const MachineDescription&, std::vector<NodeId>, const SessionOptions&>(), nb::arg("description"),
-           nb::arg("node_of_process"), nb::arg("options"))
+      .def(nb::init<const MachineDescription&, std::vector<NodeId>, const SessionOptions&>(),
+           nb::arg("description"), nb::arg("node_of_process"), nb::arg("options"))
       .def_prop_ro("mapping_path", &Session::mapping_path)
       // The interpreter is free while the run lasts; nanobind takes it for each look at `interrupted`.
       .def("run", &Session::run, nb::arg("ranks"), nb::arg("launcher_id"), nb::arg("interrupted"),
