@@ -35,9 +35,11 @@ int close_counter(fid* object) {
   });
 }
 
-// A program may loop on it: it makes progress, as reading a queue does.
 std::uint64_t read(fid_cntr* counter) {
-  enter(client_of(counter), [&]() -> int { return counter_of(counter).port().progress() ? 1 : 0; });
+  enter(client_of(counter), [&]() -> int {
+    counter_of(counter).look();
+    return 0;
+  });
   return counter_of(counter).value();
 }
 
@@ -96,6 +98,19 @@ Counter::Counter(Port& port, void* user_context) : fid_cntr{}, port_(port) {
   fid.context = user_context;
   fid.ops = table(counter_object_ops);
   ops = table(counter_ops);
+}
+
+// A program may loop on a counter: then progress is made here. Or it asks although nothing is under way, as
+// MPI_Win_fence does: it cannot be waiting for this counter, and its fruitless polls up to now were not one
+// long wait either.
+void Counter::look() {
+  if (port_.sender().accesses_under_way() > 0) {
+    port_.progress();
+  } else if (counts_arrivals_) {
+    port_.progress_truthfully();
+  } else {
+    port_.client().block().empty_polls = 0;
+  }
 }
 
 int Counter::wait(std::uint64_t threshold, int timeout_ms) {

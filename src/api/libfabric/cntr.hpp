@@ -16,6 +16,8 @@ class Counter : public fid_cntr {
 
   void count() { ++value_; }
   void count_error() { ++errors_; }
+  // Makes progress before the counter is read.
+  void look();
   // As fi_cntr_wait; the timeout is virtual time.
   int wait(std::uint64_t threshold, int timeout_ms);
 
@@ -24,6 +26,7 @@ class Counter : public fid_cntr {
   void set_value(std::uint64_t value) { value_ = value; }
   void set_errors(std::uint64_t errors) { errors_ = errors; }
 
+  void count_arrivals() { counts_arrivals_ = true; }
   void bound(int change) { users_ += change; }
   [[nodiscard]] bool in_use() const { return users_ > 0; }
   [[nodiscard]] Port& port() const { return port_; }
@@ -33,6 +36,7 @@ class Counter : public fid_cntr {
   std::uint64_t value_ = 0;
   std::uint64_t errors_ = 0;
   int users_ = 0;
+  bool counts_arrivals_ = false;  // or sends, which end when the peer likes
 };
 
 int open_counter(fid_domain* domain, fi_cntr_attr* attributes, fid_cntr** counter, void* context);

@@ -200,6 +200,7 @@ void Endpoint::bind_counter(Counter& counter, std::uint64_t flags) {
   if ((flags & (FI_REMOTE_READ | FI_REMOTE_WRITE)) != 0) {
     throw FabricError(FI_ENOSYS, "fi_ep_bind: counters of remote accesses (FI_REMOTE_READ, FI_REMOTE_WRITE)");
   }
+  if ((flags & (FI_SEND | FI_RECV)) != 0) counter.count_arrivals();
   if ((flags & FI_SEND) != 0) attach(send_counter_, counter, "counter for FI_SEND");
   if ((flags & FI_RECV) != 0) attach(receive_counter_, counter, "counter for FI_RECV");
   if ((flags & FI_WRITE) != 0) attach(write_counter_, counter, "counter for FI_WRITE");

@@ -64,6 +64,13 @@ bool Port::progress() {
   return true;
 }
 
+bool Port::progress_truthfully() {
+  ++client_.block().nonblocking;
+  const bool moved = progress();
+  --client_.block().nonblocking;
+  return moved;
+}
+
 void Port::handle(const ipc::Event& event) {
   switch (event.kind) {
     case ipc::EventKind::arrived:

@@ -152,6 +152,7 @@ Transfer& Sender::begin(Endpoint& endpoint, Transfer::Kind kind, const Buffer& b
   }
   in_order_.push_back(transfer);
   ++unfinished_;
+  if (kind != Transfer::Kind::message) ++accesses_;
   return *transfer;
 }
 
@@ -275,6 +276,7 @@ void Sender::finish(Transfer& transfer) {
   }
   in_order_.remove(&transfer);
   --unfinished_;
+  if (transfer.kind != Transfer::Kind::message) --accesses_;
   transfers_.give_back(&transfer);
 }
 

@@ -90,6 +90,8 @@ class Sender {
 
   [[nodiscard]] std::int64_t eager_limit_bytes() const { return eager_limit_bytes_; }
   [[nodiscard]] std::uint32_t unfinished() const { return unfinished_; }
+  // Remote writes and reads: unlike messages they end without the peer's help.
+  [[nodiscard]] std::uint32_t accesses_under_way() const { return accesses_; }
   [[nodiscard]] const Transfer* oldest() const { return in_order_.front(); }
 
  private:
@@ -105,7 +107,8 @@ class Sender {
   ipc::Client& client_;
   std::int64_t eager_limit_bytes_;
   std::uint64_t part_limit_bytes_;
-  std::uint32_t unfinished_ = 0;
+  std::uint32_t unfinished_ = 0;  // length of in_order_
+  std::uint32_t accesses_ = 0;    // of these: remote writes and reads
   Pool<Transfer> transfers_;
   List<Transfer, &Transfer::in_order> in_order_;
   MessageMap parts_;
