@@ -12,25 +12,25 @@ using ProcessId = std::uint32_t;  // a program's process: the rank, for MPI
 
 // The verbs a process can ask of a card.
 enum class Verb : std::uint8_t {
-  send,    // message into the target process's receive queue, no address given (eager, VELO, send/recv)
-  put,     // write into published memory of the target process; its CPU takes no part
-  get,     // read from published memory of the target process
+  send,  // message into the target process's receive queue, no address given (eager, VELO, send/recv)
+  put,   // write into published memory of the target process; its CPU takes no part
+  get,   // read from published memory of the target process
 };
 
 // One entry of a card's descriptor FIFO. The payload itself is not here: bytes are moved by the runtime when
 // a completion says so; the card knows how many.
 struct Descriptor {
   Verb verb = Verb::send;
-  ProcessId source = 0;         // who posts
+  ProcessId source = 0;  // who posts
   ProcessId target = 0;
-  std::uint16_t channel = 0;    // virtual channel or hardware queue of the card
-  bool from_cpu = false;        // payload written by the CPU with the descriptor (PIO), not read by DMA
-  bool want_local = false;      // report Completion::Kind::sent: the source buffer may be used again
-  bool want_remote = false;     // report Completion::Kind::remote_done to the source: the data is in the
-                                // target's memory (put) and visible there
-  bool notify_target = true;    // put: report Completion::Kind::arrived to the target as well
-  std::int64_t bytes = 0;       // payload
-  std::uint64_t message = 0;    // the poster's number for this message: unique for ever in (source, message)
+  std::uint16_t channel = 0;  // virtual channel or hardware queue of the card
+  bool from_cpu = false;      // payload written by the CPU with the descriptor (PIO), not read by DMA
+  bool want_local = false;    // report Completion::Kind::sent: the source buffer may be used again
+  bool want_remote = false;   // report Completion::Kind::remote_done to the source: the data is in the
+                              // target's memory (put) and visible there
+  bool notify_target = true;  // put: report Completion::Kind::arrived to the target as well
+  std::int64_t bytes = 0;     // payload
+  std::uint64_t message = 0;  // the poster's number for this message: unique for ever in (source, message)
 };
 
 struct Completion {
@@ -44,7 +44,7 @@ struct Completion {
   ProcessId process = 0;  // who is told
   ProcessId source = 0;   // (source, message) names the descriptor
   std::uint64_t message = 0;
-  Time time;              // when the process can see it
+  Time time;  // when the process can see it
 };
 
 // Where completions go: the runtime, or a scripted process. Called at completion.time.
