@@ -14,7 +14,7 @@ using ProcessId = std::uint32_t;  // a program's process: the rank, for MPI
 enum class Verb : std::uint8_t {
   send,  // message into the target process's receive queue, no address given (eager, VELO, send/recv)
   put,   // write into published memory of the target process; its CPU takes no part
-  get,   // read from published memory of the target process
+  get,   // read from published memory of the target process; reports `got` alone, whatever is wanted
 };
 
 // One entry of a card's descriptor FIFO. The payload itself is not here: bytes are moved by the runtime when
