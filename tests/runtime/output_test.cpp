@@ -53,13 +53,17 @@ TEST_F(OutputTest, OnlyWholeLinesArePassedOnWhileARankLives) {
   EXPECT_EQ(passed_on(), "two\n");
 }
 
-TEST_F(OutputTest, WhatComesAfterTheEndWaitsForTheRanksBelow) {
+TEST_F(OutputTest, WhatComesAfterTheEndComesInRankOrder) {
   say(1, "second");
   output_->end(1);
+  output_->pass_in_turn();
   EXPECT_EQ(passed_on(), "");
-  say(0, "first ");
+  say(0, "first\nand ");
+  output_->pass_in_turn();
+  EXPECT_EQ(passed_on(), "first\n");
   output_->end(0);
-  EXPECT_EQ(passed_on(), "first second");
+  output_->pass_in_turn();
+  EXPECT_EQ(passed_on(), "and second");
 }
 
 }  // namespace

@@ -63,8 +63,7 @@ inline Ran run_ranks(
   int sink[2];
   if (pipe2(sink, O_CLOEXEC) != 0) std::abort();
   fcntl(sink[1], F_SETPIPE_SZ, 1 << 20);
-  options.output_fd = sink[1];
-  options.error_fd = sink[1];
+  if (options.output_fd == 1) options.output_fd = options.error_fd = sink[1];
   options.deadlock_wait_ms = 100;
   std::vector<NodeId> nodes;
   for (std::uint32_t rank = 0; rank < programs.size(); ++rank) nodes.push_back(rank);

@@ -263,6 +263,27 @@ TEST(Session, AnInterruptEndsEverything) {
   EXPECT_EQ(ran.report.exit_status, 130);
 }
 
+// A rank that computes for long shows its progress: here its line is what ends the run.
+TEST(Session, LinesArePassedOnWhileARankRuns) {
+  int seen[2];
+  ASSERT_EQ(pipe2(seen, O_CLOEXEC | O_NONBLOCK), 0);
+  SessionOptions options;
+  options.output_fd = seen[1];
+  options.error_fd = seen[1];
+  const auto endless = [](ipc::Client&) {
+    std::printf("at work\n");
+    std::fflush(stdout);
+    for (;;) pause();
+  };
+  const Ran ran = run_ranks(ideal(), {endless}, options, [&seen] {
+    char byte = 0;
+    return read(seen[0], &byte, 1) == 1;
+  });
+  EXPECT_EQ(ran.report.outcome, SessionReport::Outcome::interrupted);
+  close(seen[0]);
+  close(seen[1]);
+}
+
 TEST(Session, OutputIsInRankOrderWithinAStepAndLosesNothing) {
   const auto prints = [](std::uint32_t rank) {
     return [rank](ipc::Client& client) {

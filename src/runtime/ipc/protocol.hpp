@@ -111,7 +111,7 @@ struct WaitNote {
 
 struct Block {
   alignas(64) std::atomic<std::uint32_t> run{1};  // futex: 1 the process may run, 0 it waits
-  Wait wait = Wait::running;
+  std::atomic<Wait> wait{Wait::running};
   std::int64_t clock_ps = 0;
   std::int64_t horizon_ps = 0;      // events before it are all in the ring
   std::int64_t deadline_ps = 0;     // Wait::until
@@ -182,6 +182,6 @@ struct Layout {
   [[nodiscard]] constexpr std::size_t total_bytes() const { return slot_offset(process_count, 0); }
 };
 
-static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
+static_assert(std::atomic<std::uint32_t>::is_always_lock_free && std::atomic<Wait>::is_always_lock_free);
 
 }  // namespace apenet::ipc

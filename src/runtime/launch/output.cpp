@@ -55,9 +55,9 @@ void Output::pass_lines(std::uint32_t rank) {
   }
 }
 
-void Output::end(std::uint32_t rank) {
-  ranks_[rank].ended = true;
+void Output::pass_in_turn() {
   while (turn_ < ranks_.size() && ranks_[turn_].ended) write_held(ranks_[turn_++]);
+  if (turn_ < ranks_.size()) pass_lines(turn_);
 }
 
 void Output::end_all() {
@@ -65,6 +65,7 @@ void Output::end_all() {
     for (int stream = 0; stream < 2; ++stream) read(rank, stream);
     end(rank);
   }
+  pass_in_turn();
 }
 
 void Output::write_held(Rank& rank) {

@@ -93,12 +93,13 @@ void RunLoop::run(SessionReport& report, const std::function<bool()>& interrupte
 }
 
 void RunLoop::step() {
-  serve(0);
-  if (scheduler_.started()) {
-    for (std::uint32_t rank = 0; rank < count_; ++rank) {
-      if (output_.has_lines(rank) && scheduler_.is_waiting(rank)) output_.pass_lines(rank);
-    }
+  // Everybody waits: what they have written is in their pipes.
+  while (serve(0)) {
   }
+  for (std::uint32_t rank = 0; rank < count_; ++rank) {
+    if (output_.holds(rank) && scheduler_.wait_of(rank) != ipc::Wait::finished) output_.pass_lines(rank);
+  }
+  speaker_ = 0;
   const bool was_started = scheduler_.started();
   const Scheduler::Outcome outcome = scheduler_.step();
   if (!was_started && scheduler_.started() && options_.pin) begin_pinned();
@@ -124,6 +125,7 @@ void RunLoop::begin_pinned() {
 void RunLoop::wait_for_processes() {
   if (!scheduler_.started() || all_finished_) {
     serve(all_finished_ ? 20 : 1);
+    pass_output();
     return;
   }
   std::atomic<std::uint32_t>& running = mapping_.header().running;
@@ -131,8 +133,26 @@ void RunLoop::wait_for_processes() {
   if (seen == 0) return;
   const timespec patience{0, 1'000'000};
   ipc::futex_wait(running, seen, &patience);
+  if (running.load() != seen) return;
   // Somebody computes, waits for the host, or has filled its pipe.
-  if (running.load() == seen) serve(0);
+  serve(0);
+  pass_output();
+}
+
+// What may be passed on now without the host's speed deciding the order; see output.hpp.
+void RunLoop::pass_output() {
+  if (all_finished_) {
+    output_.pass_in_turn();
+    return;
+  }
+  for (; speaker_ < count_; ++speaker_) {
+    const ipc::Wait wait = scheduler_.wait_of(speaker_);
+    if (wait == ipc::Wait::finished) continue;
+    output_.read(speaker_, 0);
+    output_.read(speaker_, 1);
+    output_.pass_lines(speaker_);
+    if (wait == ipc::Wait::running) return;
+  }
 }
 
 // Everybody waits and the network is empty: either something outside it has to move (a process manager,
@@ -167,7 +187,8 @@ bool RunLoop::may_have_threads_at_work() const {
   return false;
 }
 
-void RunLoop::serve(int timeout_ms) {
+// True when there may be more to serve at once.
+bool RunLoop::serve(int timeout_ms) {
   std::array<epoll_event, 64> ready{};
   const int count = epoll_wait(epoll_, ready.data(), static_cast<int>(ready.size()), timeout_ms);
   for (int i = 0; i < count; ++i) {
@@ -189,6 +210,7 @@ void RunLoop::serve(int timeout_ms) {
         break;
     }
   }
+  return count == static_cast<int>(ready.size());
 }
 
 void RunLoop::look_around(const std::function<bool()>& interrupted) {

@@ -41,11 +41,12 @@ class RunLoop {
   };
 
   void add(int fd, Source source, std::size_t index);
-  void serve(int timeout_ms);
+  bool serve(int timeout_ms);
   void step();
   void begin_pinned();
   void on_idle();
   void wait_for_processes();
+  void pass_output();
   void look_around(const std::function<bool()>& interrupted);
   void watch_attached();
   void on_child_end(std::size_t index);
@@ -65,6 +66,7 @@ class RunLoop {
   Children children_;
   int epoll_ = -1;
   std::optional<Affinity> affinity_;
+  std::uint32_t speaker_ = 0;  // lowest rank that has not begun to wait since the last step
   bool all_finished_ = false;
   std::optional<Failure> failure_;
   std::optional<WallClock::time_point> give_up_at_;  // an early end: the others get a moment

@@ -344,6 +344,13 @@ void Scheduler::trace(const Completion& completion) {
                 .b = static_cast<std::uint64_t>(flight.request.bytes)});
 }
 
+ipc::Wait Scheduler::wait_of(std::uint32_t rank) const {
+  const ipc::Block& block = mapping_.block(rank);
+  const bool runs = block.run.load() != 0;  // before the reason, which is written first
+  const ipc::Wait wait = block.wait;
+  return runs && wait != ipc::Wait::finished ? ipc::Wait::running : wait;
+}
+
 std::string Scheduler::describe_waiting() const {
   std::string text;
   for (std::uint32_t rank = 0; rank < processes_.size(); ++rank) {

@@ -49,9 +49,8 @@ class Scheduler final : public CompletionSink {
   [[nodiscard]] const Traffic& traffic() const { return traffic_; }
   // Of every completion since virtual time began, in order: two runs with equal hashes did the same.
   [[nodiscard]] std::uint64_t trace_hash() const { return hash_.value(); }
-  [[nodiscard]] bool is_waiting(std::uint32_t rank) const {
-    return processes_[rank].wait != ipc::Wait::running && processes_[rank].wait != ipc::Wait::finished;
-  }
+  // What the process does at this moment, also while others run.
+  [[nodiscard]] ipc::Wait wait_of(std::uint32_t rank) const;
   // One line a process: which receive or send it waits for.
   [[nodiscard]] std::string describe_waiting() const;
 
