@@ -23,9 +23,10 @@ Port::Port(ipc::Client& client)
     : client_(client), sources_(client.size()), sender_(*this, client), receiver_(*this, client) {}
 
 Port& Port::of(ipc::Client& client) {
-  // As Client::instance(): stands for the process, and outlives whatever the program opens and closes.
+  // As Client::instance(): stands for the process, outlives whatever the program opens and closes, and is
+  // never destroyed (programs still communicate in exit handlers).
   static std::mutex mutex;
-  static std::vector<std::pair<ipc::Client*, std::unique_ptr<Port>>> ports;
+  static auto& ports = *new std::vector<std::pair<ipc::Client*, std::unique_ptr<Port>>>;
   const std::lock_guard<std::mutex> guard(mutex);
   for (const auto& [owner, port] : ports) {
     if (owner == &client) return *port;

@@ -50,6 +50,9 @@ class Port {
   // Sends a message of the library itself; the header's sequence number is filled in.
   void post_control(std::uint32_t target, MessageHeader header, std::span<const std::byte> body);
   [[nodiscard]] std::uint32_t next_sequence(std::uint32_t target) { return sources_[target].next_out++; }
+  [[nodiscard]] std::uint32_t expected_sequence(std::uint32_t source) const {
+    return sources_[source].next_in;
+  }
   // Work that is due, but not before the program has been told of what it waits for.
   void charge_later(std::int64_t ps) { later_ps_ += ps; }
 

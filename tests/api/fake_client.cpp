@@ -1,0 +1,179 @@
+#include "api/fake_client.hpp"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+namespace apenet::test {
+namespace {
+
+FakeNetwork*& current_network() {
+  static FakeNetwork* network = nullptr;
+  return network;
+}
+
+}  // namespace
+
+FakeNetwork::FakeNetwork(std::uint32_t ranks) : clients_(ranks), events_(ranks), slots_out_(ranks) {
+  const ipc::Layout layout{ranks};
+  void* memory = mmap(nullptr, layout.total_bytes(), PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) std::abort();
+  base_ = static_cast<std::byte*>(memory);
+  auto* header = new (base_) ipc::Header;
+  header->process_count = ranks;
+  header->put_supported = 1;
+  header->get_supported = 1;
+  header->max_pio_bytes = 64;
+  header->max_message_bytes = 100'000;
+  header->software.eager_limit_bytes = 4096;
+  for (std::uint32_t rank = 0; rank < ranks; ++rank) new (base_ + layout.block_offset(rank)) ipc::Block;
+  current_network() = this;
+}
+
+// The mapping stays: ports, which live as long as their process, hold clients that point into it.
+FakeNetwork::~FakeNetwork() {
+  current_network() = nullptr;
+}
+
+FakeNetwork& FakeNetwork::current() {
+  return *current_network();
+}
+FakeNetwork* FakeNetwork::current_if_any() {
+  return current_network();
+}
+
+ipc::Client& FakeNetwork::become(std::uint32_t rank) {
+  rank_ = rank;
+  return *ipc::Client::instance();
+}
+
+ipc::Client*& FakeNetwork::acting() {
+  return clients_[rank_];
+}
+
+void FakeNetwork::release(std::size_t index) {
+  const Waiting next = waiting_[index];
+  waiting_.erase(waiting_.begin() + static_cast<std::ptrdiff_t>(index));
+  events_[next.target].push_back(next.event);
+}
+
+std::uint32_t FakeNetwork::take_slot(std::uint32_t rank) {
+  if (exhausted_) return ipc::no_slot;
+  ++slots_out_[rank];
+  auto* block = reinterpret_cast<ipc::Block*>(base_ + ipc::Layout{header().process_count}.block_offset(rank));
+  return block->used_slots++ % ipc::slots_per_process;
+}
+
+void FakeNetwork::post(std::uint32_t rank, const ipc::Request& request) {
+  posted_.push_back(request);
+  ipc::Event event;
+  event.time_ps = request.time_ps + latency_ps;
+  event.message = request.message;
+  event.source = rank;
+  event.bytes = request.bytes;
+  event.immediate = request.immediate;
+  const auto tell = [&](std::uint32_t whom, ipc::EventKind kind) {
+    event.kind = kind;
+    events_[whom].push_back(event);
+  };
+  if (request.verb == ipc::RequestVerb::send) {
+    event.kind = ipc::EventKind::arrived;
+    event.slot = request.slot;
+    event.slot_length = request.slot_length;
+    event.inline_length = request.inline_length;
+    std::memcpy(event.inline_data, request.inline_data, request.inline_length);
+    held_ ? waiting_.push_back({request.target, event}) : events_[request.target].push_back(event);
+    return;
+  }
+  auto* local = reinterpret_cast<void*>(request.local_address);    // NOLINT(performance-no-int-to-ptr)
+  auto* remote = reinterpret_cast<void*>(request.remote_address);  // NOLINT(performance-no-int-to-ptr)
+  const auto bytes = static_cast<std::size_t>(request.bytes);
+  if (request.remote_address == 0 && bytes > 0) {
+    event.failed = 1;
+  } else if (bytes > 0) {
+    request.verb == ipc::RequestVerb::put ? std::memcpy(remote, local, bytes)
+                                          : std::memcpy(local, remote, bytes);
+  }
+  if (request.verb == ipc::RequestVerb::get) {
+    tell(rank, ipc::EventKind::got);
+    return;
+  }
+  if ((request.flags & ipc::want_local) != 0) tell(rank, ipc::EventKind::sent);
+  if ((request.flags & ipc::notify_target) != 0) tell(request.target, ipc::EventKind::put_arrived);
+  if ((request.flags & ipc::want_remote) != 0) tell(rank, ipc::EventKind::remote_done);
+}
+
+}  // namespace apenet::test
+
+// ipc::Client as the provider sees it, over the network above.
+namespace apenet::ipc {
+
+using test::FakeNetwork;
+
+Client* Client::instance() {
+  FakeNetwork* network = FakeNetwork::current_if_any();
+  if (network == nullptr) return nullptr;
+  ipc::Client*& client = network->acting();
+  if (client == nullptr) client = new Client(network->base(), network->rank());
+  return client;
+}
+
+Client::Client(std::byte* base, std::uint32_t rank)
+    : base_(base), header_(reinterpret_cast<Header*>(base)), layout_{header_->process_count}, rank_(rank) {
+  block_ = reinterpret_cast<Block*>(base + layout_.block_offset(rank));
+}
+
+void Client::charge_copy(std::int64_t bytes) {
+  if (costs().copy_bytes_per_second > 0) charge(bytes * 1'000'000'000'000 / costs().copy_bytes_per_second);
+}
+void Client::charge_compute(std::int64_t ps) {
+  charge(ps);
+}
+void Client::observe_compute() {}
+
+std::uint64_t Client::post(Request& request) {
+  request.time_ps = block_->clock_ps;
+  request.message = block_->next_message++;
+  block_->empty_polls = 0;
+  FakeNetwork::current().post(rank_, request);
+  return request.message;
+}
+
+std::uint32_t Client::take_slot() {
+  return FakeNetwork::current().take_slot(rank_);
+}
+std::byte* Client::slot_data(std::uint32_t owner, std::uint32_t slot) {
+  return base_ + layout_.slot_offset(owner, slot);
+}
+void Client::return_slot(std::uint32_t owner, std::uint32_t /*slot*/) {
+  FakeNetwork::current().return_slot(owner);
+}
+
+const Event* Client::poll() {
+  const auto& events = FakeNetwork::current().events(rank_);
+  const bool looks = block_->nonblocking != 0;
+  if (events.empty() || (looks && events.front().time_ps > block_->clock_ps)) {
+    if (looks) charge(costs().poll_ps);
+    return nullptr;
+  }
+  block_->clock_ps = std::max(block_->clock_ps, events.front().time_ps);
+  return &events.front();
+}
+void Client::pop() {
+  FakeNetwork::current().events(rank_).pop_front();
+}
+
+void Client::sleep(std::int64_t ps) {
+  charge(ps);
+}
+void Client::lock() {
+  block_->lock.fetch_add(1);
+}
+void Client::unlock() {
+  block_->lock.fetch_sub(1);
+}
+
+}  // namespace apenet::ipc

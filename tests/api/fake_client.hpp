@@ -1,0 +1,64 @@
+// FakeNetwork: ranks without processes. Every message takes one microsecond; a test may hold messages back
+// and deliver them in any order, empty the slot pool, or put bytes of its own into a rank's events.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "runtime/ipc/client.hpp"
+
+namespace apenet::test {
+
+class FakeNetwork {
+ public:
+  static constexpr std::int64_t latency_ps = 1'000'000;
+
+  // Becomes the network of all clients that are asked for from now on.
+  explicit FakeNetwork(std::uint32_t ranks);
+  ~FakeNetwork();
+  FakeNetwork(const FakeNetwork&) = delete;
+  FakeNetwork& operator=(const FakeNetwork&) = delete;
+
+  // The client of a rank, also what ipc::Client::instance() returns until another rank is asked for.
+  ipc::Client& become(std::uint32_t rank);
+  ipc::Header& header() { return *reinterpret_cast<ipc::Header*>(base_); }
+
+  // While held, messages (not puts) wait for release(index), which delivers the index-th of those waiting.
+  void hold(bool held) { held_ = held; }
+  [[nodiscard]] std::size_t waiting() const { return waiting_.size(); }
+  void release(std::size_t index);
+  void inject(std::uint32_t rank, const ipc::Event& event) { events_[rank].push_back(event); }
+  [[nodiscard]] const std::vector<ipc::Request>& posted() const { return posted_; }
+  // Slots of a rank that are in messages, or were never given back.
+  [[nodiscard]] std::int64_t slots_out(std::uint32_t rank) const { return slots_out_[rank]; }
+  void exhaust_slots(bool exhausted) { exhausted_ = exhausted; }
+
+  // ipc::Client's side.
+  static FakeNetwork& current();
+  static FakeNetwork* current_if_any();
+  ipc::Client*& acting();  // made on first use, never destroyed, as the real one
+  [[nodiscard]] std::byte* base() const { return base_; }
+  [[nodiscard]] std::uint32_t rank() const { return rank_; }
+  void post(std::uint32_t rank, const ipc::Request& request);
+  std::deque<ipc::Event>& events(std::uint32_t rank) { return events_[rank]; }
+  std::uint32_t take_slot(std::uint32_t rank);
+  void return_slot(std::uint32_t owner) { --slots_out_[owner]; }
+
+ private:
+  struct Waiting {
+    std::uint32_t target;
+    ipc::Event event;
+  };
+  std::byte* base_ = nullptr;
+  std::uint32_t rank_ = 0;
+  std::vector<ipc::Client*> clients_;
+  std::vector<std::deque<ipc::Event>> events_;
+  std::vector<std::int64_t> slots_out_;
+  std::vector<Waiting> waiting_;
+  std::vector<ipc::Request> posted_;
+  bool held_ = false;
+  bool exhausted_ = false;
+};
+
+}  // namespace apenet::test
