@@ -1,0 +1,79 @@
+"""mpi4py's own tests, unmodified, on the simulated ape16.
+
+`make conformance` runs every module at 1 to 4 ranks. `make test` runs those that together use every part of
+the provider. What is left out stands in excluded.toml, each entry with its reason.
+"""
+
+import fnmatch
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+EXCLUDED = tomllib.loads(Path(__file__).with_name("excluded.toml").read_text(encoding="utf-8"))["excluded"]
+
+TELLING_RANKS = (2, 4)
+TELLING_MODULES = (
+    "test_p2p_buf",
+    "test_p2p_buf_matched",
+    "test_p2p_buf_part",
+    "test_p2p_obj",
+    "test_p2p_obj_matched",
+    "test_request",
+    "test_cco_buf",
+    "test_cco_nb_vec",
+    "test_cco_ngh_buf",
+    "test_cco_obj_inter",
+    "test_comm",
+    "test_comm_topo",
+    "test_datatype",
+    "test_rma",
+    "test_rma_nb",
+    "test_win",
+)
+MODULE_LIMIT_S = 600
+
+
+def module_is_excluded(module: str, ranks: int) -> bool:
+    return any(entry["tests"] == f"{module}.*" for entry in applying(ranks))
+
+
+def applying(ranks: int) -> list[dict[str, object]]:
+    return [entry for entry in EXCLUDED if ranks in entry.get("ranks", [ranks])]
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "module" not in metafunc.fixturenames:
+        return
+    if metafunc.config.getoption("--whole", default=False):
+        suite = metafunc.config.suite_folder()
+        chosen = [(path.stem, ranks) for path in sorted(suite.glob("test_*.py")) for ranks in (1, 2, 3, 4)]
+    else:
+        chosen = [(module, ranks) for module in TELLING_MODULES for ranks in TELLING_RANKS]
+    metafunc.parametrize(("module", "ranks"), [pair for pair in chosen if not module_is_excluded(*pair)])
+
+
+def test_module(apenet, mpi4py_suite, tmp_path, module, ranks):
+    excluded = [
+        option
+        for entry in applying(ranks)
+        if fnmatch.fnmatch(f"{module}.", str(entry["tests"]).split(".")[0] + ".")
+        for option in ("-x", str(entry["tests"]))
+    ]
+    done = apenet(
+        *("run", "-n", str(ranks), "--machine", "ape16", "--"),
+        *("python", mpi4py_suite / "main.py", "--no-builddir", *excluded, module),
+        timeout_s=MODULE_LIMIT_S,
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-8000:]
+    ran = [int(count) for count in re.findall(r"^Ran (\d+) tests?", done.stderr, re.MULTILINE)]
+    assert len(ran) == ranks, done.stderr[-4000:]
+    assert min(ran) > 0
+
+
+def test_every_exclusion_has_its_reason():
+    for entry in EXCLUDED:
+        assert set(entry) <= {"tests", "ranks", "reason"}
+        assert len(entry["reason"]) > 20

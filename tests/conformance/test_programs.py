@@ -1,0 +1,41 @@
+"""Small self-checking C programs, one for each part of MPI, on the simulated ape16."""
+
+from pathlib import Path
+
+import pytest
+
+PROGRAMS = sorted((Path(__file__).with_name("c")).glob("*.c"), key=lambda path: path.stem)
+# Built a second time against the standard ABI of MPI: other handles, the same library underneath.
+ABI_PROGRAMS = ("any_source", "communicators", "datatypes", "requests", "rma_passive")
+
+
+def run(apenet, program, ranks, *options):
+    done = apenet("run", "-n", str(ranks), "--machine", "ape16", *options, "--", program)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.splitlines().count("passed") == 1
+    return done
+
+
+@pytest.mark.parametrize("source", PROGRAMS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("ranks", [1, 2, 5])
+def test_program(apenet, build, source, ranks):
+    done = run(apenet, build(source), ranks)
+    if source.stem == "spawn_refused":
+        assert "MPI_Comm_spawn was refused" in done.stderr
+
+
+@pytest.mark.parametrize("name", ABI_PROGRAMS)
+def test_program_built_for_the_standard_abi(apenet, build, name):
+    source = Path(__file__).with_name("c") / f"{name}.c"
+    run(apenet, build(source, "mpicc_abi"), 3)
+
+
+@pytest.mark.parametrize("name", ["any_source", "rma_active", "nonblocking_collectives"])
+def test_two_ranks_share_a_node(apenet, build, name):
+    source = Path(__file__).with_name("c") / f"{name}.c"
+    run(apenet, build(source), 6, "--ranks-per-node", "2")
+
+
+def test_ideal_machine(apenet, build):
+    source = Path(__file__).with_name("c") / "communicators.c"
+    run(apenet, build(source), 4, "--machine", "ideal")

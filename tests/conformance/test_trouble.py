@@ -1,0 +1,223 @@
+"""What goes wrong ends with a clear message and a sensible status, soon, and leaves nothing behind."""
+
+import os
+import signal
+import time
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+TROUBLE = Path(__file__).with_name("trouble") / "trouble.c"
+MARK = "APENET_TEST_MARK"
+# Generous: these ends take one or two seconds, and a loaded machine several times that.
+SOON_S = 60
+RANKS = 4
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """Environment of one run, by which its remains are recognised."""
+
+    mark: str
+    folder: Path
+    shared_memory: frozenset[str]
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {**os.environ, MARK: self.mark, "TMPDIR": str(self.folder)}
+
+    def processes_left(self) -> list[str]:
+        left = []
+        for entry in Path("/proc").iterdir():
+            if not entry.name.isdigit():
+                continue
+            try:
+                if f"{MARK}={self.mark}".encode() in (entry / "environ").read_bytes():
+                    left.append(f"{entry.name}: {(entry / 'cmdline').read_bytes()!r}")
+            except OSError:
+                continue  # gone, or somebody else's
+        return left
+
+    def segments_left(self) -> list[str]:
+        """Segments that nobody has mapped: those of other programs on this machine are in use."""
+        new = {path.name for path in Path("/dev/shm").iterdir()} - self.shared_memory
+        mapped = b"".join(self._maps())
+        return [name for name in new if name.encode() not in mapped]
+
+    @staticmethod
+    def _maps() -> list[bytes]:
+        texts = []
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit():
+                try:
+                    texts.append((entry / "maps").read_bytes())
+                except OSError:
+                    continue
+        return texts
+
+    def check_nothing_left(self) -> None:
+        give_up = time.monotonic() + 5
+        while time.monotonic() < give_up and (self.processes_left() or self.segments_left()):
+            time.sleep(0.1)
+        assert self.processes_left() == []
+        assert self.segments_left() == []
+        assert list(self.folder.iterdir()) == []
+
+
+@pytest.fixture
+def surroundings(tmp_path):
+    folder = tmp_path / "tmp"
+    folder.mkdir()
+    before = frozenset(path.name for path in Path("/dev/shm").iterdir())
+    here = Surroundings(uuid.uuid4().hex, folder, before)
+    yield here
+    here.check_nothing_left()
+
+
+@pytest.fixture
+def run(start_apenet, build, surroundings, tmp_path):
+    """Runs the program with its trouble."""
+    program = build(TROUBLE)
+
+    def run_trouble(trouble: str, ranks: int = RANKS):
+        command = ("run", "-n", str(ranks), "--machine", "ape16", "--", program, trouble)
+        return start_apenet(*command, env=surroundings.environment, cwd=tmp_path).finish(SOON_S)
+
+    return run_trouble
+
+
+def all_were_here(text: str, ranks: int = RANKS) -> bool:
+    return sorted(line for line in text.splitlines() if line.endswith("was here")) == [
+        f"rank {rank} was here" for rank in range(ranks)
+    ]
+
+
+def test_without_trouble_nothing_is_said(run):
+    done = run("none")
+    assert done.returncode == 0, done.stderr
+    assert all_were_here(done.stdout)
+
+
+@pytest.mark.parametrize(
+    ("trouble", "status", "words"),
+    [
+        ("crash", 128 + signal.SIGSEGV, ["rank 3", "signal 11"]),
+        ("killed", 128 + signal.SIGKILL, ["rank 3", "signal 9"]),
+        ("libc-abort", 128 + signal.SIGABRT, ["rank 3", "signal 6"]),
+        ("exit", 42, ["rank 3", "status 42"]),
+        ("abort", 17, ["rank 3", "MPI_Abort(17)"]),
+        ("status", 9, ["status 9"]),
+        ("no-finalize", 1, ["rank 3", "MPI_Finalize"]),
+        ("nobody-finalizes", 1, ["MPI_Finalize"]),
+        ("deadlock", 1, ["deadlock", "rank 0 waits for a message from rank 1", "rank 1 waits"]),
+    ],
+)
+def test_a_failing_rank_ends_the_run(run, trouble, status, words):
+    done = run(trouble)
+    assert done.returncode == status, done.stderr
+    for word in words:
+        assert word in done.stderr
+    # What the ranks had printed is kept.
+    assert all_were_here(done.stdout)
+
+
+@pytest.mark.parametrize(
+    ("trouble", "status", "word"),
+    [
+        ("no-mpi", 2, "MPI_Init"),
+        ("exit-before-init", 5, "status 5"),
+    ],
+)
+def test_a_program_that_never_starts_mpi(run, trouble, status, word):
+    done = run(trouble)
+    assert done.returncode == status, done.stderr
+    assert word in done.stderr
+
+
+def test_megabytes_of_output_arrive_whole(run):
+    done = run("output")
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    for rank in range(RANKS):
+        assert lines.count("abcd"[rank] * 127) == 1 << 16
+    assert all_were_here(done.stdout)
+
+
+def test_a_reader_that_goes_away_ends_the_run(start_apenet, build, surroundings):
+    program = build(TROUBLE)
+    command = ("run", "-n", "2", "--machine", "ape16", "--", program, "output")
+    started = start_apenet(*command, env=surroundings.environment)
+    started.process.stdout.read(100)
+    started.process.stdout.close()
+    assert started.process.wait(SOON_S) == 128 + signal.SIGPIPE
+    assert "nobody reads the output" in started.process.stderr.read()
+    started.process.stderr.close()
+
+
+@pytest.mark.parametrize("trouble", ["endless", "endless-messages", "deadlock"])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_ends_the_run(start_apenet, build, surroundings, trouble, number):
+    program = build(TROUBLE)
+    command = ("run", "-n", "2", "--machine", "ape16", "--", program, trouble)
+    started = start_apenet(*command, env=surroundings.environment)
+    # Both ranks are at work before they are interrupted.
+    assert sorted(started.read_lines(2, SOON_S)) == ["rank 0 was here\n", "rank 1 was here\n"]
+    started.process.send_signal(number)
+    done = started.finish(SOON_S)
+    assert done.returncode in (128 + signal.SIGINT, 128 + number), done.stderr
+    assert "interrupted" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (["./no-such-program"], ["no-such-program", "program"]),
+        (["no-such-program-in-path"], ["no-such-program-in-path"]),
+        (["./not-executable"], ["not-executable", "executable"]),
+        (["./folder"], ["folder"]),
+        (["./not-a-program"], ["not-a-program"]),
+    ],
+)
+def test_what_cannot_be_started(start_apenet, surroundings, tmp_path, command, words):
+    (tmp_path / "not-executable").write_text("#!/bin/sh\n", encoding="ascii")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "not-a-program").write_bytes(b"\x7fELF nonsense")
+    (tmp_path / "not-a-program").chmod(0o755)
+    done = start_apenet(
+        "run", "-n", "2", "--machine", "ape16", "--", *command, env=surroundings.environment, cwd=tmp_path
+    ).finish(SOON_S)
+    assert done.returncode == 2, done.stderr
+    for word in words:
+        assert word in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["-n", "2", "--machine", "ape17"], ["ape17", "ape16"]),
+        (["-n", "17", "--machine", "ape16"], ["17", "16"]),
+        (["-n", "0", "--machine", "ape16"], ["0"]),
+        (["-n", "-3", "--machine", "ape16"], ["-3"]),
+        (["-n", "2", "--machine", "ape16", "--set", "network.link.clock_mzh=5"], ["clock_mzh", "clock_mhz"]),
+        (["-n", "2", "--machine", "ape16", "--set", "bus.clock_mhz=-1"], ["bus.clock_mhz", "-1"]),
+        (["-n", "2", "--machine", "ape16", "--set", "bus.clock_mhz=fast"], ["bus.clock_mhz", "fast"]),
+        (["-n", "2", "--machine", "ape16", "--set", "network.dims=[4,0,2]"], ["network.dims", "0"]),
+        (["-n", "2", "--machine", "ape16", "--compute", "sometimes"], ["compute", "sometimes"]),
+        (["-n", "2", "--machine", "ape16", "--engine", "steam"], ["engine", "steam"]),
+        (["-n", "2", "--machine", "ape16", "--map", "random:x"], ["random:x"]),
+        (["-n", "4", "--machine", "ape16", "--ranks-per-node", "0"], ["0"]),
+        (["-n", "4", "--machine", "ape16", "--ranks-per-node", "9"], ["9", "4"]),
+    ],
+)
+def test_bad_input_is_refused_before_anything_starts(start_apenet, build, surroundings, arguments, words):
+    done = start_apenet("run", *arguments, "--", build(TROUBLE), "none", env=surroundings.environment).finish(
+        SOON_S
+    )
+    assert done.returncode == 2, done.stdout + done.stderr
+    for word in words:
+        assert word in done.stderr
+    assert "was here" not in done.stdout
+    assert "Traceback" not in done.stderr

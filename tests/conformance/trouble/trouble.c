@@ -1,0 +1,51 @@
+// One program for every way in which a run can go wrong; the first argument says which.
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../c/check.h"
+
+static void receive_from(int rank) {
+  int value = 0;
+  MPI_Recv(&value, 1, MPI_INT, rank, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+static void print_megabytes(int rank) {
+  char line[128];
+  memset(line, 'a' + rank % 26, sizeof line);
+  line[sizeof line - 1] = '\n';
+  for (int i = 0; i < 1 << 16; ++i) fwrite(line, 1, sizeof line, stdout);  // 8 MiB
+}
+
+int main(int argc, char** argv) {
+  const char* trouble = argc > 1 ? argv[1] : "";
+  if (strcmp(trouble, "no-mpi") == 0) return 0;
+  if (strcmp(trouble, "exit-before-init") == 0) return 5;
+  const struct World world = begin_program(&argc, &argv);
+  const int last = world.size - 1;
+  printf("rank %d was here\n", world.rank);
+  fflush(stdout);
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (strcmp(trouble, "crash") == 0 && world.rank == last) raise(SIGSEGV);
+  if (strcmp(trouble, "killed") == 0 && world.rank == last) raise(SIGKILL);
+  if (strcmp(trouble, "exit") == 0 && world.rank == last) _exit(42);
+  if (strcmp(trouble, "abort") == 0 && world.rank == last) MPI_Abort(MPI_COMM_WORLD, 17);
+  if (strcmp(trouble, "libc-abort") == 0 && world.rank == last) abort();
+  if (strcmp(trouble, "no-finalize") == 0 && world.rank == last) return 0;
+  if (strcmp(trouble, "nobody-finalizes") == 0) return 0;
+  if (strcmp(trouble, "output") == 0) print_megabytes(world.rank);
+  if (strcmp(trouble, "deadlock") == 0 && world.rank < 2) receive_from(1 - world.rank);
+  if (strcmp(trouble, "endless") == 0) {
+    for (volatile int forever = 1; forever;) continue;
+  }
+  if (strcmp(trouble, "endless-messages") == 0) {
+    for (;;) MPI_Barrier(MPI_COMM_WORLD);
+  }
+  if (strcmp(trouble, "status") == 0) {
+    MPI_Finalize();
+    return 9;
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Finalize();
+  return 0;
+}

@@ -1,0 +1,97 @@
+"""What the Python tests share: the installed command, and C programs built by the MPI that came with it."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+BIN = Path(sys.executable).parent
+# Tests never judge wall time; this only ends what hangs.
+HANG_GUARD_S = 300
+
+Build = Callable[..., Path]
+Apenet = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@dataclass(frozen=True)
+class Started:
+    """A running command in a session of its own, so that a hanging one is ended with all it started."""
+
+    process: subprocess.Popen[str]
+
+    def read_lines(self, count: int, timeout_s: float = HANG_GUARD_S) -> list[str]:
+        """The next lines of its standard output; the command is ended if they do not come."""
+        guard = threading.Timer(timeout_s, self.process.kill)
+        guard.start()
+        lines = [self.process.stdout.readline() for _ in range(count)]
+        guard.cancel()
+        return lines
+
+    def finish(self, timeout_s: float = HANG_GUARD_S) -> subprocess.CompletedProcess[str]:
+        try:
+            out, err = self.process.communicate(timeout=timeout_s)
+        except subprocess.TimeoutExpired:
+            # SIGINT first: apenet ends its ranks, which lead process groups of their own.
+            self.process.send_signal(signal.SIGINT)
+            try:
+                out, err = self.process.communicate(timeout=20)
+            except subprocess.TimeoutExpired:
+                os.killpg(self.process.pid, signal.SIGKILL)
+                out, err = self.process.communicate()
+            pytest.fail(f"still running after {timeout_s} s\n{out[-4000:]}\n{err[-4000:]}")
+        return subprocess.CompletedProcess(self.process.args, self.process.returncode, out, err)
+
+
+def start(command: Sequence[str | Path], **options: object) -> Started:
+    return Started(
+        subprocess.Popen(
+            [str(part) for part in command],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+            **options,
+        )
+    )
+
+
+@pytest.fixture(scope="session")
+def start_apenet() -> Callable[..., Started]:
+    """Starts `apenet ARGUMENTS...` and returns at once."""
+    return lambda *arguments, **options: start([BIN / "apenet", *arguments], **options)
+
+
+@pytest.fixture(scope="session")
+def apenet(start_apenet: Callable[..., Started]) -> Apenet:
+    """Runs `apenet ARGUMENTS...` to its end."""
+
+    def run(*arguments: str | Path, timeout_s: float = HANG_GUARD_S, **options: object):
+        return start_apenet(*arguments, **options).finish(timeout_s)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
+    """Compiles a C program once a session, by `mpicc` or `mpicc_abi` of the wheel."""
+    folder = tmp_path_factory.mktemp("programs")
+
+    def compile_program(source: Path, compiler: str = "mpicc") -> Path:
+        program = folder / f"{source.stem}-{compiler}"
+        if not program.exists():
+            options = ["-std=c11", "-O1", "-Wall", "-Wextra", "-Werror", "-pthread"]
+            command = [BIN / compiler, *options, "-o", program, source, "-lm"]
+            made = subprocess.run(command, capture_output=True, text=True, check=False)
+            assert made.returncode == 0, made.stderr
+        return program
+
+    return compile_program
