@@ -168,9 +168,14 @@ void RunLoop::on_idle() {
   const std::chrono::milliseconds limit(started ? options_.deadlock_wait_ms : options_.startup_wait_ms);
   if (now - *idle_since_ > limit &&
       (!started || !may_have_threads_at_work() || now - *idle_since_ > limit * threads_wait_factor)) {
-    fail(SessionReport::Outcome::deadlock, 1,
-         "deadlock: every process waits and nothing is under way in the network\n" +
-             scheduler_.describe_waiting());
+    // That others wait for a rank which has left says less than that it left.
+    if (give_up_at_) {
+      fail(SessionReport::Outcome::failed, 1, give_up_message_);
+    } else {
+      fail(SessionReport::Outcome::deadlock, 1,
+           "deadlock: every process waits and nothing is under way in the network\n" +
+               scheduler_.describe_waiting());
+    }
     return;
   }
   if (++idle_releases_ > 3) serve(started ? 5 : 1);
