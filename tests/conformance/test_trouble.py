@@ -170,6 +170,16 @@ def test_an_interrupt_ends_the_run(start_apenet, build, surroundings, trouble, n
     assert "interrupted" in done.stderr
 
 
+@pytest.mark.parametrize("trouble", ["endless", "endless-messages", "deadlock"])
+def test_a_killed_simulator_takes_its_ranks_with_it(start_apenet, build, surroundings, trouble):
+    program = build(TROUBLE)
+    command = ("run", "-n", "2", "--machine", "ape16", "--", program, trouble)
+    started = start_apenet(*command, env=surroundings.environment)
+    started.read_lines(2, SOON_S)
+    started.process.kill()
+    assert started.finish(SOON_S).returncode == -signal.SIGKILL
+
+
 @pytest.mark.parametrize(
     ("command", "words"),
     [

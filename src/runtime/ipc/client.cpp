@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -96,6 +97,10 @@ Client* Client::instance() {
   client->block_->process_id = self;
   // Where yama restricts process_vm_* to descendants, the simulator is named; failure means there is no yama.
   prctl(PR_SET_PTRACER, static_cast<unsigned long>(client->header_->simulator_id), 0, 0, 0);
+  // A simulator that is killed cannot end its ranks: the system does it for those that it started itself.
+  if (static_cast<std::uint32_t>(getppid()) == client->header_->simulator_id) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+  }
   return client;
 }
 
