@@ -4,6 +4,7 @@
 #include <rdma/fi_domain.h>
 #include <rdma/fi_eq.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -62,7 +63,7 @@ class CompletionQueue : public fid_cq {
   std::size_t head_ = 0;               // free-running
   std::size_t tail_ = 0;
   int users_ = 0;
-  bool signalled_ = false;
+  std::atomic<bool> signalled_ = false;  // set by other threads, without the lock
 };
 
 int open_cq(fid_domain* domain, fi_cq_attr* attributes, fid_cq** cq, void* context);
