@@ -38,7 +38,6 @@ _OPENMPI_PARAMETERS = {
     "pml": "cm",
     "mtl": "ofi",
     "btl": "self",
-    "osc": "pt2pt,rdma",
 }
 
 # The same hashes and one thread in every run: what a program computes must not depend on the host.

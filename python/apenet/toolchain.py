@@ -71,7 +71,7 @@ class OpenMpi:
 
 
 def find_openmpi(program: Path) -> OpenMpi:
-    """The Open MPI that a program uses: the one that its loader finds, or the one in PATH."""
+    """The Open MPI of a program: the one that its loader finds, the one beside it, or the one in PATH."""
     listed = subprocess.run(["ldd", str(program)], capture_output=True, text=True, check=False)
     for line in listed.stdout.splitlines():
         name, _, rest = line.strip().partition(" => ")
@@ -80,8 +80,8 @@ def find_openmpi(program: Path) -> OpenMpi:
             candidate = OpenMpi(library.parent.parent)
             if candidate.mpirun.exists():
                 return candidate
-    for folder in os.environ.get("PATH", "").split(os.pathsep):
-        mpirun = Path(folder) / "mpirun"
+    for folder in (program.parent, *map(Path, os.environ.get("PATH", "").split(os.pathsep))):
+        mpirun = folder / "mpirun"
         if mpirun.is_file() and is_openmpi(mpirun):
             return OpenMpi(mpirun.parent.parent)
     raise HostError(
