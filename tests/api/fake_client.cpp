@@ -154,7 +154,7 @@ void Client::return_slot(std::uint32_t owner, std::uint32_t /*slot*/) {
 
 const Event* Client::poll() {
   const auto& events = FakeNetwork::current().events(rank_);
-  const bool looks = block_->nonblocking != 0;
+  const bool looks = block_->looking != 0;
   if (events.empty() || (looks && events.front().time_ps > block_->clock_ps)) {
     if (looks) charge(costs().poll_ps);
     return nullptr;

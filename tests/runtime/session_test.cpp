@@ -143,7 +143,7 @@ TEST(Session, LookingIsTruthful) {
     leave(client);
   };
   const auto looker = [](ipc::Client& client) {
-    client.block().nonblocking = 1;
+    client.block().looking = 1;
     std::int64_t before_ps = client.clock_ps();
     const ipc::Event* event = client.poll();
     while (event == nullptr) {

@@ -66,9 +66,9 @@ bool Port::progress() {
 }
 
 bool Port::progress_truthfully() {
-  ++client_.block().nonblocking;
+  ++client_.block().looking;
   const bool moved = progress();
-  --client_.block().nonblocking;
+  --client_.block().looking;
   return moved;
 }
 

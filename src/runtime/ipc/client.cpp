@@ -17,9 +17,10 @@
 namespace apenet::ipc {
 namespace {
 
-// A call that looks for completions this often without posting anything in between is taken to wait. MPI
-// calls that only kick progress look once or twice; every further look costs a round through the MPI library.
-constexpr std::uint32_t polls_before_waiting = 4;
+// A call of which it is not known whether it waits (see shim/mpi_calls.cpp) is taken to wait when it has
+// polled this often without finding or posting anything. MPI calls that only kick progress poll up to four
+// times.
+constexpr std::uint32_t polls_before_waiting = 16;
 
 [[noreturn]] void fail(const char* what, const char* value, const char* expected) {
   std::fprintf(stderr, "apenet: %s = '%s': expected %s\n", what, value, expected);
@@ -179,7 +180,7 @@ const Event* Client::poll() {
   Block& block = *block_;
   const Event* event = front();
   if (event != nullptr && event->time_ps <= block.clock_ps) return event;
-  if (block.nonblocking != 0) {
+  if (block.looking != 0) {
     if (block.clock_ps >= block.horizon_ps) {
       wait(Wait::until, block.clock_ps);
       event = front();
@@ -188,7 +189,7 @@ const Event* Client::poll() {
     charge(header_->software.poll_ps);
     return nullptr;
   }
-  if (++block.empty_polls < polls_before_waiting) return nullptr;
+  if (block.waiting == 0 && ++block.empty_polls < polls_before_waiting) return nullptr;
   if (event == nullptr) {
     wait(Wait::for_event, 0);
     event = front();

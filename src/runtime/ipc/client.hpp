@@ -45,11 +45,18 @@ class Client {
   // Gives a slot of a received event back to its owner.
   void return_slot(std::uint32_t owner, std::uint32_t slot);
 
+  // A call of the program's begins: polls of the ones before say nothing about whether it waits.
+  void enter_call() {
+    ++block_->calls;
+    block_->empty_polls = 0;
+  }
+
   // The oldest event that the process can see, or nullptr.
-  // Inside MPI_Test* (Block::nonblocking > 0): truthful: nullptr means that nothing has happened up to the
-  // clock; costs SoftwareCosts::poll_ps. Elsewhere the caller is taken to wait: after a fixed number of
-  // empty polls without a post in between, the clock skips ahead to the next event, however far.
-  // nullptr is also returned when the simulator releases everybody (progress outside the network).
+  // In a call that looks (Block::looking): truthful: nullptr means that nothing has happened up to the clock;
+  // costs SoftwareCosts::poll_ps. In a call that waits (Block::waiting): the clock skips ahead to the next
+  // event, however far. In any other call likewise, but only after a fixed number of empty polls without a
+  // post in between. nullptr is also returned when the simulator releases everybody (progress outside the
+  // network).
   [[nodiscard]] const Event* poll();
   // Drops the event that poll() returned.
   void pop();

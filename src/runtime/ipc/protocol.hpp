@@ -117,7 +117,9 @@ struct Block {
   std::int64_t deadline_ps = 0;     // Wait::until
   std::uint32_t process_id = 0;     // who has claimed the block; 0 nobody
   std::uint32_t released_idle = 0;  // woken although nothing had happened; reset by the process
-  std::uint32_t nonblocking = 0;    // depth of MPI_Test* and the like: answer truthfully, do not skip ahead
+  std::uint32_t looking = 0;  // depth of calls that look (MPI_Test): answer truthfully, do not skip ahead
+  std::uint32_t waiting = 0;  // depth of calls that wait (MPI_Wait): go to the next event
+  std::uint32_t calls = 0;    // calls that the program has made, as far as the shim sees them
   std::uint32_t empty_polls = 0;
   std::uint32_t initialised = 0;    // has passed MPI_Init (or enabled an endpoint)
   std::uint32_t finalised = 0;      // has passed MPI_Finalize

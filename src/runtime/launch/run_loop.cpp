@@ -159,9 +159,9 @@ void RunLoop::pass_output() {
 // another thread), or the program is deadlocked.
 void RunLoop::on_idle() {
   const auto now = WallClock::now();
-  if (!idle_since_ || idle_activity_ != scheduler_.activity()) {
+  if (const std::uint64_t activity = activity_of_all(); !idle_since_ || idle_activity_ != activity) {
     idle_since_ = now;
-    idle_activity_ = scheduler_.activity();
+    idle_activity_ = activity;
     idle_releases_ = 0;
   }
   const bool started = scheduler_.started();
@@ -180,6 +180,16 @@ void RunLoop::on_idle() {
   }
   if (++idle_releases_ > 3) serve(started ? 5 : 1);
   scheduler_.release_idle();
+}
+
+// Changes whenever a process does anything: posts, receives, calls MPI, lets its clock run.
+std::uint64_t RunLoop::activity_of_all() const {
+  std::uint64_t activity = scheduler_.activity();
+  for (std::uint32_t rank = 0; rank < count_; ++rank) {
+    const ipc::Block& block = mapping_.block(rank);
+    activity += block.calls + static_cast<std::uint64_t>(block.clock_ps);
+  }
+  return activity;
 }
 
 bool RunLoop::may_have_threads_at_work() const {

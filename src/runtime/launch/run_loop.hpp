@@ -53,6 +53,7 @@ class RunLoop {
   void on_rank_end(std::uint32_t rank, std::size_t child);
   void fail(SessionReport::Outcome outcome, int exit_status, std::string message);
   void terminate();
+  [[nodiscard]] std::uint64_t activity_of_all() const;
   [[nodiscard]] bool may_have_threads_at_work() const;
   void judge(SessionReport& report) const;
 

@@ -111,7 +111,10 @@ APENET_EXPORT int getrusage(__rusage_who_t who, rusage* usage) noexcept {
 // Computation that the program declares: see src/api/compute/apenet_compute.h.
 APENET_EXPORT void ape_compute_seconds(double seconds) {
   apenet::ipc::Client* client = virtual_client();
-  if (client != nullptr && seconds > 0) client->charge_compute(static_cast<std::int64_t>(seconds * 1e12));
+  // Up to 46 days at once: more, or what is not a number, would not fit into the clock.
+  if (client != nullptr && seconds > 0 && seconds < 4e6) {
+    client->charge_compute(static_cast<std::int64_t>(seconds * 1e12));
+  }
 }
 
 APENET_EXPORT void ape_compute_flops(double flops) {

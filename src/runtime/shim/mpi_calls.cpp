@@ -1,0 +1,163 @@
+// What a call of the program's means for time. The provider sees only polls, and a poll of MPI_Test looks
+// like one of MPI_Wait; here the calls are told apart.
+//
+// A call that looks (MPI_Test) is answered truthfully up to its own time. A call that waits (MPI_Wait) goes
+// to the next event. Any other call may kick progress without waiting, or wait inside; it is taken to wait
+// when it has polled often, and those that kick are counted anew each time (MPI's one-sided calls do so
+// several times each).
+#include "runtime/shim/mpi_library.hpp"
+#include "runtime/shim/real.hpp"
+
+namespace apenet::shim {
+namespace {
+
+// While the call runs, one of the block's marks is set.
+class Mark {
+ public:
+  explicit Mark(std::uint32_t ipc::Block::*mark) : client_(virtual_client()), mark_(mark) {
+    if (client_ == nullptr) return;
+    client_->observe_compute();
+    client_->enter_call();
+    ++(client_->block().*mark_);
+  }
+  ~Mark() {
+    if (client_ != nullptr) --(client_->block().*mark_);
+  }
+  Mark(const Mark&) = delete;
+  Mark& operator=(const Mark&) = delete;
+
+ private:
+  ipc::Client* client_;
+  std::uint32_t ipc::Block::*mark_;
+};
+
+struct Looks : Mark {
+  Looks() : Mark(&ipc::Block::looking) {}
+};
+
+struct Waits : Mark {
+  Waits() : Mark(&ipc::Block::waiting) {}
+};
+
+struct Kicks {
+  Kicks() {
+    if (ipc::Client* client = virtual_client()) client->enter_call();
+  }
+};
+
+}  // namespace
+}  // namespace apenet::shim
+
+using apenet::shim::call;
+using apenet::shim::Kicks;
+using apenet::shim::Looks;
+using apenet::shim::profiling_symbol;
+using apenet::shim::Waits;
+using apenet::shim::Word;
+
+// NOLINTBEGIN(bugprone-macro-parentheses,misc-definitions-in-headers)
+#define APENET_CALL(name, meaning, parameters, ...)            \
+  APENET_EXPORT int name parameters {                          \
+    static void* const original = profiling_symbol("P" #name); \
+    [[maybe_unused]] const meaning mark;                       \
+    return call(original __VA_OPT__(, ) __VA_ARGS__);          \
+  }
+#define APENET_CALL_1(name, meaning) APENET_CALL(name, meaning, (Word a), a)
+#define APENET_CALL_2(name, meaning) APENET_CALL(name, meaning, (Word a, Word b), a, b)
+#define APENET_CALL_3(name, meaning) APENET_CALL(name, meaning, (Word a, Word b, Word c), a, b, c)
+#define APENET_CALL_4(name, meaning) APENET_CALL(name, meaning, (Word a, Word b, Word c, Word d), a, b, c, d)
+#define APENET_CALL_5(name, meaning) \
+  APENET_CALL(name, meaning, (Word a, Word b, Word c, Word d, Word e), a, b, c, d, e)
+#define APENET_CALL_6(name, meaning) \
+  APENET_CALL(name, meaning, (Word a, Word b, Word c, Word d, Word e, Word f), a, b, c, d, e, f)
+#define APENET_CALL_7(name, meaning) \
+  APENET_CALL(name, meaning, (Word a, Word b, Word c, Word d, Word e, Word f, Word g), a, b, c, d, e, f, g)
+#define APENET_CALL_8(name, meaning)                                                                       \
+  APENET_CALL(name, meaning, (Word a, Word b, Word c, Word d, Word e, Word f, Word g, Word h), a, b, c, d, \
+              e, f, g, h)
+#define APENET_CALL_9(name, meaning)                                                                         \
+  APENET_CALL(name, meaning, (Word a, Word b, Word c, Word d, Word e, Word f, Word g, Word h, Word i), a, b, \
+              c, d, e, f, g, h, i)
+#define APENET_CALL_10(name, meaning)                                                                       \
+  APENET_CALL(name, meaning,                                                                                \
+              (Word a, Word b, Word c, Word d, Word e, Word f, Word g, Word h, Word i, Word j), a, b, c, d, \
+              e, f, g, h, i, j)
+#define APENET_CALL_12(name, meaning)                                                                      \
+  APENET_CALL(                                                                                             \
+      name, meaning,                                                                                       \
+      (Word a, Word b, Word c, Word d, Word e, Word f, Word g, Word h, Word i, Word j, Word k, Word l), a, \
+      b, c, d, e, f, g, h, i, j, k, l)
+#define APENET_CALL_13(name, meaning)                                                                  \
+  APENET_CALL(name, meaning,                                                                           \
+              (Word a, Word b, Word c, Word d, Word e, Word f, Word g, Word h, Word i, Word j, Word k, \
+               Word l, Word m),                                                                        \
+              a, b, c, d, e, f, g, h, i, j, k, l, m)
+
+APENET_CALL_3(MPI_Test, Looks)
+APENET_CALL_4(MPI_Testall, Looks)
+APENET_CALL_5(MPI_Testany, Looks)
+APENET_CALL_5(MPI_Testsome, Looks)
+APENET_CALL_5(MPI_Iprobe, Looks)
+APENET_CALL_6(MPI_Improbe, Looks)
+APENET_CALL_3(MPI_Request_get_status, Looks)
+APENET_CALL_4(MPI_Request_get_status_all, Looks)
+APENET_CALL_5(MPI_Request_get_status_any, Looks)
+APENET_CALL_5(MPI_Request_get_status_some, Looks)
+APENET_CALL_2(MPI_Win_test, Looks)
+APENET_CALL_3(MPI_Parrived, Looks)
+
+APENET_CALL_2(MPI_Wait, Waits)
+APENET_CALL_3(MPI_Waitall, Waits)
+APENET_CALL_4(MPI_Waitany, Waits)
+APENET_CALL_5(MPI_Waitsome, Waits)
+APENET_CALL_7(MPI_Recv, Waits)
+APENET_CALL_5(MPI_Mrecv, Waits)
+APENET_CALL_4(MPI_Probe, Waits)
+APENET_CALL_5(MPI_Mprobe, Waits)
+APENET_CALL_6(MPI_Ssend, Waits)
+APENET_CALL_12(MPI_Sendrecv, Waits)
+APENET_CALL_9(MPI_Sendrecv_replace, Waits)
+APENET_CALL_1(MPI_Barrier, Waits)
+APENET_CALL_5(MPI_Bcast, Waits)
+APENET_CALL_7(MPI_Reduce, Waits)
+APENET_CALL_6(MPI_Allreduce, Waits)
+APENET_CALL_8(MPI_Gather, Waits)
+APENET_CALL_8(MPI_Scatter, Waits)
+APENET_CALL_7(MPI_Allgather, Waits)
+APENET_CALL_8(MPI_Allgatherv, Waits)
+APENET_CALL_7(MPI_Alltoall, Waits)
+APENET_CALL_9(MPI_Alltoallv, Waits)
+
+APENET_CALL_6(MPI_Send, Kicks)
+APENET_CALL_7(MPI_Isend, Kicks)
+APENET_CALL_7(MPI_Irecv, Kicks)
+APENET_CALL_1(MPI_Start, Kicks)
+APENET_CALL_2(MPI_Startall, Kicks)
+APENET_CALL_8(MPI_Put, Kicks)
+APENET_CALL_8(MPI_Get, Kicks)
+APENET_CALL_9(MPI_Accumulate, Kicks)
+APENET_CALL_12(MPI_Get_accumulate, Kicks)
+APENET_CALL_7(MPI_Fetch_and_op, Kicks)
+APENET_CALL_7(MPI_Compare_and_swap, Kicks)
+APENET_CALL_9(MPI_Rput, Kicks)
+APENET_CALL_9(MPI_Rget, Kicks)
+APENET_CALL_10(MPI_Raccumulate, Kicks)
+APENET_CALL_13(MPI_Rget_accumulate, Kicks)
+APENET_CALL_2(MPI_Win_fence, Kicks)
+APENET_CALL_4(MPI_Win_lock, Kicks)
+APENET_CALL_2(MPI_Win_lock_all, Kicks)
+APENET_CALL_2(MPI_Win_unlock, Kicks)
+APENET_CALL_1(MPI_Win_unlock_all, Kicks)
+APENET_CALL_2(MPI_Win_flush, Kicks)
+APENET_CALL_1(MPI_Win_flush_all, Kicks)
+APENET_CALL_2(MPI_Win_flush_local, Kicks)
+APENET_CALL_1(MPI_Win_flush_local_all, Kicks)
+APENET_CALL_3(MPI_Win_post, Kicks)
+APENET_CALL_3(MPI_Win_start, Kicks)
+APENET_CALL_1(MPI_Win_complete, Kicks)
+APENET_CALL_1(MPI_Win_wait, Kicks)
+APENET_CALL_1(MPI_Win_sync, Kicks)
+APENET_CALL_1(MPI_Win_free, Kicks)
+APENET_CALL_1(MPI_Request_free, Kicks)
+APENET_CALL_1(MPI_Cancel, Kicks)
+// NOLINTEND(bugprone-macro-parentheses,misc-definitions-in-headers)
