@@ -1,0 +1,186 @@
+"""The command: its outputs are contracts, its errors say what to write instead, and its status is 2 for them."""
+
+import json
+import sys
+
+import pytest
+
+import apenet as package
+from apenet.bench import TESTS
+
+HELLO = "from mpi4py import MPI; w = MPI.COMM_WORLD; print(w.rank, w.allreduce(1))"
+
+
+def test_version(apenet):
+    assert apenet("--version").stdout == f"apenet {package.__version__}\n"
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["run", "bench", "reproduce", "machines", "machine show", "machine check", "doctor"],
+)
+def test_every_command_explains_itself(apenet, command):
+    done = apenet(*command.split(), "--help")
+    assert done.returncode == 0
+    assert "--help" in done.stdout
+
+
+def test_machines(apenet):
+    listed = json.loads(apenet("machines", "--json").stdout)["machines"]
+    assert [machine["name"] for machine in listed] == package.machine_names()
+    shapes = {machine["name"]: machine["dims"] for machine in listed}
+    assert shapes["ape16"] == [4, 2, 2]
+    assert shapes["ape128"] == [8, 4, 4]
+    for line in apenet("machines").stdout.splitlines()[1:]:
+        assert line.split()[0] in shapes
+
+
+def test_a_shown_machine_is_a_machine_file(apenet, tmp_path):
+    mine = tmp_path / "mine.toml"
+    mine.write_text(apenet("machine", "show", "ape16", "--set", "bus.clock_mhz=66").stdout)
+    assert package.machine(mine).file.bus.clock_mhz.value == 66
+    done = apenet("machine", "check", mine)
+    assert done.returncode == 0, done.stderr
+    assert "4x2x2" in done.stdout
+
+
+def test_a_misspelt_key_in_a_file_is_named(apenet, tmp_path):
+    mine = tmp_path / "mine.toml"
+    text = package.machine("ape16").to_toml()
+    mine.write_text(text.replace("read_latency_ns", "read_latency_us"))
+    done = apenet("machine", "check", mine)
+    assert done.returncode == 2
+    assert f"{mine}: bus.read_latency_us = 350: expected" in done.stderr
+    assert "read_latency_ns = 350000" in done.stderr
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize("test", TESTS)
+def test_bench_prints_a_header_and_columns(apenet, test):
+    done = apenet("bench", test, "--machine", "apenet-2004", "--sizes", "16:64")
+    assert done.returncode == 0, done.stderr
+    header = [line for line in done.stdout.splitlines() if line.startswith("#")]
+    assert "Size (B)" in header[-1]
+    assert "(us)" in header[-1]
+    assert "(MiB/s)" in header[-1]
+    rows = [line.split() for line in done.stdout.splitlines() if not line.startswith("#")]
+    assert [row[0] for row in rows] == ["16", "32", "64"]
+    assert all(len(row) == 3 for row in rows)
+    assert done.stderr == ""
+
+
+def test_bench_json(apenet):
+    done = apenet("bench", "pingpong", "--machine", "ideal", "--sizes", "16", "--json", "--set", "card.latency_ns=5000")
+    content = json.loads(done.stdout)
+    assert content["points"][0]["time_us"] == pytest.approx(5.015, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["bench", "pingpong", "--sizes", "0:16"], 'sizes = "0"'),
+        (["bench", "pingpong", "--sizes", "16:-1"], 'sizes = "-1"'),
+        (["bench", "pingpong", "--nodes", "0;1"], 'nodes = "0;1"'),
+        (["bench", "pingpong", "--nodes", "0,77"], "0 to 15"),
+        (["bench", "pingpnog"], "one of pingpong"),
+        (["bench", "pingpong", "--machine", "ape61"], 'did you mean "ape16"'),
+        (["bench", "pingpong", "--set", "bus.clokc_mhz=3"], '"clock_mhz"'),
+        (["bench", "pingpong", "--mpi", "lam", "--layer", "mpi"], "auto, mpich or openmpi"),
+        (["machine", "show", "nosuch"], "one of ape128"),
+        (["machine", "check", "no/such.toml"], "a file that exists"),
+        (["reproduce", "--only", "ape17"], "ape16.round_trip"),
+        (["run", "-n", "2", "--", "no-such-program"], 'program = "no-such-program"'),
+        (["run", "-n", "2", "--", __file__], "executable"),
+        (["run", "-n", "2", "--", "/etc"], "executable"),
+        (["run", "-n", "0", "--", "true"], "ranks = 0"),
+        (["run", "-n", "17", "--", "true"], "4x2x2 = 16 nodes"),
+        (["run", "-n", "2", "--ranks-per-node", "5", "--", "true"], "card.ports"),
+        (["run", "-n", "2", "--map", "random:", "--", "true"], "random:SEED"),
+        (["run", "-n", "2", "--compute", "guess", "--", "true"], "measured:SCALE"),
+        (["run", "-n", "2", "--compute", "measured:0", "--", "true"], "measured:SCALE"),
+        (["run", "-n", "2", "--engine", "flit", "--", "true"], "packet"),
+        (["run", "-n", "2", "--out", "/proc/nowhere", "--", "true"], "a folder that can be written"),
+        (["run", "-n", "two", "--", "true"], "'-n'"),
+        (["run", "--", "true"], "-n"),
+        (["run", "-n", "2"], "PROGRAM"),
+        (["nonsense"], "nonsense"),
+    ],
+)
+def test_bad_input_ends_with_2_and_says_what_was_expected(apenet, arguments, said):
+    done = apenet(*arguments)
+    assert done.returncode == 2, done.stderr
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+
+
+def test_a_run_keeps_the_programs_output_apart(apenet, tmp_path):
+    done = apenet("run", "-n", "3", "--machine", "ape16", "--out", tmp_path / "run", "--", "python", "-c", HELLO)
+    assert done.returncode == 0, done.stderr
+    assert sorted(done.stdout.splitlines()) == ["0 3", "1 3", "2 3"]
+    assert "virtual time" in done.stderr
+    assert "busiest link" in done.stderr
+    assert "compute: none" in done.stderr
+
+
+def test_a_run_folder_holds_what_a_run_was(apenet, tmp_path):
+    folders = [tmp_path / name for name in ("one", "two")]
+    for folder, pin in zip(folders, ("--pin", "--no-pin"), strict=True):
+        options = [
+            "-n",
+            "3",
+            "--machine",
+            "ape16",
+            "--set",
+            "bus.clock_mhz=66",
+            "--map",
+            "random:3",
+            "--seed",
+            "9",
+            pin,
+        ]
+        assert apenet("run", *options, "--out", folder, "--", "python", "-c", HELLO).returncode == 0
+    names = sorted(path.name for path in folders[0].iterdir())
+    assert names == ["command.json", "host.json", "machine.toml", "run.json"]
+    for name in ("command.json", "machine.toml", "run.json"):
+        assert (folders[0] / name).read_bytes() == (folders[1] / name).read_bytes()
+    command = json.loads((folders[0] / "command.json").read_text())
+    assert command["settings"] == ["bus.clock_mhz=66"]
+    assert (command["seed"], command["ranks"], command["mapping"]) == (9, 3, "random:3")
+    assert package.machine(folders[0] / "machine.toml").file.bus.clock_mhz.origin == "set"
+    run = json.loads((folders[0] / "run.json").read_text())
+    assert run["outcome"] == "completed"
+    assert run["virtual_time_us"] > 0
+    assert run["messages"] > 0
+    assert len(run["ranks"]) == 3
+    host = json.loads((folders[0] / "host.json").read_text())
+    assert host["wall_time_s"] > 0
+
+
+def test_doctor_shows_the_path_of_each_rank(apenet):
+    done = apenet("doctor", "--json")
+    assert done.returncode == 0, done.stdout + done.stderr
+    report = json.loads(done.stdout)
+    assert report["healthy"]
+    assert [rank["provider"] for rank in report["ranks"]] == ["apenet", "apenet"]
+    assert {rank["clock"] for rank in report["ranks"]} == {"virtual"}
+    assert all("MPICH" in rank["library"] for rank in report["ranks"])
+    assert [rank["locality"] for rank in report["ranks"]] == ["node 0", "node 1"]
+
+
+def test_run_is_a_function():
+    result = package.run([sys.executable, "-c", HELLO], n=2, machine="ideal", capture=True)
+    assert result.ok
+    assert sorted(result.stdout.split(b"\n")) == [b"", b"0 2", b"1 2"]
+    assert result.stderr == b""
+    assert len(result.ranks) == 2
+    assert result.virtual_time_us >= 1
+    again = package.run([sys.executable, "-c", HELLO], n=2, machine="ideal", capture=True)
+    assert again.to_json() == result.to_json()
+
+
+def test_a_failing_program_is_a_result():
+    result = package.run([sys.executable, "-c", "raise SystemExit(7)"], n=2, machine="ideal", capture=True)
+    assert not result.ok
+    assert result.exit_status == 7
+    assert "exited with status 7" in result.message

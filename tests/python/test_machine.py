@@ -1,0 +1,276 @@
+"""Machine files: reading, writing, settings, and what is said about bad ones."""
+
+import tomllib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import apenet
+from apenet.errors import ABSENT, InputError, MachineError
+from apenet.machine import machine, machine_names
+from apenet.machine.check import check
+from apenet.machine.schema import MachineFile, Quantity
+from apenet.machine.units import UNITS, conversion_hint, scaled, split_unit
+from apenet.machine.write import to_toml
+
+NAMES = ["ape128", "ape16", "apenet-2004", "ideal"]
+
+
+def with_lines(name, *changes):
+    """The file of a machine with texts replaced."""
+    text = machine(name).to_toml()
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new, 1)
+    return text
+
+
+def test_the_first_machines_are_there():
+    assert machine_names() == NAMES
+    assert [found.name for found in apenet.machines()] == NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_files_survive_writing_and_reading(name):
+    file = machine(name).file
+    assert check(tomllib.loads(to_toml(file)), name) == file
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_machines_can_be_wired(name):
+    machine(name).wire()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_value_has_class_and_source(name):
+    def quantities(section):
+        for value in vars(section).values():
+            if isinstance(value, Quantity):
+                yield value
+            elif hasattr(value, "model_fields_set"):
+                yield from quantities(value)
+
+    found = list(quantities(machine(name).file))
+    assert len(found) > 15
+    for quantity in found:
+        assert quantity.origin in ("published", "derived", "fitted", "assumed")
+        assert len(quantity.source) > 8
+        if quantity.origin == "published":
+            assert "hep-lat/0409071" in quantity.source or "PoS(LAT2005)100" in quantity.source
+
+
+def test_what_was_fitted_is_not_predicted():
+    """A result that a fitted parameter names as its target must be marked as fitted."""
+    results = machine("ape128").file.results
+    assert {key for key, result in results.items() if result.role == "fitted"} == {"round_trip", "one_way"}
+    assert machine("apenet-2004").file.results["bidirectional_bandwidth"].role == "fitted"
+    assert all(result.role == "context" for result in machine("ape16").file.results.values())
+
+
+def test_base_units():
+    description = machine("ape16").description(seed=7)
+    assert description.seed == 7
+    assert description.network.dims == [4, 2, 2]
+    assert description.host.bus.frequency_hz == 100_000_000
+    link = description.network.links[0]
+    assert (link.rate.bytes, link.rate.per_cycles, link.rate.frequency_hz) == (16, 3, 115_000_000)
+    # 10 cycles of 115 MHz, rounded up to a picosecond.
+    assert description.network.router_latency_ps == 86_957
+    assert description.host.copy_bytes_per_second == 1000 * 2**20
+    assert description.mpi_software.send_ps == 900_000
+
+
+def test_a_dimension_can_have_links_of_its_own():
+    description = machine("ape16", ["network.link.y.clock_mhz=57.5"]).description()
+    assert [link.rate.frequency_hz for link in description.network.links] == [115_000_000, 57_500_000, 115_000_000]
+
+
+def test_settings_are_recorded():
+    changed = machine("ape16").with_settings("bus.clock_mhz=66", "network.topology=mesh")
+    assert changed.file.bus.clock_mhz.value == 66
+    assert changed.file.bus.clock_mhz.origin == "set"
+    assert changed.settings == ("bus.clock_mhz=66", "network.topology=mesh")
+    assert machine("ape16").file.bus.clock_mhz.value == 100
+
+
+# Each: a setting, the key that is named, and a part of what is expected instead.
+BAD_SETTINGS = [
+    ("bus.clock_ghz=0.133", "bus.clock_ghz", "clock_mhz = 133"),
+    ("bus.clock=133", "bus.clock", '"clock_mhz": keys carry their unit, here MHz'),
+    ("software.mpi.send_ms=1", "software.mpi.send_ms", "send_us = 1000"),
+    ("host.copy_bandwidth_mb_s=1000", "host.copy_bandwidth_mb_s", "copy_bandwidth_mib_s = 953.674"),
+    ("bus.clokc_mhz=133", "bus.clokc_mhz", '"clock_mhz"'),
+    ("netwrok.dims=[4]", "netwrok", '"network"'),
+    ("network.link.xx.latency_ns=3", "network.link.xx", '"x"'),
+    ("bus.clock_mhz=-133", "bus.clock_mhz", "greater than 0 (MHz)"),
+    ("bus.clock_mhz=0", "bus.clock_mhz", "greater than 0 (MHz)"),
+    ("bus.clock_mhz=fast", "bus.clock_mhz", "number (MHz)"),
+    ("bus.clock_mhz=true", "bus.clock_mhz", "number (MHz)"),
+    ("bus.clock_mhz=inf", "bus.clock_mhz", "finite number (MHz)"),
+    ("bus.clock_mhz=nan", "bus.clock_mhz", "MHz"),
+    ("bus.clock_mhz=0.0000001", "bus.clock_mhz", "whole number of hertz"),
+    ("bus.read_latency_ns=-1", "bus.read_latency_ns", "at least 0 (ns)"),
+    ("bus.read_latency_ns=0.0001", "bus.read_latency_ns", "whole number of picoseconds"),
+    ("bus.width_bytes=8.5", "bus.width_bytes", "whole number (bytes)"),
+    ("card.ports=0", "card.ports", "at least 1"),
+    ("card.kind=myrinet", "card.kind", "'apelink', 'ideal'"),
+    ("network.dims=[4,0,2]", "network.dims[1]", "at least 1"),
+    ("network.dims=[]", "network.dims", "list of 1 to 6"),
+    ("network.dims=[2,2,2,2,2,2,2]", "network.dims", "list of 1 to 6"),
+    ("network.dims=16", "network.dims", "list of 1 to 6"),
+    ("network.dims=[4,2]\nx=1", "--set", "one TOML value"),
+    ("network.topology=ring", "network.topology", "'torus' or 'mesh'"),
+    ("network.topology=none", "network.topology", "'torus' or 'mesh'"),
+    ("network.link.w.latency_ns=3", "network.link.w", "3 dimensions"),
+]
+
+
+@pytest.mark.parametrize(("setting", "key", "expected"), BAD_SETTINGS)
+def test_bad_settings_are_named(setting, key, expected):
+    with pytest.raises((MachineError, InputError)) as caught:
+        machine("ape16", [setting])
+    error = caught.value
+    assert expected in error.expected
+    if isinstance(error, MachineError):
+        assert error.key == key
+        assert "ape16.toml" in error.file
+        assert f"--set {setting}" in error.file
+    else:
+        assert error.name == key
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "",
+        "bus.clock_mhz",
+        "clock_mhz=3",
+        "=3",
+        "bus..clock_mhz=3",
+        "results.x.value=3",
+        "bus.clock_mhz.value=3",
+        "bus.clock_mhz=",
+        "bus.clock_mhz=[",
+        "bus.clock_mhz=a b",
+    ],
+)
+def test_what_is_no_setting_is_refused(setting):
+    with pytest.raises(InputError) as caught:
+        machine("ape16", [setting])
+    assert caught.value.name == "--set"
+
+
+BAD_FILES = [
+    ([("clock_mhz = { value = 100, class", "clock_mhz = { value = 100, clas")], "bus.clock_mhz.clas", '"class"'),
+    (
+        [('class = "published", source = "PoS(LAT2005)100 section 2: PCI-X', 'source = "PoS')],
+        "bus.clock_mhz.class",
+        "'published', 'derived'",
+    ),
+    (
+        [('class = "published", source = "PoS(LAT2005)100 section 2: PCI-X', 'class = "guessed", source = "PoS')],
+        "bus.clock_mhz.class",
+        "'published', 'derived'",
+    ),
+    ([("[bus]", "[buss]")], "buss", '"bus"'),
+    ([('kind = "apelink"\n', "")], "card.kind", "'apelink', 'ideal'"),
+    ([('name = "ape16"\n', 'name = ""\n')], "machine.name", "not empty"),
+    ([('name = "ape16"\n', "")], "machine.name", "value for this key"),
+    ([("[results.one_way]\n", "[results.one_way]\nsize_bytes = 16\n")], "results.one_way.size_bytes", "at_size"),
+    ([('test = "oneway"', 'test = "sideways"')], "results.one_way.test", "'pingpong'"),
+    ([('test = "oneway"', 'tests = "oneway"')], "results.one_way.tests", '"test"'),
+]
+
+
+@pytest.mark.parametrize(("changes", "key", "expected"), BAD_FILES)
+def test_bad_files_are_named(tmp_path, changes, key, expected):
+    path = tmp_path / "mine.toml"
+    path.write_text(with_lines("ape16", *changes))
+    with pytest.raises(MachineError) as caught:
+        machine(path)
+    assert caught.value.key == key
+    assert expected in caught.value.expected
+    assert str(path) in str(caught.value)
+
+
+def test_bare_values_are_asked_for_their_source(tmp_path):
+    path = tmp_path / "bare.toml"
+    text = machine("ideal").to_toml()
+    line = next(line for line in text.splitlines() if line.startswith("latency_ns"))
+    path.write_text(text.replace(line, "latency_ns = 1000"))
+    with pytest.raises(MachineError) as caught:
+        machine(path)
+    assert caught.value.key == "card.latency_ns"
+    assert "inline table" in caught.value.expected
+
+
+def test_missing_sections_are_named():
+    table = tomllib.loads(machine("ape16").to_toml())
+    del table["router"], table["software"]["mpi"]
+    with pytest.raises(MachineError) as caught:
+        check(table, "mine")
+    assert caught.value.key == "software.mpi"
+    assert caught.value.value is ABSENT
+
+
+def test_all_problems_are_shown_up_to_a_limit():
+    settings = [f"bus.k{number}_mhz=1" for number in range(12)]
+    with pytest.raises(MachineError) as caught:
+        machine("ape16", settings)
+    assert len(caught.value.others) == 11
+    assert str(caught.value).splitlines()[-1].endswith("and 4 more")
+
+
+@pytest.mark.parametrize("content", ["no toml [", "\x00", ""])
+def test_what_is_no_machine_file(tmp_path, content):
+    path = tmp_path / "odd.toml"
+    path.write_text(content)
+    with pytest.raises(MachineError):
+        machine(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [("ape17", 'did you mean "ape'), ("Ideal", '"ideal"'), ("zzz", "one of"), ("no/such.toml", "a file that exists")],
+)
+def test_unknown_machines(name, hint):
+    with pytest.raises(InputError) as caught:
+        machine(name)
+    assert hint in caught.value.expected
+
+
+def test_what_only_wiring_shows_is_an_error_of_the_file():
+    with pytest.raises(MachineError) as caught:
+        machine("ape16", ["network.dims=[5000,5000]"]).wire()
+    assert caught.value.key == "network.dims"
+
+
+@given(st.sampled_from(sorted(UNITS)), st.sampled_from(["clock", "latency", "copy_bandwidth", "size"]))
+def test_units_are_split_off_names(unit, stem):
+    assert split_unit(f"{stem}_{unit}") == (stem, unit)
+
+
+@given(st.integers(1, 10**6))
+def test_hints_convert_exactly(value):
+    assert conversion_hint("clock_ghz", "clock_mhz", value).endswith(f"clock_mhz = {float(value * 1000):.12g}")
+    assert scaled("latency_ns", value) * 10**9 == value
+
+
+@given(st.data())
+def test_any_table_is_a_machine_or_refused(data):
+    """Whatever replaces one value of a good file: a checked file or a MachineError, nothing else."""
+    table = tomllib.loads(machine("ape16").to_toml())
+    section = data.draw(st.sampled_from(sorted(set(table) - {"results"})))
+    key = data.draw(st.sampled_from(sorted(table[section])))
+    junk = st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+        max_leaves=5,
+    )
+    table[section][key] = data.draw(junk)
+    try:
+        assert isinstance(check(table, "mine"), MachineFile)
+    except MachineError as error:
+        assert error.key
+        assert error.expected

@@ -1,0 +1,80 @@
+"""Which rank runs on which node."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apenet.errors import InputError
+from apenet.machine import machine
+from apenet.mapping import map_ranks
+
+APE16 = machine("ape16")
+IDEAL = machine("ideal")
+
+
+def test_linear_fills_node_after_node():
+    assert map_ranks(APE16, 4) == [0, 1, 2, 3]
+    assert map_ranks(APE16, 5, ranks_per_node=2) == [0, 0, 1, 1, 2]
+    assert map_ranks(IDEAL, 3) == [0, 1, 2]
+
+
+def test_random_depends_on_the_seed_alone():
+    first = map_ranks(APE16, 16, mapping="random:1")
+    assert first == map_ranks(APE16, 16, mapping="random:1")
+    assert first != map_ranks(APE16, 16, mapping="random:2")
+    # The order is part of what a run means: it must not change between versions.
+    assert first[:4] == [7, 11, 4, 8]
+
+
+@given(st.integers(1, 64), st.integers(1, 4), st.integers(0, 10**6))
+def test_every_mapping_places_every_rank(ranks, ranks_per_node, seed):
+    for mapping in ("linear", f"random:{seed}"):
+        try:
+            nodes = map_ranks(APE16, ranks, ranks_per_node, mapping)
+        except InputError:
+            assert ranks > 16 * ranks_per_node
+            continue
+        assert len(nodes) == ranks
+        assert all(0 <= node < 16 for node in nodes)
+        assert max(nodes.count(node) for node in nodes) <= ranks_per_node
+
+
+def test_files_name_nodes_or_coordinates(tmp_path):
+    path = tmp_path / "map"
+    path.write_text("# two nodes\n3\n\n(1, 1, 0)  # one up in Y\n0 0 1\n")
+    assert map_ranks(APE16, 3, mapping=str(path)) == [3, 5, 8]
+
+
+@pytest.mark.parametrize(
+    ("content", "place"),
+    [("16\n", ":1"), ("0\nx\n", ":2"), ("4 0 0\n0\n", ":1"), ("0 0\n0\n", ":1"), ("-1\n0\n", ":1"), ("0\n", "map")],
+)
+def test_bad_files_are_named_by_line(tmp_path, content, place):
+    path = tmp_path / "map"
+    path.write_text(content)
+    with pytest.raises(InputError) as caught:
+        map_ranks(APE16, 2, mapping=str(path))
+    assert caught.value.name.startswith(str(path))
+    assert caught.value.name.endswith(place)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name"),
+    [
+        ({"ranks": 0}, "ranks"),
+        ({"ranks": -3}, "ranks"),
+        ({"ranks": 17}, "ranks"),
+        ({"ranks": 2, "ranks_per_node": 0}, "ranks-per-node"),
+        ({"ranks": 2, "ranks_per_node": 5}, "ranks-per-node"),
+        ({"ranks": 2, "mapping": "random:x"}, "map"),
+        ({"ranks": 2, "mapping": "random:"}, "map"),
+        ({"ranks": 2, "mapping": "no/such/file"}, "map"),
+        ({"ranks": 2, "mapping": [0]}, "map"),
+        ({"ranks": 2, "mapping": [0, 99]}, "map"),
+        ({"ranks": 5, "mapping": [0, 0, 0, 0, 0]}, "map"),
+    ],
+)
+def test_what_does_not_fit_is_named(arguments, name):
+    with pytest.raises(InputError) as caught:
+        map_ranks(APE16, **arguments)
+    assert caught.value.name == name
