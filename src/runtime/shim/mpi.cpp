@@ -1,9 +1,8 @@
-// MPI calls that the simulator has to know of: where virtual time begins and ends, and which calls only look.
-//
-// No MPI header is used: the shim serves every MPI library, and what it passes on are pointers and integers,
-// which all ABIs hand over in the same registers.
+// Where virtual time begins and ends, what must hold for it, and what MPI's own clock says.
 #include <algorithm>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 
@@ -23,11 +22,37 @@ void note_library(ipc::Client& client) {
   std::memcpy(client.block().library, text.c_str(), text.size() + 1);
 }
 
+// A setting with which MPICH's messages would not cross the simulated network, or its processes wait for each
+// other in shared memory that the shim keeps them from (segments.cpp): refused here, where it can be named.
+void refuse_bypass() {
+  struct Setting {
+    const char* name;
+    const char* value;
+    const char* why;
+  };
+  constexpr Setting needed[] = {
+      {"MPIR_CVAR_NOLOCAL", "1", "otherwise messages go through shared memory"},
+      {"MPIR_CVAR_CH4_NETMOD", "ofi", "otherwise messages go through UCX"},
+      {"FI_PROVIDER", "apenet", "otherwise libfabric takes another network"},
+  };
+  if (std::getenv("PMI_FD") == nullptr) return;  // not MPICH
+  for (const Setting& setting : needed) {
+    const char* value = std::getenv(setting.name);
+    if (value != nullptr && std::strcmp(value, setting.value) == 0) continue;
+    std::fprintf(
+        stderr,
+        "apenet: %s = '%s' in the program's environment bypasses the simulated network: expected %s, %s\n",
+        setting.name, value == nullptr ? "" : value, setting.value, setting.why);
+    std::_Exit(2);
+  }
+}
+
 // Initialises MPI as the process that the simulator knows for this rank. Virtual time begins when all have
 // done so.
 template <typename... Arguments>
 int initialise(const char* function, Arguments... arguments) {
   ipc::Client* client = ipc::Client::instance();
+  if (client != nullptr) refuse_bypass();
   const int result = call(profiling_symbol(function), arguments...);
   if (result != 0 || client == nullptr || client->block().initialised != 0) return result;
   note_library(*client);
