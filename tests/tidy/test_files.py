@@ -1,0 +1,106 @@
+"""What may stand here: files of the project, of sensible size, saying nothing of the machine they were made on."""
+
+import re
+
+import pytest
+from project import ROOT, cxx_files, files, name, text
+
+BINARY = {".png", ".jpg", ".gif", ".pdf"}
+LARGEST_BYTES = 2**20
+LONGEST_SOURCE = 600  # lines; beyond about 500 a file asks to be two
+SOURCES = {".cpp", ".hpp", ".c", ".h", ".py"}
+
+ALL = files()
+TEXTS = [path for path in ALL if path.suffix not in BINARY]
+
+
+@pytest.mark.parametrize("path", ALL, ids=name)
+def test_no_file_is_large(path):
+    assert path.stat().st_size <= LARGEST_BYTES
+
+
+@pytest.mark.parametrize("path", [path for path in ALL if path.suffix in SOURCES], ids=name)
+def test_no_source_is_long(path):
+    assert len(text(path).splitlines()) <= LONGEST_SOURCE
+
+
+@pytest.mark.parametrize("path", TEXTS, ids=name)
+def test_no_path_of_a_machine(path):
+    folders = "|".join(("work", "root", "home", "Users"))
+    found = re.search(rf"(?<![\w.$}}*~/-])/(?:{folders})/\w", text(path))
+    assert found is None, f"{name(path)}: {found and found[0]}"
+
+
+@pytest.mark.parametrize("path", [path for path in TEXTS if path.name != "LICENSE"], ids=name)
+def test_no_file_of_another_project(path):
+    words = (
+        "copy" + r"right\s*(?:\(c\)|©|\d{4})",
+        "all rights " + "reserved",
+        "SPDX-" + "License",
+        "GNU General " + "Public",
+    )
+    for word in words:
+        assert not re.search(word, text(path), flags=re.IGNORECASE), f"{name(path)} has a licence of its own"
+
+
+@pytest.mark.parametrize("path", TEXTS, ids=name)
+def test_no_mark_of_unfinished_work(path):
+    words = ("TO" + "DO", "FIX" + "ME", "XX" + "X", "HA" + "CK", "not " + "implemented", "place" + "holder")
+    if path.name != "LICENSE":
+        found = re.search(r"\b(?:" + "|".join(words) + r")\b", text(path))
+        assert found is None, f"{name(path)}: {found and found[0]}"
+
+
+@pytest.mark.parametrize("path", TEXTS, ids=name)
+def test_no_address_of_a_package_registry(path):
+    hosts = ("pypi" + r"\.org", "python" + r"hosted\.org", "--index" + "-url", "--extra-index" + "-url")
+    found = re.search("|".join(hosts), text(path))
+    assert found is None, f"{name(path)}: {found and found[0]}"
+
+
+def test_headers_are_included_once():
+    for path in cxx_files("src"):
+        if path.suffix == ".hpp":
+            assert "#pragma once" in text(path), name(path)
+
+
+def test_every_cpp_test_is_built():
+    for path in cxx_files("tests"):
+        if path.name.endswith("_test.cpp"):
+            assert path.stem in text(path.parent / "CMakeLists.txt"), f"{name(path)} is in no CMakeLists.txt"
+            folders = path.parent.relative_to(ROOT / "tests").parts
+            listed = text(ROOT / "tests" / "CMakeLists.txt")
+            if len(folders) > 1:
+                listed += text(ROOT / "tests" / folders[0] / "CMakeLists.txt")
+            assert all(re.search(rf"\b{folder}\b", listed) for folder in folders), f"{name(path)}: folder not added"
+
+
+def test_every_core_source_is_built():
+    for path in cxx_files("src"):
+        if path.suffix == ".cpp":
+            folder = path.parent
+            while not (folder / "CMakeLists.txt").exists():
+                folder = folder.parent
+            listed = text(folder / "CMakeLists.txt")
+            parents = "".join(text(up / "CMakeLists.txt") for up in folder.parents if (up / "CMakeLists.txt").exists())
+            assert path.relative_to(folder).as_posix() in listed or path.name in parents, f"{name(path)} is not built"
+
+
+def test_every_example_is_run_by_a_test():
+    tests = "".join(text(path) for path in files("tests") if path.suffix == ".py")
+    examples = {
+        path.relative_to(ROOT / "examples").parts[0] for path in files("examples") if path.parent != ROOT / "examples"
+    }
+    assert examples
+    for example in examples:
+        assert example in tests, f"no test runs examples/{example}"
+
+
+def test_documented_commands_exist():
+    """Commands in code blocks of the documentation are commands of the program."""
+    known = {"run", "bench", "reproduce", "machines", "machine", "doctor"}
+    for path in files("docs", "README.md", "examples"):
+        if path.suffix == ".md":
+            for block in re.findall(r"```[^\n]*\n(.*?)```", text(path), flags=re.DOTALL):
+                for command in re.findall(r"^[ $]*(?:\S*/)?apenet ([a-z]+)", block, flags=re.MULTILINE):
+                    assert command in known, f"{name(path)}: apenet {command}"

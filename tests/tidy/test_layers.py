@@ -1,0 +1,78 @@
+"""Which room may include and link what: design by import rule, executed."""
+
+import re
+from pathlib import Path
+
+import pytest
+from project import ROOT, cxx_files, files, name, text
+
+# Rooms, and the rooms whose headers each may include beside its own. A single header stands for itself: a value type
+# in the interface of the room below.
+RULES = {
+    "kernel": [],
+    "network": ["kernel"],
+    "host": ["kernel"],
+    "nic": ["kernel", "network", "host"],
+    "machine": ["kernel", "network", "host", "nic"],
+    "runtime/ipc": [],
+    "runtime/shim": ["runtime/ipc"],
+    "runtime/scripted": ["kernel", "machine", "nic/nic.hpp", "network/packet.hpp"],
+    "runtime/scheduler": ["kernel", "machine", "runtime/ipc", "nic/nic.hpp", "network/packet.hpp"],
+    "runtime/launch": ["kernel", "machine", "runtime/ipc", "runtime/scheduler", "runtime/session.hpp"],
+    "runtime": ["kernel", "machine", "runtime/ipc", "runtime/scheduler", "runtime/launch"],
+    "api/libfabric": ["runtime/ipc"],
+    "api/compute": ["runtime/ipc"],
+}
+
+# The same for what a CMake room links; INTERFACE headers of a room come with it.
+LINKS = {
+    "kernel": set(),
+    "network": {"kernel"},
+    "host": {"kernel"},
+    "nic": {"kernel", "network", "host"},
+    "machine": {"kernel", "network", "host", "nic"},
+    "ipc": set(),
+    "scripted": {"kernel", "machine"},
+    "runtime": {"ipc", "kernel", "machine"},
+}
+
+
+def room_of(path: Path) -> str:
+    parts = path.relative_to(ROOT / "src").parts
+    for length in (2, 1):
+        room = "/".join(parts[:length])
+        if room in RULES:
+            return room
+    pytest.fail(f"{name(path)} is in no room of src/")
+
+
+def may_include(room: str, header: str) -> bool:
+    allowed = [room, *RULES[room]]
+    if room == "runtime":
+        allowed = [*RULES[room], "runtime/session.hpp"]
+    return any(header == entry or header.startswith(f"{entry}/") for entry in allowed)
+
+
+@pytest.mark.parametrize("path", cxx_files("src"), ids=name)
+def test_includes_follow_the_layers(path):
+    room = room_of(path)
+    for header in re.findall(r'^\s*#\s*include\s+"([^"]+)"', text(path), flags=re.MULTILINE):
+        local = (path.parent / header).exists() and "/" not in header
+        assert local or may_include(room, header), f"{name(path)} includes {header}: not allowed in {room}"
+
+
+def test_links_follow_the_layers():
+    seen = set()
+    for path in files("src"):
+        if path.name != "CMakeLists.txt":
+            continue
+        for room, imports in re.findall(r"apenet_room\((\w+)[^)]*?(?:IMPORTS ([^)]*))?\)", text(path)):
+            seen.add(room)
+            assert room in LINKS, f"{name(path)}: room {room} has no rule"
+            assert set(imports.split()) <= LINKS[room], f"{name(path)}: {room} imports {imports}"
+    assert seen == set(LINKS)
+
+
+def test_nobody_includes_upwards_out_of_a_room():
+    for path in cxx_files("src"):
+        assert not re.search(r'#\s*include\s+"\.\./', text(path)), f"{name(path)} includes by a relative path"

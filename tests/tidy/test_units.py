@@ -1,0 +1,57 @@
+"""Numbers carry their unit in their name: keys of the machine files, and integers of the descriptions."""
+
+import re
+import types
+import typing
+
+import pytest
+from project import code, cxx_files, name
+from pydantic import BaseModel
+
+from apenet.machine.schema import ApelinkCard, IdealCard, MachineFile, PublishedResult, Quantity
+from apenet.machine.units import split_unit
+
+# Plain counts, whose name says what is counted.
+COUNTS = {"dims", "ports", "queues", "virtual_channels", "outstanding_reads"}
+# Not numbers at all, or (value) with the unit in another key.
+BARE = {"topology", "routing", "value"}
+
+
+def sections(model: type[BaseModel]) -> typing.Iterator[type[BaseModel]]:
+    yield model
+    for field in model.model_fields.values():
+        annotation = field.annotation
+        candidates = typing.get_args(annotation) if isinstance(annotation, types.UnionType) else (annotation,)
+        for candidate in candidates:
+            if isinstance(candidate, type) and issubclass(candidate, BaseModel) and not issubclass(candidate, Quantity):
+                yield from sections(candidate)
+
+
+MODELS = sorted({*sections(MachineFile), ApelinkCard, IdealCard}, key=lambda model: model.__name__)
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
+def test_keys_of_machine_files(model):
+    for key, field in model.model_fields.items():
+        is_quantity = "Quantity" in str(field.annotation)
+        if is_quantity and key not in COUNTS | BARE:
+            assert split_unit(key)[1], f"{model.__name__}.{key} has no unit"
+
+
+def test_published_results_name_the_unit_of_their_value():
+    for quantity in typing.get_args(PublishedResult.model_fields["quantity"].annotation):
+        assert split_unit(quantity)[1]
+
+
+@pytest.mark.parametrize("path", [path for path in cxx_files("src") if path.name == "description.hpp"], ids=name)
+def test_integers_of_descriptions(path):
+    counts = COUNTS | {"seed"}
+    for field in re.findall(r"^\s+std::u?int\d+_t (\w+)\b[^(;]*;", code(path), flags=re.MULTILINE):
+        assert field in counts or split_unit(field)[1], f"{name(path)}: {field} has no unit"
+
+
+def test_times_of_the_conversation():
+    """Between processes there is no type Time: every integer of a time says that it is in picoseconds."""
+    for path in cxx_files("src/runtime/ipc"):
+        for field in re.findall(r"\bstd::int64_t (\w*(?:time|clock|deadline|horizon|latency)\w*)\b", code(path)):
+            assert field.endswith(("_ps", "_bytes", "_bytes_per_second")), f"{name(path)}: {field}"
