@@ -1,6 +1,7 @@
 #include "runtime/ipc/client.hpp"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -50,6 +51,13 @@ std::uint32_t parse_rank(const char* text, std::uint32_t count) {
   return static_cast<std::uint32_t>(rank);
 }
 
+// A fork without exec has the parent's client, and must not use it. Noted when it happens: asking for the
+// process id each time would be a system call for every MPI call.
+std::atomic<bool>& forked() {
+  static std::atomic<bool> value{false};
+  return value;
+}
+
 std::byte* map_simulation(const char* path) {
   const int fd = open(path, O_RDWR | O_CLOEXEC);
   struct stat status {};
@@ -78,6 +86,7 @@ Client* Client::mapped() {
     const char* rank = rank_text();
     if (path == nullptr || rank == nullptr) return nullptr;
     std::byte* base = map_simulation(path);
+    pthread_atfork(nullptr, nullptr, [] { forked().store(true); });
     return new Client(base, parse_rank(rank, reinterpret_cast<Header*>(base)->process_count));
   }();
   return client;
@@ -85,17 +94,16 @@ Client* Client::mapped() {
 
 Client* Client::attached() {
   Client* client = mapped();
-  return client != nullptr && client->block_->process_id == static_cast<std::uint32_t>(getpid()) ? client
-                                                                                                 : nullptr;
+  if (client == nullptr || forked().load(std::memory_order_relaxed)) return nullptr;
+  return client->block_->process_id == client->process_id_ ? client : nullptr;
 }
 
 Client* Client::instance() {
   Client* client = mapped();
-  if (client == nullptr) return nullptr;
-  const auto self = static_cast<std::uint32_t>(getpid());
-  if (client->block_->process_id == self) return client;
+  if (client == nullptr || forked().load(std::memory_order_relaxed)) return nullptr;
+  if (client->block_->process_id == client->process_id_) return client;
   if (client->block_->process_id != 0) return nullptr;
-  client->block_->process_id = self;
+  client->block_->process_id = client->process_id_;
   // Where yama restricts process_vm_* to descendants, the simulator is named; failure means there is no yama.
   prctl(PR_SET_PTRACER, static_cast<unsigned long>(client->header_->simulator_id), 0, 0, 0);
   // A simulator that is killed cannot end its ranks: the system does it for those that it started itself.
@@ -106,7 +114,11 @@ Client* Client::instance() {
 }
 
 Client::Client(std::byte* base, std::uint32_t rank)
-    : base_(base), header_(reinterpret_cast<Header*>(base)), layout_{header_->process_count}, rank_(rank) {
+    : base_(base),
+      header_(reinterpret_cast<Header*>(base)),
+      layout_{header_->process_count},
+      rank_(rank),
+      process_id_(static_cast<std::uint32_t>(getpid())) {
   block_ = reinterpret_cast<Block*>(base + layout_.block_offset(rank));
 }
 

@@ -80,6 +80,7 @@ class Client {
   Block* block_;
   Layout layout_;
   std::uint32_t rank_;
+  std::uint32_t process_id_;
 };
 
 }  // namespace apenet::ipc
