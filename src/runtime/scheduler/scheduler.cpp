@@ -142,6 +142,8 @@ void Scheduler::feed() {
     if (started_) {
       ++traffic_.messages;
       traffic_.bytes += static_cast<std::uint64_t>(request.bytes);
+    } else {
+      ++traffic_.startup_messages;
     }
     ++activity_;
     machine_.post(Time::from_ps(when), descriptor);

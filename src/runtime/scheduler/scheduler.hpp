@@ -15,10 +15,11 @@ namespace apenet {
 
 // Totals of a run; nothing of the host is in here.
 struct Traffic {
-  std::uint64_t messages = 0;         // sends, puts and gets posted after virtual time began
-  std::uint64_t bytes = 0;            // of these
-  std::uint64_t late_posts = 0;       // posted behind the model's time: threads of one process overtook it
-  std::uint64_t failed_accesses = 0;  // puts and gets outside the target's memory
+  std::uint64_t messages = 0;          // sends, puts and gets posted after virtual time began
+  std::uint64_t startup_messages = 0;  // before it, by MPI_Init
+  std::uint64_t bytes = 0;             // of these
+  std::uint64_t late_posts = 0;        // posted behind the model's time: threads of one process overtook it
+  std::uint64_t failed_accesses = 0;   // puts and gets outside the target's memory
 };
 
 // Steps the model when no process runs. A step takes what the processes have posted, orders it by (time,
