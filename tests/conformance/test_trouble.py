@@ -223,9 +223,7 @@ def test_what_cannot_be_started(start_apenet, surroundings, tmp_path, command, w
     ],
 )
 def test_bad_input_is_refused_before_anything_starts(start_apenet, build, surroundings, arguments, words):
-    done = start_apenet("run", *arguments, "--", build(TROUBLE), "none", env=surroundings.environment).finish(
-        SOON_S
-    )
+    done = start_apenet("run", *arguments, "--", build(TROUBLE), "none", env=surroundings.environment).finish(SOON_S)
     assert done.returncode == 2, done.stdout + done.stderr
     for word in words:
         assert word in done.stderr
