@@ -30,7 +30,7 @@ TELLING = {
     "test_rma": (2,),
     "test_win": (2, 4),
 }
-MODULE_LIMIT_S = 600
+MODULE_LIMIT_S = 300
 
 
 def module_is_excluded(module: str, ranks: int) -> bool:
