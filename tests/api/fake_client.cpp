@@ -152,6 +152,11 @@ void Client::return_slot(std::uint32_t owner, std::uint32_t /*slot*/) {
   FakeNetwork::current().return_slot(owner);
 }
 
+const Event* Client::visible() const {
+  const auto& events = FakeNetwork::current().events(rank_);
+  return events.empty() || events.front().time_ps > block_->clock_ps ? nullptr : &events.front();
+}
+
 const Event* Client::poll() {
   const auto& events = FakeNetwork::current().events(rank_);
   const bool looks = block_->looking != 0;

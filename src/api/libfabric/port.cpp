@@ -50,7 +50,14 @@ void Port::detach(Endpoint& endpoint) {
 bool Port::progress() {
   client_.charge(std::exchange(later_ps_, 0));
   write_wait_note();
-  const ipc::Event* event = client_.poll();
+  return take(client_.poll());
+}
+
+bool Port::progress_visible() {
+  return take(client_.visible());
+}
+
+bool Port::take(const ipc::Event* event) {
   if (event == nullptr) return false;
   // The event is ours until it is popped, whatever handling it throws.
   struct Pop {

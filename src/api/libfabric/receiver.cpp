@@ -219,7 +219,10 @@ void Receiver::report_peeked(Endpoint& endpoint, const Message& message, void* c
 void Receiver::peek(Endpoint& endpoint, const Wanted& wanted, std::uint64_t flags, void* context) {
   Matcher& matcher = endpoint.matcher(true);
   StoredMessage* kept = matcher.find(wanted);
-  while (kept == nullptr && port_.progress()) kept = matcher.find(wanted);
+  // MPI_Probe goes on to wait for whatever comes, not only for this message: it may not be held here.
+  const bool waits = client_.block().waiting != 0;
+  while (kept == nullptr && (waits ? port_.progress_visible() : port_.progress()))
+    kept = matcher.find(wanted);
   if (kept == nullptr) {
     CompletionEntry entry;
     entry.context = context;

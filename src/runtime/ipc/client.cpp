@@ -188,6 +188,11 @@ const Event* Client::front() const {
                                                   : &block_->events[block_->event_tail % event_ring];
 }
 
+const Event* Client::visible() const {
+  const Event* event = front();
+  return event != nullptr && event->time_ps <= block_->clock_ps ? event : nullptr;
+}
+
 const Event* Client::poll() {
   Block& block = *block_;
   const Event* event = front();

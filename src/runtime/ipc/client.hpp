@@ -58,6 +58,9 @@ class Client {
   // post in between. nullptr is also returned when the simulator releases everybody (progress outside the
   // network).
   [[nodiscard]] const Event* poll();
+  // The same without waiting for anything: nullptr says only that nothing is known to have happened up to the
+  // clock.
+  [[nodiscard]] const Event* visible() const;
   // Drops the event that poll() returned.
   void pop();
 
