@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from apenet import bench
 from apenet._core import version as __version__
@@ -13,6 +13,9 @@ from apenet.bench.result import BenchResult
 from apenet.errors import InputError
 from apenet.machine import Machine, machines
 from apenet.machine.schema import PublishedResult
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 SIZES = "16:1M"
 
@@ -129,32 +132,45 @@ def _value(result: BenchResult, published: PublishedResult) -> float:
 
 
 def plot(reproduction: Reproduction, path: Path) -> None:
-    """Time and bandwidth over size of all sweeps, with the published values as lines."""
+    """One row a machine: time and bandwidth over size, with the published values as lines."""
     import matplotlib as mpl  # noqa: PLC0415 (slow to load, and needed here only)
 
     mpl.use("Agg")
     from matplotlib import pyplot as plt  # noqa: PLC0415
 
-    figure, (times, bandwidths) = plt.subplots(1, 2, figsize=(13, 5), layout="constrained")
-    colours = {}
-    for number, sweep in enumerate(reproduction.sweeps):
-        colour = f"C{number % 10}"
-        colours[sweep.machine, sweep.test, sweep.layer] = colour
-        label = f"{sweep.machine} {sweep.test} ({sweep.layer})"
-        times.loglog(sweep.sizes_bytes, sweep.times_us, "o-", color=colour, markersize=3, label=label)
-        bandwidths.semilogx(sweep.sizes_bytes, sweep.bandwidths_mib_s, "o-", color=colour, markersize=3)
-    for comparison in reproduction.comparisons:
-        published = comparison.published
-        axes = times if published.quantity == "time_us" else bandwidths
-        axes.axhline(
-            published.value,
-            color=colours[comparison.machine, published.test, published.layer],
-            linestyle={"fitted": "--", "predicted": ":", "context": "-."}[published.role],
-            linewidth=1,
-        )
-    times.set(xlabel="message size (bytes)", ylabel="time (us, virtual)", title="Time")
-    bandwidths.set(xlabel="message size (bytes)", ylabel="bandwidth (MiB/s)", title="Bandwidth")
-    times.legend(fontsize=7)
-    figure.suptitle("Lines: published values (dashed: fitted, dotted: predicted, dash-dotted: context)", fontsize=9)
-    figure.savefig(path, dpi=130)
+    names = list(dict.fromkeys(sweep.machine for sweep in reproduction.sweeps))
+    figure, rows = plt.subplots(len(names), 2, figsize=(12, 1 + 3.6 * len(names)), layout="constrained", squeeze=False)
+    colours = {test: f"C{number}" for number, test in enumerate(bench.TESTS)}
+    for name, (times, bandwidths) in zip(names, rows, strict=True):
+        for sweep in reproduction.sweeps:
+            if sweep.machine == name:
+                style = {"color": colours[sweep.test], "marker": "o", "markersize": 3}
+                times.loglog(sweep.sizes_bytes, sweep.times_us, label=f"{sweep.test} ({sweep.layer})", **style)
+                bandwidths.semilogx(sweep.sizes_bytes, sweep.bandwidths_mib_s, **style)
+        for comparison in reproduction.comparisons:
+            if comparison.machine == name:
+                axes = times if comparison.published.quantity == "time_us" else bandwidths
+                _mark_published(axes, comparison, colours[comparison.published.test])
+        times.set(title=name, xlabel="message size (bytes)", ylabel="virtual time (us)")
+        bandwidths.set(title=name, xlabel="message size (bytes)", ylabel="bandwidth (MiB/s)", ylim=(0, None))
+        times.legend(fontsize=8)
+    figure.suptitle("simulated: dots; published: lines (dashed: fitted, dotted: predicted, dash-dotted: context)")
+    figure.savefig(path, dpi=120)
     plt.close(figure)
+
+
+def _mark_published(axes: Axes, comparison: Comparison, colour: str) -> None:
+    published = comparison.published
+    line = {"fitted": "--", "predicted": ":", "context": "-."}[published.role]
+    bound = "< " if published.bound == "below" else ""
+    axes.axhline(published.value, color=colour, linestyle=line, linewidth=1.2)
+    axes.annotate(
+        f"{bound}{published.value:g} {published.role}",
+        (1, published.value),
+        xycoords=("axes fraction", "data"),
+        textcoords="offset points",
+        xytext=(-4, 3),
+        ha="right",
+        fontsize=8,
+        color=colour,
+    )
