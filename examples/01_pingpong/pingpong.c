@@ -31,7 +31,7 @@ int main(int argc, char** argv) {
 
   char* ball = calloc(largest_bytes, 1);
   if (rank == 0) printf("# %-10s %14s %20s\n", "Size [B]", "Latency [us]", "Bandwidth [MiB/s]");
-  for (int bytes = 16; rank < 2 && bytes <= largest_bytes; bytes *= 4) {
+  for (int bytes = 16; rank < 2 && bytes <= largest_bytes; bytes *= 16) {
     play(rank, ball, bytes);  // the first time shows the path to the libraries; it is not measured
     const double begin_s = MPI_Wtime();
     play(rank, ball, bytes);

@@ -81,9 +81,7 @@ class Halo:
             below, above = grid.Shift(axis, 1)
             for destination, inside, origin, outside in [(below, 1, above, -1), (above, -2, below, 0)]:
                 leaving, arriving = self.layer(axis, inside), self.layer(axis, outside)
-                self.sides.append(
-                    Side(destination, leaving, np.empty(face), origin, arriving, np.empty(face))
-                )
+                self.sides.append(Side(destination, leaving, np.empty(face), origin, arriving, np.empty(face)))
 
     @staticmethod
     def layer(axis: int, position: int) -> tuple[slice | int, ...]:

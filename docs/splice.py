@@ -1,0 +1,137 @@
+"""Keeps what the documentation shows true: runs the commands in it and puts their output beside them.
+
+A ```console block behind the line `<!-- spliced -->` holds commands (`$ ...`) and what they print. A table behind
+`<!-- results: MACHINE[.KEY] ... -->` holds published results beside simulated ones, measured by `apenet reproduce`.
+
+    .venv/bin/python docs/splice.py            rewrites the documents
+    .venv/bin/python docs/splice.py --check    says which are not current, status 1
+
+Commands run in a folder that looks like the project's, without leaving anything in it; the commands of one document
+share that folder. Virtual times repeat exactly; the host's own, which nobody can predict, are not shown.
+"""
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+BIN = Path(sys.executable).parent
+DOCUMENTS = ("README.md", "src/*.md", "docs/**/*.md", "examples/*/*.md")
+BLOCK = re.compile(r"(<!-- spliced -->\n```console\n)(.*?)(```\n)", re.DOTALL)
+TABLE = re.compile(r"(<!-- results: ([\w.\s-]+?) -->\n)((?:\|.*\n)*)")
+# What depends on the host, and what stands for it.
+OF_THE_HOST = ((re.compile(r"[\d.]+ s of wall time"), "... s of wall time"),)
+UNITS = {"time_us": "us", "bandwidth_mib_s": "MiB/s"}
+TIME_LIMIT_S = 300
+
+
+class Workplace:
+    """A folder with the project's files in it, where commands may leave what they like."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        for entry in ("bench", "docs", "examples", "machines", "src"):
+            (folder / entry).symlink_to(ROOT / entry)
+        (folder / ".venv").symlink_to(BIN.parent)
+        (folder / "demo").mkdir()
+        # As `make demo` leaves it.
+        self.run("mpicc -O2 -o demo/pingpong examples/01_pingpong/pingpong.c")
+
+    def run(self, command: str) -> str:
+        """What the command prints, without what depends on the host."""
+        environment = {
+            **os.environ,
+            "PATH": os.pathsep.join((str(BIN), os.environ.get("PATH", os.defpath))),
+            # Tables keep their columns wherever this runs.
+            "COLUMNS": "120",
+            "NO_COLOR": "1",
+            "PYTHONDONTWRITEBYTECODE": "1",
+        }
+        done = subprocess.run(
+            ["bash", "-c", command],
+            cwd=self.folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+            timeout=TIME_LIMIT_S,
+        )
+        text = done.stdout.replace(str(self.folder), ".").replace(str(ROOT), ".")
+        for pattern, shown in OF_THE_HOST:
+            text = pattern.sub(shown, text)
+        return "".join(f"{line.rstrip()}\n" for line in text.splitlines())
+
+
+def spliced_block(block: str, workplace: Workplace) -> str:
+    """The commands of a block with what they print now."""
+    commands = re.findall(r"^\$ ((?:.*\\\n)*.*)\n", block, re.MULTILINE)
+    return "".join(f"$ {command}\n{workplace.run(command)}" for command in commands)
+
+
+def results_table(keys: list[str]) -> str:
+    """Published and simulated values of the results `MACHINE.KEY`, or of all of a machine."""
+    command = [str(BIN / "apenet"), "reproduce", "--json"]
+    for key in keys:
+        command += ["--only", key]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=TIME_LIMIT_S)
+    results = {f"{row['machine']}.{row['key']}": row for row in json.loads(done.stdout)["results"]}
+    chosen = [row for key in keys for name, row in results.items() if key in (name, row["machine"])]
+    lines = ["| machine | quantity | published | simulated | error | |", "|---|---|--:|--:|--:|---|"]
+    for row in chosen:
+        unit = UNITS[row["quantity"]]
+        digits = 2 if unit == "us" else 0
+        quantity = f"{row['key'].replace('_', ' ')} ({row['layer']})"
+        lines.append(
+            f"| {row['machine']} | {quantity} | {row['published']:g} {unit} | {row['simulated']:.{digits}f} {unit} "
+            f"| {row['error_percent']:+.1f} % | {row['role']} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def spliced(document: Path) -> str:
+    """The document's text as it should be."""
+    text = document.read_text(encoding="utf-8")
+    with tempfile.TemporaryDirectory() as folder:
+        workplace = Workplace(Path(folder))
+        text = BLOCK.sub(lambda match: match[1] + spliced_block(match[2], workplace) + match[3], text)
+    return TABLE.sub(lambda match: match[1] + results_table(match[2].split()), text)
+
+
+def documents() -> list[Path]:
+    """Every document that shows what a command prints."""
+    found = [path for pattern in DOCUMENTS for path in sorted(ROOT.glob(pattern))]
+    return [path for path in found if has_splices(path.read_text(encoding="utf-8"))]
+
+
+def has_splices(text: str) -> bool:
+    """Whether there is anything to run in a document."""
+    return BLOCK.search(text) is not None or TABLE.search(text) is not None
+
+
+def main() -> int:
+    """Rewrites or checks the documents."""
+    parser = argparse.ArgumentParser(description="Keeps the documentation's transcripts current")
+    parser.add_argument("--check", action="store_true", help="change nothing, status 1 if something is not current")
+    parser.add_argument("documents", nargs="*", type=Path, help="default: every document with a transcript")
+    options = parser.parse_args()
+    stale = []
+    for document in [path.resolve() for path in options.documents] or documents():
+        text = spliced(document)
+        if text == document.read_text(encoding="utf-8"):
+            continue
+        stale.append(document)
+        if not options.check:
+            document.write_text(text, encoding="utf-8")
+        sys.stdout.write(f"{'not current' if options.check else 'rewritten'}: {document.relative_to(ROOT)}\n")
+    return 1 if options.check and stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
