@@ -17,9 +17,12 @@ def load_splice():
 
 
 splice = load_splice()
+# Help texts: their layout is that of typer, and changes with its version.
+NOT_COMPARED = ("docs/reference/cli.md",)
+DOCUMENTS = [path for path in splice.documents() if str(path.relative_to(ROOT)) not in NOT_COMPARED]
 
 
-@pytest.mark.parametrize("document", splice.documents(), ids=lambda path: str(path.relative_to(ROOT)))
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_document_is_current(document):
     shown = document.read_text(encoding="utf-8")
     assert splice.spliced(document) == shown, "run: .venv/bin/python docs/splice.py"
