@@ -96,7 +96,7 @@ void Session::Parts::report_on(SessionReport& report) {
   report.messages = traffic.messages;
   report.bytes = traffic.bytes;
   report.trace_hash = scheduler.trace_hash();
-  report.links = machine.link_use();
+  report.links = scheduler.link_use();
   if (traffic.late_posts > 0) {
     report.warnings.push_back(
         std::to_string(traffic.late_posts) +

@@ -171,6 +171,7 @@ bool Scheduler::begin_if_all_ready() {
   }
   // What happened during MPI_Init is over, and belongs to no measurement.
   simulation_.run();
+  startup_link_use_ = machine_.link_use();
   started_ = true;
   ++activity_;
   std::int64_t epoch_ps = simulation_.now().ps();
@@ -241,6 +242,16 @@ void Scheduler::wake_concerned() {
   }
   set_running();
   for (const std::uint32_t rank : to_wake_) wake(rank, horizon_of(rank));
+}
+
+std::vector<LinkUse> Scheduler::link_use() const {
+  std::vector<LinkUse> links = machine_.link_use();
+  for (std::size_t i = 0; i < startup_link_use_.size(); ++i) {
+    links[i].packets -= startup_link_use_[i].packets;
+    links[i].wire_bytes -= startup_link_use_[i].wire_bytes;
+    links[i].busy = links[i].busy - startup_link_use_[i].busy;
+  }
+  return links;
 }
 
 void Scheduler::release_idle() {

@@ -48,6 +48,8 @@ class Scheduler final : public CompletionSink {
   // Counts whatever processes do: two equal readings around an idle release mean that nobody moved.
   [[nodiscard]] std::uint64_t activity() const { return activity_; }
   [[nodiscard]] const Traffic& traffic() const { return traffic_; }
+  // What the links have done since virtual time began.
+  [[nodiscard]] std::vector<LinkUse> link_use() const;
   // Of every completion since virtual time began, in order: two runs with equal hashes did the same.
   [[nodiscard]] std::uint64_t trace_hash() const { return hash_.value(); }
   // What the process does at this moment, also while others run.
@@ -102,6 +104,7 @@ class Scheduler final : public CompletionSink {
   std::uint64_t activity_ = 0;
   bool started_ = false;
   Traffic traffic_;
+  std::vector<LinkUse> startup_link_use_;  // before virtual time began
   TraceHash hash_;
 };
 
