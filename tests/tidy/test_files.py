@@ -86,14 +86,14 @@ def test_every_core_source_is_built():
             assert path.relative_to(folder).as_posix() in listed or path.name in parents, f"{name(path)} is not built"
 
 
-def test_every_example_is_run_by_a_test():
+def test_every_example_is_run():
+    """By a test of its own, or by a command of a document: tests/examples runs those and compares what they print."""
     tests = "".join(text(path) for path in files("tests") if path.suffix == ".py")
-    examples = {
-        path.relative_to(ROOT / "examples").parts[0] for path in files("examples") if path.parent != ROOT / "examples"
-    }
-    assert examples
-    for example in examples:
-        assert example in tests, f"no test runs examples/{example}"
+    documents = "".join(text(path) for path in files("README.md", "docs", "examples") if path.suffix == ".md")
+    programs = [path for path in files("examples") if path.suffix in {".c", ".py"}]
+    assert programs
+    for program in programs:
+        assert program.name in tests or name(program) in documents, f"nobody runs {name(program)}"
 
 
 def test_documented_commands_exist():
