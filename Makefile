@@ -78,7 +78,7 @@ bench: all
 	@$(BIN)/python bench/message_rate.py
 
 lint: $(VENV)/.test-tools $(VENV)/.installed
-	$(call say,ruff, mypy, clang-format)
+	$(call say,ruff and mypy and clang-format)
 	@ruff check . && ruff format --check --quiet .
 	@mypy
 	@clang-format --dry-run --Werror $(CXX_SOURCES)
