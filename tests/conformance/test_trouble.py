@@ -100,6 +100,21 @@ def test_without_trouble_nothing_is_said(run):
     assert all_were_here(done.stdout)
 
 
+def test_ranks_that_say_nothing_to_each_other_are_no_trouble(run):
+    done = run("silent")
+    assert done.returncode == 0, done.stderr
+    assert "0 messages" in done.stderr
+    assert "no link was used" in done.stderr
+
+
+@pytest.mark.parametrize("setting", ["MPIR_CVAR_NOLOCAL=0", "MPIR_CVAR_CH4_NETMOD=ucx", "FI_PROVIDER=tcp"])
+def test_a_setting_that_bypasses_the_network_is_named(start_apenet, build, surroundings, setting):
+    command = ("run", "-n", "2", "--machine", "ape16", "--", "env", setting, build(TROUBLE), "none")
+    done = start_apenet(*command, env=surroundings.environment).finish(SOON_S)
+    assert done.returncode != 0
+    assert setting.split("=")[0] in done.stderr
+
+
 @pytest.mark.parametrize(
     ("trouble", "status", "words"),
     [
