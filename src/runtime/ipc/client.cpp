@@ -28,6 +28,11 @@ constexpr std::uint32_t polls_before_waiting = 16;
   std::_Exit(2);
 }
 
+// A program may wait in a loop of its own, of calls that each only kick progress (a lock in a window). After
+// so many of them in a row that brought nothing, they are taken to look: time then passes, and others get
+// their turn.
+constexpr std::uint32_t calls_before_looking = 64;
+
 std::int64_t thread_cpu_ps() {
   timespec now{};
   syscall(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, &now);
@@ -154,6 +159,7 @@ std::uint64_t Client::post(Request& request) {
   std::memcpy(static_cast<void*>(&entry), &request, offsetof(Request, inline_data) + request.inline_length);
   ++block.request_head;
   block.empty_polls = 0;
+  block.calls_in_vain = 0;
   // What this request causes is not known before lookahead has passed: until then only may "nothing" be said.
   const std::int64_t known = block.clock_ps + header_->lookahead_ps;
   if (known < block.horizon_ps) block.horizon_ps = known;
@@ -197,7 +203,7 @@ const Event* Client::poll() {
   Block& block = *block_;
   const Event* event = front();
   if (event != nullptr && event->time_ps <= block.clock_ps) return event;
-  if (block.looking != 0) {
+  if (block.looking != 0 || (block.waiting == 0 && block.calls_in_vain > calls_before_looking)) {
     if (block.clock_ps >= block.horizon_ps) {
       wait(Wait::until, block.clock_ps);
       event = front();
@@ -222,10 +228,15 @@ const Event* Client::poll() {
 void Client::pop() {
   ++block_->event_tail;
   block_->empty_polls = 0;
+  block_->calls_in_vain = 0;
 }
 
 void Client::sleep(std::int64_t ps) {
   block_->clock_ps += ps;
+}
+
+void Client::settle() {
+  if (block_->clock_ps >= block_->horizon_ps) wait(Wait::until, block_->clock_ps);
 }
 
 void Client::start() {

@@ -48,6 +48,7 @@ class Client {
   // A call of the program's begins: polls of the ones before say nothing about whether it waits.
   void enter_call() {
     ++block_->calls;
+    ++block_->calls_in_vain;
     block_->empty_polls = 0;
   }
 
@@ -65,8 +66,11 @@ class Client {
   void pop();
 
   void sleep(std::int64_t ps);  // clock_nanosleep and its kin
-  void start();                 // the barrier at which virtual time begins; returns in all processes at once
-  void finish();                // leaves the simulation
+  // Lets happen what can be seen at the clock's time: others may write this process's memory meanwhile.
+  // Called with the lock held.
+  void settle();
+  void start();   // the barrier at which virtual time begins; returns in all processes at once
+  void finish();  // leaves the simulation
 
   // Serialises the threads of a process in post/poll: taken by the provider around its entry points.
   void lock();

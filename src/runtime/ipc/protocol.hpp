@@ -119,7 +119,8 @@ struct Block {
   std::uint32_t released_idle = 0;  // woken although nothing had happened; reset by the process
   std::uint32_t looking = 0;  // depth of calls that look (MPI_Test): answer truthfully, do not skip ahead
   std::uint32_t waiting = 0;  // depth of calls that wait (MPI_Wait): go to the next event
-  std::uint32_t calls = 0;    // calls that the program has made, as far as the shim sees them
+  std::uint32_t calls_in_vain = 0;  // calls since anything was posted or received
+  std::uint32_t calls = 0;          // calls that the program has made, as far as the shim sees them
   std::uint32_t empty_polls = 0;
   std::uint32_t initialised = 0;    // has passed MPI_Init (or enabled an endpoint)
   std::uint32_t finalised = 0;      // has passed MPI_Finalize

@@ -30,9 +30,18 @@ std::int64_t to_ps(const timespec& time) {
   return time.tv_sec * ps_per_s + time.tv_nsec * 1000;
 }
 
+// The others live on meanwhile: a program that sleeps between two looks at its memory finds there what has
+// come.
+void pass(ipc::Client& client, std::int64_t ps) {
+  client.lock();
+  client.sleep(ps);
+  client.settle();
+  client.unlock();
+}
+
 void advance_to(ipc::Client& client, std::int64_t deadline_ps) {
   const std::int64_t remaining_ps = deadline_ps - client.clock_ps();
-  if (remaining_ps > 0) client.sleep(remaining_ps);
+  if (remaining_ps > 0) pass(client, remaining_ps);
 }
 
 // A deadline on one of our two clocks, counted from the begin of virtual time. Which clock a condition
@@ -57,7 +66,7 @@ timespec real_deadline(const ipc::Client& client, std::int64_t virtual_ps) {
 int sleep_for(ipc::Client& client, const timespec& duration, timespec* remaining) {
   if (duration.tv_sec < 0 || duration.tv_nsec < 0 || duration.tv_nsec > 999'999'999) return EINVAL;
   client.observe_compute();
-  client.sleep(to_ps(duration));
+  pass(client, to_ps(duration));
   if (remaining != nullptr) *remaining = {.tv_sec = 0, .tv_nsec = 0};
   return 0;
 }
@@ -131,7 +140,7 @@ APENET_EXPORT int poll(pollfd* fds, nfds_t count, int timeout_ms) {
   static const auto real = next<int (*)(pollfd*, nfds_t, int)>("poll");
   if (client == nullptr || timeout_ms <= 0) return real(fds, count, timeout_ms);
   const int result = count == 0 ? 0 : real(fds, count, timeout_ms);
-  if (result == 0) client->sleep(std::int64_t{timeout_ms} * 1'000'000'000);
+  if (result == 0) apenet::shim::pass(*client, std::int64_t{timeout_ms} * 1'000'000'000);
   return result;
 }
 
@@ -140,7 +149,7 @@ APENET_EXPORT int epoll_wait(int epoll, epoll_event* events, int count, int time
   static const auto real = next<int (*)(int, epoll_event*, int, int)>("epoll_wait");
   const int result = real(epoll, events, count, timeout_ms);
   if (client != nullptr && result == 0 && timeout_ms > 0)
-    client->sleep(std::int64_t{timeout_ms} * 1'000'000'000);
+    apenet::shim::pass(*client, std::int64_t{timeout_ms} * 1'000'000'000);
   return result;
 }
 
