@@ -173,8 +173,7 @@ void RunLoop::on_idle() {
       fail(SessionReport::Outcome::failed, 1, give_up_message_);
     } else {
       fail(SessionReport::Outcome::deadlock, 1,
-           "deadlock: every process waits and nothing is under way in the network\n" +
-               scheduler_.describe_waiting());
+           "every process waits and nothing is under way in the network\n" + scheduler_.describe_waiting());
     }
     return;
   }
