@@ -1,4 +1,4 @@
-// The deadlock check: is the channel-dependency graph of a routing acyclic?
+// The deadlock check: can packets wait for each other in a circle?
 #pragma once
 
 #include <string>
@@ -9,9 +9,22 @@
 namespace apenet {
 
 // A cycle of channels each of which waits for the next, as "(0)+x class 0 -> (1)+x class 0 -> (0)+x class 0";
-// empty when there is none, which is sufficient and, for a routing without choice, necessary for freedom from
-// deadlock (Dally and Seitz, 1987). Every router that can hold a packet for a destination counts as a start.
-// Time and memory: routers x endpoints steps.
+// empty when there is none, which means that the routing cannot deadlock. Followed are all packets from every
+// endpoint to every endpoint, through every state (router, input port, input class) that they can reach and
+// every step offered there.
+//
+// Routing without adaptive choice: the graph of channel dependencies must have no cycle; sufficient, and for
+// one step a state also necessary (Dally and Seitz, IEEE Trans. Computers C-36, 1987). A packet that draws
+// its step waits for what it drew, so every step counts.
+//
+// Adaptive choice with an escape: the graph is that of the channels that are an escape anywhere, extended by
+// the dependencies across any number of other channels in between (Duato, IEEE Trans. Parallel and
+// Distributed Systems 4, 1993): sufficient. That the escapes lead to the destination from every state
+// follows: each state has one, and a path of escapes that does not end would be a cycle.
+//
+// Where Routing::factors names smaller networks, those are checked in place of the whole.
+// Time: states x endpoints, for the extended graph times the states that a packet can reach. Memory: a bit
+// for each pair of channels of neighbouring routers, for the extended graph for each pair of channels.
 [[nodiscard]] std::string find_dependency_cycle(const Topology& topology, const Routing& routing);
 
 }  // namespace apenet

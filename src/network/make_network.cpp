@@ -93,13 +93,9 @@ std::unique_ptr<Network> make_network(Simulation& simulation, const NetworkParam
   const Topology topology = is_torus ? make_torus(shape) : make_mesh(shape);
   auto routing = std::make_unique<DimensionOrderRouting>(shape, is_torus);
   validate_channels(parameters, topology, *routing);
-  // Quadratic in the nodes. The graph of a larger cube has the same cycles ring by ring
-  // (docs/models/network.md), so that start-up need not wait for it.
-  constexpr std::uint32_t max_checked_nodes = 1024;
-  if (topology.endpoint_count() <= max_checked_nodes) {
-    const std::string cycle = find_dependency_cycle(topology, *routing);
-    if (!cycle.empty())
-      refuse("network.routing", "dimension order", "no deadlock, but found the cycle " + cycle);
+  const std::string cycle = find_dependency_cycle(topology, *routing);
+  if (!cycle.empty()) {
+    refuse("network.routing", "dimension order", "no deadlock, but found the cycle " + cycle);
   }
   return std::make_unique<PacketEngine>(simulation, topology, std::move(routing), parameters);
 }

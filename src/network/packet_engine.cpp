@@ -199,13 +199,23 @@ void PacketEngine::request(std::uint32_t queue_index) {
   }
 }
 
-void PacketEngine::choose_output(Flight& flight, std::uint32_t owner) const {
+void PacketEngine::choose_output(Flight& flight, std::uint32_t queue_index) const {
+  const std::uint32_t owner = queues_[queue_index].owner;
   if (owner >= router_count_) {
     flight.wanted_output = router_count_ * ports_ + flight.source;
     flight.wanted_vc = static_cast<std::uint8_t>(flight.channel % virtual_channels_);
     return;
   }
-  const RouteStep step = routing_->route(owner, flight.destination);
+  RouteQuery query{.router = owner, .destination = flight.destination};
+  if (!is_memoryless_) {
+    query.input_port = queue_index / virtual_channels_ % ports_;
+    query.input_class = queue_index % virtual_channels_ / lanes_;
+    query.is_injected = flight.hops == 0;
+  }
+  RouteSteps steps;
+  routing_->route(query, steps);
+  const RouteStep step =
+      steps[steps.count() == 1 ? 0 : draw_step(steps.count(), simulation_.seed(), flight.packet(), owner)];
   const std::uint32_t lane = lanes_ == 1 ? 0 : flight.channel % lanes_;
   flight.wanted_output = owner * ports_ + step.port;
   flight.wanted_vc = static_cast<std::uint8_t>(step.channel_class * lanes_ + lane);
@@ -347,7 +357,7 @@ void PacketEngine::leave_queue(std::uint32_t queue_index, Time tail_out, std::ui
 void PacketEngine::enter_queue(std::uint32_t queue_index, std::uint32_t flight_index) {
   Queue& queue = queues_[queue_index];
   Flight& flight = flights_[flight_index];
-  choose_output(flight, queue.owner);
+  choose_output(flight, queue_index);
   if (queue.head != none) {
     flights_[queue.tail].next = flight_index;
     queue.tail = flight_index;

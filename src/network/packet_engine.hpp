@@ -148,7 +148,7 @@ class PacketEngine final : public Network, private EventHandler {
   void schedule(EventSource& source, Time when, Step step, std::uint32_t index, std::uint32_t detail = 0);
   void schedule_ready(std::uint32_t queue_index, Time when);
   void request(std::uint32_t queue_index);
-  void choose_output(Flight& flight, std::uint32_t owner) const;
+  void choose_output(Flight& flight, std::uint32_t queue_index) const;
   void arbitrate(std::uint32_t output_index);
   void await_room(std::uint32_t output_index);
   void wake(std::uint32_t output_index, Time when);
@@ -180,6 +180,7 @@ class PacketEngine final : public Network, private EventHandler {
 
   Simulation& simulation_;
   std::unique_ptr<const Routing> routing_;
+  bool is_memoryless_;  // the routing
   std::uint32_t router_count_;
   std::uint32_t ports_;             // per router
   std::uint32_t virtual_channels_;  // per link

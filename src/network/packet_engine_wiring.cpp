@@ -10,6 +10,7 @@ PacketEngine::PacketEngine(Simulation& simulation, const Topology& topology,
                            std::unique_ptr<const Routing> routing, const NetworkParameters& parameters)
     : simulation_(simulation),
       routing_(std::move(routing)),
+      is_memoryless_(routing_->is_memoryless()),
       router_count_(topology.router_count()),
       ports_(topology.ports_per_router()),
       virtual_channels_(parameters.description.virtual_channels),

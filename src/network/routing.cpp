@@ -1,6 +1,22 @@
 #include "network/routing.hpp"
 
+#include <algorithm>
+
+#include "kernel/random.hpp"
+#include "network/routing_factor.hpp"
+
 namespace apenet {
+
+std::vector<RoutingFactor> Routing::factors() const {
+  return {};
+}
+
+std::uint32_t draw_step(std::uint32_t count, std::uint64_t seed, const Packet& packet, RouterId router) {
+  const PhiloxBlock identity = {packet.source, packet.sequence, static_cast<std::uint32_t>(packet.message),
+                                static_cast<std::uint32_t>(packet.message >> 32U)};
+  const PhiloxKey key = {static_cast<std::uint32_t>(seed) ^ static_cast<std::uint32_t>(seed >> 32U), router};
+  return static_cast<std::uint32_t>((std::uint64_t{philox4x32_10(identity, key)[0]} * count) >> 32U);
+}
 
 DimensionOrderRouting::DimensionOrderRouting(const CubeShape& shape, bool is_torus) : is_torus_(is_torus) {
   for (const std::uint32_t size : shape.dims()) dims_.push_back(static_cast<std::int32_t>(size));
@@ -18,7 +34,20 @@ bool DimensionOrderRouting::has_even_sum(RouterId router) const {
   return sum % 2 == 0;
 }
 
-RouteStep DimensionOrderRouting::route(RouterId router, NodeId destination) const {
+std::vector<RoutingFactor> DimensionOrderRouting::factors() const {
+  const auto is_ring = [](std::int32_t size) { return size > 1; };
+  std::vector<RoutingFactor> factors;
+  if (std::count_if(dims_.begin(), dims_.end(), is_ring) < 2) return factors;
+  for (const std::int32_t size : dims_) {
+    if (!is_ring(size)) continue;
+    const CubeShape shape({static_cast<std::uint32_t>(size), 2});
+    factors.push_back({is_torus_ ? make_torus(shape) : make_mesh(shape),
+                       std::make_unique<DimensionOrderRouting>(shape, is_torus_)});
+  }
+  return factors;
+}
+
+RouteStep DimensionOrderRouting::step(RouterId router, NodeId destination) const {
   const std::size_t dimension_count = dims_.size();
   const std::uint16_t* const here = coordinates_.data() + router * dimension_count;
   const std::uint16_t* const there = coordinates_.data() + destination * dimension_count;

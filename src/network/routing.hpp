@@ -1,30 +1,98 @@
 // Routing: which output, which class of virtual channels.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
+#include "kernel/check.hpp"
 #include "network/packet.hpp"
 #include "network/topology.hpp"
 
 namespace apenet {
 
-// The next step of a packet at a router.
-struct RouteStep {
-  std::uint32_t port = 0;
-  // The virtual channels of a link are split evenly into class_count() classes; the packet takes its lane, by
-  // the card's channel, within this one.
-  std::uint32_t channel_class = 0;
+// What a routing may look at: where the packet is, where it goes, and by which channel it came.
+struct RouteQuery {
+  RouterId router = 0;
+  NodeId destination = 0;
+  std::uint32_t input_port = 0;   // the source's attachment while is_injected
+  std::uint32_t input_class = 0;  // without meaning while is_injected
+  bool is_injected = false;       // comes from a card: no link crossed yet
 };
 
-// A deterministic routing without memory: the step depends on the router and the destination alone. So
-// packets of one (source, destination, channel) follow one path through the same buffers and stay in order.
+// One way on. The virtual channels of a link are split evenly into class_count() classes; the packet takes
+// its lane, by the card's channel, within this one.
+struct RouteStep {
+  std::uint32_t port;
+  std::uint32_t channel_class;
+};
+
+// How an engine chooses among several steps.
+//   only      there is one
+//   random    each with equal probability, drawn by draw_step; the packet then waits for that one
+//   adaptive  the step whose virtual channel has most room, of equals the first. The last step is the escape:
+//             a packet that waits must be able to take it as soon as it can
+enum class RouteChoice : std::uint8_t { only, random, adaptive };
+
+// The steps that a routing offers. A plain array, not cleared: it is filled at every hop of every packet.
+class RouteSteps {
+ public:
+  // Both ways along each of six dimensions, and an escape.
+  static constexpr std::uint32_t max_count = 13;
+
+  void set_only(RouteStep step) {
+    steps_[0] = step;
+    count_ = 1;
+    choice_ = RouteChoice::only;
+  }
+  // No step: the destination cannot be reached from here.
+  void clear(RouteChoice choice) {
+    count_ = 0;
+    choice_ = choice;
+  }
+  void add(RouteStep step) {
+    APENET_CHECK(count_ < max_count, "more than %u steps", max_count);
+    steps_[count_++] = step;
+  }
+
+  [[nodiscard]] RouteChoice choice() const { return choice_; }
+  [[nodiscard]] std::uint32_t count() const { return count_; }
+  [[nodiscard]] const RouteStep& operator[](std::uint32_t index) const { return steps_[index]; }
+  [[nodiscard]] const RouteStep* begin() const { return steps_.data(); }
+  [[nodiscard]] const RouteStep* end() const { return steps_.data() + count_; }
+
+ private:
+  std::array<RouteStep, max_count> steps_;
+  std::uint32_t count_ = 0;
+  RouteChoice choice_ = RouteChoice::only;
+};
+
+struct RoutingFactor;
+
+// Where packets go. A routing is a function: equal queries give equal steps, whatever happened before.
+// At the destination's router it offers the destination's attachment, alone.
 class Routing {
  public:
   virtual ~Routing() = default;
   [[nodiscard]] virtual std::uint32_t class_count() const = 0;
-  [[nodiscard]] virtual RouteStep route(RouterId router, NodeId destination) const = 0;
+  virtual void route(const RouteQuery& query, RouteSteps& steps) const = 0;
+
+  // Packets of one (source, destination, channel) follow one path through the same buffers, and so stay in
+  // order. Without it the network puts them back in order at the destination.
+  [[nodiscard]] virtual bool keeps_order() const = 0;
+  // The steps depend on the router and the destination alone: engines need not say, and the deadlock check
+  // need not enumerate, where the packet came from.
+  [[nodiscard]] virtual bool is_memoryless() const = 0;
+  // Smaller networks such that a cycle of dependencies here implies one in at least one of them; none: the
+  // deadlock check looks at the whole. Whoever overrides this owes the proof, at the override.
+  [[nodiscard]] virtual std::vector<RoutingFactor> factors() const;
 };
+
+// Which of several equal steps a packet takes at a router: by Philox from the seed, the packet's identity
+// (source, message, sequence) and the router, so that it depends on nothing else that happens. Less than
+// 2^-28 from uniform.
+[[nodiscard]] std::uint32_t draw_step(std::uint32_t count, std::uint64_t seed, const Packet& packet,
+                                      RouterId router);
 
 // Dimension order on a cube: lowest dimension first, the shorter way around (APENet: PoS(LAT2005)100, section
 // 2).
@@ -40,7 +108,19 @@ class DimensionOrderRouting final : public Routing {
  public:
   DimensionOrderRouting(const CubeShape& shape, bool is_torus);
   [[nodiscard]] std::uint32_t class_count() const override { return is_torus_ ? 2 : 1; }
-  [[nodiscard]] RouteStep route(RouterId router, NodeId destination) const override;
+  void route(const RouteQuery& query, RouteSteps& steps) const override {
+    steps.set_only(step(query.router, query.destination));
+  }
+  [[nodiscard]] bool keeps_order() const override { return true; }
+  [[nodiscard]] bool is_memoryless() const override { return true; }
+  // One network of k x 2 nodes for each dimension of k nodes. Proof: no packet returns to a lower dimension,
+  // so a cycle stays within one dimension and, since links of a dimension only lead along their own ring,
+  // within one ring. There a step depends on the positions of router and destination along the ring and, for
+  // ties, on whether the sum of the other coordinates is even. The rings (., 0) and (., 1) of the factor are
+  // those two cases.
+  [[nodiscard]] std::vector<RoutingFactor> factors() const override;
+
+  [[nodiscard]] RouteStep step(RouterId router, NodeId destination) const;
 
  private:
   [[nodiscard]] bool has_even_sum(RouterId router) const;

