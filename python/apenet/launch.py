@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import ctypes
+import errno
+import json
 import os
+import re
 import resource
 import signal
 import socket
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,8 +20,11 @@ from apenet import _core
 from apenet.errors import HostError, InputError
 from apenet.toolchain import PROVIDER, SHIM, OpenMpi, environment_bin, search_path
 
-_FDS_PER_RANK = 6  # both ends of two pipes and a socket, at the moment of the start
+_FDS_PER_RANK = 7  # both ends of two pipes and a socket, and standard input, at the moment of the start
 _SPARE_FDS = 128
+
+_SERVER = Path(__file__).with_name("rank_server.py")
+_PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
 
 # Python ignores these; a program expects the default.
 _SIGNALS_TO_RESTORE = (signal.SIGPIPE, signal.SIGXFSZ)
@@ -80,50 +87,127 @@ def start_ranks(program: Path, command: Sequence[str], count: int, environment: 
     """
     _raise_file_limit(count)
     launched = Launched()
-    try:
-        for rank in range(count):
-            _start_rank(program, command, rank, count, environment, launched)
-    except OSError as error:
-        for process_id in launched.process_ids:
-            os.killpg(process_id, signal.SIGKILL)
-            os.waitpid(process_id, 0)
-        raise InputError("program", str(program), f"a program that can be started ({error.strerror})") from error
+    with ExitStack() as given:
+        ends = [_RankEnds(rank, count, given) for rank in range(count)]
+        start = _fork_ranks if is_python_script(program, command) else _start_each
+        try:
+            start(program, command, environment, ends, launched)
+        except OSError as error:
+            for end in ends:
+                end.close_ours()
+            for process_id in launched.process_ids:
+                os.killpg(process_id, signal.SIGKILL)
+                os.waitpid(process_id, 0)
+            raise InputError("program", str(program), f"a program that can be started ({error.strerror})") from error
+    launched.ranks = [
+        _core.RankProcess(process_id, *end.ours) for process_id, end in zip(launched.process_ids, ends, strict=True)
+    ]
     return launched
 
 
-def _start_rank(
-    program: Path,
-    command: Sequence[str],
-    rank: int,
-    count: int,
-    environment: dict[str, str],
-    launched: Launched,
-) -> None:
-    ours, theirs = socket.socketpair()
-    with theirs:
+class _RankEnds:
+    """The descriptors that connect a rank to be with the simulator."""
+
+    def __init__(self, rank: int, count: int, given: ExitStack) -> None:
         pipes = _Pipes()
-        number = theirs.fileno()
+        ours, theirs = socket.socketpair()
+        self.ours = (ours.detach(), *pipes.read_ends)
+        self.streams = (_standard_input() if rank == 0 else os.open(os.devnull, os.O_RDONLY), *pipes.write_ends)
+        self.manager = theirs.detach()
+        for descriptor in (*self.streams, self.manager):
+            given.callback(os.close, descriptor)
+        self.environment = {
+            "APENET_RANK": str(rank),
+            "PMI_FD": str(self.manager),
+            "PMI_RANK": str(rank),
+            "PMI_SIZE": str(count),
+        }
+
+    def close_ours(self) -> None:
+        """When there is no run that would."""
+        for descriptor in self.ours:
+            os.close(descriptor)
+
+
+def _start_each(
+    program: Path, command: Sequence[str], environment: dict[str, str], ends: list[_RankEnds], launched: Launched
+) -> None:
+    for end in ends:
+        # The manager onto itself: this keeps the descriptor open in the new program.
+        process_id = _spawn(
+            program, command, {**environment, **end.environment}, end.streams, [(end.manager, end.manager)]
+        )
+        launched.process_ids.append(process_id)
+
+
+def is_python_script(program: Path, command: Sequence[str]) -> bool:
+    """Whether this is an interpreter of Python with a script that compiles, and no option before it."""
+    if re.fullmatch(r"python3?(\.\d+)?", program.name) is None or len(command) < 2:  # noqa: PLR2004
+        return False
+    script = Path(command[1])
+    if command[1].startswith("-") or not script.is_file():
+        return False
+    try:
+        compile(script.read_bytes(), str(script), "exec", dont_inherit=True)
+    except (OSError, SyntaxError, ValueError):
+        return False
+    return True
+
+
+def _fork_ranks(
+    program: Path, command: Sequence[str], environment: dict[str, str], ends: list[_RankEnds], launched: Launched
+) -> None:
+    """Starts the ranks of a Python script from one interpreter; see rank_server.py."""
+    environment = dict(environment)
+    mapping = {"APENET_MAPPING": environment.pop("APENET_MAPPING")}  # the server itself is no rank
+    descriptors = [descriptor for end in ends for descriptor in (*end.streams, end.manager)]
+    plan = {
+        "descriptors": descriptors,
+        "ranks": [
+            {"environment": mapping | end.environment, "descriptors": [*end.streams, end.manager]} for end in ends
+        ],
+    }
+    with ExitStack() as stack:
+        file = stack.enter_context(os.fdopen(os.memfd_create("apenet-plan"), "w+"))
+        json.dump(plan, file)
+        file.seek(0)
+        answer, report = os.pipe()
+        answers = stack.enter_context(os.fdopen(answer))
+        nothing = os.open(os.devnull, os.O_RDONLY)
         try:
-            process_id = _spawn(
-                program,
-                command,
-                {
-                    **environment,
-                    "APENET_RANK": str(rank),
-                    "PMI_FD": str(number),
-                    "PMI_RANK": str(rank),
-                    "PMI_SIZE": str(count),
-                },
-                pipes,
-                # Onto itself: this keeps the descriptor open in the new program.
-                file_actions=[(os.POSIX_SPAWN_DUP2, number, number)],
-                reads_input=rank == 0,
-            )
-        except OSError:
-            ours.close()
-            raise
-    launched.process_ids.append(process_id)
-    launched.ranks.append(_core.RankProcess(process_id, ours.detach(), *pipes.read_ends))
+            kept = [file.fileno(), *descriptors]
+            with _adopting_orphans():
+                server = _spawn(
+                    program,
+                    (command[0], str(_SERVER), str(file.fileno()), *command[1:]),
+                    environment,
+                    (nothing, report, 2),
+                    [(descriptor, descriptor) for descriptor in kept],
+                )
+                os.close(report)
+                report = -1
+                said = answers.read()
+                _, status = os.waitpid(server, 0)
+        finally:
+            os.close(nothing)
+            if report >= 0:
+                os.close(report)
+    if status != 0:
+        raise OSError(errno.EIO, f"its interpreter ended with status {os.waitstatus_to_exitcode(status)} at the start")
+    launched.process_ids += json.loads(said)
+
+
+@contextmanager
+def _adopting_orphans() -> Iterator[None]:
+    """While this lasts, children whose parent ends become this process's: it is told how they end."""
+    prctl = ctypes.CDLL(None, use_errno=True).prctl
+    if prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+    try:
+        yield
+    finally:
+        prctl(_PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
 
 
 class _Pipes:
@@ -139,35 +223,20 @@ def _spawn(
     program: Path,
     command: Sequence[str],
     environment: dict[str, str],
-    pipes: _Pipes,
-    file_actions: Sequence[tuple[int, int, int]] = (),
-    reads_input: bool = False,
+    streams: tuple[int, int, int],
+    kept: Sequence[tuple[int, int]] = (),
 ) -> int:
-    """Starts a process, leader of its own group; its write ends are closed here, on failure the read ends too."""
-    stdin = _standard_input() if reads_input else os.open(os.devnull, os.O_RDONLY)
-    write_out, write_err = pipes.write_ends
-    try:
-        return os.posix_spawn(
-            program,
-            tuple(command),
-            environment,
-            file_actions=[
-                (os.POSIX_SPAWN_DUP2, stdin, 0),
-                (os.POSIX_SPAWN_DUP2, write_out, 1),
-                (os.POSIX_SPAWN_DUP2, write_err, 2),
-                *file_actions,
-            ],
-            setpgroup=0,
-            setsigmask=(),
-            setsigdef=_SIGNALS_TO_RESTORE,
-        )
-    except OSError:
-        for descriptor in pipes.read_ends:
-            os.close(descriptor)
-        raise
-    finally:
-        for descriptor in (write_out, write_err, stdin):
-            os.close(descriptor)
+    """Starts a process, leader of its own group, with these standard streams, and descriptors under these numbers."""
+    return os.posix_spawn(
+        program,
+        tuple(command),
+        environment,
+        file_actions=[(os.POSIX_SPAWN_DUP2, stream, number) for number, stream in enumerate(streams)]
+        + [(os.POSIX_SPAWN_DUP2, *pair) for pair in kept],
+        setpgroup=0,
+        setsigmask=(),
+        setsigdef=_SIGNALS_TO_RESTORE,
+    )
 
 
 def _standard_input() -> int:
@@ -197,7 +266,16 @@ def start_openmpi(
         arguments += ["-x", f"{name}={value}"]
     arguments += [str(program), *command[1:]]
     pipes = _Pipes()
-    launcher_id = _spawn(openmpi.mpirun, arguments, environment, pipes, reads_input=True)
+    stdin = _standard_input()
+    try:
+        launcher_id = _spawn(openmpi.mpirun, arguments, environment, (stdin, *pipes.write_ends))
+    except OSError:
+        for descriptor in pipes.read_ends:
+            os.close(descriptor)
+        raise
+    finally:
+        for descriptor in (stdin, *pipes.write_ends):
+            os.close(descriptor)
     ranks = [_core.RankProcess(0, -1, *pipes.read_ends), *(_core.RankProcess() for _ in range(count - 1))]
     return Launched(ranks, [], launcher_id)
 

@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 
 #include "runtime/ipc/futex.hpp"
 
@@ -63,6 +64,13 @@ std::atomic<bool>& forked() {
   return value;
 }
 
+// The one object of a process that stands for its process: created once, on first use, never destroyed
+// (libraries above still run in atexit handlers).
+std::atomic<Client*>& process_client() {
+  static std::atomic<Client*> value{nullptr};
+  return value;
+}
+
 std::byte* map_simulation(const char* path) {
   const int fd = open(path, O_RDWR | O_CLOEXEC);
   struct stat status {};
@@ -84,17 +92,17 @@ std::byte* map_simulation(const char* path) {
 }  // namespace
 
 Client* Client::mapped() {
-  // The one object of a process that stands for its process: created once, on first use, never destroyed
-  // (libraries above still run in atexit handlers).
-  static Client* const client = []() -> Client* {
-    const char* path = std::getenv(mapping_variable);
-    const char* rank = rank_text();
-    if (path == nullptr || rank == nullptr) return nullptr;
-    std::byte* base = map_simulation(path);
-    pthread_atfork(nullptr, nullptr, [] { forked().store(true); });
-    return new Client(base, parse_rank(rank, reinterpret_cast<Header*>(base)->process_count));
-  }();
-  return client;
+  // Not before the environment names a rank: a process from which ranks are forked is none itself.
+  static std::once_flag created;
+  if (process_client() == nullptr && std::getenv(mapping_variable) != nullptr && rank_text() != nullptr) {
+    std::call_once(created, [] {
+      std::byte* base = map_simulation(std::getenv(mapping_variable));
+      pthread_atfork(nullptr, nullptr, [] { forked().store(true); });
+      const std::uint32_t count = reinterpret_cast<Header*>(base)->process_count;
+      process_client().store(new Client(base, parse_rank(rank_text(), count)));
+    });
+  }
+  return process_client();
 }
 
 Client* Client::attached() {
