@@ -1,5 +1,9 @@
 from collections.abc import Callable, Sequence
 import enum
+from typing import Annotated
+
+import numpy
+from numpy.typing import NDArray
 
 
 version: str = '0.1.0'
@@ -641,3 +645,78 @@ class Session:
     def mapping_path(self) -> str: ...
 
     def run(self, ranks: Sequence[RankProcess], launcher_id: int, interrupted: Callable[[], bool]) -> SessionReport: ...
+
+class Workload(enum.Enum):
+    halo = 0
+
+    alltoall = 1
+
+    allreduce = 2
+
+    randomaccess = 3
+
+    bisection = 4
+
+class AllreduceAlgorithm(enum.Enum):
+    ring = 0
+
+    recursive_doubling = 1
+
+    torus = 2
+
+class WorkloadOptions:
+    def __init__(self) -> None: ...
+
+    @property
+    def bytes(self) -> int: ...
+
+    @bytes.setter
+    def bytes(self, arg: int, /) -> None: ...
+
+    @property
+    def iterations(self) -> int: ...
+
+    @iterations.setter
+    def iterations(self, arg: int, /) -> None: ...
+
+    @property
+    def algorithm(self) -> AllreduceAlgorithm: ...
+
+    @algorithm.setter
+    def algorithm(self, arg: AllreduceAlgorithm, /) -> None: ...
+
+    @property
+    def grid(self) -> list[int]: ...
+
+    @grid.setter
+    def grid(self, arg: Sequence[int], /) -> None: ...
+
+    @property
+    def periodic(self) -> bool: ...
+
+    @periodic.setter
+    def periodic(self, arg: bool, /) -> None: ...
+
+    @property
+    def nodes(self) -> list[int]: ...
+
+    @nodes.setter
+    def nodes(self, arg: Sequence[int], /) -> None: ...
+
+class WorkloadResult:
+    @property
+    def time_ps(self) -> int: ...
+
+    @property
+    def finish_ps(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]: ...
+
+    @property
+    def messages(self) -> int: ...
+
+    @property
+    def payload_bytes(self) -> int: ...
+
+    @property
+    def links(self) -> list[LinkUse]: ...
+
+def run_workload(description: MachineDescription, workload: Workload, options: WorkloadOptions) -> WorkloadResult: ...

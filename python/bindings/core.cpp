@@ -7,4 +7,5 @@ NB_MODULE(_core, module) {
   apenet::bind_machine(module);
   apenet::bind_card_tests(module);
   apenet::bind_session(module);
+  apenet::bind_workloads(module);
 }

@@ -99,3 +99,60 @@ def test_published_times_through_mpi():
         measured = apenet.bench.measure(published.test, "ape128", sizes=sizes, layer="mpi")
         value = measured.times_us[0] if published.quantity == "time_us" else measured.bandwidths_mib_s[0]
         assert value == pytest.approx(published.value, rel=published.tolerance_percent / 100)
+
+
+def test_workloads_on_the_teaching_machine_are_their_closed_forms():
+    """1 us, 1000 MiB/s, no software: latency and bytes per step."""
+    size = 2**20
+    on_the_wire_us = 1000.0
+    halo = apenet.bench.halo("ideal", sizes=[size], count=27)
+    assert halo.grid == (3, 3, 3)
+    assert halo.times_us[0] == pytest.approx(1 + 6 * on_the_wire_us, rel=1e-6)
+    ring = apenet.bench.allreduce("ideal", sizes=[size], count=8)
+    assert ring.times_us[0] == pytest.approx(2 * 7 * (1 + on_the_wire_us / 8), rel=1e-6)
+    doubling = apenet.bench.allreduce("ideal", sizes=[size], count=8, algorithm="recursive-doubling")
+    assert doubling.times_us[0] == pytest.approx(3 * (1 + on_the_wire_us), rel=1e-6)
+    everybody = apenet.bench.alltoall("ideal", sizes=[size], count=5)
+    assert everybody.times_us[0] == pytest.approx(4 * (1 + on_the_wire_us), rel=1e-6)
+    across = apenet.bench.bisection("ideal", sizes=[size], count=16)
+    assert across.bandwidths_mib_s[0] == pytest.approx(16 * 1000 / 1.001, rel=1e-6)
+
+
+@pytest.mark.parametrize("algorithm", apenet.bench.ALGORITHMS)
+def test_a_workload_tells_all_nodes_and_counts(algorithm):
+    result = apenet.bench.allreduce("ape16", sizes=[1024], algorithm=algorithm, iterations=2)
+    content = json.loads(json.dumps(result.to_json()))
+    assert content["algorithm"] == algorithm
+    assert (content["nodes"], content["grid"], content["iterations"]) == (16, [4, 2, 2], 2)
+    assert result.finish_us.shape == (1, 16)
+    assert result.finish_us.max() / 2 == pytest.approx(content["points"][0]["time_us"])
+    assert content["points"][0]["messages"] == result.messages[0] > 0
+    if algorithm != "recursive-doubling":
+        assert result.payload_bytes[0] == 2 * 2 * 15 * 1024
+
+
+def test_a_part_of_a_machine_is_a_grid_of_its_own():
+    assert apenet.bench.halo("ape128", sizes=[64], count=12).grid == (3, 2, 2)
+    assert apenet.bench.halo("ape128", sizes=[64]).grid == (8, 4, 4)
+    assert apenet.bench.alltoall("ape128", sizes=[64], nodes=[0, 5, 9]).grid == (3, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("test", "options", "name"),
+    [
+        ("halo", {"layer": "mpi"}, "layer"),
+        ("halo", {"channels": 2}, "channels"),
+        ("halo", {"algorithm": "ring"}, "algorithm"),
+        ("allreduce", {"algorithm": "tree"}, "algorithm"),
+        ("pingpong", {"algorithm": "ring"}, "algorithm"),
+        ("pingpong", {"count": 4}, "n"),
+        ("halo", {"count": 17}, "n"),
+        ("halo", {"count": 1}, "n"),
+        ("halo", {"count": 4, "nodes": [0, 1]}, "n"),
+        ("halo", {"nodes": [0, 99]}, "nodes"),
+    ],
+)
+def test_what_a_workload_cannot_be_is_named(test, options, name):
+    with pytest.raises(InputError) as refused:
+        apenet.bench.measure(test, "ape16", sizes=[16], **options)
+    assert refused.value.name == name

@@ -1,6 +1,7 @@
-"""Benchmarks: the published tests, at the card and through MPI.
+"""Benchmarks: the published tests, at the card and through MPI, and workloads of the whole machine at the card.
 
-`apenet.bench.pingpong(apenet.machine("ape16"), sizes="16:1M")` and its kin; the same as `apenet bench`.
+`apenet.bench.pingpong(apenet.machine("ape16"), sizes="16:1M")`, `apenet.bench.halo("ape128", sizes=[4096])` and their
+kin; the same as `apenet bench`.
 """
 
 from __future__ import annotations
@@ -8,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from apenet.bench import card, mpi
+from apenet.bench import card, mpi, workloads
 from apenet.bench.mpi import BenchError
-from apenet.bench.result import DEFINITIONS, TESTS, BenchResult
+from apenet.bench.result import DEFINITIONS, PAIR_TESTS, TESTS, WORKLOADS, BenchResult, WorkloadResult
+from apenet.bench.workloads import ALGORITHMS
 from apenet.errors import InputError
 from apenet.machine import Machine
 from apenet.machine import machine as read_machine
@@ -18,15 +20,24 @@ from apenet.sizes import checked_sizes
 from apenet.toolchain import MpiChoice
 
 __all__ = [
+    "ALGORITHMS",
     "DEFINITIONS",
     "LAYERS",
+    "PAIR_TESTS",
     "TESTS",
+    "WORKLOADS",
     "BenchError",
     "BenchResult",
+    "WorkloadResult",
+    "allreduce",
+    "alltoall",
     "bidirectional",
+    "bisection",
+    "halo",
     "measure",
     "oneway",
     "pingpong",
+    "randomaccess",
     "roundtrip",
     "unidirectional",
 ]
@@ -45,9 +56,11 @@ def measure(
     *,
     sizes: str | Sequence[int] = DEFAULT_SIZES,
     nodes: Sequence[int] | None = None,
+    count: int | None = None,
     channels: int = 1,
     layer: str = "card",
     iterations: int | None = None,
+    algorithm: str | None = None,
     seed: int = 1,
     mpi_library: MpiChoice = "auto",
     pin: bool = True,
@@ -55,9 +68,9 @@ def measure(
 ) -> BenchResult:
     """One test over message sizes.
 
-    `nodes` are the ones that talk (default: node 0 and its neighbour). `channels` messages at once use as many
-    hardware queues, at layer card. Raises InputError and MachineError for bad input, BenchError when the MPI program
-    of layer mpi fails.
+    `nodes` are the ones that talk (default: node 0 and its neighbour; for a workload all, or the first `count`).
+    `channels` messages at once use as many hardware queues, at layer card. `algorithm` is that of allreduce. Raises
+    InputError and MachineError for bad input, BenchError when the MPI program of layer mpi fails.
     """
     if test not in TESTS:
         raise InputError("test", test, "one of " + ", ".join(TESTS))
@@ -69,6 +82,22 @@ def measure(
     for name, value in (("channels", channels), ("iterations", iterations)):
         if value is not None and value < 1:
             raise InputError(name, value, "a whole number of at least 1")
+    if test in WORKLOADS:
+        _check_workload(test, layer, channels, algorithm)
+        return workloads.measure(
+            chosen,
+            test,
+            checked,
+            nodes=nodes,
+            count=count,
+            iterations=iterations,
+            algorithm=algorithm,
+            seed=seed,
+            progress=progress,
+        )
+    for name, given in (("algorithm", algorithm), ("n", count)):
+        if given is not None:
+            raise InputError(name, given, f"none for {test}: it belongs to {', '.join(WORKLOADS)}")
     if layer == "card":
         return card.measure(
             chosen,
@@ -95,6 +124,18 @@ def measure(
     )
 
 
+def _check_workload(test: str, layer: str, channels: int, algorithm: str | None) -> None:
+    if layer != "card":
+        raise InputError(
+            "layer", layer, f"card: {test} is a scripted workload; a program of its own runs by apenet run"
+        )
+    if channels != 1:
+        raise InputError("channels", channels, f"1 for {test}")
+    if algorithm is not None and (test != "allreduce" or algorithm not in ALGORITHMS):
+        expected = "one of " + ", ".join(ALGORITHMS) if test == "allreduce" else f"none for {test}"
+        raise InputError("algorithm", algorithm, expected)
+
+
 def _check_nodes(machine: Machine, nodes: Sequence[int] | None) -> None:
     if nodes is None:
         return
@@ -112,3 +153,8 @@ roundtrip = partial(measure, "roundtrip")
 oneway = partial(measure, "oneway")
 unidirectional = partial(measure, "unidirectional")
 bidirectional = partial(measure, "bidirectional")
+halo = partial(measure, "halo")
+allreduce = partial(measure, "allreduce")
+alltoall = partial(measure, "alltoall")
+randomaccess = partial(measure, "randomaccess")
+bisection = partial(measure, "bisection")

@@ -1,4 +1,4 @@
-"""apenet bench: the published tests over message sizes."""
+"""apenet bench: the published tests and whole-machine workloads over message sizes."""
 
 from __future__ import annotations
 
@@ -37,9 +37,16 @@ def bench(
         str, typer.Option("--sizes", metavar="MIN:MAX", help="Message sizes; they double from MIN to MAX.")
     ] = benchmarks.DEFAULT_SIZES,
     nodes: Annotated[str | None, typer.Option("--nodes", metavar="A,B", help="The nodes that talk.")] = None,
+    count: Annotated[
+        int | None, typer.Option("-n", metavar="COUNT", help="Workloads: the first so many nodes, not all.")
+    ] = None,
     channels: Annotated[int, typer.Option("--channels", help="Messages at once, a hardware queue each.")] = 1,
     layer: Annotated[str, typer.Option("--layer", metavar="card|mpi", help="Where to measure.")] = "card",
     iterations: Annotated[int | None, typer.Option("--iterations", help="Repetitions of each size.")] = None,
+    algorithm: Annotated[
+        str | None,
+        typer.Option("--algorithm", metavar="|".join(benchmarks.ALGORITHMS), help="Of allreduce; ring by default."),
+    ] = None,
     mpi: Annotated[str, typer.Option("--mpi", metavar="auto|mpich|openmpi", help="MPI of --layer mpi.")] = "auto",
     pin: PinOption = True,
     seed: SeedOption = 1,
@@ -62,7 +69,9 @@ def bench(
             nodes=_parse_nodes(nodes),
             channels=channels,
             layer=layer,
+            count=count,
             iterations=iterations,
+            algorithm=algorithm,
             seed=seed,
             mpi_library=cast(MpiChoice, mpi),
             pin=pin,

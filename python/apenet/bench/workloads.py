@@ -1,0 +1,123 @@
+"""Workloads of a whole machine at the card: scripted processes, one a node."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from apenet import _core
+from apenet._core import version as __version__
+from apenet.bench.result import WorkloadResult, make_result
+from apenet.errors import InputError, from_core
+from apenet.machine import Machine
+
+ALGORITHMS = ("ring", "recursive-doubling", "torus")
+DEFAULT_ALGORITHM = "ring"
+DEFAULT_NODES = 64  # of a machine that has as many as are asked for
+DEFAULT_ITERATIONS = 5
+FEWEST_NODES = 2
+GRID_DIMENSIONS = 3
+
+_MIB = 2**20
+
+
+def measure(
+    machine: Machine,
+    test: str,
+    sizes: Sequence[int],
+    *,
+    nodes: Sequence[int] | None,
+    count: int | None,
+    iterations: int | None,
+    algorithm: str | None,
+    seed: int,
+    progress: Callable[[int], None],
+) -> WorkloadResult:
+    """Each size on a fresh machine; `progress` is told the size before it is measured."""
+    placed = _placed(machine, nodes, count)
+    grid = grid_of(machine, len(placed))
+    options = _core.WorkloadOptions()
+    options.grid = list(grid)
+    options.nodes = placed
+    options.periodic = _topology(machine) != "mesh"
+    options.iterations = iterations or DEFAULT_ITERATIONS
+    chosen = (algorithm or DEFAULT_ALGORITHM) if test == "allreduce" else None
+    options.algorithm = getattr(_core.AllreduceAlgorithm, (chosen or DEFAULT_ALGORITHM).replace("-", "_"))
+    description = machine.description(seed)
+    points, messages, payload_bytes, finish_us = [], [], [], []
+    for size in sizes:
+        progress(size)
+        options.bytes = size
+        try:
+            result = _core.run_workload(description, getattr(_core.Workload, test), options)
+        except ValueError as error:
+            raise from_core(error) from error
+        time_us = result.time_ps * 1e-6
+        bandwidth = _moved(test, size, result.payload_bytes / options.iterations, len(placed)) / _MIB / (time_us * 1e-6)
+        points.append((size, time_us, bandwidth))
+        messages.append(result.messages)
+        payload_bytes.append(result.payload_bytes)
+        finish_us.append(result.finish_ps * 1e-6)
+    common = make_result(machine.name, test, "card", seed, __version__, points)
+    return WorkloadResult(
+        **vars(common),
+        grid=grid,
+        iterations=options.iterations,
+        algorithm=chosen,
+        messages=np.array(messages, dtype=np.int64),
+        payload_bytes=np.array(payload_bytes, dtype=np.int64),
+        finish_us=np.array(finish_us),
+    )
+
+
+def _moved(test: str, size: int, sent: float, nodes: int) -> float:
+    """The bytes whose movement in one iteration the test's bandwidth counts."""
+    if test == "allreduce":
+        return size
+    return sent if test == "bisection" else sent / nodes
+
+
+def _topology(machine: Machine) -> str:
+    return str(machine.file.network.topology.value)
+
+
+def _placed(machine: Machine, nodes: Sequence[int] | None, count: int | None) -> list[int]:
+    if nodes is not None:
+        if count is not None and count != len(nodes):
+            raise InputError("n", count, f"as many as nodes are named: {len(nodes)}")
+        return list(nodes)
+    available = machine.node_count
+    wanted = count if count is not None else (available or DEFAULT_NODES)
+    if wanted < FEWEST_NODES or (available is not None and wanted > available):
+        most = f", at most the {available} of {machine.name}" if available else ""
+        raise InputError("n", wanted, f"at least {FEWEST_NODES} nodes{most}")
+    return list(range(wanted))
+
+
+def grid_of(machine: Machine, count: int) -> tuple[int, ...]:
+    """The processes' grid: that of the machine where all of a torus or mesh takes part, otherwise nearly a cube."""
+    if _topology(machine) in ("torus", "mesh") and count == machine.node_count:
+        return machine.dims
+    return nearly_cubic(count, GRID_DIMENSIONS)
+
+
+def nearly_cubic(count: int, dimensions: int) -> tuple[int, ...]:
+    """Factors of count as near to each other as taking its prime factors greatest first makes them, largest first."""
+    grid = [1] * dimensions
+    for prime in reversed(_prime_factors(count)):
+        smallest = grid.index(min(grid))
+        grid[smallest] *= prime
+    return tuple(sorted(grid, reverse=True))
+
+
+def _prime_factors(number: int) -> list[int]:
+    factors = []
+    divisor = 2
+    while divisor <= math.isqrt(number):
+        while number % divisor == 0:
+            factors.append(divisor)
+            number //= divisor
+        divisor += 1
+    return [*factors, number] if number > 1 else factors

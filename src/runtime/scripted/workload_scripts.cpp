@@ -1,0 +1,191 @@
+#include "runtime/scripted/workload_scripts.hpp"
+
+#include <algorithm>
+
+namespace apenet {
+
+namespace {
+
+// A position in the grid, and how to move from it.
+struct Place {
+  std::uint32_t coordinate = 0;
+  std::uint32_t extent = 0;
+  std::uint32_t stride = 0;  // of process numbers, along this dimension
+
+  [[nodiscard]] ProcessId moved(ProcessId from, std::uint32_t to) const {
+    return from + (to - coordinate) * stride;  // modulo 2^32, as unsigned numbers are
+  }
+};
+
+Place place_of(const WorkloadPlan& plan, ProcessId process, std::size_t dimension) {
+  Place place{0, plan.grid[dimension], 1};
+  for (std::size_t d = 0; d < dimension; ++d) place.stride *= plan.grid[d];
+  place.coordinate = process / place.stride % place.extent;
+  return place;
+}
+
+std::vector<ProcessId> neighbours_of(const WorkloadPlan& plan, ProcessId process) {
+  std::vector<ProcessId> neighbours;
+  for (std::size_t d = 0; d < plan.grid.size(); ++d) {
+    const Place place = place_of(plan, process, d);
+    if (place.extent == 1) continue;
+    if (plan.periodic || place.coordinate + 1 < place.extent)
+      neighbours.push_back(place.moved(process, (place.coordinate + 1) % place.extent));
+    if (plan.periodic || place.coordinate > 0)
+      neighbours.push_back(place.moved(process, (place.coordinate + place.extent - 1) % place.extent));
+  }
+  return neighbours;
+}
+
+// A part of the vector that is reduced.
+struct Range {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+  [[nodiscard]] std::int64_t bytes() const { return end - begin; }
+  // Part `index` of `count`, as equal as bytes allow.
+  [[nodiscard]] Range part(std::uint32_t index, std::uint32_t count) const {
+    return {begin + bytes() * index / count, begin + bytes() * (index + 1) / count};
+  }
+};
+
+// The ring of processes along one dimension of the grid, or of all.
+struct Ring {
+  std::uint32_t position = 0;
+  std::uint32_t size = 1;
+  ProcessId next = 0;
+  ProcessId previous = 0;
+};
+
+Ring ring_along(const WorkloadPlan& plan, ProcessId process, std::size_t dimension) {
+  const Place place = place_of(plan, process, dimension);
+  return {place.coordinate, place.extent, place.moved(process, (place.coordinate + 1) % place.extent),
+          place.moved(process, (place.coordinate + place.extent - 1) % place.extent)};
+}
+
+// size - 1 steps to the next in the ring. `first` is the part that this process sends first; each further
+// step sends what the one before received. Reduce-scatter begins with the own position and ends with the
+// part after it complete; allgather begins with that one.
+Script go_round(ScriptedProcess& process, const WorkloadPlan& plan, Ring ring, Range range,
+                std::uint32_t first) {
+  for (std::uint32_t step = 0; step + 1 < ring.size; ++step) {
+    const std::uint32_t out = (first + 2 * ring.size - step) % ring.size;
+    const std::uint32_t in = (out + ring.size - 1) % ring.size;
+    send_message(process, plan, ring.next, range.part(out, ring.size).bytes());
+    co_await receive_message(process, plan, ring.previous, range.part(in, ring.size).bytes());
+  }
+}
+
+}  // namespace
+
+std::int64_t WorkloadPlan::pieces(std::int64_t message_bytes) const {
+  return std::max<std::int64_t>(1, (message_bytes + piece_bytes - 1) / piece_bytes);
+}
+
+void send_message(ScriptedProcess& process, const WorkloadPlan& plan, ProcessId target, std::int64_t bytes) {
+  std::int64_t left = bytes;
+  do {
+    const std::int64_t piece = std::min(left, plan.piece_bytes);
+    process.send(target, piece);
+    left -= piece;
+  } while (left > 0);
+}
+
+Script receive_message(ScriptedProcess& process, const WorkloadPlan& plan, ProcessId source,
+                       std::int64_t bytes) {
+  const std::int64_t pieces = plan.pieces(bytes);
+  for (std::int64_t piece = 0; piece < pieces; ++piece) co_await process.arrival_from(source);
+}
+
+Script halo(ScriptedProcess& process, const WorkloadPlan& plan) {
+  const std::vector<ProcessId> neighbours = neighbours_of(plan, process.id());
+  const std::int64_t pieces = plan.pieces(plan.bytes);
+  for (std::uint32_t i = 0; i < plan.iterations; ++i) {
+    for (const ProcessId neighbour : neighbours) send_message(process, plan, neighbour, plan.bytes);
+    for (const ProcessId neighbour : neighbours) {
+      for (std::int64_t piece = 0; piece < pieces; ++piece) co_await process.arrival_from(neighbour);
+    }
+  }
+}
+
+Script alltoall(ScriptedProcess& process, const WorkloadPlan& plan) {
+  const ProcessId self = process.id();
+  for (std::uint32_t i = 0; i < plan.iterations; ++i) {
+    for (std::uint32_t step = 1; step < plan.count; ++step) {
+      send_message(process, plan, (self + step) % plan.count, plan.bytes);
+      co_await receive_message(process, plan, (self + plan.count - step) % plan.count, plan.bytes);
+    }
+  }
+}
+
+Script random_pairs(ScriptedProcess& process, const WorkloadPlan& plan) {
+  for (std::uint32_t i = 0; i < plan.iterations; ++i) {
+    const ProcessId partner = plan.partners[i][process.id()];
+    if (partner == process.id()) continue;  // one is left over when their number is odd
+    send_message(process, plan, partner, plan.bytes);
+    co_await receive_message(process, plan, partner, plan.bytes);
+  }
+}
+
+Script bisection(ScriptedProcess& process, const WorkloadPlan& plan) {
+  const auto longest = std::max_element(plan.grid.begin(), plan.grid.end());
+  const Place place =
+      place_of(plan, process.id(), static_cast<std::size_t>(std::distance(plan.grid.begin(), longest)));
+  const ProcessId mirror = place.moved(process.id(), place.extent - 1 - place.coordinate);
+  if (mirror == process.id()) co_return;  // on the cut, when the extent is odd
+  for (std::uint32_t i = 0; i < plan.iterations; ++i) {
+    send_message(process, plan, mirror, plan.bytes);
+    co_await receive_message(process, plan, mirror, plan.bytes);
+  }
+}
+
+Script ring_allreduce(ScriptedProcess& process, const WorkloadPlan& plan) {
+  const ProcessId self = process.id();
+  const Ring ring{self, plan.count, (self + 1) % plan.count, (self + plan.count - 1) % plan.count};
+  for (std::uint32_t i = 0; i < plan.iterations; ++i) {
+    co_await go_round(process, plan, ring, {0, plan.bytes}, self);
+    co_await go_round(process, plan, ring, {0, plan.bytes}, self + 1);
+  }
+}
+
+Script recursive_doubling_allreduce(ScriptedProcess& process, const WorkloadPlan& plan) {
+  const ProcessId self = process.id();
+  std::uint32_t power = 1;
+  while (power * 2 <= plan.count) power *= 2;
+  const std::uint32_t beyond = plan.count - power;  // so many give their part to the odd one after them
+  const bool gives = self < 2 * beyond && self % 2 == 0;
+  const bool takes = self < 2 * beyond && self % 2 == 1;
+  const std::uint32_t number = self < 2 * beyond ? self / 2 : self - beyond;  // among those that exchange
+  for (std::uint32_t i = 0; i < plan.iterations; ++i) {
+    if (gives) {
+      send_message(process, plan, self + 1, plan.bytes);
+      co_await receive_message(process, plan, self + 1, plan.bytes);
+      continue;
+    }
+    if (takes) co_await receive_message(process, plan, self - 1, plan.bytes);
+    for (std::uint32_t distance = 1; distance < power; distance *= 2) {
+      const std::uint32_t other = number ^ distance;
+      const ProcessId partner = other < beyond ? 2 * other + 1 : other + beyond;
+      send_message(process, plan, partner, plan.bytes);
+      co_await receive_message(process, plan, partner, plan.bytes);
+    }
+    if (takes) send_message(process, plan, self - 1, plan.bytes);
+  }
+}
+
+Script torus_allreduce(ScriptedProcess& process, const WorkloadPlan& plan) {
+  std::vector<Ring> rings;
+  std::vector<Range> ranges{{0, plan.bytes}};  // what is reduced along each dimension
+  for (std::size_t d = 0; d < plan.grid.size(); ++d) {
+    const Ring ring = ring_along(plan, process.id(), d);
+    rings.push_back(ring);
+    ranges.push_back(ranges.back().part((ring.position + 1) % ring.size, ring.size));
+  }
+  for (std::uint32_t i = 0; i < plan.iterations; ++i) {
+    for (std::size_t d = 0; d < rings.size(); ++d)
+      co_await go_round(process, plan, rings[d], ranges[d], rings[d].position);
+    for (std::size_t d = rings.size(); d-- > 0;)
+      co_await go_round(process, plan, rings[d], ranges[d], rings[d].position + 1);
+  }
+}
+
+}  // namespace apenet

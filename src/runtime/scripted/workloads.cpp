@@ -1,0 +1,134 @@
+#include "runtime/scripted/workloads.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <stdexcept>
+#include <utility>
+
+#include "kernel/random.hpp"
+#include "runtime/scripted/scripted_run.hpp"
+#include "runtime/scripted/workload_scripts.hpp"
+
+namespace apenet {
+
+namespace {
+
+[[noreturn]] void refuse(const std::string& key, const std::string& value, const std::string& expected) {
+  throw std::invalid_argument(key + " = " + value + ": expected " + expected);
+}
+
+std::uint32_t count_processes(const WorkloadOptions& options) {
+  constexpr std::uint64_t most = std::uint64_t{1} << 22;
+  std::uint64_t count = options.grid.empty() ? 0 : 1;
+  for (const std::uint32_t extent : options.grid) {
+    count *= extent;
+    if (count > most) break;
+  }
+  if (count < 2 || count > most) {
+    refuse("grid", "a product of " + std::to_string(count) + " processes", "2 to 4194304 of them");
+  }
+  return static_cast<std::uint32_t>(count);
+}
+
+void validate(const WorkloadOptions& options, std::uint32_t count) {
+  if (options.bytes < 0) refuse("sizes", std::to_string(options.bytes), "zero or more bytes");
+  if (options.iterations == 0) refuse("iterations", "0", "at least 1");
+  if (!options.nodes.empty() && options.nodes.size() != count) {
+    refuse("nodes", std::to_string(options.nodes.size()) + " of them",
+           "one for each of the " + std::to_string(count) + " processes of the grid");
+  }
+}
+
+// A random perfect matching for each iteration: neighbours in a shuffled order (Fisher and Yates).
+std::vector<std::vector<ProcessId>> draw_partners(std::uint64_t seed, std::uint32_t iterations,
+                                                  std::uint32_t count) {
+  constexpr std::uint64_t stream = 0x7061697273;  // "pairs"
+  RandomStream random(seed, stream);
+  std::vector<std::vector<ProcessId>> partners;
+  std::vector<ProcessId> order(count);
+  std::iota(order.begin(), order.end(), 0);
+  for (std::uint32_t i = 0; i < iterations; ++i) {
+    for (std::uint32_t left = count; left > 1; --left) std::swap(order[left - 1], order[random.below(left)]);
+    std::vector<ProcessId> partner(count);
+    if (count % 2 == 1) partner[order[count - 1]] = order[count - 1];
+    for (std::uint32_t p = 0; p + 1 < count; p += 2) {
+      partner[order[p]] = order[p + 1];
+      partner[order[p + 1]] = order[p];
+    }
+    partners.push_back(std::move(partner));
+  }
+  return partners;
+}
+
+using WorkloadScript = Script (*)(ScriptedProcess&, const WorkloadPlan&);
+
+WorkloadScript script_of(Workload workload, AllreduceAlgorithm algorithm) {
+  switch (workload) {
+    case Workload::halo:
+      return halo;
+    case Workload::alltoall:
+      return alltoall;
+    case Workload::randomaccess:
+      return random_pairs;
+    case Workload::bisection:
+      return bisection;
+    case Workload::allreduce:
+      break;
+  }
+  switch (algorithm) {
+    case AllreduceAlgorithm::recursive_doubling:
+      return recursive_doubling_allreduce;
+    case AllreduceAlgorithm::torus:
+      return torus_allreduce;
+    case AllreduceAlgorithm::ring:
+      break;
+  }
+  return ring_allreduce;
+}
+
+std::uint64_t counter(const Machine& machine, const std::string& name) {
+  const std::vector<Counter> counters = machine.counters();
+  return std::find_if(counters.begin(), counters.end(),
+                      [&](const Counter& counter) { return counter.name == name; })
+      ->value;
+}
+
+}  // namespace
+
+WorkloadResult run_workload(const MachineDescription& description, Workload workload,
+                            const WorkloadOptions& options) {
+  WorkloadPlan plan;
+  plan.count = count_processes(options);
+  validate(options, plan.count);
+  plan.bytes = options.bytes;
+  plan.iterations = options.iterations;
+  plan.grid = options.grid;
+  plan.periodic = options.periodic;
+  if (workload == Workload::randomaccess)
+    plan.partners = draw_partners(description.seed, plan.iterations, plan.count);
+  std::vector<NodeId> nodes = options.nodes;
+  if (nodes.empty()) {
+    nodes.resize(plan.count);
+    std::iota(nodes.begin(), nodes.end(), 0);
+  }
+  ScriptedRun run(description, description.card_software, std::move(nodes));
+  plan.piece_bytes = run.machine().capabilities().max_message_bytes;
+  const WorkloadScript script = script_of(workload, options.algorithm);
+  for (ProcessId id = 0; id < plan.count; ++id) run.spawn(id, script(run.process(id), plan));
+  run.run();
+
+  WorkloadResult result;
+  Time whole;
+  result.finish.reserve(plan.count);
+  for (ProcessId id = 0; id < plan.count; ++id) {
+    result.finish.push_back(run.process(id).clock());
+    whole = std::max(whole, result.finish.back());
+  }
+  result.time = Time::from_ps(whole.ps() / plan.iterations);
+  result.messages = counter(run.machine(), "messages");
+  result.payload_bytes = counter(run.machine(), "payload_bytes");
+  result.links = run.machine().link_use();
+  return result;
+}
+
+}  // namespace apenet

@@ -1,0 +1,234 @@
+// The workloads as algorithms: their times in closed form on the ideal machine (1 us of latency, one byte a
+// nanosecond, no software), and what they move on a torus.
+#include "runtime/scripted/workloads.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+#include <stdexcept>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "support/machines.hpp"
+
+namespace apenet {
+namespace {
+
+constexpr std::int64_t latency_ns = 1000;
+
+struct Case {
+  Workload workload = Workload::halo;
+  std::vector<std::uint32_t> grid;
+  std::int64_t bytes = 0;
+  AllreduceAlgorithm algorithm = AllreduceAlgorithm::ring;
+  std::uint32_t iterations = 3;
+  bool periodic = true;
+};
+
+WorkloadResult run_on(const MachineDescription& machine, const Case& what) {
+  WorkloadOptions options;
+  options.bytes = what.bytes;
+  options.iterations = what.iterations;
+  options.algorithm = what.algorithm;
+  options.grid = what.grid;
+  options.periodic = what.periodic;
+  return run_workload(machine, what.workload, options);
+}
+
+WorkloadResult run_ideal(const Case& what) {
+  return run_on(test::ideal(), what);
+}
+
+Case allreduce(AllreduceAlgorithm algorithm, std::vector<std::uint32_t> grid, std::int64_t bytes) {
+  return {Workload::allreduce, std::move(grid), bytes, algorithm};
+}
+
+std::int64_t product(const std::vector<std::uint32_t>& grid) {
+  return std::accumulate(grid.begin(), grid.end(), std::int64_t{1}, std::multiplies<>());
+}
+
+TEST(Workloads, AHaloIsOneLatencyAndTwoMessagesADimensionOnTheWire) {
+  const std::vector<std::vector<std::uint32_t>> grids{{8}, {4, 3}, {4, 3, 2}, {2, 2, 2, 2}, {3, 1, 5}};
+  for (const std::vector<std::uint32_t>& grid : grids) {
+    const auto busy =
+        std::count_if(grid.begin(), grid.end(), [](std::uint32_t extent) { return extent > 1; });
+    const WorkloadResult result = run_ideal({Workload::halo, grid, 100});
+    EXPECT_EQ(result.time, Time::from_ns(latency_ns + 2 * busy * 100));
+    EXPECT_EQ(result.messages, 3U * 2U * static_cast<std::uint64_t>(busy * product(grid)));
+    EXPECT_EQ(result.payload_bytes, result.messages * 100);
+  }
+}
+
+TEST(Workloads, AMeshHasNoNeighboursBeyondItsEdge) {
+  Case mesh{Workload::halo, {3, 2}, 8};
+  mesh.periodic = false;
+  EXPECT_EQ(run_ideal(mesh).messages, 3U * (2 * 2 * 2 + 2 * 3));
+}
+
+TEST(Workloads, AllToAllIsAStepForEveryOtherProcess) {
+  const WorkloadResult result = run_ideal({Workload::alltoall, {5}, 300});
+  EXPECT_EQ(result.time, Time::from_ns(4 * (latency_ns + 300)));
+  EXPECT_EQ(result.payload_bytes, 3U * 5 * 4 * 300);
+}
+
+TEST(Workloads, TheRingReducesInTwoRoundsOfItsParts) {
+  for (const std::uint32_t n : {2U, 3U, 7U, 16U}) {
+    const std::int64_t part = 50;
+    const WorkloadResult result = run_ideal(allreduce(AllreduceAlgorithm::ring, {n}, part * n));
+    EXPECT_EQ(result.time, Time::from_ns(2 * (n - 1) * (latency_ns + part))) << n;
+    EXPECT_EQ(result.payload_bytes, 3U * n * 2 * (n - 1) * part) << n;
+  }
+}
+
+TEST(Workloads, PartsOfOddSizesAddUp) {
+  // 2 (n - 1) sends of each part, whatever its size; parts of no bytes are sent too.
+  for (const std::int64_t bytes : {0, 1, 5, 101}) {
+    const WorkloadResult result = run_ideal(allreduce(AllreduceAlgorithm::ring, {7}, bytes));
+    EXPECT_EQ(result.payload_bytes, 3U * 2 * 6 * static_cast<std::uint64_t>(bytes));
+    EXPECT_EQ(result.messages, 3U * 7 * 2 * 6);
+  }
+}
+
+TEST(Workloads, RecursiveDoublingHasLogarithmicallyManySteps) {
+  for (const std::uint32_t log2 : {1U, 3U, 6U}) {
+    const std::uint32_t n = 1U << log2;
+    const WorkloadResult result = run_ideal(allreduce(AllreduceAlgorithm::recursive_doubling, {n}, 200));
+    EXPECT_EQ(result.time, Time::from_ns(log2 * (latency_ns + 200)));
+    EXPECT_EQ(result.messages, 3U * n * log2);
+  }
+}
+
+// The recurrence of the algorithm with uneven starts: who takes a neighbour's part begins a step late, and a
+// step ends when both have sent.
+Time recursive_doubling_time(std::uint32_t log2, std::uint32_t beyond, Time step) {
+  std::vector<Time> at(1U << log2);
+  for (std::uint32_t number = 0; number < beyond; ++number) at[number] = step;
+  for (std::uint32_t k = 0; k < log2; ++k) {
+    std::vector<Time> next = at;
+    for (std::uint32_t number = 0; number < at.size(); ++number)
+      next[number] = std::max(at[number], at[number ^ 1U << k] + step);
+    at = next;
+  }
+  Time last = *std::max_element(at.begin(), at.end());
+  for (std::uint32_t number = 0; number < beyond; ++number) last = std::max(last, at[number] + step);
+  return last;
+}
+
+TEST(Workloads, BeyondAPowerOfTwoNeighboursGiveAndGetBack) {
+  for (const std::uint32_t n : {3U, 6U, 13U, 16U}) {
+    const std::uint32_t log2 = n == 3 ? 1 : n == 6 ? 2 : n == 13 ? 3 : 4;
+    const std::uint32_t beyond = n - (1U << log2);
+    // Of no bytes: a process that need not wait would find its card busy with its last message.
+    Case once = allreduce(AllreduceAlgorithm::recursive_doubling, {n}, 0);
+    once.iterations = 1;  // the next one would begin before those that give have their result
+    const WorkloadResult result = run_ideal(once);
+    EXPECT_EQ(result.time, recursive_doubling_time(log2, beyond, Time::from_ns(latency_ns))) << n;
+    EXPECT_EQ(result.messages, (1U << log2) * log2 + 2 * beyond) << n;
+  }
+}
+
+TEST(Workloads, TheTorusReducesDimensionAfterDimension) {
+  const std::int64_t bytes = 2400;
+  const WorkloadResult result = run_ideal(allreduce(AllreduceAlgorithm::torus, {4, 2, 3}, bytes));
+  const std::int64_t there =
+      3 * (latency_ns + bytes / 4) + 1 * (latency_ns + bytes / 8) + 2 * (latency_ns + bytes / 24);
+  EXPECT_EQ(result.time, Time::from_ns(2 * there));
+  EXPECT_EQ(result.payload_bytes, 3U * 2 * 23 * bytes) << "as many bytes as the ring";
+}
+
+TEST(Workloads, OnOneDimensionTorusAndRingAreTheSame) {
+  const WorkloadResult torus = run_ideal(allreduce(AllreduceAlgorithm::torus, {6}, 1000));
+  const WorkloadResult ring = run_ideal(allreduce(AllreduceAlgorithm::ring, {6}, 1000));
+  EXPECT_EQ(torus.time, ring.time);
+  EXPECT_EQ(torus.finish, ring.finish);
+}
+
+TEST(Workloads, PairsExchangeAtOnce) {
+  for (const Workload workload : {Workload::randomaccess, Workload::bisection}) {
+    const WorkloadResult result = run_ideal({workload, {2, 6}, 500});
+    EXPECT_EQ(result.time, Time::from_ns(latency_ns + 500));
+    EXPECT_EQ(result.messages, 3U * 12);
+  }
+}
+
+TEST(Workloads, OneIsLeftOverWhenTheirNumberIsOdd) {
+  EXPECT_EQ(run_ideal({Workload::randomaccess, {5}, 10}).messages, 3U * 4);
+  EXPECT_EQ(run_ideal({Workload::bisection, {5, 2}, 10}).messages, 3U * 8);
+}
+
+std::vector<Time> busy_of(const WorkloadResult& result) {
+  std::vector<Time> busy;
+  for (const LinkUse& link : result.links) busy.push_back(link.busy);
+  return busy;
+}
+
+TEST(Workloads, RandomPairsDependOnTheSeedAlone) {
+  MachineDescription ape16 = test::ape16();
+  const Case pairs{Workload::randomaccess, {4, 2, 2}, 4096};
+  const WorkloadResult first = run_on(ape16, pairs);
+  const WorkloadResult again = run_on(ape16, pairs);
+  ape16.seed = 2;
+  const WorkloadResult other = run_on(ape16, pairs);
+  EXPECT_EQ(busy_of(first), busy_of(again));
+  EXPECT_EQ(first.finish, again.finish);
+  EXPECT_NE(busy_of(first), busy_of(other));
+}
+
+// On a torus whose neighbours are one hop apart, what the links carry is what the cards were given.
+TEST(Workloads, AHaloUsesEveryLinkOnceAMessage) {
+  const WorkloadResult result = run_on(test::ape16(), {Workload::halo, {4, 2, 2}, 256});
+  std::uint64_t packets = 0;
+  for (const LinkUse& link : result.links) packets += link.packets;
+  EXPECT_EQ(result.messages, 3U * 16 * 6);
+  EXPECT_EQ(packets, result.messages) << "one packet each, one hop each";
+}
+
+TEST(Workloads, MessagesLargerThanADescriptorAreCut) {
+  MachineDescription ape16 = test::ape16();
+  ape16.nic.apelink.max_message_bytes = 1024;
+  for (const Workload workload : {Workload::halo, Workload::alltoall, Workload::allreduce,
+                                  Workload::randomaccess, Workload::bisection}) {
+    const Case large{workload, {4, 2, 2}, 65536};
+    const WorkloadResult cut = run_on(ape16, large);
+    const WorkloadResult whole = run_on(test::ape16(), large);
+    EXPECT_EQ(cut.payload_bytes, whole.payload_bytes);
+    EXPECT_EQ(cut.messages, cut.payload_bytes / 1024);
+  }
+}
+
+TEST(Workloads, NodesMayBeChosen) {
+  MachineDescription ape16 = test::ape16();
+  WorkloadOptions options;
+  options.bytes = 64;
+  options.grid = {2};
+  options.nodes = {0, 2};  // two hops apart along X
+  const WorkloadResult far = run_workload(ape16, Workload::bisection, options);
+  options.nodes = {0, 1};
+  EXPECT_GT(far.time, run_workload(ape16, Workload::bisection, options).time);
+}
+
+TEST(Workloads, RefuseWhatCannotRun) {
+  const auto run = [](WorkloadOptions options) {
+    std::ignore = run_workload(test::ideal(), Workload::halo, options);
+  };
+  WorkloadOptions options;
+  EXPECT_THROW(run(options), std::invalid_argument);
+  options.grid = {1, 1};
+  EXPECT_THROW(run(options), std::invalid_argument);
+  options.grid = {1U << 31, 1U << 31, 4};
+  EXPECT_THROW(run(options), std::invalid_argument);
+  options.grid = {2, 2};
+  options.iterations = 0;
+  EXPECT_THROW(run(options), std::invalid_argument);
+  options.iterations = 1;
+  options.bytes = -1;
+  EXPECT_THROW(run(options), std::invalid_argument);
+  options.bytes = 1;
+  options.nodes = {0, 1};
+  EXPECT_THROW(run(options), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace apenet
