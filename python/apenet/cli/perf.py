@@ -1,0 +1,52 @@
+"""apenet perf: the simulator's own speed and memory."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from apenet import perf as benchmarks
+from apenet.cli.common import JsonOption, SetOption, output, print_json, progress_bar
+from apenet.perf import PerfResult
+
+
+def add_to(app: typer.Typer) -> None:
+    """Registers the command."""
+    app.command("perf")(perf)
+
+
+def perf(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME]...", help=", ".join(benchmarks.BENCHMARKS) + "; default: all.")
+    ] = None,
+    settings: SetOption = None,
+    repeat: Annotated[
+        int | None, typer.Option("--repeat", help="How much to do: packets a node, exchanges. Default: seconds of it.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Measure the simulator itself on this host: work per CPU second, and memory."""
+    for name in names or benchmarks.BENCHMARKS:
+        with progress_bar(name, None):
+            result = benchmarks.measure(name, settings=settings or (), repeat=repeat)
+        if as_json:
+            print_json(result.to_json())
+        else:
+            _print(result)
+
+
+def _print(result: PerfResult) -> None:
+    benchmark = benchmarks.BENCHMARKS[result.name]
+    console = output()
+    console.print(f"{result.name}: {benchmark.title}", markup=False)
+    console.print(f"  {'figure':<42}{_number(result.figure)} {result.unit} (budget {_number(result.budget)})")
+    console.print(f"  {'memory':<42}{result.memory_mib:.0f} MiB (budget {result.budget_memory_mib})")
+    console.print(f"  {'cpu_seconds':<42}{result.cpu_seconds:.3f}")
+    for key, value in result.details.items():
+        console.print(f"  {key:<42}{_number(value)}")
+
+
+def _number(value: float) -> str:
+    whole = isinstance(value, int) or value >= 1000  # noqa: PLR2004 (more digits would be noise)
+    return f"{value:,.0f}".replace(",", " ") if whole else f"{value:.3f}"

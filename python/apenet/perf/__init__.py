@@ -1,0 +1,167 @@
+"""The simulator's own speed and memory on this host, so that a user knows which size is feasible here.
+
+`apenet.perf.measure("halo")`; the same as `apenet perf halo`. Every benchmark runs in a fresh process, so that its
+memory is its own. CPU seconds, never wall time: another user of the host disturbs them least. What was simulated
+(nodes, messages, packets, hops, events, virtual time) is the same on every host.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from apenet._core import version as __version__
+from apenet.errors import ApenetError, InputError, from_core
+from apenet.perf import simulated
+from apenet.perf.processes import measure_mpi
+from apenet.perf.request import Figures, PerfRequest
+
+__all__ = ["BENCHMARKS", "Benchmark", "PerfError", "PerfResult", "measure"]
+
+MIB = 2**20
+
+
+class PerfError(ApenetError):
+    """A benchmark failed; the message has what it printed."""
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """One benchmark: what it does, what it shall reach on a 2-core machine of the tests, and the function."""
+
+    title: str
+    unit: str
+    budget: float
+    budget_memory_mib: int
+    machine: str
+    settings: tuple[str, ...]
+    repeat: int  # packets a node, exchanges: whatever the benchmark repeats
+    measure: Callable[[PerfRequest], Figures]
+
+
+# An entry is a benchmark: the command, the tests and the documentation follow.
+BENCHMARKS = {
+    "packet": Benchmark(
+        title="packet engine alone: 512 bytes, 80 % to a neighbour, 20 % to anyone, links half busy",
+        unit="packet-hops per CPU second",
+        budget=5e6,
+        budget_memory_mib=300,
+        machine="ape128",
+        settings=("network.dims=[16,16,16]",),
+        repeat=200,
+        measure=simulated.measure_packets,
+    ),
+    "halo": Benchmark(
+        title="6-neighbour halo exchange of 4 KiB in one packet, scripted processes over the APELink card",
+        unit="messages per CPU second",
+        budget=5e5,
+        budget_memory_mib=200,
+        machine="ape128",
+        settings=("network.dims=[16,16,16]", *simulated.PACKETS_OF_4_KIB),
+        repeat=30,
+        measure=simulated.measure_halo,
+    ),
+    "scale": Benchmark(
+        title="one such halo exchange on 110 592 nodes, wiring included",
+        unit="CPU seconds",
+        budget=60,
+        budget_memory_mib=8192,
+        machine="ape128",
+        settings=("network.dims=[48,48,48]", *simulated.PACKETS_OF_4_KIB),
+        repeat=1,
+        measure=simulated.measure_scale,
+    ),
+    "mpi": Benchmark(
+        title="6-neighbour halo exchange of 4 KiB, 64 MPI processes",
+        unit="messages per CPU second",
+        budget=1.5e5,
+        budget_memory_mib=8192,
+        machine="ape128",
+        settings=("network.dims=[4,4,4]",),
+        repeat=200,
+        measure=measure_mpi,
+    ),
+}
+
+
+@dataclass(frozen=True)
+class PerfResult:
+    """What a benchmark gave. `details` says what was done: exact counts, and times of this host."""
+
+    name: str
+    figure: float
+    unit: str
+    budget: float
+    memory_mib: float
+    budget_memory_mib: int
+    cpu_seconds: float
+    machine: str
+    settings: tuple[str, ...]
+    details: dict[str, float] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """The object that `apenet perf --json` prints."""
+        return {
+            "name": self.name,
+            "figure": self.figure,
+            "unit": self.unit,
+            "budget": self.budget,
+            "memory_mib": self.memory_mib,
+            "budget_memory_mib": self.budget_memory_mib,
+            "cpu_seconds": self.cpu_seconds,
+            "machine": self.machine,
+            "settings": list(self.settings),
+            "version": __version__,
+            **self.details,
+        }
+
+
+def measure(name: str, *, settings: Sequence[str] = (), repeat: int | None = None) -> PerfResult:
+    """Runs one benchmark in a process of its own.
+
+    `settings` change its machine, `network.dims=[8,8,8]`; `repeat` how much it does. Raises InputError for what
+    cannot be, PerfError when the process fails.
+    """
+    if name not in BENCHMARKS:
+        raise InputError("name", name, "one of " + ", ".join(BENCHMARKS))
+    if repeat is not None and repeat < 1:
+        raise InputError("repeat", repeat, "a whole number of at least 1")
+    benchmark = BENCHMARKS[name]
+    request = PerfRequest(benchmark.machine, (*benchmark.settings, *settings), repeat or benchmark.repeat)
+    request.read_machine()  # bad input is refused here, by its own name
+    command = [sys.executable, "-m", "apenet.perf", name, str(request.repeat), *request.settings]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise PerfError(f"the benchmark {name} failed with status {done.returncode}:\n{done.stderr.strip()}")
+    said = json.loads(done.stdout)
+    return PerfResult(
+        name=name,
+        figure=said["figure"],
+        unit=benchmark.unit,
+        budget=benchmark.budget,
+        memory_mib=said["memory_mib"],
+        budget_memory_mib=benchmark.budget_memory_mib,
+        cpu_seconds=said["cpu_seconds"],
+        machine=request.machine,
+        settings=request.settings,
+        details=said["details"],
+    )
+
+
+def run_here(name: str, repeat: int, settings: Sequence[str]) -> dict[str, Any]:
+    """The child's part of `measure`."""
+    benchmark = BENCHMARKS[name]
+    try:
+        figures = benchmark.measure(PerfRequest(benchmark.machine, tuple(settings), repeat))
+    except ValueError as error:
+        raise from_core(error) from error
+    return {
+        "figure": figures.figure,
+        "cpu_seconds": figures.cpu_seconds,
+        "memory_mib": figures.memory_bytes / MIB,
+        "details": figures.details,
+    }

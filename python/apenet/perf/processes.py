@@ -1,0 +1,136 @@
+"""The benchmark with real MPI processes: message_rate.c, compiled with this environment's mpicc."""
+
+from __future__ import annotations
+
+import os
+import resource
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+from apenet.machine import Machine
+from apenet.perf.request import Figures, PerfRequest
+from apenet.running import run
+from apenet.toolchain import PACKAGE, compiled
+
+SOURCE = PACKAGE / "programs" / "message_rate.c"
+SAMPLE_EVERY_S = 0.05
+PINGPONG_RANKS = 2
+PINGPONGS_PER_EXCHANGE = 250  # so that both parts take about as long
+PINGPONG_BUDGET = 2e5
+NEIGHBOURS = 6
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Of one run: wall time, and CPU time of this process and of the ranks."""
+
+    wall_s: float
+    simulator_s: float
+    ranks_s: float
+
+    @property
+    def cpu_s(self) -> float:
+        """Of all processes together."""
+        return self.simulator_s + self.ranks_s
+
+    def __sub__(self, other: Cost) -> Cost:
+        return Cost(
+            self.wall_s - other.wall_s,
+            self.simulator_s - other.simulator_s,
+            self.ranks_s - other.ranks_s,
+        )
+
+
+def measure_mpi(request: PerfRequest) -> Figures:
+    """Messages per CPU second of all processes together: a halo on every node, and ping-pong beside it.
+
+    Start-up is measured by a run of one repetition and taken off. Memory is the sum of the processes' proportional
+    shares, sampled in that run.
+    """
+    machine = request.read_machine()
+    ranks = machine.node_count or PINGPONG_RANKS
+    with MemorySampler() as memory:
+        startup = _run(machine, "halo", ranks, 1)
+    halo = _run(machine, "halo", ranks, request.repeat + 1) - startup
+    pings = request.repeat * PINGPONGS_PER_EXCHANGE
+    pingpong = _run(machine, "pingpong", PINGPONG_RANKS, pings + 1) - _run(machine, "pingpong", PINGPONG_RANKS, 1)
+    messages = request.repeat * NEIGHBOURS * ranks
+    return Figures(
+        messages / halo.cpu_s,
+        halo.cpu_s,
+        memory.peak_bytes,
+        {
+            "nodes": ranks,
+            "messages": messages,
+            "simulator_cpu_seconds": halo.simulator_s,
+            "ranks_cpu_seconds": halo.ranks_s,
+            "wall_seconds": halo.wall_s,
+            "startup_seconds": startup.wall_s,
+            "pingpong_messages": 2 * pings,
+            "pingpong_messages_per_cpu_second": 2 * pings / pingpong.cpu_s,
+            "budget_pingpong_messages_per_cpu_second": PINGPONG_BUDGET,
+        },
+    )
+
+
+def _cpu_seconds(who: int) -> float:
+    usage = resource.getrusage(who)
+    return usage.ru_utime + usage.ru_stime
+
+
+def _run(machine: Machine, test: str, ranks: int, repetitions: int) -> Cost:
+    simulator_s = _cpu_seconds(resource.RUSAGE_SELF)
+    ranks_s = _cpu_seconds(resource.RUSAGE_CHILDREN)
+    command: list[str | Path] = [compiled(SOURCE), test, str(repetitions)]
+    result = run(command, n=ranks, machine=machine, capture=True)
+    if not result.ok:
+        said = (result.stderr or b"").decode(errors="replace").strip()
+        raise RuntimeError(f"{test} with {ranks} ranks failed: {result.message}\n{said}")
+    return Cost(
+        result.wall_time_s,
+        _cpu_seconds(resource.RUSAGE_SELF) - simulator_s,
+        _cpu_seconds(resource.RUSAGE_CHILDREN) - ranks_s,
+    )
+
+
+class MemorySampler:
+    """Watches this process and its children; `peak_bytes` is the largest sum that it saw."""
+
+    def __init__(self) -> None:
+        self.peak_bytes = 0
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._watch)
+
+    def __enter__(self) -> MemorySampler:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while True:
+            pids = [os.getpid(), *self._children()]
+            self.peak_bytes = max(self.peak_bytes, sum(map(self._share_bytes, pids)))
+            if self._stop.wait(SAMPLE_EVERY_S):
+                return
+
+    @staticmethod
+    def _children() -> list[int]:
+        tasks = Path(f"/proc/{os.getpid()}/task")
+        return [int(pid) for task in tasks.iterdir() for pid in (task / "children").read_text().split()]
+
+    @staticmethod
+    def _share_bytes(pid: int) -> int:
+        try:
+            for line in Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii").splitlines():
+                if line.startswith("Pss:"):
+                    return int(line.split()[1]) * 1024
+        except OSError:
+            pass  # it has ended
+        return 0

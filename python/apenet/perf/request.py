@@ -1,0 +1,45 @@
+"""What a benchmark is asked for, and what it answers."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from apenet.machine import Machine
+from apenet.machine import machine as read_machine
+
+
+@dataclass(frozen=True)
+class PerfRequest:
+    """The machine with its settings, and how much is to be done."""
+
+    machine: str
+    settings: tuple[str, ...]
+    repeat: int
+
+    def read_machine(self) -> Machine:
+        """Raises MachineError or InputError."""
+        return read_machine(self.machine, self.settings)
+
+
+@dataclass(frozen=True)
+class Figures:
+    """The figure in the benchmark's unit, its cost, and exact counts of what was done."""
+
+    figure: float
+    cpu_seconds: float
+    memory_bytes: int
+    details: dict[str, float] = field(default_factory=dict)
+
+
+def peak_memory_bytes() -> int:
+    """The largest resident size of this process since it began.
+
+    Not getrusage's: that one starts at the size of the process that started this one.
+    """
+    status = Path("/proc/self/status").read_text(encoding="ascii")
+    found = re.search(r"^VmHWM:\s*(\d+) kB$", status, flags=re.MULTILINE)
+    if found is None:
+        raise OSError("/proc/self/status has no VmHWM: Linux is expected")
+    return int(found[1]) * 1024

@@ -1,0 +1,104 @@
+"""Benchmarks without processes of the system: the packet engine alone, and scripted processes over the card."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from dataclasses import dataclass
+
+from apenet import _core
+from apenet.perf.request import Figures, PerfRequest, peak_memory_bytes
+
+PS_PER_US = 10**6
+# Of the card and its buffers, so that a message of 4 KiB is one packet, and its DMA one burst (the longest that PCI-X
+# allows). The buffers hold two such packets.
+PACKETS_OF_4_KIB = (
+    "card.max_payload_bytes=4096",
+    "bus.max_burst_bytes=4096",
+    "router.buffer_bytes=8224",
+    "router.injection_buffer_bytes=8224",
+    "router.ejection_buffer_bytes=8224",
+)
+PACKET_PAYLOAD_BYTES = 512
+FAR_PERCENT = 20
+# Keeps the six links of a node about half busy: 3.2 links a packet on average, 861 ns of each (528 bytes at 613 MB/s).
+PACKET_INTERVAL_PS = 1_000_000
+SMALL = "network.dims=[8,8,8]"
+SMALL_RUNS = 15
+
+
+@dataclass(frozen=True)
+class Timed:
+    """What was done, and the CPU seconds of wiring and of running it."""
+
+    work: _core.WorkDone
+    wiring_s: float
+    running_s: float
+
+    @property
+    def cpu_seconds(self) -> float:
+        """Of both."""
+        return self.wiring_s + self.running_s
+
+    def details(self) -> dict[str, float]:
+        """As the result shows them."""
+        return {
+            "nodes": self.work.nodes,
+            "messages": self.work.messages,
+            "packets": self.work.packets,
+            "hops": self.work.hops,
+            "events": self.work.events,
+            "virtual_us": self.work.virtual_ps / PS_PER_US,
+            "wiring_cpu_seconds": self.wiring_s,
+        }
+
+
+def measure_packets(request: PerfRequest) -> Figures:
+    """Hops of packets per CPU second; no card and no process takes part."""
+    options = _core.PacketWorkOptions()
+    options.packets_per_node = request.repeat
+    options.payload_bytes = PACKET_PAYLOAD_BYTES
+    options.far_percent = FAR_PERCENT
+    options.interval_ps = PACKET_INTERVAL_PS
+    description = request.read_machine().description()
+    begin = time.process_time()
+    network = _core.PacketWork(description, options)
+    wired = time.process_time()
+    work = network.run()
+    timed = Timed(work, wired - begin, time.process_time() - wired)
+    return Figures(work.hops / timed.cpu_seconds, timed.cpu_seconds, peak_memory_bytes(), timed.details())
+
+
+def measure_halo(request: PerfRequest) -> Figures:
+    """Messages per CPU second, from the scripts' posts to their completions."""
+    timed = _exchange(request)
+    return Figures(timed.work.messages / timed.cpu_seconds, timed.cpu_seconds, peak_memory_bytes(), timed.details())
+
+
+def measure_scale(request: PerfRequest) -> Figures:
+    """CPU seconds of a large machine, and its cost a node over that of a small one."""
+    small = PerfRequest(request.machine, (*request.settings, SMALL), request.repeat)
+    small_s = statistics.median(_cost_per_node(_exchange(small)) for _ in range(SMALL_RUNS))
+    timed = _exchange(request)
+    details = timed.details() | {
+        "us_per_node": _cost_per_node(timed) * 1e6,
+        "us_per_node_8x8x8": small_s * 1e6,
+        "cost_ratio": _cost_per_node(timed) / small_s,
+        "budget_cost_ratio": 2,
+    }
+    return Figures(timed.cpu_seconds, timed.cpu_seconds, peak_memory_bytes(), details)
+
+
+def _cost_per_node(timed: Timed) -> float:
+    return timed.cpu_seconds / timed.work.nodes
+
+
+def _exchange(request: PerfRequest) -> Timed:
+    options = _core.HaloWorkOptions()
+    options.exchanges = request.repeat
+    description = request.read_machine().description()
+    begin = time.process_time()
+    machine = _core.HaloWork(description, options)
+    wired = time.process_time()
+    work = machine.run()
+    return Timed(work, wired - begin, time.process_time() - wired)

@@ -1,0 +1,159 @@
+#include "runtime/scripted/perf_packets.hpp"
+
+#include <stdexcept>
+#include <string>
+
+#include "kernel/check.hpp"
+#include "kernel/random.hpp"
+#include "network/make_network.hpp"
+#include "network/topology.hpp"
+
+namespace apenet {
+
+namespace {
+
+// Header and footer, as the machine's card has them.
+std::uint32_t overhead_bytes(const MachineDescription& description) {
+  const ApelinkDescription& card = description.nic.apelink;
+  return static_cast<std::uint32_t>(card.header_bytes + card.footer_bytes);
+}
+
+}  // namespace
+
+// What the nodes have in common.
+struct PacketWork::Shared {
+  Shared(const MachineDescription& description, const PacketWorkOptions& options_)
+      : options(options_),
+        shape(description.network.dims),
+        simulation(description.seed),
+        wire_bytes(options_.payload_bytes + overhead_bytes(description)),
+        network(make_network(
+            simulation,
+            {.description = description.network, .card_channels = 1, .max_packet_wire_bytes = wire_bytes})) {}
+
+  PacketWorkOptions options;
+  CubeShape shape;
+  Simulation simulation;
+  std::uint32_t wire_bytes;
+  std::unique_ptr<Network> network;
+  std::uint64_t delivered = 0;
+  std::uint64_t hops = 0;
+};
+
+class PacketWork::Node final : public NetworkClient, private EventHandler {
+ public:
+  Node(Shared& shared, NodeId node)
+      : shared_(shared),
+        node_(node),
+        random_(shared.simulation.seed(), node),
+        source_{EventKind::nic, node, 0},
+        left_(shared.options.packets_per_node) {
+    std::vector<std::uint32_t> at = shared.shape.coordinates(node);
+    for (std::size_t d = 0; d < at.size(); ++d) {
+      const std::uint32_t extent = shared.shape.dims()[d];
+      if (extent == 1) continue;
+      const std::uint32_t here = at[d];
+      for (const std::uint32_t step : {1U, extent - 1}) {
+        at[d] = (here + step) % extent;
+        neighbours_.push_back(shared.shape.node(at));
+      }
+      at[d] = here;
+    }
+  }
+
+  void attach() { shared_.network->attach(node_, *this); }
+
+  // Spread over the first interval: nodes that all begin at once would meet at every step.
+  void start() {
+    const Time interval = shared_.options.interval;
+    if (interval == Time::zero()) {
+      pump();
+    } else {
+      const auto offset = random_.below(static_cast<std::uint64_t>(interval.ps()));
+      shared_.simulation.schedule(source_, Time::from_ps(static_cast<std::int64_t>(offset)), *this, 0, 0);
+    }
+  }
+
+  void packet_arrived(const Packet& packet, Time /*head_time*/) override {
+    ++shared_.delivered;
+    shared_.hops += packet.hops;
+    shared_.network->consumed(node_, packet);
+  }
+  void injection_freed(std::uint16_t /*channel*/) override { pump(); }
+
+ private:
+  void handle_event(const Event& /*event*/) override {
+    ++due_;
+    if (due_ < left_) {
+      shared_.simulation.schedule(source_, shared_.simulation.now() + shared_.options.interval, *this, 0, 0);
+    }
+    pump();
+  }
+
+  void pump() {
+    const bool is_paced = shared_.options.interval > Time::zero();
+    while (left_ > 0 && (!is_paced || due_ > 0) &&
+           shared_.network->injection_room(node_, 0) >= shared_.wire_bytes) {
+      --left_;
+      if (is_paced) --due_;
+      Packet packet;
+      packet.source = node_;
+      packet.destination = draw_destination();
+      packet.payload_bytes = shared_.options.payload_bytes;
+      packet.wire_bytes = shared_.wire_bytes;
+      packet.sequence = left_;
+      packet.last = true;
+      shared_.network->inject(packet, shared_.simulation.now());
+    }
+  }
+
+  // One number for both choices: its high half, scaled, is as good as a draw of its own (the bias is below
+  // 2^-7 of 2^-25).
+  NodeId draw_destination() {
+    constexpr unsigned half = 32;
+    const std::uint64_t number = random_.next();
+    const std::uint64_t high = number >> half;
+    const std::uint64_t low = number & 0xffffffffU;
+    const bool is_far = low * 100 >> half < shared_.options.far_percent;
+    if (is_far) return static_cast<NodeId>(high * shared_.network->node_count() >> half);
+    return neighbours_[high * neighbours_.size() >> half];
+  }
+
+  Shared& shared_;
+  NodeId node_;
+  RandomStream random_;
+  EventSource source_;
+  std::vector<NodeId> neighbours_;
+  std::uint32_t left_;     // packets still to be injected
+  std::uint32_t due_ = 0;  // of them, those whose time has come
+};
+
+PacketWork::PacketWork(const MachineDescription& description, const PacketWorkOptions& options) {
+  if (description.network.topology == NetworkDescription::Topology::none) {
+    throw std::invalid_argument("network.topology = none: expected a network to send packets through");
+  }
+  shared_ = std::make_unique<Shared>(description, options);
+  const std::uint32_t count = shared_->network->node_count();
+  if (count < 2) throw std::invalid_argument("network.dims: expected two nodes or more");
+  nodes_.reserve(count);
+  for (NodeId node = 0; node < count; ++node) nodes_.emplace_back(*shared_, node);
+  for (Node& node : nodes_) node.attach();
+}
+
+PacketWork::~PacketWork() = default;
+
+WorkDone PacketWork::run() {
+  for (Node& node : nodes_) node.start();
+  shared_->simulation.run();
+  const std::uint64_t packets = std::uint64_t{shared_->options.packets_per_node} * nodes_.size();
+  APENET_CHECK(shared_->delivered == packets, "%llu of %llu packets delivered",
+               static_cast<unsigned long long>(shared_->delivered), static_cast<unsigned long long>(packets));
+  return {.nodes = nodes_.size(),
+          .messages = packets,
+          .packets = packets,
+          .hops = shared_->hops,
+          .events = shared_->simulation.event_count(),
+          .virtual_time = shared_->simulation.now()};
+}
+
+}  // namespace apenet

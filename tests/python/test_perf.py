@@ -1,0 +1,99 @@
+"""apenet perf: what it prints, and that the work it counts is exactly what was asked for. No times: those are the host's."""
+
+import json
+
+import pytest
+
+from apenet import perf
+
+SMALL = "network.dims=[3,2,1]"
+NODES = 6
+NEIGHBOURS = 4  # two dimensions of more than one node, two cables each
+COMMON = {
+    "name",
+    "figure",
+    "unit",
+    "budget",
+    "memory_mib",
+    "budget_memory_mib",
+    "cpu_seconds",
+    "machine",
+    "settings",
+    "version",
+    "nodes",
+    "messages",
+}
+
+
+def measured(apenet, name, *arguments):
+    done = apenet("perf", name, "--json", *arguments)
+    assert done.returncode == 0, done.stderr
+    (line,) = done.stdout.splitlines()
+    result = json.loads(line)
+    assert set(result) >= COMMON
+    assert result["name"] == name
+    assert result["figure"] > 0
+    assert result["cpu_seconds"] > 0
+    assert 1 < result["memory_mib"] < 2000
+    return result
+
+
+def test_packets_are_counted(apenet):
+    result = measured(apenet, "packet", "--set", SMALL, "--repeat", "7")
+    assert result["nodes"] == NODES
+    assert result["packets"] == 7 * NODES
+    # At least one link each, but for those drawn to their own node; at most two: (3,2,1) is no larger.
+    assert 0.8 * result["packets"] <= result["hops"] <= 2 * result["packets"]
+    assert result["settings"][-1] == SMALL
+
+
+def test_halo_messages_are_counted(apenet):
+    result = measured(apenet, "halo", "--set", SMALL, "--repeat", "3")
+    assert result["messages"] == 3 * NODES * NEIGHBOURS
+    assert result["packets"] == result["hops"] == result["messages"]  # one packet each, to a neighbour
+
+
+def test_packets_of_a_message_are_counted(apenet):
+    result = measured(apenet, "halo", "--set", SMALL, "--set", "card.max_payload_bytes=1024", "--repeat", "1")
+    assert result["packets"] == 4 * result["messages"]
+
+
+def test_scale_compares_with_a_small_machine(apenet):
+    result = measured(apenet, "scale", "--set", SMALL)
+    assert result["messages"] == NODES * NEIGHBOURS
+    assert result["us_per_node"] / result["us_per_node_8x8x8"] == pytest.approx(result["cost_ratio"])
+
+
+def test_real_processes_are_counted(apenet):
+    result = measured(apenet, "mpi", "--set", SMALL, "--repeat", "2")
+    assert result["nodes"] == NODES
+    assert result["messages"] == 2 * 6 * NODES
+    assert result["pingpong_messages"] == 2 * 2 * 250
+
+
+def test_what_was_simulated_repeats_exactly():
+    counted = ("nodes", "messages", "packets", "hops", "events", "virtual_us")
+    first, second = (perf.measure("packet", settings=[SMALL], repeat=9).details for _ in range(2))
+    assert [first[key] for key in counted] == [second[key] for key in counted]
+
+
+def test_all_of_them_are_described(apenet):
+    text = apenet("perf", "--help").stdout
+    for name in perf.BENCHMARKS:
+        assert name in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("speed",), 'name = "speed": expected one of packet, halo, scale, mpi'),
+        (("halo", "--repeat", "0"), "repeat = 0: expected"),
+        (("halo", "--set", "network.dims=[0]"), "network.dims"),
+        (("packet", "--set", "router.buffer_bytes=64"), "router.buffer_bytes"),
+    ],
+)
+def test_bad_input_is_named(apenet, arguments, said):
+    done = apenet("perf", *arguments)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
