@@ -1,7 +1,7 @@
 // The work by which the simulator's own speed is measured. Whoever calls it looks at the clock.
 #include "bindings.hpp"
-#include "runtime/scripted/perf_halo.hpp"
-#include "runtime/scripted/perf_packets.hpp"
+#include "runtime/perf/halo_work.hpp"
+#include "runtime/perf/packet_work.hpp"
 
 namespace nb = nanobind;
 

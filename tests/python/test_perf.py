@@ -1,4 +1,4 @@
-"""apenet perf: what it prints, and that the work it counts is exactly what was asked for. No times: those are the host's."""
+"""apenet perf: what it prints, and that the work it counts is what was asked for. No times: those are the host's."""
 
 import json
 

@@ -17,6 +17,7 @@ RULES = {
     "runtime/ipc": [],
     "runtime/shim": ["runtime/ipc"],
     "runtime/scripted": ["kernel", "machine", "nic/nic.hpp", "network/packet.hpp"],
+    "runtime/perf": ["kernel", "machine", "network", "runtime/scripted"],
     "runtime/scheduler": ["kernel", "machine", "runtime/ipc", "nic/nic.hpp", "network/packet.hpp"],
     "runtime/launch": ["kernel", "machine", "runtime/ipc", "runtime/scheduler", "runtime/session.hpp"],
     "runtime": ["kernel", "machine", "runtime/ipc", "runtime/scheduler", "runtime/launch"],
@@ -33,6 +34,7 @@ LINKS = {
     "machine": {"kernel", "network", "host", "nic"},
     "ipc": set(),
     "scripted": {"kernel", "machine"},
+    "perf": {"kernel", "machine", "network", "scripted"},
     "runtime": {"ipc", "kernel", "machine"},
 }
 

@@ -138,6 +138,8 @@ def measure(name: str, *, settings: Sequence[str] = (), repeat: int | None = Non
     if done.returncode != 0:
         raise PerfError(f"the benchmark {name} failed with status {done.returncode}:\n{done.stderr.strip()}")
     said = json.loads(done.stdout)
+    if "refused" in said:
+        raise from_core(ValueError(said["refused"]))
     return PerfResult(
         name=name,
         figure=said["figure"],
@@ -153,12 +155,12 @@ def measure(name: str, *, settings: Sequence[str] = (), repeat: int | None = Non
 
 
 def run_here(name: str, repeat: int, settings: Sequence[str]) -> dict[str, Any]:
-    """The child's part of `measure`."""
+    """The child's part of `measure`: what the result says, or what was refused."""
     benchmark = BENCHMARKS[name]
     try:
         figures = benchmark.measure(PerfRequest(benchmark.machine, tuple(settings), repeat))
-    except ValueError as error:
-        raise from_core(error) from error
+    except (ValueError, InputError) as error:
+        return {"refused": str(error)}
     return {
         "figure": figures.figure,
         "cpu_seconds": figures.cpu_seconds,

@@ -1,4 +1,4 @@
-#include "runtime/scripted/perf_packets.hpp"
+#include "runtime/perf/packet_work.hpp"
 
 #include <stdexcept>
 #include <string>

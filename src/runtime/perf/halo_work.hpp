@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "machine/description.hpp"
-#include "runtime/scripted/perf_packets.hpp"
+#include "runtime/perf/packet_work.hpp"
 #include "runtime/scripted/scripted_run.hpp"
 
 namespace apenet {

@@ -1,4 +1,4 @@
-#include "runtime/scripted/perf_halo.hpp"
+#include "runtime/perf/halo_work.hpp"
 
 #include <array>
 #include <numeric>

@@ -15,7 +15,7 @@ struct PacketWorkOptions {
   std::uint32_t packets_per_node = 100;
   std::uint32_t payload_bytes = 512;
   std::uint32_t far_percent = 10;  // to a node drawn among all; the others go to one of the neighbours
-  Time interval;                   // between two packets of a node; zero: as fast as the network takes them
+  Time interval = Time::zero();    // between two packets of a node; zero: as fast as the network takes them
 };
 
 // What a measured run did, exactly: the same on every host.
