@@ -32,8 +32,6 @@ def measured(apenet, name, *arguments):
     result = json.loads(line)
     assert set(result) >= COMMON
     assert result["name"] == name
-    assert result["figure"] > 0
-    assert result["cpu_seconds"] > 0
     assert 1 < result["memory_mib"] < 2000
     return result
 
@@ -42,6 +40,7 @@ def test_packets_are_counted(apenet):
     result = measured(apenet, "packet", "--set", SMALL, "--repeat", "7")
     assert result["nodes"] == NODES
     assert result["packets"] == 7 * NODES
+    assert result["figure"] == pytest.approx(result["hops"] / result["cpu_seconds"])
     # At least one link each, but for those drawn to their own node; at most two: (3,2,1) is no larger.
     assert 0.8 * result["packets"] <= result["hops"] <= 2 * result["packets"]
     assert result["settings"][-1] == SMALL
@@ -50,6 +49,7 @@ def test_packets_are_counted(apenet):
 def test_halo_messages_are_counted(apenet):
     result = measured(apenet, "halo", "--set", SMALL, "--repeat", "3")
     assert result["messages"] == 3 * NODES * NEIGHBOURS
+    assert result["figure"] == pytest.approx(result["messages"] / result["cpu_seconds"])
     assert result["packets"] == result["hops"] == result["messages"]  # one packet each, to a neighbour
 
 
@@ -65,6 +65,7 @@ def test_scale_compares_with_a_small_machine(apenet):
 
 
 def test_real_processes_are_counted(apenet):
+    # The figure is noise: start-up, which is taken off, is all of so short a run.
     result = measured(apenet, "mpi", "--set", SMALL, "--repeat", "2")
     assert result["nodes"] == NODES
     assert result["messages"] == 2 * 6 * NODES
