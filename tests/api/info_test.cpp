@@ -91,8 +91,8 @@ TEST(Info, RemoteAccessNeedsVirtualAddresses) {
   EXPECT_EQ(ask(&hints.info, MachineWithAll())->caps & FI_RMA, 0U);
   hints.info.caps = FI_RMA;
   EXPECT_NE(refusal(&hints.info, MachineWithAll()).find("FI_MR_VIRT_ADDR"), std::string::npos);
-  hints.domain.mr_mode = FI_MR_BASIC;
-  EXPECT_EQ(ask(&hints.info, MachineWithAll())->domain_attr->mr_mode, FI_MR_BASIC);
+  hints.domain.mr_mode = basic_registration;
+  EXPECT_EQ(ask(&hints.info, MachineWithAll())->domain_attr->mr_mode, basic_registration);
 }
 
 TEST(Info, RefusesByName) {

@@ -7,6 +7,7 @@
 #include "api/libfabric/cq.hpp"
 #include "api/libfabric/endpoint.hpp"
 #include "api/libfabric/guard.hpp"
+#include "api/libfabric/info.hpp"
 #include "api/libfabric/unsupported.hpp"
 
 namespace apenet::libfabric {
@@ -54,7 +55,7 @@ constexpr fi_ops_domain domain_ops = {
 
 bool has_provider_keys(const fi_info& info) {
   const int mode = info.domain_attr != nullptr ? info.domain_attr->mr_mode : 0;
-  return mode == FI_MR_BASIC || (mode & FI_MR_PROV_KEY) != 0;
+  return mode == basic_registration || (mode & FI_MR_PROV_KEY) != 0;
 }
 
 }  // namespace

@@ -33,8 +33,8 @@ constexpr std::uint64_t message_order = FI_ORDER_SAS;  // sends after sends; put
 // MPICH asks for the order of atomics even where none are offered: kept, since there are none.
 constexpr std::uint64_t atomic_order =
     FI_ORDER_ATOMIC_RAR | FI_ORDER_ATOMIC_RAW | FI_ORDER_ATOMIC_WAR | FI_ORDER_ATOMIC_WAW;
-constexpr std::uint32_t address_format = FI_PROV_SPECIFIC | 0x4150;  // EndpointName
-constexpr std::uint32_t protocol = FI_PROV_SPECIFIC | 0x4150;
+constexpr std::uint32_t address_format = provider_specific | 0x4150;  // EndpointName
+constexpr std::uint32_t protocol = provider_specific | 0x4150;
 constexpr std::uint64_t any_tag_format = 0xaaaaaaaaaaaaaaaaULL;  // all 64 bits, as FI_TAG_GENERIC
 constexpr std::size_t inject_bytes = 1024;
 constexpr std::size_t queue_entries = 65536;  // queues grow; some programs count what they post against this
@@ -101,9 +101,10 @@ void refuse_name(const char* key, const char* asked, const char* ours) {
 int region_mode(std::uint32_t version, const fi_info* hints) {
   const bool modes_are_bits = FI_VERSION_GE(version, FI_VERSION(1, 5));
   if (hints == nullptr || hints->domain_attr == nullptr)
-    return modes_are_bits ? FI_MR_VIRT_ADDR : FI_MR_BASIC;
+    return modes_are_bits ? FI_MR_VIRT_ADDR : basic_registration;
   const int asked = hints->domain_attr->mr_mode;
-  if (asked == FI_MR_BASIC || (asked == FI_MR_UNSPEC && !modes_are_bits)) return FI_MR_BASIC;
+  if (asked == basic_registration || (asked == unspecified_registration && !modes_are_bits))
+    return basic_registration;
   return asked & FI_MR_VIRT_ADDR;
 }
 
@@ -174,7 +175,7 @@ fi_tx_attr* make_transmit(const fi_info* hints, std::uint64_t caps) {
   made->caps = asked && hints->tx_attr->caps != 0 ? hints->tx_attr->caps : caps & transmit_caps;
   made->op_flags = asked ? hints->tx_attr->op_flags : std::uint64_t{FI_TRANSMIT_COMPLETE};
   made->msg_order = message_order | atomic_order;
-  made->comp_order = FI_ORDER_NONE;
+  made->comp_order = 0;  // in no order
   made->inject_size = inject_bytes;
   made->size = queue_entries;
   made->iov_limit = segment_limit;
@@ -188,7 +189,7 @@ fi_rx_attr* make_receive(const fi_info* hints, std::uint64_t caps) {
   made->caps = asked && hints->rx_attr->caps != 0 ? hints->rx_attr->caps : caps & receive_caps;
   made->op_flags = asked ? hints->rx_attr->op_flags : 0;
   made->msg_order = message_order | atomic_order;
-  made->comp_order = FI_ORDER_NONE;
+  made->comp_order = 0;  // in no order
   made->size = queue_entries;
   made->iov_limit = segment_limit;
   return made;

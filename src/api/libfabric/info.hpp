@@ -9,6 +9,11 @@
 
 namespace apenet::libfabric {
 
+// Values that programs of libfabric 1 use and the headers of libfabric 2 name no more without a warning.
+constexpr int unspecified_registration = 0;                           // FI_MR_UNSPEC
+constexpr int basic_registration = 1;                                 // FI_MR_BASIC
+constexpr std::uint32_t provider_specific = std::uint32_t{1} << 31U;  // FI_PROV_SPECIFIC
+
 // As fi_provider::getinfo.
 int get_info(std::uint32_t version, const char* node, const char* service, std::uint64_t flags,
              const fi_info* hints, fi_info** info);
