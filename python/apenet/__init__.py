@@ -4,12 +4,14 @@ import apenet
 ape16 = apenet.machine("ape16")
 apenet.bench.pingpong(ape16, sizes="16:1M")
 apenet.run(["./program"], n=16, machine=ape16)
+apenet.replay("trace.goal", machine=ape16)
 """
 
 from apenet import bench
 from apenet._core import version as __version__
 from apenet.errors import ApenetError, HostError, InputError, MachineError
 from apenet.machine import Machine, machine, machine_names, machines
+from apenet.replay import ReplayError, ReplayResult, replay
 from apenet.running import RunResult, run
 
 __all__ = [
@@ -18,11 +20,14 @@ __all__ = [
     "InputError",
     "Machine",
     "MachineError",
+    "ReplayError",
+    "ReplayResult",
     "RunResult",
     "__version__",
     "bench",
     "machine",
     "machine_names",
     "machines",
+    "replay",
     "run",
 ]

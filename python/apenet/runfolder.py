@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from apenet.errors import InputError
 
 if TYPE_CHECKING:
+    from apenet.replay import ReplayRequest, ReplayResult
     from apenet.running import RunRequest, RunResult
 
 
@@ -29,7 +30,7 @@ def prepare(folder: Path) -> None:
         raise InputError("out", str(folder), "a folder that can be written")
 
 
-def write(folder: Path, request: RunRequest, result: RunResult) -> None:
+def write(folder: Path, request: RunRequest | ReplayRequest, result: RunResult | ReplayResult) -> None:
     """Writes the four files."""
     (folder / "machine.toml").write_text(request.machine.to_toml(), encoding="utf-8")
     _write_json(folder / "command.json", request.to_json())
@@ -41,7 +42,7 @@ def _write_json(path: Path, content: dict[str, Any]) -> None:
     path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
 
 
-def host_facts(result: RunResult) -> dict[str, Any]:
+def host_facts(result: RunResult | ReplayResult) -> dict[str, Any]:
     """Wall time, host and library versions: what differs from run to run."""
     packages: dict[str, str | None] = {}
     for package in ("mpich", "mpi4py", "numpy"):

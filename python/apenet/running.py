@@ -300,20 +300,25 @@ def _result(
             )
             for rank in report.ranks
         ),
-        links=tuple(
-            LinkResult(
-                name=link.name,
-                packets=link.packets,
-                wire_bytes=link.wire_bytes,
-                busy_us=link.busy_ps / PS_PER_US,
-                utilisation=round(link.busy_ps / report.virtual_ps, 6) if report.virtual_ps > 0 else 0.0,
-            )
-            for link in report.links
-        ),
+        links=link_results(report.links, report.virtual_ps),
         warnings=tuple(report.warnings),
         wall_time_s=wall_time_s,
         stdout=stdout,
         stderr=stderr,
+    )
+
+
+def link_results(links: Sequence[_core.LinkUse], virtual_ps: int) -> tuple[LinkResult, ...]:
+    """What the links did in a run of so much virtual time."""
+    return tuple(
+        LinkResult(
+            name=link.name,
+            packets=link.packets,
+            wire_bytes=link.wire_bytes,
+            busy_us=link.busy_ps / PS_PER_US,
+            utilisation=round(link.busy_ps / virtual_ps, 6) if virtual_ps > 0 else 0.0,
+        )
+        for link in links
     )
 
 
@@ -324,8 +329,8 @@ def summary(result: RunResult) -> str:
         busiest = result.busiest_link
         link = f"busiest link {busiest.name}: {busiest.utilisation:.1%} busy" if busiest else "no link was used"
         lines = [
-            f"{result.machine}, {len(result.ranks)} ranks: {_time(result.virtual_time_us)} of virtual time, "
-            f"{result.messages} messages, {_size(result.bytes)}; {result.waiting_share:.0%} of the time waiting",
+            f"{result.machine}, {len(result.ranks)} ranks: {show_time(result.virtual_time_us)} of virtual time, "
+            f"{result.messages} messages, {show_size(result.bytes)}; {result.waiting_share:.0%} of the time waiting",
             f"{link}; compute: {result.compute}; {result.wall_time_s:.2f} s of wall time",
         ]
     lines += [f"warning: {warning}" for warning in result.warnings]
@@ -336,7 +341,8 @@ def summary(result: RunResult) -> str:
     return "\n".join(f"apenet: {line}" for line in lines)
 
 
-def _time(microseconds: float) -> str:
+def show_time(microseconds: float) -> str:
+    """A time in the unit that suits it."""
     if microseconds < 1e3:  # noqa: PLR2004
         return f"{microseconds:.2f} us"
     if microseconds < 1e6:  # noqa: PLR2004
@@ -344,7 +350,8 @@ def _time(microseconds: float) -> str:
     return f"{microseconds / 1e6:.4f} s"
 
 
-def _size(count: int) -> str:
+def show_size(count: int) -> str:
+    """A number of bytes in the unit that suits it."""
     size = float(count)
     for unit in ("B", "KiB", "MiB"):
         if size < 1024:  # noqa: PLR2004

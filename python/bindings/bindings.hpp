@@ -4,6 +4,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -15,16 +16,23 @@ void bind_machine(nanobind::module_& module);
 void bind_card_tests(nanobind::module_& module);
 void bind_workloads(nanobind::module_& module);
 void bind_perf(nanobind::module_& module);
+void bind_replay(nanobind::module_& module);
 void bind_session(nanobind::module_& module);
 
-// Times as an array of int64 picoseconds, of its own memory.
-using PicosecondArray = nanobind::ndarray<nanobind::numpy, std::int64_t, nanobind::ndim<1>>;
-[[nodiscard]] inline PicosecondArray picoseconds(const std::vector<Time>& times) {
-  auto* values = new std::int64_t[times.size()];
+// Numbers as an array of its own memory; times as picoseconds.
+using IntegerArray = nanobind::ndarray<nanobind::numpy, std::int64_t, nanobind::ndim<1>>;
+[[nodiscard]] inline IntegerArray integers(const std::vector<std::int64_t>& numbers) {
+  auto* values = new std::int64_t[numbers.size()];
   const nanobind::capsule owner(values,
                                 [](void* memory) noexcept { delete[] static_cast<std::int64_t*>(memory); });
-  for (std::size_t i = 0; i < times.size(); ++i) values[i] = times[i].ps();
-  return PicosecondArray(values, {times.size()}, owner);
+  std::copy(numbers.begin(), numbers.end(), values);
+  return IntegerArray(values, {numbers.size()}, owner);
+}
+[[nodiscard]] inline IntegerArray picoseconds(const std::vector<Time>& times) {
+  std::vector<std::int64_t> values;
+  values.reserve(times.size());
+  for (const Time time : times) values.push_back(time.ps());
+  return integers(values);
 }
 
 }  // namespace apenet

@@ -9,4 +9,5 @@ NB_MODULE(_core, module) {
   apenet::bind_perf(module);
   apenet::bind_session(module);
   apenet::bind_workloads(module);
+  apenet::bind_replay(module);
 }

@@ -1,0 +1,48 @@
+"""apenet replay: a GOAL trace on a simulated machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from apenet.cli.common import JsonOption, MachineOption, SeedOption, SetOption, output, print_json, progress_bar
+from apenet.machine import machine as read_machine
+from apenet.replay import replay as replay_trace
+from apenet.replay import summary
+
+
+def add_to(app: typer.Typer) -> None:
+    """Registers the command."""
+    app.command("replay")(replay)
+
+
+def replay(
+    trace: Annotated[Path, typer.Argument(metavar="FILE", help="A trace in the GOAL format.")],
+    machine: MachineOption = "ape16",
+    settings: SetOption = None,
+    ranks_per_node: Annotated[int, typer.Option("--ranks-per-node", help="Ranks that share a node's card.")] = 1,
+    mapping: Annotated[
+        str, typer.Option("--map", metavar="FILE|linear|random:SEED", help="Which rank runs on which node.")
+    ] = "linear",
+    engine: Annotated[str, typer.Option("--engine", help="Engine of the network: packet.")] = "packet",
+    out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Folder for the run's files.")] = None,
+    seed: SeedOption = 1,
+    as_json: JsonOption = False,
+) -> None:
+    """Replay a trace, such as one of apenet run --record, on a simulated machine."""
+    with progress_bar(f"{trace} on {machine}", None):
+        result = replay_trace(
+            trace,
+            machine=read_machine(machine, settings or ()),
+            ranks_per_node=ranks_per_node,
+            mapping=mapping,
+            engine=engine,
+            out=out,
+            seed=seed,
+        )
+    if as_json:
+        print_json(result.to_json())
+    else:
+        output().print(summary(result), markup=False)

@@ -1,0 +1,208 @@
+"""Replays GOAL traces on simulated machines: what ranks did, without the ranks."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apenet import _core, runfolder
+from apenet._core import version as __version__
+from apenet.errors import ApenetError, InputError, from_core
+from apenet.machine import Machine
+from apenet.machine import machine as read_machine
+from apenet.mapping import Mapping, map_ranks
+from apenet.running import PS_PER_US, LinkResult, link_results, show_size, show_time
+
+
+class ReplayError(ApenetError):
+    """A trace that does not come to its end: the message says who waits for what."""
+
+
+@dataclass(frozen=True)
+class ReplayRequest:
+    """What was asked for: everything that decides the result, and nothing of the host."""
+
+    trace: str
+    machine: Machine
+    ranks: int
+    ranks_per_node: int
+    mapping: str
+    nodes: tuple[int, ...]
+    engine: str
+    seed: int
+
+    def to_json(self) -> dict[str, Any]:
+        """The contents of command.json."""
+        return {
+            "replay": self.trace,
+            "machine": self.machine.name,
+            "settings": list(self.machine.settings),
+            "ranks": self.ranks,
+            "ranks_per_node": self.ranks_per_node,
+            "mapping": self.mapping,
+            "nodes": list(self.nodes),
+            "engine": self.engine,
+            "seed": self.seed,
+            "version": __version__,
+        }
+
+
+@dataclass(frozen=True)
+class ReplayResult:
+    """The result of a replay; arrays have one element a rank. All but `wall_time_s` repeats exactly.
+
+    `messages` and `bytes` are those posted to the cards, with what the protocols add; `sends` and `sent_bytes` are the
+    trace's own.
+    """
+
+    trace: str
+    machine: str
+    seed: int
+    version: str
+    virtual_time_us: float
+    operations: int
+    messages: int
+    bytes: int
+    trace_hash: str
+    finish_us: NDArray[np.float64] = field(repr=False)
+    waiting_us: NDArray[np.float64] = field(repr=False)
+    compute_us: NDArray[np.float64] = field(repr=False)
+    sends: NDArray[np.int64] = field(repr=False)
+    sent_bytes: NDArray[np.int64] = field(repr=False)
+    links: tuple[LinkResult, ...] = field(repr=False)
+    warnings: tuple[str, ...]
+    wall_time_s: float
+
+    @property
+    def busiest_link(self) -> LinkResult | None:
+        """The link with the most busy time, the first of several; None when none was used."""
+        used = [link for link in self.links if link.busy_us > 0]
+        return max(used, key=lambda link: link.busy_us, default=None)
+
+    def to_json(self) -> dict[str, Any]:
+        """The contents of run.json."""
+        busiest = self.busiest_link
+        return {
+            "machine": self.machine,
+            "trace": self.trace,
+            "seed": self.seed,
+            "version": self.version,
+            "virtual_time_us": self.virtual_time_us,
+            "finish_us": {
+                "min": float(self.finish_us.min()),
+                "mean": float(self.finish_us.mean()),
+                "max": float(self.finish_us.max()),
+            },
+            "operations": self.operations,
+            "messages": self.messages,
+            "bytes": self.bytes,
+            "busiest_link": vars(busiest) if busiest else None,
+            "trace_hash": self.trace_hash,
+            "warnings": list(self.warnings),
+            "ranks": [
+                {"finish_us": float(finish), "waiting_us": float(waiting), "compute_us": float(compute)}
+                for finish, waiting, compute in zip(self.finish_us, self.waiting_us, self.compute_us, strict=True)
+            ],
+            "links": [vars(link) for link in self.links if link.packets > 0],
+        }
+
+
+def replay(
+    trace: str | Path,
+    *,
+    machine: Machine | str = "ape16",
+    ranks_per_node: int = 1,
+    mapping: Mapping = "linear",
+    engine: str = "packet",
+    out: str | Path | None = None,
+    seed: int = 1,
+) -> ReplayResult:
+    """Replays a trace in the GOAL format, its ranks placed as `apenet.run` places them.
+
+    Raises InputError for a file that is not GOAL (it names the line), ReplayError for a trace whose ranks wait for ever.
+    """
+    chosen = read_machine(machine) if isinstance(machine, str) else machine
+    if engine != "packet":
+        raise InputError("engine", engine, "packet")
+    if not 0 <= seed < 2**64:
+        raise InputError("seed", seed, "a whole number from 0 to 2^64 - 1")
+    began = time.monotonic()
+    try:
+        schedule = _core.read_goal(str(trace))
+    except ValueError as error:
+        raise from_core(error) from error
+    nodes = map_ranks(chosen, schedule.rank_count, ranks_per_node, mapping)
+    request = ReplayRequest(
+        trace=str(trace),
+        machine=chosen,
+        ranks=schedule.rank_count,
+        ranks_per_node=ranks_per_node,
+        mapping=str(mapping) if isinstance(mapping, str | Path) else "given",
+        nodes=tuple(nodes),
+        engine=engine,
+        seed=seed,
+    )
+    if out is not None:
+        runfolder.prepare(Path(out))
+    result = _replayed(request, schedule, began)
+    if out is not None:
+        runfolder.write(Path(out), request, result)
+    return result
+
+
+def _replayed(request: ReplayRequest, schedule: _core.GoalSchedule, began: float) -> ReplayResult:
+    try:
+        report = _core.replay_goal(request.machine.description(request.seed), list(request.nodes), schedule)
+    except ValueError as error:
+        raise from_core(error) from error
+    except _core.ReplayDeadlock as error:
+        raise ReplayError(str(error)) from error
+    finish_us = report.finish_ps / PS_PER_US
+    virtual_ps = int(report.finish_ps.max())
+    return ReplayResult(
+        trace=request.trace,
+        machine=request.machine.name,
+        seed=request.seed,
+        version=__version__,
+        virtual_time_us=virtual_ps / PS_PER_US,
+        operations=report.operations,
+        messages=report.messages,
+        bytes=report.bytes,
+        trace_hash=f"{report.trace_hash:016x}",
+        finish_us=finish_us,
+        waiting_us=report.waited_ps / PS_PER_US,
+        compute_us=report.computed_ps / PS_PER_US,
+        sends=np.asarray(report.sends),
+        sent_bytes=np.asarray(report.sent_bytes),
+        links=link_results(report.links, virtual_ps),
+        warnings=tuple(report.warnings),
+        wall_time_s=time.monotonic() - began,
+    )
+
+
+def summary(result: ReplayResult) -> str:
+    """The short report that `apenet replay` prints."""
+    busiest = result.busiest_link
+    link = f"busiest link {busiest.name}: {busiest.utilisation:.1%} busy" if busiest else "no link was used"
+    ends = ", ".join(
+        f"{name} {show_time(float(value))}"
+        for name, value in (
+            ("first", result.finish_us.min()),
+            ("mean", result.finish_us.mean()),
+            ("last", result.finish_us.max()),
+        )
+    )
+    lines = [
+        f"{result.trace} on {result.machine}, {len(result.finish_us)} ranks: "
+        f"{show_time(result.virtual_time_us)} of virtual time",
+        f"ranks end: {ends}",
+        f"{result.operations} operations, {result.messages} messages, {show_size(result.bytes)}; {link}; "
+        f"{result.wall_time_s:.2f} s of wall time",
+        *(f"warning: {warning}" for warning in result.warnings),
+    ]
+    return "\n".join(lines)

@@ -1,0 +1,77 @@
+// GoalLabels: the labels of one rank of a GOAL file.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace apenet {
+
+// From a label's text, which stays where it is, to its number. Open addressing with the texts' hashes beside
+// the numbers: files have two labels a line and millions of lines. Cleared for every rank, keeps its room.
+class GoalLabels {
+ public:
+  static constexpr std::uint32_t undefined = 0xffffffff;
+
+  GoalLabels() : slots_(64) {}
+
+  // The number of a label, given when it is first seen.
+  std::uint32_t number(std::string_view text) {
+    const std::uint32_t hash = hash_of(text);
+    std::size_t at = hash & mask();
+    while (slots_[at].label != empty) {
+      if (slots_[at].hash == hash && texts_[slots_[at].label] == text) return slots_[at].label;
+      at = (at + 1) & mask();
+    }
+    const auto label = static_cast<std::uint32_t>(texts_.size());
+    slots_[at] = {hash, label};
+    texts_.push_back(text);
+    operations_.push_back(undefined);
+    if (texts_.size() * 2 > slots_.size()) grow();
+    return label;
+  }
+
+  [[nodiscard]] std::string_view text(std::uint32_t label) const { return texts_[label]; }
+  // The operation that the label names, or undefined.
+  [[nodiscard]] std::uint32_t& operation(std::uint32_t label) { return operations_[label]; }
+
+  void clear() {
+    for (Slot& slot : slots_) slot.label = empty;
+    texts_.clear();
+    operations_.clear();
+  }
+
+ private:
+  static constexpr std::uint32_t empty = 0xffffffff;
+  struct Slot {
+    std::uint32_t hash = 0;
+    std::uint32_t label = empty;
+  };
+
+  [[nodiscard]] std::size_t mask() const { return slots_.size() - 1; }
+
+  // FNV-1a, and a last mix, because its low bits alone spread consecutive numbers badly.
+  static std::uint32_t hash_of(std::string_view text) {
+    std::uint32_t hash = 2166136261U;
+    for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619U;
+    return hash ^ (hash >> 15);
+  }
+
+  void grow() {
+    std::vector<Slot> larger(slots_.size() * 2);
+    slots_.swap(larger);
+    for (const Slot& slot : larger) {
+      if (slot.label == empty) continue;
+      std::size_t at = slot.hash & mask();
+      while (slots_[at].label != empty) at = (at + 1) & mask();
+      slots_[at] = slot;
+    }
+  }
+
+  std::vector<Slot> slots_;  // size: a power of two
+  std::vector<std::string_view> texts_;
+  std::vector<std::uint32_t> operations_;
+};
+
+}  // namespace apenet

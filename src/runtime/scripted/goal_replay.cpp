@@ -1,0 +1,195 @@
+#include "runtime/scripted/goal_replay.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <queue>
+#include <stdexcept>
+#include <utility>
+
+namespace apenet {
+
+namespace {
+
+class GoalReplay final : private RankProgram {
+ public:
+  GoalReplay(const MachineDescription& description, std::vector<NodeId> node_of_rank,
+             const GoalSchedule& schedule);
+
+  ReplayReport run();
+
+ private:
+  // The earliest in the file first.
+  using Ready = std::priority_queue<std::uint32_t, std::vector<std::uint32_t>, std::greater<>>;
+  struct Rank {
+    std::vector<std::uint32_t> waits_for;  // of each operation: how many others
+    std::vector<bool> is_ended;
+    std::vector<Time> earliest;  // only with several CPUs: one CPU's clock says it
+    Ready ready;
+    std::uint32_t left = 0;  // operations that have not ended
+    Time finish;
+  };
+
+  void proceed(ProcessId rank) override;
+  void ended(ProcessId rank, std::uint32_t operation, Time time, const Envelope& message) override;
+  Time start(ProcessId rank, std::uint32_t operation);
+  void release(ProcessId rank, std::uint32_t operation, Time time, bool on_start);
+  void require_all_ended() const;
+  [[nodiscard]] std::string describe_waiting(ProcessId rank) const;
+
+  static std::vector<std::uint16_t> cpus_of(const GoalSchedule& schedule);
+
+  const GoalSchedule& schedule_;
+  std::vector<Rank> ranks_;
+  std::uint64_t truncated_ = 0;
+  MessagePassing messages_;
+};
+
+std::vector<std::uint16_t> GoalReplay::cpus_of(const GoalSchedule& schedule) {
+  std::vector<std::uint16_t> cpus;
+  for (const GoalRank& rank : schedule.ranks) cpus.push_back(rank.cpus);
+  return cpus;
+}
+
+GoalReplay::GoalReplay(const MachineDescription& description, std::vector<NodeId> node_of_rank,
+                       const GoalSchedule& schedule)
+    : schedule_(schedule),
+      ranks_(schedule.ranks.size()),
+      messages_(description, std::move(node_of_rank), cpus_of(schedule), *this) {
+  for (std::size_t r = 0; r < ranks_.size(); ++r) {
+    const GoalRank& trace = schedule.ranks[r];
+    Rank& rank = ranks_[r];
+    const std::size_t count = trace.operations.size();
+    rank.left = static_cast<std::uint32_t>(count);
+    rank.waits_for.resize(count);
+    rank.is_ended.resize(count);
+    if (trace.cpus > 1) rank.earliest.resize(count);
+    for (const std::uint32_t successor : trace.successors) ++rank.waits_for[successor & ~GoalRank::on_start];
+    for (std::uint32_t i = 0; i < count; ++i) {
+      if (rank.waits_for[i] == 0) rank.ready.push(i);
+    }
+  }
+}
+
+void GoalReplay::proceed(ProcessId id) {
+  Ready& ready = ranks_[id].ready;
+  while (!ready.empty()) {
+    const std::uint32_t operation = ready.top();
+    ready.pop();
+    release(id, operation, start(id, operation), true);
+  }
+}
+
+Time GoalReplay::start(ProcessId id, std::uint32_t number) {
+  const GoalOperation& operation = schedule_.ranks[id].operations[number];
+  const Rank& rank = ranks_[id];
+  const Time earliest = rank.earliest.empty() ? Time::zero() : rank.earliest[number];
+  switch (operation.kind) {
+    case GoalOperation::Kind::send:
+      return messages_.send(id, operation.cpu, earliest, number, {id, operation.tag, operation.amount},
+                            operation.peer);
+    case GoalOperation::Kind::receive:
+      return messages_.receive(id, operation.cpu, earliest, number, operation.peer, operation.tag);
+    case GoalOperation::Kind::calc:
+      break;
+  }
+  return messages_.compute(id, operation.cpu, earliest, number, Time::from_ns(operation.amount));
+}
+
+void GoalReplay::ended(ProcessId id, std::uint32_t operation, Time time, const Envelope& message) {
+  Rank& rank = ranks_[id];
+  const GoalOperation& done = schedule_.ranks[id].operations[operation];
+  if (done.kind == GoalOperation::Kind::receive && message.bytes > done.amount) ++truncated_;
+  rank.finish = std::max(rank.finish, time);
+  rank.is_ended[operation] = true;
+  --rank.left;
+  release(id, operation, time, false);
+}
+
+void GoalReplay::release(ProcessId id, std::uint32_t operation, Time time, bool on_start) {
+  const GoalRank& trace = schedule_.ranks[id];
+  Rank& rank = ranks_[id];
+  for (std::uint32_t s = trace.first_successor[operation]; s < trace.first_successor[operation + 1]; ++s) {
+    const std::uint32_t successor = trace.successors[s];
+    if (((successor & GoalRank::on_start) != 0) != on_start) continue;
+    const std::uint32_t later = successor & ~GoalRank::on_start;
+    if (!rank.earliest.empty()) rank.earliest[later] = std::max(rank.earliest[later], time);
+    if (--rank.waits_for[later] == 0) rank.ready.push(later);
+  }
+}
+
+ReplayReport GoalReplay::run() {
+  messages_.run();
+  require_all_ended();
+  ReplayReport report;
+  report.operations = schedule_.operation_count();
+  for (ProcessId id = 0; id < ranks_.size(); ++id) {
+    report.finish.push_back(ranks_[id].finish);
+    report.ranks.push_back(messages_.activity(id));
+  }
+  for (const Counter& counter : messages_.machine().counters()) {
+    if (counter.name == "messages") report.messages = counter.value;
+    if (counter.name == "payload_bytes") report.bytes = counter.value;
+  }
+  report.trace_hash = messages_.trace_hash();
+  report.links = messages_.machine().link_use();
+  report.warnings = messages_.machine().warnings();
+  if (truncated_ > 0) {
+    report.warnings.push_back(std::to_string(truncated_) +
+                              " receives got a message longer than they say: it was taken whole");
+  }
+  if (schedule_.uses_nics) {
+    report.warnings.push_back(
+        "operations name several network interfaces: a node of the machine has one card");
+  }
+  return report;
+}
+
+void GoalReplay::require_all_ended() const {
+  constexpr std::size_t most_shown = 8;
+  std::vector<std::string> lines;
+  std::size_t stuck = 0;
+  for (ProcessId id = 0; id < ranks_.size(); ++id) {
+    std::string waiting = describe_waiting(id);
+    if (waiting.empty()) continue;
+    if (stuck++ < most_shown) lines.push_back("  rank " + std::to_string(id) + " " + waiting);
+  }
+  if (stuck == 0) return;
+  std::string text = schedule_.file + ": " + std::to_string(stuck) + " of " + std::to_string(ranks_.size()) +
+                     " ranks do not come to their end:";
+  for (const std::string& line : lines) text += "\n" + line;
+  if (stuck > most_shown) text += "\n  and " + std::to_string(stuck - most_shown) + " ranks more";
+  throw ReplayDeadlock(text);
+}
+
+// Of the operations that have started and not ended the first; of messages that nobody received the oldest.
+std::string GoalReplay::describe_waiting(ProcessId id) const {
+  const Rank& rank = ranks_[id];
+  const GoalRank& trace = schedule_.ranks[id];
+  std::string text;
+  for (std::uint32_t i = 0; rank.left > 0 && i < trace.operations.size(); ++i) {
+    if (rank.is_ended[i] || rank.waits_for[i] > 0) continue;
+    text = "waits for ever in line " + std::to_string(trace.operations[i].line) + ": " +
+           to_text(trace.operations[i]) + "; " + std::to_string(rank.left) + " operations have not ended";
+    break;
+  }
+  Envelope message;
+  if (messages_.unreceived(id, message)) {
+    text += (text.empty() ? "has not received the message of " : "; it has not received the message of ") +
+            std::to_string(message.bytes) + " bytes, tag " + std::to_string(message.tag) + ", from rank " +
+            std::to_string(message.source);
+  }
+  return text;
+}
+
+}  // namespace
+
+ReplayReport replay_goal(const MachineDescription& description, std::vector<NodeId> node_of_rank,
+                         const GoalSchedule& schedule) {
+  if (node_of_rank.size() != schedule.ranks.size()) {
+    throw std::invalid_argument("map = " + std::to_string(node_of_rank.size()) + " ranks: expected the " +
+                                std::to_string(schedule.ranks.size()) + " of " + schedule.file);
+  }
+  return GoalReplay(description, std::move(node_of_rank), schedule).run();
+}
+
+}  // namespace apenet

@@ -1,0 +1,116 @@
+#include "runtime/scripted/goal_scanner.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace apenet {
+
+namespace {
+
+constexpr bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+constexpr bool is_name(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c) || c == '_';
+}
+
+// What an error shows of the file: one line, not too much of it, nothing that a terminal would obey.
+std::string shown(std::string_view text) {
+  constexpr std::size_t most = 40;
+  std::string result;
+  for (const char c : text.substr(0, most)) {
+    result += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
+  }
+  return '"' + result + (text.size() > most ? "...\"" : "\"");
+}
+
+}  // namespace
+
+void GoalScanner::skip_comment() {
+  if (at_[1] == '/') {
+    at_ = std::find(at_, end_, '\n');
+    return;
+  }
+  const std::uint32_t begin = line_;
+  at_ += 2;
+  while (end_ - at_ >= 2 && !(at_[0] == '*' && at_[1] == '/')) {
+    if (*at_++ == '\n') ++line_;
+  }
+  if (end_ - at_ < 2) refuse_line(begin, "/*", "a comment that ends with */");
+  at_ += 2;
+}
+
+void GoalScanner::skip_blanks() {
+  while (at_ != end_) {
+    if (*at_ == ' ' || *at_ == '\t' || *at_ == '\r') {
+      ++at_;
+    } else if (*at_ == '/' && end_ - at_ >= 2 && (at_[1] == '/' || at_[1] == '*')) {
+      skip_comment();
+    } else {
+      return;
+    }
+  }
+}
+
+void GoalScanner::skip_lines() {
+  for (skip_blanks(); at_ != end_ && *at_ == '\n'; skip_blanks()) {
+    ++line_;
+    ++at_;
+  }
+}
+
+bool GoalScanner::take(char symbol) {
+  if (at_ == end_ || *at_ != symbol) return false;
+  ++at_;
+  skip_blanks();
+  return true;
+}
+
+std::string_view GoalScanner::take_name() {
+  const char* begin = at_;
+  if (at_ != end_ && is_name(*at_) && !is_digit(*at_)) {
+    do {
+      ++at_;
+    } while (at_ != end_ && is_name(*at_));
+  }
+  const std::string_view name(begin, static_cast<std::size_t>(at_ - begin));
+  skip_blanks();
+  return name;
+}
+
+std::int64_t GoalScanner::take_number(const char* what, std::int64_t least, std::int64_t most) {
+  const char* begin = at_;
+  const bool is_negative = at_ != end_ && *at_ == '-';
+  const char* digits = is_negative ? at_ + 1 : at_;
+  std::int64_t value = 0;
+  const char* last = digits;
+  for (; last != end_ && is_digit(*last); ++last) {
+    if (value > most) continue;  // too large already; what follows changes nothing
+    value = value * 10 + (*last - '0');
+  }
+  if (is_negative) value = -value;
+  if (last == digits || value < least || value > most) {
+    const std::string expected =
+        std::string(what) + ", a whole number from " + std::to_string(least) + " to " + std::to_string(most);
+    if (last == digits) refuse(expected);
+    refuse({begin, static_cast<std::size_t>(last - begin)}, expected);
+  }
+  at_ = last;
+  skip_blanks();
+  return value;
+}
+
+void GoalScanner::refuse(const std::string& expected) const {
+  if (at_ == end_) refuse_line(line_, "the end of the file", expected);
+  if (*at_ == '\n') refuse_line(line_, "the end of the line", expected);
+  const char* last = std::find_if(at_, end_, [](char c) { return c == '\n' || c == '\r' || c == ' '; });
+  refuse({at_, static_cast<std::size_t>(std::max(last - at_, std::ptrdiff_t{1}))}, expected);
+}
+
+void GoalScanner::refuse_line(std::uint32_t line, std::string_view found, const std::string& expected) const {
+  throw std::invalid_argument(file_ + ":" + std::to_string(line) + " = " + shown(found) + ": expected " +
+                              expected);
+}
+
+}  // namespace apenet
