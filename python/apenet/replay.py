@@ -124,7 +124,7 @@ def replay(
 ) -> ReplayResult:
     """Replays a trace in the GOAL format, its ranks placed as `apenet.run` places them.
 
-    Raises InputError for a file that is not GOAL (it names the line), ReplayError for a trace whose ranks wait for ever.
+    Raises InputError for a file that is not GOAL (it names the line), ReplayError when the trace's ranks wait for ever.
     """
     chosen = read_machine(machine) if isinstance(machine, str) else machine
     if engine != "packet":

@@ -51,11 +51,20 @@ class GoalLabels {
 
   [[nodiscard]] std::size_t mask() const { return slots_.size() - 1; }
 
-  // FNV-1a, and a last mix, because its low bits alone spread consecutive numbers badly.
+  // FNV-1a of all but the last digits, plus their value: l1, l2, l3, as traces number them, lie side by side,
+  // and each reference hits the cache that the one before has filled.
   static std::uint32_t hash_of(std::string_view text) {
     std::uint32_t hash = 2166136261U;
-    for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619U;
-    return hash ^ (hash >> 15);
+    std::uint32_t value = 0;
+    for (const char c : text) {
+      if (c >= '0' && c <= '9') {
+        value = value * 10 + static_cast<std::uint32_t>(c - '0');
+      } else {
+        hash = (hash ^ value ^ static_cast<unsigned char>(c)) * 16777619U;
+        value = 0;
+      }
+    }
+    return hash + value;
   }
 
   void grow() {

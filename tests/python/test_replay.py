@@ -1,0 +1,140 @@
+"""GOAL traces, replayed from Python and from the command line."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import apenet as package
+from apenet import _core
+from apenet.errors import InputError
+
+PING_PONG = """num_ranks 2
+rank 0 {
+l1: send 8b to 1 tag 0
+l2: recv 8b from 1 tag 0
+l2 requires l1
+}
+rank 1 {
+l1: recv 8b from 0 tag 0
+l2: send 8b to 0 tag 0
+l2 requires l1
+}
+"""
+
+
+@pytest.fixture
+def trace(tmp_path):
+    path = tmp_path / "pingpong.goal"
+    path.write_text(PING_PONG)
+    return path
+
+
+def test_a_ping_pong_on_the_teaching_machine(trace):
+    result = package.replay(trace, machine="ideal")
+    # 1 us each way; 32 bytes on the wire and 8 copied, at 1000 MiB/s.
+    assert result.virtual_time_us == pytest.approx(2 * (1 + 40 / 1048.576), abs=1e-3)
+    assert result.finish_us.shape == result.waiting_us.shape == result.compute_us.shape == (2,)
+    assert result.finish_us[0] == result.virtual_time_us > result.finish_us[1]
+    assert result.sends.tolist() == [1, 1]
+    assert result.sent_bytes.tolist() == [8, 8]
+    assert (result.operations, result.messages, result.bytes) == (4, 2, 64)
+    assert result.busiest_link is None
+
+
+def test_where_ranks_are_matters(trace):
+    near = package.replay(trace, machine="ape128")
+    far = package.replay(trace, machine="ape128", mapping=[0, 4 + 2 * 8 + 2 * 32])
+    assert far.virtual_time_us > near.virtual_time_us
+    assert near.busiest_link.name == "(0,0,0)+x"
+
+
+def test_compute_is_nanoseconds(tmp_path):
+    path = tmp_path / "t.goal"
+    path.write_text("num_ranks 1\nrank 0 {\ncalc 1500\n}\n")
+    result = package.replay(path, machine="ideal")
+    assert result.virtual_time_us == 1.5
+    assert result.compute_us.tolist() == [1.5]
+
+
+def test_the_command_line_prints_what_python_returns(apenet, trace, tmp_path):
+    done = apenet("replay", trace, "--machine", "ape16", "--out", tmp_path / "out", "--json")
+    assert done.returncode == 0, done.stderr
+    content = json.loads(done.stdout)
+    result = package.replay(trace, machine="ape16")
+    assert content == json.loads(json.dumps(result.to_json()))
+    assert content["finish_us"]["max"] == content["virtual_time_us"]
+    assert json.loads((tmp_path / "out" / "run.json").read_text()) == content
+    assert json.loads((tmp_path / "out" / "command.json").read_text())["nodes"] == [0, 1]
+    assert "bus" in (tmp_path / "out" / "machine.toml").read_text()
+    text = apenet("replay", trace).stdout
+    assert "2 ranks" in text
+    assert "4 operations, 2 messages" in text
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (PING_PONG[:37], 't.goal:3 = "the end of the file": expected'),
+        (PING_PONG.replace("to 1", "to 2"), 't.goal:3 = "2": expected a rank, a whole number from 0 to 1'),
+        (PING_PONG.replace("l2 requires l1", "l1 requires l1"), "expected operations that do not wait for each other"),
+        (PING_PONG.replace("send 8b to 0", "recv 8b from 0"), "rank 0 waits for ever in line 4: recv 8b from 1 tag 0"),
+    ],
+)
+def test_a_broken_trace_is_bad_input(apenet, tmp_path, text, said):
+    path = tmp_path / "t.goal"
+    path.write_text(text)
+    done = apenet("replay", path)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert done.stdout == ""
+
+
+def test_what_cannot_be_replayed_is_named(trace, tmp_path):
+    with pytest.raises(InputError, match="trace = "):
+        package.replay(tmp_path / "none.goal")
+    with pytest.raises(InputError, match="ranks = 2"):
+        package.replay(trace, machine=package.machine("ape16", ["network.dims=[1,1,1]"]))
+    with pytest.raises(InputError, match="engine"):
+        package.replay(trace, engine="fast")
+
+
+WORDS = [
+    "num_ranks",
+    "rank",
+    "{",
+    "}",
+    "send",
+    "recv",
+    "calc",
+    "l1",
+    ":",
+    "requires",
+    "8b",
+    "to",
+    "from",
+    "tag",
+    "0",
+    "1",
+]
+
+
+@given(st.lists(st.sampled_from([*WORDS, "\n", "//", "/*", "*/", "-1", "99999999999999999999"]), max_size=40))
+@settings(max_examples=300, deadline=None)
+def test_any_words_are_a_trace_or_an_error_that_names_the_line(words):
+    try:
+        schedule = _core.parse_goal("num_ranks 2 " + " ".join(words), "t.goal")
+    except ValueError as error:
+        assert str(error).startswith("t.goal:")
+        assert ": expected " in str(error)
+    else:
+        assert schedule.rank_count == 2
+
+
+def test_arrays_are_the_readers_own(trace):
+    result = package.replay(trace)
+    result.finish_us[0] = -1
+    result.sends[0] = 7
+    assert np.array_equal(package.replay(trace).sends, [1, 1])
