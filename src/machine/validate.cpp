@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "network/arrangement.hpp"
 #include "nic/apelink/transmitter.hpp"
 
 namespace apenet {
@@ -100,12 +101,12 @@ void validate_placement(const MachineDescription& description, const std::vector
     const NodeId node = node_of_process[p];
     if (node >= nodes) {
       refuse("node of process " + std::to_string(p), std::to_string(node),
-             "one of the " + std::to_string(nodes) + " nodes of network.dims");
+             "one of the " + std::to_string(nodes) + " nodes of the network");
     }
     if (is_apelink && ++processes[node] > description.nic.apelink.ports) {
       refuse("processes on node " + std::to_string(node), std::to_string(processes[node]),
              "at most card.ports = " + std::to_string(description.nic.apelink.ports) +
-                 " sharing a card; network.dims gives " + std::to_string(nodes) + " nodes for " +
+                 " sharing a card; the network has " + std::to_string(nodes) + " nodes for " +
                  std::to_string(node_of_process.size()) + " processes");
     }
   }
@@ -115,20 +116,16 @@ void validate_placement(const MachineDescription& description, const std::vector
 
 std::uint32_t count_nodes(const MachineDescription& description, const std::vector<NodeId>& node_of_process) {
   if (node_of_process.empty()) refuse("processes", "0", "at least one");
-  const std::vector<std::uint32_t>& dims = description.network.dims;
-  if (dims.empty() && description.network.topology == NetworkDescription::Topology::none) {
+  if (description.network.topology == NetworkDescription::Topology::none) {
     return *std::max_element(node_of_process.begin(), node_of_process.end()) + 1;
   }
-  if (dims.empty()) refuse("network.dims", "[]", "one number of nodes a dimension");
-  constexpr std::uint64_t max_nodes = std::uint64_t{1} << 22;  // ids of event sources, six a node
-  std::uint64_t nodes = 1;
-  for (const std::uint32_t extent : dims) {
-    nodes *= extent;
-    if (nodes == 0 || nodes > max_nodes) {
-      refuse("network.dims", "a product of " + std::to_string(nodes) + " nodes", "1 to 4194304 nodes in all");
-    }
+  constexpr std::uint32_t max_nodes = 1U << 22U;  // ids of event sources, six a node
+  const std::uint32_t nodes = count_network_nodes(description.network);
+  if (nodes > max_nodes) {
+    refuse("network", std::to_string(nodes) + " nodes",
+           "1 to " + std::to_string(max_nodes) + " nodes in all");
   }
-  return static_cast<std::uint32_t>(nodes);
+  return nodes;
 }
 
 void validate(const MachineDescription& description, const std::vector<NodeId>& node_of_process) {

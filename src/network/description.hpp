@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "kernel/rate.hpp"
@@ -17,14 +18,34 @@ struct LinkDescription {
   Time latency;   // serialiser, cable, deserialiser
 };
 
+// A parallel-ports generalised fat tree, PGFT(h; m; 1, w; 1, p) of Zahavi ("Fat-tree routing and node
+// ordering providing contention free traffic for MPI global collectives", J. Parallel Distrib. Comput. 72,
+// 2012), of two or three levels of switches. Level 0 are the leaves.
+struct FatTreeDescription {
+  std::vector<std::uint32_t> children;  // m: below a switch of each level: nodes per leaf, leaves per ...
+  std::vector<std::uint32_t> parents;   // w: different switches above a switch of each level but the last
+  std::vector<std::uint32_t> cables;    // p: parallel cables to each of them
+};
+
 struct NetworkDescription {
-  enum class Topology : std::uint8_t { none, torus, mesh };  // none: the card needs no network (ideal)
+  // none: the card needs no network (ideal).
+  enum class Topology : std::uint8_t { none, torus, mesh, fat_tree, crossbar, graph };
+  enum class Routing : std::uint8_t { dimension_order, minimal_adaptive, destination_mod, up_down, table };
   enum class Engine : std::uint8_t { packet };
   Topology topology = Topology::none;
+  Routing routing = Routing::dimension_order;
   Engine engine = Engine::packet;
-  std::vector<std::uint32_t> dims;          // nodes per dimension, X first
-  std::vector<LinkDescription> links;       // one per dimension
+  std::vector<std::uint32_t> dims;  // torus, mesh: nodes per dimension, X first
+  FatTreeDescription fat_tree;
+  std::uint32_t nodes = 0;  // crossbar
+  std::string graph;        // the text of the graph file: network/graph.hpp
+  std::string table;        // the text of the table file: network/table_routing.hpp
+  // Cubes: one per dimension. Fat trees: one per level, of the cables above its switches. Graphs: that of
+  // cables without a name, then the named ones. Crossbars: none.
+  std::vector<LinkDescription> links;
+  std::vector<std::string> link_names;      // graphs: of links[1] and on
   DataRate local_rate;                      // injection and ejection port of the router
+  Time local_latency;                       // of these ports: of the cable where card and router are apart
   Time router_latency;                      // header arrival to header departure
   Time credit_latency;                      // tail leaves a buffer to credit usable upstream
   std::uint32_t virtual_channels = 2;       // per link, dateline classes included

@@ -6,10 +6,8 @@
 #include <string>
 #include <utility>
 
-#include "network/deadlock.hpp"
+#include "network/arrangement.hpp"
 #include "network/packet_engine.hpp"
-#include "network/routing.hpp"
-#include "network/topology.hpp"
 
 namespace apenet {
 
@@ -41,19 +39,13 @@ void require_buffer(const std::string& key, std::int64_t bytes, std::uint32_t pa
 
 void validate(const NetworkParameters& parameters) {
   const NetworkDescription& description = parameters.description;
-  if (description.topology == NetworkDescription::Topology::none) {
-    refuse("network.topology", "none", "torus or mesh for a card that sends packets");
-  }
-  if (description.links.size() != description.dims.size()) {
-    refuse("network.links", std::to_string(description.links.size()) + " entries",
-           "one for each of the " + std::to_string(description.dims.size()) + " dimensions of network.dims");
-  }
   for (std::size_t d = 0; d < description.links.size(); ++d) {
     const std::string key = "network.links[" + std::to_string(d) + "]";
     require_rate(key + ".rate", description.links[d].rate);
     require_latency(key + ".latency", description.links[d].latency);
   }
   require_rate("router.local_rate", description.local_rate);
+  require_latency("router.port_latency", description.local_latency);
   require_latency("router.latency", description.router_latency);
   require_latency("router.credit_latency", description.credit_latency);
   if (parameters.card_channels == 0 || parameters.card_channels > 65535) {
@@ -75,6 +67,12 @@ void validate_channels(const NetworkParameters& parameters, const Topology& topo
     refuse("router.virtual_channels", std::to_string(channels),
            "1 to 64, a multiple of the " + std::to_string(routing.class_count()) + " classes of the routing");
   }
+  constexpr std::uint32_t max_inputs = 65535;  // virtual channels of all ports of a router
+  if (std::uint64_t{topology.ports_per_router()} * channels > max_inputs) {
+    refuse("router.virtual_channels", std::to_string(channels),
+           "at most " + std::to_string(max_inputs / topology.ports_per_router()) + " for routers of " +
+               std::to_string(topology.ports_per_router()) + " ports");
+  }
   const std::uint64_t queues =
       std::uint64_t{topology.router_count()} * topology.ports_per_router() * channels +
       std::uint64_t{topology.endpoint_count()} * parameters.card_channels;
@@ -87,16 +85,11 @@ void validate_channels(const NetworkParameters& parameters, const Topology& topo
 }  // namespace
 
 std::unique_ptr<Network> make_network(Simulation& simulation, const NetworkParameters& parameters) {
+  const Topology topology = make_topology(parameters.description);
   validate(parameters);
-  const CubeShape shape(parameters.description.dims);
-  const bool is_torus = parameters.description.topology == NetworkDescription::Topology::torus;
-  const Topology topology = is_torus ? make_torus(shape) : make_mesh(shape);
-  auto routing = std::make_unique<DimensionOrderRouting>(shape, is_torus);
+  std::unique_ptr<const Routing> routing = make_routing(parameters.description, topology);
   validate_channels(parameters, topology, *routing);
-  const std::string cycle = find_dependency_cycle(topology, *routing);
-  if (!cycle.empty()) {
-    refuse("network.routing", "dimension order", "no deadlock, but found the cycle " + cycle);
-  }
+  require_no_deadlock(parameters.description, topology, *routing);
   return std::make_unique<PacketEngine>(simulation, topology, std::move(routing), parameters);
 }
 

@@ -34,8 +34,8 @@ void PacketEngine::wire(const Topology& topology, const NetworkParameters& param
         {StageKind::link, Serialisation(link.rate), link.latency, router_latency_, router_queues});
   }
   const Serialisation local(description.local_rate);
-  stages_.push_back({StageKind::ejection, local, Time::zero(), router_latency_, router_queues});
-  stages_.push_back({StageKind::injection, local, Time::zero(), Time::zero(), card_channels_});
+  stages_.push_back({StageKind::ejection, local, description.local_latency, router_latency_, router_queues});
+  stages_.push_back({StageKind::injection, local, description.local_latency, Time::zero(), card_channels_});
   queues_.resize(first_injection_queue_ +
                  static_cast<std::size_t>(topology.endpoint_count()) * card_channels_);
   outputs_.resize(static_cast<std::size_t>(router_count_) * ports_ + topology.endpoint_count());

@@ -39,6 +39,12 @@ std::string Topology::link_name(PortRef port) const {
   return router_names_[port.router] + port_names_[port.port];
 }
 
+std::vector<std::string> numbered_ports(std::uint32_t count) {
+  std::vector<std::string> names;
+  for (std::uint32_t port = 0; port < count; ++port) names.push_back(":" + std::to_string(port));
+  return names;
+}
+
 namespace {
 
 std::string dims_text(const std::vector<std::uint32_t>& dims) {
@@ -117,6 +123,18 @@ Topology make_torus(const CubeShape& shape) {
 
 Topology make_mesh(const CubeShape& shape) {
   return make_cube(shape, false);
+}
+
+Topology make_crossbar(std::uint32_t nodes) {
+  constexpr std::uint32_t max_nodes = 16384;  // each output of an engine has a bit for each input
+  if (nodes < 1 || nodes > max_nodes) {
+    throw std::invalid_argument("network.nodes = " + std::to_string(nodes) + ": expected 1 to " +
+                                std::to_string(max_nodes));
+  }
+  Topology topology(1, nodes, numbered_ports(nodes));
+  topology.name_router(0, "switch");
+  for (NodeId node = 0; node < nodes; ++node) topology.attach(node, {0, node});
+  return topology;
 }
 
 }  // namespace apenet

@@ -42,6 +42,8 @@ class Topology {
   [[nodiscard]] PortRef neighbour(PortRef port) const { return neighbours_[index(port)]; }
   [[nodiscard]] std::uint32_t link_class(PortRef port) const { return link_classes_[index(port)]; }
   [[nodiscard]] PortRef attachment(NodeId endpoint) const { return attachments_[endpoint]; }
+  [[nodiscard]] const std::string& router_name(RouterId router) const { return router_names_[router]; }
+  [[nodiscard]] const std::vector<std::string>& port_names() const { return port_names_; }
   // "(0,0,0)+x": the link that leaves through this port.
   [[nodiscard]] std::string link_name(PortRef port) const;
 
@@ -57,6 +59,9 @@ class Topology {
   std::vector<std::uint32_t> link_classes_;  // per router and port
   std::vector<PortRef> attachments_;         // per endpoint
 };
+
+// ":0", ":1" ...: the ports of routers whose ports have no names.
+[[nodiscard]] std::vector<std::string> numbered_ports(std::uint32_t count);
 
 // The shape of a k-ary n-cube: how node numbers and coordinates translate. X is first and varies fastest, as
 // in a Fortran array: node = x + dims[0] * (y + dims[1] * z).
@@ -89,5 +94,9 @@ class CubeShape {
 // has two cables and one of a single node has none. link_class is the dimension.
 [[nodiscard]] Topology make_torus(const CubeShape& shape);
 [[nodiscard]] Topology make_mesh(const CubeShape& shape);
+
+// One switch with all nodes at it. Throws std::invalid_argument naming network.nodes unless there are 1 to
+// 16384.
+[[nodiscard]] Topology make_crossbar(std::uint32_t nodes);
 
 }  // namespace apenet

@@ -51,7 +51,7 @@ INSTANTIATE_TEST_SUITE_P(
     Mistakes, MachineRefuses,
     testing::Values(
         Mistake{"network.dims = []", [](auto& m) { m.network.dims = {}; }},
-        Mistake{"network.dims = a product of 0 nodes",
+        Mistake{"network.dims = [4, 0, 2]",
                 [](auto& m) {
                   m.network.dims = {4, 0, 2};
                 }},

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "network/adaptive_routing.hpp"
 #include "network/routing.hpp"
 #include "network/routing_factor.hpp"
 #include "network/topology.hpp"
@@ -169,9 +170,27 @@ TEST(DeadlockCheck, FactorsAndTheWholeAgree) {
   }
 }
 
+TEST(DeadlockCheck, MinimalAdaptiveFactorsAndTheWholeAgree) {
+  for (const bool is_torus : {true, false}) {
+    for (const std::vector<std::uint32_t>& dims :
+         {std::vector<std::uint32_t>{5, 4}, {2, 4, 3}, {6}, {4, 4, 2}}) {
+      const CubeShape shape(dims);
+      const Topology topology = is_torus ? make_torus(shape) : make_mesh(shape);
+      const MinimalAdaptiveRouting routing(shape, is_torus);
+      const FunctionRouting whole(
+          routing.class_count(), true,
+          [&](const RouteQuery& query, RouteSteps& steps) { routing.route(query, steps); });
+      EXPECT_EQ(find_dependency_cycle(topology, routing), "");
+      EXPECT_EQ(find_dependency_cycle(topology, whole), "");
+    }
+  }
+}
+
 TEST(DeadlockCheck, LargeCubesCostNoTime) {
   const CubeShape shape({48, 48, 48});
-  EXPECT_EQ(find_dependency_cycle(make_torus(shape), DimensionOrderRouting(shape, true)), "");
+  const Topology topology = make_torus(shape);
+  EXPECT_EQ(find_dependency_cycle(topology, DimensionOrderRouting(shape, true)), "");
+  EXPECT_EQ(find_dependency_cycle(topology, MinimalAdaptiveRouting(shape, true)), "");
 }
 
 TEST(DrawStep, IsAFunctionOfThePacketAndTheRouter) {

@@ -1,0 +1,49 @@
+// What several tests of topologies and routings need.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <functional>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "network/routing.hpp"
+#include "network/topology.hpp"
+
+namespace apenet::testing {
+
+// The message of the std::invalid_argument that the call throws; empty, and a failure, when it throws none.
+inline std::string refusal(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+  ADD_FAILURE() << "nothing was refused";
+  return {};
+}
+
+// Follows the only step from router to router, from the source's to the destination. The links used, or a
+// failure when the path is longer than the network has routers.
+inline std::vector<PortRef> path_of(const Topology& topology, const Routing& routing, NodeId source,
+                                    NodeId destination) {
+  std::vector<PortRef> path;
+  PortRef at = topology.attachment(source);
+  RouteSteps steps;
+  for (std::uint32_t i = 0; i <= topology.router_count(); ++i) {
+    routing.route({at.router, destination, at.port, 0, i == 0}, steps);
+    if (steps.count() != 1) break;
+    const PortRef port{at.router, steps[0].port};
+    if (port == topology.attachment(destination)) return path;
+    path.push_back(port);
+    at = topology.neighbour(port);
+    if (!at.is_connected()) break;
+  }
+  ADD_FAILURE() << "no path from " << source << " to " << destination;
+  return path;
+}
+
+}  // namespace apenet::testing
