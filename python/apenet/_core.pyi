@@ -42,8 +42,46 @@ class Topology(enum.Enum):
 
     mesh = 2
 
+    fat_tree = 3
+
+    crossbar = 4
+
+    graph = 5
+
+class Routing(enum.Enum):
+    dimension_order = 0
+
+    minimal_adaptive = 1
+
+    destination_mod = 2
+
+    up_down = 3
+
+    table = 4
+
 class Engine(enum.Enum):
     packet = 0
+
+class FatTreeDescription:
+    def __init__(self) -> None: ...
+
+    @property
+    def children(self) -> list[int]: ...
+
+    @children.setter
+    def children(self, arg: Sequence[int], /) -> None: ...
+
+    @property
+    def parents(self) -> list[int]: ...
+
+    @parents.setter
+    def parents(self, arg: Sequence[int], /) -> None: ...
+
+    @property
+    def cables(self) -> list[int]: ...
+
+    @cables.setter
+    def cables(self, arg: Sequence[int], /) -> None: ...
 
 class NetworkDescription:
     def __init__(self) -> None: ...
@@ -61,10 +99,46 @@ class NetworkDescription:
     def engine(self, arg: Engine, /) -> None: ...
 
     @property
+    def routing(self) -> Routing: ...
+
+    @routing.setter
+    def routing(self, arg: Routing, /) -> None: ...
+
+    @property
     def dims(self) -> list[int]: ...
 
     @dims.setter
     def dims(self, arg: Sequence[int], /) -> None: ...
+
+    @property
+    def fat_tree(self) -> FatTreeDescription: ...
+
+    @fat_tree.setter
+    def fat_tree(self, arg: FatTreeDescription, /) -> None: ...
+
+    @property
+    def nodes(self) -> int: ...
+
+    @nodes.setter
+    def nodes(self, arg: int, /) -> None: ...
+
+    @property
+    def graph(self) -> str: ...
+
+    @graph.setter
+    def graph(self, arg: str, /) -> None: ...
+
+    @property
+    def table(self) -> str: ...
+
+    @table.setter
+    def table(self, arg: str, /) -> None: ...
+
+    @property
+    def link_names(self) -> list[str]: ...
+
+    @link_names.setter
+    def link_names(self, arg: Sequence[str], /) -> None: ...
 
     @property
     def links(self) -> list[LinkDescription]: ...
@@ -101,6 +175,12 @@ class NetworkDescription:
 
     @ejection_buffer_bytes.setter
     def ejection_buffer_bytes(self, arg: int, /) -> None: ...
+
+    @property
+    def local_latency_ps(self) -> int: ...
+
+    @local_latency_ps.setter
+    def local_latency_ps(self, arg: int, /) -> None: ...
 
     @property
     def router_latency_ps(self) -> int: ...
@@ -421,6 +501,9 @@ class MachineDescription:
 
     @seed.setter
     def seed(self, arg: int, /) -> None: ...
+
+def count_network_nodes(network: NetworkDescription) -> int:
+    """Nodes of a network; raises ValueError when it cannot be built."""
 
 def wire(description: MachineDescription, node_of_process: Sequence[int]) -> int:
     """

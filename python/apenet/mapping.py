@@ -44,12 +44,11 @@ def _mapped(machine: Machine, ranks: int, ranks_per_node: int, mapping: str | Pa
     needed = -(-ranks // ranks_per_node)
     available = machine.node_count if machine.node_count is not None else needed
     if needed > available:
-        shape = "x".join(map(str, machine.dims))
+        size = f"{machine.shape} = {available} nodes" if machine.dims else machine.shape
         raise InputError(
             "ranks",
             ranks,
-            f"at most {available * ranks_per_node}: {machine.name} has {shape} = {available} nodes, "
-            f"with {ranks_per_node} rank(s) on each",
+            f"at most {available * ranks_per_node}: {machine.name} has {size}, with {ranks_per_node} rank(s) on each",
         )
     order = list(range(available))
     if text != "linear":

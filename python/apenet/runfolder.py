@@ -32,7 +32,7 @@ def prepare(folder: Path) -> None:
 
 def write(folder: Path, request: RunRequest | ReplayRequest, result: RunResult | ReplayResult) -> None:
     """Writes the four files."""
-    (folder / "machine.toml").write_text(request.machine.to_toml(), encoding="utf-8")
+    request.machine.save(folder)
     _write_json(folder / "command.json", request.to_json())
     _write_json(folder / "run.json", result.to_json())
     _write_json(folder / "host.json", host_facts(result))

@@ -5,6 +5,7 @@
 #include "bindings.hpp"
 #include "machine/description.hpp"
 #include "machine/machine.hpp"
+#include "network/arrangement.hpp"
 
 namespace nb = nanobind;
 
@@ -46,20 +47,42 @@ void bind_network(nb::module_& module) {
   nb::enum_<NetworkDescription::Topology>(module, "Topology")
       .value("none", NetworkDescription::Topology::none)
       .value("torus", NetworkDescription::Topology::torus)
-      .value("mesh", NetworkDescription::Topology::mesh);
+      .value("mesh", NetworkDescription::Topology::mesh)
+      .value("fat_tree", NetworkDescription::Topology::fat_tree)
+      .value("crossbar", NetworkDescription::Topology::crossbar)
+      .value("graph", NetworkDescription::Topology::graph);
+  nb::enum_<NetworkDescription::Routing>(module, "Routing")
+      .value("dimension_order", NetworkDescription::Routing::dimension_order)
+      .value("minimal_adaptive", NetworkDescription::Routing::minimal_adaptive)
+      .value("destination_mod", NetworkDescription::Routing::destination_mod)
+      .value("up_down", NetworkDescription::Routing::up_down)
+      .value("table", NetworkDescription::Routing::table);
   nb::enum_<NetworkDescription::Engine>(module, "Engine").value("packet", NetworkDescription::Engine::packet);
+
+  nb::class_<FatTreeDescription>(module, "FatTreeDescription")
+      .def(nb::init<>())
+      .def_rw("children", &FatTreeDescription::children)
+      .def_rw("parents", &FatTreeDescription::parents)
+      .def_rw("cables", &FatTreeDescription::cables);
 
   nb::class_<NetworkDescription> network(module, "NetworkDescription");
   network.def(nb::init<>())
       .def_rw("topology", &NetworkDescription::topology)
       .def_rw("engine", &NetworkDescription::engine)
+      .def_rw("routing", &NetworkDescription::routing)
       .def_rw("dims", &NetworkDescription::dims)
+      .def_rw("fat_tree", &NetworkDescription::fat_tree)
+      .def_rw("nodes", &NetworkDescription::nodes)
+      .def_rw("graph", &NetworkDescription::graph)
+      .def_rw("table", &NetworkDescription::table)
+      .def_rw("link_names", &NetworkDescription::link_names)
       .def_rw("links", &NetworkDescription::links)
       .def_rw("local_rate", &NetworkDescription::local_rate)
       .def_rw("virtual_channels", &NetworkDescription::virtual_channels)
       .def_rw("buffer_bytes", &NetworkDescription::buffer_bytes)
       .def_rw("injection_buffer_bytes", &NetworkDescription::injection_buffer_bytes)
       .def_rw("ejection_buffer_bytes", &NetworkDescription::ejection_buffer_bytes);
+  def_time(network, "local_latency_ps", &NetworkDescription::local_latency);
   def_time(network, "router_latency_ps", &NetworkDescription::router_latency);
   def_time(network, "credit_latency_ps", &NetworkDescription::credit_latency);
 }
@@ -145,6 +168,8 @@ void bind_machine(nb::module_& module) {
       .def_rw("card_software", &MachineDescription::card_software)
       .def_rw("mpi_software", &MachineDescription::mpi_software)
       .def_rw("seed", &MachineDescription::seed);
+  module.def("count_network_nodes", &count_network_nodes, nb::arg("network"),
+             "Nodes of a network; raises ValueError when it cannot be built.");
   module.def(
       "wire",
       [](const MachineDescription& description, std::vector<NodeId> node_of_process) {

@@ -237,14 +237,20 @@ std::vector<std::uint32_t> Machine::coordinates(NodeId node) const {
 
 std::vector<Counter> Machine::counters() const {
   const ApelinkCounters& card = parts_->apelink_counters;
-  return {{"messages", parts_->message_count},
-          {"payload_bytes", parts_->payload_bytes},
-          {"local_messages", parts_->local_messages},
-          {"local_bytes", parts_->local_bytes},
-          {"packets", card.packets},
-          {"acknowledgements", card.acknowledgements},
-          {"descriptors_held_back", card.descriptors_held_back},
-          {"gets_served", card.gets_served}};
+  const ReorderUse reorder = parts_->network ? parts_->network->reorder_use() : ReorderUse{};
+  std::vector<Counter> counters = {{"messages", parts_->message_count},
+                                   {"payload_bytes", parts_->payload_bytes},
+                                   {"local_messages", parts_->local_messages},
+                                   {"local_bytes", parts_->local_bytes},
+                                   {"packets", card.packets},
+                                   {"acknowledgements", card.acknowledgements},
+                                   {"descriptors_held_back", card.descriptors_held_back},
+                                   {"gets_served", card.gets_served}};
+  if (reorder.held_packets > 0) {
+    counters.push_back({"packets_reordered", reorder.held_packets});
+    counters.push_back({"reorder_peak_bytes", static_cast<std::uint64_t>(reorder.peak_bytes)});
+  }
+  return counters;
 }
 
 std::vector<std::string> Machine::warnings() const {

@@ -8,6 +8,7 @@
 
 #include "network/arrangement.hpp"
 #include "network/packet_engine.hpp"
+#include "network/resequencer.hpp"
 
 namespace apenet {
 
@@ -90,7 +91,14 @@ std::unique_ptr<Network> make_network(Simulation& simulation, const NetworkParam
   std::unique_ptr<const Routing> routing = make_routing(parameters.description, topology);
   validate_channels(parameters, topology, *routing);
   require_no_deadlock(parameters.description, topology, *routing);
-  return std::make_unique<PacketEngine>(simulation, topology, std::move(routing), parameters);
+  if (parameters.description.routing == NetworkDescription::Routing::minimal_adaptive) {
+    refuse("network.routing", "minimal-adaptive", "a routing without adaptive choice for the packet engine");
+  }
+  const bool keeps_order = routing->keeps_order();
+  std::unique_ptr<Network> network =
+      std::make_unique<PacketEngine>(simulation, topology, std::move(routing), parameters);
+  if (keeps_order) return network;
+  return std::make_unique<Resequencer>(simulation, std::move(network));
 }
 
 }  // namespace apenet

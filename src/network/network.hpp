@@ -30,6 +30,12 @@ struct LinkStatistics {
   Time busy;  // from each packet's header to its tail, waits of the tail included
 };
 
+// What had to be held at destinations to put packets back in order: nothing with a routing that keeps it.
+struct ReorderUse {
+  std::uint64_t held_packets = 0;
+  std::int64_t peak_bytes = 0;  // held at one node at one time, at most
+};
+
 // Contract, for every engine (tests/contract): every injected packet is delivered exactly once, to its
 // destination, with packets of one (source, destination, channel) in the order of their injection; nothing is
 // dropped; a network whose clients consume what arrives drains; equal inputs give equal times.
@@ -55,6 +61,7 @@ class Network {
   // The links between routers, in the order of routers and of their ports.
   [[nodiscard]] virtual std::uint32_t link_count() const = 0;
   [[nodiscard]] virtual LinkStatistics link_statistics(std::uint32_t link) const = 0;
+  [[nodiscard]] virtual ReorderUse reorder_use() const { return {}; }
 };
 
 }  // namespace apenet

@@ -17,6 +17,7 @@ struct Packet {
   std::uint16_t channel = 0;        // the card's virtual channel (queue); orders packets, see network.hpp
   std::uint16_t hops = 0;           // links crossed so far; the network counts
   bool last = false;                // last packet of its message
+  std::uint32_t order = 0;          // number within its (source, destination, channel); see resequencer.hpp
 };
 
 }  // namespace apenet

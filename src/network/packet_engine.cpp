@@ -42,6 +42,7 @@ void PacketEngine::inject(const Packet& packet, Time tail_time) {
             .payload_bytes = packet.payload_bytes,
             .wire_bytes = packet.wire_bytes,
             .sequence = packet.sequence,
+            .order = packet.order,
             .channel = packet.channel,
             .last = packet.last};
   trace(NetworkTrace::injected, packet.source, flight);

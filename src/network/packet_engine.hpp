@@ -71,13 +71,14 @@ class PacketEngine final : public Network, private EventHandler {
     std::uint32_t sequence = 0;
     std::uint32_t next = none;           // behind it in the queue, or the next free record
     std::uint32_t wanted_output = none;  // of the router it is at or travels to
+    std::uint32_t order = 0;
     std::uint16_t channel = 0;
     std::uint16_t hops = 0;
     std::uint8_t wanted_vc = 0;  // behind that output
     bool last = false;
 
     [[nodiscard]] Packet packet() const {
-      return {source, destination, payload_bytes, wire_bytes, message, sequence, channel, hops, last};
+      return {source, destination, payload_bytes, wire_bytes, message, sequence, channel, hops, last, order};
     }
   };
 

@@ -21,10 +21,6 @@ def add_to(app: typer.Typer) -> None:
     app.add_typer(group, name="machine")
 
 
-def _shape(machine: Machine) -> str:
-    return "x".join(map(str, machine.dims)) if machine.dims else "any size"
-
-
 def _facts(machine: Machine) -> dict[str, Any]:
     return {
         "name": machine.name,
@@ -46,7 +42,7 @@ def list_machines(as_json: JsonOption = False) -> None:
     for column in ("name", "nodes", "card", "summary"):
         table.add_column(column, no_wrap=True)
     for machine in machines():
-        table.add_row(machine.name, _shape(machine), machine.file.card.kind, machine.file.machine.summary)
+        table.add_row(machine.name, machine.shape, machine.file.card.kind, machine.file.machine.summary)
     output().print(table)
 
 
@@ -70,5 +66,5 @@ def check(
     """Check a machine file: keys, units, ranges, and whether the machine can be wired."""
     machine = read_machine(file, settings or ())
     machine.wire()
-    facts = f"{_shape(machine)}, {machine.file.network.topology.value}, card {machine.file.card.kind}"
+    facts = f"{machine.shape}, {machine.file.network.topology.value}, card {machine.file.card.kind}"
     output().print(f"{file}: {machine.name} is a machine that can be run: {facts}", markup=False)

@@ -11,14 +11,15 @@ import re
 import tomllib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from apenet import _core
 from apenet.errors import InputError, MachineError, from_core
 from apenet.machine.check import check
-from apenet.machine.lower import lower
-from apenet.machine.schema import ApelinkCard, MachineFile, RawTable
+from apenet.machine.lower import lower, read_named
+from apenet.machine.schema import OVERRIDES, SHAPES, ApelinkCard, MachineFile, Quantity, RawTable
 from apenet.machine.write import to_toml
 
 __all__ = ["Machine", "MachineFile", "machine", "machine_names", "machines"]
@@ -48,13 +49,25 @@ class Machine:
 
     @property
     def dims(self) -> tuple[int, ...]:
-        """Nodes along each dimension, X first; empty for a machine of any size."""
+        """Nodes along each dimension of a torus or mesh, X first; empty for any other machine."""
         return tuple(self.file.network.dims.value) if self.file.network.dims is not None else ()
 
-    @property
+    @cached_property
     def node_count(self) -> int | None:
         """Number of nodes, None for a machine that has as many as are asked for."""
-        return math.prod(self.dims) if self.dims else None
+        if self.file.network.topology.value == "none":
+            return math.prod(self.dims) if self.dims else None
+        try:
+            return _core.count_network_nodes(self.description().network)
+        except ValueError as error:
+            raise self._refused(error) from error
+
+    @property
+    def shape(self) -> str:
+        """Its size, for people: `4x2x2`, `144 nodes`, `any size`."""
+        if self.dims:
+            return "x".join(map(str, self.dims))
+        return "any size" if self.node_count is None else f"{self.node_count} nodes"
 
     @property
     def ports(self) -> int | None:
@@ -69,24 +82,43 @@ class Machine:
         applied = (*self.settings, *settings)
         origin = " ".join((self.label, *(f"--set {setting}" for setting in applied)))
         checked = check(table, origin)
-        lower(checked, origin, seed=1)
+        lower(checked, origin, 1, self.path.parent)
         return Machine(self.path, checked, applied, table)
 
     def description(self, seed: int = 1) -> _core.MachineDescription:
         """The machine in base units, as the C++ core takes it."""
-        return lower(self.file, self.label, seed)
+        return lower(self.file, self.label, seed, self.path.parent)
 
     def wire(self) -> None:
         """Puts the machine together, as a run would: what no single key shows (deadlock, buffers) is found here."""
         try:
             _core.wire(self.description(), [0])
         except ValueError as error:
-            refused = from_core(error)
-            raise MachineError(self.label, refused.name, refused.value, refused.expected) from error
+            raise self._refused(error) from error
+
+    def _refused(self, error: ValueError) -> MachineError:
+        refused = from_core(error)
+        return MachineError(self.label, refused.name, refused.value, refused.expected)
 
     def to_toml(self) -> str:
         """The resolved description as a machine file."""
         return to_toml(self.file)
+
+    def save(self, folder: Path) -> None:
+        """Writes `machine.toml` and, beside it, copies of the files that it names."""
+        network = self.file.network
+        copied: dict[str, Quantity[str]] = {}
+        for key in ("graph_file", "table_file"):
+            quantity: Quantity[str] | None = getattr(network, key)
+            if quantity is None:
+                continue
+            text = read_named(quantity, f"network.{key}", self.label, self.path.parent)
+            name = f"{key.removesuffix('_file')}.txt"
+            (folder / name).write_text(text, encoding="utf-8")
+            origin = "assumed" if quantity.origin == "set" else quantity.origin
+            copied[key] = quantity.model_copy(update={"value": name, "origin": origin})
+        resolved = self.file.model_copy(update={"network": network.model_copy(update=copied)})
+        (folder / "machine.toml").write_text(to_toml(resolved), encoding="utf-8")
 
 
 def _folder() -> Path:
@@ -143,16 +175,40 @@ def _apply(table: RawTable, setting: str) -> RawTable:
     if path[0] == "results":
         raise InputError("--set", setting, "a parameter of the machine: published results cannot be changed")
     value = _toml_value(text.strip(), setting)
+    if path == ("network", "topology"):
+        table = _without_shape(table, value)
     entry = value if path in _BARE else {"value": value, "class": "set", "source": f"--set {setting}"}
     return _replaced(table, path, entry, setting)
+
+
+def _without_shape(table: RawTable, topology: object) -> RawTable:
+    """Another topology: what describes the shape of the old one goes with it."""
+    network = table.get("network")
+    shape = SHAPES.get(topology) if isinstance(topology, str) else None
+    if shape is None or not isinstance(network, dict):
+        return table
+    known = ("topology", "link", *shape.needs, *shape.allows)
+    kept = {key: value for key, value in network.items() if key in known or _is_set(value)}
+    link, routing = kept.get("link"), kept.get("routing")
+    if isinstance(link, dict) and "link" in shape.needs:
+        kept["link"] = {key: value for key, value in link.items() if key in shape.overrides or key not in OVERRIDES}
+    if "link" not in (*shape.needs, *shape.allows):
+        kept.pop("link", None)
+    if isinstance(routing, dict) and routing.get("value") not in shape.routings and not _is_set(routing):
+        del kept["routing"]
+    return {**table, "network": kept}
+
+
+def _is_set(entry: object) -> bool:
+    return isinstance(entry, dict) and entry.get("class") == "set"
 
 
 def _toml_value(text: str, setting: str) -> Any:  # noqa: ANN401 (whatever TOML holds; checked afterwards)
     try:
         parsed = tomllib.loads(f"value = {text}")
     except tomllib.TOMLDecodeError:
-        # A bare word is a text: the shell has already taken the quotes.
-        if re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", text):
+        # A bare word or path is a text: the shell has already taken the quotes.
+        if re.fullmatch(r"[A-Za-z./][A-Za-z0-9_./+-]*", text):
             return text
         raise InputError("--set", setting, "a TOML value after '=', such as 66, 1.5, torus or [4,2,2]") from None
     if set(parsed) != {"value"}:

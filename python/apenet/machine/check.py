@@ -14,9 +14,14 @@ from pydantic_core import ErrorDetails
 
 from apenet.errors import ABSENT, MachineError, Problem
 from apenet.machine.schema import (
+    DIMENSIONS,
+    OVERRIDES,
+    SHAPES,
     ApelinkCard,
     IdealCard,
+    LinkOverride,
     MachineFile,
+    Network,
     PublishedResult,
     Quantity,
     RawTable,
@@ -73,6 +78,10 @@ def _unknown_keys(model: type[BaseModel], table: RawTable, path: tuple[str, ...]
         for name, result in table["results"].items():
             if isinstance(result, dict):
                 yield from _unknown_keys(PublishedResult, result, ("results", name))
+    if model is Network and isinstance(table.get("links"), dict):
+        for name, link in table["links"].items():
+            if isinstance(link, dict):
+                yield from _unknown_keys(LinkOverride, link, (*path, "links", name))
     for key, inner in tables_of(model, table).items():
         if isinstance(table.get(key), dict):
             yield from _unknown_keys(inner, table[key], (*path, key))
@@ -151,9 +160,19 @@ def _expected(details: ErrorDetails, path: tuple[int | str, ...]) -> str:  # noq
         case "union_tag_invalid" | "union_tag_not_found":
             return "one of " + ", ".join(f"'{name}'" for name in CARDS)
         case "list_type" | "too_short" | "too_long":
-            return "a list of 1 to 6 whole numbers, the nodes along each dimension, X first"
+            return _expected_list(str(names[-1]) if names else "")
         case _:
             return details["msg"]
+
+
+def _expected_list(key: str) -> str:
+    match key:
+        case "children":
+            return "a list of 2 or 3 whole numbers: nodes of a leaf, leaves below a switch of the next level, and so on"
+        case "parents" | "cables":
+            return f"a list of 1 or 2 whole numbers: {key} of a switch upwards, one for each level but the last"
+        case _:
+            return "a list of 1 to 6 whole numbers, the nodes along each dimension, X first"
 
 
 def _expected_missing(path: tuple[int | str, ...]) -> str:
@@ -172,32 +191,18 @@ def _expected_missing(path: tuple[int | str, ...]) -> str:
 
 def _inconsistencies(file: MachineFile) -> Iterator[Problem]:
     """What no single key can be blamed for: sections and dimensions that do not fit each other."""
-    network = file.network
     is_apelink = isinstance(file.card, ApelinkCard)
-    topology = network.topology.value
+    topology = file.network.topology.value
     if is_apelink:
         if topology == "none":
-            yield Problem("network.topology", topology, "'torus' or 'mesh' for card.kind = \"apelink\"")
-        needed = {
-            "network.dims": network.dims,
-            "network.routing": network.routing,
-            "network.link": network.link,
-            "router": file.router,
-            "bus": file.bus,
-        }
-        for key, value in needed.items():
+            others = ", ".join(f"'{name}'" for name in SHAPES if name != "none")
+            yield Problem("network.topology", topology, f'one of {others} for card.kind = "apelink"')
+        for key, value in {"router": file.router, "bus": file.bus}.items():
             if value is None:
                 yield Problem(key, ABSENT, 'what card.kind = "apelink" needs')
     elif topology != "none":
         yield Problem("network.topology", topology, "'none' for card.kind = \"ideal\", which has no network")
-    if network.dims is not None and network.link is not None:
-        for index, name in enumerate("xyzuvw"):
-            if index >= len(network.dims.value) and getattr(network.link, name) is not None:
-                yield Problem(
-                    f"network.link.{name}",
-                    "a table",
-                    f"none: network.dims has {len(network.dims.value)} dimensions",
-                )
+    yield from _misshapen(file.network)
     for key, result in file.results.items():
         if (result.statistic == "at_size") != (result.size_bytes is not None):
             yield Problem(
@@ -205,3 +210,43 @@ def _inconsistencies(file: MachineFile) -> Iterator[Problem]:
                 ABSENT if result.size_bytes is None else result.size_bytes,
                 'a size with statistic = "at_size", and none otherwise',
             )
+
+
+def _misshapen(network: Network) -> Iterator[Problem]:
+    """Keys of [network] that its topology needs and does not have, or has and does not know."""
+    topology = network.topology.value
+    shape = SHAPES[topology]
+    for key in Network.model_fields:
+        value = getattr(network, key)
+        if value is None and key in shape.needs:
+            yield Problem(f"network.{key}", ABSENT, f'what network.topology = "{topology}" needs')
+        if value is not None and key not in ("topology", *shape.needs, *shape.allows):
+            known = ", ".join((*shape.needs, *shape.allows)) or "no further key"
+            yield Problem(f"network.{key}", _bare_model(value), f'with network.topology = "{topology}": {known}')
+    routing = network.routing.value if network.routing is not None else None
+    if routing is not None and topology != "none" and routing not in shape.routings:
+        known = ", ".join(f"'{name}'" for name in shape.routings)
+        yield Problem("network.routing", routing, f'one of {known} with network.topology = "{topology}"')
+    if (routing == "table") != (network.table_file is not None):
+        value = ABSENT if network.table_file is None else network.table_file.value
+        yield Problem("network.table_file", value, 'a file\'s name with network.routing = "table", and none otherwise')
+    if network.link is not None:
+        yield from _unknown_overrides(network, shape.overrides)
+
+
+def _unknown_overrides(network: Network, known: tuple[str, ...]) -> Iterator[Problem]:
+    if network.dims is not None and known == DIMENSIONS:
+        known = known[: len(network.dims.value)]
+        reason = f"none: network.dims has {len(known)} dimensions"
+    elif network.parents is not None:
+        known = known[: len(network.parents.value)]
+        reason = f"none: a fat tree of {len(known) + 1} levels has {', '.join(known)}"
+    else:
+        reason = f'none: network.topology = "{network.topology.value}" has no such link'
+    for name in OVERRIDES:
+        if name not in known and getattr(network.link, name) is not None:
+            yield Problem(f"network.link.{name}", "a table", reason)
+
+
+def _bare_model(value: object) -> object:
+    return value.value if isinstance(value, Quantity) else "a table"

@@ -14,12 +14,15 @@ from typing import TypeVar
 from apenet import _core
 from apenet.errors import MachineError
 from apenet.machine.schema import (
+    DIMENSIONS,
     ApelinkCard,
     Bus,
     Host,
     IdealCard,
     Link,
+    LinkOverride,
     MachineFile,
+    Network,
     Quantity,
     Router,
     SoftwareLayer,
@@ -28,7 +31,6 @@ from apenet.machine.units import scaled
 
 T = TypeVar("T", int, float)
 PS_PER_SECOND = 10**12
-DIMENSIONS = "xyzuvw"
 
 
 class _Reader:
@@ -56,12 +58,15 @@ class _Reader:
         return rate
 
 
-def lower(file: MachineFile, name: Path | str, seed: int) -> _core.MachineDescription:
-    """The description that the C++ core wires. `name` is the file's, for errors."""
+def lower(file: MachineFile, name: Path | str, seed: int, folder: Path) -> _core.MachineDescription:
+    """The description that the C++ core wires.
+
+    `name` is the file's, for errors; `folder` is where the files lie that it names.
+    """
     description = _core.MachineDescription()
     description.name = file.machine.name
     description.seed = seed
-    description.network = _network(file, name)
+    description.network = _network(file, name, folder)
     description.host = _host(file.host, file.bus, name)
     description.nic = _nic(file.card, name)
     description.card_software = _software(file.software.apelib, name, "software.apelib")
@@ -69,35 +74,82 @@ def lower(file: MachineFile, name: Path | str, seed: int) -> _core.MachineDescri
     return description
 
 
-def _network(file: MachineFile, name: Path | str) -> _core.NetworkDescription:
+def _network(file: MachineFile, name: Path | str, folder: Path) -> _core.NetworkDescription:
     network = _core.NetworkDescription()
-    network.topology = getattr(_core.Topology, file.network.topology.value)
-    if file.network.dims is not None:
-        network.dims = file.network.dims.value
-    if file.network.link is not None and file.network.dims is not None:
-        network.links = [
-            _link(file.network.link, dimension, name) for dimension in DIMENSIONS[: len(file.network.dims.value)]
-        ]
+    network.topology = getattr(_core.Topology, file.network.topology.value.replace("-", "_"))
+    _shape(file.network, network, name, folder)
+    if file.network.link is not None:
+        overrides = _overrides(file.network, file.network.link)
+        network.links = [_link(file.network.link, override, name, where) for where, override in overrides]
+        network.link_names = list(file.network.links or ())
     if file.router is not None:
         _router(file.router, network, name)
     return network
 
 
-def _link(link: Link, dimension: str, name: Path | str) -> _core.LinkDescription:
-    override = getattr(link, dimension)
-    read = _Reader(name, "network.link")
+def _shape(section: Network, network: _core.NetworkDescription, name: Path | str, folder: Path) -> None:
+    if section.dims is not None:
+        network.dims = section.dims.value
+    if section.children is not None and section.parents is not None:
+        tree = _core.FatTreeDescription()
+        tree.children = section.children.value
+        tree.parents = section.parents.value
+        tree.cables = section.cables.value if section.cables is not None else [1] * len(tree.parents)
+        network.fat_tree = tree
+    if section.nodes is not None:
+        network.nodes = section.nodes.value
+    if section.graph_file is not None:
+        network.graph = read_named(section.graph_file, "network.graph_file", name, folder)
+    if section.table_file is not None:
+        network.table = read_named(section.table_file, "network.table_file", name, folder)
+    routing = section.routing.value if section.routing is not None else default_routing(section)
+    network.routing = getattr(_core.Routing, routing.replace("-", "_"))
 
-    def pick(key: str, default: Quantity[T]) -> Quantity[T]:
+
+def default_routing(section: Network) -> str:
+    """Where nothing needs to be said: on a crossbar every routing is the same."""
+    return "up-down" if section.topology.value == "crossbar" else "dimension-order"
+
+
+def read_named(quantity: Quantity[str], key: str, name: Path | str, folder: Path) -> str:
+    """The text of a file that a machine file names, relative to the machine file; with --set, to where one is."""
+    path = (Path() if quantity.origin == "set" else folder) / quantity.value
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "not a text"
+        raise MachineError(name, key, quantity.value, f"a file that can be read: {path} cannot ({reason})") from error
+
+
+def _overrides(section: Network, link: Link) -> list[tuple[str, LinkOverride | None]]:
+    """What differs from [network.link], in the order in which the core numbers kinds of links, and where it stands."""
+    match section.topology.value:
+        case "torus" | "mesh" | "none":
+            names = DIMENSIONS[: len(section.dims.value)] if section.dims is not None else ()
+        case "fat-tree":
+            names = ("leaf", "middle")[: len(section.parents.value)] if section.parents is not None else ()
+        case "graph":
+            named = [(f"network.links.{name}", override) for name, override in (section.links or {}).items()]
+            return [("network.link", None), *named]
+        case _:
+            names = ()
+    return [(f"network.link.{name}", getattr(link, name)) for name in names]
+
+
+def _link(link: Link, override: LinkOverride | None, name: Path | str, where: str) -> _core.LinkDescription:
+    def pick(key: str, default: Quantity[T]) -> tuple[_Reader, Quantity[T]]:
         chosen: Quantity[T] | None = getattr(override, key) if override is not None else None
-        return default if chosen is None else chosen
+        return _Reader(name, "network.link" if chosen is None else where), default if chosen is None else chosen
 
     lowered = _core.LinkDescription()
+    clock_reader, clock = pick("clock_mhz", link.clock_mhz)
     lowered.rate = _core.DataRate(
-        pick("word_bytes", link.word_bytes).value,
-        pick("word_cycles", link.word_cycles).value,
-        read.hz("clock_mhz", pick("clock_mhz", link.clock_mhz)),
+        pick("word_bytes", link.word_bytes)[1].value,
+        pick("word_cycles", link.word_cycles)[1].value,
+        clock_reader.hz("clock_mhz", clock),
     )
-    lowered.latency_ps = read.ps("latency_ns", pick("latency_ns", link.latency_ns))
+    latency_reader, latency = pick("latency_ns", link.latency_ns)
+    lowered.latency_ps = latency_reader.ps("latency_ns", latency)
     return lowered
 
 
@@ -114,6 +166,8 @@ def _router(router: Router, network: _core.NetworkDescription, name: Path | str)
     network.local_rate = _core.DataRate(
         router.port_word_bytes.value, 1, read.hz("port_clock_mhz", router.port_clock_mhz)
     )
+    if router.port_latency_ns is not None:
+        network.local_latency_ps = read.ps("port_latency_ns", router.port_latency_ns)
     network.virtual_channels = router.virtual_channels.value
     network.buffer_bytes = router.buffer_bytes.value
     network.injection_buffer_bytes = router.injection_buffer_bytes.value

@@ -6,7 +6,7 @@ last part of its key. `apenet.machine.lower` turns a checked file into base unit
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Generic, Literal, TypeVar
+from typing import Annotated, Any, Generic, Literal, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -16,6 +16,8 @@ NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1)]
 CountOrZero = Annotated[int, Field(ge=0)]
 Dims = Annotated[list[Count], Field(min_length=1, max_length=6)]
+Levels = Annotated[list[Count], Field(min_length=2, max_length=3)]
+LevelsButLast = Annotated[list[Count], Field(min_length=1, max_length=2)]
 
 Origin = Literal["published", "derived", "fitted", "assumed", "set"]
 
@@ -50,7 +52,7 @@ class About(Section):
 
 
 class LinkOverride(Section):
-    """[network.link.x] and its kin: what differs along one dimension."""
+    """[network.link.x] and its kin, [network.links.NAME]: what differs along one dimension, level or kind of cable."""
 
     clock_mhz: Quantity[Positive] | None = None
     word_bytes: Quantity[Count] | None = None
@@ -59,7 +61,11 @@ class LinkOverride(Section):
 
 
 class Link(Section):
-    """[network.link]: one direction of a link moves word_bytes in word_cycles of its clock."""
+    """[network.link]: one direction of a link moves word_bytes in word_cycles of its clock.
+
+    Below it what differs: along dimensions x to w of a torus or mesh, in a fat tree above leaves and above middle
+    switches.
+    """
 
     clock_mhz: Quantity[Positive]
     word_bytes: Quantity[Count]
@@ -71,25 +77,72 @@ class Link(Section):
     u: LinkOverride | None = None
     v: LinkOverride | None = None
     w: LinkOverride | None = None
+    leaf: LinkOverride | None = None
+    middle: LinkOverride | None = None
 
 
 class Network(Section):
-    """[network]: topology, nodes per dimension (X first), routing and links."""
+    """[network]: topology and its shape, routing and links. Which keys go with which topology: `SHAPES`."""
 
-    topology: Quantity[Literal["none", "torus", "mesh"]]
+    topology: Quantity[Literal["none", "torus", "mesh", "fat-tree", "crossbar", "graph"]]
     dims: Quantity[Dims] | None = None
-    routing: Quantity[Literal["dimension-order"]] | None = None
+    children: Quantity[Levels] | None = None
+    parents: Quantity[LevelsButLast] | None = None
+    cables: Quantity[LevelsButLast] | None = None
+    nodes: Quantity[Count] | None = None
+    graph_file: Quantity[Text] | None = None
+    routing: Quantity[Literal["dimension-order", "minimal-adaptive", "destination-mod", "up-down", "table"]] | None = (
+        None
+    )
+    table_file: Quantity[Text] | None = None
     link: Link | None = None
+    links: dict[str, LinkOverride] | None = None
+
+
+class Shape(NamedTuple):
+    """What belongs to one topology."""
+
+    needs: tuple[str, ...]
+    allows: tuple[str, ...]
+    routings: tuple[str, ...]
+    overrides: tuple[str, ...] = ()  # of [network.link]; those of a cube: as many as it has dimensions
+
+
+DIMENSIONS = tuple("xyzuvw")
+OVERRIDES = (*DIMENSIONS, "leaf", "middle")  # the tables below [network.link]
+_CUBE = Shape(
+    ("dims", "routing", "link"),
+    ("table_file",),
+    ("dimension-order", "minimal-adaptive", "up-down", "table"),
+    DIMENSIONS,
+)
+SHAPES: dict[str, Shape] = {
+    "none": Shape((), ("dims", "routing", "link"), ("dimension-order",), DIMENSIONS),
+    "torus": _CUBE,
+    "mesh": _CUBE,
+    "fat-tree": Shape(
+        ("children", "parents", "routing", "link"),
+        ("cables", "table_file"),
+        ("destination-mod", "up-down", "table"),
+        ("leaf", "middle"),
+    ),
+    "crossbar": Shape(("nodes",), ("routing", "table_file"), ("up-down", "table")),
+    "graph": Shape(("graph_file", "routing", "link"), ("links", "table_file"), ("up-down", "table")),
+}
 
 
 class Router(Section):
-    """[router]: the switch of a node. Its port towards the card moves port_word_bytes a clock."""
+    """[router]: a switch. Its ports towards cards move port_word_bytes a clock.
+
+    port_latency_ns is the cable's where card and switch are apart; without it, zero.
+    """
 
     clock_mhz: Quantity[Positive]
     forward_cycles: Quantity[CountOrZero]
     credit_cycles: Quantity[CountOrZero]
     port_clock_mhz: Quantity[Positive]
     port_word_bytes: Quantity[Count]
+    port_latency_ns: Quantity[NonNegative] | None = None
     virtual_channels: Quantity[Count]
     buffer_bytes: Quantity[Count]
     injection_buffer_bytes: Quantity[Count]

@@ -1,0 +1,78 @@
+// Resequencer: puts packets back in order behind a routing that does not keep it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "kernel/simulation.hpp"
+#include "network/network.hpp"
+
+namespace apenet {
+
+// A network around a network: packets of one (source, destination, channel) are numbered when they are
+// injected; at the destination one that comes early is taken out of the ejection buffer and held until those
+// before it have come. So a held packet never keeps the one it waits for from arriving, and cards see order
+// whatever path the packets took. The buffer for held packets is assumed unbounded; what it would have to
+// hold is counted (ReorderUse).
+//
+// A packet that comes in its turn passes through: it stays in the ejection buffer until the card has consumed
+// it. A held packet is given to the card when the one before it has been, header and tail at once.
+class Resequencer final : public Network {
+ public:
+  Resequencer(const Simulation& simulation, std::unique_ptr<Network> network);
+
+  [[nodiscard]] std::uint32_t node_count() const override { return network_->node_count(); }
+  void attach(NodeId node, NetworkClient& client) override;
+  [[nodiscard]] std::int64_t injection_room(NodeId node, std::uint16_t channel) const override {
+    return network_->injection_room(node, channel);
+  }
+  void inject(const Packet& packet, Time tail_time) override;
+  void consumed(NodeId node, const Packet& packet) override;
+  [[nodiscard]] std::uint32_t link_count() const override { return network_->link_count(); }
+  [[nodiscard]] LinkStatistics link_statistics(std::uint32_t link) const override {
+    return network_->link_statistics(link);
+  }
+  [[nodiscard]] ReorderUse reorder_use() const override { return use_; }
+
+ private:
+  // Of one (other node, channel).
+  using FlowKey = std::uint64_t;
+  static FlowKey flow_key(NodeId other, std::uint16_t channel) {
+    return std::uint64_t{other} << 16U | channel;
+  }
+
+  struct Arriving {
+    std::uint32_t next = 0;                        // number of the packet that the card gets next
+    std::map<std::uint32_t, Packet> held;          // by number
+    std::unordered_set<std::uint32_t> given_back;  // held once, now the card's: out of the ejection buffer
+  };
+
+  struct Port final : public NetworkClient {
+    void packet_arrived(const Packet& packet, Time head_time) override {
+      owner->arrived(*this, packet, head_time);
+    }
+    void injection_freed(std::uint16_t channel) override { client->injection_freed(channel); }
+
+    Resequencer* owner = nullptr;
+    NodeId node = 0;
+    NetworkClient* client = nullptr;
+    std::unordered_map<FlowKey, std::uint32_t> injected;  // packets, by destination and channel
+    std::unordered_map<FlowKey, Arriving> arriving;       // by source and channel
+    std::int64_t held_bytes = 0;
+  };
+
+  void arrived(Port& port, const Packet& packet, Time head_time);
+  void hold(Port& port, Arriving& flow, const Packet& packet);
+  void give_held(Port& port, Arriving& flow);
+
+  const Simulation& simulation_;
+  std::unique_ptr<Network> network_;
+  std::vector<Port> ports_;
+  ReorderUse use_;
+};
+
+}  // namespace apenet
