@@ -12,9 +12,9 @@ from apenet.machine.schema import ApelinkCard, IdealCard, MachineFile, Published
 from apenet.machine.units import split_unit
 
 # Plain counts, whose name says what is counted.
-COUNTS = {"dims", "ports", "queues", "virtual_channels", "outstanding_reads"}
+COUNTS = {"cables", "children", "dims", "nodes", "ports", "queues", "virtual_channels", "outstanding_reads", "parents"}
 # Not numbers at all, or (value) with the unit in another key.
-BARE = {"topology", "routing", "value"}
+BARE = {"graph_file", "routing", "table_file", "topology", "value"}
 
 
 def sections(model: type[BaseModel]) -> typing.Iterator[type[BaseModel]]:
