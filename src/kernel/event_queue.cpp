@@ -8,7 +8,7 @@ namespace {
 
 // std::push_heap keeps the largest in front; the queue wants the earliest.
 struct Later {
-  bool operator()(const PendingEvent& left, const PendingEvent& right) const { return right.before(left); }
+  bool operator()(const Event& left, const Event& right) const { return right.before(left); }
 };
 
 }  // namespace
@@ -17,18 +17,28 @@ EventQueue::EventQueue() : slots_(static_cast<std::size_t>(level_count) * slots_
 
 EventQueue::~EventQueue() = default;
 
-int EventQueue::lowest_level() const {
-  for (int level = 0; level < level_count; ++level) {
-    if (occupied_[static_cast<std::size_t>(level)] != 0) return level;
+// slots_per_level when the level is empty.
+int EventQueue::first_digit(int level) const {
+  for (int word = 0; word < words_per_level; ++word) {
+    const std::uint64_t bits = occupied_[static_cast<std::size_t>(level * words_per_level + word)];
+    if (bits != 0) return word * 64 + std::countr_zero(bits);
   }
-  return level_count;
+  return slots_per_level;
+}
+
+// Level level_count when the wheel is empty.
+EventQueue::Place EventQueue::first_place() const {
+  for (int level = 0; level < level_count; ++level) {
+    const int digit = first_digit(level);
+    if (digit < slots_per_level) return {level, digit};
+  }
+  return {level_count, 0};
 }
 
 std::uint64_t EventQueue::wheel_next_time_ps() const {
-  const int level = lowest_level();
-  APENET_CHECK(level < level_count, "event queue of size %zu has an empty wheel", size_);
-  const int digit = std::countr_zero(occupied_[static_cast<std::size_t>(level)]);
-  return slots_[static_cast<std::size_t>(level * slots_per_level + digit)].earliest_ps;
+  const Place place = first_place();
+  APENET_CHECK(place.level < level_count, "event queue of size %zu has an empty wheel", size_);
+  return slot_at(place).earliest_ps;
 }
 
 void EventQueue::add_chunk(Slot& slot) {
@@ -42,21 +52,25 @@ void EventQueue::add_chunk(Slot& slot) {
   }
   Chunk* chunk = free_chunks_;
   free_chunks_ = chunk->next;
-  chunk->next = slot.chunks;
-  slot.chunks = chunk;
+  chunk->next = nullptr;
+  (slot.first == nullptr ? slot.first : slot.last->next) = chunk;
+  slot.last = chunk;
 }
 
 template <typename Take>
-void EventQueue::empty_slot(int level, int digit, Take take) {
-  Slot& slot = slots_[static_cast<std::size_t>(level * slots_per_level + digit)];
-  Chunk* chunk = slot.chunks;
-  std::uint64_t filled = (slot.count - 1) % chunk_capacity + 1;
-  slot.chunks = nullptr;
+void EventQueue::empty_slot(Place place, Take take) {
+  Slot& slot = slots_[static_cast<std::size_t>(place.level * slots_per_level + place.digit)];
+  Chunk* chunk = slot.first;
+  std::uint64_t left = slot.count;
+  slot.first = nullptr;
+  slot.last = nullptr;
   slot.count = 0;
-  occupied_[static_cast<std::size_t>(level)] &= ~(std::uint64_t{1} << digit);
+  occupied_[static_cast<std::size_t>(place.level * words_per_level + place.digit / 64)] &=
+      ~(std::uint64_t{1} << place.digit % 64);
   while (chunk != nullptr) {
+    const std::uint64_t filled = std::min<std::uint64_t>(left, chunk_capacity);
     for (std::uint64_t i = 0; i < filled; ++i) take(chunk->events[i]);
-    filled = chunk_capacity;
+    left -= filled;
     Chunk* const next = chunk->next;
     chunk->next = free_chunks_;
     free_chunks_ = chunk;
@@ -64,95 +78,140 @@ void EventQueue::empty_slot(int level, int digit, Take take) {
   }
 }
 
-void EventQueue::spread(int level, int digit) {
-  const int shift = level * digit_bits;
+// The wheel's time reaches the slot.
+void EventQueue::enter(Place place) {
+  const int shift = place.level * digit_bits;
+  // In two steps: the highest level's digit ends at the last bit.
   const std::uint64_t above = wheel_base_ps_ >> shift >> digit_bits;
-  wheel_base_ps_ = (above << digit_bits | static_cast<std::uint64_t>(digit)) << shift;
-  empty_slot(level, digit, [this](const PendingEvent& event) { push_wheel(event); });
+  wheel_base_ps_ = (above << digit_bits | static_cast<std::uint64_t>(place.digit)) << shift;
 }
 
-void EventQueue::take_near(int level, int digit) {
-  const int shift = level * digit_bits;
-  const std::uint64_t above = wheel_base_ps_ >> shift >> digit_bits;
-  wheel_base_ps_ = (above << digit_bits | static_cast<std::uint64_t>(digit)) << shift;
-  near_end_ps_ = wheel_base_ps_ + (std::uint64_t{1} << shift);
-  near_level_ = level;
-  empty_slot(level, digit, [this](const PendingEvent& event) { unsorted_.push_back(event); });
+void EventQueue::spread(Place from) {
+  enter(from);
+  empty_slot(from, [this](const Event& event) { place(event.time_ps) = event; });
 }
 
+void EventQueue::take_near(Place place) {
+  enter(place);
+  near_end_ps_ = wheel_base_ps_ + (std::uint64_t{1} << (place.level * digit_bits));
+  near_level_ = place.level;
+  empty_slot(place, [this](const Event& event) { unsorted_.push_back(event); });
+}
+
+// The batch that follows, and behind it another one.
+void EventQueue::advance() {
+  near_.swap(next_);
+  near_cursor_ = 0;
+  next_.clear();
+  const std::size_t in_wheel = size_ + 1 - near_.size() - late_.size();  // one is being popped
+  if (near_.empty() && late_.empty()) {
+    refill();
+    near_.swap(next_);
+    next_.clear();
+    if (in_wheel > near_.size()) refill();
+  } else if (in_wheel > 0 && !near_.empty()) {
+    refill();
+  }
+}
+
+// Takes the next batch out of the wheel into next_.
 void EventQueue::refill() {
-  int level = lowest_level();
-  APENET_CHECK(level < level_count, "event queue of size %zu has an empty wheel", size_);
-  const auto count_of = [this](int at_level, int digit) {
-    return slots_[static_cast<std::size_t>(at_level * slots_per_level + digit)].count;
-  };
-  int digit = std::countr_zero(occupied_[static_cast<std::size_t>(level)]);
-  while (level > 0 && count_of(level, digit) > sort_limit) {
-    spread(level, digit);
-    level = lowest_level();
-    digit = std::countr_zero(occupied_[static_cast<std::size_t>(level)]);
+  Place place = first_place();
+  APENET_CHECK(place.level < level_count, "event queue of size %zu has an empty wheel", size_);
+  while (place.level > 0 && slot_at(place).count > sort_limit) {
+    spread(place);
+    place = first_place();
   }
   unsorted_.clear();
-  take_near(level, digit);
+  const int level = place.level;
+  take_near(place);
   // Neighbouring slots with few events are sorted together: one refill for several pops.
-  const std::uint64_t& occupied = occupied_[static_cast<std::size_t>(level)];
-  while (occupied != 0) {
-    digit = std::countr_zero(occupied);
-    if (unsorted_.size() + count_of(level, digit) > sort_limit) break;
-    take_near(level, digit);
+  for (int digit = first_digit(level); digit < slots_per_level; digit = first_digit(level)) {
+    if (unsorted_.size() + slot_at({level, digit}).count > sort_limit) break;
+    take_near({level, digit});
   }
-  sort_near();
+  sort_batch();
 }
 
-void EventQueue::sort_near() {
-  near_cursor_ = 0;
-  near_prepared_ = 0;
+void EventQueue::sort_batch() {
   const std::size_t count = unsorted_.size();
   if (count > sort_limit) {
-    near_.swap(unsorted_);
-    std::sort(near_.begin(), near_.end(),
-              [](const PendingEvent& left, const PendingEvent& right) { return left.before(right); });
+    next_.swap(unsorted_);
+    const auto is_before = [](const Event& left, const Event& right) { return left.before(right); };
+    // Components that all do the same at the same time schedule in the order of their sources.
+    if (!std::is_sorted(next_.begin(), next_.end(), is_before))
+      std::sort(next_.begin(), next_.end(), is_before);
     return;
   }
   // Few events: each one's rank is the number of those before it. Quadratic, but without a branch to
   // mispredict.
-  near_.resize(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    std::size_t rank = 0;
-    for (std::size_t j = 0; j < i; ++j) rank += unsorted_[i].before(unsorted_[j]) ? 0U : 1U;
-    for (std::size_t j = i + 1; j < count; ++j) rank += unsorted_[j].before(unsorted_[i]) ? 1U : 0U;
-    near_[rank] = unsorted_[i];
+  std::array<std::uint32_t, sort_limit> rank{};
+  for (std::uint32_t i = 1; i < count; ++i) {
+    std::uint32_t before_i = 0;
+    for (std::uint32_t j = 0; j < i; ++j) {
+      const std::uint32_t is_later = unsorted_[i].before(unsorted_[j]) ? 1U : 0U;
+      rank[j] += is_later;
+      before_i += 1U - is_later;
+    }
+    rank[i] = before_i;
   }
+  next_.resize(count);
+  for (std::size_t i = 0; i < count; ++i) next_[rank[i]] = unsorted_[i];
 }
 
-void EventQueue::push_late(const PendingEvent& event) {
+void EventQueue::push_late(const Event& event) {
   late_.push_back(event);
   std::push_heap(late_.begin(), late_.end(), Later{});
   if (late_.size() > late_limit && near_level_ > 0) narrow_near();
 }
 
-PendingEvent EventQueue::pop_late() {
+const Event& EventQueue::pop_late() {
   std::pop_heap(late_.begin(), late_.end(), Later{});
-  const PendingEvent event = late_.back();
+  popped_late_ = late_.back();
   late_.pop_back();
-  last_popped_ps_ = event.time_ps;
-  return event;
+  last_popped_ps_ = popped_late_.time_ps;
+  return popped_late_;
 }
 
-// near_ spans so long a time that new events keep falling into it (a lone timer far ahead made it wide): back
-// into the wheel with all of it; the next refill takes a finer slot. Costs at most a constant for each late
-// push.
+// The sorted batches span so long a time that new events keep falling into it (a lone timer far ahead made
+// it wide): back into the wheel with all of it; the next refill takes a finer slot. The wheel goes back to
+// the time of the last event popped. Where that differs from its base in a higher digit than those of the
+// levels below, these are events of that digit again.
 void EventQueue::narrow_near() {
+  const std::uint64_t difference = last_popped_ps_ ^ wheel_base_ps_;
+  const int highest = difference == 0 ? 0 : (std::bit_width(difference) - 1) / digit_bits;
+  unsorted_.assign(near_.begin() + static_cast<std::ptrdiff_t>(near_cursor_), near_.end());
+  unsorted_.insert(unsorted_.end(), next_.begin(), next_.end());
+  unsorted_.insert(unsorted_.end(), late_.begin(), late_.end());
+  for (int level = 0; level < highest; ++level) {
+    for (int digit = first_digit(level); digit < slots_per_level; digit = first_digit(level)) {
+      empty_slot({level, digit}, [this](const Event& event) { unsorted_.push_back(event); });
+    }
+  }
   wheel_base_ps_ = last_popped_ps_;
   near_end_ps_ = 0;
-  unsorted_.assign(near_.begin() + static_cast<std::ptrdiff_t>(near_cursor_), near_.end());
-  unsorted_.insert(unsorted_.end(), late_.begin(), late_.end());
-  near_.clear();
-  near_cursor_ = 0;
-  near_prepared_ = 0;
+  near_cursor_ = near_.size();  // not cleared: the event that is being handled is in it
+  prepared_ = 0;
+  next_.clear();
   late_.clear();
-  for (const PendingEvent& event : unsorted_) push_wheel(event);
-  unsorted_.clear();
+  for (const Event& event : unsorted_) place(event.time_ps) = event;
+}
+
+void EventQueue::announce() {
+  if (prepared_ > 0) --prepared_;  // the event popped
+  const std::size_t in_near = near_.size() - near_cursor_;
+  const std::size_t known = std::min(prepare_far, in_near + next_.size());
+  const auto coming = [&](std::size_t i) -> const Event& {
+    return i < in_near ? near_[near_cursor_ + i] : next_[i - in_near];
+  };
+  for (; prepared_ < known; ++prepared_) {
+    const Event& event = coming(prepared_);
+    event.handler->prepare(event, EventHandler::Ahead::far);
+  }
+  if (prepare_close < known) {
+    const Event& event = coming(prepare_close);
+    event.handler->prepare(event, EventHandler::Ahead::close);
+  }
 }
 
 }  // namespace apenet

@@ -14,7 +14,6 @@
 namespace apenet {
 
 class EventHandler;
-struct PendingEvent;
 
 // What an event is about; the second key of the order. At one instant resources are freed before they are
 // asked for, and the network moves before the hosts look at it.
@@ -26,36 +25,6 @@ enum class EventKind : std::uint8_t {
   host = 4,
   process = 5,
   control = 6
-};
-
-// (time, kind, source, the source's own counter): a total order that does not depend on insertion, on
-// addresses or on hash order (after Shadow, src/main/core/work/event.rs).
-struct EventOrder {
-  Time time;
-  EventKind kind = EventKind::control;
-  std::uint32_t source = 0;   // number of the component that scheduled it, unique within its kind
-  std::uint64_t counter = 0;  // how many events that component had scheduled before
-};
-
-// A pending call of handler->handle(argument_a, argument_b) at order.time.
-struct Event {
-  EventOrder order;
-  EventHandler* handler = nullptr;
-  std::uint64_t argument_a = 0;
-  std::uint64_t argument_b = 0;
-};
-
-class EventHandler {
- public:
-  virtual void handle_event(const Event& event) = 0;
-  // The event is due within the next few: a component whose state does not fit the cache asks for it here
-  // (__builtin_prefetch). First for what the event names, then, a few events later, for what that names in
-  // turn. It changes nothing, and is not promised for every event.
-  enum class Ahead : std::uint8_t { far, close };
-  virtual void prepare(const PendingEvent& /*event*/, Ahead /*ahead*/) const {}
-
- protected:
-  ~EventHandler() = default;
 };
 
 // Everything of the order but the time in one word, so that two events compare by two words: 3 bits of kind,
@@ -79,33 +48,57 @@ struct PackedOrder {
   }
 };
 
-// An event as the queue holds it.
-struct PendingEvent {
+// A pending call of handler->handle_event(event). Events are totally ordered by (time, kind, source, the
+// source's own counter): an order that does not depend on insertion, on addresses or on hash order (after
+// Shadow, src/main/core/work/event.rs).
+struct Event {
   std::uint64_t time_ps = 0;
   std::uint64_t order = 0;  // PackedOrder
   EventHandler* handler = nullptr;
   std::uint64_t argument_a = 0;
   std::uint64_t argument_b = 0;
 
-  [[nodiscard]] bool before(const PendingEvent& other) const {
+  [[nodiscard]] Time time() const { return Time::from_ps(static_cast<std::int64_t>(time_ps)); }
+  [[nodiscard]] EventKind kind() const { return PackedOrder::kind(order); }
+  [[nodiscard]] std::uint32_t source() const { return PackedOrder::source(order); }
+  [[nodiscard]] std::uint64_t counter() const { return PackedOrder::counter(order); }
+
+  [[nodiscard]] bool before(const Event& other) const {
     __extension__ using Wide = unsigned __int128;  // one comparison without a branch between the two words
     return (static_cast<Wide>(time_ps) << 64 | order) <
            (static_cast<Wide>(other.time_ps) << 64 | other.order);
   }
 };
 
+class EventHandler {
+ public:
+  virtual void handle_event(const Event& event) = 0;
+  // The event is due within the next few dozen: a component whose state does not fit the cache asks for it
+  // here (__builtin_prefetch). First for what the event names, then, a few events before its turn, for what
+  // that names in turn. It changes nothing, and is not promised for every event.
+  enum class Ahead : std::uint8_t { far, close };
+  virtual void prepare(const Event& /*event*/, Ahead /*ahead*/) const {}
+
+ protected:
+  ~EventHandler() = default;
+};
+
 // The pending events, popped in the order of (time, PackedOrder).
 //
-// A heap of 10 k events and more misses the cache on every level of every pop: std::priority_queue takes 2 to
-// 4 times as long as this queue on the same random delays (with 100 events it is the faster one). This queue
-// uses that time only grows: a hierarchical timing wheel of 64 slots a level, one bit each in a word, so that
-// a push appends to a slot and the next occupied slot is one count of trailing zeros. Only the slots due
-// next, together about sort_limit events, are ever sorted (`near_`); a fuller slot is first spread over the
-// level below. Nothing is tuned to a width of buckets, so no pattern of delays is pathological.
+// A heap of 10 k events and more misses the cache on every level of every pop. This queue uses that time only
+// grows: a hierarchical timing wheel of 256 slots a level, one bit each, so that a push appends to a slot and
+// the next occupied slot is a count of trailing zeros. Only the slots due next, together about sort_limit
+// events, are ever sorted; a fuller slot is first spread over the level below. Nothing is tuned to a width of
+// buckets, so no pattern of delays is pathological.
 //
-// Invariants: every event before near_end_ps_ is in near_ or late_, every other one in the wheel; an event in
-// the wheel lies at the level of its highest digit (base 64) that differs from wheel_base_ps_; pushed times
-// are never before the last popped one.
+// Two batches are sorted: the one that is being popped (near_) and the one behind it (next_). So the queue
+// knows at least a batch ahead which events come, and tells their handlers, who fetch into the cache what
+// they will need. That is worth its cost only when many events are pending.
+//
+// Invariants: every event before near_end_ps_ is in near_, next_ or late_, every other one in the wheel; no
+// event of next_ is before one of near_; an event in the wheel lies at the level of its highest digit (base
+// 256) that differs from wheel_base_ps_; a slot keeps the order of insertion; pushed times are never before
+// the last popped one.
 class EventQueue {
  public:
   EventQueue();
@@ -116,109 +109,128 @@ class EventQueue {
   [[nodiscard]] bool empty() const { return size_ == 0; }
   [[nodiscard]] std::size_t size() const { return size_; }
 
-  void push(const PendingEvent& event) {
+  void push(std::uint64_t time_ps, std::uint64_t order, EventHandler* handler, std::uint64_t argument_a,
+            std::uint64_t argument_b) {
     ++size_;
-    if (event.time_ps < near_end_ps_) [[unlikely]] {
-      push_late(event);
-    } else {
-      push_wheel(event);
+    if (time_ps < near_end_ps_) [[unlikely]] {
+      push_late({time_ps, order, handler, argument_a, argument_b});
+      return;
     }
+    // Field by field: an event built elsewhere and copied stalls the processor's store buffer.
+    Event& event = place(time_ps);
+    event.time_ps = time_ps;
+    event.order = order;
+    event.handler = handler;
+    event.argument_a = argument_a;
+    event.argument_b = argument_b;
   }
 
   // Requires !empty().
   [[nodiscard]] std::uint64_t next_time_ps() const {
-    if (near_cursor_ < near_.size()) {
-      const std::uint64_t time_ps = near_[near_cursor_].time_ps;
-      return late_.empty() ? time_ps : std::min(time_ps, late_.front().time_ps);
-    }
-    return late_.empty() ? wheel_next_time_ps() : late_.front().time_ps;
+    const std::uint64_t late_ps = late_.empty() ? ~std::uint64_t{0} : late_.front().time_ps;
+    if (near_cursor_ < near_.size()) return std::min(near_[near_cursor_].time_ps, late_ps);
+    if (!next_.empty()) return std::min(next_.front().time_ps, late_ps);
+    return late_.empty() ? wheel_next_time_ps() : late_ps;
   }
 
-  // Tells the handlers of the next few sorted events that they are due.
-  void prepare_next() {
-    constexpr std::size_t far = 8;
-    constexpr std::size_t close = 3;
-    for (const std::size_t end = std::min(near_cursor_ + far, near_.size()); near_prepared_ < end;
-         ++near_prepared_) {
-      near_[near_prepared_].handler->prepare(near_[near_prepared_], EventHandler::Ahead::far);
-    }
-    if (near_cursor_ + close < near_.size()) {
-      const PendingEvent& event = near_[near_cursor_ + close];
-      event.handler->prepare(event, EventHandler::Ahead::close);
-    }
-  }
-
-  // Requires !empty().
-  PendingEvent pop() {
+  // Requires !empty(). The event stays where it is until the next pop.
+  const Event& pop() {
     --size_;
-    if (late_.empty()) [[likely]] {
-      if (near_cursor_ == near_.size()) refill();
-    } else if (near_cursor_ == near_.size() || late_.front().before(near_[near_cursor_])) {
+    if (near_cursor_ == near_.size()) advance();
+    if (!late_.empty() && (near_cursor_ == near_.size() || late_.front().before(near_[near_cursor_])))
+        [[unlikely]] {
       return pop_late();
     }
-    last_popped_ps_ = near_[near_cursor_].time_ps;
-    return near_[near_cursor_++];
+    const Event& event = near_[near_cursor_++];
+    last_popped_ps_ = event.time_ps;
+    return event;
+  }
+
+  // After each pop: tells the handlers of the events that come.
+  void prepare_coming() {
+    if (size_ > prepare_above) announce();
   }
 
  private:
-  static constexpr int digit_bits = 6;
+  static constexpr int digit_bits = 8;
   static constexpr int slots_per_level = 1 << digit_bits;
-  static constexpr int level_count = 11;  // 66 bits hold every time
+  static constexpr int words_per_level = slots_per_level / 64;
+  static constexpr int level_count = 8;
   static constexpr std::uint32_t chunk_capacity = 16;
   static constexpr std::uint32_t sort_limit = 16;  // slots of more events are spread before they are sorted
   static constexpr std::size_t late_limit = 64;    // more late events than this: near_ was made too wide
+  static constexpr std::size_t prepare_above = 1024;  // pending events: with fewer, the state fits the cache
+  static constexpr std::size_t prepare_far = 20;      // events ahead
+  static constexpr std::size_t prepare_close = 6;
 
   // Slots share a pool of chunks: memory follows the pending events, and the chunks in use stay in the cache.
   struct Chunk {
-    std::array<PendingEvent, chunk_capacity> events;
+    std::array<Event, chunk_capacity> events;
     Chunk* next = nullptr;
   };
   struct Slot {
-    Chunk* chunks = nullptr;  // the first is partly filled: count % chunk_capacity, the others are full
+    Chunk* first = nullptr;
+    Chunk* last = nullptr;  // partly filled: count % chunk_capacity; the others are full
     std::uint64_t earliest_ps = 0;
     std::uint64_t count = 0;
   };
+  struct Place {
+    int level = 0;
+    int digit = 0;
+  };
 
-  void push_wheel(const PendingEvent& event) {
-    const std::uint64_t difference = event.time_ps ^ wheel_base_ps_;
+  // Room for one more event, in the slot of that time.
+  Event& place(std::uint64_t time_ps) {
+    const std::uint64_t difference = time_ps ^ wheel_base_ps_;
     const int level = difference == 0 ? 0 : (std::bit_width(difference) - 1) / digit_bits;
-    const auto digit = (event.time_ps >> (level * digit_bits)) % slots_per_level;
+    const auto digit = static_cast<std::size_t>((time_ps >> (level * digit_bits)) % slots_per_level);
     Slot& slot = slots_[static_cast<std::size_t>(level) * slots_per_level + digit];
     if (slot.count == 0) {
-      occupied_[static_cast<std::size_t>(level)] |= std::uint64_t{1} << digit;
-      slot.earliest_ps = event.time_ps;
+      occupied_[static_cast<std::size_t>(level) * words_per_level + digit / 64] |= std::uint64_t{1}
+                                                                                   << digit % 64;
+      slot.earliest_ps = time_ps;
     }
-    slot.earliest_ps = std::min(slot.earliest_ps, event.time_ps);
+    slot.earliest_ps = std::min(slot.earliest_ps, time_ps);
     const auto position = slot.count++ % chunk_capacity;
     if (position == 0) add_chunk(slot);
-    slot.chunks->events[position] = event;
+    return slot.last->events[position];
   }
 
-  [[nodiscard]] int lowest_level() const;
+  [[nodiscard]] const Slot& slot_at(Place place) const {
+    return slots_[static_cast<std::size_t>(place.level * slots_per_level + place.digit)];
+  }
+  [[nodiscard]] Place first_place() const;
+  [[nodiscard]] int first_digit(int level) const;
   [[nodiscard]] std::uint64_t wheel_next_time_ps() const;
   void add_chunk(Slot& slot);
-  void push_late(const PendingEvent& event);
-  PendingEvent pop_late();
+  void push_late(const Event& event);
+  const Event& pop_late();
+  void advance();
   void refill();
-  void spread(int level, int digit);
-  void take_near(int level, int digit);
-  void sort_near();
+  void spread(Place place);
+  void take_near(Place place);
+  void enter(Place place);
+  void sort_batch();
   template <typename Take>
-  void empty_slot(int level, int digit, Take take);
+  void empty_slot(Place place, Take take);
   void narrow_near();
+  void announce();
 
   std::size_t size_ = 0;
   std::size_t near_cursor_ = 0;
-  std::size_t near_prepared_ = 0;   // near_ up to here has been announced to its handlers
-  std::vector<PendingEvent> near_;  // sorted; popped up to near_cursor_
-  std::vector<PendingEvent> late_;  // heap of what was pushed before near_end_ps_ after near_ was sorted
+  std::size_t prepared_ = 0;  // events of near_ and next_ behind near_cursor_ that have been announced
+  std::vector<Event> near_;   // sorted; popped up to near_cursor_
+  std::vector<Event> next_;   // sorted; what follows near_
+  std::vector<Event> late_;   // heap of what was pushed before near_end_ps_ after that was sorted
+  Event popped_late_;
   std::uint64_t near_end_ps_ = 0;
   std::uint64_t wheel_base_ps_ = 0;
   std::uint64_t last_popped_ps_ = 0;
   int near_level_ = 0;
-  std::array<std::uint64_t, level_count> occupied_{};  // bit per slot
+  std::array<std::uint64_t, static_cast<std::size_t>(level_count) * words_per_level>
+      occupied_{};  // bit a slot
   std::vector<Slot> slots_;
-  std::vector<PendingEvent> unsorted_;
+  std::vector<Event> unsorted_;
   std::vector<std::unique_ptr<Chunk[]>> chunk_blocks_;
   Chunk* free_chunks_ = nullptr;
 };

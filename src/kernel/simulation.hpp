@@ -39,9 +39,9 @@ class Simulation {
         source.counter >> PackedOrder::counter_bits != 0) [[unlikely]] {
       refuse(source, when);
     }
-    queue_.push({static_cast<std::uint64_t>(when.ps()),
-                 PackedOrder::pack(source.kind, source.id, source.counter++), &handler, argument_a,
-                 argument_b});
+    queue_.push(static_cast<std::uint64_t>(when.ps()),
+                PackedOrder::pack(source.kind, source.id, source.counter++), &handler, argument_a,
+                argument_b);
   }
 
   // Runs the next event; false when there is none.
@@ -69,18 +69,14 @@ class Simulation {
   [[noreturn, gnu::cold]] void refuse(const EventSource& source, Time when) const;
 
   void run_next() {
-    const PendingEvent next = queue_.pop();
-    queue_.prepare_next();
-    const Time time = Time::from_ps(static_cast<std::int64_t>(next.time_ps));
+    const Event& next = queue_.pop();
+    queue_.prepare_coming();
+    const Time time = next.time();
     APENET_CHECK(time >= now_, "time would go back from %lld ps to %lld ps",
                  static_cast<long long>(now_.ps()), static_cast<long long>(time.ps()));
     now_ = time;
     ++event_count_;
-    next.handler->handle_event(Event{{time, PackedOrder::kind(next.order), PackedOrder::source(next.order),
-                                      PackedOrder::counter(next.order)},
-                                     next.handler,
-                                     next.argument_a,
-                                     next.argument_b});
+    next.handler->handle_event(next);
   }
 
   Time now_;

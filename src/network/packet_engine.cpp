@@ -77,7 +77,7 @@ void PacketEngine::schedule_ready(std::uint32_t queue_index, Time when) {
       static_cast<std::uint64_t>(Step::ready) | std::uint64_t{flights_[queue.head].wanted_output} << 8);
 }
 
-void PacketEngine::prepare(const PendingEvent& event, Ahead ahead) const {
+void PacketEngine::prepare(const Event& event, Ahead ahead) const {
   const auto index = static_cast<std::uint32_t>(event.argument_a);
   const auto step = static_cast<Step>(event.argument_b & 0xff);
   if (ahead == Ahead::close) {
@@ -103,7 +103,7 @@ void PacketEngine::prepare(const PendingEvent& event, Ahead ahead) const {
 }
 
 // The lines named by those that the first round brought.
-void PacketEngine::prepare_close(const PendingEvent& event, Step step, std::uint32_t index) const {
+void PacketEngine::prepare_close(const Event& event, Step step, std::uint32_t index) const {
   if (step == Step::ready) {
     const Flight& flight = flights_[event.argument_a >> 32];
     const Output& output = outputs_[event.argument_b >> 8];

@@ -144,8 +144,8 @@ class PacketEngine final : public Network, private EventHandler {
   void wire_endpoint(const Topology& topology, NodeId node);
 
   void handle_event(const Event& event) override;
-  void prepare(const PendingEvent& event, Ahead ahead) const override;
-  void prepare_close(const PendingEvent& event, Step step, std::uint32_t index) const;
+  void prepare(const Event& event, Ahead ahead) const override;
+  void prepare_close(const Event& event, Step step, std::uint32_t index) const;
   void schedule(EventSource& source, Time when, Step step, std::uint32_t index, std::uint32_t detail = 0);
   void schedule_ready(std::uint32_t queue_index, Time when);
   void request(std::uint32_t queue_index);

@@ -17,11 +17,7 @@ namespace {
 class QueuePair {
  public:
   void push(std::uint64_t time_ps, std::uint64_t order) {
-    PendingEvent event;
-    event.time_ps = time_ps;
-    event.order = order;
-    event.argument_a = ++pushed_;
-    queue_.push(event);
+    queue_.push(time_ps, order, nullptr, ++pushed_, 0);
     reference_.emplace(time_ps, order, pushed_);
   }
 
@@ -30,7 +26,7 @@ class QueuePair {
     const auto [time_ps, order, number] = *reference_.begin();
     reference_.erase(reference_.begin());
     EXPECT_EQ(queue_.next_time_ps(), time_ps);
-    const PendingEvent event = queue_.pop();
+    const Event event = queue_.pop();
     EXPECT_EQ(event.time_ps, time_ps);
     EXPECT_EQ(event.order, order);
     EXPECT_EQ(event.argument_a, number);
@@ -97,6 +93,27 @@ TEST(EventQueue, LoneTimerFarAheadKeepsTheOrder) {
     pair.push(now + random.below(1'000'000), order++);
   }
   while (!pair.empty()) pair.pop();
+}
+
+// The sorted part has gone beyond a boundary of a high digit, while events before it still come in numbers:
+// the wheel must go back over the boundary (narrow_near).
+TEST(EventQueue, GoesBackOverABoundary) {
+  for (const int bits : {8, 16, 24, 32}) {
+    QueuePair pair;
+    std::uint64_t order = 0;
+    RandomStream random(3, static_cast<std::uint64_t>(bits));
+    const std::uint64_t boundary = std::uint64_t{1} << bits;
+    pair.push(boundary - 200, order++);
+    for (int i = 0; i < 40; ++i) pair.push(boundary + random.below(boundary), order++);
+    pair.pop();
+    for (int i = 0; i < 300; ++i) pair.push(boundary - 150 + random.below(100), order++);
+    for (int i = 0; i < 100; ++i) {
+      const std::uint64_t now = pair.pop();
+      pair.push(now + random.below(300), order++);
+      pair.push(now + random.below(boundary), order++);
+    }
+    while (!pair.empty()) pair.pop();
+  }
 }
 
 TEST(EventQueue, TimesUpToTheEndOfInt64) {

@@ -35,10 +35,10 @@ TEST(Simulation, OrdersOneInstantByKindThenSourceThenCounter) {
   simulation.run();
   ASSERT_EQ(recorder.events.size(), 7U);
   for (std::uint64_t i = 0; i < 7; ++i) EXPECT_EQ(recorder.events[i].argument_a, i);
-  EXPECT_EQ(recorder.events[5].order.source, 2U);
-  EXPECT_EQ(recorder.events[5].order.counter, 1U);
-  EXPECT_EQ(recorder.events[5].order.kind, EventKind::nic);
-  EXPECT_EQ(recorder.events[5].order.time, when);
+  EXPECT_EQ(recorder.events[5].source(), 2U);
+  EXPECT_EQ(recorder.events[5].counter(), 1U);
+  EXPECT_EQ(recorder.events[5].kind(), EventKind::nic);
+  EXPECT_EQ(recorder.events[5].time(), when);
   EXPECT_EQ(simulation.event_count(), 7U);
 }
 
