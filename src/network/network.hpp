@@ -15,7 +15,8 @@ class NetworkClient {
   // The packet's tail has reached this node's ejection buffer (now). head_time is when its header had: a
   // cut-through receiver may have begun to drain it then. The buffer space is held until Network::consumed.
   virtual void packet_arrived(const Packet& packet, Time head_time) = 0;
-  // A packet's tail has left the injection buffer: injection_room() of that channel has grown.
+  // A packet's tail has left the injection buffer: injection_room() of that channel has grown. Called after
+  // Network::await_injection_room; engines may tell unasked.
   virtual void injection_freed(std::uint16_t channel) = 0;
 
  protected:
@@ -50,6 +51,11 @@ class Network {
   // credits hold the sender back, nothing is dropped.
   [[nodiscard]] virtual std::int64_t injection_room(NodeId node, std::uint16_t channel) const = 0;
 
+  // Asks for one injection_freed of that channel, when its room next grows. Not asking costs nothing: most
+  // packets leave without anybody waiting for their place. An engine that tells of every packet need do
+  // nothing here.
+  virtual void await_injection_room(NodeId /*node*/, std::uint16_t /*channel*/) {}
+
   // Hands over a packet whose header is in the injection buffer now and whose tail will be there at
   // tail_time >= now (a DMA that still runs; the packet is forwarded cut-through behind it).
   // Requires packet.wire_bytes <= injection_room(packet.source, packet.channel).
@@ -57,6 +63,9 @@ class Network {
 
   // The client has moved a delivered packet out of the node's ejection buffer (now); its space is free again.
   virtual void consumed(NodeId node, const Packet& packet) = 0;
+
+  // The node will soon inject on that channel: an engine whose state does not fit the cache asks for it here.
+  virtual void prepare(NodeId /*node*/, std::uint16_t /*channel*/) const {}
 
   // The links between routers, in the order of routers and of their ports.
   [[nodiscard]] virtual std::uint32_t link_count() const = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "kernel/check.hpp"
 
@@ -13,7 +14,23 @@ namespace apenet {
 std::int64_t PacketEngine::injection_room(NodeId node, std::uint16_t channel) const {
   APENET_CHECK(node < endpoints_.size() && channel < card_channels_, "node %u of %zu, channel %u of %u", node,
                endpoints_.size(), channel, card_channels_);
-  return queues_[first_injection_queue_ + node * card_channels_ + channel].room_bytes;
+  const Queue& queue = queues_[first_injection_queue_ + node * card_channels_ + channel];
+  const bool is_back = queue.free_at <= simulation_.now();  // and with it all before it
+  return queue.room_bytes + (is_back ? std::int64_t{queue.returning_bytes} : 0);
+}
+
+void PacketEngine::await_injection_room(NodeId node, std::uint16_t channel) {
+  const std::uint32_t queue_index = first_injection_queue_ + node * card_channels_ + channel;
+  Queue& queue = queues_[queue_index];
+  if (queue.needed_bytes != 0) return;  // has asked already
+  queue.needed_bytes = 1;
+  if (queue.free_at > simulation_.now()) tell_room(queue_index);
+}
+
+void PacketEngine::prepare(NodeId node, std::uint16_t channel) const {
+  __builtin_prefetch(&queues_[first_injection_queue_ + node * card_channels_ + channel]);
+  __builtin_prefetch(&outputs_[router_count_ * ports_ + node]);
+  __builtin_prefetch(&queues_[endpoints_[node].ejection_output * virtual_channels_]);
 }
 
 void PacketEngine::inject(const Packet& packet, Time tail_time) {
@@ -28,6 +45,7 @@ void PacketEngine::inject(const Packet& packet, Time tail_time) {
                static_cast<long long>(tail_time.ps()), static_cast<long long>(now.ps()));
   const std::uint32_t queue_index = first_injection_queue_ + packet.source * card_channels_ + packet.channel;
   Queue& queue = queues_[queue_index];
+  settle_returns(queue, Time::zero());
   APENET_CHECK(packet.wire_bytes <= static_cast<std::uint32_t>(queue.room_bytes),
                "packet of %u bytes, room %lld in channel %u of node %u", packet.wire_bytes,
                static_cast<long long>(queue.room_bytes), packet.channel, packet.source);
@@ -62,19 +80,21 @@ void PacketEngine::consumed(NodeId node, const Packet& packet) {
 // --- events
 // ---------------------------------------------------------------------------------------------------
 
-// An event's arguments: index | detail << 32 and step | output << 8; detail is a flight for `ready`, bytes
-// for `injection_freed`; output is what the flight of `ready` wants.
-void PacketEngine::schedule(EventSource& source, Time when, Step step, std::uint32_t index,
-                            std::uint32_t detail) {
-  simulation_.schedule(source, when, *this, index | std::uint64_t{detail} << 32,
-                       static_cast<std::uint64_t>(step));
+// An event's arguments: index | detail << 32 and step | output << 8. detail: the flight for `ready`, the node
+// for `delivered`; output: what the flight of `ready` wants. Every queue and every output is a source of its
+// own, with one event of a step at a time: the step serves as its counter. (Two wakes of an output at the
+// same time are the same.) So at one instant the inputs of a router come in the order of their numbers.
+void PacketEngine::schedule(EventKind kind, std::uint32_t source, Time when, Step step, std::uint64_t index,
+                            std::uint64_t detail) {
+  EventSource event_source{kind, source, static_cast<std::uint64_t>(step)};
+  simulation_.schedule(event_source, when, *this, index, static_cast<std::uint64_t>(step) | detail << 8U);
 }
 
+// Injection FIFOs go on when a tail has left, like the card that waits for that: before the routers.
 void PacketEngine::schedule_ready(std::uint32_t queue_index, Time when) {
-  const Queue& queue = queues_[queue_index];
-  simulation_.schedule(
-      sources_[queue.owner].router, when, *this, queue_index | std::uint64_t{queue.head} << 32,
-      static_cast<std::uint64_t>(Step::ready) | std::uint64_t{flights_[queue.head].wanted_output} << 8);
+  const std::uint32_t head = queues_[queue_index].head;
+  schedule(is_injection(queue_index) ? EventKind::link : EventKind::router, queue_index, when, Step::ready,
+           queue_index | std::uint64_t{head} << 32, flights_[head].wanted_output);
 }
 
 void PacketEngine::prepare(const Event& event, Ahead ahead) const {
@@ -95,6 +115,7 @@ void PacketEngine::prepare(const Event& event, Ahead ahead) const {
       return;
     case Step::delivered:
       __builtin_prefetch(&flights_[index]);
+      __builtin_prefetch(&endpoints_[event.argument_a >> 32]);
       return;
     case Step::injection_freed:
       __builtin_prefetch(&queues_[index]);
@@ -109,7 +130,6 @@ void PacketEngine::prepare_close(const Event& event, Step step, std::uint32_t in
     const Output& output = outputs_[event.argument_b >> 8];
     __builtin_prefetch(queues_.data() + output.first_buffer + flight.wanted_vc);
     if (flight.next != none) __builtin_prefetch(&flights_[flight.next]);
-    __builtin_prefetch(&sources_[output.owner]);
   } else if (step == Step::wake) {
     const Output& output = outputs_[index];
     __builtin_prefetch(queues_.data() + output.first_buffer);
@@ -118,7 +138,7 @@ void PacketEngine::prepare_close(const Event& event, Step step, std::uint32_t in
       __builtin_prefetch(&queues_[first_queue(output.owner) + number]);
     }
   } else if (step == Step::delivered) {
-    __builtin_prefetch(&endpoints_[flights_[index].destination]);
+    __builtin_prefetch(endpoints_[event.argument_a >> 32].client);
   }
 }
 
@@ -137,7 +157,7 @@ void PacketEngine::handle_event(const Event& event) {
       deliver(index);
       return;
     case Step::injection_freed:
-      free_injection(index, static_cast<std::uint32_t>(event.argument_a >> 32));
+      tell_injection_freed(index);
       return;
   }
 }
@@ -147,7 +167,7 @@ void PacketEngine::wake(std::uint32_t output_index, Time when) {
   Output& output = outputs_[output_index];
   if (when >= output.wake_at) return;
   output.wake_at = when;
-  schedule(sources_[output.owner].link, when, Step::wake, output_index);
+  schedule(EventKind::link, output_index, when, Step::wake, output_index);
 }
 
 void PacketEngine::deliver(std::uint32_t flight_index) {
@@ -162,11 +182,8 @@ void PacketEngine::deliver(std::uint32_t flight_index) {
   client->packet_arrived(packet, head_time);
 }
 
-void PacketEngine::free_injection(std::uint32_t queue_index, std::uint32_t bytes) {
-  Queue& queue = queues_[queue_index];
-  queue.room_bytes += static_cast<std::int32_t>(bytes);
-  queue.is_leaving = false;
-  if (queue.head != none) request(queue_index);
+void PacketEngine::tell_injection_freed(std::uint32_t queue_index) {
+  queues_[queue_index].needed_bytes = 0;
   const std::uint32_t number = queue_index - first_injection_queue_;
   NetworkClient* const client = endpoints_[number / card_channels_].client;
   APENET_CHECK(client != nullptr, "node %u injected without a client", number / card_channels_);
@@ -178,8 +195,7 @@ void PacketEngine::free_injection(std::uint32_t queue_index, std::uint32_t bytes
 
 // The head of the queue is ready to leave.
 void PacketEngine::request(std::uint32_t queue_index) {
-  Queue& queue = queues_[queue_index];
-  const Flight& flight = flights_[queue.head];
+  const Flight& flight = flights_[queues_[queue_index].head];
   const std::uint32_t output_index = flight.wanted_output;
   Output& output = outputs_[output_index];
   const std::uint32_t number = queue_index - first_queue(output.owner);
@@ -189,8 +205,6 @@ void PacketEngine::request(std::uint32_t queue_index) {
     grant(queue_index, output_index);
     return;
   }
-  queue.waiting_bytes = flight.wire_bytes;
-  queue.waiting_vc = flight.wanted_vc;
   waiting_word(output_index, number / 64) |= std::uint64_t{1} << number % 64;
   ++output.waiting;
   if (is_free) {
@@ -201,7 +215,7 @@ void PacketEngine::request(std::uint32_t queue_index) {
 }
 
 void PacketEngine::choose_output(Flight& flight, std::uint32_t queue_index) const {
-  const std::uint32_t owner = queues_[queue_index].owner;
+  const std::uint32_t owner = owner_of(queue_index);
   if (owner >= router_count_) {
     flight.wanted_output = router_count_ * ports_ + flight.source;
     flight.wanted_vc = static_cast<std::uint8_t>(flight.channel % virtual_channels_);
@@ -254,10 +268,10 @@ void PacketEngine::arbitrate(std::uint32_t output_index) {
   std::uint64_t refused = 0;  // a bit for each virtual channel
   std::uint32_t chosen = none;
   visit_waiting(output_index, [&](std::uint32_t queue_index) {
-    const Queue& queue = queues_[queue_index];
-    const std::uint64_t bit = std::uint64_t{1} << queue.waiting_vc;
+    const Flight& flight = flights_[queues_[queue_index].head];
+    const std::uint64_t bit = std::uint64_t{1} << flight.wanted_vc;
     if ((refused & bit) != 0) return false;
-    if (!has_room(output, queue.waiting_vc, queue.waiting_bytes)) {
+    if (!has_room(output, flight.wanted_vc, flight.wire_bytes)) {
       refused |= bit;
       return false;
     }
@@ -283,14 +297,14 @@ void PacketEngine::await_room(std::uint32_t output_index) {
   if (stages_[output.stage].kind == StageKind::ejection) return;  // consumed() arbitrates
   std::uint64_t seen = 0;
   visit_waiting(output_index, [&](std::uint32_t queue_index) {
-    const Queue& queue = queues_[queue_index];
-    const std::uint64_t bit = std::uint64_t{1} << queue.waiting_vc;
+    const Flight& flight = flights_[queues_[queue_index].head];
+    const std::uint64_t bit = std::uint64_t{1} << flight.wanted_vc;
     if ((seen & bit) != 0) return false;
     seen |= bit;
-    Queue& buffer = queues_[output.first_buffer + queue.waiting_vc];
-    const Time time = room_time(buffer, queue.waiting_bytes);
+    Queue& buffer = queues_[output.first_buffer + flight.wanted_vc];
+    const Time time = room_time(buffer, flight.wire_bytes);
     if (time == Time::never()) {
-      buffer.needed_bytes = queue.waiting_bytes;
+      buffer.needed_bytes = flight.wire_bytes;
     } else {
       wake(output_index, time);
     }
@@ -323,7 +337,8 @@ void PacketEngine::grant(std::uint32_t queue_index, std::uint32_t output_index) 
   if (stage.kind == StageKind::ejection) {
     endpoints_[output.first_buffer].ejection_room_bytes -= bytes;
     flight.ready = now + stage.latency;
-    schedule(sources_[output.owner].link, flight.tail_in, Step::delivered, flight_index);
+    schedule(EventKind::link, output_index, flight.tail_in, Step::delivered,
+             flight_index | std::uint64_t{output.first_buffer} << 32);
     return;
   }
   if (stage.kind == StageKind::link) ++flight.hops;
@@ -337,21 +352,13 @@ void PacketEngine::grant(std::uint32_t queue_index, std::uint32_t output_index) 
 // follows.
 void PacketEngine::leave_queue(std::uint32_t queue_index, Time tail_out, std::uint32_t bytes) {
   Queue& queue = queues_[queue_index];
+  const Time credit_latency = is_injection(queue_index) ? Time::zero() : credit_latency_;
+  settle_returns(queue, credit_latency);
+  if (queue.returning_bytes != 0) add_return(queue, queue.free_at + credit_latency);
   queue.free_at = tail_out;
+  queue.returning_bytes = bytes;
   queue.head = flights_[queue.head].next;
-  if (is_injection(queue_index)) {
-    queue.is_leaving = true;
-    schedule(sources_[queue.owner].link, tail_out, Step::injection_freed, queue_index, bytes);
-    return;
-  }
-  add_return(queue, tail_out + credit_latency_, bytes);
-  if (queue.needed_bytes != 0) {
-    const Time time = room_time(queue, queue.needed_bytes);
-    if (time != Time::never()) {
-      queue.needed_bytes = 0;
-      wake(queue.upstream_output, std::max(time, outputs_[queue.upstream_output].free_at));
-    }
-  }
+  if (queue.needed_bytes != 0) tell_room(queue_index);
   if (queue.head != none) schedule_ready(queue_index, std::max(tail_out, flights_[queue.head].ready));
 }
 
@@ -366,7 +373,6 @@ void PacketEngine::enter_queue(std::uint32_t queue_index, std::uint32_t flight_i
   }
   queue.head = flight_index;
   queue.tail = flight_index;
-  if (queue.is_leaving) return;  // free_injection asks for it
   const Time ready = std::max(flight.ready, queue.free_at);
   if (ready == simulation_.now()) {
     request(queue_index);  // no latency in between: an event would only repeat what is known
@@ -385,48 +391,52 @@ bool PacketEngine::has_room(const Output& output, std::uint32_t vc, std::uint32_
   }
   Queue& queue = queues_[output.first_buffer + vc];
   const auto needed = static_cast<std::int32_t>(bytes);
-  while (queue.room_bytes < needed && queue.return_bytes != 0) {
-    if (queue.return_time > simulation_.now()) return false;
-    take_return(queue);
-  }
+  if (queue.room_bytes >= needed) return true;
+  settle_returns(queue, credit_latency_);
   return queue.room_bytes >= needed;
 }
 
 // When credits already on their way will make the room; never() when those do not suffice.
 Time PacketEngine::room_time(const Queue& queue, std::uint32_t bytes) const {
-  if (queue.return_bytes == 0) return Time::never();
-  std::int64_t room_bytes = std::int64_t{queue.room_bytes} + queue.return_bytes;
-  if (room_bytes >= bytes) return queue.return_time;
-  for (std::uint32_t i = queue.later_first; i != none; i = returns_[i].next) {
-    room_bytes += returns_[i].bytes;
-    if (room_bytes >= bytes) return returns_[i].time;
+  std::int64_t room_bytes = queue.room_bytes;
+  if (queue.earlier_returns != none) {
+    const std::uint32_t last = queue.earlier_returns;
+    std::uint32_t index = last;
+    do {
+      index = returns_[index].next;
+      room_bytes += returns_[index].bytes;
+      if (room_bytes >= bytes) return returns_[index].time;
+    } while (index != last);
   }
-  return Time::never();
+  room_bytes += queue.returning_bytes;
+  return queue.returning_bytes != 0 && room_bytes >= bytes ? queue.free_at + credit_latency_ : Time::never();
 }
 
-// The first credit has come back.
-void PacketEngine::take_return(Queue& queue) {
-  queue.room_bytes += static_cast<std::int32_t>(queue.return_bytes);
-  queue.return_bytes = 0;
-  const std::uint32_t index = queue.later_first;
-  if (index == none) return;
-  CreditReturn& later = returns_[index];
-  queue.return_time = later.time;
-  queue.return_bytes = later.bytes;
-  queue.later_first = later.next;
-  if (later.next == none) queue.later_last = none;
-  later.next = free_return_;
-  free_return_ = index;
+// Counts what has come back.
+void PacketEngine::settle_returns(Queue& queue, Time credit_latency) {
+  const Time now = simulation_.now();
+  while (queue.earlier_returns != none) {
+    CreditReturn& last = returns_[queue.earlier_returns];
+    const std::uint32_t index = last.next;
+    CreditReturn& first = returns_[index];
+    if (first.time > now) return;
+    queue.room_bytes += static_cast<std::int32_t>(first.bytes);
+    if (index == queue.earlier_returns) {
+      queue.earlier_returns = none;
+    } else {
+      last.next = first.next;
+    }
+    first.next = free_return_;
+    free_return_ = index;
+  }
+  if (queue.returning_bytes != 0 && queue.free_at + credit_latency <= now) {
+    queue.room_bytes += static_cast<std::int32_t>(queue.returning_bytes);
+    queue.returning_bytes = 0;
+  }
 }
 
-// Credits of a queue come back in the order in which they set out: it hands over one packet at a time.
-void PacketEngine::add_return(Queue& queue, Time time, std::uint32_t bytes) {
-  while (queue.return_bytes != 0 && queue.return_time <= simulation_.now()) take_return(queue);
-  if (queue.return_bytes == 0) {
-    queue.return_time = time;
-    queue.return_bytes = bytes;
-    return;
-  }
+// Another packet follows before the credit of the last one is back.
+void PacketEngine::add_return(Queue& queue, Time time) {
   std::uint32_t index = free_return_;
   if (index == none) {
     index = static_cast<std::uint32_t>(returns_.size());
@@ -434,13 +444,25 @@ void PacketEngine::add_return(Queue& queue, Time time, std::uint32_t bytes) {
   } else {
     free_return_ = returns_[index].next;
   }
-  returns_[index] = {time, bytes, none};
-  if (queue.later_last == none) {
-    queue.later_first = index;
-  } else {
-    returns_[queue.later_last].next = index;
+  returns_[index] = {time, queue.returning_bytes, index};
+  if (queue.earlier_returns != none) std::swap(returns_[index].next, returns_[queue.earlier_returns].next);
+  queue.earlier_returns = index;
+}
+
+// Somebody waits for room in this queue, and a packet has just set out.
+void PacketEngine::tell_room(std::uint32_t queue_index) {
+  Queue& queue = queues_[queue_index];
+  if (is_injection(queue_index)) {
+    if (queue.needed_bytes == told_bytes) return;
+    queue.needed_bytes = told_bytes;
+    schedule(EventKind::link, queue_index, queue.free_at, Step::injection_freed, queue_index);
+    return;
   }
-  queue.later_last = index;
+  const Time time = room_time(queue, queue.needed_bytes);
+  if (time == Time::never()) return;
+  queue.needed_bytes = 0;
+  const std::uint32_t upstream = upstream_[queue_index / virtual_channels_];
+  wake(upstream, std::max(time, outputs_[upstream].free_at));
 }
 
 std::uint32_t PacketEngine::new_flight() {

@@ -30,8 +30,9 @@ enum class NetworkTrace : std::uint16_t { injected, granted, delivered };
 //
 // An uncontended packet costs one event a hop: outputs keep the time at which they become free and queues the
 // times at which space returns; an event for those is scheduled only when somebody waits. Plain arrays and
-// 32-bit indices, and records of a cache line, because a network of 100 k nodes lives in memory, not in the
-// cache.
+// 32-bit indices, and records of a cache line or half of one, because a network of 100 k nodes lives in
+// memory, not in the cache: what counts is how many lines a hop touches. What is needed under contention
+// alone is computed, or found in the packet.
 //
 // Invariants: a queue with packets has exactly one of: a `ready` event pending, or its head in the waiting
 // set of one output. An output with waiting queues has a `wake` event pending, or waits for room whose return
@@ -47,7 +48,9 @@ class PacketEngine final : public Network, private EventHandler {
   void attach(NodeId node, NetworkClient& client) override;
   [[nodiscard]] std::int64_t injection_room(NodeId node, std::uint16_t channel) const override;
   void inject(const Packet& packet, Time tail_time) override;
+  void await_injection_room(NodeId node, std::uint16_t channel) override;
   void consumed(NodeId node, const Packet& packet) override;
+  void prepare(NodeId node, std::uint16_t channel) const override;
   [[nodiscard]] std::uint32_t link_count() const override {
     return static_cast<std::uint32_t>(links_.size());
   }
@@ -55,6 +58,8 @@ class PacketEngine final : public Network, private EventHandler {
 
  private:
   static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
+
+  static constexpr std::uint32_t told_bytes = none;
 
   enum class Step : std::uint8_t { ready, wake, delivered, injection_freed };
   enum class StageKind : std::uint8_t { link, ejection, injection };
@@ -82,21 +87,17 @@ class PacketEngine final : public Network, private EventHandler {
     }
   };
 
-  struct alignas(64) Queue {
-    Time free_at;                      // the tail of the packet handed over last has left
-    Time return_time;                  // the first credit on its way to the upstream output ...
-    std::uint32_t return_bytes = 0;    // ... 0: none is
-    std::uint32_t later_first = none;  // the credits after that one
-    std::uint32_t later_last = none;
-    std::int32_t room_bytes = 0;  // as the upstream output knows it
-    std::uint32_t head = none;    // flights
+  // Credits come back in the order in which they set out, since a queue hands over one packet at a time. That
+  // of the packet handed over last is back at free_at and the way of a credit; the others before that.
+  struct alignas(32) Queue {
+    Time free_at;                          // the tail of the packet handed over last has left
+    std::int32_t room_bytes = 0;           // as the upstream output (or the card) knows it
+    std::uint32_t returning_bytes = 0;     // the last credit on its way; 0: none is
+    std::uint32_t earlier_returns = none;  // the last of the ring of those before it
+    std::uint32_t head = none;             // flights
     std::uint32_t tail = none;
-    std::uint32_t upstream_output = none;
-    std::uint32_t needed_bytes = 0;   // what the upstream output waits for; 0: nothing
-    std::uint32_t owner = 0;          // the router; router_count_ + node for an injection FIFO
-    std::uint32_t waiting_bytes = 0;  // of the head packet while it waits for an output
-    std::uint8_t waiting_vc = 0;
-    bool is_leaving = false;  // injection FIFO: a tail is on its way out, injection_freed will follow
+    std::uint32_t needed_bytes = 0;  // what the upstream output waits for; 0: nothing. For a card: any room,
+                                     // 1, or told_bytes when injection_freed is under way
   };
 
   struct alignas(64) Output {
@@ -107,7 +108,7 @@ class PacketEngine final : public Network, private EventHandler {
     std::uint64_t wire_bytes = 0;
     std::uint64_t waiting_mask = 0;  // the first 64 queues that can wait; the others: waiting_more_
     std::uint32_t first_buffer = 0;  // queues behind it, one per virtual channel; or the endpoint
-    std::uint32_t owner = 0;         // as Queue::owner
+    std::uint32_t owner = 0;         // the router; router_count_ + node for an injection port
     std::uint16_t waiting = 0;       // queues
     std::uint16_t last_granted = 0;  // number of the queue among those of the owner
     std::uint8_t stage = 0;          // index into stages_
@@ -122,15 +123,10 @@ class PacketEngine final : public Network, private EventHandler {
     std::uint32_t queue_count = 0;  // that can ask for such an output
   };
 
-  struct Sources {
-    EventSource link;    // an output is free, room has returned, a tail has arrived
-    EventSource router;  // a header is ready to leave
-  };
-
   struct CreditReturn {
     Time time;
     std::uint32_t bytes = 0;
-    std::uint32_t next = none;
+    std::uint32_t next = none;  // of the last one: the first
   };
 
   struct Endpoint {
@@ -146,7 +142,8 @@ class PacketEngine final : public Network, private EventHandler {
   void handle_event(const Event& event) override;
   void prepare(const Event& event, Ahead ahead) const override;
   void prepare_close(const Event& event, Step step, std::uint32_t index) const;
-  void schedule(EventSource& source, Time when, Step step, std::uint32_t index, std::uint32_t detail = 0);
+  void schedule(EventKind kind, std::uint32_t source, Time when, Step step, std::uint64_t index,
+                std::uint64_t detail = 0);
   void schedule_ready(std::uint32_t queue_index, Time when);
   void request(std::uint32_t queue_index);
   void choose_output(Flight& flight, std::uint32_t queue_index) const;
@@ -157,12 +154,13 @@ class PacketEngine final : public Network, private EventHandler {
   void leave_queue(std::uint32_t queue_index, Time tail_out, std::uint32_t bytes);
   void enter_queue(std::uint32_t queue_index, std::uint32_t flight_index);
   void deliver(std::uint32_t flight_index);
-  void free_injection(std::uint32_t queue_index, std::uint32_t bytes);
+  void tell_injection_freed(std::uint32_t queue_index);
 
   [[nodiscard]] bool has_room(const Output& output, std::uint32_t vc, std::uint32_t bytes);
   [[nodiscard]] Time room_time(const Queue& queue, std::uint32_t bytes) const;
-  void add_return(Queue& queue, Time time, std::uint32_t bytes);
-  void take_return(Queue& queue);
+  void settle_returns(Queue& queue, Time credit_latency);
+  void add_return(Queue& queue, Time time);
+  void tell_room(std::uint32_t queue_index);
   [[nodiscard]] std::uint32_t new_flight();
   template <typename Visit>
   void visit_waiting(std::uint32_t output_index, Visit visit);
@@ -176,6 +174,10 @@ class PacketEngine final : public Network, private EventHandler {
   [[nodiscard]] std::uint32_t first_queue(std::uint32_t owner) const {
     return owner < router_count_ ? owner * ports_ * virtual_channels_
                                  : first_injection_queue_ + (owner - router_count_) * card_channels_;
+  }
+  [[nodiscard]] std::uint32_t owner_of(std::uint32_t queue_index) const {
+    return is_injection(queue_index) ? router_count_ + (queue_index - first_injection_queue_) / card_channels_
+                                     : queue_index / (ports_ * virtual_channels_);
   }
   void trace(NetworkTrace what, std::uint32_t place, const Flight& flight) const;
 
@@ -197,9 +199,9 @@ class PacketEngine final : public Network, private EventHandler {
   std::vector<Queue> queues_;    // (router, port, virtual channel), then (node, card channel)
   std::vector<Output> outputs_;  // (router, port), then the injection port of each node
   std::vector<std::uint64_t> waiting_more_;
-  std::vector<Stage> stages_;  // link classes, then ejection and injection
+  std::vector<std::uint32_t> upstream_;  // per (router, port): the output that feeds its queues
+  std::vector<Stage> stages_;            // link classes, then ejection and injection
   std::vector<Endpoint> endpoints_;
-  std::vector<Sources> sources_;  // per owner
   std::vector<Flight> flights_;
   std::uint32_t free_flight_ = none;
   std::vector<CreditReturn> returns_;

@@ -40,13 +40,10 @@ void PacketEngine::wire(const Topology& topology, const NetworkParameters& param
                  static_cast<std::size_t>(topology.endpoint_count()) * card_channels_);
   outputs_.resize(static_cast<std::size_t>(router_count_) * ports_ + topology.endpoint_count());
   waiting_more_.resize(outputs_.size() * (waiting_words_ - 1));
+  upstream_.assign(static_cast<std::size_t>(router_count_) * ports_, none);
   endpoints_.resize(topology.endpoint_count());
   for (std::uint32_t queue = 0; queue < first_injection_queue_; ++queue) {
     queues_[queue].room_bytes = static_cast<std::int32_t>(description.buffer_bytes);
-    queues_[queue].owner = queue / router_queues;
-  }
-  for (std::uint32_t owner = 0; owner < router_count_ + topology.endpoint_count(); ++owner) {
-    sources_.push_back({{EventKind::link, owner, 0}, {EventKind::router, owner, 0}});
   }
   for (RouterId router = 0; router < router_count_; ++router) wire_router(topology, router);
   for (NodeId node = 0; node < topology.endpoint_count(); ++node) wire_endpoint(topology, node);
@@ -61,9 +58,7 @@ void PacketEngine::wire_router(const Topology& topology, RouterId router) {
     output.owner = router;
     output.stage = static_cast<std::uint8_t>(topology.link_class({router, port}));
     output.first_buffer = (next.router * ports_ + next.port) * virtual_channels_;
-    for (std::uint32_t vc = 0; vc < virtual_channels_; ++vc) {
-      queues_[output.first_buffer + vc].upstream_output = output_index;
-    }
+    upstream_[next.router * ports_ + next.port] = output_index;
     links_.push_back(output_index);
     link_names_.push_back(topology.link_name({router, port}));
   }
@@ -85,13 +80,10 @@ void PacketEngine::wire_endpoint(const Topology& topology, NodeId node) {
   injection.owner = router_count_ + node;
   injection.stage = static_cast<std::uint8_t>(stages_.size() - 1);
   injection.first_buffer = endpoint.ejection_output * virtual_channels_;
-  for (std::uint32_t vc = 0; vc < virtual_channels_; ++vc) {
-    queues_[injection.first_buffer + vc].upstream_output = injection_output;
-  }
+  upstream_[endpoint.ejection_output] = injection_output;
   for (std::uint32_t channel = 0; channel < card_channels_; ++channel) {
     Queue& queue = queues_[first_queue(injection.owner) + channel];
     queue.room_bytes = static_cast<std::int32_t>(injection_buffer_bytes_);
-    queue.owner = injection.owner;
   }
 }
 

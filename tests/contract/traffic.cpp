@@ -30,6 +30,7 @@ void TrafficNode::pump(std::uint16_t channel) {
     list.pop_front();
     network_.inject(packet, simulation_.now() + dma_time_);
   }
+  if (!list.empty()) network_.await_injection_room(node_, channel);
 }
 
 void TrafficNode::injection_freed(std::uint16_t channel) {

@@ -126,8 +126,12 @@ void Transmitter::pump() {
   }
 }
 
-bool Transmitter::has_room(std::uint16_t channel, std::int64_t wire_bytes) const {
-  return card_.network.injection_room(card_.node, channel) - channels_[channel].reserved_bytes >= wire_bytes;
+// Asks to be told when there is more, if there is none.
+bool Transmitter::has_room(std::uint16_t channel, std::int64_t wire_bytes) {
+  const std::int64_t room = card_.network.injection_room(card_.node, channel);
+  if (room - channels_[channel].reserved_bytes >= wire_bytes) return true;
+  card_.network.await_injection_room(card_.node, channel);
+  return false;
 }
 
 Packet Transmitter::make_packet(MessageId id, PacketRole role, std::uint32_t sequence) const {

@@ -73,7 +73,7 @@ class Transmitter final : private BusClient, private EventHandler {
   void pump();
   bool issue_packet(std::size_t queue);
   void issue_acknowledgements();
-  [[nodiscard]] bool has_room(std::uint16_t channel, std::int64_t wire_bytes) const;
+  [[nodiscard]] bool has_room(std::uint16_t channel, std::int64_t wire_bytes);
   [[nodiscard]] Packet make_packet(MessageId id, PacketRole role, std::uint32_t sequence) const;
   void inject(const Packet& packet, Time tail_time);
   void inject_what_needs_no_data(std::uint16_t channel);

@@ -90,6 +90,11 @@ class PacketWork::Node final : public NetworkClient, private EventHandler {
     pump();
   }
 
+  void prepare(const Event& /*event*/, Ahead /*ahead*/) const override {
+    shared_.network->prepare(node_, 0);
+    __builtin_prefetch(this);
+  }
+
   void pump() {
     const bool is_paced = shared_.options.interval > Time::zero();
     while (left_ > 0 && (!is_paced || due_ > 0) &&
@@ -105,6 +110,7 @@ class PacketWork::Node final : public NetworkClient, private EventHandler {
       packet.last = true;
       shared_.network->inject(packet, shared_.simulation.now());
     }
+    if (left_ > 0 && (!is_paced || due_ > 0)) shared_.network->await_injection_room(node_, 0);
   }
 
   // One number for both choices: its high half, scaled, is as good as a draw of its own (the bias is below
