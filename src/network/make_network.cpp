@@ -77,9 +77,11 @@ void validate_channels(const NetworkParameters& parameters, const Topology& topo
   const std::uint64_t queues =
       std::uint64_t{topology.router_count()} * topology.ports_per_router() * channels +
       std::uint64_t{topology.endpoint_count()} * parameters.card_channels;
-  if (queues >= std::numeric_limits<std::uint32_t>::max()) {
+  constexpr std::uint64_t max_queues = std::uint64_t{1}
+                                       << PackedOrder::source_bits;  // each a source of events
+  if (queues >= max_queues) {
     refuse("router.virtual_channels", std::to_string(channels),
-           "fewer than 2^32 buffers in the network, not " + std::to_string(queues));
+           "fewer than 2^25 buffers in the network, not " + std::to_string(queues));
   }
 }
 
