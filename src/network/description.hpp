@@ -27,11 +27,37 @@ struct FatTreeDescription {
   std::vector<std::uint32_t> cables;    // p: parallel cables to each of them
 };
 
+// The inside of a router as the flit engine runs it (docs/models/flit-engine.md). What router_latency leaves
+// over beyond these stages is the depth of the buffer write stage.
+struct RouterPipeline {
+  static constexpr std::uint32_t from_latency = 0xffffffff;
+
+  std::int64_t clock_hz = 0;     // of the router: a cycle of the engine
+  std::uint32_t flit_bytes = 0;  // 0: what the first link moves at a time (LinkDescription::rate.bytes)
+  std::uint32_t routing_delay_cycles = 1;  // 0: looked up one router ahead
+  std::uint32_t vc_allocation_delay_cycles = 1;
+  std::uint32_t switch_allocation_delay_cycles = 1;
+  std::uint32_t switch_traversal_delay_cycles = 1;
+  // From a credit's arrival at the upstream router to its use; from_latency: what credit_latency asks for.
+  std::uint32_t credit_delay_cycles = from_latency;
+};
+
 struct NetworkDescription {
   // none: the card needs no network (ideal).
   enum class Topology : std::uint8_t { none, torus, mesh, fat_tree, crossbar, graph };
-  enum class Routing : std::uint8_t { dimension_order, minimal_adaptive, destination_mod, up_down, table };
-  enum class Engine : std::uint8_t { packet };
+  enum class Routing : std::uint8_t {
+    dimension_order,
+    dimension_order_entry,
+    minimal_adaptive,
+    destination_mod,
+    up_down,
+    table
+  };
+  enum class Engine : std::uint8_t { packet, flit };
+  // Of a blocked packet: all in one buffer, or spread over the routers behind its header.
+  enum class Switching : std::uint8_t { virtual_cut_through, wormhole };
+  // Which virtual channel within its class a packet takes: one fixed by the card's channel, or any free one.
+  enum class ChannelSelection : std::uint8_t { lane, any };
   Topology topology = Topology::none;
   Routing routing = Routing::dimension_order;
   Engine engine = Engine::packet;
@@ -52,6 +78,9 @@ struct NetworkDescription {
   std::int64_t buffer_bytes = 0;            // per virtual channel and input port
   std::int64_t injection_buffer_bytes = 0;  // per card channel
   std::int64_t ejection_buffer_bytes = 0;   // per node
+  Switching switching = Switching::virtual_cut_through;
+  ChannelSelection channel_selection = ChannelSelection::lane;
+  RouterPipeline pipeline;
 };
 
 }  // namespace apenet

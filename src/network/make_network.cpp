@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "network/arrangement.hpp"
+#include "network/flit_engine.hpp"
 #include "network/packet_engine.hpp"
 #include "network/resequencer.hpp"
 
@@ -55,7 +56,9 @@ void validate(const NetworkParameters& parameters) {
   if (parameters.max_packet_wire_bytes == 0)
     refuse("max_packet_wire_bytes", "0", "the size of the largest packet");
   const std::uint32_t packet_bytes = parameters.max_packet_wire_bytes;
-  require_buffer("router.buffer_bytes", description.buffer_bytes, packet_bytes);
+  if (description.engine == NetworkDescription::Engine::packet) {
+    require_buffer("router.buffer_bytes", description.buffer_bytes, packet_bytes);
+  }
   require_buffer("router.injection_buffer_bytes", description.injection_buffer_bytes, packet_bytes);
   require_buffer("router.ejection_buffer_bytes", description.ejection_buffer_bytes, packet_bytes);
 }
@@ -93,13 +96,21 @@ std::unique_ptr<Network> make_network(Simulation& simulation, const NetworkParam
   std::unique_ptr<const Routing> routing = make_routing(parameters.description, topology);
   validate_channels(parameters, topology, *routing);
   require_no_deadlock(parameters.description, topology, *routing);
-  if (parameters.description.routing == NetworkDescription::Routing::minimal_adaptive) {
+  const NetworkDescription& description = parameters.description;
+  const bool is_flit = description.engine == NetworkDescription::Engine::flit;
+  if (!is_flit && description.routing == NetworkDescription::Routing::minimal_adaptive) {
     refuse("network.routing", "minimal-adaptive", "a routing without adaptive choice for the packet engine");
   }
-  const bool keeps_order = routing->keeps_order();
-  std::unique_ptr<Network> network =
-      std::make_unique<PacketEngine>(simulation, topology, std::move(routing), parameters);
-  if (keeps_order) return network;
+  const bool has_overtaking = is_flit && description.virtual_channels > routing->class_count() &&
+                              description.channel_selection == NetworkDescription::ChannelSelection::any;
+  const bool keeps_order = routing->keeps_order() && !has_overtaking;
+  std::unique_ptr<Network> network;
+  if (is_flit) {
+    network = std::make_unique<FlitEngine>(simulation, topology, std::move(routing), parameters);
+  } else {
+    network = std::make_unique<PacketEngine>(simulation, topology, std::move(routing), parameters);
+  }
+  if (keeps_order || !parameters.needs_order) return network;
   return std::make_unique<Resequencer>(simulation, std::move(network));
 }
 

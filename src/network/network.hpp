@@ -18,6 +18,8 @@ class NetworkClient {
   // A packet's tail has left the injection buffer: injection_room() of that channel has grown. Called after
   // Network::await_injection_room; engines may tell unasked.
   virtual void injection_freed(std::uint16_t channel) = 0;
+  // The packet's header has left the injection buffer, at head_time: now, or a clock cycle of the engine ago.
+  virtual void packet_entered(const Packet& /*packet*/, Time /*head_time*/) {}
 
  protected:
   ~NetworkClient() = default;
@@ -36,6 +38,9 @@ struct ReorderUse {
   std::uint64_t held_packets = 0;
   std::int64_t peak_bytes = 0;  // held at one node at one time, at most
 };
+
+// TraceRecord::what of EventKind::link records; a is the message, b source << 32 | sequence.
+enum class NetworkTrace : std::uint16_t { injected, granted, delivered };
 
 // Contract, for every engine (tests/contract): every injected packet is delivered exactly once, to its
 // destination, with packets of one (source, destination, channel) in the order of their injection; nothing is

@@ -15,9 +15,6 @@
 
 namespace apenet {
 
-// TraceRecord::what of EventKind::link records; a is the message, b source << 32 | sequence.
-enum class NetworkTrace : std::uint16_t { injected, granted, delivered };
-
 // The default engine; docs/models/network.md derives its equations. Header and tail of a packet have exact
 // times; flits do not exist. Everything is one kind of step, `grant`: the head packet of a queue leaves
 // through an output into a queue (or ejection buffer) that has room for all of it.

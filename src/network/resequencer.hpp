@@ -56,6 +56,9 @@ class Resequencer final : public Network {
       owner->arrived(*this, packet, head_time);
     }
     void injection_freed(std::uint16_t channel) override { client->injection_freed(channel); }
+    void packet_entered(const Packet& packet, Time head_time) override {
+      client->packet_entered(packet, head_time);
+    }
 
     Resequencer* owner = nullptr;
     NodeId node = 0;

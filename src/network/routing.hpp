@@ -131,4 +131,30 @@ class DimensionOrderRouting final : public Routing {
   bool is_torus_;
 };
 
+// Dimension order on a torus with the class of a ring decided on entering it (`dim_order_torus` of BookSim2;
+// Dally and Seitz, 1987): class 1 if the coordinate is greater than the destination's, else class 0, for both
+// directions, kept for the whole ring. Half-way around an even ring + and - are equally probable.
+//
+// Why that is free of deadlock: of the packets that go +, those of class 1 cross the wrap-around link, and
+// end before the router where they entered; those of class 0 do not cross it. So in neither class a chain of
+// packets, each waiting for the next one's channel, can close. Of those that go -, it is class 0 that
+// crosses.
+class DimensionOrderEntryRouting final : public Routing {
+ public:
+  explicit DimensionOrderEntryRouting(const CubeShape& shape);
+  [[nodiscard]] std::uint32_t class_count() const override { return 2; }
+  void route(const RouteQuery& query, RouteSteps& steps) const override;
+  [[nodiscard]] bool keeps_order() const override { return false; }
+  [[nodiscard]] bool is_memoryless() const override { return false; }
+  // One ring for each dimension. Proof: no packet returns to a lower dimension, so a cycle stays within one
+  // dimension and within one of its rings. There a step depends on the positions of router and destination
+  // along the ring, on whether the packet has moved along it already, and on its class; a packet that enters
+  // from another dimension is as one injected.
+  [[nodiscard]] std::vector<RoutingFactor> factors() const override;
+
+ private:
+  std::vector<std::uint32_t> dims_;
+  std::vector<std::uint16_t> coordinates_;  // per node and dimension
+};
+
 }  // namespace apenet

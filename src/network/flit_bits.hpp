@@ -1,0 +1,71 @@
+// FlitBits: a set of a router's virtual channels, one bit each.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+namespace apenet {
+
+// First bit of a non-empty word at or after `from`, cyclically: a round-robin arbiter in two instructions.
+[[nodiscard]] inline std::uint32_t first_cyclic(std::uint64_t word, std::uint32_t from) {
+  const std::uint64_t behind = from < 64 ? word >> from << from : 0;
+  return static_cast<std::uint32_t>(std::countr_zero(behind != 0 ? behind : word));
+}
+
+[[nodiscard]] constexpr std::uint64_t low_bits(std::uint32_t count) {
+  return count >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << count) - 1;
+}
+
+// Words and not std::bitset: the virtual channels of one port are read as a field, and a router of up to 64
+// of them is one register.
+template <std::size_t Words>
+struct FlitBits {
+  std::array<std::uint64_t, Words> word{};
+
+  [[nodiscard]] bool any() const {
+    std::uint64_t all = 0;
+    for (const std::uint64_t part : word) all |= part;
+    return all != 0;
+  }
+  [[nodiscard]] bool test(std::uint32_t bit) const { return (word[index(bit)] >> bit % 64 & 1) != 0; }
+  void set(std::uint32_t bit) { word[index(bit)] |= std::uint64_t{1} << bit % 64; }
+  void reset(std::uint32_t bit) { word[index(bit)] &= ~(std::uint64_t{1} << bit % 64); }
+  void add(const FlitBits& other) {
+    for (std::size_t i = 0; i < Words; ++i) word[i] |= other.word[i];
+  }
+  void remove(const FlitBits& other) {
+    for (std::size_t i = 0; i < Words; ++i) word[i] &= ~other.word[i];
+  }
+
+  // Bits [offset, offset + width), width <= 64.
+  [[nodiscard]] std::uint64_t field(std::uint32_t offset, std::uint32_t width) const {
+    const std::size_t first = index(offset);
+    std::uint64_t bits = word[first] >> offset % 64;
+    if constexpr (Words > 1) {
+      if (offset % 64 + width > 64 && first + 1 < Words) bits |= word[first + 1] << (64 - offset % 64);
+    }
+    return bits & low_bits(width);
+  }
+
+  template <typename Visit>
+  void for_each(Visit visit) const {
+    for (std::size_t i = 0; i < Words; ++i) {
+      for (std::uint64_t rest = word[i]; rest != 0; rest &= rest - 1) {
+        visit(static_cast<std::uint32_t>(i * 64) + static_cast<std::uint32_t>(std::countr_zero(rest)));
+      }
+    }
+  }
+
+ private:
+  [[nodiscard]] static constexpr std::size_t index(std::uint32_t bit) {
+    if constexpr (Words == 1) {
+      return 0;
+    } else {
+      return bit / 64;
+    }
+  }
+};
+
+}  // namespace apenet

@@ -1,0 +1,294 @@
+#include "network/flit_engine.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+#include "kernel/check.hpp"
+
+namespace apenet {
+
+namespace {
+
+FlitCycle longest_wire(const FlitTiming& timing) {
+  std::uint32_t latency = timing.local.latency_cycles;
+  std::uint32_t interval = timing.local.flit_cycles;
+  for (const FlitLinkTiming& link : timing.links) {
+    latency = std::max(latency, link.latency_cycles);
+    interval = std::max(interval, link.flit_cycles);
+  }
+  // A flit waits behind those of the switch's present and next set.
+  const FlitCycle crossing = FlitCycle{3} * timing.switch_traversal_cycles * interval;
+  return FlitCycle{1} + latency + crossing + timing.buffer_write_cycles + timing.credit_cycles;
+}
+
+std::vector<FlitPort> card_ports(const FlitFabric& fabric, const Topology& topology) {
+  const FlitTiming& timing = fabric.timing;
+  std::vector<FlitPort> ports;
+  for (NodeId node = 0; node < topology.endpoint_count(); ++node) {
+    const PortRef attachment = topology.attachment(node);
+    FlitPort port;
+    port.neighbour = attachment.router;
+    port.neighbour_channel = static_cast<std::uint16_t>(attachment.port * fabric.virtual_channels);
+    port.kind = FlitPort::Kind::link;
+    port.flit_delay = 1 + timing.local.latency_cycles + timing.buffer_write_cycles;
+    port.credit_delay = 1 + timing.local.latency_cycles + timing.credit_cycles;
+    ports.push_back(port);
+  }
+  return ports;
+}
+
+}  // namespace
+
+FlitEngine::FlitEngine(Simulation& simulation, const Topology& topology,
+                       std::unique_ptr<const Routing> routing, const NetworkParameters& parameters)
+    : simulation_(simulation),
+      routing_(std::move(routing)),
+      fabric_(simulation, make_flit_timing(parameters), topology.router_count(), topology.ports_per_router(),
+              parameters.description.virtual_channels, longest_wire(make_flit_timing(parameters))),
+      route_unit_(*routing_, fabric_, parameters.description.channel_selection),
+      sockets_(fabric_, route_unit_),
+      sources_(fabric_, card_ports(fabric_, topology), parameters.card_channels,
+               parameters.description.channel_selection == NetworkDescription::ChannelSelection::lane),
+      sinks_(fabric_, card_ports(fabric_, topology), parameters.description.ejection_buffer_bytes),
+      card_channels_(parameters.card_channels),
+      max_packet_wire_bytes_(parameters.max_packet_wire_bytes),
+      ejection_buffer_bytes_(parameters.description.ejection_buffer_bytes),
+      clients_(topology.endpoint_count()),
+      injection_room_(clients_.size() * card_channels_, parameters.description.injection_buffer_bytes) {
+  fabric_.is_cut_through =
+      parameters.description.switching == NetworkDescription::Switching::virtual_cut_through;
+  wire(topology);
+  routers_ = make_flit_routers(fabric_, route_unit_);
+}
+
+void FlitEngine::wire(const Topology& topology) {
+  const FlitTiming& timing = fabric_.timing;
+  fabric_.flit_cycles = {timing.local.flit_cycles};
+  for (const FlitLinkTiming& link : timing.links) fabric_.flit_cycles.push_back(link.flit_cycles);
+  std::sort(fabric_.flit_cycles.begin(), fabric_.flit_cycles.end());
+  fabric_.flit_cycles.erase(std::unique(fabric_.flit_cycles.begin(), fabric_.flit_cycles.end()),
+                            fabric_.flit_cycles.end());
+  const auto speed = [this](std::uint32_t flit_cycles) {
+    const auto found = std::lower_bound(fabric_.flit_cycles.begin(), fabric_.flit_cycles.end(), flit_cycles);
+    return static_cast<std::uint8_t>(found - fabric_.flit_cycles.begin());
+  };
+  for (RouterId router = 0; router < fabric_.router_count; ++router) {
+    for (std::uint32_t number = 0; number < fabric_.ports; ++number) {
+      const PortRef next = topology.neighbour({router, number});
+      if (!next.is_connected()) continue;
+      const FlitLinkTiming& link = timing.links[topology.link_class({router, number})];
+      const std::size_t index = std::size_t{router} * fabric_.ports + number;
+      FlitPort& port = fabric_.port_table[index];
+      port.neighbour = next.router;
+      port.neighbour_channel = static_cast<std::uint16_t>(next.port * fabric_.virtual_channels);
+      port.kind = FlitPort::Kind::link;
+      port.speed = speed(link.flit_cycles);
+      port.flit_delay = timing.switch_traversal_cycles + 1 + link.latency_cycles + timing.buffer_write_cycles;
+      port.credit_delay = 1 + link.latency_cycles + timing.credit_cycles;
+      links_.push_back(index);
+      link_names_.push_back(topology.link_name({router, number}));
+    }
+  }
+  for (NodeId node = 0; node < topology.endpoint_count(); ++node) {
+    const PortRef attachment = topology.attachment(node);
+    FlitPort& port = fabric_.port_table[std::size_t{attachment.router} * fabric_.ports + attachment.port];
+    port.neighbour = node;
+    port.kind = FlitPort::Kind::local;
+    port.speed = speed(timing.local.flit_cycles);
+    port.flit_delay = timing.switch_traversal_cycles + 1 + timing.local.latency_cycles;
+    port.credit_delay = 1 + timing.local.latency_cycles;
+  }
+}
+
+// The buffer write and credit stages of such a router are its own.
+void FlitEngine::plug(RouterId router, const FlitRouterMaker& maker) {
+  const auto lead_to_socket = [this](FlitPort& port) {
+    port.kind = FlitPort::Kind::socket;
+    port.flit_delay -= fabric_.timing.buffer_write_cycles;
+    port.credit_delay -= fabric_.timing.credit_cycles;
+  };
+  for (FlitPort& port : fabric_.port_table) {
+    if (port.kind == FlitPort::Kind::link && port.neighbour == router) lead_to_socket(port);
+  }
+  sources_.for_each_entry([&](FlitPort& port) {
+    if (port.neighbour == router) lead_to_socket(port);
+  });
+  sinks_.for_each_exit([&](FlitPort& port) {
+    if (port.neighbour == router) lead_to_socket(port);
+  });
+  sockets_.plug(router, maker);
+}
+
+void FlitEngine::attach(NodeId node, NetworkClient& client) {
+  clients_.at(node) = &client;
+}
+
+std::int64_t FlitEngine::injection_room(NodeId node, std::uint16_t channel) const {
+  APENET_CHECK(node < clients_.size() && channel < card_channels_, "node %u of %zu, channel %u of %u", node,
+               clients_.size(), channel, card_channels_);
+  return injection_room_[std::size_t{node} * card_channels_ + channel];
+}
+
+void FlitEngine::inject(const Packet& packet, Time tail_time) {
+  APENET_CHECK(packet.source < clients_.size() && packet.destination < clients_.size() &&
+                   packet.channel < card_channels_,
+               "packet from %u to %u on channel %u; %zu nodes, %u channels", packet.source,
+               packet.destination, packet.channel, clients_.size(), card_channels_);
+  APENET_CHECK(packet.wire_bytes > 0 && packet.wire_bytes <= max_packet_wire_bytes_,
+               "packet of %u bytes on the wire, limit %u", packet.wire_bytes, max_packet_wire_bytes_);
+  const Time now = simulation_.now();
+  APENET_CHECK(tail_time >= now, "tail at %lld ps, before its header at %lld ps",
+               static_cast<long long>(tail_time.ps()), static_cast<long long>(now.ps()));
+  std::int64_t& room = injection_room_[std::size_t{packet.source} * card_channels_ + packet.channel];
+  APENET_CHECK(packet.wire_bytes <= room, "packet of %u bytes, room %lld in channel %u of node %u",
+               packet.wire_bytes, static_cast<long long>(room), packet.channel, packet.source);
+  room -= packet.wire_bytes;
+  const std::uint32_t index = new_packet(packet);
+  trace(NetworkTrace::injected, packet.source, packet);
+  const FlitCycle start = fabric_.timing.cycle_from(now);
+  sources_.add(index, start, fabric_.timing.cycle_from(tail_time));
+  wake(start);
+}
+
+void FlitEngine::consumed(NodeId node, const Packet& packet) {
+  sinks_.release(node, packet.wire_bytes);
+  APENET_CHECK(sinks_.room(node) <= ejection_buffer_bytes_,
+               "node %u consumed more than arrived: room %lld of %lld bytes", node,
+               static_cast<long long>(sinks_.room(node)), static_cast<long long>(ejection_buffer_bytes_));
+  if (!sinks_.is_at_rest()) wake(fabric_.timing.cycle_from(simulation_.now()));
+}
+
+void FlitEngine::wake(FlitCycle cycle) {
+  if (is_running_ || is_scheduled_) return;
+  next_cycle_ = std::max(next_cycle_, cycle);
+  is_scheduled_ = true;
+  simulation_.schedule(source_, fabric_.timing.time(next_cycle_ + 1), *this, 0,
+                       static_cast<std::uint64_t>(Step::cycle));
+}
+
+void FlitEngine::handle_event(const Event& event) {
+  const auto index = static_cast<std::uint32_t>(event.argument_a);
+  switch (static_cast<Step>(event.argument_b)) {
+    case Step::cycle:
+      run_cycle();
+      return;
+    case Step::delivered:
+      deliver(index);
+      return;
+    case Step::injection_freed:
+      free_injection({index / card_channels_, static_cast<std::uint16_t>(index % card_channels_),
+                      static_cast<std::uint32_t>(event.argument_a >> 32U)});
+      return;
+  }
+}
+
+void FlitEngine::run_cycle() {
+  const FlitCycle cycle = next_cycle_++;
+  is_scheduled_ = false;
+  is_running_ = true;
+  sockets_.tick(cycle);
+  routers_->tick(cycle);
+  sources_.tick(cycle, begun_, sent_);
+  sinks_.tick(cycle + 1, arrived_);
+
+  const Time cycle_begin = fabric_.timing.time(cycle);
+  for (const std::uint32_t index : begun_) {
+    const Packet& packet = fabric_.packets[index];
+    if (clients_[packet.source] != nullptr) clients_[packet.source]->packet_entered(packet, cycle_begin);
+  }
+  begun_.clear();
+  const FlitCycle local_interval = fabric_.timing.local.flit_cycles;
+  for (const FlitSources::Sent& sent : sent_) {
+    if (local_interval == 1) {
+      free_injection(sent);
+    } else {
+      const std::uint64_t fifo = std::uint64_t{sent.node} * card_channels_ + sent.channel;
+      simulation_.schedule(source_, fabric_.timing.time(cycle + local_interval), *this,
+                           fifo | std::uint64_t{sent.wire_bytes} << 32U,
+                           static_cast<std::uint64_t>(Step::injection_freed));
+    }
+  }
+  sent_.clear();
+  // The tail's last byte comes as late as the slowest link of the path lets it.
+  for (const FlitSinks::Arrived& arrived : arrived_) {
+    head_times_[arrived.packet] = fabric_.timing.time(arrived.head - 1);
+    const FlitCycle slowest = fabric_.flit_cycles[fabric_.routes[arrived.packet].slowest];
+    if (slowest == 1) {
+      deliver(arrived.packet);
+    } else {
+      simulation_.schedule(source_, fabric_.timing.time(arrived.tail - 1 + slowest), *this, arrived.packet,
+                           static_cast<std::uint64_t>(Step::delivered));
+    }
+  }
+  arrived_.clear();
+  is_running_ = false;
+  if (!is_at_rest()) wake(next_cycle_);
+}
+
+bool FlitEngine::is_at_rest() const {
+  return routers_->is_at_rest() && sources_.is_at_rest() && sinks_.is_at_rest() && sockets_.is_at_rest() &&
+         fabric_.are_wires_empty();
+}
+
+void FlitEngine::deliver(std::uint32_t index) {
+  Packet packet = fabric_.packets[index];
+  packet.hops = fabric_.routes[index].hops;
+  const Time head_time = head_times_[index];
+  free_packets_.push_back(index);
+  trace(NetworkTrace::delivered, packet.destination, packet);
+  NetworkClient* const client = clients_[packet.destination];
+  APENET_CHECK(client != nullptr, "packet for node %u, which has no client", packet.destination);
+  client->packet_arrived(packet, head_time);
+}
+
+void FlitEngine::free_injection(const FlitSources::Sent& sent) {
+  injection_room_[std::size_t{sent.node} * card_channels_ + sent.channel] += sent.wire_bytes;
+  NetworkClient* const client = clients_[sent.node];
+  APENET_CHECK(client != nullptr, "node %u injected without a client", sent.node);
+  client->injection_freed(sent.channel);
+}
+
+std::uint32_t FlitEngine::new_packet(const Packet& packet) {
+  std::uint32_t index = 0;
+  if (free_packets_.empty()) {
+    index = static_cast<std::uint32_t>(fabric_.packets.size());
+    APENET_CHECK(index < Flit::max_packets, "%u packets in flight", index);
+    fabric_.packets.emplace_back();
+    fabric_.routes.emplace_back();
+    head_times_.emplace_back();
+  } else {
+    index = free_packets_.back();
+    free_packets_.pop_back();
+  }
+  fabric_.packets[index] = packet;
+  FlitPacketRoute& route = fabric_.routes[index];
+  route = {};
+  route.destination = packet.destination;
+  route.flits = fabric_.timing.flits(packet.wire_bytes);
+  route.wire_bytes = packet.wire_bytes;
+  route.lane = static_cast<std::uint8_t>(packet.channel % fabric_.virtual_channels);
+  return index;
+}
+
+std::uint64_t FlitEngine::link_flits() const {
+  std::uint64_t flits = 0;
+  for (const std::size_t index : links_) flits += fabric_.link_use[index].flits;
+  return flits;
+}
+
+LinkStatistics FlitEngine::link_statistics(std::uint32_t link) const {
+  const std::size_t index = links_.at(link);
+  const FlitLinkUse& use = fabric_.link_use[index];
+  const std::uint64_t cycles = use.flits * fabric_.flit_cycles[fabric_.port_table[index].speed];
+  return {link_names_[link], use.packets, use.wire_bytes,
+          fabric_.timing.time(static_cast<FlitCycle>(cycles))};
+}
+
+void FlitEngine::trace(NetworkTrace what, std::uint32_t place, const Packet& packet) const {
+  if (!simulation_.is_traced()) return;
+  simulation_.trace({simulation_.now(), EventKind::link, static_cast<std::uint16_t>(what), place,
+                     packet.message, std::uint64_t{packet.source} << 32U | packet.sequence});
+}
+
+}  // namespace apenet

@@ -1,0 +1,92 @@
+// FlitEngine: input-queued routers, cycle by cycle and flit by flit.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kernel/simulation.hpp"
+#include "network/flit_fabric.hpp"
+#include "network/flit_route_unit.hpp"
+#include "network/flit_routers.hpp"
+#include "network/flit_sinks.hpp"
+#include "network/flit_sockets.hpp"
+#include "network/flit_sources.hpp"
+#include "network/make_network.hpp"
+#include "network/network.hpp"
+#include "network/topology.hpp"
+
+namespace apenet {
+
+// The reference engine. docs/models/flit-engine.md specifies it register by register, and derives what a
+// cycle is on a machine whose times are not whole cycles.
+//
+// Cycle c lasts from time(c) to time(c + 1). One event at its end runs all of it: what stands on wires and
+// in registers at the end of cycle c depends on what stood there at its begin, and on packets injected and
+// consumed until then. While no register can change the engine schedules no event at all.
+class FlitEngine final : public Network, private EventHandler {
+ public:
+  FlitEngine(Simulation& simulation, const Topology& topology, std::unique_ptr<const Routing> routing,
+             const NetworkParameters& parameters);
+
+  // Before the first packet: this node's router is an instance of another implementation.
+  void plug(RouterId router, const FlitRouterMaker& maker);
+
+  [[nodiscard]] const FlitTiming& timing() const { return fabric_.timing; }
+  // Flits that left routers through links so far.
+  [[nodiscard]] std::uint64_t link_flits() const;
+
+  [[nodiscard]] std::uint32_t node_count() const override {
+    return static_cast<std::uint32_t>(clients_.size());
+  }
+  void attach(NodeId node, NetworkClient& client) override;
+  [[nodiscard]] std::int64_t injection_room(NodeId node, std::uint16_t channel) const override;
+  void inject(const Packet& packet, Time tail_time) override;
+  void consumed(NodeId node, const Packet& packet) override;
+  [[nodiscard]] std::uint32_t link_count() const override {
+    return static_cast<std::uint32_t>(links_.size());
+  }
+  [[nodiscard]] LinkStatistics link_statistics(std::uint32_t link) const override;
+
+ private:
+  enum class Step : std::uint8_t { cycle, delivered, injection_freed };
+
+  void wire(const Topology& topology);
+  void handle_event(const Event& event) override;
+  void run_cycle();
+  void wake(FlitCycle cycle);
+  [[nodiscard]] bool is_at_rest() const;
+  void deliver(std::uint32_t packet);
+  void free_injection(const FlitSources::Sent& sent);
+  [[nodiscard]] std::uint32_t new_packet(const Packet& packet);
+  void trace(NetworkTrace what, std::uint32_t place, const Packet& packet) const;
+
+  Simulation& simulation_;
+  std::unique_ptr<const Routing> routing_;
+  FlitFabric fabric_;
+  FlitRouteUnit route_unit_;
+  std::unique_ptr<FlitRouters> routers_;
+  FlitSockets sockets_;
+  FlitSources sources_;
+  FlitSinks sinks_;
+
+  std::uint32_t card_channels_;
+  std::uint32_t max_packet_wire_bytes_;
+  std::int64_t ejection_buffer_bytes_;
+  std::vector<NetworkClient*> clients_;       // per node
+  std::vector<std::int64_t> injection_room_;  // per node and card channel
+  std::vector<Time> head_times_;              // per packet: arrival of the header
+  std::vector<std::uint32_t> free_packets_;
+  FlitCycle next_cycle_ = 0;
+  bool is_scheduled_ = false;
+  bool is_running_ = false;  // a cycle: it schedules the next one itself
+  EventSource source_{EventKind::link, 0, 0};
+  std::vector<std::uint32_t> begun_;         // of the cycle that runs: packets
+  std::vector<FlitSources::Sent> sent_;      // the same
+  std::vector<FlitSinks::Arrived> arrived_;  // the same
+  std::vector<std::size_t> links_;           // indices into the port table
+  std::vector<std::string> link_names_;
+};
+
+}  // namespace apenet

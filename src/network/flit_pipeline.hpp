@@ -1,0 +1,66 @@
+// The registers of the flit engine's routers, in arrays over all routers.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "network/flit_bits.hpp"
+#include "network/flit_fabric.hpp"
+#include "network/flit_route_unit.hpp"
+
+namespace apenet {
+
+// An input virtual channel: its buffer, and what its packet was given. Eight to a cache line.
+struct FlitInputChannel {
+  std::uint16_t first = 0;   // flit in the ring of the buffer
+  std::uint16_t count = 0;   // flits in it
+  std::uint16_t output = 0;  // output virtual channel held, or held last: the VC allocator's accept pointer
+  FlitRequest request;       // result of route computation
+};
+
+// The round-robin pointers of one port: who was served last. Reset: the last one, so that number 0 is first.
+struct FlitPortArbiters {
+  std::uint8_t granted_input = 0;    // as output of the switch: grant pointer
+  std::uint8_t accepted_output = 0;  // as input of the switch: accept pointer
+  std::uint8_t served_channel = 0;   // as input: which virtual channel asks on behalf of the port
+};
+
+// Which input virtual channels are in which stage, and which output virtual channels nobody holds.
+template <std::size_t Words>
+struct FlitStages {
+  FlitBits<Words> routing;
+  FlitBits<Words> allocating;
+  FlitBits<Words> switching;
+  FlitBits<Words> free;
+};
+
+// A stage of more than one cycle works on one set of channels at a time, and takes the next set when it is
+// done with that.
+template <std::size_t Words>
+struct FlitStageWork {
+  FlitBits<Words> channels;
+  FlitCycle done = -1;  // the cycle at whose end the results hold
+  [[nodiscard]] bool is_busy() const { return channels.any(); }
+};
+
+struct FlitChannelGrant {
+  std::uint16_t input = 0;
+  std::uint16_t output = 0;
+};
+struct FlitSwitchGrant {
+  std::uint8_t input_port = 0;
+  std::uint8_t output_port = 0;
+  std::uint8_t virtual_channel = 0;  // of the input port
+};
+
+// Used where any stage takes more than one cycle.
+template <std::size_t Words>
+struct FlitLongStages {
+  FlitStageWork<Words> routing;
+  FlitStageWork<Words> allocating;
+  FlitStageWork<Words> switching;
+  std::vector<FlitChannelGrant> channel_grants;
+  std::vector<FlitSwitchGrant> switch_grants;
+};
+
+}  // namespace apenet

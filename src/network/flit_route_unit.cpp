@@ -1,0 +1,35 @@
+#include "network/flit_route_unit.hpp"
+
+#include "kernel/check.hpp"
+#include "network/flit_bits.hpp"
+
+namespace apenet {
+
+FlitRouteUnit::FlitRouteUnit(const Routing& routing, const FlitFabric& fabric,
+                             NetworkDescription::ChannelSelection selection)
+    : routing_(routing),
+      fabric_(fabric),
+      classes_(routing.class_count()),
+      lanes_(fabric.virtual_channels / routing.class_count()),
+      is_lane_(selection == NetworkDescription::ChannelSelection::lane) {
+  for (std::uint32_t channel = 0; channel < fabric.channels; ++channel) {
+    inputs_.push_back({static_cast<std::uint16_t>(channel / fabric.virtual_channels),
+                       static_cast<std::uint16_t>(channel % fabric.virtual_channels / lanes_)});
+  }
+  for (std::uint32_t c = 0; c < classes_; ++c) masks_.push_back(low_bits(lanes_) << (c * lanes_));
+  for (std::uint32_t v = 0; v < classes_ * lanes_; ++v) masks_.push_back(std::uint64_t{1} << v);
+  masks_.push_back(low_bits(fabric.virtual_channels));
+}
+
+FlitRequest FlitRouteUnit::choose(std::uint32_t router, std::uint32_t packet, const RouteSteps& steps) const {
+  APENET_CHECK(steps.count() > 0, "no way from router %u to node %u", router,
+               fabric_.routes[packet].destination);
+  if (steps.choice() == RouteChoice::adaptive && steps.count() > 1) return {0, adaptive_set};
+  std::uint32_t chosen = 0;
+  if (steps.choice() == RouteChoice::random && steps.count() > 1) {
+    chosen = draw_step(steps.count(), fabric_.simulation.seed(), fabric_.packets[packet], router);
+  }
+  return request_of(router, steps[chosen], packet);
+}
+
+}  // namespace apenet

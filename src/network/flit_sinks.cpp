@@ -1,0 +1,81 @@
+#include "network/flit_sinks.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "kernel/check.hpp"
+
+namespace apenet {
+
+FlitSinks::FlitSinks(FlitFabric& fabric, std::vector<FlitPort> exits, std::int64_t buffer_bytes)
+    : fabric_(fabric),
+      room_bytes_(exits.size(), buffer_bytes),
+      waiting_(exits.size()),
+      order_(exits.size()),
+      held_(exits.size() * fabric.virtual_channels),
+      exits_(std::move(exits)) {}
+
+void FlitSinks::tick(FlitCycle cycle, std::vector<Arrived>& arrived) {
+  arrived_ = &arrived;
+  if (!released_.empty()) {
+    std::sort(released_.begin(), released_.end());
+    for (const NodeId node : released_) admit_waiting(node, cycle);
+    released_.clear();
+  }
+  fabric_.sink_arrivals.take(cycle, [&](const FlitArrival& arrival) {
+    receive(arrival.place.router, arrival.place.channel, arrival.flit, cycle);
+  });
+}
+
+void FlitSinks::release(NodeId node, std::uint32_t bytes) {
+  room_bytes_[node] += bytes;
+  if (waiting_[node] != 0) released_.push_back(node);
+}
+
+void FlitSinks::receive(NodeId node, std::uint32_t channel, Flit flit, FlitCycle cycle) {
+  const std::uint64_t bit = std::uint64_t{1} << channel;
+  std::vector<Flit>& held = held_[std::size_t{node} * fabric_.virtual_channels + channel];
+  if ((waiting_[node] & bit) != 0) {
+    held.push_back(flit);
+    APENET_CHECK(held.size() <= fabric_.timing.buffer_flits, "node %u, channel %u: a flit without a credit",
+                 node, channel);
+    return;
+  }
+  if (flit.is_head() &&
+      (waiting_[node] != 0 || room_bytes_[node] < fabric_.routes[flit.packet()].wire_bytes)) {
+    waiting_[node] |= bit;
+    order_[node].push_back(static_cast<std::uint8_t>(channel));
+    held.push_back(flit);
+    return;
+  }
+  accept(node, channel, flit, cycle);
+}
+
+// There is more room: those who wait go on, in their order.
+void FlitSinks::admit_waiting(NodeId node, FlitCycle cycle) {
+  std::vector<std::uint8_t>& order = order_[node];
+  while (!order.empty()) {
+    const std::uint8_t channel = order.front();
+    std::vector<Flit>& held = held_[std::size_t{node} * fabric_.virtual_channels + channel];
+    if (room_bytes_[node] < fabric_.routes[held.front().packet()].wire_bytes) return;
+    order.erase(order.begin());
+    waiting_[node] &= ~(std::uint64_t{1} << channel);
+    const std::vector<Flit> flits = std::exchange(held, {});
+    for (const Flit flit : flits) receive(node, channel, flit, cycle);
+  }
+}
+
+void FlitSinks::accept(NodeId node, std::uint32_t channel, Flit flit, FlitCycle cycle) {
+  const FlitPort& exit = exits_[node];
+  const std::uint32_t packet = flit.packet();
+  const auto upstream = static_cast<std::uint16_t>(exit.neighbour_channel + channel);
+  fabric_.send_credit(exit.kind, cycle + exit.credit_delay, {exit.neighbour, upstream});
+  if (flit.is_head()) {
+    if (packet >= heads_.size()) heads_.resize(packet + 1);
+    heads_[packet] = cycle;
+    room_bytes_[node] -= fabric_.routes[packet].wire_bytes;
+  }
+  if (flit.is_tail()) arrived_->push_back({packet, heads_[packet], cycle});
+}
+
+}  // namespace apenet

@@ -1,0 +1,153 @@
+#include "network/flit_sources.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "kernel/check.hpp"
+#include "network/flit_bits.hpp"
+
+namespace apenet {
+
+FlitSources::FlitSources(FlitFabric& fabric, std::vector<FlitPort> entries, std::uint32_t card_channels,
+                         bool is_lane)
+    : fabric_(fabric),
+      card_channels_(card_channels),
+      is_lane_(is_lane),
+      ports_(entries.size()),
+      fifos_(entries.size() * card_channels),
+      credits_(entries.size() * fabric.virtual_channels,
+               static_cast<std::uint16_t>(fabric.timing.buffer_flits)),
+      active_((entries.size() + 63) / 64),
+      entries_(std::move(entries)) {
+  const std::uint64_t all = low_bits(fabric.virtual_channels);
+  for (Port& port : ports_) {
+    port.idle = all;
+    port.has_credit = all;
+    port.virtual_channel = static_cast<std::uint8_t>(fabric.virtual_channels - 1);
+    port.card_channel = static_cast<std::uint16_t>(card_channels - 1);
+  }
+}
+
+void FlitSources::add(std::uint32_t packet, FlitCycle start, FlitCycle tail) {
+  if (packet >= flows_.size()) flows_.resize(packet + 1);
+  const Packet& header = fabric_.packets[packet];
+  const FlitCycle interval = fabric_.timing.local.flit_cycles;
+  const std::uint32_t flits = fabric_.routes[packet].flits;
+  // The last flit's transmission ends when the tail is there.
+  const FlitCycle span = std::max<FlitCycle>(0, tail - interval - start);
+  Flow& flow = flows_[packet];
+  flow = {.start = flits == 1 ? start + span : start, .span = flits == 1 ? 0 : span};
+  Fifo& fifo = fifos_[std::size_t{header.source} * card_channels_ + header.channel];
+  if (fifo.head == none) {
+    fifo.head = packet;
+  } else {
+    flows_[fifo.tail].next = packet;
+  }
+  fifo.tail = packet;
+  ++ports_[header.source].waiting;
+  active_[header.source / 64] |= std::uint64_t{1} << header.source % 64;
+  has_moved_ = true;
+}
+
+void FlitSources::take_credits(FlitCycle cycle) {
+  fabric_.source_credits.take(cycle, [this](const FlitPlace& place) {
+    ++credits_[std::size_t{place.router} * fabric_.virtual_channels + place.channel];
+    ports_[place.router].has_credit |= std::uint64_t{1} << place.channel;
+  });
+}
+
+void FlitSources::tick(FlitCycle cycle, std::vector<std::uint32_t>& begun, std::vector<Sent>& sent) {
+  take_credits(cycle);
+  has_moved_ = false;
+  for (std::size_t i = 0; i < active_.size(); ++i) {
+    std::uint64_t stays = active_[i];
+    for (std::uint64_t rest = stays; rest != 0; rest &= rest - 1) {
+      const auto bit = static_cast<std::uint32_t>(std::countr_zero(rest));
+      const auto node = static_cast<NodeId>(i * 64) + bit;
+      Port& port = ports_[node];
+      if (port.free_at > cycle) {
+        has_moved_ = true;  // will
+        continue;
+      }
+      if (port.packet == none) {
+        if (!begin_packet(node, port, cycle)) continue;
+        begun.push_back(port.packet);
+      }
+      send_flit(node, port, cycle, sent);
+      if (port.packet == none && port.waiting == 0) stays &= ~(std::uint64_t{1} << bit);
+    }
+    active_[i] = stays;
+  }
+}
+
+// Of the cards' channels whose first packet can leave now, the one behind that served last.
+bool FlitSources::begin_packet(NodeId node, Port& port, FlitCycle cycle) {
+  std::uint32_t channel = port.card_channel;
+  for (std::uint32_t i = 0; i < card_channels_; ++i) {
+    channel = channel + 1 == card_channels_ ? 0 : channel + 1;
+    Fifo& fifo = fifos_[std::size_t{node} * card_channels_ + channel];
+    if (fifo.head == none) continue;
+    const Flow& flow = flows_[fifo.head];
+    if (flow.start > cycle) {
+      has_moved_ = true;  // will
+      continue;
+    }
+    const std::uint64_t free = usable(node, port, fifo.head);
+    if (free == 0) continue;
+    port.packet = fifo.head;
+    port.sent = 0;
+    port.card_channel = static_cast<std::uint16_t>(channel);
+    port.virtual_channel = static_cast<std::uint8_t>(first_cyclic(free, port.virtual_channel + 1U));
+    port.idle &= ~(std::uint64_t{1} << port.virtual_channel);
+    fifo.head = flow.next;
+    --port.waiting;
+    return true;
+  }
+  return false;
+}
+
+// Virtual channels of the router's local input that the packet could take now.
+std::uint64_t FlitSources::usable(NodeId node, const Port& port, std::uint32_t packet) const {
+  std::uint64_t free = port.idle & port.has_credit;
+  if (is_lane_) {
+    free &= std::uint64_t{1} << fabric_.packets[packet].channel % fabric_.virtual_channels;
+  }
+  if (!fabric_.is_cut_through) return free;
+  std::uint64_t result = 0;
+  for (std::uint64_t rest = free; rest != 0; rest &= rest - 1) {
+    const auto channel = static_cast<std::uint32_t>(std::countr_zero(rest));
+    const std::uint16_t credits = credits_[std::size_t{node} * fabric_.virtual_channels + channel];
+    if (credits >= fabric_.routes[packet].flits) result |= std::uint64_t{1} << channel;
+  }
+  return result;
+}
+
+void FlitSources::send_flit(NodeId node, Port& port, FlitCycle cycle, std::vector<Sent>& sent) {
+  const std::uint32_t packet = port.packet;
+  const std::uint32_t flits = fabric_.routes[packet].flits;
+  const Flow& flow = flows_[packet];
+  if (flow.span != 0 && cycle < flow.start + flow.span * port.sent / (flits - 1)) {
+    has_moved_ = true;  // will: the flit is still on its way into the FIFO
+    return;
+  }
+  const std::uint64_t bit = std::uint64_t{1} << port.virtual_channel;
+  if ((port.has_credit & bit) == 0) return;
+  if (--credits_[std::size_t{node} * fabric_.virtual_channels + port.virtual_channel] == 0) {
+    port.has_credit &= ~bit;
+  }
+  const bool is_tail = port.sent + 1 == flits;
+  const FlitPort& entry = entries_[node];
+  const auto channel = static_cast<std::uint16_t>(entry.neighbour_channel + port.virtual_channel);
+  fabric_.send(entry.kind, cycle + entry.flit_delay,
+               {{entry.neighbour, channel}, Flit(packet, port.sent == 0, is_tail)});
+  ++port.sent;
+  has_moved_ = true;
+  if (fabric_.timing.local.flit_cycles > 1) port.free_at = cycle + fabric_.timing.local.flit_cycles;
+  if (!is_tail) return;
+  port.idle |= bit;
+  port.packet = none;
+  sent.push_back({node, port.card_channel, fabric_.routes[packet].wire_bytes});
+}
+
+}  // namespace apenet

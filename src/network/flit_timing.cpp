@@ -1,0 +1,169 @@
+#include "network/flit_timing.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <stdexcept>
+
+namespace apenet {
+
+namespace {
+
+// Longer delays would make rings of lists longer than the network is large.
+constexpr std::int64_t max_delay_cycles = 1 << 16;
+
+[[noreturn]] void refuse(const std::string& key, const std::string& value, const std::string& expected) {
+  throw std::invalid_argument(key + " = " + value + ": expected " + expected);
+}
+
+std::string in_cycles(std::int64_t count, Time time) {
+  return std::to_string(count) + (count == 1 ? " cycle, " : " cycles, ") + std::to_string(time.ps()) + " ps";
+}
+
+class Rounding {
+ public:
+  explicit Rounding(FlitTiming& timing) : timing_(timing) {}
+
+  std::uint32_t cycles(const std::string& key, Time time) {
+    const std::int64_t count = timing_.cycle_from(time);
+    if (count > max_delay_cycles) {
+      refuse(key, std::to_string(time.ps()) + " ps",
+             "at most " + std::to_string(max_delay_cycles) + " cycles of router.clock for the flit engine");
+    }
+    note(key, time, count);
+    return static_cast<std::uint32_t>(count);
+  }
+
+  FlitLinkTiming link(const std::string& key, const DataRate& rate, Time latency) {
+    FlitLinkTiming link;
+    link.latency_cycles = cycles(key + ".latency", latency);
+    // A flit of n bytes at the rate; the rounding up of DataRate to a picosecond is no part of the flit.
+    const std::int64_t many = 1'000'000;
+    const Time span = rate.duration(many * timing_.flit_bytes);
+    const std::int64_t count = std::max<std::int64_t>(1, (timing_.cycle_from(span) + many - 1) / many);
+    if (count > max_delay_cycles) {
+      refuse(key + ".rate", std::to_string(rate.bytes), "a flit in at most 65536 cycles of router.clock");
+    }
+    if (timing_.time(count * many) != span) {
+      timing_.rounded.push_back(key + ".rate: a flit of " + std::to_string(timing_.flit_bytes) +
+                                " bytes every " + in_cycles(count, timing_.time(count)) + ", instead of " +
+                                std::to_string(rate.duration(timing_.flit_bytes).ps()) + " ps");
+    }
+    link.flit_cycles = static_cast<std::uint32_t>(count);
+    return link;
+  }
+
+ private:
+  void note(const std::string& key, Time time, std::int64_t count) {
+    if (timing_.time(count) == time) return;
+    timing_.rounded.push_back(key + " = " + std::to_string(time.ps()) + " ps becomes " +
+                              in_cycles(count, timing_.time(count)));
+  }
+
+  FlitTiming& timing_;
+};
+
+std::uint32_t require_delay(const std::string& key, std::uint32_t value, std::uint32_t least) {
+  if (value < least || value > max_delay_cycles) {
+    refuse(key, std::to_string(value), std::to_string(least) + " to 65536 cycles");
+  }
+  return value;
+}
+
+void set_pipeline(FlitTiming& timing, const NetworkDescription& description, Rounding& rounding) {
+  const RouterPipeline& pipeline = description.pipeline;
+  timing.routing_cycles = require_delay("router.routing_delay_cycles", pipeline.routing_delay_cycles, 0);
+  timing.vc_allocation_cycles =
+      require_delay("router.vc_allocation_delay_cycles", pipeline.vc_allocation_delay_cycles, 1);
+  timing.switch_allocation_cycles =
+      require_delay("router.switch_allocation_delay_cycles", pipeline.switch_allocation_delay_cycles, 1);
+  timing.switch_traversal_cycles =
+      require_delay("router.switch_traversal_delay_cycles", pipeline.switch_traversal_delay_cycles, 1);
+  const std::uint32_t stages = timing.routing_cycles + timing.vc_allocation_cycles +
+                               timing.switch_allocation_cycles + timing.switch_traversal_cycles;
+  const std::uint32_t latency = rounding.cycles("router.latency", description.router_latency);
+  if (latency < stages) {
+    refuse("router.latency", std::to_string(description.router_latency.ps()) + " ps",
+           "at least the " + std::to_string(stages) + " cycles of the router's stages for the flit engine");
+  }
+  timing.buffer_write_cycles = latency - stages;
+}
+
+// From the description's credit latency (a tail has left the buffer, its credit can be used) to what is left
+// of it after the switch and the wires. The wires are the fastest ones: a credit never comes too late.
+void set_credit(FlitTiming& timing, const NetworkDescription& description, Rounding& rounding) {
+  const std::uint32_t delay = description.pipeline.credit_delay_cycles;
+  if (delay != RouterPipeline::from_latency) {
+    timing.credit_cycles = require_delay("router.credit_delay_cycles", delay, 0);
+    return;
+  }
+  std::uint32_t wires = timing.local.latency_cycles;
+  if (!timing.links.empty()) wires = std::numeric_limits<std::uint32_t>::max();
+  for (const FlitLinkTiming& link : timing.links) wires = std::min(wires, link.latency_cycles);
+  const std::uint32_t asked =
+      rounding.cycles("router.credit_latency", description.credit_latency) + timing.switch_traversal_cycles;
+  if (asked >= wires) {
+    timing.credit_cycles = asked - wires;
+    return;
+  }
+  timing.rounded.push_back("router.credit_latency = " + std::to_string(description.credit_latency.ps()) +
+                           " ps is less than the way back along the link: a credit takes that");
+}
+
+}  // namespace
+
+std::int64_t FlitTiming::cycle_from(Time time) const {
+  if (time <= Time::zero()) return 0;
+  __extension__ using Wide = __int128;
+  return static_cast<std::int64_t>(static_cast<Wide>(time.ps() - 1) * clock.frequency_hz / ps_per_second) + 1;
+}
+
+FlitTiming make_flit_clock(const NetworkDescription& description) {
+  FlitTiming timing;
+  timing.clock.frequency_hz = description.pipeline.clock_hz;
+  if (timing.clock.frequency_hz <= 0 || timing.clock.frequency_hz > ps_per_second) {
+    refuse("router.clock", std::to_string(timing.clock.frequency_hz) + " Hz",
+           "1 Hz to 1 THz: a cycle of the flit engine");
+  }
+  const std::int64_t word_bytes =
+      description.links.empty() ? description.local_rate.bytes : description.links.front().rate.bytes;
+  const std::int64_t flit_bytes =
+      description.pipeline.flit_bytes != 0 ? description.pipeline.flit_bytes : word_bytes;
+  constexpr std::int64_t max_flit_bytes = 1 << 16;
+  if (flit_bytes < 1 || flit_bytes > max_flit_bytes) {
+    refuse("router.flit_bytes", std::to_string(flit_bytes), "1 to 65536 bytes");
+  }
+  timing.flit_bytes = static_cast<std::uint32_t>(flit_bytes);
+
+  Rounding rounding(timing);
+  for (std::size_t d = 0; d < description.links.size(); ++d) {
+    const LinkDescription& link = description.links[d];
+    timing.links.push_back(
+        rounding.link("network.links[" + std::to_string(d) + "]", link.rate, link.latency));
+  }
+  timing.local = rounding.link("router.local", description.local_rate, description.local_latency);
+  return timing;
+}
+
+FlitTiming make_flit_timing(const NetworkParameters& parameters) {
+  const NetworkDescription& description = parameters.description;
+  FlitTiming timing = make_flit_clock(description);
+  Rounding rounding(timing);
+  set_pipeline(timing, description, rounding);
+  set_credit(timing, description, rounding);
+
+  const std::int64_t buffer_flits = description.buffer_bytes / timing.flit_bytes;
+  const std::uint32_t packet_flits = timing.flits(parameters.max_packet_wire_bytes);
+  constexpr std::int64_t max_buffer_flits = 65535;  // counted in 16 bits
+  const bool is_wormhole = description.switching == NetworkDescription::Switching::wormhole;
+  if (buffer_flits < (is_wormhole ? 1 : packet_flits) || buffer_flits > max_buffer_flits) {
+    refuse(
+        "router.buffer_bytes", std::to_string(description.buffer_bytes),
+        (is_wormhole ? "1 to 65535 flits of "
+                     : "the largest packet, " + std::to_string(packet_flits) + " flits, to 65535 flits of ") +
+            std::to_string(timing.flit_bytes) + " bytes for the flit engine");
+  }
+  timing.buffer_flits = static_cast<std::uint32_t>(buffer_flits);
+  return timing;
+}
+
+}  // namespace apenet

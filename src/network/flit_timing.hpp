@@ -1,0 +1,49 @@
+// FlitTiming: a network's description in the cycles and flits of the flit engine.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "kernel/rate.hpp"
+#include "network/make_network.hpp"
+
+namespace apenet {
+
+// One direction of a cable, or the port between router and card.
+struct FlitLinkTiming {
+  std::uint32_t latency_cycles = 0;
+  std::uint32_t flit_cycles = 1;  // a flit every so many cycles
+};
+
+// Every number is whole cycles of the router's clock. A time of the description that is not is rounded up,
+// and `rounded` says so; a description in whole cycles gives exactly the packet engine's unloaded times.
+struct FlitTiming {
+  ClockDomain clock;
+  std::uint32_t flit_bytes = 0;
+  std::uint32_t buffer_write_cycles = 0;
+  std::uint32_t routing_cycles = 0;
+  std::uint32_t vc_allocation_cycles = 1;
+  std::uint32_t switch_allocation_cycles = 1;
+  std::uint32_t switch_traversal_cycles = 1;
+  std::uint32_t credit_cycles = 0;  // from a credit's arrival at a router to its use
+  std::uint32_t buffer_flits = 0;   // per virtual channel
+  FlitLinkTiming local;
+  std::vector<FlitLinkTiming> links;  // per link class
+  std::vector<std::string> rounded;   // "network.links[0].latency = 70000 ps becomes 9 cycles, 78261 ps"
+
+  [[nodiscard]] std::uint32_t flits(std::uint32_t bytes) const {
+    return (bytes + flit_bytes - 1) / flit_bytes;
+  }
+  [[nodiscard]] Time time(std::int64_t cycle) const { return clock.cycles(cycle); }
+  // The first cycle that begins at `time` or later.
+  [[nodiscard]] std::int64_t cycle_from(Time time) const;
+};
+
+// Both throw std::invalid_argument naming the key, its value and what was expected.
+
+// The clock, the flit, and the links alone: what latencies in cycles and loads in flits mean, on any engine.
+[[nodiscard]] FlitTiming make_flit_clock(const NetworkDescription& description);
+[[nodiscard]] FlitTiming make_flit_timing(const NetworkParameters& parameters);
+
+}  // namespace apenet

@@ -1,0 +1,270 @@
+#include "runtime/scripted/traffic.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <stdexcept>
+#include <vector>
+
+#include "kernel/simulation.hpp"
+#include "network/flit_timing.hpp"
+#include "network/make_network.hpp"
+#include "network/network.hpp"
+#include "runtime/scripted/traffic_pattern.hpp"
+
+namespace apenet {
+
+namespace {
+
+[[noreturn]] void refuse(const std::string& key, const std::string& value, const std::string& expected) {
+  throw std::invalid_argument(key + " = " + value + ": expected " + expected);
+}
+
+void validate(const TrafficOptions& options) {
+  if (!(options.load > 0) || options.load > 1) {
+    refuse("load", std::to_string(options.load), "more than 0 and at most 1 flit per node and flit time");
+  }
+  constexpr std::uint32_t max_flits = 65535;
+  if (options.packet_flits < 1 || options.packet_flits > max_flits) {
+    refuse("packet_flits", std::to_string(options.packet_flits), "1 to 65535 flits");
+  }
+  constexpr std::int64_t max_cycles = 1'000'000'000;
+  const auto require_cycles = [&](const char* key, std::int64_t cycles, std::int64_t least) {
+    if (cycles < least || cycles > max_cycles) {
+      refuse(key, std::to_string(cycles), std::to_string(least) + " to 1000000000 cycles");
+    }
+  };
+  require_cycles("warmup_cycles", options.warmup_cycles, 0);
+  require_cycles("measure_cycles", options.measure_cycles, 1);
+  require_cycles("drain_cycles", options.drain_cycles, 0);
+}
+
+// The sinks are endless and a source's FIFO holds two packets, so that one can follow the other.
+NetworkParameters network_parameters(const NetworkDescription& network, std::uint32_t packet_bytes) {
+  NetworkParameters parameters;
+  parameters.description = network;
+  parameters.max_packet_wire_bytes = packet_bytes;
+  parameters.needs_order = false;
+  NetworkDescription& description = parameters.description;
+  description.injection_buffer_bytes = std::int64_t{2} * packet_bytes;
+  constexpr std::int64_t endless = 0x7fffffff;
+  description.ejection_buffer_bytes = endless;
+  return parameters;
+}
+
+// One event a cycle asks all nodes: their next packets' cycles stand in one array. A node's queue is not
+// stored: its next packet is drawn when the one before it has gone, and may be overdue then.
+class TrafficRun final : private EventHandler {
+ public:
+  TrafficRun(const NetworkDescription& network, const TrafficOptions& options);
+  [[nodiscard]] TrafficPoint run();
+
+ private:
+  class Node final : public NetworkClient {
+   public:
+    Node(TrafficRun& run, NodeId node) : run_(run), node_(node) {}
+    void packet_arrived(const Packet& packet, Time /*head_time*/) override {
+      run_.packet_arrived(node_, packet);
+    }
+    void injection_freed(std::uint16_t /*channel*/) override { run_.offer(node_); }
+    void packet_entered(const Packet& packet, Time head_time) override {
+      run_.packet_entered(packet, head_time);
+    }
+
+   private:
+    TrafficRun& run_;
+    NodeId node_;
+  };
+
+  void handle_event(const Event& event) override;
+  void offer(NodeId node);
+  void draw_next(NodeId node, std::int64_t after);
+  void packet_arrived(NodeId node, const Packet& packet);
+  void packet_entered(const Packet& packet, Time head_time);
+  [[nodiscard]] bool is_measured(std::int64_t cycle) const {
+    return cycle >= options_.warmup_cycles && cycle < window_end_;
+  }
+  [[nodiscard]] std::uint64_t probability() const;
+  [[nodiscard]] double in_cycles(std::int64_t ps) const {
+    return static_cast<double>(ps) * static_cast<double>(timing_.clock.frequency_hz) /
+           static_cast<double>(ps_per_second);
+  }
+  [[nodiscard]] TrafficPoint result() const;
+
+  TrafficOptions options_;
+  Simulation simulation_;
+  FlitTiming timing_;
+  std::uint32_t packet_bytes_;
+  std::unique_ptr<Network> network_;
+  TrafficPattern pattern_;
+  GeometricGap gap_;
+  std::int64_t window_end_;
+  std::int64_t link_flit_cycles_;
+  std::vector<Node> nodes_;
+  std::vector<std::int64_t> next_;      // per node: cycle of its next packet
+  std::vector<std::uint32_t> choices_;  // per node: the draw for the next packet's destination
+  std::vector<std::uint64_t> drawn_;    // per node: packets, the counter of its random numbers
+  EventSource source_{EventKind::process, 0, 0};
+  std::int64_t cycle_ = 0;
+  bool is_done_ = false;
+
+  std::size_t behind_;           // nodes whose next packet belongs into or before the window
+  std::uint64_t generated_ = 0;  // measured packets: in the window ...
+  std::uint64_t entered_ = 0;    // ... of those, in the network
+  std::uint64_t drained_ = 0;    // ... and out of it
+  std::uint64_t arrived_ = 0;    // packets that arrived in the window
+  std::int64_t latency_ps_ = 0;
+  std::int64_t wait_ps_ = 0;
+  std::int64_t min_ps_ = 0;
+  std::int64_t max_ps_ = 0;
+  std::uint64_t hops_ = 0;
+};
+
+std::vector<std::uint32_t> shape_of(const NetworkDescription& network, const Network& built) {
+  std::uint64_t nodes = 1;
+  for (const std::uint32_t size : network.dims) nodes *= size;
+  if (!network.dims.empty() && nodes == built.node_count()) return network.dims;
+  return {built.node_count()};
+}
+
+TrafficRun::TrafficRun(const NetworkDescription& network, const TrafficOptions& options)
+    : options_(options),
+      simulation_(options.seed),
+      timing_(make_flit_clock(network)),
+      packet_bytes_(options.packet_flits * timing_.flit_bytes),
+      network_(make_network(simulation_, network_parameters(network, packet_bytes_))),
+      pattern_(options.pattern, shape_of(network, *network_), options.seed),
+      gap_(1),
+      window_end_(options.warmup_cycles + options.measure_cycles),
+      link_flit_cycles_(timing_.links.empty() ? timing_.local.flit_cycles : timing_.links[0].flit_cycles),
+      next_(network_->node_count(), -1),
+      choices_(next_.size()),
+      drawn_(next_.size()),
+      behind_(next_.size()) {
+  gap_ = GeometricGap(probability());
+  nodes_.reserve(next_.size());
+  for (NodeId node = 0; node < next_.size(); ++node) {
+    nodes_.emplace_back(*this, node);
+    network_->attach(node, nodes_.back());
+    draw_next(node, -1);
+  }
+}
+
+// Of a packet per node and cycle, in units of 2^-64. Two roundings, the same everywhere.
+std::uint64_t TrafficRun::probability() const {
+  const double packets =
+      options_.load / (static_cast<double>(options_.packet_flits) * static_cast<double>(link_flit_cycles_));
+  constexpr double most = 18446744073709549568.0;  // the largest double below 2^64
+  return static_cast<std::uint64_t>(std::clamp(std::ldexp(packets, 64), 1.0, most));
+}
+
+// One block of random numbers a packet: when, and where to.
+void TrafficRun::draw_next(NodeId node, std::int64_t after) {
+  const PhiloxKey key = {static_cast<std::uint32_t>(options_.seed),
+                         static_cast<std::uint32_t>(options_.seed >> 32U)};
+  std::uint32_t attempt = 0;
+  std::uint32_t choice = 0;
+  const std::int64_t gap = gap_([&] {
+    const PhiloxBlock block = philox4x32_10({static_cast<std::uint32_t>(drawn_[node]),
+                                             static_cast<std::uint32_t>(drawn_[node] >> 32U), node, attempt},
+                                            key);
+    ++attempt;
+    choice = block[2];
+    return block[0] | std::uint64_t{block[1]} << 32U;
+  });
+  ++drawn_[node];
+  choices_[node] = choice;
+  next_[node] = after + gap;
+  if (is_measured(next_[node])) ++generated_;
+  if (next_[node] >= window_end_ && after < window_end_) --behind_;
+}
+
+void TrafficRun::offer(NodeId node) {
+  while (next_[node] <= cycle_ && network_->injection_room(node, 0) >= packet_bytes_) {
+    Packet packet;
+    packet.source = node;
+    packet.destination = pattern_.destination(node, choices_[node]);
+    packet.payload_bytes = packet_bytes_;
+    packet.wire_bytes = packet_bytes_;
+    packet.message = static_cast<std::uint64_t>(next_[node]);
+    packet.last = true;
+    draw_next(node, next_[node]);
+    network_->inject(packet, simulation_.now());
+  }
+}
+
+void TrafficRun::packet_entered(const Packet& packet, Time head_time) {
+  const auto generated = static_cast<std::int64_t>(packet.message);
+  if (!is_measured(generated)) return;
+  ++entered_;
+  wait_ps_ += (head_time - timing_.time(generated)).ps();
+}
+
+void TrafficRun::packet_arrived(NodeId node, const Packet& packet) {
+  const Time now = simulation_.now();
+  network_->consumed(node, packet);
+  if (now >= timing_.time(options_.warmup_cycles) && now < timing_.time(window_end_)) ++arrived_;
+  const auto generated = static_cast<std::int64_t>(packet.message);
+  if (!is_measured(generated)) return;
+  const std::int64_t latency = (now - timing_.time(generated)).ps();
+  min_ps_ = drained_ == 0 ? latency : std::min(min_ps_, latency);
+  max_ps_ = std::max(max_ps_, latency);
+  latency_ps_ += latency;
+  hops_ += packet.hops;
+  ++drained_;
+}
+
+void TrafficRun::handle_event(const Event& /*event*/) {
+  const auto nodes = static_cast<NodeId>(next_.size());
+  for (NodeId node = 0; node < nodes; ++node) {
+    if (next_[node] <= cycle_) offer(node);
+  }
+  const bool is_drained = behind_ == 0 && drained_ == generated_;
+  if (cycle_ >= window_end_ && (is_drained || cycle_ >= window_end_ + options_.drain_cycles)) {
+    is_done_ = true;
+    return;
+  }
+  ++cycle_;
+  simulation_.schedule(source_, timing_.time(cycle_), *this);
+}
+
+TrafficPoint TrafficRun::run() {
+  simulation_.schedule(source_, Time::zero(), *this);
+  while (!is_done_ && simulation_.step()) {
+  }
+  return result();
+}
+
+TrafficPoint TrafficRun::result() const {
+  TrafficPoint point;
+  const auto flits =
+      static_cast<double>(arrived_) * options_.packet_flits * static_cast<double>(link_flit_cycles_);
+  point.offered = options_.load;
+  point.accepted = flits / (static_cast<double>(next_.size()) * static_cast<double>(options_.measure_cycles));
+  point.packets = drained_;
+  if (drained_ > 0) {
+    const auto count = static_cast<double>(drained_);
+    point.packet_latency_cycles = in_cycles(latency_ps_) / count;
+    const double wait = entered_ == 0 ? 0 : in_cycles(wait_ps_) / static_cast<double>(entered_);
+    point.network_latency_cycles = point.packet_latency_cycles - wait;
+    point.min_latency_cycles = in_cycles(min_ps_);
+    point.max_latency_cycles = in_cycles(max_ps_);
+    point.hops = static_cast<double>(hops_) / count;
+  }
+  constexpr double least_accepted = 0.95;
+  constexpr double most_waiting = 2;
+  const double wait = point.packet_latency_cycles - point.network_latency_cycles;
+  point.is_saturated = behind_ > 0 || drained_ < generated_ ||
+                       static_cast<double>(arrived_) < least_accepted * static_cast<double>(generated_) ||
+                       wait > most_waiting * point.network_latency_cycles;
+  return point;
+}
+
+}  // namespace
+
+TrafficPoint run_traffic(const NetworkDescription& network, const TrafficOptions& options) {
+  validate(options);
+  return TrafficRun(network, options).run();
+}
+
+}  // namespace apenet

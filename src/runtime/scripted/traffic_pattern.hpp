@@ -1,0 +1,71 @@
+// Where synthetic traffic goes, and when.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "kernel/random.hpp"
+#include "network/packet.hpp"
+
+namespace apenet {
+
+// Destinations as functions of the source; names and definitions are BookSim2's, and those of Dally and
+// Towles, "Principles and Practices of Interconnection Networks", chapter 3.2.
+//   uniform     any node with equal probability, the source itself included
+//   neighbor    one further along every dimension
+//   tornado     almost half-way round every dimension: ceil(k / 2) - 1 further
+//   transpose   the upper half of the node number's bits and the lower half exchanged
+//   bitcomp     every bit of the node number inverted
+//   bitrev      the bits of the node number in reverse order
+//   shuffle     the bits of the node number rotated left by one
+//   asymmetric  the source modulo half of the nodes, or that plus half of them, with equal probability
+//   randperm    a permutation drawn from the seed
+//   hotspot     node 0
+class TrafficPattern {
+ public:
+  // dims: nodes per dimension; a single one for networks that are no cube. Throws std::invalid_argument for
+  // an unknown name, and for numbers of nodes of which a pattern has no definition.
+  TrafficPattern(const std::string& name, const std::vector<std::uint32_t>& dims, std::uint64_t seed);
+
+  [[nodiscard]] static const std::vector<std::string>& names();
+
+  // random: 32 uniform bits, which only patterns with a choice look at.
+  [[nodiscard]] NodeId destination(NodeId source, std::uint32_t random) const {
+    if (is_uniform_) return static_cast<NodeId>(std::uint64_t{random} * node_count_ >> 32U);
+    if (is_asymmetric_) return source % (node_count_ / 2) + (random >> 31U) * (node_count_ / 2);
+    return table_[source];
+  }
+
+ private:
+  std::uint32_t node_count_ = 1;
+  bool is_uniform_ = false;
+  bool is_asymmetric_ = false;
+  std::vector<NodeId> table_;
+};
+
+// Gaps between the successes of a Bernoulli trial per cycle, without drawing for every cycle: exactly
+// geometric, to 64 bits of probability.
+class GeometricGap {
+ public:
+  // Probability of a success in a cycle, in units of 2^-64, not zero.
+  explicit GeometricGap(std::uint64_t probability);
+
+  // Cycles up to and including the next success: 1 or more. draw() gives 64 uniform bits.
+  template <typename Draw>
+  [[nodiscard]] std::int64_t operator()(Draw draw) const {
+    std::int64_t gap = 1;
+    for (;;) {
+      const std::uint64_t bits = draw();
+      std::size_t failures = 0;
+      while (failures < none_.size() && bits < none_[failures]) ++failures;
+      gap += static_cast<std::int64_t>(failures);
+      if (failures < none_.size()) return gap;  // otherwise: as if it began anew
+    }
+  }
+
+ private:
+  std::vector<std::uint64_t> none_;  // none_[k]: probability of no success in k + 1 cycles, times 2^64
+};
+
+}  // namespace apenet
