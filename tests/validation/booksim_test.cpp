@@ -1,0 +1,181 @@
+// The flit engine against BookSim2 (commit 28f4329, router = iq, iSLIP allocators): the router of the two
+// reference curves, without contention exactly and under load to the statistics of a short run.
+//
+// What each number was measured with: docs/models/flit-engine.md. Longer curves:
+// tests/validation/booksim.csv, which docs/models/plot_flit.py draws beside this engine's.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "runtime/scripted/traffic.hpp"
+
+namespace apenet {
+namespace {
+
+// All delays one cycle of 1 ns; a flit of 8 bytes a cycle.
+NetworkDescription iq_router(std::vector<std::uint32_t> dims, std::uint32_t virtual_channels,
+                             std::uint32_t buffer_flits) {
+  NetworkDescription network;
+  network.topology = NetworkDescription::Topology::torus;
+  network.routing = NetworkDescription::Routing::dimension_order_entry;
+  network.engine = NetworkDescription::Engine::flit;
+  network.switching = NetworkDescription::Switching::wormhole;
+  network.channel_selection = NetworkDescription::ChannelSelection::any;
+  network.dims = std::move(dims);
+  const DataRate rate{8, 1, 1'000'000'000};
+  network.links.assign(network.dims.size(), {rate, Time::from_ns(1)});
+  network.local_rate = rate;
+  network.local_latency = Time::from_ns(1);
+  network.router_latency = Time::from_ns(4);
+  network.credit_latency = Time::from_ns(1);
+  network.virtual_channels = virtual_channels;
+  network.buffer_bytes = std::int64_t{8} * buffer_flits;
+  network.pipeline.clock_hz = 1'000'000'000;
+  network.pipeline.credit_delay_cycles = 1;
+  return network;
+}
+
+TrafficOptions traffic(const std::string& pattern, std::uint32_t packet_flits, double load) {
+  TrafficOptions options;
+  options.pattern = pattern;
+  options.packet_flits = packet_flits;
+  options.load = load;
+  return options;
+}
+
+struct ZeroLoad {
+  const char* pattern;
+  std::uint32_t packet_flits;
+  std::uint32_t buffer_flits;
+  double latency_cycles;
+};
+void PrintTo(const ZeroLoad& row, std::ostream* out) {
+  *out << row.pattern << ", " << row.packet_flits << " flits, buffers of " << row.buffer_flits;
+}
+
+class BookSimZeroLoad : public ::testing::TestWithParam<ZeroLoad> {};
+
+// A ring of 8, two virtual channels; the least latency of single packets.
+TEST_P(BookSimZeroLoad, IsExact) {
+  const ZeroLoad& row = GetParam();
+  TrafficOptions options = traffic(row.pattern, row.packet_flits, 0.001);
+  options.measure_cycles = 40'000;
+  const TrafficPoint point = run_traffic(iq_router({8}, 2, row.buffer_flits), options);
+  EXPECT_GT(point.packets, 10U);
+  EXPECT_EQ(point.min_latency_cycles, row.latency_cycles);
+}
+
+INSTANTIATE_TEST_SUITE_P(Ring8, BookSimZeroLoad,
+                         ::testing::Values(ZeroLoad{"neighbor", 1, 1, 12}, ZeroLoad{"neighbor", 1, 2, 12},
+                                           ZeroLoad{"neighbor", 1, 32, 12}, ZeroLoad{"neighbor", 8, 1, 54},
+                                           ZeroLoad{"neighbor", 8, 2, 31}, ZeroLoad{"neighbor", 8, 4, 21},
+                                           ZeroLoad{"neighbor", 8, 6, 19}, ZeroLoad{"neighbor", 8, 32, 19},
+                                           ZeroLoad{"neighbor", 16, 1, 102}, ZeroLoad{"neighbor", 16, 2, 55},
+                                           ZeroLoad{"neighbor", 16, 4, 33}, ZeroLoad{"neighbor", 16, 6, 27},
+                                           ZeroLoad{"neighbor", 16, 32, 27}, ZeroLoad{"tornado", 1, 1, 22},
+                                           ZeroLoad{"tornado", 1, 32, 22}, ZeroLoad{"tornado", 8, 1, 64},
+                                           ZeroLoad{"tornado", 8, 2, 41}, ZeroLoad{"tornado", 8, 4, 31},
+                                           ZeroLoad{"tornado", 8, 32, 29}, ZeroLoad{"tornado", 16, 1, 112},
+                                           ZeroLoad{"tornado", 16, 2, 65}, ZeroLoad{"tornado", 16, 4, 43},
+                                           ZeroLoad{"tornado", 16, 32, 37}));
+
+struct CreditLoop {
+  std::uint32_t packet_flits;
+  std::uint32_t buffer_flits;
+  double accepted;
+};
+void PrintTo(const CreditLoop& row, std::ostream* out) {
+  *out << row.packet_flits << " flits, buffers of " << row.buffer_flits;
+}
+
+class BookSimCreditLoop : public ::testing::TestWithParam<CreditLoop> {};
+
+// A ring of 8, every node streams to the next one at full load through the one virtual channel it may use:
+// 8 cycles from grant to usable credit for a header, 6 for other flits, and P / (P + 2) at most.
+TEST_P(BookSimCreditLoop, IsExact) {
+  const CreditLoop& row = GetParam();
+  TrafficOptions options = traffic("neighbor", row.packet_flits, 1.0);
+  options.drain_cycles = 0;
+  const TrafficPoint point = run_traffic(iq_router({8}, 2, row.buffer_flits), options);
+  EXPECT_NEAR(point.accepted, row.accepted, 0.0003);  // the window's ends
+  EXPECT_TRUE(point.is_saturated);
+}
+
+INSTANTIATE_TEST_SUITE_P(Ring8, BookSimCreditLoop,
+                         ::testing::Values(CreditLoop{1, 1, 0.125}, CreditLoop{4, 1, 0.15383},
+                                           CreditLoop{1, 2, 0.25}, CreditLoop{4, 2, 0.28567},
+                                           CreditLoop{1, 3, 0.33333}, CreditLoop{4, 3, 0.4},
+                                           CreditLoop{1, 4, 0.33333}, CreditLoop{4, 4, 0.5},
+                                           CreditLoop{1, 5, 0.33333}, CreditLoop{4, 5, 0.66667},
+                                           CreditLoop{1, 16, 0.33333}, CreditLoop{4, 16, 0.66667}));
+
+struct Loaded {
+  const char* name;
+  std::uint32_t packet_flits;
+  std::uint32_t virtual_channels;
+  std::uint32_t buffer_flits;
+  double offered;
+  double latency_cycles;
+  double tolerance;  // relative: 2 %, and twice the statistical error of the shorter run where that is more
+};
+void PrintTo(const Loaded& row, std::ostream* out) {
+  *out << row.name << " at " << row.offered;
+}
+
+class BookSimLoaded : public ::testing::TestWithParam<Loaded> {};
+
+// 4x4x4 torus, uniform traffic, below 80 % of saturation.
+TEST_P(BookSimLoaded, HasTheLatency) {
+  const Loaded& row = GetParam();
+  TrafficOptions options = traffic("uniform", row.packet_flits, row.offered);
+  options.warmup_cycles = 1000;
+  options.measure_cycles = 4000;
+  const TrafficPoint point =
+      run_traffic(iq_router({4, 4, 4}, row.virtual_channels, row.buffer_flits), options);
+  EXPECT_NEAR(point.packet_latency_cycles / row.latency_cycles, 1, row.tolerance);
+  EXPECT_NEAR(point.accepted / row.offered, 1, 0.05);
+  EXPECT_FALSE(point.is_saturated);
+}
+
+INSTANTIATE_TEST_SUITE_P(Torus4x4x4, BookSimLoaded,
+                         ::testing::Values(Loaded{"V1", 1, 4, 8, 0.1, 22.221, 0.02},
+                                           Loaded{"V1", 1, 4, 8, 0.4, 23.241, 0.02},
+                                           Loaded{"V1", 1, 4, 8, 0.6, 25.125, 0.02},
+                                           Loaded{"V2", 8, 2, 4, 0.1, 33.992, 0.03},
+                                           Loaded{"V2", 8, 2, 4, 0.2, 39.881, 0.03}));
+
+struct Saturated {
+  const char* name;
+  std::uint32_t packet_flits;
+  std::uint32_t virtual_channels;
+  std::uint32_t buffer_flits;
+  double offered;
+  double accepted;
+};
+void PrintTo(const Saturated& row, std::ostream* out) {
+  *out << row.name;
+}
+
+class BookSimSaturated : public ::testing::TestWithParam<Saturated> {};
+
+TEST_P(BookSimSaturated, HasTheThroughput) {
+  const Saturated& row = GetParam();
+  TrafficOptions options = traffic("uniform", row.packet_flits, row.offered);
+  options.warmup_cycles = 2000;
+  options.measure_cycles = 4000;
+  options.drain_cycles = 0;
+  const TrafficPoint point =
+      run_traffic(iq_router({4, 4, 4}, row.virtual_channels, row.buffer_flits), options);
+  EXPECT_NEAR(point.accepted / row.accepted, 1, 0.03);
+  EXPECT_TRUE(point.is_saturated);
+}
+
+INSTANTIATE_TEST_SUITE_P(Torus4x4x4, BookSimSaturated,
+                         ::testing::Values(Saturated{"V1", 1, 4, 8, 0.95, 0.82615},
+                                           Saturated{"V2", 8, 2, 4, 0.5, 0.39816}));
+
+}  // namespace
+}  // namespace apenet
