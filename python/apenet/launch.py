@@ -40,6 +40,9 @@ _MPI_ENVIRONMENT = {
     "UCX_MEM_MMAP_HOOK_MODE": "none",
 }
 
+# What a launcher of the MPI library hands on, and does not have itself.
+_RANK_ONLY = ("LD_PRELOAD", "APENET_MAPPING", "APENET_RECORD")
+
 # Open MPI: the matching layer over libfabric, and nothing beside it.
 _OPENMPI_PARAMETERS = {
     "pml": "cm",
@@ -255,7 +258,7 @@ def start_openmpi(
     """Starts the ranks through Open MPI's own launcher, whose process manager its library needs."""
     environment = dict(environment)
     # The launcher itself is no rank: the libraries that ranks load are for them alone.
-    rank_only = {name: environment.pop(name) for name in ("LD_PRELOAD", "APENET_MAPPING")}
+    rank_only = {name: environment.pop(name) for name in _RANK_ONLY if name in environment}
     environment.update({f"OMPI_MCA_{key}": value for key, value in _OPENMPI_PARAMETERS.items()})
     arguments = [str(openmpi.mpirun), "--oversubscribe", "--bind-to", "none", "-n", str(count)]
     if os.geteuid() == 0:

@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from apenet.errors import InputError, from_core
 from apenet.machine import Machine
 from apenet.machine import machine as read_machine
 from apenet.mapping import Mapping, map_ranks
+from apenet.recording import Recording
 from apenet.toolchain import MpiChoice, detect_mpi, find_openmpi, find_program
 
 _OUTCOMES = {
@@ -162,11 +163,13 @@ def run(
     seed: int = 1,
     capture: bool = False,
     environment: dict[str, str] | None = None,
+    record: str | Path | None = None,
 ) -> RunResult:
     """Runs a program with n ranks on a simulated machine, and returns when all its processes have ended.
 
     The program's output goes where this process's goes, or into the result with `capture`. `compute` is `none`,
-    `measured` or `measured:SCALE`. `out` names a folder for the run's files. Raises InputError and MachineError for
+    `measured` or `measured:SCALE`. `out` names a folder for the run's files, `record` a file for a trace in the GOAL
+    format, which `apenet.replay` takes. Raises InputError and MachineError for
     what cannot be run; a program that fails is a result, not an exception.
     """
     chosen = read_machine(machine) if isinstance(machine, str) else machine
@@ -199,10 +202,25 @@ def run(
     )
     if out is not None:
         runfolder.prepare(Path(out))
-    result = _run(request, program, options, capture=capture, extra=environment or {})
+    if record is None:
+        result = _run(request, program, options, capture=capture, extra=environment or {})
+    else:
+        with Recording(Path(record)) as recording:
+            extra = {**(environment or {}), **recording.environment}
+            result = _recorded(request, recording, _run(request, program, options, capture=capture, extra=extra))
     if out is not None:
         runfolder.write(Path(out), request, result)
     return result
+
+
+def _recorded(request: RunRequest, recording: Recording, result: RunResult) -> RunResult:
+    if result.outcome != "completed":
+        return replace(result, warnings=(*result.warnings, "recording: no trace was written, the run did not complete"))
+    heading = (
+        f"apenet {__version__}: {request.ranks} ranks on {request.machine.name}, compute {request.compute}, "
+        f"seed {request.seed}"
+    )
+    return replace(result, warnings=(*result.warnings, *recording.write(request.ranks, heading)))
 
 
 def _session_options(compute: str, pin: bool) -> _core.SessionOptions:

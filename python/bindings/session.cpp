@@ -6,6 +6,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "bindings.hpp"
+#include "runtime/record/goal_writer.hpp"
 
 namespace nb = nanobind;
 
@@ -78,6 +79,20 @@ void bind_session(nb::module_& module) {
           },
           nb::arg("process_id") = 0, nb::arg("pmi_fd") = -1, nb::arg("output_fd") = -1,
           nb::arg("error_fd") = -1);
+
+  nb::class_<GoalSummary>(module, "GoalSummary")
+      .def_ro("operations", &GoalSummary::operations)
+      .def_ro("puts", &GoalSummary::puts)
+      .def_ro("gets", &GoalSummary::gets)
+      .def_ro("unreceived", &GoalSummary::unreceived)
+      .def_ro("earlier", &GoalSummary::earlier)
+      .def_ro("unclosed", &GoalSummary::unclosed);
+  module.def(
+      "write_goal",
+      [](int fd, std::uint32_t rank_count, const std::string& heading, const std::string& path) {
+        return write_goal(Recording(fd, rank_count), heading, path);
+      },
+      nb::arg("fd"), nb::arg("rank_count"), nb::arg("heading"), nb::arg("path"));
 
   nb::class_<Session>(module, "Session")
       .def(nb::init<const MachineDescription&, std::vector<NodeId>, const SessionOptions&>(),

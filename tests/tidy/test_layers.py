@@ -19,6 +19,7 @@ RULES = {
     "runtime/scripted": ["kernel", "machine", "nic/nic.hpp", "network/packet.hpp"],
     "runtime/perf": ["kernel", "machine", "network", "runtime/scripted"],
     "runtime/scheduler": ["kernel", "machine", "runtime/ipc", "nic/nic.hpp", "network/packet.hpp"],
+    "runtime/record": ["runtime/ipc"],
     "runtime/launch": ["kernel", "machine", "runtime/ipc", "runtime/scheduler", "runtime/session.hpp"],
     "runtime": ["kernel", "machine", "runtime/ipc", "runtime/scheduler", "runtime/launch"],
     "api/libfabric": ["runtime/ipc"],

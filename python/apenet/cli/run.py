@@ -39,6 +39,9 @@ def run(
     engine: Annotated[str, typer.Option("--engine", help="Engine of the network: packet.")] = "packet",
     mpi: Annotated[str, typer.Option("--mpi", metavar="auto|mpich|openmpi", help="MPI of the program.")] = "auto",
     out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Folder for the run's files.")] = None,
+    record: Annotated[
+        Path | None, typer.Option("--record", metavar="FILE", help="Write the run as a GOAL trace, for apenet replay.")
+    ] = None,
     pin: PinOption = True,
     seed: SeedOption = 1,
 ) -> None:
@@ -53,6 +56,7 @@ def run(
         engine=engine,
         mpi=cast(MpiChoice, mpi),
         out=out,
+        record=record,
         pin=pin,
         seed=seed,
     )

@@ -31,8 +31,12 @@ class ClientLock {
   explicit ClientLock(ipc::Client& client) : client_(client) {
     client_.lock();
     client_.observe_compute();
+    client_.enter_library();
   }
-  ~ClientLock() { client_.unlock(); }
+  ~ClientLock() {
+    client_.leave_library();
+    client_.unlock();
+  }
   ClientLock(const ClientLock&) = delete;
   ClientLock& operator=(const ClientLock&) = delete;
 

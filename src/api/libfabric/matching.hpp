@@ -39,6 +39,7 @@ struct Receive {
   std::uint32_t source = any_source;
   std::uint32_t source_endpoint = any_endpoint;
   std::uint32_t id = 0;
+  std::uint32_t recorded = 0;  // its number in the recording, 0: not there
   bool tagged = false;
   bool reports = false;  // writes a completion, not only errors
   bool multi = false;
@@ -66,6 +67,7 @@ struct Receive {
     endpoint = nullptr;
     parent = nullptr;
     used = children = 0;
+    recorded = 0;
     received = 0;
   }
 };

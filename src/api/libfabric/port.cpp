@@ -20,7 +20,11 @@ constexpr std::uint32_t kept_slots_per_source = 64;
 }  // namespace
 
 Port::Port(ipc::Client& client)
-    : client_(client), sources_(client.size()), sender_(*this, client), receiver_(*this, client) {}
+    : client_(client),
+      sources_(client.size()),
+      recorder_(Recorder::from_environment(client)),
+      sender_(*this, client),
+      receiver_(*this, client) {}
 
 Port& Port::of(ipc::Client& client) {
   // As Client::instance(): stands for the process, outlives whatever the program opens and closes, and is
@@ -45,6 +49,7 @@ void Port::detach(Endpoint& endpoint) {
   endpoints_[endpoint.number()] = nullptr;
   sender_.forget(endpoint);
   receiver_.forget(endpoint);
+  if (Recorder* recording = recorder()) recording->close();
 }
 
 bool Port::progress() {

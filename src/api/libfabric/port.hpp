@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "api/libfabric/matching.hpp"
 #include "api/libfabric/receiver.hpp"
+#include "api/libfabric/recorder.hpp"
 #include "api/libfabric/sender.hpp"
 #include "api/libfabric/wire.hpp"
 #include "runtime/ipc/client.hpp"
@@ -30,6 +32,8 @@ class Port {
   [[nodiscard]] ipc::Client& client() { return client_; }
   [[nodiscard]] Sender& sender() { return sender_; }
   [[nodiscard]] Receiver& receiver() { return receiver_; }
+  // Only while virtual time runs and the run is recorded, else nullptr.
+  [[nodiscard]] Recorder* recorder() const { return client_.started() ? recorder_.get() : nullptr; }
 
   // Gives the endpoint its number.
   std::uint16_t attach(Endpoint& endpoint);
@@ -89,6 +93,7 @@ class Port {
   std::vector<Endpoint*> endpoints_;  // nullptr: closed; numbers are not used again
   Pool<StoredMessage> stored_;
   std::int64_t later_ps_ = 0;
+  std::unique_ptr<Recorder> recorder_;
   Sender sender_;
   Receiver receiver_;
 };

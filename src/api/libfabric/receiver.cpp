@@ -41,6 +41,8 @@ Receive& Receiver::take(Endpoint& endpoint, const ReceiveCall& call) {
 
 void Receiver::post(Endpoint& endpoint, const ReceiveCall& call) {
   Receive& receive = take(endpoint, call);
+  if (Recorder* recorder = port_.recorder(); recorder != nullptr && !call.multi)
+    receive.recorded = recorder->received();
   Matcher& matcher = endpoint.matcher(call.tagged);
   if (call.multi) {
     matcher.post(&receive);
@@ -118,6 +120,11 @@ void Receiver::consume(Receive& receive, const Message& message) {
   receive.has_data = message.header.has_data != 0;
   receive.address = receive.endpoint->address_of(message);
   receive.length = message.length();
+  if (Recorder* recorder = port_.recorder()) {
+    // What was posted before virtual time began, and a part of a multi-receive, counts from here.
+    if (receive.recorded == 0) receive.recorded = recorder->received();
+    recorder->matched(receive.recorded, message.source, receive.tagged, message.header.tag, receive.length);
+  }
   receive.expected = std::min<std::uint64_t>(receive.length, receive.buffer.length);
   if (is_ready(message.header.kind)) {
     client_.charge(costs.rendezvous_ps + (receive.expected > 0 ? costs.publish_ps : 0));
@@ -177,6 +184,7 @@ void Receiver::put_arrived(const ipc::Event& event) {
 }
 
 void Receiver::finish(Receive& receive) {
+  if (receive.recorded != 0) port_.recorder()->ended(receive.recorded);
   CompletionEntry entry;
   entry.context = receive.context;
   entry.flags = FI_RECV | (receive.tagged ? FI_TAGGED : FI_MSG) | data_flag(receive.has_data);

@@ -99,6 +99,8 @@ void Sender::send(Endpoint& endpoint, const SendCall& call) {
     start_rendezvous(endpoint, call);
     return;
   }
+  if (Recorder* recorder = port_.recorder())
+    recorder->ended(recorder->sent(call.to->rank, call.tagged, call.tag, call.buffer.length));
   CompletionEntry entry;
   entry.context = call.context;
   entry.flags = FI_SEND | (call.tagged ? FI_TAGGED : FI_MSG);
@@ -161,6 +163,8 @@ void Sender::start_rendezvous(Endpoint& endpoint, const SendCall& call) {
   transfer.tagged = call.tagged;
   transfer.reports = call.reports;
   transfer.context = call.context;
+  if (Recorder* recorder = port_.recorder())
+    transfer.recorded = recorder->sent(call.to->rank, call.tagged, call.tag, call.buffer.length);
   ReadyBody body;
   body.length = call.buffer.length;
   body.transfer = transfer.id;
@@ -197,6 +201,8 @@ void Sender::write(Endpoint& endpoint, const RemoteCall& call) {
   transfer.context = call.context;
   transfer.delivered = call.delivered;
   transfer.data = call.data;
+  if (Recorder* recorder = port_.recorder())
+    transfer.recorded = recorder->accessed(ipc::RecordKind::put, call.to->rank, call.buffer.length);
   const std::uint8_t want = call.delivered ? ipc::want_remote : ipc::want_local;
   std::uint64_t local = 0;
   Segment remote;
@@ -223,6 +229,8 @@ void Sender::read(Endpoint& endpoint, const RemoteCall& call) {
   Transfer& transfer = begin(endpoint, Transfer::Kind::read, call.buffer, *call.to, false);
   transfer.reports = call.reports;
   transfer.context = call.context;
+  if (Recorder* recorder = port_.recorder())
+    transfer.recorded = recorder->accessed(ipc::RecordKind::got, call.to->rank, call.buffer.length);
   std::uint64_t local = 0;
   Segment remote;
   Parts parts(transfer.buffer, call.remote, part_limit_bytes_);
@@ -264,6 +272,7 @@ void Sender::finish(Transfer& transfer) {
               notice.encode());
     return;
   }
+  if (transfer.recorded != 0) port_.recorder()->ended(transfer.recorded);
   if (transfer.endpoint != nullptr) {
     CompletionEntry entry;
     entry.context = transfer.context;

@@ -47,6 +47,7 @@ struct Transfer {
   enum class Kind : std::uint8_t { message, write, read };
   Hook<Transfer> in_order;
   std::uint32_t id = 0;
+  std::uint32_t recorded = 0;  // its number in the recording, 0: not there
   Kind kind = Kind::message;
   bool tagged = false;
   bool reports = false;
@@ -69,7 +70,7 @@ struct Transfer {
     copy.reset();
     endpoint = nullptr;
     failed = cleared = last_waits = false;
-    pending = 0;
+    pending = recorded = 0;
   }
 };
 

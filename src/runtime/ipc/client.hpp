@@ -35,6 +35,9 @@ class Client {
   // In ComputeMode::measured, charges the thread's CPU time since the last call. Call on entering the
   // library.
   void observe_compute();
+  // Around every call of the library above: what passes outside of them is the program's own time.
+  void enter_library() { block_->outside_ps += block_->clock_ps - block_->left_ps; }
+  void leave_library() { block_->left_ps = block_->clock_ps; }
 
   // Fills in time and message number, hands the request to the card; returns the number.
   std::uint64_t post(Request& request);

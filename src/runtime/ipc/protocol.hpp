@@ -128,6 +128,8 @@ struct Block {
   std::atomic<std::uint32_t> lock{0};
   std::int64_t waited_ps = 0;    // virtual time spent waiting for events
   std::int64_t computed_ps = 0;  // virtual time charged as computation
+  std::int64_t outside_ps = 0;   // virtual time that passed between calls of the library above
+  std::int64_t left_ps = 0;      // clock when the last of them ended
   std::int64_t cpu_seen_ps = 0;  // ComputeMode::measured: thread CPU time already charged
   std::uint64_t next_message = 1;
   std::uint32_t request_head = 0;  // free-running; head written by the process, tail by the simulator

@@ -184,6 +184,8 @@ bool Scheduler::begin_if_all_ready() {
     block.clock_ps = epoch_ps;
     block.waited_ps = 0;
     block.computed_ps = 0;
+    block.outside_ps = 0;
+    block.left_ps = epoch_ps;
     to_wake_.push_back(rank);
   }
   set_running();

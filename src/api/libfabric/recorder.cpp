@@ -1,0 +1,121 @@
+#include "api/libfabric/recorder.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+namespace apenet::libfabric {
+namespace {
+
+// A trace with a hole in it would replay as something that never ran.
+[[noreturn]] void fail(const char* what) {
+  std::fprintf(stderr, "apenet: the recording of this run cannot be written: %s: %s\n", what,
+               std::strerror(errno));
+  std::_Exit(1);
+}
+
+}  // namespace
+
+std::unique_ptr<Recorder> Recorder::from_environment(ipc::Client& client) {
+  const char* path = std::getenv(ipc::record_variable);
+  if (path == nullptr) return nullptr;
+  const int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+  if (fd < 0) fail(path);
+  return std::make_unique<Recorder>(client, fd);
+}
+
+Recorder::Recorder(ipc::Client& client, int fd) : client_(client), fd_(fd) {
+  chunk_.resize(sizeof(ipc::RecordChunk) + chunk_entries * sizeof(ipc::RecordEntry));
+}
+
+Recorder::~Recorder() {
+  ::close(fd_);
+}
+
+std::uint32_t Recorder::sent(std::uint32_t target, bool tagged, std::uint64_t tag, std::uint64_t bytes) {
+  ipc::RecordEntry entry;
+  entry.kind = ipc::RecordKind::sent;
+  entry.tagged = tagged ? 1 : 0;
+  entry.operation = next_operation_++;
+  entry.peer = target;
+  entry.tag = tagged ? tag : 0;
+  entry.value = static_cast<std::int64_t>(bytes);
+  append(entry);
+  return entry.operation;
+}
+
+std::uint32_t Recorder::received() {
+  ipc::RecordEntry entry;
+  entry.kind = ipc::RecordKind::received;
+  entry.operation = next_operation_++;
+  append(entry);
+  return entry.operation;
+}
+
+void Recorder::matched(std::uint32_t operation, std::uint32_t source, bool tagged, std::uint64_t tag,
+                       std::uint64_t bytes) {
+  ipc::RecordEntry entry;
+  entry.kind = ipc::RecordKind::matched;
+  entry.tagged = tagged ? 1 : 0;
+  entry.operation = operation;
+  entry.peer = source;
+  entry.tag = tagged ? tag : 0;
+  entry.value = static_cast<std::int64_t>(bytes);
+  append(entry);
+}
+
+std::uint32_t Recorder::accessed(ipc::RecordKind kind, std::uint32_t target, std::uint64_t bytes) {
+  ipc::RecordEntry entry;
+  entry.kind = kind;
+  entry.operation = next_operation_++;
+  entry.peer = target;
+  entry.value = static_cast<std::int64_t>(bytes);
+  append(entry);
+  return entry.operation;
+}
+
+void Recorder::ended(std::uint32_t operation) {
+  ipc::RecordEntry entry;
+  entry.kind = ipc::RecordKind::ended;
+  entry.operation = operation;
+  append(entry);
+}
+
+void Recorder::close() {
+  ipc::RecordEntry entry;
+  entry.kind = ipc::RecordKind::closed;
+  append(entry);
+  flush();
+}
+
+void Recorder::append(const ipc::RecordEntry& entry) {
+  const std::int64_t outside_ps = client_.block().outside_ps;
+  const std::int64_t computed_ps = outside_ps - std::exchange(outside_seen_ps_, outside_ps);
+  const auto write = [this](const ipc::RecordEntry& next) {
+    if (entries_ == chunk_entries) flush();
+    std::memcpy(chunk_.data() + sizeof(ipc::RecordChunk) + entries_++ * sizeof(next), &next, sizeof(next));
+  };
+  if (computed_ps > 0) {
+    ipc::RecordEntry computed;
+    computed.value = computed_ps;
+    write(computed);
+  }
+  write(entry);
+}
+
+void Recorder::flush() {
+  ipc::RecordChunk header;
+  header.rank = client_.rank();
+  header.entries = std::exchange(entries_, 0);
+  std::memcpy(chunk_.data(), &header, sizeof(header));
+  const std::size_t bytes = sizeof(header) + header.entries * sizeof(ipc::RecordEntry);
+  // In one call, or chunks of several ranks would mix.
+  if (write(fd_, chunk_.data(), bytes) != static_cast<ssize_t>(bytes)) fail("write");
+}
+
+}  // namespace apenet::libfabric

@@ -1,0 +1,50 @@
+// Recorder: writes down what a process sends, receives and computes, for `apenet run --record`.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "runtime/ipc/client.hpp"
+#include "runtime/ipc/record.hpp"
+
+namespace apenet::libfabric {
+
+// Numbers the operations of a process from 1. In front of each entry goes what the program has computed since
+// the one before: the time between calls of the library. What the library itself costs is not recorded, since
+// whoever replays charges it anew.
+class Recorder {
+ public:
+  // nullptr when the environment asks for no recording. Ends the process with a message when the file that it
+  // names cannot be used.
+  static std::unique_ptr<Recorder> from_environment(ipc::Client& client);
+  Recorder(ipc::Client& client, int fd);
+  ~Recorder();
+  Recorder(const Recorder&) = delete;
+  Recorder& operator=(const Recorder&) = delete;
+
+  std::uint32_t sent(std::uint32_t target, bool tagged, std::uint64_t tag, std::uint64_t bytes);
+  std::uint32_t received();
+  void matched(std::uint32_t operation, std::uint32_t source, bool tagged, std::uint64_t tag,
+               std::uint64_t bytes);
+  std::uint32_t accessed(ipc::RecordKind kind, std::uint32_t target, std::uint64_t bytes);  // put, got
+  void ended(std::uint32_t operation);
+  // Nothing more will come, unless something does.
+  void close();
+
+ private:
+  static constexpr std::size_t chunk_entries = 2048;
+
+  void append(const ipc::RecordEntry& entry);
+  void flush();
+
+  ipc::Client& client_;
+  int fd_;
+  std::uint32_t next_operation_ = 1;
+  std::int64_t outside_seen_ps_ = 0;
+  std::vector<std::byte> chunk_;
+  std::uint32_t entries_ = 0;
+};
+
+}  // namespace apenet::libfabric

@@ -1,0 +1,184 @@
+#include "runtime/record/goal_writer.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+#include <vector>
+
+namespace apenet {
+namespace {
+
+using ipc::RecordEntry;
+using ipc::RecordKind;
+
+// A recording in memory, written as ranks write it.
+class GoalWriter : public testing::Test {
+ protected:
+  ~GoalWriter() override {
+    close(fd_);
+    std::remove(path_.c_str());
+  }
+  void chunk(std::uint32_t rank, const std::vector<RecordEntry>& entries) const {
+    ipc::RecordChunk header;
+    header.rank = rank;
+    header.entries = static_cast<std::uint32_t>(entries.size());
+    append(&header, sizeof(header));
+    append(entries.data(), entries.size() * sizeof(RecordEntry));
+  }
+  void append(const void* bytes, std::size_t count) const {
+    ASSERT_EQ(write(fd_, bytes, count), static_cast<ssize_t>(count));
+  }
+  std::string goal(std::uint32_t ranks) {
+    summary_ = write_goal(Recording(fd_, ranks), "a test", path_);
+    std::ifstream file(path_);
+    std::stringstream text;
+    text << file.rdbuf();
+    return text.str();
+  }
+
+  static RecordEntry computed(std::int64_t ps) { return {.kind = RecordKind::computed, .value = ps}; }
+  static RecordEntry sent(std::uint32_t operation, std::uint32_t to, std::uint64_t tag, std::int64_t bytes) {
+    return {.kind = RecordKind::sent,
+            .tagged = 1,
+            .operation = operation,
+            .peer = to,
+            .tag = tag,
+            .value = bytes};
+  }
+  static RecordEntry received(std::uint32_t operation) {
+    return {.kind = RecordKind::received, .operation = operation};
+  }
+  static RecordEntry matched(std::uint32_t operation, std::uint32_t from, std::uint64_t tag,
+                             std::int64_t bytes) {
+    RecordEntry entry = sent(operation, from, tag, bytes);
+    entry.kind = RecordKind::matched;
+    return entry;
+  }
+  static RecordEntry access(RecordKind kind, std::uint32_t operation, std::uint32_t to, std::int64_t bytes) {
+    return {.kind = kind, .operation = operation, .peer = to, .value = bytes};
+  }
+  static RecordEntry ended(std::uint32_t operation) {
+    return {.kind = RecordKind::ended, .operation = operation};
+  }
+  static RecordEntry closed() { return {.kind = RecordKind::closed}; }
+
+  GoalSummary summary_;
+
+ private:
+  int fd_ = memfd_create("recording", MFD_CLOEXEC);
+  std::string path_ = testing::TempDir() + "/apenet-" + std::to_string(getpid()) + ".goal";
+};
+
+TEST_F(GoalWriter, WritesWhatMustHaveEndedAndWhatOnlyBegan) {
+  constexpr std::uint64_t tag = std::uint64_t{7} << 40;
+  chunk(0, {received(1), received(2), sent(3, 1, tag, 100), ended(3), computed(2'500)});
+  chunk(1, {sent(1, 0, tag, 8), ended(1), sent(2, 0, tag + 1, 9), ended(2), received(3),
+            matched(3, 0, tag, 100), ended(3), closed()});
+  chunk(0, {matched(2, 1, tag, 8), ended(2), matched(1, 1, tag + 1, 9), ended(1), computed(700),
+            sent(4, 0, tag, 0), closed()});
+  EXPECT_EQ(goal(2),
+            "// a test\nnum_ranks 2\n"
+            "\nrank 0 {\n"
+            "l1: recv 9b from 1 tag 1\n"
+            "l2: recv 8b from 1 tag 0\n"
+            "l2 irequires l1\n"
+            "l3: send 100b to 1 tag 0\n"
+            "l3 irequires l2\n"
+            "l4: calc 2\n"
+            "l4 requires l3\n"
+            "l5: calc 1\n"  // 500 + 700 ps
+            "l5 requires l4\n"
+            "l5 requires l2\n"
+            "l5 requires l1\n"
+            "l6: send 0b to 0 tag 0\n"
+            "l6 requires l5\n"
+            "l7: recv 0b from 0 tag 0\n"  // nobody received it
+            "}\n"
+            "\nrank 1 {\n"
+            "l1: send 8b to 0 tag 0\n"
+            "l2: send 9b to 0 tag 1\n"
+            "l2 requires l1\n"
+            "l3: recv 100b from 0 tag 0\n"
+            "l3 requires l2\n"
+            "}\n");
+  EXPECT_EQ(summary_.operations, 10U);
+  EXPECT_EQ(summary_.unreceived, 1U);
+  EXPECT_EQ(summary_.unclosed, 0U);
+}
+
+TEST_F(GoalWriter, LeavesOutWhatCameFromBeforeTheBeginAndWhatWasNeverMatched) {
+  chunk(0, {received(1), received(2), received(3), matched(1, 1, 5, 8), ended(1), matched(3, 1, 5, 9),
+            ended(3)});
+  chunk(1, {sent(1, 0, 5, 9), ended(1), closed()});
+  EXPECT_EQ(goal(2),
+            "// a test\nnum_ranks 2\n"
+            "\nrank 0 {\nl1: recv 9b from 1 tag 0\n}\n"
+            "\nrank 1 {\nl1: send 9b to 0 tag 0\n}\n");
+  EXPECT_EQ(summary_.earlier, 1U);
+  EXPECT_EQ(summary_.unclosed, 1U);
+}
+
+TEST_F(GoalWriter, RemoteAccessesAreMessagesThatTheirTargetDoesNotWaitFor) {
+  chunk(0, {access(RecordKind::put, 1, 1, 64), ended(1), access(RecordKind::got, 2, 1, 32), ended(2),
+            computed(1000), closed()});
+  chunk(1, {closed()});
+  EXPECT_EQ(goal(2),
+            "// a test\nnum_ranks 2\n"
+            "\nrank 0 {\n"
+            "l1: send 64b to 1 tag 0\n"
+            "l2: send 0b to 1 tag 1\n"
+            "l2 requires l1\n"
+            "l3: recv 32b from 1 tag 2\n"
+            "l3 requires l2\n"
+            "l4: calc 1\n"
+            "l4 requires l3\n"
+            "l4 irequires l2\n"
+            "}\n"
+            "\nrank 1 {\n"
+            "l1: recv 64b from 0 tag 0\n"
+            "l2: recv 0b from 0 tag 1\n"
+            "l3: send 32b to 0 tag 2\n"
+            "l3 requires l2\n"
+            "}\n");
+  EXPECT_EQ(summary_.puts, 1U);
+  EXPECT_EQ(summary_.gets, 1U);
+}
+
+TEST_F(GoalWriter, ABrokenRecordingIsRefused) {
+  chunk(0, {closed()});
+  append("half", 4);
+  EXPECT_THROW(goal(1), std::runtime_error);
+}
+
+TEST_F(GoalWriter, ARankThatIsNotThereIsRefused) {
+  chunk(0, {sent(1, 3, 0, 0), closed()});
+  EXPECT_THROW(goal(2), std::runtime_error);
+}
+
+TEST_F(GoalWriter, AnOperationThatCannotBeIsRefused) {
+  chunk(0, {ended(0xffffffff), closed()});
+  EXPECT_THROW(goal(1), std::runtime_error);
+}
+
+TEST_F(GoalWriter, AChunkOfARankThatIsNotThereIsRefused) {
+  chunk(5, {closed()});
+  EXPECT_THROW(goal(2), std::runtime_error);
+}
+
+TEST_F(GoalWriter, SaysWhenItCannotWrite) {
+  chunk(0, {closed()});
+  EXPECT_EQ(goal(1), "// a test\nnum_ranks 1\n\nrank 0 {\n}\n");
+  const int fd = memfd_create("empty", MFD_CLOEXEC);
+  EXPECT_THROW(write_goal(Recording(fd, 1), "a test", "/nowhere/t.goal"), std::system_error);
+  close(fd);
+}
+
+}  // namespace
+}  // namespace apenet
