@@ -51,13 +51,13 @@ class Topology(enum.Enum):
 class Routing(enum.Enum):
     dimension_order = 0
 
-    minimal_adaptive = 1
+    minimal_adaptive = 2
 
-    destination_mod = 2
+    destination_mod = 3
 
-    up_down = 3
+    up_down = 4
 
-    table = 4
+    table = 5
 
 class Engine(enum.Enum):
     packet = 0
