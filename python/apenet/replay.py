@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from apenet import _core, runfolder
 from apenet._core import version as __version__
+from apenet.activity import NetworkActivity, network_activity, observation
 from apenet.errors import ApenetError, InputError, from_core
 from apenet.machine import Machine
 from apenet.machine import machine as read_machine
@@ -75,6 +76,7 @@ class ReplayResult:
     sends: NDArray[np.int64] = field(repr=False)
     sent_bytes: NDArray[np.int64] = field(repr=False)
     links: tuple[LinkResult, ...] = field(repr=False)
+    network: NetworkActivity | None = field(repr=False)
     warnings: tuple[str, ...]
     wall_time_s: float
 
@@ -120,10 +122,12 @@ def replay(
     mapping: Mapping = "linear",
     engine: str = "packet",
     out: str | Path | None = None,
+    trace_out: str | Path | None = None,
     seed: int = 1,
 ) -> ReplayResult:
     """Replays a trace in the GOAL format, its ranks placed as `apenet.run` places them.
 
+    `out` and `trace_out` are what `out` and `trace` are to `apenet.run`.
     Raises InputError for a file that is not GOAL (it names the line), ReplayError when the trace's ranks wait for ever.
     """
     chosen = read_machine(machine) if isinstance(machine, str) else machine
@@ -149,15 +153,18 @@ def replay(
     )
     if out is not None:
         runfolder.prepare(Path(out))
-    result = _replayed(request, schedule, began)
+    observed = observation(out, trace_out)
+    result = _replayed(request, schedule, observed, began)
     if out is not None:
         runfolder.write(Path(out), request, result)
     return result
 
 
-def _replayed(request: ReplayRequest, schedule: _core.GoalSchedule, began: float) -> ReplayResult:
+def _replayed(
+    request: ReplayRequest, schedule: _core.GoalSchedule, observed: _core.ObservationOptions, began: float
+) -> ReplayResult:
     try:
-        report = _core.replay_goal(request.machine.description(request.seed), list(request.nodes), schedule)
+        report = _core.replay_goal(request.machine.description(request.seed), list(request.nodes), schedule, observed)
     except ValueError as error:
         raise from_core(error) from error
     except _core.ReplayDeadlock as error:
@@ -180,6 +187,7 @@ def _replayed(request: ReplayRequest, schedule: _core.GoalSchedule, began: float
         sends=np.asarray(report.sends),
         sent_bytes=np.asarray(report.sent_bytes),
         links=link_results(report.links, virtual_ps),
+        network=network_activity(report.network, virtual_ps) if report.network is not None else None,
         warnings=tuple(report.warnings),
         wall_time_s=time.monotonic() - began,
     )

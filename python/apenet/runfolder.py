@@ -1,7 +1,7 @@
 """The folder of a run: what was run, on which machine, and what came out.
 
-`machine.toml`, `command.json` and `run.json` hold nothing of the host: two runs compare equal. `host.json` holds the
-rest.
+`machine.toml`, `command.json`, `run.json` and `network.json` hold nothing of the host: two runs compare equal.
+`host.json` holds the rest.
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ def write(folder: Path, request: RunRequest | ReplayRequest, result: RunResult |
     request.machine.save(folder)
     _write_json(folder / "command.json", request.to_json())
     _write_json(folder / "run.json", result.to_json())
+    if result.network is not None:
+        _write_json(folder / "network.json", result.network.to_json())
     _write_json(folder / "host.json", host_facts(result))
 
 

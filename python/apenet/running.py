@@ -14,6 +14,7 @@ from typing import Any
 
 from apenet import _core, launch, runfolder
 from apenet._core import version as __version__
+from apenet.activity import NetworkActivity, network_activity, observation
 from apenet.errors import InputError, from_core
 from apenet.machine import Machine
 from apenet.machine import machine as read_machine
@@ -105,6 +106,7 @@ class RunResult:
     version: str
     ranks: tuple[RankResult, ...]
     links: tuple[LinkResult, ...] = field(repr=False)
+    network: NetworkActivity | None = field(repr=False)
     warnings: tuple[str, ...]
     wall_time_s: float
     stdout: Bytes | None = field(default=None, repr=False)
@@ -159,6 +161,7 @@ def run(
     engine: str = "packet",
     mpi: MpiChoice = "auto",
     out: str | Path | None = None,
+    trace: str | Path | None = None,
     pin: bool = True,
     seed: int = 1,
     capture: bool = False,
@@ -168,8 +171,9 @@ def run(
     """Runs a program with n ranks on a simulated machine, and returns when all its processes have ended.
 
     The program's output goes where this process's goes, or into the result with `capture`. `compute` is `none`,
-    `measured` or `measured:SCALE`. `out` names a folder for the run's files, `record` a file for a trace in the GOAL
-    format, which `apenet.replay` takes. Raises InputError and MachineError for
+    `measured` or `measured:SCALE`. `out` names a folder for the run's files, and has the result say what the network
+    did over time; `record` a file for a trace in the GOAL format, which `apenet.replay` takes; `trace` a file for a
+    trace that ui.perfetto.dev opens. Raises InputError and MachineError for
     what cannot be run; a program that fails is a result, not an exception.
     """
     chosen = read_machine(machine) if isinstance(machine, str) else machine
@@ -179,6 +183,7 @@ def run(
     if n < 1 or n > MOST_RANKS:
         raise InputError("ranks", n, f"a whole number from 1 to {MOST_RANKS}")
     options = _session_options(compute, pin)
+    options.observation = observation(out, trace)
     if engine != "packet":
         raise InputError("engine", engine, "packet")
     if not 0 <= seed < 2**64:
@@ -319,6 +324,7 @@ def _result(
             for rank in report.ranks
         ),
         links=link_results(report.links, report.virtual_ps),
+        network=network_activity(report.network, report.virtual_ps) if report.network is not None else None,
         warnings=tuple(report.warnings),
         wall_time_s=wall_time_s,
         stdout=stdout,

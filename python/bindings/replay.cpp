@@ -1,4 +1,5 @@
 // GOAL traces, read and replayed.
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -55,9 +56,10 @@ void bind_replay(nb::module_& module) {
       .def_ro("bytes", &ReplayReport::bytes)
       .def_ro("trace_hash", &ReplayReport::trace_hash)
       .def_ro("links", &ReplayReport::links)
+      .def_ro("network", &ReplayReport::network)
       .def_ro("warnings", &ReplayReport::warnings);
   module.def("replay_goal", &replay_goal, nb::arg("description"), nb::arg("node_of_rank"),
-             nb::arg("schedule"), nb::call_guard<nb::gil_scoped_release>());
+             nb::arg("schedule"), nb::arg("observed"), nb::call_guard<nb::gil_scoped_release>());
 }
 
 }  // namespace apenet

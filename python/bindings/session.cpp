@@ -2,6 +2,7 @@
 #include "runtime/session.hpp"
 
 #include <nanobind/stl/function.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -20,6 +21,24 @@ void bind_reports(nb::module_& module) {
       .def_ro("packets", &LinkUse::packets)
       .def_ro("wire_bytes", &LinkUse::wire_bytes)
       .def_prop_ro("busy_ps", [](const LinkUse& self) { return self.busy.ps(); });
+
+  nb::class_<LinkHistory>(module, "LinkHistory")
+      .def_ro("name", &LinkHistory::name)
+      .def_ro("busy_ps", &LinkHistory::busy_ps)
+      .def_ro("peak_queue_bytes", &LinkHistory::peak_queue_bytes)
+      .def_ro("queue_byte_picoseconds", &LinkHistory::queue_byte_picoseconds);
+  nb::class_<HopLatency>(module, "HopLatency")
+      .def_ro("hops", &HopLatency::hops)
+      .def_ro("packets", &HopLatency::packets)
+      .def_ro("least_ps", &HopLatency::least_ps)
+      .def_ro("most_ps", &HopLatency::most_ps)
+      .def_ro("sum_ns", &HopLatency::sum_ns)
+      .def_ro("counts", &HopLatency::counts)
+      .def_static("lower_bound_ps", &HopLatency::lower_bound_ps, nb::arg("bin"));
+  nb::class_<NetworkHistory>(module, "NetworkHistory")
+      .def_ro("bin_ps", &NetworkHistory::bin_ps)
+      .def_ro("links", &NetworkHistory::links)
+      .def_ro("by_hops", &NetworkHistory::by_hops);
 
   nb::enum_<RankReport::End>(module, "RankEnd")
       .value("running", RankReport::End::running)
@@ -54,6 +73,7 @@ void bind_reports(nb::module_& module) {
       .def_ro("bytes", &SessionReport::bytes)
       .def_ro("trace_hash", &SessionReport::trace_hash)
       .def_ro("links", &SessionReport::links)
+      .def_ro("network", &SessionReport::network)
       .def_ro("warnings", &SessionReport::warnings);
 }
 
@@ -61,8 +81,14 @@ void bind_reports(nb::module_& module) {
 
 void bind_session(nb::module_& module) {
   bind_reports(module);
+  nb::class_<ObservationOptions>(module, "ObservationOptions")
+      .def(nb::init<>())
+      .def_rw("network_history", &ObservationOptions::network_history)
+      .def_rw("trace_path", &ObservationOptions::trace_path);
+
   nb::class_<SessionOptions>(module, "SessionOptions")
       .def(nb::init<>())
+      .def_rw("observation", &SessionOptions::observation)
       .def_rw("measure_compute", &SessionOptions::measure_compute)
       .def_rw("compute_scale", &SessionOptions::compute_scale)
       .def_rw("deadlock_wait_ms", &SessionOptions::deadlock_wait_ms)

@@ -8,13 +8,15 @@
 
 namespace apenet {
 
-// One thing that happened. `what` and the meaning of a and b belong to the room that records (its own enum);
-// kind tells the rooms apart.
+// One thing that happened. `what` and the meaning of place, other, a and b belong to the room that records
+// (its own enum); kind tells the rooms apart.
 struct TraceRecord {
-  Time time;
+  Time time{};
+  Time until{};  // when what began at `time` ends, where that is known; otherwise zero
   EventKind kind = EventKind::control;
   std::uint16_t what = 0;
   std::uint32_t place = 0;  // node, link, process
+  std::uint32_t other = 0;
   std::uint64_t a = 0;
   std::uint64_t b = 0;
 };
@@ -35,6 +37,8 @@ class TraceHash final : public TraceSink {
     mix(static_cast<std::uint64_t>(record.time.ps()));
     mix(static_cast<std::uint64_t>(record.kind) << 48 | static_cast<std::uint64_t>(record.what) << 32 |
         record.place);
+    mix(static_cast<std::uint64_t>(record.until.ps()));
+    mix(record.other);
     mix(record.a);
     mix(record.b);
     ++count_;

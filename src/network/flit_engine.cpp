@@ -287,8 +287,10 @@ LinkStatistics FlitEngine::link_statistics(std::uint32_t link) const {
 
 void FlitEngine::trace(NetworkTrace what, std::uint32_t place, const Packet& packet) const {
   if (!simulation_.is_traced()) return;
-  simulation_.trace({simulation_.now(), EventKind::link, static_cast<std::uint16_t>(what), place,
-                     packet.message, std::uint64_t{packet.source} << 32U | packet.sequence});
+  const bool is_injection = what == NetworkTrace::injected;
+  simulation_.trace(network_record(what, simulation_.now(), Time::zero(), place,
+                                   is_injection ? packet.destination : packet.source, packet.message,
+                                   packet.sequence, packet.wire_bytes));
 }
 
 }  // namespace apenet

@@ -15,6 +15,7 @@
 #include "network/flit_sources.hpp"
 #include "network/make_network.hpp"
 #include "network/network.hpp"
+#include "network/network_trace.hpp"
 #include "network/topology.hpp"
 
 namespace apenet {

@@ -39,9 +39,6 @@ struct ReorderUse {
   std::int64_t peak_bytes = 0;  // held at one node at one time, at most
 };
 
-// TraceRecord::what of EventKind::link records; a is the message, b source << 32 | sequence.
-enum class NetworkTrace : std::uint16_t { injected, granted, delivered };
-
 // Contract, for every engine (tests/contract): every injected packet is delivered exactly once, to its
 // destination, with packets of one (source, destination, channel) in the order of their injection; nothing is
 // dropped; a network whose clients consume what arrives drains; equal inputs give equal times.

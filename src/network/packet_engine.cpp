@@ -63,7 +63,7 @@ void PacketEngine::inject(const Packet& packet, Time tail_time) {
             .order = packet.order,
             .channel = packet.channel,
             .last = packet.last};
-  trace(NetworkTrace::injected, packet.source, flight);
+  trace(NetworkTrace::injected, Time::zero(), packet.source, flight);
   enter_queue(queue_index, flight_index);
 }
 
@@ -174,7 +174,7 @@ void PacketEngine::deliver(std::uint32_t flight_index) {
   Flight& flight = flights_[flight_index];
   const Packet packet = flight.packet();
   const Time head_time = flight.ready;
-  trace(NetworkTrace::delivered, packet.destination, flight);
+  trace(NetworkTrace::delivered, Time::zero(), packet.destination, flight);
   flight.next = free_flight_;
   free_flight_ = flight_index;
   NetworkClient* const client = endpoints_[packet.destination].client;
@@ -329,7 +329,8 @@ void PacketEngine::grant(std::uint32_t queue_index, std::uint32_t output_index) 
   output.busy += tail_out - now;
   ++output.packets;
   output.wire_bytes += bytes;
-  trace(NetworkTrace::granted, output_index, flight);
+  if (simulation_.is_traced()) [[unlikely]]
+    trace_grant(output_index, tail_out, flight);
 
   leave_queue(queue_index, tail_out, bytes);
   flight.tail_in = tail_out + stage.latency;
@@ -475,10 +476,23 @@ std::uint32_t PacketEngine::new_flight() {
   return index;
 }
 
-void PacketEngine::trace(NetworkTrace what, std::uint32_t place, const Flight& flight) const {
+void PacketEngine::trace(NetworkTrace what, Time until, std::uint32_t place, const Flight& flight) const {
   if (!simulation_.is_traced()) return;
-  simulation_.trace({simulation_.now(), EventKind::link, static_cast<std::uint16_t>(what), place,
-                     flight.message, std::uint64_t{flight.source} << 32 | flight.sequence});
+  const bool is_injection = what == NetworkTrace::injected;
+  simulation_.trace(network_record(what, simulation_.now(), until, place,
+                                   is_injection ? flight.destination : flight.source, flight.message,
+                                   flight.sequence, flight.wire_bytes));
+}
+
+void PacketEngine::trace_grant(std::uint32_t output_index, Time tail_out, const Flight& flight) const {
+  const StageKind kind = stages_[outputs_[output_index].stage].kind;
+  if (kind == StageKind::injection) return;  // from the card into its own router
+  if (kind == StageKind::ejection) {
+    trace(NetworkTrace::ejected, Time::zero(), flight.destination, flight);
+    return;
+  }
+  const auto link = std::lower_bound(links_.begin(), links_.end(), output_index) - links_.begin();
+  trace(NetworkTrace::crossed, tail_out, static_cast<std::uint32_t>(link), flight);
 }
 
 }  // namespace apenet

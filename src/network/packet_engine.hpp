@@ -9,6 +9,7 @@
 #include "kernel/simulation.hpp"
 #include "network/make_network.hpp"
 #include "network/network.hpp"
+#include "network/network_trace.hpp"
 #include "network/routing.hpp"
 #include "network/serialisation.hpp"
 #include "network/topology.hpp"
@@ -176,7 +177,8 @@ class PacketEngine final : public Network, private EventHandler {
     return is_injection(queue_index) ? router_count_ + (queue_index - first_injection_queue_) / card_channels_
                                      : queue_index / (ports_ * virtual_channels_);
   }
-  void trace(NetworkTrace what, std::uint32_t place, const Flight& flight) const;
+  void trace(NetworkTrace what, Time until, std::uint32_t place, const Flight& flight) const;
+  void trace_grant(std::uint32_t output_index, Time tail_out, const Flight& flight) const;
 
   Simulation& simulation_;
   std::unique_ptr<const Routing> routing_;

@@ -6,18 +6,27 @@ namespace apenet {
 
 MessageId MessageTable::add(const Descriptor& descriptor) {
   const int reports = 1 + (wants_sent(descriptor) ? 1 : 0) + (wants_remote_done(descriptor) ? 1 : 0);
-  return messages_.add({descriptor, static_cast<std::uint8_t>(reports)});
+  return messages_.add({descriptor, simulation_.now(), static_cast<std::uint8_t>(reports)});
 }
 
-void MessageTable::trace(CardTrace what, ProcessId place, const Descriptor& descriptor) const {
-  simulation_.trace({simulation_.now(), EventKind::nic, static_cast<std::uint16_t>(what), place,
-                     descriptor.source, descriptor.message});
+void MessageTable::trace(CardTrace what, ProcessId place, MessageId id) const {
+  if (!simulation_.is_traced()) return;
+  const auto& [descriptor, taken, reports_due] = messages_[id];
+  simulation_.trace(
+      {.time = what == CardTrace::landed ? taken : simulation_.now(),
+       .until = simulation_.now(),
+       .kind = EventKind::nic,
+       .what = static_cast<std::uint16_t>(what),
+       .place = place,
+       .other = what == CardTrace::landed ? descriptor.target : descriptor.source,
+       .a = descriptor.message,
+       .b = static_cast<std::uint64_t>(descriptor.bytes) << 2 | static_cast<std::uint64_t>(descriptor.verb)});
 }
 
 void MessageTable::report(MessageId id, Completion::Kind kind, ProcessId process) {
   const Descriptor& descriptor = messages_[id].descriptor;
   static_assert(static_cast<int>(CardTrace::got) == static_cast<int>(Completion::Kind::got));
-  trace(static_cast<CardTrace>(kind), process, descriptor);
+  trace(static_cast<CardTrace>(kind), process, id);
   sink_->complete({kind, process, descriptor.source, descriptor.message, simulation_.now()});
 }
 
@@ -33,7 +42,7 @@ void MessageTable::sent(MessageId id) {
 
 void MessageTable::delivered(MessageId id) {
   const Descriptor descriptor = messages_[id].descriptor;
-  trace(CardTrace::landed, descriptor.source, descriptor);
+  trace(CardTrace::landed, descriptor.source, id);
   sink_->land(descriptor.source, descriptor.message);
   if (wants_delivered(descriptor)) {
     const bool is_get = descriptor.verb == Verb::get;

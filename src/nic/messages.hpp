@@ -11,8 +11,9 @@ namespace apenet {
 
 using MessageId = std::uint32_t;  // the cards' own number of a message while it is in the machine
 
-// TraceRecord::what of EventKind::nic records: place is the process told (of landed: the source), a the
-// source, b its number for the message.
+// TraceRecord::what of EventKind::nic records. a: the source's number for the message; b: bytes << 2 | Verb.
+// place: the process told; other: the source. Of `landed`, which lasts from the doorbell to the last byte in
+// memory, place is the source and other the target.
 enum class CardTrace : std::uint16_t { sent, arrived, remote_done, got, landed };
 
 // One table for all cards of a machine: the stand-in for what a header says and what the published-buffer
@@ -38,11 +39,12 @@ class MessageTable {
  private:
   struct Message {
     Descriptor descriptor;
+    Time taken;  // from its owner by the card
     std::uint8_t reports_due = 0;
   };
   void report(MessageId id, Completion::Kind kind, ProcessId process);
   void settle(MessageId id);
-  void trace(CardTrace what, ProcessId place, const Descriptor& descriptor) const;
+  void trace(CardTrace what, ProcessId place, MessageId id) const;
 
   const Simulation& simulation_;
   CompletionSink* sink_ = nullptr;

@@ -36,6 +36,7 @@ struct Session::Parts {
         process_count(static_cast<std::uint32_t>(node_of_process.size())),
         simulation(description.seed),
         machine(simulation, description, std::move(node_of_process)),
+        observation(simulation, machine, given.observation),
         mapping(process_count),
         scheduler(simulation, machine, mapping) {
     ipc::Header& header = mapping.header();
@@ -61,6 +62,7 @@ struct Session::Parts {
   std::uint32_t process_count;
   Simulation simulation;
   Machine machine;
+  Observation observation;
   Mapping mapping;
   Scheduler scheduler;
 };
@@ -97,6 +99,8 @@ void Session::Parts::report_on(SessionReport& report) {
   report.bytes = traffic.bytes;
   report.trace_hash = scheduler.trace_hash();
   report.links = scheduler.link_use();
+  report.network = observation.network_history();
+  for (std::string& warning : observation.warnings()) report.warnings.push_back(std::move(warning));
   if (traffic.late_posts > 0) {
     report.warnings.push_back(
         std::to_string(traffic.late_posts) +

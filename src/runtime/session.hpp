@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "machine/machine.hpp"
+#include "runtime/observe/observation.hpp"
 
 namespace apenet {
 
@@ -18,7 +19,8 @@ struct SessionOptions {
   int deadlock_wait_ms = 1000;  // wall time without any movement after which a deadlock is reported
   int startup_wait_ms = 60000;  // the same before virtual time has begun
   bool pin = true;              // hold everything on one core while virtual time runs
-  int output_fd = 1;            // where the ranks' standard output goes
+  ObservationOptions observation;
+  int output_fd = 1;  // where the ranks' standard output goes
   int error_fd = 2;
 };
 
@@ -56,6 +58,7 @@ struct SessionReport {
   std::uint64_t bytes = 0;
   std::uint64_t trace_hash = 0;
   std::vector<LinkUse> links;
+  std::optional<NetworkHistory> network;
   std::vector<std::string> warnings;  // behaviour that the model does not cover, counted
 };
 

@@ -24,7 +24,7 @@ TEST(Counters, KeepTheOrderOfDefinition) {
 }
 
 TEST(TraceHash, DependsOnTheOrderAndOnEveryField) {
-  const TraceRecord one{Time::from_ns(1), EventKind::link, 2, 3, 4, 5};
+  const TraceRecord one{Time::from_ns(1), Time::from_ns(7), EventKind::link, 2, 3, 8, 4, 5};
   const auto hash = [](const TraceRecord& first, const TraceRecord& second) {
     TraceHash trace;
     trace.record(first);
@@ -43,6 +43,12 @@ TEST(TraceHash, DependsOnTheOrderAndOnEveryField) {
   EXPECT_NE(hash(one, one), hash(one, other));
   other = one;
   other.time = Time::from_ns(2);
+  EXPECT_NE(hash(one, one), hash(one, other));
+  other = one;
+  other.until = Time::from_ns(8);
+  EXPECT_NE(hash(one, one), hash(one, other));
+  other = one;
+  other.other = 9;
   EXPECT_NE(hash(one, one), hash(one, other));
 }
 

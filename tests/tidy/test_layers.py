@@ -16,12 +16,13 @@ RULES = {
     "machine": ["kernel", "network", "host", "nic"],
     "runtime/ipc": [],
     "runtime/shim": ["runtime/ipc"],
-    "runtime/scripted": ["kernel", "machine", "nic/nic.hpp", "network/packet.hpp"],
+    "runtime/observe": ["kernel", "machine", "nic/messages.hpp", "network/network_trace.hpp"],
+    "runtime/scripted": ["kernel", "machine", "runtime/observe", "nic/nic.hpp", "network/packet.hpp"],
     "runtime/perf": ["kernel", "machine", "network", "runtime/scripted"],
-    "runtime/scheduler": ["kernel", "machine", "runtime/ipc", "nic/nic.hpp", "network/packet.hpp"],
+    "runtime/scheduler": ["kernel", "machine", "runtime/ipc", "runtime/observe", "nic/nic.hpp", "network/packet.hpp"],
     "runtime/record": ["runtime/ipc"],
     "runtime/launch": ["kernel", "machine", "runtime/ipc", "runtime/scheduler", "runtime/session.hpp"],
-    "runtime": ["kernel", "machine", "runtime/ipc", "runtime/scheduler", "runtime/launch"],
+    "runtime": ["kernel", "machine", "runtime/ipc", "runtime/observe", "runtime/scheduler", "runtime/launch"],
     "api/libfabric": ["runtime/ipc"],
     "api/compute": ["runtime/ipc"],
 }
@@ -34,9 +35,10 @@ LINKS = {
     "nic": {"kernel", "network", "host"},
     "machine": {"kernel", "network", "host", "nic"},
     "ipc": set(),
-    "scripted": {"kernel", "machine"},
+    "observe": {"kernel", "machine"},
+    "scripted": {"kernel", "machine", "observe"},
     "perf": {"kernel", "machine", "network", "scripted"},
-    "runtime": {"ipc", "kernel", "machine"},
+    "runtime": {"ipc", "kernel", "machine", "observe"},
 }
 
 

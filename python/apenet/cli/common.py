@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -22,6 +23,10 @@ SetOption = Annotated[
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed of the simulation.")]
+TraceOption = Annotated[
+    Path | None,
+    typer.Option("--trace", metavar="FILE", help="Write a trace of the run that ui.perfetto.dev opens."),
+]
 PinOption = Annotated[bool, typer.Option("--pin/--no-pin", help="Run on one core: faster; the results are the same.")]
 
 

@@ -7,7 +7,16 @@ from typing import Annotated
 
 import typer
 
-from apenet.cli.common import JsonOption, MachineOption, SeedOption, SetOption, output, print_json, progress_bar
+from apenet.cli.common import (
+    JsonOption,
+    MachineOption,
+    SeedOption,
+    SetOption,
+    TraceOption,
+    output,
+    print_json,
+    progress_bar,
+)
 from apenet.machine import machine as read_machine
 from apenet.replay import replay as replay_trace
 from apenet.replay import summary
@@ -28,6 +37,7 @@ def replay(
     ] = "linear",
     engine: Annotated[str, typer.Option("--engine", help="Engine of the network: packet.")] = "packet",
     out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Folder for the run's files.")] = None,
+    trace_out: TraceOption = None,
     seed: SeedOption = 1,
     as_json: JsonOption = False,
 ) -> None:
@@ -40,6 +50,7 @@ def replay(
             mapping=mapping,
             engine=engine,
             out=out,
+            trace_out=trace_out,
             seed=seed,
         )
     if as_json:

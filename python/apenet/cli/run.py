@@ -7,7 +7,7 @@ from typing import Annotated, cast
 
 import typer
 
-from apenet.cli.common import MachineOption, PinOption, SeedOption, SetOption, messages
+from apenet.cli.common import MachineOption, PinOption, SeedOption, SetOption, TraceOption, messages
 from apenet.machine import machine as read_machine
 from apenet.running import run as run_program
 from apenet.running import summary
@@ -42,6 +42,7 @@ def run(
     record: Annotated[
         Path | None, typer.Option("--record", metavar="FILE", help="Write the run as a GOAL trace, for apenet replay.")
     ] = None,
+    trace: TraceOption = None,
     pin: PinOption = True,
     seed: SeedOption = 1,
 ) -> None:
@@ -57,6 +58,7 @@ def run(
         mpi=cast(MpiChoice, mpi),
         out=out,
         record=record,
+        trace=trace,
         pin=pin,
         seed=seed,
     )

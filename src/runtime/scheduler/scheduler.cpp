@@ -5,6 +5,7 @@
 
 #include "kernel/check.hpp"
 #include "runtime/ipc/futex.hpp"
+#include "runtime/observe/process_trace.hpp"
 
 namespace apenet {
 namespace {
@@ -177,6 +178,7 @@ bool Scheduler::begin_if_all_ready() {
   std::int64_t epoch_ps = simulation_.now().ps();
   for (const Process& process : processes_) epoch_ps = std::max(epoch_ps, process.clock_ps);
   mapping_.header().epoch_ps = epoch_ps;
+  simulation_.trace(process_record(ProcessTrace::began, Time::from_ps(epoch_ps)));
   mapping_.header().started = 1;
   for (std::uint32_t rank = 0; rank < processes_.size(); ++rank) {
     if (processes_[rank].wait == ipc::Wait::finished) continue;
@@ -276,6 +278,7 @@ void Scheduler::set_running() {
 
 void Scheduler::wake(std::uint32_t rank, std::int64_t horizon_ps) {
   ipc::Block& block = mapping_.block(rank);
+  if (simulation_.is_traced()) trace_wait(rank);
   processes_[rank].wait = ipc::Wait::running;
   block.wait = ipc::Wait::running;
   block.horizon_ps = horizon_ps;
@@ -357,6 +360,14 @@ void Scheduler::trace(const Completion& completion) {
                 .place = completion.process,
                 .a = std::uint64_t{flight.rank} << 32 | flight.request.target,
                 .b = static_cast<std::uint64_t>(flight.request.bytes)});
+}
+
+void Scheduler::trace_wait(std::uint32_t rank) const {
+  const Process& process = processes_[rank];
+  if (!started_ || process.wait != ipc::Wait::for_event || process.events == 0) return;
+  if (process.first_event_ps <= process.clock_ps) return;
+  simulation_.trace(process_record(ProcessTrace::waited, Time::from_ps(process.clock_ps),
+                                   Time::from_ps(process.first_event_ps), rank));
 }
 
 ipc::Wait Scheduler::wait_of(std::uint32_t rank) const {

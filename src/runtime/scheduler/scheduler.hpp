@@ -89,6 +89,7 @@ class Scheduler final : public CompletionSink {
   void set_running();
   void deliver(std::uint32_t rank, const ipc::Event& event);
   void trace(const Completion& completion);
+  void trace_wait(std::uint32_t rank) const;
 
   Simulation& simulation_;
   Machine& machine_;

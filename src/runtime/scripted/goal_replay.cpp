@@ -13,7 +13,7 @@ namespace {
 class GoalReplay final : private RankProgram {
  public:
   GoalReplay(const MachineDescription& description, std::vector<NodeId> node_of_rank,
-             const GoalSchedule& schedule);
+             const GoalSchedule& schedule, const ObservationOptions& observed);
 
   ReplayReport run();
 
@@ -51,10 +51,10 @@ std::vector<std::uint16_t> GoalReplay::cpus_of(const GoalSchedule& schedule) {
 }
 
 GoalReplay::GoalReplay(const MachineDescription& description, std::vector<NodeId> node_of_rank,
-                       const GoalSchedule& schedule)
+                       const GoalSchedule& schedule, const ObservationOptions& observed)
     : schedule_(schedule),
       ranks_(schedule.ranks.size()),
-      messages_(description, std::move(node_of_rank), cpus_of(schedule), *this) {
+      messages_(description, std::move(node_of_rank), cpus_of(schedule), *this, observed) {
   for (std::size_t r = 0; r < ranks_.size(); ++r) {
     const GoalRank& trace = schedule.ranks[r];
     Rank& rank = ranks_[r];
@@ -132,7 +132,10 @@ ReplayReport GoalReplay::run() {
   }
   report.trace_hash = messages_.trace_hash();
   report.links = messages_.machine().link_use();
+  report.network = messages_.observation().network_history();
   report.warnings = messages_.machine().warnings();
+  for (std::string& warning : messages_.observation().warnings())
+    report.warnings.push_back(std::move(warning));
   if (truncated_ > 0) {
     report.warnings.push_back(std::to_string(truncated_) +
                               " receives got a message longer than they say: it was taken whole");
@@ -184,12 +187,12 @@ std::string GoalReplay::describe_waiting(ProcessId id) const {
 }  // namespace
 
 ReplayReport replay_goal(const MachineDescription& description, std::vector<NodeId> node_of_rank,
-                         const GoalSchedule& schedule) {
+                         const GoalSchedule& schedule, const ObservationOptions& observed) {
   if (node_of_rank.size() != schedule.ranks.size()) {
     throw std::invalid_argument("map = " + std::to_string(node_of_rank.size()) + " ranks: expected the " +
                                 std::to_string(schedule.ranks.size()) + " of " + schedule.file);
   }
-  return GoalReplay(description, std::move(node_of_rank), schedule).run();
+  return GoalReplay(description, std::move(node_of_rank), schedule, observed).run();
 }
 
 }  // namespace apenet

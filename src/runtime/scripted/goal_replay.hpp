@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "kernel/time.hpp"
 #include "machine/machine.hpp"
+#include "runtime/observe/observation.hpp"
 #include "runtime/scripted/goal.hpp"
 #include "runtime/scripted/message_passing.hpp"
 
@@ -21,6 +23,7 @@ struct ReplayReport {
   std::uint64_t bytes = 0;     // of these
   std::uint64_t trace_hash = 0;
   std::vector<LinkUse> links;
+  std::optional<NetworkHistory> network;
   std::vector<std::string> warnings;
 };
 
@@ -34,6 +37,7 @@ class ReplayDeadlock : public std::runtime_error {
 // first which comes first in the file. Throws ReplayDeadlock that says who waits for what, and
 // std::invalid_argument as Machine does.
 [[nodiscard]] ReplayReport replay_goal(const MachineDescription& description,
-                                       std::vector<NodeId> node_of_rank, const GoalSchedule& schedule);
+                                       std::vector<NodeId> node_of_rank, const GoalSchedule& schedule,
+                                       const ObservationOptions& observed = {});
 
 }  // namespace apenet

@@ -7,6 +7,7 @@
 
 #include "kernel/check.hpp"
 #include "kernel/rate.hpp"
+#include "runtime/observe/process_trace.hpp"
 
 namespace apenet {
 
@@ -27,9 +28,11 @@ std::int64_t eager_limit(const MachineDescription& description, const NicCapabil
 }  // namespace
 
 MessagePassing::MessagePassing(const MachineDescription& description, std::vector<NodeId> node_of_rank,
-                               const std::vector<std::uint16_t>& cpus, RankProgram& program)
+                               const std::vector<std::uint16_t>& cpus, RankProgram& program,
+                               const ObservationOptions& observed)
     : simulation_(description.seed),
       machine_(simulation_, description, std::move(node_of_rank)),
+      observation_(simulation_, machine_, observed),
       program_(program),
       software_(description.mpi_software),
       copy_rate_(DataRate::bytes_per_second(description.host.copy_bytes_per_second)),
@@ -52,6 +55,7 @@ MessagePassing::MessagePassing(const MachineDescription& description, std::vecto
 }
 
 void MessagePassing::run() {
+  simulation_.trace(process_record(ProcessTrace::began, Time::zero()));
   for (ProcessId rank = 0; rank < ranks_.size(); ++rank) program_.proceed(rank);
   simulation_.run();
 }
@@ -66,7 +70,10 @@ MessagePassing::Cpu& MessagePassing::cpu_at(ProcessId rank, std::uint16_t cpu, T
   Cpu& chosen = cpus_[first_cpu_[rank] + cpu];
   chosen.clock += std::exchange(chosen.debt, Time::zero());
   if (time > chosen.clock) {
-    if (cpu == 0) ranks_[rank].waited += time - chosen.clock;
+    if (cpu == 0) {
+      ranks_[rank].waited += time - chosen.clock;
+      simulation_.trace(process_record(ProcessTrace::waited, chosen.clock, time, rank));
+    }
     chosen.clock = time;
   }
   return chosen;

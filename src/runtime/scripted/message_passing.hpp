@@ -9,6 +9,7 @@
 #include "kernel/simulation.hpp"
 #include "kernel/trace.hpp"
 #include "machine/machine.hpp"
+#include "runtime/observe/observation.hpp"
 #include "runtime/scripted/message_matching.hpp"
 
 namespace apenet {
@@ -51,7 +52,8 @@ class MessagePassing final : private CompletionSink, private EventHandler {
  public:
   // cpus[r]: CPUs of rank r, at least one. Throws std::invalid_argument as Machine does.
   MessagePassing(const MachineDescription& description, std::vector<NodeId> node_of_rank,
-                 const std::vector<std::uint16_t>& cpus, RankProgram& program);
+                 const std::vector<std::uint16_t>& cpus, RankProgram& program,
+                 const ObservationOptions& observed = {});
 
   // Each begins when the CPU is free, and not before `earliest`, and returns when it began.
   Time compute(ProcessId rank, std::uint16_t cpu, Time earliest, std::uint32_t operation, Time span);
@@ -64,6 +66,7 @@ class MessagePassing final : private CompletionSink, private EventHandler {
   void run();
 
   [[nodiscard]] const Machine& machine() const { return machine_; }
+  [[nodiscard]] const Observation& observation() const { return observation_; }
   [[nodiscard]] RankActivity activity(ProcessId rank) const;
   // Of every completion, in order.
   [[nodiscard]] std::uint64_t trace_hash() const { return hash_.value(); }
@@ -123,6 +126,7 @@ class MessagePassing final : private CompletionSink, private EventHandler {
 
   Simulation simulation_;
   Machine machine_;
+  Observation observation_;
   RankProgram& program_;
   SoftwareDescription software_;
   DataRate copy_rate_;

@@ -93,7 +93,7 @@ void ScriptedProcess::suspend(const Wish& wish, std::coroutine_handle<> script) 
 }
 
 void ScriptedProcess::complete(const Completion& completion) {
-  if (!wish_ || !wish_->is_met_by(completion)) {
+  if (!is_waiting_for(completion)) {
     inbox_.push_back(completion);
     return;
   }

@@ -74,6 +74,9 @@ class ScriptedProcess {
   }
 
   // For the run.
+  [[nodiscard]] bool is_waiting_for(const Completion& completion) const {
+    return wish_ && wish_->is_met_by(completion);
+  }
   void complete(const Completion& completion);
   // Empty when it waits for nothing.
   [[nodiscard]] std::string waits_for() const;

@@ -4,18 +4,29 @@
 #include <string>
 #include <utility>
 
+#include "runtime/observe/process_trace.hpp"
+
 namespace apenet {
 
 ScriptedRun::ScriptedRun(const MachineDescription& description, const SoftwareDescription& software,
-                         std::vector<NodeId> node_of_process)
+                         std::vector<NodeId> node_of_process, const ObservationOptions& observed)
     : simulation_(description.seed),
       machine_(simulation_, description, std::move(node_of_process)),
+      observation_(simulation_, machine_, observed),
       scripts_(machine_.process_count()) {
   for (ProcessId id = 0; id < machine_.process_count(); ++id) processes_.emplace_back(id, machine_, software);
   machine_.set_sink(*this);
 }
 
+void ScriptedRun::trace_wait(const Completion& completion) const {
+  const ScriptedProcess& process = processes_[completion.process];
+  if (!process.is_waiting_for(completion) || completion.time <= process.clock()) return;
+  simulation_.trace(
+      process_record(ProcessTrace::waited, process.clock(), completion.time, completion.process));
+}
+
 void ScriptedRun::run() {
+  simulation_.trace(process_record(ProcessTrace::began, Time::zero()));
   for (Script& script : scripts_) {
     if (!script.is_done()) script.start();
   }

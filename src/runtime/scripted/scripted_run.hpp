@@ -6,6 +6,7 @@
 
 #include "kernel/simulation.hpp"
 #include "machine/machine.hpp"
+#include "runtime/observe/observation.hpp"
 #include "runtime/scripted/scripted_process.hpp"
 
 namespace apenet {
@@ -14,11 +15,12 @@ class ScriptedRun final : private CompletionSink {
  public:
   // Throws std::invalid_argument as Machine does.
   ScriptedRun(const MachineDescription& description, const SoftwareDescription& software,
-              std::vector<NodeId> node_of_process);
+              std::vector<NodeId> node_of_process, const ObservationOptions& observed = {});
 
   [[nodiscard]] ScriptedProcess& process(ProcessId id) { return processes_[id]; }
   [[nodiscard]] Machine& machine() { return machine_; }
   [[nodiscard]] Simulation& simulation() { return simulation_; }
+  [[nodiscard]] const Observation& observation() const { return observation_; }
 
   // The program of process `id`; at most one each.
   void spawn(ProcessId id, Script script) { scripts_[id] = std::move(script); }
@@ -29,13 +31,16 @@ class ScriptedRun final : private CompletionSink {
 
  private:
   void complete(const Completion& completion) override {
+    if (simulation_.is_traced()) trace_wait(completion);
     processes_[completion.process].complete(completion);
   }
   // Scripts have no memory: only the times of their messages matter.
   void land(ProcessId, std::uint64_t) override {}
+  void trace_wait(const Completion& completion) const;
 
   Simulation simulation_;
   Machine machine_;
+  Observation observation_;
   std::deque<ScriptedProcess> processes_;
   std::vector<Script> scripts_;
 };

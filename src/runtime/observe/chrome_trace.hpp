@@ -1,0 +1,56 @@
+// ChromeTrace: a run as a file that Perfetto (ui.perfetto.dev) and chrome://tracing open.
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kernel/time.hpp"
+#include "kernel/trace.hpp"
+
+namespace apenet {
+
+// Writes the JSON form of the Trace Event Format (Google, "Trace Event Format", 2016) while the run goes on.
+// Three groups of tracks: what each process waits for, its messages from the doorbell to the last byte, and
+// the packets on each link. When the file would outgrow its limit, the rest is left out and counted.
+class ChromeTrace final : public TraceSink {
+ public:
+  static constexpr std::uint64_t default_limit_bytes = std::uint64_t{64} << 20U;
+
+  // Throws std::invalid_argument when the file cannot be written.
+  ChromeTrace(const std::string& path, std::uint32_t process_count, std::vector<std::string> link_names,
+              std::uint64_t limit_bytes = default_limit_bytes);
+  ~ChromeTrace();
+  ChromeTrace(const ChromeTrace&) = delete;
+  ChromeTrace& operator=(const ChromeTrace&) = delete;
+
+  void record(const TraceRecord& record) override;
+  void begin(Time now);  // nothing is written of what came before
+  [[nodiscard]] std::uint64_t left_out() const { return left_out_; }
+
+ private:
+  struct Close {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+
+  void record_network(const TraceRecord& record);
+  void record_message(const TraceRecord& record);
+  void record_wait(const TraceRecord& record);
+  void name_track(int group, std::uint32_t track, const std::string& name);
+  [[gnu::format(printf, 2, 3)]] void write(const char* format, ...);
+
+  std::unique_ptr<std::FILE, Close> file_;
+  std::vector<std::string> link_names_;
+  std::vector<bool> is_named_;  // per link: its track has been named
+  std::uint64_t limit_bytes_;
+  std::uint64_t written_bytes_ = 0;
+  std::uint64_t left_out_ = 0;
+  std::uint64_t messages_ = 0;
+  bool has_begun_ = false;
+  Time epoch_;
+  Time last_;
+};
+
+}  // namespace apenet

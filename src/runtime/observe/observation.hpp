@@ -1,0 +1,44 @@
+// Observation: the listeners of a run, as it asks for them.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kernel/simulation.hpp"
+#include "kernel/trace.hpp"
+#include "machine/machine.hpp"
+#include "runtime/observe/chrome_trace.hpp"
+#include "runtime/observe/network_report.hpp"
+
+namespace apenet {
+
+struct ObservationOptions {
+  bool network_history = false;
+  std::string trace_path;  // empty: no trace
+};
+
+// Attached to a simulation for its own lifetime; without anything asked for, the simulation records nothing.
+class Observation final : public TraceSink {
+ public:
+  // Throws std::invalid_argument when the trace cannot be written.
+  Observation(Simulation& simulation, const Machine& machine, const ObservationOptions& options);
+  ~Observation();
+  Observation(const Observation&) = delete;
+  Observation& operator=(const Observation&) = delete;
+
+  // Passes it to the listeners. ProcessTrace::began sets their clocks to zero.
+  void record(const TraceRecord& record) override;
+
+  [[nodiscard]] std::optional<NetworkHistory> network_history() const;
+  [[nodiscard]] std::vector<std::string> warnings() const;
+
+ private:
+  Simulation& simulation_;
+  std::string trace_path_;
+  std::optional<NetworkReport> report_;
+  std::optional<ChromeTrace> trace_;
+};
+
+}  // namespace apenet
