@@ -141,8 +141,8 @@ def test_a_run_folder_holds_what_a_run_was(apenet, tmp_path):
         ]
         assert apenet("run", *options, "--out", folder, "--", "python", "-c", HELLO).returncode == 0
     names = sorted(path.name for path in folders[0].iterdir())
-    assert names == ["command.json", "host.json", "machine.toml", "run.json"]
-    for name in ("command.json", "machine.toml", "run.json"):
+    assert names == ["command.json", "host.json", "machine.toml", "network.json", "run.json"]
+    for name in ("command.json", "machine.toml", "network.json", "run.json"):
         assert (folders[0] / name).read_bytes() == (folders[1] / name).read_bytes()
     command = json.loads((folders[0] / "command.json").read_text())
     assert command["settings"] == ["bus.clock_mhz=66"]
