@@ -502,6 +502,33 @@ class MachineDescription:
     @seed.setter
     def seed(self, arg: int, /) -> None: ...
 
+class ArrangementFacts:
+    @property
+    def nodes(self) -> int: ...
+
+    @property
+    def routers(self) -> int: ...
+
+    @property
+    def ports_per_router(self) -> int: ...
+
+    @property
+    def cables(self) -> int: ...
+
+    @property
+    def channel_classes(self) -> int: ...
+
+    @property
+    def is_free_of_deadlock(self) -> bool: ...
+
+    @property
+    def proof(self) -> str: ...
+
+def inspect_arrangement(network: NetworkDescription) -> ArrangementFacts:
+    """
+    Topology, routing and the deadlock check; raises ValueError when the network cannot be built.
+    """
+
 def count_network_nodes(network: NetworkDescription) -> int:
     """Nodes of a network; raises ValueError when it cannot be built."""
 

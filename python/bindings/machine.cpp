@@ -168,6 +168,16 @@ void bind_machine(nb::module_& module) {
       .def_rw("card_software", &MachineDescription::card_software)
       .def_rw("mpi_software", &MachineDescription::mpi_software)
       .def_rw("seed", &MachineDescription::seed);
+  nb::class_<ArrangementFacts>(module, "ArrangementFacts")
+      .def_ro("nodes", &ArrangementFacts::nodes)
+      .def_ro("routers", &ArrangementFacts::routers)
+      .def_ro("ports_per_router", &ArrangementFacts::ports_per_router)
+      .def_ro("cables", &ArrangementFacts::cables)
+      .def_ro("channel_classes", &ArrangementFacts::channel_classes)
+      .def_ro("is_free_of_deadlock", &ArrangementFacts::is_free_of_deadlock)
+      .def_ro("proof", &ArrangementFacts::proof);
+  module.def("inspect_arrangement", &inspect_arrangement, nb::arg("network"),
+             "Topology, routing and the deadlock check; raises ValueError when the network cannot be built.");
   module.def("count_network_nodes", &count_network_nodes, nb::arg("network"),
              "Nodes of a network; raises ValueError when it cannot be built.");
   module.def(

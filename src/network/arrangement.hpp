@@ -27,6 +27,18 @@ namespace apenet {
 void require_no_deadlock(const NetworkDescription& description, const Topology& topology,
                          const Routing& routing);
 
+// What people want to know of a network before it runs.
+struct ArrangementFacts {
+  std::uint32_t nodes = 0;
+  std::uint32_t routers = 0;
+  std::uint32_t ports_per_router = 0;  // of the largest, unused ones included
+  std::uint32_t cables = 0;
+  std::uint32_t channel_classes = 0;
+  bool is_free_of_deadlock = false;
+  std::string proof;  // how that was shown, or the cycle
+};
+[[nodiscard]] ArrangementFacts inspect_arrangement(const NetworkDescription& description);
+
 // As machine files write them.
 [[nodiscard]] std::string name_of(NetworkDescription::Topology topology);
 [[nodiscard]] std::string name_of(NetworkDescription::Routing routing);

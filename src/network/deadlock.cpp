@@ -50,6 +50,17 @@ class DependencyGraph {
   explicit DependencyGraph(std::uint32_t channels) : successors_(channels) {}
   void add(std::uint32_t from, std::uint32_t to) { successors_[from].push_back(to); }
 
+  void count(DeadlockReport& report) const {
+    std::vector<bool> is_used(successors_.size());
+    for (std::uint32_t channel = 0; channel < successors_.size(); ++channel) {
+      if (successors_[channel].empty()) continue;
+      is_used[channel] = true;
+      for (const std::uint32_t next : successors_[channel]) is_used[next] = true;
+      report.dependencies += successors_[channel].size();
+    }
+    report.channels += static_cast<std::uint64_t>(std::count(is_used.begin(), is_used.end(), true));
+  }
+
   // The channels of a cycle, the first one again at the end.
   [[nodiscard]] std::vector<std::uint32_t> find_cycle() const {
     std::vector<State> states(successors_.size(), State::unseen);
@@ -190,18 +201,19 @@ class DeadlockCheck {
         channels_(topology, routing.class_count()),
         exploration_(topology, routing, channels_) {}
 
-  std::string run() {
+  // Adds to the counts of the report.
+  void run(DeadlockReport& report) {
     DependencyGraph graph(channels_.count());
     if (!add_direct(graph)) {
+      report.has_escape = true;
       graph = DependencyGraph(channels_.count());
       find_escapes();
       add_extended(graph);
     }
-    std::string text;
+    graph.count(report);
     for (const std::uint32_t channel : graph.find_cycle()) {
-      text += (text.empty() ? "" : " -> ") + channels_.name(channel);
+      report.cycle += (report.cycle.empty() ? "" : " -> ") + channels_.name(channel);
     }
-    return text;
   }
 
  private:
@@ -306,14 +318,29 @@ class DeadlockCheck {
 
 }  // namespace
 
-std::string find_dependency_cycle(const Topology& topology, const Routing& routing) {
+std::string DeadlockReport::proof() const {
+  if (!cycle.empty()) return "a cycle: " + cycle;
+  std::string text = "no cycle among " + std::to_string(dependencies) + " dependencies of " +
+                     std::to_string(channels) + (has_escape ? " escape channels" : " channels");
+  if (has_escape) text += ", those across adaptive channels included (Duato)";
+  if (factors > 0) text += ", on " + std::to_string(factors) + " smaller networks, one for each dimension";
+  return text;
+}
+
+DeadlockReport check_deadlock(const Topology& topology, const Routing& routing) {
   const std::vector<RoutingFactor> factors = routing.factors();
-  if (factors.empty()) return DeadlockCheck(topology, routing).run();
+  DeadlockReport report;
+  report.factors = static_cast<std::uint32_t>(factors.size());
+  if (factors.empty()) DeadlockCheck(topology, routing).run(report);
   for (const RoutingFactor& factor : factors) {
-    std::string cycle = DeadlockCheck(factor.topology, *factor.routing).run();
-    if (!cycle.empty()) return cycle;
+    DeadlockCheck(factor.topology, *factor.routing).run(report);
+    if (!report.cycle.empty()) break;
   }
-  return {};
+  return report;
+}
+
+std::string find_dependency_cycle(const Topology& topology, const Routing& routing) {
+  return check_deadlock(topology, routing).cycle;
 }
 
 }  // namespace apenet

@@ -42,6 +42,25 @@ def test_a_shown_machine_is_a_machine_file(apenet, tmp_path):
     done = apenet("machine", "check", mine)
     assert done.returncode == 0, done.stderr
     assert "4x2x2" in done.stdout
+    assert "deadlock: free of it, no cycle among " in done.stdout
+
+
+def test_show_says_how_a_network_is_arranged(apenet):
+    lines = apenet("machine", "show", "ape128").stdout.splitlines()
+    assert lines[0] == "# topology: 8x4x4 torus, 128 nodes, 128 routers of 7 ports, 384 cables"
+    assert lines[1] == "# routing: dimension-order, 2 classes of virtual channels"
+    assert lines[2].endswith("on 3 smaller networks, one for each dimension")
+    assert not apenet("machine", "show", "ideal").stdout.startswith("#")
+
+
+def test_a_table_that_can_deadlock_is_refused_with_its_cycle(apenet, tmp_path):
+    table = tmp_path / "ring.txt"
+    table.write_text("* * +x  # round and round\n")
+    settings = ["network.dims=[5]", "network.routing=table", f"network.table_file={table}"]
+    done = apenet("machine", "check", "ape16", *(word for setting in settings for word in ("--set", setting)))
+    assert done.returncode == 2
+    assert "network.table_file = routes that can deadlock: expected" in done.stderr
+    assert "(0)+x class 0 -> (1)+x class 0 -> " in done.stderr
 
 
 def test_a_misspelt_key_in_a_file_is_named(apenet, tmp_path):

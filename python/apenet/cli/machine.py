@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 import typer
@@ -10,6 +11,7 @@ from rich.table import Table
 from apenet.cli.common import JsonOption, SetOption, output, print_json
 from apenet.machine import Machine, machines
 from apenet.machine import machine as read_machine
+from apenet.machine.lower import default_routing
 
 
 def add_to(app: typer.Typer) -> None:
@@ -46,16 +48,36 @@ def list_machines(as_json: JsonOption = False) -> None:
     output().print(table)
 
 
+def _arrangement(machine: Machine) -> Iterator[str]:
+    """Lines on topology and routing; none without a network."""
+    facts = machine.arrangement()
+    if facts is None:
+        return
+    network = machine.file.network
+    size = f"{machine.shape} " if machine.dims else ""
+    counts = f"{facts.nodes} nodes, {facts.routers} routers of {facts.ports_per_router} ports, {facts.cables} cables"
+    yield f"topology: {size}{network.topology.value}, {counts}"
+    routing = network.routing.value if network.routing is not None else default_routing(network)
+    classes = "1 class" if facts.channel_classes == 1 else f"{facts.channel_classes} classes"
+    yield f"routing: {routing}, {classes} of virtual channels"
+    yield f"deadlock: {'free of it' if facts.is_free_of_deadlock else 'possible'}, {facts.proof}"
+
+
 def show(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Name of a machine, or the path of a file.")],
     settings: SetOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show every parameter of a machine with its class and source, as a machine file."""
+    """Show every parameter of a machine with its class and source, as a machine file.
+
+    Above it, as comments: topology and routing, and how they were found to be free of deadlock.
+    """
     machine = read_machine(name, settings or ())
     if as_json:
         print_json(machine.file.model_dump(mode="json", by_alias=True, exclude_none=True))
     else:
+        for line in _arrangement(machine):
+            output().print(f"# {line}", markup=False, highlight=False)
         output().print(machine.to_toml(), markup=False, end="")
 
 
@@ -63,8 +85,10 @@ def check(
     file: Annotated[str, typer.Argument(metavar="FILE", help="A machine file, or the name of a machine.")],
     settings: SetOption = None,
 ) -> None:
-    """Check a machine file: keys, units, ranges, and whether the machine can be wired."""
+    """Check a machine file: keys, units, ranges, whether the machine can be wired, and whether it can deadlock."""
     machine = read_machine(file, settings or ())
     machine.wire()
     facts = f"{machine.shape}, {machine.file.network.topology.value}, card {machine.file.card.kind}"
     output().print(f"{file}: {machine.name} is a machine that can be run: {facts}", markup=False)
+    for line in _arrangement(machine):
+        output().print(line, markup=False, highlight=False)

@@ -89,6 +89,15 @@ class Machine:
         """The machine in base units, as the C++ core takes it."""
         return lower(self.file, self.label, seed, self.path.parent)
 
+    def arrangement(self) -> _core.ArrangementFacts | None:
+        """Its topology and routing, and whether they are free of deadlock; None where there is no network."""
+        if self.file.network.topology.value == "none":
+            return None
+        try:
+            return _core.inspect_arrangement(self.description().network)
+        except ValueError as error:
+            raise self._refused(error) from error
+
     def wire(self) -> None:
         """Puts the machine together, as a run would: what no single key shows (deadlock, buffers) is found here."""
         try:

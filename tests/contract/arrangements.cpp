@@ -1,0 +1,171 @@
+#include "contract/arrangements.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "contract/traffic.hpp"
+#include "network/arrangement.hpp"
+
+namespace apenet::testing {
+
+namespace {
+
+using TopologyKind = NetworkDescription::Topology;
+using RoutingKind = NetworkDescription::Routing;
+
+std::uint32_t between(RandomStream& random, std::uint32_t least, std::uint32_t most) {
+  return least + static_cast<std::uint32_t>(random.below(most - least + 1));
+}
+
+void make_cube(NetworkDescription& description, RandomStream& random) {
+  description.topology = random.below(3) != 0 ? TopologyKind::torus : TopologyKind::mesh;
+  std::uint32_t nodes = 1;
+  for (std::uint32_t d = between(random, 1, CubeShape::max_dimensions); d > 0; --d) {
+    description.dims.push_back(between(random, 1, std::max(1U, std::min(7U, 72 / nodes))));
+    nodes *= description.dims.back();
+  }
+  description.links.resize(description.dims.size());
+}
+
+void make_fat_tree(NetworkDescription& description, RandomStream& random) {
+  description.topology = TopologyKind::fat_tree;
+  FatTreeDescription& tree = description.fat_tree;
+  tree.children = {between(random, 1, 6), between(random, 1, 5)};
+  if (random.below(2) == 0) tree.children.push_back(between(random, 1, 3));
+  for (std::size_t level = 1; level < tree.children.size(); ++level) {
+    tree.parents.push_back(between(random, 1, 4));
+    tree.cables.push_back(between(random, 1, 3));
+  }
+  description.links.resize(tree.parents.size());
+}
+
+// Dimension order, written out as a table.
+std::string dimension_order_text(const NetworkDescription& description) {
+  const Topology topology = make_topology(description);
+  const DimensionOrderRouting routing(CubeShape(description.dims),
+                                      description.topology == TopologyKind::torus);
+  std::string text;
+  for (RouterId router = 0; router < topology.router_count(); ++router) {
+    for (NodeId node = 0; node < topology.endpoint_count(); ++node) {
+      if (node == router) continue;
+      const RouteStep step = routing.step(router, node);
+      text += topology.router_name(router) + " " + std::to_string(node) + " " +
+              topology.port_names()[step.port] + " " + std::to_string(step.channel_class) + "\n";
+    }
+  }
+  return text;
+}
+
+void arrange(NetworkDescription& description, Arrangement arrangement, RandomStream& random) {
+  switch (arrangement) {
+    case Arrangement::cube_dimension_order:
+      return make_cube(description, random);
+    case Arrangement::cube_up_down:
+      make_cube(description, random);
+      description.routing = RoutingKind::up_down;
+      return;
+    case Arrangement::cube_table:
+      make_cube(description, random);
+      description.table = dimension_order_text(description);
+      description.routing = RoutingKind::table;
+      return;
+    case Arrangement::cube_adaptive:
+      make_cube(description, random);
+      description.routing = RoutingKind::minimal_adaptive;
+      return;
+    case Arrangement::fat_tree_destination_mod:
+    case Arrangement::fat_tree_up_down:
+      make_fat_tree(description, random);
+      description.routing =
+          arrangement == Arrangement::fat_tree_up_down ? RoutingKind::up_down : RoutingKind::destination_mod;
+      return;
+    case Arrangement::crossbar:
+      description.topology = TopologyKind::crossbar;
+      description.nodes = between(random, 1, 70);
+      description.routing = RoutingKind::up_down;
+      return;
+    case Arrangement::graph_up_down:
+      description.topology = TopologyKind::graph;
+      description.graph = random_graph_text(random);
+      description.link_names = {"other"};
+      description.links.resize(2);
+      description.routing = RoutingKind::up_down;
+      return;
+  }
+}
+
+}  // namespace
+
+std::string name_of(Arrangement arrangement) {
+  switch (arrangement) {
+    case Arrangement::cube_dimension_order:
+      return "cube_dimension_order";
+    case Arrangement::cube_up_down:
+      return "cube_up_down";
+    case Arrangement::cube_table:
+      return "cube_table";
+    case Arrangement::cube_adaptive:
+      return "cube_adaptive";
+    case Arrangement::fat_tree_destination_mod:
+      return "fat_tree_destination_mod";
+    case Arrangement::fat_tree_up_down:
+      return "fat_tree_up_down";
+    case Arrangement::crossbar:
+      return "crossbar";
+    case Arrangement::graph_up_down:
+      return "graph_up_down";
+  }
+  return "unnamed";
+}
+
+NetworkParameters random_network(Arrangement arrangement, RandomStream& random) {
+  const std::uint32_t max_bytes = between(random, 16, 600);
+  NetworkParameters parameters = small_network(TopologyKind::none, {}, max_bytes);
+  NetworkDescription& description = parameters.description;
+  arrange(description, arrangement, random);
+  for (LinkDescription& link : description.links) {
+    link.rate = {16, 3, between(random, 50'000'000, 250'000'000)};
+    link.latency = Time::from_ps(between(random, 0, 50'000));
+  }
+  description.local_rate =
+      DataRate::bytes_per_second(static_cast<std::int64_t>(between(random, 1, 4)) << 29U);
+  description.local_latency = Time::from_ps(random.below(2) == 0 ? 0 : between(random, 0, 50'000));
+  description.router_latency = Time::from_ps(between(random, 0, 80'000));
+  description.credit_latency = Time::from_ps(between(random, 0, 50'000));
+  const Topology topology = make_topology(description);
+  description.virtual_channels = make_routing(description, topology)->class_count() * between(random, 1, 3);
+  description.buffer_bytes = max_bytes + static_cast<std::int64_t>(random.below(2UL * max_bytes));
+  parameters.card_channels = between(random, 1, 5);
+  return parameters;
+}
+
+// A random tree, some cables more, and one to three nodes at most routers.
+std::string random_graph_text(RandomStream& random) {
+  const std::uint32_t routers = between(random, 1, 24);
+  std::vector<std::uint32_t> ports(routers);
+  std::string cables;
+  const auto end = [&](std::uint32_t router) {
+    return "r" + std::to_string(router) + ":" + std::to_string(ports[router]++);
+  };
+  const auto connect = [&](std::uint32_t one, std::uint32_t other) {
+    const std::string first = end(one);
+    cables += "cable " + first + " " + end(other) + (random.below(3) == 0 ? " other\n" : "\n");
+  };
+  for (std::uint32_t router = 1; router < routers; ++router) connect(router, between(random, 0, router - 1));
+  for (std::uint64_t extra = routers > 1 ? random.below(2UL * routers) : 0; extra > 0; --extra) {
+    const std::uint32_t one = between(random, 0, routers - 1);
+    connect(one, (one + between(random, 1, routers - 1)) % routers);
+  }
+  std::string nodes;
+  for (std::uint32_t router = 0; router < routers; ++router) {
+    for (std::uint32_t i = between(random, router == 0 ? 1 : 0, 3); i > 0; --i)
+      nodes += "node " + end(router) + "\n";
+  }
+  std::string text;
+  for (std::uint32_t router = 0; router < routers; ++router)
+    text += "router r" + std::to_string(router) + " " + std::to_string(ports[router]) + "\n";
+  return text + cables + nodes;
+}
+
+}  // namespace apenet::testing

@@ -1,0 +1,35 @@
+// Random networks of every topology and routing, for properties that hold for all of them.
+#pragma once
+
+#include <string>
+
+#include "kernel/random.hpp"
+#include "network/make_network.hpp"
+
+namespace apenet::testing {
+
+enum class Arrangement {
+  cube_dimension_order,
+  cube_up_down,
+  cube_table,
+  cube_adaptive,
+  fat_tree_destination_mod,
+  fat_tree_up_down,
+  crossbar,
+  graph_up_down
+};
+inline constexpr Arrangement all_arrangements[] = {
+    Arrangement::cube_dimension_order, Arrangement::cube_up_down,
+    Arrangement::cube_table,           Arrangement::fat_tree_destination_mod,
+    Arrangement::fat_tree_up_down,     Arrangement::crossbar,
+    Arrangement::graph_up_down};
+
+[[nodiscard]] std::string name_of(Arrangement arrangement);
+
+// At most about a hundred nodes; minimal buffers or a little more, every rate and latency drawn.
+[[nodiscard]] NetworkParameters random_network(Arrangement arrangement, RandomStream& random);
+
+// A connected graph in the format of network/graph.hpp, with cables of the default link and of "other".
+[[nodiscard]] std::string random_graph_text(RandomStream& random);
+
+}  // namespace apenet::testing
