@@ -64,12 +64,11 @@ class DependencyGraph {
   // The channels of a cycle, the first one again at the end.
   [[nodiscard]] std::vector<std::uint32_t> find_cycle() const {
     std::vector<State> states(successors_.size(), State::unseen);
-    for (std::uint32_t channel = 0; channel < successors_.size(); ++channel) {
-      if (states[channel] != State::unseen) continue;
-      std::vector<std::uint32_t> cycle = search(channel, states);
-      if (!cycle.empty()) return cycle;
+    std::vector<std::uint32_t> cycle;
+    for (std::uint32_t channel = 0; channel < successors_.size() && cycle.empty(); ++channel) {
+      if (states[channel] == State::unseen) search(channel, states, cycle);
     }
-    return {};
+    return cycle;
   }
 
  private:
@@ -80,7 +79,7 @@ class DependencyGraph {
   };
 
   // Depth first; recursion would need a stack as deep as the longest chain of links.
-  std::vector<std::uint32_t> search(std::uint32_t start, std::vector<State>& states) const {
+  void search(std::uint32_t start, std::vector<State>& states, std::vector<std::uint32_t>& cycle) const {
     std::vector<Visit> path{{start, 0}};
     states[start] = State::open;
     while (!path.empty()) {
@@ -91,21 +90,22 @@ class DependencyGraph {
         continue;
       }
       const std::uint32_t channel = successors_[visit.channel][visit.next++];
-      if (states[channel] == State::open) return closed_at(path, channel);
+      if (states[channel] == State::open) {
+        close(path, channel, cycle);
+        return;
+      }
       if (states[channel] == State::done) continue;
       states[channel] = State::open;
       path.push_back({channel, 0});
     }
-    return {};
   }
 
-  static std::vector<std::uint32_t> closed_at(const std::vector<Visit>& path, std::uint32_t channel) {
-    std::vector<std::uint32_t> cycle;
+  static void close(const std::vector<Visit>& path, std::uint32_t channel,
+                    std::vector<std::uint32_t>& cycle) {
     for (const Visit& visit : path) {
       if (!cycle.empty() || visit.channel == channel) cycle.push_back(visit.channel);
     }
     cycle.push_back(channel);
-    return cycle;
   }
 
   std::vector<std::vector<std::uint32_t>> successors_;
