@@ -51,7 +51,8 @@ void FlitSinks::receive(NodeId node, std::uint32_t channel, Flit flit, FlitCycle
   accept(node, channel, flit, cycle);
 }
 
-// There is more room: those who wait go on, in their order.
+// There is more room: those who wait go on, in their order. The header at the front of the order has its turn
+// though others wait; one behind it in the same channel queues up again.
 void FlitSinks::admit_waiting(NodeId node, FlitCycle cycle) {
   std::vector<std::uint8_t>& order = order_[node];
   while (!order.empty()) {
@@ -61,7 +62,8 @@ void FlitSinks::admit_waiting(NodeId node, FlitCycle cycle) {
     order.erase(order.begin());
     waiting_[node] &= ~(std::uint64_t{1} << channel);
     const std::vector<Flit> flits = std::exchange(held, {});
-    for (const Flit flit : flits) receive(node, channel, flit, cycle);
+    accept(node, channel, flits.front(), cycle);
+    for (std::size_t i = 1; i < flits.size(); ++i) receive(node, channel, flits[i], cycle);
   }
 }
 

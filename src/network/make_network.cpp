@@ -98,9 +98,6 @@ std::unique_ptr<Network> make_network(Simulation& simulation, const NetworkParam
   require_no_deadlock(parameters.description, topology, *routing);
   const NetworkDescription& description = parameters.description;
   const bool is_flit = description.engine == NetworkDescription::Engine::flit;
-  if (!is_flit && description.routing == NetworkDescription::Routing::minimal_adaptive) {
-    refuse("network.routing", "minimal-adaptive", "a routing without adaptive choice for the packet engine");
-  }
   const bool has_overtaking = is_flit && description.virtual_channels > routing->class_count() &&
                               description.channel_selection == NetworkDescription::ChannelSelection::any;
   const bool keeps_order = routing->keeps_order() && !has_overtaking;

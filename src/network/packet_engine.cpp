@@ -195,6 +195,12 @@ void PacketEngine::tell_injection_freed(std::uint32_t queue_index) {
 
 // The head of the queue is ready to leave.
 void PacketEngine::request(std::uint32_t queue_index) {
+  if (flights_[queues_[queue_index].head].may_turn) choose_by_room(queue_index);
+  ask(queue_index);
+}
+
+// The head of the queue takes the output that it wants, or waits for it.
+void PacketEngine::ask(std::uint32_t queue_index) {
   const Flight& flight = flights_[queues_[queue_index].head];
   const std::uint32_t output_index = flight.wanted_output;
   Output& output = outputs_[output_index];
@@ -214,26 +220,23 @@ void PacketEngine::request(std::uint32_t queue_index) {
   }
 }
 
+// A packet of an adaptive routing chooses again when it is ready: until then the first step is only a guess
+// at what it will touch.
 void PacketEngine::choose_output(Flight& flight, std::uint32_t queue_index) const {
   const std::uint32_t owner = owner_of(queue_index);
+  flight.may_turn = false;
   if (owner >= router_count_) {
     flight.wanted_output = router_count_ * ports_ + flight.source;
     flight.wanted_vc = static_cast<std::uint8_t>(flight.channel % virtual_channels_);
     return;
   }
-  RouteQuery query{.router = owner, .destination = flight.destination};
-  if (!is_memoryless_) {
-    query.input_port = queue_index / virtual_channels_ % ports_;
-    query.input_class = queue_index % virtual_channels_ / lanes_;
-    query.is_injected = flight.hops == 0;
+  const RouteSteps steps = steps_of(flight, queue_index);
+  std::uint32_t chosen = 0;
+  if (steps.choice() != RouteChoice::only) {
+    flight.may_turn = steps.choice() == RouteChoice::adaptive;
+    if (!flight.may_turn) chosen = draw_step(steps.count(), simulation_.seed(), flight.packet(), owner);
   }
-  RouteSteps steps;
-  routing_->route(query, steps);
-  const RouteStep step =
-      steps[steps.count() == 1 ? 0 : draw_step(steps.count(), simulation_.seed(), flight.packet(), owner)];
-  const std::uint32_t lane = lanes_ == 1 ? 0 : flight.channel % lanes_;
-  flight.wanted_output = owner * ports_ + step.port;
-  flight.wanted_vc = static_cast<std::uint8_t>(step.channel_class * lanes_ + lane);
+  want(flight, owner, steps[chosen]);
 }
 
 // Calls visit(queue_index) for the waiting queues, round robin from behind the one granted last, until it
@@ -267,27 +270,34 @@ void PacketEngine::arbitrate(std::uint32_t output_index) {
   }
   std::uint64_t refused = 0;  // a bit for each virtual channel
   std::uint32_t chosen = none;
+  std::vector<std::uint32_t> turning;
+  const std::uint32_t first = first_queue(output.owner);
   visit_waiting(output_index, [&](std::uint32_t queue_index) {
     const Flight& flight = flights_[queues_[queue_index].head];
     const std::uint64_t bit = std::uint64_t{1} << flight.wanted_vc;
-    if ((refused & bit) != 0) return false;
-    if (!has_room(output, flight.wanted_vc, flight.wire_bytes)) {
+    if ((refused & bit) != 0 || !has_room(output, flight.wanted_vc, flight.wire_bytes)) {
       refused |= bit;
+      if (flight.may_turn) turning.push_back(queue_index);
       return false;
     }
     chosen = queue_index;
     return true;
   });
+  for (const std::uint32_t queue_index : turning) stop_waiting(output_index, queue_index - first);
   if (chosen == none) {
     await_room(output_index);
-    return;
+  } else {
+    stop_waiting(output_index, chosen - first);
+    output.last_granted = static_cast<std::uint16_t>(chosen - first);
+    grant(chosen, output_index);
+    if (output.waiting > 0) wake(output_index, output.free_at);
   }
-  const std::uint32_t number = chosen - first_queue(output.owner);
+  for (const std::uint32_t queue_index : turning) turn_to_escape(queue_index);
+}
+
+void PacketEngine::stop_waiting(std::uint32_t output_index, std::uint32_t number) {
   waiting_word(output_index, number / 64) &= ~(std::uint64_t{1} << number % 64);
-  --output.waiting;
-  output.last_granted = static_cast<std::uint16_t>(number);
-  grant(chosen, output_index);
-  if (output.waiting > 0) wake(output_index, output.free_at);
+  --outputs_[output_index].waiting;
 }
 
 // Nobody who waits has room. Wakes the output when the first of them will have; where the space is still

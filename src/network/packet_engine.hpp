@@ -33,8 +33,10 @@ namespace apenet {
 // alone is computed, or found in the packet.
 //
 // Invariants: a queue with packets has exactly one of: a `ready` event pending, or its head in the waiting
-// set of one output. An output with waiting queues has a `wake` event pending, or waits for room whose return
-// is not yet known (Queue::needed_bytes), or for Network::consumed.
+// set of one output. A flight of an adaptive routing may wait for a step that is not its escape only while
+// the buffer behind that step has room: arbitration that finds none turns it to the escape, for good. An
+// output with waiting queues has a `wake` event pending, or waits for room whose return is not yet known
+// (Queue::needed_bytes), or for Network::consumed.
 class PacketEngine final : public Network, private EventHandler {
  public:
   PacketEngine(Simulation& simulation, const Topology& topology, std::unique_ptr<const Routing> routing,
@@ -79,6 +81,7 @@ class PacketEngine final : public Network, private EventHandler {
     std::uint16_t hops = 0;
     std::uint8_t wanted_vc = 0;  // behind that output
     bool last = false;
+    bool may_turn = false;  // adaptive, and not waiting for the escape
 
     [[nodiscard]] Packet packet() const {
       return {source, destination, payload_bytes, wire_bytes, message, sequence, channel, hops, last, order};
@@ -144,8 +147,14 @@ class PacketEngine final : public Network, private EventHandler {
                 std::uint64_t detail = 0);
   void schedule_ready(std::uint32_t queue_index, Time when);
   void request(std::uint32_t queue_index);
+  void ask(std::uint32_t queue_index);
   void choose_output(Flight& flight, std::uint32_t queue_index) const;
+  [[nodiscard]] RouteSteps steps_of(const Flight& flight, std::uint32_t queue_index) const;
+  void want(Flight& flight, std::uint32_t owner, RouteStep step) const;
+  void choose_by_room(std::uint32_t queue_index);
+  void turn_to_escape(std::uint32_t queue_index);
   void arbitrate(std::uint32_t output_index);
+  void stop_waiting(std::uint32_t output_index, std::uint32_t number);
   void await_room(std::uint32_t output_index);
   void wake(std::uint32_t output_index, Time when);
   void grant(std::uint32_t queue_index, std::uint32_t output_index);
@@ -208,5 +217,23 @@ class PacketEngine final : public Network, private EventHandler {
   std::vector<std::uint32_t> links_;  // outputs that are links, for the statistics
   std::vector<std::string> link_names_;
 };
+
+inline RouteSteps PacketEngine::steps_of(const Flight& flight, std::uint32_t queue_index) const {
+  RouteQuery query{.router = owner_of(queue_index), .destination = flight.destination};
+  if (!is_memoryless_) {
+    query.input_port = queue_index / virtual_channels_ % ports_;
+    query.input_class = queue_index % virtual_channels_ / lanes_;
+    query.is_injected = flight.hops == 0;
+  }
+  RouteSteps steps;
+  routing_->route(query, steps);
+  return steps;
+}
+
+inline void PacketEngine::want(Flight& flight, std::uint32_t owner, RouteStep step) const {
+  const std::uint32_t lane = lanes_ == 1 ? 0 : flight.channel % lanes_;
+  flight.wanted_output = owner * ports_ + step.port;
+  flight.wanted_vc = static_cast<std::uint8_t>(step.channel_class * lanes_ + lane);
+}
 
 }  // namespace apenet

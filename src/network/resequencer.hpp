@@ -30,6 +30,10 @@ class Resequencer final : public Network {
   [[nodiscard]] std::int64_t injection_room(NodeId node, std::uint16_t channel) const override {
     return network_->injection_room(node, channel);
   }
+  void await_injection_room(NodeId node, std::uint16_t channel) override {
+    network_->await_injection_room(node, channel);
+  }
+  void prepare(NodeId node, std::uint16_t channel) const override { network_->prepare(node, channel); }
   void inject(const Packet& packet, Time tail_time) override;
   void consumed(NodeId node, const Packet& packet) override;
   [[nodiscard]] std::uint32_t link_count() const override { return network_->link_count(); }

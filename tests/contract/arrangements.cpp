@@ -95,6 +95,32 @@ void arrange(NetworkDescription& description, Arrangement arrangement, RandomStr
   }
 }
 
+void draw_times(NetworkDescription& description, RandomStream& random) {
+  for (LinkDescription& link : description.links) {
+    link.rate = {16, 3, between(random, 50'000'000, 250'000'000)};
+    link.latency = Time::from_ps(between(random, 0, 50'000));
+  }
+  description.local_rate =
+      DataRate::bytes_per_second(static_cast<std::int64_t>(between(random, 1, 4)) << 29U);
+  description.local_latency = Time::from_ps(random.below(2) == 0 ? 0 : between(random, 0, 50'000));
+  description.router_latency = Time::from_ps(between(random, 0, 80'000));
+  description.credit_latency = Time::from_ps(between(random, 0, 50'000));
+}
+
+void draw_cycles(NetworkDescription& description, RandomStream& random) {
+  constexpr std::int64_t clock_hz = 1'000'000'000;
+  description.pipeline.clock_hz = clock_hz;
+  description.pipeline.flit_bytes = 16;
+  for (LinkDescription& link : description.links) {
+    link.rate = {16, between(random, 1, 4), clock_hz};
+    link.latency = Time::from_ns(between(random, 1, 30));
+  }
+  description.local_rate = {16, between(random, 1, 2), clock_hz};
+  description.local_latency = Time::from_ns(random.below(2) == 0 ? 0 : between(random, 0, 20));
+  description.router_latency = Time::from_ns(between(random, 4, 30));
+  description.credit_latency = Time::from_ns(between(random, 30, 60));
+}
+
 }  // namespace
 
 std::string name_of(Arrangement arrangement) {
@@ -119,20 +145,18 @@ std::string name_of(Arrangement arrangement) {
   return "unnamed";
 }
 
-NetworkParameters random_network(Arrangement arrangement, RandomStream& random) {
-  const std::uint32_t max_bytes = between(random, 16, 600);
+NetworkParameters random_network(NetworkDescription::Engine engine, Arrangement arrangement,
+                                 RandomStream& random) {
+  const std::uint32_t max_bytes = 16 * between(random, 1, 38);
   NetworkParameters parameters = small_network(TopologyKind::none, {}, max_bytes);
   NetworkDescription& description = parameters.description;
+  description.engine = engine;
   arrange(description, arrangement, random);
-  for (LinkDescription& link : description.links) {
-    link.rate = {16, 3, between(random, 50'000'000, 250'000'000)};
-    link.latency = Time::from_ps(between(random, 0, 50'000));
+  if (engine == NetworkDescription::Engine::flit) {
+    draw_cycles(description, random);
+  } else {
+    draw_times(description, random);
   }
-  description.local_rate =
-      DataRate::bytes_per_second(static_cast<std::int64_t>(between(random, 1, 4)) << 29U);
-  description.local_latency = Time::from_ps(random.below(2) == 0 ? 0 : between(random, 0, 50'000));
-  description.router_latency = Time::from_ps(between(random, 0, 80'000));
-  description.credit_latency = Time::from_ps(between(random, 0, 50'000));
   const Topology topology = make_topology(description);
   description.virtual_channels = make_routing(description, topology)->class_count() * between(random, 1, 3);
   description.buffer_bytes = max_bytes + static_cast<std::int64_t>(random.below(2UL * max_bytes));

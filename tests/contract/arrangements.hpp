@@ -18,16 +18,21 @@ enum class Arrangement {
   crossbar,
   graph_up_down
 };
-inline constexpr Arrangement all_arrangements[] = {
-    Arrangement::cube_dimension_order, Arrangement::cube_up_down,
-    Arrangement::cube_table,           Arrangement::fat_tree_destination_mod,
-    Arrangement::fat_tree_up_down,     Arrangement::crossbar,
-    Arrangement::graph_up_down};
+inline constexpr Arrangement all_arrangements[] = {Arrangement::cube_dimension_order,
+                                                   Arrangement::cube_up_down,
+                                                   Arrangement::cube_table,
+                                                   Arrangement::cube_adaptive,
+                                                   Arrangement::fat_tree_destination_mod,
+                                                   Arrangement::fat_tree_up_down,
+                                                   Arrangement::crossbar,
+                                                   Arrangement::graph_up_down};
 
 [[nodiscard]] std::string name_of(Arrangement arrangement);
 
-// At most about a hundred nodes; minimal buffers or a little more, every rate and latency drawn.
-[[nodiscard]] NetworkParameters random_network(Arrangement arrangement, RandomStream& random);
+// At most about a hundred nodes; minimal buffers or a little more, every rate and latency drawn. For the flit
+// engine all of them are whole cycles of 1 ns and flits of 16 bytes.
+[[nodiscard]] NetworkParameters random_network(NetworkDescription::Engine engine, Arrangement arrangement,
+                                               RandomStream& random);
 
 // A connected graph in the format of network/graph.hpp, with cables of the default link and of "other".
 [[nodiscard]] std::string random_graph_text(RandomStream& random);

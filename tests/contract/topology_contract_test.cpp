@@ -23,9 +23,7 @@ using Engine = NetworkDescription::Engine;
 class TopologyContract : public ::testing::TestWithParam<std::tuple<Engine, Arrangement>> {
  protected:
   [[nodiscard]] NetworkParameters network(RandomStream& random) const {
-    NetworkParameters parameters = random_network(std::get<1>(GetParam()), random);
-    parameters.description.engine = std::get<0>(GetParam());
-    return parameters;
+    return random_network(std::get<0>(GetParam()), std::get<1>(GetParam()), random);
   }
 };
 
@@ -88,8 +86,12 @@ TEST_P(TopologyContract, ZeroLoadTimeIsTheClosedFormula) {
     const auto routing = make_routing(description, topology);
     const auto source = static_cast<NodeId>(random.below(topology.endpoint_count()));
     const auto destination = static_cast<NodeId>(random.below(topology.endpoint_count()));
-    const auto bytes = static_cast<std::uint32_t>(1 + random.below(parameters.max_packet_wire_bytes));
-    const Time dma_time = Time::from_ps(static_cast<std::int64_t>(random.below(1'000'000)));
+    const bool is_flit = description.engine == Engine::flit;
+    const auto bytes =
+        static_cast<std::uint32_t>(is_flit ? 16 * (1 + random.below(parameters.max_packet_wire_bytes / 16))
+                                           : 1 + random.below(parameters.max_packet_wire_bytes));
+    const Time dma_time =
+        is_flit ? Time::zero() : Time::from_ps(static_cast<std::int64_t>(random.below(1'000'000)));
     Traffic traffic(parameters, Time::zero(), dma_time);
     traffic.offer(source, destination, 0, bytes);
     traffic.run();
@@ -135,7 +137,8 @@ INSTANTIATE_TEST_SUITE_P(Engines, TopologyContract,
                          ::testing::Combine(::testing::Values(Engine::packet),
                                             ::testing::ValuesIn(all_arrangements)),
                          [](const ::testing::TestParamInfo<TopologyContract::ParamType>& which) {
-                           return std::string("packet_") + name_of(std::get<1>(which.param));
+                           return (std::get<0>(which.param) == Engine::packet ? "packet_" : "flit_") +
+                                  name_of(std::get<1>(which.param));
                          });
 
 }  // namespace

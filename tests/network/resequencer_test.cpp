@@ -19,6 +19,9 @@ class Shuffler final : public Network {
   [[nodiscard]] std::uint32_t node_count() const override { return 2; }
   void attach(NodeId node, NetworkClient& client) override { clients_[node] = &client; }
   [[nodiscard]] std::int64_t injection_room(NodeId, std::uint16_t) const override { return 1 << 20; }
+  void await_injection_room(NodeId node, std::uint16_t channel) override {
+    clients_[node]->injection_freed(channel);
+  }
   void inject(const Packet& packet, Time) override { packets.push_back(packet); }
   void consumed(NodeId, const Packet& packet) override { consumed_messages.push_back(packet.message); }
   [[nodiscard]] std::uint32_t link_count() const override { return 0; }
@@ -40,8 +43,9 @@ class Shuffler final : public Network {
 class Card final : public NetworkClient {
  public:
   void packet_arrived(const Packet& packet, Time) override { arrived.push_back(packet); }
-  void injection_freed(std::uint16_t) override {}
+  void injection_freed(std::uint16_t channel) override { freed = channel; }
   std::vector<Packet> arrived;
+  int freed = -1;
 };
 
 class ResequencerTest : public ::testing::Test {
@@ -83,6 +87,12 @@ TEST_F(ResequencerTest, HoldsWhatComesEarlyOutsideTheEjectionBuffer) {
   // The card has consumed all three: only the one that never was held frees the ejection buffer now.
   for (const Packet& packet : cards_[1].arrived) network_->consumed(1, packet);
   EXPECT_EQ(inner_->consumed_messages, (std::vector<std::uint64_t>{2, 1, 0}));
+}
+
+TEST_F(ResequencerTest, PassesOnWhoWaitsForRoom) {
+  network_->await_injection_room(1, 2);
+  EXPECT_EQ(cards_[1].freed, 2);
+  EXPECT_EQ(cards_[0].freed, -1);
 }
 
 TEST_F(ResequencerTest, ChannelsDoNotWaitForEachOther) {

@@ -67,6 +67,16 @@ def test_order_of_settings_does_not_matter(folder, chosen):
     assert all(file == files[0] for file in files)
 
 
+def test_an_adaptive_torus_runs_and_keeps_order():
+    adaptive = machine("ape16", ["network.routing=minimal-adaptive", "router.virtual_channels=3"])
+    adaptive.wire()
+    assert all(time > 0 for time in bench.alltoall(adaptive, sizes="4096:4096").times_us)
+    with pytest.raises(MachineError) as caught:
+        machine("ape16", ["network.routing=minimal-adaptive"]).wire()
+    assert caught.value.key == "router.virtual_channels"
+    assert "a multiple of the 3 classes" in caught.value.expected
+
+
 def test_levels_have_links_of_their_own():
     three = [
         "network.topology=fat-tree",
