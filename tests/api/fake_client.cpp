@@ -175,10 +175,10 @@ void Client::sleep(std::int64_t ps) {
   charge(ps);
 }
 void Client::lock() {
-  block_->lock.fetch_add(1);
+  block_->lock_next.fetch_add(1);
 }
 void Client::unlock() {
-  block_->lock.fetch_sub(1);
+  block_->lock_serving.fetch_add(1);
 }
 
 }  // namespace apenet::ipc

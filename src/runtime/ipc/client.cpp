@@ -248,8 +248,11 @@ void Client::settle() {
 }
 
 void Client::start() {
+  // Another thread may be in a poll already, and one process cannot wait for two things.
+  lock();
   block_->initialised = 1;
   wait(Wait::start, 0);
+  unlock();
   if (header_->compute_mode == ComputeMode::measured) block_->cpu_seen_ps = thread_cpu_ps();
 }
 
@@ -272,16 +275,20 @@ void Client::wait(Wait why, std::int64_t deadline_ps) {
   if (header_->compute_mode == ComputeMode::measured) block.cpu_seen_ps = thread_cpu_ps();
 }
 
+// In turn: a thread that polls without end (MPICH's progress thread) would otherwise take the lock again
+// before the one that it has woken.
 void Client::lock() {
-  std::atomic<std::uint32_t>& word = block_->lock;
-  std::uint32_t expected = 0;
-  if (word.compare_exchange_strong(expected, 1)) return;
-  // 2: somebody waits
-  while (word.exchange(2) != 0) futex_wait(word, 2, nullptr);
+  const std::uint32_t number = block_->lock_next.fetch_add(1);
+  std::uint32_t serving = block_->lock_serving.load();
+  while (serving != number) {
+    futex_wait(block_->lock_serving, serving, nullptr);
+    serving = block_->lock_serving.load();
+  }
 }
 
 void Client::unlock() {
-  if (block_->lock.exchange(0) == 2) futex_wake(block_->lock);
+  const std::uint32_t next = block_->lock_serving.fetch_add(1) + 1;
+  if (block_->lock_next.load() != next) futex_wake(block_->lock_serving);
 }
 
 }  // namespace apenet::ipc

@@ -117,20 +117,23 @@ struct Block {
   std::int64_t deadline_ps = 0;     // Wait::until
   std::uint32_t process_id = 0;     // who has claimed the block; 0 nobody
   std::uint32_t released_idle = 0;  // woken although nothing had happened; reset by the process
-  std::uint32_t looking = 0;  // depth of calls that look (MPI_Test): answer truthfully, do not skip ahead
-  std::uint32_t waiting = 0;  // depth of calls that wait (MPI_Wait): go to the next event
+  // Calls under way, of all threads. Those that look (MPI_Test) are answered truthfully and do not skip
+  // ahead; those that wait (MPI_Wait) go to the next event.
+  std::atomic<std::uint32_t> looking{0};
+  std::atomic<std::uint32_t> waiting{0};
   std::uint32_t calls_in_vain = 0;  // calls since anything was posted or received
   std::uint32_t calls = 0;          // calls that the program has made, as far as the shim sees them
   std::uint32_t empty_polls = 0;
-  std::uint32_t initialised = 0;    // has passed MPI_Init (or enabled an endpoint)
-  std::uint32_t finalised = 0;      // has passed MPI_Finalize
-  std::uint32_t used_provider = 0;  // the provider has opened an endpoint for it
-  std::atomic<std::uint32_t> lock{0};
-  std::int64_t waited_ps = 0;    // virtual time spent waiting for events
-  std::int64_t computed_ps = 0;  // virtual time charged as computation
-  std::int64_t outside_ps = 0;   // virtual time that passed between calls of the library above
-  std::int64_t left_ps = 0;      // clock when the last of them ended
-  std::int64_t cpu_seen_ps = 0;  // ComputeMode::measured: thread CPU time already charged
+  std::uint32_t initialised = 0;               // has passed MPI_Init (or enabled an endpoint)
+  std::uint32_t finalised = 0;                 // has passed MPI_Finalize
+  std::uint32_t used_provider = 0;             // the provider has opened an endpoint for it
+  std::atomic<std::uint32_t> lock_next{0};     // the number that the next thread draws ...
+  std::atomic<std::uint32_t> lock_serving{0};  // ... futex: and the one whose turn it is
+  std::int64_t waited_ps = 0;                  // virtual time spent waiting for events
+  std::int64_t computed_ps = 0;                // virtual time charged as computation
+  std::int64_t outside_ps = 0;                 // virtual time that passed between calls of the library above
+  std::int64_t left_ps = 0;                    // clock when the last of them ended
+  std::int64_t cpu_seen_ps = 0;                // ComputeMode::measured: thread CPU time already charged
   std::uint64_t next_message = 1;
   std::uint32_t request_head = 0;  // free-running; head written by the process, tail by the simulator
   std::uint32_t request_tail = 0;

@@ -278,8 +278,11 @@ void Scheduler::set_running() {
 
 void Scheduler::wake(std::uint32_t rank, std::int64_t horizon_ps) {
   ipc::Block& block = mapping_.block(rank);
+  Process& process = processes_[rank];
   if (simulation_.is_traced()) trace_wait(rank);
-  processes_[rank].wait = ipc::Wait::running;
+  // Events that found no room in the ring are not known to the process: it has to come back for them.
+  if (!process.overflow.empty()) horizon_ps = std::min(horizon_ps, process.overflow.front().time_ps);
+  process.wait = ipc::Wait::running;
   block.wait = ipc::Wait::running;
   block.horizon_ps = horizon_ps;
   ran_.push_back(rank);
