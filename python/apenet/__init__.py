@@ -5,6 +5,7 @@ ape16 = apenet.machine("ape16")
 apenet.bench.pingpong(ape16, sizes="16:1M")
 apenet.run(["./program"], n=16, machine=ape16)
 apenet.replay("trace.goal", machine=ape16)
+apenet.workload(program, n=16, machine=ape16)
 """
 
 from apenet import bench
@@ -13,6 +14,7 @@ from apenet.errors import ApenetError, HostError, InputError, MachineError
 from apenet.machine import Machine, machine, machine_names, machines
 from apenet.replay import ReplayError, ReplayResult, replay
 from apenet.running import RunResult, run
+from apenet.workload import WorkloadError, workload
 
 __all__ = [
     "ApenetError",
@@ -23,6 +25,7 @@ __all__ = [
     "ReplayError",
     "ReplayResult",
     "RunResult",
+    "WorkloadError",
     "__version__",
     "bench",
     "machine",
@@ -30,4 +33,5 @@ __all__ = [
     "machines",
     "replay",
     "run",
+    "workload",
 ]

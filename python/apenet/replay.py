@@ -53,20 +53,18 @@ class ReplayRequest:
         }
 
 
-@dataclass(frozen=True)
-class ReplayResult:
-    """The result of a replay; arrays have one element a rank. All but `wall_time_s` repeats exactly.
+@dataclass(frozen=True, kw_only=True)
+class RanksResult:
+    """What ranks without processes did; arrays have one element a rank. All but `wall_time_s` repeats exactly.
 
     `messages` and `bytes` are those posted to the cards, with what the protocols add; `sends` and `sent_bytes` are the
-    trace's own.
+    ranks' own.
     """
 
-    trace: str
     machine: str
     seed: int
     version: str
     virtual_time_us: float
-    operations: int
     messages: int
     bytes: int
     trace_hash: str
@@ -87,11 +85,10 @@ class ReplayResult:
         return max(used, key=lambda link: link.busy_us, default=None)
 
     def to_json(self) -> dict[str, Any]:
-        """The contents of run.json."""
+        """All of it but the wall time, as one object."""
         busiest = self.busiest_link
         return {
             "machine": self.machine,
-            "trace": self.trace,
             "seed": self.seed,
             "version": self.version,
             "virtual_time_us": self.virtual_time_us,
@@ -100,7 +97,6 @@ class ReplayResult:
                 "mean": float(self.finish_us.mean()),
                 "max": float(self.finish_us.max()),
             },
-            "operations": self.operations,
             "messages": self.messages,
             "bytes": self.bytes,
             "busiest_link": vars(busiest) if busiest else None,
@@ -112,6 +108,43 @@ class ReplayResult:
             ],
             "links": [vars(link) for link in self.links if link.packets > 0],
         }
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReplayResult(RanksResult):
+    """The result of a replay."""
+
+    trace: str
+    operations: int
+
+    def to_json(self) -> dict[str, Any]:
+        """The contents of run.json."""
+        return {"trace": self.trace, "operations": self.operations, **super().to_json()}
+
+
+def common_results(
+    machine: Machine, seed: int, report: _core.RanksReport, finish_ps: NDArray[np.int64], began: float
+) -> dict[str, Any]:
+    """The fields of RanksResult; `began` is when the clock on the wall was read first."""
+    virtual_ps = int(finish_ps.max())
+    return {
+        "machine": machine.name,
+        "seed": seed,
+        "version": __version__,
+        "virtual_time_us": virtual_ps / PS_PER_US,
+        "messages": report.messages,
+        "bytes": report.bytes,
+        "trace_hash": f"{report.trace_hash:016x}",
+        "finish_us": finish_ps / PS_PER_US,
+        "waiting_us": report.waited_ps / PS_PER_US,
+        "compute_us": report.computed_ps / PS_PER_US,
+        "sends": np.asarray(report.sends),
+        "sent_bytes": np.asarray(report.sent_bytes),
+        "links": link_results(report.links, virtual_ps),
+        "network": network_activity(report.network, virtual_ps) if report.network is not None else None,
+        "warnings": tuple(report.warnings),
+        "wall_time_s": time.monotonic() - began,
+    }
 
 
 def replay(
@@ -169,28 +202,8 @@ def _replayed(
         raise from_core(error) from error
     except _core.ReplayDeadlock as error:
         raise ReplayError(str(error)) from error
-    finish_us = report.finish_ps / PS_PER_US
-    virtual_ps = int(report.finish_ps.max())
-    return ReplayResult(
-        trace=request.trace,
-        machine=request.machine.name,
-        seed=request.seed,
-        version=__version__,
-        virtual_time_us=virtual_ps / PS_PER_US,
-        operations=report.operations,
-        messages=report.messages,
-        bytes=report.bytes,
-        trace_hash=f"{report.trace_hash:016x}",
-        finish_us=finish_us,
-        waiting_us=report.waited_ps / PS_PER_US,
-        compute_us=report.computed_ps / PS_PER_US,
-        sends=np.asarray(report.sends),
-        sent_bytes=np.asarray(report.sent_bytes),
-        links=link_results(report.links, virtual_ps),
-        network=network_activity(report.network, virtual_ps) if report.network is not None else None,
-        warnings=tuple(report.warnings),
-        wall_time_s=time.monotonic() - began,
-    )
+    common = common_results(request.machine, request.seed, report, report.finish_ps, began)
+    return ReplayResult(trace=request.trace, operations=report.operations, **common)
 
 
 def summary(result: ReplayResult) -> str:

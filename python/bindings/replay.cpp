@@ -1,7 +1,12 @@
-// GOAL traces, read and replayed.
+// GOAL traces, read and replayed; ranks whose program is in Python.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
+#include <nanobind/trampoline.h>
+
+#include <optional>
+#include <type_traits>
+#include <utility>
 
 #include "bindings.hpp"
 #include "runtime/scripted/goal.hpp"
@@ -16,7 +21,7 @@ namespace {
 // A field of every rank's activity as an array.
 template <typename Value>
 auto column(Value RankActivity::*field) {
-  return [field](const ReplayReport& report) {
+  return [field](const RanksReport& report) {
     std::vector<std::int64_t> values;
     values.reserve(report.ranks.size());
     for (const RankActivity& rank : report.ranks) {
@@ -30,9 +35,84 @@ auto column(Value RankActivity::*field) {
   };
 }
 
+// A program in Python. What it raises comes out of MessagePassing.run().
+class PythonProgram final : public RankProgram {
+ public:
+  NB_TRAMPOLINE(RankProgram, 2);
+  void proceed(ProcessId rank) override { NB_OVERRIDE_PURE(proceed, rank); }
+  void ended(ProcessId rank, std::uint32_t operation, Time time, const Envelope& message) override {
+    NB_OVERRIDE_PURE(ended, rank, operation, time, message);
+  }
+};
+
+void bind_ranks(nb::module_& module) {
+  module.attr("any_rank") = any_rank;
+  module.attr("any_tag") = any_tag;
+  nb::class_<Time>(module, "Time").def_prop_ro("ps", &Time::ps);
+  nb::class_<Envelope>(module, "Envelope")
+      .def_ro("source", &Envelope::source)
+      .def_ro("tag", &Envelope::tag)
+      .def_ro("bytes", &Envelope::bytes);
+  nb::class_<RankProgram, PythonProgram>(module, "RankProgram").def(nb::init<>());
+  nb::class_<RanksReport>(module, "RanksReport")
+      .def_prop_ro("waited_ps", column(&RankActivity::waited), nb::rv_policy::automatic)
+      .def_prop_ro("computed_ps", column(&RankActivity::computed), nb::rv_policy::automatic)
+      .def_prop_ro("sends", column(&RankActivity::sends), nb::rv_policy::automatic)
+      .def_prop_ro("receives", column(&RankActivity::receives), nb::rv_policy::automatic)
+      .def_prop_ro("sent_bytes", column(&RankActivity::sent_bytes), nb::rv_policy::automatic)
+      .def_ro("messages", &RanksReport::messages)
+      .def_ro("bytes", &RanksReport::bytes)
+      .def_ro("trace_hash", &RanksReport::trace_hash)
+      .def_ro("links", &RanksReport::links)
+      .def_ro("network", &RanksReport::network)
+      .def_ro("warnings", &RanksReport::warnings);
+  // Its program is kept by whoever calls run(): the program knows it, and a circle would never be freed.
+  nb::class_<MessagePassing>(module, "MessagePassing")
+      .def(
+          "__init__",
+          [](MessagePassing* self, const MachineDescription& description, std::vector<NodeId> node_of_rank,
+             RankProgram& program) {
+            const std::vector<std::uint16_t> cpus(node_of_rank.size(), 1);
+            new (self) MessagePassing(description, std::move(node_of_rank), cpus, program);
+          },
+          nb::arg("description"), nb::arg("node_of_rank"), nb::arg("program"))
+      .def(
+          "send",
+          [](MessagePassing& self, ProcessId rank, std::uint32_t operation, ProcessId target,
+             std::int64_t bytes, std::uint32_t tag) {
+            self.send(rank, 0, Time::zero(), operation, {rank, tag, bytes}, target);
+          },
+          nb::arg("rank"), nb::arg("operation"), nb::arg("target"), nb::arg("bytes"), nb::arg("tag"))
+      .def(
+          "receive",
+          [](MessagePassing& self, ProcessId rank, std::uint32_t operation, ProcessId source,
+             std::uint32_t tag) { self.receive(rank, 0, Time::zero(), operation, source, tag); },
+          nb::arg("rank"), nb::arg("operation"), nb::arg("source"), nb::arg("tag"))
+      .def(
+          "compute",
+          [](MessagePassing& self, ProcessId rank, std::uint32_t operation, std::int64_t ps) {
+            self.compute(rank, 0, Time::zero(), operation, Time::from_ps(ps));
+          },
+          nb::arg("rank"), nb::arg("operation"), nb::arg("span_ps"))
+      .def("run", &MessagePassing::run)
+      .def(
+          "clock_ps", [](const MessagePassing& self, ProcessId rank) { return self.clock(rank).ps(); },
+          nb::arg("rank"))
+      .def(
+          "unreceived",
+          [](const MessagePassing& self, ProcessId rank) -> std::optional<Envelope> {
+            Envelope message;
+            if (!self.unreceived(rank, message)) return std::nullopt;
+            return message;
+          },
+          nb::arg("rank"))
+      .def("report", &MessagePassing::report);
+}
+
 }  // namespace
 
 void bind_replay(nb::module_& module) {
+  bind_ranks(module);
   nb::class_<GoalSchedule>(module, "GoalSchedule")
       .def_prop_ro("rank_count", [](const GoalSchedule& self) { return self.ranks.size(); })
       .def_prop_ro("operation_count", &GoalSchedule::operation_count);
@@ -42,22 +122,11 @@ void bind_replay(nb::module_& module) {
       nb::arg("text"), nb::arg("file"));
 
   nb::exception<ReplayDeadlock>(module, "ReplayDeadlock");
-  nb::class_<ReplayReport>(module, "ReplayReport")
+  nb::class_<ReplayReport, RanksReport>(module, "ReplayReport")
       .def_prop_ro(
           "finish_ps", [](const ReplayReport& self) { return picoseconds(self.finish); },
           nb::rv_policy::automatic)
-      .def_prop_ro("waited_ps", column(&RankActivity::waited), nb::rv_policy::automatic)
-      .def_prop_ro("computed_ps", column(&RankActivity::computed), nb::rv_policy::automatic)
-      .def_prop_ro("sends", column(&RankActivity::sends), nb::rv_policy::automatic)
-      .def_prop_ro("receives", column(&RankActivity::receives), nb::rv_policy::automatic)
-      .def_prop_ro("sent_bytes", column(&RankActivity::sent_bytes), nb::rv_policy::automatic)
-      .def_ro("operations", &ReplayReport::operations)
-      .def_ro("messages", &ReplayReport::messages)
-      .def_ro("bytes", &ReplayReport::bytes)
-      .def_ro("trace_hash", &ReplayReport::trace_hash)
-      .def_ro("links", &ReplayReport::links)
-      .def_ro("network", &ReplayReport::network)
-      .def_ro("warnings", &ReplayReport::warnings);
+      .def_ro("operations", &ReplayReport::operations);
   module.def("replay_goal", &replay_goal, nb::arg("description"), nb::arg("node_of_rank"),
              nb::arg("schedule"), nb::arg("observed"), nb::call_guard<nb::gil_scoped_release>());
 }

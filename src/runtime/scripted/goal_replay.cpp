@@ -121,21 +121,9 @@ ReplayReport GoalReplay::run() {
   messages_.run();
   require_all_ended();
   ReplayReport report;
+  static_cast<RanksReport&>(report) = messages_.report();
   report.operations = schedule_.operation_count();
-  for (ProcessId id = 0; id < ranks_.size(); ++id) {
-    report.finish.push_back(ranks_[id].finish);
-    report.ranks.push_back(messages_.activity(id));
-  }
-  for (const Counter& counter : messages_.machine().counters()) {
-    if (counter.name == "messages") report.messages = counter.value;
-    if (counter.name == "payload_bytes") report.bytes = counter.value;
-  }
-  report.trace_hash = messages_.trace_hash();
-  report.links = messages_.machine().link_use();
-  report.network = messages_.observation().network_history();
-  report.warnings = messages_.machine().warnings();
-  for (std::string& warning : messages_.observation().warnings())
-    report.warnings.push_back(std::move(warning));
+  for (const Rank& rank : ranks_) report.finish.push_back(rank.finish);
   if (truncated_ > 0) {
     report.warnings.push_back(std::to_string(truncated_) +
                               " receives got a message longer than they say: it was taken whole");

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -15,16 +14,9 @@
 
 namespace apenet {
 
-struct ReplayReport {
+struct ReplayReport : RanksReport {
   std::vector<Time> finish;  // of each rank: its last operation's end
-  std::vector<RankActivity> ranks;
   std::uint64_t operations = 0;
-  std::uint64_t messages = 0;  // posted to the cards, those of the protocols included
-  std::uint64_t bytes = 0;     // of these
-  std::uint64_t trace_hash = 0;
-  std::vector<LinkUse> links;
-  std::optional<NetworkHistory> network;
-  std::vector<std::string> warnings;
 };
 
 // A trace whose ranks wait for each other for ever, or leave messages behind.

@@ -308,10 +308,19 @@ std::uint32_t MessagePassing::add(const Message& message) {
   return number;
 }
 
-RankActivity MessagePassing::activity(ProcessId rank) const {
-  RankActivity activity = ranks_[rank];
-  activity.clock = cpus_[first_cpu_[rank]].clock;
-  return activity;
+RanksReport MessagePassing::report() const {
+  RanksReport report;
+  report.ranks = ranks_;
+  for (const Counter& counter : machine_.counters()) {
+    if (counter.name == "messages") report.messages = counter.value;
+    if (counter.name == "payload_bytes") report.bytes = counter.value;
+  }
+  report.trace_hash = hash_.value();
+  report.links = machine_.link_use();
+  report.network = observation_.network_history();
+  report.warnings = machine_.warnings();
+  for (std::string& warning : observation_.warnings()) report.warnings.push_back(std::move(warning));
+  return report;
 }
 
 bool MessagePassing::unreceived(ProcessId rank, Envelope& envelope) const {

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -35,12 +37,22 @@ class RankProgram {
 
 // What a rank did; times of its first CPU.
 struct RankActivity {
-  Time clock;
   Time computed;
   Time waited;  // for the network
   std::uint64_t sends = 0;
   std::uint64_t receives = 0;
   std::uint64_t sent_bytes = 0;
+};
+
+// What all ranks and the machine did.
+struct RanksReport {
+  std::vector<RankActivity> ranks;
+  std::uint64_t messages = 0;  // posted to the cards, those of the protocols included
+  std::uint64_t bytes = 0;     // of these
+  std::uint64_t trace_hash = 0;
+  std::vector<LinkUse> links;
+  std::optional<NetworkHistory> network;
+  std::vector<std::string> warnings;
 };
 
 // The protocols are those of docs/apis/libfabric.md, charged from description.mpi_software: eager up to the
@@ -65,11 +77,10 @@ class MessagePassing final : private CompletionSink, private EventHandler {
   // From time zero until nothing happens any more.
   void run();
 
-  [[nodiscard]] const Machine& machine() const { return machine_; }
-  [[nodiscard]] const Observation& observation() const { return observation_; }
-  [[nodiscard]] RankActivity activity(ProcessId rank) const;
-  // Of every completion, in order.
-  [[nodiscard]] std::uint64_t trace_hash() const { return hash_.value(); }
+  [[nodiscard]] std::uint32_t rank_count() const { return machine_.process_count(); }
+  // When the rank's first CPU has done what it has to do so far.
+  [[nodiscard]] Time clock(ProcessId rank) const { return cpus_[first_cpu_[rank]].clock; }
+  [[nodiscard]] RanksReport report() const;
   // A message to `rank` that nobody has received; false when there is none.
   [[nodiscard]] bool unreceived(ProcessId rank, Envelope& message) const;
 

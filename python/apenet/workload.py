@@ -1,0 +1,268 @@
+"""Workloads written in Python: a generator for each rank, on a simulated machine, without any process.
+
+def program(rank):
+    right, left = (rank.id + 1) % rank.count, (rank.id - 1) % rank.count
+    yield rank.send(right, 4096)
+    message = yield rank.recv(left)
+    yield rank.compute_us(3)
+
+apenet.workload(program, n=16, machine="ape16").virtual_time_us
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from apenet import _core
+from apenet.errors import ApenetError, InputError, from_core
+from apenet.machine import Machine
+from apenet.machine import machine as read_machine
+from apenet.mapping import Mapping, map_ranks
+from apenet.replay import RanksResult, common_results
+from apenet.running import PS_PER_US
+
+LARGEST_MESSAGE_BYTES = 2**40
+LONGEST_COMPUTE_US = 1e12
+ANY = None  # source or tag of a receive
+
+Program = Callable[["Rank"], Generator["Request", Any, object]]
+
+
+class WorkloadError(ApenetError):
+    """A workload whose ranks wait for ever: the message says who waits for what."""
+
+
+@dataclass(frozen=True)
+class Message:
+    """What a receive got."""
+
+    source: int
+    tag: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a program yields. `begin` starts it and returns its operation, or 0 when there is nothing to wait for."""
+
+    what: str
+    begin: Callable[[], int] | None = None
+    waits: bool = True
+    receives: bool = False
+    operations: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Handle:
+    """An operation under way, for `rank.wait`."""
+
+    operation: int
+    what: str
+
+
+class Rank:
+    """One rank, as its program sees it. Each method makes a request, which the program yields.
+
+    Messages follow the protocols of the libfabric provider and cost what the machine's `[software.mpi]` says.
+    """
+
+    def __init__(self, core: _core.MessagePassing, rank: int, count: int) -> None:
+        self._core = core
+        self._last = 0
+        self.id = rank
+        self.count = count
+
+    @property
+    def now_us(self) -> float:
+        """The rank's clock, in virtual microseconds."""
+        return self._core.clock_ps(self.id) / PS_PER_US
+
+    def send(self, target: int, bytes: int, tag: int = 0) -> Request:  # noqa: A002 (as MPI's words go)
+        """Sends; goes on when the buffer may be used again."""
+        return self._sends(target, bytes, tag, waits=True)
+
+    def isend(self, target: int, bytes: int, tag: int = 0) -> Request:  # noqa: A002
+        """Begins to send; gives a handle."""
+        return self._sends(target, bytes, tag, waits=False)
+
+    def recv(self, source: int | None = ANY, tag: int | None = ANY) -> Request:
+        """Receives, from anybody and with any tag unless told; gives a Message."""
+        return self._receives(source, tag, waits=True)
+
+    def irecv(self, source: int | None = ANY, tag: int | None = ANY) -> Request:
+        """Begins to receive; gives a handle."""
+        return self._receives(source, tag, waits=False)
+
+    def wait(self, *handles: Handle) -> Request:
+        """Waits for all of them; gives what each got (a Message, or None for a send), of one the thing itself."""
+        what = ", ".join(handle.what for handle in handles)
+        return Request(what, operations=tuple(handle.operation for handle in handles))
+
+    def compute_us(self, microseconds: float) -> Request:
+        """Computes for so long, to the picosecond."""
+        if not 0 <= microseconds <= LONGEST_COMPUTE_US:
+            raise InputError("compute_us", microseconds, "0 or more microseconds")
+        span_ps = round(microseconds * PS_PER_US)
+        return Request(f"compute for {microseconds} us", lambda: self._begin(self._core.compute, span_ps))
+
+    def _sends(self, target: int, size: int, tag: int, *, waits: bool) -> Request:
+        self._check("send to", target, self.count - 1)
+        self._check("tag", tag, _core.any_tag - 1)
+        self._check("bytes", size, LARGEST_MESSAGE_BYTES)
+        what = f"its message of {size} bytes to rank {target}, tag {tag}"
+        return Request(what, lambda: self._begin(self._core.send, target, size, tag), waits)
+
+    def _receives(self, source: int | None, tag: int | None, *, waits: bool) -> Request:
+        if source is not None:
+            self._check("recv from", source, self.count - 1)
+        if tag is not None:
+            self._check("tag", tag, _core.any_tag - 1)
+        what = f"a message from {'anybody' if source is None else f'rank {source}'}, "
+        what += "any tag" if tag is None else f"tag {tag}"
+        wanted = (_core.any_rank if source is None else source, _core.any_tag if tag is None else tag)
+        return Request(what, lambda: self._begin(self._core.receive, *wanted), waits, receives=True)
+
+    def _begin(self, start: Callable[..., None], *arguments: int) -> int:
+        self._last += 1
+        operation = self._last
+        start(self.id, operation, *arguments)
+        return operation
+
+    def _check(self, name: str, value: int, most: int) -> None:
+        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
+            raise InputError(f"rank {self.id}: {name}", value, f"a whole number from 0 to {most}")
+
+
+@dataclass
+class _State:
+    """A rank's generator, and what it waits for."""
+
+    generator: Generator[Request, Any, object]
+    ended: dict[int, Message] = field(default_factory=dict)
+    receives: set[int] = field(default_factory=set)
+    waiting: tuple[int, ...] = ()
+    missing: int = 0  # of these
+    what: str = ""
+    answer: object = None
+    is_done: bool = False
+    finish_ps: int = 0
+    returned: object = None
+
+
+class _Programs(_core.RankProgram):
+    """Drives the generators: what one yields is started, and it goes on when that has ended."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.states: list[_State] = []
+        self.core: _core.MessagePassing
+
+    def proceed(self, rank: int) -> None:
+        state = self.states[rank]
+        while not state.is_done and state.missing == 0:
+            if state.waiting:
+                state.answer = self._answer(state)
+            try:
+                request = state.generator.send(state.answer)
+            except StopIteration as done:
+                state.is_done, state.returned = True, done.value
+                state.finish_ps = self.core.clock_ps(rank)
+                return
+            state.answer = None
+            self._start(state, request)
+
+    @staticmethod
+    def _answer(state: _State) -> object:
+        got: list[Message | None] = []
+        for operation in state.waiting:
+            message = state.ended.pop(operation)
+            got.append(message if operation in state.receives else None)
+            state.receives.discard(operation)
+        state.waiting = ()
+        return got[0] if len(got) == 1 else got
+
+    @staticmethod
+    def _start(state: _State, request: Request) -> None:
+        if not isinstance(request, Request):
+            raise InputError("program", request, "a generator that yields rank.send(...), rank.recv(...) and their kin")
+        state.what = request.what
+        operations = request.operations
+        if request.begin is not None:
+            operation = request.begin()
+            if request.receives:
+                state.receives.add(operation)
+            if not request.waits:
+                state.answer = Handle(operation, request.what)
+                return
+            operations = (operation,)
+        state.waiting = operations
+        state.missing = sum(operation not in state.ended for operation in operations)
+
+    def ended(self, rank: int, operation: int, _time: _core.Time, message: _core.Envelope) -> None:
+        state = self.states[rank]
+        state.ended[operation] = Message(message.source, message.tag, message.bytes)
+        if operation in state.waiting:
+            state.missing -= 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkloadRun(RanksResult):
+    """What a workload in Python did: when each rank's program ended, and what each returned."""
+
+    returned: tuple[object, ...] = field(repr=False)
+
+
+def workload(
+    program: Program,
+    *,
+    n: int,
+    machine: Machine | str = "ape16",
+    ranks_per_node: int = 1,
+    mapping: Mapping = "linear",
+    seed: int = 1,
+) -> WorkloadRun:
+    """Runs `program(rank)`, a generator, for each of n ranks.
+
+    Raises InputError for what cannot be, WorkloadError when ranks wait for ever; what a program raises comes out.
+    """
+    chosen = read_machine(machine) if isinstance(machine, str) else machine
+    nodes = map_ranks(chosen, n, ranks_per_node, mapping)
+    began = time.monotonic()
+    programs = _Programs()
+    try:
+        core = _core.MessagePassing(chosen.description(seed), nodes, programs)
+    except ValueError as error:
+        raise from_core(error) from error
+    programs.core = core
+    for rank in range(n):
+        generator = program(Rank(core, rank, n))
+        if not isinstance(generator, Generator):
+            raise InputError("program", program, "a generator function: one that yields")
+        programs.states.append(_State(generator))
+    core.run()
+    _require_ends(core, programs.states)
+    finish_ps = np.array([state.finish_ps for state in programs.states], dtype=np.int64)
+    common = common_results(chosen, seed, core.report(), finish_ps, began)
+    return WorkloadRun(returned=tuple(state.returned for state in programs.states), **common)
+
+
+def _require_ends(core: _core.MessagePassing, states: list[_State]) -> None:
+    most_shown = 8
+    lines = []
+    for rank, state in enumerate(states):
+        if not state.is_done:
+            lines.append(f"  rank {rank} waits for ever for {state.what}")
+        left = core.unreceived(rank)
+        if left is not None:
+            lines.append(
+                f"  rank {rank} has not received the {left.bytes} bytes, tag {left.tag}, of rank {left.source}"
+            )
+    if not lines:
+        return
+    more = [f"  and {len(lines) - most_shown} lines more"] if len(lines) > most_shown else []
+    raise WorkloadError("\n".join(["the workload does not come to its end:", *lines[:most_shown], *more]))
