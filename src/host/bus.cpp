@@ -14,31 +14,29 @@ constexpr std::uint64_t completion_event = 1;  // the bridge has the data of the
 
 }  // namespace
 
-Bus::Bus(Simulation& simulation, const BusDescription& description, std::uint32_t id)
-    : simulation_(simulation),
-      description_(description),
-      source_{EventKind::host, id, 0},
-      slot_free_(description.outstanding_reads) {
-  const std::int64_t max_words =
-      (description.max_burst_bytes + description.width_bytes - 1) / description.width_bytes;
-  for (std::int64_t words = 0; words <= max_words; ++words) {
-    burst_time_.push_back(description.clock.cycles(description.transaction_overhead_cycles + words));
+BusKind::BusKind(const BusDescription& description) : description_(description) {
+  for (std::int64_t count = 0; count <= words(description.max_burst_bytes); ++count) {
+    burst_time_.push_back(description.clock.cycles(description.transaction_overhead_cycles + count));
   }
 }
 
-Time Bus::occupancy(std::int64_t bytes) const {
+Time BusKind::occupancy(std::int64_t bytes) const {
+  if (bytes <= description_.max_burst_bytes) return burst_time(words(bytes));
   const std::int64_t bursts = (bytes + description_.max_burst_bytes - 1) / description_.max_burst_bytes;
-  const std::int64_t words = (bytes + description_.width_bytes - 1) / description_.width_bytes;
-  return description_.clock.cycles(bursts * description_.transaction_overhead_cycles + words);
+  return description_.clock.cycles(bursts * description_.transaction_overhead_cycles + words(bytes));
 }
+
+Bus::Bus(Simulation& simulation, BusKind& kind, std::uint32_t id)
+    : simulation_(simulation),
+      kind_(kind),
+      source_{EventKind::host, id, 0},
+      slot_free_(kind.description().outstanding_reads) {}
 
 template <typename Emit>
 void Bus::split(std::int64_t bytes, BusClient& client, const Emit& emit) const {
   APENET_CHECK(bytes > 0, "transfer of %lld bytes", static_cast<long long>(bytes));
-  while (bytes > description_.max_burst_bytes) {
-    emit(description_.max_burst_bytes, nullptr);
-    bytes -= description_.max_burst_bytes;
-  }
+  const std::int64_t max_burst_bytes = kind_.description().max_burst_bytes;
+  for (; bytes > max_burst_bytes; bytes -= max_burst_bytes) emit(max_burst_bytes, nullptr);
   emit(bytes, &client);
 }
 
@@ -46,14 +44,15 @@ void Bus::write(Master master, std::int64_t bytes, Time earliest_start, BusClien
                 std::uint64_t tag) {
   const Time now = simulation_.now();
   split(bytes, client, [&](std::int64_t burst_bytes, BusClient* burst_client) {
-    waiting_[static_cast<std::size_t>(master)].push({burst_client, tag, burst_bytes, earliest_start, now});
+    kind_.bursts_.push(waiting_[static_cast<std::size_t>(master)],
+                       {burst_client, tag, burst_bytes, earliest_start, now});
   });
   arbitrate();
 }
 
 void Bus::read(std::int64_t bytes, BusClient& client, std::uint64_t tag) {
   split(bytes, client, [&](std::int64_t burst_bytes, BusClient* burst_client) {
-    unissued_reads_.push({burst_client, tag, burst_bytes, Time::zero(), Time::zero()});
+    kind_.bursts_.push(unissued_reads_, {burst_client, tag, burst_bytes, Time::zero(), Time::zero()});
   });
   issue_reads();
 }
@@ -63,8 +62,8 @@ void Bus::issue_reads() {
   while (!unissued_reads_.empty() && issued_ < granted_reads_ + slots) {
     const Time accepted = std::max(simulation_.now(), slot_free_[issued_ % slots]);
     ++issued_;
-    issued_reads_.push(unissued_reads_.pop());
-    simulation_.schedule(source_, accepted + description_.read_latency, *this, completion_event);
+    kind_.bursts_.push(issued_reads_, kind_.bursts_.pop(unissued_reads_));
+    simulation_.schedule(source_, accepted + kind_.description().read_latency, *this, completion_event);
   }
 }
 
@@ -75,9 +74,9 @@ bool Bus::anyone_waits() const {
 void Bus::arbitrate() {
   while (busy_until_ <= simulation_.now() && anyone_waits()) {
     do {
-      last_master_ = (last_master_ + 1) % masters;
+      last_master_ = static_cast<std::uint8_t>(last_master_ + 1U == masters ? 0 : last_master_ + 1U);
     } while (waiting_[last_master_].empty());
-    grant(waiting_[last_master_].pop(), static_cast<Master>(last_master_));
+    grant(kind_.bursts_.pop(waiting_[last_master_]), static_cast<Master>(last_master_));
   }
   if (!release_pending_ && anyone_waits()) {
     release_pending_ = true;
@@ -86,9 +85,8 @@ void Bus::arbitrate() {
 }
 
 void Bus::grant(const Burst& burst, Master master) {
-  const std::int64_t words = (burst.bytes + description_.width_bytes - 1) / description_.width_bytes;
   const Time start = std::max(burst.earliest_start, busy_until_);
-  const Time unhindered_end = start + burst_time_[static_cast<std::size_t>(words)];
+  const Time unhindered_end = start + kind_.burst_time(kind_.words(burst.bytes));
   busy_until_ = std::max(unhindered_end, burst.data_complete);
   busy_ += unhindered_end - start;
   ++bursts_;
@@ -98,7 +96,7 @@ void Bus::grant(const Burst& burst, Master master) {
     issue_reads();
   }
   if (burst.client != nullptr) {
-    burst.client->bus_granted({burst.tag, start + burst_time_[1], busy_until_});
+    burst.client->bus_granted({burst.tag, start + kind_.burst_time(1), busy_until_});
   }
 }
 
@@ -106,10 +104,10 @@ void Bus::handle_event(const Event& event) {
   if (event.argument_a == release_event) {
     release_pending_ = false;
   } else {
-    Burst burst = issued_reads_.pop();
+    Burst burst = kind_.bursts_.pop(issued_reads_);
     burst.earliest_start = simulation_.now();
     burst.data_complete = simulation_.now();
-    waiting_[static_cast<std::size_t>(Master::read)].push(burst);
+    kind_.bursts_.push(waiting_[static_cast<std::size_t>(Master::read)], burst);
   }
   arbitrate();
 }

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "host/description.hpp"
-#include "host/fifo.hpp"
+#include "host/queue_pool.hpp"
 #include "kernel/simulation.hpp"
 
 namespace apenet {
@@ -28,6 +28,41 @@ class BusClient {
   ~BusClient() = default;
 };
 
+// One burst of a transfer.
+struct Burst {
+  BusClient* client = nullptr;  // nullptr: not the last burst of its transfer
+  std::uint64_t tag = 0;
+  std::int64_t bytes = 0;
+  Time earliest_start;
+  Time data_complete;
+};
+
+// What the buses of a machine share: the clocks of bursts, counted into time once, and the memory of their
+// queues.
+class BusKind {
+ public:
+  explicit BusKind(const BusDescription& description);
+  BusKind(const BusKind&) = delete;
+  BusKind& operator=(const BusKind&) = delete;
+
+  [[nodiscard]] const BusDescription& description() const { return description_; }
+  // Of a burst with so many words.
+  [[nodiscard]] Time burst_time(std::int64_t words) const {
+    return burst_time_[static_cast<std::size_t>(words)];
+  }
+  [[nodiscard]] std::int64_t words(std::int64_t bytes) const {
+    return (bytes + description_.width_bytes - 1) / description_.width_bytes;
+  }
+  // Clocks of a transfer on an idle bus, all its bursts.
+  [[nodiscard]] Time occupancy(std::int64_t bytes) const;
+
+ private:
+  friend class Bus;
+  BusDescription description_;
+  std::vector<Time> burst_time_;
+  QueuePool<Burst> bursts_;
+};
+
 // A PCI-X segment: one transaction at a time, whoever is its master. A burst of b bytes holds the bus for
 // transaction_overhead_cycles + ceil(b / width) clocks; a transfer longer than max_burst_bytes is several
 // bursts, and every burst is arbitrated for anew.
@@ -47,13 +82,13 @@ class Bus final : private EventHandler {
  public:
   enum class Master : std::uint8_t { processor = 0, read = 1, card = 2 };
 
-  // id is unique among the sources of kind host.
-  Bus(Simulation& simulation, const BusDescription& description, std::uint32_t id);
+  // id is unique among the sources of kind host. The kind outlives the bus.
+  Bus(Simulation& simulation, BusKind& kind, std::uint32_t id);
   Bus(const Bus&) = delete;
   Bus& operator=(const Bus&) = delete;
 
   // Clocks of a transfer on an idle bus, all its bursts.
-  [[nodiscard]] Time occupancy(std::int64_t bytes) const;
+  [[nodiscard]] Time occupancy(std::int64_t bytes) const { return kind_.occupancy(bytes); }
 
   // Requires bytes > 0. The data are complete at the card (or the processor) now.
   void write(Master master, std::int64_t bytes, Time earliest_start, BusClient& client, std::uint64_t tag);
@@ -63,13 +98,7 @@ class Bus final : private EventHandler {
   [[nodiscard]] std::uint64_t bursts() const { return bursts_; }
 
  private:
-  struct Burst {
-    BusClient* client = nullptr;  // nullptr: not the last burst of its transfer
-    std::uint64_t tag = 0;
-    std::int64_t bytes = 0;
-    Time earliest_start;
-    Time data_complete;
-  };
+  using Queue = QueuePool<Burst>::Queue;
   static constexpr std::size_t masters = 3;
 
   void handle_event(const Event& event) override;
@@ -81,18 +110,17 @@ class Bus final : private EventHandler {
   [[nodiscard]] bool anyone_waits() const;
 
   Simulation& simulation_;
-  BusDescription description_;
+  BusKind& kind_;
   EventSource source_;
-  std::array<Fifo<Burst>, masters> waiting_;
-  std::vector<Time> burst_time_;  // by words: the division of cycles into time, done once
-  Fifo<Burst> unissued_reads_;
-  Fifo<Burst> issued_reads_;     // at the bridge
-  std::vector<Time> slot_free_;  // ring over the outstanding reads: when the slot of read k is free again
+  Time busy_until_;
+  std::array<Queue, masters> waiting_;
+  Queue unissued_reads_;
+  Queue issued_reads_;  // at the bridge
+  std::uint8_t last_master_ = masters - 1;
+  bool release_pending_ = false;
   std::uint64_t issued_ = 0;
   std::uint64_t granted_reads_ = 0;
-  Time busy_until_;
-  std::size_t last_master_ = masters - 1;
-  bool release_pending_ = false;
+  std::vector<Time> slot_free_;  // ring over the outstanding reads: when the slot of read k is free again
   Time busy_;
   std::uint64_t bursts_ = 0;
 };

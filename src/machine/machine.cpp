@@ -34,6 +34,14 @@ Time doorbell_delay_of(const MachineDescription& description) {
 
 }  // namespace
 
+// The card of a node and its bus: beside each other in memory.
+struct ApelinkNode {
+  ApelinkNode(ApelinkCards& cards, BusKind& bus_kind, NodeId node)
+      : bus(cards.simulation, bus_kind, node), nic({cards, bus, node, {EventKind::nic, node, 0}}) {}
+  Bus bus;
+  ApelinkNic nic;
+};
+
 struct Machine::Parts final : private EventHandler {
   Parts(Simulation& simulation_, const MachineDescription& description_, std::vector<NodeId> node_of_process);
 
@@ -43,7 +51,7 @@ struct Machine::Parts final : private EventHandler {
   void wire_ideal();
   void begin_copy(std::uint32_t index);
   void finish_copy(MessageId id);
-  Nic& nic(NodeId node) { return apelink.empty() ? static_cast<Nic&>(*ideal[node]) : *apelink[node]; }
+  Nic& nic(NodeId node) { return apelink.empty() ? static_cast<Nic&>(*ideal[node]) : apelink[node]->nic; }
 
   struct Posted {
     Descriptor descriptor;
@@ -58,12 +66,12 @@ struct Machine::Parts final : private EventHandler {
   NicCapabilities capabilities;
   Time doorbell_delay;
   Time lookahead;
-  std::unique_ptr<Network> network;         // none for the ideal card
-  std::vector<MemoryCopy> copies;           // one a node
-  std::vector<std::unique_ptr<Bus>> buses;  // none for the ideal card
-  std::vector<std::unique_ptr<ApelinkNic>> apelink;
+  std::unique_ptr<Network> network;   // none for the ideal card
+  std::vector<MemoryCopy> copies;     // one a node
+  std::unique_ptr<BusKind> bus_kind;  // these three: none for the ideal card
+  std::unique_ptr<ApelinkCards> apelink_cards;
+  std::vector<std::unique_ptr<ApelinkNode>> apelink;
   IdealNics ideal;
-  ApelinkCounters apelink_counters;
   Slab<Posted> posted;                       // between the post and its first effect
   std::vector<EventSource> process_sources;  // doorbells and copies begin in the order of their posts
   std::vector<EventSource> copy_sources;     // per node: the end of a copy
@@ -104,20 +112,17 @@ void Machine::Parts::wire_apelink() {
                                       .card_channels = static_cast<std::uint32_t>(card.queues),
                                       .max_packet_wire_bytes = static_cast<std::uint32_t>(max_packet)});
   capabilities = ApelinkNic::capabilities_of(card);
+  bus_kind = std::make_unique<BusKind>(description.host.bus);
+  apelink_cards = std::make_unique<ApelinkCards>(
+      ApelinkCards{.simulation = simulation,
+                   .network = *network,
+                   .messages = messages,
+                   .placement = placement,
+                   .description = card,
+                   .pio_write_latency = description.host.bus.pio_write_latency,
+                   .outstanding_reads = description.host.bus.outstanding_reads});
   for (NodeId node = 0; node < nodes; ++node) {
-    buses.push_back(std::make_unique<Bus>(simulation, description.host.bus, node));
-    apelink.push_back(
-        std::make_unique<ApelinkNic>(ApelinkCard{.simulation = simulation,
-                                                 .network = *network,
-                                                 .bus = *buses[node],
-                                                 .messages = messages,
-                                                 .placement = placement,
-                                                 .counters = apelink_counters,
-                                                 .description = card,
-                                                 .pio_write_latency = description.host.bus.pio_write_latency,
-                                                 .outstanding_reads = description.host.bus.outstanding_reads,
-                                                 .node = node,
-                                                 .source = {EventKind::nic, node, 0}}));
+    apelink.push_back(std::make_unique<ApelinkNode>(*apelink_cards, *bus_kind, node));
   }
 }
 
@@ -236,7 +241,7 @@ std::vector<std::uint32_t> Machine::coordinates(NodeId node) const {
 }
 
 std::vector<Counter> Machine::counters() const {
-  const ApelinkCounters& card = parts_->apelink_counters;
+  const ApelinkCounters card = parts_->apelink_cards ? parts_->apelink_cards->counters : ApelinkCounters{};
   const ReorderUse reorder = parts_->network ? parts_->network->reorder_use() : ReorderUse{};
   std::vector<Counter> counters = {{"messages", parts_->message_count},
                                    {"payload_bytes", parts_->payload_bytes},
@@ -254,7 +259,7 @@ std::vector<Counter> Machine::counters() const {
 }
 
 std::vector<std::string> Machine::warnings() const {
-  const ApelinkCounters& card = parts_->apelink_counters;
+  const ApelinkCounters card = parts_->apelink_cards ? parts_->apelink_cards->counters : ApelinkCounters{};
   std::vector<std::string> warnings;
   if (card.gets_served > 0) {
     warnings.push_back(

@@ -41,7 +41,8 @@ class BusTest : public testing::Test {
  protected:
   Simulation simulation;
   EventSource source{EventKind::control, 0, 0};
-  Bus bus{simulation, round_bus(), 0};
+  BusKind kind{round_bus()};
+  Bus bus{simulation, kind, 0};
   Grants grants;
 };
 

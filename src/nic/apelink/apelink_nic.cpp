@@ -4,7 +4,7 @@ namespace apenet {
 
 ApelinkNic::ApelinkNic(const ApelinkCard& card)
     : card_(card), transmitter_(card_), receiver_(card_, transmitter_) {
-  card_.network.attach(card_.node, *this);
+  card_.all.network.attach(card_.node, *this);
 }
 
 NicCapabilities ApelinkNic::capabilities_of(const ApelinkDescription& description) {
@@ -17,7 +17,7 @@ NicCapabilities ApelinkNic::capabilities_of(const ApelinkDescription& descriptio
 
 void ApelinkNic::doorbell(const Descriptor& descriptor) {
   const PacketRole role = descriptor.verb == Verb::get ? PacketRole::get_request : PacketRole::data;
-  transmitter_.doorbell(card_.messages.add(descriptor), role);
+  transmitter_.doorbell(card_.all.messages.add(descriptor), role);
 }
 
 void ApelinkNic::packet_arrived(const Packet& packet, Time head_time) {

@@ -16,7 +16,9 @@ class ApelinkNic final : public Nic, private NetworkClient {
   explicit ApelinkNic(const ApelinkCard& card);
 
   [[nodiscard]] static NicCapabilities capabilities_of(const ApelinkDescription& description);
-  [[nodiscard]] NicCapabilities capabilities() const override { return capabilities_of(card_.description); }
+  [[nodiscard]] NicCapabilities capabilities() const override {
+    return capabilities_of(card_.all.description);
+  }
   void doorbell(const Descriptor& descriptor) override;
 
  private:

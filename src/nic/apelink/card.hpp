@@ -5,11 +5,13 @@
 #include <cstdint>
 
 #include "host/bus.hpp"
+#include "host/queue_pool.hpp"
 #include "kernel/simulation.hpp"
 #include "network/network.hpp"
 #include "nic/description.hpp"
 #include "nic/messages.hpp"
 #include "nic/placement.hpp"
+#include "nic/slab.hpp"
 
 namespace apenet {
 
@@ -25,21 +27,53 @@ struct ApelinkCounters {
 // What a packet is for. It travels in the low bits of Packet::message, the card's own number.
 enum class PacketRole : std::uint8_t { data = 0, acknowledgement = 1, get_request = 2, get_reply = 3 };
 
-struct ApelinkCard {
+// A descriptor in a card's FIFO.
+struct ApelinkEntry {
+  MessageId id = 0;
+  PacketRole role = PacketRole::data;
+  Time present_at = Time::never();  // on the card; unknown while it waits for the bus
+};
+
+// A packet on its way from the card's decoder into the network.
+struct ApelinkPending {
+  Packet packet;
+  bool needs_data = false;
+};
+
+// What a read of payload is for.
+struct ApelinkRead {
+  std::uint16_t channel = 0;
+  MessageId id = 0;
+  bool reports_sent = false;
+};
+
+// What the cards of a machine share: surroundings, numbers, and the memory of their queues. One object, so
+// that a card is no larger than its state.
+struct ApelinkCards {
   Simulation& simulation;
   Network& network;
-  Bus& bus;
   MessageTable& messages;
   const Placement& placement;
-  ApelinkCounters& counters;
   ApelinkDescription description;
   Time pio_write_latency;
   std::uint32_t outstanding_reads;
+  Time decode_time = description.clock.cycles(description.descriptor_cycles);
+  Time lookup_time = description.clock.cycles(description.lookup_cycles);
+  ApelinkCounters counters = {};
+  QueuePool<ApelinkEntry> entries = {};
+  QueuePool<ApelinkPending> pending = {};
+  QueuePool<ApelinkRead> reads = {};
+  QueuePool<MessageId> acknowledgements = {};
+  Slab<Packet> being_written = {};
+};
+
+struct ApelinkCard {
+  ApelinkCards& all;
+  Bus& bus;
   NodeId node;
   EventSource source;  // of every event of this card
 
-  [[nodiscard]] Time cycles(std::int64_t count) const { return description.clock.cycles(count); }
-  [[nodiscard]] Time now() const { return simulation.now(); }
+  [[nodiscard]] Time now() const { return all.simulation.now(); }
 };
 
 [[nodiscard]] constexpr std::uint64_t packet_message(MessageId id, PacketRole role) {

@@ -5,7 +5,6 @@
 
 #include "nic/apelink/card.hpp"
 #include "nic/apelink/transmitter.hpp"
-#include "nic/slab.hpp"
 
 namespace apenet {
 
@@ -36,8 +35,6 @@ class Receiver final : private BusClient, private EventHandler {
 
   ApelinkCard& card_;
   Transmitter& transmitter_;
-  Time lookup_time_;
-  Slab<Packet> being_written_;
   Time driver_free_at_;
 };
 

@@ -28,40 +28,42 @@ constexpr std::uint64_t entry_name(std::size_t queue, std::uint64_t number) {
 
 Transmitter::Transmitter(ApelinkCard& card)
     : card_(card),
-      queues_(static_cast<std::size_t>(card.description.ports * card.description.queues)),
-      channels_(static_cast<std::size_t>(card.description.queues)),
-      decode_time_(card.cycles(card.description.descriptor_cycles)) {
+      queues_(card.all.placement.processes_on(card.node) *
+              static_cast<std::size_t>(card.all.description.queues)),
+      channels_(static_cast<std::size_t>(card.all.description.queues)) {
   for (std::size_t i = 0; i < queues_.size(); ++i) {
     queues_[i].channel = static_cast<std::uint16_t>(i % channels_.size());
   }
 }
 
 std::size_t Transmitter::queue_index(MessageId id, PacketRole role) const {
-  const Descriptor& descriptor = card_.messages.descriptor(id);
+  const Descriptor& descriptor = card_.all.messages.descriptor(id);
   const ProcessId owner = role == PacketRole::get_reply ? descriptor.target : descriptor.source;
-  return card_.placement.port(owner) * channels_.size() + descriptor.channel;
+  return card_.all.placement.port(owner) * channels_.size() + descriptor.channel;
 }
 
 void Transmitter::doorbell(MessageId id, PacketRole role) {
   const std::size_t index = queue_index(id, role);
   Queue& queue = queues_[index];
-  const Entry entry{id, role, Time::never()};
-  const auto capacity = static_cast<std::size_t>(card_.description.descriptor_fifo_entries);
-  if (queue.fifo.size() < capacity && queue.in_host_memory.empty()) {
+  const ApelinkEntry entry{id, role, Time::never()};
+  const auto capacity = static_cast<std::size_t>(card_.all.description.descriptor_fifo_entries);
+  if (queue.size < capacity && queue.in_host_memory.empty()) {
     write_descriptor(index, entry);
   } else {
-    ++card_.counters.descriptors_held_back;
-    queue.in_host_memory.push(entry);
+    ++card_.all.counters.descriptors_held_back;
+    card_.all.entries.push(queue.in_host_memory, entry);
   }
 }
 
-void Transmitter::write_descriptor(std::size_t index, const Entry& entry) {
+void Transmitter::write_descriptor(std::size_t index, const ApelinkEntry& entry) {
   Queue& queue = queues_[index];
-  const Descriptor& descriptor = card_.messages.descriptor(entry.id);
+  const Descriptor& descriptor = card_.all.messages.descriptor(entry.id);
   const bool carries_payload = descriptor.from_cpu && entry.role == PacketRole::data;
-  const std::int64_t bytes = card_.description.descriptor_bytes + (carries_payload ? descriptor.bytes : 0);
-  const std::uint64_t number = queue.head_number + queue.fifo.size();
-  queue.fifo.push(entry);
+  const std::int64_t bytes =
+      card_.all.description.descriptor_bytes + (carries_payload ? descriptor.bytes : 0);
+  const std::uint64_t number = queue.head_number + queue.size;
+  card_.all.entries.push(queue.fifo, entry);
+  ++queue.size;
   // The latency of a processor's write includes its bus clocks: on an idle bus they are over now.
   const Time clocks = std::min(card_.bus.occupancy(bytes), card_.now());
   card_.bus.write(Bus::Master::processor, bytes, card_.now() - clocks, *this,
@@ -70,15 +72,16 @@ void Transmitter::write_descriptor(std::size_t index, const Entry& entry) {
 
 void Transmitter::fetch_descriptor(std::size_t index) {
   Queue& queue = queues_[index];
-  const std::uint64_t number = queue.head_number + queue.fifo.size();
-  queue.fifo.push(queue.in_host_memory.pop());
-  card_.bus.read(card_.description.descriptor_bytes, *this,
+  const std::uint64_t number = queue.head_number + queue.size;
+  card_.all.entries.push(queue.fifo, card_.all.entries.pop(queue.in_host_memory));
+  ++queue.size;
+  card_.bus.read(card_.all.description.descriptor_bytes, *this,
                  make_tag(descriptor_fetch, entry_name(index, number)));
 }
 
 void Transmitter::descriptor_granted(std::size_t index, std::uint64_t number, Time present_at) {
   Queue& queue = queues_[index];
-  queue.fifo[number - queue.head_number].present_at = present_at;
+  card_.all.entries.at(queue.fifo, number - queue.head_number).present_at = present_at;
   if (number == queue.head_number) decode_head(index);
 }
 
@@ -86,16 +89,17 @@ void Transmitter::decode_head(std::size_t index) {
   Queue& queue = queues_[index];
   const bool is_decoded = (decoded_ >> index & 1U) != 0;
   if (queue.decoding || is_decoded || queue.fifo.empty()) return;
-  const Time present_at = queue.fifo.front().present_at;
+  const Time present_at = card_.all.entries.front(queue.fifo).present_at;
   if (present_at == Time::never()) return;
   queue.decoding = true;
-  card_.simulation.schedule(card_.source, std::max(card_.now(), present_at) + decode_time_, *this,
-                            make_tag(descriptor_decoded, index));
+  card_.all.simulation.schedule(card_.source, std::max(card_.now(), present_at) + card_.all.decode_time,
+                                *this, make_tag(descriptor_decoded, index));
 }
 
 void Transmitter::finish_head(std::size_t index) {
   Queue& queue = queues_[index];
-  queue.fifo.pop();
+  card_.all.entries.pop(queue.fifo);
+  --queue.size;
   ++queue.head_number;
   decoded_ &= ~(std::uint64_t{1} << index);
   queue.next_packet = 0;
@@ -104,7 +108,7 @@ void Transmitter::finish_head(std::size_t index) {
 }
 
 void Transmitter::acknowledge(MessageId id) {
-  channels_[card_.messages.descriptor(id).channel].acknowledgements.push(id);
+  card_.all.acknowledgements.push(channels_[card_.all.messages.descriptor(id).channel].acknowledgements, id);
   ++acknowledgements_;
   pump();
 }
@@ -128,21 +132,21 @@ void Transmitter::pump() {
 
 // Asks to be told when there is more, if there is none.
 bool Transmitter::has_room(std::uint16_t channel, std::int64_t wire_bytes) {
-  const std::int64_t room = card_.network.injection_room(card_.node, channel);
+  const std::int64_t room = card_.all.network.injection_room(card_.node, channel);
   if (room - channels_[channel].reserved_bytes >= wire_bytes) return true;
-  card_.network.await_injection_room(card_.node, channel);
+  card_.all.network.await_injection_room(card_.node, channel);
   return false;
 }
 
 Packet Transmitter::make_packet(MessageId id, PacketRole role, std::uint32_t sequence) const {
-  const Descriptor& descriptor = card_.messages.descriptor(id);
-  const ApelinkDescription& card = card_.description;
+  const Descriptor& descriptor = card_.all.messages.descriptor(id);
+  const ApelinkDescription& card = card_.all.description;
   const bool to_source = role == PacketRole::get_reply || role == PacketRole::acknowledgement;
   const bool has_payload = role == PacketRole::data || role == PacketRole::get_reply;
   const std::int64_t payload = has_payload ? payload_of(card, descriptor.bytes, sequence) : 0;
   Packet packet;
   packet.source = card_.node;
-  packet.destination = card_.placement.node(to_source ? descriptor.source : descriptor.target);
+  packet.destination = card_.all.placement.node(to_source ? descriptor.source : descriptor.target);
   packet.payload_bytes = static_cast<std::uint32_t>(padded(card, payload));
   packet.wire_bytes =
       packet.payload_bytes + static_cast<std::uint32_t>(card.header_bytes + card.footer_bytes);
@@ -155,13 +159,14 @@ Packet Transmitter::make_packet(MessageId id, PacketRole role, std::uint32_t seq
 
 void Transmitter::issue_acknowledgements() {
   for (std::size_t i = 0; i < channels_.size(); ++i) {
-    Fifo<MessageId>& waiting = channels_[i].acknowledgements;
+    QueuePool<MessageId>::Queue& waiting = channels_[i].acknowledgements;
     while (!waiting.empty()) {
-      const Packet packet = make_packet(waiting.front(), PacketRole::acknowledgement, 0);
+      const Packet packet =
+          make_packet(card_.all.acknowledgements.front(waiting), PacketRole::acknowledgement, 0);
       if (!has_room(packet.channel, packet.wire_bytes)) break;
-      waiting.pop();
+      card_.all.acknowledgements.pop(waiting);
       --acknowledgements_;
-      ++card_.counters.acknowledgements;
+      ++card_.all.counters.acknowledgements;
       inject(packet, card_.now());
     }
   }
@@ -169,23 +174,24 @@ void Transmitter::issue_acknowledgements() {
 
 bool Transmitter::issue_packet(std::size_t index) {
   Queue& queue = queues_[index];
-  const Entry head = queue.fifo.front();
-  const Descriptor& descriptor = card_.messages.descriptor(head.id);
+  const ApelinkEntry head = card_.all.entries.front(queue.fifo);
+  const Descriptor& descriptor = card_.all.messages.descriptor(head.id);
   const Packet packet = make_packet(head.id, head.role, queue.next_packet);
   const bool from_memory = (head.role == PacketRole::data && !descriptor.from_cpu && descriptor.bytes > 0) ||
                            (head.role == PacketRole::get_reply && descriptor.bytes > 0);
   if (!has_room(packet.channel, packet.wire_bytes)) return false;
-  if (from_memory && reads_.size() >= card_.outstanding_reads) return false;
+  if (from_memory && read_count_ >= card_.all.outstanding_reads) return false;
 
   const bool reports_sent = packet.last && head.role == PacketRole::data && wants_sent(descriptor);
   Channel& channel = channels_[packet.channel];
   channel.reserved_bytes += packet.wire_bytes;
-  channel.pending.push({packet, from_memory});
+  card_.all.pending.push(channel.pending, {packet, from_memory});
   ++queue.next_packet;
   if (packet.last) finish_head(index);
   if (from_memory) {
-    const std::int64_t bytes = payload_of(card_.description, descriptor.bytes, packet.sequence);
-    reads_.push({packet.channel, head.id, reports_sent});
+    const std::int64_t bytes = payload_of(card_.all.description, descriptor.bytes, packet.sequence);
+    card_.all.reads.push(reads_, {packet.channel, head.id, reports_sent});
+    ++read_count_;
     card_.bus.read(bytes, *this, make_tag(payload_read, 0));
   } else {
     inject_what_needs_no_data(packet.channel);
@@ -195,21 +201,21 @@ bool Transmitter::issue_packet(std::size_t index) {
 }
 
 void Transmitter::inject(const Packet& packet, Time tail_time) {
-  ++card_.counters.packets;
-  card_.network.inject(packet, tail_time);
+  ++card_.all.counters.packets;
+  card_.all.network.inject(packet, tail_time);
 }
 
 void Transmitter::inject_what_needs_no_data(std::uint16_t channel_index) {
   Channel& channel = channels_[channel_index];
-  while (!channel.pending.empty() && !channel.pending.front().needs_data) {
-    const Packet packet = channel.pending.pop().packet;
+  while (!channel.pending.empty() && !card_.all.pending.front(channel.pending).needs_data) {
+    const Packet packet = card_.all.pending.pop(channel.pending).packet;
     channel.reserved_bytes -= packet.wire_bytes;
     inject(packet, card_.now());
   }
 }
 
 void Transmitter::report_sent(MessageId id) {
-  card_.bus.write(Bus::Master::card, card_.description.completion_bytes, card_.now(), *this,
+  card_.bus.write(Bus::Master::card, card_.all.description.completion_bytes, card_.now(), *this,
                   make_tag(sent_event, id));
 }
 
@@ -225,17 +231,18 @@ void Transmitter::bus_granted(const BusGrant& grant) {
       payload_granted(grant);
       break;
     default:
-      card_.simulation.schedule(card_.source, grant.end, *this, grant.tag);
+      card_.all.simulation.schedule(card_.source, grant.end, *this, grant.tag);
       break;
   }
 }
 
 void Transmitter::payload_granted(const BusGrant& grant) {
-  const PayloadRead read = reads_.pop();
-  card_.simulation.schedule(card_.source, grant.first_data, *this, make_tag(payload_data, read.channel),
-                            static_cast<std::uint64_t>(grant.end.ps()));
+  const ApelinkRead read = card_.all.reads.pop(reads_);
+  --read_count_;
+  card_.all.simulation.schedule(card_.source, grant.first_data, *this, make_tag(payload_data, read.channel),
+                                static_cast<std::uint64_t>(grant.end.ps()));
   if (read.reports_sent) {
-    card_.simulation.schedule(card_.source, grant.end, *this, make_tag(payload_gone, read.id));
+    card_.all.simulation.schedule(card_.source, grant.end, *this, make_tag(payload_gone, read.id));
   }
   pump();
 }
@@ -251,7 +258,7 @@ void Transmitter::handle_event(const Event& event) {
     case payload_data: {
       const auto channel_index = static_cast<std::uint16_t>(which);
       Channel& channel = channels_[channel_index];
-      const Packet packet = channel.pending.pop().packet;
+      const Packet packet = card_.all.pending.pop(channel.pending).packet;
       channel.reserved_bytes -= packet.wire_bytes;
       inject(packet, Time::from_ps(static_cast<std::int64_t>(event.argument_b)));
       inject_what_needs_no_data(channel_index);
@@ -261,7 +268,7 @@ void Transmitter::handle_event(const Event& event) {
       report_sent(static_cast<MessageId>(which));
       break;
     case sent_event:
-      card_.messages.sent(static_cast<MessageId>(which));
+      card_.all.messages.sent(static_cast<MessageId>(which));
       break;
     default:
       break;

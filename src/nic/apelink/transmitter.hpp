@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "host/fifo.hpp"
 #include "nic/apelink/card.hpp"
 
 namespace apenet {
@@ -31,32 +30,19 @@ class Transmitter final : private BusClient, private EventHandler {
   void injection_freed(std::uint16_t channel);
 
  private:
-  struct Entry {
-    MessageId id = 0;
-    PacketRole role = PacketRole::data;
-    Time present_at = Time::never();  // on the card; unknown while it waits for the bus
-  };
   struct Queue {
-    std::uint16_t channel = 0;
-    Fifo<Entry> fifo;            // on the card, in order; at most descriptor_fifo_entries
-    Fifo<Entry> in_host_memory;  // what found the FIFO full
+    QueuePool<ApelinkEntry>::Queue fifo;            // on the card, in order; at most descriptor_fifo_entries
+    QueuePool<ApelinkEntry>::Queue in_host_memory;  // what found the FIFO full
     std::uint64_t head_number = 0;
-    bool decoding = false;
+    std::uint32_t size = 0;         // of the FIFO
     std::uint32_t next_packet = 0;  // of the head's message
+    std::uint16_t channel = 0;
+    bool decoding = false;
   };
   struct Channel {
     std::int64_t reserved_bytes = 0;  // of the injection buffer, for packets that are still being read
-    struct Pending {
-      Packet packet;
-      bool needs_data = false;
-    };
-    Fifo<Pending> pending;  // in injection order; the first always waits for its data
-    Fifo<MessageId> acknowledgements;
-  };
-  struct PayloadRead {
-    std::uint16_t channel = 0;
-    MessageId id = 0;
-    bool reports_sent = false;
+    QueuePool<ApelinkPending>::Queue pending;  // in injection order; the first always waits for its data
+    QueuePool<MessageId>::Queue acknowledgements;
   };
 
   void bus_granted(const BusGrant& grant) override;
@@ -64,7 +50,7 @@ class Transmitter final : private BusClient, private EventHandler {
 
   void payload_granted(const BusGrant& grant);
   [[nodiscard]] std::size_t queue_index(MessageId id, PacketRole role) const;
-  void write_descriptor(std::size_t queue, const Entry& entry);
+  void write_descriptor(std::size_t queue, const ApelinkEntry& entry);
   void fetch_descriptor(std::size_t queue);
   void descriptor_granted(std::size_t queue, std::uint64_t number, Time present_at);
   void decode_head(std::size_t queue);
@@ -80,10 +66,10 @@ class Transmitter final : private BusClient, private EventHandler {
   void report_sent(MessageId id);
 
   ApelinkCard& card_;
-  std::vector<Queue> queues_;      // port by port
-  std::vector<Channel> channels_;  // one a hardware queue: ports share the injection buffers
-  Time decode_time_;
-  Fifo<PayloadRead> reads_;             // in the order of their requests, which is that of their data
+  std::vector<Queue> queues_;            // port by port, of the ports in use
+  std::vector<Channel> channels_;        // one a hardware queue: ports share the injection buffers
+  QueuePool<ApelinkRead>::Queue reads_;  // in the order of their requests, which is that of their data
+  std::uint32_t read_count_ = 0;
   std::uint64_t decoded_ = 0;           // a bit for each queue whose head is decoded
   unsigned next_queue_ = 0;             // whose turn it is
   std::uint32_t acknowledgements_ = 0;  // that wait, in all channels

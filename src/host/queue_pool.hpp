@@ -1,0 +1,64 @@
+// QueuePool: many queues, nearly always short, in one array.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+namespace apenet {
+
+// A large machine has a dozen queues a node. Each with memory of its own would spread what is used over all
+// of it; here an entry that is free again is the next to be used, so that the entries in use stay in the
+// cache, and an empty queue is eight bytes.
+template <typename T>
+class QueuePool {
+ public:
+  static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
+  struct Queue {
+    std::uint32_t first = none;
+    std::uint32_t last = none;
+    [[nodiscard]] bool empty() const { return first == none; }
+  };
+
+  void push(Queue& queue, const T& item) {
+    std::uint32_t index = free_;
+    if (index == none) {
+      index = static_cast<std::uint32_t>(entries_.size());
+      entries_.push_back({item, none});
+    } else {
+      free_ = entries_[index].next;
+      entries_[index] = {item, none};
+    }
+    (queue.empty() ? queue.first : entries_[queue.last].next) = index;
+    queue.last = index;
+  }
+
+  // Requires !queue.empty().
+  T pop(Queue& queue) {
+    const std::uint32_t index = queue.first;
+    Entry& entry = entries_[index];
+    queue.first = entry.next;
+    if (queue.first == none) queue.last = none;
+    entry.next = free_;
+    free_ = index;
+    return entry.item;
+  }
+  [[nodiscard]] T& front(const Queue& queue) { return entries_[queue.first].item; }
+  [[nodiscard]] T& back(const Queue& queue) { return entries_[queue.last].item; }
+  // The entry that many places behind the first; requires that it exists.
+  [[nodiscard]] T& at(const Queue& queue, std::uint64_t from_front) {
+    std::uint32_t index = queue.first;
+    for (; from_front > 0; --from_front) index = entries_[index].next;
+    return entries_[index].item;
+  }
+
+ private:
+  struct Entry {
+    T item;
+    std::uint32_t next = none;
+  };
+  std::vector<Entry> entries_;
+  std::uint32_t free_ = none;
+};
+
+}  // namespace apenet
