@@ -160,8 +160,8 @@ class EventQueue {
   static constexpr std::uint32_t sort_limit = 16;  // slots of more events are spread before they are sorted
   static constexpr std::size_t late_limit = 64;    // more late events than this: near_ was made too wide
   static constexpr std::size_t prepare_above = 1024;  // pending events: with fewer, the state fits the cache
-  static constexpr std::size_t prepare_far = 20;      // events ahead
-  static constexpr std::size_t prepare_close = 6;
+  static constexpr std::size_t prepare_far = 28;      // events ahead
+  static constexpr std::size_t prepare_close = 12;
 
   // Slots share a pool of chunks: memory follows the pending events, and the chunks in use stay in the cache.
   struct Chunk {

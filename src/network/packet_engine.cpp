@@ -80,10 +80,11 @@ void PacketEngine::consumed(NodeId node, const Packet& packet) {
 // --- events
 // ---------------------------------------------------------------------------------------------------
 
-// An event's arguments: index | detail << 32 and step | output << 8. detail: the flight for `ready`, the node
-// for `delivered`; output: what the flight of `ready` wants. Every queue and every output is a source of its
-// own, with one event of a step at a time: the step serves as its counter. (Two wakes of an output at the
-// same time are the same.) So at one instant the inputs of a router come in the order of their numbers.
+// An event's arguments: index | detail << 32 and step | more << 8. What stands beside the index is there to
+// be fetched early: for `ready` the flight, and the output that it wants; for `wake` the queue that will
+// probably go, and the flight at its head; for `delivered` the node. Every queue and every output is a source
+// of its own, with one event of a step at a time: the step serves as its counter. (Two wakes of an output at
+// the same time are the same.) So at one instant the inputs of a router come in the order of their numbers.
 void PacketEngine::schedule(EventKind kind, std::uint32_t source, Time when, Step step, std::uint64_t index,
                             std::uint64_t detail) {
   EventSource event_source{kind, source, static_cast<std::uint64_t>(step)};
@@ -112,10 +113,13 @@ void PacketEngine::prepare(const Event& event, Ahead ahead) const {
       return;
     case Step::wake:
       __builtin_prefetch(&outputs_[index]);
+      __builtin_prefetch(&queues_[event.argument_a >> 32]);
+      __builtin_prefetch(&flights_[event.argument_b >> 8]);
       return;
     case Step::delivered:
       __builtin_prefetch(&flights_[index]);
       __builtin_prefetch(&endpoints_[event.argument_a >> 32]);
+      __builtin_prefetch(&outputs_[event.source()]);
       return;
     case Step::injection_freed:
       __builtin_prefetch(&queues_[index]);
@@ -125,20 +129,18 @@ void PacketEngine::prepare(const Event& event, Ahead ahead) const {
 
 // The lines named by those that the first round brought.
 void PacketEngine::prepare_close(const Event& event, Step step, std::uint32_t index) const {
-  if (step == Step::ready) {
-    const Flight& flight = flights_[event.argument_a >> 32];
-    const Output& output = outputs_[event.argument_b >> 8];
-    __builtin_prefetch(queues_.data() + output.first_buffer + flight.wanted_vc);
-    if (flight.next != none) __builtin_prefetch(&flights_[flight.next]);
-  } else if (step == Step::wake) {
-    const Output& output = outputs_[index];
-    __builtin_prefetch(queues_.data() + output.first_buffer);
-    if (output.waiting_mask != 0) {
-      const auto number = static_cast<std::uint32_t>(std::countr_zero(output.waiting_mask));
-      __builtin_prefetch(&queues_[first_queue(output.owner) + number]);
-    }
-  } else if (step == Step::delivered) {
+  if (step == Step::delivered) {
     __builtin_prefetch(endpoints_[event.argument_a >> 32].client);
+  } else if (step == Step::ready || step == Step::wake) {
+    const bool is_ready = step == Step::ready;
+    const Output& output = outputs_[is_ready ? event.argument_b >> 8 : index];
+    const Flight& flight = flights_[is_ready ? event.argument_a >> 32 : event.argument_b >> 8];
+    if (stages_[output.stage].kind == StageKind::ejection) {
+      __builtin_prefetch(&endpoints_[output.first_buffer]);
+    } else {
+      __builtin_prefetch(&queues_[output.first_buffer + flight.wanted_vc]);
+    }
+    if (flight.next != none) __builtin_prefetch(&flights_[flight.next]);
   }
 }
 
@@ -163,11 +165,12 @@ void PacketEngine::handle_event(const Event& event) {
 }
 
 // The earliest of the wakes asked for is the one that counts: arbitration asks again for what it still needs.
-void PacketEngine::wake(std::uint32_t output_index, Time when) {
+void PacketEngine::wake(std::uint32_t output_index, Time when, std::uint32_t queue_index) {
   Output& output = outputs_[output_index];
   if (when >= output.wake_at) return;
   output.wake_at = when;
-  schedule(EventKind::link, output_index, when, Step::wake, output_index);
+  schedule(EventKind::link, output_index, when, Step::wake, output_index | std::uint64_t{queue_index} << 32,
+           queues_[queue_index].head);
 }
 
 void PacketEngine::deliver(std::uint32_t flight_index) {
@@ -216,7 +219,7 @@ void PacketEngine::ask(std::uint32_t queue_index) {
   if (is_free) {
     arbitrate(output_index);
   } else {
-    wake(output_index, output.free_at);
+    wake(output_index, output.free_at, queue_index);
   }
 }
 
@@ -259,13 +262,23 @@ void PacketEngine::visit_waiting(std::uint32_t output_index, Visit visit) {
   }
 }
 
+// The first in the round; requires that one waits.
+std::uint32_t PacketEngine::next_waiting(std::uint32_t output_index) {
+  std::uint32_t next = none;
+  visit_waiting(output_index, [&next](std::uint32_t queue_index) {
+    next = queue_index;
+    return true;
+  });
+  return next;
+}
+
 // A queue whose virtual channel lacks room keeps those behind it in the round from taking the channel:
 // otherwise small packets could hold back a large one for ever.
 void PacketEngine::arbitrate(std::uint32_t output_index) {
   Output& output = outputs_[output_index];
   if (output.waiting == 0) return;
   if (output.free_at > simulation_.now()) {
-    wake(output_index, output.free_at);
+    wake(output_index, output.free_at, next_waiting(output_index));
     return;
   }
   std::uint64_t refused = 0;  // a bit for each virtual channel
@@ -290,7 +303,7 @@ void PacketEngine::arbitrate(std::uint32_t output_index) {
     stop_waiting(output_index, chosen - first);
     output.last_granted = static_cast<std::uint16_t>(chosen - first);
     grant(chosen, output_index);
-    if (output.waiting > 0) wake(output_index, output.free_at);
+    if (output.waiting > 0) wake(output_index, output.free_at, next_waiting(output_index));
   }
   for (const std::uint32_t queue_index : turning) turn_to_escape(queue_index);
 }
@@ -316,7 +329,7 @@ void PacketEngine::await_room(std::uint32_t output_index) {
     if (time == Time::never()) {
       buffer.needed_bytes = flight.wire_bytes;
     } else {
-      wake(output_index, time);
+      wake(output_index, time, queue_index);
     }
     return false;
   });
@@ -473,7 +486,8 @@ void PacketEngine::tell_room(std::uint32_t queue_index) {
   if (time == Time::never()) return;
   queue.needed_bytes = 0;
   const std::uint32_t upstream = upstream_[queue_index / virtual_channels_];
-  wake(upstream, std::max(time, outputs_[upstream].free_at));
+  if (outputs_[upstream].waiting == 0) return;
+  wake(upstream, std::max(time, outputs_[upstream].free_at), next_waiting(upstream));
 }
 
 std::uint32_t PacketEngine::new_flight() {

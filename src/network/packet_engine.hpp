@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "kernel/large_array.hpp"
 #include "kernel/simulation.hpp"
 #include "network/make_network.hpp"
 #include "network/network.hpp"
@@ -156,7 +157,7 @@ class PacketEngine final : public Network, private EventHandler {
   void arbitrate(std::uint32_t output_index);
   void stop_waiting(std::uint32_t output_index, std::uint32_t number);
   void await_room(std::uint32_t output_index);
-  void wake(std::uint32_t output_index, Time when);
+  void wake(std::uint32_t output_index, Time when, std::uint32_t queue_index);
   void grant(std::uint32_t queue_index, std::uint32_t output_index);
   void leave_queue(std::uint32_t queue_index, Time tail_out, std::uint32_t bytes);
   void enter_queue(std::uint32_t queue_index, std::uint32_t flight_index);
@@ -169,6 +170,7 @@ class PacketEngine final : public Network, private EventHandler {
   void add_return(Queue& queue, Time time);
   void tell_room(std::uint32_t queue_index);
   [[nodiscard]] std::uint32_t new_flight();
+  [[nodiscard]] std::uint32_t next_waiting(std::uint32_t output_index);
   template <typename Visit>
   void visit_waiting(std::uint32_t output_index, Visit visit);
   [[nodiscard]] std::uint64_t& waiting_word(std::uint32_t output_index, std::uint32_t word) {
@@ -204,13 +206,13 @@ class PacketEngine final : public Network, private EventHandler {
   std::int64_t ejection_buffer_bytes_;
   std::uint32_t first_injection_queue_;
   std::uint32_t waiting_words_;  // per output, for a bit per queue
-  std::vector<Queue> queues_;    // (router, port, virtual channel), then (node, card channel)
-  std::vector<Output> outputs_;  // (router, port), then the injection port of each node
+  LargeArray<Queue> queues_;     // (router, port, virtual channel), then (node, card channel)
+  LargeArray<Output> outputs_;   // (router, port), then the injection port of each node
   std::vector<std::uint64_t> waiting_more_;
   std::vector<std::uint32_t> upstream_;  // per (router, port): the output that feeds its queues
   std::vector<Stage> stages_;            // link classes, then ejection and injection
   std::vector<Endpoint> endpoints_;
-  std::vector<Flight> flights_;
+  LargeArray<Flight> flights_;
   std::uint32_t free_flight_ = none;
   std::vector<CreditReturn> returns_;
   std::uint32_t free_return_ = none;

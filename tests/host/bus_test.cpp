@@ -100,7 +100,8 @@ TEST_F(BusTest, MastersTakeTurnsBurstByBurst) {
   BusDescription quick_reads = round_bus();
   quick_reads.read_latency = Time::zero();
   quick_reads.outstanding_reads = 100;
-  Bus shared(simulation, quick_reads, 1);
+  BusKind narrow_kind(quick_reads);
+  Bus shared(simulation, narrow_kind, 1);
   Grants reads;
   Grants writes;
   for (std::uint64_t i = 0; i < 20; ++i) shared.read(256, reads, i);
