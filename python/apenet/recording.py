@@ -46,7 +46,7 @@ class Recording:
             raise InputError("record", str(self._trace), f"a file that can be written ({error.strerror})") from error
         warnings = (
             (summary.puts, "remote writes were recorded as messages that nobody waits for"),
-            (summary.gets, "remote reads were recorded as a request and an answer, which costs their target's CPU"),
+            (summary.gets, "remote reads were recorded as a request and an answer"),
             (summary.unreceived, "messages were never received: the trace has receives that nobody waits for"),
             (summary.unclosed, "ranks did not close their endpoint: what they did last may be missing"),
         )

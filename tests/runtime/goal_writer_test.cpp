@@ -142,9 +142,9 @@ TEST_F(GoalWriter, RemoteAccessesAreMessagesThatTheirTargetDoesNotWaitFor) {
             "l4 irequires l2\n"
             "}\n"
             "\nrank 1 {\n"
-            "l1: recv 64b from 0 tag 0\n"
-            "l2: recv 0b from 0 tag 1\n"
-            "l3: send 32b to 0 tag 2\n"
+            "l1: recv 64b from 0 tag 0 cpu 1\n"
+            "l2: recv 0b from 0 tag 1 cpu 1\n"
+            "l3: send 32b to 0 tag 2 cpu 1\n"
             "l3 requires l2\n"
             "}\n");
   EXPECT_EQ(summary_.puts, 1U);

@@ -258,18 +258,20 @@ void GoalWriter::compute(std::int64_t ps) {
   ended_.push_back(operation);
 }
 
-// What others do to a rank without its program's help, and messages that nobody received.
+// What others do to a rank without its program's help, on a CPU that its program does not use; and messages
+// that nobody received.
 void GoalWriter::write_passive(std::uint32_t rank) {
   for (const Access& access : accesses_[rank]) {
     const auto bytes = static_cast<long long>(access.bytes);
     const std::uint32_t first = label();
     if (!access.is_get) {
-      out_.print("l%u: recv %lldb from %u tag %u\n", first, bytes, access.source, tags_.put());
+      out_.print("l%u: recv %lldb from %u tag %u cpu 1\n", first, bytes, access.source, tags_.put());
       continue;
     }
     const std::uint32_t answer = label();
-    out_.print("l%u: recv 0b from %u tag %u\nl%u: send %lldb to %u tag %u\nl%u requires l%u\n", first,
-               access.source, tags_.request(), answer, bytes, access.source, tags_.answer(), answer, first);
+    out_.print("l%u: recv 0b from %u tag %u cpu 1\nl%u: send %lldb to %u tag %u cpu 1\nl%u requires l%u\n",
+               first, access.source, tags_.request(), answer, bytes, access.source, tags_.answer(), answer,
+               first);
   }
   for (auto at = traffic_.lower_bound({rank, 0, 0}); at != traffic_.end() && std::get<0>(at->first) == rank;
        ++at) {

@@ -11,8 +11,8 @@ namespace apenet {
 // What a trace has, and what it could only approximate.
 struct GoalSummary {
   std::uint64_t operations = 0;
-  std::uint64_t puts = 0;        // written as a send, and a receive that nobody waits for
-  std::uint64_t gets = 0;        // written as a request and an answer
+  std::uint64_t puts = 0;        // written as a send, and a receive on a second CPU
+  std::uint64_t gets = 0;        // written as a request, and an answer by a second CPU
   std::uint64_t unreceived = 0;  // messages that no receive took: written with one that nobody waits for
   std::uint64_t earlier = 0;     // receives of what was sent before virtual time began: left out
   std::uint32_t unclosed = 0;    // ranks that ended without closing their endpoint
