@@ -67,12 +67,13 @@ class FlitRouteUnit {
   [[nodiscard]] bool is_local(std::uint32_t router, std::uint32_t port) const {
     return fabric_.port(router, port).kind == FlitPort::Kind::local;
   }
-  // Ejection may use any virtual channel: nothing beyond it depends on another packet.
+  // Ejection may use any virtual channel, nothing beyond it depends on another packet; but with lanes, where
+  // packets of one lane must not overtake each other at the last port either.
   [[nodiscard]] FlitRequest request_of(std::uint32_t router, const RouteStep& step,
                                        std::uint32_t packet) const {
     std::uint32_t set = step.channel_class;
     if (is_lane_) set = classes_ + step.channel_class * lanes_ + fabric_.routes[packet].lane % lanes_;
-    if (is_local(router, step.port)) set = classes_ * (lanes_ + 1);
+    if (!is_lane_ && is_local(router, step.port)) set = classes_ * (lanes_ + 1);
     return {static_cast<std::uint8_t>(step.port), static_cast<std::uint8_t>(set)};
   }
   [[nodiscard]] FlitRequest choose(std::uint32_t router, std::uint32_t packet, const RouteSteps& steps) const;

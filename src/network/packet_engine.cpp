@@ -283,25 +283,27 @@ void PacketEngine::arbitrate(std::uint32_t output_index) {
   }
   std::uint64_t refused = 0;  // a bit for each virtual channel
   std::uint32_t chosen = none;
-  std::vector<std::uint32_t> turning;
-  const std::uint32_t first = first_queue(output.owner);
+  bool somebody_turns = false;
   visit_waiting(output_index, [&](std::uint32_t queue_index) {
     const Flight& flight = flights_[queues_[queue_index].head];
     const std::uint64_t bit = std::uint64_t{1} << flight.wanted_vc;
-    if ((refused & bit) != 0 || !has_room(output, flight.wanted_vc, flight.wire_bytes)) {
+    if ((refused & bit) != 0) return false;
+    if (!has_room(output, flight.wanted_vc, flight.wire_bytes)) {
       refused |= bit;
-      if (flight.may_turn) turning.push_back(queue_index);
+      somebody_turns |= flight.may_turn;
       return false;
     }
     chosen = queue_index;
     return true;
   });
-  for (const std::uint32_t queue_index : turning) stop_waiting(output_index, queue_index - first);
+  std::vector<std::uint32_t> turning;
+  if (somebody_turns) turning = take_refused(output_index, refused);
   if (chosen == none) {
     await_room(output_index);
   } else {
-    stop_waiting(output_index, chosen - first);
-    output.last_granted = static_cast<std::uint16_t>(chosen - first);
+    const std::uint32_t number = chosen - first_queue(output.owner);
+    stop_waiting(output_index, number);
+    output.last_granted = static_cast<std::uint16_t>(number);
     grant(chosen, output_index);
     if (output.waiting > 0) wake(output_index, output.free_at, next_waiting(output_index));
   }
@@ -311,6 +313,19 @@ void PacketEngine::arbitrate(std::uint32_t output_index) {
 void PacketEngine::stop_waiting(std::uint32_t output_index, std::uint32_t number) {
   waiting_word(output_index, number / 64) &= ~(std::uint64_t{1} << number % 64);
   --outputs_[output_index].waiting;
+}
+
+// Those who may turn leave the output if the virtual channel that they want has no room.
+std::vector<std::uint32_t> PacketEngine::take_refused(std::uint32_t output_index, std::uint64_t refused) {
+  std::vector<std::uint32_t> turning;
+  visit_waiting(output_index, [&](std::uint32_t queue_index) {
+    const Flight& flight = flights_[queues_[queue_index].head];
+    if (flight.may_turn && (refused >> flight.wanted_vc & 1U) != 0) turning.push_back(queue_index);
+    return false;
+  });
+  const std::uint32_t first = first_queue(outputs_[output_index].owner);
+  for (const std::uint32_t queue_index : turning) stop_waiting(output_index, queue_index - first);
+  return turning;
 }
 
 // Nobody who waits has room. Wakes the output when the first of them will have; where the space is still

@@ -153,6 +153,7 @@ class PacketEngine final : public Network, private EventHandler {
   [[nodiscard]] RouteSteps steps_of(const Flight& flight, std::uint32_t queue_index) const;
   void want(Flight& flight, std::uint32_t owner, RouteStep step) const;
   void choose_by_room(std::uint32_t queue_index);
+  std::vector<std::uint32_t> take_refused(std::uint32_t output_index, std::uint64_t refused);
   void turn_to_escape(std::uint32_t queue_index);
   void arbitrate(std::uint32_t output_index);
   void stop_waiting(std::uint32_t output_index, std::uint32_t number);

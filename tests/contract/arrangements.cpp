@@ -82,7 +82,7 @@ void arrange(NetworkDescription& description, Arrangement arrangement, RandomStr
       return;
     case Arrangement::crossbar:
       description.topology = TopologyKind::crossbar;
-      description.nodes = between(random, 1, 70);
+      description.nodes = between(random, 1, 60);
       description.routing = RoutingKind::up_down;
       return;
     case Arrangement::graph_up_down:
@@ -112,10 +112,10 @@ void draw_cycles(NetworkDescription& description, RandomStream& random) {
   description.pipeline.clock_hz = clock_hz;
   description.pipeline.flit_bytes = 16;
   for (LinkDescription& link : description.links) {
-    link.rate = {16, between(random, 1, 4), clock_hz};
+    link.rate = {16, 1, clock_hz};
     link.latency = Time::from_ns(between(random, 1, 30));
   }
-  description.local_rate = {16, between(random, 1, 2), clock_hz};
+  description.local_rate = {16, 1, clock_hz};
   description.local_latency = Time::from_ns(random.below(2) == 0 ? 0 : between(random, 0, 20));
   description.router_latency = Time::from_ns(between(random, 4, 30));
   description.credit_latency = Time::from_ns(between(random, 30, 60));

@@ -134,7 +134,7 @@ TEST_P(TopologyContract, RepeatedRunHasTheSameTrace) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Engines, TopologyContract,
-                         ::testing::Combine(::testing::Values(Engine::packet),
+                         ::testing::Combine(::testing::Values(Engine::packet, Engine::flit),
                                             ::testing::ValuesIn(all_arrangements)),
                          [](const ::testing::TestParamInfo<TopologyContract::ParamType>& which) {
                            return (std::get<0>(which.param) == Engine::packet ? "packet_" : "flit_") +
