@@ -5,6 +5,7 @@ ape16 = apenet.machine("ape16")
 apenet.bench.pingpong(ape16, sizes="16:1M")
 apenet.run(["./program"], n=16, machine=ape16)
 apenet.replay("trace.goal", machine=ape16)
+apenet.traffic("iq-router-v1", loads="0.1:0.8:0.1", engine="flit")
 apenet.workload(program, n=16, machine=ape16)
 """
 
@@ -14,6 +15,7 @@ from apenet.errors import ApenetError, HostError, InputError, MachineError
 from apenet.machine import Machine, machine, machine_names, machines
 from apenet.replay import ReplayError, ReplayResult, replay
 from apenet.running import RunResult, run
+from apenet.traffic import TrafficPoint, TrafficResult, traffic
 from apenet.workload import WorkloadError, workload
 
 __all__ = [
@@ -25,6 +27,8 @@ __all__ = [
     "ReplayError",
     "ReplayResult",
     "RunResult",
+    "TrafficPoint",
+    "TrafficResult",
     "WorkloadError",
     "__version__",
     "bench",
@@ -33,5 +37,6 @@ __all__ = [
     "machines",
     "replay",
     "run",
+    "traffic",
     "workload",
 ]

@@ -51,6 +51,8 @@ class Topology(enum.Enum):
 class Routing(enum.Enum):
     dimension_order = 0
 
+    dimension_order_entry_class = 1
+
     minimal_adaptive = 2
 
     destination_mod = 3
@@ -61,6 +63,63 @@ class Routing(enum.Enum):
 
 class Engine(enum.Enum):
     packet = 0
+
+    flit = 1
+
+class Switching(enum.Enum):
+    virtual_cut_through = 0
+
+    wormhole = 1
+
+class ChannelSelection(enum.Enum):
+    lane = 0
+
+    any = 1
+
+class RouterPipeline:
+    def __init__(self) -> None: ...
+
+    @property
+    def clock_hz(self) -> int: ...
+
+    @clock_hz.setter
+    def clock_hz(self, arg: int, /) -> None: ...
+
+    @property
+    def flit_bytes(self) -> int: ...
+
+    @flit_bytes.setter
+    def flit_bytes(self, arg: int, /) -> None: ...
+
+    @property
+    def routing_delay_cycles(self) -> int: ...
+
+    @routing_delay_cycles.setter
+    def routing_delay_cycles(self, arg: int, /) -> None: ...
+
+    @property
+    def vc_allocation_delay_cycles(self) -> int: ...
+
+    @vc_allocation_delay_cycles.setter
+    def vc_allocation_delay_cycles(self, arg: int, /) -> None: ...
+
+    @property
+    def switch_allocation_delay_cycles(self) -> int: ...
+
+    @switch_allocation_delay_cycles.setter
+    def switch_allocation_delay_cycles(self, arg: int, /) -> None: ...
+
+    @property
+    def switch_traversal_delay_cycles(self) -> int: ...
+
+    @switch_traversal_delay_cycles.setter
+    def switch_traversal_delay_cycles(self, arg: int, /) -> None: ...
+
+    @property
+    def credit_delay_cycles(self) -> int: ...
+
+    @credit_delay_cycles.setter
+    def credit_delay_cycles(self, arg: int, /) -> None: ...
 
 class FatTreeDescription:
     def __init__(self) -> None: ...
@@ -175,6 +234,24 @@ class NetworkDescription:
 
     @ejection_buffer_bytes.setter
     def ejection_buffer_bytes(self, arg: int, /) -> None: ...
+
+    @property
+    def switching(self) -> Switching: ...
+
+    @switching.setter
+    def switching(self, arg: Switching, /) -> None: ...
+
+    @property
+    def channel_selection(self) -> ChannelSelection: ...
+
+    @channel_selection.setter
+    def channel_selection(self, arg: ChannelSelection, /) -> None: ...
+
+    @property
+    def pipeline(self) -> RouterPipeline: ...
+
+    @pipeline.setter
+    def pipeline(self, arg: RouterPipeline, /) -> None: ...
 
     @property
     def local_latency_ps(self) -> int: ...
@@ -916,6 +993,92 @@ class Session:
     def mapping_path(self) -> str: ...
 
     def run(self, ranks: Sequence[RankProcess], launcher_id: int, interrupted: Callable[[], bool]) -> SessionReport: ...
+
+class TrafficOptions:
+    def __init__(self) -> None: ...
+
+    @property
+    def pattern(self) -> str: ...
+
+    @pattern.setter
+    def pattern(self, arg: str, /) -> None: ...
+
+    @property
+    def load(self) -> float: ...
+
+    @load.setter
+    def load(self, arg: float, /) -> None: ...
+
+    @property
+    def packet_flits(self) -> int: ...
+
+    @packet_flits.setter
+    def packet_flits(self, arg: int, /) -> None: ...
+
+    @property
+    def seed(self) -> int: ...
+
+    @seed.setter
+    def seed(self, arg: int, /) -> None: ...
+
+    @property
+    def warmup_cycles(self) -> int: ...
+
+    @warmup_cycles.setter
+    def warmup_cycles(self, arg: int, /) -> None: ...
+
+    @property
+    def measure_cycles(self) -> int: ...
+
+    @measure_cycles.setter
+    def measure_cycles(self, arg: int, /) -> None: ...
+
+    @property
+    def drain_cycles(self) -> int: ...
+
+    @drain_cycles.setter
+    def drain_cycles(self, arg: int, /) -> None: ...
+
+class TrafficPoint:
+    @property
+    def offered(self) -> float: ...
+
+    @property
+    def accepted(self) -> float: ...
+
+    @property
+    def packet_latency_cycles(self) -> float: ...
+
+    @property
+    def network_latency_cycles(self) -> float: ...
+
+    @property
+    def min_latency_cycles(self) -> float: ...
+
+    @property
+    def max_latency_cycles(self) -> float: ...
+
+    @property
+    def hops(self) -> float: ...
+
+    @property
+    def is_saturated(self) -> bool: ...
+
+    @property
+    def packets(self) -> int: ...
+
+    @property
+    def link_flits(self) -> int: ...
+
+    @property
+    def cycles(self) -> int: ...
+
+    @property
+    def warnings(self) -> list[str]: ...
+
+def traffic_patterns() -> list[str]: ...
+
+def run_traffic(network: NetworkDescription, options: TrafficOptions) -> TrafficPoint: ...
 
 class Workload(enum.Enum):
     halo = 0

@@ -14,7 +14,7 @@ from apenet import _core, runfolder
 from apenet._core import version as __version__
 from apenet.activity import NetworkActivity, network_activity, observation
 from apenet.errors import ApenetError, InputError, from_core
-from apenet.machine import Machine
+from apenet.machine import ENGINES, Machine
 from apenet.machine import machine as read_machine
 from apenet.mapping import Mapping, map_ranks
 from apenet.running import PS_PER_US, LinkResult, link_results, show_size, show_time
@@ -164,8 +164,8 @@ def replay(
     Raises InputError for a file that is not GOAL (it names the line), ReplayError when the trace's ranks wait for ever.
     """
     chosen = read_machine(machine) if isinstance(machine, str) else machine
-    if engine != "packet":
-        raise InputError("engine", engine, "packet")
+    if engine not in ENGINES:
+        raise InputError("engine", engine, " or ".join(ENGINES))
     if not 0 <= seed < 2**64:
         raise InputError("seed", seed, "a whole number from 0 to 2^64 - 1")
     began = time.monotonic()
@@ -197,7 +197,9 @@ def _replayed(
     request: ReplayRequest, schedule: _core.GoalSchedule, observed: _core.ObservationOptions, began: float
 ) -> ReplayResult:
     try:
-        report = _core.replay_goal(request.machine.description(request.seed), list(request.nodes), schedule, observed)
+        report = _core.replay_goal(
+            request.machine.description(request.seed, request.engine), list(request.nodes), schedule, observed
+        )
     except ValueError as error:
         raise from_core(error) from error
     except _core.ReplayDeadlock as error:

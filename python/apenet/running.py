@@ -16,7 +16,7 @@ from apenet import _core, launch, runfolder
 from apenet._core import version as __version__
 from apenet.activity import NetworkActivity, network_activity, observation
 from apenet.errors import InputError, from_core
-from apenet.machine import Machine
+from apenet.machine import ENGINES, Machine
 from apenet.machine import machine as read_machine
 from apenet.mapping import Mapping, map_ranks
 from apenet.recording import Recording
@@ -184,8 +184,8 @@ def run(
         raise InputError("ranks", n, f"a whole number from 1 to {MOST_RANKS}")
     options = _session_options(compute, pin)
     options.observation = observation(out, trace)
-    if engine != "packet":
-        raise InputError("engine", engine, "packet")
+    if engine not in ENGINES:
+        raise InputError("engine", engine, " or ".join(ENGINES))
     if not 0 <= seed < 2**64:
         raise InputError("seed", seed, "a whole number from 0 to 2^64 - 1")
     nodes = map_ranks(chosen, n, ranks_per_node, mapping)
@@ -249,7 +249,7 @@ def _run(
     capture: bool,
     extra: dict[str, str],
 ) -> RunResult:
-    description = request.machine.description(request.seed)
+    description = request.machine.description(request.seed, request.engine)
     began = time.monotonic()
     with ExitStack() as stack:
         sinks = _Sinks(stack, capture)

@@ -18,6 +18,7 @@ void bind_workloads(nanobind::module_& module);
 void bind_perf(nanobind::module_& module);
 void bind_replay(nanobind::module_& module);
 void bind_session(nanobind::module_& module);
+void bind_traffic(nanobind::module_& module);
 
 // Numbers as an array of its own memory; times as picoseconds.
 using IntegerArray = nanobind::ndarray<nanobind::numpy, std::int64_t, nanobind::ndim<1>>;

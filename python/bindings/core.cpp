@@ -8,6 +8,7 @@ NB_MODULE(_core, module) {
   apenet::bind_card_tests(module);
   apenet::bind_perf(module);
   apenet::bind_session(module);
+  apenet::bind_traffic(module);
   apenet::bind_workloads(module);
   apenet::bind_replay(module);
 }

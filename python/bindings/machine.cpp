@@ -53,11 +53,30 @@ void bind_network(nb::module_& module) {
       .value("graph", NetworkDescription::Topology::graph);
   nb::enum_<NetworkDescription::Routing>(module, "Routing")
       .value("dimension_order", NetworkDescription::Routing::dimension_order)
+      .value("dimension_order_entry_class", NetworkDescription::Routing::dimension_order_entry_class)
       .value("minimal_adaptive", NetworkDescription::Routing::minimal_adaptive)
       .value("destination_mod", NetworkDescription::Routing::destination_mod)
       .value("up_down", NetworkDescription::Routing::up_down)
       .value("table", NetworkDescription::Routing::table);
-  nb::enum_<NetworkDescription::Engine>(module, "Engine").value("packet", NetworkDescription::Engine::packet);
+  nb::enum_<NetworkDescription::Engine>(module, "Engine")
+      .value("packet", NetworkDescription::Engine::packet)
+      .value("flit", NetworkDescription::Engine::flit);
+  nb::enum_<NetworkDescription::Switching>(module, "Switching")
+      .value("virtual_cut_through", NetworkDescription::Switching::virtual_cut_through)
+      .value("wormhole", NetworkDescription::Switching::wormhole);
+  nb::enum_<NetworkDescription::ChannelSelection>(module, "ChannelSelection")
+      .value("lane", NetworkDescription::ChannelSelection::lane)
+      .value("any", NetworkDescription::ChannelSelection::any);
+
+  nb::class_<RouterPipeline> pipeline(module, "RouterPipeline");
+  pipeline.def(nb::init<>())
+      .def_rw("clock_hz", &RouterPipeline::clock_hz)
+      .def_rw("flit_bytes", &RouterPipeline::flit_bytes)
+      .def_rw("routing_delay_cycles", &RouterPipeline::routing_delay_cycles)
+      .def_rw("vc_allocation_delay_cycles", &RouterPipeline::vc_allocation_delay_cycles)
+      .def_rw("switch_allocation_delay_cycles", &RouterPipeline::switch_allocation_delay_cycles)
+      .def_rw("switch_traversal_delay_cycles", &RouterPipeline::switch_traversal_delay_cycles)
+      .def_rw("credit_delay_cycles", &RouterPipeline::credit_delay_cycles);
 
   nb::class_<FatTreeDescription>(module, "FatTreeDescription")
       .def(nb::init<>())
@@ -81,7 +100,10 @@ void bind_network(nb::module_& module) {
       .def_rw("virtual_channels", &NetworkDescription::virtual_channels)
       .def_rw("buffer_bytes", &NetworkDescription::buffer_bytes)
       .def_rw("injection_buffer_bytes", &NetworkDescription::injection_buffer_bytes)
-      .def_rw("ejection_buffer_bytes", &NetworkDescription::ejection_buffer_bytes);
+      .def_rw("ejection_buffer_bytes", &NetworkDescription::ejection_buffer_bytes)
+      .def_rw("switching", &NetworkDescription::switching)
+      .def_rw("channel_selection", &NetworkDescription::channel_selection)
+      .def_rw("pipeline", &NetworkDescription::pipeline);
   def_time(network, "local_latency_ps", &NetworkDescription::local_latency);
   def_time(network, "router_latency_ps", &NetworkDescription::router_latency);
   def_time(network, "credit_latency_ps", &NetworkDescription::credit_latency);

@@ -23,6 +23,11 @@ constexpr std::uint64_t code(Step step) {
   return static_cast<std::uint64_t>(step);
 }
 
+bool is_wormhole_by_packets(const NetworkDescription& network) {
+  return network.engine == NetworkDescription::Engine::packet &&
+         network.switching == NetworkDescription::Switching::wormhole;
+}
+
 // On the ideal card the doorbell is a part of the latency; without one of its own it is all of it, so that
 // processes may run as far ahead as anything allows.
 Time doorbell_delay_of(const MachineDescription& description) {
@@ -261,6 +266,12 @@ std::vector<Counter> Machine::counters() const {
 std::vector<std::string> Machine::warnings() const {
   const ApelinkCounters card = parts_->apelink_cards ? parts_->apelink_cards->counters : ApelinkCounters{};
   std::vector<std::string> warnings;
+  if (parts_->network) warnings = parts_->network->warnings();
+  if (parts_->network && is_wormhole_by_packets(parts_->description.network)) {
+    warnings.emplace_back(
+        "the packet engine runs router.switching = wormhole as virtual cut-through, with buffers of at least a "
+        "packet: the flit engine (--engine flit) runs it as described");
+  }
   if (card.gets_served > 0) {
     warnings.push_back(
         std::to_string(card.gets_served) +

@@ -62,7 +62,7 @@ std::string name_of(RoutingKind routing) {
   switch (routing) {
     case RoutingKind::dimension_order:
       return "dimension-order";
-    case RoutingKind::dimension_order_entry:
+    case RoutingKind::dimension_order_entry_class:
       return "dimension-order-entry-class";
     case RoutingKind::minimal_adaptive:
       return "minimal-adaptive";
@@ -124,7 +124,7 @@ std::unique_ptr<const Routing> make_routing(const NetworkDescription& descriptio
     case RoutingKind::dimension_order:
       require_kind(description, is_cube(description.topology), "torus and mesh");
       return std::make_unique<DimensionOrderRouting>(CubeShape(description.dims), is_torus);
-    case RoutingKind::dimension_order_entry:
+    case RoutingKind::dimension_order_entry_class:
       require_kind(description, is_torus, "torus");
       return std::make_unique<DimensionOrderEntryRouting>(CubeShape(description.dims));
     case RoutingKind::minimal_adaptive:

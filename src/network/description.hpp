@@ -47,7 +47,7 @@ struct NetworkDescription {
   enum class Topology : std::uint8_t { none, torus, mesh, fat_tree, crossbar, graph };
   enum class Routing : std::uint8_t {
     dimension_order,
-    dimension_order_entry,
+    dimension_order_entry_class,
     minimal_adaptive,
     destination_mod,
     up_down,

@@ -285,6 +285,14 @@ LinkStatistics FlitEngine::link_statistics(std::uint32_t link) const {
           fabric_.timing.time(static_cast<FlitCycle>(cycles))};
 }
 
+std::vector<std::string> FlitEngine::warnings() const {
+  std::vector<std::string> warnings;
+  for (const std::string& rounded : fabric_.timing.rounded) {
+    warnings.push_back("the flit engine counts whole cycles of the router's clock: " + rounded);
+  }
+  return warnings;
+}
+
 void FlitEngine::trace(NetworkTrace what, std::uint32_t place, const Packet& packet) const {
   if (!simulation_.is_traced()) return;
   const bool is_injection = what == NetworkTrace::injected;

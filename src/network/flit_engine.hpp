@@ -49,6 +49,7 @@ class FlitEngine final : public Network, private EventHandler {
     return static_cast<std::uint32_t>(links_.size());
   }
   [[nodiscard]] LinkStatistics link_statistics(std::uint32_t link) const override;
+  [[nodiscard]] std::vector<std::string> warnings() const override;
 
  private:
   enum class Step : std::uint8_t { cycle, delivered, injection_freed };

@@ -1,5 +1,6 @@
 #include "network/make_network.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <stdexcept>
@@ -56,7 +57,7 @@ void validate(const NetworkParameters& parameters) {
   if (parameters.max_packet_wire_bytes == 0)
     refuse("max_packet_wire_bytes", "0", "the size of the largest packet");
   const std::uint32_t packet_bytes = parameters.max_packet_wire_bytes;
-  if (description.engine == NetworkDescription::Engine::packet) {
+  if (description.switching == NetworkDescription::Switching::virtual_cut_through) {
     require_buffer("router.buffer_bytes", description.buffer_bytes, packet_bytes);
   }
   require_buffer("router.injection_buffer_bytes", description.injection_buffer_bytes, packet_bytes);
@@ -105,7 +106,10 @@ std::unique_ptr<Network> make_network(Simulation& simulation, const NetworkParam
   if (is_flit) {
     network = std::make_unique<FlitEngine>(simulation, topology, std::move(routing), parameters);
   } else {
-    network = std::make_unique<PacketEngine>(simulation, topology, std::move(routing), parameters);
+    NetworkParameters cut_through = parameters;  // wormhole by packets: docs/models/flit-engine.md
+    cut_through.description.buffer_bytes =
+        std::max<std::int64_t>(description.buffer_bytes, parameters.max_packet_wire_bytes);
+    network = std::make_unique<PacketEngine>(simulation, topology, std::move(routing), cut_through);
   }
   if (keeps_order || !parameters.needs_order) return network;
   return std::make_unique<Resequencer>(simulation, std::move(network));

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "kernel/time.hpp"
 #include "network/packet.hpp"
@@ -73,6 +74,8 @@ class Network {
   [[nodiscard]] virtual std::uint32_t link_count() const = 0;
   [[nodiscard]] virtual LinkStatistics link_statistics(std::uint32_t link) const = 0;
   [[nodiscard]] virtual ReorderUse reorder_use() const { return {}; }
+  // One sentence for each thing that this engine does not do as its description says.
+  [[nodiscard]] virtual std::vector<std::string> warnings() const { return {}; }
 };
 
 }  // namespace apenet

@@ -41,6 +41,7 @@ class Resequencer final : public Network {
     return network_->link_statistics(link);
   }
   [[nodiscard]] ReorderUse reorder_use() const override { return use_; }
+  [[nodiscard]] std::vector<std::string> warnings() const override { return network_->warnings(); }
 
  private:
   // Of one (other node, channel).

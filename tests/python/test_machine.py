@@ -14,7 +14,7 @@ from apenet.machine.schema import MachineFile, Quantity
 from apenet.machine.units import UNITS, conversion_hint, scaled, split_unit
 from apenet.machine.write import to_toml
 
-NAMES = ["ape128", "ape16", "apenet-2004", "ideal"]
+NAMES = ["ape128", "ape16", "apenet-2004", "ideal", "iq-router-v1", "iq-router-v2"]
 
 
 def with_lines(name, *changes):
@@ -57,7 +57,7 @@ def test_every_value_has_class_and_source(name):
         assert quantity.origin in ("published", "derived", "fitted", "assumed")
         assert len(quantity.source) > 8
         if quantity.origin == "published":
-            assert "hep-lat/0409071" in quantity.source or "PoS(LAT2005)100" in quantity.source
+            assert any(name in quantity.source for name in ("hep-lat/0409071", "PoS(LAT2005)100", "BookSim2"))
 
 
 def test_what_was_fitted_is_not_predicted():

@@ -21,6 +21,7 @@ RULES = {
     "runtime/perf": ["kernel", "machine", "network", "runtime/scripted"],
     "runtime/scheduler": ["kernel", "machine", "runtime/ipc", "runtime/observe", "nic/nic.hpp", "network/packet.hpp"],
     "runtime/record": ["runtime/ipc"],
+    "runtime/traffic": ["kernel", "network"],
     "runtime/launch": ["kernel", "machine", "runtime/ipc", "runtime/scheduler", "runtime/session.hpp"],
     "runtime": ["kernel", "machine", "runtime/ipc", "runtime/observe", "runtime/scheduler", "runtime/launch"],
     "api/libfabric": ["runtime/ipc"],
@@ -38,6 +39,7 @@ LINKS = {
     "observe": {"kernel", "machine"},
     "scripted": {"kernel", "machine", "observe"},
     "perf": {"kernel", "machine", "network", "scripted"},
+    "traffic": {"kernel", "network"},
     "runtime": {"ipc", "kernel", "machine", "observe"},
 }
 

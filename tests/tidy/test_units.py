@@ -12,9 +12,20 @@ from apenet.machine.schema import ApelinkCard, IdealCard, MachineFile, Published
 from apenet.machine.units import split_unit
 
 # Plain counts, whose name says what is counted.
-COUNTS = {"cables", "children", "dims", "nodes", "ports", "queues", "virtual_channels", "outstanding_reads", "parents"}
+COUNTS = {
+    "buffer_flits",
+    "cables",
+    "children",
+    "dims",
+    "nodes",
+    "ports",
+    "queues",
+    "virtual_channels",
+    "outstanding_reads",
+    "parents",
+}
 # Not numbers at all, or (value) with the unit in another key.
-BARE = {"graph_file", "routing", "table_file", "topology", "value"}
+BARE = {"channel_selection", "graph_file", "routing", "switching", "table_file", "topology", "value"}
 
 
 def sections(model: type[BaseModel]) -> typing.Iterator[type[BaseModel]]:

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/scripted/traffic.hpp"
+#include "runtime/traffic/traffic.hpp"
 
 namespace apenet {
 namespace {
@@ -20,7 +20,7 @@ NetworkDescription iq_router(std::vector<std::uint32_t> dims, std::uint32_t virt
                              std::uint32_t buffer_flits) {
   NetworkDescription network;
   network.topology = NetworkDescription::Topology::torus;
-  network.routing = NetworkDescription::Routing::dimension_order_entry;
+  network.routing = NetworkDescription::Routing::dimension_order_entry_class;
   network.engine = NetworkDescription::Engine::flit;
   network.switching = NetworkDescription::Switching::wormhole;
   network.channel_selection = NetworkDescription::ChannelSelection::any;

@@ -9,7 +9,7 @@ import typer
 
 from apenet._core import version as __version__
 from apenet.bench import BenchError
-from apenet.cli import bench, doctor, machine, perf, replay, reproduce, run
+from apenet.cli import bench, doctor, machine, perf, replay, reproduce, run, traffic
 from apenet.errors import ApenetError, HostError
 from apenet.perf import PerfError
 
@@ -28,6 +28,7 @@ run.add_to(app)
 bench.add_to(app)
 replay.add_to(app)
 reproduce.add_to(app)
+traffic.add_to(app)
 machine.add_to(app)
 doctor.add_to(app)
 perf.add_to(app)

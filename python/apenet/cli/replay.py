@@ -35,7 +35,7 @@ def replay(
     mapping: Annotated[
         str, typer.Option("--map", metavar="FILE|linear|random:SEED", help="Which rank runs on which node.")
     ] = "linear",
-    engine: Annotated[str, typer.Option("--engine", help="Engine of the network: packet.")] = "packet",
+    engine: Annotated[str, typer.Option("--engine", metavar="packet|flit", help="Engine of the network.")] = "packet",
     out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Folder for the run's files.")] = None,
     trace_out: TraceOption = None,
     seed: SeedOption = 1,

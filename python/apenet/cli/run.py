@@ -36,7 +36,7 @@ def run(
             help="Virtual time of the work between MPI calls: none, or the CPU time times X.",
         ),
     ] = "none",
-    engine: Annotated[str, typer.Option("--engine", help="Engine of the network: packet.")] = "packet",
+    engine: Annotated[str, typer.Option("--engine", metavar="packet|flit", help="Engine of the network.")] = "packet",
     mpi: Annotated[str, typer.Option("--mpi", metavar="auto|mpich|openmpi", help="MPI of the program.")] = "auto",
     out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Folder for the run's files.")] = None,
     record: Annotated[

@@ -19,10 +19,13 @@ from apenet import _core
 from apenet.errors import InputError, MachineError, from_core
 from apenet.machine.check import check
 from apenet.machine.lower import lower, read_named
-from apenet.machine.schema import OVERRIDES, SHAPES, ApelinkCard, MachineFile, Quantity, RawTable
+from apenet.machine.schema import OVERRIDES, ROUTER_ALTERNATIVES, SHAPES, ApelinkCard, MachineFile, Quantity, RawTable
 from apenet.machine.write import to_toml
 
-__all__ = ["Machine", "MachineFile", "machine", "machine_names", "machines"]
+__all__ = ["ENGINES", "Machine", "MachineFile", "machine", "machine_names", "machines"]
+
+ENGINES = ("packet", "flit")
+"""Engines of the network: docs/models/network.md, docs/models/flit-engine.md."""
 
 # Keys that are no parameters: their values stand bare in the file.
 _BARE = {("card", "kind"), ("machine", "name"), ("machine", "title"), ("machine", "summary")}
@@ -85,9 +88,13 @@ class Machine:
         lower(checked, origin, 1, self.path.parent)
         return Machine(self.path, checked, applied, table)
 
-    def description(self, seed: int = 1) -> _core.MachineDescription:
-        """The machine in base units, as the C++ core takes it."""
-        return lower(self.file, self.label, seed, self.path.parent)
+    def description(self, seed: int = 1, engine: str = "packet") -> _core.MachineDescription:
+        """The machine in base units, as the C++ core takes it, its network run by one of `ENGINES`."""
+        if engine not in ENGINES:
+            raise InputError("engine", engine, " or ".join(ENGINES))
+        description = lower(self.file, self.label, seed, self.path.parent)
+        description.network = _with_engine(description.network, engine)
+        return description
 
     def arrangement(self) -> _core.ArrangementFacts | None:
         """Its topology and routing, and whether they are free of deadlock; None where there is no network."""
@@ -128,6 +135,11 @@ class Machine:
             copied[key] = quantity.model_copy(update={"value": name, "origin": origin})
         resolved = self.file.model_copy(update={"network": network.model_copy(update=copied)})
         (folder / "machine.toml").write_text(to_toml(resolved), encoding="utf-8")
+
+
+def _with_engine(network: _core.NetworkDescription, engine: str) -> _core.NetworkDescription:
+    network.engine = getattr(_core.Engine, engine)
+    return network
 
 
 def _folder() -> Path:
@@ -186,6 +198,8 @@ def _apply(table: RawTable, setting: str) -> RawTable:
     value = _toml_value(text.strip(), setting)
     if path == ("network", "topology"):
         table = _without_shape(table, value)
+    if path[0] == "router":
+        table = _without_alternatives(table, path[-1])
     entry = value if path in _BARE else {"value": value, "class": "set", "source": f"--set {setting}"}
     return _replaced(table, path, entry, setting)
 
@@ -206,6 +220,21 @@ def _without_shape(table: RawTable, topology: object) -> RawTable:
     if isinstance(routing, dict) and routing.get("value") not in shape.routings and not _is_set(routing):
         del kept["routing"]
     return {**table, "network": kept}
+
+
+def _without_alternatives(table: RawTable, key: str) -> RawTable:
+    """A router described in another way: how the file described it goes."""
+    router = table.get("router")
+    dropped = {
+        old
+        for one, other in ROUTER_ALTERNATIVES
+        for ways in ((one, other), (other, one))
+        if key in ways[0]
+        for old in ways[1]
+    }
+    if not isinstance(router, dict) or not dropped:
+        return table
+    return {**table, "router": {old: entry for old, entry in router.items() if old not in dropped or _is_set(entry)}}
 
 
 def _is_set(entry: object) -> bool:

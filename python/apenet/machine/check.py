@@ -16,6 +16,7 @@ from apenet.errors import ABSENT, MachineError, Problem
 from apenet.machine.schema import (
     DIMENSIONS,
     OVERRIDES,
+    ROUTER_ALTERNATIVES,
     SHAPES,
     ApelinkCard,
     IdealCard,
@@ -25,6 +26,7 @@ from apenet.machine.schema import (
     PublishedResult,
     Quantity,
     RawTable,
+    Router,
 )
 from apenet.machine.units import conversion_hint, unit_name
 
@@ -203,6 +205,8 @@ def _inconsistencies(file: MachineFile) -> Iterator[Problem]:
     elif topology != "none":
         yield Problem("network.topology", topology, "'none' for card.kind = \"ideal\", which has no network")
     yield from _misshapen(file.network)
+    if file.router is not None:
+        yield from _ambiguous(file.router)
     for key, result in file.results.items():
         if (result.statistic == "at_size") != (result.size_bytes is not None):
             yield Problem(
@@ -210,6 +214,21 @@ def _inconsistencies(file: MachineFile) -> Iterator[Problem]:
                 ABSENT if result.size_bytes is None else result.size_bytes,
                 'a size with statistic = "at_size", and none otherwise',
             )
+
+
+def _ambiguous(router: Router) -> Iterator[Problem]:
+    """What a router is told in neither of two ways, or in both."""
+    for ways in ROUTER_ALTERNATIVES:
+        given = [[key for key in way if getattr(router, key) is not None] for way in ways]
+        one, other = (" and ".join(way) if len(way) < 3 else "the stages' delays" for way in ways)  # noqa: PLR2004
+        if all(given):
+            key = given[1][0]
+            yield Problem(f"router.{key}", getattr(router, key).value, f"none beside {given[0][0]}: {one}, or {other}")
+            continue
+        chosen = ways[1] if given[1] else ways[0]
+        for key in chosen:
+            if getattr(router, key) is None:
+                yield Problem(f"router.{key}", ABSENT, f"a value: a router has {one}, or {other}")
 
 
 def _misshapen(network: Network) -> Iterator[Problem]:

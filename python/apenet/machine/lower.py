@@ -31,6 +31,13 @@ from apenet.machine.units import scaled
 
 T = TypeVar("T", int, float)
 PS_PER_SECOND = 10**12
+ALLOCATION_AND_SWITCH = 3  # cycles: VC allocation, switch allocation, switch traversal
+STAGES = (
+    "routing_delay_cycles",
+    "vc_allocation_delay_cycles",
+    "switch_allocation_delay_cycles",
+    "switch_traversal_delay_cycles",
+)
 
 
 class _Reader:
@@ -160,18 +167,49 @@ def _cycles_ps(cycles: int, frequency_hz: int) -> int:
 
 def _router(router: Router, network: _core.NetworkDescription, name: Path | str) -> None:
     read = _Reader(name, "router")
-    clock_hz = read.hz("clock_mhz", router.clock_mhz)
-    network.router_latency_ps = _cycles_ps(router.forward_cycles.value, clock_hz)
-    network.credit_latency_ps = _cycles_ps(router.credit_cycles.value, clock_hz)
+    _pipeline(router, network, read.hz("clock_mhz", router.clock_mhz))
     network.local_rate = _core.DataRate(
         router.port_word_bytes.value, 1, read.hz("port_clock_mhz", router.port_clock_mhz)
     )
     if router.port_latency_ns is not None:
         network.local_latency_ps = read.ps("port_latency_ns", router.port_latency_ns)
     network.virtual_channels = router.virtual_channels.value
-    network.buffer_bytes = router.buffer_bytes.value
+    network.buffer_bytes = _buffer_bytes(router, network)
     network.injection_buffer_bytes = router.injection_buffer_bytes.value
     network.ejection_buffer_bytes = router.ejection_buffer_bytes.value
+
+
+def _pipeline(router: Router, network: _core.NetworkDescription, clock_hz: int) -> None:
+    pipeline = _core.RouterPipeline()
+    pipeline.clock_hz = clock_hz
+    if router.flit_bytes is not None:
+        pipeline.flit_bytes = router.flit_bytes.value
+    if router.forward_cycles is not None and router.credit_cycles is not None:
+        # The stages of one cycle each that the flit engine has, as far as they fit; the rest is buffer write.
+        pipeline.routing_delay_cycles = min(1, max(0, router.forward_cycles.value - ALLOCATION_AND_SWITCH))
+        network.router_latency_ps = _cycles_ps(router.forward_cycles.value, clock_hz)
+        network.credit_latency_ps = _cycles_ps(router.credit_cycles.value, clock_hz)
+    else:
+        for key in (*STAGES, "credit_delay_cycles"):
+            setattr(pipeline, key, getattr(router, key).value)
+        network.router_latency_ps = _cycles_ps(sum(getattr(router, key).value for key in STAGES), clock_hz)
+        # The engine that counts from a tail's departure: back along the link, less the tail's way through the switch.
+        wire_ps = min((link.latency_ps for link in network.links), default=0)
+        cycles = pipeline.credit_delay_cycles - pipeline.switch_traversal_delay_cycles
+        network.credit_latency_ps = max(0, wire_ps + _cycles_ps(cycles, clock_hz))
+    if router.switching is not None:
+        network.switching = getattr(_core.Switching, router.switching.value.replace("-", "_"))
+    if router.channel_selection is not None:
+        network.channel_selection = getattr(_core.ChannelSelection, router.channel_selection.value)
+    network.pipeline = pipeline
+
+
+def _buffer_bytes(router: Router, network: _core.NetworkDescription) -> int:
+    if router.buffer_bytes is not None:
+        return router.buffer_bytes.value
+    flits = router.buffer_flits.value if router.buffer_flits is not None else 0
+    word = network.links[0].rate.bytes if network.links else network.local_rate.bytes
+    return flits * (network.pipeline.flit_bytes or word)
 
 
 def _host(host: Host, bus: Bus | None, name: Path | str) -> _core.HostDescription:

@@ -81,6 +81,11 @@ class Link(Section):
     middle: LinkOverride | None = None
 
 
+Routing = Literal[
+    "dimension-order", "dimension-order-entry-class", "minimal-adaptive", "destination-mod", "up-down", "table"
+]
+
+
 class Network(Section):
     """[network]: topology and its shape, routing and links. Which keys go with which topology: `SHAPES`."""
 
@@ -91,9 +96,7 @@ class Network(Section):
     cables: Quantity[LevelsButLast] | None = None
     nodes: Quantity[Count] | None = None
     graph_file: Quantity[Text] | None = None
-    routing: Quantity[Literal["dimension-order", "minimal-adaptive", "destination-mod", "up-down", "table"]] | None = (
-        None
-    )
+    routing: Quantity[Routing] | None = None
     table_file: Quantity[Text] | None = None
     link: Link | None = None
     links: dict[str, LinkOverride] | None = None
@@ -118,7 +121,7 @@ _CUBE = Shape(
 )
 SHAPES: dict[str, Shape] = {
     "none": Shape((), ("dims", "routing", "link"), ("dimension-order",), DIMENSIONS),
-    "torus": _CUBE,
+    "torus": _CUBE._replace(routings=("dimension-order", "dimension-order-entry-class", *_CUBE.routings[1:])),
     "mesh": _CUBE,
     "fat-tree": Shape(
         ("children", "parents", "routing", "link"),
@@ -135,18 +138,42 @@ class Router(Section):
     """[router]: a switch. Its ports towards cards move port_word_bytes a clock.
 
     port_latency_ns is the cable's where card and switch are apart; without it, zero.
+
+    Its latency is given as a whole, forward_cycles and credit_cycles, or by the stages of its pipeline, the keys that
+    end in _delay_cycles; its buffers in bytes or in flits.
     """
 
     clock_mhz: Quantity[Positive]
-    forward_cycles: Quantity[CountOrZero]
-    credit_cycles: Quantity[CountOrZero]
+    forward_cycles: Quantity[CountOrZero] | None = None
+    credit_cycles: Quantity[CountOrZero] | None = None
+    routing_delay_cycles: Quantity[CountOrZero] | None = None
+    vc_allocation_delay_cycles: Quantity[Count] | None = None
+    switch_allocation_delay_cycles: Quantity[Count] | None = None
+    switch_traversal_delay_cycles: Quantity[Count] | None = None
+    credit_delay_cycles: Quantity[CountOrZero] | None = None
     port_clock_mhz: Quantity[Positive]
     port_word_bytes: Quantity[Count]
     port_latency_ns: Quantity[NonNegative] | None = None
     virtual_channels: Quantity[Count]
-    buffer_bytes: Quantity[Count]
+    buffer_bytes: Quantity[Count] | None = None
+    buffer_flits: Quantity[Count] | None = None
     injection_buffer_bytes: Quantity[Count]
     ejection_buffer_bytes: Quantity[Count]
+    flit_bytes: Quantity[Count] | None = None
+    switching: Quantity[Literal["virtual-cut-through", "wormhole"]] | None = None
+    channel_selection: Quantity[Literal["lane", "any"]] | None = None
+
+
+# Two ways to say the same: exactly one of each pair, all of it. Setting a key of one takes the other away.
+_WHOLE = ("forward_cycles", "credit_cycles")
+_STAGES = (
+    "routing_delay_cycles",
+    "vc_allocation_delay_cycles",
+    "switch_allocation_delay_cycles",
+    "switch_traversal_delay_cycles",
+    "credit_delay_cycles",
+)
+ROUTER_ALTERNATIVES = ((_WHOLE, _STAGES), (("buffer_bytes",), ("buffer_flits",)))
 
 
 class ApelinkCard(Section):

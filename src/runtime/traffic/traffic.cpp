@@ -1,4 +1,4 @@
-#include "runtime/scripted/traffic.hpp"
+#include "runtime/traffic/traffic.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -10,7 +10,7 @@
 #include "network/flit_timing.hpp"
 #include "network/make_network.hpp"
 #include "network/network.hpp"
-#include "runtime/scripted/traffic_pattern.hpp"
+#include "runtime/traffic/traffic_pattern.hpp"
 
 namespace apenet {
 
@@ -250,6 +250,11 @@ TrafficPoint TrafficRun::result() const {
     point.min_latency_cycles = in_cycles(min_ps_);
     point.max_latency_cycles = in_cycles(max_ps_);
     point.hops = static_cast<double>(hops_) / count;
+  }
+  point.cycles = cycle_;
+  point.warnings = network_->warnings();
+  for (std::uint32_t link = 0; link < network_->link_count(); ++link) {
+    point.link_flits += network_->link_statistics(link).wire_bytes / timing_.flit_bytes;
   }
   constexpr double least_accepted = 0.95;
   constexpr double most_waiting = 2;

@@ -1,4 +1,4 @@
-#include "runtime/scripted/traffic_pattern.hpp"
+#include "runtime/traffic/traffic_pattern.hpp"
 
 #include <algorithm>
 #include <bit>

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "network/description.hpp"
 
@@ -27,7 +28,10 @@ struct TrafficPoint {
   double max_latency_cycles = 0;
   double hops = 0;  // links
   bool is_saturated = false;
-  std::uint64_t packets = 0;  // that the latencies are an average of
+  std::uint64_t packets = 0;          // that the latencies are an average of
+  std::uint64_t link_flits = 0;       // that crossed links in all cycles, the work of an engine
+  std::int64_t cycles = 0;            // of the whole run
+  std::vector<std::string> warnings;  // what the engine does not do as described
 };
 
 // Every node generates packets of packet_flits by a Bernoulli trial in every cycle, into an unbounded queue;

@@ -1,0 +1,64 @@
+"""apenet traffic: synthetic traffic on a network, latency over load."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from apenet.cli.common import JsonOption, MachineOption, SeedOption, SetOption, output, print_json, progress_bar
+from apenet.machine import machine as read_machine
+from apenet.traffic import DRAIN_CYCLES, MEASURE_CYCLES, PATTERNS, WARMUP_CYCLES, parse_loads
+from apenet.traffic import traffic as measure_traffic
+
+
+def add_to(app: typer.Typer) -> None:
+    """Registers the command."""
+    app.command("traffic")(traffic)
+
+
+def traffic(
+    machine: MachineOption = "ape16",
+    settings: SetOption = None,
+    pattern: Annotated[str, typer.Option("--pattern", metavar="NAME", help=", ".join(PATTERNS) + ".")] = "uniform",
+    load: Annotated[
+        str,
+        typer.Option(
+            "--load",
+            metavar="LOAD|FIRST:LAST:STEP",
+            help="Flits that a node offers per flit time of a link; several with commas.",
+        ),
+    ] = "0.1:0.9:0.1",
+    packet_flits: Annotated[int, typer.Option("--packet-flits", metavar="N", help="Flits of a packet.")] = 1,
+    engine: Annotated[str, typer.Option("--engine", metavar="packet|flit", help="Engine of the network.")] = "packet",
+    warmup: Annotated[int, typer.Option("--warmup", metavar="CYCLES", help="Before the window.")] = WARMUP_CYCLES,
+    measure: Annotated[
+        int, typer.Option("--measure", metavar="CYCLES", help="The window: packets generated in it are measured.")
+    ] = MEASURE_CYCLES,
+    drain: Annotated[
+        int, typer.Option("--drain", metavar="CYCLES", help="At most, until they have arrived.")
+    ] = DRAIN_CYCLES,
+    seed: SeedOption = 1,
+    as_json: JsonOption = False,
+) -> None:
+    """Measure a network under synthetic traffic: throughput and latency over load."""
+    chosen = read_machine(machine, settings or ())
+    loads = parse_loads(load)
+    with progress_bar(f"{pattern} traffic on {chosen.name}, engine {engine}", len(loads)) as progress:
+        task = progress.task_ids[0]
+        result = measure_traffic(
+            chosen,
+            loads=loads,
+            pattern=pattern,
+            packet_flits=packet_flits,
+            engine=engine,
+            seed=seed,
+            warmup_cycles=warmup,
+            measure_cycles=measure,
+            drain_cycles=drain,
+            progress=lambda done: progress.update(task, completed=done),
+        )
+    if as_json:
+        print_json(result.to_json())
+    else:
+        output().print(result.to_table(), markup=False)

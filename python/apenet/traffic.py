@@ -1,0 +1,203 @@
+"""Synthetic traffic on a machine's network alone: latency over load, as the field measures it.
+
+`apenet.traffic("iq-router-v1", loads="0.1:0.8:0.1", engine="flit")`; the same as `apenet traffic`. A load is
+the fraction of a link that every node offers: flits per node and flit time. Latencies are in cycles of the router's
+clock.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from apenet import _core
+from apenet._core import version as __version__
+from apenet.errors import InputError, from_core
+from apenet.machine import Machine
+from apenet.machine import machine as read_machine
+
+__all__ = ["PATTERNS", "TrafficPoint", "TrafficResult", "parse_loads", "traffic"]
+
+PATTERNS: tuple[str, ...] = tuple(_core.traffic_patterns())
+MOST_POINTS = 1000
+WARMUP_CYCLES, MEASURE_CYCLES, DRAIN_CYCLES = 5000, 7500, 25000
+
+
+@dataclass(frozen=True)
+class TrafficPoint:
+    """One load. Latencies and hops are averages over the packets generated in the window."""
+
+    offered: float
+    accepted: float
+    packet_latency_cycles: float
+    network_latency_cycles: float
+    min_latency_cycles: float
+    max_latency_cycles: float
+    hops: float
+    saturated: bool
+    packets: int
+
+    def to_json(self) -> dict[str, Any]:
+        """The object of this point in what `apenet traffic --json` prints."""
+        return dict(vars(self))
+
+
+@dataclass(frozen=True)
+class TrafficResult:
+    """A sweep over loads."""
+
+    machine: str
+    settings: tuple[str, ...]
+    engine: str
+    pattern: str
+    packet_flits: int
+    seed: int
+    warmup_cycles: int
+    measure_cycles: int
+    cycle_ps: float
+    points: tuple[TrafficPoint, ...]
+    warnings: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """The object that `apenet traffic --json` prints."""
+        return {
+            "machine": self.machine,
+            "settings": list(self.settings),
+            "engine": self.engine,
+            "pattern": self.pattern,
+            "packet_flits": self.packet_flits,
+            "seed": self.seed,
+            "warmup_cycles": self.warmup_cycles,
+            "measure_cycles": self.measure_cycles,
+            "cycle_ps": self.cycle_ps,
+            "version": __version__,
+            "points": [point.to_json() for point in self.points],
+            "warnings": list(self.warnings),
+        }
+
+    def to_table(self) -> str:
+        """For people: a header, and a line a load."""
+        lines = [
+            f"# apenet traffic, {self.machine}, engine {self.engine}, pattern {self.pattern}, "
+            f"packets of {self.packet_flits} flits, cycle {self.cycle_ps:g} ps",
+            f"# {'offered':>8} {'accepted':>9} {'packet':>10} {'network':>10} {'hops':>7}",
+            f"# {'flits per node':>18} {'latency (cycles)':>21}",
+        ]
+        for point in self.points:
+            state = "  saturated" if point.saturated else ""
+            lines.append(
+                f"{point.offered:10.4g} {point.accepted:9.4f} {point.packet_latency_cycles:10.2f} "
+                f"{point.network_latency_cycles:10.2f} {point.hops:7.3f}{state}"
+            )
+        lines += [f"# warning: {warning}" for warning in self.warnings]
+        return "\n".join(lines)
+
+
+def parse_loads(text: str) -> tuple[float, ...]:
+    """`0.3`, `0.1,0.2,0.4` or `FIRST:LAST:STEP`, both ends included. Raises InputError."""
+    expected = "a load above 0 and up to 1, several with commas, or FIRST:LAST:STEP such as 0.1:0.9:0.1"
+    number = r"\d*\.?\d+(?:[eE][-+]?\d+)?"
+    if re.fullmatch(rf"{number}:{number}:{number}", text):
+        first, last, step = (Fraction(part) for part in text.split(":"))
+        if step <= 0 or first > last or (last - first) / step > MOST_POINTS:
+            raise InputError("load", text, f"FIRST <= LAST, and at most {MOST_POINTS} steps of more than 0")
+        count = int((last - first) / step) + 1
+        loads = tuple(float(first + step * i) for i in range(count))
+    elif re.fullmatch(rf"{number}(,{number})*", text):
+        loads = tuple(float(part) for part in text.split(","))
+    else:
+        raise InputError("load", text, expected)
+    for load in loads:
+        if not 0 < load <= 1:
+            raise InputError("load", load, expected)
+    return loads
+
+
+def traffic(
+    machine: Machine | str,
+    *,
+    loads: str | Sequence[float] = (0.1,),
+    pattern: str = "uniform",
+    packet_flits: int = 1,
+    engine: str = "packet",
+    seed: int = 1,
+    warmup_cycles: int = WARMUP_CYCLES,
+    measure_cycles: int = MEASURE_CYCLES,
+    drain_cycles: int = DRAIN_CYCLES,
+    settings: Sequence[str] = (),
+    progress: Callable[[int], None] | None = None,
+) -> TrafficResult:
+    """Runs synthetic traffic at each load, every load on a network of its own.
+
+    `progress` is called with the number of loads done. Raises InputError or MachineError for what cannot be.
+    """
+    chosen = read_machine(machine, settings) if isinstance(machine, str) else machine.with_settings(*settings)
+    if pattern not in PATTERNS:
+        close = difflib.get_close_matches(pattern, PATTERNS, n=1, cutoff=0.5)
+        hint = f'; did you mean "{close[0]}"?' if close else ""
+        raise InputError("pattern", pattern, "one of " + ", ".join(PATTERNS) + hint)
+    checked = parse_loads(loads if isinstance(loads, str) else ",".join(f"{load!r}" for load in loads))
+    if chosen.file.network.topology.value == "none":
+        raise InputError("machine", chosen.name, "a machine with a network: every topology but none")
+    network = chosen.description(engine=engine).network
+    points: list[TrafficPoint] = []
+    warnings: dict[str, None] = {}
+    for load in checked:
+        options = _options(pattern, load, packet_flits, seed, (warmup_cycles, measure_cycles, drain_cycles))
+        try:
+            point = _core.run_traffic(network, options)
+        except ValueError as error:
+            raise from_core(error) from error
+        points.append(_point(point))
+        warnings.update(dict.fromkeys(point.warnings))
+        if progress is not None:
+            progress(len(points))
+    return TrafficResult(
+        machine=chosen.name,
+        settings=chosen.settings,
+        engine=engine,
+        pattern=pattern,
+        packet_flits=packet_flits,
+        seed=seed,
+        warmup_cycles=warmup_cycles,
+        measure_cycles=measure_cycles,
+        cycle_ps=1e12 / network.pipeline.clock_hz,
+        points=tuple(points),
+        warnings=tuple(warnings),
+    )
+
+
+def _options(
+    pattern: str, load: float, packet_flits: int, seed: int, cycles: tuple[int, int, int]
+) -> _core.TrafficOptions:
+    limits = {"packet_flits": (packet_flits, 1, 65535), "seed": (seed, 0, 2**64 - 1)}
+    names = ("warmup_cycles", "measure_cycles", "drain_cycles")
+    limits.update(
+        {name: (value, int(name == "measure_cycles"), 10**9) for name, value in zip(names, cycles, strict=True)}
+    )
+    options = _core.TrafficOptions()
+    options.pattern = pattern
+    options.load = load
+    for name, (value, least, most) in limits.items():
+        if not least <= value <= most:
+            raise InputError(name, value, f"{least} to {most}")
+        setattr(options, name, value)
+    return options
+
+
+def _point(point: _core.TrafficPoint) -> TrafficPoint:
+    return TrafficPoint(
+        offered=point.offered,
+        accepted=point.accepted,
+        packet_latency_cycles=point.packet_latency_cycles,
+        network_latency_cycles=point.network_latency_cycles,
+        min_latency_cycles=point.min_latency_cycles,
+        max_latency_cycles=point.max_latency_cycles,
+        hops=point.hops,
+        saturated=point.is_saturated,
+        packets=point.packets,
+    )

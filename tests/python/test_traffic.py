@@ -1,0 +1,118 @@
+"""`apenet traffic`: what it prints, what it refuses, and that both engines agree where nothing contends."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+import apenet
+from apenet.cli import app
+from apenet.errors import InputError, MachineError
+from apenet.traffic import PATTERNS, parse_loads
+
+SHORT = {"warmup_cycles": 500, "measure_cycles": 1500}
+
+
+def test_the_command_prints_one_object_with_its_points():
+    command = (
+        "traffic --machine iq-router-v1 --engine flit --set network.dims=[4,4,2] --set router.virtual_channels=2 "
+        "--set router.buffer_flits=6 --packet-flits 4 --pattern uniform --load 0.1:0.3:0.1 --warmup 500 --measure 1500 "
+        "--json"
+    )
+    done = CliRunner().invoke(app, command.split())
+    assert done.exit_code == 0, done.output
+    content = json.loads(done.stdout)
+    assert content["settings"] == ["network.dims=[4,4,2]", "router.virtual_channels=2", "router.buffer_flits=6"]
+    assert [point["offered"] for point in content["points"]] == [0.1, 0.2, 0.3]
+    for point in content["points"]:
+        assert point["accepted"] == pytest.approx(point["offered"], rel=0.15)
+        assert point["packet_latency_cycles"] >= point["network_latency_cycles"] > 2 + 5 + 3
+        assert 2.0 < point["hops"] < 3.0
+        assert point["saturated"] is False
+
+
+def test_an_idle_network_has_the_latency_of_its_pipeline_on_both_engines():
+    for packet_flits in (1, 6):
+        for engine in ("flit", "packet"):
+            result = apenet.traffic(
+                "iq-router-v1",
+                loads=(0.001,),
+                pattern="neighbor",
+                packet_flits=packet_flits,
+                engine=engine,
+                measure_cycles=4000,
+            )
+            # Three links and four routers of 5 cycles, 2 for the wires of the card, the flits behind the first.
+            assert result.points[0].min_latency_cycles == 2 + 5 * 4 + (packet_flits - 1)
+
+
+def test_the_seed_decides_everything():
+    def run(seed):
+        return apenet.traffic("iq-router-v2", loads=(0.2,), packet_flits=8, engine="flit", seed=seed, **SHORT)
+
+    assert run(3) == run(3)
+    assert run(3).points != run(4).points
+
+
+def test_saturation_is_told():
+    result = apenet.traffic("iq-router-v2", loads=(0.2, 0.9), packet_flits=8, engine="flit", **SHORT)
+    assert [point.saturated for point in result.points] == [False, True]
+    assert "saturated" in result.to_table().splitlines()[-1]
+
+
+def test_a_machine_in_other_units_is_rounded_and_says_so():
+    result = apenet.traffic("ape16", loads=(0.1,), packet_flits=4, engine="flit", **SHORT)
+    assert any("network.links[0].latency = 70000 ps becomes 9 cycles" in warning for warning in result.warnings)
+    assert not apenet.traffic("iq-router-v1", loads=(0.1,), engine="flit", **SHORT).warnings
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_every_pattern_delivers(pattern):
+    result = apenet.traffic("iq-router-v1", loads=(0.01,), pattern=pattern, engine="flit", **SHORT)
+    assert result.points[0].packets > 0
+    assert not result.points[0].saturated
+
+
+@pytest.mark.parametrize(
+    ("text", "loads"),
+    [("0.3", (0.3,)), ("0.1:0.3:0.1", (0.1, 0.2, 0.3)), ("0.1,1", (0.1, 1.0)), ("0.1:0.35:0.1", (0.1, 0.2, 0.3))],
+)
+def test_loads(text, loads):
+    assert parse_loads(text) == loads
+
+
+@pytest.mark.parametrize(
+    "text", ["", "0", "1.1", "-0.1", "0.1:0.3", "0.3:0.1:0.1", "0.1:0.3:0", "nan", "a", "0.1:1:1e-9"]
+)
+def test_loads_that_cannot_be(text):
+    with pytest.raises(InputError, match="load"):
+        parse_loads(text)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"pattern": "uniforn"}, 'did you mean "uniform"'),
+        ({"pattern": "transpose", "settings": ["network.dims=[8,4,1]"]}, "even power of two"),
+        ({"pattern": "bitcomp", "settings": ["network.dims=[3,4,1]"]}, "a power of two of nodes"),
+        ({"packet_flits": 0}, "packet_flits = 0"),
+        ({"packet_flits": 70000}, "packet_flits = 70000"),
+        ({"measure_cycles": 0}, "measure_cycles = 0"),
+        ({"seed": -1}, "seed = -1"),
+        ({"engine": "fast"}, "packet or flit"),
+        ({"loads": (2.0,)}, "load = 2"),
+        ({"settings": ["router.virtual_channels=3"]}, "a multiple of the 2 classes"),
+        ({"settings": ["router.virtual_channels=64", "network.dims=[2,2,2,2,2]"]}, "at most 512"),
+        ({"settings": ["router.buffer_flits=70000"]}, "65535 flits"),
+        ({"settings": ["network.dims=[0,4]"]}, "network.dims"),
+        ({"settings": ["router.switching=wormhol"]}, "virtual-cut-through"),
+    ],
+)
+def test_what_cannot_be_is_refused(options, said):
+    with pytest.raises((InputError, MachineError), match=said):
+        apenet.traffic("iq-router-v1", **{"engine": "flit", **options})
+
+
+def test_a_machine_without_a_network_is_refused():
+    with pytest.raises(InputError, match="a machine with a network"):
+        apenet.traffic("ideal")
