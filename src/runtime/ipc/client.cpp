@@ -166,6 +166,7 @@ std::uint64_t Client::post(Request& request) {
   // Only the part in use is copied: most messages are far shorter than the inline room.
   std::memcpy(static_cast<void*>(&entry), &request, offsetof(Request, inline_data) + request.inline_length);
   ++block.request_head;
+  block.free_polls = 0;
   block.empty_polls = 0;
   block.calls_in_vain = 0;
   // What this request causes is not known before lookahead has passed: until then only may "nothing" be said.
@@ -222,6 +223,10 @@ const Event* Client::poll() {
   }
   if (block.waiting == 0 && ++block.empty_polls < polls_before_waiting) return nullptr;
   if (event == nullptr) {
+    if (block.free_polls > 0) {
+      --block.free_polls;
+      return nullptr;
+    }
     wait(Wait::for_event, 0);
     event = front();
     if (event == nullptr) return nullptr;
@@ -235,6 +240,7 @@ const Event* Client::poll() {
 
 void Client::pop() {
   ++block_->event_tail;
+  block_->free_polls = 0;
   block_->empty_polls = 0;
   block_->calls_in_vain = 0;
 }

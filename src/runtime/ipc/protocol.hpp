@@ -23,6 +23,10 @@ inline constexpr std::uint32_t request_ring = 256;  // powers of two
 inline constexpr std::uint32_t event_ring = 256;
 inline constexpr std::uint32_t returned_ring = 1024;
 
+// When every process waits and the network is empty, each may poll this often before it waits again: what it
+// waits for comes from elsewhere, and takes MPICH a poll a message (accumulates of a rank to itself).
+inline constexpr std::uint32_t granted_polls = 1024;
+
 // Environment by which a process finds its simulation.
 inline constexpr const char* mapping_variable = "APENET_MAPPING";  // path of the mapping, /proc/PID/fd/N
 inline constexpr const char* rank_variable = "APENET_RANK";        // rank, where the launcher knows it
@@ -113,10 +117,10 @@ struct Block {
   alignas(64) std::atomic<std::uint32_t> run{1};  // futex: 1 the process may run, 0 it waits
   std::atomic<Wait> wait{Wait::running};
   std::int64_t clock_ps = 0;
-  std::int64_t horizon_ps = 0;      // events before it are all in the ring
-  std::int64_t deadline_ps = 0;     // Wait::until
-  std::uint32_t process_id = 0;     // who has claimed the block; 0 nobody
-  std::uint32_t released_idle = 0;  // woken although nothing had happened; reset by the process
+  std::int64_t horizon_ps = 0;   // events before it are all in the ring
+  std::int64_t deadline_ps = 0;  // Wait::until
+  std::uint32_t process_id = 0;  // who has claimed the block; 0 nobody
+  std::uint32_t free_polls = 0;  // that the simulator has granted: see granted_polls
   // Calls under way, of all threads. Those that look (MPI_Test) are answered truthfully and do not skip
   // ahead; those that wait (MPI_Wait) go to the next event.
   std::atomic<std::uint32_t> looking{0};

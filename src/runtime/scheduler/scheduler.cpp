@@ -264,7 +264,7 @@ void Scheduler::release_idle() {
     if (processes_[rank].wait != ipc::Wait::for_event) continue;
     ipc::Block& block = mapping_.block(rank);
     block.clock_ps = std::max(block.clock_ps, simulation_.now().ps());
-    block.released_idle = 1;
+    block.free_polls = ipc::granted_polls;
     to_wake_.push_back(rank);
   }
   set_running();
