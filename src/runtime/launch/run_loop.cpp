@@ -24,12 +24,14 @@ constexpr int threads_wait_factor = 10;  // patience with processes that have th
 
 std::vector<int> pmi_fds(const std::vector<RankProcess>& ranks) {
   std::vector<int> fds;
+  fds.reserve(ranks.size());
   for (const RankProcess& rank : ranks) fds.push_back(rank.pmi_fd);
   return fds;
 }
 
 std::vector<std::array<int, 2>> pipes(const std::vector<RankProcess>& ranks) {
   std::vector<std::array<int, 2>> fds;
+  fds.reserve(ranks.size());
   for (const RankProcess& rank : ranks) fds.push_back({rank.output_fd, rank.error_fd});
   return fds;
 }
