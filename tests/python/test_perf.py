@@ -46,6 +46,14 @@ def test_packets_are_counted(apenet):
     assert result["settings"][-1] == SMALL
 
 
+def test_flits_are_counted(apenet):
+    result = measured(apenet, "flit", "--set", "network.dims=[4,2,1]", "--repeat", "500")
+    assert result["nodes"] == 8
+    assert result["packets"] == pytest.approx(0.3 * 8 * 500, rel=0.1)
+    assert 1.2 * result["packets"] < result["hops"] < 2 * result["packets"]  # 1.5 links on average
+    assert result["figure"] == pytest.approx(result["hops"] / result["cpu_seconds"])
+
+
 def test_halo_messages_are_counted(apenet):
     result = measured(apenet, "halo", "--set", SMALL, "--repeat", "3")
     assert result["messages"] == 3 * NODES * NEIGHBOURS
@@ -87,7 +95,7 @@ def test_all_of_them_are_described(apenet):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("speed",), 'name = "speed": expected one of packet, halo, scale, mpi'),
+        (("speed",), 'name = "speed": expected one of flit, packet, halo, scale, mpi'),
         (("halo", "--repeat", "0"), "repeat = 0: expected"),
         (("halo", "--set", "network.dims=[0]"), "network.dims"),
         (("packet", "--set", "router.buffer_bytes=64"), "router.buffer_bytes"),

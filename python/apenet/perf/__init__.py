@@ -45,6 +45,16 @@ class Benchmark:
 
 # An entry is a benchmark: the command, the tests and the documentation follow.
 BENCHMARKS = {
+    "flit": Benchmark(
+        title="flit engine alone: uniform traffic of 1-flit packets, 4 virtual channels of 8 flits, 30 % load",
+        unit="link-flit-hops per CPU second",
+        budget=2e7,
+        budget_memory_mib=300,
+        machine="iq-router-v1",
+        settings=("network.dims=[8,8,8]",),
+        repeat=4000,
+        measure=simulated.measure_flits,
+    ),
     "packet": Benchmark(
         title="packet engine alone: 512 bytes, 80 % to a neighbour, 20 % to anyone, links half busy",
         unit="packet-hops per CPU second",

@@ -23,6 +23,7 @@ PACKET_PAYLOAD_BYTES = 512
 FAR_PERCENT = 20
 # Keeps the six links of a node about half busy: 3.2 links a packet on average, 861 ns of each (528 bytes at 613 MB/s).
 PACKET_INTERVAL_PS = 1_000_000
+FLIT_LOAD = 0.3
 SMALL = "network.dims=[8,8,8]"
 SMALL_RUNS = 15
 
@@ -67,6 +68,27 @@ def measure_packets(request: PerfRequest) -> Figures:
     work = network.run()
     timed = Timed(work, wired - begin, time.process_time() - wired)
     return Figures(work.hops / timed.cpu_seconds, timed.cpu_seconds, peak_memory_bytes(), timed.details())
+
+
+def measure_flits(request: PerfRequest) -> Figures:
+    """Flits over links per CPU second, generation and measurement of the traffic included."""
+    network = request.read_machine().description(engine="flit").network
+    options = _core.TrafficOptions()
+    options.load = FLIT_LOAD
+    options.warmup_cycles = 0
+    options.measure_cycles = request.repeat
+    begin = time.process_time()
+    point = _core.run_traffic(network, options)
+    cpu_s = time.process_time() - begin
+    nodes = _core.count_network_nodes(network)
+    details = {
+        "nodes": nodes,
+        "messages": point.packets,
+        "hops": point.link_flits,
+        "packets": point.packets,
+        "cycles": point.cycles,
+    }
+    return Figures(point.link_flits / cpu_s, cpu_s, peak_memory_bytes(), details)
 
 
 def measure_halo(request: PerfRequest) -> Figures:
