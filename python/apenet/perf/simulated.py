@@ -81,7 +81,7 @@ def measure_flits(request: PerfRequest) -> Figures:
     point = _core.run_traffic(network, options)
     cpu_s = time.process_time() - begin
     nodes = _core.count_network_nodes(network)
-    details = {
+    details: dict[str, float] = {
         "nodes": nodes,
         "messages": point.packets,
         "hops": point.link_flits,

@@ -1,0 +1,135 @@
+// Another implementation of one node's router, or of every node's, in lockstep with the engine's own: nobody
+// can tell.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kernel/random.hpp"
+#include "network/flit_engine.hpp"
+#include "network/reference_router.hpp"
+#include "network/routing.hpp"
+
+namespace apenet::testing {
+namespace {
+
+struct Seen {
+  std::uint64_t message = 0;
+  std::int64_t head_ps = 0;
+  std::int64_t tail_ps = 0;
+  std::uint16_t hops = 0;
+  bool operator==(const Seen&) const = default;
+};
+
+class Sink final : public NetworkClient {
+ public:
+  void attach(Simulation& simulation, Network& network, NodeId node) {
+    simulation_ = &simulation;
+    network_ = &network;
+    node_ = node;
+    network.attach(node, *this);
+  }
+  void packet_arrived(const Packet& packet, Time head_time) override {
+    seen.push_back({packet.message, head_time.ps(), simulation_->now().ps(), packet.hops});
+    network_->consumed(node_, packet);
+  }
+  void injection_freed(std::uint16_t /*channel*/) override {}
+
+  std::vector<Seen> seen;
+
+ private:
+  Simulation* simulation_ = nullptr;
+  Network* network_ = nullptr;
+  NodeId node_ = 0;
+};
+
+NetworkParameters drawn_network(RandomStream& random) {
+  NetworkParameters parameters;
+  NetworkDescription& description = parameters.description;
+  description.topology = NetworkDescription::Topology::torus;
+  description.engine = NetworkDescription::Engine::flit;
+  description.dims = {static_cast<std::uint32_t>(2 + random.below(3)),
+                      static_cast<std::uint32_t>(2 + random.below(3))};
+  RouterPipeline& pipeline = description.pipeline;
+  pipeline.clock_hz = 1'000'000'000;
+  pipeline.routing_delay_cycles = static_cast<std::uint32_t>(random.below(2));
+  pipeline.credit_delay_cycles = static_cast<std::uint32_t>(random.below(4));
+  for (std::size_t d = 0; d < 2; ++d) {
+    const auto flit_cycles = static_cast<std::int64_t>(1 + random.below(2));
+    description.links.push_back(
+        {{8, flit_cycles, 1'000'000'000}, Time::from_ns(static_cast<std::int64_t>(random.below(4)))});
+  }
+  description.local_rate = {8, 1, 1'000'000'000};
+  description.local_latency = Time::from_ns(static_cast<std::int64_t>(random.below(2)));
+  description.router_latency = Time::from_ns(static_cast<std::int64_t>(4 + random.below(4)));
+  description.virtual_channels = static_cast<std::uint32_t>(2 * (1 + random.below(8)));
+  if (random.below(2) == 0) description.switching = NetworkDescription::Switching::wormhole;
+  if (random.below(2) == 0) description.channel_selection = NetworkDescription::ChannelSelection::any;
+  const bool is_wormhole = description.switching == NetworkDescription::Switching::wormhole;
+  parameters.max_packet_wire_bytes = 80;
+  description.buffer_bytes = static_cast<std::int64_t>((is_wormhole ? 8 : 80) + 8 * random.below(12));
+  description.injection_buffer_bytes = 1 << 20;
+  description.ejection_buffer_bytes = 400;
+  parameters.card_channels = 3;
+  return parameters;
+}
+
+enum class Replaced : std::uint8_t { none, one, all };
+
+std::vector<std::vector<Seen>> run(std::uint64_t seed, Replaced replaced) {
+  RandomStream random(seed, 0);
+  const NetworkParameters parameters = drawn_network(random);
+  const CubeShape shape(parameters.description.dims);
+  Simulation simulation(seed);
+  FlitEngine engine(simulation, make_torus(shape), std::make_unique<DimensionOrderEntryRouting>(shape),
+                    parameters);
+  const auto maker = [](const FlitRouterShape& router, const FlitRouteSource& routes) {
+    return std::make_unique<ReferenceRouter>(router, routes);
+  };
+  const auto chosen = static_cast<RouterId>(random.below(shape.node_count()));
+  for (RouterId router = 0; router < shape.node_count(); ++router) {
+    if (replaced == Replaced::all || (replaced == Replaced::one && router == chosen)) {
+      engine.plug(router, maker);
+    }
+  }
+  std::vector<Sink> sinks(shape.node_count());
+  for (NodeId node = 0; node < shape.node_count(); ++node) sinks[node].attach(simulation, engine, node);
+  for (std::uint32_t i = 0; i < 40 * shape.node_count(); ++i) {
+    Packet packet;
+    packet.source = static_cast<NodeId>(random.below(shape.node_count()));
+    packet.destination = static_cast<NodeId>(random.below(shape.node_count()));
+    packet.channel = static_cast<std::uint16_t>(random.below(3));
+    packet.wire_bytes = static_cast<std::uint32_t>(1 + random.below(80));
+    packet.message = i;
+    engine.inject(packet, simulation.now());
+    if (random.below(4) == 0) simulation.run_until(simulation.now() + Time::from_ns(5));
+  }
+  simulation.run();
+  std::vector<std::vector<Seen>> result;
+  std::size_t arrived = 0;
+  for (const Sink& sink : sinks) {
+    result.push_back(sink.seen);
+    arrived += sink.seen.size();
+  }
+  EXPECT_EQ(arrived, 40 * shape.node_count());
+  return result;
+}
+
+TEST(FlitLockstep, AnotherRouterAtOneNodeChangesNothing) {
+  for (std::uint64_t seed = 1; seed <= 25; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    ASSERT_EQ(run(seed, Replaced::none), run(seed, Replaced::one));
+  }
+}
+
+TEST(FlitLockstep, OtherRoutersAtAllNodesChangeNothing) {
+  for (std::uint64_t seed = 30; seed <= 40; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    ASSERT_EQ(run(seed, Replaced::none), run(seed, Replaced::all));
+  }
+}
+
+}  // namespace
+}  // namespace apenet::testing

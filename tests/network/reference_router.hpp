@@ -1,0 +1,223 @@
+// ReferenceRouter: the router of docs/models/flit-engine.md written down as it stands there, one register at
+// a time and without a thought for speed: the second implementation that the engine's own is held against.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <limits>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "network/flit_router.hpp"
+#include "network/flit_sockets.hpp"
+
+namespace apenet::testing {
+
+// Delays of one cycle for allocation and traversal; any for buffer write, credits and, 0 or 1, routing.
+class ReferenceRouter final : public FlitRouter {
+ public:
+  ReferenceRouter(const FlitRouterShape& shape, const FlitRouteSource& routes)
+      : shape_(shape),
+        routes_(routes),
+        inputs_(channels()),
+        outputs_(channels(), Output{shape.timing.buffer_flits}),
+        grant_pointer_(channels(), 0),
+        accept_pointer_(channels(), 0),
+        switch_grant_(shape.ports, 0),
+        switch_accept_(shape.ports, 0),
+        next_channel_(shape.ports, 0),
+        next_flit_(shape.ports, 0) {}
+
+  void tick(FlitCycle cycle, const std::vector<FlitPortWires>& inputs,
+            std::vector<FlitPortWires>& outputs) override {
+    for (const auto& [port, flit] : crossing_) outputs[port].flit = flit;  // granted in the cycle before
+    crossing_.clear();
+    read(cycle, inputs);
+    const std::vector<std::pair<int, int>> channel_grants = allocate_channels();
+    const std::vector<std::pair<int, int>> switch_grants = allocate_switch(cycle);
+    std::set<int> to_route;
+    for (int i = 0; i < channels(); ++i) {
+      if (inputs_[i].stage == Stage::routing) to_route.insert(i);
+    }
+    for (const auto& [input, output] : channel_grants) {
+      inputs_[input].output = output;
+      inputs_[input].stage = Stage::active;
+      outputs_[output].is_taken = true;
+    }
+    for (const auto& [input, output_port] : switch_grants) send(cycle, input, output_port, outputs);
+    for (const int i : to_route) route(i);
+  }
+
+  [[nodiscard]] bool is_quiet() const override {
+    if (!crossing_.empty() || !writing_.empty() || !returning_.empty()) return false;
+    for (const Input& input : inputs_) {
+      if (!input.buffer.empty()) return false;
+    }
+    return true;
+  }
+
+ private:
+  enum class Stage : std::uint8_t { idle, routing, allocating, active };
+  struct Input {
+    std::deque<Flit> buffer;
+    Stage stage = Stage::idle;
+    FlitRouteSource::Answer request;
+    int output = -1;
+  };
+  struct Output {
+    std::uint32_t credits = 0;
+    bool is_taken = false;
+  };
+
+  [[nodiscard]] int channels() const { return static_cast<int>(shape_.ports * shape_.virtual_channels); }
+  [[nodiscard]] int per_port() const { return static_cast<int>(shape_.virtual_channels); }
+  [[nodiscard]] int ports() const { return static_cast<int>(shape_.ports); }
+
+  void read(FlitCycle cycle, const std::vector<FlitPortWires>& wires) {
+    for (int port = 0; port < ports(); ++port) {
+      const FlitOnWire& flit = wires[port].flit;
+      const CreditOnWire& credit = wires[port].credit;
+      if (flit.is_valid) {
+        writing_.push_back(
+            {cycle + shape_.timing.buffer_write_cycles, port * per_port() + flit.virtual_channel, flit.flit});
+      }
+      if (credit.is_valid) {
+        returning_.emplace_back(cycle + shape_.timing.credit_cycles,
+                                port * per_port() + credit.virtual_channel);
+      }
+    }
+    while (!writing_.empty() && writing_.front().due == cycle) {
+      Input& input = inputs_[writing_.front().channel];
+      input.buffer.push_back(writing_.front().flit);
+      if (input.stage == Stage::idle) begin(writing_.front().channel);
+      writing_.pop_front();
+    }
+    while (!returning_.empty() && returning_.front().first == cycle) {
+      ++outputs_[returning_.front().second].credits;
+      returning_.pop_front();
+    }
+  }
+
+  void begin(int channel) {
+    inputs_[channel].stage = Stage::routing;
+    if (shape_.timing.routing_cycles == 0) route(channel);
+  }
+
+  void route(int channel) {
+    Input& input = inputs_[channel];
+    input.request = routes_.route(static_cast<std::uint32_t>(channel / per_port()),
+                                  static_cast<std::uint32_t>(channel % per_port()), input.buffer.front());
+    input.stage = Stage::allocating;
+  }
+
+  [[nodiscard]] bool asks(int channel, int output) const {
+    const Input& input = inputs_[channel];
+    if (input.stage != Stage::allocating || outputs_[output].is_taken) return false;
+    if (output / per_port() != static_cast<int>(input.request.port)) return false;
+    if ((input.request.virtual_channels >> (output % per_port()) & 1) == 0) return false;
+    return !shape_.is_cut_through || outputs_[output].credits >= routes_.flits(input.buffer.front());
+  }
+
+  // iSLIP over all virtual channels.
+  std::vector<std::pair<int, int>> allocate_channels() {
+    std::vector<int> granted(channels(), -1);
+    for (int output = 0; output < channels(); ++output) {
+      for (int i = 0; i < channels() && granted[output] < 0; ++i) {
+        const int input = (grant_pointer_[output] + i) % channels();
+        if (asks(input, output)) granted[output] = input;
+      }
+    }
+    std::vector<std::pair<int, int>> accepted;
+    for (int input = 0; input < channels(); ++input) {
+      for (int i = 0; i < channels(); ++i) {
+        const int output = (accept_pointer_[input] + i) % channels();
+        if (granted[output] != input) continue;
+        accepted.emplace_back(input, output);
+        grant_pointer_[output] = (input + 1) % channels();
+        accept_pointer_[input] = (output + 1) % channels();
+        break;
+      }
+    }
+    return accepted;
+  }
+
+  // The virtual channel of the input port that asks for the output port.
+  [[nodiscard]] std::optional<int> asking(int input_port, int output_port, FlitCycle cycle) const {
+    if (next_flit_[output_port] > cycle) return {};
+    for (int i = 0; i < per_port(); ++i) {
+      const int channel = input_port * per_port() + (next_channel_[input_port] + i) % per_port();
+      const Input& input = inputs_[channel];
+      if (input.stage == Stage::active && !input.buffer.empty() && input.output / per_port() == output_port &&
+          outputs_[input.output].credits > 0) {
+        return channel;
+      }
+    }
+    return {};
+  }
+
+  // iSLIP over ports.
+  std::vector<std::pair<int, int>> allocate_switch(FlitCycle cycle) {
+    std::vector<int> granted(ports(), -1);
+    for (int output = 0; output < ports(); ++output) {
+      for (int i = 0; i < ports() && granted[output] < 0; ++i) {
+        const int input = (switch_grant_[output] + i) % ports();
+        if (asking(input, output, cycle)) granted[output] = input;
+      }
+    }
+    std::vector<std::pair<int, int>> accepted;
+    for (int input = 0; input < ports(); ++input) {
+      for (int i = 0; i < ports(); ++i) {
+        const int output = (switch_accept_[input] + i) % ports();
+        if (granted[output] != input) continue;
+        accepted.emplace_back(*asking(input, output, cycle), output);
+        break;
+      }
+    }
+    for (const auto& [channel, output] : accepted) {
+      const int input = channel / per_port();
+      switch_grant_[output] = (input + 1) % ports();
+      switch_accept_[input] = (output + 1) % ports();
+      next_channel_[input] = (channel % per_port() + 1) % per_port();
+    }
+    return accepted;
+  }
+
+  void send(FlitCycle cycle, int channel, int output_port, std::vector<FlitPortWires>& wires) {
+    Input& input = inputs_[channel];
+    const Flit flit = input.buffer.front();
+    input.buffer.pop_front();
+    --outputs_[input.output].credits;
+    next_flit_[output_port] = cycle + shape_.output_interval_cycles[output_port];
+    crossing_.emplace_back(output_port,
+                           FlitOnWire{true, static_cast<std::uint16_t>(input.output % per_port()), flit});
+    wires[channel / per_port()].credit = {true, static_cast<std::uint16_t>(channel % per_port())};
+    if (!flit.is_tail()) return;
+    outputs_[input.output].is_taken = false;
+    input.stage = Stage::idle;
+    if (!input.buffer.empty()) begin(channel);
+  }
+
+  struct Writing {
+    FlitCycle due = 0;
+    int channel = 0;
+    Flit flit;
+  };
+
+  FlitRouterShape shape_;
+  const FlitRouteSource& routes_;
+  std::vector<Input> inputs_;
+  std::vector<Output> outputs_;
+  std::vector<int> grant_pointer_;
+  std::vector<int> accept_pointer_;
+  std::vector<int> switch_grant_;
+  std::vector<int> switch_accept_;
+  std::vector<int> next_channel_;
+  std::vector<FlitCycle> next_flit_;
+  std::deque<Writing> writing_;
+  std::deque<std::pair<FlitCycle, int>> returning_;
+  std::vector<std::pair<int, FlitOnWire>> crossing_;
+};
+
+}  // namespace apenet::testing
