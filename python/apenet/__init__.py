@@ -11,7 +11,7 @@ apenet.workload(program, n=16, machine=ape16)
 
 from apenet import bench
 from apenet._core import version as __version__
-from apenet.errors import ApenetError, HostError, InputError, MachineError
+from apenet.errors import ApenetError, HostError, InputError, MachineError, PartitionError
 from apenet.machine import Machine, machine, machine_names, machines
 from apenet.replay import ReplayError, ReplayResult, replay
 from apenet.running import RunResult, run
@@ -24,6 +24,7 @@ __all__ = [
     "InputError",
     "Machine",
     "MachineError",
+    "PartitionError",
     "ReplayError",
     "ReplayResult",
     "RunResult",

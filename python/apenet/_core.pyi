@@ -5,8 +5,13 @@ from typing import Annotated
 import numpy
 from numpy.typing import NDArray
 
+import apenet.errors
+
 
 version: str = '0.1.0'
+
+class NetworkPartitioned(apenet.errors.PartitionError):
+    pass
 
 class DataRate:
     def __init__(self, bytes: int, per_cycles: int, frequency_hz: int) -> None: ...
@@ -28,6 +33,12 @@ class LinkDescription:
 
     @rate.setter
     def rate(self, arg: DataRate, /) -> None: ...
+
+    @property
+    def bit_error_rate(self) -> float: ...
+
+    @bit_error_rate.setter
+    def bit_error_rate(self, arg: float, /) -> None: ...
 
     @property
     def latency_ps(self) -> int: ...
@@ -270,6 +281,18 @@ class NetworkDescription:
 
     @credit_latency_ps.setter
     def credit_latency_ps(self, arg: int, /) -> None: ...
+
+    @property
+    def faults(self) -> list[str]: ...
+
+    @faults.setter
+    def faults(self, arg: Sequence[str], /) -> None: ...
+
+    @property
+    def reconfiguration_ps(self) -> int: ...
+
+    @reconfiguration_ps.setter
+    def reconfiguration_ps(self, arg: int, /) -> None: ...
 
 class BusDescription:
     def __init__(self) -> None: ...
@@ -764,7 +787,29 @@ class LinkUse:
     def wire_bytes(self) -> int: ...
 
     @property
+    def corrupted_packets(self) -> int: ...
+
+    @property
+    def retransmitted_bytes(self) -> int: ...
+
+    @property
     def busy_ps(self) -> int: ...
+
+class FaultUse:
+    @property
+    def events(self) -> int: ...
+
+    @property
+    def reconfigurations(self) -> int: ...
+
+    @property
+    def packets_taken_back(self) -> int: ...
+
+    @property
+    def corrupted_packets(self) -> int: ...
+
+    @property
+    def retransmitted_bytes(self) -> int: ...
 
 class LinkHistory:
     @property
@@ -889,6 +934,9 @@ class SessionReport:
 
     @property
     def links(self) -> list[LinkUse]: ...
+
+    @property
+    def faults(self) -> FaultUse: ...
 
     @property
     def network(self) -> NetworkHistory | None: ...
@@ -1203,6 +1251,9 @@ class RanksReport:
 
     @property
     def links(self) -> list[LinkUse]: ...
+
+    @property
+    def faults(self) -> FaultUse: ...
 
     @property
     def network(self) -> NetworkHistory | None: ...

@@ -39,6 +39,10 @@ class Literal:
         return self._text
 
 
+class PartitionError(ApenetError):
+    """Faults have cut the network, and a packet has no path: who cannot reach whom, since when, by which fault."""
+
+
 class HostError(ApenetError):
     """The host lacks something that the command needs (a compiler, an MPI, a library of the package)."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from apenet.errors import ApenetError, InputError, from_core
 from apenet.machine import ENGINES, Machine
 from apenet.machine import machine as read_machine
 from apenet.mapping import Mapping, map_ranks
-from apenet.running import PS_PER_US, LinkResult, link_results, show_size, show_time
+from apenet.running import PS_PER_US, FaultResult, LinkResult, fault_result, link_results, show_size, show_time
 
 
 class ReplayError(ApenetError):
@@ -43,6 +44,7 @@ class ReplayRequest:
             "replay": self.trace,
             "machine": self.machine.name,
             "settings": list(self.machine.settings),
+            "faults": list(self.machine.faults),
             "ranks": self.ranks,
             "ranks_per_node": self.ranks_per_node,
             "mapping": self.mapping,
@@ -74,6 +76,7 @@ class RanksResult:
     sends: NDArray[np.int64] = field(repr=False)
     sent_bytes: NDArray[np.int64] = field(repr=False)
     links: tuple[LinkResult, ...] = field(repr=False)
+    faults: FaultResult
     network: NetworkActivity | None = field(repr=False)
     warnings: tuple[str, ...]
     wall_time_s: float
@@ -101,6 +104,7 @@ class RanksResult:
             "bytes": self.bytes,
             "busiest_link": vars(busiest) if busiest else None,
             "trace_hash": self.trace_hash,
+            "faults": vars(self.faults),
             "warnings": list(self.warnings),
             "ranks": [
                 {"finish_us": float(finish), "waiting_us": float(waiting), "compute_us": float(compute)}
@@ -141,6 +145,7 @@ def common_results(
         "sends": np.asarray(report.sends),
         "sent_bytes": np.asarray(report.sent_bytes),
         "links": link_results(report.links, virtual_ps),
+        "faults": fault_result(report.faults),
         "network": network_activity(report.network, virtual_ps) if report.network is not None else None,
         "warnings": tuple(report.warnings),
         "wall_time_s": time.monotonic() - began,
@@ -157,13 +162,15 @@ def replay(
     out: str | Path | None = None,
     trace_out: str | Path | None = None,
     seed: int = 1,
+    faults: Sequence[str] = (),
 ) -> ReplayResult:
     """Replays a trace in the GOAL format, its ranks placed as `apenet.run` places them.
 
-    `out` and `trace_out` are what `out` and `trace` are to `apenet.run`.
-    Raises InputError for a file that is not GOAL (it names the line), ReplayError when the trace's ranks wait for ever.
+    `out` and `trace_out` are what `out` and `trace` are to `apenet.run`, and so are `faults`. Raises InputError for a
+    file that is not GOAL (it names the line), ReplayError when the trace's ranks wait for ever, and PartitionError when
+    faults leave no path.
     """
-    chosen = read_machine(machine) if isinstance(machine, str) else machine
+    chosen = (read_machine(machine) if isinstance(machine, str) else machine).with_faults(*faults)
     if engine not in ENGINES:
         raise InputError("engine", engine, " or ".join(ENGINES))
     if not 0 <= seed < 2**64:
@@ -226,6 +233,7 @@ def summary(result: ReplayResult) -> str:
         f"ranks end: {ends}",
         f"{result.operations} operations, {result.messages} messages, {show_size(result.bytes)}; {link}; "
         f"{result.wall_time_s:.2f} s of wall time",
+        *([result.faults.summary()] if result.faults.summary() else []),
         *(f"warning: {warning}" for warning in result.warnings),
     ]
     return "\n".join(lines)

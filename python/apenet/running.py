@@ -53,6 +53,7 @@ class RunRequest:
             "command": list(self.command),
             "machine": self.machine.name,
             "settings": list(self.machine.settings),
+            "faults": list(self.machine.faults),
             "ranks": self.ranks,
             "ranks_per_node": self.ranks_per_node,
             "mapping": self.mapping,
@@ -80,13 +81,43 @@ class RankResult:
 
 @dataclass(frozen=True)
 class LinkResult:
-    """What one direction of one link carried; utilisation is its busy share of the virtual time."""
+    """What one direction of one link carried; utilisation is its busy share of the virtual time.
+
+    Corrupted packets, and the bytes that were sent again for them, are not among the others.
+    """
 
     name: str
     packets: int
     wire_bytes: int
     busy_us: float
     utilisation: float
+    corrupted_packets: int = 0
+    retransmitted_bytes: int = 0
+
+
+@dataclass(frozen=True)
+class FaultResult:
+    """What went wrong in the network: events are links and nodes that died or revived."""
+
+    events: int
+    reconfigurations: int
+    packets_taken_back: int
+    corrupted_packets: int
+    retransmitted_bytes: int
+
+    def summary(self) -> str:
+        """A line of the short report; empty when nothing went wrong."""
+        parts = []
+        if self.events:
+            parts.append(
+                f"fault events: {self.events}, reconfigurations: {self.reconfigurations}, "
+                f"packets taken back: {self.packets_taken_back}"
+            )
+        if self.corrupted_packets:
+            parts.append(
+                f"corrupted packets: {self.corrupted_packets}, sent again: {show_size(self.retransmitted_bytes)}"
+            )
+        return "; ".join(parts)
 
 
 @dataclass(frozen=True)
@@ -106,6 +137,7 @@ class RunResult:
     version: str
     ranks: tuple[RankResult, ...]
     links: tuple[LinkResult, ...] = field(repr=False)
+    faults: FaultResult
     network: NetworkActivity | None = field(repr=False)
     warnings: tuple[str, ...]
     wall_time_s: float
@@ -144,6 +176,7 @@ class RunResult:
             "compute": self.compute,
             "waiting_share": round(self.waiting_share, 6),
             "trace_hash": self.trace_hash,
+            "faults": vars(self.faults),
             "warnings": list(self.warnings),
             "ranks": [vars(rank) for rank in self.ranks],
             "links": [vars(link) for link in self.links if link.packets > 0],
@@ -167,16 +200,17 @@ def run(
     capture: bool = False,
     environment: dict[str, str] | None = None,
     record: str | Path | None = None,
+    faults: Sequence[str] = (),
 ) -> RunResult:
     """Runs a program with n ranks on a simulated machine, and returns when all its processes have ended.
 
     The program's output goes where this process's goes, or into the result with `capture`. `compute` is `none`,
     `measured` or `measured:SCALE`. `out` names a folder for the run's files, and has the result say what the network
     did over time; `record` a file for a trace in the GOAL format, which `apenet.replay` takes; `trace` a file for a
-    trace that ui.perfetto.dev opens. Raises InputError and MachineError for
-    what cannot be run; a program that fails is a result, not an exception.
+    trace that ui.perfetto.dev opens; `faults` are links and nodes that die and revive (`Machine.with_faults`).
+    Raises InputError and MachineError for what cannot be run; a program that fails is a result, not an exception.
     """
-    chosen = read_machine(machine) if isinstance(machine, str) else machine
+    chosen = (read_machine(machine) if isinstance(machine, str) else machine).with_faults(*faults)
     arguments = tuple(str(part) for part in command)
     if not arguments:
         raise InputError("program", "", "a program and its arguments behind --")
@@ -324,6 +358,7 @@ def _result(
             for rank in report.ranks
         ),
         links=link_results(report.links, report.virtual_ps),
+        faults=fault_result(report.faults),
         network=network_activity(report.network, report.virtual_ps) if report.network is not None else None,
         warnings=tuple(report.warnings),
         wall_time_s=wall_time_s,
@@ -341,8 +376,21 @@ def link_results(links: Sequence[_core.LinkUse], virtual_ps: int) -> tuple[LinkR
             wire_bytes=link.wire_bytes,
             busy_us=link.busy_ps / PS_PER_US,
             utilisation=round(link.busy_ps / virtual_ps, 6) if virtual_ps > 0 else 0.0,
+            corrupted_packets=link.corrupted_packets,
+            retransmitted_bytes=link.retransmitted_bytes,
         )
         for link in links
+    )
+
+
+def fault_result(use: _core.FaultUse) -> FaultResult:
+    """What went wrong, as the core counted it."""
+    return FaultResult(
+        events=use.events,
+        reconfigurations=use.reconfigurations,
+        packets_taken_back=use.packets_taken_back,
+        corrupted_packets=use.corrupted_packets,
+        retransmitted_bytes=use.retransmitted_bytes,
     )
 
 
@@ -357,6 +405,8 @@ def summary(result: RunResult) -> str:
             f"{result.messages} messages, {show_size(result.bytes)}; {result.waiting_share:.0%} of the time waiting",
             f"{link}; compute: {result.compute}; {result.wall_time_s:.2f} s of wall time",
         ]
+    if result.faults.summary():
+        lines.append(result.faults.summary())
     lines += [f"warning: {warning}" for warning in result.warnings]
     if result.message:
         first, *rest = result.message.splitlines()

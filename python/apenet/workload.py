@@ -12,7 +12,7 @@ apenet.workload(program, n=16, machine="ape16").virtual_time_us
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -225,12 +225,14 @@ def workload(
     ranks_per_node: int = 1,
     mapping: Mapping = "linear",
     seed: int = 1,
+    faults: Sequence[str] = (),
 ) -> WorkloadRun:
-    """Runs `program(rank)`, a generator, for each of n ranks.
+    """Runs `program(rank)`, a generator, for each of n ranks. `faults` are those of `apenet.run`.
 
-    Raises InputError for what cannot be, WorkloadError when ranks wait for ever; what a program raises comes out.
+    Raises InputError for what cannot be, WorkloadError when ranks wait for ever, PartitionError when faults leave no
+    path; what a program raises comes out.
     """
-    chosen = read_machine(machine) if isinstance(machine, str) else machine
+    chosen = (read_machine(machine) if isinstance(machine, str) else machine).with_faults(*faults)
     nodes = map_ranks(chosen, n, ranks_per_node, mapping)
     began = time.monotonic()
     programs = _Programs()

@@ -42,6 +42,7 @@ void bind_network(nb::module_& module) {
 
   nb::class_<LinkDescription> link(module, "LinkDescription");
   link.def(nb::init<>()).def_rw("rate", &LinkDescription::rate);
+  link.def_rw("bit_error_rate", &LinkDescription::bit_error_rate);
   def_time(link, "latency_ps", &LinkDescription::latency);
 
   nb::enum_<NetworkDescription::Topology>(module, "Topology")
@@ -107,6 +108,8 @@ void bind_network(nb::module_& module) {
   def_time(network, "local_latency_ps", &NetworkDescription::local_latency);
   def_time(network, "router_latency_ps", &NetworkDescription::router_latency);
   def_time(network, "credit_latency_ps", &NetworkDescription::credit_latency);
+  network.def_rw("faults", &NetworkDescription::faults);
+  def_time(network, "reconfiguration_ps", &NetworkDescription::reconfiguration);
 }
 
 void bind_host(nb::module_& module) {
@@ -177,6 +180,8 @@ void bind_software(nb::module_& module) {
 }  // namespace
 
 void bind_machine(nb::module_& module) {
+  const nb::object base = nb::module_::import_("apenet.errors").attr("PartitionError");
+  nb::exception<NetworkPartitioned>(module, "NetworkPartitioned", base);
   bind_network(module);
   bind_host(module);
   bind_nic(module);

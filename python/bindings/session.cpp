@@ -20,7 +20,15 @@ void bind_reports(nb::module_& module) {
       .def_ro("name", &LinkUse::name)
       .def_ro("packets", &LinkUse::packets)
       .def_ro("wire_bytes", &LinkUse::wire_bytes)
+      .def_ro("corrupted_packets", &LinkUse::corrupted_packets)
+      .def_ro("retransmitted_bytes", &LinkUse::retransmitted_bytes)
       .def_prop_ro("busy_ps", [](const LinkUse& self) { return self.busy.ps(); });
+  nb::class_<FaultUse>(module, "FaultUse")
+      .def_ro("events", &FaultUse::events)
+      .def_ro("reconfigurations", &FaultUse::reconfigurations)
+      .def_ro("packets_taken_back", &FaultUse::packets_taken_back)
+      .def_ro("corrupted_packets", &FaultUse::corrupted_packets)
+      .def_ro("retransmitted_bytes", &FaultUse::retransmitted_bytes);
 
   nb::class_<LinkHistory>(module, "LinkHistory")
       .def_ro("name", &LinkHistory::name)
@@ -73,6 +81,7 @@ void bind_reports(nb::module_& module) {
       .def_ro("bytes", &SessionReport::bytes)
       .def_ro("trace_hash", &SessionReport::trace_hash)
       .def_ro("links", &SessionReport::links)
+      .def_ro("faults", &SessionReport::faults)
       .def_ro("network", &SessionReport::network)
       .def_ro("warnings", &SessionReport::warnings);
 }

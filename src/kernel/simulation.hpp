@@ -1,6 +1,7 @@
 // Simulation: the clock, the queue and the seed. It alone advances time.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "kernel/check.hpp"
@@ -53,6 +54,7 @@ class Simulation {
   void run_until(Time horizon);  // every event before horizon, exclusive; now() then is that of the last
   void run();
 
+  [[nodiscard]] std::size_t pending_count() const { return queue_.size(); }
   // Events run so far.
   [[nodiscard]] std::uint64_t event_count() const { return event_count_; }
 

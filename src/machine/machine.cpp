@@ -205,6 +205,18 @@ void Machine::post(Time when, const Descriptor& descriptor) {
   parts_->post(when, descriptor);
 }
 
+void Machine::begin(Time zero) {
+  if (parts_->network) parts_->network->begin(zero);
+}
+
+FaultUse Machine::fault_use() const {
+  return parts_->network ? parts_->network->fault_use() : FaultUse{};
+}
+
+bool Machine::is_quiet_until_faults(std::size_t pending_events) const {
+  return parts_->network && parts_->network->is_quiet_until_faults(pending_events);
+}
+
 Time Machine::lookahead() const {
   return parts_->lookahead;
 }
@@ -235,7 +247,8 @@ std::vector<LinkUse> Machine::link_use() const {
   use.reserve(parts_->network->link_count());
   for (std::uint32_t link = 0; link < parts_->network->link_count(); ++link) {
     LinkStatistics statistics = parts_->network->link_statistics(link);
-    use.push_back({std::move(statistics.name), statistics.packets, statistics.wire_bytes, statistics.busy});
+    use.push_back({std::move(statistics.name), statistics.packets, statistics.wire_bytes, statistics.busy,
+                   statistics.corrupted_packets, statistics.retransmitted_bytes});
   }
   return use;
 }
@@ -269,7 +282,8 @@ std::vector<std::string> Machine::warnings() const {
   if (parts_->network) warnings = parts_->network->warnings();
   if (parts_->network && is_wormhole_by_packets(parts_->description.network)) {
     warnings.emplace_back(
-        "the packet engine runs router.switching = wormhole as virtual cut-through, with buffers of at least a "
+        "the packet engine runs router.switching = wormhole as virtual cut-through, with buffers of at least "
+        "a "
         "packet: the flit engine (--engine flit) runs it as described");
   }
   if (card.gets_served > 0) {

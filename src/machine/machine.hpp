@@ -9,6 +9,7 @@
 #include "kernel/counters.hpp"
 #include "kernel/simulation.hpp"
 #include "machine/description.hpp"
+#include "network/network.hpp"
 #include "nic/nic.hpp"
 
 namespace apenet {
@@ -19,6 +20,8 @@ struct LinkUse {
   std::uint64_t packets = 0;
   std::uint64_t wire_bytes = 0;
   Time busy;
+  std::uint64_t corrupted_packets = 0;    // transmissions, beside packets
+  std::uint64_t retransmitted_bytes = 0;  // beside wire_bytes
 };
 
 // Network, hosts and cards of all nodes. Messages between nodes go through the cards; messages between two
@@ -39,6 +42,10 @@ class Machine {
   // Before the first post.
   void set_sink(CompletionSink& sink);
 
+  // The run's time zero, now or later: faults happen at times from here, and bit errors count from here.
+  // Requires that nothing is under way.
+  void begin(Time zero);
+
   // A process posts a descriptor at `when`. Its first effect on anything is at when + lookahead() or later,
   // which is what lets processes run ahead of the model. Requires when + lookahead() >= simulation.now().
   // Posts of one process come in the order of their times; of equal times, the first post is first.
@@ -52,6 +59,10 @@ class Machine {
   [[nodiscard]] std::uint32_t process_count() const;
   [[nodiscard]] NodeId node_of(ProcessId process) const;
   [[nodiscard]] std::vector<LinkUse> link_use() const;
+  // Since begin().
+  [[nodiscard]] FaultUse fault_use() const;
+  // See Network.
+  [[nodiscard]] bool is_quiet_until_faults(std::size_t pending_events) const;
   [[nodiscard]] std::vector<std::uint32_t> coordinates(NodeId node) const;
 
   // What happened how often, in a fixed order.

@@ -134,6 +134,9 @@ void validate(const MachineDescription& description, const std::vector<NodeId>& 
     validate_bus(description.host.bus);
     validate_apelink(description.nic.apelink);
   } else {
+    if (!description.network.faults.empty()) {
+      refuse("fault", '"' + description.network.faults.front() + '"', "none on a machine without a network");
+    }
     validate_ideal(description.nic.ideal, description.host.bus);
   }
   validate_placement(description, node_of_process);

@@ -14,8 +14,9 @@
 namespace apenet {
 
 struct LinkDescription {
-  DataRate rate;  // payload, header and footer alike
-  Time latency;   // serialiser, cable, deserialiser
+  DataRate rate;              // payload, header and footer alike
+  Time latency;               // serialiser, cable, deserialiser
+  double bit_error_rate = 0;  // probability that a bit arrives wrong
 };
 
 // A parallel-ports generalised fat tree, PGFT(h; m; 1, w; 1, p) of Zahavi ("Fat-tree routing and node
@@ -81,6 +82,8 @@ struct NetworkDescription {
   Switching switching = Switching::virtual_cut_through;
   ChannelSelection channel_selection = ChannelSelection::lane;
   RouterPipeline pipeline;
+  Time reconfiguration;             // from a fault until the network runs with routes around it
+  std::vector<std::string> faults;  // network/fault_schedule.hpp
 };
 
 }  // namespace apenet

@@ -1,13 +1,17 @@
 #include "network/make_network.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
+#include <cstdio>
 #include <limits>
 #include <stdexcept>
 #include <string>
 #include <utility>
 
 #include "network/arrangement.hpp"
+#include "network/bit_errors.hpp"
+#include "network/faulty_network.hpp"
 #include "network/flit_engine.hpp"
 #include "network/packet_engine.hpp"
 #include "network/resequencer.hpp"
@@ -40,17 +44,49 @@ void require_buffer(const std::string& key, std::int64_t bytes, std::uint32_t pa
   if (bytes > std::numeric_limits<std::int32_t>::max()) refuse(key, std::to_string(bytes), "less than 2 GiB");
 }
 
+std::string decimal(double value) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.6g", value);
+  return text.data();
+}
+
+// Written so that what is not a number is refused, too.
+void require_bit_error_rate(double rate, std::uint32_t packet_bytes) {
+  const std::string key = "network.link.bit_error_rate";
+  if (!(rate >= 0 && rate <= 1)) refuse(key, decimal(rate), "a probability, from 0 to 1");
+  const double probability = corruption_probability(rate, packet_bytes);
+  if (1 - probability < 1 / max_mean_transmissions) {
+    refuse(key, decimal(rate),
+           "a rate at which packets pass: of the largest, " + std::to_string(packet_bytes) +
+               " bytes on the wire, a transmission is corrupted with probability " + decimal(probability) +
+               ", at most " + decimal(1 - 1 / max_mean_transmissions) + " is simulated");
+  }
+}
+
+// What only the packet engine simulates.
+void require_no_faults(const NetworkDescription& description) {
+  const std::string expected = " with the flit engine: the packet engine alone simulates faults";
+  if (!description.faults.empty()) refuse("fault", '"' + description.faults.front() + '"', "none" + expected);
+  for (const LinkDescription& link : description.links) {
+    if (link.bit_error_rate > 0) {
+      refuse("network.link.bit_error_rate", decimal(link.bit_error_rate), "0" + expected);
+    }
+  }
+}
+
 void validate(const NetworkParameters& parameters) {
   const NetworkDescription& description = parameters.description;
   for (std::size_t d = 0; d < description.links.size(); ++d) {
     const std::string key = "network.links[" + std::to_string(d) + "]";
     require_rate(key + ".rate", description.links[d].rate);
     require_latency(key + ".latency", description.links[d].latency);
+    require_bit_error_rate(description.links[d].bit_error_rate, parameters.max_packet_wire_bytes);
   }
   require_rate("router.local_rate", description.local_rate);
   require_latency("router.port_latency", description.local_latency);
   require_latency("router.latency", description.router_latency);
   require_latency("router.credit_latency", description.credit_latency);
+  require_latency("network.reconfiguration", description.reconfiguration);
   if (parameters.card_channels == 0 || parameters.card_channels > 65535) {
     refuse("card_channels", std::to_string(parameters.card_channels), "1 to 65535");
   }
@@ -99,6 +135,7 @@ std::unique_ptr<Network> make_network(Simulation& simulation, const NetworkParam
   require_no_deadlock(parameters.description, topology, *routing);
   const NetworkDescription& description = parameters.description;
   const bool is_flit = description.engine == NetworkDescription::Engine::flit;
+  if (is_flit) require_no_faults(description);
   const bool has_overtaking = is_flit && description.virtual_channels > routing->class_count() &&
                               description.channel_selection == NetworkDescription::ChannelSelection::any;
   const bool keeps_order = routing->keeps_order() && !has_overtaking;
@@ -109,7 +146,13 @@ std::unique_ptr<Network> make_network(Simulation& simulation, const NetworkParam
     NetworkParameters cut_through = parameters;  // wormhole by packets: docs/models/flit-engine.md
     cut_through.description.buffer_bytes =
         std::max<std::int64_t>(description.buffer_bytes, parameters.max_packet_wire_bytes);
-    network = std::make_unique<PacketEngine>(simulation, topology, std::move(routing), cut_through);
+    auto engine = std::make_unique<PacketEngine>(simulation, topology, std::move(routing), cut_through);
+    if (description.faults.empty()) {
+      network = std::move(engine);
+    } else {
+      network = std::make_unique<FaultyNetwork>(simulation, topology, std::move(engine), description.faults,
+                                                description.reconfiguration);
+    }
   }
   if (keeps_order || !parameters.needs_order) return network;
   return std::make_unique<Resequencer>(simulation, std::move(network));

@@ -1,7 +1,9 @@
 // Network: takes packets in, hands packets out. The interface behind which the engines sit.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -31,7 +33,24 @@ struct LinkStatistics {
   std::string name;  // "(0,0,0)+x"
   std::uint64_t packets = 0;
   std::uint64_t wire_bytes = 0;
-  Time busy;  // from each packet's header to its tail, waits of the tail included
+  Time busy;  // from each packet's header to its tail, waits of the tail and retransmissions included
+  std::uint64_t corrupted_packets = 0;    // transmissions of them
+  std::uint64_t retransmitted_bytes = 0;  // beside wire_bytes
+};
+
+// What went wrong in a network, and what that cost. See docs/models/faults.md.
+struct FaultUse {
+  std::uint64_t events = 0;  // of links and nodes that died or revived
+  std::uint64_t reconfigurations = 0;
+  std::uint64_t packets_taken_back = 0;
+  std::uint64_t corrupted_packets = 0;
+  std::uint64_t retransmitted_bytes = 0;
+};
+
+// A packet whose destination cannot be reached and will not be again: who from whom, since when and why.
+class NetworkPartitioned : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
 };
 
 // What had to be held at destinations to put packets back in order: nothing with a routing that keeps it.
@@ -59,6 +78,10 @@ class Network {
   // nothing here.
   virtual void await_injection_room(NodeId /*node*/, std::uint16_t /*channel*/) {}
 
+  // The run's time zero, now or later, with nothing under way: faults happen at times from here, and bit
+  // errors are drawn and counted from here.
+  virtual void begin(Time /*zero*/) {}
+
   // Hands over a packet whose header is in the injection buffer now and whose tail will be there at
   // tail_time >= now (a DMA that still runs; the packet is forwarded cut-through behind it).
   // Requires packet.wire_bytes <= injection_room(packet.source, packet.channel).
@@ -76,6 +99,10 @@ class Network {
   [[nodiscard]] virtual ReorderUse reorder_use() const { return {}; }
   // One sentence for each thing that this engine does not do as its description says.
   [[nodiscard]] virtual std::vector<std::string> warnings() const { return {}; }
+  [[nodiscard]] virtual FaultUse fault_use() const { return {}; }
+  // Whether all so many pending events of the simulation are faults to come, with nothing under way that they
+  // could concern.
+  [[nodiscard]] virtual bool is_quiet_until_faults(std::size_t /*pending_events*/) const { return false; }
 };
 
 }  // namespace apenet

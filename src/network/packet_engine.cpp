@@ -24,7 +24,7 @@ void PacketEngine::await_injection_room(NodeId node, std::uint16_t channel) {
   Queue& queue = queues_[queue_index];
   if (queue.needed_bytes != 0) return;  // has asked already
   queue.needed_bytes = 1;
-  if (queue.free_at > simulation_.now()) tell_room(queue_index);
+  if (queue.free_at > simulation_.now() && queue.returning_bytes != 0) tell_room(queue_index);
 }
 
 void PacketEngine::prepare(NodeId node, std::uint16_t channel) const {
@@ -63,6 +63,10 @@ void PacketEngine::inject(const Packet& packet, Time tail_time) {
             .order = packet.order,
             .channel = packet.channel,
             .last = packet.last};
+  if (keeps_numbers_) [[unlikely]] {
+    numbers_.resize(flights_.size());
+    numbers_[flight_index] = next_number_++;
+  }
   trace(NetworkTrace::injected, Time::zero(), packet.source, flight);
   enter_queue(queue_index, flight_index);
 }
@@ -80,15 +84,17 @@ void PacketEngine::consumed(NodeId node, const Packet& packet) {
 // --- events
 // ---------------------------------------------------------------------------------------------------
 
-// An event's arguments: index | detail << 32 and step | more << 8. What stands beside the index is there to
-// be fetched early: for `ready` the flight, and the output that it wants; for `wake` the queue that will
-// probably go, and the flight at its head; for `delivered` the node. Every queue and every output is a source
-// of its own, with one event of a step at a time: the step serves as its counter. (Two wakes of an output at
-// the same time are the same.) So at one instant the inputs of a router come in the order of their numbers.
+// An event's arguments: index | detail << 32 and step | more << 8 | run << 40. What stands beside the index
+// is there to be fetched early: for `ready` the flight, and the output that it wants; for `wake` the queue
+// that will probably go, and the flight at its head; for `delivered` the node. Every queue and every output
+// is a source of its own, with one event of a step at a time: the step serves as its counter. (Two wakes of
+// an output at the same time are the same.) So at one instant the inputs of a router come in the order of
+// their numbers.
 void PacketEngine::schedule(EventKind kind, std::uint32_t source, Time when, Step step, std::uint64_t index,
                             std::uint64_t detail) {
   EventSource event_source{kind, source, static_cast<std::uint64_t>(step)};
-  simulation_.schedule(event_source, when, *this, index, static_cast<std::uint64_t>(step) | detail << 8U);
+  simulation_.schedule(event_source, when, *this, index,
+                       static_cast<std::uint64_t>(step) | detail << 8U | std::uint64_t{run_} << 40U);
 }
 
 // Injection FIFOs go on when a tail has left, like the card that waits for that: before the routers.
@@ -109,12 +115,12 @@ void PacketEngine::prepare(const Event& event, Ahead ahead) const {
     case Step::ready:
       __builtin_prefetch(&queues_[index]);
       __builtin_prefetch(&flights_[event.argument_a >> 32]);
-      __builtin_prefetch(&outputs_[event.argument_b >> 8]);
+      __builtin_prefetch(&outputs_[static_cast<std::uint32_t>(event.argument_b >> 8)]);
       return;
     case Step::wake:
       __builtin_prefetch(&outputs_[index]);
       __builtin_prefetch(&queues_[event.argument_a >> 32]);
-      __builtin_prefetch(&flights_[event.argument_b >> 8]);
+      __builtin_prefetch(&flights_[static_cast<std::uint32_t>(event.argument_b >> 8)]);
       return;
     case Step::delivered:
       __builtin_prefetch(&flights_[index]);
@@ -133,8 +139,9 @@ void PacketEngine::prepare_close(const Event& event, Step step, std::uint32_t in
     __builtin_prefetch(endpoints_[event.argument_a >> 32].client);
   } else if (step == Step::ready || step == Step::wake) {
     const bool is_ready = step == Step::ready;
-    const Output& output = outputs_[is_ready ? event.argument_b >> 8 : index];
-    const Flight& flight = flights_[is_ready ? event.argument_a >> 32 : event.argument_b >> 8];
+    const Output& output = outputs_[is_ready ? static_cast<std::uint32_t>(event.argument_b >> 8) : index];
+    const Flight& flight =
+        flights_[is_ready ? event.argument_a >> 32 : static_cast<std::uint32_t>(event.argument_b >> 8)];
     if (stages_[output.stage].kind == StageKind::ejection) {
       __builtin_prefetch(&endpoints_[output.first_buffer]);
     } else {
@@ -146,6 +153,8 @@ void PacketEngine::prepare_close(const Event& event, Step step, std::uint32_t in
 
 void PacketEngine::handle_event(const Event& event) {
   const auto index = static_cast<std::uint32_t>(event.argument_a);
+  if (event.argument_b >> 40 != run_) [[unlikely]]
+    return;
   switch (static_cast<Step>(event.argument_b & 0xff)) {
     case Step::ready:
       request(index);
@@ -198,6 +207,10 @@ void PacketEngine::tell_injection_freed(std::uint32_t queue_index) {
 
 // The head of the queue is ready to leave.
 void PacketEngine::request(std::uint32_t queue_index) {
+  if (gate_ != nullptr && is_injection(queue_index) &&
+      !gate_->admits(flights_[queues_[queue_index].head].packet())) [[unlikely]] {
+    return;
+  }
   if (flights_[queues_[queue_index].head].may_turn) choose_by_room(queue_index);
   ask(queue_index);
 }
@@ -361,8 +374,9 @@ void PacketEngine::grant(std::uint32_t queue_index, std::uint32_t output_index) 
   Flight& flight = flights_[flight_index];
   const std::uint32_t bytes = flight.wire_bytes;
   const Time now = simulation_.now();
+  const Time header_out = stage.bit_error_rate > 0 ? pass_errors(output_index, flight) : now;
   const Time tail_out =
-      std::max(now + stage.serialisation.duration(bytes), flight.tail_in + stage.tail_latency);
+      std::max(header_out + stage.serialisation.duration(bytes), flight.tail_in + stage.tail_latency);
   output.free_at = tail_out;
   output.busy += tail_out - now;
   ++output.packets;
@@ -370,25 +384,26 @@ void PacketEngine::grant(std::uint32_t queue_index, std::uint32_t output_index) 
   if (simulation_.is_traced()) [[unlikely]]
     trace_grant(output_index, tail_out, flight);
 
-  leave_queue(queue_index, tail_out, bytes);
+  leave_queue(queue_index, tail_out, flight.is_resent ? 0 : bytes);
+  flight.is_resent = false;
   flight.tail_in = tail_out + stage.latency;
   flight.next = none;
   if (stage.kind == StageKind::ejection) {
     endpoints_[output.first_buffer].ejection_room_bytes -= bytes;
-    flight.ready = now + stage.latency;
+    flight.ready = header_out + stage.latency;
     schedule(EventKind::link, output_index, flight.tail_in, Step::delivered,
              flight_index | std::uint64_t{output.first_buffer} << 32);
     return;
   }
   if (stage.kind == StageKind::link) ++flight.hops;
-  flight.ready = now + stage.latency + router_latency_;
+  flight.ready = header_out + stage.latency + router_latency_;
   const std::uint32_t buffer_index = output.first_buffer + flight.wanted_vc;
   queues_[buffer_index].room_bytes -= static_cast<std::int32_t>(bytes);
   enter_queue(buffer_index, flight_index);
 }
 
-// The head of the queue goes; its tail at tail_out. The space returns after that, and the next packet
-// follows.
+// The head of the queue goes; its tail at tail_out. Its space, if it has any, returns after that, and the
+// next packet follows.
 void PacketEngine::leave_queue(std::uint32_t queue_index, Time tail_out, std::uint32_t bytes) {
   Queue& queue = queues_[queue_index];
   const Time credit_latency = is_injection(queue_index) ? Time::zero() : credit_latency_;
@@ -397,7 +412,7 @@ void PacketEngine::leave_queue(std::uint32_t queue_index, Time tail_out, std::ui
   queue.free_at = tail_out;
   queue.returning_bytes = bytes;
   queue.head = flights_[queue.head].next;
-  if (queue.needed_bytes != 0) tell_room(queue_index);
+  if (queue.needed_bytes != 0 && bytes != 0) tell_room(queue_index);
   if (queue.head != none) schedule_ready(queue_index, std::max(tail_out, flights_[queue.head].ready));
 }
 
@@ -412,6 +427,8 @@ void PacketEngine::enter_queue(std::uint32_t queue_index, std::uint32_t flight_i
   }
   queue.head = flight_index;
   queue.tail = flight_index;
+  if (is_halted_) [[unlikely]]
+    return;
   const Time ready = std::max(flight.ready, queue.free_at);
   if (ready == simulation_.now()) {
     request(queue_index);  // no latency in between: an event would only repeat what is known

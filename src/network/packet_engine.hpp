@@ -8,6 +8,7 @@
 
 #include "kernel/large_array.hpp"
 #include "kernel/simulation.hpp"
+#include "network/bit_errors.hpp"
 #include "network/make_network.hpp"
 #include "network/network.hpp"
 #include "network/network_trace.hpp"
@@ -16,6 +17,16 @@
 #include "network/topology.hpp"
 
 namespace apenet {
+
+// Asked before a packet leaves its card's FIFO for the network. Without a yes it stays there, and those
+// behind it, until the next restart.
+class InjectionGate {
+ public:
+  virtual bool admits(const Packet& packet) = 0;
+
+ protected:
+  ~InjectionGate() = default;
+};
 
 // The default engine; docs/models/network.md derives its equations. Header and tail of a packet have exact
 // times; flits do not exist. Everything is one kind of step, `grant`: the head packet of a queue leaves
@@ -56,6 +67,20 @@ class PacketEngine final : public Network, private EventHandler {
     return static_cast<std::uint32_t>(links_.size());
   }
   [[nodiscard]] LinkStatistics link_statistics(std::uint32_t link) const override;
+  void begin(Time zero) override;
+  [[nodiscard]] FaultUse fault_use() const override;
+
+  // For reconfiguration (docs/models/faults.md). Before the first packet: halt() may be called from now on.
+  void allow_halts() { keeps_numbers_ = true; }
+  // Stops the network. Whatever has not reached its ejection buffer with its tail is back in the FIFO of its
+  // card, in the order of injection; routers are as after a reset. Packets injected from now on wait.
+  // Returns how many packets were taken back.
+  std::uint64_t halt();
+  // Goes on, with this routing (nullptr: the machine's own) and gate (nullptr: none), which outlive their
+  // use.
+  void restart(const Routing* routing, InjectionGate* gate);
+  // That have packets in the network or in a card's FIFO.
+  [[nodiscard]] std::uint64_t messages_under_way() const;
 
  private:
   static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
@@ -82,12 +107,15 @@ class PacketEngine final : public Network, private EventHandler {
     std::uint16_t hops = 0;
     std::uint8_t wanted_vc = 0;  // behind that output
     bool last = false;
-    bool may_turn = false;  // adaptive, and not waiting for the escape
+    bool may_turn = false;   // adaptive, and not waiting for the escape
+    bool is_resent = false;  // taken back: its place in the card's FIFO is the next packet's already
 
     [[nodiscard]] Packet packet() const {
       return {source, destination, payload_bytes, wire_bytes, message, sequence, channel, hops, last, order};
     }
   };
+
+  static_assert(sizeof(Flight) == 64);
 
   // Credits come back in the order in which they set out, since a queue hands over one packet at a time. That
   // of the packet handed over last is back at free_at and the way of a credit; the others before that.
@@ -123,6 +151,7 @@ class PacketEngine final : public Network, private EventHandler {
     Time latency;
     Time tail_latency;              // of a tail through the router
     std::uint32_t queue_count = 0;  // that can ask for such an output
+    double bit_error_rate = 0;
   };
 
   struct CreditReturn {
@@ -147,6 +176,11 @@ class PacketEngine final : public Network, private EventHandler {
   void schedule(EventKind kind, std::uint32_t source, Time when, Step step, std::uint64_t index,
                 std::uint64_t detail = 0);
   void schedule_ready(std::uint32_t queue_index, Time when);
+  [[nodiscard]] Time pass_errors(std::uint32_t output_index, const Flight& flight);
+  [[nodiscard]] std::vector<std::uint32_t> take_back();
+  void reset_injection(std::uint32_t queue_index);
+  void reset_routers();
+  void check_injection_room() const;
   void request(std::uint32_t queue_index);
   void ask(std::uint32_t queue_index);
   void choose_output(Flight& flight, std::uint32_t queue_index) const;
@@ -193,8 +227,13 @@ class PacketEngine final : public Network, private EventHandler {
   void trace_grant(std::uint32_t output_index, Time tail_out, const Flight& flight) const;
 
   Simulation& simulation_;
-  std::unique_ptr<const Routing> routing_;
-  bool is_memoryless_;  // the routing
+  std::unique_ptr<const Routing> own_routing_;
+  const Routing* routing_;  // the one in force
+  bool is_memoryless_;      // that one
+  bool is_halted_ = false;
+  bool keeps_numbers_ = false;
+  std::uint32_t run_ = 0;  // counts halts: events of earlier runs are void
+  InjectionGate* gate_ = nullptr;
   std::uint32_t router_count_;
   std::uint32_t ports_;             // per router
   std::uint32_t virtual_channels_;  // per link
@@ -203,6 +242,7 @@ class PacketEngine final : public Network, private EventHandler {
   std::uint32_t max_packet_wire_bytes_;
   Time router_latency_;
   Time credit_latency_;
+  std::int64_t buffer_bytes_;
   std::int64_t injection_buffer_bytes_;
   std::int64_t ejection_buffer_bytes_;
   std::uint32_t first_injection_queue_;
@@ -215,10 +255,13 @@ class PacketEngine final : public Network, private EventHandler {
   std::vector<Endpoint> endpoints_;
   LargeArray<Flight> flights_;
   std::uint32_t free_flight_ = none;
+  std::vector<std::uint64_t> numbers_;  // per flight, in the order of injection; only with allow_halts()
+  std::uint64_t next_number_ = 0;
   std::vector<CreditReturn> returns_;
   std::uint32_t free_return_ = none;
   std::vector<std::uint32_t> links_;  // outputs that are links, for the statistics
   std::vector<std::string> link_names_;
+  std::unique_ptr<BitErrors> errors_;  // by output; only when a link has some
 };
 
 inline RouteSteps PacketEngine::steps_of(const Flight& flight, std::uint32_t queue_index) const {

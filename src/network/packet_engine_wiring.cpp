@@ -9,7 +9,8 @@ namespace apenet {
 PacketEngine::PacketEngine(Simulation& simulation, const Topology& topology,
                            std::unique_ptr<const Routing> routing, const NetworkParameters& parameters)
     : simulation_(simulation),
-      routing_(std::move(routing)),
+      own_routing_(std::move(routing)),
+      routing_(own_routing_.get()),
       is_memoryless_(routing_->is_memoryless()),
       router_count_(topology.router_count()),
       ports_(topology.ports_per_router()),
@@ -19,6 +20,7 @@ PacketEngine::PacketEngine(Simulation& simulation, const Topology& topology,
       max_packet_wire_bytes_(parameters.max_packet_wire_bytes),
       router_latency_(parameters.description.router_latency),
       credit_latency_(parameters.description.credit_latency),
+      buffer_bytes_(parameters.description.buffer_bytes),
       injection_buffer_bytes_(parameters.description.injection_buffer_bytes),
       ejection_buffer_bytes_(parameters.description.ejection_buffer_bytes),
       first_injection_queue_(topology.router_count() * ports_ * virtual_channels_),
@@ -30,14 +32,19 @@ void PacketEngine::wire(const Topology& topology, const NetworkParameters& param
   const NetworkDescription& description = parameters.description;
   const std::uint32_t router_queues = ports_ * virtual_channels_;
   for (const LinkDescription& link : description.links) {
-    stages_.push_back(
-        {StageKind::link, Serialisation(link.rate), link.latency, router_latency_, router_queues});
+    stages_.push_back({StageKind::link, Serialisation(link.rate), link.latency, router_latency_,
+                       router_queues, link.bit_error_rate});
   }
   const Serialisation local(description.local_rate);
   stages_.push_back({StageKind::ejection, local, description.local_latency, router_latency_, router_queues});
   stages_.push_back({StageKind::injection, local, description.local_latency, Time::zero(), card_channels_});
   queues_.resize(first_injection_queue_ +
                  static_cast<std::size_t>(topology.endpoint_count()) * card_channels_);
+  const bool has_errors = std::any_of(description.links.begin(), description.links.end(),
+                                      [](const LinkDescription& link) { return link.bit_error_rate > 0; });
+  if (has_errors) {
+    errors_ = std::make_unique<BitErrors>(simulation_.seed(), std::size_t{router_count_} * ports_);
+  }
   outputs_.resize(static_cast<std::size_t>(router_count_) * ports_ + topology.endpoint_count());
   waiting_more_.resize(outputs_.size() * (waiting_words_ - 1));
   upstream_.assign(static_cast<std::size_t>(router_count_) * ports_, none);
@@ -93,7 +100,9 @@ void PacketEngine::attach(NodeId node, NetworkClient& client) {
 
 LinkStatistics PacketEngine::link_statistics(std::uint32_t link) const {
   const Output& output = outputs_[links_.at(link)];
-  return {link_names_[link], output.packets, output.wire_bytes, output.busy};
+  const BitErrors::Link errors = errors_ ? errors_->link(links_[link]) : BitErrors::Link{};
+  return {link_names_[link], output.packets,   output.wire_bytes,
+          output.busy,       errors.corrupted, errors.retransmitted_bytes};
 }
 
 }  // namespace apenet

@@ -42,6 +42,11 @@ class Resequencer final : public Network {
   }
   [[nodiscard]] ReorderUse reorder_use() const override { return use_; }
   [[nodiscard]] std::vector<std::string> warnings() const override { return network_->warnings(); }
+  void begin(Time zero) override { network_->begin(zero); }
+  [[nodiscard]] FaultUse fault_use() const override { return network_->fault_use(); }
+  [[nodiscard]] bool is_quiet_until_faults(std::size_t pending_events) const override {
+    return network_->is_quiet_until_faults(pending_events);
+  }
 
  private:
   // Of one (other node, channel).

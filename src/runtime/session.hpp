@@ -58,6 +58,7 @@ struct SessionReport {
   std::uint64_t bytes = 0;
   std::uint64_t trace_hash = 0;
   std::vector<LinkUse> links;
+  FaultUse faults;
   std::optional<NetworkHistory> network;
   std::vector<std::string> warnings;  // behaviour that the model does not cover, counted
 };

@@ -10,7 +10,7 @@ import typer
 from apenet._core import version as __version__
 from apenet.bench import BenchError
 from apenet.cli import bench, doctor, machine, perf, replay, reproduce, run, traffic
-from apenet.errors import ApenetError, HostError
+from apenet.errors import ApenetError, HostError, PartitionError
 from apenet.perf import PerfError
 
 BAD_INPUT = 2
@@ -56,4 +56,4 @@ def main(arguments: list[str] | None = None) -> None:
     except ApenetError as error:
         for line in str(error).splitlines():
             sys.stderr.write(f"apenet: {line}\n")
-        sys.exit(FAILED if isinstance(error, HostError | BenchError | PerfError) else BAD_INPUT)
+        sys.exit(FAILED if isinstance(error, HostError | PartitionError | BenchError | PerfError) else BAD_INPUT)

@@ -9,6 +9,7 @@ import typer
 
 from apenet import bench as benchmarks
 from apenet.cli.common import (
+    FaultOption,
     JsonOption,
     MachineOption,
     PinOption,
@@ -33,6 +34,7 @@ def bench(
     test: Annotated[str, typer.Argument(metavar="TEST", help=", ".join(benchmarks.TESTS))],
     machine: MachineOption = "ape16",
     settings: SetOption = None,
+    faults: FaultOption = None,
     sizes: Annotated[
         str, typer.Option("--sizes", metavar="MIN:MAX", help="Message sizes; they double from MIN to MAX.")
     ] = benchmarks.DEFAULT_SIZES,
@@ -54,7 +56,7 @@ def bench(
 ) -> None:
     """Measure a simulated machine: time and bandwidth over message sizes."""
     checked = parse_sizes(sizes)
-    chosen = read_machine(machine, settings or ())
+    chosen = read_machine(machine, settings or (), faults or ())
     steps = len(checked) if layer == "card" else None
     with progress_bar(f"{test} on {chosen.name}, layer {layer}", steps) as progress:
         task = progress.task_ids[0]

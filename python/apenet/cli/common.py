@@ -21,6 +21,12 @@ SetOption = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY.PATH=VALUE", help="Change one parameter; any number of times."),
 ]
+FaultOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--fault", metavar="SPEC", help="A link or node dies: 'link (0,0,0)+x down @10us up @2ms'; any number of times."
+    ),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed of the simulation.")]
 TraceOption = Annotated[

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from apenet.cli.common import (
+    FaultOption,
     JsonOption,
     MachineOption,
     SeedOption,
@@ -31,6 +32,7 @@ def replay(
     trace: Annotated[Path, typer.Argument(metavar="FILE", help="A trace in the GOAL format.")],
     machine: MachineOption = "ape16",
     settings: SetOption = None,
+    faults: FaultOption = None,
     ranks_per_node: Annotated[int, typer.Option("--ranks-per-node", help="Ranks that share a node's card.")] = 1,
     mapping: Annotated[
         str, typer.Option("--map", metavar="FILE|linear|random:SEED", help="Which rank runs on which node.")
@@ -45,7 +47,7 @@ def replay(
     with progress_bar(f"{trace} on {machine}", None):
         result = replay_trace(
             trace,
-            machine=read_machine(machine, settings or ()),
+            machine=read_machine(machine, settings or (), faults or ()),
             ranks_per_node=ranks_per_node,
             mapping=mapping,
             engine=engine,

@@ -7,7 +7,7 @@ from typing import Annotated, cast
 
 import typer
 
-from apenet.cli.common import MachineOption, PinOption, SeedOption, SetOption, TraceOption, messages
+from apenet.cli.common import FaultOption, MachineOption, PinOption, SeedOption, SetOption, TraceOption, messages
 from apenet.machine import machine as read_machine
 from apenet.running import run as run_program
 from apenet.running import summary
@@ -24,6 +24,7 @@ def run(
     n: Annotated[int, typer.Option("-n", metavar="RANKS", help="Number of ranks.")],
     machine: MachineOption = "ape16",
     settings: SetOption = None,
+    faults: FaultOption = None,
     ranks_per_node: Annotated[int, typer.Option("--ranks-per-node", help="Ranks that share a node's card.")] = 1,
     mapping: Annotated[
         str, typer.Option("--map", metavar="FILE|linear|random:SEED", help="Which rank runs on which node.")
@@ -50,7 +51,7 @@ def run(
     result = run_program(
         command,
         n=n,
-        machine=read_machine(machine, settings or ()),
+        machine=read_machine(machine, settings or (), faults or ()),
         ranks_per_node=ranks_per_node,
         mapping=mapping,
         compute=compute,

@@ -6,7 +6,16 @@ from typing import Annotated
 
 import typer
 
-from apenet.cli.common import JsonOption, MachineOption, SeedOption, SetOption, output, print_json, progress_bar
+from apenet.cli.common import (
+    FaultOption,
+    JsonOption,
+    MachineOption,
+    SeedOption,
+    SetOption,
+    output,
+    print_json,
+    progress_bar,
+)
 from apenet.machine import machine as read_machine
 from apenet.traffic import DRAIN_CYCLES, MEASURE_CYCLES, PATTERNS, WARMUP_CYCLES, parse_loads
 from apenet.traffic import traffic as measure_traffic
@@ -20,6 +29,7 @@ def add_to(app: typer.Typer) -> None:
 def traffic(
     machine: MachineOption = "ape16",
     settings: SetOption = None,
+    faults: FaultOption = None,
     pattern: Annotated[str, typer.Option("--pattern", metavar="NAME", help=", ".join(PATTERNS) + ".")] = "uniform",
     load: Annotated[
         str,
@@ -42,7 +52,7 @@ def traffic(
     as_json: JsonOption = False,
 ) -> None:
     """Measure a network under synthetic traffic: throughput and latency over load."""
-    chosen = read_machine(machine, settings or ())
+    chosen = read_machine(machine, settings or (), faults or ())
     loads = parse_loads(load)
     with progress_bar(f"{pattern} traffic on {chosen.name}, engine {engine}", len(loads)) as progress:
         task = progress.task_ids[0]

@@ -10,7 +10,7 @@ import math
 import re
 import tomllib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -38,6 +38,7 @@ class Machine:
     path: Path
     file: MachineFile
     settings: tuple[str, ...] = ()
+    faults: tuple[str, ...] = ()
     table: RawTable = field(default_factory=dict, repr=False, compare=False)
 
     @property
@@ -86,7 +87,17 @@ class Machine:
         origin = " ".join((self.label, *(f"--set {setting}" for setting in applied)))
         checked = check(table, origin)
         lower(checked, origin, 1, self.path.parent)
-        return Machine(self.path, checked, applied, table)
+        return replace(self, file=checked, settings=applied, table=table)
+
+    def with_faults(self, *faults: str) -> Machine:
+        """A machine whose links and nodes die and revive: `link (0,0,0)+x down @10us up @2ms`.
+
+        Raises MachineError for what is no fault, or none that this machine can have.
+        """
+        faulty = replace(self, faults=(*self.faults, *faults))
+        if faults:
+            faulty.wire()
+        return faulty
 
     def description(self, seed: int = 1, engine: str = "packet") -> _core.MachineDescription:
         """The machine in base units, as the C++ core takes it, its network run by one of `ENGINES`."""
@@ -94,6 +105,7 @@ class Machine:
             raise InputError("engine", engine, " or ".join(ENGINES))
         description = lower(self.file, self.label, seed, self.path.parent)
         description.network = _with_engine(description.network, engine)
+        description.network.faults = list(self.faults)
         return description
 
     def arrangement(self) -> _core.ArrangementFacts | None:
@@ -156,8 +168,10 @@ def machines() -> Iterator[Machine]:
     return (machine(name) for name in machine_names())
 
 
-def machine(name_or_path: str | Path, settings: Iterable[str] = ()) -> Machine:
+def machine(name_or_path: str | Path, settings: Iterable[str] = (), faults: Iterable[str] = ()) -> Machine:
     """Reads a machine by the name of one that comes with the package, or by the path of a file.
+
+    `settings` are changes `key.path=value`; `faults` say what dies and revives, see Machine.with_faults.
 
     Raises MachineError naming file, key, value and what was expected.
     """
@@ -168,7 +182,7 @@ def machine(name_or_path: str | Path, settings: Iterable[str] = ()) -> Machine:
         raise MachineError(path, "the file", "not TOML", f"a machine description in TOML: {error}") from error
     except OSError as error:
         raise InputError("machine", str(path), f"a file that can be read: {error.strerror}") from error
-    return Machine(path, check(table, path), (), table).with_settings(*settings)
+    return Machine(path, check(table, path), table=table).with_settings(*settings).with_faults(*faults)
 
 
 def _find(name_or_path: str | Path) -> Path:

@@ -31,6 +31,7 @@ from apenet.machine.units import scaled
 
 T = TypeVar("T", int, float)
 PS_PER_SECOND = 10**12
+DEFAULT_RECONFIGURATION_PS = 10**9  # a millisecond: docs/models/faults.md
 ALLOCATION_AND_SWITCH = 3  # cycles: VC allocation, switch allocation, switch traversal
 STAGES = (
     "routing_delay_cycles",
@@ -89,6 +90,12 @@ def _network(file: MachineFile, name: Path | str, folder: Path) -> _core.Network
         overrides = _overrides(file.network, file.network.link)
         network.links = [_link(file.network.link, override, name, where) for where, override in overrides]
         network.link_names = list(file.network.links or ())
+    reconfiguration = file.network.reconfiguration_us
+    network.reconfiguration_ps = (
+        DEFAULT_RECONFIGURATION_PS
+        if reconfiguration is None
+        else _Reader(name, "network").ps("reconfiguration_us", reconfiguration)
+    )
     if file.router is not None:
         _router(file.router, network, name)
     return network
@@ -157,6 +164,9 @@ def _link(link: Link, override: LinkOverride | None, name: Path | str, where: st
     )
     latency_reader, latency = pick("latency_ns", link.latency_ns)
     lowered.latency_ps = latency_reader.ps("latency_ns", latency)
+    own = override.bit_error_rate if override is not None else None
+    rate = own if own is not None else link.bit_error_rate
+    lowered.bit_error_rate = rate.value if rate is not None else 0.0
     return lowered
 
 

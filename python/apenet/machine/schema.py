@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 Text = Annotated[str, Field(min_length=1)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Probability = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1)]
 CountOrZero = Annotated[int, Field(ge=0)]
@@ -58,10 +59,13 @@ class LinkOverride(Section):
     word_bytes: Quantity[Count] | None = None
     word_cycles: Quantity[Count] | None = None
     latency_ns: Quantity[NonNegative] | None = None
+    bit_error_rate: Quantity[Probability] | None = None
 
 
 class Link(Section):
     """[network.link]: one direction of a link moves word_bytes in word_cycles of its clock.
+
+    bit_error_rate is the probability that a bit arrives wrong; without it, zero.
 
     Below it what differs: along dimensions x to w of a torus or mesh, in a fat tree above leaves and above middle
     switches.
@@ -71,6 +75,7 @@ class Link(Section):
     word_bytes: Quantity[Count]
     word_cycles: Quantity[Count]
     latency_ns: Quantity[NonNegative]
+    bit_error_rate: Quantity[Probability] | None = None
     x: LinkOverride | None = None
     y: LinkOverride | None = None
     z: LinkOverride | None = None
@@ -87,7 +92,10 @@ Routing = Literal[
 
 
 class Network(Section):
-    """[network]: topology and its shape, routing and links. Which keys go with which topology: `SHAPES`."""
+    """[network]: topology and its shape, routing and links. Which keys go with which topology: `SHAPES`.
+
+    reconfiguration_us is the time from a fault until the network runs with routes around it; without it, 1000.
+    """
 
     topology: Quantity[Literal["none", "torus", "mesh", "fat-tree", "crossbar", "graph"]]
     dims: Quantity[Dims] | None = None
@@ -100,6 +108,7 @@ class Network(Section):
     table_file: Quantity[Text] | None = None
     link: Link | None = None
     links: dict[str, LinkOverride] | None = None
+    reconfiguration_us: Quantity[NonNegative] | None = None
 
 
 class Shape(NamedTuple):
@@ -115,7 +124,7 @@ DIMENSIONS = tuple("xyzuvw")
 OVERRIDES = (*DIMENSIONS, "leaf", "middle")  # the tables below [network.link]
 _CUBE = Shape(
     ("dims", "routing", "link"),
-    ("table_file",),
+    ("table_file", "reconfiguration_us"),
     ("dimension-order", "minimal-adaptive", "up-down", "table"),
     DIMENSIONS,
 )
@@ -125,12 +134,14 @@ SHAPES: dict[str, Shape] = {
     "mesh": _CUBE,
     "fat-tree": Shape(
         ("children", "parents", "routing", "link"),
-        ("cables", "table_file"),
+        ("cables", "table_file", "reconfiguration_us"),
         ("destination-mod", "up-down", "table"),
         ("leaf", "middle"),
     ),
-    "crossbar": Shape(("nodes",), ("routing", "table_file"), ("up-down", "table")),
-    "graph": Shape(("graph_file", "routing", "link"), ("links", "table_file"), ("up-down", "table")),
+    "crossbar": Shape(("nodes",), ("routing", "table_file", "reconfiguration_us"), ("up-down", "table")),
+    "graph": Shape(
+        ("graph_file", "routing", "link"), ("links", "table_file", "reconfiguration_us"), ("up-down", "table")
+    ),
 }
 
 

@@ -103,7 +103,13 @@ void RunLoop::step() {
   }
   speaker_ = 0;
   const bool was_started = scheduler_.started();
-  const Scheduler::Outcome outcome = scheduler_.step();
+  Scheduler::Outcome outcome{};
+  try {
+    outcome = scheduler_.step();
+  } catch (const NetworkPartitioned& partition) {
+    fail(SessionReport::Outcome::failed, 1, std::string("the network is partitioned: ") + partition.what());
+    return;
+  }
   if (!was_started && scheduler_.started() && options_.pin) begin_pinned();
   switch (outcome) {
     case Scheduler::Outcome::woken:

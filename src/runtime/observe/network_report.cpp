@@ -42,7 +42,7 @@ void NetworkReport::record(const TraceRecord& record) {
   const auto wire_bytes = static_cast<std::uint32_t>(record.b);
   if (what == NetworkTrace::injected) {
     underway_[{record.a, sequence, record.place}] = {
-        .injected = record.time, .entered = {}, .link = 0, .hops = 0};
+        .injected = record.time, .entered = {}, .link = 0, .hops = 0, .is_stored = false};
     return;
   }
   const auto found = underway_.find({record.a, sequence, record.other});
@@ -52,6 +52,9 @@ void NetworkReport::record(const TraceRecord& record) {
     cross(packet, record, wire_bytes);
   } else if (what == NetworkTrace::ejected) {
     leave_buffer(packet, record.time, wire_bytes);
+  } else if (what == NetworkTrace::taken_back) {
+    leave_buffer(packet, record.time, wire_bytes);
+    packet.hops = 0;
   } else {
     deliver(packet, record.time);
     underway_.erase(found);
@@ -67,11 +70,13 @@ void NetworkReport::cross(Underway& packet, const TraceRecord& record, std::uint
   link.peak_bytes = std::max(link.peak_bytes, link.queued_bytes);
   packet.link = record.place;
   packet.entered = record.time;
+  packet.is_stored = true;
   ++packet.hops;
 }
 
-void NetworkReport::leave_buffer(const Underway& packet, Time now, std::uint32_t wire_bytes) {
-  if (packet.hops == 0) return;  // it comes from the card
+void NetworkReport::leave_buffer(Underway& packet, Time now, std::uint32_t wire_bytes) {
+  if (!packet.is_stored) return;  // it comes from the card
+  packet.is_stored = false;
   Link& link = links_[packet.link];
   link.queued_bytes -= wire_bytes;
   link.byte_picoseconds +=

@@ -72,6 +72,7 @@ class NetworkReport final : public TraceSink {
     Time entered;  // the buffer behind `link`
     std::uint32_t link = 0;
     std::uint32_t hops = 0;
+    bool is_stored = false;  // in that buffer, or on the way to it
   };
   struct Link {
     std::array<std::int64_t, most_bins> busy_ps{};
@@ -82,7 +83,7 @@ class NetworkReport final : public TraceSink {
   };
 
   void cross(Underway& packet, const TraceRecord& record, std::uint32_t wire_bytes);
-  void leave_buffer(const Underway& packet, Time now, std::uint32_t wire_bytes);
+  void leave_buffer(Underway& packet, Time now, std::uint32_t wire_bytes);
   void deliver(const Underway& packet, Time now);
   void add_busy(Link& link, std::int64_t begin_ps, std::int64_t end_ps);
   void widen();

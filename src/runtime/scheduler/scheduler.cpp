@@ -179,6 +179,7 @@ bool Scheduler::begin_if_all_ready() {
   for (const Process& process : processes_) epoch_ps = std::max(epoch_ps, process.clock_ps);
   mapping_.header().epoch_ps = epoch_ps;
   simulation_.trace(process_record(ProcessTrace::began, Time::from_ps(epoch_ps)));
+  machine_.begin(Time::from_ps(epoch_ps));
   mapping_.header().started = 1;
   for (std::uint32_t rank = 0; rank < processes_.size(); ++rank) {
     if (processes_[rank].wait == ipc::Wait::finished) continue;
@@ -205,7 +206,15 @@ void Scheduler::advance() {
       horizon_ps_ = std::min(horizon_ps_, std::max(process.clock_ps, process.first_event_ps) + lookahead_ps_);
     }
   }
-  while (simulation_.next_time().ps() < horizon_ps_) simulation_.step();  // deliver() lowers the horizon
+  while (simulation_.next_time().ps() < horizon_ps_ && !is_quiet()) {
+    simulation_.step();  // deliver() lowers the horizon
+  }
+}
+
+// All wait, and nothing comes but faults that would hit an empty network: time does not run ahead to them.
+// What processes do next may be earlier.
+bool Scheduler::is_quiet() const {
+  return horizon_ps_ == never_ps && machine_.is_quiet_until_faults(simulation_.pending_count());
 }
 
 // When would each process act next? The two earliest suffice: everybody's horizon is the earliest action of

@@ -83,6 +83,7 @@ class Scheduler final : public CompletionSink {
   bool begin_if_all_ready();
   bool wake_flushing();
   void advance();
+  [[nodiscard]] bool is_quiet() const;
   void wake_concerned();
   void refill(std::uint32_t rank);
   void wake(std::uint32_t rank, std::int64_t horizon_ps);

@@ -56,6 +56,7 @@ MessagePassing::MessagePassing(const MachineDescription& description, std::vecto
 
 void MessagePassing::run() {
   simulation_.trace(process_record(ProcessTrace::began, Time::zero()));
+  machine_.begin(Time::zero());
   for (ProcessId rank = 0; rank < ranks_.size(); ++rank) program_.proceed(rank);
   simulation_.run();
 }
@@ -317,6 +318,7 @@ RanksReport MessagePassing::report() const {
   }
   report.trace_hash = hash_.value();
   report.links = machine_.link_use();
+  report.faults = machine_.fault_use();
   report.network = observation_.network_history();
   report.warnings = machine_.warnings();
   for (std::string& warning : observation_.warnings()) report.warnings.push_back(std::move(warning));

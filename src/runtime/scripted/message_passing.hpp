@@ -51,6 +51,7 @@ struct RanksReport {
   std::uint64_t bytes = 0;     // of these
   std::uint64_t trace_hash = 0;
   std::vector<LinkUse> links;
+  FaultUse faults;
   std::optional<NetworkHistory> network;
   std::vector<std::string> warnings;
 };

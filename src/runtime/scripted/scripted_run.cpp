@@ -27,6 +27,7 @@ void ScriptedRun::trace_wait(const Completion& completion) const {
 
 void ScriptedRun::run() {
   simulation_.trace(process_record(ProcessTrace::began, Time::zero()));
+  machine_.begin(Time::zero());
   for (Script& script : scripts_) {
     if (!script.is_done()) script.start();
   }

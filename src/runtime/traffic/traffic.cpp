@@ -240,6 +240,7 @@ void TrafficRun::handle_event(const Event& /*event*/) {
 }
 
 TrafficPoint TrafficRun::run() {
+  network_->begin(Time::zero());
   simulation_.schedule(source_, Time::zero(), *this);
   while (!is_done_ && simulation_.step()) {
   }

@@ -1,0 +1,68 @@
+"""Real MPI programs on a machine whose links and nodes die: no byte is lost, none comes out of order, nothing hangs."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+PROGRAM = Path(__file__).with_name("c") / "ordered_bytes.c"
+SOON = "network.reconfiguration_us=20"
+
+
+@pytest.fixture
+def run(apenet, build, tmp_path):
+    program = build(PROGRAM)
+
+    def run_with(*options, ranks=16):
+        out = tmp_path / f"out{len(list(tmp_path.iterdir()))}"
+        done = apenet("run", "-n", str(ranks), "--set", SOON, "--out", out, *options, "--", program)
+        return done, json.loads((out / "run.json").read_text()), out
+
+    return run_with
+
+
+def test_a_program_survives_links_and_nodes_that_die_and_revive(run):
+    _, whole, _ = run()
+    span = whole["virtual_time_us"]
+    faults = [
+        f"link (0,0,0)+x down @{span * 0.1:.1f}us up @{span * 0.3:.1f}us",
+        f"link (1,0,0)+y down @{span * 0.2:.1f}us",
+        f"node (2,1,1) down @{span * 0.5:.1f}us up @{span * 0.6:.1f}us",
+    ]
+    options = [option for fault in faults for option in ("--fault", fault)]
+    done, faulty, out = run(*options)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines().count("passed") == 1
+    assert faulty["virtual_time_us"] > span
+    assert faulty["faults"]["events"] == 5
+    assert faulty["faults"]["reconfigurations"] == 5
+    assert faulty["faults"]["packets_taken_back"] > 0
+    assert "fault events: 5, reconfigurations: 5," in done.stderr
+    assert json.loads((out / "command.json").read_text())["faults"] == faults
+    assert whole["faults"] == dict.fromkeys(faulty["faults"], 0)
+    _, again, _ = run(*options)
+    assert again == faulty
+
+
+def test_a_program_survives_bit_errors(run):
+    _, whole, _ = run()
+    done, faulty, _ = run("--set", "network.link.bit_error_rate=2e-6")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines().count("passed") == 1
+    assert faulty["virtual_time_us"] > whole["virtual_time_us"]
+    corrupted = faulty["faults"]["corrupted_packets"]
+    assert corrupted > 0
+    assert corrupted == sum(link["corrupted_packets"] for link in faulty["links"])
+    assert f"corrupted packets: {corrupted}," in done.stderr
+    _, again, _ = run("--set", "network.link.bit_error_rate=2e-6")
+    assert again == faulty
+
+
+def test_a_partition_is_reported(run):
+    done, report, _ = run("--fault", "node (3,1,1) down @50us")
+    assert done.returncode == 1
+    assert (report["outcome"], report["exit_status"]) == ("failed", 1)
+    assert report["message"].startswith("the network is partitioned: at ")
+    assert "node 15 at (3,1,1)" in report["message"]
+    assert 'no path is left since 50 us, fault "node (3,1,1) down @50us"' in report["message"]
+    assert "cannot reach" in done.stderr
