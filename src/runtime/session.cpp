@@ -1,6 +1,7 @@
 #include "runtime/session.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <cstring>
 
@@ -25,6 +26,19 @@ ipc::SoftwareCosts costs_of(const MachineDescription& description) {
   costs.eager_limit_bytes = software.eager_limit_bytes;
   costs.copy_bytes_per_second = description.host.copy_bytes_per_second;
   return costs;
+}
+
+// What a program there is told by gethostname(): "ape16-1-0-2", or the node's number where a node has no
+// coordinates. What is no letter, digit or dot of the machine's name becomes a dash, as names of hosts have
+// it; what is too long loses its front, for the end tells nodes apart.
+std::string host_name(const Machine& machine, NodeId node) {
+  std::string name = machine.description().name;
+  for (char& c : name) {
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '.') c = '-';
+  }
+  for (const std::uint32_t coordinate : machine.coordinates(node)) name += "-" + std::to_string(coordinate);
+  constexpr std::size_t room = sizeof(ipc::Block::host_name) - 1;
+  return name.size() > room ? name.substr(name.size() - room) : name;
 }
 
 }  // namespace
@@ -52,6 +66,12 @@ struct Session::Parts {
     header.flops_per_second = description.host.flops_per_second;
     header.software = costs_of(description);
     std::strncpy(header.machine, description.name.c_str(), sizeof header.machine - 1);
+    for (std::uint32_t rank = 0; rank < process_count; ++rank) {
+      ipc::Block& block = mapping.block(rank);
+      block.node = machine.node_of(rank);
+      const std::string name = host_name(machine, block.node);
+      std::memcpy(block.host_name, name.c_str(), name.size() + 1);
+    }
   }
 
   void report_on(SessionReport& report);
@@ -118,7 +138,7 @@ void Session::Parts::report_rank(RankReport& rank, ipc::Block& block) const {
   rank.attached = block.process_id != 0;
   rank.initialised = block.initialised != 0;
   rank.used_provider = block.used_provider != 0;
-  rank.finalised = block.finalised != 0;
+  rank.finalised = block.finalised != 0 || block.closed != 0;
   rank.library = block.library;
   if (!scheduler.started()) return;
   rank.virtual_us =

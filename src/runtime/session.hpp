@@ -18,7 +18,9 @@ struct SessionOptions {
   double compute_scale = 1.0;
   int deadlock_wait_ms = 1000;  // wall time without any movement after which a deadlock is reported
   int startup_wait_ms = 60000;  // the same before virtual time has begun
-  bool pin = true;              // hold everything on one core while virtual time runs
+  int busy_notice_ms =
+      10000;        // wall time in one rank, while all others wait for it, after which that is said
+  bool pin = true;  // hold everything on one core while virtual time runs
   ObservationOptions observation;
   int output_fd = 1;  // where the ranks' standard output goes
   int error_fd = 2;
@@ -40,7 +42,7 @@ struct RankReport {
   bool attached = false;       // it has found the simulation (the shim was loaded)
   bool initialised = false;    // passed MPI_Init
   bool used_provider = false;  // opened an endpoint of the provider
-  bool finalised = false;      // passed MPI_Finalize
+  bool finalised = false;      // passed MPI_Finalize, or finalised its last session
   double virtual_us = 0;       // its clock when it left
   double waited_us = 0;        // of this: waiting for events
   double computed_us = 0;      // of this: the program's own work

@@ -6,7 +6,7 @@ import pytest
 
 PROGRAMS = sorted((Path(__file__).with_name("c")).glob("*.c"), key=lambda path: path.stem)
 # Built a second time against the standard ABI of MPI: other handles, the same library underneath.
-ABI_PROGRAMS = ("any_source", "communicators", "datatypes", "requests", "rma_passive")
+ABI_PROGRAMS = ("any_source", "communicators", "datatypes", "places", "requests", "rma_passive", "sessions")
 
 
 def run(apenet, program, ranks, *options):
@@ -34,6 +34,15 @@ def test_program_built_for_the_standard_abi(apenet, build, name):
 def test_two_ranks_share_a_node(apenet, build, name):
     source = Path(__file__).with_name("c") / f"{name}.c"
     run(apenet, build(source), 6, "--ranks-per-node", "2")
+
+
+def test_places_of_ranks_that_share_a_node(apenet, build):
+    source = Path(__file__).with_name("c") / "places.c"
+    for compiler in ("mpicc", "mpicc_abi"):
+        done = apenet(
+            "run", "-n", "5", "--machine", "ape16", "--ranks-per-node", "2", "--", build(source, compiler), "2"
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_ideal_machine(apenet, build):

@@ -56,6 +56,39 @@ TEST(Session, ManyRanksOnATorusAgreeWithThemselves) {
   EXPECT_EQ(a.report.trace_hash, b.report.trace_hash);
 }
 
+// A rank that the host keeps stops virtual time: that is said once, and changes nothing.
+TEST(Session, ARankThatIsBlockedInTheHostIsNamed) {
+  const auto late = [](useconds_t pause_us) {
+    return [pause_us](ipc::Client& client) {
+      for (std::uint64_t round = 0; round < 2; ++round) {
+        receive_word(client);
+        usleep(pause_us);
+        send_word(client, 0, round);
+      }
+      leave(client);
+    };
+  };
+  const auto other = [](ipc::Client& client) {
+    for (std::uint64_t round = 0; round < 2; ++round) {
+      send_word(client, 1, round);
+      receive_word(client);
+    }
+    leave(client);
+  };
+  SessionOptions options;
+  options.busy_notice_ms = 50;
+  const Ran slow = run_ranks(ideal(), {other, late(200'000)}, options);
+  const Ran fast = run_ranks(ideal(), {other, late(0)});
+  const std::size_t told = slow.output.find("apenet: rank 1 has been busy in the host for 0.");
+  ASSERT_NE(told, std::string::npos) << slow.output;
+  EXPECT_NE(slow.output.find("it is blocked there"), std::string::npos) << slow.output;
+  EXPECT_EQ(slow.output.find("apenet: rank", told + 1), std::string::npos) << slow.output;
+  EXPECT_EQ(fast.output, "");
+  EXPECT_EQ(slow.report.outcome, SessionReport::Outcome::completed) << slow.report.message;
+  EXPECT_EQ(slow.report.virtual_ps, fast.report.virtual_ps);
+  EXPECT_EQ(slow.report.trace_hash, fast.report.trace_hash);
+}
+
 TEST(Session, PutWritesTheOtherProcessesMemory) {
   // The address is the same in both: they are forks of one process.
   static std::uint64_t window[1000];

@@ -270,6 +270,16 @@ void Client::finish() {
   if (header_->running.fetch_sub(1) == 1) futex_wake(header_->running);
 }
 
+void Client::opened() {
+  ++block_->open;
+  block_->closed = 0;
+}
+
+bool Client::closed() {
+  // A process that opens its MPI behind the shim's back has nothing to count.
+  return block_->open == 0 || --block_->open == 0;
+}
+
 void Client::wait(Wait why, std::int64_t deadline_ps) {
   Block& block = *block_;
   if (block.wait == Wait::finished) return;

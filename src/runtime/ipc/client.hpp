@@ -74,6 +74,9 @@ class Client {
   void settle();
   void start();   // the barrier at which virtual time begins; returns in all processes at once
   void finish();  // leaves the simulation
+  // The world or a session of MPI has been initialised; has been finalised. True: it was the last.
+  void opened();
+  bool closed();
 
   // Serialises the threads of a process in post/poll: taken by the provider around its entry points.
   void lock();

@@ -130,6 +130,8 @@ struct Block {
   std::uint32_t empty_polls = 0;
   std::uint32_t initialised = 0;               // has passed MPI_Init (or enabled an endpoint)
   std::uint32_t finalised = 0;                 // has passed MPI_Finalize
+  std::atomic<std::uint32_t> open{0};          // of MPI: the world, and sessions
+  std::uint32_t closed = 0;                    // has finalised its last session: may end, or begin another
   std::uint32_t used_provider = 0;             // the provider has opened an endpoint for it
   std::atomic<std::uint32_t> lock_next{0};     // the number that the next thread draws ...
   std::atomic<std::uint32_t> lock_serving{0};  // ... futex: and the one whose turn it is
@@ -150,7 +152,9 @@ struct Block {
   std::uint32_t used_slots = 0;   // slots never handed out start here
   std::uint32_t stack_depth = 0;  // free slots at hand, most recently used on top
   WaitNote note;
-  char library[96] = {};  // MPI library, as it names itself
+  char library[96] = {};    // MPI library, as it names itself
+  std::uint32_t node = 0;   // of the simulated machine: where the process lives ...
+  char host_name[64] = {};  // ... and what that node calls itself
   Request requests[request_ring];
   Event events[event_ring];
   std::uint32_t returned[returned_ring][2];  // owner, slot

@@ -6,8 +6,10 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <system_error>
 
 #include "runtime/ipc/futex.hpp"
@@ -34,6 +36,20 @@ std::vector<std::array<int, 2>> pipes(const std::vector<RankProcess>& ranks) {
   fds.reserve(ranks.size());
   for (const RankProcess& rank : ranks) fds.push_back({rank.output_fd, rank.error_fd});
   return fds;
+}
+
+// Whether any thread of a process has work for a core at this moment.
+bool is_at_work(std::uint32_t process_id) {
+  std::error_code error;
+  for (const auto& task :
+       std::filesystem::directory_iterator("/proc/" + std::to_string(process_id) + "/task", error)) {
+    std::ifstream file(task.path() / "stat");
+    std::string text;
+    std::getline(file, text);
+    const std::size_t name_end = text.rfind(')');  // the name may hold anything
+    if (name_end != std::string::npos && text.compare(name_end + 1, 2, " R") == 0) return true;
+  }
+  return false;
 }
 
 std::string signal_name(int signal) {
@@ -102,6 +118,7 @@ void RunLoop::step() {
     if (output_.holds(rank) && scheduler_.wait_of(rank) != ipc::Wait::finished) output_.pass_lines(rank);
   }
   speaker_ = 0;
+  busy_since_.reset();
   const bool was_started = scheduler_.started();
   Scheduler::Outcome outcome{};
   try {
@@ -145,6 +162,33 @@ void RunLoop::wait_for_processes() {
   // Somebody computes, waits for the host, or has filled its pipe.
   serve(0);
   pass_output();
+  notice_busy();
+}
+
+// Ranks that meet outside MPI may stand still, and the run with them: that is said, once, and nothing else
+// comes of it.
+void RunLoop::notice_busy() {
+  if (busy_told_) return;
+  const auto now = WallClock::now();
+  if (!busy_since_) busy_since_ = now;
+  const auto busy = std::chrono::duration_cast<std::chrono::milliseconds>(now - *busy_since_);
+  if (busy.count() < options_.busy_notice_ms) return;
+  std::uint32_t others = 0;
+  std::optional<std::uint32_t> first;
+  for (std::uint32_t rank = 0; rank < count_; ++rank) {
+    if (scheduler_.wait_of(rank) != ipc::Wait::running) continue;
+    if (first) ++others;
+    if (!first) first = rank;
+  }
+  if (!first) return;
+  busy_told_ = true;
+  const std::string more = others > 0 ? " (as have " + std::to_string(others) + " more)" : std::string{};
+  dprintf(options_.error_fd,
+          "apenet: rank %u has been busy in the host for %.1f s%s: it %s; virtual time waits for it\n",
+          *first, static_cast<double>(busy.count()) * 1e-3, more.c_str(),
+          is_at_work(mapping_.block(*first).process_id)
+              ? "computes"
+              : "is blocked there (a read, a lock, another process)");
 }
 
 // What may be passed on now without the host's speed deciding the order; see output.hpp.
@@ -286,7 +330,7 @@ void RunLoop::on_rank_end(std::uint32_t rank, std::size_t child) {
   } else if (children_.status(child) != 0) {
     fail(SessionReport::Outcome::failed, children_.status(child),
          name + " exited with status " + std::to_string(children_.status(child)));
-  } else if (block.initialised != 0 && block.finalised == 0 && !give_up_at_) {
+  } else if (block.initialised != 0 && block.finalised == 0 && block.closed == 0 && !give_up_at_) {
     give_up_at_ = WallClock::now() + early_end_grace;
     give_up_message_ = name + " exited without calling MPI_Finalize";
   } else if (block.initialised == 0 && is_leader && !give_up_at_) {

@@ -46,6 +46,7 @@ class RunLoop {
   void begin_pinned();
   void on_idle();
   void wait_for_processes();
+  void notice_busy();
   void pass_output();
   void look_around(const std::function<bool()>& interrupted);
   void watch_attached();
@@ -75,6 +76,8 @@ class RunLoop {
   std::optional<WallClock::time_point> idle_since_;
   std::uint64_t idle_activity_ = 0;
   std::uint32_t idle_releases_ = 0;
+  std::optional<WallClock::time_point> busy_since_;  // processes run since, and none has been woken
+  bool busy_told_ = false;
   WallClock::time_point next_look_{};
 };
 

@@ -54,7 +54,9 @@ int initialise(const char* function, Arguments... arguments) {
   ipc::Client* client = ipc::Client::instance();
   if (client != nullptr) refuse_bypass();
   const int result = call(profiling_symbol(function), arguments...);
-  if (result != 0 || client == nullptr || client->block().initialised != 0) return result;
+  if (result != 0 || client == nullptr) return result;
+  client->opened();
+  if (client->block().initialised != 0) return result;
   note_library(*client);
   client->start();
   return result;
@@ -81,7 +83,17 @@ APENET_EXPORT int MPI_Session_init(Word info, Word handler, Word session) {
 
 APENET_EXPORT int MPI_Finalize() {
   const int result = call(profiling_symbol("PMPI_Finalize"));
-  if (apenet::ipc::Client* client = apenet::ipc::Client::attached()) client->finish();
+  apenet::ipc::Client* client = apenet::ipc::Client::attached();
+  // Sessions outlive the world.
+  if (client != nullptr && client->closed()) client->finish();
+  return result;
+}
+
+// The last one may be a rank's end, or it initialises another: it stays in the simulation, and may leave.
+APENET_EXPORT int MPI_Session_finalize(Word session) {
+  const int result = call(profiling_symbol("PMPI_Session_finalize"), session);
+  apenet::ipc::Client* client = apenet::ipc::Client::attached();
+  if (result == 0 && client != nullptr && client->closed()) client->block().closed = 1;
   return result;
 }
 
