@@ -40,8 +40,18 @@ def test_a_program_survives_links_and_nodes_that_die_and_revive(run):
     assert "fault events: 5, reconfigurations: 5," in done.stderr
     assert json.loads((out / "command.json").read_text())["faults"] == faults
     assert whole["faults"] == dict.fromkeys(faulty["faults"], 0)
+    # What was taken back has left the buffers behind the links.
+    links = json.loads((out / "network.json").read_text())["links"]
+    assert 0 < max(link["peak_queue_bytes"] for link in links) <= 2 * 4096
     _, again, _ = run(*options)
     assert again == faulty
+
+
+def test_faults_after_the_end_change_nothing(run):
+    _, whole, _ = run(ranks=4)
+    done, later, _ = run("--fault", "link (0,0,0)+x down @5s up @6s", ranks=4)
+    assert done.returncode == 0, done.stderr
+    assert later == whole
 
 
 def test_a_program_survives_bit_errors(run):

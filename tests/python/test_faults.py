@@ -83,7 +83,9 @@ def test_a_fault_that_cannot_be_is_refused(apenet, fault, said):
     assert said in done.stderr
 
 
-@pytest.mark.parametrize(("rate", "said"), [("1", "272 bytes on the wire"), ("0.1", "with probability 1,"), ("-1", "at least 0")])
+@pytest.mark.parametrize(
+    ("rate", "said"), [("1", "272 bytes on the wire"), ("0.1", "with probability 1,"), ("-1", "at least 0")]
+)
 def test_a_rate_at_which_nothing_passes_is_refused(apenet, rate, said):
     done = apenet("bench", "pingpong", "--sizes", "16:16", "--set", f"network.link.bit_error_rate={rate}")
     assert done.returncode == 2
