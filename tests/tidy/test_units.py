@@ -24,6 +24,8 @@ COUNTS = {
     "outstanding_reads",
     "parents",
 }
+# Probabilities.
+RATIOS = {"bit_error_rate"}
 # Not numbers at all, or (value) with the unit in another key.
 BARE = {"channel_selection", "graph_file", "routing", "switching", "table_file", "topology", "value"}
 
@@ -45,7 +47,7 @@ MODELS = sorted({*sections(MachineFile), ApelinkCard, IdealCard}, key=lambda mod
 def test_keys_of_machine_files(model):
     for key, field in model.model_fields.items():
         is_quantity = "Quantity" in str(field.annotation)
-        if is_quantity and key not in COUNTS | BARE:
+        if is_quantity and key not in COUNTS | RATIOS | BARE:
             assert split_unit(key)[1], f"{model.__name__}.{key} has no unit"
 
 
