@@ -67,6 +67,7 @@ class PacketEngine final : public Network, private EventHandler {
     return static_cast<std::uint32_t>(links_.size());
   }
   [[nodiscard]] LinkStatistics link_statistics(std::uint32_t link) const override;
+  [[nodiscard]] std::vector<std::string> warnings() const override;
   void begin(Time zero) override;
   [[nodiscard]] FaultUse fault_use() const override;
 
@@ -240,6 +241,7 @@ class PacketEngine final : public Network, private EventHandler {
   std::uint32_t lanes_;             // virtual channels per class
   std::uint32_t card_channels_;
   std::uint32_t max_packet_wire_bytes_;
+  double trusted_use_;  // of the busiest link, up to which latencies are within 10 % of the flit engine's
   Time router_latency_;
   Time credit_latency_;
   std::int64_t buffer_bytes_;

@@ -121,6 +121,7 @@ void Session::Parts::report_on(SessionReport& report) {
   report.links = scheduler.link_use();
   report.faults = machine.fault_use();
   report.network = observation.network_history();
+  for (std::string& warning : machine.warnings()) report.warnings.push_back(std::move(warning));
   for (std::string& warning : observation.warnings()) report.warnings.push_back(std::move(warning));
   if (traffic.late_posts > 0) {
     report.warnings.push_back(

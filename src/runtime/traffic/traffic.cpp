@@ -40,12 +40,6 @@ void validate(const TrafficOptions& options) {
   require_cycles("drain_cycles", options.drain_cycles, 0);
 }
 
-std::string number(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.3g", value);
-  return text;
-}
-
 // The sinks are endless and a source's FIFO holds two packets, so that one can follow the other.
 NetworkParameters network_parameters(const NetworkDescription& network, std::uint32_t packet_bytes) {
   NetworkParameters parameters;
@@ -105,8 +99,6 @@ class TrafficRun final : private EventHandler {
   std::unique_ptr<Network> network_;
   TrafficPattern pattern_;
   GeometricGap gap_;
-  bool is_flit_;
-  std::int64_t buffer_bytes_;
   std::int64_t window_end_;
   std::int64_t link_flit_cycles_;
   std::vector<Node> nodes_;
@@ -144,8 +136,6 @@ TrafficRun::TrafficRun(const NetworkDescription& network, const TrafficOptions& 
       network_(make_network(simulation_, network_parameters(network, packet_bytes_))),
       pattern_(options.pattern, shape_of(network, *network_), options.seed),
       gap_(1),
-      is_flit_(network.engine == NetworkDescription::Engine::flit),
-      buffer_bytes_(network.buffer_bytes),
       window_end_(options.warmup_cycles + options.measure_cycles),
       link_flit_cycles_(timing_.links.empty() ? timing_.local.flit_cycles : timing_.links[0].flit_cycles),
       next_(network_->node_count(), -1),
@@ -265,21 +255,9 @@ TrafficPoint TrafficRun::result() const {
   }
   point.cycles = cycle_;
   point.warnings = network_->warnings();
-  Time busiest;
   for (std::uint32_t link = 0; link < network_->link_count(); ++link) {
     const LinkStatistics use = network_->link_statistics(link);
     point.link_flits += use.wire_bytes / timing_.flit_bytes;
-    busiest = std::max(busiest, use.busy);
-  }
-  // Measured against the flit engine: docs/models/flit-engine.md, "The packet engine under load".
-  const bool is_split = std::int64_t{packet_bytes_} > buffer_bytes_;
-  const double limit = is_split ? 0.1 : 0.3;
-  const double used = static_cast<double>(busiest.ps()) / static_cast<double>(simulation_.now().ps());
-  if (!is_flit_ && used > limit) {
-    point.warnings.push_back("at load " + number(options_.load) + " the busiest link is " +
-                             number(100 * used) + " % used: above " + number(100 * limit) +
-                             " % the packet engine's latency may deviate by more than 10 % from the flit "
-                             "engine's (--engine flit)");
   }
   constexpr double least_accepted = 0.95;
   constexpr double most_waiting = 2;
