@@ -24,11 +24,13 @@ class QueuePool {
     std::uint32_t index = free_;
     if (index == none) {
       index = static_cast<std::uint32_t>(entries_.size());
-      entries_.push_back({item, none});
+      entries_.emplace_back();
     } else {
       free_ = entries_[index].next;
-      entries_[index] = {item, none};
     }
+    Entry& entry = entries_[index];
+    entry.item = item;
+    entry.next = none;
     (queue.empty() ? queue.first : entries_[queue.last].next) = index;
     queue.last = index;
   }

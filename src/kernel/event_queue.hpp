@@ -87,9 +87,10 @@ class EventHandler {
 //
 // A heap of 10 k events and more misses the cache on every level of every pop. This queue uses that time only
 // grows: a hierarchical timing wheel of 256 slots a level, one bit each, so that a push appends to a slot and
-// the next occupied slot is a count of trailing zeros. Only the slots due next, together about sort_limit
-// events, are ever sorted; a fuller slot is first spread over the level below. Nothing is tuned to a width of
-// buckets, so no pattern of delays is pathological.
+// the next occupied slot is a count of trailing zeros. Only the slots due next, together about batch_target
+// events, are ever sorted, each for itself, a larger one by its next digit; a slot of more than batch_limit
+// is first spread over the level below. Nothing is tuned to a width of buckets, so no pattern of delays is
+// pathological.
 //
 // Two batches are sorted: the one that is being popped (near_) and the one behind it (next_). So the queue
 // knows at least a batch ahead which events come, and tells their handlers, who fetch into the cache what
@@ -128,20 +129,20 @@ class EventQueue {
   // Requires !empty().
   [[nodiscard]] std::uint64_t next_time_ps() const {
     const std::uint64_t late_ps = late_.empty() ? ~std::uint64_t{0} : late_.front().time_ps;
-    if (near_cursor_ < near_.size()) return std::min(near_[near_cursor_].time_ps, late_ps);
-    if (!next_.empty()) return std::min(next_.front().time_ps, late_ps);
+    if (near_cursor_ < near_.count) return std::min(near_.events[near_cursor_].time_ps, late_ps);
+    if (next_.count > 0) return std::min(next_.events[0].time_ps, late_ps);
     return late_.empty() ? wheel_next_time_ps() : late_ps;
   }
 
   // Requires !empty(). The event stays where it is until the next pop.
   const Event& pop() {
     --size_;
-    if (near_cursor_ == near_.size()) advance();
-    if (!late_.empty() && (near_cursor_ == near_.size() || late_.front().before(near_[near_cursor_])))
+    if (near_cursor_ == near_.count) advance();
+    if (!late_.empty() && (near_cursor_ == near_.count || late_.front().before(near_.events[near_cursor_])))
         [[unlikely]] {
       return pop_late();
     }
-    const Event& event = near_[near_cursor_++];
+    const Event& event = near_.events[near_cursor_++];
     last_popped_ps_ = event.time_ps;
     return event;
   }
@@ -157,7 +158,8 @@ class EventQueue {
   static constexpr int words_per_level = slots_per_level / 64;
   static constexpr int level_count = 8;
   static constexpr std::uint32_t chunk_capacity = 16;
-  static constexpr std::uint32_t sort_limit = 16;  // slots of more events are spread before they are sorted
+  static constexpr std::size_t batch_target = 16;  // neighbouring slots are taken together up to here
+  static constexpr std::size_t batch_limit = 32;   // slots of more events are spread before they are sorted
   static constexpr std::size_t late_limit = 64;    // more late events than this: near_ was made too wide
   static constexpr std::size_t prepare_above = 1024;  // pending events: with fewer, the state fits the cache
   static constexpr std::size_t prepare_far = 28;      // events ahead
@@ -177,6 +179,18 @@ class EventQueue {
   struct Place {
     int level = 0;
     int digit = 0;
+  };
+  // A vector that does not clear what is about to be overwritten.
+  struct Batch {
+    std::vector<Event> events;
+    std::size_t count = 0;  // of events, from the first
+
+    // The place of so many more.
+    Event* extend(std::size_t more) {
+      if (count + more > events.size()) events.resize(std::max(count + more, 2 * events.size()));
+      count += more;
+      return events.data() + (count - more);
+    }
   };
 
   // Room for one more event, in the slot of that time.
@@ -209,19 +223,21 @@ class EventQueue {
   void refill();
   void spread(Place place);
   void take_near(Place place);
+  void sort_by_digit(Place place, Event* sorted);
   void enter(Place place);
-  void sort_batch();
-  template <typename Take>
-  void empty_slot(Place place, Take take);
+  template <typename Visit>
+  void visit_slot(Place place, Visit visit) const;
+  void release(Place place);
   void narrow_near();
   void announce();
 
   std::size_t size_ = 0;
   std::size_t near_cursor_ = 0;
-  std::size_t prepared_ = 0;  // events of near_ and next_ behind near_cursor_ that have been announced
-  std::vector<Event> near_;   // sorted; popped up to near_cursor_
-  std::vector<Event> next_;   // sorted; what follows near_
-  std::vector<Event> late_;   // heap of what was pushed before near_end_ps_ after that was sorted
+  std::size_t prepared_far_ = 0;  // events of near_ and next_ behind near_cursor_ that have been announced
+  std::size_t prepared_close_ = 0;
+  Batch near_;               // sorted; popped up to near_cursor_
+  Batch next_;               // sorted; what follows near_
+  std::vector<Event> late_;  // heap of what was pushed before near_end_ps_ after that was sorted
   Event popped_late_;
   std::uint64_t near_end_ps_ = 0;
   std::uint64_t wheel_base_ps_ = 0;
@@ -230,7 +246,6 @@ class EventQueue {
   std::array<std::uint64_t, static_cast<std::size_t>(level_count) * words_per_level>
       occupied_{};  // bit a slot
   std::vector<Slot> slots_;
-  std::vector<Event> unsorted_;
   std::vector<std::unique_ptr<Chunk[]>> chunk_blocks_;
   Chunk* free_chunks_ = nullptr;
 };
