@@ -5,6 +5,7 @@
 namespace apenet {
 
 PhiloxBlock philox4x32_10(PhiloxBlock counter, PhiloxKey key) {
+#pragma GCC unroll 10
   for (int round = 0; round < 10; ++round) {
     const std::uint64_t product_0 = std::uint64_t{0xd2511f53U} * counter[0];
     const std::uint64_t product_1 = std::uint64_t{0xcd9e8d57U} * counter[2];

@@ -16,94 +16,79 @@
 namespace apenet {
 
 // Inputs and outputs are virtual channels. An input asks for a set of free ones of a single output port.
+template <std::size_t Words>
 class FlitChannelAllocator {
  public:
   FlitChannelAllocator(std::uint32_t channels, std::uint32_t virtual_channels)
-      : channels_(channels), virtual_channels_(virtual_channels), requests_(channels) {}
-
-  void clear() {
-    count_ = 0;
-    ports_ = 0;
-    contended_ = 0;
-  }
+      : virtual_channels_(virtual_channels), requests_(channels) {}
 
   // mask: of virtual channels of the port, not empty.
   void request(std::uint32_t input, std::uint32_t port, std::uint64_t mask) {
-    requests_[count_++] = {static_cast<std::uint16_t>(input), static_cast<std::uint8_t>(port), mask, mask};
+    requests_[count_++] = {static_cast<std::uint16_t>(input), static_cast<std::uint16_t>(port), mask};
     const std::uint64_t bit = std::uint64_t{1} << port;
     contended_ |= ports_ & bit;
     ports_ |= bit;
   }
 
-  // inputs, last_granted: of this router, by virtual channel. accept(input, output) for each match.
+  // inputs, last_granted: of this router, by virtual channel. accept(input, output) for each match. Leaves no
+  // request behind.
   template <typename Accept>
   void allocate(FlitInputChannel* inputs, std::uint16_t* last_granted, Accept accept) {
-    if (contended_ != 0) grant_contended(last_granted);
+    for (; contended_ != 0; contended_ &= contended_ - 1) {
+      grant_port(static_cast<std::uint32_t>(std::countr_zero(contended_)), last_granted);
+    }
     for (std::uint32_t i = 0; i < count_; ++i) {
       const Request& request = requests_[i];
-      if (request.granted == 0) continue;
+      if (request.mask == 0) continue;
+      FlitInputChannel& input = inputs[request.input];
       const std::uint32_t base = request.port * virtual_channels_;
-      const std::uint32_t pointer = behind(inputs[request.input].output);
-      const std::uint32_t from = pointer > base && pointer < base + virtual_channels_ ? pointer - base : 0;
-      const std::uint32_t output = base + first_cyclic(request.granted, from);
-      inputs[request.input].output = static_cast<std::uint16_t>(output);
+      const std::uint32_t from = input.output + 1U - base;  // below the port's first, it is a large number
+      const std::uint32_t output = base + first_cyclic(request.mask, from < virtual_channels_ ? from : 0);
+      input.output = static_cast<std::uint16_t>(output);
+      input.output_port = request.port;
       last_granted[output] = request.input;
       accept(request.input, output);
     }
+    count_ = 0;
+    ports_ = 0;
   }
 
  private:
   struct Request {
     std::uint16_t input = 0;
-    std::uint8_t port = 0;
-    std::uint64_t wanted = 0;
-    std::uint64_t granted = 0;  // by those outputs; where nobody else asks, all
+    std::uint16_t port = 0;
+    std::uint64_t mask = 0;  // wanted; then, granted. Where nobody else asks, that is all
   };
 
-  [[nodiscard]] std::uint32_t behind(std::uint32_t channel) const {
-    return channel + 1 == channels_ ? 0 : channel + 1;
-  }
-
-  void grant_contended(const std::uint16_t* last_granted) {
-    std::uint64_t all = 0;
-    for (std::uint32_t i = 0; i < count_; ++i) {
-      if ((contended_ >> requests_[i].port & 1) == 0) continue;
-      requests_[i].granted = 0;
-      all |= std::uint64_t{1} << requests_[i].port;
-    }
-    for (; all != 0; all &= all - 1)
-      grant_port(static_cast<std::uint32_t>(std::countr_zero(all)), last_granted);
-  }
-
+  // Several inputs ask for channels of this port.
   void grant_port(std::uint32_t port, const std::uint16_t* last_granted) {
     std::uint64_t wanted = 0;
     for (std::uint32_t i = 0; i < count_; ++i) {
-      if (requests_[i].port == port) wanted |= requests_[i].wanted;
+      Request& request = requests_[i];
+      if (request.port != port) continue;
+      number_of_[request.input] = static_cast<std::uint16_t>(i);
+      wanted |= request.mask;
+      for (std::uint64_t rest = request.mask; rest != 0; rest &= rest - 1) {
+        askers_[static_cast<std::size_t>(std::countr_zero(rest))].set(request.input);
+      }
+      request.mask = 0;
     }
     for (; wanted != 0; wanted &= wanted - 1) {
       const auto channel = static_cast<std::uint32_t>(std::countr_zero(wanted));
-      const std::uint32_t pointer = behind(last_granted[port * virtual_channels_ + channel]);
-      std::uint32_t nearest = channels_;
-      std::uint32_t winner = 0;
-      for (std::uint32_t i = 0; i < count_; ++i) {
-        const Request& request = requests_[i];
-        if (request.port != port || (request.wanted >> channel & 1) == 0) continue;
-        const std::uint32_t input = request.input;
-        const std::uint32_t distance = input >= pointer ? input - pointer : input + channels_ - pointer;
-        if (distance >= nearest) continue;
-        nearest = distance;
-        winner = i;
-      }
-      requests_[winner].granted |= std::uint64_t{1} << channel;
+      const std::uint32_t winner =
+          askers_[channel].first_cyclic(last_granted[port * virtual_channels_ + channel] + 1U);
+      askers_[channel] = {};
+      requests_[number_of_[winner]].mask |= std::uint64_t{1} << channel;
     }
   }
 
-  std::uint32_t channels_;
   std::uint32_t virtual_channels_;
   std::uint32_t count_ = 0;
   std::uint64_t ports_ = 0;      // that somebody asks for
   std::uint64_t contended_ = 0;  // that more than one asks for
   std::vector<Request> requests_;
+  std::array<FlitBits<Words>, 64> askers_{};           // per virtual channel of the port at hand: inputs
+  std::array<std::uint16_t, 64 * Words> number_of_{};  // per input of it: in requests_
 };
 
 // Inputs and outputs are ports. The virtual channels of an input port that want the same output take turns in
@@ -113,47 +98,75 @@ class FlitSwitchAllocator {
   FlitSwitchAllocator(std::uint32_t ports, std::uint32_t virtual_channels)
       : ports_(ports), virtual_channels_(virtual_channels), asking_(std::size_t{ports} * ports) {}
 
-  // Call for the virtual channels of an input port in the order of their turns: the first one asks.
-  void request(std::uint32_t input, std::uint32_t output, std::uint32_t channel) {
-    const std::uint64_t bit = std::uint64_t{1} << input;
-    std::uint64_t& requests = requests_[output];
-    if ((requests & bit) != 0) return;
-    requests |= bit;
-    outputs_ |= std::uint64_t{1} << output;
-    asking_[input * ports_ + output] = static_cast<std::uint8_t>(channel);
+  // In ascending order of inputs. served: the virtual channel of the input served last.
+  void request(std::uint32_t input, std::uint32_t output, std::uint32_t channel, std::uint32_t served) {
+    const std::uint64_t input_bit = std::uint64_t{1} << input;
+    const std::uint64_t output_bit = std::uint64_t{1} << output;
+    is_contended_ |= ((inputs_ & input_bit) | (outputs_ & output_bit)) != 0;
+    std::uint16_t& asking = asking_[input * ports_ + output];
+    if ((requests_[output] & input_bit) != 0) {
+      if (turn(channel, served) < turn(asking, served)) asking = static_cast<std::uint16_t>(channel);
+      return;
+    }
+    asking = static_cast<std::uint16_t>(channel);
+    requests_[output] |= input_bit;
+    inputs_ |= input_bit;
+    outputs_ |= output_bit;
+    if (!is_contended_) output_of_[input] = static_cast<std::uint16_t>(output);
   }
 
-  // arbiters: of this router, by port. accept(input, output, virtual channel of the input) for each match.
-  // Leaves no request behind.
+  // arbiters: of this router, by port. accept(input, output, virtual channel of the input) for each match,
+  // in ascending order of inputs. Leaves no request behind.
   template <typename Accept>
   void allocate(FlitPortArbiters* arbiters, Accept accept) {
-    std::uint64_t inputs = 0;
+    if (is_contended_) grant(arbiters);
+    for (std::uint64_t rest = inputs_; rest != 0; rest &= rest - 1) {
+      const auto input = static_cast<std::uint32_t>(std::countr_zero(rest));
+      const std::uint32_t output = output_of_[input];
+      requests_[output] = 0;
+      const std::uint16_t channel = asking_[input * ports_ + output];
+      arbiters[output].granted_input = static_cast<std::uint16_t>(input);
+      arbiters[input].accepted_output = static_cast<std::uint16_t>(output);
+      arbiters[input].served_channel = channel;
+      accept(input, output, channel);
+    }
+    inputs_ = 0;
+    outputs_ = 0;
+    is_contended_ = false;
+  }
+
+ private:
+  // Place in the round robin from behind the one served last.
+  [[nodiscard]] std::uint32_t turn(std::uint32_t channel, std::uint32_t served) const {
+    return channel > served ? channel - served : channel + virtual_channels_ - served;
+  }
+
+  void grant(const FlitPortArbiters* arbiters) {
+    inputs_ = 0;
     for (; outputs_ != 0; outputs_ &= outputs_ - 1) {
       const auto output = static_cast<std::uint32_t>(std::countr_zero(outputs_));
       const std::uint32_t input = first_cyclic(requests_[output], arbiters[output].granted_input + 1U);
       requests_[output] = 0;
       grants_[input] |= std::uint64_t{1} << output;
-      inputs |= std::uint64_t{1} << input;
+      inputs_ |= std::uint64_t{1} << input;
     }
-    for (; inputs != 0; inputs &= inputs - 1) {
-      const auto input = static_cast<std::uint32_t>(std::countr_zero(inputs));
-      const std::uint32_t output = first_cyclic(grants_[input], arbiters[input].accepted_output + 1U);
+    for (std::uint64_t rest = inputs_; rest != 0; rest &= rest - 1) {
+      const auto input = static_cast<std::uint32_t>(std::countr_zero(rest));
+      output_of_[input] =
+          static_cast<std::uint16_t>(first_cyclic(grants_[input], arbiters[input].accepted_output + 1U));
       grants_[input] = 0;
-      const std::uint8_t channel = asking_[input * ports_ + output];
-      arbiters[output].granted_input = static_cast<std::uint8_t>(input);
-      arbiters[input].accepted_output = static_cast<std::uint8_t>(output);
-      arbiters[input].served_channel = channel;
-      accept(input, output, channel);
     }
   }
 
- private:
   std::uint32_t ports_;
   std::uint32_t virtual_channels_;
-  std::uint64_t outputs_ = 0;                 // that have requests
-  std::array<std::uint64_t, 64> requests_{};  // per output: input ports
-  std::array<std::uint64_t, 64> grants_{};    // per input: output ports
-  std::vector<std::uint8_t> asking_;          // virtual channel, per input and output port
+  bool is_contended_ = false;                  // somebody asks for two, or two for the same
+  std::uint64_t inputs_ = 0;                   // that ask; then those that were given what they asked for
+  std::uint64_t outputs_ = 0;                  // that have requests
+  std::array<std::uint64_t, 64> requests_{};   // per output: input ports
+  std::array<std::uint64_t, 64> grants_{};     // per input: output ports
+  std::array<std::uint16_t, 64> output_of_{};  // per input
+  std::vector<std::uint16_t> asking_;          // virtual channel, per input and output port
 };
 
 }  // namespace apenet

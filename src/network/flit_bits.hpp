@@ -39,6 +39,22 @@ struct FlitBits {
     for (std::size_t i = 0; i < Words; ++i) word[i] &= ~other.word[i];
   }
 
+  // First of the bits, of which there is one, at or after `from`, cyclically.
+  [[nodiscard]] std::uint32_t first_cyclic(std::uint32_t from) const {
+    if constexpr (Words == 1) {
+      return apenet::first_cyclic(word[0], from);
+    } else {
+      const std::size_t first = from / 64 % Words;
+      const std::uint64_t behind = word[first] >> from % 64 << from % 64;
+      if (from < 64 * Words && behind != 0) return bit_in(first, behind);
+      std::size_t i = from < 64 * Words ? first : Words - 1;
+      do {
+        i = (i + 1) % Words;
+      } while (word[i] == 0);
+      return bit_in(i, word[i]);
+    }
+  }
+
   // Bits [offset, offset + width), width <= 64.
   [[nodiscard]] std::uint64_t field(std::uint32_t offset, std::uint32_t width) const {
     const std::size_t first = index(offset);
@@ -59,6 +75,9 @@ struct FlitBits {
   }
 
  private:
+  [[nodiscard]] static std::uint32_t bit_in(std::size_t index, std::uint64_t part) {
+    return static_cast<std::uint32_t>(index * 64) + static_cast<std::uint32_t>(std::countr_zero(part));
+  }
   [[nodiscard]] static constexpr std::size_t index(std::uint32_t bit) {
     if constexpr (Words == 1) {
       return 0;

@@ -1,6 +1,7 @@
 // DelayLine: what is on its way along wires of fixed length, by the cycle in which it arrives.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -24,9 +25,24 @@ class DelayLine {
 
   void push(FlitCycle due, const Entry& entry) {
     Slot& slot = slots_[static_cast<std::size_t>(due) & mask_];
-    if (slot.count == slot.entries.size()) slot.entries.resize(slot.count < 8 ? 8 : 2 * slot.count);
+    if (slot.count == slot.capacity) [[unlikely]]
+      slot.grow();
     slot.entries[slot.count++] = entry;
     ++size_;
+  }
+
+  // As take. prepare(entry) comes a few entries ahead of visit, where what that will read is asked for.
+  template <typename Prepare, typename Visit>
+  void take(FlitCycle cycle, Prepare prepare, Visit visit) {
+    constexpr std::size_t ahead = 8;
+    const Slot& slot = slots_[static_cast<std::size_t>(cycle) & mask_];
+    const std::size_t last = slot.count - 1;
+    const Entry* const entries = slot.entries;
+    std::size_t coming = ahead;
+    take(cycle, [&](const Entry& entry) {
+      prepare(entries[std::min(coming++, last)]);
+      visit(entry);
+    });
   }
 
   // Everything due in this cycle leaves. visit may push to later cycles.
@@ -44,8 +60,18 @@ class DelayLine {
 
  private:
   struct Slot {
-    std::vector<Entry> entries;
+    void grow() {
+      std::vector<Entry> larger(capacity < 8 ? 8 : 2 * capacity);
+      std::copy_n(storage.begin(), count, larger.begin());
+      storage.swap(larger);
+      entries = storage.data();
+      capacity = storage.size();
+    }
+
+    Entry* entries = nullptr;  // in storage: its size is a division by that of an entry
     std::size_t count = 0;
+    std::size_t capacity = 0;
+    std::vector<Entry> storage;
   };
 
   std::vector<Slot> slots_;

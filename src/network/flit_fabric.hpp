@@ -108,15 +108,17 @@ struct FlitFabric {
       socket_credits.push(arrives, place);
     }
   }
-  // A flit leaves through a router's port, by its index in the port table.
-  void count(std::size_t port_index, Flit flit) {
+  // A flit leaves through a router's port, by its index in the port table. wire_bytes: of its packet.
+  void count_flit(std::size_t port_index, Flit flit, std::uint32_t wire_bytes) {
     FlitLinkUse& use = link_use[port_index];
     ++use.flits;
     if (!flit.is_head()) return;
-    FlitPacketRoute& route = routes[flit.packet()];
-    const FlitPort& port = port_table[port_index];
     ++use.packets;
-    use.wire_bytes += route.wire_bytes;
+    use.wire_bytes += wire_bytes;
+  }
+  // A packet's way leads through that port.
+  void count_hop(std::size_t port_index, FlitPacketRoute& route) const {
+    const FlitPort& port = port_table[port_index];
     route.slowest = std::max(route.slowest, port.speed);
     if (port.kind != FlitPort::Kind::local) ++route.hops;
   }

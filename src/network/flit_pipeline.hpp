@@ -1,4 +1,6 @@
-// The registers of the flit engine's routers, in arrays over all routers.
+// The registers of the flit engine's routers, in arrays over all routers. Their numbers have 16 bits where 8
+// would do: a store of a byte may change anything, as the compiler sees it, and everything would be read
+// again.
 #pragma once
 
 #include <cstdint>
@@ -10,19 +12,22 @@
 
 namespace apenet {
 
-// An input virtual channel: its buffer, and what its packet was given. Eight to a cache line.
+// An input virtual channel: its buffer, and what its packet was given. Four to a cache line; what the switch
+// must know of the packet stands here, so that it does not look it up.
 struct FlitInputChannel {
   std::uint16_t first = 0;   // flit in the ring of the buffer
   std::uint16_t count = 0;   // flits in it
   std::uint16_t output = 0;  // output virtual channel held, or held last: the VC allocator's accept pointer
-  FlitRequest request;       // result of route computation
+  std::uint16_t output_port = 0;  // that it belongs to
+  FlitRequest request;            // result of route computation
+  std::uint32_t wire_bytes = 0;   // of the packet
 };
 
 // The round-robin pointers of one port: who was served last. Reset: the last one, so that number 0 is first.
 struct FlitPortArbiters {
-  std::uint8_t granted_input = 0;    // as output of the switch: grant pointer
-  std::uint8_t accepted_output = 0;  // as input of the switch: accept pointer
-  std::uint8_t served_channel = 0;   // as input: which virtual channel asks on behalf of the port
+  std::uint16_t granted_input = 0;    // as output of the switch: grant pointer
+  std::uint16_t accepted_output = 0;  // as input of the switch: accept pointer
+  std::uint16_t served_channel = 0;   // as input: which virtual channel asks on behalf of the port
 };
 
 // Which input virtual channels are in which stage, and which output virtual channels nobody holds.
@@ -32,6 +37,7 @@ struct FlitStages {
   FlitBits<Words> allocating;
   FlitBits<Words> switching;
   FlitBits<Words> free;
+  FlitBits<Words> has_credit;  // output virtual channels
 };
 
 // A stage of more than one cycle works on one set of channels at a time, and takes the next set when it is

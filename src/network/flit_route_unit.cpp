@@ -8,6 +8,7 @@ namespace apenet {
 FlitRouteUnit::FlitRouteUnit(const Routing& routing, const FlitFabric& fabric,
                              NetworkDescription::ChannelSelection selection)
     : routing_(routing),
+      entry_(dynamic_cast<const DimensionOrderEntryRouting*>(&routing)),
       fabric_(fabric),
       classes_(routing.class_count()),
       lanes_(fabric.virtual_channels / routing.class_count()),

@@ -11,8 +11,8 @@ namespace apenet {
 
 // What a header asks the VC allocator for: any one of a set of virtual channels of one output port.
 struct FlitRequest {
-  std::uint8_t port = 0;
-  std::uint8_t set = 0;  // FlitRouteUnit::mask
+  std::uint16_t port = 0;
+  std::uint16_t set = 0;  // FlitRouteUnit::mask
 };
 
 // The stage "route computation" of every router, the same for each implementation of a router.
@@ -22,14 +22,19 @@ class FlitRouteUnit {
                 NetworkDescription::ChannelSelection selection);
 
   // Of a request that is chosen anew in every cycle of VC allocation, by most_room.
-  static constexpr std::uint8_t adaptive_set = 255;
+  static constexpr std::uint16_t adaptive_set = 255;
 
   // The only step, the one that is drawn, or adaptive_set. input_channel: the virtual channel of the router,
   // all ports counted, in which the header waits.
   [[nodiscard]] FlitRequest request(std::uint32_t router, std::uint32_t input_channel,
                                     std::uint32_t packet) const {
     RouteSteps steps;
-    find_steps(router, input_channel, packet, steps);
+    if (entry_ != nullptr) {
+      const Input& input = inputs_[input_channel];
+      entry_->find(router, fabric_.routes[packet].destination, input.port, input.channel_class, steps);
+    } else {
+      find_steps(router, input_channel, packet, steps);
+    }
     if (steps.choice() == RouteChoice::only) return request_of(router, steps[0], packet);
     return choose(router, packet, steps);
   }
@@ -74,7 +79,7 @@ class FlitRouteUnit {
     std::uint32_t set = step.channel_class;
     if (is_lane_) set = classes_ + step.channel_class * lanes_ + fabric_.routes[packet].lane % lanes_;
     if (!is_lane_ && is_local(router, step.port)) set = classes_ * (lanes_ + 1);
-    return {static_cast<std::uint8_t>(step.port), static_cast<std::uint8_t>(set)};
+    return {static_cast<std::uint16_t>(step.port), static_cast<std::uint16_t>(set)};
   }
   [[nodiscard]] FlitRequest choose(std::uint32_t router, std::uint32_t packet, const RouteSteps& steps) const;
 
@@ -84,6 +89,8 @@ class FlitRouteUnit {
   };
 
   const Routing& routing_;
+  const DimensionOrderEntryRouting*
+      entry_;  // routing_, if it is that: called for every hop, so without a table
   const FlitFabric& fabric_;
   std::uint32_t classes_;
   std::uint32_t lanes_;

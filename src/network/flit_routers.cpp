@@ -34,17 +34,18 @@ class FlitRouterBank final : public FlitRouters {
  private:
   using Bits = FlitBits<Words>;
 
+  void prepare(const FlitArrival& arrival) const;
+  void prepare(std::uint32_t router) const;
   void write_buffer(const FlitArrival& arrival);
   void take_credit(const FlitPlace& place);
   [[nodiscard]] bool visit(std::uint32_t router, FlitCycle cycle);
   [[nodiscard]] bool visit_long(std::uint32_t router, FlitCycle cycle);
   void begin_header(std::uint32_t router, std::uint32_t channel);
-  void compute_routes(std::uint32_t router, const Bits& channels);
+  void compute_route(std::uint32_t router, std::uint32_t channel);
   template <typename Accept>
   void allocate_channels(std::uint32_t router, const Bits& channels, Accept accept);
   template <typename Accept>
   void allocate_switch(std::uint32_t router, FlitCycle cycle, const Bits& channels, Accept accept);
-  void request_switch(std::uint32_t router, FlitCycle cycle, std::uint32_t port, std::uint64_t waiting);
   [[nodiscard]] FlitRequest choose_output(std::uint32_t router, std::uint32_t channel) const;
   [[nodiscard]] std::uint64_t with_room(std::uint32_t router, std::uint32_t channel, std::uint32_t port,
                                         std::uint64_t mask) const;
@@ -65,7 +66,7 @@ class FlitRouterBank final : public FlitRouters {
   const FlitRouteUnit& routes_;
   bool is_long_;        // some stage takes more than one cycle
   bool has_intervals_;  // some link takes more than one cycle a flit
-  FlitChannelAllocator channel_allocator_;
+  FlitChannelAllocator<Words> channel_allocator_;
   FlitSwitchAllocator switch_allocator_;
   bool has_delayed_ = false;  // a request waits for a link's interval to end
 
@@ -80,7 +81,11 @@ class FlitRouterBank final : public FlitRouters {
   std::vector<FlitLongStages<Words>> long_;  // per router; is_long_
   std::vector<FlitCycle> crossing_done_;     // per router: end of the switch's last traversal; is_long_
   std::vector<FlitCycle> last_sent_;         // per router and port: by the output queue; is_long_
-  std::vector<std::uint16_t> port_of_;       // per virtual channel
+  struct Channel {
+    std::uint8_t port = 0;
+    std::uint8_t virtual_channel = 0;
+  };
+  std::vector<Channel> numbers_;  // per virtual channel of a router
 };
 
 template <std::size_t Words>
@@ -99,15 +104,19 @@ FlitRouterBank<Words>::FlitRouterBank(FlitFabric& fabric, const FlitRouteUnit& r
       credits_(inputs_.size(), static_cast<std::uint16_t>(fabric.timing.buffer_flits)),
       last_granted_(inputs_.size(), static_cast<std::uint16_t>(fabric.channels - 1)),
       arbiters_(fabric.port_table.size()) {
-  const auto last_port = static_cast<std::uint8_t>(fabric.ports - 1);
-  const auto last_channel = static_cast<std::uint8_t>(fabric.virtual_channels - 1);
+  const auto last_port = static_cast<std::uint16_t>(fabric.ports - 1);
+  const auto last_channel = static_cast<std::uint16_t>(fabric.virtual_channels - 1);
   for (FlitPortArbiters& arbiter : arbiters_) arbiter = {last_port, last_port, last_channel};
   for (FlitInputChannel& input : inputs_) input.output = static_cast<std::uint16_t>(fabric.channels - 1);
   for (FlitStages<Words>& stages : stages_) {
-    for (std::uint32_t channel = 0; channel < fabric.channels; ++channel) stages.free.set(channel);
+    for (std::uint32_t channel = 0; channel < fabric.channels; ++channel) {
+      stages.free.set(channel);
+      stages.has_credit.set(channel);
+    }
   }
   for (std::uint32_t channel = 0; channel < fabric.channels; ++channel) {
-    port_of_.push_back(static_cast<std::uint16_t>(channel / fabric.virtual_channels));
+    numbers_.push_back({static_cast<std::uint8_t>(channel / fabric.virtual_channels),
+                        static_cast<std::uint8_t>(channel % fabric.virtual_channels)});
   }
   if (has_intervals_) output_free_.resize(fabric.port_table.size());
   if (is_long_) {
@@ -119,14 +128,22 @@ FlitRouterBank<Words>::FlitRouterBank(FlitFabric& fabric, const FlitRouteUnit& r
 
 template <std::size_t Words>
 void FlitRouterBank<Words>::tick(FlitCycle cycle) {
-  fabric_.arrivals.take(cycle, [this](const FlitArrival& arrival) { write_buffer(arrival); });
-  fabric_.credits.take(cycle, [this](const FlitPlace& place) { take_credit(place); });
+  fabric_.arrivals.take(
+      cycle, [this](const FlitArrival& arrival) { prepare(arrival); },
+      [this](const FlitArrival& arrival) { write_buffer(arrival); });
+  fabric_.credits.take(
+      cycle,
+      [this](const FlitPlace& place) {
+        __builtin_prefetch(&credits_[first_channel(place.router) + place.channel], 1);
+      },
+      [this](const FlitPlace& place) { take_credit(place); });
   for (std::size_t i = 0; i < active_.size(); ++i) {
     std::uint64_t stays = 0;
     for (std::uint64_t rest = active_[i]; rest != 0; rest &= rest - 1) {
       const auto bit = static_cast<std::uint32_t>(std::countr_zero(rest));
       const auto router = static_cast<std::uint32_t>(i * 64) + bit;
       has_delayed_ = false;
+      prepare(router + 1);
       const bool has_changed = is_long_ ? visit_long(router, cycle) : visit(router, cycle);
       stays |= static_cast<std::uint64_t>(has_changed || has_delayed_) << bit;
     }
@@ -136,6 +153,33 @@ void FlitRouterBank<Words>::tick(FlitCycle cycle) {
 
 // --- buffer write
 // --------------------------------------------------------------------------------------------
+
+// The state of all routers does not fit the first cache.
+template <std::size_t Words>
+void FlitRouterBank<Words>::prepare(const FlitArrival& arrival) const {
+  const std::size_t index = first_channel(arrival.place.router) + arrival.place.channel;
+  __builtin_prefetch(&inputs_[index], 1);
+  __builtin_prefetch(&flits_[index * fabric_.timing.buffer_flits], 1);
+  __builtin_prefetch(&stages_[arrival.place.router], 1);
+  if (arrival.flit.is_head()) __builtin_prefetch(&fabric_.routes[arrival.flit.packet()], 1);
+}
+
+// The next one to be visited, in a network under load. What lies beyond the arrays is not touched.
+template <std::size_t Words>
+void FlitRouterBank<Words>::prepare(std::uint32_t router) const {
+  const auto ask = [](const auto& array, std::size_t first, std::size_t count) {
+    constexpr std::size_t line = 64;
+    const char* const begin = reinterpret_cast<const char*>(array.data() + first);
+    for (std::size_t byte = 0; byte < count * sizeof array[0]; byte += line) __builtin_prefetch(begin + byte);
+  };
+  const std::size_t first_port = std::size_t{router} * fabric_.ports;
+  ask(inputs_, first_channel(router), fabric_.channels);
+  ask(credits_, first_channel(router), fabric_.channels);
+  ask(last_granted_, first_channel(router), fabric_.channels);
+  ask(arbiters_, first_port, fabric_.ports);
+  ask(fabric_.port_table, first_port, fabric_.ports);
+  ask(fabric_.link_use, first_port, fabric_.ports);
+}
 
 template <std::size_t Words>
 void FlitRouterBank<Words>::write_buffer(const FlitArrival& arrival) {
@@ -161,20 +205,23 @@ void FlitRouterBank<Words>::write_buffer(const FlitArrival& arrival) {
 template <std::size_t Words>
 void FlitRouterBank<Words>::begin_header(std::uint32_t router, std::uint32_t channel) {
   FlitStages<Words>& stages = stages_[router];
+  compute_route(router, channel);
   if (fabric_.timing.routing_cycles > 0) {
     stages.routing.set(channel);
     return;
   }
-  inputs_[first_channel(router) + channel].request =
-      routes_.request(router, channel, front(router, channel).packet());
   stages.allocating.set(channel);
 }
 
 template <std::size_t Words>
 void FlitRouterBank<Words>::take_credit(const FlitPlace& place) {
   std::uint16_t& credits = credits_[first_channel(place.router) + place.channel];
-  ++credits;
-  if (credits == 1 || fabric_.is_cut_through) activate(place.router);
+  if (credits++ == 0) {
+    stages_[place.router].has_credit.set(place.channel);
+    activate(place.router);
+  } else if (fabric_.is_cut_through) {
+    activate(place.router);
+  }
 }
 
 // --- one cycle
@@ -204,10 +251,8 @@ bool FlitRouterBank<Words>::visit(std::uint32_t router, FlitCycle cycle) {
                     });
   }
   stages.switching.add(granted);
-  if (routing.any()) {
-    stages.routing.remove(routing);
-    compute_routes(router, routing);
-  }
+  stages.routing.remove(routing);
+  stages.allocating.add(routing);
   return has_changed;
 }
 
@@ -242,7 +287,7 @@ bool FlitRouterBank<Words>::visit_long(std::uint32_t router, FlitCycle cycle) {
   }
 
   if (work.routing.is_busy() && work.routing.done == cycle) {
-    compute_routes(router, work.routing.channels);
+    stages.allocating.add(work.routing.channels);
     work.routing.channels = {};
     has_granted = true;
   }
@@ -271,13 +316,17 @@ bool FlitRouterBank<Words>::visit_long(std::uint32_t router, FlitCycle cycle) {
 // --- route computation
 // ---------------------------------------------------------------------------------------
 
+// At once when the header is first, though its stage may end later: the answer is a function of router, input
+// and packet alone. An adaptive routing's choice is not, and is left to VC allocation.
 template <std::size_t Words>
-void FlitRouterBank<Words>::compute_routes(std::uint32_t router, const Bits& channels) {
-  FlitInputChannel* const inputs = &inputs_[first_channel(router)];
-  channels.for_each([&](std::uint32_t channel) {
-    inputs[channel].request = routes_.request(router, channel, front(router, channel).packet());
-  });
-  stages_[router].allocating.add(channels);
+void FlitRouterBank<Words>::compute_route(std::uint32_t router, std::uint32_t channel) {
+  FlitInputChannel& input = inputs_[first_channel(router) + channel];
+  const std::uint32_t packet = front(router, channel).packet();
+  FlitPacketRoute& route = fabric_.routes[packet];
+  input.wire_bytes = route.wire_bytes;
+  input.request = routes_.request(router, channel, packet);
+  if (input.request.set == FlitRouteUnit::adaptive_set) return;
+  fabric_.count_hop(std::size_t{router} * fabric_.ports + input.request.port, route);
 }
 
 // --- VC allocation
@@ -289,7 +338,6 @@ void FlitRouterBank<Words>::allocate_channels(std::uint32_t router, const Bits& 
   const std::size_t base = first_channel(router);
   const Bits& free = stages_[router].free;
   const std::uint32_t virtual_channels = fabric_.virtual_channels;
-  channel_allocator_.clear();
   channels.for_each([&](std::uint32_t channel) {
     FlitRequest request = inputs_[base + channel].request;
     if (request.set == FlitRouteUnit::adaptive_set) request = choose_output(router, channel);
@@ -339,40 +387,22 @@ template <std::size_t Words>
 template <typename Accept>
 void FlitRouterBank<Words>::allocate_switch(std::uint32_t router, FlitCycle cycle, const Bits& channels,
                                             Accept accept) {
-  const std::uint32_t virtual_channels = fabric_.virtual_channels;
-  for (std::size_t i = 0; i < Words; ++i) {
-    std::uint64_t rest = channels.word[i];
-    while (rest != 0) {
-      const std::uint32_t bit = static_cast<std::uint32_t>(i * 64 + std::countr_zero(rest));
-      const std::uint32_t port = port_of_[bit];
-      const std::uint32_t base = port * virtual_channels;
-      request_switch(router, cycle, port, channels.field(base, virtual_channels));
-      const std::uint32_t end = base + virtual_channels - static_cast<std::uint32_t>(i * 64);
-      rest = end >= 64 ? 0 : rest >> end << end;
-    }
-  }
-  switch_allocator_.allocate(&arbiters_[std::size_t{router} * fabric_.ports], accept);
-}
-
-// One input port: its waiting virtual channels in the order of their turns.
-template <std::size_t Words>
-void FlitRouterBank<Words>::request_switch(std::uint32_t router, FlitCycle cycle, std::uint32_t port,
-                                           std::uint64_t waiting) {
-  const std::size_t base = first_channel(router);
+  const FlitInputChannel* const inputs = &inputs_[first_channel(router)];
   const std::size_t first_port = std::size_t{router} * fabric_.ports;
-  const std::uint32_t next = arbiters_[first_port + port].served_channel + 1U;
-  while (waiting != 0) {
-    const std::uint32_t channel = first_cyclic(waiting, next);
-    waiting &= ~(std::uint64_t{1} << channel);
-    const std::uint32_t output = inputs_[base + port * fabric_.virtual_channels + channel].output;
-    if (credits_[base + output] == 0) continue;
-    const std::uint32_t output_port = port_of_[output];
-    if (has_intervals_ && output_free_[first_port + output_port] > cycle) {
+  FlitPortArbiters* const arbiters = &arbiters_[first_port];
+  const Bits& has_credit = stages_[router].has_credit;
+  channels.for_each([&](std::uint32_t channel) {
+    const FlitInputChannel& input = inputs[channel];
+    if (!has_credit.test(input.output)) return;
+    if (has_intervals_ && output_free_[first_port + input.output_port] > cycle) {
       has_delayed_ = true;
-      continue;
+      return;
     }
-    switch_allocator_.request(port, output_port, channel);
-  }
+    const Channel& number = numbers_[channel];
+    switch_allocator_.request(number.port, input.output_port, number.virtual_channel,
+                              arbiters[number.port].served_channel);
+  });
+  switch_allocator_.allocate(arbiters, accept);
 }
 
 // --- switch traversal
@@ -390,10 +420,14 @@ void FlitRouterBank<Words>::traverse(std::uint32_t router, FlitCycle cycle, std:
   const Flit flit = flits_[(base + channel) * buffer_flits + input.first];
   if (++input.first == buffer_flits) input.first = 0;
   --input.count;
-  --credits_[base + input.output];
+  FlitStages<Words>& stages = stages_[router];
+  if (--credits_[base + input.output] == 0) stages.has_credit.reset(input.output);
 
   const FlitPort& out = fabric_.port_table[first_port + output_port];
-  fabric_.count(first_port + output_port, flit);
+  fabric_.count_flit(first_port + output_port, flit, input.wire_bytes);
+  if (flit.is_head() && input.request.set == FlitRouteUnit::adaptive_set) {
+    fabric_.count_hop(first_port + output_port, fabric_.routes[flit.packet()]);
+  }
   FlitCycle arrives = cycle + out.flit_delay;
   if (is_long_) arrives += cross(router, output_port, cycle);
   if (has_intervals_) output_free_[first_port + output_port] = cycle + fabric_.flit_cycles[out.speed];
@@ -405,7 +439,6 @@ void FlitRouterBank<Words>::traverse(std::uint32_t router, FlitCycle cycle, std:
   const auto upstream = static_cast<std::uint16_t>(in.neighbour_channel + virtual_channel);
   fabric_.send_credit(in.kind, cycle + in.credit_delay, {in.neighbour, upstream});
 
-  FlitStages<Words>& stages = stages_[router];
   if (flit.is_tail()) stages.free.set(input.output);
   if (flit.is_tail() || input.count == 0) stages.switching.reset(channel);
   if (flit.is_tail() && input.count != 0) begin_header(router, channel);

@@ -63,7 +63,10 @@ void FlitSockets::send(Socket& socket, FlitCycle cycle) {
     const FlitOnWire& flit = socket.outputs[number].flit;
     const CreditOnWire& credit = socket.outputs[number].credit;
     if (flit.is_valid) {
-      fabric_.count(std::size_t{socket.router} * fabric_.ports + number, flit.flit);
+      const std::size_t index = std::size_t{socket.router} * fabric_.ports + number;
+      FlitPacketRoute& route = fabric_.routes[flit.flit.packet()];
+      fabric_.count_flit(index, flit.flit, route.wire_bytes);
+      if (flit.flit.is_head()) fabric_.count_hop(index, route);
       const auto channel = static_cast<std::uint16_t>(port.neighbour_channel + flit.virtual_channel);
       // flit_delay begins at the grant; this flit has crossed the switch.
       const FlitCycle delay = FlitCycle{port.flit_delay} - fabric_.timing.switch_traversal_cycles;

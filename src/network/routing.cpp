@@ -64,11 +64,24 @@ RouteStep DimensionOrderRouting::step(RouterId router, NodeId destination) const
 }
 
 DimensionOrderEntryRouting::DimensionOrderEntryRouting(const CubeShape& shape) : dims_(shape.dims()) {
-  coordinates_.reserve(shape.node_count() * dims_.size());
-  for (NodeId node = 0; node < shape.node_count(); ++node) {
-    for (const std::uint32_t digit : shape.coordinates(node)) {
-      coordinates_.push_back(static_cast<std::uint16_t>(digit));
+  std::uint32_t shift = 0;
+  for (std::size_t d = 0; d < dims_.size(); ++d) {
+    const auto bits = static_cast<std::uint32_t>(std::bit_width(dims_[d] - 1));
+    digits_[d] = {dims_[d], shift, (1U << bits) - 1, static_cast<std::uint32_t>(d)};
+    for (std::uint32_t bit = shift; bit < shift + bits; ++bit) {
+      dimension_of_bit_[bit] = static_cast<std::uint8_t>(d);
     }
+    shift += bits;
+  }
+  constexpr std::uint32_t no_dimension = ~0U;
+  digits_[dims_.size()] = {1, 0, 0, no_dimension};
+  dimension_of_bit_[32] = static_cast<std::uint8_t>(dims_.size());
+  packed_.reserve(shape.node_count());
+  for (NodeId node = 0; node < shape.node_count(); ++node) {
+    std::uint32_t packed = 0;
+    std::size_t d = 0;
+    for (const std::uint32_t digit : shape.coordinates(node)) packed |= digit << digits_[d++].shift;
+    packed_.push_back(packed);
   }
 }
 
@@ -81,33 +94,6 @@ std::vector<RoutingFactor> DimensionOrderEntryRouting::factors() const {
     factors.push_back({make_torus(ring), std::make_unique<DimensionOrderEntryRouting>(ring)});
   }
   return factors;
-}
-
-void DimensionOrderEntryRouting::route(const RouteQuery& query, RouteSteps& steps) const {
-  const std::size_t dimension_count = dims_.size();
-  const std::uint16_t* const here = coordinates_.data() + query.router * dimension_count;
-  const std::uint16_t* const there = coordinates_.data() + query.destination * dimension_count;
-  std::uint32_t d = 0;
-  while (d < dimension_count && here[d] == there[d]) ++d;
-  if (d == dimension_count) {
-    steps.set_only({2 * d, 0});
-    return;
-  }
-  if (!query.is_injected && query.input_port / 2 == d) {
-    steps.set_only({query.input_port ^ 1U, query.input_class});  // straight on
-    return;
-  }
-  const std::uint32_t channel_class = here[d] > there[d] ? 1 : 0;
-  const std::uint32_t distance = there[d] + (here[d] > there[d] ? dims_[d] : 0) - here[d];  // going +
-  const RouteStep plus = {CubeShape::plus_port(d), channel_class};
-  const RouteStep minus = {CubeShape::minus_port(d), channel_class};
-  if (2 * distance == dims_[d]) {
-    steps.clear(RouteChoice::random);
-    steps.add(plus);
-    steps.add(minus);
-  } else {
-    steps.set_only(2 * distance < dims_[d] ? plus : minus);
-  }
 }
 
 }  // namespace apenet
