@@ -95,6 +95,7 @@ void FlitEngine::wire(const Topology& topology) {
     FlitPort& port = fabric_.port_table[std::size_t{attachment.router} * fabric_.ports + attachment.port];
     port.neighbour = node;
     port.kind = FlitPort::Kind::local;
+    fabric_.local_ports[attachment.router] |= std::uint64_t{1} << attachment.port % 64;
     port.speed = speed(timing.local.flit_cycles);
     port.flit_delay = timing.switch_traversal_cycles + 1 + timing.local.latency_cycles;
     port.credit_delay = 1 + timing.local.latency_cycles;

@@ -82,6 +82,7 @@ struct FlitFabric {
         virtual_channels(virtual_channels_),
         channels(ports_ * virtual_channels_),
         port_table(static_cast<std::size_t>(router_count_) * ports_),
+        local_ports(router_count_),
         link_use(port_table.size()),
         arrivals(max_delay),
         sink_arrivals(max_delay),
@@ -117,10 +118,9 @@ struct FlitFabric {
     use.wire_bytes += wire_bytes;
   }
   // A packet's way leads through that port.
-  void count_hop(std::size_t port_index, FlitPacketRoute& route) const {
-    const FlitPort& port = port_table[port_index];
-    route.slowest = std::max(route.slowest, port.speed);
-    if (port.kind != FlitPort::Kind::local) ++route.hops;
+  void count_hop(std::size_t port_index, bool is_local, FlitPacketRoute& route) const {
+    if (flit_cycles.size() > 1) route.slowest = std::max(route.slowest, port_table[port_index].speed);
+    if (!is_local) ++route.hops;
   }
 
   [[nodiscard]] bool are_wires_empty() const {
@@ -132,6 +132,10 @@ struct FlitFabric {
     return port_table[std::size_t{router} * ports + number];
   }
 
+  [[nodiscard]] bool is_local(std::uint32_t router, std::uint32_t number) const {
+    return (local_ports[router] >> number & 1) != 0;
+  }
+
   const Simulation& simulation;
   FlitTiming timing;
   std::uint32_t router_count;
@@ -139,7 +143,9 @@ struct FlitFabric {
   std::uint32_t virtual_channels;
   std::uint32_t channels;  // virtual channels of a router: ports * virtual_channels
   bool is_cut_through = false;
-  std::vector<FlitPort> port_table;        // per router and port
+  std::vector<FlitPort> port_table;  // per router and port
+  std::vector<std::uint64_t>
+      local_ports;  // per router, a bit each: port_table says the same, in 100 times the room
   std::vector<FlitLinkUse> link_use;       // per router and port
   std::vector<std::uint32_t> flit_cycles;  // per speed, the slowest last
   // The packets in flight, by the number that their flits carry.

@@ -12,11 +12,12 @@
 
 namespace apenet {
 
-// An input virtual channel: its buffer, and what its packet was given. Four to a cache line; what the switch
+// An input virtual channel: its buffer, and what its packet was given. Three to a cache line; what the switch
 // must know of the packet stands here, so that it does not look it up.
 struct FlitInputChannel {
-  std::uint16_t first = 0;   // flit in the ring of the buffer
-  std::uint16_t count = 0;   // flits in it
+  Flit front;                // the first flit of the buffer; those behind it are in a ring
+  std::uint16_t next = 0;    // the second one, in that ring
+  std::uint16_t count = 0;   // flits, the first included
   std::uint16_t output = 0;  // output virtual channel held, or held last: the VC allocator's accept pointer
   std::uint16_t output_port = 0;  // that it belongs to
   FlitRequest request;            // result of route computation

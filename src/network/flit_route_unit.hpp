@@ -66,11 +66,8 @@ class FlitRouteUnit {
                   RouteSteps& steps) const {
     const Input& input = inputs_[input_channel];
     routing_.route({router, fabric_.routes[packet].destination, input.port, input.channel_class,
-                    is_local(router, input.port)},
+                    fabric_.is_local(router, input.port)},
                    steps);
-  }
-  [[nodiscard]] bool is_local(std::uint32_t router, std::uint32_t port) const {
-    return fabric_.port(router, port).kind == FlitPort::Kind::local;
   }
   // Ejection may use any virtual channel, nothing beyond it depends on another packet; but with lanes, where
   // packets of one lane must not overtake each other at the last port either.
@@ -78,7 +75,7 @@ class FlitRouteUnit {
                                        std::uint32_t packet) const {
     std::uint32_t set = step.channel_class;
     if (is_lane_) set = classes_ + step.channel_class * lanes_ + fabric_.routes[packet].lane % lanes_;
-    if (!is_lane_ && is_local(router, step.port)) set = classes_ * (lanes_ + 1);
+    if (!is_lane_ && fabric_.is_local(router, step.port)) set = classes_ * (lanes_ + 1);
     return {static_cast<std::uint16_t>(step.port), static_cast<std::uint16_t>(set)};
   }
   [[nodiscard]] FlitRequest choose(std::uint32_t router, std::uint32_t packet, const RouteSteps& steps) const;

@@ -57,8 +57,7 @@ class FlitRouterBank final : public FlitRouters {
     return std::size_t{router} * fabric_.channels;
   }
   [[nodiscard]] Flit front(std::uint32_t router, std::uint32_t channel) const {
-    const std::size_t index = first_channel(router) + channel;
-    return flits_[index * fabric_.timing.buffer_flits + inputs_[index].first];
+    return inputs_[first_channel(router) + channel].front;
   }
   void activate(std::uint32_t router) { active_[router / 64] |= std::uint64_t{1} << router % 64; }
 
@@ -73,7 +72,7 @@ class FlitRouterBank final : public FlitRouters {
   std::vector<std::uint64_t> active_;        // a bit each router
   std::vector<FlitStages<Words>> stages_;    // per router
   std::vector<FlitInputChannel> inputs_;     // per router and virtual channel
-  std::vector<Flit> flits_;                  // rings of buffer_flits, in the order of inputs_
+  std::vector<Flit> flits_;                  // behind the first: rings of buffer_flits, as inputs_
   std::vector<std::uint16_t> credits_;       // per router and output virtual channel
   std::vector<std::uint16_t> last_granted_;  // the same: grant pointers of VC allocation
   std::vector<FlitPortArbiters> arbiters_;   // per router and port
@@ -159,7 +158,6 @@ template <std::size_t Words>
 void FlitRouterBank<Words>::prepare(const FlitArrival& arrival) const {
   const std::size_t index = first_channel(arrival.place.router) + arrival.place.channel;
   __builtin_prefetch(&inputs_[index], 1);
-  __builtin_prefetch(&flits_[index * fabric_.timing.buffer_flits], 1);
   __builtin_prefetch(&stages_[arrival.place.router], 1);
   if (arrival.flit.is_head()) __builtin_prefetch(&fabric_.routes[arrival.flit.packet()], 1);
 }
@@ -189,10 +187,13 @@ void FlitRouterBank<Words>::write_buffer(const FlitArrival& arrival) {
   FlitInputChannel& input = inputs_[index];
   const std::uint32_t buffer_flits = fabric_.timing.buffer_flits;
   APENET_CHECK(input.count < buffer_flits, "router %u, channel %u: a flit without a credit", router, channel);
-  std::uint32_t slot = input.first + input.count;
-  if (slot >= buffer_flits) slot -= buffer_flits;
-  flits_[index * buffer_flits + slot] = arrival.flit;
-  if (input.count++ != 0) return;  // those before it first
+  if (input.count++ != 0) {  // those before it first
+    std::uint32_t slot = input.next + input.count - 2U;
+    if (slot >= buffer_flits) slot -= buffer_flits;
+    flits_[index * buffer_flits + slot] = arrival.flit;
+    return;
+  }
+  input.front = arrival.flit;
   activate(router);
   if (arrival.flit.is_head()) {
     begin_header(router, channel);
@@ -326,7 +327,8 @@ void FlitRouterBank<Words>::compute_route(std::uint32_t router, std::uint32_t ch
   input.wire_bytes = route.wire_bytes;
   input.request = routes_.request(router, channel, packet);
   if (input.request.set == FlitRouteUnit::adaptive_set) return;
-  fabric_.count_hop(std::size_t{router} * fabric_.ports + input.request.port, route);
+  fabric_.count_hop(std::size_t{router} * fabric_.ports + input.request.port,
+                    fabric_.is_local(router, input.request.port), route);
 }
 
 // --- VC allocation
@@ -416,17 +418,20 @@ void FlitRouterBank<Words>::traverse(std::uint32_t router, FlitCycle cycle, std:
   const std::size_t first_port = std::size_t{router} * fabric_.ports;
   const std::uint32_t channel = input_port * fabric_.virtual_channels + virtual_channel;
   FlitInputChannel& input = inputs_[base + channel];
-  const std::uint32_t buffer_flits = fabric_.timing.buffer_flits;
-  const Flit flit = flits_[(base + channel) * buffer_flits + input.first];
-  if (++input.first == buffer_flits) input.first = 0;
-  --input.count;
+  const Flit flit = input.front;
+  if (--input.count != 0) {
+    const std::uint32_t buffer_flits = fabric_.timing.buffer_flits;
+    input.front = flits_[(base + channel) * buffer_flits + input.next];
+    if (++input.next == buffer_flits) input.next = 0;
+  }
   FlitStages<Words>& stages = stages_[router];
   if (--credits_[base + input.output] == 0) stages.has_credit.reset(input.output);
 
   const FlitPort& out = fabric_.port_table[first_port + output_port];
   fabric_.count_flit(first_port + output_port, flit, input.wire_bytes);
   if (flit.is_head() && input.request.set == FlitRouteUnit::adaptive_set) {
-    fabric_.count_hop(first_port + output_port, fabric_.routes[flit.packet()]);
+    fabric_.count_hop(first_port + output_port, out.kind == FlitPort::Kind::local,
+                      fabric_.routes[flit.packet()]);
   }
   FlitCycle arrives = cycle + out.flit_delay;
   if (is_long_) arrives += cross(router, output_port, cycle);

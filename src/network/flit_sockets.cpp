@@ -66,7 +66,7 @@ void FlitSockets::send(Socket& socket, FlitCycle cycle) {
       const std::size_t index = std::size_t{socket.router} * fabric_.ports + number;
       FlitPacketRoute& route = fabric_.routes[flit.flit.packet()];
       fabric_.count_flit(index, flit.flit, route.wire_bytes);
-      if (flit.flit.is_head()) fabric_.count_hop(index, route);
+      if (flit.flit.is_head()) fabric_.count_hop(index, fabric_.is_local(socket.router, number), route);
       const auto channel = static_cast<std::uint16_t>(port.neighbour_channel + flit.virtual_channel);
       // flit_delay begins at the grant; this flit has crossed the switch.
       const FlitCycle delay = FlitCycle{port.flit_delay} - fabric_.timing.switch_traversal_cycles;
