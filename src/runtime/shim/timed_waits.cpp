@@ -10,6 +10,7 @@
 #include <semaphore.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
+#include <sys/single_threaded.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -100,11 +101,15 @@ APENET_EXPORT int clock_nanosleep(clockid_t clock, int flags, const timespec* re
 }
 
 // MPI libraries yield in their progress loops. Under the simulator a process that has nothing to do waits for
-// its event, and a yield to a neighbour that also has nothing to do is two context switches for nothing.
+// its event, and a yield to a neighbour that also has nothing to do is two context switches for nothing. Not
+// so with threads: the one that yields has just let go of the library's lock, and takes it again before
+// another gets it, unless that one runs first.
 APENET_EXPORT int sched_yield() noexcept {
   static const auto real = next<int (*)()>("sched_yield");
   Client* client = virtual_client();
-  return client != nullptr && (client->block().waiting | client->block().looking) != 0 ? 0 : real();
+  const bool in_vain = client != nullptr && __libc_single_threaded != 0 &&
+                       (client->block().waiting | client->block().looking) != 0;
+  return in_vain ? 0 : real();
 }
 
 APENET_EXPORT int nanosleep(const timespec* request, timespec* remaining) {
