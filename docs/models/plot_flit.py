@@ -8,8 +8,9 @@ Takes a minute; the reference is tests/validation/booksim.csv. Prints the larges
 import csv
 from pathlib import Path
 
-import apenet
 import matplotlib.pyplot as plt
+
+import apenet
 from apenet.traffic import TrafficPoint
 
 HERE = Path(__file__).parent
