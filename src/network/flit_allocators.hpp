@@ -102,7 +102,7 @@ class FlitSwitchAllocator {
   void request(std::uint32_t input, std::uint32_t output, std::uint32_t channel, std::uint32_t served) {
     const std::uint64_t input_bit = std::uint64_t{1} << input;
     const std::uint64_t output_bit = std::uint64_t{1} << output;
-    is_contended_ |= ((inputs_ & input_bit) | (outputs_ & output_bit)) != 0;
+    contended_ |= (inputs_ & input_bit) | (outputs_ & output_bit);
     std::uint16_t& asking = asking_[input * ports_ + output];
     if ((requests_[output] & input_bit) != 0) {
       if (turn(channel, served) < turn(asking, served)) asking = static_cast<std::uint16_t>(channel);
@@ -112,14 +112,14 @@ class FlitSwitchAllocator {
     requests_[output] |= input_bit;
     inputs_ |= input_bit;
     outputs_ |= output_bit;
-    if (!is_contended_) output_of_[input] = static_cast<std::uint16_t>(output);
+    output_of_[input] = static_cast<std::uint16_t>(output);
   }
 
   // arbiters: of this router, by port. accept(input, output, virtual channel of the input) for each match,
   // in ascending order of inputs. Leaves no request behind.
   template <typename Accept>
   void allocate(FlitPortArbiters* arbiters, Accept accept) {
-    if (is_contended_) grant(arbiters);
+    if (contended_ != 0) grant(arbiters);
     for (std::uint64_t rest = inputs_; rest != 0; rest &= rest - 1) {
       const auto input = static_cast<std::uint32_t>(std::countr_zero(rest));
       const std::uint32_t output = output_of_[input];
@@ -132,7 +132,7 @@ class FlitSwitchAllocator {
     }
     inputs_ = 0;
     outputs_ = 0;
-    is_contended_ = false;
+    contended_ = 0;
   }
 
  private:
@@ -160,7 +160,7 @@ class FlitSwitchAllocator {
 
   std::uint32_t ports_;
   std::uint32_t virtual_channels_;
-  bool is_contended_ = false;                  // somebody asks for two, or two for the same
+  std::uint64_t contended_ = 0;                // not 0: somebody asks for two, or two for the same
   std::uint64_t inputs_ = 0;                   // that ask; then those that were given what they asked for
   std::uint64_t outputs_ = 0;                  // that have requests
   std::array<std::uint64_t, 64> requests_{};   // per output: input ports

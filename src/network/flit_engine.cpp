@@ -211,6 +211,7 @@ void FlitEngine::run_cycle() {
     }
   }
   sent_.clear();
+  for (const FlitSinks::Arrived& arrived : arrived_) __builtin_prefetch(&fabric_.packets[arrived.packet]);
   // The tail's last byte comes as late as the slowest link of the path lets it.
   for (const FlitSinks::Arrived& arrived : arrived_) {
     head_times_[arrived.packet] = fabric_.timing.time(arrived.head - 1);
