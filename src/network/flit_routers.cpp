@@ -142,7 +142,7 @@ void FlitRouterBank<Words>::tick(FlitCycle cycle) {
       const auto bit = static_cast<std::uint32_t>(std::countr_zero(rest));
       const auto router = static_cast<std::uint32_t>(i * 64) + bit;
       has_delayed_ = false;
-      prepare(router + 1);
+      prepare(router + 1 == fabric_.router_count ? router : router + 1);
       const bool has_changed = is_long_ ? visit_long(router, cycle) : visit(router, cycle);
       stays |= static_cast<std::uint64_t>(has_changed || has_delayed_) << bit;
     }
@@ -162,7 +162,7 @@ void FlitRouterBank<Words>::prepare(const FlitArrival& arrival) const {
   if (arrival.flit.is_head()) __builtin_prefetch(&fabric_.routes[arrival.flit.packet()], 1);
 }
 
-// The next one to be visited, in a network under load. What lies beyond the arrays is not touched.
+// The next one to be visited, in a network under load.
 template <std::size_t Words>
 void FlitRouterBank<Words>::prepare(std::uint32_t router) const {
   const auto ask = [](const auto& array, std::size_t first, std::size_t count) {
