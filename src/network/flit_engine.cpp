@@ -86,6 +86,7 @@ void FlitEngine::wire(const Topology& topology) {
       port.speed = speed(link.flit_cycles);
       port.flit_delay = timing.switch_traversal_cycles + 1 + link.latency_cycles + timing.buffer_write_cycles;
       port.credit_delay = 1 + link.latency_cycles + timing.credit_cycles;
+      fabric_.link_numbers[index] = static_cast<std::uint32_t>(links_.size());
       links_.push_back(index);
       link_names_.push_back(topology.link_name({router, number}));
     }

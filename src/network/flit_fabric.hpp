@@ -9,6 +9,7 @@
 #include "network/flit_delay_line.hpp"
 #include "network/flit_timing.hpp"
 #include "network/network.hpp"
+#include "network/network_trace.hpp"
 #include "network/routing.hpp"
 
 namespace apenet {
@@ -84,6 +85,7 @@ struct FlitFabric {
         port_table(static_cast<std::size_t>(router_count_) * ports_),
         local_ports(router_count_),
         link_use(port_table.size()),
+        link_numbers(port_table.size()),
         arrivals(max_delay),
         sink_arrivals(max_delay),
         socket_arrivals(max_delay),
@@ -114,8 +116,23 @@ struct FlitFabric {
     FlitLinkUse& use = link_use[port_index];
     ++use.flits;
     if (!flit.is_head()) return;
+    if (simulation.is_traced()) [[unlikely]]
+      trace_head(port_index, flit.packet());
     ++use.packets;
     use.wire_bytes += wire_bytes;
+  }
+  // A link is taken to be busy for as long as the packet's flits need one behind the other: what they wait
+  // for on their way is not known yet.
+  void trace_head(std::size_t port_index, std::uint32_t index) const {
+    const Packet& packet = packets[index];
+    const FlitPort& port = port_table[port_index];
+    const bool is_link = port.kind != FlitPort::Kind::local;
+    const Time now = simulation.now();
+    const Time span = timing.time(static_cast<FlitCycle>(routes[index].flits) * flit_cycles[port.speed]);
+    simulation.trace(network_record(is_link ? NetworkTrace::crossed : NetworkTrace::ejected, now,
+                                    is_link ? now + span : Time::zero(),
+                                    is_link ? link_numbers[port_index] : packet.destination, packet.source,
+                                    packet.message, packet.sequence, packet.wire_bytes));
   }
   // A packet's way leads through that port.
   void count_hop(std::size_t port_index, bool is_local, FlitPacketRoute& route) const {
@@ -146,8 +163,9 @@ struct FlitFabric {
   std::vector<FlitPort> port_table;  // per router and port
   std::vector<std::uint64_t>
       local_ports;  // per router, a bit each: port_table says the same, in 100 times the room
-  std::vector<FlitLinkUse> link_use;       // per router and port
-  std::vector<std::uint32_t> flit_cycles;  // per speed, the slowest last
+  std::vector<FlitLinkUse> link_use;        // per router and port
+  std::vector<std::uint32_t> link_numbers;  // per router and port: in Network::link_statistics
+  std::vector<std::uint32_t> flit_cycles;   // per speed, the slowest last
   // The packets in flight, by the number that their flits carry.
   std::vector<Packet> packets;  // as their cards handed them over
   std::vector<FlitPacketRoute> routes;

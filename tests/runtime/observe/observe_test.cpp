@@ -117,8 +117,16 @@ MachineDescription ring() {
   return machine;
 }
 
-TEST(Observation, AgreesWithTheStatisticsOfTheLinks) {
-  ScriptedRun run(ring(), {}, {0, 1, 2}, {.network_history = true, .trace_path = {}});
+class ObservedEngine : public testing::TestWithParam<NetworkDescription::Engine> {};
+INSTANTIATE_TEST_SUITE_P(Engines, ObservedEngine,
+                         testing::Values(NetworkDescription::Engine::packet,
+                                         NetworkDescription::Engine::flit));
+
+TEST_P(ObservedEngine, AgreesWithTheStatisticsOfTheLinks) {
+  MachineDescription machine = ring();
+  machine.network.engine = GetParam();
+  machine.network.pipeline.clock_hz = 100'000'000;
+  ScriptedRun run(machine, {}, {0, 1, 2}, {.network_history = true, .trace_path = {}});
   contend(run);
   const NetworkHistory history = run.observation().network_history().value();
   std::size_t used = 0;
