@@ -24,8 +24,7 @@ endif()
 add_library(apenet_flags INTERFACE)
 target_compile_options(apenet_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow
   $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor -Wold-style-cast>)
-# For those who work on it. Who installs it has whichever compiler, and a new warning must not stand in the way.
-if(APENET_TESTS)
+if(APENET_WERROR)
   target_compile_options(apenet_flags INTERFACE -Werror)
 endif()
 if(APENET_SANITIZE)
