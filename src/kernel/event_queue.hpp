@@ -49,8 +49,8 @@ struct PackedOrder {
 };
 
 // A pending call of handler->handle_event(event). Events are totally ordered by (time, kind, source, the
-// source's own counter): an order that does not depend on insertion, on addresses or on hash order (after
-// Shadow, src/main/core/work/event.rs).
+// source's own counter): an order that does not depend on insertion, on addresses or on hash order (as in
+// the network simulator Shadow).
 struct Event {
   std::uint64_t time_ps = 0;
   std::uint64_t order = 0;  // PackedOrder
