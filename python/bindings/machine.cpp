@@ -1,32 +1,17 @@
 // Descriptions: the plain data that python/apenet/machine fills.
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
 #include "bindings.hpp"
+#include "fields.hpp"
 #include "machine/description.hpp"
 #include "machine/machine.hpp"
 #include "network/arrangement.hpp"
 
-namespace nb = nanobind;
-
 namespace apenet {
 
 namespace {
-
-// A Time field as NAME_ps.
-template <typename Owner>
-void def_time(nb::class_<Owner>& owner, const char* name_ps, Time Owner::*field) {
-  owner.def_prop_rw(
-      name_ps, [field](const Owner& self) { return (self.*field).ps(); },
-      [field](Owner& self, std::int64_t ps) { self.*field = Time::from_ps(ps); });
-}
-
-template <typename Owner>
-void def_clock(nb::class_<Owner>& owner, ClockDomain Owner::*field) {
-  owner.def_prop_rw(
-      "frequency_hz", [field](const Owner& self) { return (self.*field).frequency_hz; },
-      [field](Owner& self, std::int64_t hz) { (self.*field).frequency_hz = hz; });
-}
 
 void bind_network(nb::module_& module) {
   nb::class_<DataRate>(module, "DataRate")
@@ -116,6 +101,7 @@ void bind_host(nb::module_& module) {
   nb::class_<BusDescription> bus(module, "BusDescription");
   bus.def(nb::init<>())
       .def_rw("width_bytes", &BusDescription::width_bytes)
+      .def_rw("full_duplex", &BusDescription::full_duplex)
       .def_rw("transaction_overhead_cycles", &BusDescription::transaction_overhead_cycles)
       .def_rw("max_burst_bytes", &BusDescription::max_burst_bytes)
       .def_rw("outstanding_reads", &BusDescription::outstanding_reads);
@@ -129,39 +115,6 @@ void bind_host(nb::module_& module) {
       .def_rw("copy_bytes_per_second", &HostDescription::copy_bytes_per_second)
       .def_rw("flops_per_second", &HostDescription::flops_per_second);
   def_time(host, "local_latency_ps", &HostDescription::local_latency);
-}
-
-void bind_nic(nb::module_& module) {
-  nb::class_<ApelinkDescription> apelink(module, "ApelinkDescription");
-  apelink.def(nb::init<>())
-      .def_rw("header_bytes", &ApelinkDescription::header_bytes)
-      .def_rw("footer_bytes", &ApelinkDescription::footer_bytes)
-      .def_rw("granule_bytes", &ApelinkDescription::granule_bytes)
-      .def_rw("max_payload_bytes", &ApelinkDescription::max_payload_bytes)
-      .def_rw("max_message_bytes", &ApelinkDescription::max_message_bytes)
-      .def_rw("queues", &ApelinkDescription::queues)
-      .def_rw("descriptor_bytes", &ApelinkDescription::descriptor_bytes)
-      .def_rw("descriptor_cycles", &ApelinkDescription::descriptor_cycles)
-      .def_rw("descriptor_fifo_entries", &ApelinkDescription::descriptor_fifo_entries)
-      .def_rw("lookup_cycles", &ApelinkDescription::lookup_cycles)
-      .def_rw("completion_bytes", &ApelinkDescription::completion_bytes)
-      .def_rw("max_pio_bytes", &ApelinkDescription::max_pio_bytes)
-      .def_rw("ports", &ApelinkDescription::ports);
-  def_clock(apelink, &ApelinkDescription::clock);
-  def_time(apelink, "get_service_ps", &ApelinkDescription::get_service);
-
-  nb::class_<IdealDescription> ideal(module, "IdealDescription");
-  ideal.def(nb::init<>()).def_rw("rate", &IdealDescription::rate);
-  def_time(ideal, "latency_ps", &IdealDescription::latency);
-
-  nb::enum_<NicDescription::Card>(module, "Card")
-      .value("ideal", NicDescription::Card::ideal)
-      .value("apelink", NicDescription::Card::apelink);
-  nb::class_<NicDescription>(module, "NicDescription")
-      .def(nb::init<>())
-      .def_rw("card", &NicDescription::card)
-      .def_rw("apelink", &NicDescription::apelink)
-      .def_rw("ideal", &NicDescription::ideal);
 }
 
 void bind_software(nb::module_& module) {
@@ -184,7 +137,7 @@ void bind_machine(nb::module_& module) {
   nb::exception<NetworkPartitioned>(module, "NetworkPartitioned", base);
   bind_network(module);
   bind_host(module);
-  bind_nic(module);
+  bind_cards(module);
   bind_software(module);
   nb::class_<MachineDescription>(module, "MachineDescription")
       .def(nb::init<>())

@@ -63,16 +63,20 @@ class BusKind {
   QueuePool<Burst> bursts_;
 };
 
-// A PCI-X segment: one transaction at a time, whoever is its master. A burst of b bytes holds the bus for
-// transaction_overhead_cycles + ceil(b / width) clocks; a transfer longer than max_burst_bytes is several
-// bursts, and every burst is arbitrated for anew.
+// The I/O bus of a node. Half duplex is a PCI-X segment: one transaction at a time, whoever is its master. A
+// burst of b bytes holds the bus for transaction_overhead_cycles + ceil(b / width) clocks; a transfer longer
+// than max_burst_bytes is several bursts, and every burst is arbitrated for anew.
+//
+// Full duplex is PCI Express or HyperTransport: the same, with wires of its own for each direction. Bursts
+// are packets (transaction_overhead_cycles is their header); processor writes and read completions go to the
+// card; card writes and read requests, a header each, go to the host.
 //
 // - A read is a split transaction: the request goes out when one of the outstanding_reads slots is free, the
 //   bridge answers read_latency later with a completion burst, in order of the requests. The bus clocks of
 //   the request are part of transaction_overhead_cycles of its completion.
 // - A write is posted: nobody waits for it but the bus.
-// - Three masters (processor writes, read completions, card writes) take turns, burst by burst: neither
-//   direction of traffic starves the other.
+// - The masters of a lane (processor writes, read completions, card writes, read requests) take turns, burst
+//   by burst: none starves another.
 //
 // Cut-through: a client learns of a packet when its tail is there, but the write may have begun when the
 // first words were, had the bus been idle. write() therefore names the earliest start, which may lie in the
@@ -80,7 +84,8 @@ class BusKind {
 // Nobody is harmed, since whoever had asked for the bus meanwhile would have had it.
 class Bus final : private EventHandler {
  public:
-  enum class Master : std::uint8_t { processor = 0, read = 1, card = 2 };
+  // read_request is the bus's own.
+  enum class Master : std::uint8_t { processor = 0, read = 1, card = 2, read_request = 3 };
 
   // id is unique among the sources of kind host. The kind outlives the bus.
   Bus(Simulation& simulation, BusKind& kind, std::uint32_t id);
@@ -94,30 +99,34 @@ class Bus final : private EventHandler {
   void write(Master master, std::int64_t bytes, Time earliest_start, BusClient& client, std::uint64_t tag);
   void read(std::int64_t bytes, BusClient& client, std::uint64_t tag);
 
-  [[nodiscard]] Time busy() const { return busy_; }  // total
+  [[nodiscard]] Time busy() const { return busy_; }  // total, of both lanes
   [[nodiscard]] std::uint64_t bursts() const { return bursts_; }
 
  private:
   using Queue = QueuePool<Burst>::Queue;
-  static constexpr std::size_t masters = 3;
+  static constexpr std::size_t masters = 4;
+  struct Lane {
+    Time busy_until;
+    std::array<Queue, masters> waiting;
+    std::uint8_t last_master = masters - 1;
+    bool release_pending = false;
+  };
 
   void handle_event(const Event& event) override;
   void issue_reads();
-  void arbitrate();
-  void grant(const Burst& burst, Master master);
+  [[nodiscard]] Lane& lane_of(Master master);
+  void arbitrate(Lane& lane);
+  void grant(Lane& lane, const Burst& burst, Master master);
   template <typename Emit>
   void split(std::int64_t bytes, BusClient& client, const Emit& emit) const;
-  [[nodiscard]] bool anyone_waits() const;
+  [[nodiscard]] static bool anyone_waits(const Lane& lane);
 
   Simulation& simulation_;
   BusKind& kind_;
   EventSource source_;
-  Time busy_until_;
-  std::array<Queue, masters> waiting_;
+  std::array<Lane, 2> lanes_;  // a half duplex bus has only the first
   Queue unissued_reads_;
   Queue issued_reads_;  // at the bridge
-  std::uint8_t last_master_ = masters - 1;
-  bool release_pending_ = false;
   std::uint64_t issued_ = 0;
   std::uint64_t granted_reads_ = 0;
   std::vector<Time> slot_free_;  // ring over the outstanding reads: when the slot of read k is free again

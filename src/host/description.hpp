@@ -11,6 +11,7 @@ namespace apenet {
 struct BusDescription {
   ClockDomain clock;
   std::int64_t width_bytes = 8;
+  bool full_duplex = false;  // each direction has its own wires: PCI Express, HyperTransport; not PCI-X
   std::int64_t transaction_overhead_cycles = 0;  // arbitration, address, attributes, turnaround; per burst
   std::int64_t max_burst_bytes = 0;
   Time read_latency;  // split read: request accepted to completion asking for the bus
@@ -24,5 +25,8 @@ struct HostDescription {
   Time local_latency;                      // message between two processes of a node, beside the copy
   std::int64_t flops_per_second = 0;       // for ape_compute_flops
 };
+
+// Throws std::invalid_argument naming the key, the value and what was expected.
+void validate(const BusDescription& bus);
 
 }  // namespace apenet

@@ -3,14 +3,12 @@
 #include <algorithm>
 #include <utility>
 
-#include "host/bus.hpp"
 #include "host/memory_copy.hpp"
 #include "kernel/check.hpp"
 #include "machine/validate.hpp"
 #include "network/make_network.hpp"
 #include "network/topology.hpp"
-#include "nic/apelink/apelink_nic.hpp"
-#include "nic/ideal/ideal_nic.hpp"
+#include "nic/card_set.hpp"
 #include "nic/placement.hpp"
 
 namespace apenet {
@@ -28,35 +26,15 @@ bool is_wormhole_by_packets(const NetworkDescription& network) {
          network.switching == NetworkDescription::Switching::wormhole;
 }
 
-// On the ideal card the doorbell is a part of the latency; without one of its own it is all of it, so that
-// processes may run as far ahead as anything allows.
-Time doorbell_delay_of(const MachineDescription& description) {
-  const Time pio = description.host.bus.pio_write_latency;
-  if (description.nic.card == NicDescription::Card::apelink) return pio;
-  const Time latency = description.nic.ideal.latency;
-  return pio > Time::zero() ? std::min(pio, latency) : latency;
-}
-
 }  // namespace
-
-// The card of a node and its bus: beside each other in memory.
-struct ApelinkNode {
-  ApelinkNode(ApelinkCards& cards, BusKind& bus_kind, NodeId node)
-      : bus(cards.simulation, bus_kind, node), nic({cards, bus, node, {EventKind::nic, node, 0}}) {}
-  Bus bus;
-  ApelinkNic nic;
-};
 
 struct Machine::Parts final : private EventHandler {
   Parts(Simulation& simulation_, const MachineDescription& description_, std::vector<NodeId> node_of_process);
 
   void post(Time when, const Descriptor& descriptor);
   void handle_event(const Event& event) override;
-  void wire_apelink();
-  void wire_ideal();
   void begin_copy(std::uint32_t index);
   void finish_copy(MessageId id);
-  Nic& nic(NodeId node) { return apelink.empty() ? static_cast<Nic&>(*ideal[node]) : apelink[node]->nic; }
 
   struct Posted {
     Descriptor descriptor;
@@ -68,15 +46,11 @@ struct Machine::Parts final : private EventHandler {
   std::uint32_t nodes;
   Placement placement;
   MessageTable messages;
-  NicCapabilities capabilities;
-  Time doorbell_delay;
+  CardFacts facts;
   Time lookahead;
-  std::unique_ptr<Network> network;   // none for the ideal card
-  std::vector<MemoryCopy> copies;     // one a node
-  std::unique_ptr<BusKind> bus_kind;  // these three: none for the ideal card
-  std::unique_ptr<ApelinkCards> apelink_cards;
-  std::vector<std::unique_ptr<ApelinkNode>> apelink;
-  IdealNics ideal;
+  std::unique_ptr<Network> network;  // none for the ideal card
+  std::unique_ptr<CardSet> cards;
+  std::vector<MemoryCopy> copies;            // one a node
   Slab<Posted> posted;                       // between the post and its first effect
   std::vector<EventSource> process_sources;  // doorbells and copies begin in the order of their posts
   std::vector<EventSource> copy_sources;     // per node: the end of a copy
@@ -94,8 +68,8 @@ Machine::Parts::Parts(Simulation& simulation_, const MachineDescription& descrip
       nodes(count_nodes(description_, node_of_process)),
       placement(std::move(node_of_process), nodes),
       messages(simulation_),
-      doorbell_delay(doorbell_delay_of(description_)),
-      lookahead(std::min(doorbell_delay, description_.host.local_latency)) {
+      facts(card_facts(description_.nic, description_.host)),
+      lookahead(std::min(facts.doorbell_delay, description_.host.local_latency)) {
   for (NodeId node = 0; node < nodes; ++node) {
     copies.emplace_back(description.host);
     copy_sources.push_back({EventKind::host, nodes + node, 0});
@@ -103,52 +77,30 @@ Machine::Parts::Parts(Simulation& simulation_, const MachineDescription& descrip
   for (ProcessId process = 0; process < placement.process_count(); ++process) {
     process_sources.push_back({EventKind::host, 2 * nodes + process, 0});
   }
-  if (description.nic.card == NicDescription::Card::apelink) {
-    wire_apelink();
-  } else {
-    wire_ideal();
+  if (facts.has_network) {
+    network = make_network(
+        simulation, {.description = description.network,
+                     .card_channels = facts.network_channels,
+                     .max_packet_wire_bytes = static_cast<std::uint32_t>(facts.max_packet_wire_bytes)});
   }
-}
-
-void Machine::Parts::wire_apelink() {
-  const ApelinkDescription& card = description.nic.apelink;
-  const std::int64_t max_packet = card.header_bytes + card.max_payload_bytes + card.footer_bytes;
-  network = make_network(simulation, {.description = description.network,
-                                      .card_channels = static_cast<std::uint32_t>(card.queues),
-                                      .max_packet_wire_bytes = static_cast<std::uint32_t>(max_packet)});
-  capabilities = ApelinkNic::capabilities_of(card);
-  bus_kind = std::make_unique<BusKind>(description.host.bus);
-  apelink_cards = std::make_unique<ApelinkCards>(
-      ApelinkCards{.simulation = simulation,
-                   .network = *network,
-                   .messages = messages,
-                   .placement = placement,
-                   .description = card,
-                   .pio_write_latency = description.host.bus.pio_write_latency,
-                   .outstanding_reads = description.host.bus.outstanding_reads});
-  for (NodeId node = 0; node < nodes; ++node) {
-    apelink.push_back(std::make_unique<ApelinkNode>(*apelink_cards, *bus_kind, node));
-  }
-}
-
-void Machine::Parts::wire_ideal() {
-  const IdealDescription& card = description.nic.ideal;
-  capabilities = IdealNic::capabilities_of(card);
-  for (NodeId node = 0; node < nodes; ++node) {
-    ideal.push_back(
-        std::make_unique<IdealNic>(simulation, card, doorbell_delay, node, messages, placement, ideal));
-  }
+  cards = make_cards(description.nic, {.simulation = simulation,
+                                       .network = network.get(),
+                                       .messages = messages,
+                                       .placement = placement,
+                                       .host = description.host,
+                                       .nodes = nodes});
 }
 
 void Machine::Parts::post(Time when, const Descriptor& descriptor) {
   APENET_CHECK(has_sink, "process %u posts before Machine::set_sink", descriptor.source);
-  validate(descriptor, capabilities, placement.process_count());
+  validate(descriptor, facts.capabilities, placement.process_count());
   const bool is_local = placement.node(descriptor.source) == placement.node(descriptor.target);
   ++message_count;
   payload_bytes += static_cast<std::uint64_t>(descriptor.bytes);
   const std::uint32_t index = posted.add({descriptor, when});
-  simulation.schedule(process_sources[descriptor.source], when + (is_local ? lookahead : doorbell_delay),
-                      *this, code(is_local ? Step::copy_begins : Step::doorbell), index);
+  simulation.schedule(process_sources[descriptor.source],
+                      when + (is_local ? lookahead : facts.doorbell_delay), *this,
+                      code(is_local ? Step::copy_begins : Step::doorbell), index);
 }
 
 void Machine::Parts::handle_event(const Event& event) {
@@ -156,7 +108,7 @@ void Machine::Parts::handle_event(const Event& event) {
   switch (static_cast<Step>(event.argument_a)) {
     case Step::doorbell: {
       const Descriptor descriptor = posted.take(which).descriptor;
-      nic(placement.node(descriptor.source)).doorbell(descriptor);
+      cards->card(placement.node(descriptor.source)).doorbell(descriptor);
       break;
     }
     case Step::copy_begins:
@@ -221,8 +173,8 @@ Time Machine::lookahead() const {
   return parts_->lookahead;
 }
 
-NicCapabilities Machine::capabilities() const {
-  return parts_->capabilities;
+const NicCapabilities& Machine::capabilities() const {
+  return parts_->facts.capabilities;
 }
 
 const MachineDescription& Machine::description() const {
@@ -259,16 +211,12 @@ std::vector<std::uint32_t> Machine::coordinates(NodeId node) const {
 }
 
 std::vector<Counter> Machine::counters() const {
-  const ApelinkCounters card = parts_->apelink_cards ? parts_->apelink_cards->counters : ApelinkCounters{};
   const ReorderUse reorder = parts_->network ? parts_->network->reorder_use() : ReorderUse{};
   std::vector<Counter> counters = {{"messages", parts_->message_count},
                                    {"payload_bytes", parts_->payload_bytes},
                                    {"local_messages", parts_->local_messages},
-                                   {"local_bytes", parts_->local_bytes},
-                                   {"packets", card.packets},
-                                   {"acknowledgements", card.acknowledgements},
-                                   {"descriptors_held_back", card.descriptors_held_back},
-                                   {"gets_served", card.gets_served}};
+                                   {"local_bytes", parts_->local_bytes}};
+  parts_->cards->count(counters);
   if (reorder.held_packets > 0) {
     counters.push_back({"packets_reordered", reorder.held_packets});
     counters.push_back({"reorder_peak_bytes", static_cast<std::uint64_t>(reorder.peak_bytes)});
@@ -277,7 +225,6 @@ std::vector<Counter> Machine::counters() const {
 }
 
 std::vector<std::string> Machine::warnings() const {
-  const ApelinkCounters card = parts_->apelink_cards ? parts_->apelink_cards->counters : ApelinkCounters{};
   std::vector<std::string> warnings;
   if (parts_->network) warnings = parts_->network->warnings();
   if (parts_->network && is_wormhole_by_packets(parts_->description.network)) {
@@ -286,17 +233,7 @@ std::vector<std::string> Machine::warnings() const {
         "a "
         "packet: the flit engine (--engine flit) runs it as described");
   }
-  if (card.gets_served > 0) {
-    warnings.push_back(
-        std::to_string(card.gets_served) +
-        " gets were served by the driver at the target: APELink has no published hardware get, "
-        "card.get_service_us is assumed");
-  }
-  if (card.acknowledgements > 0) {
-    warnings.push_back(std::to_string(card.acknowledgements) +
-                       " remote completions were acknowledged by a packet of the target's card: this is "
-                       "assumed, no acknowledgement of APELink is published");
-  }
+  parts_->cards->warn(warnings);
   return warnings;
 }
 

@@ -53,7 +53,7 @@ class Machine {
   void post(Time when, const Descriptor& descriptor);
 
   [[nodiscard]] Time lookahead() const;
-  [[nodiscard]] NicCapabilities capabilities() const;
+  [[nodiscard]] const NicCapabilities& capabilities() const;
   [[nodiscard]] const MachineDescription& description() const;
   [[nodiscard]] std::uint32_t node_count() const;
   [[nodiscard]] std::uint32_t process_count() const;

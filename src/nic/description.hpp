@@ -1,41 +1,13 @@
-// The cards as plain data, one struct a card. Base units throughout.
+// The card of a machine as plain data: one alternative a card.
 #pragma once
 
-#include <cstdint>
+#include <variant>
 
-#include "kernel/rate.hpp"
-#include "kernel/time.hpp"
+#include "nic/apelink/description.hpp"
+#include "nic/ideal/description.hpp"
 
 namespace apenet {
 
-struct ApelinkDescription {
-  ClockDomain clock;  // crossbar
-  std::int64_t header_bytes = 8;
-  std::int64_t footer_bytes = 8;
-  std::int64_t granule_bytes = 16;
-  std::int64_t max_payload_bytes = 256;      // per packet
-  std::int64_t max_message_bytes = 0;        // per descriptor
-  std::int64_t queues = 4;                   // hardware queues: the channels of a descriptor
-  std::int64_t descriptor_bytes = 32;        // one entry of the descriptor FIFO, as it crosses the bus
-  std::int64_t descriptor_cycles = 0;        // fetch and decode one entry of the descriptor FIFO
-  std::int64_t descriptor_fifo_entries = 0;  // per port and queue
-  std::int64_t lookup_cycles = 0;            // published-buffer table
-  std::int64_t completion_bytes = 16;        // event written to host memory, by DMA
-  std::int64_t max_pio_bytes = 0;
-  std::int64_t ports = 4;
-  Time get_service;  // driver at the target turns a get request into a put
-};
-
-struct IdealDescription {
-  Time latency;  // post to arrival of a message without payload, doorbell included
-  DataRate rate;
-};
-
-struct NicDescription {
-  enum class Card : std::uint8_t { ideal, apelink };
-  Card card = Card::ideal;
-  ApelinkDescription apelink;
-  IdealDescription ideal;
-};
+using NicDescription = std::variant<IdealDescription, ApelinkDescription>;
 
 }  // namespace apenet

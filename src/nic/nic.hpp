@@ -10,6 +10,9 @@ namespace apenet {
 
 using ProcessId = std::uint32_t;  // a program's process: the rank, for MPI
 
+// Where a buffer lies.
+enum class Memory : std::uint8_t { host, gpu };
+
 // The verbs a process can ask of a card.
 enum class Verb : std::uint8_t {
   send,  // message into the target process's receive queue, no address given (eager, VELO, send/recv)
@@ -29,7 +32,13 @@ struct Descriptor {
   bool want_remote = false;   // report Completion::Kind::remote_done to the source: the data is in the
                               // target's memory (put) and visible there
   bool notify_target = true;  // put: report Completion::Kind::arrived to the target as well
-  std::int64_t bytes = 0;     // payload
+  Memory local_memory = Memory::host;
+  Memory remote_memory = Memory::host;
+  std::int64_t bytes = 0;  // payload
+  // Virtual addresses, for cards that translate them: where the payload is here and, for put and get, where
+  // it goes or comes from there.
+  std::uint64_t local_address = 0;
+  std::uint64_t remote_address = 0;
   std::uint64_t message = 0;  // the poster's number for this message: unique for ever in (source, message)
 };
 
@@ -63,7 +72,10 @@ class CompletionSink {
 struct NicCapabilities {
   bool put = false;
   bool get = false;
+  bool remote_access = true;           // put without the target's consent: what one-sided access needs
+  bool gpu_memory = false;             // as source and as target
   std::int64_t max_message_bytes = 0;  // largest single descriptor
+  std::int64_t max_send_bytes = 0;     // of them, largest of Verb::send
   std::int64_t max_pio_bytes = 0;      // largest from_cpu payload, 0: none
   std::uint16_t channels = 1;
 };

@@ -57,9 +57,11 @@ struct Session::Parts {
     const NicCapabilities capabilities = machine.capabilities();
     header.put_supported = capabilities.put ? 1 : 0;
     header.get_supported = capabilities.get ? 1 : 0;
+    header.remote_access_supported = capabilities.remote_access ? 1 : 0;
     header.lookahead_ps = machine.lookahead().ps();
     header.max_pio_bytes = capabilities.max_pio_bytes;
     header.max_message_bytes = capabilities.max_message_bytes;
+    header.max_send_bytes = capabilities.max_send_bytes;
     header.channels = capabilities.channels;
     header.compute_mode = options.measure_compute ? ipc::ComputeMode::measured : ipc::ComputeMode::none;
     header.compute_scale_ppm = std::llround(options.compute_scale * 1e6);

@@ -26,8 +26,10 @@ FakeNetwork::FakeNetwork(std::uint32_t ranks) : clients_(ranks), events_(ranks),
   header->process_count = ranks;
   header->put_supported = 1;
   header->get_supported = 1;
+  header->remote_access_supported = 1;
   header->max_pio_bytes = 64;
   header->max_message_bytes = 100'000;
+  header->max_send_bytes = 100'000;
   header->software.eager_limit_bytes = 4096;
   for (std::uint32_t rank = 0; rank < ranks; ++rank) new (base_ + layout.block_offset(rank)) ipc::Block;
   current_network() = this;

@@ -36,6 +36,7 @@ struct MachineWithAll : ipc::Header {
   MachineWithAll() {
     put_supported = 1;
     get_supported = 1;
+    remote_access_supported = 1;
   }
 };
 
@@ -81,6 +82,9 @@ TEST(Info, NamesWhatACardCannotDo) {
   header.get_supported = 0;
   EXPECT_NE(refusal(&hints.info, header).find("FI_READ"), std::string::npos);
   EXPECT_EQ(ask(nullptr, header)->caps & FI_READ, 0U);
+  header.remote_access_supported = 0;
+  EXPECT_NE(refusal(&hints.info, header).find("FI_RMA"), std::string::npos);
+  EXPECT_EQ(ask(nullptr, header)->caps & FI_RMA, 0U);
   header.put_supported = 0;
   EXPECT_NE(refusal(nullptr, header).find("put"), std::string::npos);
 }

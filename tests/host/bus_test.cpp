@@ -136,5 +136,49 @@ TEST(MemoryCopyTest, CopiesQueueBehindOneAnother) {
   EXPECT_EQ(copy.reserve(Time::from_ns(5000), 1000), Time::from_ns(6000));
 }
 
+// Headers of 10 clocks in both directions, and words behind them.
+class DuplexBusTest : public testing::Test {
+ protected:
+  static BusDescription duplex() {
+    BusDescription bus = round_bus();
+    bus.full_duplex = true;
+    return bus;
+  }
+  Simulation simulation;
+  BusKind kind{duplex()};
+  Bus bus{simulation, kind, 0};
+  Grants grants;
+};
+
+TEST_F(DuplexBusTest, TheDirectionsDoNotShareTheirWires) {
+  bus.write(Bus::Master::card, 256, Time::zero(), grants, 1);
+  bus.write(Bus::Master::processor, 256, Time::zero(), grants, 2);
+  simulation.run();
+  ASSERT_EQ(grants.list.size(), 2U);
+  EXPECT_EQ(grants.list[0].end, Time::from_ns(420));
+  EXPECT_EQ(grants.list[1].end, Time::from_ns(420));
+}
+
+TEST_F(DuplexBusTest, AReadRequestIsAHeaderBehindTheCardsWrites) {
+  bus.write(Bus::Master::card, 256, Time::zero(), grants, 1);  // to the host until 420
+  bus.read(64, grants, 2);                                     // request until 520, answered at 820
+  simulation.run();
+  ASSERT_EQ(grants.list.size(), 2U);
+  EXPECT_EQ(grants.list[1].tag, 2U);
+  EXPECT_EQ(grants.list[1].first_data, Time::from_ns(820 + 110));
+  EXPECT_EQ(grants.list[1].end, Time::from_ns(820 + 180));
+}
+
+TEST_F(DuplexBusTest, OutstandingReadsLimitTheirBandwidth) {
+  for (std::uint64_t tag = 0; tag < 3; ++tag) bus.read(256, grants, tag);
+  simulation.run();
+  // Two slots: requests end at 100 and 200, their data come until 820 and 1240. The slot of the first is free
+  // at 820: its request ends at 920, is answered at 1220 and waits for the second's data.
+  ASSERT_EQ(grants.list.size(), 3U);
+  EXPECT_EQ(grants.list[0].end, Time::from_ns(820));
+  EXPECT_EQ(grants.list[1].end, Time::from_ns(1240));
+  EXPECT_EQ(grants.list[2].end, Time::from_ns(1660));
+}
+
 }  // namespace
 }  // namespace apenet

@@ -69,23 +69,24 @@ INSTANTIATE_TEST_SUITE_P(
                 [](auto& m) { m.host.bus.pio_write_latency = Time::zero(); }},
         Mistake{"host.copy_bandwidth_mib_s = 0", [](auto& m) { m.host.copy_bytes_per_second = 0; }},
         Mistake{"host.local_latency_ns = 0 ps", [](auto& m) { m.host.local_latency = Time::zero(); }},
-        Mistake{"card.clock_mhz = 0 Hz", [](auto& m) { m.nic.apelink.clock = {0}; }},
-        Mistake{"card.max_payload_bytes = 8", [](auto& m) { m.nic.apelink.max_payload_bytes = 8; }},
-        Mistake{"card.max_payload_bytes = 250", [](auto& m) { m.nic.apelink.max_payload_bytes = 250; }},
-        Mistake{"card.max_message_bytes = 0", [](auto& m) { m.nic.apelink.max_message_bytes = 0; }},
+        Mistake{"card.clock_mhz = 0 Hz", [](auto& m) { std::get<ApelinkDescription>(m.nic).clock = {0}; }},
+        Mistake{"card.max_payload_bytes = 8",
+                [](auto& m) { std::get<ApelinkDescription>(m.nic).max_payload_bytes = 8; }},
+        Mistake{"card.max_payload_bytes = 250",
+                [](auto& m) { std::get<ApelinkDescription>(m.nic).max_payload_bytes = 250; }},
+        Mistake{"card.max_message_bytes = 0",
+                [](auto& m) { std::get<ApelinkDescription>(m.nic).max_message_bytes = 0; }},
         Mistake{"card.descriptor_fifo_entries = 0",
-                [](auto& m) { m.nic.apelink.descriptor_fifo_entries = 0; }},
-        Mistake{"card.queues = 0", [](auto& m) { m.nic.apelink.queues = 0; }},
-        Mistake{"card.ports = 0", [](auto& m) { m.nic.apelink.ports = 0; }},
+                [](auto& m) { std::get<ApelinkDescription>(m.nic).descriptor_fifo_entries = 0; }},
+        Mistake{"card.queues = 0", [](auto& m) { std::get<ApelinkDescription>(m.nic).queues = 0; }},
+        Mistake{"card.ports = 0", [](auto& m) { std::get<ApelinkDescription>(m.nic).ports = 0; }},
         Mistake{"card.get_service_us = -1000 ps",
-                [](auto& m) { m.nic.apelink.get_service = Time::from_ns(-1); }},
+                [](auto& m) { std::get<ApelinkDescription>(m.nic).get_service = Time::from_ns(-1); }},
         Mistake{"router.injection_buffer_bytes = 100",
                 [](auto& m) { m.network.injection_buffer_bytes = 100; }},
-        Mistake{"card.latency_ns = 0 ps", [](auto& m) { m.nic.card = NicDescription::Card::ideal; }},
-        Mistake{"card.bandwidth_mib_s = 0", [](auto& m) {
-                  m.nic.card = NicDescription::Card::ideal;
-                  m.nic.ideal.latency = Time::from_ns(1);
-                }}));
+        Mistake{"card.latency_ns = 0 ps", [](auto& m) { m.nic = IdealDescription{}; }},
+        Mistake{"card.bandwidth_mib_s = 0",
+                [](auto& m) { m.nic = IdealDescription{.latency = Time::from_ns(1), .rate = {}}; }}));
 
 TEST(MachineTest, MoreProcessesThanNodesTimesPortsAreRefused) {
   const MachineDescription description = test::ape16();

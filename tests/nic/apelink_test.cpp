@@ -52,11 +52,11 @@ MachineDescription round_card() {
   machine.host.bus.transaction_overhead_cycles = 10;
   machine.host.bus.read_latency = Time::from_ns(300);
   machine.host.bus.pio_write_latency = Time::from_ns(200);
-  machine.nic.apelink.clock = {100'000'000};
-  machine.nic.apelink.descriptor_cycles = 12;
-  machine.nic.apelink.lookup_cycles = 8;
-  machine.nic.apelink.completion_bytes = 16;
-  machine.nic.apelink.max_pio_bytes = 16;
+  std::get<ApelinkDescription>(machine.nic).clock = {100'000'000};
+  std::get<ApelinkDescription>(machine.nic).descriptor_cycles = 12;
+  std::get<ApelinkDescription>(machine.nic).lookup_cycles = 8;
+  std::get<ApelinkDescription>(machine.nic).completion_bytes = 16;
+  std::get<ApelinkDescription>(machine.nic).max_pio_bytes = 16;
   return machine;
 }
 
@@ -144,7 +144,7 @@ TEST_F(ApelinkTest, PacketsAreCountedByPayloadAndGranule) {
 
 TEST_F(ApelinkTest, DescriptorsBeyondTheFifoWaitInHostMemoryAndKeepTheirOrder) {
   MachineDescription description = round_card();
-  description.nic.apelink.descriptor_fifo_entries = 3;
+  std::get<ApelinkDescription>(description.nic).descriptor_fifo_entries = 3;
   wire(description, {0, 1});
   for (std::uint64_t message = 0; message < 50; ++message) {
     machine->post(Time::zero(), {.source = 0, .target = 1, .bytes = 64, .message = message});

@@ -44,15 +44,15 @@ MachineDescription narrow_ape16() {
   machine.network.ejection_buffer_bytes = 300;
   machine.host.bus.outstanding_reads = 1;
   machine.host.bus.max_burst_bytes = 64;
-  machine.nic.apelink.descriptor_fifo_entries = 2;
-  machine.nic.apelink.max_pio_bytes = 2048;
+  std::get<ApelinkDescription>(machine.nic).descriptor_fifo_entries = 2;
+  std::get<ApelinkDescription>(machine.nic).max_pio_bytes = 2048;
   return machine;
 }
 
 MachineDescription pio_ape128() {
   MachineDescription machine = test::ape128();
   machine.network.dims = {4, 2, 2};
-  machine.nic.apelink.max_pio_bytes = 128;
+  std::get<ApelinkDescription>(machine.nic).max_pio_bytes = 128;
   return machine;
 }
 

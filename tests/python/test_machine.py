@@ -10,7 +10,8 @@ import apenet
 from apenet.errors import ABSENT, InputError, MachineError
 from apenet.machine import machine, machine_names
 from apenet.machine.check import check
-from apenet.machine.schema import MachineFile, Quantity
+from apenet.machine.quantity import Quantity
+from apenet.machine.schema import MachineFile
 from apenet.machine.units import UNITS, conversion_hint, scaled, split_unit
 from apenet.machine.write import to_toml
 

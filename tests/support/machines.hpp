@@ -37,13 +37,13 @@ inline MachineDescription apelink_machine(std::vector<std::uint32_t> dims, std::
   machine.host.local_latency = Time::from_ns(500);
   machine.host.flops_per_second = 1'000'000'000;
 
-  machine.nic.card = NicDescription::Card::apelink;
-  machine.nic.apelink.clock = {133'000'000};
-  machine.nic.apelink.max_message_bytes = 4 * mib;
-  machine.nic.apelink.descriptor_cycles = 12;
-  machine.nic.apelink.descriptor_fifo_entries = 64;
-  machine.nic.apelink.lookup_cycles = 8;
-  machine.nic.apelink.get_service = Time::from_ns(4000);
+  machine.nic = ApelinkDescription{};
+  std::get<ApelinkDescription>(machine.nic).clock = {133'000'000};
+  std::get<ApelinkDescription>(machine.nic).max_message_bytes = 4 * mib;
+  std::get<ApelinkDescription>(machine.nic).descriptor_cycles = 12;
+  std::get<ApelinkDescription>(machine.nic).descriptor_fifo_entries = 64;
+  std::get<ApelinkDescription>(machine.nic).lookup_cycles = 8;
+  std::get<ApelinkDescription>(machine.nic).get_service = Time::from_ns(4000);
   return machine;
 }
 
@@ -51,7 +51,7 @@ inline MachineDescription apenet_2004() {
   MachineDescription machine = apelink_machine({4, 1, 1}, 100'000'000, 133'000'000);
   machine.name = "apenet-2004";
   for (LinkDescription& link : machine.network.links) link.latency = Time::from_ns(80);
-  machine.nic.apelink.get_service = Time::from_ns(5000);
+  std::get<ApelinkDescription>(machine.nic).get_service = Time::from_ns(5000);
   machine.card_software.send = Time::from_ns(2000);
   machine.card_software.receive = Time::from_ns(3000);
   machine.card_software.after_receive = Time::from_ns(500);
@@ -82,9 +82,8 @@ inline MachineDescription ideal() {
   machine.name = "ideal";
   machine.host.copy_bytes_per_second = 4000 * mib;
   machine.host.local_latency = Time::from_ns(300);
-  machine.nic.card = NicDescription::Card::ideal;
-  machine.nic.ideal.latency = Time::from_ns(1000);
-  machine.nic.ideal.rate = DataRate::bytes_per_second(1'000'000'000);
+  machine.nic =
+      IdealDescription{.latency = Time::from_ns(1000), .rate = DataRate::bytes_per_second(1'000'000'000)};
   return machine;
 }
 

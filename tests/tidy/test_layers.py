@@ -18,7 +18,7 @@ RULES = {
     "runtime/shim": ["runtime/ipc"],
     "runtime/observe": ["kernel", "machine", "nic/messages.hpp", "network/network_trace.hpp"],
     "runtime/scripted": ["kernel", "machine", "runtime/observe", "nic/nic.hpp", "network/packet.hpp"],
-    "runtime/perf": ["kernel", "machine", "network", "runtime/scripted"],
+    "runtime/perf": ["kernel", "machine", "network", "runtime/scripted", "nic/card_set.hpp"],
     "runtime/scheduler": ["kernel", "machine", "runtime/ipc", "runtime/observe", "nic/nic.hpp", "network/packet.hpp"],
     "runtime/record": ["runtime/ipc"],
     "runtime/traffic": ["kernel", "network"],

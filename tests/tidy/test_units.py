@@ -8,7 +8,9 @@ import pytest
 from project import code, cxx_files, name
 from pydantic import BaseModel
 
-from apenet.machine.schema import ApelinkCard, IdealCard, MachineFile, PublishedResult, Quantity
+from apenet.machine.cards import CARDS
+from apenet.machine.quantity import Quantity
+from apenet.machine.schema import MachineFile, PublishedResult
 from apenet.machine.units import split_unit
 
 # Plain counts, whose name says what is counted.
@@ -27,7 +29,7 @@ COUNTS = {
 # Probabilities.
 RATIOS = {"bit_error_rate"}
 # Not numbers at all, or (value) with the unit in another key.
-BARE = {"channel_selection", "graph_file", "routing", "switching", "table_file", "topology", "value"}
+BARE = {"duplex", "channel_selection", "graph_file", "routing", "switching", "table_file", "topology", "value"}
 
 
 def sections(model: type[BaseModel]) -> typing.Iterator[type[BaseModel]]:
@@ -40,7 +42,7 @@ def sections(model: type[BaseModel]) -> typing.Iterator[type[BaseModel]]:
                 yield from sections(candidate)
 
 
-MODELS = sorted({*sections(MachineFile), ApelinkCard, IdealCard}, key=lambda model: model.__name__)
+MODELS = sorted({*sections(MachineFile), *CARDS.values()}, key=lambda model: model.__name__)
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)

@@ -19,7 +19,8 @@ from apenet import _core
 from apenet.errors import InputError, MachineError, from_core
 from apenet.machine.check import check
 from apenet.machine.lower import lower, read_named
-from apenet.machine.schema import OVERRIDES, ROUTER_ALTERNATIVES, SHAPES, ApelinkCard, MachineFile, Quantity, RawTable
+from apenet.machine.quantity import Quantity
+from apenet.machine.schema import OVERRIDES, ROUTER_ALTERNATIVES, SHAPES, MachineFile, RawTable
 from apenet.machine.write import to_toml
 
 __all__ = ["ENGINES", "Machine", "MachineFile", "machine", "machine_names", "machines"]
@@ -76,7 +77,7 @@ class Machine:
     @property
     def ports(self) -> int | None:
         """How many processes can share a node's card, None when there is no limit."""
-        return self.file.card.ports.value if isinstance(self.file.card, ApelinkCard) else None
+        return self.file.card.max_processes
 
     def with_settings(self, *settings: str) -> Machine:
         """A machine with `key.path=value` settings applied, each validated like the file."""

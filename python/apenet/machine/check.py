@@ -13,24 +13,22 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from apenet.errors import ABSENT, MachineError, Problem
+from apenet.machine.cards import CARDS
+from apenet.machine.quantity import Quantity
 from apenet.machine.schema import (
     DIMENSIONS,
     OVERRIDES,
     ROUTER_ALTERNATIVES,
     SHAPES,
-    ApelinkCard,
-    IdealCard,
     LinkOverride,
     MachineFile,
     Network,
     PublishedResult,
-    Quantity,
     RawTable,
     Router,
 )
 from apenet.machine.units import conversion_hint, unit_name
 
-CARDS: dict[str, type[BaseModel]] = {"apelink": ApelinkCard, "ideal": IdealCard}
 INLINE_TABLE = 'an inline table { value = ..., class = "published|derived|fitted|assumed", source = "..." }'
 
 
@@ -57,7 +55,8 @@ def tables_of(model: type[BaseModel], table: RawTable) -> dict[str, type[BaseMod
         annotation = field.annotation
         if model is MachineFile and name == "card":
             kind = table.get("card", {}).get("kind") if isinstance(table.get("card"), dict) else None
-            found[name] = CARDS.get(str(kind), ApelinkCard)
+            if kind in CARDS:  # otherwise that alone is what is wrong
+                found[name] = CARDS[kind]
             continue
         candidates = typing.get_args(annotation) if isinstance(annotation, types.UnionType) else (annotation,)
         for candidate in candidates:
@@ -195,17 +194,18 @@ def _expected_missing(path: tuple[int | str, ...]) -> str:
 
 def _inconsistencies(file: MachineFile) -> Iterator[Problem]:
     """What no single key can be blamed for: sections and dimensions that do not fit each other."""
-    is_apelink = isinstance(file.card, ApelinkCard)
     topology = file.network.topology.value
-    if is_apelink:
+    if file.card.has_network:
         if topology == "none":
             others = ", ".join(f"'{name}'" for name in SHAPES if name != "none")
-            yield Problem("network.topology", topology, f'one of {others} for card.kind = "apelink"')
+            yield Problem("network.topology", topology, f'one of {others} for card.kind = "{file.card.kind}"')
         for key, value in {"router": file.router, "bus": file.bus}.items():
             if value is None:
-                yield Problem(key, ABSENT, 'what card.kind = "apelink" needs')
+                yield Problem(key, ABSENT, f'what card.kind = "{file.card.kind}" needs')
     elif topology != "none":
-        yield Problem("network.topology", topology, "'none' for card.kind = \"ideal\", which has no network")
+        yield Problem(
+            "network.topology", topology, f"'none' for card.kind = \"{file.card.kind}\", which has no network"
+        )
     yield from _misshapen(file.network)
     if file.router is not None:
         yield from _ambiguous(file.router)

@@ -1,9 +1,4 @@
-"""From the units of the files to base units: picoseconds, hertz, bytes. The only place where that happens.
-
-A time that is no whole number of picoseconds, or a clock that is no whole number of hertz, is refused: nothing is
-rounded silently. Bandwidths are rounded down to a whole number of bytes per second, so that nothing becomes faster
-than its rate.
-"""
+"""From a checked machine file to the description that the C++ core wires."""
 
 from __future__ import annotations
 
@@ -13,24 +8,21 @@ from typing import TypeVar
 
 from apenet import _core
 from apenet.errors import MachineError
+from apenet.machine.quantity import Quantity
+from apenet.machine.reader import PS_PER_SECOND, Reader
 from apenet.machine.schema import (
     DIMENSIONS,
-    ApelinkCard,
     Bus,
     Host,
-    IdealCard,
     Link,
     LinkOverride,
     MachineFile,
     Network,
-    Quantity,
     Router,
     SoftwareLayer,
 )
-from apenet.machine.units import scaled
 
 T = TypeVar("T", int, float)
-PS_PER_SECOND = 10**12
 DEFAULT_RECONFIGURATION_PS = 10**9  # a millisecond: docs/models/faults.md
 ALLOCATION_AND_SWITCH = 3  # cycles: VC allocation, switch allocation, switch traversal
 STAGES = (
@@ -39,31 +31,6 @@ STAGES = (
     "switch_allocation_delay_cycles",
     "switch_traversal_delay_cycles",
 )
-
-
-class _Reader:
-    """Reads quantities of one section; keeps the file's and section's names for errors."""
-
-    def __init__(self, file: Path | str, section: str) -> None:
-        self.file = file
-        self.section = section
-
-    def whole(self, key: str, exact: Fraction, value: float, unit: str) -> int:
-        if exact.denominator != 1:
-            raise MachineError(self.file, f"{self.section}.{key}", value, f"a whole number of {unit}")
-        return int(exact)
-
-    def ps(self, key: str, quantity: Quantity[float]) -> int:
-        return self.whole(key, scaled(key, quantity.value) * PS_PER_SECOND, quantity.value, "picoseconds")
-
-    def hz(self, key: str, quantity: Quantity[float]) -> int:
-        return self.whole(key, scaled(key, quantity.value), quantity.value, "hertz")
-
-    def bytes_per_second(self, key: str, quantity: Quantity[float]) -> int:
-        rate = int(scaled(key, quantity.value))
-        if rate < 1:
-            raise MachineError(self.file, f"{self.section}.{key}", quantity.value, "at least one byte per second")
-        return rate
 
 
 def lower(file: MachineFile, name: Path | str, seed: int, folder: Path) -> _core.MachineDescription:
@@ -76,8 +43,8 @@ def lower(file: MachineFile, name: Path | str, seed: int, folder: Path) -> _core
     description.seed = seed
     description.network = _network(file, name, folder)
     description.host = _host(file.host, file.bus, name)
-    description.nic = _nic(file.card, name)
-    description.card_software = _software(file.software.apelib, name, "software.apelib")
+    description.nic = file.card.lower(Reader(name, "card"))
+    description.card_software = _software(file.software.card, name, "software.card")
     description.mpi_software = _software(file.software.mpi, name, "software.mpi")
     return description
 
@@ -94,7 +61,7 @@ def _network(file: MachineFile, name: Path | str, folder: Path) -> _core.Network
     network.reconfiguration_ps = (
         DEFAULT_RECONFIGURATION_PS
         if reconfiguration is None
-        else _Reader(name, "network").ps("reconfiguration_us", reconfiguration)
+        else Reader(name, "network").ps("reconfiguration_us", reconfiguration)
     )
     if file.router is not None:
         _router(file.router, network, name)
@@ -151,9 +118,9 @@ def _overrides(section: Network, link: Link) -> list[tuple[str, LinkOverride | N
 
 
 def _link(link: Link, override: LinkOverride | None, name: Path | str, where: str) -> _core.LinkDescription:
-    def pick(key: str, default: Quantity[T]) -> tuple[_Reader, Quantity[T]]:
+    def pick(key: str, default: Quantity[T]) -> tuple[Reader, Quantity[T]]:
         chosen: Quantity[T] | None = getattr(override, key) if override is not None else None
-        return _Reader(name, "network.link" if chosen is None else where), default if chosen is None else chosen
+        return Reader(name, "network.link" if chosen is None else where), default if chosen is None else chosen
 
     lowered = _core.LinkDescription()
     clock_reader, clock = pick("clock_mhz", link.clock_mhz)
@@ -176,7 +143,7 @@ def _cycles_ps(cycles: int, frequency_hz: int) -> int:
 
 
 def _router(router: Router, network: _core.NetworkDescription, name: Path | str) -> None:
-    read = _Reader(name, "router")
+    read = Reader(name, "router")
     _pipeline(router, network, read.hz("clock_mhz", router.clock_mhz))
     network.local_rate = _core.DataRate(
         router.port_word_bytes.value, 1, read.hz("port_clock_mhz", router.port_clock_mhz)
@@ -223,7 +190,7 @@ def _buffer_bytes(router: Router, network: _core.NetworkDescription) -> int:
 
 
 def _host(host: Host, bus: Bus | None, name: Path | str) -> _core.HostDescription:
-    read = _Reader(name, "host")
+    read = Reader(name, "host")
     lowered = _core.HostDescription()
     lowered.copy_bytes_per_second = read.bytes_per_second("copy_bandwidth_mib_s", host.copy_bandwidth_mib_s)
     lowered.local_latency_ps = read.ps("local_latency_ns", host.local_latency_ns)
@@ -235,10 +202,11 @@ def _host(host: Host, bus: Bus | None, name: Path | str) -> _core.HostDescriptio
 
 
 def _bus(bus: Bus, name: Path | str) -> _core.BusDescription:
-    read = _Reader(name, "bus")
+    read = Reader(name, "bus")
     lowered = _core.BusDescription()
     lowered.frequency_hz = read.hz("clock_mhz", bus.clock_mhz)
     lowered.width_bytes = bus.width_bytes.value
+    lowered.full_duplex = bus.duplex is not None and bus.duplex.value == "full"
     lowered.transaction_overhead_cycles = bus.transaction_overhead_cycles.value
     lowered.max_burst_bytes = bus.max_burst_bytes.value
     lowered.read_latency_ps = read.ps("read_latency_ns", bus.read_latency_ns)
@@ -247,42 +215,8 @@ def _bus(bus: Bus, name: Path | str) -> _core.BusDescription:
     return lowered
 
 
-def _nic(card: ApelinkCard | IdealCard, name: Path | str) -> _core.NicDescription:
-    read = _Reader(name, "card")
-    nic = _core.NicDescription()
-    if isinstance(card, IdealCard):
-        nic.card = _core.Card.ideal
-        ideal = _core.IdealDescription()
-        ideal.latency_ps = read.ps("latency_ns", card.latency_ns)
-        ideal.rate = _core.DataRate(read.bytes_per_second("bandwidth_mib_s", card.bandwidth_mib_s), 1, 1)
-        nic.ideal = ideal
-        return nic
-    nic.card = _core.Card.apelink
-    apelink = _core.ApelinkDescription()
-    apelink.frequency_hz = read.hz("clock_mhz", card.clock_mhz)
-    apelink.get_service_ps = read.ps("get_service_us", card.get_service_us)
-    for key in (
-        "header_bytes",
-        "footer_bytes",
-        "granule_bytes",
-        "max_payload_bytes",
-        "max_message_bytes",
-        "queues",
-        "descriptor_bytes",
-        "descriptor_cycles",
-        "descriptor_fifo_entries",
-        "lookup_cycles",
-        "completion_bytes",
-        "max_pio_bytes",
-        "ports",
-    ):
-        setattr(apelink, key, getattr(card, key).value)
-    nic.apelink = apelink
-    return nic
-
-
 def _software(layer: SoftwareLayer, name: Path | str, section: str) -> _core.SoftwareDescription:
-    read = _Reader(name, section)
+    read = Reader(name, section)
     lowered = _core.SoftwareDescription()
     for step in (
         "send",

@@ -6,42 +6,24 @@ last part of its key. `apenet.machine.lower` turns a checked file into base unit
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Generic, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-Text = Annotated[str, Field(min_length=1)]
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-Probability = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
-NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Count = Annotated[int, Field(ge=1)]
-CountOrZero = Annotated[int, Field(ge=0)]
-Dims = Annotated[list[Count], Field(min_length=1, max_length=6)]
-Levels = Annotated[list[Count], Field(min_length=2, max_length=3)]
-LevelsButLast = Annotated[list[Count], Field(min_length=1, max_length=2)]
-
-Origin = Literal["published", "derived", "fitted", "assumed", "set"]
-
-T = TypeVar("T")
-
-
-class Section(BaseModel):
-    """A table of a machine file: its keys are known, its values have exactly their type."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, populate_by_name=True)
-
-
-class Quantity(Section, Generic[T]):
-    """One parameter: value, class and source.
-
-    The source says where a published number stands, how a derived one follows, what a fitted one was fitted to
-    and why an assumed one was assumed. The class `set` is that of values given with `--set`.
-    """
-
-    value: T
-    origin: Origin = Field(alias="class")
-    source: Text
-    note: str = ""
+from apenet.machine.cards import AnyCard
+from apenet.machine.quantity import (
+    Count,
+    CountOrZero,
+    Dims,
+    Levels,
+    LevelsButLast,
+    NonNegative,
+    Positive,
+    Probability,
+    Quantity,
+    Section,
+    Text,
+)
 
 
 class About(Section):
@@ -187,40 +169,15 @@ _STAGES = (
 ROUTER_ALTERNATIVES = ((_WHOLE, _STAGES), (("buffer_bytes",), ("buffer_flits",)))
 
 
-class ApelinkCard(Section):
-    """[card] with kind = "apelink"."""
-
-    kind: Literal["apelink"]
-    clock_mhz: Quantity[Positive]
-    header_bytes: Quantity[Count]
-    footer_bytes: Quantity[CountOrZero]
-    granule_bytes: Quantity[Count]
-    max_payload_bytes: Quantity[Count]
-    max_message_bytes: Quantity[Count]
-    queues: Quantity[Count]
-    descriptor_bytes: Quantity[Count]
-    descriptor_cycles: Quantity[CountOrZero]
-    descriptor_fifo_entries: Quantity[Count]
-    lookup_cycles: Quantity[CountOrZero]
-    completion_bytes: Quantity[Count]
-    max_pio_bytes: Quantity[CountOrZero]
-    ports: Quantity[Count]
-    get_service_us: Quantity[NonNegative]
-
-
-class IdealCard(Section):
-    """[card] with kind = "ideal": a constant latency and bandwidth between any two processes."""
-
-    kind: Literal["ideal"]
-    latency_ns: Quantity[Positive]
-    bandwidth_mib_s: Quantity[Positive]
-
-
 class Bus(Section):
-    """[bus]: the I/O bus between host and card, shared by both directions."""
+    """[bus]: the I/O bus between host and card.
+
+    duplex: half, the default, is one set of wires for both directions (PCI-X); full is one for each (PCI Express).
+    """
 
     clock_mhz: Quantity[Positive]
     width_bytes: Quantity[Count]
+    duplex: Quantity[Literal["half", "full"]] | None = None
     transaction_overhead_cycles: Quantity[CountOrZero]
     max_burst_bytes: Quantity[Count]
     read_latency_ns: Quantity[NonNegative]
@@ -237,7 +194,7 @@ class Host(Section):
 
 
 class SoftwareLayer(Section):
-    """[software.apelib], [software.mpi]: CPU time of each step of one software layer."""
+    """[software.card], [software.mpi]: CPU time of each step of one software layer."""
 
     send_us: Quantity[NonNegative]
     receive_us: Quantity[NonNegative]
@@ -253,7 +210,7 @@ class SoftwareLayer(Section):
 class Software(Section):
     """[software]: the card's own library, and MPI over the libfabric provider."""
 
-    apelib: SoftwareLayer
+    card: SoftwareLayer
     mpi: SoftwareLayer
 
 
@@ -278,16 +235,13 @@ class PublishedResult(Section):
     note: str = ""
 
 
-Card = Annotated[ApelinkCard | IdealCard, Field(discriminator="kind")]
-
-
 class MachineFile(Section):
     """A whole file. Which sections a machine needs depends on its card: see `apenet.machine.check`."""
 
     machine: About
     network: Network
     router: Router | None = None
-    card: Card
+    card: AnyCard
     bus: Bus | None = None
     host: Host
     software: Software

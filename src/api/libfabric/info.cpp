@@ -110,11 +110,16 @@ int region_mode(std::uint32_t version, const fi_info* hints) {
 
 std::uint64_t choose_caps(const fi_info* hints, const ipc::Header& machine, int mode) {
   std::uint64_t offered = message_caps;
-  if (mode != 0) offered |= write_caps;
-  if (mode != 0 && machine.get_supported != 0) offered |= read_caps;
+  const bool has_remote_access = mode != 0 && machine.remote_access_supported != 0;
+  if (has_remote_access) offered |= write_caps;
+  if (has_remote_access && machine.get_supported != 0) offered |= read_caps;
   const std::uint64_t asked = hints != nullptr ? hints->caps : 0;
   if ((asked & rma_caps) != 0 && mode == 0) {
     refuse("caps: FI_RMA needs mr_mode FI_MR_VIRT_ADDR (remote addresses are virtual addresses)");
+  }
+  if ((asked & rma_caps) != 0 && machine.remote_access_supported == 0) {
+    refuse("caps: FI_RMA: the card of machine '" + std::string(machine.machine) +
+           "' writes only where the receiver has consented");
   }
   if ((asked & read_caps) != 0 && machine.get_supported == 0) {
     refuse("caps: FI_READ: the card of machine '" + std::string(machine.machine) +

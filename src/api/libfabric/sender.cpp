@@ -90,7 +90,8 @@ Sender::Sender(Port& port, ipc::Client& client)
   const std::int64_t most = client.header().max_message_bytes;
   part_limit_bytes_ = most > 0 ? static_cast<std::uint64_t>(most) : std::numeric_limits<std::uint64_t>::max();
   eager_limit_bytes_ = std::min<std::int64_t>(eager_limit_bytes_, ipc::slot_bytes);
-  if (most > 0) eager_limit_bytes_ = std::min(eager_limit_bytes_, most - header_bytes);
+  const std::int64_t largest_send = client.header().max_send_bytes;
+  if (largest_send > 0) eager_limit_bytes_ = std::min(eager_limit_bytes_, largest_send - header_bytes);
 }
 
 void Sender::send(Endpoint& endpoint, const SendCall& call) {

@@ -11,6 +11,7 @@ NicCapabilities ApelinkNic::capabilities_of(const ApelinkDescription& descriptio
   return {.put = true,
           .get = true,
           .max_message_bytes = description.max_message_bytes,
+          .max_send_bytes = description.max_message_bytes,
           .max_pio_bytes = description.max_pio_bytes,
           .channels = static_cast<std::uint16_t>(description.queues)};
 }

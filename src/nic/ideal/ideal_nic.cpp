@@ -30,6 +30,7 @@ NicCapabilities IdealNic::capabilities_of(const IdealDescription&) {
   return {.put = true,
           .get = true,
           .max_message_bytes = any_size,
+          .max_send_bytes = any_size,
           .max_pio_bytes = any_size,
           .channels = channels};
 }

@@ -171,10 +171,12 @@ struct Header {
   std::uint32_t started = 0;                          // virtual time has begun
   std::uint32_t put_supported = 0;
   std::uint32_t get_supported = 0;
-  std::int64_t epoch_ps = 0;  // clock at which virtual time began
+  std::uint32_t remote_access_supported = 0;  // put and get without the target's consent
+  std::int64_t epoch_ps = 0;                  // clock at which virtual time began
   std::int64_t lookahead_ps = 0;
   std::int64_t max_pio_bytes = 0;
   std::int64_t max_message_bytes = 0;
+  std::int64_t max_send_bytes = 0;
   std::uint32_t channels = 1;
   ComputeMode compute_mode = ComputeMode::none;
   std::int64_t compute_scale_ppm = 1'000'000;

@@ -7,6 +7,7 @@
 #include "kernel/random.hpp"
 #include "network/make_network.hpp"
 #include "network/topology.hpp"
+#include "nic/card_set.hpp"
 
 namespace apenet {
 
@@ -14,8 +15,7 @@ namespace {
 
 // Header and footer, as the machine's card has them.
 std::uint32_t overhead_bytes(const MachineDescription& description) {
-  const ApelinkDescription& card = description.nic.apelink;
-  return static_cast<std::uint32_t>(card.header_bytes + card.footer_bytes);
+  return static_cast<std::uint32_t>(card_facts(description.nic, description.host).packet_overhead_bytes);
 }
 
 }  // namespace

@@ -134,6 +134,8 @@ void Scheduler::feed() {
     descriptor.want_remote = (request.flags & ipc::want_remote) != 0;
     descriptor.notify_target = (request.flags & ipc::notify_target) != 0 || descriptor.verb == Verb::send;
     descriptor.bytes = request.bytes;
+    descriptor.local_address = request.local_address;
+    descriptor.remote_address = request.remote_address;
     descriptor.message = flights_.add(posted.rank, request);
     std::int64_t when = request.time_ps;
     if (when + lookahead_ps_ < simulation_.now().ps()) {

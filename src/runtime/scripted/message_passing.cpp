@@ -22,7 +22,7 @@ constexpr std::int64_t largest_eager_bytes = 64 * 1024;  // a slot of the shared
 
 std::int64_t eager_limit(const MachineDescription& description, const NicCapabilities& card) {
   return std::max<std::int64_t>(0, std::min({description.mpi_software.eager_limit_bytes, largest_eager_bytes,
-                                             card.max_message_bytes - header_bytes}));
+                                             card.max_send_bytes - header_bytes}));
 }
 
 }  // namespace

@@ -41,7 +41,8 @@ void ScriptedProcess::copy(std::int64_t bytes) {
 }
 
 std::uint64_t ScriptedProcess::send(ProcessId target, std::int64_t bytes, const PostOptions& options) {
-  return post(Verb::send, target, bytes, options);
+  const bool fits = bytes <= machine_.capabilities().max_send_bytes;
+  return post(fits ? Verb::send : Verb::put, target, bytes, options);
 }
 
 std::uint64_t ScriptedProcess::put(ProcessId target, std::int64_t bytes, const PostOptions& options) {

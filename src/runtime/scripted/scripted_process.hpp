@@ -42,7 +42,8 @@ class ScriptedProcess {
 
   void compute(Time span) { clock_ += span; }
   void copy(std::int64_t bytes);  // by the CPU, from memory to memory
-  // Each returns the message's number, by which its completions are waited for.
+  // Each returns the message's number, by which its completions are waited for. A send beyond what the card
+  // sends is a put to where the target has agreed to: it arrives there the same way.
   std::uint64_t send(ProcessId target, std::int64_t bytes, const PostOptions& options = {});
   std::uint64_t put(ProcessId target, std::int64_t bytes, const PostOptions& options = {});
   std::uint64_t get(ProcessId target, std::int64_t bytes, const PostOptions& options = {});

@@ -171,7 +171,7 @@ TEST_F(CardTests, CopiedTransfersCostACopyAtBothEnds) {
 
 TEST_F(CardTests, MessagesLargerThanADescriptorAreCut) {
   MachineDescription ape16 = test::ape16();
-  ape16.nic.apelink.max_message_bytes = 64 * 1024;
+  std::get<ApelinkDescription>(ape16.nic).max_message_bytes = 64 * 1024;
   CardTestOptions options;
   options.sizes = {1 << 20};
   const double cut = run_card_test(ape16, CardTest::pingpong, options)[0].bandwidth_mib_s;

@@ -1,0 +1,105 @@
+"""[card]: the schema of each kind of card, and its way into the core."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from apenet import _core
+from apenet.machine.quantity import Count, CountOrZero, NonNegative, Positive, Quantity, Section
+from apenet.machine.reader import Reader
+
+Description = _core.IdealDescription | _core.ApelinkDescription
+
+
+class Card(Section):
+    """What every kind of card has."""
+
+    has_network: ClassVar[bool] = True  # and so a bus, links and routers
+
+    @property
+    def max_processes(self) -> int | None:
+        """How many processes can share a card; None: any number."""
+        return None
+
+    def lower(self, read: Reader) -> Description:
+        """The description in base units that the C++ core wires."""
+        raise NotImplementedError
+
+
+def copy_numbers(card: Card, description: Description, *keys: str) -> None:
+    """Values whose names and units are the same on both sides."""
+    for key in keys:
+        setattr(description, key, getattr(card, key).value)
+
+
+class ApelinkCard(Card):
+    """[card] with kind = "apelink"."""
+
+    kind: Literal["apelink"]
+    clock_mhz: Quantity[Positive]
+    header_bytes: Quantity[Count]
+    footer_bytes: Quantity[CountOrZero]
+    granule_bytes: Quantity[Count]
+    max_payload_bytes: Quantity[Count]
+    max_message_bytes: Quantity[Count]
+    queues: Quantity[Count]
+    descriptor_bytes: Quantity[Count]
+    descriptor_cycles: Quantity[CountOrZero]
+    descriptor_fifo_entries: Quantity[Count]
+    lookup_cycles: Quantity[CountOrZero]
+    completion_bytes: Quantity[Count]
+    max_pio_bytes: Quantity[CountOrZero]
+    ports: Quantity[Count]
+    get_service_us: Quantity[NonNegative]
+
+    @property
+    def max_processes(self) -> int | None:
+        """The ports."""
+        return self.ports.value
+
+    def lower(self, read: Reader) -> _core.ApelinkDescription:
+        """In base units."""
+        description = _core.ApelinkDescription()
+        description.frequency_hz = read.hz("clock_mhz", self.clock_mhz)
+        description.get_service_ps = read.ps("get_service_us", self.get_service_us)
+        copy_numbers(
+            self,
+            description,
+            "header_bytes",
+            "footer_bytes",
+            "granule_bytes",
+            "max_payload_bytes",
+            "max_message_bytes",
+            "queues",
+            "descriptor_bytes",
+            "descriptor_cycles",
+            "descriptor_fifo_entries",
+            "lookup_cycles",
+            "completion_bytes",
+            "max_pio_bytes",
+            "ports",
+        )
+        return description
+
+
+class IdealCard(Card):
+    """[card] with kind = "ideal": a constant latency and bandwidth between any two processes."""
+
+    has_network: ClassVar[bool] = False
+
+    kind: Literal["ideal"]
+    latency_ns: Quantity[Positive]
+    bandwidth_mib_s: Quantity[Positive]
+
+    def lower(self, read: Reader) -> _core.IdealDescription:
+        """In base units."""
+        description = _core.IdealDescription()
+        description.latency_ps = read.ps("latency_ns", self.latency_ns)
+        description.rate = _core.DataRate(read.bytes_per_second("bandwidth_mib_s", self.bandwidth_mib_s), 1, 1)
+        return description
+
+
+AnyCard = Annotated[ApelinkCard | IdealCard, Field(discriminator="kind")]
+CARDS: dict[str, type[Card]] = {"apelink": ApelinkCard, "ideal": IdealCard}

@@ -1,0 +1,46 @@
+"""Reads quantities in base units: picoseconds, hertz, bytes. The only place where a unit is converted.
+
+A time that is no whole number of picoseconds, or a clock that is no whole number of hertz, is refused: nothing is
+rounded silently. Bandwidths are rounded down to a whole number of bytes per second, so that nothing becomes faster
+than its rate.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+
+from apenet.errors import MachineError
+from apenet.machine.quantity import Quantity
+from apenet.machine.units import scaled
+
+PS_PER_SECOND = 10**12
+
+
+class Reader:
+    """Reads quantities of one section; raises MachineError with the file's and section's names."""
+
+    def __init__(self, file: Path | str, section: str) -> None:
+        self.file = file
+        self.section = section
+
+    def whole(self, key: str, exact: Fraction, value: float, unit: str) -> int:
+        """An exact value that has to be a whole number."""
+        if exact.denominator != 1:
+            raise MachineError(self.file, f"{self.section}.{key}", value, f"a whole number of {unit}")
+        return int(exact)
+
+    def ps(self, key: str, quantity: Quantity[float]) -> int:
+        """A time in picoseconds."""
+        return self.whole(key, scaled(key, quantity.value) * PS_PER_SECOND, quantity.value, "picoseconds")
+
+    def hz(self, key: str, quantity: Quantity[float]) -> int:
+        """A clock in hertz."""
+        return self.whole(key, scaled(key, quantity.value), quantity.value, "hertz")
+
+    def bytes_per_second(self, key: str, quantity: Quantity[float]) -> int:
+        """A bandwidth, rounded down."""
+        rate = int(scaled(key, quantity.value))
+        if rate < 1:
+            raise MachineError(self.file, f"{self.section}.{key}", quantity.value, "at least one byte per second")
+        return rate

@@ -1,0 +1,13 @@
+// What a machine needs of the APELink to be wired with it.
+#pragma once
+
+#include "nic/card_set.hpp"
+
+namespace apenet {
+
+void validate(const ApelinkDescription& card, const HostDescription& host);
+[[nodiscard]] CardFacts facts_of(const ApelinkDescription& card, const HostDescription& host);
+[[nodiscard]] std::unique_ptr<CardSet> make_set(const ApelinkDescription& card,
+                                                const CardSurroundings& surroundings);
+
+}  // namespace apenet
