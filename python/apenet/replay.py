@@ -18,41 +18,22 @@ from apenet.errors import ApenetError, InputError, from_core
 from apenet.machine import ENGINES, Machine
 from apenet.machine import machine as read_machine
 from apenet.mapping import Mapping, map_ranks
-from apenet.running import PS_PER_US, FaultResult, LinkResult, fault_result, link_results, show_size, show_time
+from apenet.running import PS_PER_US, FaultResult, LinkResult, Request, fault_result, link_results, show_size, show_time
 
 
 class ReplayError(ApenetError):
     """A trace that does not come to its end: the message says who waits for what."""
 
 
-@dataclass(frozen=True)
-class ReplayRequest:
-    """What was asked for: everything that decides the result, and nothing of the host."""
+@dataclass(frozen=True, kw_only=True)
+class ReplayRequest(Request):
+    """A trace, and where it is replayed."""
 
     trace: str
-    machine: Machine
-    ranks: int
-    ranks_per_node: int
-    mapping: str
-    nodes: tuple[int, ...]
-    engine: str
-    seed: int
 
     def to_json(self) -> dict[str, Any]:
         """The contents of command.json."""
-        return {
-            "replay": self.trace,
-            "machine": self.machine.name,
-            "settings": list(self.machine.settings),
-            "faults": list(self.machine.faults),
-            "ranks": self.ranks,
-            "ranks_per_node": self.ranks_per_node,
-            "mapping": self.mapping,
-            "nodes": list(self.nodes),
-            "engine": self.engine,
-            "seed": self.seed,
-            "version": __version__,
-        }
+        return {"replay": self.trace, **super().to_json()}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -32,25 +32,21 @@ PS_PER_US = 10**6
 Bytes = bytes  # RunResult has a field of that name
 
 
-@dataclass(frozen=True)
-class RunRequest:
-    """What was asked for: everything that decides the result, and nothing of the host."""
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What was asked of a machine: everything that decides the result, and nothing of the host."""
 
-    command: tuple[str, ...]
     machine: Machine
     ranks: int
     ranks_per_node: int
     mapping: str
     nodes: tuple[int, ...]
-    compute: str
     engine: str
-    mpi: str
     seed: int
 
     def to_json(self) -> dict[str, Any]:
         """The contents of command.json."""
         return {
-            "command": list(self.command),
             "machine": self.machine.name,
             "settings": list(self.machine.settings),
             "faults": list(self.machine.faults),
@@ -58,12 +54,23 @@ class RunRequest:
             "ranks_per_node": self.ranks_per_node,
             "mapping": self.mapping,
             "nodes": list(self.nodes),
-            "compute": self.compute,
             "engine": self.engine,
-            "mpi": self.mpi,
             "seed": self.seed,
             "version": __version__,
         }
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunRequest(Request):
+    """A program, and what runs it."""
+
+    command: tuple[str, ...]
+    compute: str
+    mpi: str
+
+    def to_json(self) -> dict[str, Any]:
+        """The contents of command.json."""
+        return {"command": list(self.command), **super().to_json(), "compute": self.compute, "mpi": self.mpi}
 
 
 @dataclass(frozen=True)

@@ -60,15 +60,6 @@ std::uint32_t node_count(const NetworkParameters& parameters) {
   return CubeShape(parameters.description.dims).node_count();
 }
 
-void offer_random(Traffic& traffic, const NetworkParameters& parameters, RandomStream& random, int packets) {
-  const std::uint32_t nodes = node_count(parameters);
-  for (int i = 0; i < packets; ++i) {
-    traffic.offer(static_cast<NodeId>(random.below(nodes)), static_cast<NodeId>(random.below(nodes)),
-                  static_cast<std::uint16_t>(random.below(parameters.card_channels)),
-                  static_cast<std::uint32_t>(1 + random.below(parameters.max_packet_wire_bytes)));
-  }
-}
-
 TEST_P(NetworkContract, DeliversEveryPacketOnceAndInOrder) {
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));

@@ -129,4 +129,13 @@ NetworkParameters small_network(NetworkDescription::Topology topology, std::vect
   return parameters;
 }
 
+void offer_random(Traffic& traffic, const NetworkParameters& parameters, RandomStream& random, int packets) {
+  const std::uint32_t nodes = traffic.network().node_count();
+  for (int i = 0; i < packets; ++i) {
+    traffic.offer(static_cast<NodeId>(random.below(nodes)), static_cast<NodeId>(random.below(nodes)),
+                  static_cast<std::uint16_t>(random.below(parameters.card_channels)),
+                  static_cast<std::uint32_t>(1 + random.below(parameters.max_packet_wire_bytes)));
+  }
+}
+
 }  // namespace apenet::testing

@@ -8,6 +8,7 @@
 #include <tuple>
 #include <vector>
 
+#include "kernel/random.hpp"
 #include "kernel/simulation.hpp"
 #include "network/make_network.hpp"
 #include "network/network.hpp"
@@ -78,6 +79,9 @@ class Traffic {
   std::uint64_t offered_ = 0;
   std::map<std::tuple<NodeId, NodeId, std::uint16_t>, std::uint32_t> sequence_;  // packets offered per flow
 };
+
+// Packets of random sizes between random nodes, over random channels.
+void offer_random(Traffic& traffic, const NetworkParameters& parameters, RandomStream& random, int packets);
 
 // A small network with round numbers: 1 byte/ns links of 10 ns, routers of 5 ns, buffers of one packet.
 [[nodiscard]] NetworkParameters small_network(NetworkDescription::Topology topology,

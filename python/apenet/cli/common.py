@@ -33,6 +33,12 @@ TraceOption = Annotated[
     Path | None,
     typer.Option("--trace", metavar="FILE", help="Write a trace of the run that ui.perfetto.dev opens."),
 ]
+RanksPerNodeOption = Annotated[int, typer.Option("--ranks-per-node", help="Ranks that share a node's card.")]
+MapOption = Annotated[
+    str, typer.Option("--map", metavar="FILE|linear|random:SEED", help="Which rank runs on which node.")
+]
+EngineOption = Annotated[str, typer.Option("--engine", metavar="packet|flit", help="Engine of the network.")]
+RunFolderOption = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Folder for the run's files.")]
 PinOption = Annotated[bool, typer.Option("--pin/--no-pin", help="Run on one core: faster; the results are the same.")]
 
 

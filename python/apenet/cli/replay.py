@@ -8,9 +8,13 @@ from typing import Annotated
 import typer
 
 from apenet.cli.common import (
+    EngineOption,
     FaultOption,
     JsonOption,
     MachineOption,
+    MapOption,
+    RanksPerNodeOption,
+    RunFolderOption,
     SeedOption,
     SetOption,
     TraceOption,
@@ -33,12 +37,10 @@ def replay(
     machine: MachineOption = "ape16",
     settings: SetOption = None,
     faults: FaultOption = None,
-    ranks_per_node: Annotated[int, typer.Option("--ranks-per-node", help="Ranks that share a node's card.")] = 1,
-    mapping: Annotated[
-        str, typer.Option("--map", metavar="FILE|linear|random:SEED", help="Which rank runs on which node.")
-    ] = "linear",
-    engine: Annotated[str, typer.Option("--engine", metavar="packet|flit", help="Engine of the network.")] = "packet",
-    out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Folder for the run's files.")] = None,
+    ranks_per_node: RanksPerNodeOption = 1,
+    mapping: MapOption = "linear",
+    engine: EngineOption = "packet",
+    out: RunFolderOption = None,
     trace_out: TraceOption = None,
     seed: SeedOption = 1,
     as_json: JsonOption = False,

@@ -7,7 +7,19 @@ from typing import Annotated, cast
 
 import typer
 
-from apenet.cli.common import FaultOption, MachineOption, PinOption, SeedOption, SetOption, TraceOption, messages
+from apenet.cli.common import (
+    EngineOption,
+    FaultOption,
+    MachineOption,
+    MapOption,
+    PinOption,
+    RanksPerNodeOption,
+    RunFolderOption,
+    SeedOption,
+    SetOption,
+    TraceOption,
+    messages,
+)
 from apenet.machine import machine as read_machine
 from apenet.running import run as run_program
 from apenet.running import summary
@@ -25,10 +37,8 @@ def run(
     machine: MachineOption = "ape16",
     settings: SetOption = None,
     faults: FaultOption = None,
-    ranks_per_node: Annotated[int, typer.Option("--ranks-per-node", help="Ranks that share a node's card.")] = 1,
-    mapping: Annotated[
-        str, typer.Option("--map", metavar="FILE|linear|random:SEED", help="Which rank runs on which node.")
-    ] = "linear",
+    ranks_per_node: RanksPerNodeOption = 1,
+    mapping: MapOption = "linear",
     compute: Annotated[
         str,
         typer.Option(
@@ -37,9 +47,9 @@ def run(
             help="Virtual time of the work between MPI calls: none, or the CPU time times X.",
         ),
     ] = "none",
-    engine: Annotated[str, typer.Option("--engine", metavar="packet|flit", help="Engine of the network.")] = "packet",
+    engine: EngineOption = "packet",
     mpi: Annotated[str, typer.Option("--mpi", metavar="auto|mpich|openmpi", help="MPI of the program.")] = "auto",
-    out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Folder for the run's files.")] = None,
+    out: RunFolderOption = None,
     record: Annotated[
         Path | None, typer.Option("--record", metavar="FILE", help="Write the run as a GOAL trace, for apenet replay.")
     ] = None,
