@@ -1,0 +1,42 @@
+"""CSV with a header that names its columns and their units: commas, semicolons, tabs or blanks between them."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+
+from apenet.fit.formats import quantities
+from apenet.fit.measurement import Section
+from apenet.fit.text import Line
+
+FORM = "CSV"
+
+
+def read(lines: Sequence[Line]) -> list[Section]:
+    """One section."""
+    rows = [line for line in lines if line.text.strip() and not line.text.lstrip().startswith("#")]
+    if not rows:
+        raise lines[0].error(lines[0].text.strip(), f"a header such as {quantities.EXAMPLE}, and rows below it")
+    header = rows[0]
+    delimiter = next((mark for mark in ("\t", ";", ",") if mark in header.text), None)
+    names = _cells(header, delimiter)
+    columns = quantities.choose(header, names)
+    read_rows = []
+    for line in rows[1:]:
+        cells = _cells(line, delimiter)
+        if len(cells) != len(names):
+            hint = ": a comma is between columns, never inside a number" if delimiter == "," else ""
+            raise line.error(line.text.strip(), f"{len(names)} columns as in the header, not {len(cells)}{hint}")
+        read_rows.append((line, cells, quantities.point(line, columns, cells)))
+    quantities.check_units(columns, read_rows)
+    return [Section("table", FORM, columns.test, tuple(row[2] for row in read_rows), header)]
+
+
+def _cells(line: Line, delimiter: str | None) -> list[str]:
+    if delimiter is None:
+        return line.text.split()
+    try:
+        (cells,) = csv.reader([line.text], delimiter=delimiter, strict=True)
+    except (csv.Error, ValueError) as error:
+        raise line.error(line.text.strip(), f"one row of CSV: {error}") from error
+    return [cell.strip() for cell in cells]

@@ -1,0 +1,97 @@
+"""Intel MPI Benchmarks: PingPong, PingPing, Sendrecv, Exchange, Uniband, Biband.
+
+Times are taken from the columns of times and of messages per second, never from Mbytes/sec.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from apenet.fit.formats.table import PassedOver, columns, is_row
+from apenet.fit.measurement import PINGPONG, Point, Section
+from apenet.fit.text import Line, number, positive, printed_resolution, whole
+
+FORM = "IMB"
+_TITLE = re.compile(r"#\s*Benchmarking\s+(?P<name>\S+)")
+_PROCESSES = re.compile(r"#\s*#processes\s*=\s*(\d+)")
+
+
+class _Test(NamedTuple):
+    test: str
+    channels: int = 1
+    messages_per_rate: int = 1
+    """Messages that Msg/sec counts while each side sends one."""
+
+
+_KNOWN = {
+    "PingPong": _Test(PINGPONG),
+    "PingPongSpecificSource": _Test(PINGPONG),
+    "PingPongAnySource": _Test(PINGPONG),
+    "PingPing": _Test("pingping"),
+    "PingPingSpecificSource": _Test("pingping"),
+    "PingPingAnySource": _Test("pingping"),
+    "Sendrecv": _Test("pingping"),
+    "Exchange": _Test("pingping", channels=2),
+    "Uniband": _Test("unidirectional"),
+    "Biband": _Test("bidirectional", messages_per_rate=2),
+}
+
+
+def recognises(lines: Sequence[Line]) -> bool:
+    """Whether these lines are this suite's."""
+    return any(_TITLE.match(line.text.strip()) for line in lines) and any("#repetitions" in line.text for line in lines)
+
+
+def read(lines: Sequence[Line]) -> list[Section]:
+    """One section for each benchmark and number of processes."""
+    starts = [index for index, line in enumerate(lines) if _TITLE.match(line.text.strip())]
+    ends = [*starts[1:], len(lines)]
+    return [_section(lines[start:end]) for start, end in zip(starts, ends, strict=True)]
+
+
+def _section(lines: Sequence[Line]) -> Section:
+    title = lines[0]
+    found = _TITLE.match(title.text.strip())
+    name = found["name"] if found is not None else ""
+    known = _KNOWN.get(name)
+    section = name
+    header: Line | None = None
+    points: list[Point] = []
+    passed = PassedOver()
+    for line in lines[1:]:
+        text = line.text.strip()
+        if (processes := _PROCESSES.match(text)) is not None:
+            section = f"{name}-{processes[1]}"
+        elif "#repetitions" in text:
+            header = line
+        elif is_row(text) and known is not None:
+            if header is None:
+                raise line.error(text, 'a line "#bytes #repetitions ..." above the first row')
+            points.append(_point(line, header, known))
+        elif text and not text.startswith("#"):
+            passed.add(line)
+    if known is None:
+        return Section(section, FORM, None, (), title, (f"{name} is no test between two processes",))
+    return Section(section, FORM, known.test, tuple(points), title, tuple(passed.notes()))
+
+
+def _point(line: Line, header: Line, known: _Test) -> Point:
+    names = header.text.split()
+    words = columns(line, len(names), header)
+    if "#bytes" not in names:
+        raise header.error(header.text.strip(), 'a column "#bytes"')
+    row = dict(zip(names, words, strict=False))
+    size = whole(line, row["#bytes"], "a size in bytes")
+    # The slowest process's time: the one from which the suite itself computes bandwidths.
+    for column in ("t[usec]", "t_max[usec]"):
+        if column in row:
+            time = positive(line, row[column], f"{column}, a time in us")
+            return Point(size, time, line, known.channels, printed_resolution(row[column]))
+    if "Msg/sec" not in row:
+        raise header.error(header.text.strip(), 'a column "t[usec]", "t_max[usec]" or "Msg/sec"')
+    number(line, row.get("Mbytes/sec", "0"), "Mbytes/sec")
+    rate = positive(line, row["Msg/sec"], "Msg/sec, a rate of messages")
+    time = known.messages_per_rate * 1e6 / rate
+    return Point(size, time, line, known.channels, time * printed_resolution(row["Msg/sec"]) / rate)

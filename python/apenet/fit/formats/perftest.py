@@ -1,0 +1,85 @@
+"""perftest: ib_send_lat, ib_write_bw and their kin. MB and MiB there are both 2^20 bytes, Gb is 10^9 bits."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from apenet.fit.formats.table import PassedOver, columns, is_row
+from apenet.fit.measurement import PINGPONG, Point, Section
+from apenet.fit.text import Line, positive, printed_resolution, whole
+
+FORM = "perftest"
+_TITLE = re.compile(r"\s*(RDMA_Write|RDMA_Read|Send|Atomic|Raw Ethernet)\b.*\b(BW|Latency)\s+Test")
+_HEADER = re.compile(r"#bytes\s+#iterations")
+_COLUMN = re.compile(
+    r"#\w+|(?:BW|MsgRate)(?: ?\w+)?\s*\[[^\]]*\]|[\d.]+% percentile\s*\[\w+\]|t_\w+\s*\[\w+\]|tps average"
+)
+_UNITS = {"MB/sec": 2**20, "MiB/sec": 2**20, "Gb/sec": 10**9 / 8}
+
+
+def recognises(lines: Sequence[Line]) -> bool:
+    """Whether these lines are this suite's."""
+    return any(_HEADER.search(line.text) for line in lines)
+
+
+def read(lines: Sequence[Line]) -> list[Section]:
+    """One section for each header of columns; its title is the nearest above it."""
+    sections: list[Section] = []
+    title: Line | None = None
+    header: Line | None = None
+    points: list[Point] = []
+    passed = PassedOver()
+    for line in lines:
+        if _TITLE.match(line.text) is not None:
+            title = line
+        elif _HEADER.search(line.text) is not None:
+            if header is not None:
+                sections.append(_finished(title, header, points, passed))
+            header, points, passed = line, [], PassedOver()
+        elif header is not None and is_row(line.text):
+            points.append(_point(line, header, _directions(title)))
+        elif header is not None and line.text.strip() and not set(line.text.strip()) <= {"-"}:
+            passed.add(line)
+    if header is not None:
+        sections.append(_finished(title, header, points, passed))
+    return sections
+
+
+def _directions(title: Line | None) -> int:
+    return 2 if title is not None and "Bidirectional" in title.text else 1
+
+
+def _finished(title: Line | None, header: Line, points: list[Point], passed: PassedOver) -> Section:
+    name = title.text.strip() if title is not None else "perftest"
+    notes = list(passed.notes())
+    if title is None:
+        # The columns alone do not tell a bidirectional test from one of one direction, nor a read from a write.
+        return Section(name, FORM, None, tuple(points), header, tuple(notes))
+    if "Latency" in name:
+        # Round trips are halved by the program, but for reads and atomics, which are one request and one answer.
+        test = "read" if name.startswith(("RDMA_Read", "Atomic")) else PINGPONG
+    else:
+        test = "bidirectional" if _directions(title) > 1 else "unidirectional"
+        notes.append("MB is 2^20 bytes, as perftest counts")
+    return Section(name, FORM, test, tuple(points), title, tuple(notes))
+
+
+def _point(line: Line, header: Line, directions: int) -> Point:
+    names = [re.sub(r"\s+", " ", name) for name in _COLUMN.findall(header.text)]
+    words = columns(line, len(names), header)
+    row = dict(zip(names, words, strict=False))
+    size = whole(line, row["#bytes"], "a size in bytes", least=1)
+    for column in ("t_typical[usec]", "t_avg[usec]"):
+        if column in row:
+            time = positive(line, row[column], f"{column}, a time in us")
+            return Point(size, time, line, 1, printed_resolution(row[column]))
+    for column, text in row.items():
+        if column.startswith("BW average"):
+            unit = column.partition("[")[2].rstrip("]")
+            if unit not in _UNITS:
+                raise header.error(column, "BW average in " + ", ".join(_UNITS))
+            rate = positive(line, text, f"{column}, a bandwidth")
+            time = directions * size / (rate * _UNITS[unit]) * 1e6
+            return Point(size, time, line, 1, time * printed_resolution(text) / rate)
+    raise header.error(header.text.strip(), "a column t_typical[usec], t_avg[usec] or BW average with its unit")

@@ -1,0 +1,194 @@
+"""What a file of measurements says, whoever wrote it: sizes and times of one test, with its definition."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apenet.errors import InputError
+from apenet.fit.text import Line, MeasurementError, Quoted
+
+PINGPONG = "pingpong"
+TESTS = {
+    PINGPONG: "half the round trip of a message and a reply of the same size",
+    "pingping": "both sides send one message at once; the time of one",
+    "oneway": "messages one after another; the time from one to the next",
+    "unidirectional": "windows of messages in one direction; the time of one",
+    "bidirectional": "windows of messages in both directions at once; the time in which one goes each way",
+    "read": "a read of the other side's memory, from the request to the data",
+}
+"""Definitions of the tests that a file can hold."""
+
+STREAMS = ("oneway", "unidirectional")
+"""Tests whose time is that from one message to the next, and no latency."""
+
+LARGEST_FALL = 4.0
+"""A larger message may be so many times faster, as protocols change; beyond it the file is not what it seems."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """One row: the time of `channels` messages of this size at once, and where it stands."""
+
+    size_bytes: int
+    time_us: float
+    line: Line
+    channels: int = 1
+    resolution_us: float = 0.0
+    """How far the printed number may be from the measured one."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """One table of a file. `test` is None where the file does not tell."""
+
+    name: str
+    form: str
+    """Who wrote it: `OSU`, `IMB`, `perftest`, `fabtests`, `CSV`, `JSON`, `apenet bench`."""
+    test: str | None
+    points: tuple[Point, ...]
+    line: Line
+    notes: tuple[str, ...] = ()
+    overheads_us: tuple[float, float] | None = None
+    """CPU time of a send and of a receive, where they were measured."""
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One test as arrays of the same length, by channels and then by rising size. us, bytes."""
+
+    file: str
+    form: str
+    section: str
+    test: str
+    sizes_bytes: NDArray[np.int64]
+    times_us: NDArray[np.float64]
+    channels: NDArray[np.int64]
+    resolutions_us: NDArray[np.float64]
+    notes: tuple[str, ...] = ()
+    overheads_us: tuple[float, float] | None = None
+
+    @property
+    def definition(self) -> str:
+        """What the times are."""
+        return TESTS[self.test]
+
+    def __len__(self) -> int:
+        return len(self.sizes_bytes)
+
+    def distinct_channels(self) -> list[int]:
+        """Numbers of messages at once that were measured, rising."""
+        return [int(value) for value in np.unique(self.channels)]
+
+    def without(self, size_bytes: int) -> Measurement:
+        """The same without one size."""
+        return self.part(self.sizes_bytes != size_bytes)
+
+    def part(self, kept: NDArray[np.bool_]) -> Measurement:
+        """Some of its points."""
+        return Measurement(
+            self.file,
+            self.form,
+            self.section,
+            self.test,
+            self.sizes_bytes[kept],
+            self.times_us[kept],
+            self.channels[kept],
+            self.resolutions_us[kept],
+            self.notes,
+            self.overheads_us,
+        )
+
+
+def checked(section: Section, test: str | None) -> Measurement:
+    """The section as arrays. `test` overrides what the file says it is.
+
+    Raises MeasurementError when the test cannot be told, or when the points cannot be those of one test.
+    """
+    if test is not None and test not in TESTS:
+        raise InputError("--test", test, "one of " + ", ".join(TESTS))
+    chosen = test or section.test
+    if not section.points:
+        reasons = f" ({'; '.join(section.notes)})" if section.notes else ""
+        raise section.line.error(Quoted(f"no rows in {section.name}{reasons}"), "measured points of one test")
+    if chosen is None:
+        raise section.line.error(
+            Quoted(f"{section.form} output that does not say which test it is of"),
+            "--test with one of " + ", ".join(TESTS),
+        )
+    groups: dict[int, list[Point]] = {}
+    for point in section.points:
+        groups.setdefault(point.channels, []).append(point)
+    notes = list(section.notes)
+    for points in groups.values():
+        notes += _check_order(points)
+    ordered = [point for count in sorted(groups) for point in groups[count]]
+    notes += _resolution_note(ordered)
+    return Measurement(
+        file=section.line.file,
+        form=section.form,
+        section=section.name,
+        test=chosen,
+        sizes_bytes=np.array([point.size_bytes for point in ordered], dtype=np.int64),
+        times_us=np.array([point.time_us for point in ordered], dtype=np.float64),
+        channels=np.array([point.channels for point in ordered], dtype=np.int64),
+        resolutions_us=np.array([point.resolution_us for point in ordered], dtype=np.float64),
+        notes=tuple(notes),
+        overheads_us=section.overheads_us,
+    )
+
+
+def _check_order(points: list[Point]) -> Iterator[str]:
+    """Sizes that rise and times that do not collapse; what is odd but possible is noted."""
+    slowest = points[0]
+    faster: list[tuple[Point, Point]] = []
+    for before, point in pairwise(points):
+        if point.size_bytes <= before.size_bytes:
+            raise point.line.error(
+                Quoted(f"size {point.size_bytes} after size {before.size_bytes}"),
+                "sizes that rise, each once; one table a file, or --section",
+            )
+        if point.time_us * LARGEST_FALL < slowest.time_us:
+            raise point.line.error(
+                Quoted(
+                    f"{point.time_us:g} us for {point.size_bytes} bytes, after {slowest.time_us:g} us for "
+                    f"{slowest.size_bytes} (line {slowest.line.number})"
+                ),
+                f"times that rise with the size: a fall to less than 1/{LARGEST_FALL:g} is a disturbed measurement or "
+                "another unit; measure again, or take the disturbed line out",
+            )
+        if point.time_us < slowest.time_us:
+            faster.append((point, slowest))
+        slowest = max(slowest, point, key=lambda candidate: candidate.time_us)
+    if faster:
+        point, slowest = max(faster, key=lambda pair: pair[1].time_us / pair[0].time_us)
+        yield (
+            f"{len(faster)} of {len(points)} sizes are faster than a smaller one, most of all {point.size_bytes} bytes "
+            f"with {point.time_us:g} us after {slowest.time_us:g} us: noise, or a change of protocol"
+        )
+
+
+def _resolution_note(points: list[Point]) -> Iterator[str]:
+    coarsest = max(points, key=lambda point: point.resolution_us / point.time_us)
+    percent = 100 * coarsest.resolution_us / coarsest.time_us
+    if percent >= 1:
+        yield (
+            f"the file prints too few digits: {coarsest.time_us:g} us for {coarsest.size_bytes} bytes may be off by "
+            f"{percent:.1f} %"
+        )
+
+
+def require_sizes(measurement: Measurement, least: int, reason: str) -> None:
+    """Refuses a measurement with too few sizes."""
+    count = len(np.unique(measurement.sizes_bytes))
+    if count < least:
+        raise MeasurementError(
+            measurement.file,
+            None,
+            Quoted(f"{count} message {'size' if count == 1 else 'sizes'}"),
+            f"at least {least}: {reason}",
+        )

@@ -1,0 +1,305 @@
+"""A fitted path model with all that is said about it: parameters, intervals, cross-overs, errors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from apenet.errors import InputError
+from apenet.fit import paths as model
+from apenet.fit.measurement import Measurement, require_sizes
+from apenet.fit.statistics import CONFIDENCE, RESAMPLES, Errors, Floats, Interval, errors, interval, resampled
+
+FORMULA = "T(N, Nvc) = max_i(lambda_i + Nvc*tau_i + Nvc*N/beta_i)"
+MIB = 2**20
+_FLAT_US_PER_BYTE = 1e-9
+"""A path below a femtosecond a byte has no bandwidth that these sizes show."""
+_TRACE_US = 1e-9
+_FEW = 3
+_LOOSE = 1.0
+_POOR_PERCENT = 20
+
+
+@dataclass(frozen=True)
+class Path:
+    """One path. What the data do not tell is None, and `unknown` says why."""
+
+    lambda_us: Interval | None
+    tau_us: Interval | None
+    fixed_us: Interval
+    """lambda + Nvc tau ..."""
+    fixed_channels: int
+    """... at this Nvc: the one with which the path decides most points."""
+    beta_mib_s: Interval | None
+    decides: tuple[int, int] | None
+    """Smallest and largest measured size that this path decides."""
+    points: int
+    unknown: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Intervals as objects, None as null."""
+        content: dict[str, Any] = {
+            name: value.to_json() if value is not None else None
+            for name, value in {
+                "lambda_us": self.lambda_us,
+                "tau_us": self.tau_us,
+                "lambda_plus_nvc_tau_us": self.fixed_us,
+                "beta_mib_s": self.beta_mib_s,
+            }.items()
+        }
+        return {
+            **content,
+            "nvc": self.fixed_channels,
+            "decides_bytes": list(self.decides) if self.decides else None,
+            "points": self.points,
+            "unknown": list(self.unknown),
+        }
+
+
+@dataclass(frozen=True)
+class Crossover:
+    """Where the next path takes over."""
+
+    first: int
+    second: int
+    channels: int
+    size_bytes: Interval
+
+    def to_json(self) -> dict[str, Any]:
+        """Paths counted from 1."""
+        return {
+            "from_path": self.first + 1,
+            "to_path": self.second + 1,
+            "channels": self.channels,
+            "size_bytes": self.size_bytes.to_json(),
+        }
+
+
+@dataclass(frozen=True)
+class PathsFit:
+    """T(N, Nvc) with one to three paths, fitted to one measurement."""
+
+    measurement: Measurement
+    coefficients: Floats
+    """One row a path: lambda, tau, 1/beta; lambda + Nvc tau, 1/beta with one Nvc. us, us/byte."""
+    paths: tuple[Path, ...]
+    crossovers: tuple[Crossover, ...]
+    fitted_us: Floats
+    in_sample: Errors
+    held_out: Errors
+    held_out_percent: Floats
+    """Of each point, by the fit that did not see its size; NaN where that would be an extrapolation."""
+    warnings: tuple[str, ...] = field(default=())
+
+    @property
+    def model(self) -> str:
+        """As --model takes it."""
+        return f"paths:{len(self.paths)}"
+
+    @property
+    def residual_percent(self) -> Floats:
+        """Measured over fitted, less one."""
+        return 100 * (self.measurement.times_us / self.fitted_us - 1)
+
+    def curve(self, sizes: Floats, channels: int) -> Floats:
+        """Times of any sizes, us."""
+        ones = np.ones_like(sizes)
+        columns = [ones, channels * ones, channels * sizes]
+        if self.coefficients.shape[1] == 2:  # noqa: PLR2004 (with one Nvc)
+            columns = [ones, channels * sizes]
+        return model.predicted(self.coefficients, np.column_stack(columns))
+
+    def to_json(self) -> dict[str, Any]:
+        """The object that `apenet fit --json` prints."""
+        return {
+            "model": self.model,
+            "formula": FORMULA,
+            "input": input_json(self.measurement),
+            "units": {"lambda": "us", "tau": "us", "beta": "MiB/s, 2^20 bytes", "size": "bytes", "errors": "percent"},
+            "confidence": CONFIDENCE,
+            "paths": [path.to_json() for path in self.paths],
+            "crossovers": [crossover.to_json() for crossover in self.crossovers],
+            "in_sample": self.in_sample.to_json(),
+            "held_out": {"scheme": "each size but the ends left out once", **self.held_out.to_json()},
+            "points": points_json(self.measurement, self.fitted_us, self.held_out_percent),
+            "warnings": [*self.measurement.notes, *self.warnings],
+        }
+
+
+def input_json(measurement: Measurement) -> dict[str, Any]:
+    """What was fitted."""
+    return {
+        "file": measurement.file,
+        "format": measurement.form,
+        "section": measurement.section,
+        "test": measurement.test,
+        "definition": measurement.definition,
+        "points": len(measurement),
+        "size_bytes": [int(measurement.sizes_bytes.min()), int(measurement.sizes_bytes.max())],
+        "channels": measurement.distinct_channels(),
+    }
+
+
+def points_json(measurement: Measurement, fitted_us: Floats, held_out_percent: Floats) -> list[dict[str, Any]]:
+    """Every point with its errors."""
+    rows = zip(
+        measurement.sizes_bytes, measurement.channels, measurement.times_us, fitted_us, held_out_percent, strict=True
+    )
+    return [
+        {
+            "size_bytes": int(size),
+            "channels": int(channels),
+            "time_us": float(time),
+            "fitted_us": float(fitted),
+            "residual_percent": float(100 * (time / fitted - 1)),
+            "held_out_percent": float(held_out) if np.isfinite(held_out) else None,
+        }
+        for size, channels, time, fitted, held_out in rows
+    ]
+
+
+def fit_paths(measurement: Measurement, count: int = 2, resamples: int = RESAMPLES) -> PathsFit:
+    """Fits the model with `count` paths.
+
+    Raises InputError for a count that is none, MeasurementError for too few sizes.
+    """
+    if not 1 <= count <= model.MOST_PATHS:
+        raise InputError("--model", f"paths:{count}", f"paths:1 to paths:{model.MOST_PATHS}")
+    least = 2 * count + 1
+    require_sizes(measurement, least, f"each of {count} paths has two parameters, and one size must be left to test")
+    data = model.data_of(measurement)
+    coefficients = model.fit_coefficients(data, count)
+    fitted = model.predicted(coefficients, data.features)
+    samples = resampled(
+        fitted,
+        measurement.times_us,
+        coefficients.size,
+        lambda times: model.ordered(
+            model.improved(coefficients, model.Data(data.features, times, data.sizes_bytes, data.channels))
+        ),
+        resamples,
+    )
+    deciding = (data.features @ coefficients.T).argmax(axis=1)
+    paths = tuple(_path(measurement, coefficients, samples, deciding, index) for index in range(count))
+    held_out = _held_out(measurement, count)
+    tested = np.isfinite(held_out)
+    crossovers = tuple(_crossovers(measurement, coefficients, samples))
+    return PathsFit(
+        measurement=measurement,
+        coefficients=coefficients,
+        paths=paths,
+        crossovers=crossovers,
+        fitted_us=fitted,
+        in_sample=errors(measurement.times_us / fitted - 1, measurement.sizes_bytes),
+        held_out=errors(held_out[tested] / 100, measurement.sizes_bytes[tested]),
+        held_out_percent=held_out,
+        warnings=tuple(_warnings(measurement, paths, fitted)),
+    )
+
+
+def _path(measurement: Measurement, coefficients: Floats, samples: Floats, deciding: Floats, index: int) -> Path:
+    row, drawn = coefficients[index], samples[:, index]
+    mine = deciding == index
+    sizes = measurement.sizes_bytes[mine]
+    distinct = len(np.unique(sizes))
+    unknown: list[str] = []
+    slope_us_per_byte = float(row[-1])
+    beta = None
+    if slope_us_per_byte > _FLAT_US_PER_BYTE and distinct > 1:
+        with np.errstate(divide="ignore"):
+            beta = interval(1e6 / MIB / slope_us_per_byte, 1e6 / MIB / drawn[:, -1])
+    else:
+        unknown.append("beta: the sizes that this path decides show no dependence on the size")
+    at = _reported_channels(measurement, mine)
+    fixed = row[:-1] @ np.array([1.0, at][: len(row) - 1])
+    fixed_drawn = drawn[:, :-1] @ np.array([1.0, at][: len(row) - 1])
+    lambda_us = tau_us = None
+    if len(row) == 3 and _separates(measurement, coefficients, index):  # noqa: PLR2004 (lambda, tau, beta)
+        lambda_us, tau_us = interval(float(row[0]), drawn[:, 0]), interval(float(row[1]), drawn[:, 1])
+    else:
+        seen = measurement.channels[model.clearly_deciding(coefficients, model.data_of(measurement).features, index)]
+        counts = ", ".join(map(str, np.unique(seen))) or "none"
+        unknown.append(f"lambda and tau one by one, only their sum: this path is seen deciding with Nvc = {counts}")
+    if distinct < _FEW:
+        unknown.append(
+            f"how far this path can be trusted: {distinct} {'size is' if distinct == 1 else 'sizes are'} its"
+        )
+    return Path(
+        lambda_us=lambda_us,
+        tau_us=tau_us,
+        fixed_us=interval(_tidy(float(fixed)), fixed_drawn),
+        fixed_channels=at,
+        beta_mib_s=beta,
+        decides=(int(sizes.min()), int(sizes.max())) if len(sizes) else None,
+        points=int(mine.sum()),
+        unknown=tuple(unknown),
+    )
+
+
+def _reported_channels(measurement: Measurement, mine: Floats) -> int:
+    counts = {
+        channels: int((measurement.channels[mine] == channels).sum()) for channels in measurement.distinct_channels()
+    }
+    return max(counts, key=lambda channels: (counts[channels], -channels))
+
+
+def _tidy(value: float) -> float:
+    """Nothing where the optimiser leaves a trace of rounding."""
+    return value if value > _TRACE_US else 0.0
+
+
+def _separates(measurement: Measurement, coefficients: Floats, index: int) -> bool:
+    """Whether the points that this path clearly decides tell lambda from tau and beta."""
+    features = model.data_of(measurement).features
+    mine = model.clearly_deciding(coefficients, features, index)
+    columns = features[mine] / np.maximum(features.max(axis=0), 1)
+    return len(columns) > columns.shape[1] and bool(np.linalg.matrix_rank(columns) == columns.shape[1])
+
+
+def _crossovers(measurement: Measurement, coefficients: Floats, samples: Floats) -> list[Crossover]:
+    found = []
+    for channels in measurement.distinct_channels():
+        for first in range(len(coefficients)):
+            for second in range(first + 1, len(coefficients)):
+                size = model.crossover_bytes(coefficients, first, second, channels)
+                if size is None:
+                    continue
+                drawn = [model.crossover_bytes(sample, first, second, channels) for sample in samples]
+                values = np.array([np.nan if value is None else value for value in drawn])
+                found.append(Crossover(first, second, channels, interval(size, values)))
+    return found
+
+
+def _held_out(measurement: Measurement, count: int) -> Floats:
+    """Errors of each point by a fit without its size, percent. The ends are not tested: nothing is beyond them."""
+    held_out = np.full(len(measurement), np.nan)
+    sizes = np.unique(measurement.sizes_bytes)
+    for size in sizes[1:-1]:
+        rest = measurement.without(int(size))
+        coefficients = model.fit_coefficients(model.data_of(rest), count, model.FEW_CUTS)
+        left = measurement.sizes_bytes == size
+        features = model.data_of(measurement).features[left]
+        held_out[left] = 100 * (measurement.times_us[left] / model.predicted(coefficients, features) - 1)
+    return held_out
+
+
+def _warnings(measurement: Measurement, paths: tuple[Path, ...], fitted: Floats) -> list[str]:
+    found = []
+    worst = 100 * float(np.abs(measurement.times_us / fitted - 1).max())
+    if worst > _POOR_PERCENT:
+        found.append(
+            f"the model misses a point by {worst:.0f} %: a maximum of lines follows neither noise nor a change of "
+            "protocol, and the intervals say nothing of that; --to-machine writes one path for each protocol"
+        )
+    if measurement.test in ("unidirectional", "oneway"):
+        found.append(f"the test is {measurement.test}: its times are gaps between messages, lambda is no latency")
+    for number, path in enumerate(paths, start=1):
+        if path.points == 0:
+            found.append(f"path {number} decides no point: fewer paths say the same")
+        elif path.beta_mib_s is not None and np.isfinite(path.beta_mib_s.high):
+            width = (path.beta_mib_s.high - path.beta_mib_s.low) / path.beta_mib_s.value
+            if width > _LOOSE:
+                found.append(f"beta of path {number} is hardly determined: see its interval")
+    return found

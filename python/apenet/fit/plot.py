@@ -1,0 +1,89 @@
+"""A fit as a picture: times over sizes, and below them the residuals."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from apenet.errors import InputError
+from apenet.fit.loggp import LogGpFit
+from apenet.fit.measurement import Measurement
+from apenet.fit.pathfit import PathsFit
+from apenet.fit.statistics import Floats
+
+FORMATS = (".png", ".svg", ".pdf")
+_DPI = 150
+
+
+def check_plot_file(path: Path) -> None:
+    """Raises InputError for a file that no plot can be written to, before anything is computed."""
+    if path.suffix.lower() not in FORMATS:
+        raise InputError("--plot", str(path), "a file that ends in " + ", ".join(FORMATS))
+    if not path.parent.is_dir():
+        raise InputError("--plot", str(path), "a file in a folder that exists")
+
+
+def plot(fit: PathsFit | LogGpFit, path: Path) -> None:
+    """Writes the picture. The same fit gives the same bytes, as PNG and SVG."""
+    import matplotlib as mpl  # noqa: PLC0415 (a second of import that most calls do not need)
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt  # noqa: PLC0415
+
+    with mpl.rc_context({"svg.hashsalt": "apenet", "font.size": 9}):
+        figure, (upper, lower) = plt.subplots(
+            2, 1, sharex=True, figsize=(7, 6), height_ratios=(3, 1), constrained_layout=True
+        )
+        if isinstance(fit, PathsFit):
+            _draw_paths(fit, upper, lower)
+        else:
+            for measurement, fitted in zip(fit.measurements, fit.fitted_us, strict=True):
+                _draw(measurement, measurement.sizes_bytes.astype(np.float64), fitted, upper, lower, measurement.test)
+        upper.set_yscale("log")
+        upper.set_ylabel("time (us)")
+        upper.set_title(
+            f"{fit.model}, in sample {fit.in_sample.rms_percent:.2g} % rms, held out {fit.held_out.rms_percent:.2g} %"
+        )
+        upper.legend(frameon=False)
+        lower.set_ylabel("residual (%)")
+        lower.set_xlabel("message size (bytes)")
+        lower.set_xscale("symlog", base=2, linthresh=1)
+        lower.axhline(0, color="black", linewidth=0.8)
+        for axes in (upper, lower):
+            axes.grid(visible=True, which="major", alpha=0.3)
+        metadata: dict[str, Any] = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(
+            path.suffix.lower(), {"Software": None}
+        )
+        figure.savefig(path, dpi=_DPI, metadata=metadata)
+        plt.close(figure)
+
+
+def _draw_paths(fit: PathsFit, upper: Any, lower: Any) -> None:  # noqa: ANN401 (matplotlib's axes have no public type)
+    measurement = fit.measurement
+    low, high = max(1, int(measurement.sizes_bytes.min())), int(measurement.sizes_bytes.max())
+    sizes = np.geomspace(low, max(high, low + 1), 400)
+    for channels in measurement.distinct_channels():
+        part = measurement.channels == channels
+        label = measurement.test + (f", Nvc {channels}" if len(measurement.distinct_channels()) > 1 else "")
+        _draw(measurement.part(part), sizes, fit.curve(sizes, channels), upper, lower, label, fit.fitted_us[part])
+        for crossover in fit.crossovers:
+            if crossover.channels == channels and low <= crossover.size_bytes.value <= high:
+                upper.axvline(crossover.size_bytes.value, color="grey", linewidth=0.8, linestyle=":")
+
+
+def _draw(
+    measurement: Measurement,
+    sizes: Floats,
+    curve: Floats,
+    upper: Any,  # noqa: ANN401
+    lower: Any,  # noqa: ANN401
+    label: str,
+    fitted: Floats | None = None,
+) -> None:
+    (line,) = upper.plot(sizes, curve, linewidth=1.2)
+    upper.plot(measurement.sizes_bytes, measurement.times_us, "o", color=line.get_color(), markersize=4, label=label)
+    at_points = curve if fitted is None else fitted
+    residual = 100 * (measurement.times_us / at_points - 1)
+    lower.plot(measurement.sizes_bytes, residual, "o", color=line.get_color(), markersize=4)

@@ -1,0 +1,73 @@
+"""From a file to one measurement: whose format it is, and which of its sections is meant."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from apenet.errors import InputError
+from apenet.fit.formats import csvtable, fabtests, imb, jsonfile, osu, perftest
+from apenet.fit.measurement import Measurement, Section, checked
+from apenet.fit.text import Line, MeasurementError, Quoted, lines_of, read_lines
+
+
+class _Suite(NamedTuple):
+    recognises: Callable[[Sequence[Line]], bool]
+    read: Callable[[Sequence[Line]], list[Section]]
+
+
+_SUITES = tuple(_Suite(suite.recognises, suite.read) for suite in (jsonfile, osu, imb, perftest, fabtests))
+
+
+def read(file: Path | str, *, test: str | None = None, section: str | None = None) -> Measurement:
+    """The measurement in a file of any known format.
+
+    `section` is the name or number (from 1) of one of several tables in the file; `test` overrides what the file says
+    it is. Raises InputError for a file or option that cannot be, MeasurementError for contents that cannot.
+    """
+    return _chosen(str(file), read_lines(Path(file)), test, section)
+
+
+def parse(name: str, content: bytes, *, test: str | None = None, section: str | None = None) -> Measurement:
+    """The same of what a file holds; `name` is what errors call it."""
+    return _chosen(name, lines_of(name, content), test, section)
+
+
+def sections(lines: list[Line]) -> list[Section]:
+    """Every table of a file."""
+    for suite in _SUITES:
+        if suite.recognises(lines):
+            return suite.read(lines)
+    return csvtable.read(lines)
+
+
+def _chosen(name: str, lines: list[Line], test: str | None, section: str | None) -> Measurement:
+    found = sections(lines)
+    if not found:
+        raise MeasurementError(name, None, Quoted("no table"), "measured points")
+    # Collectives beside point-to-point tests, as IMB prints them, are no choice.
+    usable = [candidate for candidate in found if candidate.points]
+    if section is not None:
+        return checked(_named(name, found, section), test)
+    if len(usable) > 1:
+        raise MeasurementError(name, None, Quoted(f"{len(usable)} tables"), f"--section with one of {_listed(found)}")
+    return checked(usable[0] if usable else found[0], test)
+
+
+def _listed(found: list[Section]) -> str:
+    return ", ".join(
+        f"{number} ({candidate.name}, line {candidate.line.number})"
+        for number, candidate in enumerate(found, start=1)
+        if candidate.points
+    )
+
+
+def _named(name: str, found: list[Section], section: str) -> Section:
+    if section.isascii() and section.isdigit() and 1 <= int(section) <= len(found):
+        return found[int(section) - 1]
+    matching = [candidate for candidate in found if candidate.name.lower() == section.lower()]
+    if len(matching) == 1:
+        return matching[0]
+    problem = "twice in" if matching else "none of"
+    raise InputError("--section", section, f"one of {_listed(found)}: it is {problem} {name}")

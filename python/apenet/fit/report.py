@@ -1,0 +1,176 @@
+"""A fit for people: a table a terminal wide."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from apenet.fit.loggp import FORMULA as LOGGP_FORMULA
+from apenet.fit.loggp import LogGpFit
+from apenet.fit.measurement import Measurement
+from apenet.fit.pathfit import FORMULA, PathsFit
+from apenet.fit.statistics import CONFIDENCE, Errors, Floats, Interval
+
+Fit = PathsFit | LogGpFit
+_KIB = 2**10
+_NOTHING = 1e-12
+_MOST_DECIMALS = 6
+_LEAST_BAR = 1e-3
+"""The longest bar is a residual of a thousandth at least: rounding is not drawn."""
+_BAR = 12
+"""Cells of the residual's bar on each side of zero."""
+
+
+def size_text(size_bytes: float) -> str:
+    """A size for people, exact where it is a whole number of a power of 1024."""
+    for unit, factor in (("MiB", _KIB**2), ("KiB", _KIB)):
+        if size_bytes >= factor and size_bytes % factor == 0:
+            return f"{size_bytes / factor:g} {unit}"
+    return f"{size_bytes:.0f} B"
+
+
+def number_text(value: float) -> str:
+    """Four digits that count."""
+    if not math.isfinite(value):
+        return str(value)
+    if abs(value) < _NOTHING:
+        return "0"
+    digits = max(0, 3 - math.floor(math.log10(abs(value))))
+    return f"{value:.{digits}f}" if digits <= _MOST_DECIMALS else f"{value:.3e}"
+
+
+def interval_text(interval: Interval | None) -> tuple[str, str]:
+    """The value, and its interval in brackets."""
+    if interval is None:
+        return "?", ""
+    if not (math.isfinite(interval.low) and math.isfinite(interval.high)):
+        return number_text(interval.value), "not determined"
+    return number_text(interval.value), f"{number_text(interval.low)} .. {number_text(interval.high)}"
+
+
+def report(fit: Fit) -> RenderableType:
+    """Everything that a fit says, the points and their residuals at last."""
+    parts: list[RenderableType] = []
+    if isinstance(fit, PathsFit):
+        parts += _input([fit.measurement], fit.model, FORMULA)
+        parts += ["", _paths_table(fit), *_crossovers(fit)]
+        unknown = tuple(f"path {n}: {what}" for n, path in enumerate(fit.paths, start=1) for what in path.unknown)
+        tables = [(fit.measurement, fit.fitted_us, fit.held_out_percent)]
+        warnings = (*fit.measurement.notes, *fit.warnings)
+    else:
+        parts += _input(fit.measurements, fit.model, LOGGP_FORMULA)
+        parts += ["", _loggp_table(fit)]
+        unknown = fit.unknown
+        tables = list(zip(fit.measurements, fit.fitted_us, fit.held_out_percent, strict=True))
+        warnings = (*(note for one in fit.measurements for note in one.notes), *fit.warnings)
+    parts += ["", _errors_table(fit.in_sample, fit.held_out)]
+    parts += [Text.assemble(("not told   ", "yellow"), line) for line in unknown]
+    parts += [Text.assemble(("note       ", "yellow"), line) for line in warnings]
+    for measurement, fitted, held_out in tables:
+        parts += ["", _points_table(measurement, fitted, held_out)]
+    return Group(*parts)
+
+
+def _input(measurements: list[Measurement] | tuple[Measurement, ...], model: str, formula: str) -> Iterator[Text]:
+    for measurement in measurements:
+        sizes = measurement.sizes_bytes
+        span = f"{size_text(int(sizes.min()))} to {size_text(int(sizes.max()))}"
+        channels = ", ".join(map(str, measurement.distinct_channels()))
+        yield Text.assemble(("data       ", "bold"), f"{measurement.file} ({measurement.form}, {measurement.section})")
+        yield Text(f"           {len(measurement)} points, {span}, Nvc {channels}")
+        yield Text(f"           {measurement.test}: {measurement.definition}")
+    yield Text.assemble(("model      ", "bold"), f"{model}   {formula}")
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for index, column in enumerate(columns):
+        table.add_column(column, justify="left" if index == 0 else "right", no_wrap=True)
+    return table
+
+
+def _paths_table(fit: PathsFit) -> Table:
+    separate = any(path.lambda_us is not None for path in fit.paths)
+    percent = f"{100 * CONFIDENCE:.0f} %"
+    columns = ["path"]
+    if separate:
+        columns += ["lambda (us)", percent, "tau (us)", percent]
+    columns += ["lambda+Nvc*tau (us)", percent, "beta (MiB/s)", percent, "decides"]
+    table = _table(*columns)
+    for index, path in enumerate(fit.paths, start=1):
+        cells: list[str] = []
+        if separate:
+            cells += [*interval_text(path.lambda_us), *interval_text(path.tau_us)]
+        fixed, bounds = interval_text(path.fixed_us)
+        at = f" (Nvc {path.fixed_channels})" if len(fit.measurement.distinct_channels()) > 1 else ""
+        cells += [fixed + at, bounds, *interval_text(path.beta_mib_s)]
+        cells.append(f"{size_text(path.decides[0])} to {size_text(path.decides[1])}" if path.decides else "nothing")
+        table.add_row(str(index), *cells)
+    return table
+
+
+def _crossovers(fit: PathsFit) -> Iterator[Text]:
+    for crossover in fit.crossovers:
+        value, bounds = interval_text(crossover.size_bytes)
+        yield Text.assemble(
+            ("crossover  ", "bold"),
+            f"path {crossover.first + 1} to {crossover.second + 1} at {value} bytes ({bounds})"
+            + (f", Nvc {crossover.channels}" if len(fit.measurement.distinct_channels()) > 1 else ""),
+        )
+
+
+def _loggp_table(fit: LogGpFit) -> Table:
+    table = _table("parameter", "value", f"{100 * CONFIDENCE:.0f} %", "unit")
+    rows: list[tuple[str, Interval | None, str]] = [
+        ("L + o_s + o_r", fit.sum_us, "us"),
+        ("L", fit.latency_us, "us"),
+        ("g", fit.gap_us, "us"),
+        ("G", fit.gap_per_byte_us, "us/byte"),
+    ]
+    for name, interval, unit in rows:
+        table.add_row(name, *interval_text(interval), unit)
+    for name, value in (("o_s", fit.send_us), ("o_r", fit.receive_us)):
+        table.add_row(name, "?" if value is None else number_text(value), "measured" if value is not None else "", "us")
+    return table
+
+
+def _errors_table(in_sample: Errors, held_out: Errors) -> Table:
+    table = _table("error", "rms", "worst", "at", "points")
+    for name, errors in (("in sample", in_sample), ("held out", held_out)):
+        table.add_row(
+            name,
+            f"{errors.rms_percent:.2f} %",
+            f"{errors.max_percent:.2f} %",
+            size_text(errors.max_at_bytes),
+            str(errors.points),
+        )
+    return table
+
+
+def _points_table(measurement: Measurement, fitted: Floats, held_out: Floats) -> Table:
+    several = len(measurement.distinct_channels()) > 1
+    columns = ["size (B)", *(["Nvc"] if several else []), "measured (us)", "fitted (us)", "residual", "held out"]
+    table = _table(*columns)
+    table.add_column("", justify="left", no_wrap=True)
+    residual = measurement.times_us / fitted - 1
+    widest = max(float(abs(residual).max()), _LEAST_BAR)
+    for index in range(len(measurement)):
+        cells = [str(measurement.sizes_bytes[index])]
+        if several:
+            cells.append(str(measurement.channels[index]))
+        tested = f"{held_out[index]:+.2f} %" if math.isfinite(held_out[index]) else ""
+        cells += [number_text(float(measurement.times_us[index])), number_text(float(fitted[index]))]
+        table.add_row(*cells, f"{100 * residual[index]:+.2f} %", tested, _bar(float(residual[index]) / widest))
+    return table
+
+
+def _bar(share: float) -> Text:
+    """A residual between -1 and 1 as a bar to the left or the right of the middle."""
+    length = round(abs(share) * _BAR)
+    left = ("#" * length if share < 0 else "").rjust(_BAR)
+    right = ("#" * length if share > 0 else "").ljust(_BAR)
+    return Text(f"{left}|{right}".rstrip(), style="dim")

@@ -1,0 +1,81 @@
+"""How good a fit is: errors on points used and on sizes left out, intervals by refitting resampled residuals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+RESAMPLES = 200
+CONFIDENCE = 0.95
+SEED = 1
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An estimate and its bootstrap interval."""
+
+    value: float
+    low: float
+    high: float
+
+    def to_json(self) -> dict[str, float]:
+        """value, low, high."""
+        return {"value": self.value, "low": self.low, "high": self.high}
+
+
+@dataclass(frozen=True)
+class Errors:
+    """Relative errors over points."""
+
+    rms_percent: float
+    max_percent: float
+    max_at_bytes: int
+    points: int
+
+    def to_json(self) -> dict[str, float]:
+        """As the dataclass."""
+        return dict(vars(self))
+
+
+def errors(relative: Floats, sizes_bytes: NDArray[np.int64]) -> Errors:
+    """Of relative residuals."""
+    worst = int(np.abs(relative).argmax())
+    return Errors(
+        rms_percent=100 * float(np.sqrt((relative**2).mean())),
+        max_percent=100 * float(np.abs(relative[worst])),
+        max_at_bytes=int(sizes_bytes[worst]),
+        points=len(relative),
+    )
+
+
+def interval(value: float, samples: Floats) -> Interval:
+    """Percentiles of the resampled estimates; those that are not finite had no such parameter."""
+    finite = samples[np.isfinite(samples)]
+    if 2 * len(finite) < len(samples):
+        return Interval(value, float("nan"), float("nan"))
+    tail = 100 * (1 - CONFIDENCE) / 2
+    low, high = np.percentile(finite, [tail, 100 - tail])
+    return Interval(value, min(float(low), value), max(float(high), value))
+
+
+def resampled(
+    fitted: Floats, times: Floats, parameters: int, refit: Callable[[Floats], Floats], count: int = RESAMPLES
+) -> Floats:
+    """Estimates from data made of the fit and its own residuals, drawn with replacement by a seeded generator.
+
+    Residuals are relative and widened by the degrees of freedom that the fit used. One row a resample.
+    """
+    generator = np.random.Generator(np.random.PCG64(SEED))
+    residual = times / fitted - 1
+    residual = residual - residual.mean()
+    residual = residual * np.sqrt(len(times) / max(1, len(times) - parameters))
+    rows = []
+    for _ in range(count):
+        drawn = residual[generator.integers(0, len(residual), len(residual))]
+        rows.append(refit(fitted * np.maximum(1 + drawn, 0.05)))
+    return np.array(rows)

@@ -1,0 +1,127 @@
+"""Files of measurements as lines, and their numbers, so that what is wrong is named by file, line and value."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from apenet.errors import ApenetError, InputError, shown
+
+LARGEST_BYTES = 2**26
+"""Of one file: a table of measurements is kilobytes."""
+
+LARGEST_WHOLE = 2**48
+
+_PLAIN = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_NOT_FINITE = re.compile(r"[+-]?(?:nan(?:\(.*\))?|inf(?:inity)?|\d+\.#\w+)", re.IGNORECASE)
+_COMMA = re.compile(r"[+-]?\d{1,3}(?:[.,' \u00a0\u202f\u2019]\d{3})*[.,]?\d*|[+-]?\d+,\d*")
+
+
+class MeasurementError(ApenetError):
+    """A file of measurements that cannot be used: file, line, value, what was expected."""
+
+    def __init__(self, file: str, line: int | None, value: object, expected: str) -> None:
+        place = file if line is None else f"{file}:{line}"
+        super().__init__(f"{place}: {value if isinstance(value, Quoted) else shown(value)}: expected {expected}")
+        self.file = file
+        self.line = line
+        self.value = value
+        self.expected = expected
+
+
+class Quoted(str):
+    """Something that an error names in its own words: `the file is empty`."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of a file, counted from 1."""
+
+    file: str
+    number: int
+    text: str
+
+    def error(self, value: object, expected: str) -> MeasurementError:
+        """What is wrong in this line."""
+        return MeasurementError(self.file, self.number, value, expected)
+
+
+def read_lines(path: Path) -> list[Line]:
+    """The lines of a text file in UTF-8.
+
+    Raises InputError for a file that cannot be read, MeasurementError for one that is empty or no text.
+    """
+    name = str(path)
+    try:
+        if path.is_file() and path.stat().st_size > LARGEST_BYTES:
+            raise MeasurementError(
+                name, None, Quoted(f"{path.stat().st_size} bytes"), f"a table of measurements, at most {LARGEST_BYTES}"
+            )
+        content = path.read_bytes()
+    except OSError as error:
+        raise InputError("file", name, f"a file that can be read: {error.strerror}") from error
+    return lines_of(name, content)
+
+
+def lines_of(name: str, content: bytes) -> list[Line]:
+    """The same of what a file holds."""
+    if content[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        raise MeasurementError(name, 1, Quoted("text in UTF-16"), "text in UTF-8")
+    if b"\0" in content:
+        raise MeasurementError(name, None, Quoted("a binary file"), "the text that a benchmark prints, CSV or JSON")
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise MeasurementError(name, line, Quoted(f"the byte 0x{content[error.start]:02x}"), "text in UTF-8") from error
+    if not text.strip():
+        raise MeasurementError(name, None, Quoted("the file is empty"), "measured points")
+    pieces = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    return [Line(name, number, piece) for number, piece in enumerate(pieces, start=1)]
+
+
+def number(line: Line, text: str, what: str) -> float:
+    """A finite number as C and Python write it. `what` names it: `a time in us`."""
+    text = text.strip()
+    if _PLAIN.fullmatch(text):
+        value = float(text)
+        if math.isfinite(value):
+            return value
+    if not text:
+        raise line.error(Quoted("nothing"), what)
+    if _NOT_FINITE.fullmatch(text) or _PLAIN.fullmatch(text):
+        raise line.error(text, f"{what}, a finite number")
+    if _COMMA.fullmatch(text):
+        raise line.error(text, f"{what} with a decimal point and without thousands separators, such as 1234.5")
+    raise line.error(text, f"{what}, a number such as 12.5")
+
+
+def positive(line: Line, text: str, what: str) -> float:
+    """A number greater than zero."""
+    value = number(line, text, what)
+    if value <= 0:
+        raise line.error(text.strip(), f"{what} greater than zero")
+    return value
+
+
+def whole(line: Line, text: str, what: str, least: int = 0) -> int:
+    """A whole number of at least `least`."""
+    value = number(line, text, what)
+    if not value.is_integer():
+        raise line.error(text.strip(), f"{what}: a whole number, without thousands separators")
+    if value < least:
+        raise line.error(text.strip(), f"{what} of at least {least}")
+    if value > LARGEST_WHOLE:
+        raise line.error(text.strip(), f"{what} of at most {LARGEST_WHOLE}")
+    return int(value)
+
+
+def printed_resolution(text: str) -> float:
+    """Half of the last digit of a printed number: how far it may be from what was measured."""
+    mantissa, _, exponent = text.strip().lower().partition("e")
+    _, _, decimals = mantissa.partition(".")
+    return float(0.5 * 10.0 ** (int(exponent or 0) - len(decimals)))

@@ -1,0 +1,252 @@
+"""Readers of apenet fit: what real programs print, and files that are refused by file, line and value."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import apenet as package
+from apenet.fit import TESTS, Measurement, MeasurementError, parse, read
+from apenet.fit.formats import quantities
+
+FOLDER = Path(__file__).parent / "measurements"
+OSU_HEADER = "# OSU MPI Latency Test v7.4\n# Size       Avg Latency(us)\n"
+
+
+def csv(text: str, **options: str) -> Measurement:
+    return parse("my.csv", text.encode(), **options)
+
+
+def refused(content: str | bytes, **options: str) -> str:
+    with pytest.raises(package.ApenetError) as caught:
+        parse("my.txt", content if isinstance(content, bytes) else content.encode(), **options)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("file", "section", "test", "points", "size", "time_us"),
+    [
+        ("osu_latency.txt", None, "pingpong", 23, 4096, 2.20),
+        ("osu_latency_tail.txt", None, "pingpong", 23, 8, 0.93),  # the average, not a percentile
+        ("imb_mpi1.txt", "PingPong-2", "pingpong", 24, None, None),
+        ("imb_mpi1.txt", "2", "pingping", 24, None, None),
+        ("imb_mpi1.txt", "Uniband-2", "unidirectional", 24, None, None),
+        ("imb_mpi1.txt", "Biband-2", "bidirectional", 23, 0, 2e6 / 2565875),
+        ("perftest_send_lat.txt", None, "pingpong", 5, 1024, 1.75),
+        ("osu_mbw_mr.txt", None, "unidirectional", 23, 8, 1e6 / 2278137.04),
+    ],
+)
+def test_what_programs_print(file, section, test, points, size, time_us):
+    measurement = read(FOLDER / file, section=section)
+    assert (measurement.test, len(measurement)) == (test, points)
+    if size is not None:
+        (found,) = measurement.times_us[measurement.sizes_bytes == size]
+        assert found == pytest.approx(time_us, rel=1e-6)
+
+
+def test_osu_megabytes_are_decimal():
+    text = "# OSU MPI Bandwidth Test v7.4\n# Size      Bandwidth (MB/s)\n1000000  500.00\n2000000 1000.00\n"
+    assert parse("bw", text.encode()).times_us.tolist() == pytest.approx([2000, 2000])
+    both = text.replace("MPI Bandwidth", "MPI Bi-Directional Bandwidth")
+    assert parse("bw", both.encode()).times_us.tolist() == pytest.approx([4000, 4000])
+
+
+def test_osu_pairs_are_messages_at_once():
+    text = (
+        "# OSU MPI Multiple Bandwidth / Message Rate Test v7.4\n# [ pairs: 4 ] [ window size: 64 ]\n"
+        "# Size                  MB/s        Messages/s\n8   32.00   4000000.00\n"
+    )
+    measurement = parse("mr", text.encode())
+    assert measurement.channels.tolist() == [4]
+    assert measurement.times_us.tolist() == [1.0]  # four messages in a microsecond
+
+
+def test_perftest_megabytes_are_binary_and_both_directions_together():
+    measurement = read(FOLDER / "perftest_write_bw.txt")
+    assert measurement.test == "bidirectional"
+    assert measurement.times_us.tolist() == pytest.approx(
+        [2 * 1024 / (2000 * 2**20) * 1e6, 2 * 65536 / 8000 / 1.048576]
+    )
+    gigabits = (FOLDER / "perftest_write_bw.txt").read_text().replace("MB/sec", "Gb/sec")
+    assert parse("gb", gigabits.encode()).times_us[0] == pytest.approx(2 * 1024 * 8 / 2000e9 * 1e6)
+
+
+def test_fabtests_sizes_and_the_test_that_only_one_of_them_names():
+    text = (
+        "bytes   #sent   #ack     total       time     MB/sec    usec/xfer   Mxfers/sec\n"
+        "64      1k      =1k      125k        0.01s     12.80       5.00       0.20\n"
+        "1.5k    1k      =1k      2.9m        0.01s    256.00       6.00       0.17\n"
+        "1m      1k      =1k      1.9g        0.42s   4993.22     210.00       0.00\n"
+    )
+    measurement = parse("fi", text.encode())
+    assert measurement.sizes_bytes.tolist() == [64, 1536, 2**20]
+    assert measurement.test == "pingpong"
+    other = text.replace("#sent   #ack     ", "iters   ").replace("=1k      ", "")
+    message = refused(other)
+    assert "does not say which test" in message
+    assert "--test with one of pingpong" in message
+    assert parse("fi", other.encode(), test="unidirectional").test == "unidirectional"
+
+
+def test_a_real_disturbed_measurement_is_refused_at_its_line():
+    with pytest.raises(MeasurementError, match=r"fi_pingpong\.txt:\d+: .* us for .*disturbed measurement"):
+        read(FOLDER / "fi_pingpong.txt")
+
+
+def test_several_tables_ask_for_one():
+    with pytest.raises(MeasurementError, match=r"6 tables: expected --section with one of 1 \(PingPong-2, line \d+\)"):
+        read(FOLDER / "imb_mpi1.txt")
+    with pytest.raises(package.InputError, match="--section"):
+        read(FOLDER / "imb_mpi1.txt", section="Bcast")
+    two = OSU_HEADER + "1 1.0\n2 1.1\n\n" + OSU_HEADER + "1 2.0\n2 2.1\n"
+    assert "2 tables" in refused(two)
+    assert parse("two", two.encode(), section="2").times_us.tolist() == [2.0, 2.1]
+
+
+@pytest.mark.parametrize(
+    ("header", "row", "time_us"),
+    [
+        ("size_bytes,latency_us", "100,2.5", 2.5),
+        ("Size (B);Latency (ns)", "100;2500", 2.5),
+        ("size_kib\ttime_ms", "4\t0.001", 1.0),
+        ("bytes bandwidth_mb_s", "1000 100", 10.0),
+        ("Message size [bytes],Bandwidth [MiB/s]", "1048576,1000", 1000.0),
+        ("size_bytes,round_trip_us", "100,5", 2.5),
+        ("size_bytes,bandwidth_gbit_s", "1000,8", 1.0),
+    ],
+)
+def test_columns_say_their_unit(header, row, time_us):
+    measurement = csv(f"# a comment\n{header}\n{row}\n", test="pingpong")
+    assert measurement.times_us.tolist() == pytest.approx([time_us])
+
+
+def test_our_own_json(apenet):
+    done = apenet("bench", "pingpong", "--machine", "ideal", "--sizes", "16:1K", "--json")
+    measurement = parse("own.json", done.stdout.encode())
+    assert (measurement.form, measurement.test) == ("apenet bench", "pingpong")
+    assert measurement.sizes_bytes.tolist() == [16, 32, 64, 128, 256, 512, 1024]
+    whole = apenet("bench", "roundtrip", "--machine", "ideal", "--sizes", "16:1K", "--json")
+    assert np.allclose(parse("own.json", whole.stdout.encode()).times_us, measurement.times_us, rtol=1e-6)
+
+
+def test_json_of_others():
+    points = {"test": "oneway", "channels": 2, "points": [{"size_bytes": 8, "time_us": 1}]}
+    assert parse("j", json.dumps(points).encode()).channels.tolist() == [2]
+    arrays = {"size_bytes": [8, 16], "latency_us": [1.0, 1.5]}
+    assert parse("j", json.dumps(arrays).encode()).times_us.tolist() == [1.0, 1.5]
+    assert "points[1]: inf" in refused('[{"size_bytes": 8, "latency_us": 1}, {"size_bytes": 9, "latency_us": 1e999}]')
+    assert "NaN" in refused('[{"size_bytes": 8, "latency_us": NaN}]')
+    assert 'my.txt:1: "halo"' in refused('{"test": "halo", "points": [{"size_bytes": 8, "time_us": 1}]}')
+    assert "my.txt:2: no JSON" in refused('{"test":\n }')
+
+
+@pytest.mark.parametrize(
+    ("content", "named"),
+    [
+        (b"", "my.txt: the file is empty: expected measured points"),
+        (b"  \n\n", "the file is empty"),
+        (b"\x89PNG\r\n\x1a\n\0\0", "a binary file"),
+        (b"\xff\xfes\0i\0", "UTF-16"),
+        (b"size_bytes,latency_us\n1,2\n\xe9,3\n", "my.txt:3: the byte 0xe9: expected text in UTF-8"),
+        (b"size,latency\n1,2\n", 'my.txt:1: "size": expected a name with its unit, such as size_bytes'),
+        (b"size_bytes,latency_parsecs\n1,2\n", 'my.txt:1: "latency_parsecs": expected a unit of a time: s, '),
+        (b"size_bytes,latency\n1,2\n", 'my.txt:1: "latency": expected a name with its unit'),
+        (b"size_bytes,speed_us\n1,2\n", "expected a column with a time or a bandwidth"),
+        (b"a,b\n1,2\n", "expected a header that names its columns"),
+        (b"size_bytes,latency_us,time_us\n1,2,3\n", 'columns "latency_us" and "time_us": expected one column'),
+        (b"size_bytes;latency_us\n1;2,5\n", 'my.txt:2: "2,5": expected latency_us with a decimal point'),
+        (b"size_bytes;latency_us\n1.024;2.5\n", 'my.txt:2: "1.024": expected size_bytes: a whole number, without'),
+        (b"size_bytes;latency_us\n1'024;2.5\n", "without thousands separators"),
+        (b"size_bytes,latency_us\n1,2,5\n", "2 columns as in the header, not 3: a comma is between columns"),
+        (b"size_bytes,latency_us\n1,nan\n", 'my.txt:2: "nan": expected latency_us, a finite number'),
+        (b"size_bytes,latency_us\n1,inf\n", "a finite number"),
+        (b"size_bytes,latency_us\n1,1e999\n", "a finite number"),
+        (b"size_bytes,latency_us\n1,-2\n", 'my.txt:2: "-2": expected latency_us greater than zero'),
+        (b"size_bytes,latency_us\n1,0\n", "greater than zero"),
+        (b"size_bytes,latency_us\n-1,2\n", 'my.txt:2: "-1": expected size_bytes of at least 0'),
+        (b"size_bytes,latency_us\n1,fast\n", "a number such as 12.5"),
+        (b"size_bytes,latency_us\n1,\n", "my.txt:2: nothing: expected latency_us"),
+        (b"size_bytes,latency_us\n8,1\n4,2\n", "my.txt:3: size 4 after size 8: expected sizes that rise"),
+        (b"size_bytes,latency_us\n8,1\n8,1\n", "my.txt:3: size 8 after size 8"),
+        (b"size_bytes,latency_us\n8,100\n16,3\n", "my.txt:3: 3 us for 16 bytes, after 100 us for 8 (line 2)"),
+        (b"size_bytes,time_us\n8,1\n", "does not say which test it is of: expected --test with one of"),
+        (b"size_bytes,latency_us\n", "no rows in table"),
+        (b"size_bytes,bandwidth_mb_s\n0,5\n", "a size above zero for a bandwidth"),
+        (OSU_HEADER.encode() + b"1 1.0\n2 1,1\n", 'my.txt:4: "1,1": expected a latency in us with a decimal point'),
+        (OSU_HEADER.encode() + b"1 1.0\n2\n", 'my.txt:4: "2": expected 2 columns as in the header, line 2'),
+        (OSU_HEADER.encode() + b"1 1.0\n2 nan\n", 'my.txt:4: "nan"'),
+        (b"# OSU MPI Latency Test\n1 1.0\n", '"# Size ..." with the units of the columns above the first row'),
+        (b"# OSU MPI Latency Test\n# Size  Cycles\n1 1.0\n", 'a first column "Latency (us)"'),
+        (b"# OSU MPI Allreduce Latency Test\n# Size Avg Latency(us)\n1 1\n", "the output of one of osu_mbw_mr"),
+    ],
+)
+def test_bad_files_are_named(content, named):
+    assert named in refused(content)
+
+
+def test_mixed_megabytes_are_found():
+    rows = [(2**k, 1 + 2**k * 1e-3) for k in range(4, 12)]
+    text = "size_bytes,latency_us,bandwidth_mb_s\n"
+    right = text + "".join(f"{n},{t},{n / t}\n" for n, t in rows)
+    mixed = text + "".join(f"{n},{t},{n / t / quantities.MIB_OVER_MB}\n" for n, t in rows)
+    assert len(csv(right)) == len(rows)
+    assert 'my.txt:1: "bandwidth_mb_s": expected the bandwidth in its own unit' in refused(mixed)
+    assert "MiB (2^20 bytes)" in refused(mixed)
+    swapped = mixed.replace("_mb_s", "_mib_s")
+    assert len(csv(swapped)) == len(rows)
+    wrong = text + "".join(f"{n},{t},{7 * n / t}\n" for n, t in rows)
+    assert "7 times size over time" in refused(wrong)
+
+
+def test_lines_of_others_are_not_passed_over_in_silence():
+    text = OSU_HEADER + "1 1.000\nslurmstepd: a message\n2 1.100\n"
+    (note,) = parse("my", text.encode()).notes
+    assert 'line 4: "slurmstepd: a message"' in note
+
+
+def test_too_few_digits_are_said():
+    (note,) = parse("my", (OSU_HEADER + "1 0.20\n2 0.21\n").encode()).notes
+    assert "0.2 us for 1 bytes may be off by 2.5 %" in note
+
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(st.binary(max_size=300))
+def test_any_bytes_are_read_or_refused(content):
+    try:
+        parse("any", content)
+    except package.ApenetError as error:
+        assert "expected" in str(error)
+
+
+LINES = """# OSU MPI Latency Test|# Size  Latency (us)|# Benchmarking PingPong|#bytes #repetitions t[usec]
+ #bytes #iterations t_typical[usec]|bytes #sent #ack total time MB/sec usec/xfer Mxfers/sec
+1 1.0|2 100 1.5|1k 2 3 4 5 6 7 8|nan nan|1e400 1|,|"|{|}|[1]|\u0663 1|size_bytes,latency_us|8,1|16,1.5|-1,1|1,1,1
+{"size_bytes": [1], "latency_us": [1]}"""
+PIECES = st.sampled_from(LINES.replace("\n", "|").split("|"))
+
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(st.lists(PIECES, max_size=8), st.sampled_from([None, *TESTS]))
+def test_any_mixture_of_formats_is_read_or_refused(pieces, test):
+    try:
+        measurement = parse("any", "\n".join(pieces).encode(), test=test)
+    except package.ApenetError as error:
+        assert "expected" in str(error)
+    else:
+        assert len(measurement) > 0
+        assert (measurement.times_us > 0).all()
+        assert np.isfinite(measurement.times_us).all()
+
+
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(st.lists(st.tuples(st.integers(1, 2**30), st.floats(1e-3, 1e6)), min_size=1, max_size=20))
+def test_what_is_written_is_read(rows):
+    sizes = sorted({size for size, _ in rows})
+    times = sorted(time for _, time in rows)[: len(sizes)]
+    text = "size_bytes,latency_us\n" + "".join(f"{n},{t!r}\n" for n, t in zip(sizes, times, strict=True))
+    measurement = csv(text)
+    assert measurement.sizes_bytes.tolist() == sizes
+    assert measurement.times_us.tolist() == times
