@@ -2,6 +2,10 @@
 #include "runtime/session.hpp"
 
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 
 #include <sys/mman.h>
 #include <algorithm>
@@ -91,7 +95,7 @@ TEST(Session, ARankThatIsBlockedInTheHostIsNamed) {
   EXPECT_EQ(slow.report.trace_hash, fast.report.trace_hash);
 }
 
-TEST(Session, PutWritesTheOtherProcessesMemory) {
+Ran put_once() {
   // The address is the same in both: they are forks of one process.
   static std::uint64_t window[1000];
   const auto origin = [](ipc::Client& client) {
@@ -115,11 +119,10 @@ TEST(Session, PutWritesTheOtherProcessesMemory) {
     if (event.immediate != 77 || event.failed != 0 || window[0] != 42 || window[999] != 42) _exit(9);
     leave(client);
   };
-  const Ran ran = run_ranks(ape16(), {origin, target});
-  EXPECT_EQ(ran.report.outcome, SessionReport::Outcome::completed) << ran.report.message;
+  return run_ranks(ape16(), {origin, target});
 }
 
-TEST(Session, GetReadsWithoutTheOthersHelp) {
+Ran get_once() {
   static std::uint64_t window[1000];
   const auto origin = [](ipc::Client& client) {
     std::vector<std::uint64_t> sink(1000, 0);
@@ -141,11 +144,10 @@ TEST(Session, GetReadsWithoutTheOthersHelp) {
     receive_word(client);
     leave(client);
   };
-  const Ran ran = run_ranks(ape16(), {origin, target});
-  EXPECT_EQ(ran.report.outcome, SessionReport::Outcome::completed) << ran.report.message;
+  return run_ranks(ape16(), {origin, target});
 }
 
-TEST(Session, APutOutsideTheTargetsMemoryFailsAndIsCounted) {
+Ran put_outside() {
   const auto origin = [](ipc::Client& client) {
     std::uint64_t word = 1;
     ipc::Request request;
@@ -164,7 +166,21 @@ TEST(Session, APutOutsideTheTargetsMemoryFailsAndIsCounted) {
     receive_word(client);
     leave(client);
   };
-  const Ran ran = run_ranks(ape16(), {origin, target});
+  return run_ranks(ape16(), {origin, target});
+}
+
+TEST(Session, PutWritesTheOtherProcessesMemory) {
+  const Ran ran = put_once();
+  EXPECT_EQ(ran.report.outcome, SessionReport::Outcome::completed) << ran.report.message;
+}
+
+TEST(Session, GetReadsWithoutTheOthersHelp) {
+  const Ran ran = get_once();
+  EXPECT_EQ(ran.report.outcome, SessionReport::Outcome::completed) << ran.report.message;
+}
+
+TEST(Session, APutOutsideTheTargetsMemoryFailsAndIsCounted) {
+  const Ran ran = put_outside();
   EXPECT_EQ(ran.report.outcome, SessionReport::Outcome::completed) << ran.report.message;
   const std::vector<std::string>& warnings = ran.report.warnings;
   EXPECT_EQ(std::count_if(
@@ -174,6 +190,45 @@ TEST(Session, APutOutsideTheTargetsMemoryFailsAndIsCounted) {
   // That it was acknowledged at all is an assumption of the card's model.
   EXPECT_EQ(warnings.size(), 2U);
 }
+
+// As a container's system call filter would: for this process and its children, for ever.
+void forbid_the_memory_of_others() {
+  constexpr std::uint32_t refusal = SECCOMP_RET_ERRNO | EPERM;
+  std::array<sock_filter, 5> filter = {{
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_process_vm_readv, 2, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_process_vm_writev, 1, 0),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+      BPF_STMT(BPF_RET | BPF_K, refusal),
+  }};
+  const sock_fprog program{.len = filter.size(), .filter = filter.data()};
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+      prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
+    _exit(3);
+}
+
+// The end of a forked test: what it found, as an exit status.
+[[noreturn]] void end_with(const Ran& forbidden, const Ran& allowed) {
+  if (forbidden.report.outcome != SessionReport::Outcome::completed) _exit(4);
+  if (forbidden.report.virtual_ps != allowed.report.virtual_ps) _exit(5);
+  if (forbidden.report.trace_hash != allowed.report.trace_hash) _exit(6);
+  if (forbidden.report.warnings != allowed.report.warnings) _exit(7);
+  _exit(0);
+}
+
+// Puts, gets and wrong addresses: the same where the processes have to do the copying.
+using Exchange = Ran (*)();
+class ForbiddenMemory : public testing::TestWithParam<Exchange> {};
+TEST_P(ForbiddenMemory, MakesNoDifference) {
+  EXPECT_EXIT(
+      {
+        const Ran allowed = GetParam()();
+        forbid_the_memory_of_others();
+        end_with(GetParam()(), allowed);
+      },
+      testing::ExitedWithCode(0), "");
+}
+INSTANTIATE_TEST_SUITE_P(Session, ForbiddenMemory, testing::Values(put_once, get_once, put_outside));
 
 // A process that only looks is told the truth: the message is there from the instant of its arrival on, not
 // before.

@@ -285,10 +285,30 @@ void Client::wait(Wait why, std::int64_t deadline_ps) {
   if (block.wait == Wait::finished) return;
   block.deadline_ps = deadline_ps;
   block.wait = why;
-  block.run.store(0);
+  block.run.store(Run::waits);
   if (header_->running.fetch_sub(1) == 1) futex_wake(header_->running);
-  while (block.run.load() == 0) futex_wait(block.run, 0, nullptr);
+  for (std::uint32_t run = block.run.load(); run != Run::may_run; run = block.run.load()) {
+    if (run == Run::copies) {
+      copy();
+      block.run.store(Run::waits);
+      futex_wake(block.run);
+    } else {
+      futex_wait(block.run, Run::waits, nullptr);
+    }
+  }
   if (header_->compute_mode == ComputeMode::measured) block.cpu_seen_ps = thread_cpu_ps();
+}
+
+// By system calls on the mapping's file: what is not the process's memory is then an error, not a signal.
+void Client::copy() {
+  CopyOrder& order = block_->copy;
+  const int file = open(std::getenv(mapping_variable), O_RDWR | O_CLOEXEC);
+  void* memory = reinterpret_cast<void*>(order.address);  // NOLINT(performance-no-int-to-ptr)
+  const auto offset = static_cast<off_t>(layout_.window_offset(rank_));
+  const ssize_t moved = order.into_window != 0 ? pwrite(file, memory, order.bytes, offset)
+                                               : pread(file, memory, order.bytes, offset);
+  order.failed = moved == static_cast<ssize_t>(order.bytes) ? 0 : 1;
+  close(file);
 }
 
 // In turn: a thread that polls without end (MPICH's progress thread) would otherwise take the lock again

@@ -86,6 +86,7 @@ class Client {
   Client(std::byte* base, std::uint32_t rank);
   static Client* mapped();
   void wait(Wait why, std::int64_t deadline_ps);
+  void copy();  // Block::copy
   [[nodiscard]] const Event* front() const;
 
   std::byte* base_;

@@ -15,9 +15,10 @@ namespace apenet::ipc {
 inline constexpr std::uint32_t protocol_magic = 0x41504531;  // "APE1"
 inline constexpr std::uint32_t protocol_version = 1;
 
-inline constexpr std::uint32_t inline_bytes = 192;        // of payload inside a Request or an Event
-inline constexpr std::uint32_t slot_bytes = 64 * 1024;    // largest payload that travels through the mapping
-inline constexpr std::uint32_t slots_per_process = 4096;  // sparse: only what is used takes memory
+inline constexpr std::uint32_t inline_bytes = 192;         // of payload inside a Request or an Event
+inline constexpr std::uint32_t slot_bytes = 64 * 1024;     // largest payload that travels through the mapping
+inline constexpr std::uint32_t slots_per_process = 4096;   // sparse: only what is used takes memory
+inline constexpr std::uint32_t window_bytes = 256 * 1024;  // of each process, for CopyOrder
 inline constexpr std::uint32_t no_slot = 0xffffffff;
 inline constexpr std::uint32_t request_ring = 256;  // powers of two
 inline constexpr std::uint32_t event_ring = 256;
@@ -88,6 +89,18 @@ enum class Wait : std::uint32_t {
   finished,   // it has left the simulation
 };
 
+// Values of Block::run.
+enum Run : std::uint32_t { waits = 0, may_run = 1, copies = 2 };
+
+// Where the host forbids the simulator the memory of a process, the waiting process itself copies between it
+// and its window.
+struct CopyOrder {
+  std::uint64_t address = 0;
+  std::uint64_t bytes = 0;        // at most window_bytes
+  std::uint32_t into_window = 0;  // else out of it
+  std::uint32_t failed = 0;       // the address is not the process's
+};
+
 // CPU time of each software step, in ps, from the machine's description (SoftwareDescription).
 struct SoftwareCosts {
   std::int64_t send_ps = 0;
@@ -114,7 +127,7 @@ struct WaitNote {
 };
 
 struct Block {
-  alignas(64) std::atomic<std::uint32_t> run{1};  // futex: 1 the process may run, 0 it waits
+  alignas(64) std::atomic<std::uint32_t> run{may_run};  // futex: Run
   std::atomic<Wait> wait{Wait::running};
   std::int64_t clock_ps = 0;
   std::int64_t horizon_ps = 0;   // events before it are all in the ring
@@ -151,6 +164,7 @@ struct Block {
   std::uint32_t free_tail = 0;    // ... and the process takes them
   std::uint32_t used_slots = 0;   // slots never handed out start here
   std::uint32_t stack_depth = 0;  // free slots at hand, most recently used on top
+  CopyOrder copy;
   WaitNote note;
   char library[96] = {};    // MPI library, as it names itself
   std::uint32_t node = 0;   // of the simulated machine: where the process lives ...
@@ -185,7 +199,7 @@ struct Header {
   char machine[64] = {};
 };
 
-// The mapping: header, blocks, arenas. Offsets are the same for everyone.
+// The mapping: header, blocks, arenas, windows. Offsets are the same for everyone.
 struct Layout {
   std::uint32_t process_count;
   static constexpr std::size_t page = 4096;
@@ -197,7 +211,10 @@ struct Layout {
     const std::size_t arenas = block_offset(process_count);
     return arenas + (std::size_t{rank} * slots_per_process + slot) * slot_bytes;
   }
-  [[nodiscard]] constexpr std::size_t total_bytes() const { return slot_offset(process_count, 0); }
+  [[nodiscard]] constexpr std::size_t window_offset(std::uint32_t rank) const {
+    return slot_offset(process_count, 0) + std::size_t{rank} * window_bytes;
+  }
+  [[nodiscard]] constexpr std::size_t total_bytes() const { return window_offset(process_count); }
 };
 
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free && std::atomic<Wait>::is_always_lock_free);

@@ -1,9 +1,8 @@
 #include "runtime/scheduler/flights.hpp"
 
-#include <sys/uio.h>
-
 #include <algorithm>
 #include <cstring>
+#include <span>
 
 #include "kernel/check.hpp"
 
@@ -11,22 +10,6 @@ namespace apenet {
 namespace {
 
 constexpr std::size_t chunk_bytes = 256 * 1024;  // stays in the second-level cache between read and write
-
-template <typename Call>
-bool transfer(Call call, std::uint32_t process_id, std::byte* local, std::uint64_t remote,
-              std::size_t bytes) {
-  while (bytes > 0) {
-    iovec here{local, bytes};
-    iovec there{reinterpret_cast<void*>(remote),
-                bytes};  // NOLINT(performance-no-int-to-ptr): another process's
-    const ssize_t moved = call(static_cast<pid_t>(process_id), &here, 1UL, &there, 1UL, 0UL);
-    if (moved <= 0) return false;
-    local += moved;
-    remote += static_cast<std::uint64_t>(moved);
-    bytes -= static_cast<std::size_t>(moved);
-  }
-  return true;
-}
 
 }  // namespace
 
@@ -66,34 +49,31 @@ void Flights::settle(std::uint64_t number) {
   free_.push_back(static_cast<std::uint32_t>(number & ((1U << index_bits) - 1)));
 }
 
-void stage(Flight& flight, std::uint32_t source_process_id) {
+void stage(Flight& flight, ProcessMemory& memory) {
   if (flight.staged || !flight.land_due) return;
   flight.staging.resize(static_cast<std::size_t>(flight.request.bytes));
   flight.staged = true;
-  flight.failed = !transfer(process_vm_readv, source_process_id, flight.staging.data(),
-                            flight.request.local_address, flight.staging.size());
+  flight.failed = !memory.read(flight.rank, flight.request.local_address, flight.staging);
 }
 
-void move_bytes(Flight& flight, std::uint32_t source_process_id, std::uint32_t target_process_id) {
+void move_bytes(Flight& flight, ProcessMemory& memory) {
   flight.land_due = false;
   const ipc::Request& request = flight.request;
-  const auto bytes = static_cast<std::size_t>(request.bytes);
-  const bool is_get = request.verb == ipc::RequestVerb::get;
   if (flight.staged) {
-    flight.failed = flight.failed || !transfer(process_vm_writev, target_process_id, flight.staging.data(),
-                                               request.remote_address, bytes);
+    flight.failed = flight.failed || !memory.write(request.target, request.remote_address, flight.staging);
     return;
   }
+  const auto bytes = static_cast<std::size_t>(request.bytes);
+  const bool is_get = request.verb == ipc::RequestVerb::get;
   std::vector<std::byte>& buffer = flight.staging;
   buffer.resize(std::min(bytes, chunk_bytes));
   const std::uint64_t from = is_get ? request.remote_address : request.local_address;
   const std::uint64_t to = is_get ? request.local_address : request.remote_address;
-  const std::uint32_t reader = is_get ? target_process_id : source_process_id;
-  const std::uint32_t writer = is_get ? source_process_id : target_process_id;
+  const std::uint32_t reader = is_get ? request.target : flight.rank;
+  const std::uint32_t writer = is_get ? flight.rank : request.target;
   for (std::size_t done = 0; done < bytes && !flight.failed; done += chunk_bytes) {
-    const std::size_t part = std::min(chunk_bytes, bytes - done);
-    flight.failed = !transfer(process_vm_readv, reader, buffer.data(), from + done, part) ||
-                    !transfer(process_vm_writev, writer, buffer.data(), to + done, part);
+    const std::span part(buffer.data(), std::min(chunk_bytes, bytes - done));
+    flight.failed = !memory.read(reader, from + done, part) || !memory.write(writer, to + done, part);
   }
 }
 

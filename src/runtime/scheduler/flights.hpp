@@ -6,6 +6,7 @@
 
 #include "nic/nic.hpp"
 #include "runtime/ipc/protocol.hpp"
+#include "runtime/scheduler/process_memory.hpp"
 
 namespace apenet {
 
@@ -16,7 +17,7 @@ struct Flight {
   std::uint8_t completions_due = 0;  // complete() calls still to come
   bool land_due = false;             // put, get: bytes not yet moved
   bool staged = false;               // put: read from the source into `staging`
-  bool failed = false;               // a process_vm call was refused
+  bool failed = false;               // an address was not the process's
   std::vector<std::byte> staging;
 };
 
@@ -38,9 +39,8 @@ class Flights {
 };
 
 // Reads a put's source bytes into the flight; called when the source may be reused from now on.
-void stage(Flight& flight, std::uint32_t source_process_id);
-// Moves the bytes of a put or a get to where they belong, without any process's help
-// (process_vm_readv/writev).
-void move_bytes(Flight& flight, std::uint32_t source_process_id, std::uint32_t target_process_id);
+void stage(Flight& flight, ProcessMemory& memory);
+// Moves the bytes of a put or a get to where they belong.
+void move_bytes(Flight& flight, ProcessMemory& memory);
 
 }  // namespace apenet

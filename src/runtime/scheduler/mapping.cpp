@@ -31,7 +31,7 @@ Mapping::Mapping(std::uint32_t process_count) : layout_{process_count} {
   // used.
   for (std::uint32_t rank = 0; rank < process_count; ++rank) {
     ipc::Block& fresh = block(rank);
-    fresh.run.store(1);
+    fresh.run.store(ipc::Run::may_run);
     fresh.note.receive_source = -1;
     fresh.note.send_target = -1;
     fresh.next_message = 1;

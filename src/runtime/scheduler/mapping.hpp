@@ -21,6 +21,7 @@ class Mapping {
   [[nodiscard]] ipc::Block& block(std::uint32_t rank) {
     return *reinterpret_cast<ipc::Block*>(base_ + layout_.block_offset(rank));
   }
+  [[nodiscard]] std::byte* window(std::uint32_t rank) { return base_ + layout_.window_offset(rank); }
   // Where a process of the same user finds it: /proc/PID/fd/N. Nobody else may open that.
   [[nodiscard]] std::string path() const;
 

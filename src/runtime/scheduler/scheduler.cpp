@@ -40,6 +40,7 @@ Scheduler::Scheduler(Simulation& simulation, Machine& machine, Mapping& mapping)
     : simulation_(simulation),
       machine_(machine),
       mapping_(mapping),
+      memory_(mapping),
       processes_(machine.process_count()),
       lookahead_ps_(machine.lookahead().ps()),
       alive_(machine.process_count()) {
@@ -297,14 +298,14 @@ void Scheduler::wake(std::uint32_t rank, std::int64_t horizon_ps) {
   block.wait = ipc::Wait::running;
   block.horizon_ps = horizon_ps;
   ran_.push_back(rank);
-  block.run.store(1);
+  block.run.store(ipc::Run::may_run);
   ipc::futex_wake(block.run);
 }
 
 void Scheduler::remove(std::uint32_t rank) {
   ipc::Block& block = mapping_.block(rank);
   if (block.wait == ipc::Wait::finished) return;
-  const bool died_running = block.run.load() != 0;
+  const bool died_running = block.run.load() == ipc::Run::may_run;
   block.wait = ipc::Wait::finished;  // collect() counts it out
   if (processes_[rank].wait != ipc::Wait::running) {
     processes_[rank].wait = ipc::Wait::running;
@@ -331,7 +332,7 @@ void Scheduler::complete(const Completion& completion) {
     event.inline_length = request.inline_length;
     std::memcpy(event.inline_data, request.inline_data, request.inline_length);
   }
-  if (event.kind == ipc::EventKind::sent) stage(flight, mapping_.block(flight.rank).process_id);
+  if (event.kind == ipc::EventKind::sent) stage(flight, memory_);
   event.failed = flight.failed ? 1 : 0;
   if (flight.failed) ++traffic_.failed_accesses;
   deliver(completion.process, event);
@@ -342,8 +343,7 @@ void Scheduler::complete(const Completion& completion) {
 void Scheduler::land(ProcessId /*source*/, std::uint64_t message) {
   Flight& flight = flights_.at(message);
   if (!flight.land_due) return;
-  move_bytes(flight, mapping_.block(flight.rank).process_id,
-             mapping_.block(flight.request.target).process_id);
+  move_bytes(flight, memory_);
   flights_.settle(message);
 }
 
@@ -386,7 +386,7 @@ void Scheduler::trace_wait(std::uint32_t rank) const {
 
 ipc::Wait Scheduler::wait_of(std::uint32_t rank) const {
   const ipc::Block& block = mapping_.block(rank);
-  const bool runs = block.run.load() != 0;  // before the reason, which is written first
+  const bool runs = block.run.load() == ipc::Run::may_run;  // before the reason, which is written first
   const ipc::Wait wait = block.wait;
   return runs && wait != ipc::Wait::finished ? ipc::Wait::running : wait;
 }

@@ -10,6 +10,7 @@
 #include "machine/machine.hpp"
 #include "runtime/scheduler/flights.hpp"
 #include "runtime/scheduler/mapping.hpp"
+#include "runtime/scheduler/process_memory.hpp"
 
 namespace apenet {
 
@@ -95,6 +96,7 @@ class Scheduler final : public CompletionSink {
   Simulation& simulation_;
   Machine& machine_;
   Mapping& mapping_;
+  ProcessMemory memory_;
   Flights flights_;
   std::vector<Process> processes_;
   std::vector<std::uint32_t> ran_;  // woken in the last step: only these can have posted

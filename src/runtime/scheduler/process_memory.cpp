@@ -1,0 +1,94 @@
+#include "runtime/scheduler/process_memory.hpp"
+
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <string>
+
+#include "runtime/ipc/futex.hpp"
+
+namespace apenet {
+namespace {
+
+enum class Access { done, not_there, forbidden };
+
+template <typename Call>
+Access transfer(Call call, std::uint32_t process_id, std::byte* local, std::uint64_t remote,
+                std::size_t bytes) {
+  while (bytes > 0) {
+    iovec here{local, bytes};
+    iovec there{reinterpret_cast<void*>(remote),
+                bytes};  // NOLINT(performance-no-int-to-ptr): another process's
+    const ssize_t moved = call(static_cast<pid_t>(process_id), &here, 1UL, &there, 1UL, 0UL);
+    if (moved < 0 && (errno == EPERM || errno == ENOSYS)) return Access::forbidden;
+    if (moved <= 0) return Access::not_there;
+    local += moved;
+    remote += static_cast<std::uint64_t>(moved);
+    bytes -= static_cast<std::size_t>(moved);
+  }
+  return Access::done;
+}
+
+// Also of a process that has ended and that nobody has waited for yet.
+bool has_ended(std::uint32_t process_id) {
+  std::ifstream file("/proc/" + std::to_string(process_id) + "/stat");
+  std::string status;
+  if (!std::getline(file, status)) return true;
+  const std::size_t state = status.rfind(')') + 2;  // behind the program's name
+  return state >= status.size() || status[state] == 'Z' || status[state] == 'X';
+}
+
+}  // namespace
+
+bool ProcessMemory::read(std::uint32_t rank, std::uint64_t address, std::span<std::byte> to) {
+  if (!is_forbidden_) {
+    const Access access =
+        transfer(process_vm_readv, mapping_.block(rank).process_id, to.data(), address, to.size());
+    if (access != Access::forbidden) return access == Access::done;
+    is_forbidden_ = true;
+  }
+  for (std::size_t done = 0; done < to.size(); done += ipc::window_bytes) {
+    const std::size_t part = std::min<std::size_t>(ipc::window_bytes, to.size() - done);
+    if (!order(rank, address + done, part, true)) return false;
+    std::memcpy(to.data() + done, mapping_.window(rank), part);
+  }
+  return true;
+}
+
+bool ProcessMemory::write(std::uint32_t rank, std::uint64_t address, std::span<const std::byte> from) {
+  if (!is_forbidden_) {
+    auto* bytes = const_cast<std::byte*>(from.data());  // an iovec has no const
+    const Access access =
+        transfer(process_vm_writev, mapping_.block(rank).process_id, bytes, address, from.size());
+    if (access != Access::forbidden) return access == Access::done;
+    is_forbidden_ = true;
+  }
+  for (std::size_t done = 0; done < from.size(); done += ipc::window_bytes) {
+    const std::size_t part = std::min<std::size_t>(ipc::window_bytes, from.size() - done);
+    std::memcpy(mapping_.window(rank), from.data() + done, part);
+    if (!order(rank, address + done, part, false)) return false;
+  }
+  return true;
+}
+
+bool ProcessMemory::order(std::uint32_t rank, std::uint64_t address, std::size_t bytes, bool into_window) {
+  ipc::Block& block = mapping_.block(rank);
+  if (block.wait == ipc::Wait::finished) return false;
+  block.copy = {.address = address, .bytes = bytes, .into_window = into_window ? 1U : 0U, .failed = 0};
+  block.run.store(ipc::Run::copies);
+  ipc::futex_wake(block.run);
+  constexpr timespec patience{.tv_sec = 0, .tv_nsec = 100'000'000};
+  while (block.run.load() == ipc::Run::copies) {
+    ipc::futex_wait(block.run, ipc::Run::copies, &patience);
+    if (block.run.load() == ipc::Run::copies && has_ended(block.process_id)) {
+      block.run.store(ipc::Run::waits);
+      return false;
+    }
+  }
+  return block.copy.failed == 0;
+}
+
+}  // namespace apenet
