@@ -1,7 +1,7 @@
 """Keeps what the documentation shows true: runs the commands in it and puts their output beside them.
 
 A ```console block behind the line `<!-- spliced -->` holds commands (`$ ...`) and what they print. A table behind
-`<!-- results: MACHINE[.KEY] ... -->` holds published results beside simulated ones, measured by `apenet reproduce`.
+`<!-- results: KEY ... -->` holds published results beside simulated ones, measured by `apenet reproduce`.
 
     .venv/bin/python docs/splice.py            rewrites the documents
     .venv/bin/python docs/splice.py --check    says which are not current, status 1
@@ -26,7 +26,6 @@ BLOCK = re.compile(r"(<!-- spliced -->\n```console\n)(.*?)(```\n)", re.DOTALL)
 TABLE = re.compile(r"(<!-- results: ([\w.\s-]+?) -->\n)((?:\|.*\n)*)")
 # What depends on the host, and what stands for it.
 OF_THE_HOST = ((re.compile(r"[\d.]+ s of wall time"), "... s of wall time"),)
-UNITS = {"time_us": "us", "bandwidth_mib_s": "MiB/s"}
 TIME_LIMIT_S = 300
 
 
@@ -76,21 +75,21 @@ def spliced_block(block: str, workplace: Workplace) -> str:
 
 
 def results_table(keys: list[str]) -> str:
-    """Published and simulated values of the results `MACHINE.KEY`, or of all of a machine."""
+    """Published and simulated values of the results of these keys, or of all of a machine."""
     command = [str(BIN / "apenet"), "reproduce", "--json"]
     for key in keys:
         command += ["--only", key]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=TIME_LIMIT_S)
-    results = {f"{row['machine']}.{row['key']}": row for row in json.loads(done.stdout)["results"]}
-    chosen = [row for key in keys for name, row in results.items() if key in (name, row["machine"])]
+    rows = json.loads(done.stdout)["rows"]
+    chosen = [row for key in keys for row in rows if key in (row["key"], row["machine"])]
     lines = ["| machine | quantity | published | simulated | error | |", "|---|---|--:|--:|--:|---|"]
     for row in chosen:
-        unit = UNITS[row["quantity"]]
-        digits = 2 if unit == "us" else 0
-        quantity = f"{row['key'].replace('_', ' ')} ({row['layer']})"
+        unit = row["unit"]
+        at = f", {row['size_bytes']} B" if row["size_bytes"] else ""
+        bound = {"upper": "< ", "lower": "> ", None: ""}[row["bound"]]
         lines.append(
-            f"| {row['machine']} | {quantity} | {row['published']:g} {unit} | {row['simulated']:.{digits}f} {unit} "
-            f"| {row['error_percent']:+.1f} % | {row['role']} |"
+            f"| {row['machine']} | {row['test']} ({row['layer']}){at} | {bound}{row['published']:g} {unit} "
+            f"| {row['simulated']:.3g} {unit} | {row['error_pct']:+.1f} % | {row['class']} |"
         )
     return "\n".join(lines) + "\n"
 

@@ -86,6 +86,17 @@ static void run_streams(const struct Pair* pair, int size_bytes, long count, lon
   }
 }
 
+// Both send before either receives.
+static void run_ping_pings(const struct Pair* pair, int size_bytes, long count, long window) {
+  (void)window;
+  for (long i = 0; i < count; ++i) {
+    MPI_Request sent;
+    MPI_Isend(pair->outgoing, size_bytes, MPI_CHAR, pair->partner, data_tag, pair->team, &sent);
+    receive_data(pair, size_bytes);
+    MPI_Wait(&sent, MPI_STATUS_IGNORE);
+  }
+}
+
 static void run_exchanges(const struct Pair* pair, int size_bytes, long count, long window) {
   (void)window;
   for (long i = 0; i < count; ++i) {
@@ -97,6 +108,8 @@ static void run_exchanges(const struct Pair* pair, int size_bytes, long count, l
 static const struct Test tests[] = {
     {"pingpong", "MPI_Send + MPI_Recv against MPI_Recv + MPI_Send; time is half a round trip",
      run_round_trips, 2, 1, false},
+    {"pingping", "MPI_Isend + MPI_Recv + MPI_Wait on both sides; time is that of a round", run_ping_pings, 1,
+     1, false},
     {"roundtrip", "MPI_Send + MPI_Recv against MPI_Recv + MPI_Send; time is the full round trip",
      run_round_trips, 1, 2, false},
     {"oneway", "n MPI_Send against n MPI_Recv, one closing reply; time is total / n (a gap, not a latency)",
@@ -185,7 +198,8 @@ static const struct Test* find_test(const char* name) {
   for (int i = 0; i < test_count; ++i) {
     if (strcmp(tests[i].name, name) == 0) return &tests[i];
   }
-  refuse("--test = '%s': expected pingpong, roundtrip, oneway, unidirectional or bidirectional", name);
+  refuse("--test = '%s': expected pingpong, pingping, roundtrip, oneway, unidirectional or bidirectional",
+         name);
 }
 
 static struct Arguments* parse_arguments(int argc, char** argv, int world_size) {

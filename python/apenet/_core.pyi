@@ -361,6 +361,12 @@ class HostDescription:
     def copy_bytes_per_second(self, arg: int, /) -> None: ...
 
     @property
+    def gpu_copy_bytes_per_second(self) -> int: ...
+
+    @gpu_copy_bytes_per_second.setter
+    def gpu_copy_bytes_per_second(self, arg: int, /) -> None: ...
+
+    @property
     def flops_per_second(self) -> int: ...
 
     @flops_per_second.setter
@@ -371,6 +377,12 @@ class HostDescription:
 
     @local_latency_ps.setter
     def local_latency_ps(self, arg: int, /) -> None: ...
+
+    @property
+    def gpu_copy_latency_ps(self) -> int: ...
+
+    @gpu_copy_latency_ps.setter
+    def gpu_copy_latency_ps(self, arg: int, /) -> None: ...
 
 class ApelinkDescription:
     def __init__(self) -> None: ...
@@ -620,13 +632,35 @@ def wire(description: MachineDescription, node_of_process: Sequence[int]) -> int
 class CardTest(enum.Enum):
     pingpong = 0
 
-    roundtrip = 1
+    pingping = 1
 
-    oneway = 2
+    roundtrip = 2
 
-    unidirectional = 3
+    oneway = 3
 
-    bidirectional = 4
+    unidirectional = 4
+
+    bidirectional = 5
+
+    flush = 6
+
+    rate = 7
+
+class Buffer(enum.Enum):
+    host = 0
+
+    host_copied = 1
+
+    gpu = 2
+
+    gpu_staged = 3
+
+class Path(enum.Enum):
+    automatic = 0
+
+    send = 1
+
+    put = 2
 
 class CardTestOptions:
     def __init__(self) -> None: ...
@@ -668,10 +702,34 @@ class CardTestOptions:
     def window(self, arg: int, /) -> None: ...
 
     @property
-    def copied(self) -> bool: ...
+    def local(self) -> Buffer: ...
 
-    @copied.setter
-    def copied(self, arg: bool, /) -> None: ...
+    @local.setter
+    def local(self, arg: Buffer, /) -> None: ...
+
+    @property
+    def remote(self) -> Buffer: ...
+
+    @remote.setter
+    def remote(self, arg: Buffer, /) -> None: ...
+
+    @property
+    def path(self) -> Path: ...
+
+    @path.setter
+    def path(self, arg: Path, /) -> None: ...
+
+    @property
+    def until_landed(self) -> bool: ...
+
+    @until_landed.setter
+    def until_landed(self, arg: bool, /) -> None: ...
+
+    @property
+    def region_bytes(self) -> int: ...
+
+    @region_bytes.setter
+    def region_bytes(self, arg: int, /) -> None: ...
 
 class TestPoint:
     @property

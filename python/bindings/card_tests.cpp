@@ -13,10 +13,24 @@ namespace apenet {
 void bind_card_tests(nb::module_& module) {
   nb::enum_<CardTest>(module, "CardTest")
       .value("pingpong", CardTest::pingpong)
+      .value("pingping", CardTest::pingping)
       .value("roundtrip", CardTest::roundtrip)
       .value("oneway", CardTest::oneway)
       .value("unidirectional", CardTest::unidirectional)
-      .value("bidirectional", CardTest::bidirectional);
+      .value("bidirectional", CardTest::bidirectional)
+      .value("flush", CardTest::flush)
+      .value("rate", CardTest::rate);
+
+  nb::enum_<Buffer>(module, "Buffer")
+      .value("host", Buffer::host)
+      .value("host_copied", Buffer::host_copied)
+      .value("gpu", Buffer::gpu)
+      .value("gpu_staged", Buffer::gpu_staged);
+
+  nb::enum_<Path>(module, "Path")
+      .value("automatic", Path::automatic)
+      .value("send", Path::send)
+      .value("put", Path::put);
 
   nb::class_<CardTestOptions>(module, "CardTestOptions")
       .def(nb::init<>())
@@ -26,7 +40,11 @@ void bind_card_tests(nb::module_& module) {
       .def_rw("channels", &CardTestOptions::channels)
       .def_rw("nodes", &CardTestOptions::nodes)
       .def_rw("window", &CardTestOptions::window)
-      .def_rw("copied", &CardTestOptions::copied);
+      .def_rw("local", &CardTestOptions::local)
+      .def_rw("remote", &CardTestOptions::remote)
+      .def_rw("path", &CardTestOptions::path)
+      .def_rw("until_landed", &CardTestOptions::until_landed)
+      .def_rw("region_bytes", &CardTestOptions::region_bytes);
 
   nb::class_<TestPoint>(module, "TestPoint")
       .def_ro("size_bytes", &TestPoint::size_bytes)

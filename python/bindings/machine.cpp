@@ -113,8 +113,10 @@ void bind_host(nb::module_& module) {
   host.def(nb::init<>())
       .def_rw("bus", &HostDescription::bus)
       .def_rw("copy_bytes_per_second", &HostDescription::copy_bytes_per_second)
+      .def_rw("gpu_copy_bytes_per_second", &HostDescription::gpu_copy_bytes_per_second)
       .def_rw("flops_per_second", &HostDescription::flops_per_second);
   def_time(host, "local_latency_ps", &HostDescription::local_latency);
+  def_time(host, "gpu_copy_latency_ps", &HostDescription::gpu_copy_latency);
 }
 
 void bind_software(nb::module_& module) {

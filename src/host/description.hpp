@@ -21,9 +21,11 @@ struct BusDescription {
 
 struct HostDescription {
   BusDescription bus;
-  std::int64_t copy_bytes_per_second = 0;  // CPU memory copy
-  Time local_latency;                      // message between two processes of a node, beside the copy
-  std::int64_t flops_per_second = 0;       // for ape_compute_flops
+  std::int64_t copy_bytes_per_second = 0;      // CPU memory copy
+  std::int64_t gpu_copy_bytes_per_second = 0;  // between GPU and pinned host memory; 0: there is no GPU
+  Time gpu_copy_latency;                       // of one such copy: its call, its end
+  Time local_latency;                          // message between two processes of a node, beside the copy
+  std::int64_t flops_per_second = 0;           // for ape_compute_flops
 };
 
 // Throws std::invalid_argument naming the key, the value and what was expected.

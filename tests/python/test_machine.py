@@ -3,7 +3,7 @@
 import tomllib
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import apenet
@@ -64,9 +64,17 @@ def test_every_value_has_class_and_source(name):
 def test_what_was_fitted_is_not_predicted():
     """A result that a fitted parameter names as its target must be marked as fitted."""
     results = machine("ape128").file.results
-    assert {key for key, result in results.items() if result.role == "fitted"} == {"round_trip", "one_way"}
-    assert machine("apenet-2004").file.results["bidirectional_bandwidth"].role == "fitted"
-    assert all(result.role == "context" for result in machine("ape16").file.results.values())
+    assert {key for key, result in results.items() if result.role == "fitted"} == {
+        "apenet-2005.rtt_min",
+        "apenet-2005.half_rtt_min",
+        "apenet-2005.oneway_min",
+    }
+    assert machine("apenet-2004").file.results["apenet-2004.bidir_bw_sat"].role == "fitted"
+
+
+def test_a_published_number_stands_in_one_place():
+    keys = [key for name in machine_names() for key in machine(name).file.results]
+    assert len(keys) == len(set(keys))
 
 
 def test_base_units():
@@ -178,10 +186,44 @@ BAD_FILES = [
     ([('kind = "apelink"\n', "")], "card.kind", "'apelink', 'ideal'"),
     ([('name = "ape16"\n', 'name = ""\n')], "machine.name", "not empty"),
     ([('name = "ape16"\n', "")], "machine.name", "value for this key"),
-    ([("[results.one_way]\n", "[results.one_way]\nsize_bytes = 16\n")], "results.one_way.size_bytes", "at_size"),
-    ([('test = "oneway"', 'test = "sideways"')], "results.one_way.test", "'pingpong'"),
-    ([('test = "oneway"', 'tests = "oneway"')], "results.one_way.tests", '"test"'),
 ]
+
+A_RESULT = """
+[results."a.b"]
+test = "pingpong"
+quantity = "time_us"
+statistic = "minimum"
+value = 5
+tolerance_percent = 10
+target = "hard"
+role = "predicted"
+source = "somewhere"
+"""
+
+BAD_RESULTS = [
+    ('statistic = "minimum"', 'statistic = "minimum"\nsize_bytes = 16', "size_bytes", "at_size"),
+    ('statistic = "minimum"', 'statistic = "at_size"', "size_bytes", "at_size"),
+    ('statistic = "minimum"', 'statistic = "whole"', "statistic", "not"),
+    ("value = 5", "value = [5, 6]", "value", "one for each"),
+    ('test = "pingpong"', 'test = "sideways"', "test", "'pingpong'"),
+    ('test = "pingpong"', 'tests = "pingpong"', "tests", '"test"'),
+    ('quantity = "time_us"', 'quantity = "gain_percent"', "against", "other run"),
+    ('quantity = "time_us"', 'quantity = "flat_until_bytes"', "within_us", "flat"),
+    ("tolerance_percent = 10\n", "", "tolerance_percent", "bound"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "key", "expected"), BAD_RESULTS)
+def test_bad_results_are_named(tmp_path, old, new, key, expected):
+    path = tmp_path / "mine.toml"
+    path.write_text(with_lines("ape16") + A_RESULT)
+    assert machine(str(path)).file.results["a.b"].values == [(None, 5)]
+    assert old in A_RESULT
+    path.write_text(with_lines("ape16") + A_RESULT.replace(old, new))
+    with pytest.raises(MachineError) as refused:
+        machine(str(path))
+    assert refused.value.key.endswith(f".{key}")
+    assert expected in refused.value.expected
 
 
 @pytest.mark.parametrize(("changes", "key", "expected"), BAD_FILES)
@@ -216,9 +258,9 @@ def test_missing_sections_are_named():
 
 
 def test_all_problems_are_shown_up_to_a_limit():
-    settings = [f"bus.k{number}_mhz=1" for number in range(12)]
+    many = [f"bus.k{number}_mhz=1" for number in range(12)]
     with pytest.raises(MachineError) as caught:
-        machine("ape16", settings)
+        machine("ape16", many)
     assert len(caught.value.others) == 11
     assert str(caught.value).splitlines()[-1].endswith("and 4 more")
 
@@ -258,6 +300,7 @@ def test_hints_convert_exactly(value):
     assert scaled("latency_ns", value) * 10**9 == value
 
 
+@settings(deadline=None)
 @given(st.data())
 def test_any_table_is_a_machine_or_refused(data):
     """Whatever replaces one value of a good file: a checked file or a MachineError, nothing else."""

@@ -9,8 +9,9 @@ from project import code, cxx_files, name
 from pydantic import BaseModel
 
 from apenet.machine.cards import CARDS
+from apenet.machine.published import UNITS, PublishedResult
 from apenet.machine.quantity import Quantity
-from apenet.machine.schema import MachineFile, PublishedResult
+from apenet.machine.schema import MachineFile
 from apenet.machine.units import split_unit
 
 # Plain counts, whose name says what is counted.
@@ -26,8 +27,8 @@ COUNTS = {
     "outstanding_reads",
     "parents",
 }
-# Probabilities.
-RATIOS = {"bit_error_rate"}
+# Probabilities, and parts of a whole.
+RATIOS = {"bit_error_rate", "link_fraction"}
 # Not numbers at all, or (value) with the unit in another key.
 BARE = {"duplex", "channel_selection", "graph_file", "routing", "switching", "table_file", "topology", "value"}
 
@@ -55,7 +56,8 @@ def test_keys_of_machine_files(model):
 
 def test_published_results_name_the_unit_of_their_value():
     for quantity in typing.get_args(PublishedResult.model_fields["quantity"].annotation):
-        assert split_unit(quantity)[1]
+        assert quantity.rpartition(".")[2] in UNITS
+        assert split_unit(quantity)[1] or quantity in RATIOS
 
 
 @pytest.mark.parametrize("path", [path for path in cxx_files("src") if path.name == "description.hpp"], ids=name)

@@ -83,7 +83,7 @@ TEST(Ape16, TheSlowerBusCannotCarryThePublishedBandwidth) {
 TEST(Apenet2004, CopiedTransfersAreSlower) {
   CardTestOptions copied;
   copied.sizes = {test::mib};
-  copied.copied = true;
+  copied.local = copied.remote = Buffer::host_copied;
   const double slow = run_card_test(test::apenet_2004(), CardTest::pingpong, copied)[0].bandwidth_mib_s;
   EXPECT_LT(slow, measure(test::apenet_2004(), CardTest::pingpong, {test::mib})[0].bandwidth_mib_s);
 }

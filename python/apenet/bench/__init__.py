@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from apenet.bench import card, mpi, workloads
+from apenet.bench.card import Conditions
 from apenet.bench.mpi import BenchError
 from apenet.bench.result import DEFINITIONS, PAIR_TESTS, TESTS, WORKLOADS, BenchResult, WorkloadResult
 from apenet.bench.workloads import ALGORITHMS
@@ -28,16 +29,20 @@ __all__ = [
     "WORKLOADS",
     "BenchError",
     "BenchResult",
+    "Conditions",
     "WorkloadResult",
     "allreduce",
     "alltoall",
     "bidirectional",
     "bisection",
+    "flush",
     "halo",
     "measure",
     "oneway",
+    "pingping",
     "pingpong",
     "randomaccess",
+    "rate",
     "roundtrip",
     "unidirectional",
 ]
@@ -57,9 +62,14 @@ def measure(
     sizes: str | Sequence[int] = DEFAULT_SIZES,
     nodes: Sequence[int] | None = None,
     count: int | None = None,
-    channels: int = 1,
+    channels: int | Sequence[int] = 1,
     layer: str = "card",
     iterations: int | None = None,
+    window: int | None = None,
+    memory: str = "host",
+    path: str = "auto",
+    until: str = "reply",
+    region: int | None = None,
     algorithm: str | None = None,
     seed: int = 1,
     mpi_library: MpiChoice = "auto",
@@ -69,8 +79,10 @@ def measure(
     """One test over message sizes.
 
     `nodes` are the ones that talk (default: node 0 and its neighbour; for a workload all, or the first `count`).
-    `channels` messages at once use as many hardware queues, at layer card. `algorithm` is that of allreduce. Raises
-    InputError and MachineError for bad input, BenchError when the MPI program of layer mpi fails.
+    `channels` messages at once use as many hardware queues, at layer card; several numbers of them are measured one
+    after another. `window`, `memory`, `path`, `until` and `region` (in bytes): see `apenet.bench.card.Conditions` and
+    docs/reference/tests.md. `algorithm` is that of allreduce. Raises InputError and MachineError for bad input,
+    BenchError when the MPI program of layer mpi fails.
     """
     if test not in TESTS:
         raise InputError("test", test, "one of " + ", ".join(TESTS))
@@ -79,11 +91,15 @@ def measure(
     chosen = read_machine(machine) if isinstance(machine, str) else machine
     checked = checked_sizes(sizes)
     _check_nodes(chosen, nodes)
-    for name, value in (("channels", channels), ("iterations", iterations)):
+    all_channels = [channels] if isinstance(channels, int) else list(channels)
+    for name, value in (*(("channels", number) for number in all_channels), ("iterations", iterations)):
         if value is not None and value < 1:
             raise InputError(name, value, "a whole number of at least 1")
+    conditions = Conditions(window=window, memory=memory, path=path, until=until, region_bytes=region)
+    if test in WORKLOADS or layer == "mpi":
+        _check_plain(test, layer, all_channels, conditions)
     if test in WORKLOADS:
-        _check_workload(test, layer, channels, algorithm)
+        _check_workload(test, layer, algorithm)
         return workloads.measure(
             chosen,
             test,
@@ -104,19 +120,19 @@ def measure(
             test,
             checked,
             nodes=nodes,
-            channels=channels,
+            channels=all_channels,
             iterations=iterations,
+            conditions=conditions,
             seed=seed,
             progress=progress,
         )
-    if channels != 1:
-        raise InputError("channels", channels, "1 at layer mpi: channels belong to the card")
     return mpi.measure(
         chosen,
         test,
         checked,
         nodes=nodes,
         iterations=iterations,
+        window=window,
         seed=seed,
         mpi=mpi_library,
         pin=pin,
@@ -124,13 +140,24 @@ def measure(
     )
 
 
-def _check_workload(test: str, layer: str, channels: int, algorithm: str | None) -> None:
+def _check_plain(test: str, layer: str, channels: list[int], conditions: Conditions) -> None:
+    """What belongs to the card's own tests of two nodes."""
+    where = f"for {test}" if test in WORKLOADS else "at layer mpi"
+    if channels != [1]:
+        raise InputError(
+            "channels", ",".join(map(str, channels)), f"1 {where}: channels belong to the card's own tests"
+        )
+    for name, value in conditions.given.items():
+        if name != "window" or layer != "mpi" or test in WORKLOADS:
+            key = name.removesuffix("_bytes")
+            raise InputError(key, value, f"none {where}: {key} belongs to the card's own tests")
+
+
+def _check_workload(test: str, layer: str, algorithm: str | None) -> None:
     if layer != "card":
         raise InputError(
             "layer", layer, f"card: {test} is a scripted workload; a program of its own runs by apenet run"
         )
-    if channels != 1:
-        raise InputError("channels", channels, f"1 for {test}")
     if algorithm is not None and (test != "allreduce" or algorithm not in ALGORITHMS):
         expected = "one of " + ", ".join(ALGORITHMS) if test == "allreduce" else f"none for {test}"
         raise InputError("algorithm", algorithm, expected)
@@ -151,8 +178,11 @@ def _check_nodes(machine: Machine, nodes: Sequence[int] | None) -> None:
 pingpong = partial(measure, "pingpong")
 roundtrip = partial(measure, "roundtrip")
 oneway = partial(measure, "oneway")
+pingping = partial(measure, "pingping")
 unidirectional = partial(measure, "unidirectional")
 bidirectional = partial(measure, "bidirectional")
+flush = partial(measure, "flush")
+rate = partial(measure, "rate")
 halo = partial(measure, "halo")
 allreduce = partial(measure, "allreduce")
 alltoall = partial(measure, "alltoall")

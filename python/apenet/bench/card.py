@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
 
 from apenet import _core
 from apenet._core import version as __version__
@@ -11,6 +12,56 @@ from apenet.errors import InputError, from_core
 from apenet.machine import Machine
 
 PAIR = 2
+MEMORIES = ("host", "host-copied", "gpu", "gpu-staged")
+PATHS = ("auto", "send", "put")
+ENDS = ("reply", "landed")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Conditions:
+    """How a card-level test is done; the defaults are the test's own.
+
+    `window`: messages at once. `memory`: where the buffers are, one of MEMORIES, or two of them with a comma between:
+    of the node that sends first, of the other. `path`: by which of the card's operations. `until`: what ends oneway.
+    `region_bytes`: so much memory is walked through, message by message, by each channel.
+    """
+
+    window: int | None = None
+    memory: str = "host"
+    path: str = "auto"
+    until: str = "reply"
+    region_bytes: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("window", "region_bytes"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise InputError(name.removesuffix("_bytes"), value, "a whole number of at least 1")
+        for name, known in (("path", PATHS), ("until", ENDS)):
+            if getattr(self, name) not in known:
+                raise InputError(name, getattr(self, name), "one of " + ", ".join(known))
+        if len(self.memories) != PAIR or not set(self.memories) <= set(MEMORIES):
+            raise InputError("memory", self.memory, "one of " + ", ".join(MEMORIES) + ", or two of them as host,gpu")
+
+    @property
+    def memories(self) -> list[str]:
+        """Of the first node, of the second."""
+        parts = self.memory.split(",")
+        return parts * PAIR if len(parts) == 1 else parts
+
+    @property
+    def given(self) -> dict[str, object]:
+        """Those that are not the defaults."""
+        defaults = asdict(Conditions())
+        return {name: value for name, value in asdict(self).items() if value != defaults[name]}
+
+    def apply(self, options: _core.CardTestOptions) -> None:
+        """Into what the core takes."""
+        options.window = self.window or 0
+        options.local, options.remote = (getattr(_core.Buffer, name.replace("-", "_")) for name in self.memories)
+        options.path = getattr(_core.Path, "automatic" if self.path == "auto" else self.path)
+        options.until_landed = self.until == "landed"
+        options.region_bytes = self.region_bytes or 0
 
 
 def measure(
@@ -19,8 +70,9 @@ def measure(
     sizes: Sequence[int],
     *,
     nodes: Sequence[int] | None,
-    channels: int,
+    channels: Sequence[int],
     iterations: int | None,
+    conditions: Conditions,
     seed: int,
     progress: Callable[[int], None],
 ) -> BenchResult:
@@ -29,17 +81,28 @@ def measure(
         raise InputError("nodes", ",".join(map(str, nodes)), "two nodes at layer card, such as 0,1")
     description = machine.description(seed)
     options = _core.CardTestOptions()
-    options.channels = channels
     options.nodes = list(nodes or ())
-    if iterations is not None:
-        options.iterations = iterations
-    points = []
-    for size in sizes:
-        progress(size)
-        options.sizes = [size]
-        try:
-            (point,) = _core.run_card_test(description, getattr(_core.CardTest, test), options)
-        except ValueError as error:
-            raise from_core(error) from error
-        points.append((point.size_bytes, point.time_ps * 1e-6, point.bandwidth_mib_s))
-    return make_result(machine.name, test, "card", seed, __version__, points)
+    options.iterations = iterations or 0
+    conditions.apply(options)
+    points, channels_of_points = [], []
+    for at_once in channels:
+        options.channels = at_once
+        for size in sizes:
+            progress(size)
+            options.sizes = [size]
+            try:
+                (point,) = _core.run_card_test(description, getattr(_core.CardTest, test), options)
+            except ValueError as error:
+                raise from_core(error) from error
+            points.append((point.size_bytes, point.time_ps * 1e-6, point.bandwidth_mib_s))
+            channels_of_points.append(at_once)
+    return make_result(
+        machine.name,
+        test,
+        "card",
+        seed,
+        __version__,
+        points,
+        channels=channels_of_points,
+        conditions=conditions.given,
+    )

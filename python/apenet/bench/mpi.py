@@ -15,6 +15,7 @@ from apenet.running import run
 from apenet.toolchain import PACKAGE, MpiChoice, compiled
 
 SOURCE = PACKAGE / "programs" / "apenet_bench.c"
+TESTS = ("pingpong", "pingping", "roundtrip", "oneway", "unidirectional", "bidirectional")
 LARGEST_BYTES = 2**30  # counts of MPI calls are C ints
 
 
@@ -29,6 +30,7 @@ def measure(
     *,
     nodes: Sequence[int] | None,
     iterations: int | None,
+    window: int | None,
     seed: int,
     mpi: MpiChoice,
     pin: bool,
@@ -40,6 +42,10 @@ def measure(
         raise InputError("nodes", ",".join(map(str, placed)), "an even number of nodes: they work in pairs")
     if sizes[-1] > LARGEST_BYTES:
         raise InputError("sizes", sizes[-1], f"at most {LARGEST_BYTES} bytes at layer mpi")
+    if test not in TESTS:
+        raise InputError("test", test, f"one of {', '.join(TESTS)} at layer mpi: {test} is one of the card")
+    if window is not None and test != "unidirectional":
+        raise InputError("window", window, "none at layer mpi, except for unidirectional")
     program = compiled(SOURCE)
     points: list[tuple[int, float, float]] = []
     with tempfile.TemporaryDirectory(prefix="apenet-") as folder:
@@ -55,8 +61,9 @@ def measure(
                 "--output",
                 output,
             ]
-            if iterations is not None:
-                command += ["--iterations", str(iterations)]
+            for option, value in (("--iterations", iterations), ("--window", window)):
+                if value is not None:
+                    command += [option, str(value)]
             result = run(
                 command,
                 n=len(placed),
@@ -73,7 +80,8 @@ def measure(
             for line in output.read_text(encoding="utf-8").splitlines():
                 point = json.loads(line)
                 points.append((point["size_bytes"], point["time_us"], point["bandwidth_mib_s"]))
-    return make_result(machine.name, test, "mpi", seed, __version__, points)
+    conditions = {} if window is None else {"window": window}
+    return make_result(machine.name, test, "mpi", seed, __version__, points, conditions=conditions)
 
 
 def doubling_stretches(sizes: Sequence[int]) -> Iterator[tuple[int, int]]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,13 @@ from numpy.typing import NDArray
 
 PAIR_DEFINITIONS = {
     "pingpong": "message and reply of the same size; time is half the round trip",
+    "pingping": "both send at once, then both receive; time is the round, bandwidth that of one direction",
     "roundtrip": "message and reply of the same size; time is the whole round trip",
     "oneway": "messages one after another, one closing reply; time is that of one message: a gap, not a latency",
     "unidirectional": "windows of messages in one direction; time is that of one message",
     "bidirectional": "both sides send and receive at once; bandwidth is that of both directions together",
+    "flush": "messages posted at once, until the sender has its completions; time is that of one message",
+    "rate": "puts that notify nobody, in windows; time is that of one put",
 }
 WORKLOAD_DEFINITIONS = {
     "halo": "every node to both neighbours in each dimension; bandwidth is what one node sends",
@@ -24,13 +28,21 @@ WORKLOAD_DEFINITIONS = {
 }
 DEFINITIONS = {**PAIR_DEFINITIONS, **WORKLOAD_DEFINITIONS}
 PAIR_TESTS = tuple(PAIR_DEFINITIONS)
+STREAMS = ("oneway", "unidirectional", "flush", "rate")  # tests whose time gives a rate of messages
 WORKLOADS = tuple(WORKLOAD_DEFINITIONS)
 TESTS = tuple(DEFINITIONS)
+# Of a table's columns behind the size: title, width, format.
+_TABLE = {
+    "channels": ("Channels", 10, ""),
+    "time_us": ("Time (us)", 14, ".3f"),
+    "bandwidth_mib_s": ("Bandwidth (MiB/s)", 20, ".2f"),
+    "rate_per_s": ("Puts per second", 18, ".0f"),
+}
 
 
 @dataclass(frozen=True)
 class BenchResult:
-    """One sweep over message sizes: three arrays of the same length. MiB = 2^20 bytes."""
+    """One sweep over message sizes, for each number of channels: arrays of one length. MiB = 2^20 bytes."""
 
     machine: str
     test: str
@@ -40,11 +52,38 @@ class BenchResult:
     sizes_bytes: NDArray[np.int64]
     times_us: NDArray[np.float64]
     bandwidths_mib_s: NDArray[np.float64]
+    channels: NDArray[np.int64]
+    """Messages at once, each of the size: all of them arrive in the time, and count in the bandwidth."""
+    conditions: Mapping[str, object] = field(default_factory=dict, kw_only=True)
+    """What else was asked for: window, memory, path, until, region_bytes."""
+
+    @property
+    def rates_per_s(self) -> NDArray[np.float64] | None:
+        """Messages per second; None for tests whose time is no gap between messages."""
+        if self.test not in STREAMS:
+            return None
+        at_once = 1 if self.test == "rate" else self.channels
+        return np.asarray(at_once * 1e6 / self.times_us, dtype=np.float64)
 
     @property
     def heading(self) -> str:
         """First line of the table."""
-        return f"APENet {self.version}: {self.test} on {self.machine}, layer {self.layer}, seed {self.seed}"
+        conditions = "".join(f", {name} {value}" for name, value in self.conditions.items())
+        return f"APENet {self.version}: {self.test} on {self.machine}, layer {self.layer}{conditions}, seed {self.seed}"
+
+    @property
+    def columns(self) -> dict[str, list[int] | list[float]]:
+        """The points' fields, by their names in JSON."""
+        columns: dict[str, list[int] | list[float]] = {
+            "size_bytes": self.sizes_bytes.tolist(),
+            "time_us": self.times_us.tolist(),
+            "bandwidth_mib_s": self.bandwidths_mib_s.tolist(),
+            "channels": self.channels.tolist(),
+        }
+        rates = self.rates_per_s
+        if rates is not None:
+            columns["rate_per_s"] = rates.tolist()
+        return columns
 
     def to_json(self) -> dict[str, Any]:
         """The object that `apenet bench --json` prints."""
@@ -54,23 +93,25 @@ class BenchResult:
             "layer": self.layer,
             "seed": self.seed,
             "version": self.version,
+            **self.conditions,
             "points": [
-                {"size_bytes": int(size), "time_us": float(time), "bandwidth_mib_s": float(bandwidth)}
-                for size, time, bandwidth in zip(self.sizes_bytes, self.times_us, self.bandwidths_mib_s, strict=True)
+                dict(zip(self.columns, point, strict=True)) for point in zip(*self.columns.values(), strict=True)
             ],
         }
 
     def to_table(self) -> str:
         """Header lines, then a size column and value columns."""
-        lines = [
-            f"# {self.heading}",
-            f"# {DEFINITIONS[self.test]}",
-            f"# {'Size (B)':<12}{'Time (us)':>14}{'Bandwidth (MiB/s)':>20}",
-        ]
-        lines += [
-            f"{size:<14}{time:>14.3f}{bandwidth:>20.2f}"
-            for size, time, bandwidth in zip(self.sizes_bytes, self.times_us, self.bandwidths_mib_s, strict=True)
-        ]
+        columns = self.columns
+        shown = dict(_TABLE)
+        if set(columns["channels"]) <= {1}:
+            shown.pop("channels")
+        if self.test != "rate":
+            shown.pop("rate_per_s")
+        heads = "".join(f"{title:>{width}}" for title, width, _ in shown.values())
+        lines = [f"# {self.heading}", f"# {DEFINITIONS[self.test]}", f"# {'Size (B)':<12}{heads}"]
+        for number, size in enumerate(self.sizes_bytes):
+            values = "".join(f"{columns[name][number]:>{width}{form}}" for name, (_, width, form) in shown.items())
+            lines.append(f"{size:<14}{values}")
         return "\n".join(lines)
 
 
@@ -100,6 +141,8 @@ class WorkloadResult(BenchResult):
         """The object that `apenet bench --json` prints; `messages` and `payload_bytes` are those of all iterations."""
         content = super().to_json()
         points = content.pop("points")
+        for point in points:
+            del point["channels"]
         for point, messages, payload_bytes in zip(points, self.messages, self.payload_bytes, strict=True):
             point |= {"messages": int(messages), "payload_bytes": int(payload_bytes)}
         content |= {"nodes": int(np.prod(self.grid)), "grid": list(self.grid), "iterations": self.iterations}
@@ -109,9 +152,17 @@ class WorkloadResult(BenchResult):
 
 
 def make_result(
-    machine: str, test: str, layer: str, seed: int, version: str, points: list[tuple[int, float, float]]
+    machine: str,
+    test: str,
+    layer: str,
+    seed: int,
+    version: str,
+    points: list[tuple[int, float, float]],
+    *,
+    channels: list[int] | None = None,
+    conditions: Mapping[str, object] | None = None,
 ) -> BenchResult:
-    """A result from (size in bytes, time in us, bandwidth in MiB/s)."""
+    """A result from (size in bytes, time in us, bandwidth in MiB/s), and the channels of each point where not one."""
     return BenchResult(
         machine=machine,
         test=test,
@@ -121,4 +172,6 @@ def make_result(
         sizes_bytes=np.array([point[0] for point in points], dtype=np.int64),
         times_us=np.array([point[1] for point in points], dtype=np.float64),
         bandwidths_mib_s=np.array([point[2] for point in points], dtype=np.float64),
+        channels=np.array(channels or [1] * len(points), dtype=np.int64),
+        conditions=conditions or {},
     )

@@ -8,6 +8,7 @@ from typing import Annotated, cast
 import typer
 
 from apenet import bench as benchmarks
+from apenet.bench.card import ENDS, MEMORIES, PATHS
 from apenet.cli.common import (
     FaultOption,
     JsonOption,
@@ -21,7 +22,7 @@ from apenet.cli.common import (
 )
 from apenet.errors import InputError
 from apenet.machine import machine as read_machine
-from apenet.sizes import parse_sizes
+from apenet.sizes import parse_size, parse_sizes
 from apenet.toolchain import MpiChoice
 
 
@@ -42,7 +43,32 @@ def bench(
     count: Annotated[
         int | None, typer.Option("-n", metavar="COUNT", help="Workloads: the first so many nodes, not all.")
     ] = None,
-    channels: Annotated[int, typer.Option("--channels", help="Messages at once, a hardware queue each.")] = 1,
+    channels: Annotated[
+        str,
+        typer.Option("--channels", metavar="K", help="Messages at once, a hardware queue each; or 1:8, or 1,2,4,8."),
+    ] = "1",
+    window: Annotated[
+        int | None,
+        typer.Option("--window", help="unidirectional, bidirectional, rate: messages at once; 1 is blocking."),
+    ] = None,
+    memory: Annotated[
+        str,
+        typer.Option(
+            "--memory",
+            metavar="KIND[,KIND]",
+            help=f"Buffers at layer card, of both nodes or of each: {', '.join(MEMORIES)}.",
+        ),
+    ] = "host",
+    path: Annotated[
+        str, typer.Option("--path", metavar="|".join(PATHS), help="By which operation of the card.")
+    ] = "auto",
+    until: Annotated[
+        str, typer.Option("--until", metavar="|".join(ENDS), help="oneway: a closing reply, or all completions.")
+    ] = "reply",
+    region: Annotated[
+        str | None,
+        typer.Option("--region", metavar="SIZE", help="Memory that each channel walks through, not one buffer."),
+    ] = None,
     layer: Annotated[str, typer.Option("--layer", metavar="card|mpi", help="Where to measure.")] = "card",
     iterations: Annotated[int | None, typer.Option("--iterations", help="Repetitions of each size.")] = None,
     algorithm: Annotated[
@@ -56,21 +82,28 @@ def bench(
 ) -> None:
     """Measure a simulated machine: time and bandwidth over message sizes."""
     checked = parse_sizes(sizes)
+    all_channels = _parse_channels(channels)
     chosen = read_machine(machine, settings or (), faults or ())
-    steps = len(checked) if layer == "card" else None
+    steps = len(checked) * len(all_channels) if layer == "card" else None
     with progress_bar(f"{test} on {chosen.name}, layer {layer}", steps) as progress:
         task = progress.task_ids[0]
+        progress.update(task, completed=-1)  # each size is announced before it is measured
 
-        def next_size(size_bytes: int) -> None:
-            progress.update(task, completed=checked.index(size_bytes))
+        def next_size(_size_bytes: int) -> None:
+            progress.advance(task)
 
         result = benchmarks.measure(
             test,
             chosen,
             sizes=checked,
             nodes=_parse_nodes(nodes),
-            channels=channels,
+            channels=all_channels,
             layer=layer,
+            window=window,
+            memory=memory,
+            path=path,
+            until=until,
+            region=None if region is None else parse_size(region),
             count=count,
             iterations=iterations,
             algorithm=algorithm,
@@ -83,6 +116,16 @@ def bench(
         print_json(result.to_json())
     else:
         output().print(result.to_table(), markup=False)
+
+
+def _parse_channels(text: str) -> list[int]:
+    doubling = re.fullmatch(r"([1-9]\d{0,3}):([1-9]\d{0,3})", text)
+    if doubling is not None and int(doubling[1]) <= int(doubling[2]):
+        first, last = int(doubling[1]), int(doubling[2])
+        return [first << step for step in range((last // first).bit_length())]
+    if not re.fullmatch(r"[1-9]\d{0,3}(,[1-9]\d{0,3})*", text):
+        raise InputError("channels", text, "a number such as 8, numbers such as 1,2,4,8, or 1:8 (doubling)")
+    return [int(part) for part in text.split(",")]
 
 
 def _parse_nodes(text: str | None) -> list[int] | None:

@@ -10,8 +10,9 @@ import typer
 from rich.table import Table
 
 from apenet.cli.common import JsonOption, messages, output, print_json, progress_bar
-from apenet.reproduce import Comparison, Reproduction, Sweep, plan, plot
+from apenet.reproduce import Reproduction, Row, Sweep, plan
 from apenet.reproduce import reproduce as measure_all
+from apenet.reproduce.figures import plot
 from apenet.runfolder import prepare
 
 
@@ -23,23 +24,22 @@ def add_to(app: typer.Typer) -> None:
 def reproduce(
     only: Annotated[
         list[str] | None,
-        typer.Option("--only", metavar="KEY", help="A machine, or MACHINE.RESULT; repeatable."),
+        typer.Option("--only", metavar="KEY", help="A machine, or the key of a published result; repeatable."),
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Folder for results.json and plot.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Measure what was published, and print it beside the published values. Status 1 if a tolerance is exceeded."""
+    """Measure what was published, and print it beside the published values. Status 1 if a hard target is missed."""
     if out is not None:
         prepare(out)
-    sweeps = plan(only or ())
-    with progress_bar("reproducing", len(sweeps)) as progress:
+    planned = plan(only or ())
+    with progress_bar("reproducing", len(planned.sweeps)) as progress:
         task = progress.task_ids[0]
 
         def next_sweep(sweep: Sweep) -> None:
-            label = f"{sweep.machine.name}: {sweep.test}, layer {sweep.layer}"
-            progress.update(task, description=label, completed=sweeps.index(sweep))
+            progress.update(task, description=sweep.label, completed=planned.sweeps.index(sweep))
 
-        reproduction = measure_all(sweeps, next_sweep)
+        reproduction = measure_all(planned, next_sweep)
     if as_json:
         print_json(reproduction.to_json())
     else:
@@ -53,32 +53,29 @@ def reproduce(
 
 def _table(reproduction: Reproduction) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("key")
     table.add_column("machine")
-    table.add_column("quantity")
     for column in ("published", "simulated", "error"):
         table.add_column(column, justify="right")
-    table.add_column("role")
-    table.add_column("")
-    for comparison in reproduction.comparisons:
-        published = comparison.published
-        unit = "us" if published.quantity == "time_us" else "MiB/s"
-        bound = "< " if published.bound == "below" else ""
+    for column in ("target", "class", "verdict"):
+        table.add_column(column)
+    for row in reproduction.rows:
+        size = "" if row.size_bytes is None else f" @{row.size_bytes}"
         table.add_row(
-            comparison.machine,
-            f"{comparison.key.replace('_', ' ')} ({published.layer})",
-            f"{bound}{published.value:g} {unit}",
-            f"{comparison.simulated:.4g} {unit}",
-            "" if comparison.error_percent is None else f"{comparison.error_percent:+.1f} %",
-            published.role,
-            _verdict(comparison),
+            f"{row.key}{size}",
+            row.machine,
+            _published(row),
+            "" if row.simulated is None else f"{row.simulated:.4g} {row.unit}",
+            "" if row.error_percent is None else f"{row.error_percent:+.1f} %",
+            row.target,
+            row.role or "",
+            {"pass": "[green]pass[/]", "miss": "[red]miss[/]", "n/a": "n/a"}[row.verdict],
         )
     return table
 
 
-def _verdict(comparison: Comparison) -> str:
-    if comparison.agrees is None:
-        return ""
-    if comparison.agrees:
-        return "[green]agrees[/]"
-    tolerance = comparison.published.tolerance_percent
-    return "[red]outside[/]" + (f" {tolerance:g} %" if tolerance is not None else "")
+def _published(row: Row) -> str:
+    if isinstance(row.published, str):
+        return row.published
+    bound = {"upper": "< ", "lower": "> ", None: ""}[row.bound]
+    return f"{bound}{row.published:g} {row.unit}"

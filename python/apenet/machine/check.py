@@ -14,6 +14,7 @@ from pydantic_core import ErrorDetails
 
 from apenet.errors import ABSENT, MachineError, Problem
 from apenet.machine.cards import CARDS
+from apenet.machine.published import PublishedResult
 from apenet.machine.quantity import Quantity
 from apenet.machine.schema import (
     DIMENSIONS,
@@ -23,7 +24,6 @@ from apenet.machine.schema import (
     LinkOverride,
     MachineFile,
     Network,
-    PublishedResult,
     RawTable,
     Router,
 )
@@ -55,7 +55,7 @@ def tables_of(model: type[BaseModel], table: RawTable) -> dict[str, type[BaseMod
         annotation = field.annotation
         if model is MachineFile and name == "card":
             kind = table.get("card", {}).get("kind") if isinstance(table.get("card"), dict) else None
-            if kind in CARDS:  # otherwise that alone is what is wrong
+            if isinstance(kind, str) and kind in CARDS:  # otherwise that alone is what is wrong
                 found[name] = CARDS[kind]
             continue
         candidates = typing.get_args(annotation) if isinstance(annotation, types.UnionType) else (annotation,)
@@ -209,13 +209,12 @@ def _inconsistencies(file: MachineFile) -> Iterator[Problem]:
     yield from _misshapen(file.network)
     if file.router is not None:
         yield from _ambiguous(file.router)
+    if (file.host.gpu_copy_bandwidth_mib_s is None) != (file.host.gpu_copy_latency_us is None):
+        missing = "bandwidth_mib_s" if file.host.gpu_copy_bandwidth_mib_s is None else "latency_us"
+        yield Problem(f"host.gpu_copy_{missing}", ABSENT, "bandwidth and latency together, or neither")
     for key, result in file.results.items():
-        if (result.statistic == "at_size") != (result.size_bytes is not None):
-            yield Problem(
-                f"results.{key}.size_bytes",
-                ABSENT if result.size_bytes is None else result.size_bytes,
-                'a size with statistic = "at_size", and none otherwise',
-            )
+        for name, given, expected in result.problems():
+            yield Problem(f'results."{key}".{name}', ABSENT if given is None else given, expected)
 
 
 def _ambiguous(router: Router) -> Iterator[Problem]:

@@ -194,6 +194,12 @@ def _host(host: Host, bus: Bus | None, name: Path | str) -> _core.HostDescriptio
     lowered = _core.HostDescription()
     lowered.copy_bytes_per_second = read.bytes_per_second("copy_bandwidth_mib_s", host.copy_bandwidth_mib_s)
     lowered.local_latency_ps = read.ps("local_latency_ns", host.local_latency_ns)
+    if host.gpu_copy_bandwidth_mib_s is not None:
+        lowered.gpu_copy_bytes_per_second = read.bytes_per_second(
+            "gpu_copy_bandwidth_mib_s", host.gpu_copy_bandwidth_mib_s
+        )
+    if host.gpu_copy_latency_us is not None:
+        lowered.gpu_copy_latency_ps = read.ps("gpu_copy_latency_us", host.gpu_copy_latency_us)
     flops = host.flops_per_second
     lowered.flops_per_second = read.whole("flops_per_second", Fraction(str(flops.value)), flops.value, "operations")
     if bus is not None:

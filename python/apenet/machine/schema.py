@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple
 from pydantic import Field
 
 from apenet.machine.cards import AnyCard
+from apenet.machine.published import PublishedResult
 from apenet.machine.quantity import (
     Count,
     CountOrZero,
@@ -186,9 +187,14 @@ class Bus(Section):
 
 
 class Host(Section):
-    """[host]: memory copies and computation of one node."""
+    """[host]: memory copies and computation of one node.
+
+    gpu_copy_*: a copy between the GPU and a pinned buffer of the host, for what is staged; together, or not at all.
+    """
 
     copy_bandwidth_mib_s: Quantity[Positive]
+    gpu_copy_bandwidth_mib_s: Quantity[Positive] | None = None
+    gpu_copy_latency_us: Quantity[NonNegative] | None = None
     local_latency_ns: Quantity[Positive]
     flops_per_second: Quantity[Positive]
 
@@ -212,27 +218,6 @@ class Software(Section):
 
     card: SoftwareLayer
     mpi: SoftwareLayer
-
-
-class PublishedResult(Section):
-    """[results.KEY]: what the literature measured, and how to measure it here.
-
-    `statistic` says which point of a sweep is meant. A result that was used to fit a parameter is `fitted`; one that
-    was not is `predicted`; `context` is a number that the literature does not assign to this machine, or not to
-    this test, printed for comparison only.
-    """
-
-    test: Literal["pingpong", "oneway", "roundtrip", "unidirectional", "bidirectional"]
-    layer: Literal["card", "mpi"]
-    quantity: Literal["time_us", "bandwidth_mib_s"]
-    statistic: Literal["at_size", "minimum", "maximum"]
-    size_bytes: Count | None = None
-    value: Positive
-    tolerance_percent: Positive | None = None
-    bound: Literal["about", "below"] = "about"
-    role: Literal["fitted", "predicted", "context"]
-    source: Text
-    note: str = ""
 
 
 class MachineFile(Section):

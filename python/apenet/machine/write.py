@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -25,12 +26,16 @@ def _section(table: dict[str, Any], path: tuple[str, ...]) -> Iterator[str]:
     tables = {key: value for key, value in table.items() if isinstance(value, dict) and not _is_quantity(value)}
     leaves = {key: value for key, value in table.items() if key not in tables}
     if leaves:
-        yield f"\n[{'.'.join(path)}]"
+        yield f"\n[{'.'.join(_key(step) for step in path)}]"
     for key, value in leaves.items():
         if value != "":
             yield f"{key} = {_value(value)}"
     for key, inner in tables.items():
         yield from _section(inner, (*path, key))
+
+
+def _key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else json.dumps(name)
 
 
 def _value(value: object) -> str:

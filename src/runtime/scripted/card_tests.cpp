@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "runtime/scripted/card_test_scripts.hpp"
 #include "runtime/scripted/scripted_run.hpp"
 
 namespace apenet {
@@ -14,129 +15,60 @@ namespace {
   throw std::invalid_argument(key + " = " + value + ": expected " + expected);
 }
 
-// One message of the test: `channels` transfers of `bytes` at once, each in pieces that one descriptor can
-// carry.
-struct Exchange {
-  std::int64_t bytes = 0;
-  std::int64_t piece_bytes = 0;
-  std::uint16_t channels = 1;
-  bool copied = false;
-
-  [[nodiscard]] std::int64_t pieces() const {
-    return std::max<std::int64_t>(1, (bytes + piece_bytes - 1) / piece_bytes);
-  }
-  [[nodiscard]] std::int64_t total_bytes() const { return bytes * channels; }
-};
-
 constexpr ProcessId first = 0;
 constexpr ProcessId second = 1;
 
-std::vector<std::uint64_t> send_all(ScriptedProcess& process, ProcessId target, const Exchange& exchange,
-                                    bool want_local) {
-  if (exchange.copied) process.copy(exchange.total_bytes());
-  std::vector<std::uint64_t> messages;
-  for (std::int64_t piece = 0; piece < exchange.pieces(); ++piece) {
-    const std::int64_t bytes = std::min(exchange.piece_bytes, exchange.bytes - piece * exchange.piece_bytes);
-    for (std::uint16_t channel = 0; channel < exchange.channels; ++channel) {
-      messages.push_back(process.send(target, bytes, {.channel = channel, .want_local = want_local}));
-    }
-  }
-  return messages;
+bool is_stream(CardTest test) {
+  return test == CardTest::oneway || test == CardTest::unidirectional || test == CardTest::flush;
 }
 
-Script receive_all(ScriptedProcess& process, ProcessId source, Exchange exchange) {
-  const std::int64_t arrivals = exchange.pieces() * exchange.channels;
-  for (std::int64_t i = 0; i < arrivals; ++i) co_await process.arrival_from(source);
-  if (exchange.copied) process.copy(exchange.total_bytes());
+// As many as make start and end of a stream small beside it. A round of the other tests is like every other.
+std::uint32_t iterations_of(CardTest test, std::int64_t bytes) {
+  constexpr std::uint32_t few = 20;
+  constexpr std::uint32_t many = 100;
+  constexpr std::uint32_t puts = 2000;
+  constexpr std::int64_t small_bytes = 8192;
+  if (test == CardTest::rate) return puts;
+  return is_stream(test) && bytes <= small_bytes ? many : few;
 }
 
-Script all_sent(ScriptedProcess& process, std::vector<std::uint64_t> messages) {
-  for (const std::uint64_t message : messages) {
-    co_await process.completion(Completion::Kind::sent, message);
-  }
+std::uint32_t window_of(CardTest test) {
+  if (test == CardTest::unidirectional) return 16;
+  if (test == CardTest::rate) return 64;
+  return is_stream(test) ? 0 : 1;
 }
 
-// Every script below stores its process's clock in *begin after the warm-up, and in *end when it is done.
-struct Clocks {
-  Time begin;
-  Time end;
-};
-
-Script ping(ScriptedProcess& process, Exchange exchange, std::uint32_t warmup, std::uint32_t iterations,
-            Clocks* clocks) {
-  for (std::uint32_t i = 0; i < warmup + iterations; ++i) {
-    if (i == warmup) clocks->begin = process.clock();
-    send_all(process, second, exchange, false);
-    co_await receive_all(process, second, exchange);
-  }
-  clocks->end = process.clock();
-}
-
-Script pong(ScriptedProcess& process, Exchange exchange, std::uint32_t rounds) {
-  for (std::uint32_t i = 0; i < rounds; ++i) {
-    co_await receive_all(process, first, exchange);
-    send_all(process, first, exchange, false);
-  }
-}
-
-// window 0: does not wait for its buffers.
-Script stream_out(ScriptedProcess& process, Exchange exchange, std::uint32_t iterations, std::uint32_t window,
-                  Clocks* clocks) {
-  const Exchange closing{0, exchange.piece_bytes, 1, false};
-  co_await receive_all(process, second, closing);
-  clocks->begin = process.clock();
-  std::vector<std::vector<std::uint64_t>> messages;
-  for (std::uint32_t i = 0; i < iterations; ++i) {
-    if (window > 0 && i >= window) co_await all_sent(process, messages[i - window]);
-    messages.push_back(send_all(process, second, exchange, window > 0));
-  }
-  for (std::uint32_t i = iterations - std::min(window, iterations); i < iterations; ++i) {
-    co_await all_sent(process, messages[i]);
-  }
-  co_await receive_all(process, second, closing);
-  clocks->end = process.clock();
-}
-
-Script stream_in(ScriptedProcess& process, Exchange exchange, std::uint32_t iterations) {
-  const Exchange closing{0, exchange.piece_bytes, 1, false};
-  send_all(process, first, closing, false);
-  for (std::uint32_t i = 0; i < iterations; ++i) co_await receive_all(process, first, exchange);
-  send_all(process, first, closing, false);
-}
-
-Script send_and_receive(ScriptedProcess& process, ProcessId peer, Exchange exchange, std::uint32_t warmup,
-                        std::uint32_t iterations, Clocks* clocks) {
-  for (std::uint32_t i = 0; i < warmup + iterations; ++i) {
-    if (i == warmup) clocks->begin = process.clock();
-    std::vector<std::uint64_t> messages = send_all(process, peer, exchange, true);
-    co_await receive_all(process, peer, exchange);
-    co_await all_sent(process, std::move(messages));
-  }
-  clocks->end = process.clock();
-}
-
-Time measure(ScriptedRun& run, CardTest test, const Exchange& exchange, const CardTestOptions& options) {
+Time measure(ScriptedRun& run, CardTest test, const Exchange& exchange, const Rounds& rounds,
+             bool until_landed) {
   ScriptedProcess& one = run.process(first);
   ScriptedProcess& two = run.process(second);
-  const std::uint32_t rounds = options.warmup + options.iterations;
   Clocks clocks;
   Clocks other;
   switch (test) {
     case CardTest::pingpong:
     case CardTest::roundtrip:
-      run.spawn(first, ping(one, exchange, options.warmup, options.iterations, &clocks));
+      run.spawn(first, ping(one, exchange, rounds, &clocks));
       run.spawn(second, pong(two, exchange, rounds));
       break;
     case CardTest::oneway:
-    case CardTest::unidirectional: {
-      const std::uint32_t window = test == CardTest::oneway ? 0 : options.window;
-      run.spawn(first, stream_out(one, exchange, options.iterations, window, &clocks));
-      run.spawn(second, stream_in(two, exchange, options.iterations));
+    case CardTest::unidirectional:
+    case CardTest::flush: {
+      const StreamEnd streamed = until_landed ? StreamEnd::landed : StreamEnd::reply;
+      const StreamEnd end = test == CardTest::flush ? StreamEnd::sent : streamed;
+      run.spawn(first, stream_out(one, exchange, rounds, end, &clocks));
+      run.spawn(second, stream_in(two, exchange, rounds, end, &other));
       break;
     }
-    case CardTest::bidirectional:
-      run.spawn(first, send_and_receive(one, second, exchange, options.warmup, options.iterations, &clocks));
-      run.spawn(second, send_and_receive(two, first, exchange, options.warmup, options.iterations, &other));
+    case CardTest::pingping:
+    case CardTest::bidirectional: {
+      const bool waits_for_sent = test == CardTest::bidirectional;
+      run.spawn(first, send_and_receive(one, exchange, rounds, waits_for_sent, &clocks));
+      run.spawn(second, send_and_receive(two, exchange, rounds, waits_for_sent, &other));
+      break;
+    }
+    case CardTest::rate:
+      run.spawn(first, put_out(one, exchange, rounds, &clocks));
+      run.spawn(second, put_in(two, exchange, rounds, &other));
       break;
   }
   run.run();
@@ -148,7 +80,8 @@ TestPoint point_of(CardTest test, const Exchange& exchange, Time whole, std::uin
   const bool is_half = test == CardTest::pingpong;
   const bool is_both_ways = test == CardTest::bidirectional || test == CardTest::roundtrip;
   const Time time = Time::from_ps(whole.ps() / (is_half ? 2 * std::int64_t{iterations} : iterations));
-  const double mib = static_cast<double>(exchange.total_bytes() * (is_both_ways ? 2 : 1)) / (1 << 20);
+  const std::int64_t moved = test == CardTest::rate ? exchange.bytes : exchange.total_bytes();
+  const double mib = static_cast<double>(moved * (is_both_ways ? 2 : 1)) / (1 << 20);
   const double bandwidth = time > Time::zero() ? mib / (time.to_us() * 1e-6) : 0.0;
   return {exchange.bytes, time, bandwidth};
 }
@@ -166,33 +99,81 @@ std::vector<NodeId> choose_nodes(const MachineDescription& description, const st
   return {0, neighbour};
 }
 
-void validate(const CardTestOptions& options) {
+void validate(const CardTestOptions& options, CardTest test) {
   if (options.sizes.empty()) refuse("sizes", "none", "at least one");
   for (const std::int64_t size : options.sizes) {
     if (size < 0) refuse("sizes", std::to_string(size), "zero or more bytes");
+    if (options.region_bytes != 0 && options.region_bytes < size) {
+      refuse("region", std::to_string(options.region_bytes),
+             "at least one message of " + std::to_string(size) + " bytes");
+    }
   }
-  if (options.iterations == 0) refuse("iterations", "0", "at least 1");
   if (options.channels == 0) refuse("channels", "0", "at least 1");
-  if (options.window == 0) refuse("window", "0", "at least 1");
+  constexpr std::int64_t most = std::int64_t{1} << 40;
+  if (options.region_bytes > most)
+    refuse("region", std::to_string(options.region_bytes), "at most 2^40 bytes");
+  if (options.window != 0 && test != CardTest::unidirectional && test != CardTest::bidirectional &&
+      test != CardTest::rate) {
+    refuse("window", std::to_string(options.window), "none: unidirectional, bidirectional and rate have one");
+  }
+  if (options.until_landed && test != CardTest::oneway)
+    refuse("until", "landed", "reply: only oneway can end when everything has landed");
+}
+
+// What the card cannot do is refused by its name.
+void check(const NicCapabilities& card, const HostDescription& host, CardTest test,
+           const CardTestOptions& options) {
+  if (options.channels > card.channels) {
+    refuse("channels", std::to_string(options.channels),
+           "at most the card's " + std::to_string(card.channels));
+  }
+  for (const Buffer buffer : {options.local, options.remote}) {
+    if (buffer == Buffer::gpu && !card.gpu_memory)
+      refuse("memory", "gpu", "host: the card does not reach a GPU's memory");
+    if (buffer == Buffer::gpu_staged && host.gpu_copy_bytes_per_second == 0)
+      refuse("memory", "gpu-staged", "host: the machine has no host.gpu_copy_bandwidth_mib_s");
+  }
+  if (test == CardTest::rate && options.path == Path::send)
+    refuse("path", "send", "put: rate is one of puts");
+  if ((test == CardTest::rate || options.path == Path::put) && !card.put)
+    refuse(test == CardTest::rate ? "test" : "path", test == CardTest::rate ? "rate" : "put",
+           "what the card can do: it has no put");
+  if (options.path == Path::send && card.max_send_bytes == 0)
+    refuse("path", "send", "put: the card sends nothing without an address");
+}
+
+Exchange exchange_of(std::int64_t size, const NicCapabilities& card, CardTest test,
+                     const CardTestOptions& options) {
+  return {.bytes = size,
+          .piece_bytes = options.path == Path::send ? card.max_send_bytes : card.max_message_bytes,
+          .max_pio_bytes = card.max_pio_bytes,
+          .region_bytes = options.region_bytes,
+          .channels = options.channels,
+          .only_put = options.path == Path::put || test == CardTest::rate,
+          .buffers = {options.local, options.remote}};
 }
 
 }  // namespace
 
 std::vector<TestPoint> run_card_test(const MachineDescription& description, CardTest test,
                                      const CardTestOptions& options) {
-  validate(options);
+  validate(options, test);
   const std::vector<NodeId> nodes = choose_nodes(description, options.nodes);
   std::vector<TestPoint> points;
   for (const std::int64_t size : options.sizes) {
     ScriptedRun run(description, description.card_software, nodes);
     const NicCapabilities card = run.machine().capabilities();
-    if (options.channels > card.channels) {
-      refuse("channels", std::to_string(options.channels),
-             "at most the card's " + std::to_string(card.channels));
+    check(card, description.host, test, options);
+    const Exchange exchange = exchange_of(size, card, test, options);
+    if (test == CardTest::rate && exchange.pieces() > 1) {
+      refuse("sizes", std::to_string(size),
+             "at most the " + std::to_string(card.max_message_bytes) + " bytes of one put");
     }
-    const Exchange exchange{size, card.max_message_bytes, options.channels, options.copied};
-    const Time whole = measure(run, test, exchange, options);
-    points.push_back(point_of(test, exchange, whole, options.iterations));
+    const Rounds rounds{.warmup = options.warmup,
+                        .measured = options.iterations > 0 ? options.iterations : iterations_of(test, size),
+                        .window = options.window > 0 ? options.window : window_of(test)};
+    const Time whole = measure(run, test, exchange, rounds, options.until_landed);
+    points.push_back(point_of(test, exchange, whole, rounds.measured));
   }
   return points;
 }

@@ -10,24 +10,43 @@
 
 namespace apenet {
 
-// After the texts of the papers: hep-lat/0409071 for ping-pong and bidirectional, PoS(LAT2005)100 section 2
-// for the others.
+// docs/reference/tests.md says of each who starts the clock and what is divided by what. Sources:
+// hep-lat/0409071 section 4 for ping-pong and bidirectional; PoS(LAT2005)100 section 2 for one-way, round
+// trip and unidirectional; the slides of DESY Zeuthen, 2011, for ping-ping; the poster of CHEP 2016 for
+// flush.
 enum class CardTest : std::uint8_t {
   pingpong,        // message and full reply; time: half the round trip
-  roundtrip,       // the same; time: the whole round trip
-  oneway,          // n messages one after another, one closing reply; time: all / n, a gap and not a latency
-  unidirectional,  // as oneway, with `window` messages at once: the sender waits for its buffers
-  bidirectional,   // both send at once and wait for both (sendrecv); bandwidth: both directions together
+  pingping,        // both send at once, then both receive; time: the round
+  roundtrip,       // as ping-pong; time: the whole round trip
+  oneway,          // n messages one after another; time: all / n, a gap and not a latency
+  unidirectional,  // as oneway with `window` messages at once: the sender waits for its buffers
+  bidirectional,   // both send at once and wait for both (sendrecv), `window` at once; bandwidth: both ways
+  flush,           // n messages posted at once; time until the sender has all its completions / n
+  rate,            // n puts that notify nobody, in windows; time: all / n
 };
+
+// Where a side's buffer is, and how it comes to where the card reads or writes it.
+enum class Buffer : std::uint8_t {
+  host,         // pinned: the card reads and writes it
+  host_copied,  // not zero-copy: the CPU copies out of and into buffers for DMA
+  gpu,          // the card reads and writes the GPU's memory
+  gpu_staged,   // a copy between the GPU and a pinned buffer of the host before and after
+};
+
+enum class Path : std::uint8_t { automatic, send, put };  // automatic: send up to what the card sends
 
 struct CardTestOptions {
   std::vector<std::int64_t> sizes;  // bytes of a message
-  std::uint32_t iterations = 20;
-  std::uint32_t warmup = 2;    // rounds before the clock starts
-  std::uint16_t channels = 1;  // messages of this size at once, one on each hardware queue
-  std::vector<NodeId> nodes;   // the two that talk; empty: node 0 and its neighbour in +X
-  std::uint32_t window = 16;   // unidirectional
-  bool copied = false;         // not zero-copy: the CPU copies out of and into buffers for DMA
+  std::uint32_t iterations = 0;     // 0: as many as the test needs
+  std::uint32_t warmup = 2;         // rounds before the clock starts
+  std::uint16_t channels = 1;       // messages of this size at once, one on each hardware queue
+  std::vector<NodeId> nodes;        // the two that talk; empty: node 0 and its neighbour in +X
+  std::uint32_t window = 0;         // messages at once; 0: the test's own
+  Buffer local = Buffer::host;      // of the first of the two nodes
+  Buffer remote = Buffer::host;     // of the second
+  Path path = Path::automatic;
+  bool until_landed = false;      // oneway: until all completions have landed, not until a closing reply
+  std::int64_t region_bytes = 0;  // each channel's messages walk through so much memory; 0: one buffer
 };
 
 struct TestPoint {

@@ -29,6 +29,8 @@ bool ScriptedProcess::Wish::is_met_by(const Completion& completion) const {
 }
 
 std::string ScriptedProcess::Wish::description() const {
+  if (message && source)
+    return "message " + std::to_string(*message) + " of process " + std::to_string(*source);
   if (message) return std::string("'") + name_of(kind) + "' of its message " + std::to_string(*message);
   return source ? "an arrival from process " + std::to_string(*source) : "an arrival";
 }
@@ -38,6 +40,12 @@ ScriptedProcess::ScriptedProcess(ProcessId id, Machine& machine, const SoftwareD
 
 void ScriptedProcess::copy(std::int64_t bytes) {
   clock_ += DataRate::bytes_per_second(machine_.description().host.copy_bytes_per_second).duration(bytes);
+}
+
+void ScriptedProcess::copy_gpu(std::int64_t bytes) {
+  const HostDescription& host = machine_.description().host;
+  clock_ +=
+      host.gpu_copy_latency + DataRate::bytes_per_second(host.gpu_copy_bytes_per_second).duration(bytes);
 }
 
 std::uint64_t ScriptedProcess::send(ProcessId target, std::int64_t bytes, const PostOptions& options) {
@@ -65,6 +73,10 @@ std::uint64_t ScriptedProcess::post(Verb verb, ProcessId target, std::int64_t by
   descriptor.want_local = options.want_local;
   descriptor.want_remote = options.want_remote;
   descriptor.notify_target = options.notify_target;
+  descriptor.local_memory = options.local_memory;
+  descriptor.remote_memory = options.remote_memory;
+  descriptor.local_address = options.local_address;
+  descriptor.remote_address = options.remote_address;
   descriptor.bytes = bytes;
   descriptor.message = next_message_++;
   machine_.post(clock_, descriptor);

@@ -20,6 +20,10 @@ struct PostOptions {
   bool want_local = false;
   bool want_remote = false;
   bool notify_target = true;
+  Memory local_memory = Memory::host;
+  Memory remote_memory = Memory::host;
+  std::uint64_t local_address = 0;
+  std::uint64_t remote_address = 0;
 };
 
 // One process over the card. It has its own clock and runs ahead of the simulation until it waits; the work
@@ -41,7 +45,8 @@ class ScriptedProcess {
   [[nodiscard]] Time clock() const { return clock_; }
 
   void compute(Time span) { clock_ += span; }
-  void copy(std::int64_t bytes);  // by the CPU, from memory to memory
+  void copy(std::int64_t bytes);      // by the CPU, from memory to memory
+  void copy_gpu(std::int64_t bytes);  // between the GPU and the host's memory; the CPU waits for it
   // Each returns the message's number, by which its completions are waited for. A send beyond what the card
   // sends is a put to where the target has agreed to: it arrives there the same way.
   std::uint64_t send(ProcessId target, std::int64_t bytes, const PostOptions& options = {});
@@ -52,7 +57,7 @@ class ScriptedProcess {
   struct Wish {
     Completion::Kind kind = Completion::Kind::arrived;
     std::optional<ProcessId> source;       // of an arrival
-    std::optional<std::uint64_t> message;  // of a local completion
+    std::optional<std::uint64_t> message;  // of a local completion, or with its source of an arrival
     [[nodiscard]] bool is_met_by(const Completion& completion) const;
     [[nodiscard]] std::string description() const;
   };
@@ -70,6 +75,10 @@ class ScriptedProcess {
   // co_await process.arrival(): the earliest that has not been taken.
   [[nodiscard]] Wait arrival() { return {*this, {}}; }
   [[nodiscard]] Wait arrival_from(ProcessId source) { return {*this, {.source = source, .message = {}}}; }
+  // The arrival of a certain message of a process.
+  [[nodiscard]] Wait arrival_of(ProcessId source, std::uint64_t message) {
+    return {*this, {.source = source, .message = message}};
+  }
   [[nodiscard]] Wait completion(Completion::Kind kind, std::uint64_t message) {
     return {*this, {kind, {}, message}};
   }

@@ -154,6 +154,54 @@ TEST_F(CardTests, BidirectionalCountsBothDirections) {
   EXPECT_GT(both.bandwidth_mib_s, 1.9 * 1e9 / (1 << 20));
 }
 
+TEST_F(CardTests, PingPingIsARoundInWhichBothSendFirst) {
+  const TestPoint round = point(CardTest::pingping, 500);
+  EXPECT_EQ(round.time, Time::from_ns(100 + 1000 + 500 + 200));
+  EXPECT_NEAR(round.bandwidth_mib_s, 500.0 / 1.8 * 1e6 / (1 << 20), 1e-6) << "that of one direction";
+}
+
+TEST_F(CardTests, SendAndReceiveAlsoWaitsForItsBuffer) {
+  EXPECT_EQ(point(CardTest::bidirectional, 500).time, Time::from_ns(100 + 1000 + 500 + 200 + 400 + 50));
+}
+
+TEST_F(CardTests, AWindowKeepsTheWireBusyBothWays) {
+  CardTestOptions options;
+  options.window = 4;
+  options.iterations = 1000;
+  EXPECT_NEAR(point(CardTest::bidirectional, 5000, options).time.to_us(), 5.0, 0.02) << "and the last flight";
+}
+
+// All posted by 1000 ns, the first at 100: the wire is busy from then on.
+TEST_F(CardTests, FlushEndsWithTheSendersCompletions) {
+  CardTestOptions ten;
+  ten.iterations = 10;
+  const Time flushed = point(CardTest::flush, 5000, ten).time;
+  ten.until_landed = true;
+  const Time landed = point(CardTest::oneway, 5000, ten).time;
+  EXPECT_EQ(landed, Time::from_ns((100 + 10 * 5000 + 1000 + 200) / 10));
+  EXPECT_LT(flushed, landed) << "the flight and the receiver's software are not in it";
+  EXPECT_GE(flushed, Time::from_ns((100 + 10 * 5000 + 50) / 10));
+}
+
+// The CPU posts every 100 ns; of the 31 full windows of 64, the first 30 are waited for at 50 ns each; the
+// debt of the message that began the test is 400, and the last put ends with flight, bytes and receive.
+TEST_F(CardTests, RateIsThatOfPuts) {
+  EXPECT_EQ(point(CardTest::rate, 16).time, Time::from_ps(101'558));
+  CardTestOptions spread;
+  spread.channels = 4;
+  EXPECT_NEAR(point(CardTest::rate, 16, spread).time.to_us(), 0.102, 1e-3);
+}
+
+TEST_F(CardTests, AStagedGpuBufferIsCopiedAtItsSide) {
+  machine.host.gpu_copy_bytes_per_second = 1'000'000'000;
+  machine.host.gpu_copy_latency = Time::from_ns(10'000);
+  CardTestOptions staged;
+  staged.remote = Buffer::gpu_staged;
+  // Into the remote one and out of it again: half of that in half a round trip.
+  const Time plain = point(CardTest::pingpong, 1000).time;
+  EXPECT_EQ(point(CardTest::pingpong, 1000, staged).time - plain, Time::from_ns(10'000 + 1000));
+}
+
 TEST_F(CardTests, ChannelsAreMessagesAtOnce) {
   CardTestOptions two;
   two.channels = 2;
@@ -163,7 +211,7 @@ TEST_F(CardTests, ChannelsAreMessagesAtOnce) {
 
 TEST_F(CardTests, CopiedTransfersCostACopyAtBothEnds) {
   CardTestOptions copied;
-  copied.copied = true;
+  copied.local = copied.remote = Buffer::host_copied;
   const Time plain = point(CardTest::pingpong, 1 << 20).time;
   const Time slow = point(CardTest::pingpong, 1 << 20, copied).time;
   EXPECT_EQ(slow - plain, Time::from_ns(2 * 250'000)) << "4000 MiB/s";
@@ -189,8 +237,22 @@ TEST_F(CardTests, RefuseWhatCannotBeMeasured) {
   options.nodes = {3};
   EXPECT_THROW(std::ignore = point(CardTest::pingpong, 1, options), std::invalid_argument);
   options = {};
-  options.iterations = 0;
+  options.window = 2;
   EXPECT_THROW(std::ignore = point(CardTest::pingpong, 1, options), std::invalid_argument);
+  options = {};
+  options.local = Buffer::gpu;
+  EXPECT_THROW(std::ignore = point(CardTest::pingpong, 1, options), std::invalid_argument);
+  options.local = Buffer::gpu_staged;
+  EXPECT_THROW(std::ignore = point(CardTest::pingpong, 1, options), std::invalid_argument);
+  options = {};
+  options.region_bytes = 1;
+  EXPECT_THROW(std::ignore = point(CardTest::pingpong, 2, options), std::invalid_argument);
+  options = {};
+  options.path = Path::send;
+  EXPECT_THROW(std::ignore = point(CardTest::rate, 16, options), std::invalid_argument);
+  options = {};
+  options.until_landed = true;
+  EXPECT_THROW(std::ignore = point(CardTest::flush, 16, options), std::invalid_argument);
 }
 
 }  // namespace

@@ -1,0 +1,105 @@
+"""Rows: published values beside simulated ones, each with a verdict."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from apenet.machine.published import PublishedResult
+
+Verdict = Literal["pass", "miss", "n/a"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One published value. What has no simulated counterpart says why in `reason`."""
+
+    key: str
+    machine: str
+    test: str
+    published: float | str
+    simulated: float | None
+    unit: str
+    tolerance_percent: float | None
+    bound: Literal["upper", "lower"] | None
+    target: Literal["hard", "soft", "shape", "none"]
+    role: Literal["fitted", "predicted"] | None
+    source: str
+    layer: str = ""
+    quantity: str = ""
+    size_bytes: int | None = None
+    note: str = ""
+    reason: str = ""
+
+    @property
+    def error_percent(self) -> float | None:
+        """How far the simulated value is from the published one, in percent of that; None where there is none."""
+        if self.simulated is None or isinstance(self.published, str) or self.published == 0:
+            return None
+        return (self.simulated / self.published - 1) * 100
+
+    @property
+    def verdict(self) -> Verdict:
+        """Pass inside the tolerance or the bound, miss outside; n/a without a target or a simulated value.
+
+        A tolerance beside a bound widens it.
+        """
+        if self.target == "none" or self.simulated is None or isinstance(self.published, str):
+            return "n/a"
+        slack = (self.tolerance_percent or 0) / 100
+        match self.bound:
+            case "upper":
+                agrees = self.simulated <= self.published * (1 + slack)
+            case "lower":
+                agrees = self.simulated >= self.published * (1 - slack)
+            case _:
+                agrees = abs(self.simulated - self.published) <= slack * self.published
+        return "pass" if agrees else "miss"
+
+    def to_json(self) -> dict[str, Any]:
+        """One entry of `rows`."""
+        return {
+            "key": self.key,
+            "machine": self.machine,
+            "test": self.test,
+            "layer": self.layer,
+            "size_bytes": self.size_bytes,
+            "quantity": self.quantity,
+            "published": self.published,
+            "simulated": self.simulated,
+            "unit": self.unit,
+            "error_pct": self.error_percent,
+            "tolerance_pct": self.tolerance_percent,
+            "bound": self.bound,
+            "target": self.target,
+            "class": self.role,
+            "verdict": self.verdict,
+            "source": self.source,
+            "note": self.note,
+            "reason": self.reason,
+        }
+
+
+def row_of(
+    machine: str, key: str, published: PublishedResult, point: tuple[int | None, float], simulated: float
+) -> Row:
+    """The row of one point of a machine's published result."""
+    size, value = point
+    return Row(
+        key=key,
+        machine=machine,
+        test=published.test,
+        layer=published.layer,
+        size_bytes=size,
+        quantity=published.quantity,
+        published=value,
+        simulated=simulated,
+        unit=published.unit,
+        tolerance_percent=published.tolerance_percent,
+        bound=published.bound,
+        target=published.target,
+        role=published.role,
+        source=published.source,
+        note=published.note,
+        reason="no target: printed for comparison" if published.target == "none" else "",
+    )

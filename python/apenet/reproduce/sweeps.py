@@ -1,0 +1,73 @@
+"""Sweeps: the measurements that published results ask for, each of them done once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from apenet import bench
+from apenet.bench.result import BenchResult
+from apenet.machine import machine as read_machine
+from apenet.machine.published import PublishedResult
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sweep:
+    """One `apenet bench`: a test of a machine with all that it is asked for."""
+
+    machine: str
+    settings: tuple[str, ...]
+    test: str
+    layer: str
+    sizes: str
+    channels: tuple[int, ...]
+    window: int | None
+    memory: str
+    path: str
+    until: str
+    region_bytes: int | None
+    iterations: int | None
+
+    def measure(self) -> BenchResult:
+        """Runs it. The machine is that of the package, whose changed settings are checked here."""
+        return bench.measure(
+            self.test,
+            read_machine(self.machine, self.settings),
+            sizes=self.sizes,
+            layer=self.layer,
+            channels=self.channels,
+            window=self.window,
+            memory=self.memory,
+            path=self.path,
+            until=self.until,
+            region=self.region_bytes,
+            iterations=self.iterations,
+        )
+
+    @property
+    def label(self) -> str:
+        """What it is, for people."""
+        return f"{self.machine}: {self.test}, layer {self.layer}"
+
+
+def sweeps_of(machine: str, result: PublishedResult) -> list[Sweep]:
+    """The sweep that gives a result's value, and behind it the one that it is compared against."""
+    found = []
+    for settings in (result.settings, result.against):
+        if settings is not None:
+            found.append(
+                Sweep(
+                    machine=machine,
+                    settings=tuple(settings),
+                    test=result.test,
+                    layer=result.layer,
+                    sizes=result.sizes,
+                    channels=result.all_channels,
+                    window=result.window,
+                    memory=result.memory,
+                    path=result.path,
+                    until=result.until,
+                    region_bytes=result.region_bytes,
+                    iterations=result.iterations,
+                )
+            )
+    return found

@@ -1,0 +1,177 @@
+#include "runtime/scripted/card_test_scripts.hpp"
+
+#include <utility>
+
+namespace apenet {
+
+namespace {
+
+constexpr ProcessId first = 0;
+constexpr ProcessId second = 1;
+
+ProcessId other(const ScriptedProcess& process) {
+  return process.id() == first ? second : first;
+}
+
+// Before a message leaves and after it has come: what a side does itself to its bytes.
+void stage(ScriptedProcess& process, const Exchange& exchange) {
+  const Buffer buffer = exchange.buffers[process.id()];
+  if (buffer == Buffer::host_copied) process.copy(exchange.total_bytes());
+  if (buffer == Buffer::gpu_staged) process.copy_gpu(exchange.total_bytes());
+}
+
+Memory memory_of(Buffer buffer) {
+  return buffer == Buffer::gpu ? Memory::gpu : Memory::host;
+}
+
+// Every channel has a region of its own, in both processes at the same virtual address, aligned to any page.
+// Messages lie in it one behind the other; behind the last that fits, it begins again.
+std::uint64_t address_of(const Exchange& exchange, std::uint16_t channel, std::uint64_t message) {
+  constexpr int region_bits = 40;
+  const std::uint64_t base = (std::uint64_t{channel} + 1) << region_bits;
+  if (exchange.region_bytes == 0 || exchange.bytes == 0) return base;
+  const auto slots = static_cast<std::uint64_t>(exchange.region_bytes / exchange.bytes);
+  return base + message % slots * static_cast<std::uint64_t>(exchange.bytes);
+}
+
+struct Wanted {
+  bool local = false;
+  bool notify = true;
+};
+
+std::uint64_t post(ScriptedProcess& process, const Exchange& exchange, std::uint16_t channel,
+                   std::uint64_t address, std::int64_t bytes, Wanted wanted) {
+  const ProcessId target = other(process);
+  const Memory local = memory_of(exchange.buffers[process.id()]);
+  const PostOptions options{.channel = channel,
+                            .from_cpu = local == Memory::host && bytes <= exchange.max_pio_bytes,
+                            .want_local = wanted.local,
+                            .notify_target = wanted.notify,
+                            .local_memory = local,
+                            .remote_memory = memory_of(exchange.buffers[target]),
+                            .local_address = address,
+                            .remote_address = address};
+  return exchange.only_put ? process.put(target, bytes, options) : process.send(target, bytes, options);
+}
+
+// The transfers of message number `message` of this process; their numbers, by which completions are waited
+// for.
+std::vector<std::uint64_t> send_all(ScriptedProcess& process, const Exchange& exchange, std::uint64_t message,
+                                    bool want_local) {
+  stage(process, exchange);
+  std::vector<std::uint64_t> transfers;
+  for (std::int64_t piece = 0; piece < exchange.pieces(); ++piece) {
+    const std::int64_t offset = piece * exchange.piece_bytes;
+    const std::int64_t bytes = std::min(exchange.piece_bytes, exchange.bytes - offset);
+    for (std::uint16_t channel = 0; channel < exchange.channels; ++channel) {
+      const std::uint64_t address =
+          address_of(exchange, channel, message) + static_cast<std::uint64_t>(offset);
+      transfers.push_back(post(process, exchange, channel, address, bytes, {.local = want_local}));
+    }
+  }
+  return transfers;
+}
+
+Script receive_all(ScriptedProcess& process, Exchange exchange) {
+  const std::int64_t arrivals = exchange.pieces() * exchange.channels;
+  for (std::int64_t i = 0; i < arrivals; ++i) co_await process.arrival_from(other(process));
+  stage(process, exchange);
+}
+
+Script all_sent(ScriptedProcess& process, std::vector<std::uint64_t> transfers) {
+  for (const std::uint64_t transfer : transfers) {
+    co_await process.completion(Completion::Kind::sent, transfer);
+  }
+}
+
+}  // namespace
+
+Exchange Exchange::closing() const {
+  Exchange empty = *this;
+  empty.bytes = 0;
+  empty.channels = 1;
+  empty.buffers = {};
+  return empty;
+}
+
+Script ping(ScriptedProcess& process, Exchange exchange, Rounds rounds, Clocks* clocks) {
+  for (std::uint32_t i = 0; i < rounds.warmup + rounds.measured; ++i) {
+    if (i == rounds.warmup) clocks->begin = process.clock();
+    send_all(process, exchange, i, false);
+    co_await receive_all(process, exchange);
+  }
+  clocks->end = process.clock();
+}
+
+Script pong(ScriptedProcess& process, Exchange exchange, Rounds rounds) {
+  for (std::uint32_t i = 0; i < rounds.warmup + rounds.measured; ++i) {
+    co_await receive_all(process, exchange);
+    send_all(process, exchange, i, false);
+  }
+}
+
+Script send_and_receive(ScriptedProcess& process, Exchange exchange, Rounds rounds, bool waits_for_sent,
+                        Clocks* clocks) {
+  const std::uint32_t count = rounds.warmup + rounds.measured;
+  std::vector<std::vector<std::uint64_t>> transfers;
+  for (std::uint32_t i = 0; i < count + rounds.window - 1; ++i) {
+    if (i == rounds.warmup) clocks->begin = process.clock();
+    if (i < count) transfers.push_back(send_all(process, exchange, i, waits_for_sent));
+    if (i + 1 < rounds.window) continue;
+    co_await receive_all(process, exchange);
+    if (waits_for_sent) co_await all_sent(process, std::move(transfers[i + 1 - rounds.window]));
+  }
+  clocks->end = process.clock();
+}
+
+Script stream_out(ScriptedProcess& process, Exchange exchange, Rounds rounds, StreamEnd end, Clocks* clocks) {
+  co_await receive_all(process, exchange.closing());
+  clocks->begin = process.clock();
+  const bool waits = rounds.window > 0 || end != StreamEnd::reply;
+  std::vector<std::vector<std::uint64_t>> transfers;
+  std::uint32_t finished = 0;
+  for (std::uint32_t i = 0; i < rounds.measured; ++i) {
+    if (rounds.window > 0 && i >= rounds.window) co_await all_sent(process, transfers[finished++]);
+    transfers.push_back(send_all(process, exchange, i, waits));
+  }
+  while (waits && finished < rounds.measured) co_await all_sent(process, transfers[finished++]);
+  if (end == StreamEnd::reply) co_await receive_all(process, exchange.closing());
+  clocks->end = process.clock();
+}
+
+Script stream_in(ScriptedProcess& process, Exchange exchange, Rounds rounds, StreamEnd end, Clocks* clocks) {
+  send_all(process, exchange.closing(), 0, false);
+  for (std::uint32_t i = 0; i < rounds.measured; ++i) co_await receive_all(process, exchange);
+  if (end == StreamEnd::reply) send_all(process, exchange.closing(), 0, false);
+  if (end == StreamEnd::landed) clocks->end = process.clock();
+}
+
+Script put_out(ScriptedProcess& process, Exchange exchange, Rounds rounds, Clocks* clocks) {
+  co_await receive_all(process, exchange.closing());
+  clocks->begin = process.clock();
+  std::vector<std::uint64_t> marks;  // the last put of every window
+  for (std::uint32_t i = 0; i < rounds.measured; ++i) {
+    const std::uint32_t window = i / rounds.window;
+    const bool is_first = i % rounds.window == 0;
+    const bool is_last = (i + 1) % rounds.window == 0;
+    if (is_first && window >= 2) co_await process.completion(Completion::Kind::sent, marks[window - 2]);
+    const auto channel = static_cast<std::uint16_t>(i % exchange.channels);
+    const std::uint64_t put =
+        post(process, exchange, channel, address_of(exchange, channel, i / exchange.channels), exchange.bytes,
+             {.local = is_last, .notify = i + exchange.channels >= rounds.measured});
+    if (is_last) marks.push_back(put);
+  }
+  clocks->end = process.clock();
+}
+
+Script put_in(ScriptedProcess& process, Exchange exchange, Rounds rounds, Clocks* clocks) {
+  send_all(process, exchange.closing(), 0, false);
+  const std::uint32_t last = std::min<std::uint32_t>(exchange.channels, rounds.measured);
+  // The sender numbers its puts from 0: by their numbers, they are told from others that a card announces.
+  for (std::uint32_t i = rounds.measured - last; i < rounds.measured; ++i) {
+    co_await process.arrival_of(first, i);
+  }
+  clocks->end = process.clock();
+}
+
+}  // namespace apenet
