@@ -4,10 +4,11 @@
 #include <variant>
 
 #include "nic/apelink/description.hpp"
+#include "nic/hca/description.hpp"
 #include "nic/ideal/description.hpp"
 
 namespace apenet {
 
-using NicDescription = std::variant<IdealDescription, ApelinkDescription>;
+using NicDescription = std::variant<IdealDescription, ApelinkDescription, HcaDescription>;
 
 }  // namespace apenet

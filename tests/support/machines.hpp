@@ -77,6 +77,53 @@ inline MachineDescription ape128() {
   return machine;
 }
 
+// The links, switches and adapters of pax, on fewer nodes: switches of four below four others.
+inline MachineDescription pax16() {
+  MachineDescription machine;
+  machine.name = "pax16";
+  machine.network.topology = NetworkDescription::Topology::fat_tree;
+  machine.network.routing = NetworkDescription::Routing::destination_mod;
+  machine.network.fat_tree = {{4, 4}, {2}, {1}};
+  machine.network.links = {{{16, 1, 250'000'000}, Time::from_ns(25)}};
+  machine.network.local_rate = {16, 1, 250'000'000};
+  machine.network.local_latency = Time::from_ns(10);
+  machine.network.router_latency = Time::from_ns(140);
+  machine.network.credit_latency = Time::from_ns(140);
+  machine.network.virtual_channels = 8;
+  machine.network.buffer_bytes = 8192;
+  machine.network.injection_buffer_bytes = 8192;
+  machine.network.ejection_buffer_bytes = 32768;
+
+  machine.host.bus.clock = {250'000'000};
+  machine.host.bus.width_bytes = 16;
+  machine.host.bus.full_duplex = true;
+  machine.host.bus.transaction_overhead_cycles = 2;
+  machine.host.bus.max_burst_bytes = 128;
+  machine.host.bus.read_latency = Time::from_ns(300);
+  machine.host.bus.outstanding_reads = 32;
+  machine.host.bus.pio_write_latency = Time::from_ns(150);
+  machine.host.copy_bytes_per_second = 4000 * mib;
+  machine.host.local_latency = Time::from_ns(300);
+  machine.host.flops_per_second = 2'000'000'000;
+
+  HcaDescription card;
+  card.max_inline_bytes = 400;
+  card.blueflame_bytes = 192;
+  card.wqe_latency = Time::from_ns(100);
+  card.wqe_interval = Time::from_ns(50);
+  card.receive_latency = Time::from_ns(100);
+  card.read_service = Time::from_ns(100);
+  card.receive_repost = Time::from_ns(1000);
+  card.rnr_timer = Time::from_ns(10'000);
+  card.context_miss = Time::from_ns(500);
+  machine.nic = card;
+  machine.card_software.send = Time::from_ns(150);
+  machine.card_software.receive = Time::from_ns(150);
+  machine.card_software.after_receive = Time::from_ns(50);
+  machine.card_software.completion = Time::from_ns(50);
+  return machine;
+}
+
 inline MachineDescription ideal() {
   MachineDescription machine;
   machine.name = "ideal";

@@ -20,10 +20,13 @@ COUNTS = {
     "cables",
     "children",
     "dims",
+    "messages_per_ack",
     "nodes",
     "ports",
     "queues",
     "virtual_channels",
+    "virtual_lanes",
+    "outstanding_rdma_reads",
     "outstanding_reads",
     "parents",
 }

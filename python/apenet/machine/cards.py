@@ -10,7 +10,7 @@ from apenet import _core
 from apenet.machine.quantity import Count, CountOrZero, NonNegative, Positive, Quantity, Section
 from apenet.machine.reader import Reader
 
-Description = _core.IdealDescription | _core.ApelinkDescription
+Description = _core.IdealDescription | _core.ApelinkDescription | _core.HcaDescription
 
 
 class Card(Section):
@@ -84,6 +84,75 @@ class ApelinkCard(Card):
         return description
 
 
+class HcaCard(Card):
+    """[card] with kind = "hca": an InfiniBand host channel adapter; with other numbers, one for RoCE."""
+
+    kind: Literal["hca"]
+    mtu_bytes: Quantity[Count]
+    header_bytes: Quantity[Count]
+    trailer_bytes: Quantity[CountOrZero]
+    reth_bytes: Quantity[CountOrZero]
+    aeth_bytes: Quantity[CountOrZero]
+    immediate_bytes: Quantity[CountOrZero]
+    granule_bytes: Quantity[Count]
+    max_message_bytes: Quantity[Count]
+    virtual_lanes: Quantity[Count]
+    wqe_bytes: Quantity[Count]
+    doorbell_bytes: Quantity[Count]
+    cqe_bytes: Quantity[Count]
+    max_inline_bytes: Quantity[CountOrZero]
+    blueflame_bytes: Quantity[CountOrZero]
+    send_queue_entries: Quantity[Count]
+    wqe_prefetch_entries: Quantity[Count]
+    receive_queue_entries: Quantity[Count]
+    context_cache_entries: Quantity[CountOrZero]
+    messages_per_ack: Quantity[Count]
+    outstanding_rdma_reads: Quantity[Count]
+    wqe_latency_ns: Quantity[NonNegative]
+    wqe_interval_ns: Quantity[NonNegative]
+    receive_latency_ns: Quantity[NonNegative]
+    read_service_ns: Quantity[NonNegative]
+    receive_repost_us: Quantity[NonNegative]
+    rnr_timer_us: Quantity[Positive]
+    context_miss_ns: Quantity[NonNegative]
+
+    def lower(self, read: Reader) -> _core.HcaDescription:
+        """In base units."""
+        description = _core.HcaDescription()
+        description.wqe_latency_ps = read.ps("wqe_latency_ns", self.wqe_latency_ns)
+        description.wqe_interval_ps = read.ps("wqe_interval_ns", self.wqe_interval_ns)
+        description.receive_latency_ps = read.ps("receive_latency_ns", self.receive_latency_ns)
+        description.read_service_ps = read.ps("read_service_ns", self.read_service_ns)
+        description.receive_repost_ps = read.ps("receive_repost_us", self.receive_repost_us)
+        description.rnr_timer_ps = read.ps("rnr_timer_us", self.rnr_timer_us)
+        description.context_miss_ps = read.ps("context_miss_ns", self.context_miss_ns)
+        copy_numbers(
+            self,
+            description,
+            "mtu_bytes",
+            "header_bytes",
+            "trailer_bytes",
+            "reth_bytes",
+            "aeth_bytes",
+            "immediate_bytes",
+            "granule_bytes",
+            "max_message_bytes",
+            "virtual_lanes",
+            "wqe_bytes",
+            "doorbell_bytes",
+            "cqe_bytes",
+            "max_inline_bytes",
+            "blueflame_bytes",
+            "send_queue_entries",
+            "wqe_prefetch_entries",
+            "receive_queue_entries",
+            "context_cache_entries",
+            "messages_per_ack",
+            "outstanding_rdma_reads",
+        )
+        return description
+
+
 class IdealCard(Card):
     """[card] with kind = "ideal": a constant latency and bandwidth between any two processes."""
 
@@ -101,5 +170,5 @@ class IdealCard(Card):
         return description
 
 
-AnyCard = Annotated[ApelinkCard | IdealCard, Field(discriminator="kind")]
-CARDS: dict[str, type[Card]] = {"apelink": ApelinkCard, "ideal": IdealCard}
+AnyCard = Annotated[ApelinkCard | HcaCard | IdealCard, Field(discriminator="kind")]
+CARDS: dict[str, type[Card]] = {"apelink": ApelinkCard, "hca": HcaCard, "ideal": IdealCard}

@@ -1,0 +1,145 @@
+#include "nic/hca/hca_cards.hpp"
+
+#include "host/bus.hpp"
+#include "kernel/refuse.hpp"
+#include "nic/hca/hca_nic.hpp"
+
+namespace apenet {
+
+namespace {
+
+// The card of a node and its bus: beside each other in memory.
+struct HcaNode {
+  HcaNode(hca::Cards& cards, BusKind& bus_kind, NodeId node)
+      : bus(cards.simulation, bus_kind, node), nic({cards, bus, node, {EventKind::nic, node, 0}}) {}
+  Bus bus;
+  hca::HcaNic nic;
+};
+
+class HcaSet final : public CardSet {
+ public:
+  HcaSet(const HcaDescription& card, const CardSurroundings& surroundings)
+      : bus_kind_(surroundings.host.bus),
+        cards_{.simulation = surroundings.simulation,
+               .network = *surroundings.network,
+               .messages = surroundings.messages,
+               .placement = surroundings.placement,
+               .description = card,
+               .bus_reads = surroundings.host.bus.outstanding_reads} {
+    nodes_.reserve(surroundings.nodes);
+    for (NodeId node = 0; node < surroundings.nodes; ++node) {
+      nodes_.push_back(std::make_unique<HcaNode>(cards_, bus_kind_, node));
+    }
+  }
+
+  Nic& card(NodeId node) override { return nodes_[node]->nic; }
+
+  void count(std::vector<Counter>& counters) const override {
+    const hca::Statistics& counted = cards_.counters;
+    counters.push_back({"packets", counted.packets});
+    counters.push_back({"acknowledgements", counted.acknowledgements});
+    counters.push_back({"connections", cards_.connections.size()});
+    counters.push_back({"posts_held_back", counted.posts_held_back});
+    counters.push_back({"reads_served", counted.reads_served});
+    counters.push_back({"reads_held_back", counted.reads_held_back});
+    counters.push_back({"receiver_not_ready", counted.not_ready});
+    counters.push_back({"refused_packets", counted.refused_packets});
+    counters.push_back({"context_misses", counted.context_misses});
+  }
+
+  void warn(std::vector<std::string>& warnings) const override {
+    const hca::Statistics& counted = cards_.counters;
+    if (counted.not_ready > 0) {
+      warnings.push_back(std::to_string(counted.not_ready) +
+                         " times a receive queue was empty and the sender tried again: the adapter gets a "
+                         "buffer back after card.receive_repost_us, whatever the program does, and "
+                         "card.rnr_timer_us is assumed");
+    }
+    if (counted.context_misses > 0) {
+      warnings.push_back(std::to_string(counted.context_misses) +
+                         " contexts of queue pairs were fetched from host memory: card.context_cache_entries "
+                         "and card.context_miss_ns are assumed");
+    }
+  }
+
+ private:
+  BusKind bus_kind_;
+  hca::Cards cards_;
+  std::vector<std::unique_ptr<HcaNode>> nodes_;
+};
+
+void validate_packets(const HcaDescription& card) {
+  constexpr std::int64_t max_packet = 1 << 20;
+  constexpr std::int64_t max_header = 1 << 10;
+  require_at_least("card.mtu_bytes", card.mtu_bytes, 1);
+  require_at_most("card.mtu_bytes", card.mtu_bytes, max_packet);
+  require_at_least("card.granule_bytes", card.granule_bytes, 1);
+  if (card.mtu_bytes % card.granule_bytes != 0) {
+    refuse_value("card.mtu_bytes", std::to_string(card.mtu_bytes),
+                 "a multiple of card.granule_bytes = " + std::to_string(card.granule_bytes));
+  }
+  require_at_least("card.header_bytes", card.header_bytes, 1);
+  const auto require_header = [](const char* key, std::int64_t bytes) {
+    require_at_least(key, bytes, 0);
+    require_at_most(key, bytes, max_header);
+  };
+  require_header("card.header_bytes", card.header_bytes);
+  require_header("card.trailer_bytes", card.trailer_bytes);
+  require_header("card.reth_bytes", card.reth_bytes);
+  require_header("card.aeth_bytes", card.aeth_bytes);
+  require_header("card.immediate_bytes", card.immediate_bytes);
+  constexpr std::int64_t max_packets = std::int64_t{1} << 31;  // Packet::sequence counts them
+  require_at_least("card.max_message_bytes", card.max_message_bytes, 1);
+  require_at_most("card.max_message_bytes", card.max_message_bytes, max_packets * card.mtu_bytes);
+}
+
+void validate_queues(const HcaDescription& card) {
+  require_at_least("card.virtual_lanes", card.virtual_lanes, 1);
+  require_at_most("card.virtual_lanes", card.virtual_lanes, hca::Transmitter::max_lanes);
+  require_at_least("card.wqe_bytes", card.wqe_bytes, 1);
+  require_at_least("card.doorbell_bytes", card.doorbell_bytes, 1);
+  require_at_least("card.cqe_bytes", card.cqe_bytes, 1);
+  require_at_least("card.max_inline_bytes", card.max_inline_bytes, 0);
+  require_at_least("card.blueflame_bytes", card.blueflame_bytes, 0);
+  require_at_most("card.blueflame_bytes", card.blueflame_bytes, card.max_inline_bytes,
+                  ", card.max_inline_bytes");
+  require_at_least("card.send_queue_entries", card.send_queue_entries, 1);
+  require_at_least("card.wqe_prefetch_entries", card.wqe_prefetch_entries, 1);
+  require_at_least("card.receive_queue_entries", card.receive_queue_entries, 1);
+  require_at_least("card.context_cache_entries", card.context_cache_entries, 0);
+  require_at_least("card.messages_per_ack", card.messages_per_ack, 1);
+  require_at_most("card.messages_per_ack", card.messages_per_ack, card.send_queue_entries,
+                  ", card.send_queue_entries: a full queue waits for an acknowledgement");
+  require_at_least("card.outstanding_rdma_reads", card.outstanding_rdma_reads, 1);
+}
+
+}  // namespace
+
+void validate(const HcaDescription& card, const HostDescription& host) {
+  validate(host.bus);
+  validate_packets(card);
+  validate_queues(card);
+  require_duration("card.wqe_latency_ns", card.wqe_latency);
+  require_duration("card.wqe_interval_ns", card.wqe_interval);
+  require_duration("card.receive_latency_ns", card.receive_latency);
+  require_duration("card.read_service_ns", card.read_service);
+  require_duration("card.receive_repost_us", card.receive_repost);
+  require_positive_time("card.rnr_timer_us", card.rnr_timer, "a sender that is refused does not try at once");
+  require_duration("card.context_miss_ns", card.context_miss);
+}
+
+CardFacts facts_of(const HcaDescription& card, const HostDescription& host) {
+  const std::int64_t overhead = card.header_bytes + card.trailer_bytes;
+  return {.capabilities = hca::HcaNic::capabilities_of(card),
+          .network_channels = static_cast<std::uint32_t>(card.virtual_lanes),
+          .max_packet_wire_bytes =
+              overhead + std::max(card.reth_bytes + card.immediate_bytes, card.aeth_bytes) + card.mtu_bytes,
+          .packet_overhead_bytes = overhead,
+          .doorbell_delay = host.bus.pio_write_latency};
+}
+
+std::unique_ptr<CardSet> make_set(const HcaDescription& card, const CardSurroundings& surroundings) {
+  return std::make_unique<HcaSet>(card, surroundings);
+}
+
+}  // namespace apenet

@@ -1,0 +1,43 @@
+// HcaNic: an InfiniBand host channel adapter; with other numbers, an adapter for RDMA over converged
+// Ethernet.
+#pragma once
+
+#include "nic/hca/card.hpp"
+#include "nic/hca/context_cache.hpp"
+#include "nic/hca/requester.hpp"
+#include "nic/hca/responder.hpp"
+#include "nic/hca/transmitter.hpp"
+#include "nic/nic.hpp"
+
+namespace apenet::hca {
+
+// The adapter of a node: its queue pairs' two sides, and the scheduler between them and the link. What each
+// number means and where it comes from: docs/models/hca.md.
+class HcaNic final : public Nic, private NetworkClient, private EventHandler {
+ public:
+  // Attaches itself to the network at card.node.
+  explicit HcaNic(const Card& card);
+
+  [[nodiscard]] static NicCapabilities capabilities_of(const HcaDescription& description);
+  [[nodiscard]] NicCapabilities capabilities() const override {
+    return capabilities_of(card_.all.description);
+  }
+  void doorbell(const Descriptor& descriptor) override { requester_.doorbell(descriptor); }
+
+ private:
+  void packet_arrived(const Packet& packet, Time head_time) override;
+  void injection_freed(std::uint16_t channel) override;
+  void handle_event(const Event& event) override;
+
+  [[nodiscard]] bool context_is_here(const Packet& packet);
+  void take(const Packet& packet, Time head_time);
+
+  Card card_;
+  ContextCache contexts_;
+  Transmitter transmitter_;
+  Requester requester_;
+  Responder responder_;
+  QueuePool<Arrival>::Queue stalled_;  // the first waits for its context, the others behind it
+};
+
+}  // namespace apenet::hca

@@ -1,0 +1,315 @@
+#include "nic/hca/requester.hpp"
+
+#include <algorithm>
+
+namespace apenet::hca {
+
+namespace {
+
+// Upper byte of bus tags and of event arguments.
+enum What : std::uint8_t {
+  doorbell_written,  // which: connection
+  entry_written,
+  entry_fetched,
+  entry_processed,    // which: connection
+  not_ready_is_over,  // which: connection
+  response_written,   // which: index in Cards::being_written
+  completion_written  // which: message
+};
+
+// Of numbers that wrap around.
+constexpr bool is_below(std::uint32_t number, std::uint32_t bound) {
+  return static_cast<std::int32_t>(bound - number) > 0;
+}
+
+}  // namespace
+
+Requester::Requester(Card& card, ContextCache& contexts, Transmitter& transmitter)
+    : card_(card), contexts_(contexts), transmitter_(transmitter) {}
+
+Work Requester::make_work(const Descriptor& descriptor, SendQueue& queue) {
+  Work work;
+  work.id = card_.all.messages.add(descriptor);
+  work.number = queue.posted++;
+  work.is_read = descriptor.verb == Verb::get;
+  work.has_payload = descriptor.from_cpu && !work.is_read;
+  work.is_signalled = work.is_read || wants_sent(descriptor) || wants_remote_done(descriptor);
+  ++queue.since_asked;
+  work.asks_ack =
+      !work.is_read && (work.is_signalled || queue.since_asked >= card_.all.description.messages_per_ack);
+  if (work.asks_ack) queue.since_asked = 0;
+  return work;
+}
+
+std::int64_t Requester::entry_bytes(const Work& work) const {
+  const std::int64_t payload = work.has_payload ? card_.all.messages.descriptor(work.id).bytes : 0;
+  return card_.all.description.wqe_bytes + payload;
+}
+
+bool Requester::has_place(const SendQueue& queue) const {
+  return queue.outstanding < card_.all.description.send_queue_entries &&
+         queue.on_card_count < card_.all.description.wqe_prefetch_entries;
+}
+
+void Requester::doorbell(const Descriptor& descriptor) {
+  const ConnectionId id = card_.all.connections.of(descriptor);
+  SendQueue& queue = card_.all.connections[id].send;
+  const Work work = make_work(descriptor, queue);
+  const bool is_small = work.has_payload && descriptor.bytes <= card_.all.description.blueflame_bytes;
+  if (is_small && queue.in_host_memory.empty() && has_place(queue)) {
+    take_to_card(queue, work);
+    card_.all.entries.push(written_entries_, {id, work.number});
+    card_.written_by_processor(entry_bytes(work), *this, make_tag(entry_written, 0));
+    return;
+  }
+  if (queue.posted - queue.retired > card_.all.description.send_queue_entries)
+    ++card_.all.counters.posts_held_back;
+  card_.all.works.push(queue.in_host_memory, work);
+  card_.written_by_processor(card_.all.description.doorbell_bytes, *this, make_tag(doorbell_written, id));
+}
+
+void Requester::take_to_card(SendQueue& queue, const Work& work) {
+  card_.all.works.push(queue.on_card, work);
+  ++queue.on_card_count;
+  ++queue.outstanding;
+}
+
+void Requester::fetch_entries(ConnectionId id) {
+  SendQueue& queue = card_.all.connections[id].send;
+  while (queue.known > 0 && has_place(queue)) {
+    --queue.known;
+    const Work work = card_.all.works.pop(queue.in_host_memory);
+    take_to_card(queue, work);
+    card_.all.entries.push(fetched_entries_, {id, work.number});
+    card_.bus.read(entry_bytes(work), *this, make_tag(entry_fetched, 0));
+  }
+}
+
+void Requester::entry_present(const EntryName& name, Time when) {
+  SendQueue& queue = card_.all.connections[name.connection].send;
+  const std::uint32_t first = card_.all.works.front(queue.on_card).number;
+  card_.all.works.at(queue.on_card, name.number - first).present_at = when;
+  advance(name.connection);
+}
+
+// Does what is next with the first entry on the card, if that can be done.
+void Requester::advance(ConnectionId id) {
+  SendQueue& queue = card_.all.connections[id].send;
+  if (queue.is_held || queue.is_ready || queue.is_processing || queue.on_card.empty()) return;
+  Work& first = card_.all.works.front(queue.on_card);
+  if (first.present_at == Time::never()) return;
+  const HcaDescription& card = card_.all.description;
+  if (!first.is_processed) {
+    queue.is_processing = true;
+    const Time start = std::max({card_.now(), first.present_at, engine_free_at_});
+    engine_free_at_ = start + card.wqe_interval;
+    const bool is_cached = contexts_.use(id, true);
+    if (!is_cached) ++card_.all.counters.context_misses;
+    const Time miss = is_cached ? Time::zero() : card.context_miss;
+    card_.all.simulation.schedule(card_.source, start + miss + card.wqe_latency, *this,
+                                  make_tag(entry_processed, id));
+    return;
+  }
+  if (first.is_read && queue.reads_issued - queue.reads_completed == card.outstanding_rdma_reads) {
+    if (!first.is_held_back) ++card_.all.counters.reads_held_back;
+    first.is_held_back = true;
+    return;
+  }
+  queue.is_ready = true;
+  transmitter_.ready({id, false});
+}
+
+void Requester::processed(ConnectionId id) {
+  SendQueue& queue = card_.all.connections[id].send;
+  queue.is_processing = false;
+  card_.all.works.front(queue.on_card).is_processed = true;
+  advance(id);
+}
+
+bool Requester::has_packet(ConnectionId id) const {
+  return card_.all.connections[id].send.is_ready;
+}
+
+PacketSource::Next Requester::next_packet(ConnectionId id) const {
+  const Connection& connection = card_.all.connections[id];
+  const HcaDescription& card = card_.all.description;
+  const Work& work = card_.all.works.front(connection.send.on_card);
+  const Descriptor& descriptor = card_.all.messages.descriptor(work.id);
+  const std::uint32_t sequence = connection.send.next_packet;
+  const bool is_last = work.is_read || sequence + 1 == packets_of(card, descriptor.bytes);
+  const bool is_write = descriptor.verb == Verb::put;
+  std::int64_t extended = 0;
+  if (work.is_read || (is_write && sequence == 0)) extended += card.reth_bytes;
+  if (is_write && is_last && descriptor.notify_target) extended += card.immediate_bytes;
+  Next next;
+  Packet& packet = next.packet;
+  packet.source = card_.node;
+  packet.destination = card_.all.placement.node(connection.target);
+  packet.message = encode({.id = work.id,
+                           .connection = id,
+                           .role = work.is_read ? Role::read_request : Role::request,
+                           .asks_ack = work.asks_ack});
+  packet.sequence = sequence;
+  packet.channel = connection.channel;
+  packet.last = is_last;
+  const std::int64_t payload = work.is_read ? 0 : payload_of(card, descriptor.bytes, sequence);
+  set_sizes(packet, card, payload, extended);
+  next.read_bytes = work.has_payload ? 0 : payload;
+  return next;
+}
+
+bool Requester::packet_issued(ConnectionId id) {
+  SendQueue& queue = card_.all.connections[id].send;
+  Work& first = card_.all.works.front(queue.on_card);
+  ++queue.next_packet;
+  if (!first.is_read &&
+      queue.next_packet < packets_of(card_.all.description, card_.all.messages.descriptor(first.id).bytes))
+    return true;
+  if (first.is_read) first.read_number = queue.reads_issued++;
+  card_.all.works.push(queue.unacknowledged, card_.all.works.pop(queue.on_card));
+  --queue.on_card_count;
+  queue.next_packet = 0;
+  queue.is_ready = false;
+  fetch_entries(id);
+  advance(id);
+  return false;
+}
+
+void Requester::acknowledged(ConnectionId id, std::uint32_t executed, Time usable) {
+  SendQueue& queue = card_.all.connections[id].send;
+  if (is_below(queue.acknowledged, executed)) queue.acknowledged = executed;
+  retire(id, usable);
+}
+
+bool Requester::is_done(const SendQueue& queue, const Work& work) {
+  if (work.is_read) return is_below(work.read_number, queue.reads_completed);
+  return is_below(work.number, queue.acknowledged) ||
+         (!work.asks_ack && is_below(work.number, queue.answered));
+}
+
+void Requester::retire(ConnectionId id, Time usable) {
+  const Time earliest = std::max(usable, card_.now());
+  SendQueue& queue = card_.all.connections[id].send;
+  while (!queue.unacknowledged.empty()) {
+    const Work& first = card_.all.works.front(queue.unacknowledged);
+    if (!is_done(queue, first)) break;
+    const Work work = card_.all.works.pop(queue.unacknowledged);
+    --queue.outstanding;
+    ++queue.retired;
+    if (work.is_signalled) {
+      card_.bus.write(Bus::Master::card, card_.all.description.cqe_bytes, earliest, *this,
+                      make_tag(completion_written, work.id));
+    }
+  }
+  fetch_entries(id);
+  advance(id);
+}
+
+// The last packet of a read: behind its payload the completion, if nothing older is still under way.
+void Requester::response_arrived(const Packet& packet, Time usable) {
+  const Header header = header_of(packet);
+  const std::int64_t bytes = card_.all.messages.descriptor(header.id).bytes;
+  if (bytes > 0) {
+    const std::uint32_t index = card_.all.being_written.add(packet);
+    card_.bus.write(Bus::Master::card, payload_of(card_.all.description, bytes, packet.sequence), usable,
+                    *this, make_tag(response_written, index));
+  } else {
+    card_.all.network.consumed(card_.node, packet);
+  }
+  if (packet.last) read_completed(header.connection, usable);
+}
+
+// A response acknowledges what came before its request, too: what asks for no acknowledgement of its own gets
+// none.
+void Requester::read_completed(ConnectionId id, Time usable) {
+  SendQueue& queue = card_.all.connections[id].send;
+  std::uint64_t place = 0;
+  const auto is_this = [&](const Work& work) {
+    return work.is_read && work.read_number == queue.reads_completed;
+  };
+  while (!is_this(card_.all.works.at(queue.unacknowledged, place))) ++place;
+  queue.answered = card_.all.works.at(queue.unacknowledged, place).number;
+  ++queue.reads_completed;
+  retire(id, usable);
+}
+
+void Requester::not_ready(ConnectionId id, Time usable) {
+  Connection& connection = card_.all.connections[id];
+  rewind(connection);
+  connection.send.is_held = true;
+  card_.all.simulation.schedule(card_.source, std::max(usable, card_.now()) + card_.all.description.rnr_timer,
+                                *this, make_tag(not_ready_is_over, id));
+}
+
+// Back to the refused packet: what was sent behind it is thrown away by the target.
+void Requester::rewind(Connection& connection) {
+  SendQueue& queue = connection.send;
+  QueuePool<Work>& works = card_.all.works;
+  const ReceiveSide& target = connection.receive;
+  SendQueue::Queue before;
+  SendQueue::Queue again;
+  bool is_behind = false;
+  while (!queue.unacknowledged.empty()) {
+    Work work = works.pop(queue.unacknowledged);
+    is_behind = is_behind || work.number == target.received;
+    if (is_behind && work.is_read) --queue.reads_issued;
+    if (is_behind) {
+      work.is_processed = false;
+      ++queue.on_card_count;
+    }
+    works.push(is_behind ? again : before, work);
+  }
+  while (!queue.on_card.empty()) works.push(again, works.pop(queue.on_card));
+  queue.unacknowledged = before;
+  queue.on_card = again;
+  queue.next_packet = target.refused_packet;
+  queue.is_ready = false;
+}
+
+void Requester::completed(MessageId id) {
+  const Descriptor descriptor = card_.all.messages.descriptor(id);
+  if (descriptor.verb == Verb::get) card_.all.messages.delivered(id);
+  if (wants_sent(descriptor)) card_.all.messages.sent(id);
+  if (wants_remote_done(descriptor)) card_.all.messages.remote_done(id);
+}
+
+void Requester::bus_granted(const BusGrant& grant) {
+  switch (tag_what(grant.tag)) {
+    case entry_written:
+      entry_present(card_.all.entries.pop(written_entries_), grant.end);
+      break;
+    case entry_fetched:
+      entry_present(card_.all.entries.pop(fetched_entries_), grant.end);
+      break;
+    default:
+      card_.all.simulation.schedule(card_.source, grant.end, *this, grant.tag);
+      break;
+  }
+}
+
+void Requester::handle_event(const Event& event) {
+  const auto which = static_cast<std::uint32_t>(tag_which(event.argument_a));
+  switch (tag_what(event.argument_a)) {
+    case doorbell_written:
+      ++card_.all.connections[which].send.known;
+      fetch_entries(which);
+      break;
+    case entry_processed:
+      processed(which);
+      break;
+    case not_ready_is_over:
+      card_.all.connections[which].send.is_held = false;
+      advance(which);
+      break;
+    case response_written:
+      card_.all.network.consumed(card_.node, card_.all.being_written.take(which));
+      break;
+    case completion_written:
+      completed(which);
+      break;
+    default:
+      break;
+  }
+}
+
+}  // namespace apenet::hca

@@ -1,0 +1,138 @@
+#include "nic/hca/transmitter.hpp"
+
+#include <bit>
+
+namespace apenet::hca {
+
+Transmitter::Transmitter(Card& card, PacketSource& requests, PacketSource& responses)
+    : card_(card),
+      requests_(requests),
+      responses_(responses),
+      lanes_(static_cast<std::size_t>(card.all.description.virtual_lanes)) {}
+
+void Transmitter::ready(const Stream& stream) {
+  const std::uint16_t lane = card_.all.connections[stream.connection].channel;
+  card_.all.streams.push(lanes_[lane].streams, stream);
+  busy_lanes_ |= std::uint64_t{1} << lane;
+  pump();
+}
+
+void Transmitter::send_control(const Control& control) {
+  const std::uint16_t lane = card_.all.connections[control.connection].channel;
+  card_.all.controls.push(lanes_[lane].controls, control);
+  busy_lanes_ |= std::uint64_t{1} << lane;
+  pump();
+}
+
+// A lane that is refused stays so until room or a read becomes free: each is asked until then, no more.
+void Transmitter::pump() {
+  std::uint64_t candidates = busy_lanes_;
+  while (candidates != 0) {
+    const int steps = std::countr_zero(std::rotr(candidates, static_cast<int>(next_lane_)));
+    const unsigned lane = (next_lane_ + static_cast<unsigned>(steps)) % max_lanes;
+    next_lane_ = (lane + 1) % max_lanes;
+    const std::uint64_t bit = std::uint64_t{1} << lane;
+    if (!issue(static_cast<std::uint16_t>(lane))) candidates &= ~bit;
+    if (lanes_[lane].streams.empty() && lanes_[lane].controls.empty()) {
+      busy_lanes_ &= ~bit;
+      candidates &= ~bit;
+    }
+  }
+}
+
+// Asks to be told when there is more, if there is none.
+bool Transmitter::has_room(std::uint16_t lane_index, std::int64_t wire_bytes) {
+  const std::int64_t room = card_.all.network.injection_room(card_.node, lane_index);
+  if (room - lanes_[lane_index].reserved_bytes >= wire_bytes) return true;
+  card_.all.network.await_injection_room(card_.node, lane_index);
+  return false;
+}
+
+// The lane's acknowledgements, then one packet of the stream whose turn it is. False: not now.
+bool Transmitter::issue(std::uint16_t lane_index) {
+  Lane& lane = lanes_[lane_index];
+  issue_controls(lane_index);
+  if (lane.streams.empty() || !lane.controls.empty()) return false;
+  const Stream stream = card_.all.streams.front(lane.streams);
+  PacketSource& source = source_of(stream);
+  if (!source.has_packet(stream.connection)) {
+    card_.all.streams.pop(lane.streams);
+    return true;
+  }
+  const PacketSource::Next next = source.next_packet(stream.connection);
+  if (!has_room(lane_index, next.packet.wire_bytes)) return false;
+  if (next.read_bytes > 0 && read_count_ >= card_.all.bus_reads) return false;
+
+  card_.all.streams.pop(lane.streams);
+  lane.reserved_bytes += next.packet.wire_bytes;
+  card_.all.pending.push(lane.pending, {next.packet, next.read_bytes > 0});
+  if (source.packet_issued(stream.connection)) card_.all.streams.push(lane.streams, stream);
+  if (next.read_bytes > 0) {
+    card_.all.payload_reads.push(reads_, lane_index);
+    ++read_count_;
+    card_.bus.read(next.read_bytes, *this, 0);
+  } else {
+    inject_what_needs_no_data(lane);
+  }
+  return true;
+}
+
+void Transmitter::issue_controls(std::uint16_t lane_index) {
+  Lane& lane = lanes_[lane_index];
+  while (!lane.controls.empty()) {
+    const Control control = card_.all.controls.front(lane.controls);
+    const Packet packet = make_control(control);
+    if (!has_room(lane_index, packet.wire_bytes)) return;
+    card_.all.controls.pop(lane.controls);
+    if (control.role == Role::acknowledgement) {
+      card_.all.connections[control.connection].receive.ack_waits = false;
+      ++card_.all.counters.acknowledgements;
+    }
+    inject(packet, card_.now());
+  }
+}
+
+// An acknowledgement says what is executed now, not when it was asked for: later ones have merged with it.
+Packet Transmitter::make_control(const Control& control) {
+  const Connection& connection = card_.all.connections[control.connection];
+  Packet packet;
+  packet.source = card_.node;
+  packet.destination = card_.all.placement.node(connection.source);
+  packet.message = encode({.connection = control.connection, .role = control.role});
+  packet.sequence = connection.receive.executed;
+  packet.channel = connection.channel;
+  packet.last = true;
+  set_sizes(packet, card_.all.description, 0, card_.all.description.aeth_bytes);
+  return packet;
+}
+
+void Transmitter::inject(const Packet& packet, Time tail_time) {
+  ++card_.all.counters.packets;
+  card_.all.network.inject(packet, tail_time);
+}
+
+void Transmitter::inject_what_needs_no_data(Lane& lane) {
+  while (!lane.pending.empty() && !card_.all.pending.front(lane.pending).needs_data) {
+    const Packet packet = card_.all.pending.pop(lane.pending).packet;
+    lane.reserved_bytes -= packet.wire_bytes;
+    inject(packet, card_.now());
+  }
+}
+
+void Transmitter::bus_granted(const BusGrant& grant) {
+  const std::uint16_t lane = card_.all.payload_reads.pop(reads_);
+  --read_count_;
+  card_.all.simulation.schedule(card_.source, grant.first_data, *this, lane,
+                                static_cast<std::uint64_t>(grant.end.ps()));
+  pump();
+}
+
+void Transmitter::handle_event(const Event& event) {
+  Lane& lane = lanes_[event.argument_a];
+  const Packet packet = card_.all.pending.pop(lane.pending).packet;
+  lane.reserved_bytes -= packet.wire_bytes;
+  inject(packet, Time::from_ps(static_cast<std::int64_t>(event.argument_b)));
+  inject_what_needs_no_data(lane);
+}
+
+}  // namespace apenet::hca

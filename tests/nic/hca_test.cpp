@@ -1,0 +1,344 @@
+// The host channel adapter's own mechanism, against times worked out by hand (docs/models/hca.md).
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "machine/machine.hpp"
+#include "support/machines.hpp"
+#include "support/recorder.hpp"
+
+namespace apenet {
+namespace {
+
+using test::Recorder;
+using Kind = Completion::Kind;
+
+HcaDescription& card_of(MachineDescription& machine) {
+  return std::get<HcaDescription>(machine.nic);
+}
+
+// Two nodes of a ring. Bus clocks of 10 ns, a byte a nanosecond on the wire, no latency but those named; a
+// header crosses two routers and a link in 250 ns.
+MachineDescription round_hca() {
+  MachineDescription machine = test::pax16();
+  const DataRate byte_per_ns = DataRate::bytes_per_second(1'000'000'000);
+  machine.network.topology = NetworkDescription::Topology::torus;
+  machine.network.routing = NetworkDescription::Routing::dimension_order;
+  machine.network.dims = {2};
+  machine.network.links = {{byte_per_ns, Time::from_ns(50)}};
+  machine.network.local_rate = byte_per_ns;
+  machine.network.local_latency = Time::zero();
+  machine.network.router_latency = Time::from_ns(100);
+  machine.network.virtual_channels = 2;
+  machine.host.bus.clock = {100'000'000};
+  machine.host.bus.width_bytes = 8;
+  machine.host.bus.transaction_overhead_cycles = 10;
+  machine.host.bus.max_burst_bytes = 256;
+  machine.host.bus.read_latency = Time::from_ns(300);
+  machine.host.bus.pio_write_latency = Time::from_ns(200);
+  HcaDescription& card = card_of(machine);
+  card.mtu_bytes = 256;
+  card.virtual_lanes = 2;
+  card.max_inline_bytes = 64;
+  card.blueflame_bytes = 16;
+  card.wqe_latency = Time::from_ns(100);
+  card.wqe_interval = Time::zero();
+  card.receive_latency = Time::from_ns(80);
+  card.read_service = Time::from_ns(60);
+  card.receive_repost = Time::from_ns(5000);
+  card.rnr_timer = Time::from_ns(3000);
+  return machine;
+}
+
+constexpr std::int64_t doorbell = 200;
+constexpr std::int64_t process = 100;
+constexpr std::int64_t crossing = 250;
+constexpr std::int64_t receive = 80;
+constexpr std::int64_t read_start = 100 + 300;          // the request's header on the bus, the bridge
+constexpr std::int64_t entry_fetch = read_start + 180;  // 10 + 8 clocks
+constexpr std::int64_t first_word = read_start + 110;   // 10 + 1 clocks
+constexpr std::int64_t payload_16 = 120;                // 10 + 2 clocks
+constexpr std::int64_t completion = 180;                // 10 + 8 clocks
+constexpr std::int64_t acknowledgement_wire = 20 + 4 + 6;
+
+class HcaTest : public testing::Test {
+ protected:
+  void wire(const MachineDescription& description, std::vector<NodeId> nodes = {0, 1}) {
+    machine = std::make_unique<Machine>(simulation, description, std::move(nodes));
+    machine->set_sink(recorder);
+  }
+  [[nodiscard]] std::uint64_t counter(const std::string& name) const {
+    for (const Counter& counter : machine->counters()) {
+      if (counter.name == name) return counter.value;
+    }
+    ADD_FAILURE() << "no counter " << name;
+    return 0;
+  }
+  [[nodiscard]] std::int64_t first_ns(Kind kind) const { return recorder.of(kind).at(0).time.ps() / 1000; }
+  [[nodiscard]] std::uint64_t bytes_on_links() const {
+    std::uint64_t bytes = 0;
+    for (const LinkUse& link : machine->link_use()) bytes += link.wire_bytes;
+    return bytes;
+  }
+
+  Simulation simulation;
+  Recorder recorder{simulation};
+  std::unique_ptr<Machine> machine;
+};
+
+TEST_F(HcaTest, ADoorbellMakesTheCardFetchTheEntryAndThenThePayload) {
+  wire(round_hca());
+  machine->post(Time::zero(), {.source = 0, .target = 1, .bytes = 16});
+  simulation.run();
+  const std::int64_t header_in = doorbell + entry_fetch + process + first_word + crossing;
+  EXPECT_EQ(first_ns(Kind::arrived), header_in + receive + payload_16 + completion);
+}
+
+TEST_F(HcaTest, ASmallInlinePayloadIsWrittenToTheCardByTheProcessor) {
+  wire(round_hca());
+  machine->post(Time::zero(), {.source = 0, .target = 1, .from_cpu = true, .bytes = 16});
+  simulation.run();
+  const std::int64_t header_in = doorbell + process + crossing;
+  EXPECT_EQ(first_ns(Kind::arrived), header_in + receive + payload_16 + completion);
+}
+
+TEST_F(HcaTest, ALargerInlinePayloadIsFetchedWithItsEntry) {
+  wire(round_hca());
+  machine->post(Time::zero(), {.source = 0, .target = 1, .from_cpu = true, .bytes = 64});
+  simulation.run();
+  // 64 + 64 bytes are 16 words; the packet of 90 bytes is in before its write of 10 + 8 clocks ends.
+  const std::int64_t header_in = doorbell + read_start + 260 + process + crossing;
+  EXPECT_EQ(first_ns(Kind::arrived), header_in + receive + 180 + completion);
+}
+
+TEST_F(HcaTest, WhatIsSentIsToldWhenTheTargetHasAcknowledgedIt) {
+  wire(round_hca());
+  machine->post(Time::zero(), {.source = 0, .target = 1, .from_cpu = true, .want_local = true, .bytes = 16});
+  simulation.run();
+  const std::int64_t arrived = doorbell + process + crossing + receive + payload_16 + completion;
+  EXPECT_EQ(first_ns(Kind::arrived), arrived);
+  EXPECT_EQ(first_ns(Kind::sent), arrived + crossing + receive + completion);
+  EXPECT_EQ(counter("acknowledgements"), 1U);
+  EXPECT_EQ(bytes_on_links(), 26U + 16U + acknowledgement_wire);
+}
+
+TEST_F(HcaTest, ASilentWriteIsAcknowledgedWhenItIsInMemory) {
+  wire(round_hca());
+  machine->post(Time::zero(), {.verb = Verb::put,
+                               .source = 0,
+                               .target = 1,
+                               .want_remote = true,
+                               .notify_target = false,
+                               .bytes = 16});
+  simulation.run();
+  const std::int64_t landed = doorbell + entry_fetch + process + first_word + crossing + receive + payload_16;
+  EXPECT_EQ(recorder.landed.begin()->second, Time::from_ns(landed));
+  ASSERT_EQ(recorder.records.size(), 1U);
+  EXPECT_EQ(first_ns(Kind::remote_done), landed + crossing + receive + completion);
+}
+
+TEST_F(HcaTest, MessagesAreCutAtTheMtuAndCarryTheHeadersOfTheirOperation) {
+  // 1001 bytes are three packets of 256 and one of 233, padded to 236.
+  constexpr std::uint64_t packets = 4 * 26 + 3 * 256 + 236;
+  wire(round_hca());
+  machine->post(Time::zero(), {.source = 0, .target = 1, .bytes = 1001, .message = 0});
+  simulation.run();
+  EXPECT_EQ(counter("packets"), 4U);
+  EXPECT_EQ(bytes_on_links(), packets);
+  machine->post(simulation.now(), {.verb = Verb::put, .source = 0, .target = 1, .bytes = 1001, .message = 1});
+  simulation.run();
+  EXPECT_EQ(counter("packets"), 8U);
+  EXPECT_EQ(bytes_on_links(), 2 * packets + 16U + 4U) << "RDMA header first, immediate last";
+  machine->post(simulation.now(), {.verb = Verb::get, .source = 0, .target = 1, .bytes = 1001, .message = 2});
+  simulation.run();
+  EXPECT_EQ(counter("packets"), 13U);
+  EXPECT_EQ(bytes_on_links(), 3 * packets + 20U + (26U + 16U) + 2 * 4U)
+      << "a request, and the acknowledgement header first and last";
+}
+
+TEST_F(HcaTest, EverySoManyMessagesAskForAnAcknowledgement) {
+  MachineDescription description = round_hca();
+  card_of(description).messages_per_ack = 4;
+  wire(description);
+  for (std::uint64_t message = 0; message < 10; ++message) {
+    machine->post(Time::zero(),
+                  {.source = 0, .target = 1, .from_cpu = true, .bytes = 16, .message = message});
+  }
+  simulation.run();
+  EXPECT_EQ(recorder.of(Kind::arrived).size(), 10U);
+  EXPECT_EQ(counter("acknowledgements"), 2U);
+}
+
+// What the target has to say of a connection is one packet: while it waits for the lane, later messages merge
+// with it. The lane is taken by the response to a read of eight packets, which leaves no room behind it.
+TEST_F(HcaTest, AcknowledgementsThatWaitBecomeOne) {
+  MachineDescription description = round_hca();
+  description.network.injection_buffer_bytes = 310;
+  wire(description);
+  machine->post(Time::zero(), {.verb = Verb::get, .source = 0, .target = 1, .bytes = 2048, .message = 100});
+  for (std::uint64_t message = 0; message < 20; ++message) {
+    machine->post(
+        Time::from_ns(1000),
+        {.source = 0, .target = 1, .from_cpu = true, .want_local = true, .bytes = 16, .message = message});
+  }
+  simulation.run();
+  EXPECT_EQ(recorder.of(Kind::sent).size(), 20U);
+  EXPECT_LT(counter("acknowledgements"), 20U);
+}
+
+TEST_F(HcaTest, AReadIsServedByTheTargetsCardAlone) {
+  wire(round_hca());
+  machine->post(Time::zero(), {.verb = Verb::get, .source = 0, .target = 1, .bytes = 16});
+  simulation.run();
+  const std::int64_t asked = doorbell + entry_fetch + process + crossing + receive;
+  const std::int64_t answered = asked + 60 + first_word + crossing;
+  EXPECT_EQ(first_ns(Kind::got), answered + receive + payload_16 + completion);
+  EXPECT_EQ(counter("reads_served"), 1U);
+}
+
+TEST_F(HcaTest, ReadsBeyondTheLimitWaitForTheResponses) {
+  MachineDescription description = round_hca();
+  card_of(description).outstanding_rdma_reads = 1;
+  wire(description);
+  for (std::uint64_t message = 0; message < 4; ++message) {
+    machine->post(Time::zero(),
+                  {.verb = Verb::get, .source = 0, .target = 1, .bytes = 16, .message = message});
+  }
+  simulation.run();
+  // From the response's tail (46 bytes) to the next one's: nothing of it overlaps.
+  const std::int64_t period = crossing + receive + 60 + first_word + crossing + 46;
+  const std::vector<Completion> got = recorder.of(Kind::got);
+  ASSERT_EQ(got.size(), 4U);
+  for (std::size_t i = 1; i < got.size(); ++i) {
+    EXPECT_EQ(got[i].message, i);
+    EXPECT_EQ(got[i].time - got[i - 1].time, Time::from_ns(period));
+  }
+  EXPECT_EQ(counter("reads_held_back"), 3U);
+}
+
+TEST_F(HcaTest, AReceiverThatIsNotReadyHoldsTheSenderBack) {
+  MachineDescription description = round_hca();
+  card_of(description).receive_queue_entries = 1;
+  wire(description);
+  for (std::uint64_t message = 0; message < 2; ++message) {
+    machine->post(Time::zero(),
+                  {.source = 0, .target = 1, .from_cpu = true, .bytes = 16, .message = message});
+  }
+  simulation.run();
+  const std::int64_t first = doorbell + process + crossing + receive + payload_16 + completion;
+  // The second entry crosses the bus behind the first, 10 + 10 clocks. Its packet of 42 bytes is refused, at
+  // once and again after the timer: the buffer is posted again 5000 ns after the first message was told.
+  const std::int64_t refused = doorbell + 200 + process + crossing + 42;
+  const std::int64_t round = crossing + receive + 3000 + process;  // to the next attempt's departure
+  const std::int64_t refused_again = refused + round + crossing + 42;
+  ASSERT_LT(refused_again, first + 5000);
+  const std::int64_t header_in = refused_again + round + crossing;
+  ASSERT_GT(header_in, first + 5000);
+  const std::vector<Completion> arrived = recorder.of(Kind::arrived);
+  ASSERT_EQ(arrived.size(), 2U);
+  EXPECT_EQ(arrived[0].time, Time::from_ns(first));
+  EXPECT_EQ(arrived[1].time, Time::from_ns(header_in + receive + payload_16 + completion));
+  EXPECT_EQ(counter("receiver_not_ready"), 2U);
+  EXPECT_EQ(machine->warnings().size(), 1U);
+}
+
+TEST_F(HcaTest, WhatFollowsARefusedMessageIsSentAgainInOrder) {
+  MachineDescription description = round_hca();
+  card_of(description).receive_queue_entries = 1;
+  wire(description);
+  // Sends of several packets, silent writes and reads behind one another, most of them refused at first.
+  constexpr std::uint64_t messages = 60;
+  for (std::uint64_t message = 0; message < messages; ++message) {
+    machine->post(Time::zero(), {.verb = static_cast<Verb>(message % 3),
+                                 .source = 0,
+                                 .target = 1,
+                                 .want_remote = true,
+                                 .notify_target = message % 2 == 0,
+                                 .bytes = static_cast<std::int64_t>(message * 20),
+                                 .message = message});
+  }
+  simulation.run();
+  EXPECT_EQ(recorder.landed.size(), messages);
+  EXPECT_GT(counter("refused_packets"), counter("receiver_not_ready"));
+  std::uint64_t last = 0;
+  for (const test::Record& record : recorder.records) {
+    if (record.completion.kind == Kind::arrived) continue;  // of the other process
+    EXPECT_GE(record.completion.message, last) << "completions of a queue pair keep its order";
+    last = record.completion.message;
+  }
+}
+
+TEST_F(HcaTest, AContextThatIsNotOnTheCardIsFetched) {
+  MachineDescription description = round_hca();
+  card_of(description).context_cache_entries = 1;
+  card_of(description).context_miss = Time::from_ns(700);
+  wire(description);
+  for (std::uint64_t message = 0; message < 2; ++message) {
+    machine->post(Time::from_ns(static_cast<std::int64_t>(message) * 10'000),
+                  {.source = 0, .target = 1, .from_cpu = true, .bytes = 16, .message = message});
+  }
+  simulation.run();
+  const std::int64_t cached = doorbell + process + crossing + receive + payload_16 + completion;
+  const std::vector<Completion> arrived = recorder.of(Kind::arrived);
+  // At the source before the packet; at the target from the packet's tail on, 42 ns behind its header.
+  EXPECT_EQ(arrived.at(0).time, Time::from_ns(cached + 700 + 42 + 700));
+  EXPECT_EQ(arrived.at(1).time, Time::from_ns(10'000 + cached));
+  EXPECT_EQ(counter("context_misses"), 2U);
+}
+
+TEST_F(HcaTest, QueuePairsTakeTurnsPacketByPacket) {
+  wire(round_hca(), {0, 1, 1});
+  machine->post(Time::zero(), {.source = 0, .target = 1, .bytes = 100'000, .message = 0});
+  machine->post(Time::from_ns(20'000), {.source = 0, .target = 2, .bytes = 1000, .message = 1});
+  simulation.run();
+  EXPECT_EQ(recorder.of(Kind::arrived).at(0).message, 1U) << "the short message is not behind the long one";
+}
+
+TEST_F(HcaTest, PostsBeyondTheSendQueueWaitAndKeepTheirOrder) {
+  MachineDescription description = round_hca();
+  card_of(description).send_queue_entries = 4;
+  card_of(description).messages_per_ack = 2;
+  wire(description);
+  for (std::uint64_t message = 0; message < 50; ++message) {
+    machine->post(Time::zero(), {.source = 0,
+                                 .target = 1,
+                                 .from_cpu = message % 3 == 0,
+                                 .bytes = static_cast<std::int64_t>(message % 16),
+                                 .message = message});
+  }
+  simulation.run();
+  EXPECT_GT(counter("posts_held_back"), 0U);
+  const std::vector<Completion> arrived = recorder.of(Kind::arrived);
+  ASSERT_EQ(arrived.size(), 50U);
+  for (std::uint64_t message = 0; message < 50; ++message) EXPECT_EQ(arrived[message].message, message);
+}
+
+TEST_F(HcaTest, LimitsAreRefusedByTheNamesOfTheMachineFiles) {
+  const auto refused = [this](void (*change)(HcaDescription&)) -> std::string {
+    MachineDescription description = round_hca();
+    change(card_of(description));
+    try {
+      Machine unwired(simulation, description, {0, 1});
+    } catch (const std::invalid_argument& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(refused([](HcaDescription& card) { card.messages_per_ack = 129; }),
+            "card.messages_per_ack = 129: expected at most 128, card.send_queue_entries: a full queue waits "
+            "for an acknowledgement");
+  EXPECT_EQ(refused([](HcaDescription& card) { card.blueflame_bytes = 65; }),
+            "card.blueflame_bytes = 65: expected at most 64, card.max_inline_bytes");
+  EXPECT_EQ(refused([](HcaDescription& card) { card.mtu_bytes = 255; }),
+            "card.mtu_bytes = 255: expected a multiple of card.granule_bytes = 4");
+  EXPECT_EQ(
+      refused([](HcaDescription& card) { card.rnr_timer = Time::zero(); }),
+      "card.rnr_timer_us = 0 ps: expected more than zero: a sender that is refused does not try at once");
+}
+
+}  // namespace
+}  // namespace apenet
