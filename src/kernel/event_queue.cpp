@@ -11,24 +11,28 @@ struct Later {
   bool operator()(const Event& left, const Event& right) const { return right.before(left); }
 };
 
-// Events of one slot: few, or of components that all do the same at the same time, and schedule in the order
-// of their sources.
-void sort_events(Event* events, std::size_t count) {
-  constexpr std::size_t few = 16;
-  const auto is_before = [](const Event& left, const Event& right) { return left.before(right); };
-  if (count > few) {
-    if (!std::is_sorted(events, events + count, is_before)) std::sort(events, events + count, is_before);
-    return;
-  }
+constexpr std::size_t few = 16;  // events that are sorted by counting
+
+// Writes the events, at most `few`, in their order: each behind all that are before it. As many comparisons
+// as there are pairs, but none of them is a branch, which half of the time would be mispredicted.
+void sort_few(const Event* events, std::size_t count, Event* sorted) {
+  std::array<std::uint8_t, few> place{};
   for (std::size_t i = 1; i < count; ++i) {
-    if (!events[i].before(events[i - 1])) continue;
-    const Event event = events[i];
-    std::size_t at = i;
-    do {
-      events[at] = events[at - 1];
-    } while (--at > 0 && event.before(events[at - 1]));
-    events[at] = event;
+    std::uint8_t before = 0;
+    for (std::size_t j = 0; j < i; ++j) {
+      const auto is_later = static_cast<std::uint8_t>(events[i].before(events[j]));
+      place[j] = static_cast<std::uint8_t>(place[j] + is_later);
+      before = static_cast<std::uint8_t>(before + 1 - is_later);
+    }
+    place[i] = before;
   }
+  for (std::size_t i = 0; i < count; ++i) sorted[place[i]] = events[i];
+}
+
+// Of components that all do the same at the same time, and schedule in the order of their sources; or not.
+void sort_many(Event* events, std::size_t count) {
+  const auto is_before = [](const Event& left, const Event& right) { return left.before(right); };
+  if (!std::is_sorted(events, events + count, is_before)) std::sort(events, events + count, is_before);
 }
 
 }  // namespace
@@ -83,7 +87,12 @@ void EventQueue::visit_slot(Place place, Visit visit) const {
   std::uint64_t left = slot.count;
   for (const Chunk* chunk = slot.first; chunk != nullptr; chunk = chunk->next) {
     const std::uint64_t filled = std::min<std::uint64_t>(left, chunk_capacity);
-    for (std::uint64_t i = 0; i < filled; ++i) visit(chunk->events[i]);
+    const Event* const events = chunk->events.data();
+    const Event* const coming = chunk->next == nullptr ? events : chunk->next->events.data();
+    for (std::uint64_t i = 0; i < filled; ++i) {
+      __builtin_prefetch(coming + i);
+      visit(events[i]);
+    }
     left -= filled;
   }
 }
@@ -100,39 +109,43 @@ void EventQueue::release(Place place) {
 
 // The wheel's time reaches the slot.
 void EventQueue::enter(Place place) {
-  const int shift = place.level * digit_bits;
+  const unsigned shift = static_cast<unsigned>(place.level) * digit_bits;
   // In two steps: the highest level's digit ends at the last bit.
   const std::uint64_t above = wheel_base_ps_ >> shift >> digit_bits;
   wheel_base_ps_ = (above << digit_bits | static_cast<std::uint64_t>(place.digit)) << shift;
 }
 
-// Into lower levels, never into the slot itself.
+// Into the level below, and if there into what has been reached already, then that is the first place: no
+// event may be placed before it has been taken or spread in its turn.
 void EventQueue::spread(Place from) {
   enter(from);
-  visit_slot(from, [this](const Event& event) { place(event.time_ps) = event; });
+  const auto below = static_cast<std::size_t>(from.level - 1);
+  visit_slot(from, [this, below](const Event& event) { place_at(below, event.time_ps) = event; });
   release(from);
 }
 
-// The slot's events follow those of next_.
+// The slot's events follow those of near_.
 void EventQueue::take_near(Place place) {
   enter(place);
-  near_end_ps_ = wheel_base_ps_ + (std::uint64_t{1} << (place.level * digit_bits));
+  near_end_ps_ = wheel_base_ps_ + (std::uint64_t{1} << (static_cast<unsigned>(place.level) * digit_bits));
   near_level_ = place.level;
   const auto count = static_cast<std::size_t>(slot_at(place).count);
-  Event* const sorted = next_.extend(count);
-  if (count > batch_target && place.level > 0) {
+  Event* const sorted = extend_near(count);
+  if (count <= few) {
+    sort_few(slot_at(place).first->events.data(), count, sorted);
+  } else if (place.level > 0) {
     sort_by_digit(place, sorted);
   } else {
     Event* end = sorted;
     visit_slot(place, [&end](const Event& event) { *end++ = event; });
-    sort_events(sorted, count);
+    sort_many(sorted, count);
   }
   release(place);
 }
 
 // The same as spreading the slot over the level below and taking it from there, without the slots' lists.
 void EventQueue::sort_by_digit(Place place, Event* sorted) {
-  const int shift = (place.level - 1) * digit_bits;
+  const unsigned shift = static_cast<unsigned>(place.level - 1) * digit_bits;
   const auto digit_of = [shift](const Event& event) {
     return static_cast<std::size_t>((event.time_ps >> shift) % slots_per_level);
   };
@@ -159,28 +172,39 @@ void EventQueue::sort_by_digit(Place place, Event* sorted) {
   visit_slot(place, [&](const Event& event) { sorted[end[digit_of(event)]++] = event; });
   begin = 0;
   visit_digits([&](std::size_t digit) {
-    sort_events(sorted + begin, end[digit] - begin);
+    sort_many(sorted + begin, end[digit] - begin);
     begin = end[digit];
   });
 }
 
-// The batch that follows, and behind it another one.
+// Sorts until so many events are known as shall be: at least the next one.
 void EventQueue::advance() {
-  std::swap(near_, next_);
-  near_cursor_ = 0;
-  next_.count = 0;
-  const std::size_t in_wheel = size_ + 1 - near_.count - late_.size();  // one is being popped
-  if (near_.count == 0 && late_.empty()) {
+  ahead_ = size_ > prepare_above ? prepare_handler : 0;
+  if (near_cursor_ == near_count_ && !late_.empty()) return;  // those come before any of the wheel
+  if (near_cursor_ >= near_kept) drop_popped();
+  std::size_t in_wheel = size_ - (near_count_ - near_cursor_) - late_.size();
+  while (near_cursor_ + ahead_ >= near_count_ && in_wheel > 0) {
+    const std::size_t before = near_count_;
     refill();
-    std::swap(near_, next_);
-    next_.count = 0;
-    if (in_wheel > near_.count) refill();
-  } else if (in_wheel > 0 && near_.count > 0) {
-    refill();
+    in_wheel -= near_count_ - before;
   }
 }
 
-// Takes the next batch out of the wheel into next_, which is empty.
+void EventQueue::drop_popped() {
+  const auto first = near_.begin() + static_cast<std::ptrdiff_t>(near_cursor_);
+  std::copy(first, near_.begin() + static_cast<std::ptrdiff_t>(near_count_), near_.begin());
+  near_count_ -= near_cursor_;
+  near_cursor_ = 0;
+}
+
+// The place of so many more.
+Event* EventQueue::extend_near(std::size_t more) {
+  if (near_count_ + more > near_.size()) near_.resize(std::max(near_count_ + more, 2 * near_.size()));
+  near_count_ += more;
+  return near_.data() + (near_count_ - more);
+}
+
+// Takes the next batch out of the wheel.
 void EventQueue::refill() {
   Place place = first_place();
   APENET_CHECK(place.level < level_count, "event queue of size %zu has an empty wheel", size_);
@@ -189,10 +213,11 @@ void EventQueue::refill() {
     place = first_place();
   }
   const int level = place.level;
+  const std::size_t before = near_count_;
   take_near(place);
   // Neighbouring slots with few events are taken together: one refill for several pops.
   for (int digit = first_digit(level); digit < slots_per_level; digit = first_digit(level)) {
-    if (next_.count + slot_at({level, digit}).count > batch_target) break;
+    if (near_count_ - before + slot_at({level, digit}).count > batch_target) break;
     take_near({level, digit});
   }
 }
@@ -217,9 +242,8 @@ const Event& EventQueue::pop_late() {
 // levels below, these are events of that digit again.
 void EventQueue::narrow_near() {
   const std::uint64_t difference = last_popped_ps_ ^ wheel_base_ps_;
-  const int highest = difference == 0 ? 0 : (std::bit_width(difference) - 1) / digit_bits;
-  std::vector<Event> events(near_.events.data() + near_cursor_, near_.events.data() + near_.count);
-  events.insert(events.end(), next_.events.data(), next_.events.data() + next_.count);
+  const int highest = (std::bit_width(difference | 1U) - 1) / static_cast<int>(digit_bits);
+  std::vector<Event> events(near_.data() + near_cursor_, near_.data() + near_count_);
   events.insert(events.end(), late_.begin(), late_.end());
   for (int level = 0; level < highest; ++level) {
     for (int digit = first_digit(level); digit < slots_per_level; digit = first_digit(level)) {
@@ -229,31 +253,9 @@ void EventQueue::narrow_near() {
   }
   wheel_base_ps_ = last_popped_ps_;
   near_end_ps_ = 0;
-  near_cursor_ = near_.count;  // not cleared: the event that is being handled is in it
-  prepared_far_ = 0;
-  prepared_close_ = 0;
-  next_.count = 0;
+  near_count_ = near_cursor_;  // the event that is being handled is before that
   late_.clear();
   for (const Event& event : events) place(event.time_ps) = event;
-}
-
-void EventQueue::announce() {
-  if (prepared_far_ > 0) --prepared_far_;  // the event popped
-  if (prepared_close_ > 0) --prepared_close_;
-  const std::size_t in_near = near_.count - near_cursor_;
-  const std::size_t known = in_near + next_.count;
-  const auto coming = [&](std::size_t i) -> const Event& {
-    return i < in_near ? near_.events[near_cursor_ + i] : next_.events[i - in_near];
-  };
-  for (; prepared_far_ < std::min(prepare_far, known); ++prepared_far_) {
-    const Event& event = coming(prepared_far_);
-    event.handler->prepare(event, EventHandler::Ahead::far);
-  }
-  // Far first, for those of a small batch that are at once both: what they name is on its way at least.
-  for (; prepared_close_ < std::min(prepare_close, known); ++prepared_close_) {
-    const Event& event = coming(prepared_close_);
-    event.handler->prepare(event, EventHandler::Ahead::close);
-  }
 }
 
 }  // namespace apenet

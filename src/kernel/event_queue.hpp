@@ -92,14 +92,13 @@ class EventHandler {
 // is first spread over the level below. Nothing is tuned to a width of buckets, so no pattern of delays is
 // pathological.
 //
-// Two batches are sorted: the one that is being popped (near_) and the one behind it (next_). So the queue
-// knows at least a batch ahead which events come, and tells their handlers, who fetch into the cache what
-// they will need. That is worth its cost only when many events are pending.
+// When many events are pending, batches are sorted before their turn (near_ holds several): so the queue
+// knows some dozen events ahead which come, and tells their handlers, who fetch into the cache what they will
+// need.
 //
-// Invariants: every event before near_end_ps_ is in near_, next_ or late_, every other one in the wheel; no
-// event of next_ is before one of near_; an event in the wheel lies at the level of its highest digit (base
-// 256) that differs from wheel_base_ps_; a slot keeps the order of insertion; pushed times are never before
-// the last popped one.
+// Invariants: every event before near_end_ps_ is in near_ or late_, every other one in the wheel; an event in
+// the wheel lies at the level of its highest digit (base 256) that differs from wheel_base_ps_; a slot keeps
+// the order of insertion; pushed times are never before the last popped one.
 class EventQueue {
  public:
   EventQueue();
@@ -129,31 +128,35 @@ class EventQueue {
   // Requires !empty().
   [[nodiscard]] std::uint64_t next_time_ps() const {
     const std::uint64_t late_ps = late_.empty() ? ~std::uint64_t{0} : late_.front().time_ps;
-    if (near_cursor_ < near_.count) return std::min(near_.events[near_cursor_].time_ps, late_ps);
-    if (next_.count > 0) return std::min(next_.events[0].time_ps, late_ps);
+    if (near_cursor_ < near_count_) return std::min(near_[near_cursor_].time_ps, late_ps);
     return late_.empty() ? wheel_next_time_ps() : late_ps;
   }
 
   // Requires !empty(). The event stays where it is until the next pop.
   const Event& pop() {
+    if (near_cursor_ + ahead_ >= near_count_) advance();
     --size_;
-    if (near_cursor_ == near_.count) advance();
-    if (!late_.empty() && (near_cursor_ == near_.count || late_.front().before(near_.events[near_cursor_])))
+    if (!late_.empty() && (near_cursor_ == near_count_ || late_.front().before(near_[near_cursor_])))
         [[unlikely]] {
       return pop_late();
     }
-    const Event& event = near_.events[near_cursor_++];
+    const Event& event = near_[near_cursor_++];
     last_popped_ps_ = event.time_ps;
     return event;
   }
 
-  // After each pop: tells the handlers of the events that come.
+  // After each pop: tells the handlers of the events that come. Every event passes each of these places,
+  // unless it was pushed later than that.
   void prepare_coming() {
-    if (size_ > prepare_above) announce();
+    if (near_cursor_ + prepare_handler >= near_count_) return;
+    const Event* const next = &near_[near_cursor_];
+    __builtin_prefetch(next[prepare_handler].handler);
+    next[prepare_far].handler->prepare(next[prepare_far], EventHandler::Ahead::far);
+    next[prepare_close].handler->prepare(next[prepare_close], EventHandler::Ahead::close);
   }
 
  private:
-  static constexpr int digit_bits = 8;
+  static constexpr unsigned digit_bits = 8;
   static constexpr int slots_per_level = 1 << digit_bits;
   static constexpr int words_per_level = slots_per_level / 64;
   static constexpr int level_count = 8;
@@ -161,8 +164,10 @@ class EventQueue {
   static constexpr std::size_t batch_target = 16;  // neighbouring slots are taken together up to here
   static constexpr std::size_t batch_limit = 32;   // slots of more events are spread before they are sorted
   static constexpr std::size_t late_limit = 64;    // more late events than this: near_ was made too wide
+  static constexpr std::size_t near_kept = 256;    // popped events that near_ may hold
   static constexpr std::size_t prepare_above = 1024;  // pending events: with fewer, the state fits the cache
-  static constexpr std::size_t prepare_far = 28;      // events ahead
+  static constexpr std::size_t prepare_handler = 40;  // events ahead: the handler itself is fetched
+  static constexpr std::size_t prepare_far = 28;
   static constexpr std::size_t prepare_close = 12;
 
   // Slots share a pool of chunks: memory follows the pending events, and the chunks in use stay in the cache.
@@ -180,33 +185,24 @@ class EventQueue {
     int level = 0;
     int digit = 0;
   };
-  // A vector that does not clear what is about to be overwritten.
-  struct Batch {
-    std::vector<Event> events;
-    std::size_t count = 0;  // of events, from the first
-
-    // The place of so many more.
-    Event* extend(std::size_t more) {
-      if (count + more > events.size()) events.resize(std::max(count + more, 2 * events.size()));
-      count += more;
-      return events.data() + (count - more);
-    }
-  };
-
   // Room for one more event, in the slot of that time.
   Event& place(std::uint64_t time_ps) {
     const std::uint64_t difference = time_ps ^ wheel_base_ps_;
-    const int level = difference == 0 ? 0 : (std::bit_width(difference) - 1) / digit_bits;
+    const auto level = static_cast<std::size_t>(std::bit_width(difference | 1U) - 1) / digit_bits;
+    return place_at(level, time_ps);
+  }
+  Event& place_at(std::size_t level, std::uint64_t time_ps) {
     const auto digit = static_cast<std::size_t>((time_ps >> (level * digit_bits)) % slots_per_level);
-    Slot& slot = slots_[static_cast<std::size_t>(level) * slots_per_level + digit];
-    if (slot.count == 0) {
-      occupied_[static_cast<std::size_t>(level) * words_per_level + digit / 64] |= std::uint64_t{1}
-                                                                                   << digit % 64;
-      slot.earliest_ps = time_ps;
+    Slot& slot = slots_[level * slots_per_level + digit];
+    const auto position = static_cast<std::size_t>(slot.count++ % chunk_capacity);
+    if (position == 0) {
+      if (slot.count == 1) {
+        occupied_[level * words_per_level + digit / 64] |= std::uint64_t{1} << digit % 64;
+        slot.earliest_ps = time_ps;
+      }
+      add_chunk(slot);
     }
     slot.earliest_ps = std::min(slot.earliest_ps, time_ps);
-    const auto position = slot.count++ % chunk_capacity;
-    if (position == 0) add_chunk(slot);
     return slot.last->events[position];
   }
 
@@ -223,20 +219,20 @@ class EventQueue {
   void refill();
   void spread(Place place);
   void take_near(Place place);
+  void drop_popped();
+  Event* extend_near(std::size_t more);
   void sort_by_digit(Place place, Event* sorted);
   void enter(Place place);
   template <typename Visit>
   void visit_slot(Place place, Visit visit) const;
   void release(Place place);
   void narrow_near();
-  void announce();
 
   std::size_t size_ = 0;
   std::size_t near_cursor_ = 0;
-  std::size_t prepared_far_ = 0;  // events of near_ and next_ behind near_cursor_ that have been announced
-  std::size_t prepared_close_ = 0;
-  Batch near_;               // sorted; popped up to near_cursor_
-  Batch next_;               // sorted; what follows near_
+  std::size_t near_count_ = 0;
+  std::size_t ahead_ = 0;    // so many events shall be known behind the next one
+  std::vector<Event> near_;  // sorted, from near_cursor_ to near_count_: never cleared for what comes
   std::vector<Event> late_;  // heap of what was pushed before near_end_ps_ after that was sorted
   Event popped_late_;
   std::uint64_t near_end_ps_ = 0;

@@ -1,5 +1,6 @@
 #include "runtime/perf/packet_work.hpp"
 
+#include <array>
 #include <stdexcept>
 #include <string>
 
@@ -40,14 +41,14 @@ struct PacketWork::Shared {
   std::uint64_t hops = 0;
 };
 
-class PacketWork::Node final : public NetworkClient, private EventHandler {
+class alignas(64) PacketWork::Node final : public NetworkClient, private EventHandler {
  public:
   Node(Shared& shared, NodeId node)
       : shared_(shared),
         node_(node),
-        random_(shared.simulation.seed(), node),
+        left_(shared.options.packets_per_node),
         source_{EventKind::nic, node, 0},
-        left_(shared.options.packets_per_node) {
+        random_(shared.simulation.seed(), node) {
     std::vector<std::uint32_t> at = shared.shape.coordinates(node);
     for (std::size_t d = 0; d < at.size(); ++d) {
       const std::uint32_t extent = shared.shape.dims()[d];
@@ -55,7 +56,7 @@ class PacketWork::Node final : public NetworkClient, private EventHandler {
       const std::uint32_t here = at[d];
       for (const std::uint32_t step : {1U, extent - 1}) {
         at[d] = (here + step) % extent;
-        neighbours_.push_back(shared.shape.node(at));
+        neighbours_[neighbour_count_++] = shared.shape.node(at);
       }
       at[d] = here;
     }
@@ -90,9 +91,12 @@ class PacketWork::Node final : public NetworkClient, private EventHandler {
     pump();
   }
 
-  void prepare(const Event& /*event*/, Ahead /*ahead*/) const override {
-    shared_.network->prepare(node_, 0);
-    __builtin_prefetch(this);
+  void prepare(const Event& /*event*/, Ahead ahead) const override {
+    if (ahead == Ahead::far) {
+      __builtin_prefetch(&random_);
+    } else {
+      shared_.network->prepare(node_, 0);
+    }
   }
 
   void pump() {
@@ -122,16 +126,17 @@ class PacketWork::Node final : public NetworkClient, private EventHandler {
     const std::uint64_t low = number & 0xffffffffU;
     const bool is_far = low * 100 >> half < shared_.options.far_percent;
     if (is_far) return static_cast<NodeId>(high * shared_.network->node_count() >> half);
-    return neighbours_[high * neighbours_.size() >> half];
+    return neighbours_[high * neighbour_count_ >> half];
   }
 
   Shared& shared_;
   NodeId node_;
-  RandomStream random_;
-  EventSource source_;
-  std::vector<NodeId> neighbours_;
   std::uint32_t left_;     // packets still to be injected
   std::uint32_t due_ = 0;  // of them, those whose time has come
+  std::uint32_t neighbour_count_ = 0;
+  EventSource source_;
+  RandomStream random_;
+  std::array<NodeId, 2 * CubeShape::max_dimensions> neighbours_{};  // here, and not on a line of its own
 };
 
 PacketWork::PacketWork(const MachineDescription& description, const PacketWorkOptions& options) {
