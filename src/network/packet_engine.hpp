@@ -1,6 +1,8 @@
 // PacketEngine: virtual cut-through with credits, one packet one object.
 #pragma once
 
+#include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -45,10 +47,11 @@ class InjectionGate {
 // alone is computed, or found in the packet.
 //
 // Invariants: a queue with packets has exactly one of: a `ready` event pending, or its head in the waiting
-// set of one output. A flight of an adaptive routing may wait for a step that is not its escape only while
-// the buffer behind that step has room: arbitration that finds none turns it to the escape, for good. An
-// output with waiting queues has a `wake` event pending, or waits for room whose return is not yet known
-// (Queue::needed_bytes), or for Network::consumed.
+// set of one output; that may be before it is ready, if the output is not free until after that. A flight of
+// an adaptive routing may wait for a step that is not its escape only while the buffer behind that step has
+// room: arbitration that finds none turns it to the escape, for good. An output with waiting queues has a
+// `wake` event pending, or waits for room whose return is not yet known (Queue::needed_bytes), or for
+// Network::consumed.
 class PacketEngine final : public Network, private EventHandler {
  public:
   PacketEngine(Simulation& simulation, const Topology& topology, std::unique_ptr<const Routing> routing,
@@ -132,16 +135,16 @@ class PacketEngine final : public Network, private EventHandler {
   };
 
   struct alignas(64) Output {
-    Time free_at;
     Time wake_at = Time::never();  // of the event that counts; later ones are void
     Time busy;
     std::uint64_t packets = 0;
     std::uint64_t wire_bytes = 0;
     std::uint64_t waiting_mask = 0;  // the first 64 queues that can wait; the others: waiting_more_
     std::uint32_t first_buffer = 0;  // queues behind it, one per virtual channel; or the endpoint
-    std::uint32_t owner = 0;         // the router; router_count_ + node for an injection port
+    std::uint32_t first_queue = 0;   // of those that can ask for it
+    std::uint32_t next_router = 0;   // behind it; of an ejection port: its own
     std::uint16_t waiting = 0;       // queues
-    std::uint16_t last_granted = 0;  // number of the queue among those of the owner
+    std::uint16_t last_granted = 0;  // number of the queue among them
     std::uint8_t stage = 0;          // index into stages_
   };
 
@@ -153,6 +156,8 @@ class PacketEngine final : public Network, private EventHandler {
     Time tail_latency;              // of a tail through the router
     std::uint32_t queue_count = 0;  // that can ask for such an output
     double bit_error_rate = 0;
+    Time credit_latency;            // of the queues that ask for it
+    std::uint32_t buffer_mask = 0;  // 0: no queue behind it
   };
 
   struct CreditReturn {
@@ -163,8 +168,14 @@ class PacketEngine final : public Network, private EventHandler {
 
   struct Endpoint {
     NetworkClient* client = nullptr;
-    std::int64_t ejection_room_bytes = 0;
     std::uint32_t ejection_output = 0;
+  };
+
+  // By an event, or by what it leads to.
+  struct Touched {
+    std::uint32_t queue;
+    std::uint32_t flight;
+    std::uint32_t output;
   };
 
   void wire(const Topology& topology, const NetworkParameters& parameters);
@@ -173,9 +184,7 @@ class PacketEngine final : public Network, private EventHandler {
 
   void handle_event(const Event& event) override;
   void prepare(const Event& event, Ahead ahead) const override;
-  void prepare_close(const Event& event, Step step, std::uint32_t index) const;
-  void schedule(EventKind kind, std::uint32_t source, Time when, Step step, std::uint64_t index,
-                std::uint64_t detail = 0);
+  void schedule(EventKind kind, std::uint32_t source, Time when, Step step, Touched touched);
   void schedule_ready(std::uint32_t queue_index, Time when);
   [[nodiscard]] Time pass_errors(std::uint32_t output_index, const Flight& flight);
   [[nodiscard]] std::vector<std::uint32_t> take_back();
@@ -184,25 +193,29 @@ class PacketEngine final : public Network, private EventHandler {
   void check_injection_room() const;
   void request(std::uint32_t queue_index);
   void ask(std::uint32_t queue_index);
-  void choose_output(Flight& flight, std::uint32_t queue_index) const;
+  void choose_output(Flight& flight, std::uint32_t queue_index, std::uint32_t owner) const;
   [[nodiscard]] RouteSteps steps_of(const Flight& flight, std::uint32_t queue_index) const;
   void want(Flight& flight, std::uint32_t owner, RouteStep step) const;
+  void use_routing(const Routing& routing);
   void choose_by_room(std::uint32_t queue_index);
   std::vector<std::uint32_t> take_refused(std::uint32_t output_index, std::uint64_t refused);
   void turn_to_escape(std::uint32_t queue_index);
   void arbitrate(std::uint32_t output_index);
+  void await_turn(std::uint32_t queue_index, Time ready);
+  void start_waiting(std::uint32_t output_index, std::uint32_t queue_index);
   void stop_waiting(std::uint32_t output_index, std::uint32_t number);
   void await_room(std::uint32_t output_index);
   void wake(std::uint32_t output_index, Time when, std::uint32_t queue_index);
   void grant(std::uint32_t queue_index, std::uint32_t output_index);
-  void leave_queue(std::uint32_t queue_index, Time tail_out, std::uint32_t bytes);
-  void enter_queue(std::uint32_t queue_index, std::uint32_t flight_index);
+  void leave_queue(std::uint32_t queue_index, Time tail_out, std::uint32_t bytes, Time credit_latency);
+  void enter_queue(std::uint32_t queue_index, std::uint32_t owner, std::uint32_t flight_index);
   void deliver(std::uint32_t flight_index);
   void tell_injection_freed(std::uint32_t queue_index);
 
   [[nodiscard]] bool has_room(const Output& output, std::uint32_t vc, std::uint32_t bytes);
   [[nodiscard]] Time room_time(const Queue& queue, std::uint32_t bytes) const;
   void settle_returns(Queue& queue, Time credit_latency);
+  void settle_earlier(Queue& queue);
   void add_return(Queue& queue, Time time);
   void tell_room(std::uint32_t queue_index);
   [[nodiscard]] std::uint32_t new_flight();
@@ -229,8 +242,9 @@ class PacketEngine final : public Network, private EventHandler {
 
   Simulation& simulation_;
   std::unique_ptr<const Routing> own_routing_;
-  const Routing* routing_;  // the one in force
-  bool is_memoryless_;      // that one
+  const Routing* routing_;                        // the one in force
+  const DimensionOrderRouting* dimension_order_;  // the same, if it is this: asked without a virtual call
+  bool is_memoryless_;                            // that one
   bool is_halted_ = false;
   bool keeps_numbers_ = false;
   std::uint32_t run_ = 0;  // counts halts: events of earlier runs are void
@@ -251,10 +265,12 @@ class PacketEngine final : public Network, private EventHandler {
   std::uint32_t waiting_words_;  // per output, for a bit per queue
   LargeArray<Queue> queues_;     // (router, port, virtual channel), then (node, card channel)
   LargeArray<Output> outputs_;   // (router, port), then the injection port of each node
+  LargeArray<Time> free_at_;     // of each output: apart, because a packet that comes asks for it first
   std::vector<std::uint64_t> waiting_more_;
-  std::vector<std::uint32_t> upstream_;  // per (router, port): the output that feeds its queues
-  std::vector<Stage> stages_;            // link classes, then ejection and injection
-  std::vector<Endpoint> endpoints_;
+  std::vector<std::uint32_t> upstream_;            // per (router, port): the output that feeds its queues
+  std::vector<Stage> stages_;                      // link classes, then ejection and injection
+  std::vector<Endpoint> endpoints_;                // small, as are the rooms: they stay in the cache
+  std::vector<std::int64_t> ejection_room_bytes_;  // of each
   LargeArray<Flight> flights_;
   std::uint32_t free_flight_ = none;
   std::vector<std::uint64_t> numbers_;  // per flight, in the order of injection; only with allow_halts()
@@ -282,6 +298,47 @@ inline void PacketEngine::want(Flight& flight, std::uint32_t owner, RouteStep st
   const std::uint32_t lane = lanes_ == 1 ? 0 : flight.channel % lanes_;
   flight.wanted_output = owner * ports_ + step.port;
   flight.wanted_vc = static_cast<std::uint8_t>(step.channel_class * lanes_ + lane);
+}
+
+// Credits that have come back are counted only when somebody looks, or when the next one sets out.
+inline void PacketEngine::settle_returns(Queue& queue, Time credit_latency) {
+  if (queue.earlier_returns != none) settle_earlier(queue);
+  const bool is_back = queue.earlier_returns == none && queue.free_at + credit_latency <= simulation_.now();
+  const std::uint32_t back_bytes = is_back ? queue.returning_bytes : 0;
+  queue.room_bytes += static_cast<std::int32_t>(back_bytes);
+  queue.returning_bytes -= back_bytes;
+}
+
+inline bool PacketEngine::has_room(const Output& output, std::uint32_t vc, std::uint32_t bytes) {
+  if (stages_[output.stage].kind == StageKind::ejection) {
+    return ejection_room_bytes_[output.first_buffer] >= bytes;
+  }
+  Queue& queue = queues_[output.first_buffer + vc];
+  const auto needed = static_cast<std::int32_t>(bytes);
+  if (queue.room_bytes >= needed) return true;
+  settle_returns(queue, credit_latency_);
+  return queue.room_bytes >= needed;
+}
+
+// Calls visit(queue_index) for the waiting queues, round robin from behind the one granted last, until it
+// says true.
+template <typename Visit>
+void PacketEngine::visit_waiting(std::uint32_t output_index, Visit visit) {
+  const Output& output = outputs_[output_index];
+  const std::uint32_t start =
+      output.last_granted + 1U == stages_[output.stage].queue_count ? 0 : output.last_granted + 1U;
+  const std::uint64_t from_start = ~std::uint64_t{0} << start % 64;
+  std::uint32_t index = start / 64;
+  std::uint64_t word = waiting_word(output_index, index) & from_start;
+  for (std::uint32_t i = 0;; ++i) {
+    for (; word != 0; word &= word - 1) {
+      if (visit(output.first_queue + index * 64 + static_cast<std::uint32_t>(std::countr_zero(word)))) return;
+    }
+    if (i == waiting_words_) return;
+    if (++index == waiting_words_) index = 0;
+    word = waiting_word(output_index, index);
+    if (i + 1 == waiting_words_) word &= ~from_start;
+  }
 }
 
 }  // namespace apenet

@@ -30,4 +30,17 @@ void PacketEngine::turn_to_escape(std::uint32_t queue_index) {
   ask(queue_index);
 }
 
+// Those who may turn leave the output if the virtual channel that they want has no room.
+std::vector<std::uint32_t> PacketEngine::take_refused(std::uint32_t output_index, std::uint64_t refused) {
+  std::vector<std::uint32_t> turning;
+  visit_waiting(output_index, [&](std::uint32_t queue_index) {
+    const Flight& flight = flights_[queues_[queue_index].head];
+    if (flight.may_turn && (refused >> flight.wanted_vc & 1U) != 0) turning.push_back(queue_index);
+    return false;
+  });
+  const std::uint32_t first = outputs_[output_index].first_queue;
+  for (const std::uint32_t queue_index : turning) stop_waiting(output_index, queue_index - first);
+  return turning;
+}
+
 }  // namespace apenet

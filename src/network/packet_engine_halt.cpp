@@ -58,7 +58,7 @@ std::uint64_t PacketEngine::halt() {
     flight.next = queue.head;
     if (queue.head == none) queue.tail = *flight_index;
     queue.head = *flight_index;
-    choose_output(flight, queue_index);
+    choose_output(flight, queue_index, router_count_ + flight.source);
     trace(NetworkTrace::taken_back, Time::zero(), flight.source, flight);
   }
   reset_routers();
@@ -81,7 +81,7 @@ std::vector<std::uint32_t> PacketEngine::take_back() {
     if (places[i] == Place::unused || places[i] == Place::fifo) continue;
     taken.push_back(i);
     if (places[i] == Place::router) continue;
-    endpoints_[flights_[i].destination].ejection_room_bytes += flights_[i].wire_bytes;
+    ejection_room_bytes_[flights_[i].destination] += flights_[i].wire_bytes;
   }
   std::sort(taken.begin(), taken.end(),
             [this](std::uint32_t one, std::uint32_t other) { return numbers_[one] < numbers_[other]; });
@@ -96,7 +96,7 @@ void PacketEngine::reset_injection(std::uint32_t queue_index) {
   if (queue.returning_bytes != 0) {
     queue.needed_bytes = 1;  // the room that was to be told of does not come now
   } else {
-    schedule(EventKind::link, queue_index, simulation_.now(), Step::injection_freed, queue_index);
+    schedule(EventKind::link, queue_index, simulation_.now(), Step::injection_freed, {queue_index, 0, 0});
   }
 }
 
@@ -110,9 +110,10 @@ void PacketEngine::reset_routers() {
   }
   returns_.clear();
   free_return_ = none;
-  for (Output& output : outputs_) {
-    if (output.free_at > simulation_.now()) output.busy -= output.free_at - simulation_.now();
-    output.free_at = Time::zero();
+  for (std::uint32_t i = 0; i < outputs_.size(); ++i) {
+    Output& output = outputs_[i];
+    if (free_at_[i] > simulation_.now()) output.busy -= free_at_[i] - simulation_.now();
+    free_at_[i] = Time::zero();
     output.wake_at = Time::never();
     output.waiting_mask = 0;
     output.waiting = 0;
@@ -135,9 +136,7 @@ void PacketEngine::check_injection_room() const {
 }
 
 void PacketEngine::restart(const Routing* routing, InjectionGate* gate) {
-  routing_ = routing != nullptr ? routing : own_routing_.get();
-  is_memoryless_ = routing_->is_memoryless();
-  lanes_ = virtual_channels_ / routing_->class_count();
+  use_routing(routing != nullptr ? *routing : *own_routing_);
   gate_ = gate;
   is_halted_ = false;
   for (std::uint32_t queue = first_injection_queue_; queue < queues_.size(); ++queue) {

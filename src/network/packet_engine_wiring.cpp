@@ -28,12 +28,9 @@ PacketEngine::PacketEngine(Simulation& simulation, const Topology& topology,
                            std::unique_ptr<const Routing> routing, const NetworkParameters& parameters)
     : simulation_(simulation),
       own_routing_(std::move(routing)),
-      routing_(own_routing_.get()),
-      is_memoryless_(routing_->is_memoryless()),
       router_count_(topology.router_count()),
       ports_(topology.ports_per_router()),
       virtual_channels_(parameters.description.virtual_channels),
-      lanes_(virtual_channels_ / routing_->class_count()),
       card_channels_(parameters.card_channels),
       max_packet_wire_bytes_(parameters.max_packet_wire_bytes),
       trusted_use_(trusted_use(parameters)),
@@ -44,7 +41,15 @@ PacketEngine::PacketEngine(Simulation& simulation, const Topology& topology,
       ejection_buffer_bytes_(parameters.description.ejection_buffer_bytes),
       first_injection_queue_(topology.router_count() * ports_ * virtual_channels_),
       waiting_words_((std::max(ports_ * virtual_channels_, card_channels_) + 63) / 64) {
+  use_routing(*own_routing_);
   wire(topology, parameters);
+}
+
+void PacketEngine::use_routing(const Routing& routing) {
+  routing_ = &routing;
+  dimension_order_ = dynamic_cast<const DimensionOrderRouting*>(routing_);
+  is_memoryless_ = routing_->is_memoryless();
+  lanes_ = virtual_channels_ / routing_->class_count();
 }
 
 void PacketEngine::wire(const Topology& topology, const NetworkParameters& parameters) {
@@ -52,11 +57,13 @@ void PacketEngine::wire(const Topology& topology, const NetworkParameters& param
   const std::uint32_t router_queues = ports_ * virtual_channels_;
   for (const LinkDescription& link : description.links) {
     stages_.push_back({StageKind::link, Serialisation(link.rate), link.latency, router_latency_,
-                       router_queues, link.bit_error_rate});
+                       router_queues, link.bit_error_rate, credit_latency_});
   }
   const Serialisation local(description.local_rate);
-  stages_.push_back({StageKind::ejection, local, description.local_latency, router_latency_, router_queues});
-  stages_.push_back({StageKind::injection, local, description.local_latency, Time::zero(), card_channels_});
+  stages_.push_back({StageKind::ejection, local, description.local_latency, router_latency_, router_queues, 0,
+                     credit_latency_});
+  stages_.push_back({StageKind::injection, local, description.local_latency, Time::zero(), card_channels_, 0,
+                     Time::zero()});
   queues_.resize(first_injection_queue_ +
                  static_cast<std::size_t>(topology.endpoint_count()) * card_channels_);
   const bool has_errors = std::any_of(description.links.begin(), description.links.end(),
@@ -65,9 +72,12 @@ void PacketEngine::wire(const Topology& topology, const NetworkParameters& param
     errors_ = std::make_unique<BitErrors>(simulation_.seed(), std::size_t{router_count_} * ports_);
   }
   outputs_.resize(static_cast<std::size_t>(router_count_) * ports_ + topology.endpoint_count());
+  free_at_.resize(outputs_.size());
   waiting_more_.resize(outputs_.size() * (waiting_words_ - 1));
   upstream_.assign(static_cast<std::size_t>(router_count_) * ports_, none);
   endpoints_.resize(topology.endpoint_count());
+  ejection_room_bytes_.assign(topology.endpoint_count(), ejection_buffer_bytes_);
+  for (Stage& stage : stages_) stage.buffer_mask = stage.kind == StageKind::ejection ? 0 : ~std::uint32_t{0};
   for (std::uint32_t queue = 0; queue < first_injection_queue_; ++queue) {
     queues_[queue].room_bytes = static_cast<std::int32_t>(description.buffer_bytes);
   }
@@ -81,7 +91,8 @@ void PacketEngine::wire_router(const Topology& topology, RouterId router) {
     if (!next.is_connected()) continue;
     const std::uint32_t output_index = router * ports_ + port;
     Output& output = outputs_[output_index];
-    output.owner = router;
+    output.first_queue = first_queue(router);
+    output.next_router = next.router;
     output.stage = static_cast<std::uint8_t>(topology.link_class({router, port}));
     output.first_buffer = (next.router * ports_ + next.port) * virtual_channels_;
     upstream_[next.router * ports_ + next.port] = output_index;
@@ -93,22 +104,23 @@ void PacketEngine::wire_router(const Topology& topology, RouterId router) {
 void PacketEngine::wire_endpoint(const Topology& topology, NodeId node) {
   const PortRef attachment = topology.attachment(node);
   Endpoint& endpoint = endpoints_[node];
-  endpoint.ejection_room_bytes = ejection_buffer_bytes_;
   endpoint.ejection_output = attachment.router * ports_ + attachment.port;
   const std::uint32_t injection_output = router_count_ * ports_ + node;
 
   Output& ejection = outputs_[endpoint.ejection_output];
-  ejection.owner = attachment.router;
+  ejection.first_queue = first_queue(attachment.router);
+  ejection.next_router = attachment.router;
   ejection.stage = static_cast<std::uint8_t>(stages_.size() - 2);
   ejection.first_buffer = node;
 
   Output& injection = outputs_[injection_output];
-  injection.owner = router_count_ + node;
+  injection.first_queue = first_queue(router_count_ + node);
+  injection.next_router = attachment.router;
   injection.stage = static_cast<std::uint8_t>(stages_.size() - 1);
   injection.first_buffer = endpoint.ejection_output * virtual_channels_;
   upstream_[endpoint.ejection_output] = injection_output;
   for (std::uint32_t channel = 0; channel < card_channels_; ++channel) {
-    Queue& queue = queues_[first_queue(injection.owner) + channel];
+    Queue& queue = queues_[injection.first_queue + channel];
     queue.room_bytes = static_cast<std::int32_t>(injection_buffer_bytes_);
   }
 }

@@ -95,6 +95,25 @@ class Routing {
 [[nodiscard]] std::uint32_t draw_step(std::uint32_t count, std::uint64_t seed, const Packet& packet,
                                       RouterId router);
 
+// A node's coordinates in one word: at most 2^24 nodes in at most 6 dimensions are at most 30 bits.
+struct CubeDigits {
+  struct Digit {
+    std::uint32_t size = 0;
+    std::uint32_t shift = 0;
+    std::uint32_t mask = 0;
+    std::uint32_t input = 0;  // the dimension
+  };
+
+  explicit CubeDigits(const CubeShape& shape);
+  [[nodiscard]] std::vector<std::uint32_t> pack(const CubeShape& shape) const;  // every node
+
+  std::vector<std::uint32_t> dims;
+  // One more: a destination that differs in no bit is reached, through the port behind those of the
+  // dimensions, and nothing goes straight on there.
+  std::array<Digit, CubeShape::max_dimensions + 1> of{};
+  std::array<std::uint8_t, 33> dimension_of_bit{};
+};
+
 // Dimension order on a cube: lowest dimension first, the shorter way around (APENet: PoS(LAT2005)100, section
 // 2).
 //
@@ -121,14 +140,29 @@ class DimensionOrderRouting final : public Routing {
   // those two cases.
   [[nodiscard]] std::vector<RoutingFactor> factors() const override;
 
-  [[nodiscard]] RouteStep step(RouterId router, NodeId destination) const;
+  // The one step, for engines that hop by it.
+  [[nodiscard]] RouteStep step(RouterId router, NodeId destination) const {
+    const std::uint32_t here = packed_[router];
+    const std::uint32_t there = packed_[destination];
+    const std::uint32_t d =
+        digits_.dimension_of_bit[static_cast<std::size_t>(std::countr_zero((here ^ there) & ~odd_sum))];
+    const CubeDigits::Digit& digit = digits_.of[d];
+    const std::uint32_t from = here >> digit.shift & digit.mask;
+    const std::uint32_t to = there >> digit.shift & digit.mask;
+    const auto is_behind = static_cast<std::uint32_t>(from > to);
+    if (!is_torus_) return {2 * d + is_behind, 0};
+    const std::uint32_t distance = to - from + is_behind * digit.size;  // going +
+    const std::uint32_t limit = digit.size + static_cast<std::uint32_t>((here & odd_sum) == 0);
+    const auto goes_minus = static_cast<std::uint32_t>(2 * distance >= limit);
+    // Going + it wraps if the destination is behind, going - if it is ahead.
+    return {2 * d + goes_minus, static_cast<std::uint32_t>(from != to) & (is_behind ^ goes_minus ^ 1U)};
+  }
 
  private:
-  [[nodiscard]] bool has_even_sum(RouterId router) const;
+  static constexpr std::uint32_t odd_sum = 1U << 31U;
 
-  std::vector<std::int32_t> dims_;
-  std::vector<std::uint16_t>
-      coordinates_;  // per node and dimension: a division each is too slow for every hop
+  CubeDigits digits_;
+  std::vector<std::uint32_t> packed_;  // coordinates of each node; odd_sum beside them: all of it in one word
   bool is_torus_;
 };
 
@@ -145,7 +179,7 @@ class DimensionOrderEntryRouting final : public Routing {
   explicit DimensionOrderEntryRouting(const CubeShape& shape);
   [[nodiscard]] std::uint32_t class_count() const override { return 2; }
   void route(const RouteQuery& query, RouteSteps& steps) const override {
-    const auto local_port = 2 * static_cast<std::uint32_t>(dims_.size());
+    const auto local_port = 2 * static_cast<std::uint32_t>(digits_.dims.size());
     find(query.router, query.destination, query.is_injected ? local_port : query.input_port,
          query.input_class, steps);
   }
@@ -155,8 +189,9 @@ class DimensionOrderEntryRouting final : public Routing {
             RouteSteps& steps) const {
     const std::uint32_t here = packed_[router];
     const std::uint32_t there = packed_[destination];
-    const std::uint32_t d = dimension_of_bit_[static_cast<std::size_t>(std::countr_zero(here ^ there))];
-    const Digit& digit = digits_[d];
+    const std::uint32_t d =
+        digits_.dimension_of_bit[static_cast<std::size_t>(std::countr_zero(here ^ there))];
+    const CubeDigits::Digit& digit = digits_.of[d];
     const std::uint32_t from = here >> digit.shift & digit.mask;
     const std::uint32_t to = there >> digit.shift & digit.mask;
     const auto channel_class = static_cast<std::uint32_t>(from > to);
@@ -181,20 +216,8 @@ class DimensionOrderEntryRouting final : public Routing {
   [[nodiscard]] std::vector<RoutingFactor> factors() const override;
 
  private:
-  struct Digit {
-    std::uint32_t size = 0;
-    std::uint32_t shift = 0;
-    std::uint32_t mask = 0;
-    std::uint32_t input = 0;  // the dimension
-  };
-
-  // A node's coordinates in one word: at most 2^24 nodes in at most 6 dimensions are at most 30 bits.
+  CubeDigits digits_;
   std::vector<std::uint32_t> packed_;
-  std::vector<std::uint32_t> dims_;
-  // One more: a destination that differs in no bit is reached, through the port behind those of the
-  // dimensions, and nothing goes straight on there.
-  std::array<Digit, CubeShape::max_dimensions + 1> digits_{};
-  std::array<std::uint8_t, 33> dimension_of_bit_{};
 };
 
 }  // namespace apenet

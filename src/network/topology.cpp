@@ -56,7 +56,7 @@ std::string dims_text(const std::vector<std::uint32_t>& dims) {
 }  // namespace
 
 CubeShape::CubeShape(std::vector<std::uint32_t> dims) : dims_(std::move(dims)) {
-  constexpr std::uint32_t max_size = 65535;       // DimensionOrderRouting keeps coordinates in 16 bits
+  constexpr std::uint32_t max_size = 65535;       // MinimalAdaptiveRouting keeps coordinates in 16 bits
   constexpr std::uint64_t max_nodes = 1U << 24U;  // below the event order's limit of sources
   std::uint64_t nodes = 1;
   bool is_valid = !dims_.empty() && dims_.size() <= max_dimensions;
