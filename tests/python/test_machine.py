@@ -15,7 +15,9 @@ from apenet.machine.schema import MachineFile
 from apenet.machine.units import UNITS, conversion_hint, scaled, split_unit
 from apenet.machine.write import to_toml
 
-NAMES = ["ape128", "ape16", "apenet-2004", "ideal", "iq-router-v1", "iq-router-v2"]
+NAMES = machine_names()
+# Where a published number of a machine file may stand.
+SOURCES = ("hep-lat/0409071", "PoS(LAT2005)100", "BookSim2", "Boyanov 2011", "Sun/Oracle QDR HCA specification")
 
 
 def with_lines(name, *changes):
@@ -27,8 +29,11 @@ def with_lines(name, *changes):
     return text
 
 
-def test_the_first_machines_are_there():
-    assert machine_names() == NAMES
+def test_the_machines_are_there():
+    expected = {"ape128", "ape16", "apenet-2004", "ideal", "iq-router-v1", "iq-router-v2"}
+    expected |= {"my-cluster", "pax", "torus-slice"}
+    assert expected <= set(NAMES)
+    assert sorted(NAMES) == NAMES
     assert [found.name for found in apenet.machines()] == NAMES
 
 
@@ -58,7 +63,7 @@ def test_every_value_has_class_and_source(name):
         assert quantity.origin in ("published", "derived", "fitted", "assumed")
         assert len(quantity.source) > 8
         if quantity.origin == "published":
-            assert any(name in quantity.source for name in ("hep-lat/0409071", "PoS(LAT2005)100", "BookSim2"))
+            assert any(name in quantity.source for name in SOURCES)
 
 
 def test_what_was_fitted_is_not_predicted():
@@ -281,6 +286,27 @@ def test_unknown_machines(name, hint):
     with pytest.raises(InputError) as caught:
         machine(name)
     assert hint in caught.value.expected
+
+
+@pytest.mark.parametrize("name", ["my-cluster", "torus-slice"])
+def test_teaching_machines_claim_nothing(name):
+    """Every number is assumed, or follows from one that is; there is nothing to reproduce."""
+    file = machine(name).file
+    text = to_toml(file)
+    assert 'class = "published"' not in text
+    assert 'class = "fitted"' not in text
+    assert not file.results
+
+
+def test_pax_has_no_published_target():
+    assert not machine("pax").file.results
+
+
+@pytest.mark.parametrize(("children", "parents", "nodes"), [("[16,36]", "[8]", 576), ("[16,18,4]", "[8,4]", 1152)])
+def test_pax_grows_beyond_its_nine_chassis(children, parents, nodes):
+    grown = machine("pax", [f"network.children={children}", f"network.parents={parents}"])
+    grown.wire()
+    assert grown.node_count == nodes
 
 
 def test_what_only_wiring_shows_is_an_error_of_the_file():

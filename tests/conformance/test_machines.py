@@ -1,0 +1,35 @@
+"""The same programs on machines with other cards: MPI runs wherever the provider does."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+PROGRAMS = Path(__file__).with_name("c")
+# Matching, rendezvous, windows (writes and reads in hardware), collectives.
+TELLING = ("any_source", "large_messages", "nonblocking_collectives", "rma_active", "rma_passive")
+MACHINES = ("my-cluster", "pax", "torus-slice")
+
+
+def run(apenet, program, machine, *options):
+    done = apenet("run", "--machine", machine, *options, "--", program)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.splitlines().count("passed") == 1
+    return done
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("name", TELLING)
+def test_program(apenet, build, name, machine):
+    run(apenet, build(PROGRAMS / f"{name}.c"), machine, "-n", "6", "--ranks-per-node", "2")
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_windows_of_32_ranks_give_the_same_twice(apenet, build, tmp_path, machine):
+    program = build(PROGRAMS / "rma_active.c")
+    per_node = ("--ranks-per-node", "2") if machine == "pax" else ()
+    for label in ("once", "again"):
+        run(apenet, program, machine, "-n", "32", *per_node, "--out", tmp_path / label)
+    once, again = ((tmp_path / label / "run.json").read_text(encoding="utf-8") for label in ("once", "again"))
+    assert once == again
+    assert json.loads(once)["trace_hash"]
