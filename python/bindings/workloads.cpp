@@ -25,6 +25,7 @@ void bind_workloads(nb::module_& module) {
   nb::class_<WorkloadOptions>(module, "WorkloadOptions")
       .def(nb::init<>())
       .def_rw("bytes", &WorkloadOptions::bytes)
+      .def_rw("face_bytes", &WorkloadOptions::face_bytes)
       .def_rw("iterations", &WorkloadOptions::iterations)
       .def_rw("algorithm", &WorkloadOptions::algorithm)
       .def_rw("grid", &WorkloadOptions::grid)

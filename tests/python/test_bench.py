@@ -199,3 +199,46 @@ def test_what_a_workload_cannot_be_is_named(test, options, name):
     with pytest.raises(InputError) as refused:
         apenet.bench.measure(test, "ape16", sizes=[16], **options)
     assert refused.value.name == name
+
+
+def test_a_lattice_gives_the_messages_of_its_surfaces():
+    """64x64x64x192 on 8x4x4: parts of 8x16x16x192 sites."""
+    halo = apenet.bench.halo("ape128", sizes=[16], lattice="64x64x64x192", site_bytes=24, iterations=1)
+    faces = [16 * 16 * 192 * 24, 8 * 16 * 192 * 24, 8 * 16 * 192 * 24]
+    assert list(halo.face_bytes) == faces
+    assert halo.payload_bytes[0] == 128 * 2 * sum(faces)
+    assert halo.to_json()["face_bytes"] == faces
+    with pytest.raises(InputError, match="lattice"):
+        apenet.bench.halo("ape128", lattice="63x64x64x192")
+    with pytest.raises(InputError, match="lattice"):
+        apenet.bench.halo("ape128", lattice="64x64")
+
+
+def test_partitions_are_machines_of_that_size():
+    grown = apenet.bench.bisection("ape128", sizes=[4096], partitions=[16, 64, 128], iterations=1)
+    assert grown.grids == ((4, 2, 2), (4, 4, 4), (8, 4, 4))
+    assert grown.nodes.tolist() == [16, 64, 128]
+    points = grown.to_json()["points"]
+    assert [point["nodes"] for point in points] == [16, 64, 128]
+    # Each node of a torus has less of the cut, the longer the torus is.
+    assert points[2]["node_mib_s"] < points[0]["node_mib_s"]
+    whole = apenet.bench.bisection("ape128", sizes=[4096], iterations=1)
+    assert whole.bandwidths_mib_s[0] == grown.bandwidths_mib_s[2]
+
+
+@pytest.mark.parametrize(
+    ("test", "options", "name"),
+    [
+        ("allreduce", {"partitions": [16]}, "partitions"),
+        ("pingpong", {"partitions": [16]}, "partitions"),
+        ("bisection", {"partitions": [16], "count": 4}, "n"),
+        ("bisection", {"partitions": [16], "sizes": "16:64"}, "sizes"),
+        ("alltoall", {"lattice": "8x8x8x8"}, "lattice"),
+        ("halo", {"lattice": "8x8x8x"}, "lattice"),
+        ("halo", {"lattice": "8x8x8x8", "site_bytes": 0}, "site-bytes"),
+    ],
+)
+def test_bad_partitions_and_lattices_are_named(test, options, name):
+    with pytest.raises(InputError) as refused:
+        apenet.bench.measure(test, "ape16", **{"sizes": [64], **options})
+    assert refused.value.name == name

@@ -1,12 +1,21 @@
 """Published beside simulated: marked as what it is, and in a file when asked for."""
 
 import json
+import math
+import re
 
 import pytest
 
+from apenet.bench.result import make_result
 from apenet.errors import InputError
+from apenet.machine import machines
+from apenet.machine.published import PublishedResult
 from apenet.reproduce import Row, plan, reproduce
-from apenet.reproduce.figures import plot
+from apenet.reproduce.literature import FIGURES, LOADS
+from apenet.reproduce.report import page, report_json
+from apenet.reproduce.shapes import shapes
+from apenet.reproduce.unmeasured import unmeasured_rows
+from apenet.reproduce.values import path_coefficients, value_of
 
 
 def test_the_card_of_2004():
@@ -66,23 +75,140 @@ def test_unknown_results_are_named():
         plan(["ape128.rtt"])
 
 
-def test_one_sweep_answers_all_that_ask_for_it():
+def test_one_measurement_answers_all_that_ask_for_it():
     planned = plan(["apenet-2004.uni_bw", "apenet-2004.uni_time_1MiB", "apenet-2004.latency_small_page"])
     assert len(planned.results) == 3
-    assert len(planned.sweeps) == 1
+    assert len(planned.tasks) == 1
 
 
-def test_a_folder_gets_numbers_and_a_plot(apenet, tmp_path):
-    done = apenet("reproduce", "--only", "apenet-2004.bidir_bw_sat", "--out", tmp_path / "report")
+def published(**changes):
+    fields = {
+        "test": "pingpong",
+        "sizes": "16:64",
+        "quantity": "time_us",
+        "statistic": "minimum",
+        "value": 1.0,
+        "target": "none",
+        "role": "predicted",
+        "source": "s",
+    }
+    return PublishedResult(**{**fields, **changes})
+
+
+def sweep_result(times, *, test="pingpong", bandwidths=None, channels=None):
+    sizes = [16, 32, 64] * (len(times) // 3)
+    points = list(zip(sizes, times, bandwidths or [1.0] * len(times), strict=True))
+    return make_result("ape16", test, "card", 1, "0", points, channels=channels)
+
+
+def test_values_read_off_the_points():
+    one = sweep_result([2.0, 2.4, 4.0], bandwidths=[10.0, 20.0, 30.0])
+    other = sweep_result([2.0, 2.4, 4.0], bandwidths=[10.0, 10.0, 20.0])
+    assert value_of("ape16", published(), [one], None) == 2
+    assert value_of("ape16", published(statistic="maximum"), [one], None) == 4
+    assert value_of("ape16", published(statistic="at_size", size_bytes=32), [one], 32) == 2.4
+    flat = published(quantity="flat_until_bytes", statistic="whole", within_us=0.5)
+    assert value_of("ape16", flat, [one], None) == 32
+    gain = published(quantity="gain_percent", statistic="maximum", against=[])
+    assert value_of("ape16", gain, [one, other], None) == pytest.approx(100)
+    in_mb = published(quantity="bandwidth_mb_s", statistic="maximum")
+    assert value_of("ape16", in_mb, [one], None) == pytest.approx(30 * 1.048576)
+    # 16 bytes in 3 clocks of 115 MHz.
+    of_link = published(quantity="link_fraction", statistic="maximum")
+    assert value_of("ape16", of_link, [one], None) == pytest.approx(30 / (16 * 115e6 / 3 / 2**20))
+    with pytest.raises(InputError, match="quantity"):
+        value_of("ape16", published(quantity="rate_per_s"), [one], None)
+    with pytest.raises(InputError, match="size_bytes"):
+        value_of("ape16", published(statistic="at_size", size_bytes=5), [one], 5)
+
+
+def test_two_paths_are_found_again():
+    """Points of a model with known paths give its parameters, and where the paths cross."""
+    fast, slow = (0.8, 0.6, 1 / 4000), (2.8, 0.05, 1 / 900)
+    sizes, channels = [2**k for k in range(7, 12)], [1, 2, 4, 8]
+    points, of_points = [], []
+    for nvc in channels:
+        for size in sizes:
+            time_us = max(lam + nvc * tau + nvc * size * slope for lam, tau, slope in (fast, slow))
+            points.append((size, time_us, nvc * size / 2**20 / (time_us * 1e-6)))
+            of_points.append(nvc)
+    result = make_result("ape16", "pingpong", "card", 1, "0", points, channels=of_points)
+    assert path_coefficients(result)[1] == pytest.approx(slow, rel=1e-3)
+    whole = {"statistic": "whole", "channels": channels}
+    beta = value_of("ape16", published(quantity="fit.slow.beta_mb_s", **whole), [result], None)
+    assert beta == pytest.approx(900, rel=1e-3)
+    crossing = value_of("ape16", published(quantity="crossover_bytes", **whole), [result], None)
+    assert crossing == pytest.approx(((0.8 - 2.8) + 8 * 0.55) / (8 * (1 / 900 - 1 / 4000)), rel=0.01)
+
+
+def test_a_number_stands_in_one_place():
+    keys = [key for machine in machines() for key in machine.file.results]
+    keys += [shape.key for shape in shapes()] + [row.key for row in unmeasured_rows()]
+    assert len(keys) == len(set(keys))
+
+
+def test_what_has_no_counterpart_says_why():
+    for row in unmeasured_rows():
+        assert row.verdict == "n/a"
+        assert row.simulated is None
+        assert row.reason
+    assert any("no published target" in str(row.published) for row in unmeasured_rows() if row.machine == "pax")
+
+
+def test_an_order_is_checked():
+    assert row(published="this above that", simulated=2.0, holds=True).verdict == "pass"
+    assert row(published="this above that", simulated=0.5, holds=False).verdict == "miss"
+    assert row(simulated=math.nan).to_json()["simulated"] is None
+
+
+def test_a_hard_miss_is_status_1(apenet, tmp_path):
+    done = apenet("reproduce", "--only", "apenet-2004.bidir_bw_sat", "--json")
+    assert done.returncode == 0
+    (result,) = json.loads(done.stdout)["rows"]
+    assert (result["published"], result["verdict"], result["class"]) == (677, "pass", "fitted")
+    missing = reproduce(plan(["apenet-2004.bidir_bw_sat"]))
+    assert missing.agrees
+    assert not type(missing)((row(simulated=1.0),), (), ()).agrees
+    assert type(missing)((row(simulated=1.0, target="soft"),), (), ()).agrees
+
+
+def test_a_folder_gets_a_page_numbers_and_figures(apenet, tmp_path):
+    done = apenet("reproduce", "--only", "apenet-2004", "--out", tmp_path / "out")
     assert done.returncode == 0, done.stderr
-    assert "fitted" in done.stdout
-    (result,) = json.loads((tmp_path / "report" / "results.json").read_text())["rows"]
-    assert result["published"] == 677
-    assert result["verdict"] == "pass"
-    assert result["class"] == "fitted"
-    assert (tmp_path / "report" / "results.png").read_bytes().startswith(b"\x89PNG")
+    folder = tmp_path / "out" / "report"
+    content = json.loads((folder / "report.json").read_text())
+    assert {figure["name"] for figure in content["figures"]} == {"2004-latency", "2004-bandwidth"}
+    for figure in content["figures"]:
+        picture = (folder / "figures" / f"{figure['name']}.png").read_bytes()
+        assert picture.startswith(b"\x89PNG")
+    bandwidth = next(figure for figure in content["figures"] if figure["name"] == "2004-bandwidth")
+    assert {(mark["x"], mark["y"]) for mark in bandwidth["marks"]} == {(2**20, 470), (None, 677)}
+    text = (folder / "index.html").read_text()
+    assert not re.search(r"""(?:src|href)\s*=\s*["'](?!#)|https?://(?!www\.w3\.org/2000/svg)|@import|url\(""", text)
 
 
-def test_a_plot_of_one_sweep(tmp_path):
-    plot(reproduce(plan(["apenet-2004.uni_bw"])), tmp_path / "plot.png")
-    assert (tmp_path / "plot.png").stat().st_size > 10_000
+def test_a_page_holds_its_data_whatever_is_in_it():
+    content = report_json(reproduce(plan(["gasnet.am_impl2_gain"])))
+    content["rows"][0]["note"] = "</script><script>"
+    text = page(content)
+    assert text.count("<script") == 2 + 1  # the note's own, inside the data
+    assert "/*" not in re.sub(r"/\*[^*]*\*/", "", text[: text.index("<script>")])
+    data = re.search(r'id="data">(.*?)</script>', text, flags=re.DOTALL)[1]
+    assert json.loads(data)["rows"][0]["note"] == "</script><script>"
+
+
+def test_figures_name_values_that_exist():
+    known = {key for machine in machines() for key in machine.file.results}
+    names = {machine.name for machine in machines()}
+    assert len({spec.name for spec in FIGURES}) == len(FIGURES)
+    for spec in FIGURES:
+        if names.issuperset(spec.machines):
+            assert known.issuperset(spec.keys), spec.name
+
+
+def test_loads_are_those_of_every_link():
+    (load,) = [load for load in LOADS if load.mapping == "linear" and load.test == "halo"]
+    measured = load.measure()
+    assert len(measured.links) == 128 * 6
+    # A halo between neighbours crosses each link once: all carry the same.
+    assert len({wire_bytes for _, _, wire_bytes in measured.links}) == 1

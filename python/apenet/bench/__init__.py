@@ -10,7 +10,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from apenet.bench import card, mpi, workloads
+from apenet.bench import partitions as partitions_of
 from apenet.bench.card import Conditions
+from apenet.bench.lattice import parse_lattice
 from apenet.bench.mpi import BenchError
 from apenet.bench.result import DEFINITIONS, PAIR_TESTS, TESTS, WORKLOADS, BenchResult, WorkloadResult
 from apenet.bench.workloads import ALGORITHMS
@@ -48,6 +50,7 @@ __all__ = [
 ]
 
 LAYERS = ("card", "mpi")
+DEFAULT_SITE_BYTES = 48  # a half-spinor in single precision
 DEFAULT_SIZES = "16:1M"  # from the card's smallest payload on
 
 
@@ -71,6 +74,9 @@ def measure(
     until: str = "reply",
     region: int | None = None,
     algorithm: str | None = None,
+    partitions: Sequence[int] | None = None,
+    lattice: str | None = None,
+    site_bytes: int = DEFAULT_SITE_BYTES,
     seed: int = 1,
     mpi_library: MpiChoice = "auto",
     pin: bool = True,
@@ -81,8 +87,9 @@ def measure(
     `nodes` are the ones that talk (default: node 0 and its neighbour; for a workload all, or the first `count`).
     `channels` messages at once use as many hardware queues, at layer card; several numbers of them are measured one
     after another. `window`, `memory`, `path`, `until` and `region` (in bytes): see `apenet.bench.card.Conditions` and
-    docs/reference/tests.md. `algorithm` is that of allreduce. Raises InputError and MachineError for bad input,
-    BenchError when the MPI program of layer mpi fails.
+    docs/reference/tests.md. `algorithm` is that of allreduce. A workload with one size over `partitions` is done on
+    machines of so many nodes each; a halo of a `lattice`, "64x64x64x192", has its surfaces with `site_bytes` a site as
+    messages. Raises InputError and MachineError for bad input, BenchError when the MPI program of layer mpi fails.
     """
     if test not in TESTS:
         raise InputError("test", test, "one of " + ", ".join(TESTS))
@@ -100,18 +107,26 @@ def measure(
         _check_plain(test, layer, all_channels, conditions)
     if test in WORKLOADS:
         _check_workload(test, layer, algorithm)
+        if partitions is not None:
+            _check_partitions(test, checked, nodes, count)
+            return partitions_of.measure(
+                chosen, test, checked[0], partitions, iterations=iterations, seed=seed, progress=progress
+            )
+        if lattice is not None and test != "halo":
+            raise InputError("lattice", lattice, f"none for {test}: it belongs to halo")
         return workloads.measure(
             chosen,
             test,
             checked,
             nodes=nodes,
             count=count,
+            lattice=None if lattice is None else parse_lattice(lattice, site_bytes),
             iterations=iterations,
             algorithm=algorithm,
             seed=seed,
             progress=progress,
         )
-    for name, given in (("algorithm", algorithm), ("n", count)):
+    for name, given in (("algorithm", algorithm), ("n", count), ("lattice", lattice), ("partitions", partitions)):
         if given is not None:
             raise InputError(name, given, f"none for {test}: it belongs to {', '.join(WORKLOADS)}")
     if layer == "card":
@@ -161,6 +176,16 @@ def _check_workload(test: str, layer: str, algorithm: str | None) -> None:
     if algorithm is not None and (test != "allreduce" or algorithm not in ALGORITHMS):
         expected = "one of " + ", ".join(ALGORITHMS) if test == "allreduce" else f"none for {test}"
         raise InputError("algorithm", algorithm, expected)
+
+
+def _check_partitions(test: str, sizes: list[int], nodes: Sequence[int] | None, count: int | None) -> None:
+    if test == "allreduce":
+        raise InputError("partitions", test, "a workload other than allreduce")
+    for name, given in (("nodes", nodes), ("n", count)):
+        if given is not None:
+            raise InputError(name, given, "none beside partitions, which say how many nodes")
+    if len(sizes) != 1:
+        raise InputError("sizes", len(sizes), "one size with partitions, such as 64K")
 
 
 def _check_nodes(machine: Machine, nodes: Sequence[int] | None) -> None:

@@ -122,6 +122,8 @@ class WorkloadResult(BenchResult):
     grid: tuple[int, ...]
     iterations: int
     algorithm: str | None
+    face_bytes: tuple[int, ...]
+    """Of a lattice: bytes of the messages along each dimension of the grid; otherwise empty."""
     messages: NDArray[np.int64]
     payload_bytes: NDArray[np.int64]
     finish_us: NDArray[np.float64]
@@ -132,9 +134,10 @@ class WorkloadResult(BenchResult):
         """First line of the table."""
         algorithm = f" ({self.algorithm})" if self.algorithm else ""
         shape = "x".join(map(str, self.grid))
+        faces = f" ({', '.join(map(str, self.face_bytes))} bytes along each)" if self.face_bytes else ""
         return (
-            f"APENet {self.version}: {self.test}{algorithm} on {self.machine}, {shape} nodes, layer {self.layer}, "
-            f"{self.iterations} iterations, seed {self.seed}"
+            f"APENet {self.version}: {self.test}{algorithm}{faces} on {self.machine}, {shape} nodes, "
+            f"layer {self.layer}, {self.iterations} iterations, seed {self.seed}"
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -148,6 +151,8 @@ class WorkloadResult(BenchResult):
         content |= {"nodes": int(np.prod(self.grid)), "grid": list(self.grid), "iterations": self.iterations}
         if self.algorithm:
             content["algorithm"] = self.algorithm
+        if self.face_bytes:
+            content["face_bytes"] = list(self.face_bytes)
         return {**content, "points": points}
 
 

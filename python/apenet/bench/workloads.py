@@ -9,6 +9,7 @@ import numpy as np
 
 from apenet import _core
 from apenet._core import version as __version__
+from apenet.bench.lattice import Lattice
 from apenet.bench.result import WorkloadResult, make_result
 from apenet.errors import InputError, from_core
 from apenet.machine import Machine
@@ -30,14 +31,20 @@ def measure(
     *,
     nodes: Sequence[int] | None,
     count: int | None,
+    lattice: Lattice | None,
     iterations: int | None,
     algorithm: str | None,
     seed: int,
     progress: Callable[[int], None],
 ) -> WorkloadResult:
-    """Each size on a fresh machine; `progress` is told the size before it is measured."""
+    """Each size on a fresh machine; `progress` is told the size before it is measured.
+
+    With a lattice, the messages are those of its surfaces, and the size of the one point is the mean of them.
+    """
     placed = _placed(machine, nodes, count)
-    grid = grid_of(machine, len(placed))
+    # Without dimensions, half of the nodes is half of their row: a cube would fold it into single switches.
+    is_row = test == "bisection" and not machine.dims
+    grid = (len(placed),) if is_row else grid_of(machine, len(placed))
     options = _core.WorkloadOptions()
     options.grid = list(grid)
     options.nodes = placed
@@ -45,6 +52,9 @@ def measure(
     options.iterations = iterations or DEFAULT_ITERATIONS
     chosen = (algorithm or DEFAULT_ALGORITHM) if test == "allreduce" else None
     options.algorithm = getattr(_core.AllreduceAlgorithm, (chosen or DEFAULT_ALGORITHM).replace("-", "_"))
+    if lattice is not None:
+        options.face_bytes = lattice.faces(grid)
+        sizes = [round(sum(options.face_bytes) / len(options.face_bytes))]
     description = machine.description(seed)
     points, messages, payload_bytes, finish_us = [], [], [], []
     for size in sizes:
@@ -66,6 +76,7 @@ def measure(
         grid=grid,
         iterations=options.iterations,
         algorithm=chosen,
+        face_bytes=tuple(options.face_bytes),
         messages=np.array(messages, dtype=np.int64),
         payload_bytes=np.array(payload_bytes, dtype=np.int64),
         finish_us=np.array(finish_us),

@@ -75,6 +75,16 @@ def bench(
         str | None,
         typer.Option("--algorithm", metavar="|".join(benchmarks.ALGORITHMS), help="Of allreduce; ring by default."),
     ] = None,
+    partitions: Annotated[
+        str | None,
+        typer.Option("--partitions", metavar="MIN:MAX", help="Workloads of one size on ever more nodes, doubling."),
+    ] = None,
+    lattice: Annotated[
+        str | None, typer.Option("--lattice", metavar="XxYxZxT", help="halo: messages are a lattice's surfaces.")
+    ] = None,
+    site_bytes: Annotated[
+        int, typer.Option("--site-bytes", help="Of a site of the lattice: 24, 48 or 96 for half-spinors.")
+    ] = benchmarks.DEFAULT_SITE_BYTES,
     mpi: Annotated[str, typer.Option("--mpi", metavar="auto|mpich|openmpi", help="MPI of --layer mpi.")] = "auto",
     pin: PinOption = True,
     seed: SeedOption = 1,
@@ -82,9 +92,10 @@ def bench(
 ) -> None:
     """Measure a simulated machine: time and bandwidth over message sizes."""
     checked = parse_sizes(sizes)
-    all_channels = _parse_channels(channels)
+    all_channels = _parse_counts("channels", channels)
     chosen = read_machine(machine, settings or (), faults or ())
-    steps = len(checked) * len(all_channels) if layer == "card" else None
+    grown_to = None if partitions is None else _parse_counts("partitions", partitions)
+    steps = len(grown_to or checked) * len(all_channels) if layer == "card" else None
     with progress_bar(f"{test} on {chosen.name}, layer {layer}", steps) as progress:
         task = progress.task_ids[0]
         progress.update(task, completed=-1)  # each size is announced before it is measured
@@ -107,6 +118,9 @@ def bench(
             count=count,
             iterations=iterations,
             algorithm=algorithm,
+            partitions=grown_to,
+            lattice=lattice,
+            site_bytes=site_bytes,
             seed=seed,
             mpi_library=cast(MpiChoice, mpi),
             pin=pin,
@@ -118,13 +132,13 @@ def bench(
         output().print(result.to_table(), markup=False)
 
 
-def _parse_channels(text: str) -> list[int]:
-    doubling = re.fullmatch(r"([1-9]\d{0,3}):([1-9]\d{0,3})", text)
+def _parse_counts(name: str, text: str) -> list[int]:
+    doubling = re.fullmatch(r"([1-9]\d{0,6}):([1-9]\d{0,6})", text)
     if doubling is not None and int(doubling[1]) <= int(doubling[2]):
         first, last = int(doubling[1]), int(doubling[2])
         return [first << step for step in range((last // first).bit_length())]
-    if not re.fullmatch(r"[1-9]\d{0,3}(,[1-9]\d{0,3})*", text):
-        raise InputError("channels", text, "a number such as 8, numbers such as 1,2,4,8, or 1:8 (doubling)")
+    if not re.fullmatch(r"[1-9]\d{0,6}(,[1-9]\d{0,6})*", text):
+        raise InputError(name, text, "a number such as 8, numbers such as 1,2,4,8, or 1:8 (doubling)")
     return [int(part) for part in text.split(",")]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -10,9 +9,9 @@ import typer
 from rich.table import Table
 
 from apenet.cli.common import JsonOption, messages, output, print_json, progress_bar
-from apenet.reproduce import Reproduction, Row, Sweep, plan
+from apenet.reproduce import Reproduction, Row, Task, plan
 from apenet.reproduce import reproduce as measure_all
-from apenet.reproduce.figures import plot
+from apenet.reproduce.report import write_report
 from apenet.runfolder import prepare
 
 
@@ -26,28 +25,30 @@ def reproduce(
         list[str] | None,
         typer.Option("--only", metavar="KEY", help="A machine, or the key of a published result; repeatable."),
     ] = None,
-    out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Folder for results.json and plot.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="Folder for report/: index.html, report.json and figures."),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Measure what was published, and print it beside the published values. Status 1 if a hard target is missed."""
     if out is not None:
         prepare(out)
-    planned = plan(only or ())
-    with progress_bar("reproducing", len(planned.sweeps)) as progress:
-        task = progress.task_ids[0]
+    planned = plan(only or (), with_figures=out is not None)
+    with progress_bar("reproducing", len(planned.tasks)) as progress:
+        bar = progress.task_ids[0]
 
-        def next_sweep(sweep: Sweep) -> None:
-            progress.update(task, description=sweep.label, completed=planned.sweeps.index(sweep))
+        def one_done(task: Task) -> None:
+            progress.update(bar, description=f"done: {task.label}", advance=1)
 
-        reproduction = measure_all(planned, next_sweep)
+        reproduction = measure_all(planned, one_done)
     if as_json:
         print_json(reproduction.to_json())
     else:
         output().print(_table(reproduction))
     if out is not None:
-        (out / "results.json").write_text(json.dumps(reproduction.to_json(), indent=2) + "\n", encoding="utf-8")
-        plot(reproduction, out / "results.png")
-        messages().print(f"wrote {out / 'results.json'} and {out / 'results.png'}", markup=False)
+        written = write_report(reproduction, out / "report")
+        messages().print("wrote " + " and ".join(map(str, written)), markup=False)
     raise typer.Exit(0 if reproduction.agrees else 1)
 
 

@@ -7,31 +7,49 @@ from dataclasses import dataclass
 from typing import Any
 
 from apenet._core import version as __version__
-from apenet.bench.result import BenchResult
 from apenet.errors import InputError
 from apenet.machine import machines
 from apenet.machine.published import PublishedResult
+from apenet.reproduce.figures import Figure, FigureSpec, available, figures
+from apenet.reproduce.literature import FIGURES, LOADS
 from apenet.reproduce.rows import Row, row_of
-from apenet.reproduce.sweeps import Sweep, sweeps_of
+from apenet.reproduce.shapes import Shape, shapes
+from apenet.reproduce.sweeps import sweeps_of
+from apenet.reproduce.tasks import LinkLoads, LoadRun, Task, measure_all
+from apenet.reproduce.unmeasured import unmeasured_rows
 from apenet.reproduce.values import value_of
 
-__all__ = ["Plan", "Reproduction", "Row", "Sweep", "plan", "reproduce"]
+__all__ = ["Figure", "Plan", "Reproduction", "Row", "Task", "plan", "reproduce"]
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Published results, with their machine and key, and the sweeps that give them."""
+    """What to compare and to draw, and all that must be measured for it."""
 
     results: tuple[tuple[str, str, PublishedResult], ...]
-    sweeps: tuple[Sweep, ...]
+    """Machine, key, published result."""
+    shapes: tuple[Shape, ...]
+    unmeasured: tuple[Row, ...]
+    figures: tuple[FigureSpec, ...]
+    loads: tuple[LoadRun, ...]
+
+    @property
+    def tasks(self) -> tuple[Task, ...]:
+        """Each once."""
+        wanted: list[Task] = [sweep for machine, _, result in self.results for sweep in sweeps_of(machine, result)]
+        wanted += [sweep for shape in self.shapes for sweep in shape.sweeps]
+        wanted += [curve.task for figure in self.figures for curve in figure.curves]
+        wanted += self.loads
+        return tuple(dict.fromkeys(wanted))
 
 
 @dataclass(frozen=True)
 class Reproduction:
-    """All rows, and the sweeps that they come from."""
+    """All rows; with figures, what they show and what the links of a machine carried."""
 
     rows: tuple[Row, ...]
-    measured: dict[Sweep, BenchResult]
+    figures: tuple[Figure, ...]
+    loads: tuple[tuple[LoadRun, LinkLoads], ...]
 
     @property
     def agrees(self) -> bool:
@@ -40,34 +58,59 @@ class Reproduction:
 
     def to_json(self) -> dict[str, Any]:
         """The object that `apenet reproduce --json` prints."""
-        return {"version": __version__, "rows": [row.to_json() for row in self.rows]}
+        return {
+            "version": __version__,
+            "agrees": self.agrees,
+            "rows": [row.to_json() for row in self.rows],
+            "figures": [figure.to_json() for figure in self.figures],
+        }
 
 
-def plan(only: Sequence[str] = ()) -> Plan:
-    """What answers the published results of all machines, or of those named: by machine, or by key."""
-    results, known = [], set()
-    for machine in machines():
-        for key, result in machine.file.results.items():
-            names = {machine.name, key}
-            known |= names
-            if not only or names & set(only):
-                results.append((machine.name, key, result))
-    for name in only:
-        if name not in known:
-            raise InputError("only", name, "one of " + ", ".join(sorted(known)))
-    sweeps = dict.fromkeys(sweep for machine, _, result in results for sweep in sweeps_of(machine, result))
-    return Plan(tuple(results), tuple(sweeps))
+def plan(only: Sequence[str] = (), *, with_figures: bool = False) -> Plan:
+    """What answers the published results of all machines, or of those named: by machine, or by key.
+
+    Raises InputError for a name that is neither.
+    """
+    results = [(machine.name, key, result) for machine in machines() for key, result in machine.file.results.items()]
+    found = Plan(
+        tuple(results),
+        tuple(shapes()),
+        tuple(unmeasured_rows()),
+        tuple(available(FIGURES)) if with_figures else (),
+        tuple(LOADS) if with_figures else (),
+    )
+    return found if not only else _narrowed(found, set(only))
 
 
-def reproduce(planned: Plan, progress: Callable[[Sweep], None] = lambda _sweep: None) -> Reproduction:
-    """Measures every sweep and compares."""
-    measured = {}
-    for sweep in planned.sweeps:
-        progress(sweep)
-        measured[sweep] = sweep.measure()
+def _narrowed(whole: Plan, only: set[str]) -> Plan:
+    named = [(machine, key) for machine, key, _ in whole.results]
+    named += [(shape.machine, shape.key) for shape in whole.shapes]
+    named += [(row.machine, row.key) for row in whole.unmeasured]
+    known = {name for pair in named for name in pair}
+    for name in sorted(only - known):
+        raise InputError("only", name, "a machine or a key: one of " + ", ".join(sorted(known)))
+    return Plan(
+        tuple(result for result in whole.results if only & set(result[:2])),
+        tuple(shape for shape in whole.shapes if only & {shape.machine, shape.key}),
+        tuple(row for row in whole.unmeasured if only & {row.machine, row.key}),
+        tuple(spec for spec in whole.figures if only & {*spec.machines, *spec.keys}),
+        tuple(load for load in whole.loads if load.machine in only),
+    )
+
+
+def reproduce(planned: Plan, progress: Callable[[Task], None] = lambda _task: None) -> Reproduction:
+    """Measures, in two processes, and compares."""
+    measured = measure_all(planned.tasks, progress)
     rows = []
     for machine, key, result in planned.results:
         found = [measured[sweep] for sweep in sweeps_of(machine, result)]
         for point in result.values:
             rows.append(row_of(machine, key, result, point, value_of(machine, result, found, point[0])))
-    return Reproduction(tuple(rows), measured)
+    rows += [shape.row(measured) for shape in planned.shapes]
+    # A figure shows the published values of its keys, whatever rows were asked for.
+    published = {key: result for machine in machines() for key, result in machine.file.results.items()}
+    return Reproduction(
+        rows=(*rows, *planned.unmeasured),
+        figures=tuple(figures(published, list(planned.figures), measured)),
+        loads=tuple((load, measured[load]) for load in planned.loads),
+    )

@@ -1,41 +1,178 @@
-"""The sweeps of a reproduction as a picture."""
+"""The figures of the literature: our curves, and of the published points those that exist.
+
+No curve of any figure was ever found as data. What is drawn of the literature is what its text prints: a point at a
+size, or a line where only a minimum, a peak or a bound is printed.
+"""
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
 
-from apenet.bench.result import TESTS, BenchResult
-from apenet.reproduce import Reproduction
+from apenet.bench.result import BenchResult
+from apenet.machine import machine_names
+from apenet.machine.published import PublishedResult
+from apenet.reproduce.sweeps import Sweep
+from apenet.reproduce.tasks import Growth, Task
 
-
-def plot(reproduction: Reproduction, path: Path) -> None:
-    """One row a machine: time and bandwidth over size, with the published values as lines."""
-    import matplotlib as mpl  # noqa: PLC0415 (slow to load, and needed here only)
-
-    mpl.use("Agg")
-    from matplotlib import pyplot as plt  # noqa: PLC0415
-
-    names = list(dict.fromkeys(sweep.machine for sweep in reproduction.measured))
-    figure, rows = plt.subplots(len(names), 2, figsize=(12, 1 + 3.6 * len(names)), layout="constrained", squeeze=False)
-    colours = {test: f"C{number}" for number, test in enumerate(TESTS)}
-    for name, (times, bandwidths) in zip(names, rows, strict=True):
-        for sweep, result in reproduction.measured.items():
-            if sweep.machine == name:
-                style = {"color": colours[sweep.test], "marker": "o", "markersize": 3}
-                times.loglog(result.sizes_bytes, result.times_us, label=_label(result), **style)
-                bandwidths.semilogx(result.sizes_bytes, result.bandwidths_mib_s, **style)
-        for row in reproduction.rows:
-            if row.machine == name and row.quantity in ("time_us", "bandwidth_mib_s") and row.size_bytes is None:
-                axes = times if row.quantity == "time_us" else bandwidths
-                line = {"fitted": "--", "predicted": ":", None: "-."}[row.role]
-                axes.axhline(float(row.published), color=colours[row.test], linestyle=line, linewidth=1.2)
-        times.set(title=name, xlabel="message size (bytes)", ylabel="virtual time (us)")
-        bandwidths.set(title=name, xlabel="message size (bytes)", ylabel="bandwidth (MiB/s)", ylim=(0, None))
-        times.legend(fontsize=8)
-    figure.suptitle("simulated: dots; published: lines (dashed: fitted, dotted: predicted)")
-    figure.savefig(path, dpi=120)
-    plt.close(figure)
+Axis = Literal["time_us", "bandwidth_mib_s", "bandwidth_mb_s", "node_mib_s"]
+AXES: dict[str, str] = {
+    "time_us": "time (us)",
+    "bandwidth_mib_s": "bandwidth (MiB/s)",
+    "bandwidth_mb_s": "bandwidth (MB/s)",
+    "node_mib_s": "across the cut, a node (MiB/s)",
+}
+NO_DATA = "no data published for this figure"
+_MB_PER_MIB = 2**20 / 1e6
 
 
-def _label(result: BenchResult) -> str:
-    return f"{result.test} ({result.layer})"
+@dataclass(frozen=True)
+class Curve:
+    """One of our curves: a sweep, or those of its points with so many channels."""
+
+    label: str
+    task: Sweep | Growth
+    channels: int | None = None
+
+
+@dataclass(frozen=True)
+class FigureSpec:
+    """A published figure: what to draw, and the keys of the published values that belong to it."""
+
+    name: str
+    title: str
+    source: str
+    axis: Axis
+    curves: tuple[Curve, ...]
+    keys: tuple[str, ...] = ()
+    note: str = ""
+
+    @property
+    def machines(self) -> tuple[str, ...]:
+        """Those that it needs."""
+        return tuple(dict.fromkeys(curve.task.machine for curve in self.curves))
+
+    @property
+    def is_logarithmic(self) -> bool:
+        """Times are drawn so."""
+        return self.axis == "time_us"
+
+
+@dataclass(frozen=True)
+class Series:
+    """A drawn curve."""
+
+    label: str
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A published value: at x, or for all of the figure where x is None."""
+
+    label: str
+    x: float | None
+    y: float
+    role: str
+    is_measured: bool
+    """Whether the source prints it; otherwise it follows from what the source prints."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure with its numbers."""
+
+    spec: FigureSpec
+    series: tuple[Series, ...]
+    marks: tuple[Mark, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """As the report takes it."""
+        spec = self.spec
+        return {
+            "name": spec.name,
+            "title": spec.title,
+            "source": spec.source,
+            "note": spec.note,
+            "x_label": "nodes" if spec.axis == "node_mib_s" else "message size (bytes)",
+            "y_label": AXES[spec.axis],
+            "log_y": spec.is_logarithmic,
+            "no_data": "" if self.marks else NO_DATA,
+            "series": [{"label": one.label, "x": one.x, "y": one.y} for one in self.series],
+            "marks": [vars(mark) for mark in self.marks],
+        }
+
+
+def sweep(machine: str, test: str, sizes: str, **changes: Any) -> Sweep:  # noqa: ANN401 (fields of Sweep)
+    """A sweep with everything else as the test has it."""
+    fields: dict[str, Any] = {
+        "settings": (),
+        "layer": "card",
+        "channels": (1,),
+        "window": None,
+        "memory": "host",
+        "path": "auto",
+        "until": "reply",
+        "region_bytes": None,
+        "iterations": None,
+    }
+    return Sweep(machine=machine, test=test, sizes=sizes, **{**fields, **changes})
+
+
+def figures(keys: Mapping[str, PublishedResult], specs: list[FigureSpec], measured: Mapping[Task, Any]) -> list[Figure]:
+    """The figures with their numbers; `keys` are the published results."""
+    drawn = []
+    for spec in specs:
+        series = [_series(curve, spec.axis, measured[curve.task]) for curve in spec.curves]
+        marks = [mark for key in spec.keys if key in keys for mark in _marks(key, keys[key], spec.axis)]
+        drawn.append(Figure(spec, tuple(series), tuple(marks)))
+    return drawn
+
+
+def available(specs: list[FigureSpec]) -> list[FigureSpec]:
+    """Those whose machines all exist."""
+    names = set(machine_names())
+    return [spec for spec in specs if names.issuperset(spec.machines)]
+
+
+def _series(curve: Curve, axis: Axis, result: BenchResult) -> Series:
+    columns = result.columns
+    xs = columns["nodes" if axis == "node_mib_s" else "size_bytes"]
+    if axis == "bandwidth_mb_s":
+        ys = [value * _MB_PER_MIB for value in columns["bandwidth_mib_s"]]
+    else:
+        ys = [float(value) for value in columns[axis]]
+    chosen = [
+        number for number in range(len(xs)) if curve.channels is None or columns["channels"][number] == curve.channels
+    ]
+    return Series(curve.label, tuple(float(xs[n]) for n in chosen), tuple(ys[n] for n in chosen))
+
+
+def _marks(key: str, published: PublishedResult, axis: Axis) -> list[Mark]:
+    scale = _scale(published.quantity, axis)
+    if scale is None:
+        return []
+    bound = {"upper": "below ", "lower": "above ", None: ""}[published.bound]
+    name = key.partition(".")[2].replace("_", " ")
+    return [
+        Mark(
+            label=f"{name}: {bound}{value:g} {published.unit}",
+            x=None if size is None else float(size),
+            y=value * scale,
+            role=published.role,
+            is_measured=not published.source.startswith("derived"),
+        )
+        for size, value in published.values
+    ]
+
+
+def _scale(quantity: str, axis: Axis) -> float | None:
+    """From a published quantity's unit to that of an axis, None where they differ in kind."""
+    if quantity == axis:
+        return 1
+    in_mb = {"bandwidth_mib_s": _MB_PER_MIB, "bandwidth_mb_s": 1.0, "bandwidth_gb_s": 1e3}
+    if quantity not in in_mb or not axis.startswith("bandwidth"):
+        return None
+    return in_mb[quantity] / in_mb[axis]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -30,11 +31,13 @@ class Row:
     size_bytes: int | None = None
     note: str = ""
     reason: str = ""
+    holds: bool | None = None
+    """Of a published statement without a number: whether it is true here."""
 
     @property
     def error_percent(self) -> float | None:
         """How far the simulated value is from the published one, in percent of that; None where there is none."""
-        if self.simulated is None or isinstance(self.published, str) or self.published == 0:
+        if self.simulated is None or isinstance(self.published, str) or not math.isfinite(self.simulated):
             return None
         return (self.simulated / self.published - 1) * 100
 
@@ -44,6 +47,8 @@ class Row:
 
         A tolerance beside a bound widens it.
         """
+        if self.holds is not None:
+            return "pass" if self.holds else "miss"
         if self.target == "none" or self.simulated is None or isinstance(self.published, str):
             return "n/a"
         slack = (self.tolerance_percent or 0) / 100
@@ -66,7 +71,7 @@ class Row:
             "size_bytes": self.size_bytes,
             "quantity": self.quantity,
             "published": self.published,
-            "simulated": self.simulated,
+            "simulated": None if self.simulated is None or not math.isfinite(self.simulated) else self.simulated,
             "unit": self.unit,
             "error_pct": self.error_percent,
             "tolerance_pct": self.tolerance_percent,

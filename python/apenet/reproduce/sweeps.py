@@ -48,6 +48,11 @@ class Sweep:
         """What it is, for people."""
         return f"{self.machine}: {self.test}, layer {self.layer}"
 
+    @property
+    def weight(self) -> int:
+        """MPI programs take longest, then many channels."""
+        return 1000 if self.layer == "mpi" else len(self.channels)
+
 
 def sweeps_of(machine: str, result: PublishedResult) -> list[Sweep]:
     """The sweep that gives a result's value, and behind it the one that it is compared against."""

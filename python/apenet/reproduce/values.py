@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import math
+from functools import cache
+
 import numpy as np
 from numpy.typing import NDArray
 
 from apenet.bench.result import BenchResult
 from apenet.errors import InputError
+from apenet.fit.paths import data_of, fit_coefficients
+from apenet.fit.reading import parse
 from apenet.machine import machine as read_machine
 from apenet.machine.published import PublishedResult
 
@@ -19,6 +25,8 @@ def value_of(machine: str, published: PublishedResult, results: list[BenchResult
     measured = results[0]
     if published.quantity == "flat_until_bytes":
         return _flat_until(measured, published.within_us or 0)
+    if published.quantity == "crossover_bytes" or published.quantity.startswith("fit."):
+        return _fitted(measured, published.quantity)
     values = _values(machine, published.quantity, results)
     if published.statistic == "at_size":
         at = measured.sizes_bytes == size
@@ -48,6 +56,34 @@ def _flat_until(measured: BenchResult, within_us: float) -> float:
     far = np.abs(measured.times_us - measured.times_us[0]) > within_us
     first = int(np.argmax(far)) if far.any() else len(far)
     return float(measured.sizes_bytes[first - 1])
+
+
+def _fitted(measured: BenchResult, quantity: str) -> float:
+    """A parameter of the two paths, or where they cross with the largest number of channels; NaN where they do not."""
+    fast, slow = path_coefficients(measured)
+    if quantity == "crossover_bytes":
+        channels = float(measured.channels.max())
+        fixed = (fast[0] - slow[0]) + channels * (fast[1] - slow[1])
+        size = fixed / (channels * (slow[2] - fast[2])) if slow[2] != fast[2] else math.nan
+        return size if size > 0 else math.nan
+    _, which, name = quantity.split(".")
+    lambda_us, tau_us, us_per_byte = fast if which == "fast" else slow
+    values = {"lambda_us": lambda_us, "tau_us": tau_us, "beta_mb_s": 1 / us_per_byte if us_per_byte > 0 else math.inf}
+    return float(values[name])
+
+
+@cache
+def _paths_of(content: bytes) -> tuple[tuple[float, ...], ...]:
+    measurement = parse("sweep", content)
+    coefficients = fit_coefficients(data_of(measurement), 2)
+    return tuple(tuple(float(value) for value in row) for row in coefficients)
+
+
+def path_coefficients(measured: BenchResult) -> tuple[tuple[float, ...], ...]:
+    """Lambda (us), tau (us) and 1 / beta (us per byte) of two fitted paths, that of the higher beta first."""
+    if len(set(measured.channels.tolist())) == 1:
+        raise InputError("channels", measured.channels[0], "several, to tell lambda from tau")
+    return _paths_of(json.dumps(measured.to_json()).encode())
 
 
 def link_mib_s(machine: str) -> float:

@@ -24,15 +24,23 @@ Place place_of(const WorkloadPlan& plan, ProcessId process, std::size_t dimensio
   return place;
 }
 
-std::vector<ProcessId> neighbours_of(const WorkloadPlan& plan, ProcessId process) {
-  std::vector<ProcessId> neighbours;
+struct Neighbour {
+  ProcessId process = 0;
+  std::int64_t bytes = 0;  // of a message to it, and from it
+};
+
+std::vector<Neighbour> neighbours_of(const WorkloadPlan& plan, ProcessId process) {
+  std::vector<Neighbour> neighbours;
   for (std::size_t d = 0; d < plan.grid.size(); ++d) {
     const Place place = place_of(plan, process, d);
     if (place.extent == 1) continue;
+    const std::int64_t bytes = plan.face_bytes.empty() ? plan.bytes : plan.face_bytes[d];
     if (plan.periodic || place.coordinate + 1 < place.extent)
-      neighbours.push_back(place.moved(process, (place.coordinate + 1) % place.extent));
-    if (plan.periodic || place.coordinate > 0)
-      neighbours.push_back(place.moved(process, (place.coordinate + place.extent - 1) % place.extent));
+      neighbours.push_back({place.moved(process, (place.coordinate + 1) % place.extent), bytes});
+    if (plan.periodic || place.coordinate > 0) {
+      const std::uint32_t before = (place.coordinate + place.extent - 1) % place.extent;
+      neighbours.push_back({place.moved(process, before), bytes});
+    }
   }
   return neighbours;
 }
@@ -97,12 +105,13 @@ Script receive_message(ScriptedProcess& process, const WorkloadPlan& plan, Proce
 }
 
 Script halo(ScriptedProcess& process, const WorkloadPlan& plan) {
-  const std::vector<ProcessId> neighbours = neighbours_of(plan, process.id());
-  const std::int64_t pieces = plan.pieces(plan.bytes);
+  const std::vector<Neighbour> neighbours = neighbours_of(plan, process.id());
   for (std::uint32_t i = 0; i < plan.iterations; ++i) {
-    for (const ProcessId neighbour : neighbours) send_message(process, plan, neighbour, plan.bytes);
-    for (const ProcessId neighbour : neighbours) {
-      for (std::int64_t piece = 0; piece < pieces; ++piece) co_await process.arrival_from(neighbour);
+    for (const Neighbour& neighbour : neighbours)
+      send_message(process, plan, neighbour.process, neighbour.bytes);
+    for (const Neighbour& neighbour : neighbours) {
+      const std::int64_t pieces = plan.pieces(neighbour.bytes);
+      for (std::int64_t piece = 0; piece < pieces; ++piece) co_await process.arrival_from(neighbour.process);
     }
   }
 }

@@ -13,6 +13,7 @@ namespace apenet {
 // What all processes of a workload share. Outlives the run.
 struct WorkloadPlan {
   std::int64_t bytes = 0;
+  std::vector<std::int64_t> face_bytes;
   std::int64_t piece_bytes = 0;  // what one descriptor can carry
   std::uint32_t iterations = 0;
   std::uint32_t count = 0;  // of processes

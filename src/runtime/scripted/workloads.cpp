@@ -32,6 +32,13 @@ std::uint32_t count_processes(const WorkloadOptions& options) {
 
 void validate(const WorkloadOptions& options, std::uint32_t count) {
   if (options.bytes < 0) refuse("sizes", std::to_string(options.bytes), "zero or more bytes");
+  if (!options.face_bytes.empty() && options.face_bytes.size() != options.grid.size()) {
+    refuse("face_bytes", std::to_string(options.face_bytes.size()) + " of them",
+           "one for each of the " + std::to_string(options.grid.size()) + " dimensions of the grid");
+  }
+  for (const std::int64_t bytes : options.face_bytes) {
+    if (bytes < 0) refuse("face_bytes", std::to_string(bytes), "zero or more bytes");
+  }
   if (options.iterations == 0) refuse("iterations", "0", "at least 1");
   if (!options.nodes.empty() && options.nodes.size() != count) {
     refuse("nodes", std::to_string(options.nodes.size()) + " of them",
@@ -101,6 +108,7 @@ WorkloadResult run_workload(const MachineDescription& description, Workload work
   plan.count = count_processes(options);
   validate(options, plan.count);
   plan.bytes = options.bytes;
+  plan.face_bytes = options.face_bytes;
   plan.iterations = options.iterations;
   plan.grid = options.grid;
   plan.periodic = options.periodic;

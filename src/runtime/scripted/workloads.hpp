@@ -34,6 +34,8 @@ enum class AllreduceAlgorithm : std::uint8_t {
 
 struct WorkloadOptions {
   std::int64_t bytes = 0;  // of a message; allreduce: of the vector
+  // halo: of a message along each dimension of the grid, instead of `bytes`
+  std::vector<std::int64_t> face_bytes;
   std::uint32_t iterations = 5;
   AllreduceAlgorithm algorithm = AllreduceAlgorithm::ring;
   std::vector<std::uint32_t> grid;  // processes per dimension, X first: process p is at position p

@@ -49,6 +49,19 @@ std::int64_t product(const std::vector<std::uint32_t>& grid) {
   return std::accumulate(grid.begin(), grid.end(), std::int64_t{1}, std::multiplies<>());
 }
 
+// A lattice: every dimension has a surface of its own, all of them on one wire.
+TEST(Workloads, AHaloOfALatticeHasItsOwnBytesInEachDimension) {
+  WorkloadOptions options;
+  options.grid = {4, 3, 2};
+  options.face_bytes = {100, 20, 3};
+  options.iterations = 2;
+  const WorkloadResult result = run_workload(test::ideal(), Workload::halo, options);
+  EXPECT_EQ(result.time, Time::from_ns(latency_ns + 2 * (100 + 20 + 3)));
+  EXPECT_EQ(result.payload_bytes, 2U * 24U * 2U * 123U);
+  options.face_bytes = {100, 20};
+  EXPECT_THROW(std::ignore = run_workload(test::ideal(), Workload::halo, options), std::invalid_argument);
+}
+
 TEST(Workloads, AHaloIsOneLatencyAndTwoMessagesADimensionOnTheWire) {
   const std::vector<std::vector<std::uint32_t>> grids{{8}, {4, 3}, {4, 3, 2}, {2, 2, 2, 2}, {3, 1, 5}};
   for (const std::vector<std::uint32_t>& grid : grids) {

@@ -1,0 +1,53 @@
+"""Halos of a lattice: what each node sends to each neighbour, from the lattice and the bytes of a site.
+
+Three dimensions of the lattice are spread over the grid of nodes, the others stay inside a node. A message is the
+surface of the node's part across one dimension: as many sites as its part has in all other dimensions. Wilson fermions
+send half-spinors, two spins of three complex colours: 24 bytes a site at 16 bits a number, 48 in single precision, 96
+in double.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+
+from apenet.errors import InputError
+
+
+@dataclass(frozen=True)
+class Lattice:
+    """Sites in each dimension of the whole lattice, and what a site of the surface sends."""
+
+    extents: tuple[int, ...]
+    site_bytes: int
+
+    def faces(self, grid: tuple[int, ...]) -> list[int]:
+        """Bytes of the message along each dimension of the grid.
+
+        The first dimensions of the lattice are spread over the grid's. Raises InputError where they do not fit.
+        """
+        if len(self.extents) < len(grid):
+            raise InputError("lattice", str(self), f"at least the {len(grid)} dimensions of the nodes' grid")
+        local = list(self.extents)
+        for dimension, nodes in enumerate(grid):
+            if local[dimension] % nodes:
+                shape = "x".join(map(str, grid))
+                raise InputError(
+                    "lattice", str(self), f"a multiple of {nodes} sites in each dimension of {shape} nodes"
+                )
+            local[dimension] //= nodes
+        sites = math.prod(local)
+        return [sites // local[dimension] * self.site_bytes for dimension in range(len(grid))]
+
+    def __str__(self) -> str:
+        return "x".join(map(str, self.extents))
+
+
+def parse_lattice(text: str, site_bytes: int) -> Lattice:
+    """`64x64x64x192` with the bytes of a site."""
+    if re.fullmatch(r"[1-9]\d{0,5}(x[1-9]\d{0,5}){0,6}", text) is None:
+        raise InputError("lattice", text, "sites in each dimension, such as 64x64x64x192")
+    if site_bytes < 1:
+        raise InputError("site-bytes", site_bytes, "a whole number of at least 1")
+    return Lattice(tuple(int(extent) for extent in text.split("x")), site_bytes)

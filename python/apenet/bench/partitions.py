@@ -1,0 +1,110 @@
+"""Workloads on ever larger machines of one kind: the same cards, links and switches, more of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apenet._core import version as __version__
+from apenet.bench import workloads
+from apenet.bench.result import BenchResult, make_result
+from apenet.errors import InputError
+from apenet.machine import Machine
+
+
+@dataclass(frozen=True)
+class PartitionResult(BenchResult):
+    """One size over partitions: the arrays have a point for each."""
+
+    grids: tuple[tuple[int, ...], ...]
+    nodes: NDArray[np.int64]
+
+    @property
+    def columns(self) -> dict[str, list[int] | list[float]]:
+        """The points' fields, by their names in JSON."""
+        columns = {name: values for name, values in super().columns.items() if name != "channels"}
+        nodes: list[int] = self.nodes.tolist()
+        return {**columns, "nodes": nodes, "node_mib_s": (self.bandwidths_mib_s / self.nodes).tolist()}
+
+    def to_json(self) -> dict[str, Any]:
+        """The object that `apenet bench --json` prints."""
+        content = super().to_json()
+        for point, grid in zip(content["points"], self.grids, strict=True):
+            point["grid"] = list(grid)
+        return content
+
+    def to_table(self) -> str:
+        """Header lines, then the partitions."""
+        heads = f"{'Grid':>14}{'Time (us)':>14}{'Across (MiB/s)':>18}{'A node (MiB/s)':>18}"
+        lines = [f"# {self.heading}, {self.sizes_bytes[0]} B", f"# {'Nodes':<8}{heads}"]
+        for point in self.to_json()["points"]:
+            grid = "x".join(map(str, point["grid"]))
+            lines.append(
+                f"{point['nodes']:<10}{grid:>14}{point['time_us']:>14.3f}{point['bandwidth_mib_s']:>18.1f}"
+                f"{point['node_mib_s']:>18.2f}"
+            )
+        return "\n".join(lines)
+
+
+def measure(
+    machine: Machine,
+    test: str,
+    size: int,
+    partitions: Sequence[int],
+    *,
+    iterations: int | None,
+    seed: int,
+    progress: Callable[[int], None],
+) -> PartitionResult:
+    """A workload with messages of `size` bytes on machines of `partitions` nodes."""
+    results = []
+    for nodes in partitions:
+        progress(nodes)
+        results.append(
+            workloads.measure(
+                grown(machine, nodes),
+                test,
+                [size],
+                nodes=None,
+                count=nodes,
+                lattice=None,
+                iterations=iterations,
+                algorithm=None,
+                seed=seed,
+                progress=lambda _size: None,
+            )
+        )
+    points = [(size, float(result.times_us[0]), float(result.bandwidths_mib_s[0])) for result in results]
+    common = make_result(machine.name, test, "card", seed, __version__, points)
+    return PartitionResult(
+        **vars(common),
+        grids=tuple(result.grid for result in results),
+        nodes=np.array(partitions, dtype=np.int64),
+    )
+
+
+def grown(machine: Machine, nodes: int) -> Machine:
+    """The machine with so many nodes.
+
+    A torus or mesh as near to a cube as its dimensions allow; a fat tree with more or fewer of the parts below its top
+    switches, whose number and cables to each part stay. Raises InputError for what cannot be.
+    """
+    network = machine.file.network
+    topology = network.topology.value
+    if topology == "none" or nodes == machine.node_count:
+        return machine
+    if network.dims is not None:
+        return machine.with_settings(f"network.dims={list(workloads.nearly_cubic(nodes, len(network.dims.value)))}")
+    if topology == "crossbar":
+        return machine.with_settings(f"network.nodes={nodes}")
+    if network.children is None:
+        raise InputError("partitions", nodes, f"none for the {topology} of {machine.name}: it has one size")
+    below = network.children.value[:-1]
+    if nodes % math.prod(below):
+        raise InputError("partitions", nodes, f"multiples of the {math.prod(below)} nodes of a part of {machine.name}")
+    return machine.with_settings(f"network.children={[*below, nodes // math.prod(below)]}")

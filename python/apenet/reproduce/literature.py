@@ -1,0 +1,164 @@
+"""Which figures the literature has, and which of our measurements belong to each."""
+
+from __future__ import annotations
+
+from apenet.reproduce.figures import Curve, FigureSpec, sweep
+from apenet.reproduce.tasks import Growth, LoadRun
+
+_CHANNELS = (1, 2, 4, 8)
+_2004 = "hep-lat/0409071"
+_2005 = "PoS(LAT2005)100"
+_V5 = "poster of CHEP 2016"
+_EXTOLL = "Kujat, Silla, Duato, Froening, The New EXTOLL Conduit for the GASNet Networking Layer"
+_QPACE = "slides of DESY Zeuthen, 18 January 2011"
+_FIT = "published points: the published parameters of the fit, evaluated (shown for 8 channels only), not measurements"
+
+
+def _qpace(test: str, **changes: object) -> tuple[Curve, ...]:
+    task = sweep("qpace", test, "128:2048", channels=_CHANNELS, **changes)
+    return tuple(Curve(f"{channels} channel{'s' if channels > 1 else ''}", task, channels) for channels in _CHANNELS)
+
+
+def _bandwidth_2004() -> tuple[Curve, ...]:
+    return tuple(
+        Curve(
+            f"{'bi' if test == 'bidirectional' else 'uni'}directional, {name}",
+            sweep("apenet-2004", test, "16:1M", memory=memory),
+        )
+        for test in ("bidirectional", "pingpong")
+        for memory, name in (("host", "zero-copy"), ("host-copied", "copied"))
+    )
+
+
+FIGURES = [
+    FigureSpec(
+        "2004-latency",
+        "APENet 2004: latency",
+        f"{_2004}, figure of latency, 16 bytes to 16 KiB",
+        "time_us",
+        (Curve("half round trip", sweep("apenet-2004", "pingpong", "16:1M")),),
+        ("apenet-2004.latency_small_page", "apenet-2004.latency_small_bound", "apenet-2004.latency_4096_lower_bound"),
+        "the measured values of the figure are lost in the available copy of the text",
+    ),
+    FigureSpec(
+        "2004-bandwidth",
+        "APENet 2004: bandwidth, zero-copy and copied",
+        f"{_2004}, figure of bandwidth, 16 bytes to 1 MiB",
+        "bandwidth_mib_s",
+        _bandwidth_2004(),
+        ("apenet-2004.uni_bw", "apenet-2004.bidir_bw_sat"),
+    ),
+    FigureSpec(
+        "2005-latency",
+        "APE128, 2005: one way and round trip through MPI",
+        f"{_2005}, Fig. 3",
+        "time_us",
+        (
+            Curve("round trip", sweep("ape128", "roundtrip", "16:1M", layer="mpi")),
+            Curve("one way (a gap)", sweep("ape128", "oneway", "16:1M", layer="mpi")),
+        ),
+        ("apenet-2005.rtt_min", "apenet-2005.oneway_min"),
+    ),
+    FigureSpec(
+        "2005-bandwidth",
+        "APE128, 2005: bandwidth through MPI",
+        f"{_2005}, Fig. 4",
+        "bandwidth_mib_s",
+        (
+            Curve("bidirectional", sweep("ape128", "bidirectional", "16:1M", layer="mpi")),
+            Curve("unidirectional", sweep("ape128", "unidirectional", "16:1M", layer="mpi")),
+        ),
+        ("apenet-2005.bidir_bw_peak", "apenet-2005.uni_bw_peak"),
+    ),
+    FigureSpec(
+        "v5-bandwidth",
+        "APEnet+ V5: one-way and one-way with flush",
+        f"{_V5}, bandwidth",
+        "bandwidth_mb_s",
+        (
+            Curve("flush (TX completions)", sweep("apenetplus-v5", "flush", "32:4M")),
+            Curve("one way (all completions)", sweep("apenetplus-v5", "oneway", "32:4M", until="landed")),
+        ),
+        ("apenetplus-v5.mem_read_plateau",),
+        "the curves of the poster are not in its text",
+    ),
+    FigureSpec(
+        "v5-latency",
+        "APEnet+ V5: round trip",
+        f"{_V5}, latency",
+        "time_us",
+        (
+            Curve("host to host", sweep("apenetplus-v5", "roundtrip", "32:64K")),
+            Curve("GPU to GPU", sweep("apenetplus-v5", "roundtrip", "32:64K", memory="gpu")),
+        ),
+        (),
+        "the poster's curve is not in its text; the 5 us of the generation table are half a round trip here",
+    ),
+    FigureSpec(
+        "extoll-pingpong",
+        "EXTOLL: ping-pong of VELO, RMA and MPI",
+        f"{_EXTOLL}, Fig. 9",
+        "time_us",
+        (
+            Curve("VELO", sweep("extoll-64", "pingpong", "16:4K", path="send")),
+            Curve("RMA", sweep("extoll-64", "pingpong", "16:4K", path="put")),
+            Curve("MPI", sweep("extoll-64", "pingpong", "16:4K", layer="mpi")),
+        ),
+        ("extoll.velo_latency",),
+        "the conduit of GASNet is not built; the values of Figs. 9 to 15 are not in the text",
+    ),
+    FigureSpec(
+        "qpace-pingpong",
+        "QPACE: ping-pong, T(N) on 1 to 8 virtual channels",
+        f"{_QPACE}, ping-pong",
+        "time_us",
+        _qpace("pingpong"),
+        tuple(f"qpace.pingpong.T.Nvc{channels}" for channels in _CHANNELS),
+        _FIT,
+    ),
+    FigureSpec(
+        "qpace-pingping",
+        "QPACE: ping-ping, T(N) on 1 to 8 virtual channels",
+        f"{_QPACE}, ping-ping",
+        "time_us",
+        _qpace("pingping"),
+        tuple(f"qpace.pingping.T.Nvc{channels}" for channels in _CHANNELS),
+        _FIT,
+    ),
+    FigureSpec(
+        "qpace-bandwidth-blocking",
+        "QPACE: ping-bandwidth, blocking",
+        f"{_QPACE}, ping-bandwidth (blocking)",
+        "bandwidth_mb_s",
+        _qpace("unidirectional", window=1),
+    ),
+    FigureSpec(
+        "qpace-bandwidth-nonblocking",
+        "QPACE: ping-bandwidth, non-blocking",
+        f"{_QPACE}, ping-bandwidth (non-blocking)",
+        "bandwidth_mb_s",
+        _qpace("unidirectional", window=16),
+    ),
+    FigureSpec(
+        "bisection",
+        "Bisection of growing partitions: torus against switches",
+        f"{_QPACE}, bisection bandwidth of large partitions",
+        "node_mib_s",
+        (
+            Curve(
+                "3D torus (qpace)",
+                Growth(machine="qpace", test="bisection", size=16384, partitions=(64, 128, 256, 512, 1024, 2048)),
+            ),
+            Curve(
+                "fat tree (pax, more chassis)",
+                Growth(machine="pax", test="bisection", size=16384, partitions=(64, 128, 256, 512, 1024, 2048)),
+            ),
+        ),
+    ),
+]
+
+LOADS = [
+    LoadRun(machine="ape128", test="halo", size=4096, mapping="random:1", title="halo of 4 KiB, ranks at random"),
+    LoadRun(machine="ape128", test="halo", size=4096, mapping="linear", title="the same, neighbours on neighbours"),
+    LoadRun(machine="ape128", test="bisection", size=4096, mapping="linear", title="one half against its mirror image"),
+]

@@ -1,0 +1,126 @@
+"use strict";
+const data = JSON.parse(document.getElementById("data").textContent);
+const root = document.documentElement;
+const byId = (id) => document.getElementById(id);
+
+function make(tag, attributes, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes || {})) {
+    if (name === "onclick") element.addEventListener("click", value);
+    else if (value !== null && value !== undefined) element.setAttribute(name, value);
+  }
+  element.append(...children.filter((child) => child !== null && child !== undefined));
+  return element;
+}
+
+const digits = (value) => {
+  if (value === null || value === undefined) return "–";
+  if (typeof value === "string") return value;
+  if (value !== 0 && (Math.abs(value) >= 1e6 || Math.abs(value) < 1e-3)) return value.toExponential(2);
+  return String(Number(value.toPrecision(4)));
+};
+const size = (bytes) => {
+  for (const [unit, factor] of [["M", 2 ** 20], ["K", 2 ** 10]]) {
+    if (bytes >= factor && bytes % factor === 0) return bytes / factor + unit;
+  }
+  return String(bytes);
+};
+
+// Light or dark: the system's choice until somebody chooses.
+byId("theme").addEventListener("click", () => {
+  const isDark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  root.dataset.theme = isDark ? "light" : "dark";
+  document.dispatchEvent(new Event("themed"));
+});
+
+byId("version").textContent = data.version;
+
+const judged = (target) => data.rows.filter((row) => row.target === target && row.verdict !== "n/a");
+for (const [target, title] of [["hard", "hard targets met"], ["soft", "soft targets met"], ["shape", "shapes hold"]]) {
+  const all = judged(target);
+  const met = all.filter((row) => row.verdict === "pass").length;
+  const mood = all.length === 0 ? "" : met === all.length ? " good" : target === "hard" ? " bad" : "";
+  byId("tiles").append(make("div", { class: "tile" + mood }, make("b", {}, `${met} of ${all.length}`), make("span", {}, title)));
+}
+const predicted = data.rows.filter((row) => row.class === "predicted" && row.verdict !== "n/a");
+const good = predicted.filter((row) => row.verdict === "pass").length;
+byId("tiles").append(make("div", { class: "tile" }, make("b", {}, `${good} of ${predicted.length}`), make("span", {}, "predictions right")));
+
+// Filters: one group of buttons for each property, one of each pressed.
+const chosen = { target: "all", class: "all", verdict: "all" };
+const GROUPS = {
+  target: ["all", "hard", "soft", "shape", "none"],
+  class: ["all", "fitted", "predicted"],
+  verdict: ["all", "pass", "miss", "n/a"],
+};
+for (const [property, values] of Object.entries(GROUPS)) {
+  const group = make("div", { class: "group", role: "group", "aria-label": property });
+  for (const value of values) {
+    const label = value === "all" ? `any ${property}` : value === "none" ? "no target" : value;
+    group.append(make("button", { type: "button", "aria-pressed": value === "all", onclick: (event) => {
+      chosen[property] = value;
+      for (const button of group.children) button.setAttribute("aria-pressed", button === event.currentTarget);
+      showRows();
+    } }, label));
+  }
+  byId("filters").append(group);
+}
+
+// The tolerance as a band around the published value, the simulated one as a mark in it.
+function gauge(row) {
+  if (row.error_pct === null || row.tolerance_pct === null || row.target === "none") return null;
+  const span = Math.max(row.tolerance_pct * 2, 1);
+  const at = 50 + Math.max(-1, Math.min(1, row.error_pct / span)) * 48;
+  const half = row.tolerance_pct / span * 48;
+  const from = row.bound === "upper" ? 0 : 50 - half;
+  const to = row.bound === "lower" ? 100 : 50 + half;
+  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+  svg.setAttribute("class", "gauge");
+  svg.setAttribute("viewBox", "0 0 100 6");
+  svg.setAttribute("preserveAspectRatio", "none");
+  svg.innerHTML = `<rect x="0" y="2.4" width="100" height="1.2" fill="var(--line)"/>` +
+    `<rect x="${from}" y="1.2" width="${to - from}" height="3.6" fill="var(--good)" opacity=".25"/>` +
+    `<rect x="49.85" y="0.6" width=".3" height="4.8" fill="var(--quiet)"/>` +
+    `<rect x="${at - 0.7}" y="0" width="1.4" height="6" fill="var(--${row.verdict === "pass" ? "good" : "bad"})"/>`;
+  return svg;
+}
+
+function rowElement(row) {
+  const bound = { upper: "< ", lower: "> " }[row.bound] || "";
+  const number = typeof row.published === "number";
+  const published = number ? `${bound}${digits(row.published)} ${row.unit}` : row.published;
+  const error = row.error_pct === null ? null : make("span", {}, "error ", make("b", {}, `${row.error_pct >= 0 ? "+" : ""}${row.error_pct.toFixed(1)} %`));
+  const at = row.size_bytes === null ? "" : ` at ${size(row.size_bytes)} B`;
+  const layer = row.layer ? `, ${row.layer}` : "";
+  const more = make("details", {}, make("summary", {}, "source"));
+  more.append(make("div", {}, row.source));
+  if (row.note) more.append(make("div", {}, row.note));
+  if (row.reason) more.append(make("div", {}, row.reason));
+  return make("article", { class: "row" },
+    make("div", { class: "what" }, row.key.replace(/^[^.]*\./, ""), make("br"), make("small", {}, row.test + layer + at)),
+    make("div", { class: "verdict " + row.verdict.replace("/", "") }, row.verdict),
+    make("div", { class: "numbers" },
+      make("span", {}, "published ", make("b", {}, published)),
+      row.simulated === null ? make("span", {}, row.reason) : make("span", {}, "simulated ", make("b", {}, `${digits(row.simulated)} ${row.unit}`)),
+      error,
+      row.class ? make("span", { class: "tag" }, row.class) : null,
+      make("span", { class: "tag" }, row.target === "none" ? "no target" : row.target)),
+    gauge(row), more);
+}
+
+function showRows() {
+  const fits = data.rows.filter((row) => Object.entries(chosen).every(([name, value]) => value === "all" || row[name] === value));
+  byId("count").textContent = `${fits.length} of ${data.rows.length} values`;
+  const place = byId("rows");
+  place.replaceChildren();
+  for (const machine of new Set(fits.map((row) => row.machine))) {
+    const title = machine === "-" ? "GASNet" : machine + (data.machines[machine] ? ` – ${data.machines[machine]}` : "");
+    place.append(make("div", { class: "machine" }, title));
+    place.append(...fits.filter((row) => row.machine === machine).map(rowElement));
+  }
+}
+showRows();
+
+for (const [machine, texts] of Object.entries(data.unknown)) {
+  byId("open").append(make("dt", {}, machine), make("dd", {}, texts.join("; ")));
+}
