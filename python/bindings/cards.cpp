@@ -5,24 +5,67 @@
 
 namespace apenet {
 
+namespace {
+
+template <typename Member>
+void def_gpu_time(nb::class_<ApelinkPlusDescription, ApeCardDescription>& plus, const char* name,
+                  Member member) {
+  plus.def_prop_rw(
+      name, [member](const ApelinkPlusDescription& self) { return (self.gpu.*member).ps(); },
+      [member](ApelinkPlusDescription& self, std::int64_t ps) { self.gpu.*member = Time::from_ps(ps); });
+}
+
+template <typename Member>
+void def_gpu_rate(nb::class_<ApelinkPlusDescription, ApeCardDescription>& plus, const char* name,
+                  Member member) {
+  plus.def_prop_rw(
+      name, [member](const ApelinkPlusDescription& self) { return (self.gpu.*member).bytes; },
+      [member](ApelinkPlusDescription& self, std::int64_t rate) {
+        self.gpu.*member = DataRate::bytes_per_second(rate);
+      });
+}
+
+void bind_apelink_plus(nb::module_& module) {
+  nb::class_<ApelinkPlusDescription, ApeCardDescription> plus(module, "ApelinkPlusDescription");
+  plus.def(nb::init<>())
+      .def_rw("page_bytes", &ApelinkPlusDescription::page_bytes)
+      .def_rw("tlb_entries", &ApelinkPlusDescription::tlb_entries)
+      .def_rw("receive_engines", &ApelinkPlusDescription::receive_engines)
+      .def_rw("max_send_bytes", &ApelinkPlusDescription::max_send_bytes)
+      .def_rw("receive_ring_bytes", &ApelinkPlusDescription::receive_ring_bytes);
+  def_time(plus, "tlb_hit_ps", &ApelinkPlusDescription::tlb_hit);
+  def_time(plus, "page_walk_ps", &ApelinkPlusDescription::page_walk);
+  def_time(plus, "receive_setup_ps", &ApelinkPlusDescription::receive_setup);
+  def_gpu_time(plus, "gpu_read_latency_ps", &PeerMemoryDescription::read_latency);
+  def_gpu_time(plus, "gpu_write_latency_ps", &PeerMemoryDescription::write_latency);
+  def_gpu_rate(plus, "gpu_read_bytes_per_second", &PeerMemoryDescription::read_rate);
+  def_gpu_rate(plus, "gpu_write_bytes_per_second", &PeerMemoryDescription::write_rate);
+}
+
+}  // namespace
+
 void bind_cards(nb::module_& module) {
-  nb::class_<ApelinkDescription> apelink(module, "ApelinkDescription");
-  apelink.def(nb::init<>())
-      .def_rw("header_bytes", &ApelinkDescription::header_bytes)
-      .def_rw("footer_bytes", &ApelinkDescription::footer_bytes)
-      .def_rw("granule_bytes", &ApelinkDescription::granule_bytes)
-      .def_rw("max_payload_bytes", &ApelinkDescription::max_payload_bytes)
-      .def_rw("max_message_bytes", &ApelinkDescription::max_message_bytes)
-      .def_rw("queues", &ApelinkDescription::queues)
-      .def_rw("descriptor_bytes", &ApelinkDescription::descriptor_bytes)
-      .def_rw("descriptor_cycles", &ApelinkDescription::descriptor_cycles)
-      .def_rw("descriptor_fifo_entries", &ApelinkDescription::descriptor_fifo_entries)
-      .def_rw("lookup_cycles", &ApelinkDescription::lookup_cycles)
-      .def_rw("completion_bytes", &ApelinkDescription::completion_bytes)
-      .def_rw("max_pio_bytes", &ApelinkDescription::max_pio_bytes)
-      .def_rw("ports", &ApelinkDescription::ports);
-  def_clock(apelink, &ApelinkDescription::clock);
-  def_time(apelink, "get_service_ps", &ApelinkDescription::get_service);
+  nb::class_<ApeCardDescription> common(module, "ApeCardDescription");
+  common.def_rw("header_bytes", &ApeCardDescription::header_bytes)
+      .def_rw("footer_bytes", &ApeCardDescription::footer_bytes)
+      .def_rw("granule_bytes", &ApeCardDescription::granule_bytes)
+      .def_rw("max_payload_bytes", &ApeCardDescription::max_payload_bytes)
+      .def_rw("max_message_bytes", &ApeCardDescription::max_message_bytes)
+      .def_rw("queues", &ApeCardDescription::queues)
+      .def_rw("descriptor_bytes", &ApeCardDescription::descriptor_bytes)
+      .def_rw("descriptor_cycles", &ApeCardDescription::descriptor_cycles)
+      .def_rw("descriptor_fifo_entries", &ApeCardDescription::descriptor_fifo_entries)
+      .def_rw("completion_bytes", &ApeCardDescription::completion_bytes)
+      .def_rw("max_pio_bytes", &ApeCardDescription::max_pio_bytes)
+      .def_rw("ports", &ApeCardDescription::ports);
+  def_clock(common, &ApeCardDescription::clock);
+  def_time(common, "get_service_ps", &ApeCardDescription::get_service);
+
+  nb::class_<ApelinkDescription, ApeCardDescription>(module, "ApelinkDescription")
+      .def(nb::init<>())
+      .def_rw("lookup_cycles", &ApelinkDescription::lookup_cycles);
+
+  bind_apelink_plus(module);
 
   nb::class_<HcaDescription> hca(module, "HcaDescription");
   hca.def(nb::init<>())

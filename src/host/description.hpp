@@ -19,6 +19,15 @@ struct BusDescription {
   Time pio_write_latency;  // CPU store to card; the lookahead of the simulation
 };
 
+// Memory of another device on the same I/O bus, which the card reads and writes without a copy by the host.
+struct PeerMemoryDescription {
+  Time read_latency;  // from the card's request to the device's first answer
+  DataRate read_rate = DataRate::bytes_per_second(0);
+  Time write_latency;  // from taken in to visible there
+  DataRate write_rate = DataRate::bytes_per_second(0);
+  [[nodiscard]] bool is_there() const { return read_rate.bytes > 0; }
+};
+
 struct HostDescription {
   BusDescription bus;
   std::int64_t copy_bytes_per_second = 0;      // CPU memory copy

@@ -1,6 +1,7 @@
 #include "nic/card_set.hpp"
 
 #include "nic/apelink/apelink_cards.hpp"
+#include "nic/apelink_plus/apelink_plus_cards.hpp"
 #include "nic/hca/hca_cards.hpp"
 #include "nic/ideal/ideal_cards.hpp"
 

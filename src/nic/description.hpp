@@ -4,11 +4,13 @@
 #include <variant>
 
 #include "nic/apelink/description.hpp"
+#include "nic/apelink_plus/description.hpp"
 #include "nic/hca/description.hpp"
 #include "nic/ideal/description.hpp"
 
 namespace apenet {
 
-using NicDescription = std::variant<IdealDescription, ApelinkDescription, HcaDescription>;
+using NicDescription =
+    std::variant<IdealDescription, ApelinkDescription, ApelinkPlusDescription, HcaDescription>;
 
 }  // namespace apenet

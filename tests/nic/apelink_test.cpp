@@ -1,44 +1,18 @@
 // The APELink card's own mechanism, against times worked out by hand (docs/models/apelink.md).
 #include <gtest/gtest.h>
 
-#include <memory>
-#include <string>
 #include <tuple>
 #include <vector>
 
-#include "machine/machine.hpp"
+#include "nic/card_fixture.hpp"
 #include "support/machines.hpp"
-#include "support/recorder.hpp"
 
 namespace apenet {
 namespace {
 
-using test::Recorder;
 using Kind = Completion::Kind;
 
-class ApelinkTest : public testing::Test {
- protected:
-  void wire(const MachineDescription& description, std::vector<NodeId> nodes) {
-    machine = std::make_unique<Machine>(simulation, description, std::move(nodes));
-    machine->set_sink(recorder);
-  }
-  [[nodiscard]] std::uint64_t counter(const std::string& name) const {
-    for (const Counter& counter : machine->counters()) {
-      if (counter.name == name) return counter.value;
-    }
-    ADD_FAILURE() << "no counter " << name;
-    return 0;
-  }
-  [[nodiscard]] Time arrival(std::int64_t bytes) {
-    machine->post(Time::zero(), {.source = 0, .target = 1, .bytes = bytes});
-    simulation.run();
-    return recorder.of(Kind::arrived).at(0).time;
-  }
-
-  Simulation simulation;
-  Recorder recorder{simulation};
-  std::unique_ptr<Machine> machine;
-};
+using ApelinkTest = test::CardFixture;
 
 // Every clock of 10 ns, one byte a nanosecond on the wire, no latency but those named.
 MachineDescription round_card() {

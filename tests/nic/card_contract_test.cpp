@@ -78,6 +78,29 @@ MachineDescription narrow_hca() {
   return machine;
 }
 
+// As narrow_ape16, with two engines and hardly a TLB.
+MachineDescription narrow_apenetplus() {
+  MachineDescription machine = test::apenetplus_v5();
+  machine.network.buffer_bytes = 300;
+  machine.network.injection_buffer_bytes = 300;
+  machine.network.ejection_buffer_bytes = 300;
+  machine.host.bus.outstanding_reads = 1;
+  machine.host.bus.max_burst_bytes = 64;
+  auto& card = std::get<ApelinkPlusDescription>(machine.nic);
+  card.max_payload_bytes = 256;
+  card.descriptor_fifo_entries = 2;
+  card.max_pio_bytes = 2048;
+  card.tlb_entries = 1;
+  card.page_bytes = 64;
+  card.receive_ring_bytes = 128;
+  return machine;
+}
+
+// The verb that brings so many bytes to where the target expects them, as libraries choose it.
+Verb verb_for(const NicCapabilities& card, std::int64_t bytes) {
+  return bytes <= card.max_send_bytes ? Verb::send : Verb::put;
+}
+
 class CardContract : public testing::TestWithParam<Card> {
  protected:
   static constexpr ProcessId processes = 32;
@@ -106,6 +129,12 @@ class CardContract : public testing::TestWithParam<Card> {
     constexpr std::array<std::int64_t, 9> sizes = {0, 1, 15, 16, 100, 256, 257, 1000, 5000};
     descriptor.bytes = sizes[random.below(sizes.size())];
     descriptor.from_cpu = descriptor.bytes <= card.max_pio_bytes && random.below(3) == 0;
+    if (card.gpu_memory) {
+      descriptor.local_memory = random.below(2) == 0 ? Memory::gpu : Memory::host;
+      descriptor.remote_memory = random.below(2) == 0 ? Memory::gpu : Memory::host;
+    }
+    descriptor.local_address = random.below(std::uint64_t{1} << 20U);
+    descriptor.remote_address = random.below(std::uint64_t{1} << 20U);
     descriptor.message = message;
     return descriptor;
   }
@@ -218,9 +247,13 @@ TEST_P(CardContract, ProcessesThatShareACardShareItFairly) {
 }
 
 TEST_P(CardContract, WhatIsSentIsToldInTheCardsOrder) {
-  machine.post(
-      Time::zero(),
-      {.source = 0, .target = 31, .want_local = true, .want_remote = true, .bytes = 100'000, .message = 1});
+  machine.post(Time::zero(), {.verb = verb_for(machine.capabilities(), 100'000),
+                              .source = 0,
+                              .target = 31,
+                              .want_local = true,
+                              .want_remote = true,
+                              .bytes = 100'000,
+                              .message = 1});
   simulation.run();
   ASSERT_EQ(recorder.records.size(), 3U);
   const std::size_t arrived = GetParam().sent_is_acknowledged ? 0 : 1;
@@ -273,15 +306,20 @@ TEST_P(CardContract, WhatTheCardCannotDoIsRefusedByName) {
     EXPECT_NE(message_of({.target = 2, .from_cpu = true, .bytes = card.max_pio_bytes + 1}).find("CPU"),
               std::string::npos);
   }
+  if (!card.gpu_memory) {
+    EXPECT_NE(message_of({.target = 2, .local_memory = Memory::gpu}).find("descriptor.memory = gpu"),
+              std::string::npos);
+  }
   EXPECT_NE(message_of({.target = 2, .bytes = -1}).find("descriptor.bytes = -1"), std::string::npos);
 }
 
-INSTANTIATE_TEST_SUITE_P(Cards, CardContract,
-                         testing::Values(Card{"ideal", ideal_of_16}, Card{"apelink", test::ape16},
-                                         Card{"apelink_pio", pio_ape128},
-                                         Card{"apelink_narrow", narrow_ape16}, Card{"hca", test::pax16, true},
-                                         Card{"hca_narrow", narrow_hca, true}),
-                         [](const auto& card) { return card.param.name; });
+INSTANTIATE_TEST_SUITE_P(
+    Cards, CardContract,
+    testing::Values(Card{"ideal", ideal_of_16}, Card{"apelink", test::ape16}, Card{"apelink_pio", pio_ape128},
+                    Card{"apelink_narrow", narrow_ape16}, Card{"apenetplus_v4", test::apenetplus_v4},
+                    Card{"apenetplus_v5", test::apenetplus_v5}, Card{"apenetplus_narrow", narrow_apenetplus},
+                    Card{"hca", test::pax16, true}, Card{"hca_narrow", narrow_hca, true}),
+    [](const auto& card) { return card.param.name; });
 
 }  // namespace
 }  // namespace apenet

@@ -17,7 +17,16 @@ from apenet.machine.write import to_toml
 
 NAMES = machine_names()
 # Where a published number of a machine file may stand.
-SOURCES = ("hep-lat/0409071", "PoS(LAT2005)100", "BookSim2", "Boyanov 2011", "Sun/Oracle QDR HCA specification")
+SOURCES = (
+    "hep-lat/0409071",
+    "PoS(LAT2005)100",
+    "BookSim2",
+    "CHEP 2016",
+    "arXiv 1012.0253",
+    "FPT 2013",
+    "Boyanov 2011",
+    "Sun/Oracle QDR HCA specification",
+)
 
 
 def with_lines(name, *changes):

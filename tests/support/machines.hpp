@@ -124,6 +124,74 @@ inline MachineDescription pax16() {
   return machine;
 }
 
+inline MachineDescription apenetplus(std::int64_t link_hz, std::int64_t port_bytes, std::int64_t bus_hz) {
+  MachineDescription machine;
+  machine.network.topology = NetworkDescription::Topology::torus;
+  machine.network.dims = {4, 2, 2};
+  machine.network.links.assign(3, {{16, 1, link_hz}, Time::from_ns(100)});
+  machine.network.local_rate = {port_bytes, 1, 250'000'000};
+  machine.network.router_latency = Time::from_ns(100);
+  machine.network.credit_latency = Time::from_ns(100);
+  machine.network.virtual_channels = 2;
+  machine.network.buffer_bytes = 16'384;
+  machine.network.injection_buffer_bytes = 32'768;
+  machine.network.ejection_buffer_bytes = 32'768;
+
+  machine.host.bus.clock = {bus_hz};
+  machine.host.bus.width_bytes = 8;
+  machine.host.bus.full_duplex = true;
+  machine.host.bus.transaction_overhead_cycles = 3;
+  machine.host.bus.max_burst_bytes = 256;
+  machine.host.bus.read_latency = Time::from_ns(815);
+  machine.host.bus.outstanding_reads = 16;
+  machine.host.bus.pio_write_latency = Time::from_ns(200);
+  machine.host.copy_bytes_per_second = 4000 * mib;
+  machine.host.local_latency = Time::from_ns(400);
+  machine.host.flops_per_second = 5'000'000'000;
+
+  ApelinkPlusDescription card;
+  card.clock = {250'000'000};
+  card.header_bytes = 16;
+  card.footer_bytes = 16;
+  card.max_payload_bytes = 4096;
+  card.max_message_bytes = 4 * mib;
+  card.descriptor_cycles = 25;
+  card.descriptor_fifo_entries = 128;
+  card.ports = 8;
+  card.get_service = Time::from_ns(3000);
+  card.tlb_entries = 128;
+  card.tlb_hit = Time::from_ns(124);
+  card.page_walk = Time::from_ns(1900);
+  card.receive_setup = Time::from_ns(668);
+  card.max_send_bytes = 8192;
+  card.gpu.read_latency = Time::from_ns(1500);
+  card.gpu.read_rate = DataRate::bytes_per_second(1500 * mib);
+  card.gpu.write_latency = Time::from_ns(300);
+  card.gpu.write_rate = DataRate::bytes_per_second(3000 * mib);
+  machine.nic = card;
+  machine.card_software.send = Time::from_ns(1200);
+  machine.card_software.receive = Time::from_ns(1200);
+  machine.card_software.completion = Time::from_ns(200);
+  return machine;
+}
+
+inline MachineDescription apenetplus_v4() {
+  MachineDescription machine = apenetplus(212'500'000, 16, 500'000'000);
+  machine.name = "apenetplus-v4";
+  std::get<ApelinkPlusDescription>(machine.nic).tlb_entries = 64;
+  return machine;
+}
+
+inline MachineDescription apenetplus_v5() {
+  MachineDescription machine = apenetplus(342'424'242, 32, 984'615'384);
+  machine.name = "apenetplus-v5";
+  const DataRate hsmc{16, 1, 303'030'303};
+  machine.network.links[1].rate = hsmc;
+  machine.network.links[2].rate = hsmc;
+  std::get<ApelinkPlusDescription>(machine.nic).receive_engines = 2;
+  return machine;
+}
+
 inline MachineDescription ideal() {
   MachineDescription machine;
   machine.name = "ideal";

@@ -24,6 +24,7 @@ COUNTS = {
     "nodes",
     "ports",
     "queues",
+    "receive_engines",
     "virtual_channels",
     "virtual_lanes",
     "outstanding_rdma_reads",

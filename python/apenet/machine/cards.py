@@ -10,7 +10,7 @@ from apenet import _core
 from apenet.machine.quantity import Count, CountOrZero, NonNegative, Positive, Quantity, Section
 from apenet.machine.reader import Reader
 
-Description = _core.IdealDescription | _core.ApelinkDescription | _core.HcaDescription
+Description = _core.IdealDescription | _core.ApelinkDescription | _core.ApelinkPlusDescription | _core.HcaDescription
 
 
 class Card(Section):
@@ -28,16 +28,15 @@ class Card(Section):
         raise NotImplementedError
 
 
-def copy_numbers(card: Card, description: Description, *keys: str) -> None:
+def copy_numbers(card: Card, description: Description | _core.ApeCardDescription, *keys: str) -> None:
     """Values whose names and units are the same on both sides."""
     for key in keys:
         setattr(description, key, getattr(card, key).value)
 
 
-class ApelinkCard(Card):
-    """[card] with kind = "apelink"."""
+class ApeCard(Card):
+    """What the cards of APENet have in common, whatever their generation."""
 
-    kind: Literal["apelink"]
     clock_mhz: Quantity[Positive]
     header_bytes: Quantity[Count]
     footer_bytes: Quantity[CountOrZero]
@@ -48,7 +47,6 @@ class ApelinkCard(Card):
     descriptor_bytes: Quantity[Count]
     descriptor_cycles: Quantity[CountOrZero]
     descriptor_fifo_entries: Quantity[Count]
-    lookup_cycles: Quantity[CountOrZero]
     completion_bytes: Quantity[Count]
     max_pio_bytes: Quantity[CountOrZero]
     ports: Quantity[Count]
@@ -59,9 +57,8 @@ class ApelinkCard(Card):
         """The ports."""
         return self.ports.value
 
-    def lower(self, read: Reader) -> _core.ApelinkDescription:
-        """In base units."""
-        description = _core.ApelinkDescription()
+    def lower_common(self, description: _core.ApeCardDescription, read: Reader) -> None:
+        """Fills what every generation has."""
         description.frequency_hz = read.hz("clock_mhz", self.clock_mhz)
         description.get_service_ps = read.ps("get_service_us", self.get_service_us)
         copy_numbers(
@@ -76,10 +73,65 @@ class ApelinkCard(Card):
             "descriptor_bytes",
             "descriptor_cycles",
             "descriptor_fifo_entries",
-            "lookup_cycles",
             "completion_bytes",
             "max_pio_bytes",
             "ports",
+        )
+
+
+class ApelinkCard(ApeCard):
+    """[card] with kind = "apelink"."""
+
+    kind: Literal["apelink"]
+    lookup_cycles: Quantity[CountOrZero]
+
+    def lower(self, read: Reader) -> _core.ApelinkDescription:
+        """In base units."""
+        description = _core.ApelinkDescription()
+        self.lower_common(description, read)
+        copy_numbers(self, description, "lookup_cycles")
+        return description
+
+
+class ApelinkPlusCard(ApeCard):
+    """[card] with kind = "apelink-plus": APEnet+.
+
+    A GPU bandwidth of zero, for reads and writes, says that there is no GPU.
+    """
+
+    kind: Literal["apelink-plus"]
+    page_bytes: Quantity[Count]
+    tlb_entries: Quantity[CountOrZero]
+    tlb_hit_ns: Quantity[NonNegative]
+    page_walk_ns: Quantity[NonNegative]
+    receive_engines: Quantity[Count]
+    receive_setup_ns: Quantity[NonNegative]
+    max_send_bytes: Quantity[CountOrZero]
+    receive_ring_bytes: Quantity[Count]
+    gpu_read_latency_ns: Quantity[NonNegative]
+    gpu_read_bandwidth_mib_s: Quantity[NonNegative]
+    gpu_write_latency_ns: Quantity[NonNegative]
+    gpu_write_bandwidth_mib_s: Quantity[NonNegative]
+
+    def lower(self, read: Reader) -> _core.ApelinkPlusDescription:
+        """In base units."""
+        description = _core.ApelinkPlusDescription()
+        self.lower_common(description, read)
+        for step in ("tlb_hit", "page_walk", "receive_setup", "gpu_read_latency", "gpu_write_latency"):
+            setattr(description, f"{step}_ps", read.ps(f"{step}_ns", getattr(self, f"{step}_ns")))
+        for direction in ("read", "write"):
+            key = f"gpu_{direction}_bandwidth_mib_s"
+            quantity = getattr(self, key)
+            rate = read.bytes_per_second(key, quantity) if quantity.value > 0 else 0
+            setattr(description, f"gpu_{direction}_bytes_per_second", rate)
+        copy_numbers(
+            self,
+            description,
+            "page_bytes",
+            "tlb_entries",
+            "receive_engines",
+            "max_send_bytes",
+            "receive_ring_bytes",
         )
         return description
 
@@ -170,5 +222,10 @@ class IdealCard(Card):
         return description
 
 
-AnyCard = Annotated[ApelinkCard | HcaCard | IdealCard, Field(discriminator="kind")]
-CARDS: dict[str, type[Card]] = {"apelink": ApelinkCard, "hca": HcaCard, "ideal": IdealCard}
+AnyCard = Annotated[ApelinkCard | ApelinkPlusCard | HcaCard | IdealCard, Field(discriminator="kind")]
+CARDS: dict[str, type[Card]] = {
+    "apelink": ApelinkCard,
+    "apelink-plus": ApelinkPlusCard,
+    "hca": HcaCard,
+    "ideal": IdealCard,
+}

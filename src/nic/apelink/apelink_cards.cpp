@@ -10,8 +10,10 @@ namespace {
 
 // The card of a node and its bus: beside each other in memory.
 struct ApelinkNode {
-  ApelinkNode(ApelinkCards& cards, BusKind& bus_kind, NodeId node)
-      : bus(cards.simulation, bus_kind, node), nic({cards, bus, node, {EventKind::nic, node, 0}}) {}
+  ApelinkNode(ApeCards& cards, BusKind& bus_kind, const ApelinkDescription& description,
+              Slab<Packet>& being_written, NodeId node)
+      : bus(cards.simulation, bus_kind, node),
+        nic({cards, bus, nullptr, node, {EventKind::nic, node, 0}}, description, being_written) {}
   Bus bus;
   ApelinkNic nic;
 };
@@ -19,48 +21,25 @@ struct ApelinkNode {
 class ApelinkSet final : public CardSet {
  public:
   ApelinkSet(const ApelinkDescription& card, const CardSurroundings& surroundings)
-      : bus_kind_(surroundings.host.bus),
-        cards_{.simulation = surroundings.simulation,
-               .network = *surroundings.network,
-               .messages = surroundings.messages,
-               .placement = surroundings.placement,
-               .description = card,
-               .pio_write_latency = surroundings.host.bus.pio_write_latency,
-               .outstanding_reads = surroundings.host.bus.outstanding_reads} {
+      : bus_kind_(surroundings.host.bus), cards_(ape_cards(card, surroundings)) {
     nodes_.reserve(surroundings.nodes);
     for (NodeId node = 0; node < surroundings.nodes; ++node) {
-      nodes_.push_back(std::make_unique<ApelinkNode>(cards_, bus_kind_, node));
+      nodes_.push_back(std::make_unique<ApelinkNode>(cards_, bus_kind_, card, being_written_, node));
     }
   }
 
   Nic& card(NodeId node) override { return nodes_[node]->nic; }
 
-  void count(std::vector<Counter>& counters) const override {
-    const ApelinkCounters& counted = cards_.counters;
-    counters.push_back({"packets", counted.packets});
-    counters.push_back({"acknowledgements", counted.acknowledgements});
-    counters.push_back({"descriptors_held_back", counted.descriptors_held_back});
-    counters.push_back({"gets_served", counted.gets_served});
-  }
+  void count(std::vector<Counter>& counters) const override { append_counters(cards_.counters, counters); }
 
   void warn(std::vector<std::string>& warnings) const override {
-    const ApelinkCounters& counted = cards_.counters;
-    if (counted.gets_served > 0) {
-      warnings.push_back(
-          std::to_string(counted.gets_served) +
-          " gets were served by the driver at the target: APELink has no published hardware get, "
-          "card.get_service_us is assumed");
-    }
-    if (counted.acknowledgements > 0) {
-      warnings.push_back(std::to_string(counted.acknowledgements) +
-                         " remote completions were acknowledged by a packet of the target's card: this is "
-                         "assumed, no acknowledgement of APELink is published");
-    }
+    append_warnings(cards_.counters, "APELink", warnings);
   }
 
  private:
   BusKind bus_kind_;
-  ApelinkCards cards_;
+  ApeCards cards_;
+  Slab<Packet> being_written_;
   std::vector<std::unique_ptr<ApelinkNode>> nodes_;
 };
 
@@ -68,41 +47,12 @@ class ApelinkSet final : public CardSet {
 
 void validate(const ApelinkDescription& card, const HostDescription& host) {
   validate(host.bus);
-  require_clock("card.clock_mhz", card.clock);
-  require_at_least("card.header_bytes", card.header_bytes, 1);
-  require_at_least("card.footer_bytes", card.footer_bytes, 0);
-  require_at_least("card.granule_bytes", card.granule_bytes, 1);
-  constexpr std::int64_t max_packet = 1 << 20;
-  require_at_least("card.max_payload_bytes", card.max_payload_bytes, card.granule_bytes);
-  require_at_most("card.max_payload_bytes", card.max_payload_bytes, max_packet);
-  if (card.max_payload_bytes % card.granule_bytes != 0) {
-    refuse_value("card.max_payload_bytes", std::to_string(card.max_payload_bytes),
-                 "a multiple of card.granule_bytes = " + std::to_string(card.granule_bytes));
-  }
-  constexpr std::int64_t max_packets = std::int64_t{1} << 31;  // Packet::sequence counts them
-  require_at_least("card.max_message_bytes", card.max_message_bytes, card.max_payload_bytes);
-  require_at_most("card.max_message_bytes", card.max_message_bytes, max_packets * card.max_payload_bytes);
-  require_at_least("card.descriptor_bytes", card.descriptor_bytes, 1);
-  require_at_least("card.descriptor_cycles", card.descriptor_cycles, 0);
-  require_at_least("card.descriptor_fifo_entries", card.descriptor_fifo_entries, 1);
+  validate_common(card);
   require_at_least("card.lookup_cycles", card.lookup_cycles, 0);
-  require_at_least("card.completion_bytes", card.completion_bytes, 1);
-  require_at_least("card.max_pio_bytes", card.max_pio_bytes, 0);
-  require_at_least("card.ports", card.ports, 1);
-  require_at_least("card.queues", card.queues, 1);
-  require_at_most("card.queues", card.queues, Transmitter::max_queues / card.ports,
-                  " (64 over card.ports = " + std::to_string(card.ports) + ")");
-  require_duration("card.get_service_us", card.get_service);
 }
 
 CardFacts facts_of(const ApelinkDescription& card, const HostDescription& host) {
-  return {.capabilities = ApelinkNic::capabilities_of(card),
-          .network_channels = static_cast<std::uint32_t>(card.queues),
-          .max_packet_wire_bytes = card.header_bytes + card.max_payload_bytes + card.footer_bytes,
-          .packet_overhead_bytes = card.header_bytes + card.footer_bytes,
-          .max_processes = card.ports,
-          .max_processes_key = "card.ports",
-          .doorbell_delay = host.bus.pio_write_latency};
+  return ape_card_facts(card, ape_card_capabilities(card), host);
 }
 
 std::unique_ptr<CardSet> make_set(const ApelinkDescription& card, const CardSurroundings& surroundings) {

@@ -2,18 +2,13 @@
 
 namespace apenet {
 
-ApelinkNic::ApelinkNic(const ApelinkCard& card)
-    : card_(card), transmitter_(card_), receiver_(card_, transmitter_) {
+ApelinkNic::ApelinkNic(const ApeCard& card, const ApelinkDescription& description,
+                       Slab<Packet>& being_written)
+    : card_(card),
+      transmitter_(card_),
+      events_(card_, transmitter_),
+      receiver_(card_, events_, being_written, description.clock.cycles(description.lookup_cycles)) {
   card_.all.network.attach(card_.node, *this);
-}
-
-NicCapabilities ApelinkNic::capabilities_of(const ApelinkDescription& description) {
-  return {.put = true,
-          .get = true,
-          .max_message_bytes = description.max_message_bytes,
-          .max_send_bytes = description.max_message_bytes,
-          .max_pio_bytes = description.max_pio_bytes,
-          .channels = static_cast<std::uint16_t>(description.queues)};
 }
 
 void ApelinkNic::doorbell(const Descriptor& descriptor) {

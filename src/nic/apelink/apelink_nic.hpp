@@ -12,12 +12,11 @@ namespace apenet {
 // number means and where it comes from: docs/models/apelink.md.
 class ApelinkNic final : public Nic, private NetworkClient {
  public:
-  // Attaches itself to the network at card.node.
-  explicit ApelinkNic(const ApelinkCard& card);
+  // Attaches itself to the network at card.node. For the rest see Receiver.
+  ApelinkNic(const ApeCard& card, const ApelinkDescription& description, Slab<Packet>& being_written);
 
-  [[nodiscard]] static NicCapabilities capabilities_of(const ApelinkDescription& description);
   [[nodiscard]] NicCapabilities capabilities() const override {
-    return capabilities_of(card_.all.description);
+    return ape_card_capabilities(card_.all.description);
   }
   void doorbell(const Descriptor& descriptor) override;
 
@@ -25,8 +24,9 @@ class ApelinkNic final : public Nic, private NetworkClient {
   void packet_arrived(const Packet& packet, Time head_time) override;
   void injection_freed(std::uint16_t channel) override;
 
-  ApelinkCard card_;
+  ApeCard card_;
   Transmitter transmitter_;
+  EventWriter events_;
   Receiver receiver_;
 };
 

@@ -1,14 +1,19 @@
-// What the parts of an APELink card share: its surroundings and how a message becomes packets.
+// What the parts of a card of APENet share: its surroundings and how a message becomes packets.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "host/bus.hpp"
+#include "host/gpu_memory.hpp"
 #include "host/queue_pool.hpp"
+#include "kernel/counters.hpp"
 #include "kernel/simulation.hpp"
 #include "network/network.hpp"
-#include "nic/description.hpp"
+#include "nic/apelink/description.hpp"
+#include "nic/card_set.hpp"
 #include "nic/messages.hpp"
 #include "nic/placement.hpp"
 #include "nic/slab.hpp"
@@ -17,7 +22,7 @@ namespace apenet {
 
 // What the cards of a machine did, all together; the report says which of it is assumed rather than
 // published.
-struct ApelinkCounters {
+struct ApeCardCounters {
   std::uint64_t packets = 0;                // injected, of every role
   std::uint64_t acknowledgements = 0;       // of them, those for remote_done
   std::uint64_t descriptors_held_back = 0;  // waited in host memory because the card's FIFO was full
@@ -28,20 +33,21 @@ struct ApelinkCounters {
 enum class PacketRole : std::uint8_t { data = 0, acknowledgement = 1, get_request = 2, get_reply = 3 };
 
 // A descriptor in a card's FIFO.
-struct ApelinkEntry {
+struct ApeCardEntry {
   MessageId id = 0;
   PacketRole role = PacketRole::data;
   Time present_at = Time::never();  // on the card; unknown while it waits for the bus
 };
 
 // A packet on its way from the card's decoder into the network.
-struct ApelinkPending {
+struct PendingPacket {
   Packet packet;
-  bool needs_data = false;
+  Memory memory = Memory::host;    // where its payload is read
+  Time tail_time = Time::never();  // when its data are complete; unknown until the first has come
 };
 
 // What a read of payload is for.
-struct ApelinkRead {
+struct PayloadRead {
   std::uint16_t channel = 0;
   MessageId id = 0;
   bool reports_sent = false;
@@ -49,27 +55,26 @@ struct ApelinkRead {
 
 // What the cards of a machine share: surroundings, numbers, and the memory of their queues. One object, so
 // that a card is no larger than its state.
-struct ApelinkCards {
+struct ApeCards {
   Simulation& simulation;
   Network& network;
   MessageTable& messages;
   const Placement& placement;
-  ApelinkDescription description;
+  ApeCardDescription description;
   Time pio_write_latency;
   std::uint32_t outstanding_reads;
   Time decode_time = description.clock.cycles(description.descriptor_cycles);
-  Time lookup_time = description.clock.cycles(description.lookup_cycles);
-  ApelinkCounters counters = {};
-  QueuePool<ApelinkEntry> entries = {};
-  QueuePool<ApelinkPending> pending = {};
-  QueuePool<ApelinkRead> reads = {};
+  ApeCardCounters counters = {};
+  QueuePool<ApeCardEntry> entries = {};
+  QueuePool<PendingPacket> pending = {};
+  QueuePool<PayloadRead> reads = {};
   QueuePool<MessageId> acknowledgements = {};
-  Slab<Packet> being_written = {};
 };
 
-struct ApelinkCard {
-  ApelinkCards& all;
+struct ApeCard {
+  ApeCards& all;
   Bus& bus;
+  GpuMemory* gpu;  // none where the card does not reach it
   NodeId node;
   EventSource source;  // of every event of this card
 
@@ -86,18 +91,35 @@ struct ApelinkCard {
   return static_cast<PacketRole>(packet.message & 3U);
 }
 
+[[nodiscard]] constexpr bool carries_payload(PacketRole role) {
+  return role == PacketRole::data || role == PacketRole::get_reply;
+}
+
 // Bytes of the message that packet number `sequence` carries, without padding.
-[[nodiscard]] constexpr std::int64_t payload_of(const ApelinkDescription& card, std::int64_t message_bytes,
+[[nodiscard]] constexpr std::int64_t payload_of(const ApeCardDescription& card, std::int64_t message_bytes,
                                                 std::uint32_t sequence) {
   return std::min(card.max_payload_bytes, message_bytes - std::int64_t{sequence} * card.max_payload_bytes);
 }
 
 // The smallest payload is one granule, even of a message without any (hep-lat/0409071: "the minimum packet
 // payload is a 128bit word").
-[[nodiscard]] constexpr std::int64_t padded(const ApelinkDescription& card, std::int64_t bytes) {
+[[nodiscard]] constexpr std::int64_t padded(const ApeCardDescription& card, std::int64_t bytes) {
   const std::int64_t granules = (bytes + card.granule_bytes - 1) / card.granule_bytes;
   return std::max<std::int64_t>(1, granules) * card.granule_bytes;
 }
+
+// What a machine is told of the cards, and what they are made of.
+[[nodiscard]] NicCapabilities ape_card_capabilities(const ApeCardDescription& card);
+[[nodiscard]] CardFacts ape_card_facts(const ApeCardDescription& card, const NicCapabilities& capabilities,
+                                       const HostDescription& host);
+[[nodiscard]] ApeCards ape_cards(const ApeCardDescription& card, const CardSurroundings& surroundings);
+
+// Throws std::invalid_argument naming the key, the value and what was expected.
+void validate_common(const ApeCardDescription& card);
+void append_counters(const ApeCardCounters& counted, std::vector<Counter>& counters);
+// `name`: what the card is called, for the sentences.
+void append_warnings(const ApeCardCounters& counted, const std::string& name,
+                     std::vector<std::string>& warnings);
 
 // Tags and event arguments of a card's parts: what it is about in the upper byte, which one below.
 [[nodiscard]] constexpr std::uint64_t make_tag(std::uint8_t what, std::uint64_t which) {

@@ -4,20 +4,17 @@
 #include <cstdint>
 
 #include "nic/apelink/card.hpp"
-#include "nic/apelink/transmitter.hpp"
+#include "nic/apelink/event_writer.hpp"
 
 namespace apenet {
 
 // A packet's header names a published buffer; the look-up in the card's table gives the address, and the
 // payload is written to host memory without the CPU. The write may begin behind the header when the bus is
-// idle (see Bus); the packet leaves the ejection buffer when it has ended. Behind the last packet's payload
-// the card writes an event: since posted writes keep their order, who sees the event finds the data.
-//
-// A get has no hardware of its own: its request becomes an event for the driver, which after get_service
-// posts the data as a descriptor like any other. One driver serves a node's requests one after another.
+// idle (see Bus); the packet leaves the ejection buffer when it has ended.
 class Receiver final : private BusClient, private EventHandler {
  public:
-  Receiver(ApelinkCard& card, Transmitter& transmitter);
+  // being_written: packets of all cards whose payload is on its way into memory.
+  Receiver(ApeCard& card, EventWriter& events, Slab<Packet>& being_written, Time lookup_time);
   Receiver(const Receiver&) = delete;
   Receiver& operator=(const Receiver&) = delete;
 
@@ -29,13 +26,11 @@ class Receiver final : private BusClient, private EventHandler {
 
   void take_payload(const Packet& packet, Time usable);
   void payload_written(const Packet& packet);
-  void write_event(std::uint8_t what, MessageId id, Time earliest);
-  void message_complete(MessageId id);
-  void serve_get(MessageId id);
 
-  ApelinkCard& card_;
-  Transmitter& transmitter_;
-  Time driver_free_at_;
+  ApeCard& card_;
+  EventWriter& events_;
+  Slab<Packet>& being_written_;
+  Time lookup_time_;
 };
 
 }  // namespace apenet

@@ -12,9 +12,9 @@ enum What : std::uint8_t {
   descriptor_write,  // which: queue and entry number
   descriptor_fetch,
   descriptor_decoded,  // which: queue
-  payload_read,
-  payload_data,  // which: channel; second argument: when the burst ends
-  payload_gone,  // which: message
+  payload_read,        // which: Memory
+  payload_data,        // which: Memory and channel; second argument: when the burst ends
+  payload_gone,        // which: message
   sent_event,
 };
 
@@ -24,9 +24,16 @@ constexpr std::uint64_t entry_name(std::size_t queue, std::uint64_t number) {
   return std::uint64_t{queue} << entry_number_bits | number;
 }
 
+constexpr unsigned channel_bits = 16;
+
+// Where the payload of a packet is read, by the card of the source or, for the answer to a get, the target.
+constexpr Memory memory_read(const Descriptor& descriptor, PacketRole role) {
+  return role == PacketRole::get_reply ? descriptor.remote_memory : descriptor.local_memory;
+}
+
 }  // namespace
 
-Transmitter::Transmitter(ApelinkCard& card)
+Transmitter::Transmitter(ApeCard& card)
     : card_(card),
       queues_(card.all.placement.processes_on(card.node) *
               static_cast<std::size_t>(card.all.description.queues)),
@@ -45,7 +52,7 @@ std::size_t Transmitter::queue_index(MessageId id, PacketRole role) const {
 void Transmitter::doorbell(MessageId id, PacketRole role) {
   const std::size_t index = queue_index(id, role);
   Queue& queue = queues_[index];
-  const ApelinkEntry entry{id, role, Time::never()};
+  const ApeCardEntry entry{id, role, Time::never()};
   const auto capacity = static_cast<std::size_t>(card_.all.description.descriptor_fifo_entries);
   if (queue.size < capacity && queue.in_host_memory.empty()) {
     write_descriptor(index, entry);
@@ -55,7 +62,7 @@ void Transmitter::doorbell(MessageId id, PacketRole role) {
   }
 }
 
-void Transmitter::write_descriptor(std::size_t index, const ApelinkEntry& entry) {
+void Transmitter::write_descriptor(std::size_t index, const ApeCardEntry& entry) {
   Queue& queue = queues_[index];
   const Descriptor& descriptor = card_.all.messages.descriptor(entry.id);
   const bool carries_payload = descriptor.from_cpu && entry.role == PacketRole::data;
@@ -117,16 +124,18 @@ void Transmitter::injection_freed(std::uint16_t) {
   pump();
 }
 
-// A queue that is refused stays so until room or a read becomes free: each is asked until then, no more.
+// A queue that is refused stays so until room or a read becomes free: each is asked until then, no more. It
+// does not lose its turn by that: room that comes for one packet at a time would always go to the same queue.
 void Transmitter::pump() {
   if (acknowledgements_ > 0) issue_acknowledgements();
   std::uint64_t candidates = decoded_;
   while (candidates != 0) {
     const int steps = std::countr_zero(std::rotr(candidates, static_cast<int>(next_queue_)));
     const unsigned index = (next_queue_ + static_cast<unsigned>(steps)) % max_queues;
-    next_queue_ = (index + 1) % max_queues;
     const std::uint64_t bit = std::uint64_t{1} << index;
-    if (!issue_packet(index) || (decoded_ & bit) == 0) candidates &= ~bit;
+    const bool is_issued = issue_packet(index);
+    if (is_issued) next_queue_ = (index + 1) % max_queues;
+    if (!is_issued || (decoded_ & bit) == 0) candidates &= ~bit;
   }
 }
 
@@ -140,9 +149,9 @@ bool Transmitter::has_room(std::uint16_t channel, std::int64_t wire_bytes) {
 
 Packet Transmitter::make_packet(MessageId id, PacketRole role, std::uint32_t sequence) const {
   const Descriptor& descriptor = card_.all.messages.descriptor(id);
-  const ApelinkDescription& card = card_.all.description;
+  const ApeCardDescription& card = card_.all.description;
   const bool to_source = role == PacketRole::get_reply || role == PacketRole::acknowledgement;
-  const bool has_payload = role == PacketRole::data || role == PacketRole::get_reply;
+  const bool has_payload = carries_payload(role);
   const std::int64_t payload = has_payload ? payload_of(card, descriptor.bytes, sequence) : 0;
   Packet packet;
   packet.source = card_.node;
@@ -174,27 +183,33 @@ void Transmitter::issue_acknowledgements() {
 
 bool Transmitter::issue_packet(std::size_t index) {
   Queue& queue = queues_[index];
-  const ApelinkEntry head = card_.all.entries.front(queue.fifo);
+  const ApeCardEntry head = card_.all.entries.front(queue.fifo);
   const Descriptor& descriptor = card_.all.messages.descriptor(head.id);
   const Packet packet = make_packet(head.id, head.role, queue.next_packet);
-  const bool from_memory = (head.role == PacketRole::data && !descriptor.from_cpu && descriptor.bytes > 0) ||
-                           (head.role == PacketRole::get_reply && descriptor.bytes > 0);
+  const bool from_cpu = head.role == PacketRole::data && descriptor.from_cpu;
+  const bool from_memory = carries_payload(head.role) && !from_cpu && descriptor.bytes > 0;
+  const Memory memory = memory_read(descriptor, head.role);
   if (!has_room(packet.channel, packet.wire_bytes)) return false;
   if (from_memory && read_count_ >= card_.all.outstanding_reads) return false;
 
   const bool reports_sent = packet.last && head.role == PacketRole::data && wants_sent(descriptor);
   Channel& channel = channels_[packet.channel];
   channel.reserved_bytes += packet.wire_bytes;
-  card_.all.pending.push(channel.pending, {packet, from_memory});
+  card_.all.pending.push(channel.pending, {packet, memory, from_memory ? Time::never() : Time::zero()});
   ++queue.next_packet;
   if (packet.last) finish_head(index);
   if (from_memory) {
     const std::int64_t bytes = payload_of(card_.all.description, descriptor.bytes, packet.sequence);
-    card_.all.reads.push(reads_, {packet.channel, head.id, reports_sent});
+    const auto place = static_cast<std::size_t>(memory);
+    card_.all.reads.push(reads_[place], {packet.channel, head.id, reports_sent});
     ++read_count_;
-    card_.bus.read(bytes, *this, make_tag(payload_read, 0));
+    if (memory == Memory::gpu) {
+      card_.gpu->read(bytes, *this, make_tag(payload_read, place));
+    } else {
+      card_.bus.read(bytes, *this, make_tag(payload_read, place));
+    }
   } else {
-    inject_what_needs_no_data(packet.channel);
+    inject_what_has_its_data(packet.channel);
     if (reports_sent) report_sent(head.id);
   }
   return true;
@@ -205,13 +220,24 @@ void Transmitter::inject(const Packet& packet, Time tail_time) {
   card_.all.network.inject(packet, tail_time);
 }
 
-void Transmitter::inject_what_needs_no_data(std::uint16_t channel_index) {
+void Transmitter::inject_what_has_its_data(std::uint16_t channel_index) {
   Channel& channel = channels_[channel_index];
-  while (!channel.pending.empty() && !card_.all.pending.front(channel.pending).needs_data) {
-    const Packet packet = card_.all.pending.pop(channel.pending).packet;
-    channel.reserved_bytes -= packet.wire_bytes;
-    inject(packet, card_.now());
+  while (!channel.pending.empty() && card_.all.pending.front(channel.pending).tail_time != Time::never()) {
+    const PendingPacket next = card_.all.pending.pop(channel.pending);
+    channel.reserved_bytes -= next.packet.wire_bytes;
+    inject(next.packet, std::max(next.tail_time, card_.now()));
   }
+}
+
+void Transmitter::payload_comes(std::uint16_t channel, Memory memory, Time tail_time) {
+  const QueuePool<PendingPacket>::Queue& pending = channels_[channel].pending;
+  std::uint64_t place = 0;
+  const auto waits_for_it = [&](const PendingPacket& packet) {
+    return packet.memory == memory && packet.tail_time == Time::never();
+  };
+  while (!waits_for_it(card_.all.pending.at(pending, place))) ++place;
+  card_.all.pending.at(pending, place).tail_time = tail_time;
+  inject_what_has_its_data(channel);
 }
 
 void Transmitter::report_sent(MessageId id) {
@@ -228,7 +254,7 @@ void Transmitter::bus_granted(const BusGrant& grant) {
                          grant.end);
       break;
     case payload_read:
-      payload_granted(grant);
+      payload_granted(static_cast<Memory>(which), grant);
       break;
     default:
       card_.all.simulation.schedule(card_.source, grant.end, *this, grant.tag);
@@ -236,10 +262,12 @@ void Transmitter::bus_granted(const BusGrant& grant) {
   }
 }
 
-void Transmitter::payload_granted(const BusGrant& grant) {
-  const ApelinkRead read = card_.all.reads.pop(reads_);
+void Transmitter::payload_granted(Memory memory, const BusGrant& grant) {
+  const auto place = static_cast<std::size_t>(memory);
+  const PayloadRead read = card_.all.reads.pop(reads_[place]);
   --read_count_;
-  card_.all.simulation.schedule(card_.source, grant.first_data, *this, make_tag(payload_data, read.channel),
+  card_.all.simulation.schedule(card_.source, grant.first_data, *this,
+                                make_tag(payload_data, std::uint64_t{place} << channel_bits | read.channel),
                                 static_cast<std::uint64_t>(grant.end.ps()));
   if (read.reports_sent) {
     card_.all.simulation.schedule(card_.source, grant.end, *this, make_tag(payload_gone, read.id));
@@ -255,15 +283,10 @@ void Transmitter::handle_event(const Event& event) {
       decoded_ |= std::uint64_t{1} << which;
       pump();
       break;
-    case payload_data: {
-      const auto channel_index = static_cast<std::uint16_t>(which);
-      Channel& channel = channels_[channel_index];
-      const Packet packet = card_.all.pending.pop(channel.pending).packet;
-      channel.reserved_bytes -= packet.wire_bytes;
-      inject(packet, Time::from_ps(static_cast<std::int64_t>(event.argument_b)));
-      inject_what_needs_no_data(channel_index);
+    case payload_data:
+      payload_comes(static_cast<std::uint16_t>(which), static_cast<Memory>(which >> channel_bits),
+                    Time::from_ps(static_cast<std::int64_t>(event.argument_b)));
       break;
-    }
     case payload_gone:
       report_sent(static_cast<MessageId>(which));
       break;

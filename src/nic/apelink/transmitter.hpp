@@ -1,6 +1,7 @@
-// Transmitter: the sending half of an APELink card. Descriptors in, packets out.
+// Transmitter: the sending half of a card of APENet, of every generation. Descriptors in, packets out.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -11,7 +12,8 @@ namespace apenet {
 // Each port has a descriptor FIFO for each hardware queue. The entry at a FIFO's head is decoded, then cut
 // into packets; the queues take turns, packet by packet. For each packet, room in the injection buffer is
 // reserved first (credits hold the sender back), then its payload is read by DMA; the packet is handed to the
-// network when the first word arrives, and the rest of the burst follows behind it.
+// network when the first word arrives, and the rest of the burst follows behind it. A card that reaches a GPU
+// reads payload there as well; each memory answers in the order of the requests.
 //
 // Invariants: packets of one queue are injected in the order of their descriptors, whether they needed a read
 // or not; reserved room is never given twice; at most outstanding_reads payload reads are under way.
@@ -19,7 +21,7 @@ class Transmitter final : private BusClient, private EventHandler {
  public:
   static constexpr std::int64_t max_queues = 64;  // ports x queues: a bit each
 
-  explicit Transmitter(ApelinkCard& card);
+  explicit Transmitter(ApeCard& card);
   Transmitter(const Transmitter&) = delete;
   Transmitter& operator=(const Transmitter&) = delete;
 
@@ -31,8 +33,8 @@ class Transmitter final : private BusClient, private EventHandler {
 
  private:
   struct Queue {
-    QueuePool<ApelinkEntry>::Queue fifo;            // on the card, in order; at most descriptor_fifo_entries
-    QueuePool<ApelinkEntry>::Queue in_host_memory;  // what found the FIFO full
+    QueuePool<ApeCardEntry>::Queue fifo;            // on the card, in order; at most descriptor_fifo_entries
+    QueuePool<ApeCardEntry>::Queue in_host_memory;  // what found the FIFO full
     std::uint64_t head_number = 0;
     std::uint32_t size = 0;         // of the FIFO
     std::uint32_t next_packet = 0;  // of the head's message
@@ -41,16 +43,17 @@ class Transmitter final : private BusClient, private EventHandler {
   };
   struct Channel {
     std::int64_t reserved_bytes = 0;  // of the injection buffer, for packets that are still being read
-    QueuePool<ApelinkPending>::Queue pending;  // in injection order; the first always waits for its data
+    QueuePool<PendingPacket>::Queue pending;  // in injection order; the first always waits for its data
     QueuePool<MessageId>::Queue acknowledgements;
   };
 
   void bus_granted(const BusGrant& grant) override;
   void handle_event(const Event& event) override;
 
-  void payload_granted(const BusGrant& grant);
+  void payload_granted(Memory memory, const BusGrant& grant);
+  void payload_comes(std::uint16_t channel, Memory memory, Time tail_time);
   [[nodiscard]] std::size_t queue_index(MessageId id, PacketRole role) const;
-  void write_descriptor(std::size_t queue, const ApelinkEntry& entry);
+  void write_descriptor(std::size_t queue, const ApeCardEntry& entry);
   void fetch_descriptor(std::size_t queue);
   void descriptor_granted(std::size_t queue, std::uint64_t number, Time present_at);
   void decode_head(std::size_t queue);
@@ -62,13 +65,14 @@ class Transmitter final : private BusClient, private EventHandler {
   [[nodiscard]] bool has_room(std::uint16_t channel, std::int64_t wire_bytes);
   [[nodiscard]] Packet make_packet(MessageId id, PacketRole role, std::uint32_t sequence) const;
   void inject(const Packet& packet, Time tail_time);
-  void inject_what_needs_no_data(std::uint16_t channel);
+  void inject_what_has_its_data(std::uint16_t channel);
   void report_sent(MessageId id);
 
-  ApelinkCard& card_;
-  std::vector<Queue> queues_;            // port by port, of the ports in use
-  std::vector<Channel> channels_;        // one a hardware queue: ports share the injection buffers
-  QueuePool<ApelinkRead>::Queue reads_;  // in the order of their requests, which is that of their data
+  ApeCard& card_;
+  std::vector<Queue> queues_;      // port by port, of the ports in use
+  std::vector<Channel> channels_;  // one a hardware queue: ports share the injection buffers
+  // Of each Memory: in the order of their requests, which is that of their data.
+  std::array<QueuePool<PayloadRead>::Queue, 2> reads_;
   std::uint32_t read_count_ = 0;
   std::uint64_t decoded_ = 0;           // a bit for each queue whose head is decoded
   unsigned next_queue_ = 0;             // whose turn it is

@@ -1,0 +1,87 @@
+#include "nic/apelink/card.hpp"
+
+#include "kernel/refuse.hpp"
+#include "nic/apelink/transmitter.hpp"
+
+namespace apenet {
+
+void validate_common(const ApeCardDescription& card) {
+  require_clock("card.clock_mhz", card.clock);
+  require_at_least("card.header_bytes", card.header_bytes, 1);
+  require_at_least("card.footer_bytes", card.footer_bytes, 0);
+  require_at_least("card.granule_bytes", card.granule_bytes, 1);
+  constexpr std::int64_t max_packet = 1 << 20;
+  require_at_least("card.max_payload_bytes", card.max_payload_bytes, card.granule_bytes);
+  require_at_most("card.max_payload_bytes", card.max_payload_bytes, max_packet);
+  if (card.max_payload_bytes % card.granule_bytes != 0) {
+    refuse_value("card.max_payload_bytes", std::to_string(card.max_payload_bytes),
+                 "a multiple of card.granule_bytes = " + std::to_string(card.granule_bytes));
+  }
+  constexpr std::int64_t max_packets = std::int64_t{1} << 31;  // Packet::sequence counts them
+  require_at_least("card.max_message_bytes", card.max_message_bytes, card.max_payload_bytes);
+  require_at_most("card.max_message_bytes", card.max_message_bytes, max_packets * card.max_payload_bytes);
+  require_at_least("card.descriptor_bytes", card.descriptor_bytes, 1);
+  require_at_least("card.descriptor_cycles", card.descriptor_cycles, 0);
+  require_at_least("card.descriptor_fifo_entries", card.descriptor_fifo_entries, 1);
+  require_at_least("card.completion_bytes", card.completion_bytes, 1);
+  require_at_least("card.max_pio_bytes", card.max_pio_bytes, 0);
+  require_at_least("card.ports", card.ports, 1);
+  require_at_least("card.queues", card.queues, 1);
+  require_at_most("card.queues", card.queues, Transmitter::max_queues / card.ports,
+                  " (64 over card.ports = " + std::to_string(card.ports) + ")");
+  require_duration("card.get_service_us", card.get_service);
+}
+
+NicCapabilities ape_card_capabilities(const ApeCardDescription& card) {
+  return {.put = true,
+          .get = true,
+          .max_message_bytes = card.max_message_bytes,
+          .max_send_bytes = card.max_message_bytes,
+          .max_pio_bytes = card.max_pio_bytes,
+          .channels = static_cast<std::uint16_t>(card.queues)};
+}
+
+CardFacts ape_card_facts(const ApeCardDescription& card, const NicCapabilities& capabilities,
+                         const HostDescription& host) {
+  return {.capabilities = capabilities,
+          .network_channels = static_cast<std::uint32_t>(card.queues),
+          .max_packet_wire_bytes = card.header_bytes + card.max_payload_bytes + card.footer_bytes,
+          .packet_overhead_bytes = card.header_bytes + card.footer_bytes,
+          .max_processes = card.ports,
+          .max_processes_key = "card.ports",
+          .doorbell_delay = host.bus.pio_write_latency};
+}
+
+ApeCards ape_cards(const ApeCardDescription& card, const CardSurroundings& surroundings) {
+  return {.simulation = surroundings.simulation,
+          .network = *surroundings.network,
+          .messages = surroundings.messages,
+          .placement = surroundings.placement,
+          .description = card,
+          .pio_write_latency = surroundings.host.bus.pio_write_latency,
+          .outstanding_reads = surroundings.host.bus.outstanding_reads};
+}
+
+void append_counters(const ApeCardCounters& counted, std::vector<Counter>& counters) {
+  counters.push_back({"packets", counted.packets});
+  counters.push_back({"acknowledgements", counted.acknowledgements});
+  counters.push_back({"descriptors_held_back", counted.descriptors_held_back});
+  counters.push_back({"gets_served", counted.gets_served});
+}
+
+void append_warnings(const ApeCardCounters& counted, const std::string& name,
+                     std::vector<std::string>& warnings) {
+  if (counted.gets_served > 0) {
+    warnings.push_back(std::to_string(counted.gets_served) +
+                       " gets were served by the driver at the target: " + name +
+                       " has no published hardware get, card.get_service_us is assumed");
+  }
+  if (counted.acknowledgements > 0) {
+    warnings.push_back(std::to_string(counted.acknowledgements) +
+                       " remote completions were acknowledged by a packet of the target's card: this is "
+                       "assumed, no acknowledgement of " +
+                       name + " is published");
+  }
+}
+
+}  // namespace apenet

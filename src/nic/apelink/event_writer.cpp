@@ -1,0 +1,70 @@
+#include "nic/apelink/event_writer.hpp"
+
+#include <algorithm>
+
+namespace apenet {
+
+namespace {
+
+// Upper byte of event arguments, behind the values of EventWriter::About.
+constexpr std::uint8_t get_served = 3;
+
+}  // namespace
+
+EventWriter::About about(PacketRole role) {
+  switch (role) {
+    case PacketRole::acknowledgement:
+      return EventWriter::About::remote_done;
+    case PacketRole::get_request:
+      return EventWriter::About::get_request;
+    default:
+      return EventWriter::About::delivered;
+  }
+}
+
+EventWriter::EventWriter(ApeCard& card, Transmitter& transmitter) : card_(card), transmitter_(transmitter) {}
+
+// An event is written when the whole packet has been checked: not before its footer was there.
+void EventWriter::write(About what, MessageId id, Time earliest) {
+  card_.bus.write(Bus::Master::card, card_.all.description.completion_bytes, std::max(earliest, card_.now()),
+                  *this, make_tag(static_cast<std::uint8_t>(what), id));
+}
+
+void EventWriter::message_complete(MessageId id) {
+  const bool acknowledges = wants_remote_done(card_.all.messages.descriptor(id));
+  card_.all.messages.delivered(id);
+  if (acknowledges) transmitter_.acknowledge(id);
+}
+
+void EventWriter::serve_get(MessageId id) {
+  ++card_.all.counters.gets_served;
+  driver_free_at_ = std::max(card_.now(), driver_free_at_) + card_.all.description.get_service;
+  card_.all.simulation.schedule(card_.source, driver_free_at_ + card_.all.pio_write_latency, *this,
+                                make_tag(get_served, id));
+}
+
+void EventWriter::bus_granted(const BusGrant& grant) {
+  card_.all.simulation.schedule(card_.source, grant.end, *this, grant.tag);
+}
+
+void EventWriter::handle_event(const Event& event) {
+  const auto id = static_cast<MessageId>(tag_which(event.argument_a));
+  const std::uint8_t what = tag_what(event.argument_a);
+  if (what == get_served) {
+    transmitter_.doorbell(id, PacketRole::get_reply);
+    return;
+  }
+  switch (static_cast<About>(what)) {
+    case About::delivered:
+      message_complete(id);
+      break;
+    case About::remote_done:
+      card_.all.messages.remote_done(id);
+      break;
+    case About::get_request:
+      serve_get(id);
+      break;
+  }
+}
+
+}  // namespace apenet

@@ -1,0 +1,100 @@
+#include "nic/apelink_plus/apelink_plus_cards.hpp"
+
+#include "host/bus.hpp"
+#include "kernel/refuse.hpp"
+#include "nic/apelink_plus/apelink_plus_nic.hpp"
+
+namespace apenet {
+
+namespace {
+
+// The card of a node and its bus: beside each other in memory.
+struct PlusNode {
+  PlusNode(ApeCards& cards, PlusCards& plus, BusKind& bus_kind, NodeId node)
+      : bus(cards.simulation, bus_kind, node),
+        nic({cards, bus, nullptr, node, {EventKind::nic, node, 0}}, plus) {}
+  Bus bus;
+  ApelinkPlusNic nic;
+};
+
+class ApelinkPlusSet final : public CardSet {
+ public:
+  ApelinkPlusSet(const ApelinkPlusDescription& card, const CardSurroundings& surroundings)
+      : bus_kind_(surroundings.host.bus),
+        cards_(ape_cards(card, surroundings)),
+        plus_{.description = card, .gpu = {card.gpu, surroundings.host.bus.max_burst_bytes}} {
+    nodes_.reserve(surroundings.nodes);
+    for (NodeId node = 0; node < surroundings.nodes; ++node) {
+      nodes_.push_back(std::make_unique<PlusNode>(cards_, plus_, bus_kind_, node));
+    }
+  }
+
+  Nic& card(NodeId node) override { return nodes_[node]->nic; }
+
+  void count(std::vector<Counter>& counters) const override {
+    append_counters(cards_.counters, counters);
+    counters.push_back({"tlb_hits", plus_.counters.tlb_hits});
+    counters.push_back({"page_walks", plus_.counters.page_walks});
+  }
+
+  void warn(std::vector<std::string>& warnings) const override {
+    append_warnings(cards_.counters, "APEnet+", warnings);
+    const std::uint64_t gpu_packets = plus_.gpu.reads + plus_.counters.gpu_writes;
+    if (gpu_packets > 0) {
+      warnings.push_back(std::to_string(gpu_packets) +
+                         " packets were read from or written to a GPU's memory: its latencies and rates, "
+                         "card.gpu_*, are assumed");
+    }
+  }
+
+ private:
+  BusKind bus_kind_;
+  ApeCards cards_;
+  PlusCards plus_;
+  std::vector<std::unique_ptr<PlusNode>> nodes_;
+};
+
+void validate_gpu(const PeerMemoryDescription& gpu) {
+  require_at_least("card.gpu_read_bandwidth_mib_s", gpu.read_rate.bytes, 0);
+  require_at_least("card.gpu_write_bandwidth_mib_s", gpu.write_rate.bytes, 0);
+  require_duration("card.gpu_read_latency_ns", gpu.read_latency);
+  require_duration("card.gpu_write_latency_ns", gpu.write_latency);
+  if ((gpu.read_rate.bytes > 0) != (gpu.write_rate.bytes > 0)) {
+    refuse_value("card.gpu_write_bandwidth_mib_s", std::to_string(gpu.write_rate.bytes) + " bytes per second",
+                 "a rate of writes where there is one of reads, and zero where there is none");
+  }
+}
+
+}  // namespace
+
+void validate(const ApelinkPlusDescription& card, const HostDescription& host) {
+  validate(host.bus);
+  validate_common(card);
+  constexpr std::int64_t max_page = std::int64_t{1} << 30;
+  require_at_least("card.page_bytes", card.page_bytes, 1);
+  require_at_most("card.page_bytes", card.page_bytes, max_page);
+  constexpr std::int64_t max_entries = 1 << 16;
+  require_at_least("card.tlb_entries", card.tlb_entries, 0);
+  require_at_most("card.tlb_entries", card.tlb_entries, max_entries);
+  require_duration("card.tlb_hit_ns", card.tlb_hit);
+  require_duration("card.page_walk_ns", card.page_walk);
+  constexpr std::int64_t max_engines = 64;
+  require_at_least("card.receive_engines", card.receive_engines, 1);
+  require_at_most("card.receive_engines", card.receive_engines, max_engines);
+  require_duration("card.receive_setup_ns", card.receive_setup);
+  require_at_least("card.max_send_bytes", card.max_send_bytes, 0);
+  require_at_most("card.max_send_bytes", card.max_send_bytes, card.max_message_bytes,
+                  ", that is card.max_message_bytes");
+  require_at_least("card.receive_ring_bytes", card.receive_ring_bytes, card.page_bytes);
+  validate_gpu(card.gpu);
+}
+
+CardFacts facts_of(const ApelinkPlusDescription& card, const HostDescription& host) {
+  return ape_card_facts(card, ApelinkPlusNic::capabilities_of(card), host);
+}
+
+std::unique_ptr<CardSet> make_set(const ApelinkPlusDescription& card, const CardSurroundings& surroundings) {
+  return std::make_unique<ApelinkPlusSet>(card, surroundings);
+}
+
+}  // namespace apenet

@@ -1,0 +1,36 @@
+// ApelinkPlusNic: the APEnet+ card, V4 and V5 (poster of CHEP 2016; J.Phys.Conf.Ser. 898, 082035).
+#pragma once
+
+#include "nic/apelink/card.hpp"
+#include "nic/apelink/event_writer.hpp"
+#include "nic/apelink/transmitter.hpp"
+#include "nic/apelink_plus/plus_card.hpp"
+#include "nic/apelink_plus/plus_receiver.hpp"
+#include "nic/nic.hpp"
+
+namespace apenet {
+
+// The PCI Express card: the sending half of every card of APENet, and a receiving half that translates
+// addresses. What each number means and where it comes from: docs/models/apelink-plus.md.
+class ApelinkPlusNic final : public Nic, private NetworkClient {
+ public:
+  // Attaches itself to the network at card.node.
+  ApelinkPlusNic(const ApeCard& card, PlusCards& plus);
+
+  [[nodiscard]] static NicCapabilities capabilities_of(const ApelinkPlusDescription& description);
+  [[nodiscard]] NicCapabilities capabilities() const override { return capabilities_of(plus_.description); }
+  void doorbell(const Descriptor& descriptor) override;
+
+ private:
+  void packet_arrived(const Packet& packet, Time head_time) override;
+  void injection_freed(std::uint16_t channel) override;
+
+  ApeCard card_;
+  PlusCards& plus_;
+  GpuMemory gpu_;
+  Transmitter transmitter_;
+  EventWriter events_;
+  PlusReceiver receiver_;
+};
+
+}  // namespace apenet

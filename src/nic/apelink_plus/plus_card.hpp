@@ -1,0 +1,50 @@
+// What the receiving halves of the APEnet+ cards of a machine share.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "nic/apelink/card.hpp"
+#include "nic/apelink_plus/description.hpp"
+
+namespace apenet {
+
+struct PlusCounters {
+  std::uint64_t tlb_hits = 0;  // pages
+  std::uint64_t page_walks = 0;
+  std::uint64_t gpu_writes = 0;  // packets
+};
+
+// A packet whose target address is translated, or soon will be.
+struct PlusArrival {
+  Packet packet;
+  Time translated;
+};
+
+// A packet that an engine of a card has in its hands.
+struct PlusWrite {
+  Packet packet;
+  std::int64_t bytes = 0;  // of payload
+  Memory memory = Memory::host;
+  std::uint32_t engine = 0;
+  Time begin;  // of the transfer, when the engine is set up
+};
+
+// An event that waits until all payload before it is visible.
+struct PlusEvent {
+  std::uint8_t about = 0;
+  MessageId id = 0;
+  std::uint64_t gpu_writes_before = 0;
+};
+
+struct PlusCards {
+  ApelinkPlusDescription description;
+  GpuKind gpu;
+  PlusCounters counters = {};
+  QueuePool<PlusArrival> arrivals = {};
+  QueuePool<PlusEvent> events = {};
+  Slab<PlusWrite> writes = {};
+  std::vector<std::uint64_t> ring_offset = {};  // of a message without an address, by MessageId
+};
+
+}  // namespace apenet

@@ -1,0 +1,67 @@
+// PlusReceiver: the receiving half of an APEnet+ card. Packets in, DMA writes and events out.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "host/gpu_memory.hpp"
+#include "nic/apelink/card.hpp"
+#include "nic/apelink/event_writer.hpp"
+#include "nic/apelink_plus/plus_card.hpp"
+#include "nic/apelink_plus/tlb.hpp"
+
+namespace apenet {
+
+// A packet's header carries a virtual address of the target process. One translator serves the packets in
+// their order: every page that a packet touches costs a hit of the TLB or a walk by the soft processor. Then
+// the receive engines take the packets, in order, the first free one each: an engine is set up, writes the
+// payload over the bus, and is free again. Translation of the next packets goes on meanwhile.
+//
+// Behind the last packet's payload an event is written (see EventWriter). A GPU may take payload in more
+// slowly than the bus delivers it; events wait for what was written before them.
+//
+// A message without an address lands in its process's receive ring: registered memory in which such messages
+// stand one behind the other, in the order in which their first packets arrive.
+class PlusReceiver final : private BusClient, private EventHandler {
+ public:
+  PlusReceiver(ApeCard& card, PlusCards& plus, EventWriter& events);
+  PlusReceiver(const PlusReceiver&) = delete;
+  PlusReceiver& operator=(const PlusReceiver&) = delete;
+
+  void packet_arrived(const Packet& packet, Time head_time);
+
+ private:
+  struct Target {
+    std::uint32_t space = 0;
+    std::uint64_t address = 0;
+    Memory memory = Memory::host;
+  };
+
+  void bus_granted(const BusGrant& grant) override;
+  void handle_event(const Event& event) override;
+
+  [[nodiscard]] std::int64_t payload_bytes(const Packet& packet) const;
+  [[nodiscard]] Target target_of(const Packet& packet);
+  [[nodiscard]] std::uint64_t ring_address(const Packet& packet, const Descriptor& descriptor);
+  [[nodiscard]] Time translate(const Packet& packet, Time head_time);
+  void dispatch();
+  void write(std::uint32_t index);
+  void taken(std::uint32_t index);
+  void landed(const Packet& packet);
+  void tell(const Packet& packet);
+  void write_events();
+
+  ApeCard& card_;
+  PlusCards& plus_;
+  EventWriter& events_;
+  Tlb tlb_;
+  Time translator_free_at_;
+  std::vector<Time> engine_free_since_;     // Time::never() while it is busy
+  std::vector<std::uint64_t> ring_used_;    // of each port: bytes so far
+  QueuePool<PlusArrival>::Queue arrivals_;  // that no engine has taken
+  QueuePool<PlusEvent>::Queue waiting_events_;
+  std::uint64_t gpu_writes_begun_ = 0;
+  std::uint64_t gpu_writes_visible_ = 0;
+};
+
+}  // namespace apenet

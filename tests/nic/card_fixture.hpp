@@ -1,0 +1,40 @@
+// A machine of one card kind, for tests of a card's own mechanism.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "machine/machine.hpp"
+#include "support/recorder.hpp"
+
+namespace apenet::test {
+
+class CardFixture : public testing::Test {
+ protected:
+  void wire(const MachineDescription& description, std::vector<NodeId> nodes) {
+    machine = std::make_unique<Machine>(simulation, description, std::move(nodes));
+    machine->set_sink(recorder);
+  }
+  [[nodiscard]] std::uint64_t counter(const std::string& name) const {
+    for (const Counter& counter : machine->counters()) {
+      if (counter.name == name) return counter.value;
+    }
+    ADD_FAILURE() << "no counter " << name;
+    return 0;
+  }
+  // Of a message from process 0 to process 1, posted at zero.
+  [[nodiscard]] Time arrival(std::int64_t bytes) {
+    machine->post(Time::zero(), {.source = 0, .target = 1, .bytes = bytes});
+    simulation.run();
+    return recorder.of(Completion::Kind::arrived).at(0).time;
+  }
+
+  Simulation simulation;
+  Recorder recorder{simulation};
+  std::unique_ptr<Machine> machine;
+};
+
+}  // namespace apenet::test
