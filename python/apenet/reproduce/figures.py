@@ -7,7 +7,7 @@ size, or a line where only a minimum, a peak or a bound is printed.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from apenet.bench.result import BenchResult
@@ -132,9 +132,10 @@ def figures(keys: Mapping[str, PublishedResult], specs: list[FigureSpec], measur
 
 
 def available(specs: list[FigureSpec]) -> list[FigureSpec]:
-    """Those whose machines all exist."""
+    """What can be drawn of them: the curves of machines that exist."""
     names = set(machine_names())
-    return [spec for spec in specs if names.issuperset(spec.machines)]
+    found = [replace(spec, curves=tuple(c for c in spec.curves if c.task.machine in names)) for spec in specs]
+    return [spec for spec in found if spec.curves]
 
 
 def _series(curve: Curve, axis: Axis, result: BenchResult) -> Series:

@@ -146,6 +146,10 @@ FIGURES = [
         "node_mib_s",
         (
             Curve(
+                "3D torus (ape128)",
+                Growth(machine="ape128", test="bisection", size=16384, partitions=(64, 128, 256, 512, 1024, 2048)),
+            ),
+            Curve(
                 "3D torus (qpace)",
                 Growth(machine="qpace", test="bisection", size=16384, partitions=(64, 128, 256, 512, 1024, 2048)),
             ),

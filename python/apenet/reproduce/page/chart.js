@@ -102,7 +102,8 @@ class Chart {
 
   marks(svg, { width, pad, px, py }) {
     const taken = [];
-    for (const mark of this.figure.marks) {
+    // From the top down: a label that finds its place taken goes below its line.
+    for (const mark of [...this.figure.marks].sort((one, other) => other.y - one.y)) {
       const y = py(mark.y);
       if (mark.x === null) {
         svg.append(draw("line", { class: "markline", x1: pad.left, x2: width - pad.right, y1: y, y2: y }));
