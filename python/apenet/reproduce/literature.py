@@ -80,7 +80,7 @@ FIGURES = [
             Curve("one way (all completions)", sweep("apenetplus-v5", "oneway", "32:4M", until="landed")),
         ),
         ("apenetplus-v5.mem_read_plateau",),
-        "the curves of the poster are not in its text",
+        "the curves of the poster are not in its text; beyond 512 KiB a buffer has more pages than the TLB entries",
     ),
     FigureSpec(
         "v5-latency",
