@@ -101,6 +101,18 @@ def sweep_result(times, *, test="pingpong", bandwidths=None, channels=None):
     return make_result("ape16", test, "card", 1, "0", points, channels=channels)
 
 
+def test_the_same_twice_whoever_measures():
+    planned = plan(["apenet-2004.latency_flat_until", "apenet-2004.bidir_bw_sat"])
+    first, second = (reproduce(planned).to_json() for _ in range(2))
+    assert first == second
+    for task in planned.tasks:
+        alone = task.measure()
+        assert alone.times_us[0] > 0
+        row = next(row for row in first["rows"] if row["key"] == "apenet-2004.bidir_bw_sat")
+        if alone.test == "bidirectional":
+            assert row["simulated"] == alone.bandwidths_mib_s.max()
+
+
 def test_values_read_off_the_points():
     one = sweep_result([2.0, 2.4, 4.0], bandwidths=[10.0, 20.0, 30.0])
     other = sweep_result([2.0, 2.4, 4.0], bandwidths=[10.0, 10.0, 20.0])

@@ -90,6 +90,9 @@ FIGURES = [
         (
             Curve("host to host", sweep("apenetplus-v5", "roundtrip", "32:64K")),
             Curve("GPU to GPU", sweep("apenetplus-v5", "roundtrip", "32:64K", memory="gpu")),
+            Curve(
+                "GPU to GPU, staged in the hosts", sweep("apenetplus-v5", "roundtrip", "32:64K", memory="gpu-staged")
+            ),
         ),
         (),
         "the poster's curve is not in its text; the 5 us of the generation table are half a round trip here",
