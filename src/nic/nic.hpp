@@ -44,7 +44,7 @@ struct Descriptor {
 
 struct Completion {
   enum class Kind : std::uint8_t {
-    sent,         // to the source: the payload has left its memory
+    sent,         // to the source: its memory is free again (acknowledged, on a reliable connection)
     arrived,      // to the target: a send or put is complete in its memory
     remote_done,  // to the source: the put is complete in the target's memory
     got,          // to the source of a get: the data is in its memory

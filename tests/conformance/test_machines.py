@@ -33,3 +33,29 @@ def test_windows_of_32_ranks_give_the_same_twice(apenet, build, tmp_path, machin
     once, again = ((tmp_path / label / "run.json").read_text(encoding="utf-8") for label in ("once", "again"))
     assert once == again
     assert json.loads(once)["trace_hash"]
+
+
+def virtual_time_us(apenet, build, tmp_path, name, *settings):
+    options = [option for setting in settings for option in ("--set", setting)]
+    folder = tmp_path / "-".join(("run", *settings))
+    done = run(apenet, build(PROGRAMS / f"{name}.c"), "pax", "-n", "4", *options, "--out", folder)
+    return json.loads((folder / "run.json").read_text(encoding="utf-8"))["virtual_time_us"], done
+
+
+def test_windows_are_read_by_the_adapter(apenet, build, tmp_path):
+    """By its own reads, whose time is the adapter's."""
+    plain, _ = virtual_time_us(apenet, build, tmp_path, "rma_passive")
+    slow, _ = virtual_time_us(apenet, build, tmp_path, "rma_passive", "card.read_service_ns=50000")
+    assert slow > 2 * plain
+
+
+@pytest.mark.parametrize(
+    ("setting", "warning"),
+    [("receive_queue_entries=2", "times a receive queue was empty"), ("context_cache_entries=1", "contexts of queue")],
+)
+def test_what_is_scarce_costs_time_and_is_said(apenet, build, tmp_path, setting, warning):
+    plain, quiet = virtual_time_us(apenet, build, tmp_path, "any_source")
+    scarce, told = virtual_time_us(apenet, build, tmp_path, "any_source", f"card.{setting}")
+    assert scarce > plain
+    assert warning in told.stderr
+    assert warning not in quiet.stderr

@@ -15,8 +15,9 @@ namespace apenet::hca {
 // queue, and retired in this order when the target has acknowledged them, reads when their data are here. A
 // queue whose receiver was not ready stops, and goes on with the packet that was refused.
 //
-// Invariants: at most send_queue_entries of a queue are on the card or unacknowledged, at most
-// wqe_prefetch_entries on the card, at most outstanding_rdma_reads of its reads under way.
+// Invariants: at most send_queue_entries of a queue are on the card or unacknowledged, and at most
+// outstanding_rdma_reads of its reads under way. No entry is fetched while wqe_prefetch_entries are on the
+// card; those that are sent again come back to it beyond that.
 class Requester final : public PacketSource, private BusClient, private EventHandler {
  public:
   Requester(Card& card, ContextCache& contexts, Transmitter& transmitter);
