@@ -7,6 +7,7 @@
 #include <tuple>
 #include <vector>
 
+#include "kernel/random.hpp"
 #include "machine/machine.hpp"
 #include "support/machines.hpp"
 #include "support/recorder.hpp"
@@ -315,6 +316,60 @@ TEST_F(HcaTest, PostsBeyondTheSendQueueWaitAndKeepTheirOrder) {
   const std::vector<Completion> arrived = recorder.of(Kind::arrived);
   ASSERT_EQ(arrived.size(), 50U);
   for (std::uint64_t message = 0; message < 50; ++message) EXPECT_EQ(arrived[message].message, message);
+}
+
+// Whatever is scarce, everything is delivered, and once (the recorder sees to that).
+TEST(HcaProperties, AnyDescriptionDeliversEverything) {
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    RandomStream random(seed, 0);
+    const auto up_to = [&](std::uint64_t most) { return static_cast<std::int64_t>(1 + random.below(most)); };
+    MachineDescription description = round_hca();
+    HcaDescription& card = card_of(description);
+    card.mtu_bytes = 4 * up_to(128);
+    card.send_queue_entries = up_to(6);
+    card.messages_per_ack = up_to(static_cast<std::uint64_t>(card.send_queue_entries));
+    card.wqe_prefetch_entries = up_to(4);
+    card.outstanding_rdma_reads = up_to(3);
+    card.receive_queue_entries = up_to(5);
+    card.context_cache_entries = up_to(6) - 1;
+    card.rnr_timer = Time::from_ns(up_to(6000));
+    card.receive_repost = Time::from_ns(up_to(4000) - 1);
+    description.host.bus.outstanding_reads = static_cast<std::uint32_t>(up_to(4));
+    const std::int64_t buffer = card.mtu_bytes + 60 + up_to(400);
+    description.network.buffer_bytes = buffer;
+    description.network.injection_buffer_bytes = buffer;
+    description.network.ejection_buffer_bytes = buffer;
+
+    Simulation simulation;
+    Recorder recorder(simulation);
+    Machine machine(simulation, description, {0, 0, 1, 1});
+    machine.set_sink(recorder);
+    constexpr std::uint64_t messages = 300;
+    std::vector<Verb> verbs;
+    Time when;
+    for (std::uint64_t message = 0; message < messages; ++message) {
+      const auto source = static_cast<ProcessId>(random.below(4));
+      const auto verb = static_cast<Verb>(random.below(3));
+      const bool small = random.below(3) == 0;
+      verbs.push_back(verb);
+      when += Time::from_ns(static_cast<std::int64_t>(random.below(150)));
+      machine.post(when, {.verb = verb,
+                          .source = source,
+                          .target = (source < 2 ? 2U : 0U) + static_cast<ProcessId>(random.below(2)),
+                          .channel = static_cast<std::uint16_t>(random.below(2)),
+                          .from_cpu = small,
+                          .want_local = random.below(3) == 0,
+                          .want_remote = random.below(3) == 0,
+                          .notify_target = random.below(2) == 0,
+                          .bytes = static_cast<std::int64_t>(random.below(small ? 65 : 3000)),
+                          .message = message});
+    }
+    simulation.run();
+    ASSERT_EQ(recorder.landed.size(), messages) << "seed " << seed;
+    std::uint64_t got = 0;
+    for (const Verb verb : verbs) got += verb == Verb::get ? 1 : 0;
+    EXPECT_EQ(recorder.of(Kind::got).size(), got) << "seed " << seed;
+  }
 }
 
 TEST_F(HcaTest, LimitsAreRefusedByTheNamesOfTheMachineFiles) {
