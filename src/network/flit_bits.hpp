@@ -8,10 +8,12 @@
 
 namespace apenet {
 
-// First bit of a non-empty word at or after `from`, cyclically: a round-robin arbiter in two instructions.
-[[nodiscard]] inline std::uint32_t first_cyclic(std::uint64_t word, std::uint32_t from) {
-  const std::uint64_t behind = from < 64 ? word >> from << from : 0;
-  return static_cast<std::uint32_t>(std::countr_zero(behind != 0 ? behind : word));
+// First bit of a non-empty word behind `last`, below 64, cyclically: a round-robin arbiter without a branch,
+// since nobody can predict which way it would go.
+[[nodiscard]] inline std::uint32_t first_behind(std::uint64_t word, std::uint32_t last) {
+  const std::uint64_t behind = word & ~std::uint64_t{1} << last;
+  const std::uint64_t nothing = 0 - static_cast<std::uint64_t>(behind == 0);
+  return static_cast<std::uint32_t>(std::countr_zero(behind | (word & nothing)));
 }
 
 [[nodiscard]] constexpr std::uint64_t low_bits(std::uint32_t count) {
@@ -32,22 +34,28 @@ struct FlitBits {
   [[nodiscard]] bool test(std::uint32_t bit) const { return (word[index(bit)] >> bit % 64 & 1) != 0; }
   void set(std::uint32_t bit) { word[index(bit)] |= std::uint64_t{1} << bit % 64; }
   void reset(std::uint32_t bit) { word[index(bit)] &= ~(std::uint64_t{1} << bit % 64); }
+  void assign(std::uint32_t bit, bool value) {
+    reset(bit);
+    word[index(bit)] |= std::uint64_t{value} << bit % 64;
+  }
   void add(const FlitBits& other) {
     for (std::size_t i = 0; i < Words; ++i) word[i] |= other.word[i];
   }
   void remove(const FlitBits& other) {
     for (std::size_t i = 0; i < Words; ++i) word[i] &= ~other.word[i];
   }
+  void keep(const FlitBits& other) {
+    for (std::size_t i = 0; i < Words; ++i) word[i] &= other.word[i];
+  }
 
-  // First of the bits, of which there is one, at or after `from`, cyclically.
-  [[nodiscard]] std::uint32_t first_cyclic(std::uint32_t from) const {
+  // First of the bits, of which there is one, behind `last`, cyclically.
+  [[nodiscard]] std::uint32_t first_behind(std::uint32_t last) const {
     if constexpr (Words == 1) {
-      return apenet::first_cyclic(word[0], from);
+      return apenet::first_behind(word[0], last);
     } else {
-      const std::size_t first = from / 64 % Words;
-      const std::uint64_t behind = word[first] >> from % 64 << from % 64;
-      if (from < 64 * Words && behind != 0) return bit_in(first, behind);
-      std::size_t i = from < 64 * Words ? first : Words - 1;
+      std::size_t i = index(last);
+      const std::uint64_t behind = word[i] & ~std::uint64_t{1} << last % 64;
+      if (behind != 0) return bit_in(i, behind);
       do {
         i = (i + 1) % Words;
       } while (word[i] == 0);
@@ -72,6 +80,25 @@ struct FlitBits {
         visit(static_cast<std::uint32_t>(i * 64) + static_cast<std::uint32_t>(std::countr_zero(rest)));
       }
     }
+  }
+
+  // Writes base + bit for each, in ascending order, from out[count] on, and up to list_slack numbers more;
+  // returns the new count. How many there are is another number each time: so there is no branch for the
+  // first few.
+  static constexpr std::size_t list_slack = 3;
+  std::size_t list(std::uint32_t base, std::uint32_t* out, std::size_t count) const {
+    constexpr std::uint64_t not_zero = std::uint64_t{1} << 63U;
+    for (std::size_t i = 0; i < Words; ++i, base += 64) {
+      std::uint64_t rest = word[i];
+      do {
+        for (std::size_t k = 0; k < list_slack; ++k) {
+          out[count] = base + static_cast<std::uint32_t>(std::countr_zero(rest | not_zero));
+          count += static_cast<std::size_t>(rest != 0);
+          rest &= rest - 1;
+        }
+      } while (rest != 0);
+    }
+    return count;
   }
 
  private:

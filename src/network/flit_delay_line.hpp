@@ -5,6 +5,8 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "kernel/check.hpp"
@@ -17,7 +19,7 @@ using FlitCycle = std::int64_t;
 // the order in which it was sent. That is what makes the routers a Moore machine: nothing that a router sends
 // in a cycle can be seen by another one in the same cycle.
 template <typename Entry>
-class DelayLine {
+class alignas(64) DelayLine {
  public:
   // Delays of 1 to max_delay cycles.
   explicit DelayLine(FlitCycle max_delay)
@@ -37,7 +39,7 @@ class DelayLine {
     constexpr std::size_t ahead = 8;
     const Slot& slot = slots_[static_cast<std::size_t>(cycle) & mask_];
     const std::size_t last = slot.count - 1;
-    const Entry* const entries = slot.entries;
+    const Entry* const entries = slot.entries.get();
     std::size_t coming = ahead;
     take(cycle, [&](const Entry& entry) {
       prepare(entries[std::min(coming++, last)]);
@@ -59,19 +61,17 @@ class DelayLine {
   [[nodiscard]] bool empty() const { return size_ == 0; }
 
  private:
-  struct Slot {
+  struct alignas(32) Slot {
     void grow() {
-      std::vector<Entry> larger(capacity < 8 ? 8 : 2 * capacity);
-      std::copy_n(storage.begin(), count, larger.begin());
-      storage.swap(larger);
-      entries = storage.data();
-      capacity = storage.size();
+      capacity = capacity < 8 ? 8 : 2 * capacity;
+      auto larger = std::make_unique<Entry[]>(capacity);
+      std::copy_n(entries.get(), count, larger.get());
+      entries = std::move(larger);
     }
 
-    Entry* entries = nullptr;  // in storage: its size is a division by that of an entry
+    std::unique_ptr<Entry[]> entries;
     std::size_t count = 0;
     std::size_t capacity = 0;
-    std::vector<Entry> storage;
   };
 
   std::vector<Slot> slots_;

@@ -28,8 +28,7 @@ std::vector<FlitPort> card_ports(const FlitFabric& fabric, const Topology& topol
   for (NodeId node = 0; node < topology.endpoint_count(); ++node) {
     const PortRef attachment = topology.attachment(node);
     FlitPort port;
-    port.neighbour = attachment.router;
-    port.neighbour_channel = static_cast<std::uint16_t>(attachment.port * fabric.virtual_channels);
+    port.far_end = fabric.place(attachment.router, attachment.port * fabric.virtual_channels);
     port.kind = FlitPort::Kind::link;
     port.flit_delay = 1 + timing.local.latency_cycles + timing.buffer_write_cycles;
     port.credit_delay = 1 + timing.local.latency_cycles + timing.credit_cycles;
@@ -79,9 +78,8 @@ void FlitEngine::wire(const Topology& topology) {
       if (!next.is_connected()) continue;
       const FlitLinkTiming& link = timing.links[topology.link_class({router, number})];
       const std::size_t index = std::size_t{router} * fabric_.ports + number;
-      FlitPort& port = fabric_.port_table[index];
-      port.neighbour = next.router;
-      port.neighbour_channel = static_cast<std::uint16_t>(next.port * fabric_.virtual_channels);
+      FlitPort& port = fabric_.port_table[index].wires;
+      port.far_end = fabric_.place(next.router, next.port * fabric_.virtual_channels);
       port.kind = FlitPort::Kind::link;
       port.speed = speed(link.flit_cycles);
       port.flit_delay = timing.switch_traversal_cycles + 1 + link.latency_cycles + timing.buffer_write_cycles;
@@ -93,8 +91,9 @@ void FlitEngine::wire(const Topology& topology) {
   }
   for (NodeId node = 0; node < topology.endpoint_count(); ++node) {
     const PortRef attachment = topology.attachment(node);
-    FlitPort& port = fabric_.port_table[std::size_t{attachment.router} * fabric_.ports + attachment.port];
-    port.neighbour = node;
+    const std::size_t index = std::size_t{attachment.router} * fabric_.ports + attachment.port;
+    FlitPort& port = fabric_.port_table[index].wires;
+    port.far_end = fabric_.place(node, 0);
     port.kind = FlitPort::Kind::local;
     fabric_.local_ports[attachment.router] |= std::uint64_t{1} << attachment.port % 64;
     port.speed = speed(timing.local.flit_cycles);
@@ -110,14 +109,15 @@ void FlitEngine::plug(RouterId router, const FlitRouterMaker& maker) {
     port.flit_delay -= fabric_.timing.buffer_write_cycles;
     port.credit_delay -= fabric_.timing.credit_cycles;
   };
-  for (FlitPort& port : fabric_.port_table) {
-    if (port.kind == FlitPort::Kind::link && port.neighbour == router) lead_to_socket(port);
+  const auto leads_there = [&](const FlitPort& port) { return fabric_.router_of(port.far_end) == router; };
+  for (FlitRouterPort& port : fabric_.port_table) {
+    if (port.wires.kind == FlitPort::Kind::link && leads_there(port.wires)) lead_to_socket(port.wires);
   }
   sources_.for_each_entry([&](FlitPort& port) {
-    if (port.neighbour == router) lead_to_socket(port);
+    if (leads_there(port)) lead_to_socket(port);
   });
   sinks_.for_each_exit([&](FlitPort& port) {
-    if (port.neighbour == router) lead_to_socket(port);
+    if (leads_there(port)) lead_to_socket(port);
   });
   sockets_.plug(router, maker);
 }
@@ -148,9 +148,18 @@ void FlitEngine::inject(const Packet& packet, Time tail_time) {
   room -= packet.wire_bytes;
   const std::uint32_t index = new_packet(packet);
   trace(NetworkTrace::injected, packet.source, packet);
-  const FlitCycle start = fabric_.timing.cycle_from(now);
-  sources_.add(index, start, fabric_.timing.cycle_from(tail_time));
+  const FlitCycle start = cycle_from(now);
+  sources_.add(index, start, cycle_from(tail_time));
   wake(start);
+}
+
+// Many ask for the cycle of the same time, and it is a division of two words.
+FlitCycle FlitEngine::cycle_from(Time time) {
+  if (time != last_time_) {
+    last_time_ = time;
+    last_cycle_ = fabric_.timing.cycle_from(time);
+  }
+  return last_cycle_;
 }
 
 void FlitEngine::consumed(NodeId node, const Packet& packet) {
@@ -158,7 +167,7 @@ void FlitEngine::consumed(NodeId node, const Packet& packet) {
   APENET_CHECK(sinks_.room(node) <= ejection_buffer_bytes_,
                "node %u consumed more than arrived: room %lld of %lld bytes", node,
                static_cast<long long>(sinks_.room(node)), static_cast<long long>(ejection_buffer_bytes_));
-  if (!sinks_.is_at_rest()) wake(fabric_.timing.cycle_from(simulation_.now()));
+  if (!sinks_.is_at_rest()) wake(cycle_from(simulation_.now()));
 }
 
 void FlitEngine::wake(FlitCycle cycle) {
@@ -276,14 +285,14 @@ std::uint32_t FlitEngine::new_packet(const Packet& packet) {
 
 std::uint64_t FlitEngine::link_flits() const {
   std::uint64_t flits = 0;
-  for (const std::size_t index : links_) flits += fabric_.link_use[index].flits;
+  for (const std::size_t index : links_) flits += fabric_.port_table[index].use.flits;
   return flits;
 }
 
 LinkStatistics FlitEngine::link_statistics(std::uint32_t link) const {
   const std::size_t index = links_.at(link);
-  const FlitLinkUse& use = fabric_.link_use[index];
-  const std::uint64_t cycles = use.flits * fabric_.flit_cycles[fabric_.port_table[index].speed];
+  const FlitLinkUse& use = fabric_.port_table[index].use;
+  const std::uint64_t cycles = use.flits * fabric_.flit_cycles[fabric_.port_table[index].wires.speed];
   return {link_names_[link], use.packets, use.wire_bytes,
           fabric_.timing.time(static_cast<FlitCycle>(cycles))};
 }

@@ -57,6 +57,7 @@ class FlitEngine final : public Network, private EventHandler {
   void wire(const Topology& topology);
   void handle_event(const Event& event) override;
   void run_cycle();
+  [[nodiscard]] FlitCycle cycle_from(Time time);
   void wake(FlitCycle cycle);
   [[nodiscard]] bool is_at_rest() const;
   void deliver(std::uint32_t packet);
@@ -80,6 +81,8 @@ class FlitEngine final : public Network, private EventHandler {
   std::vector<std::int64_t> injection_room_;  // per node and card channel
   std::vector<Time> head_times_;              // per packet: arrival of the header
   std::vector<std::uint32_t> free_packets_;
+  Time last_time_;  // that cycle_from was asked for
+  FlitCycle last_cycle_ = 0;
   FlitCycle next_cycle_ = 0;
   bool is_scheduled_ = false;
   bool is_running_ = false;  // a cycle: it schedules the next one itself

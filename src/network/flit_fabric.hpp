@@ -2,9 +2,13 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cstdint>
 #include <vector>
 
+#include "kernel/check.hpp"
+#include "kernel/large_array.hpp"
 #include "kernel/simulation.hpp"
 #include "network/flit_delay_line.hpp"
 #include "network/flit_timing.hpp"
@@ -41,24 +45,23 @@ struct FlitPacketRoute {
   std::uint8_t slowest = 0;  // stage of its path with the longest flit_cycles: index into flit_cycles
 };
 
-// A virtual channel's buffer at the end of a wire, or the credit counter that belongs to it.
-struct FlitPlace {
-  std::uint32_t router = 0;  // or node, for sources and sinks
-  std::uint16_t channel =
-      0;  // port * virtual channels + virtual channel; of sources and sinks, the latter alone
-};
+// A virtual channel's buffer at the end of a wire, or the credit counter that belongs to it: the router above
+// FlitFabric::channel_bits bits of its channel, port * virtual channels + virtual channel. For sources and
+// sinks, the node above the virtual channel. It is the index of arrays that have a power of two for each
+// router, so that finding one takes no division.
+using FlitPlace = std::uint32_t;
 
 struct FlitArrival {
-  FlitPlace place;
+  FlitPlace place = 0;
   Flit flit;
 };
 
 // What a router needs to know of one of its ports: where its wires lead, and how long they are.
 struct FlitPort {
   // What is at the other end: a router, a card, or a router of another implementation (FlitSockets).
-  enum class Kind : std::uint8_t { unused, link, local, socket };
-  std::uint32_t neighbour = 0;          // router; or node, of a local port
-  std::uint16_t neighbour_channel = 0;  // virtual channel 0 of the port at the other end
+  enum class Kind : std::uint8_t { link, local, socket, unused };
+  static constexpr std::size_t kind_count = 3;  // that lead anywhere
+  FlitPlace far_end = 0;                        // virtual channel 0 of the port at the other end
   Kind kind = Kind::unused;
   std::uint8_t speed = 0;          // index into FlitFabric::flit_cycles
   std::uint32_t flit_delay = 0;    // switch grant to arrival in the buffer at the other end, in cycles
@@ -69,6 +72,25 @@ struct FlitLinkUse {
   std::uint64_t flits = 0;
   std::uint64_t packets = 0;
   std::uint64_t wire_bytes = 0;
+
+  // packet_wire_bytes: of the packet that the flit belongs to.
+  void count(Flit flit, std::uint32_t packet_wire_bytes) {
+    const std::uint64_t is_head = flit.is_head() ? 1 : 0;
+    ++flits;
+    packets += is_head;
+    wire_bytes += packet_wire_bytes & (0 - is_head);
+  }
+};
+
+// All that a flit that crosses a router needs of the ports of which it comes and goes: a cache line each.
+struct alignas(64) FlitRouterPort {
+  FlitPort wires;
+  FlitPlace across = 0;  // plus a channel of this port, as its router counts them: that at the far end
+  FlitLinkUse use;
+  // The switch's round-robin pointers: who was served last. Reset: the last one, so that number 0 is first.
+  std::uint16_t granted_input = 0;    // as output: grant pointer
+  std::uint16_t accepted_output = 0;  // as input: accept pointer
+  std::uint16_t served_channel = 0;   // as input: the virtual channel that asked on behalf of the port
 };
 
 // One instance an engine. Arrivals at routers, at sinks and credits are separate lines because they are read
@@ -82,50 +104,28 @@ struct FlitFabric {
         ports(ports_),
         virtual_channels(virtual_channels_),
         channels(ports_ * virtual_channels_),
+        channel_bits(static_cast<std::uint32_t>(std::bit_width(channels - 1))),
         port_table(static_cast<std::size_t>(router_count_) * ports_),
         local_ports(router_count_),
-        link_use(port_table.size()),
         link_numbers(port_table.size()),
-        arrivals(max_delay),
-        sink_arrivals(max_delay),
-        socket_arrivals(max_delay),
-        credits(max_delay),
-        source_credits(max_delay),
-        socket_credits(max_delay) {}
+        flits_on_wires{DelayLine<FlitArrival>(max_delay), DelayLine<FlitArrival>(max_delay),
+                       DelayLine<FlitArrival>(max_delay)},
+        credits_on_wires{DelayLine<FlitPlace>(max_delay), DelayLine<FlitPlace>(max_delay),
+                         DelayLine<FlitPlace>(max_delay)} {}
 
-  void send(FlitPort::Kind kind, FlitCycle arrives, const FlitArrival& arrival) {
-    if (kind == FlitPort::Kind::link) {
-      arrivals.push(arrives, arrival);
-    } else if (kind == FlitPort::Kind::local) {
-      sink_arrivals.push(arrives, arrival);
-    } else {
-      socket_arrivals.push(arrives, arrival);
-    }
+  // By what is at the other end: routers, cards and sockets read their wires at separate times of a cycle.
+  [[nodiscard]] DelayLine<FlitArrival>& flits_to(FlitPort::Kind kind) {
+    return flits_on_wires[static_cast<std::size_t>(kind)];
   }
-  void send_credit(FlitPort::Kind kind, FlitCycle arrives, const FlitPlace& place) {
-    if (kind == FlitPort::Kind::link) {
-      credits.push(arrives, place);
-    } else if (kind == FlitPort::Kind::local) {
-      source_credits.push(arrives, place);
-    } else {
-      socket_credits.push(arrives, place);
-    }
+  [[nodiscard]] DelayLine<FlitPlace>& credits_to(FlitPort::Kind kind) {
+    return credits_on_wires[static_cast<std::size_t>(kind)];
   }
-  // A flit leaves through a router's port, by its index in the port table. wire_bytes: of its packet.
-  void count_flit(std::size_t port_index, Flit flit, std::uint32_t wire_bytes) {
-    FlitLinkUse& use = link_use[port_index];
-    ++use.flits;
-    if (!flit.is_head()) return;
-    if (simulation.is_traced()) [[unlikely]]
-      trace_head(port_index, flit.packet());
-    ++use.packets;
-    use.wire_bytes += wire_bytes;
-  }
-  // A link is taken to be busy for as long as the packet's flits need one behind the other: what they wait
-  // for on their way is not known yet.
+  // A header leaves through a router's port, by its index in the port table. A link is taken to be busy for
+  // as long as the packet's flits need one behind the other: what they wait for on their way is not known
+  // yet.
   void trace_head(std::size_t port_index, std::uint32_t index) const {
     const Packet& packet = packets[index];
-    const FlitPort& port = port_table[port_index];
+    const FlitPort& port = port_table[port_index].wires;
     const bool is_link = port.kind != FlitPort::Kind::local;
     const Time now = simulation.now();
     const Time span = timing.time(static_cast<FlitCycle>(routes[index].flits) * flit_cycles[port.speed]);
@@ -135,18 +135,29 @@ struct FlitFabric {
                                     packet.message, packet.sequence, packet.wire_bytes));
   }
   // A packet's way leads through that port.
-  void count_hop(std::size_t port_index, bool is_local, FlitPacketRoute& route) const {
-    if (flit_cycles.size() > 1) route.slowest = std::max(route.slowest, port_table[port_index].speed);
-    if (!is_local) ++route.hops;
+  void count_hop(const FlitPort& port, FlitPacketRoute& route) const {
+    if (flit_cycles.size() > 1) route.slowest = std::max(route.slowest, port.speed);
+    route.hops = static_cast<std::uint16_t>(route.hops + (port.kind != FlitPort::Kind::local ? 1 : 0));
   }
 
   [[nodiscard]] bool are_wires_empty() const {
-    return arrivals.empty() && sink_arrivals.empty() && socket_arrivals.empty() && credits.empty() &&
-           source_credits.empty() && socket_credits.empty();
+    const auto is_empty = [](const auto& line) { return line.empty(); };
+    return std::all_of(flits_on_wires.begin(), flits_on_wires.end(), is_empty) &&
+           std::all_of(credits_on_wires.begin(), credits_on_wires.end(), is_empty);
   }
 
   [[nodiscard]] const FlitPort& port(std::uint32_t router, std::uint32_t number) const {
-    return port_table[std::size_t{router} * ports + number];
+    return port_table[std::size_t{router} * ports + number].wires;
+  }
+
+  [[nodiscard]] FlitPlace place(std::uint32_t router, std::uint32_t channel) const {
+    APENET_CHECK(std::uint64_t{router} << channel_bits >> 32U == 0, "router or node %u, %u channels each",
+                 router, channels);
+    return router << channel_bits | channel;
+  }
+  [[nodiscard]] std::uint32_t router_of(FlitPlace place) const { return place >> channel_bits; }
+  [[nodiscard]] std::uint32_t channel_of(FlitPlace place) const {
+    return place & ((std::uint32_t{1} << channel_bits) - 1);
   }
 
   [[nodiscard]] bool is_local(std::uint32_t router, std::uint32_t number) const {
@@ -158,23 +169,19 @@ struct FlitFabric {
   std::uint32_t router_count;
   std::uint32_t ports;
   std::uint32_t virtual_channels;
-  std::uint32_t channels;  // virtual channels of a router: ports * virtual_channels
+  std::uint32_t channels;      // virtual channels of a router: ports * virtual_channels
+  std::uint32_t channel_bits;  // of a FlitPlace: the channel's number
   bool is_cut_through = false;
-  std::vector<FlitPort> port_table;  // per router and port
+  LargeArray<FlitRouterPort> port_table;  // per router and port
   std::vector<std::uint64_t>
       local_ports;  // per router, a bit each: port_table says the same, in 100 times the room
-  std::vector<FlitLinkUse> link_use;        // per router and port
   std::vector<std::uint32_t> link_numbers;  // per router and port: in Network::link_statistics
   std::vector<std::uint32_t> flit_cycles;   // per speed, the slowest last
   // The packets in flight, by the number that their flits carry.
   std::vector<Packet> packets;  // as their cards handed them over
   std::vector<FlitPacketRoute> routes;
-  DelayLine<FlitArrival> arrivals;       // in routers
-  DelayLine<FlitArrival> sink_arrivals;  // in the ejection ports of nodes
-  DelayLine<FlitArrival> socket_arrivals;
-  DelayLine<FlitPlace> credits;         // for routers
-  DelayLine<FlitPlace> source_credits;  // for the injection ports of nodes
-  DelayLine<FlitPlace> socket_credits;
+  std::array<DelayLine<FlitArrival>, FlitPort::kind_count> flits_on_wires;  // by kind of the reader
+  std::array<DelayLine<FlitPlace>, FlitPort::kind_count> credits_on_wires;
 };
 
 }  // namespace apenet

@@ -12,33 +12,37 @@
 
 namespace apenet {
 
-// An input virtual channel: its buffer, and what its packet was given. Three to a cache line; what the switch
+// An input virtual channel: its buffer, and what its packet was given. Four to a cache line; what the switch
 // must know of the packet stands here, so that it does not look it up.
 struct FlitInputChannel {
-  Flit front;                // the first flit of the buffer; those behind it are in a ring
-  std::uint16_t next = 0;    // the second one, in that ring
-  std::uint16_t count = 0;   // flits, the first included
+  Flit front;                    // the first flit of the buffer; those behind it are in a ring
+  std::uint32_t wire_bytes = 0;  // of the packet
+  std::uint16_t next = 0;        // the second one, in that ring
+  std::uint16_t count = 0;       // flits, the first included
   std::uint16_t output = 0;  // output virtual channel held, or held last: the VC allocator's accept pointer
-  std::uint16_t output_port = 0;  // that it belongs to
-  FlitRequest request;            // result of route computation
-  std::uint32_t wire_bytes = 0;   // of the packet
+  FlitRequest request;       // result of route computation; of an adaptive one, what was asked for last
 };
 
-// The round-robin pointers of one port: who was served last. Reset: the last one, so that number 0 is first.
-struct FlitPortArbiters {
-  std::uint16_t granted_input = 0;    // as output of the switch: grant pointer
-  std::uint16_t accepted_output = 0;  // as input of the switch: accept pointer
-  std::uint16_t served_channel = 0;   // as input: which virtual channel asks on behalf of the port
+// An output virtual channel.
+struct FlitOutputChannel {
+  std::uint16_t credits = 0;
+  std::uint16_t last_granted = 0;  // the VC allocator's grant pointer: the input that has or had it
 };
 
 // Which input virtual channels are in which stage, and which output virtual channels nobody holds.
 template <std::size_t Words>
-struct FlitStages {
+struct alignas(64) FlitStages {
   FlitBits<Words> routing;
   FlitBits<Words> allocating;
   FlitBits<Words> switching;
-  FlitBits<Words> free;
-  FlitBits<Words> has_credit;  // output virtual channels
+  FlitBits<Words> credited;  // input virtual channels that hold an output with a credit
+  FlitBits<Words> free;      // output virtual channels
+};
+
+// Of a router's virtual channel.
+struct FlitChannelNumber {
+  std::uint8_t port = 0;
+  std::uint8_t virtual_channel = 0;  // of that port
 };
 
 // A stage of more than one cycle works on one set of channels at a time, and takes the next set when it is
@@ -54,10 +58,13 @@ struct FlitChannelGrant {
   std::uint16_t input = 0;
   std::uint16_t output = 0;
 };
-struct FlitSwitchGrant {
-  std::uint8_t input_port = 0;
-  std::uint8_t output_port = 0;
-  std::uint8_t virtual_channel = 0;  // of the input port
+// A flit may cross the switch.
+struct FlitCrossing {
+  FlitPlace input = 0;
+  std::uint16_t input_port = 0;
+  std::uint16_t output_port = 0;
+  std::uint32_t input_index = 0;  // of the ports, in FlitFabric::port_table
+  std::uint32_t output_index = 0;
 };
 
 // Used where any stage takes more than one cycle.
@@ -67,7 +74,7 @@ struct FlitLongStages {
   FlitStageWork<Words> allocating;
   FlitStageWork<Words> switching;
   std::vector<FlitChannelGrant> channel_grants;
-  std::vector<FlitSwitchGrant> switch_grants;
+  std::vector<FlitCrossing> crossings;
 };
 
 }  // namespace apenet

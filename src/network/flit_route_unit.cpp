@@ -8,7 +8,6 @@ namespace apenet {
 FlitRouteUnit::FlitRouteUnit(const Routing& routing, const FlitFabric& fabric,
                              NetworkDescription::ChannelSelection selection)
     : routing_(routing),
-      entry_(dynamic_cast<const DimensionOrderEntryRouting*>(&routing)),
       fabric_(fabric),
       classes_(routing.class_count()),
       lanes_(fabric.virtual_channels / routing.class_count()),
@@ -20,12 +19,38 @@ FlitRouteUnit::FlitRouteUnit(const Routing& routing, const FlitFabric& fabric,
   for (std::uint32_t c = 0; c < classes_; ++c) masks_.push_back(low_bits(lanes_) << (c * lanes_));
   for (std::uint32_t v = 0; v < classes_ * lanes_; ++v) masks_.push_back(std::uint64_t{1} << v);
   masks_.push_back(low_bits(fabric.virtual_channels));
+  if (is_lane_) return;
+  entry_ = dynamic_cast<const DimensionOrderEntryRouting*>(&routing);
+  if (entry_ == nullptr) return;
+  for (const Input& input : inputs_) {
+    entry_inputs_.push_back(entry_->input(input.port, input.channel_class));
+  }
+  const std::uint32_t any = classes_ * (lanes_ + 1);
+  entry_requests_.resize(std::size_t{4} * fabric.ports);
+  for (std::uint32_t port = 0; port < fabric.ports; ++port) {
+    const bool is_local = port + 1 == fabric.ports;
+    for (std::uint32_t c = 0; c < classes_; ++c) {
+      entry_requests_[DimensionOrderEntryRouting::Step({port, c}, false).index()] = {port,
+                                                                                     is_local ? any : c};
+    }
+  }
 }
 
-FlitRequest FlitRouteUnit::choose(std::uint32_t router, std::uint32_t packet, const RouteSteps& steps) const {
+// One way along a dimension, or the other.
+FlitRequest FlitRouteUnit::turn(DimensionOrderEntryRouting::Step step, std::uint32_t router,
+                                std::uint32_t packet) const {
+  RouteStep chosen = step.step();
+  chosen.port ^= draw_step(2, fabric_.simulation.seed(), fabric_.packets[packet], router);
+  return entry_requests_[DimensionOrderEntryRouting::Step(chosen, false).index()];
+}
+
+FlitRequest FlitRouteUnit::find(std::uint32_t router, std::uint32_t input_channel,
+                                std::uint32_t packet) const {
+  RouteSteps steps;
+  find_steps(router, input_channel, packet, steps);
   APENET_CHECK(steps.count() > 0, "no way from router %u to node %u", router,
                fabric_.routes[packet].destination);
-  if (steps.choice() == RouteChoice::adaptive && steps.count() > 1) return {0, adaptive_set};
+  if (steps.choice() == RouteChoice::adaptive && steps.count() > 1) return FlitRequest().for_now();
   std::uint32_t chosen = 0;
   if (steps.choice() == RouteChoice::random && steps.count() > 1) {
     chosen = draw_step(steps.count(), fabric_.simulation.seed(), fabric_.packets[packet], router);

@@ -9,10 +9,27 @@
 
 namespace apenet {
 
-// What a header asks the VC allocator for: any one of a set of virtual channels of one output port.
-struct FlitRequest {
-  std::uint16_t port = 0;
-  std::uint16_t set = 0;  // FlitRouteUnit::mask
+// What a header asks the VC allocator for: any one of a set of virtual channels of one output port. Two bytes
+// of every input virtual channel.
+class FlitRequest {
+ public:
+  FlitRequest() = default;
+  FlitRequest(std::uint32_t port, std::uint32_t set) : word_(static_cast<std::uint16_t>(set << 8U | port)) {}
+  // Of a routing whose choice is made anew in every cycle of VC allocation: this one for now.
+  [[nodiscard]] FlitRequest for_now() const {
+    FlitRequest request = *this;
+    request.word_ |= adaptive_bit;
+    return request;
+  }
+
+  [[nodiscard]] std::uint32_t port() const { return word_ & 63U; }
+  // For FlitRouteUnit::mask.
+  [[nodiscard]] std::uint32_t set() const { return static_cast<std::uint32_t>(word_) >> 8U; }
+  [[nodiscard]] bool is_adaptive() const { return (word_ & adaptive_bit) != 0; }
+
+ private:
+  static constexpr std::uint16_t adaptive_bit = 128;
+  std::uint16_t word_ = 0;
 };
 
 // The stage "route computation" of every router, the same for each implementation of a router.
@@ -21,22 +38,16 @@ class FlitRouteUnit {
   FlitRouteUnit(const Routing& routing, const FlitFabric& fabric,
                 NetworkDescription::ChannelSelection selection);
 
-  // Of a request that is chosen anew in every cycle of VC allocation, by most_room.
-  static constexpr std::uint16_t adaptive_set = 255;
-
-  // The only step, the one that is drawn, or adaptive_set. input_channel: the virtual channel of the router,
-  // all ports counted, in which the header waits.
+  // The only step, the one that is drawn, or one that is_adaptive: most_room says which. input_channel: the
+  // virtual channel of the router, all ports counted, in which the header waits.
   [[nodiscard]] FlitRequest request(std::uint32_t router, std::uint32_t input_channel,
                                     std::uint32_t packet) const {
-    RouteSteps steps;
     if (entry_ != nullptr) {
-      const Input& input = inputs_[input_channel];
-      entry_->find(router, fabric_.routes[packet].destination, input.port, input.channel_class, steps);
-    } else {
-      find_steps(router, input_channel, packet, steps);
+      const DimensionOrderEntryRouting::Step step =
+          entry_->step(router, fabric_.routes[packet].destination, entry_inputs_[input_channel]);
+      return step.is_tie() ? turn(step, router, packet) : entry_requests_[step.index()];
     }
-    if (steps.choice() == RouteChoice::only) return request_of(router, steps[0], packet);
-    return choose(router, packet, steps);
+    return find(router, input_channel, packet);
   }
 
   // Of an adaptive routing: the step with most room, the first of equals; the last, the escape, if no other
@@ -50,7 +61,7 @@ class FlitRouteUnit {
     std::int64_t most = -1;
     for (std::uint32_t i = 0; i + 1 < steps.count(); ++i) {
       const FlitRequest candidate = request_of(router, steps[i], packet);
-      const std::int64_t here = room(candidate.port, mask(candidate));
+      const std::int64_t here = room(candidate.port(), mask(candidate));
       if (here <= most) continue;
       most = here;
       best = candidate;
@@ -59,7 +70,8 @@ class FlitRouteUnit {
   }
 
   // Bits of the virtual channels within the port.
-  [[nodiscard]] std::uint64_t mask(FlitRequest request) const { return masks_[request.set]; }
+  [[nodiscard]] std::uint64_t mask(FlitRequest request) const { return masks_[request.set()]; }
+  [[nodiscard]] const std::uint64_t* masks() const { return masks_.data(); }  // by FlitRequest::set
 
  private:
   void find_steps(std::uint32_t router, std::uint32_t input_channel, std::uint32_t packet,
@@ -76,9 +88,12 @@ class FlitRouteUnit {
     std::uint32_t set = step.channel_class;
     if (is_lane_) set = classes_ + step.channel_class * lanes_ + fabric_.routes[packet].lane % lanes_;
     if (!is_lane_ && fabric_.is_local(router, step.port)) set = classes_ * (lanes_ + 1);
-    return {static_cast<std::uint16_t>(step.port), static_cast<std::uint16_t>(set)};
+    return {step.port, set};
   }
-  [[nodiscard]] FlitRequest choose(std::uint32_t router, std::uint32_t packet, const RouteSteps& steps) const;
+  [[nodiscard]] FlitRequest turn(DimensionOrderEntryRouting::Step step, std::uint32_t router,
+                                 std::uint32_t packet) const;
+  [[nodiscard]] FlitRequest find(std::uint32_t router, std::uint32_t input_channel,
+                                 std::uint32_t packet) const;
 
   struct Input {
     std::uint16_t port = 0;
@@ -86,8 +101,10 @@ class FlitRouteUnit {
   };
 
   const Routing& routing_;
-  const DimensionOrderEntryRouting*
-      entry_;  // routing_, if it is that: called for every hop, so without a table
+  // routing_, if it is that and a step alone says what to ask for: without a virtual call for every hop.
+  const DimensionOrderEntryRouting* entry_ = nullptr;
+  std::vector<FlitRequest> entry_requests_;                      // of it: by Step::index()
+  std::vector<DimensionOrderEntryRouting::Input> entry_inputs_;  // of it: as inputs_
   const FlitFabric& fabric_;
   std::uint32_t classes_;
   std::uint32_t lanes_;

@@ -10,9 +10,9 @@ FlitRouteSource::Answer FlitSockets::Socket::route(std::uint32_t input_port, std
                                                    Flit head) const {
   const FlitRequest request =
       routes.request(router, input_port * fabric.virtual_channels + virtual_channel, head.packet());
-  APENET_CHECK(request.set != FlitRouteUnit::adaptive_set,
-               "router %u of another implementation under an adaptive routing", router);
-  return {request.port, routes.mask(request)};
+  APENET_CHECK(!request.is_adaptive(), "router %u of another implementation under an adaptive routing",
+               router);
+  return {request.port(), routes.mask(request)};
 }
 
 void FlitSockets::plug(RouterId router, const FlitRouterMaker& maker) {
@@ -31,23 +31,25 @@ void FlitSockets::plug(RouterId router, const FlitRouterMaker& maker) {
   sockets_.back()->implementation = maker(shape, *sockets_.back());
 }
 
-FlitPortWires& FlitSockets::input(const FlitPlace& place) {
+FlitPortWires& FlitSockets::input(FlitPlace place) {
+  const std::uint32_t router = fabric_.router_of(place);
   const auto found = std::find_if(sockets_.begin(), sockets_.end(),
-                                  [&](const auto& socket) { return socket->router == place.router; });
-  APENET_CHECK(found != sockets_.end(), "router %u has no implementation", place.router);
-  return (*found)->inputs[place.channel / fabric_.virtual_channels];
+                                  [&](const auto& socket) { return socket->router == router; });
+  APENET_CHECK(found != sockets_.end(), "router %u has no implementation", router);
+  return (*found)->inputs[fabric_.channel_of(place) / fabric_.virtual_channels];
 }
 
 void FlitSockets::tick(FlitCycle cycle) {
-  fabric_.socket_arrivals.take(cycle, [&](const FlitArrival& arrival) {
+  const auto virtual_channel = [this](FlitPlace place) {
+    return static_cast<std::uint16_t>(fabric_.channel_of(place) % fabric_.virtual_channels);
+  };
+  fabric_.flits_to(FlitPort::Kind::socket).take(cycle, [&](const FlitArrival& arrival) {
     FlitOnWire& wire = input(arrival.place).flit;
-    APENET_CHECK(!wire.is_valid, "two flits in one cycle at router %u", arrival.place.router);
-    const std::uint32_t channel = arrival.place.channel % fabric_.virtual_channels;
-    wire = {true, static_cast<std::uint16_t>(channel), arrival.flit};
+    APENET_CHECK(!wire.is_valid, "two flits in one cycle at router %u", fabric_.router_of(arrival.place));
+    wire = {true, virtual_channel(arrival.place), arrival.flit};
   });
-  fabric_.socket_credits.take(cycle, [&](const FlitPlace& place) {
-    const std::uint32_t channel = place.channel % fabric_.virtual_channels;
-    input(place).credit = {true, static_cast<std::uint16_t>(channel)};
+  fabric_.credits_to(FlitPort::Kind::socket).take(cycle, [&](FlitPlace place) {
+    input(place).credit = {true, virtual_channel(place)};
   });
   for (const std::unique_ptr<Socket>& socket : sockets_) {
     std::fill(socket->outputs.begin(), socket->outputs.end(), FlitPortWires{});
@@ -65,16 +67,17 @@ void FlitSockets::send(Socket& socket, FlitCycle cycle) {
     if (flit.is_valid) {
       const std::size_t index = std::size_t{socket.router} * fabric_.ports + number;
       FlitPacketRoute& route = fabric_.routes[flit.flit.packet()];
-      fabric_.count_flit(index, flit.flit, route.wire_bytes);
-      if (flit.flit.is_head()) fabric_.count_hop(index, fabric_.is_local(socket.router, number), route);
-      const auto channel = static_cast<std::uint16_t>(port.neighbour_channel + flit.virtual_channel);
+      fabric_.port_table[index].use.count(flit.flit, route.wire_bytes);
+      if (flit.flit.is_head()) {
+        if (fabric_.simulation.is_traced()) fabric_.trace_head(index, flit.flit.packet());
+        fabric_.count_hop(port, route);
+      }
       // flit_delay begins at the grant; this flit has crossed the switch.
       const FlitCycle delay = FlitCycle{port.flit_delay} - fabric_.timing.switch_traversal_cycles;
-      fabric_.send(port.kind, cycle + delay, {{port.neighbour, channel}, flit.flit});
+      fabric_.flits_to(port.kind).push(cycle + delay, {port.far_end + flit.virtual_channel, flit.flit});
     }
     if (credit.is_valid) {
-      const auto channel = static_cast<std::uint16_t>(port.neighbour_channel + credit.virtual_channel);
-      fabric_.send_credit(port.kind, cycle + port.credit_delay, {port.neighbour, channel});
+      fabric_.credits_to(port.kind).push(cycle + port.credit_delay, port.far_end + credit.virtual_channel);
     }
   }
 }

@@ -50,7 +50,7 @@ class FlitSockets {
     std::vector<FlitPortWires> outputs;
   };
 
-  [[nodiscard]] FlitPortWires& input(const FlitPlace& place);
+  [[nodiscard]] FlitPortWires& input(FlitPlace place);
   void send(Socket& socket, FlitCycle cycle);
 
   FlitFabric& fabric_;

@@ -51,9 +51,11 @@ void FlitSources::add(std::uint32_t packet, FlitCycle start, FlitCycle tail) {
 }
 
 void FlitSources::take_credits(FlitCycle cycle) {
-  fabric_.source_credits.take(cycle, [this](const FlitPlace& place) {
-    ++credits_[std::size_t{place.router} * fabric_.virtual_channels + place.channel];
-    ports_[place.router].has_credit |= std::uint64_t{1} << place.channel;
+  fabric_.credits_to(FlitPort::Kind::local).take(cycle, [this](FlitPlace place) {
+    const NodeId node = fabric_.router_of(place);
+    const std::uint32_t channel = fabric_.channel_of(place);
+    ++credits_[std::size_t{node} * fabric_.virtual_channels + channel];
+    ports_[node].has_credit |= std::uint64_t{1} << channel;
   });
 }
 
@@ -98,7 +100,7 @@ bool FlitSources::begin_packet(NodeId node, Port& port, FlitCycle cycle) {
     port.packet = fifo.head;
     port.sent = 0;
     port.card_channel = static_cast<std::uint16_t>(channel);
-    port.virtual_channel = static_cast<std::uint8_t>(first_cyclic(free, port.virtual_channel + 1U));
+    port.virtual_channel = static_cast<std::uint8_t>(first_behind(free, port.virtual_channel));
     port.idle &= ~(std::uint64_t{1} << port.virtual_channel);
     fifo.head = flow.next;
     --port.waiting;
@@ -138,9 +140,9 @@ void FlitSources::send_flit(NodeId node, Port& port, FlitCycle cycle, std::vecto
   }
   const bool is_tail = port.sent + 1 == flits;
   const FlitPort& entry = entries_[node];
-  const auto channel = static_cast<std::uint16_t>(entry.neighbour_channel + port.virtual_channel);
-  fabric_.send(entry.kind, cycle + entry.flit_delay,
-               {{entry.neighbour, channel}, Flit(packet, port.sent == 0, is_tail)});
+  fabric_.flits_to(entry.kind)
+      .push(cycle + entry.flit_delay,
+            {entry.far_end + port.virtual_channel, Flit(packet, port.sent == 0, is_tail)});
   ++port.sent;
   has_moved_ = true;
   if (fabric_.timing.local.flit_cycles > 1) port.free_at = cycle + fabric_.timing.local.flit_cycles;

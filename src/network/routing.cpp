@@ -68,7 +68,40 @@ std::vector<RoutingFactor> DimensionOrderRouting::factors() const {
 }
 
 DimensionOrderEntryRouting::DimensionOrderEntryRouting(const CubeShape& shape)
-    : digits_(shape), packed_(digits_.pack(shape)) {}
+    : digits_(shape), packed_(digits_.pack(shape)) {
+  const auto dimensions = static_cast<std::uint32_t>(digits_.dims.size());
+  for (std::uint32_t d = 0; d < dimensions; ++d) {
+    const std::uint32_t size = digits_.dims[d];
+    turns_of_[d] = static_cast<std::uint32_t>(turns_.size()) + size - 1;
+    for (std::uint32_t difference = 1; difference < 2 * size; ++difference) {  // and the size more than it is
+      const bool is_behind = difference < size;
+      const std::uint32_t distance = is_behind ? difference : difference - size;  // going +
+      const std::uint32_t port = 2 * distance > size ? CubeShape::minus_port(d) : CubeShape::plus_port(d);
+      turns_.emplace_back(RouteStep{port, is_behind ? 1U : 0U}, 2 * distance == size);
+    }
+  }
+  turns_of_[dimensions] = static_cast<std::uint32_t>(turns_.size());
+  turns_.emplace_back(RouteStep{2 * dimensions, 0}, false);
+}
+
+DimensionOrderEntryRouting::Input DimensionOrderEntryRouting::input(std::uint32_t port,
+                                                                    std::uint32_t channel_class) const {
+  constexpr std::uint16_t no_dimension = 0xffff;
+  if (port / 2 >= digits_.dims.size()) return {no_dimension, {}};
+  return {static_cast<std::uint16_t>(port / 2), {{port ^ 1U, channel_class}, false}};
+}
+
+void DimensionOrderEntryRouting::route(const RouteQuery& query, RouteSteps& steps) const {
+  const auto local_port = 2 * static_cast<std::uint32_t>(digits_.dims.size());
+  const std::uint32_t input_port = query.is_injected ? local_port : query.input_port;
+  const Step chosen = step(query.router, query.destination, input(input_port, query.input_class));
+  const RouteStep only = chosen.step();
+  steps.set_only(only);
+  if (!chosen.is_tie()) return;
+  steps.clear(RouteChoice::random);
+  steps.add(only);
+  steps.add({only.port ^ 1U, only.channel_class});
+}
 
 std::vector<RoutingFactor> DimensionOrderEntryRouting::factors() const {
   std::vector<RoutingFactor> factors;

@@ -178,15 +178,29 @@ class DimensionOrderEntryRouting final : public Routing {
  public:
   explicit DimensionOrderEntryRouting(const CubeShape& shape);
   [[nodiscard]] std::uint32_t class_count() const override { return 2; }
-  void route(const RouteQuery& query, RouteSteps& steps) const override {
-    const auto local_port = 2 * static_cast<std::uint32_t>(digits_.dims.size());
-    find(query.router, query.destination, query.is_injected ? local_port : query.input_port,
-         query.input_class, steps);
-  }
-  // The same for engines that know the class. A card's port comes behind those of all dimensions, so that a
-  // packet from there never goes straight on.
-  void find(RouterId router, NodeId destination, std::uint32_t input_port, std::uint32_t input_class,
-            RouteSteps& steps) const {
+  void route(const RouteQuery& query, RouteSteps& steps) const override;
+  // The same for engines that ask at every hop of every packet: a step in one word.
+  class Step {
+   public:
+    constexpr Step() = default;
+    constexpr Step(RouteStep step, bool is_tie)
+        : word_(static_cast<std::uint16_t>(step.port << 2U | step.channel_class << 1U | (is_tie ? 1U : 0U))) {
+    }
+    [[nodiscard]] RouteStep step() const { return {index() >> 2U, index() >> 1U & 1U}; }
+    // The other way along the dimension is as good.
+    [[nodiscard]] bool is_tie() const { return (word_ & 1U) != 0; }
+    [[nodiscard]] std::uint32_t index() const { return word_; }  // below 4 * ports
+
+   private:
+    std::uint16_t word_ = 0;
+  };
+  // Where it came by.
+  struct Input {
+    std::uint16_t dimension = 0;  // none, of a card's port: a packet from there never goes straight on
+    Step straight_on;
+  };
+  [[nodiscard]] Input input(std::uint32_t port, std::uint32_t channel_class) const;
+  [[nodiscard]] Step step(RouterId router, NodeId destination, Input input) const {
     const std::uint32_t here = packed_[router];
     const std::uint32_t there = packed_[destination];
     const std::uint32_t d =
@@ -194,18 +208,9 @@ class DimensionOrderEntryRouting final : public Routing {
     const CubeDigits::Digit& digit = digits_.of[d];
     const std::uint32_t from = here >> digit.shift & digit.mask;
     const std::uint32_t to = there >> digit.shift & digit.mask;
-    const auto channel_class = static_cast<std::uint32_t>(from > to);
-    const std::uint32_t distance = to - from + channel_class * digit.size;  // going +
-    const std::uint32_t turn = 2 * d + static_cast<std::uint32_t>(2 * distance > digit.size);
-    // Chosen without a branch: half of the time it would be mispredicted.
-    const bool is_straight_on = input_port / 2 == digit.input;
-    const std::uint32_t chosen = 0U - static_cast<std::uint32_t>(is_straight_on);
-    steps.set_only({turn ^ ((turn ^ input_port ^ 1U) & chosen),
-                    channel_class ^ ((channel_class ^ input_class) & chosen)});
-    if (is_straight_on || 2 * distance != digit.size) return;
-    steps.clear(RouteChoice::random);
-    steps.add({CubeShape::plus_port(d), channel_class});
-    steps.add({CubeShape::minus_port(d), channel_class});
+    const Step turn = turns_[turns_of_[d] + to - from];
+    // Not a branch: half of the time it would be mispredicted.
+    return d == input.dimension ? input.straight_on : turn;
   }
   [[nodiscard]] bool keeps_order() const override { return false; }
   [[nodiscard]] bool is_memoryless() const override { return false; }
@@ -218,6 +223,9 @@ class DimensionOrderEntryRouting final : public Routing {
  private:
   CubeDigits digits_;
   std::vector<std::uint32_t> packed_;
+  std::vector<Step> turns_;  // on entering a dimension: by the coordinates' difference, of each dimension
+  std::array<std::uint32_t, CubeShape::max_dimensions + 1>
+      turns_of_{};  // the step from a coordinate to itself
 };
 
 }  // namespace apenet
