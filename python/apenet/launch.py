@@ -23,6 +23,9 @@ from apenet.toolchain import PROVIDER, SHIM, OpenMpi, environment_bin, search_pa
 _FDS_PER_RANK = 7  # both ends of two pipes and a socket, and standard input, at the moment of the start
 _SPARE_FDS = 128
 
+_ADDR_NO_RANDOMIZE = 0x0040000  # linux/personality.h
+_PERSONALITY_ASKED = 0xFFFFFFFF
+
 _SERVER = Path(__file__).with_name("rank_server.py")
 _PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
 
@@ -230,16 +233,36 @@ def _spawn(
     kept: Sequence[tuple[int, int]] = (),
 ) -> int:
     """Starts a process, leader of its own group, with these standard streams, and descriptors under these numbers."""
-    return os.posix_spawn(
-        program,
-        tuple(command),
-        environment,
-        file_actions=[(os.POSIX_SPAWN_DUP2, stream, number) for number, stream in enumerate(streams)]
-        + [(os.POSIX_SPAWN_DUP2, *pair) for pair in kept],
-        setpgroup=0,
-        setsigmask=(),
-        setsigdef=_SIGNALS_TO_RESTORE,
-    )
+    with _same_addresses():
+        return os.posix_spawn(
+            program,
+            tuple(command),
+            environment,
+            file_actions=[(os.POSIX_SPAWN_DUP2, stream, number) for number, stream in enumerate(streams)]
+            + [(os.POSIX_SPAWN_DUP2, *pair) for pair in kept],
+            setpgroup=0,
+            setsigmask=(),
+            setsigdef=_SIGNALS_TO_RESTORE,
+        )
+
+
+@contextmanager
+def _same_addresses() -> Iterator[None]:
+    """What starts here has its memory at the same addresses in every run: a card with a TLB sees them.
+
+    Where the host forbids it, only which pages are the same, and offsets in them, count for such a card: both are the
+    same in every run but for the stack, which then begins anywhere in a page.
+    """
+    personality = ctypes.CDLL(None).personality
+    personality.argtypes = [ctypes.c_ulong]
+    before = personality(_PERSONALITY_ASKED)
+    if before >= 0:
+        personality(before | _ADDR_NO_RANDOMIZE)
+    try:
+        yield
+    finally:
+        if before >= 0:
+            personality(before)
 
 
 def _standard_input() -> int:

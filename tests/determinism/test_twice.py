@@ -23,6 +23,7 @@ class Case:
     program: Path
     arguments: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
+    machine: str = "ape16"
 
 
 CASES = [
@@ -35,6 +36,9 @@ CASES = [
     Case("one_sided", 4, PROGRAMS / "rma_passive.c"),
     Case("test_loops", 5, PROGRAMS / "requests.c"),
     Case("shared_cards", 8, PROGRAMS / "communicators.c", (), ("--ranks-per-node", "2")),
+    Case("torus_of_v5", 16, ROOT / "bench" / "mpi" / "message_rate.c", ("halo", "30"), (), "apenetplus-v5"),
+    # A TLB of one entry: where a page ends within a buffer must be the same in every run.
+    Case("translated", 4, Path(__file__).with_name("stack_buffers.c"), (), ("--set", "card.tlb_entries=1"), "quong"),
     Case("jacobi", 8, ROOT / "examples" / "02_jacobi" / "jacobi.py"),
 ]
 
@@ -65,7 +69,7 @@ def run_case(apenet, build, tmp_path):
         folder = tmp_path / label
         command = [build(case.program)] if case.program.suffix == ".c" else ["python", case.program]
         done = apenet(
-            *("run", "-n", str(case.ranks), "--machine", "ape16", "--out", folder),
+            *("run", "-n", str(case.ranks), "--machine", case.machine, "--out", folder),
             *(*case.options, *options, "--", *command, *case.arguments),
             **process_options,
         )

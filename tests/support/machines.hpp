@@ -159,15 +159,15 @@ inline MachineDescription apenetplus(std::int64_t link_hz, std::int64_t port_byt
   card.descriptor_fifo_entries = 128;
   card.ports = 8;
   card.get_service = Time::from_ns(3000);
-  card.tlb_entries = 128;
+  card.tlb_entries = 64;
   card.tlb_hit = Time::from_ns(124);
   card.page_walk = Time::from_ns(1900);
   card.receive_setup = Time::from_ns(668);
   card.max_send_bytes = 8192;
   card.gpu.read_latency = Time::from_ns(1500);
-  card.gpu.read_rate = DataRate::bytes_per_second(1500 * mib);
+  card.gpu.read_rate = DataRate::bytes_per_second(1430 * mib);
   card.gpu.write_latency = Time::from_ns(300);
-  card.gpu.write_rate = DataRate::bytes_per_second(3000 * mib);
+  card.gpu.write_rate = DataRate::bytes_per_second(2860 * mib);
   machine.nic = card;
   machine.card_software.send = Time::from_ns(1200);
   machine.card_software.receive = Time::from_ns(1200);
@@ -178,7 +178,6 @@ inline MachineDescription apenetplus(std::int64_t link_hz, std::int64_t port_byt
 inline MachineDescription apenetplus_v4() {
   MachineDescription machine = apenetplus(212'500'000, 16, 500'000'000);
   machine.name = "apenetplus-v4";
-  std::get<ApelinkPlusDescription>(machine.nic).tlb_entries = 64;
   return machine;
 }
 
@@ -188,7 +187,13 @@ inline MachineDescription apenetplus_v5() {
   const DataRate hsmc{16, 1, 303'030'303};
   machine.network.links[1].rate = hsmc;
   machine.network.links[2].rate = hsmc;
-  std::get<ApelinkPlusDescription>(machine.nic).receive_engines = 2;
+  machine.host.copy_bytes_per_second = 6000 * mib;
+  machine.host.local_latency = Time::from_ns(300);
+  auto& card = std::get<ApelinkPlusDescription>(machine.nic);
+  card.tlb_entries = 128;
+  card.receive_engines = 2;
+  card.gpu.read_rate = DataRate::bytes_per_second(2900 * mib);
+  card.gpu.write_rate = DataRate::bytes_per_second(5700 * mib);
   return machine;
 }
 
