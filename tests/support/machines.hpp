@@ -124,14 +124,15 @@ inline MachineDescription pax16() {
   return machine;
 }
 
-inline MachineDescription apenetplus(std::int64_t link_hz, std::int64_t port_bytes, std::int64_t bus_hz) {
+inline MachineDescription apenetplus(std::int64_t link_hz, std::int64_t forward_cycles,
+                                     std::int64_t port_bytes, std::int64_t bus_hz) {
   MachineDescription machine;
   machine.network.topology = NetworkDescription::Topology::torus;
   machine.network.dims = {4, 2, 2};
   machine.network.links.assign(3, {{16, 1, link_hz}, Time::from_ns(100)});
   machine.network.local_rate = {port_bytes, 1, 250'000'000};
-  machine.network.router_latency = Time::from_ns(100);
-  machine.network.credit_latency = Time::from_ns(100);
+  machine.network.router_latency = ClockDomain{link_hz}.cycles(forward_cycles);
+  machine.network.credit_latency = machine.network.router_latency;
   machine.network.virtual_channels = 2;
   machine.network.buffer_bytes = 16'384;
   machine.network.injection_buffer_bytes = 32'768;
@@ -176,13 +177,13 @@ inline MachineDescription apenetplus(std::int64_t link_hz, std::int64_t port_byt
 }
 
 inline MachineDescription apenetplus_v4() {
-  MachineDescription machine = apenetplus(212'500'000, 16, 500'000'000);
+  MachineDescription machine = apenetplus(212'500'000, 21, 16, 500'000'000);
   machine.name = "apenetplus-v4";
   return machine;
 }
 
 inline MachineDescription apenetplus_v5() {
-  MachineDescription machine = apenetplus(342'424'242, 32, 984'615'384);
+  MachineDescription machine = apenetplus(342'424'242, 34, 32, 984'615'384);
   machine.name = "apenetplus-v5";
   const DataRate hsmc{16, 1, 303'030'303};
   machine.network.links[1].rate = hsmc;
