@@ -150,7 +150,15 @@ def test_two_paths_are_found_again():
     beta = value_of("ape16", published(quantity="fit.slow.beta_mb_s", **whole), [result], None)
     assert beta == pytest.approx(900, rel=1e-3)
     crossing = value_of("ape16", published(quantity="crossover_bytes", **whole), [result], None)
-    assert crossing == pytest.approx(((0.8 - 2.8) + 8 * 0.55) / (8 * (1 / 900 - 1 / 4000)), rel=0.01)
+    expected = ((0.8 - 2.8) + 8 * 0.55) / (8 * (1 / 900 - 1 / 4000))
+    assert crossing == pytest.approx(expected, rel=0.01)
+    # With 8 channels alone: still the crossing, but lambda and tau are one.
+    alone = make_result("ape16", "pingpong", "card", 1, "0", points[-5:], channels=[8] * 5)
+    of_eight = {"statistic": "whole", "channels": 8}
+    crossing = value_of("ape16", published(quantity="crossover_bytes", **of_eight), [alone], None)
+    assert crossing == pytest.approx(expected, rel=0.05)
+    with pytest.raises(InputError, match="channels"):
+        value_of("ape16", published(quantity="fit.slow.tau_us", **of_eight), [alone], None)
 
 
 def test_a_number_stands_in_one_place():

@@ -67,6 +67,8 @@ def _fitted(measured: BenchResult, quantity: str) -> float:
         size = fixed / (channels * (slow[2] - fast[2])) if slow[2] != fast[2] else math.nan
         return size if size > 0 else math.nan
     _, which, name = quantity.split(".")
+    if name != "beta_mb_s" and _is_of_one_number(measured):
+        raise InputError("channels", int(measured.channels[0]), "several, to tell lambda from tau")
     lambda_us, tau_us, us_per_byte = fast if which == "fast" else slow
     values = {"lambda_us": lambda_us, "tau_us": tau_us, "beta_mb_s": 1 / us_per_byte if us_per_byte > 0 else math.inf}
     return float(values[name])
@@ -80,10 +82,16 @@ def _paths_of(content: bytes) -> tuple[tuple[float, ...], ...]:
 
 
 def path_coefficients(measured: BenchResult) -> tuple[tuple[float, ...], ...]:
-    """Lambda (us), tau (us) and 1 / beta (us per byte) of two fitted paths, that of the higher beta first."""
-    if len(set(measured.channels.tolist())) == 1:
-        raise InputError("channels", measured.channels[0], "several, to tell lambda from tau")
-    return _paths_of(json.dumps(measured.to_json()).encode())
+    """Two fitted paths, that of the higher beta first: lambda (us), tau (us) and 1 / beta (us per byte).
+
+    With one number of channels tau is inside lambda, and zero.
+    """
+    paths = _paths_of(json.dumps(measured.to_json()).encode())
+    return tuple((path[0], 0.0, path[1]) if _is_of_one_number(measured) else path for path in paths)
+
+
+def _is_of_one_number(measured: BenchResult) -> bool:
+    return len(set(measured.channels.tolist())) == 1
 
 
 def link_mib_s(machine: str) -> float:
