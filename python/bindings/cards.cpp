@@ -1,4 +1,7 @@
 // The cards' descriptions.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/vector.h>
+
 #include "bindings.hpp"
 #include "fields.hpp"
 #include "nic/description.hpp"
@@ -97,9 +100,16 @@ void bind_cards(nb::module_& module) {
   def_time(hca, "rnr_timer_ps", &HcaDescription::rnr_timer);
   def_time(hca, "context_miss_ps", &HcaDescription::context_miss);
 
+  nb::class_<IdealPath> path(module, "IdealPath");
+  path.def(nb::init<>()).def_rw("rate", &IdealPath::rate).def_rw("transit", &IdealPath::transit);
+  def_time(path, "latency_ps", &IdealPath::latency);
+  def_time(path, "gap_ps", &IdealPath::gap);
+  nb::class_<IdealProtocol>(module, "IdealProtocol")
+      .def(nb::init<>())
+      .def_rw("max_message_bytes", &IdealProtocol::max_message_bytes)
+      .def_rw("paths", &IdealProtocol::paths);
   nb::class_<IdealDescription> ideal(module, "IdealDescription");
-  ideal.def(nb::init<>()).def_rw("rate", &IdealDescription::rate);
-  def_time(ideal, "latency_ps", &IdealDescription::latency);
+  ideal.def(nb::init<>()).def_rw("protocols", &IdealDescription::protocols);
 }
 
 }  // namespace apenet

@@ -84,9 +84,12 @@ INSTANTIATE_TEST_SUITE_P(
                 [](auto& m) { std::get<ApelinkDescription>(m.nic).get_service = Time::from_ns(-1); }},
         Mistake{"router.injection_buffer_bytes = 100",
                 [](auto& m) { m.network.injection_buffer_bytes = 100; }},
-        Mistake{"card.latency_ns = 0 ps", [](auto& m) { m.nic = IdealDescription{}; }},
+        Mistake{"card.paths = none", [](auto& m) { m.nic = IdealDescription{}; }},
+        Mistake{
+            "card.latency_ns = 0 ps",
+            [](auto& m) { m.nic = IdealDescription::constant(Time::zero(), DataRate::bytes_per_second(1)); }},
         Mistake{"card.bandwidth_mib_s = 0",
-                [](auto& m) { m.nic = IdealDescription{.latency = Time::from_ns(1), .rate = {}}; }}));
+                [](auto& m) { m.nic = IdealDescription::constant(Time::from_ns(1), {}); }}));
 
 TEST(MachineTest, MoreProcessesThanNodesTimesPortsAreRefused) {
   const MachineDescription description = test::ape16();

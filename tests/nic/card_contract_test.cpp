@@ -37,6 +37,22 @@ MachineDescription ideal_of_16() {
   return machine;
 }
 
+// Two paths, three protocols of falling latency: what could overtake.
+MachineDescription fabric_of_16() {
+  MachineDescription machine = ideal_of_16();
+  const auto paths = [](std::int64_t latency_ns) {
+    const DataRate rate = DataRate::bytes_per_second(1'000'000'000);
+    const DataRate half = DataRate::bytes_per_second(500'000'000);
+    return std::vector<IdealPath>{
+        {.latency = Time::from_ns(latency_ns), .gap = Time::from_ns(50), .rate = rate, .transit = half},
+        {.latency = Time::from_ns(10), .gap = {}, .rate = half, .transit = {}}};
+  };
+  machine.nic = IdealDescription{{{.max_message_bytes = 64, .paths = paths(3000)},
+                                  {.max_message_bytes = 512, .paths = paths(900)},
+                                  {.paths = paths(100)}}};
+  return machine;
+}
+
 // Everything scarce: one outstanding read, two descriptors a queue, room for hardly more than a packet.
 MachineDescription narrow_ape16() {
   MachineDescription machine = test::ape16();
@@ -315,10 +331,11 @@ TEST_P(CardContract, WhatTheCardCannotDoIsRefusedByName) {
 
 INSTANTIATE_TEST_SUITE_P(
     Cards, CardContract,
-    testing::Values(Card{"ideal", ideal_of_16}, Card{"apelink", test::ape16}, Card{"apelink_pio", pio_ape128},
-                    Card{"apelink_narrow", narrow_ape16}, Card{"apenetplus_v4", test::apenetplus_v4},
-                    Card{"apenetplus_v5", test::apenetplus_v5}, Card{"apenetplus_narrow", narrow_apenetplus},
-                    Card{"hca", test::pax16, true}, Card{"hca_narrow", narrow_hca, true}),
+    testing::Values(Card{"ideal", ideal_of_16}, Card{"fabric", fabric_of_16}, Card{"apelink", test::ape16},
+                    Card{"apelink_pio", pio_ape128}, Card{"apelink_narrow", narrow_ape16},
+                    Card{"apenetplus_v4", test::apenetplus_v4}, Card{"apenetplus_v5", test::apenetplus_v5},
+                    Card{"apenetplus_narrow", narrow_apenetplus}, Card{"hca", test::pax16, true},
+                    Card{"hca_narrow", narrow_hca, true}),
     [](const auto& card) { return card.param.name; });
 
 }  // namespace

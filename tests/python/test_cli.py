@@ -17,7 +17,19 @@ def test_version(apenet):
 
 @pytest.mark.parametrize(
     "command",
-    ["run", "bench", "reproduce", "machines", "machine show", "machine check", "doctor", "perf", "replay", "fit"],
+    [
+        "run",
+        "bench",
+        "reproduce",
+        "machines",
+        "machine show",
+        "machine check",
+        "doctor",
+        "perf",
+        "replay",
+        "fit",
+        "calibrate",
+    ],
 )
 def test_every_command_explains_itself(apenet, command):
     done = apenet(*command.split(), "--help")

@@ -203,8 +203,7 @@ inline MachineDescription ideal() {
   machine.name = "ideal";
   machine.host.copy_bytes_per_second = 4000 * mib;
   machine.host.local_latency = Time::from_ns(300);
-  machine.nic =
-      IdealDescription{.latency = Time::from_ns(1000), .rate = DataRate::bytes_per_second(1'000'000'000)};
+  machine.nic = IdealDescription::constant(Time::from_ns(1000), DataRate::bytes_per_second(1'000'000'000));
   return machine;
 }
 

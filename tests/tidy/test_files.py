@@ -98,7 +98,7 @@ def test_every_example_is_run():
 
 def test_documented_commands_exist():
     """Commands in code blocks of the documentation are commands of the program."""
-    known = {"run", "bench", "reproduce", "machines", "machine", "doctor", "perf", "traffic", "fit"}
+    known = {"run", "bench", "reproduce", "machines", "machine", "doctor", "perf", "traffic", "fit", "calibrate"}
     for path in files("docs", "README.md", "examples"):
         if path.suffix == ".md":
             for block in re.findall(r"```[^\n]*\n(.*?)```", text(path), flags=re.DOTALL):

@@ -9,7 +9,7 @@ import typer
 
 from apenet._core import version as __version__
 from apenet.bench import BenchError
-from apenet.cli import bench, doctor, fit, machine, perf, replay, reproduce, run, traffic
+from apenet.cli import bench, calibrate, doctor, fit, machine, perf, replay, reproduce, run, traffic
 from apenet.errors import ApenetError, HostError, PartitionError
 from apenet.perf import PerfError
 
@@ -30,6 +30,7 @@ replay.add_to(app)
 reproduce.add_to(app)
 traffic.add_to(app)
 fit.add_to(app)
+calibrate.add_to(app)
 machine.add_to(app)
 doctor.add_to(app)
 perf.add_to(app)

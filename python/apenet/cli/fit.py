@@ -9,8 +9,10 @@ import typer
 
 from apenet import fit as fits
 from apenet.cli.common import JsonOption, messages, output, print_json, progress_bar
+from apenet.errors import InputError
+from apenet.fit.machine_file import check_machine_file
 from apenet.fit.plot import check_plot_file, plot
-from apenet.fit.report import report
+from apenet.fit.report import machine_report, report
 
 
 def add_to(app: typer.Typer) -> None:
@@ -26,26 +28,58 @@ def fit(
         str, typer.Option("--model", metavar="paths:K|loggp", help="One to three paths, or LogGP.")
     ] = fits.DEFAULT_MODEL,
     test: Annotated[
-        str | None, typer.Option("--test", metavar="TEST", help="What the file holds: " + ", ".join(fits.TESTS) + ".")
+        list[str] | None,
+        typer.Option(
+            "--test", metavar="TEST", help="What a file holds, one for all or one each: " + ", ".join(fits.TESTS) + "."
+        ),
     ] = None,
     section: Annotated[
-        str | None, typer.Option("--section", metavar="NAME|N", help="One of several tables in a file.")
+        list[str] | None,
+        typer.Option("--section", metavar="NAME|N", help="One of several tables in a file, one for all or one each."),
+    ] = None,
+    machine_file: Annotated[
+        Path | None,
+        typer.Option("--to-machine", metavar="NAME.toml", help="Write a machine with these times, and measure it."),
     ] = None,
     plot_file: Annotated[
         Path | None, typer.Option("--plot", metavar="FILE", help="Draw fit and residuals: .png, .svg or .pdf.")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Fit a model to measured times: parameters with intervals, cross-overs, held-out error."""
+    """Fit a model to measured times: parameters with intervals, cross-overs, held-out error, a machine file."""
+    fits.check_model(model, len(files), is_for_machine=machine_file is not None)
     if plot_file is not None:
         check_plot_file(plot_file)
+    if machine_file is not None:
+        check_machine_file(machine_file)
+    written = None
     with progress_bar(f"fitting {model}", None):
-        fitted = fits.fit(*files, model=model, test=test, section=section)
+        tests, sections = _one_each("--test", test, files), _one_each("--section", section, files)
+        measurements = [
+            fits.read(file, test=chosen, section=part)
+            for file, chosen, part in zip(files, tests, sections, strict=True)
+        ]
+        fitted = fits.fit_measurements(measurements, model)
         if plot_file is not None:
             plot(fitted, plot_file)
+        if machine_file is not None:
+            paths = fitted if isinstance(fitted, fits.PathsFit) else None
+            written = fits.write_machine(measurements, machine_file, paths)
     if as_json:
-        print_json(fitted.to_json())
+        print_json({**fitted.to_json(), **({"machine": written.to_json()} if written is not None else {})})
     else:
         output().print(report(fitted))
+        if written is not None:
+            output().print(machine_report(written))
     if plot_file is not None:
         messages().print(f"wrote {plot_file}", markup=False)
+
+
+def _one_each(name: str, values: list[str] | None, files: list[Path]) -> list[str | None]:
+    if not values:
+        return [None] * len(files)
+    if len(values) == 1:
+        return [values[0]] * len(files)
+    if len(values) != len(files):
+        raise InputError(name, ",".join(values), f"one for all files, or one for each of {len(files)}")
+    return list(values)

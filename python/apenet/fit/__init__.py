@@ -12,7 +12,8 @@ from pathlib import Path
 
 from apenet.errors import InputError
 from apenet.fit.loggp import LogGpFit, fit_loggp
-from apenet.fit.measurement import TESTS, Measurement
+from apenet.fit.machine_file import WrittenMachine, write_machine
+from apenet.fit.measurement import PINGPONG, TESTS, Measurement
 from apenet.fit.pathfit import PathsFit, fit_paths
 from apenet.fit.paths import MOST_PATHS
 from apenet.fit.reading import parse, read
@@ -25,11 +26,13 @@ __all__ = [
     "Measurement",
     "MeasurementError",
     "PathsFit",
+    "WrittenMachine",
     "fit",
     "fit_loggp",
     "fit_paths",
     "parse",
     "read",
+    "write_machine",
 ]
 
 DEFAULT_MODEL = "paths:2"
@@ -50,20 +53,20 @@ def fit(
     return fit_measurements(measurements, model)
 
 
-def check_model(model: str, sources: int) -> None:
+def check_model(model: str, sources: int, *, is_for_machine: bool = False) -> None:
     """Raises InputError for a model that is none, or one that cannot take so many files."""
     if model == "loggp":
         return
     found = re.fullmatch(r"paths:(\d)", model, flags=re.ASCII)
     if found is None or not 1 <= int(found[1]) <= MOST_PATHS:
         raise InputError("--model", model, _MODELS)
-    if sources != 1:
+    if sources != 1 and not is_for_machine:
         raise InputError("--model", model, f"one file, not {sources}: several are for loggp and --to-machine")
 
 
 def fit_measurements(measurements: Sequence[Measurement], model: str) -> PathsFit | LogGpFit:
-    """The same of measurements alone."""
+    """The same of measurements alone; of several, a path model is fitted to the ping-pong."""
     if model == "loggp":
         return fit_loggp(measurements)
-    (measurement,) = measurements
-    return fit_paths(measurement, int(model.removeprefix("paths:")))
+    chosen = next((one for one in measurements if one.test == PINGPONG), measurements[0])
+    return fit_paths(chosen, int(model.removeprefix("paths:")))

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import least_squares, nnls
 
 from apenet.fit.measurement import Measurement
 
@@ -85,6 +84,8 @@ def fit_coefficients(data: Data, paths: int, most_cuts: int = MOST_CUTS) -> Floa
 
 def improved(start: Floats, data: Data) -> Floats:
     """All coefficients together, by least squares of relative errors with Huber's loss, from a start nearby."""
+    from scipy.optimize import least_squares  # noqa: PLC0415 (time that no other command needs to spend)
+
     scale = np.maximum(start, _column_scale(data) * 1e-6)
     residual = predicted(start, data.features) / data.times_us - 1
 
@@ -164,6 +165,8 @@ def _alternated(data: Data, assignment: NDArray[np.intp], paths: int) -> Floats:
 
 def robust_line(features: Floats, times: Floats) -> Floats:
     """Coefficients of at least zero that minimise relative errors with Huber's weights."""
+    from scipy.optimize import nnls  # noqa: PLC0415 (time that no other command needs to spend)
+
     weights = np.ones_like(times)
     solution = np.zeros(features.shape[1])
     for _ in range(5):

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from apenet.fit.loggp import FORMULA as LOGGP_FORMULA
 from apenet.fit.loggp import LogGpFit
+from apenet.fit.machine_file import WrittenMachine
 from apenet.fit.measurement import Measurement
 from apenet.fit.pathfit import FORMULA, PathsFit
 from apenet.fit.statistics import CONFIDENCE, Errors, Floats, Interval
@@ -72,6 +73,21 @@ def report(fit: Fit) -> RenderableType:
     parts += [Text.assemble(("note       ", "yellow"), line) for line in warnings]
     for measurement, fitted, held_out in tables:
         parts += ["", _points_table(measurement, fitted, held_out)]
+    return Group(*parts)
+
+
+def machine_report(written: WrittenMachine) -> RenderableType:
+    """The machine file that was written, and how it agrees with the measurements."""
+    what = f"{written.protocols} protocols" if written.protocols > 1 else f"{written.paths} paths"
+    parts = [Text.assemble("\n", ("machine    ", "bold"), f"{written.path} ({what.replace('1 paths', '1 path')})")]
+    parts += [
+        Text(
+            f"           its {one.test} agrees with the file within {abs(one.worst_percent):.2f} % at all {one.points} "
+            f"points, worst at {size_text(one.worst_at_bytes)}"
+        )
+        for one in written.agreements
+    ]
+    parts += [Text.assemble(("note       ", "yellow"), line) for line in written.warnings]
     return Group(*parts)
 
 

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import pairwise
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
 from apenet import _core
+from apenet.errors import Problem
 from apenet.machine.quantity import Count, CountOrZero, NonNegative, Positive, Quantity, Section
 from apenet.machine.reader import Reader
+
+Switches = Annotated[list[CountOrZero], Field(min_length=1)]
+NonNegatives = Annotated[list[NonNegative], Field(min_length=1)]
+Positives = Annotated[list[Positive], Field(min_length=1)]
+PathName = Annotated[str, Field(pattern="^[A-Za-z0-9_-]+$")]
 
 Description = _core.IdealDescription | _core.ApelinkDescription | _core.ApelinkPlusDescription | _core.HcaDescription
 
@@ -22,6 +30,10 @@ class Card(Section):
     def max_processes(self) -> int | None:
         """How many processes can share a card; None: any number."""
         return None
+
+    def problems(self) -> Iterator[Problem]:
+        """What no single key can be blamed for."""
+        return iter(())
 
     def lower(self, read: Reader) -> Description:
         """The description in base units that the C++ core wires."""
@@ -216,16 +228,95 @@ class IdealCard(Card):
 
     def lower(self, read: Reader) -> _core.IdealDescription:
         """In base units."""
+        path = _core.IdealPath()
+        path.latency_ps = read.ps("latency_ns", self.latency_ns)
+        path.rate = read.rate("bandwidth_mib_s", self.bandwidth_mib_s)
+        protocol = _core.IdealProtocol()
+        protocol.paths = [path]
         description = _core.IdealDescription()
-        description.latency_ps = read.ps("latency_ns", self.latency_ns)
-        description.rate = _core.DataRate(read.bytes_per_second("bandwidth_mib_s", self.bandwidth_mib_s), 1, 1)
+        description.protocols = [protocol]
         return description
 
 
-AnyCard = Annotated[ApelinkCard | ApelinkPlusCard | HcaCard | IdealCard, Field(discriminator="kind")]
+class FabricPath(Section):
+    """[card.paths.NAME]: a resource that messages pass one after another; a list has one value for each protocol.
+
+    A message of N bytes holds it for gap + N / bandwidth, and arrives latency + N / transit_bandwidth after that.
+    """
+
+    latency_ns: Quantity[NonNegatives]
+    gap_ns: Quantity[NonNegatives]
+    bandwidth_mib_s: Quantity[Positives]
+    transit_bandwidth_mib_s: Quantity[Positives] | None = None
+
+
+class FabricCard(Card):
+    """[card] with kind = "fabric": a fabric of which only times are known; the slowest of its paths decides.
+
+    Messages of up to switch_bytes[i] travel by protocol i, larger ones by the last.
+    """
+
+    has_network: ClassVar[bool] = False
+
+    kind: Literal["fabric"]
+    switch_bytes: Quantity[Switches] | None = None
+    paths: dict[PathName, FabricPath] = Field(min_length=1)
+
+    @property
+    def switches(self) -> list[int]:
+        """Largest messages of all protocols but the last."""
+        return self.switch_bytes.value if self.switch_bytes is not None else []
+
+    def problems(self) -> Iterator[Problem]:
+        """Sizes that do not rise, and lists of the wrong length."""
+        if any(one >= other for one, other in pairwise(self.switches)):
+            yield Problem("card.switch_bytes", self.switches, "sizes that rise")
+        count = len(self.switches) + 1
+        for name, path in self.paths.items():
+            for key in FabricPath.model_fields:
+                quantity: Quantity[list[float]] | None = getattr(path, key)
+                if quantity is not None and len(quantity.value) != count:
+                    yield Problem(
+                        f"card.paths.{name}.{key}",
+                        quantity.value,
+                        f"{count} values, one for each protocol: one more than card.switch_bytes has",
+                    )
+
+    def lower(self, read: Reader) -> _core.IdealDescription:
+        """In base units: the ideal card with more than one path and protocol."""
+        protocols = []
+        for index in range(len(self.switches) + 1):
+            protocol = _core.IdealProtocol()
+            if index < len(self.switches):
+                protocol.max_message_bytes = self.switches[index]
+            protocol.paths = [
+                self._lower_path(Reader(read.file, f"{read.section}.paths.{name}"), path, index)
+                for name, path in self.paths.items()
+            ]
+            protocols.append(protocol)
+        description = _core.IdealDescription()
+        description.protocols = protocols
+        return description
+
+    def _lower_path(self, read: Reader, path: FabricPath, index: int) -> _core.IdealPath:
+        lowered = _core.IdealPath()
+        lowered.latency_ps = read.ps("latency_ns", _one(path.latency_ns, index))
+        lowered.gap_ps = read.ps("gap_ns", _one(path.gap_ns, index))
+        lowered.rate = read.rate("bandwidth_mib_s", _one(path.bandwidth_mib_s, index))
+        if path.transit_bandwidth_mib_s is not None:
+            lowered.transit = read.rate("transit_bandwidth_mib_s", _one(path.transit_bandwidth_mib_s, index))
+        return lowered
+
+
+def _one(quantity: Quantity[list[float]], index: int) -> Quantity[float]:
+    return Quantity[float](value=float(quantity.value[index]), origin=quantity.origin, source=quantity.source)
+
+
+AnyCard = Annotated[ApelinkCard | ApelinkPlusCard | HcaCard | IdealCard | FabricCard, Field(discriminator="kind")]
 CARDS: dict[str, type[Card]] = {
     "apelink": ApelinkCard,
     "apelink-plus": ApelinkPlusCard,
     "hca": HcaCard,
     "ideal": IdealCard,
+    "fabric": FabricCard,
 }

@@ -14,14 +14,12 @@ from pydantic_core import ErrorDetails
 
 from apenet.errors import ABSENT, MachineError, Problem
 from apenet.machine.cards import CARDS
-from apenet.machine.published import PublishedResult
 from apenet.machine.quantity import Quantity
 from apenet.machine.schema import (
     DIMENSIONS,
     OVERRIDES,
     ROUTER_ALTERNATIVES,
     SHAPES,
-    LinkOverride,
     MachineFile,
     Network,
     RawTable,
@@ -65,6 +63,18 @@ def tables_of(model: type[BaseModel], table: RawTable) -> dict[str, type[BaseMod
     return found
 
 
+def named_tables_of(model: type[BaseModel]) -> dict[str, type[BaseModel]]:
+    """The keys of a section below which sections have names of the file's own, with the model of those."""
+    found: dict[str, type[BaseModel]] = {}
+    for name, field in model.model_fields.items():
+        for candidate in (field.annotation, *typing.get_args(field.annotation)):
+            if typing.get_origin(candidate) is dict:
+                inner = typing.get_args(candidate)[1]
+                if isinstance(inner, type) and issubclass(inner, BaseModel):
+                    found[name] = inner
+    return found
+
+
 def keys_of(model: type[BaseModel]) -> list[str]:
     """The keys that a section knows, as the file writes them."""
     return [field.alias or name for name, field in model.model_fields.items()]
@@ -75,14 +85,11 @@ def _unknown_keys(model: type[BaseModel], table: RawTable, path: tuple[str, ...]
     for key, value in table.items():
         if key not in known:
             yield Problem(".".join((*path, key)), _bare(value), _nearest(key, _bare(value), known, model))
-    if model is MachineFile and isinstance(table.get("results"), dict):
-        for name, result in table["results"].items():
-            if isinstance(result, dict):
-                yield from _unknown_keys(PublishedResult, result, ("results", name))
-    if model is Network and isinstance(table.get("links"), dict):
-        for name, link in table["links"].items():
-            if isinstance(link, dict):
-                yield from _unknown_keys(LinkOverride, link, (*path, "links", name))
+    for key, inner in named_tables_of(model).items():
+        named = table.get(key)
+        for name, one in named.items() if isinstance(named, dict) else ():
+            if isinstance(one, dict):
+                yield from _unknown_keys(inner, one, (*path, key, name))
     for key, inner in tables_of(model, table).items():
         if isinstance(table.get(key), dict):
             yield from _unknown_keys(inner, table[key], (*path, key))
@@ -174,8 +181,10 @@ def _expected_list(key: str) -> str:
             return "a list of 2 or 3 whole numbers: nodes of a leaf, leaves below a switch of the next level, and so on"
         case "parents" | "cables":
             return f"a list of 1 or 2 whole numbers: {key} of a switch upwards, one for each level but the last"
-        case _:
+        case "dims":
             return "a list of 1 to 6 whole numbers, the nodes along each dimension, X first"
+        case _:
+            return "a list of numbers, at least one"
 
 
 def _expected_missing(path: tuple[int | str, ...]) -> str:
@@ -206,6 +215,7 @@ def _inconsistencies(file: MachineFile) -> Iterator[Problem]:
         yield Problem(
             "network.topology", topology, f"'none' for card.kind = \"{file.card.kind}\", which has no network"
         )
+    yield from file.card.problems()
     yield from _misshapen(file.network)
     if file.router is not None:
         yield from _ambiguous(file.router)

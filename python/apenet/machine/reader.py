@@ -10,11 +10,13 @@ from __future__ import annotations
 from fractions import Fraction
 from pathlib import Path
 
+from apenet import _core
 from apenet.errors import MachineError
 from apenet.machine.quantity import Quantity
 from apenet.machine.units import scaled
 
 PS_PER_SECOND = 10**12
+MOST_BYTES_PER_SECOND = 2**60  # the core counts in 64 bits
 
 
 class Reader:
@@ -43,4 +45,10 @@ class Reader:
         rate = int(scaled(key, quantity.value))
         if rate < 1:
             raise MachineError(self.file, f"{self.section}.{key}", quantity.value, "at least one byte per second")
+        if rate > MOST_BYTES_PER_SECOND:
+            raise MachineError(self.file, f"{self.section}.{key}", quantity.value, "at most 2^60 bytes per second")
         return rate
+
+    def rate(self, key: str, quantity: Quantity[float]) -> _core.DataRate:
+        """The same as the core takes it."""
+        return _core.DataRate(self.bytes_per_second(key, quantity), 1, 1)

@@ -1,6 +1,7 @@
 #include "nic/ideal/ideal_nic.hpp"
 
 #include <algorithm>
+#include <limits>
 
 namespace apenet {
 
@@ -18,11 +19,23 @@ IdealNic::IdealNic(Simulation& simulation, const IdealDescription& description, 
                    NodeId node, MessageTable& messages, const Placement& placement, const IdealNics& cards)
     : simulation_(simulation),
       description_(description),
-      flight_(description.latency - doorbell_delay),
+      doorbell_delay_(doorbell_delay),
+      control_latency_(control_latency(description)),
       source_{EventKind::nic, node, 0},
       messages_(messages),
       placement_(placement),
-      cards_(cards) {}
+      cards_(cards),
+      free_at_(description.protocols.front().paths.size()) {}
+
+Time IdealNic::control_latency(const IdealDescription& description) {
+  Time least = Time::from_ps(std::numeric_limits<std::int64_t>::max());
+  for (const IdealProtocol& protocol : description.protocols) {
+    Time slowest;
+    for (const IdealPath& path : protocol.paths) slowest = std::max(slowest, path.latency);
+    least = std::min(least, slowest);
+  }
+  return least;
+}
 
 NicCapabilities IdealNic::capabilities_of(const IdealDescription&) {
   constexpr std::int64_t any_size = std::int64_t{1} << 40;
@@ -35,22 +48,43 @@ NicCapabilities IdealNic::capabilities_of(const IdealDescription&) {
           .channels = channels};
 }
 
-Time IdealNic::transmit(std::int64_t bytes) {
-  free_at_ = std::max(simulation_.now(), free_at_) + description_.rate.duration(bytes);
-  return free_at_;
+IdealNic::Departure IdealNic::transmit(std::int64_t bytes) {
+  const auto protocol =
+      std::find_if(description_.protocols.begin(), description_.protocols.end() - 1,
+                   [&](const IdealProtocol& candidate) { return bytes <= candidate.max_message_bytes; });
+  Departure departure;
+  for (std::size_t i = 0; i < free_at_.size(); ++i) {
+    const IdealPath& path = protocol->paths[i];
+    free_at_[i] = std::max(simulation_.now(), free_at_[i]) + path.gap + path.rate.duration(bytes);
+    const Time transit = path.transit ? path.transit->duration(bytes) : Time::zero();
+    departure.gone = std::max(departure.gone, free_at_[i]);
+    departure.arrived = std::max(departure.arrived, free_at_[i] + path.latency + transit);
+  }
+  return departure;
+}
+
+// A protocol of less latency would overtake what went before it.
+Time IdealNic::in_order(NodeId target, Time arrival) {
+  Time& last = last_arrival_[target];
+  last = std::max(last, arrival);
+  return last;
 }
 
 void IdealNic::doorbell(const Descriptor& descriptor) {
   const MessageId id = messages_.add(descriptor);
   if (descriptor.verb == Verb::get) {
-    simulation_.schedule(source_, simulation_.now() + flight_, *this, code(Step::get_request), id);
+    const Time asked = simulation_.now() + control_latency_ - doorbell_delay_;
+    simulation_.schedule(source_, asked, *this, code(Step::get_request), id);
     return;
   }
-  const Time gone = transmit(descriptor.bytes);
-  if (wants_sent(descriptor)) simulation_.schedule(source_, gone, *this, code(Step::sent), id);
-  simulation_.schedule(source_, gone + flight_, *this, code(Step::delivered), id);
+  const Departure departure = transmit(descriptor.bytes);
+  const Time arrived = in_order(placement_.node(descriptor.target), departure.arrived - doorbell_delay_);
+  if (wants_sent(descriptor)) {
+    simulation_.schedule(source_, std::min(departure.gone, arrived), *this, code(Step::sent), id);
+  }
+  simulation_.schedule(source_, arrived, *this, code(Step::delivered), id);
   if (wants_remote_done(descriptor)) {
-    simulation_.schedule(source_, gone + flight_ + description_.latency, *this, code(Step::remote_done), id);
+    simulation_.schedule(source_, arrived + control_latency_, *this, code(Step::remote_done), id);
   }
 }
 
@@ -68,8 +102,8 @@ void IdealNic::handle_event(const Event& event) {
       break;
     case Step::get_request: {
       const Descriptor& request = messages_.descriptor(id);
-      const Time gone = cards_[placement_.node(request.target)]->transmit(request.bytes);
-      simulation_.schedule(source_, gone + description_.latency, *this, code(Step::delivered), id);
+      const Departure answer = cards_[placement_.node(request.target)]->transmit(request.bytes);
+      simulation_.schedule(source_, answer.arrived, *this, code(Step::delivered), id);
       break;
     }
   }

@@ -1,0 +1,130 @@
+"""apenet calibrate: a real fabric measured, and made a machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from apenet import calibrate as calibrations
+from apenet import fit as fits
+from apenet.cli.common import JsonOption, messages, output, print_json, progress_bar
+from apenet.errors import InputError
+from apenet.fit.machine_file import check_machine_file
+from apenet.fit.report import machine_report, number_text
+from apenet.sizes import parse_sizes
+
+
+def add_to(app: typer.Typer) -> None:
+    """Registers the command."""
+    app.command("calibrate")(calibrate)
+
+
+def calibrate(
+    provider: Annotated[
+        str, typer.Option("--provider", metavar="NAME", help="Of libfabric: tcp, shm, verbs, efa, cxi and others.")
+    ],
+    sizes: Annotated[
+        str, typer.Option("--sizes", metavar="MIN:MAX", help="Message sizes; they double from MIN to MAX.")
+    ] = calibrations.DEFAULT_SIZES,
+    samples: Annotated[
+        int, typer.Option("--samples", help="Of each size; the median counts.")
+    ] = calibrations.DEFAULT_SAMPLES,
+    window: Annotated[
+        int, typer.Option("--window", help="Messages under way at once in a stream.")
+    ] = calibrations.DEFAULT_WINDOW,
+    domain: Annotated[
+        str | None, typer.Option("--domain", metavar="NAME", help="One of the provider's interfaces, such as mlx5_0.")
+    ] = None,
+    server: Annotated[
+        bool, typer.Option("--server", help="Be the other side for a client on another host, once.")
+    ] = False,
+    client: Annotated[
+        str | None, typer.Option("--client", metavar="HOST", help="Measure with the server on that host.")
+    ] = None,
+    port: Annotated[
+        int, typer.Option("--port", min=0, max=65535, help="TCP port on which the two meet.")
+    ] = calibrations.DEFAULT_PORT,
+    libfabric: Annotated[
+        Path | None, typer.Option("--libfabric", metavar="FILE", help="The libfabric.so.1 to measure with.")
+    ] = None,
+    machine_file: Annotated[
+        Path | None,
+        typer.Option("--to-machine", metavar="NAME.toml", help="Write a machine with these times, and measure it."),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Measure the real fabric of this host, or between two hosts: in real time, through libfabric."""
+    if server:
+        if client is not None:
+            raise InputError("--client", client, "none with --server: one of the two on each host")
+        calibrations.serve(
+            provider,
+            domain=domain,
+            port=port,
+            library=libfabric,
+            listening=lambda found: messages().print(f"waiting for a client on port {found}", markup=False),
+        )
+        return
+    if machine_file is not None:
+        check_machine_file(machine_file)
+    steps = 2 * len(parse_sizes(sizes)) + 2
+    with progress_bar(f"measuring {provider}", steps) as progress:
+        task = progress.task_ids[0]
+        measured = calibrations.calibrate(
+            provider,
+            sizes=sizes,
+            samples=samples,
+            window=window,
+            domain=domain,
+            client=client,
+            port=port,
+            library=libfabric,
+            progress=lambda _: progress.advance(task),
+        )
+    written = None
+    if machine_file is not None:
+        written = fits.write_machine(measured.measurements(), machine_file)
+    if as_json:
+        print_json({**measured.to_json(), **({"machine": written.to_json()} if written is not None else {})})
+        return
+    _print(measured)
+    if written is not None:
+        output().print(machine_report(written))
+
+
+def _print(measured: calibrations.Calibration) -> None:
+    console = output()
+    console.print(f"# {measured.provider}, {measured.between}, {measured.library}", markup=False)
+    console.print(f"# median of {measured.pingpong.samples} samples, in brackets their middle half", markup=False)
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in ("# Size (B)", "Latency (us)", "", f"Stream of {measured.window} (us)", "", "Bandwidth (MiB/s)"):
+        table.add_column(column, justify="left" if column.startswith("#") else "right", no_wrap=True)
+    for index, size in enumerate(measured.pingpong.sizes_bytes):
+        cells = [str(size)]
+        for sweep in (measured.pingpong, measured.stream):
+            low, high = sweep.quartile_low_us[index], sweep.quartile_high_us[index]
+            cells.append(number_text(float(sweep.median_us[index])))
+            cells.append(f"[{number_text(float(low))} .. {number_text(float(high))}]")
+        cells.append(f"{size / 2**20 / measured.stream.median_us[index] * 1e6:.2f}")
+        table.add_row(*(Text(cell) for cell in cells))
+    console.print(table)
+    content = measured.to_json()
+    console.print(
+        f"# {content['message_rate_per_second']:,.0f} messages a second at {measured.stream.sizes_bytes[0]} bytes",
+        markup=False,
+    )
+    overheads = {"send": measured.send_us, "receive": measured.receive_us}
+    costs = [f"a {name} {number_text(value)} us" for name, value in overheads.items() if value is not None]
+    console.print(f"# CPU time: {', '.join(costs)}", markup=False)
+    fitted = measured.fitted
+    if fitted is not None:
+        parameters = {"L": fitted.latency_us, "g": fitted.gap_us, "G": fitted.gap_per_byte_us}
+        shown = [f"{name} {number_text(value.value)} us" for name, value in parameters.items() if value is not None]
+        worst = fitted.in_sample.max_percent
+        console.print(f"# LogGP: {', '.join(shown)}/byte; at worst {worst:.0f} % off", markup=False)
+    for warning in measured.warnings:
+        console.print(Text.assemble(("note  ", "yellow"), warning))
