@@ -139,5 +139,4 @@ class Chart {
   }
 }
 
-if (data.figures.length === 0) byId("figures").remove();
 for (const figure of data.figures) byId("charts").append(new Chart(figure).element);

@@ -33,6 +33,13 @@ byId("theme").addEventListener("click", () => {
   document.dispatchEvent(new Event("themed"));
 });
 
+// What was not asked for has no place in the page.
+for (const [section, content] of [["figures", data.figures], ["torus", data.loads]]) {
+  if (content.length > 0) continue;
+  byId(section).hidden = true;
+  document.querySelector(`nav a[href="#${section}"]`).hidden = true;
+}
+
 byId("version").textContent = data.version;
 
 const judged = (target) => data.rows.filter((row) => row.target === target && row.verdict !== "n/a");

@@ -160,5 +160,4 @@ class World {
   }
 }
 
-if (data.loads.length === 0) byId("torus").remove();
-else byId("loads").append(new World(data.loads).element);
+if (data.loads.length > 0) byId("loads").append(new World(data.loads).element);
