@@ -99,6 +99,28 @@ void bind_cards(nb::module_& module) {
   def_time(hca, "receive_repost_ps", &HcaDescription::receive_repost);
   def_time(hca, "rnr_timer_ps", &HcaDescription::rnr_timer);
   def_time(hca, "context_miss_ps", &HcaDescription::context_miss);
+  nb::class_<ExtollDescription> extoll(module, "ExtollDescription");
+  extoll.def(nb::init<>())
+      .def_rw("header_bytes", &ExtollDescription::header_bytes)
+      .def_rw("footer_bytes", &ExtollDescription::footer_bytes)
+      .def_rw("granule_bytes", &ExtollDescription::granule_bytes)
+      .def_rw("ports", &ExtollDescription::ports)
+      .def_rw("velo_payload_bytes", &ExtollDescription::velo_payload_bytes)
+      .def_rw("velo_status_bytes", &ExtollDescription::velo_status_bytes)
+      .def_rw("velo_max_message_bytes", &ExtollDescription::velo_max_message_bytes)
+      .def_rw("velo_mailbox_entries", &ExtollDescription::velo_mailbox_entries)
+      .def_rw("velo_send_cycles", &ExtollDescription::velo_send_cycles)
+      .def_rw("velo_receive_cycles", &ExtollDescription::velo_receive_cycles)
+      .def_rw("rma_max_message_bytes", &ExtollDescription::rma_max_message_bytes)
+      .def_rw("rma_max_payload_bytes", &ExtollDescription::rma_max_payload_bytes)
+      .def_rw("rma_command_bytes", &ExtollDescription::rma_command_bytes)
+      .def_rw("rma_header_bytes", &ExtollDescription::rma_header_bytes)
+      .def_rw("rma_notification_bytes", &ExtollDescription::rma_notification_bytes)
+      .def_rw("rma_max_immediate_bytes", &ExtollDescription::rma_max_immediate_bytes)
+      .def_rw("rma_requester_cycles", &ExtollDescription::rma_requester_cycles)
+      .def_rw("rma_responder_cycles", &ExtollDescription::rma_responder_cycles)
+      .def_rw("rma_completer_cycles", &ExtollDescription::rma_completer_cycles);
+  def_clock(extoll, &ExtollDescription::clock);
 
   nb::class_<IdealPath> path(module, "IdealPath");
   path.def(nb::init<>()).def_rw("rate", &IdealPath::rate).def_rw("transit", &IdealPath::transit);

@@ -123,6 +123,8 @@ void bind_software(nb::module_& module) {
   nb::class_<SoftwareDescription> software(module, "SoftwareDescription");
   software.def(nb::init<>()).def_rw("eager_limit_bytes", &SoftwareDescription::eager_limit_bytes);
   def_time(software, "send_ps", &SoftwareDescription::send);
+  def_time(software, "send_packet_ps", &SoftwareDescription::send_packet);
+  def_time(software, "receive_packet_ps", &SoftwareDescription::receive_packet);
   def_time(software, "receive_ps", &SoftwareDescription::receive);
   def_time(software, "after_receive_ps", &SoftwareDescription::after_receive);
   def_time(software, "completion_ps", &SoftwareDescription::completion);

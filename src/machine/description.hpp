@@ -19,6 +19,8 @@ namespace apenet {
 // CPU time of one software layer over the card, per step; the layer's library charges it to the process.
 struct SoftwareDescription {
   Time send;                           // post one message: library, descriptor
+  Time send_packet;                    // each further packet, where the library cuts a send into packets ...
+  Time receive_packet;                 // ... and takes them one by one (NicCapabilities::send_packet_bytes)
   Time receive;                        // take one completed message: match, dispatch
   Time after_receive;                  // off the critical path: give the receive buffer back to the card
   Time completion;                     // take one local completion (sent, remote_done, got)
@@ -27,6 +29,14 @@ struct SoftwareDescription {
   Time poll;                           // one unsuccessful look for completions
   Time clock_read;                     // gettimeofday and its kin
   std::int64_t eager_limit_bytes = 0;  // above it: rendezvous, zero copy
+
+  // Of a message in so many packets of the library's: what the CPU does for all but the first.
+  [[nodiscard]] constexpr Time further_sends(std::uint32_t packets) const {
+    return send_packet * (packets > 1 ? packets - 1 : 0);
+  }
+  [[nodiscard]] constexpr Time further_receives(std::uint32_t packets) const {
+    return receive_packet * (packets > 1 ? packets - 1 : 0);
+  }
 };
 
 struct MachineDescription {

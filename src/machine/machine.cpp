@@ -15,7 +15,7 @@ namespace apenet {
 
 namespace {
 
-enum class Step : std::uint64_t { doorbell, copy_begins, copy_done };
+enum class Step : std::uint64_t { doorbell, copy_begins, copy_done, give_back };
 
 constexpr std::uint64_t code(Step step) {
   return static_cast<std::uint64_t>(step);
@@ -32,6 +32,7 @@ struct Machine::Parts final : private EventHandler {
   Parts(Simulation& simulation_, const MachineDescription& description_, std::vector<NodeId> node_of_process);
 
   void post(Time when, const Descriptor& descriptor);
+  void give_back(Time when, ProcessId process);
   void handle_event(const Event& event) override;
   void begin_copy(std::uint32_t index);
   void finish_copy(MessageId id);
@@ -103,6 +104,11 @@ void Machine::Parts::post(Time when, const Descriptor& descriptor) {
                       code(is_local ? Step::copy_begins : Step::doorbell), index);
 }
 
+void Machine::Parts::give_back(Time when, ProcessId process) {
+  simulation.schedule(process_sources[process], when + facts.doorbell_delay, *this, code(Step::give_back),
+                      process);
+}
+
 void Machine::Parts::handle_event(const Event& event) {
   const auto which = static_cast<std::uint32_t>(event.argument_b);
   switch (static_cast<Step>(event.argument_a)) {
@@ -116,6 +122,9 @@ void Machine::Parts::handle_event(const Event& event) {
       break;
     case Step::copy_done:
       finish_copy(which);
+      break;
+    case Step::give_back:
+      cards->card(placement.node(which)).give_back(which);
       break;
   }
 }
@@ -155,6 +164,10 @@ void Machine::set_sink(CompletionSink& sink) {
 
 void Machine::post(Time when, const Descriptor& descriptor) {
   parts_->post(when, descriptor);
+}
+
+void Machine::give_back(Time when, ProcessId process) {
+  parts_->give_back(when, process);
 }
 
 void Machine::begin(Time zero) {

@@ -52,6 +52,11 @@ class Machine {
   // Throws std::invalid_argument for what the card cannot do (see capabilities()).
   void post(Time when, const Descriptor& descriptor);
 
+  // A process's library has taken the oldest arrival that had Completion::mailbox_packets, at `when`; the
+  // card knows as soon as it would know of a post. To be called once for each of them, in their order, with
+  // the times of posts.
+  void give_back(Time when, ProcessId process);
+
   [[nodiscard]] Time lookahead() const;
   [[nodiscard]] const NicCapabilities& capabilities() const;
   [[nodiscard]] const MachineDescription& description() const;

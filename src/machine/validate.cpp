@@ -95,7 +95,7 @@ void validate(const Descriptor& descriptor, const NicCapabilities& card, std::ui
     refuse_value("descriptor.memory", "gpu", "host: the card reaches no GPU's memory");
   }
   if (descriptor.from_cpu) {
-    require_at_most("descriptor.bytes", descriptor.bytes, card.max_pio_bytes,
+    require_at_most("descriptor.bytes", descriptor.bytes, card.pio_limit_bytes(descriptor.verb),
                     ", the card's largest payload written by the CPU");
   }
 }

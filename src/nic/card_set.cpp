@@ -2,6 +2,7 @@
 
 #include "nic/apelink/apelink_cards.hpp"
 #include "nic/apelink_plus/apelink_plus_cards.hpp"
+#include "nic/extoll/extoll_cards.hpp"
 #include "nic/hca/hca_cards.hpp"
 #include "nic/ideal/ideal_cards.hpp"
 

@@ -5,12 +5,13 @@
 
 #include "nic/apelink/description.hpp"
 #include "nic/apelink_plus/description.hpp"
+#include "nic/extoll/description.hpp"
 #include "nic/hca/description.hpp"
 #include "nic/ideal/description.hpp"
 
 namespace apenet {
 
-using NicDescription =
-    std::variant<IdealDescription, ApelinkDescription, ApelinkPlusDescription, HcaDescription>;
+using NicDescription = std::variant<IdealDescription, ApelinkDescription, ApelinkPlusDescription,
+                                    ExtollDescription, HcaDescription>;
 
 }  // namespace apenet

@@ -23,11 +23,12 @@ void MessageTable::trace(CardTrace what, ProcessId place, MessageId id) const {
        .b = static_cast<std::uint64_t>(descriptor.bytes) << 2 | static_cast<std::uint64_t>(descriptor.verb)});
 }
 
-void MessageTable::report(MessageId id, Completion::Kind kind, ProcessId process) {
+void MessageTable::report(MessageId id, Completion::Kind kind, ProcessId process,
+                          std::uint32_t mailbox_packets) {
   const Descriptor& descriptor = messages_[id].descriptor;
   static_assert(static_cast<int>(CardTrace::got) == static_cast<int>(Completion::Kind::got));
   trace(static_cast<CardTrace>(kind), process, id);
-  sink_->complete({kind, process, descriptor.source, descriptor.message, simulation_.now()});
+  sink_->complete({kind, process, descriptor.source, descriptor.message, simulation_.now(), mailbox_packets});
 }
 
 void MessageTable::settle(MessageId id) {
@@ -40,14 +41,14 @@ void MessageTable::sent(MessageId id) {
   settle(id);
 }
 
-void MessageTable::delivered(MessageId id) {
+void MessageTable::delivered(MessageId id, std::uint32_t mailbox_packets) {
   const Descriptor descriptor = messages_[id].descriptor;
   trace(CardTrace::landed, descriptor.source, id);
   sink_->land(descriptor.source, descriptor.message);
   if (wants_delivered(descriptor)) {
     const bool is_get = descriptor.verb == Verb::get;
     report(id, is_get ? Completion::Kind::got : Completion::Kind::arrived,
-           is_get ? descriptor.source : descriptor.target);
+           is_get ? descriptor.source : descriptor.target, mailbox_packets);
   }
   settle(id);
 }

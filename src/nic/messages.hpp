@@ -33,7 +33,8 @@ class MessageTable {
 
   // Each is called at the time at which the process concerned can see it.
   void sent(MessageId id);
-  void delivered(MessageId id);  // lands the payload; `arrived`, or `got` for a get, if anyone wants it
+  // Lands the payload; `arrived`, or `got` for a get, if anyone wants it. mailbox_packets: see Completion.
+  void delivered(MessageId id, std::uint32_t mailbox_packets = 0);
   void remote_done(MessageId id);
 
  private:
@@ -42,7 +43,7 @@ class MessageTable {
     Time taken;  // from its owner by the card
     std::uint8_t reports_due = 0;
   };
-  void report(MessageId id, Completion::Kind kind, ProcessId process);
+  void report(MessageId id, Completion::Kind kind, ProcessId process, std::uint32_t mailbox_packets = 0);
   void settle(MessageId id);
   void trace(CardTrace what, ProcessId place, MessageId id) const;
 

@@ -1,7 +1,9 @@
 // Nic: a card. Descriptors in, packets out; packets in, DMA and completions out.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <limits>
 
 #include "kernel/time.hpp"
 #include "network/packet.hpp"
@@ -40,6 +42,9 @@ struct Descriptor {
   std::uint64_t local_address = 0;
   std::uint64_t remote_address = 0;
   std::uint64_t message = 0;  // the poster's number for this message: unique for ever in (source, message)
+  // send, where the library cuts it into packets (NicCapabilities::send_packet_bytes): the CPU writes the
+  // first with the doorbell, and each further one so much later.
+  Time packet_interval = {};
 };
 
 struct Completion {
@@ -54,6 +59,9 @@ struct Completion {
   ProcessId source = 0;   // (source, message) names the descriptor
   std::uint64_t message = 0;
   Time time;  // when the process can see it
+  // arrived: packets that lie in the card's mailbox of the process, until Machine::give_back says that its
+  // library has taken them. 0: the card waits for nobody.
+  std::uint32_t mailbox_packets = 0;
 };
 
 // Where completions go: the runtime, or a scripted process. Called at completion.time.
@@ -77,8 +85,23 @@ struct NicCapabilities {
   std::int64_t max_message_bytes = 0;  // largest single descriptor
   std::int64_t max_send_bytes = 0;     // of them, largest of Verb::send
   std::int64_t max_pio_bytes = 0;      // largest from_cpu payload, 0: none
+  std::int64_t max_pio_put_bytes = std::numeric_limits<std::int64_t>::max();  // the same of a put, if less
+  std::int64_t send_packet_bytes = 0;  // payload of the packets into which a library cuts its sends, and
+                                       // takes them; 0: the card does all of it
+  bool ordered_verbs = true;           // sends and puts of one (source, target, channel) arrive in the order
+                                       // of their posts; else each verb in its own
+
+  [[nodiscard]] constexpr std::int64_t pio_limit_bytes(Verb verb) const {
+    return verb == Verb::put ? std::min(max_pio_bytes, max_pio_put_bytes) : max_pio_bytes;
+  }
   std::uint16_t channels = 1;
 };
+
+// Packets of a send, of those that its library writes and takes one by one.
+[[nodiscard]] constexpr std::uint32_t library_packets(std::int64_t send_packet_bytes, std::int64_t bytes) {
+  if (send_packet_bytes == 0 || bytes <= send_packet_bytes) return 1;
+  return static_cast<std::uint32_t>((bytes + send_packet_bytes - 1) / send_packet_bytes);
+}
 
 class Nic {
  public:
@@ -86,6 +109,9 @@ class Nic {
   [[nodiscard]] virtual NicCapabilities capabilities() const = 0;
   // The doorbell reaches the card now.
   virtual void doorbell(const Descriptor& descriptor) = 0;
+  // The library of `process` has taken the oldest message that lay in its mailbox; what says so has reached
+  // the card now.
+  virtual void give_back(ProcessId /*process*/) {}
 };
 
 }  // namespace apenet

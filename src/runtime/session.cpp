@@ -16,6 +16,8 @@ ipc::SoftwareCosts costs_of(const MachineDescription& description) {
   const SoftwareDescription& software = description.mpi_software;
   ipc::SoftwareCosts costs;
   costs.send_ps = software.send.ps();
+  costs.send_packet_ps = software.send_packet.ps();
+  costs.receive_packet_ps = software.receive_packet.ps();
   costs.receive_ps = software.receive.ps();
   costs.after_receive_ps = software.after_receive.ps();
   costs.completion_ps = software.completion.ps();
@@ -62,6 +64,7 @@ struct Session::Parts {
     header.max_pio_bytes = capabilities.max_pio_bytes;
     header.max_message_bytes = capabilities.max_message_bytes;
     header.max_send_bytes = capabilities.max_send_bytes;
+    header.send_packet_bytes = capabilities.send_packet_bytes;
     header.channels = capabilities.channels;
     header.compute_mode = options.measure_compute ? ipc::ComputeMode::measured : ipc::ComputeMode::none;
     header.compute_scale_ppm = std::llround(options.compute_scale * 1e6);

@@ -112,6 +112,23 @@ MachineDescription narrow_apenetplus() {
   return machine;
 }
 
+MachineDescription extoll_of_16() {
+  MachineDescription machine = test::extoll_64();
+  machine.network.dims = {4, 2, 2};
+  return machine;
+}
+
+// One outstanding read, hardly a packet in any buffer, three slots a mailbox.
+MachineDescription narrow_extoll() {
+  MachineDescription machine = extoll_of_16();
+  machine.network.buffer_bytes = 300;
+  machine.network.injection_buffer_bytes = 300;
+  machine.network.ejection_buffer_bytes = 300;
+  machine.host.bus.outstanding_reads = 1;
+  std::get<ExtollDescription>(machine.nic).velo_mailbox_entries = 3;
+  return machine;
+}
+
 // The verb that brings so many bytes to where the target expects them, as libraries choose it.
 Verb verb_for(const NicCapabilities& card, std::int64_t bytes) {
   return bytes <= card.max_send_bytes ? Verb::send : Verb::put;
@@ -125,6 +142,7 @@ class CardContract : public testing::TestWithParam<Card> {
   // Two processes a node on sixteen nodes: 0 and 1 on node 0, and so on.
   CardContract() : machine(simulation, GetParam().machine(), placement()), recorder(simulation) {
     machine.set_sink(recorder);
+    recorder.empties_mailboxes_of(machine);
   }
   static std::vector<NodeId> placement() {
     std::vector<NodeId> nodes;
@@ -144,13 +162,15 @@ class CardContract : public testing::TestWithParam<Card> {
     descriptor.notify_target = random.below(2) == 0;
     constexpr std::array<std::int64_t, 9> sizes = {0, 1, 15, 16, 100, 256, 257, 1000, 5000};
     descriptor.bytes = sizes[random.below(sizes.size())];
-    descriptor.from_cpu = descriptor.bytes <= card.max_pio_bytes && random.below(3) == 0;
     if (card.gpu_memory) {
       descriptor.local_memory = random.below(2) == 0 ? Memory::gpu : Memory::host;
       descriptor.remote_memory = random.below(2) == 0 ? Memory::gpu : Memory::host;
     }
     descriptor.local_address = random.below(std::uint64_t{1} << 20U);
     descriptor.remote_address = random.below(std::uint64_t{1} << 20U);
+    if (descriptor.verb == Verb::send) descriptor.bytes = std::min(descriptor.bytes, card.max_send_bytes);
+    descriptor.from_cpu = descriptor.bytes <= card.pio_limit_bytes(descriptor.verb) && random.below(3) == 0;
+    descriptor.packet_interval = Time::from_ns(static_cast<std::int64_t>(random.below(100)));
     descriptor.message = message;
     return descriptor;
   }
@@ -197,16 +217,21 @@ TEST_P(CardContract, EveryDescriptorCompletesExactlyOnceWithTheRightKinds) {
   }
 }
 
+// Of all verbs together, or, where the card says that they are not ordered, of each.
 TEST_P(CardContract, ArrivalsKeepTheOrderOfSourceTargetAndChannel) {
   RandomStream random(6, 0);
+  const NicCapabilities card = machine.capabilities();
   for (std::uint64_t message = 0; message < 2000; ++message) {
     Descriptor descriptor = random_descriptor(random, message);
     descriptor.verb = message % 2 == 0 ? Verb::send : Verb::put;
+    if (descriptor.verb == Verb::send) descriptor.bytes = std::min(descriptor.bytes, card.max_send_bytes);
+    descriptor.from_cpu = descriptor.from_cpu && descriptor.bytes <= card.pio_limit_bytes(descriptor.verb);
     descriptor.notify_target = true;
     // Few pairs, so that their messages are close behind one another.
     descriptor.source %= 4;
     descriptor.target = 4 + descriptor.target % 4;
-    descriptor.message = message << 8U | descriptor.channel;
+    const bool is_own_stream = !card.ordered_verbs && descriptor.verb == Verb::put;
+    descriptor.message = message << 8U | (is_own_stream ? 0x80U : 0U) | descriptor.channel;
     machine.post(Time::from_ns(static_cast<std::int64_t>(message)), descriptor);
   }
   simulation.run();
@@ -237,14 +262,22 @@ TEST_P(CardContract, MessagesWithoutPayloadArriveToo) {
 
 TEST_P(CardContract, ManySendersToOneTargetAreHeldBackAndNothingIsLost) {
   constexpr std::uint64_t messages = 40;
-  constexpr std::int64_t bytes = 3000;
-  for (std::uint64_t message = 0; message < messages; ++message) {
-    for (ProcessId source = 2; source < processes; ++source) {
-      machine.post(Time::zero(), {.source = source, .target = 0, .bytes = bytes, .message = message});
+  for (const Verb verb : {Verb::send, Verb::put}) {
+    const std::int64_t bytes =
+        verb == Verb::send ? std::min<std::int64_t>(3000, machine.capabilities().max_send_bytes) : 3000;
+    const Time when = simulation.now();
+    for (std::uint64_t message = 0; message < messages; ++message) {
+      for (ProcessId source = 2; source < processes; ++source) {
+        machine.post(when, {.verb = verb,
+                            .source = source,
+                            .target = 0,
+                            .bytes = bytes,
+                            .message = message << 1U | static_cast<std::uint64_t>(verb)});
+      }
     }
+    simulation.run();
   }
-  simulation.run();
-  EXPECT_EQ(recorder.of(Kind::arrived).size(), messages * (processes - 2));
+  EXPECT_EQ(recorder.of(Kind::arrived).size(), 2 * messages * (processes - 2));
 }
 
 TEST_P(CardContract, ProcessesThatShareACardShareItFairly) {
@@ -252,7 +285,11 @@ TEST_P(CardContract, ProcessesThatShareACardShareItFairly) {
   for (std::uint64_t message = 0; message < messages; ++message) {
     for (const ProcessId source : {ProcessId{0}, ProcessId{1}}) {
       machine.post(Time::from_ns(static_cast<std::int64_t>(message)),
-                   {.source = source, .target = 2 + source, .bytes = 4000, .message = message});
+                   {.verb = verb_for(machine.capabilities(), 4000),
+                    .source = source,
+                    .target = 2 + source,
+                    .bytes = 4000,
+                    .message = message});
     }
   }
   simulation.run();
@@ -263,19 +300,24 @@ TEST_P(CardContract, ProcessesThatShareACardShareItFairly) {
 }
 
 TEST_P(CardContract, WhatIsSentIsToldInTheCardsOrder) {
-  machine.post(Time::zero(), {.verb = verb_for(machine.capabilities(), 100'000),
-                              .source = 0,
-                              .target = 31,
-                              .want_local = true,
-                              .want_remote = true,
-                              .bytes = 100'000,
-                              .message = 1});
-  simulation.run();
-  ASSERT_EQ(recorder.records.size(), 3U);
+  const std::int64_t most = std::min<std::int64_t>(100'000, machine.capabilities().max_send_bytes);
   const std::size_t arrived = GetParam().sent_is_acknowledged ? 0 : 1;
-  EXPECT_EQ(recorder.records[1 - arrived].completion.kind, Kind::sent);
-  EXPECT_EQ(recorder.records[arrived].completion.kind, Kind::arrived);
-  EXPECT_EQ(recorder.records[2].completion.kind, Kind::remote_done);
+  for (const auto& [verb, bytes] :
+       {std::pair{Verb::send, most}, std::pair{Verb::put, std::int64_t{100'000}}}) {
+    recorder.records.clear();
+    machine.post(simulation.now(), {.verb = verb,
+                                    .source = 0,
+                                    .target = 31,
+                                    .want_local = true,
+                                    .want_remote = true,
+                                    .bytes = bytes,
+                                    .message = static_cast<std::uint64_t>(verb)});
+    simulation.run();
+    ASSERT_EQ(recorder.records.size(), 3U);
+    EXPECT_EQ(recorder.records[1 - arrived].completion.kind, Kind::sent);
+    EXPECT_EQ(recorder.records[arrived].completion.kind, Kind::arrived);
+    EXPECT_EQ(recorder.records[2].completion.kind, Kind::remote_done);
+  }
 }
 
 TEST_P(CardContract, TheSamePostsGiveTheSameTimes) {
@@ -286,14 +328,17 @@ TEST_P(CardContract, TheSamePostsGiveTheSameTimes) {
     TraceHash hash;
     own.attach_trace(&hash);
     again.set_sink(sink);
+    sink.empties_mailboxes_of(again);
     for (std::uint64_t message = 0; message < 500; ++message) {
       const auto source = static_cast<ProcessId>(message % processes);
+      const auto bytes = static_cast<std::int64_t>(message * 13);
+      const auto verb = static_cast<Verb>(message % 3);
       again.post(Time::from_ns(static_cast<std::int64_t>(message / 50)),
-                 {.verb = static_cast<Verb>(message % 3),
+                 {.verb = verb == Verb::send ? verb_for(again.capabilities(), bytes) : verb,
                   .source = source,
                   .target = (source * 7 + 3) % processes,
                   .want_remote = true,
-                  .bytes = static_cast<std::int64_t>(message * 13),
+                  .bytes = bytes,
                   .message = message});
     }
     own.run();
@@ -318,7 +363,15 @@ TEST_P(CardContract, WhatTheCardCannotDoIsRefusedByName) {
             std::string::npos);
   EXPECT_NE(message_of({.target = 2, .bytes = card.max_message_bytes + 1}).find("descriptor.bytes"),
             std::string::npos);
-  if (card.max_pio_bytes < card.max_message_bytes) {
+  EXPECT_NE(message_of({.target = 2, .bytes = card.max_send_bytes + 1}).find("descriptor.bytes"),
+            std::string::npos);
+  if (card.max_pio_put_bytes < card.max_pio_bytes) {
+    EXPECT_NE(
+        message_of({.verb = Verb::put, .target = 2, .from_cpu = true, .bytes = card.max_pio_put_bytes + 1})
+            .find("CPU"),
+        std::string::npos);
+  }
+  if (card.max_pio_bytes < card.max_send_bytes) {
     EXPECT_NE(message_of({.target = 2, .from_cpu = true, .bytes = card.max_pio_bytes + 1}).find("CPU"),
               std::string::npos);
   }
@@ -334,9 +387,9 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(Card{"ideal", ideal_of_16}, Card{"fabric", fabric_of_16}, Card{"apelink", test::ape16},
                     Card{"apelink_pio", pio_ape128}, Card{"apelink_narrow", narrow_ape16},
                     Card{"apenetplus_v4", test::apenetplus_v4}, Card{"apenetplus_v5", test::apenetplus_v5},
-                    Card{"apenetplus_narrow", narrow_apenetplus}, Card{"hca", test::pax16, true},
+                    Card{"apenetplus_narrow", narrow_apenetplus}, Card{"extoll", extoll_of_16},
+                    Card{"extoll_narrow", narrow_extoll}, Card{"hca", test::pax16, true},
                     Card{"hca_narrow", narrow_hca, true}),
     [](const auto& card) { return card.param.name; });
-
 }  // namespace
 }  // namespace apenet

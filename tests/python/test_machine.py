@@ -26,6 +26,9 @@ SOURCES = (
     "FPT 2013",
     "Boyanov 2011",
     "Sun/Oracle QDR HCA specification",
+    "Kujat et al.",
+    "ReConFig 2009",
+    "EXTOLL R2 user library",
 )
 
 
@@ -40,7 +43,7 @@ def with_lines(name, *changes):
 
 def test_the_machines_are_there():
     expected = {"ape128", "ape16", "apenet-2004", "ideal", "iq-router-v1", "iq-router-v2"}
-    expected |= {"my-cluster", "pax", "torus-slice"}
+    expected |= {"my-cluster", "pax", "torus-slice", "extoll-64", "extoll-64-2d"}
     assert expected <= set(NAMES)
     assert sorted(NAMES) == NAMES
     assert [found.name for found in apenet.machines()] == NAMES

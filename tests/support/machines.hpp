@@ -198,6 +198,55 @@ inline MachineDescription apenetplus_v5() {
   return machine;
 }
 
+inline MachineDescription extoll_64() {
+  MachineDescription machine;
+  machine.name = "extoll-64";
+  machine.network.topology = NetworkDescription::Topology::mesh;
+  machine.network.dims = {4, 4, 4};
+  constexpr ClockDomain clock{156'000'000};
+  machine.network.links.assign(3, {{4, 1, clock.frequency_hz}, Time::from_ns(120)});
+  machine.network.local_rate = {4, 1, clock.frequency_hz};
+  machine.network.router_latency = clock.cycles(12);
+  machine.network.credit_latency = clock.cycles(24);
+  machine.network.virtual_channels = 3;
+  machine.network.buffer_bytes = 2048;
+  machine.network.injection_buffer_bytes = 2048;
+  machine.network.ejection_buffer_bytes = 4096;
+
+  machine.host.bus.clock = {200'000'000};
+  machine.host.bus.width_bytes = 8;
+  machine.host.bus.full_duplex = true;
+  machine.host.bus.transaction_overhead_cycles = 1;
+  machine.host.bus.max_burst_bytes = 64;
+  machine.host.bus.read_latency = Time::from_ns(250);
+  machine.host.bus.outstanding_reads = 8;
+  machine.host.bus.pio_write_latency = Time::from_ns(150);
+  machine.host.copy_bytes_per_second = 1500 * mib;
+  machine.host.local_latency = Time::from_ns(400);
+  machine.host.flops_per_second = 1'000'000'000;
+
+  ExtollDescription card;
+  card.clock = clock;
+  card.velo_max_message_bytes = 1064;
+  card.velo_mailbox_entries = 256;
+  card.velo_send_cycles = 8;
+  card.velo_receive_cycles = 8;
+  card.rma_max_message_bytes = 8 * mib;
+  card.rma_max_payload_bytes = 256;
+  card.rma_requester_cycles = 24;
+  card.rma_responder_cycles = 24;
+  card.rma_completer_cycles = 16;
+  machine.nic = card;
+
+  machine.card_software.send = Time::from_ns(100);
+  machine.card_software.receive = Time::from_ns(300);
+  machine.card_software.after_receive = Time::from_ns(50);
+  machine.card_software.completion = Time::from_ns(50);
+  machine.card_software.send_packet = Time::from_ns(50);
+  machine.card_software.receive_packet = Time::from_ns(60);
+  return machine;
+}
+
 inline MachineDescription ideal() {
   MachineDescription machine;
   machine.name = "ideal";

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kernel/simulation.hpp"
+#include "machine/machine.hpp"
 #include "nic/nic.hpp"
 
 namespace apenet::test {
@@ -35,10 +36,16 @@ class Recorder final : public CompletionSink {
           << "told before the payload was in memory";
     }
     records.push_back({completion});
+    if (completion.mailbox_packets > 0 && reader_ != nullptr) {
+      reader_->give_back(completion.time, completion.process);
+    }
   }
   void land(ProcessId source, std::uint64_t message) override {
     EXPECT_TRUE(landed.emplace(MessageName{source, message}, simulation_.now()).second) << "landed twice";
   }
+
+  // Takes what arrives out of the mailboxes of this machine's cards at once.
+  void empties_mailboxes_of(Machine& machine) { reader_ = &machine; }
 
   [[nodiscard]] std::vector<Completion> of(Completion::Kind kind) const {
     std::vector<Completion> found;
@@ -53,6 +60,7 @@ class Recorder final : public CompletionSink {
 
  private:
   const Simulation& simulation_;
+  Machine* reader_ = nullptr;
 };
 
 }  // namespace apenet::test

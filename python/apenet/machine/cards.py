@@ -18,7 +18,13 @@ NonNegatives = Annotated[list[NonNegative], Field(min_length=1)]
 Positives = Annotated[list[Positive], Field(min_length=1)]
 PathName = Annotated[str, Field(pattern="^[A-Za-z0-9_-]+$")]
 
-Description = _core.IdealDescription | _core.ApelinkDescription | _core.ApelinkPlusDescription | _core.HcaDescription
+Description = (
+    _core.IdealDescription
+    | _core.ApelinkDescription
+    | _core.ApelinkPlusDescription
+    | _core.ExtollDescription
+    | _core.HcaDescription
+)
 
 
 class Card(Section):
@@ -217,6 +223,66 @@ class HcaCard(Card):
         return description
 
 
+class ExtollCard(Card):
+    """[card] with kind = "extoll"."""
+
+    kind: Literal["extoll"]
+    clock_mhz: Quantity[Positive]
+    header_bytes: Quantity[Count]
+    footer_bytes: Quantity[CountOrZero]
+    granule_bytes: Quantity[Count]
+    ports: Quantity[Count]
+    velo_payload_bytes: Quantity[Count]
+    velo_status_bytes: Quantity[Count]
+    velo_max_message_bytes: Quantity[Count]
+    velo_mailbox_entries: Quantity[Count]
+    velo_send_cycles: Quantity[CountOrZero]
+    velo_receive_cycles: Quantity[CountOrZero]
+    rma_max_message_bytes: Quantity[Count]
+    rma_max_payload_bytes: Quantity[Count]
+    rma_command_bytes: Quantity[Count]
+    rma_header_bytes: Quantity[CountOrZero]
+    rma_notification_bytes: Quantity[Count]
+    rma_max_immediate_bytes: Quantity[CountOrZero]
+    rma_requester_cycles: Quantity[CountOrZero]
+    rma_responder_cycles: Quantity[CountOrZero]
+    rma_completer_cycles: Quantity[CountOrZero]
+
+    @property
+    def max_processes(self) -> int | None:
+        """The ports."""
+        return self.ports.value
+
+    def lower(self, read: Reader) -> _core.ExtollDescription:
+        """In base units."""
+        description = _core.ExtollDescription()
+        description.frequency_hz = read.hz("clock_mhz", self.clock_mhz)
+        copy_numbers(
+            self,
+            description,
+            "header_bytes",
+            "footer_bytes",
+            "granule_bytes",
+            "ports",
+            "velo_payload_bytes",
+            "velo_status_bytes",
+            "velo_max_message_bytes",
+            "velo_mailbox_entries",
+            "velo_send_cycles",
+            "velo_receive_cycles",
+            "rma_max_message_bytes",
+            "rma_max_payload_bytes",
+            "rma_command_bytes",
+            "rma_header_bytes",
+            "rma_notification_bytes",
+            "rma_max_immediate_bytes",
+            "rma_requester_cycles",
+            "rma_responder_cycles",
+            "rma_completer_cycles",
+        )
+        return description
+
+
 class IdealCard(Card):
     """[card] with kind = "ideal": a constant latency and bandwidth between any two processes."""
 
@@ -312,10 +378,13 @@ def _one(quantity: Quantity[list[float]], index: int) -> Quantity[float]:
     return Quantity[float](value=float(quantity.value[index]), origin=quantity.origin, source=quantity.source)
 
 
-AnyCard = Annotated[ApelinkCard | ApelinkPlusCard | HcaCard | IdealCard | FabricCard, Field(discriminator="kind")]
+AnyCard = Annotated[
+    ApelinkCard | ApelinkPlusCard | ExtollCard | HcaCard | IdealCard | FabricCard, Field(discriminator="kind")
+]
 CARDS: dict[str, type[Card]] = {
     "apelink": ApelinkCard,
     "apelink-plus": ApelinkPlusCard,
+    "extoll": ExtollCard,
     "hca": HcaCard,
     "ideal": IdealCard,
     "fabric": FabricCard,

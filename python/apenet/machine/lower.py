@@ -236,5 +236,9 @@ def _software(layer: SoftwareLayer, name: Path | str, section: str) -> _core.Sof
     ):
         key = f"{step}_us"
         setattr(lowered, f"{step}_ps", read.ps(key, getattr(layer, key)))
+    for step in ("send_packet", "receive_packet"):
+        quantity = getattr(layer, f"{step}_us")
+        if quantity is not None:
+            setattr(lowered, f"{step}_ps", read.ps(f"{step}_us", quantity))
     lowered.eager_limit_bytes = layer.eager_limit_bytes.value
     return lowered

@@ -200,7 +200,11 @@ class Host(Section):
 
 
 class SoftwareLayer(Section):
-    """[software.card], [software.mpi]: CPU time of each step of one software layer."""
+    """[software.card], [software.mpi]: CPU time of each step of one software layer.
+
+    send_packet_us and receive_packet_us are for each further packet of a message, where the library and not the card
+    cuts messages into packets (VELO); without them, zero.
+    """
 
     send_us: Quantity[NonNegative]
     receive_us: Quantity[NonNegative]
@@ -211,6 +215,8 @@ class SoftwareLayer(Section):
     poll_us: Quantity[NonNegative]
     clock_read_us: Quantity[NonNegative]
     eager_limit_bytes: Quantity[CountOrZero]
+    send_packet_us: Quantity[NonNegative] | None = None
+    receive_packet_us: Quantity[NonNegative] | None = None
 
 
 class Software(Section):

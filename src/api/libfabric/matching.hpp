@@ -78,6 +78,7 @@ struct Message {
   MessageHeader header;
   std::uint32_t source = 0;  // rank
   std::uint32_t slot = ipc::no_slot;
+  std::uint32_t mailbox_packets = 0;  // in which it came: see ipc::Event
   const std::byte* payload = nullptr;
   std::size_t payload_bytes = 0;
 

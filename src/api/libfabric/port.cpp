@@ -106,6 +106,7 @@ Message Port::unpack(const ipc::Event& event) {
   if (event.inline_length > ipc::inline_bytes) throw MalformedMessage("a message longer than its event");
   Message message;
   message.source = event.source;
+  message.mailbox_packets = event.mailbox_packets;
   if (event.slot != ipc::no_slot) {
     if (event.slot >= ipc::slots_per_process || event.slot_length > ipc::slot_bytes) {
       throw MalformedMessage("a message in a slot that does not exist");
@@ -211,6 +212,7 @@ void Port::post_control(std::uint32_t target, MessageHeader header, std::span<co
   std::memcpy(request.inline_data + sizeof(header), body.data(), body.size());
   client_.charge(client_.costs().send_ps);
   client_.post(request);
+  client_.charge_further_packets(request.target, request.bytes);
 }
 
 void Port::report_malformed(const char* what) {

@@ -113,7 +113,7 @@ Receive& Receiver::carve(Receive& parent, const Message& message) {
 // Gives the message to the receive, which is in no queue any more.
 void Receiver::consume(Receive& receive, const Message& message) {
   const ipc::SoftwareCosts& costs = client_.costs();
-  client_.charge(costs.receive_ps);
+  client_.charge_receive(message.mailbox_packets);
   port_.charge_later(costs.after_receive_ps);
   receive.tag = message.header.tag;
   receive.data = message.header.data;

@@ -137,6 +137,7 @@ bool Sender::send_eager(Endpoint& endpoint, const SendCall& call) {
     client_.charge_copy(static_cast<std::int64_t>(length));
   }
   client_.post(request);
+  client_.charge_further_packets(request.target, request.bytes);
   return true;
 }
 
@@ -183,7 +184,8 @@ void Sender::cleared(const Message& message) {
   }
   transfer->cleared = true;
   const ipc::SoftwareCosts& costs = client_.costs();
-  client_.charge(costs.receive_ps + costs.rendezvous_ps);
+  client_.charge_receive(message.mailbox_packets);
+  client_.charge(costs.rendezvous_ps);
   port_.charge_later(costs.after_receive_ps);
   const PutNotice notice{PutNotice::Kind::rendezvous, transfer->target_endpoint, body.receive};
   Parts parts(transfer->buffer, {body.segments.data(), body.segment_count}, part_limit_bytes_);

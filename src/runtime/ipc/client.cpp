@@ -169,10 +169,15 @@ std::uint64_t Client::post(Request& request) {
   block.free_polls = 0;
   block.empty_polls = 0;
   block.calls_in_vain = 0;
-  // What this request causes is not known before lookahead has passed: until then only may "nothing" be said.
-  const std::int64_t known = block.clock_ps + header_->lookahead_ps;
-  if (known < block.horizon_ps) block.horizon_ps = known;
+  lower_horizon();
   return request.message;
+}
+
+// What the process asks for now is not known before lookahead has passed: until then only may "nothing" be
+// said.
+void Client::lower_horizon() {
+  const std::int64_t known = block_->clock_ps + header_->lookahead_ps;
+  if (known < block_->horizon_ps) block_->horizon_ps = known;
 }
 
 std::uint32_t Client::take_slot() {
@@ -239,6 +244,11 @@ const Event* Client::poll() {
 }
 
 void Client::pop() {
+  Event& event = block_->events[block_->event_tail % event_ring];
+  if (event.mailbox_packets > 0) {
+    event.time_ps = block_->clock_ps;  // the simulator reads when it was taken
+    lower_horizon();
+  }
   ++block_->event_tail;
   block_->free_polls = 0;
   block_->empty_polls = 0;

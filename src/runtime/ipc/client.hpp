@@ -31,6 +31,18 @@ class Client {
   // CPU work of the library: moves the process's clock.
   void charge(std::int64_t ps) { block_->clock_ps += ps; }
   void charge_copy(std::int64_t bytes);  // at host.copy_bandwidth
+  // A send of so many bytes has been posted: what the CPU has yet to write of it, packet by packet, where the
+  // library cuts messages. Inside a node there are no packets.
+  void charge_further_packets(std::uint32_t target, std::int64_t bytes) {
+    const std::int64_t packet = header_->send_packet_bytes;
+    if (packet == 0 || bytes <= packet || node_of(target) == block_->node) return;
+    charge((bytes - 1) / packet * header_->software.send_packet_ps);
+  }
+  // A message is taken that lies in so many packets of the mailbox; 0: it lies in memory.
+  void charge_receive(std::uint32_t mailbox_packets) {
+    charge(costs().receive_ps);
+    if (mailbox_packets > 1) charge((mailbox_packets - 1) * costs().receive_packet_ps);
+  }
   void charge_compute(std::int64_t ps);  // the program's own work
   // In ComputeMode::measured, charges the thread's CPU time since the last call. Call on entering the
   // library.
@@ -65,7 +77,7 @@ class Client {
   // The same without waiting for anything: nullptr says only that nothing is known to have happened up to the
   // clock.
   [[nodiscard]] const Event* visible() const;
-  // Drops the event that poll() returned.
+  // Drops the event that poll() returned. What the card holds for it is given back.
   void pop();
 
   void sleep(std::int64_t ps);  // clock_nanosleep and its kin
@@ -84,9 +96,13 @@ class Client {
 
  private:
   Client(std::byte* base, std::uint32_t rank);
+  [[nodiscard]] std::uint32_t node_of(std::uint32_t rank) const {
+    return reinterpret_cast<const Block*>(base_ + layout_.block_offset(rank))->node;
+  }
   static Client* mapped();
   void wait(Wait why, std::int64_t deadline_ps);
   void copy();  // Block::copy
+  void lower_horizon();
   [[nodiscard]] const Event* front() const;
 
   std::byte* base_;

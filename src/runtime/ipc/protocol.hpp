@@ -75,7 +75,7 @@ struct Event {
   std::uint32_t slot = no_slot;  // in the source's arena; give it back with Client::return_slot
   std::uint32_t slot_length = 0;
   std::uint32_t inline_length = 0;
-  std::uint32_t reserved = 0;
+  std::uint32_t mailbox_packets = 0;  // arrived: as Completion::mailbox_packets, given back by Client::pop
   std::byte inline_data[inline_bytes];
 };
 
@@ -104,6 +104,8 @@ struct CopyOrder {
 // CPU time of each software step, in ps, from the machine's description (SoftwareDescription).
 struct SoftwareCosts {
   std::int64_t send_ps = 0;
+  std::int64_t send_packet_ps = 0;
+  std::int64_t receive_packet_ps = 0;
   std::int64_t receive_ps = 0;
   std::int64_t after_receive_ps = 0;
   std::int64_t completion_ps = 0;
@@ -191,6 +193,7 @@ struct Header {
   std::int64_t max_pio_bytes = 0;
   std::int64_t max_message_bytes = 0;
   std::int64_t max_send_bytes = 0;
+  std::int64_t send_packet_bytes = 0;  // see NicCapabilities
   std::uint32_t channels = 1;
   ComputeMode compute_mode = ComputeMode::none;
   std::int64_t compute_scale_ppm = 1'000'000;

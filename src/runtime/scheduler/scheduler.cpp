@@ -43,6 +43,8 @@ Scheduler::Scheduler(Simulation& simulation, Machine& machine, Mapping& mapping)
       memory_(mapping),
       processes_(machine.process_count()),
       lookahead_ps_(machine.lookahead().ps()),
+      packet_interval_(machine.description().mpi_software.send_packet),
+      after_receive_ps_(machine.description().mpi_software.after_receive.ps()),
       alive_(machine.process_count()) {
   for (std::uint32_t rank = 0; rank < processes_.size(); ++rank) ran_.push_back(rank);
   machine.set_sink(*this);
@@ -75,8 +77,10 @@ void Scheduler::collect() {
       process.first_event_ps = mapping_.block(rank).events[block.event_tail % ipc::event_ring].time_ps;
     take_requests(rank);
     take_returned_slots(rank);
+    give_back_taken(rank);
     refill(rank);
     if (process.wait == ipc::Wait::finished) {
+      give_back_untaken(rank);
       --alive_;
       ++activity_;
     }
@@ -100,6 +104,29 @@ void Scheduler::take_returned_slots(std::uint32_t rank) {
     ipc::Block& owner = mapping_.block(entry[0]);
     owner.free_slots[owner.free_head++ % ipc::slots_per_process] = entry[1];
   }
+}
+
+// What the process has taken since it was last seen; Client::pop has left the time in the entry.
+void Scheduler::give_back_taken(std::uint32_t rank) {
+  const ipc::Block& block = mapping_.block(rank);
+  for (std::uint32_t& taken = processes_[rank].taken; taken != block.event_tail; ++taken) {
+    const ipc::Event& event = block.events[taken % ipc::event_ring];
+    give_back(rank, event, event.time_ps + after_receive_ps_);
+  }
+}
+
+// A process that has left takes nothing any more, and must not hold up the network.
+void Scheduler::give_back_untaken(std::uint32_t rank) {
+  const ipc::Block& block = mapping_.block(rank);
+  for (std::uint32_t at = block.event_tail; at != block.event_head; ++at) {
+    give_back(rank, block.events[at % ipc::event_ring], block.clock_ps);
+  }
+  for (const ipc::Event& event : processes_[rank].overflow) give_back(rank, event, block.clock_ps);
+}
+
+void Scheduler::give_back(std::uint32_t rank, const ipc::Event& event, std::int64_t when_ps) {
+  if (event.mailbox_packets == 0) return;
+  machine_.give_back(Time::from_ps(std::max(when_ps, simulation_.now().ps())), rank);
 }
 
 // Moves waiting events into the ring, as far as there is room.
@@ -138,6 +165,7 @@ void Scheduler::feed() {
     descriptor.local_address = request.local_address;
     descriptor.remote_address = request.remote_address;
     descriptor.message = flights_.add(posted.rank, request);
+    descriptor.packet_interval = packet_interval_;
     std::int64_t when = request.time_ps;
     if (when + lookahead_ps_ < simulation_.now().ps()) {
       when = simulation_.now().ps() - lookahead_ps_;
@@ -326,6 +354,7 @@ void Scheduler::complete(const Completion& completion) {
   event.channel = request.channel;
   event.bytes = request.bytes;
   event.immediate = request.immediate;
+  event.mailbox_packets = completion.mailbox_packets;
   if (event.kind == ipc::EventKind::arrived) {
     event.slot = request.slot;
     event.slot_length = request.slot_length;
@@ -349,7 +378,10 @@ void Scheduler::land(ProcessId /*source*/, std::uint64_t message) {
 
 void Scheduler::deliver(std::uint32_t rank, const ipc::Event& event) {
   Process& process = processes_[rank];
-  if (process.wait == ipc::Wait::finished) return;
+  if (process.wait == ipc::Wait::finished) {
+    give_back(rank, event, event.time_ps);
+    return;
+  }
   ipc::Block& block = mapping_.block(rank);
   if (process.events == 0) process.first_event_ps = event.time_ps;
   if (block.event_head - block.event_tail == ipc::event_ring) {

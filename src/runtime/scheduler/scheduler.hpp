@@ -69,6 +69,7 @@ class Scheduler final : public CompletionSink {
     std::int64_t deadline_ps = 0;
     std::int64_t first_event_ps = 0;
     std::uint32_t events = 0;          // in the ring
+    std::uint32_t taken = 0;           // up to where its events have been seen as taken; free-running
     std::vector<ipc::Event> overflow;  // when the ring is full
   };
   struct Posted {
@@ -80,6 +81,9 @@ class Scheduler final : public CompletionSink {
   void collect();
   void take_requests(std::uint32_t rank);
   void take_returned_slots(std::uint32_t rank);
+  void give_back_taken(std::uint32_t rank);
+  void give_back_untaken(std::uint32_t rank);
+  void give_back(std::uint32_t rank, const ipc::Event& event, std::int64_t when_ps);
   void feed();
   bool begin_if_all_ready();
   bool wake_flushing();
@@ -103,6 +107,8 @@ class Scheduler final : public CompletionSink {
   std::vector<std::uint32_t> to_wake_;
   std::vector<Posted> posted_;
   std::int64_t lookahead_ps_;
+  Time packet_interval_;           // of the MPI library's sends
+  std::int64_t after_receive_ps_;  // from an arrival's taking to the giving back of its place in the mailbox
   std::int64_t horizon_ps_ = 0;
   std::uint32_t alive_ = 0;
   std::uint64_t activity_ = 0;

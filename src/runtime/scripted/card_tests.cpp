@@ -144,13 +144,15 @@ void check(const NicCapabilities& card, const HostDescription& host, CardTest te
 
 Exchange exchange_of(std::int64_t size, const NicCapabilities& card, CardTest test,
                      const CardTestOptions& options) {
-  return {.bytes = size,
-          .piece_bytes = options.path == Path::send ? card.max_send_bytes : card.max_message_bytes,
-          .max_pio_bytes = card.max_pio_bytes,
-          .region_bytes = options.region_bytes,
-          .channels = options.channels,
-          .only_put = options.path == Path::put || test == CardTest::rate,
-          .buffers = {options.local, options.remote}};
+  const bool only_put = options.path == Path::put || test == CardTest::rate;
+  return {
+      .bytes = size,
+      .piece_bytes = options.path == Path::send ? card.max_send_bytes : card.max_message_bytes,
+      .max_pio_bytes = card.pio_limit_bytes(only_put || size > card.max_send_bytes ? Verb::put : Verb::send),
+      .region_bytes = options.region_bytes,
+      .channels = options.channels,
+      .only_put = only_put,
+      .buffers = {options.local, options.remote}};
 }
 
 }  // namespace

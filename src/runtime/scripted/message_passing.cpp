@@ -115,7 +115,7 @@ Time MessagePassing::send(ProcessId rank, std::uint16_t cpu, Time earliest, std:
   chosen.clock += software_.send;
   // What the CPU writes to the card itself needs no other copy.
   if (header_bytes + envelope.bytes > card_.max_pio_bytes) charge_copy(chosen, envelope.bytes);
-  post(chosen, rank, number, Verb::send, header_bytes + envelope.bytes);
+  post_send(chosen, rank, number, header_bytes + envelope.bytes);
   program_.ended(rank, operation, chosen.clock, {rank, envelope.tag, envelope.bytes});
   return began;
 }
@@ -142,13 +142,18 @@ void MessagePassing::complete(const Completion& completion) {
                 .a = completion.source,
                 .b = completion.message});
   handle(completion);
+  if (completion.mailbox_packets > 0) {
+    machine_.give_back(std::max(clock(completion.process), completion.time) + software_.after_receive,
+                       completion.process);
+  }
   program_.proceed(completion.process);
 }
 
 void MessagePassing::handle(const Completion& completion) {
   const auto number = static_cast<std::uint32_t>(completion.message & number_mask);
-  const Message& message = messages_[number];
+  Message& message = messages_[number];
   if (message.phase != Phase::put) {
+    message.mailbox_packets = completion.mailbox_packets;
     take_in_turn(completion.process, number, completion.time);
     return;
   }
@@ -201,8 +206,7 @@ void MessagePassing::deliver(ProcessId rank, std::uint32_t number, Time time) {
 void MessagePassing::consume(std::uint32_t number, const PostedReceive& receive) {
   Message& message = messages_[number];
   Cpu& cpu = cpus_[first_cpu_[receive.rank] + receive.cpu];
-  cpu.clock += software_.receive;
-  cpu.debt += software_.after_receive;
+  charge_receive(cpu, message);
   message.receive_operation = receive.operation;
   message.receive_cpu = receive.cpu;
   if (message.phase == Phase::ready) {
@@ -221,8 +225,8 @@ void MessagePassing::consume(std::uint32_t number, const PostedReceive& receive)
 void MessagePassing::cleared(std::uint32_t number) {
   Message& message = messages_[number];
   Cpu& cpu = cpus_[first_cpu_[message.source] + message.send_cpu];
-  cpu.clock += software_.receive + software_.rendezvous;
-  cpu.debt += software_.after_receive;
+  charge_receive(cpu, message);
+  cpu.clock += software_.rendezvous;
   message.phase = Phase::put;
   const auto parts =
       static_cast<std::uint32_t>((message.bytes + card_.max_message_bytes - 1) / card_.max_message_bytes);
@@ -251,7 +255,20 @@ void MessagePassing::put_reported(std::uint32_t number, Completion::Kind kind) {
 
 void MessagePassing::post_control(Cpu& cpu, ProcessId from, std::uint32_t number, std::int64_t bytes) {
   cpu.clock += software_.send;
+  post_send(cpu, from, number, bytes);
+}
+
+// What the CPU writes of a message beyond its first packet, it writes after the post.
+void MessagePassing::post_send(Cpu& cpu, ProcessId from, std::uint32_t number, std::int64_t bytes) {
+  const Message& message = messages_[number];
   post(cpu, from, number, Verb::send, bytes);
+  if (machine_.node_of(message.source) == machine_.node_of(message.target)) return;
+  cpu.clock += software_.further_sends(library_packets(card_.send_packet_bytes, bytes));
+}
+
+void MessagePassing::charge_receive(Cpu& cpu, const Message& message) const {
+  cpu.clock += software_.receive + software_.further_receives(message.mailbox_packets);
+  cpu.debt += software_.after_receive;
 }
 
 void MessagePassing::post(Cpu& cpu, ProcessId from, std::uint32_t number, Verb verb, std::int64_t bytes) {
@@ -264,6 +281,7 @@ void MessagePassing::post(Cpu& cpu, ProcessId from, std::uint32_t number, Verb v
   descriptor.want_local = verb == Verb::put;
   descriptor.bytes = bytes;
   descriptor.message = descriptors_++ << 32 | number;
+  descriptor.packet_interval = software_.send_packet;
   if (cpu_count(from) == 1) {
     hand_over(descriptor, cpu.clock);
     return;

@@ -98,6 +98,7 @@ class MessagePassing final : private CompletionSink, private EventHandler {
     std::uint32_t sequence = 0;  // of what is under way, among all from its sender to its receiver
     std::uint32_t parts_unsent = 0;
     std::uint32_t parts_unarrived = 0;
+    std::uint32_t mailbox_packets = 0;  // in which what is under way came
     std::uint16_t send_cpu = 0;
     std::uint16_t receive_cpu = 0;
     Phase phase = Phase::eager;
@@ -127,6 +128,8 @@ class MessagePassing final : private CompletionSink, private EventHandler {
   void post(Cpu& cpu, ProcessId from, std::uint32_t number, Verb verb, std::int64_t bytes);
   void hand_over(const Descriptor& descriptor, Time when);
   void post_control(Cpu& cpu, ProcessId from, std::uint32_t number, std::int64_t bytes);
+  void post_send(Cpu& cpu, ProcessId from, std::uint32_t number, std::int64_t bytes);
+  void charge_receive(Cpu& cpu, const Message& message) const;
   void charge_copy(Cpu& cpu, std::int64_t bytes) const;
   Cpu& begin(ProcessId rank, std::uint16_t cpu, Time earliest);
   Cpu& cpu_at(ProcessId rank, std::uint16_t cpu, Time time);  // ready to take what came at `time`

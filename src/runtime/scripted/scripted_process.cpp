@@ -79,13 +79,21 @@ std::uint64_t ScriptedProcess::post(Verb verb, ProcessId target, std::int64_t by
   descriptor.remote_address = options.remote_address;
   descriptor.bytes = bytes;
   descriptor.message = next_message_++;
+  descriptor.packet_interval = software_.send_packet;
   machine_.post(clock_, descriptor);
+  if (verb == Verb::send && machine_.node_of(target) != machine_.node_of(id_)) {
+    clock_ += software_.further_sends(library_packets(machine_.capabilities().send_packet_bytes, bytes));
+  }
   return descriptor.message;
+}
+
+Time ScriptedProcess::receive_time(const Completion& arrival) const {
+  return software_.receive + software_.further_receives(arrival.mailbox_packets);
 }
 
 void ScriptedProcess::charge(const Completion& completion) {
   const bool is_arrival = completion.kind == Completion::Kind::arrived;
-  clock_ = std::max(clock_, completion.time) + (is_arrival ? software_.receive : software_.completion);
+  clock_ = std::max(clock_, completion.time) + (is_arrival ? receive_time(completion) : software_.completion);
   if (is_arrival) debt_ += software_.after_receive;
   taken_ = completion;
 }
@@ -106,6 +114,11 @@ void ScriptedProcess::suspend(const Wish& wish, std::coroutine_handle<> script) 
 }
 
 void ScriptedProcess::complete(const Completion& completion) {
+  // A library that waits for something else takes what comes out of its mailbox all the same.
+  if (completion.mailbox_packets > 0) {
+    const Time taken = std::max(clock_, completion.time) + receive_time(completion);
+    machine_.give_back(taken + software_.after_receive, id_);
+  }
   if (!is_waiting_for(completion)) {
     inbox_.push_back(completion);
     return;

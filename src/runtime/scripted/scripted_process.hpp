@@ -30,8 +30,10 @@ struct PostOptions {
 // of its CPU is serial and is charged to the clock from a SoftwareDescription, as the runtime of real
 // processes does:
 //
-// - send: before a descriptor is posted;
-// - receive: when an arrival is taken, after it was visible;
+// - send: before a descriptor is posted; send_packet: after it, for each further packet that the library
+//   writes;
+// - receive: when an arrival is taken, after it was visible, and receive_packet for each of its further
+//   packets;
 // - after_receive: a debt from then on, paid when the process next waits for anything. In a ping-pong it is
 //   paid while the reply is under way, in a stream of messages it is in the way of the next one;
 // - completion: when a local completion is taken.
@@ -96,6 +98,7 @@ class ScriptedProcess {
   bool take(const Wish& wish);
   void suspend(const Wish& wish, std::coroutine_handle<> script);
   void charge(const Completion& completion);
+  [[nodiscard]] Time receive_time(const Completion& arrival) const;
 
   ProcessId id_;
   Machine& machine_;

@@ -1,0 +1,136 @@
+#include "nic/extoll/extoll_cards.hpp"
+
+#include <algorithm>
+
+#include "host/bus.hpp"
+#include "kernel/refuse.hpp"
+#include "nic/extoll/extoll_nic.hpp"
+
+namespace apenet {
+
+namespace {
+
+// The card of a node and its bus: beside each other in memory.
+struct ExtollNode {
+  ExtollNode(extoll::Cards& cards, BusKind& bus_kind, NodeId node)
+      : bus(cards.simulation, bus_kind, node), nic({cards, bus, node, {EventKind::nic, node, 0}}) {}
+  Bus bus;
+  ExtollNic nic;
+};
+
+class ExtollSet final : public CardSet {
+ public:
+  ExtollSet(const ExtollDescription& card, const CardSurroundings& surroundings)
+      : bus_kind_(surroundings.host.bus),
+        cards_{.simulation = surroundings.simulation,
+               .network = *surroundings.network,
+               .messages = surroundings.messages,
+               .placement = surroundings.placement,
+               .description = card,
+               .outstanding_reads = surroundings.host.bus.outstanding_reads} {
+    nodes_.reserve(surroundings.nodes);
+    for (NodeId node = 0; node < surroundings.nodes; ++node) {
+      nodes_.push_back(std::make_unique<ExtollNode>(cards_, bus_kind_, node));
+    }
+  }
+
+  Nic& card(NodeId node) override { return nodes_[node]->nic; }
+
+  void count(std::vector<Counter>& counters) const override {
+    const extoll::Counters& counted = cards_.counters;
+    counters.push_back({"packets", counted.packets});
+    counters.push_back({"velo_packets", counted.velo_packets});
+    counters.push_back({"acknowledgements", counted.acknowledgements});
+    counters.push_back({"gets_served", counted.gets_served});
+    counters.push_back({"packets_held_back", counted.packets_held_back});
+    counters.push_back({"trains_reassembled", counted.trains_reassembled});
+  }
+
+  void warn(std::vector<std::string>& warnings) const override {
+    const extoll::Counters& counted = cards_.counters;
+    if (counted.acknowledgements > 0) {
+      warnings.push_back(std::to_string(counted.acknowledgements) +
+                         " remote completions were acknowledged by a packet of the target's card: this is "
+                         "assumed, EXTOLL's put notifies at its two ends and answers nobody");
+    }
+    if (counted.packets_held_back > 0) {
+      warnings.push_back(std::to_string(counted.packets_held_back) +
+                         " VELO packets found their mailbox full and held up what came behind them: "
+                         "card.velo_mailbox_entries is assumed");
+    }
+  }
+
+ private:
+  BusKind bus_kind_;
+  extoll::Cards cards_;
+  std::vector<std::unique_ptr<ExtollNode>> nodes_;
+};
+
+void validate_velo(const ExtollDescription& card) {
+  constexpr std::int64_t max_packet = 1 << 16;
+  constexpr std::int64_t max_train = 1 << 20;
+  require_at_least("card.velo_payload_bytes", card.velo_payload_bytes, 1);
+  require_at_most("card.velo_payload_bytes", card.velo_payload_bytes, max_packet);
+  require_at_least("card.velo_status_bytes", card.velo_status_bytes, 1);
+  require_at_least("card.velo_max_message_bytes", card.velo_max_message_bytes, card.velo_payload_bytes);
+  require_at_most("card.velo_max_message_bytes", card.velo_max_message_bytes, max_train);
+  require_at_least("card.velo_mailbox_entries", card.velo_mailbox_entries, 1);
+  require_at_least("card.velo_send_cycles", card.velo_send_cycles, 0);
+  require_at_least("card.velo_receive_cycles", card.velo_receive_cycles, 0);
+}
+
+void validate_rma(const ExtollDescription& card) {
+  constexpr std::int64_t max_packet = 1 << 20;
+  constexpr std::int64_t max_packets = std::int64_t{1} << 31;  // Packet::sequence counts them
+  require_at_least("card.rma_max_payload_bytes", card.rma_max_payload_bytes, 1);
+  require_at_most("card.rma_max_payload_bytes", card.rma_max_payload_bytes, max_packet);
+  require_at_least("card.rma_max_message_bytes", card.rma_max_message_bytes, card.velo_max_message_bytes);
+  require_at_most("card.rma_max_message_bytes", card.rma_max_message_bytes,
+                  max_packets * card.rma_max_payload_bytes);
+  require_at_least("card.rma_command_bytes", card.rma_command_bytes, 1);
+  require_at_least("card.rma_header_bytes", card.rma_header_bytes, 0);
+  require_at_least("card.rma_notification_bytes", card.rma_notification_bytes, 1);
+  require_at_least("card.rma_max_immediate_bytes", card.rma_max_immediate_bytes, 0);
+  require_at_most("card.rma_max_immediate_bytes", card.rma_max_immediate_bytes, card.rma_command_bytes,
+                  ", the command that carries it");
+  require_at_least("card.rma_requester_cycles", card.rma_requester_cycles, 0);
+  require_at_least("card.rma_responder_cycles", card.rma_responder_cycles, 0);
+  require_at_least("card.rma_completer_cycles", card.rma_completer_cycles, 0);
+}
+
+}  // namespace
+
+void validate(const ExtollDescription& card, const HostDescription& host) {
+  validate(host.bus);
+  require_clock("card.clock_mhz", card.clock);
+  require_at_least("card.header_bytes", card.header_bytes, 1);
+  require_at_least("card.footer_bytes", card.footer_bytes, 0);
+  require_at_least("card.granule_bytes", card.granule_bytes, 1);
+  require_at_least("card.ports", card.ports, 1);
+  require_at_most("card.ports", card.ports, extoll::RmaUnit::max_ports);
+  validate_velo(card);
+  validate_rma(card);
+}
+
+CardFacts facts_of(const ExtollDescription& card, const HostDescription& host) {
+  const auto padded = [&card](std::int64_t bytes) {
+    return (bytes + card.granule_bytes - 1) / card.granule_bytes * card.granule_bytes;
+  };
+  const std::int64_t frame_bytes = card.header_bytes + card.footer_bytes;
+  const std::int64_t put_bytes = padded(card.rma_header_bytes + card.rma_max_payload_bytes);
+  const std::int64_t largest = std::max(
+      {put_bytes, padded(card.rma_command_bytes), padded(card.velo_payload_bytes + card.velo_status_bytes)});
+  return {.capabilities = ExtollNic::capabilities_of(card),
+          .network_channels = extoll::channels,
+          .max_packet_wire_bytes = frame_bytes + largest,
+          .packet_overhead_bytes = frame_bytes + put_bytes - card.rma_max_payload_bytes,
+          .max_processes = card.ports,
+          .max_processes_key = "card.ports",
+          .doorbell_delay = host.bus.pio_write_latency};
+}
+
+std::unique_ptr<CardSet> make_set(const ExtollDescription& card, const CardSurroundings& surroundings) {
+  return std::make_unique<ExtollSet>(card, surroundings);
+}
+
+}  // namespace apenet

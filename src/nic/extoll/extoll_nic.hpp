@@ -1,0 +1,37 @@
+// ExtollNic: the EXTOLL card of the Virtex-4 cluster (R1): VELO for small messages, RMA for put and get.
+#pragma once
+
+#include "nic/extoll/card.hpp"
+#include "nic/extoll/completer.hpp"
+#include "nic/extoll/rma_unit.hpp"
+#include "nic/extoll/velo.hpp"
+#include "nic/nic.hpp"
+
+namespace apenet {
+
+// The HyperTransport card: its engines, and the switch's local port between them and the network. What each
+// number means and where it comes from: docs/models/extoll.md.
+class ExtollNic final : public Nic, private NetworkClient {
+ public:
+  // Attaches itself to the network at card.node.
+  explicit ExtollNic(const extoll::Card& card);
+
+  [[nodiscard]] static NicCapabilities capabilities_of(const ExtollDescription& description);
+  [[nodiscard]] NicCapabilities capabilities() const override {
+    return capabilities_of(card_.all.description);
+  }
+  void doorbell(const Descriptor& descriptor) override;
+  void give_back(ProcessId process) override { velo_.give_back(process); }
+
+ private:
+  void packet_arrived(const Packet& packet, Time head_time) override;
+  void injection_freed(std::uint16_t channel) override;
+
+  extoll::Card card_;
+  extoll::RmaUnit requester_;
+  extoll::RmaUnit responder_;
+  extoll::Completer completer_;
+  extoll::Velo velo_;
+};
+
+}  // namespace apenet

@@ -1,0 +1,211 @@
+#include "nic/extoll/rma_unit.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace apenet::extoll {
+
+namespace {
+
+// Upper byte of bus tags and of event arguments.
+enum What : std::uint8_t {
+  command_written,  // which: message, and the role above it
+  decoded,          // which: port
+  payload_read,
+  payload_data,  // second argument: when the burst ends
+  payload_gone,  // which: message
+  sent_notification,
+};
+
+constexpr unsigned message_bits = 32;
+
+// The first port with a bit, from the one whose turn it is.
+unsigned in_turn(std::uint64_t bits, unsigned turn) {
+  const int steps = std::countr_zero(std::rotr(bits, static_cast<int>(turn)));
+  return (turn + static_cast<unsigned>(steps)) % static_cast<unsigned>(RmaUnit::max_ports);
+}
+
+constexpr std::uint64_t bit(unsigned port) {
+  return std::uint64_t{1} << port;
+}
+
+}  // namespace
+
+RmaUnit::RmaUnit(Card& card, Channel channel, std::int64_t command_cycles)
+    : card_(card),
+      channel_(channel),
+      command_cycles_(command_cycles),
+      ports_(card.all.placement.processes_on(card.node)) {}
+
+unsigned RmaUnit::port_of(MessageId id, Role role) const {
+  const Descriptor& descriptor = card_.all.messages.descriptor(id);
+  const bool is_answer = role == Role::get_response || role == Role::acknowledgement;
+  return card_.all.placement.port(is_answer ? descriptor.target : descriptor.source);
+}
+
+void RmaUnit::post(MessageId id, Role role) {
+  const std::int64_t bytes = card_.all.description.rma_command_bytes;
+  // The latency of a processor's write includes its bus clocks: on an idle bus they are over now.
+  const Time clocks = std::min(card_.bus.occupancy(bytes), card_.now());
+  card_.bus.write(Bus::Master::processor, bytes, card_.now() - clocks, *this,
+                  make_tag(command_written, static_cast<std::uint64_t>(role) << message_bits | id));
+}
+
+void RmaUnit::command(MessageId id, Role role) {
+  const unsigned port = port_of(id, role);
+  if (ports_[port].commands.empty()) waiting_ |= bit(port);
+  card_.all.commands.push(ports_[port].commands, {id, role});
+  decode_next();
+}
+
+void RmaUnit::decode_next() {
+  if (decoding_ || waiting_ == 0) return;
+  const unsigned port = in_turn(waiting_, next_decode_);
+  next_decode_ = (port + 1) % max_ports;
+  waiting_ &= ~bit(port);
+  decoding_ = true;
+  card_.all.simulation.schedule(card_.source, card_.now() + card_.cycles(command_cycles_), *this,
+                                make_tag(decoded, port));
+}
+
+void RmaUnit::finish_command(unsigned port) {
+  card_.all.commands.pop(ports_[port].commands);
+  ports_[port].next_packet = 0;
+  decoded_ &= ~bit(port);
+  if (!ports_[port].commands.empty()) waiting_ |= bit(port);
+  decode_next();
+}
+
+// A port that is refused stays so until room or a read becomes free: each is asked until then, no more.
+void RmaUnit::pump() {
+  std::uint64_t candidates = decoded_;
+  while (candidates != 0) {
+    const unsigned port = in_turn(candidates, next_issue_);
+    next_issue_ = (port + 1) % max_ports;
+    if (!issue_packet(port) || (decoded_ & bit(port)) == 0) candidates &= ~bit(port);
+  }
+}
+
+// Asks to be told when there is more, if there is none.
+bool RmaUnit::has_room(std::int64_t wire_bytes) {
+  const auto channel = static_cast<std::uint16_t>(channel_);
+  if (card_.all.network.injection_room(card_.node, channel) - reserved_bytes_ >= wire_bytes) return true;
+  card_.all.network.await_injection_room(card_.node, channel);
+  return false;
+}
+
+Packet RmaUnit::packet_of(const Command& command, std::uint32_t sequence) const {
+  const ExtollDescription& description = card_.all.description;
+  if (command.role == Role::acknowledgement) {
+    Packet packet = make_packet(card_, command.id, command.role, 0);
+    packet.last = true;
+    return packet;
+  }
+  if (command.role == Role::get_request) {
+    Packet packet = make_packet(card_, command.id, command.role, description.rma_command_bytes);
+    packet.last = true;
+    return packet;
+  }
+  const std::int64_t bytes = card_.all.messages.descriptor(command.id).bytes;
+  const std::int64_t payload = payload_of(description.rma_max_payload_bytes, bytes, sequence);
+  Packet packet = make_packet(card_, command.id, command.role, description.rma_header_bytes + payload);
+  packet.sequence = sequence;
+  packet.last = std::int64_t{sequence} * description.rma_max_payload_bytes + payload == bytes;
+  return packet;
+}
+
+bool RmaUnit::issue_packet(unsigned port) {
+  const Command command = card_.all.commands.front(ports_[port].commands);
+  const Descriptor& descriptor = card_.all.messages.descriptor(command.id);
+  const Packet packet = packet_of(command, ports_[port].next_packet);
+  const bool carries_payload =
+      command.role == Role::get_response || (command.role == Role::put && !descriptor.from_cpu);
+  const bool from_memory = carries_payload && descriptor.bytes > 0;
+  if (!has_room(packet.wire_bytes)) return false;
+  if (from_memory && read_count_ >= card_.all.outstanding_reads) return false;
+
+  const bool reports_sent = packet.last && command.role == Role::put && wants_sent(descriptor);
+  reserved_bytes_ += packet.wire_bytes;
+  card_.all.pending.push(pending_, {packet, from_memory});
+  ++ports_[port].next_packet;
+  if (from_memory) {
+    const std::int64_t bytes =
+        payload_of(card_.all.description.rma_max_payload_bytes, descriptor.bytes, packet.sequence);
+    card_.all.reads.push(reads_, {command.id, reports_sent});
+    ++read_count_;
+    card_.bus.read(bytes, *this, make_tag(payload_read, 0));
+  } else {
+    inject_what_needs_no_data();
+    if (reports_sent) report_sent(command.id);
+  }
+  if (packet.last) finish_command(port);
+  return true;
+}
+
+void RmaUnit::inject(const Packet& packet, Time tail_time) {
+  ++card_.all.counters.packets;
+  if (role_of(packet) == Role::acknowledgement) ++card_.all.counters.acknowledgements;
+  reserved_bytes_ -= packet.wire_bytes;
+  card_.all.network.inject(packet, tail_time);
+}
+
+void RmaUnit::inject_what_needs_no_data() {
+  while (!pending_.empty() && !card_.all.pending.front(pending_).needs_data) {
+    inject(card_.all.pending.pop(pending_).packet, card_.now());
+  }
+}
+
+void RmaUnit::report_sent(MessageId id) {
+  card_.bus.write(Bus::Master::card, card_.all.description.rma_notification_bytes, card_.now(), *this,
+                  make_tag(sent_notification, id));
+}
+
+void RmaUnit::payload_granted(const BusGrant& grant) {
+  const Read read = card_.all.reads.pop(reads_);
+  --read_count_;
+  card_.all.simulation.schedule(card_.source, grant.first_data, *this, make_tag(payload_data, 0),
+                                static_cast<std::uint64_t>(grant.end.ps()));
+  if (read.reports_sent) {
+    card_.all.simulation.schedule(card_.source, grant.end, *this, make_tag(payload_gone, read.id));
+  }
+  pump();
+}
+
+void RmaUnit::bus_granted(const BusGrant& grant) {
+  if (tag_what(grant.tag) == payload_read) {
+    payload_granted(grant);
+  } else {
+    card_.all.simulation.schedule(card_.source, grant.end, *this, grant.tag);
+  }
+}
+
+void RmaUnit::handle_event(const Event& event) {
+  const std::uint64_t which = tag_which(event.argument_a);
+  const auto id = static_cast<MessageId>(which);
+  switch (tag_what(event.argument_a)) {
+    case command_written:
+      command(id, static_cast<Role>(which >> message_bits));
+      break;
+    case decoded:
+      decoding_ = false;
+      decoded_ |= bit(static_cast<unsigned>(which));
+      decode_next();
+      pump();
+      break;
+    case payload_data:
+      inject(card_.all.pending.pop(pending_).packet,
+             Time::from_ps(static_cast<std::int64_t>(event.argument_b)));
+      inject_what_needs_no_data();
+      break;
+    case payload_gone:
+      report_sent(id);
+      break;
+    case sent_notification:
+      card_.all.messages.sent(id);
+      break;
+    default:
+      break;
+  }
+}
+
+}  // namespace apenet::extoll

@@ -1,0 +1,192 @@
+#include "nic/extoll/velo.hpp"
+
+#include <algorithm>
+
+#include "kernel/check.hpp"
+
+namespace apenet::extoll {
+
+namespace {
+
+// Upper byte of bus tags and of event arguments.
+enum What : std::uint8_t {
+  next_write,  // which: message and number of the packet
+  written,     // the same
+  processed,   // the same
+  slot,        // which: index in Cards::being_written
+};
+
+constexpr unsigned message_bits = 32;  // below the number of the packet
+
+constexpr std::uint64_t packet_name(MessageId id, std::uint32_t sequence) {
+  return std::uint64_t{sequence} << message_bits | id;
+}
+constexpr std::uint32_t sequence_of(std::uint64_t name) {
+  return static_cast<std::uint32_t>(name >> message_bits);
+}
+
+}  // namespace
+
+Velo::Velo(Card& card, RmaUnit& responder)
+    : card_(card),
+      responder_(responder),
+      trains_(card.all.placement.processes_on(card.node)),
+      mailboxes_(card.all.placement.processes_on(card.node)) {}
+
+std::uint32_t Velo::packets_of(MessageId id) const {
+  return library_packets(card_.all.description.velo_payload_bytes, card_.all.messages.descriptor(id).bytes);
+}
+
+void Velo::send(MessageId id) {
+  QueuePool<MessageId>::Queue& trains =
+      trains_[card_.all.placement.port(card_.all.messages.descriptor(id).source)];
+  const bool is_next = trains.empty();
+  card_.all.trains.push(trains, id);
+  if (is_next) write_packets(trains, 0);
+}
+
+// What its processor writes now: packet number `sequence` of the first message; behind its last packet, the
+// first one of the next message.
+void Velo::write_packets(QueuePool<MessageId>::Queue& trains, std::uint32_t sequence) {
+  while (!trains.empty()) {
+    const MessageId id = card_.all.trains.front(trains);
+    write_packet(id, sequence);
+    ++sequence;
+    if (sequence < packets_of(id)) {
+      card_.all.simulation.schedule(card_.source,
+                                    card_.now() + card_.all.messages.descriptor(id).packet_interval, *this,
+                                    make_tag(next_write, packet_name(id, sequence)));
+      return;
+    }
+    card_.all.trains.pop(trains);
+    sequence = 0;
+  }
+}
+
+void Velo::write_packet(MessageId id, std::uint32_t sequence) {
+  const ExtollDescription& description = card_.all.description;
+  const std::int64_t bytes =
+      payload_of(description.velo_payload_bytes, card_.all.messages.descriptor(id).bytes, sequence) +
+      description.velo_status_bytes;
+  // The latency of a processor's write includes its bus clocks: on an idle bus they are over now.
+  const Time clocks = std::min(card_.bus.occupancy(bytes), card_.now());
+  card_.bus.write(Bus::Master::processor, bytes, card_.now() - clocks, *this,
+                  make_tag(written, packet_name(id, sequence)));
+}
+
+void Velo::packet_written(MessageId id, std::uint32_t sequence) {
+  const Time done = requester_.take(card_, card_.now(), card_.all.description.velo_send_cycles);
+  card_.all.simulation.schedule(card_.source, done, *this, make_tag(processed, packet_name(id, sequence)));
+  const bool is_last = sequence + 1 == packets_of(id);
+  if (is_last && wants_sent(card_.all.messages.descriptor(id))) card_.all.messages.sent(id);
+}
+
+void Velo::pump() {
+  while (!outgoing_.empty()) {
+    const Packet& next = card_.all.velo_packets.front(outgoing_);
+    if (card_.all.network.injection_room(card_.node, next.channel) < next.wire_bytes) {
+      card_.all.network.await_injection_room(card_.node, next.channel);
+      return;
+    }
+    ++card_.all.counters.packets;
+    ++card_.all.counters.velo_packets;
+    card_.all.network.inject(card_.all.velo_packets.pop(outgoing_), card_.now());
+  }
+}
+
+void Velo::packet_arrived(const Packet& packet, Time head_time) {
+  const ProcessId process = card_.all.messages.descriptor(message_of(packet)).target;
+  Mailbox& mailbox = mailboxes_[card_.all.placement.port(process)];
+  card_.all.waiting.push(mailbox.waiting, packet);
+  admit_waiting(mailbox, head_time);
+  if (!mailbox.waiting.empty()) ++card_.all.counters.packets_held_back;
+}
+
+// When a packet comes to others that wait, nothing has changed for them: who is let in at `earliest` is it,
+// or those for whom there is room since now.
+void Velo::admit_waiting(Mailbox& mailbox, Time earliest) {
+  const ExtollDescription& description = card_.all.description;
+  while (!mailbox.waiting.empty()) {
+    if (mailbox.slots_in_use == description.velo_mailbox_entries) {
+      if (!mailbox.whole.empty()) return;
+      reassemble(mailbox);
+    }
+    const Packet packet = card_.all.waiting.pop(mailbox.waiting);
+    take_slot(mailbox, packet);
+    const Time usable = completer_.take(card_, earliest, description.velo_receive_cycles);
+    card_.bus.write(Bus::Master::card, description.velo_payload_bytes + description.velo_status_bytes, usable,
+                    *this, make_tag(slot, card_.all.being_written.add(packet)));
+  }
+}
+
+void Velo::reassemble(Mailbox& mailbox) {
+  ++card_.all.counters.trains_reassembled;
+  mailbox.slots_in_use = 0;
+  for (Beginning& beginning : mailbox.beginnings) beginning.slots = 0;
+}
+
+void Velo::take_slot(Mailbox& mailbox, const Packet& packet) {
+  ++mailbox.slots_in_use;
+  std::vector<Beginning>& beginnings = mailbox.beginnings;
+  const MessageId id = message_of(packet);
+  auto own = std::find_if(beginnings.begin(), beginnings.end(),
+                          [id](const Beginning& beginning) { return beginning.id == id; });
+  if (own == beginnings.end()) own = beginnings.insert(own, {id, 0});
+  ++own->slots;
+  if (!packet.last) return;
+  card_.all.whole_messages.push(mailbox.whole, own->slots);
+  beginnings.erase(own);
+}
+
+void Velo::give_back(ProcessId process) {
+  Mailbox& mailbox = mailboxes_[card_.all.placement.port(process)];
+  APENET_CHECK(!mailbox.whole.empty(), "process %u gives back what is not in its mailbox", process);
+  mailbox.slots_in_use -= card_.all.whole_messages.pop(mailbox.whole);
+  admit_waiting(mailbox, card_.now());
+}
+
+void Velo::slot_written(const Packet& packet) {
+  card_.all.network.consumed(card_.node, packet);
+  if (!packet.last) return;
+  const MessageId id = message_of(packet);
+  const bool acknowledges = wants_remote_done(card_.all.messages.descriptor(id));
+  card_.all.messages.delivered(id, packets_of(id));
+  if (acknowledges) responder_.command(id, Role::acknowledgement);
+}
+
+void Velo::bus_granted(const BusGrant& grant) {
+  card_.all.simulation.schedule(card_.source, grant.end, *this, grant.tag);
+}
+
+void Velo::handle_event(const Event& event) {
+  const std::uint64_t which = tag_which(event.argument_a);
+  const auto id = static_cast<MessageId>(which);
+  switch (tag_what(event.argument_a)) {
+    case next_write:
+      write_packets(trains_[card_.all.placement.port(card_.all.messages.descriptor(id).source)],
+                    sequence_of(which));
+      break;
+    case written:
+      packet_written(id, sequence_of(which));
+      break;
+    case processed: {
+      const ExtollDescription& description = card_.all.description;
+      const std::uint32_t sequence = sequence_of(which);
+      const std::int64_t bytes =
+          payload_of(description.velo_payload_bytes, card_.all.messages.descriptor(id).bytes, sequence);
+      Packet packet = make_packet(card_, id, Role::velo, bytes + description.velo_status_bytes);
+      packet.sequence = sequence;
+      packet.last = sequence + 1 == packets_of(id);
+      card_.all.velo_packets.push(outgoing_, packet);
+      pump();
+      break;
+    }
+    case slot:
+      slot_written(card_.all.being_written.take(static_cast<std::uint32_t>(which)));
+      break;
+    default:
+      break;
+  }
+}
+
+}  // namespace apenet::extoll

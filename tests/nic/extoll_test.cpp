@@ -1,0 +1,238 @@
+// The EXTOLL card's own mechanism, against times worked out by hand (docs/models/extoll.md).
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "machine/machine.hpp"
+#include "support/machines.hpp"
+#include "support/recorder.hpp"
+
+namespace apenet {
+namespace {
+
+using test::Recorder;
+using Kind = Completion::Kind;
+
+class ExtollTest : public testing::Test {
+ protected:
+  void wire(const MachineDescription& description, std::vector<NodeId> nodes) {
+    machine = std::make_unique<Machine>(simulation, description, std::move(nodes));
+    machine->set_sink(recorder);
+  }
+  [[nodiscard]] std::uint64_t counter(const std::string& name) const {
+    for (const Counter& counter : machine->counters()) {
+      if (counter.name == name) return counter.value;
+    }
+    ADD_FAILURE() << "no counter " << name;
+    return 0;
+  }
+  // Of the first completion of its kind, in ns.
+  [[nodiscard]] std::int64_t told_ns(Kind kind, std::size_t which = 0) const {
+    return recorder.of(kind).at(which).time.ps() / 1000;
+  }
+
+  Simulation simulation;
+  Recorder recorder{simulation};
+  std::unique_ptr<Machine> machine;
+};
+
+// Every clock of 10 ns, one byte a nanosecond on the wire, no latency but those named. From a packet's
+// injection to its header at the target: two routers and a link, 250 ns.
+MachineDescription round_card() {
+  MachineDescription machine = test::extoll_64();
+  const DataRate byte_per_ns = DataRate::bytes_per_second(1'000'000'000);
+  machine.network.dims = {4};
+  machine.network.links = {{byte_per_ns, Time::from_ns(50)}};
+  machine.network.local_rate = byte_per_ns;
+  machine.network.router_latency = Time::from_ns(100);
+  machine.host.bus.clock = {100'000'000};
+  machine.host.bus.read_latency = Time::from_ns(300);
+  machine.host.bus.pio_write_latency = Time::from_ns(200);
+  ExtollDescription& card = std::get<ExtollDescription>(machine.nic);
+  card.clock = {100'000'000};
+  card.velo_send_cycles = 12;
+  card.velo_receive_cycles = 8;
+  card.rma_requester_cycles = 20;
+  card.rma_responder_cycles = 30;
+  card.rma_completer_cycles = 8;
+  return machine;
+}
+
+TEST_F(ExtollTest, AVeloPacketTakesTheSumOfItsSteps) {
+  wire(round_card(), {0, 1});
+  machine->post(Time::zero(), {.source = 0, .target = 1, .want_local = true, .bytes = 8});
+  simulation.run();
+  // The processor's write 200, requester 120, way 250, completer 80, a slot of 56 + 8 bytes in 1 + 8 clocks.
+  EXPECT_EQ(told_ns(Kind::arrived), 200 + 120 + 250 + 80 + 90);
+  EXPECT_EQ(told_ns(Kind::sent), 200) << "the processor has written it: nobody reads its memory";
+  EXPECT_EQ(recorder.of(Kind::arrived).at(0).mailbox_packets, 1U);
+  EXPECT_EQ(counter("velo_packets"), 1U);
+}
+
+TEST_F(ExtollTest, ATrainGoesAtThePaceOfTheProcessor) {
+  wire(round_card(), {0, 1});
+  machine->post(Time::zero(),
+                {.source = 0, .target = 1, .bytes = 56 + 56 + 10, .packet_interval = Time::from_ns(500)});
+  simulation.run();
+  EXPECT_EQ(told_ns(Kind::arrived), 2 * 500 + 200 + 120 + 250 + 80 + 90);
+  EXPECT_EQ(recorder.of(Kind::arrived).at(0).mailbox_packets, 3U);
+  EXPECT_EQ(counter("velo_packets"), 3U);
+}
+
+TEST_F(ExtollTest, ATrainWithoutPauseGoesAtThePaceOfTheRequester) {
+  wire(round_card(), {0, 1});
+  machine->post(Time::zero(), {.source = 0, .target = 1, .want_local = true, .bytes = 56 + 56 + 10});
+  simulation.run();
+  // On the bus 1 + 8 clocks each until 200 and 290, and 1 + 3 until 330; the requester has done the third
+  // 3 x 120 after 200.
+  EXPECT_EQ(told_ns(Kind::sent), 330);
+  EXPECT_EQ(told_ns(Kind::arrived), 200 + 3 * 120 + 250 + 80 + 90);
+}
+
+TEST_F(ExtollTest, AFullMailboxHoldsBackUntilAMessageIsTaken) {
+  MachineDescription description = round_card();
+  std::get<ExtollDescription>(description.nic).velo_mailbox_entries = 2;
+  wire(description, {0, 1});
+  for (std::uint64_t message = 0; message < 3; ++message) {
+    machine->post(Time::zero(), {.source = 0, .target = 1, .bytes = 8, .message = message});
+  }
+  simulation.run();
+  EXPECT_EQ(recorder.of(Kind::arrived).size(), 2U) << "nobody has taken anything";
+  EXPECT_EQ(counter("packets_held_back"), 1U);
+  EXPECT_EQ(machine->warnings().size(), 1U);
+  machine->give_back(Time::from_ns(10'000), 1);
+  simulation.run();
+  // The processor's write 200; then the packet passes the completer, 80, and its slot is written, 90.
+  ASSERT_EQ(recorder.of(Kind::arrived).size(), 3U);
+  EXPECT_EQ(told_ns(Kind::arrived, 2), 10'000 + 200 + 80 + 90);
+}
+
+TEST_F(ExtollTest, AWholeTrainKeepsItsSlotsUntilItIsTaken) {
+  MachineDescription description = round_card();
+  std::get<ExtollDescription>(description.nic).velo_mailbox_entries = 4;
+  wire(description, {0, 1});
+  machine->post(Time::zero(), {.source = 0, .target = 1, .bytes = 3 * 56, .message = 0});
+  machine->post(Time::zero(), {.source = 0, .target = 1, .bytes = 2 * 56, .message = 1});
+  simulation.run();
+  EXPECT_EQ(recorder.of(Kind::arrived).size(), 1U) << "three slots of four, one for the next";
+  machine->give_back(simulation.now(), 1);
+  simulation.run();
+  EXPECT_EQ(recorder.of(Kind::arrived).size(), 2U);
+}
+
+// Two senders, a packet each in the two slots, and neither message can be whole there.
+TEST_F(ExtollTest, AMailboxFullOfBeginningsIsCopiedOut) {
+  MachineDescription description = round_card();
+  std::get<ExtollDescription>(description.nic).velo_mailbox_entries = 2;
+  wire(description, {0, 1, 2});
+  for (const ProcessId source : {ProcessId{0}, ProcessId{2}}) {
+    machine->post(Time::zero(),
+                  {.source = source, .target = 1, .bytes = 100, .packet_interval = Time::from_ns(1000)});
+  }
+  simulation.run();
+  EXPECT_EQ(recorder.of(Kind::arrived).size(), 2U);
+  EXPECT_EQ(counter("trains_reassembled"), 1U);
+  EXPECT_EQ(counter("packets_held_back"), 0U);
+}
+
+// Each process has its own mailbox.
+TEST_F(ExtollTest, AFullMailboxDoesNotConcernItsNeighbour) {
+  MachineDescription description = round_card();
+  std::get<ExtollDescription>(description.nic).velo_mailbox_entries = 1;
+  wire(description, {0, 1, 1});
+  for (std::uint64_t message = 0; message < 3; ++message) {
+    machine->post(Time::zero(),
+                  {.source = 0, .target = message < 2 ? 1U : 2U, .bytes = 8, .message = message});
+  }
+  simulation.run();
+  ASSERT_EQ(recorder.of(Kind::arrived).size(), 2U);
+  EXPECT_EQ(recorder.of(Kind::arrived).at(1).process, 2U);
+}
+
+TEST_F(ExtollTest, APutIsReadByDmaAndNotifiesAtBothEnds) {
+  wire(round_card(), {0, 1});
+  machine->post(
+      Time::zero(),
+      {.verb = Verb::put, .source = 0, .target = 1, .want_local = true, .want_remote = true, .bytes = 16});
+  simulation.run();
+  // Doorbell 200, requester 200, read request 1 clock, memory 300, header and first word 2 clocks; the burst
+  // ends a clock later.
+  const std::int64_t first_word = 200 + 200 + 10 + 300 + 20;
+  EXPECT_EQ(told_ns(Kind::sent), first_word + 10 + 30) << "a notification of 16 bytes in 1 + 2 clocks";
+  const std::int64_t landed = first_word + 250 + 80 + 30 + 30;
+  EXPECT_EQ(told_ns(Kind::arrived), landed) << "16 bytes and a notification, each 1 + 2 clocks";
+  // The target's responder sends the acknowledgement, the completer at home notifies.
+  EXPECT_EQ(told_ns(Kind::remote_done), landed + 300 + 250 + 80 + 30);
+  EXPECT_EQ(counter("acknowledgements"), 1U);
+  EXPECT_EQ(machine->warnings().size(), 1U);
+}
+
+TEST_F(ExtollTest, AnImmediatePutNeedsNoRead) {
+  wire(round_card(), {0, 1});
+  machine->post(Time::zero(), {.verb = Verb::put, .source = 0, .target = 1, .from_cpu = true, .bytes = 8});
+  simulation.run();
+  EXPECT_EQ(told_ns(Kind::arrived), 200 + 200 + 250 + 80 + 20 + 30);
+}
+
+TEST_F(ExtollTest, AGetIsServedByTheResponderWithoutAnyCpu) {
+  wire(round_card(), {0, 1});
+  machine->post(Time::zero(), {.verb = Verb::get, .source = 0, .target = 1, .bytes = 16});
+  simulation.run();
+  // The request is complete with its tail: 8 + 24 + 8 bytes.
+  const std::int64_t asked = 200 + 200 + 250 + 40;
+  const std::int64_t first_word = asked + 300 + 10 + 300 + 20;
+  EXPECT_EQ(told_ns(Kind::got), first_word + 250 + 80 + 30 + 30);
+  EXPECT_EQ(counter("gets_served"), 1U);
+  EXPECT_TRUE(machine->warnings().empty()) << "it is the hardware's own";
+}
+
+TEST_F(ExtollTest, PipelinedTransactionsFollowEachOtherAtThePaceOfTheirUnit) {
+  wire(round_card(), {0, 1});
+  for (std::uint64_t message = 0; message < 10; ++message) {
+    machine->post(Time::zero(),
+                  {.verb = Verb::put, .source = 0, .target = 1, .bytes = 8, .message = message});
+  }
+  simulation.run();
+  EXPECT_EQ(told_ns(Kind::arrived, 9) - told_ns(Kind::arrived, 8), 200);
+  for (std::uint64_t message = 10; message < 20; ++message) {
+    machine->post(simulation.now(),
+                  {.verb = Verb::get, .source = 0, .target = 1, .bytes = 8, .message = message});
+  }
+  simulation.run();
+  EXPECT_EQ(told_ns(Kind::got, 9) - told_ns(Kind::got, 8), 300);
+}
+
+// A long put occupies the requester packet by packet: another process's comes between.
+TEST_F(ExtollTest, ProcessesTakeTurnsPacketByPacket) {
+  wire(round_card(), {0, 0, 1});
+  machine->post(Time::zero(), {.verb = Verb::put, .source = 0, .target = 2, .bytes = 100'000, .message = 0});
+  machine->post(Time::from_ns(10'000),
+                {.verb = Verb::put, .source = 1, .target = 2, .bytes = 1000, .message = 0});
+  simulation.run();
+  EXPECT_EQ(recorder.of(Kind::arrived).at(0).source, 1U);
+}
+
+// VELO has an engine and a channel of its own: it does not wait for a long put of the same process.
+TEST_F(ExtollTest, ASmallMessageOvertakesALongPut) {
+  wire(round_card(), {0, 1});
+  machine->post(Time::zero(), {.verb = Verb::put, .source = 0, .target = 1, .bytes = 100'000, .message = 0});
+  machine->post(Time::from_ns(10'000), {.source = 0, .target = 1, .bytes = 8, .message = 1});
+  simulation.run();
+  EXPECT_EQ(recorder.of(Kind::arrived).at(0).message, 1U);
+}
+
+TEST_F(ExtollTest, PacketsAreCountedByPayloadAndGranule) {
+  wire(round_card(), {0, 1});
+  machine->post(Time::zero(), {.verb = Verb::put, .source = 0, .target = 1, .bytes = 257});
+  machine->post(Time::zero(), {.source = 0, .target = 1, .bytes = 57, .message = 1});
+  simulation.run();
+  std::uint64_t wire_bytes = 0;
+  for (const LinkUse& link : machine->link_use()) wire_bytes += link.wire_bytes;
+  // Header and footer 8 each; a put's packet 16 more, and 256 and 1 of payload; VELO's 8 more, and 56 and 1.
+  EXPECT_EQ(wire_bytes, (16U + 16U + 256U) + (16U + 16U + 4U) + (16U + 64U) + (16U + 12U));
+}
+
+}  // namespace
+}  // namespace apenet

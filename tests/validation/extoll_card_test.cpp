@@ -1,0 +1,116 @@
+// Published card-level numbers of EXTOLL on the Virtex-4.
+//
+// Litz et al., "VELO: A novel communication engine for ultra-low latency message transfers", ICPP 2008:
+// 0.97 us, the size is not in the abstract. Nuessle, Scherer, Bruening, "A resource optimized
+// remote-memory-access architecture for low-latency communication", ICPP 2009: at least 4.9 million
+// transactions a second. Nuessle, Geib, Froening, Bruening, "An FPGA-based custom high performance
+// interconnection network", ReConFig 2009: close to 1 us between nodes. Kujat, Silla, Duato, Froening, "The
+// New EXTOLL Conduit for the GASNet Networking Layer": 625 MB/s a link.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "runtime/scripted/card_tests.hpp"
+#include "runtime/scripted/scripted_run.hpp"
+#include "support/machines.hpp"
+
+namespace apenet {
+namespace {
+
+TestPoint measure(const MachineDescription& machine, CardTest test, std::int64_t size) {
+  CardTestOptions options;
+  options.sizes = {size};
+  return run_card_test(machine, test, options)[0];
+}
+
+// The two software steps are fitted to it.
+TEST(Extoll, VeloTakes970ns) {
+  EXPECT_NEAR(measure(test::extoll_64(), CardTest::pingpong, 8).time.to_us(), 0.97, 0.97 * 0.02);
+}
+
+TEST(Extoll, AFullPacketBetweenNeighboursTakesCloseToAMicrosecond) {
+  EXPECT_NEAR(measure(test::extoll_64(), CardTest::pingpong, 56).time.to_us(), 1.0, 1.0 * 0.2);
+}
+
+Script put_many(ScriptedProcess& process, ProcessId target, std::uint32_t count, std::uint32_t window,
+                Time* end) {
+  std::vector<std::uint64_t> posted;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    if (i >= window) co_await process.completion(Completion::Kind::sent, posted[i - window]);
+    posted.push_back(process.put(target, 8, {.want_local = true, .notify_target = false}));
+  }
+  for (std::uint32_t i = count - window; i < count; ++i) {
+    co_await process.completion(Completion::Kind::sent, posted[i]);
+  }
+  *end = process.clock();
+}
+
+double transactions_per_second(std::uint32_t processes) {
+  constexpr std::uint32_t count = 2000;
+  std::vector<NodeId> nodes(processes, 0);
+  nodes.resize(2 * std::size_t{processes}, 1);
+  ScriptedRun run(test::extoll_64(), test::extoll_64().card_software, nodes);
+  std::vector<Time> ends(processes);
+  for (ProcessId p = 0; p < processes; ++p) {
+    run.spawn(p, put_many(run.process(p), processes + p, count, 16, &ends[p]));
+  }
+  run.run();
+  return count * processes / (std::max_element(ends.begin(), ends.end())->to_us() * 1e-6);
+}
+
+// A prediction: the requester's 24 clocks of 156 MHz a command are 6.5 million a second. One process that
+// posts and takes notifications keeps it busy, and so do four.
+TEST(Extoll, RmaReachesItsTransactionRate) {
+  for (const std::uint32_t processes : {1U, 4U}) {
+    const double rate = transactions_per_second(processes);
+    EXPECT_GE(rate, 4.9e6) << processes;
+    EXPECT_LE(rate, 6.5e6) << processes;
+  }
+}
+
+// A prediction: 256 of every 288 bytes are payload.
+TEST(Extoll, RmaFillsALink) {
+  const TestPoint point = measure(test::extoll_64(), CardTest::unidirectional, test::mib);
+  const double mb_s = point.bandwidth_mib_s * test::mib / 1e6;
+  EXPECT_LT(mb_s, 624.0 * 256 / 288);
+  EXPECT_GT(mb_s, 624.0 * 256 / 288 * 0.98);
+}
+
+// A link that is never idle moves the 625 MB/s that are published, or the 624 of 156 MHz.
+TEST(Extoll, ALinkMoves625MBPerSecond) {
+  Simulation simulation;
+  Machine machine(simulation, test::extoll_64(), {0, 1});
+  struct Ignore final : CompletionSink {
+    void complete(const Completion&) override {}
+    void land(ProcessId, std::uint64_t) override {}
+  } ignore;
+  machine.set_sink(ignore);
+  machine.post(Time::zero(), {.verb = Verb::put, .source = 0, .target = 1, .bytes = test::mib});
+  simulation.run();
+  for (const LinkUse& link : machine.link_use()) {
+    if (link.packets == 0) continue;
+    EXPECT_NEAR(static_cast<double>(link.wire_bytes) / link.busy.to_us(), 625.0, 625.0 * 0.005);
+  }
+}
+
+// Both directions have their own wires, in the link and in HyperTransport.
+TEST(Extoll, BothDirectionsAtOnceMoveNearlyTwiceAsMuch) {
+  const double one = measure(test::extoll_64(), CardTest::unidirectional, test::mib).bandwidth_mib_s;
+  const double both = measure(test::extoll_64(), CardTest::bidirectional, test::mib).bandwidth_mib_s;
+  EXPECT_GT(both, 1.8 * one);
+}
+
+// What VELO is for: a small message by RMA, read by DMA and notified, takes longer; a train of many packets
+// takes longer than RMA.
+TEST(Extoll, VeloIsForSmallMessagesAndRmaForLargeOnes) {
+  MachineDescription velo = test::extoll_64();
+  MachineDescription rma = velo;
+  std::get<ExtollDescription>(rma.nic).velo_max_message_bytes = 56;
+  EXPECT_LT(measure(velo, CardTest::pingpong, 112).time, measure(rma, CardTest::pingpong, 112).time);
+  std::get<ExtollDescription>(velo.nic).velo_max_message_bytes = 8288;
+  EXPECT_GT(measure(velo, CardTest::pingpong, 8192).time, measure(rma, CardTest::pingpong, 8192).time);
+}
+
+}  // namespace
+}  // namespace apenet
