@@ -45,15 +45,6 @@ struct FlitChannelNumber {
   std::uint8_t virtual_channel = 0;  // of that port
 };
 
-// A stage of more than one cycle works on one set of channels at a time, and takes the next set when it is
-// done with that.
-template <std::size_t Words>
-struct FlitStageWork {
-  FlitBits<Words> channels;
-  FlitCycle done = -1;  // the cycle at whose end the results hold
-  [[nodiscard]] bool is_busy() const { return channels.any(); }
-};
-
 struct FlitChannelGrant {
   std::uint16_t input = 0;
   std::uint16_t output = 0;
@@ -67,14 +58,20 @@ struct FlitCrossing {
   std::uint32_t output_index = 0;
 };
 
-// Used where any stage takes more than one cycle.
+// Used where any stage takes more than one cycle: what each is at work on, which it answers at the end of the
+// cycle `done`. It is not asked before that; it is idle when nobody asked.
 template <std::size_t Words>
 struct FlitLongStages {
-  FlitStageWork<Words> routing;
-  FlitStageWork<Words> allocating;
-  FlitStageWork<Words> switching;
+  FlitBits<Words> routing;
+  FlitCycle routing_done = -1;
   std::vector<FlitChannelGrant> channel_grants;
+  FlitCycle channel_grants_done = -1;
   std::vector<FlitCrossing> crossings;
+  FlitCycle crossings_done = -1;
+
+  [[nodiscard]] bool is_busy() const {
+    return routing.any() || !channel_grants.empty() || !crossings.empty();
+  }
 };
 
 }  // namespace apenet

@@ -193,40 +193,39 @@ template <std::size_t Words>
   active_[block] |= changes;
 }
 
-// Those whose link is still busy with the flit before: they ask again in the next cycle.
+// Those whose link is still busy with the flit before when the switch would grant: they ask in a later cycle.
 template <std::size_t Words>
 [[gnu::noinline]] void FlitRouterBank<Words>::drop_delayed(std::uint32_t router, FlitCycle cycle,
                                                            Bits& switching) {
+  const FlitCycle granted = cycle + fabric_.timing.switch_allocation_cycles - 1;
   Bits(switching).for_each([&](std::uint32_t channel) {
     const std::uint32_t port = inputs_[router << channel_bits_ | channel].request.port();
-    if (output_free_[std::size_t{router} * fabric_.ports + port] <= cycle) return;
+    if (output_free_[std::size_t{router} * fabric_.ports + port] <= granted) return;
     switching.reset(channel);
     activate(router);
   });
 }
 
-// A stage that is at work is not asked; another one takes all that is there.
+// A stage that is at work is not asked.
 template <std::size_t Words>
 [[gnu::noinline]] void FlitRouterBank<Words>::begin_long(std::uint32_t router, FlitCycle cycle,
                                                          Bits& allocating, Bits& switching) {
-  FlitStages<Words>& stages = stages_[router];
   FlitLongStages<Words>& work = long_[router];
   const FlitTiming& timing = fabric_.timing;
   long_routers_.push_back(router);
-  if (!work.routing.is_busy()) {
-    work.routing = {std::exchange(stages.routing, {}), cycle + timing.routing_cycles - 1};
+  if (!work.routing.any()) {
+    work.routing = std::exchange(stages_[router].routing, {});
+    work.routing_done = cycle + timing.routing_cycles - 1;
   }
-  if (work.allocating.is_busy()) {
+  if (work.channel_grants.empty()) {
+    work.channel_grants_done = cycle + timing.vc_allocation_cycles - 1;
+  } else {
     allocating = {};
-  } else {
-    work.channel_grants.clear();
-    work.allocating = {std::exchange(stages.allocating, {}), cycle + timing.vc_allocation_cycles - 1};
   }
-  if (work.switching.is_busy()) {
-    switching = {};
+  if (work.crossings.empty()) {
+    work.crossings_done = cycle + timing.switch_allocation_cycles - 1;
   } else {
-    work.crossings.clear();
-    work.switching = {std::exchange(stages.switching, {}), cycle + timing.switch_allocation_cycles - 1};
+    switching = {};
   }
 }
 
@@ -240,34 +239,24 @@ template <std::size_t Words>
   }
 }
 
+// Where somebody asks somebody is served, so that a router without a stage at work changes nothing.
 template <std::size_t Words>
 [[gnu::noinline]] void FlitRouterBank<Words>::finish_long(std::uint32_t router, FlitCycle cycle) {
   FlitStages<Words>& stages = stages_[router];
   FlitLongStages<Words>& work = long_[router];
-  bool has_changed = false;
-  if (work.routing.is_busy() && work.routing.done == cycle) {
-    stages.allocating.add(work.routing.channels);
-    work.routing.channels = {};
-    has_changed = true;
-  }
-  if (work.allocating.is_busy() && work.allocating.done == cycle) {
+  if (!work.is_busy()) return;
+  activate(router);
+  if (work.routing_done == cycle) stages.allocating.add(std::exchange(work.routing, {}));
+  if (work.channel_grants_done == cycle) {
     for (const FlitChannelGrant& grant : work.channel_grants) {
-      if (!stages.free.test(grant.output)) continue;  // taken meanwhile, by a grant of an earlier set
+      stages.allocating.reset(grant.input);
       hold(router, grant.input, grant.output);
-      work.allocating.channels.reset(grant.input);
-      has_changed = true;
     }
-    stages.allocating.add(work.allocating.channels);
-    work.allocating.channels = {};
+    work.channel_grants.clear();
   }
-  if (work.switching.is_busy() && work.switching.done == cycle) {
-    stages.switching.add(work.switching.channels);
-    work.switching.channels = {};
+  if (work.crossings_done == cycle) {
     for (const FlitCrossing& crossing : work.crossings) traverse(crossing, cycle);
-    has_changed |= !work.crossings.empty();
-  }
-  if (has_changed || work.routing.is_busy() || work.allocating.is_busy() || work.switching.is_busy()) {
-    activate(router);
+    work.crossings.clear();
   }
 }
 

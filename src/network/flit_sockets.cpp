@@ -49,7 +49,9 @@ void FlitSockets::tick(FlitCycle cycle) {
     wire = {true, virtual_channel(arrival.place), arrival.flit};
   });
   fabric_.credits_to(FlitPort::Kind::socket).take(cycle, [&](FlitPlace place) {
-    input(place).credit = {true, virtual_channel(place)};
+    CreditOnWire& wire = input(place).credit;
+    APENET_CHECK(!wire.is_valid, "two credits in one cycle at router %u", fabric_.router_of(place));
+    wire = {true, virtual_channel(place)};
   });
   for (const std::unique_ptr<Socket>& socket : sockets_) {
     std::fill(socket->outputs.begin(), socket->outputs.end(), FlitPortWires{});

@@ -74,6 +74,18 @@ void require_no_faults(const NetworkDescription& description) {
   }
 }
 
+// The escape of an adaptive routing is for headers at the front of a buffer. A packet that does not fit where
+// it waits leaves its header behind other packets' tails, and those in a circle (Duato, IEEE Trans. Parallel
+// and Distributed Systems 4, 1993, gives a buffer to one packet at a time).
+void require_cut_through(const NetworkDescription& description) {
+  if (description.routing == NetworkDescription::Routing::minimal_adaptive &&
+      description.switching == NetworkDescription::Switching::wormhole) {
+    refuse("router.switching", "\"wormhole\"",
+           "\"virtual-cut-through\" for network.routing = \"minimal-adaptive\" with the flit engine: blocked "
+           "packets that do not fit into one buffer can wait for each other in a circle");
+  }
+}
+
 void validate(const NetworkParameters& parameters) {
   const NetworkDescription& description = parameters.description;
   for (std::size_t d = 0; d < description.links.size(); ++d) {
@@ -135,8 +147,11 @@ std::unique_ptr<Network> make_network(Simulation& simulation, const NetworkParam
   require_no_deadlock(parameters.description, topology, *routing);
   const NetworkDescription& description = parameters.description;
   const bool is_flit = description.engine == NetworkDescription::Engine::flit;
-  if (is_flit) require_no_faults(description);
-  const bool has_overtaking = is_flit && description.virtual_channels > routing->class_count() &&
+  if (is_flit) {
+    require_no_faults(description);
+    require_cut_through(description);
+  }
+  const bool has_overtaking = is_flit && description.virtual_channels > 1 &&  // of any class: at the cards
                               description.channel_selection == NetworkDescription::ChannelSelection::any;
   const bool keeps_order = routing->keeps_order() && !has_overtaking;
   std::unique_ptr<Network> network;

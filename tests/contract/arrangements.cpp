@@ -164,6 +164,36 @@ NetworkParameters random_network(NetworkDescription::Engine engine, Arrangement 
   return parameters;
 }
 
+void draw_pipeline(NetworkParameters& parameters, RandomStream& random) {
+  NetworkDescription& description = parameters.description;
+  const std::int64_t clock_hz = description.pipeline.clock_hz;
+  const std::uint32_t flit_bytes = description.pipeline.flit_bytes;
+  RouterPipeline& pipeline = description.pipeline;
+  pipeline.routing_delay_cycles = between(random, 0, 2);
+  pipeline.vc_allocation_delay_cycles = between(random, 1, 3);
+  pipeline.switch_allocation_delay_cycles = between(random, 1, 3);
+  pipeline.switch_traversal_delay_cycles = between(random, 1, 3);
+  pipeline.credit_delay_cycles = between(random, 0, 3);
+  description.router_latency = Time::from_ns(between(random, 11, 15));
+  for (LinkDescription& link : description.links) {
+    link.rate = {flit_bytes, between(random, 1, 3), clock_hz};
+    link.latency = Time::from_ns(between(random, 0, 4));
+  }
+  description.local_rate = {flit_bytes, between(random, 1, 2), clock_hz};
+  description.local_latency = Time::from_ns(between(random, 0, 2));
+  const std::uint32_t packet_flits = between(random, 1, 12);
+  parameters.max_packet_wire_bytes = packet_flits * flit_bytes;
+  const bool is_wormhole =
+      random.below(4) != 0 && description.routing != RoutingKind::minimal_adaptive;  // is refused
+  description.switching = is_wormhole ? NetworkDescription::Switching::wormhole
+                                      : NetworkDescription::Switching::virtual_cut_through;
+  const std::uint32_t least_flits = is_wormhole ? 1 : packet_flits;
+  description.buffer_bytes = std::int64_t{between(random, least_flits, least_flits + 8)} * flit_bytes;
+  description.injection_buffer_bytes = 2L * parameters.max_packet_wire_bytes;
+  description.ejection_buffer_bytes = between(random, 1, 4) * std::int64_t{parameters.max_packet_wire_bytes};
+  if (random.below(2) == 0) description.channel_selection = NetworkDescription::ChannelSelection::any;
+}
+
 // A random tree, some cables more, and one to three nodes at most routers.
 std::string random_graph_text(RandomStream& random) {
   const std::uint32_t routers = between(random, 1, 24);

@@ -34,6 +34,10 @@ inline constexpr Arrangement all_arrangements[] = {Arrangement::cube_dimension_o
 [[nodiscard]] NetworkParameters random_network(NetworkDescription::Engine engine, Arrangement arrangement,
                                                RandomStream& random);
 
+// Of the flit engine, on top of random_network: stages of several cycles, links of several cycles a flit,
+// packets of up to 12 flits through buffers that need not hold one.
+void draw_pipeline(NetworkParameters& parameters, RandomStream& random);
+
 // A connected graph in the format of network/graph.hpp, with cables of the default link and of "other".
 [[nodiscard]] std::string random_graph_text(RandomStream& random);
 

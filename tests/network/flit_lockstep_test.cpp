@@ -54,7 +54,12 @@ NetworkParameters drawn_network(RandomStream& random) {
                       static_cast<std::uint32_t>(2 + random.below(3))};
   RouterPipeline& pipeline = description.pipeline;
   pipeline.clock_hz = 1'000'000'000;
-  pipeline.routing_delay_cycles = static_cast<std::uint32_t>(random.below(2));
+  // Every third router has stages of one cycle.
+  const std::uint64_t longest = random.below(3) == 0 ? 1 : 3;
+  pipeline.routing_delay_cycles = static_cast<std::uint32_t>(random.below(1 + longest));
+  pipeline.vc_allocation_delay_cycles = static_cast<std::uint32_t>(1 + random.below(longest));
+  pipeline.switch_allocation_delay_cycles = static_cast<std::uint32_t>(1 + random.below(longest));
+  pipeline.switch_traversal_delay_cycles = static_cast<std::uint32_t>(1 + random.below(longest));
   pipeline.credit_delay_cycles = static_cast<std::uint32_t>(random.below(4));
   for (std::size_t d = 0; d < 2; ++d) {
     const auto flit_cycles = static_cast<std::int64_t>(1 + random.below(2));
@@ -63,7 +68,7 @@ NetworkParameters drawn_network(RandomStream& random) {
   }
   description.local_rate = {8, 1, 1'000'000'000};
   description.local_latency = Time::from_ns(static_cast<std::int64_t>(random.below(2)));
-  description.router_latency = Time::from_ns(static_cast<std::int64_t>(4 + random.below(4)));
+  description.router_latency = Time::from_ns(static_cast<std::int64_t>(4 * longest + random.below(4)));
   description.virtual_channels = static_cast<std::uint32_t>(2 * (1 + random.below(8)));
   if (random.below(2) == 0) description.switching = NetworkDescription::Switching::wormhole;
   if (random.below(2) == 0) description.channel_selection = NetworkDescription::ChannelSelection::any;
@@ -71,7 +76,8 @@ NetworkParameters drawn_network(RandomStream& random) {
   parameters.max_packet_wire_bytes = 80;
   description.buffer_bytes = static_cast<std::int64_t>((is_wormhole ? 8 : 80) + 8 * random.below(12));
   description.injection_buffer_bytes = 1 << 20;
-  description.ejection_buffer_bytes = 400;
+  // Nothing waits for room: a sink that admits several flits at once returns as many credits in that cycle.
+  description.ejection_buffer_bytes = 160 * std::int64_t{description.virtual_channels};
   parameters.card_channels = 3;
   return parameters;
 }
@@ -118,14 +124,14 @@ std::vector<std::vector<Seen>> run(std::uint64_t seed, Replaced replaced) {
 }
 
 TEST(FlitLockstep, AnotherRouterAtOneNodeChangesNothing) {
-  for (std::uint64_t seed = 1; seed <= 25; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     ASSERT_EQ(run(seed, Replaced::none), run(seed, Replaced::one));
   }
 }
 
 TEST(FlitLockstep, OtherRoutersAtAllNodesChangeNothing) {
-  for (std::uint64_t seed = 30; seed <= 40; ++seed) {
+  for (std::uint64_t seed = 50; seed <= 75; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     ASSERT_EQ(run(seed, Replaced::none), run(seed, Replaced::all));
   }

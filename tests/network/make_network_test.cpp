@@ -64,6 +64,26 @@ TEST(MakeNetwork, RefusesBadDescriptionsByKeyAndValue) {
   }
 }
 
+TEST(MakeNetwork, TheFlitEngineRefusesWormholeWithAdaptiveRouting) {
+  NetworkParameters parameters = small_network(TopologyKind::torus, {4, 4}, 64);
+  NetworkDescription& description = parameters.description;
+  description.routing = NetworkDescription::Routing::minimal_adaptive;
+  description.virtual_channels = 3;
+  description.switching = NetworkDescription::Switching::wormhole;
+  description.pipeline.clock_hz = 1'000'000'000;
+  description.pipeline.flit_bytes = 16;
+  Simulation simulation;
+  EXPECT_EQ(make_network(simulation, parameters)->node_count(), 16U);  // by packets: each in one buffer
+  description.engine = NetworkDescription::Engine::flit;
+  try {
+    const auto network = make_network(simulation, parameters);
+    ADD_FAILURE() << "accepted";
+  } catch (const std::invalid_argument& error) {
+    EXPECT_NE(std::string(error.what()).find("router.switching = \"wormhole\": expected"), std::string::npos)
+        << error.what();
+  }
+}
+
 TEST(MakeNetwork, AMeshNeedsOneVirtualChannel) {
   NetworkParameters parameters = small_network(TopologyKind::mesh, {4, 4}, 64);
   parameters.description.virtual_channels = 1;

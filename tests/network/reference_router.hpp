@@ -15,7 +15,7 @@
 
 namespace apenet::testing {
 
-// Delays of one cycle for allocation and traversal; any for buffer write, credits and, 0 or 1, routing.
+// Any delays.
 class ReferenceRouter final : public FlitRouter {
  public:
   ReferenceRouter(const FlitRouterShape& shape, const FlitRouteSource& routes)
@@ -28,30 +28,39 @@ class ReferenceRouter final : public FlitRouter {
         switch_grant_(shape.ports, 0),
         switch_accept_(shape.ports, 0),
         next_channel_(shape.ports, 0),
-        next_flit_(shape.ports, 0) {}
+        next_flit_(shape.ports, 0),
+        to_send_(shape.ports),
+        next_sent_(shape.ports, 0) {}
 
   void tick(FlitCycle cycle, const std::vector<FlitPortWires>& inputs,
             std::vector<FlitPortWires>& outputs) override {
-    for (const auto& [port, flit] : crossing_) outputs[port].flit = flit;  // granted in the cycle before
-    crossing_.clear();
+    traverse(cycle, outputs);
     read(cycle, inputs);
-    const std::vector<std::pair<int, int>> channel_grants = allocate_channels();
-    const std::vector<std::pair<int, int>> switch_grants = allocate_switch(cycle);
-    std::set<int> to_route;
-    for (int i = 0; i < channels(); ++i) {
-      if (inputs_[i].stage == Stage::routing) to_route.insert(i);
+    const FlitTiming& timing = shape_.timing;
+    if (channel_grants_.is_idle()) {
+      channel_grants_.begin(allocate_channels(), cycle + timing.vc_allocation_cycles - 1);
     }
-    for (const auto& [input, output] : channel_grants) {
+    if (switch_grants_.is_idle()) {
+      const FlitCycle granted = cycle + timing.switch_allocation_cycles - 1;
+      switch_grants_.begin(allocate_switch(granted), granted);
+    }
+    if (routing_.is_idle()) routing_.begin(waiting_for_route(), cycle + timing.routing_cycles - 1);
+    for (const auto& [input, output] : channel_grants_.end(cycle)) {
       inputs_[input].output = output;
       inputs_[input].stage = Stage::active;
       outputs_[output].is_taken = true;
     }
-    for (const auto& [input, output_port] : switch_grants) send(cycle, input, output_port, outputs);
-    for (const int i : to_route) route(i);
+    for (const auto& [input, output_port] : switch_grants_.end(cycle)) {
+      send(cycle, input, output_port, outputs);
+    }
+    for (const int i : routing_.end(cycle)) route(i);
   }
 
   [[nodiscard]] bool is_quiet() const override {
-    if (!crossing_.empty() || !writing_.empty() || !returning_.empty()) return false;
+    if (!granted_.empty() || !crossing_.is_idle() || !writing_.empty() || !returning_.empty()) return false;
+    for (const std::deque<FlitOnWire>& flits : to_send_) {
+      if (!flits.empty()) return false;
+    }
     for (const Input& input : inputs_) {
       if (!input.buffer.empty()) return false;
     }
@@ -69,6 +78,23 @@ class ReferenceRouter final : public FlitRouter {
   struct Output {
     std::uint32_t credits = 0;
     bool is_taken = false;
+  };
+  using Grants = std::vector<std::pair<int, int>>;
+  using Crossing = std::vector<std::pair<int, FlitOnWire>>;  // to output ports
+  // A stage: one set at a time, answered at the end of its last cycle. Without a set it is idle.
+  template <typename Set>
+  class Work {
+   public:
+    [[nodiscard]] bool is_idle() const { return set_.empty(); }
+    void begin(Set set, FlitCycle done) {
+      set_ = std::move(set);
+      done_ = done;
+    }
+    [[nodiscard]] Set end(FlitCycle cycle) { return cycle == done_ ? std::exchange(set_, {}) : Set{}; }
+
+   private:
+    Set set_;
+    FlitCycle done_ = -1;
   };
 
   [[nodiscard]] int channels() const { return static_cast<int>(shape_.ports * shape_.virtual_channels); }
@@ -100,6 +126,28 @@ class ReferenceRouter final : public FlitRouter {
     }
   }
 
+  // The switch takes all flits granted meanwhile; an output sends those that it delivers one by one.
+  void traverse(FlitCycle cycle, std::vector<FlitPortWires>& wires) {
+    if (crossing_.is_idle()) {
+      crossing_.begin(std::exchange(granted_, {}), cycle + shape_.timing.switch_traversal_cycles - 1);
+    }
+    for (const auto& [port, flit] : crossing_.end(cycle)) to_send_[port].push_back(flit);
+    for (int port = 0; port < ports(); ++port) {
+      if (to_send_[port].empty() || next_sent_[port] > cycle) continue;
+      wires[port].flit = to_send_[port].front();
+      to_send_[port].pop_front();
+      next_sent_[port] = cycle + shape_.output_interval_cycles[port];
+    }
+  }
+
+  [[nodiscard]] std::vector<int> waiting_for_route() const {
+    std::vector<int> waiting;
+    for (int i = 0; i < channels(); ++i) {
+      if (inputs_[i].stage == Stage::routing) waiting.push_back(i);
+    }
+    return waiting;
+  }
+
   void begin(int channel) {
     inputs_[channel].stage = Stage::routing;
     if (shape_.timing.routing_cycles == 0) route(channel);
@@ -121,7 +169,7 @@ class ReferenceRouter final : public FlitRouter {
   }
 
   // iSLIP over all virtual channels.
-  std::vector<std::pair<int, int>> allocate_channels() {
+  Grants allocate_channels() {
     std::vector<int> granted(channels(), -1);
     for (int output = 0; output < channels(); ++output) {
       for (int i = 0; i < channels() && granted[output] < 0; ++i) {
@@ -129,7 +177,7 @@ class ReferenceRouter final : public FlitRouter {
         if (asks(input, output)) granted[output] = input;
       }
     }
-    std::vector<std::pair<int, int>> accepted;
+    Grants accepted;
     for (int input = 0; input < channels(); ++input) {
       for (int i = 0; i < channels(); ++i) {
         const int output = (accept_pointer_[input] + i) % channels();
@@ -144,8 +192,8 @@ class ReferenceRouter final : public FlitRouter {
   }
 
   // The virtual channel of the input port that asks for the output port.
-  [[nodiscard]] std::optional<int> asking(int input_port, int output_port, FlitCycle cycle) const {
-    if (next_flit_[output_port] > cycle) return {};
+  [[nodiscard]] std::optional<int> asking(int input_port, int output_port, FlitCycle granted) const {
+    if (next_flit_[output_port] > granted) return {};
     for (int i = 0; i < per_port(); ++i) {
       const int channel = input_port * per_port() + (next_channel_[input_port] + i) % per_port();
       const Input& input = inputs_[channel];
@@ -157,8 +205,8 @@ class ReferenceRouter final : public FlitRouter {
     return {};
   }
 
-  // iSLIP over ports.
-  std::vector<std::pair<int, int>> allocate_switch(FlitCycle cycle) {
+  // iSLIP over ports, for the cycle in which the stage answers.
+  Grants allocate_switch(FlitCycle cycle) {
     std::vector<int> granted(ports(), -1);
     for (int output = 0; output < ports(); ++output) {
       for (int i = 0; i < ports() && granted[output] < 0; ++i) {
@@ -166,7 +214,7 @@ class ReferenceRouter final : public FlitRouter {
         if (asking(input, output, cycle)) granted[output] = input;
       }
     }
-    std::vector<std::pair<int, int>> accepted;
+    Grants accepted;
     for (int input = 0; input < ports(); ++input) {
       for (int i = 0; i < ports(); ++i) {
         const int output = (switch_accept_[input] + i) % ports();
@@ -190,8 +238,8 @@ class ReferenceRouter final : public FlitRouter {
     input.buffer.pop_front();
     --outputs_[input.output].credits;
     next_flit_[output_port] = cycle + shape_.output_interval_cycles[output_port];
-    crossing_.emplace_back(output_port,
-                           FlitOnWire{true, static_cast<std::uint16_t>(input.output % per_port()), flit});
+    granted_.emplace_back(output_port,
+                          FlitOnWire{true, static_cast<std::uint16_t>(input.output % per_port()), flit});
     wires[channel / per_port()].credit = {true, static_cast<std::uint16_t>(channel % per_port())};
     if (!flit.is_tail()) return;
     outputs_[input.output].is_taken = false;
@@ -217,7 +265,13 @@ class ReferenceRouter final : public FlitRouter {
   std::vector<FlitCycle> next_flit_;
   std::deque<Writing> writing_;
   std::deque<std::pair<FlitCycle, int>> returning_;
-  std::vector<std::pair<int, FlitOnWire>> crossing_;
+  Work<std::vector<int>> routing_;
+  Work<Grants> channel_grants_;
+  Work<Grants> switch_grants_;
+  Crossing granted_;  // by the switch, which has not taken them yet
+  Work<Crossing> crossing_;
+  std::vector<std::deque<FlitOnWire>> to_send_;  // per output port
+  std::vector<FlitCycle> next_sent_;             // per output port
 };
 
 }  // namespace apenet::testing
