@@ -132,6 +132,25 @@ void bind_cards(nb::module_& module) {
       .def_rw("paths", &IdealProtocol::paths);
   nb::class_<IdealDescription> ideal(module, "IdealDescription");
   ideal.def(nb::init<>()).def_rw("protocols", &IdealDescription::protocols);
+
+  nb::class_<TnwDescription> tnw(module, "TnwDescription");
+  tnw.def(nb::init<>())
+      .def_rw("cpu_links", &TnwDescription::cpu_links)
+      .def_rw("cpu_link_rate", &TnwDescription::cpu_link_rate)
+      .def_rw("packet_bytes", &TnwDescription::packet_bytes)
+      .def_rw("header_bytes", &TnwDescription::header_bytes)
+      .def_rw("message_header_bytes", &TnwDescription::message_header_bytes)
+      .def_rw("acknowledgement_bytes", &TnwDescription::acknowledgement_bytes)
+      .def_rw("message_acknowledgement_bytes", &TnwDescription::message_acknowledgement_bytes)
+      .def_rw("max_message_bytes", &TnwDescription::max_message_bytes)
+      .def_rw("channels", &TnwDescription::channels)
+      .def_rw("ports", &TnwDescription::ports)
+      .def_rw("receive_buffer_packets", &TnwDescription::receive_buffer_packets)
+      .def_rw("ring_bytes", &TnwDescription::ring_bytes);
+  def_time(tnw, "put_latency_ps", &TnwDescription::put_latency);
+  def_time(tnw, "notify_latency_ps", &TnwDescription::notify_latency);
+  def_time(tnw, "operation_ps", &TnwDescription::operation);
+  def_time(tnw, "forward_service_ps", &TnwDescription::forward_service);
 }
 
 }  // namespace apenet

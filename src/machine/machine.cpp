@@ -86,6 +86,7 @@ Machine::Parts::Parts(Simulation& simulation_, const MachineDescription& descrip
   }
   cards = make_cards(description.nic, {.simulation = simulation,
                                        .network = network.get(),
+                                       .wiring = description.network,
                                        .messages = messages,
                                        .placement = placement,
                                        .host = description.host,
@@ -96,8 +97,12 @@ void Machine::Parts::post(Time when, const Descriptor& descriptor) {
   APENET_CHECK(has_sink, "process %u posts before Machine::set_sink", descriptor.source);
   validate(descriptor, facts.capabilities, placement.process_count());
   const bool is_local = placement.node(descriptor.source) == placement.node(descriptor.target);
-  ++message_count;
-  payload_bytes += static_cast<std::uint64_t>(descriptor.bytes);
+  const bool is_credit = descriptor.verb == Verb::credit;
+  if (is_credit && is_local) return;  // a copy in memory needs none
+  if (!is_credit) {
+    ++message_count;
+    payload_bytes += static_cast<std::uint64_t>(descriptor.bytes);
+  }
   const std::uint32_t index = posted.add({descriptor, when});
   simulation.schedule(process_sources[descriptor.source],
                       when + (is_local ? lookahead : facts.doorbell_delay), *this,
@@ -172,6 +177,10 @@ void Machine::give_back(Time when, ProcessId process) {
 
 void Machine::begin(Time zero) {
   if (parts_->network) parts_->network->begin(zero);
+}
+
+void Machine::fill_receive_rings() {
+  parts_->cards->fill_receive_rings();
 }
 
 FaultUse Machine::fault_use() const {

@@ -46,6 +46,10 @@ class Machine {
   // Requires that nothing is under way.
   void begin(Time zero);
 
+  // Before the first post, for libraries that keep a receive ring for each peer and give credit again for
+  // what they have taken: nothing where the card needs no credit.
+  void fill_receive_rings();
+
   // A process posts a descriptor at `when`. Its first effect on anything is at when + lookahead() or later,
   // which is what lets processes run ahead of the model. Requires when + lookahead() >= simulation.now().
   // Posts of one process come in the order of their times; of equal times, the first post is first.

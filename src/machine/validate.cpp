@@ -90,6 +90,8 @@ void validate(const Descriptor& descriptor, const NicCapabilities& card, std::ui
     refuse_value("descriptor.verb", "put", "what the card can do");
   if (descriptor.verb == Verb::get && !card.get)
     refuse_value("descriptor.verb", "get", "what the card can do");
+  if (descriptor.verb == Verb::credit && !card.needs_credit)
+    refuse_value("descriptor.verb", "credit", "what the card can do");
   if (!card.gpu_memory &&
       (descriptor.local_memory == Memory::gpu || descriptor.remote_memory == Memory::gpu)) {
     refuse_value("descriptor.memory", "gpu", "host: the card reaches no GPU's memory");

@@ -5,6 +5,7 @@
 #include "nic/extoll/extoll_cards.hpp"
 #include "nic/hca/hca_cards.hpp"
 #include "nic/ideal/ideal_cards.hpp"
+#include "nic/tnw/tnw_cards.hpp"
 
 namespace apenet {
 

@@ -10,6 +10,7 @@
 #include "host/description.hpp"
 #include "kernel/counters.hpp"
 #include "kernel/simulation.hpp"
+#include "network/description.hpp"
 #include "network/network.hpp"
 #include "nic/description.hpp"
 #include "nic/messages.hpp"
@@ -34,6 +35,7 @@ struct CardFacts {
 struct CardSurroundings {
   Simulation& simulation;
   Network* network = nullptr;  // none where CardFacts::has_network is false
+  const NetworkDescription& wiring;
   MessageTable& messages;
   const Placement& placement;
   const HostDescription& host;
@@ -44,6 +46,9 @@ class CardSet {
  public:
   virtual ~CardSet() = default;
   [[nodiscard]] virtual Nic& card(NodeId node) = 0;
+  // Before the first post, for libraries that keep receive rings: every process has given every other credit
+  // for a ring. Nothing to do for cards that need none.
+  virtual void fill_receive_rings() {}
   // Appends what happened how often, in a fixed order.
   virtual void count(std::vector<Counter>& counters) const = 0;
   // Appends one sentence for each thing that was asked of the cards and that their model only assumes.

@@ -8,10 +8,11 @@
 #include "nic/extoll/description.hpp"
 #include "nic/hca/description.hpp"
 #include "nic/ideal/description.hpp"
+#include "nic/tnw/description.hpp"
 
 namespace apenet {
 
 using NicDescription = std::variant<IdealDescription, ApelinkDescription, ApelinkPlusDescription,
-                                    ExtollDescription, HcaDescription>;
+                                    ExtollDescription, HcaDescription, TnwDescription>;
 
 }  // namespace apenet

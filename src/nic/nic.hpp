@@ -20,6 +20,9 @@ enum class Verb : std::uint8_t {
   send,  // message into the target process's receive queue, no address given (eager, VELO, send/recv)
   put,   // write into published memory of the target process; its CPU takes no part
   get,   // read from published memory of the target process; reports `got` alone, whatever is wanted
+  // Of a card that needs it (NicCapabilities::needs_credit): the poster will take so many more bytes from the
+  // target process on this channel, by send or put. Reports nothing.
+  credit,
 };
 
 // One entry of a card's descriptor FIFO. The payload itself is not here: bytes are moved by the runtime when
@@ -80,8 +83,10 @@ class CompletionSink {
 struct NicCapabilities {
   bool put = false;
   bool get = false;
-  bool remote_access = true;           // put without the target's consent: what one-sided access needs
-  bool gpu_memory = false;             // as source and as target
+  bool remote_access = true;  // put without the target's consent: what one-sided access needs
+  bool needs_credit = false;  // sends and puts to another node wait in the card until the target has given
+                              // credit for all their bytes (a message without any: for one) on their channel
+  bool gpu_memory = false;    // as source and as target
   std::int64_t max_message_bytes = 0;  // largest single descriptor
   std::int64_t max_send_bytes = 0;     // of them, largest of Verb::send
   std::int64_t max_pio_bytes = 0;      // largest from_cpu payload, 0: none

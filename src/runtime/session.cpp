@@ -55,11 +55,13 @@ struct Session::Parts {
         observation(simulation, machine, given.observation),
         mapping(process_count),
         scheduler(simulation, machine, mapping) {
+    machine.fill_receive_rings();
     ipc::Header& header = mapping.header();
     const NicCapabilities capabilities = machine.capabilities();
     header.put_supported = capabilities.put ? 1 : 0;
     header.get_supported = capabilities.get ? 1 : 0;
     header.remote_access_supported = capabilities.remote_access ? 1 : 0;
+    header.needs_credit = capabilities.needs_credit ? 1 : 0;
     header.lookahead_ps = machine.lookahead().ps();
     header.max_pio_bytes = capabilities.max_pio_bytes;
     header.max_message_bytes = capabilities.max_message_bytes;

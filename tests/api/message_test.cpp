@@ -44,6 +44,30 @@ TEST_P(Messages, ArriveWhole) {
   EXPECT_EQ(network.slots_out(0), 0);
 }
 
+// Whatever came over the card: out of the rings, and into the buffer of a rendezvous.
+TEST_P(Messages, AreGivenCreditForWhereTheCardNeedsIt) {
+  network.header().needs_credit = 1;
+  const auto sent = pattern(GetParam());
+  std::vector<std::uint8_t> received(GetParam());
+  ASSERT_EQ(fi_trecv(receiver.ep, received.data(), received.size(), nullptr, 0, 42, 0, context(1)), 0);
+  ASSERT_EQ(fi_tsend(sender.ep, sent.data(), sent.size(), nullptr, 1, 42, context(2)), 0);
+  receiver.drain();
+  sender.drain();
+  receiver.drain();
+  std::int64_t to_receiver_bytes = 0;
+  std::int64_t credit_bytes = 0;
+  for (const ipc::Request& request : network.posted()) {
+    if (request.verb == ipc::RequestVerb::credit && request.target == 0) {
+      EXPECT_LE(request.bytes, network.header().max_message_bytes);
+      credit_bytes += request.bytes;
+    } else if (request.verb != ipc::RequestVerb::credit && request.target == 1) {
+      to_receiver_bytes += request.bytes;
+    }
+  }
+  EXPECT_GT(credit_bytes, 0);
+  EXPECT_EQ(credit_bytes, to_receiver_bytes);
+}
+
 TEST_P(Messages, ThatComeEarlyAreKept) {
   const auto sent = pattern(GetParam());
   std::vector<std::uint8_t> received(GetParam());

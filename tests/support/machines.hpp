@@ -247,6 +247,41 @@ inline MachineDescription extoll_64() {
   return machine;
 }
 
+inline MachineDescription qpace() {
+  MachineDescription machine;
+  machine.name = "qpace";
+  machine.network.topology = NetworkDescription::Topology::torus;
+  machine.network.dims = {8, 8, 4};
+  const LinkDescription link{{4, 1, 250'000'000}, Time::from_ns(60)};
+  machine.network.links.assign(machine.network.dims.size(), link);
+  machine.network.local_rate = {32, 1, 250'000'000};
+  machine.network.router_latency = Time::from_ns(20);
+  machine.network.credit_latency = Time::from_ns(100);
+  machine.network.virtual_channels = 32;
+  machine.network.buffer_bytes = 2048;
+  machine.network.injection_buffer_bytes = 2048;
+  machine.network.ejection_buffer_bytes = 8192;
+  machine.host.copy_bytes_per_second = 4000 * mib;
+  machine.host.local_latency = Time::from_ns(500);
+  machine.host.flops_per_second = 1'000'000'000;
+  machine.nic = TnwDescription{.put_latency = Time::from_ns(830),
+                               .notify_latency = Time::from_ns(830),
+                               .operation = Time::from_ns(357),
+                               .cpu_link_rate = DataRate::bytes_per_second(2'042'000'000),
+                               .header_bytes = 8,
+                               .message_header_bytes = 32,
+                               .acknowledgement_bytes = 22,
+                               .message_acknowledgement_bytes = 600,
+                               .receive_buffer_packets = 16,
+                               .ring_bytes = 8192,
+                               .forward_service = Time::from_ns(3000)};
+  machine.card_software.send = Time::from_ns(200);
+  machine.card_software.receive = Time::from_ns(200);
+  machine.card_software.after_receive = Time::from_ns(200);
+  machine.card_software.completion = Time::from_ns(100);
+  return machine;
+}
+
 inline MachineDescription ideal() {
   MachineDescription machine;
   machine.name = "ideal";

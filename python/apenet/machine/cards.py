@@ -24,13 +24,15 @@ Description = (
     | _core.ApelinkPlusDescription
     | _core.ExtollDescription
     | _core.HcaDescription
+    | _core.TnwDescription
 )
 
 
 class Card(Section):
     """What every kind of card has."""
 
-    has_network: ClassVar[bool] = True  # and so a bus, links and routers
+    has_network: ClassVar[bool] = True  # and so links and routers
+    has_bus: ClassVar[bool] = True
 
     @property
     def max_processes(self) -> int | None:
@@ -287,6 +289,7 @@ class IdealCard(Card):
     """[card] with kind = "ideal": a constant latency and bandwidth between any two processes."""
 
     has_network: ClassVar[bool] = False
+    has_bus: ClassVar[bool] = False
 
     kind: Literal["ideal"]
     latency_ns: Quantity[Positive]
@@ -378,8 +381,64 @@ def _one(quantity: Quantity[list[float]], index: int) -> Quantity[float]:
     return Quantity[float](value=float(quantity.value[index]), origin=quantity.origin, source=quantity.source)
 
 
+class TnwCard(Card):
+    """[card] with kind = "tnw": the torus network processor of QPACE, between Cell and links without any bus."""
+
+    has_bus: ClassVar[bool] = False
+
+    kind: Literal["tnw"]
+    put_latency_ns: Quantity[Positive]
+    notify_latency_ns: Quantity[NonNegative]
+    operation_ns: Quantity[NonNegative]
+    cpu_links: Quantity[Count]
+    cpu_link_bandwidth_mb_s: Quantity[Positive]
+    packet_bytes: Quantity[Count]
+    header_bytes: Quantity[CountOrZero]
+    message_header_bytes: Quantity[CountOrZero]
+    acknowledgement_bytes: Quantity[Count]
+    message_acknowledgement_bytes: Quantity[Count]
+    max_message_bytes: Quantity[Count]
+    channels: Quantity[Count]
+    ports: Quantity[Count]
+    receive_buffer_packets: Quantity[Count]
+    ring_bytes: Quantity[Count]
+    forward_service_us: Quantity[NonNegative]
+
+    @property
+    def max_processes(self) -> int | None:
+        """The ports."""
+        return self.ports.value
+
+    def lower(self, read: Reader) -> _core.TnwDescription:
+        """In base units."""
+        description = _core.TnwDescription()
+        description.put_latency_ps = read.ps("put_latency_ns", self.put_latency_ns)
+        description.notify_latency_ps = read.ps("notify_latency_ns", self.notify_latency_ns)
+        description.operation_ps = read.ps("operation_ns", self.operation_ns)
+        rate = read.bytes_per_second("cpu_link_bandwidth_mb_s", self.cpu_link_bandwidth_mb_s)
+        description.cpu_link_rate = _core.DataRate(rate, 1, 1)
+        description.forward_service_ps = read.ps("forward_service_us", self.forward_service_us)
+        copy_numbers(
+            self,
+            description,
+            "cpu_links",
+            "packet_bytes",
+            "header_bytes",
+            "message_header_bytes",
+            "acknowledgement_bytes",
+            "message_acknowledgement_bytes",
+            "max_message_bytes",
+            "channels",
+            "ports",
+            "receive_buffer_packets",
+            "ring_bytes",
+        )
+        return description
+
+
 AnyCard = Annotated[
-    ApelinkCard | ApelinkPlusCard | ExtollCard | HcaCard | IdealCard | FabricCard, Field(discriminator="kind")
+    ApelinkCard | ApelinkPlusCard | ExtollCard | HcaCard | IdealCard | FabricCard | TnwCard,
+    Field(discriminator="kind"),
 ]
 CARDS: dict[str, type[Card]] = {
     "apelink": ApelinkCard,
@@ -388,4 +447,5 @@ CARDS: dict[str, type[Card]] = {
     "hca": HcaCard,
     "ideal": IdealCard,
     "fabric": FabricCard,
+    "tnw": TnwCard,
 }

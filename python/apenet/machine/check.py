@@ -208,9 +208,12 @@ def _inconsistencies(file: MachineFile) -> Iterator[Problem]:
         if topology == "none":
             others = ", ".join(f"'{name}'" for name in SHAPES if name != "none")
             yield Problem("network.topology", topology, f'one of {others} for card.kind = "{file.card.kind}"')
-        for key, value in {"router": file.router, "bus": file.bus}.items():
+        needed = {"router": file.router, "bus": file.bus} if file.card.has_bus else {"router": file.router}
+        for key, value in needed.items():
             if value is None:
                 yield Problem(key, ABSENT, f'what card.kind = "{file.card.kind}" needs')
+        if file.bus is not None and not file.card.has_bus:
+            yield Problem("bus", "a section", f'none for card.kind = "{file.card.kind}", which has no bus')
     elif topology != "none":
         yield Problem(
             "network.topology", topology, f"'none' for card.kind = \"{file.card.kind}\", which has no network"

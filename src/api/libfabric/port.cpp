@@ -54,6 +54,7 @@ void Port::detach(Endpoint& endpoint) {
 
 bool Port::progress() {
   client_.charge(std::exchange(later_ps_, 0));
+  fill_rings();
   write_wait_note();
   return take(client_.poll());
 }
@@ -87,6 +88,7 @@ bool Port::progress_truthfully() {
 void Port::handle(const ipc::Event& event) {
   switch (event.kind) {
     case ipc::EventKind::arrived:
+      if (client_.header().needs_credit != 0) taken_from_rings_.emplace_back(event.source, event.bytes);
       take_in_turn(unpack(event));
       return;
     case ipc::EventKind::put_arrived:
@@ -213,6 +215,30 @@ void Port::post_control(std::uint32_t target, MessageHeader header, std::span<co
   client_.charge(client_.costs().send_ps);
   client_.post(request);
   client_.charge_further_packets(request.target, request.bytes);
+}
+
+// A ring's place is free again when the library has taken the message out of it. The processor's time for
+// that is after_receive, which is charged with the receive.
+void Port::fill_rings() {
+  for (const auto& [source, bytes] : taken_from_rings_) post_credit(source, bytes);
+  taken_from_rings_.clear();
+}
+
+void Port::give_credit(std::uint32_t source, std::int64_t bytes) {
+  if (client_.header().needs_credit == 0) return;
+  const std::int64_t most = client_.header().max_message_bytes;
+  for (; bytes > 0; bytes -= most) {
+    client_.charge(client_.costs().after_receive_ps);
+    post_credit(source, std::min(bytes, most));
+  }
+}
+
+void Port::post_credit(std::uint32_t source, std::int64_t bytes) {
+  ipc::Request request;
+  request.target = source;
+  request.verb = ipc::RequestVerb::credit;
+  request.bytes = bytes;
+  client_.post(request);
 }
 
 void Port::report_malformed(const char* what) {

@@ -59,6 +59,9 @@ class Port {
   [[nodiscard]] std::uint32_t expected_sequence(std::uint32_t source) const {
     return sources_[source].next_in;
   }
+  // Tells the card that `bytes` more may come from `source`, in messages as large as the card's; nothing
+  // where no message waits for that.
+  void give_credit(std::uint32_t source, std::int64_t bytes);
   // Work that is due, but not before the program has been told of what it waits for.
   void charge_later(std::int64_t ps) { later_ps_ += ps; }
 
@@ -73,6 +76,8 @@ class Port {
 
  private:
   bool take(const ipc::Event* event);
+  void fill_rings();
+  void post_credit(std::uint32_t source, std::int64_t bytes);
   // The conversation with one rank.
   struct Source {
     std::uint32_t next_out = 0;
@@ -93,6 +98,7 @@ class Port {
   std::vector<Endpoint*> endpoints_;  // nullptr: closed; numbers are not used again
   Pool<StoredMessage> stored_;
   std::int64_t later_ps_ = 0;
+  std::vector<std::pair<std::uint32_t, std::int64_t>> taken_from_rings_;  // source, bytes: since fill_rings()
   std::unique_ptr<Recorder> recorder_;
   Sender sender_;
   Receiver receiver_;

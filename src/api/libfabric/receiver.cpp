@@ -159,6 +159,7 @@ void Receiver::clear(Receive& receive, const Message& message) {
   client_.charge(client_.costs().rendezvous_ps);
   port_.post_control(message.source, header,
                      {reinterpret_cast<const std::byte*>(&body), clear_bytes(body.segment_count)});
+  port_.give_credit(message.source, static_cast<std::int64_t>(receive.expected));
 }
 
 void Receiver::put_arrived(const ipc::Event& event) {

@@ -37,6 +37,8 @@ void ExtollNic::doorbell(const Descriptor& descriptor) {
     case Verb::get:
       requester_.post(id, Role::get_request);
       break;
+    case Verb::credit:  // refused: nothing waits for it here
+      break;
   }
 }
 

@@ -32,7 +32,7 @@ inline constexpr std::uint32_t granted_polls = 1024;
 inline constexpr const char* mapping_variable = "APENET_MAPPING";  // path of the mapping, /proc/PID/fd/N
 inline constexpr const char* rank_variable = "APENET_RANK";        // rank, where the launcher knows it
 
-enum class RequestVerb : std::uint8_t { send = 0, put = 1, get = 2 };  // as apenet::Verb
+enum class RequestVerb : std::uint8_t { send = 0, put = 1, get = 2, credit = 3 };  // as apenet::Verb
 
 enum RequestFlag : std::uint8_t {
   from_cpu = 1,       // payload written to the card by the CPU
@@ -188,6 +188,7 @@ struct Header {
   std::uint32_t put_supported = 0;
   std::uint32_t get_supported = 0;
   std::uint32_t remote_access_supported = 0;  // put and get without the target's consent
+  std::uint32_t needs_credit = 0;             // messages wait for RequestVerb::credit
   std::int64_t epoch_ps = 0;                  // clock at which virtual time began
   std::int64_t lookahead_ps = 0;
   std::int64_t max_pio_bytes = 0;

@@ -15,6 +15,7 @@ constexpr std::int64_t never_ps = Time::never().ps();
 static_assert(static_cast<int>(ipc::RequestVerb::send) == static_cast<int>(Verb::send));
 static_assert(static_cast<int>(ipc::RequestVerb::put) == static_cast<int>(Verb::put));
 static_assert(static_cast<int>(ipc::RequestVerb::get) == static_cast<int>(Verb::get));
+static_assert(static_cast<int>(ipc::RequestVerb::credit) == static_cast<int>(Verb::credit));
 
 ipc::EventKind event_kind(Completion::Kind kind, ipc::RequestVerb verb) {
   switch (kind) {
@@ -164,17 +165,18 @@ void Scheduler::feed() {
     descriptor.bytes = request.bytes;
     descriptor.local_address = request.local_address;
     descriptor.remote_address = request.remote_address;
-    descriptor.message = flights_.add(posted.rank, request);
+    const bool is_credit = descriptor.verb == Verb::credit;  // reports nothing and moves nothing
+    descriptor.message = is_credit ? request.message : flights_.add(posted.rank, request);
     descriptor.packet_interval = packet_interval_;
     std::int64_t when = request.time_ps;
     if (when + lookahead_ps_ < simulation_.now().ps()) {
       when = simulation_.now().ps() - lookahead_ps_;
       ++traffic_.late_posts;
     }
-    if (started_) {
+    if (started_ && !is_credit) {
       ++traffic_.messages;
       traffic_.bytes += static_cast<std::uint64_t>(request.bytes);
-    } else {
+    } else if (!is_credit) {
       ++traffic_.startup_messages;
     }
     ++activity_;

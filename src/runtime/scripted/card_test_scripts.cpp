@@ -62,17 +62,22 @@ std::vector<std::uint64_t> send_all(ScriptedProcess& process, const Exchange& ex
   std::vector<std::uint64_t> transfers;
   for (std::int64_t piece = 0; piece < exchange.pieces(); ++piece) {
     const std::int64_t offset = piece * exchange.piece_bytes;
-    const std::int64_t bytes = std::min(exchange.piece_bytes, exchange.bytes - offset);
     for (std::uint16_t channel = 0; channel < exchange.channels; ++channel) {
       const std::uint64_t address =
           address_of(exchange, channel, message) + static_cast<std::uint64_t>(offset);
-      transfers.push_back(post(process, exchange, channel, address, bytes, {.local = want_local}));
+      transfers.push_back(
+          post(process, exchange, channel, address, exchange.piece(piece), {.local = want_local}));
     }
   }
   return transfers;
 }
 
 Script receive_all(ScriptedProcess& process, Exchange exchange) {
+  for (std::int64_t piece = 0; piece < exchange.pieces(); ++piece) {
+    for (std::uint16_t channel = 0; channel < exchange.channels; ++channel) {
+      process.expect(other(process), exchange.piece(piece), channel);
+    }
+  }
   const std::int64_t arrivals = exchange.pieces() * exchange.channels;
   for (std::int64_t i = 0; i < arrivals; ++i) co_await process.arrival_from(other(process));
   stage(process, exchange);
@@ -165,6 +170,9 @@ Script put_out(ScriptedProcess& process, Exchange exchange, Rounds rounds, Clock
 }
 
 Script put_in(ScriptedProcess& process, Exchange exchange, Rounds rounds, Clocks* clocks) {
+  for (std::uint32_t i = 0; i < rounds.measured; ++i) {
+    process.expect(first, exchange.bytes, static_cast<std::uint16_t>(i % exchange.channels));
+  }
   send_all(process, exchange.closing(), 0, false);
   const std::uint32_t last = std::min<std::uint32_t>(exchange.channels, rounds.measured);
   // The sender numbers its puts from 0: by their numbers, they are told from others that a card announces.

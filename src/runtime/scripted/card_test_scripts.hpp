@@ -25,6 +25,9 @@ struct Exchange {
   [[nodiscard]] std::int64_t pieces() const {
     return std::max<std::int64_t>(1, (bytes + piece_bytes - 1) / piece_bytes);
   }
+  [[nodiscard]] std::int64_t piece(std::int64_t number) const {
+    return std::min(piece_bytes, bytes - number * piece_bytes);
+  }
   [[nodiscard]] std::int64_t total_bytes() const { return bytes * channels; }
   // A message without payload, which says that the test is over.
   [[nodiscard]] Exchange closing() const;

@@ -52,6 +52,7 @@ MessagePassing::MessagePassing(const MachineDescription& description, std::vecto
   }
   cpus_.resize(first_cpu_.back());
   machine_.set_sink(*this);
+  machine_.fill_receive_rings();
 }
 
 void MessagePassing::run() {
@@ -154,13 +155,21 @@ void MessagePassing::handle(const Completion& completion) {
   Message& message = messages_[number];
   if (message.phase != Phase::put) {
     message.mailbox_packets = completion.mailbox_packets;
+    const ProcessId from = message.phase == Phase::clear ? message.target : message.source;
+    const std::int64_t bytes = wire_bytes(message);
     take_in_turn(completion.process, number, completion.time);
+    give_credit(completion.process, 0, from, bytes);  // the place in the ring is free again
     return;
   }
   const bool is_sender = completion.kind == Completion::Kind::sent;
   Cpu& cpu = cpu_at(completion.process, is_sender ? message.send_cpu : message.receive_cpu, completion.time);
   cpu.clock += software_.completion;
   put_reported(number, completion.kind);
+}
+
+std::int64_t MessagePassing::wire_bytes(const Message& message) {
+  if (message.phase == Phase::eager) return header_bytes + message.bytes;
+  return message.phase == Phase::ready ? ready_bytes : clear_bytes;
 }
 
 void MessagePassing::take_in_turn(ProcessId rank, std::uint32_t number, Time time) {
@@ -213,6 +222,12 @@ void MessagePassing::consume(std::uint32_t number, const PostedReceive& receive)
     cpu.clock += software_.rendezvous + software_.publish + software_.rendezvous;
     message.phase = Phase::clear;
     post_control(cpu, receive.rank, number, clear_bytes);
+    if (card_.needs_credit) {
+      for (std::int64_t left = message.bytes; left > 0; left -= card_.max_message_bytes) {
+        cpu.clock += software_.after_receive;
+        give_credit(receive.rank, receive.cpu, message.source, std::min(left, card_.max_message_bytes));
+      }
+    }
     return;
   }
   charge_copy(cpu, message.bytes);
@@ -282,8 +297,20 @@ void MessagePassing::post(Cpu& cpu, ProcessId from, std::uint32_t number, Verb v
   descriptor.bytes = bytes;
   descriptor.message = descriptors_++ << 32 | number;
   descriptor.packet_interval = software_.send_packet;
-  if (cpu_count(from) == 1) {
-    hand_over(descriptor, cpu.clock);
+  hand_over_at(descriptor, cpu.clock);
+}
+
+// The processor's time for it is after_receive, charged elsewhere.
+void MessagePassing::give_credit(ProcessId receiver, std::uint16_t cpu, ProcessId sender,
+                                 std::int64_t bytes) {
+  if (!card_.needs_credit) return;
+  const Time when = std::max(cpus_[first_cpu_[receiver] + cpu].clock, simulation_.now());
+  hand_over_at({.verb = Verb::credit, .source = receiver, .target = sender, .bytes = bytes}, when);
+}
+
+void MessagePassing::hand_over_at(const Descriptor& descriptor, Time when) {
+  if (cpu_count(descriptor.source) == 1) {
+    hand_over(descriptor, when);
     return;
   }
   std::uint32_t index = static_cast<std::uint32_t>(delayed_.size());
@@ -294,7 +321,7 @@ void MessagePassing::post(Cpu& cpu, ProcessId from, std::uint32_t number, Verb v
     free_delayed_.pop_back();
     delayed_[index] = descriptor;
   }
-  simulation_.schedule(sources_[from], std::max(cpu.clock, simulation_.now()), *this, index);
+  simulation_.schedule(sources_[descriptor.source], std::max(when, simulation_.now()), *this, index);
 }
 
 void MessagePassing::handle_event(const Event& event) {

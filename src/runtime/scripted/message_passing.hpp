@@ -127,6 +127,9 @@ class MessagePassing final : private CompletionSink, private EventHandler {
   void put_reported(std::uint32_t number, Completion::Kind kind);
   void post(Cpu& cpu, ProcessId from, std::uint32_t number, Verb verb, std::int64_t bytes);
   void hand_over(const Descriptor& descriptor, Time when);
+  void give_credit(ProcessId receiver, std::uint16_t cpu, ProcessId sender, std::int64_t bytes);
+  void hand_over_at(const Descriptor& descriptor, Time when);
+  [[nodiscard]] static std::int64_t wire_bytes(const Message& message);  // of what is under way but for puts
   void post_control(Cpu& cpu, ProcessId from, std::uint32_t number, std::int64_t bytes);
   void post_send(Cpu& cpu, ProcessId from, std::uint32_t number, std::int64_t bytes);
   void charge_receive(Cpu& cpu, const Message& message) const;

@@ -61,6 +61,13 @@ std::uint64_t ScriptedProcess::get(ProcessId target, std::int64_t bytes, const P
   return post(Verb::get, target, bytes, options);
 }
 
+void ScriptedProcess::expect(ProcessId source, std::int64_t bytes, std::uint16_t channel) {
+  if (!machine_.capabilities().needs_credit) return;
+  clock_ += software_.after_receive;
+  machine_.post(clock_,
+                {.verb = Verb::credit, .source = id_, .target = source, .channel = channel, .bytes = bytes});
+}
+
 std::uint64_t ScriptedProcess::post(Verb verb, ProcessId target, std::int64_t bytes,
                                     const PostOptions& options) {
   clock_ += software_.send;
@@ -94,7 +101,7 @@ Time ScriptedProcess::receive_time(const Completion& arrival) const {
 void ScriptedProcess::charge(const Completion& completion) {
   const bool is_arrival = completion.kind == Completion::Kind::arrived;
   clock_ = std::max(clock_, completion.time) + (is_arrival ? receive_time(completion) : software_.completion);
-  if (is_arrival) debt_ += software_.after_receive;
+  if (is_arrival && !machine_.capabilities().needs_credit) debt_ += software_.after_receive;
   taken_ = completion;
 }
 

@@ -35,7 +35,8 @@ struct PostOptions {
 // - receive: when an arrival is taken, after it was visible, and receive_packet for each of its further
 //   packets;
 // - after_receive: a debt from then on, paid when the process next waits for anything. In a ping-pong it is
-//   paid while the reply is under way, in a stream of messages it is in the way of the next one;
+//   paid while the reply is under way, in a stream of messages it is in the way of the next one. Over a card
+//   that needs credit: when credit is given instead (expect);
 // - completion: when a local completion is taken.
 class ScriptedProcess {
  public:
@@ -54,6 +55,8 @@ class ScriptedProcess {
   std::uint64_t send(ProcessId target, std::int64_t bytes, const PostOptions& options = {});
   std::uint64_t put(ProcessId target, std::int64_t bytes, const PostOptions& options = {});
   std::uint64_t get(ProcessId target, std::int64_t bytes, const PostOptions& options = {});
+  // Will receive a message of that size. Gives credit for it where the card needs it, is nothing elsewhere.
+  void expect(ProcessId source, std::int64_t bytes, std::uint16_t channel = 0);
 
   // What a process waits for: an arrival (of any source, or of one), or the completion of a message.
   struct Wish {

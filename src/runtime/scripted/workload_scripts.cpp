@@ -89,17 +89,22 @@ std::int64_t WorkloadPlan::pieces(std::int64_t message_bytes) const {
   return std::max<std::int64_t>(1, (message_bytes + piece_bytes - 1) / piece_bytes);
 }
 
+std::int64_t WorkloadPlan::piece(std::int64_t message_bytes, std::int64_t number) const {
+  return std::min(message_bytes - number * piece_bytes, piece_bytes);
+}
+
 void send_message(ScriptedProcess& process, const WorkloadPlan& plan, ProcessId target, std::int64_t bytes) {
-  std::int64_t left = bytes;
-  do {
-    const std::int64_t piece = std::min(left, plan.piece_bytes);
-    process.send(target, piece);
-    left -= piece;
-  } while (left > 0);
+  for (std::int64_t i = 0; i < plan.pieces(bytes); ++i) process.send(target, plan.piece(bytes, i));
+}
+
+void expect_message(ScriptedProcess& process, const WorkloadPlan& plan, ProcessId source,
+                    std::int64_t bytes) {
+  for (std::int64_t i = 0; i < plan.pieces(bytes); ++i) process.expect(source, plan.piece(bytes, i));
 }
 
 Script receive_message(ScriptedProcess& process, const WorkloadPlan& plan, ProcessId source,
                        std::int64_t bytes) {
+  expect_message(process, plan, source, bytes);
   const std::int64_t pieces = plan.pieces(bytes);
   for (std::int64_t piece = 0; piece < pieces; ++piece) co_await process.arrival_from(source);
 }
@@ -109,6 +114,8 @@ Script halo(ScriptedProcess& process, const WorkloadPlan& plan) {
   for (std::uint32_t i = 0; i < plan.iterations; ++i) {
     for (const Neighbour& neighbour : neighbours)
       send_message(process, plan, neighbour.process, neighbour.bytes);
+    for (const Neighbour& neighbour : neighbours)
+      expect_message(process, plan, neighbour.process, neighbour.bytes);
     for (const Neighbour& neighbour : neighbours) {
       const std::int64_t pieces = plan.pieces(neighbour.bytes);
       for (std::int64_t piece = 0; piece < pieces; ++piece) co_await process.arrival_from(neighbour.process);

@@ -22,10 +22,13 @@ struct WorkloadPlan {
   std::vector<std::vector<ProcessId>> partners;  // randomaccess: of each process, per iteration
 
   [[nodiscard]] std::int64_t pieces(std::int64_t message_bytes) const;
+  [[nodiscard]] std::int64_t piece(std::int64_t message_bytes, std::int64_t number) const;
 };
 
 // A message, in as many pieces as descriptors need; one of zero bytes is a message too.
 void send_message(ScriptedProcess& process, const WorkloadPlan& plan, ProcessId target, std::int64_t bytes);
+// To be called before its pieces are waited for one by one; receive_message does it itself.
+void expect_message(ScriptedProcess& process, const WorkloadPlan& plan, ProcessId source, std::int64_t bytes);
 // Messages are told apart by their source and their order, which one queue of a card keeps.
 Script receive_message(ScriptedProcess& process, const WorkloadPlan& plan, ProcessId source,
                        std::int64_t bytes);

@@ -1,0 +1,126 @@
+#include "nic/tnw/receiver.hpp"
+
+#include <bit>
+
+#include "nic/tnw/transmitter.hpp"
+
+namespace apenet {
+
+TnwReceiver::TnwReceiver(TnwCard& card, TnwTransmitter& transmitter, TnwForwarder& forwarder)
+    : card_(card),
+      transmitter_(transmitter),
+      forwarder_(forwarder),
+      flows_(std::size_t{TnwCards::links} * card.all.lanes()) {}
+
+std::uint32_t TnwReceiver::flow_of(const Packet& packet) const {
+  return card_.link_to(packet.source) * card_.all.lanes() + tnw_lane(packet);
+}
+
+TnwReceiver::Account& TnwReceiver::account(ProcessId receiver, ProcessId sender, std::uint16_t channel) {
+  const std::uint64_t name =
+      std::uint64_t{sender} << 32 | std::uint64_t{card_.all.placement.port(receiver)} << 16 | channel;
+  return accounts_.try_emplace(name, Account{card_.all.first_credit_bytes, false, {}}).first->second;
+}
+
+void TnwReceiver::packet_arrived(const Packet& packet) {
+  card_.all.network.consumed(card_.node, packet);  // the receive buffer is the card's own
+  const std::uint32_t flow = flow_of(packet);
+  card_.all.arrivals.push(flows_[flow].arrivals, {packet, next_number_++});
+  if (!flows_[flow].waits_for_credit) active_ |= std::uint64_t{1} << flow;
+}
+
+// The packet that has waited longest of those that can move.
+Time TnwReceiver::take_turn() {
+  std::uint64_t oldest = ~std::uint64_t{0};
+  current_ = none;
+  for (std::uint64_t left = active_; left != 0; left &= left - 1) {
+    const auto flow = static_cast<std::uint32_t>(std::countr_zero(left));
+    const std::uint64_t number = card_.all.arrivals.front(flows_[flow].arrivals).number;
+    if (number > oldest || !has_credit(flow)) continue;
+    oldest = number;
+    current_ = flow;
+  }
+  if (current_ == none) return Time::never();
+  const bool is_first = card_.all.arrivals.front(flows_[current_].arrivals).packet.sequence == 0;
+  return (is_first ? card_.all.description.operation : Time::zero()) + card_.all.packet_time;
+}
+
+// Of the first packet of a message to a process of this node; others have it.
+bool TnwReceiver::has_credit(std::uint32_t flow) {
+  const Packet& packet = card_.all.arrivals.front(flows_[flow].arrivals).packet;
+  if (packet.sequence != 0 || tnw_lane(packet) == card_.all.forward_lane()) return true;
+  const Descriptor& descriptor = card_.all.messages.descriptor(tnw_id(packet));
+  Account& given = account(descriptor.target, descriptor.source, descriptor.channel);
+  if (given.bytes >= credit_of(descriptor.bytes)) return true;
+  ++card_.all.counters.waits_for_credit;
+  given.is_awaited = true;
+  flows_[flow].waits_for_credit = true;
+  active_ &= ~(std::uint64_t{1} << flow);
+  return false;
+}
+
+void TnwReceiver::turn_over() {
+  Flow& flow = flows_[current_];
+  const Packet packet = card_.all.arrivals.pop(flow.arrivals).packet;
+  if (flow.arrivals.empty()) active_ &= ~(std::uint64_t{1} << current_);
+  const Descriptor& descriptor = card_.all.messages.descriptor(tnw_id(packet));
+  const bool is_direct = tnw_lane(packet) != card_.all.forward_lane();
+  const bool tells = is_direct && packet.last && wants_remote_done(descriptor);
+  if (is_direct && packet.sequence == 0) {
+    account(descriptor.target, descriptor.source, descriptor.channel).bytes -= credit_of(descriptor.bytes);
+  }
+  transmitter_.acknowledge(packet, tells ? TnwRole::completed : TnwRole::acknowledged);
+  if (!packet.last) return;
+  card_.all.simulation.schedule(card_.source, card_.now() + card_.all.description.notify_latency, *this,
+                                packet.message);
+}
+
+void TnwReceiver::handle_event(const Event& event) {
+  Packet packet;
+  packet.message = event.argument_a;
+  if (tnw_lane(packet) == card_.all.forward_lane()) {
+    forwarder_.arrived(tnw_id(packet), tnw_role(packet));
+  } else {
+    card_.all.messages.delivered(tnw_id(packet));
+  }
+}
+
+void TnwReceiver::hand_over(MessageId id) {
+  const Descriptor& descriptor = card_.all.messages.descriptor(id);
+  Account& given = account(descriptor.target, descriptor.source, descriptor.channel);
+  if (given.in_memory.empty() && given.bytes >= credit_of(descriptor.bytes)) {
+    given.bytes -= credit_of(descriptor.bytes);
+    complete(id);
+    return;
+  }
+  ++card_.all.counters.waits_for_credit;
+  card_.all.waiting.push(given.in_memory, id);
+}
+
+void TnwReceiver::credited(const TnwCredit& credit) {
+  Account& given = account(credit.receiver, credit.sender, credit.channel);
+  given.bytes += credit_of(credit.bytes);
+  while (!given.in_memory.empty()) {
+    const MessageId id = card_.all.waiting.front(given.in_memory);
+    const std::int64_t needed = credit_of(card_.all.messages.descriptor(id).bytes);
+    if (given.bytes < needed) break;
+    given.bytes -= needed;
+    card_.all.waiting.pop(given.in_memory);
+    complete(id);
+  }
+  if (!given.is_awaited) return;
+  given.is_awaited = false;
+  const std::uint32_t lane = card_.all.lane_of(credit.sender, credit.channel);
+  const std::uint32_t flow =
+      card_.link_to(card_.all.placement.node(credit.sender)) * card_.all.lanes() + lane;
+  flows_[flow].waits_for_credit = false;
+  active_ |= std::uint64_t{1} << flow;
+}
+
+void TnwReceiver::complete(MessageId id) {
+  const bool tells = wants_remote_done(card_.all.messages.descriptor(id));
+  card_.all.messages.delivered(id);
+  if (tells) forwarder_.confirm(id);
+}
+
+}  // namespace apenet

@@ -1,0 +1,112 @@
+#include "nic/tnw/tnw_cards.hpp"
+
+#include "kernel/refuse.hpp"
+#include "nic/tnw/tnw_nic.hpp"
+
+namespace apenet {
+
+namespace {
+
+class TnwSet final : public CardSet {
+ public:
+  TnwSet(const TnwDescription& card, const CardSurroundings& surroundings)
+      : cards_{.simulation = surroundings.simulation,
+               .network = *surroundings.network,
+               .messages = surroundings.messages,
+               .placement = surroundings.placement,
+               .grid = TnwGrid(surroundings.wiring, TnwCards::links),
+               .description = card} {
+    nics_.reserve(surroundings.nodes);
+    for (NodeId node = 0; node < surroundings.nodes; ++node) {
+      nics_.push_back(std::make_unique<TnwNic>(cards_, node));
+    }
+  }
+
+  Nic& card(NodeId node) override { return *nics_[node]; }
+
+  void fill_receive_rings() override { cards_.first_credit_bytes = cards_.description.ring_bytes; }
+
+  void count(std::vector<Counter>& counters) const override {
+    const TnwCounters& counted = cards_.counters;
+    counters.push_back({"packets", counted.packets});
+    counters.push_back({"acknowledgements", counted.acknowledgements});
+    counters.push_back({"credits", counted.credits});
+    counters.push_back({"waits_for_credit", counted.waits_for_credit});
+    counters.push_back({"messages_to_strangers", counted.strangers});
+    counters.push_back({"forwards", counted.forwards});
+  }
+
+  void warn(std::vector<std::string>& warnings) const override {
+    const TnwCounters& counted = cards_.counters;
+    if (counted.strangers > 0) {
+      warnings.push_back(std::to_string(counted.strangers) +
+                         " messages went to nodes that are no neighbours, and were sent on by software " +
+                         std::to_string(counted.forwards) +
+                         " times on their way: the links of TNW lead to nearest neighbours alone, "
+                         "card.forward_service_us is assumed");
+    }
+    if (counted.confirmed > 0) {
+      warnings.push_back(std::to_string(counted.confirmed) +
+                         " remote completions were confirmed by a message of the target's software: this is "
+                         "assumed");
+    }
+  }
+
+ private:
+  TnwCards cards_;
+  std::vector<std::unique_ptr<TnwNic>> nics_;
+};
+
+void require_bytes(const std::string& key, std::int64_t bytes, std::int64_t least) {
+  constexpr std::int64_t max_bytes = 1 << 20;
+  require_at_least(key, bytes, least);
+  require_at_most(key, bytes, max_bytes);
+}
+
+}  // namespace
+
+void validate(const TnwDescription& card, const HostDescription& /*host*/) {
+  require_positive_time("card.put_latency_ns", card.put_latency,
+                        "it is what lets processes run ahead of the model");
+  require_duration("card.notify_latency_ns", card.notify_latency);
+  require_duration("card.operation_ns", card.operation);
+  constexpr std::int64_t max_cpu_links = 64;
+  require_at_least("card.cpu_links", card.cpu_links, 1);
+  require_at_most("card.cpu_links", card.cpu_links, max_cpu_links);
+  if (card.cpu_link_rate.bytes <= 0 || card.cpu_link_rate.per_cycles <= 0 ||
+      card.cpu_link_rate.frequency_hz <= 0) {
+    refuse_value("card.cpu_link_bandwidth_mb_s",
+                 std::to_string(card.cpu_link_rate.bytes) + " bytes per cycle", "more than zero");
+  }
+  require_bytes("card.packet_bytes", card.packet_bytes, 1);
+  require_bytes("card.header_bytes", card.header_bytes, 0);
+  require_bytes("card.message_header_bytes", card.message_header_bytes, 0);
+  require_bytes("card.acknowledgement_bytes", card.acknowledgement_bytes, 1);
+  require_bytes("card.message_acknowledgement_bytes", card.message_acknowledgement_bytes, 1);
+  require_bytes("card.max_message_bytes", card.max_message_bytes, card.packet_bytes);
+  constexpr std::int64_t max_channels = 64 / TnwCards::links - 1;  // flows of a card: a bit each
+  require_at_least("card.channels", card.channels, 1);
+  require_at_most("card.channels", card.channels, max_channels);
+  require_at_least("card.ports", card.ports, 1);
+  require_bytes("card.receive_buffer_packets", card.receive_buffer_packets, 1);
+  require_bytes("card.ring_bytes", card.ring_bytes, card.max_message_bytes);
+  require_duration("card.forward_service_us", card.forward_service);
+}
+
+CardFacts facts_of(const TnwDescription& card, const HostDescription& /*host*/) {
+  const std::int64_t overhead = card.header_bytes + card.message_header_bytes;
+  return {.capabilities = TnwNic::capabilities_of(card),
+          .network_channels = static_cast<std::uint32_t>(2 * TnwCards::links * (card.channels + 1)),
+          .max_packet_wire_bytes = std::max(
+              {card.packet_bytes + overhead, card.acknowledgement_bytes, card.message_acknowledgement_bytes}),
+          .packet_overhead_bytes = overhead,
+          .max_processes = card.ports,
+          .max_processes_key = "card.ports",
+          .doorbell_delay = card.put_latency};
+}
+
+std::unique_ptr<CardSet> make_set(const TnwDescription& card, const CardSurroundings& surroundings) {
+  return std::make_unique<TnwSet>(card, surroundings);
+}
+
+}  // namespace apenet

@@ -1,0 +1,64 @@
+#include "nic/tnw/tnw_nic.hpp"
+
+namespace apenet {
+
+TnwNic::TnwNic(TnwCards& cards, NodeId node)
+    : card_{cards, node, {EventKind::nic, node, 0}, cards.grid.neighbours(node)},
+      forwarder_(card_, *this),
+      transmitter_(card_, receiver_),
+      receiver_(card_, transmitter_, forwarder_),
+      cpu_links_(cards.simulation, card_.source, transmitter_, receiver_) {
+  cards.network.attach(node, *this);
+}
+
+NicCapabilities TnwNic::capabilities_of(const TnwDescription& description) {
+  return {.put = true,
+          .get = false,
+          .remote_access = false,
+          .needs_credit = true,
+          .max_message_bytes = description.max_message_bytes,
+          .max_send_bytes = description.max_message_bytes,
+          .channels = static_cast<std::uint16_t>(description.channels)};
+}
+
+void TnwNic::doorbell(const Descriptor& descriptor) {
+  if (descriptor.verb == Verb::credit) {
+    transmitter_.post({descriptor.source, descriptor.target, descriptor.channel, descriptor.bytes, 0});
+    cpu_links_.serve();
+    return;
+  }
+  const MessageId id = card_.all.messages.add(descriptor);
+  const NodeId goal = card_.all.placement.node(descriptor.target);
+  const std::uint32_t link = card_.link_to(goal);
+  if (link == TnwCards::links) {
+    ++card_.all.counters.strangers;
+    send_on(id, TnwRole::data, goal);
+    return;
+  }
+  transmitter_.post({id, TnwRole::data, 0}, link, card_.all.lane_of(descriptor.source, descriptor.channel));
+  cpu_links_.serve();
+}
+
+void TnwNic::send_on(MessageId id, TnwRole role, NodeId goal) {
+  const NodeId next = card_.all.grid.next_hop(card_.node, goal);
+  transmitter_.post({id, role, 0}, card_.link_to(next), card_.all.forward_lane());
+  cpu_links_.serve();
+}
+
+void TnwNic::packet_arrived(const Packet& packet, Time /*head_time*/) {
+  const TnwRole role = tnw_role(packet);
+  if (role == TnwRole::data || role == TnwRole::confirm) {
+    receiver_.packet_arrived(packet);
+  } else {
+    card_.all.network.consumed(card_.node, packet);
+    transmitter_.acknowledged(packet);
+  }
+  cpu_links_.serve();
+}
+
+void TnwNic::injection_freed(std::uint16_t channel) {
+  transmitter_.injection_freed(channel);
+  cpu_links_.serve();
+}
+
+}  // namespace apenet

@@ -1,0 +1,41 @@
+// TnwNic: the torus network processor of QPACE (Boyanov, DESY Zeuthen, 18.01.2011).
+#pragma once
+
+#include "nic/nic.hpp"
+#include "nic/tnw/card.hpp"
+#include "nic/tnw/cpu_links.hpp"
+#include "nic/tnw/forwarder.hpp"
+#include "nic/tnw/receiver.hpp"
+#include "nic/tnw/transmitter.hpp"
+
+namespace apenet {
+
+// The NWP of a node: processor path, torus links, and the software that makes strangers reachable. What each
+// number means and where it comes from: docs/models/tnw.md.
+class TnwNic final : public Nic, private NetworkClient {
+ public:
+  // Attaches itself to the network at `node`.
+  TnwNic(TnwCards& cards, NodeId node);
+
+  [[nodiscard]] static NicCapabilities capabilities_of(const TnwDescription& description);
+  [[nodiscard]] NicCapabilities capabilities() const override {
+    return capabilities_of(card_.all.description);
+  }
+  void doorbell(const Descriptor& descriptor) override;
+
+  // For the forwarder: to the next neighbour on the way; to the process.
+  void send_on(MessageId id, TnwRole role, NodeId goal);
+  void hand_over(MessageId id) { receiver_.hand_over(id); }
+
+ private:
+  void packet_arrived(const Packet& packet, Time head_time) override;
+  void injection_freed(std::uint16_t channel) override;
+
+  TnwCard card_;
+  TnwForwarder forwarder_;
+  TnwTransmitter transmitter_;
+  TnwReceiver receiver_;
+  CpuLinks cpu_links_;
+};
+
+}  // namespace apenet

@@ -1,0 +1,170 @@
+#include "nic/tnw/transmitter.hpp"
+
+#include <bit>
+
+#include "nic/tnw/receiver.hpp"
+
+namespace apenet {
+
+namespace {
+
+enum What : std::uint64_t { sent, remote_done };  // of the card's reports, in argument_b
+
+}  // namespace
+
+TnwTransmitter::TnwTransmitter(TnwCard& card, TnwReceiver& receiver)
+    : card_(card), receiver_(receiver), flows_(std::size_t{TnwCards::links} * card.all.lanes()) {
+  for (Flow& flow : flows_) {
+    flow.window = static_cast<std::uint32_t>(card.all.description.receive_buffer_packets);
+  }
+}
+
+void TnwTransmitter::post(const TnwEntry& entry, std::uint32_t link, std::uint16_t lane) {
+  const std::uint32_t flow = link * card_.all.lanes() + lane;
+  card_.all.entries.push(flows_[flow].entries, {entry.id, entry.role, next_number_++});
+  active_ |= std::uint64_t{1} << flow;
+}
+
+void TnwTransmitter::post(const TnwCredit& credit) {
+  TnwCredit numbered = credit;
+  numbered.number = next_number_++;
+  card_.all.credits.push(credits_, numbered);
+}
+
+// The oldest that can move: a message is finished before a younger one begins.
+Time TnwTransmitter::take_turn() {
+  std::uint64_t oldest = ~std::uint64_t{0};
+  current_ = none;
+  if (!credits_.empty()) {
+    oldest = card_.all.credits.front(credits_).number;
+    current_ = static_cast<std::uint32_t>(flows_.size());
+  }
+  for (std::uint64_t left = active_; left != 0; left &= left - 1) {
+    const auto flow = static_cast<std::uint32_t>(std::countr_zero(left));
+    const std::uint64_t number = card_.all.entries.front(flows_[flow].entries).number;
+    if (number > oldest || !may_send(flow)) continue;
+    oldest = number;
+    current_ = flow;
+  }
+  if (current_ == none) return Time::never();
+  const TnwDescription& card = card_.all.description;
+  if (current_ == flows_.size()) {
+    return card.operation + card_.all.packet_time * packets_of(card, card_.all.credits.front(credits_).bytes);
+  }
+  --flows_[current_].window;
+  const bool is_first = flows_[current_].next_packet == 0;
+  return (is_first ? card.operation : Time::zero()) + card_.all.packet_time;
+}
+
+void TnwTransmitter::turn_over() {
+  if (current_ == flows_.size()) {
+    ++card_.all.counters.credits;
+    receiver_.credited(card_.all.credits.pop(credits_));
+  } else {
+    packet_crossed(current_);
+  }
+}
+
+std::uint16_t TnwTransmitter::data_channel(std::uint32_t flow) const {
+  const std::uint16_t lanes = card_.all.lanes();
+  return static_cast<std::uint16_t>(flow / lanes * 2 * lanes + flow % lanes);
+}
+
+bool TnwTransmitter::may_send(std::uint32_t flow) {
+  if (flows_[flow].window == 0) return false;
+  const std::uint16_t channel = data_channel(flow);
+  if (card_.all.network.injection_room(card_.node, channel) >= next_packet_of(flow).wire_bytes) return true;
+  card_.all.network.await_injection_room(card_.node, channel);
+  return false;
+}
+
+Packet TnwTransmitter::next_packet_of(std::uint32_t flow) const {
+  TnwCards& all = card_.all;
+  const TnwDescription& card = all.description;
+  const TnwEntry& entry = all.entries.front(flows_[flow].entries);
+  const std::int64_t bytes =
+      entry.role == TnwRole::data ? all.messages.descriptor(entry.id).bytes : std::int64_t{0};
+  const bool is_first = flows_[flow].next_packet == 0;
+  Packet packet;
+  packet.source = card_.node;
+  packet.destination = card_.neighbours[flow / all.lanes()];
+  packet.payload_bytes = static_cast<std::uint32_t>(card.packet_bytes);
+  packet.wire_bytes = static_cast<std::uint32_t>(card.packet_bytes + card.header_bytes +
+                                                 (is_first ? card.message_header_bytes : 0));
+  packet.message = tnw_message(entry.id, static_cast<std::uint16_t>(flow % all.lanes()), entry.role);
+  packet.sequence = flows_[flow].next_packet;
+  packet.channel = data_channel(flow);
+  packet.last = packet.sequence + 1 == packets_of(card, bytes);
+  return packet;
+}
+
+void TnwTransmitter::packet_crossed(std::uint32_t index) {
+  Flow& flow = flows_[index];
+  const Packet packet = next_packet_of(index);
+  ++card_.all.counters.packets;
+  ++flow.next_packet;
+  if (packet.last) {
+    const TnwEntry entry = card_.all.entries.pop(flow.entries);
+    flow.next_packet = 0;
+    if (flow.entries.empty()) active_ &= ~(std::uint64_t{1} << index);
+    const Descriptor& descriptor = card_.all.messages.descriptor(entry.id);
+    const bool is_own = card_.all.placement.node(descriptor.source) == card_.node;
+    if (entry.role == TnwRole::data && is_own && wants_sent(descriptor)) {
+      card_.all.simulation.schedule(card_.source, card_.now() + card_.all.description.notify_latency, *this,
+                                    entry.id, sent);
+    }
+  }
+  card_.all.network.inject(packet, card_.now());
+}
+
+void TnwTransmitter::acknowledge(const Packet& packet, TnwRole role) {
+  Packet answer;
+  answer.source = card_.node;
+  answer.destination = packet.source;
+  const TnwDescription& card = card_.all.description;
+  answer.wire_bytes = static_cast<std::uint32_t>(packet.last ? card.message_acknowledgement_bytes
+                                                             : card.acknowledgement_bytes);
+  answer.message = tnw_message(tnw_id(packet), tnw_lane(packet), role);
+  const std::uint32_t flow = card_.link_to(packet.source) * card_.all.lanes() + tnw_lane(packet);
+  answer.channel = static_cast<std::uint16_t>(data_channel(flow) + card_.all.lanes());
+  answer.last = true;
+  card_.all.acknowledgements.push(flows_[flow].acknowledgements, answer);
+  send_acknowledgements(flow);
+}
+
+void TnwTransmitter::send_acknowledgements(std::uint32_t index) {
+  Flow& flow = flows_[index];
+  while (!flow.acknowledgements.empty()) {
+    const Packet& next = card_.all.acknowledgements.front(flow.acknowledgements);
+    if (card_.all.network.injection_room(card_.node, next.channel) < next.wire_bytes) {
+      card_.all.network.await_injection_room(card_.node, next.channel);
+      return;
+    }
+    ++card_.all.counters.acknowledgements;
+    card_.all.network.inject(card_.all.acknowledgements.pop(flow.acknowledgements), card_.now());
+  }
+}
+
+void TnwTransmitter::acknowledged(const Packet& answer) {
+  ++flows_[card_.link_to(answer.source) * card_.all.lanes() + tnw_lane(answer)].window;
+  if (tnw_role(answer) != TnwRole::completed) return;
+  card_.all.simulation.schedule(card_.source, card_.now() + card_.all.description.notify_latency, *this,
+                                tnw_id(answer), remote_done);
+}
+
+void TnwTransmitter::injection_freed(std::uint16_t channel) {
+  const std::uint16_t lanes = card_.all.lanes();
+  const bool is_for_acknowledgements = channel / lanes % 2 == 1;
+  if (is_for_acknowledgements) send_acknowledgements(channel / lanes / 2 * lanes + channel % lanes);
+}
+
+void TnwTransmitter::handle_event(const Event& event) {
+  const auto id = static_cast<MessageId>(event.argument_a);
+  if (event.argument_b == sent) {
+    card_.all.messages.sent(id);
+  } else {
+    card_.all.messages.remote_done(id);
+  }
+}
+
+}  // namespace apenet

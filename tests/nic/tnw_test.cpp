@@ -1,0 +1,204 @@
+// The TNW's own mechanism, against times worked out by hand (docs/models/tnw.md).
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "machine/machine.hpp"
+#include "nic/tnw/grid.hpp"
+#include "support/machines.hpp"
+#include "support/recorder.hpp"
+
+namespace apenet {
+namespace {
+
+using test::Recorder;
+using Kind = Completion::Kind;
+
+// Both CPU links together, and the links, move a byte a nanosecond. A put and a delivery of one packet take
+// the CPU links 100 + 128 ns; a first packet is 128 + 8 + 16 bytes on the link and arrives 10 + 152 + 50 + 10
+// ns after it has left the CPU links.
+MachineDescription round_card() {
+  MachineDescription machine = test::qpace();
+  machine.network.dims = {4};
+  machine.network.links = {{DataRate::bytes_per_second(1'000'000'000), Time::from_ns(50)}};
+  machine.network.router_latency = Time::from_ns(10);
+  machine.nic = TnwDescription{.put_latency = Time::from_ns(200),
+                               .notify_latency = Time::from_ns(300),
+                               .operation = Time::from_ns(100),
+                               .cpu_links = 2,
+                               .cpu_link_rate = DataRate::bytes_per_second(500'000'000),
+                               .header_bytes = 8,
+                               .message_header_bytes = 16,
+                               .acknowledgement_bytes = 24,
+                               .message_acknowledgement_bytes = 40,
+                               .receive_buffer_packets = 16,
+                               .ring_bytes = 8192,
+                               .forward_service = Time::from_ns(1000)};
+  return machine;
+}
+
+class TnwTest : public testing::Test {
+ protected:
+  void wire(const MachineDescription& description, std::vector<NodeId> nodes = {0, 1, 2}) {
+    machine = std::make_unique<Machine>(simulation, description, std::move(nodes));
+    machine->set_sink(recorder);
+  }
+  void credit(Time when, ProcessId receiver, ProcessId sender, std::int64_t bytes) {
+    machine->post(when, {.verb = Verb::credit, .source = receiver, .target = sender, .bytes = bytes});
+  }
+  [[nodiscard]] std::uint64_t counter(const std::string& name) const {
+    for (const Counter& counter : machine->counters()) {
+      if (counter.name == name) return counter.value;
+    }
+    ADD_FAILURE() << "no counter " << name;
+    return 0;
+  }
+
+  Simulation simulation;
+  Recorder recorder{simulation};
+  std::unique_ptr<Machine> machine;
+};
+
+TEST_F(TnwTest, OnePacketToANeighbour) {
+  wire(round_card());
+  credit(Time::zero(), 1, 0, 100);
+  machine->post(Time::zero(),
+                {.source = 0, .target = 1, .want_local = true, .want_remote = true, .bytes = 100});
+  simulation.run();
+  // Put 200 + 228; the processor is told 300 later.
+  EXPECT_EQ(recorder.of(Kind::sent).at(0).time, Time::from_ns(428 + 300));
+  // At the card of the neighbour 222 later, out of its buffer after another 228.
+  EXPECT_EQ(recorder.of(Kind::arrived).at(0).time, Time::from_ns(428 + 222 + 228 + 300));
+  // The acknowledgement of the message sets out then: 10 + 40 + 50 + 10.
+  EXPECT_EQ(recorder.of(Kind::remote_done).at(0).time, Time::from_ns(878 + 110 + 300));
+}
+
+// The second packet leaves the CPU links at 556, behind the first on the link: 438 + 152 + 136 + 50 + 10.
+TEST_F(TnwTest, PacketsOfAMessageFollowEachOther) {
+  wire(round_card());
+  credit(Time::zero(), 1, 0, 256);
+  machine->post(Time::zero(), {.source = 0, .target = 1, .bytes = 256});
+  simulation.run();
+  EXPECT_EQ(recorder.of(Kind::arrived).at(0).time, Time::from_ns(878 + 128 + 300));
+  EXPECT_EQ(counter("packets"), 2U);
+  EXPECT_EQ(counter("acknowledgements"), 2U);
+}
+
+TEST_F(TnwTest, DataWithoutCreditWaitsInTheCard) {
+  wire(round_card());
+  machine->post(Time::zero(), {.source = 0, .target = 1, .bytes = 100});
+  credit(Time::from_ns(5000), 1, 0, 99);
+  credit(Time::from_ns(7000), 1, 0, 1);
+  simulation.run();
+  // The second credit makes it enough: 7000 + 200 + 228, then the delivery.
+  EXPECT_EQ(recorder.of(Kind::arrived).at(0).time, Time::from_ns(7428 + 228 + 300));
+  EXPECT_GE(counter("waits_for_credit"), 1U);
+}
+
+TEST_F(TnwTest, AReceiveBufferThatIsFullHoldsTheSenderBack) {
+  MachineDescription description = round_card();
+  std::get<TnwDescription>(description.nic).receive_buffer_packets = 2;
+  wire(description);
+  machine->post(Time::zero(), {.source = 0, .target = 1, .bytes = 5 * 128, .message = 0});
+  // Another virtual channel is not held back.
+  machine->post(Time::zero(), {.source = 0, .target = 1, .channel = 1, .bytes = 10, .message = 1});
+  machine->post(Time::zero(), {.verb = Verb::credit, .source = 1, .target = 0, .channel = 1, .bytes = 10});
+  simulation.run();
+  EXPECT_EQ(counter("packets"), 3U);
+  ASSERT_EQ(recorder.of(Kind::arrived).size(), 1U);
+  EXPECT_EQ(recorder.of(Kind::arrived)[0].message, 1U);
+  credit(simulation.now(), 1, 0, 5 * 128);
+  simulation.run();
+  EXPECT_EQ(counter("packets"), 6U);
+  EXPECT_EQ(recorder.of(Kind::arrived).size(), 2U);
+}
+
+// Put, credit and delivery of a node share its CPU links: the arrival at 650 waits until puts and credits,
+// 200 + 5 x 228, are through but for one: both directions take turns.
+TEST_F(TnwTest, TheProcessorPathIsSerial) {
+  wire(round_card());
+  machine->post(Time::zero(), {.source = 0, .target = 1, .bytes = 100});
+  for (int i = 0; i < 5; ++i) credit(Time::zero(), 1, 0, 100);
+  simulation.run();
+  // Credits end at 428, 656, 884: the packet comes at 650 and has its turn at 656.
+  EXPECT_EQ(recorder.of(Kind::arrived).at(0).time, Time::from_ns(656 + 228 + 300));
+  EXPECT_EQ(simulation.now(), Time::from_ns(200 + 6 * 228));
+}
+
+// Through memory and software of node 1, and of node 2.
+TEST_F(TnwTest, AStrangerIsReachedBySoftware) {
+  wire(round_card());
+  credit(Time::zero(), 2, 0, 100);
+  machine->post(Time::zero(), {.source = 0, .target = 2, .want_remote = true, .bytes = 100});
+  simulation.run();
+  const Time at_first_node = Time::from_ns(1178 + 1000);
+  const Time at_second_node = at_first_node + Time::from_ns(228 + 222 + 228 + 300 + 1000);
+  EXPECT_EQ(recorder.of(Kind::arrived).at(0).time, at_second_node);
+  // Software confirms the same way back.
+  EXPECT_EQ(recorder.of(Kind::remote_done).at(0).time, at_second_node + Time::from_ns(2 * 1978));
+  EXPECT_EQ(counter("messages_to_strangers"), 1U);
+  EXPECT_EQ(counter("forwards"), 2U);
+  ASSERT_EQ(machine->warnings().size(), 2U);
+  EXPECT_NE(machine->warnings()[0].find("no neighbours"), std::string::npos);
+}
+
+// What waits for credit is not in the way of what is only forwarded.
+TEST_F(TnwTest, ForwardedMessagesPassThoseThatWait) {
+  MachineDescription description = round_card();
+  std::get<TnwDescription>(description.nic).receive_buffer_packets = 1;
+  wire(description);
+  machine->post(Time::zero(), {.source = 0, .target = 1, .bytes = 2048, .message = 0});
+  machine->post(Time::zero(), {.source = 0, .target = 2, .bytes = 2048, .message = 1});
+  credit(Time::zero(), 2, 0, 2048);
+  simulation.run();
+  ASSERT_EQ(recorder.of(Kind::arrived).size(), 1U);
+  EXPECT_EQ(recorder.of(Kind::arrived)[0].message, 1U);
+}
+
+TEST_F(TnwTest, RingsAreFilledBeforeTheRun) {
+  wire(round_card());
+  machine->fill_receive_rings();
+  for (std::uint64_t message = 0; message < 5; ++message)
+    machine->post(Time::zero(), {.source = 0, .target = 1, .bytes = 2048, .message = message});
+  simulation.run();
+  EXPECT_EQ(recorder.of(Kind::arrived).size(), 4U);  // of 8192 bytes
+}
+
+TEST(TnwGrid, NeighboursAndTheWayToStrangers) {
+  NetworkDescription network;
+  network.topology = NetworkDescription::Topology::torus;
+  network.dims = {4, 2, 1};
+  const TnwGrid torus(network, 6);
+  EXPECT_EQ(torus.neighbours(0), (std::vector<NodeId>{1, 3, 4}));
+  EXPECT_EQ(torus.next_hop(0, 7), 3U);  // one step down in x, then y
+  EXPECT_EQ(torus.next_hop(3, 7), 7U);
+  EXPECT_EQ(torus.next_hop(0, 2), 1U);  // of equals, up
+  network.topology = NetworkDescription::Topology::mesh;
+  const TnwGrid mesh(network, 6);
+  EXPECT_EQ(mesh.neighbours(0), (std::vector<NodeId>{1, 4}));
+  EXPECT_EQ(mesh.next_hop(0, 7), 1U);
+  EXPECT_EQ(mesh.next_hop(3, 0), 2U);
+}
+
+TEST(TnwGrid, RefusesWhatHasNoNeighbours) {
+  const auto message_of = [](const NetworkDescription& network) -> std::string {
+    try {
+      const TnwGrid grid(network, 6);
+    } catch (const std::invalid_argument& error) {
+      return error.what();
+    }
+    return "";
+  };
+  NetworkDescription network;
+  network.topology = NetworkDescription::Topology::crossbar;
+  EXPECT_NE(message_of(network).find("network.topology"), std::string::npos);
+  network.topology = NetworkDescription::Topology::torus;
+  network.dims = {2, 2, 2, 2};
+  EXPECT_NE(message_of(network).find("network.dims = 4 dimensions"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace apenet
