@@ -43,7 +43,7 @@ def with_lines(name, *changes):
 
 def test_the_machines_are_there():
     expected = {"ape128", "ape16", "apenet-2004", "ideal", "iq-router-v1", "iq-router-v2"}
-    expected |= {"my-cluster", "pax", "torus-slice", "extoll-64", "extoll-64-2d"}
+    expected |= {"my-cluster", "pax", "qpace", "qpace-8x16x16", "torus-slice", "extoll-64", "extoll-64-2d"}
     assert expected <= set(NAMES)
     assert sorted(NAMES) == NAMES
     assert [found.name for found in apenet.machines()] == NAMES
