@@ -86,10 +86,13 @@ class Row:
 
 
 def row_of(
-    machine: str, key: str, published: PublishedResult, point: tuple[int | None, float], simulated: float
+    machine: str, key: str, published: PublishedResult, point: tuple[int | None, float], simulated: float | None
 ) -> Row:
     """The row of one point of a machine's published result."""
     size, value = point
+    reason = "no target: printed for comparison" if published.target == "none" else ""
+    if simulated is None:
+        reason = "the simulated path decides for one number of channels only: lambda and tau are told as a sum"
     return Row(
         key=key,
         machine=machine,
@@ -106,5 +109,5 @@ def row_of(
         role=published.role,
         source=published.source,
         note=published.note,
-        reason="no target: printed for comparison" if published.target == "none" else "",
+        reason=reason,
     )

@@ -20,8 +20,11 @@ _BYTES_PER_MIB = 2**20
 _BYTES_OF = {"bandwidth_mib_s": _BYTES_PER_MIB, "bandwidth_mb_s": 1e6, "bandwidth_gb_s": 1e9}
 
 
-def value_of(machine: str, published: PublishedResult, results: list[BenchResult], size: int | None) -> float:
-    """The simulated value of one point of a published result; `results` are those of its sweeps."""
+def value_of(machine: str, published: PublishedResult, results: list[BenchResult], size: int | None) -> float | None:
+    """The simulated value of one point of a published result; `results` are those of its sweeps.
+
+    None where the simulated points cannot tell it.
+    """
     measured = results[0]
     if published.quantity == "flat_until_bytes":
         return _flat_until(measured, published.within_us or 0)
@@ -58,20 +61,37 @@ def _flat_until(measured: BenchResult, within_us: float) -> float:
     return float(measured.sizes_bytes[first - 1])
 
 
-def _fitted(measured: BenchResult, quantity: str) -> float:
-    """A parameter of the two paths, or where they cross with the largest number of channels; NaN where they do not."""
+def _fitted(measured: BenchResult, quantity: str) -> float | None:
+    """A parameter of the two paths, or where they cross with the largest number of channels; NaN where they do not.
+
+    None for lambda and tau of a path that decides the time for one number of channels only: their sum alone is told.
+    """
     fast, slow = path_coefficients(measured)
+    channels = float(measured.channels.max())
     if quantity == "crossover_bytes":
-        channels = float(measured.channels.max())
         fixed = (fast[0] - slow[0]) + channels * (fast[1] - slow[1])
         size = fixed / (channels * (slow[2] - fast[2])) if slow[2] != fast[2] else math.nan
         return size if size > 0 else math.nan
     _, which, name = quantity.split(".")
-    if name != "beta_mb_s" and _is_of_one_number(measured):
+    if name in ("lambda_us", "tau_us") and _is_of_one_number(measured):
         raise InputError("channels", int(measured.channels[0]), "several, to tell lambda from tau")
-    lambda_us, tau_us, us_per_byte = fast if which == "fast" else slow
-    values = {"lambda_us": lambda_us, "tau_us": tau_us, "beta_mb_s": 1 / us_per_byte if us_per_byte > 0 else math.inf}
+    path, other = (fast, slow) if which == "fast" else (slow, fast)
+    decides = _times_of(measured, path) >= _times_of(measured, other)
+    if name in ("lambda_us", "tau_us") and len(set(measured.channels[decides].tolist())) < 2:  # noqa: PLR2004
+        return None
+    lambda_us, tau_us, us_per_byte = path
+    values = {
+        "lambda_us": lambda_us,
+        "tau_us": tau_us,
+        "fixed_us": lambda_us + channels * tau_us,
+        "beta_mb_s": 1 / us_per_byte if us_per_byte > 0 else math.inf,
+    }
     return float(values[name])
+
+
+def _times_of(measured: BenchResult, path: tuple[float, ...]) -> NDArray[np.float64]:
+    lambda_us, tau_us, us_per_byte = path
+    return np.asarray(lambda_us + measured.channels * (tau_us + us_per_byte * measured.sizes_bytes))
 
 
 @cache
