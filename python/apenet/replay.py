@@ -199,7 +199,11 @@ def _replayed(
 def summary(result: ReplayResult) -> str:
     """The short report that `apenet replay` prints."""
     busiest = result.busiest_link
-    link = f"busiest link {busiest.name}: {busiest.utilisation:.1%} busy" if busiest else "no link was used"
+    link = (
+        f"busiest link {busiest.name}: {busiest.utilisation:.1%} busy"
+        if busiest
+        else "no link between switches was used"
+    )
     ends = ", ".join(
         f"{name} {show_time(float(value))}"
         for name, value in (

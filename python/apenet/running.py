@@ -406,7 +406,11 @@ def summary(result: RunResult) -> str:
     lines = []
     if result.virtual_time_us > 0:
         busiest = result.busiest_link
-        link = f"busiest link {busiest.name}: {busiest.utilisation:.1%} busy" if busiest else "no link was used"
+        link = (
+            f"busiest link {busiest.name}: {busiest.utilisation:.1%} busy"
+            if busiest
+            else "no link between switches was used"
+        )
         lines = [
             f"{result.machine}, {len(result.ranks)} ranks: {show_time(result.virtual_time_us)} of virtual time, "
             f"{result.messages} messages, {show_size(result.bytes)}; {result.waiting_share:.0%} of the time waiting",

@@ -8,7 +8,7 @@ import pytest
 PROGRAMS = Path(__file__).with_name("c")
 # Matching, rendezvous, windows (writes and reads in hardware), collectives.
 TELLING = ("any_source", "large_messages", "nonblocking_collectives", "rma_active", "rma_passive")
-MACHINES = ("my-cluster", "pax", "torus-slice")
+MACHINES = ("extoll-64", "my-cluster", "pax", "qpace", "quong", "torus-slice")
 
 
 def run(apenet, program, machine, *options):
@@ -18,8 +18,11 @@ def run(apenet, program, machine, *options):
     return done
 
 
-@pytest.mark.parametrize("machine", MACHINES)
-@pytest.mark.parametrize("name", TELLING)
+# MPICH's own fallback for windows without remote access fails in requests of large gets: docs/limits.md.
+CASES = [(name, machine) for name in TELLING for machine in MACHINES if (name, machine) != ("rma_passive", "qpace")]
+
+
+@pytest.mark.parametrize(("name", "machine"), CASES)
 def test_program(apenet, build, name, machine):
     run(apenet, build(PROGRAMS / f"{name}.c"), machine, "-n", "6", "--ranks-per-node", "2")
 
@@ -27,7 +30,7 @@ def test_program(apenet, build, name, machine):
 @pytest.mark.parametrize("machine", MACHINES)
 def test_windows_of_32_ranks_give_the_same_twice(apenet, build, tmp_path, machine):
     program = build(PROGRAMS / "rma_active.c")
-    per_node = ("--ranks-per-node", "2") if machine == "pax" else ()
+    per_node = ("--ranks-per-node", "2") if machine in ("pax", "quong") else ()
     for label in ("once", "again"):
         run(apenet, program, machine, "-n", "32", *per_node, "--out", tmp_path / label)
     once, again = ((tmp_path / label / "run.json").read_text(encoding="utf-8") for label in ("once", "again"))

@@ -53,3 +53,16 @@ def test_only_small_messages_hide_behind_work(apenet, build):
     hidden = [int(line.split()[-1].rstrip("%")) for line in done.stdout.splitlines()[1:]]
     assert hidden[0] > 30
     assert max(hidden[1:]) < 5
+
+
+def test_one_program_gives_the_same_answer_on_many_machines(build):
+    program = build(EXAMPLES / "06_many_machines" / "cg.c")
+    script = EXAMPLES / "06_many_machines" / "many_machines.py"
+    done = subprocess.run([sys.executable, script, program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    rows = [line.split() for line in done.stdout.splitlines()[1:]]
+    assert len({row[-1] for row in rows}) == 1
+    times = {row[0]: float(row[1]) for row in rows}
+    assert len(times) == 7
+    assert max(times, key=times.__getitem__) == "qpace"
+    assert min(times, key=times.__getitem__) == "torus-slice"
