@@ -72,15 +72,24 @@ std::vector<std::uint64_t> send_all(ScriptedProcess& process, const Exchange& ex
   return transfers;
 }
 
-Script receive_all(ScriptedProcess& process, Exchange exchange) {
+void expect_all(ScriptedProcess& process, const Exchange& exchange) {
   for (std::int64_t piece = 0; piece < exchange.pieces(); ++piece) {
     for (std::uint16_t channel = 0; channel < exchange.channels; ++channel) {
       process.expect(other(process), exchange.piece(piece), channel);
     }
   }
+}
+
+// What is expected already.
+Script take_all(ScriptedProcess& process, Exchange exchange) {
   const std::int64_t arrivals = exchange.pieces() * exchange.channels;
   for (std::int64_t i = 0; i < arrivals; ++i) co_await process.arrival_from(other(process));
   stage(process, exchange);
+}
+
+Script receive_all(ScriptedProcess& process, Exchange exchange) {
+  expect_all(process, exchange);
+  co_await take_all(process, exchange);
 }
 
 Script all_sent(ScriptedProcess& process, std::vector<std::uint64_t> transfers) {
@@ -146,7 +155,13 @@ Script stream_out(ScriptedProcess& process, Exchange exchange, Rounds rounds, St
 
 Script stream_in(ScriptedProcess& process, Exchange exchange, Rounds rounds, StreamEnd end, Clocks* clocks) {
   send_all(process, exchange.closing(), 0, false);
-  for (std::uint32_t i = 0; i < rounds.measured; ++i) co_await receive_all(process, exchange);
+  // A window of messages ahead: a sender that needs credit could not fill its own otherwise.
+  const std::uint32_t ahead = std::min(std::max(rounds.window, 1U), rounds.measured);
+  for (std::uint32_t i = 0; i < ahead; ++i) expect_all(process, exchange);
+  for (std::uint32_t i = 0; i < rounds.measured; ++i) {
+    co_await take_all(process, exchange);
+    if (i + ahead < rounds.measured) expect_all(process, exchange);
+  }
   if (end == StreamEnd::reply) send_all(process, exchange.closing(), 0, false);
   if (end == StreamEnd::landed) clocks->end = process.clock();
 }
