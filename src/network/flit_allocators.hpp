@@ -19,152 +19,171 @@
 
 namespace apenet {
 
-// Finds, in a list of requests, those of one router for what another one before them asks for too. Lives in
-// registers, during one pass of the list.
-class FlitContention {
+// Which ports somebody in a list has asked for. A mark is the number of the list in which it was made, so
+// that none is ever wiped off; when that number comes round again after 2^32 lists, a mark left from then
+// sends a request to the arbiter that would not have needed it.
+class FlitPortMarks {
  public:
-  // found: room for the numbers of as many requests as there are, and one more.
-  explicit FlitContention(std::uint32_t* found) : found_(found) {}
+  // While one list is gone through: copies, which the compiler can keep in registers.
+  class List {
+   public:
+    List(std::uint32_t* marks, std::uint32_t mask, std::uint32_t number)
+        : marks_(marks), mask_(mask), number_(number) {}
+    // Whether the port was marked before in this list.
+    bool mark(std::uint32_t port) {
+      std::uint32_t& mark = marks_[port & mask_];
+      const bool is_marked = mark == number_;
+      mark = number_;
+      return is_marked;
+    }
 
-  // In the order of the list. What the request is for, a bit each.
-  void note(std::uint32_t request, std::uint32_t router, std::uint64_t inputs, std::uint64_t outputs) {
-    const std::uint64_t is_same = 0 - static_cast<std::uint64_t>(router == router_);
-    inputs_ &= is_same;
-    outputs_ &= is_same;
-    found_[count_] = request;
-    count_ += static_cast<std::size_t>(((inputs_ & inputs) | (outputs_ & outputs)) != 0);
-    inputs_ |= inputs;
-    outputs_ |= outputs;
-    router_ = router;
-  }
-  template <typename Visit>
-  void for_each(Visit visit) const {
-    for (std::size_t i = 0; i < count_; ++i) visit(found_[i]);
+   private:
+    std::uint32_t* marks_;
+    std::uint32_t mask_;
+    std::uint32_t number_;
+  };
+
+  // ports: a power of two; those of one list have numbers that differ modulo it.
+  explicit FlitPortMarks(std::size_t ports) : marks_(ports) {}
+
+  [[nodiscard]] List begin_list() {
+    return {marks_.data(), static_cast<std::uint32_t>(marks_.size() - 1), ++number_};
   }
 
  private:
-  std::uint32_t* found_;
-  std::size_t count_ = 0;
-  std::uint32_t router_ = ~0U;
-  std::uint64_t inputs_ = 0;
-  std::uint64_t outputs_ = 0;
-};
-
-struct FlitChannelRequest {
-  FlitPlace input = 0;
-  std::uint32_t port = 0;
-  std::uint64_t mask = 0;  // of virtual channels of the port: wanted, and of a contended port then granted
+  std::vector<std::uint32_t> marks_;
+  std::uint32_t number_ = 0;
 };
 
 // VC allocation: inputs and outputs are virtual channels. An input asks for a set of free ones of one port.
-template <std::size_t Words>
 class FlitChannelArbiter {
  public:
-  FlitChannelArbiter(std::uint32_t channel_bits, std::uint32_t virtual_channels)
-      : channel_bits_(channel_bits), virtual_channels_(virtual_channels) {}
+  explicit FlitChannelArbiter(std::uint32_t channel_bits)
+      : channel_bits_(channel_bits), askers_(std::size_t{1} << channel_bits) {}
 
   // Reduces what the requests of one router for one port want to what they are granted. all: the list; one:
   // of them. outputs: by FlitPlace.
   [[gnu::noinline]] void grant(FlitChannelRequest* all, std::size_t count, std::size_t one,
                                const FlitOutputChannel* outputs) {
     const std::uint32_t router = all[one].input >> channel_bits_;
-    const std::uint32_t port = all[one].port;
+    const FlitPlace port = all[one].port;
     std::size_t first = one;
     while (first > 0 && all[first - 1].input >> channel_bits_ == router) --first;
     std::uint64_t wanted = 0;
+    std::size_t asker_count = 0;
     for (std::size_t i = first; i < count && all[i].input >> channel_bits_ == router; ++i) {
       if (all[i].port != port) continue;
-      const std::uint32_t input = all[i].input & ((1U << channel_bits_) - 1);
-      number_of_[input] = static_cast<std::uint32_t>(i);
+      askers_[asker_count++] = {&all[i], all[i].mask};
       wanted |= all[i].mask;
-      for (std::uint64_t rest = all[i].mask; rest != 0; rest &= rest - 1) {
-        askers_[static_cast<std::size_t>(std::countr_zero(rest))].set(input);
-      }
       all[i].mask = 0;
     }
-    const FlitOutputChannel* const channels =
-        outputs + (std::size_t{router} << channel_bits_) + port * virtual_channels_;
     for (; wanted != 0; wanted &= wanted - 1) {
-      const auto channel = static_cast<std::uint32_t>(std::countr_zero(wanted));
-      const std::uint32_t winner = askers_[channel].first_behind(channels[channel].last_granted);
-      all[number_of_[winner]].mask |= std::uint64_t{1} << channel;
-      askers_[channel] = {};
+      const std::uint32_t channel = lowest_bit(wanted);
+      FlitChannelRequest* const winner = next(asker_count, channel, outputs[port + channel].last_granted);
+      winner->mask |= std::uint64_t{1} << channel;
     }
   }
 
  private:
+  struct Asker {
+    FlitChannelRequest* request = nullptr;
+    std::uint64_t wants = 0;
+  };
+
+  // The first behind `last` in the round robin of the router's inputs that wants the channel.
+  [[nodiscard]] FlitChannelRequest* next(std::size_t asker_count, std::uint32_t channel,
+                                         std::uint32_t last) const {
+    const std::uint32_t turns = (1U << channel_bits_) - 1;
+    std::uint32_t first_turn = turns + 1;
+    FlitChannelRequest* winner = nullptr;
+    for (std::size_t i = 0; i < asker_count; ++i) {
+      const Asker& asker = askers_[i];
+      const std::uint32_t turn =
+          (asker.wants >> channel & 1) != 0 ? (asker.request->input - last - 1) & turns : turns + 1;
+      winner = turn < first_turn ? asker.request : winner;
+      first_turn = turn < first_turn ? turn : first_turn;
+    }
+    return winner;
+  }
+
   std::uint32_t channel_bits_;
-  std::uint32_t virtual_channels_;
-  std::array<FlitBits<Words>, 64> askers_{};           // per virtual channel of the port at hand: inputs
-  std::array<std::uint32_t, 64 * Words> number_of_{};  // per input of it: in the list
+  std::vector<Asker> askers_;  // of the port at hand
 };
 
 // Switch allocation: inputs and outputs are ports. The virtual channels of an input port that want the same
 // output take turns in asking for it.
 class FlitSwitchArbiter {
  public:
-  static constexpr std::uint16_t lost = 0xffff;
+  FlitSwitchArbiter(std::uint32_t port_bits, std::uint32_t virtual_channel_bits)
+      : port_bits_(port_bits),
+        virtual_channel_bits_(virtual_channel_bits),
+        asking_(std::size_t{1} << 2 * port_bits) {}
 
-  FlitSwitchArbiter(std::uint32_t channel_bits, std::uint32_t ports, std::uint32_t virtual_channels)
-      : channel_bits_(channel_bits),
-        ports_(ports),
-        virtual_channels_(virtual_channels),
-        asking_(std::size_t{ports} * ports) {}
-
-  // Makes output_port `lost` in those requests of one router that are not granted and accepted. all: the
-  // list; one: of them. router_ports: of the router.
+  // Makes the output `lost` in those requests of one router that are not granted and accepted. all: the
+  // list; one: of them. ports: FlitFabric::port_table.
   [[gnu::noinline]] void arbitrate(FlitCrossing* all, std::size_t count, std::size_t one,
-                                   const FlitRouterPort* router_ports) {
-    const std::uint32_t router = all[one].input >> channel_bits_;
+                                   const FlitRouterPort* ports) {
+    const std::uint32_t router = router_of(all[one].input);
+    const FlitRouterPort* const router_ports = ports + (std::size_t{router} << port_bits_);
     std::size_t first = one;
-    while (first > 0 && all[first - 1].input >> channel_bits_ == router) --first;
+    while (first > 0 && router_of(all[first - 1].input) == router) --first;
     std::uint64_t outputs = 0;
     std::size_t end = first;
-    for (; end < count && all[end].input >> channel_bits_ == router; ++end) {
+    for (; end < count && router_of(all[end].input) == router; ++end) {
       ask(all, end, router_ports);
-      outputs |= std::uint64_t{1} << all[end].output_port;
+      outputs |= std::uint64_t{1} << port_of(all[end].output);
     }
     std::uint64_t granted = 0;  // input ports
     for (; outputs != 0; outputs &= outputs - 1) {
-      const auto output = static_cast<std::uint32_t>(std::countr_zero(outputs));
-      const std::uint32_t input = first_behind(requests_[output], router_ports[output].granted_input);
+      const std::uint32_t output = lowest_bit(outputs);
+      const std::uint32_t input = first_behind(requests_[output], number(router_ports[output].granted_input));
       requests_[output] = 0;
       grants_[input] |= std::uint64_t{1} << output;
       granted |= std::uint64_t{1} << input;
     }
     for (std::size_t i = first; i < end; ++i) {
-      const std::uint32_t input = all[i].input_port;
-      const std::uint32_t output = all[i].output_port;
-      if ((granted >> input & 1) == 0 || asking_[input * ports_ + output] != i ||
-          first_behind(grants_[input], router_ports[input].accepted_output) != output) {
-        all[i].output_port = lost;
+      const std::uint32_t input = port_of(all[i].input);
+      const std::uint32_t output = port_of(all[i].output);
+      if ((granted >> input & 1) == 0 || asking(input, output) != i ||
+          first_behind(grants_[input], number(router_ports[input].accepted_output)) != output) {
+        all[i].output = FlitCrossing::lost;
       }
     }
     for (; granted != 0; granted &= granted - 1) {
-      grants_[static_cast<std::size_t>(std::countr_zero(granted))] = 0;
+      grants_[lowest_bit(granted)] = 0;
     }
   }
 
  private:
-  void ask(const FlitCrossing* all, std::size_t one, const FlitRouterPort* router_ports) {
-    const FlitCrossing& request = all[one];
-    const std::uint64_t bit = std::uint64_t{1} << request.input_port;
-    const std::uint32_t first = request.input_port * virtual_channels_;
-    const std::uint32_t served = first + router_ports[request.input_port].served_channel;
-    const auto turn = [&](FlitPlace input) {  // in the round robin from behind the one served last
-      const std::uint32_t channel = input & ((1U << channel_bits_) - 1);
-      return channel > served ? channel - served : channel + virtual_channels_ - served;
-    };
-    std::uint32_t& asking = asking_[request.input_port * ports_ + request.output_port];
-    if ((requests_[request.output_port] & bit) == 0 || turn(request.input) < turn(all[asking].input)) {
-      asking = static_cast<std::uint32_t>(one);
-    }
-    requests_[request.output_port] |= bit;
+  [[nodiscard]] std::uint32_t router_of(FlitPlace place) const {
+    return place >> (port_bits_ + virtual_channel_bits_);
+  }
+  [[nodiscard]] std::uint32_t number(std::uint32_t port_index) const {
+    return port_index & ((1U << port_bits_) - 1);
+  }
+  [[nodiscard]] std::uint32_t port_of(FlitPlace place) const {
+    return number(place >> virtual_channel_bits_);
+  }
+  [[nodiscard]] std::uint32_t& asking(std::uint32_t input, std::uint32_t output) {
+    return asking_[input << port_bits_ | output];
   }
 
-  std::uint32_t channel_bits_;
-  std::uint32_t ports_;
-  std::uint32_t virtual_channels_;
+  void ask(const FlitCrossing* all, std::size_t one, const FlitRouterPort* router_ports) {
+    const std::uint32_t input = port_of(all[one].input);
+    const std::uint32_t output = port_of(all[one].output);
+    const std::uint64_t bit = std::uint64_t{1} << input;
+    const auto turn = [&](FlitPlace place) {  // in the round robin from behind the one served last
+      return (place - router_ports[input].served_channel - 1) & ((1U << virtual_channel_bits_) - 1);
+    };
+    std::uint32_t& asker = asking(input, output);
+    if ((requests_[output] & bit) == 0 || turn(all[one].input) < turn(all[asker].input)) {
+      asker = static_cast<std::uint32_t>(one);
+    }
+    requests_[output] |= bit;
+  }
+
+  std::uint32_t port_bits_;
+  std::uint32_t virtual_channel_bits_;
   std::array<std::uint64_t, 64> requests_{};  // per output: input ports
   std::array<std::uint64_t, 64> grants_{};    // per input: output ports
   std::vector<std::uint32_t> asking_;         // in the list, per input and output port

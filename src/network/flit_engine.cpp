@@ -28,7 +28,7 @@ std::vector<FlitPort> card_ports(const FlitFabric& fabric, const Topology& topol
   for (NodeId node = 0; node < topology.endpoint_count(); ++node) {
     const PortRef attachment = topology.attachment(node);
     FlitPort port;
-    port.far_end = fabric.place(attachment.router, attachment.port * fabric.virtual_channels);
+    port.far_end = fabric.place(attachment.router, attachment.port);
     port.kind = FlitPort::Kind::link;
     port.flit_delay = 1 + timing.local.latency_cycles + timing.buffer_write_cycles;
     port.credit_delay = 1 + timing.local.latency_cycles + timing.credit_cycles;
@@ -77,9 +77,9 @@ void FlitEngine::wire(const Topology& topology) {
       const PortRef next = topology.neighbour({router, number});
       if (!next.is_connected()) continue;
       const FlitLinkTiming& link = timing.links[topology.link_class({router, number})];
-      const std::size_t index = std::size_t{router} * fabric_.ports + number;
+      const std::size_t index = fabric_.port_index(router, number);
       FlitPort& port = fabric_.port_table[index].wires;
-      port.far_end = fabric_.place(next.router, next.port * fabric_.virtual_channels);
+      port.far_end = fabric_.place(next.router, next.port);
       port.kind = FlitPort::Kind::link;
       port.speed = speed(link.flit_cycles);
       port.flit_delay = timing.switch_traversal_cycles + 1 + link.latency_cycles + timing.buffer_write_cycles;
@@ -91,7 +91,7 @@ void FlitEngine::wire(const Topology& topology) {
   }
   for (NodeId node = 0; node < topology.endpoint_count(); ++node) {
     const PortRef attachment = topology.attachment(node);
-    const std::size_t index = std::size_t{attachment.router} * fabric_.ports + attachment.port;
+    const std::size_t index = fabric_.port_index(attachment.router, attachment.port);
     FlitPort& port = fabric_.port_table[index].wires;
     port.far_end = fabric_.place(node, 0);
     port.kind = FlitPort::Kind::local;

@@ -45,10 +45,11 @@ struct FlitPacketRoute {
   std::uint8_t slowest = 0;  // stage of its path with the longest flit_cycles: index into flit_cycles
 };
 
-// A virtual channel's buffer at the end of a wire, or the credit counter that belongs to it: the router above
-// FlitFabric::channel_bits bits of its channel, port * virtual channels + virtual channel. For sources and
-// sinks, the node above the virtual channel. It is the index of arrays that have a power of two for each
-// router, so that finding one takes no division.
+// A virtual channel's buffer at the end of a wire, or the credit counter that belongs to it: from the highest
+// bit on the router, the port and the virtual channel, each in so many bits that FlitFabric says. For sources
+// and sinks the node and the virtual channel. It is the index of arrays that have a power of two for each
+// router and port, so that finding one, or what it belongs to, is a shift; numbers that no port or virtual
+// channel has are not used.
 using FlitPlace = std::uint32_t;
 
 struct FlitArrival {
@@ -85,12 +86,13 @@ struct FlitLinkUse {
 // All that a flit that crosses a router needs of the ports of which it comes and goes: a cache line each.
 struct alignas(64) FlitRouterPort {
   FlitPort wires;
-  FlitPlace across = 0;  // plus a channel of this port, as its router counts them: that at the far end
+  FlitPlace across = 0;  // plus the place of one of its virtual channels: that at the far end
   FlitLinkUse use;
   // The switch's round-robin pointers: who was served last. Reset: the last one, so that number 0 is first.
-  std::uint16_t granted_input = 0;    // as output: grant pointer
-  std::uint16_t accepted_output = 0;  // as input: accept pointer
-  std::uint16_t served_channel = 0;   // as input: the virtual channel that asked on behalf of the port
+  static constexpr std::uint32_t last = 0xffffffff;
+  std::uint32_t granted_input = last;    // as output: grant pointer, an index into FlitFabric::port_table
+  std::uint32_t accepted_output = last;  // as input: accept pointer, the same
+  FlitPlace served_channel = last;       // as input: who asked on behalf of the port
 };
 
 // One instance an engine. Arrivals at routers, at sinks and credits are separate lines because they are read
@@ -103,9 +105,11 @@ struct FlitFabric {
         router_count(router_count_),
         ports(ports_),
         virtual_channels(virtual_channels_),
-        channels(ports_ * virtual_channels_),
-        channel_bits(static_cast<std::uint32_t>(std::bit_width(channels - 1))),
-        port_table(static_cast<std::size_t>(router_count_) * ports_),
+        virtual_channel_bits(static_cast<std::uint32_t>(std::bit_width(virtual_channels_ - 1))),
+        port_bits(static_cast<std::uint32_t>(std::bit_width(ports_ - 1))),
+        channel_bits(port_bits + virtual_channel_bits),
+        channels(1U << channel_bits),
+        port_table(static_cast<std::size_t>(router_count_) << port_bits),
         local_ports(router_count_),
         link_numbers(port_table.size()),
         flits_on_wires{DelayLine<FlitArrival>(max_delay), DelayLine<FlitArrival>(max_delay),
@@ -147,17 +151,26 @@ struct FlitFabric {
   }
 
   [[nodiscard]] const FlitPort& port(std::uint32_t router, std::uint32_t number) const {
-    return port_table[std::size_t{router} * ports + number].wires;
+    return port_table[port_index(router, number)].wires;
+  }
+  [[nodiscard]] std::size_t port_index(std::uint32_t router, std::uint32_t number) const {
+    return std::size_t{router} << port_bits | number;
   }
 
-  [[nodiscard]] FlitPlace place(std::uint32_t router, std::uint32_t channel) const {
+  // Of a port's virtual channel 0.
+  [[nodiscard]] FlitPlace place(std::uint32_t router, std::uint32_t port) const {
     APENET_CHECK(std::uint64_t{router} << channel_bits >> 32U == 0, "router or node %u, %u channels each",
                  router, channels);
-    return router << channel_bits | channel;
+    return router << channel_bits | port << virtual_channel_bits;
   }
   [[nodiscard]] std::uint32_t router_of(FlitPlace place) const { return place >> channel_bits; }
-  [[nodiscard]] std::uint32_t channel_of(FlitPlace place) const {
-    return place & ((std::uint32_t{1} << channel_bits) - 1);
+  // Port and virtual channel: below `channels`.
+  [[nodiscard]] std::uint32_t channel_of(FlitPlace place) const { return place & (channels - 1); }
+  [[nodiscard]] std::uint32_t port_of_channel(std::uint32_t channel) const {
+    return channel >> virtual_channel_bits;
+  }
+  [[nodiscard]] std::uint32_t virtual_channel_of(FlitPlace place) const {
+    return place & ((1U << virtual_channel_bits) - 1);
   }
 
   [[nodiscard]] bool is_local(std::uint32_t router, std::uint32_t number) const {
@@ -169,13 +182,16 @@ struct FlitFabric {
   std::uint32_t router_count;
   std::uint32_t ports;
   std::uint32_t virtual_channels;
-  std::uint32_t channels;      // virtual channels of a router: ports * virtual_channels
-  std::uint32_t channel_bits;  // of a FlitPlace: the channel's number
+  // Of a FlitPlace: the virtual channel, above it the port, both together; and how many there are of those.
+  std::uint32_t virtual_channel_bits;
+  std::uint32_t port_bits;
+  std::uint32_t channel_bits;
+  std::uint32_t channels;
   bool is_cut_through = false;
-  LargeArray<FlitRouterPort> port_table;  // per router and port
+  LargeArray<FlitRouterPort> port_table;  // by port_index
   std::vector<std::uint64_t>
       local_ports;  // per router, a bit each: port_table says the same, in 100 times the room
-  std::vector<std::uint32_t> link_numbers;  // per router and port: in Network::link_statistics
+  std::vector<std::uint32_t> link_numbers;  // as port_table: in Network::link_statistics
   std::vector<std::uint32_t> flit_cycles;   // per speed, the slowest last
   // The packets in flight, by the number that their flits carry.
   std::vector<Packet> packets;  // as their cards handed them over

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "network/flit_bits.hpp"
 #include "network/flit_fabric.hpp"
 #include "network/flit_route_unit.hpp"
 
@@ -19,58 +18,57 @@ struct FlitInputChannel {
   std::uint32_t wire_bytes = 0;  // of the packet
   std::uint16_t next = 0;        // the second one, in that ring
   std::uint16_t count = 0;       // flits, the first included
-  std::uint16_t output = 0;  // output virtual channel held, or held last: the VC allocator's accept pointer
-  FlitRequest request;       // result of route computation; of an adaptive one, what was asked for last
+  // Output virtual channel of the router held, or held last: the VC allocator's accept pointer.
+  std::uint16_t output = 0;
+  FlitRequest request;  // result of route computation; of an adaptive one, what was asked for last
 };
 
 // An output virtual channel.
 struct FlitOutputChannel {
   std::uint16_t credits = 0;
-  std::uint16_t last_granted = 0;  // the VC allocator's grant pointer: the input that has or had it
+  // The VC allocator's grant pointer: the input virtual channel of the router that has or had it.
+  std::uint16_t last_granted = 0;
 };
 
-// Which input virtual channels are in which stage, and which output virtual channels nobody holds.
-template <std::size_t Words>
+// Which input virtual channels are in which stage, and which output virtual channels nobody holds: of the 64
+// places that begin at a multiple of 64. That are a few routers, or a part of one; those of a port are never
+// divided.
 struct alignas(64) FlitStages {
-  FlitBits<Words> routing;
-  FlitBits<Words> allocating;
-  FlitBits<Words> switching;
-  FlitBits<Words> credited;  // input virtual channels that hold an output with a credit
-  FlitBits<Words> free;      // output virtual channels
+  std::uint64_t routing = 0;
+  std::uint64_t allocating = 0;
+  std::uint64_t switching = 0;
+  std::uint64_t credited = 0;  // input virtual channels that hold an output with a credit
+  std::uint64_t free = 0;      // output virtual channels
+
+  [[nodiscard]] static std::uint64_t bit(FlitPlace place) { return std::uint64_t{1} << place % 64; }
 };
 
-// Of a router's virtual channel.
-struct FlitChannelNumber {
-  std::uint8_t port = 0;
-  std::uint8_t virtual_channel = 0;  // of that port
-};
-
-struct FlitChannelGrant {
-  std::uint16_t input = 0;
-  std::uint16_t output = 0;
-};
-// A flit may cross the switch.
-struct FlitCrossing {
+// An input virtual channel asks for output virtual channels of one port, or was given them.
+struct FlitChannelRequest {
   FlitPlace input = 0;
-  std::uint16_t input_port = 0;
-  std::uint16_t output_port = 0;
-  std::uint32_t input_index = 0;  // of the ports, in FlitFabric::port_table
-  std::uint32_t output_index = 0;
+  FlitPlace port = 0;      // its virtual channel 0
+  std::uint64_t mask = 0;  // the virtual channels, a bit each
+};
+
+// The first flit of an input virtual channel may cross the switch.
+struct FlitCrossing {
+  static constexpr FlitPlace lost = 0xffffffff;  // as output: it may not
+  FlitPlace input = 0;
+  FlitPlace output = 0;
 };
 
 // Used where any stage takes more than one cycle: what each is at work on, which it answers at the end of the
 // cycle `done`. It is not asked before that; it is idle when nobody asked.
-template <std::size_t Words>
 struct FlitLongStages {
-  FlitBits<Words> routing;
+  std::vector<FlitPlace> routing;
   FlitCycle routing_done = -1;
-  std::vector<FlitChannelGrant> channel_grants;
+  std::vector<FlitCrossing> channel_grants;
   FlitCycle channel_grants_done = -1;
   std::vector<FlitCrossing> crossings;
   FlitCycle crossings_done = -1;
 
   [[nodiscard]] bool is_busy() const {
-    return routing.any() || !channel_grants.empty() || !crossings.empty();
+    return !routing.empty() || !channel_grants.empty() || !crossings.empty();
   }
 };
 

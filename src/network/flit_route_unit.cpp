@@ -1,5 +1,7 @@
 #include "network/flit_route_unit.hpp"
 
+#include <algorithm>
+
 #include "kernel/check.hpp"
 #include "network/flit_bits.hpp"
 
@@ -13,12 +15,18 @@ FlitRouteUnit::FlitRouteUnit(const Routing& routing, const FlitFabric& fabric,
       lanes_(fabric.virtual_channels / routing.class_count()),
       is_lane_(selection == NetworkDescription::ChannelSelection::lane) {
   for (std::uint32_t channel = 0; channel < fabric.channels; ++channel) {
-    inputs_.push_back({static_cast<std::uint16_t>(channel / fabric.virtual_channels),
-                       static_cast<std::uint16_t>(channel % fabric.virtual_channels / lanes_)});
+    const std::uint32_t channel_class = fabric.virtual_channel_of(channel) / lanes_;
+    inputs_.push_back({static_cast<std::uint16_t>(fabric.port_of_channel(channel)),
+                       static_cast<std::uint16_t>(std::min(channel_class, classes_ - 1))});
   }
-  for (std::uint32_t c = 0; c < classes_; ++c) masks_.push_back(low_bits(lanes_) << (c * lanes_));
-  for (std::uint32_t v = 0; v < classes_ * lanes_; ++v) masks_.push_back(std::uint64_t{1} << v);
-  masks_.push_back(low_bits(fabric.virtual_channels));
+  const auto add_set = [&](std::uint64_t mask) {
+    for (std::uint32_t port = 0; port < FlitRequest::max_ports; ++port) {
+      wanted_.push_back({mask, port << fabric.virtual_channel_bits});
+    }
+  };
+  for (std::uint32_t c = 0; c < classes_; ++c) add_set(low_bits(lanes_) << (c * lanes_));
+  for (std::uint32_t v = 0; v < classes_ * lanes_; ++v) add_set(std::uint64_t{1} << v);
+  add_set(low_bits(fabric.virtual_channels));
   if (is_lane_) return;
   entry_ = dynamic_cast<const DimensionOrderEntryRouting*>(&routing);
   if (entry_ == nullptr) return;

@@ -13,8 +13,10 @@ namespace apenet {
 // of every input virtual channel.
 class FlitRequest {
  public:
+  static constexpr std::uint32_t max_ports = 64;
   FlitRequest() = default;
-  FlitRequest(std::uint32_t port, std::uint32_t set) : word_(static_cast<std::uint16_t>(set << 8U | port)) {}
+  FlitRequest(std::uint32_t port, std::uint32_t set)
+      : word_(static_cast<std::uint16_t>(set * max_ports + port)) {}
   // Of a routing whose choice is made anew in every cycle of VC allocation: this one for now.
   [[nodiscard]] FlitRequest for_now() const {
     FlitRequest request = *this;
@@ -22,13 +24,13 @@ class FlitRequest {
     return request;
   }
 
-  [[nodiscard]] std::uint32_t port() const { return word_ & 63U; }
-  // For FlitRouteUnit::mask.
-  [[nodiscard]] std::uint32_t set() const { return static_cast<std::uint32_t>(word_) >> 8U; }
+  [[nodiscard]] std::uint32_t port() const { return word_ % max_ports; }
+  // Of port and set: for FlitRouteUnit::wanted.
+  [[nodiscard]] std::uint32_t index() const { return word_ & ~std::uint32_t{adaptive_bit}; }
   [[nodiscard]] bool is_adaptive() const { return (word_ & adaptive_bit) != 0; }
 
  private:
-  static constexpr std::uint16_t adaptive_bit = 128;
+  static constexpr std::uint16_t adaptive_bit = 1U << 15U;
   std::uint16_t word_ = 0;
 };
 
@@ -38,8 +40,8 @@ class FlitRouteUnit {
   FlitRouteUnit(const Routing& routing, const FlitFabric& fabric,
                 NetworkDescription::ChannelSelection selection);
 
-  // The only step, the one that is drawn, or one that is_adaptive: most_room says which. input_channel: the
-  // virtual channel of the router, all ports counted, in which the header waits.
+  // The only step, the one that is drawn, or one that is_adaptive: most_room says which. input_channel: where
+  // in the router the header waits, FlitFabric::channel_of.
   [[nodiscard]] FlitRequest request(std::uint32_t router, std::uint32_t input_channel,
                                     std::uint32_t packet) const {
     if (entry_ != nullptr) {
@@ -69,9 +71,13 @@ class FlitRouteUnit {
     return best;
   }
 
-  // Bits of the virtual channels within the port.
-  [[nodiscard]] std::uint64_t mask(FlitRequest request) const { return masks_[request.set()]; }
-  [[nodiscard]] const std::uint64_t* masks() const { return masks_.data(); }  // by FlitRequest::set
+  // What a request stands for.
+  struct Wanted {
+    std::uint64_t mask = 0;           // virtual channels of the port, a bit each
+    std::uint32_t first_channel = 0;  // of the port: its place within the router
+  };
+  [[nodiscard]] std::uint64_t mask(FlitRequest request) const { return wanted_[request.index()].mask; }
+  [[nodiscard]] const Wanted* wanted() const { return wanted_.data(); }  // by FlitRequest::index
 
  private:
   void find_steps(std::uint32_t router, std::uint32_t input_channel, std::uint32_t packet,
@@ -109,8 +115,8 @@ class FlitRouteUnit {
   std::uint32_t classes_;
   std::uint32_t lanes_;
   bool is_lane_;
-  std::vector<Input> inputs_;         // per virtual channel of a router
-  std::vector<std::uint64_t> masks_;  // per set: the classes, the single channels, all
+  std::vector<Input> inputs_;   // per channel of a router (FlitFabric::channel_of)
+  std::vector<Wanted> wanted_;  // per set and port; sets: the classes, the single channels, all
 };
 
 }  // namespace apenet

@@ -9,7 +9,7 @@ namespace apenet {
 FlitRouteSource::Answer FlitSockets::Socket::route(std::uint32_t input_port, std::uint32_t virtual_channel,
                                                    Flit head) const {
   const FlitRequest request =
-      routes.request(router, input_port * fabric.virtual_channels + virtual_channel, head.packet());
+      routes.request(router, input_port << fabric.virtual_channel_bits | virtual_channel, head.packet());
   APENET_CHECK(!request.is_adaptive(), "router %u of another implementation under an adaptive routing",
                router);
   return {request.port(), routes.mask(request)};
@@ -36,12 +36,12 @@ FlitPortWires& FlitSockets::input(FlitPlace place) {
   const auto found = std::find_if(sockets_.begin(), sockets_.end(),
                                   [&](const auto& socket) { return socket->router == router; });
   APENET_CHECK(found != sockets_.end(), "router %u has no implementation", router);
-  return (*found)->inputs[fabric_.channel_of(place) / fabric_.virtual_channels];
+  return (*found)->inputs[fabric_.port_of_channel(fabric_.channel_of(place))];
 }
 
 void FlitSockets::tick(FlitCycle cycle) {
   const auto virtual_channel = [this](FlitPlace place) {
-    return static_cast<std::uint16_t>(fabric_.channel_of(place) % fabric_.virtual_channels);
+    return static_cast<std::uint16_t>(fabric_.virtual_channel_of(place));
   };
   fabric_.flits_to(FlitPort::Kind::socket).take(cycle, [&](const FlitArrival& arrival) {
     FlitOnWire& wire = input(arrival.place).flit;
@@ -67,7 +67,7 @@ void FlitSockets::send(Socket& socket, FlitCycle cycle) {
     const FlitOnWire& flit = socket.outputs[number].flit;
     const CreditOnWire& credit = socket.outputs[number].credit;
     if (flit.is_valid) {
-      const std::size_t index = std::size_t{socket.router} * fabric_.ports + number;
+      const std::size_t index = fabric_.port_index(socket.router, number);
       FlitPacketRoute& route = fabric_.routes[flit.flit.packet()];
       fabric_.port_table[index].use.count(flit.flit, route.wire_bytes);
       if (flit.flit.is_head()) {

@@ -14,8 +14,7 @@ namespace apenet::test {
 
 class CardFixture : public testing::Test {
  protected:
-  // With a process on each of these nodes.
-  void wire(const MachineDescription& description, std::vector<NodeId> nodes = {0, 1}) {
+  void wire(const MachineDescription& description, std::vector<NodeId> nodes) {
     machine = std::make_unique<Machine>(simulation, description, std::move(nodes));
     machine->set_sink(recorder);
   }
@@ -25,10 +24,6 @@ class CardFixture : public testing::Test {
     }
     ADD_FAILURE() << "no counter " << name;
     return 0;
-  }
-  // Of the first completion of its kind, or another.
-  [[nodiscard]] std::int64_t told_ns(Completion::Kind kind, std::size_t which = 0) const {
-    return recorder.of(kind).at(which).time.ps() / 1000;
   }
   // Of a message from process 0 to process 1, posted at zero.
   [[nodiscard]] Time arrival(std::int64_t bytes) {
