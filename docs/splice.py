@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 BIN = Path(sys.executable).parent
@@ -84,14 +85,25 @@ def results_table(keys: list[str]) -> str:
     chosen = [row for key in keys for row in rows if key in (row["key"], row["machine"])]
     lines = ["| machine | quantity | published | simulated | error | |", "|---|---|--:|--:|--:|---|"]
     for row in chosen:
-        unit = row["unit"]
-        at = f", {row['size_bytes']} B" if row["size_bytes"] else ""
         bound = {"upper": "< ", "lower": "> ", None: ""}[row["bound"]]
+        error = "" if row["error_pct"] is None else f"{row['error_pct']:+.1f} %"
         lines.append(
-            f"| {row['machine']} | {row['test']} ({row['layer']}){at} | {bound}{row['published']:g} {unit} "
-            f"| {row['simulated']:.3g} {unit} | {row['error_pct']:+.1f} % | {row['class']} |"
+            f"| {row['machine']} | {quantity_of(row)} | {bound}{row['published']:g} {row['unit']} "
+            f"| {simulated_of(row)} | {error} | {row['class']} |"
         )
     return "\n".join(lines) + "\n"
+
+
+def quantity_of(row: dict[str, Any]) -> str:
+    """What a row is about: its test, or the key where that says more of it."""
+    key = row["key"].partition(".")[2]
+    name = key if key.startswith(f"{row['test']}.") else f"{row['test']} ({row['layer']})"
+    return f"{name}, {row['size_bytes']} B" if row["size_bytes"] else name
+
+
+def simulated_of(row: dict[str, Any]) -> str:
+    """Three digits and the unit."""
+    return "n/a" if row["simulated"] is None else f"{float(format(row['simulated'], '.3g')):g} {row['unit']}"
 
 
 def spliced(document: Path) -> str:

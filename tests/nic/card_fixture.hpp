@@ -14,7 +14,8 @@ namespace apenet::test {
 
 class CardFixture : public testing::Test {
  protected:
-  void wire(const MachineDescription& description, std::vector<NodeId> nodes) {
+  // With a process on each of these nodes.
+  void wire(const MachineDescription& description, std::vector<NodeId> nodes = {0, 1}) {
     machine = std::make_unique<Machine>(simulation, description, std::move(nodes));
     machine->set_sink(recorder);
   }
@@ -24,6 +25,10 @@ class CardFixture : public testing::Test {
     }
     ADD_FAILURE() << "no counter " << name;
     return 0;
+  }
+  // Of the first completion of its kind, or another.
+  [[nodiscard]] std::int64_t told_ns(Completion::Kind kind, std::size_t which = 0) const {
+    return recorder.of(kind).at(which).time.ps() / 1000;
   }
   // Of a message from process 0 to process 1, posted at zero.
   [[nodiscard]] Time arrival(std::int64_t bytes) {

@@ -1,42 +1,18 @@
 // The EXTOLL card's own mechanism, against times worked out by hand (docs/models/extoll.md).
 #include <gtest/gtest.h>
 
-#include <memory>
 #include <string>
 #include <vector>
 
-#include "machine/machine.hpp"
+#include "nic/card_fixture.hpp"
 #include "support/machines.hpp"
-#include "support/recorder.hpp"
 
 namespace apenet {
 namespace {
 
-using test::Recorder;
 using Kind = Completion::Kind;
 
-class ExtollTest : public testing::Test {
- protected:
-  void wire(const MachineDescription& description, std::vector<NodeId> nodes) {
-    machine = std::make_unique<Machine>(simulation, description, std::move(nodes));
-    machine->set_sink(recorder);
-  }
-  [[nodiscard]] std::uint64_t counter(const std::string& name) const {
-    for (const Counter& counter : machine->counters()) {
-      if (counter.name == name) return counter.value;
-    }
-    ADD_FAILURE() << "no counter " << name;
-    return 0;
-  }
-  // Of the first completion of its kind, in ns.
-  [[nodiscard]] std::int64_t told_ns(Kind kind, std::size_t which = 0) const {
-    return recorder.of(kind).at(which).time.ps() / 1000;
-  }
-
-  Simulation simulation;
-  Recorder recorder{simulation};
-  std::unique_ptr<Machine> machine;
-};
+using ExtollTest = test::CardFixture;
 
 // Every clock of 10 ns, one byte a nanosecond on the wire, no latency but those named. From a packet's
 // injection to its header at the target: two routers and a link, 250 ns.

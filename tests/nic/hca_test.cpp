@@ -1,21 +1,18 @@
 // The host channel adapter's own mechanism, against times worked out by hand (docs/models/hca.md).
 #include <gtest/gtest.h>
 
-#include <memory>
 #include <stdexcept>
 #include <string>
 #include <tuple>
 #include <vector>
 
 #include "kernel/random.hpp"
-#include "machine/machine.hpp"
+#include "nic/card_fixture.hpp"
 #include "support/machines.hpp"
-#include "support/recorder.hpp"
 
 namespace apenet {
 namespace {
 
-using test::Recorder;
 using Kind = Completion::Kind;
 
 HcaDescription& card_of(MachineDescription& machine) {
@@ -66,29 +63,13 @@ constexpr std::int64_t payload_16 = 120;                // 10 + 2 clocks
 constexpr std::int64_t completion = 180;                // 10 + 8 clocks
 constexpr std::int64_t acknowledgement_wire = 20 + 4 + 6;
 
-class HcaTest : public testing::Test {
+class HcaTest : public test::CardFixture {
  protected:
-  void wire(const MachineDescription& description, std::vector<NodeId> nodes = {0, 1}) {
-    machine = std::make_unique<Machine>(simulation, description, std::move(nodes));
-    machine->set_sink(recorder);
-  }
-  [[nodiscard]] std::uint64_t counter(const std::string& name) const {
-    for (const Counter& counter : machine->counters()) {
-      if (counter.name == name) return counter.value;
-    }
-    ADD_FAILURE() << "no counter " << name;
-    return 0;
-  }
-  [[nodiscard]] std::int64_t first_ns(Kind kind) const { return recorder.of(kind).at(0).time.ps() / 1000; }
   [[nodiscard]] std::uint64_t bytes_on_links() const {
     std::uint64_t bytes = 0;
     for (const LinkUse& link : machine->link_use()) bytes += link.wire_bytes;
     return bytes;
   }
-
-  Simulation simulation;
-  Recorder recorder{simulation};
-  std::unique_ptr<Machine> machine;
 };
 
 TEST_F(HcaTest, ADoorbellMakesTheCardFetchTheEntryAndThenThePayload) {
@@ -96,7 +77,7 @@ TEST_F(HcaTest, ADoorbellMakesTheCardFetchTheEntryAndThenThePayload) {
   machine->post(Time::zero(), {.source = 0, .target = 1, .bytes = 16});
   simulation.run();
   const std::int64_t header_in = doorbell + entry_fetch + process + first_word + crossing;
-  EXPECT_EQ(first_ns(Kind::arrived), header_in + receive + payload_16 + completion);
+  EXPECT_EQ(told_ns(Kind::arrived), header_in + receive + payload_16 + completion);
 }
 
 TEST_F(HcaTest, ASmallInlinePayloadIsWrittenToTheCardByTheProcessor) {
@@ -104,7 +85,7 @@ TEST_F(HcaTest, ASmallInlinePayloadIsWrittenToTheCardByTheProcessor) {
   machine->post(Time::zero(), {.source = 0, .target = 1, .from_cpu = true, .bytes = 16});
   simulation.run();
   const std::int64_t header_in = doorbell + process + crossing;
-  EXPECT_EQ(first_ns(Kind::arrived), header_in + receive + payload_16 + completion);
+  EXPECT_EQ(told_ns(Kind::arrived), header_in + receive + payload_16 + completion);
 }
 
 TEST_F(HcaTest, ALargerInlinePayloadIsFetchedWithItsEntry) {
@@ -113,7 +94,7 @@ TEST_F(HcaTest, ALargerInlinePayloadIsFetchedWithItsEntry) {
   simulation.run();
   // 64 + 64 bytes are 16 words; the packet of 90 bytes is in before its write of 10 + 8 clocks ends.
   const std::int64_t header_in = doorbell + read_start + 260 + process + crossing;
-  EXPECT_EQ(first_ns(Kind::arrived), header_in + receive + 180 + completion);
+  EXPECT_EQ(told_ns(Kind::arrived), header_in + receive + 180 + completion);
 }
 
 TEST_F(HcaTest, WhatIsSentIsToldWhenTheTargetHasAcknowledgedIt) {
@@ -121,8 +102,8 @@ TEST_F(HcaTest, WhatIsSentIsToldWhenTheTargetHasAcknowledgedIt) {
   machine->post(Time::zero(), {.source = 0, .target = 1, .from_cpu = true, .want_local = true, .bytes = 16});
   simulation.run();
   const std::int64_t arrived = doorbell + process + crossing + receive + payload_16 + completion;
-  EXPECT_EQ(first_ns(Kind::arrived), arrived);
-  EXPECT_EQ(first_ns(Kind::sent), arrived + crossing + receive + completion);
+  EXPECT_EQ(told_ns(Kind::arrived), arrived);
+  EXPECT_EQ(told_ns(Kind::sent), arrived + crossing + receive + completion);
   EXPECT_EQ(counter("acknowledgements"), 1U);
   EXPECT_EQ(bytes_on_links(), 26U + 16U + acknowledgement_wire);
 }
@@ -139,7 +120,7 @@ TEST_F(HcaTest, ASilentWriteIsAcknowledgedWhenItIsInMemory) {
   const std::int64_t landed = doorbell + entry_fetch + process + first_word + crossing + receive + payload_16;
   EXPECT_EQ(recorder.landed.begin()->second, Time::from_ns(landed));
   ASSERT_EQ(recorder.records.size(), 1U);
-  EXPECT_EQ(first_ns(Kind::remote_done), landed + crossing + receive + completion);
+  EXPECT_EQ(told_ns(Kind::remote_done), landed + crossing + receive + completion);
 }
 
 TEST_F(HcaTest, MessagesAreCutAtTheMtuAndCarryTheHeadersOfTheirOperation) {
@@ -197,7 +178,7 @@ TEST_F(HcaTest, AReadIsServedByTheTargetsCardAlone) {
   simulation.run();
   const std::int64_t asked = doorbell + entry_fetch + process + crossing + receive;
   const std::int64_t answered = asked + 60 + first_word + crossing;
-  EXPECT_EQ(first_ns(Kind::got), answered + receive + payload_16 + completion);
+  EXPECT_EQ(told_ns(Kind::got), answered + receive + payload_16 + completion);
   EXPECT_EQ(counter("reads_served"), 1U);
 }
 
@@ -341,7 +322,7 @@ TEST(HcaProperties, AnyDescriptionDeliversEverything) {
     description.network.ejection_buffer_bytes = buffer;
 
     Simulation simulation;
-    Recorder recorder(simulation);
+    test::Recorder recorder(simulation);
     Machine machine(simulation, description, {0, 0, 1, 1});
     machine.set_sink(recorder);
     constexpr std::uint64_t messages = 300;

@@ -1,20 +1,17 @@
 // The TNW's own mechanism, against times worked out by hand (docs/models/tnw.md).
 #include <gtest/gtest.h>
 
-#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
-#include "machine/machine.hpp"
+#include "nic/card_fixture.hpp"
 #include "nic/tnw/grid.hpp"
 #include "support/machines.hpp"
-#include "support/recorder.hpp"
 
 namespace apenet {
 namespace {
 
-using test::Recorder;
 using Kind = Completion::Kind;
 
 // Both CPU links together, and the links, move a byte a nanosecond. A put and a delivery of one packet take
@@ -40,26 +37,14 @@ MachineDescription round_card() {
   return machine;
 }
 
-class TnwTest : public testing::Test {
+class TnwTest : public test::CardFixture {
  protected:
   void wire(const MachineDescription& description, std::vector<NodeId> nodes = {0, 1, 2}) {
-    machine = std::make_unique<Machine>(simulation, description, std::move(nodes));
-    machine->set_sink(recorder);
+    CardFixture::wire(description, std::move(nodes));
   }
   void credit(Time when, ProcessId receiver, ProcessId sender, std::int64_t bytes) {
     machine->post(when, {.verb = Verb::credit, .source = receiver, .target = sender, .bytes = bytes});
   }
-  [[nodiscard]] std::uint64_t counter(const std::string& name) const {
-    for (const Counter& counter : machine->counters()) {
-      if (counter.name == name) return counter.value;
-    }
-    ADD_FAILURE() << "no counter " << name;
-    return 0;
-  }
-
-  Simulation simulation;
-  Recorder recorder{simulation};
-  std::unique_ptr<Machine> machine;
 };
 
 TEST_F(TnwTest, OnePacketToANeighbour) {

@@ -10,6 +10,7 @@ import apenet
 from apenet.errors import ABSENT, InputError, MachineError
 from apenet.machine import machine, machine_names
 from apenet.machine.check import check
+from apenet.machine.published import PublishedPoint
 from apenet.machine.quantity import Quantity
 from apenet.machine.schema import MachineFile
 from apenet.machine.units import UNITS, conversion_hint, scaled, split_unit
@@ -223,6 +224,9 @@ BAD_RESULTS = [
     ('statistic = "minimum"', 'statistic = "whole"', "statistic", "not"),
     ("value = 5", "value = [5, 6]", "value", "one for each"),
     ('test = "pingpong"', 'test = "sideways"', "test", "'pingpong'"),
+    ('role = "predicted"', 'role = ["predicted", "fitted"]', "role", "one for each of the 1 values"),
+    ('role = "predicted"', 'role = "guessed"', "role", "'fitted' or 'predicted', or a list"),
+    ("value = 5", 'value = "five"', "value", "a finite number, or a list"),
     ('test = "pingpong"', 'tests = "pingpong"', "tests", '"test"'),
     ('quantity = "time_us"', 'quantity = "gain_percent"', "against", "other run"),
     ('quantity = "time_us"', 'quantity = "flat_until_bytes"', "within_us", "flat"),
@@ -234,7 +238,7 @@ BAD_RESULTS = [
 def test_bad_results_are_named(tmp_path, old, new, key, expected):
     path = tmp_path / "mine.toml"
     path.write_text(with_lines("ape16") + A_RESULT)
-    assert machine(str(path)).file.results["a.b"].values == [(None, 5)]
+    assert machine(str(path)).file.results["a.b"].points == [PublishedPoint(None, 5, "predicted")]
     assert old in A_RESULT
     path.write_text(with_lines("ape16") + A_RESULT.replace(old, new))
     with pytest.raises(MachineError) as refused:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import types
 import typing
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,7 @@ def check(table: RawTable, file: Path | str) -> MachineFile:
         try:
             checked = MachineFile.model_validate(table)
         except ValidationError as error:
-            problems = [_problem(details, table) for details in error.errors()]
+            problems = _of_one_key_each(_problem(details, table) for details in error.errors())
         else:
             problems = list(_inconsistencies(checked))
             if not problems:
@@ -112,6 +112,17 @@ def _nearest(key: str, value: object, known: list[str], model: type[BaseModel]) 
     return "one of " + ", ".join(known)
 
 
+def _of_one_key_each(problems: Iterable[Problem]) -> list[Problem]:
+    """A value that is no member of a union has a problem with each of them: one problem, with all that it may be."""
+    found: dict[str, Problem] = {}
+    for problem in problems:
+        if problem.key in found and problem.expected not in found[problem.key].expected:
+            expected = f"{found[problem.key].expected}, or {problem.expected}"
+            found[problem.key] = Problem(problem.key, problem.value, expected)
+        found.setdefault(problem.key, problem)
+    return list(found.values())
+
+
 def _problem(details: ErrorDetails, table: RawTable) -> Problem:
     path = _path_in_file(details["loc"], table)
     value = ABSENT if details["type"] in ("missing", "union_tag_not_found") else details["input"]
@@ -119,18 +130,23 @@ def _problem(details: ErrorDetails, table: RawTable) -> Problem:
         path = (*path, "kind")
     if details["type"] == "union_tag_invalid":
         path, value = (*path, "kind"), details["ctx"]["tag"]
-    # A bad value is reported under its parameter's key: bus.clock_mhz, not bus.clock_mhz.value.
-    names = [step for step in path if step != "value"] if "value" in path[-2:] else list(path)
+    if path[0] == "results":
+        names = [f'"{step}"' if position == 1 else step for position, step in enumerate(path)]
+    else:
+        # A bad value is reported under its parameter's key: bus.clock_mhz, not bus.clock_mhz.value.
+        names = [step for step in path if step != "value"] if "value" in path[-2:] else list(path)
     key = ".".join(name if isinstance(name, str) else f"[{name}]" for name in names).replace(".[", "[")
     return Problem(key, value, _expected(details, path))
 
 
 def _path_in_file(loc: tuple[int | str, ...], table: RawTable) -> tuple[int | str, ...]:
-    """Pydantic puts the tag of a union into its paths; the file has no such level."""
+    """Pydantic puts the tag or the type of a union's member into its paths; the file has no such level."""
     path: list[int | str] = []
     at: Any = table
     for position, step in enumerate(loc):
         if path == ["card"] and step in CARDS and not (isinstance(at, dict) and step in at):
+            continue
+        if isinstance(step, str) and isinstance(at, (bool, int, float, str, list)):
             continue
         path.append(step)
         if isinstance(at, dict):
@@ -184,7 +200,7 @@ def _expected_list(key: str) -> str:
         case "dims":
             return "a list of 1 to 6 whole numbers, the nodes along each dimension, X first"
         case _:
-            return "a list of numbers, at least one"
+            return "a list that is not empty"
 
 
 def _expected_missing(path: tuple[int | str, ...]) -> str:

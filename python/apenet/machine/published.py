@@ -6,6 +6,7 @@ does its number. docs/reference/machine-files.md explains every key.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -48,7 +49,17 @@ UNITS: dict[str, str] = {
     "beta_mb_s": "MB/s",
 }
 
+Role = Literal["fitted", "predicted"]
 Many = Annotated[list[Count], Field(min_length=1)]
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedPoint:
+    """One value of a published result; without a size where its statistic needs none."""
+
+    size_bytes: int | None
+    value: float
+    role: Role
 
 
 class PublishedResult(Section):
@@ -56,7 +67,7 @@ class PublishedResult(Section):
 
     `test` to `against` say how to measure, as the options of `apenet bench` of the same names. `quantity` and
     `statistic` say what is read off the points, `target` what an agreement is worth, `role` whether parameters of this
-    file were fitted to it.
+    file were fitted to it; of a curve whose points differ in that, a list.
     """
 
     test: Literal["pingpong", "pingping", "oneway", "roundtrip", "unidirectional", "bidirectional", "flush", "rate"]
@@ -79,7 +90,7 @@ class PublishedResult(Section):
     tolerance_percent: NonNegative | None = None
     bound: Literal["upper", "lower"] | None = None
     target: Literal["hard", "soft", "shape", "none"]
-    role: Literal["fitted", "predicted"]
+    role: Role | Annotated[list[Role], Field(min_length=1)]
     source: Text
     note: str = ""
 
@@ -94,11 +105,12 @@ class PublishedResult(Section):
         return (self.channels,) if isinstance(self.channels, int) else tuple(self.channels)
 
     @property
-    def values(self) -> list[tuple[int | None, float]]:
-        """Size and value of each point; the size is None where the statistic needs none."""
+    def points(self) -> list[PublishedPoint]:
+        """In the order of the file."""
         values = self.value if isinstance(self.value, list) else [self.value]
         sizes = self.size_bytes if isinstance(self.size_bytes, list) else [self.size_bytes] * len(values)
-        return list(zip(sizes, values, strict=True))
+        roles = self.role if isinstance(self.role, list) else [self.role] * len(values)
+        return [PublishedPoint(*point) for point in zip(sizes, values, roles, strict=True)]
 
     def problems(self) -> list[tuple[str, object, str]]:
         """What does not fit together: key, value, expected."""
@@ -108,6 +120,8 @@ class PublishedResult(Section):
         lengths = [len(given) if isinstance(given, list) else 1 for given in (self.value, self.size_bytes)]
         if lengths[0] != lengths[1]:
             found.append(("value", self.value, f"one for each of the {lengths[1]} sizes"))
+        if isinstance(self.role, list) and len(self.role) != lengths[0]:
+            found.append(("role", self.role, f"one for each of the {lengths[0]} values, or one for all"))
         if (self.quantity == "gain_percent") != (self.against is not None):
             found.append(("against", self.against, 'settings of the other run with quantity = "gain_percent"'))
         if (self.quantity == "flat_until_bytes") != (self.within_us is not None):

@@ -104,8 +104,8 @@ def reproduce(planned: Plan, progress: Callable[[Task], None] = lambda _task: No
     rows = []
     for machine, key, result in planned.results:
         found = [measured[sweep] for sweep in sweeps_of(machine, result)]
-        for point in result.values:
-            rows.append(row_of(machine, key, result, point, value_of(machine, result, found, point[0])))
+        for point in result.points:
+            rows.append(row_of(machine, key, result, point, value_of(machine, result, found, point.size_bytes)))
     rows += [shape.row(measured) for shape in planned.shapes]
     # A figure shows the published values of its keys, whatever rows were asked for.
     published = {key: result for machine in machines() for key, result in machine.file.results.items()}

@@ -159,13 +159,13 @@ def _marks(key: str, published: PublishedResult, axis: Axis) -> list[Mark]:
     name = key.partition(".")[2].replace("_", " ")
     return [
         Mark(
-            label=f"{name}: {bound}{value:g} {published.unit}",
-            x=None if size is None else float(size),
-            y=value * scale,
-            role=published.role,
+            label=f"{name}: {bound}{point.value:g} {published.unit}",
+            x=None if point.size_bytes is None else float(point.size_bytes),
+            y=point.value * scale,
+            role=point.role,
             is_measured=not published.source.startswith("derived"),
         )
-        for size, value in published.values
+        for point in published.points
     ]
 
 

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from apenet.machine.published import PublishedResult
+from apenet.machine.published import PublishedPoint, PublishedResult
 
 Verdict = Literal["pass", "miss", "n/a"]
 
@@ -85,11 +85,8 @@ class Row:
         }
 
 
-def row_of(
-    machine: str, key: str, published: PublishedResult, point: tuple[int | None, float], simulated: float | None
-) -> Row:
+def row_of(machine: str, key: str, published: PublishedResult, point: PublishedPoint, simulated: float | None) -> Row:
     """The row of one point of a machine's published result."""
-    size, value = point
     reason = "no target: printed for comparison" if published.target == "none" else ""
     if simulated is None:
         reason = "the simulated path decides for one number of channels only: lambda and tau are told as a sum"
@@ -98,15 +95,15 @@ def row_of(
         machine=machine,
         test=published.test,
         layer=published.layer,
-        size_bytes=size,
+        size_bytes=point.size_bytes,
         quantity=published.quantity,
-        published=value,
+        published=point.value,
         simulated=simulated,
         unit=published.unit,
         tolerance_percent=published.tolerance_percent,
         bound=published.bound,
         target=published.target,
-        role=published.role,
+        role=point.role,
         source=published.source,
         note=published.note,
         reason=reason,

@@ -1,34 +1,22 @@
 #include "nic/apelink/apelink_cards.hpp"
 
-#include "host/bus.hpp"
 #include "kernel/refuse.hpp"
 #include "nic/apelink/apelink_nic.hpp"
+#include "nic/bus_cards.hpp"
 
 namespace apenet {
 
 namespace {
 
-// The card of a node and its bus: beside each other in memory.
-struct ApelinkNode {
-  ApelinkNode(ApeCards& cards, BusKind& bus_kind, const ApelinkDescription& description,
-              Slab<Packet>& being_written, NodeId node)
-      : bus(cards.simulation, bus_kind, node),
-        nic({cards, bus, nullptr, node, {EventKind::nic, node, 0}}, description, being_written) {}
-  Bus bus;
-  ApelinkNic nic;
-};
-
 class ApelinkSet final : public CardSet {
  public:
   ApelinkSet(const ApelinkDescription& card, const CardSurroundings& surroundings)
-      : bus_kind_(surroundings.host.bus), cards_(ape_cards(card, surroundings)) {
-    nodes_.reserve(surroundings.nodes);
-    for (NodeId node = 0; node < surroundings.nodes; ++node) {
-      nodes_.push_back(std::make_unique<ApelinkNode>(cards_, bus_kind_, card, being_written_, node));
-    }
-  }
+      : cards_(ape_cards(card, surroundings)),
+        nodes_(surroundings, [&](Bus& bus, NodeId node, EventSource source) {
+          return ApelinkNic({cards_, bus, nullptr, node, source}, card, being_written_);
+        }) {}
 
-  Nic& card(NodeId node) override { return nodes_[node]->nic; }
+  Nic& card(NodeId node) override { return nodes_[node]; }
 
   void count(std::vector<Counter>& counters) const override { append_counters(cards_.counters, counters); }
 
@@ -37,10 +25,9 @@ class ApelinkSet final : public CardSet {
   }
 
  private:
-  BusKind bus_kind_;
   ApeCards cards_;
   Slab<Packet> being_written_;
-  std::vector<std::unique_ptr<ApelinkNode>> nodes_;
+  BusCards<ApelinkNic> nodes_;
 };
 
 }  // namespace

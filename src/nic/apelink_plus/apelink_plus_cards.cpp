@@ -1,35 +1,23 @@
 #include "nic/apelink_plus/apelink_plus_cards.hpp"
 
-#include "host/bus.hpp"
 #include "kernel/refuse.hpp"
 #include "nic/apelink_plus/apelink_plus_nic.hpp"
+#include "nic/bus_cards.hpp"
 
 namespace apenet {
 
 namespace {
 
-// The card of a node and its bus: beside each other in memory.
-struct PlusNode {
-  PlusNode(ApeCards& cards, PlusCards& plus, BusKind& bus_kind, NodeId node)
-      : bus(cards.simulation, bus_kind, node),
-        nic({cards, bus, nullptr, node, {EventKind::nic, node, 0}}, plus) {}
-  Bus bus;
-  ApelinkPlusNic nic;
-};
-
 class ApelinkPlusSet final : public CardSet {
  public:
   ApelinkPlusSet(const ApelinkPlusDescription& card, const CardSurroundings& surroundings)
-      : bus_kind_(surroundings.host.bus),
-        cards_(ape_cards(card, surroundings)),
-        plus_{.description = card, .gpu = {card.gpu, surroundings.host.bus.max_burst_bytes}} {
-    nodes_.reserve(surroundings.nodes);
-    for (NodeId node = 0; node < surroundings.nodes; ++node) {
-      nodes_.push_back(std::make_unique<PlusNode>(cards_, plus_, bus_kind_, node));
-    }
-  }
+      : cards_(ape_cards(card, surroundings)),
+        plus_{.description = card, .gpu = {card.gpu, surroundings.host.bus.max_burst_bytes}},
+        nodes_(surroundings, [&](Bus& bus, NodeId node, EventSource source) {
+          return ApelinkPlusNic({cards_, bus, nullptr, node, source}, plus_);
+        }) {}
 
-  Nic& card(NodeId node) override { return nodes_[node]->nic; }
+  Nic& card(NodeId node) override { return nodes_[node]; }
 
   void count(std::vector<Counter>& counters) const override {
     append_counters(cards_.counters, counters);
@@ -48,10 +36,9 @@ class ApelinkPlusSet final : public CardSet {
   }
 
  private:
-  BusKind bus_kind_;
   ApeCards cards_;
   PlusCards plus_;
-  std::vector<std::unique_ptr<PlusNode>> nodes_;
+  BusCards<ApelinkPlusNic> nodes_;
 };
 
 void validate_gpu(const PeerMemoryDescription& gpu) {

@@ -2,39 +2,28 @@
 
 #include <algorithm>
 
-#include "host/bus.hpp"
 #include "kernel/refuse.hpp"
+#include "nic/bus_cards.hpp"
 #include "nic/extoll/extoll_nic.hpp"
 
 namespace apenet {
 
 namespace {
 
-// The card of a node and its bus: beside each other in memory.
-struct ExtollNode {
-  ExtollNode(extoll::Cards& cards, BusKind& bus_kind, NodeId node)
-      : bus(cards.simulation, bus_kind, node), nic({cards, bus, node, {EventKind::nic, node, 0}}) {}
-  Bus bus;
-  ExtollNic nic;
-};
-
 class ExtollSet final : public CardSet {
  public:
   ExtollSet(const ExtollDescription& card, const CardSurroundings& surroundings)
-      : bus_kind_(surroundings.host.bus),
-        cards_{.simulation = surroundings.simulation,
+      : cards_{.simulation = surroundings.simulation,
                .network = *surroundings.network,
                .messages = surroundings.messages,
                .placement = surroundings.placement,
                .description = card,
-               .outstanding_reads = surroundings.host.bus.outstanding_reads} {
-    nodes_.reserve(surroundings.nodes);
-    for (NodeId node = 0; node < surroundings.nodes; ++node) {
-      nodes_.push_back(std::make_unique<ExtollNode>(cards_, bus_kind_, node));
-    }
-  }
+               .outstanding_reads = surroundings.host.bus.outstanding_reads},
+        nodes_(surroundings, [&](Bus& bus, NodeId node, EventSource source) {
+          return ExtollNic({cards_, bus, node, source});
+        }) {}
 
-  Nic& card(NodeId node) override { return nodes_[node]->nic; }
+  Nic& card(NodeId node) override { return nodes_[node]; }
 
   void count(std::vector<Counter>& counters) const override {
     const extoll::Counters& counted = cards_.counters;
@@ -61,9 +50,8 @@ class ExtollSet final : public CardSet {
   }
 
  private:
-  BusKind bus_kind_;
   extoll::Cards cards_;
-  std::vector<std::unique_ptr<ExtollNode>> nodes_;
+  BusCards<ExtollNic> nodes_;
 };
 
 void validate_velo(const ExtollDescription& card) {

@@ -1,38 +1,27 @@
 #include "nic/hca/hca_cards.hpp"
 
-#include "host/bus.hpp"
 #include "kernel/refuse.hpp"
+#include "nic/bus_cards.hpp"
 #include "nic/hca/hca_nic.hpp"
 
 namespace apenet {
 
 namespace {
 
-// The card of a node and its bus: beside each other in memory.
-struct HcaNode {
-  HcaNode(hca::Cards& cards, BusKind& bus_kind, NodeId node)
-      : bus(cards.simulation, bus_kind, node), nic({cards, bus, node, {EventKind::nic, node, 0}}) {}
-  Bus bus;
-  hca::HcaNic nic;
-};
-
 class HcaSet final : public CardSet {
  public:
   HcaSet(const HcaDescription& card, const CardSurroundings& surroundings)
-      : bus_kind_(surroundings.host.bus),
-        cards_{.simulation = surroundings.simulation,
+      : cards_{.simulation = surroundings.simulation,
                .network = *surroundings.network,
                .messages = surroundings.messages,
                .placement = surroundings.placement,
                .description = card,
-               .bus_reads = surroundings.host.bus.outstanding_reads} {
-    nodes_.reserve(surroundings.nodes);
-    for (NodeId node = 0; node < surroundings.nodes; ++node) {
-      nodes_.push_back(std::make_unique<HcaNode>(cards_, bus_kind_, node));
-    }
-  }
+               .bus_reads = surroundings.host.bus.outstanding_reads},
+        nodes_(surroundings, [&](Bus& bus, NodeId node, EventSource source) {
+          return hca::HcaNic({cards_, bus, node, source});
+        }) {}
 
-  Nic& card(NodeId node) override { return nodes_[node]->nic; }
+  Nic& card(NodeId node) override { return nodes_[node]; }
 
   void count(std::vector<Counter>& counters) const override {
     const hca::Statistics& counted = cards_.counters;
@@ -63,9 +52,8 @@ class HcaSet final : public CardSet {
   }
 
  private:
-  BusKind bus_kind_;
   hca::Cards cards_;
-  std::vector<std::unique_ptr<HcaNode>> nodes_;
+  BusCards<hca::HcaNic> nodes_;
 };
 
 void validate_packets(const HcaDescription& card) {

@@ -1,0 +1,41 @@
+// BusCards: the cards of a machine whose cards sit on a bus each.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "host/bus.hpp"
+#include "nic/card_set.hpp"
+
+namespace apenet {
+
+template <typename Card>
+class BusCards {
+ public:
+  // make(bus, node, source) returns the card of a node; neither is moved afterwards. `source` is that of the
+  // card's events.
+  template <typename Make>
+  BusCards(const CardSurroundings& surroundings, const Make& make) : bus_kind_(surroundings.host.bus) {
+    nodes_.reserve(surroundings.nodes);
+    for (NodeId node = 0; node < surroundings.nodes; ++node) {
+      nodes_.push_back(std::make_unique<Node>(surroundings.simulation, bus_kind_, node, make));
+    }
+  }
+
+  [[nodiscard]] Card& operator[](NodeId node) { return nodes_[node]->card; }
+
+ private:
+  // The card of a node and its bus: beside each other in memory.
+  struct Node {
+    template <typename Make>
+    Node(Simulation& simulation, BusKind& bus_kind, NodeId node, const Make& make)
+        : bus(simulation, bus_kind, node), card(make(bus, node, EventSource{EventKind::nic, node, 0})) {}
+    Bus bus;
+    Card card;
+  };
+
+  BusKind bus_kind_;
+  std::vector<std::unique_ptr<Node>> nodes_;
+};
+
+}  // namespace apenet
