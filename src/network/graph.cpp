@@ -143,6 +143,7 @@ class GraphReader {
     const auto found = numbers_.find(name);
     if (found == numbers_.end()) {
       std::vector<std::string> known;
+      known.reserve(routers_.size());
       for (const Router& router : routers_) known.push_back(router.name);
       file_.refuse(line,
                    "a router declared above, not \"" + name.substr(0, 64) + "\"" + nearest_name(name, known));

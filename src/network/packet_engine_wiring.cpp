@@ -1,5 +1,7 @@
 // PacketEngine: from a topology to flat arrays.
 #include <algorithm>
+#include <cmath>
+#include <string>
 #include <utility>
 
 #include "network/packet_engine.hpp"
@@ -137,7 +139,7 @@ std::vector<std::string> PacketEngine::warnings() const {
                          : static_cast<double>(busiest.ps()) / static_cast<double>(simulation_.now().ps());
   if (use <= trusted_use_) return {};
   const auto percent = [](double share) {
-    return std::to_string(static_cast<int>(100 * share + 0.5)) + " %";
+    return std::to_string(std::lround(100 * share)) + " %";
   };
   return {
       "the busiest link was used " + percent(use) + " of the time: above " + percent(trusted_use_) +

@@ -113,6 +113,7 @@ class TableReader {
     const auto coordinates = parse_coordinates(word, dims_);
     if (coordinates) return nodes_within(*coordinates, dims_);
     std::vector<std::string> known;
+    known.reserve(routers_.size());
     for (const auto& [name, router] : routers_) known.push_back(name);
     file_.refuse(line,
                  "* or the name of a router, not \"" + word.substr(0, 64) + "\"" + nearest_name(word, known));
