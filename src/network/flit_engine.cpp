@@ -299,6 +299,7 @@ LinkStatistics FlitEngine::link_statistics(std::uint32_t link) const {
 
 std::vector<std::string> FlitEngine::warnings() const {
   std::vector<std::string> warnings;
+  warnings.reserve(fabric_.timing.rounded.size());
   for (const std::string& rounded : fabric_.timing.rounded) {
     warnings.push_back("the flit engine counts whole cycles of the router's clock: " + rounded);
   }

@@ -199,8 +199,10 @@ def _expected_list(key: str) -> str:
             return f"a list of 1 or 2 whole numbers: {key} of a switch upwards, one for each level but the last"
         case "dims":
             return "a list of 1 to 6 whole numbers, the nodes along each dimension, X first"
+        case "role":
+            return "a list of these, one for each value"
         case _:
-            return "a list that is not empty"
+            return "a list of numbers, at least one"
 
 
 def _expected_missing(path: tuple[int | str, ...]) -> str:

@@ -287,7 +287,8 @@ void Client::opened() {
 
 bool Client::closed() {
   // A process that opens its MPI behind the shim's back has nothing to count.
-  return block_->open == 0 || --block_->open == 0;
+  if (block_->open > 0) --block_->open;
+  return block_->open == 0;
 }
 
 void Client::wait(Wait why, std::int64_t deadline_ps) {

@@ -280,10 +280,10 @@ bool RunLoop::serve(int timeout_ms) {
 }
 
 void RunLoop::look_around(const std::function<bool()>& interrupted) {
-  if (pmi_.abort() && !failure_) {
-    const PmiServer::Abort& abort = *pmi_.abort();
-    fail(SessionReport::Outcome::aborted, abort.exit_code == 0 ? 1 : abort.exit_code & 0xff,
-         "rank " + std::to_string(abort.rank) + " called MPI_Abort(" + std::to_string(abort.exit_code) + ")");
+  if (const auto& abort = pmi_.abort(); abort && !failure_) {
+    fail(SessionReport::Outcome::aborted, abort->exit_code == 0 ? 1 : abort->exit_code & 0xff,
+         "rank " + std::to_string(abort->rank) + " called MPI_Abort(" + std::to_string(abort->exit_code) +
+             ")");
   }
   const auto now = WallClock::now();
   if (now < next_look_ || failure_) return;
@@ -346,9 +346,8 @@ void RunLoop::fail(SessionReport::Outcome outcome, int exit_status, std::string 
 void RunLoop::terminate() {
   // What the failing rank prints as it goes is worth a moment: MPI_Abort writes its message after telling us.
   const auto settle = WallClock::now() + 50ms;
-  while (failure_->outcome == SessionReport::Outcome::aborted && children_.alive() > 0 &&
-         WallClock::now() < settle)
-    serve(5);
+  const bool aborted = failure_ && failure_->outcome == SessionReport::Outcome::aborted;
+  while (aborted && children_.alive() > 0 && WallClock::now() < settle) serve(5);
   children_.signal_all(SIGTERM);
   const auto deadline = WallClock::now() + terminate_grace;
   while (children_.alive() > 0 && WallClock::now() < deadline) serve(5);

@@ -46,6 +46,7 @@ class GoalReplay final : private RankProgram {
 
 std::vector<std::uint16_t> GoalReplay::cpus_of(const GoalSchedule& schedule) {
   std::vector<std::uint16_t> cpus;
+  cpus.reserve(schedule.ranks.size());
   for (const GoalRank& rank : schedule.ranks) cpus.push_back(rank.cpus);
   return cpus;
 }
