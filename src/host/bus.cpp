@@ -48,7 +48,9 @@ Bus::Bus(Simulation& simulation, BusKind& kind, std::uint32_t id)
     : simulation_(simulation),
       kind_(kind),
       source_{EventKind::host, id, 0},
-      slot_free_(kind.description().outstanding_reads) {}
+      first_slot_(kind.slot_free_.size()) {
+  kind.slot_free_.resize(first_slot_ + kind.description().outstanding_reads);
+}
 
 template <typename Emit>
 void Bus::split(std::int64_t bytes, BusClient& client, const Emit& emit) const {
@@ -82,9 +84,9 @@ void Bus::read(std::int64_t bytes, BusClient& client, std::uint64_t tag) {
 }
 
 void Bus::issue_reads() {
-  const std::uint64_t slots = slot_free_.size();
+  const std::uint64_t slots = kind_.description().outstanding_reads;
   while (!unissued_reads_.empty() && issued_ < granted_reads_ + slots) {
-    const Time accepted = std::max(simulation_.now(), slot_free_[issued_ % slots]);
+    const Time accepted = std::max(simulation_.now(), slot_free(issued_));
     ++issued_;
     kind_.bursts_.push(issued_reads_, kind_.bursts_.pop(unissued_reads_));
     if (kind_.description().full_duplex) {
@@ -130,12 +132,22 @@ void Bus::grant(Lane& lane, const Burst& burst, Master master) {
                          completion_event);
   }
   if (master == Master::read) {
-    slot_free_[granted_reads_ % slot_free_.size()] = lane.busy_until;
+    slot_free(granted_reads_) = lane.busy_until;
     ++granted_reads_;
     issue_reads();
   }
   if (burst.client != nullptr) {
     burst.client->bus_granted({burst.tag, start + kind_.burst_time(1), lane.busy_until});
+  }
+}
+
+void Bus::prepare(const Event& event, Ahead ahead) const {
+  if (ahead == Ahead::far) {
+    prefetch(*this);
+  } else if (event.argument_a == completion_event) {
+    kind_.bursts_.prepare(issued_reads_);
+  } else {
+    for (const Queue& queue : lanes_[event.argument_b].waiting) kind_.bursts_.prepare(queue);
   }
 }
 

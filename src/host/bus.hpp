@@ -61,6 +61,7 @@ class BusKind {
   BusDescription description_;
   std::vector<Time> burst_time_;
   QueuePool<Burst> bursts_;
+  LargeArray<Time> slot_free_;  // of every bus, outstanding_reads each
 };
 
 // The I/O bus of a node. Half duplex is a PCI-X segment: one transaction at a time, whoever is its master. A
@@ -113,12 +114,16 @@ class Bus final : private EventHandler {
   };
 
   void handle_event(const Event& event) override;
+  void prepare(const Event& event, Ahead ahead) const override;
   void issue_reads();
   [[nodiscard]] Lane& lane_of(Master master);
   void arbitrate(Lane& lane);
   void grant(Lane& lane, const Burst& burst, Master master);
   template <typename Emit>
   void split(std::int64_t bytes, BusClient& client, const Emit& emit) const;
+  [[nodiscard]] Time& slot_free(std::uint64_t read) const {
+    return kind_.slot_free_[first_slot_ + read % kind_.description().outstanding_reads];
+  }
   [[nodiscard]] static bool anyone_waits(const Lane& lane);
 
   Simulation& simulation_;
@@ -129,7 +134,7 @@ class Bus final : private EventHandler {
   Queue issued_reads_;  // at the bridge
   std::uint64_t issued_ = 0;
   std::uint64_t granted_reads_ = 0;
-  std::vector<Time> slot_free_;  // ring over the outstanding reads: when the slot of read k is free again
+  std::size_t first_slot_;  // of a ring over the outstanding reads: when the slot of read k is free again
   Time busy_;
   std::uint64_t bursts_ = 0;
 };

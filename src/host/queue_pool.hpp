@@ -3,7 +3,8 @@
 
 #include <cstdint>
 #include <limits>
-#include <vector>
+
+#include "kernel/large_array.hpp"
 
 namespace apenet {
 
@@ -23,8 +24,7 @@ class QueuePool {
   void push(Queue& queue, const T& item) {
     std::uint32_t index = free_;
     if (index == none) {
-      index = static_cast<std::uint32_t>(entries_.size());
-      entries_.emplace_back();
+      index = entries_.add({});
     } else {
       free_ = entries_[index].next;
     }
@@ -54,12 +54,17 @@ class QueuePool {
     return entries_[index].item;
   }
 
+  // The first of the queue will be needed soon.
+  void prepare(const Queue& queue) const {
+    if (!queue.empty()) prefetch(entries_[queue.first]);
+  }
+
  private:
   struct Entry {
     T item;
     std::uint32_t next = none;
   };
-  std::vector<Entry> entries_;
+  GrowingArray<Entry> entries_;
   std::uint32_t free_ = none;
 };
 

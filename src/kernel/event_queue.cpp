@@ -1,5 +1,7 @@
 #include "kernel/event_queue.hpp"
 
+#include <numeric>
+
 #include "kernel/check.hpp"
 
 namespace apenet {
@@ -29,9 +31,9 @@ void sort_few(const Event* events, std::size_t count, Event* sorted) {
   for (std::size_t i = 0; i < count; ++i) sorted[place[i]] = events[i];
 }
 
-// Of components that all do the same at the same time, and schedule in the order of their sources; or not.
+constexpr auto is_before = [](const Event& left, const Event& right) { return left.before(right); };
+
 void sort_many(Event* events, std::size_t count) {
-  const auto is_before = [](const Event& left, const Event& right) { return left.before(right); };
   if (!std::is_sorted(events, events + count, is_before)) std::sort(events, events + count, is_before);
 }
 
@@ -67,9 +69,10 @@ std::uint64_t EventQueue::wheel_next_time_ps() const {
 
 void EventQueue::add_chunk(Slot& slot) {
   if (free_chunks_ == nullptr) {
-    constexpr std::size_t chunks_per_block = 64;
-    Chunk* block = chunk_blocks_.emplace_back(std::make_unique<Chunk[]>(chunks_per_block)).get();
-    for (std::size_t i = chunks_per_block; i-- > 0;) {
+    constexpr std::size_t least_chunks = 64;
+    LargeArray<Chunk>& block = chunk_blocks_.emplace_back(std::max(least_chunks, chunk_count_ / 2));
+    chunk_count_ += block.size();
+    for (std::size_t i = block.size(); i-- > 0;) {
       block[i].next = free_chunks_;
       free_chunks_ = &block[i];
     }
@@ -103,6 +106,10 @@ void EventQueue::release(Place place) {
   slot.last->next = free_chunks_;
   free_chunks_ = slot.first;
   slot = {};
+  vacate(place);
+}
+
+void EventQueue::vacate(Place place) {
   occupied_[static_cast<std::size_t>(place.level * words_per_level + place.digit / 64)] &=
       ~(std::uint64_t{1} << place.digit % 64);
 }
@@ -119,9 +126,25 @@ void EventQueue::enter(Place place) {
 // event may be placed before it has been taken or spread in its turn.
 void EventQueue::spread(Place from) {
   enter(from);
+  if (give_whole(from)) return;
   const auto below = static_cast<std::size_t>(from.level - 1);
   visit_slot(from, [this, below](const Event& event) { place_at(below, event.time_ps) = event; });
   release(from);
+}
+
+// To the one slot of the level below that all its events go into, if it is one: what a large machine does in
+// step is not copied from level to level. That slot is empty, as the whole level is.
+bool EventQueue::give_whole(Place from) {
+  Slot& slot = slots_[static_cast<std::size_t>(from.level * slots_per_level + from.digit)];
+  const unsigned shift = static_cast<unsigned>(from.level - 1) * digit_bits;
+  if (slot.earliest_ps >> shift != slot.latest_ps >> shift) return false;
+  const auto digit = static_cast<std::size_t>((slot.earliest_ps >> shift) % slots_per_level);
+  const std::size_t level = static_cast<std::size_t>(from.level) - 1;
+  slots_[level * slots_per_level + digit] = slot;
+  occupied_[level * words_per_level + digit / 64] |= std::uint64_t{1} << digit % 64;
+  slot = {};
+  vacate(from);
+  return true;
 }
 
 // The slot's events follow those of near_.
@@ -136,11 +159,50 @@ void EventQueue::take_near(Place place) {
   } else if (place.level > 0) {
     sort_by_digit(place, sorted);
   } else {
-    Event* end = sorted;
-    visit_slot(place, [&end](const Event& event) { *end++ = event; });
-    sort_many(sorted, count);
+    sort_by_order(place, sorted);
   }
   release(place);
+}
+
+// Events of one time, of components that all do the same then. Often they scheduled in the order of their
+// sources. Where not, it is a large machine whose events do not fit the cache: their order words are sorted,
+// digit by digit from the lowest, of those in which they differ at all; the events move once.
+void EventQueue::sort_by_order(Place place, Event* sorted) {
+  constexpr unsigned order_digit_bits = 11;
+  constexpr std::uint64_t order_digits = std::uint64_t{1} << order_digit_bits;
+  constexpr std::size_t least_by_digits = 256;
+  const auto comes_before = [](const OrderKey& left, const OrderKey& right) {
+    return left.order < right.order;
+  };
+  keys_.clear();
+  std::uint64_t differing = 0;
+  bool is_sorted = true;
+  visit_slot(place, [&](const Event& event) {
+    if (!keys_.empty()) {
+      differing |= event.order ^ keys_.back().order;
+      is_sorted &= event.order >= keys_.back().order;
+    }
+    keys_.push_back({event.order, &event});
+  });
+  if (!is_sorted && keys_.size() < least_by_digits) {
+    std::sort(keys_.begin(), keys_.end(), comes_before);
+    is_sorted = true;
+  }
+  if (is_sorted) differing = 0;
+  sorted_keys_.resize(keys_.size());
+  while (differing != 0) {
+    const auto shift = static_cast<unsigned>(std::countr_zero(differing));
+    differing &= ~((order_digits - 1) << shift);
+    const auto digit_of = [shift](const OrderKey& key) {
+      return static_cast<std::size_t>((key.order >> shift) % order_digits);
+    };
+    std::array<std::uint32_t, order_digits> end{};  // counts at first
+    for (const OrderKey& key : keys_) ++end[digit_of(key)];
+    std::exclusive_scan(end.begin(), end.end(), end.begin(), 0U);
+    for (const OrderKey& key : keys_) sorted_keys_[end[digit_of(key)]++] = key;
+    keys_.swap(sorted_keys_);
+  }
+  for (const OrderKey& key : keys_) *sorted++ = *key.event;
 }
 
 // The same as spreading the slot over the level below and taking it from there, without the slots' lists.

@@ -6,9 +6,9 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <vector>
 
+#include "kernel/large_array.hpp"
 #include "kernel/time.hpp"
 
 namespace apenet {
@@ -89,7 +89,8 @@ class EventHandler {
 // grows: a hierarchical timing wheel of 256 slots a level, one bit each, so that a push appends to a slot and
 // the next occupied slot is a count of trailing zeros. Only the slots due next, together about batch_target
 // events, are ever sorted, each for itself, a larger one by its next digit; a slot of more than batch_limit
-// is first spread over the level below. Nothing is tuned to a width of buckets, so no pattern of delays is
+// is first spread over the level below, or given to it whole where all of them
+// go into one slot there. Nothing is tuned to a width of buckets, so no pattern of delays is
 // pathological.
 //
 // When many events are pending, batches are sorted before their turn (near_ holds several): so the queue
@@ -179,6 +180,7 @@ class EventQueue {
     Chunk* first = nullptr;
     Chunk* last = nullptr;  // partly filled: count % chunk_capacity; the others are full
     std::uint64_t earliest_ps = 0;
+    std::uint64_t latest_ps = 0;
     std::uint64_t count = 0;
   };
   struct Place {
@@ -199,10 +201,12 @@ class EventQueue {
       if (slot.count == 1) {
         occupied_[level * words_per_level + digit / 64] |= std::uint64_t{1} << digit % 64;
         slot.earliest_ps = time_ps;
+        slot.latest_ps = time_ps;
       }
       add_chunk(slot);
     }
     slot.earliest_ps = std::min(slot.earliest_ps, time_ps);
+    slot.latest_ps = std::max(slot.latest_ps, time_ps);
     return slot.last->events[position];
   }
 
@@ -218,21 +222,30 @@ class EventQueue {
   void advance();
   void refill();
   void spread(Place place);
+  bool give_whole(Place from);
   void take_near(Place place);
   void drop_popped();
   Event* extend_near(std::size_t more);
   void sort_by_digit(Place place, Event* sorted);
+  void sort_by_order(Place place, Event* sorted);
   void enter(Place place);
   template <typename Visit>
   void visit_slot(Place place, Visit visit) const;
   void release(Place place);
+  void vacate(Place place);
   void narrow_near();
 
   std::size_t size_ = 0;
   std::size_t near_cursor_ = 0;
   std::size_t near_count_ = 0;
-  std::size_t ahead_ = 0;    // so many events shall be known behind the next one
-  std::vector<Event> near_;  // sorted, from near_cursor_ to near_count_: never cleared for what comes
+  std::size_t ahead_ = 0;   // so many events shall be known behind the next one
+  LargeArray<Event> near_;  // sorted, from near_cursor_ to near_count_: never cleared for what comes
+  struct OrderKey {
+    std::uint64_t order = 0;
+    const Event* event = nullptr;
+  };
+  LargeArray<OrderKey> keys_;  // of a sort by order: kept for the next
+  LargeArray<OrderKey> sorted_keys_;
   std::vector<Event> late_;  // heap of what was pushed before near_end_ps_ after that was sorted
   Event popped_late_;
   std::uint64_t near_end_ps_ = 0;
@@ -242,7 +255,8 @@ class EventQueue {
   std::array<std::uint64_t, static_cast<std::size_t>(level_count) * words_per_level>
       occupied_{};  // bit a slot
   std::vector<Slot> slots_;
-  std::vector<std::unique_ptr<Chunk[]>> chunk_blocks_;
+  std::vector<LargeArray<Chunk>> chunk_blocks_;
+  std::size_t chunk_count_ = 0;  // of all blocks
   Chunk* free_chunks_ = nullptr;
 };
 

@@ -1,11 +1,17 @@
-// LargeArray: a vector for the arrays of a large machine.
+// LargeArray, GrowingArray, LargeObjects: the memory of a large machine.
 #pragma once
 
 #include <sys/mman.h>
 
+#include <array>
+#include <bit>
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
+#include <memory>
 #include <new>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace apenet {
@@ -37,7 +43,96 @@ struct LargeArrayAllocator {
   bool operator==(const LargeArrayAllocator& /*other*/) const { return true; }
 };
 
+// Asks for all of an object that will be needed soon.
+template <typename T>
+void prefetch(const T& object) {
+  const char* const begin = reinterpret_cast<const char*>(&object);
+  for (std::size_t at = 0; at < sizeof(T); at += LargeArrayAllocator<T>::line_bytes) {
+    __builtin_prefetch(begin + at);
+  }
+  __builtin_prefetch(begin + sizeof(T) - 1);
+}
+
 template <typename T>
 using LargeArray = std::vector<T, LargeArrayAllocator<T>>;
+
+// An array that grows without moving what is in it: each segment is as large as all before it. Copies of a
+// large array would have to be paged in, each again.
+template <typename T>
+class GrowingArray {
+  static_assert(std::is_trivially_destructible_v<T>);
+
+ public:
+  GrowingArray() = default;
+  GrowingArray(const GrowingArray&) = delete;
+  GrowingArray& operator=(const GrowingArray&) = delete;
+  ~GrowingArray() {
+    for (std::size_t i = 0; segments_[i] != nullptr; ++i) {
+      LargeArrayAllocator<T>().deallocate(segments_[i], segment_size(i));
+    }
+  }
+
+  [[nodiscard]] std::uint32_t size() const { return size_; }
+  // Returns the place of the new one.
+  std::uint32_t add(const T& item) {
+    const std::size_t segment = segment_of(size_);
+    if (segments_[segment] == nullptr) {
+      segments_[segment] = LargeArrayAllocator<T>().allocate(segment_size(segment));
+    }
+    std::construct_at(segments_[segment] + (size_ - first_of(segment)), item);
+    return size_++;
+  }
+  [[nodiscard]] T& operator[](std::uint32_t index) {
+    const std::size_t segment = segment_of(index);
+    return segments_[segment][index - first_of(segment)];
+  }
+  [[nodiscard]] const T& operator[](std::uint32_t index) const {
+    const std::size_t segment = segment_of(index);
+    return segments_[segment][index - first_of(segment)];
+  }
+
+ private:
+  static constexpr unsigned first_bits = 6;
+  static constexpr std::size_t segment_of(std::uint32_t index) {
+    return static_cast<std::size_t>(std::bit_width(index >> first_bits));
+  }
+  static constexpr std::uint32_t first_of(std::size_t segment) {
+    return (std::uint32_t{1} << (segment + first_bits) >> 1U) & ~((1U << first_bits) - 1);
+  }
+  static constexpr std::size_t segment_size(std::size_t segment) {
+    return std::size_t{1} << (segment == 0 ? first_bits : segment + first_bits - 1);
+  }
+
+  std::uint32_t size_ = 0;
+  std::array<T*, 32 - first_bits + 2> segments_{};  // the last stays empty
+};
+
+// The same for objects that are made once, one a node, and then stay where they are: they may know each
+// other's places. The caller makes at most as many as there is room for.
+template <typename T>
+class LargeObjects {
+ public:
+  explicit LargeObjects(std::size_t room) : room_(room), objects_(LargeArrayAllocator<T>().allocate(room)) {}
+  LargeObjects(const LargeObjects&) = delete;
+  LargeObjects& operator=(const LargeObjects&) = delete;
+  ~LargeObjects() {
+    std::destroy_n(objects_, size_);
+    LargeArrayAllocator<T>().deallocate(objects_, room_);
+  }
+
+  template <typename... Arguments>
+  T& emplace_back(Arguments&&... arguments) {
+    T* const object = std::construct_at(objects_ + size_, std::forward<Arguments>(arguments)...);
+    ++size_;
+    return *object;
+  }
+  [[nodiscard]] T& operator[](std::size_t index) { return objects_[index]; }
+  [[nodiscard]] const T& operator[](std::size_t index) const { return objects_[index]; }
+
+ private:
+  std::size_t room_;
+  std::size_t size_ = 0;
+  T* objects_;
+};
 
 }  // namespace apenet

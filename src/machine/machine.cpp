@@ -34,6 +34,7 @@ struct Machine::Parts final : private EventHandler {
   void post(Time when, const Descriptor& descriptor);
   void give_back(Time when, ProcessId process);
   void handle_event(const Event& event) override;
+  void prepare(const Event& event, Ahead ahead) const override;
   void begin_copy(std::uint32_t index);
   void finish_copy(MessageId id);
 
@@ -112,6 +113,14 @@ void Machine::Parts::post(Time when, const Descriptor& descriptor) {
 void Machine::Parts::give_back(Time when, ProcessId process) {
   simulation.schedule(process_sources[process], when + facts.doorbell_delay, *this, code(Step::give_back),
                       process);
+}
+
+void Machine::Parts::prepare(const Event& event, Ahead ahead) const {
+  if (static_cast<Step>(event.argument_a) != Step::doorbell) return;
+  if (ahead == Ahead::far) {
+    posted.prepare(static_cast<std::uint32_t>(event.argument_b));
+    cards->prepare(placement.node(event.source() - 2 * nodes));
+  }
 }
 
 void Machine::Parts::handle_event(const Event& event) {
@@ -225,6 +234,10 @@ std::vector<LinkUse> Machine::link_use() const {
                    statistics.corrupted_packets, statistics.retransmitted_bytes});
   }
   return use;
+}
+
+std::uint64_t Machine::link_crossings() const {
+  return parts_->network ? parts_->network->link_crossings() : 0;
 }
 
 std::vector<std::uint32_t> Machine::coordinates(NodeId node) const {

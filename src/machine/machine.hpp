@@ -68,6 +68,8 @@ class Machine {
   [[nodiscard]] std::uint32_t process_count() const;
   [[nodiscard]] NodeId node_of(ProcessId process) const;
   [[nodiscard]] std::vector<LinkUse> link_use() const;
+  // The packets of all of them together.
+  [[nodiscard]] std::uint64_t link_crossings() const;
   // Since begin().
   [[nodiscard]] FaultUse fault_use() const;
   // See Network.

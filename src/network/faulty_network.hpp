@@ -43,6 +43,7 @@ class FaultyNetwork final : public Network, private EventHandler, private Inject
   [[nodiscard]] LinkStatistics link_statistics(std::uint32_t link) const override {
     return engine_->link_statistics(link);
   }
+  [[nodiscard]] std::uint64_t link_crossings() const override { return engine_->link_crossings(); }
   [[nodiscard]] std::vector<std::string> warnings() const override { return engine_->warnings(); }
   [[nodiscard]] FaultUse fault_use() const override;
   [[nodiscard]] bool is_quiet_until_faults(std::size_t pending_events) const override {

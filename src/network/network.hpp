@@ -96,6 +96,12 @@ class Network {
   // The links between routers, in the order of routers and of their ports.
   [[nodiscard]] virtual std::uint32_t link_count() const = 0;
   [[nodiscard]] virtual LinkStatistics link_statistics(std::uint32_t link) const = 0;
+  // The packets of all links together: what a large network can say without a name for each link.
+  [[nodiscard]] virtual std::uint64_t link_crossings() const {
+    std::uint64_t packets = 0;
+    for (std::uint32_t link = 0; link < link_count(); ++link) packets += link_statistics(link).packets;
+    return packets;
+  }
   [[nodiscard]] virtual ReorderUse reorder_use() const { return {}; }
   // One sentence for each thing that this engine does not do as its description says.
   [[nodiscard]] virtual std::vector<std::string> warnings() const { return {}; }

@@ -70,6 +70,7 @@ class PacketEngine final : public Network, private EventHandler {
     return static_cast<std::uint32_t>(links_.size());
   }
   [[nodiscard]] LinkStatistics link_statistics(std::uint32_t link) const override;
+  [[nodiscard]] std::uint64_t link_crossings() const override;
   [[nodiscard]] std::vector<std::string> warnings() const override;
   void begin(Time zero) override;
   [[nodiscard]] FaultUse fault_use() const override;
@@ -277,8 +278,9 @@ class PacketEngine final : public Network, private EventHandler {
   std::uint64_t next_number_ = 0;
   std::vector<CreditReturn> returns_;
   std::uint32_t free_return_ = none;
-  std::vector<std::uint32_t> links_;  // outputs that are links, for the statistics
-  std::vector<std::string> link_names_;
+  std::vector<std::uint32_t> links_;       // outputs that are links, for the statistics
+  std::vector<std::string> router_names_;  // a link's name is that of its router and of its port
+  std::vector<std::string> port_names_;
   std::unique_ptr<BitErrors> errors_;  // by output; only when a link has some
 };
 

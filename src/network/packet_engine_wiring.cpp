@@ -83,7 +83,12 @@ void PacketEngine::wire(const Topology& topology, const NetworkParameters& param
   for (std::uint32_t queue = 0; queue < first_injection_queue_; ++queue) {
     queues_[queue].room_bytes = static_cast<std::int32_t>(description.buffer_bytes);
   }
-  for (RouterId router = 0; router < router_count_; ++router) wire_router(topology, router);
+  router_names_.reserve(router_count_);
+  port_names_ = topology.port_names();
+  for (RouterId router = 0; router < router_count_; ++router) {
+    router_names_.push_back(topology.router_name(router));
+    wire_router(topology, router);
+  }
   for (NodeId node = 0; node < topology.endpoint_count(); ++node) wire_endpoint(topology, node);
 }
 
@@ -99,7 +104,6 @@ void PacketEngine::wire_router(const Topology& topology, RouterId router) {
     output.first_buffer = (next.router * ports_ + next.port) * virtual_channels_;
     upstream_[next.router * ports_ + next.port] = output_index;
     links_.push_back(output_index);
-    link_names_.push_back(topology.link_name({router, port}));
   }
 }
 
@@ -147,10 +151,21 @@ std::vector<std::string> PacketEngine::warnings() const {
 }
 
 LinkStatistics PacketEngine::link_statistics(std::uint32_t link) const {
-  const Output& output = outputs_[links_.at(link)];
-  const BitErrors::Link errors = errors_ ? errors_->link(links_[link]) : BitErrors::Link{};
-  return {link_names_[link], output.packets,   output.wire_bytes,
-          output.busy,       errors.corrupted, errors.retransmitted_bytes};
+  const std::uint32_t number = links_.at(link);
+  const Output& output = outputs_[number];
+  const BitErrors::Link errors = errors_ ? errors_->link(number) : BitErrors::Link{};
+  return {router_names_[number / ports_] + port_names_[number % ports_],
+          output.packets,
+          output.wire_bytes,
+          output.busy,
+          errors.corrupted,
+          errors.retransmitted_bytes};
+}
+
+std::uint64_t PacketEngine::link_crossings() const {
+  std::uint64_t packets = 0;
+  for (const std::uint32_t output : links_) packets += outputs_[output].packets;
+  return packets;
 }
 
 }  // namespace apenet

@@ -40,6 +40,7 @@ class Resequencer final : public Network {
   [[nodiscard]] LinkStatistics link_statistics(std::uint32_t link) const override {
     return network_->link_statistics(link);
   }
+  [[nodiscard]] std::uint64_t link_crossings() const override { return network_->link_crossings(); }
   [[nodiscard]] ReorderUse reorder_use() const override { return use_; }
   [[nodiscard]] std::vector<std::string> warnings() const override { return network_->warnings(); }
   void begin(Time zero) override { network_->begin(zero); }

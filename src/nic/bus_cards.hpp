@@ -1,10 +1,8 @@
 // BusCards: the cards of a machine whose cards sit on a bus each.
 #pragma once
 
-#include <memory>
-#include <vector>
-
 #include "host/bus.hpp"
+#include "kernel/large_array.hpp"
 #include "nic/card_set.hpp"
 
 namespace apenet {
@@ -15,14 +13,16 @@ class BusCards {
   // make(bus, node, source) returns the card of a node; neither is moved afterwards. `source` is that of the
   // card's events.
   template <typename Make>
-  BusCards(const CardSurroundings& surroundings, const Make& make) : bus_kind_(surroundings.host.bus) {
-    nodes_.reserve(surroundings.nodes);
+  BusCards(const CardSurroundings& surroundings, const Make& make)
+      : bus_kind_(surroundings.host.bus), nodes_(surroundings.nodes) {
     for (NodeId node = 0; node < surroundings.nodes; ++node) {
-      nodes_.push_back(std::make_unique<Node>(surroundings.simulation, bus_kind_, node, make));
+      nodes_.emplace_back(surroundings.simulation, bus_kind_, node, make);
     }
   }
 
-  [[nodiscard]] Card& operator[](NodeId node) { return nodes_[node]->card; }
+  [[nodiscard]] Card& operator[](NodeId node) { return nodes_[node].card; }
+  // The card of that node is soon needed, with its bus.
+  void prepare(NodeId node) const { prefetch(nodes_[node]); }
 
  private:
   // The card of a node and its bus: beside each other in memory.
@@ -35,7 +35,7 @@ class BusCards {
   };
 
   BusKind bus_kind_;
-  std::vector<std::unique_ptr<Node>> nodes_;
+  LargeObjects<Node> nodes_;
 };
 
 }  // namespace apenet

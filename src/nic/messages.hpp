@@ -29,6 +29,7 @@ class MessageTable {
 
   MessageId add(const Descriptor& descriptor);
   [[nodiscard]] const Descriptor& descriptor(MessageId id) const { return messages_[id].descriptor; }
+  void prepare(MessageId id) const { messages_.prepare(id); }
   [[nodiscard]] std::size_t in_flight() const { return messages_.in_use(); }
 
   // Each is called at the time at which the process concerned can see it.

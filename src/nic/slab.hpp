@@ -3,7 +3,8 @@
 
 #include <cstdint>
 #include <utility>
-#include <vector>
+
+#include "kernel/large_array.hpp"
 
 namespace apenet {
 
@@ -11,10 +12,7 @@ template <typename T>
 class Slab {
  public:
   std::uint32_t add(T item) {
-    if (free_.empty()) {
-      items_.push_back(std::move(item));
-      return static_cast<std::uint32_t>(items_.size() - 1);
-    }
+    if (free_.empty()) return items_.add(item);
     const std::uint32_t index = free_.back();
     free_.pop_back();
     items_[index] = std::move(item);
@@ -28,11 +26,12 @@ class Slab {
   }
   [[nodiscard]] T& operator[](std::uint32_t index) { return items_[index]; }
   [[nodiscard]] const T& operator[](std::uint32_t index) const { return items_[index]; }
+  void prepare(std::uint32_t index) const { prefetch(items_[index]); }
   [[nodiscard]] std::size_t in_use() const { return items_.size() - free_.size(); }
 
  private:
-  std::vector<T> items_;
-  std::vector<std::uint32_t> free_;
+  GrowingArray<T> items_;
+  LargeArray<std::uint32_t> free_;
 };
 
 }  // namespace apenet

@@ -79,6 +79,24 @@ TEST(EventQueue, PopsInTheOrderOfASortedSet) {
   }
 }
 
+// Components that all do the same at the same times, and schedule in any order of their sources.
+TEST(EventQueue, ComponentsInStepComeInTheOrderOfTheirSources) {
+  QueuePair pair;
+  RandomStream random(4, 0);
+  constexpr std::uint64_t sources = std::uint64_t{1} << PackedOrder::source_bits;
+  constexpr std::uint64_t period_ps = 1'000'003;
+  const auto next_order = [&](std::uint64_t step) {
+    const auto kind = static_cast<EventKind>(random.below(7));
+    return PackedOrder::pack(kind, static_cast<std::uint32_t>(random.below(sources)), step);
+  };
+  for (int i = 0; i < 2000; ++i) pair.push(period_ps, next_order(0));
+  for (std::uint64_t i = 0; i < 10000; ++i) {
+    const std::uint64_t now = pair.pop();
+    pair.push(now + period_ps, next_order(i));
+  }
+  while (!pair.empty()) pair.pop();
+}
+
 // One timer far ahead widens the sorted part; what is pushed before it must not pile up there (narrow_near).
 TEST(EventQueue, LoneTimerFarAheadKeepsTheOrder) {
   QueuePair pair;

@@ -17,6 +17,7 @@ class ApelinkSet final : public CardSet {
         }) {}
 
   Nic& card(NodeId node) override { return nodes_[node]; }
+  void prepare(NodeId node) const override { nodes_.prepare(node); }
 
   void count(std::vector<Counter>& counters) const override { append_counters(cards_.counters, counters); }
 

@@ -53,13 +53,16 @@ CardFacts ape_card_facts(const ApeCardDescription& card, const NicCapabilities& 
 }
 
 ApeCards ape_cards(const ApeCardDescription& card, const CardSurroundings& surroundings) {
+  const auto queues = static_cast<std::size_t>(card.queues);
   return {.simulation = surroundings.simulation,
           .network = *surroundings.network,
           .messages = surroundings.messages,
           .placement = surroundings.placement,
           .description = card,
           .pio_write_latency = surroundings.host.bus.pio_write_latency,
-          .outstanding_reads = surroundings.host.bus.outstanding_reads};
+          .outstanding_reads = surroundings.host.bus.outstanding_reads,
+          .queues = LargeArray<ApeCardQueue>(surroundings.placement.process_count() * queues),
+          .channels = LargeArray<ApeCardChannel>(surroundings.nodes * queues)};
 }
 
 void append_counters(const ApeCardCounters& counted, std::vector<Counter>& counters) {

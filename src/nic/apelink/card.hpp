@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "host/gpu_memory.hpp"
 #include "host/queue_pool.hpp"
 #include "kernel/counters.hpp"
+#include "kernel/large_array.hpp"
 #include "kernel/simulation.hpp"
 #include "network/network.hpp"
 #include "nic/apelink/description.hpp"
@@ -53,6 +55,24 @@ struct PayloadRead {
   bool reports_sent = false;
 };
 
+// A descriptor FIFO, one for each port and hardware queue.
+struct ApeCardQueue {
+  QueuePool<ApeCardEntry>::Queue fifo;            // on the card, in order; at most descriptor_fifo_entries
+  QueuePool<ApeCardEntry>::Queue in_host_memory;  // what found the FIFO full
+  std::uint64_t head_number = 0;
+  std::uint32_t size = 0;         // of the FIFO
+  std::uint32_t next_packet = 0;  // of the head's message
+  std::uint16_t channel = 0;
+  bool decoding = false;
+};
+
+// The way of a hardware queue's packets into the network.
+struct ApeCardChannel {
+  std::int64_t reserved_bytes = 0;          // of the injection buffer, for packets that are still being read
+  QueuePool<PendingPacket>::Queue pending;  // in injection order; the first always waits for its data
+  QueuePool<MessageId>::Queue acknowledgements;
+};
+
 // What the cards of a machine share: surroundings, numbers, and the memory of their queues. One object, so
 // that a card is no larger than its state.
 struct ApeCards {
@@ -69,6 +89,20 @@ struct ApeCards {
   QueuePool<PendingPacket> pending = {};
   QueuePool<PayloadRead> reads = {};
   QueuePool<MessageId> acknowledgements = {};
+  LargeArray<ApeCardQueue> queues = {};  // node by node: those of each
+  LargeArray<ApeCardChannel> channels = {};
+  std::size_t queues_taken = 0;
+
+  // For the next node's card, with so many ports in use.
+  [[nodiscard]] std::span<ApeCardQueue> take_queues(std::size_t ports) {
+    const std::size_t count = ports * static_cast<std::size_t>(description.queues);
+    queues_taken += count;
+    return std::span(queues).subspan(queues_taken - count, count);
+  }
+  [[nodiscard]] std::span<ApeCardChannel> channels_of(NodeId node) {
+    const auto count = static_cast<std::size_t>(description.queues);
+    return std::span(channels).subspan(node * count, count);
+  }
 };
 
 struct ApeCard {

@@ -47,6 +47,14 @@ void EventWriter::bus_granted(const BusGrant& grant) {
   card_.all.simulation.schedule(card_.source, grant.end, *this, grant.tag);
 }
 
+void EventWriter::prepare(const Event& event, Ahead ahead) const {
+  if (ahead == Ahead::far) {
+    prefetch(*this);
+  } else {
+    card_.all.messages.prepare(static_cast<MessageId>(tag_which(event.argument_a)));
+  }
+}
+
 void EventWriter::handle_event(const Event& event) {
   const auto id = static_cast<MessageId>(tag_which(event.argument_a));
   const std::uint8_t what = tag_what(event.argument_a);

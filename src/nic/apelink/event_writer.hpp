@@ -29,6 +29,7 @@ class EventWriter final : private BusClient, private EventHandler {
  private:
   void bus_granted(const BusGrant& grant) override;
   void handle_event(const Event& event) override;
+  void prepare(const Event& event, Ahead ahead) const override;
   void serve_get(MessageId id);
 
   ApeCard& card_;

@@ -38,6 +38,14 @@ void Receiver::bus_granted(const BusGrant& grant) {
   card_.all.simulation.schedule(card_.source, grant.end, *this, grant.tag);
 }
 
+void Receiver::prepare(const Event& event, Ahead ahead) const {
+  if (ahead == Ahead::far) {
+    prefetch(*this);
+  } else {
+    being_written_.prepare(static_cast<std::uint32_t>(event.argument_a));
+  }
+}
+
 void Receiver::handle_event(const Event& event) {
   payload_written(being_written_.take(static_cast<std::uint32_t>(event.argument_a)));
 }

@@ -23,6 +23,7 @@ class Receiver final : private BusClient, private EventHandler {
  private:
   void bus_granted(const BusGrant& grant) override;
   void handle_event(const Event& event) override;
+  void prepare(const Event& event, Ahead ahead) const override;
 
   void take_payload(const Packet& packet, Time usable);
   void payload_written(const Packet& packet);

@@ -35,9 +35,8 @@ constexpr Memory memory_read(const Descriptor& descriptor, PacketRole role) {
 
 Transmitter::Transmitter(ApeCard& card)
     : card_(card),
-      queues_(card.all.placement.processes_on(card.node) *
-              static_cast<std::size_t>(card.all.description.queues)),
-      channels_(static_cast<std::size_t>(card.all.description.queues)) {
+      queues_(card.all.take_queues(card.all.placement.processes_on(card.node))),
+      channels_(card.all.channels_of(card.node)) {
   for (std::size_t i = 0; i < queues_.size(); ++i) {
     queues_[i].channel = static_cast<std::uint16_t>(i % channels_.size());
   }
@@ -273,6 +272,20 @@ void Transmitter::payload_granted(Memory memory, const BusGrant& grant) {
     card_.all.simulation.schedule(card_.source, grant.end, *this, make_tag(payload_gone, read.id));
   }
   pump();
+}
+
+void Transmitter::prepare(const Event& event, Ahead ahead) const {
+  if (ahead == Ahead::far) {
+    prefetch(*this);
+    return;
+  }
+  prefetch(queues_.front());
+  __builtin_prefetch(queues_.data());
+  __builtin_prefetch(channels_.data());
+  prefetch(card_.bus);
+  if (tag_what(event.argument_a) == payload_data) {
+    card_.all.network.prepare(card_.node, static_cast<std::uint16_t>(tag_which(event.argument_a)));
+  }
 }
 
 void Transmitter::handle_event(const Event& event) {

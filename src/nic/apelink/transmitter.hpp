@@ -3,7 +3,7 @@
 
 #include <array>
 #include <cstdint>
-#include <vector>
+#include <span>
 
 #include "nic/apelink/card.hpp"
 
@@ -32,23 +32,12 @@ class Transmitter final : private BusClient, private EventHandler {
   void injection_freed(std::uint16_t channel);
 
  private:
-  struct Queue {
-    QueuePool<ApeCardEntry>::Queue fifo;            // on the card, in order; at most descriptor_fifo_entries
-    QueuePool<ApeCardEntry>::Queue in_host_memory;  // what found the FIFO full
-    std::uint64_t head_number = 0;
-    std::uint32_t size = 0;         // of the FIFO
-    std::uint32_t next_packet = 0;  // of the head's message
-    std::uint16_t channel = 0;
-    bool decoding = false;
-  };
-  struct Channel {
-    std::int64_t reserved_bytes = 0;  // of the injection buffer, for packets that are still being read
-    QueuePool<PendingPacket>::Queue pending;  // in injection order; the first always waits for its data
-    QueuePool<MessageId>::Queue acknowledgements;
-  };
+  using Queue = ApeCardQueue;
+  using Channel = ApeCardChannel;
 
   void bus_granted(const BusGrant& grant) override;
   void handle_event(const Event& event) override;
+  void prepare(const Event& event, Ahead ahead) const override;
 
   void payload_granted(Memory memory, const BusGrant& grant);
   void payload_comes(std::uint16_t channel, Memory memory, Time tail_time);
@@ -69,8 +58,8 @@ class Transmitter final : private BusClient, private EventHandler {
   void report_sent(MessageId id);
 
   ApeCard& card_;
-  std::vector<Queue> queues_;      // port by port, of the ports in use
-  std::vector<Channel> channels_;  // one a hardware queue: ports share the injection buffers
+  std::span<Queue> queues_;      // port by port, of the ports in use
+  std::span<Channel> channels_;  // one a hardware queue: ports share the injection buffers
   // Of each Memory: in the order of their requests, which is that of their data.
   std::array<QueuePool<PayloadRead>::Queue, 2> reads_;
   std::uint32_t read_count_ = 0;

@@ -60,15 +60,13 @@ HaloWork::HaloWork(const MachineDescription& description, const HaloWorkOptions&
 WorkDone HaloWork::run() {
   run_.run();
   std::uint64_t packets = 0;
-  std::uint64_t hops = 0;
   for (const Counter& counter : run_.machine().counters()) {
     if (counter.name == "packets") packets = counter.value;
   }
-  for (const LinkUse& link : run_.machine().link_use()) hops += link.packets;
   return {.nodes = run_.machine().node_count(),
           .messages = messages_,
           .packets = packets,
-          .hops = hops,
+          .hops = run_.machine().link_crossings(),
           .events = run_.simulation().event_count(),
           .virtual_time = run_.simulation().now()};
 }

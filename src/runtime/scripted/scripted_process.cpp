@@ -7,6 +7,8 @@ namespace apenet {
 
 namespace {
 
+constexpr std::size_t inbox_room = 8;  // at first
+
 const char* name_of(Completion::Kind kind) {
   switch (kind) {
     case Completion::Kind::sent:
@@ -127,6 +129,7 @@ void ScriptedProcess::complete(const Completion& completion) {
     machine_.give_back(taken + software_.after_receive, id_);
   }
   if (!is_waiting_for(completion)) {
+    if (inbox_.capacity() == 0) inbox_.reserve(inbox_room);  // not one by one, in each of many processes
     inbox_.push_back(completion);
     return;
   }

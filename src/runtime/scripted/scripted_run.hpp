@@ -1,9 +1,9 @@
 // ScriptedRun: a machine and the scripted processes on it.
 #pragma once
 
-#include <deque>
 #include <vector>
 
+#include "kernel/large_array.hpp"
 #include "kernel/simulation.hpp"
 #include "machine/machine.hpp"
 #include "runtime/observe/observation.hpp"
@@ -41,7 +41,7 @@ class ScriptedRun final : private CompletionSink {
   Simulation simulation_;
   Machine machine_;
   Observation observation_;
-  std::deque<ScriptedProcess> processes_;
+  LargeObjects<ScriptedProcess> processes_;
   std::vector<Script> scripts_;
 };
 
