@@ -74,6 +74,23 @@ def test_perftest_megabytes_are_binary_and_both_directions_together():
     assert parse("gb", gigabits.encode()).times_us[0] == pytest.approx(2 * 1024 * 8 / 2000e9 * 1e6)
 
 
+def test_perftest_sides_of_both_directions_count_their_own_sends():
+    header = " #bytes     #iterations    BW peak[MB/sec]    BW average[MB/sec]   MsgRate[Mpps]\n"
+    row = " 1048576    1000           {0}.00            {0}.00              0.002000\n"
+    dashes = "-" * 87 + "\n"
+    text = f"{dashes}                    Send Bidirectional BW Test\n{dashes}{header}{row.format(2000)}{dashes}"
+    for side, rate in (("Local", 1250), ("Remote", 750)):
+        text += f"\n {side} results: \n{dashes}{header}{row.format(rate)}{dashes}"
+    both, local, remote = (parse("both", text.encode(), section=number) for number in "123")
+    assert [one.test for one in (both, local, remote)] == ["bidirectional"] * 3
+    assert both.times_us.tolist() == pytest.approx([1000])
+    assert local.times_us.tolist() == pytest.approx([800])
+    assert remote.times_us.tolist() == pytest.approx([1e6 / 750])
+    assert "no row of the table" not in " ".join(both.notes)
+    with pytest.raises(MeasurementError, match=r"line 2\), 2 \(Send Bidirectional BW Test, local results, line 10\)"):
+        parse("both", text.encode())
+
+
 def test_fabtests_sizes_and_the_test_that_only_one_of_them_names():
     text = (
         "bytes   #sent   #ack     total       time     MB/sec    usec/xfer   Mxfers/sec\n"
@@ -101,6 +118,9 @@ def test_several_tables_ask_for_one():
         read(FOLDER / "imb_mpi1.txt")
     with pytest.raises(package.InputError, match="--section"):
         read(FOLDER / "imb_mpi1.txt", section="Bcast")
+    with pytest.raises(package.InputError, match="several of"):
+        read(FOLDER / "imb_mpi1.txt", section="ping")
+    assert read(FOLDER / "imb_mpi1.txt", section="pingpong").section == "PingPong-2"
     two = OSU_HEADER + "1 1.0\n2 1.1\n\n" + OSU_HEADER + "1 2.0\n2 2.1\n"
     assert "2 tables" in refused(two)
     assert parse("two", two.encode(), section="2").times_us.tolist() == [2.0, 2.1]
@@ -115,6 +135,8 @@ def test_several_tables_ask_for_one():
         ("bytes bandwidth_mb_s", "1000 100", 10.0),
         ("Message size [bytes],Bandwidth [MiB/s]", "1048576,1000", 1000.0),
         ("size_bytes,round_trip_us", "100,5", 2.5),
+        ("size_bytes,roundtrip_us", "100,5", 2.5),
+        ("size_bytes,half_rtt_us", "100,2.5", 2.5),
         ("size_bytes,bandwidth_gbit_s", "1000,8", 1.0),
     ],
 )
@@ -155,6 +177,7 @@ def test_json_of_others():
         (b"size_bytes,latency_parsecs\n1,2\n", 'my.txt:1: "latency_parsecs": expected a unit of a time: s, '),
         (b"size_bytes,latency\n1,2\n", 'my.txt:1: "latency": expected a name with its unit'),
         (b"size_bytes,speed_us\n1,2\n", "expected a column with a time or a bandwidth"),
+        (b"bytes,a_latency_us\n1,2\n", 'bandwidth_mib_s; "a_latency_us" may be "latency_us"'),
         (b"a,b\n1,2\n", "expected a header that names its columns"),
         (b"size_bytes,latency_us,time_us\n1,2,3\n", 'columns "latency_us" and "time_us": expected one column'),
         (b"size_bytes;latency_us\n1;2,5\n", 'my.txt:2: "2,5": expected latency_us with a decimal point'),

@@ -67,7 +67,10 @@ def _named(name: str, found: list[Section], section: str) -> Section:
     if section.isascii() and section.isdigit() and 1 <= int(section) <= len(found):
         return found[int(section) - 1]
     matching = [candidate for candidate in found if candidate.name.lower() == section.lower()]
+    # IMB's PingPong is PingPong-2 here: a beginning that only one table has is its name.
+    begun = [candidate for candidate in found if section and candidate.name.lower().startswith(section.lower())]
+    matching = matching or begun
     if len(matching) == 1:
         return matching[0]
-    problem = "twice in" if matching else "none of"
+    problem = "several of" if matching else "none of"
     raise InputError("--section", section, f"one of {_listed(found)}: it is {problem} {name}")

@@ -12,6 +12,8 @@ from apenet.fit.text import Line, positive, printed_resolution, whole
 FORM = "perftest"
 _TITLE = re.compile(r"\s*(RDMA_Write|RDMA_Read|Send|Atomic|Raw Ethernet)\b.*\b(BW|Latency)\s+Test")
 _HEADER = re.compile(r"#bytes\s+#iterations")
+_SIDE = re.compile(r"\s*(Local|Remote) results:")
+"""Of --report-both: behind the table of both directions one of each side, which counts what that side sent."""
 _COLUMN = re.compile(
     r"#\w+|(?:BW|MsgRate)(?: ?\w+)?\s*\[[^\]]*\]|[\d.]+% percentile\s*\[\w+\]|t_\w+\s*\[\w+\]|tps average"
 )
@@ -28,21 +30,28 @@ def read(lines: Sequence[Line]) -> list[Section]:
     sections: list[Section] = []
     title: Line | None = None
     header: Line | None = None
+    side: str | None = None
     points: list[Point] = []
     passed = PassedOver()
     for line in lines:
-        if _TITLE.match(line.text) is not None:
-            title = line
+        if (side_line := _SIDE.match(line.text)) is not None or _TITLE.match(line.text) is not None:
+            if header is not None:
+                sections.append(_finished(title, side, header, points, passed))
+                header = None
+            if side_line is not None:
+                side = side_line[1].lower()
+            else:
+                title, side = line, None
         elif _HEADER.search(line.text) is not None:
             if header is not None:
-                sections.append(_finished(title, header, points, passed))
+                sections.append(_finished(title, side, header, points, passed))
             header, points, passed = line, [], PassedOver()
         elif header is not None and is_row(line.text):
-            points.append(_point(line, header, _directions(title)))
+            points.append(_point(line, header, _directions(title) if side is None else 1))
         elif header is not None and line.text.strip() and not set(line.text.strip()) <= {"-"}:
             passed.add(line)
     if header is not None:
-        sections.append(_finished(title, header, points, passed))
+        sections.append(_finished(title, side, header, points, passed))
     return sections
 
 
@@ -50,7 +59,7 @@ def _directions(title: Line | None) -> int:
     return 2 if title is not None and "Bidirectional" in title.text else 1
 
 
-def _finished(title: Line | None, header: Line, points: list[Point], passed: PassedOver) -> Section:
+def _finished(title: Line | None, side: str | None, header: Line, points: list[Point], passed: PassedOver) -> Section:
     name = title.text.strip() if title is not None else "perftest"
     notes = list(passed.notes())
     if title is None:
@@ -62,6 +71,8 @@ def _finished(title: Line | None, header: Line, points: list[Point], passed: Pas
     else:
         test = "bidirectional" if _directions(title) > 1 else "unidirectional"
         notes.append("MB is 2^20 bytes, as perftest counts")
+    if side is not None:
+        return Section(f"{name}, {side} results", FORM, test, tuple(points), header, tuple(notes))
     return Section(name, FORM, test, tuple(points), title, tuple(notes))
 
 

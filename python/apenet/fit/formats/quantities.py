@@ -51,7 +51,9 @@ _NAMES = {
     "latency": TIME,
     "avg_latency": TIME,
     "half_round_trip": TIME,
+    "half_rtt": TIME,
     "round_trip": TIME,
+    "roundtrip": TIME,
     "rtt": TIME,
     "gap": TIME,
     "bandwidth": BANDWIDTH,
@@ -65,7 +67,9 @@ _TESTS = {
     "latency": PINGPONG,
     "avg_latency": PINGPONG,
     "half_round_trip": PINGPONG,
+    "half_rtt": PINGPONG,
     "round_trip": PINGPONG,
+    "roundtrip": PINGPONG,
     "rtt": PINGPONG,
     "gap": "oneway",
 }
@@ -115,7 +119,7 @@ def column(header: Line, name: str, index: int = 0) -> Column | None:
     if looked_up not in table:
         raise header.error(text, f"a unit of a {quantity}: {', '.join(table)}")
     factor = table[looked_up]
-    if stem in ("round_trip", "rtt"):
+    if stem in ("round_trip", "roundtrip", "rtt"):
         factor /= 2
     return Column(text, quantity, factor, unit, _TESTS.get(stem), index)
 
@@ -166,10 +170,12 @@ def choose(header: Line, names: Sequence[str]) -> Columns:
             )
         by_quantity[known.quantity] = known
     shown = ", ".join(name.strip() for name in names)
+    understood = {known.index for known in found}
+    hint = _hint(name for index, name in enumerate(names) if index not in understood)
     if SIZE not in by_quantity:
-        raise header.error(shown, f"a header that names its columns with their units, such as {EXAMPLE}{_hint(names)}")
+        raise header.error(shown, f"a header that names its columns with their units, such as {EXAMPLE}{hint}")
     if TIME not in by_quantity and BANDWIDTH not in by_quantity:
-        raise header.error(shown, f"a column with a time or a bandwidth and its unit, such as {EXAMPLE}{_hint(names)}")
+        raise header.error(shown, f"a column with a time or a bandwidth and its unit, such as {EXAMPLE}{hint}")
     return Columns(
         header, by_quantity[SIZE], by_quantity.get(TIME), by_quantity.get(BANDWIDTH), by_quantity.get(CHANNELS)
     )
