@@ -89,7 +89,7 @@ def results_table(keys: list[str]) -> str:
         error = "" if row["error_pct"] is None else f"{row['error_pct']:+.1f} %"
         lines.append(
             f"| {row['machine']} | {quantity_of(row)} | {bound}{row['published']:g} {row['unit']} "
-            f"| {simulated_of(row)} | {error} | {row['class']} |"
+            f"| {simulated_of(row)} | {error} | {row['class'] or ''} |"
         )
     return "\n".join(lines) + "\n"
 

@@ -13,6 +13,7 @@ from apenet.machine.published import PublishedResult
 from apenet.reproduce import Row, plan, reproduce
 from apenet.reproduce.literature import FIGURES, LOADS
 from apenet.reproduce.report import page, report_json
+from apenet.reproduce.rows import row_of
 from apenet.reproduce.shapes import shapes
 from apenet.reproduce.unmeasured import unmeasured_rows
 from apenet.reproduce.values import path_coefficients, value_of
@@ -73,6 +74,8 @@ def test_verdicts(changes, verdict):
 def test_unknown_results_are_named():
     with pytest.raises(InputError, match=r"apenet-2005\.rtt_min"):
         plan(["ape128.rtt"])
+    with pytest.raises(InputError, match="one of ape128, "):
+        plan(["-"])
 
 
 def test_one_measurement_answers_all_that_ask_for_it():
@@ -173,6 +176,13 @@ def test_what_has_no_counterpart_says_why():
         assert row.simulated is None
         assert row.reason
     assert any("no published target" in str(row.published) for row in unmeasured_rows() if row.machine == "pax")
+
+
+def test_what_was_not_simulated_is_neither_fitted_nor_predicted():
+    result = published(role="fitted")
+    (point,) = result.points
+    assert row_of("ape16", "k", result, point, 1.0).role == "fitted"
+    assert row_of("ape16", "k", result, point, None).role is None
 
 
 def test_an_order_is_checked():

@@ -16,7 +16,7 @@ from apenet.reproduce.rows import Row, row_of
 from apenet.reproduce.shapes import Shape, shapes
 from apenet.reproduce.sweeps import sweeps_of
 from apenet.reproduce.tasks import LinkLoads, LoadRun, Task, measure_all
-from apenet.reproduce.unmeasured import unmeasured_rows
+from apenet.reproduce.unmeasured import NO_MACHINE, unmeasured_rows
 from apenet.reproduce.values import value_of
 
 __all__ = ["Figure", "Plan", "Reproduction", "Row", "Task", "plan", "reproduce"]
@@ -86,7 +86,7 @@ def _narrowed(whole: Plan, only: set[str]) -> Plan:
     named = [(machine, key) for machine, key, _ in whole.results]
     named += [(shape.machine, shape.key) for shape in whole.shapes]
     named += [(row.machine, row.key) for row in whole.unmeasured]
-    known = {name for pair in named for name in pair}
+    known = {name for pair in named for name in pair} - {NO_MACHINE}
     for name in sorted(only - known):
         raise InputError("only", name, "a machine or a key: one of " + ", ".join(sorted(known)))
     return Plan(

@@ -103,7 +103,7 @@ def row_of(machine: str, key: str, published: PublishedResult, point: PublishedP
         tolerance_percent=published.tolerance_percent,
         bound=published.bound,
         target=published.target,
-        role=point.role,
+        role=point.role if simulated is not None else None,
         source=published.source,
         note=published.note,
         reason=reason,

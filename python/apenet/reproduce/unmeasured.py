@@ -9,13 +9,16 @@ from typing import Any
 
 from apenet.reproduce.rows import Row
 
+NO_MACHINE = "-"
+"""Where a row names a machine: that of what is not built."""
+
 
 def unmeasured_rows() -> list[Row]:
     """One row each, with the reason."""
     return [
         Row(
             key=entry["key"],
-            machine=entry.get("machine", "-"),
+            machine=entry.get("machine", NO_MACHINE),
             test=entry["test"],
             published=entry["published"],
             simulated=None,

@@ -25,6 +25,7 @@ const size = (bytes) => {
   }
   return String(bytes);
 };
+const sizeInBytes = (bytes) => size(bytes).replace(/(\d+)([KM]?)$/, (_, count, prefix) => `${count} ${prefix && prefix + "i"}B`);
 
 // Light or dark: the system's choice until somebody chooses.
 byId("theme").addEventListener("click", () => {
@@ -42,12 +43,14 @@ for (const [section, content] of [["figures", data.figures], ["torus", data.load
 
 byId("version").textContent = data.version;
 
-const judged = (target) => data.rows.filter((row) => row.target === target && row.verdict !== "n/a");
 for (const [target, title] of [["hard", "hard targets met"], ["soft", "soft targets met"], ["shape", "shapes hold"]]) {
-  const all = judged(target);
+  const asked = data.rows.filter((row) => row.target === target);
+  const all = asked.filter((row) => row.verdict !== "n/a");
+  const open = asked.length - all.length;
   const met = all.filter((row) => row.verdict === "pass").length;
   const mood = all.length === 0 ? "" : met === all.length ? " good" : target === "hard" ? " bad" : "";
-  byId("tiles").append(make("div", { class: "tile" + mood }, make("b", {}, `${met} of ${all.length}`), make("span", {}, title)));
+  byId("tiles").append(make("div", { class: "tile" + mood }, make("b", {}, `${met} of ${all.length}`),
+    make("span", {}, title + (open > 0 ? `, ${open} without an answer` : ""))));
 }
 const predicted = data.rows.filter((row) => row.class === "predicted" && row.verdict !== "n/a");
 const good = predicted.filter((row) => row.verdict === "pass").length;
@@ -95,9 +98,10 @@ function gauge(row) {
 function rowElement(row) {
   const bound = { upper: "< ", lower: "> " }[row.bound] || "";
   const number = typeof row.published === "number";
-  const published = number ? `${bound}${digits(row.published)} ${row.unit}` : row.published;
+  const unit = row.unit === "-" ? "" : ` ${row.unit}`;
+  const published = number ? `${bound}${digits(row.published)}${unit}` : row.published;
   const error = row.error_pct === null ? null : make("span", {}, "error ", make("b", {}, `${row.error_pct >= 0 ? "+" : ""}${row.error_pct.toFixed(1)} %`));
-  const at = row.size_bytes === null ? "" : ` at ${size(row.size_bytes)} B`;
+  const at = row.size_bytes === null ? "" : ` at ${sizeInBytes(row.size_bytes)}`;
   const layer = row.layer ? `, ${row.layer}` : "";
   const more = make("details", {}, make("summary", {}, "source"));
   more.append(make("div", {}, row.source));
@@ -108,7 +112,7 @@ function rowElement(row) {
     make("div", { class: "verdict " + row.verdict.replace("/", "") }, row.verdict),
     make("div", { class: "numbers" },
       make("span", {}, "published ", make("b", {}, published)),
-      row.simulated === null ? make("span", {}, row.reason) : make("span", {}, "simulated ", make("b", {}, `${digits(row.simulated)} ${row.unit}`)),
+      row.simulated === null ? make("span", {}, row.reason) : make("span", {}, "simulated ", make("b", {}, `${digits(row.simulated)}${unit}`)),
       error,
       row.class ? make("span", { class: "tag" }, row.class) : null,
       make("span", { class: "tag" }, row.target === "none" ? "no target" : row.target)),
