@@ -94,6 +94,14 @@ def test_paths_over_channels_come_back_from_the_machine(tmp_path):
     assert abs(written.agreements[0].worst_percent) < 0.1
 
 
+def test_a_bandwidth_that_no_size_shows_is_out_of_the_way(tmp_path):
+    measurement = measured([(2**k, 1.5) for k in range(3, 23)])
+    written = write_machine([measurement], tmp_path / "flat.toml", fit_paths(measurement, 2))
+    assert abs(written.agreements[0].worst_percent) < 1
+    rate = package.machine(str(written.path)).file.card.paths["path1"].bandwidth_mib_s
+    assert rate.origin == "assumed"
+
+
 def test_what_makes_no_machine_is_refused(apenet, tmp_path):
     rows = [(1, 1.0), (2, 1.1), (4, 1.2)]
     with pytest.raises(MeasurementError, match="a ping-pong: a stream does not tell a latency"):

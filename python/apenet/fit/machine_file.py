@@ -181,7 +181,11 @@ def _paths_card(fitted: PathsFit, sources: str) -> Table:
             "gap_ns": _quantity([_ns(gap)], "fitted", origin)
             if told
             else _quantity([_ns(gap)], "assumed", "the measurements do not tell it from the latency"),
-            "bandwidth_mib_s": _quantity([_mib_s(max(float(row[-1]), LEAST_SLOPE_US_PER_BYTE))], "fitted", origin),
+            "bandwidth_mib_s": _quantity([_mib_s(float(row[-1]))], "fitted", origin)
+            if path.beta_mib_s is not None
+            else _quantity(
+                [_mib_s(max(float(row[-1]), LEAST_SLOPE_US_PER_BYTE))], "assumed", "the measurements do not tell it"
+            ),
         }
     return {"kind": "fabric", "paths": paths}
 

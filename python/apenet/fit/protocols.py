@@ -16,8 +16,8 @@ from apenet.fit.statistics import Floats
 
 TOLERANCE = 0.04
 """Largest relative error of a line: below the 5 % that are promised, for what rounding to picoseconds adds."""
-LEAST_SLOPE_US_PER_BYTE = 1e-7
-"""Ten terabytes a second: a size that does not matter."""
+LEAST_SLOPE_US_PER_BYTE = 1e-9
+"""A petabyte a second: a size that does not matter, of the largest messages neither."""
 STREAM_TOLERANCE = 0.1
 """The same for a stream beside it, as far as it can be met: nothing is promised of it."""
 _LEAST_SHARE = 0.5
