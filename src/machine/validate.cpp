@@ -87,11 +87,11 @@ void validate(const Descriptor& descriptor, const NicCapabilities& card, std::ui
     require_at_most("descriptor.bytes", descriptor.bytes, card.max_send_bytes, ", the card's largest send");
   }
   if (descriptor.verb == Verb::put && !card.put)
-    refuse_value("descriptor.verb", "put", "what the card can do");
+    refuse_value("descriptor.verb", "put", "what the card can do: it has no put");
   if (descriptor.verb == Verb::get && !card.get)
-    refuse_value("descriptor.verb", "get", "what the card can do");
+    refuse_value("descriptor.verb", "get", "what the card can do: it has no get");
   if (descriptor.verb == Verb::credit && !card.needs_credit)
-    refuse_value("descriptor.verb", "credit", "what the card can do");
+    refuse_value("descriptor.verb", "credit", "what the card can do: it has no credit");
   if (!card.gpu_memory &&
       (descriptor.local_memory == Memory::gpu || descriptor.remote_memory == Memory::gpu)) {
     refuse_value("descriptor.memory", "gpu", "host: the card reaches no GPU's memory");

@@ -242,3 +242,26 @@ def test_bad_partitions_and_lattices_are_named(test, options, name):
     with pytest.raises(InputError) as refused:
         apenet.bench.measure(test, "ape16", **{"sizes": [64], **options})
     assert refused.value.name == name
+
+
+@pytest.mark.parametrize(
+    ("machine", "options", "named"),
+    [
+        ("ape16", {"memory": "gpu"}, "memory = gpu: expected host: the card of ape16 does not reach a GPU's memory"),
+        ("pax", {"memory": "gpu-staged"}, "expected host: pax has no host.gpu_copy_bandwidth_mib_s"),
+        ("extoll-64", {"channels": 2}, "channels = 2: expected at most the 1 of the card of extoll-64"),
+    ],
+)
+def test_what_a_card_cannot_do_is_refused_by_its_machine(machine, options, named):
+    with pytest.raises(InputError) as refused:
+        apenet.bench.measure("pingpong", machine, sizes=[16], **options)
+    assert named in str(refused.value)
+
+
+def test_large_pages_outrun_the_soft_processor():
+    """As docs/models/apelink-plus.md says: a page walk every 4 KiB is 2.16 GB/s, one every 2 MiB is nothing."""
+    large = ["card.page_bytes=2097152", "card.receive_ring_bytes=2097152"]
+    small_pages = apenet.bench.measure("flush", "apenetplus-v5", sizes=[2**20])
+    large_pages = apenet.bench.measure("flush", apenet.machine("apenetplus-v5", large), sizes=[2**20])
+    assert small_pages.bandwidths_mib_s[0] * 1.048576 == pytest.approx(2156, rel=0.01)
+    assert large_pages.bandwidths_mib_s[0] > 2 * small_pages.bandwidths_mib_s[0]

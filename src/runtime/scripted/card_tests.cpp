@@ -121,25 +121,26 @@ void validate(const CardTestOptions& options, CardTest test) {
 }
 
 // What the card cannot do is refused by its name.
-void check(const NicCapabilities& card, const HostDescription& host, CardTest test,
+void check(const NicCapabilities& card, const MachineDescription& machine, CardTest test,
            const CardTestOptions& options) {
+  const std::string of_machine = "the card of " + machine.name;
   if (options.channels > card.channels) {
     refuse("channels", std::to_string(options.channels),
-           "at most the card's " + std::to_string(card.channels));
+           "at most the " + std::to_string(card.channels) + " of " + of_machine);
   }
   for (const Buffer buffer : {options.local, options.remote}) {
     if (buffer == Buffer::gpu && !card.gpu_memory)
-      refuse("memory", "gpu", "host: the card does not reach a GPU's memory");
-    if (buffer == Buffer::gpu_staged && host.gpu_copy_bytes_per_second == 0)
-      refuse("memory", "gpu-staged", "host: the machine has no host.gpu_copy_bandwidth_mib_s");
+      refuse("memory", "gpu", "host: " + of_machine + " does not reach a GPU's memory");
+    if (buffer == Buffer::gpu_staged && machine.host.gpu_copy_bytes_per_second == 0)
+      refuse("memory", "gpu-staged", "host: " + machine.name + " has no host.gpu_copy_bandwidth_mib_s");
   }
   if (test == CardTest::rate && options.path == Path::send)
     refuse("path", "send", "put: rate is one of puts");
   if ((test == CardTest::rate || options.path == Path::put) && !card.put)
     refuse(test == CardTest::rate ? "test" : "path", test == CardTest::rate ? "rate" : "put",
-           "what the card can do: it has no put");
+           "what " + of_machine + " can do: it has no put");
   if (options.path == Path::send && card.max_send_bytes == 0)
-    refuse("path", "send", "put: the card sends nothing without an address");
+    refuse("path", "send", "put: " + of_machine + " sends nothing without an address");
 }
 
 Exchange exchange_of(std::int64_t size, const NicCapabilities& card, CardTest test,
@@ -165,7 +166,7 @@ std::vector<TestPoint> run_card_test(const MachineDescription& description, Card
   for (const std::int64_t size : options.sizes) {
     ScriptedRun run(description, description.card_software, nodes);
     const NicCapabilities card = run.machine().capabilities();
-    check(card, description.host, test, options);
+    check(card, description, test, options);
     const Exchange exchange = exchange_of(size, card, test, options);
     if (test == CardTest::rate && exchange.pieces() > 1) {
       refuse("sizes", std::to_string(size),
