@@ -9,6 +9,8 @@ import pytest
 import apenet as package
 from apenet.fit import MeasurementError, fit, fit_loggp, fit_paths, parse
 from apenet.fit.pathfit import MIB
+from apenet.fit.plot import size_limits
+from apenet.fit.report import number_text, size_text
 from apenet.fit.statistics import interval
 
 FOLDER = Path(__file__).parent / "measurements"
@@ -177,6 +179,21 @@ def test_the_command_prints_a_table_and_draws(apenet, tmp_path):
         assert drawn.returncode == 0, drawn.stderr
         assert (tmp_path / name).stat().st_size > 10_000
     assert "crossover" in drawn.stdout
+
+
+def test_a_picture_shows_no_sizes_below_those_measured():
+    from_zero, from_eight = (measured(QPACE, [least, 16, 512]) for least in (0, 8))
+    low, high = size_limits([from_eight])
+    assert 4 < low < 8
+    assert 512 < high < 1024
+    low, _ = size_limits([from_eight, from_zero])
+    assert -1 < low < 0
+
+
+def test_numbers_are_for_people():
+    assert number_text(2.086e18) == "2.1e+18"
+    assert number_text(14399.4) == "14399"
+    assert size_text(2**40) == "1024 GiB"
 
 
 def test_bad_input_ends_with_status_two(apenet, tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from apenet.fit.statistics import Floats
 
 FORMATS = (".png", ".svg", ".pdf")
 _DPI = 150
+_BESIDE = 1.5
 
 
 def check_plot_file(path: Path) -> None:
@@ -50,6 +52,7 @@ def plot(fit: PathsFit | LogGpFit, path: Path) -> None:
         lower.set_ylabel("residual (%)")
         lower.set_xlabel("message size (bytes)")
         lower.set_xscale("symlog", base=2, linthresh=1)
+        lower.set_xlim(*size_limits([fit.measurement] if isinstance(fit, PathsFit) else fit.measurements))
         lower.axhline(0, color="black", linewidth=0.8)
         for axes in (upper, lower):
             axes.grid(visible=True, which="major", alpha=0.3)
@@ -58,6 +61,13 @@ def plot(fit: PathsFit | LogGpFit, path: Path) -> None:
         )
         figure.savefig(path, dpi=_DPI, metadata=metadata)
         plt.close(figure)
+
+
+def size_limits(measurements: Sequence[Measurement]) -> tuple[float, float]:
+    """A little beyond the sizes: left to itself an axis that has a zero goes on to sizes below it."""
+    least = min(int(measurement.sizes_bytes.min()) for measurement in measurements)
+    most = max(int(measurement.sizes_bytes.max()) for measurement in measurements)
+    return (least / _BESIDE if least > 0 else -0.5), max(most, 1) * _BESIDE
 
 
 def _draw_paths(fit: PathsFit, upper: Any, lower: Any) -> None:  # noqa: ANN401 (matplotlib's axes have no public type)

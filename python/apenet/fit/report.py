@@ -20,6 +20,8 @@ Fit = PathsFit | LogGpFit
 _KIB = 2**10
 _NOTHING = 1e-12
 _MOST_DECIMALS = 6
+_VAST = 1e12
+"""Bounds that say nothing need no digits."""
 _LEAST_BAR = 1e-3
 """The longest bar is a residual of a thousandth at least: rounding is not drawn."""
 _BAR = 12
@@ -28,7 +30,7 @@ _BAR = 12
 
 def size_text(size_bytes: float) -> str:
     """A size for people, exact where it is a whole number of a power of 1024."""
-    for unit, factor in (("MiB", _KIB**2), ("KiB", _KIB)):
+    for unit, factor in (("GiB", _KIB**3), ("MiB", _KIB**2), ("KiB", _KIB)):
         if size_bytes >= factor and size_bytes % factor == 0:
             return f"{size_bytes / factor:g} {unit}"
     return f"{size_bytes:.0f} B"
@@ -40,6 +42,8 @@ def number_text(value: float) -> str:
         return str(value)
     if abs(value) < _NOTHING:
         return "0"
+    if abs(value) >= _VAST:
+        return f"{value:.1e}"
     digits = max(0, 3 - math.floor(math.log10(abs(value))))
     return f"{value:.{digits}f}" if digits <= _MOST_DECIMALS else f"{value:.3e}"
 
