@@ -4,12 +4,12 @@
 // round robin from behind the one it served last; every input accepts one of its grants in the same way; the
 // pointers of both move only when the grant was accepted.
 //
-// A list of requests is of many routers, those of one router together. Most are the only ones for what they
-// ask for, and are granted as they stand; only the contended ones go through the arbiters. A router has two
-// or three requests: in a loop of its own for each router nearly every end of it would be mispredicted.
+// A list of requests is of many routers. Most are the only ones for what they ask for, and are granted as
+// they stand; only the contended ones go through the arbiters. A router has two or three requests: in a loop
+// of its own for each router nearly every end of it would be mispredicted.
 #pragma once
 
-#include <array>
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -19,68 +19,89 @@
 
 namespace apenet {
 
-// Which ports somebody in a list has asked for. A mark is the number of the list in which it was made, so
-// that none is ever wiped off; when that number comes round again after 2^32 lists, a mark left from then
-// sends a request to the arbiter that would not have needed it.
-class FlitPortMarks {
+// The requests of a list that are for the same port, as a chain: from the port to the last one, and from each
+// to the one before it. Requests are numbered through from list to list, so that what stands here of earlier
+// lists is known by its number, and nothing need be wiped off.
+class FlitPortChains {
  public:
-  // While one list is gone through: copies, which the compiler can keep in registers.
+  // ports: a power of two; those of one list have numbers that differ modulo it. requests: at most, in a
+  // list.
+  FlitPortChains(std::size_t ports, std::size_t requests) : last_(ports), earlier_(requests) {}
+
+  // While a list is gone through: copies, which the compiler can keep in registers.
   class List {
    public:
-    List(std::uint32_t* marks, std::uint32_t mask, std::uint32_t number)
-        : marks_(marks), mask_(mask), number_(number) {}
-    // Whether the port was marked before in this list.
-    bool mark(std::uint32_t port) {
-      std::uint32_t& mark = marks_[port & mask_];
-      const bool is_marked = mark == number_;
-      mark = number_;
-      return is_marked;
+    List(FlitPortChains& chains)
+        : last_(chains.last_.data()),
+          earlier_(chains.earlier_.data()),
+          port_mask_(static_cast<std::uint32_t>(chains.last_.size() - 1)),
+          first_(chains.first_) {}
+    // The request of that index is for the port. Whether one before it is too.
+    bool add(std::uint32_t index, std::uint32_t port) {
+      std::uint32_t& last = last_[port & port_mask_];
+      const std::uint32_t earlier = last;
+      earlier_[index] = earlier;
+      last = first_ + index;
+      return earlier >= first_;
     }
 
    private:
-    std::uint32_t* marks_;
-    std::uint32_t mask_;
-    std::uint32_t number_;
+    std::uint32_t* last_;
+    std::uint32_t* earlier_;
+    std::uint32_t port_mask_;
+    std::uint32_t first_;
   };
-
-  // ports: a power of two; those of one list have numbers that differ modulo it.
-  explicit FlitPortMarks(std::size_t ports) : marks_(ports) {}
-
+  // Behind a list of so many requests.
   [[nodiscard]] List begin_list() {
-    return {marks_.data(), static_cast<std::uint32_t>(marks_.size() - 1), ++number_};
+    constexpr std::uint32_t most = 1U << 31U;
+    first_ += count_;
+    if (first_ >= most) {
+      std::fill(last_.begin(), last_.end(), 0);
+      first_ = 1;
+    }
+    return List(*this);
+  }
+  void end_list(std::size_t count) { count_ = static_cast<std::uint32_t>(count); }
+
+  // Of a contended request: whether there is no later one for its port, and any before it.
+  [[nodiscard]] bool ends_chain(std::uint32_t index, std::uint32_t port) const {
+    return last_[port & (last_.size() - 1)] == first_ + index && earlier_[index] >= first_;
+  }
+  // visit(index) of all requests for a port, from the last one.
+  template <typename Visit>
+  void for_each(std::uint32_t last, Visit visit) const {
+    for (std::uint32_t number = first_ + last; number >= first_; number = earlier_[number - first_]) {
+      visit(number - first_);
+    }
   }
 
  private:
-  std::vector<std::uint32_t> marks_;
-  std::uint32_t number_ = 0;
+  std::vector<std::uint32_t> last_;     // numbers, per port
+  std::vector<std::uint32_t> earlier_;  // numbers, per request of the list
+  std::uint32_t first_ = 1;             // number of the list's first request
+  std::uint32_t count_ = 0;
 };
 
 // VC allocation: inputs and outputs are virtual channels. An input asks for a set of free ones of one port.
 class FlitChannelArbiter {
  public:
-  explicit FlitChannelArbiter(std::uint32_t channel_bits)
-      : channel_bits_(channel_bits), askers_(std::size_t{1} << channel_bits) {}
+  // channels: of a router, a power of two.
+  explicit FlitChannelArbiter(std::uint32_t channels) : last_turn_(channels - 1), askers_(channels) {}
 
-  // Reduces what the requests of one router for one port want to what they are granted. all: the list; one:
-  // of them. outputs: by FlitPlace.
-  [[gnu::noinline]] void grant(FlitChannelRequest* all, std::size_t count, std::size_t one,
+  // Reduces what the requests for one port want to what they are granted. all: the list; last: that which
+  // ends their chain. outputs: of the port.
+  [[gnu::noinline]] void grant(FlitChannelRequest* all, const FlitPortChains& chains, std::uint32_t last,
                                const FlitOutputChannel* outputs) {
-    const std::uint32_t router = all[one].input >> channel_bits_;
-    const FlitPlace port = all[one].port;
-    std::size_t first = one;
-    while (first > 0 && all[first - 1].input >> channel_bits_ == router) --first;
     std::uint64_t wanted = 0;
-    std::size_t asker_count = 0;
-    for (std::size_t i = first; i < count && all[i].input >> channel_bits_ == router; ++i) {
-      if (all[i].port != port) continue;
-      askers_[asker_count++] = {&all[i], all[i].mask};
-      wanted |= all[i].mask;
-      all[i].mask = 0;
-    }
+    std::size_t count = 0;
+    chains.for_each(last, [&](std::uint32_t index) {
+      askers_[count++] = {&all[index], all[index].mask};
+      wanted |= all[index].mask;
+      all[index].mask = 0;
+    });
     for (; wanted != 0; wanted &= wanted - 1) {
       const std::uint32_t channel = lowest_bit(wanted);
-      FlitChannelRequest* const winner = next(asker_count, channel, outputs[port + channel].last_granted);
-      winner->mask |= std::uint64_t{1} << channel;
+      next(count, channel, outputs[channel].last_granted).mask |= std::uint64_t{1} << channel;
     }
   }
 
@@ -91,22 +112,20 @@ class FlitChannelArbiter {
   };
 
   // The first behind `last` in the round robin of the router's inputs that wants the channel.
-  [[nodiscard]] FlitChannelRequest* next(std::size_t asker_count, std::uint32_t channel,
-                                         std::uint32_t last) const {
-    const std::uint32_t turns = (1U << channel_bits_) - 1;
-    std::uint32_t first_turn = turns + 1;
-    FlitChannelRequest* winner = nullptr;
-    for (std::size_t i = 0; i < asker_count; ++i) {
+  [[nodiscard]] FlitChannelRequest& next(std::size_t count, std::uint32_t channel, std::uint32_t last) const {
+    std::uint32_t first_turn = ~0U;
+    std::size_t winner = 0;
+    for (std::size_t i = 0; i < count; ++i) {
       const Asker& asker = askers_[i];
-      const std::uint32_t turn =
-          (asker.wants >> channel & 1) != 0 ? (asker.request->input - last - 1) & turns : turns + 1;
-      winner = turn < first_turn ? asker.request : winner;
+      const std::uint32_t does_not = 1U & ~static_cast<std::uint32_t>(asker.wants >> channel);
+      const std::uint32_t turn = ((asker.request->input - last - 1) & last_turn_) | does_not << 31U;
+      winner = turn < first_turn ? i : winner;
       first_turn = turn < first_turn ? turn : first_turn;
     }
-    return winner;
+    return *askers_[winner].request;
   }
 
-  std::uint32_t channel_bits_;
+  std::uint32_t last_turn_;
   std::vector<Asker> askers_;  // of the port at hand
 };
 
@@ -114,79 +133,49 @@ class FlitChannelArbiter {
 // output take turns in asking for it.
 class FlitSwitchArbiter {
  public:
-  FlitSwitchArbiter(std::uint32_t port_bits, std::uint32_t virtual_channel_bits)
-      : port_bits_(port_bits),
-        virtual_channel_bits_(virtual_channel_bits),
-        asking_(std::size_t{1} << 2 * port_bits) {}
+  explicit FlitSwitchArbiter(std::uint32_t virtual_channel_bits)
+      : virtual_channel_bits_(virtual_channel_bits) {}
 
-  // Makes the output `lost` in those requests of one router that are not granted and accepted. all: the
-  // list; one: of them. ports: FlitFabric::port_table.
-  [[gnu::noinline]] void arbitrate(FlitCrossing* all, std::size_t count, std::size_t one,
-                                   const FlitRouterPort* ports) {
-    const std::uint32_t router = router_of(all[one].input);
-    const FlitRouterPort* const router_ports = ports + (std::size_t{router} << port_bits_);
-    std::size_t first = one;
-    while (first > 0 && router_of(all[first - 1].input) == router) --first;
-    std::uint64_t outputs = 0;
-    std::size_t end = first;
-    for (; end < count && router_of(all[end].input) == router; ++end) {
-      ask(all, end, router_ports);
-      outputs |= std::uint64_t{1} << port_of(all[end].output);
-    }
-    std::uint64_t granted = 0;  // input ports
-    for (; outputs != 0; outputs &= outputs - 1) {
-      const std::uint32_t output = lowest_bit(outputs);
-      const std::uint32_t input = first_behind(requests_[output], number(router_ports[output].granted_input));
-      requests_[output] = 0;
-      grants_[input] |= std::uint64_t{1} << output;
-      granted |= std::uint64_t{1} << input;
-    }
-    for (std::size_t i = first; i < end; ++i) {
-      const std::uint32_t input = port_of(all[i].input);
-      const std::uint32_t output = port_of(all[i].output);
-      if ((granted >> input & 1) == 0 || asking(input, output) != i ||
-          first_behind(grants_[input], number(router_ports[input].accepted_output)) != output) {
-        all[i].output = FlitCrossing::lost;
-      }
-    }
-    for (; granted != 0; granted &= granted - 1) {
-      grants_[lowest_bit(granted)] = 0;
-    }
+  // Of the requests for one output port, those of the input port whose turn it is not, and of its virtual
+  // channels those whose turn it is not, have lost. all: the list; last: that which ends their chain. ports:
+  // FlitFabric::port_table.
+  void grant(FlitCrossing* all, const FlitPortChains& outputs, std::uint32_t last,
+             const FlitRouterPort* ports) const {
+    const std::uint32_t channel_mask = (1U << virtual_channel_bits_) - 1;
+    const std::uint32_t granted = ports[all[last].output >> virtual_channel_bits_].granted_input;
+    leave_one(all, outputs, last, [&](const FlitCrossing& request) {
+      const std::uint32_t port = request.input >> virtual_channel_bits_;
+      return (port - granted - 1) % max_ports << virtual_channel_bits_ |
+             ((request.input - ports[port].served_channel - 1) & channel_mask);
+    });
+  }
+  // Of those of one input port that were granted, all but that for the output port whose turn it is.
+  void accept(FlitCrossing* all, const FlitPortChains& inputs, std::uint32_t last,
+              const FlitRouterPort* ports) const {
+    const std::uint32_t accepted = ports[all[last].input >> virtual_channel_bits_].accepted_output;
+    leave_one(all, inputs, last, [&](const FlitCrossing& request) {
+      return ((request.output >> virtual_channel_bits_) - accepted - 1) % max_ports;
+    });
   }
 
  private:
-  [[nodiscard]] std::uint32_t router_of(FlitPlace place) const {
-    return place >> (port_bits_ + virtual_channel_bits_);
-  }
-  [[nodiscard]] std::uint32_t number(std::uint32_t port_index) const {
-    return port_index & ((1U << port_bits_) - 1);
-  }
-  [[nodiscard]] std::uint32_t port_of(FlitPlace place) const {
-    return number(place >> virtual_channel_bits_);
-  }
-  [[nodiscard]] std::uint32_t& asking(std::uint32_t input, std::uint32_t output) {
-    return asking_[input << port_bits_ | output];
-  }
-
-  void ask(const FlitCrossing* all, std::size_t one, const FlitRouterPort* router_ports) {
-    const std::uint32_t input = port_of(all[one].input);
-    const std::uint32_t output = port_of(all[one].output);
-    const std::uint64_t bit = std::uint64_t{1} << input;
-    const auto turn = [&](FlitPlace place) {  // in the round robin from behind the one served last
-      return (place - router_ports[input].served_channel - 1) & ((1U << virtual_channel_bits_) - 1);
-    };
-    std::uint32_t& asker = asking(input, output);
-    if ((requests_[output] & bit) == 0 || turn(all[one].input) < turn(all[asker].input)) {
-      asker = static_cast<std::uint32_t>(one);
-    }
-    requests_[output] |= bit;
+  // The one with the first turn of those that have not lost.
+  template <typename Turn>
+  static void leave_one(FlitCrossing* all, const FlitPortChains& chain, std::uint32_t last, Turn turn_of) {
+    std::uint32_t first_turn = ~0U;
+    std::uint32_t winner = last;
+    chain.for_each(last, [&](std::uint32_t index) {
+      const std::uint32_t turn = all[index].output == FlitCrossing::lost ? ~0U : turn_of(all[index]);
+      winner = turn < first_turn ? index : winner;
+      first_turn = turn < first_turn ? turn : first_turn;
+    });
+    const FlitPlace output = all[winner].output;
+    chain.for_each(last, [&](std::uint32_t index) { all[index].output = FlitCrossing::lost; });
+    all[winner].output = output;
   }
 
-  std::uint32_t port_bits_;
+  static constexpr std::uint32_t max_ports = 64;  // of a router, and a multiple of all powers of two below it
   std::uint32_t virtual_channel_bits_;
-  std::array<std::uint64_t, 64> requests_{};  // per output: input ports
-  std::array<std::uint64_t, 64> grants_{};    // per input: output ports
-  std::vector<std::uint32_t> asking_;         // in the list, per input and output port
 };
 
 }  // namespace apenet

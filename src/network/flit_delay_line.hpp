@@ -17,54 +17,56 @@ using FlitCycle = std::int64_t;
 
 // All wires of the network in one ring of lists: what arrives in a cycle stands together and is read once, in
 // the order in which it was sent. That is what makes the routers a Moore machine: nothing that a router sends
-// in a cycle can be seen by another one in the same cycle.
+// in a cycle can be seen by another one in the same cycle. Readers that read at separate times have lists of
+// their own.
 template <typename Entry>
 class alignas(64) DelayLine {
  public:
   // Delays of 1 to max_delay cycles.
-  explicit DelayLine(FlitCycle max_delay)
-      : slots_(std::bit_ceil(static_cast<std::size_t>(max_delay) + 2)), mask_(slots_.size() - 1) {}
+  DelayLine(FlitCycle max_delay, std::size_t lists)
+      : lists_(lists),
+        mask_(std::bit_ceil(static_cast<std::size_t>(max_delay) + 2) - 1),
+        slots_((mask_ + 1) * lists_) {}
 
-  void push(FlitCycle due, const Entry& entry) {
-    Slot& slot = slots_[static_cast<std::size_t>(due) & mask_];
+  void push(FlitCycle due, std::size_t list, const Entry& entry) {
+    Slot& slot = slot_of(due, list);
     if (slot.count == slot.capacity) [[unlikely]]
       slot.grow();
     slot.entries[slot.count++] = entry;
     ++size_;
   }
 
-  // As take. prepare(entry) comes a few entries ahead of visit, where what that will read is asked for.
+  // As take. prepare(entry) comes a few entries ahead of visit, where what that will read is asked for; it
+  // also sees entries of the past.
   template <typename Prepare, typename Visit>
-  void take(FlitCycle cycle, Prepare prepare, Visit visit) {
-    constexpr std::size_t ahead = 8;
-    const Slot& slot = slots_[static_cast<std::size_t>(cycle) & mask_];
-    const std::size_t last = slot.count - 1;
-    const Entry* const entries = slot.entries.get();
-    std::size_t coming = ahead;
-    take(cycle, [&](const Entry& entry) {
-      prepare(entries[std::min(coming++, last)]);
+  void take(FlitCycle cycle, std::size_t list, Prepare prepare, Visit visit) {
+    take(cycle, list, [&](const Entry& entry) {
+      prepare(*(&entry + ahead));
       visit(entry);
     });
   }
 
-  // Everything due in this cycle leaves. visit may push to later cycles.
+  // Everything due in this cycle in that list leaves. visit may push to later cycles.
   template <typename Visit>
-  void take(FlitCycle cycle, Visit visit) {
-    Slot& slot = slots_[static_cast<std::size_t>(cycle) & mask_];
+  void take(FlitCycle cycle, std::size_t list, Visit visit) {
+    Slot& slot = slot_of(cycle, list);
     const std::size_t count = slot.count;
-    for (std::size_t i = 0; i < count; ++i) visit(slot.entries[i]);
+    if (count == 0) return;
+    const Entry* const entries = slot.entries.get();
+    for (std::size_t i = 0; i < count; ++i) visit(entries[i]);
     APENET_CHECK(slot.count == count, "%zu entries sent with a delay beyond the line", slot.count - count);
     slot.count = 0;
     size_ -= count;
   }
-
   [[nodiscard]] bool empty() const { return size_ == 0; }
 
  private:
+  static constexpr std::size_t ahead = 8;  // and so many entries that are never sent stand behind the last
+
   struct alignas(32) Slot {
     void grow() {
       capacity = capacity < 8 ? 8 : 2 * capacity;
-      auto larger = std::make_unique<Entry[]>(capacity);
+      auto larger = std::make_unique<Entry[]>(capacity + ahead);
       std::copy_n(entries.get(), count, larger.get());
       entries = std::move(larger);
     }
@@ -74,8 +76,13 @@ class alignas(64) DelayLine {
     std::size_t capacity = 0;
   };
 
-  std::vector<Slot> slots_;
+  [[nodiscard]] Slot& slot_of(FlitCycle cycle, std::size_t list) {
+    return slots_[(static_cast<std::size_t>(cycle) & mask_) * lists_ + list];
+  }
+
+  std::size_t lists_;
   std::size_t mask_;
+  std::vector<Slot> slots_;
   std::size_t size_ = 0;
 };
 

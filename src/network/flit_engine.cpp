@@ -30,6 +30,7 @@ std::vector<FlitPort> card_ports(const FlitFabric& fabric, const Topology& topol
     FlitPort port;
     port.far_end = fabric.place(attachment.router, attachment.port);
     port.kind = FlitPort::Kind::link;
+    port.list = fabric.list_of(port);
     port.flit_delay = 1 + timing.local.latency_cycles + timing.buffer_write_cycles;
     port.credit_delay = 1 + timing.local.latency_cycles + timing.credit_cycles;
     ports.push_back(port);
@@ -81,6 +82,7 @@ void FlitEngine::wire(const Topology& topology) {
       FlitPort& port = fabric_.port_table[index].wires;
       port.far_end = fabric_.place(next.router, next.port);
       port.kind = FlitPort::Kind::link;
+      port.list = fabric_.list_of(port);
       port.speed = speed(link.flit_cycles);
       port.flit_delay = timing.switch_traversal_cycles + 1 + link.latency_cycles + timing.buffer_write_cycles;
       port.credit_delay = 1 + link.latency_cycles + timing.credit_cycles;
@@ -95,6 +97,7 @@ void FlitEngine::wire(const Topology& topology) {
     FlitPort& port = fabric_.port_table[index].wires;
     port.far_end = fabric_.place(node, 0);
     port.kind = FlitPort::Kind::local;
+    port.list = fabric_.list_of(port);
     fabric_.local_ports[attachment.router] |= std::uint64_t{1} << attachment.port % 64;
     port.speed = speed(timing.local.flit_cycles);
     port.flit_delay = timing.switch_traversal_cycles + 1 + timing.local.latency_cycles;
@@ -106,6 +109,7 @@ void FlitEngine::wire(const Topology& topology) {
 void FlitEngine::plug(RouterId router, const FlitRouterMaker& maker) {
   const auto lead_to_socket = [this](FlitPort& port) {
     port.kind = FlitPort::Kind::socket;
+    port.list = fabric_.list_of(port);
     port.flit_delay -= fabric_.timing.buffer_write_cycles;
     port.credit_delay -= fabric_.timing.credit_cycles;
   };
@@ -245,7 +249,7 @@ bool FlitEngine::is_at_rest() const {
 
 void FlitEngine::deliver(std::uint32_t index) {
   Packet packet = fabric_.packets[index];
-  packet.hops = fabric_.routes[index].hops;
+  packet.hops = static_cast<std::uint16_t>(fabric_.routes[index].routers - 1);  // links between them
   const Time head_time = head_times_[index];
   free_packets_.push_back(index);
   trace(NetworkTrace::delivered, packet.destination, packet);

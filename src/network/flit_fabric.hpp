@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cstdint>
 #include <vector>
@@ -40,9 +39,9 @@ struct FlitPacketRoute {
   NodeId destination = 0;
   std::uint32_t flits = 0;
   std::uint32_t wire_bytes = 0;
-  std::uint16_t hops = 0;    // links for which it was routed so far
-  std::uint8_t lane = 0;     // number within its class, for ChannelSelection::lane
-  std::uint8_t slowest = 0;  // stage of its path with the longest flit_cycles: index into flit_cycles
+  std::uint16_t routers = 0;  // in which its header has come to the front of a buffer
+  std::uint8_t lane = 0;      // number within its class, for ChannelSelection::lane
+  std::uint8_t slowest = 0;   // stage of its path with the longest flit_cycles: index into flit_cycles
 };
 
 // A virtual channel's buffer at the end of a wire, or the credit counter that belongs to it: from the highest
@@ -56,15 +55,18 @@ struct FlitArrival {
   FlitPlace place = 0;
   Flit flit;
 };
+struct FlitCredit {
+  FlitPlace place = 0;
+};
 
 // What a router needs to know of one of its ports: where its wires lead, and how long they are.
 struct FlitPort {
   // What is at the other end: a router, a card, or a router of another implementation (FlitSockets).
   enum class Kind : std::uint8_t { link, local, socket, unused };
-  static constexpr std::size_t kind_count = 3;  // that lead anywhere
-  FlitPlace far_end = 0;                        // virtual channel 0 of the port at the other end
+  FlitPlace far_end = 0;  // virtual channel 0 of the port at the other end
   Kind kind = Kind::unused;
   std::uint8_t speed = 0;          // index into FlitFabric::flit_cycles
+  std::uint32_t list = 0;          // FlitFabric::list_of it
   std::uint32_t flit_delay = 0;    // switch grant to arrival in the buffer at the other end, in cycles
   std::uint32_t credit_delay = 0;  // switch grant of a flit from this input to use of its credit upstream
 };
@@ -112,17 +114,23 @@ struct FlitFabric {
         port_table(static_cast<std::size_t>(router_count_) << port_bits),
         local_ports(router_count_),
         link_numbers(port_table.size()),
-        flits_on_wires{DelayLine<FlitArrival>(max_delay), DelayLine<FlitArrival>(max_delay),
-                       DelayLine<FlitArrival>(max_delay)},
-        credits_on_wires{DelayLine<FlitPlace>(max_delay), DelayLine<FlitPlace>(max_delay),
-                         DelayLine<FlitPlace>(max_delay)} {}
+        flits_on_wires(max_delay, std::size_t{block_count()} + 2),
+        credits_on_wires(max_delay, std::size_t{block_count()} + 2) {}
 
-  // By what is at the other end: routers, cards and sockets read their wires at separate times of a cycle.
-  [[nodiscard]] DelayLine<FlitArrival>& flits_to(FlitPort::Kind kind) {
-    return flits_on_wires[static_cast<std::size_t>(kind)];
+  // Routers are worked down in blocks of so many places (the largest ones fill one): what arrives at a block
+  // and what its routers do with it then uses the same few lines of the first cache.
+  static constexpr std::uint32_t block_bits = 10;
+  [[nodiscard]] std::uint32_t block_count() const {
+    return static_cast<std::uint32_t>(
+        ((std::uint64_t{router_count} << channel_bits) + (1U << block_bits) - 1) >> block_bits);
   }
-  [[nodiscard]] DelayLine<FlitPlace>& credits_to(FlitPort::Kind kind) {
-    return credits_on_wires[static_cast<std::size_t>(kind)];
+
+  // The list of the wires that arrive at a block of routers, at the cards, at the sockets.
+  [[nodiscard]] std::uint32_t list_of_cards() const { return block_count(); }
+  [[nodiscard]] std::uint32_t list_of_sockets() const { return block_count() + 1; }
+  [[nodiscard]] std::uint32_t list_of(const FlitPort& port) const {
+    if (port.kind == FlitPort::Kind::link) return port.far_end >> block_bits;
+    return port.kind == FlitPort::Kind::local ? list_of_cards() : list_of_sockets();
   }
   // A header leaves through a router's port, by its index in the port table. A link is taken to be busy for
   // as long as the packet's flits need one behind the other: what they wait for on their way is not known
@@ -139,16 +147,11 @@ struct FlitFabric {
                                     packet.message, packet.sequence, packet.wire_bytes));
   }
   // A packet's way leads through that port.
-  void count_hop(const FlitPort& port, FlitPacketRoute& route) const {
-    if (flit_cycles.size() > 1) route.slowest = std::max(route.slowest, port.speed);
-    route.hops = static_cast<std::uint16_t>(route.hops + (port.kind != FlitPort::Kind::local ? 1 : 0));
+  static void note_port(const FlitPort& port, FlitPacketRoute& route) {
+    route.slowest = std::max(route.slowest, port.speed);
   }
 
-  [[nodiscard]] bool are_wires_empty() const {
-    const auto is_empty = [](const auto& line) { return line.empty(); };
-    return std::all_of(flits_on_wires.begin(), flits_on_wires.end(), is_empty) &&
-           std::all_of(credits_on_wires.begin(), credits_on_wires.end(), is_empty);
-  }
+  [[nodiscard]] bool are_wires_empty() const { return flits_on_wires.empty() && credits_on_wires.empty(); }
 
   [[nodiscard]] const FlitPort& port(std::uint32_t router, std::uint32_t number) const {
     return port_table[port_index(router, number)].wires;
@@ -196,8 +199,8 @@ struct FlitFabric {
   // The packets in flight, by the number that their flits carry.
   std::vector<Packet> packets;  // as their cards handed them over
   std::vector<FlitPacketRoute> routes;
-  std::array<DelayLine<FlitArrival>, FlitPort::kind_count> flits_on_wires;  // by kind of the reader
-  std::array<DelayLine<FlitPlace>, FlitPort::kind_count> credits_on_wires;
+  DelayLine<FlitArrival> flits_on_wires;
+  DelayLine<FlitCredit> credits_on_wires;
 };
 
 }  // namespace apenet

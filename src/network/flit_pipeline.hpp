@@ -33,12 +33,11 @@ struct FlitOutputChannel {
 // Which input virtual channels are in which stage, and which output virtual channels nobody holds: of the 64
 // places that begin at a multiple of 64. That are a few routers, or a part of one; those of a port are never
 // divided.
-struct alignas(64) FlitStages {
+struct alignas(32) FlitStages {
   std::uint64_t routing = 0;
   std::uint64_t allocating = 0;
-  std::uint64_t switching = 0;
-  std::uint64_t credited = 0;  // input virtual channels that hold an output with a credit
-  std::uint64_t free = 0;      // output virtual channels
+  std::uint64_t switching = 0;  // those with a flit and a credit
+  std::uint64_t free = 0;       // output virtual channels
 
   [[nodiscard]] static std::uint64_t bit(FlitPlace place) { return std::uint64_t{1} << place % 64; }
 };

@@ -37,8 +37,8 @@ class FlitRouterBank final : public FlitRouters {
   }
 
  private:
-  static constexpr std::uint32_t block_stages = 32;  // a word of active_; what they use fits the first cache
-  static constexpr std::uint32_t block_bits = 11;    // of the places in a block
+  static constexpr std::uint32_t block_bits = FlitFabric::block_bits;
+  static constexpr std::uint32_t block_stages = (1U << block_bits) / 64;  // of a block, a bit of active_ each
 
   // Where they are defined, functions for what is rare stay out of line, so that the loops of all others keep
   // their variables in registers.
@@ -84,6 +84,7 @@ class FlitRouterBank final : public FlitRouters {
   const FlitRouteUnit& routes_;
   const bool is_long_;            // some stage takes more than one cycle
   const bool has_intervals_;      // some link takes more than one cycle a flit
+  const bool has_speeds_;         // not all ports have the same
   const bool is_routed_at_once_;  // routes are known when a header becomes the first of its buffer
   const std::uint32_t buffer_flits_;
   const std::uint32_t virtual_channel_bits_;  // of a FlitPlace
@@ -101,11 +102,10 @@ class FlitRouterBank final : public FlitRouters {
   std::size_t allocating_count_ = 0;
   std::size_t switching_count_ = 0;
   std::vector<FlitChannelRequest> channel_requests_;
-  std::size_t channel_request_count_ = 0;
   std::vector<FlitCrossing> crossings_;
   std::vector<std::uint32_t> contended_;  // numbers of requests
-  FlitPortMarks asked_outputs_;
-  FlitPortMarks asking_inputs_;
+  FlitPortChains asked_outputs_;
+  FlitPortChains asking_inputs_;
   FlitChannelArbiter channel_arbiter_;
   FlitSwitchArbiter switch_arbiter_;
 

@@ -16,6 +16,7 @@ FlitRouterBank::FlitRouterBank(FlitFabric& fabric, const FlitRouteUnit& routes)
       is_long_(fabric.timing.routing_cycles > 1 || fabric.timing.vc_allocation_cycles > 1 ||
                fabric.timing.switch_allocation_cycles > 1 || fabric.timing.switch_traversal_cycles > 1),
       has_intervals_(fabric.flit_cycles.back() > 1),
+      has_speeds_(fabric.flit_cycles.size() > 1),
       is_routed_at_once_(fabric.timing.routing_cycles == 0),
       buffer_flits_(fabric.timing.buffer_flits),
       virtual_channel_bits_(fabric.virtual_channel_bits),
@@ -28,15 +29,15 @@ FlitRouterBank::FlitRouterBank(FlitFabric& fabric, const FlitRouteUnit& routes)
       channel_requests_(allocating_.size()),
       crossings_(allocating_.size()),
       contended_(allocating_.size() + 1),
-      asked_outputs_(std::size_t{1} << (block_bits - virtual_channel_bits_)),
-      asking_inputs_(std::size_t{1} << (block_bits - virtual_channel_bits_)),
-      channel_arbiter_(channel_bits_),
-      switch_arbiter_(fabric.port_bits, virtual_channel_bits_),
+      asked_outputs_(std::size_t{1} << (block_bits - virtual_channel_bits_), allocating_.size() + 1),
+      asking_inputs_(std::size_t{1} << (block_bits - virtual_channel_bits_), allocating_.size() + 1),
+      channel_arbiter_(fabric.channels),
+      switch_arbiter_(virtual_channel_bits_),
       inputs_(std::size_t{fabric.router_count} << channel_bits_),
       outputs_(inputs_.size()),
       flits_(inputs_.size() * fabric.timing.buffer_flits) {
   stages_.resize((inputs_.size() + 63) / 64);
-  active_.resize((stages_.size() + block_stages - 1) / block_stages);
+  active_.resize(fabric.block_count());
   const auto last_channel = static_cast<std::uint16_t>(channel_mask_);
   for (FlitInputChannel& input : inputs_) input.output = last_channel;
   for (FlitOutputChannel& output : outputs_)
@@ -60,15 +61,13 @@ FlitRouterBank::FlitRouterBank(FlitFabric& fabric, const FlitRouteUnit& routes)
 void FlitRouterBank::tick(FlitCycle cycle) {
   is_traced_ = fabric_.simulation.is_traced();
   is_plain_ = !is_traced_ && !has_adaptive_ && !is_long_ && !has_intervals_;
-  fabric_.flits_to(FlitPort::Kind::link)
-      .take(
-          cycle,
-          [this](const FlitArrival& arrival) {
-            __builtin_prefetch(&fabric_.routes[arrival.flit.packet()], 1);
-          },
-          [this](const FlitArrival& arrival) { write_buffer(arrival); });
-  fabric_.credits_to(FlitPort::Kind::link).take(cycle, [this](FlitPlace place) { take_credit(place); });
   for (std::uint32_t block = 0; block < active_.size(); ++block) {
+    fabric_.flits_on_wires.take(
+        cycle, block,
+        [this](const FlitArrival& arrival) { __builtin_prefetch(&fabric_.routes[arrival.flit.packet()], 1); },
+        [this](const FlitArrival& arrival) { write_buffer(arrival); });
+    fabric_.credits_on_wires.take(cycle, block,
+                                  [this](const FlitCredit& credit) { take_credit(credit.place); });
     const std::uint32_t active = active_[block];
     if (active == 0) continue;
     list_requests(block, cycle);
@@ -101,7 +100,7 @@ void FlitRouterBank::tick(FlitCycle cycle) {
   activate(place);
   if (arrival.flit.is_head()) {
     begin_header(place);
-  } else {
+  } else if (outputs_[first_of_router(place) | input.output].credits != 0) {
     stages_of(place).switching |= FlitStages::bit(place);
   }
 }
@@ -117,10 +116,11 @@ void FlitRouterBank::tick(FlitCycle cycle) {
   input.wire_bytes = route.wire_bytes;
   const FlitRequest request = routes_.request(router, place & channel_mask_, packet);
   input.request = request;
+  ++route.routers;
   if (request.is_adaptive()) [[unlikely]] {
     has_adaptive_ = true;
-  } else {
-    fabric_.count_hop(fabric_.port(router, request.port()), route);
+  } else if (has_speeds_) {
+    FlitFabric::note_port(fabric_.port(router, request.port()), route);
   }
   FlitStages& stages = stages_of(place);
   (is_routed_at_once_ ? stages.allocating : stages.routing) |= FlitStages::bit(place);
@@ -136,7 +136,7 @@ void FlitRouterBank::tick(FlitCycle cycle) {
   if (output.credits++ == 0) {
     if ((stages_of(place).free & FlitStages::bit(place)) == 0) {
       const FlitPlace holder = first_of_router(place) | output.last_granted;
-      stages_of(holder).credited |= FlitStages::bit(holder);
+      if (inputs_[holder].count != 0) stages_of(holder).switching |= FlitStages::bit(holder);
     }
     activate(place);
   } else if (fabric_.is_cut_through) {
@@ -160,7 +160,7 @@ void FlitRouterBank::tick(FlitCycle cycle) {
     if (is_long) begin_routing(first, cycle);
     FlitStages& stages = stages_of(first);
     std::uint64_t asks_channel = stages.allocating;
-    std::uint64_t asks_switch = stages.switching & stages.credited;
+    std::uint64_t asks_switch = stages.switching;
     if (is_long) drop_busy(first, asks_channel, asks_switch);
     if (has_intervals) drop_delayed(first, cycle, asks_switch);
     if (!is_long) {
@@ -266,7 +266,7 @@ void FlitRouterBank::finish_long(FlitPlace first, FlitCycle cycle) {
   }
   list_channel_requests();
   const FlitChannelRequest* const requests = channel_requests_.data();
-  const std::size_t count = channel_request_count_;
+  const std::size_t count = allocating_count_;
   std::uint32_t changes = 0;  // as in list_requests
   for (std::size_t i = 0; i < count; ++i) {
     if (requests[i].mask == 0) continue;
@@ -280,7 +280,7 @@ void FlitRouterBank::finish_long(FlitPlace first, FlitCycle cycle) {
   active_[block] |= changes;
 }
 
-// Who asks for channels that are free, and of those what it was granted. Pointers and numbers are copied out
+// What each asks for of what is free, and of that what it was granted. Pointers and numbers are copied out
 // of the members: as the compiler sees it, any store may change those.
 [[gnu::always_inline]] inline void FlitRouterBank::list_channel_requests() {
   const std::uint32_t channel_mask = channel_mask_;
@@ -293,24 +293,24 @@ void FlitRouterBank::finish_long(FlitPlace first, FlitCycle cycle) {
   const FlitInputChannel* const inputs = inputs_.data();
   FlitChannelRequest* const requests = channel_requests_.data();
   std::uint32_t* const contended = contended_.data();
-  FlitPortMarks::List asked = asked_outputs_.begin_list();
-  std::size_t count = 0;
+  FlitPortChains::List asked = asked_outputs_.begin_list();
   std::size_t contended_count = 0;
-  for (std::size_t i = 0; i < place_count; ++i) {
+  for (std::uint32_t i = 0; i < place_count; ++i) {
     const FlitPlace place = places[i];
     const FlitRouteUnit::Wanted& want = wanted[inputs[place].request.index()];
     const FlitPlace port = (place & ~channel_mask) | want.first_channel;
     std::uint64_t mask = stages[std::size_t{port} / 64].free >> port % 64 & want.mask;
     if (is_cut_through) mask = with_room(place, port, mask);
-    requests[count] = {place, port, mask};
-    contended[contended_count] = static_cast<std::uint32_t>(count);
-    const std::size_t asks = mask != 0 ? 1 : 0;
-    contended_count += asks & static_cast<std::size_t>(asked.mark(port >> virtual_channel_bits));
-    count += asks;
+    requests[i] = {place, port, mask};
+    contended[contended_count] = i;
+    contended_count += static_cast<std::size_t>(asked.add(i, port >> virtual_channel_bits));
   }
-  channel_request_count_ = count;
+  asked_outputs_.end_list(place_count);
   for (std::size_t i = 0; i < contended_count; ++i) {
-    channel_arbiter_.grant(requests, count, contended[i], outputs_.data());
+    const FlitPlace port = requests[contended[i]].port;
+    if (asked_outputs_.ends_chain(contended[i], port >> virtual_channel_bits)) {
+      channel_arbiter_.grant(requests, asked_outputs_, contended[i], &outputs_[port]);
+    }
   }
 }
 
@@ -339,9 +339,7 @@ void FlitRouterBank::finish_long(FlitPlace first, FlitCycle cycle) {
   FlitStages& stages = stages_of(input);
   const std::uint64_t bit = FlitStages::bit(input);
   stages.allocating &= ~bit;
-  stages.switching |= bit;
-  stages.credited |= bit;
-  if (outputs_[output].credits == 0) stages.credited &= ~bit;
+  if (outputs_[output].credits != 0) stages.switching |= bit;
 }
 
 // Virtual cut-through: only channels with room for the whole packet.
@@ -385,24 +383,32 @@ void FlitRouterBank::finish_long(FlitPlace first, FlitCycle cycle) {
   const FlitInputChannel* const inputs = inputs_.data();
   FlitCrossing* const crossings = crossings_.data();
   std::uint32_t* const contended = contended_.data();
-  FlitPortMarks::List asking = asking_inputs_.begin_list();
-  FlitPortMarks::List asked = asked_outputs_.begin_list();
+  FlitPortChains::List asking = asking_inputs_.begin_list();
+  FlitPortChains::List asked = asked_outputs_.begin_list();
   std::size_t contended_count = 0;
-  for (std::size_t i = 0; i < place_count; ++i) {
+  for (std::uint32_t i = 0; i < place_count; ++i) {
     const FlitPlace input = places[i];
     const FlitPlace output = (input & ~channel_mask) | inputs[input].output;
     crossings[i] = {input, output};
-    contended[contended_count] = static_cast<std::uint32_t>(i);
-    const bool is_second_asking = asking.mark(input >> virtual_channel_bits);
-    const bool is_second_asked = asked.mark(output >> virtual_channel_bits);
+    contended[contended_count] = i;
+    const bool is_second_asking = asking.add(i, input >> virtual_channel_bits);
+    const bool is_second_asked = asked.add(i, output >> virtual_channel_bits);
     contended_count += static_cast<std::size_t>(is_second_asking | is_second_asked);
   }
-  std::uint32_t done = ~0U;
+  asking_inputs_.end_list(place_count);
+  asked_outputs_.end_list(place_count);
+  const FlitRouterPort* const ports = fabric_.port_table.data();
   for (std::size_t i = 0; i < contended_count; ++i) {
-    const std::uint32_t router = crossings[contended[i]].input >> channel_bits_;
-    if (router == done) continue;
-    done = router;
-    switch_arbiter_.arbitrate(crossings, place_count, contended[i], fabric_.port_table.data());
+    const FlitPlace output = crossings[contended[i]].output;
+    if (asked_outputs_.ends_chain(contended[i], output >> virtual_channel_bits)) {
+      switch_arbiter_.grant(crossings, asked_outputs_, contended[i], ports);
+    }
+  }
+  for (std::size_t i = 0; i < contended_count; ++i) {
+    const FlitPlace input = crossings[contended[i]].input;
+    if (asking_inputs_.ends_chain(contended[i], input >> virtual_channel_bits)) {
+      switch_arbiter_.accept(crossings, asking_inputs_, contended[i], ports);
+    }
   }
 }
 
@@ -442,18 +448,18 @@ void FlitRouterBank::finish_long(FlitPlace first, FlitCycle cycle) {
     input.front = flits_[std::size_t{place} * buffer_flits_ + input.next];
     if (++input.next == buffer_flits_) input.next = 0;
   }
-  if (--outputs_[crossing.output].credits == 0) stages.credited &= ~bit;
+  const std::uint32_t credits = --outputs_[crossing.output].credits;
 
   FlitRouterPort& out = fabric_.port_table[port_index(crossing.output)];
   out.use.count(flit, input.wire_bytes);
   FlitCycle arrives = cycle + out.wires.flit_delay;
   if (!is_plain_) arrives += note_crossing(crossing, flit, cycle);
-  fabric_.flits_to(out.wires.kind).push(arrives, {out.across + crossing.output, flit});
+  fabric_.flits_on_wires.push(arrives, out.wires.list, {out.across + crossing.output, flit});
   const FlitRouterPort& in = fabric_.port_table[port_index(place)];
-  fabric_.credits_to(in.wires.kind).push(cycle + in.wires.credit_delay, in.across + place);
+  fabric_.credits_on_wires.push(cycle + in.wires.credit_delay, in.wires.list, {in.across + place});
 
   if (flit.is_tail()) stages_of(crossing.output).free |= FlitStages::bit(crossing.output);
-  if (flit.is_tail() || left == 0) stages.switching &= ~bit;
+  if (flit.is_tail() || left == 0 || credits == 0) stages.switching &= ~bit;
   if (flit.is_tail() && left != 0) begin_next_header(place);
 }
 
@@ -465,7 +471,7 @@ void FlitRouterBank::finish_long(FlitPlace first, FlitCycle cycle) {
   if (flit.is_head()) {
     if (is_traced_) fabric_.trace_head(port, flit.packet());
     if (inputs_[crossing.input].request.is_adaptive())
-      fabric_.count_hop(wires, fabric_.routes[flit.packet()]);
+      FlitFabric::note_port(wires, fabric_.routes[flit.packet()]);
   }
   if (has_intervals_) output_free_[port] = cycle + fabric_.flit_cycles[wires.speed];
   return is_long_ ? delay_crossing(crossing.output, cycle) : 0;

@@ -22,7 +22,7 @@ void FlitSinks::tick(FlitCycle cycle, std::vector<Arrived>& arrived) {
     for (const NodeId node : released_) admit_waiting(node, cycle);
     released_.clear();
   }
-  fabric_.flits_to(FlitPort::Kind::local).take(cycle, [&](const FlitArrival& arrival) {
+  fabric_.flits_on_wires.take(cycle, fabric_.list_of_cards(), [&](const FlitArrival& arrival) {
     receive(fabric_.router_of(arrival.place), fabric_.channel_of(arrival.place), arrival.flit, cycle);
   });
 }
@@ -70,7 +70,7 @@ void FlitSinks::admit_waiting(NodeId node, FlitCycle cycle) {
 void FlitSinks::accept(NodeId node, std::uint32_t channel, Flit flit, FlitCycle cycle) {
   const FlitPort& exit = exits_[node];
   const std::uint32_t packet = flit.packet();
-  fabric_.credits_to(exit.kind).push(cycle + exit.credit_delay, exit.far_end + channel);
+  fabric_.credits_on_wires.push(cycle + exit.credit_delay, exit.list, {exit.far_end + channel});
   if (flit.is_head()) {
     if (packet >= heads_.size()) heads_.resize(packet + 1);
     heads_[packet] = cycle;

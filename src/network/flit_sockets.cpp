@@ -43,15 +43,15 @@ void FlitSockets::tick(FlitCycle cycle) {
   const auto virtual_channel = [this](FlitPlace place) {
     return static_cast<std::uint16_t>(fabric_.virtual_channel_of(place));
   };
-  fabric_.flits_to(FlitPort::Kind::socket).take(cycle, [&](const FlitArrival& arrival) {
+  fabric_.flits_on_wires.take(cycle, fabric_.list_of_sockets(), [&](const FlitArrival& arrival) {
     FlitOnWire& wire = input(arrival.place).flit;
     APENET_CHECK(!wire.is_valid, "two flits in one cycle at router %u", fabric_.router_of(arrival.place));
     wire = {true, virtual_channel(arrival.place), arrival.flit};
   });
-  fabric_.credits_to(FlitPort::Kind::socket).take(cycle, [&](FlitPlace place) {
-    CreditOnWire& wire = input(place).credit;
-    APENET_CHECK(!wire.is_valid, "two credits in one cycle at router %u", fabric_.router_of(place));
-    wire = {true, virtual_channel(place)};
+  fabric_.credits_on_wires.take(cycle, fabric_.list_of_sockets(), [&](const FlitCredit& credit) {
+    CreditOnWire& wire = input(credit.place).credit;
+    APENET_CHECK(!wire.is_valid, "two credits in one cycle at router %u", fabric_.router_of(credit.place));
+    wire = {true, virtual_channel(credit.place)};
   });
   for (const std::unique_ptr<Socket>& socket : sockets_) {
     std::fill(socket->outputs.begin(), socket->outputs.end(), FlitPortWires{});
@@ -72,14 +72,16 @@ void FlitSockets::send(Socket& socket, FlitCycle cycle) {
       fabric_.port_table[index].use.count(flit.flit, route.wire_bytes);
       if (flit.flit.is_head()) {
         if (fabric_.simulation.is_traced()) fabric_.trace_head(index, flit.flit.packet());
-        fabric_.count_hop(port, route);
+        ++route.routers;
+        FlitFabric::note_port(port, route);
       }
       // flit_delay begins at the grant; this flit has crossed the switch.
       const FlitCycle delay = FlitCycle{port.flit_delay} - fabric_.timing.switch_traversal_cycles;
-      fabric_.flits_to(port.kind).push(cycle + delay, {port.far_end + flit.virtual_channel, flit.flit});
+      fabric_.flits_on_wires.push(cycle + delay, port.list, {port.far_end + flit.virtual_channel, flit.flit});
     }
     if (credit.is_valid) {
-      fabric_.credits_to(port.kind).push(cycle + port.credit_delay, port.far_end + credit.virtual_channel);
+      fabric_.credits_on_wires.push(cycle + port.credit_delay, port.list,
+                                    {port.far_end + credit.virtual_channel});
     }
   }
 }

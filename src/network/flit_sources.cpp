@@ -51,9 +51,9 @@ void FlitSources::add(std::uint32_t packet, FlitCycle start, FlitCycle tail) {
 }
 
 void FlitSources::take_credits(FlitCycle cycle) {
-  fabric_.credits_to(FlitPort::Kind::local).take(cycle, [this](FlitPlace place) {
-    const NodeId node = fabric_.router_of(place);
-    const std::uint32_t channel = fabric_.channel_of(place);
+  fabric_.credits_on_wires.take(cycle, fabric_.list_of_cards(), [this](const FlitCredit& credit) {
+    const NodeId node = fabric_.router_of(credit.place);
+    const std::uint32_t channel = fabric_.channel_of(credit.place);
     ++credits_[std::size_t{node} * fabric_.virtual_channels + channel];
     ports_[node].has_credit |= std::uint64_t{1} << channel;
   });
@@ -140,9 +140,8 @@ void FlitSources::send_flit(NodeId node, Port& port, FlitCycle cycle, std::vecto
   }
   const bool is_tail = port.sent + 1 == flits;
   const FlitPort& entry = entries_[node];
-  fabric_.flits_to(entry.kind)
-      .push(cycle + entry.flit_delay,
-            {entry.far_end + port.virtual_channel, Flit(packet, port.sent == 0, is_tail)});
+  fabric_.flits_on_wires.push(cycle + entry.flit_delay, entry.list,
+                              {entry.far_end + port.virtual_channel, Flit(packet, port.sent == 0, is_tail)});
   ++port.sent;
   has_moved_ = true;
   if (fabric_.timing.local.flit_cycles > 1) port.free_at = cycle + fabric_.timing.local.flit_cycles;

@@ -117,6 +117,7 @@ GeometricGap::GeometricGap(std::uint64_t probability) {
     none_.push_back(none);
     none = static_cast<std::uint64_t>(static_cast<Wide>(none) * failure >> 64U);
   }
+  std::copy_n(none_.begin(), std::min(none_.size(), first_none_.size()), first_none_.begin());
 }
 
 }  // namespace apenet

@@ -1,6 +1,8 @@
 // Where synthetic traffic goes, and when.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -58,7 +60,10 @@ class GeometricGap {
     for (;;) {
       const std::uint64_t bits = draw();
       std::size_t failures = 0;
-      while (failures < none_.size() && bits < none_[failures]) ++failures;
+      for (const std::uint64_t none : first_none_) failures += bits < none ? 1 : 0;
+      if (failures == first_none_.size()) {
+        while (failures < none_.size() && bits < none_[failures]) ++failures;
+      }
       gap += static_cast<std::int64_t>(failures);
       if (failures < none_.size()) return gap;  // otherwise: as if it began anew
     }
@@ -66,6 +71,8 @@ class GeometricGap {
 
  private:
   std::vector<std::uint64_t> none_;  // none_[k]: probability of no success in k + 1 cycles, times 2^64
+  // The first of them, or 0: for these there is no branch, which would be mispredicted for nearly every draw.
+  std::array<std::uint64_t, 8> first_none_{};
 };
 
 }  // namespace apenet
