@@ -140,6 +140,10 @@ def test_loggp_of_a_pingpong_and_a_stream_with_measured_overheads():
     assert (fitted.send_us, fitted.receive_us) == (0.25, 0.5)
     assert fitted.gap_us.value == pytest.approx(0.75, rel=1e-6)
     assert fitted.unknown == ()
+    more = {"send_us": 3.0, "receive_us": 3.0}
+    fitted = fit_loggp([content("oneway", 0.75), content("pingpong", 5.0, overheads=more)])
+    assert fitted.latency_us is None
+    assert fitted.unknown[0].startswith("L: o_s + o_r = 6 us are all of L + o_s + o_r = 5 us")
 
 
 def test_loggp_takes_no_two_pingpongs():

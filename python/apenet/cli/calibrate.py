@@ -126,5 +126,7 @@ def _print(measured: calibrations.Calibration) -> None:
         shown = [f"{name} {number_text(value.value)} us" for name, value in parameters.items() if value is not None]
         worst = fitted.in_sample.max_percent
         console.print(f"# LogGP: {', '.join(shown)}/byte; at worst {worst:.0f} % off", markup=False)
+        for reason in fitted.unknown:
+            console.print(Text.assemble(("not told  ", "yellow"), reason))
     for warning in measured.warnings:
         console.print(Text.assemble(("note  ", "yellow"), warning))

@@ -100,7 +100,7 @@ def fit_loggp(measurements: Sequence[Measurement], resamples: int = RESAMPLES) -
     gap = estimates[len(given) - 1] if stream is not None else None
     overheads = next((given_us for one in given if (given_us := one.overheads_us) is not None), None)
     latency = None
-    if total is not None and overheads is not None:
+    if total is not None and overheads is not None and sum(overheads) < total.value:
         latency = Interval(*(max(0.0, bound - sum(overheads)) for bound in (total.value, total.low, total.high)))
     held_out = _held_out(given)
     sizes = np.concatenate([measurement.sizes_bytes for measurement in given])
@@ -118,7 +118,7 @@ def fit_loggp(measurements: Sequence[Measurement], resamples: int = RESAMPLES) -
         in_sample=errors(times / fitted - 1, sizes),
         held_out=errors(held_out[tested] / 100, sizes[tested]),
         held_out_percent=tuple(np.split(held_out, cuts)),
-        unknown=tuple(_unknown(pingpong, stream, overheads)),
+        unknown=tuple(_unknown(pingpong, stream, overheads, total)),
     )
 
 
@@ -172,13 +172,21 @@ def _held_out(given: Sequence[Measurement]) -> Floats:
 
 
 def _unknown(
-    pingpong: Measurement | None, stream: Measurement | None, overheads: tuple[float, float] | None
+    pingpong: Measurement | None,
+    stream: Measurement | None,
+    overheads: tuple[float, float] | None,
+    total: Interval | None,
 ) -> list[str]:
     unknown = []
     if pingpong is None:
         unknown.append("L: a stream does not show it; give a ping-pong too")
     elif overheads is None:
         unknown.append("L, o_s and o_r one by one, only their sum: a ping-pong cannot tell them apart")
+    elif total is not None and sum(overheads) >= total.value:
+        unknown.append(
+            f"L: o_s + o_r = {sum(overheads):.3g} us are all of L + o_s + o_r = {total.value:.3g} us: in a ping-pong "
+            "they overlap with the way, or were measured in other conditions"
+        )
     if stream is None:
         unknown.append("g: a ping-pong has one message under way; give a stream too (osu_bw, ib_write_bw)")
     elif overheads is None:
