@@ -26,7 +26,7 @@ namespace apenet {
 // Writes base + bit for each, in ascending order, from out[count] on, and up to list_slack numbers more;
 // returns the new count. How many there are is another number each time: so there is no branch for the
 // first few.
-inline constexpr std::size_t list_slack = 5;
+inline constexpr std::size_t list_slack = 7;
 [[nodiscard]] inline std::size_t list_bits(std::uint64_t word, std::uint32_t base, std::uint32_t* out,
                                            std::size_t count) {
   constexpr std::uint64_t not_zero = std::uint64_t{1} << 63U;

@@ -189,7 +189,7 @@ void FlitEngine::handle_event(const Event& event) {
       run_cycle();
       return;
     case Step::delivered:
-      deliver(index);
+      deliver(index, head_times_[index]);
       return;
     case Step::injection_freed:
       free_injection({index / card_channels_, static_cast<std::uint16_t>(index % card_channels_),
@@ -228,11 +228,13 @@ void FlitEngine::run_cycle() {
   for (const FlitSinks::Arrived& arrived : arrived_) __builtin_prefetch(&fabric_.packets[arrived.packet]);
   // The tail's last byte comes as late as the slowest link of the path lets it.
   for (const FlitSinks::Arrived& arrived : arrived_) {
-    head_times_[arrived.packet] = fabric_.timing.time(arrived.head - 1);
+    const Time head_time = arrived.head - 1 == cycle ? cycle_begin : fabric_.timing.time(arrived.head - 1);
     const FlitCycle slowest = fabric_.flit_cycles[fabric_.routes[arrived.packet].slowest];
     if (slowest == 1) {
-      deliver(arrived.packet);
+      deliver(arrived.packet, head_time);
     } else {
+      if (arrived.packet >= head_times_.size()) head_times_.resize(arrived.packet + std::size_t{1});
+      head_times_[arrived.packet] = head_time;
       simulation_.schedule(source_, fabric_.timing.time(arrived.tail - 1 + slowest), *this, arrived.packet,
                            static_cast<std::uint64_t>(Step::delivered));
     }
@@ -247,10 +249,9 @@ bool FlitEngine::is_at_rest() const {
          fabric_.are_wires_empty();
 }
 
-void FlitEngine::deliver(std::uint32_t index) {
+void FlitEngine::deliver(std::uint32_t index, Time head_time) {
   Packet packet = fabric_.packets[index];
   packet.hops = static_cast<std::uint16_t>(fabric_.routes[index].routers - 1);  // links between them
-  const Time head_time = head_times_[index];
   free_packets_.push_back(index);
   trace(NetworkTrace::delivered, packet.destination, packet);
   NetworkClient* const client = clients_[packet.destination];
@@ -272,7 +273,6 @@ std::uint32_t FlitEngine::new_packet(const Packet& packet) {
     APENET_CHECK(index < Flit::max_packets, "%u packets in flight", index);
     fabric_.packets.emplace_back();
     fabric_.routes.emplace_back();
-    head_times_.emplace_back();
   } else {
     index = free_packets_.back();
     free_packets_.pop_back();

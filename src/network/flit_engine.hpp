@@ -60,7 +60,7 @@ class FlitEngine final : public Network, private EventHandler {
   [[nodiscard]] FlitCycle cycle_from(Time time);
   void wake(FlitCycle cycle);
   [[nodiscard]] bool is_at_rest() const;
-  void deliver(std::uint32_t packet);
+  void deliver(std::uint32_t packet, Time head_time);
   void free_injection(const FlitSources::Sent& sent);
   [[nodiscard]] std::uint32_t new_packet(const Packet& packet);
   void trace(NetworkTrace what, std::uint32_t place, const Packet& packet) const;
@@ -79,7 +79,7 @@ class FlitEngine final : public Network, private EventHandler {
   std::int64_t ejection_buffer_bytes_;
   std::vector<NetworkClient*> clients_;       // per node
   std::vector<std::int64_t> injection_room_;  // per node and card channel
-  std::vector<Time> head_times_;              // per packet: arrival of the header
+  std::vector<Time> head_times_;              // per packet that is delivered later: arrival of the header
   std::vector<std::uint32_t> free_packets_;
   Time last_time_;  // that cycle_from was asked for
   FlitCycle last_cycle_ = 0;

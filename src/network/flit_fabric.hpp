@@ -117,9 +117,9 @@ struct FlitFabric {
         flits_on_wires(max_delay, std::size_t{block_count()} + 2),
         credits_on_wires(max_delay, std::size_t{block_count()} + 2) {}
 
-  // Routers are worked down in blocks of so many places (the largest ones fill one): what arrives at a block
+  // Routers are worked down in blocks of so many places (no router has more): what arrives at a block
   // and what its routers do with it then uses the same few lines of the first cache.
-  static constexpr std::uint32_t block_bits = 10;
+  static constexpr std::uint32_t block_bits = 11;
   [[nodiscard]] std::uint32_t block_count() const {
     return static_cast<std::uint32_t>(
         ((std::uint64_t{router_count} << channel_bits) + (1U << block_bits) - 1) >> block_bits);

@@ -52,7 +52,7 @@ class FlitRouterBank final : public FlitRouters {
   void finish_long(std::uint32_t block, std::uint32_t active, FlitCycle cycle);
   void finish_long(FlitPlace first, FlitCycle cycle);
   void begin_header(FlitPlace input);
-  void begin_next_header(FlitPlace input);
+  void bring_next();
   void allocate_channels(std::uint32_t block, FlitCycle cycle);
   void list_channel_requests();
   [[nodiscard]] FlitPlace choose(const FlitChannelRequest& request);
@@ -104,6 +104,8 @@ class FlitRouterBank final : public FlitRouters {
   std::vector<FlitChannelRequest> channel_requests_;
   std::vector<FlitCrossing> crossings_;
   std::vector<std::uint32_t> contended_;  // numbers of requests
+  std::vector<FlitPlace> followed_;       // inputs of which a flit went, and another one is there
+  std::size_t followed_count_ = 0;
   FlitPortChains asked_outputs_;
   FlitPortChains asking_inputs_;
   FlitChannelArbiter channel_arbiter_;

@@ -29,6 +29,7 @@ FlitRouterBank::FlitRouterBank(FlitFabric& fabric, const FlitRouteUnit& routes)
       channel_requests_(allocating_.size()),
       crossings_(allocating_.size()),
       contended_(allocating_.size() + 1),
+      followed_(allocating_.size() + 1),
       asked_outputs_(std::size_t{1} << (block_bits - virtual_channel_bits_), allocating_.size() + 1),
       asking_inputs_(std::size_t{1} << (block_bits - virtual_channel_bits_), allocating_.size() + 1),
       channel_arbiter_(fabric.channels),
@@ -124,11 +125,6 @@ void FlitRouterBank::tick(FlitCycle cycle) {
   }
   FlitStages& stages = stages_of(place);
   (is_routed_at_once_ ? stages.allocating : stages.routing) |= FlitStages::bit(place);
-}
-
-// Behind a tail: seldom.
-[[gnu::noinline]] void FlitRouterBank::begin_next_header(FlitPlace input) {
-  begin_header(input);
 }
 
 [[gnu::always_inline]] inline void FlitRouterBank::take_credit(FlitPlace place) {
@@ -250,6 +246,7 @@ void FlitRouterBank::finish_long(FlitPlace first, FlitCycle cycle) {
   }
   if (work.crossings_done == cycle) {
     for (const FlitCrossing& crossing : work.crossings) traverse(crossing, cycle);
+    bring_next();
     work.crossings.clear();
   }
 }
@@ -433,6 +430,7 @@ void FlitRouterBank::finish_long(FlitPlace first, FlitCycle cycle) {
     accept(crossings[i]);
     traverse(crossings[i], cycle);
   }
+  bring_next();
 }
 
 // The flit leaves its buffer, takes a credit of the next one, and gives its own back.
@@ -444,10 +442,6 @@ void FlitRouterBank::finish_long(FlitPlace first, FlitCycle cycle) {
   const Flit flit = input.front;
   const std::uint32_t left = input.count - 1U;
   input.count = static_cast<std::uint16_t>(left);
-  if (left != 0) {
-    input.front = flits_[std::size_t{place} * buffer_flits_ + input.next];
-    if (++input.next == buffer_flits_) input.next = 0;
-  }
   const std::uint32_t credits = --outputs_[crossing.output].credits;
 
   FlitRouterPort& out = fabric_.port_table[port_index(crossing.output)];
@@ -460,7 +454,22 @@ void FlitRouterBank::finish_long(FlitPlace first, FlitCycle cycle) {
 
   if (flit.is_tail()) stages_of(crossing.output).free |= FlitStages::bit(crossing.output);
   if (flit.is_tail() || left == 0 || credits == 0) stages.switching &= ~bit;
-  if (flit.is_tail() && left != 0) begin_next_header(place);
+  followed_[followed_count_] = place;
+  followed_count_ += left != 0 ? 1 : 0;
+}
+
+// The buffers of which a flit went and that are not empty: the one behind it is the first now. They were
+// listed, because whether a buffer is one of them cannot be predicted.
+[[gnu::always_inline]] inline void FlitRouterBank::bring_next() {
+  for (std::size_t i = 0; i < followed_count_; ++i) {
+    const FlitPlace place = followed_[i];
+    FlitInputChannel& input = inputs_[place];
+    const bool was_tail = input.front.is_tail();
+    input.front = flits_[std::size_t{place} * buffer_flits_ + input.next];
+    if (++input.next == buffer_flits_) input.next = 0;
+    if (was_tail) begin_header(place);
+  }
+  followed_count_ = 0;
 }
 
 // What only some networks ask of a crossing. Returns by how many cycles its flit comes later.

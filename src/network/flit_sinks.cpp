@@ -33,22 +33,20 @@ void FlitSinks::release(NodeId node, std::uint32_t bytes) {
 }
 
 void FlitSinks::receive(NodeId node, std::uint32_t channel, Flit flit, FlitCycle cycle) {
+  const bool has_room = !flit.is_head() || room_bytes_[node] >= fabric_.routes[flit.packet()].wire_bytes;
   const std::uint64_t bit = std::uint64_t{1} << channel;
+  const bool is_waiting = (waiting_[node] & bit) != 0;
+  if (has_room && !is_waiting && (waiting_[node] == 0 || !flit.is_head())) [[likely]] {
+    accept(node, channel, flit, cycle);
+    return;
+  }
   std::vector<Flit>& held = held_[std::size_t{node} * fabric_.virtual_channels + channel];
-  if ((waiting_[node] & bit) != 0) {
-    held.push_back(flit);
-    APENET_CHECK(held.size() <= fabric_.timing.buffer_flits, "node %u, channel %u: a flit without a credit",
-                 node, channel);
-    return;
-  }
-  if (flit.is_head() &&
-      (waiting_[node] != 0 || room_bytes_[node] < fabric_.routes[flit.packet()].wire_bytes)) {
-    waiting_[node] |= bit;
-    order_[node].push_back(static_cast<std::uint8_t>(channel));
-    held.push_back(flit);
-    return;
-  }
-  accept(node, channel, flit, cycle);
+  held.push_back(flit);
+  APENET_CHECK(held.size() <= fabric_.timing.buffer_flits, "node %u, channel %u: a flit without a credit",
+               node, channel);
+  if (is_waiting) return;
+  waiting_[node] |= bit;
+  order_[node].push_back(static_cast<std::uint8_t>(channel));
 }
 
 // There is more room: those who wait go on, in their order. The header at the front of the order has its turn
@@ -71,12 +69,13 @@ void FlitSinks::accept(NodeId node, std::uint32_t channel, Flit flit, FlitCycle 
   const FlitPort& exit = exits_[node];
   const std::uint32_t packet = flit.packet();
   fabric_.credits_on_wires.push(cycle + exit.credit_delay, exit.list, {exit.far_end + channel});
-  if (flit.is_head()) {
+  if (flit.is_head()) room_bytes_[node] -= fabric_.routes[packet].wire_bytes;
+  if (flit.is_tail()) {
+    arrived_->push_back({packet, flit.is_head() ? cycle : heads_[packet], cycle});
+  } else if (flit.is_head()) {
     if (packet >= heads_.size()) heads_.resize(packet + 1);
     heads_[packet] = cycle;
-    room_bytes_[node] -= fabric_.routes[packet].wire_bytes;
   }
-  if (flit.is_tail()) arrived_->push_back({packet, heads_[packet], cycle});
 }
 
 }  // namespace apenet

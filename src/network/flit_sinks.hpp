@@ -44,7 +44,7 @@ class FlitSinks {
   std::vector<std::uint64_t> waiting_;            // per node: virtual channels whose packet waits for room
   std::vector<std::vector<std::uint8_t>> order_;  // per node: those channels, first come first
   std::vector<std::vector<Flit>> held_;           // per node and virtual channel: flits without room
-  std::vector<FlitCycle> heads_;                  // per packet: arrival of its first flit
+  std::vector<FlitCycle> heads_;                  // per packet of several flits: arrival of the first
   std::vector<NodeId> released_;
   std::vector<FlitPort> exits_;              // per node: its wires back to the router
   std::vector<Arrived>* arrived_ = nullptr;  // of the tick that runs

@@ -100,6 +100,8 @@ class TrafficRun final : private EventHandler {
   TrafficPattern pattern_;
   GeometricGap gap_;
   std::int64_t window_end_;
+  Time window_begin_time_;
+  Time window_end_time_;
   std::int64_t link_flit_cycles_;
   std::vector<Node> nodes_;
   std::vector<std::int64_t> next_;      // per node: cycle of its next packet
@@ -138,6 +140,8 @@ TrafficRun::TrafficRun(const NetworkDescription& network, const TrafficOptions& 
       pattern_(options.pattern, shape_of(network, *network_), options.seed),
       gap_(1),
       window_end_(options.warmup_cycles + options.measure_cycles),
+      window_begin_time_(timing_.time(options.warmup_cycles)),
+      window_end_time_(timing_.time(window_end_)),
       link_flit_cycles_(timing_.links.empty() ? timing_.local.flit_cycles : timing_.links[0].flit_cycles),
       next_(network_->node_count(), -1),
       due_(next_.size() + 1),
@@ -206,7 +210,7 @@ void TrafficRun::packet_entered(const Packet& packet, Time head_time) {
 void TrafficRun::packet_arrived(NodeId node, const Packet& packet) {
   const Time now = simulation_.now();
   network_->consumed(node, packet);
-  if (now >= timing_.time(options_.warmup_cycles) && now < timing_.time(window_end_)) ++arrived_;
+  if (now >= window_begin_time_ && now < window_end_time_) ++arrived_;
   const auto generated = static_cast<std::int64_t>(packet.message);
   if (!is_measured(generated)) return;
   const std::int64_t latency = (now - timing_.time(generated)).ps();
