@@ -96,6 +96,13 @@ void validate(const Descriptor& descriptor, const NicCapabilities& card, std::ui
       (descriptor.local_memory == Memory::gpu || descriptor.remote_memory == Memory::gpu)) {
     refuse_value("descriptor.memory", "gpu", "host: the card reaches no GPU's memory");
   }
+  if (descriptor.local_memory == Memory::none)
+    refuse_value("descriptor.local_memory", "none", "host or gpu: a payload comes from somewhere");
+  if (descriptor.remote_memory == Memory::none &&
+      (!card.drops || descriptor.verb != Verb::put || descriptor.notify_target || descriptor.want_remote)) {
+    refuse_value("descriptor.remote_memory", "none",
+                 "host or gpu, but for a put that nobody is told of, to a card that drops");
+  }
   if (descriptor.from_cpu) {
     require_at_most("descriptor.bytes", descriptor.bytes, card.pio_limit_bytes(descriptor.verb),
                     ", the card's largest payload written by the CPU");

@@ -13,7 +13,11 @@ namespace apenet {
 using ProcessId = std::uint32_t;  // a program's process: the rank, for MPI
 
 // Where a buffer lies.
-enum class Memory : std::uint8_t { host, gpu };
+enum class Memory : std::uint8_t {
+  host,
+  gpu,
+  none,  // of a put's target: its card takes the packets and drops them (NicCapabilities::drops)
+};
 
 // The verbs a process can ask of a card.
 enum class Verb : std::uint8_t {
@@ -87,6 +91,7 @@ struct NicCapabilities {
   bool needs_credit = false;  // sends and puts to another node wait in the card until the target has given
                               // credit for all their bytes (a message without any: for one) on their channel
   bool gpu_memory = false;    // as source and as target
+  bool drops = false;         // puts to Memory::none, which notify nobody
   std::int64_t max_message_bytes = 0;  // largest single descriptor
   std::int64_t max_send_bytes = 0;     // of them, largest of Verb::send
   std::int64_t max_pio_bytes = 0;      // largest from_cpu payload, 0: none

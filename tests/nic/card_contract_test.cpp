@@ -423,6 +423,12 @@ TEST_P(CardContract, WhatTheCardCannotDoIsRefusedByName) {
     EXPECT_NE(message_of({.target = 2, .local_memory = Memory::gpu}).find("descriptor.memory = gpu"),
               std::string::npos);
   }
+  for (const Descriptor& nowhere :
+       {Descriptor{.target = 2, .local_memory = Memory::none},
+        Descriptor{.target = 2, .remote_memory = Memory::none},
+        Descriptor{.verb = Verb::put, .target = 2, .remote_memory = Memory::none}}) {
+    EXPECT_NE(message_of(nowhere).find("_memory = none"), std::string::npos);
+  }
   EXPECT_NE(message_of({.target = 2, .bytes = -1}).find("descriptor.bytes = -1"), std::string::npos);
   if (!card.get) {
     const std::string refused = message_of({.verb = Verb::get, .target = 2});
@@ -433,6 +439,28 @@ TEST_P(CardContract, WhatTheCardCannotDoIsRefusedByName) {
     EXPECT_NE(message_of({.verb = Verb::credit, .target = 2}).find("descriptor.verb = credit"),
               std::string::npos);
   }
+}
+
+// Beside others that do land, in the same queues.
+TEST_P(CardContract, ADroppedPutIsSentAndLandsNowhere) {
+  if (!machine.capabilities().drops) GTEST_SKIP() << "it drops nothing";
+  constexpr std::uint64_t messages = 60;
+  for (std::uint64_t message = 0; message < messages; ++message) {
+    const bool is_dropped = message % 2 == 0;
+    post(Time::zero(), {.verb = Verb::put,
+                        .source = 0,
+                        .target = 2,
+                        .want_local = true,
+                        .notify_target = !is_dropped,
+                        .remote_memory = is_dropped ? Memory::none : Memory::host,
+                        .bytes = static_cast<std::int64_t>(message) * 500,
+                        .message = message});
+  }
+  simulation.run();
+  EXPECT_EQ(recorder.of(Completion::Kind::sent).size(), messages);
+  EXPECT_EQ(recorder.of(Completion::Kind::arrived).size(), messages / 2);
+  EXPECT_EQ(recorder.landed.size(), messages / 2);
+  for (const auto& [name, when] : recorder.landed) EXPECT_EQ(name.second % 2, 1U);
 }
 
 TEST_P(CardContract, WhatNeedsCreditWaitsForItAndIsNotLost) {

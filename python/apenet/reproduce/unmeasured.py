@@ -25,7 +25,7 @@ def unmeasured_rows() -> list[Row]:
             unit=entry.get("unit", ""),
             tolerance_percent=None,
             bound=entry.get("bound"),
-            target="none",
+            target=entry.get("target", "none"),
             role=None,
             source=entry["source"],
             reason=entry["reason"],

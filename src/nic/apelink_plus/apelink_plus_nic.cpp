@@ -16,6 +16,7 @@ ApelinkPlusNic::ApelinkPlusNic(const ApeCard& card, PlusCards& plus)
 NicCapabilities ApelinkPlusNic::capabilities_of(const ApelinkPlusDescription& description) {
   NicCapabilities capabilities = ape_card_capabilities(description);
   capabilities.gpu_memory = description.gpu.is_there();
+  capabilities.drops = true;
   capabilities.max_send_bytes = description.max_send_bytes;
   return capabilities;
 }

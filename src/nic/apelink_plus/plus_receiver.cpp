@@ -20,9 +20,19 @@ PlusReceiver::PlusReceiver(ApeCard& card, PlusCards& plus, EventWriter& events)
       ring_used_(card.all.placement.processes_on(card.node)) {}
 
 void PlusReceiver::packet_arrived(const Packet& packet, Time head_time) {
+  if (is_dropped(packet)) {
+    card_.all.network.consumed(card_.node, packet);
+    if (packet.last) events_.message_complete(message_of(packet));
+    return;
+  }
   const Time translated = translate(packet, head_time);
   plus_.arrivals.push(arrivals_, {packet, translated});
   dispatch();
+}
+
+bool PlusReceiver::is_dropped(const Packet& packet) const {
+  return role_of(packet) == PacketRole::data &&
+         card_.all.messages.descriptor(message_of(packet)).remote_memory == Memory::none;
 }
 
 std::int64_t PlusReceiver::payload_bytes(const Packet& packet) const {

@@ -40,6 +40,7 @@ class PlusReceiver final : private BusClient, private EventHandler {
   void bus_granted(const BusGrant& grant) override;
   void handle_event(const Event& event) override;
 
+  [[nodiscard]] bool is_dropped(const Packet& packet) const;
   [[nodiscard]] std::int64_t payload_bytes(const Packet& packet) const;
   [[nodiscard]] Target target_of(const Packet& packet);
   [[nodiscard]] std::uint64_t ring_address(const Packet& packet, const Descriptor& descriptor);

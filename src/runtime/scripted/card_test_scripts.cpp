@@ -43,12 +43,13 @@ std::uint64_t post(ScriptedProcess& process, const Exchange& exchange, std::uint
                    std::uint64_t address, std::int64_t bytes, Wanted wanted) {
   const ProcessId target = other(process);
   const Memory local = memory_of(exchange.buffers[process.id()]);
+  const Memory remote = exchange.is_dropped ? Memory::none : memory_of(exchange.buffers[target]);
   const PostOptions options{.channel = channel,
                             .from_cpu = local == Memory::host && bytes <= exchange.max_pio_bytes,
                             .want_local = wanted.local,
                             .notify_target = wanted.notify,
                             .local_memory = local,
-                            .remote_memory = memory_of(exchange.buffers[target]),
+                            .remote_memory = remote,
                             .local_address = address,
                             .remote_address = address};
   return exchange.only_put ? process.put(target, bytes, options) : process.send(target, bytes, options);
@@ -65,8 +66,8 @@ std::vector<std::uint64_t> send_all(ScriptedProcess& process, const Exchange& ex
     for (std::uint16_t channel = 0; channel < exchange.channels; ++channel) {
       const std::uint64_t address =
           address_of(exchange, channel, message) + static_cast<std::uint64_t>(offset);
-      transfers.push_back(
-          post(process, exchange, channel, address, exchange.piece(piece), {.local = want_local}));
+      transfers.push_back(post(process, exchange, channel, address, exchange.piece(piece),
+                               {.local = want_local, .notify = !exchange.is_dropped}));
     }
   }
   return transfers;
@@ -105,6 +106,7 @@ Exchange Exchange::closing() const {
   empty.bytes = 0;
   empty.channels = 1;
   empty.buffers = {};
+  empty.is_dropped = false;
   return empty;
 }
 
@@ -155,6 +157,7 @@ Script stream_out(ScriptedProcess& process, Exchange exchange, Rounds rounds, St
 
 Script stream_in(ScriptedProcess& process, Exchange exchange, Rounds rounds, StreamEnd end, Clocks* clocks) {
   send_all(process, exchange.closing(), 0, false);
+  if (exchange.is_dropped) co_return;
   // A window of messages ahead: a sender that needs credit could not fill its own otherwise.
   const std::uint32_t ahead = std::min(std::max(rounds.window, 1U), rounds.measured);
   for (std::uint32_t i = 0; i < ahead; ++i) expect_all(process, exchange);

@@ -20,6 +20,7 @@ struct Exchange {
   std::int64_t region_bytes = 0;
   std::uint16_t channels = 1;
   bool only_put = false;
+  bool is_dropped = false;  // by the target's card: process 1 is not told of messages, and expects none
   std::array<Buffer, 2> buffers{};  // of process 0, of process 1
 
   [[nodiscard]] std::int64_t pieces() const {

@@ -145,7 +145,8 @@ void check(const NicCapabilities& card, const MachineDescription& machine, CardT
 
 Exchange exchange_of(std::int64_t size, const NicCapabilities& card, CardTest test,
                      const CardTestOptions& options) {
-  const bool only_put = options.path == Path::put || test == CardTest::rate;
+  const bool is_dropped = test == CardTest::flush && card.drops && options.path != Path::send;
+  const bool only_put = options.path == Path::put || test == CardTest::rate || is_dropped;
   return {
       .bytes = size,
       .piece_bytes = options.path == Path::send ? card.max_send_bytes : card.max_message_bytes,
@@ -153,6 +154,7 @@ Exchange exchange_of(std::int64_t size, const NicCapabilities& card, CardTest te
       .region_bytes = options.region_bytes,
       .channels = options.channels,
       .only_put = only_put,
+      .is_dropped = is_dropped,
       .buffers = {options.local, options.remote}};
 }
 
