@@ -62,13 +62,11 @@ def _write(figure: Figure, path: Path) -> None:
     else:
         axes.set_ylim(bottom=0)
     axes.set(
-        title=f"{spec.title}\n{spec.source}",
+        title="\n".join([spec.title, spec.source] + ([] if figure.marks else [NO_DATA])),
         xlabel="nodes" if spec.axis == "node_mib_s" else "message size (bytes)",
         ylabel=AXES[spec.axis],
     )
     axes.title.set_fontsize(9)
-    if not figure.marks:
-        axes.annotate(NO_DATA, (0.02, 0.96), xycoords="axes fraction", va="top", style="italic", fontsize=8)
     axes.grid(visible=True, alpha=0.3)
     axes.legend(fontsize=8)
     drawing.savefig(path, dpi=120)
