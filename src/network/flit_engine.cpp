@@ -136,6 +136,27 @@ std::int64_t FlitEngine::injection_room(NodeId node, std::uint16_t channel) cons
   return injection_room_[std::size_t{node} * card_channels_ + channel];
 }
 
+[[gnu::always_inline]] inline std::uint32_t FlitEngine::new_packet(const Packet& packet) {
+  std::uint32_t index = 0;
+  if (free_packets_.empty()) {
+    index = static_cast<std::uint32_t>(fabric_.packets.size());
+    APENET_CHECK(index < Flit::max_packets, "%u packets in flight", index);
+    fabric_.packets.emplace_back();
+    fabric_.routes.emplace_back();
+  } else {
+    index = free_packets_.back();
+    free_packets_.pop_back();
+  }
+  fabric_.packets[index] = packet;
+  FlitPacketRoute& route = fabric_.routes[index];
+  route = {};
+  route.destination = packet.destination;
+  route.flits = fabric_.timing.flits(packet.wire_bytes);
+  route.wire_bytes = packet.wire_bytes;
+  route.lane = static_cast<std::uint8_t>(packet.channel % fabric_.virtual_channels);
+  return index;
+}
+
 void FlitEngine::inject(const Packet& packet, Time tail_time) {
   APENET_CHECK(packet.source < clients_.size() && packet.destination < clients_.size() &&
                    packet.channel < card_channels_,
@@ -264,27 +285,6 @@ void FlitEngine::free_injection(const FlitSources::Sent& sent) {
   NetworkClient* const client = clients_[sent.node];
   APENET_CHECK(client != nullptr, "node %u injected without a client", sent.node);
   client->injection_freed(sent.channel);
-}
-
-std::uint32_t FlitEngine::new_packet(const Packet& packet) {
-  std::uint32_t index = 0;
-  if (free_packets_.empty()) {
-    index = static_cast<std::uint32_t>(fabric_.packets.size());
-    APENET_CHECK(index < Flit::max_packets, "%u packets in flight", index);
-    fabric_.packets.emplace_back();
-    fabric_.routes.emplace_back();
-  } else {
-    index = free_packets_.back();
-    free_packets_.pop_back();
-  }
-  fabric_.packets[index] = packet;
-  FlitPacketRoute& route = fabric_.routes[index];
-  route = {};
-  route.destination = packet.destination;
-  route.flits = fabric_.timing.flits(packet.wire_bytes);
-  route.wire_bytes = packet.wire_bytes;
-  route.lane = static_cast<std::uint8_t>(packet.channel % fabric_.virtual_channels);
-  return index;
 }
 
 std::uint64_t FlitEngine::link_flits() const {

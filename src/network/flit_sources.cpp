@@ -50,7 +50,7 @@ void FlitSources::add(std::uint32_t packet, FlitCycle start, FlitCycle tail) {
   has_moved_ = true;
 }
 
-void FlitSources::take_credits(FlitCycle cycle) {
+[[gnu::always_inline]] inline void FlitSources::take_credits(FlitCycle cycle) {
   fabric_.credits_on_wires.take(cycle, fabric_.list_of_cards(), [this](const FlitCredit& credit) {
     const NodeId node = fabric_.router_of(credit.place);
     const std::uint32_t channel = fabric_.channel_of(credit.place);
@@ -59,32 +59,25 @@ void FlitSources::take_credits(FlitCycle cycle) {
   });
 }
 
-void FlitSources::tick(FlitCycle cycle, std::vector<std::uint32_t>& begun, std::vector<Sent>& sent) {
-  take_credits(cycle);
-  has_moved_ = false;
-  for (std::size_t i = 0; i < active_.size(); ++i) {
-    std::uint64_t stays = active_[i];
-    for (std::uint64_t rest = stays; rest != 0; rest &= rest - 1) {
-      const auto bit = static_cast<std::uint32_t>(std::countr_zero(rest));
-      const auto node = static_cast<NodeId>(i * 64) + bit;
-      Port& port = ports_[node];
-      if (port.free_at > cycle) {
-        has_moved_ = true;  // will
-        continue;
-      }
-      if (port.packet == none) {
-        if (!begin_packet(node, port, cycle)) continue;
-        begun.push_back(port.packet);
-      }
-      send_flit(node, port, cycle, sent);
-      if (port.packet == none && port.waiting == 0) stays &= ~(std::uint64_t{1} << bit);
-    }
-    active_[i] = stays;
+// Virtual channels of the router's local input that the packet could take now.
+[[gnu::always_inline]] inline std::uint64_t FlitSources::usable(NodeId node, const Port& port,
+                                                                std::uint32_t packet) const {
+  std::uint64_t free = port.idle & port.has_credit;
+  if (is_lane_) {
+    free &= std::uint64_t{1} << fabric_.packets[packet].channel % fabric_.virtual_channels;
   }
+  if (!fabric_.is_cut_through) return free;
+  std::uint64_t result = 0;
+  for (std::uint64_t rest = free; rest != 0; rest &= rest - 1) {
+    const auto channel = static_cast<std::uint32_t>(std::countr_zero(rest));
+    const std::uint16_t credits = credits_[std::size_t{node} * fabric_.virtual_channels + channel];
+    if (credits >= fabric_.routes[packet].flits) result |= std::uint64_t{1} << channel;
+  }
+  return result;
 }
 
 // Of the cards' channels whose first packet can leave now, the one behind that served last.
-bool FlitSources::begin_packet(NodeId node, Port& port, FlitCycle cycle) {
+[[gnu::always_inline]] inline bool FlitSources::begin_packet(NodeId node, Port& port, FlitCycle cycle) {
   std::uint32_t channel = port.card_channel;
   for (std::uint32_t i = 0; i < card_channels_; ++i) {
     channel = channel + 1 == card_channels_ ? 0 : channel + 1;
@@ -109,23 +102,8 @@ bool FlitSources::begin_packet(NodeId node, Port& port, FlitCycle cycle) {
   return false;
 }
 
-// Virtual channels of the router's local input that the packet could take now.
-std::uint64_t FlitSources::usable(NodeId node, const Port& port, std::uint32_t packet) const {
-  std::uint64_t free = port.idle & port.has_credit;
-  if (is_lane_) {
-    free &= std::uint64_t{1} << fabric_.packets[packet].channel % fabric_.virtual_channels;
-  }
-  if (!fabric_.is_cut_through) return free;
-  std::uint64_t result = 0;
-  for (std::uint64_t rest = free; rest != 0; rest &= rest - 1) {
-    const auto channel = static_cast<std::uint32_t>(std::countr_zero(rest));
-    const std::uint16_t credits = credits_[std::size_t{node} * fabric_.virtual_channels + channel];
-    if (credits >= fabric_.routes[packet].flits) result |= std::uint64_t{1} << channel;
-  }
-  return result;
-}
-
-void FlitSources::send_flit(NodeId node, Port& port, FlitCycle cycle, std::vector<Sent>& sent) {
+[[gnu::always_inline]] inline void FlitSources::send_flit(NodeId node, Port& port, FlitCycle cycle,
+                                                          std::vector<Sent>& sent) {
   const std::uint32_t packet = port.packet;
   const std::uint32_t flits = fabric_.routes[packet].flits;
   const Flow& flow = flows_[packet];
@@ -149,6 +127,30 @@ void FlitSources::send_flit(NodeId node, Port& port, FlitCycle cycle, std::vecto
   port.idle |= bit;
   port.packet = none;
   sent.push_back({node, port.card_channel, fabric_.routes[packet].wire_bytes});
+}
+
+void FlitSources::tick(FlitCycle cycle, std::vector<std::uint32_t>& begun, std::vector<Sent>& sent) {
+  take_credits(cycle);
+  has_moved_ = false;
+  for (std::size_t i = 0; i < active_.size(); ++i) {
+    std::uint64_t stays = active_[i];
+    for (std::uint64_t rest = stays; rest != 0; rest &= rest - 1) {
+      const auto bit = static_cast<std::uint32_t>(std::countr_zero(rest));
+      const auto node = static_cast<NodeId>(i * 64) + bit;
+      Port& port = ports_[node];
+      if (port.free_at > cycle) {
+        has_moved_ = true;  // will
+        continue;
+      }
+      if (port.packet == none) {
+        if (!begin_packet(node, port, cycle)) continue;
+        begun.push_back(port.packet);
+      }
+      send_flit(node, port, cycle, sent);
+      if (port.packet == none && port.waiting == 0) stays &= ~(std::uint64_t{1} << bit);
+    }
+    active_[i] = stays;
+  }
 }
 
 }  // namespace apenet
