@@ -103,6 +103,7 @@ class FlitRouterBank final : public FlitRouters {
   std::size_t switching_count_ = 0;
   std::vector<FlitChannelRequest> channel_requests_;
   std::vector<FlitCrossing> crossings_;
+  std::size_t crossing_count_ = 0;
   std::vector<std::uint32_t> contended_;  // numbers of requests
   std::vector<FlitPlace> followed_;       // inputs of which a flit went, and another one is there
   std::size_t followed_count_ = 0;

@@ -211,9 +211,8 @@ void FlitRouterBank::tick(FlitCycle cycle) {
 }
 
 [[gnu::noinline]] void FlitRouterBank::keep_crossings(FlitCycle cycle) {
-  for (std::size_t i = 0; i < switching_count_; ++i) {
+  for (std::size_t i = 0; i < crossing_count_; ++i) {
     const FlitCrossing& crossing = crossings_[i];
-    if (crossing.output == FlitCrossing::lost) continue;
     accept(crossing);
     FlitLongStages& work = long_[crossing.input >> channel_bits_];
     work.crossings.push_back(crossing);
@@ -371,7 +370,7 @@ void FlitRouterBank::finish_long(FlitPlace first, FlitCycle cycle) {
 // --- switch allocation
 // ---------------------------------------------------------------------------------------
 
-// Leaves the flits that may cross in crossings_, among those that lost.
+// Leaves the flits that may cross in crossings_.
 [[gnu::noinline]] void FlitRouterBank::allocate_switch() {
   const std::uint32_t channel_mask = channel_mask_;
   const std::uint32_t virtual_channel_bits = virtual_channel_bits_;
@@ -407,6 +406,13 @@ void FlitRouterBank::finish_long(FlitPlace first, FlitCycle cycle) {
       switch_arbiter_.accept(crossings, asking_inputs_, contended[i], ports);
     }
   }
+  std::size_t crossing_count = 0;  // those that lost are left out, without a branch that nobody can predict
+  for (std::size_t i = 0; i < place_count; ++i) {
+    const FlitCrossing crossing = crossings[i];
+    crossings[crossing_count] = crossing;
+    crossing_count += crossing.output != FlitCrossing::lost ? 1 : 0;
+  }
+  crossing_count_ = crossing_count;
 }
 
 // The pointers of a match move.
@@ -424,9 +430,8 @@ void FlitRouterBank::finish_long(FlitPlace first, FlitCycle cycle) {
 
 [[gnu::noinline]] void FlitRouterBank::cross_switch(FlitCycle cycle) {
   const FlitCrossing* const crossings = crossings_.data();
-  const std::size_t count = switching_count_;
+  const std::size_t count = crossing_count_;
   for (std::size_t i = 0; i < count; ++i) {
-    if (crossings[i].output == FlitCrossing::lost) continue;
     accept(crossings[i]);
     traverse(crossings[i], cycle);
   }
