@@ -86,6 +86,7 @@ void bind_cards(nb::module_& module) {
       .def_rw("cqe_bytes", &HcaDescription::cqe_bytes)
       .def_rw("max_inline_bytes", &HcaDescription::max_inline_bytes)
       .def_rw("blueflame_bytes", &HcaDescription::blueflame_bytes)
+      .def_rw("is_blueflame_for_all", &HcaDescription::is_blueflame_for_all)
       .def_rw("send_queue_entries", &HcaDescription::send_queue_entries)
       .def_rw("wqe_prefetch_entries", &HcaDescription::wqe_prefetch_entries)
       .def_rw("receive_queue_entries", &HcaDescription::receive_queue_entries)

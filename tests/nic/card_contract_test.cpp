@@ -85,6 +85,7 @@ MachineDescription narrow_hca() {
   card.mtu_bytes = 256;
   card.max_inline_bytes = 2048;
   card.blueflame_bytes = 16;
+  card.is_blueflame_for_all = true;
   card.send_queue_entries = 2;
   card.wqe_prefetch_entries = 1;
   card.messages_per_ack = 2;

@@ -97,6 +97,16 @@ TEST_F(HcaTest, ALargerInlinePayloadIsFetchedWithItsEntry) {
   EXPECT_EQ(told_ns(Kind::arrived), header_in + receive + 180 + completion);
 }
 
+TEST_F(HcaTest, WhereEveryEntryIsWrittenByTheProcessorThePayloadAloneIsFetched) {
+  MachineDescription description = round_hca();
+  std::get<HcaDescription>(description.nic).is_blueflame_for_all = true;
+  wire(description);
+  machine->post(Time::zero(), {.source = 0, .target = 1, .bytes = 16});
+  simulation.run();
+  const std::int64_t header_in = doorbell + process + first_word + crossing;
+  EXPECT_EQ(told_ns(Kind::arrived), header_in + receive + payload_16 + completion);
+}
+
 TEST_F(HcaTest, WhatIsSentIsToldWhenTheTargetHasAcknowledgedIt) {
   wire(round_hca());
   machine->post(Time::zero(), {.source = 0, .target = 1, .from_cpu = true, .want_local = true, .bytes = 16});

@@ -174,6 +174,7 @@ class HcaCard(Card):
     cqe_bytes: Quantity[Count]
     max_inline_bytes: Quantity[CountOrZero]
     blueflame_bytes: Quantity[CountOrZero]
+    blueflame_entries: Quantity[Literal["inline", "all"]]
     send_queue_entries: Quantity[Count]
     wqe_prefetch_entries: Quantity[Count]
     receive_queue_entries: Quantity[Count]
@@ -197,6 +198,7 @@ class HcaCard(Card):
         description.read_service_ps = read.ps("read_service_ns", self.read_service_ns)
         description.receive_repost_ps = read.ps("receive_repost_us", self.receive_repost_us)
         description.rnr_timer_ps = read.ps("rnr_timer_us", self.rnr_timer_us)
+        description.is_blueflame_for_all = self.blueflame_entries.value == "all"
         description.context_miss_ps = read.ps("context_miss_ns", self.context_miss_ns)
         copy_numbers(
             self,

@@ -22,6 +22,7 @@ struct HcaDescription {
   std::int64_t cqe_bytes = 64;        // completion queue entry, written to host memory by DMA
   std::int64_t max_inline_bytes = 0;  // payload that the library can copy into the work queue entry
   std::int64_t blueflame_bytes = 0;   // of it, payload up to which the processor writes the entry to the card
+  bool is_blueflame_for_all = false;  // and every entry without payload
   std::int64_t send_queue_entries = 128;      // of a queue pair: posted and not yet acknowledged
   std::int64_t wqe_prefetch_entries = 8;      // of them, on the card ahead of the one being sent
   std::int64_t receive_queue_entries = 4096;  // shared receive queue of a process

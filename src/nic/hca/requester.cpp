@@ -55,8 +55,10 @@ void Requester::doorbell(const Descriptor& descriptor) {
   const ConnectionId id = card_.all.connections.of(descriptor);
   SendQueue& queue = card_.all.connections[id].send;
   const Work work = make_work(descriptor, queue);
-  const bool is_small = work.has_payload && descriptor.bytes <= card_.all.description.blueflame_bytes;
-  if (is_small && queue.in_host_memory.empty() && has_place(queue)) {
+  const HcaDescription& card = card_.all.description;
+  const bool is_blueflame =
+      work.has_payload ? descriptor.bytes <= card.blueflame_bytes : card.is_blueflame_for_all;
+  if (is_blueflame && queue.in_host_memory.empty() && has_place(queue)) {
     take_to_card(queue, work);
     card_.all.entries.push(written_entries_, {id, work.number});
     card_.written_by_processor(entry_bytes(work), *this, make_tag(entry_written, 0));
