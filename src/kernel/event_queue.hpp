@@ -167,9 +167,10 @@ class EventQueue {
   static constexpr std::size_t late_limit = 64;    // more late events than this: near_ was made too wide
   static constexpr std::size_t near_kept = 256;    // popped events that near_ may hold
   static constexpr std::size_t prepare_above = 1024;  // pending events: with fewer, the state fits the cache
-  static constexpr std::size_t prepare_handler = 40;  // events ahead: the handler itself is fetched
-  static constexpr std::size_t prepare_far = 28;
-  static constexpr std::size_t prepare_close = 12;
+  // Events ahead. Nearer, and memory is too late; farther, and other events' state takes its place again.
+  static constexpr std::size_t prepare_handler = 30;  // the handler itself is fetched
+  static constexpr std::size_t prepare_far = 20;
+  static constexpr std::size_t prepare_close = 8;
 
   // Slots share a pool of chunks: memory follows the pending events, and the chunks in use stay in the cache.
   struct Chunk {

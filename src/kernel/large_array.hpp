@@ -17,8 +17,8 @@
 namespace apenet {
 
 // Begins at a cache line, so that records of half a line come in pairs; and lies in huge pages, where the
-// system has them, from a few of them on: of an array that does not fit the cache every access would
-// otherwise miss twice, once for its address.
+// system has them, from half of one on: of an array that does not fit the cache every access would otherwise
+// miss twice, once for its address.
 template <typename T>
 struct LargeArrayAllocator {
   using value_type = T;
@@ -31,11 +31,12 @@ struct LargeArrayAllocator {
 
   [[nodiscard]] T* allocate(std::size_t count) {
     const std::size_t bytes = count * sizeof(T);
-    const bool is_huge = bytes >= 2 * huge_page_bytes;
+    const bool is_huge = bytes >= huge_page_bytes / 2;
     const std::size_t alignment = is_huge ? huge_page_bytes : line_bytes;
-    void* const memory = std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+    const std::size_t whole_bytes = (bytes + alignment - 1) / alignment * alignment;
+    void* const memory = std::aligned_alloc(alignment, whole_bytes);
     if (memory == nullptr) throw std::bad_alloc();
-    if (is_huge) madvise(memory, bytes, MADV_HUGEPAGE);  // advice: without it everything works as well
+    if (is_huge) madvise(memory, whole_bytes, MADV_HUGEPAGE);  // advice: without it everything works as well
     return static_cast<T*>(memory);
   }
   void deallocate(T* memory, std::size_t /*count*/) { std::free(memory); }

@@ -6,6 +6,68 @@
 
 namespace apenet {
 
+// --- queues: before those who use them, so that the compiler makes one function of a hop
+// --------------------------------------------------------------------------------------------------
+
+// The head of the queue is ready to leave.
+inline void PacketEngine::request(std::uint32_t queue_index) {
+  if (gate_ != nullptr && is_injection(queue_index) &&
+      !gate_->admits(flights_[queues_[queue_index].head].packet())) [[unlikely]] {
+    return;
+  }
+  if (flights_[queues_[queue_index].head].may_turn) choose_by_room(queue_index);
+  ask(queue_index);
+}
+
+// The head of the queue is ready at that time, later than now. An output that is not free until after that
+// grants nothing before: to wait for it from now on is the same, without an event.
+inline void PacketEngine::await_turn(std::uint32_t queue_index, Time ready) {
+  const Flight& flight = flights_[queues_[queue_index].head];
+  const Time free_at = free_at_[flight.wanted_output];
+  const bool may_be_refused = gate_ != nullptr && is_injection(queue_index);
+  if (free_at <= ready || flight.may_turn || may_be_refused) {
+    schedule_ready(queue_index, ready);
+    return;
+  }
+  start_waiting(flight.wanted_output, queue_index);
+  wake(flight.wanted_output, free_at, queue_index);
+}
+
+// The head of the queue goes; its tail at tail_out. Its space, if it has any, returns after that, and the
+// next packet follows.
+inline void PacketEngine::leave_queue(std::uint32_t queue_index, Time tail_out, std::uint32_t bytes,
+                                      Time credit_latency) {
+  Queue& queue = queues_[queue_index];
+  settle_returns(queue, credit_latency);
+  if (queue.returning_bytes != 0) add_return(queue, queue.free_at + credit_latency);
+  queue.free_at = tail_out;
+  queue.returning_bytes = bytes;
+  queue.head = flights_[queue.head].next;
+  if (queue.needed_bytes != 0 && bytes != 0) tell_room(queue_index);
+  if (queue.head != none) await_turn(queue_index, std::max(tail_out, flights_[queue.head].ready));
+}
+
+// Behind those that are there.
+inline void PacketEngine::enter_queue(std::uint32_t queue_index, std::uint32_t flight_index) {
+  Queue& queue = queues_[queue_index];
+  const Flight& flight = flights_[flight_index];
+  if (queue.head != none) {
+    flights_[queue.tail].next = flight_index;
+    queue.tail = flight_index;
+    return;
+  }
+  queue.head = flight_index;
+  queue.tail = flight_index;
+  if (is_halted_) [[unlikely]]
+    return;
+  const Time ready = std::max(flight.ready, queue.free_at);
+  if (ready == simulation_.now()) {
+    request(queue_index);  // no latency in between: an event would only repeat what is known
+  } else {
+    await_turn(queue_index, ready);
+  }
+}
+
 // --- what a card sees
 // -----------------------------------------------------------------------------------------
 
@@ -51,7 +113,8 @@ void PacketEngine::inject(const Packet& packet, Time tail_time) {
     numbers_[flight_index] = next_number_++;
   }
   trace(NetworkTrace::injected, Time::zero(), packet.source, flight);
-  enter_queue(queue_index, router_count_ + packet.source, flight_index);
+  choose_injection(flight);
+  enter_queue(queue_index, flight_index);
 }
 
 void PacketEngine::consumed(NodeId node, const Packet& packet) {
@@ -66,25 +129,6 @@ void PacketEngine::consumed(NodeId node, const Packet& packet) {
 
 // --- events
 // ---------------------------------------------------------------------------------------------------
-
-// An event's arguments: queue | flight << 32, and step | output << 8 | run << 40, what an event does not need
-// included: it is there to be fetched early, without a branch on the step. Every queue and every output is a
-// source of its own, with one event of a step at a time: the step serves as its counter. (Two wakes of an
-// output at the same time are the same.) So at one instant the inputs of a router come in the order of their
-// numbers.
-void PacketEngine::schedule(EventKind kind, std::uint32_t source, Time when, Step step, Touched touched) {
-  EventSource event_source{kind, source, static_cast<std::uint64_t>(step)};
-  simulation_.schedule(
-      event_source, when, *this, touched.queue | std::uint64_t{touched.flight} << 32U,
-      static_cast<std::uint64_t>(step) | std::uint64_t{touched.output} << 8U | std::uint64_t{run_} << 40U);
-}
-
-// Injection FIFOs go on when a tail has left, like the card that waits for that: before the routers.
-void PacketEngine::schedule_ready(std::uint32_t queue_index, Time when) {
-  const std::uint32_t head = queues_[queue_index].head;
-  schedule(is_injection(queue_index) ? EventKind::link : EventKind::router, queue_index, when, Step::ready,
-           {queue_index, head, flights_[head].wanted_output});
-}
 
 // With few branches: the steps alternate as they like. The first round brings the queue, the flight and the
 // output; the second what those name: the buffer behind the output, when the outputs there are free, the
@@ -142,15 +186,6 @@ void PacketEngine::handle_event(const Event& event) {
   }
 }
 
-// The earliest of the wakes asked for is the one that counts: arbitration asks again for what it still needs.
-void PacketEngine::wake(std::uint32_t output_index, Time when, std::uint32_t queue_index) {
-  Output& output = outputs_[output_index];
-  if (when >= output.wake_at) return;
-  output.wake_at = when;
-  schedule(EventKind::link, output_index, when, Step::wake,
-           {queue_index, queues_[queue_index].head, output_index});
-}
-
 void PacketEngine::deliver(std::uint32_t flight_index) {
   Flight& flight = flights_[flight_index];
   const Packet packet = flight.packet();
@@ -165,16 +200,6 @@ void PacketEngine::deliver(std::uint32_t flight_index) {
 
 // --- requests and arbitration
 // ---------------------------------------------------------------------------------
-
-// The head of the queue is ready to leave.
-void PacketEngine::request(std::uint32_t queue_index) {
-  if (gate_ != nullptr && is_injection(queue_index) &&
-      !gate_->admits(flights_[queues_[queue_index].head].packet())) [[unlikely]] {
-    return;
-  }
-  if (flights_[queues_[queue_index].head].may_turn) choose_by_room(queue_index);
-  ask(queue_index);
-}
 
 // The head of the queue takes the output that it wants, or waits for it.
 void PacketEngine::ask(std::uint32_t queue_index) {
@@ -195,26 +220,20 @@ void PacketEngine::ask(std::uint32_t queue_index) {
   }
 }
 
-// A packet of an adaptive routing chooses again when it is ready: until then the first step is only a guess
-// at what it will touch.
-void PacketEngine::choose_output(Flight& flight, std::uint32_t queue_index, std::uint32_t owner) const {
-  flight.may_turn = false;
-  if (owner >= router_count_) {
-    flight.wanted_output = router_count_ * ports_ + flight.source;
-    flight.wanted_vc = static_cast<std::uint8_t>(flight.channel % virtual_channels_);
-    return;
-  }
-  if (dimension_order_ != nullptr) {
-    want(flight, owner, dimension_order_->step(owner, flight.destination));
-    return;
-  }
+void PacketEngine::choose_among(Flight& flight, std::uint32_t queue_index, RouterId router) const {
   const RouteSteps steps = steps_of(flight, queue_index);
   std::uint32_t chosen = 0;
-  if (steps.choice() != RouteChoice::only) {
-    flight.may_turn = steps.choice() == RouteChoice::adaptive;
-    if (!flight.may_turn) chosen = draw_step(steps.count(), simulation_.seed(), flight.packet(), owner);
+  flight.may_turn = steps.choice() == RouteChoice::adaptive;
+  if (steps.choice() == RouteChoice::random) {
+    chosen = draw_step(steps.count(), simulation_.seed(), flight.packet(), router);
   }
-  want(flight, owner, steps[chosen]);
+  want(flight, router, steps[chosen]);
+}
+
+void PacketEngine::choose_injection(Flight& flight) const {
+  flight.may_turn = false;
+  flight.wanted_output = router_count_ * ports_ + flight.source;
+  flight.wanted_vc = static_cast<std::uint8_t>(flight.channel % virtual_channels_);
 }
 
 // The first in the round; requires that one waits.
@@ -265,18 +284,6 @@ void PacketEngine::arbitrate(std::uint32_t output_index) {
   for (const std::uint32_t queue_index : turning) turn_to_escape(queue_index);
 }
 
-void PacketEngine::start_waiting(std::uint32_t output_index, std::uint32_t queue_index) {
-  Output& output = outputs_[output_index];
-  const std::uint32_t number = queue_index - output.first_queue;
-  waiting_word(output_index, number / 64) |= std::uint64_t{1} << number % 64;
-  ++output.waiting;
-}
-
-void PacketEngine::stop_waiting(std::uint32_t output_index, std::uint32_t number) {
-  waiting_word(output_index, number / 64) &= ~(std::uint64_t{1} << number % 64);
-  --outputs_[output_index].waiting;
-}
-
 // --- movement
 // -------------------------------------------------------------------------------------------------
 
@@ -312,57 +319,8 @@ void PacketEngine::grant(std::uint32_t queue_index, std::uint32_t output_index) 
   flight.ready = header_out + stage.latency + router_latency_;
   const std::uint32_t buffer_index = output.first_buffer + flight.wanted_vc;
   queues_[buffer_index].room_bytes -= static_cast<std::int32_t>(bytes);
-  enter_queue(buffer_index, output.next_router, flight_index);
-}
-
-// The head of the queue goes; its tail at tail_out. Its space, if it has any, returns after that, and the
-// next packet follows.
-void PacketEngine::leave_queue(std::uint32_t queue_index, Time tail_out, std::uint32_t bytes,
-                               Time credit_latency) {
-  Queue& queue = queues_[queue_index];
-  settle_returns(queue, credit_latency);
-  if (queue.returning_bytes != 0) add_return(queue, queue.free_at + credit_latency);
-  queue.free_at = tail_out;
-  queue.returning_bytes = bytes;
-  queue.head = flights_[queue.head].next;
-  if (queue.needed_bytes != 0 && bytes != 0) tell_room(queue_index);
-  if (queue.head != none) await_turn(queue_index, std::max(tail_out, flights_[queue.head].ready));
-}
-
-// Of the router, or router_count_ + node.
-void PacketEngine::enter_queue(std::uint32_t queue_index, std::uint32_t owner, std::uint32_t flight_index) {
-  Queue& queue = queues_[queue_index];
-  Flight& flight = flights_[flight_index];
-  choose_output(flight, queue_index, owner);
-  if (queue.head != none) {
-    flights_[queue.tail].next = flight_index;
-    queue.tail = flight_index;
-    return;
-  }
-  queue.head = flight_index;
-  queue.tail = flight_index;
-  if (is_halted_) [[unlikely]]
-    return;
-  const Time ready = std::max(flight.ready, queue.free_at);
-  if (ready == simulation_.now()) {
-    request(queue_index);  // no latency in between: an event would only repeat what is known
-  } else {
-    await_turn(queue_index, ready);
-  }
-}
-
-// The head of the queue is ready at that time, later than now. An output that is not free until after that
-// grants nothing before: to wait for it from now on is the same, without an event.
-void PacketEngine::await_turn(std::uint32_t queue_index, Time ready) {
-  const Flight& flight = flights_[queues_[queue_index].head];
-  const Time free_at = free_at_[flight.wanted_output];
-  const bool may_be_refused = gate_ != nullptr && is_injection(queue_index);
-  if (free_at <= ready || flight.may_turn || may_be_refused) {
-    schedule_ready(queue_index, ready);
-    return;
-  }
-  start_waiting(flight.wanted_output, queue_index);
-  wake(flight.wanted_output, free_at, queue_index);
+  choose_output(flight, buffer_index, output.next_router);
+  enter_queue(buffer_index, flight_index);
 }
 
 // --- records

@@ -185,16 +185,18 @@ class PacketEngine final : public Network, private EventHandler {
 
   void handle_event(const Event& event) override;
   void prepare(const Event& event, Ahead ahead) const override;
-  void schedule(EventKind kind, std::uint32_t source, Time when, Step step, Touched touched);
-  void schedule_ready(std::uint32_t queue_index, Time when);
+  inline void schedule(EventKind kind, std::uint32_t source, Time when, Step step, Touched touched);
+  inline void schedule_ready(std::uint32_t queue_index, Time when);
   [[nodiscard]] Time pass_errors(std::uint32_t output_index, const Flight& flight);
   [[nodiscard]] std::vector<std::uint32_t> take_back();
   void reset_injection(std::uint32_t queue_index);
   void reset_routers();
   void check_injection_room() const;
-  void request(std::uint32_t queue_index);
+  inline void request(std::uint32_t queue_index);
   void ask(std::uint32_t queue_index);
-  void choose_output(Flight& flight, std::uint32_t queue_index, std::uint32_t owner) const;
+  inline void choose_output(Flight& flight, std::uint32_t queue_index, RouterId router) const;
+  void choose_among(Flight& flight, std::uint32_t queue_index, RouterId router) const;
+  void choose_injection(Flight& flight) const;
   [[nodiscard]] RouteSteps steps_of(const Flight& flight, std::uint32_t queue_index) const;
   void want(Flight& flight, std::uint32_t owner, RouteStep step) const;
   void use_routing(const Routing& routing);
@@ -202,14 +204,14 @@ class PacketEngine final : public Network, private EventHandler {
   std::vector<std::uint32_t> take_refused(std::uint32_t output_index, std::uint64_t refused);
   void turn_to_escape(std::uint32_t queue_index);
   void arbitrate(std::uint32_t output_index);
-  void await_turn(std::uint32_t queue_index, Time ready);
-  void start_waiting(std::uint32_t output_index, std::uint32_t queue_index);
-  void stop_waiting(std::uint32_t output_index, std::uint32_t number);
+  inline void await_turn(std::uint32_t queue_index, Time ready);
+  inline void start_waiting(std::uint32_t output_index, std::uint32_t queue_index);
+  inline void stop_waiting(std::uint32_t output_index, std::uint32_t number);
   void await_room(std::uint32_t output_index);
-  void wake(std::uint32_t output_index, Time when, std::uint32_t queue_index);
+  inline void wake(std::uint32_t output_index, Time when, std::uint32_t queue_index);
   void grant(std::uint32_t queue_index, std::uint32_t output_index);
-  void leave_queue(std::uint32_t queue_index, Time tail_out, std::uint32_t bytes, Time credit_latency);
-  void enter_queue(std::uint32_t queue_index, std::uint32_t owner, std::uint32_t flight_index);
+  inline void leave_queue(std::uint32_t queue_index, Time tail_out, std::uint32_t bytes, Time credit_latency);
+  inline void enter_queue(std::uint32_t queue_index, std::uint32_t flight_index);
   void deliver(std::uint32_t flight_index);
   void tell_injection_freed(std::uint32_t queue_index);
 
@@ -300,6 +302,58 @@ inline void PacketEngine::want(Flight& flight, std::uint32_t owner, RouteStep st
   const std::uint32_t lane = lanes_ == 1 ? 0 : flight.channel % lanes_;
   flight.wanted_output = owner * ports_ + step.port;
   flight.wanted_vc = static_cast<std::uint8_t>(step.channel_class * lanes_ + lane);
+}
+
+// A packet of an adaptive routing chooses again when it is ready: until then the first step is only a guess
+// at what it will touch.
+inline void PacketEngine::choose_output(Flight& flight, std::uint32_t queue_index, RouterId router) const {
+  if (dimension_order_ == nullptr) [[unlikely]] {
+    choose_among(flight, queue_index, router);
+    return;
+  }
+  flight.may_turn = false;
+  want(flight, router, dimension_order_->step(router, flight.destination));
+}
+
+inline void PacketEngine::start_waiting(std::uint32_t output_index, std::uint32_t queue_index) {
+  Output& output = outputs_[output_index];
+  const std::uint32_t number = queue_index - output.first_queue;
+  waiting_word(output_index, number / 64) |= std::uint64_t{1} << number % 64;
+  ++output.waiting;
+}
+
+inline void PacketEngine::stop_waiting(std::uint32_t output_index, std::uint32_t number) {
+  waiting_word(output_index, number / 64) &= ~(std::uint64_t{1} << number % 64);
+  --outputs_[output_index].waiting;
+}
+
+// An event's arguments: queue | flight << 32, and step | output << 8 | run << 40, what an event does not need
+// included: it is there to be fetched early, without a branch on the step. Every queue and every output is a
+// source of its own, with one event of a step at a time: the step serves as its counter. (Two wakes of an
+// output at the same time are the same.) So at one instant the inputs of a router come in the order of their
+// numbers.
+inline void PacketEngine::schedule(EventKind kind, std::uint32_t source, Time when, Step step,
+                                   Touched touched) {
+  EventSource event_source{kind, source, static_cast<std::uint64_t>(step)};
+  simulation_.schedule(
+      event_source, when, *this, touched.queue | std::uint64_t{touched.flight} << 32U,
+      static_cast<std::uint64_t>(step) | std::uint64_t{touched.output} << 8U | std::uint64_t{run_} << 40U);
+}
+
+// Injection FIFOs go on when a tail has left, like the card that waits for that: before the routers.
+inline void PacketEngine::schedule_ready(std::uint32_t queue_index, Time when) {
+  const std::uint32_t head = queues_[queue_index].head;
+  schedule(is_injection(queue_index) ? EventKind::link : EventKind::router, queue_index, when, Step::ready,
+           {queue_index, head, flights_[head].wanted_output});
+}
+
+// The earliest of the wakes asked for is the one that counts: arbitration asks again for what it still needs.
+inline void PacketEngine::wake(std::uint32_t output_index, Time when, std::uint32_t queue_index) {
+  Output& output = outputs_[output_index];
+  if (when >= output.wake_at) return;
+  output.wake_at = when;
+  schedule(EventKind::link, output_index, when, Step::wake,
+           {queue_index, queues_[queue_index].head, output_index});
 }
 
 // Credits that have come back are counted only when somebody looks, or when the next one sets out.

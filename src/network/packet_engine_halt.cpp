@@ -58,7 +58,7 @@ std::uint64_t PacketEngine::halt() {
     flight.next = queue.head;
     if (queue.head == none) queue.tail = *flight_index;
     queue.head = *flight_index;
-    choose_output(flight, queue_index, router_count_ + flight.source);
+    choose_injection(flight);
     trace(NetworkTrace::taken_back, Time::zero(), flight.source, flight);
   }
   reset_routers();

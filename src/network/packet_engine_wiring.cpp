@@ -142,9 +142,7 @@ std::vector<std::string> PacketEngine::warnings() const {
                          ? 0
                          : static_cast<double>(busiest.ps()) / static_cast<double>(simulation_.now().ps());
   if (use <= trusted_use_) return {};
-  const auto percent = [](double share) {
-    return std::to_string(std::lround(100 * share)) + " %";
-  };
+  const auto percent = [](double share) { return std::to_string(std::lround(100 * share)) + " %"; };
   return {
       "the busiest link was used " + percent(use) + " of the time: above " + percent(trusted_use_) +
       " the packet engine's latencies may deviate by more than 10 % from the flit engine's (--engine flit)"};

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "kernel/large_array.hpp"
 #include "kernel/simulation.hpp"
 #include "machine/description.hpp"
 #include "network/network.hpp"
@@ -45,7 +46,7 @@ class PacketWork {
   class Node;
   struct Shared;
   std::unique_ptr<Shared> shared_;
-  std::vector<Node> nodes_;
+  LargeArray<Node> nodes_;
 };
 
 }  // namespace apenet
