@@ -60,6 +60,27 @@ def test_saturation_is_told():
     assert "saturated" in result.to_table().splitlines()[-1]
 
 
+def test_the_packet_engine_says_that_a_saturated_switch_is_beyond_it():
+    def run(engine, load):
+        settings = ["network.topology=crossbar", "network.nodes=9"]
+        return apenet.traffic("iq-router-v1", loads=(load,), engine=engine, settings=settings, **SHORT)
+
+    assert any("saturated" in warning for warning in run("packet", 0.9).warnings)
+    assert not run("packet", 0.1).warnings
+    assert not run("flit", 0.9).warnings
+
+
+def test_points_without_packets_are_no_measurement():
+    assert any("no packet" in warning for warning in apenet.traffic("iq-router-v1", loads=(1e-9,), **SHORT).warnings)
+
+
+def test_a_fault_that_outlasts_the_run_is_no_saturation():
+    machine = apenet.machine("iq-router-v1").with_faults("link (0,0,0)+x down @1us")
+    assert any("1000000 cycles" in warning for warning in apenet.traffic(machine, loads=(0.2,), **SHORT).warnings)
+    quick = machine.with_settings("network.reconfiguration_us=0.1")
+    assert not any("stops" in warning for warning in apenet.traffic(quick, loads=(0.2,), **SHORT).warnings)
+
+
 def test_a_machine_in_other_units_is_rounded_and_says_so():
     result = apenet.traffic("ape16", loads=(0.1,), packet_flits=4, engine="flit", **SHORT)
     assert any("network.links[0].latency = 70000 ps becomes 9 cycles" in warning for warning in result.warnings)

@@ -91,8 +91,11 @@ class TrafficRun final : private EventHandler {
            static_cast<double>(ps_per_second);
   }
   [[nodiscard]] TrafficPoint result() const;
+  [[nodiscard]] std::vector<std::string> warnings(const TrafficPoint& point) const;
 
   TrafficOptions options_;
+  bool is_packet_engine_;
+  Time reconfiguration_;
   Simulation simulation_;
   FlitTiming timing_;
   std::uint32_t packet_bytes_;
@@ -133,6 +136,8 @@ std::vector<std::uint32_t> shape_of(const NetworkDescription& network, const Net
 
 TrafficRun::TrafficRun(const NetworkDescription& network, const TrafficOptions& options)
     : options_(options),
+      is_packet_engine_(network.engine == NetworkDescription::Engine::packet),
+      reconfiguration_(network.reconfiguration),
       simulation_(options.seed),
       timing_(make_flit_clock(network)),
       packet_bytes_(options.packet_flits * timing_.flit_bytes),
@@ -264,7 +269,6 @@ TrafficPoint TrafficRun::result() const {
     point.hops = static_cast<double>(hops_) / count;
   }
   point.cycles = cycle_;
-  point.warnings = network_->warnings();
   for (std::uint32_t link = 0; link < network_->link_count(); ++link) {
     const LinkStatistics use = network_->link_statistics(link);
     point.link_flits += use.wire_bytes / timing_.flit_bytes;
@@ -275,7 +279,29 @@ TrafficPoint TrafficRun::result() const {
   point.is_saturated = behind_ > 0 || drained_ < generated_ ||
                        static_cast<double>(arrived_) < least_accepted * static_cast<double>(generated_) ||
                        wait > most_waiting * point.network_latency_cycles;
+  point.warnings = warnings(point);
   return point;
+}
+
+// What the engine says, and what nobody would know from the numbers alone.
+std::vector<std::string> TrafficRun::warnings(const TrafficPoint& point) const {
+  std::vector<std::string> said = network_->warnings();
+  // Not only links saturate: the ports between router and card do, too, and a crossbar has no others.
+  if (is_packet_engine_ && point.is_saturated && said.empty()) {
+    said.emplace_back(
+        "the network is saturated: the packet engine's latencies and throughput may deviate by more than 10 "
+        "% "
+        "from the flit engine's (--engine flit)");
+  }
+  if (drained_ == 0) {
+    said.emplace_back("no packet of the window arrived: latencies and hops are 0 for want of any");
+  }
+  if (drained_ < generated_ && network_->fault_use().events > 0) {
+    const std::int64_t stopped = std::llround(in_cycles(reconfiguration_.ps()));
+    said.push_back("every fault stops the network for network.reconfiguration_us, " +
+                   std::to_string(stopped) + " cycles, and not all packets of the window have arrived since");
+  }
+  return said;
 }
 
 }  // namespace

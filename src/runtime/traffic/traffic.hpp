@@ -31,7 +31,7 @@ struct TrafficPoint {
   std::uint64_t packets = 0;          // that the latencies are an average of
   std::uint64_t link_flits = 0;       // that crossed links in all cycles, the work of an engine
   std::int64_t cycles = 0;            // of the whole run
-  std::vector<std::string> warnings;  // what the engine does not do as described
+  std::vector<std::string> warnings;  // what the engine does not do as described, and what qualifies the rest
 };
 
 // Every node generates packets of packet_flits by a Bernoulli trial in every cycle, into an unbounded queue;
