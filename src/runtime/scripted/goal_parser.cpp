@@ -279,7 +279,8 @@ void GoalParser::refuse_cycle(const std::vector<std::uint32_t>& waiting) {
   const Dependency& first = *reason[begin];
   scan_.refuse_line(
       first.line,
-      std::string(labels_.text(first.later)) + " requires " + std::string(labels_.text(first.earlier)),
+      std::string(labels_.text(first.later)) + (first.on_start ? " irequires " : " requires ") +
+          std::string(labels_.text(first.earlier)),
       "operations that do not wait for each other: " + circle + std::string(labels_.text(first.later)));
 }
 

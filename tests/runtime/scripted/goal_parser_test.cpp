@@ -99,6 +99,8 @@ TEST(Goal, SaysWhereWhatIsWrongAndWhatWasExpected) {
        "t.goal:6 = \"a requires c\": expected operations that do not wait for each other: a (line 3) waits "
        "for c "
        "(line 5) waits for b (line 4) waits for a"},
+      {head + "a: calc 1\nb: calc 2\na irequires b\nb requires a\n}",
+       "t.goal:5 = \"a irequires b\": expected operations that do not wait for each other"},
   };
   for (const auto& [text, expected] : cases) {
     EXPECT_NE(refusal(text).find(expected), std::string::npos) << text << "\n gives: " << refusal(text);
