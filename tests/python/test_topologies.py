@@ -134,6 +134,7 @@ BAD = [
     ([*FAT_TREE, "network.link.x.clock_mhz=3"], "network.link.x", "2 levels has leaf"),
     (["network.link.leaf.clock_mhz=3"], "network.link.leaf", "dims has 3 dimensions"),
     (["network.topology=crossbar"], "network.nodes", "what network.topology"),
+    (FAT_TREE[:3], "network.routing", "needs: one of 'destination-mod', 'up-down'"),
     (["network.topology=crossbar", "network.nodes=0"], "network.nodes", "at least 1"),
     (["network.topology=graph", "network.routing=up-down"], "network.graph_file", "what network.topology"),
     ([*GRAPH[:3], "network.links.slow.clok_mhz=3"], "network.links.slow.clok_mhz", '"clock_mhz"'),

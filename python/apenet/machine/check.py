@@ -263,6 +263,10 @@ def _ambiguous(router: Router) -> Iterator[Problem]:
                 yield Problem(f"router.{key}", ABSENT, f"a value: a router has {one}, or {other}")
 
 
+def _one_of(names: tuple[str, ...]) -> str:
+    return "one of " + ", ".join(f"'{name}'" for name in names)
+
+
 def _misshapen(network: Network) -> Iterator[Problem]:
     """Keys of [network] that its topology needs and does not have, or has and does not know."""
     topology = network.topology.value
@@ -270,14 +274,14 @@ def _misshapen(network: Network) -> Iterator[Problem]:
     for key in Network.model_fields:
         value = getattr(network, key)
         if value is None and key in shape.needs:
-            yield Problem(f"network.{key}", ABSENT, f'what network.topology = "{topology}" needs')
+            which = f": {_one_of(shape.routings)}" if key == "routing" else ""
+            yield Problem(f"network.{key}", ABSENT, f'what network.topology = "{topology}" needs{which}')
         if value is not None and key not in ("topology", *shape.needs, *shape.allows):
             known = ", ".join((*shape.needs, *shape.allows)) or "no further key"
             yield Problem(f"network.{key}", _bare_model(value), f'with network.topology = "{topology}": {known}')
     routing = network.routing.value if network.routing is not None else None
     if routing is not None and topology != "none" and routing not in shape.routings:
-        known = ", ".join(f"'{name}'" for name in shape.routings)
-        yield Problem("network.routing", routing, f'one of {known} with network.topology = "{topology}"')
+        yield Problem("network.routing", routing, f'{_one_of(shape.routings)} with network.topology = "{topology}"')
     if (routing == "table") != (network.table_file is not None):
         value = ABSENT if network.table_file is None else network.table_file.value
         yield Problem("network.table_file", value, 'a file\'s name with network.routing = "table", and none otherwise')
