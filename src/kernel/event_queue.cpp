@@ -46,7 +46,7 @@ EventQueue::~EventQueue() = default;
 // slots_per_level when the level is empty.
 int EventQueue::first_digit(int level) const {
   for (int word = 0; word < words_per_level; ++word) {
-    const std::uint64_t bits = occupied_[static_cast<std::size_t>(level * words_per_level + word)];
+    const std::uint64_t bits = occupied_[word_index(level, word)];
     if (bits != 0) return word * 64 + std::countr_zero(bits);
   }
   return slots_per_level;
@@ -102,7 +102,7 @@ void EventQueue::visit_slot(Place place, Visit visit) const {
 
 // The slot is empty.
 void EventQueue::release(Place place) {
-  Slot& slot = slots_[static_cast<std::size_t>(place.level * slots_per_level + place.digit)];
+  Slot& slot = slots_[slot_index(place)];
   slot.last->next = free_chunks_;
   free_chunks_ = slot.first;
   slot = {};
@@ -110,8 +110,7 @@ void EventQueue::release(Place place) {
 }
 
 void EventQueue::vacate(Place place) {
-  occupied_[static_cast<std::size_t>(place.level * words_per_level + place.digit / 64)] &=
-      ~(std::uint64_t{1} << place.digit % 64);
+  occupied_[word_index(place.level, place.digit / 64)] &= ~(std::uint64_t{1} << place.digit % 64);
 }
 
 // The wheel's time reaches the slot.
@@ -135,7 +134,7 @@ void EventQueue::spread(Place from) {
 // To the one slot of the level below that all its events go into, if it is one: what a large machine does in
 // step is not copied from level to level. That slot is empty, as the whole level is.
 bool EventQueue::give_whole(Place from) {
-  Slot& slot = slots_[static_cast<std::size_t>(from.level * slots_per_level + from.digit)];
+  Slot& slot = slots_[slot_index(from)];
   const unsigned shift = static_cast<unsigned>(from.level - 1) * digit_bits;
   if (slot.earliest_ps >> shift != slot.latest_ps >> shift) return false;
   const auto digit = static_cast<std::size_t>((slot.earliest_ps >> shift) % slots_per_level);

@@ -188,6 +188,12 @@ class EventQueue {
     int level = 0;
     int digit = 0;
   };
+  [[nodiscard]] static constexpr std::size_t slot_index(Place place) {
+    return static_cast<std::size_t>(place.level) * slots_per_level + static_cast<std::size_t>(place.digit);
+  }
+  [[nodiscard]] static constexpr std::size_t word_index(int level, int word) {
+    return static_cast<std::size_t>(level) * words_per_level + static_cast<std::size_t>(word);
+  }
   // Room for one more event, in the slot of that time.
   Event& place(std::uint64_t time_ps) {
     const std::uint64_t difference = time_ps ^ wheel_base_ps_;
@@ -211,9 +217,7 @@ class EventQueue {
     return slot.last->events[position];
   }
 
-  [[nodiscard]] const Slot& slot_at(Place place) const {
-    return slots_[static_cast<std::size_t>(place.level * slots_per_level + place.digit)];
-  }
+  [[nodiscard]] const Slot& slot_at(Place place) const { return slots_[slot_index(place)]; }
   [[nodiscard]] Place first_place() const;
   [[nodiscard]] int first_digit(int level) const;
   [[nodiscard]] std::uint64_t wheel_next_time_ps() const;
