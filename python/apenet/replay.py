@@ -189,7 +189,7 @@ def _replayed(
             request.machine.description(request.seed, request.engine), list(request.nodes), schedule, observed
         )
     except ValueError as error:
-        raise from_core(error) from error
+        raise request.machine.refused(error) from error
     except _core.ReplayDeadlock as error:
         raise ReplayError(str(error)) from error
     common = common_results(request.machine, request.seed, report, report.finish_ps, began)

@@ -15,7 +15,7 @@ from typing import Any
 from apenet import _core, launch, runfolder
 from apenet._core import version as __version__
 from apenet.activity import NetworkActivity, network_activity, observation
-from apenet.errors import InputError, from_core
+from apenet.errors import InputError
 from apenet.machine import ENGINES, Machine
 from apenet.machine import machine as read_machine
 from apenet.mapping import Mapping, map_ranks
@@ -298,7 +298,7 @@ def _run(
         try:
             session = _core.Session(description, list(request.nodes), options)
         except ValueError as error:
-            raise from_core(error) from error
+            raise request.machine.refused(error) from error
         seen = stack.enter_context(launch.interrupts())
         environment = {**launch.rank_environment(session.mapping_path), **extra}
         if request.mpi == "openmpi":

@@ -16,7 +16,7 @@ from typing import Any
 
 from apenet import _core
 from apenet._core import version as __version__
-from apenet.errors import InputError, from_core
+from apenet.errors import InputError
 from apenet.machine import Machine
 from apenet.machine import machine as read_machine
 
@@ -151,7 +151,7 @@ def traffic(
         try:
             point = _core.run_traffic(network, options)
         except ValueError as error:
-            raise from_core(error) from error
+            raise chosen.refused(error) from error
         points.append(_point(point))
         warnings.update(dict.fromkeys(point.warnings))
         if progress is not None:

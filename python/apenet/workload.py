@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from apenet import _core
-from apenet.errors import ApenetError, InputError, from_core
+from apenet.errors import ApenetError, InputError
 from apenet.machine import Machine
 from apenet.machine import machine as read_machine
 from apenet.mapping import Mapping, map_ranks
@@ -239,7 +239,7 @@ def workload(
     try:
         core = _core.MessagePassing(chosen.description(seed), nodes, programs)
     except ValueError as error:
-        raise from_core(error) from error
+        raise chosen.refused(error) from error
     programs.core = core
     for rank in range(n):
         generator = program(Rank(core, rank, n))

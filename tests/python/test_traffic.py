@@ -134,6 +134,11 @@ def test_what_cannot_be_is_refused(options, said):
         apenet.traffic("iq-router-v1", **{"engine": "flit", **options})
 
 
+def test_what_only_wiring_finds_is_named_with_its_file():
+    with pytest.raises(MachineError, match=r"iq-router-v1\.toml: router\.virtual_channels = 3"):
+        apenet.traffic("iq-router-v1", settings=["router.virtual_channels=3"])
+
+
 def test_a_machine_without_a_network_is_refused():
     with pytest.raises(InputError, match="a machine with a network"):
         apenet.traffic("ideal")

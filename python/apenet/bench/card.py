@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from apenet import _core
 from apenet._core import version as __version__
 from apenet.bench.result import BenchResult, make_result
-from apenet.errors import InputError, from_core
+from apenet.errors import InputError
 from apenet.machine import Machine
 
 PAIR = 2
@@ -93,7 +93,7 @@ def measure(
             try:
                 (point,) = _core.run_card_test(description, getattr(_core.CardTest, test), options)
             except ValueError as error:
-                raise from_core(error) from error
+                raise machine.refused(error) from error
             points.append((point.size_bytes, point.time_ps * 1e-6, point.bandwidth_mib_s))
             channels_of_points.append(at_once)
     return make_result(

@@ -11,7 +11,7 @@ from apenet import _core
 from apenet._core import version as __version__
 from apenet.bench.lattice import Lattice
 from apenet.bench.result import WorkloadResult, make_result
-from apenet.errors import InputError, from_core
+from apenet.errors import InputError
 from apenet.machine import Machine
 
 ALGORITHMS = ("ring", "recursive-doubling", "torus")
@@ -63,7 +63,7 @@ def measure(
         try:
             result = _core.run_workload(description, getattr(_core.Workload, test), options)
         except ValueError as error:
-            raise from_core(error) from error
+            raise machine.refused(error) from error
         time_us = result.time_ps * 1e-6
         bandwidth = _moved(test, size, result.payload_bytes / options.iterations, len(placed)) / _MIB / (time_us * 1e-6)
         points.append((size, time_us, bandwidth))

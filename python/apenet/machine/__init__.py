@@ -28,6 +28,9 @@ __all__ = ["ENGINES", "Machine", "MachineFile", "machine", "machine_names", "mac
 ENGINES = ("packet", "flit")
 """Engines of the network: docs/models/network.md, docs/models/flit-engine.md."""
 
+# Keys of [network] whose values are files with lines of their own.
+NAMED_FILES = ("graph_file", "table_file")
+
 # Keys that are no parameters: their values stand bare in the file.
 _BARE = {("card", "kind"), ("machine", "name"), ("machine", "title"), ("machine", "summary")}
 
@@ -65,7 +68,7 @@ class Machine:
         try:
             return _core.count_network_nodes(self.description().network)
         except ValueError as error:
-            raise self._refused(error) from error
+            raise self.refused(error) from error
 
     @property
     def shape(self) -> str:
@@ -116,18 +119,24 @@ class Machine:
         try:
             return _core.inspect_arrangement(self.description().network)
         except ValueError as error:
-            raise self._refused(error) from error
+            raise self.refused(error) from error
 
     def wire(self) -> None:
         """Puts the machine together, as a run would: what no single key shows (deadlock, buffers) is found here."""
         try:
             _core.wire(self.description(), [0])
         except ValueError as error:
-            raise self._refused(error) from error
+            raise self.refused(error) from error
 
-    def _refused(self, error: ValueError) -> MachineError:
+    def refused(self, error: ValueError) -> MachineError | InputError:
+        """What the C++ core refuses, with this machine's file, and the one that the key names."""
         refused = from_core(error)
-        return MachineError(self.label, refused.name, refused.value, refused.expected)
+        section, dot, rest = refused.name.partition(".")
+        if refused.name != "fault" and not (dot and section in MachineFile.model_fields):
+            return refused
+        named = getattr(self.file.network, rest.partition(" ")[0], None) if rest.startswith(NAMED_FILES) else None
+        where = self.label if named is None else f"{self.label}: {named.value}"
+        return MachineError(where, refused.name, refused.value, refused.expected)
 
     def to_toml(self) -> str:
         """The resolved description as a machine file."""
@@ -137,7 +146,7 @@ class Machine:
         """Writes `machine.toml` and, beside it, copies of the files that it names."""
         network = self.file.network
         copied: dict[str, Quantity[str]] = {}
-        for key in ("graph_file", "table_file"):
+        for key in NAMED_FILES:
             quantity: Quantity[str] | None = getattr(network, key)
             if quantity is None:
                 continue
