@@ -258,7 +258,7 @@ class PacketEngine final : public Network, private EventHandler {
   std::uint32_t lanes_;             // virtual channels per class
   std::uint32_t card_channels_;
   std::uint32_t max_packet_wire_bytes_;
-  double trusted_use_;  // of the busiest link, up to which latencies are within 10 % of the flit engine's
+  double trusted_use_;  // of the busiest output, up to which latencies are within 10 % of the flit engine's
   Time router_latency_;
   Time credit_latency_;
   std::int64_t buffer_bytes_;
@@ -272,6 +272,7 @@ class PacketEngine final : public Network, private EventHandler {
   std::vector<std::uint64_t> waiting_more_;
   std::vector<std::uint32_t> upstream_;            // per (router, port): the output that feeds its queues
   std::vector<Stage> stages_;                      // link classes, then ejection and injection
+  std::vector<Time> idle_between_packets_;         // of each stage, in the flit engine
   std::vector<Endpoint> endpoints_;                // small, as are the rooms: they stay in the cache
   std::vector<std::int64_t> ejection_room_bytes_;  // of each
   LargeArray<Flight> flights_;
