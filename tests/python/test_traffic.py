@@ -146,7 +146,13 @@ def test_a_machine_without_a_network_is_refused():
 
 @pytest.mark.parametrize(
     ("machine", "load", "may_deviate"),
-    [("extoll-64", 0.3, False), ("extoll-64", 0.5, True), ("pax", 0.15, False), ("pax", 0.28, True), ("ape128", 0.5, False)],
+    [
+        ("extoll-64", 0.3, False),
+        ("extoll-64", 0.5, True),
+        ("pax", 0.15, False),
+        ("pax", 0.28, True),
+        ("ape128", 0.5, False),
+    ],
 )
 def test_where_the_packet_engine_may_deviate_it_says_so(machine, load, may_deviate):
     """As measured in docs/models/flit-engine.md; what deviates by more than 10 % is always said."""
