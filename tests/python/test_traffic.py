@@ -163,3 +163,9 @@ def test_where_the_packet_engine_may_deviate_it_says_so(machine, load, may_devia
     assert is_said == may_deviate
     assert is_said or abs(deviation) < 0.1
     assert abs(deviation) > 0.05 or not is_said
+
+
+def test_far_beyond_saturation_a_packet_is_never_faster_in_the_network_than_alone():
+    point = apenet.traffic("iq-router-v1", loads=(0.1,), pattern="hotspot", engine="flit", **SHORT).points[0]
+    assert point.saturated
+    assert point.min_latency_cycles <= point.network_latency_cycles < point.packet_latency_cycles

@@ -77,6 +77,12 @@ class TrafficRun final : private EventHandler {
     NodeId node_;
   };
 
+  // A packet that has left its source: named by the cycle in which it was generated there.
+  struct Entered {
+    std::int64_t generated = 0;
+    std::int64_t wait_ps = 0;
+  };
+
   void handle_event(const Event& event) override;
   void offer(NodeId node);
   void draw_next(NodeId node, std::int64_t after);
@@ -107,21 +113,21 @@ class TrafficRun final : private EventHandler {
   Time window_end_time_;
   std::int64_t link_flit_cycles_;
   std::vector<Node> nodes_;
-  std::vector<std::int64_t> next_;      // per node: cycle of its next packet
-  std::vector<NodeId> due_;             // of the cycle at hand, and room for one more
-  std::vector<std::uint32_t> choices_;  // per node: the draw for the next packet's destination
-  std::vector<std::uint64_t> drawn_;    // per node: packets, the counter of its random numbers
+  std::vector<std::int64_t> next_;             // per node: cycle of its next packet
+  std::vector<NodeId> due_;                    // of the cycle at hand, and room for one more
+  std::vector<std::uint32_t> choices_;         // per node: the draw for the next packet's destination
+  std::vector<std::uint64_t> drawn_;           // per node: packets, the counter of its random numbers
+  std::vector<std::vector<Entered>> entered_;  // per source: measured packets in the network, few
   EventSource source_{EventKind::process, 0, 0};
   std::int64_t cycle_ = 0;
   bool is_done_ = false;
 
   std::size_t behind_;           // nodes whose next packet belongs into or before the window
   std::uint64_t generated_ = 0;  // measured packets: in the window ...
-  std::uint64_t entered_ = 0;    // ... of those, in the network
-  std::uint64_t drained_ = 0;    // ... and out of it
+  std::uint64_t drained_ = 0;    // ... of those, out of the network
   std::uint64_t arrived_ = 0;    // packets that arrived in the window
   std::int64_t latency_ps_ = 0;
-  std::int64_t wait_ps_ = 0;
+  std::int64_t wait_ps_ = 0;  // at their sources, of the drained ones
   std::int64_t min_ps_ = 0;
   std::int64_t max_ps_ = 0;
   std::uint64_t hops_ = 0;
@@ -152,6 +158,7 @@ TrafficRun::TrafficRun(const NetworkDescription& network, const TrafficOptions& 
       due_(next_.size() + 1),
       choices_(next_.size()),
       drawn_(next_.size()),
+      entered_(next_.size()),
       behind_(next_.size()) {
   gap_ = GeometricGap(probability());
   nodes_.reserve(next_.size());
@@ -208,8 +215,7 @@ void TrafficRun::offer(NodeId node) {
 void TrafficRun::packet_entered(const Packet& packet, Time head_time) {
   const auto generated = static_cast<std::int64_t>(packet.message);
   if (!is_measured(generated)) return;
-  ++entered_;
-  wait_ps_ += (head_time - timing_.time(generated)).ps();
+  entered_[packet.source].push_back({generated, (head_time - timing_.time(generated)).ps()});
 }
 
 void TrafficRun::packet_arrived(NodeId node, const Packet& packet) {
@@ -224,6 +230,13 @@ void TrafficRun::packet_arrived(NodeId node, const Packet& packet) {
   latency_ps_ += latency;
   hops_ += packet.hops;
   ++drained_;
+  std::vector<Entered>& entered = entered_[packet.source];
+  const auto found = std::find_if(entered.begin(), entered.end(),
+                                  [&](const Entered& one) { return one.generated == generated; });
+  if (found == entered.end()) return;  // the packet engine says of no packet when it entered
+  wait_ps_ += found->wait_ps;
+  *found = entered.back();
+  entered.pop_back();
 }
 
 void TrafficRun::handle_event(const Event& /*event*/) {
@@ -262,8 +275,7 @@ TrafficPoint TrafficRun::result() const {
   if (drained_ > 0) {
     const auto count = static_cast<double>(drained_);
     point.packet_latency_cycles = in_cycles(latency_ps_) / count;
-    const double wait = entered_ == 0 ? 0 : in_cycles(wait_ps_) / static_cast<double>(entered_);
-    point.network_latency_cycles = point.packet_latency_cycles - wait;
+    point.network_latency_cycles = in_cycles(latency_ps_ - wait_ps_) / count;
     point.min_latency_cycles = in_cycles(min_ps_);
     point.max_latency_cycles = in_cycles(max_ps_);
     point.hops = static_cast<double>(hops_) / count;
