@@ -19,6 +19,7 @@
 #include "nic/messages.hpp"
 #include "nic/placement.hpp"
 #include "nic/slab.hpp"
+#include "nic/tag.hpp"
 
 namespace apenet {
 
@@ -154,16 +155,5 @@ void append_counters(const ApeCardCounters& counted, std::vector<Counter>& count
 // `name`: what the card is called, for the sentences.
 void append_warnings(const ApeCardCounters& counted, const std::string& name,
                      std::vector<std::string>& warnings);
-
-// Tags and event arguments of a card's parts: what it is about in the upper byte, which one below.
-[[nodiscard]] constexpr std::uint64_t make_tag(std::uint8_t what, std::uint64_t which) {
-  return std::uint64_t{what} << 56U | which;
-}
-[[nodiscard]] constexpr std::uint8_t tag_what(std::uint64_t tag) {
-  return static_cast<std::uint8_t>(tag >> 56U);
-}
-[[nodiscard]] constexpr std::uint64_t tag_which(std::uint64_t tag) {
-  return tag & ((std::uint64_t{1} << 56U) - 1);
-}
 
 }  // namespace apenet

@@ -12,6 +12,7 @@
 #include "nic/messages.hpp"
 #include "nic/placement.hpp"
 #include "nic/slab.hpp"
+#include "nic/tag.hpp"
 
 namespace apenet::extoll {
 
@@ -108,16 +109,5 @@ inline constexpr unsigned role_bits = 3;
 
 // A packet with so many bytes between header and footer, filled up to the granule.
 [[nodiscard]] Packet make_packet(const Card& card, MessageId id, Role role, std::int64_t content_bytes);
-
-// Tags and event arguments of a card's parts: what it is about in the upper byte, which one below.
-[[nodiscard]] constexpr std::uint64_t make_tag(std::uint8_t what, std::uint64_t which) {
-  return std::uint64_t{what} << 56U | which;
-}
-[[nodiscard]] constexpr std::uint8_t tag_what(std::uint64_t tag) {
-  return static_cast<std::uint8_t>(tag >> 56U);
-}
-[[nodiscard]] constexpr std::uint64_t tag_which(std::uint64_t tag) {
-  return tag & ((std::uint64_t{1} << 56U) - 1);
-}
 
 }  // namespace apenet::extoll

@@ -13,6 +13,7 @@
 #include "nic/messages.hpp"
 #include "nic/placement.hpp"
 #include "nic/slab.hpp"
+#include "nic/tag.hpp"
 
 namespace apenet::hca {
 
@@ -139,17 +140,6 @@ inline void set_sizes(Packet& packet, const HcaDescription& card, std::int64_t p
   const std::int64_t padded = (payload + card.granule_bytes - 1) / card.granule_bytes * card.granule_bytes;
   packet.payload_bytes = static_cast<std::uint32_t>(padded);
   packet.wire_bytes = static_cast<std::uint32_t>(card.header_bytes + extended + padded + card.trailer_bytes);
-}
-
-// Tags and event arguments of a card's parts: what it is about in the upper byte, which one below.
-[[nodiscard]] constexpr std::uint64_t make_tag(std::uint8_t what, std::uint64_t which) {
-  return std::uint64_t{what} << 56U | which;
-}
-[[nodiscard]] constexpr std::uint8_t tag_what(std::uint64_t tag) {
-  return static_cast<std::uint8_t>(tag >> 56U);
-}
-[[nodiscard]] constexpr std::uint64_t tag_which(std::uint64_t tag) {
-  return tag & ((std::uint64_t{1} << 56U) - 1);
 }
 
 }  // namespace apenet::hca

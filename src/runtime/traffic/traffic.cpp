@@ -301,9 +301,8 @@ std::vector<std::string> TrafficRun::warnings(const TrafficPoint& point) const {
   // Not only links saturate: the ports between router and card do, too, and a crossbar has no others.
   if (is_packet_engine_ && point.is_saturated && said.empty()) {
     said.emplace_back(
-        "the network is saturated: the packet engine's latencies and throughput may deviate by more than 10 "
-        "% "
-        "from the flit engine's (--engine flit)");
+        "the network is saturated: the packet engine's latencies and throughput may deviate by more than "
+        "10 % from the flit engine's (--engine flit)");
   }
   if (drained_ == 0) {
     said.emplace_back("no packet of the window arrived: latencies and hops are 0 for want of any");
