@@ -304,6 +304,10 @@ void PacketEngine::grant(std::uint32_t queue_index, std::uint32_t output_index) 
   output.wire_bytes += bytes;
   if (simulation_.is_traced()) [[unlikely]]
     trace_grant(output_index, tail_out, flight);
+  if (stage.kind == StageKind::injection) {
+    NetworkClient* const client = endpoints_[flight.source].client;
+    if (client != nullptr) client->packet_entered(flight.packet(), now);
+  }
 
   leave_queue(queue_index, tail_out, flight.is_resent ? 0 : bytes, stage.credit_latency);
   flight.is_resent = false;

@@ -43,7 +43,9 @@ def test_an_idle_network_has_the_latency_of_its_pipeline_on_both_engines():
                 measure_cycles=4000,
             )
             # Three links and four routers of 5 cycles, 2 for the wires of the card, the flits behind the first.
-            assert result.points[0].min_latency_cycles == 2 + 5 * 4 + (packet_flits - 1)
+            alone_cycles = 2 + 5 * 4 + (packet_flits - 1)
+            assert result.points[0].min_latency_cycles == alone_cycles
+            assert result.points[0].network_latency_cycles == alone_cycles
 
 
 def test_the_seed_decides_everything():
@@ -165,7 +167,47 @@ def test_where_the_packet_engine_may_deviate_it_says_so(machine, load, may_devia
     assert abs(deviation) > 0.05 or not is_said
 
 
-def test_far_beyond_saturation_a_packet_is_never_faster_in_the_network_than_alone():
-    point = apenet.traffic("iq-router-v1", loads=(0.1,), pattern="hotspot", engine="flit", **SHORT).points[0]
+@pytest.mark.parametrize("engine", ["packet", "flit"])
+def test_a_packet_that_waits_in_its_source_is_not_in_the_network(engine):
+    """Neighbours share no link: whoever waits does so behind a packet of its own source."""
+    point = apenet.traffic(
+        "iq-router-v1",
+        loads=(0.6,),
+        pattern="neighbor",
+        packet_flits=16,
+        engine=engine,
+        settings=["router.buffer_flits=32"],
+        **SHORT,
+    ).points[0]
+    alone_cycles = 2 + 5 * 4 + 15
+    assert point.network_latency_cycles == pytest.approx(alone_cycles, rel=0.01)
+    assert point.packet_latency_cycles > 1.2 * alone_cycles
+
+
+@pytest.mark.parametrize("engine", ["packet", "flit"])
+def test_sources_that_wait_for_long_are_saturation(engine):
+    """What is generated in the window arrives in it, nearly, and all of it in the end: only the wait tells."""
+    point = apenet.traffic(
+        "iq-router-v1",
+        loads=(1.0,),
+        pattern="neighbor",
+        packet_flits=16,
+        engine=engine,
+        settings=["router.buffer_flits=32"],
+        **SHORT,
+    ).points[0]
+    assert point.saturated
+
+
+def test_a_packet_that_a_fault_takes_back_enters_again():
+    machine = apenet.machine("iq-router-v1").with_faults("link (0,0,0)+x down @1us")
+    quick = machine.with_settings("network.reconfiguration_us=0.1")
+    point = apenet.traffic(quick, loads=(0.2,), **SHORT).points[0]
+    assert 2 + 5 * 2 < point.network_latency_cycles < point.packet_latency_cycles
+
+
+@pytest.mark.parametrize("engine", ["packet", "flit"])
+def test_far_beyond_saturation_a_packet_is_never_faster_in_the_network_than_alone(engine):
+    point = apenet.traffic("iq-router-v1", loads=(0.1,), pattern="hotspot", engine=engine, **SHORT).points[0]
     assert point.saturated
     assert point.min_latency_cycles <= point.network_latency_cycles < point.packet_latency_cycles

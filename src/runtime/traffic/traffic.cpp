@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "kernel/check.hpp"
 #include "kernel/simulation.hpp"
 #include "network/flit_timing.hpp"
 #include "network/make_network.hpp"
@@ -88,6 +89,7 @@ class TrafficRun final : private EventHandler {
   void draw_next(NodeId node, std::int64_t after);
   void packet_arrived(NodeId node, const Packet& packet);
   void packet_entered(const Packet& packet, Time head_time);
+  [[nodiscard]] std::vector<Entered>::iterator find_entered(NodeId source, std::int64_t generated);
   [[nodiscard]] bool is_measured(std::int64_t cycle) const {
     return cycle >= options_.warmup_cycles && cycle < window_end_;
   }
@@ -212,10 +214,23 @@ void TrafficRun::offer(NodeId node) {
   }
 }
 
+std::vector<TrafficRun::Entered>::iterator TrafficRun::find_entered(NodeId source, std::int64_t generated) {
+  std::vector<Entered>& entered = entered_[source];
+  return std::find_if(entered.begin(), entered.end(),
+                      [&](const Entered& one) { return one.generated == generated; });
+}
+
 void TrafficRun::packet_entered(const Packet& packet, Time head_time) {
   const auto generated = static_cast<std::int64_t>(packet.message);
   if (!is_measured(generated)) return;
-  entered_[packet.source].push_back({generated, (head_time - timing_.time(generated)).ps()});
+  const Entered now = {generated, (head_time - timing_.time(generated)).ps()};
+  // One that a fault took back waits at its source again.
+  const auto before = find_entered(packet.source, generated);
+  if (before != entered_[packet.source].end()) {
+    *before = now;
+  } else {
+    entered_[packet.source].push_back(now);
+  }
 }
 
 void TrafficRun::packet_arrived(NodeId node, const Packet& packet) {
@@ -230,13 +245,13 @@ void TrafficRun::packet_arrived(NodeId node, const Packet& packet) {
   latency_ps_ += latency;
   hops_ += packet.hops;
   ++drained_;
-  std::vector<Entered>& entered = entered_[packet.source];
-  const auto found = std::find_if(entered.begin(), entered.end(),
-                                  [&](const Entered& one) { return one.generated == generated; });
-  if (found == entered.end()) return;  // the packet engine says of no packet when it entered
+  const auto found = find_entered(packet.source, generated);
+  APENET_CHECK(found != entered_[packet.source].end(),
+               "packet of cycle %lld arrived from node %u without entering",
+               static_cast<long long>(generated), packet.source);
   wait_ps_ += found->wait_ps;
-  *found = entered.back();
-  entered.pop_back();
+  *found = entered_[packet.source].back();
+  entered_[packet.source].pop_back();
 }
 
 void TrafficRun::handle_event(const Event& /*event*/) {
