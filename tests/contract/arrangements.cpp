@@ -112,12 +112,14 @@ void draw_cycles(NetworkDescription& description, RandomStream& random) {
   description.pipeline.clock_hz = clock_hz;
   description.pipeline.flit_bytes = 16;
   for (LinkDescription& link : description.links) {
-    link.rate = {16, 1, clock_hz};
+    link.rate = {16, between(random, 1, 4), clock_hz};
     link.latency = Time::from_ns(between(random, 1, 30));
   }
-  description.local_rate = {16, 1, clock_hz};
+  description.local_rate = {16, between(random, 1, 3), clock_hz};
   description.local_latency = Time::from_ns(random.below(2) == 0 ? 0 : between(random, 0, 20));
-  description.router_latency = Time::from_ns(between(random, 4, 30));
+  description.pipeline.routing_delay_cycles = between(random, 0, 2);
+  description.pipeline.vc_allocation_delay_cycles = between(random, 1, 3);
+  description.router_latency = Time::from_ns(between(random, 7, 30));
   description.credit_latency = Time::from_ns(between(random, 30, 60));
 }
 

@@ -66,46 +66,85 @@ TEST_P(TopologyContract, SaturationDrains) {
   }
 }
 
-// docs/models/network.md, "Zero load", along the path that the routing takes: with a choice, its first step.
+// The way of the only packet in a network: with a choice, the first step that the routing offers.
+struct Path {
+  Time head;                    // in the ejection buffer, of a packet injected at zero
+  std::vector<DataRate> rates;  // the card's port, the links, the other card's port
+};
+
+Path path_of(const NetworkDescription& description, NodeId source, NodeId destination) {
+  const Topology topology = make_topology(description);
+  const auto routing = make_routing(description, topology);
+  Path path{description.router_latency + description.local_latency * 2, {description.local_rate}};
+  for (PortRef at = topology.attachment(source);;) {
+    RouteSteps steps;
+    routing->route({at.router, destination, at.port, 0, path.rates.size() == 1}, steps);
+    const PortRef port{at.router, steps[0].port};
+    if (port == topology.attachment(destination)) break;
+    const LinkDescription& link = description.links[topology.link_class(port)];
+    path.head += description.router_latency + link.latency;
+    path.rates.push_back(link.rate);
+    at = topology.neighbour(port);
+  }
+  path.rates.push_back(description.local_rate);
+  return path;
+}
+
+// docs/models/network.md, "Zero load": the slowest stage alone spreads the packet.
+Time spread_of_bytes(const Path& path, std::uint32_t bytes, Time dma_time) {
+  Time spread = dma_time;
+  for (const DataRate& rate : path.rates) spread = std::max(spread, rate.duration(bytes));
+  return spread;
+}
+
+// docs/models/flit-engine.md, "Cycles": behind the stage that spreads them flits catch up with their header,
+// in each router by the cycles that it alone needs.
+Time spread_of_flits(const Path& path, const NetworkDescription& description, std::uint32_t flits,
+                     Time dma_time) {
+  const RouterPipeline& pipeline = description.pipeline;
+  const ClockDomain clock{pipeline.clock_hz};
+  const Time catch_up = clock.cycles(pipeline.routing_delay_cycles + pipeline.vc_allocation_delay_cycles);
+  const auto flit_time = [&](const DataRate& rate) { return rate.duration(pipeline.flit_bytes); };
+  auto routers_behind = static_cast<std::int64_t>(path.rates.size()) - 1;
+  Time last_flit = dma_time - flit_time(path.rates.front()) - catch_up * routers_behind;
+  Time slowest;
+  for (const DataRate& rate : path.rates) {
+    last_flit = std::max(last_flit, flit_time(rate) * (flits - 1) - catch_up * routers_behind);
+    slowest = std::max(slowest, flit_time(rate));
+    --routers_behind;
+  }
+  return last_flit + slowest;
+}
+
 TEST_P(TopologyContract, ZeroLoadTimeIsTheClosedFormula) {
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     RandomStream random(seed, 22);
     const NetworkParameters parameters = network(random);
     const NetworkDescription& description = parameters.description;
-    const Topology topology = make_topology(description);
-    const auto routing = make_routing(description, topology);
-    const auto source = static_cast<NodeId>(random.below(topology.endpoint_count()));
-    const auto destination = static_cast<NodeId>(random.below(topology.endpoint_count()));
     const bool is_flit = description.engine == Engine::flit;
+    const std::uint32_t nodes = make_topology(description).endpoint_count();
+    const auto source = static_cast<NodeId>(random.below(nodes));
+    const auto destination = static_cast<NodeId>(random.below(nodes));
+    const auto flits = static_cast<std::uint32_t>(1 + random.below(parameters.max_packet_wire_bytes / 16));
     const auto bytes =
-        static_cast<std::uint32_t>(is_flit ? 16 * (1 + random.below(parameters.max_packet_wire_bytes / 16))
-                                           : 1 + random.below(parameters.max_packet_wire_bytes));
-    const Time dma_time =
-        is_flit ? Time::zero() : Time::from_ps(static_cast<std::int64_t>(random.below(1'000'000)));
+        is_flit ? 16 * flits : static_cast<std::uint32_t>(1 + random.below(parameters.max_packet_wire_bytes));
+    // A flit that is header and tail leaves its card as the tail.
+    const Time dma_time = !is_flit    ? Time::from_ps(static_cast<std::int64_t>(random.below(1'000'000)))
+                          : flits > 1 ? Time::from_ns(static_cast<std::int64_t>(random.below(200)))
+                                      : Time::zero();
     Traffic traffic(parameters, Time::zero(), dma_time);
     traffic.offer(source, destination, 0, bytes);
     traffic.run();
 
-    Time head = description.router_latency + description.local_latency * 2;
-    Time serialisation = std::max(dma_time, description.local_rate.duration(bytes));
-    std::uint32_t hops = 0;
-    PortRef at = topology.attachment(source);
-    for (;; ++hops) {
-      RouteSteps steps;
-      routing->route({at.router, destination, at.port, 0, hops == 0}, steps);
-      const PortRef port{at.router, steps[0].port};
-      if (port == topology.attachment(destination)) break;
-      const LinkDescription& link = description.links[topology.link_class(port)];
-      head += description.router_latency + link.latency;
-      serialisation = std::max(serialisation, link.rate.duration(bytes));
-      at = topology.neighbour(port);
-    }
+    const Path path = path_of(description, source, destination);
+    const Time spread = is_flit ? spread_of_flits(path, description, flits, dma_time)
+                                : spread_of_bytes(path, bytes, dma_time);
     ASSERT_EQ(traffic.node(destination).arrivals().size(), 1U);
     const Arrival& arrival = traffic.node(destination).arrivals().front();
-    EXPECT_EQ(arrival.head_time.ps(), head.ps());
-    EXPECT_EQ(arrival.tail_time.ps(), (head + serialisation).ps());
-    EXPECT_EQ(arrival.packet.hops, hops);
+    EXPECT_EQ(arrival.head_time.ps(), path.head.ps());
+    EXPECT_EQ(arrival.tail_time.ps(), (path.head + spread).ps());
+    EXPECT_EQ(arrival.packet.hops + 2U, path.rates.size());
   }
 }
 
