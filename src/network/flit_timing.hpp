@@ -17,8 +17,8 @@ struct FlitLinkTiming {
 };
 
 // Every number is whole cycles of the router's clock. A time of the description that is not is rounded up,
-// and `rounded` says so. Of a description in whole cycles headers have the packet engine's unloaded times, and
-// tails do where all links and ports are equally fast (docs/models/flit-engine.md, "Cycles").
+// and `rounded` says so. Of a description in whole cycles headers have the packet engine's unloaded times,
+// and tails do where all links and ports are equally fast (docs/models/flit-engine.md, "Cycles").
 struct FlitTiming {
   ClockDomain clock;
   std::uint32_t flit_bytes = 0;
