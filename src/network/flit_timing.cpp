@@ -1,6 +1,7 @@
 #include "network/flit_timing.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <stdexcept>
 
@@ -17,6 +18,26 @@ constexpr std::int64_t max_delay_cycles = 1 << 16;
 
 std::string in_cycles(std::int64_t count, Time time) {
   return std::to_string(count) + (count == 1 ? " cycle, " : " cycles, ") + std::to_string(time.ps()) + " ps";
+}
+
+// A flit's time is so many of 10^6 flits: the rounding up of DataRate to a picosecond is no part of it.
+constexpr std::int64_t many = 1'000'000;
+
+std::int64_t cycles_of_flit(const FlitTiming& timing, const DataRate& rate) {
+  const Time span = rate.duration(many * timing.flit_bytes);
+  return std::max<std::int64_t>(1, (timing.cycle_from(span) + many - 1) / many);
+}
+
+// Of a flit's time in whole cycles to that of the description.
+double slowdown(const FlitTiming& timing, const DataRate& rate) {
+  return static_cast<double>(timing.time(cycles_of_flit(timing, rate) * many).ps()) /
+         static_cast<double>(rate.duration(many * timing.flit_bytes).ps());
+}
+
+std::string in_hundredths(double value) {
+  const std::int64_t hundredths = std::llround(100 * value);
+  const std::string digits = std::to_string(hundredths % 100);
+  return std::to_string(hundredths / 100) + "." + (digits.size() < 2 ? "0" : "") + digits;
 }
 
 class Rounding {
@@ -36,17 +57,15 @@ class Rounding {
   FlitLinkTiming link(const std::string& key, const DataRate& rate, Time latency) {
     FlitLinkTiming link;
     link.latency_cycles = cycles(key + ".latency", latency);
-    // A flit of n bytes at the rate; the rounding up of DataRate to a picosecond is no part of the flit.
-    const std::int64_t many = 1'000'000;
-    const Time span = rate.duration(many * timing_.flit_bytes);
-    const std::int64_t count = std::max<std::int64_t>(1, (timing_.cycle_from(span) + many - 1) / many);
+    const std::int64_t count = cycles_of_flit(timing_, rate);
     if (count > max_delay_cycles) {
       refuse(key + ".rate", std::to_string(rate.bytes), "a flit in at most 65536 cycles of router.clock");
     }
-    if (timing_.time(count * many) != span) {
+    if (timing_.time(count * many) != rate.duration(many * timing_.flit_bytes)) {
       timing_.rounded.push_back(key + ".rate: a flit of " + std::to_string(timing_.flit_bytes) +
                                 " bytes every " + in_cycles(count, timing_.time(count)) + ", instead of " +
-                                std::to_string(rate.duration(timing_.flit_bytes).ps()) + " ps");
+                                std::to_string(rate.duration(timing_.flit_bytes).ps()) +
+                                " ps: " + in_hundredths(slowdown(timing_, rate)) + " times as long");
     }
     link.flit_cycles = static_cast<std::uint32_t>(count);
     return link;
@@ -117,6 +136,22 @@ std::int64_t FlitTiming::cycle_from(Time time) const {
   return static_cast<std::int64_t>(static_cast<Wide>(time.ps() - 1) * clock.frequency_hz / ps_per_second) + 1;
 }
 
+std::int64_t flit_bytes_of(const NetworkDescription& description) {
+  if (description.pipeline.flit_bytes != 0) return description.pipeline.flit_bytes;
+  return description.links.empty() ? description.local_rate.bytes : description.links.front().rate.bytes;
+}
+
+double flit_slowdown(const NetworkDescription& description) {
+  FlitTiming timing;
+  timing.clock.frequency_hz = description.pipeline.clock_hz;
+  timing.flit_bytes = static_cast<std::uint32_t>(flit_bytes_of(description));
+  if (timing.clock.frequency_hz <= 0) return 1;
+  if (description.links.empty()) return slowdown(timing, description.local_rate);
+  double most = 1;
+  for (const LinkDescription& link : description.links) most = std::max(most, slowdown(timing, link.rate));
+  return most;
+}
+
 FlitTiming make_flit_clock(const NetworkDescription& description) {
   FlitTiming timing;
   timing.clock.frequency_hz = description.pipeline.clock_hz;
@@ -124,10 +159,7 @@ FlitTiming make_flit_clock(const NetworkDescription& description) {
     refuse("router.clock", std::to_string(timing.clock.frequency_hz) + " Hz",
            "1 Hz to 1 THz: a cycle of the flit engine");
   }
-  const std::int64_t word_bytes =
-      description.links.empty() ? description.local_rate.bytes : description.links.front().rate.bytes;
-  const std::int64_t flit_bytes =
-      description.pipeline.flit_bytes != 0 ? description.pipeline.flit_bytes : word_bytes;
+  const std::int64_t flit_bytes = flit_bytes_of(description);
   constexpr std::int64_t max_flit_bytes = 1 << 16;
   if (flit_bytes < 1 || flit_bytes > max_flit_bytes) {
     refuse("router.flit_bytes", std::to_string(flit_bytes), "1 to 65536 bytes");

@@ -41,6 +41,12 @@ struct FlitTiming {
   [[nodiscard]] std::int64_t cycle_from(Time time) const;
 };
 
+// What a flit is where the machine does not say: what the first link, or else a port, moves at a time.
+[[nodiscard]] std::int64_t flit_bytes_of(const NetworkDescription& description);
+// How many times longer than described a flit takes on a link (on a port, where there is no link), at most.
+// It is the rounding to whole cycles; 1 without a clock.
+[[nodiscard]] double flit_slowdown(const NetworkDescription& description);
+
 // Both throw std::invalid_argument naming the key, its value and what was expected.
 
 // The clock, the flit, and the links alone: what latencies in cycles and loads in flits mean, on any engine.

@@ -259,6 +259,8 @@ class PacketEngine final : public Network, private EventHandler {
   std::uint32_t card_channels_;
   std::uint32_t max_packet_wire_bytes_;
   double trusted_use_;  // of the busiest output, up to which latencies are within 10 % of the flit engine's
+  double
+      flit_slowdown_;  // of the flit engine's links: where it is not 1, that engine simulates another machine
   Time router_latency_;
   Time credit_latency_;
   std::int64_t buffer_bytes_;

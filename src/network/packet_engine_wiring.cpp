@@ -4,15 +4,11 @@
 #include <string>
 #include <utility>
 
+#include "network/flit_timing.hpp"
 #include "network/packet_engine.hpp"
 
 namespace apenet {
 namespace {
-
-std::int64_t flit_bytes_of(const NetworkDescription& network) {
-  if (network.pipeline.flit_bytes > 0) return network.pipeline.flit_bytes;
-  return network.links.empty() ? network.local_rate.bytes : network.links.front().rate.bytes;
-}
 
 bool is_one_lane(const NetworkDescription& network) {
   return network.channel_selection == NetworkDescription::ChannelSelection::lane;
@@ -58,6 +54,7 @@ PacketEngine::PacketEngine(Simulation& simulation, const Topology& topology,
       card_channels_(parameters.card_channels),
       max_packet_wire_bytes_(parameters.max_packet_wire_bytes),
       trusted_use_(trusted_use(parameters)),
+      flit_slowdown_(flit_slowdown(parameters.description)),
       router_latency_(parameters.description.router_latency),
       credit_latency_(parameters.description.credit_latency),
       buffer_bytes_(parameters.description.buffer_bytes),
@@ -174,10 +171,16 @@ std::vector<std::string> PacketEngine::warnings() const {
                          : static_cast<double>(busiest.ps()) / static_cast<double>(simulation_.now().ps());
   if (use <= trusted_use_) return {};
   const auto percent = [](double share) { return std::to_string(std::lround(100 * share)) + " %"; };
-  return {
-      "the busiest link or port of a router was used " + percent(use) + " of the time: above " +
-      percent(trusted_use_) +
-      " the packet engine's latencies may deviate by more than 10 % from the flit engine's (--engine flit)"};
+  constexpr double tolerable_slowdown = 1.1;
+  const std::string where_to_look =
+      flit_slowdown_ <= tolerable_slowdown
+          ? " (--engine flit)"
+          : ", which is no reference here: its links would be " + percent(flit_slowdown_ - 1) +
+                " slower than this machine's, since router.flit_bytes is not what they move in whole cycles";
+  return {"the busiest link or port of a router was used " + percent(use) + " of the time: above " +
+          percent(trusted_use_) +
+          " the packet engine's latencies may deviate by more than 10 % from the flit engine's" +
+          where_to_look};
 }
 
 LinkStatistics PacketEngine::link_statistics(std::uint32_t link) const {

@@ -89,6 +89,27 @@ def test_a_machine_in_other_units_is_rounded_and_says_so():
     assert not apenet.traffic("iq-router-v1", loads=(0.1,), engine="flit", **SHORT).warnings
 
 
+def test_rounding_says_by_how_much_a_link_is_slower_and_that_the_engines_simulate_two_machines():
+    settings = ["router.clock_mhz=400", "router.flit_bytes=32"]  # 2.56 ns a flit, cycles of 2.5 ns
+
+    def warnings(engine):
+        options = {"loads": (0.6,), "packet_flits": 64, "settings": settings, "engine": engine}
+        return " ".join(apenet.traffic("my-cluster", **options, **SHORT).warnings)
+
+    rounded = "a flit of 32 bytes every 2 cycles, 5000 ps, instead of 2560 ps: 1.95 times as long"
+    assert f"network.links[0].rate: {rounded}" in warnings("flit")
+    assert "its links would be 95 % slower than this machine's" in warnings("packet")
+
+
+@pytest.mark.parametrize("settings", [[], ["router.clock_mhz=400"]])
+def test_a_flit_of_what_a_link_moves_in_whole_cycles_makes_the_engines_agree(settings):
+    """my-cluster: 12.5 GB/s is 125 bytes in 10 ns."""
+    options = {"loads": (0.2,), "packet_flits": 16, "settings": settings}
+    packet, flit = (apenet.traffic("my-cluster", engine=engine, **options, **SHORT) for engine in ("packet", "flit"))
+    assert not any("rate" in warning for warning in flit.warnings)
+    assert packet.points[0].packet_latency_cycles == pytest.approx(flit.points[0].packet_latency_cycles, rel=0.05)
+
+
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_every_pattern_delivers(pattern):
     result = apenet.traffic("iq-router-v1", loads=(0.01,), pattern=pattern, engine="flit", **SHORT)
