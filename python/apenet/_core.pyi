@@ -1258,6 +1258,9 @@ class TestPoint:
     @property
     def bandwidth_mib_s(self) -> float: ...
 
+    @property
+    def warnings(self) -> list[str]: ...
+
 def run_card_test(description: MachineDescription, test: CardTest, options: CardTestOptions) -> list[TestPoint]: ...
 
 class WorkDone:
@@ -1761,6 +1764,9 @@ class WorkloadResult:
 
     @property
     def links(self) -> list[LinkUse]: ...
+
+    @property
+    def warnings(self) -> list[str]: ...
 
 def run_workload(description: MachineDescription, workload: Workload, options: WorkloadOptions) -> WorkloadResult: ...
 

@@ -19,6 +19,7 @@ from apenet._core import version as __version__
 from apenet.errors import InputError
 from apenet.machine import Machine
 from apenet.machine import machine as read_machine
+from apenet.sweep import gather_warnings
 
 __all__ = ["PATTERNS", "TrafficPoint", "TrafficResult", "parse_loads", "traffic"]
 
@@ -145,7 +146,7 @@ def traffic(
         raise InputError("machine", chosen.name, "a machine with a network: every topology but none")
     network = chosen.description(engine=engine).network
     points: list[TrafficPoint] = []
-    warnings: dict[str, None] = {}
+    warnings: list[list[str]] = []
     for load in checked:
         options = _options(pattern, load, packet_flits, seed, (warmup_cycles, measure_cycles, drain_cycles))
         try:
@@ -153,7 +154,7 @@ def traffic(
         except ValueError as error:
             raise chosen.refused(error) from error
         points.append(_point(point))
-        warnings.update(dict.fromkeys(point.warnings))
+        warnings.append(point.warnings)
         if progress is not None:
             progress(len(points))
     return TrafficResult(
@@ -167,7 +168,7 @@ def traffic(
         measure_cycles=measure_cycles,
         cycle_ps=1e12 / network.pipeline.clock_hz,
         points=tuple(points),
-        warnings=tuple(warnings),
+        warnings=gather_warnings(warnings),
     )
 
 

@@ -224,10 +224,11 @@ def workload(
     machine: Machine | str = "ape16",
     ranks_per_node: int = 1,
     mapping: Mapping = "linear",
+    engine: str = "packet",
     seed: int = 1,
     faults: Sequence[str] = (),
 ) -> WorkloadRun:
-    """Runs `program(rank)`, a generator, for each of n ranks. `faults` are those of `apenet.run`.
+    """Runs `program(rank)`, a generator, for each of n ranks. `engine` and `faults` are those of `apenet.run`.
 
     Raises InputError for what cannot be, WorkloadError when ranks wait for ever, PartitionError when faults leave no
     path; what a program raises comes out.
@@ -237,7 +238,7 @@ def workload(
     began = time.monotonic()
     programs = _Programs()
     try:
-        core = _core.MessagePassing(chosen.description(seed), nodes, programs)
+        core = _core.MessagePassing(chosen.description(seed, engine), nodes, programs)
     except ValueError as error:
         raise chosen.refused(error) from error
     programs.core = core

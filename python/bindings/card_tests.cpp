@@ -49,7 +49,8 @@ void bind_card_tests(nb::module_& module) {
   nb::class_<TestPoint>(module, "TestPoint")
       .def_ro("size_bytes", &TestPoint::size_bytes)
       .def_prop_ro("time_ps", [](const TestPoint& self) { return self.time.ps(); })
-      .def_ro("bandwidth_mib_s", &TestPoint::bandwidth_mib_s);
+      .def_ro("bandwidth_mib_s", &TestPoint::bandwidth_mib_s)
+      .def_ro("warnings", &TestPoint::warnings);
 
   module.def("run_card_test", &run_card_test, nb::arg("description"), nb::arg("test"), nb::arg("options"),
              nb::call_guard<nb::gil_scoped_release>());

@@ -39,7 +39,8 @@ void bind_workloads(nb::module_& module) {
           nb::rv_policy::automatic)
       .def_ro("messages", &WorkloadResult::messages)
       .def_ro("payload_bytes", &WorkloadResult::payload_bytes)
-      .def_ro("links", &WorkloadResult::links);
+      .def_ro("links", &WorkloadResult::links)
+      .def_ro("warnings", &WorkloadResult::warnings);
 
   module.def("run_workload", &run_workload, nb::arg("description"), nb::arg("workload"), nb::arg("options"),
              nb::call_guard<nb::gil_scoped_release>());

@@ -8,6 +8,7 @@ import pytest
 import apenet
 from apenet.bench.mpi import doubling_stretches
 from apenet.errors import InputError
+from apenet.sweep import gather_warnings
 
 
 def test_the_teaching_machine_is_its_two_numbers():
@@ -38,6 +39,30 @@ def test_json_is_the_contract():
     assert list(content) == ["machine", "test", "layer", "seed", "version", "points"]
     assert (content["machine"], content["test"], content["layer"], content["seed"]) == ("ape16", "oneway", "card", 3)
     assert list(content["points"][0]) == ["size_bytes", "time_us", "bandwidth_mib_s", "channels", "rate_per_s"]
+
+
+@pytest.mark.parametrize(
+    ("test", "options"),
+    [("pingpong", {}), ("halo", {}), ("halo", {"partitions": [8, 16]}), ("pingpong", {"layer": "mpi"})],
+)
+def test_the_flit_engine_measures_too_and_says_what_it_rounds(test, options):
+    packet, flit = (
+        apenet.bench.measure(test, "ape16", sizes=[1024], engine=engine, **options) for engine in ("packet", "flit")
+    )
+    # Nothing contends: what is left is the rounding to cycles.
+    assert flit.times_us == pytest.approx(packet.times_us, rel=0.05)
+    assert (flit.times_us >= packet.times_us).all()
+    assert "engine flit" in flit.to_table()
+    assert (packet.to_json().get("engine"), flit.to_json()["engine"]) == (None, "flit")
+    assert any("latency = 70000 ps becomes 9 cycles" in warning for warning in flit.to_json()["warnings"])
+    assert "70000 ps becomes 9 cycles" in flit.to_table().splitlines()[-2 if test == "halo" else -4]
+
+
+def test_a_sweep_says_what_its_points_say_once():
+    result = apenet.bench.unidirectional("quong", sizes="2K:64K")
+    (warning,) = result.warnings
+    assert "deviate by more than 10 %" in warning
+    assert gather_warnings([["a 1", "a 2", "b"], [], ["a 5", "c", "a 1"]]) == ("a 5", "a 2", "b", "c")
 
 
 def test_the_same_twice():

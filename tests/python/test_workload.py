@@ -26,6 +26,15 @@ def test_a_ring_in_closed_form():
     assert result.returned[0] == apenet.workload.__globals__["Message"](source=4, tag=2, bytes=1000)
 
 
+def test_the_engine_is_that_of_apenet_run():
+    packet, flit = (apenet.workload(ring, n=5, machine="ape16", engine=engine) for engine in ("packet", "flit"))
+    assert not packet.warnings
+    assert any("whole cycles" in warning for warning in flit.warnings)
+    assert flit.finish_us == pytest.approx(packet.finish_us, rel=0.05)
+    with pytest.raises(InputError, match="engine"):
+        apenet.workload(ring, n=5, engine="fast")
+
+
 def test_what_is_not_waited_for_goes_on_meanwhile():
     def overlapped(rank):
         other = 1 - rank.id

@@ -17,7 +17,7 @@ from apenet.bench.mpi import BenchError
 from apenet.bench.result import DEFINITIONS, PAIR_TESTS, TESTS, WORKLOADS, BenchResult, WorkloadResult
 from apenet.bench.workloads import ALGORITHMS
 from apenet.errors import InputError
-from apenet.machine import Machine
+from apenet.machine import ENGINES, Machine
 from apenet.machine import machine as read_machine
 from apenet.sizes import checked_sizes
 from apenet.toolchain import MpiChoice
@@ -77,6 +77,7 @@ def measure(
     partitions: Sequence[int] | None = None,
     lattice: str | None = None,
     site_bytes: int = DEFAULT_SITE_BYTES,
+    engine: str = "packet",
     seed: int = 1,
     mpi_library: MpiChoice = "auto",
     pin: bool = True,
@@ -89,7 +90,8 @@ def measure(
     after another. `window`, `memory`, `path`, `until` and `region` (in bytes): see `apenet.bench.card.Conditions` and
     docs/reference/tests.md. `algorithm` is that of allreduce. A workload with one size over `partitions` is done on
     machines of so many nodes each; a halo of a `lattice`, "64x64x64x192", has its surfaces with `site_bytes` a site as
-    messages. Raises InputError and MachineError for bad input, BenchError when the MPI program of layer mpi fails.
+    messages. `engine` is that of `apenet.run`. Raises InputError and MachineError for bad input, BenchError when
+    the MPI program of layer mpi fails.
     """
     if test not in TESTS:
         raise InputError("test", test, "one of " + ", ".join(TESTS))
@@ -102,6 +104,8 @@ def measure(
     for name, value in (*(("channels", number) for number in all_channels), ("iterations", iterations)):
         if value is not None and value < 1:
             raise InputError(name, value, "a whole number of at least 1")
+    if engine not in ENGINES:
+        raise InputError("engine", engine, " or ".join(ENGINES))
     conditions = Conditions(window=window, memory=memory, path=path, until=until, region_bytes=region)
     if test in WORKLOADS or layer == "mpi":
         _check_plain(test, layer, all_channels, conditions)
@@ -110,7 +114,14 @@ def measure(
         if partitions is not None:
             _check_partitions(test, checked, nodes, count)
             return partitions_of.measure(
-                chosen, test, checked[0], partitions, iterations=iterations, seed=seed, progress=progress
+                chosen,
+                test,
+                checked[0],
+                partitions,
+                iterations=iterations,
+                engine=engine,
+                seed=seed,
+                progress=progress,
             )
         if lattice is not None and test != "halo":
             raise InputError("lattice", lattice, f"none for {test}: it belongs to halo")
@@ -123,6 +134,7 @@ def measure(
             lattice=None if lattice is None else parse_lattice(lattice, site_bytes),
             iterations=iterations,
             algorithm=algorithm,
+            engine=engine,
             seed=seed,
             progress=progress,
         )
@@ -138,6 +150,7 @@ def measure(
             channels=all_channels,
             iterations=iterations,
             conditions=conditions,
+            engine=engine,
             seed=seed,
             progress=progress,
         )
@@ -148,6 +161,7 @@ def measure(
         nodes=nodes,
         iterations=iterations,
         window=window,
+        engine=engine,
         seed=seed,
         mpi=mpi_library,
         pin=pin,

@@ -73,18 +73,19 @@ def measure(
     channels: Sequence[int],
     iterations: int | None,
     conditions: Conditions,
+    engine: str,
     seed: int,
     progress: Callable[[int], None],
 ) -> BenchResult:
     """Each size on a fresh machine; `progress` is told the size before it is measured."""
     if nodes is not None and len(nodes) != PAIR:
         raise InputError("nodes", ",".join(map(str, nodes)), "two nodes at layer card, such as 0,1")
-    description = machine.description(seed)
+    description = machine.description(seed, engine)
     options = _core.CardTestOptions()
     options.nodes = list(nodes or ())
     options.iterations = iterations or 0
     conditions.apply(options)
-    points, channels_of_points = [], []
+    points, channels_of_points, warnings = [], [], []
     for at_once in channels:
         options.channels = at_once
         for size in sizes:
@@ -96,6 +97,7 @@ def measure(
                 raise machine.refused(error) from error
             points.append((point.size_bytes, point.time_ps * 1e-6, point.bandwidth_mib_s))
             channels_of_points.append(at_once)
+            warnings.append(point.warnings)
     return make_result(
         machine.name,
         test,
@@ -105,4 +107,6 @@ def measure(
         points,
         channels=channels_of_points,
         conditions=conditions.given,
+        engine=engine,
+        warnings=warnings,
     )

@@ -31,6 +31,7 @@ def measure(
     nodes: Sequence[int] | None,
     iterations: int | None,
     window: int | None,
+    engine: str,
     seed: int,
     mpi: MpiChoice,
     pin: bool,
@@ -48,6 +49,7 @@ def measure(
         raise InputError("window", window, "none at layer mpi, except for unidirectional")
     program = compiled(SOURCE)
     points: list[tuple[int, float, float]] = []
+    warnings: list[tuple[str, ...]] = []
     with tempfile.TemporaryDirectory(prefix="apenet-") as folder:
         output = Path(folder) / "points.jsonl"
         for first, last in doubling_stretches(sizes):
@@ -69,6 +71,7 @@ def measure(
                 n=len(placed),
                 machine=machine,
                 mapping=placed,
+                engine=engine,
                 seed=seed,
                 mpi=mpi,
                 pin=pin,
@@ -77,11 +80,14 @@ def measure(
             if not result.ok:
                 said = (result.stderr or b"").decode(errors="replace").strip()
                 raise BenchError("\n".join(part for part in (result.message, said) if part))
+            warnings.append(result.warnings)
             for line in output.read_text(encoding="utf-8").splitlines():
                 point = json.loads(line)
                 points.append((point["size_bytes"], point["time_us"], point["bandwidth_mib_s"]))
     conditions = {} if window is None else {"window": window}
-    return make_result(machine.name, test, "mpi", seed, __version__, points, conditions=conditions)
+    return make_result(
+        machine.name, test, "mpi", seed, __version__, points, conditions=conditions, engine=engine, warnings=warnings
+    )
 
 
 def doubling_stretches(sizes: Sequence[int]) -> Iterator[tuple[int, int]]:

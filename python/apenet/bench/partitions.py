@@ -48,6 +48,7 @@ class PartitionResult(BenchResult):
                 f"{point['nodes']:<10}{grid:>14}{point['time_us']:>14.3f}{point['bandwidth_mib_s']:>18.1f}"
                 f"{point['node_mib_s']:>18.2f}"
             )
+        lines += [f"# warning: {warning}" for warning in self.warnings]
         return "\n".join(lines)
 
 
@@ -58,6 +59,7 @@ def measure(
     partitions: Sequence[int],
     *,
     iterations: int | None,
+    engine: str,
     seed: int,
     progress: Callable[[int], None],
 ) -> PartitionResult:
@@ -75,12 +77,14 @@ def measure(
                 lattice=None,
                 iterations=iterations,
                 algorithm=None,
+                engine=engine,
                 seed=seed,
                 progress=lambda _size: None,
             )
         )
     points = [(size, float(result.times_us[0]), float(result.bandwidths_mib_s[0])) for result in results]
-    common = make_result(machine.name, test, "card", seed, __version__, points)
+    warnings = [result.warnings for result in results]
+    common = make_result(machine.name, test, "card", seed, __version__, points, engine=engine, warnings=warnings)
     return PartitionResult(
         **vars(common),
         grids=tuple(result.grid for result in results),

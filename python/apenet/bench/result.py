@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from apenet.sweep import gather_warnings
 
 PAIR_DEFINITIONS = {
     "pingpong": "message and reply of the same size; time is half the round trip",
@@ -55,7 +57,9 @@ class BenchResult:
     channels: NDArray[np.int64]
     """Messages at once, each of the size: all of them arrive in the time, and count in the bandwidth."""
     conditions: Mapping[str, object] = field(default_factory=dict, kw_only=True)
-    """What else was asked for: window, memory, path, until, region_bytes."""
+    """What else was asked for: engine, window, memory, path, until, region_bytes."""
+    warnings: tuple[str, ...] = field(default=(), kw_only=True)
+    """Of all points, each once."""
 
     @property
     def rates_per_s(self) -> NDArray[np.float64] | None:
@@ -94,6 +98,7 @@ class BenchResult:
             "seed": self.seed,
             "version": self.version,
             **self.conditions,
+            **({"warnings": list(self.warnings)} if self.warnings else {}),
             "points": [
                 dict(zip(self.columns, point, strict=True)) for point in zip(*self.columns.values(), strict=True)
             ],
@@ -112,6 +117,7 @@ class BenchResult:
         for number, size in enumerate(self.sizes_bytes):
             values = "".join(f"{columns[name][number]:>{width}{form}}" for name, (_, width, form) in shown.items())
             lines.append(f"{size:<14}{values}")
+        lines += [f"# warning: {warning}" for warning in self.warnings]
         return "\n".join(lines)
 
 
@@ -135,9 +141,10 @@ class WorkloadResult(BenchResult):
         algorithm = f" ({self.algorithm})" if self.algorithm else ""
         shape = "x".join(map(str, self.grid))
         faces = f" ({', '.join(map(str, self.face_bytes))} bytes along each)" if self.face_bytes else ""
+        conditions = "".join(f", {name} {value}" for name, value in self.conditions.items())
         return (
             f"APENet {self.version}: {self.test}{algorithm}{faces} on {self.machine}, {shape} nodes, "
-            f"layer {self.layer}, {self.iterations} iterations, seed {self.seed}"
+            f"layer {self.layer}{conditions}, {self.iterations} iterations, seed {self.seed}"
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -166,8 +173,13 @@ def make_result(
     *,
     channels: list[int] | None = None,
     conditions: Mapping[str, object] | None = None,
+    engine: str = "packet",
+    warnings: Iterable[Iterable[str]] = (),
 ) -> BenchResult:
-    """A result from (size in bytes, time in us, bandwidth in MiB/s), and the channels of each point where not one."""
+    """A result from (size in bytes, time in us, bandwidth in MiB/s), and the channels of each point where not one.
+
+    `warnings` are those of each point.
+    """
     return BenchResult(
         machine=machine,
         test=test,
@@ -178,5 +190,6 @@ def make_result(
         times_us=np.array([point[1] for point in points], dtype=np.float64),
         bandwidths_mib_s=np.array([point[2] for point in points], dtype=np.float64),
         channels=np.array(channels or [1] * len(points), dtype=np.int64),
-        conditions=conditions or {},
+        conditions={**({} if engine == "packet" else {"engine": engine}), **(conditions or {})},
+        warnings=gather_warnings(warnings),
     )

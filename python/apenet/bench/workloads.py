@@ -34,6 +34,7 @@ def measure(
     lattice: Lattice | None,
     iterations: int | None,
     algorithm: str | None,
+    engine: str,
     seed: int,
     progress: Callable[[int], None],
 ) -> WorkloadResult:
@@ -55,8 +56,8 @@ def measure(
     if lattice is not None:
         options.face_bytes = lattice.faces(grid)
         sizes = [round(sum(options.face_bytes) / len(options.face_bytes))]
-    description = machine.description(seed)
-    points, messages, payload_bytes, finish_us = [], [], [], []
+    description = machine.description(seed, engine)
+    points, messages, payload_bytes, finish_us, warnings = [], [], [], [], []
     for size in sizes:
         progress(size)
         options.bytes = size
@@ -70,7 +71,8 @@ def measure(
         messages.append(result.messages)
         payload_bytes.append(result.payload_bytes)
         finish_us.append(result.finish_ps * 1e-6)
-    common = make_result(machine.name, test, "card", seed, __version__, points)
+        warnings.append(result.warnings)
+    common = make_result(machine.name, test, "card", seed, __version__, points, engine=engine, warnings=warnings)
     return WorkloadResult(
         **vars(common),
         grid=grid,

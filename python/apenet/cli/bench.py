@@ -10,6 +10,7 @@ import typer
 from apenet import bench as benchmarks
 from apenet.bench.card import ENDS, MEMORIES, PATHS
 from apenet.cli.common import (
+    EngineOption,
     FaultOption,
     JsonOption,
     MachineOption,
@@ -86,6 +87,7 @@ def bench(
         int, typer.Option("--site-bytes", help="Of a site of the lattice: 24, 48 or 96 for half-spinors.")
     ] = benchmarks.DEFAULT_SITE_BYTES,
     mpi: Annotated[str, typer.Option("--mpi", metavar="auto|mpich|openmpi", help="MPI of --layer mpi.")] = "auto",
+    engine: EngineOption = "packet",
     pin: PinOption = True,
     seed: SeedOption = 1,
     as_json: JsonOption = False,
@@ -121,6 +123,7 @@ def bench(
             partitions=grown_to,
             lattice=lattice,
             site_bytes=site_bytes,
+            engine=engine,
             seed=seed,
             mpi_library=cast(MpiChoice, mpi),
             pin=pin,

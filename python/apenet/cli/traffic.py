@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from apenet.cli.common import (
+    EngineOption,
     FaultOption,
     JsonOption,
     MachineOption,
@@ -40,7 +41,7 @@ def traffic(
         ),
     ] = "0.1:0.9:0.1",
     packet_flits: Annotated[int, typer.Option("--packet-flits", metavar="N", help="Flits of a packet.")] = 1,
-    engine: Annotated[str, typer.Option("--engine", metavar="packet|flit", help="Engine of the network.")] = "packet",
+    engine: EngineOption = "packet",
     warmup: Annotated[int, typer.Option("--warmup", metavar="CYCLES", help="Before the window.")] = WARMUP_CYCLES,
     measure: Annotated[
         int, typer.Option("--measure", metavar="CYCLES", help="The window: packets generated in it are measured.")

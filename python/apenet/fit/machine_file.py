@@ -233,6 +233,7 @@ def _agreement(machine: Machine, measurement: Measurement, test: str) -> Agreeme
             channels=[channels],
             iterations=None,
             conditions=card.Conditions(),
+            engine="packet",
             seed=1,
             progress=lambda _: None,
         )

@@ -83,7 +83,7 @@ TestPoint point_of(CardTest test, const Exchange& exchange, Time whole, std::uin
   const std::int64_t moved = test == CardTest::rate ? exchange.bytes : exchange.total_bytes();
   const double mib = static_cast<double>(moved * (is_both_ways ? 2 : 1)) / (1 << 20);
   const double bandwidth = time > Time::zero() ? mib / (time.to_us() * 1e-6) : 0.0;
-  return {exchange.bytes, time, bandwidth};
+  return {exchange.bytes, time, bandwidth, {}};
 }
 
 std::vector<NodeId> choose_nodes(const MachineDescription& description, const std::vector<NodeId>& asked) {
@@ -179,6 +179,7 @@ std::vector<TestPoint> run_card_test(const MachineDescription& description, Card
                         .window = options.window > 0 ? options.window : window_of(test)};
     const Time whole = measure(run, test, exchange, rounds, options.until_landed);
     points.push_back(point_of(test, exchange, whole, rounds.measured));
+    points.back().warnings = run.machine().warnings();
   }
   return points;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "kernel/time.hpp"
@@ -51,8 +52,9 @@ struct CardTestOptions {
 
 struct TestPoint {
   std::int64_t size_bytes = 0;
-  Time time;                     // what the test's name says; to_us() for reports
-  double bandwidth_mib_s = 0.0;  // MiB = 2^20 bytes
+  Time time;                          // what the test's name says; to_us() for reports
+  double bandwidth_mib_s = 0.0;       // MiB = 2^20 bytes
+  std::vector<std::string> warnings;  // Machine::warnings()
 };
 
 // Measures with description.card_software, each size on a fresh machine. Throws std::invalid_argument naming

@@ -136,6 +136,7 @@ WorkloadResult run_workload(const MachineDescription& description, Workload work
   result.messages = counter(run.machine(), "messages");
   result.payload_bytes = counter(run.machine(), "payload_bytes");
   result.links = run.machine().link_use();
+  result.warnings = run.machine().warnings();
   return result;
 }
 

@@ -49,6 +49,7 @@ struct WorkloadResult {
   std::uint64_t messages = 0;  // posted to the cards
   std::uint64_t payload_bytes = 0;
   std::vector<LinkUse> links;
+  std::vector<std::string> warnings;  // Machine::warnings()
 };
 
 // Runs with description.card_software. Throws std::invalid_argument naming the option that cannot be.

@@ -1,0 +1,30 @@
+"""Warnings of a sweep: those of its points, each once."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+
+_NUMBER = re.compile(r"\d+")
+
+
+def gather_warnings(points: Iterable[Iterable[str]]) -> tuple[str, ...]:
+    """The warnings of all points in the order of their first appearance.
+
+    Points say the same with other numbers ("used 61 % of the time"): of those the one with the greatest stays. What one
+    point says of several links stays several.
+    """
+    kept: dict[tuple[str, int], str] = {}
+    for warnings in points:
+        seen: Counter[str] = Counter()
+        for warning in warnings:
+            wording = _NUMBER.sub("#", warning)
+            key = (wording, seen[wording])
+            seen[wording] += 1
+            kept[key] = max(kept.get(key, warning), warning, key=_numbers)
+    return tuple(kept.values())
+
+
+def _numbers(warning: str) -> list[int]:
+    return [int(number) for number in _NUMBER.findall(warning)]
