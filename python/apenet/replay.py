@@ -173,7 +173,7 @@ def replay(
         seed=seed,
     )
     if out is not None:
-        runfolder.prepare(Path(out))
+        runfolder.prepare(Path(out), chosen)
     observed = observation(out, trace_out)
     result = _replayed(request, schedule, observed, began)
     if out is not None:

@@ -16,12 +16,17 @@ from typing import TYPE_CHECKING, Any
 from apenet.errors import InputError
 
 if TYPE_CHECKING:
+    from apenet.machine import Machine
     from apenet.replay import ReplayRequest, ReplayResult
     from apenet.running import RunRequest, RunResult
 
 
-def prepare(folder: Path) -> None:
-    """Makes the folder before anything runs, so that a run is not lost for want of a place."""
+RESULTS = ("run.json", "network.json", "host.json")
+REQUEST = "command.json"
+
+
+def make(folder: Path) -> None:
+    """Makes a folder before anything runs, so that a run is not lost for want of a place. Raises InputError."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -30,10 +35,32 @@ def prepare(folder: Path) -> None:
         raise InputError("out", str(folder), "a folder that can be written")
 
 
+def prepare(folder: Path, machine: Machine) -> None:
+    """Makes the folder of a run. That of an earlier run is that of this one from now on: its results go.
+
+    Files of somebody else are not overwritten: raises InputError.
+    """
+    make(folder)
+    if not _is_of_a_run(folder):
+        for name in (*machine.saved_files, REQUEST, *RESULTS):
+            if (folder / name).exists():
+                raise InputError("out", str(folder), f"a folder of runs: {name} is there, and of no run")
+    for name in RESULTS:
+        (folder / name).unlink(missing_ok=True)
+
+
+def _is_of_a_run(folder: Path) -> bool:
+    try:
+        request = json.loads((folder / REQUEST).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(request, dict) and {"machine", "ranks", "engine", "version"} <= request.keys()
+
+
 def write(folder: Path, request: RunRequest | ReplayRequest, result: RunResult | ReplayResult) -> None:
     """Writes the four files."""
     request.machine.save(folder)
-    _write_json(folder / "command.json", request.to_json())
+    _write_json(folder / REQUEST, request.to_json())
     _write_json(folder / "run.json", result.to_json())
     if result.network is not None:
         _write_json(folder / "network.json", result.network.to_json())

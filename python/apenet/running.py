@@ -247,7 +247,7 @@ def run(
         seed=seed,
     )
     if out is not None:
-        runfolder.prepare(Path(out))
+        runfolder.prepare(Path(out), chosen)
     if record is None:
         result = _run(request, program, options, capture=capture, extra=environment or {})
     else:

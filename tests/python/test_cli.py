@@ -7,6 +7,7 @@ import pytest
 
 import apenet as package
 from apenet.bench import TESTS
+from apenet.errors import InputError
 
 HELLO = "from mpi4py import MPI; w = MPI.COMM_WORLD; print(w.rank, w.allreduce(1))"
 
@@ -186,6 +187,30 @@ def test_a_run_folder_holds_what_a_run_was(apenet, tmp_path):
     assert len(run["ranks"]) == 3
     host = json.loads((folders[0] / "host.json").read_text())
     assert host["wall_time_s"] > 0
+
+
+def test_a_run_folder_is_used_again_and_files_of_others_are_not_overwritten(tmp_path):
+    """Replays: the folder is the same, and they start no process."""
+    trace = tmp_path / "one.goal"
+    trace.write_text("num_ranks 2\nrank 0 {\nl1: send 8b to 1 tag 0\n}\nrank 1 {\nl1: recv 8b from 0 tag 0\n}\n")
+    folder = tmp_path / "run"
+    package.replay(trace, out=folder)
+    (folder / "notes.txt").write_text("mine")
+    package.replay(trace, out=folder, machine="ideal")
+    assert json.loads((folder / "run.json").read_text())["machine"] == "ideal"
+    assert (folder / "notes.txt").read_text() == "mine"
+    trace.write_text("num_ranks 2\nrank 0 {\n}\nrank 1 {\nl1: recv 8b from 0 tag 0\n}\n")
+    with pytest.raises(package.ReplayError):
+        package.replay(trace, out=folder)
+    assert not (folder / "run.json").exists()  # not that of another run
+
+    for name, text in (("machine.toml", "[machine]"), ("run.json", "{}"), ("command.json", '{"npm": "install"}')):
+        other = tmp_path / f"with {name}"
+        other.mkdir()
+        (other / name).write_text(text)
+        with pytest.raises(InputError, match=rf"out = .*{name} is there, and of no run"):
+            package.replay(trace, out=other)
+        assert (other / name).read_text() == text
 
 
 def test_doctor_shows_the_path_of_each_rank(apenet):

@@ -8,11 +8,11 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
+from apenet import runfolder
 from apenet.cli.common import JsonOption, messages, output, print_json, progress_bar
 from apenet.reproduce import Reproduction, Row, Task, plan
 from apenet.reproduce import reproduce as measure_all
 from apenet.reproduce.report import write_report
-from apenet.runfolder import prepare
 
 
 def add_to(app: typer.Typer) -> None:
@@ -33,7 +33,7 @@ def reproduce(
 ) -> None:
     """Measure what was published, and print it beside the published values. Status 1 if a hard target is missed."""
     if out is not None:
-        prepare(out)
+        runfolder.make(out)
     planned = plan(only or (), with_figures=out is not None)
     with progress_bar("reproducing", len(planned.tasks)) as progress:
         bar = progress.task_ids[0]

@@ -142,6 +142,11 @@ class Machine:
         """The resolved description as a machine file."""
         return to_toml(self.file)
 
+    @property
+    def saved_files(self) -> tuple[str, ...]:
+        """Names of what `save` writes."""
+        return ("machine.toml", *(_copy_of(key) for key in NAMED_FILES if getattr(self.file.network, key) is not None))
+
     def save(self, folder: Path) -> None:
         """Writes `machine.toml` and, beside it, copies of the files that it names."""
         network = self.file.network
@@ -151,12 +156,16 @@ class Machine:
             if quantity is None:
                 continue
             text = read_named(quantity, f"network.{key}", self.label, self.path.parent)
-            name = f"{key.removesuffix('_file')}.txt"
+            name = _copy_of(key)
             (folder / name).write_text(text, encoding="utf-8")
             origin = "assumed" if quantity.origin == "set" else quantity.origin
             copied[key] = quantity.model_copy(update={"value": name, "origin": origin})
         resolved = self.file.model_copy(update={"network": network.model_copy(update=copied)})
         (folder / "machine.toml").write_text(to_toml(resolved), encoding="utf-8")
+
+
+def _copy_of(key: str) -> str:
+    return f"{key.removesuffix('_file')}.txt"
 
 
 def _with_engine(network: _core.NetworkDescription, engine: str) -> _core.NetworkDescription:
