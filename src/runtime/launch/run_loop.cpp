@@ -124,7 +124,9 @@ void RunLoop::step() {
   try {
     outcome = scheduler_.step();
   } catch (const NetworkPartitioned& partition) {
-    fail(SessionReport::Outcome::failed, 1, std::string("the network is partitioned: ") + partition.what());
+    fail(SessionReport::Outcome::failed, 1,
+         std::string("the network is partitioned: ") + partition.what() +
+             "; each rank's clock stands where it began to wait, which can be later");
     return;
   }
   if (!was_started && scheduler_.started() && options_.pin) begin_pinned();

@@ -14,9 +14,12 @@ std::vector<std::string> link_names(const Machine& machine) {
 }  // namespace
 
 Observation::Observation(Simulation& simulation, const Machine& machine, const ObservationOptions& options)
-    : simulation_(simulation), trace_path_(options.trace_path) {
+    : simulation_(simulation) {
   if (options.network_history) report_.emplace(link_names(machine));
-  if (!trace_path_.empty()) trace_.emplace(trace_path_, machine.process_count(), link_names(machine));
+  if (!options.trace_path.empty()) {
+    trace_.emplace(options.trace_path, machine.process_count(), link_names(machine),
+                   options.trace_limit_bytes);
+  }
   if (report_ || trace_) simulation_.attach_trace(this);
 }
 
@@ -40,7 +43,8 @@ std::optional<NetworkHistory> Observation::network_history() const {
 
 std::vector<std::string> Observation::warnings() const {
   if (!trace_ || trace_->left_out() == 0) return {};
-  return {trace_path_ + " is full: " + std::to_string(trace_->left_out()) + " events were left out"};
+  // Without the file's name: reports of equal runs are equal.
+  return {"the trace is full: " + std::to_string(trace_->left_out()) + " events were left out"};
 }
 
 }  // namespace apenet

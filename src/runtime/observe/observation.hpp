@@ -1,6 +1,7 @@
 // Observation: the listeners of a run, as it asks for them.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,6 +18,7 @@ namespace apenet {
 struct ObservationOptions {
   bool network_history = false;
   std::string trace_path;  // empty: no trace
+  std::uint64_t trace_limit_bytes = ChromeTrace::default_limit_bytes;
 };
 
 // Attached to a simulation for its own lifetime; without anything asked for, the simulation records nothing.
@@ -36,7 +38,6 @@ class Observation final : public TraceSink {
 
  private:
   Simulation& simulation_;
-  std::string trace_path_;
   std::optional<NetworkReport> report_;
   std::optional<ChromeTrace> trace_;
 };

@@ -203,6 +203,22 @@ TEST(ChromeTrace, StopsAtItsLimitAndSaysSo) {
   EXPECT_EQ(count_of(text, "events left out"), 1U);
 }
 
+TEST(ChromeTrace, ItsWarningIsThatOfAnEqualRunIntoAnotherFile) {
+  std::vector<std::vector<std::string>> warnings;
+  for (const std::string name : {"apenet-one.json", "apenet-another.json"}) {
+    const std::string path = testing::TempDir() + name;
+    {
+      ScriptedRun run(ring(), {}, {0, 1, 2}, {.trace_path = path, .trace_limit_bytes = 4000});
+      contend(run);
+      warnings.push_back(run.observation().warnings());
+    }
+    std::remove(path.c_str());
+  }
+  ASSERT_EQ(warnings[0].size(), 1U);
+  EXPECT_EQ(warnings[0][0].substr(0, 19), "the trace is full: ");
+  EXPECT_EQ(warnings[0], warnings[1]);
+}
+
 TEST(ChromeTrace, RefusesAFileThatCannotBeWritten) {
   EXPECT_THROW(ChromeTrace("/nowhere/trace.json", 1, {}), std::invalid_argument);
 }
