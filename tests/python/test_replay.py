@@ -1,6 +1,8 @@
 """GOAL traces, replayed from Python and from the command line."""
 
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -138,3 +140,19 @@ def test_arrays_are_the_readers_own(trace):
     result.finish_us[0] = -1
     result.sends[0] = 7
     assert np.array_equal(package.replay(trace).sends, [1, 1])
+
+
+def test_of_a_large_file_a_part_is_in_memory_at_a_time(tmp_path):
+    small, large = tmp_path / "small.goal", tmp_path / "large.goal"
+    calc = "calc 1 // " + "why " * 2000 + "\n"
+    for trace, count in ((small, 1), (large, 8000)):  # 64 MB of comments
+        trace.write_text("num_ranks 1\nrank 0 {\n" + calc * count + "}\n")
+    script = (
+        "import resource, sys; from apenet import _core; _core.read_goal(sys.argv[1]); "
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+    )
+
+    def peak_kib(trace):
+        return int(subprocess.run([sys.executable, "-c", script, trace], check=True, capture_output=True).stdout)
+
+    assert peak_kib(large) - peak_kib(small) < 16 * 1024

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <functional>
 #include <numeric>
 #include <stdexcept>
 #include <utility>
@@ -28,7 +29,13 @@ constexpr std::uint32_t most_operations = GoalRank::on_start - 1;
 
 class GoalParser {
  public:
-  GoalParser(std::string_view text, const std::string& file) : scan_(text, file) { schedule_.file = file; }
+  // have_read: told every few megabytes how far the text has been read, for whoever can do without what lies
+  // before. Labels of the rank at hand are looked at again.
+  GoalParser(std::string_view text, const std::string& file,
+             std::function<void(const char* position)> have_read)
+      : scan_(text, file), have_read_(std::move(have_read)), told_(text.data()) {
+    schedule_.file = file;
+  }
 
   GoalSchedule parse();
 
@@ -41,6 +48,7 @@ class GoalParser {
     bool on_start;
   };
 
+  void tell_position();
   void parse_rank();
   void parse_statement();
   void parse_operation(std::string_view word);
@@ -55,6 +63,8 @@ class GoalParser {
   [[nodiscard]] std::uint32_t operation_of(std::uint32_t label, std::uint32_t line);
 
   GoalScanner scan_;
+  std::function<void(const char*)> have_read_;
+  const char* told_;
   GoalSchedule schedule_;
   GoalRank* rank_ = nullptr;
   std::vector<bool> is_described_;
@@ -82,6 +92,13 @@ GoalSchedule GoalParser::parse() {
   return std::move(schedule_);
 }
 
+void GoalParser::tell_position() {
+  constexpr std::ptrdiff_t step_bytes = 4 << 20;
+  if (scan_.position() - told_ < step_bytes) return;
+  told_ = scan_.position();
+  have_read_(told_);
+}
+
 void GoalParser::parse_rank() {
   const std::string_view word = scan_.take_name();
   if (word != "rank") {
@@ -100,6 +117,7 @@ void GoalParser::parse_rank() {
   for (scan_.skip_lines(); !scan_.take('}'); scan_.skip_lines()) {
     if (scan_.at_end()) scan_.refuse("the } of rank " + std::to_string(number));
     parse_statement();
+    tell_position();
   }
   finish_rank();
 }
@@ -309,6 +327,12 @@ class MappedFile {
   MappedFile& operator=(const MappedFile&) = delete;
 
   [[nodiscard]] std::string_view text() const { return {static_cast<const char*>(start_), size_}; }
+  // What lies before goes out of memory; it comes back if it is looked at again.
+  void drop_before(const char* position) const {
+    const auto page_bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    const auto size = static_cast<std::size_t>(position - static_cast<const char*>(start_));
+    madvise(start_, size / page_bytes * page_bytes, MADV_DONTNEED);
+  }
 
  private:
   void* start_ = nullptr;
@@ -324,12 +348,12 @@ std::uint64_t GoalSchedule::operation_count() const {
 }
 
 GoalSchedule parse_goal(std::string_view text, const std::string& file) {
-  return GoalParser(text, file).parse();
+  return GoalParser(text, file, [](const char*) {}).parse();
 }
 
 GoalSchedule read_goal(const std::string& path) {
   const MappedFile file(path);
-  return parse_goal(file.text(), path);
+  return GoalParser(file.text(), path, [&](const char* position) { file.drop_before(position); }).parse();
 }
 
 std::string to_text(const GoalOperation& operation) {

@@ -14,6 +14,7 @@ class GoalScanner {
   GoalScanner(std::string_view text, const std::string& file)
       : at_(text.data()), end_(text.data() + text.size()), file_(file) {}
 
+  [[nodiscard]] const char* position() const { return at_; }
   [[nodiscard]] std::uint32_t line() const { return line_; }
   [[nodiscard]] const std::string& file() const { return file_; }
 
