@@ -4,36 +4,43 @@
 #include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 #include "kernel/rate.hpp"
 #include "kernel/time.hpp"
 
 namespace apenet {
 
-[[noreturn]] inline void refuse_value(const std::string& key, const std::string& value,
-                                      const std::string& expected) {
-  throw std::invalid_argument(key + " = " + value + ": expected " + expected);
+// Views, so that what is as it should be costs no string: every descriptor is looked at.
+[[noreturn]] inline void refuse_value(std::string_view key, std::string_view value,
+                                      std::string_view expected) {
+  std::string text(key);
+  text.append(" = ").append(value).append(": expected ").append(expected);
+  throw std::invalid_argument(text);
 }
 
-inline void require_at_least(const std::string& key, std::int64_t value, std::int64_t least) {
+inline void require_at_least(std::string_view key, std::int64_t value, std::int64_t least) {
   if (value < least) refuse_value(key, std::to_string(value), std::to_string(least) + " or more");
 }
 
-inline void require_at_most(const std::string& key, std::int64_t value, std::int64_t most,
-                            const std::string& reason = "") {
-  if (value > most) refuse_value(key, std::to_string(value), "at most " + std::to_string(most) + reason);
+inline void require_at_most(std::string_view key, std::int64_t value, std::int64_t most,
+                            std::string_view reason = "") {
+  if (value > most) {
+    refuse_value(key, std::to_string(value), ("at most " + std::to_string(most)).append(reason));
+  }
 }
 
-inline void require_positive_time(const std::string& key, Time value, const std::string& reason) {
-  if (value <= Time::zero())
-    refuse_value(key, std::to_string(value.ps()) + " ps", "more than zero: " + reason);
+inline void require_positive_time(std::string_view key, Time value, std::string_view reason) {
+  if (value <= Time::zero()) {
+    refuse_value(key, std::to_string(value.ps()) + " ps", std::string("more than zero: ").append(reason));
+  }
 }
 
-inline void require_duration(const std::string& key, Time value) {
+inline void require_duration(std::string_view key, Time value) {
   if (value < Time::zero()) refuse_value(key, std::to_string(value.ps()) + " ps", "zero or more");
 }
 
-inline void require_clock(const std::string& key, ClockDomain clock) {
+inline void require_clock(std::string_view key, ClockDomain clock) {
   if (clock.frequency_hz <= 0)
     refuse_value(key, std::to_string(clock.frequency_hz) + " Hz", "more than zero");
 }
