@@ -68,8 +68,8 @@ class GrowingArray {
   GrowingArray(const GrowingArray&) = delete;
   GrowingArray& operator=(const GrowingArray&) = delete;
   ~GrowingArray() {
-    for (std::size_t i = 0; segments_[i] != nullptr; ++i) {
-      LargeArrayAllocator<T>().deallocate(segments_[i], segment_size(i));
+    for (std::size_t i = 0; i < segment_count_; ++i) {
+      LargeArrayAllocator<T>().deallocate(&(*this)[first_of(i)], segment_size(i));
     }
   }
 
@@ -77,35 +77,42 @@ class GrowingArray {
   // Returns the place of the new one.
   std::uint32_t add(const T& item) {
     const std::size_t segment = segment_of(size_);
-    if (segments_[segment] == nullptr) {
-      segments_[segment] = LargeArrayAllocator<T>().allocate(segment_size(segment));
-    }
-    std::construct_at(segments_[segment] + (size_ - first_of(segment)), item);
+    if (size_ == first_of(segment)) add_segment(segment);
+    std::construct_at(&(*this)[size_], item);
     return size_++;
   }
-  [[nodiscard]] T& operator[](std::uint32_t index) {
-    const std::size_t segment = segment_of(index);
-    return segments_[segment][index - first_of(segment)];
-  }
+  [[nodiscard]] T& operator[](std::uint32_t index) { return *reinterpret_cast<T*>(address(index)); }
   [[nodiscard]] const T& operator[](std::uint32_t index) const {
-    const std::size_t segment = segment_of(index);
-    return segments_[segment][index - first_of(segment)];
+    return *reinterpret_cast<const T*>(address(index));
   }
 
  private:
   static constexpr unsigned first_bits = 6;
+  static constexpr std::uint32_t first_size = std::uint32_t{1} << first_bits;
   static constexpr std::size_t segment_of(std::uint32_t index) {
-    return static_cast<std::size_t>(std::bit_width(index >> first_bits));
+    return static_cast<std::size_t>(std::bit_width(index | (first_size - 1))) - first_bits;
   }
   static constexpr std::uint32_t first_of(std::size_t segment) {
-    return (std::uint32_t{1} << (segment + first_bits) >> 1U) & ~((1U << first_bits) - 1);
+    return (first_size << segment >> 1U) & ~(first_size - 1);
   }
   static constexpr std::size_t segment_size(std::size_t segment) {
     return std::size_t{1} << (segment == 0 ? first_bits : segment + first_bits - 1);
   }
+  [[nodiscard]] std::uintptr_t address(std::uint32_t index) const {
+    return origins_[segment_of(index)] + std::uintptr_t{index} * sizeof(T);
+  }
+  [[gnu::noinline]] void add_segment(std::size_t segment) {
+    T* const memory = LargeArrayAllocator<T>().allocate(segment_size(segment));
+    origins_[segment] =
+        reinterpret_cast<std::uintptr_t>(memory) - std::uintptr_t{first_of(segment)} * sizeof(T);
+    segment_count_ = segment + 1;
+  }
 
   std::uint32_t size_ = 0;
-  std::array<T*, 32 - first_bits + 2> segments_{};  // the last stays empty
+  std::size_t segment_count_ = 0;
+  // Where entry 0 would be if the array began before the segment: an access is one sum. As numbers, since
+  // there is nothing at such an address.
+  std::array<std::uintptr_t, 32 - first_bits + 1> origins_{};
 };
 
 // The same for objects that are made once, one a node, and then stay where they are: they may know each
