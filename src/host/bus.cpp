@@ -1,6 +1,7 @@
 #include "host/bus.hpp"
 
 #include <algorithm>
+#include <bit>
 
 #include "kernel/check.hpp"
 #include "kernel/refuse.hpp"
@@ -10,11 +11,9 @@ namespace apenet {
 namespace {
 
 // argument_a of the bus's own events.
-constexpr std::uint64_t release_event = 0;     // a lane (argument_b) may be free for who waits
-constexpr std::uint64_t completion_event = 1;  // the bridge has the data of the oldest issued read
-
-constexpr std::size_t to_card = 0;  // lanes of a full duplex bus; a half duplex one has only the first
-constexpr std::size_t to_host = 1;
+constexpr std::uint64_t card_lane_release = 0;  // a lane may be free for who waits
+constexpr std::uint64_t host_lane_release = 1;
+constexpr std::uint64_t completion_event = 2;  // the bridge has the data of the oldest issued read
 
 }  // namespace
 
@@ -45,12 +44,7 @@ Time BusKind::occupancy(std::int64_t bytes) const {
 }
 
 Bus::Bus(Simulation& simulation, BusKind& kind, std::uint32_t id)
-    : simulation_(simulation),
-      kind_(kind),
-      source_{EventKind::host, id, 0},
-      first_slot_(kind.slot_free_.size()) {
-  kind.slot_free_.resize(first_slot_ + kind.description().outstanding_reads);
-}
+    : simulation_(simulation), kind_(kind), source_{EventKind::host, id, 0} {}
 
 template <typename Emit>
 void Bus::split(std::int64_t bytes, BusClient& client, const Emit& emit) const {
@@ -60,18 +54,23 @@ void Bus::split(std::int64_t bytes, BusClient& client, const Emit& emit) const {
   emit(bytes, &client);
 }
 
-Bus::Lane& Bus::lane_of(Master master) {
+bool Bus::is_to_host(Master master) const {
   const bool is_upwards = master == Master::card || master == Master::read_request;
-  return lanes_[kind_.description().full_duplex && is_upwards ? to_host : to_card];
+  return is_upwards && kind_.description().full_duplex;
+}
+
+inline void Bus::enqueue(Lane& lane, Master master, const Burst& burst) {
+  const auto number = static_cast<std::size_t>(master);
+  kind_.bursts_.push(lane.waiting[number], burst);
+  lane.waiting_masters |= static_cast<std::uint8_t>(1U << number);
 }
 
 void Bus::write(Master master, std::int64_t bytes, Time earliest_start, BusClient& client,
                 std::uint64_t tag) {
   const Time now = simulation_.now();
-  Lane& lane = lane_of(master);
+  Lane& lane = is_to_host(master) ? to_host_ : to_card_;
   split(bytes, client, [&](std::int64_t burst_bytes, BusClient* burst_client) {
-    kind_.bursts_.push(lane.waiting[static_cast<std::size_t>(master)],
-                       {burst_client, tag, burst_bytes, earliest_start, now});
+    enqueue(lane, master, {burst_client, tag, burst_bytes, earliest_start, now});
   });
   arbitrate(lane);
 }
@@ -83,57 +82,56 @@ void Bus::read(std::int64_t bytes, BusClient& client, std::uint64_t tag) {
   issue_reads();
 }
 
+// The last slot that is free may be that of the read granted last, which frees it when it ends; every other
+// read that was granted has ended.
 void Bus::issue_reads() {
-  const std::uint64_t slots = kind_.description().outstanding_reads;
-  while (!unissued_reads_.empty() && issued_ < granted_reads_ + slots) {
-    const Time accepted = std::max(simulation_.now(), slot_free(issued_));
-    ++issued_;
-    kind_.bursts_.push(issued_reads_, kind_.bursts_.pop(unissued_reads_));
+  const auto slots = static_cast<std::uint32_t>(kind_.description().outstanding_reads);
+  while (!unissued_reads_.empty() && reads_under_way_ < slots) {
+    ++reads_under_way_;
+    const Time now = simulation_.now();
+    const Time accepted = reads_under_way_ == slots ? std::max(now, read_end_) : now;
+    kind_.bursts_.move_first(unissued_reads_, issued_reads_);
     if (kind_.description().full_duplex) {
       // A header without data, behind the card's own writes.
-      Lane& lane = lanes_[to_host];
-      kind_.bursts_.push(lane.waiting[static_cast<std::size_t>(Master::read_request)],
-                         {nullptr, 0, 0, accepted, accepted});
-      arbitrate(lane);
+      enqueue(to_host_, Master::read_request, {nullptr, 0, 0, accepted, accepted});
+      arbitrate(to_host_);
     } else {
       simulation_.schedule(source_, accepted + kind_.description().read_latency, *this, completion_event);
     }
   }
 }
 
-bool Bus::anyone_waits(const Lane& lane) {
-  return std::any_of(lane.waiting.begin(), lane.waiting.end(),
-                     [](const auto& queue) { return !queue.empty(); });
-}
-
 void Bus::arbitrate(Lane& lane) {
-  while (lane.busy_until <= simulation_.now() && anyone_waits(lane)) {
-    do {
-      lane.last_master =
-          static_cast<std::uint8_t>(lane.last_master + 1U == masters ? 0 : lane.last_master + 1U);
-    } while (lane.waiting[lane.last_master].empty());
-    grant(lane, kind_.bursts_.pop(lane.waiting[lane.last_master]), static_cast<Master>(lane.last_master));
+  while (lane.waiting_masters != 0 && lane.busy_until <= simulation_.now()) {
+    // The next in the round, behind the last.
+    const unsigned round = lane.waiting_masters | unsigned{lane.waiting_masters} << masters;
+    const unsigned behind = lane.last_master + 1U;
+    const unsigned next = (behind + static_cast<unsigned>(std::countr_zero(round >> behind))) % masters;
+    Queue& queue = lane.waiting[next];
+    const Burst burst = kind_.bursts_.pop(queue);
+    if (queue.empty()) lane.waiting_masters &= static_cast<std::uint8_t>(~(1U << next));
+    lane.last_master = static_cast<std::uint8_t>(next);
+    grant(lane, burst, static_cast<Master>(next));
   }
-  if (!lane.release_pending && anyone_waits(lane)) {
+  if (lane.waiting_masters != 0 && !lane.release_pending) {
     lane.release_pending = true;
-    simulation_.schedule(source_, lane.busy_until, *this, release_event,
-                         static_cast<std::uint64_t>(&lane - lanes_.data()));
+    simulation_.schedule(source_, lane.busy_until, *this,
+                         &lane == &to_card_ ? card_lane_release : host_lane_release);
   }
 }
 
 void Bus::grant(Lane& lane, const Burst& burst, Master master) {
   const Time start = std::max(burst.earliest_start, lane.busy_until);
-  const Time unhindered_end = start + kind_.burst_time(kind_.words(burst.bytes));
-  lane.busy_until = std::max(unhindered_end, burst.data_complete);
-  busy_ += unhindered_end - start;
-  ++bursts_;
+  const Time duration = kind_.burst_time(kind_.words(burst.bytes));
+  lane.busy_until = std::max(start + duration, burst.data_complete);
+  busy_ += duration;
   if (master == Master::read_request) {
     simulation_.schedule(source_, lane.busy_until + kind_.description().read_latency, *this,
                          completion_event);
   }
   if (master == Master::read) {
-    slot_free(granted_reads_) = lane.busy_until;
-    ++granted_reads_;
+    read_end_ = lane.busy_until;
+    --reads_under_way_;
     issue_reads();
   }
   if (burst.client != nullptr) {
@@ -147,22 +145,26 @@ void Bus::prepare(const Event& event, Ahead ahead) const {
   } else if (event.argument_a == completion_event) {
     kind_.bursts_.prepare(issued_reads_);
   } else {
-    for (const Queue& queue : lanes_[event.argument_b].waiting) kind_.bursts_.prepare(queue);
+    const Lane& lane = event.argument_a == host_lane_release ? to_host_ : to_card_;
+    for (const Queue& queue : lane.waiting) kind_.bursts_.prepare(queue);
+    kind_.bursts_.prepare(unissued_reads_);
   }
 }
 
 void Bus::handle_event(const Event& event) {
-  if (event.argument_a == release_event) {
-    Lane& lane = lanes_[event.argument_b];
+  if (event.argument_a != completion_event) {
+    Lane& lane = event.argument_a == host_lane_release ? to_host_ : to_card_;
     lane.release_pending = false;
     arbitrate(lane);
     return;
   }
-  Burst burst = kind_.bursts_.pop(issued_reads_);
+  Burst& burst = kind_.bursts_.front(issued_reads_);
   burst.earliest_start = simulation_.now();
   burst.data_complete = simulation_.now();
-  kind_.bursts_.push(lanes_[to_card].waiting[static_cast<std::size_t>(Master::read)], burst);
-  arbitrate(lanes_[to_card]);
+  constexpr auto read = static_cast<unsigned>(Master::read);
+  kind_.bursts_.move_first(issued_reads_, to_card_.waiting[read]);
+  to_card_.waiting_masters |= 1U << read;
+  arbitrate(to_card_);
 }
 
 }  // namespace apenet

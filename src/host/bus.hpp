@@ -61,7 +61,6 @@ class BusKind {
   BusDescription description_;
   std::vector<Time> burst_time_;
   QueuePool<Burst> bursts_;
-  LargeArray<Time> slot_free_;  // of every bus, outstanding_reads each
 };
 
 // The I/O bus of a node. Half duplex is a PCI-X segment: one transaction at a time, whoever is its master. A
@@ -83,7 +82,10 @@ class BusKind {
 // first words were, had the bus been idle. write() therefore names the earliest start, which may lie in the
 // past: the burst then takes the idle time since, and ends when the data it carries ended, at the earliest.
 // Nobody is harmed, since whoever had asked for the bus meanwhile would have had it.
-class Bus final : private EventHandler {
+//
+// The state comes in the order of its use: a large machine asks for the first cache line before it can know
+// what is behind it.
+class alignas(64) Bus final : private EventHandler {
  public:
   // read_request is the bus's own.
   enum class Master : std::uint8_t { processor = 0, read = 1, card = 2, read_request = 3 };
@@ -101,7 +103,6 @@ class Bus final : private EventHandler {
   void read(std::int64_t bytes, BusClient& client, std::uint64_t tag);
 
   [[nodiscard]] Time busy() const { return busy_; }  // total, of both lanes
-  [[nodiscard]] std::uint64_t bursts() const { return bursts_; }
 
  private:
   using Queue = QueuePool<Burst>::Queue;
@@ -109,6 +110,7 @@ class Bus final : private EventHandler {
   struct Lane {
     Time busy_until;
     std::array<Queue, masters> waiting;
+    std::uint8_t waiting_masters = 0;  // a bit for each whose queue is not empty
     std::uint8_t last_master = masters - 1;
     bool release_pending = false;
   };
@@ -116,27 +118,23 @@ class Bus final : private EventHandler {
   void handle_event(const Event& event) override;
   void prepare(const Event& event, Ahead ahead) const override;
   void issue_reads();
-  [[nodiscard]] Lane& lane_of(Master master);
+  [[nodiscard]] bool is_to_host(Master master) const;
+  void enqueue(Lane& lane, Master master, const Burst& burst);
   void arbitrate(Lane& lane);
   void grant(Lane& lane, const Burst& burst, Master master);
   template <typename Emit>
   void split(std::int64_t bytes, BusClient& client, const Emit& emit) const;
-  [[nodiscard]] Time& slot_free(std::uint64_t read) const {
-    return kind_.slot_free_[first_slot_ + read % kind_.description().outstanding_reads];
-  }
-  [[nodiscard]] static bool anyone_waits(const Lane& lane);
 
+  Lane to_card_;                       // a half duplex bus has only this one
+  std::uint32_t reads_under_way_ = 0;  // issued and not granted
   Simulation& simulation_;
   BusKind& kind_;
   EventSource source_;
-  std::array<Lane, 2> lanes_;  // a half duplex bus has only the first
   Queue unissued_reads_;
   Queue issued_reads_;  // at the bridge
-  std::uint64_t issued_ = 0;
-  std::uint64_t granted_reads_ = 0;
-  std::size_t first_slot_;  // of a ring over the outstanding reads: when the slot of read k is free again
+  Time read_end_;       // of the read granted last
   Time busy_;
-  std::uint64_t bursts_ = 0;
+  Lane to_host_;
 };
 
 }  // namespace apenet
