@@ -49,13 +49,6 @@ struct PendingPacket {
   Time tail_time = Time::never();  // when its data are complete; unknown until the first has come
 };
 
-// What a read of payload is for.
-struct PayloadRead {
-  std::uint16_t channel = 0;
-  MessageId id = 0;
-  bool reports_sent = false;
-};
-
 // A descriptor FIFO, one for each port and hardware queue.
 struct ApeCardQueue {
   QueuePool<ApeCardEntry>::Queue fifo;            // on the card, in order; at most descriptor_fifo_entries
@@ -88,7 +81,6 @@ struct ApeCards {
   ApeCardCounters counters = {};
   QueuePool<ApeCardEntry> entries = {};
   QueuePool<PendingPacket> pending = {};
-  QueuePool<PayloadRead> reads = {};
   QueuePool<MessageId> acknowledgements = {};
   LargeArray<ApeCardQueue> queues = {};  // node by node: those of each
   LargeArray<ApeCardChannel> channels = {};

@@ -12,7 +12,7 @@ enum What : std::uint8_t {
   descriptor_write,  // which: queue and entry number
   descriptor_fetch,
   descriptor_decoded,  // which: queue
-  payload_read,        // which: Memory
+  payload_read,        // which: PayloadRead
   payload_data,        // which: Memory and channel; second argument: when the burst ends
   payload_gone,        // which: message
   sent_event,
@@ -25,6 +25,25 @@ constexpr std::uint64_t entry_name(std::size_t queue, std::uint64_t number) {
 }
 
 constexpr unsigned channel_bits = 16;
+
+// What a read of payload is for: of this memory, for a packet of this channel, the last of a message whose
+// source is to be told, or not.
+struct PayloadRead {
+  Memory memory;
+  std::uint16_t channel;
+  bool reports_sent;
+  MessageId id;
+};
+
+constexpr std::uint64_t pack(const PayloadRead& read) {
+  return std::uint64_t{read.reports_sent} << 52U | static_cast<std::uint64_t>(read.memory) << 48U |
+         std::uint64_t{read.channel} << 32U | read.id;
+}
+
+constexpr PayloadRead payload_read_of(std::uint64_t which) {
+  return {static_cast<Memory>(which >> 48U & 0xfU), static_cast<std::uint16_t>(which >> 32U),
+          which >> 52U != 0, static_cast<MessageId>(which)};
+}
 
 // Where the payload of a packet is read, by the card of the source or, for the answer to a get, the target.
 constexpr Memory memory_read(const Descriptor& descriptor, PacketRole role) {
@@ -199,13 +218,12 @@ bool Transmitter::issue_packet(std::size_t index) {
   if (packet.last) finish_head(index);
   if (from_memory) {
     const std::int64_t bytes = payload_of(card_.all.description, descriptor.bytes, packet.sequence);
-    const auto place = static_cast<std::size_t>(memory);
-    card_.all.reads.push(reads_[place], {packet.channel, head.id, reports_sent});
+    const std::uint64_t tag = make_tag(payload_read, pack({memory, packet.channel, reports_sent, head.id}));
     ++read_count_;
     if (memory == Memory::gpu) {
-      card_.gpu->read(bytes, *this, make_tag(payload_read, place));
+      card_.gpu->read(bytes, *this, tag);
     } else {
-      card_.bus.read(bytes, *this, make_tag(payload_read, place));
+      card_.bus.read(bytes, *this, tag);
     }
   } else {
     inject_what_has_its_data(packet.channel);
@@ -253,7 +271,7 @@ void Transmitter::bus_granted(const BusGrant& grant) {
                          grant.end);
       break;
     case payload_read:
-      payload_granted(static_cast<Memory>(which), grant);
+      payload_granted(grant);
       break;
     default:
       card_.all.simulation.schedule(card_.source, grant.end, *this, grant.tag);
@@ -261,12 +279,12 @@ void Transmitter::bus_granted(const BusGrant& grant) {
   }
 }
 
-void Transmitter::payload_granted(Memory memory, const BusGrant& grant) {
-  const auto place = static_cast<std::size_t>(memory);
-  const PayloadRead read = card_.all.reads.pop(reads_[place]);
+void Transmitter::payload_granted(const BusGrant& grant) {
+  const PayloadRead read = payload_read_of(tag_which(grant.tag));
+  const auto place = static_cast<std::uint64_t>(read.memory);
   --read_count_;
   card_.all.simulation.schedule(card_.source, grant.first_data, *this,
-                                make_tag(payload_data, std::uint64_t{place} << channel_bits | read.channel),
+                                make_tag(payload_data, place << channel_bits | read.channel),
                                 static_cast<std::uint64_t>(grant.end.ps()));
   if (read.reports_sent) {
     card_.all.simulation.schedule(card_.source, grant.end, *this, make_tag(payload_gone, read.id));

@@ -1,7 +1,6 @@
 // Transmitter: the sending half of a card of APENet, of every generation. Descriptors in, packets out.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <span>
 
@@ -39,7 +38,7 @@ class Transmitter final : private BusClient, private EventHandler {
   void handle_event(const Event& event) override;
   void prepare(const Event& event, Ahead ahead) const override;
 
-  void payload_granted(Memory memory, const BusGrant& grant);
+  void payload_granted(const BusGrant& grant);
   void payload_comes(std::uint16_t channel, Memory memory, Time tail_time);
   [[nodiscard]] std::size_t queue_index(MessageId id, PacketRole role) const;
   void write_descriptor(std::size_t queue, const ApeCardEntry& entry);
@@ -58,11 +57,9 @@ class Transmitter final : private BusClient, private EventHandler {
   void report_sent(MessageId id);
 
   ApeCard& card_;
-  std::span<Queue> queues_;      // port by port, of the ports in use
-  std::span<Channel> channels_;  // one a hardware queue: ports share the injection buffers
-  // Of each Memory: in the order of their requests, which is that of their data.
-  std::array<QueuePool<PayloadRead>::Queue, 2> reads_;
-  std::uint32_t read_count_ = 0;
+  std::span<Queue> queues_;             // port by port, of the ports in use
+  std::span<Channel> channels_;         // one a hardware queue: ports share the injection buffers
+  std::uint32_t read_count_ = 0;        // of payload, under way
   std::uint64_t decoded_ = 0;           // a bit for each queue whose head is decoded
   unsigned next_queue_ = 0;             // whose turn it is
   std::uint32_t acknowledgements_ = 0;  // that wait, in all channels
