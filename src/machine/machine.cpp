@@ -15,7 +15,7 @@ namespace apenet {
 
 namespace {
 
-enum class Step : std::uint64_t { doorbell, copy_begins, copy_done, give_back };
+enum class Step : std::uint64_t { doorbell, credit, copy_begins, copy_done, give_back };
 
 constexpr std::uint64_t code(Step step) {
   return static_cast<std::uint64_t>(step);
@@ -35,13 +35,8 @@ struct Machine::Parts final : private EventHandler {
   void give_back(Time when, ProcessId process);
   void handle_event(const Event& event) override;
   void prepare(const Event& event, Ahead ahead) const override;
-  void begin_copy(std::uint32_t index);
+  void begin_copy(MessageId id);
   void finish_copy(MessageId id);
-
-  struct Posted {
-    Descriptor descriptor;
-    Time when;
-  };
 
   Simulation& simulation;
   MachineDescription description;
@@ -53,7 +48,6 @@ struct Machine::Parts final : private EventHandler {
   std::unique_ptr<Network> network;  // none for the ideal card
   std::unique_ptr<CardSet> cards;
   std::vector<MemoryCopy> copies;            // one a node
-  Slab<Posted> posted;                       // between the post and its first effect
   std::vector<EventSource> process_sources;  // doorbells and copies begin in the order of their posts
   std::vector<EventSource> copy_sources;     // per node: the end of a copy
   bool has_sink = false;
@@ -104,10 +98,10 @@ void Machine::Parts::post(Time when, const Descriptor& descriptor) {
     ++message_count;
     payload_bytes += static_cast<std::uint64_t>(descriptor.bytes);
   }
-  const std::uint32_t index = posted.add({descriptor, when});
+  const Step step = is_credit ? Step::credit : is_local ? Step::copy_begins : Step::doorbell;
   simulation.schedule(process_sources[descriptor.source],
-                      when + (is_local ? lookahead : facts.doorbell_delay), *this,
-                      code(is_local ? Step::copy_begins : Step::doorbell), index);
+                      when + (is_local ? lookahead : facts.doorbell_delay), *this, code(step),
+                      messages.add(descriptor));
 }
 
 void Machine::Parts::give_back(Time when, ProcessId process) {
@@ -118,7 +112,7 @@ void Machine::Parts::give_back(Time when, ProcessId process) {
 void Machine::Parts::prepare(const Event& event, Ahead ahead) const {
   if (static_cast<Step>(event.argument_a) != Step::doorbell) return;
   if (ahead == Ahead::far) {
-    posted.prepare(static_cast<std::uint32_t>(event.argument_b));
+    messages.prepare(static_cast<MessageId>(event.argument_b));
     cards->prepare(placement.node(event.source() - 2 * nodes));
   }
 }
@@ -126,9 +120,13 @@ void Machine::Parts::prepare(const Event& event, Ahead ahead) const {
 void Machine::Parts::handle_event(const Event& event) {
   const auto which = static_cast<std::uint32_t>(event.argument_b);
   switch (static_cast<Step>(event.argument_a)) {
-    case Step::doorbell: {
-      const Descriptor descriptor = posted.take(which).descriptor;
-      cards->card(placement.node(descriptor.source)).doorbell(descriptor);
+    case Step::doorbell:
+      messages.begin(which);
+      cards->card(placement.node(messages.descriptor(which).source)).doorbell(which);
+      break;
+    case Step::credit: {
+      const Descriptor credit = messages.take(which);
+      cards->card(placement.node(credit.source)).credit(credit);
       break;
     }
     case Step::copy_begins:
@@ -146,14 +144,16 @@ void Machine::Parts::handle_event(const Event& event) {
 // Whatever the verb: the process that runs copies out of one memory into the other through a shared segment.
 // The event is lookahead after the post, so that copies queue in the order of their posts; the copy itself
 // began at the post.
-void Machine::Parts::begin_copy(std::uint32_t index) {
-  const Posted post = posted.take(index);
-  const NodeId node = placement.node(post.descriptor.source);
+void Machine::Parts::begin_copy(MessageId id) {
+  messages.begin(id);
+  const Descriptor& descriptor = messages.descriptor(id);
+  const NodeId node = placement.node(descriptor.source);
   ++local_messages;
-  local_bytes += static_cast<std::uint64_t>(post.descriptor.bytes);
-  const Time copied = copies[node].reserve(post.when, post.descriptor.bytes);
+  local_bytes += static_cast<std::uint64_t>(descriptor.bytes);
+  const Time posted = simulation.now() - lookahead;
+  const Time copied = copies[node].reserve(posted, descriptor.bytes);
   simulation.schedule(copy_sources[node], copied + description.host.local_latency, *this,
-                      code(Step::copy_done), messages.add(post.descriptor));
+                      code(Step::copy_done), id);
 }
 
 void Machine::Parts::finish_copy(MessageId id) {

@@ -11,6 +11,7 @@
 namespace apenet {
 
 using ProcessId = std::uint32_t;  // a program's process: the rank, for MPI
+using MessageId = std::uint32_t;  // the machine's own number of a message while it is in it
 
 // Where a buffer lies.
 enum class Memory : std::uint8_t {
@@ -117,8 +118,10 @@ class Nic {
  public:
   virtual ~Nic() = default;
   [[nodiscard]] virtual NicCapabilities capabilities() const = 0;
-  // The doorbell reaches the card now.
-  virtual void doorbell(const Descriptor& descriptor) = 0;
+  // The doorbell of a message that lies in the table reaches the card now.
+  virtual void doorbell(MessageId id) = 0;
+  // So does a Verb::credit, of which nothing is kept.
+  virtual void credit(const Descriptor& /*descriptor*/) {}
   // The library of `process` has taken the oldest message that lay in its mailbox; what says so has reached
   // the card now.
   virtual void give_back(ProcessId /*process*/) {}

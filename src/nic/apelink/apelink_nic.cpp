@@ -11,9 +11,9 @@ ApelinkNic::ApelinkNic(const ApeCard& card, const ApelinkDescription& descriptio
   card_.all.network.attach(card_.node, *this);
 }
 
-void ApelinkNic::doorbell(const Descriptor& descriptor) {
-  const PacketRole role = descriptor.verb == Verb::get ? PacketRole::get_request : PacketRole::data;
-  transmitter_.doorbell(card_.all.messages.add(descriptor), role);
+void ApelinkNic::doorbell(MessageId id) {
+  const bool is_get = card_.all.messages.descriptor(id).verb == Verb::get;
+  transmitter_.doorbell(id, is_get ? PacketRole::get_request : PacketRole::data);
 }
 
 void ApelinkNic::packet_arrived(const Packet& packet, Time head_time) {

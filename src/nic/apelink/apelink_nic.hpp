@@ -18,7 +18,7 @@ class ApelinkNic final : public Nic, private NetworkClient {
   [[nodiscard]] NicCapabilities capabilities() const override {
     return ape_card_capabilities(card_.all.description);
   }
-  void doorbell(const Descriptor& descriptor) override;
+  void doorbell(MessageId id) override;
 
  private:
   void packet_arrived(const Packet& packet, Time head_time) override;

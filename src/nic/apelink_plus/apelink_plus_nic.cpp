@@ -21,9 +21,9 @@ NicCapabilities ApelinkPlusNic::capabilities_of(const ApelinkPlusDescription& de
   return capabilities;
 }
 
-void ApelinkPlusNic::doorbell(const Descriptor& descriptor) {
-  const PacketRole role = descriptor.verb == Verb::get ? PacketRole::get_request : PacketRole::data;
-  transmitter_.doorbell(card_.all.messages.add(descriptor), role);
+void ApelinkPlusNic::doorbell(MessageId id) {
+  const bool is_get = card_.all.messages.descriptor(id).verb == Verb::get;
+  transmitter_.doorbell(id, is_get ? PacketRole::get_request : PacketRole::data);
 }
 
 void ApelinkPlusNic::packet_arrived(const Packet& packet, Time head_time) {

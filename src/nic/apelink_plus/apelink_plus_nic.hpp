@@ -19,7 +19,7 @@ class ApelinkPlusNic final : public Nic, private NetworkClient {
 
   [[nodiscard]] static NicCapabilities capabilities_of(const ApelinkPlusDescription& description);
   [[nodiscard]] NicCapabilities capabilities() const override { return capabilities_of(plus_.description); }
-  void doorbell(const Descriptor& descriptor) override;
+  void doorbell(MessageId id) override;
 
  private:
   void packet_arrived(const Packet& packet, Time head_time) override;

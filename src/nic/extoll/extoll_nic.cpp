@@ -25,9 +25,8 @@ NicCapabilities ExtollNic::capabilities_of(const ExtollDescription& description)
           .ordered_verbs = false};
 }
 
-void ExtollNic::doorbell(const Descriptor& descriptor) {
-  const MessageId id = card_.all.messages.add(descriptor);
-  switch (descriptor.verb) {
+void ExtollNic::doorbell(MessageId id) {
+  switch (card_.all.messages.descriptor(id).verb) {
     case Verb::send:
       velo_.send(id);
       break;

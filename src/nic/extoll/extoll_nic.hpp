@@ -20,7 +20,7 @@ class ExtollNic final : public Nic, private NetworkClient {
   [[nodiscard]] NicCapabilities capabilities() const override {
     return capabilities_of(card_.all.description);
   }
-  void doorbell(const Descriptor& descriptor) override;
+  void doorbell(MessageId id) override;
   void give_back(ProcessId process) override { velo_.give_back(process); }
 
  private:

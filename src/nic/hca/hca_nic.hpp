@@ -22,7 +22,7 @@ class HcaNic final : public Nic, private NetworkClient, private EventHandler {
   [[nodiscard]] NicCapabilities capabilities() const override {
     return capabilities_of(card_.all.description);
   }
-  void doorbell(const Descriptor& descriptor) override { requester_.doorbell(descriptor); }
+  void doorbell(MessageId id) override { requester_.doorbell(id); }
 
  private:
   void packet_arrived(const Packet& packet, Time head_time) override;

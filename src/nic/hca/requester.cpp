@@ -27,9 +27,10 @@ constexpr bool is_below(std::uint32_t number, std::uint32_t bound) {
 Requester::Requester(Card& card, ContextCache& contexts, Transmitter& transmitter)
     : card_(card), contexts_(contexts), transmitter_(transmitter) {}
 
-Work Requester::make_work(const Descriptor& descriptor, SendQueue& queue) {
+Work Requester::make_work(MessageId id, SendQueue& queue) {
+  const Descriptor& descriptor = card_.all.messages.descriptor(id);
   Work work;
-  work.id = card_.all.messages.add(descriptor);
+  work.id = id;
   work.number = queue.posted++;
   work.is_read = descriptor.verb == Verb::get;
   work.has_payload = descriptor.from_cpu && !work.is_read;
@@ -51,10 +52,11 @@ bool Requester::has_place(const SendQueue& queue) const {
          queue.on_card_count < card_.all.description.wqe_prefetch_entries;
 }
 
-void Requester::doorbell(const Descriptor& descriptor) {
+void Requester::doorbell(MessageId message) {
+  const Descriptor& descriptor = card_.all.messages.descriptor(message);
   const ConnectionId id = card_.all.connections.of(descriptor);
   SendQueue& queue = card_.all.connections[id].send;
-  const Work work = make_work(descriptor, queue);
+  const Work work = make_work(message, queue);
   const HcaDescription& card = card_.all.description;
   const bool is_blueflame =
       work.has_payload ? descriptor.bytes <= card.blueflame_bytes : card.is_blueflame_for_all;

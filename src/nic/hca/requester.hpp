@@ -24,7 +24,7 @@ class Requester final : public PacketSource, private BusClient, private EventHan
   Requester(const Requester&) = delete;
   Requester& operator=(const Requester&) = delete;
 
-  void doorbell(const Descriptor& descriptor);
+  void doorbell(MessageId id);
   // Everything up to this number is complete at the target.
   void acknowledged(ConnectionId connection, std::uint32_t executed, Time usable);
   void not_ready(ConnectionId connection, Time usable);
@@ -38,7 +38,7 @@ class Requester final : public PacketSource, private BusClient, private EventHan
   void bus_granted(const BusGrant& grant) override;
   void handle_event(const Event& event) override;
 
-  [[nodiscard]] Work make_work(const Descriptor& descriptor, SendQueue& queue);
+  [[nodiscard]] Work make_work(MessageId id, SendQueue& queue);
   [[nodiscard]] std::int64_t entry_bytes(const Work& work) const;
   [[nodiscard]] bool has_place(const SendQueue& queue) const;
   void take_to_card(SendQueue& queue, const Work& work);

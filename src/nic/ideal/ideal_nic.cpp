@@ -70,8 +70,8 @@ Time IdealNic::in_order(NodeId target, Time arrival) {
   return last;
 }
 
-void IdealNic::doorbell(const Descriptor& descriptor) {
-  const MessageId id = messages_.add(descriptor);
+void IdealNic::doorbell(MessageId id) {
+  const Descriptor& descriptor = messages_.descriptor(id);
   if (descriptor.verb == Verb::get) {
     const Time asked = simulation_.now() + control_latency_ - doorbell_delay_;
     simulation_.schedule(source_, asked, *this, code(Step::get_request), id);

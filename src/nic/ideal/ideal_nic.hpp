@@ -35,7 +35,7 @@ class IdealNic final : public Nic, private EventHandler {
   [[nodiscard]] static Time control_latency(const IdealDescription& description);
   [[nodiscard]] static NicCapabilities capabilities_of(const IdealDescription& description);
   [[nodiscard]] NicCapabilities capabilities() const override { return capabilities_of(description_); }
-  void doorbell(const Descriptor& descriptor) override;
+  void doorbell(MessageId id) override;
 
  private:
   struct Departure {

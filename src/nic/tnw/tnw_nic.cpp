@@ -21,13 +21,13 @@ NicCapabilities TnwNic::capabilities_of(const TnwDescription& description) {
           .channels = static_cast<std::uint16_t>(description.channels)};
 }
 
-void TnwNic::doorbell(const Descriptor& descriptor) {
-  if (descriptor.verb == Verb::credit) {
-    transmitter_.post({descriptor.source, descriptor.target, descriptor.channel, descriptor.bytes, 0});
-    cpu_links_.serve();
-    return;
-  }
-  const MessageId id = card_.all.messages.add(descriptor);
+void TnwNic::credit(const Descriptor& descriptor) {
+  transmitter_.post({descriptor.source, descriptor.target, descriptor.channel, descriptor.bytes, 0});
+  cpu_links_.serve();
+}
+
+void TnwNic::doorbell(MessageId id) {
+  const Descriptor& descriptor = card_.all.messages.descriptor(id);
   const NodeId goal = card_.all.placement.node(descriptor.target);
   const std::uint32_t link = card_.link_to(goal);
   if (link == TnwCards::links) {

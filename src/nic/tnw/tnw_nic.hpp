@@ -21,7 +21,8 @@ class TnwNic final : public Nic, private NetworkClient {
   [[nodiscard]] NicCapabilities capabilities() const override {
     return capabilities_of(card_.all.description);
   }
-  void doorbell(const Descriptor& descriptor) override;
+  void doorbell(MessageId id) override;
+  void credit(const Descriptor& descriptor) override;
 
   // For the forwarder: to the next neighbour on the way; to the process.
   void send_on(MessageId id, TnwRole role, NodeId goal);
