@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "host/description.hpp"
-#include "host/queue_pool.hpp"
+#include "kernel/queue_pool.hpp"
 #include "kernel/simulation.hpp"
 
 namespace apenet {

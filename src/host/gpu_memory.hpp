@@ -6,7 +6,7 @@
 
 #include "host/bus.hpp"
 #include "host/description.hpp"
-#include "host/queue_pool.hpp"
+#include "kernel/queue_pool.hpp"
 #include "kernel/rate.hpp"
 #include "kernel/simulation.hpp"
 

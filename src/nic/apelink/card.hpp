@@ -9,7 +9,7 @@
 
 #include "host/bus.hpp"
 #include "host/gpu_memory.hpp"
-#include "host/queue_pool.hpp"
+#include "kernel/queue_pool.hpp"
 #include "kernel/counters.hpp"
 #include "kernel/large_array.hpp"
 #include "kernel/simulation.hpp"

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "host/bus.hpp"
-#include "host/queue_pool.hpp"
+#include "kernel/queue_pool.hpp"
 #include "kernel/simulation.hpp"
 #include "network/network.hpp"
 #include "nic/extoll/description.hpp"

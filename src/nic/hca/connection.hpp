@@ -7,7 +7,7 @@
 #include <tuple>
 #include <vector>
 
-#include "host/queue_pool.hpp"
+#include "kernel/queue_pool.hpp"
 #include "kernel/check.hpp"
 #include "kernel/time.hpp"
 #include "nic/messages.hpp"

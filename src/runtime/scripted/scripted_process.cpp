@@ -7,8 +7,6 @@ namespace apenet {
 
 namespace {
 
-constexpr std::size_t inbox_room = 8;  // at first
-
 const char* name_of(Completion::Kind kind) {
   switch (kind) {
     case Completion::Kind::sent:
@@ -25,33 +23,27 @@ const char* name_of(Completion::Kind kind) {
 
 }  // namespace
 
-bool ScriptedProcess::Wish::is_met_by(const Completion& completion) const {
-  return completion.kind == kind && (!source || completion.source == *source) &&
-         (!message || completion.message == *message);
-}
-
 std::string ScriptedProcess::Wish::description() const {
-  if (message && source)
-    return "message " + std::to_string(*message) + " of process " + std::to_string(*source);
-  if (message) return std::string("'") + name_of(kind) + "' of its message " + std::to_string(*message);
-  return source ? "an arrival from process " + std::to_string(*source) : "an arrival";
+  const bool is_any = source == any_source;
+  if (message == any_message)
+    return is_any ? "an arrival" : "an arrival from process " + std::to_string(source);
+  if (is_any) return std::string("'") + name_of(kind) + "' of its message " + std::to_string(message);
+  return "message " + std::to_string(message) + " of process " + std::to_string(source);
 }
-
-ScriptedProcess::ScriptedProcess(ProcessId id, Machine& machine, const SoftwareDescription& software)
-    : id_(id), machine_(machine), software_(software) {}
 
 void ScriptedProcess::copy(std::int64_t bytes) {
-  clock_ += DataRate::bytes_per_second(machine_.description().host.copy_bytes_per_second).duration(bytes);
+  clock_ +=
+      DataRate::bytes_per_second(shared_.machine.description().host.copy_bytes_per_second).duration(bytes);
 }
 
 void ScriptedProcess::copy_gpu(std::int64_t bytes) {
-  const HostDescription& host = machine_.description().host;
+  const HostDescription& host = shared_.machine.description().host;
   clock_ +=
       host.gpu_copy_latency + DataRate::bytes_per_second(host.gpu_copy_bytes_per_second).duration(bytes);
 }
 
 std::uint64_t ScriptedProcess::send(ProcessId target, std::int64_t bytes, const PostOptions& options) {
-  const bool fits = bytes <= machine_.capabilities().max_send_bytes;
+  const bool fits = bytes <= shared_.machine.capabilities().max_send_bytes;
   return post(fits ? Verb::send : Verb::put, target, bytes, options);
 }
 
@@ -64,15 +56,15 @@ std::uint64_t ScriptedProcess::get(ProcessId target, std::int64_t bytes, const P
 }
 
 void ScriptedProcess::expect(ProcessId source, std::int64_t bytes, std::uint16_t channel) {
-  if (!machine_.capabilities().needs_credit) return;
-  clock_ += software_.after_receive;
-  machine_.post(clock_,
-                {.verb = Verb::credit, .source = id_, .target = source, .channel = channel, .bytes = bytes});
+  if (!shared_.machine.capabilities().needs_credit) return;
+  clock_ += shared_.software.after_receive;
+  shared_.machine.post(
+      clock_, {.verb = Verb::credit, .source = id_, .target = source, .channel = channel, .bytes = bytes});
 }
 
 std::uint64_t ScriptedProcess::post(Verb verb, ProcessId target, std::int64_t bytes,
                                     const PostOptions& options) {
-  clock_ += software_.send;
+  clock_ += shared_.software.send;
   Descriptor descriptor;
   descriptor.verb = verb;
   descriptor.source = id_;
@@ -88,32 +80,33 @@ std::uint64_t ScriptedProcess::post(Verb verb, ProcessId target, std::int64_t by
   descriptor.remote_address = options.remote_address;
   descriptor.bytes = bytes;
   descriptor.message = next_message_++;
-  descriptor.packet_interval = software_.send_packet;
-  machine_.post(clock_, descriptor);
-  if (verb == Verb::send && machine_.node_of(target) != machine_.node_of(id_)) {
-    clock_ += software_.further_sends(library_packets(machine_.capabilities().send_packet_bytes, bytes));
+  descriptor.packet_interval = shared_.software.send_packet;
+  shared_.machine.post(clock_, descriptor);
+  if (verb == Verb::send && shared_.machine.node_of(target) != shared_.machine.node_of(id_)) {
+    clock_ += shared_.software.further_sends(
+        library_packets(shared_.machine.capabilities().send_packet_bytes, bytes));
   }
   return descriptor.message;
 }
 
 Time ScriptedProcess::receive_time(const Completion& arrival) const {
-  return software_.receive + software_.further_receives(arrival.mailbox_packets);
+  return shared_.software.receive + shared_.software.further_receives(arrival.mailbox_packets);
 }
 
 void ScriptedProcess::charge(const Completion& completion) {
   const bool is_arrival = completion.kind == Completion::Kind::arrived;
-  clock_ = std::max(clock_, completion.time) + (is_arrival ? receive_time(completion) : software_.completion);
-  if (is_arrival && !machine_.capabilities().needs_credit) debt_ += software_.after_receive;
+  clock_ = std::max(clock_, completion.time) +
+           (is_arrival ? receive_time(completion) : shared_.software.completion);
+  if (is_arrival && !shared_.machine.capabilities().needs_credit) debt_ += shared_.software.after_receive;
   taken_ = completion;
 }
 
 bool ScriptedProcess::take(const Wish& wish) {
   clock_ += std::exchange(debt_, Time::zero());
-  const auto found = std::find_if(inbox_.begin(), inbox_.end(),
-                                  [&](const Completion& completion) { return wish.is_met_by(completion); });
-  if (found == inbox_.end()) return false;
-  charge(*found);
-  inbox_.erase(found);
+  Completion found;
+  const auto is_wanted = [&](const Completion& completion) { return wish.is_met_by(completion); };
+  if (!shared_.inboxes.take_first(inbox_, is_wanted, found)) return false;
+  charge(found);
   return true;
 }
 
@@ -126,20 +119,18 @@ void ScriptedProcess::complete(const Completion& completion) {
   // A library that waits for something else takes what comes out of its mailbox all the same.
   if (completion.mailbox_packets > 0) {
     const Time taken = std::max(clock_, completion.time) + receive_time(completion);
-    machine_.give_back(taken + software_.after_receive, id_);
+    shared_.machine.give_back(taken + shared_.software.after_receive, id_);
   }
   if (!is_waiting_for(completion)) {
-    if (inbox_.capacity() == 0) inbox_.reserve(inbox_room);  // not one by one, in each of many processes
-    inbox_.push_back(completion);
+    shared_.inboxes.push(inbox_, completion);
     return;
   }
-  wish_.reset();
   charge(completion);
-  script_.resume();
+  std::exchange(script_, {}).resume();
 }
 
 std::string ScriptedProcess::waits_for() const {
-  return wish_ ? wish_->description() : std::string();
+  return script_ ? wish_.description() : std::string();
 }
 
 }  // namespace apenet

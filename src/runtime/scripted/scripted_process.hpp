@@ -3,10 +3,10 @@
 
 #include <coroutine>
 #include <cstdint>
-#include <optional>
+#include <limits>
 #include <string>
-#include <vector>
 
+#include "kernel/queue_pool.hpp"
 #include "kernel/time.hpp"
 #include "machine/machine.hpp"
 #include "runtime/scripted/script.hpp"
@@ -38,9 +38,18 @@ struct PostOptions {
 //   paid while the reply is under way, in a stream of messages it is in the way of the next one. Over a card
 //   that needs credit: when credit is given instead (expect);
 // - completion: when a local completion is taken.
-class ScriptedProcess {
+//
+// The state comes in the order of its use: what a completion needs that is not waited for is one cache line.
+class alignas(64) ScriptedProcess {
  public:
-  ScriptedProcess(ProcessId id, Machine& machine, const SoftwareDescription& software);
+  // What the processes of a run share.
+  struct Shared {
+    Machine& machine;
+    SoftwareDescription software;
+    QueuePool<Completion> inboxes = {};
+  };
+  // `shared` outlives it.
+  ScriptedProcess(ProcessId id, Shared& shared) : shared_(shared), id_(id) {}
   ScriptedProcess(const ScriptedProcess&) = delete;
   ScriptedProcess& operator=(const ScriptedProcess&) = delete;
 
@@ -60,10 +69,15 @@ class ScriptedProcess {
 
   // What a process waits for: an arrival (of any source, or of one), or the completion of a message.
   struct Wish {
+    static constexpr std::uint64_t any_message = std::numeric_limits<std::uint64_t>::max();
+    static constexpr ProcessId any_source = std::numeric_limits<ProcessId>::max();
+    std::uint64_t message = any_message;  // of a local completion, or with its source of an arrival
+    ProcessId source = any_source;        // of an arrival
     Completion::Kind kind = Completion::Kind::arrived;
-    std::optional<ProcessId> source;       // of an arrival
-    std::optional<std::uint64_t> message;  // of a local completion, or with its source of an arrival
-    [[nodiscard]] bool is_met_by(const Completion& completion) const;
+    [[nodiscard]] bool is_met_by(const Completion& completion) const {
+      return completion.kind == kind && (source == any_source || completion.source == source) &&
+             (message == any_message || completion.message == message);
+    }
     [[nodiscard]] std::string description() const;
   };
   class Wait {
@@ -79,18 +93,18 @@ class ScriptedProcess {
   };
   // co_await process.arrival(): the earliest that has not been taken.
   [[nodiscard]] Wait arrival() { return {*this, {}}; }
-  [[nodiscard]] Wait arrival_from(ProcessId source) { return {*this, {.source = source, .message = {}}}; }
+  [[nodiscard]] Wait arrival_from(ProcessId source) { return {*this, {.source = source}}; }
   // The arrival of a certain message of a process.
   [[nodiscard]] Wait arrival_of(ProcessId source, std::uint64_t message) {
-    return {*this, {.source = source, .message = message}};
+    return {*this, {.message = message, .source = source}};
   }
   [[nodiscard]] Wait completion(Completion::Kind kind, std::uint64_t message) {
-    return {*this, {kind, {}, message}};
+    return {*this, {.message = message, .kind = kind}};
   }
 
   // For the run.
   [[nodiscard]] bool is_waiting_for(const Completion& completion) const {
-    return wish_ && wish_->is_met_by(completion);
+    return script_ && wish_.is_met_by(completion);
   }
   void complete(const Completion& completion);
   // Empty when it waits for nothing.
@@ -103,16 +117,15 @@ class ScriptedProcess {
   void charge(const Completion& completion);
   [[nodiscard]] Time receive_time(const Completion& arrival) const;
 
-  ProcessId id_;
-  Machine& machine_;
-  SoftwareDescription software_;
+  Wish wish_;                           // while the script waits
+  std::coroutine_handle<> script_;      // that waits
+  QueuePool<Completion>::Queue inbox_;  // in the order of their times
   Time clock_;
   Time debt_;
-  std::uint64_t next_message_ = 0;
-  std::vector<Completion> inbox_;  // in the order of their times
+  Shared& shared_;
   Completion taken_;
-  std::optional<Wish> wish_;
-  std::coroutine_handle<> script_;
+  std::uint64_t next_message_ = 0;
+  ProcessId id_;
 };
 
 }  // namespace apenet

@@ -13,9 +13,10 @@ ScriptedRun::ScriptedRun(const MachineDescription& description, const SoftwareDe
     : simulation_(description.seed),
       machine_(simulation_, description, std::move(node_of_process)),
       observation_(simulation_, machine_, observed),
+      shared_{machine_, software},
       processes_(machine_.process_count()),
       scripts_(machine_.process_count()) {
-  for (ProcessId id = 0; id < machine_.process_count(); ++id) processes_.emplace_back(id, machine_, software);
+  for (ProcessId id = 0; id < machine_.process_count(); ++id) processes_.emplace_back(id, shared_);
   machine_.set_sink(*this);
 }
 

@@ -41,6 +41,7 @@ class ScriptedRun final : private CompletionSink {
   Simulation simulation_;
   Machine machine_;
   Observation observation_;
+  ScriptedProcess::Shared shared_;
   LargeObjects<ScriptedProcess> processes_;
   std::vector<Script> scripts_;
 };

@@ -39,14 +39,30 @@ class QueuePool {
     append(to, index);
   }
 
+  // Out of the queue, wherever it stands: the first of which `is_wanted` is true. False when there is none.
+  template <typename IsWanted>
+  bool take_first(Queue& queue, const IsWanted& is_wanted, T& item) {
+    std::uint32_t before = none;
+    for (std::uint32_t index = queue.first; index != none; index = entries_[index].next) {
+      Entry& entry = entries_[index];
+      if (is_wanted(entry.item)) {
+        item = entry.item;
+        (before == none ? queue.first : entries_[before].next) = entry.next;
+        if (queue.last == index) queue.last = before;
+        give_back(index);
+        return true;
+      }
+      before = index;
+    }
+    return false;
+  }
+
   // Requires !queue.empty().
   T pop(Queue& queue) {
     const std::uint32_t index = queue.first;
-    Entry& entry = entries_[index];
-    queue.first = entry.next;
-    entry.next = free_;
-    free_ = index;
-    return entry.item;
+    queue.first = entries_[index].next;
+    give_back(index);
+    return entries_[index].item;
   }
   [[nodiscard]] T& front(const Queue& queue) { return entries_[queue.first].item; }
   [[nodiscard]] T& back(const Queue& queue) { return entries_[queue.last].item; }
@@ -71,6 +87,10 @@ class QueuePool {
   void append(Queue& queue, std::uint32_t index) {
     (queue.empty() ? queue.first : entries_[queue.last].next) = index;
     queue.last = index;
+  }
+  void give_back(std::uint32_t index) {
+    entries_[index].next = free_;
+    free_ = index;
   }
   // The one that will be taken next is fetched: since it was used, a large machine has used much else.
   std::uint32_t take_free() {
