@@ -44,7 +44,10 @@ Time BusKind::occupancy(std::int64_t bytes) const {
 }
 
 Bus::Bus(Simulation& simulation, BusKind& kind, std::uint32_t id)
-    : simulation_(simulation), kind_(kind), source_{EventKind::host, id, 0} {}
+    : to_host_(kind.description().full_duplex ? std::make_unique<Lane>() : nullptr),
+      simulation_(simulation),
+      kind_(kind),
+      source_{EventKind::host, id, 0} {}
 
 template <typename Emit>
 void Bus::split(std::int64_t bytes, BusClient& client, const Emit& emit) const {
@@ -68,7 +71,7 @@ inline void Bus::enqueue(Lane& lane, Master master, const Burst& burst) {
 void Bus::write(Master master, std::int64_t bytes, Time earliest_start, BusClient& client,
                 std::uint64_t tag) {
   const Time now = simulation_.now();
-  Lane& lane = is_to_host(master) ? to_host_ : to_card_;
+  Lane& lane = is_to_host(master) ? *to_host_ : to_card_;
   split(bytes, client, [&](std::int64_t burst_bytes, BusClient* burst_client) {
     enqueue(lane, master, {burst_client, tag, burst_bytes, earliest_start, now});
   });
@@ -86,15 +89,16 @@ void Bus::read(std::int64_t bytes, BusClient& client, std::uint64_t tag) {
 // read that was granted has ended.
 void Bus::issue_reads() {
   const auto slots = static_cast<std::uint32_t>(kind_.description().outstanding_reads);
-  while (!unissued_reads_.empty() && reads_under_way_ < slots) {
-    ++reads_under_way_;
+  std::uint32_t& under_way = to_card_.reads_under_way;
+  while (!unissued_reads_.empty() && under_way < slots) {
+    ++under_way;
     const Time now = simulation_.now();
-    const Time accepted = reads_under_way_ == slots ? std::max(now, read_end_) : now;
+    const Time accepted = under_way == slots ? std::max(now, read_end_) : now;
     kind_.bursts_.move_first(unissued_reads_, issued_reads_);
     if (kind_.description().full_duplex) {
       // A header without data, behind the card's own writes.
-      enqueue(to_host_, Master::read_request, {nullptr, 0, 0, accepted, accepted});
-      arbitrate(to_host_);
+      enqueue(*to_host_, Master::read_request, {nullptr, 0, 0, accepted, accepted});
+      arbitrate(*to_host_);
     } else {
       simulation_.schedule(source_, accepted + kind_.description().read_latency, *this, completion_event);
     }
@@ -131,7 +135,7 @@ void Bus::grant(Lane& lane, const Burst& burst, Master master) {
   }
   if (master == Master::read) {
     read_end_ = lane.busy_until;
-    --reads_under_way_;
+    --lane.reads_under_way;
     issue_reads();
   }
   if (burst.client != nullptr) {
@@ -139,21 +143,29 @@ void Bus::grant(Lane& lane, const Burst& burst, Master master) {
   }
 }
 
+const Bus::Lane& Bus::released(const Event& event) const {
+  return event.argument_a == host_lane_release ? *to_host_ : to_card_;
+}
+
+// The first round brings what the bus holds, the second whom it will call.
 void Bus::prepare(const Event& event, Ahead ahead) const {
   if (ahead == Ahead::far) {
     prefetch(*this);
+    if (event.argument_a == completion_event) return;
+    for (const Queue& queue : released(event).waiting) kind_.bursts_.prepare(queue);
   } else if (event.argument_a == completion_event) {
     kind_.bursts_.prepare(issued_reads_);
   } else {
-    const Lane& lane = event.argument_a == host_lane_release ? to_host_ : to_card_;
-    for (const Queue& queue : lane.waiting) kind_.bursts_.prepare(queue);
+    for (const Queue& queue : released(event).waiting) {
+      if (!queue.empty()) __builtin_prefetch(kind_.bursts_.front(queue).client);
+    }
     kind_.bursts_.prepare(unissued_reads_);
   }
 }
 
 void Bus::handle_event(const Event& event) {
   if (event.argument_a != completion_event) {
-    Lane& lane = event.argument_a == host_lane_release ? to_host_ : to_card_;
+    Lane& lane = event.argument_a == host_lane_release ? *to_host_ : to_card_;
     lane.release_pending = false;
     arbitrate(lane);
     return;

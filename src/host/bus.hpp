@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "host/description.hpp"
@@ -113,6 +114,7 @@ class alignas(64) Bus final : private EventHandler {
     std::uint8_t waiting_masters = 0;  // a bit for each whose queue is not empty
     std::uint8_t last_master = masters - 1;
     bool release_pending = false;
+    std::uint32_t reads_under_way = 0;  // issued, and not granted here
   };
 
   void handle_event(const Event& event) override;
@@ -122,11 +124,12 @@ class alignas(64) Bus final : private EventHandler {
   void enqueue(Lane& lane, Master master, const Burst& burst);
   void arbitrate(Lane& lane);
   void grant(Lane& lane, const Burst& burst, Master master);
+  [[nodiscard]] const Lane& released(const Event& event) const;
   template <typename Emit>
   void split(std::int64_t bytes, BusClient& client, const Emit& emit) const;
 
-  Lane to_card_;                       // a half duplex bus has only this one
-  std::uint32_t reads_under_way_ = 0;  // issued and not granted
+  Lane to_card_;  // a half duplex bus has only this one
+  std::unique_ptr<Lane> to_host_;
   Simulation& simulation_;
   BusKind& kind_;
   EventSource source_;
@@ -134,7 +137,6 @@ class alignas(64) Bus final : private EventHandler {
   Queue issued_reads_;  // at the bridge
   Time read_end_;       // of the read granted last
   Time busy_;
-  Lane to_host_;
 };
 
 }  // namespace apenet
