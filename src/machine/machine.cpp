@@ -111,10 +111,8 @@ void Machine::Parts::give_back(Time when, ProcessId process) {
 
 void Machine::Parts::prepare(const Event& event, Ahead ahead) const {
   if (static_cast<Step>(event.argument_a) != Step::doorbell) return;
-  if (ahead == Ahead::far) {
-    messages.prepare(static_cast<MessageId>(event.argument_b));
-    cards->prepare(placement.node(event.source() - 2 * nodes));
-  }
+  if (ahead == Ahead::far) messages.prepare(static_cast<MessageId>(event.argument_b));
+  cards->prepare(placement.node(event.source() - 2 * nodes), ahead);
 }
 
 void Machine::Parts::handle_event(const Event& event) {
@@ -122,7 +120,7 @@ void Machine::Parts::handle_event(const Event& event) {
   switch (static_cast<Step>(event.argument_a)) {
     case Step::doorbell:
       messages.begin(which);
-      cards->card(placement.node(messages.descriptor(which).source)).doorbell(which);
+      cards->card(placement.node(event.source() - 2 * nodes)).doorbell(which);
       break;
     case Step::credit: {
       const Descriptor credit = messages.take(which);

@@ -21,6 +21,7 @@ class BusCards {
   }
 
   [[nodiscard]] Card& operator[](NodeId node) { return nodes_[node].card; }
+  [[nodiscard]] const Card& operator[](NodeId node) const { return nodes_[node].card; }
   // The card of that node is soon needed, with its bus.
   void prepare(NodeId node) const { prefetch(nodes_[node]); }
 

@@ -46,8 +46,9 @@ class CardSet {
  public:
   virtual ~CardSet() = default;
   [[nodiscard]] virtual Nic& card(NodeId node) = 0;
-  // A doorbell will soon ring there: cards whose state does not fit the cache ask for it here.
-  virtual void prepare(NodeId /*node*/) const {}
+  // A doorbell will soon ring there: cards whose state does not fit the cache ask for it here, as
+  // EventHandler::prepare does.
+  virtual void prepare(NodeId /*node*/, EventHandler::Ahead /*ahead*/) const {}
   // Before the first post, for libraries that keep receive rings: every process has given every other credit
   // for a ring. Nothing to do for cards that need none.
   virtual void fill_receive_rings() {}

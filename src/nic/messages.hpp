@@ -42,6 +42,8 @@ class MessageTable {
   Descriptor take(MessageId id) { return messages_.take(id); }
   [[nodiscard]] const Descriptor& descriptor(MessageId id) const { return messages_[id]; }
   void prepare(MessageId id) const { messages_.prepare(id); }
+  // Behind that: the process that will be told of its arrival.
+  void prepare_target(MessageId id) const { sink_->prepare(messages_[id].target); }
 
   // Each is called at the time at which the process concerned can see it.
   void sent(MessageId id);

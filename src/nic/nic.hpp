@@ -79,6 +79,8 @@ class CompletionSink {
   // The payload of (source, message) is written to its destination memory now: a put before `arrived`, a get
   // before `got`. Also called for puts that notify nobody.
   virtual void land(ProcessId source, std::uint64_t message) = 0;
+  // A completion for the process will soon come: what does not fit the cache is asked for here.
+  virtual void prepare(ProcessId /*process*/) const {}
 
  protected:
   ~CompletionSink() = default;

@@ -11,13 +11,19 @@ namespace {
 class ApelinkSet final : public CardSet {
  public:
   ApelinkSet(const ApelinkDescription& card, const CardSurroundings& surroundings)
-      : cards_(ape_cards(card, surroundings)),
-        nodes_(surroundings, [&](Bus& bus, NodeId node, EventSource source) {
-          return ApelinkNic({cards_, bus, nullptr, node, source}, card, being_written_);
+      : cards_(ape_cards(card, surroundings, card.clock.cycles(card.lookup_cycles))),
+        nodes_(surroundings, [&](Bus& bus, NodeId /*node*/, EventSource source) {
+          return ApelinkNic({cards_, bus, nullptr, source});
         }) {}
 
   Nic& card(NodeId node) override { return nodes_[node]; }
-  void prepare(NodeId node) const override { nodes_.prepare(node); }
+  void prepare(NodeId node, EventHandler::Ahead ahead) const override {
+    if (ahead == EventHandler::Ahead::far) {
+      nodes_.prepare(node);
+    } else {
+      nodes_[node].prepare_doorbell();
+    }
+  }
 
   void count(std::vector<Counter>& counters) const override { append_counters(cards_.counters, counters); }
 
@@ -27,7 +33,6 @@ class ApelinkSet final : public CardSet {
 
  private:
   ApeCards cards_;
-  Slab<Packet> being_written_;
   BusCards<ApelinkNic> nodes_;
 };
 

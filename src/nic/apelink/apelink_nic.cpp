@@ -2,13 +2,9 @@
 
 namespace apenet {
 
-ApelinkNic::ApelinkNic(const ApeCard& card, const ApelinkDescription& description,
-                       Slab<Packet>& being_written)
-    : card_(card),
-      transmitter_(card_),
-      events_(card_, transmitter_),
-      receiver_(card_, events_, being_written, description.clock.cycles(description.lookup_cycles)) {
-  card_.all.network.attach(card_.node, *this);
+ApelinkNic::ApelinkNic(const ApeCard& card)
+    : card_(card), transmitter_(card_), events_(card_, transmitter_), receiver_(card_, events_) {
+  card_.all.network.attach(card_.node(), *this);
 }
 
 void ApelinkNic::doorbell(MessageId id) {

@@ -12,13 +12,14 @@ namespace apenet {
 // number means and where it comes from: docs/models/apelink.md.
 class ApelinkNic final : public Nic, private NetworkClient {
  public:
-  // Attaches itself to the network at card.node. For the rest see Receiver.
-  ApelinkNic(const ApeCard& card, const ApelinkDescription& description, Slab<Packet>& being_written);
+  // Attaches itself to the network at card.node().
+  explicit ApelinkNic(const ApeCard& card);
 
   [[nodiscard]] NicCapabilities capabilities() const override {
     return ape_card_capabilities(card_.all.description);
   }
   void doorbell(MessageId id) override;
+  void prepare_doorbell() const { transmitter_.prepare_doorbell(); }
 
  private:
   void packet_arrived(const Packet& packet, Time head_time) override;

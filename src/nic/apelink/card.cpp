@@ -52,7 +52,7 @@ CardFacts ape_card_facts(const ApeCardDescription& card, const NicCapabilities& 
           .doorbell_delay = host.bus.pio_write_latency};
 }
 
-ApeCards ape_cards(const ApeCardDescription& card, const CardSurroundings& surroundings) {
+ApeCards ape_cards(const ApeCardDescription& card, const CardSurroundings& surroundings, Time lookup_time) {
   const auto queues = static_cast<std::size_t>(card.queues);
   return {.simulation = surroundings.simulation,
           .network = *surroundings.network,
@@ -61,8 +61,8 @@ ApeCards ape_cards(const ApeCardDescription& card, const CardSurroundings& surro
           .description = card,
           .pio_write_latency = surroundings.host.bus.pio_write_latency,
           .outstanding_reads = surroundings.host.bus.outstanding_reads,
-          .queues = LargeArray<ApeCardQueue>(surroundings.placement.process_count() * queues),
-          .channels = LargeArray<ApeCardChannel>(surroundings.nodes * queues)};
+          .lookup_time = lookup_time,
+          .queues = LargeArray<ApeCardQueue>(surroundings.placement.process_count() * queues)};
 }
 
 void append_counters(const ApeCardCounters& counted, std::vector<Counter>& counters) {

@@ -3,15 +3,14 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "host/bus.hpp"
 #include "host/gpu_memory.hpp"
-#include "kernel/queue_pool.hpp"
 #include "kernel/counters.hpp"
 #include "kernel/large_array.hpp"
+#include "kernel/queue_pool.hpp"
 #include "kernel/simulation.hpp"
 #include "network/network.hpp"
 #include "nic/apelink/description.hpp"
@@ -49,22 +48,23 @@ struct PendingPacket {
   Time tail_time = Time::never();  // when its data are complete; unknown until the first has come
 };
 
-// A descriptor FIFO, one for each port and hardware queue.
-struct ApeCardQueue {
-  QueuePool<ApeCardEntry>::Queue fifo;            // on the card, in order; at most descriptor_fifo_entries
-  QueuePool<ApeCardEntry>::Queue in_host_memory;  // what found the FIFO full
-  std::uint64_t head_number = 0;
-  std::uint32_t size = 0;         // of the FIFO
-  std::uint32_t next_packet = 0;  // of the head's message
-  std::uint16_t channel = 0;
-  bool decoding = false;
-};
-
 // The way of a hardware queue's packets into the network.
 struct ApeCardChannel {
   std::int64_t reserved_bytes = 0;          // of the injection buffer, for packets that are still being read
   QueuePool<PendingPacket>::Queue pending;  // in injection order; the first always waits for its data
   QueuePool<MessageId>::Queue acknowledgements;
+};
+
+// A descriptor FIFO, one for each port and hardware queue. A cache line, with what nearly always is needed at
+// the same time.
+struct alignas(64) ApeCardQueue {
+  QueuePool<ApeCardEntry>::Queue fifo;            // on the card, in order; at most descriptor_fifo_entries
+  QueuePool<ApeCardEntry>::Queue in_host_memory;  // what found the FIFO full
+  std::uint32_t head_number = 0;                  // counts those that were at the head, modulo 2^32
+  std::uint32_t size = 0;                         // of the FIFO
+  std::uint32_t next_packet = 0;                  // of the head's message
+  bool decoding = false;
+  ApeCardChannel channel;  // of the hardware queue: ports share it, it is that of the first port's queue
 };
 
 // What the cards of a machine share: surroundings, numbers, and the memory of their queues. One object, so
@@ -77,42 +77,44 @@ struct ApeCards {
   ApeCardDescription description;
   Time pio_write_latency;
   std::uint32_t outstanding_reads;
+  Time lookup_time;  // of an arriving packet's buffer
   Time decode_time = description.clock.cycles(description.descriptor_cycles);
   ApeCardCounters counters = {};
   QueuePool<ApeCardEntry> entries = {};
   QueuePool<PendingPacket> pending = {};
   QueuePool<MessageId> acknowledgements = {};
   LargeArray<ApeCardQueue> queues = {};  // node by node: those of each
-  LargeArray<ApeCardChannel> channels = {};
   std::size_t queues_taken = 0;
+  Slab<Packet> being_written = {};  // whose payload is on its way into memory: of the cards with a Receiver
 
   // For the next node's card, with so many ports in use.
-  [[nodiscard]] std::span<ApeCardQueue> take_queues(std::size_t ports) {
-    const std::size_t count = ports * static_cast<std::size_t>(description.queues);
-    queues_taken += count;
-    return std::span(queues).subspan(queues_taken - count, count);
-  }
-  [[nodiscard]] std::span<ApeCardChannel> channels_of(NodeId node) {
-    const auto count = static_cast<std::size_t>(description.queues);
-    return std::span(channels).subspan(node * count, count);
+  [[nodiscard]] ApeCardQueue* take_queues(std::size_t ports) {
+    ApeCardQueue* const first = queues.data() + queues_taken;
+    queues_taken += ports * static_cast<std::size_t>(description.queues);
+    return first;
   }
 };
 
 struct ApeCard {
   ApeCards& all;
   Bus& bus;
-  GpuMemory* gpu;  // none where the card does not reach it
-  NodeId node;
-  EventSource source;  // of every event of this card
+  GpuMemory* gpu;            // none where the card does not reach it
+  EventSource source;        // of every event of this card
+  Time driver_free_at = {};  // which serves one get after another
 
+  [[nodiscard]] NodeId node() const { return source.id; }
   [[nodiscard]] Time now() const { return all.simulation.now(); }
 };
 
-[[nodiscard]] constexpr std::uint64_t packet_message(MessageId id, PacketRole role) {
-  return std::uint64_t{id} << 2U | static_cast<std::uint64_t>(role);
+// is_silent: nobody at the target is told that the message is there.
+[[nodiscard]] constexpr std::uint64_t packet_message(MessageId id, PacketRole role, bool is_silent) {
+  return std::uint64_t{id} << 3U | std::uint64_t{is_silent} << 2U | static_cast<std::uint64_t>(role);
 }
 [[nodiscard]] constexpr MessageId message_of(const Packet& packet) {
-  return static_cast<MessageId>(packet.message >> 2U);
+  return static_cast<MessageId>(packet.message >> 3U);
+}
+[[nodiscard]] constexpr bool is_silent(const Packet& packet) {
+  return (packet.message >> 2U & 1U) != 0;
 }
 [[nodiscard]] constexpr PacketRole role_of(const Packet& packet) {
   return static_cast<PacketRole>(packet.message & 3U);
@@ -139,7 +141,8 @@ struct ApeCard {
 [[nodiscard]] NicCapabilities ape_card_capabilities(const ApeCardDescription& card);
 [[nodiscard]] CardFacts ape_card_facts(const ApeCardDescription& card, const NicCapabilities& capabilities,
                                        const HostDescription& host);
-[[nodiscard]] ApeCards ape_cards(const ApeCardDescription& card, const CardSurroundings& surroundings);
+[[nodiscard]] ApeCards ape_cards(const ApeCardDescription& card, const CardSurroundings& surroundings,
+                                 Time lookup_time = {});
 
 // Throws std::invalid_argument naming the key, the value and what was expected.
 void validate_common(const ApeCardDescription& card);

@@ -22,7 +22,8 @@ EventWriter::About about(PacketRole role) {
   }
 }
 
-EventWriter::EventWriter(ApeCard& card, Transmitter& transmitter) : card_(card), transmitter_(transmitter) {}
+EventWriter::EventWriter(ApeCard& card, Transmitter& transmitter)
+    : card_(card), messages_(card.all.messages), transmitter_(transmitter) {}
 
 // An event is written when the whole packet has been checked: not before its footer was there.
 void EventWriter::write(About what, MessageId id, Time earliest) {
@@ -31,15 +32,15 @@ void EventWriter::write(About what, MessageId id, Time earliest) {
 }
 
 void EventWriter::message_complete(MessageId id) {
-  const bool acknowledges = wants_remote_done(card_.all.messages.descriptor(id));
-  card_.all.messages.delivered(id);
+  const bool acknowledges = wants_remote_done(messages_.descriptor(id));
+  messages_.delivered(id);
   if (acknowledges) transmitter_.acknowledge(id);
 }
 
 void EventWriter::serve_get(MessageId id) {
   ++card_.all.counters.gets_served;
-  driver_free_at_ = std::max(card_.now(), driver_free_at_) + card_.all.description.get_service;
-  card_.all.simulation.schedule(card_.source, driver_free_at_ + card_.all.pio_write_latency, *this,
+  card_.driver_free_at = std::max(card_.now(), card_.driver_free_at) + card_.all.description.get_service;
+  card_.all.simulation.schedule(card_.source, card_.driver_free_at + card_.all.pio_write_latency, *this,
                                 make_tag(get_served, id));
 }
 
@@ -48,10 +49,12 @@ void EventWriter::bus_granted(const BusGrant& grant) {
 }
 
 void EventWriter::prepare(const Event& event, Ahead ahead) const {
+  const auto id = static_cast<MessageId>(tag_which(event.argument_a));
   if (ahead == Ahead::far) {
-    prefetch(*this);
+    prefetch(card_);
+    messages_.prepare(id);
   } else {
-    card_.all.messages.prepare(static_cast<MessageId>(tag_which(event.argument_a)));
+    messages_.prepare_target(id);
   }
 }
 
@@ -67,7 +70,7 @@ void EventWriter::handle_event(const Event& event) {
       message_complete(id);
       break;
     case About::remote_done:
-      card_.all.messages.remote_done(id);
+      messages_.remote_done(id);
       break;
     case About::get_request:
       serve_get(id);

@@ -33,8 +33,8 @@ class EventWriter final : private BusClient, private EventHandler {
   void serve_get(MessageId id);
 
   ApeCard& card_;
+  MessageTable& messages_;
   Transmitter& transmitter_;
-  Time driver_free_at_;
 };
 
 // What the host is told of a packet without payload for it.

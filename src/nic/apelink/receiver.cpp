@@ -2,26 +2,22 @@
 
 namespace apenet {
 
-Receiver::Receiver(ApeCard& card, EventWriter& events, Slab<Packet>& being_written, Time lookup_time)
-    : card_(card), events_(events), being_written_(being_written), lookup_time_(lookup_time) {}
-
 void Receiver::packet_arrived(const Packet& packet, Time head_time) {
-  const Time usable = head_time + lookup_time_;
+  const Time usable = head_time + card_.all.lookup_time;
   if (carries_payload(role_of(packet))) {
     take_payload(packet, usable);
   } else {
-    card_.all.network.consumed(card_.node, packet);
+    card_.all.network.consumed(card_.node(), packet);
     events_.write(about(role_of(packet)), message_of(packet), usable);
   }
 }
 
 void Receiver::take_payload(const Packet& packet, Time usable) {
+  const bool tells = packet.last && !is_silent(packet);
   const MessageId id = message_of(packet);
-  const Descriptor& descriptor = card_.all.messages.descriptor(id);
-  const bool tells = packet.last && wants_delivered(descriptor);
-  const std::int64_t bytes = payload_of(card_.all.description, descriptor.bytes, packet.sequence);
-  if (bytes > 0) {
-    card_.bus.write(Bus::Master::card, bytes, usable, *this, being_written_.add(packet));
+  if (packet.payload_bytes > 0) {
+    card_.bus.write(Bus::Master::card, packet.payload_bytes, usable, *this,
+                    card_.all.being_written.add(packet));
   } else {
     payload_written(packet);
   }
@@ -29,9 +25,8 @@ void Receiver::take_payload(const Packet& packet, Time usable) {
 }
 
 void Receiver::payload_written(const Packet& packet) {
-  card_.all.network.consumed(card_.node, packet);
-  const MessageId id = message_of(packet);
-  if (packet.last && !wants_delivered(card_.all.messages.descriptor(id))) events_.message_complete(id);
+  card_.all.network.consumed(card_.node(), packet);
+  if (packet.last && is_silent(packet)) events_.message_complete(message_of(packet));
 }
 
 void Receiver::bus_granted(const BusGrant& grant) {
@@ -40,14 +35,14 @@ void Receiver::bus_granted(const BusGrant& grant) {
 
 void Receiver::prepare(const Event& event, Ahead ahead) const {
   if (ahead == Ahead::far) {
-    prefetch(*this);
+    prefetch(card_);
   } else {
-    being_written_.prepare(static_cast<std::uint32_t>(event.argument_a));
+    card_.all.being_written.prepare(static_cast<std::uint32_t>(event.argument_a));
   }
 }
 
 void Receiver::handle_event(const Event& event) {
-  payload_written(being_written_.take(static_cast<std::uint32_t>(event.argument_a)));
+  payload_written(card_.all.being_written.take(static_cast<std::uint32_t>(event.argument_a)));
 }
 
 }  // namespace apenet

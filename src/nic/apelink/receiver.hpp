@@ -13,8 +13,7 @@ namespace apenet {
 // idle (see Bus); the packet leaves the ejection buffer when it has ended.
 class Receiver final : private BusClient, private EventHandler {
  public:
-  // being_written: packets of all cards whose payload is on its way into memory.
-  Receiver(ApeCard& card, EventWriter& events, Slab<Packet>& being_written, Time lookup_time);
+  Receiver(ApeCard& card, EventWriter& events) : card_(card), events_(events) {}
   Receiver(const Receiver&) = delete;
   Receiver& operator=(const Receiver&) = delete;
 
@@ -30,8 +29,6 @@ class Receiver final : private BusClient, private EventHandler {
 
   ApeCard& card_;
   EventWriter& events_;
-  Slab<Packet>& being_written_;
-  Time lookup_time_;
 };
 
 }  // namespace apenet

@@ -11,16 +11,16 @@ namespace {
 enum What : std::uint8_t {
   descriptor_write,  // which: queue and entry number
   descriptor_fetch,
-  descriptor_decoded,  // which: queue
+  descriptor_decoded,  // which: queue; second argument: message
   payload_read,        // which: PayloadRead
   payload_data,        // which: Memory and channel; second argument: when the burst ends
   payload_gone,        // which: message
   sent_event,
 };
 
-constexpr unsigned entry_number_bits = 40;
+constexpr unsigned entry_number_bits = 32;
 
-constexpr std::uint64_t entry_name(std::size_t queue, std::uint64_t number) {
+constexpr std::uint64_t entry_name(std::size_t queue, std::uint32_t number) {
   return std::uint64_t{queue} << entry_number_bits | number;
 }
 
@@ -53,18 +53,12 @@ constexpr Memory memory_read(const Descriptor& descriptor, PacketRole role) {
 }  // namespace
 
 Transmitter::Transmitter(ApeCard& card)
-    : card_(card),
-      queues_(card.all.take_queues(card.all.placement.processes_on(card.node))),
-      channels_(card.all.channels_of(card.node)) {
-  for (std::size_t i = 0; i < queues_.size(); ++i) {
-    queues_[i].channel = static_cast<std::uint16_t>(i % channels_.size());
-  }
-}
+    : card_(card), queues_(card.all.take_queues(card.all.placement.processes_on(card.node()))) {}
 
 std::size_t Transmitter::queue_index(MessageId id, PacketRole role) const {
   const Descriptor& descriptor = card_.all.messages.descriptor(id);
   const ProcessId owner = role == PacketRole::get_reply ? descriptor.target : descriptor.source;
-  return card_.all.placement.port(owner) * channels_.size() + descriptor.channel;
+  return card_.all.placement.port(owner) * channel_count() + descriptor.channel;
 }
 
 void Transmitter::doorbell(MessageId id, PacketRole role) {
@@ -86,7 +80,7 @@ void Transmitter::write_descriptor(std::size_t index, const ApeCardEntry& entry)
   const bool carries_payload = descriptor.from_cpu && entry.role == PacketRole::data;
   const std::int64_t bytes =
       card_.all.description.descriptor_bytes + (carries_payload ? descriptor.bytes : 0);
-  const std::uint64_t number = queue.head_number + queue.size;
+  const std::uint32_t number = queue.head_number + queue.size;
   card_.all.entries.push(queue.fifo, entry);
   ++queue.size;
   // The latency of a processor's write includes its bus clocks: on an idle bus they are over now.
@@ -97,14 +91,14 @@ void Transmitter::write_descriptor(std::size_t index, const ApeCardEntry& entry)
 
 void Transmitter::fetch_descriptor(std::size_t index) {
   Queue& queue = queues_[index];
-  const std::uint64_t number = queue.head_number + queue.size;
+  const std::uint32_t number = queue.head_number + queue.size;
   card_.all.entries.push(queue.fifo, card_.all.entries.pop(queue.in_host_memory));
   ++queue.size;
   card_.bus.read(card_.all.description.descriptor_bytes, *this,
                  make_tag(descriptor_fetch, entry_name(index, number)));
 }
 
-void Transmitter::descriptor_granted(std::size_t index, std::uint64_t number, Time present_at) {
+void Transmitter::descriptor_granted(std::size_t index, std::uint32_t number, Time present_at) {
   Queue& queue = queues_[index];
   card_.all.entries.at(queue.fifo, number - queue.head_number).present_at = present_at;
   if (number == queue.head_number) decode_head(index);
@@ -114,11 +108,11 @@ void Transmitter::decode_head(std::size_t index) {
   Queue& queue = queues_[index];
   const bool is_decoded = (decoded_ >> index & 1U) != 0;
   if (queue.decoding || is_decoded || queue.fifo.empty()) return;
-  const Time present_at = card_.all.entries.front(queue.fifo).present_at;
-  if (present_at == Time::never()) return;
+  const ApeCardEntry& head = card_.all.entries.front(queue.fifo);
+  if (head.present_at == Time::never()) return;
   queue.decoding = true;
-  card_.all.simulation.schedule(card_.source, std::max(card_.now(), present_at) + card_.all.decode_time,
-                                *this, make_tag(descriptor_decoded, index));
+  card_.all.simulation.schedule(card_.source, std::max(card_.now(), head.present_at) + card_.all.decode_time,
+                                *this, make_tag(descriptor_decoded, index), head.id);
 }
 
 void Transmitter::finish_head(std::size_t index) {
@@ -133,7 +127,7 @@ void Transmitter::finish_head(std::size_t index) {
 }
 
 void Transmitter::acknowledge(MessageId id) {
-  card_.all.acknowledgements.push(channels_[card_.all.messages.descriptor(id).channel].acknowledgements, id);
+  card_.all.acknowledgements.push(channel(card_.all.messages.descriptor(id).channel).acknowledgements, id);
   ++acknowledgements_;
   pump();
 }
@@ -158,10 +152,10 @@ void Transmitter::pump() {
 }
 
 // Asks to be told when there is more, if there is none.
-bool Transmitter::has_room(std::uint16_t channel, std::int64_t wire_bytes) {
-  const std::int64_t room = card_.all.network.injection_room(card_.node, channel);
-  if (room - channels_[channel].reserved_bytes >= wire_bytes) return true;
-  card_.all.network.await_injection_room(card_.node, channel);
+bool Transmitter::has_room(std::uint16_t number, std::int64_t wire_bytes) {
+  const std::int64_t room = card_.all.network.injection_room(card_.node(), number);
+  if (room - channel(number).reserved_bytes >= wire_bytes) return true;
+  card_.all.network.await_injection_room(card_.node(), number);
   return false;
 }
 
@@ -172,12 +166,12 @@ Packet Transmitter::make_packet(MessageId id, PacketRole role, std::uint32_t seq
   const bool has_payload = carries_payload(role);
   const std::int64_t payload = has_payload ? payload_of(card, descriptor.bytes, sequence) : 0;
   Packet packet;
-  packet.source = card_.node;
+  packet.source = card_.node();
   packet.destination = card_.all.placement.node(to_source ? descriptor.source : descriptor.target);
-  packet.payload_bytes = static_cast<std::uint32_t>(padded(card, payload));
+  packet.payload_bytes = static_cast<std::uint32_t>(payload);
   packet.wire_bytes =
-      packet.payload_bytes + static_cast<std::uint32_t>(card.header_bytes + card.footer_bytes);
-  packet.message = packet_message(id, role);
+      static_cast<std::uint32_t>(padded(card, payload) + card.header_bytes + card.footer_bytes);
+  packet.message = packet_message(id, role, !wants_delivered(descriptor));
   packet.sequence = sequence;
   packet.channel = descriptor.channel;
   packet.last = !has_payload || std::int64_t{sequence} * card.max_payload_bytes + payload == descriptor.bytes;
@@ -185,8 +179,8 @@ Packet Transmitter::make_packet(MessageId id, PacketRole role, std::uint32_t seq
 }
 
 void Transmitter::issue_acknowledgements() {
-  for (std::size_t i = 0; i < channels_.size(); ++i) {
-    QueuePool<MessageId>::Queue& waiting = channels_[i].acknowledgements;
+  for (std::size_t i = 0; i < channel_count(); ++i) {
+    QueuePool<MessageId>::Queue& waiting = channel(i).acknowledgements;
     while (!waiting.empty()) {
       const Packet packet =
           make_packet(card_.all.acknowledgements.front(waiting), PacketRole::acknowledgement, 0);
@@ -211,19 +205,18 @@ bool Transmitter::issue_packet(std::size_t index) {
   if (from_memory && read_count_ >= card_.all.outstanding_reads) return false;
 
   const bool reports_sent = packet.last && head.role == PacketRole::data && wants_sent(descriptor);
-  Channel& channel = channels_[packet.channel];
-  channel.reserved_bytes += packet.wire_bytes;
-  card_.all.pending.push(channel.pending, {packet, memory, from_memory ? Time::never() : Time::zero()});
+  Channel& way = channel(packet.channel);
+  way.reserved_bytes += packet.wire_bytes;
+  card_.all.pending.push(way.pending, {packet, memory, from_memory ? Time::never() : Time::zero()});
   ++queue.next_packet;
   if (packet.last) finish_head(index);
   if (from_memory) {
-    const std::int64_t bytes = payload_of(card_.all.description, descriptor.bytes, packet.sequence);
     const std::uint64_t tag = make_tag(payload_read, pack({memory, packet.channel, reports_sent, head.id}));
     ++read_count_;
     if (memory == Memory::gpu) {
-      card_.gpu->read(bytes, *this, tag);
+      card_.gpu->read(packet.payload_bytes, *this, tag);
     } else {
-      card_.bus.read(bytes, *this, tag);
+      card_.bus.read(packet.payload_bytes, *this, tag);
     }
   } else {
     inject_what_has_its_data(packet.channel);
@@ -237,24 +230,24 @@ void Transmitter::inject(const Packet& packet, Time tail_time) {
   card_.all.network.inject(packet, tail_time);
 }
 
-void Transmitter::inject_what_has_its_data(std::uint16_t channel_index) {
-  Channel& channel = channels_[channel_index];
-  while (!channel.pending.empty() && card_.all.pending.front(channel.pending).tail_time != Time::never()) {
-    const PendingPacket next = card_.all.pending.pop(channel.pending);
-    channel.reserved_bytes -= next.packet.wire_bytes;
+void Transmitter::inject_what_has_its_data(std::uint16_t number) {
+  Channel& way = channel(number);
+  while (!way.pending.empty() && card_.all.pending.front(way.pending).tail_time != Time::never()) {
+    const PendingPacket next = card_.all.pending.pop(way.pending);
+    way.reserved_bytes -= next.packet.wire_bytes;
     inject(next.packet, std::max(next.tail_time, card_.now()));
   }
 }
 
-void Transmitter::payload_comes(std::uint16_t channel, Memory memory, Time tail_time) {
-  const QueuePool<PendingPacket>::Queue& pending = channels_[channel].pending;
+void Transmitter::payload_comes(std::uint16_t number, Memory memory, Time tail_time) {
+  const QueuePool<PendingPacket>::Queue& pending = channel(number).pending;
   std::uint64_t place = 0;
   const auto waits_for_it = [&](const PendingPacket& packet) {
     return packet.memory == memory && packet.tail_time == Time::never();
   };
   while (!waits_for_it(card_.all.pending.at(pending, place))) ++place;
   card_.all.pending.at(pending, place).tail_time = tail_time;
-  inject_what_has_its_data(channel);
+  inject_what_has_its_data(number);
 }
 
 void Transmitter::report_sent(MessageId id) {
@@ -267,8 +260,7 @@ void Transmitter::bus_granted(const BusGrant& grant) {
   switch (tag_what(grant.tag)) {
     case descriptor_write:
     case descriptor_fetch:
-      descriptor_granted(which >> entry_number_bits, which & ((std::uint64_t{1} << entry_number_bits) - 1),
-                         grant.end);
+      descriptor_granted(which >> entry_number_bits, static_cast<std::uint32_t>(which), grant.end);
       break;
     case payload_read:
       payload_granted(grant);
@@ -293,16 +285,22 @@ void Transmitter::payload_granted(const BusGrant& grant) {
 }
 
 void Transmitter::prepare(const Event& event, Ahead ahead) const {
+  const std::uint64_t which = tag_which(event.argument_a);
+  const std::uint8_t what = tag_what(event.argument_a);
   if (ahead == Ahead::far) {
     prefetch(*this);
+    prefetch(card_);
+    __builtin_prefetch(queues_);
     return;
   }
-  prefetch(queues_.front());
-  __builtin_prefetch(queues_.data());
-  __builtin_prefetch(channels_.data());
   prefetch(card_.bus);
-  if (tag_what(event.argument_a) == payload_data) {
-    card_.all.network.prepare(card_.node, static_cast<std::uint16_t>(tag_which(event.argument_a)));
+  if (what == descriptor_decoded) {
+    card_.all.messages.prepare(static_cast<MessageId>(event.argument_b));
+    card_.all.entries.prepare(queues_[which].fifo);
+  } else if (what == payload_data) {
+    const auto number = static_cast<std::uint16_t>(which);
+    card_.all.pending.prepare(channel(number).pending);
+    card_.all.network.prepare(card_.node(), number);
   }
 }
 

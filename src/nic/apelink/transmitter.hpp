@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 
 #include "nic/apelink/card.hpp"
 
@@ -29,6 +28,8 @@ class Transmitter final : private BusClient, private EventHandler {
   // The card itself tells the source of a message that it is complete in this node's memory.
   void acknowledge(MessageId id);
   void injection_freed(std::uint16_t channel);
+  // A doorbell will soon ring.
+  void prepare_doorbell() const { __builtin_prefetch(queues_); }
 
  private:
   using Queue = ApeCardQueue;
@@ -38,30 +39,33 @@ class Transmitter final : private BusClient, private EventHandler {
   void handle_event(const Event& event) override;
   void prepare(const Event& event, Ahead ahead) const override;
 
+  [[nodiscard]] Channel& channel(std::size_t number) const { return queues_[number].channel; }
+  [[nodiscard]] std::size_t channel_count() const {
+    return static_cast<std::size_t>(card_.all.description.queues);
+  }
   void payload_granted(const BusGrant& grant);
-  void payload_comes(std::uint16_t channel, Memory memory, Time tail_time);
+  void payload_comes(std::uint16_t number, Memory memory, Time tail_time);
   [[nodiscard]] std::size_t queue_index(MessageId id, PacketRole role) const;
   void write_descriptor(std::size_t queue, const ApeCardEntry& entry);
   void fetch_descriptor(std::size_t queue);
-  void descriptor_granted(std::size_t queue, std::uint64_t number, Time present_at);
+  void descriptor_granted(std::size_t queue, std::uint32_t number, Time present_at);
   void decode_head(std::size_t queue);
   void finish_head(std::size_t queue);
 
   void pump();
   bool issue_packet(std::size_t queue);
   void issue_acknowledgements();
-  [[nodiscard]] bool has_room(std::uint16_t channel, std::int64_t wire_bytes);
+  [[nodiscard]] bool has_room(std::uint16_t number, std::int64_t wire_bytes);
   [[nodiscard]] Packet make_packet(MessageId id, PacketRole role, std::uint32_t sequence) const;
   void inject(const Packet& packet, Time tail_time);
-  void inject_what_has_its_data(std::uint16_t channel);
+  void inject_what_has_its_data(std::uint16_t number);
   void report_sent(MessageId id);
 
   ApeCard& card_;
-  std::span<Queue> queues_;             // port by port, of the ports in use
-  std::span<Channel> channels_;         // one a hardware queue: ports share the injection buffers
+  Queue* queues_;                       // port by port, of the ports in use
   std::uint32_t read_count_ = 0;        // of payload, under way
-  std::uint64_t decoded_ = 0;           // a bit for each queue whose head is decoded
   unsigned next_queue_ = 0;             // whose turn it is
+  std::uint64_t decoded_ = 0;           // a bit for each queue whose head is decoded
   std::uint32_t acknowledgements_ = 0;  // that wait, in all channels
 };
 

@@ -13,12 +13,14 @@ class ApelinkPlusSet final : public CardSet {
   ApelinkPlusSet(const ApelinkPlusDescription& card, const CardSurroundings& surroundings)
       : cards_(ape_cards(card, surroundings)),
         plus_{.description = card, .gpu = {card.gpu, surroundings.host.bus.max_burst_bytes}},
-        nodes_(surroundings, [&](Bus& bus, NodeId node, EventSource source) {
-          return ApelinkPlusNic({cards_, bus, nullptr, node, source}, plus_);
+        nodes_(surroundings, [&](Bus& bus, NodeId /*node*/, EventSource source) {
+          return ApelinkPlusNic({cards_, bus, nullptr, source}, plus_);
         }) {}
 
   Nic& card(NodeId node) override { return nodes_[node]; }
-  void prepare(NodeId node) const override { nodes_.prepare(node); }
+  void prepare(NodeId node, EventHandler::Ahead ahead) const override {
+    if (ahead == EventHandler::Ahead::far) nodes_.prepare(node);
+  }
 
   void count(std::vector<Counter>& counters) const override {
     append_counters(cards_.counters, counters);

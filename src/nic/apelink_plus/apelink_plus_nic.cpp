@@ -10,7 +10,7 @@ ApelinkPlusNic::ApelinkPlusNic(const ApeCard& card, PlusCards& plus)
       events_(card_, transmitter_),
       receiver_(card_, plus, events_) {
   if (plus.description.gpu.is_there()) card_.gpu = &gpu_;
-  card_.all.network.attach(card_.node, *this);
+  card_.all.network.attach(card_.node(), *this);
 }
 
 NicCapabilities ApelinkPlusNic::capabilities_of(const ApelinkPlusDescription& description) {

@@ -14,7 +14,7 @@ namespace apenet {
 // addresses. What each number means and where it comes from: docs/models/apelink-plus.md.
 class ApelinkPlusNic final : public Nic, private NetworkClient {
  public:
-  // Attaches itself to the network at card.node.
+  // Attaches itself to the network at card.node().
   ApelinkPlusNic(const ApeCard& card, PlusCards& plus);
 
   [[nodiscard]] static NicCapabilities capabilities_of(const ApelinkPlusDescription& description);

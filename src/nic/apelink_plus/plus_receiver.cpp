@@ -17,11 +17,11 @@ PlusReceiver::PlusReceiver(ApeCard& card, PlusCards& plus, EventWriter& events)
       events_(events),
       tlb_(static_cast<std::size_t>(plus.description.tlb_entries)),
       engine_free_since_(static_cast<std::size_t>(plus.description.receive_engines)),
-      ring_used_(card.all.placement.processes_on(card.node)) {}
+      ring_used_(card.all.placement.processes_on(card.node())) {}
 
 void PlusReceiver::packet_arrived(const Packet& packet, Time head_time) {
   if (is_dropped(packet)) {
-    card_.all.network.consumed(card_.node, packet);
+    card_.all.network.consumed(card_.node(), packet);
     if (packet.last) events_.message_complete(message_of(packet));
     return;
   }
@@ -146,7 +146,7 @@ void PlusReceiver::bus_granted(const BusGrant& grant) {
 void PlusReceiver::taken(std::uint32_t index) {
   const PlusWrite& write = plus_.writes[index];
   engine_free_since_[write.engine] = card_.now();
-  card_.all.network.consumed(card_.node, write.packet);
+  card_.all.network.consumed(card_.node(), write.packet);
   if (write.memory == Memory::gpu) {
     card_.all.simulation.schedule(card_.source, card_.now() + plus_.description.gpu.write_latency, *this,
                                   make_tag(payload_visible, index));

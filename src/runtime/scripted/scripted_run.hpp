@@ -34,6 +34,7 @@ class ScriptedRun final : private CompletionSink {
     if (simulation_.is_traced()) trace_wait(completion);
     processes_[completion.process].complete(completion);
   }
+  void prepare(ProcessId process) const override { prefetch(processes_[process]); }
   // Scripts have no memory: only the times of their messages matter.
   void land(ProcessId, std::uint64_t) override {}
   void trace_wait(const Completion& completion) const;
