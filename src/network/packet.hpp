@@ -10,7 +10,7 @@ using NodeId = std::uint32_t;
 struct Packet {
   NodeId source = 0;
   NodeId destination = 0;
-  std::uint32_t payload_bytes = 0;  // of the message
+  std::uint32_t payload_bytes = 0;  // as the card counts it
   std::uint32_t wire_bytes = 0;     // with padding, header and footer: what occupies links and buffers
   std::uint64_t message = 0;        // the card's own number for the message this belongs to
   std::uint32_t sequence = 0;       // number of this packet within its message

@@ -7,8 +7,8 @@
 #include <tuple>
 #include <vector>
 
-#include "kernel/queue_pool.hpp"
 #include "kernel/check.hpp"
+#include "kernel/queue_pool.hpp"
 #include "kernel/time.hpp"
 #include "nic/messages.hpp"
 
