@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <memory>
 #include <stdexcept>
-#include <utility>
 #include <vector>
 
 #include "kernel/simulation.hpp"
@@ -54,54 +53,6 @@ NetworkParameters network_parameters(const NetworkDescription& network, std::uin
   return parameters;
 }
 
-// The packets of one source that are in the network and had to wait before they entered it, by the cycle in
-// which each was generated. Those cycles are close to each other, so that their low bits tell them apart: as
-// many bits as that takes. Below saturation there are none, and then no more than a number is looked at.
-class EntryWaits {
- public:
-  // Again for one that a fault took back, and that waited at its source again.
-  void put(std::int64_t generated, std::int64_t wait_ps) {
-    if (wait_ps == 0) return;
-    while (slots_.empty() || !fits(generated)) grow();
-    Slot& slot = slots_[index(generated)];
-    count_ += slot.generated == none ? 1 : 0;
-    slot = {generated, wait_ps};
-  }
-  // Of a packet that leaves the network.
-  [[nodiscard]] std::int64_t take(std::int64_t generated) {
-    if (count_ == 0 || slots_[index(generated)].generated != generated) return 0;
-    --count_;
-    slots_[index(generated)].generated = none;
-    return slots_[index(generated)].wait_ps;
-  }
-
- private:
-  static constexpr std::int64_t none = -1;
-  struct Slot {
-    std::int64_t generated = none;
-    std::int64_t wait_ps = 0;
-  };
-
-  [[nodiscard]] std::size_t index(std::int64_t generated) const {
-    return static_cast<std::size_t>(generated) & (slots_.size() - 1);
-  }
-  [[nodiscard]] bool fits(std::int64_t generated) const {
-    const std::int64_t other = slots_[index(generated)].generated;
-    return other == none || other == generated;
-  }
-  // Those of different slots stay so.
-  void grow() {
-    const std::vector<Slot> before =
-        std::exchange(slots_, std::vector<Slot>(std::max<std::size_t>(1, 2 * slots_.size())));
-    for (const Slot& slot : before) {
-      if (slot.generated != none) slots_[index(slot.generated)] = slot;
-    }
-  }
-
-  std::size_t count_ = 0;
-  std::vector<Slot> slots_;
-};
-
 // One event a cycle asks all nodes: their next packets' cycles stand in one array. A node's queue is not
 // stored: its next packet is drawn when the one before it has gone, and may be overdue then.
 class TrafficRun final : private EventHandler {
@@ -126,11 +77,18 @@ class TrafficRun final : private EventHandler {
     NodeId node_;
   };
 
+  // A packet that has left its source and had to wait there: named by the cycle in which it was generated.
+  struct Waited {
+    std::int64_t generated = 0;
+    std::int64_t wait_ps = 0;
+  };
+
   void handle_event(const Event& event) override;
   void offer(NodeId node);
   void draw_next(NodeId node, std::int64_t after);
   void packet_arrived(NodeId node, const Packet& packet);
   void packet_entered(const Packet& packet, Time head_time);
+  [[nodiscard]] std::vector<Waited>::iterator find_waited(NodeId source, std::int64_t generated);
   [[nodiscard]] bool is_measured(std::int64_t cycle) const {
     return cycle >= options_.warmup_cycles && cycle < window_end_;
   }
@@ -156,11 +114,11 @@ class TrafficRun final : private EventHandler {
   Time window_end_time_;
   std::int64_t link_flit_cycles_;
   std::vector<Node> nodes_;
-  std::vector<std::int64_t> next_;       // per node: cycle of its next packet
-  std::vector<NodeId> due_;              // of the cycle at hand, and room for one more
-  std::vector<std::uint32_t> choices_;   // per node: the draw for the next packet's destination
-  std::vector<std::uint64_t> drawn_;     // per node: packets, the counter of its random numbers
-  std::vector<EntryWaits> entry_waits_;  // per source: of measured packets
+  std::vector<std::int64_t> next_;           // per node: cycle of its next packet
+  std::vector<NodeId> due_;                  // of the cycle at hand, and room for one more
+  std::vector<std::uint32_t> choices_;       // per node: the draw for the next packet's destination
+  std::vector<std::uint64_t> drawn_;         // per node: packets, the counter of its random numbers
+  std::vector<std::vector<Waited>> waited_;  // per source: measured packets in the network
   EventSource source_{EventKind::process, 0, 0};
   std::int64_t cycle_ = 0;
   bool is_done_ = false;
@@ -201,7 +159,7 @@ TrafficRun::TrafficRun(const NetworkDescription& network, const TrafficOptions& 
       due_(next_.size() + 1),
       choices_(next_.size()),
       drawn_(next_.size()),
-      entry_waits_(next_.size()),
+      waited_(next_.size()),
       behind_(next_.size()) {
   gap_ = GeometricGap(probability());
   nodes_.reserve(next_.size());
@@ -255,10 +213,23 @@ void TrafficRun::offer(NodeId node) {
   }
 }
 
+std::vector<TrafficRun::Waited>::iterator TrafficRun::find_waited(NodeId source, std::int64_t generated) {
+  std::vector<Waited>& waited = waited_[source];
+  return std::find_if(waited.begin(), waited.end(),
+                      [&](const Waited& one) { return one.generated == generated; });
+}
+
 void TrafficRun::packet_entered(const Packet& packet, Time head_time) {
   const auto generated = static_cast<std::int64_t>(packet.message);
-  if (!is_measured(generated)) return;
-  entry_waits_[packet.source].put(generated, (head_time - timing_.time(generated)).ps());
+  const std::int64_t wait_ps = (head_time - timing_.time(generated)).ps();
+  if (wait_ps == 0 || !is_measured(generated)) return;
+  // One that a fault took back waits at its source again.
+  const auto before = find_waited(packet.source, generated);
+  if (before != waited_[packet.source].end()) {
+    before->wait_ps = wait_ps;
+  } else {
+    waited_[packet.source].push_back({generated, wait_ps});
+  }
 }
 
 void TrafficRun::packet_arrived(NodeId node, const Packet& packet) {
@@ -273,7 +244,11 @@ void TrafficRun::packet_arrived(NodeId node, const Packet& packet) {
   latency_ps_ += latency;
   hops_ += packet.hops;
   ++drained_;
-  wait_ps_ += entry_waits_[packet.source].take(generated);
+  const auto waited = find_waited(packet.source, generated);
+  if (waited == waited_[packet.source].end()) return;
+  wait_ps_ += waited->wait_ps;
+  *waited = waited_[packet.source].back();
+  waited_[packet.source].pop_back();
 }
 
 void TrafficRun::handle_event(const Event& /*event*/) {
