@@ -70,17 +70,16 @@ inline void Bus::enqueue(Lane& lane, Master master, const Burst& burst) {
 
 void Bus::write(Master master, std::int64_t bytes, Time earliest_start, BusClient& client,
                 std::uint64_t tag) {
-  const Time now = simulation_.now();
   Lane& lane = is_to_host(master) ? *to_host_ : to_card_;
   split(bytes, client, [&](std::int64_t burst_bytes, BusClient* burst_client) {
-    enqueue(lane, master, {burst_client, tag, burst_bytes, earliest_start, now});
+    enqueue(lane, master, {burst_client, tag, burst_bytes, earliest_start});
   });
   arbitrate(lane);
 }
 
 void Bus::read(std::int64_t bytes, BusClient& client, std::uint64_t tag) {
   split(bytes, client, [&](std::int64_t burst_bytes, BusClient* burst_client) {
-    kind_.bursts_.push(unissued_reads_, {burst_client, tag, burst_bytes, Time::zero(), Time::zero()});
+    kind_.bursts_.push(unissued_reads_, {burst_client, tag, burst_bytes, Time::zero()});
   });
   issue_reads();
 }
@@ -97,7 +96,7 @@ void Bus::issue_reads() {
     kind_.bursts_.move_first(unissued_reads_, issued_reads_);
     if (kind_.description().full_duplex) {
       // A header without data, behind the card's own writes.
-      enqueue(*to_host_, Master::read_request, {nullptr, 0, 0, accepted, accepted});
+      enqueue(*to_host_, Master::read_request, {nullptr, 0, 0, accepted});
       arbitrate(*to_host_);
     } else {
       simulation_.schedule(source_, accepted + kind_.description().read_latency, *this, completion_event);
@@ -124,10 +123,11 @@ void Bus::arbitrate(Lane& lane) {
   }
 }
 
+// A burst that began in the past does not end before now, when its data are complete.
 void Bus::grant(Lane& lane, const Burst& burst, Master master) {
   const Time start = std::max(burst.earliest_start, lane.busy_until);
   const Time duration = kind_.burst_time(kind_.words(burst.bytes));
-  lane.busy_until = std::max(start + duration, burst.data_complete);
+  lane.busy_until = std::max(start + duration, simulation_.now());
   busy_ += duration;
   if (master == Master::read_request) {
     simulation_.schedule(source_, lane.busy_until + kind_.description().read_latency, *this,
@@ -170,9 +170,7 @@ void Bus::handle_event(const Event& event) {
     arbitrate(lane);
     return;
   }
-  Burst& burst = kind_.bursts_.front(issued_reads_);
-  burst.earliest_start = simulation_.now();
-  burst.data_complete = simulation_.now();
+  kind_.bursts_.front(issued_reads_).earliest_start = simulation_.now();
   constexpr auto read = static_cast<unsigned>(Master::read);
   kind_.bursts_.move_first(issued_reads_, to_card_.waiting[read]);
   to_card_.waiting_masters |= 1U << read;

@@ -35,7 +35,6 @@ struct Burst {
   std::uint64_t tag = 0;
   std::int64_t bytes = 0;
   Time earliest_start;
-  Time data_complete;
 };
 
 // What the buses of a machine share: the clocks of bursts, counted into time once, and the memory of their

@@ -293,7 +293,7 @@ void Transmitter::prepare(const Event& event, Ahead ahead) const {
     __builtin_prefetch(queues_);
     return;
   }
-  prefetch(card_.bus);
+  if (what != payload_data) prefetch(card_.bus);
   if (what == descriptor_decoded) {
     card_.all.messages.prepare(static_cast<MessageId>(event.argument_b));
     card_.all.entries.prepare(queues_[which].fifo);
