@@ -31,7 +31,7 @@ class alignas(64) DelayLine {
   void push(FlitCycle due, std::size_t list, const Entry& entry) {
     Slot& slot = slot_of(due, list);
     if (slot.count == slot.capacity) [[unlikely]]
-      slot.grow();
+      grow(slot);
     slot.entries[slot.count++] = entry;
     ++size_;
   }
@@ -55,8 +55,9 @@ class alignas(64) DelayLine {
     const Entry* const entries = slot.entries.get();
     for (std::size_t i = 0; i < count; ++i) visit(entries[i]);
     APENET_CHECK(slot.count == count, "%zu entries sent with a delay beyond the line", slot.count - count);
-    slot.count = 0;
     size_ -= count;
+    spare_.push_back(std::exchange(slot, {}));
+    spare_.back().count = 0;
   }
   [[nodiscard]] bool empty() const { return size_ == 0; }
 
@@ -64,17 +65,24 @@ class alignas(64) DelayLine {
   static constexpr std::size_t ahead = 8;  // and so many entries that are never sent stand behind the last
 
   struct alignas(32) Slot {
-    void grow() {
-      capacity = capacity < 8 ? 8 : 2 * capacity;
-      auto larger = std::make_unique<Entry[]>(capacity + ahead);
-      std::copy_n(entries.get(), count, larger.get());
-      entries = std::move(larger);
-    }
-
     std::unique_ptr<Entry[]> entries;
     std::size_t count = 0;
     std::size_t capacity = 0;
   };
+
+  // What was read last is used first: most slots are empty at any time, and few lines of a cache do for the
+  // others.
+  [[gnu::noinline]] void grow(Slot& slot) {
+    if (slot.capacity == 0 && !spare_.empty()) {
+      slot = std::move(spare_.back());
+      spare_.pop_back();
+      return;
+    }
+    slot.capacity = slot.capacity < 8 ? 8 : 2 * slot.capacity;
+    auto larger = std::make_unique<Entry[]>(slot.capacity + ahead);
+    std::copy_n(slot.entries.get(), slot.count, larger.get());
+    slot.entries = std::move(larger);
+  }
 
   [[nodiscard]] Slot& slot_of(FlitCycle cycle, std::size_t list) {
     return slots_[(static_cast<std::size_t>(cycle) & mask_) * lists_ + list];
@@ -83,6 +91,7 @@ class alignas(64) DelayLine {
   std::size_t lists_;
   std::size_t mask_;
   std::vector<Slot> slots_;
+  std::vector<Slot> spare_;  // their buffers, without entries
   std::size_t size_ = 0;
 };
 

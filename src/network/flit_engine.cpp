@@ -147,7 +147,7 @@ std::int64_t FlitEngine::injection_room(NodeId node, std::uint16_t channel) cons
     index = free_packets_.back();
     free_packets_.pop_back();
   }
-  fabric_.packets[index] = packet;
+  fabric_.packets[index].packet = packet;
   FlitPacketRoute& route = fabric_.routes[index];
   route = {};
   route.destination = packet.destination;
@@ -230,7 +230,7 @@ void FlitEngine::run_cycle() {
 
   const Time cycle_begin = fabric_.timing.time(cycle);
   for (const std::uint32_t index : begun_) {
-    const Packet& packet = fabric_.packets[index];
+    const Packet& packet = fabric_.packets[index].packet;
     if (clients_[packet.source] != nullptr) clients_[packet.source]->packet_entered(packet, cycle_begin);
   }
   begun_.clear();
@@ -271,7 +271,7 @@ bool FlitEngine::is_at_rest() const {
 }
 
 void FlitEngine::deliver(std::uint32_t index, Time head_time) {
-  Packet packet = fabric_.packets[index];
+  Packet packet = fabric_.packets[index].packet;
   packet.hops = static_cast<std::uint16_t>(fabric_.routes[index].routers - 1);  // links between them
   free_packets_.push_back(index);
   trace(NetworkTrace::delivered, packet.destination, packet);

@@ -44,6 +44,17 @@ struct FlitPacketRoute {
   std::uint8_t slowest = 0;   // stage of its path with the longest flit_cycles: index into flit_cycles
 };
 
+// A packet in flight: as its card handed it over, and what FlitSources must know of it while it is in a FIFO
+// or on its way out. One cache line, since it is written when it comes and read when it goes.
+struct alignas(64) FlitPacket {
+  static constexpr std::uint32_t none = 0xffffffff;
+  Packet packet;
+  FlitCycle start = 0;  // its first flit can leave
+  FlitCycle span = 0;   // the last flit leaves `span` cycles behind the first, or later
+  std::uint32_t next = none;
+};
+static_assert(sizeof(FlitPacket) == 64);
+
 // A virtual channel's buffer at the end of a wire, or the credit counter that belongs to it: from the highest
 // bit on the router, the port and the virtual channel, each in so many bits that FlitFabric says. For sources
 // and sinks the node and the virtual channel. It is the index of arrays that have a power of two for each
@@ -136,7 +147,7 @@ struct FlitFabric {
   // as long as the packet's flits need one behind the other: what they wait for on their way is not known
   // yet.
   void trace_head(std::size_t port_index, std::uint32_t index) const {
-    const Packet& packet = packets[index];
+    const Packet& packet = packets[index].packet;
     const FlitPort& port = port_table[port_index].wires;
     const bool is_link = port.kind != FlitPort::Kind::local;
     const Time now = simulation.now();
@@ -197,7 +208,7 @@ struct FlitFabric {
   std::vector<std::uint32_t> link_numbers;  // as port_table: in Network::link_statistics
   std::vector<std::uint32_t> flit_cycles;   // per speed, the slowest last
   // The packets in flight, by the number that their flits carry.
-  std::vector<Packet> packets;  // as their cards handed them over
+  LargeArray<FlitPacket> packets;
   std::vector<FlitPacketRoute> routes;
   DelayLine<FlitArrival> flits_on_wires;
   DelayLine<FlitCredit> credits_on_wires;

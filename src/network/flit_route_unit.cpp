@@ -48,7 +48,7 @@ FlitRouteUnit::FlitRouteUnit(const Routing& routing, const FlitFabric& fabric,
 FlitRequest FlitRouteUnit::turn(DimensionOrderEntryRouting::Step step, std::uint32_t router,
                                 std::uint32_t packet) const {
   RouteStep chosen = step.step();
-  chosen.port ^= draw_step(2, fabric_.simulation.seed(), fabric_.packets[packet], router);
+  chosen.port ^= draw_step(2, fabric_.simulation.seed(), fabric_.packets[packet].packet, router);
   return entry_requests_[DimensionOrderEntryRouting::Step(chosen, false).index()];
 }
 
@@ -61,7 +61,7 @@ FlitRequest FlitRouteUnit::find(std::uint32_t router, std::uint32_t input_channe
   if (steps.choice() == RouteChoice::adaptive && steps.count() > 1) return FlitRequest().for_now();
   std::uint32_t chosen = 0;
   if (steps.choice() == RouteChoice::random && steps.count() > 1) {
-    chosen = draw_step(steps.count(), fabric_.simulation.seed(), fabric_.packets[packet], router);
+    chosen = draw_step(steps.count(), fabric_.simulation.seed(), fabric_.packets[packet].packet, router);
   }
   return request_of(router, steps[chosen], packet);
 }

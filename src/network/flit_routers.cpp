@@ -94,7 +94,7 @@ void FlitRouterBank::tick(FlitCycle cycle) {
   if (input.count++ != 0) {  // those before it first
     std::uint32_t slot = input.next + input.count - 2U;
     if (slot >= buffer_flits_) slot -= buffer_flits_;
-    flits_[std::size_t{place} * buffer_flits_ + slot] = arrival.flit;
+    flits_[slot * inputs_.size() + place] = arrival.flit;
     return;
   }
   input.front = arrival.flit;
@@ -470,8 +470,9 @@ void FlitRouterBank::finish_long(FlitPlace first, FlitCycle cycle) {
     const FlitPlace place = followed_[i];
     FlitInputChannel& input = inputs_[place];
     const bool was_tail = input.front.is_tail();
-    input.front = flits_[std::size_t{place} * buffer_flits_ + input.next];
-    if (++input.next == buffer_flits_) input.next = 0;
+    input.front = flits_[input.next * inputs_.size() + place];
+    const std::uint32_t next = input.next + 1U;
+    input.next = static_cast<std::uint16_t>(input.count == 1 || next == buffer_flits_ ? 0 : next);
     if (was_tail) begin_header(place);
   }
   followed_count_ = 0;

@@ -30,19 +30,20 @@ FlitSources::FlitSources(FlitFabric& fabric, std::vector<FlitPort> entries, std:
 }
 
 void FlitSources::add(std::uint32_t packet, FlitCycle start, FlitCycle tail) {
-  if (packet >= flows_.size()) flows_.resize(packet + 1);
-  const Packet& header = fabric_.packets[packet];
+  FlitPacket& flow = fabric_.packets[packet];
+  const Packet& header = flow.packet;
   const FlitCycle interval = fabric_.timing.local.flit_cycles;
   const std::uint32_t flits = fabric_.routes[packet].flits;
   // The last flit's transmission ends when the tail is there.
   const FlitCycle span = std::max<FlitCycle>(0, tail - interval - start);
-  Flow& flow = flows_[packet];
-  flow = {.start = flits == 1 ? start + span : start, .span = flits == 1 ? 0 : span};
+  flow.start = flits == 1 ? start + span : start;
+  flow.span = flits == 1 ? 0 : span;
+  flow.next = none;
   Fifo& fifo = fifos_[std::size_t{header.source} * card_channels_ + header.channel];
   if (fifo.head == none) {
     fifo.head = packet;
   } else {
-    flows_[fifo.tail].next = packet;
+    fabric_.packets[fifo.tail].next = packet;
   }
   fifo.tail = packet;
   ++ports_[header.source].waiting;
@@ -64,7 +65,7 @@ void FlitSources::add(std::uint32_t packet, FlitCycle start, FlitCycle tail) {
                                                                 std::uint32_t packet) const {
   std::uint64_t free = port.idle & port.has_credit;
   if (is_lane_) {
-    free &= std::uint64_t{1} << fabric_.packets[packet].channel % fabric_.virtual_channels;
+    free &= std::uint64_t{1} << fabric_.packets[packet].packet.channel % fabric_.virtual_channels;
   }
   if (!fabric_.is_cut_through) return free;
   std::uint64_t result = 0;
@@ -83,7 +84,7 @@ void FlitSources::add(std::uint32_t packet, FlitCycle start, FlitCycle tail) {
     channel = channel + 1 == card_channels_ ? 0 : channel + 1;
     Fifo& fifo = fifos_[std::size_t{node} * card_channels_ + channel];
     if (fifo.head == none) continue;
-    const Flow& flow = flows_[fifo.head];
+    const FlitPacket& flow = fabric_.packets[fifo.head];
     if (flow.start > cycle) {
       has_moved_ = true;  // will
       continue;
@@ -106,7 +107,7 @@ void FlitSources::add(std::uint32_t packet, FlitCycle start, FlitCycle tail) {
                                                           std::vector<Sent>& sent) {
   const std::uint32_t packet = port.packet;
   const std::uint32_t flits = fabric_.routes[packet].flits;
-  const Flow& flow = flows_[packet];
+  const FlitPacket& flow = fabric_.packets[packet];
   if (flow.span != 0 && cycle < flow.start + flow.span * port.sent / (flits - 1)) {
     has_moved_ = true;  // will: the flit is still on its way into the FIFO
     return;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <vector>
 
 #include "network/flit_fabric.hpp"
@@ -15,8 +14,6 @@ namespace apenet {
 // last.
 class FlitSources {
  public:
-  static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
-
   // A packet whose tail has left its FIFO.
   struct Sent {
     NodeId node = 0;
@@ -42,12 +39,7 @@ class FlitSources {
   }
 
  private:
-  // Of a packet in a FIFO or leaving it.
-  struct Flow {
-    FlitCycle start = 0;
-    FlitCycle span = 0;  // the last flit leaves `span` cycles behind the first, or later
-    std::uint32_t next = none;
-  };
+  static constexpr std::uint32_t none = FlitPacket::none;
   struct Fifo {
     std::uint32_t head = none;
     std::uint32_t tail = none;
@@ -75,7 +67,6 @@ class FlitSources {
   std::vector<Port> ports_;             // per node
   std::vector<Fifo> fifos_;             // per node and card channel
   std::vector<std::uint16_t> credits_;  // per node and virtual channel
-  std::vector<Flow> flows_;             // per packet
   std::vector<std::uint64_t> active_;   // a bit each node: a packet waits or is being sent
   std::vector<FlitPort> entries_;       // per node: its wires into the router
 };
