@@ -44,9 +44,10 @@ struct LargeArrayAllocator {
   bool operator==(const LargeArrayAllocator& /*other*/) const { return true; }
 };
 
-// Asks for all of an object that will be needed soon.
+// Asks for all of an object that will be needed soon. This, and whatever does nothing but call it, must be
+// inlined always: GCC takes a function that only fetches ahead for one without effect, and drops its calls.
 template <typename T>
-void prefetch(const T& object) {
+[[gnu::always_inline]] inline void prefetch(const T& object) {
   const char* const begin = reinterpret_cast<const char*>(&object);
   for (std::size_t at = 0; at < sizeof(T); at += LargeArrayAllocator<T>::line_bytes) {
     __builtin_prefetch(begin + at);

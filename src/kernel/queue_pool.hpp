@@ -74,7 +74,7 @@ class QueuePool {
   }
 
   // The first of the queue will be needed soon.
-  void prepare(const Queue& queue) const {
+  [[gnu::always_inline]] void prepare(const Queue& queue) const {
     if (!queue.empty()) prefetch(entries_[queue.first]);
   }
 

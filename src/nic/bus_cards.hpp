@@ -23,7 +23,7 @@ class BusCards {
   [[nodiscard]] Card& operator[](NodeId node) { return nodes_[node].card; }
   [[nodiscard]] const Card& operator[](NodeId node) const { return nodes_[node].card; }
   // The card of that node is soon needed, with its bus.
-  void prepare(NodeId node) const { prefetch(nodes_[node]); }
+  [[gnu::always_inline]] void prepare(NodeId node) const { prefetch(nodes_[node]); }
 
  private:
   // The card of a node and its bus: beside each other in memory.

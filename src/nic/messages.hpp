@@ -41,7 +41,7 @@ class MessageTable {
   // Of a credit, of which nothing is reported: out of the table.
   Descriptor take(MessageId id) { return messages_.take(id); }
   [[nodiscard]] const Descriptor& descriptor(MessageId id) const { return messages_[id]; }
-  void prepare(MessageId id) const { messages_.prepare(id); }
+  [[gnu::always_inline]] void prepare(MessageId id) const { messages_.prepare(id); }
   // Behind that: the process that will be told of its arrival.
   void prepare_target(MessageId id) const { sink_->prepare(messages_[id].target); }
 

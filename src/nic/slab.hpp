@@ -24,7 +24,7 @@ class Slab {
   }
   [[nodiscard]] T& operator[](std::uint32_t index) { return items_[index]; }
   [[nodiscard]] const T& operator[](std::uint32_t index) const { return items_[index]; }
-  void prepare(std::uint32_t index) const { prefetch(items_[index]); }
+  [[gnu::always_inline]] void prepare(std::uint32_t index) const { prefetch(items_[index]); }
   [[nodiscard]] std::size_t in_use() const { return items_.size() - free_.size(); }
 
  private:

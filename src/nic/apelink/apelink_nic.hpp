@@ -19,7 +19,7 @@ class ApelinkNic final : public Nic, private NetworkClient {
     return ape_card_capabilities(card_.all.description);
   }
   void doorbell(MessageId id) override;
-  void prepare_doorbell() const { transmitter_.prepare_doorbell(); }
+  [[gnu::always_inline]] void prepare_doorbell() const { transmitter_.prepare_doorbell(); }
 
  private:
   void packet_arrived(const Packet& packet, Time head_time) override;

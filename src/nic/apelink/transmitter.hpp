@@ -29,7 +29,7 @@ class Transmitter final : private BusClient, private EventHandler {
   void acknowledge(MessageId id);
   void injection_freed(std::uint16_t channel);
   // A doorbell will soon ring.
-  void prepare_doorbell() const { __builtin_prefetch(queues_); }
+  [[gnu::always_inline]] void prepare_doorbell() const { __builtin_prefetch(queues_); }
 
  private:
   using Queue = ApeCardQueue;
