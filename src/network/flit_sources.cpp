@@ -127,7 +127,7 @@ void FlitSources::add(std::uint32_t packet, FlitCycle start, FlitCycle tail) {
   if (!is_tail) return;
   port.idle |= bit;
   port.packet = none;
-  sent.push_back({node, port.card_channel, fabric_.routes[packet].wire_bytes});
+  sent.emplace_back(node, port.card_channel, fabric_.routes[packet].wire_bytes);
 }
 
 void FlitSources::tick(FlitCycle cycle, std::vector<std::uint32_t>& begun, std::vector<Sent>& sent) {
