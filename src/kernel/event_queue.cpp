@@ -31,10 +31,22 @@ void sort_few(const Event* events, std::size_t count, Event* sorted) {
   for (std::size_t i = 0; i < count; ++i) sorted[place[i]] = events[i];
 }
 
+constexpr std::size_t many_alike = 256;  // events that are sorted by comparison
+
 constexpr auto is_before = [](const Event& left, const Event& right) { return left.before(right); };
 
-void sort_many(Event* events, std::size_t count) {
-  if (!std::is_sorted(events, events + count, is_before)) std::sort(events, events + count, is_before);
+// Sorts what is nearly in order: each event goes back by a few places at most.
+void sort_nearly_sorted(Event* events, std::size_t count) {
+  for (std::size_t i = 1; i < count; ++i) {
+    if (!events[i].before(events[i - 1])) continue;
+    const Event event = events[i];
+    std::size_t place = i;
+    do {
+      events[place] = events[place - 1];
+      --place;
+    } while (place > 0 && event.before(events[place - 1]));
+    events[place] = event;
+  }
 }
 
 }  // namespace
@@ -146,21 +158,37 @@ bool EventQueue::give_whole(Place from) {
   return true;
 }
 
-// The slot's events follow those of near_.
-void EventQueue::take_near(Place place) {
-  enter(place);
-  near_end_ps_ = wheel_base_ps_ + (std::uint64_t{1} << (static_cast<unsigned>(place.level) * digit_bits));
-  near_level_ = place.level;
+// The slot's events follow those of near_; false if the slot has to be spread before.
+bool EventQueue::take_near(Place place) {
   const auto count = static_cast<std::size_t>(slot_at(place).count);
+  if (place.level > 0 && count > batch_always && !pays_whole(place)) return false;
   Event* const sorted = extend_near(count);
   if (count <= few) {
     sort_few(slot_at(place).first->events.data(), count, sorted);
-  } else if (place.level > 0) {
-    sort_by_digit(place, sorted);
-  } else {
+  } else if (place.level == 0) {
     sort_by_order(place, sorted);
+  } else if (!sort_by_digit(place, sorted)) {
+    near_count_ -= count;
+    reached_[static_cast<std::size_t>(place.level)].spread = spread_alike;
+    return false;
   }
+  enter(place);
+  near_end_ps_ = wheel_base_ps_ + (std::uint64_t{1} << (static_cast<unsigned>(place.level) * digit_bits));
+  near_level_ = place.level;
+  handled_ += count;
   release(place);
+  return true;
+}
+
+// By what happened since the last such slot of the level was reached: what was handled beside its events had
+// been pushed into its time later, and is late if the slot is sorted as a whole.
+bool EventQueue::pays_whole(Place place) {
+  const std::uint64_t count = slot_at(place).count;
+  Reached& last = reached_[static_cast<std::size_t>(place.level)];
+  const std::uint64_t later = handled_ - last.handled - last.count;
+  const bool pays = count <= batch_limit && later * late_share <= last.count && last.spread == 0;
+  last = {handled_, count, last.spread - static_cast<std::uint32_t>(last.spread > 0)};
+  return pays;
 }
 
 // Events of one time, of components that all do the same then. Often they scheduled in the order of their
@@ -204,38 +232,38 @@ void EventQueue::sort_by_order(Place place, Event* sorted) {
   for (const OrderKey& key : keys_) *sorted++ = *key.event;
 }
 
-// The same as spreading the slot over the level below and taking it from there, without the slots' lists.
-void EventQueue::sort_by_digit(Place place, Event* sorted) {
-  const unsigned shift = static_cast<unsigned>(place.level - 1) * digit_bits;
-  const auto digit_of = [shift](const Event& event) {
-    return static_cast<std::size_t>((event.time_ps >> shift) % slots_per_level);
+// By so many of the first digits in which its events' times may differ that most are then alone; false if
+// many of them coincide.
+bool EventQueue::sort_by_digit(Place place, Event* sorted) {
+  const Slot& slot = slot_at(place);
+  const std::uint64_t earliest_ps = slot.earliest_ps;
+  const auto range_bits = static_cast<unsigned>(std::bit_width(slot.latest_ps - earliest_ps));
+  const unsigned bits = std::min(range_bits, static_cast<unsigned>(std::bit_width(slot.count)));
+  const unsigned shift = range_bits - bits;
+  const auto digit_of = [earliest_ps, shift](const Event& event) {
+    return static_cast<std::size_t>((event.time_ps - earliest_ps) >> shift);
   };
-  std::array<std::uint32_t, slots_per_level> end{};  // counts at first
-  std::array<std::uint64_t, words_per_level> occupied{};
-  visit_slot(place, [&](const Event& event) {
-    const std::size_t digit = digit_of(event);
-    ++end[digit];
-    occupied[digit / 64] |= std::uint64_t{1} << digit % 64;
-  });
-  const auto visit_digits = [&occupied](auto visit) {
-    for (std::size_t word = 0; word < words_per_level; ++word) {
-      for (std::uint64_t bits = occupied[word]; bits != 0; bits &= bits - 1) {
-        visit(word * 64 + static_cast<std::size_t>(std::countr_zero(bits)));
-      }
-    }
-  };
+  digit_ends_.assign(std::size_t{1} << bits, 0);
+  visit_slot(place, [&](const Event& event) { ++digit_ends_[digit_of(event)]; });
   std::uint32_t begin = 0;
-  visit_digits([&](std::size_t digit) {
-    const std::uint32_t count = end[digit];
-    end[digit] = begin;
+  std::uint32_t most = 0;
+  for (std::uint32_t& end : digit_ends_) {
+    const std::uint32_t count = end;
+    most = std::max(most, count);
+    end = begin;
     begin += count;
-  });
-  visit_slot(place, [&](const Event& event) { sorted[end[digit_of(event)]++] = event; });
-  begin = 0;
-  visit_digits([&](std::size_t digit) {
-    sort_many(sorted + begin, end[digit] - begin);
-    begin = end[digit];
-  });
+  }
+  if (most > many_alike) return false;
+  visit_slot(place, [&](const Event& event) { sorted[digit_ends_[digit_of(event)]++] = event; });
+  if (most > few) {
+    begin = 0;
+    for (const std::uint32_t end : digit_ends_) {
+      if (end - begin > few) std::sort(sorted + begin, sorted + end, is_before);
+      begin = end;
+    }
+  }
+  sort_nearly_sorted(sorted, slot.count);
+  return true;
 }
 
 // Sorts until so many events are known as shall be: at least the next one.
@@ -269,13 +297,12 @@ Event* EventQueue::extend_near(std::size_t more) {
 void EventQueue::refill() {
   Place place = first_place();
   APENET_CHECK(place.level < level_count, "event queue of size %zu has an empty wheel", size_);
-  while (place.level > 0 && slot_at(place).count > batch_limit) {
+  const std::size_t before = near_count_;
+  while (!take_near(place)) {
     spread(place);
     place = first_place();
   }
   const int level = place.level;
-  const std::size_t before = near_count_;
-  take_near(place);
   // Neighbouring slots with few events are taken together: one refill for several pops.
   for (int digit = first_digit(level); digit < slots_per_level; digit = first_digit(level)) {
     if (near_count_ - before + slot_at({level, digit}).count > batch_target) break;
@@ -284,6 +311,7 @@ void EventQueue::refill() {
 }
 
 void EventQueue::push_late(const Event& event) {
+  ++handled_;
   late_.push_back(event);
   std::push_heap(late_.begin(), late_.end(), Later{});
   if (late_.size() > late_limit && near_level_ > 0) narrow_near();

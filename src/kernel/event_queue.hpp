@@ -87,11 +87,12 @@ class EventHandler {
 //
 // A heap of 10 k events and more misses the cache on every level of every pop. This queue uses that time only
 // grows: a hierarchical timing wheel of 256 slots a level, one bit each, so that a push appends to a slot and
-// the next occupied slot is a count of trailing zeros. Only the slots due next, together about batch_target
-// events, are ever sorted, each for itself, a larger one by its next digit; a slot of more than batch_limit
-// is first spread over the level below, or given to it whole where all of them
-// go into one slot there. Nothing is tuned to a width of buckets, so no pattern of delays is
-// pathological.
+// the next occupied slot is a count of trailing zeros. Only the slots due next are ever sorted, each for
+// itself: small ones, together about batch_target events, or one of up to batch_limit, by as many digits of
+// its time as it has events. That serves as long as few events are pushed into the time that a slot spans
+// after it was sorted: those are kept in a heap. Where more are, or where times coincide, a slot is first
+// spread over the level below, or given to it whole where all its events go into one slot there. Nothing is
+// tuned to a width of buckets, so no pattern of delays is pathological.
 //
 // When many events are pending, batches are sorted before their turn (near_ holds several): so the queue
 // knows some dozen events ahead which come, and tells their handlers, who fetch into the cache what they will
@@ -162,10 +163,13 @@ class EventQueue {
   static constexpr int words_per_level = slots_per_level / 64;
   static constexpr int level_count = 8;
   static constexpr std::uint32_t chunk_capacity = 16;
-  static constexpr std::size_t batch_target = 16;  // neighbouring slots are taken together up to here
-  static constexpr std::size_t batch_limit = 32;   // slots of more events are spread before they are sorted
-  static constexpr std::size_t late_limit = 64;    // more late events than this: near_ was made too wide
-  static constexpr std::size_t near_kept = 256;    // popped events that near_ may hold
+  static constexpr std::size_t batch_target = 16;    // neighbouring slots are taken together up to here
+  static constexpr std::size_t batch_always = 32;    // slots of more are sorted whole only where that pays,
+  static constexpr std::size_t batch_limit = 8192;   // and of more than this never
+  static constexpr std::size_t late_share = 8;       // it pays while at most one of so many events comes late
+  static constexpr std::uint32_t spread_alike = 64;  // slots, once one had too many events alike
+  static constexpr std::size_t late_limit = 64;      // more late events than this: near_ was made too wide
+  static constexpr std::size_t near_kept = 256;      // popped events that near_ may hold
   static constexpr std::size_t prepare_above = 1024;  // pending events: with fewer, the state fits the cache
   // Events ahead. Nearer, and memory is too late; farther, and other events' state takes its place again.
   static constexpr std::size_t prepare_handler = 30;  // the handler itself is fetched
@@ -228,10 +232,11 @@ class EventQueue {
   void refill();
   void spread(Place place);
   bool give_whole(Place from);
-  void take_near(Place place);
+  bool take_near(Place place);
+  bool pays_whole(Place place);
   void drop_popped();
   Event* extend_near(std::size_t more);
-  void sort_by_digit(Place place, Event* sorted);
+  bool sort_by_digit(Place place, Event* sorted);
   void sort_by_order(Place place, Event* sorted);
   void enter(Place place);
   template <typename Visit>
@@ -251,6 +256,15 @@ class EventQueue {
   };
   LargeArray<OrderKey> keys_;  // of a sort by order: kept for the next
   LargeArray<OrderKey> sorted_keys_;
+  std::vector<std::uint32_t> digit_ends_;  // of a sort by digit: kept for the next
+  std::uint64_t handled_ = 0;              // events taken out of the wheel, or pushed late
+  // When a level's last slot of more than batch_always was reached.
+  struct Reached {
+    std::uint64_t handled = 0;
+    std::uint64_t count = 0;   // of the slot
+    std::uint32_t spread = 0;  // so many more are spread without a try: too many of its events were alike
+  };
+  std::array<Reached, level_count> reached_;
   std::vector<Event> late_;  // heap of what was pushed before near_end_ps_ after that was sorted
   Event popped_late_;
   std::uint64_t near_end_ps_ = 0;

@@ -69,6 +69,10 @@ TEST(EventQueue, PopsInTheOrderOfASortedSet) {
     compare("few times", initial, 20000, [](RandomStream& random) { return random.below(3) * 1000; });
     compare("dense", initial, 20000, [](RandomStream& random) { return random.below(100); });
     compare("a microsecond", initial, 20000, [](RandomStream& random) { return random.below(1'000'000); });
+    compare("a microsecond, none soon", initial, 20000,
+            [](RandomStream& random) { return 100'000 + random.below(1'000'000); });
+    compare("in bunches, none soon", initial, 20000,
+            [](RandomStream& random) { return 100'000 + random.below(20) * 40'000 + random.below(4); });
     compare("sparse", initial, 20000,
             [](RandomStream& random) { return random.below(std::uint64_t{1} << 45U); });
     compare("every magnitude", initial, 20000,
