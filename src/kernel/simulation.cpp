@@ -14,12 +14,18 @@ void Simulation::run() {
   while (!queue_.empty()) run_next();
 }
 
-void Simulation::refuse(const EventSource& source, Time when) const {
-  check_failed(__FILE__, __LINE__, "now <= when < never, id < 2^25, counter < 2^36",
+void Simulation::refuse(const EventSource& source) {
+  check_failed(__FILE__, __LINE__, "id < 2^25, counter < 2^36",
+               "schedule by source kind %u id %u counter %llu", static_cast<unsigned>(source.kind), source.id,
+               static_cast<unsigned long long>(source.counter));
+}
+
+void Simulation::refuse(std::uint64_t packed_order, Time when) const {
+  check_failed(__FILE__, __LINE__, "now <= when < never",
                "schedule at %lld ps, now %lld ps, by source kind %u id %u counter %llu",
                static_cast<long long>(when.ps()), static_cast<long long>(now_.ps()),
-               static_cast<unsigned>(source.kind), source.id,
-               static_cast<unsigned long long>(source.counter));
+               static_cast<unsigned>(PackedOrder::kind(packed_order)), PackedOrder::source(packed_order),
+               static_cast<unsigned long long>(PackedOrder::counter(packed_order)));
 }
 
 }  // namespace apenet

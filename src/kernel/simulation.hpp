@@ -36,13 +36,20 @@ class Simulation {
   // Calls handler.handle_event at `when` >= now(); aborts with the state otherwise: time cannot go back.
   void schedule(EventSource& source, Time when, EventHandler& handler, std::uint64_t argument_a = 0,
                 std::uint64_t argument_b = 0) {
-    if (when < now_ || when == Time::never() || source.id >> PackedOrder::source_bits != 0 ||
-        source.counter >> PackedOrder::counter_bits != 0) [[unlikely]] {
-      refuse(source, when);
+    if (source.id >> PackedOrder::source_bits != 0 || source.counter >> PackedOrder::counter_bits != 0)
+        [[unlikely]] {
+      refuse(source);
     }
-    queue_.push(static_cast<std::uint64_t>(when.ps()),
-                PackedOrder::pack(source.kind, source.id, source.counter++), &handler, argument_a,
-                argument_b);
+    schedule(PackedOrder::pack(source.kind, source.id, source.counter++), when, handler, argument_a,
+             argument_b);
+  }
+  // The same for a component whose numbers are within their limits, and which sees to it that no two of its
+  // events are equal.
+  void schedule(std::uint64_t packed_order, Time when, EventHandler& handler, std::uint64_t argument_a,
+                std::uint64_t argument_b) {
+    if (when < now_ || when == Time::never()) [[unlikely]]
+      refuse(packed_order, when);
+    queue_.push(static_cast<std::uint64_t>(when.ps()), packed_order, &handler, argument_a, argument_b);
   }
 
   // Runs the next event; false when there is none.
@@ -68,7 +75,8 @@ class Simulation {
   [[nodiscard]] bool is_traced() const { return trace_ != nullptr; }
 
  private:
-  [[noreturn, gnu::cold]] void refuse(const EventSource& source, Time when) const;
+  [[noreturn, gnu::cold]] static void refuse(const EventSource& source);
+  [[noreturn, gnu::cold]] void refuse(std::uint64_t packed_order, Time when) const;
 
   void run_next() {
     const Event& next = queue_.pop();

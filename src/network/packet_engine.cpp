@@ -21,12 +21,11 @@ inline void PacketEngine::request(std::uint32_t queue_index) {
 
 // The head of the queue is ready at that time, later than now. An output that is not free until after that
 // grants nothing before: to wait for it from now on is the same, without an event.
-inline void PacketEngine::await_turn(std::uint32_t queue_index, Time ready) {
-  const Flight& flight = flights_[queues_[queue_index].head];
+inline void PacketEngine::await_turn(std::uint32_t queue_index, std::uint32_t flight_index, Time ready) {
+  const Flight& flight = flights_[flight_index];
   const Time free_at = free_at_[flight.wanted_output];
-  const bool may_be_refused = gate_ != nullptr && is_injection(queue_index);
-  if (free_at <= ready || flight.may_turn || may_be_refused) {
-    schedule_ready(queue_index, ready);
+  if (free_at <= ready || flight.may_turn || (gate_ != nullptr && is_injection(queue_index))) {
+    schedule_ready(queue_index, flight_index, ready);
     return;
   }
   start_waiting(flight.wanted_output, queue_index);
@@ -38,13 +37,19 @@ inline void PacketEngine::await_turn(std::uint32_t queue_index, Time ready) {
 inline void PacketEngine::leave_queue(std::uint32_t queue_index, Time tail_out, std::uint32_t bytes,
                                       Time credit_latency) {
   Queue& queue = queues_[queue_index];
-  settle_returns(queue, credit_latency);
-  if (queue.returning_bytes != 0) add_return(queue, queue.free_at + credit_latency);
+  const Time back_at = queue.free_at + credit_latency;
+  if (back_at <= simulation_.now()) {
+    queue.room_bytes += static_cast<std::int32_t>(queue.returning_bytes);
+  } else if (queue.returning_bytes != 0) {
+    settle_earlier(queue);
+    add_return(queue, back_at);
+  }
+  const std::uint32_t head = flights_[queue.head].next;
   queue.free_at = tail_out;
   queue.returning_bytes = bytes;
-  queue.head = flights_[queue.head].next;
+  queue.head = head;
   if (queue.needed_bytes != 0 && bytes != 0) tell_room(queue_index);
-  if (queue.head != none) await_turn(queue_index, std::max(tail_out, flights_[queue.head].ready));
+  if (head != none) await_turn(queue_index, head, std::max(tail_out, flights_[head].ready));
 }
 
 // Behind those that are there.
@@ -64,7 +69,7 @@ inline void PacketEngine::enter_queue(std::uint32_t queue_index, std::uint32_t f
   if (ready == simulation_.now()) {
     request(queue_index);  // no latency in between: an event would only repeat what is known
   } else {
-    await_turn(queue_index, ready);
+    await_turn(queue_index, flight_index, ready);
   }
 }
 
@@ -118,11 +123,11 @@ void PacketEngine::inject(const Packet& packet, Time tail_time) {
 }
 
 void PacketEngine::consumed(NodeId node, const Packet& packet) {
-  std::int64_t& room_bytes = ejection_room_bytes_[node];
-  room_bytes += packet.wire_bytes;
+  std::int32_t& room_bytes = queues_[first_ejection_buffer_ + node].room_bytes;
+  room_bytes += static_cast<std::int32_t>(packet.wire_bytes);
   APENET_CHECK(room_bytes <= ejection_buffer_bytes_,
-               "node %u consumed more than arrived: room %lld of %lld bytes", node,
-               static_cast<long long>(room_bytes), static_cast<long long>(ejection_buffer_bytes_));
+               "node %u consumed more than arrived: room %d of %lld bytes", node, room_bytes,
+               static_cast<long long>(ejection_buffer_bytes_));
   const std::uint32_t output = endpoints_[node].ejection_output;
   if (outputs_[output].waiting > 0) arbitrate(output);
 }
@@ -131,8 +136,8 @@ void PacketEngine::consumed(NodeId node, const Packet& packet) {
 // ---------------------------------------------------------------------------------------------------
 
 // With few branches: the steps alternate as they like. The first round brings the queue, the flight and the
-// output; the second what those name: the buffer behind the output, when the outputs there are free, the
-// packet behind this one, and credits. Where there is nothing to name, the first record of all stands in.
+// output; the second what those name: the buffer behind the output, when the outputs there are free, and the
+// packet behind this one. Where there is nothing to name, the first record of all stands in.
 void PacketEngine::prepare(const Event& event, Ahead ahead) const {
   const auto queue_index = static_cast<std::uint32_t>(event.argument_a);
   const auto flight_index = static_cast<std::uint32_t>(event.argument_a >> 32U);
@@ -146,6 +151,7 @@ void PacketEngine::prepare(const Event& event, Ahead ahead) const {
     __builtin_prefetch(&free_at_[output_index]);
     return;
   }
+  __builtin_prefetch(&queues_[buffer_behind(output, flight.wanted_vc)]);
   const auto or_first = [](std::uint32_t record) {
     return record & (0U - static_cast<std::uint32_t>(record != none));
   };
@@ -157,7 +163,6 @@ void PacketEngine::prepare(const Event& event, Ahead ahead) const {
     for (std::size_t at = 0; at < client_bytes; at += line_bytes) __builtin_prefetch(client + at);
     return;
   }
-  __builtin_prefetch(&queues_[(output.first_buffer + flight.wanted_vc) & stages_[output.stage].buffer_mask]);
   __builtin_prefetch(flights_.data() + or_first(flight.next));
   __builtin_prefetch(returns_.data() + or_first(queues_[queue_index].earlier_returns));
   __builtin_prefetch(&free_at_[output.next_router * ports_ + ports_ / 2]);
@@ -207,7 +212,7 @@ void PacketEngine::ask(std::uint32_t queue_index) {
   const std::uint32_t output_index = flight.wanted_output;
   Output& output = outputs_[output_index];
   const bool is_free = free_at_[output_index] <= simulation_.now();
-  if (output.waiting == 0 && is_free && has_room(output, flight.wanted_vc, flight.wire_bytes)) {
+  if (is_free && output.waiting == 0 && has_room(output, flight.wanted_vc, flight.wire_bytes)) {
     output.last_granted = static_cast<std::uint16_t>(queue_index - output.first_queue);
     grant(queue_index, output_index);
     return;
@@ -295,7 +300,9 @@ void PacketEngine::grant(std::uint32_t queue_index, std::uint32_t output_index) 
   Flight& flight = flights_[flight_index];
   const std::uint32_t bytes = flight.wire_bytes;
   const Time now = simulation_.now();
-  const Time header_out = stage.bit_error_rate > 0 ? pass_errors(output_index, flight) : now;
+  Time header_out = now;
+  if (stage.bit_error_rate > 0) [[unlikely]]
+    header_out = pass_errors(output_index, flight);
   const Time tail_out =
       std::max(header_out + stage.serialisation.duration(bytes), flight.tail_in + stage.tail_latency);
   free_at_[output_index] = tail_out;
@@ -313,16 +320,15 @@ void PacketEngine::grant(std::uint32_t queue_index, std::uint32_t output_index) 
   flight.is_resent = false;
   flight.tail_in = tail_out + stage.latency;
   flight.next = none;
+  const std::uint32_t buffer_index = buffer_behind(output, flight.wanted_vc);
+  queues_[buffer_index].room_bytes -= static_cast<std::int32_t>(bytes);
   if (stage.kind == StageKind::ejection) {
-    ejection_room_bytes_[output.first_buffer] -= bytes;
     flight.ready = header_out + stage.latency;
     schedule(EventKind::link, output_index, flight.tail_in, Step::delivered, {0, flight_index, output_index});
     return;
   }
-  if (stage.kind == StageKind::link) ++flight.hops;
+  flight.hops = static_cast<std::uint16_t>(flight.hops + (stage.kind == StageKind::link ? 1U : 0U));
   flight.ready = header_out + stage.latency + router_latency_;
-  const std::uint32_t buffer_index = output.first_buffer + flight.wanted_vc;
-  queues_[buffer_index].room_bytes -= static_cast<std::int32_t>(bytes);
   choose_output(flight, buffer_index, output.next_router);
   enter_queue(buffer_index, flight_index);
 }

@@ -141,7 +141,7 @@ class PacketEngine final : public Network, private EventHandler {
     std::uint64_t packets = 0;
     std::uint64_t wire_bytes = 0;
     std::uint64_t waiting_mask = 0;  // the first 64 queues that can wait; the others: waiting_more_
-    std::uint32_t first_buffer = 0;  // queues behind it, one per virtual channel; or the endpoint
+    std::uint32_t first_buffer = 0;  // queues behind it, one per virtual channel; or the ejection buffer
     std::uint32_t first_queue = 0;   // of those that can ask for it
     std::uint32_t next_router = 0;   // behind it; of an ejection port: its own
     std::uint16_t waiting = 0;       // queues
@@ -157,8 +157,8 @@ class PacketEngine final : public Network, private EventHandler {
     Time tail_latency;              // of a tail through the router
     std::uint32_t queue_count = 0;  // that can ask for such an output
     double bit_error_rate = 0;
-    Time credit_latency;            // of the queues that ask for it
-    std::uint32_t buffer_mask = 0;  // 0: no queue behind it
+    Time credit_latency;        // of the queues that ask for it
+    std::uint32_t vc_mask = 0;  // of the buffers behind it: 0 where there is one
   };
 
   struct CreditReturn {
@@ -186,7 +186,7 @@ class PacketEngine final : public Network, private EventHandler {
   void handle_event(const Event& event) override;
   void prepare(const Event& event, Ahead ahead) const override;
   inline void schedule(EventKind kind, std::uint32_t source, Time when, Step step, Touched touched);
-  inline void schedule_ready(std::uint32_t queue_index, Time when);
+  inline void schedule_ready(std::uint32_t queue_index, std::uint32_t flight_index, Time when);
   [[nodiscard]] Time pass_errors(std::uint32_t output_index, const Flight& flight);
   [[nodiscard]] std::vector<std::uint32_t> take_back();
   void reset_injection(std::uint32_t queue_index);
@@ -204,7 +204,7 @@ class PacketEngine final : public Network, private EventHandler {
   std::vector<std::uint32_t> take_refused(std::uint32_t output_index, std::uint64_t refused);
   void turn_to_escape(std::uint32_t queue_index);
   void arbitrate(std::uint32_t output_index);
-  inline void await_turn(std::uint32_t queue_index, Time ready);
+  inline void await_turn(std::uint32_t queue_index, std::uint32_t flight_index, Time ready);
   inline void start_waiting(std::uint32_t output_index, std::uint32_t queue_index);
   inline void stop_waiting(std::uint32_t output_index, std::uint32_t number);
   void await_room(std::uint32_t output_index);
@@ -215,6 +215,9 @@ class PacketEngine final : public Network, private EventHandler {
   void deliver(std::uint32_t flight_index);
   void tell_injection_freed(std::uint32_t queue_index);
 
+  [[nodiscard]] std::uint32_t buffer_behind(const Output& output, std::uint32_t vc) const {
+    return output.first_buffer + (vc & stages_[output.stage].vc_mask);
+  }
   [[nodiscard]] bool has_room(const Output& output, std::uint32_t vc, std::uint32_t bytes);
   [[nodiscard]] Time room_time(const Queue& queue, std::uint32_t bytes) const;
   void settle_returns(Queue& queue, Time credit_latency);
@@ -267,16 +270,18 @@ class PacketEngine final : public Network, private EventHandler {
   std::int64_t injection_buffer_bytes_;
   std::int64_t ejection_buffer_bytes_;
   std::uint32_t first_injection_queue_;
+  std::uint32_t first_ejection_buffer_;
   std::uint32_t waiting_words_;  // per output, for a bit per queue
-  LargeArray<Queue> queues_;     // (router, port, virtual channel), then (node, card channel)
-  LargeArray<Output> outputs_;   // (router, port), then the injection port of each node
-  LargeArray<Time> free_at_;     // of each output: apart, because a packet that comes asks for it first
+  // (router, port, virtual channel), then (node, card channel), then each node's ejection buffer, of which
+  // only the room counts.
+  LargeArray<Queue> queues_;
+  LargeArray<Output> outputs_;  // (router, port), then the injection port of each node
+  LargeArray<Time> free_at_;    // of each output: apart, because a packet that comes asks for it first
   std::vector<std::uint64_t> waiting_more_;
-  std::vector<std::uint32_t> upstream_;            // per (router, port): the output that feeds its queues
-  std::vector<Stage> stages_;                      // link classes, then ejection and injection
-  std::vector<Time> idle_between_packets_;         // of each stage, in the flit engine
-  std::vector<Endpoint> endpoints_;                // small, as are the rooms: they stay in the cache
-  std::vector<std::int64_t> ejection_room_bytes_;  // of each
+  std::vector<std::uint32_t> upstream_;     // per (router, port): the output that feeds its queues
+  std::vector<Stage> stages_;               // link classes, then ejection and injection
+  std::vector<Time> idle_between_packets_;  // of each stage, in the flit engine
+  std::vector<Endpoint> endpoints_;
   LargeArray<Flight> flights_;
   std::uint32_t free_flight_ = none;
   std::vector<std::uint64_t> numbers_;  // per flight, in the order of injection; only with allow_halts()
@@ -337,17 +342,16 @@ inline void PacketEngine::stop_waiting(std::uint32_t output_index, std::uint32_t
 // numbers.
 inline void PacketEngine::schedule(EventKind kind, std::uint32_t source, Time when, Step step,
                                    Touched touched) {
-  EventSource event_source{kind, source, static_cast<std::uint64_t>(step)};
   simulation_.schedule(
-      event_source, when, *this, touched.queue | std::uint64_t{touched.flight} << 32U,
+      PackedOrder::pack(kind, source, static_cast<std::uint64_t>(step)), when, *this,
+      touched.queue | std::uint64_t{touched.flight} << 32U,
       static_cast<std::uint64_t>(step) | std::uint64_t{touched.output} << 8U | std::uint64_t{run_} << 40U);
 }
 
 // Injection FIFOs go on when a tail has left, like the card that waits for that: before the routers.
-inline void PacketEngine::schedule_ready(std::uint32_t queue_index, Time when) {
-  const std::uint32_t head = queues_[queue_index].head;
+inline void PacketEngine::schedule_ready(std::uint32_t queue_index, std::uint32_t flight_index, Time when) {
   schedule(is_injection(queue_index) ? EventKind::link : EventKind::router, queue_index, when, Step::ready,
-           {queue_index, head, flights_[head].wanted_output});
+           {queue_index, flight_index, flights_[flight_index].wanted_output});
 }
 
 // The earliest of the wakes asked for is the one that counts: arbitration asks again for what it still needs.
@@ -359,7 +363,8 @@ inline void PacketEngine::wake(std::uint32_t output_index, Time when, std::uint3
            {queue_index, queues_[queue_index].head, output_index});
 }
 
-// Credits that have come back are counted only when somebody looks, or when the next one sets out.
+// Credits that have come back are counted when somebody finds too little room; the last one also when the
+// next sets out.
 inline void PacketEngine::settle_returns(Queue& queue, Time credit_latency) {
   if (queue.earlier_returns != none) settle_earlier(queue);
   const bool is_back = queue.earlier_returns == none && queue.free_at + credit_latency <= simulation_.now();
@@ -369,10 +374,7 @@ inline void PacketEngine::settle_returns(Queue& queue, Time credit_latency) {
 }
 
 inline bool PacketEngine::has_room(const Output& output, std::uint32_t vc, std::uint32_t bytes) {
-  if (stages_[output.stage].kind == StageKind::ejection) {
-    return ejection_room_bytes_[output.first_buffer] >= bytes;
-  }
-  Queue& queue = queues_[output.first_buffer + vc];
+  Queue& queue = queues_[buffer_behind(output, vc)];
   const auto needed = static_cast<std::int32_t>(bytes);
   if (queue.room_bytes >= needed) return true;
   settle_returns(queue, credit_latency_);

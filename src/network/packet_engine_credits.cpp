@@ -110,6 +110,7 @@ void PacketEngine::tell_room(std::uint32_t queue_index) {
     schedule(EventKind::link, queue_index, queue.free_at, Step::injection_freed, {queue_index, 0, 0});
     return;
   }
+  settle_earlier(queue);
   const Time time = room_time(queue, queue.needed_bytes);
   if (time == Time::never()) return;
   queue.needed_bytes = 0;

@@ -42,7 +42,8 @@ std::uint64_t PacketEngine::halt() {
   APENET_CHECK(++run_ < max_runs, "halted for the %uth time", run_);
   is_halted_ = true;
   const std::vector<std::uint32_t> taken = take_back();
-  for (std::uint32_t queue = first_injection_queue_; queue < queues_.size(); ++queue) reset_injection(queue);
+  for (std::uint32_t queue = first_injection_queue_; queue < first_ejection_buffer_; ++queue)
+    reset_injection(queue);
   // The youngest first, each to the front: so that of one queue the oldest is its head.
   for (auto flight_index = taken.rbegin(); flight_index != taken.rend(); ++flight_index) {
     Flight& flight = flights_[*flight_index];
@@ -72,7 +73,7 @@ std::vector<std::uint32_t> PacketEngine::take_back() {
   enum class Place : std::uint8_t { ejection, router, fifo, unused };
   std::vector<Place> places(flights_.size(), Place::ejection);  // in no queue: on the way into the buffer
   for (std::uint32_t i = free_flight_; i != none; i = flights_[i].next) places[i] = Place::unused;
-  for (std::uint32_t queue = 0; queue < queues_.size(); ++queue) {
+  for (std::uint32_t queue = 0; queue < first_ejection_buffer_; ++queue) {
     const Place place = is_injection(queue) ? Place::fifo : Place::router;
     for (std::uint32_t i = queues_[queue].head; i != none; i = flights_[i].next) places[i] = place;
   }
@@ -81,7 +82,8 @@ std::vector<std::uint32_t> PacketEngine::take_back() {
     if (places[i] == Place::unused || places[i] == Place::fifo) continue;
     taken.push_back(i);
     if (places[i] == Place::router) continue;
-    ejection_room_bytes_[flights_[i].destination] += flights_[i].wire_bytes;
+    queues_[first_ejection_buffer_ + flights_[i].destination].room_bytes +=
+        static_cast<std::int32_t>(flights_[i].wire_bytes);
   }
   std::sort(taken.begin(), taken.end(),
             [this](std::uint32_t one, std::uint32_t other) { return numbers_[one] < numbers_[other]; });
@@ -101,7 +103,7 @@ void PacketEngine::reset_injection(std::uint32_t queue_index) {
 }
 
 void PacketEngine::reset_routers() {
-  for (std::uint32_t i = 0; i < queues_.size(); ++i) {
+  for (std::uint32_t i = 0; i < first_ejection_buffer_; ++i) {
     Queue& queue = queues_[i];
     queue.free_at = Time::zero();
     if (is_injection(i)) continue;
@@ -124,7 +126,7 @@ void PacketEngine::reset_routers() {
 
 // What a card knows as its room is exactly what the packets in its FIFO leave.
 void PacketEngine::check_injection_room() const {
-  for (std::uint32_t i = first_injection_queue_; i < queues_.size(); ++i) {
+  for (std::uint32_t i = first_injection_queue_; i < first_ejection_buffer_; ++i) {
     std::int64_t bytes = queues_[i].room_bytes;
     for (std::uint32_t flight = queues_[i].head; flight != none; flight = flights_[flight].next) {
       if (!flights_[flight].is_resent) bytes += flights_[flight].wire_bytes;
@@ -139,9 +141,9 @@ void PacketEngine::restart(const Routing* routing, InjectionGate* gate) {
   use_routing(routing != nullptr ? *routing : *own_routing_);
   gate_ = gate;
   is_halted_ = false;
-  for (std::uint32_t queue = first_injection_queue_; queue < queues_.size(); ++queue) {
+  for (std::uint32_t queue = first_injection_queue_; queue < first_ejection_buffer_; ++queue) {
     const std::uint32_t head = queues_[queue].head;
-    if (head != none) schedule_ready(queue, std::max(simulation_.now(), flights_[head].ready));
+    if (head != none) schedule_ready(queue, head, std::max(simulation_.now(), flights_[head].ready));
   }
 }
 

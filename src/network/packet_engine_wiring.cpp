@@ -61,6 +61,7 @@ PacketEngine::PacketEngine(Simulation& simulation, const Topology& topology,
       injection_buffer_bytes_(parameters.description.injection_buffer_bytes),
       ejection_buffer_bytes_(parameters.description.ejection_buffer_bytes),
       first_injection_queue_(topology.router_count() * ports_ * virtual_channels_),
+      first_ejection_buffer_(first_injection_queue_ + topology.endpoint_count() * card_channels_),
       waiting_words_((std::max(ports_ * virtual_channels_, card_channels_) + 63) / 64) {
   use_routing(*own_routing_);
   wire(topology, parameters);
@@ -90,8 +91,7 @@ void PacketEngine::wire(const Topology& topology, const NetworkParameters& param
                      credit_latency_});
   stages_.push_back({StageKind::injection, local, description.local_latency, Time::zero(), card_channels_, 0,
                      Time::zero()});
-  queues_.resize(first_injection_queue_ +
-                 static_cast<std::size_t>(topology.endpoint_count()) * card_channels_);
+  queues_.resize(std::size_t{first_ejection_buffer_} + topology.endpoint_count());
   const bool has_errors = std::any_of(description.links.begin(), description.links.end(),
                                       [](const LinkDescription& link) { return link.bit_error_rate > 0; });
   if (has_errors) {
@@ -102,8 +102,7 @@ void PacketEngine::wire(const Topology& topology, const NetworkParameters& param
   waiting_more_.resize(outputs_.size() * (waiting_words_ - 1));
   upstream_.assign(static_cast<std::size_t>(router_count_) * ports_, none);
   endpoints_.resize(topology.endpoint_count());
-  ejection_room_bytes_.assign(topology.endpoint_count(), ejection_buffer_bytes_);
-  for (Stage& stage : stages_) stage.buffer_mask = stage.kind == StageKind::ejection ? 0 : ~std::uint32_t{0};
+  for (Stage& stage : stages_) stage.vc_mask = stage.kind == StageKind::ejection ? 0 : ~std::uint32_t{0};
   for (std::uint32_t queue = 0; queue < first_injection_queue_; ++queue) {
     queues_[queue].room_bytes = static_cast<std::int32_t>(description.buffer_bytes);
   }
@@ -141,7 +140,8 @@ void PacketEngine::wire_endpoint(const Topology& topology, NodeId node) {
   ejection.first_queue = first_queue(attachment.router);
   ejection.next_router = attachment.router;
   ejection.stage = static_cast<std::uint8_t>(stages_.size() - 2);
-  ejection.first_buffer = node;
+  ejection.first_buffer = first_ejection_buffer_ + node;
+  queues_[ejection.first_buffer].room_bytes = static_cast<std::int32_t>(ejection_buffer_bytes_);
 
   Output& injection = outputs_[injection_output];
   injection.first_queue = first_queue(router_count_ + node);
