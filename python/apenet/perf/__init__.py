@@ -100,7 +100,7 @@ BENCHMARKS = {
 
 @dataclass(frozen=True)
 class PerfResult:
-    """What a benchmark gave. `details` says what was done: exact counts, and times of this host."""
+    """What a benchmark gave in the quickest of its runs. `details`: exact counts of what each did, and times."""
 
     name: str
     figure: float
