@@ -116,7 +116,7 @@ class FlitRouterBank final : public FlitRouters {
   LargeArray<FlitStages> stages_;          // per 64 places
   LargeArray<FlitInputChannel> inputs_;    // by FlitPlace
   LargeArray<FlitOutputChannel> outputs_;  // the same
-  LargeArray<Flit> flits_;                 // behind the first: rings of buffer_flits, as inputs_
+  LargeArray<Flit> flits_;                 // behind the first: rings of buffer_flits, by slot
   std::vector<FlitCycle> output_free_;     // as the port table: first cycle of the next grant; has_intervals_
   std::vector<FlitLongStages> long_;       // per router; is_long_
   std::vector<FlitCycle> crossing_done_;   // per router: end of the switch's last traversal; is_long_

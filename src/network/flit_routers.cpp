@@ -464,7 +464,8 @@ void FlitRouterBank::finish_long(FlitPlace first, FlitCycle cycle) {
 }
 
 // The buffers of which a flit went and that are not empty: the one behind it is the first now. They were
-// listed, because whether a buffer is one of them cannot be predicted.
+// listed, because whether a buffer is one of them cannot be predicted. A ring that is empty begins anew: few
+// flits wait, and those in the first slots of all rings lie together.
 [[gnu::always_inline]] inline void FlitRouterBank::bring_next() {
   for (std::size_t i = 0; i < followed_count_; ++i) {
     const FlitPlace place = followed_[i];

@@ -188,18 +188,16 @@ def test_where_the_packet_engine_may_deviate_it_says_so(machine, load, may_devia
     assert abs(deviation) > 0.05 or not is_said
 
 
+def to_neighbours(engine, load):
+    """No link is shared: whoever waits does so behind a packet of its own source."""
+    settings = ["router.buffer_flits=32"]
+    options = {"loads": (load,), "pattern": "neighbor", "packet_flits": 16, "engine": engine, "settings": settings}
+    return apenet.traffic("iq-router-v1", **options, **SHORT).points[0]
+
+
 @pytest.mark.parametrize("engine", ["packet", "flit"])
 def test_a_packet_that_waits_in_its_source_is_not_in_the_network(engine):
-    """Neighbours share no link: whoever waits does so behind a packet of its own source."""
-    point = apenet.traffic(
-        "iq-router-v1",
-        loads=(0.6,),
-        pattern="neighbor",
-        packet_flits=16,
-        engine=engine,
-        settings=["router.buffer_flits=32"],
-        **SHORT,
-    ).points[0]
+    point = to_neighbours(engine, 0.6)
     alone_cycles = 2 + 5 * 4 + 15
     assert point.network_latency_cycles == pytest.approx(alone_cycles, rel=0.01)
     assert point.packet_latency_cycles > 1.2 * alone_cycles
@@ -208,16 +206,7 @@ def test_a_packet_that_waits_in_its_source_is_not_in_the_network(engine):
 @pytest.mark.parametrize("engine", ["packet", "flit"])
 def test_sources_that_wait_for_long_are_saturation(engine):
     """What is generated in the window arrives in it, nearly, and all of it in the end: only the wait tells."""
-    point = apenet.traffic(
-        "iq-router-v1",
-        loads=(1.0,),
-        pattern="neighbor",
-        packet_flits=16,
-        engine=engine,
-        settings=["router.buffer_flits=32"],
-        **SHORT,
-    ).points[0]
-    assert point.saturated
+    assert to_neighbours(engine, 1.0).saturated
 
 
 def test_a_packet_that_a_fault_takes_back_enters_again():
