@@ -18,6 +18,15 @@ TEST(Philox, KnownAnswers) {
             (PhiloxBlock{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
 }
 
+TEST(Philox, BlocksOfOneKeyAreTheSame) {
+  const PhiloxKey key = {0xa4093822, 0x299f31d0};
+  const Philox philox(key);
+  for (std::uint32_t i = 0; i < 100; ++i) {
+    const PhiloxBlock counter = {i, i * 0x9e3779b9U, ~i, i << 16U};
+    EXPECT_EQ(philox(counter), philox4x32_10(counter, key));
+  }
+}
+
 TEST(RandomStream, IsAFunctionOfSeedStreamAndCount) {
   RandomStream one(1, 2);
   RandomStream same(1, 2);
