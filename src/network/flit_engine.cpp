@@ -55,7 +55,8 @@ FlitEngine::FlitEngine(Simulation& simulation, const Topology& topology,
       max_packet_wire_bytes_(parameters.max_packet_wire_bytes),
       ejection_buffer_bytes_(parameters.description.ejection_buffer_bytes),
       clients_(topology.endpoint_count()),
-      injection_room_(clients_.size() * card_channels_, parameters.description.injection_buffer_bytes) {
+      injection_room_(clients_.size() * card_channels_, parameters.description.injection_buffer_bytes),
+      is_room_awaited_(injection_room_.size()) {
   fabric_.is_cut_through =
       parameters.description.switching == NetworkDescription::Switching::virtual_cut_through;
   wire(topology);
@@ -133,7 +134,33 @@ void FlitEngine::attach(NodeId node, NetworkClient& client) {
 std::int64_t FlitEngine::injection_room(NodeId node, std::uint16_t channel) const {
   APENET_CHECK(node < clients_.size() && channel < card_channels_, "node %u of %zu, channel %u of %u", node,
                clients_.size(), channel, card_channels_);
-  return injection_room_[std::size_t{node} * card_channels_ + channel];
+  return injection_room_[fifo(node, channel)];
+}
+
+void FlitEngine::await_injection_room(NodeId node, std::uint16_t channel) {
+  is_room_awaited_[fifo(node, channel)] = 1;
+}
+
+// Many ask for the cycle of the same time, and it is a division of two words.
+inline FlitCycle FlitEngine::cycle_from(Time time) {
+  if (time != last_time_) {
+    last_time_ = time;
+    last_cycle_ = fabric_.timing.cycle_from(time);
+  }
+  return last_cycle_;
+}
+
+inline void FlitEngine::wake(FlitCycle cycle) {
+  if (is_running_ || is_scheduled_) return;
+  schedule_cycle(cycle);
+}
+
+// It is not done for every packet.
+[[gnu::noinline]] void FlitEngine::schedule_cycle(FlitCycle cycle) {
+  next_cycle_ = std::max(next_cycle_, cycle);
+  is_scheduled_ = true;
+  simulation_.schedule(source_, fabric_.timing.time(next_cycle_ + 1), *this, 0,
+                       static_cast<std::uint64_t>(Step::cycle));
 }
 
 [[gnu::always_inline]] inline std::uint32_t FlitEngine::new_packet(const Packet& packet) {
@@ -148,12 +175,16 @@ std::int64_t FlitEngine::injection_room(NodeId node, std::uint16_t channel) cons
     free_packets_.pop_back();
   }
   fabric_.packets[index].packet = packet;
-  FlitPacketRoute& route = fabric_.routes[index];
-  route = {};
-  route.destination = packet.destination;
-  route.flits = fabric_.timing.flits(packet.wire_bytes);
-  route.wire_bytes = packet.wire_bytes;
-  route.lane = static_cast<std::uint8_t>(packet.channel % fabric_.virtual_channels);
+  if (packet.wire_bytes != last_wire_bytes_) {
+    last_wire_bytes_ = packet.wire_bytes;
+    last_flits_ = fabric_.timing.flits(packet.wire_bytes);
+  }
+  std::uint32_t lane = packet.channel;
+  if (lane >= fabric_.virtual_channels) lane %= fabric_.virtual_channels;
+  fabric_.routes[index] = {.destination = packet.destination,
+                           .flits = last_flits_,
+                           .wire_bytes = packet.wire_bytes,
+                           .lane = static_cast<std::uint8_t>(lane)};
   return index;
 }
 
@@ -167,24 +198,16 @@ void FlitEngine::inject(const Packet& packet, Time tail_time) {
   const Time now = simulation_.now();
   APENET_CHECK(tail_time >= now, "tail at %lld ps, before its header at %lld ps",
                static_cast<long long>(tail_time.ps()), static_cast<long long>(now.ps()));
-  std::int64_t& room = injection_room_[std::size_t{packet.source} * card_channels_ + packet.channel];
+  std::int64_t& room = injection_room_[fifo(packet.source, packet.channel)];
   APENET_CHECK(packet.wire_bytes <= room, "packet of %u bytes, room %lld in channel %u of node %u",
                packet.wire_bytes, static_cast<long long>(room), packet.channel, packet.source);
   room -= packet.wire_bytes;
   const std::uint32_t index = new_packet(packet);
-  trace(NetworkTrace::injected, packet.source, packet);
+  if (simulation_.is_traced()) [[unlikely]]
+    trace(NetworkTrace::injected, packet.source, packet);
   const FlitCycle start = cycle_from(now);
-  sources_.add(index, start, cycle_from(tail_time));
   wake(start);
-}
-
-// Many ask for the cycle of the same time, and it is a division of two words.
-FlitCycle FlitEngine::cycle_from(Time time) {
-  if (time != last_time_) {
-    last_time_ = time;
-    last_cycle_ = fabric_.timing.cycle_from(time);
-  }
-  return last_cycle_;
+  sources_.add(index, start, tail_time == now ? start : cycle_from(tail_time));
 }
 
 void FlitEngine::consumed(NodeId node, const Packet& packet) {
@@ -195,12 +218,26 @@ void FlitEngine::consumed(NodeId node, const Packet& packet) {
   if (!sinks_.is_at_rest()) wake(cycle_from(simulation_.now()));
 }
 
-void FlitEngine::wake(FlitCycle cycle) {
-  if (is_running_ || is_scheduled_) return;
-  next_cycle_ = std::max(next_cycle_, cycle);
-  is_scheduled_ = true;
-  simulation_.schedule(source_, fabric_.timing.time(next_cycle_ + 1), *this, 0,
-                       static_cast<std::uint64_t>(Step::cycle));
+// A copy, since its place may be another one's before the client has done with it.
+[[gnu::always_inline]] inline void FlitEngine::deliver(std::uint32_t index, Time head_time) {
+  Packet packet = fabric_.packets[index].packet;
+  packet.hops = static_cast<std::uint16_t>(fabric_.routes[index].routers - 1);  // links between them
+  free_packets_.push_back(index);
+  if (simulation_.is_traced()) [[unlikely]]
+    trace(NetworkTrace::delivered, packet.destination, packet);
+  NetworkClient* const client = clients_[packet.destination];
+  APENET_CHECK(client != nullptr, "packet for node %u, which has no client", packet.destination);
+  client->packet_arrived(packet, head_time);
+}
+
+[[gnu::always_inline]] inline void FlitEngine::free_injection(const FlitSources::Sent& sent) {
+  const std::size_t number = fifo(sent.node, sent.channel);
+  injection_room_[number] += sent.wire_bytes;
+  if (is_room_awaited_[number] == 0) return;
+  is_room_awaited_[number] = 0;
+  NetworkClient* const client = clients_[sent.node];
+  APENET_CHECK(client != nullptr, "node %u injected without a client", sent.node);
+  client->injection_freed(sent.channel);
 }
 
 void FlitEngine::handle_event(const Event& event) {
@@ -230,8 +267,10 @@ void FlitEngine::run_cycle() {
 
   const Time cycle_begin = fabric_.timing.time(cycle);
   for (const std::uint32_t index : begun_) {
-    const Packet& packet = fabric_.packets[index].packet;
-    if (clients_[packet.source] != nullptr) clients_[packet.source]->packet_entered(packet, cycle_begin);
+    const FlitPacket& flow = fabric_.packets[index];
+    if (flow.start == cycle) continue;  // it has not waited
+    NetworkClient* const client = clients_[flow.packet.source];
+    if (client != nullptr) client->packet_entered(flow.packet, cycle_begin);
   }
   begun_.clear();
   const FlitCycle local_interval = fabric_.timing.local.flit_cycles;
@@ -239,9 +278,8 @@ void FlitEngine::run_cycle() {
     if (local_interval == 1) {
       free_injection(sent);
     } else {
-      const std::uint64_t fifo = std::uint64_t{sent.node} * card_channels_ + sent.channel;
       simulation_.schedule(source_, fabric_.timing.time(cycle + local_interval), *this,
-                           fifo | std::uint64_t{sent.wire_bytes} << 32U,
+                           fifo(sent.node, sent.channel) | std::uint64_t{sent.wire_bytes} << 32U,
                            static_cast<std::uint64_t>(Step::injection_freed));
     }
   }
@@ -270,23 +308,6 @@ bool FlitEngine::is_at_rest() const {
          fabric_.are_wires_empty();
 }
 
-void FlitEngine::deliver(std::uint32_t index, Time head_time) {
-  Packet packet = fabric_.packets[index].packet;
-  packet.hops = static_cast<std::uint16_t>(fabric_.routes[index].routers - 1);  // links between them
-  free_packets_.push_back(index);
-  trace(NetworkTrace::delivered, packet.destination, packet);
-  NetworkClient* const client = clients_[packet.destination];
-  APENET_CHECK(client != nullptr, "packet for node %u, which has no client", packet.destination);
-  client->packet_arrived(packet, head_time);
-}
-
-void FlitEngine::free_injection(const FlitSources::Sent& sent) {
-  injection_room_[std::size_t{sent.node} * card_channels_ + sent.channel] += sent.wire_bytes;
-  NetworkClient* const client = clients_[sent.node];
-  APENET_CHECK(client != nullptr, "node %u injected without a client", sent.node);
-  client->injection_freed(sent.channel);
-}
-
 std::uint64_t FlitEngine::link_flits() const {
   std::uint64_t flits = 0;
   for (const std::size_t index : links_) flits += fabric_.port_table[index].use.flits;
@@ -311,7 +332,6 @@ std::vector<std::string> FlitEngine::warnings() const {
 }
 
 void FlitEngine::trace(NetworkTrace what, std::uint32_t place, const Packet& packet) const {
-  if (!simulation_.is_traced()) return;
   const bool is_injection = what == NetworkTrace::injected;
   simulation_.trace(network_record(what, simulation_.now(), Time::zero(), place,
                                    is_injection ? packet.destination : packet.source, packet.message,

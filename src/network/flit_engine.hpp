@@ -1,6 +1,7 @@
 // FlitEngine: input-queued routers, cycle by cycle and flit by flit.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -43,6 +44,7 @@ class FlitEngine final : public Network, private EventHandler {
   }
   void attach(NodeId node, NetworkClient& client) override;
   [[nodiscard]] std::int64_t injection_room(NodeId node, std::uint16_t channel) const override;
+  void await_injection_room(NodeId node, std::uint16_t channel) override;
   void inject(const Packet& packet, Time tail_time) override;
   void consumed(NodeId node, const Packet& packet) override;
   [[nodiscard]] std::uint32_t link_count() const override {
@@ -59,9 +61,13 @@ class FlitEngine final : public Network, private EventHandler {
   void run_cycle();
   [[nodiscard]] FlitCycle cycle_from(Time time);
   void wake(FlitCycle cycle);
+  void schedule_cycle(FlitCycle cycle);
   [[nodiscard]] bool is_at_rest() const;
   void deliver(std::uint32_t packet, Time head_time);
   void free_injection(const FlitSources::Sent& sent);
+  [[nodiscard]] std::size_t fifo(NodeId node, std::uint16_t channel) const {
+    return std::size_t{node} * card_channels_ + channel;
+  }
   [[nodiscard]] std::uint32_t new_packet(const Packet& packet);
   void trace(NetworkTrace what, std::uint32_t place, const Packet& packet) const;
 
@@ -77,12 +83,15 @@ class FlitEngine final : public Network, private EventHandler {
   std::uint32_t card_channels_;
   std::uint32_t max_packet_wire_bytes_;
   std::int64_t ejection_buffer_bytes_;
-  std::vector<NetworkClient*> clients_;       // per node
-  std::vector<std::int64_t> injection_room_;  // per node and card channel
-  std::vector<Time> head_times_;              // per packet that is delivered later: arrival of the header
+  std::vector<NetworkClient*> clients_;        // per node
+  std::vector<std::int64_t> injection_room_;   // per FIFO: node and card channel
+  std::vector<std::uint8_t> is_room_awaited_;  // per FIFO
+  std::vector<Time> head_times_;               // per packet that is delivered later: arrival of the header
   std::vector<std::uint32_t> free_packets_;
   Time last_time_;  // that cycle_from was asked for
   FlitCycle last_cycle_ = 0;
+  std::uint32_t last_wire_bytes_ = 0;  // of the last packet: its flits are a division, too
+  std::uint32_t last_flits_ = 0;
   FlitCycle next_cycle_ = 0;
   bool is_scheduled_ = false;
   bool is_running_ = false;  // a cycle: it schedules the next one itself

@@ -22,7 +22,8 @@ class NetworkClient {
   // Network::await_injection_room; engines may tell unasked.
   virtual void injection_freed(std::uint16_t channel) = 0;
   // The packet's header has left the injection buffer, at head_time: now, or a clock cycle of the engine ago.
-  // Again for a packet that a fault has taken back. Not a time to inject.
+  // Engines need not tell if it left as soon as it was there. Again for a packet that a fault has taken back.
+  // Not a time to inject.
   virtual void packet_entered(const Packet& /*packet*/, Time /*head_time*/) {}
 
  protected:

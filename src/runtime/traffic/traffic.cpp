@@ -1,10 +1,12 @@
 #include "runtime/traffic/traffic.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdio>
 #include <memory>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "kernel/simulation.hpp"
@@ -53,8 +55,8 @@ NetworkParameters network_parameters(const NetworkDescription& network, std::uin
   return parameters;
 }
 
-// One event a cycle asks all nodes: their next packets' cycles stand in one array. A node's queue is not
-// stored: its next packet is drawn when the one before it has gone, and may be overdue then.
+// One event a cycle asks the nodes whose next packet is due. A node's queue is not stored: its next packet is
+// drawn when the one before it has gone, and may be overdue then.
 class TrafficRun final : private EventHandler {
  public:
   TrafficRun(const NetworkDescription& network, const TrafficOptions& options);
@@ -67,7 +69,7 @@ class TrafficRun final : private EventHandler {
     void packet_arrived(const Packet& packet, Time /*head_time*/) override {
       run_.packet_arrived(node_, packet);
     }
-    void injection_freed(std::uint16_t /*channel*/) override { run_.offer(node_); }
+    void injection_freed(std::uint16_t /*channel*/) override {}  // who waits for room asks in every cycle
     void packet_entered(const Packet& packet, Time head_time) override {
       run_.packet_entered(packet, head_time);
     }
@@ -83,14 +85,29 @@ class TrafficRun final : private EventHandler {
     std::int64_t wait_ps = 0;
   };
 
+  // A node's packets, the next of which is drawn already.
+  struct Source {
+    std::int64_t next = -1;    // its cycle
+    std::uint64_t drawn = 0;   // packets so far: the counter of the node's random numbers
+    std::uint32_t choice = 0;  // the draw for its destination
+  };
+
   void handle_event(const Event& event) override;
-  void offer(NodeId node);
-  void draw_next(NodeId node, std::int64_t after);
+  void offer_due();
+  [[nodiscard]] bool offer(NodeId node);
+  void catch_up(NodeId node);
+  void draw_next(NodeId node);
+  void set_due(NodeId node, std::int64_t cycle);
   void packet_arrived(NodeId node, const Packet& packet);
   void packet_entered(const Packet& packet, Time head_time);
   [[nodiscard]] std::vector<Waited>::iterator find_waited(NodeId source, std::int64_t generated);
+  void note_wait(NodeId source, std::int64_t generated, std::int64_t wait_ps);
   [[nodiscard]] bool is_measured(std::int64_t cycle) const {
     return cycle >= options_.warmup_cycles && cycle < window_end_;
+  }
+  // What timing_ says, without its division where a cycle is whole picoseconds.
+  [[nodiscard]] Time time_of(std::int64_t cycle) const {
+    return whole_cycle_ps_ != 0 ? Time::from_ps(cycle * whole_cycle_ps_) : timing_.time(cycle);
   }
   [[nodiscard]] std::uint64_t probability() const;
   [[nodiscard]] double in_cycles(std::int64_t ps) const {
@@ -113,15 +130,21 @@ class TrafficRun final : private EventHandler {
   Time window_begin_time_;
   Time window_end_time_;
   std::int64_t link_flit_cycles_;
+  std::int64_t whole_cycle_ps_ = 0;  // or 0
   std::vector<Node> nodes_;
-  std::vector<std::int64_t> next_;           // per node: cycle of its next packet
-  std::vector<NodeId> due_;                  // of the cycle at hand, and room for one more
-  std::vector<std::uint32_t> choices_;       // per node: the draw for the next packet's destination
-  std::vector<std::uint64_t> drawn_;         // per node: packets, the counter of its random numbers
+  Philox random_;
+  std::vector<Source> sources_;  // per node
+  // Per cycle to come, a bit each node: who is asked then. One whose packet is farther away than that is
+  // asked in the last of them, and put off again.
+  static constexpr std::int64_t cycles_ahead = 64;
+  std::size_t node_words_;
+  std::vector<std::uint64_t> due_;
+  std::vector<NodeId> sent_;                 // in the cycle at hand: whose first packet was due and had room
   std::vector<std::vector<Waited>> waited_;  // per source: measured packets in the network
   EventSource source_{EventKind::process, 0, 0};
-  std::int64_t cycle_ = 0;
+  std::int64_t cycle_ = -1;  // at hand
   bool is_done_ = false;
+  Packet packet_;  // the one to inject: all are alike but for a few fields
 
   std::size_t behind_;           // nodes whose next packet belongs into or before the window
   std::uint64_t generated_ = 0;  // measured packets: in the window ...
@@ -129,7 +152,7 @@ class TrafficRun final : private EventHandler {
   std::uint64_t arrived_ = 0;    // packets that arrived in the window
   std::int64_t latency_ps_ = 0;
   std::int64_t wait_ps_ = 0;  // at their sources, of the drained ones
-  std::int64_t min_ps_ = 0;
+  std::int64_t min_ps_ = Time::never().ps();
   std::int64_t max_ps_ = 0;
   std::uint64_t hops_ = 0;
 };
@@ -155,18 +178,26 @@ TrafficRun::TrafficRun(const NetworkDescription& network, const TrafficOptions& 
       window_begin_time_(timing_.time(options.warmup_cycles)),
       window_end_time_(timing_.time(window_end_)),
       link_flit_cycles_(timing_.links.empty() ? timing_.local.flit_cycles : timing_.links[0].flit_cycles),
-      next_(network_->node_count(), -1),
-      due_(next_.size() + 1),
-      choices_(next_.size()),
-      drawn_(next_.size()),
-      waited_(next_.size()),
-      behind_(next_.size()) {
+      random_({static_cast<std::uint32_t>(options.seed), static_cast<std::uint32_t>(options.seed >> 32U)}),
+      sources_(network_->node_count()),
+      node_words_((sources_.size() + 63) / 64),
+      due_(cycles_ahead * node_words_),
+      sent_(sources_.size()),
+      waited_(sources_.size()),
+      behind_(sources_.size()) {
+  if (ps_per_second % timing_.clock.frequency_hz == 0) {
+    whole_cycle_ps_ = ps_per_second / timing_.clock.frequency_hz;
+  }
+  packet_.payload_bytes = packet_bytes_;
+  packet_.wire_bytes = packet_bytes_;
+  packet_.last = true;
   gap_ = GeometricGap(probability());
-  nodes_.reserve(next_.size());
-  for (NodeId node = 0; node < next_.size(); ++node) {
+  nodes_.reserve(sources_.size());
+  for (NodeId node = 0; node < sources_.size(); ++node) {
     nodes_.emplace_back(*this, node);
     network_->attach(node, nodes_.back());
-    draw_next(node, -1);
+    draw_next(node);
+    set_due(node, sources_[node].next);
   }
 }
 
@@ -178,38 +209,71 @@ std::uint64_t TrafficRun::probability() const {
   return static_cast<std::uint64_t>(std::clamp(std::ldexp(packets, 64), 1.0, most));
 }
 
-// One block of random numbers a packet: when, and where to.
-void TrafficRun::draw_next(NodeId node, std::int64_t after) {
-  const PhiloxKey key = {static_cast<std::uint32_t>(options_.seed),
-                         static_cast<std::uint32_t>(options_.seed >> 32U)};
-  std::uint32_t attempt = 0;
-  std::uint32_t choice = 0;
-  const std::int64_t gap = gap_([&] {
-    const PhiloxBlock block = philox4x32_10({static_cast<std::uint32_t>(drawn_[node]),
-                                             static_cast<std::uint32_t>(drawn_[node] >> 32U), node, attempt},
-                                            key);
-    ++attempt;
-    choice = block[2];
-    return block[0] | std::uint64_t{block[1]} << 32U;
-  });
-  ++drawn_[node];
-  choices_[node] = choice;
-  next_[node] = after + gap;
-  if (is_measured(next_[node])) ++generated_;
-  if (next_[node] >= window_end_ && after < window_end_) --behind_;
+inline void TrafficRun::set_due(NodeId node, std::int64_t cycle) {
+  const auto asked = static_cast<std::size_t>(std::min(cycle, cycle_ + cycles_ahead));
+  due_[asked % cycles_ahead * node_words_ + node / 64] |= std::uint64_t{1} << node % 64;
 }
 
-void TrafficRun::offer(NodeId node) {
-  while (next_[node] <= cycle_ && network_->injection_room(node, 0) >= packet_bytes_) {
-    Packet packet;
-    packet.source = node;
-    packet.destination = pattern_.destination(node, choices_[node]);
-    packet.payload_bytes = packet_bytes_;
-    packet.wire_bytes = packet_bytes_;
-    packet.message = static_cast<std::uint64_t>(next_[node]);
-    packet.last = true;
-    draw_next(node, next_[node]);
-    network_->inject(packet, simulation_.now());
+// One block of random numbers a packet: when, and where to.
+[[gnu::always_inline]] inline void TrafficRun::draw_next(NodeId node) {
+  Source& source = sources_[node];
+  const std::uint64_t number = source.drawn++;
+  std::uint32_t attempt = 0;
+  const std::int64_t gap = gap_([&] {
+    const PhiloxBlock block = random_(
+        {static_cast<std::uint32_t>(number), static_cast<std::uint32_t>(number >> 32U), node, attempt++});
+    source.choice = block[2];
+    return block[0] | std::uint64_t{block[1]} << 32U;
+  });
+  const std::int64_t after = source.next;
+  source.next = after + gap;
+  if (is_measured(source.next)) ++generated_;
+  if (source.next >= window_end_ && after < window_end_) --behind_;
+}
+
+// Whether the node's next packet was due, and had room: otherwise the node is asked again.
+[[gnu::always_inline]] inline bool TrafficRun::offer(NodeId node) {
+  const Source& source = sources_[node];
+  if (source.next > cycle_) {
+    set_due(node, source.next);
+    return false;
+  }
+  if (network_->injection_room(node, 0) < packet_bytes_) {
+    set_due(node, cycle_ + 1);
+    return false;
+  }
+  if (source.next < cycle_) [[unlikely]]
+    note_wait(node, source.next, (simulation_.now() - time_of(source.next)).ps());
+  packet_.source = node;
+  packet_.destination = pattern_.destination(node, source.choice);
+  packet_.message = static_cast<std::uint64_t>(source.next);
+  network_->inject(packet_, simulation_.now());
+  return true;
+}
+
+// A node of which more than one packet is due.
+[[gnu::noinline]] void TrafficRun::catch_up(NodeId node) {
+  while (offer(node)) draw_next(node);
+}
+
+inline void TrafficRun::offer_due() {
+  std::uint64_t* const due = &due_[static_cast<std::size_t>(cycle_ % cycles_ahead) * node_words_];
+  std::size_t sent = 0;
+  for (std::size_t word = 0; word < node_words_; ++word) {
+    for (std::uint64_t rest = std::exchange(due[word], 0); rest != 0; rest &= rest - 1) {
+      const auto node = static_cast<NodeId>(word * 64) + static_cast<NodeId>(std::countr_zero(rest));
+      if (offer(node)) sent_[sent++] = node;
+    }
+  }
+  // By themselves, so that the processor works on several draws at once.
+  for (std::size_t i = 0; i < sent; ++i) {
+    const NodeId node = sent_[i];
+    draw_next(node);
+    if (sources_[node].next > cycle_) [[likely]] {
+      set_due(node, sources_[node].next);
+    } else {
+      catch_up(node);
+    }
   }
 }
 
@@ -219,16 +283,19 @@ std::vector<TrafficRun::Waited>::iterator TrafficRun::find_waited(NodeId source,
                       [&](const Waited& one) { return one.generated == generated; });
 }
 
+// Also of one that a fault took back: it waits at its source again.
 void TrafficRun::packet_entered(const Packet& packet, Time head_time) {
   const auto generated = static_cast<std::int64_t>(packet.message);
-  const std::int64_t wait_ps = (head_time - timing_.time(generated)).ps();
+  note_wait(packet.source, generated, (head_time - time_of(generated)).ps());
+}
+
+void TrafficRun::note_wait(NodeId source, std::int64_t generated, std::int64_t wait_ps) {
   if (wait_ps == 0 || !is_measured(generated)) return;
-  // One that a fault took back waits at its source again.
-  const auto before = find_waited(packet.source, generated);
-  if (before != waited_[packet.source].end()) {
+  const auto before = find_waited(source, generated);
+  if (before != waited_[source].end()) {
     before->wait_ps = wait_ps;
   } else {
-    waited_[packet.source].push_back({generated, wait_ps});
+    waited_[source].push_back({generated, wait_ps});
   }
 }
 
@@ -238,12 +305,13 @@ void TrafficRun::packet_arrived(NodeId node, const Packet& packet) {
   if (now >= window_begin_time_ && now < window_end_time_) ++arrived_;
   const auto generated = static_cast<std::int64_t>(packet.message);
   if (!is_measured(generated)) return;
-  const std::int64_t latency = (now - timing_.time(generated)).ps();
-  min_ps_ = drained_ == 0 ? latency : std::min(min_ps_, latency);
+  const std::int64_t latency = (now - time_of(generated)).ps();
+  min_ps_ = std::min(min_ps_, latency);
   max_ps_ = std::max(max_ps_, latency);
   latency_ps_ += latency;
   hops_ += packet.hops;
   ++drained_;
+  if (waited_[packet.source].empty()) return;
   const auto waited = find_waited(packet.source, generated);
   if (waited == waited_[packet.source].end()) return;
   wait_ps_ += waited->wait_ps;
@@ -252,14 +320,7 @@ void TrafficRun::packet_arrived(NodeId node, const Packet& packet) {
 }
 
 void TrafficRun::handle_event(const Event& /*event*/) {
-  // Listed first: who is due is another one each time, and a branch would be mispredicted as often.
-  const auto nodes = static_cast<NodeId>(next_.size());
-  std::size_t due_count = 0;
-  for (NodeId node = 0; node < nodes; ++node) {
-    due_[due_count] = node;
-    due_count += next_[node] <= cycle_ ? 1 : 0;
-  }
-  for (std::size_t i = 0; i < due_count; ++i) offer(due_[i]);
+  offer_due();
   const bool is_drained = behind_ == 0 && drained_ == generated_;
   if (cycle_ >= window_end_ && (is_drained || cycle_ >= window_end_ + options_.drain_cycles)) {
     is_done_ = true;
@@ -270,6 +331,7 @@ void TrafficRun::handle_event(const Event& /*event*/) {
 }
 
 TrafficPoint TrafficRun::run() {
+  cycle_ = 0;
   network_->begin(Time::zero());
   simulation_.schedule(source_, Time::zero(), *this);
   while (!is_done_ && simulation_.step()) {
@@ -282,7 +344,8 @@ TrafficPoint TrafficRun::result() const {
   const auto flits =
       static_cast<double>(arrived_) * options_.packet_flits * static_cast<double>(link_flit_cycles_);
   point.offered = options_.load;
-  point.accepted = flits / (static_cast<double>(next_.size()) * static_cast<double>(options_.measure_cycles));
+  point.accepted =
+      flits / (static_cast<double>(sources_.size()) * static_cast<double>(options_.measure_cycles));
   point.packets = drained_;
   if (drained_ > 0) {
     const auto count = static_cast<double>(drained_);

@@ -1,6 +1,5 @@
 #include "runtime/traffic/traffic_pattern.hpp"
 
-#include <algorithm>
 #include <bit>
 #include <functional>
 #include <numeric>
@@ -117,7 +116,13 @@ GeometricGap::GeometricGap(std::uint64_t probability) {
     none_.push_back(none);
     none = static_cast<std::uint64_t>(static_cast<Wide>(none) * failure >> 64U);
   }
-  std::copy_n(none_.begin(), std::min(none_.size(), first_none_.size()), first_none_.begin());
+  none_.push_back(0);
+  std::size_t failures = none_.size() - 1;
+  for (std::size_t bucket = 0; bucket < least_failures_.size(); ++bucket) {
+    const std::uint64_t most = ((std::uint64_t{bucket} + 1) << (64 - bucket_bits)) - 1;
+    while (failures > 0 && most >= none_[failures - 1]) --failures;
+    least_failures_[bucket] = static_cast<std::uint16_t>(failures);
+  }
 }
 
 }  // namespace apenet

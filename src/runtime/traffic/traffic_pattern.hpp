@@ -58,21 +58,27 @@ class GeometricGap {
   [[nodiscard]] std::int64_t operator()(Draw draw) const {
     std::int64_t gap = 1;
     for (;;) {
-      const std::uint64_t bits = draw();
-      std::size_t failures = 0;
-      for (const std::uint64_t none : first_none_) failures += bits < none ? 1 : 0;
-      if (failures == first_none_.size()) {
-        while (failures < none_.size() && bits < none_[failures]) ++failures;
-      }
+      const std::size_t failures = failures_of(draw());
       gap += static_cast<std::int64_t>(failures);
-      if (failures < none_.size()) return gap;  // otherwise: as if it began anew
+      if (failures + 1 < none_.size()) return gap;  // otherwise: as if it began anew
     }
   }
 
  private:
-  std::vector<std::uint64_t> none_;  // none_[k]: probability of no success in k + 1 cycles, times 2^64
-  // The first of them, or 0: for these there is no branch, which would be mispredicted for nearly every draw.
-  std::array<std::uint64_t, 8> first_none_{};
+  static constexpr int bucket_bits = 8;
+
+  // Cycles without a success before the first one; at most none_.size() - 1.
+  [[nodiscard]] std::size_t failures_of(std::uint64_t bits) const {
+    std::size_t failures = least_failures_[bits >> (64 - bucket_bits)];
+    while (bits < none_[failures]) ++failures;
+    return failures;
+  }
+
+  // none_[k]: probability of no success in k + 1 cycles, times 2^64; the last one is 0, and ends a search.
+  std::vector<std::uint64_t> none_;
+  // Where a search begins, by the highest bits: most of the time it ends there, without a branch that would
+  // be mispredicted.
+  std::array<std::uint16_t, std::size_t{1} << bucket_bits> least_failures_{};
 };
 
 }  // namespace apenet
