@@ -281,12 +281,20 @@ bool RunLoop::serve(int timeout_ms) {
   return count == static_cast<int>(ready.size());
 }
 
+// A code beyond a status is that of MPICH's own errors.
+void RunLoop::notice_abort() {
+  const auto& abort = pmi_.abort();
+  if (!abort) return;
+  const int low = abort->exit_code & 0xff;
+  const int status = low == 0 ? 1 : low;
+  const std::string beyond = low == abort->exit_code ? "" : ", which is status " + std::to_string(status);
+  fail(SessionReport::Outcome::aborted, status,
+       "rank " + std::to_string(abort->rank) + " called MPI_Abort(" + std::to_string(abort->exit_code) + ")" +
+           beyond);
+}
+
 void RunLoop::look_around(const std::function<bool()>& interrupted) {
-  if (const auto& abort = pmi_.abort(); abort && !failure_) {
-    fail(SessionReport::Outcome::aborted, abort->exit_code == 0 ? 1 : abort->exit_code & 0xff,
-         "rank " + std::to_string(abort->rank) + " called MPI_Abort(" + std::to_string(abort->exit_code) +
-             ")");
-  }
+  notice_abort();
   const auto now = WallClock::now();
   if (now < next_look_ || failure_) return;
   next_look_ = now + look_interval;
@@ -322,6 +330,9 @@ void RunLoop::on_rank_end(std::uint32_t rank, std::size_t child) {
                                 children_.ended(std::size_t{count_} + rank);
   if (!mpi_process_gone) return;
   scheduler_.remove(rank);
+  // MPICH tells of a fatal error and goes on, into a segmentation fault where nobody ends it at once.
+  pmi_.serve(rank);
+  notice_abort();
   output_.read(rank, 0);
   output_.read(rank, 1);
   if (is_leader || !children_.watched(rank)) output_.end(rank);

@@ -49,6 +49,7 @@ class RunLoop {
   void notice_busy();
   void pass_output();
   void look_around(const std::function<bool()>& interrupted);
+  void notice_abort();
   void watch_attached();
   void on_child_end(std::size_t index);
   void on_rank_end(std::uint32_t rank, std::size_t child);
