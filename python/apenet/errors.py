@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,6 +38,13 @@ class Literal:
 
     def __repr__(self) -> str:
         return self._text
+
+
+def texts(name: str, given: Iterable[str]) -> tuple[str, ...]:
+    """Several texts. Raises InputError for a single one, whose letters would each be taken for one."""
+    if isinstance(given, str):
+        raise InputError(name, given, "a list of texts")
+    return tuple(given)
 
 
 class PartitionError(ApenetError):

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
 from apenet.errors import InputError
 from apenet.machine import Machine
+from apenet.numbers import whole
 
 Mapping = str | Path | Sequence[int]
+MOST_RANKS = 2**24  # as many as the largest machine has nodes
 
 
 def map_ranks(machine: Machine, ranks: int, ranks_per_node: int = 1, mapping: Mapping = "linear") -> list[int]:
@@ -20,8 +23,8 @@ def map_ranks(machine: Machine, ranks: int, ranks_per_node: int = 1, mapping: Ma
     the seed. Everything else is a file with one line per rank: a node's number, or its coordinates as `1 0 2`.
     A sequence gives the nodes themselves. Raises InputError when the ranks do not fit the machine.
     """
-    _require_positive("ranks", ranks)
-    _require_positive("ranks-per-node", ranks_per_node)
+    ranks = whole("ranks", ranks, 1, MOST_RANKS, f"a whole number from 1 to {MOST_RANKS}")
+    ranks_per_node = whole("ranks-per-node", ranks_per_node, 1, MOST_RANKS, "a whole number of at least 1")
     if machine.ports is not None and ranks_per_node > machine.ports:
         raise InputError("ranks-per-node", ranks_per_node, f"at most {machine.ports}: card.ports of {machine.name}")
     if isinstance(mapping, str | Path):
@@ -30,11 +33,6 @@ def map_ranks(machine: Machine, ranks: int, ranks_per_node: int = 1, mapping: Ma
         nodes = _given(machine, ranks, mapping)
     _check_sharing(machine, nodes)
     return nodes
-
-
-def _require_positive(name: str, value: int) -> None:
-    if value < 1:
-        raise InputError(name, value, "a whole number of at least 1")
 
 
 def _mapped(machine: Machine, ranks: int, ranks_per_node: int, mapping: str | Path) -> list[int]:
@@ -63,9 +61,9 @@ def _mapped(machine: Machine, ranks: int, ranks_per_node: int, mapping: str | Pa
 def _given(machine: Machine, ranks: int, nodes: Sequence[int]) -> list[int]:
     if len(nodes) != ranks:
         raise InputError("map", list(nodes), f"one node for each of the {ranks} ranks")
-    for node in nodes:
-        _check_node(machine, node, "map", node)
-    return list(nodes)
+    expected = _node_expected(machine)
+    most = (machine.node_count or MOST_RANKS) - 1
+    return [whole("map", node, 0, most, expected) for node in nodes]
 
 
 def _from_file(machine: Machine, ranks: int, path: Path) -> list[int]:
@@ -97,7 +95,8 @@ def _node_of_line(machine: Machine, content: str, place: str) -> int:
         raise InputError(place, content, expected)
     values = [int(part) for part in numbers]
     if len(values) == 1:
-        _check_node(machine, values[0], place, content)
+        if machine.node_count is not None and values[0] >= machine.node_count:
+            raise InputError(place, content, _node_expected(machine))
         return values[0]
     node, stride = 0, 1
     for value, extent in zip(values, machine.dims, strict=True):
@@ -108,18 +107,14 @@ def _node_of_line(machine: Machine, content: str, place: str) -> int:
     return node
 
 
-def _check_node(machine: Machine, node: int, place: str, shown: object) -> None:
-    count = machine.node_count
-    if node < 0 or (count is not None and node >= count):
-        most = "" if count is None else f" below {count}"
-        raise InputError(place, shown, f"a node of {machine.name}: a number{most}, 0 or more")
+def _node_expected(machine: Machine) -> str:
+    most = "" if machine.node_count is None else f" below {machine.node_count}"
+    return f"a node of {machine.name}: a number{most}, 0 or more"
 
 
 def _check_sharing(machine: Machine, nodes: Sequence[int]) -> None:
     if machine.ports is None:
         return
-    for node in nodes:
-        if nodes.count(node) > machine.ports:
-            raise InputError(
-                "map", f"{nodes.count(node)} ranks on node {node}", f"at most card.ports = {machine.ports}"
-            )
+    for node, ranks in Counter(nodes).items():
+        if ranks > machine.ports:
+            raise InputError("map", f"{ranks} ranks on node {node}", f"at most card.ports = {machine.ports}")

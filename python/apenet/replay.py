@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 from apenet import _core, runfolder
 from apenet._core import version as __version__
 from apenet.activity import NetworkActivity, network_activity, observation
-from apenet.errors import ApenetError, InputError, from_core
+from apenet.errors import ApenetError, InputError, from_core, texts
 from apenet.machine import ENGINES, Machine
 from apenet.machine import machine as read_machine
 from apenet.mapping import Mapping, map_ranks
+from apenet.numbers import checked_seed
 from apenet.running import PS_PER_US, FaultResult, LinkResult, Request, fault_result, link_results, show_size, show_time
 
 
@@ -151,11 +152,10 @@ def replay(
     file that is not GOAL (it names the line), ReplayError when the trace's ranks wait for ever, and PartitionError when
     faults leave no path.
     """
-    chosen = (read_machine(machine) if isinstance(machine, str) else machine).with_faults(*faults)
+    chosen = (read_machine(machine) if isinstance(machine, str) else machine).with_faults(*texts("faults", faults))
     if engine not in ENGINES:
         raise InputError("engine", engine, " or ".join(ENGINES))
-    if not 0 <= seed < 2**64:
-        raise InputError("seed", seed, "a whole number from 0 to 2^64 - 1")
+    seed = checked_seed(seed)
     began = time.monotonic()
     try:
         schedule = _core.read_goal(str(trace))

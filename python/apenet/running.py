@@ -15,10 +15,11 @@ from typing import Any
 from apenet import _core, launch, runfolder
 from apenet._core import version as __version__
 from apenet.activity import NetworkActivity, network_activity, observation
-from apenet.errors import InputError
+from apenet.errors import InputError, texts
 from apenet.machine import ENGINES, Machine
 from apenet.machine import machine as read_machine
 from apenet.mapping import Mapping, map_ranks
+from apenet.numbers import checked_seed, whole
 from apenet.recording import Recording
 from apenet.toolchain import MpiChoice, detect_mpi, find_openmpi, find_program
 
@@ -217,18 +218,20 @@ def run(
     trace that ui.perfetto.dev opens; `faults` are links and nodes that die and revive (`Machine.with_faults`).
     Raises InputError and MachineError for what cannot be run; a program that fails is a result, not an exception.
     """
-    chosen = (read_machine(machine) if isinstance(machine, str) else machine).with_faults(*faults)
+    chosen = (read_machine(machine) if isinstance(machine, str) else machine).with_faults(*texts("faults", faults))
+    if isinstance(command, str):
+        raise InputError("program", command, "a list of the program and its arguments, a text each")
     arguments = tuple(str(part) for part in command)
     if not arguments:
         raise InputError("program", "", "a program and its arguments behind --")
-    if n < 1 or n > MOST_RANKS:
-        raise InputError("ranks", n, f"a whole number from 1 to {MOST_RANKS}")
+    if any("\0" in part for part in arguments):
+        raise InputError("program", arguments, "arguments without zero bytes")
+    n = whole("ranks", n, 1, MOST_RANKS, f"a whole number from 1 to {MOST_RANKS}")
     options = _session_options(compute, pin)
     options.observation = observation(out, trace)
     if engine not in ENGINES:
         raise InputError("engine", engine, " or ".join(ENGINES))
-    if not 0 <= seed < 2**64:
-        raise InputError("seed", seed, "a whole number from 0 to 2^64 - 1")
+    seed = checked_seed(seed)
     nodes = map_ranks(chosen, n, ranks_per_node, mapping)
     program = find_program(arguments[0])
     if mpi not in ("auto", "mpich", "openmpi"):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 from apenet.errors import InputError
+from apenet.numbers import whole
 
 LARGEST_BYTES = 2**40  # beyond it a size is a typing mistake
 
@@ -40,13 +41,12 @@ def parse_sizes(text: str) -> list[int]:
     return sorted({parse_size(part) for part in text.split(",")})
 
 
-def checked_sizes(sizes: str | Sequence[int]) -> list[int]:
+def checked_sizes(sizes: str | int | Iterable[int]) -> list[int]:
     """Sizes from Python: the same text, or numbers."""
     if isinstance(sizes, str):
         return parse_sizes(sizes)
-    for size in sizes:
-        if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= LARGEST_BYTES:
-            raise InputError("sizes", size, "whole numbers of bytes, at least 1")
-    if not sizes:
+    given = sizes if isinstance(sizes, Iterable) else [sizes]
+    checked = [whole("sizes", size, 1, LARGEST_BYTES, "whole numbers of bytes, at least 1") for size in given]
+    if not checked:
         raise InputError("sizes", [], "at least one size")
-    return list(sizes)
+    return checked

@@ -12,19 +12,22 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, SupportsFloat
 
 from apenet import _core
 from apenet._core import version as __version__
-from apenet.errors import InputError
+from apenet.errors import InputError, texts
 from apenet.machine import Machine
 from apenet.machine import machine as read_machine
+from apenet.numbers import checked_seed, whole
 from apenet.sweep import gather_warnings
 
 __all__ = ["PATTERNS", "TrafficPoint", "TrafficResult", "parse_loads", "traffic"]
 
 PATTERNS: tuple[str, ...] = tuple(_core.traffic_patterns())
 MOST_POINTS = 1000
+MOST_FLITS = 65535
+MOST_CYCLES = 10**9
 WARMUP_CYCLES, MEASURE_CYCLES, DRAIN_CYCLES = 5000, 7500, 25000
 
 
@@ -118,6 +121,11 @@ def parse_loads(text: str) -> tuple[float, ...]:
     return loads
 
 
+def _as_text(load: float) -> str:
+    """With all its digits; what is no number is left to `parse_loads`."""
+    return repr(float(load)) if isinstance(load, SupportsFloat) and not isinstance(load, bool) else repr(load)
+
+
 def traffic(
     machine: Machine | str,
     *,
@@ -136,19 +144,23 @@ def traffic(
 
     `progress` is called with the number of loads done. Raises InputError or MachineError for what cannot be.
     """
+    settings = texts("settings", settings)
     chosen = read_machine(machine, settings) if isinstance(machine, str) else machine.with_settings(*settings)
     if pattern not in PATTERNS:
         close = difflib.get_close_matches(pattern, PATTERNS, n=1, cutoff=0.5)
         hint = f'; did you mean "{close[0]}"?' if close else ""
         raise InputError("pattern", pattern, "one of " + ", ".join(PATTERNS) + hint)
-    checked = parse_loads(loads if isinstance(loads, str) else ",".join(f"{load!r}" for load in loads))
+    checked = parse_loads(loads if isinstance(loads, str) else ",".join(map(_as_text, loads)))
     if chosen.file.network.topology.value == "none":
         raise InputError("machine", chosen.name, "a machine with a network: every topology but none")
+    packet_flits = whole("packet_flits", packet_flits, 1, MOST_FLITS, f"a whole number from 1 to {MOST_FLITS}")
+    seed = checked_seed(seed)
+    cycles = _checked_cycles(warmup_cycles, measure_cycles, drain_cycles)
     network = chosen.description(engine=engine).network
     points: list[TrafficPoint] = []
     warnings: list[list[str]] = []
     for load in checked:
-        options = _options(pattern, load, packet_flits, seed, (warmup_cycles, measure_cycles, drain_cycles))
+        options = _options(pattern, load, packet_flits, seed, cycles)
         try:
             point = _core.run_traffic(network, options)
         except ValueError as error:
@@ -164,28 +176,29 @@ def traffic(
         pattern=pattern,
         packet_flits=packet_flits,
         seed=seed,
-        warmup_cycles=warmup_cycles,
-        measure_cycles=measure_cycles,
+        warmup_cycles=cycles["warmup_cycles"],
+        measure_cycles=cycles["measure_cycles"],
         cycle_ps=1e12 / network.pipeline.clock_hz,
         points=tuple(points),
         warnings=gather_warnings(warnings),
     )
 
 
-def _options(
-    pattern: str, load: float, packet_flits: int, seed: int, cycles: tuple[int, int, int]
-) -> _core.TrafficOptions:
-    limits = {"packet_flits": (packet_flits, 1, 65535), "seed": (seed, 0, 2**64 - 1)}
-    names = ("warmup_cycles", "measure_cycles", "drain_cycles")
-    limits.update(
-        {name: (value, int(name == "measure_cycles"), 10**9) for name, value in zip(names, cycles, strict=True)}
-    )
+def _checked_cycles(warmup: int, measure: int, drain: int) -> dict[str, int]:
+    given = {"warmup_cycles": (warmup, 0), "measure_cycles": (measure, 1), "drain_cycles": (drain, 0)}
+    return {
+        name: whole(name, value, least, MOST_CYCLES, f"a whole number from {least} to {MOST_CYCLES}")
+        for name, (value, least) in given.items()
+    }
+
+
+def _options(pattern: str, load: float, packet_flits: int, seed: int, cycles: dict[str, int]) -> _core.TrafficOptions:
     options = _core.TrafficOptions()
     options.pattern = pattern
     options.load = load
-    for name, (value, least, most) in limits.items():
-        if not least <= value <= most:
-            raise InputError(name, value, f"{least} to {most}")
+    options.packet_flits = packet_flits
+    options.seed = seed
+    for name, value in cycles.items():
         setattr(options, name, value)
     return options
 

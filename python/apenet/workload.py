@@ -19,10 +19,11 @@ from typing import Any
 import numpy as np
 
 from apenet import _core
-from apenet.errors import ApenetError, InputError
+from apenet.errors import ApenetError, InputError, texts
 from apenet.machine import Machine
 from apenet.machine import machine as read_machine
 from apenet.mapping import Mapping, map_ranks
+from apenet.numbers import checked_seed, whole
 from apenet.replay import RanksResult, common_results
 from apenet.running import PS_PER_US
 
@@ -100,6 +101,9 @@ class Rank:
 
     def wait(self, *handles: Handle) -> Request:
         """Waits for all of them; gives what each got (a Message, or None for a send), of one the thing itself."""
+        for handle in handles:
+            if not isinstance(handle, Handle):
+                raise InputError(f"rank {self.id}: wait for", handle, "what yield rank.isend(...) or irecv(...) gave")
         what = ", ".join(handle.what for handle in handles)
         return Request(what, operations=tuple(handle.operation for handle in handles))
 
@@ -111,17 +115,17 @@ class Rank:
         return Request(f"compute for {microseconds} us", lambda: self._begin(self._core.compute, span_ps))
 
     def _sends(self, target: int, size: int, tag: int, *, waits: bool) -> Request:
-        self._check("send to", target, self.count - 1)
-        self._check("tag", tag, _core.any_tag - 1)
-        self._check("bytes", size, LARGEST_MESSAGE_BYTES)
+        target = self._check("send to", target, self.count - 1)
+        tag = self._check("tag", tag, _core.any_tag - 1)
+        size = self._check("bytes", size, LARGEST_MESSAGE_BYTES)
         what = f"its message of {size} bytes to rank {target}, tag {tag}"
         return Request(what, lambda: self._begin(self._core.send, target, size, tag), waits)
 
     def _receives(self, source: int | None, tag: int | None, *, waits: bool) -> Request:
         if source is not None:
-            self._check("recv from", source, self.count - 1)
+            source = self._check("recv from", source, self.count - 1)
         if tag is not None:
-            self._check("tag", tag, _core.any_tag - 1)
+            tag = self._check("tag", tag, _core.any_tag - 1)
         what = f"a message from {'anybody' if source is None else f'rank {source}'}, "
         what += "any tag" if tag is None else f"tag {tag}"
         wanted = (_core.any_rank if source is None else source, _core.any_tag if tag is None else tag)
@@ -133,9 +137,8 @@ class Rank:
         start(self.id, operation, *arguments)
         return operation
 
-    def _check(self, name: str, value: int, most: int) -> None:
-        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
-            raise InputError(f"rank {self.id}: {name}", value, f"a whole number from 0 to {most}")
+    def _check(self, name: str, value: int, most: int) -> int:
+        return whole(f"rank {self.id}: {name}", value, 0, most, f"a whole number from 0 to {most}")
 
 
 @dataclass
@@ -233,8 +236,11 @@ def workload(
     Raises InputError for what cannot be, WorkloadError when ranks wait for ever, PartitionError when faults leave no
     path; what a program raises comes out.
     """
-    chosen = (read_machine(machine) if isinstance(machine, str) else machine).with_faults(*faults)
+    chosen = (read_machine(machine) if isinstance(machine, str) else machine).with_faults(*texts("faults", faults))
     nodes = map_ranks(chosen, n, ranks_per_node, mapping)
+    seed = checked_seed(seed)
+    if not callable(program):
+        raise InputError("program", program, "a generator function: one that yields")
     began = time.monotonic()
     programs = _Programs()
     try:
@@ -242,16 +248,20 @@ def workload(
     except ValueError as error:
         raise chosen.refused(error) from error
     programs.core = core
-    for rank in range(n):
-        generator = program(Rank(core, rank, n))
+    for rank in range(len(nodes)):
+        generator = program(Rank(core, rank, len(nodes)))
         if not isinstance(generator, Generator):
-            raise InputError("program", program, "a generator function: one that yields")
+            raise InputError("program", _name_of(program), "a generator function: one that yields")
         programs.states.append(_State(generator))
     core.run()
     _require_ends(core, programs.states)
     finish_ps = np.array([state.finish_ps for state in programs.states], dtype=np.int64)
     common = common_results(chosen, seed, core.report(), finish_ps, began)
     return WorkloadRun(returned=tuple(state.returned for state in programs.states), **common)
+
+
+def _name_of(program: Program) -> str:
+    return getattr(program, "__name__", type(program).__name__)
 
 
 def _require_ends(core: _core.MessagePassing, states: list[_State]) -> None:

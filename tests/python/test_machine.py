@@ -11,7 +11,7 @@ from apenet.errors import ABSENT, InputError, MachineError
 from apenet.machine import machine, machine_names
 from apenet.machine.check import check
 from apenet.machine.published import PublishedPoint
-from apenet.machine.quantity import Quantity
+from apenet.machine.quantity import Quantity, Section
 from apenet.machine.schema import MachineFile
 from apenet.machine.units import UNITS, conversion_hint, scaled, split_unit
 from apenet.machine.write import to_toml
@@ -360,3 +360,35 @@ def test_any_table_is_a_machine_or_refused(data):
     except MachineError as error:
         assert error.key
         assert error.expected
+
+
+def parameters(section, path=()):
+    """Every parameter of a file that is a number, or a list of them."""
+    for name in type(section).model_fields:
+        value = getattr(section, name)
+        if isinstance(value, Quantity) and not isinstance(value.value, str):
+            yield ".".join((*path, name)), value.value
+        elif isinstance(value, Section):
+            yield from parameters(value, (*path, name))
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("number", [2**33, 2**64, 1e30, 1e300])
+def test_a_number_beyond_what_the_core_counts_is_refused_by_its_key(name, number):
+    for key, value in parameters(machine(name).file):
+        given = [number] * len(value) if isinstance(value, list) else number
+        try:
+            machine(name, [f"{key}={given}"]).description()
+        except MachineError as error:
+            assert error.key.startswith(key)
+
+
+@pytest.mark.parametrize("setting", ["host.local_latency_ns=1e20", "router.forward_cycles=10000000000000000"])
+def test_times_beyond_a_thousand_seconds_are_refused(setting):
+    with pytest.raises(MachineError, match="at most"):
+        machine("ape16", [setting]).description()
+
+
+def test_one_setting_is_not_taken_for_many_of_a_letter_each():
+    with pytest.raises(InputError, match="expected a list of texts"):
+        machine("ape16", "bus.clock_mhz=133")

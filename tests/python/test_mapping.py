@@ -1,5 +1,6 @@
 """Which rank runs on which node."""
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -78,3 +79,13 @@ def test_what_does_not_fit_is_named(arguments, name):
     with pytest.raises(InputError) as caught:
         map_ranks(APE16, **arguments)
     assert caught.value.name == name
+
+
+def test_nodes_may_be_numpys_and_are_whole_numbers():
+    assert map_ranks(machine("ape16"), np.int64(2), 1, np.arange(2)) == [0, 1]
+    with pytest.raises(InputError, match=r"map = \(0, 0, 0\)"):
+        map_ranks(machine("ape16"), 2, 1, [(0, 0, 0), (1, 0, 0)])
+
+
+def test_tens_of_thousands_of_ranks_are_placed_at_once():
+    assert len(map_ranks(machine("ape16", ["network.dims=[32,32,32]"]), 65536, 2)) == 65536

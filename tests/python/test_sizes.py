@@ -2,6 +2,7 @@
 
 import itertools
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -85,3 +86,10 @@ def test_any_text_is_sizes_or_refused(text):
 def test_numbers_from_python_are_checked(sizes):
     with pytest.raises(InputError):
         checked_sizes(sizes)
+
+
+def test_numbers_of_numpy_are_sizes():
+    assert checked_sizes(np.array([64, 128])) == [64, 128]
+    assert checked_sizes(np.int64(64)) == checked_sizes(64) == [64]
+    with pytest.raises(InputError, match="whole numbers"):
+        checked_sizes(np.array([64.0]))

@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -221,3 +222,12 @@ def test_far_beyond_saturation_a_packet_is_never_faster_in_the_network_than_alon
     point = apenet.traffic("iq-router-v1", loads=(0.1,), pattern="hotspot", engine=engine, **SHORT).points[0]
     assert point.saturated
     assert point.min_latency_cycles <= point.network_latency_cycles < point.packet_latency_cycles
+
+
+def test_loads_and_cycles_may_be_numpys():
+    loads = np.linspace(0.1, 0.2, 2)
+    found = apenet.traffic("iq-router-v1", loads=loads, packet_flits=np.int64(2), measure_cycles=np.int32(500))
+    assert [point.offered for point in found.points] == [0.1, 0.2]
+    assert json.dumps(found.to_json())
+    with pytest.raises(InputError, match=r"packet_flits = 1\.5"):
+        apenet.traffic("iq-router-v1", packet_flits=1.5)

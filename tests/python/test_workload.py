@@ -1,5 +1,6 @@
 """Workloads written in Python."""
 
+import numpy as np
 import pytest
 
 import apenet
@@ -125,3 +126,22 @@ def test_as_many_ranks_as_a_machine_has():
     result = apenet.workload(ring, n=128, machine="ape128", mapping="random:3")
     assert result.finish_us.shape == (128,)
     assert result.busiest_link is not None
+
+
+def test_sizes_and_ranks_may_be_numpys():
+    sizes = np.array([64, 128])
+
+    def program(rank):
+        yield rank.send(np.int64(1 - rank.id), sizes[rank.id])
+        return (yield rank.recv())
+
+    found = apenet.workload(program, n=np.int64(2), seed=np.uint64(3))
+    assert [message.bytes for message in found.returned] == [128, 64]
+
+
+def test_what_is_no_handle_is_not_waited_for():
+    def program(rank):
+        yield rank.wait(3)
+
+    with pytest.raises(InputError, match="wait for = 3"):
+        apenet.workload(program, n=2)

@@ -6,7 +6,7 @@ kin; the same as `apenet bench`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 from apenet.bench import card, mpi, workloads
@@ -19,6 +19,8 @@ from apenet.bench.workloads import ALGORITHMS
 from apenet.errors import InputError
 from apenet.machine import ENGINES, Machine
 from apenet.machine import machine as read_machine
+from apenet.mapping import MOST_RANKS
+from apenet.numbers import checked_seed, whole
 from apenet.sizes import checked_sizes
 from apenet.toolchain import MpiChoice
 
@@ -51,6 +53,8 @@ __all__ = [
 
 LAYERS = ("card", "mpi")
 DEFAULT_SITE_BYTES = 48  # a half-spinor in single precision
+MOST_ITERATIONS = 2**32 - 1  # what the core counts
+MOST_CHANNELS = 2**16 - 1
 DEFAULT_SIZES = "16:1M"  # from the card's smallest payload on
 
 
@@ -62,7 +66,7 @@ def measure(
     test: str,
     machine: Machine | str,
     *,
-    sizes: str | Sequence[int] = DEFAULT_SIZES,
+    sizes: str | int | Sequence[int] = DEFAULT_SIZES,
     nodes: Sequence[int] | None = None,
     count: int | None = None,
     channels: int | Sequence[int] = 1,
@@ -99,11 +103,14 @@ def measure(
         raise InputError("layer", layer, "one of " + ", ".join(LAYERS))
     chosen = read_machine(machine) if isinstance(machine, str) else machine
     checked = checked_sizes(sizes)
-    _check_nodes(chosen, nodes)
-    all_channels = [channels] if isinstance(channels, int) else list(channels)
-    for name, value in (*(("channels", number) for number in all_channels), ("iterations", iterations)):
-        if value is not None and value < 1:
-            raise InputError(name, value, "a whole number of at least 1")
+    nodes = None if nodes is None else _checked_nodes(chosen, nodes)
+    seed = checked_seed(seed)
+    all_channels = [
+        whole("channels", number, 1, MOST_CHANNELS, "a whole number of at least 1")
+        for number in (channels if isinstance(channels, Iterable) else [channels])
+    ]
+    if iterations is not None:
+        iterations = whole("iterations", iterations, 1, MOST_ITERATIONS, "a whole number of at least 1")
     if engine not in ENGINES:
         raise InputError("engine", engine, " or ".join(ENGINES))
     conditions = Conditions(window=window, memory=memory, path=path, until=until, region_bytes=region)
@@ -202,16 +209,20 @@ def _check_partitions(test: str, sizes: list[int], nodes: Sequence[int] | None, 
         raise InputError("sizes", len(sizes), "one size with partitions, such as 64K")
 
 
-def _check_nodes(machine: Machine, nodes: Sequence[int] | None) -> None:
-    if nodes is None:
-        return
+def _checked_nodes(machine: Machine, nodes: Sequence[int]) -> list[int]:
     text = ",".join(map(str, nodes))
     count = machine.node_count
+    expected = f"nodes of {machine.name}" + (f": 0 to {count - 1}" if count else "")
+    most = (count or MOST_RANKS) - 1
+    checked = []
     for node in nodes:
-        if node < 0 or (count is not None and node >= count):
-            raise InputError("nodes", text, f"nodes of {machine.name}" + (f": 0 to {count - 1}" if count else ""))
-    if len(set(nodes)) != len(nodes) or len(nodes) < card.PAIR:
+        try:
+            checked.append(whole("nodes", node, 0, most, expected))
+        except InputError as error:
+            raise InputError("nodes", text, expected) from error
+    if len(set(checked)) != len(checked) or len(checked) < card.PAIR:
         raise InputError("nodes", text, "at least two different nodes, such as 0,1")
+    return checked
 
 
 pingpong = partial(measure, "pingpong")

@@ -10,8 +10,11 @@ from apenet._core import version as __version__
 from apenet.bench.result import BenchResult, make_result
 from apenet.errors import InputError
 from apenet.machine import Machine
+from apenet.numbers import whole
+from apenet.sizes import LARGEST_BYTES
 
 PAIR = 2
+MOST_WINDOW = 2**32 - 1  # what the core counts
 MEMORIES = ("host", "host-copied", "gpu", "gpu-staged")
 PATHS = ("auto", "send", "put")
 ENDS = ("reply", "landed")
@@ -35,8 +38,9 @@ class Conditions:
     def __post_init__(self) -> None:
         for name in ("window", "region_bytes"):
             value = getattr(self, name)
-            if value is not None and value < 1:
-                raise InputError(name.removesuffix("_bytes"), value, "a whole number of at least 1")
+            if value is not None:
+                most = LARGEST_BYTES if name == "region_bytes" else MOST_WINDOW
+                whole(name.removesuffix("_bytes"), value, 1, most, f"a whole number from 1 to {most}")
         for name, known in (("path", PATHS), ("until", ENDS)):
             if getattr(self, name) not in known:
                 raise InputError(name, getattr(self, name), "one of " + ", ".join(known))

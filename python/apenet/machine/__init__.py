@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from apenet import _core
-from apenet.errors import InputError, MachineError, from_core
+from apenet.errors import InputError, MachineError, from_core, texts
 from apenet.machine.check import check
 from apenet.machine.lower import lower, read_named
 from apenet.machine.quantity import Quantity
@@ -201,7 +201,11 @@ def machine(name_or_path: str | Path, settings: Iterable[str] = (), faults: Iter
         raise MachineError(path, "the file", "not TOML", f"a machine description in TOML: {error}") from error
     except OSError as error:
         raise InputError("machine", str(path), f"a file that can be read: {error.strerror}") from error
-    return Machine(path, check(table, path), table=table).with_settings(*settings).with_faults(*faults)
+    return (
+        Machine(path, check(table, path), table=table)
+        .with_settings(*texts("settings", settings))
+        .with_faults(*texts("faults", faults))
+    )
 
 
 def _find(name_or_path: str | Path) -> Path:

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from apenet import _core
 from apenet.errors import Problem
-from apenet.machine.quantity import Count, CountOrZero, NonNegative, Positive, Quantity, Section
+from apenet.machine.quantity import Count, CountOrZero, LargeSize, NonNegative, Positive, Quantity, Section
 from apenet.machine.reader import Reader
 
 Switches = Annotated[list[CountOrZero], Field(min_length=1)]
@@ -62,7 +62,7 @@ class ApeCard(Card):
     footer_bytes: Quantity[CountOrZero]
     granule_bytes: Quantity[Count]
     max_payload_bytes: Quantity[Count]
-    max_message_bytes: Quantity[Count]
+    max_message_bytes: Quantity[LargeSize]
     queues: Quantity[Count]
     descriptor_bytes: Quantity[Count]
     descriptor_cycles: Quantity[CountOrZero]
@@ -167,7 +167,7 @@ class HcaCard(Card):
     aeth_bytes: Quantity[CountOrZero]
     immediate_bytes: Quantity[CountOrZero]
     granule_bytes: Quantity[Count]
-    max_message_bytes: Quantity[Count]
+    max_message_bytes: Quantity[LargeSize]
     virtual_lanes: Quantity[Count]
     wqe_bytes: Quantity[Count]
     doorbell_bytes: Quantity[Count]
@@ -238,11 +238,11 @@ class ExtollCard(Card):
     ports: Quantity[Count]
     velo_payload_bytes: Quantity[Count]
     velo_status_bytes: Quantity[Count]
-    velo_max_message_bytes: Quantity[Count]
+    velo_max_message_bytes: Quantity[LargeSize]
     velo_mailbox_entries: Quantity[Count]
     velo_send_cycles: Quantity[CountOrZero]
     velo_receive_cycles: Quantity[CountOrZero]
-    rma_max_message_bytes: Quantity[Count]
+    rma_max_message_bytes: Quantity[LargeSize]
     rma_max_payload_bytes: Quantity[Count]
     rma_command_bytes: Quantity[Count]
     rma_header_bytes: Quantity[CountOrZero]
@@ -399,7 +399,7 @@ class TnwCard(Card):
     message_header_bytes: Quantity[CountOrZero]
     acknowledgement_bytes: Quantity[Count]
     message_acknowledgement_bytes: Quantity[Count]
-    max_message_bytes: Quantity[Count]
+    max_message_bytes: Quantity[LargeSize]
     channels: Quantity[Count]
     ports: Quantity[Count]
     receive_buffer_packets: Quantity[Count]

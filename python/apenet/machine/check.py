@@ -174,7 +174,7 @@ def _expected(details: ErrorDetails, path: tuple[int | str, ...]) -> str:  # noq
         case "greater_than_equal":
             return f"a number of at least {context['ge']:g}{of_unit}"
         case "less_than_equal":
-            return f"a number of at most {context['le']:g}{of_unit}"
+            return f"a number of at most {context['le']}{of_unit}"
         case "int_type" | "int_from_float":
             return f"a whole number{of_unit}"
         case "float_type" | "finite_number":

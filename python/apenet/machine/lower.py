@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from pathlib import Path
 from typing import TypeVar
 
 from apenet import _core
 from apenet.errors import MachineError
 from apenet.machine.quantity import Quantity
-from apenet.machine.reader import PS_PER_SECOND, Reader
+from apenet.machine.reader import MOST_PS, PS_PER_SECOND, Reader
 from apenet.machine.schema import (
     DIMENSIONS,
     Bus,
@@ -137,14 +136,14 @@ def _link(link: Link, override: LinkOverride | None, name: Path | str, where: st
     return lowered
 
 
-def _cycles_ps(cycles: int, frequency_hz: int) -> int:
+def _cycles_ps(read: Reader, key: str, cycles: int, frequency_hz: int) -> int:
     """Duration of whole cycles, rounded up like ClockDomain::cycles: never faster than its clock."""
-    return -(-cycles * PS_PER_SECOND // frequency_hz)
+    return read.at_most(key, -(-cycles * PS_PER_SECOND // frequency_hz), MOST_PS, cycles, "1000 seconds of its clock")
 
 
 def _router(router: Router, network: _core.NetworkDescription, name: Path | str) -> None:
     read = Reader(name, "router")
-    _pipeline(router, network, read.hz("clock_mhz", router.clock_mhz))
+    _pipeline(router, network, read)
     network.local_rate = _core.DataRate(
         router.port_word_bytes.value, 1, read.hz("port_clock_mhz", router.port_clock_mhz)
     )
@@ -156,7 +155,8 @@ def _router(router: Router, network: _core.NetworkDescription, name: Path | str)
     network.ejection_buffer_bytes = router.ejection_buffer_bytes.value
 
 
-def _pipeline(router: Router, network: _core.NetworkDescription, clock_hz: int) -> None:
+def _pipeline(router: Router, network: _core.NetworkDescription, read: Reader) -> None:
+    clock_hz = read.hz("clock_mhz", router.clock_mhz)
     pipeline = _core.RouterPipeline()
     pipeline.clock_hz = clock_hz
     if router.flit_bytes is not None:
@@ -164,16 +164,17 @@ def _pipeline(router: Router, network: _core.NetworkDescription, clock_hz: int) 
     if router.forward_cycles is not None and router.credit_cycles is not None:
         # The stages of one cycle each that the flit engine has, as far as they fit; the rest is buffer write.
         pipeline.routing_delay_cycles = min(1, max(0, router.forward_cycles.value - ALLOCATION_AND_SWITCH))
-        network.router_latency_ps = _cycles_ps(router.forward_cycles.value, clock_hz)
-        network.credit_latency_ps = _cycles_ps(router.credit_cycles.value, clock_hz)
+        network.router_latency_ps = _cycles_ps(read, "forward_cycles", router.forward_cycles.value, clock_hz)
+        network.credit_latency_ps = _cycles_ps(read, "credit_cycles", router.credit_cycles.value, clock_hz)
     else:
         for key in (*STAGES, "credit_delay_cycles"):
             setattr(pipeline, key, getattr(router, key).value)
-        network.router_latency_ps = _cycles_ps(sum(getattr(router, key).value for key in STAGES), clock_hz)
+        stages = sum(getattr(router, key).value for key in STAGES)
+        network.router_latency_ps = _cycles_ps(read, "routing_delay_cycles", stages, clock_hz)
         # The engine that counts from a tail's departure: back along the link, less the tail's way through the switch.
         wire_ps = min((link.latency_ps for link in network.links), default=0)
         cycles = pipeline.credit_delay_cycles - pipeline.switch_traversal_delay_cycles
-        network.credit_latency_ps = max(0, wire_ps + _cycles_ps(cycles, clock_hz))
+        network.credit_latency_ps = max(0, wire_ps + _cycles_ps(read, "credit_delay_cycles", cycles, clock_hz))
     if router.switching is not None:
         network.switching = getattr(_core.Switching, router.switching.value.replace("-", "_"))
     if router.channel_selection is not None:
@@ -200,8 +201,7 @@ def _host(host: Host, bus: Bus | None, name: Path | str) -> _core.HostDescriptio
         )
     if host.gpu_copy_latency_us is not None:
         lowered.gpu_copy_latency_ps = read.ps("gpu_copy_latency_us", host.gpu_copy_latency_us)
-    flops = host.flops_per_second
-    lowered.flops_per_second = read.whole("flops_per_second", Fraction(str(flops.value)), flops.value, "operations")
+    lowered.flops_per_second = read.per_second("flops_per_second", host.flops_per_second, "operations")
     if bus is not None:
         lowered.bus = _bus(bus, name)
     return lowered

@@ -17,6 +17,10 @@ from apenet.machine.units import scaled
 
 PS_PER_SECOND = 10**12
 MOST_BYTES_PER_SECOND = 2**60  # the core counts in 64 bits
+MOST_PER_SECOND = 2**60
+# A thousand seconds: the clock ends after 104 days, and a run has many steps.
+MOST_PS = 10**15
+MOST_HZ = 10**12  # a cycle is a picosecond
 
 
 class Reader:
@@ -34,11 +38,24 @@ class Reader:
 
     def ps(self, key: str, quantity: Quantity[float]) -> int:
         """A time in picoseconds."""
-        return self.whole(key, scaled(key, quantity.value) * PS_PER_SECOND, quantity.value, "picoseconds")
+        time_ps = self.whole(key, scaled(key, quantity.value) * PS_PER_SECOND, quantity.value, "picoseconds")
+        return self.at_most(key, time_ps, MOST_PS, quantity.value, "1000 seconds")
 
     def hz(self, key: str, quantity: Quantity[float]) -> int:
         """A clock in hertz."""
-        return self.whole(key, scaled(key, quantity.value), quantity.value, "hertz")
+        clock_hz = self.whole(key, scaled(key, quantity.value), quantity.value, "hertz")
+        return self.at_most(key, clock_hz, MOST_HZ, quantity.value, "1 THz")
+
+    def per_second(self, key: str, quantity: Quantity[float], unit: str) -> int:
+        """A rate in whole operations per second."""
+        rate = self.whole(key, Fraction(str(quantity.value)), quantity.value, unit)
+        return self.at_most(key, rate, MOST_PER_SECOND, quantity.value, f"2^60 {unit} per second")
+
+    def at_most(self, key: str, number: int, most: int, value: float, limit: str) -> int:
+        """A number within what the core counts."""
+        if number > most:
+            raise MachineError(self.file, f"{self.section}.{key}", value, f"at most {limit}")
+        return number
 
     def bytes_per_second(self, key: str, quantity: Quantity[float]) -> int:
         """A bandwidth, rounded down."""
