@@ -16,6 +16,12 @@ Mapping = str | Path | Sequence[int]
 MOST_RANKS = 2**24  # as many as the largest machine has nodes
 
 
+def map_file(mapping: Mapping) -> Path | None:
+    """The file that a mapping names, if it is one."""
+    named = isinstance(mapping, str | Path) and str(mapping) != "linear" and not str(mapping).startswith("random:")
+    return Path(str(mapping)) if named else None
+
+
 def map_ranks(machine: Machine, ranks: int, ranks_per_node: int = 1, mapping: Mapping = "linear") -> list[int]:
     """The node of every rank.
 
@@ -37,8 +43,9 @@ def map_ranks(machine: Machine, ranks: int, ranks_per_node: int = 1, mapping: Ma
 
 def _mapped(machine: Machine, ranks: int, ranks_per_node: int, mapping: str | Path) -> list[int]:
     text = str(mapping)
-    if text != "linear" and not text.startswith("random:"):
-        return _from_file(machine, ranks, Path(mapping))
+    file = map_file(mapping)
+    if file is not None:
+        return _from_file(machine, ranks, file)
     needed = -(-ranks // ranks_per_node)
     available = machine.node_count if machine.node_count is not None else needed
     if needed > available:

@@ -42,8 +42,9 @@ class Recording:
         """Makes the trace of it. Returns what it could not say, one sentence each."""
         try:
             summary = _core.write_goal(self._file.fileno(), ranks, heading, str(self._trace))
-        except OSError as error:
-            raise InputError("record", str(self._trace), f"a file that can be written ({error.strerror})") from error
+        except RuntimeError as error:  # the core's system_error, which begins with the file
+            reason = str(error).removeprefix(f"{self._trace}: ")
+            raise InputError("record", str(self._trace), f"a file that can be written ({reason})") from error
         warnings = (
             (summary.puts, "remote writes were recorded as messages that nobody waits for"),
             (summary.gets, "remote reads were recorded as a request and an answer"),

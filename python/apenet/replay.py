@@ -17,7 +17,7 @@ from apenet.activity import NetworkActivity, network_activity, observation
 from apenet.errors import ApenetError, InputError, from_core, texts
 from apenet.machine import ENGINES, Machine
 from apenet.machine import machine as read_machine
-from apenet.mapping import Mapping, map_ranks
+from apenet.mapping import Mapping, map_file, map_ranks
 from apenet.numbers import checked_seed
 from apenet.running import PS_PER_US, FaultResult, LinkResult, Request, fault_result, link_results, show_size, show_time
 
@@ -171,6 +171,10 @@ def replay(
         nodes=tuple(nodes),
         engine=engine,
         seed=seed,
+    )
+    runfolder.keep_apart(
+        {"trace": None if trace_out is None else Path(trace_out)},
+        {"the GOAL file": Path(trace), "machine": chosen.path, "map": map_file(mapping)},
     )
     if out is not None:
         runfolder.prepare(Path(out), chosen)

@@ -25,6 +25,17 @@ RESULTS = ("run.json", "network.json", "host.json")
 REQUEST = "command.json"
 
 
+def keep_apart(outputs: dict[str, Path | None], inputs: dict[str, Path | None]) -> None:
+    """Nothing is written over what is read, nor twice to one file. Raises InputError."""
+    seen: dict[Path, str] = {path.resolve(): name for name, path in inputs.items() if path is not None}
+    for name, path in outputs.items():
+        if path is None or not (path.is_file() or not path.exists()):
+            continue  # a device is written by many
+        other = seen.setdefault(path.resolve(), name)
+        if other != name:
+            raise InputError(name, str(path), f"another file than that of {other}")
+
+
 def make(folder: Path) -> None:
     """Makes a folder before anything runs, so that a run is not lost for want of a place. Raises InputError."""
     try:

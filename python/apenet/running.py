@@ -18,7 +18,7 @@ from apenet.activity import NetworkActivity, network_activity, observation
 from apenet.errors import InputError, texts
 from apenet.machine import ENGINES, Machine
 from apenet.machine import machine as read_machine
-from apenet.mapping import Mapping, map_ranks
+from apenet.mapping import Mapping, map_file, map_ranks
 from apenet.numbers import checked_seed, whole
 from apenet.recording import Recording
 from apenet.toolchain import MpiChoice, detect_mpi, find_openmpi, find_program
@@ -248,6 +248,10 @@ def run(
         engine=engine,
         mpi=library,
         seed=seed,
+    )
+    runfolder.keep_apart(
+        {"trace": None if trace is None else Path(trace), "record": None if record is None else Path(record)},
+        {"program": program, "machine": chosen.path, "map": map_file(mapping)},
     )
     if out is not None:
         runfolder.prepare(Path(out), chosen)

@@ -78,7 +78,7 @@ def find_openmpi(program: Path) -> OpenMpi:
         library = Path(rest.split(" (")[0]) if rest else None
         if name.startswith("libmpi.so") and library is not None and library.is_absolute():
             candidate = OpenMpi(library.parent.parent)
-            if candidate.mpirun.exists():
+            if candidate.mpirun.exists() and is_openmpi(candidate.mpirun):
                 return candidate
     for folder in (program.parent, *map(Path, os.environ.get("PATH", "").split(os.pathsep))):
         mpirun = folder / "mpirun"

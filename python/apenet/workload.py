@@ -29,6 +29,7 @@ from apenet.running import PS_PER_US
 
 LARGEST_MESSAGE_BYTES = 2**40
 LONGEST_COMPUTE_US = 1e12
+END_OF_TIME_US = 9e12  # where the simulator's clocks stop
 ANY = None  # source or tag of a receive
 
 Program = Callable[["Rank"], Generator["Request", Any, object]]
@@ -111,6 +112,8 @@ class Rank:
         """Computes for so long, to the picosecond."""
         if not 0 <= microseconds <= LONGEST_COMPUTE_US:
             raise InputError("compute_us", microseconds, "0 or more microseconds")
+        if self.now_us + microseconds > END_OF_TIME_US:
+            raise InputError("compute_us", microseconds, f"rank {self.id} to end within 104 days of virtual time")
         span_ps = round(microseconds * PS_PER_US)
         return Request(f"compute for {microseconds} us", lambda: self._begin(self._core.compute, span_ps))
 

@@ -68,6 +68,14 @@ void validate(const MachineDescription& description, const std::vector<NodeId>& 
   validate_placement(description, node_of_process);
 }
 
+void require_sends_of(std::int64_t bytes, const NicCapabilities& card) {
+  const bool sends_are_shorter = card.max_send_bytes < card.max_message_bytes;
+  if (card.max_send_bytes >= bytes) return;
+  refuse_value(sends_are_shorter ? "card.max_send_bytes" : "card.max_message_bytes",
+               std::to_string(card.max_send_bytes),
+               "at least " + std::to_string(bytes) + ", the largest of the messages that begin a rendezvous");
+}
+
 void validate(const Descriptor& descriptor, const NicCapabilities& card, std::uint32_t process_count) {
   const auto require_process = [&](const char* key, ProcessId process) {
     if (process >= process_count) {

@@ -18,6 +18,9 @@ namespace apenet {
 // The network's own keys are checked by make_network.
 void validate(const MachineDescription& description, const std::vector<NodeId>& node_of_process);
 
+// The same for a card whose sends have to carry messages of so many bytes at least.
+void require_sends_of(std::int64_t bytes, const NicCapabilities& card);
+
 // The same for one descriptor that a process posts.
 void validate(const Descriptor& descriptor, const NicCapabilities& card, std::uint32_t process_count);
 

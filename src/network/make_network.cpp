@@ -41,6 +41,9 @@ void require_buffer(const std::string& key, std::int64_t bytes, std::uint32_t pa
     refuse(key, std::to_string(bytes),
            "room for the largest packet, " + std::to_string(packet_bytes) + " bytes with header and footer");
   }
+}
+
+void require_countable(const std::string& key, std::int64_t bytes) {
   if (bytes > std::numeric_limits<std::int32_t>::max()) refuse(key, std::to_string(bytes), "less than 2 GiB");
 }
 
@@ -108,6 +111,9 @@ void validate(const NetworkParameters& parameters) {
   if (description.switching == NetworkDescription::Switching::virtual_cut_through) {
     require_buffer("router.buffer_bytes", description.buffer_bytes, packet_bytes);
   }
+  require_countable("router.buffer_bytes", description.buffer_bytes);
+  require_countable("router.injection_buffer_bytes", description.injection_buffer_bytes);
+  require_countable("router.ejection_buffer_bytes", description.ejection_buffer_bytes);
   require_buffer("router.injection_buffer_bytes", description.injection_buffer_bytes, packet_bytes);
   require_buffer("router.ejection_buffer_bytes", description.ejection_buffer_bytes, packet_bytes);
 }

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "machine/validate.hpp"
 #include "runtime/launch/run_loop.hpp"
 #include "runtime/scheduler/mapping.hpp"
 #include "runtime/scheduler/scheduler.hpp"
@@ -55,6 +56,7 @@ struct Session::Parts {
         observation(simulation, machine, given.observation),
         mapping(process_count),
         scheduler(simulation, machine, mapping) {
+    require_sends_of(ipc::control_bytes, machine.capabilities());
     machine.fill_receive_rings();
     ipc::Header& header = mapping.header();
     const NicCapabilities capabilities = machine.capabilities();
@@ -129,7 +131,7 @@ void Session::Parts::report_on(SessionReport& report) {
   report.faults = machine.fault_use();
   report.network = observation.network_history();
   for (std::string& warning : machine.warnings()) report.warnings.push_back(std::move(warning));
-  for (std::string& warning : observation.warnings()) report.warnings.push_back(std::move(warning));
+  for (std::string& warning : observation.finish()) report.warnings.push_back(std::move(warning));
   if (traffic.late_posts > 0) {
     report.warnings.push_back(
         std::to_string(traffic.late_posts) +

@@ -174,9 +174,6 @@ void Client::pop() {
   FakeNetwork::current().events(rank_).pop_front();
 }
 
-void Client::sleep(std::int64_t ps) {
-  charge(ps);
-}
 void Client::lock() {
   block_->lock_next.fetch_add(1);
 }

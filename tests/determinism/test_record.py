@@ -6,9 +6,11 @@ from pathlib import Path
 import pytest
 
 import apenet as package
+from apenet.errors import HostError, InputError, MachineError
 
 ROOT = Path(__file__).parents[2]
 JACOBI = ["python", ROOT / "examples" / "02_jacobi" / "jacobi.py"]
+SHORT = ["card.max_message_bytes=16", "card.max_payload_bytes=16"]
 
 # Blocking messages of growing size, eager and by rendezvous; ranks compute different times in between.
 PING_PONG = """
@@ -108,3 +110,35 @@ def test_a_place_that_cannot_be_written_is_named_before_anything_runs(apenet, tm
         done = apenet("run", "-n", "2", "--record", place, "--", "true")
         assert done.returncode == 2
         assert f'record = "{place}"' in done.stderr
+
+
+def test_a_full_disk_is_named(apenet, pingpong):
+    done = apenet("run", "-n", "2", "--record", "/dev/full", "--", pingpong)
+    assert done.returncode == 2
+    assert "record" in done.stderr
+    assert "No space left" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_nothing_is_written_over_what_is_read_nor_twice_to_one_file(pingpong, tmp_path):
+    trace = tmp_path / "t.goal"
+    before = Path(pingpong).read_bytes()
+    with pytest.raises(InputError, match="than that of program"):
+        package.run([pingpong], n=2, trace=pingpong, capture=True)
+    with pytest.raises(InputError, match="than that of trace"):
+        package.run([pingpong], n=2, trace=trace, record=trace, capture=True)
+    assert Path(pingpong).read_bytes() == before
+    record([pingpong], trace, n=2)
+    with pytest.raises(InputError, match="than that of the GOAL file"):
+        package.replay(trace, trace_out=trace)
+
+
+def test_a_card_that_cannot_carry_what_begins_a_rendezvous_is_refused(pingpong):
+    with pytest.raises(MachineError, match="max_message_bytes = 16: expected at least 104"):
+        package.run([pingpong], n=2, machine=package.machine("ape16", SHORT), capture=True)
+
+
+def test_a_program_of_mpich_is_not_started_by_its_mpiexec_as_open_mpis(pingpong, monkeypatch):
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    with pytest.raises(HostError, match="no mpirun of it"):
+        package.run([pingpong], n=2, mpi="openmpi", capture=True)

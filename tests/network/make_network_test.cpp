@@ -46,6 +46,11 @@ TEST(MakeNetwork, RefusesBadDescriptionsByKeyAndValue) {
        [](NetworkParameters& p) { p.description.injection_buffer_bytes = 63; }},
       {"router.ejection_buffer_bytes", "63",
        [](NetworkParameters& p) { p.description.ejection_buffer_bytes = 63; }},
+      {"router.buffer_bytes", "2147483648",
+       [](NetworkParameters& p) {
+         p.description.switching = NetworkDescription::Switching::wormhole;
+         p.description.buffer_bytes = std::int64_t{1} << 31U;
+       }},
       {"card_channels", "0", [](NetworkParameters& p) { p.card_channels = 0; }},
       {"max_packet_wire_bytes", "0", [](NetworkParameters& p) { p.max_packet_wire_bytes = 0; }},
   };

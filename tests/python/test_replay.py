@@ -156,3 +156,11 @@ def test_of_a_large_file_a_part_is_in_memory_at_a_time(tmp_path):
         return int(subprocess.run([sys.executable, "-c", script, trace], check=True, capture_output=True).stdout)
 
     assert peak_bytes(large) - peak_bytes(small) < 16 << 20
+
+
+def test_computation_beyond_the_end_of_virtual_time_is_bad_input(tmp_path):
+    trace = tmp_path / "long.goal"
+    lines = [f"l{i}: calc 1000000000000000" for i in range(10)]
+    trace.write_text("\n".join(["num_ranks 1", "rank 0 {", *lines, "}\n"]))
+    with pytest.raises(InputError, match="104 days"):
+        package.replay(trace)

@@ -145,3 +145,12 @@ def test_what_is_no_handle_is_not_waited_for():
 
     with pytest.raises(InputError, match="wait for = 3"):
         apenet.workload(program, n=2)
+
+
+def test_computation_beyond_the_end_of_virtual_time_is_named():
+    def program(rank):
+        while True:
+            yield rank.compute_us(1e12)
+
+    with pytest.raises(InputError, match="104 days"):
+        apenet.workload(program, n=1)

@@ -243,7 +243,7 @@ TEST(Session, LookingIsTruthful) {
     std::int64_t before_ps = client.clock_ps();
     const ipc::Event* event = client.poll();
     while (event == nullptr) {
-      client.sleep(1000);  // a look every ns
+      client.charge(1000);  // a look every ns
       before_ps = client.clock_ps();
       event = client.poll();
     }

@@ -120,7 +120,7 @@ bool Port::progress_until(int timeout_ms, Done done) {
     const std::int64_t now_ps = client_.clock_ps();
     if (now_ps >= deadline_ps) return false;
     const std::int64_t step_ps = std::max(first_step_ps, (now_ps - start_ps) / 16);
-    client_.sleep(std::min(step_ps, deadline_ps - now_ps));
+    client_.charge(std::min(step_ps, deadline_ps - now_ps));
   }
   return true;
 }

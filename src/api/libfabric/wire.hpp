@@ -13,6 +13,8 @@
 #include <span>
 #include <stdexcept>
 
+#include "runtime/ipc/protocol.hpp"
+
 namespace apenet::libfabric {
 
 class MalformedMessage : public std::runtime_error {
@@ -75,6 +77,7 @@ struct ClearBody {
   std::array<Segment, segment_limit> segments;
 };
 static_assert(sizeof(ClearBody) == 16 + segment_limit * sizeof(Segment));
+static_assert(sizeof(MessageHeader) + sizeof(ClearBody) == ipc::control_bytes);
 
 // What a put tells its target, in the 64 bits that the card carries beside the data.
 struct PutNotice {

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -139,12 +140,14 @@ void Client::charge_copy(std::int64_t bytes) {
   const std::int64_t rate = header_->software.copy_bytes_per_second;
   if (bytes <= 0 || rate <= 0) return;
   __extension__ using Wide = __int128;
-  charge(static_cast<std::int64_t>((Wide{bytes} * 1'000'000'000'000 + rate - 1) / rate));
+  const Wide ps = (Wide{bytes} * 1'000'000'000'000 + rate - 1) / rate;
+  charge(static_cast<std::int64_t>(std::min<Wide>(ps, end_of_time_ps)));
 }
 
 void Client::charge_compute(std::int64_t ps) {
-  block_->clock_ps += ps;
-  block_->computed_ps += ps;
+  const std::int64_t before = block_->clock_ps;
+  charge(ps);
+  block_->computed_ps += block_->clock_ps - before;
 }
 
 void Client::observe_compute() {
@@ -253,10 +256,6 @@ void Client::pop() {
   block_->free_polls = 0;
   block_->empty_polls = 0;
   block_->calls_in_vain = 0;
-}
-
-void Client::sleep(std::int64_t ps) {
-  block_->clock_ps += ps;
 }
 
 void Client::settle() {

@@ -29,7 +29,9 @@ class Client {
   [[nodiscard]] bool started() const { return header_->started != 0; }
   [[nodiscard]] std::int64_t clock_ps() const { return block_->clock_ps - header_->epoch_ps; }
   // CPU work of the library: moves the process's clock.
-  void charge(std::int64_t ps) { block_->clock_ps += ps; }
+  void charge(std::int64_t ps) {
+    block_->clock_ps = ps < end_of_time_ps - block_->clock_ps ? block_->clock_ps + ps : end_of_time_ps;
+  }
   void charge_copy(std::int64_t bytes);  // at host.copy_bandwidth
   // A send of so many bytes has been posted: what the CPU has yet to write of it, packet by packet, where the
   // library cuts messages. Inside a node there are no packets.
@@ -80,7 +82,6 @@ class Client {
   // Drops the event that poll() returned. What the card holds for it is given back.
   void pop();
 
-  void sleep(std::int64_t ps);  // clock_nanosleep and its kin
   // Lets happen what can be seen at the clock's time: others may write this process's memory meanwhile.
   // Called with the lock held.
   void settle();

@@ -18,11 +18,15 @@ inline constexpr std::uint32_t protocol_version = 1;
 inline constexpr std::uint32_t inline_bytes = 192;         // of payload inside a Request or an Event
 inline constexpr std::uint32_t slot_bytes = 64 * 1024;     // largest payload that travels through the mapping
 inline constexpr std::uint32_t slots_per_process = 4096;   // sparse: only what is used takes memory
+inline constexpr std::uint32_t control_bytes = 104;        // largest message that begins a rendezvous
 inline constexpr std::uint32_t window_bytes = 256 * 1024;  // of each process, for CopyOrder
 inline constexpr std::uint32_t no_slot = 0xffffffff;
 inline constexpr std::uint32_t request_ring = 256;  // powers of two
 inline constexpr std::uint32_t event_ring = 256;
 inline constexpr std::uint32_t returned_ring = 1024;
+
+// Where clocks stop, and the run with them: 104 days. The rest of the 64 bits is for what is under way then.
+inline constexpr std::int64_t end_of_time_ps = 9'000'000'000'000'000'000;
 
 // When every process waits and the network is empty, each may poll this often before it waits again: what it
 // waits for comes from elsewhere, and takes MPICH a poll a message (accumulates of a rank to itself).

@@ -126,7 +126,10 @@ void RunLoop::step() {
   } catch (const NetworkPartitioned& partition) {
     fail(SessionReport::Outcome::failed, 1,
          std::string("the network is partitioned: ") + partition.what() +
-             "; each rank's clock stands where it began to wait, which can be later");
+             "; each rank's clock stands where it began to wait, before that or after");
+    return;
+  } catch (const EndOfTime& end) {
+    fail(SessionReport::Outcome::failed, 1, end.what());
     return;
   }
   if (!was_started && scheduler_.started() && options_.pin) begin_pinned();

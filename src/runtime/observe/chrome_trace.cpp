@@ -65,6 +65,12 @@ ChromeTrace::ChromeTrace(const std::string& path, std::uint32_t process_count,
 }
 
 ChromeTrace::~ChromeTrace() {
+  finish();
+}
+
+bool ChromeTrace::finish() {
+  if (is_finished_) return is_whole_;
+  is_finished_ = true;
   if (left_out_ > 0) {
     const Microseconds at = microseconds(last_);
     std::fprintf(file_.get(),
@@ -73,6 +79,8 @@ ChromeTrace::~ChromeTrace() {
                  at.whole, at.fraction, static_cast<unsigned long long>(left_out_));
   }
   std::fputs("\n]}\n", file_.get());
+  is_whole_ = std::fflush(file_.get()) == 0 && std::ferror(file_.get()) == 0;
+  return is_whole_;
 }
 
 void ChromeTrace::begin(Time now) {
@@ -81,7 +89,7 @@ void ChromeTrace::begin(Time now) {
 }
 
 void ChromeTrace::record(const TraceRecord& record) {
-  if (!has_begun_ || record.time < epoch_) return;
+  if (!has_begun_ || is_finished_ || record.time < epoch_) return;
   if (written_bytes_ >= limit_bytes_) {
     ++left_out_;
     return;

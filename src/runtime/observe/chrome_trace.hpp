@@ -29,6 +29,8 @@ class ChromeTrace final : public TraceSink {
   void record(const TraceRecord& record) override;
   void begin(Time now);  // nothing is written of what came before
   [[nodiscard]] std::uint64_t left_out() const { return left_out_; }
+  // Ends the file; nothing is recorded from then on. False: it could not all be written.
+  bool finish();
 
  private:
   struct Close {
@@ -49,6 +51,8 @@ class ChromeTrace final : public TraceSink {
   std::uint64_t left_out_ = 0;
   std::uint64_t messages_ = 0;
   bool has_begun_ = false;
+  bool is_finished_ = false;
+  bool is_whole_ = true;
   Time epoch_;
   Time last_;
 };

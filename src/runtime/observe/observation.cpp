@@ -41,10 +41,17 @@ std::optional<NetworkHistory> Observation::network_history() const {
   return report_ ? std::optional(report_->history()) : std::nullopt;
 }
 
-std::vector<std::string> Observation::warnings() const {
-  if (!trace_ || trace_->left_out() == 0) return {};
+std::vector<std::string> Observation::finish() {
+  std::vector<std::string> said;
+  if (!trace_) return said;
   // Without the file's name: reports of equal runs are equal.
-  return {"the trace is full: " + std::to_string(trace_->left_out()) + " events were left out"};
+  if (!trace_->finish()) {
+    said.emplace_back("the trace is not whole: its file could not be written to the end (is the disk full?)");
+  }
+  if (trace_->left_out() > 0) {
+    said.push_back("the trace is full: " + std::to_string(trace_->left_out()) + " events were left out");
+  }
+  return said;
 }
 
 }  // namespace apenet

@@ -34,7 +34,8 @@ class Observation final : public TraceSink {
   void record(const TraceRecord& record) override;
 
   [[nodiscard]] std::optional<NetworkHistory> network_history() const;
-  [[nodiscard]] std::vector<std::string> warnings() const;
+  // Ends the trace, and says what is not in it.
+  [[nodiscard]] std::vector<std::string> finish();
 
  private:
   Simulation& simulation_;

@@ -72,6 +72,10 @@ void Scheduler::collect() {
     if (process.wait == ipc::Wait::finished) continue;
     process.wait = block.wait;
     process.clock_ps = block.clock_ps;
+    if (process.clock_ps >= ipc::end_of_time_ps) {
+      throw EndOfTime("rank " + std::to_string(rank) +
+                      " has slept, computed or worked to the end of virtual time, 104 days");
+    }
     process.deadline_ps = block.deadline_ps;
     process.events = block.event_head - block.event_tail;
     if (process.events > 0)

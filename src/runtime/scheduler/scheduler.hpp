@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,12 @@ struct Traffic {
   std::uint64_t failed_accesses = 0;   // puts and gets outside the target's memory
 };
 
+// A process's clock has come to ipc::end_of_time_ps: the message says whose.
+class EndOfTime : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
 // Steps the model when no process runs. A step takes what the processes have posted, orders it by (time,
 // rank, position), feeds the machine and runs the model up to the horizon: the earliest time at which a
 // process could act, plus the lookahead. What happened up to there is put into the processes' rings and those
@@ -37,7 +44,7 @@ class Scheduler final : public CompletionSink {
 
   Scheduler(Simulation& simulation, Machine& machine, Mapping& mapping);
 
-  // Requires that no process runs (Header::running == 0).
+  // Requires that no process runs (Header::running == 0). Throws EndOfTime.
   Outcome step();
   // After `idle`: wakes all who wait for an event with nothing, once. Progress may come from outside the
   // network (a process manager, another thread).

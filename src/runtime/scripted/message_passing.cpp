@@ -7,6 +7,7 @@
 
 #include "kernel/check.hpp"
 #include "kernel/rate.hpp"
+#include "machine/validate.hpp"
 #include "runtime/observe/process_trace.hpp"
 
 namespace apenet {
@@ -18,6 +19,8 @@ constexpr std::int64_t header_bytes = 24;
 constexpr std::int64_t ready_bytes = header_bytes + 16;  // and the length of what is announced
 constexpr std::int64_t clear_bytes = header_bytes + 32;  // and one address
 constexpr std::uint64_t number_mask = 0xffffffff;        // of a descriptor's number: that of its message
+constexpr Time end_of_time =
+    Time::from_ps(9'000'000'000'000'000'000);            // as for real processes: ipc/protocol.hpp
 constexpr std::int64_t largest_eager_bytes = 64 * 1024;  // a slot of the shared mapping (ipc/protocol.hpp)
 
 std::int64_t eager_limit(const MachineDescription& description, const NicCapabilities& card) {
@@ -40,6 +43,7 @@ MessagePassing::MessagePassing(const MachineDescription& description, std::vecto
       eager_limit_bytes_(eager_limit(description, card_)),
       ranks_(machine_.process_count()),
       matching_(machine_.process_count()) {
+  require_sends_of(clear_bytes, card_);
   if (!card_.put) {
     throw std::invalid_argument(
         "card = without put: expected one that can write remote memory, for rendezvous");
@@ -85,6 +89,10 @@ Time MessagePassing::compute(ProcessId rank, std::uint16_t cpu, Time earliest, s
                              Time span) {
   Cpu& chosen = begin(rank, cpu, earliest);
   const Time began = chosen.clock;
+  if (span > end_of_time - began) {
+    throw std::invalid_argument("calc = " + std::to_string(span.ps() / 1000) + ": expected rank " +
+                                std::to_string(rank) + " to end within 104 days of virtual time");
+  }
   chosen.clock += span;
   if (cpu == 0) ranks_[rank].computed += span;
   program_.ended(rank, operation, chosen.clock, {});
@@ -354,7 +362,7 @@ std::uint32_t MessagePassing::add(const Message& message) {
   return number;
 }
 
-RanksReport MessagePassing::report() const {
+RanksReport MessagePassing::report() {
   RanksReport report;
   report.ranks = ranks_;
   for (const Counter& counter : machine_.counters()) {
@@ -366,7 +374,7 @@ RanksReport MessagePassing::report() const {
   report.faults = machine_.fault_use();
   report.network = observation_.network_history();
   report.warnings = machine_.warnings();
-  for (std::string& warning : observation_.warnings()) report.warnings.push_back(std::move(warning));
+  for (std::string& warning : observation_.finish()) report.warnings.push_back(std::move(warning));
   return report;
 }
 

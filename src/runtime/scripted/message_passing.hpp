@@ -81,7 +81,7 @@ class MessagePassing final : private CompletionSink, private EventHandler {
   [[nodiscard]] std::uint32_t rank_count() const { return machine_.process_count(); }
   // When the rank's first CPU has done what it has to do so far.
   [[nodiscard]] Time clock(ProcessId rank) const { return cpus_[first_cpu_[rank]].clock; }
-  [[nodiscard]] RanksReport report() const;
+  [[nodiscard]] RanksReport report();
   // A message to `rank` that nobody has received; false when there is none.
   [[nodiscard]] bool unreceived(ProcessId rank, Envelope& message) const;
 

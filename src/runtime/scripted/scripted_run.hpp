@@ -20,7 +20,7 @@ class ScriptedRun final : private CompletionSink {
   [[nodiscard]] ScriptedProcess& process(ProcessId id) { return processes_[id]; }
   [[nodiscard]] Machine& machine() { return machine_; }
   [[nodiscard]] Simulation& simulation() { return simulation_; }
-  [[nodiscard]] const Observation& observation() const { return observation_; }
+  [[nodiscard]] Observation& observation() { return observation_; }
 
   // The program of process `id`; at most one each.
   void spawn(ProcessId id, Script script) { scripts_[id] = std::move(script); }

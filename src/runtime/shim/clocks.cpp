@@ -5,7 +5,9 @@
 #include <sys/times.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <cstdint>
 #include <ctime>
 
@@ -111,10 +113,9 @@ APENET_EXPORT int getrusage(__rusage_who_t who, rusage* usage) noexcept {
 // Computation that the program declares: see src/api/compute/apenet_compute.h.
 APENET_EXPORT void ape_compute_seconds(double seconds) {
   apenet::ipc::Client* client = virtual_client();
-  // Up to 46 days at once: more, or what is not a number, would not fit into the clock.
-  if (client != nullptr && seconds > 0 && seconds < 4e6) {
-    client->charge_compute(static_cast<std::int64_t>(seconds * 1e12));
-  }
+  if (client == nullptr || !std::isfinite(seconds) || seconds <= 0) return;
+  constexpr double most_s = static_cast<double>(apenet::ipc::end_of_time_ps) * 1e-12;
+  client->charge_compute(static_cast<std::int64_t>(std::min(seconds, most_s) * 1e12));
 }
 
 APENET_EXPORT void ape_compute_flops(double flops) {

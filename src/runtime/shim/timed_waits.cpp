@@ -28,14 +28,15 @@ namespace {
 constexpr std::int64_t ps_per_s = 1'000'000'000'000;
 
 std::int64_t to_ps(const timespec& time) {
-  return time.tv_sec * ps_per_s + time.tv_nsec * 1000;
+  constexpr std::int64_t most_s = ipc::end_of_time_ps / ps_per_s;
+  return std::min<std::int64_t>(time.tv_sec, most_s) * ps_per_s + time.tv_nsec * 1000;
 }
 
 // The others live on meanwhile: a program that sleeps between two looks at its memory finds there what has
 // come.
 void pass(ipc::Client& client, std::int64_t ps) {
   client.lock();
-  client.sleep(ps);
+  client.charge(ps);
   client.settle();
   client.unlock();
 }

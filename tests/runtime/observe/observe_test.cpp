@@ -177,7 +177,7 @@ TEST(ChromeTrace, HoldsEveryMessageAndEveryCrossing) {
     ScriptedRun run(ring(), {}, {0, 1, 2}, {.network_history = false, .trace_path = path});
     contend(run);
     for (const LinkUse& use : run.machine().link_use()) crossings += use.packets;
-    EXPECT_TRUE(run.observation().warnings().empty());
+    EXPECT_TRUE(run.observation().finish().empty());
   }
   const std::string text = contents(path);
   std::remove(path.c_str());
@@ -210,13 +210,21 @@ TEST(ChromeTrace, ItsWarningIsThatOfAnEqualRunIntoAnotherFile) {
     {
       ScriptedRun run(ring(), {}, {0, 1, 2}, {.trace_path = path, .trace_limit_bytes = 4000});
       contend(run);
-      warnings.push_back(run.observation().warnings());
+      warnings.push_back(run.observation().finish());
     }
     std::remove(path.c_str());
   }
   ASSERT_EQ(warnings[0].size(), 1U);
   EXPECT_EQ(warnings[0][0].substr(0, 19), "the trace is full: ");
   EXPECT_EQ(warnings[0], warnings[1]);
+}
+
+TEST(ChromeTrace, SaysThatADiskIsFull) {
+  ScriptedRun run(ring(), {}, {0, 1, 2}, {.trace_path = "/dev/full"});
+  contend(run);
+  const std::vector<std::string> said = run.observation().finish();
+  ASSERT_EQ(said.size(), 1U);
+  EXPECT_EQ(said[0].substr(0, 23), "the trace is not whole:");
 }
 
 TEST(ChromeTrace, RefusesAFileThatCannotBeWritten) {
