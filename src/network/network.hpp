@@ -18,8 +18,8 @@ class NetworkClient {
   // The packet's tail has reached this node's ejection buffer (now). head_time is when its header had: a
   // cut-through receiver may have begun to drain it then. The buffer space is held until Network::consumed.
   virtual void packet_arrived(const Packet& packet, Time head_time) = 0;
-  // A packet's tail has left the injection buffer: injection_room() of that channel has grown. Called after
-  // Network::await_injection_room; engines may tell unasked.
+  // A packet's tail has left the injection buffer: injection_room() of that channel has grown. Called once
+  // after Network::await_injection_room.
   virtual void injection_freed(std::uint16_t channel) = 0;
   // The packet's header has left the injection buffer, at head_time: now, or a clock cycle of the engine ago.
   // Engines need not tell if it left as soon as it was there. Again for a packet that a fault has taken back.
@@ -76,9 +76,8 @@ class Network {
   [[nodiscard]] virtual std::int64_t injection_room(NodeId node, std::uint16_t channel) const = 0;
 
   // Asks for one injection_freed of that channel, when its room next grows. Not asking costs nothing: most
-  // packets leave without anybody waiting for their place. An engine that tells of every packet need do
-  // nothing here.
-  virtual void await_injection_room(NodeId /*node*/, std::uint16_t /*channel*/) {}
+  // packets leave without anybody waiting for their place.
+  virtual void await_injection_room(NodeId node, std::uint16_t channel) = 0;
 
   // The run's time zero, now or later, with nothing under way: faults happen at times from here, and bit
   // errors are drawn and counted from here.

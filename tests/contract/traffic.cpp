@@ -14,7 +14,8 @@ TrafficNode::TrafficNode(Simulation& simulation, Network& network, NodeId node, 
       consume_delay_(consume_delay),
       dma_time_(dma_time),
       source_{EventKind::nic, node, 0},
-      to_send_(channels) {
+      to_send_(channels),
+      is_room_awaited_(channels) {
   network.attach(node, *this);
 }
 
@@ -30,10 +31,14 @@ void TrafficNode::pump(std::uint16_t channel) {
     list.pop_front();
     network_.inject(packet, simulation_.now() + dma_time_);
   }
-  if (!list.empty()) network_.await_injection_room(node_, channel);
+  if (list.empty()) return;
+  is_room_awaited_[channel] = true;
+  network_.await_injection_room(node_, channel);
 }
 
 void TrafficNode::injection_freed(std::uint16_t channel) {
+  EXPECT_TRUE(is_room_awaited_[channel]) << "node " << node_ << ", channel " << channel;
+  is_room_awaited_[channel] = false;
   pump(channel);
 }
 

@@ -50,6 +50,7 @@ class TrafficNode final : public NetworkClient, private EventHandler {
   EventSource source_;
   bool is_held_ = false;
   std::vector<std::deque<Packet>> to_send_;  // per channel
+  std::vector<bool> is_room_awaited_;        // per channel
   std::deque<Packet> to_consume_;
   std::vector<Arrival> arrivals_;
 };

@@ -60,7 +60,7 @@ class GeometricGap {
     for (;;) {
       const std::size_t failures = failures_of(draw());
       gap += static_cast<std::int64_t>(failures);
-      if (failures + 1 < none_.size()) return gap;  // otherwise: as if it began anew
+      if (none_[failures] != 0) return gap;  // otherwise: as if it began anew
     }
   }
 
