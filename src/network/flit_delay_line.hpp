@@ -30,34 +30,34 @@ class alignas(64) DelayLine {
 
   void push(FlitCycle due, std::size_t list, const Entry& entry) {
     Slot& slot = slot_of(due, list);
-    if (slot.count == slot.capacity) [[unlikely]]
+    if (slot.end == slot.limit) [[unlikely]]
       grow(slot);
-    slot.entries[slot.count++] = entry;
+    *slot.end++ = entry;
     ++size_;
   }
 
   // As take. prepare(entry) comes a few entries ahead of visit, where what that will read is asked for; it
   // also sees entries of the past.
   template <typename Prepare, typename Visit>
-  void take(FlitCycle cycle, std::size_t list, Prepare prepare, Visit visit) {
-    take(cycle, list, [&](const Entry& entry) {
+  bool take(FlitCycle cycle, std::size_t list, Prepare prepare, Visit visit) {
+    return take(cycle, list, [&](const Entry& entry) {
       prepare(*(&entry + ahead));
       visit(entry);
     });
   }
 
-  // Everything due in this cycle in that list leaves. visit may push to later cycles.
+  // Everything due in this cycle in that list leaves. visit may push to later cycles. Whether there was any.
   template <typename Visit>
-  void take(FlitCycle cycle, std::size_t list, Visit visit) {
+  bool take(FlitCycle cycle, std::size_t list, Visit visit) {
     Slot& slot = slot_of(cycle, list);
-    const std::size_t count = slot.count;
-    if (count == 0) return;
-    const Entry* const entries = slot.entries.get();
-    for (std::size_t i = 0; i < count; ++i) visit(entries[i]);
-    APENET_CHECK(slot.count == count, "%zu entries sent with a delay beyond the line", slot.count - count);
-    size_ -= count;
+    const Entry* const end = slot.end;
+    if (slot.entries.get() == end) return false;
+    for (const Entry* entry = slot.entries.get(); entry != end; ++entry) visit(*entry);
+    APENET_CHECK(slot.end == end, "%td entries sent with a delay beyond the line", slot.end - end);
+    size_ -= slot.count();
+    slot.end = slot.entries.get();
     spare_.push_back(std::exchange(slot, {}));
-    spare_.back().count = 0;
+    return true;
   }
   [[nodiscard]] bool empty() const { return size_ == 0; }
 
@@ -66,22 +66,26 @@ class alignas(64) DelayLine {
 
   struct alignas(32) Slot {
     std::unique_ptr<Entry[]> entries;
-    std::size_t count = 0;
-    std::size_t capacity = 0;
+    Entry* end = nullptr;    // of those sent
+    Entry* limit = nullptr;  // of those for which there is room
+    [[nodiscard]] std::size_t count() const { return static_cast<std::size_t>(end - entries.get()); }
   };
 
   // What was read last is used first: most slots are empty at any time, and few lines of a cache do for the
   // others.
   [[gnu::noinline]] void grow(Slot& slot) {
-    if (slot.capacity == 0 && !spare_.empty()) {
+    if (slot.limit == nullptr && !spare_.empty()) {
       slot = std::move(spare_.back());
       spare_.pop_back();
       return;
     }
-    slot.capacity = slot.capacity < 8 ? 8 : 2 * slot.capacity;
-    auto larger = std::make_unique<Entry[]>(slot.capacity + ahead);
-    std::copy_n(slot.entries.get(), slot.count, larger.get());
-    slot.entries = std::move(larger);
+    const std::size_t count = slot.count();
+    const std::size_t room = std::max<std::size_t>(8, 2 * count);
+    auto larger = std::make_unique<Entry[]>(room + ahead);
+    std::copy_n(slot.entries.get(), count, larger.get());
+    slot = {std::move(larger), nullptr, nullptr};
+    slot.end = slot.entries.get() + count;
+    slot.limit = slot.entries.get() + room;
   }
 
   [[nodiscard]] Slot& slot_of(FlitCycle cycle, std::size_t list) {

@@ -2,6 +2,7 @@
 // uses it.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -22,23 +23,20 @@ namespace apenet {
 // asks the switch is listed before VC allocation gives anything, and no tail leaves before that has looked at
 // the free channels.
 //
-// A router is at rest when a cycle changed none of its registers: until a flit or a credit arrives, the next
-// one would not either. It costs nothing when those are at rest too with which it shares a FlitStages.
+// A block of routers is at rest when a cycle changed none of its registers: until a flit or a credit arrives,
+// the next one would not either, and no cycle looks at it.
 class FlitRouterBank final : public FlitRouters {
  public:
   FlitRouterBank(FlitFabric& fabric, const FlitRouteUnit& routes);
 
   void tick(FlitCycle cycle) override;
   [[nodiscard]] bool is_at_rest() const override {
-    for (const std::uint32_t word : active_) {
-      if (word != 0) return false;
-    }
-    return true;
+    return std::all_of(active_.begin(), active_.end(),
+                       [](std::uint32_t is_active) { return is_active == 0; });
   }
 
  private:
   static constexpr std::uint32_t block_bits = FlitFabric::block_bits;
-  static constexpr std::uint32_t block_stages = (1U << block_bits) / 64;  // of a block, a bit of active_ each
 
   // Where they are defined, functions for what is rare stay out of line, so that the loops of all others keep
   // their variables in registers.
@@ -49,11 +47,11 @@ class FlitRouterBank final : public FlitRouters {
   void drop_busy(FlitPlace first, std::uint64_t& allocating, std::uint64_t& switching) const;
   void begin_routing(FlitPlace first, FlitCycle cycle);
   void keep_crossings(FlitCycle cycle);
-  void finish_long(std::uint32_t block, std::uint32_t active, FlitCycle cycle);
-  void finish_long(FlitPlace first, FlitCycle cycle);
+  void finish_long(std::uint32_t block, FlitCycle cycle);
+  void finish_long(FlitLongStages& work, FlitCycle cycle);
   void begin_header(FlitPlace input);
-  void bring_next();
-  void allocate_channels(std::uint32_t block, FlitCycle cycle);
+  void bring_next(std::size_t followed);
+  void allocate_channels(FlitCycle cycle);
   void list_channel_requests();
   [[nodiscard]] FlitPlace choose(const FlitChannelRequest& request);
   void accept_long(const FlitChannelRequest& request, FlitCycle cycle);
@@ -63,7 +61,7 @@ class FlitRouterBank final : public FlitRouters {
   void allocate_switch();
   void accept(const FlitCrossing& crossing);
   void cross_switch(FlitCycle cycle);
-  void traverse(const FlitCrossing& crossing, FlitCycle cycle);
+  void traverse(const FlitCrossing& crossing, FlitCycle cycle, std::size_t& followed);
   [[nodiscard]] FlitCycle note_crossing(const FlitCrossing& crossing, Flit flit, FlitCycle cycle);
   [[nodiscard]] FlitCycle delay_crossing(FlitPlace output, FlitCycle cycle);
 
@@ -74,11 +72,6 @@ class FlitRouterBank final : public FlitRouters {
     return stages_[std::size_t{place} / 64];
   }
   [[nodiscard]] std::uint32_t port_index(FlitPlace place) const { return place >> virtual_channel_bits_; }
-  // Of the word of active_ that a place belongs to: the bits of its router.
-  [[nodiscard]] std::uint32_t active_bits(FlitPlace place) const {
-    return router_stages_ << (place / 64 & first_stages_);
-  }
-  void activate(FlitPlace place) { active_[place >> block_bits] |= active_bits(place); }
 
   FlitFabric& fabric_;
   const FlitRouteUnit& routes_;
@@ -90,11 +83,9 @@ class FlitRouterBank final : public FlitRouters {
   const std::uint32_t virtual_channel_bits_;  // of a FlitPlace
   const std::uint32_t channel_bits_;          // the same
   const std::uint32_t channel_mask_;
-  const std::uint32_t router_stages_;  // a bit for each FlitStages that a router has a part in
-  const std::uint32_t first_stages_;   // of the bits of a block's FlitStages: of a router's first one
-  bool is_traced_ = false;             // in this cycle
-  bool is_plain_ = false;              // in this cycle: nothing for note_crossing
-  bool has_adaptive_ = false;          // there were requests that are chosen anew in every cycle
+  bool is_traced_ = false;     // in this cycle
+  bool is_plain_ = false;      // in this cycle: nothing for note_crossing
+  bool has_adaptive_ = false;  // there were requests that are chosen anew in every cycle
 
   // Of the block at hand.
   std::vector<FlitPlace> allocating_;  // inputs that ask for a virtual channel
@@ -106,13 +97,13 @@ class FlitRouterBank final : public FlitRouters {
   std::size_t crossing_count_ = 0;
   std::vector<std::uint32_t> contended_;  // numbers of requests
   std::vector<FlitPlace> followed_;       // inputs of which a flit went, and another one is there
-  std::size_t followed_count_ = 0;
+  bool is_changed_ = false;               // some register, in this cycle
   FlitPortChains asked_outputs_;
   FlitPortChains asking_inputs_;
   FlitChannelArbiter channel_arbiter_;
   FlitSwitchArbiter switch_arbiter_;
 
-  std::vector<std::uint32_t> active_;      // a bit each FlitStages
+  std::vector<std::uint32_t> active_;      // per block
   LargeArray<FlitStages> stages_;          // per 64 places
   LargeArray<FlitInputChannel> inputs_;    // by FlitPlace
   LargeArray<FlitOutputChannel> outputs_;  // the same

@@ -22,8 +22,6 @@ FlitRouterBank::FlitRouterBank(FlitFabric& fabric, const FlitRouteUnit& routes)
       virtual_channel_bits_(fabric.virtual_channel_bits),
       channel_bits_(fabric.channel_bits),
       channel_mask_(fabric.channels - 1),
-      router_stages_(static_cast<std::uint32_t>(low_bits(std::max(fabric.channels / 64, 1U)))),
-      first_stages_((block_stages - 1) & ~(channel_mask_ / 64)),
       allocating_((std::size_t{1} << block_bits) + list_slack),
       switching_(allocating_.size()),
       channel_requests_(allocating_.size()),
@@ -63,23 +61,24 @@ void FlitRouterBank::tick(FlitCycle cycle) {
   is_traced_ = fabric_.simulation.is_traced();
   is_plain_ = !is_traced_ && !has_adaptive_ && !is_long_ && !has_intervals_;
   for (std::uint32_t block = 0; block < active_.size(); ++block) {
-    fabric_.flits_on_wires.take(
+    const bool has_flits = fabric_.flits_on_wires.take(
         cycle, block,
         [this](const FlitArrival& arrival) { __builtin_prefetch(&fabric_.routes[arrival.flit.packet()], 1); },
         [this](const FlitArrival& arrival) { write_buffer(arrival); });
-    fabric_.credits_on_wires.take(cycle, block,
-                                  [this](const FlitCredit& credit) { take_credit(credit.place); });
-    const std::uint32_t active = active_[block];
-    if (active == 0) continue;
+    const bool has_credits = fabric_.credits_on_wires.take(
+        cycle, block, [this](const FlitCredit& credit) { take_credit(credit.place); });
+    if (!has_flits && !has_credits && active_[block] == 0) continue;
+    is_changed_ = false;
     list_requests(block, cycle);
-    allocate_channels(block, cycle);
+    allocate_channels(cycle);
     allocate_switch();
     if (is_long_) {
       keep_crossings(cycle);
-      finish_long(block, active, cycle);
+      finish_long(block, cycle);
     } else {
       cross_switch(cycle);
     }
+    active_[block] = is_changed_ ? 1 : 0;
   }
 }
 
@@ -98,7 +97,6 @@ void FlitRouterBank::tick(FlitCycle cycle) {
     return;
   }
   input.front = arrival.flit;
-  activate(place);
   if (arrival.flit.is_head()) {
     begin_header(place);
   } else if (outputs_[first_of_router(place) | input.output].credits != 0) {
@@ -129,15 +127,9 @@ void FlitRouterBank::tick(FlitCycle cycle) {
 
 [[gnu::always_inline]] inline void FlitRouterBank::take_credit(FlitPlace place) {
   FlitOutputChannel& output = outputs_[place];
-  if (output.credits++ == 0) {
-    if ((stages_of(place).free & FlitStages::bit(place)) == 0) {
-      const FlitPlace holder = first_of_router(place) | output.last_granted;
-      if (inputs_[holder].count != 0) stages_of(holder).switching |= FlitStages::bit(holder);
-    }
-    activate(place);
-  } else if (fabric_.is_cut_through) {
-    activate(place);
-  }
+  if (output.credits++ != 0 || (stages_of(place).free & FlitStages::bit(place)) != 0) return;
+  const FlitPlace holder = first_of_router(place) | output.last_granted;
+  if (inputs_[holder].count != 0) stages_of(holder).switching |= FlitStages::bit(holder);
 }
 
 // --- what is asked for
@@ -150,9 +142,10 @@ void FlitRouterBank::tick(FlitCycle cycle) {
   FlitPlace* const switching = switching_.data();
   std::size_t allocating_count = 0;
   std::size_t switching_count = 0;
-  std::uint32_t changes = 0;  // with a register that this cycle changes: one that asks the switch is served
-  for (std::uint32_t rest = std::exchange(active_[block], 0); rest != 0; rest &= rest - 1) {
-    const FlitPlace first = (block * block_stages + lowest_bit(rest)) * 64;
+  std::uint64_t changes = 0;  // what asks the switch is served
+  const FlitPlace end =
+      std::min((block + 1) << FlitFabric::block_bits, fabric_.place(fabric_.router_count, 0));
+  for (FlitPlace first = block << FlitFabric::block_bits; first < end; first += 64) {
     if (is_long) begin_routing(first, cycle);
     FlitStages& stages = stages_of(first);
     std::uint64_t asks_channel = stages.allocating;
@@ -160,15 +153,16 @@ void FlitRouterBank::tick(FlitCycle cycle) {
     if (is_long) drop_busy(first, asks_channel, asks_switch);
     if (has_intervals) drop_delayed(first, cycle, asks_switch);
     if (!is_long) {
-      if ((stages.routing | asks_switch) != 0) changes |= active_bits(first);
+      changes |= stages.routing | asks_switch;
       stages.allocating |= std::exchange(stages.routing, 0);
     }
+    if ((asks_channel | asks_switch) == 0) continue;
     allocating_count = list_bits(asks_channel, first, allocating, allocating_count);
     switching_count = list_bits(asks_switch, first, switching, switching_count);
   }
   allocating_count_ = allocating_count;
   switching_count_ = switching_count;
-  active_[block] |= changes;
+  is_changed_ |= changes != 0;
 }
 
 // Those whose link is still busy with the flit before when the switch would grant: they ask in a later cycle.
@@ -179,7 +173,7 @@ void FlitRouterBank::tick(FlitCycle cycle) {
     const FlitPlace place = first + lowest_bit(rest);
     if (output_free_[port_index(first_of_router(place) | inputs_[place].output)] <= granted) continue;
     switching &= ~FlitStages::bit(place);
-    activate(place);
+    is_changed_ = true;
   }
 }
 
@@ -220,21 +214,16 @@ void FlitRouterBank::tick(FlitCycle cycle) {
   }
 }
 
-[[gnu::noinline]] void FlitRouterBank::finish_long(std::uint32_t block, std::uint32_t active,
-                                                   FlitCycle cycle) {
-  for (; active != 0; active &= active - 1) {
-    const FlitPlace first = (block * block_stages + lowest_bit(active)) * 64;
-    for (FlitPlace place = first; place < first + 64 && place < inputs_.size(); place += channel_mask_ + 1) {
-      if (first_of_router(place) == place) finish_long(place, cycle);
-    }
+[[gnu::noinline]] void FlitRouterBank::finish_long(std::uint32_t block, FlitCycle cycle) {
+  const std::uint32_t routers = 1U << (FlitFabric::block_bits - channel_bits_);
+  const std::uint32_t end = std::min((block + 1) * routers, fabric_.router_count);
+  for (std::uint32_t router = block * routers; router < end; ++router) {
+    if (long_[router].is_busy()) finish_long(long_[router], cycle);
   }
 }
 
-// Where somebody asks somebody is served, so that a router without a stage at work changes nothing.
-void FlitRouterBank::finish_long(FlitPlace first, FlitCycle cycle) {
-  FlitLongStages& work = long_[first >> channel_bits_];
-  if (!work.is_busy()) return;
-  activate(first);
+void FlitRouterBank::finish_long(FlitLongStages& work, FlitCycle cycle) {
+  is_changed_ = true;
   if (work.routing_done == cycle) {
     for (const FlitPlace place : work.routing) stages_of(place).allocating |= FlitStages::bit(place);
     work.routing.clear();
@@ -244,8 +233,9 @@ void FlitRouterBank::finish_long(FlitPlace first, FlitCycle cycle) {
     work.channel_grants.clear();
   }
   if (work.crossings_done == cycle) {
-    for (const FlitCrossing& crossing : work.crossings) traverse(crossing, cycle);
-    bring_next();
+    std::size_t followed = 0;
+    for (const FlitCrossing& crossing : work.crossings) traverse(crossing, cycle, followed);
+    bring_next(followed);
     work.crossings.clear();
   }
 }
@@ -253,7 +243,7 @@ void FlitRouterBank::finish_long(FlitPlace first, FlitCycle cycle) {
 // --- VC allocation
 // -------------------------------------------------------------------------------------------
 
-[[gnu::noinline]] void FlitRouterBank::allocate_channels(std::uint32_t block, FlitCycle cycle) {
+[[gnu::noinline]] void FlitRouterBank::allocate_channels(FlitCycle cycle) {
   if (has_adaptive_) {
     for (std::size_t i = 0; i < allocating_count_; ++i) {
       FlitRequest& request = inputs_[allocating_[i]].request;
@@ -263,17 +253,18 @@ void FlitRouterBank::finish_long(FlitPlace first, FlitCycle cycle) {
   list_channel_requests();
   const FlitChannelRequest* const requests = channel_requests_.data();
   const std::size_t count = allocating_count_;
-  std::uint32_t changes = 0;  // as in list_requests
+  const bool is_long = is_long_;
+  bool is_changed = false;
   for (std::size_t i = 0; i < count; ++i) {
     if (requests[i].mask == 0) continue;
-    changes |= active_bits(requests[i].input);
-    if (is_long_) {
+    is_changed = true;
+    if (is_long) {
       accept_long(requests[i], cycle);
     } else {
       hold(requests[i].input, choose(requests[i]));
     }
   }
-  active_[block] |= changes;
+  is_changed_ |= is_changed;
 }
 
 // What each asks for of what is free, and of that what it was granted. Pointers and numbers are copied out
@@ -431,15 +422,17 @@ void FlitRouterBank::finish_long(FlitPlace first, FlitCycle cycle) {
 [[gnu::noinline]] void FlitRouterBank::cross_switch(FlitCycle cycle) {
   const FlitCrossing* const crossings = crossings_.data();
   const std::size_t count = crossing_count_;
+  std::size_t followed = 0;
   for (std::size_t i = 0; i < count; ++i) {
     accept(crossings[i]);
-    traverse(crossings[i], cycle);
+    traverse(crossings[i], cycle, followed);
   }
-  bring_next();
+  bring_next(followed);
 }
 
 // The flit leaves its buffer, takes a credit of the next one, and gives its own back.
-[[gnu::always_inline]] inline void FlitRouterBank::traverse(const FlitCrossing& crossing, FlitCycle cycle) {
+[[gnu::always_inline]] inline void FlitRouterBank::traverse(const FlitCrossing& crossing, FlitCycle cycle,
+                                                            std::size_t& followed) {
   const FlitPlace place = crossing.input;
   FlitStages& stages = stages_of(place);
   const std::uint64_t bit = FlitStages::bit(place);
@@ -450,24 +443,24 @@ void FlitRouterBank::finish_long(FlitPlace first, FlitCycle cycle) {
   const std::uint32_t credits = --outputs_[crossing.output].credits;
 
   FlitRouterPort& out = fabric_.port_table[port_index(crossing.output)];
+  const FlitRouterPort& in = fabric_.port_table[port_index(place)];
   out.use.count(flit, input.wire_bytes);
   FlitCycle arrives = cycle + out.wires.flit_delay;
   if (!is_plain_) arrives += note_crossing(crossing, flit, cycle);
   fabric_.flits_on_wires.push(arrives, out.wires.list, {out.across + crossing.output, flit});
-  const FlitRouterPort& in = fabric_.port_table[port_index(place)];
   fabric_.credits_on_wires.push(cycle + in.wires.credit_delay, in.wires.list, {in.across + place});
 
   if (flit.is_tail()) stages_of(crossing.output).free |= FlitStages::bit(crossing.output);
   if (flit.is_tail() || left == 0 || credits == 0) stages.switching &= ~bit;
-  followed_[followed_count_] = place;
-  followed_count_ += left != 0 ? 1 : 0;
+  followed_[followed] = place;
+  followed += left != 0 ? 1 : 0;
 }
 
 // The buffers of which a flit went and that are not empty: the one behind it is the first now. They were
 // listed, because whether a buffer is one of them cannot be predicted. A ring that is empty begins anew: few
 // flits wait, and those in the first slots of all rings lie together.
-[[gnu::always_inline]] inline void FlitRouterBank::bring_next() {
-  for (std::size_t i = 0; i < followed_count_; ++i) {
+[[gnu::always_inline]] inline void FlitRouterBank::bring_next(std::size_t followed) {
+  for (std::size_t i = 0; i < followed; ++i) {
     const FlitPlace place = followed_[i];
     FlitInputChannel& input = inputs_[place];
     const bool was_tail = input.front.is_tail();
@@ -476,7 +469,6 @@ void FlitRouterBank::finish_long(FlitPlace first, FlitCycle cycle) {
     input.next = static_cast<std::uint16_t>(input.count == 1 || next == buffer_flits_ ? 0 : next);
     if (was_tail) begin_header(place);
   }
-  followed_count_ = 0;
 }
 
 // What only some networks ask of a crossing. Returns by how many cycles its flit comes later.

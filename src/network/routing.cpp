@@ -30,7 +30,9 @@ CubeDigits::CubeDigits(const CubeShape& shape) : dims(shape.dims()) {
   }
   constexpr std::uint32_t no_dimension = ~0U;
   of[dims.size()] = {1, 0, 0, no_dimension};
-  dimension_of_bit[32] = static_cast<std::uint8_t>(dims.size());
+  for (std::uint32_t bit = shift; bit < dimension_of_bit.size(); ++bit) {
+    dimension_of_bit[bit] = static_cast<std::uint8_t>(dims.size());
+  }
 }
 
 std::vector<std::uint32_t> CubeDigits::pack(const CubeShape& shape) const {
@@ -72,16 +74,18 @@ DimensionOrderEntryRouting::DimensionOrderEntryRouting(const CubeShape& shape)
   const auto dimensions = static_cast<std::uint32_t>(digits_.dims.size());
   for (std::uint32_t d = 0; d < dimensions; ++d) {
     const std::uint32_t size = digits_.dims[d];
-    turns_of_[d] = static_cast<std::uint32_t>(turns_.size()) + size - 1;
+    const CubeDigits::Digit& digit = digits_.of[d];
+    turns_of_[d] = {digit.mask << digit.shift, digit.shift,
+                    static_cast<std::uint32_t>(steps_.size()) + size - 1};
     for (std::uint32_t difference = 1; difference < 2 * size; ++difference) {  // and the size more than it is
       const bool is_behind = difference < size;
       const std::uint32_t distance = is_behind ? difference : difference - size;  // going +
       const std::uint32_t port = 2 * distance > size ? CubeShape::minus_port(d) : CubeShape::plus_port(d);
-      turns_.emplace_back(RouteStep{port, is_behind ? 1U : 0U}, 2 * distance == size);
+      steps_.emplace_back(RouteStep{port, is_behind ? 1U : 0U}, 2 * distance == size);
     }
   }
-  turns_of_[dimensions] = static_cast<std::uint32_t>(turns_.size());
-  turns_.emplace_back(RouteStep{2 * dimensions, 0}, false);
+  turns_of_[dimensions].same = static_cast<std::uint32_t>(steps_.size());
+  steps_.emplace_back(RouteStep{2 * dimensions, 0}, false);
 }
 
 DimensionOrderEntryRouting::Input DimensionOrderEntryRouting::input(std::uint32_t port,

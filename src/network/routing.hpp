@@ -111,7 +111,14 @@ struct CubeDigits {
   // One more: a destination that differs in no bit is reached, through the port behind those of the
   // dimensions, and nothing goes straight on there.
   std::array<Digit, CubeShape::max_dimensions + 1> of{};
-  std::array<std::uint8_t, 33> dimension_of_bit{};
+  // Of a bit of a packed word; beyond the digits: no dimension, the destination is reached.
+  std::array<std::uint8_t, 32> dimension_of_bit{};
+
+  // The lowest dimension in which two packed words differ. The highest bit is in none.
+  [[nodiscard]] std::uint32_t first_difference(std::uint32_t here, std::uint32_t there) const {
+    const std::uint32_t bits = (here ^ there) | 1U << 31U;
+    return dimension_of_bit[static_cast<std::size_t>(__builtin_ctz(bits))];
+  }
 };
 
 // Dimension order on a cube: lowest dimension first, the shorter way around (APENet: PoS(LAT2005)100, section
@@ -144,8 +151,7 @@ class DimensionOrderRouting final : public Routing {
   [[nodiscard]] RouteStep step(RouterId router, NodeId destination) const {
     const std::uint32_t here = packed_[router];
     const std::uint32_t there = packed_[destination];
-    const std::uint32_t d =
-        digits_.dimension_of_bit[static_cast<std::size_t>(std::countr_zero((here ^ there) & ~odd_sum))];
+    const std::uint32_t d = digits_.first_difference(here, there);
     const CubeDigits::Digit& digit = digits_.of[d];
     const std::uint32_t from = here >> digit.shift & digit.mask;
     const std::uint32_t to = there >> digit.shift & digit.mask;
@@ -203,12 +209,11 @@ class DimensionOrderEntryRouting final : public Routing {
   [[nodiscard]] Step step(RouterId router, NodeId destination, Input input) const {
     const std::uint32_t here = packed_[router];
     const std::uint32_t there = packed_[destination];
-    const std::uint32_t d =
-        digits_.dimension_of_bit[static_cast<std::size_t>(std::countr_zero(here ^ there))];
-    const CubeDigits::Digit& digit = digits_.of[d];
-    const std::uint32_t from = here >> digit.shift & digit.mask;
-    const std::uint32_t to = there >> digit.shift & digit.mask;
-    const Step turn = turns_[turns_of_[d] + to - from];
+    const std::uint32_t d = digits_.first_difference(here, there);
+    const Turns& turns = turns_of_[d];
+    const std::uint32_t difference = (there & turns.mask) - (here & turns.mask);
+    const Step turn =
+        steps_[turns.same + static_cast<std::uint32_t>(static_cast<std::int32_t>(difference) >> turns.shift)];
     // Not a branch: half of the time it would be mispredicted.
     return d == input.dimension ? input.straight_on : turn;
   }
@@ -223,9 +228,13 @@ class DimensionOrderEntryRouting final : public Routing {
  private:
   CubeDigits digits_;
   std::vector<std::uint32_t> packed_;
-  std::vector<Step> turns_;  // on entering a dimension: by the coordinates' difference, of each dimension
-  std::array<std::uint32_t, CubeShape::max_dimensions + 1>
-      turns_of_{};  // the step from a coordinate to itself
+  std::vector<Step> steps_;  // on entering a dimension: by the coordinates' difference, of each dimension
+  struct Turns {
+    std::uint32_t mask = 0;  // of the dimension's digit in the packed word
+    std::uint32_t shift = 0;
+    std::uint32_t same = 0;  // the step from a coordinate to itself
+  };
+  std::array<Turns, CubeShape::max_dimensions + 1> turns_of_{};
 };
 
 }  // namespace apenet
