@@ -142,37 +142,47 @@ class FlitSwitchArbiter {
   void grant(FlitCrossing* all, const FlitPortChains& outputs, std::uint32_t last,
              const FlitRouterPort* ports) const {
     const std::uint32_t channel_mask = (1U << virtual_channel_bits_) - 1;
-    const std::uint32_t granted = ports[all[last].output >> virtual_channel_bits_].granted_input;
-    leave_one(all, outputs, last, [&](const FlitCrossing& request) {
-      const std::uint32_t port = request.input >> virtual_channel_bits_;
+    const std::uint32_t granted = ports[port_of(all[last].output)].granted_input;
+    const auto for_each = [&](auto visit) { outputs.for_each(last, visit); };
+    leave_one(all, for_each, last, [&](const FlitCrossing& request) {
+      const std::uint32_t port = port_of(request.input);
       return (port - granted - 1) % max_ports << virtual_channel_bits_ |
              ((request.input - ports[port].served_channel - 1) & channel_mask);
     });
   }
-  // Of those of one input port that were granted, all but that for the output port whose turn it is.
-  void accept(FlitCrossing* all, const FlitPortChains& inputs, std::uint32_t last,
-              const FlitRouterPort* ports) const {
-    const std::uint32_t accepted = ports[all[last].input >> virtual_channel_bits_].accepted_output;
-    leave_one(all, inputs, last, [&](const FlitCrossing& request) {
-      return ((request.output >> virtual_channel_bits_) - accepted - 1) % max_ports;
+  // Of those of one input port that were granted, all but that for the output port whose turn it is. They
+  // stand one behind the other in the list.
+  void accept(FlitCrossing* all, std::uint32_t last, const FlitRouterPort* ports) const {
+    const std::uint32_t port = port_of(all[last].input);
+    const std::uint32_t accepted = ports[port].accepted_output;
+    const auto for_each = [&](auto visit) {
+      std::uint32_t index = last;
+      do {
+        visit(index);
+      } while (index-- != 0 && port_of(all[index].input) == port);
+    };
+    leave_one(all, for_each, last, [&](const FlitCrossing& request) {
+      return (port_of(request.output) - accepted - 1) % max_ports;
     });
   }
 
  private:
   // The one with the first turn of those that have not lost.
-  template <typename Turn>
-  static void leave_one(FlitCrossing* all, const FlitPortChains& chain, std::uint32_t last, Turn turn_of) {
+  template <typename ForEach, typename Turn>
+  static void leave_one(FlitCrossing* all, ForEach for_each, std::uint32_t last, Turn turn_of) {
     std::uint32_t first_turn = ~0U;
     std::uint32_t winner = last;
-    chain.for_each(last, [&](std::uint32_t index) {
+    for_each([&](std::uint32_t index) {
       const std::uint32_t turn = all[index].output == FlitCrossing::lost ? ~0U : turn_of(all[index]);
       winner = turn < first_turn ? index : winner;
       first_turn = turn < first_turn ? turn : first_turn;
     });
     const FlitPlace output = all[winner].output;
-    chain.for_each(last, [&](std::uint32_t index) { all[index].output = FlitCrossing::lost; });
+    for_each([&](std::uint32_t index) { all[index].output = FlitCrossing::lost; });
     all[winner].output = output;
   }
+
+  [[nodiscard]] std::uint32_t port_of(FlitPlace place) const { return place >> virtual_channel_bits_; }
 
   static constexpr std::uint32_t max_ports = 64;  // of a router, and a multiple of all powers of two below it
   std::uint32_t virtual_channel_bits_;

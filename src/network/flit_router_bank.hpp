@@ -95,11 +95,11 @@ class FlitRouterBank final : public FlitRouters {
   std::vector<FlitChannelRequest> channel_requests_;
   std::vector<FlitCrossing> crossings_;
   std::size_t crossing_count_ = 0;
-  std::vector<std::uint32_t> contended_;  // numbers of requests
-  std::vector<FlitPlace> followed_;       // inputs of which a flit went, and another one is there
-  bool is_changed_ = false;               // some register, in this cycle
+  std::vector<std::uint32_t> contended_;  // numbers of requests: behind another one for the same output
+  std::vector<std::uint32_t> contended_inputs_;  // behind another one of the same input port
+  std::vector<FlitPlace> followed_;              // inputs of which a flit went, and another one is there
+  bool is_changed_ = false;                      // some register, in this cycle
   FlitPortChains asked_outputs_;
-  FlitPortChains asking_inputs_;
   FlitChannelArbiter channel_arbiter_;
   FlitSwitchArbiter switch_arbiter_;
 

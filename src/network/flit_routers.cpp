@@ -27,9 +27,9 @@ FlitRouterBank::FlitRouterBank(FlitFabric& fabric, const FlitRouteUnit& routes)
       channel_requests_(allocating_.size()),
       crossings_(allocating_.size()),
       contended_(allocating_.size() + 1),
+      contended_inputs_(allocating_.size() + 1),
       followed_(allocating_.size() + 1),
       asked_outputs_(std::size_t{1} << (block_bits - virtual_channel_bits_), allocating_.size() + 1),
-      asking_inputs_(std::size_t{1} << (block_bits - virtual_channel_bits_), allocating_.size() + 1),
       channel_arbiter_(fabric.channels),
       switch_arbiter_(virtual_channel_bits_),
       inputs_(std::size_t{fabric.router_count} << channel_bits_),
@@ -369,33 +369,35 @@ void FlitRouterBank::finish_long(FlitLongStages& work, FlitCycle cycle) {
   const std::size_t place_count = switching_count_;
   const FlitInputChannel* const inputs = inputs_.data();
   FlitCrossing* const crossings = crossings_.data();
-  std::uint32_t* const contended = contended_.data();
-  FlitPortChains::List asking = asking_inputs_.begin_list();
+  // The list is in the order of places: those of an input port stand together.
+  std::uint32_t* const contended_inputs = contended_inputs_.data();
+  std::uint32_t* const contended_outputs = contended_.data();
   FlitPortChains::List asked = asked_outputs_.begin_list();
-  std::size_t contended_count = 0;
+  std::size_t contended_input_count = 0;
+  std::size_t contended_output_count = 0;
+  std::uint32_t port_before = ~0U;
   for (std::uint32_t i = 0; i < place_count; ++i) {
     const FlitPlace input = places[i];
     const FlitPlace output = (input & ~channel_mask) | inputs[input].output;
     crossings[i] = {input, output};
-    contended[contended_count] = i;
-    const bool is_second_asking = asking.add(i, input >> virtual_channel_bits);
-    const bool is_second_asked = asked.add(i, output >> virtual_channel_bits);
-    contended_count += static_cast<std::size_t>(is_second_asking | is_second_asked);
+    const std::uint32_t port = input >> virtual_channel_bits;
+    contended_inputs[contended_input_count] = i;
+    contended_input_count += static_cast<std::size_t>(port == std::exchange(port_before, port));
+    contended_outputs[contended_output_count] = i;
+    contended_output_count += static_cast<std::size_t>(asked.add(i, output >> virtual_channel_bits));
   }
-  asking_inputs_.end_list(place_count);
   asked_outputs_.end_list(place_count);
   const FlitRouterPort* const ports = fabric_.port_table.data();
-  for (std::size_t i = 0; i < contended_count; ++i) {
-    const FlitPlace output = crossings[contended[i]].output;
-    if (asked_outputs_.ends_chain(contended[i], output >> virtual_channel_bits)) {
-      switch_arbiter_.grant(crossings, asked_outputs_, contended[i], ports);
+  for (std::size_t i = 0; i < contended_output_count; ++i) {
+    const FlitPlace output = crossings[contended_outputs[i]].output;
+    if (asked_outputs_.ends_chain(contended_outputs[i], output >> virtual_channel_bits)) {
+      switch_arbiter_.grant(crossings, asked_outputs_, contended_outputs[i], ports);
     }
   }
-  for (std::size_t i = 0; i < contended_count; ++i) {
-    const FlitPlace input = crossings[contended[i]].input;
-    if (asking_inputs_.ends_chain(contended[i], input >> virtual_channel_bits)) {
-      switch_arbiter_.accept(crossings, asking_inputs_, contended[i], ports);
-    }
+  contended_inputs[contended_input_count] = 0;  // nobody stands before the first
+  for (std::size_t i = 0; i < contended_input_count; ++i) {
+    if (contended_inputs[i + 1] == contended_inputs[i] + 1) continue;  // there is one more of this port
+    switch_arbiter_.accept(crossings, contended_inputs[i], ports);
   }
   std::size_t crossing_count = 0;  // those that lost are left out, without a branch that nobody can predict
   for (std::size_t i = 0; i < place_count; ++i) {
