@@ -262,17 +262,15 @@ void FlitEngine::run_cycle() {
   is_running_ = true;
   sockets_.tick(cycle);
   routers_->tick(cycle);
-  sources_.tick(cycle, begun_, sent_);
+  sources_.tick(cycle, entered_, sent_);
   sinks_.tick(cycle + 1, arrived_);
 
   const Time cycle_begin = fabric_.timing.time(cycle);
-  for (const std::uint32_t index : begun_) {
-    const FlitPacket& flow = fabric_.packets[index];
-    if (flow.start == cycle) continue;  // it has not waited
-    NetworkClient* const client = clients_[flow.packet.source];
-    if (client != nullptr) client->packet_entered(flow.packet, cycle_begin);
+  for (const std::uint32_t index : entered_) {
+    const Packet& packet = fabric_.packets[index].packet;
+    if (clients_[packet.source] != nullptr) clients_[packet.source]->packet_entered(packet, cycle_begin);
   }
-  begun_.clear();
+  entered_.clear();
   const FlitCycle local_interval = fabric_.timing.local.flit_cycles;
   for (const FlitSources::Sent& sent : sent_) {
     if (local_interval == 1) {

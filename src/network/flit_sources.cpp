@@ -127,10 +127,10 @@ void FlitSources::add(std::uint32_t packet, FlitCycle start, FlitCycle tail) {
   if (!is_tail) return;
   port.idle |= bit;
   port.packet = none;
-  sent.emplace_back(node, port.card_channel, fabric_.routes[packet].wire_bytes);
+  sent.push_back({node, port.card_channel, fabric_.routes[packet].wire_bytes});
 }
 
-void FlitSources::tick(FlitCycle cycle, std::vector<std::uint32_t>& begun, std::vector<Sent>& sent) {
+void FlitSources::tick(FlitCycle cycle, std::vector<std::uint32_t>& entered, std::vector<Sent>& sent) {
   take_credits(cycle);
   has_moved_ = false;
   for (std::size_t i = 0; i < active_.size(); ++i) {
@@ -145,7 +145,7 @@ void FlitSources::tick(FlitCycle cycle, std::vector<std::uint32_t>& begun, std::
       }
       if (port.packet == none) {
         if (!begin_packet(node, port, cycle)) continue;
-        begun.push_back(port.packet);
+        if (fabric_.packets[port.packet].start != cycle) entered.push_back(port.packet);
       }
       send_flit(node, port, cycle, sent);
       if (port.packet == none && port.waiting == 0) stays &= ~(std::uint64_t{1} << bit);

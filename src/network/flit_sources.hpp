@@ -27,9 +27,9 @@ class FlitSources {
   // A packet whose header can leave from `start` on, and whose last flit not before `tail`.
   void add(std::uint32_t packet, FlitCycle start, FlitCycle tail);
 
-  // One cycle of every port that has something to send. begun: packets whose header left; sent: tails that
-  // did.
-  void tick(FlitCycle cycle, std::vector<std::uint32_t>& begun, std::vector<Sent>& sent);
+  // One cycle of every port that has something to send. entered: packets whose header left, and had
+  // to wait for it; sent: tails that left.
+  void tick(FlitCycle cycle, std::vector<std::uint32_t>& entered, std::vector<Sent>& sent);
 
   // No port has sent, or waits for a time to come: until a credit or a packet arrives, nothing will.
   [[nodiscard]] bool is_at_rest() const { return !has_moved_; }
