@@ -36,16 +36,6 @@ class alignas(64) DelayLine {
     ++size_;
   }
 
-  // As take. prepare(entry) comes a few entries ahead of visit, where what that will read is asked for; it
-  // also sees entries of the past.
-  template <typename Prepare, typename Visit>
-  bool take(FlitCycle cycle, std::size_t list, Prepare prepare, Visit visit) {
-    return take(cycle, list, [&](const Entry& entry) {
-      prepare(*(&entry + ahead));
-      visit(entry);
-    });
-  }
-
   // Everything due in this cycle in that list leaves. visit may push to later cycles. Whether there was any.
   template <typename Visit>
   bool take(FlitCycle cycle, std::size_t list, Visit visit) {
@@ -62,8 +52,6 @@ class alignas(64) DelayLine {
   [[nodiscard]] bool empty() const { return size_ == 0; }
 
  private:
-  static constexpr std::size_t ahead = 8;  // and so many entries that are never sent stand behind the last
-
   struct alignas(32) Slot {
     std::unique_ptr<Entry[]> entries;
     Entry* end = nullptr;    // of those sent
@@ -81,7 +69,7 @@ class alignas(64) DelayLine {
     }
     const std::size_t count = slot.count();
     const std::size_t room = std::max<std::size_t>(8, 2 * count);
-    auto larger = std::make_unique<Entry[]>(room + ahead);
+    auto larger = std::make_unique<Entry[]>(room);
     std::copy_n(slot.entries.get(), count, larger.get());
     slot = {std::move(larger), nullptr, nullptr};
     slot.end = slot.entries.get() + count;

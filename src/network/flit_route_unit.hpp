@@ -41,12 +41,12 @@ class FlitRouteUnit {
                 NetworkDescription::ChannelSelection selection);
 
   // The only step, the one that is drawn, or one that is_adaptive: most_room says which. input_channel: where
-  // in the router the header waits, FlitFabric::channel_of.
-  [[nodiscard]] FlitRequest request(std::uint32_t router, std::uint32_t input_channel,
-                                    std::uint32_t packet) const {
+  // in the router the header waits, FlitFabric::channel_of; destination: the packet's.
+  [[nodiscard]] FlitRequest request(std::uint32_t router, std::uint32_t input_channel, std::uint32_t packet,
+                                    NodeId destination) const {
     if (entry_ != nullptr) {
       const DimensionOrderEntryRouting::Step step =
-          entry_->step(router, fabric_.routes[packet].destination, entry_inputs_[input_channel]);
+          entry_->step(router, destination, entry_inputs_[input_channel]);
       return step.is_tie() ? turn(step, router, packet) : entry_requests_[step.index()];
     }
     return find(router, input_channel, packet);

@@ -62,9 +62,7 @@ void FlitRouterBank::tick(FlitCycle cycle) {
   is_plain_ = !is_traced_ && !has_adaptive_ && !is_long_ && !has_intervals_;
   for (std::uint32_t block = 0; block < active_.size(); ++block) {
     const bool has_flits = fabric_.flits_on_wires.take(
-        cycle, block,
-        [this](const FlitArrival& arrival) { __builtin_prefetch(&fabric_.routes[arrival.flit.packet()], 1); },
-        [this](const FlitArrival& arrival) { write_buffer(arrival); });
+        cycle, block, [this](const FlitArrival& arrival) { write_buffer(arrival); });
     const bool has_credits = fabric_.credits_on_wires.take(
         cycle, block, [this](const FlitCredit& credit) { take_credit(credit.place); });
     if (!has_flits && !has_credits && active_[block] == 0) continue;
@@ -113,7 +111,7 @@ void FlitRouterBank::tick(FlitCycle cycle) {
   const std::uint32_t packet = input.front.packet();
   FlitPacketRoute& route = fabric_.routes[packet];
   input.wire_bytes = route.wire_bytes;
-  const FlitRequest request = routes_.request(router, place & channel_mask_, packet);
+  const FlitRequest request = routes_.request(router, place & channel_mask_, packet, route.destination);
   input.request = request;
   ++route.routers;
   if (request.is_adaptive()) [[unlikely]] {

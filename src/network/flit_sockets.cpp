@@ -9,7 +9,8 @@ namespace apenet {
 FlitRouteSource::Answer FlitSockets::Socket::route(std::uint32_t input_port, std::uint32_t virtual_channel,
                                                    Flit head) const {
   const FlitRequest request =
-      routes.request(router, input_port << fabric.virtual_channel_bits | virtual_channel, head.packet());
+      routes.request(router, input_port << fabric.virtual_channel_bits | virtual_channel, head.packet(),
+                     fabric.routes[head.packet()].destination);
   APENET_CHECK(!request.is_adaptive(), "router %u of another implementation under an adaptive routing",
                router);
   return {request.port(), routes.mask(request)};

@@ -72,11 +72,12 @@ std::vector<RoutingFactor> DimensionOrderRouting::factors() const {
 DimensionOrderEntryRouting::DimensionOrderEntryRouting(const CubeShape& shape)
     : digits_(shape), packed_(digits_.pack(shape)) {
   const auto dimensions = static_cast<std::uint32_t>(digits_.dims.size());
+  std::array<Turns, CubeShape::max_dimensions + 1> turns;
   for (std::uint32_t d = 0; d < dimensions; ++d) {
     const std::uint32_t size = digits_.dims[d];
     const CubeDigits::Digit& digit = digits_.of[d];
-    turns_of_[d] = {digit.mask << digit.shift, digit.shift,
-                    static_cast<std::uint32_t>(steps_.size()) + size - 1};
+    const auto same = static_cast<std::uint32_t>(steps_.size()) + size - 1;
+    turns[d] = {digit.mask << digit.shift, digit.shift, same, d};
     for (std::uint32_t difference = 1; difference < 2 * size; ++difference) {  // and the size more than it is
       const bool is_behind = difference < size;
       const std::uint32_t distance = is_behind ? difference : difference - size;  // going +
@@ -84,8 +85,11 @@ DimensionOrderEntryRouting::DimensionOrderEntryRouting(const CubeShape& shape)
       steps_.emplace_back(RouteStep{port, is_behind ? 1U : 0U}, 2 * distance == size);
     }
   }
-  turns_of_[dimensions].same = static_cast<std::uint32_t>(steps_.size());
+  turns[dimensions] = {0, 0, static_cast<std::uint32_t>(steps_.size()), dimensions};
   steps_.emplace_back(RouteStep{2 * dimensions, 0}, false);
+  for (std::size_t bit = 0; bit < turns_of_.size(); ++bit) {
+    turns_of_[bit] = turns[digits_.dimension_of_bit[bit]];
+  }
 }
 
 DimensionOrderEntryRouting::Input DimensionOrderEntryRouting::input(std::uint32_t port,

@@ -114,10 +114,9 @@ struct CubeDigits {
   // Of a bit of a packed word; beyond the digits: no dimension, the destination is reached.
   std::array<std::uint8_t, 32> dimension_of_bit{};
 
-  // The lowest dimension in which two packed words differ. The highest bit is in none.
-  [[nodiscard]] std::uint32_t first_difference(std::uint32_t here, std::uint32_t there) const {
-    const std::uint32_t bits = (here ^ there) | 1U << 31U;
-    return dimension_of_bit[static_cast<std::size_t>(__builtin_ctz(bits))];
+  // The lowest bit in which two packed words differ, or the highest bit, which is in no digit.
+  [[nodiscard]] static std::uint32_t first_difference(std::uint32_t here, std::uint32_t there) {
+    return static_cast<std::uint32_t>(__builtin_ctz((here ^ there) | 1U << 31U));
   }
 };
 
@@ -151,7 +150,7 @@ class DimensionOrderRouting final : public Routing {
   [[nodiscard]] RouteStep step(RouterId router, NodeId destination) const {
     const std::uint32_t here = packed_[router];
     const std::uint32_t there = packed_[destination];
-    const std::uint32_t d = digits_.first_difference(here, there);
+    const std::uint32_t d = digits_.dimension_of_bit[CubeDigits::first_difference(here, there)];
     const CubeDigits::Digit& digit = digits_.of[d];
     const std::uint32_t from = here >> digit.shift & digit.mask;
     const std::uint32_t to = there >> digit.shift & digit.mask;
@@ -209,13 +208,12 @@ class DimensionOrderEntryRouting final : public Routing {
   [[nodiscard]] Step step(RouterId router, NodeId destination, Input input) const {
     const std::uint32_t here = packed_[router];
     const std::uint32_t there = packed_[destination];
-    const std::uint32_t d = digits_.first_difference(here, there);
-    const Turns& turns = turns_of_[d];
+    const Turns& turns = turns_of_[CubeDigits::first_difference(here, there)];
     const std::uint32_t difference = (there & turns.mask) - (here & turns.mask);
     const Step turn =
         steps_[turns.same + static_cast<std::uint32_t>(static_cast<std::int32_t>(difference) >> turns.shift)];
     // Not a branch: half of the time it would be mispredicted.
-    return d == input.dimension ? input.straight_on : turn;
+    return turns.dimension == input.dimension ? input.straight_on : turn;
   }
   [[nodiscard]] bool keeps_order() const override { return false; }
   [[nodiscard]] bool is_memoryless() const override { return false; }
@@ -233,8 +231,9 @@ class DimensionOrderEntryRouting final : public Routing {
     std::uint32_t mask = 0;  // of the dimension's digit in the packed word
     std::uint32_t shift = 0;
     std::uint32_t same = 0;  // the step from a coordinate to itself
+    std::uint32_t dimension = 0;
   };
-  std::array<Turns, CubeShape::max_dimensions + 1> turns_of_{};
+  std::array<Turns, 32> turns_of_{};  // by bit of the packed word
 };
 
 }  // namespace apenet
