@@ -54,6 +54,28 @@ DimensionOrderRouting::DimensionOrderRouting(const CubeShape& shape, bool is_tor
     for (const CubeDigits::Digit& digit : digits_.of) sum += word >> digit.shift & digit.mask;
     if (sum % 2 != 0) word |= odd_sum;
   }
+  const auto dimensions = static_cast<std::uint32_t>(digits_.dims.size());
+  for (std::uint32_t d = 0; d <= dimensions; ++d) {
+    const std::int64_t farthest = digits_.of[d].mask;
+    turns_of_[d] = static_cast<std::uint32_t>(turns_.size()) + 2 * digits_.of[d].mask;
+    for (std::int64_t difference = -farthest; difference <= farthest; ++difference) {
+      for (const bool is_odd : {false, true}) {
+        const RouteStep step = d == dimensions ? RouteStep{2 * d, 0} : turn(d, difference, is_odd);
+        turns_.push_back(static_cast<std::uint16_t>(step.port << 1U | step.channel_class));
+      }
+    }
+  }
+}
+
+// From a router whose coordinates have an odd sum or not, towards a coordinate that differs by so much.
+RouteStep DimensionOrderRouting::turn(std::uint32_t dimension, std::int64_t difference, bool is_odd) const {
+  const bool is_behind = difference < 0;
+  if (!is_torus_) return {is_behind ? CubeShape::minus_port(dimension) : CubeShape::plus_port(dimension), 0};
+  const std::int64_t size = digits_.dims[dimension];
+  const std::int64_t distance = is_behind ? difference + size : difference;  // going +
+  const bool goes_minus = 2 * distance >= size + (is_odd ? 0 : 1);
+  const bool wraps = is_behind != goes_minus;
+  return {goes_minus ? CubeShape::minus_port(dimension) : CubeShape::plus_port(dimension), wraps ? 0U : 1U};
 }
 
 std::vector<RoutingFactor> DimensionOrderRouting::factors() const {

@@ -146,7 +146,7 @@ class DimensionOrderRouting final : public Routing {
   // those two cases.
   [[nodiscard]] std::vector<RoutingFactor> factors() const override;
 
-  // The one step, for engines that hop by it.
+  // The one step, for engines that hop by it: looked up, since they ask at every hop of every packet.
   [[nodiscard]] RouteStep step(RouterId router, NodeId destination) const {
     const std::uint32_t here = packed_[router];
     const std::uint32_t there = packed_[destination];
@@ -154,20 +154,20 @@ class DimensionOrderRouting final : public Routing {
     const CubeDigits::Digit& digit = digits_.of[d];
     const std::uint32_t from = here >> digit.shift & digit.mask;
     const std::uint32_t to = there >> digit.shift & digit.mask;
-    const auto is_behind = static_cast<std::uint32_t>(from > to);
-    if (!is_torus_) return {2 * d + is_behind, 0};
-    const std::uint32_t distance = to - from + is_behind * digit.size;  // going +
-    const std::uint32_t limit = digit.size + static_cast<std::uint32_t>((here & odd_sum) == 0);
-    const auto goes_minus = static_cast<std::uint32_t>(2 * distance >= limit);
-    // Going + it wraps if the destination is behind, going - if it is ahead.
-    return {2 * d + goes_minus, static_cast<std::uint32_t>(from != to) & (is_behind ^ goes_minus ^ 1U)};
+    const std::uint32_t turn = turns_[turns_of_[d] + 2 * (to - from) + (here >> odd_sum_bit)];
+    return {turn >> 1U, turn & 1U};
   }
 
  private:
-  static constexpr std::uint32_t odd_sum = 1U << 31U;
+  static constexpr unsigned odd_sum_bit = 31;
+  static constexpr std::uint32_t odd_sum = 1U << odd_sum_bit;
+
+  [[nodiscard]] RouteStep turn(std::uint32_t dimension, std::int64_t difference, bool is_odd) const;
 
   CubeDigits digits_;
   std::vector<std::uint32_t> packed_;  // coordinates of each node; odd_sum beside them: all of it in one word
+  std::vector<std::uint16_t> turns_;   // port << 1 | class, by the coordinates' difference and odd_sum
+  std::array<std::uint32_t, CubeShape::max_dimensions + 1> turns_of_{};  // from a coordinate to itself
   bool is_torus_;
 };
 
