@@ -138,7 +138,7 @@ void EventQueue::enter(Place place) {
 void EventQueue::spread(Place from) {
   enter(from);
   if (give_whole(from)) return;
-  const auto below = static_cast<std::size_t>(from.level - 1);
+  const unsigned below = static_cast<unsigned>(from.level - 1) * digit_bits;
   visit_slot(from, [this, below](const Event& event) { place_at(below, event.time_ps) = event; });
   release(from);
 }

@@ -198,19 +198,21 @@ class EventQueue {
   [[nodiscard]] static constexpr std::size_t word_index(int level, int word) {
     return static_cast<std::size_t>(level) * words_per_level + static_cast<std::size_t>(word);
   }
-  // Room for one more event, in the slot of that time.
+  // Room for one more event, in the slot of that time. A level's number times digit_bits is the shift of its
+  // digit, and so no more than the position of the highest bit that differs with its lowest bits cleared.
   Event& place(std::uint64_t time_ps) {
-    const std::uint64_t difference = time_ps ^ wheel_base_ps_;
-    const auto level = static_cast<std::size_t>(std::bit_width(difference | 1U) - 1) / digit_bits;
-    return place_at(level, time_ps);
+    static_assert(std::has_single_bit(digit_bits));
+    const auto highest = static_cast<unsigned>(std::bit_width((time_ps ^ wheel_base_ps_) | 1U) - 1);
+    return place_at(highest & ~(digit_bits - 1), time_ps);
   }
-  Event& place_at(std::size_t level, std::uint64_t time_ps) {
-    const auto digit = static_cast<std::size_t>((time_ps >> (level * digit_bits)) % slots_per_level);
-    Slot& slot = slots_[level * slots_per_level + digit];
+  Event& place_at(unsigned shift, std::uint64_t time_ps) {
+    const std::size_t index =
+        std::size_t{shift} * (slots_per_level / digit_bits) + (time_ps >> shift) % slots_per_level;
+    Slot& slot = slots_[index];
     const auto position = static_cast<std::size_t>(slot.count++ % chunk_capacity);
-    if (position == 0) {
+    if (position == 0) [[unlikely]] {
       if (slot.count == 1) {
-        occupied_[level * words_per_level + digit / 64] |= std::uint64_t{1} << digit % 64;
+        occupied_[index / 64] |= std::uint64_t{1} << index % 64;
         slot.earliest_ps = time_ps;
         slot.latest_ps = time_ps;
       }
