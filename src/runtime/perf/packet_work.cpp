@@ -1,8 +1,8 @@
 #include "runtime/perf/packet_work.hpp"
 
-#include <array>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "kernel/check.hpp"
 #include "kernel/random.hpp"
@@ -19,13 +19,33 @@ std::uint32_t overhead_bytes(const MachineDescription& description) {
   return static_cast<std::uint32_t>(card_facts(description.nic, description.host).packet_overhead_bytes);
 }
 
+// From a node to a neighbour: so many steps along one dimension of a cube.
+struct Way {
+  std::uint32_t stride = 0;  // between two nodes along the dimension
+  std::uint32_t extent = 0;
+  std::uint32_t step = 0;  // below the extent
+};
+
+std::vector<Way> ways_of(const CubeShape& shape) {
+  std::vector<Way> ways;
+  std::uint32_t stride = 1;
+  for (const std::uint32_t extent : shape.dims()) {
+    if (extent > 1) {
+      ways.push_back({stride, extent, 1});
+      ways.push_back({stride, extent, extent - 1});
+    }
+    stride *= extent;
+  }
+  return ways;
+}
+
 }  // namespace
 
 // What the nodes have in common.
 struct PacketWork::Shared {
   Shared(const MachineDescription& description, const PacketWorkOptions& options_)
       : options(options_),
-        shape(description.network.dims),
+        ways(ways_of(CubeShape(description.network.dims))),
         simulation(description.seed),
         wire_bytes(options_.payload_bytes + overhead_bytes(description)),
         network(make_network(
@@ -33,7 +53,7 @@ struct PacketWork::Shared {
             {.description = description.network, .card_channels = 1, .max_packet_wire_bytes = wire_bytes})) {}
 
   PacketWorkOptions options;
-  CubeShape shape;
+  std::vector<Way> ways;
   Simulation simulation;
   std::uint32_t wire_bytes;
   std::unique_ptr<Network> network;
@@ -48,19 +68,7 @@ class alignas(64) PacketWork::Node final : public NetworkClient, private EventHa
         node_(node),
         left_(shared.options.packets_per_node),
         source_{EventKind::nic, node, 0},
-        random_(shared.simulation.seed(), node) {
-    std::vector<std::uint32_t> at = shared.shape.coordinates(node);
-    for (std::size_t d = 0; d < at.size(); ++d) {
-      const std::uint32_t extent = shared.shape.dims()[d];
-      if (extent == 1) continue;
-      const std::uint32_t here = at[d];
-      for (const std::uint32_t step : {1U, extent - 1}) {
-        at[d] = (here + step) % extent;
-        neighbours_[neighbour_count_++] = shared.shape.node(at);
-      }
-      at[d] = here;
-    }
-  }
+        random_(shared.simulation.seed(), node) {}
 
   void attach() { shared_.network->attach(node_, *this); }
 
@@ -126,17 +134,21 @@ class alignas(64) PacketWork::Node final : public NetworkClient, private EventHa
     const std::uint64_t low = number & 0xffffffffU;
     const bool is_far = low * 100 >> half < shared_.options.far_percent;
     if (is_far) return static_cast<NodeId>(high * shared_.network->node_count() >> half);
-    return neighbours_[high * neighbour_count_ >> half];
+    return neighbour(shared_.ways[high * shared_.ways.size() >> half]);
+  }
+  // Computed, and not kept: the nodes of a large network do not fit the cache.
+  [[nodiscard]] NodeId neighbour(const Way& way) const {
+    const std::uint32_t here = node_ / way.stride % way.extent;
+    const std::uint32_t there = here + way.step < way.extent ? here + way.step : here + way.step - way.extent;
+    return node_ + (there - here) * way.stride;
   }
 
   Shared& shared_;
   NodeId node_;
   std::uint32_t left_;     // packets still to be injected
   std::uint32_t due_ = 0;  // of them, those whose time has come
-  std::uint32_t neighbour_count_ = 0;
   EventSource source_;
   RandomStream random_;
-  std::array<NodeId, 2 * CubeShape::max_dimensions> neighbours_{};  // here, and not on a line of its own
 };
 
 PacketWork::PacketWork(const MachineDescription& description, const PacketWorkOptions& options) {
