@@ -10,13 +10,13 @@ namespace apenet {
 // --------------------------------------------------------------------------------------------------
 
 // The head of the queue is ready to leave.
-inline void PacketEngine::request(std::uint32_t queue_index) {
-  if (gate_ != nullptr && is_injection(queue_index) &&
-      !gate_->admits(flights_[queues_[queue_index].head].packet())) [[unlikely]] {
+inline void PacketEngine::request(std::uint32_t queue_index, std::uint32_t flight_index) {
+  const Flight& flight = flights_[flight_index];
+  if (gate_ != nullptr && is_injection(queue_index) && !gate_->admits(flight.packet())) [[unlikely]]
     return;
-  }
-  if (flights_[queues_[queue_index].head].may_turn) choose_by_room(queue_index);
-  ask(queue_index);
+  if (flight.may_turn) [[unlikely]]
+    choose_by_room(queue_index);
+  ask(queue_index, flight_index);
 }
 
 // The head of the queue is ready at that time, later than now. An output that is not free until after that
@@ -34,17 +34,15 @@ inline void PacketEngine::await_turn(std::uint32_t queue_index, std::uint32_t fl
 
 // The head of the queue goes; its tail at tail_out. Its space, if it has any, returns after that, and the
 // next packet follows.
-inline void PacketEngine::leave_queue(std::uint32_t queue_index, Time tail_out, std::uint32_t bytes,
-                                      Time credit_latency) {
+inline void PacketEngine::leave_queue(std::uint32_t queue_index, std::uint32_t head, Time tail_out,
+                                      std::uint32_t bytes, Time credit_latency) {
   Queue& queue = queues_[queue_index];
   const Time back_at = queue.free_at + credit_latency;
   if (back_at <= simulation_.now()) {
     queue.room_bytes += static_cast<std::int32_t>(queue.returning_bytes);
   } else if (queue.returning_bytes != 0) {
-    settle_earlier(queue);
     add_return(queue, back_at);
   }
-  const std::uint32_t head = flights_[queue.head].next;
   queue.free_at = tail_out;
   queue.returning_bytes = bytes;
   queue.head = head;
@@ -67,7 +65,7 @@ inline void PacketEngine::enter_queue(std::uint32_t queue_index, std::uint32_t f
     return;
   const Time ready = std::max(flight.ready, queue.free_at);
   if (ready == simulation_.now()) {
-    request(queue_index);  // no latency in between: an event would only repeat what is known
+    request(queue_index, flight_index);  // no latency in between: an event would only repeat what is known
   } else {
     await_turn(queue_index, flight_index, ready);
   }
@@ -117,7 +115,8 @@ void PacketEngine::inject(const Packet& packet, Time tail_time) {
     numbers_.resize(flights_.size());
     numbers_[flight_index] = next_number_++;
   }
-  trace(NetworkTrace::injected, Time::zero(), packet.source, flight);
+  if (simulation_.is_traced()) [[unlikely]]
+    trace(NetworkTrace::injected, Time::zero(), packet.source, flight);
   choose_injection(flight);
   enter_queue(queue_index, flight_index);
 }
@@ -175,7 +174,7 @@ void PacketEngine::handle_event(const Event& event) {
   const auto output_index = static_cast<std::uint32_t>(event.argument_b >> 8U);
   switch (static_cast<Step>(event.argument_b & 0xffU)) {
     case Step::ready:
-      request(queue_index);
+      request(queue_index, static_cast<std::uint32_t>(event.argument_a >> 32U));
       return;
     case Step::wake:
       if (outputs_[output_index].wake_at != simulation_.now()) return;
@@ -195,7 +194,8 @@ void PacketEngine::deliver(std::uint32_t flight_index) {
   Flight& flight = flights_[flight_index];
   const Packet packet = flight.packet();
   const Time head_time = flight.ready;
-  trace(NetworkTrace::delivered, Time::zero(), packet.destination, flight);
+  if (simulation_.is_traced()) [[unlikely]]
+    trace(NetworkTrace::delivered, Time::zero(), packet.destination, flight);
   flight.next = free_flight_;
   free_flight_ = flight_index;
   NetworkClient* const client = endpoints_[packet.destination].client;
@@ -207,14 +207,14 @@ void PacketEngine::deliver(std::uint32_t flight_index) {
 // ---------------------------------------------------------------------------------
 
 // The head of the queue takes the output that it wants, or waits for it.
-void PacketEngine::ask(std::uint32_t queue_index) {
-  const Flight& flight = flights_[queues_[queue_index].head];
+void PacketEngine::ask(std::uint32_t queue_index, std::uint32_t flight_index) {
+  const Flight& flight = flights_[flight_index];
   const std::uint32_t output_index = flight.wanted_output;
   Output& output = outputs_[output_index];
   const bool is_free = free_at_[output_index] <= simulation_.now();
   if (is_free && output.waiting == 0 && has_room(output, flight.wanted_vc, flight.wire_bytes)) {
     output.last_granted = static_cast<std::uint16_t>(queue_index - output.first_queue);
-    grant(queue_index, output_index);
+    grant(queue_index, flight_index, output_index);
     return;
   }
   start_waiting(output_index, queue_index);
@@ -262,9 +262,11 @@ void PacketEngine::arbitrate(std::uint32_t output_index) {
   }
   std::uint64_t refused = 0;  // a bit for each virtual channel
   std::uint32_t chosen = none;
+  std::uint32_t chosen_flight = none;
   bool somebody_turns = false;
   visit_waiting(output_index, [&](std::uint32_t queue_index) {
-    const Flight& flight = flights_[queues_[queue_index].head];
+    const std::uint32_t flight_index = queues_[queue_index].head;
+    const Flight& flight = flights_[flight_index];
     const std::uint64_t bit = std::uint64_t{1} << flight.wanted_vc;
     if ((refused & bit) != 0) return false;
     if (!has_room(output, flight.wanted_vc, flight.wire_bytes)) {
@@ -273,6 +275,7 @@ void PacketEngine::arbitrate(std::uint32_t output_index) {
       return false;
     }
     chosen = queue_index;
+    chosen_flight = flight_index;
     return true;
   });
   std::vector<std::uint32_t> turning;
@@ -283,7 +286,7 @@ void PacketEngine::arbitrate(std::uint32_t output_index) {
     const std::uint32_t number = chosen - output.first_queue;
     stop_waiting(output_index, number);
     output.last_granted = static_cast<std::uint16_t>(number);
-    grant(chosen, output_index);
+    grant(chosen, chosen_flight, output_index);
     if (output.waiting > 0) wake(output_index, free_at_[output_index], next_waiting(output_index));
   }
   for (const std::uint32_t queue_index : turning) turn_to_escape(queue_index);
@@ -293,10 +296,9 @@ void PacketEngine::arbitrate(std::uint32_t output_index) {
 // -------------------------------------------------------------------------------------------------
 
 // The head packet of the queue leaves now through the output. See docs/models/network.md, "One hop".
-void PacketEngine::grant(std::uint32_t queue_index, std::uint32_t output_index) {
+void PacketEngine::grant(std::uint32_t queue_index, std::uint32_t flight_index, std::uint32_t output_index) {
   Output& output = outputs_[output_index];
   const Stage& stage = stages_[output.stage];
-  const std::uint32_t flight_index = queues_[queue_index].head;
   Flight& flight = flights_[flight_index];
   const std::uint32_t bytes = flight.wire_bytes;
   const Time now = simulation_.now();
@@ -311,12 +313,12 @@ void PacketEngine::grant(std::uint32_t queue_index, std::uint32_t output_index) 
   output.wire_bytes += bytes;
   if (simulation_.is_traced()) [[unlikely]]
     trace_grant(output_index, tail_out, flight);
-  if (stage.kind == StageKind::injection) {
+  if (stage.kind == StageKind::injection && (now > flight.ready || keeps_numbers_)) {
     NetworkClient* const client = endpoints_[flight.source].client;
     if (client != nullptr) client->packet_entered(flight.packet(), now);
   }
 
-  leave_queue(queue_index, tail_out, flight.is_resent ? 0 : bytes, stage.credit_latency);
+  leave_queue(queue_index, flight.next, tail_out, flight.is_resent ? 0 : bytes, stage.credit_latency);
   flight.is_resent = false;
   flight.tail_in = tail_out + stage.latency;
   flight.next = none;
@@ -347,7 +349,6 @@ std::uint32_t PacketEngine::new_flight() {
 }
 
 void PacketEngine::trace(NetworkTrace what, Time until, std::uint32_t place, const Flight& flight) const {
-  if (!simulation_.is_traced()) return;
   const bool is_injection = what == NetworkTrace::injected;
   simulation_.trace(network_record(what, simulation_.now(), until, place,
                                    is_injection ? flight.destination : flight.source, flight.message,

@@ -154,8 +154,7 @@ class PacketEngine final : public Network, private EventHandler {
     StageKind kind = StageKind::link;
     Serialisation serialisation;
     Time latency;
-    Time tail_latency;              // of a tail through the router
-    std::uint32_t queue_count = 0;  // that can ask for such an output
+    Time tail_latency;  // of a tail through the router
     double bit_error_rate = 0;
     Time credit_latency;        // of the queues that ask for it
     std::uint32_t vc_mask = 0;  // of the buffers behind it: 0 where there is one
@@ -192,8 +191,8 @@ class PacketEngine final : public Network, private EventHandler {
   void reset_injection(std::uint32_t queue_index);
   void reset_routers();
   void check_injection_room() const;
-  inline void request(std::uint32_t queue_index);
-  void ask(std::uint32_t queue_index);
+  inline void request(std::uint32_t queue_index, std::uint32_t flight_index);
+  void ask(std::uint32_t queue_index, std::uint32_t flight_index);
   inline void choose_output(Flight& flight, std::uint32_t queue_index, RouterId router) const;
   void choose_among(Flight& flight, std::uint32_t queue_index, RouterId router) const;
   void choose_injection(Flight& flight) const;
@@ -209,8 +208,9 @@ class PacketEngine final : public Network, private EventHandler {
   inline void stop_waiting(std::uint32_t output_index, std::uint32_t number);
   void await_room(std::uint32_t output_index);
   inline void wake(std::uint32_t output_index, Time when, std::uint32_t queue_index);
-  void grant(std::uint32_t queue_index, std::uint32_t output_index);
-  inline void leave_queue(std::uint32_t queue_index, Time tail_out, std::uint32_t bytes, Time credit_latency);
+  void grant(std::uint32_t queue_index, std::uint32_t flight_index, std::uint32_t output_index);
+  inline void leave_queue(std::uint32_t queue_index, std::uint32_t head, Time tail_out, std::uint32_t bytes,
+                          Time credit_latency);
   inline void enter_queue(std::uint32_t queue_index, std::uint32_t flight_index);
   void deliver(std::uint32_t flight_index);
   void tell_injection_freed(std::uint32_t queue_index);
@@ -386,8 +386,7 @@ inline bool PacketEngine::has_room(const Output& output, std::uint32_t vc, std::
 template <typename Visit>
 void PacketEngine::visit_waiting(std::uint32_t output_index, Visit visit) {
   const Output& output = outputs_[output_index];
-  const std::uint32_t start =
-      output.last_granted + 1U == stages_[output.stage].queue_count ? 0 : output.last_granted + 1U;
+  const std::uint32_t start = output.last_granted + 1U == 64 * waiting_words_ ? 0 : output.last_granted + 1U;
   const std::uint64_t from_start = ~std::uint64_t{0} << start % 64;
   std::uint32_t index = start / 64;
   std::uint64_t word = waiting_word(output_index, index) & from_start;

@@ -27,7 +27,7 @@ void PacketEngine::turn_to_escape(std::uint32_t queue_index) {
   const RouteSteps steps = steps_of(flight, queue_index);
   want(flight, owner_of(queue_index), steps[steps.count() - 1]);
   flight.may_turn = false;
-  ask(queue_index);
+  ask(queue_index, queues_[queue_index].head);
 }
 
 // Those who may turn leave the output if the virtual channel that they want has no room.

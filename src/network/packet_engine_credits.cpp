@@ -87,8 +87,20 @@ void PacketEngine::settle_earlier(Queue& queue) {
   }
 }
 
-// Another packet follows before the credit of the last one is back.
+// Another packet follows before the credit of the last one is back. Mostly that of the one before is, and its
+// record serves again.
 void PacketEngine::add_return(Queue& queue, Time time) {
+  const std::uint32_t last = queue.earlier_returns;
+  if (last != none) {
+    CreditReturn& credit = returns_[last];
+    if (credit.next == last && credit.time <= simulation_.now()) {
+      queue.room_bytes += static_cast<std::int32_t>(credit.bytes);
+      credit.time = time;
+      credit.bytes = queue.returning_bytes;
+      return;
+    }
+    settle_earlier(queue);
+  }
   std::uint32_t index = free_return_;
   if (index == none) {
     index = static_cast<std::uint32_t>(returns_.size());

@@ -60,7 +60,7 @@ std::uint64_t PacketEngine::halt() {
     if (queue.head == none) queue.tail = *flight_index;
     queue.head = *flight_index;
     choose_injection(flight);
-    trace(NetworkTrace::taken_back, Time::zero(), flight.source, flight);
+    if (simulation_.is_traced()) trace(NetworkTrace::taken_back, Time::zero(), flight.source, flight);
   }
   reset_routers();
   check_injection_room();

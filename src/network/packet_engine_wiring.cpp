@@ -76,10 +76,9 @@ void PacketEngine::use_routing(const Routing& routing) {
 
 void PacketEngine::wire(const Topology& topology, const NetworkParameters& parameters) {
   const NetworkDescription& description = parameters.description;
-  const std::uint32_t router_queues = ports_ * virtual_channels_;
   for (const LinkDescription& link : description.links) {
     stages_.push_back({StageKind::link, Serialisation(link.rate), link.latency, router_latency_,
-                       router_queues, link.bit_error_rate, credit_latency_});
+                       link.bit_error_rate, credit_latency_});
   }
   for (const LinkDescription& link : description.links) {
     idle_between_packets_.push_back(idle_between_packets(description, link.rate));
@@ -87,10 +86,9 @@ void PacketEngine::wire(const Topology& topology, const NetworkParameters& param
   idle_between_packets_.push_back(idle_between_packets(description, description.local_rate));
   idle_between_packets_.push_back(Time::zero());  // injection: no router's output
   const Serialisation local(description.local_rate);
-  stages_.push_back({StageKind::ejection, local, description.local_latency, router_latency_, router_queues, 0,
-                     credit_latency_});
-  stages_.push_back({StageKind::injection, local, description.local_latency, Time::zero(), card_channels_, 0,
-                     Time::zero()});
+  stages_.push_back(
+      {StageKind::ejection, local, description.local_latency, router_latency_, 0, credit_latency_});
+  stages_.push_back({StageKind::injection, local, description.local_latency, Time::zero(), 0, Time::zero()});
   queues_.resize(std::size_t{first_ejection_buffer_} + topology.endpoint_count());
   const bool has_errors = std::any_of(description.links.begin(), description.links.end(),
                                       [](const LinkDescription& link) { return link.bit_error_rate > 0; });

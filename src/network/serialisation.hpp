@@ -33,11 +33,17 @@ class Serialisation {
   }
 
   [[nodiscard]] Time duration(std::uint32_t size_bytes) const {
-    if (per_bytes_ == 0) return rate_.duration(size_bytes);
+    if (per_bytes_ == 0) [[unlikely]]
+      return long_division(size_bytes);
     return Time::from_ps(static_cast<std::int64_t>((size_bytes * ps_ + per_bytes_ - 1) / per_bytes_));
   }
 
  private:
+  // Apart, so that its calls cost no registers where the fraction fits.
+  [[nodiscard, gnu::noinline, gnu::cold]] Time long_division(std::uint32_t size_bytes) const {
+    return rate_.duration(size_bytes);
+  }
+
   DataRate rate_;
   std::uint64_t ps_ = 0;
   std::uint64_t per_bytes_ = 0;  // 0: the fraction does not fit
