@@ -195,6 +195,11 @@ class DimensionOrderEntryRouting final : public Routing {
     // The other way along the dimension is as good.
     [[nodiscard]] bool is_tie() const { return (word_ & 1U) != 0; }
     [[nodiscard]] std::uint32_t index() const { return word_; }  // below 4 * ports
+    [[nodiscard]] static Step of_index(std::uint32_t index) {
+      Step step;
+      step.word_ = static_cast<std::uint16_t>(index);
+      return step;
+    }
 
    private:
     std::uint16_t word_ = 0;
@@ -212,8 +217,9 @@ class DimensionOrderEntryRouting final : public Routing {
     const std::uint32_t difference = (there & turns.mask) - (here & turns.mask);
     const Step turn =
         steps_[turns.same + static_cast<std::uint32_t>(static_cast<std::int32_t>(difference) >> turns.shift)];
-    // Not a branch: half of the time it would be mispredicted.
-    return turns.dimension == input.dimension ? input.straight_on : turn;
+    // Not a branch: half of the time it would be mispredicted. (Written as a choice it may become one.)
+    const std::uint32_t turns_here = 0 - static_cast<std::uint32_t>(turns.dimension != input.dimension);
+    return Step::of_index((turn.index() & turns_here) | (input.straight_on.index() & ~turns_here));
   }
   [[nodiscard]] bool keeps_order() const override { return false; }
   [[nodiscard]] bool is_memoryless() const override { return false; }
