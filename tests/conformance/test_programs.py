@@ -45,6 +45,7 @@ def test_places_of_ranks_that_share_a_node(apenet, build):
         assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_ideal_machine(apenet, build):
-    source = Path(__file__).with_name("c") / "communicators.c"
+@pytest.mark.parametrize("name", ["communicators", "endless_looks", "late_looks", "probe_cancel", "requests"])
+def test_ideal_machine(apenet, build, name):
+    source = Path(__file__).with_name("c") / f"{name}.c"
     run(apenet, build(source), 4, "--machine", "ideal")

@@ -33,6 +33,8 @@ class Client {
     block_->clock_ps = ps < end_of_time_ps - block_->clock_ps ? block_->clock_ps + ps : end_of_time_ps;
   }
   void charge_copy(std::int64_t bytes);  // at host.copy_bandwidth
+  // One read of the clock.
+  void charge_clock_read();
   // A send of so many bytes has been posted: what the CPU has yet to write of it, packet by packet, where the
   // library cuts messages. Inside a node there are no packets.
   void charge_further_packets(std::uint32_t target, std::int64_t bytes) {
@@ -71,7 +73,8 @@ class Client {
 
   // The oldest event that the process can see, or nullptr.
   // In a call that looks (Block::looking): truthful: nullptr means that nothing has happened up to the clock;
-  // costs SoftwareCosts::poll_ps. In a call that waits (Block::waiting): the clock skips ahead to the next
+  // costs SoftwareCosts::poll_ps. Where that is nothing, a long row of them goes on to the next event. In a
+  // call that waits (Block::waiting): the clock skips ahead to the next
   // event, however far. In any other call likewise, but only after a fixed number of empty polls without a
   // post in between. nullptr is also returned when the simulator releases everybody (progress outside the
   // network).
@@ -104,6 +107,7 @@ class Client {
   void wait(Wait why, std::int64_t deadline_ps);
   void copy();  // Block::copy
   void lower_horizon();
+  const Event* look_ahead();
   [[nodiscard]] const Event* front() const;
 
   std::byte* base_;

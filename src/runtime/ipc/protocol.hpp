@@ -144,8 +144,10 @@ struct Block {
   // ahead; those that wait (MPI_Wait) go to the next event.
   std::atomic<std::uint32_t> looking{0};
   std::atomic<std::uint32_t> waiting{0};
-  std::uint32_t calls_in_vain = 0;  // calls since anything was posted or received
-  std::uint32_t calls = 0;          // calls that the program has made, as far as the shim sees them
+  std::int64_t clock_read_at_ps = 0;  // the clock when it was last read, if a read costs nothing
+  std::uint32_t reads_in_vain = 0;    // in a row, while it stood still and nothing was posted or received
+  std::uint32_t calls_in_vain = 0;    // calls since anything was posted or received
+  std::uint32_t calls = 0;            // calls that the program has made, as far as the shim sees them
   std::uint32_t empty_polls = 0;
   std::uint32_t initialised = 0;               // has passed MPI_Init (or enabled an endpoint)
   std::uint32_t finalised = 0;                 // has passed MPI_Finalize

@@ -23,7 +23,7 @@ constexpr std::int64_t ns_per_s = 1'000'000'000;
 // Reading the clock costs CPU time, so that a program which waits in a loop for a time to come gets there.
 std::int64_t read_clock_ns(ipc::Client& client) {
   client.observe_compute();
-  client.charge(client.costs().clock_read_ps);
+  client.charge_clock_read();
   return client.clock_ps() / ps_per_ns;
 }
 
