@@ -198,6 +198,17 @@ bool Machine::is_quiet_until_faults(std::size_t pending_events) const {
   return parts_->network && parts_->network->is_quiet_until_faults(pending_events);
 }
 
+void Machine::run_to_end() {
+  if (parts_->description.network.faults.empty()) {
+    parts_->simulation.run();
+    return;
+  }
+  for (std::size_t left = parts_->simulation.pending_count(); left > 0 && !is_quiet_until_faults(left);
+       left = parts_->simulation.pending_count()) {
+    parts_->simulation.step();
+  }
+}
+
 Time Machine::lookahead() const {
   return parts_->lookahead;
 }

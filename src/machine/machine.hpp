@@ -72,6 +72,8 @@ class Machine {
   [[nodiscard]] std::uint64_t link_crossings() const;
   // Since begin().
   [[nodiscard]] FaultUse fault_use() const;
+  // Runs the simulation to the end of what is under way. Faults that come later are none of the run's.
+  void run_to_end();
   // See Network.
   [[nodiscard]] bool is_quiet_until_faults(std::size_t pending_events) const;
   [[nodiscard]] std::vector<std::uint32_t> coordinates(NodeId node) const;

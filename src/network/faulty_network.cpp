@@ -132,4 +132,14 @@ FaultUse FaultyNetwork::fault_use() const {
   return use;
 }
 
+std::vector<std::string> FaultyNetwork::warnings() const {
+  std::vector<std::string> said = engine_->warnings();
+  const std::size_t all = schedule_.changes().size();
+  if (done_ < all) {
+    said.push_back(std::to_string(all - done_) + " of " + std::to_string(all) +
+                   " fault events lie behind the end of the run, and did not happen");
+  }
+  return said;
+}
+
 }  // namespace apenet

@@ -44,7 +44,7 @@ class FaultyNetwork final : public Network, private EventHandler, private Inject
     return engine_->link_statistics(link);
   }
   [[nodiscard]] std::uint64_t link_crossings() const override { return engine_->link_crossings(); }
-  [[nodiscard]] std::vector<std::string> warnings() const override { return engine_->warnings(); }
+  [[nodiscard]] std::vector<std::string> warnings() const override;
   [[nodiscard]] FaultUse fault_use() const override;
   [[nodiscard]] bool is_quiet_until_faults(std::size_t pending_events) const override {
     return pending_events == scheduled_ && engine_->messages_under_way() == 0;

@@ -62,6 +62,16 @@ def test_bit_errors_cost_time_and_are_counted():
     assert package.workload(exchange, n=16, machine=none).trace_hash == whole.trace_hash
 
 
+def test_faults_behind_the_end_do_not_happen_and_that_is_said():
+    late = ["link (0,0,0)+x down @1s up @2s"]
+    whole = package.workload(exchange, n=16)
+    found = package.workload(exchange, n=16, faults=late)
+    assert (found.virtual_time_us, found.faults.events) == (whole.virtual_time_us, 0)
+    assert found.warnings == ("2 of 2 fault events lie behind the end of the run, and did not happen",)
+    machine = package.machine("ape16").with_faults(*late)
+    assert package.bench.pingpong(machine, sizes=[64]).warnings == found.warnings
+
+
 @pytest.mark.parametrize(
     ("fault", "said"),
     [

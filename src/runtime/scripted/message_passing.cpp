@@ -63,7 +63,7 @@ void MessagePassing::run() {
   simulation_.trace(process_record(ProcessTrace::began, Time::zero()));
   machine_.begin(Time::zero());
   for (ProcessId rank = 0; rank < ranks_.size(); ++rank) program_.proceed(rank);
-  simulation_.run();
+  machine_.run_to_end();
 }
 
 MessagePassing::Cpu& MessagePassing::begin(ProcessId rank, std::uint16_t cpu, Time earliest) {

@@ -33,7 +33,7 @@ void ScriptedRun::run() {
   for (Script& script : scripts_) {
     if (!script.is_done()) script.start();
   }
-  simulation_.run();
+  machine_.run_to_end();
   std::string stuck;
   for (ProcessId id = 0; id < scripts_.size(); ++id) {
     scripts_[id].rethrow();
