@@ -21,7 +21,8 @@ FlitRouteUnit::FlitRouteUnit(const Routing& routing, const FlitFabric& fabric,
   }
   const auto add_set = [&](std::uint64_t mask) {
     for (std::uint32_t port = 0; port < FlitRequest::max_ports; ++port) {
-      wanted_.push_back({mask, port << fabric.virtual_channel_bits});
+      const std::uint32_t first_channel = port << fabric.virtual_channel_bits;
+      wanted_.push_back({mask, first_channel, first_channel + lowest_bit(mask)});
     }
   };
   for (std::uint32_t c = 0; c < classes_; ++c) add_set(low_bits(lanes_) << (c * lanes_));

@@ -71,10 +71,12 @@ class FlitRouteUnit {
     return best;
   }
 
-  // What a request stands for.
+  // What a request stands for. Of one port, two requests are for the same virtual channels, or for none in
+  // common: those of a class, or single ones, or all, of which a port is asked for one kind.
   struct Wanted {
     std::uint64_t mask = 0;           // virtual channels of the port, a bit each
     std::uint32_t first_channel = 0;  // of the port: its place within the router
+    std::uint32_t first_wanted = 0;   // of the virtual channels: the same
   };
   [[nodiscard]] std::uint64_t mask(FlitRequest request) const { return wanted_[request.index()].mask; }
   [[nodiscard]] const Wanted* wanted() const { return wanted_.data(); }  // by FlitRequest::index

@@ -99,7 +99,8 @@ class FlitRouterBank final : public FlitRouters {
   std::vector<std::uint32_t> contended_inputs_;  // behind another one of the same input port
   std::vector<FlitPlace> followed_;              // inputs of which a flit went, and another one is there
   bool is_changed_ = false;                      // some register, in this cycle
-  FlitPortChains asked_outputs_;
+  FlitPortChains asked_outputs_;                 // by port
+  FlitPortChains asked_channels_;                // by the place of the first virtual channel that is wanted
   FlitChannelArbiter channel_arbiter_;
   FlitSwitchArbiter switch_arbiter_;
 

@@ -30,6 +30,7 @@ FlitRouterBank::FlitRouterBank(FlitFabric& fabric, const FlitRouteUnit& routes)
       contended_inputs_(allocating_.size() + 1),
       followed_(allocating_.size() + 1),
       asked_outputs_(std::size_t{1} << (block_bits - virtual_channel_bits_), allocating_.size() + 1),
+      asked_channels_(std::size_t{1} << block_bits, allocating_.size() + 1),
       channel_arbiter_(fabric.channels),
       switch_arbiter_(virtual_channel_bits_),
       inputs_(std::size_t{fabric.router_count} << channel_bits_),
@@ -269,7 +270,6 @@ void FlitRouterBank::finish_long(FlitLongStages& work, FlitCycle cycle) {
 // of the members: as the compiler sees it, any store may change those.
 [[gnu::always_inline]] inline void FlitRouterBank::list_channel_requests() {
   const std::uint32_t channel_mask = channel_mask_;
-  const std::uint32_t virtual_channel_bits = virtual_channel_bits_;
   const bool is_cut_through = fabric_.is_cut_through;
   const FlitPlace* const places = allocating_.data();
   const std::size_t place_count = allocating_count_;
@@ -278,7 +278,7 @@ void FlitRouterBank::finish_long(FlitLongStages& work, FlitCycle cycle) {
   const FlitInputChannel* const inputs = inputs_.data();
   FlitChannelRequest* const requests = channel_requests_.data();
   std::uint32_t* const contended = contended_.data();
-  FlitPortChains::List asked = asked_outputs_.begin_list();
+  FlitPortChains::List asked = asked_channels_.begin_list();
   std::size_t contended_count = 0;
   for (std::uint32_t i = 0; i < place_count; ++i) {
     const FlitPlace place = places[i];
@@ -288,13 +288,14 @@ void FlitRouterBank::finish_long(FlitLongStages& work, FlitCycle cycle) {
     if (is_cut_through) mask = with_room(place, port, mask);
     requests[i] = {place, port, mask};
     contended[contended_count] = i;
-    contended_count += static_cast<std::size_t>(asked.add(i, port >> virtual_channel_bits));
+    contended_count += static_cast<std::size_t>(asked.add(i, (place & ~channel_mask) | want.first_wanted));
   }
-  asked_outputs_.end_list(place_count);
+  asked_channels_.end_list(place_count);
   for (std::size_t i = 0; i < contended_count; ++i) {
-    const FlitPlace port = requests[contended[i]].port;
-    if (asked_outputs_.ends_chain(contended[i], port >> virtual_channel_bits)) {
-      channel_arbiter_.grant(requests, asked_outputs_, contended[i], &outputs_[port]);
+    const FlitPlace place = requests[contended[i]].input;
+    const FlitRouteUnit::Wanted& want = wanted[inputs[place].request.index()];
+    if (asked_channels_.ends_chain(contended[i], (place & ~channel_mask) | want.first_wanted)) {
+      channel_arbiter_.grant(requests, asked_channels_, contended[i], &outputs_[requests[contended[i]].port]);
     }
   }
 }
