@@ -10,10 +10,19 @@ from pydantic import Field
 
 from apenet import _core
 from apenet.errors import Problem
-from apenet.machine.quantity import Count, CountOrZero, LargeSize, NonNegative, Positive, Quantity, Section
+from apenet.machine.quantity import (
+    Count,
+    CountOrZero,
+    LargeSize,
+    LargeSizeOrZero,
+    NonNegative,
+    Positive,
+    Quantity,
+    Section,
+)
 from apenet.machine.reader import Reader
 
-Switches = Annotated[list[CountOrZero], Field(min_length=1)]
+Switches = Annotated[list[LargeSizeOrZero], Field(min_length=1)]
 NonNegatives = Annotated[list[NonNegative], Field(min_length=1)]
 Positives = Annotated[list[Positive], Field(min_length=1)]
 PathName = Annotated[str, Field(pattern="^[A-Za-z0-9_-]+$")]

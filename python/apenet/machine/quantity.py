@@ -14,6 +14,7 @@ MOST = 2**31  # what the core's 32 bits hold, and more than any of these is
 Count = Annotated[int, Field(ge=1, le=MOST)]
 CountOrZero = Annotated[int, Field(ge=0, le=MOST)]
 LargeSize = Annotated[int, Field(ge=1, le=2**40)]
+LargeSizeOrZero = Annotated[int, Field(ge=0, le=2**40)]
 Dims = Annotated[list[Count], Field(min_length=1, max_length=6)]
 Levels = Annotated[list[Count], Field(min_length=2, max_length=3)]
 LevelsButLast = Annotated[list[Count], Field(min_length=1, max_length=2)]

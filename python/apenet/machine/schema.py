@@ -16,6 +16,7 @@ from apenet.machine.quantity import (
     Count,
     CountOrZero,
     Dims,
+    LargeSizeOrZero,
     Levels,
     LevelsButLast,
     NonNegative,
@@ -214,7 +215,7 @@ class SoftwareLayer(Section):
     publish_us: Quantity[NonNegative]
     poll_us: Quantity[NonNegative]
     clock_read_us: Quantity[NonNegative]
-    eager_limit_bytes: Quantity[CountOrZero]
+    eager_limit_bytes: Quantity[LargeSizeOrZero]
     send_packet_us: Quantity[NonNegative] | None = None
     receive_packet_us: Quantity[NonNegative] | None = None
 
