@@ -313,6 +313,7 @@ void PacketEngine::grant(std::uint32_t queue_index, std::uint32_t flight_index, 
   output.wire_bytes += bytes;
   if (simulation_.is_traced()) [[unlikely]]
     trace_grant(output_index, tail_out, flight);
+  // One that a fault may take back enters twice, and its second time counts: so both are told.
   if (stage.kind == StageKind::injection && (now > flight.ready || keeps_numbers_)) {
     NetworkClient* const client = endpoints_[flight.source].client;
     if (client != nullptr) client->packet_entered(flight.packet(), now);
