@@ -37,6 +37,7 @@ struct DataRate {
   std::int64_t bytes = 0;         // bytes transferred ...
   std::int64_t per_cycles = 1;    // ... in so many cycles ...
   std::int64_t frequency_hz = 1;  // ... of this clock
+  [[nodiscard]] constexpr bool operator==(const DataRate& other) const = default;
   [[nodiscard]] constexpr Time duration(std::int64_t size_bytes) const {
     __extension__ using Wide = __int128;
     const Wide numerator = static_cast<Wide>(size_bytes) * per_cycles * ps_per_second;

@@ -167,10 +167,17 @@ FlitTiming make_flit_clock(const NetworkDescription& description) {
   timing.flit_bytes = static_cast<std::uint32_t>(flit_bytes);
 
   Rounding rounding(timing);
-  for (std::size_t d = 0; d < description.links.size(); ++d) {
-    const LinkDescription& link = description.links[d];
-    timing.links.push_back(
-        rounding.link("network.links[" + std::to_string(d) + "]", link.rate, link.latency));
+  const std::vector<LinkDescription>& links = description.links;
+  const bool are_equal = std::all_of(links.begin(), links.end(), [&](const LinkDescription& link) {
+    return link.rate == links[0].rate && link.latency == links[0].latency;
+  });
+  for (std::size_t d = 0; d < links.size(); ++d) {
+    if (are_equal && d > 0) {  // what is said of one holds for all
+      timing.links.push_back(timing.links[0]);
+      continue;
+    }
+    const std::string key = are_equal ? "network.link" : "network.links[" + std::to_string(d) + "]";
+    timing.links.push_back(rounding.link(key, links[d].rate, links[d].latency));
   }
   timing.local = rounding.link("router.local", description.local_rate, description.local_latency);
   return timing;

@@ -31,7 +31,7 @@ struct FlitTiming {
   std::uint32_t buffer_flits = 0;   // per virtual channel
   FlitLinkTiming local;
   std::vector<FlitLinkTiming> links;  // per link class
-  std::vector<std::string> rounded;   // "network.links[0].latency = 70000 ps becomes 9 cycles, 78261 ps"
+  std::vector<std::string> rounded;   // "network.link.latency = 70000 ps becomes 9 cycles, 78261 ps"
 
   [[nodiscard]] std::uint32_t flits(std::uint32_t bytes) const {
     return (bytes + flit_bytes - 1) / flit_bytes;

@@ -382,7 +382,7 @@ std::vector<std::string> TrafficRun::warnings(const TrafficPoint& point) const {
   if (drained_ == 0) {
     said.emplace_back("no packet of the window arrived: latencies and hops are 0 for want of any");
   }
-  if (drained_ < generated_ && network_->fault_use().events > 0) {
+  if ((behind_ > 0 || drained_ < generated_) && network_->fault_use().events > 0) {
     const std::int64_t stopped = std::llround(in_cycles(reconfiguration_.ps()));
     said.push_back("every fault stops the network for network.reconfiguration_us, " +
                    std::to_string(stopped) + " cycles, and not all packets of the window have arrived since");
