@@ -107,6 +107,9 @@ class Machine:
         """The machine in base units, as the C++ core takes it, its network run by one of `ENGINES`."""
         if engine not in ENGINES:
             raise InputError("engine", engine, " or ".join(ENGINES))
+        if engine != ENGINES[0] and not self.file.card.has_network:
+            kind = self.file.card.kind
+            raise InputError("engine", engine, f'{ENGINES[0]} for {self.label}: card.kind = "{kind}" has no network')
         description = lower(self.file, self.label, seed, self.path.parent)
         description.network = _with_engine(description.network, engine)
         description.network.faults = list(self.faults)
