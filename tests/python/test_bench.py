@@ -55,7 +55,7 @@ def test_the_flit_engine_measures_too_and_says_what_it_rounds(test, options):
     assert "engine flit" in flit.to_table()
     assert (packet.to_json().get("engine"), flit.to_json()["engine"]) == (None, "flit")
     assert any("latency = 70000 ps becomes 9 cycles" in warning for warning in flit.to_json()["warnings"])
-    assert "70000 ps becomes 9 cycles" in flit.to_table().splitlines()[-2 if test == "halo" else -4]
+    assert any("70000 ps becomes 9 cycles" in line for line in flit.to_table().splitlines()[-4:])
 
 
 def test_a_sweep_says_what_its_points_say_once():
