@@ -1774,6 +1774,8 @@ any_rank: int = 4294967295
 
 any_tag: int = 4294967295
 
+end_of_time_ps: int = 9000000000000000000
+
 class Time:
     @property
     def ps(self) -> int: ...

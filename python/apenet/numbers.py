@@ -9,6 +9,8 @@ import numpy as np
 
 from apenet.errors import InputError
 
+MOST_SEED = 2**64 - 1
+
 
 def whole(name: str, value: SupportsIndex, least: int, most: int, expected: str) -> int:
     """A whole number in a range, as Python's own. Raises InputError, also for True and False."""
@@ -19,9 +21,6 @@ def whole(name: str, value: SupportsIndex, least: int, most: int, expected: str)
     if number is None or not least <= number <= most:
         raise InputError(name, value, expected)
     return number
-
-
-MOST_SEED = 2**64 - 1
 
 
 def checked_seed(seed: SupportsIndex) -> int:

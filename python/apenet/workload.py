@@ -29,7 +29,7 @@ from apenet.running import PS_PER_US
 
 LARGEST_MESSAGE_BYTES = 2**40
 LONGEST_COMPUTE_US = 1e12
-END_OF_TIME_US = 9e12  # where the simulator's clocks stop
+END_OF_TIME_US = _core.end_of_time_ps / PS_PER_US  # where the simulator's clocks stop
 ANY = None  # source or tag of a receive
 
 Program = Callable[["Rank"], Generator["Request", Any, object]]

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "bindings.hpp"
+#include "runtime/ipc/protocol.hpp"
 #include "runtime/scripted/goal.hpp"
 #include "runtime/scripted/goal_replay.hpp"
 
@@ -48,6 +49,8 @@ class PythonProgram final : public RankProgram {
 void bind_ranks(nb::module_& module) {
   module.attr("any_rank") = any_rank;
   module.attr("any_tag") = any_tag;
+  static_assert(end_of_time.ps() == ipc::end_of_time_ps);
+  module.attr("end_of_time_ps") = end_of_time.ps();
   nb::class_<Time>(module, "Time").def_prop_ro("ps", &Time::ps);
   nb::class_<Envelope>(module, "Envelope")
       .def_ro("source", &Envelope::source)

@@ -87,5 +87,5 @@ def test_nodes_may_be_numpys_and_are_whole_numbers():
         map_ranks(machine("ape16"), 2, 1, [(0, 0, 0), (1, 0, 0)])
 
 
-def test_tens_of_thousands_of_ranks_are_placed_at_once():
+def test_tens_of_thousands_of_ranks_are_placed():
     assert len(map_ranks(machine("ape16", ["network.dims=[32,32,32]"]), 65536, 2)) == 65536

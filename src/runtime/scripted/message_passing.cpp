@@ -19,8 +19,6 @@ constexpr std::int64_t header_bytes = 24;
 constexpr std::int64_t ready_bytes = header_bytes + 16;  // and the length of what is announced
 constexpr std::int64_t clear_bytes = header_bytes + 32;  // and one address
 constexpr std::uint64_t number_mask = 0xffffffff;        // of a descriptor's number: that of its message
-constexpr Time end_of_time =
-    Time::from_ps(9'000'000'000'000'000'000);            // as for real processes: ipc/protocol.hpp
 constexpr std::int64_t largest_eager_bytes = 64 * 1024;  // a slot of the shared mapping (ipc/protocol.hpp)
 
 std::int64_t eager_limit(const MachineDescription& description, const NicCapabilities& card) {

@@ -16,6 +16,9 @@
 
 namespace apenet {
 
+// Where the clocks of ranks stop: 104 days, as those of real processes (runtime/ipc/protocol.hpp).
+inline constexpr Time end_of_time = Time::from_ps(9'000'000'000'000'000'000);
+
 // A message as its receiver sees it.
 struct Envelope {
   ProcessId source = 0;
