@@ -10,6 +10,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -19,36 +20,43 @@
 
 namespace apenet {
 
-// The requests of a list that are for the same port, as a chain: from the port to the last one, and from each
-// to the one before it. Requests are numbered through from list to list, so that what stands here of earlier
-// lists is known by its number, and nothing need be wiped off.
-class FlitPortChains {
+// The requests of a list that have the same key (as a port that they are for), as a chain: from the key to
+// the last one, and from each to the one before it; for one key of a request, or several. Requests are
+// numbered through from list to list, so that what stands here of earlier lists is known by its number, and
+// nothing need be wiped off.
+template <std::size_t key_count>
+class FlitChains {
  public:
-  // ports: a power of two; those of one list have numbers that differ modulo it. requests: at most, in a
-  // list.
-  FlitPortChains(std::size_t ports, std::size_t requests) : last_(ports), earlier_(requests) {}
+  using Keys = std::array<std::uint32_t, key_count>;
+  // keys: a power of two; those of one list have numbers that differ modulo it. requests: at most, in a list.
+  FlitChains(std::size_t keys, std::size_t requests) : last_(keys), earlier_(requests) {}
 
   // While a list is gone through: copies, which the compiler can keep in registers.
   class List {
    public:
-    List(FlitPortChains& chains)
+    List(FlitChains& chains)
         : last_(chains.last_.data()),
           earlier_(chains.earlier_.data()),
-          port_mask_(static_cast<std::uint32_t>(chains.last_.size() - 1)),
+          key_mask_(static_cast<std::uint32_t>(chains.last_.size() - 1)),
           first_(chains.first_) {}
-    // The request of that index is for the port. Whether one before it is too.
-    bool add(std::uint32_t index, std::uint32_t port) {
-      std::uint32_t& last = last_[port & port_mask_];
-      const std::uint32_t earlier = last;
-      earlier_[index] = earlier;
-      last = first_ + index;
-      return earlier >= first_;
+    // The request of that index has these keys. Which of them one before it has, too.
+    std::array<bool, key_count> add(std::uint32_t index, const Keys& keys) {
+      std::array<bool, key_count> is_contended;
+#pragma GCC unroll 2
+      for (std::size_t k = 0; k < key_count; ++k) {
+        std::uint32_t& last = last_[keys[k] & key_mask_][k];
+        const std::uint32_t earlier = last;
+        earlier_[index][k] = earlier;
+        last = first_ + index;
+        is_contended[k] = earlier >= first_;
+      }
+      return is_contended;
     }
 
    private:
-    std::uint32_t* last_;
-    std::uint32_t* earlier_;
-    std::uint32_t port_mask_;
+    Keys* last_;
+    Keys* earlier_;
+    std::uint32_t key_mask_;
     std::uint32_t first_;
   };
   // Behind a list of so many requests.
@@ -56,30 +64,48 @@ class FlitPortChains {
     constexpr std::uint32_t most = 1U << 31U;
     first_ += count_;
     if (first_ >= most) {
-      std::fill(last_.begin(), last_.end(), 0);
+      std::fill(last_.begin(), last_.end(), Keys{});
       first_ = 1;
     }
     return List(*this);
   }
-  void end_list(std::size_t count) { count_ = static_cast<std::uint32_t>(count); }
-
-  // Of a contended request: whether there is no later one for its port, and any before it.
-  [[nodiscard]] bool ends_chain(std::uint32_t index, std::uint32_t port) const {
-    return last_[port & (last_.size() - 1)] == first_ + index && earlier_[index] >= first_;
+  void end_list(std::size_t count) {
+    count_ = static_cast<std::uint32_t>(count);
   }
-  // visit(index) of all requests for a port, from the last one.
+
+  // Of a request, by its index, that has this as its k-th key: whether no later one has it, and an earlier
+  // one.
+  [[nodiscard]] bool ends_chain(std::size_t k, std::uint32_t index, std::uint32_t key) const {
+    return last_[key & (last_.size() - 1)][k] == first_ + index && earlier_[index][k] >= first_;
+  }
+  // visit(index) of all requests of a chain, from the last one.
   template <typename Visit>
-  void for_each(std::uint32_t last, Visit visit) const {
-    for (std::uint32_t number = first_ + last; number >= first_; number = earlier_[number - first_]) {
+  void for_each(std::size_t k, std::uint32_t last, Visit visit) const {
+    for (std::uint32_t number = first_ + last; number >= first_; number = earlier_[number - first_][k]) {
       visit(number - first_);
     }
   }
 
  private:
-  std::vector<std::uint32_t> last_;     // numbers, per port
-  std::vector<std::uint32_t> earlier_;  // numbers, per request of the list
-  std::uint32_t first_ = 1;             // number of the list's first request
+  std::vector<Keys> last_;     // numbers, per key
+  std::vector<Keys> earlier_;  // numbers, per request of the list
+  std::uint32_t first_ = 1;    // number of the list's first request
   std::uint32_t count_ = 0;
+};
+
+// Of some requests, the one whose turn comes first. Both in one word: a minimum is no branch, and nobody
+// could predict it.
+class FirstTurn {
+ public:
+  // turn: below 2^31. One that does not take part comes behind all that do.
+  void see(std::uint32_t turn, bool takes_part, std::uint32_t index) {
+    const std::uint64_t does_not = takes_part ? 0 : 1;
+    first_ = std::min(first_, (does_not << 31U | turn) << 32U | index);
+  }
+  [[nodiscard]] std::uint32_t index() const { return static_cast<std::uint32_t>(first_); }
+
+ private:
+  std::uint64_t first_ = ~std::uint64_t{0};
 };
 
 // VC allocation: inputs and outputs are virtual channels. An input asks for a set of free ones of one port.
@@ -90,11 +116,11 @@ class FlitChannelArbiter {
 
   // Reduces what the requests for one port want to what they are granted. all: the list; last: that which
   // ends their chain. outputs: of the port.
-  [[gnu::noinline]] void grant(FlitChannelRequest* all, const FlitPortChains& chains, std::uint32_t last,
+  [[gnu::noinline]] void grant(FlitChannelRequest* all, const FlitChains<1>& chains, std::uint32_t last,
                                const FlitOutputChannel* outputs) {
     std::uint64_t wanted = 0;
     std::size_t count = 0;
-    chains.for_each(last, [&](std::uint32_t index) {
+    chains.for_each(0, last, [&](std::uint32_t index) {
       askers_[count++] = {&all[index], all[index].mask};
       wanted |= all[index].mask;
       all[index].mask = 0;
@@ -113,16 +139,12 @@ class FlitChannelArbiter {
 
   // The first behind `last` in the round robin of the router's inputs that wants the channel.
   [[nodiscard]] FlitChannelRequest& next(std::size_t count, std::uint32_t channel, std::uint32_t last) const {
-    std::uint32_t first_turn = ~0U;
-    std::size_t winner = 0;
-    for (std::size_t i = 0; i < count; ++i) {
+    FirstTurn first;
+    for (std::uint32_t i = 0; i < count; ++i) {
       const Asker& asker = askers_[i];
-      const std::uint32_t does_not = 1U & ~static_cast<std::uint32_t>(asker.wants >> channel);
-      const std::uint32_t turn = ((asker.request->input - last - 1) & last_turn_) | does_not << 31U;
-      winner = turn < first_turn ? i : winner;
-      first_turn = turn < first_turn ? turn : first_turn;
+      first.see((asker.request->input - last - 1) & last_turn_, (asker.wants >> channel & 1) != 0, i);
     }
-    return *askers_[winner].request;
+    return *askers_[first.index()].request;
   }
 
   std::uint32_t last_turn_;
@@ -136,32 +158,30 @@ class FlitSwitchArbiter {
   explicit FlitSwitchArbiter(std::uint32_t virtual_channel_bits)
       : virtual_channel_bits_(virtual_channel_bits) {}
 
+  // Of the chains: by the indices of ports.
+  static constexpr std::size_t by_input = 0;
+  static constexpr std::size_t by_output = 1;
+
   // Of the requests for one output port, those of the input port whose turn it is not, and of its virtual
   // channels those whose turn it is not, have lost. all: the list; last: that which ends their chain. ports:
   // FlitFabric::port_table.
-  void grant(FlitCrossing* all, const FlitPortChains& outputs, std::uint32_t last,
+  void grant(FlitCrossing* all, const FlitChains<2>& chains, std::uint32_t last,
              const FlitRouterPort* ports) const {
     const std::uint32_t channel_mask = (1U << virtual_channel_bits_) - 1;
-    const std::uint32_t granted = ports[port_of(all[last].output)].granted_input;
-    const auto for_each = [&](auto visit) { outputs.for_each(last, visit); };
-    leave_one(all, for_each, last, [&](const FlitCrossing& request) {
+    const std::uint32_t granted = port_of(ports[port_of(all[last].output)].granted_input);
+    const auto for_each = [&](auto visit) { chains.for_each(by_output, last, visit); };
+    leave_one(all, for_each, [&](const FlitCrossing& request) {
       const std::uint32_t port = port_of(request.input);
       return (port - granted - 1) % max_ports << virtual_channel_bits_ |
              ((request.input - ports[port].served_channel - 1) & channel_mask);
     });
   }
-  // Of those of one input port that were granted, all but that for the output port whose turn it is. They
-  // stand one behind the other in the list.
-  void accept(FlitCrossing* all, std::uint32_t last, const FlitRouterPort* ports) const {
-    const std::uint32_t port = port_of(all[last].input);
-    const std::uint32_t accepted = ports[port].accepted_output;
-    const auto for_each = [&](auto visit) {
-      std::uint32_t index = last;
-      do {
-        visit(index);
-      } while (index-- != 0 && port_of(all[index].input) == port);
-    };
-    leave_one(all, for_each, last, [&](const FlitCrossing& request) {
+  // Of those of one input port that were granted, all but that for the output port whose turn it is.
+  void accept(FlitCrossing* all, const FlitChains<2>& chains, std::uint32_t last,
+              const FlitRouterPort* ports) const {
+    const std::uint32_t accepted = port_of(ports[port_of(all[last].input)].accepted_output);
+    const auto for_each = [&](auto visit) { chains.for_each(by_input, last, visit); };
+    leave_one(all, for_each, [&](const FlitCrossing& request) {
       return (port_of(request.output) - accepted - 1) % max_ports;
     });
   }
@@ -169,17 +189,15 @@ class FlitSwitchArbiter {
  private:
   // The one with the first turn of those that have not lost.
   template <typename ForEach, typename Turn>
-  static void leave_one(FlitCrossing* all, ForEach for_each, std::uint32_t last, Turn turn_of) {
-    std::uint32_t first_turn = ~0U;
-    std::uint32_t winner = last;
+  static void leave_one(FlitCrossing* all, ForEach for_each, Turn turn_of) {
+    FirstTurn first;
     for_each([&](std::uint32_t index) {
-      const std::uint32_t turn = all[index].output == FlitCrossing::lost ? ~0U : turn_of(all[index]);
-      winner = turn < first_turn ? index : winner;
-      first_turn = turn < first_turn ? turn : first_turn;
+      first.see(turn_of(all[index]), all[index].output != FlitCrossing::lost, index);
     });
-    const FlitPlace output = all[winner].output;
+    FlitCrossing& winner = all[first.index()];
+    const FlitPlace output = winner.output;
     for_each([&](std::uint32_t index) { all[index].output = FlitCrossing::lost; });
-    all[winner].output = output;
+    winner.output = output;
   }
 
   [[nodiscard]] std::uint32_t port_of(FlitPlace place) const { return place >> virtual_channel_bits_; }

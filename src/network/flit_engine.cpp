@@ -292,7 +292,7 @@ void FlitEngine::run_cycle() {
     } else {
       if (arrived.packet >= head_times_.size()) head_times_.resize(arrived.packet + std::size_t{1});
       head_times_[arrived.packet] = head_time;
-      simulation_.schedule(source_, fabric_.timing.time(arrived.tail - 1 + slowest), *this, arrived.packet,
+      simulation_.schedule(source_, fabric_.timing.time(cycle + slowest), *this, arrived.packet,
                            static_cast<std::uint64_t>(Step::delivered));
     }
   }

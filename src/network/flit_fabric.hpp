@@ -39,7 +39,7 @@ struct FlitPacketRoute {
   NodeId destination = 0;
   std::uint32_t flits = 0;
   std::uint32_t wire_bytes = 0;
-  std::uint16_t routers = 0;  // in which its header has come to the front of a buffer
+  std::uint16_t routers = 0;  // that its header has come to
   std::uint8_t lane = 0;      // number within its class, for ChannelSelection::lane
   std::uint8_t slowest = 0;   // stage of its path with the longest flit_cycles: index into flit_cycles
 };
@@ -102,10 +102,10 @@ struct alignas(64) FlitRouterPort {
   FlitPlace across = 0;  // plus the place of one of its virtual channels: that at the far end
   FlitLinkUse use;
   // The switch's round-robin pointers: who was served last. Reset: the last one, so that number 0 is first.
-  static constexpr std::uint32_t last = 0xffffffff;
-  std::uint32_t granted_input = last;    // as output: grant pointer, an index into FlitFabric::port_table
-  std::uint32_t accepted_output = last;  // as input: accept pointer, the same
-  FlitPlace served_channel = last;       // as input: who asked on behalf of the port
+  static constexpr FlitPlace last = 0xffffffff;
+  FlitPlace granted_input = last;    // as output: grant pointer; its virtual channel does not matter
+  FlitPlace accepted_output = last;  // as input: accept pointer, the same
+  FlitPlace served_channel = last;   // as input: who asked on behalf of the port
 };
 
 // One instance an engine. Arrivals at routers, at sinks and credits are separate lines because they are read
@@ -137,10 +137,11 @@ struct FlitFabric {
   }
 
   // The list of the wires that arrive at a block of routers, at the cards, at the sockets.
-  [[nodiscard]] std::uint32_t list_of_cards() const { return block_count(); }
-  [[nodiscard]] std::uint32_t list_of_sockets() const { return block_count() + 1; }
+  [[nodiscard]] std::uint32_t list_of_block(std::uint32_t block) const { return flits_on_wires.list(block); }
+  [[nodiscard]] std::uint32_t list_of_cards() const { return list_of_block(block_count()); }
+  [[nodiscard]] std::uint32_t list_of_sockets() const { return list_of_block(block_count() + 1); }
   [[nodiscard]] std::uint32_t list_of(const FlitPort& port) const {
-    if (port.kind == FlitPort::Kind::link) return port.far_end >> block_bits;
+    if (port.kind == FlitPort::Kind::link) return list_of_block(port.far_end >> block_bits);
     return port.kind == FlitPort::Kind::local ? list_of_cards() : list_of_sockets();
   }
   // A header leaves through a router's port, by its index in the port table. A link is taken to be busy for

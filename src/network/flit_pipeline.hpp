@@ -3,6 +3,8 @@
 // again.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -11,16 +13,18 @@
 
 namespace apenet {
 
-// An input virtual channel: its buffer, and what its packet was given. Four to a cache line; what the switch
-// must know of the packet stands here, so that it does not look it up.
+// A flit in a buffer.
+struct FlitBuffered {
+  Flit flit;
+  FlitRequest request;  // of a header: result of route computation; of an adaptive one, what was asked last
+  std::uint16_t second = 0;  // of the first flit of a buffer: where in the ring behind it the second one is
+};
+
+// An input virtual channel: its buffer, and what its packet was given.
 struct FlitInputChannel {
-  Flit front;                    // the first flit of the buffer; those behind it are in a ring
-  std::uint32_t wire_bytes = 0;  // of the packet
-  std::uint16_t next = 0;        // the second one, in that ring
-  std::uint16_t count = 0;       // flits, the first included
+  std::uint16_t count = 0;  // flits, the first included
   // Output virtual channel of the router held, or held last: the VC allocator's accept pointer.
   std::uint16_t output = 0;
-  FlitRequest request;  // result of route computation; of an adaptive one, what was asked for last
 };
 
 // An output virtual channel.
@@ -30,16 +34,36 @@ struct FlitOutputChannel {
   std::uint16_t last_granted = 0;
 };
 
-// Which input virtual channels are in which stage, and which output virtual channels nobody holds: of the 64
-// places that begin at a multiple of 64. That are a few routers, or a part of one; those of a port are never
-// divided.
-struct alignas(32) FlitStages {
-  std::uint64_t routing = 0;
-  std::uint64_t allocating = 0;
-  std::uint64_t switching = 0;  // those with a flit and a credit
-  std::uint64_t free = 0;       // output virtual channels
+// Inputs of a block of routers that wait for one stage, in any order, each once.
+class FlitPlaceList {
+ public:
+  FlitPlaceList() = default;
+  // Of the first `count` there; room for all inputs of a block, and one more.
+  FlitPlaceList(FlitPlace* places, std::size_t count) : begin_(places), end_(places + count) {}
 
-  [[nodiscard]] static std::uint64_t bit(FlitPlace place) { return std::uint64_t{1} << place % 64; }
+  [[nodiscard]] std::size_t size() const { return static_cast<std::size_t>(end_ - begin_); }
+  [[nodiscard]] FlitPlace* begin() const { return begin_; }
+  [[nodiscard]] FlitPlace* end() const { return end_; }
+  [[nodiscard]] FlitPlace operator[](std::size_t index) const { return begin_[index]; }
+  void add(FlitPlace place) { *end_++ = place; }
+  // Without a branch: whether one waits cannot be predicted.
+  void add_if(bool waits, FlitPlace place) {
+    *end_ = place;
+    end_ += waits ? 1 : 0;
+  }
+  // Those of the first `count` for which `holds` stand first from now on. How many they are.
+  template <typename Holds>
+  [[nodiscard]] std::size_t partition(std::size_t count, Holds holds) {
+    return static_cast<std::size_t>(std::partition(begin_, begin_ + count, holds) - begin_);
+  }
+  // Of the first `count`, those that were added to `kept` in their stead, and all behind them.
+  void replace(std::size_t count, const FlitPlaceList& kept) {
+    end_ = std::copy(begin_ + count, end_, kept.end_);
+  }
+
+ private:
+  FlitPlace* begin_ = nullptr;
+  FlitPlace* end_ = nullptr;
 };
 
 // An input virtual channel asks for output virtual channels of one port, or was given them.

@@ -28,6 +28,8 @@ FlitRouteUnit::FlitRouteUnit(const Routing& routing, const FlitFabric& fabric,
   for (std::uint32_t c = 0; c < classes_; ++c) add_set(low_bits(lanes_) << (c * lanes_));
   for (std::uint32_t v = 0; v < classes_ * lanes_; ++v) add_set(std::uint64_t{1} << v);
   add_set(low_bits(fabric.virtual_channels));
+  sets_ = static_cast<std::uint32_t>(wanted_.size() / FlitRequest::max_ports);
+  for (std::uint32_t set = 0; set < sets_; ++set) add_set(wanted_[set * FlitRequest::max_ports].mask);
   if (is_lane_) return;
   entry_ = dynamic_cast<const DimensionOrderEntryRouting*>(&routing);
   if (entry_ == nullptr) return;
@@ -59,7 +61,7 @@ FlitRequest FlitRouteUnit::find(std::uint32_t router, std::uint32_t input_channe
   find_steps(router, input_channel, packet, steps);
   APENET_CHECK(steps.count() > 0, "no way from router %u to node %u", router,
                fabric_.routes[packet].destination);
-  if (steps.choice() == RouteChoice::adaptive && steps.count() > 1) return FlitRequest().for_now();
+  if (steps.choice() == RouteChoice::adaptive && steps.count() > 1) return for_now({});
   std::uint32_t chosen = 0;
   if (steps.choice() == RouteChoice::random && steps.count() > 1) {
     chosen = draw_step(steps.count(), fabric_.simulation.seed(), fabric_.packets[packet].packet, router);

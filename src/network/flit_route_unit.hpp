@@ -17,20 +17,12 @@ class FlitRequest {
   FlitRequest() = default;
   FlitRequest(std::uint32_t port, std::uint32_t set)
       : word_(static_cast<std::uint16_t>(set * max_ports + port)) {}
-  // Of a routing whose choice is made anew in every cycle of VC allocation: this one for now.
-  [[nodiscard]] FlitRequest for_now() const {
-    FlitRequest request = *this;
-    request.word_ |= adaptive_bit;
-    return request;
-  }
 
   [[nodiscard]] std::uint32_t port() const { return word_ % max_ports; }
-  // Of port and set: for FlitRouteUnit::wanted.
-  [[nodiscard]] std::uint32_t index() const { return word_ & ~std::uint32_t{adaptive_bit}; }
-  [[nodiscard]] bool is_adaptive() const { return (word_ & adaptive_bit) != 0; }
+  [[nodiscard]] std::uint32_t set() const { return word_ / max_ports; }
+  [[nodiscard]] std::uint32_t index() const { return word_; }  // of FlitRouteUnit::wanted
 
  private:
-  static constexpr std::uint16_t adaptive_bit = 1U << 15U;
   std::uint16_t word_ = 0;
 };
 
@@ -78,6 +70,14 @@ class FlitRouteUnit {
     std::uint32_t first_channel = 0;  // of the port: its place within the router
     std::uint32_t first_wanted = 0;   // of the virtual channels: the same
   };
+  // A request of a routing whose choice is made anew in every cycle of VC allocation: this one for now. Its
+  // set has a number of its own, and the same virtual channels.
+  [[nodiscard]] FlitRequest for_now(FlitRequest request) const {
+    return {request.port(), request.set() % sets_ + sets_};
+  }
+  [[nodiscard]] bool is_adaptive(FlitRequest request) const { return request.set() >= sets_; }
+  // No request is adaptive.
+  [[nodiscard]] bool is_never_adaptive() const { return entry_ != nullptr; }
   [[nodiscard]] std::uint64_t mask(FlitRequest request) const { return wanted_[request.index()].mask; }
   [[nodiscard]] const Wanted* wanted() const { return wanted_.data(); }  // by FlitRequest::index
 
@@ -116,6 +116,7 @@ class FlitRouteUnit {
   const FlitFabric& fabric_;
   std::uint32_t classes_;
   std::uint32_t lanes_;
+  std::uint32_t sets_ = 0;  // of virtual channels
   bool is_lane_;
   std::vector<Input> inputs_;   // per channel of a router (FlitFabric::channel_of)
   std::vector<Wanted> wanted_;  // per set and port; sets: the classes, the single channels, all

@@ -1,6 +1,7 @@
 #include "network/flit_routers.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -17,27 +18,29 @@ FlitRouterBank::FlitRouterBank(FlitFabric& fabric, const FlitRouteUnit& routes)
                fabric.timing.switch_allocation_cycles > 1 || fabric.timing.switch_traversal_cycles > 1),
       has_intervals_(fabric.flit_cycles.back() > 1),
       has_speeds_(fabric.flit_cycles.size() > 1),
+      has_noted_headers_(has_speeds_ || !routes.is_never_adaptive()),
       is_routed_at_once_(fabric.timing.routing_cycles == 0),
       buffer_flits_(fabric.timing.buffer_flits),
       virtual_channel_bits_(fabric.virtual_channel_bits),
       channel_bits_(fabric.channel_bits),
       channel_mask_(fabric.channels - 1),
-      allocating_((std::size_t{1} << block_bits) + list_slack),
-      switching_(allocating_.size()),
-      channel_requests_(allocating_.size()),
-      crossings_(allocating_.size()),
-      contended_(allocating_.size() + 1),
-      contended_inputs_(allocating_.size() + 1),
-      followed_(allocating_.size() + 1),
-      asked_outputs_(std::size_t{1} << (block_bits - virtual_channel_bits_), allocating_.size() + 1),
-      asked_channels_(std::size_t{1} << block_bits, allocating_.size() + 1),
+      channel_requests_(list_room),
+      crossings_(list_room),
+      contended_(list_room),
+      contended_inputs_(list_room),
+      followed_(list_room),
+      ports_at_switch_(std::size_t{1} << (block_bits - virtual_channel_bits_), list_room),
+      asked_channels_(std::size_t{1} << block_bits, list_room),
       channel_arbiter_(fabric.channels),
       switch_arbiter_(virtual_channel_bits_),
       inputs_(std::size_t{fabric.router_count} << channel_bits_),
       outputs_(inputs_.size()),
-      flits_(inputs_.size() * fabric.timing.buffer_flits) {
-  stages_.resize((inputs_.size() + 63) / 64);
-  active_.resize(fabric.block_count());
+      row_size_(inputs_.size()),
+      ring_mask_(std::bit_ceil(std::max(buffer_flits_, 2U) - 1) - 1),
+      flits_((2 + ring_mask_) * row_size_) {
+  free_.resize((inputs_.size() + 63) / 64);
+  waiting_.resize(fabric.block_count());
+  lists_.resize(2 * list_room * waiting_.size());
   const auto last_channel = static_cast<std::uint16_t>(channel_mask_);
   for (FlitInputChannel& input : inputs_) input.output = last_channel;
   for (FlitOutputChannel& output : outputs_)
@@ -47,7 +50,7 @@ FlitRouterBank::FlitRouterBank(FlitFabric& fabric, const FlitRouteUnit& routes)
       const FlitPlace place = fabric.place(router, number);
       FlitRouterPort& port = fabric.port_table[port_index(place)];
       port.across = port.wires.far_end - place;
-      stages_of(place).free |= low_bits(fabric.virtual_channels) << place % 64;
+      free_[place / 64] |= low_bits(fabric.virtual_channels) << place % 64;
     }
   }
   if (has_intervals_) output_free_.resize(fabric.port_table.size());
@@ -61,146 +64,139 @@ FlitRouterBank::FlitRouterBank(FlitFabric& fabric, const FlitRouteUnit& routes)
 void FlitRouterBank::tick(FlitCycle cycle) {
   is_traced_ = fabric_.simulation.is_traced();
   is_plain_ = !is_traced_ && !has_adaptive_ && !is_long_ && !has_intervals_;
-  for (std::uint32_t block = 0; block < active_.size(); ++block) {
+  for (std::uint32_t block = 0; block < waiting_.size(); ++block) {
+    Waiting& waiting = waiting_[block];
+    FlitPlace* const lists = &lists_[2 * list_room * block];
+    allocating_ = {lists, waiting.allocating};
+    switching_ = {lists + list_room, waiting.switching};
+    routed_ = waiting.routed;
+    const std::uint32_t list = fabric_.list_of_block(block);
     const bool has_flits = fabric_.flits_on_wires.take(
-        cycle, block, [this](const FlitArrival& arrival) { write_buffer(arrival); });
+        cycle, list, [this](const FlitArrival& arrival) { write_buffer(arrival); });
     const bool has_credits = fabric_.credits_on_wires.take(
-        cycle, block, [this](const FlitCredit& credit) { take_credit(credit.place); });
-    if (!has_flits && !has_credits && active_[block] == 0) continue;
+        cycle, list, [this](const FlitCredit& credit) { take_credit(credit.place); });
+    if (!has_flits && !has_credits && !waiting.is_active) continue;
     is_changed_ = false;
-    list_requests(block, cycle);
+    find_requests(cycle);
     allocate_channels(cycle);
-    allocate_switch();
+    const FlitPlaceList lost = allocate_switch();
     if (is_long_) {
+      switching_.replace(switch_askers_, lost);
       keep_crossings(cycle);
       finish_long(block, cycle);
     } else {
-      cross_switch(cycle);
+      cross_switch(cycle, lost);
     }
-    active_[block] = is_changed_ ? 1 : 0;
+    waiting = {static_cast<std::uint32_t>(allocating_.size()), static_cast<std::uint32_t>(routed_),
+               static_cast<std::uint32_t>(switching_.size()), is_changed_};
   }
 }
 
 // --- buffer write
 // --------------------------------------------------------------------------------------------
 
+// No branch asks whether the buffer is empty, since nobody can predict it. So a header's route is computed
+// when it arrives, though the stage begins when it has become the first of its buffer: the answer is a
+// function of router, input and packet alone. (An adaptive routing's choice is not, and is left to VC
+// allocation.)
 [[gnu::always_inline]] inline void FlitRouterBank::write_buffer(const FlitArrival& arrival) {
   const FlitPlace place = arrival.place;
+  const Flit flit = arrival.flit;
   FlitInputChannel& input = inputs_[place];
-  APENET_CHECK(input.count < buffer_flits_, "router %u, channel %u: a flit without a credit",
+  const std::uint32_t before = input.count;
+  APENET_CHECK(before < buffer_flits_, "router %u, channel %u: a flit without a credit",
                fabric_.router_of(place), fabric_.channel_of(place));
-  if (input.count++ != 0) {  // those before it first
-    std::uint32_t slot = input.next + input.count - 2U;
-    if (slot >= buffer_flits_) slot -= buffer_flits_;
-    flits_[slot * inputs_.size() + place] = arrival.flit;
-    return;
-  }
-  input.front = arrival.flit;
-  if (arrival.flit.is_head()) {
-    begin_header(place);
-  } else if (outputs_[first_of_router(place) | input.output].credits != 0) {
-    stages_of(place).switching |= FlitStages::bit(place);
+  input.count = static_cast<std::uint16_t>(before + 1);
+  const auto if_behind = static_cast<std::uint32_t>(-static_cast<std::int32_t>(before) >> 31);  // all bits
+  const std::uint32_t row = (1 + ((flits_[place].second + before - 1) & ring_mask_)) & if_behind;
+  FlitBuffered& buffered = flits_[row * row_size_ + place];
+  buffered.flit = flit;
+  if (flit.is_head()) {
+    const std::uint32_t router = place >> channel_bits_;
+    FlitPacketRoute& route = fabric_.routes[flit.packet()];
+    const FlitRequest request =
+        routes_.request(router, place & channel_mask_, flit.packet(), route.destination);
+    buffered.request = request;
+    ++route.routers;
+    allocating_.add_if(before == 0, place);
+    if (has_noted_headers_) note_header(router, request, route);
+  } else if (before == 0 && outputs_[first_of_router(place) | input.output].credits != 0) {
+    switching_.add(place);
   }
 }
 
-// A header has become the first flit of its buffer. Its route is computed at once, though the stage may end
-// later: the answer is a function of router, input and packet alone. An adaptive routing's choice is not, and
-// is left to VC allocation.
-[[gnu::always_inline]] inline void FlitRouterBank::begin_header(FlitPlace place) {
-  FlitInputChannel& input = inputs_[place];
-  const std::uint32_t router = place >> channel_bits_;
-  const std::uint32_t packet = input.front.packet();
-  FlitPacketRoute& route = fabric_.routes[packet];
-  input.wire_bytes = route.wire_bytes;
-  const FlitRequest request = routes_.request(router, place & channel_mask_, packet, route.destination);
-  input.request = request;
-  ++route.routers;
-  if (request.is_adaptive()) [[unlikely]] {
+[[gnu::noinline]] void FlitRouterBank::note_header(std::uint32_t router, FlitRequest request,
+                                                   FlitPacketRoute& route) {
+  if (routes_.is_adaptive(request)) {
     has_adaptive_ = true;
-  } else if (has_speeds_) {
+  } else {
     FlitFabric::note_port(fabric_.port(router, request.port()), route);
   }
-  FlitStages& stages = stages_of(place);
-  (is_routed_at_once_ ? stages.allocating : stages.routing) |= FlitStages::bit(place);
 }
 
 [[gnu::always_inline]] inline void FlitRouterBank::take_credit(FlitPlace place) {
   FlitOutputChannel& output = outputs_[place];
-  if (output.credits++ != 0 || (stages_of(place).free & FlitStages::bit(place)) != 0) return;
+  if (output.credits++ != 0 || is_free(place)) return;
   const FlitPlace holder = first_of_router(place) | output.last_granted;
-  if (inputs_[holder].count != 0) stages_of(holder).switching |= FlitStages::bit(holder);
+  if (inputs_[holder].count != 0) switching_.add(holder);
 }
 
 // --- what is asked for
 // ---------------------------------------------------------------------------------------
 
-[[gnu::noinline]] void FlitRouterBank::list_requests(std::uint32_t block, FlitCycle cycle) {
-  const bool is_long = is_long_;
-  const bool has_intervals = has_intervals_;
-  FlitPlace* const allocating = allocating_.data();
-  FlitPlace* const switching = switching_.data();
-  std::size_t allocating_count = 0;
-  std::size_t switching_count = 0;
-  std::uint64_t changes = 0;  // what asks the switch is served
-  const FlitPlace end =
-      std::min((block + 1) << FlitFabric::block_bits, fabric_.place(fabric_.router_count, 0));
-  for (FlitPlace first = block << FlitFabric::block_bits; first < end; first += 64) {
-    if (is_long) begin_routing(first, cycle);
-    FlitStages& stages = stages_of(first);
-    std::uint64_t asks_channel = stages.allocating;
-    std::uint64_t asks_switch = stages.switching;
-    if (is_long) drop_busy(first, asks_channel, asks_switch);
-    if (has_intervals) drop_delayed(first, cycle, asks_switch);
-    if (!is_long) {
-      changes |= stages.routing | asks_switch;
-      stages.allocating |= std::exchange(stages.routing, 0);
-    }
-    if ((asks_channel | asks_switch) == 0) continue;
-    allocating_count = list_bits(asks_channel, first, allocating, allocating_count);
-    switching_count = list_bits(asks_switch, first, switching, switching_count);
+// The lists as the cycle finds them: what VC allocation and the switch add to them asks in the next one.
+[[gnu::always_inline]] inline void FlitRouterBank::find_requests(FlitCycle cycle) {
+  if (is_routed_at_once_) routed_ = allocating_.size();
+  channel_askers_ = routed_;
+  switch_askers_ = switching_.size();
+  if (is_long_) {
+    begin_routing(cycle);
+    drop_busy();
   }
-  allocating_count_ = allocating_count;
-  switching_count_ = switching_count;
-  is_changed_ |= changes != 0;
+  if (has_intervals_) drop_delayed(cycle);
+  // What asks the switch is served.
+  if (!is_long_) is_changed_ |= switch_askers_ != 0 || routed_ != allocating_.size();
 }
 
 // Those whose link is still busy with the flit before when the switch would grant: they ask in a later cycle.
-[[gnu::noinline]] void FlitRouterBank::drop_delayed(FlitPlace first, FlitCycle cycle,
-                                                    std::uint64_t& switching) {
+[[gnu::noinline]] void FlitRouterBank::drop_delayed(FlitCycle cycle) {
   const FlitCycle granted = cycle + fabric_.timing.switch_allocation_cycles - 1;
-  for (std::uint64_t rest = switching; rest != 0; rest &= rest - 1) {
-    const FlitPlace place = first + lowest_bit(rest);
-    if (output_free_[port_index(first_of_router(place) | inputs_[place].output)] <= granted) continue;
-    switching &= ~FlitStages::bit(place);
-    is_changed_ = true;
-  }
+  const std::size_t before = switch_askers_;
+  switch_askers_ = switching_.partition(before, [&](FlitPlace place) {
+    return output_free_[port_index(first_of_router(place) | inputs_[place].output)] <= granted;
+  });
+  is_changed_ |= switch_askers_ != before;
 }
 
 // Where a stage takes several cycles: who has begun route computation.
-[[gnu::noinline]] void FlitRouterBank::begin_routing(FlitPlace first, FlitCycle cycle) {
+[[gnu::noinline]] void FlitRouterBank::begin_routing(FlitCycle cycle) {
   const FlitCycle done = cycle + fabric_.timing.routing_cycles - 1;
-  FlitStages& stages = stages_of(first);
-  for (std::uint64_t rest = stages.routing; rest != 0; rest &= rest - 1) {
-    const FlitPlace place = first + lowest_bit(rest);
+  FlitPlaceList waiting{allocating_.begin(), routed_};
+  for (std::size_t i = routed_; i < allocating_.size(); ++i) {
+    const FlitPlace place = allocating_[i];
     FlitLongStages& work = long_[place >> channel_bits_];
-    if (!work.routing.empty() && work.routing_done != done) continue;
+    if (!work.routing.empty() && work.routing_done != done) {
+      waiting.add(place);
+      continue;
+    }
     work.routing.push_back(place);
     work.routing_done = done;
-    stages.routing &= ~FlitStages::bit(place);
   }
+  allocating_ = waiting;
+}
+
+// It stands before those without a route.
+void FlitRouterBank::end_routing(FlitPlace place) {
+  allocating_.add(place);
+  std::swap(allocating_.begin()[routed_++], allocating_.end()[-1]);
 }
 
 // A stage that is at work is not asked.
-[[gnu::noinline]] void FlitRouterBank::drop_busy(FlitPlace first, std::uint64_t& allocating,
-                                                 std::uint64_t& switching) const {
-  const auto drop = [&](std::uint64_t& asks, const auto& is_busy) {
-    for (std::uint64_t rest = asks; rest != 0; rest &= rest - 1) {
-      const FlitPlace place = first + lowest_bit(rest);
-      if (is_busy(long_[place >> channel_bits_])) asks &= ~FlitStages::bit(place);
-    }
-  };
-  drop(allocating, [](const FlitLongStages& work) { return !work.channel_grants.empty(); });
-  drop(switching, [](const FlitLongStages& work) { return !work.crossings.empty(); });
+[[gnu::noinline]] void FlitRouterBank::drop_busy() {
+  channel_askers_ = allocating_.partition(
+      channel_askers_, [&](FlitPlace place) { return long_[place >> channel_bits_].channel_grants.empty(); });
+  switch_askers_ = switching_.partition(
+      switch_askers_, [&](FlitPlace place) { return long_[place >> channel_bits_].crossings.empty(); });
 }
 
 [[gnu::noinline]] void FlitRouterBank::keep_crossings(FlitCycle cycle) {
@@ -224,16 +220,18 @@ void FlitRouterBank::tick(FlitCycle cycle) {
 void FlitRouterBank::finish_long(FlitLongStages& work, FlitCycle cycle) {
   is_changed_ = true;
   if (work.routing_done == cycle) {
-    for (const FlitPlace place : work.routing) stages_of(place).allocating |= FlitStages::bit(place);
+    for (const FlitPlace place : work.routing) end_routing(place);
     work.routing.clear();
   }
   if (work.channel_grants_done == cycle) {
-    for (const FlitCrossing& grant : work.channel_grants) hold(grant.input, grant.output);
+    for (const FlitCrossing& grant : work.channel_grants) hold(grant.input, grant.output, switching_);
     work.channel_grants.clear();
   }
   if (work.crossings_done == cycle) {
     std::size_t followed = 0;
-    for (const FlitCrossing& crossing : work.crossings) traverse(crossing, cycle, followed);
+    for (const FlitCrossing& crossing : work.crossings) {
+      switching_.add_if(traverse(crossing, cycle, followed), crossing.input);
+    }
     bring_next(followed);
     work.crossings.clear();
   }
@@ -244,57 +242,62 @@ void FlitRouterBank::finish_long(FlitLongStages& work, FlitCycle cycle) {
 
 [[gnu::noinline]] void FlitRouterBank::allocate_channels(FlitCycle cycle) {
   if (has_adaptive_) {
-    for (std::size_t i = 0; i < allocating_count_; ++i) {
-      FlitRequest& request = inputs_[allocating_[i]].request;
-      if (request.is_adaptive()) request = choose_output(allocating_[i]);
+    for (std::size_t i = 0; i < channel_askers_; ++i) {
+      FlitRequest& request = flits_[allocating_[i]].request;
+      if (routes_.is_adaptive(request)) request = choose_output(allocating_[i]);
     }
   }
   list_channel_requests();
   const FlitChannelRequest* const requests = channel_requests_.data();
-  const std::size_t count = allocating_count_;
-  const bool is_long = is_long_;
-  bool is_changed = false;
-  for (std::size_t i = 0; i < count; ++i) {
-    if (requests[i].mask == 0) continue;
-    is_changed = true;
-    if (is_long) {
-      accept_long(requests[i], cycle);
-    } else {
-      hold(requests[i].input, choose(requests[i]));
+  const std::size_t count = channel_askers_;
+  FlitPlaceList lost{allocating_.begin(), 0};
+  if (is_long_) {
+    accept_long(cycle, lost);
+  } else {
+    FlitPlaceList switching = switching_;
+    for (const FlitChannelRequest* request = requests; request != requests + count; ++request) {
+      if (request->mask == 0) {
+        lost.add(request->input);
+      } else {
+        hold(request->input, choose(*request), switching);
+      }
     }
+    switching_ = switching;
   }
-  is_changed_ |= is_changed;
+  const std::size_t granted = count - lost.size();
+  is_changed_ |= granted != 0;
+  allocating_.replace(count, lost);
+  routed_ = is_long_ ? routed_ - granted : allocating_.size();
 }
 
 // What each asks for of what is free, and of that what it was granted. Pointers and numbers are copied out
 // of the members: as the compiler sees it, any store may change those.
 [[gnu::always_inline]] inline void FlitRouterBank::list_channel_requests() {
   const std::uint32_t channel_mask = channel_mask_;
-  const bool is_cut_through = fabric_.is_cut_through;
-  const FlitPlace* const places = allocating_.data();
-  const std::size_t place_count = allocating_count_;
-  const FlitStages* const stages = stages_.data();
+  const FlitPlace* const places = allocating_.begin();
+  const std::size_t place_count = channel_askers_;
+  const std::uint64_t* const free = free_.data();
   const FlitRouteUnit::Wanted* const wanted = routes_.wanted();
-  const FlitInputChannel* const inputs = inputs_.data();
+  const FlitBuffered* const flits = flits_.data();
   FlitChannelRequest* const requests = channel_requests_.data();
   std::uint32_t* const contended = contended_.data();
-  FlitPortChains::List asked = asked_channels_.begin_list();
+  FlitChains<1>::List asked = asked_channels_.begin_list();
   std::size_t contended_count = 0;
   for (std::uint32_t i = 0; i < place_count; ++i) {
     const FlitPlace place = places[i];
-    const FlitRouteUnit::Wanted& want = wanted[inputs[place].request.index()];
-    const FlitPlace port = (place & ~channel_mask) | want.first_channel;
-    std::uint64_t mask = stages[std::size_t{port} / 64].free >> port % 64 & want.mask;
-    if (is_cut_through) mask = with_room(place, port, mask);
-    requests[i] = {place, port, mask};
+    const FlitRouteUnit::Wanted& want = wanted[flits[place].request.index()];
+    const FlitPlace router = place & ~channel_mask;
+    const FlitPlace port = router | want.first_channel;
+    requests[i] = {place, port, free[port / 64] >> port % 64 & want.mask};
     contended[contended_count] = i;
-    contended_count += static_cast<std::size_t>(asked.add(i, (place & ~channel_mask) | want.first_wanted));
+    contended_count += static_cast<std::size_t>(asked.add(i, {router | want.first_wanted})[0]);
   }
+  if (fabric_.is_cut_through) drop_small(requests, place_count);
   asked_channels_.end_list(place_count);
   for (std::size_t i = 0; i < contended_count; ++i) {
     const FlitPlace place = requests[contended[i]].input;
-    const FlitRouteUnit::Wanted& want = wanted[inputs[place].request.index()];
-    if (asked_channels_.ends_chain(contended[i], (place & ~channel_mask) | want.first_wanted)) {
+    const FlitRouteUnit::Wanted& want = wanted[flits[place].request.index()];
+    if (asked_channels_.ends_chain(0, contended[i], (place & ~channel_mask) | want.first_wanted)) {
       channel_arbiter_.grant(requests, asked_channels_, contended[i], &outputs_[requests[contended[i]].port]);
     }
   }
@@ -313,25 +316,30 @@ void FlitRouterBank::finish_long(FlitLongStages& work, FlitCycle cycle) {
   return output;
 }
 
-[[gnu::noinline]] void FlitRouterBank::accept_long(const FlitChannelRequest& request, FlitCycle cycle) {
-  FlitLongStages& work = long_[request.input >> channel_bits_];
-  work.channel_grants.push_back({request.input, choose(request)});
-  work.channel_grants_done = cycle + fabric_.timing.vc_allocation_cycles - 1;
+[[gnu::noinline]] void FlitRouterBank::accept_long(FlitCycle cycle, FlitPlaceList& lost) {
+  for (std::size_t i = 0; i < channel_askers_; ++i) {
+    const FlitChannelRequest& request = channel_requests_[i];
+    if (request.mask == 0) {
+      lost.add(request.input);
+      continue;
+    }
+    FlitLongStages& work = long_[request.input >> channel_bits_];
+    work.channel_grants.push_back({request.input, choose(request)});
+    work.channel_grants_done = cycle + fabric_.timing.vc_allocation_cycles - 1;
+  }
 }
 
 // VC allocation gave it: the input asks the switch from the next cycle on.
-[[gnu::always_inline]] inline void FlitRouterBank::hold(FlitPlace input, FlitPlace output) {
-  stages_of(output).free &= ~FlitStages::bit(output);
-  FlitStages& stages = stages_of(input);
-  const std::uint64_t bit = FlitStages::bit(input);
-  stages.allocating &= ~bit;
-  if (outputs_[output].credits != 0) stages.switching |= bit;
+[[gnu::always_inline]] inline void FlitRouterBank::hold(FlitPlace input, FlitPlace output,
+                                                        FlitPlaceList& switching) {
+  free_[output / 64] &= ~bit(output);
+  switching.add_if(outputs_[output].credits != 0, input);
 }
 
 // Virtual cut-through: only channels with room for the whole packet.
 [[gnu::noinline]] std::uint64_t FlitRouterBank::with_room(FlitPlace input, FlitPlace port,
                                                           std::uint64_t mask) const {
-  const std::uint32_t flits = fabric_.routes[inputs_[input].front.packet()].flits;
+  const std::uint32_t flits = fabric_.routes[flits_[input].flit.packet()].flits;
   std::uint64_t result = 0;
   for (std::uint64_t rest = mask; rest != 0; rest &= rest - 1) {
     const std::uint32_t virtual_channel = lowest_bit(rest);
@@ -340,11 +348,17 @@ void FlitRouterBank::finish_long(FlitLongStages& work, FlitCycle cycle) {
   return result;
 }
 
+[[gnu::noinline]] void FlitRouterBank::drop_small(FlitChannelRequest* requests, std::size_t count) const {
+  for (std::size_t i = 0; i < count; ++i) {
+    requests[i].mask = with_room(requests[i].input, requests[i].port, requests[i].mask);
+  }
+}
+
 [[gnu::noinline]] FlitRequest FlitRouterBank::choose_output(FlitPlace input) const {
   const std::uint32_t router = fabric_.router_of(input);
   const auto room = [&](std::uint32_t number, std::uint64_t mask) {
     const FlitPlace port = fabric_.place(router, number);
-    std::uint64_t usable = mask & stages_of(port).free >> port % 64;
+    std::uint64_t usable = mask & free_[port / 64] >> port % 64;
     if (fabric_.is_cut_through) usable = with_room(input, port, usable);
     std::int64_t most = -1;
     for (std::uint64_t rest = usable; rest != 0; rest &= rest - 1) {
@@ -353,122 +367,128 @@ void FlitRouterBank::finish_long(FlitLongStages& work, FlitCycle cycle) {
     }
     return most;
   };
-  const std::uint32_t packet = inputs_[input].front.packet();
-  return routes_.most_room(router, fabric_.channel_of(input), packet, room).for_now();
+  const std::uint32_t packet = flits_[input].flit.packet();
+  const FlitRequest request = routes_.most_room(router, fabric_.channel_of(input), packet, room);
+  return routes_.for_now(request);
 }
 
 // --- switch allocation
 // ---------------------------------------------------------------------------------------
 
-// Leaves the flits that may cross in crossings_.
-[[gnu::noinline]] void FlitRouterBank::allocate_switch() {
+// Leaves the flits that may cross in crossings_. Returns who has lost, at the begin of switching_: what asks
+// there is in crossings_ now.
+[[gnu::noinline]] FlitPlaceList FlitRouterBank::allocate_switch() {
   const std::uint32_t channel_mask = channel_mask_;
   const std::uint32_t virtual_channel_bits = virtual_channel_bits_;
-  const FlitPlace* const places = switching_.data();
-  const std::size_t place_count = switching_count_;
+  const FlitPlace* const places = switching_.begin();
+  const std::size_t place_count = switch_askers_;
   const FlitInputChannel* const inputs = inputs_.data();
   FlitCrossing* const crossings = crossings_.data();
-  // The list is in the order of places: those of an input port stand together.
   std::uint32_t* const contended_inputs = contended_inputs_.data();
   std::uint32_t* const contended_outputs = contended_.data();
-  FlitPortChains::List asked = asked_outputs_.begin_list();
+  FlitChains<2>::List asked = ports_at_switch_.begin_list();
   std::size_t contended_input_count = 0;
   std::size_t contended_output_count = 0;
-  std::uint32_t port_before = ~0U;
   for (std::uint32_t i = 0; i < place_count; ++i) {
     const FlitPlace input = places[i];
     const FlitPlace output = (input & ~channel_mask) | inputs[input].output;
     crossings[i] = {input, output};
-    const std::uint32_t port = input >> virtual_channel_bits;
+    const auto [is_input_contended, is_output_contended] =
+        asked.add(i, {input >> virtual_channel_bits, output >> virtual_channel_bits});
     contended_inputs[contended_input_count] = i;
-    contended_input_count += static_cast<std::size_t>(port == std::exchange(port_before, port));
+    contended_input_count += is_input_contended ? 1 : 0;
     contended_outputs[contended_output_count] = i;
-    contended_output_count += static_cast<std::size_t>(asked.add(i, output >> virtual_channel_bits));
+    contended_output_count += is_output_contended ? 1 : 0;
   }
-  asked_outputs_.end_list(place_count);
+  ports_at_switch_.end_list(place_count);
   const FlitRouterPort* const ports = fabric_.port_table.data();
   for (std::size_t i = 0; i < contended_output_count; ++i) {
-    const FlitPlace output = crossings[contended_outputs[i]].output;
-    if (asked_outputs_.ends_chain(contended_outputs[i], output >> virtual_channel_bits)) {
-      switch_arbiter_.grant(crossings, asked_outputs_, contended_outputs[i], ports);
+    const std::uint32_t index = contended_outputs[i];
+    const std::uint32_t port = crossings[index].output >> virtual_channel_bits;
+    if (ports_at_switch_.ends_chain(FlitSwitchArbiter::by_output, index, port)) {
+      switch_arbiter_.grant(crossings, ports_at_switch_, index, ports);
     }
   }
-  contended_inputs[contended_input_count] = 0;  // nobody stands before the first
   for (std::size_t i = 0; i < contended_input_count; ++i) {
-    if (contended_inputs[i + 1] == contended_inputs[i] + 1) continue;  // there is one more of this port
-    switch_arbiter_.accept(crossings, contended_inputs[i], ports);
+    const std::uint32_t index = contended_inputs[i];
+    const std::uint32_t port = crossings[index].input >> virtual_channel_bits;
+    if (ports_at_switch_.ends_chain(FlitSwitchArbiter::by_input, index, port)) {
+      switch_arbiter_.accept(crossings, ports_at_switch_, index, ports);
+    }
   }
-  std::size_t crossing_count = 0;  // those that lost are left out, without a branch that nobody can predict
+  FlitPlace* const lost = switching_.begin();
+  std::size_t crossing_count = 0;  // sorted out without a branch that nobody can predict
   for (std::size_t i = 0; i < place_count; ++i) {
     const FlitCrossing crossing = crossings[i];
+    lost[i - crossing_count] = crossing.input;
     crossings[crossing_count] = crossing;
     crossing_count += crossing.output != FlitCrossing::lost ? 1 : 0;
   }
   crossing_count_ = crossing_count;
+  return {lost, place_count - crossing_count};
 }
 
 // The pointers of a match move.
 [[gnu::always_inline]] inline void FlitRouterBank::accept(const FlitCrossing& crossing) {
-  const std::uint32_t input = port_index(crossing.input);
-  const std::uint32_t output = port_index(crossing.output);
   FlitRouterPort* const ports = fabric_.port_table.data();
-  ports[output].granted_input = input;
-  ports[input].accepted_output = output;
-  ports[input].served_channel = crossing.input;
+  ports[port_index(crossing.output)].granted_input = crossing.input;
+  FlitRouterPort& input = ports[port_index(crossing.input)];
+  input.accepted_output = crossing.output;
+  input.served_channel = crossing.input;
 }
 
 // --- switch traversal
 // ----------------------------------------------------------------------------------------
 
-[[gnu::noinline]] void FlitRouterBank::cross_switch(FlitCycle cycle) {
+[[gnu::noinline]] void FlitRouterBank::cross_switch(FlitCycle cycle, FlitPlaceList kept) {
   const FlitCrossing* const crossings = crossings_.data();
   const std::size_t count = crossing_count_;
   std::size_t followed = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    accept(crossings[i]);
-    traverse(crossings[i], cycle, followed);
+  for (const FlitCrossing* crossing = crossings; crossing != crossings + count; ++crossing) {
+    accept(*crossing);
+    kept.add_if(traverse(*crossing, cycle, followed), crossing->input);
   }
+  switching_.replace(switch_askers_, kept);
   bring_next(followed);
 }
 
-// The flit leaves its buffer, takes a credit of the next one, and gives its own back.
-[[gnu::always_inline]] inline void FlitRouterBank::traverse(const FlitCrossing& crossing, FlitCycle cycle,
+// The flit leaves its buffer, takes a credit of the next one, and gives its own back. Whether the one behind
+// it asks the switch, too.
+[[gnu::always_inline]] inline bool FlitRouterBank::traverse(const FlitCrossing& crossing, FlitCycle cycle,
                                                             std::size_t& followed) {
   const FlitPlace place = crossing.input;
-  FlitStages& stages = stages_of(place);
-  const std::uint64_t bit = FlitStages::bit(place);
   FlitInputChannel& input = inputs_[place];
-  const Flit flit = input.front;
+  const Flit flit = flits_[place].flit;
   const std::uint32_t left = input.count - 1U;
   input.count = static_cast<std::uint16_t>(left);
   const std::uint32_t credits = --outputs_[crossing.output].credits;
 
   FlitRouterPort& out = fabric_.port_table[port_index(crossing.output)];
   const FlitRouterPort& in = fabric_.port_table[port_index(place)];
-  out.use.count(flit, input.wire_bytes);
+  out.use.count(flit, fabric_.routes[flit.packet()].wire_bytes);
   FlitCycle arrives = cycle + out.wires.flit_delay;
   if (!is_plain_) arrives += note_crossing(crossing, flit, cycle);
   fabric_.flits_on_wires.push(arrives, out.wires.list, {out.across + crossing.output, flit});
   fabric_.credits_on_wires.push(cycle + in.wires.credit_delay, in.wires.list, {in.across + place});
 
-  if (flit.is_tail()) stages_of(crossing.output).free |= FlitStages::bit(crossing.output);
-  if (flit.is_tail() || left == 0 || credits == 0) stages.switching &= ~bit;
+  if (flit.is_tail()) free_[crossing.output / 64] |= bit(crossing.output);
   followed_[followed] = place;
   followed += left != 0 ? 1 : 0;
+  return !flit.is_tail() && left != 0 && credits != 0;
 }
 
 // The buffers of which a flit went and that are not empty: the one behind it is the first now. They were
-// listed, because whether a buffer is one of them cannot be predicted. A ring that is empty begins anew: few
-// flits wait, and those in the first slots of all rings lie together.
+// listed, because whether a buffer is one of them cannot be predicted. A ring that is empty begins anew, so
+// that the rows of the first few are what is used.
 [[gnu::always_inline]] inline void FlitRouterBank::bring_next(std::size_t followed) {
   for (std::size_t i = 0; i < followed; ++i) {
     const FlitPlace place = followed_[i];
-    FlitInputChannel& input = inputs_[place];
-    const bool was_tail = input.front.is_tail();
-    input.front = flits_[input.next * inputs_.size() + place];
-    const std::uint32_t next = input.next + 1U;
-    input.next = static_cast<std::uint16_t>(input.count == 1 || next == buffer_flits_ ? 0 : next);
-    if (was_tail) begin_header(place);
+    FlitBuffered& front = flits_[place];
+    const bool was_tail = front.flit.is_tail();
+    const FlitBuffered& second = flits_[(1 + front.second) * row_size_ + place];
+    const std::uint32_t third = inputs_[place].count == 1 ? 0 : (front.second + 1U) & ring_mask_;
+    front = {second.flit, second.request, static_cast<std::uint16_t>(third)};
+    if (was_tail) allocating_.add(place);
   }
 }
 
@@ -479,7 +499,7 @@ void FlitRouterBank::finish_long(FlitLongStages& work, FlitCycle cycle) {
   const FlitPort& wires = fabric_.port_table[port].wires;
   if (flit.is_head()) {
     if (is_traced_) fabric_.trace_head(port, flit.packet());
-    if (inputs_[crossing.input].request.is_adaptive())
+    if (routes_.is_adaptive(flits_[crossing.input].request))
       FlitFabric::note_port(wires, fabric_.routes[flit.packet()]);
   }
   if (has_intervals_) output_free_[port] = cycle + fabric_.flit_cycles[wires.speed];

@@ -22,7 +22,7 @@ FlitSinks::FlitSinks(FlitFabric& fabric, std::vector<FlitPort> exits, std::int64
   fabric_.credits_on_wires.push(cycle + exit.credit_delay, exit.list, {exit.far_end + channel});
   if (flit.is_head()) room_bytes_[node] -= fabric_.routes[packet].wire_bytes;
   if (flit.is_tail()) {
-    arrived_->push_back({packet, flit.is_head() ? cycle : heads_[packet], cycle});
+    arrived_->push_back({packet, flit.is_head() ? cycle : heads_[packet]});
   } else if (flit.is_head()) {
     if (packet >= heads_.size()) heads_.resize(packet + 1);
     heads_[packet] = cycle;

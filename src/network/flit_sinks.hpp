@@ -17,13 +17,12 @@ class FlitSinks {
   struct Arrived {
     std::uint32_t packet = 0;
     FlitCycle head = 0;  // the cycle in which its first flit arrived
-    FlitCycle tail = 0;
   };
 
   // exits: per node, the port as the router's neighbour would see it.
   FlitSinks(FlitFabric& fabric, std::vector<FlitPort> exits, std::int64_t buffer_bytes);
 
-  // What arrives in this cycle. arrived: tails, in the order of their arrival.
+  // What arrives in this cycle. arrived: the packets of which it is the tail, in the order of their arrival.
   void tick(FlitCycle cycle, std::vector<Arrived>& arrived);
   // Space is free again; waiting packets go on at the next tick.
   void release(NodeId node, std::uint32_t bytes);

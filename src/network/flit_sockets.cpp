@@ -11,7 +11,7 @@ FlitRouteSource::Answer FlitSockets::Socket::route(std::uint32_t input_port, std
   const FlitRequest request =
       routes.request(router, input_port << fabric.virtual_channel_bits | virtual_channel, head.packet(),
                      fabric.routes[head.packet()].destination);
-  APENET_CHECK(!request.is_adaptive(), "router %u of another implementation under an adaptive routing",
+  APENET_CHECK(!routes.is_adaptive(request), "router %u of another implementation under an adaptive routing",
                router);
   return {request.port(), routes.mask(request)};
 }

@@ -99,7 +99,7 @@ DimensionOrderEntryRouting::DimensionOrderEntryRouting(const CubeShape& shape)
     const std::uint32_t size = digits_.dims[d];
     const CubeDigits::Digit& digit = digits_.of[d];
     const auto same = static_cast<std::uint32_t>(steps_.size()) + size - 1;
-    turns[d] = {digit.mask << digit.shift, digit.shift, same, d};
+    turns[d] = {digit.mask << digit.shift, digit.shift, same};
     for (std::uint32_t difference = 1; difference < 2 * size; ++difference) {  // and the size more than it is
       const bool is_behind = difference < size;
       const std::uint32_t distance = is_behind ? difference : difference - size;  // going +
@@ -107,18 +107,28 @@ DimensionOrderEntryRouting::DimensionOrderEntryRouting(const CubeShape& shape)
       steps_.emplace_back(RouteStep{port, is_behind ? 1U : 0U}, 2 * distance == size);
     }
   }
-  turns[dimensions] = {0, 0, static_cast<std::uint32_t>(steps_.size()), dimensions};
+  turns[dimensions] = {0, 0, static_cast<std::uint32_t>(steps_.size())};
   steps_.emplace_back(RouteStep{2 * dimensions, 0}, false);
   for (std::size_t bit = 0; bit < turns_of_.size(); ++bit) {
     turns_of_[bit] = turns[digits_.dimension_of_bit[bit]];
+  }
+  steps_of_input_ = static_cast<std::uint32_t>(steps_.size());
+  for (std::uint32_t port = 0; port < 2 * dimensions; ++port) {
+    const std::uint32_t first = turns[port / 2].same + 1 - digits_.dims[port / 2];
+    const std::uint32_t end = turns[port / 2].same + digits_.dims[port / 2];
+    for (std::uint32_t c = 0; c < class_count(); ++c) {
+      for (std::uint32_t step = 0; step < steps_of_input_; ++step) {
+        const bool is_straight_on = step >= first && step < end;
+        steps_.push_back(is_straight_on ? Step({port ^ 1U, c}, false) : steps_[step]);
+      }
+    }
   }
 }
 
 DimensionOrderEntryRouting::Input DimensionOrderEntryRouting::input(std::uint32_t port,
                                                                     std::uint32_t channel_class) const {
-  constexpr std::uint16_t no_dimension = 0xffff;
-  if (port / 2 >= digits_.dims.size()) return {no_dimension, {}};
-  return {static_cast<std::uint16_t>(port / 2), {{port ^ 1U, channel_class}, false}};
+  if (port / 2 >= digits_.dims.size()) return {0};
+  return {(1 + port * class_count() + channel_class) * steps_of_input_};
 }
 
 void DimensionOrderEntryRouting::route(const RouteQuery& query, RouteSteps& steps) const {

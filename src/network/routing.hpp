@@ -195,19 +195,13 @@ class DimensionOrderEntryRouting final : public Routing {
     // The other way along the dimension is as good.
     [[nodiscard]] bool is_tie() const { return (word_ & 1U) != 0; }
     [[nodiscard]] std::uint32_t index() const { return word_; }  // below 4 * ports
-    [[nodiscard]] static Step of_index(std::uint32_t index) {
-      Step step;
-      step.word_ = static_cast<std::uint16_t>(index);
-      return step;
-    }
 
    private:
     std::uint16_t word_ = 0;
   };
-  // Where it came by.
+  // Where it came by: the first of the steps from there.
   struct Input {
-    std::uint16_t dimension = 0;  // none, of a card's port: a packet from there never goes straight on
-    Step straight_on;
+    std::uint32_t first_step = 0;
   };
   [[nodiscard]] Input input(std::uint32_t port, std::uint32_t channel_class) const;
   [[nodiscard]] Step step(RouterId router, NodeId destination, Input input) const {
@@ -215,11 +209,8 @@ class DimensionOrderEntryRouting final : public Routing {
     const std::uint32_t there = packed_[destination];
     const Turns& turns = turns_of_[CubeDigits::first_difference(here, there)];
     const std::uint32_t difference = (there & turns.mask) - (here & turns.mask);
-    const Step turn =
-        steps_[turns.same + static_cast<std::uint32_t>(static_cast<std::int32_t>(difference) >> turns.shift)];
-    // Not a branch: half of the time it would be mispredicted. (Written as a choice it may become one.)
-    const std::uint32_t turns_here = 0 - static_cast<std::uint32_t>(turns.dimension != input.dimension);
-    return Step::of_index((turn.index() & turns_here) | (input.straight_on.index() & ~turns_here));
+    return steps_[input.first_step + turns.same +
+                  static_cast<std::uint32_t>(static_cast<std::int32_t>(difference) >> turns.shift)];
   }
   [[nodiscard]] bool keeps_order() const override { return false; }
   [[nodiscard]] bool is_memoryless() const override { return false; }
@@ -232,12 +223,14 @@ class DimensionOrderEntryRouting final : public Routing {
  private:
   CubeDigits digits_;
   std::vector<std::uint32_t> packed_;
-  std::vector<Step> steps_;  // on entering a dimension: by the coordinates' difference, of each dimension
+  // By the coordinates' difference, of each dimension; and that for each input, since half of the time a
+  // packet goes straight on, and nobody can predict it. Those of cards and of other dimensions are the first.
+  std::vector<Step> steps_;
+  std::uint32_t steps_of_input_ = 0;
   struct Turns {
     std::uint32_t mask = 0;  // of the dimension's digit in the packed word
     std::uint32_t shift = 0;
-    std::uint32_t same = 0;  // the step from a coordinate to itself
-    std::uint32_t dimension = 0;
+    std::uint32_t same = 0;  // the step from a coordinate to itself, of those from an input
   };
   std::array<Turns, 32> turns_of_{};  // by bit of the packed word
 };
