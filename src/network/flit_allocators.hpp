@@ -119,32 +119,32 @@ class FlitChannelArbiter {
   [[gnu::noinline]] void grant(FlitChannelRequest* all, const FlitChains<1>& chains, std::uint32_t last,
                                const FlitOutputChannel* outputs) {
     std::uint64_t wanted = 0;
-    std::size_t count = 0;
+    std::uint32_t count = 0;
     chains.for_each(0, last, [&](std::uint32_t index) {
-      askers_[count++] = {&all[index], all[index].mask};
+      askers_[count++] = {all[index].mask, all[index].input, index};
       wanted |= all[index].mask;
       all[index].mask = 0;
     });
     for (; wanted != 0; wanted &= wanted - 1) {
       const std::uint32_t channel = lowest_bit(wanted);
-      next(count, channel, outputs[channel].last_granted).mask |= std::uint64_t{1} << channel;
+      all[next(count, channel, outputs[channel].last_granted)].mask |= wanted & (0 - wanted);
     }
   }
 
  private:
   struct Asker {
-    FlitChannelRequest* request = nullptr;
     std::uint64_t wants = 0;
+    FlitPlace input = 0;
+    std::uint32_t index = 0;  // in the list
   };
 
   // The first behind `last` in the round robin of the router's inputs that wants the channel.
-  [[nodiscard]] FlitChannelRequest& next(std::size_t count, std::uint32_t channel, std::uint32_t last) const {
+  [[nodiscard]] std::uint32_t next(std::uint32_t count, std::uint32_t channel, std::uint32_t last) const {
     FirstTurn first;
-    for (std::uint32_t i = 0; i < count; ++i) {
-      const Asker& asker = askers_[i];
-      first.see((asker.request->input - last - 1) & last_turn_, (asker.wants >> channel & 1) != 0, i);
+    for (const Asker* asker = askers_.data(); asker != askers_.data() + count; ++asker) {
+      first.see((asker->input - last - 1) & last_turn_, (asker->wants >> channel & 1) != 0, asker->index);
     }
-    return *askers_[first.index()].request;
+    return first.index();
   }
 
   std::uint32_t last_turn_;

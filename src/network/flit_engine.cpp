@@ -262,17 +262,17 @@ void FlitEngine::run_cycle() {
   is_running_ = true;
   sockets_.tick(cycle);
   routers_->tick(cycle);
-  sources_.tick(cycle, entered_, sent_);
+  sources_.tick(cycle, left_);
   sinks_.tick(cycle + 1, arrived_);
 
   const Time cycle_begin = fabric_.timing.time(cycle);
-  for (const std::uint32_t index : entered_) {
+  for (const std::uint32_t index : left_.entered) {
     const Packet& packet = fabric_.packets[index].packet;
     if (clients_[packet.source] != nullptr) clients_[packet.source]->packet_entered(packet, cycle_begin);
   }
-  entered_.clear();
+  left_.entered.clear();
   const FlitCycle local_interval = fabric_.timing.local.flit_cycles;
-  for (const FlitSources::Sent& sent : sent_) {
+  for (const FlitSources::Sent& sent : left_.sent) {
     if (local_interval == 1) {
       free_injection(sent);
     } else {
@@ -281,7 +281,7 @@ void FlitEngine::run_cycle() {
                            static_cast<std::uint64_t>(Step::injection_freed));
     }
   }
-  sent_.clear();
+  left_.sent.clear();
   for (const FlitSinks::Arrived& arrived : arrived_) __builtin_prefetch(&fabric_.packets[arrived.packet]);
   // The tail's last byte comes as late as the slowest link of the path lets it.
   for (const FlitSinks::Arrived& arrived : arrived_) {

@@ -96,8 +96,7 @@ class FlitEngine final : public Network, private EventHandler {
   bool is_scheduled_ = false;
   bool is_running_ = false;  // a cycle: it schedules the next one itself
   EventSource source_{EventKind::link, 0, 0};
-  std::vector<std::uint32_t> entered_;       // of the cycle that runs: packets that waited until then
-  std::vector<FlitSources::Sent> sent_;      // the same
+  FlitSources::Events left_;                 // of the cycle that runs
   std::vector<FlitSinks::Arrived> arrived_;  // the same
   std::vector<std::size_t> links_;           // indices into the port table
   std::vector<std::string> link_names_;

@@ -77,77 +77,89 @@ void FlitSources::add(std::uint32_t packet, FlitCycle start, FlitCycle tail) {
   return result;
 }
 
-// Of the cards' channels whose first packet can leave now, the one behind that served last.
-[[gnu::always_inline]] inline bool FlitSources::begin_packet(NodeId node, Port& port, FlitCycle cycle) {
+[[gnu::always_inline]] inline void FlitSources::send_flit(NodeId node, Port& port, Flit flit,
+                                                          FlitCycle cycle) {
+  if (--credits_[std::size_t{node} * fabric_.virtual_channels + port.virtual_channel] == 0) {
+    port.has_credit &= ~(std::uint64_t{1} << port.virtual_channel);
+  }
+  const FlitPort& entry = entries_[node];
+  fabric_.flits_on_wires.push(cycle + entry.flit_delay, entry.list,
+                              {entry.far_end + port.virtual_channel, flit});
+  has_moved_ = true;
+  if (fabric_.timing.local.flit_cycles > 1) port.free_at = cycle + fabric_.timing.local.flit_cycles;
+}
+
+// Of the cards' channels whose first packet can leave now, the one behind that served last. Its header leaves.
+[[gnu::always_inline]] inline void FlitSources::begin_packet(NodeId node, Port& port, FlitCycle cycle,
+                                                             Events& events) {
   std::uint32_t channel = port.card_channel;
   for (std::uint32_t i = 0; i < card_channels_; ++i) {
     channel = channel + 1 == card_channels_ ? 0 : channel + 1;
     Fifo& fifo = fifos_[std::size_t{node} * card_channels_ + channel];
-    if (fifo.head == none) continue;
-    const FlitPacket& flow = fabric_.packets[fifo.head];
+    const std::uint32_t packet = fifo.head;
+    if (packet == none) continue;
+    const FlitPacket& flow = fabric_.packets[packet];
     if (flow.start > cycle) {
       has_moved_ = true;  // will
       continue;
     }
-    const std::uint64_t free = usable(node, port, fifo.head);
+    const std::uint64_t free = usable(node, port, packet);
     if (free == 0) continue;
-    port.packet = fifo.head;
-    port.sent = 0;
-    port.card_channel = static_cast<std::uint16_t>(channel);
-    port.virtual_channel = static_cast<std::uint8_t>(first_behind(free, port.virtual_channel));
-    port.idle &= ~(std::uint64_t{1} << port.virtual_channel);
     fifo.head = flow.next;
     --port.waiting;
-    return true;
+    port.card_channel = static_cast<std::uint16_t>(channel);
+    port.virtual_channel = static_cast<std::uint8_t>(first_behind(free, port.virtual_channel));
+    if (flow.start != cycle) events.entered.push_back(packet);
+    const FlitPacketRoute& route = fabric_.routes[packet];
+    send_flit(node, port, Flit(packet, true, route.flits == 1), cycle);
+    if (route.flits == 1) {
+      events.sent.push_back({node, port.card_channel, route.wire_bytes});
+      return;
+    }
+    port.packet = packet;
+    port.sent = 1;
+    port.idle &= ~(std::uint64_t{1} << port.virtual_channel);
+    return;
   }
-  return false;
 }
 
-[[gnu::always_inline]] inline void FlitSources::send_flit(NodeId node, Port& port, FlitCycle cycle,
-                                                          std::vector<Sent>& sent) {
-  const std::uint32_t packet = port.packet;
-  const std::uint32_t flits = fabric_.routes[packet].flits;
-  const FlitPacket& flow = fabric_.packets[packet];
-  if (flow.span != 0 && cycle < flow.start + flow.span * port.sent / (flits - 1)) {
+// The packet's next flit leaves, if it can.
+[[gnu::noinline]] void FlitSources::go_on(NodeId node, Port& port, FlitCycle cycle, Events& events) {
+  const FlitPacketRoute& route = fabric_.routes[port.packet];
+  const FlitPacket& flow = fabric_.packets[port.packet];
+  if (flow.span != 0 && cycle < flow.start + flow.span * port.sent / (route.flits - 1)) {
     has_moved_ = true;  // will: the flit is still on its way into the FIFO
     return;
   }
   const std::uint64_t bit = std::uint64_t{1} << port.virtual_channel;
   if ((port.has_credit & bit) == 0) return;
-  if (--credits_[std::size_t{node} * fabric_.virtual_channels + port.virtual_channel] == 0) {
-    port.has_credit &= ~bit;
-  }
-  const bool is_tail = port.sent + 1 == flits;
-  const FlitPort& entry = entries_[node];
-  fabric_.flits_on_wires.push(cycle + entry.flit_delay, entry.list,
-                              {entry.far_end + port.virtual_channel, Flit(packet, port.sent == 0, is_tail)});
   ++port.sent;
-  has_moved_ = true;
-  if (fabric_.timing.local.flit_cycles > 1) port.free_at = cycle + fabric_.timing.local.flit_cycles;
+  const bool is_tail = port.sent == route.flits;
+  send_flit(node, port, Flit(port.packet, false, is_tail), cycle);
   if (!is_tail) return;
   port.idle |= bit;
   port.packet = none;
-  sent.push_back({node, port.card_channel, fabric_.routes[packet].wire_bytes});
+  events.sent.push_back({node, port.card_channel, route.wire_bytes});
 }
 
-void FlitSources::tick(FlitCycle cycle, std::vector<std::uint32_t>& entered, std::vector<Sent>& sent) {
+void FlitSources::tick(FlitCycle cycle, Events& events) {
   take_credits(cycle);
   has_moved_ = false;
   for (std::size_t i = 0; i < active_.size(); ++i) {
     std::uint64_t stays = active_[i];
     for (std::uint64_t rest = stays; rest != 0; rest &= rest - 1) {
-      const auto bit = static_cast<std::uint32_t>(std::countr_zero(rest));
+      const std::uint32_t bit = lowest_bit(rest);
       const auto node = static_cast<NodeId>(i * 64) + bit;
       Port& port = ports_[node];
       if (port.free_at > cycle) {
         has_moved_ = true;  // will
         continue;
       }
-      if (port.packet == none) {
-        if (!begin_packet(node, port, cycle)) continue;
-        if (fabric_.packets[port.packet].start != cycle) entered.push_back(port.packet);
+      if (port.packet != none) {
+        go_on(node, port, cycle, events);
+      } else {
+        begin_packet(node, port, cycle, events);
       }
-      send_flit(node, port, cycle, sent);
       if (port.packet == none && port.waiting == 0) stays &= ~(std::uint64_t{1} << bit);
     }
     active_[i] = stays;

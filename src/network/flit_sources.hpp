@@ -27,9 +27,14 @@ class FlitSources {
   // A packet whose header can leave from `start` on, and whose last flit not before `tail`.
   void add(std::uint32_t packet, FlitCycle start, FlitCycle tail);
 
-  // One cycle of every port that has something to send. entered: packets whose header left, and had
-  // to wait for it; sent: tails that left.
-  void tick(FlitCycle cycle, std::vector<std::uint32_t>& entered, std::vector<Sent>& sent);
+  // What happened in a cycle.
+  struct Events {
+    std::vector<std::uint32_t> entered;  // packets whose header left, and had to wait for it
+    std::vector<Sent> sent;
+  };
+
+  // One cycle of every port that has something to send.
+  void tick(FlitCycle cycle, Events& events);
 
   // No port has sent, or waits for a time to come: until a credit or a packet arrives, nothing will.
   [[nodiscard]] bool is_at_rest() const { return !has_moved_; }
@@ -56,9 +61,10 @@ class FlitSources {
   };
 
   void take_credits(FlitCycle cycle);
-  [[nodiscard]] bool begin_packet(NodeId node, Port& port, FlitCycle cycle);
+  void begin_packet(NodeId node, Port& port, FlitCycle cycle, Events& events);
+  void go_on(NodeId node, Port& port, FlitCycle cycle, Events& events);
   [[nodiscard]] std::uint64_t usable(NodeId node, const Port& port, std::uint32_t packet) const;
-  void send_flit(NodeId node, Port& port, FlitCycle cycle, std::vector<Sent>& sent);
+  void send_flit(NodeId node, Port& port, Flit flit, FlitCycle cycle);
 
   FlitFabric& fabric_;
   std::uint32_t card_channels_;
