@@ -2,7 +2,7 @@
 
     python docs/models/plot_flit.py
 
-Takes a minute; the reference is tests/validation/booksim.csv. Prints the largest deviations below 80 % of saturation.
+Takes seconds; the reference is tests/validation/booksim.csv. Prints the largest deviations below 80 % of saturation.
 """
 
 import csv

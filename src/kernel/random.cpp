@@ -6,7 +6,15 @@ namespace apenet {
 
 PhiloxBlock philox4x32_10(PhiloxBlock counter, PhiloxKey key) {
 #pragma GCC unroll 10
-  for (int i = 0; i < Philox::rounds; ++i) counter = Philox::round(counter, Philox::next_key(key));
+  for (int round = 0; round < 10; ++round) {
+    const std::uint64_t product_0 = std::uint64_t{0xd2511f53U} * counter[0];
+    const std::uint64_t product_1 = std::uint64_t{0xcd9e8d57U} * counter[2];
+    counter = {static_cast<std::uint32_t>(product_1 >> 32) ^ counter[1] ^ key[0],
+               static_cast<std::uint32_t>(product_1),
+               static_cast<std::uint32_t>(product_0 >> 32) ^ counter[3] ^ key[1],
+               static_cast<std::uint32_t>(product_0)};
+    key = {key[0] + 0x9e3779b9U, key[1] + 0xbb67ae85U};
+  }
   return counter;
 }
 

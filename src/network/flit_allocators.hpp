@@ -115,9 +115,10 @@ class FlitChannelArbiter {
   explicit FlitChannelArbiter(std::uint32_t channels) : last_turn_(channels - 1), askers_(channels) {}
 
   // Reduces what the requests for one port want to what they are granted. all: the list; last: that which
-  // ends their chain. outputs: of the port.
+  // ends their chain; channels: all that they can be for, free or not, since how many are free cannot be
+  // predicted. outputs: of the port.
   [[gnu::noinline]] void grant(FlitChannelRequest* all, const FlitChains<1>& chains, std::uint32_t last,
-                               const FlitOutputChannel* outputs) {
+                               std::uint64_t channels, const FlitOutputChannel* outputs) {
     std::uint64_t wanted = 0;
     std::uint32_t count = 0;
     chains.for_each(0, last, [&](std::uint32_t index) {
@@ -125,9 +126,9 @@ class FlitChannelArbiter {
       wanted |= all[index].mask;
       all[index].mask = 0;
     });
-    for (; wanted != 0; wanted &= wanted - 1) {
-      const std::uint32_t channel = lowest_bit(wanted);
-      all[next(count, channel, outputs[channel].last_granted)].mask |= wanted & (0 - wanted);
+    for (std::uint64_t rest = channels; rest != 0; rest &= rest - 1) {
+      const std::uint32_t channel = lowest_bit(rest);
+      all[next(count, channel, outputs[channel].last_granted)].mask |= wanted & rest & (0 - rest);
     }
   }
 

@@ -182,7 +182,8 @@ inline void FlitEngine::wake(FlitCycle cycle) {
   std::uint32_t lane = packet.channel;
   if (lane >= fabric_.virtual_channels) lane %= fabric_.virtual_channels;
   fabric_.routes[index] = {.destination = packet.destination,
-                           .flits = last_flits_,
+                           .flits = last_flits_ & FlitTiming::max_packet_flits,
+                           .draws = draws_of(simulation_.seed(), packet) % (1U << CubeShape::max_dimensions),
                            .wire_bytes = packet.wire_bytes,
                            .lane = static_cast<std::uint8_t>(lane)};
   return index;

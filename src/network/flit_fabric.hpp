@@ -37,7 +37,8 @@ class Flit {
 // What routers look at of a packet, apart from the rest of it so that four of them share a cache line.
 struct FlitPacketRoute {
   NodeId destination = 0;
-  std::uint32_t flits = 0;
+  std::uint32_t flits : FlitTiming::packet_flits_bits = 0;
+  std::uint32_t draws : CubeShape::max_dimensions = 0;  // of draws_of: for the ties of a cube's routing
   std::uint32_t wire_bytes = 0;
   std::uint16_t routers = 0;  // that its header has come to
   std::uint8_t lane = 0;      // number within its class, for ChannelSelection::lane

@@ -41,18 +41,12 @@ FlitRouteUnit::FlitRouteUnit(const Routing& routing, const FlitFabric& fabric,
   for (std::uint32_t port = 0; port < fabric.ports; ++port) {
     const bool is_local = port + 1 == fabric.ports;
     for (std::uint32_t c = 0; c < classes_; ++c) {
-      entry_requests_[DimensionOrderEntryRouting::Step({port, c}, false).index()] = {port,
-                                                                                     is_local ? any : c};
+      for (const bool is_tie : {false, true}) {
+        const DimensionOrderEntryRouting::Step step({port, c}, is_tie);
+        entry_requests_[step.index()] = {port, is_local ? any : c};
+      }
     }
   }
-}
-
-// One way along a dimension, or the other.
-FlitRequest FlitRouteUnit::turn(DimensionOrderEntryRouting::Step step, std::uint32_t router,
-                                std::uint32_t packet) const {
-  RouteStep chosen = step.step();
-  chosen.port ^= draw_step(2, fabric_.simulation.seed(), fabric_.packets[packet].packet, router);
-  return entry_requests_[DimensionOrderEntryRouting::Step(chosen, false).index()];
 }
 
 FlitRequest FlitRouteUnit::find(std::uint32_t router, std::uint32_t input_channel,
@@ -64,7 +58,8 @@ FlitRequest FlitRouteUnit::find(std::uint32_t router, std::uint32_t input_channe
   if (steps.choice() == RouteChoice::adaptive && steps.count() > 1) return for_now({});
   std::uint32_t chosen = 0;
   if (steps.choice() == RouteChoice::random && steps.count() > 1) {
-    chosen = draw_step(steps.count(), fabric_.simulation.seed(), fabric_.packets[packet].packet, router);
+    const std::uint32_t draws = draws_of(fabric_.simulation.seed(), fabric_.packets[packet].packet);
+    chosen = draw_step(steps.count(), draws, steps[0].port);
   }
   return request_of(router, steps[chosen], packet);
 }

@@ -33,13 +33,13 @@ class FlitRouteUnit {
                 NetworkDescription::ChannelSelection selection);
 
   // The only step, the one that is drawn, or one that is_adaptive: most_room says which. input_channel: where
-  // in the router the header waits, FlitFabric::channel_of; destination: the packet's.
+  // in the router the header waits, FlitFabric::channel_of; route: the packet's.
   [[nodiscard]] FlitRequest request(std::uint32_t router, std::uint32_t input_channel, std::uint32_t packet,
-                                    NodeId destination) const {
+                                    const FlitPacketRoute& route) const {
     if (entry_ != nullptr) {
       const DimensionOrderEntryRouting::Step step =
-          entry_->step(router, destination, entry_inputs_[input_channel]);
-      return step.is_tie() ? turn(step, router, packet) : entry_requests_[step.index()];
+          entry_->step(router, route.destination, entry_inputs_[input_channel]);
+      return entry_requests_[step.index_drawn(route.draws)];
     }
     return find(router, input_channel, packet);
   }
@@ -98,8 +98,6 @@ class FlitRouteUnit {
     if (!is_lane_ && fabric_.is_local(router, step.port)) set = classes_ * (lanes_ + 1);
     return {step.port, set};
   }
-  [[nodiscard]] FlitRequest turn(DimensionOrderEntryRouting::Step step, std::uint32_t router,
-                                 std::uint32_t packet) const;
   [[nodiscard]] FlitRequest find(std::uint32_t router, std::uint32_t input_channel,
                                  std::uint32_t packet) const;
 

@@ -114,8 +114,7 @@ void FlitRouterBank::tick(FlitCycle cycle) {
   if (flit.is_head()) {
     const std::uint32_t router = place >> channel_bits_;
     FlitPacketRoute& route = fabric_.routes[flit.packet()];
-    const FlitRequest request =
-        routes_.request(router, place & channel_mask_, flit.packet(), route.destination);
+    const FlitRequest request = routes_.request(router, place & channel_mask_, flit.packet(), route);
     buffered.request = request;
     ++route.routers;
     allocating_.add_if(before == 0, place);
@@ -298,7 +297,8 @@ void FlitRouterBank::finish_long(FlitLongStages& work, FlitCycle cycle) {
     const FlitPlace place = requests[contended[i]].input;
     const FlitRouteUnit::Wanted& want = wanted[flits[place].request.index()];
     if (asked_channels_.ends_chain(0, contended[i], (place & ~channel_mask) | want.first_wanted)) {
-      channel_arbiter_.grant(requests, asked_channels_, contended[i], &outputs_[requests[contended[i]].port]);
+      channel_arbiter_.grant(requests, asked_channels_, contended[i], want.mask,
+                             &outputs_[requests[contended[i]].port]);
     }
   }
 }

@@ -10,7 +10,7 @@ FlitRouteSource::Answer FlitSockets::Socket::route(std::uint32_t input_port, std
                                                    Flit head) const {
   const FlitRequest request =
       routes.request(router, input_port << fabric.virtual_channel_bits | virtual_channel, head.packet(),
-                     fabric.routes[head.packet()].destination);
+                     fabric.routes[head.packet()]);
   APENET_CHECK(!routes.is_adaptive(request), "router %u of another implementation under an adaptive routing",
                router);
   return {request.port(), routes.mask(request)};

@@ -89,7 +89,8 @@ void FlitSources::add(std::uint32_t packet, FlitCycle start, FlitCycle tail) {
   if (fabric_.timing.local.flit_cycles > 1) port.free_at = cycle + fabric_.timing.local.flit_cycles;
 }
 
-// Of the cards' channels whose first packet can leave now, the one behind that served last. Its header leaves.
+// Of the cards' channels whose first packet can leave now, the one behind that served last. Its header
+// leaves.
 [[gnu::always_inline]] inline void FlitSources::begin_packet(NodeId node, Port& port, FlitCycle cycle,
                                                              Events& events) {
   std::uint32_t channel = port.card_channel;

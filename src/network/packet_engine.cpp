@@ -230,7 +230,7 @@ void PacketEngine::choose_among(Flight& flight, std::uint32_t queue_index, Route
   std::uint32_t chosen = 0;
   flight.may_turn = steps.choice() == RouteChoice::adaptive;
   if (steps.choice() == RouteChoice::random) {
-    chosen = draw_step(steps.count(), simulation_.seed(), flight.packet(), router);
+    chosen = draw_step(steps.count(), draws_of(simulation_.seed(), flight.packet()), steps[0].port);
   }
   want(flight, router, steps[chosen]);
 }

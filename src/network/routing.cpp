@@ -2,20 +2,12 @@
 
 #include <algorithm>
 
-#include "kernel/random.hpp"
 #include "network/routing_factor.hpp"
 
 namespace apenet {
 
 std::vector<RoutingFactor> Routing::factors() const {
   return {};
-}
-
-std::uint32_t draw_step(std::uint32_t count, std::uint64_t seed, const Packet& packet, RouterId router) {
-  const PhiloxBlock identity = {packet.source, packet.sequence, static_cast<std::uint32_t>(packet.message),
-                                static_cast<std::uint32_t>(packet.message >> 32U)};
-  const PhiloxKey key = {static_cast<std::uint32_t>(seed) ^ static_cast<std::uint32_t>(seed >> 32U), router};
-  return static_cast<std::uint32_t>((std::uint64_t{philox4x32_10(identity, key)[0]} * count) >> 32U);
 }
 
 CubeDigits::CubeDigits(const CubeShape& shape) : dims(shape.dims()) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernel/check.hpp"
+#include "kernel/random.hpp"
 #include "network/packet.hpp"
 #include "network/topology.hpp"
 
@@ -89,11 +90,18 @@ class Routing {
   [[nodiscard]] virtual std::vector<RoutingFactor> factors() const;
 };
 
-// Which of several equal steps a packet takes at a router: by Philox from the seed, the packet's identity
-// (source, message, sequence) and the router, so that it depends on nothing else that happens. Less than
-// 2^-28 from uniform.
-[[nodiscard]] std::uint32_t draw_step(std::uint32_t count, std::uint64_t seed, const Packet& packet,
-                                      RouterId router);
+// Random bits of a packet, for the steps of its way that are drawn: from the seed and the packet's identity
+// (source, message, sequence), so that they depend on nothing else that happens.
+[[nodiscard]] inline std::uint32_t draws_of(std::uint64_t seed, const Packet& packet) {
+  const std::uint64_t place = mix64(seed ^ (std::uint64_t{packet.source} << 32U | packet.sequence));
+  return static_cast<std::uint32_t>(mix64(place ^ packet.message) >> 32U);
+}
+// Which of several equal steps it takes. first_port: of the first of them. Either way along a dimension is a
+// bit of its own: so those of several dimensions are independent. Less than 2^-28 from uniform.
+[[nodiscard]] constexpr std::uint32_t draw_step(std::uint32_t count, std::uint32_t draws,
+                                                std::uint32_t first_port) {
+  return std::rotr(draws, static_cast<int>(first_port / 2)) % count;
+}
 
 // A node's coordinates in one word: at most 2^24 nodes in at most 6 dimensions are at most 30 bits.
 struct CubeDigits {
@@ -195,6 +203,10 @@ class DimensionOrderEntryRouting final : public Routing {
     // The other way along the dimension is as good.
     [[nodiscard]] bool is_tie() const { return (word_ & 1U) != 0; }
     [[nodiscard]] std::uint32_t index() const { return word_; }  // below 4 * ports
+    // Of a tie that of the way that is drawn, without a branch that nobody can predict: draw_step(2, ...).
+    [[nodiscard]] std::uint32_t index_drawn(std::uint32_t draws) const {
+      return word_ ^ (draws >> (word_ >> 3U) & word_ & 1U) << 2U;
+    }
 
    private:
     std::uint16_t word_ = 0;

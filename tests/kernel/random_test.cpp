@@ -18,12 +18,25 @@ TEST(Philox, KnownAnswers) {
             (PhiloxBlock{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
 }
 
-TEST(Philox, BlocksOfOneKeyAreTheSame) {
-  const PhiloxKey key = {0xa4093822, 0x299f31d0};
-  const Philox philox(key);
-  for (std::uint32_t i = 0; i < 100; ++i) {
-    const PhiloxBlock counter = {i, i * 0x9e3779b9U, ~i, i << 16U};
-    EXPECT_EQ(philox(counter), philox4x32_10(counter, key));
+// The numbers that its authors' program gives for this state.
+TEST(SplitMix64, KnownAnswers) {
+  SplitMix64 random(1234567);
+  for (const std::uint64_t known : {6457827717110365317U, 3203168211198807973U, 9817491932198370423U,
+                                    4593380528125082431U, 16408922859458223821U}) {
+    EXPECT_EQ(random.next(), known);
+  }
+}
+
+TEST(SplitMix64, StreamsOfASeedDiffer) {
+  SplitMix64 one(1, 2);
+  SplitMix64 same(1, 2);
+  SplitMix64 other_stream(1, 3);
+  SplitMix64 other_seed(2, 2);
+  for (int i = 0; i < 100; ++i) {
+    const std::uint64_t value = one.next();
+    EXPECT_EQ(value, same.next());
+    EXPECT_NE(value, other_stream.next());
+    EXPECT_NE(value, other_seed.next());
   }
 }
 

@@ -193,20 +193,39 @@ TEST(DeadlockCheck, LargeCubesCostNoTime) {
   EXPECT_EQ(find_dependency_cycle(topology, MinimalAdaptiveRouting(shape, true)), "");
 }
 
-TEST(DrawStep, IsAFunctionOfThePacketAndTheRouter) {
+TEST(DrawStep, IsAFunctionOfThePacketAndIndependentPerDimension) {
   std::vector<int> uses(3);
+  std::vector<int> turns(4);
   for (std::uint32_t i = 0; i < 3000; ++i) {
     Packet packet;
     packet.source = i % 7;
     packet.message = i;
     packet.channel = 1;
-    const std::uint32_t drawn = draw_step(3, 5, packet, 4);
-    ASSERT_LT(drawn, 3U);
+    const std::uint32_t draws = draws_of(5, packet);
     packet.hops = 9;
-    EXPECT_EQ(draw_step(3, 5, packet, 4), drawn);
+    EXPECT_EQ(draws_of(5, packet), draws);
+    const std::uint32_t drawn = draw_step(3, draws, 0);
+    ASSERT_LT(drawn, 3U);
     ++uses[drawn];
+    ++turns[2 * draw_step(2, draws, 0) + draw_step(2, draws, 2)];
   }
   for (const int use : uses) EXPECT_NEAR(use, 1000, 100);
+  for (const int use : turns) EXPECT_NEAR(use, 750, 100);
+}
+
+// The routers' short cut says what the routing says.
+TEST(DrawStep, OfATieIsTheStepThatTheShortCutTakes) {
+  const CubeShape shape({4, 6, 2});
+  const DimensionOrderEntryRouting routing(shape);
+  for (NodeId destination = 1; destination < shape.node_count(); ++destination) {
+    RouteSteps steps;
+    routing.route({.router = 0, .destination = destination, .is_injected = true}, steps);
+    const DimensionOrderEntryRouting::Step step = routing.step(0, destination, routing.input(6, 0));
+    for (const std::uint32_t draws : {0U, 1U, 2U, 4U, 7U}) {
+      const std::uint32_t chosen = steps.count() == 1 ? 0 : draw_step(steps.count(), draws, steps[0].port);
+      EXPECT_EQ(step.index_drawn(draws) >> 2U, steps[chosen].port) << destination << " " << draws;
+    }
+  }
 }
 
 }  // namespace

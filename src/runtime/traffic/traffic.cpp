@@ -87,8 +87,8 @@ class TrafficRun final : private EventHandler {
 
   // A node's packets, the next of which is drawn already.
   struct Source {
+    SplitMix64 random;
     std::int64_t next = -1;    // its cycle
-    std::uint64_t drawn = 0;   // packets so far: the counter of the node's random numbers
     std::uint32_t choice = 0;  // the draw for its destination
   };
 
@@ -132,7 +132,6 @@ class TrafficRun final : private EventHandler {
   std::int64_t link_flit_cycles_;
   std::int64_t whole_cycle_ps_ = 0;  // or 0
   std::vector<Node> nodes_;
-  Philox random_;
   std::vector<Source> sources_;  // per node
   // Per cycle to come, a bit each node: who is asked then. One whose packet is farther away than that is
   // asked in the last of them, and put off again.
@@ -178,13 +177,11 @@ TrafficRun::TrafficRun(const NetworkDescription& network, const TrafficOptions& 
       window_begin_time_(timing_.time(options.warmup_cycles)),
       window_end_time_(timing_.time(window_end_)),
       link_flit_cycles_(timing_.links.empty() ? timing_.local.flit_cycles : timing_.links[0].flit_cycles),
-      random_({static_cast<std::uint32_t>(options.seed), static_cast<std::uint32_t>(options.seed >> 32U)}),
-      sources_(network_->node_count()),
-      node_words_((sources_.size() + 63) / 64),
+      node_words_((network_->node_count() + 63) / 64),
       due_(cycles_ahead * node_words_),
-      sent_(sources_.size()),
-      waited_(sources_.size()),
-      behind_(sources_.size()) {
+      sent_(network_->node_count()),
+      waited_(network_->node_count()),
+      behind_(network_->node_count()) {
   if (ps_per_second % timing_.clock.frequency_hz == 0) {
     whole_cycle_ps_ = ps_per_second / timing_.clock.frequency_hz;
   }
@@ -192,8 +189,10 @@ TrafficRun::TrafficRun(const NetworkDescription& network, const TrafficOptions& 
   packet_.wire_bytes = packet_bytes_;
   packet_.last = true;
   gap_ = GeometricGap(probability());
-  nodes_.reserve(sources_.size());
-  for (NodeId node = 0; node < sources_.size(); ++node) {
+  nodes_.reserve(network_->node_count());
+  sources_.reserve(network_->node_count());
+  for (NodeId node = 0; node < network_->node_count(); ++node) {
+    sources_.push_back({.random = SplitMix64(options.seed, node)});
     nodes_.emplace_back(*this, node);
     network_->attach(node, nodes_.back());
     draw_next(node);
@@ -214,17 +213,11 @@ inline void TrafficRun::set_due(NodeId node, std::int64_t cycle) {
   due_[asked % cycles_ahead * node_words_ + node / 64] |= std::uint64_t{1} << node % 64;
 }
 
-// One block of random numbers a packet: when, and where to.
+// When, and where to.
 [[gnu::always_inline]] inline void TrafficRun::draw_next(NodeId node) {
   Source& source = sources_[node];
-  const std::uint64_t number = source.drawn++;
-  std::uint32_t attempt = 0;
-  const std::int64_t gap = gap_([&] {
-    const PhiloxBlock block = random_(
-        {static_cast<std::uint32_t>(number), static_cast<std::uint32_t>(number >> 32U), node, attempt++});
-    source.choice = block[2];
-    return block[0] | std::uint64_t{block[1]} << 32U;
-  });
+  const std::int64_t gap = gap_([&] { return source.random.next(); });
+  source.choice = static_cast<std::uint32_t>(source.random.next() >> 32U);
   const std::int64_t after = source.next;
   source.next = after + gap;
   if (is_measured(source.next)) ++generated_;
