@@ -36,12 +36,15 @@ class FlitRouteUnit {
   // in the router the header waits, FlitFabric::channel_of; route: the packet's.
   [[nodiscard]] FlitRequest request(std::uint32_t router, std::uint32_t input_channel, std::uint32_t packet,
                                     const FlitPacketRoute& route) const {
-    if (entry_ != nullptr) {
-      const DimensionOrderEntryRouting::Step step =
-          entry_->step(router, route.destination, entry_inputs_[input_channel]);
-      return entry_requests_[step.index_drawn(route.draws)];
-    }
-    return find(router, input_channel, packet);
+    return is_fixed() ? fixed_request(router, input_channel, route) : find(router, input_channel, packet);
+  }
+  // Of a routing whose steps are in a table, and never adaptive: the same without a branch.
+  [[nodiscard]] bool is_fixed() const { return entry_ != nullptr; }
+  [[nodiscard]] FlitRequest fixed_request(std::uint32_t router, std::uint32_t input_channel,
+                                          const FlitPacketRoute& route) const {
+    const DimensionOrderEntryRouting::Step step =
+        entry_->step(router, route.destination, entry_inputs_[input_channel]);
+    return entry_requests_[step.index_drawn(route.draws)];
   }
 
   // Of an adaptive routing: the step with most room, the first of equals; the last, the escape, if no other
@@ -76,8 +79,6 @@ class FlitRouteUnit {
     return {request.port(), request.set() % sets_ + sets_};
   }
   [[nodiscard]] bool is_adaptive(FlitRequest request) const { return request.set() >= sets_; }
-  // No request is adaptive.
-  [[nodiscard]] bool is_never_adaptive() const { return entry_ != nullptr; }
   [[nodiscard]] std::uint64_t mask(FlitRequest request) const { return wanted_[request.index()].mask; }
   [[nodiscard]] const Wanted* wanted() const { return wanted_.data(); }  // by FlitRequest::index
 

@@ -49,7 +49,7 @@ class FlitRouterBank final : public FlitRouters {
   void keep_crossings(FlitCycle cycle);
   void finish_long(std::uint32_t block, FlitCycle cycle);
   void finish_long(FlitLongStages& work, FlitCycle cycle);
-  void note_header(std::uint32_t router, FlitRequest request, FlitPacketRoute& route);
+  [[nodiscard]] FlitRequest find_request(FlitPlace place, std::uint32_t packet);
   void bring_next(std::size_t followed);
   void allocate_channels(FlitCycle cycle);
   void list_channel_requests();
@@ -75,8 +75,7 @@ class FlitRouterBank final : public FlitRouters {
   const FlitRouteUnit& routes_;
   const bool is_long_;            // some stage takes more than one cycle
   const bool has_intervals_;      // some link takes more than one cycle a flit
-  const bool has_speeds_;         // not all ports have the same
-  const bool has_noted_headers_;  // note_header has something to do
+  const bool has_plain_headers_;  // FlitRouteUnit::is_fixed, and all ports are equally fast
   const bool is_routed_at_once_;  // there is no stage of route computation
   const std::uint32_t buffer_flits_;
   const std::uint32_t virtual_channel_bits_;  // of a FlitPlace

@@ -17,8 +17,7 @@ FlitRouterBank::FlitRouterBank(FlitFabric& fabric, const FlitRouteUnit& routes)
       is_long_(fabric.timing.routing_cycles > 1 || fabric.timing.vc_allocation_cycles > 1 ||
                fabric.timing.switch_allocation_cycles > 1 || fabric.timing.switch_traversal_cycles > 1),
       has_intervals_(fabric.flit_cycles.back() > 1),
-      has_speeds_(fabric.flit_cycles.size() > 1),
-      has_noted_headers_(has_speeds_ || !routes.is_never_adaptive()),
+      has_plain_headers_(routes.is_fixed() && fabric.flit_cycles.size() == 1),
       is_routed_at_once_(fabric.timing.routing_cycles == 0),
       buffer_flits_(fabric.timing.buffer_flits),
       virtual_channel_bits_(fabric.virtual_channel_bits),
@@ -112,25 +111,27 @@ void FlitRouterBank::tick(FlitCycle cycle) {
   FlitBuffered& buffered = flits_[row * row_size_ + place];
   buffered.flit = flit;
   if (flit.is_head()) {
-    const std::uint32_t router = place >> channel_bits_;
     FlitPacketRoute& route = fabric_.routes[flit.packet()];
-    const FlitRequest request = routes_.request(router, place & channel_mask_, flit.packet(), route);
-    buffered.request = request;
     ++route.routers;
+    buffered.request = has_plain_headers_
+                           ? routes_.fixed_request(place >> channel_bits_, place & channel_mask_, route)
+                           : find_request(place, flit.packet());
     allocating_.add_if(before == 0, place);
-    if (has_noted_headers_) note_header(router, request, route);
   } else if (before == 0 && outputs_[first_of_router(place) | input.output].credits != 0) {
     switching_.add(place);
   }
 }
 
-[[gnu::noinline]] void FlitRouterBank::note_header(std::uint32_t router, FlitRequest request,
-                                                   FlitPacketRoute& route) {
+[[gnu::noinline]] FlitRequest FlitRouterBank::find_request(FlitPlace place, std::uint32_t packet) {
+  const std::uint32_t router = place >> channel_bits_;
+  FlitPacketRoute& route = fabric_.routes[packet];
+  const FlitRequest request = routes_.request(router, place & channel_mask_, packet, route);
   if (routes_.is_adaptive(request)) {
     has_adaptive_ = true;
   } else {
     FlitFabric::note_port(fabric_.port(router, request.port()), route);
   }
+  return request;
 }
 
 [[gnu::always_inline]] inline void FlitRouterBank::take_credit(FlitPlace place) {
