@@ -73,6 +73,13 @@ class FlitChains {
     count_ = static_cast<std::uint32_t>(count);
   }
 
+  // Whether there is a request with the same k-th key before one, and which.
+  [[nodiscard]] bool has_before(std::size_t k, std::uint32_t index) const {
+    return earlier_[index][k] >= first_;
+  }
+  [[nodiscard]] std::uint32_t before(std::size_t k, std::uint32_t index) const {
+    return earlier_[index][k] - first_;
+  }
   // Of a request, by its index, that has this as its k-th key: whether no later one has it, and an earlier
   // one.
   [[nodiscard]] bool ends_chain(std::size_t k, std::uint32_t index, std::uint32_t key) const {
@@ -156,55 +163,55 @@ class FlitChannelArbiter {
 // output take turns in asking for it.
 class FlitSwitchArbiter {
  public:
-  explicit FlitSwitchArbiter(std::uint32_t virtual_channel_bits)
-      : virtual_channel_bits_(virtual_channel_bits) {}
+  // requests: at most, in a list.
+  FlitSwitchArbiter(std::uint32_t virtual_channel_bits, std::size_t requests)
+      : virtual_channel_bits_(virtual_channel_bits), left_(requests) {}
 
   // Of the chains: by the indices of ports.
   static constexpr std::size_t by_input = 0;
   static constexpr std::size_t by_output = 1;
 
-  // Of the requests for one output port, those of the input port whose turn it is not, and of its virtual
-  // channels those whose turn it is not, have lost. all: the list; last: that which ends their chain. ports:
-  // FlitFabric::port_table.
-  void grant(FlitCrossing* all, const FlitChains<2>& chains, std::uint32_t last,
-             const FlitRouterPort* ports) const {
+  // Of a request and those before it for its output port, all but the one whose turn it is have lost: by
+  // input port, and of its virtual channels. all: the list; ports: FlitFabric::port_table.
+  void grant(FlitCrossing* all, const FlitChains<2>& chains, std::uint32_t index,
+             const FlitRouterPort* ports) {
     const std::uint32_t channel_mask = (1U << virtual_channel_bits_) - 1;
-    const std::uint32_t granted = port_of(ports[port_of(all[last].output)].granted_input);
-    const auto for_each = [&](auto visit) { chains.for_each(by_output, last, visit); };
-    leave_one(all, for_each, [&](const FlitCrossing& request) {
+    const std::uint32_t granted = port_of(ports[port_of(all[index].output)].granted_input);
+    leave_one(all, chains, by_output, index, [&](const FlitCrossing& request) {
       const std::uint32_t port = port_of(request.input);
       return (port - granted - 1) % max_ports << virtual_channel_bits_ |
              ((request.input - ports[port].served_channel - 1) & channel_mask);
     });
   }
-  // Of those of one input port that were granted, all but that for the output port whose turn it is.
-  void accept(FlitCrossing* all, const FlitChains<2>& chains, std::uint32_t last,
-              const FlitRouterPort* ports) const {
-    const std::uint32_t accepted = port_of(ports[port_of(all[last].input)].accepted_output);
-    const auto for_each = [&](auto visit) { chains.for_each(by_input, last, visit); };
-    leave_one(all, for_each, [&](const FlitCrossing& request) {
+  // Of a request and those before it of its input port that were granted, all but that for the output port
+  // whose turn it is.
+  void accept(FlitCrossing* all, const FlitChains<2>& chains, std::uint32_t index,
+              const FlitRouterPort* ports) {
+    const std::uint32_t accepted = port_of(ports[port_of(all[index].input)].accepted_output);
+    leave_one(all, chains, by_input, index, [&](const FlitCrossing& request) {
       return (port_of(request.output) - accepted - 1) % max_ports;
     });
   }
 
  private:
-  // The one with the first turn of those that have not lost.
-  template <typename ForEach, typename Turn>
-  static void leave_one(FlitCrossing* all, ForEach for_each, Turn turn_of) {
+  // Of a chain's requests up to this one, the one with the first turn of those that have not lost.
+  template <typename Turn>
+  void leave_one(FlitCrossing* all, const FlitChains<2>& chains, std::size_t k, std::uint32_t index,
+                 Turn turn_of) {
+    const std::uint32_t before = chains.before(k, index);
+    const std::uint32_t rival = chains.has_before(k, before) ? left_[before] : before;
     FirstTurn first;
-    for_each([&](std::uint32_t index) {
-      first.see(turn_of(all[index]), all[index].output != FlitCrossing::lost, index);
-    });
-    FlitCrossing& winner = all[first.index()];
-    const FlitPlace output = winner.output;
-    for_each([&](std::uint32_t index) { all[index].output = FlitCrossing::lost; });
-    winner.output = output;
+    first.see(turn_of(all[rival]), all[rival].output != FlitCrossing::lost, rival);
+    first.see(turn_of(all[index]), all[index].output != FlitCrossing::lost, index);
+    left_[index] = first.index();
+    all[index ^ rival ^ first.index()].output = FlitCrossing::lost;
   }
 
   [[nodiscard]] std::uint32_t port_of(FlitPlace place) const { return place >> virtual_channel_bits_; }
 
   static constexpr std::uint32_t max_ports = 64;  // of a router, and a multiple of all powers of two below it
   std::uint32_t virtual_channel_bits_;
+  std::vector<std::uint32_t> left_;  // of a chain's requests up to one that has others before it
 };
 
 }  // namespace apenet

@@ -31,7 +31,7 @@ FlitRouterBank::FlitRouterBank(FlitFabric& fabric, const FlitRouteUnit& routes)
       ports_at_switch_(std::size_t{1} << (block_bits - virtual_channel_bits_), list_room),
       asked_channels_(std::size_t{1} << block_bits, list_room),
       channel_arbiter_(fabric.channels),
-      switch_arbiter_(virtual_channel_bits_),
+      switch_arbiter_(virtual_channel_bits_, list_room),
       inputs_(std::size_t{fabric.router_count} << channel_bits_),
       outputs_(inputs_.size()),
       row_size_(inputs_.size()),
@@ -404,18 +404,10 @@ void FlitRouterBank::finish_long(FlitLongStages& work, FlitCycle cycle) {
   ports_at_switch_.end_list(place_count);
   const FlitRouterPort* const ports = fabric_.port_table.data();
   for (std::size_t i = 0; i < contended_output_count; ++i) {
-    const std::uint32_t index = contended_outputs[i];
-    const std::uint32_t port = crossings[index].output >> virtual_channel_bits;
-    if (ports_at_switch_.ends_chain(FlitSwitchArbiter::by_output, index, port)) {
-      switch_arbiter_.grant(crossings, ports_at_switch_, index, ports);
-    }
+    switch_arbiter_.grant(crossings, ports_at_switch_, contended_outputs[i], ports);
   }
   for (std::size_t i = 0; i < contended_input_count; ++i) {
-    const std::uint32_t index = contended_inputs[i];
-    const std::uint32_t port = crossings[index].input >> virtual_channel_bits;
-    if (ports_at_switch_.ends_chain(FlitSwitchArbiter::by_input, index, port)) {
-      switch_arbiter_.accept(crossings, ports_at_switch_, index, ports);
-    }
+    switch_arbiter_.accept(crossings, ports_at_switch_, contended_inputs[i], ports);
   }
   FlitPlace* const lost = switching_.begin();
   std::size_t crossing_count = 0;  // sorted out without a branch that nobody can predict
