@@ -35,18 +35,27 @@ constexpr std::size_t many_alike = 256;  // events that are sorted by comparison
 
 constexpr auto is_before = [](const Event& left, const Event& right) { return left.before(right); };
 
-// Sorts what is nearly in order: each event goes back by a few places at most.
-void sort_nearly_sorted(Event* events, std::size_t count) {
-  for (std::size_t i = 1; i < count; ++i) {
-    if (!events[i].before(events[i - 1])) continue;
-    const Event event = events[i];
-    std::size_t place = i;
-    do {
-      events[place] = events[place - 1];
-      --place;
-    } while (place > 0 && event.before(events[place - 1]));
-    events[place] = event;
+// Brings keys nearer to their order: each may overtake a few. Neighbours are exchanged by a mask: a branch
+// would be mispredicted half of the time.
+void sort_neighbours(std::uint64_t* keys, std::size_t count) {
+  constexpr std::size_t rounds = 3;
+  for (std::size_t round = 0; round < rounds; ++round) {
+    for (std::size_t i = 1 + round % 2; i < count; i += 2) {
+      const std::uint64_t first = keys[i - 1];
+      const std::uint64_t second = keys[i];
+      const std::uint64_t exchanged = (first ^ second) & (0 - static_cast<std::uint64_t>(second < first));
+      keys[i - 1] = first ^ exchanged;
+      keys[i] = second ^ exchanged;
+    }
   }
+}
+
+// The last event goes back to its place among those before it, which are in order.
+void insert_last(Event* events, std::size_t last) {
+  const Event event = events[last];
+  std::size_t place = last;
+  for (; place > 0 && event.before(events[place - 1]); --place) events[place] = events[place - 1];
+  events[place] = event;
 }
 
 }  // namespace
@@ -233,18 +242,26 @@ void EventQueue::sort_by_order(Place place, Event* sorted) {
 }
 
 // By so many of the first digits in which its events' times may differ that most are then alone; false if
-// many of them coincide.
+// many of them coincide. Sorted are words of time, kind and source, with the event's number in the slot
+// behind them: the events move once.
 bool EventQueue::sort_by_digit(Place place, Event* sorted) {
   const Slot& slot = slot_at(place);
   const std::uint64_t earliest_ps = slot.earliest_ps;
   const auto range_bits = static_cast<unsigned>(std::bit_width(slot.latest_ps - earliest_ps));
+  const auto number_bits = static_cast<unsigned>(std::bit_width(slot.count - 1));
+  const unsigned below_time = PackedOrder::kind_bits + PackedOrder::source_bits + number_bits;
+  const unsigned left_out = std::max(range_bits + below_time, 64U) - 64;  // of times seconds apart
   const unsigned bits = std::min(range_bits, static_cast<unsigned>(std::bit_width(slot.count)));
-  const unsigned shift = range_bits - bits;
-  const auto digit_of = [earliest_ps, shift](const Event& event) {
-    return static_cast<std::size_t>((event.time_ps - earliest_ps) >> shift);
-  };
+  const unsigned shift = below_time + range_bits - left_out - bits;
   digit_ends_.assign(std::size_t{1} << bits, 0);
-  visit_slot(place, [&](const Event& event) { ++digit_ends_[digit_of(event)]; });
+  slot_keys_.resize(slot.count);
+  std::uint64_t number = 0;
+  visit_slot(place, [&](const Event& event) {
+    const std::uint64_t key = (event.time_ps - earliest_ps) >> left_out << below_time |
+                              event.order >> PackedOrder::counter_bits << number_bits | number;
+    slot_keys_[number++] = key;
+    ++digit_ends_[key >> shift];
+  });
   std::uint32_t begin = 0;
   std::uint32_t most = 0;
   for (std::uint32_t& end : digit_ends_) {
@@ -254,16 +271,39 @@ bool EventQueue::sort_by_digit(Place place, Event* sorted) {
     begin += count;
   }
   if (most > many_alike) return false;
-  visit_slot(place, [&](const Event& event) { sorted[digit_ends_[digit_of(event)]++] = event; });
+  digit_keys_.resize(slot.count);
+  std::uint64_t* const keys = digit_keys_.data();
+  for (const std::uint64_t key : slot_keys_) keys[digit_ends_[key >> shift]++] = key;
   if (most > few) {
     begin = 0;
     for (const std::uint32_t end : digit_ends_) {
-      if (end - begin > few) std::sort(sorted + begin, sorted + end, is_before);
+      if (end - begin > few) std::sort(keys + begin, keys + end);
       begin = end;
     }
   }
-  sort_nearly_sorted(sorted, slot.count);
+  sort_neighbours(keys, slot.count);
+  // Where times are not whole, what is behind them says nothing.
+  take_in_order(slot, number_bits, left_out == 0 ? number_bits : below_time, sorted);
   return true;
+}
+
+// Of digit_keys_, which leave little to sort: what lies far apart, and what is alike above their unsure bits.
+void EventQueue::take_in_order(const Slot& slot, unsigned number_bits, unsigned unsure_bits, Event* sorted) {
+  digit_chunks_.clear();
+  for (const Chunk* chunk = slot.first; chunk != nullptr; chunk = chunk->next) digit_chunks_.push_back(chunk);
+  const std::uint64_t number_mask = (std::uint64_t{1} << number_bits) - 1;
+  std::uint64_t highest = 0;
+  std::size_t count = 0;
+  for (const std::uint64_t key : digit_keys_) {
+    const std::uint64_t number = key & number_mask;
+    sorted[count] = digit_chunks_[number / chunk_capacity]->events[number % chunk_capacity];
+    if (key >> unsure_bits <= highest) [[unlikely]] {
+      insert_last(sorted, count);
+    } else {
+      highest = key >> unsure_bits;
+    }
+    ++count;
+  }
 }
 
 // Sorts until so many events are known as shall be: at least the next one.

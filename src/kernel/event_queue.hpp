@@ -31,6 +31,7 @@ enum class EventKind : std::uint8_t {
 // 25 of source (33 M components of a kind), 36 of counter (68 G events of a component). Simulation::schedule
 // checks the limits.
 struct PackedOrder {
+  static constexpr int kind_bits = 3;
   static constexpr int source_bits = 25;
   static constexpr int counter_bits = 36;
   static constexpr std::uint64_t pack(EventKind kind, std::uint32_t source, std::uint64_t counter) {
@@ -239,6 +240,7 @@ class EventQueue {
   void drop_popped();
   Event* extend_near(std::size_t more);
   bool sort_by_digit(Place place, Event* sorted);
+  void take_in_order(const Slot& slot, unsigned number_bits, unsigned unsure_bits, Event* sorted);
   void sort_by_order(Place place, Event* sorted);
   void enter(Place place);
   template <typename Visit>
@@ -259,7 +261,10 @@ class EventQueue {
   LargeArray<OrderKey> keys_;  // of a sort by order: kept for the next
   LargeArray<OrderKey> sorted_keys_;
   std::vector<std::uint32_t> digit_ends_;  // of a sort by digit: kept for the next
-  std::uint64_t handled_ = 0;              // events taken out of the wheel, or pushed late
+  LargeArray<std::uint64_t> slot_keys_;    // in the order of the slot
+  LargeArray<std::uint64_t> digit_keys_;
+  std::vector<const Chunk*> digit_chunks_;
+  std::uint64_t handled_ = 0;  // events taken out of the wheel, or pushed late
   // When a level's last slot of more than batch_always was reached.
   struct Reached {
     std::uint64_t handled = 0;

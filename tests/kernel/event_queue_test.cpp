@@ -71,6 +71,11 @@ TEST(EventQueue, PopsInTheOrderOfASortedSet) {
     compare("a microsecond", initial, 20000, [](RandomStream& random) { return random.below(1'000'000); });
     compare("a microsecond, none soon", initial, 20000,
             [](RandomStream& random) { return 100'000 + random.below(1'000'000); });
+    compare("seconds, none soon", initial, 20000,
+            [](RandomStream& random) { return 1'000'000'000'000 + random.below(8'000'000'000'000); });
+    compare("seconds, in bunches", initial, 20000, [](RandomStream& random) {
+      return 1'000'000'000'000 + random.below(100) * 80'000'000'000 + random.below(1000);
+    });
     compare("in bunches, none soon", initial, 20000,
             [](RandomStream& random) { return 100'000 + random.below(20) * 40'000 + random.below(4); });
     compare("sparse", initial, 20000,
