@@ -47,15 +47,21 @@ DimensionOrderRouting::DimensionOrderRouting(const CubeShape& shape, bool is_tor
     if (sum % 2 != 0) word |= odd_sum;
   }
   const auto dimensions = static_cast<std::uint32_t>(digits_.dims.size());
+  std::array<CubeTurns, CubeShape::max_dimensions + 1> turns;
   for (std::uint32_t d = 0; d <= dimensions; ++d) {
-    const std::int64_t farthest = digits_.of[d].mask;
-    turns_of_[d] = static_cast<std::uint32_t>(turns_.size()) + 2 * digits_.of[d].mask;
+    const CubeDigits::Digit& digit = digits_.of[d];
+    const std::int64_t farthest = digit.mask;
+    turns[d] = {digit.mask << digit.shift, digit.shift,
+                static_cast<std::uint32_t>(turns_.size()) + 2 * digit.mask};
     for (std::int64_t difference = -farthest; difference <= farthest; ++difference) {
       for (const bool is_odd : {false, true}) {
         const RouteStep step = d == dimensions ? RouteStep{2 * d, 0} : turn(d, difference, is_odd);
         turns_.push_back(static_cast<std::uint16_t>(step.port << 1U | step.channel_class));
       }
     }
+  }
+  for (std::size_t bit = 0; bit < turns_of_.size(); ++bit) {
+    turns_of_[bit] = turns[digits_.dimension_of_bit[bit]];
   }
 }
 
@@ -86,7 +92,7 @@ std::vector<RoutingFactor> DimensionOrderRouting::factors() const {
 DimensionOrderEntryRouting::DimensionOrderEntryRouting(const CubeShape& shape)
     : digits_(shape), packed_(digits_.pack(shape)) {
   const auto dimensions = static_cast<std::uint32_t>(digits_.dims.size());
-  std::array<Turns, CubeShape::max_dimensions + 1> turns;
+  std::array<CubeTurns, CubeShape::max_dimensions + 1> turns;
   for (std::uint32_t d = 0; d < dimensions; ++d) {
     const std::uint32_t size = digits_.dims[d];
     const CubeDigits::Digit& digit = digits_.of[d];

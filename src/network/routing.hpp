@@ -128,6 +128,19 @@ struct CubeDigits {
   }
 };
 
+// Where a table has the steps of one dimension, by the difference of two coordinates.
+struct CubeTurns {
+  std::uint32_t mask = 0;  // of the dimension's digit in a packed word
+  std::uint32_t shift = 0;
+  std::uint32_t same = 0;  // the step from a coordinate to itself
+
+  // Modulo 2^32: to be added.
+  [[nodiscard]] std::uint32_t difference(std::uint32_t here, std::uint32_t there) const {
+    const std::uint32_t difference = (there & mask) - (here & mask);
+    return static_cast<std::uint32_t>(static_cast<std::int32_t>(difference) >> shift);
+  }
+};
+
 // Dimension order on a cube: lowest dimension first, the shorter way around (APENet: PoS(LAT2005)100, section
 // 2).
 //
@@ -158,11 +171,8 @@ class DimensionOrderRouting final : public Routing {
   [[nodiscard]] RouteStep step(RouterId router, NodeId destination) const {
     const std::uint32_t here = packed_[router];
     const std::uint32_t there = packed_[destination];
-    const std::uint32_t d = digits_.dimension_of_bit[CubeDigits::first_difference(here, there)];
-    const CubeDigits::Digit& digit = digits_.of[d];
-    const std::uint32_t from = here >> digit.shift & digit.mask;
-    const std::uint32_t to = there >> digit.shift & digit.mask;
-    const std::uint32_t turn = turns_[turns_of_[d] + 2 * (to - from) + (here >> odd_sum_bit)];
+    const CubeTurns& turns = turns_of_[CubeDigits::first_difference(here, there)];
+    const std::uint32_t turn = turns_[turns.same + 2 * turns.difference(here, there) + (here >> odd_sum_bit)];
     return {turn >> 1U, turn & 1U};
   }
 
@@ -175,7 +185,7 @@ class DimensionOrderRouting final : public Routing {
   CubeDigits digits_;
   std::vector<std::uint32_t> packed_;  // coordinates of each node; odd_sum beside them: all of it in one word
   std::vector<std::uint16_t> turns_;   // port << 1 | class, by the coordinates' difference and odd_sum
-  std::array<std::uint32_t, CubeShape::max_dimensions + 1> turns_of_{};  // from a coordinate to itself
+  std::array<CubeTurns, 32> turns_of_{};  // by bit of the packed word
   bool is_torus_;
 };
 
@@ -219,10 +229,8 @@ class DimensionOrderEntryRouting final : public Routing {
   [[nodiscard]] Step step(RouterId router, NodeId destination, Input input) const {
     const std::uint32_t here = packed_[router];
     const std::uint32_t there = packed_[destination];
-    const Turns& turns = turns_of_[CubeDigits::first_difference(here, there)];
-    const std::uint32_t difference = (there & turns.mask) - (here & turns.mask);
-    return steps_[input.first_step + turns.same +
-                  static_cast<std::uint32_t>(static_cast<std::int32_t>(difference) >> turns.shift)];
+    const CubeTurns& turns = turns_of_[CubeDigits::first_difference(here, there)];
+    return steps_[input.first_step + turns.same + turns.difference(here, there)];
   }
   [[nodiscard]] bool keeps_order() const override { return false; }
   [[nodiscard]] bool is_memoryless() const override { return false; }
@@ -239,12 +247,7 @@ class DimensionOrderEntryRouting final : public Routing {
   // packet goes straight on, and nobody can predict it. Those of cards and of other dimensions are the first.
   std::vector<Step> steps_;
   std::uint32_t steps_of_input_ = 0;
-  struct Turns {
-    std::uint32_t mask = 0;  // of the dimension's digit in the packed word
-    std::uint32_t shift = 0;
-    std::uint32_t same = 0;  // the step from a coordinate to itself, of those from an input
-  };
-  std::array<Turns, 32> turns_of_{};  // by bit of the packed word
+  std::array<CubeTurns, 32> turns_of_{};  // by bit of the packed word; steps from an input
 };
 
 }  // namespace apenet
