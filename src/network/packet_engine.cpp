@@ -11,11 +11,18 @@ namespace apenet {
 
 // The head of the queue is ready to leave.
 inline void PacketEngine::request(std::uint32_t queue_index, std::uint32_t flight_index) {
-  const Flight& flight = flights_[flight_index];
-  if (gate_ != nullptr && is_injection(queue_index) && !gate_->admits(flight.packet())) [[unlikely]]
+  if (gate_ != nullptr || flights_[flight_index].may_turn) [[unlikely]] {
+    request_with_care(queue_index, flight_index);
     return;
-  if (flight.may_turn) [[unlikely]]
-    choose_by_room(queue_index);
+  }
+  ask(queue_index, flight_index);
+}
+
+// Apart, because what it needs room for on the stack would cost every event.
+void PacketEngine::request_with_care(std::uint32_t queue_index, std::uint32_t flight_index) {
+  const Flight& flight = flights_[flight_index];
+  if (gate_ != nullptr && is_injection(queue_index) && !gate_->admits(flight.packet())) return;
+  if (flight.may_turn) choose_by_room(queue_index);
   ask(queue_index, flight_index);
 }
 
@@ -77,15 +84,15 @@ inline void PacketEngine::enter_queue(std::uint32_t queue_index, std::uint32_t f
 void PacketEngine::prepare(NodeId node, std::uint16_t channel) const {
   __builtin_prefetch(&queues_[first_injection_queue_ + node * card_channels_ + channel]);
   __builtin_prefetch(&outputs_[router_count_ * ports_ + node]);
-  __builtin_prefetch(&free_at_[endpoints_[node].ejection_output]);
-  __builtin_prefetch(&queues_[endpoints_[node].ejection_output * virtual_channels_]);
+  __builtin_prefetch(&free_at_[ejection_outputs_[node]]);
+  __builtin_prefetch(&queues_[ejection_outputs_[node] * virtual_channels_]);
 }
 
 void PacketEngine::inject(const Packet& packet, Time tail_time) {
-  APENET_CHECK(packet.source < endpoints_.size() && packet.destination < endpoints_.size() &&
+  APENET_CHECK(packet.source < clients_.size() && packet.destination < clients_.size() &&
                    packet.channel < card_channels_,
                "packet from %u to %u on channel %u; %zu nodes, %u channels", packet.source,
-               packet.destination, packet.channel, endpoints_.size(), card_channels_);
+               packet.destination, packet.channel, clients_.size(), card_channels_);
   APENET_CHECK(packet.wire_bytes > 0 && packet.wire_bytes <= max_packet_wire_bytes_,
                "packet of %u bytes on the wire, limit %u", packet.wire_bytes, max_packet_wire_bytes_);
   const Time now = simulation_.now();
@@ -127,7 +134,7 @@ void PacketEngine::consumed(NodeId node, const Packet& packet) {
   APENET_CHECK(room_bytes <= ejection_buffer_bytes_,
                "node %u consumed more than arrived: room %d of %lld bytes", node, room_bytes,
                static_cast<long long>(ejection_buffer_bytes_));
-  const std::uint32_t output = endpoints_[node].ejection_output;
+  const std::uint32_t output = ejection_outputs_[node];
   if (outputs_[output].waiting > 0) arbitrate(output);
 }
 
@@ -150,7 +157,7 @@ void PacketEngine::prepare(const Event& event, Ahead ahead) const {
     __builtin_prefetch(&free_at_[output_index]);
     return;
   }
-  __builtin_prefetch(&queues_[buffer_behind(output, flight.wanted_vc)]);
+  __builtin_prefetch(&queues_[output.buffer(flight.wanted_vc)]);
   const auto or_first = [](std::uint32_t record) {
     return record & (0U - static_cast<std::uint32_t>(record != none));
   };
@@ -158,13 +165,12 @@ void PacketEngine::prepare(const Event& event, Ahead ahead) const {
     // A client's first lines, for what it does with an arrival: it is known only by its interface.
     constexpr std::size_t client_bytes = 320;
     constexpr std::size_t line_bytes = 64;
-    const char* const client = reinterpret_cast<const char*>(endpoints_[flight.destination].client);
+    const char* const client = reinterpret_cast<const char*>(clients_[flight.destination]);
     for (std::size_t at = 0; at < client_bytes; at += line_bytes) __builtin_prefetch(client + at);
     return;
   }
   __builtin_prefetch(flights_.data() + or_first(flight.next));
-  __builtin_prefetch(returns_.data() + or_first(queues_[queue_index].earlier_returns));
-  __builtin_prefetch(&free_at_[output.next_router * ports_ + ports_ / 2]);
+  __builtin_prefetch(&free_at_[output.next_outputs + ports_ / 2]);
 }
 
 void PacketEngine::handle_event(const Event& event) {
@@ -198,7 +204,7 @@ void PacketEngine::deliver(std::uint32_t flight_index) {
     trace(NetworkTrace::delivered, Time::zero(), packet.destination, flight);
   flight.next = free_flight_;
   free_flight_ = flight_index;
-  NetworkClient* const client = endpoints_[packet.destination].client;
+  NetworkClient* const client = clients_[packet.destination];
   APENET_CHECK(client != nullptr, "packet for node %u, which has no client", packet.destination);
   client->packet_arrived(packet, head_time);
 }
@@ -232,7 +238,7 @@ void PacketEngine::choose_among(Flight& flight, std::uint32_t queue_index, Route
   if (steps.choice() == RouteChoice::random) {
     chosen = draw_step(steps.count(), draws_of(simulation_.seed(), flight.packet()), steps[0].port);
   }
-  want(flight, router, steps[chosen]);
+  want(flight, router * ports_, steps[chosen]);
 }
 
 void PacketEngine::choose_injection(Flight& flight) const {
@@ -314,26 +320,33 @@ void PacketEngine::grant(std::uint32_t queue_index, std::uint32_t flight_index, 
   if (simulation_.is_traced()) [[unlikely]]
     trace_grant(output_index, tail_out, flight);
   // One that a fault may take back enters twice, and its second time counts: so both are told.
-  if (stage.kind == StageKind::injection && (now > flight.ready || keeps_numbers_)) {
-    NetworkClient* const client = endpoints_[flight.source].client;
-    if (client != nullptr) client->packet_entered(flight.packet(), now);
-  }
+  if (stage.kind == StageKind::injection && (now > flight.ready || keeps_numbers_)) tell_entered(flight);
 
-  leave_queue(queue_index, flight.next, tail_out, flight.is_resent ? 0 : bytes, stage.credit_latency);
+  const std::uint32_t buffer_index = output.buffer(flight.wanted_vc);
+  queues_[buffer_index].room_bytes -= static_cast<std::int32_t>(bytes);
+  const std::uint32_t next = flight.next;
+  const std::uint32_t returning_bytes = flight.is_resent ? 0 : bytes;
+  flight.next = none;
   flight.is_resent = false;
   flight.tail_in = tail_out + stage.latency;
-  flight.next = none;
-  const std::uint32_t buffer_index = buffer_behind(output, flight.wanted_vc);
-  queues_[buffer_index].room_bytes -= static_cast<std::int32_t>(bytes);
   if (stage.kind == StageKind::ejection) {
     flight.ready = header_out + stage.latency;
     schedule(EventKind::link, output_index, flight.tail_in, Step::delivered, {0, flight_index, output_index});
+    leave_queue(queue_index, next, tail_out, returning_bytes, stage.credit_latency);
     return;
   }
   flight.hops = static_cast<std::uint16_t>(flight.hops + (stage.kind == StageKind::link ? 1U : 0U));
   flight.ready = header_out + stage.latency + router_latency_;
-  choose_output(flight, buffer_index, output.next_router);
+  // Before the queue is left, so that the next output comes while that is done.
+  choose_output(flight, buffer_index, output);
+  __builtin_prefetch(&outputs_[flight.wanted_output]);
+  leave_queue(queue_index, next, tail_out, returning_bytes, stage.credit_latency);
   enter_queue(buffer_index, flight_index);
+}
+
+void PacketEngine::tell_entered(const Flight& flight) {
+  NetworkClient* const client = clients_[flight.source];
+  if (client != nullptr) client->packet_entered(flight.packet(), simulation_.now());
 }
 
 // --- records

@@ -58,7 +58,7 @@ class PacketEngine final : public Network, private EventHandler {
                const NetworkParameters& parameters);
 
   [[nodiscard]] std::uint32_t node_count() const override {
-    return static_cast<std::uint32_t>(endpoints_.size());
+    return static_cast<std::uint32_t>(clients_.size());
   }
   void attach(NodeId node, NetworkClient& client) override;
   [[nodiscard]] std::int64_t injection_room(NodeId node, std::uint16_t channel) const override;
@@ -144,10 +144,16 @@ class PacketEngine final : public Network, private EventHandler {
     std::uint32_t first_buffer = 0;  // queues behind it, one per virtual channel; or the ejection buffer
     std::uint32_t first_queue = 0;   // of those that can ask for it
     std::uint32_t next_router = 0;   // behind it; of an ejection port: its own
+    std::uint32_t next_outputs = 0;  // the first of that router
     std::uint16_t waiting = 0;       // queues
     std::uint16_t last_granted = 0;  // number of the queue among them
     std::uint8_t stage = 0;          // index into stages_
+    std::uint8_t vc_mask = 0;        // of the buffers behind it: 0 where there is one
+
+    [[nodiscard]] std::uint32_t buffer(std::uint32_t vc) const { return first_buffer + (vc & vc_mask); }
   };
+
+  static_assert(sizeof(Output) == 64);
 
   // What the outputs of one kind and dimension share.
   struct Stage {
@@ -156,19 +162,13 @@ class PacketEngine final : public Network, private EventHandler {
     Time latency;
     Time tail_latency;  // of a tail through the router
     double bit_error_rate = 0;
-    Time credit_latency;        // of the queues that ask for it
-    std::uint32_t vc_mask = 0;  // of the buffers behind it: 0 where there is one
+    Time credit_latency;  // of the queues that ask for it
   };
 
   struct CreditReturn {
     Time time;
     std::uint32_t bytes = 0;
     std::uint32_t next = none;  // of the last one: the first
-  };
-
-  struct Endpoint {
-    NetworkClient* client = nullptr;
-    std::uint32_t ejection_output = 0;
   };
 
   // By an event, or by what it leads to.
@@ -192,12 +192,13 @@ class PacketEngine final : public Network, private EventHandler {
   void reset_routers();
   void check_injection_room() const;
   inline void request(std::uint32_t queue_index, std::uint32_t flight_index);
+  void request_with_care(std::uint32_t queue_index, std::uint32_t flight_index);
   void ask(std::uint32_t queue_index, std::uint32_t flight_index);
-  inline void choose_output(Flight& flight, std::uint32_t queue_index, RouterId router) const;
+  inline void choose_output(Flight& flight, std::uint32_t queue_index, const Output& from) const;
   void choose_among(Flight& flight, std::uint32_t queue_index, RouterId router) const;
   void choose_injection(Flight& flight) const;
   [[nodiscard]] RouteSteps steps_of(const Flight& flight, std::uint32_t queue_index) const;
-  void want(Flight& flight, std::uint32_t owner, RouteStep step) const;
+  void want(Flight& flight, std::uint32_t first_output, RouteStep step) const;
   void use_routing(const Routing& routing);
   void choose_by_room(std::uint32_t queue_index);
   std::vector<std::uint32_t> take_refused(std::uint32_t output_index, std::uint64_t refused);
@@ -208,16 +209,15 @@ class PacketEngine final : public Network, private EventHandler {
   inline void stop_waiting(std::uint32_t output_index, std::uint32_t number);
   void await_room(std::uint32_t output_index);
   inline void wake(std::uint32_t output_index, Time when, std::uint32_t queue_index);
-  void grant(std::uint32_t queue_index, std::uint32_t flight_index, std::uint32_t output_index);
+  [[gnu::always_inline]] inline void grant(std::uint32_t queue_index, std::uint32_t flight_index,
+                                           std::uint32_t output_index);
   inline void leave_queue(std::uint32_t queue_index, std::uint32_t head, Time tail_out, std::uint32_t bytes,
                           Time credit_latency);
-  inline void enter_queue(std::uint32_t queue_index, std::uint32_t flight_index);
+  [[gnu::always_inline]] inline void enter_queue(std::uint32_t queue_index, std::uint32_t flight_index);
+  void tell_entered(const Flight& flight);
   void deliver(std::uint32_t flight_index);
   void tell_injection_freed(std::uint32_t queue_index);
 
-  [[nodiscard]] std::uint32_t buffer_behind(const Output& output, std::uint32_t vc) const {
-    return output.first_buffer + (vc & stages_[output.stage].vc_mask);
-  }
   [[nodiscard]] bool has_room(const Output& output, std::uint32_t vc, std::uint32_t bytes);
   [[nodiscard]] Time room_time(const Queue& queue, std::uint32_t bytes) const;
   void settle_returns(Queue& queue, Time credit_latency);
@@ -278,10 +278,11 @@ class PacketEngine final : public Network, private EventHandler {
   LargeArray<Output> outputs_;  // (router, port), then the injection port of each node
   LargeArray<Time> free_at_;    // of each output: apart, because a packet that comes asks for it first
   std::vector<std::uint64_t> waiting_more_;
-  std::vector<std::uint32_t> upstream_;     // per (router, port): the output that feeds its queues
-  std::vector<Stage> stages_;               // link classes, then ejection and injection
-  std::vector<Time> idle_between_packets_;  // of each stage, in the flit engine
-  std::vector<Endpoint> endpoints_;
+  std::vector<std::uint32_t> upstream_;          // per (router, port): the output that feeds its queues
+  std::vector<Stage> stages_;                    // link classes, then ejection and injection
+  std::vector<Time> idle_between_packets_;       // of each stage, in the flit engine
+  std::vector<NetworkClient*> clients_;          // of each node
+  std::vector<std::uint32_t> ejection_outputs_;  // of each node: apart, and so in the cache
   LargeArray<Flight> flights_;
   std::uint32_t free_flight_ = none;
   std::vector<std::uint64_t> numbers_;  // per flight, in the order of injection; only with allow_halts()
@@ -306,21 +307,20 @@ inline RouteSteps PacketEngine::steps_of(const Flight& flight, std::uint32_t que
   return steps;
 }
 
-inline void PacketEngine::want(Flight& flight, std::uint32_t owner, RouteStep step) const {
+inline void PacketEngine::want(Flight& flight, std::uint32_t first_output, RouteStep step) const {
   const std::uint32_t lane = lanes_ == 1 ? 0 : flight.channel % lanes_;
-  flight.wanted_output = owner * ports_ + step.port;
+  flight.wanted_output = first_output + step.port;
   flight.wanted_vc = static_cast<std::uint8_t>(step.channel_class * lanes_ + lane);
 }
 
 // A packet of an adaptive routing chooses again when it is ready: until then the first step is only a guess
 // at what it will touch.
-inline void PacketEngine::choose_output(Flight& flight, std::uint32_t queue_index, RouterId router) const {
+inline void PacketEngine::choose_output(Flight& flight, std::uint32_t queue_index, const Output& from) const {
   if (dimension_order_ == nullptr) [[unlikely]] {
-    choose_among(flight, queue_index, router);
+    choose_among(flight, queue_index, from.next_router);
     return;
   }
-  flight.may_turn = false;
-  want(flight, router, dimension_order_->step(router, flight.destination));
+  want(flight, from.next_outputs, dimension_order_->step(from.next_router, flight.destination));
 }
 
 inline void PacketEngine::start_waiting(std::uint32_t output_index, std::uint32_t queue_index) {
@@ -374,7 +374,7 @@ inline void PacketEngine::settle_returns(Queue& queue, Time credit_latency) {
 }
 
 inline bool PacketEngine::has_room(const Output& output, std::uint32_t vc, std::uint32_t bytes) {
-  Queue& queue = queues_[buffer_behind(output, vc)];
+  Queue& queue = queues_[output.buffer(vc)];
   const auto needed = static_cast<std::int32_t>(bytes);
   if (queue.room_bytes >= needed) return true;
   settle_returns(queue, credit_latency_);

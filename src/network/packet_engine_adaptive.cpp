@@ -11,21 +11,21 @@ void PacketEngine::choose_by_room(std::uint32_t queue_index) {
   std::uint32_t chosen = escape;
   std::int64_t most_bytes = static_cast<std::int64_t>(flight.wire_bytes) - 1;
   for (std::uint32_t i = 0; i < steps.count(); ++i) {
-    want(flight, owner_of(queue_index), steps[i]);
+    want(flight, owner_of(queue_index) * ports_, steps[i]);
     Queue& buffer = queues_[outputs_[flight.wanted_output].first_buffer + flight.wanted_vc];
     settle_returns(buffer, credit_latency_);
     if (buffer.room_bytes <= most_bytes) continue;
     most_bytes = buffer.room_bytes;
     chosen = i;
   }
-  want(flight, owner_of(queue_index), steps[chosen]);
+  want(flight, owner_of(queue_index) * ports_, steps[chosen]);
   flight.may_turn = chosen != escape;
 }
 
 void PacketEngine::turn_to_escape(std::uint32_t queue_index) {
   Flight& flight = flights_[queues_[queue_index].head];
   const RouteSteps steps = steps_of(flight, queue_index);
-  want(flight, owner_of(queue_index), steps[steps.count() - 1]);
+  want(flight, owner_of(queue_index) * ports_, steps[steps.count() - 1]);
   flight.may_turn = false;
   ask(queue_index, queues_[queue_index].head);
 }

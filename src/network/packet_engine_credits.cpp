@@ -7,8 +7,8 @@
 namespace apenet {
 
 std::int64_t PacketEngine::injection_room(NodeId node, std::uint16_t channel) const {
-  APENET_CHECK(node < endpoints_.size() && channel < card_channels_, "node %u of %zu, channel %u of %u", node,
-               endpoints_.size(), channel, card_channels_);
+  APENET_CHECK(node < clients_.size() && channel < card_channels_, "node %u of %zu, channel %u of %u", node,
+               clients_.size(), channel, card_channels_);
   const Queue& queue = queues_[first_injection_queue_ + node * card_channels_ + channel];
   const bool is_back = queue.free_at <= simulation_.now();  // and with it all before it
   return queue.room_bytes + (is_back ? std::int64_t{queue.returning_bytes} : 0);
@@ -25,7 +25,7 @@ void PacketEngine::await_injection_room(NodeId node, std::uint16_t channel) {
 void PacketEngine::tell_injection_freed(std::uint32_t queue_index) {
   queues_[queue_index].needed_bytes = 0;
   const std::uint32_t number = queue_index - first_injection_queue_;
-  NetworkClient* const client = endpoints_[number / card_channels_].client;
+  NetworkClient* const client = clients_[number / card_channels_];
   APENET_CHECK(client != nullptr, "node %u injected without a client", number / card_channels_);
   client->injection_freed(static_cast<std::uint16_t>(number % card_channels_));
 }

@@ -10,6 +10,8 @@
 namespace apenet {
 namespace {
 
+constexpr std::uint8_t every_vc = 0xff;
+
 bool is_one_lane(const NetworkDescription& network) {
   return network.channel_selection == NetworkDescription::ChannelSelection::lane;
 }
@@ -99,8 +101,8 @@ void PacketEngine::wire(const Topology& topology, const NetworkParameters& param
   free_at_.resize(outputs_.size());
   waiting_more_.resize(outputs_.size() * (waiting_words_ - 1));
   upstream_.assign(static_cast<std::size_t>(router_count_) * ports_, none);
-  endpoints_.resize(topology.endpoint_count());
-  for (Stage& stage : stages_) stage.vc_mask = stage.kind == StageKind::ejection ? 0 : ~std::uint32_t{0};
+  clients_.resize(topology.endpoint_count());
+  ejection_outputs_.resize(topology.endpoint_count());
   for (std::uint32_t queue = 0; queue < first_injection_queue_; ++queue) {
     queues_[queue].room_bytes = static_cast<std::int32_t>(description.buffer_bytes);
   }
@@ -121,6 +123,8 @@ void PacketEngine::wire_router(const Topology& topology, RouterId router) {
     Output& output = outputs_[output_index];
     output.first_queue = first_queue(router);
     output.next_router = next.router;
+    output.next_outputs = next.router * ports_;
+    output.vc_mask = every_vc;
     output.stage = static_cast<std::uint8_t>(topology.link_class({router, port}));
     output.first_buffer = (next.router * ports_ + next.port) * virtual_channels_;
     upstream_[next.router * ports_ + next.port] = output_index;
@@ -130,13 +134,14 @@ void PacketEngine::wire_router(const Topology& topology, RouterId router) {
 
 void PacketEngine::wire_endpoint(const Topology& topology, NodeId node) {
   const PortRef attachment = topology.attachment(node);
-  Endpoint& endpoint = endpoints_[node];
-  endpoint.ejection_output = attachment.router * ports_ + attachment.port;
+  const std::uint32_t ejection_output = attachment.router * ports_ + attachment.port;
+  ejection_outputs_[node] = ejection_output;
   const std::uint32_t injection_output = router_count_ * ports_ + node;
 
-  Output& ejection = outputs_[endpoint.ejection_output];
+  Output& ejection = outputs_[ejection_output];
   ejection.first_queue = first_queue(attachment.router);
   ejection.next_router = attachment.router;
+  ejection.next_outputs = attachment.router * ports_;
   ejection.stage = static_cast<std::uint8_t>(stages_.size() - 2);
   ejection.first_buffer = first_ejection_buffer_ + node;
   queues_[ejection.first_buffer].room_bytes = static_cast<std::int32_t>(ejection_buffer_bytes_);
@@ -144,9 +149,11 @@ void PacketEngine::wire_endpoint(const Topology& topology, NodeId node) {
   Output& injection = outputs_[injection_output];
   injection.first_queue = first_queue(router_count_ + node);
   injection.next_router = attachment.router;
+  injection.next_outputs = attachment.router * ports_;
+  injection.vc_mask = every_vc;
   injection.stage = static_cast<std::uint8_t>(stages_.size() - 1);
-  injection.first_buffer = endpoint.ejection_output * virtual_channels_;
-  upstream_[endpoint.ejection_output] = injection_output;
+  injection.first_buffer = ejection_output * virtual_channels_;
+  upstream_[ejection_output] = injection_output;
   for (std::uint32_t channel = 0; channel < card_channels_; ++channel) {
     Queue& queue = queues_[injection.first_queue + channel];
     queue.room_bytes = static_cast<std::int32_t>(injection_buffer_bytes_);
@@ -154,7 +161,7 @@ void PacketEngine::wire_endpoint(const Topology& topology, NodeId node) {
 }
 
 void PacketEngine::attach(NodeId node, NetworkClient& client) {
-  endpoints_.at(node).client = &client;
+  clients_.at(node) = &client;
 }
 
 std::vector<std::string> PacketEngine::warnings() const {
