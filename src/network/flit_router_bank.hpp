@@ -62,7 +62,8 @@ class FlitRouterBank final : public FlitRouters {
   [[nodiscard]] FlitPlaceList allocate_switch();
   void accept(const FlitCrossing& crossing);
   void cross_switch(FlitCycle cycle, FlitPlaceList kept);
-  [[nodiscard]] bool traverse(const FlitCrossing& crossing, FlitCycle cycle, std::size_t& followed);
+  void traverse(const FlitCrossing& crossing, FlitCycle cycle, std::size_t& followed,
+                FlitPlaceList& switching);
   [[nodiscard]] FlitCycle note_crossing(const FlitCrossing& crossing, Flit flit, FlitCycle cycle);
   [[nodiscard]] FlitCycle delay_crossing(FlitPlace output, FlitCycle cycle);
 

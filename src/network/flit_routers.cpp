@@ -229,9 +229,7 @@ void FlitRouterBank::finish_long(FlitLongStages& work, FlitCycle cycle) {
   }
   if (work.crossings_done == cycle) {
     std::size_t followed = 0;
-    for (const FlitCrossing& crossing : work.crossings) {
-      switching_.add_if(traverse(crossing, cycle, followed), crossing.input);
-    }
+    for (const FlitCrossing& crossing : work.crossings) traverse(crossing, cycle, followed, switching_);
     bring_next(followed);
     work.crossings.clear();
   }
@@ -439,16 +437,16 @@ void FlitRouterBank::finish_long(FlitLongStages& work, FlitCycle cycle) {
   std::size_t followed = 0;
   for (const FlitCrossing* crossing = crossings; crossing != crossings + count; ++crossing) {
     accept(*crossing);
-    kept.add_if(traverse(*crossing, cycle, followed), crossing->input);
+    traverse(*crossing, cycle, followed, kept);
   }
   switching_.replace(switch_askers_, kept);
   bring_next(followed);
 }
 
-// The flit leaves its buffer, takes a credit of the next one, and gives its own back. Whether the one behind
-// it asks the switch, too.
-[[gnu::always_inline]] inline bool FlitRouterBank::traverse(const FlitCrossing& crossing, FlitCycle cycle,
-                                                            std::size_t& followed) {
+// The flit leaves its buffer, takes a credit of the next one, and gives its own back. Its input is added to
+// those that ask the switch if the one behind it can.
+[[gnu::always_inline]] inline void FlitRouterBank::traverse(const FlitCrossing& crossing, FlitCycle cycle,
+                                                            std::size_t& followed, FlitPlaceList& switching) {
   const FlitPlace place = crossing.input;
   FlitInputChannel& input = inputs_[place];
   const Flit flit = flits_[place].flit;
@@ -464,10 +462,13 @@ void FlitRouterBank::finish_long(FlitLongStages& work, FlitCycle cycle) {
   fabric_.flits_on_wires.push(arrives, out.wires.list, {out.across + crossing.output, flit});
   fabric_.credits_on_wires.push(cycle + in.wires.credit_delay, in.wires.list, {in.across + place});
 
-  if (flit.is_tail()) free_[crossing.output / 64] |= bit(crossing.output);
+  if (flit.is_tail()) {
+    free_[crossing.output / 64] |= bit(crossing.output);
+  } else {
+    switching.add_if(left != 0 && credits != 0, place);
+  }
   followed_[followed] = place;
   followed += left != 0 ? 1 : 0;
-  return !flit.is_tail() && left != 0 && credits != 0;
 }
 
 // The buffers of which a flit went and that are not empty: the one behind it is the first now. They were
