@@ -27,11 +27,12 @@ TEST(SplitMix64, KnownAnswers) {
   }
 }
 
-TEST(SplitMix64, StreamsOfASeedDiffer) {
-  SplitMix64 one(1, 2);
-  SplitMix64 same(1, 2);
-  SplitMix64 other_stream(1, 3);
-  SplitMix64 other_seed(2, 2);
+template <typename Generator>
+void expect_own_streams() {
+  Generator one(1, 2);
+  Generator same(1, 2);
+  Generator other_stream(1, 3);
+  Generator other_seed(2, 2);
   for (int i = 0; i < 100; ++i) {
     const std::uint64_t value = one.next();
     EXPECT_EQ(value, same.next());
@@ -40,17 +41,12 @@ TEST(SplitMix64, StreamsOfASeedDiffer) {
   }
 }
 
+TEST(SplitMix64, IsAFunctionOfSeedStreamAndCount) {
+  expect_own_streams<SplitMix64>();
+}
+
 TEST(RandomStream, IsAFunctionOfSeedStreamAndCount) {
-  RandomStream one(1, 2);
-  RandomStream same(1, 2);
-  RandomStream other_stream(1, 3);
-  RandomStream other_seed(2, 2);
-  for (int i = 0; i < 100; ++i) {
-    const std::uint64_t value = one.next();
-    EXPECT_EQ(value, same.next());
-    EXPECT_NE(value, other_stream.next());
-    EXPECT_NE(value, other_seed.next());
-  }
+  expect_own_streams<RandomStream>();
 }
 
 TEST(RandomStream, BelowIsUniform) {
