@@ -49,14 +49,15 @@ FlitEngine::FlitEngine(Simulation& simulation, const Topology& topology,
       route_unit_(*routing_, fabric_, parameters.description.channel_selection),
       sockets_(fabric_, route_unit_),
       sources_(fabric_, card_ports(fabric_, topology), parameters.card_channels,
+               parameters.description.injection_buffer_bytes,
                parameters.description.channel_selection == NetworkDescription::ChannelSelection::lane),
       sinks_(fabric_, card_ports(fabric_, topology), parameters.description.ejection_buffer_bytes),
       card_channels_(parameters.card_channels),
       max_packet_wire_bytes_(parameters.max_packet_wire_bytes),
-      ejection_buffer_bytes_(parameters.description.ejection_buffer_bytes),
-      clients_(topology.endpoint_count()),
-      injection_room_(clients_.size() * card_channels_, parameters.description.injection_buffer_bytes),
-      is_room_awaited_(injection_room_.size()) {
+      node_count_(topology.endpoint_count()),
+      clients_(node_count_),
+      last_wire_bytes_(max_packet_wire_bytes_),
+      last_flits_(fabric_.timing.flits(last_wire_bytes_)) {
   fabric_.is_cut_through =
       parameters.description.switching == NetworkDescription::Switching::virtual_cut_through;
   wire(topology);
@@ -132,53 +133,49 @@ void FlitEngine::attach(NodeId node, NetworkClient& client) {
 }
 
 std::int64_t FlitEngine::injection_room(NodeId node, std::uint16_t channel) const {
-  APENET_CHECK(node < clients_.size() && channel < card_channels_, "node %u of %zu, channel %u of %u", node,
-               clients_.size(), channel, card_channels_);
-  return injection_room_[fifo(node, channel)];
+  APENET_CHECK(node < node_count_ && channel < card_channels_, "node %u of %u, channel %u of %u", node,
+               node_count_, channel, card_channels_);
+  return sources_.room(node, channel);
 }
 
 void FlitEngine::await_injection_room(NodeId node, std::uint16_t channel) {
-  is_room_awaited_[fifo(node, channel)] = 1;
+  sources_.await_room(node, channel);
 }
 
-// Many ask for the cycle of the same time, and it is a division of two words.
-inline FlitCycle FlitEngine::cycle_from(Time time) {
-  if (time != last_time_) {
-    last_time_ = time;
-    last_cycle_ = fabric_.timing.cycle_from(time);
-  }
-  return last_cycle_;
+void FlitEngine::wake(FlitCycle cycle) {
+  if (!is_awake_) schedule_cycle(cycle);
 }
 
-inline void FlitEngine::wake(FlitCycle cycle) {
-  if (is_running_ || is_scheduled_) return;
-  schedule_cycle(cycle);
-}
-
-// It is not done for every packet.
-[[gnu::noinline]] void FlitEngine::schedule_cycle(FlitCycle cycle) {
+void FlitEngine::schedule_cycle(FlitCycle cycle) {
   next_cycle_ = std::max(next_cycle_, cycle);
-  is_scheduled_ = true;
+  is_awake_ = true;
   simulation_.schedule(source_, fabric_.timing.time(next_cycle_ + 1), *this, 0,
                        static_cast<std::uint64_t>(Step::cycle));
 }
 
-[[gnu::always_inline]] inline std::uint32_t FlitEngine::new_packet(const Packet& packet) {
-  std::uint32_t index = 0;
-  if (free_packets_.empty()) {
-    index = static_cast<std::uint32_t>(fabric_.packets.size());
-    APENET_CHECK(index < Flit::max_packets, "%u packets in flight", index);
-    fabric_.packets.emplace_back();
-    fabric_.routes.emplace_back();
-  } else {
-    index = free_packets_.back();
-    free_packets_.pop_back();
+// Most packets find a place that is free, and are as long as the one before and of the same time: what else
+// there may be to do stands for itself, called last, so that there are few registers to save.
+void FlitEngine::inject(const Packet& packet, Time tail_time) {
+  APENET_CHECK(
+      packet.source < node_count_ && packet.destination < node_count_ && packet.channel < card_channels_,
+      "packet from %u to %u on channel %u; %u nodes, %u channels", packet.source, packet.destination,
+      packet.channel, node_count_, card_channels_);
+  const Time now = simulation_.now();
+  APENET_CHECK(tail_time >= now, "tail at %lld ps, before its header at %lld ps",
+               static_cast<long long>(tail_time.ps()), static_cast<long long>(now.ps()));
+  const std::uint32_t index = free_packet_;
+  if (index == FlitPacket::none || packet.wire_bytes != last_wire_bytes_ || now != last_time_) [[unlikely]] {
+    prepare_and_inject(packet, tail_time);
+    return;
   }
-  fabric_.packets[index].packet = packet;
-  if (packet.wire_bytes != last_wire_bytes_) {
-    last_wire_bytes_ = packet.wire_bytes;
-    last_flits_ = fabric_.timing.flits(packet.wire_bytes);
-  }
+  FlitPacket& place = fabric_.packets[index];
+  free_packet_ = place.next;
+  place.packet = packet;
+  place.flits = last_flits_;
+  place.start = last_cycle_;
+  place.span = 0;
+  place.next = FlitPacket::none;
+  sources_.add(index, packet);
   std::uint32_t lane = packet.channel;
   if (lane >= fabric_.virtual_channels) lane %= fabric_.virtual_channels;
   fabric_.routes[index] = {.destination = packet.destination,
@@ -186,44 +183,50 @@ inline void FlitEngine::wake(FlitCycle cycle) {
                            .draws = draws_of(simulation_.seed(), packet) % (1U << CubeShape::max_dimensions),
                            .wire_bytes = packet.wire_bytes,
                            .lane = static_cast<std::uint8_t>(lane)};
-  return index;
+  if (tail_time != last_time_ || simulation_.is_traced()) [[unlikely]]
+    note_injection(index, tail_time);
 }
 
-void FlitEngine::inject(const Packet& packet, Time tail_time) {
-  APENET_CHECK(packet.source < clients_.size() && packet.destination < clients_.size() &&
-                   packet.channel < card_channels_,
-               "packet from %u to %u on channel %u; %zu nodes, %u channels", packet.source,
-               packet.destination, packet.channel, clients_.size(), card_channels_);
-  APENET_CHECK(packet.wire_bytes > 0 && packet.wire_bytes <= max_packet_wire_bytes_,
-               "packet of %u bytes on the wire, limit %u", packet.wire_bytes, max_packet_wire_bytes_);
-  const Time now = simulation_.now();
-  APENET_CHECK(tail_time >= now, "tail at %lld ps, before its header at %lld ps",
-               static_cast<long long>(tail_time.ps()), static_cast<long long>(now.ps()));
-  std::int64_t& room = injection_room_[fifo(packet.source, packet.channel)];
-  APENET_CHECK(packet.wire_bytes <= room, "packet of %u bytes, room %lld in channel %u of node %u",
-               packet.wire_bytes, static_cast<long long>(room), packet.channel, packet.source);
-  room -= packet.wire_bytes;
-  const std::uint32_t index = new_packet(packet);
-  if (simulation_.is_traced()) [[unlikely]]
-    trace(NetworkTrace::injected, packet.source, packet);
-  const FlitCycle start = cycle_from(now);
-  wake(start);
-  sources_.add(index, start, tail_time == now ? start : cycle_from(tail_time));
+[[gnu::noinline]] void FlitEngine::prepare_and_inject(const Packet& packet, Time tail_time) {
+  if (free_packet_ == FlitPacket::none) {
+    free_packet_ = static_cast<std::uint32_t>(fabric_.packets.size());
+    APENET_CHECK(free_packet_ < Flit::max_packets, "%u packets in flight", free_packet_);
+    fabric_.packets.emplace_back();
+    fabric_.routes.emplace_back();
+  }
+  if (packet.wire_bytes != last_wire_bytes_) {
+    APENET_CHECK(packet.wire_bytes > 0 && packet.wire_bytes <= max_packet_wire_bytes_,
+                 "packet of %u bytes on the wire, limit %u", packet.wire_bytes, max_packet_wire_bytes_);
+    last_wire_bytes_ = packet.wire_bytes;
+    last_flits_ = fabric_.timing.flits(last_wire_bytes_);
+  }
+  last_time_ = simulation_.now();
+  last_cycle_ = fabric_.timing.cycle_from(last_time_);
+  wake(last_cycle_);
+  inject(packet, tail_time);
+}
+
+[[gnu::noinline]] void FlitEngine::note_injection(std::uint32_t index, Time tail_time) {
+  const Packet& packet = fabric_.packets[index].packet;
+  if (tail_time != last_time_) sources_.delay_tail(index, fabric_.timing.cycle_from(tail_time));
+  if (simulation_.is_traced()) trace(NetworkTrace::injected, packet.source, packet);
 }
 
 void FlitEngine::consumed(NodeId node, const Packet& packet) {
-  sinks_.release(node, packet.wire_bytes);
-  APENET_CHECK(sinks_.room(node) <= ejection_buffer_bytes_,
-               "node %u consumed more than arrived: room %lld of %lld bytes", node,
-               static_cast<long long>(sinks_.room(node)), static_cast<long long>(ejection_buffer_bytes_));
-  if (!sinks_.is_at_rest()) wake(cycle_from(simulation_.now()));
+  if (sinks_.release(node, packet.wire_bytes)) [[unlikely]]
+    admit_waiting(node);
+}
+
+[[gnu::noinline]] void FlitEngine::admit_waiting(NodeId node) {
+  sinks_.admit_next(node);
+  wake(fabric_.timing.cycle_from(simulation_.now()));
 }
 
 // A copy, since its place may be another one's before the client has done with it.
 [[gnu::always_inline]] inline void FlitEngine::deliver(std::uint32_t index, Time head_time) {
   Packet packet = fabric_.packets[index].packet;
   packet.hops = static_cast<std::uint16_t>(fabric_.routes[index].routers - 1);  // links between them
-  free_packets_.push_back(index);
+  fabric_.packets[index].next = std::exchange(free_packet_, index);
   if (simulation_.is_traced()) [[unlikely]]
     trace(NetworkTrace::delivered, packet.destination, packet);
   NetworkClient* const client = clients_[packet.destination];
@@ -231,14 +234,10 @@ void FlitEngine::consumed(NodeId node, const Packet& packet) {
   client->packet_arrived(packet, head_time);
 }
 
-[[gnu::always_inline]] inline void FlitEngine::free_injection(const FlitSources::Sent& sent) {
-  const std::size_t number = fifo(sent.node, sent.channel);
-  injection_room_[number] += sent.wire_bytes;
-  if (is_room_awaited_[number] == 0) return;
-  is_room_awaited_[number] = 0;
-  NetworkClient* const client = clients_[sent.node];
-  APENET_CHECK(client != nullptr, "node %u injected without a client", sent.node);
-  client->injection_freed(sent.channel);
+void FlitEngine::tell_freed(NodeId node, std::uint16_t channel) const {
+  NetworkClient* const client = clients_[node];
+  APENET_CHECK(client != nullptr, "node %u injected without a client", node);
+  client->injection_freed(channel);
 }
 
 void FlitEngine::handle_event(const Event& event) {
@@ -250,17 +249,18 @@ void FlitEngine::handle_event(const Event& event) {
     case Step::delivered:
       deliver(index, head_times_[index]);
       return;
-    case Step::injection_freed:
-      free_injection({index / card_channels_, static_cast<std::uint16_t>(index % card_channels_),
-                      static_cast<std::uint32_t>(event.argument_a >> 32U)});
+    case Step::injection_freed: {
+      const auto channel = static_cast<std::uint16_t>(event.argument_a >> 32U);
+      if (sources_.free({index, channel, static_cast<std::uint32_t>(event.argument_b >> 32U)})) {
+        tell_freed(index, channel);
+      }
       return;
+    }
   }
 }
 
 void FlitEngine::run_cycle() {
   const FlitCycle cycle = next_cycle_++;
-  is_scheduled_ = false;
-  is_running_ = true;
   sockets_.tick(cycle);
   routers_->tick(cycle);
   sources_.tick(cycle, left_);
@@ -272,34 +272,38 @@ void FlitEngine::run_cycle() {
     if (clients_[packet.source] != nullptr) clients_[packet.source]->packet_entered(packet, cycle_begin);
   }
   left_.entered.clear();
-  const FlitCycle local_interval = fabric_.timing.local.flit_cycles;
-  for (const FlitSources::Sent& sent : left_.sent) {
-    if (local_interval == 1) {
-      free_injection(sent);
-    } else {
-      simulation_.schedule(source_, fabric_.timing.time(cycle + local_interval), *this,
-                           fifo(sent.node, sent.channel) | std::uint64_t{sent.wire_bytes} << 32U,
-                           static_cast<std::uint64_t>(Step::injection_freed));
-    }
+  for (const FlitSources::Freed& freed : left_.freed) tell_freed(freed.node, freed.channel);
+  left_.freed.clear();
+  for (const FlitSources::Freed& sent : left_.sent) {
+    simulation_.schedule(
+        source_, fabric_.timing.time(cycle + fabric_.timing.local.flit_cycles), *this,
+        sent.node | std::uint64_t{sent.channel} << 32U,
+        static_cast<std::uint64_t>(Step::injection_freed) | std::uint64_t{sent.wire_bytes} << 32U);
   }
   left_.sent.clear();
-  for (const FlitSinks::Arrived& arrived : arrived_) __builtin_prefetch(&fabric_.packets[arrived.packet]);
-  // The tail's last byte comes as late as the slowest link of the path lets it.
+  // The tail's last byte comes as late as the slowest link of the path lets it: in this cycle, of paths that
+  // take no more than one for a flit anywhere.
+  const int prompt = fabric_.flit_cycles.front() == 1 ? 0 : -1;
+  const FlitCycle next = cycle + 1;
   for (const FlitSinks::Arrived& arrived : arrived_) {
-    const Time head_time = arrived.head - 1 == cycle ? cycle_begin : fabric_.timing.time(arrived.head - 1);
-    const FlitCycle slowest = fabric_.flit_cycles[fabric_.routes[arrived.packet].slowest];
-    if (slowest == 1) {
+    const Time head_time = arrived.head == next ? cycle_begin : fabric_.timing.time(arrived.head - 1);
+    const std::uint8_t slowest = fabric_.routes[arrived.packet].slowest;
+    if (slowest == prompt) [[likely]] {
       deliver(arrived.packet, head_time);
     } else {
       if (arrived.packet >= head_times_.size()) head_times_.resize(arrived.packet + std::size_t{1});
       head_times_[arrived.packet] = head_time;
-      simulation_.schedule(source_, fabric_.timing.time(cycle + slowest), *this, arrived.packet,
-                           static_cast<std::uint64_t>(Step::delivered));
+      simulation_.schedule(source_, fabric_.timing.time(cycle + fabric_.flit_cycles[slowest]), *this,
+                           arrived.packet, static_cast<std::uint64_t>(Step::delivered));
     }
   }
   arrived_.clear();
-  is_running_ = false;
-  if (!is_at_rest()) wake(next_cycle_);
+  is_awake_ = false;
+  if (is_at_rest()) {
+    last_time_ = Time::never();
+  } else {
+    wake(next_cycle_);
+  }
 }
 
 bool FlitEngine::is_at_rest() const {

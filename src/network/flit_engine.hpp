@@ -39,9 +39,7 @@ class FlitEngine final : public Network, private EventHandler {
   // Flits that left routers through links so far.
   [[nodiscard]] std::uint64_t link_flits() const;
 
-  [[nodiscard]] std::uint32_t node_count() const override {
-    return static_cast<std::uint32_t>(clients_.size());
-  }
+  [[nodiscard]] std::uint32_t node_count() const override { return node_count_; }
   void attach(NodeId node, NetworkClient& client) override;
   [[nodiscard]] std::int64_t injection_room(NodeId node, std::uint16_t channel) const override;
   void await_injection_room(NodeId node, std::uint16_t channel) override;
@@ -59,16 +57,14 @@ class FlitEngine final : public Network, private EventHandler {
   void wire(const Topology& topology);
   void handle_event(const Event& event) override;
   void run_cycle();
-  [[nodiscard]] FlitCycle cycle_from(Time time);
   void wake(FlitCycle cycle);
   void schedule_cycle(FlitCycle cycle);
   [[nodiscard]] bool is_at_rest() const;
   void deliver(std::uint32_t packet, Time head_time);
-  void free_injection(const FlitSources::Sent& sent);
-  [[nodiscard]] std::size_t fifo(NodeId node, std::uint16_t channel) const {
-    return std::size_t{node} * card_channels_ + channel;
-  }
-  [[nodiscard]] std::uint32_t new_packet(const Packet& packet);
+  void tell_freed(NodeId node, std::uint16_t channel) const;
+  void prepare_and_inject(const Packet& packet, Time tail_time);
+  void note_injection(std::uint32_t packet, Time tail_time);
+  void admit_waiting(NodeId node);
   void trace(NetworkTrace what, std::uint32_t place, const Packet& packet) const;
 
   Simulation& simulation_;
@@ -82,19 +78,19 @@ class FlitEngine final : public Network, private EventHandler {
 
   std::uint32_t card_channels_;
   std::uint32_t max_packet_wire_bytes_;
-  std::int64_t ejection_buffer_bytes_;
-  std::vector<NetworkClient*> clients_;        // per node
-  std::vector<std::int64_t> injection_room_;   // per FIFO: node and card channel
-  std::vector<std::uint8_t> is_room_awaited_;  // per FIFO
-  std::vector<Time> head_times_;               // per packet that is delivered later: arrival of the header
-  std::vector<std::uint32_t> free_packets_;
-  Time last_time_;  // that cycle_from was asked for
+  std::uint32_t node_count_;
+  std::vector<NetworkClient*> clients_;  // per node
+  std::vector<Time> head_times_;         // per packet that is delivered later: arrival of the header
+  // The last place that became free; `next` chains it to the one before.
+  std::uint32_t free_packet_ = FlitPacket::none;
+  // Of the last injection, if the engine has not been at rest since then. Its cycle is a division of two
+  // words.
+  Time last_time_ = Time::never();
   FlitCycle last_cycle_ = 0;
-  std::uint32_t last_wire_bytes_ = 0;  // of the last packet: its flits are a division, too
-  std::uint32_t last_flits_ = 0;
+  std::uint32_t last_wire_bytes_;  // of the last packet: its flits are a division, too
+  std::uint32_t last_flits_;
   FlitCycle next_cycle_ = 0;
-  bool is_scheduled_ = false;
-  bool is_running_ = false;  // a cycle: it schedules the next one itself
+  bool is_awake_ = false;  // a cycle is scheduled, or runs and will schedule the next one
   EventSource source_{EventKind::link, 0, 0};
   FlitSources::Events left_;                 // of the cycle that runs
   std::vector<FlitSinks::Arrived> arrived_;  // the same

@@ -53,6 +53,7 @@ struct alignas(64) FlitPacket {
   FlitCycle start = 0;  // its first flit can leave
   FlitCycle span = 0;   // the last flit leaves `span` cycles behind the first, or later
   std::uint32_t next = none;
+  std::uint32_t flits = 0;
 };
 static_assert(sizeof(FlitPacket) == 64);
 

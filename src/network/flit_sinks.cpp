@@ -7,43 +7,66 @@
 
 namespace apenet {
 
-FlitSinks::FlitSinks(FlitFabric& fabric, std::vector<FlitPort> exits, std::int64_t buffer_bytes)
+FlitSinks::FlitSinks(FlitFabric& fabric, const std::vector<FlitPort>& exits, std::int64_t buffer_bytes)
     : fabric_(fabric),
-      room_bytes_(exits.size(), buffer_bytes),
-      waiting_(exits.size()),
+      buffer_bytes_(buffer_bytes),
+      ports_(exits.size()),
       order_(exits.size()),
-      held_(exits.size() * fabric.virtual_channels),
-      exits_(std::move(exits)) {}
+      held_(exits.size() * fabric.virtual_channels) {
+  for (std::size_t node = 0; node < ports_.size(); ++node) {
+    ports_[node].room_bytes = buffer_bytes;
+    ports_[node].exit = exits[node];
+  }
+}
 
-[[gnu::always_inline]] inline void FlitSinks::accept(NodeId node, std::uint32_t channel, Flit flit,
-                                                     FlitCycle cycle) {
-  const FlitPort& exit = exits_[node];
+// Into the ejection buffer, where there is room for its packet. head: when the first flit of that came.
+[[gnu::always_inline]] inline void FlitSinks::accept(const Port& port, std::uint32_t channel, Flit flit,
+                                                     FlitCycle head, FlitCycle cycle) {
+  const FlitPort& exit = port.exit;
   const std::uint32_t packet = flit.packet();
   fabric_.credits_on_wires.push(cycle + exit.credit_delay, exit.list, {exit.far_end + channel});
-  if (flit.is_head()) room_bytes_[node] -= fabric_.routes[packet].wire_bytes;
-  if (flit.is_tail()) {
-    arrived_->push_back({packet, flit.is_head() ? cycle : heads_[packet]});
-  } else if (flit.is_head()) {
-    if (packet >= heads_.size()) heads_.resize(packet + 1);
-    heads_[packet] = cycle;
-  }
+  if (!flit.is_tail()) return;
+  arrived_->push_back({packet, head});
+  __builtin_prefetch(&fabric_.packets[packet]);
+}
+
+// A header with room for its packet.
+[[gnu::always_inline]] inline void FlitSinks::accept_head(Port& port, std::uint32_t channel, Flit flit,
+                                                          std::uint32_t wire_bytes, FlitCycle cycle) {
+  port.room_bytes -= wire_bytes;
+  if (!flit.is_tail()) note_head(flit.packet(), cycle);
+  accept(port, channel, flit, cycle, cycle);
+}
+
+void FlitSinks::note_head(std::uint32_t packet, FlitCycle cycle) {
+  if (packet >= heads_.size()) heads_.resize(packet + std::size_t{1});
+  heads_[packet] = cycle;
 }
 
 [[gnu::always_inline]] inline void FlitSinks::receive(NodeId node, std::uint32_t channel, Flit flit,
                                                       FlitCycle cycle) {
-  const bool has_room = !flit.is_head() || room_bytes_[node] >= fabric_.routes[flit.packet()].wire_bytes;
-  const std::uint64_t bit = std::uint64_t{1} << channel;
-  const bool is_waiting = (waiting_[node] & bit) != 0;
-  if (has_room && !is_waiting && (waiting_[node] == 0 || !flit.is_head())) [[likely]] {
-    accept(node, channel, flit, cycle);
+  Port& port = ports_[node];
+  if (flit.is_head()) {
+    const std::uint32_t wire_bytes = fabric_.routes[flit.packet()].wire_bytes;
+    if (port.waiting == 0 && port.room_bytes >= wire_bytes) [[likely]] {
+      accept_head(port, channel, flit, wire_bytes, cycle);
+      return;
+    }
+  } else if ((port.waiting >> channel & 1) == 0) [[likely]] {
+    accept(port, channel, flit, heads_[flit.packet()], cycle);
     return;
   }
+  hold(node, channel, flit);
+}
+
+void FlitSinks::hold(NodeId node, std::uint32_t channel, Flit flit) {
   std::vector<Flit>& held = held_[std::size_t{node} * fabric_.virtual_channels + channel];
   held.push_back(flit);
   APENET_CHECK(held.size() <= fabric_.timing.buffer_flits, "node %u, channel %u: a flit without a credit",
                node, channel);
-  if (is_waiting) return;
-  waiting_[node] |= bit;
+  const std::uint64_t bit = std::uint64_t{1} << channel;
+  if ((ports_[node].waiting & bit) != 0) return;
+  ports_[node].waiting |= bit;
   order_[node].push_back(static_cast<std::uint8_t>(channel));
 }
 
@@ -59,23 +82,20 @@ void FlitSinks::tick(FlitCycle cycle, std::vector<Arrived>& arrived) {
   });
 }
 
-void FlitSinks::release(NodeId node, std::uint32_t bytes) {
-  room_bytes_[node] += bytes;
-  if (waiting_[node] != 0) released_.push_back(node);
-}
-
 // There is more room: those who wait go on, in their order. The header at the front of the order has its turn
 // though others wait; one behind it in the same channel queues up again.
 void FlitSinks::admit_waiting(NodeId node, FlitCycle cycle) {
+  Port& port = ports_[node];
   std::vector<std::uint8_t>& order = order_[node];
   while (!order.empty()) {
     const std::uint8_t channel = order.front();
     std::vector<Flit>& held = held_[std::size_t{node} * fabric_.virtual_channels + channel];
-    if (room_bytes_[node] < fabric_.routes[held.front().packet()].wire_bytes) return;
+    const std::uint32_t wire_bytes = fabric_.routes[held.front().packet()].wire_bytes;
+    if (port.room_bytes < wire_bytes) return;
     order.erase(order.begin());
-    waiting_[node] &= ~(std::uint64_t{1} << channel);
+    port.waiting &= ~(std::uint64_t{1} << channel);
     const std::vector<Flit> flits = std::exchange(held, {});
-    accept(node, channel, flits.front(), cycle);
+    accept_head(port, channel, flits.front(), wire_bytes, cycle);
     for (std::size_t i = 1; i < flits.size(); ++i) receive(node, channel, flits[i], cycle);
   }
 }

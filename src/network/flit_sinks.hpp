@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "kernel/check.hpp"
 #include "network/flit_fabric.hpp"
 
 namespace apenet {
@@ -20,32 +21,47 @@ class FlitSinks {
   };
 
   // exits: per node, the port as the router's neighbour would see it.
-  FlitSinks(FlitFabric& fabric, std::vector<FlitPort> exits, std::int64_t buffer_bytes);
+  FlitSinks(FlitFabric& fabric, const std::vector<FlitPort>& exits, std::int64_t buffer_bytes);
 
   // What arrives in this cycle. arrived: the packets of which it is the tail, in the order of their arrival.
   void tick(FlitCycle cycle, std::vector<Arrived>& arrived);
-  // Space is free again; waiting packets go on at the next tick.
-  void release(NodeId node, std::uint32_t bytes);
+  // Space is free again. Whether packets wait for it: then they shall be admitted at the next tick.
+  [[nodiscard]] bool release(NodeId node, std::uint32_t bytes) {
+    Port& port = ports_[node];
+    port.room_bytes += bytes;
+    APENET_CHECK(port.room_bytes <= buffer_bytes_,
+                 "node %u consumed more than arrived: room %lld of %lld bytes", node,
+                 static_cast<long long>(port.room_bytes), static_cast<long long>(buffer_bytes_));
+    return port.waiting != 0;
+  }
+  void admit_next(NodeId node) { released_.push_back(node); }
   [[nodiscard]] bool is_at_rest() const { return released_.empty(); }
-  [[nodiscard]] std::int64_t room(NodeId node) const { return room_bytes_[node]; }
   template <typename Visit>
   void for_each_exit(Visit visit) {
-    for (FlitPort& exit : exits_) visit(exit);
+    for (Port& port : ports_) visit(port.exit);
   }
 
  private:
+  struct Port {
+    std::int64_t room_bytes = 0;
+    std::uint64_t waiting = 0;  // virtual channels whose packet waits for room
+    FlitPort exit;              // its wires back to the router
+  };
+
   void receive(NodeId node, std::uint32_t channel, Flit flit, FlitCycle cycle);
   void admit_waiting(NodeId node, FlitCycle cycle);
-  void accept(NodeId node, std::uint32_t channel, Flit flit, FlitCycle cycle);
+  void accept(const Port& port, std::uint32_t channel, Flit flit, FlitCycle head, FlitCycle cycle);
+  void accept_head(Port& port, std::uint32_t channel, Flit flit, std::uint32_t wire_bytes, FlitCycle cycle);
+  void note_head(std::uint32_t packet, FlitCycle cycle);
+  void hold(NodeId node, std::uint32_t channel, Flit flit);
 
   FlitFabric& fabric_;
-  std::vector<std::int64_t> room_bytes_;          // per node
-  std::vector<std::uint64_t> waiting_;            // per node: virtual channels whose packet waits for room
-  std::vector<std::vector<std::uint8_t>> order_;  // per node: those channels, first come first
+  std::int64_t buffer_bytes_;
+  std::vector<Port> ports_;                       // per node
+  std::vector<std::vector<std::uint8_t>> order_;  // per node: channels of Port::waiting, first come first
   std::vector<std::vector<Flit>> held_;           // per node and virtual channel: flits without room
   std::vector<FlitCycle> heads_;                  // per packet of several flits: arrival of the first
   std::vector<NodeId> released_;
-  std::vector<FlitPort> exits_;              // per node: its wires back to the router
   std::vector<Arrived>* arrived_ = nullptr;  // of the tick that runs
 };
 

@@ -9,159 +9,164 @@
 
 namespace apenet {
 
-FlitSources::FlitSources(FlitFabric& fabric, std::vector<FlitPort> entries, std::uint32_t card_channels,
-                         bool is_lane)
+FlitSources::FlitSources(FlitFabric& fabric, const std::vector<FlitPort>& entries,
+                         std::uint32_t card_channels, std::int64_t fifo_bytes, bool is_lane)
     : fabric_(fabric),
       card_channels_(card_channels),
       is_lane_(is_lane),
+      is_slow_(fabric.timing.local.flit_cycles > 1),
       ports_(entries.size()),
       fifos_(entries.size() * card_channels),
       credits_(entries.size() * fabric.virtual_channels,
                static_cast<std::uint16_t>(fabric.timing.buffer_flits)),
-      active_((entries.size() + 63) / 64),
-      entries_(std::move(entries)) {
+      active_((entries.size() + 63) / 64) {
+  for (Fifo& fifo : fifos_) fifo.room_bytes = fifo_bytes;
   const std::uint64_t all = low_bits(fabric.virtual_channels);
-  for (Port& port : ports_) {
+  for (std::size_t node = 0; node < ports_.size(); ++node) {
+    Port& port = ports_[node];
     port.idle = all;
     port.has_credit = all;
     port.virtual_channel = static_cast<std::uint8_t>(fabric.virtual_channels - 1);
     port.card_channel = static_cast<std::uint16_t>(card_channels - 1);
+    port.entry = entries[node];
+    port.first_credits = static_cast<std::uint32_t>(node) * fabric.virtual_channels;
   }
 }
 
-void FlitSources::add(std::uint32_t packet, FlitCycle start, FlitCycle tail) {
-  FlitPacket& flow = fabric_.packets[packet];
-  const Packet& header = flow.packet;
+// The last flit's transmission ends when the tail is there.
+void FlitSources::delay_tail(std::uint32_t index, FlitCycle tail) {
+  FlitPacket& packet = fabric_.packets[index];
   const FlitCycle interval = fabric_.timing.local.flit_cycles;
-  const std::uint32_t flits = fabric_.routes[packet].flits;
-  // The last flit's transmission ends when the tail is there.
-  const FlitCycle span = std::max<FlitCycle>(0, tail - interval - start);
-  flow.start = flits == 1 ? start + span : start;
-  flow.span = flits == 1 ? 0 : span;
-  flow.next = none;
-  Fifo& fifo = fifos_[std::size_t{header.source} * card_channels_ + header.channel];
-  if (fifo.head == none) {
-    fifo.head = packet;
+  const FlitCycle span = std::max<FlitCycle>(0, tail - interval - packet.start);
+  if (packet.flits == 1) {
+    packet.start += span;
   } else {
-    fabric_.packets[fifo.tail].next = packet;
+    packet.span = span;
   }
-  fifo.tail = packet;
-  ++ports_[header.source].waiting;
-  active_[header.source / 64] |= std::uint64_t{1} << header.source % 64;
-  has_moved_ = true;
 }
 
 [[gnu::always_inline]] inline void FlitSources::take_credits(FlitCycle cycle) {
   fabric_.credits_on_wires.take(cycle, fabric_.list_of_cards(), [this](const FlitCredit& credit) {
-    const NodeId node = fabric_.router_of(credit.place);
+    Port& port = ports_[fabric_.router_of(credit.place)];
     const std::uint32_t channel = fabric_.channel_of(credit.place);
-    ++credits_[std::size_t{node} * fabric_.virtual_channels + channel];
-    ports_[node].has_credit |= std::uint64_t{1} << channel;
+    ++credits_[port.first_credits + channel];
+    port.has_credit |= std::uint64_t{1} << channel;
   });
 }
 
-// Virtual channels of the router's local input that the packet could take now.
-[[gnu::always_inline]] inline std::uint64_t FlitSources::usable(NodeId node, const Port& port,
-                                                                std::uint32_t packet) const {
-  std::uint64_t free = port.idle & port.has_credit;
-  if (is_lane_) {
-    free &= std::uint64_t{1} << fabric_.packets[packet].packet.channel % fabric_.virtual_channels;
+// Virtual channels of the router's local input that the FIFO's first packet could take now.
+[[gnu::always_inline]] inline std::uint64_t FlitSources::usable(const Port& port, const Fifo& fifo,
+                                                                FlitCycle cycle) {
+  if (fifo.head == none) return 0;
+  const FlitPacket& packet = fabric_.packets[fifo.head];
+  if (packet.start > cycle) {
+    has_moved_ = true;  // will
+    return 0;
   }
+  std::uint64_t free = port.idle & port.has_credit;
+  if (is_lane_) free &= std::uint64_t{1} << packet.packet.channel % fabric_.virtual_channels;
   if (!fabric_.is_cut_through) return free;
   std::uint64_t result = 0;
   for (std::uint64_t rest = free; rest != 0; rest &= rest - 1) {
-    const auto channel = static_cast<std::uint32_t>(std::countr_zero(rest));
-    const std::uint16_t credits = credits_[std::size_t{node} * fabric_.virtual_channels + channel];
-    if (credits >= fabric_.routes[packet].flits) result |= std::uint64_t{1} << channel;
+    const std::uint32_t channel = lowest_bit(rest);
+    if (credits_[port.first_credits + channel] >= packet.flits) result |= std::uint64_t{1} << channel;
   }
   return result;
 }
 
-[[gnu::always_inline]] inline void FlitSources::send_flit(NodeId node, Port& port, Flit flit,
+[[gnu::always_inline]] inline void FlitSources::send_flit(Port& port, std::uint32_t channel, Flit flit,
                                                           FlitCycle cycle) {
-  if (--credits_[std::size_t{node} * fabric_.virtual_channels + port.virtual_channel] == 0) {
-    port.has_credit &= ~(std::uint64_t{1} << port.virtual_channel);
-  }
-  const FlitPort& entry = entries_[node];
-  fabric_.flits_on_wires.push(cycle + entry.flit_delay, entry.list,
-                              {entry.far_end + port.virtual_channel, flit});
+  const FlitPort& entry = port.entry;
+  fabric_.flits_on_wires.push(cycle + entry.flit_delay, entry.list, {entry.far_end + channel, flit});
   has_moved_ = true;
-  if (fabric_.timing.local.flit_cycles > 1) port.free_at = cycle + fabric_.timing.local.flit_cycles;
+  if (is_slow_) port.free_at = cycle + fabric_.timing.local.flit_cycles;
+  if (--credits_[port.first_credits + channel] == 0) port.has_credit &= ~(std::uint64_t{1} << channel);
 }
 
-// Of the cards' channels whose first packet can leave now, the one behind that served last. Its header
-// leaves.
-[[gnu::always_inline]] inline void FlitSources::begin_packet(NodeId node, Port& port, FlitCycle cycle,
-                                                             Events& events) {
+// The tail has left.
+[[gnu::always_inline]] inline void FlitSources::end_packet(NodeId node, Port& port, Fifo& fifo,
+                                                           const FlitPacket& packet, Events& events) {
+  --port.packets;
+  const std::uint32_t wire_bytes = packet.packet.wire_bytes;
+  if (is_slow_) {
+    events.sent.push_back({node, port.card_channel, wire_bytes});
+  } else if (free(fifo, wire_bytes)) [[unlikely]] {
+    events.freed.push_back({node, port.card_channel, wire_bytes});
+  }
+}
+
+// Of the card's channels whose first packet can leave now, the one behind that served last; any, if there is
+// none.
+[[gnu::noinline]] std::uint32_t FlitSources::next_channel(NodeId node, const Port& port, FlitCycle cycle) {
+  const Fifo* const fifos = &fifos_[std::size_t{node} * card_channels_];
   std::uint32_t channel = port.card_channel;
   for (std::uint32_t i = 0; i < card_channels_; ++i) {
     channel = channel + 1 == card_channels_ ? 0 : channel + 1;
-    Fifo& fifo = fifos_[std::size_t{node} * card_channels_ + channel];
-    const std::uint32_t packet = fifo.head;
-    if (packet == none) continue;
-    const FlitPacket& flow = fabric_.packets[packet];
-    if (flow.start > cycle) {
-      has_moved_ = true;  // will
-      continue;
-    }
-    const std::uint64_t free = usable(node, port, packet);
-    if (free == 0) continue;
-    fifo.head = flow.next;
-    --port.waiting;
-    port.card_channel = static_cast<std::uint16_t>(channel);
-    port.virtual_channel = static_cast<std::uint8_t>(first_behind(free, port.virtual_channel));
-    if (flow.start != cycle) events.entered.push_back(packet);
-    const FlitPacketRoute& route = fabric_.routes[packet];
-    send_flit(node, port, Flit(packet, true, route.flits == 1), cycle);
-    if (route.flits == 1) {
-      events.sent.push_back({node, port.card_channel, route.wire_bytes});
-      return;
-    }
-    port.packet = packet;
-    port.sent = 1;
-    port.idle &= ~(std::uint64_t{1} << port.virtual_channel);
-    return;
+    if (usable(port, fifos[channel], cycle) != 0) break;
   }
+  return channel;
+}
+
+// The header of a channel's first packet leaves, if one can.
+[[gnu::always_inline]] inline void FlitSources::begin_packet(NodeId node, Port& port, FlitCycle cycle,
+                                                             Events& events) {
+  const auto channel = static_cast<std::uint16_t>(card_channels_ == 1 ? 0 : next_channel(node, port, cycle));
+  Fifo& fifo = this->fifo(node, channel);
+  const std::uint64_t free_channels = usable(port, fifo, cycle);
+  if (free_channels == 0) return;
+  const std::uint32_t index = fifo.head;
+  const FlitPacket& packet = fabric_.packets[index];
+  if (packet.start != cycle) [[unlikely]]
+    events.entered.push_back(index);
+  fifo.head = packet.next;
+  port.card_channel = channel;
+  const std::uint32_t virtual_channel = first_behind(free_channels, port.virtual_channel);
+  port.virtual_channel = static_cast<std::uint8_t>(virtual_channel);
+  const bool is_tail = packet.flits == 1;
+  if (is_tail) [[likely]] {
+    end_packet(node, port, fifo, packet, events);
+  } else {
+    port.packet = index;
+    port.sent = 1;
+    port.idle &= ~(std::uint64_t{1} << virtual_channel);
+  }
+  send_flit(port, virtual_channel, Flit(index, true, is_tail), cycle);
 }
 
 // The packet's next flit leaves, if it can.
 [[gnu::noinline]] void FlitSources::go_on(NodeId node, Port& port, FlitCycle cycle, Events& events) {
-  const FlitPacketRoute& route = fabric_.routes[port.packet];
-  const FlitPacket& flow = fabric_.packets[port.packet];
-  if (flow.span != 0 && cycle < flow.start + flow.span * port.sent / (route.flits - 1)) {
+  const FlitPacket& packet = fabric_.packets[port.packet];
+  if (packet.span != 0 && cycle < packet.start + packet.span * port.sent / (packet.flits - 1)) {
     has_moved_ = true;  // will: the flit is still on its way into the FIFO
     return;
   }
   const std::uint64_t bit = std::uint64_t{1} << port.virtual_channel;
   if ((port.has_credit & bit) == 0) return;
   ++port.sent;
-  const bool is_tail = port.sent == route.flits;
-  send_flit(node, port, Flit(port.packet, false, is_tail), cycle);
+  const bool is_tail = port.sent == packet.flits;
+  send_flit(port, port.virtual_channel, Flit(port.packet, false, is_tail), cycle);
   if (!is_tail) return;
   port.idle |= bit;
   port.packet = none;
-  events.sent.push_back({node, port.card_channel, route.wire_bytes});
+  end_packet(node, port, fifo(node, port.card_channel), packet, events);
 }
 
 void FlitSources::tick(FlitCycle cycle, Events& events) {
   take_credits(cycle);
   has_moved_ = false;
   for (std::size_t i = 0; i < active_.size(); ++i) {
-    std::uint64_t stays = active_[i];
-    for (std::uint64_t rest = stays; rest != 0; rest &= rest - 1) {
-      const std::uint32_t bit = lowest_bit(rest);
-      const auto node = static_cast<NodeId>(i * 64) + bit;
+    std::uint64_t stays = 0;
+    for (std::uint64_t rest = active_[i]; rest != 0; rest &= rest - 1) {
+      const auto node = static_cast<NodeId>(i * 64) + lowest_bit(rest);
       Port& port = ports_[node];
       if (port.free_at > cycle) {
         has_moved_ = true;  // will
-        continue;
-      }
-      if (port.packet != none) {
+      } else if (port.packet != none) {
         go_on(node, port, cycle, events);
       } else {
         begin_packet(node, port, cycle, events);
       }
-      if (port.packet == none && port.waiting == 0) stays &= ~(std::uint64_t{1} << bit);
+      if (port.packets != 0) stays |= rest & (0 - rest);
     }
     active_[i] = stays;
   }

@@ -2,8 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
+#include "kernel/check.hpp"
+#include "kernel/large_array.hpp"
 #include "network/flit_fabric.hpp"
 
 namespace apenet {
@@ -14,33 +17,47 @@ namespace apenet {
 // last.
 class FlitSources {
  public:
-  // A packet whose tail has left its FIFO.
-  struct Sent {
+  // entries: per node, the port as the router's neighbour would see it.
+  FlitSources(FlitFabric& fabric, const std::vector<FlitPort>& entries, std::uint32_t card_channels,
+              std::int64_t fifo_bytes, bool is_lane);
+
+  // Free bytes of the FIFO.
+  [[nodiscard]] std::int64_t room(NodeId node, std::uint16_t channel) const {
+    return fifo(node, channel).room_bytes;
+  }
+  // Events::freed shall tell when that next grows.
+  void await_room(NodeId node, std::uint16_t channel) { fifo(node, channel).is_room_awaited = true; }
+  // The packet of that number, in the table already. packet: as there.
+  void add(std::uint32_t index, const Packet& packet);
+  // Of a packet added in this cycle: its last flit cannot leave before `tail`.
+  void delay_tail(std::uint32_t packet, FlitCycle tail);
+
+  // A FIFO that a tail has left.
+  struct Freed {
     NodeId node = 0;
     std::uint16_t channel = 0;
     std::uint32_t wire_bytes = 0;
   };
-
-  // entries: per node, the port as the router's neighbour would see it.
-  FlitSources(FlitFabric& fabric, std::vector<FlitPort> entries, std::uint32_t card_channels, bool is_lane);
-
-  // A packet whose header can leave from `start` on, and whose last flit not before `tail`.
-  void add(std::uint32_t packet, FlitCycle start, FlitCycle tail);
-
   // What happened in a cycle.
   struct Events {
     std::vector<std::uint32_t> entered;  // packets whose header left, and had to wait for it
-    std::vector<Sent> sent;
+    std::vector<Freed> freed;            // where that was awaited
+    std::vector<Freed> sent;  // whose last flit takes more than this cycle: free() is due behind it
   };
 
   // One cycle of every port that has something to send.
   void tick(FlitCycle cycle, Events& events);
 
+  // Whether that was awaited.
+  [[nodiscard]] bool free(const Freed& freed) {
+    return free(fifo(freed.node, freed.channel), freed.wire_bytes);
+  }
+
   // No port has sent, or waits for a time to come: until a credit or a packet arrives, nothing will.
   [[nodiscard]] bool is_at_rest() const { return !has_moved_; }
   template <typename Visit>
   void for_each_entry(Visit visit) {
-    for (FlitPort& entry : entries_) visit(entry);
+    for (Port& port : ports_) visit(port.entry);
   }
 
  private:
@@ -48,33 +65,67 @@ class FlitSources {
   struct Fifo {
     std::uint32_t head = none;
     std::uint32_t tail = none;
+    std::int64_t room_bytes = 0;
+    bool is_room_awaited = false;
   };
-  struct Port {
+  // A cache line.
+  struct alignas(64) Port {
     FlitCycle free_at = 0;             // first cycle of the next flit
     std::uint64_t idle = 0;            // virtual channels that no packet is being sent to
     std::uint64_t has_credit = 0;      // virtual channels
     std::uint32_t packet = none;       // on its way into the router
     std::uint32_t sent = 0;            // flits of it
-    std::uint32_t waiting = 0;         // packets in the FIFOs
+    std::uint32_t packets = 0;         // that, and those in the FIFOs
     std::uint16_t card_channel = 0;    // served last
     std::uint8_t virtual_channel = 0;  // taken last
+    FlitPort entry;                    // its wires into the router
+    std::uint32_t first_credits = 0;   // where in credits_ those of its virtual channels are
   };
 
   void take_credits(FlitCycle cycle);
   void begin_packet(NodeId node, Port& port, FlitCycle cycle, Events& events);
   void go_on(NodeId node, Port& port, FlitCycle cycle, Events& events);
-  [[nodiscard]] std::uint64_t usable(NodeId node, const Port& port, std::uint32_t packet) const;
-  void send_flit(NodeId node, Port& port, Flit flit, FlitCycle cycle);
+  [[nodiscard]] std::uint64_t usable(const Port& port, const Fifo& fifo, FlitCycle cycle);
+  void send_flit(Port& port, std::uint32_t virtual_channel, Flit flit, FlitCycle cycle);
+  [[nodiscard]] std::uint32_t next_channel(NodeId node, const Port& port, FlitCycle cycle);
+  void end_packet(NodeId node, Port& port, Fifo& fifo, const FlitPacket& packet, Events& events);
+  [[nodiscard]] Fifo& fifo(NodeId node, std::uint16_t channel) {
+    return fifos_[std::size_t{node} * card_channels_ + channel];
+  }
+  [[nodiscard]] const Fifo& fifo(NodeId node, std::uint16_t channel) const {
+    return fifos_[std::size_t{node} * card_channels_ + channel];
+  }
+  [[nodiscard]] static bool free(Fifo& fifo, std::uint32_t wire_bytes) {
+    fifo.room_bytes += wire_bytes;
+    return std::exchange(fifo.is_room_awaited, false);
+  }
 
   FlitFabric& fabric_;
   std::uint32_t card_channels_;
   bool is_lane_;
+  bool is_slow_;  // a flit takes more than a cycle
   bool has_moved_ = false;
-  std::vector<Port> ports_;             // per node
+  LargeArray<Port> ports_;              // per node
   std::vector<Fifo> fifos_;             // per node and card channel
   std::vector<std::uint16_t> credits_;  // per node and virtual channel
   std::vector<std::uint64_t> active_;   // a bit each node: a packet waits or is being sent
-  std::vector<FlitPort> entries_;       // per node: its wires into the router
 };
+
+[[gnu::always_inline]] inline void FlitSources::add(std::uint32_t index, const Packet& packet) {
+  const NodeId node = packet.source;
+  Fifo& fifo = this->fifo(node, packet.channel);
+  APENET_CHECK(packet.wire_bytes <= fifo.room_bytes, "packet of %u bytes, room %lld in channel %u of node %u",
+               packet.wire_bytes, static_cast<long long>(fifo.room_bytes), packet.channel, node);
+  fifo.room_bytes -= packet.wire_bytes;
+  if (fifo.head == none) [[likely]] {
+    fifo.head = index;
+  } else {
+    fabric_.packets[fifo.tail].next = index;
+  }
+  fifo.tail = index;
+  ++ports_[node].packets;
+  active_[node / 64] |= std::uint64_t{1} << node % 64;
+  has_moved_ = true;
+}
 
 }  // namespace apenet
