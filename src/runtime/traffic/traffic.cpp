@@ -101,9 +101,21 @@ class TrafficRun final : private EventHandler {
   void packet_arrived(NodeId node, const Packet& packet);
   void packet_entered(const Packet& packet, Time head_time);
   [[nodiscard]] std::vector<Waited>::iterator find_waited(NodeId source, std::int64_t generated);
+  void consume_waited(NodeId node, const Packet& packet);
   void note_wait(NodeId source, std::int64_t generated, std::int64_t wait_ps);
+  // Of one comparison each: from the window's begin, as an unsigned number.
   [[nodiscard]] bool is_measured(std::int64_t cycle) const {
-    return cycle >= options_.warmup_cycles && cycle < window_end_;
+    return static_cast<std::uint64_t>(cycle - options_.warmup_cycles) <
+           static_cast<std::uint64_t>(options_.measure_cycles);
+  }
+  [[nodiscard]] bool is_in_window(Time time) const {
+    return static_cast<std::uint64_t>((time - window_begin_time_).ps()) <
+           static_cast<std::uint64_t>(window_time_.ps());
+  }
+  // The next packet of some node belongs into or before the window.
+  [[nodiscard]] bool is_behind() const {
+    return std::any_of(sources_.begin(), sources_.end(),
+                       [this](const Source& source) { return source.next < window_end_; });
   }
   // What timing_ says, without its division where a cycle is whole picoseconds.
   [[nodiscard]] Time time_of(std::int64_t cycle) const {
@@ -128,7 +140,7 @@ class TrafficRun final : private EventHandler {
   GeometricGap gap_;
   std::int64_t window_end_;
   Time window_begin_time_;
-  Time window_end_time_;
+  Time window_time_;
   std::int64_t link_flit_cycles_;
   std::int64_t whole_cycle_ps_ = 0;  // or 0
   std::vector<Node> nodes_;
@@ -145,10 +157,9 @@ class TrafficRun final : private EventHandler {
   bool is_done_ = false;
   Packet packet_;  // the one to inject: all are alike but for a few fields
 
-  std::size_t behind_;           // nodes whose next packet belongs into or before the window
-  std::uint64_t generated_ = 0;  // measured packets: in the window ...
-  std::uint64_t drained_ = 0;    // ... of those, out of the network
-  std::uint64_t arrived_ = 0;    // packets that arrived in the window
+  std::uint64_t injected_ = 0;  // measured packets: into the network ...
+  std::uint64_t drained_ = 0;   // ... and out of it
+  std::uint64_t arrived_ = 0;   // packets that arrived in the window
   std::int64_t latency_ps_ = 0;
   std::int64_t wait_ps_ = 0;  // at their sources, of the drained ones
   std::int64_t min_ps_ = Time::never().ps();
@@ -175,13 +186,12 @@ TrafficRun::TrafficRun(const NetworkDescription& network, const TrafficOptions& 
       gap_(1),
       window_end_(options.warmup_cycles + options.measure_cycles),
       window_begin_time_(timing_.time(options.warmup_cycles)),
-      window_end_time_(timing_.time(window_end_)),
+      window_time_(timing_.time(window_end_) - window_begin_time_),
       link_flit_cycles_(timing_.links.empty() ? timing_.local.flit_cycles : timing_.links[0].flit_cycles),
       node_words_((network_->node_count() + 63) / 64),
       due_(cycles_ahead * node_words_),
       sent_(network_->node_count()),
-      waited_(network_->node_count()),
-      behind_(network_->node_count()) {
+      waited_(network_->node_count()) {
   if (ps_per_second % timing_.clock.frequency_hz == 0) {
     whole_cycle_ps_ = ps_per_second / timing_.clock.frequency_hz;
   }
@@ -218,10 +228,7 @@ inline void TrafficRun::set_due(NodeId node, std::int64_t cycle) {
   Source& source = sources_[node];
   const std::int64_t gap = gap_([&] { return source.random.next(); });
   source.choice = static_cast<std::uint32_t>(source.random.next() >> 32U);
-  const std::int64_t after = source.next;
-  source.next = after + gap;
-  if (is_measured(source.next)) ++generated_;
-  if (source.next >= window_end_ && after < window_end_) --behind_;
+  source.next += gap;
 }
 
 // Whether the node's next packet was due, and had room: otherwise the node is asked again.
@@ -237,6 +244,7 @@ inline void TrafficRun::set_due(NodeId node, std::int64_t cycle) {
   }
   if (source.next < cycle_) [[unlikely]]
     note_wait(node, source.next, (simulation_.now() - time_of(source.next)).ps());
+  if (is_measured(source.next)) ++injected_;
   packet_.source = node;
   packet_.destination = pattern_.destination(node, source.choice);
   packet_.message = static_cast<std::uint64_t>(source.next);
@@ -294,28 +302,41 @@ void TrafficRun::note_wait(NodeId source, std::int64_t generated, std::int64_t w
 
 void TrafficRun::packet_arrived(NodeId node, const Packet& packet) {
   const Time now = simulation_.now();
-  network_->consumed(node, packet);
-  if (now >= window_begin_time_ && now < window_end_time_) ++arrived_;
+  if (is_in_window(now)) ++arrived_;
   const auto generated = static_cast<std::int64_t>(packet.message);
-  if (!is_measured(generated)) return;
-  const std::int64_t latency = (now - time_of(generated)).ps();
-  min_ps_ = std::min(min_ps_, latency);
-  max_ps_ = std::max(max_ps_, latency);
-  latency_ps_ += latency;
-  hops_ += packet.hops;
-  ++drained_;
-  if (waited_[packet.source].empty()) return;
-  const auto waited = find_waited(packet.source, generated);
-  if (waited == waited_[packet.source].end()) return;
-  wait_ps_ += waited->wait_ps;
-  *waited = waited_[packet.source].back();
-  waited_[packet.source].pop_back();
+  if (is_measured(generated)) {
+    const std::int64_t latency = (now - time_of(generated)).ps();
+    if (latency < min_ps_) [[unlikely]]
+      min_ps_ = latency;
+    if (latency > max_ps_) [[unlikely]]
+      max_ps_ = latency;
+    latency_ps_ += latency;
+    hops_ += packet.hops;
+    ++drained_;
+    if (!waited_[packet.source].empty()) [[unlikely]] {
+      consume_waited(node, packet);
+      return;
+    }
+  }
+  network_->consumed(node, packet);
+}
+
+// One that may have waited at its source: for itself, so that there are no registers to save for the others.
+[[gnu::noinline]] void TrafficRun::consume_waited(NodeId node, const Packet& packet) {
+  std::vector<Waited>& waited = waited_[packet.source];
+  const auto found = find_waited(packet.source, static_cast<std::int64_t>(packet.message));
+  if (found != waited.end()) {
+    wait_ps_ += found->wait_ps;
+    *found = waited.back();
+    waited.pop_back();
+  }
+  network_->consumed(node, packet);
 }
 
 void TrafficRun::handle_event(const Event& /*event*/) {
   offer_due();
-  const bool is_drained = behind_ == 0 && drained_ == generated_;
-  if (cycle_ >= window_end_ && (is_drained || cycle_ >= window_end_ + options_.drain_cycles)) {
+  if (cycle_ >= window_end_ + options_.drain_cycles ||
+      (cycle_ >= window_end_ && drained_ == injected_ && !is_behind())) {
     is_done_ = true;
     return;
   }
@@ -356,8 +377,8 @@ TrafficPoint TrafficRun::result() const {
   constexpr double least_accepted = 0.95;
   constexpr double most_waiting = 2;
   const double wait = point.packet_latency_cycles - point.network_latency_cycles;
-  point.is_saturated = behind_ > 0 || drained_ < generated_ ||
-                       static_cast<double>(arrived_) < least_accepted * static_cast<double>(generated_) ||
+  point.is_saturated = is_behind() || drained_ < injected_ ||
+                       static_cast<double>(arrived_) < least_accepted * static_cast<double>(injected_) ||
                        wait > most_waiting * point.network_latency_cycles;
   point.warnings = warnings(point);
   return point;
@@ -375,7 +396,7 @@ std::vector<std::string> TrafficRun::warnings(const TrafficPoint& point) const {
   if (drained_ == 0) {
     said.emplace_back("no packet of the window arrived: latencies and hops are 0 for want of any");
   }
-  if ((behind_ > 0 || drained_ < generated_) && network_->fault_use().events > 0) {
+  if ((is_behind() || drained_ < injected_) && network_->fault_use().events > 0) {
     const std::int64_t stopped = std::llround(in_cycles(reconfiguration_.ps()));
     said.push_back("every fault stops the network for network.reconfiguration_us, " +
                    std::to_string(stopped) + " cycles, and not all packets of the window have arrived since");
