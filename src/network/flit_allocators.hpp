@@ -176,20 +176,20 @@ class FlitSwitchArbiter {
   void grant(FlitCrossing* all, const FlitChains<2>& chains, std::uint32_t index,
              const FlitRouterPort* ports) {
     const std::uint32_t channel_mask = (1U << virtual_channel_bits_) - 1;
-    const std::uint32_t granted = port_of(ports[port_of(all[index].output)].granted_input);
+    const std::uint32_t granted = port_of(ports[port_of(all[index].output())].granted_input);
     leave_one(all, chains, by_output, index, [&](const FlitCrossing& request) {
-      const std::uint32_t port = port_of(request.input);
+      const std::uint32_t port = port_of(request.input());
       return (port - granted - 1) % max_ports << virtual_channel_bits_ |
-             ((request.input - ports[port].served_channel - 1) & channel_mask);
+             ((request.input() - ports[port].accepted.input() - 1) & channel_mask);
     });
   }
   // Of a request and those before it of its input port that were granted, all but that for the output port
   // whose turn it is.
   void accept(FlitCrossing* all, const FlitChains<2>& chains, std::uint32_t index,
               const FlitRouterPort* ports) {
-    const std::uint32_t accepted = port_of(ports[port_of(all[index].input)].accepted_output);
+    const std::uint32_t accepted = port_of(ports[port_of(all[index].input())].accepted.output());
     leave_one(all, chains, by_input, index, [&](const FlitCrossing& request) {
-      return (port_of(request.output) - accepted - 1) % max_ports;
+      return (port_of(request.output()) - accepted - 1) % max_ports;
     });
   }
 
@@ -201,10 +201,10 @@ class FlitSwitchArbiter {
     const std::uint32_t before = chains.before(k, index);
     const std::uint32_t rival = chains.has_before(k, before) ? left_[before] : before;
     FirstTurn first;
-    first.see(turn_of(all[rival]), all[rival].output != FlitCrossing::lost, rival);
-    first.see(turn_of(all[index]), all[index].output != FlitCrossing::lost, index);
+    first.see(turn_of(all[rival]), !all[rival].has_lost(), rival);
+    first.see(turn_of(all[index]), !all[index].has_lost(), index);
     left_[index] = first.index();
-    all[index ^ rival ^ first.index()].output = FlitCrossing::lost;
+    all[index ^ rival ^ first.index()].lose();
   }
 
   [[nodiscard]] std::uint32_t port_of(FlitPlace place) const { return place >> virtual_channel_bits_; }

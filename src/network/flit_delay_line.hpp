@@ -18,23 +18,46 @@ using FlitCycle = std::int64_t;
 // All wires of the network in one ring of lists: what arrives in a cycle stands together and is read once, in
 // the order in which it was sent. That is what makes the routers a Moore machine: nothing that a router sends
 // in a cycle can be seen by another one in the same cycle. Readers that read at separate times have lists of
-// their own, each with a number.
+// their own.
+//
+// Wires of one length that lead to one list are as one. Where what they are given in a cycle has its place is
+// found once a cycle, not for every flit.
 template <typename Entry>
 class alignas(64) DelayLine {
  public:
   // Delays of 1 to max_delay cycles.
   DelayLine(FlitCycle max_delay, std::size_t lists)
-      : mask_(std::bit_ceil(static_cast<std::size_t>(max_delay) + 2) - 1), slots_((mask_ + 1) * lists) {}
+      : max_delay_(max_delay),
+        mask_(std::bit_ceil(static_cast<std::size_t>(max_delay) + 2) - 1),
+        wires_to_(lists),
+        slots_((mask_ + 1) * lists) {}
 
-  // What push and take call the list of that number: lines of equal max_delay the same.
-  [[nodiscard]] std::uint32_t list(std::uint32_t number) const {
-    return number * static_cast<std::uint32_t>(mask_ + 1);
+  // The number of the wires to that list which are so long.
+  [[nodiscard]] std::uint32_t wire(std::size_t list, FlitCycle delay) {
+    APENET_CHECK(delay > 0 && delay <= max_delay_, "a wire of %lld cycles, at most %lld",
+                 static_cast<long long>(delay), static_cast<long long>(max_delay_));
+    for (const std::uint32_t number : wires_to_[list]) {
+      if (wires_[number].delay == delay) return number;
+    }
+    const auto number = static_cast<std::uint32_t>(wires_.size());
+    wires_to_[list].push_back(number);
+    wires_.push_back({list, delay});
+    ends_.push_back(nullptr);
+    return number;
   }
-  void push(FlitCycle due, std::size_t list, const Entry& entry) {
-    Slot& slot = slot_of(due, list);
-    if (slot.end == slot.limit) [[unlikely]]
-      grow(slot);
-    *slot.end++ = entry;
+  [[nodiscard]] FlitCycle delay(std::uint32_t wire) const { return wires_[wire].delay; }
+
+  // What is sent from now on is sent in this cycle.
+  void begin_cycle(FlitCycle cycle) {
+    cycle_ = cycle;
+    for (std::size_t i = 0; i < wires_.size(); ++i) {
+      ends_[i] = &slot_of(cycle + wires_[i].delay, wires_[i].list);
+    }
+  }
+  void push(std::uint32_t wire, const Entry& entry) { add(*ends_[wire], entry); }
+  // So many cycles later than the wire is long.
+  void push_late(std::uint32_t wire, FlitCycle later, const Entry& entry) {
+    add(slot_of(cycle_ + wires_[wire].delay + later, wires_[wire].list), entry);
   }
 
   // Everything due in this cycle in that list leaves. visit may push to later cycles. Whether there was any.
@@ -60,6 +83,17 @@ class alignas(64) DelayLine {
     [[nodiscard]] std::size_t count() const { return static_cast<std::size_t>(end - entries.get()); }
   };
 
+  struct Wire {
+    std::size_t list = 0;
+    FlitCycle delay = 0;
+  };
+
+  void add(Slot& slot, const Entry& entry) {
+    if (slot.end == slot.limit) [[unlikely]]
+      grow(slot);
+    *slot.end++ = entry;
+  }
+
   // What was read last is used first: most slots are empty at any time, and few lines of a cache do for the
   // others.
   [[gnu::noinline]] void grow(Slot& slot) {
@@ -79,13 +113,18 @@ class alignas(64) DelayLine {
   }
 
   [[nodiscard]] Slot& slot_of(FlitCycle cycle, std::size_t list) {
-    return slots_[list + (static_cast<std::size_t>(cycle) & mask_)];
+    return slots_[list * (mask_ + 1) + (static_cast<std::size_t>(cycle) & mask_)];
   }
 
+  FlitCycle max_delay_;
   std::size_t mask_;
-  std::vector<Slot> slots_;     // those of a list one behind the other
-  std::vector<Slot> spare_;     // their buffers, without entries
-  std::size_t used_slots_ = 0;  // have a buffer, and entries in it
+  FlitCycle cycle_ = 0;                               // at hand
+  std::vector<Slot*> ends_;                           // of each wire: what is sent in it arrives there
+  std::vector<Wire> wires_;                           // by number
+  std::vector<std::vector<std::uint32_t>> wires_to_;  // numbers, per list
+  std::vector<Slot> slots_;                           // those of a list one behind the other
+  std::vector<Slot> spare_;                           // their buffers, without entries
+  std::size_t used_slots_ = 0;                        // have a buffer, and entries in it
 };
 
 }  // namespace apenet

@@ -22,7 +22,8 @@ FlitCycle longest_wire(const FlitTiming& timing) {
   return FlitCycle{1} + latency + crossing + timing.buffer_write_cycles + timing.credit_cycles;
 }
 
-std::vector<FlitPort> card_ports(const FlitFabric& fabric, const Topology& topology) {
+// cycles_ahead: of the cycle that begins where they send.
+std::vector<FlitPort> card_ports(FlitFabric& fabric, const Topology& topology, FlitCycle cycles_ahead) {
   const FlitTiming& timing = fabric.timing;
   std::vector<FlitPort> ports;
   for (NodeId node = 0; node < topology.endpoint_count(); ++node) {
@@ -30,9 +31,8 @@ std::vector<FlitPort> card_ports(const FlitFabric& fabric, const Topology& topol
     FlitPort port;
     port.far_end = fabric.place(attachment.router, attachment.port);
     port.kind = FlitPort::Kind::link;
-    port.list = fabric.list_of(port);
-    port.flit_delay = 1 + timing.local.latency_cycles + timing.buffer_write_cycles;
-    port.credit_delay = 1 + timing.local.latency_cycles + timing.credit_cycles;
+    const FlitCycle latency = cycles_ahead + 1 + timing.local.latency_cycles;
+    fabric.connect(port, latency + timing.buffer_write_cycles, latency + timing.credit_cycles);
     ports.push_back(port);
   }
   return ports;
@@ -48,16 +48,16 @@ FlitEngine::FlitEngine(Simulation& simulation, const Topology& topology,
               parameters.description.virtual_channels, longest_wire(make_flit_timing(parameters))),
       route_unit_(*routing_, fabric_, parameters.description.channel_selection),
       sockets_(fabric_, route_unit_),
-      sources_(fabric_, card_ports(fabric_, topology), parameters.card_channels,
+      sources_(fabric_, card_ports(fabric_, topology, 0), parameters.card_channels,
                parameters.description.injection_buffer_bytes,
                parameters.description.channel_selection == NetworkDescription::ChannelSelection::lane),
-      sinks_(fabric_, card_ports(fabric_, topology), parameters.description.ejection_buffer_bytes),
+      sinks_(fabric_, card_ports(fabric_, topology, 1), parameters.description.ejection_buffer_bytes),
       card_channels_(parameters.card_channels),
       max_packet_wire_bytes_(parameters.max_packet_wire_bytes),
       node_count_(topology.endpoint_count()),
       clients_(node_count_),
       last_wire_bytes_(max_packet_wire_bytes_),
-      last_flits_(fabric_.timing.flits(last_wire_bytes_)) {
+      last_length_(fabric_.length(last_wire_bytes_)) {
   fabric_.is_cut_through =
       parameters.description.switching == NetworkDescription::Switching::virtual_cut_through;
   wire(topology);
@@ -84,10 +84,10 @@ void FlitEngine::wire(const Topology& topology) {
       FlitPort& port = fabric_.port_table[index].wires;
       port.far_end = fabric_.place(next.router, next.port);
       port.kind = FlitPort::Kind::link;
-      port.list = fabric_.list_of(port);
       port.speed = speed(link.flit_cycles);
-      port.flit_delay = timing.switch_traversal_cycles + 1 + link.latency_cycles + timing.buffer_write_cycles;
-      port.credit_delay = 1 + link.latency_cycles + timing.credit_cycles;
+      const FlitCycle latency = FlitCycle{1} + link.latency_cycles;
+      fabric_.connect(port, timing.switch_traversal_cycles + latency + timing.buffer_write_cycles,
+                      latency + timing.credit_cycles);
       fabric_.link_numbers[index] = static_cast<std::uint32_t>(links_.size());
       links_.push_back(index);
       link_names_.push_back(topology.link_name({router, number}));
@@ -99,11 +99,10 @@ void FlitEngine::wire(const Topology& topology) {
     FlitPort& port = fabric_.port_table[index].wires;
     port.far_end = fabric_.place(node, 0);
     port.kind = FlitPort::Kind::local;
-    port.list = fabric_.list_of(port);
     fabric_.local_ports[attachment.router] |= std::uint64_t{1} << attachment.port % 64;
     port.speed = speed(timing.local.flit_cycles);
-    port.flit_delay = timing.switch_traversal_cycles + 1 + timing.local.latency_cycles;
-    port.credit_delay = 1 + timing.local.latency_cycles;
+    const FlitCycle latency = FlitCycle{1} + timing.local.latency_cycles;
+    fabric_.connect(port, timing.switch_traversal_cycles + latency, latency);
   }
 }
 
@@ -111,9 +110,8 @@ void FlitEngine::wire(const Topology& topology) {
 void FlitEngine::plug(RouterId router, const FlitRouterMaker& maker) {
   const auto lead_to_socket = [this](FlitPort& port) {
     port.kind = FlitPort::Kind::socket;
-    port.list = fabric_.list_of(port);
-    port.flit_delay -= fabric_.timing.buffer_write_cycles;
-    port.credit_delay -= fabric_.timing.credit_cycles;
+    fabric_.connect(port, fabric_.flits_on_wires.delay(port.flit_wire) - fabric_.timing.buffer_write_cycles,
+                    fabric_.credits_on_wires.delay(port.credit_wire) - fabric_.timing.credit_cycles);
   };
   const auto leads_there = [&](const FlitPort& port) { return fabric_.router_of(port.far_end) == router; };
   for (FlitRouterPort& port : fabric_.port_table) {
@@ -171,18 +169,18 @@ void FlitEngine::inject(const Packet& packet, Time tail_time) {
   FlitPacket& place = fabric_.packets[index];
   free_packet_ = place.next;
   place.packet = packet;
-  place.flits = last_flits_;
+  place.length = last_length_;
   place.start = last_cycle_;
   place.span = 0;
   place.next = FlitPacket::none;
   sources_.add(index, packet);
   std::uint32_t lane = packet.channel;
   if (lane >= fabric_.virtual_channels) lane %= fabric_.virtual_channels;
-  fabric_.routes[index] = {.destination = packet.destination,
-                           .flits = last_flits_ & FlitTiming::max_packet_flits,
-                           .draws = draws_of(simulation_.seed(), packet) % (1U << CubeShape::max_dimensions),
-                           .wire_bytes = packet.wire_bytes,
-                           .lane = static_cast<std::uint8_t>(lane)};
+  fabric_.routes[index] = {
+      .target = route_unit_.target(packet.destination, draws_of(simulation_.seed(), packet)),
+      .flits = last_length_.flits,
+      .wire_bytes = packet.wire_bytes,
+      .lane = static_cast<std::uint8_t>(lane)};
   if (tail_time != last_time_ || simulation_.is_traced()) [[unlikely]]
     note_injection(index, tail_time);
 }
@@ -198,7 +196,7 @@ void FlitEngine::inject(const Packet& packet, Time tail_time) {
     APENET_CHECK(packet.wire_bytes > 0 && packet.wire_bytes <= max_packet_wire_bytes_,
                  "packet of %u bytes on the wire, limit %u", packet.wire_bytes, max_packet_wire_bytes_);
     last_wire_bytes_ = packet.wire_bytes;
-    last_flits_ = fabric_.timing.flits(last_wire_bytes_);
+    last_length_ = fabric_.length(last_wire_bytes_);
   }
   last_time_ = simulation_.now();
   last_cycle_ = fabric_.timing.cycle_from(last_time_);
@@ -261,6 +259,8 @@ void FlitEngine::handle_event(const Event& event) {
 
 void FlitEngine::run_cycle() {
   const FlitCycle cycle = next_cycle_++;
+  fabric_.flits_on_wires.begin_cycle(cycle);
+  fabric_.credits_on_wires.begin_cycle(cycle);
   sockets_.tick(cycle);
   routers_->tick(cycle);
   sources_.tick(cycle, left_);
@@ -321,7 +321,7 @@ LinkStatistics FlitEngine::link_statistics(std::uint32_t link) const {
   const std::size_t index = links_.at(link);
   const FlitLinkUse& use = fabric_.port_table[index].use;
   const std::uint64_t cycles = use.flits * fabric_.flit_cycles[fabric_.port_table[index].wires.speed];
-  return {link_names_[link], use.packets, use.wire_bytes,
+  return {link_names_[link], use.packets, use.flits * fabric_.timing.flit_bytes - use.padding_bytes,
           fabric_.timing.time(static_cast<FlitCycle>(cycles))};
 }
 

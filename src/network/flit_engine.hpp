@@ -87,8 +87,8 @@ class FlitEngine final : public Network, private EventHandler {
   // words.
   Time last_time_ = Time::never();
   FlitCycle last_cycle_ = 0;
-  std::uint32_t last_wire_bytes_;  // of the last packet: its flits are a division, too
-  std::uint32_t last_flits_;
+  std::uint32_t last_wire_bytes_;  // of the last packet: its length is a division, too
+  FlitLength last_length_;
   FlitCycle next_cycle_ = 0;
   bool is_awake_ = false;  // a cycle is scheduled, or runs and will schedule the next one
   EventSource source_{EventKind::link, 0, 0};

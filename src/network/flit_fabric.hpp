@@ -17,18 +17,20 @@
 
 namespace apenet {
 
-// A flit in a buffer or on a wire: the number of its packet in the engine's table, and whether it is the
-// packet's first or last. Four bytes, because the buffers are most of a router's memory.
+// A flit in a buffer or on a wire: the number of its packet in the engine's table, whether it is the packet's
+// first or last, and whether the packet does not fill the last. Four bytes, because the buffers are most of a
+// router's memory.
 class Flit {
  public:
   Flit() = default;
-  Flit(std::uint32_t packet, bool is_head, bool is_tail)
-      : word_(packet << 2U | (is_tail ? 2U : 0U) | (is_head ? 1U : 0U)) {}
-  [[nodiscard]] std::uint32_t packet() const { return word_ >> 2U; }
+  Flit(std::uint32_t packet, bool is_head, bool is_tail, bool is_padded)
+      : word_(packet << 3U | (is_padded ? 4U : 0U) | (is_tail ? 2U : 0U) | (is_head ? 1U : 0U)) {}
+  [[nodiscard]] std::uint32_t packet() const { return word_ >> 3U; }
   [[nodiscard]] bool is_head() const { return (word_ & 1U) != 0; }
   [[nodiscard]] bool is_tail() const { return (word_ & 2U) != 0; }
+  [[nodiscard]] bool is_padded() const { return (word_ & 4U) != 0; }  // a tail
 
-  static constexpr std::uint32_t max_packets = 1U << 30U;
+  static constexpr std::uint32_t max_packets = 1U << 29U;
 
  private:
   std::uint32_t word_ = 0;
@@ -36,13 +38,18 @@ class Flit {
 
 // What routers look at of a packet, apart from the rest of it so that four of them share a cache line.
 struct FlitPacketRoute {
-  NodeId destination = 0;
-  std::uint32_t flits : FlitTiming::packet_flits_bits = 0;
-  std::uint32_t draws : CubeShape::max_dimensions = 0;  // of draws_of: for the ties of a cube's routing
+  std::uint32_t target = 0;  // where to: FlitRouteUnit::target
+  std::uint32_t flits = 0;
   std::uint32_t wire_bytes = 0;
   std::uint16_t routers = 0;  // that its header has come to
   std::uint8_t lane = 0;      // number within its class, for ChannelSelection::lane
   std::uint8_t slowest = 0;   // stage of its path with the longest flit_cycles: index into flit_cycles
+};
+
+// Of a packet on wires of one flit a cycle.
+struct FlitLength {
+  std::uint32_t flits : 31 = 0;
+  bool is_padded : 1 = false;  // it does not fill the last one
 };
 
 // A packet in flight: as its card handed it over, and what FlitSources must know of it while it is in a FIFO
@@ -53,7 +60,7 @@ struct alignas(64) FlitPacket {
   FlitCycle start = 0;  // its first flit can leave
   FlitCycle span = 0;   // the last flit leaves `span` cycles behind the first, or later
   std::uint32_t next = none;
-  std::uint32_t flits = 0;
+  FlitLength length;
 };
 static_assert(sizeof(FlitPacket) == 64);
 
@@ -78,24 +85,43 @@ struct FlitPort {
   enum class Kind : std::uint8_t { link, local, socket, unused };
   FlitPlace far_end = 0;  // virtual channel 0 of the port at the other end
   Kind kind = Kind::unused;
-  std::uint8_t speed = 0;          // index into FlitFabric::flit_cycles
-  std::uint32_t list = 0;          // FlitFabric::list_of it
-  std::uint32_t flit_delay = 0;    // switch grant to arrival in the buffer at the other end, in cycles
-  std::uint32_t credit_delay = 0;  // switch grant of a flit from this input to use of its credit upstream
+  std::uint8_t speed = 0;  // index into FlitFabric::flit_cycles
+  // FlitFabric::flits_on_wires: as long as it takes from the switch's grant to the buffer at the other end.
+  // Of a source: from the cycle in which it sends.
+  std::uint32_t flit_wire = 0;
+  // credits_on_wires: from the grant of a flit that came through this port to the use of its credit.
+  std::uint32_t credit_wire = 0;
 };
 
 struct FlitLinkUse {
   std::uint64_t flits = 0;
-  std::uint64_t packets = 0;
-  std::uint64_t wire_bytes = 0;
+  std::uint64_t packets = 0;        // headers
+  std::uint64_t padding_bytes = 0;  // of the flits
+};
 
-  // packet_wire_bytes: of the packet that the flit belongs to.
-  void count(Flit flit, std::uint32_t packet_wire_bytes) {
-    const std::uint64_t is_head = flit.is_head() ? 1 : 0;
-    ++flits;
-    packets += is_head;
-    wire_bytes += packet_wire_bytes & (0 - is_head);
+// The first flit of an input virtual channel would cross the switch to an output virtual channel. One word,
+// to be copied as one.
+class FlitCrossing {
+ public:
+  FlitCrossing() = default;
+  FlitCrossing(FlitPlace input, FlitPlace output) : word_(std::uint64_t{output} << 32U | input) {}
+
+  [[nodiscard]] FlitPlace input() const { return static_cast<FlitPlace>(word_); }
+  // Unless it has lost.
+  [[nodiscard]] FlitPlace output() const { return static_cast<FlitPlace>(word_ >> 32U); }
+  // In this cycle: the highest bit, which no place has.
+  [[nodiscard]] bool has_lost() const { return lost_count() != 0; }
+  [[nodiscard]] std::size_t lost_count() const { return word_ >> 63U; }  // 1 or 0
+  void lose() { word_ |= lost; }
+  [[nodiscard]] FlitCrossing as_asked() const {
+    FlitCrossing asked;
+    asked.word_ = word_ & ~lost;
+    return asked;
   }
+
+ private:
+  static constexpr std::uint64_t lost = std::uint64_t{1} << 63U;
+  std::uint64_t word_ = 0;
 };
 
 // All that a flit that crosses a router needs of the ports of which it comes and goes: a cache line each.
@@ -105,9 +131,8 @@ struct alignas(64) FlitRouterPort {
   FlitLinkUse use;
   // The switch's round-robin pointers: who was served last. Reset: the last one, so that number 0 is first.
   static constexpr FlitPlace last = 0xffffffff;
-  FlitPlace granted_input = last;    // as output: grant pointer; its virtual channel does not matter
-  FlitPlace accepted_output = last;  // as input: accept pointer, the same
-  FlitPlace served_channel = last;   // as input: who asked on behalf of the port
+  FlitPlace granted_input = last;     // as output: grant pointer; its virtual channel does not matter
+  FlitCrossing accepted{last, last};  // as input: who asked on behalf of the port; and the accept pointer
 };
 
 // One instance an engine. Arrivals at routers, at sinks and credits are separate lines because they are read
@@ -138,13 +163,17 @@ struct FlitFabric {
         ((std::uint64_t{router_count} << channel_bits) + (1U << block_bits) - 1) >> block_bits);
   }
 
-  // The list of the wires that arrive at a block of routers, at the cards, at the sockets.
-  [[nodiscard]] std::uint32_t list_of_block(std::uint32_t block) const { return flits_on_wires.list(block); }
-  [[nodiscard]] std::uint32_t list_of_cards() const { return list_of_block(block_count()); }
-  [[nodiscard]] std::uint32_t list_of_sockets() const { return list_of_block(block_count() + 1); }
+  // The list of the wires that arrive at a block of routers (by its number), at the cards, at the sockets.
+  [[nodiscard]] std::uint32_t list_of_cards() const { return block_count(); }
+  [[nodiscard]] std::uint32_t list_of_sockets() const { return block_count() + 1; }
   [[nodiscard]] std::uint32_t list_of(const FlitPort& port) const {
-    if (port.kind == FlitPort::Kind::link) return list_of_block(port.far_end >> block_bits);
+    if (port.kind == FlitPort::Kind::link) return port.far_end >> block_bits;
     return port.kind == FlitPort::Kind::local ? list_of_cards() : list_of_sockets();
+  }
+  // Gives the port its wires, so many cycles long.
+  void connect(FlitPort& port, FlitCycle flit_delay, FlitCycle credit_delay) {
+    port.flit_wire = flits_on_wires.wire(list_of(port), flit_delay);
+    port.credit_wire = credits_on_wires.wire(list_of(port), credit_delay);
   }
   // A header leaves through a router's port, by its index in the port table. A link is taken to be busy for
   // as long as the packet's flits need one behind the other: what they wait for on their way is not known
@@ -159,6 +188,18 @@ struct FlitFabric {
                                     is_link ? now + span : Time::zero(),
                                     is_link ? link_numbers[port_index] : packet.destination, packet.source,
                                     packet.message, packet.sequence, packet.wire_bytes));
+  }
+  [[nodiscard]] FlitLength length(std::uint32_t wire_bytes) const {
+    return {.flits = timing.flits(wire_bytes), .is_padded = wire_bytes % timing.flit_bytes != 0};
+  }
+  [[nodiscard]] std::uint64_t padding_bytes(const FlitPacket& packet) const {
+    return std::uint64_t{packet.length.flits} * timing.flit_bytes - packet.packet.wire_bytes;
+  }
+  // A flit leaves through that port. Its packet's record is hardly ever asked: it is seldom in the cache.
+  void count(FlitLinkUse& use, Flit flit) const {
+    ++use.flits;
+    use.packets += flit.is_head() ? 1 : 0;
+    if (flit.is_padded()) use.padding_bytes += padding_bytes(packets[flit.packet()]);
   }
   // A packet's way leads through that port.
   static void note_port(const FlitPort& port, FlitPacketRoute& route) {
@@ -176,7 +217,7 @@ struct FlitFabric {
 
   // Of a port's virtual channel 0.
   [[nodiscard]] FlitPlace place(std::uint32_t router, std::uint32_t port) const {
-    APENET_CHECK(std::uint64_t{router} << channel_bits >> 32U == 0, "router or node %u, %u channels each",
+    APENET_CHECK(std::uint64_t{router} << channel_bits >> 31U == 0, "router or node %u, %u channels each",
                  router, channels);
     return router << channel_bits | port << virtual_channel_bits;
   }

@@ -34,21 +34,23 @@ struct FlitOutputChannel {
   std::uint16_t last_granted = 0;
 };
 
-// Inputs of a block of routers that wait for one stage, in any order, each once.
-class FlitPlaceList {
+// Those of a block of routers that wait for one stage, in any order, each once: by the place of their input,
+// or more.
+template <typename Entry>
+class FlitList {
  public:
-  FlitPlaceList() = default;
+  FlitList() = default;
   // Of the first `count` there; room for all inputs of a block, and one more.
-  FlitPlaceList(FlitPlace* places, std::size_t count) : begin_(places), end_(places + count) {}
+  FlitList(Entry* entries, std::size_t count) : begin_(entries), end_(entries + count) {}
 
   [[nodiscard]] std::size_t size() const { return static_cast<std::size_t>(end_ - begin_); }
-  [[nodiscard]] FlitPlace* begin() const { return begin_; }
-  [[nodiscard]] FlitPlace* end() const { return end_; }
-  [[nodiscard]] FlitPlace operator[](std::size_t index) const { return begin_[index]; }
-  void add(FlitPlace place) { *end_++ = place; }
+  [[nodiscard]] Entry* begin() const { return begin_; }
+  [[nodiscard]] Entry* end() const { return end_; }
+  [[nodiscard]] const Entry& operator[](std::size_t index) const { return begin_[index]; }
+  void add(const Entry& entry) { *end_++ = entry; }
   // Without a branch: whether one waits cannot be predicted.
-  void add_if(bool waits, FlitPlace place) {
-    *end_ = place;
+  void add_if(bool waits, const Entry& entry) {
+    *end_ = entry;
     end_ += waits ? 1 : 0;
   }
   // Those of the first `count` for which `holds` stand first from now on. How many they are.
@@ -57,13 +59,11 @@ class FlitPlaceList {
     return static_cast<std::size_t>(std::partition(begin_, begin_ + count, holds) - begin_);
   }
   // Of the first `count`, those that were added to `kept` in their stead, and all behind them.
-  void replace(std::size_t count, const FlitPlaceList& kept) {
-    end_ = std::copy(begin_ + count, end_, kept.end_);
-  }
+  void replace(std::size_t count, const FlitList& kept) { end_ = std::copy(begin_ + count, end_, kept.end_); }
 
  private:
-  FlitPlace* begin_ = nullptr;
-  FlitPlace* end_ = nullptr;
+  Entry* begin_ = nullptr;
+  Entry* end_ = nullptr;
 };
 
 // An input virtual channel asks for output virtual channels of one port, or was given them.
@@ -73,12 +73,8 @@ struct FlitChannelRequest {
   std::uint64_t mask = 0;  // the virtual channels, a bit each
 };
 
-// The first flit of an input virtual channel may cross the switch.
-struct FlitCrossing {
-  static constexpr FlitPlace lost = 0xffffffff;  // as output: it may not
-  FlitPlace input = 0;
-  FlitPlace output = 0;
-};
+using FlitPlaceList = FlitList<FlitPlace>;
+using FlitCrossingList = FlitList<FlitCrossing>;
 
 // Used where any stage takes more than one cycle: what each is at work on, which it answers at the end of the
 // cycle `done`. It is not asked before that; it is idle when nobody asked.

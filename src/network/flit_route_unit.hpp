@@ -1,7 +1,9 @@
 // FlitRouteUnit: from a routing's steps to the virtual channels that a header asks for.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "kernel/simulation.hpp"
@@ -26,6 +28,57 @@ class FlitRequest {
   std::uint16_t word_ = 0;
 };
 
+// What a routing is told of the input virtual channel where a header waits.
+struct FlitInput {
+  std::uint16_t port = 0;
+  std::uint16_t channel_class = 0;
+};
+
+// The answers of DimensionOrderEntryRouting, looked up without a branch: a header's first difference from its
+// destination, and by how much, say where it turns, and that is as random as the traffic.
+//
+// A node's word has its coordinates, the lowest dimension in the lowest bits, and below each a zero, where a
+// packet's target has the bit that is drawn for it: which way around, where both are as short.
+class FlitCubeRequests {
+ public:
+  FlitCubeRequests() = default;
+  // inputs: by channel of a router. request: what a step asks for. Empty where a word would need more than 31
+  // bits.
+  FlitCubeRequests(const DimensionOrderEntryRouting& routing, const std::vector<FlitInput>& inputs,
+                   const std::function<FlitRequest(RouteStep)>& request);
+
+  [[nodiscard]] bool empty() const { return requests_.empty(); }
+  // draws: draws_of the packet.
+  [[nodiscard]] std::uint32_t target(NodeId destination, std::uint32_t draws) const {
+    return words_[destination] | drawn_[draws % drawn_.size()] | arrived;
+  }
+  [[nodiscard]] FlitRequest request(std::uint32_t router, std::uint32_t input_channel,
+                                    std::uint32_t target) const {
+    const std::uint32_t here = words_[router];
+    const Digit& digit = digits_[static_cast<std::uint32_t>(__builtin_ctz((here ^ target) & differences_))];
+    const std::uint32_t difference = (target & digit.mask) - (here & digit.mask);
+    const auto steps = static_cast<std::uint32_t>(static_cast<std::int32_t>(difference) >> digit.shift);
+    return requests_[first_of_input_[input_channel] + digit.same + steps];
+  }
+
+ private:
+  // Of a bit of a word: the digit that it belongs to.
+  struct Digit {
+    std::uint32_t mask = 0;
+    std::uint32_t shift : 8 = 0;
+    std::uint32_t same : 24 = 0;  // in a table, of the difference 0
+  };
+  static constexpr std::uint32_t word_bits = 31;
+  static constexpr std::uint32_t arrived = 1U << word_bits;  // the only difference left; every target has it
+
+  std::uint32_t differences_ = arrived;  // bits of a word that are not drawn
+  std::array<Digit, word_bits + 1> digits_{};
+  std::array<std::uint32_t, std::size_t{1} << CubeShape::max_dimensions> drawn_{};  // where the bits stand
+  std::vector<std::uint32_t> words_;                                                // per node
+  std::vector<std::uint32_t> first_of_input_;  // per channel of a router: of its table
+  std::vector<FlitRequest> requests_;          // tables one behind the other
+};
+
 // The stage "route computation" of every router, the same for each implementation of a router.
 class FlitRouteUnit {
  public:
@@ -36,16 +89,16 @@ class FlitRouteUnit {
   // in the router the header waits, FlitFabric::channel_of; route: the packet's.
   [[nodiscard]] FlitRequest request(std::uint32_t router, std::uint32_t input_channel, std::uint32_t packet,
                                     const FlitPacketRoute& route) const {
-    return is_fixed() ? fixed_request(router, input_channel, route) : find(router, input_channel, packet);
+    return is_fixed() ? fixed_.request(router, input_channel, route.target)
+                      : find(router, input_channel, packet);
   }
-  // Of a routing whose steps are in a table, and never adaptive: the same without a branch.
-  [[nodiscard]] bool is_fixed() const { return entry_ != nullptr; }
-  [[nodiscard]] FlitRequest fixed_request(std::uint32_t router, std::uint32_t input_channel,
-                                          const FlitPacketRoute& route) const {
-    const DimensionOrderEntryRouting::Step step =
-        entry_->step(router, route.destination, entry_inputs_[input_channel]);
-    return entry_requests_[step.index_drawn(route.draws)];
+  // FlitPacketRoute::target of a packet. draws: draws_of it.
+  [[nodiscard]] std::uint32_t target(NodeId destination, std::uint32_t draws) const {
+    return is_fixed() ? fixed_.target(destination, draws) : destination;
   }
+  // The routing's answers are in a table, and never adaptive: request() without a branch.
+  [[nodiscard]] bool is_fixed() const { return !fixed_.empty(); }
+  [[nodiscard]] const FlitCubeRequests& fixed() const { return fixed_; }
 
   // Of an adaptive routing: the step with most room, the first of equals; the last, the escape, if no other
   // one has a free virtual channel. room(port, mask) is negative if none of them is free.
@@ -85,8 +138,8 @@ class FlitRouteUnit {
  private:
   void find_steps(std::uint32_t router, std::uint32_t input_channel, std::uint32_t packet,
                   RouteSteps& steps) const {
-    const Input& input = inputs_[input_channel];
-    routing_.route({router, fabric_.routes[packet].destination, input.port, input.channel_class,
+    const FlitInput& input = inputs_[input_channel];
+    routing_.route({router, fabric_.packets[packet].packet.destination, input.port, input.channel_class,
                     fabric_.is_local(router, input.port)},
                    steps);
   }
@@ -102,23 +155,15 @@ class FlitRouteUnit {
   [[nodiscard]] FlitRequest find(std::uint32_t router, std::uint32_t input_channel,
                                  std::uint32_t packet) const;
 
-  struct Input {
-    std::uint16_t port = 0;
-    std::uint16_t channel_class = 0;
-  };
-
   const Routing& routing_;
-  // routing_, if it is that and a step alone says what to ask for: without a virtual call for every hop.
-  const DimensionOrderEntryRouting* entry_ = nullptr;
-  std::vector<FlitRequest> entry_requests_;                      // of it: by Step::index()
-  std::vector<DimensionOrderEntryRouting::Input> entry_inputs_;  // of it: as inputs_
+  FlitCubeRequests fixed_;
   const FlitFabric& fabric_;
   std::uint32_t classes_;
   std::uint32_t lanes_;
   std::uint32_t sets_ = 0;  // of virtual channels
   bool is_lane_;
-  std::vector<Input> inputs_;   // per channel of a router (FlitFabric::channel_of)
-  std::vector<Wanted> wanted_;  // per set and port; sets: the classes, the single channels, all
+  std::vector<FlitInput> inputs_;  // per channel of a router (FlitFabric::channel_of)
+  std::vector<Wanted> wanted_;     // per set and port; sets: the classes, the single channels, all
 };
 
 }  // namespace apenet

@@ -39,7 +39,8 @@ class FlitRouterBank final : public FlitRouters {
 
   // Where they are defined, functions for what is rare stay out of line, so that the loops of all others keep
   // their variables in registers.
-  void write_buffer(const FlitArrival& arrival);
+  template <bool has_plain_headers>
+  [[nodiscard, gnu::noinline]] bool write_buffers(FlitCycle cycle, std::uint32_t block);
   void take_credit(FlitPlace place);
   void find_requests(FlitCycle cycle);
   void drop_delayed(FlitCycle cycle);
@@ -55,15 +56,16 @@ class FlitRouterBank final : public FlitRouters {
   void list_channel_requests();
   [[nodiscard]] FlitPlace choose(const FlitChannelRequest& request);
   void accept_long(FlitCycle cycle, FlitPlaceList& lost);
-  void hold(FlitPlace input, FlitPlace output, FlitPlaceList& switching);
+  void hold(const FlitCrossing& grant, FlitCrossingList& switching);
   [[nodiscard]] std::uint64_t with_room(FlitPlace input, FlitPlace port, std::uint64_t mask) const;
   void drop_small(FlitChannelRequest* requests, std::size_t count) const;
   [[nodiscard]] FlitRequest choose_output(FlitPlace input) const;
-  [[nodiscard]] FlitPlaceList allocate_switch();
-  void accept(const FlitCrossing& crossing);
-  void cross_switch(FlitCycle cycle, FlitPlaceList kept);
-  void traverse(const FlitCrossing& crossing, FlitCycle cycle, std::size_t& followed,
-                FlitPlaceList& switching);
+  [[nodiscard]] FlitCrossingList allocate_switch();
+  void accept(FlitCrossing crossing);
+  template <bool is_plain>
+  [[gnu::noinline]] void cross_switch(FlitCycle cycle, FlitCrossingList kept);
+  template <bool is_plain>
+  void traverse(FlitCrossing crossing, FlitCycle cycle, std::size_t& followed, FlitCrossingList& switching);
   [[nodiscard]] FlitCycle note_crossing(const FlitCrossing& crossing, Flit flit, FlitCycle cycle);
   [[nodiscard]] FlitCycle delay_crossing(FlitPlace output, FlitCycle cycle);
 
@@ -89,7 +91,7 @@ class FlitRouterBank final : public FlitRouters {
   // Of the block at hand.
   FlitPlaceList allocating_;        // inputs whose first flit is a header without a virtual channel
   std::size_t routed_ = 0;          // the first ones of those: behind the stage of route computation
-  FlitPlaceList switching_;         // inputs with a flit, a virtual channel and a credit
+  FlitCrossingList switching_;      // inputs with a flit, a virtual channel and a credit
   std::size_t channel_askers_ = 0;  // the first ones of allocating_: of this cycle
   std::size_t switch_askers_ = 0;   // the first ones of switching_: the same
   std::vector<FlitChannelRequest> channel_requests_;
@@ -113,7 +115,8 @@ class FlitRouterBank final : public FlitRouters {
   };
   static constexpr std::size_t list_room = (std::size_t{1} << block_bits) + 16;  // whole lines of a cache
   std::vector<Waiting> waiting_;                                                 // per block
-  LargeArray<FlitPlace> lists_;            // per block: list_room places of allocating_, and of switching_
+  LargeArray<FlitPlace> allocating_lists_;                                       // list_room per block
+  LargeArray<FlitCrossing> switching_lists_;                                     // the same
   LargeArray<std::uint64_t> free_;         // output virtual channels that nobody holds: 64 places a word
   LargeArray<FlitInputChannel> inputs_;    // by FlitPlace
   LargeArray<FlitOutputChannel> outputs_;  // the same

@@ -39,7 +39,8 @@ FlitRouterBank::FlitRouterBank(FlitFabric& fabric, const FlitRouteUnit& routes)
       flits_((2 + ring_mask_) * row_size_) {
   free_.resize((inputs_.size() + 63) / 64);
   waiting_.resize(fabric.block_count());
-  lists_.resize(2 * list_room * waiting_.size());
+  allocating_lists_.resize(list_room * waiting_.size());
+  switching_lists_.resize(list_room * waiting_.size());
   const auto last_channel = static_cast<std::uint16_t>(channel_mask_);
   for (FlitInputChannel& input : inputs_) input.output = last_channel;
   for (FlitOutputChannel& output : outputs_)
@@ -65,26 +66,24 @@ void FlitRouterBank::tick(FlitCycle cycle) {
   is_plain_ = !is_traced_ && !has_adaptive_ && !is_long_ && !has_intervals_;
   for (std::uint32_t block = 0; block < waiting_.size(); ++block) {
     Waiting& waiting = waiting_[block];
-    FlitPlace* const lists = &lists_[2 * list_room * block];
-    allocating_ = {lists, waiting.allocating};
-    switching_ = {lists + list_room, waiting.switching};
+    allocating_ = {&allocating_lists_[list_room * block], waiting.allocating};
+    switching_ = {&switching_lists_[list_room * block], waiting.switching};
     routed_ = waiting.routed;
-    const std::uint32_t list = fabric_.list_of_block(block);
-    const bool has_flits = fabric_.flits_on_wires.take(
-        cycle, list, [this](const FlitArrival& arrival) { write_buffer(arrival); });
+    const bool has_flits =
+        has_plain_headers_ ? write_buffers<true>(cycle, block) : write_buffers<false>(cycle, block);
     const bool has_credits = fabric_.credits_on_wires.take(
-        cycle, list, [this](const FlitCredit& credit) { take_credit(credit.place); });
+        cycle, block, [this](const FlitCredit& credit) { take_credit(credit.place); });
     if (!has_flits && !has_credits && !waiting.is_active) continue;
     is_changed_ = false;
     find_requests(cycle);
     allocate_channels(cycle);
-    const FlitPlaceList lost = allocate_switch();
+    const FlitCrossingList lost = allocate_switch();
     if (is_long_) {
       switching_.replace(switch_askers_, lost);
       keep_crossings(cycle);
       finish_long(block, cycle);
     } else {
-      cross_switch(cycle, lost);
+      is_plain_ ? cross_switch<true>(cycle, lost) : cross_switch<false>(cycle, lost);
     }
     waiting = {static_cast<std::uint32_t>(allocating_.size()), static_cast<std::uint32_t>(routed_),
                static_cast<std::uint32_t>(switching_.size()), is_changed_};
@@ -98,28 +97,41 @@ void FlitRouterBank::tick(FlitCycle cycle) {
 // when it arrives, though the stage begins when it has become the first of its buffer: the answer is a
 // function of router, input and packet alone. (An adaptive routing's choice is not, and is left to VC
 // allocation.)
-[[gnu::always_inline]] inline void FlitRouterBank::write_buffer(const FlitArrival& arrival) {
-  const FlitPlace place = arrival.place;
-  const Flit flit = arrival.flit;
-  FlitInputChannel& input = inputs_[place];
-  const std::uint32_t before = input.count;
-  APENET_CHECK(before < buffer_flits_, "router %u, channel %u: a flit without a credit",
-               fabric_.router_of(place), fabric_.channel_of(place));
-  input.count = static_cast<std::uint16_t>(before + 1);
-  const auto if_behind = static_cast<std::uint32_t>(-static_cast<std::int32_t>(before) >> 31);  // all bits
-  const std::uint32_t row = (1 + ((flits_[place].second + before - 1) & ring_mask_)) & if_behind;
-  FlitBuffered& buffered = flits_[row * row_size_ + place];
-  buffered.flit = flit;
-  if (flit.is_head()) {
-    FlitPacketRoute& route = fabric_.routes[flit.packet()];
-    ++route.routers;
-    buffered.request = has_plain_headers_
-                           ? routes_.fixed_request(place >> channel_bits_, place & channel_mask_, route)
-                           : find_request(place, flit.packet());
-    allocating_.add_if(before == 0, place);
-  } else if (before == 0 && outputs_[first_of_router(place) | input.output].credits != 0) {
-    switching_.add(place);
-  }
+template <bool has_plain_headers>
+[[gnu::noinline]] bool FlitRouterBank::write_buffers(FlitCycle cycle, std::uint32_t block) {
+  FlitInputChannel* const inputs = inputs_.data();
+  FlitBuffered* const flits = flits_.data();
+  FlitPacketRoute* const routes = fabric_.routes.data();
+  const FlitCubeRequests& fixed = routes_.fixed();
+  FlitPlaceList allocating = allocating_;
+  FlitCrossingList switching = switching_;
+  const bool is_any = fabric_.flits_on_wires.take(cycle, block, [&](const FlitArrival& arrival) {
+    const FlitPlace place = arrival.place;
+    const Flit flit = arrival.flit;
+    FlitInputChannel& input = inputs[place];
+    const std::uint32_t before = input.count;
+    APENET_CHECK(before < buffer_flits_, "router %u, channel %u: a flit without a credit",
+                 fabric_.router_of(place), fabric_.channel_of(place));
+    input.count = static_cast<std::uint16_t>(before + 1);
+    const auto if_behind = static_cast<std::uint32_t>(-static_cast<std::int32_t>(before) >> 31);  // all bits
+    const std::uint32_t row = (1 + ((flits[place].second + before - 1) & ring_mask_)) & if_behind;
+    FlitBuffered& buffered = flits[row * row_size_ + place];
+    buffered.flit = flit;
+    if (flit.is_head()) {
+      FlitPacketRoute& route = routes[flit.packet()];
+      ++route.routers;
+      buffered.request = has_plain_headers
+                             ? fixed.request(place >> channel_bits_, place & channel_mask_, route.target)
+                             : find_request(place, flit.packet());
+      allocating.add_if(before == 0, place);
+    } else if (before == 0) {
+      const FlitPlace output = first_of_router(place) | input.output;
+      switching.add_if(outputs_[output].credits != 0, {place, output});
+    }
+  });
+  allocating_ = allocating;
+  switching_ = switching;
+  return is_any;
 }
 
 [[gnu::noinline]] FlitRequest FlitRouterBank::find_request(FlitPlace place, std::uint32_t packet) {
@@ -138,7 +150,7 @@ void FlitRouterBank::tick(FlitCycle cycle) {
   FlitOutputChannel& output = outputs_[place];
   if (output.credits++ != 0 || is_free(place)) return;
   const FlitPlace holder = first_of_router(place) | output.last_granted;
-  if (inputs_[holder].count != 0) switching_.add(holder);
+  if (inputs_[holder].count != 0) switching_.add({holder, place});
 }
 
 // --- what is asked for
@@ -162,8 +174,8 @@ void FlitRouterBank::tick(FlitCycle cycle) {
 [[gnu::noinline]] void FlitRouterBank::drop_delayed(FlitCycle cycle) {
   const FlitCycle granted = cycle + fabric_.timing.switch_allocation_cycles - 1;
   const std::size_t before = switch_askers_;
-  switch_askers_ = switching_.partition(before, [&](FlitPlace place) {
-    return output_free_[port_index(first_of_router(place) | inputs_[place].output)] <= granted;
+  switch_askers_ = switching_.partition(before, [&](const FlitCrossing& crossing) {
+    return output_free_[port_index(crossing.output())] <= granted;
   });
   is_changed_ |= switch_askers_ != before;
 }
@@ -195,15 +207,16 @@ void FlitRouterBank::end_routing(FlitPlace place) {
 [[gnu::noinline]] void FlitRouterBank::drop_busy() {
   channel_askers_ = allocating_.partition(
       channel_askers_, [&](FlitPlace place) { return long_[place >> channel_bits_].channel_grants.empty(); });
-  switch_askers_ = switching_.partition(
-      switch_askers_, [&](FlitPlace place) { return long_[place >> channel_bits_].crossings.empty(); });
+  switch_askers_ = switching_.partition(switch_askers_, [&](const FlitCrossing& crossing) {
+    return long_[crossing.input() >> channel_bits_].crossings.empty();
+  });
 }
 
 [[gnu::noinline]] void FlitRouterBank::keep_crossings(FlitCycle cycle) {
   for (std::size_t i = 0; i < crossing_count_; ++i) {
     const FlitCrossing& crossing = crossings_[i];
     accept(crossing);
-    FlitLongStages& work = long_[crossing.input >> channel_bits_];
+    FlitLongStages& work = long_[crossing.input() >> channel_bits_];
     work.crossings.push_back(crossing);
     work.crossings_done = cycle + fabric_.timing.switch_allocation_cycles - 1;
   }
@@ -224,12 +237,13 @@ void FlitRouterBank::finish_long(FlitLongStages& work, FlitCycle cycle) {
     work.routing.clear();
   }
   if (work.channel_grants_done == cycle) {
-    for (const FlitCrossing& grant : work.channel_grants) hold(grant.input, grant.output, switching_);
+    for (const FlitCrossing& grant : work.channel_grants) hold(grant, switching_);
     work.channel_grants.clear();
   }
   if (work.crossings_done == cycle) {
     std::size_t followed = 0;
-    for (const FlitCrossing& crossing : work.crossings) traverse(crossing, cycle, followed, switching_);
+    for (const FlitCrossing& crossing : work.crossings)
+      traverse<false>(crossing, cycle, followed, switching_);
     bring_next(followed);
     work.crossings.clear();
   }
@@ -252,12 +266,12 @@ void FlitRouterBank::finish_long(FlitLongStages& work, FlitCycle cycle) {
   if (is_long_) {
     accept_long(cycle, lost);
   } else {
-    FlitPlaceList switching = switching_;
+    FlitCrossingList switching = switching_;
     for (const FlitChannelRequest* request = requests; request != requests + count; ++request) {
       if (request->mask == 0) {
         lost.add(request->input);
       } else {
-        hold(request->input, choose(*request), switching);
+        hold({request->input, choose(*request)}, switching);
       }
     }
     switching_ = switching;
@@ -329,10 +343,10 @@ void FlitRouterBank::finish_long(FlitLongStages& work, FlitCycle cycle) {
 }
 
 // VC allocation gave it: the input asks the switch from the next cycle on.
-[[gnu::always_inline]] inline void FlitRouterBank::hold(FlitPlace input, FlitPlace output,
-                                                        FlitPlaceList& switching) {
-  free_[output / 64] &= ~bit(output);
-  switching.add_if(outputs_[output].credits != 0, input);
+[[gnu::always_inline]] inline void FlitRouterBank::hold(const FlitCrossing& grant,
+                                                        FlitCrossingList& switching) {
+  free_[grant.output() / 64] &= ~bit(grant.output());
+  switching.add_if(outputs_[grant.output()].credits != 0, grant);
 }
 
 // Virtual cut-through: only channels with room for the whole packet.
@@ -376,68 +390,63 @@ void FlitRouterBank::finish_long(FlitLongStages& work, FlitCycle cycle) {
 
 // Leaves the flits that may cross in crossings_. Returns who has lost, at the begin of switching_: what asks
 // there is in crossings_ now.
-[[gnu::noinline]] FlitPlaceList FlitRouterBank::allocate_switch() {
-  const std::uint32_t channel_mask = channel_mask_;
+[[gnu::noinline]] FlitCrossingList FlitRouterBank::allocate_switch() {
   const std::uint32_t virtual_channel_bits = virtual_channel_bits_;
-  const FlitPlace* const places = switching_.begin();
-  const std::size_t place_count = switch_askers_;
-  const FlitInputChannel* const inputs = inputs_.data();
-  FlitCrossing* const crossings = crossings_.data();
+  FlitCrossing* const requests = switching_.begin();
+  const std::size_t request_count = switch_askers_;
   std::uint32_t* const contended_inputs = contended_inputs_.data();
   std::uint32_t* const contended_outputs = contended_.data();
   FlitChains<2>::List asked = ports_at_switch_.begin_list();
   std::size_t contended_input_count = 0;
   std::size_t contended_output_count = 0;
-  for (std::uint32_t i = 0; i < place_count; ++i) {
-    const FlitPlace input = places[i];
-    const FlitPlace output = (input & ~channel_mask) | inputs[input].output;
-    crossings[i] = {input, output};
+  for (std::uint32_t i = 0; i < request_count; ++i) {
+    const FlitCrossing request = requests[i];
     const auto [is_input_contended, is_output_contended] =
-        asked.add(i, {input >> virtual_channel_bits, output >> virtual_channel_bits});
+        asked.add(i, {request.input() >> virtual_channel_bits, request.output() >> virtual_channel_bits});
     contended_inputs[contended_input_count] = i;
     contended_input_count += is_input_contended ? 1 : 0;
     contended_outputs[contended_output_count] = i;
     contended_output_count += is_output_contended ? 1 : 0;
   }
-  ports_at_switch_.end_list(place_count);
+  ports_at_switch_.end_list(request_count);
   const FlitRouterPort* const ports = fabric_.port_table.data();
   for (std::size_t i = 0; i < contended_output_count; ++i) {
-    switch_arbiter_.grant(crossings, ports_at_switch_, contended_outputs[i], ports);
+    switch_arbiter_.grant(requests, ports_at_switch_, contended_outputs[i], ports);
   }
   for (std::size_t i = 0; i < contended_input_count; ++i) {
-    switch_arbiter_.accept(crossings, ports_at_switch_, contended_inputs[i], ports);
+    switch_arbiter_.accept(requests, ports_at_switch_, contended_inputs[i], ports);
   }
-  FlitPlace* const lost = switching_.begin();
-  std::size_t crossing_count = 0;  // sorted out without a branch that nobody can predict
-  for (std::size_t i = 0; i < place_count; ++i) {
-    const FlitCrossing crossing = crossings[i];
-    lost[i - crossing_count] = crossing.input;
-    crossings[crossing_count] = crossing;
-    crossing_count += crossing.output != FlitCrossing::lost ? 1 : 0;
+  FlitCrossing* const crossings = crossings_.data();
+  std::size_t lost_count = 0;  // sorted out without a branch that nobody can predict
+  for (std::size_t i = 0; i < request_count; ++i) {
+    const FlitCrossing request = requests[i];
+    requests[lost_count] = request.as_asked();
+    crossings[i - lost_count] = request;
+    lost_count += request.lost_count();
   }
-  crossing_count_ = crossing_count;
-  return {lost, place_count - crossing_count};
+  crossing_count_ = request_count - lost_count;
+  return {requests, lost_count};
 }
 
 // The pointers of a match move.
-[[gnu::always_inline]] inline void FlitRouterBank::accept(const FlitCrossing& crossing) {
+[[gnu::always_inline]] inline void FlitRouterBank::accept(FlitCrossing crossing) {
   FlitRouterPort* const ports = fabric_.port_table.data();
-  ports[port_index(crossing.output)].granted_input = crossing.input;
-  FlitRouterPort& input = ports[port_index(crossing.input)];
-  input.accepted_output = crossing.output;
-  input.served_channel = crossing.input;
+  ports[port_index(crossing.output())].granted_input = crossing.input();
+  ports[port_index(crossing.input())].accepted = crossing;
 }
 
 // --- switch traversal
 // ----------------------------------------------------------------------------------------
 
-[[gnu::noinline]] void FlitRouterBank::cross_switch(FlitCycle cycle, FlitPlaceList kept) {
+template <bool is_plain>
+[[gnu::noinline]] void FlitRouterBank::cross_switch(FlitCycle cycle, FlitCrossingList kept) {
   const FlitCrossing* const crossings = crossings_.data();
   const std::size_t count = crossing_count_;
   std::size_t followed = 0;
-  for (const FlitCrossing* crossing = crossings; crossing != crossings + count; ++crossing) {
-    accept(*crossing);
-    traverse(*crossing, cycle, followed, kept);
+  for (std::size_t i = 0; i < count; ++i) {
+    const FlitCrossing crossing = crossings[i];
+    accept(crossing);
+    traverse<is_plain>(crossing, cycle, followed, kept);
   }
   switching_.replace(switch_askers_, kept);
   bring_next(followed);
@@ -445,27 +454,32 @@ void FlitRouterBank::finish_long(FlitLongStages& work, FlitCycle cycle) {
 
 // The flit leaves its buffer, takes a credit of the next one, and gives its own back. Its input is added to
 // those that ask the switch if the one behind it can.
-[[gnu::always_inline]] inline void FlitRouterBank::traverse(const FlitCrossing& crossing, FlitCycle cycle,
-                                                            std::size_t& followed, FlitPlaceList& switching) {
-  const FlitPlace place = crossing.input;
+template <bool is_plain>
+[[gnu::always_inline]] inline void FlitRouterBank::traverse(FlitCrossing crossing, FlitCycle cycle,
+                                                            std::size_t& followed,
+                                                            FlitCrossingList& switching) {
+  const FlitPlace place = crossing.input();
   FlitInputChannel& input = inputs_[place];
   const Flit flit = flits_[place].flit;
   const std::uint32_t left = input.count - 1U;
   input.count = static_cast<std::uint16_t>(left);
-  const std::uint32_t credits = --outputs_[crossing.output].credits;
+  const std::uint32_t credits = --outputs_[crossing.output()].credits;
 
-  FlitRouterPort& out = fabric_.port_table[port_index(crossing.output)];
+  FlitRouterPort& out = fabric_.port_table[port_index(crossing.output())];
   const FlitRouterPort& in = fabric_.port_table[port_index(place)];
-  out.use.count(flit, fabric_.routes[flit.packet()].wire_bytes);
-  FlitCycle arrives = cycle + out.wires.flit_delay;
-  if (!is_plain_) arrives += note_crossing(crossing, flit, cycle);
-  fabric_.flits_on_wires.push(arrives, out.wires.list, {out.across + crossing.output, flit});
-  fabric_.credits_on_wires.push(cycle + in.wires.credit_delay, in.wires.list, {in.across + place});
+  fabric_.count(out.use, flit);
+  const FlitArrival arrival{out.across + crossing.output(), flit};
+  if constexpr (is_plain) {
+    fabric_.flits_on_wires.push(out.wires.flit_wire, arrival);
+  } else {
+    fabric_.flits_on_wires.push_late(out.wires.flit_wire, note_crossing(crossing, flit, cycle), arrival);
+  }
+  fabric_.credits_on_wires.push(in.wires.credit_wire, {in.across + place});
 
   if (flit.is_tail()) {
-    free_[crossing.output / 64] |= bit(crossing.output);
+    free_[crossing.output() / 64] |= bit(crossing.output());
   } else {
-    switching.add_if(left != 0 && credits != 0, place);
+    switching.add_if(left != 0 && credits != 0, crossing);
   }
   followed_[followed] = place;
   followed += left != 0 ? 1 : 0;
@@ -489,15 +503,15 @@ void FlitRouterBank::finish_long(FlitLongStages& work, FlitCycle cycle) {
 // What only some networks ask of a crossing. Returns by how many cycles its flit comes later.
 [[gnu::noinline]] FlitCycle FlitRouterBank::note_crossing(const FlitCrossing& crossing, Flit flit,
                                                           FlitCycle cycle) {
-  const std::uint32_t port = port_index(crossing.output);
+  const std::uint32_t port = port_index(crossing.output());
   const FlitPort& wires = fabric_.port_table[port].wires;
   if (flit.is_head()) {
     if (is_traced_) fabric_.trace_head(port, flit.packet());
-    if (routes_.is_adaptive(flits_[crossing.input].request))
+    if (routes_.is_adaptive(flits_[crossing.input()].request))
       FlitFabric::note_port(wires, fabric_.routes[flit.packet()]);
   }
   if (has_intervals_) output_free_[port] = cycle + fabric_.flit_cycles[wires.speed];
-  return is_long_ ? delay_crossing(crossing.output, cycle) : 0;
+  return is_long_ ? delay_crossing(crossing.output(), cycle) : 0;
 }
 
 // How many cycles later than alone a flit granted in this cycle is on the wire, where a traversal takes

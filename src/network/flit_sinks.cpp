@@ -21,10 +21,10 @@ FlitSinks::FlitSinks(FlitFabric& fabric, const std::vector<FlitPort>& exits, std
 
 // Into the ejection buffer, where there is room for its packet. head: when the first flit of that came.
 [[gnu::always_inline]] inline void FlitSinks::accept(const Port& port, std::uint32_t channel, Flit flit,
-                                                     FlitCycle head, FlitCycle cycle) {
+                                                     FlitCycle head) {
   const FlitPort& exit = port.exit;
   const std::uint32_t packet = flit.packet();
-  fabric_.credits_on_wires.push(cycle + exit.credit_delay, exit.list, {exit.far_end + channel});
+  fabric_.credits_on_wires.push(exit.credit_wire, {exit.far_end + channel});
   if (!flit.is_tail()) return;
   arrived_->push_back({packet, head});
   __builtin_prefetch(&fabric_.packets[packet]);
@@ -35,7 +35,7 @@ FlitSinks::FlitSinks(FlitFabric& fabric, const std::vector<FlitPort>& exits, std
                                                           std::uint32_t wire_bytes, FlitCycle cycle) {
   port.room_bytes -= wire_bytes;
   if (!flit.is_tail()) note_head(flit.packet(), cycle);
-  accept(port, channel, flit, cycle, cycle);
+  accept(port, channel, flit, cycle);
 }
 
 void FlitSinks::note_head(std::uint32_t packet, FlitCycle cycle) {
@@ -53,7 +53,7 @@ void FlitSinks::note_head(std::uint32_t packet, FlitCycle cycle) {
       return;
     }
   } else if ((port.waiting >> channel & 1) == 0) [[likely]] {
-    accept(port, channel, flit, heads_[flit.packet()], cycle);
+    accept(port, channel, flit, heads_[flit.packet()]);
     return;
   }
   hold(node, channel, flit);

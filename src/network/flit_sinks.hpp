@@ -50,7 +50,7 @@ class FlitSinks {
 
   void receive(NodeId node, std::uint32_t channel, Flit flit, FlitCycle cycle);
   void admit_waiting(NodeId node, FlitCycle cycle);
-  void accept(const Port& port, std::uint32_t channel, Flit flit, FlitCycle head, FlitCycle cycle);
+  void accept(const Port& port, std::uint32_t channel, Flit flit, FlitCycle head);
   void accept_head(Port& port, std::uint32_t channel, Flit flit, std::uint32_t wire_bytes, FlitCycle cycle);
   void note_head(std::uint32_t packet, FlitCycle cycle);
   void hold(NodeId node, std::uint32_t channel, Flit flit);

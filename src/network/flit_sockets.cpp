@@ -58,11 +58,11 @@ void FlitSockets::tick(FlitCycle cycle) {
     std::fill(socket->outputs.begin(), socket->outputs.end(), FlitPortWires{});
     socket->implementation->tick(cycle, socket->inputs, socket->outputs);
     std::fill(socket->inputs.begin(), socket->inputs.end(), FlitPortWires{});
-    send(*socket, cycle);
+    send(*socket);
   }
 }
 
-void FlitSockets::send(Socket& socket, FlitCycle cycle) {
+void FlitSockets::send(Socket& socket) {
   for (std::uint32_t number = 0; number < fabric_.ports; ++number) {
     const FlitPort& port = fabric_.port(socket.router, number);
     const FlitOnWire& flit = socket.outputs[number].flit;
@@ -70,19 +70,18 @@ void FlitSockets::send(Socket& socket, FlitCycle cycle) {
     if (flit.is_valid) {
       const std::size_t index = fabric_.port_index(socket.router, number);
       FlitPacketRoute& route = fabric_.routes[flit.flit.packet()];
-      fabric_.port_table[index].use.count(flit.flit, route.wire_bytes);
+      fabric_.count(fabric_.port_table[index].use, flit.flit);
       if (flit.flit.is_head()) {
         if (fabric_.simulation.is_traced()) fabric_.trace_head(index, flit.flit.packet());
         ++route.routers;
         FlitFabric::note_port(port, route);
       }
-      // flit_delay begins at the grant; this flit has crossed the switch.
-      const FlitCycle delay = FlitCycle{port.flit_delay} - fabric_.timing.switch_traversal_cycles;
-      fabric_.flits_on_wires.push(cycle + delay, port.list, {port.far_end + flit.virtual_channel, flit.flit});
+      // The wire's length is from the grant; this flit has crossed the switch.
+      fabric_.flits_on_wires.push_late(port.flit_wire, -FlitCycle{fabric_.timing.switch_traversal_cycles},
+                                       {port.far_end + flit.virtual_channel, flit.flit});
     }
     if (credit.is_valid) {
-      fabric_.credits_on_wires.push(cycle + port.credit_delay, port.list,
-                                    {port.far_end + credit.virtual_channel});
+      fabric_.credits_on_wires.push(port.credit_wire, {port.far_end + credit.virtual_channel});
     }
   }
 }

@@ -51,7 +51,7 @@ class FlitSockets {
   };
 
   [[nodiscard]] FlitPortWires& input(FlitPlace place);
-  void send(Socket& socket, FlitCycle cycle);
+  void send(Socket& socket);
 
   FlitFabric& fabric_;
   const FlitRouteUnit& routes_;

@@ -38,7 +38,7 @@ void FlitSources::delay_tail(std::uint32_t index, FlitCycle tail) {
   FlitPacket& packet = fabric_.packets[index];
   const FlitCycle interval = fabric_.timing.local.flit_cycles;
   const FlitCycle span = std::max<FlitCycle>(0, tail - interval - packet.start);
-  if (packet.flits == 1) {
+  if (packet.length.flits == 1) {
     packet.start += span;
   } else {
     packet.span = span;
@@ -69,7 +69,7 @@ void FlitSources::delay_tail(std::uint32_t index, FlitCycle tail) {
   std::uint64_t result = 0;
   for (std::uint64_t rest = free; rest != 0; rest &= rest - 1) {
     const std::uint32_t channel = lowest_bit(rest);
-    if (credits_[port.first_credits + channel] >= packet.flits) result |= std::uint64_t{1} << channel;
+    if (credits_[port.first_credits + channel] >= packet.length.flits) result |= std::uint64_t{1} << channel;
   }
   return result;
 }
@@ -77,7 +77,7 @@ void FlitSources::delay_tail(std::uint32_t index, FlitCycle tail) {
 [[gnu::always_inline]] inline void FlitSources::send_flit(Port& port, std::uint32_t channel, Flit flit,
                                                           FlitCycle cycle) {
   const FlitPort& entry = port.entry;
-  fabric_.flits_on_wires.push(cycle + entry.flit_delay, entry.list, {entry.far_end + channel, flit});
+  fabric_.flits_on_wires.push(entry.flit_wire, {entry.far_end + channel, flit});
   has_moved_ = true;
   if (is_slow_) port.free_at = cycle + fabric_.timing.local.flit_cycles;
   if (--credits_[port.first_credits + channel] == 0) port.has_credit &= ~(std::uint64_t{1} << channel);
@@ -122,7 +122,7 @@ void FlitSources::delay_tail(std::uint32_t index, FlitCycle tail) {
   port.card_channel = channel;
   const std::uint32_t virtual_channel = first_behind(free_channels, port.virtual_channel);
   port.virtual_channel = static_cast<std::uint8_t>(virtual_channel);
-  const bool is_tail = packet.flits == 1;
+  const bool is_tail = packet.length.flits == 1;
   if (is_tail) [[likely]] {
     end_packet(node, port, fifo, packet, events);
   } else {
@@ -130,21 +130,22 @@ void FlitSources::delay_tail(std::uint32_t index, FlitCycle tail) {
     port.sent = 1;
     port.idle &= ~(std::uint64_t{1} << virtual_channel);
   }
-  send_flit(port, virtual_channel, Flit(index, true, is_tail), cycle);
+  send_flit(port, virtual_channel, Flit(index, true, is_tail, is_tail && packet.length.is_padded), cycle);
 }
 
 // The packet's next flit leaves, if it can.
 [[gnu::noinline]] void FlitSources::go_on(NodeId node, Port& port, FlitCycle cycle, Events& events) {
   const FlitPacket& packet = fabric_.packets[port.packet];
-  if (packet.span != 0 && cycle < packet.start + packet.span * port.sent / (packet.flits - 1)) {
+  if (packet.span != 0 && cycle < packet.start + packet.span * port.sent / (packet.length.flits - 1)) {
     has_moved_ = true;  // will: the flit is still on its way into the FIFO
     return;
   }
   const std::uint64_t bit = std::uint64_t{1} << port.virtual_channel;
   if ((port.has_credit & bit) == 0) return;
   ++port.sent;
-  const bool is_tail = port.sent == packet.flits;
-  send_flit(port, port.virtual_channel, Flit(port.packet, false, is_tail), cycle);
+  const bool is_tail = port.sent == packet.length.flits;
+  send_flit(port, port.virtual_channel, Flit(port.packet, false, is_tail, is_tail && packet.length.is_padded),
+            cycle);
   if (!is_tail) return;
   port.idle |= bit;
   port.packet = none;

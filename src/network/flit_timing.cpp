@@ -192,11 +192,6 @@ FlitTiming make_flit_timing(const NetworkParameters& parameters) {
 
   const std::int64_t buffer_flits = description.buffer_bytes / timing.flit_bytes;
   const std::uint32_t packet_flits = timing.flits(parameters.max_packet_wire_bytes);
-  if (packet_flits > FlitTiming::max_packet_flits) {
-    refuse("router.flit_bytes", std::to_string(timing.flit_bytes),
-           "flits of which the largest packet, " + std::to_string(parameters.max_packet_wire_bytes) +
-               " bytes, has at most " + std::to_string(FlitTiming::max_packet_flits));
-  }
   constexpr std::int64_t max_buffer_flits = 65535;  // counted in 16 bits
   const bool is_wormhole = description.switching == NetworkDescription::Switching::wormhole;
   if (buffer_flits < (is_wormhole ? 1 : packet_flits) || buffer_flits > max_buffer_flits) {

@@ -33,8 +33,6 @@ struct FlitTiming {
   std::vector<FlitLinkTiming> links;  // per link class
   std::vector<std::string> rounded;   // "network.link.latency = 70000 ps becomes 9 cycles, 78261 ps"
 
-  static constexpr unsigned packet_flits_bits = 26;
-  static constexpr std::uint32_t max_packet_flits = (1U << packet_flits_bits) - 1;
   [[nodiscard]] std::uint32_t flits(std::uint32_t bytes) const {
     return (bytes + flit_bytes - 1) / flit_bytes;
   }

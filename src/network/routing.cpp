@@ -90,55 +90,34 @@ std::vector<RoutingFactor> DimensionOrderRouting::factors() const {
 }
 
 DimensionOrderEntryRouting::DimensionOrderEntryRouting(const CubeShape& shape)
-    : digits_(shape), packed_(digits_.pack(shape)) {
-  const auto dimensions = static_cast<std::uint32_t>(digits_.dims.size());
-  std::array<CubeTurns, CubeShape::max_dimensions + 1> turns;
-  for (std::uint32_t d = 0; d < dimensions; ++d) {
-    const std::uint32_t size = digits_.dims[d];
-    const CubeDigits::Digit& digit = digits_.of[d];
-    const auto same = static_cast<std::uint32_t>(steps_.size()) + size - 1;
-    turns[d] = {digit.mask << digit.shift, digit.shift, same};
-    for (std::uint32_t difference = 1; difference < 2 * size; ++difference) {  // and the size more than it is
-      const bool is_behind = difference < size;
-      const std::uint32_t distance = is_behind ? difference : difference - size;  // going +
-      const std::uint32_t port = 2 * distance > size ? CubeShape::minus_port(d) : CubeShape::plus_port(d);
-      steps_.emplace_back(RouteStep{port, is_behind ? 1U : 0U}, 2 * distance == size);
-    }
-  }
-  turns[dimensions] = {0, 0, static_cast<std::uint32_t>(steps_.size())};
-  steps_.emplace_back(RouteStep{2 * dimensions, 0}, false);
-  for (std::size_t bit = 0; bit < turns_of_.size(); ++bit) {
-    turns_of_[bit] = turns[digits_.dimension_of_bit[bit]];
-  }
-  steps_of_input_ = static_cast<std::uint32_t>(steps_.size());
-  for (std::uint32_t port = 0; port < 2 * dimensions; ++port) {
-    const std::uint32_t first = turns[port / 2].same + 1 - digits_.dims[port / 2];
-    const std::uint32_t end = turns[port / 2].same + digits_.dims[port / 2];
-    for (std::uint32_t c = 0; c < class_count(); ++c) {
-      for (std::uint32_t step = 0; step < steps_of_input_; ++step) {
-        const bool is_straight_on = step >= first && step < end;
-        steps_.push_back(is_straight_on ? Step({port ^ 1U, c}, false) : steps_[step]);
-      }
-    }
-  }
-}
-
-DimensionOrderEntryRouting::Input DimensionOrderEntryRouting::input(std::uint32_t port,
-                                                                    std::uint32_t channel_class) const {
-  if (port / 2 >= digits_.dims.size()) return {0};
-  return {(1 + port * class_count() + channel_class) * steps_of_input_};
-}
+    : digits_(shape), packed_(digits_.pack(shape)) {}
 
 void DimensionOrderEntryRouting::route(const RouteQuery& query, RouteSteps& steps) const {
-  const auto local_port = 2 * static_cast<std::uint32_t>(digits_.dims.size());
-  const std::uint32_t input_port = query.is_injected ? local_port : query.input_port;
-  const Step chosen = step(query.router, query.destination, input(input_port, query.input_class));
-  const RouteStep only = chosen.step();
-  steps.set_only(only);
-  if (!chosen.is_tie()) return;
+  const std::uint32_t here = packed_[query.router];
+  const std::uint32_t there = packed_[query.destination];
+  const std::uint32_t dimension = digits_.dimension_of_bit[CubeDigits::first_difference(here, there)];
+  if (dimension == digits_.dims.size()) {
+    steps.set_only({2 * dimension, 0});
+    return;
+  }
+  if (!query.is_injected && query.input_port / 2 == dimension) {
+    steps.set_only({query.input_port ^ 1U, query.input_class});  // straight on
+    return;
+  }
+  const CubeDigits::Digit& digit = digits_.of[dimension];
+  const std::uint32_t from = here >> digit.shift & digit.mask;
+  const std::uint32_t to = there >> digit.shift & digit.mask;
+  const std::uint32_t channel_class = from > to ? 1 : 0;
+  const std::uint32_t distance = from > to ? to + digit.size - from : to - from;  // going +
+  const RouteStep plus{CubeShape::plus_port(dimension), channel_class};
+  const RouteStep minus{CubeShape::minus_port(dimension), channel_class};
+  if (2 * distance != digit.size) {
+    steps.set_only(2 * distance < digit.size ? plus : minus);
+    return;
+  }
   steps.clear(RouteChoice::random);
-  steps.add(only);
-  steps.add({only.port ^ 1U, only.channel_class});
+  steps.add(plus);
+  steps.add(minus);
 }
 
 std::vector<RoutingFactor> DimensionOrderEntryRouting::factors() const {

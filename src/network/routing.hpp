@@ -202,36 +202,7 @@ class DimensionOrderEntryRouting final : public Routing {
   explicit DimensionOrderEntryRouting(const CubeShape& shape);
   [[nodiscard]] std::uint32_t class_count() const override { return 2; }
   void route(const RouteQuery& query, RouteSteps& steps) const override;
-  // The same for engines that ask at every hop of every packet: a step in one word.
-  class Step {
-   public:
-    constexpr Step() = default;
-    constexpr Step(RouteStep step, bool is_tie)
-        : word_(static_cast<std::uint16_t>(step.port << 2U | step.channel_class << 1U | (is_tie ? 1U : 0U))) {
-    }
-    [[nodiscard]] RouteStep step() const { return {index() >> 2U, index() >> 1U & 1U}; }
-    // The other way along the dimension is as good.
-    [[nodiscard]] bool is_tie() const { return (word_ & 1U) != 0; }
-    [[nodiscard]] std::uint32_t index() const { return word_; }  // below 4 * ports
-    // Of a tie that of the way that is drawn, without a branch that nobody can predict: draw_step(2, ...).
-    [[nodiscard]] std::uint32_t index_drawn(std::uint32_t draws) const {
-      return word_ ^ (draws >> (word_ >> 3U) & word_ & 1U) << 2U;
-    }
-
-   private:
-    std::uint16_t word_ = 0;
-  };
-  // Where it came by: the first of the steps from there.
-  struct Input {
-    std::uint32_t first_step = 0;
-  };
-  [[nodiscard]] Input input(std::uint32_t port, std::uint32_t channel_class) const;
-  [[nodiscard]] Step step(RouterId router, NodeId destination, Input input) const {
-    const std::uint32_t here = packed_[router];
-    const std::uint32_t there = packed_[destination];
-    const CubeTurns& turns = turns_of_[CubeDigits::first_difference(here, there)];
-    return steps_[input.first_step + turns.same + turns.difference(here, there)];
-  }
+  [[nodiscard]] const std::vector<std::uint32_t>& dims() const { return digits_.dims; }
   [[nodiscard]] bool keeps_order() const override { return false; }
   [[nodiscard]] bool is_memoryless() const override { return false; }
   // One ring for each dimension. Proof: no packet returns to a lower dimension, so a cycle stays within one
@@ -243,11 +214,6 @@ class DimensionOrderEntryRouting final : public Routing {
  private:
   CubeDigits digits_;
   std::vector<std::uint32_t> packed_;
-  // By the coordinates' difference, of each dimension; and that for each input, since half of the time a
-  // packet goes straight on, and nobody can predict it. Those of cards and of other dimensions are the first.
-  std::vector<Step> steps_;
-  std::uint32_t steps_of_input_ = 0;
-  std::array<CubeTurns, 32> turns_of_{};  // by bit of the packed word; steps from an input
 };
 
 }  // namespace apenet

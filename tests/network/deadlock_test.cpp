@@ -213,20 +213,5 @@ TEST(DrawStep, IsAFunctionOfThePacketAndIndependentPerDimension) {
   for (const int use : turns) EXPECT_NEAR(use, 750, 100);
 }
 
-// The routers' short cut says what the routing says.
-TEST(DrawStep, OfATieIsTheStepThatTheShortCutTakes) {
-  const CubeShape shape({4, 6, 2});
-  const DimensionOrderEntryRouting routing(shape);
-  for (NodeId destination = 1; destination < shape.node_count(); ++destination) {
-    RouteSteps steps;
-    routing.route({.router = 0, .destination = destination, .is_injected = true}, steps);
-    const DimensionOrderEntryRouting::Step step = routing.step(0, destination, routing.input(6, 0));
-    for (const std::uint32_t draws : {0U, 1U, 2U, 4U, 7U}) {
-      const std::uint32_t chosen = steps.count() == 1 ? 0 : draw_step(steps.count(), draws, steps[0].port);
-      EXPECT_EQ(step.index_drawn(draws) >> 2U, steps[chosen].port) << destination << " " << draws;
-    }
-  }
-}
-
 }  // namespace
 }  // namespace apenet
