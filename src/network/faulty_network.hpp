@@ -36,7 +36,9 @@ class FaultyNetwork final : public Network, private EventHandler, private Inject
     engine_->await_injection_room(node, channel);
   }
   void begin(Time zero) override;
-  void inject(const Packet& packet, Time tail_time) override { engine_->inject(packet, tail_time); }
+  std::int64_t inject(const Packet& packet, Time tail_time) override {
+    return engine_->inject(packet, tail_time);
+  }
   void consumed(NodeId node, const Packet& packet) override { engine_->consumed(node, packet); }
   void prepare(NodeId node, std::uint16_t channel) const override { engine_->prepare(node, channel); }
   [[nodiscard]] std::uint32_t link_count() const override { return engine_->link_count(); }

@@ -153,7 +153,7 @@ void FlitEngine::schedule_cycle(FlitCycle cycle) {
 
 // Most packets find a place that is free, and are as long as the one before and of the same time: what else
 // there may be to do stands for itself, called last, so that there are few registers to save.
-void FlitEngine::inject(const Packet& packet, Time tail_time) {
+std::int64_t FlitEngine::inject(const Packet& packet, Time tail_time) {
   APENET_CHECK(
       packet.source < node_count_ && packet.destination < node_count_ && packet.channel < card_channels_,
       "packet from %u to %u on channel %u; %u nodes, %u channels", packet.source, packet.destination,
@@ -163,17 +163,8 @@ void FlitEngine::inject(const Packet& packet, Time tail_time) {
                static_cast<long long>(tail_time.ps()), static_cast<long long>(now.ps()));
   const std::uint32_t index = free_packet_;
   if (index == FlitPacket::none || packet.wire_bytes != last_wire_bytes_ || now != last_time_) [[unlikely]] {
-    prepare_and_inject(packet, tail_time);
-    return;
+    return prepare_and_inject(packet, tail_time);
   }
-  FlitPacket& place = fabric_.packets[index];
-  free_packet_ = place.next;
-  place.packet = packet;
-  place.length = last_length_;
-  place.start = last_cycle_;
-  place.span = 0;
-  place.next = FlitPacket::none;
-  sources_.add(index, packet);
   std::uint32_t lane = packet.channel;
   if (lane >= fabric_.virtual_channels) lane %= fabric_.virtual_channels;
   fabric_.routes[index] = {
@@ -181,11 +172,20 @@ void FlitEngine::inject(const Packet& packet, Time tail_time) {
       .flits = last_length_.flits,
       .wire_bytes = packet.wire_bytes,
       .lane = static_cast<std::uint8_t>(lane)};
+  FlitPacket& place = fabric_.packets[index];
+  free_packet_ = place.next;
+  place.packet = packet;
+  place.length = last_length_;
+  place.start = last_cycle_;
+  place.span = 0;
+  place.next = FlitPacket::none;
+  const std::int64_t room = sources_.add(index, packet);
   if (tail_time != last_time_ || simulation_.is_traced()) [[unlikely]]
-    note_injection(index, tail_time);
+    return note_injection(index, tail_time, room);
+  return room;
 }
 
-[[gnu::noinline]] void FlitEngine::prepare_and_inject(const Packet& packet, Time tail_time) {
+[[gnu::noinline]] std::int64_t FlitEngine::prepare_and_inject(const Packet& packet, Time tail_time) {
   if (free_packet_ == FlitPacket::none) {
     free_packet_ = static_cast<std::uint32_t>(fabric_.packets.size());
     APENET_CHECK(free_packet_ < Flit::max_packets, "%u packets in flight", free_packet_);
@@ -201,13 +201,15 @@ void FlitEngine::inject(const Packet& packet, Time tail_time) {
   last_time_ = simulation_.now();
   last_cycle_ = fabric_.timing.cycle_from(last_time_);
   wake(last_cycle_);
-  inject(packet, tail_time);
+  return inject(packet, tail_time);
 }
 
-[[gnu::noinline]] void FlitEngine::note_injection(std::uint32_t index, Time tail_time) {
+[[gnu::noinline]] std::int64_t FlitEngine::note_injection(std::uint32_t index, Time tail_time,
+                                                          std::int64_t room) {
   const Packet& packet = fabric_.packets[index].packet;
   if (tail_time != last_time_) sources_.delay_tail(index, fabric_.timing.cycle_from(tail_time));
   if (simulation_.is_traced()) trace(NetworkTrace::injected, packet.source, packet);
+  return room;
 }
 
 void FlitEngine::consumed(NodeId node, const Packet& packet) {

@@ -43,7 +43,7 @@ class FlitEngine final : public Network, private EventHandler {
   void attach(NodeId node, NetworkClient& client) override;
   [[nodiscard]] std::int64_t injection_room(NodeId node, std::uint16_t channel) const override;
   void await_injection_room(NodeId node, std::uint16_t channel) override;
-  void inject(const Packet& packet, Time tail_time) override;
+  std::int64_t inject(const Packet& packet, Time tail_time) override;
   void consumed(NodeId node, const Packet& packet) override;
   [[nodiscard]] std::uint32_t link_count() const override {
     return static_cast<std::uint32_t>(links_.size());
@@ -62,8 +62,8 @@ class FlitEngine final : public Network, private EventHandler {
   [[nodiscard]] bool is_at_rest() const;
   void deliver(std::uint32_t packet, Time head_time);
   void tell_freed(NodeId node, std::uint16_t channel) const;
-  void prepare_and_inject(const Packet& packet, Time tail_time);
-  void note_injection(std::uint32_t packet, Time tail_time);
+  std::int64_t prepare_and_inject(const Packet& packet, Time tail_time);
+  std::int64_t note_injection(std::uint32_t packet, Time tail_time, std::int64_t room);
   void admit_waiting(NodeId node);
   void trace(NetworkTrace what, std::uint32_t place, const Packet& packet) const;
 

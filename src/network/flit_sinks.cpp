@@ -19,23 +19,23 @@ FlitSinks::FlitSinks(FlitFabric& fabric, const std::vector<FlitPort>& exits, std
   }
 }
 
-// Into the ejection buffer, where there is room for its packet. head: when the first flit of that came.
-[[gnu::always_inline]] inline void FlitSinks::accept(const Port& port, std::uint32_t channel, Flit flit,
-                                                     FlitCycle head) {
-  const FlitPort& exit = port.exit;
-  const std::uint32_t packet = flit.packet();
-  fabric_.credits_on_wires.push(exit.credit_wire, {exit.far_end + channel});
-  if (!flit.is_tail()) return;
-  arrived_->push_back({packet, head});
-  __builtin_prefetch(&fabric_.packets[packet]);
+// A flit goes on into the ejection buffer.
+[[gnu::always_inline]] inline void FlitSinks::return_credit(const Port& port, std::uint32_t channel) {
+  fabric_.credits_on_wires.push(port.exit.credit_wire, {port.exit.far_end + channel});
 }
 
-// A header with room for its packet.
+// A header for whose packet there is room.
 [[gnu::always_inline]] inline void FlitSinks::accept_head(Port& port, std::uint32_t channel, Flit flit,
-                                                          std::uint32_t wire_bytes, FlitCycle cycle) {
+                                                          std::uint32_t wire_bytes, FlitCycle cycle,
+                                                          std::vector<Arrived>& arrived) {
   port.room_bytes -= wire_bytes;
-  if (!flit.is_tail()) note_head(flit.packet(), cycle);
-  accept(port, channel, flit, cycle);
+  return_credit(port, channel);
+  if (flit.is_tail()) [[likely]] {
+    arrived.push_back({flit.packet(), cycle});
+    __builtin_prefetch(&fabric_.packets[flit.packet()]);
+  } else {
+    note_head(flit.packet(), cycle);
+  }
 }
 
 void FlitSinks::note_head(std::uint32_t packet, FlitCycle cycle) {
@@ -44,16 +44,19 @@ void FlitSinks::note_head(std::uint32_t packet, FlitCycle cycle) {
 }
 
 [[gnu::always_inline]] inline void FlitSinks::receive(NodeId node, std::uint32_t channel, Flit flit,
-                                                      FlitCycle cycle) {
+                                                      FlitCycle cycle, std::vector<Arrived>& arrived) {
   Port& port = ports_[node];
   if (flit.is_head()) {
     const std::uint32_t wire_bytes = fabric_.routes[flit.packet()].wire_bytes;
     if (port.waiting == 0 && port.room_bytes >= wire_bytes) [[likely]] {
-      accept_head(port, channel, flit, wire_bytes, cycle);
+      accept_head(port, channel, flit, wire_bytes, cycle, arrived);
       return;
     }
   } else if ((port.waiting >> channel & 1) == 0) [[likely]] {
-    accept(port, channel, flit, heads_[flit.packet()]);
+    return_credit(port, channel);
+    if (!flit.is_tail()) return;
+    arrived.push_back({flit.packet(), heads_[flit.packet()]});
+    __builtin_prefetch(&fabric_.packets[flit.packet()]);
     return;
   }
   hold(node, channel, flit);
@@ -71,20 +74,22 @@ void FlitSinks::hold(NodeId node, std::uint32_t channel, Flit flit) {
 }
 
 void FlitSinks::tick(FlitCycle cycle, std::vector<Arrived>& arrived) {
-  arrived_ = &arrived;
   if (!released_.empty()) {
     std::sort(released_.begin(), released_.end());
-    for (const NodeId node : released_) admit_waiting(node, cycle);
+    for (const NodeId node : released_) admit_waiting(node, cycle, arrived);
     released_.clear();
   }
+  // Copies, which nothing that is written here can change.
+  const std::uint32_t channel_bits = fabric_.channel_bits;
+  const std::uint32_t channel_mask = fabric_.channels - 1;
   fabric_.flits_on_wires.take(cycle, fabric_.list_of_cards(), [&](const FlitArrival& arrival) {
-    receive(fabric_.router_of(arrival.place), fabric_.channel_of(arrival.place), arrival.flit, cycle);
+    receive(arrival.place >> channel_bits, arrival.place & channel_mask, arrival.flit, cycle, arrived);
   });
 }
 
 // There is more room: those who wait go on, in their order. The header at the front of the order has its turn
 // though others wait; one behind it in the same channel queues up again.
-void FlitSinks::admit_waiting(NodeId node, FlitCycle cycle) {
+void FlitSinks::admit_waiting(NodeId node, FlitCycle cycle, std::vector<Arrived>& arrived) {
   Port& port = ports_[node];
   std::vector<std::uint8_t>& order = order_[node];
   while (!order.empty()) {
@@ -95,8 +100,8 @@ void FlitSinks::admit_waiting(NodeId node, FlitCycle cycle) {
     order.erase(order.begin());
     port.waiting &= ~(std::uint64_t{1} << channel);
     const std::vector<Flit> flits = std::exchange(held, {});
-    accept_head(port, channel, flits.front(), wire_bytes, cycle);
-    for (std::size_t i = 1; i < flits.size(); ++i) receive(node, channel, flits[i], cycle);
+    accept_head(port, channel, flits.front(), wire_bytes, cycle, arrived);
+    for (std::size_t i = 1; i < flits.size(); ++i) receive(node, channel, flits[i], cycle, arrived);
   }
 }
 

@@ -48,10 +48,11 @@ class FlitSinks {
     FlitPort exit;              // its wires back to the router
   };
 
-  void receive(NodeId node, std::uint32_t channel, Flit flit, FlitCycle cycle);
-  void admit_waiting(NodeId node, FlitCycle cycle);
-  void accept(const Port& port, std::uint32_t channel, Flit flit, FlitCycle head);
-  void accept_head(Port& port, std::uint32_t channel, Flit flit, std::uint32_t wire_bytes, FlitCycle cycle);
+  void receive(NodeId node, std::uint32_t channel, Flit flit, FlitCycle cycle, std::vector<Arrived>& arrived);
+  void admit_waiting(NodeId node, FlitCycle cycle, std::vector<Arrived>& arrived);
+  void accept_head(Port& port, std::uint32_t channel, Flit flit, std::uint32_t wire_bytes, FlitCycle cycle,
+                   std::vector<Arrived>& arrived);
+  void return_credit(const Port& port, std::uint32_t channel);
   void note_head(std::uint32_t packet, FlitCycle cycle);
   void hold(NodeId node, std::uint32_t channel, Flit flit);
 
@@ -62,7 +63,6 @@ class FlitSinks {
   std::vector<std::vector<Flit>> held_;           // per node and virtual channel: flits without room
   std::vector<FlitCycle> heads_;                  // per packet of several flits: arrival of the first
   std::vector<NodeId> released_;
-  std::vector<Arrived>* arrived_ = nullptr;  // of the tick that runs
 };
 
 }  // namespace apenet

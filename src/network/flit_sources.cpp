@@ -74,63 +74,63 @@ void FlitSources::delay_tail(std::uint32_t index, FlitCycle tail) {
   return result;
 }
 
-[[gnu::always_inline]] inline void FlitSources::send_flit(Port& port, std::uint32_t channel, Flit flit,
-                                                          FlitCycle cycle) {
+[[gnu::always_inline]] inline void FlitSources::send_flit(Port& port, std::uint32_t channel, Flit flit) {
   const FlitPort& entry = port.entry;
   fabric_.flits_on_wires.push(entry.flit_wire, {entry.far_end + channel, flit});
   has_moved_ = true;
-  if (is_slow_) port.free_at = cycle + fabric_.timing.local.flit_cycles;
   if (--credits_[port.first_credits + channel] == 0) port.has_credit &= ~(std::uint64_t{1} << channel);
 }
 
-// The tail has left.
+// The tail leaves.
 [[gnu::always_inline]] inline void FlitSources::end_packet(NodeId node, Port& port, Fifo& fifo,
-                                                           const FlitPacket& packet, Events& events) {
+                                                           std::uint32_t wire_bytes, FlitCycle cycle,
+                                                           Events& events) {
   --port.packets;
-  const std::uint32_t wire_bytes = packet.packet.wire_bytes;
   if (is_slow_) {
+    port.free_at = cycle + fabric_.timing.local.flit_cycles;
     events.sent.push_back({node, port.card_channel, wire_bytes});
   } else if (free(fifo, wire_bytes)) [[unlikely]] {
     events.freed.push_back({node, port.card_channel, wire_bytes});
   }
 }
 
-// Of the card's channels whose first packet can leave now, the one behind that served last; any, if there is
-// none.
-[[gnu::noinline]] std::uint32_t FlitSources::next_channel(NodeId node, const Port& port, FlitCycle cycle) {
-  const Fifo* const fifos = &fifos_[std::size_t{node} * card_channels_];
+// Of the card's channels whose first packet can leave now, the one behind that served last: it is that now.
+[[gnu::noinline]] FlitSources::Fifo* FlitSources::next_fifo(NodeId node, Port& port, FlitCycle cycle) {
+  Fifo* const fifos = &fifos_[std::size_t{node} * card_channels_];
   std::uint32_t channel = port.card_channel;
   for (std::uint32_t i = 0; i < card_channels_; ++i) {
     channel = channel + 1 == card_channels_ ? 0 : channel + 1;
-    if (usable(port, fifos[channel], cycle) != 0) break;
+    if (usable(port, fifos[channel], cycle) == 0) continue;
+    port.card_channel = static_cast<std::uint16_t>(channel);
+    return &fifos[channel];
   }
-  return channel;
+  return nullptr;
 }
 
-// The header of a channel's first packet leaves, if one can.
+// The header of a FIFO's first packet leaves, if one can.
 [[gnu::always_inline]] inline void FlitSources::begin_packet(NodeId node, Port& port, FlitCycle cycle,
                                                              Events& events) {
-  const auto channel = static_cast<std::uint16_t>(card_channels_ == 1 ? 0 : next_channel(node, port, cycle));
-  Fifo& fifo = this->fifo(node, channel);
-  const std::uint64_t free_channels = usable(port, fifo, cycle);
+  Fifo* const fifo = card_channels_ == 1 ? &fifos_[node] : next_fifo(node, port, cycle);
+  if (fifo == nullptr) return;
+  const std::uint64_t free_channels = usable(port, *fifo, cycle);
   if (free_channels == 0) return;
-  const std::uint32_t index = fifo.head;
+  const std::uint32_t index = fifo->head;
   const FlitPacket& packet = fabric_.packets[index];
   if (packet.start != cycle) [[unlikely]]
     events.entered.push_back(index);
-  fifo.head = packet.next;
-  port.card_channel = channel;
+  fifo->head = packet.next;
   const std::uint32_t virtual_channel = first_behind(free_channels, port.virtual_channel);
   port.virtual_channel = static_cast<std::uint8_t>(virtual_channel);
   const bool is_tail = packet.length.flits == 1;
   if (is_tail) [[likely]] {
-    end_packet(node, port, fifo, packet, events);
+    end_packet(node, port, *fifo, packet.packet.wire_bytes, cycle, events);
   } else {
     port.packet = index;
     port.sent = 1;
     port.idle &= ~(std::uint64_t{1} << virtual_channel);
+    if (is_slow_) port.free_at = cycle + fabric_.timing.local.flit_cycles;
   }
-  send_flit(port, virtual_channel, Flit(index, true, is_tail, is_tail && packet.length.is_padded), cycle);
+  send_flit(port, virtual_channel, Flit(index, true, is_tail, is_tail && packet.length.is_padded));
 }
 
 // The packet's next flit leaves, if it can.
@@ -144,12 +144,15 @@ void FlitSources::delay_tail(std::uint32_t index, FlitCycle tail) {
   if ((port.has_credit & bit) == 0) return;
   ++port.sent;
   const bool is_tail = port.sent == packet.length.flits;
-  send_flit(port, port.virtual_channel, Flit(port.packet, false, is_tail, is_tail && packet.length.is_padded),
-            cycle);
-  if (!is_tail) return;
+  send_flit(port, port.virtual_channel,
+            Flit(port.packet, false, is_tail, is_tail && packet.length.is_padded));
+  if (!is_tail) {
+    if (is_slow_) port.free_at = cycle + fabric_.timing.local.flit_cycles;
+    return;
+  }
   port.idle |= bit;
   port.packet = none;
-  end_packet(node, port, fifo(node, port.card_channel), packet, events);
+  end_packet(node, port, fifo(node, port.card_channel), packet.packet.wire_bytes, cycle, events);
 }
 
 void FlitSources::tick(FlitCycle cycle, Events& events) {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 #include "kernel/check.hpp"
@@ -27,8 +26,8 @@ class FlitSources {
   }
   // Events::freed shall tell when that next grows.
   void await_room(NodeId node, std::uint16_t channel) { fifo(node, channel).is_room_awaited = true; }
-  // The packet of that number, in the table already. packet: as there.
-  void add(std::uint32_t index, const Packet& packet);
+  // The packet of that number, in the table already. packet: as there. Returns the room that is left.
+  std::int64_t add(std::uint32_t index, const Packet& packet);
   // Of a packet added in this cycle: its last flit cannot leave before `tail`.
   void delay_tail(std::uint32_t packet, FlitCycle tail);
 
@@ -86,9 +85,10 @@ class FlitSources {
   void begin_packet(NodeId node, Port& port, FlitCycle cycle, Events& events);
   void go_on(NodeId node, Port& port, FlitCycle cycle, Events& events);
   [[nodiscard]] std::uint64_t usable(const Port& port, const Fifo& fifo, FlitCycle cycle);
-  void send_flit(Port& port, std::uint32_t virtual_channel, Flit flit, FlitCycle cycle);
-  [[nodiscard]] std::uint32_t next_channel(NodeId node, const Port& port, FlitCycle cycle);
-  void end_packet(NodeId node, Port& port, Fifo& fifo, const FlitPacket& packet, Events& events);
+  void send_flit(Port& port, std::uint32_t virtual_channel, Flit flit);
+  [[nodiscard]] Fifo* next_fifo(NodeId node, Port& port, FlitCycle cycle);
+  void end_packet(NodeId node, Port& port, Fifo& fifo, std::uint32_t wire_bytes, FlitCycle cycle,
+                  Events& events);
   [[nodiscard]] Fifo& fifo(NodeId node, std::uint16_t channel) {
     return fifos_[std::size_t{node} * card_channels_ + channel];
   }
@@ -97,7 +97,10 @@ class FlitSources {
   }
   [[nodiscard]] static bool free(Fifo& fifo, std::uint32_t wire_bytes) {
     fifo.room_bytes += wire_bytes;
-    return std::exchange(fifo.is_room_awaited, false);
+    if (!fifo.is_room_awaited) [[likely]]
+      return false;
+    fifo.is_room_awaited = false;
+    return true;
   }
 
   FlitFabric& fabric_;
@@ -111,12 +114,12 @@ class FlitSources {
   std::vector<std::uint64_t> active_;   // a bit each node: a packet waits or is being sent
 };
 
-[[gnu::always_inline]] inline void FlitSources::add(std::uint32_t index, const Packet& packet) {
+[[gnu::always_inline]] inline std::int64_t FlitSources::add(std::uint32_t index, const Packet& packet) {
   const NodeId node = packet.source;
   Fifo& fifo = this->fifo(node, packet.channel);
   APENET_CHECK(packet.wire_bytes <= fifo.room_bytes, "packet of %u bytes, room %lld in channel %u of node %u",
                packet.wire_bytes, static_cast<long long>(fifo.room_bytes), packet.channel, node);
-  fifo.room_bytes -= packet.wire_bytes;
+  const std::int64_t room = fifo.room_bytes -= packet.wire_bytes;
   if (fifo.head == none) [[likely]] {
     fifo.head = index;
   } else {
@@ -126,6 +129,7 @@ class FlitSources {
   ++ports_[node].packets;
   active_[node / 64] |= std::uint64_t{1} << node % 64;
   has_moved_ = true;
+  return room;
 }
 
 }  // namespace apenet

@@ -88,7 +88,7 @@ void PacketEngine::prepare(NodeId node, std::uint16_t channel) const {
   __builtin_prefetch(&queues_[ejection_outputs_[node] * virtual_channels_]);
 }
 
-void PacketEngine::inject(const Packet& packet, Time tail_time) {
+std::int64_t PacketEngine::inject(const Packet& packet, Time tail_time) {
   APENET_CHECK(packet.source < clients_.size() && packet.destination < clients_.size() &&
                    packet.channel < card_channels_,
                "packet from %u to %u on channel %u; %zu nodes, %u channels", packet.source,
@@ -126,6 +126,7 @@ void PacketEngine::inject(const Packet& packet, Time tail_time) {
     trace(NetworkTrace::injected, Time::zero(), packet.source, flight);
   choose_injection(flight);
   enter_queue(queue_index, flight_index);
+  return queue.room_bytes;
 }
 
 void PacketEngine::consumed(NodeId node, const Packet& packet) {

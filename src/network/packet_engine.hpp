@@ -62,7 +62,7 @@ class PacketEngine final : public Network, private EventHandler {
   }
   void attach(NodeId node, NetworkClient& client) override;
   [[nodiscard]] std::int64_t injection_room(NodeId node, std::uint16_t channel) const override;
-  void inject(const Packet& packet, Time tail_time) override;
+  std::int64_t inject(const Packet& packet, Time tail_time) override;
   void await_injection_room(NodeId node, std::uint16_t channel) override;
   void consumed(NodeId node, const Packet& packet) override;
   void prepare(NodeId node, std::uint16_t channel) const override;

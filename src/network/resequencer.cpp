@@ -20,10 +20,10 @@ void Resequencer::attach(NodeId node, NetworkClient& client) {
   ports_.at(node).client = &client;
 }
 
-void Resequencer::inject(const Packet& packet, Time tail_time) {
+std::int64_t Resequencer::inject(const Packet& packet, Time tail_time) {
   Packet numbered = packet;
   numbered.order = ports_[packet.source].injected[flow_key(packet.destination, packet.channel)]++;
-  network_->inject(numbered, tail_time);
+  return network_->inject(numbered, tail_time);
 }
 
 void Resequencer::arrived(Port& port, const Packet& packet, Time head_time) {

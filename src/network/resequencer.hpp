@@ -34,7 +34,7 @@ class Resequencer final : public Network {
     network_->await_injection_room(node, channel);
   }
   void prepare(NodeId node, std::uint16_t channel) const override { network_->prepare(node, channel); }
-  void inject(const Packet& packet, Time tail_time) override;
+  std::int64_t inject(const Packet& packet, Time tail_time) override;
   void consumed(NodeId node, const Packet& packet) override;
   [[nodiscard]] std::uint32_t link_count() const override { return network_->link_count(); }
   [[nodiscard]] LinkStatistics link_statistics(std::uint32_t link) const override {

@@ -22,7 +22,10 @@ class Shuffler final : public Network {
   void await_injection_room(NodeId node, std::uint16_t channel) override {
     clients_[node]->injection_freed(channel);
   }
-  void inject(const Packet& packet, Time) override { packets.push_back(packet); }
+  std::int64_t inject(const Packet& packet, Time) override {
+    packets.push_back(packet);
+    return injection_room(packet.source, packet.channel);
+  }
   void consumed(NodeId, const Packet& packet) override { consumed_messages.push_back(packet.message); }
   [[nodiscard]] std::uint32_t link_count() const override { return 0; }
   [[nodiscard]] LinkStatistics link_statistics(std::uint32_t) const override { return {}; }

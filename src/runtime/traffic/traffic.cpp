@@ -90,10 +90,12 @@ class TrafficRun final : private EventHandler {
     SplitMix64 random;
     std::int64_t next = -1;    // its cycle
     std::uint32_t choice = 0;  // the draw for its destination
+    std::uint32_t room = 0;    // in its FIFO, or more
   };
 
   void handle_event(const Event& event) override;
   void offer_due();
+  [[nodiscard]] bool is_ready(NodeId node);
   [[nodiscard]] bool offer(NodeId node);
   void catch_up(NodeId node);
   void draw_next(NodeId node);
@@ -101,6 +103,7 @@ class TrafficRun final : private EventHandler {
   void packet_arrived(NodeId node, const Packet& packet);
   void packet_entered(const Packet& packet, Time head_time);
   [[nodiscard]] std::vector<Waited>::iterator find_waited(NodeId source, std::int64_t generated);
+  void count_latency(std::int64_t latency_ps);
   void consume_waited(NodeId node, const Packet& packet);
   void note_wait(NodeId source, std::int64_t generated, std::int64_t wait_ps);
   // Of one comparison each: from the window's begin, as an unsigned number.
@@ -231,24 +234,32 @@ inline void TrafficRun::set_due(NodeId node, std::int64_t cycle) {
   source.next += gap;
 }
 
-// Whether the node's next packet was due, and had room: otherwise the node is asked again.
-[[gnu::always_inline]] inline bool TrafficRun::offer(NodeId node) {
+// What few packets need be asked: whether this one is due, and has room; otherwise the node is asked again.
+// One of an earlier cycle has waited.
+[[gnu::noinline]] bool TrafficRun::is_ready(NodeId node) {
   const Source& source = sources_[node];
   if (source.next > cycle_) {
     set_due(node, source.next);
     return false;
   }
-  if (network_->injection_room(node, 0) < packet_bytes_) {
+  if (source.room < packet_bytes_ && network_->injection_room(node, 0) < packet_bytes_) {
     set_due(node, cycle_ + 1);
     return false;
   }
-  if (source.next < cycle_) [[unlikely]]
-    note_wait(node, source.next, (simulation_.now() - time_of(source.next)).ps());
+  note_wait(node, source.next, (simulation_.now() - time_of(source.next)).ps());
+  return true;
+}
+
+// Whether the node's next packet could go.
+[[gnu::always_inline]] inline bool TrafficRun::offer(NodeId node) {
+  Source& source = sources_[node];
+  if ((source.next != cycle_ || source.room < packet_bytes_) && !is_ready(node)) [[unlikely]]
+    return false;
   if (is_measured(source.next)) ++injected_;
   packet_.source = node;
   packet_.destination = pattern_.destination(node, source.choice);
   packet_.message = static_cast<std::uint64_t>(source.next);
-  network_->inject(packet_, simulation_.now());
+  source.room = static_cast<std::uint32_t>(network_->inject(packet_, simulation_.now()));
   return true;
 }
 
@@ -301,30 +312,35 @@ void TrafficRun::note_wait(NodeId source, std::int64_t generated, std::int64_t w
 }
 
 void TrafficRun::packet_arrived(NodeId node, const Packet& packet) {
-  const Time now = simulation_.now();
-  if (is_in_window(now)) ++arrived_;
+  if (is_in_window(simulation_.now())) ++arrived_;
   const auto generated = static_cast<std::int64_t>(packet.message);
   if (is_measured(generated)) {
-    const std::int64_t latency = (now - time_of(generated)).ps();
-    if (latency < min_ps_) [[unlikely]]
-      min_ps_ = latency;
-    if (latency > max_ps_) [[unlikely]]
-      max_ps_ = latency;
-    latency_ps_ += latency;
-    hops_ += packet.hops;
     ++drained_;
-    if (!waited_[packet.source].empty()) [[unlikely]] {
+    hops_ += packet.hops;
+    if (whole_cycle_ps_ == 0 || !waited_[packet.source].empty()) [[unlikely]] {
       consume_waited(node, packet);
       return;
     }
+    count_latency((simulation_.now() - Time::from_ps(generated * whole_cycle_ps_)).ps());
   }
   network_->consumed(node, packet);
 }
 
-// One that may have waited at its source: for itself, so that there are no registers to save for the others.
+inline void TrafficRun::count_latency(std::int64_t latency_ps) {
+  latency_ps_ += latency_ps;
+  if (latency_ps < min_ps_) [[unlikely]]
+    min_ps_ = latency_ps;
+  if (latency_ps > max_ps_) [[unlikely]]
+    max_ps_ = latency_ps;
+}
+
+// One that may have waited at its source, or of a cycle that costs a division: for itself, so that there are
+// no registers to save for the others.
 [[gnu::noinline]] void TrafficRun::consume_waited(NodeId node, const Packet& packet) {
+  const auto generated = static_cast<std::int64_t>(packet.message);
+  count_latency((simulation_.now() - time_of(generated)).ps());
   std::vector<Waited>& waited = waited_[packet.source];
-  const auto found = find_waited(packet.source, static_cast<std::int64_t>(packet.message));
+  const auto found = find_waited(packet.source, generated);
   if (found != waited.end()) {
     wait_ps_ += found->wait_ps;
     *found = waited.back();

@@ -34,7 +34,8 @@ class TrafficPattern {
 
   // random: 32 uniform bits, which only patterns with a choice look at.
   [[nodiscard]] NodeId destination(NodeId source, std::uint32_t random) const {
-    if (is_uniform_) return static_cast<NodeId>(std::uint64_t{random} * node_count_ >> 32U);
+    if (is_uniform_) [[likely]]
+      return static_cast<NodeId>(std::uint64_t{random} * node_count_ >> 32U);
     if (is_asymmetric_) return source % (node_count_ / 2) + (random >> 31U) * (node_count_ / 2);
     return table_[source];
   }
