@@ -19,7 +19,8 @@ FlitSources::FlitSources(FlitFabric& fabric, const std::vector<FlitPort>& entrie
       fifos_(entries.size() * card_channels),
       credits_(entries.size() * fabric.virtual_channels,
                static_cast<std::uint16_t>(fabric.timing.buffer_flits)),
-      active_((entries.size() + 63) / 64) {
+      active_(entries.size()),
+      active_end_(active_.data()) {
   for (Fifo& fifo : fifos_) fifo.room_bytes = fifo_bytes;
   const std::uint64_t all = low_bits(fabric.virtual_channels);
   for (std::size_t node = 0; node < ports_.size(); ++node) {
@@ -158,22 +159,20 @@ void FlitSources::delay_tail(std::uint32_t index, FlitCycle tail) {
 void FlitSources::tick(FlitCycle cycle, Events& events) {
   take_credits(cycle);
   has_moved_ = false;
-  for (std::size_t i = 0; i < active_.size(); ++i) {
-    std::uint64_t stays = 0;
-    for (std::uint64_t rest = active_[i]; rest != 0; rest &= rest - 1) {
-      const auto node = static_cast<NodeId>(i * 64) + lowest_bit(rest);
-      Port& port = ports_[node];
-      if (port.free_at > cycle) {
-        has_moved_ = true;  // will
-      } else if (port.packet != none) {
-        go_on(node, port, cycle, events);
-      } else {
-        begin_packet(node, port, cycle, events);
-      }
-      if (port.packets != 0) stays |= rest & (0 - rest);
+  NodeId* stay = active_.data();
+  for (const NodeId* each = stay; each != active_end_; ++each) {
+    const NodeId node = *each;
+    Port& port = ports_[node];
+    if (port.free_at > cycle) {
+      has_moved_ = true;  // will
+    } else if (port.packet != none) {
+      go_on(node, port, cycle, events);
+    } else {
+      begin_packet(node, port, cycle, events);
     }
-    active_[i] = stays;
+    if (port.packets != 0) *stay++ = node;
   }
+  active_end_ = stay;
 }
 
 }  // namespace apenet

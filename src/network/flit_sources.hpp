@@ -111,7 +111,10 @@ class FlitSources {
   LargeArray<Port> ports_;              // per node
   std::vector<Fifo> fifos_;             // per node and card channel
   std::vector<std::uint16_t> credits_;  // per node and virtual channel
-  std::vector<std::uint64_t> active_;   // a bit each node: a packet waits or is being sent
+  // Of nodes with packets: who has been there for longer first. A list, since a loop over bits ends with a
+  // branch that is mispredicted in every word.
+  std::vector<NodeId> active_;
+  NodeId* active_end_;
 };
 
 [[gnu::always_inline]] inline std::int64_t FlitSources::add(std::uint32_t index, const Packet& packet) {
@@ -126,8 +129,7 @@ class FlitSources {
     fabric_.packets[fifo.tail].next = index;
   }
   fifo.tail = index;
-  ++ports_[node].packets;
-  active_[node / 64] |= std::uint64_t{1} << node % 64;
+  if (ports_[node].packets++ == 0) *active_end_++ = node;
   has_moved_ = true;
   return room;
 }
