@@ -85,8 +85,8 @@ class Network {
 
   // Hands over a packet whose header is in the injection buffer now and whose tail will be there at
   // tail_time >= now (a DMA that still runs; the packet is forwarded cut-through behind it).
-  // Requires packet.wire_bytes <= injection_room(packet.source, packet.channel). Returns what is left of that:
-  // it does not shrink until the next packet there, so that not every one need be asked for.
+  // Requires packet.wire_bytes <= injection_room(packet.source, packet.channel). Returns what is left of
+  // that: it does not shrink until the next packet there, so that not every one need be asked for.
   virtual std::int64_t inject(const Packet& packet, Time tail_time) = 0;
 
   // The client has moved a delivered packet out of the node's ejection buffer (now); its space is free again.

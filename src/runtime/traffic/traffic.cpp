@@ -1,6 +1,7 @@
 #include "runtime/traffic/traffic.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstdio>
@@ -91,6 +92,7 @@ class TrafficRun final : private EventHandler {
     std::int64_t next = -1;    // its cycle
     std::uint32_t choice = 0;  // the draw for its destination
     std::uint32_t room = 0;    // in its FIFO, or more
+    NodeId due_too = 0;        // in the same cycle
   };
 
   void handle_event(const Event& event) override;
@@ -148,11 +150,12 @@ class TrafficRun final : private EventHandler {
   std::int64_t whole_cycle_ps_ = 0;  // or 0
   std::vector<Node> nodes_;
   std::vector<Source> sources_;  // per node
-  // Per cycle to come, a bit each node: who is asked then. One whose packet is farther away than that is
-  // asked in the last of them, and put off again.
-  static constexpr std::int64_t cycles_ahead = 64;
-  std::size_t node_words_;
-  std::vector<std::uint64_t> due_;
+  // Per cycle to come, one of those asked then, who knows the next one. One whose packet is farther away than
+  // that is asked in the last of them, and put off again. Chains, since a loop over bits ends with a branch
+  // that is mispredicted in every word.
+  static constexpr std::size_t cycles_ahead = 64;
+  static constexpr NodeId no_node = 0xffffffff;
+  std::array<NodeId, cycles_ahead> due_;
   std::vector<NodeId> sent_;                 // in the cycle at hand: whose first packet was due and had room
   std::vector<std::vector<Waited>> waited_;  // per source: measured packets in the network
   EventSource source_{EventKind::process, 0, 0};
@@ -191,8 +194,6 @@ TrafficRun::TrafficRun(const NetworkDescription& network, const TrafficOptions& 
       window_begin_time_(timing_.time(options.warmup_cycles)),
       window_time_(timing_.time(window_end_) - window_begin_time_),
       link_flit_cycles_(timing_.links.empty() ? timing_.local.flit_cycles : timing_.links[0].flit_cycles),
-      node_words_((network_->node_count() + 63) / 64),
-      due_(cycles_ahead * node_words_),
       sent_(network_->node_count()),
       waited_(network_->node_count()) {
   if (ps_per_second % timing_.clock.frequency_hz == 0) {
@@ -202,6 +203,7 @@ TrafficRun::TrafficRun(const NetworkDescription& network, const TrafficOptions& 
   packet_.wire_bytes = packet_bytes_;
   packet_.last = true;
   gap_ = GeometricGap(probability());
+  due_.fill(no_node);
   nodes_.reserve(network_->node_count());
   sources_.reserve(network_->node_count());
   for (NodeId node = 0; node < network_->node_count(); ++node) {
@@ -222,8 +224,9 @@ std::uint64_t TrafficRun::probability() const {
 }
 
 inline void TrafficRun::set_due(NodeId node, std::int64_t cycle) {
-  const auto asked = static_cast<std::size_t>(std::min(cycle, cycle_ + cycles_ahead));
-  due_[asked % cycles_ahead * node_words_ + node / 64] |= std::uint64_t{1} << node % 64;
+  const auto asked =
+      static_cast<std::size_t>(std::min(cycle, cycle_ + static_cast<std::int64_t>(cycles_ahead)));
+  sources_[node].due_too = std::exchange(due_[asked % cycles_ahead], node);
 }
 
 // When, and where to.
@@ -269,13 +272,12 @@ inline void TrafficRun::set_due(NodeId node, std::int64_t cycle) {
 }
 
 inline void TrafficRun::offer_due() {
-  std::uint64_t* const due = &due_[static_cast<std::size_t>(cycle_ % cycles_ahead) * node_words_];
   std::size_t sent = 0;
-  for (std::size_t word = 0; word < node_words_; ++word) {
-    for (std::uint64_t rest = std::exchange(due[word], 0); rest != 0; rest &= rest - 1) {
-      const auto node = static_cast<NodeId>(word * 64) + static_cast<NodeId>(std::countr_zero(rest));
-      if (offer(node)) sent_[sent++] = node;
-    }
+  NodeId next = no_node;
+  for (NodeId node = std::exchange(due_[static_cast<std::size_t>(cycle_) % cycles_ahead], no_node);
+       node != no_node; node = next) {
+    next = sources_[node].due_too;
+    if (offer(node)) sent_[sent++] = node;
   }
   // By themselves, so that the processor works on several draws at once.
   for (std::size_t i = 0; i < sent; ++i) {
