@@ -24,6 +24,12 @@ class Time {
   [[nodiscard]] constexpr double to_us() const { return static_cast<double>(ps_) * 1e-6; }
 
   constexpr auto operator<=>(const Time&) const = default;
+  // Where they would come out of <=>, GCC branches twice: on whether the two are equal, and then on which is
+  // less.
+  constexpr bool operator<(Time other) const { return ps_ < other.ps_; }
+  constexpr bool operator<=(Time other) const { return ps_ <= other.ps_; }
+  constexpr bool operator>(Time other) const { return ps_ > other.ps_; }
+  constexpr bool operator>=(Time other) const { return ps_ >= other.ps_; }
   constexpr Time operator+(Time other) const { return Time{ps_ + other.ps_}; }
   constexpr Time operator-(Time other) const { return Time{ps_ - other.ps_}; }
   constexpr Time& operator+=(Time other) {
