@@ -60,6 +60,9 @@ void insert_last(Event* events, std::size_t last) {
 
 }  // namespace
 
+// Not in the header: the compiler would compare every handler's with it before each call.
+void EventHandler::prepare(const Event& /*event*/, Ahead /*ahead*/) const {}
+
 EventQueue::EventQueue() : slots_(static_cast<std::size_t>(level_count) * slots_per_level) {}
 
 EventQueue::~EventQueue() = default;
@@ -100,6 +103,7 @@ void EventQueue::add_chunk(Slot& slot) {
   }
   Chunk* chunk = free_chunks_;
   free_chunks_ = chunk->next;
+  if (free_chunks_ != nullptr) __builtin_prefetch(&free_chunks_->next);
   chunk->next = nullptr;
   (slot.first == nullptr ? slot.first : slot.last->next) = chunk;
   slot.last = chunk;
@@ -148,7 +152,9 @@ void EventQueue::spread(Place from) {
   enter(from);
   if (give_whole(from)) return;
   const unsigned below = static_cast<unsigned>(from.level - 1) * digit_bits;
-  visit_slot(from, [this, below](const Event& event) { place_at(below, event.time_ps) = event; });
+  visit_slot(from, [this, below](const Event& event) {
+    place(slot_index(below, event.time_ps), event.time_ps) = event;
+  });
   release(from);
 }
 
@@ -293,30 +299,36 @@ void EventQueue::take_in_order(const Slot& slot, unsigned number_bits, unsigned 
   for (const Chunk* chunk = slot.first; chunk != nullptr; chunk = chunk->next) digit_chunks_.push_back(chunk);
   const std::uint64_t number_mask = (std::uint64_t{1} << number_bits) - 1;
   std::uint64_t highest = 0;
-  std::size_t count = 0;
+  std::uint32_t count = 0;
+  digit_misplaced_.resize(slot.count);
+  std::size_t misplaced_count = 0;
   for (const std::uint64_t key : digit_keys_) {
     const std::uint64_t number = key & number_mask;
     sorted[count] = digit_chunks_[number / chunk_capacity]->events[number % chunk_capacity];
-    if (key >> unsure_bits <= highest) [[unlikely]] {
-      insert_last(sorted, count);
-    } else {
-      highest = key >> unsure_bits;
-    }
-    ++count;
+    // Listed, and moved afterwards: a branch here would be mispredicted for every one of them.
+    digit_misplaced_[misplaced_count] = count++;
+    misplaced_count += static_cast<std::size_t>(key >> unsure_bits <= highest);
+    highest = std::max(highest, key >> unsure_bits);
   }
+  for (std::size_t i = 0; i < misplaced_count; ++i) insert_last(sorted, digit_misplaced_[i]);
 }
 
-// Sorts until so many events are known as shall be: at least the next one.
+// Sorts until so many events are known as shall be: at least the next one. Late events come before any of the
+// wheel: where nothing else is near, the first of them is.
 void EventQueue::advance() {
-  ahead_ = size_ > prepare_above ? prepare_handler : 0;
-  if (near_cursor_ == near_count_ && !late_.empty()) return;  // those come before any of the wheel
+  const std::size_t ahead = size_ > prepare_above ? prepare_handler : 0;
   if (near_cursor_ >= near_kept) drop_popped();
-  std::size_t in_wheel = size_ - (near_count_ - near_cursor_) - late_.size();
-  while (near_cursor_ + ahead_ >= near_count_ && in_wheel > 0) {
-    const std::size_t before = near_count_;
-    refill();
-    in_wheel -= near_count_ - before;
+  if (near_cursor_ == near_count_ && !late_.empty()) {
+    *extend_near(1) = take_late();
+  } else {
+    std::size_t in_wheel = size_ - (near_count_ - near_cursor_) - late_.size();
+    while (near_cursor_ + ahead >= near_count_ && in_wheel > 0) {
+      const std::size_t before = near_count_;
+      refill();
+      in_wheel -= near_count_ - before;
+    }
   }
+  advance_at_ = near_count_ - std::min(near_count_, ahead);
 }
 
 void EventQueue::drop_popped() {
@@ -350,17 +362,36 @@ void EventQueue::refill() {
   }
 }
 
+// What push does not do itself.
+void EventQueue::push_apart(std::uint64_t time_ps, std::uint64_t order, EventHandler* handler,
+                            std::uint64_t argument_a, std::uint64_t argument_b) {
+  const Event event{time_ps, order, handler, argument_a, argument_b};
+  if (time_ps < near_end_ps_) {
+    push_late(event);
+  } else {
+    place(slot_index(time_ps), time_ps) = event;
+  }
+}
+
 void EventQueue::push_late(const Event& event) {
   ++handled_;
   late_.push_back(event);
   std::push_heap(late_.begin(), late_.end(), Later{});
+  late_ps_ = late_.front().time_ps;
   if (late_.size() > late_limit && near_level_ > 0) narrow_near();
 }
 
-const Event& EventQueue::pop_late() {
+// The first of them; requires that there is one.
+Event EventQueue::take_late() {
   std::pop_heap(late_.begin(), late_.end(), Later{});
-  popped_late_ = late_.back();
+  const Event event = late_.back();
   late_.pop_back();
+  late_ps_ = late_.empty() ? none_late_ps : late_.front().time_ps;
+  return event;
+}
+
+const Event& EventQueue::pop_late() {
+  popped_late_ = take_late();
   last_popped_ps_ = popped_late_.time_ps;
   return popped_late_;
 }
@@ -383,8 +414,10 @@ void EventQueue::narrow_near() {
   wheel_base_ps_ = last_popped_ps_;
   near_end_ps_ = 0;
   near_count_ = near_cursor_;  // the event that is being handled is before that
+  advance_at_ = 0;
   late_.clear();
-  for (const Event& event : events) place(event.time_ps) = event;
+  late_ps_ = none_late_ps;
+  for (const Event& event : events) place(slot_index(event.time_ps), event.time_ps) = event;
 }
 
 }  // namespace apenet

@@ -78,7 +78,7 @@ class EventHandler {
   // here (__builtin_prefetch). First for what the event names, then, a few events before its turn, for what
   // that names in turn. It changes nothing, and is not promised for every event.
   enum class Ahead : std::uint8_t { far, close };
-  virtual void prepare(const Event& /*event*/, Ahead /*ahead*/) const {}
+  virtual void prepare(const Event& event, Ahead ahead) const;
 
  protected:
   ~EventHandler() = default;
@@ -115,12 +115,18 @@ class EventQueue {
   void push(std::uint64_t time_ps, std::uint64_t order, EventHandler* handler, std::uint64_t argument_a,
             std::uint64_t argument_b) {
     ++size_;
-    if (time_ps < near_end_ps_) [[unlikely]] {
-      push_late({time_ps, order, handler, argument_a, argument_b});
+    Slot& slot = slots_[slot_index(time_ps)];
+    const auto position = static_cast<std::size_t>(slot.count % chunk_capacity);
+    // Apart and last, so that a caller who has nothing else to call saves no registers.
+    if (time_ps < near_end_ps_ || position == 0) [[unlikely]] {
+      push_apart(time_ps, order, handler, argument_a, argument_b);
       return;
     }
+    ++slot.count;
+    slot.earliest_ps = std::min(slot.earliest_ps, time_ps);
+    slot.latest_ps = std::max(slot.latest_ps, time_ps);
     // Field by field: an event built elsewhere and copied stalls the processor's store buffer.
-    Event& event = place(time_ps);
+    Event& event = slot.last->events[position];
     event.time_ps = time_ps;
     event.order = order;
     event.handler = handler;
@@ -130,20 +136,18 @@ class EventQueue {
 
   // Requires !empty().
   [[nodiscard]] std::uint64_t next_time_ps() const {
-    const std::uint64_t late_ps = late_.empty() ? ~std::uint64_t{0} : late_.front().time_ps;
-    if (near_cursor_ < near_count_) return std::min(near_[near_cursor_].time_ps, late_ps);
-    return late_.empty() ? wheel_next_time_ps() : late_ps;
+    if (near_cursor_ < near_count_) return std::min(near_[near_cursor_].time_ps, late_ps_);
+    return late_.empty() ? wheel_next_time_ps() : late_ps_;
   }
 
   // Requires !empty(). The event stays where it is until the next pop.
   const Event& pop() {
-    if (near_cursor_ + ahead_ >= near_count_) advance();
+    if (near_cursor_ >= advance_at_) advance();
     --size_;
-    if (!late_.empty() && (near_cursor_ == near_count_ || late_.front().before(near_[near_cursor_])))
-        [[unlikely]] {
+    const Event& event = near_[near_cursor_];
+    if (late_ps_ <= event.time_ps && late_.front().before(event)) [[unlikely]]
       return pop_late();
-    }
-    const Event& event = near_[near_cursor_++];
+    ++near_cursor_;
     last_popped_ps_ = event.time_ps;
     return event;
   }
@@ -199,16 +203,18 @@ class EventQueue {
   [[nodiscard]] static constexpr std::size_t word_index(int level, int word) {
     return static_cast<std::size_t>(level) * words_per_level + static_cast<std::size_t>(word);
   }
-  // Room for one more event, in the slot of that time. A level's number times digit_bits is the shift of its
-  // digit, and so no more than the position of the highest bit that differs with its lowest bits cleared.
-  Event& place(std::uint64_t time_ps) {
+  // A level's number times digit_bits is the shift of its digit, and so no more than the position of the
+  // highest bit that differs with its lowest bits cleared.
+  [[nodiscard]] std::size_t slot_index(std::uint64_t time_ps) const {
     static_assert(std::has_single_bit(digit_bits));
     const auto highest = static_cast<unsigned>(std::bit_width((time_ps ^ wheel_base_ps_) | 1U) - 1);
-    return place_at(highest & ~(digit_bits - 1), time_ps);
+    return slot_index(highest & ~(digit_bits - 1), time_ps);
   }
-  Event& place_at(unsigned shift, std::uint64_t time_ps) {
-    const std::size_t index =
-        std::size_t{shift} * (slots_per_level / digit_bits) + (time_ps >> shift) % slots_per_level;
+  [[nodiscard]] static std::size_t slot_index(unsigned shift, std::uint64_t time_ps) {
+    return std::size_t{shift} * (slots_per_level / digit_bits) + (time_ps >> shift) % slots_per_level;
+  }
+  // Room for one more event.
+  Event& place(std::size_t index, std::uint64_t time_ps) {
     Slot& slot = slots_[index];
     const auto position = static_cast<std::size_t>(slot.count++ % chunk_capacity);
     if (position == 0) [[unlikely]] {
@@ -229,7 +235,10 @@ class EventQueue {
   [[nodiscard]] int first_digit(int level) const;
   [[nodiscard]] std::uint64_t wheel_next_time_ps() const;
   void add_chunk(Slot& slot);
+  void push_apart(std::uint64_t time_ps, std::uint64_t order, EventHandler* handler, std::uint64_t argument_a,
+                  std::uint64_t argument_b);
   void push_late(const Event& event);
+  Event take_late();
   const Event& pop_late();
   void advance();
   void refill();
@@ -252,8 +261,8 @@ class EventQueue {
   std::size_t size_ = 0;
   std::size_t near_cursor_ = 0;
   std::size_t near_count_ = 0;
-  std::size_t ahead_ = 0;   // so many events shall be known behind the next one
-  LargeArray<Event> near_;  // sorted, from near_cursor_ to near_count_: never cleared for what comes
+  std::size_t advance_at_ = 0;  // where near_cursor_ has too few events before it
+  LargeArray<Event> near_;      // sorted, from near_cursor_ to near_count_: never cleared for what comes
   struct OrderKey {
     std::uint64_t order = 0;
     const Event* event = nullptr;
@@ -263,6 +272,7 @@ class EventQueue {
   std::vector<std::uint32_t> digit_ends_;  // of a sort by digit: kept for the next
   LargeArray<std::uint64_t> slot_keys_;    // in the order of the slot
   LargeArray<std::uint64_t> digit_keys_;
+  LargeArray<std::uint32_t> digit_misplaced_;  // places where an event may belong before those before it
   std::vector<const Chunk*> digit_chunks_;
   std::uint64_t handled_ = 0;  // events taken out of the wheel, or pushed late
   // When a level's last slot of more than batch_always was reached.
@@ -273,6 +283,8 @@ class EventQueue {
   };
   std::array<Reached, level_count> reached_;
   std::vector<Event> late_;  // heap of what was pushed before near_end_ps_ after that was sorted
+  static constexpr std::uint64_t none_late_ps = ~std::uint64_t{0};
+  std::uint64_t late_ps_ = none_late_ps;  // the earliest of them
   Event popped_late_;
   std::uint64_t near_end_ps_ = 0;
   std::uint64_t wheel_base_ps_ = 0;
