@@ -28,7 +28,7 @@ void PacketEngine::request_with_care(std::uint32_t queue_index, std::uint32_t fl
 
 // The head of the queue is ready at that time, later than now. An output that is not free until after that
 // grants nothing before: to wait for it from now on is the same, without an event.
-inline void PacketEngine::await_turn(std::uint32_t queue_index, std::uint32_t flight_index, Time ready) {
+void PacketEngine::await_turn(std::uint32_t queue_index, std::uint32_t flight_index, Time ready) {
   const Flight& flight = flights_[flight_index];
   const Time free_at = free_at_[flight.wanted_output];
   if (free_at <= ready || flight.may_turn || (gate_ != nullptr && is_injection(queue_index))) {
@@ -159,9 +159,7 @@ void PacketEngine::prepare(const Event& event, Ahead ahead) const {
     return;
   }
   __builtin_prefetch(&queues_[output.buffer(flight.wanted_vc)]);
-  const auto or_first = [](std::uint32_t record) {
-    return record & (0U - static_cast<std::uint32_t>(record != none));
-  };
+  __builtin_prefetch(returns_.data() + queues_[queue_index].earlier_returns);
   if (static_cast<Step>(event.argument_b & 0xffU) == Step::delivered) {
     // A client's first lines, for what it does with an arrival: it is known only by its interface.
     constexpr std::size_t client_bytes = 320;
@@ -170,7 +168,7 @@ void PacketEngine::prepare(const Event& event, Ahead ahead) const {
     for (std::size_t at = 0; at < client_bytes; at += line_bytes) __builtin_prefetch(client + at);
     return;
   }
-  __builtin_prefetch(flights_.data() + or_first(flight.next));
+  __builtin_prefetch(flights_.data() + flight.next);
   __builtin_prefetch(&free_at_[output.next_outputs + ports_ / 2]);
 }
 
@@ -179,21 +177,18 @@ void PacketEngine::handle_event(const Event& event) {
     return;
   const auto queue_index = static_cast<std::uint32_t>(event.argument_a);
   const auto output_index = static_cast<std::uint32_t>(event.argument_b >> 8U);
-  switch (static_cast<Step>(event.argument_b & 0xffU)) {
-    case Step::ready:
-      request(queue_index, static_cast<std::uint32_t>(event.argument_a >> 32U));
-      return;
-    case Step::wake:
-      if (outputs_[output_index].wake_at != simulation_.now()) return;
-      outputs_[output_index].wake_at = Time::never();
-      arbitrate(output_index);
-      return;
-    case Step::delivered:
-      deliver(static_cast<std::uint32_t>(event.argument_a >> 32U));
-      return;
-    case Step::injection_freed:
-      tell_injection_freed(queue_index);
-      return;
+  const auto flight_index = static_cast<std::uint32_t>(event.argument_a >> 32U);
+  const auto step = static_cast<Step>(event.argument_b & 0xffU);
+  if (step == Step::ready) {  // first, since it is most of them
+    request(queue_index, flight_index);
+  } else if (step == Step::wake) {
+    if (outputs_[output_index].wake_at != simulation_.now()) return;
+    outputs_[output_index].wake_at = Time::never();
+    arbitrate(output_index);
+  } else if (step == Step::delivered) {
+    deliver(flight_index);
+  } else {
+    tell_injection_freed(queue_index);
   }
 }
 
@@ -250,7 +245,7 @@ void PacketEngine::choose_injection(Flight& flight) const {
 
 // The first in the round; requires that one waits.
 std::uint32_t PacketEngine::next_waiting(std::uint32_t output_index) {
-  std::uint32_t next = none;
+  std::uint32_t next = 0;
   visit_waiting(output_index, [&next](std::uint32_t queue_index) {
     next = queue_index;
     return true;
@@ -268,7 +263,7 @@ void PacketEngine::arbitrate(std::uint32_t output_index) {
     return;
   }
   std::uint64_t refused = 0;  // a bit for each virtual channel
-  std::uint32_t chosen = none;
+  std::uint32_t chosen = 0;
   std::uint32_t chosen_flight = none;
   bool somebody_turns = false;
   visit_waiting(output_index, [&](std::uint32_t queue_index) {
@@ -287,7 +282,7 @@ void PacketEngine::arbitrate(std::uint32_t output_index) {
   });
   std::vector<std::uint32_t> turning;
   if (somebody_turns) turning = take_refused(output_index, refused);
-  if (chosen == none) {
+  if (chosen_flight == none) {
     await_room(output_index);
   } else {
     const std::uint32_t number = chosen - output.first_queue;
@@ -310,7 +305,7 @@ void PacketEngine::grant(std::uint32_t queue_index, std::uint32_t flight_index, 
   const std::uint32_t bytes = flight.wire_bytes;
   const Time now = simulation_.now();
   Time header_out = now;
-  if (stage.bit_error_rate > 0) [[unlikely]]
+  if (stage.has_errors) [[unlikely]]
     header_out = pass_errors(output_index, flight);
   const Time tail_out =
       std::max(header_out + stage.serialisation.duration(bytes), flight.tail_in + stage.tail_latency);
@@ -330,14 +325,13 @@ void PacketEngine::grant(std::uint32_t queue_index, std::uint32_t flight_index, 
   flight.next = none;
   flight.is_resent = false;
   flight.tail_in = tail_out + stage.latency;
+  flight.ready = header_out + stage.header_latency;
   if (stage.kind == StageKind::ejection) {
-    flight.ready = header_out + stage.latency;
     schedule(EventKind::link, output_index, flight.tail_in, Step::delivered, {0, flight_index, output_index});
     leave_queue(queue_index, next, tail_out, returning_bytes, stage.credit_latency);
     return;
   }
   flight.hops = static_cast<std::uint16_t>(flight.hops + (stage.kind == StageKind::link ? 1U : 0U));
-  flight.ready = header_out + stage.latency + router_latency_;
   // Before the queue is left, so that the next output comes while that is done.
   choose_output(flight, buffer_index, output);
   __builtin_prefetch(&outputs_[flight.wanted_output]);

@@ -88,9 +88,9 @@ class PacketEngine final : public Network, private EventHandler {
   [[nodiscard]] std::uint64_t messages_under_way() const;
 
  private:
-  static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
-
-  static constexpr std::uint32_t told_bytes = none;
+  // No flight, or no return: the first record of each stands in, so that what is fetched early needs no mask.
+  static constexpr std::uint32_t none = 0;
+  static constexpr std::uint32_t told_bytes = std::numeric_limits<std::uint32_t>::max();
 
   enum class Step : std::uint8_t { ready, wake, delivered, injection_freed };
   enum class StageKind : std::uint8_t { link, ejection, injection };
@@ -158,9 +158,11 @@ class PacketEngine final : public Network, private EventHandler {
   // What the outputs of one kind and dimension share.
   struct Stage {
     StageKind kind = StageKind::link;
+    bool has_errors = false;
     Serialisation serialisation;
     Time latency;
-    Time tail_latency;  // of a tail through the router
+    Time header_latency;  // the same and the next router's, to where the header may leave again
+    Time tail_latency;    // of a tail through the router
     double bit_error_rate = 0;
     Time credit_latency;  // of the queues that ask for it
   };
@@ -204,15 +206,15 @@ class PacketEngine final : public Network, private EventHandler {
   std::vector<std::uint32_t> take_refused(std::uint32_t output_index, std::uint64_t refused);
   void turn_to_escape(std::uint32_t queue_index);
   void arbitrate(std::uint32_t output_index);
-  inline void await_turn(std::uint32_t queue_index, std::uint32_t flight_index, Time ready);
+  [[gnu::noinline]] void await_turn(std::uint32_t queue_index, std::uint32_t flight_index, Time ready);
   inline void start_waiting(std::uint32_t output_index, std::uint32_t queue_index);
   inline void stop_waiting(std::uint32_t output_index, std::uint32_t number);
   void await_room(std::uint32_t output_index);
   inline void wake(std::uint32_t output_index, Time when, std::uint32_t queue_index);
   [[gnu::always_inline]] inline void grant(std::uint32_t queue_index, std::uint32_t flight_index,
                                            std::uint32_t output_index);
-  inline void leave_queue(std::uint32_t queue_index, std::uint32_t head, Time tail_out, std::uint32_t bytes,
-                          Time credit_latency);
+  [[gnu::always_inline]] inline void leave_queue(std::uint32_t queue_index, std::uint32_t head, Time tail_out,
+                                                 std::uint32_t bytes, Time credit_latency);
   [[gnu::always_inline]] inline void enter_queue(std::uint32_t queue_index, std::uint32_t flight_index);
   void tell_entered(const Flight& flight);
   void deliver(std::uint32_t flight_index);
@@ -283,11 +285,11 @@ class PacketEngine final : public Network, private EventHandler {
   std::vector<Time> idle_between_packets_;       // of each stage, in the flit engine
   std::vector<NetworkClient*> clients_;          // of each node
   std::vector<std::uint32_t> ejection_outputs_;  // of each node: apart, and so in the cache
-  LargeArray<Flight> flights_;
+  LargeArray<Flight> flights_{1};
   std::uint32_t free_flight_ = none;
   std::vector<std::uint64_t> numbers_;  // per flight, in the order of injection; only with allow_halts()
   std::uint64_t next_number_ = 0;
-  std::vector<CreditReturn> returns_;
+  std::vector<CreditReturn> returns_{1};
   std::uint32_t free_return_ = none;
   std::vector<std::uint32_t> links_;       // outputs that are links, for the statistics
   std::vector<std::string> router_names_;  // a link's name is that of its router and of its port

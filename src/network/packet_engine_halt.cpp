@@ -78,7 +78,7 @@ std::vector<std::uint32_t> PacketEngine::take_back() {
     for (std::uint32_t i = queues_[queue].head; i != none; i = flights_[i].next) places[i] = place;
   }
   std::vector<std::uint32_t> taken;
-  for (std::uint32_t i = 0; i < flights_.size(); ++i) {
+  for (std::uint32_t i = none + 1; i < flights_.size(); ++i) {
     if (places[i] == Place::unused || places[i] == Place::fifo) continue;
     taken.push_back(i);
     if (places[i] == Place::router) continue;
@@ -110,7 +110,7 @@ void PacketEngine::reset_routers() {
     queue = {};
     queue.room_bytes = static_cast<std::int32_t>(buffer_bytes_);
   }
-  returns_.clear();
+  returns_.resize(1);
   free_return_ = none;
   for (std::uint32_t i = 0; i < outputs_.size(); ++i) {
     Output& output = outputs_[i];
@@ -151,7 +151,7 @@ std::uint64_t PacketEngine::messages_under_way() const {
   std::vector<bool> is_unused(flights_.size());
   for (std::uint32_t i = free_flight_; i != none; i = flights_[i].next) is_unused[i] = true;
   std::vector<std::pair<NodeId, std::uint64_t>> messages;
-  for (std::uint32_t i = 0; i < flights_.size(); ++i) {
+  for (std::uint32_t i = none + 1; i < flights_.size(); ++i) {
     if (!is_unused[i]) messages.emplace_back(flights_[i].source, flights_[i].message);
   }
   std::sort(messages.begin(), messages.end());

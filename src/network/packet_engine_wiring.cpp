@@ -79,8 +79,9 @@ void PacketEngine::use_routing(const Routing& routing) {
 void PacketEngine::wire(const Topology& topology, const NetworkParameters& parameters) {
   const NetworkDescription& description = parameters.description;
   for (const LinkDescription& link : description.links) {
-    stages_.push_back({StageKind::link, Serialisation(link.rate), link.latency, router_latency_,
-                       link.bit_error_rate, credit_latency_});
+    stages_.push_back({StageKind::link, link.bit_error_rate > 0, Serialisation(link.rate), link.latency,
+                       link.latency + router_latency_, router_latency_, link.bit_error_rate,
+                       credit_latency_});
   }
   for (const LinkDescription& link : description.links) {
     idle_between_packets_.push_back(idle_between_packets(description, link.rate));
@@ -88,9 +89,10 @@ void PacketEngine::wire(const Topology& topology, const NetworkParameters& param
   idle_between_packets_.push_back(idle_between_packets(description, description.local_rate));
   idle_between_packets_.push_back(Time::zero());  // injection: no router's output
   const Serialisation local(description.local_rate);
-  stages_.push_back(
-      {StageKind::ejection, local, description.local_latency, router_latency_, 0, credit_latency_});
-  stages_.push_back({StageKind::injection, local, description.local_latency, Time::zero(), 0, Time::zero()});
+  stages_.push_back({StageKind::ejection, false, local, description.local_latency, description.local_latency,
+                     router_latency_, 0, credit_latency_});
+  stages_.push_back({StageKind::injection, false, local, description.local_latency,
+                     description.local_latency + router_latency_, Time::zero(), 0, Time::zero()});
   queues_.resize(std::size_t{first_ejection_buffer_} + topology.endpoint_count());
   const bool has_errors = std::any_of(description.links.begin(), description.links.end(),
                                       [](const LinkDescription& link) { return link.bit_error_rate > 0; });
@@ -100,7 +102,7 @@ void PacketEngine::wire(const Topology& topology, const NetworkParameters& param
   outputs_.resize(static_cast<std::size_t>(router_count_) * ports_ + topology.endpoint_count());
   free_at_.resize(outputs_.size());
   waiting_more_.resize(outputs_.size() * (waiting_words_ - 1));
-  upstream_.assign(static_cast<std::size_t>(router_count_) * ports_, none);
+  upstream_.resize(static_cast<std::size_t>(router_count_) * ports_);
   clients_.resize(topology.endpoint_count());
   ejection_outputs_.resize(topology.endpoint_count());
   for (std::uint32_t queue = 0; queue < first_injection_queue_; ++queue) {
