@@ -58,7 +58,6 @@ void FlitSources::delay_tail(std::uint32_t index, FlitCycle tail) {
 // Virtual channels of the router's local input that the FIFO's first packet could take now.
 [[gnu::always_inline]] inline std::uint64_t FlitSources::usable(const Port& port, const Fifo& fifo,
                                                                 FlitCycle cycle) {
-  if (fifo.head == none) return 0;
   const FlitPacket& packet = fabric_.packets[fifo.head];
   if (packet.start > cycle) {
     has_moved_ = true;  // will
@@ -101,7 +100,7 @@ void FlitSources::delay_tail(std::uint32_t index, FlitCycle tail) {
   std::uint32_t channel = port.card_channel;
   for (std::uint32_t i = 0; i < card_channels_; ++i) {
     channel = channel + 1 == card_channels_ ? 0 : channel + 1;
-    if (usable(port, fifos[channel], cycle) == 0) continue;
+    if (fifos[channel].head == none || usable(port, fifos[channel], cycle) == 0) continue;
     port.card_channel = static_cast<std::uint16_t>(channel);
     return &fifos[channel];
   }

@@ -100,7 +100,7 @@ class TrafficRun final : private EventHandler {
   [[nodiscard]] bool is_ready(NodeId node);
   [[nodiscard]] bool offer(NodeId node);
   void catch_up(NodeId node);
-  void draw_next(NodeId node);
+  void draw_next(Source& source);
   void set_due(NodeId node, std::int64_t cycle);
   void packet_arrived(NodeId node, const Packet& packet);
   void packet_entered(const Packet& packet, Time head_time);
@@ -156,7 +156,6 @@ class TrafficRun final : private EventHandler {
   static constexpr std::size_t cycles_ahead = 64;
   static constexpr NodeId no_node = 0xffffffff;
   std::array<NodeId, cycles_ahead> due_;
-  std::vector<NodeId> sent_;                 // in the cycle at hand: whose first packet was due and had room
   std::vector<std::vector<Waited>> waited_;  // per source: measured packets in the network
   EventSource source_{EventKind::process, 0, 0};
   std::int64_t cycle_ = -1;  // at hand
@@ -194,7 +193,6 @@ TrafficRun::TrafficRun(const NetworkDescription& network, const TrafficOptions& 
       window_begin_time_(timing_.time(options.warmup_cycles)),
       window_time_(timing_.time(window_end_) - window_begin_time_),
       link_flit_cycles_(timing_.links.empty() ? timing_.local.flit_cycles : timing_.links[0].flit_cycles),
-      sent_(network_->node_count()),
       waited_(network_->node_count()) {
   if (ps_per_second % timing_.clock.frequency_hz == 0) {
     whole_cycle_ps_ = ps_per_second / timing_.clock.frequency_hz;
@@ -210,8 +208,8 @@ TrafficRun::TrafficRun(const NetworkDescription& network, const TrafficOptions& 
     sources_.push_back({.random = SplitMix64(options.seed, node)});
     nodes_.emplace_back(*this, node);
     network_->attach(node, nodes_.back());
-    draw_next(node);
-    set_due(node, sources_[node].next);
+    draw_next(sources_.back());
+    set_due(node, sources_.back().next);
   }
 }
 
@@ -230,8 +228,7 @@ inline void TrafficRun::set_due(NodeId node, std::int64_t cycle) {
 }
 
 // When, and where to.
-[[gnu::always_inline]] inline void TrafficRun::draw_next(NodeId node) {
-  Source& source = sources_[node];
+[[gnu::always_inline]] inline void TrafficRun::draw_next(Source& source) {
   const std::int64_t gap = gap_([&] { return source.random.next(); });
   source.choice = static_cast<std::uint32_t>(source.random.next() >> 32U);
   source.next += gap;
@@ -268,23 +265,19 @@ inline void TrafficRun::set_due(NodeId node, std::int64_t cycle) {
 
 // A node of which more than one packet is due.
 [[gnu::noinline]] void TrafficRun::catch_up(NodeId node) {
-  while (offer(node)) draw_next(node);
+  while (offer(node)) draw_next(sources_[node]);
 }
 
 inline void TrafficRun::offer_due() {
-  std::size_t sent = 0;
   NodeId next = no_node;
   for (NodeId node = std::exchange(due_[static_cast<std::size_t>(cycle_) % cycles_ahead], no_node);
        node != no_node; node = next) {
-    next = sources_[node].due_too;
-    if (offer(node)) sent_[sent++] = node;
-  }
-  // By themselves, so that the processor works on several draws at once.
-  for (std::size_t i = 0; i < sent; ++i) {
-    const NodeId node = sent_[i];
-    draw_next(node);
-    if (sources_[node].next > cycle_) [[likely]] {
-      set_due(node, sources_[node].next);
+    Source& source = sources_[node];
+    next = source.due_too;
+    if (!offer(node)) continue;
+    draw_next(source);
+    if (source.next > cycle_) [[likely]] {
+      set_due(node, source.next);
     } else {
       catch_up(node);
     }
