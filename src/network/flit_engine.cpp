@@ -151,6 +151,16 @@ void FlitEngine::schedule_cycle(FlitCycle cycle) {
                        static_cast<std::uint64_t>(Step::cycle));
 }
 
+[[gnu::always_inline]] inline void FlitEngine::begin_route(std::uint32_t index, const Packet& packet) {
+  std::uint32_t lane = packet.channel;
+  if (lane >= fabric_.virtual_channels) lane %= fabric_.virtual_channels;
+  fabric_.routes[index] = {
+      .target = route_unit_.target(packet.destination, draws_of(simulation_.seed(), packet)),
+      .flits = last_length_.flits,
+      .wire_bytes = packet.wire_bytes,
+      .lane = static_cast<std::uint8_t>(lane)};
+}
+
 // Most packets find a place that is free, and are as long as the one before and of the same time: what else
 // there may be to do stands for itself, called last, so that there are few registers to save.
 std::int64_t FlitEngine::inject(const Packet& packet, Time tail_time) {
@@ -165,13 +175,6 @@ std::int64_t FlitEngine::inject(const Packet& packet, Time tail_time) {
   if (index == FlitPacket::none || packet.wire_bytes != last_wire_bytes_ || now != last_time_) [[unlikely]] {
     return prepare_and_inject(packet, tail_time);
   }
-  std::uint32_t lane = packet.channel;
-  if (lane >= fabric_.virtual_channels) lane %= fabric_.virtual_channels;
-  fabric_.routes[index] = {
-      .target = route_unit_.target(packet.destination, draws_of(simulation_.seed(), packet)),
-      .flits = last_length_.flits,
-      .wire_bytes = packet.wire_bytes,
-      .lane = static_cast<std::uint8_t>(lane)};
   FlitPacket& place = fabric_.packets[index];
   free_packet_ = place.next;
   place.packet = packet;
@@ -181,7 +184,8 @@ std::int64_t FlitEngine::inject(const Packet& packet, Time tail_time) {
   place.next = FlitPacket::none;
   const std::int64_t room = sources_.add(index, packet);
   if (tail_time != last_time_ || simulation_.is_traced()) [[unlikely]]
-    return note_injection(index, tail_time, room);
+    return note_injection(index, packet, tail_time, room);
+  begin_route(index, packet);
   return room;
 }
 
@@ -204,11 +208,11 @@ std::int64_t FlitEngine::inject(const Packet& packet, Time tail_time) {
   return inject(packet, tail_time);
 }
 
-[[gnu::noinline]] std::int64_t FlitEngine::note_injection(std::uint32_t index, Time tail_time,
-                                                          std::int64_t room) {
-  const Packet& packet = fabric_.packets[index].packet;
+[[gnu::noinline]] std::int64_t FlitEngine::note_injection(std::uint32_t index, const Packet& packet,
+                                                          Time tail_time, std::int64_t room) {
   if (tail_time != last_time_) sources_.delay_tail(index, fabric_.timing.cycle_from(tail_time));
   if (simulation_.is_traced()) trace(NetworkTrace::injected, packet.source, packet);
+  begin_route(index, packet);
   return room;
 }
 

@@ -63,7 +63,8 @@ class FlitEngine final : public Network, private EventHandler {
   void deliver(std::uint32_t packet, Time head_time);
   void tell_freed(NodeId node, std::uint16_t channel) const;
   std::int64_t prepare_and_inject(const Packet& packet, Time tail_time);
-  std::int64_t note_injection(std::uint32_t packet, Time tail_time, std::int64_t room);
+  std::int64_t note_injection(std::uint32_t index, const Packet& packet, Time tail_time, std::int64_t room);
+  void begin_route(std::uint32_t index, const Packet& packet);
   void admit_waiting(NodeId node);
   void trace(NetworkTrace what, std::uint32_t place, const Packet& packet) const;
 
