@@ -149,9 +149,13 @@ class FlitChannelArbiter {
   // The first behind `last` in the round robin of the router's inputs that wants the channel.
   [[nodiscard]] std::uint32_t next(std::uint32_t count, std::uint32_t channel, std::uint32_t last) const {
     FirstTurn first;
-    for (const Asker* asker = askers_.data(); asker != askers_.data() + count; ++asker) {
-      first.see((asker->input - last - 1) & last_turn_, (asker->wants >> channel & 1) != 0, asker->index);
-    }
+    const auto see = [&](const Asker& asker) {
+      first.see((asker.input - last - 1) & last_turn_, (asker.wants >> channel & 1) != 0, asker.index);
+    };
+    // There are two, and seldom more.
+    see(askers_[0]);
+    see(askers_[1]);
+    for (std::uint32_t i = 2; i < count; ++i) see(askers_[i]);
     return first.index();
   }
 
