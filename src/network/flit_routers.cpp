@@ -109,10 +109,9 @@ template <bool has_plain_headers>
     const FlitPlace place = arrival.place;
     const Flit flit = arrival.flit;
     FlitInputChannel& input = inputs[place];
-    const std::uint32_t before = input.count;
+    const std::uint32_t before = input.count++;
     APENET_CHECK(before < buffer_flits_, "router %u, channel %u: a flit without a credit",
                  fabric_.router_of(place), fabric_.channel_of(place));
-    input.count = static_cast<std::uint16_t>(before + 1);
     const auto if_behind = static_cast<std::uint32_t>(-static_cast<std::int32_t>(before) >> 31);  // all bits
     const std::uint32_t row = (1 + ((flits[place].second + before - 1) & ring_mask_)) & if_behind;
     FlitBuffered& buffered = flits[row * row_size_ + place];
@@ -461,9 +460,9 @@ template <bool is_plain>
   const FlitPlace place = crossing.input();
   FlitInputChannel& input = inputs_[place];
   const Flit flit = flits_[place].flit;
-  const std::uint32_t left = input.count - 1U;
-  input.count = static_cast<std::uint16_t>(left);
-  const std::uint32_t credits = --outputs_[crossing.output()].credits;
+  const bool is_followed = --input.count != 0;
+  FlitOutputChannel& output = outputs_[crossing.output()];
+  --output.credits;
 
   FlitRouterPort& out = fabric_.port_table[port_index(crossing.output())];
   const FlitRouterPort& in = fabric_.port_table[port_index(place)];
@@ -479,10 +478,10 @@ template <bool is_plain>
   if (flit.is_tail()) {
     free_[crossing.output() / 64] |= bit(crossing.output());
   } else {
-    switching.add_if(left != 0 && credits != 0, crossing);
+    switching.add_if(is_followed && output.credits != 0, crossing);
   }
   followed_[followed] = place;
-  followed += left != 0 ? 1 : 0;
+  followed += is_followed ? 1 : 0;
 }
 
 // The buffers of which a flit went and that are not empty: the one behind it is the first now. They were
