@@ -173,7 +173,7 @@ void PacketEngine::prepare(const Event& event, Ahead ahead) const {
 }
 
 void PacketEngine::handle_event(const Event& event) {
-  if (event.argument_b >> 40U != run_) [[unlikely]]
+  if ((event.argument_b ^ run_) >> run_shift != 0) [[unlikely]]
     return;
   const auto queue_index = static_cast<std::uint32_t>(event.argument_a);
   const auto output_index = static_cast<std::uint32_t>(event.argument_b >> 8U);
@@ -300,15 +300,18 @@ void PacketEngine::arbitrate(std::uint32_t output_index) {
 // The head packet of the queue leaves now through the output. See docs/models/network.md, "One hop".
 void PacketEngine::grant(std::uint32_t queue_index, std::uint32_t flight_index, std::uint32_t output_index) {
   Output& output = outputs_[output_index];
-  const Stage& stage = stages_[output.stage];
+  Stage& stage = stages_[output.stage];
   Flight& flight = flights_[flight_index];
   const std::uint32_t bytes = flight.wire_bytes;
+  if (stage.last_bytes != bytes) {
+    stage.last_bytes = bytes;
+    stage.last_duration = stage.serialisation.duration(bytes);
+  }
   const Time now = simulation_.now();
   Time header_out = now;
   if (stage.has_errors) [[unlikely]]
     header_out = pass_errors(output_index, flight);
-  const Time tail_out =
-      std::max(header_out + stage.serialisation.duration(bytes), flight.tail_in + stage.tail_latency);
+  const Time tail_out = std::max(header_out + stage.last_duration, flight.tail_in + stage.tail_latency);
   free_at_[output_index] = tail_out;
   output.busy += tail_out - now;
   ++output.packets;

@@ -165,6 +165,9 @@ class PacketEngine final : public Network, private EventHandler {
     Time tail_latency;    // of a tail through the router
     double bit_error_rate = 0;
     Time credit_latency;  // of the queues that ask for it
+    // Of the packet before: mostly the next is as long, and needs no division.
+    std::uint32_t last_bytes = 0;
+    Time last_duration = Time::zero();
   };
 
   struct CreditReturn {
@@ -255,7 +258,8 @@ class PacketEngine final : public Network, private EventHandler {
   bool is_memoryless_;                            // that one
   bool is_halted_ = false;
   bool keeps_numbers_ = false;
-  std::uint32_t run_ = 0;  // counts halts: events of earlier runs are void
+  static constexpr unsigned run_shift = 40;
+  std::uint64_t run_ = 0;  // counts halts, from there on as in an event: those of earlier runs are void
   InjectionGate* gate_ = nullptr;
   std::uint32_t router_count_;
   std::uint32_t ports_;             // per router
@@ -344,10 +348,9 @@ inline void PacketEngine::stop_waiting(std::uint32_t output_index, std::uint32_t
 // numbers.
 inline void PacketEngine::schedule(EventKind kind, std::uint32_t source, Time when, Step step,
                                    Touched touched) {
-  simulation_.schedule(
-      PackedOrder::pack(kind, source, static_cast<std::uint64_t>(step)), when, *this,
-      touched.queue | std::uint64_t{touched.flight} << 32U,
-      static_cast<std::uint64_t>(step) | std::uint64_t{touched.output} << 8U | std::uint64_t{run_} << 40U);
+  simulation_.schedule(PackedOrder::pack(kind, source, static_cast<std::uint64_t>(step)), when, *this,
+                       touched.queue | std::uint64_t{touched.flight} << 32U,
+                       static_cast<std::uint64_t>(step) | std::uint64_t{touched.output} << 8U | run_);
 }
 
 // Injection FIFOs go on when a tail has left, like the card that waits for that: before the routers.

@@ -38,8 +38,8 @@ Time PacketEngine::pass_errors(std::uint32_t output_index, const Flight& flight)
 
 std::uint64_t PacketEngine::halt() {
   APENET_CHECK(keeps_numbers_, "halted without allow_halts()");
-  constexpr std::uint32_t max_runs = 1U << 24U;  // the bits that an event has for it
-  APENET_CHECK(++run_ < max_runs, "halted for the %uth time", run_);
+  run_ += std::uint64_t{1} << run_shift;
+  APENET_CHECK(run_ != 0, "halted %llu times", 1ULL << (64U - run_shift));
   is_halted_ = true;
   const std::vector<std::uint32_t> taken = take_back();
   for (std::uint32_t queue = first_injection_queue_; queue < first_ejection_buffer_; ++queue)

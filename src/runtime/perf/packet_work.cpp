@@ -19,22 +19,23 @@ std::uint32_t overhead_bytes(const MachineDescription& description) {
   return static_cast<std::uint32_t>(card_facts(description.nic, description.host).packet_overhead_bytes);
 }
 
-// From a node to a neighbour: so many steps along one dimension of a cube.
+// From a node to a neighbour: a step along one dimension of a cube, in node numbers. The nodes of one line
+// along it, and those between them, are `span` numbers.
 struct Way {
-  std::uint32_t stride = 0;  // between two nodes along the dimension
-  std::uint32_t extent = 0;
-  std::uint32_t step = 0;  // below the extent
+  std::uint32_t step = 0;  // below the span
+  std::uint32_t span = 0;
 };
 
 std::vector<Way> ways_of(const CubeShape& shape) {
   std::vector<Way> ways;
   std::uint32_t stride = 1;
   for (const std::uint32_t extent : shape.dims()) {
+    const std::uint32_t span = stride * extent;
     if (extent > 1) {
-      ways.push_back({stride, extent, 1});
-      ways.push_back({stride, extent, extent - 1});
+      ways.push_back({stride, span});
+      ways.push_back({span - stride, span});
     }
-    stride *= extent;
+    stride = span;
   }
   return ways;
 }
@@ -138,9 +139,8 @@ class alignas(64) PacketWork::Node final : public NetworkClient, private EventHa
   }
   // Computed, and not kept: the nodes of a large network do not fit the cache.
   [[nodiscard]] NodeId neighbour(const Way& way) const {
-    const std::uint32_t here = node_ / way.stride % way.extent;
-    const std::uint32_t there = here + way.step < way.extent ? here + way.step : here + way.step - way.extent;
-    return node_ + (there - here) * way.stride;
+    const std::uint32_t left = way.span - node_ % way.span;
+    return node_ + way.step - (way.step < left ? 0 : way.span);
   }
 
   Shared& shared_;
