@@ -50,7 +50,8 @@ FlitEngine::FlitEngine(Simulation& simulation, const Topology& topology,
       sockets_(fabric_, route_unit_),
       sources_(fabric_, card_ports(fabric_, topology, 0), parameters.card_channels,
                parameters.description.injection_buffer_bytes,
-               parameters.description.channel_selection == NetworkDescription::ChannelSelection::lane),
+               parameters.description.channel_selection == NetworkDescription::ChannelSelection::lane,
+               parameters.description.switching == NetworkDescription::Switching::virtual_cut_through),
       sinks_(fabric_, card_ports(fabric_, topology, 1), parameters.description.ejection_buffer_bytes),
       card_channels_(parameters.card_channels),
       max_packet_wire_bytes_(parameters.max_packet_wire_bytes),
@@ -168,11 +169,9 @@ std::int64_t FlitEngine::inject(const Packet& packet, Time tail_time) {
       packet.source < node_count_ && packet.destination < node_count_ && packet.channel < card_channels_,
       "packet from %u to %u on channel %u; %u nodes, %u channels", packet.source, packet.destination,
       packet.channel, node_count_, card_channels_);
-  const Time now = simulation_.now();
-  APENET_CHECK(tail_time >= now, "tail at %lld ps, before its header at %lld ps",
-               static_cast<long long>(tail_time.ps()), static_cast<long long>(now.ps()));
   const std::uint32_t index = free_packet_;
-  if (index == FlitPacket::none || packet.wire_bytes != last_wire_bytes_ || now != last_time_) [[unlikely]] {
+  if (index == FlitPacket::none || packet.wire_bytes != last_wire_bytes_ || simulation_.now() != last_time_)
+      [[unlikely]] {
     return prepare_and_inject(packet, tail_time);
   }
   FlitPacket& place = fabric_.packets[index];
@@ -210,6 +209,8 @@ std::int64_t FlitEngine::inject(const Packet& packet, Time tail_time) {
 
 [[gnu::noinline]] std::int64_t FlitEngine::note_injection(std::uint32_t index, const Packet& packet,
                                                           Time tail_time, std::int64_t room) {
+  APENET_CHECK(tail_time >= last_time_, "tail at %lld ps, before its header at %lld ps",
+               static_cast<long long>(tail_time.ps()), static_cast<long long>(last_time_.ps()));
   if (tail_time != last_time_) sources_.delay_tail(index, fabric_.timing.cycle_from(tail_time));
   if (simulation_.is_traced()) trace(NetworkTrace::injected, packet.source, packet);
   begin_route(index, packet);

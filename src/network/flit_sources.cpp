@@ -10,10 +10,12 @@
 namespace apenet {
 
 FlitSources::FlitSources(FlitFabric& fabric, const std::vector<FlitPort>& entries,
-                         std::uint32_t card_channels, std::int64_t fifo_bytes, bool is_lane)
+                         std::uint32_t card_channels, std::int64_t fifo_bytes, bool is_lane,
+                         bool is_cut_through)
     : fabric_(fabric),
       card_channels_(card_channels),
       is_lane_(is_lane),
+      takes_any_(!is_lane && !is_cut_through),
       is_slow_(fabric.timing.local.flit_cycles > 1),
       ports_(entries.size()),
       fifos_(entries.size() * card_channels),
@@ -63,7 +65,13 @@ void FlitSources::delay_tail(std::uint32_t index, FlitCycle tail) {
     has_moved_ = true;  // will
     return 0;
   }
-  std::uint64_t free = port.idle & port.has_credit;
+  const std::uint64_t free = port.idle & port.has_credit;
+  return takes_any_ ? free : allowed(free, port, packet);
+}
+
+// Of those: its lane, and such with credits for all of it.
+[[gnu::noinline]] std::uint64_t FlitSources::allowed(std::uint64_t free, const Port& port,
+                                                     const FlitPacket& packet) const {
   if (is_lane_) free &= std::uint64_t{1} << packet.packet.channel % fabric_.virtual_channels;
   if (!fabric_.is_cut_through) return free;
   std::uint64_t result = 0;

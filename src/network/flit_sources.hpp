@@ -18,7 +18,7 @@ class FlitSources {
  public:
   // entries: per node, the port as the router's neighbour would see it.
   FlitSources(FlitFabric& fabric, const std::vector<FlitPort>& entries, std::uint32_t card_channels,
-              std::int64_t fifo_bytes, bool is_lane);
+              std::int64_t fifo_bytes, bool is_lane, bool is_cut_through);
 
   // Free bytes of the FIFO.
   [[nodiscard]] std::int64_t room(NodeId node, std::uint16_t channel) const {
@@ -84,6 +84,7 @@ class FlitSources {
   void take_credits(FlitCycle cycle);
   void begin_packet(NodeId node, Port& port, FlitCycle cycle, Events& events);
   void go_on(NodeId node, Port& port, FlitCycle cycle, Events& events);
+  [[nodiscard]] std::uint64_t allowed(std::uint64_t free, const Port& port, const FlitPacket& packet) const;
   [[nodiscard]] std::uint64_t usable(const Port& port, const Fifo& fifo, FlitCycle cycle);
   void send_flit(Port& port, std::uint32_t virtual_channel, Flit flit);
   [[nodiscard]] Fifo* next_fifo(NodeId node, Port& port, FlitCycle cycle);
@@ -106,7 +107,8 @@ class FlitSources {
   FlitFabric& fabric_;
   std::uint32_t card_channels_;
   bool is_lane_;
-  bool is_slow_;  // a flit takes more than a cycle
+  bool takes_any_;  // a packet: any virtual channel with a credit
+  bool is_slow_;    // a flit takes more than a cycle
   bool has_moved_ = false;
   LargeArray<Port> ports_;              // per node
   std::vector<Fifo> fifos_;             // per node and card channel

@@ -255,7 +255,7 @@ inline void TrafficRun::set_due(NodeId node, std::int64_t cycle) {
   Source& source = sources_[node];
   if ((source.next != cycle_ || source.room < packet_bytes_) && !is_ready(node)) [[unlikely]]
     return false;
-  if (is_measured(source.next)) ++injected_;
+  injected_ += is_measured(source.next) ? 1 : 0;
   packet_.source = node;
   packet_.destination = pattern_.destination(node, source.choice);
   packet_.message = static_cast<std::uint64_t>(source.next);
@@ -307,7 +307,7 @@ void TrafficRun::note_wait(NodeId source, std::int64_t generated, std::int64_t w
 }
 
 void TrafficRun::packet_arrived(NodeId node, const Packet& packet) {
-  if (is_in_window(simulation_.now())) ++arrived_;
+  arrived_ += is_in_window(simulation_.now()) ? 1 : 0;
   const auto generated = static_cast<std::int64_t>(packet.message);
   if (is_measured(generated)) {
     ++drained_;
