@@ -11,7 +11,7 @@ namespace apenet {
 
 // The head of the queue is ready to leave.
 inline void PacketEngine::request(std::uint32_t queue_index, std::uint32_t flight_index) {
-  if (gate_ != nullptr || flights_[flight_index].may_turn) [[unlikely]] {
+  if (takes_care_ && (gate_ != nullptr || flights_[flight_index].may_turn)) [[unlikely]] {
     request_with_care(queue_index, flight_index);
     return;
   }
@@ -31,7 +31,8 @@ void PacketEngine::request_with_care(std::uint32_t queue_index, std::uint32_t fl
 void PacketEngine::await_turn(std::uint32_t queue_index, std::uint32_t flight_index, Time ready) {
   const Flight& flight = flights_[flight_index];
   const Time free_at = free_at_[flight.wanted_output];
-  if (free_at <= ready || flight.may_turn || (gate_ != nullptr && is_injection(queue_index))) {
+  if (free_at <= ready ||
+      (takes_care_ && (flight.may_turn || (gate_ != nullptr && is_injection(queue_index))))) {
     schedule_ready(queue_index, flight_index, ready);
     return;
   }

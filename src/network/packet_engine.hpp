@@ -258,6 +258,7 @@ class PacketEngine final : public Network, private EventHandler {
   bool is_memoryless_;                            // that one
   bool is_halted_ = false;
   bool keeps_numbers_ = false;
+  bool takes_care_ = false;  // a gate may hold packets back, or a packet may turn to another output
   static constexpr unsigned run_shift = 40;
   std::uint64_t run_ = 0;  // counts halts, from there on as in an event: those of earlier runs are void
   InjectionGate* gate_ = nullptr;

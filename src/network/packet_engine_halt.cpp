@@ -138,8 +138,8 @@ void PacketEngine::check_injection_room() const {
 }
 
 void PacketEngine::restart(const Routing* routing, InjectionGate* gate) {
-  use_routing(routing != nullptr ? *routing : *own_routing_);
   gate_ = gate;
+  use_routing(routing != nullptr ? *routing : *own_routing_);
   is_halted_ = false;
   for (std::uint32_t queue = first_injection_queue_; queue < first_ejection_buffer_; ++queue) {
     const std::uint32_t head = queues_[queue].head;

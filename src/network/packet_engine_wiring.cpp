@@ -74,6 +74,7 @@ void PacketEngine::use_routing(const Routing& routing) {
   dimension_order_ = dynamic_cast<const DimensionOrderRouting*>(routing_);
   is_memoryless_ = routing_->is_memoryless();
   lanes_ = virtual_channels_ / routing_->class_count();
+  takes_care_ = gate_ != nullptr || dimension_order_ == nullptr;
 }
 
 void PacketEngine::wire(const Topology& topology, const NetworkParameters& parameters) {
