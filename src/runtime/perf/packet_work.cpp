@@ -62,6 +62,7 @@ struct PacketWork::Shared {
   std::uint64_t hops = 0;
 };
 
+// One cache line, with all that it does for a packet.
 class alignas(64) PacketWork::Node final : public NetworkClient, private EventHandler {
  public:
   Node(Shared& shared, NodeId node)
@@ -79,7 +80,7 @@ class alignas(64) PacketWork::Node final : public NetworkClient, private EventHa
     if (interval == Time::zero()) {
       pump();
     } else {
-      const auto offset = random_.below(static_cast<std::uint64_t>(interval.ps()));
+      const std::uint64_t offset = random_.next() % static_cast<std::uint64_t>(interval.ps());
       shared_.simulation.schedule(source_, Time::from_ps(static_cast<std::int64_t>(offset)), *this, 0, 0);
     }
   }
@@ -101,17 +102,12 @@ class alignas(64) PacketWork::Node final : public NetworkClient, private EventHa
   }
 
   void prepare(const Event& /*event*/, Ahead ahead) const override {
-    if (ahead == Ahead::far) {
-      __builtin_prefetch(&random_);
-    } else {
-      shared_.network->prepare(node_, 0);
-    }
+    if (ahead == Ahead::close) shared_.network->prepare(node_, 0);
   }
 
   void pump() {
     const bool is_paced = shared_.options.interval > Time::zero();
-    while (left_ > 0 && (!is_paced || due_ > 0) &&
-           shared_.network->injection_room(node_, 0) >= shared_.wire_bytes) {
+    while (left_ > 0 && (!is_paced || due_ > 0) && has_room()) {
       --left_;
       if (is_paced) --due_;
       Packet packet;
@@ -121,21 +117,29 @@ class alignas(64) PacketWork::Node final : public NetworkClient, private EventHa
       packet.wire_bytes = shared_.wire_bytes;
       packet.sequence = left_;
       packet.last = true;
-      shared_.network->inject(packet, shared_.simulation.now());
+      room_bytes_ = static_cast<std::uint32_t>(shared_.network->inject(packet, shared_.simulation.now()));
     }
     if (left_ > 0 && (!is_paced || due_ > 0)) shared_.network->await_injection_room(node_, 0);
   }
 
-  // One number for both choices: its high half, scaled, is as good as a draw of its own (the bias is below
-  // 2^-7 of 2^-25).
+  [[nodiscard]] bool has_room() const {
+    return room_bytes_ >= shared_.wire_bytes ||
+           shared_.network->injection_room(node_, 0) >= shared_.wire_bytes;
+  }
+
+  static constexpr unsigned half = 32;
+  // One of so many, by 32 bits. (A small bias: less than `count` in 2^32.)
+  [[nodiscard]] static std::uint64_t scaled(std::uint64_t bits, std::uint64_t count) {
+    return bits * count >> half;
+  }
+  // One number for both choices.
   NodeId draw_destination() {
-    constexpr unsigned half = 32;
     const std::uint64_t number = random_.next();
     const std::uint64_t high = number >> half;
     const std::uint64_t low = number & 0xffffffffU;
-    const bool is_far = low * 100 >> half < shared_.options.far_percent;
-    if (is_far) return static_cast<NodeId>(high * shared_.network->node_count() >> half);
-    return neighbour(shared_.ways[high * shared_.ways.size() >> half]);
+    const bool is_far = scaled(low, 100) < shared_.options.far_percent;
+    if (is_far) return static_cast<NodeId>(scaled(high, shared_.network->node_count()));
+    return neighbour(shared_.ways[scaled(high, shared_.ways.size())]);
   }
   // Computed, and not kept: the nodes of a large network do not fit the cache.
   [[nodiscard]] NodeId neighbour(const Way& way) const {
@@ -145,10 +149,11 @@ class alignas(64) PacketWork::Node final : public NetworkClient, private EventHa
 
   Shared& shared_;
   NodeId node_;
-  std::uint32_t left_;     // packets still to be injected
-  std::uint32_t due_ = 0;  // of them, those whose time has come
+  std::uint32_t left_;            // packets still to be injected
+  std::uint32_t due_ = 0;         // of them, those whose time has come
+  std::uint32_t room_bytes_ = 0;  // in its FIFO, or more
   EventSource source_;
-  RandomStream random_;
+  SplitMix64 random_;
 };
 
 PacketWork::PacketWork(const MachineDescription& description, const PacketWorkOptions& options) {
