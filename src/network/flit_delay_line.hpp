@@ -55,7 +55,7 @@ class alignas(64) DelayLine {
     }
   }
   void push(std::uint32_t wire, const Entry& entry) { add(*ends_[wire], entry); }
-  // So many cycles later than the wire is long.
+  // So many cycles later than the wire is long, or earlier.
   void push_late(std::uint32_t wire, FlitCycle later, const Entry& entry) {
     add(slot_of(cycle_ + wires_[wire].delay + later, wires_[wire].list), entry);
   }
@@ -119,7 +119,7 @@ class alignas(64) DelayLine {
   FlitCycle max_delay_;
   std::size_t mask_;
   FlitCycle cycle_ = 0;                               // at hand
-  std::vector<Slot*> ends_;                           // of each wire: what is sent in it arrives there
+  std::vector<Slot*> ends_;                           // per wire: where what is sent in that cycle arrives
   std::vector<Wire> wires_;                           // by number
   std::vector<std::vector<std::uint32_t>> wires_to_;  // numbers, per list
   std::vector<Slot> slots_;                           // those of a list one behind the other
