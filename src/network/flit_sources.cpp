@@ -1,8 +1,6 @@
 #include "network/flit_sources.hpp"
 
 #include <algorithm>
-#include <bit>
-#include <utility>
 
 #include "kernel/check.hpp"
 #include "network/flit_bits.hpp"

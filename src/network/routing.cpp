@@ -14,14 +14,13 @@ CubeDigits::CubeDigits(const CubeShape& shape) : dims(shape.dims()) {
   std::uint32_t shift = 0;
   for (std::size_t d = 0; d < dims.size(); ++d) {
     const auto bits = static_cast<std::uint32_t>(std::bit_width(dims[d] - 1));
-    of[d] = {dims[d], shift, (1U << bits) - 1, static_cast<std::uint32_t>(d)};
+    of[d] = {dims[d], shift, (1U << bits) - 1};
     for (std::uint32_t bit = shift; bit < shift + bits; ++bit) {
       dimension_of_bit[bit] = static_cast<std::uint8_t>(d);
     }
     shift += bits;
   }
-  constexpr std::uint32_t no_dimension = ~0U;
-  of[dims.size()] = {1, 0, 0, no_dimension};
+  of[dims.size()] = {1, 0, 0};
   for (std::uint32_t bit = shift; bit < dimension_of_bit.size(); ++bit) {
     dimension_of_bit[bit] = static_cast<std::uint8_t>(dims.size());
   }

@@ -109,7 +109,6 @@ struct CubeDigits {
     std::uint32_t size = 0;
     std::uint32_t shift = 0;
     std::uint32_t mask = 0;
-    std::uint32_t input = 0;  // the dimension
   };
 
   explicit CubeDigits(const CubeShape& shape);
@@ -117,7 +116,7 @@ struct CubeDigits {
 
   std::vector<std::uint32_t> dims;
   // One more: a destination that differs in no bit is reached, through the port behind those of the
-  // dimensions, and nothing goes straight on there.
+  // dimensions.
   std::array<Digit, CubeShape::max_dimensions + 1> of{};
   // Of a bit of a packed word; beyond the digits: no dimension, the destination is reached.
   std::array<std::uint8_t, 32> dimension_of_bit{};

@@ -151,7 +151,7 @@ class alignas(64) PacketWork::Node final : public NetworkClient, private EventHa
   NodeId node_;
   std::uint32_t left_;            // packets still to be injected
   std::uint32_t due_ = 0;         // of them, those whose time has come
-  std::uint32_t room_bytes_ = 0;  // in its FIFO, or more
+  std::uint32_t room_bytes_ = 0;  // its FIFO has that much, or more
   EventSource source_;
   SplitMix64 random_;
 };

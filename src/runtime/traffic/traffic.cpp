@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
 #include <cstdio>
 #include <memory>
@@ -91,7 +90,7 @@ class TrafficRun final : private EventHandler {
     SplitMix64 random;
     std::int64_t next = -1;    // its cycle
     std::uint32_t choice = 0;  // the draw for its destination
-    std::uint32_t room = 0;    // in its FIFO, or more
+    std::uint32_t room = 0;    // its FIFO has that much, or more
     NodeId due_too = 0;        // in the same cycle
   };
 
