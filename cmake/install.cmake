@@ -2,6 +2,7 @@
 # the programs that `apenet bench` and `apenet perf` compile with the MPI that it finds.
 install(TARGETS _core LIBRARY DESTINATION apenet COMPONENT apenet)
 install(TARGETS apenet_shim apenet_provider LIBRARY DESTINATION apenet/lib COMPONENT apenet)
+install(TARGETS apenet_warden RUNTIME DESTINATION apenet/lib COMPONENT apenet)
 install(FILES ${PROJECT_SOURCE_DIR}/src/api/compute/apenet_compute.h DESTINATION apenet/include COMPONENT apenet)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/machines DESTINATION apenet COMPONENT apenet FILES_MATCHING PATTERN "*.toml")
 install(FILES ${PROJECT_SOURCE_DIR}/bench/mpi/apenet_bench.c ${PROJECT_SOURCE_DIR}/bench/mpi/message_rate.c

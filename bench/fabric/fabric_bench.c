@@ -14,9 +14,11 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -334,6 +336,7 @@ static struct plan plan_of(int count_of_arguments, char** arguments) {
 
 int main(int argc, char** argv) {
   struct library library;
+  prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);  // nobody reads what is measured once the caller has ended
   if (argc < 3) fail("LIBRARY list, server or client: see fabric_bench.c");
   load_library(&library, argv[1]);
   const int is_server = strcmp(argv[2], "server") == 0 && argc == 7;

@@ -7,11 +7,14 @@ apenet.run(["./program"], n=16, machine=ape16)
 apenet.replay("trace.goal", machine=ape16)
 apenet.traffic("iq-router-v1", loads="0.1:0.8:0.1", engine="flit")
 apenet.workload(program, n=16, machine=ape16)
+apenet.fit.fit("osu_latency.txt")
+apenet.calibrate.calibrate("tcp")
+apenet.reproduce.reproduce(apenet.reproduce.plan(["ape128"]))
 """
 
-from apenet import bench
+from apenet import bench, calibrate, fit, reproduce
 from apenet._core import version as __version__
-from apenet.errors import ApenetError, HostError, InputError, MachineError, PartitionError
+from apenet.errors import ApenetError, HostError, InputError, MachineError, NotWrittenError, PartitionError
 from apenet.machine import Machine, machine, machine_names, machines
 from apenet.replay import ReplayError, ReplayResult, replay
 from apenet.running import RunResult, run
@@ -24,6 +27,7 @@ __all__ = [
     "InputError",
     "Machine",
     "MachineError",
+    "NotWrittenError",
     "PartitionError",
     "ReplayError",
     "ReplayResult",
@@ -33,10 +37,13 @@ __all__ = [
     "WorkloadError",
     "__version__",
     "bench",
+    "calibrate",
+    "fit",
     "machine",
     "machine_names",
     "machines",
     "replay",
+    "reproduce",
     "run",
     "traffic",
     "workload",

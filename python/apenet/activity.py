@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -55,14 +54,6 @@ class NetworkActivity:
                 for entry in self.latency_by_hops
             ],
         }
-
-
-def observation(out: str | Path | None, trace: str | Path | None) -> _core.ObservationOptions:
-    """What the core is to observe: the network for a run folder, everything for a trace."""
-    options = _core.ObservationOptions()
-    options.network_history = out is not None
-    options.trace_path = "" if trace is None else str(trace)
-    return options
 
 
 def network_activity(history: _core.NetworkHistory, virtual_ps: int) -> NetworkActivity:

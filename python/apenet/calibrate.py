@@ -23,6 +23,8 @@ from apenet import _core
 from apenet._core import version as __version__
 from apenet.errors import HostError, InputError
 from apenet.fit import LogGpFit, Measurement, MeasurementError, fit_loggp, parse
+from apenet.fit.measurement import LARGEST_FALL
+from apenet.infiles import other_kind
 from apenet.sizes import checked_sizes
 
 PROGRAM = Path(_core.__file__).parent / "bin" / "apenet_fabric_bench"
@@ -54,6 +56,12 @@ class Sweep:
     samples: int
 
     @property
+    def disturbed(self) -> NDArray[np.bool_]:
+        """Sizes whose median no fabric explains: far slower than a larger message. They are shown, and not fitted."""
+        least_of_larger = np.minimum.accumulate(self.median_us[::-1])[::-1]
+        return self.median_us > LARGEST_FALL * least_of_larger
+
+    @property
     def spread(self) -> NDArray[np.float64]:
         """Width of the middle half of the samples over their median."""
         return (self.quartile_high_us - self.quartile_low_us) / self.median_us
@@ -74,8 +82,12 @@ class Sweep:
             "test": self.test,
             "samples": self.samples,
             "points": [
-                {"size_bytes": int(size), **{key: float(value) for key, value in zip(keys, values, strict=True)}}
-                for size, *values in rows
+                {
+                    "size_bytes": int(size),
+                    **{key: float(value) for key, value in zip(keys, values, strict=True)},
+                    "disturbed": bool(disturbed),
+                }
+                for (size, *values), disturbed in zip(rows, self.disturbed, strict=True)
             ],
         }
 
@@ -96,7 +108,7 @@ class Calibration:
     warnings: tuple[str, ...]
 
     def measurements(self) -> list[Measurement]:
-        """Ping-pong and stream, for fits and machines. Raises MeasurementError when they are too disturbed for that."""
+        """Ping-pong and stream without their disturbed sizes. Raises MeasurementError when too few are left."""
         content = json.dumps(self.sweeps()).encode()
         name = f"calibration of {self.provider}"
         return [parse(name, content, section=sweep.test) for sweep in (self.pingpong, self.stream)]
@@ -116,10 +128,11 @@ class Calibration:
 
     def to_json(self) -> dict[str, Any]:
         """The object that `apenet calibrate --json` prints; `apenet fit` reads it, with --section."""
-        smallest, largest = float(self.stream.median_us[0]), float(self.stream.median_us[-1])
+        stream_times = self.stream.median_us[~self.stream.disturbed]
+        smallest, largest = float(stream_times[0]), float(stream_times[-1])
         return {
             **self.sweeps(),
-            "latency_us": float(self.pingpong.median_us[0]),
+            "latency_us": float(self.pingpong.median_us[~self.pingpong.disturbed][0]),
             "message_rate_per_second": 1e6 / smallest,
             "bandwidth_mib_s": float(self.stream.sizes_bytes[-1]) / 2**20 / largest * 1e6,
             "loggp": self.fitted.to_json()["parameters"] if self.fitted is not None else None,
@@ -132,16 +145,24 @@ def find_library(asked: Path | None = None) -> str:
 
     The system's comes first because on a cluster it is the one with the fabric's provider. Raises HostError.
     """
+    if asked is not None:
+        kind = other_kind(asked)
+        if kind is not None:  # opening a pipe waits for its writer
+            raise InputError("--libfabric", str(asked), f"a {SONAME} that can be loaded: it is {kind}")
+        if os.path.lexists(asked):  # a name alone is looked for by the loader, and not here
+            asked = asked.absolute()
     of_mpich = Path(sys.prefix) / "lib" / "mpich" / SONAME
     candidates = [SONAME, str(of_mpich)] if asked is None else [str(asked)]
     for candidate in candidates:
         try:
             ctypes.CDLL(candidate)
-        except OSError:
+        except (OSError, UnicodeError) as error:
+            if asked is not None:
+                reason = str(error).rpartition(": ")[2] if isinstance(error, OSError) else "its name is no text"
+                expected = f"a {SONAME} that can be loaded ({reason})"
+                raise InputError("--libfabric", str(asked), expected) from error
             continue
         return candidate
-    if asked is not None:
-        raise InputError("--libfabric", str(asked), f"a {SONAME} that can be loaded")
     raise HostError(
         f"{SONAME}: neither this system nor this Python environment has it; install libfabric (Debian: libfabric1) or "
         "pip install mpich, or name the file with --libfabric"
@@ -316,12 +337,20 @@ def _sweep(test: str, results: list[dict[str, Any]]) -> Sweep:
 
 
 def _disturbances(sweep: Sweep) -> list[str]:
+    said = []
+    if sweep.disturbed.any():
+        sizes = ", ".join(map(str, sweep.sizes_bytes[sweep.disturbed]))
+        said.append(
+            f"{sweep.test}: left out of what is fitted: {sizes} bytes, more than {LARGEST_FALL:g} times as slow as a "
+            "larger message; measure again on a quiet host, or with more --samples"
+        )
     wide = np.flatnonzero(sweep.spread > _WIDE)
     if not len(wide):
-        return []
+        return said
     worst = int(sweep.spread.argmax())
     return [
+        *said,
         f"{sweep.test}: at {len(wide)} of {len(sweep.sizes_bytes)} sizes the middle half of the samples is wider than "
         f"{100 * _WIDE:.0f} % of the median, at {sweep.sizes_bytes[worst]} bytes {100 * sweep.spread[worst]:.0f} %: "
-        "host or fabric were not alone; what is fitted to these times is no better than they are"
+        "host or fabric were not alone; what is fitted to these times is no better than they are",
     ]

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from apenet._core import version as __version__
-from apenet.errors import ApenetError
+from apenet.errors import ApenetError, Interrupted
 from apenet.running import RunResult, run
 from apenet.toolchain import INCLUDE, PROVIDER, SHIM, find_mpicc
 
@@ -92,6 +92,8 @@ def examine() -> Diagnosis:
         result = run([sys.executable, "-c", _PROBE], n=2, machine="ideal", capture=True)
     except ApenetError as error:
         return Diagnosis((*findings, Finding("bad", "probe", str(error))))
+    if result.outcome == "interrupted":
+        raise Interrupted
     return Diagnosis((*findings, *_judge(result)), _paths(result))
 
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 
 class ApenetError(Exception):
     """Base of everything that is raised here on purpose."""
+
+
+class Interrupted(BaseException):
+    """SIGINT, SIGTERM or SIGHUP came while a command was at work. No error: nothing is to catch and go on."""
 
 
 class InputError(ApenetError):
@@ -47,8 +51,28 @@ def texts(name: str, given: Iterable[str]) -> tuple[str, ...]:
     return tuple(given)
 
 
+class NotWrittenError(ApenetError):
+    """What was asked for could not be kept in a file: which one, and why. `result` is what would be in it."""
+
+    def __init__(self, name: str, path: Path | str, reason: str, result: object = None) -> None:
+        super().__init__(f"{name} = {shown(str(path))}: could not be written: {reason}")
+        self.reason = reason
+        self.result = result
+
+    @classmethod
+    def together(cls, errors: Sequence[NotWrittenError], result: object) -> NotWrittenError:
+        """Several of them as one, with the result that they would have held."""
+        joined = cls("", "", "", result)
+        joined.args = ("\n".join(map(str, errors)),)
+        return joined
+
+
 class PartitionError(ApenetError):
     """Faults have cut the network, and a packet has no path: who cannot reach whom, since when, by which fault."""
+
+
+class LimitError(ApenetError):
+    """The limits of this process are too low: memory, descriptors."""
 
 
 class HostError(ApenetError):
@@ -109,7 +133,10 @@ ABSENT = _Absent()
 
 
 def shown(value: object, limit: int = 80) -> str:
-    """A value as an error message prints it: as the user wrote it, and never pages of it."""
+    """A value as an error message prints it: as the user wrote it, and never pages of it.
+
+    Of a long one both ends are kept: a path is known by its last name.
+    """
     if isinstance(value, dict):
         text = "a table"
     elif isinstance(value, bool):
@@ -118,4 +145,5 @@ def shown(value: object, limit: int = 80) -> str:
         text = f'"{value}"'
     else:
         text = str(value) if isinstance(value, int | float | Path) else repr(value)
-    return text if len(text) <= limit else text[: limit - 3] + "..."
+    half = (limit - 3) // 2
+    return text if len(text) <= limit else f"{text[:half]}...{text[-half:]}"

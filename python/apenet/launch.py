@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import json
 import os
@@ -15,22 +14,18 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import BinaryIO
 
-from apenet import _core
+from apenet import _core, inherited
 from apenet.errors import HostError, InputError
-from apenet.toolchain import PROVIDER, SHIM, OpenMpi, environment_bin, search_path
+from apenet.streams import OutputFolder, RankStreams
+from apenet.toolchain import PROVIDER, SHIM, WARDEN, OpenMpi, environment_bin, search_path
+from apenet.warden import Planned, Warden
 
 _FDS_PER_RANK = 7  # both ends of two pipes and a socket, and standard input, at the moment of the start
 _SPARE_FDS = 128
 
-_ADDR_NO_RANDOMIZE = 0x0040000  # linux/personality.h
-_PERSONALITY_ASKED = 0xFFFFFFFF
-
 _SERVER = Path(__file__).with_name("rank_server.py")
-_PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
-
-# Python ignores these; a program expects the default.
-_SIGNALS_TO_RESTORE = (signal.SIGPIPE, signal.SIGXFSZ)
 
 # Every message crosses the simulated network, and nothing in the MPI library waits on the wall clock.
 _MPI_ENVIRONMENT = {
@@ -39,6 +34,8 @@ _MPI_ENVIRONMENT = {
     # MPICH: its device is ch4:ucx,ofi and takes UCX unless told otherwise.
     "MPIR_CVAR_CH4_NETMOD": "ofi",
     "MPIR_CVAR_NOLOCAL": "1",
+    # What our process manager speaks, whatever else the environment suggests.
+    "MPIR_CVAR_PMI_VERSION": "1",
     # Without it UCX, although unused, reads the clock for 40 ms at start-up.
     "UCX_MEM_MMAP_HOOK_MODE": "none",
 }
@@ -53,6 +50,9 @@ _OPENMPI_PARAMETERS = {
     "btl": "self",
 }
 
+# Where its launcher keeps files about the run, which it leaves behind when it is killed.
+_OPENMPI_FOLDERS = ("PRTE_MCA_prte_tmpdir_base",)
+
 # The same hashes and one thread in every run: what a program computes must not depend on the host.
 _DEFAULTS = {"PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
@@ -61,20 +61,35 @@ _DEFAULTS = {"PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREAD
 class Launched:
     """The processes of a run."""
 
-    ranks: list[_core.RankProcess] = field(default_factory=list)
-    process_ids: list[int] = field(default_factory=list)
+    warden: Warden
+    ranks: list[_core.RankProcess]
     launcher_id: int = 0
+    launcher_said: BinaryIO | None = None
+    held: ExitStack = field(default_factory=ExitStack)
+    """What lasts as long as the run."""
+
+    def launcher_words(self) -> bytes:
+        """What the launcher of an MPI library has said: errors in MPI, or why it could not start the ranks."""
+        if self.launcher_said is None:
+            return b""
+        self.launcher_said.seek(0)
+        return self.launcher_said.read()
+
+    def end(self) -> None:
+        """The run has ended."""
+        self.warden.end()
+        self.held.close()
 
 
-def rank_environment(mapping_path: str) -> dict[str, str]:
-    """The environment of every rank, but for its number and its process manager."""
-    for library in (SHIM, PROVIDER):
+def rank_environment(mapping_path: str, program: Path) -> dict[str, str]:
+    """The environment of every rank of this program, but for its number and its process manager."""
+    for library in (SHIM, PROVIDER, WARDEN):
         if not library.exists():
             raise HostError(f"{library} is missing: the package is not completely installed")
-    environment = {**_DEFAULTS, **os.environ, **_MPI_ENVIRONMENT}
+    environment = {**_DEFAULTS, **inherited.environment(), **_MPI_ENVIRONMENT}
     environment["APENET_MAPPING"] = mapping_path
     environment["PATH"] = search_path()
-    environment["LD_PRELOAD"] = _joined(" ", str(SHIM), environment.get("LD_PRELOAD"))
+    environment.update(inherited.preloaded(SHIM, program, environment))
     # Programs built with this environment's mpicc find its libmpi, unless they know a better one themselves.
     environment["LD_LIBRARY_PATH"] = _joined(
         os.pathsep, environment.get("LD_LIBRARY_PATH"), str(environment_bin().parent / "lib")
@@ -86,42 +101,43 @@ def _joined(separator: str, *parts: str | None) -> str:
     return separator.join(part for part in parts if part)
 
 
-def start_ranks(program: Path, command: Sequence[str], count: int, environment: dict[str, str]) -> Launched:
+def start_ranks(
+    program: Path,
+    command: Sequence[str],
+    count: int,
+    environment: dict[str, str],
+    folder: OutputFolder | None = None,
+) -> Launched:
     """Starts one process a rank; its process manager is the simulator's (PMI-1 over a socket pair).
 
     When one cannot be started, those that run are ended, and InputError says why.
     """
     _raise_file_limit(count)
-    launched = Launched()
-    with ExitStack() as given:
-        ends = [_RankEnds(rank, count, given) for rank in range(count)]
+    with ExitStack() as given, ExitStack() as ours:
+        ends = [_RankEnds(rank, count, folder, given, ours) for rank in range(count)]
         start = _fork_ranks if is_python_script(program, command) else _start_each
         try:
-            start(program, command, environment, ends, launched)
+            warden, process_ids = start(program, command, environment, ends)
         except OSError as error:
-            for end in ends:
-                end.close_ours()
-            for process_id in launched.process_ids:
-                os.killpg(process_id, signal.SIGKILL)
-                os.waitpid(process_id, 0)
             raise InputError("program", str(program), f"a program that can be started ({error.strerror})") from error
-    launched.ranks = [
-        _core.RankProcess(process_id, *end.ours) for process_id, end in zip(launched.process_ids, ends, strict=True)
-    ]
-    return launched
+        ours.pop_all()
+    ranks = [_core.RankProcess(process_id, *end.ours) for process_id, end in zip(process_ids, ends, strict=True)]
+    return Launched(warden, ranks)
 
 
 class _RankEnds:
-    """The descriptors that connect a rank to be with the simulator."""
+    """The descriptors that connect a rank to be with the simulator: `given` to it, and `ours`."""
 
-    def __init__(self, rank: int, count: int, given: ExitStack) -> None:
-        pipes = _Pipes()
-        ours, theirs = socket.socketpair()
-        self.ours = (ours.detach(), *pipes.read_ends)
-        self.streams = (_standard_input() if rank == 0 else os.open(os.devnull, os.O_RDONLY), *pipes.write_ends)
+    def __init__(self, rank: int, count: int, folder: OutputFolder | None, given: ExitStack, ours: ExitStack) -> None:
+        streams = RankStreams(rank, folder, given, ours)
+        our_end, theirs = socket.socketpair()
+        self.ours = (our_end.detach(), *streams.read_ends)
+        stdin = _standard_input() if rank == 0 else os.open(os.devnull, os.O_RDONLY)
+        self.streams = (stdin, *streams.write_ends)
         self.manager = theirs.detach()
-        for descriptor in (*self.streams, self.manager):
-            given.callback(os.close, descriptor)
+        for stack, descriptors in ((given, (stdin, self.manager)), (ours, self.ours[:1])):
+            for descriptor in descriptors:
+                stack.callback(os.close, descriptor)
         self.environment = {
             "APENET_RANK": str(rank),
             "PMI_FD": str(self.manager),
@@ -129,21 +145,26 @@ class _RankEnds:
             "PMI_SIZE": str(count),
         }
 
-    def close_ours(self) -> None:
-        """When there is no run that would."""
-        for descriptor in self.ours:
-            os.close(descriptor)
-
 
 def _start_each(
-    program: Path, command: Sequence[str], environment: dict[str, str], ends: list[_RankEnds], launched: Launched
-) -> None:
-    for end in ends:
-        # The manager onto itself: this keeps the descriptor open in the new program.
-        process_id = _spawn(
-            program, command, {**environment, **end.environment}, end.streams, [(end.manager, end.manager)]
-        )
-        launched.process_ids.append(process_id)
+    program: Path, command: Sequence[str], environment: dict[str, str], ends: list[_RankEnds]
+) -> tuple[Warden, list[int]]:
+    warden = Warden(
+        program, command, environment, [Planned(end.streams, end.environment, [end.manager]) for end in ends]
+    )
+    with _ended_unless_started(warden):
+        warden.start()
+    return warden, warden.process_ids
+
+
+@contextmanager
+def _ended_unless_started(warden: Warden) -> Iterator[None]:
+    """Ends the warden when what starts its processes raises anything."""
+    try:
+        yield
+    except BaseException:
+        warden.end()
+        raise
 
 
 def is_python_script(program: Path, command: Sequence[str]) -> bool:
@@ -161,8 +182,8 @@ def is_python_script(program: Path, command: Sequence[str]) -> bool:
 
 
 def _fork_ranks(
-    program: Path, command: Sequence[str], environment: dict[str, str], ends: list[_RankEnds], launched: Launched
-) -> None:
+    program: Path, command: Sequence[str], environment: dict[str, str], ends: list[_RankEnds]
+) -> tuple[Warden, list[int]]:
     """Starts the ranks of a Python script from one interpreter; see rank_server.py."""
     environment = dict(environment)
     mapping = {"APENET_MAPPING": environment.pop("APENET_MAPPING")}  # the server itself is no rank
@@ -179,90 +200,29 @@ def _fork_ranks(
         file.seek(0)
         answer, report = os.pipe()
         answers = stack.enter_context(os.fdopen(answer))
-        nothing = os.open(os.devnull, os.O_RDONLY)
-        try:
-            kept = [file.fileno(), *descriptors]
-            with _adopting_orphans():
-                server = _spawn(
-                    program,
-                    (command[0], str(_SERVER), str(file.fileno()), *command[1:]),
-                    environment,
-                    (nothing, report, 2),
-                    [(descriptor, descriptor) for descriptor in kept],
-                )
-                os.close(report)
-                report = -1
-                said = answers.read()
-                _, status = os.waitpid(server, 0)
-        finally:
-            os.close(nothing)
-            if report >= 0:
-                os.close(report)
-    if status != 0:
-        raise OSError(errno.EIO, f"its interpreter ended with status {os.waitstatus_to_exitcode(status)} at the start")
-    launched.process_ids += json.loads(said)
+        with ExitStack() as given:
+            given.callback(os.close, report)
+            nothing = os.open(os.devnull, os.O_RDONLY)
+            given.callback(os.close, nothing)
+            arguments = (command[0], str(_SERVER), str(file.fileno()), *command[1:])
+            server = Planned((nothing, report, _standard_error(given)), kept=[file.fileno(), *descriptors])
+            warden = Warden(program, arguments, environment, [server])
+        with _ended_unless_started(warden):
+            warden.start()
+            said = answers.read()  # all of it, which ends with the server
+            if not said:
+                raise OSError(errno.EIO, "its interpreter ended at the start")
+    return warden, json.loads(said)
 
 
-@contextmanager
-def _adopting_orphans() -> Iterator[None]:
-    """While this lasts, children whose parent ends become this process's: it is told how they end."""
-    prctl = ctypes.CDLL(None, use_errno=True).prctl
-    if prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
-        number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number))
+def _standard_error(stack: ExitStack) -> int:
+    """Where the server of Python ranks complains; nowhere if this process has closed it."""
     try:
-        yield
-    finally:
-        prctl(_PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
-
-
-class _Pipes:
-    """Standard output and error of a process to be."""
-
-    def __init__(self) -> None:
-        (read_out, write_out), (read_err, write_err) = os.pipe(), os.pipe()
-        self.read_ends = (read_out, read_err)
-        self.write_ends = (write_out, write_err)
-
-
-def _spawn(
-    program: Path,
-    command: Sequence[str],
-    environment: dict[str, str],
-    streams: tuple[int, int, int],
-    kept: Sequence[tuple[int, int]] = (),
-) -> int:
-    """Starts a process, leader of its own group, with these standard streams, and descriptors under these numbers."""
-    with _same_addresses():
-        return os.posix_spawn(
-            program,
-            tuple(command),
-            environment,
-            file_actions=[(os.POSIX_SPAWN_DUP2, stream, number) for number, stream in enumerate(streams)]
-            + [(os.POSIX_SPAWN_DUP2, *pair) for pair in kept],
-            setpgroup=0,
-            setsigmask=(),
-            setsigdef=_SIGNALS_TO_RESTORE,
-        )
-
-
-@contextmanager
-def _same_addresses() -> Iterator[None]:
-    """What starts here has its memory at the same addresses in every run: a card with a TLB sees them.
-
-    Where the host forbids it, only which pages are the same, and offsets in them, count for such a card: both are the
-    same in every run but for the stack, which then begins anywhere in a page.
-    """
-    personality = ctypes.CDLL(None).personality
-    personality.argtypes = [ctypes.c_ulong]
-    before = personality(_PERSONALITY_ASKED)
-    if before >= 0:
-        personality(before | _ADDR_NO_RANDOMIZE)
-    try:
-        yield
-    finally:
-        if before >= 0:
-            personality(before)
+        descriptor = os.dup(2)
+    except OSError:
+        descriptor = os.open(os.devnull, os.O_WRONLY)
+    stack.callback(os.close, descriptor)
+    return descriptor
 
 
 def _standard_input() -> int:
@@ -275,10 +235,36 @@ def _standard_input() -> int:
     return os.open(os.devnull, os.O_RDONLY)
 
 
+# Runs a rank under Open MPI's launcher: with streams of its own, whose order the launcher would mix, and a status that
+# is told. At a failure the launcher would end the other ranks wherever they are; it sees none, for the wrapper waits.
+# Arguments: number of ranks, where to tell, two streams a rank, program and its arguments.
+_WRAPPER = """
+rank=$OMPI_COMM_WORLD_RANK count=$1 told=$2
+echo "started $rank $$" >"$told"
+shift $((2 + 2 * rank))
+out=$1 err=$2
+shift $((2 * (count - rank)))
+"$@" >"$out" 2>"$err"
+status=$?
+echo "ended $rank $status" >"$told"
+while [ $status != 0 ]; do sleep 60; done
+"""
+
+
 def start_openmpi(
-    openmpi: OpenMpi, program: Path, command: Sequence[str], count: int, environment: dict[str, str]
+    openmpi: OpenMpi,
+    program: Path,
+    command: Sequence[str],
+    count: int,
+    environment: dict[str, str],
+    tell_fd: int,
+    folder: OutputFolder | None = None,
 ) -> Launched:
-    """Starts the ranks through Open MPI's own launcher, whose process manager its library needs."""
+    """Starts the ranks through Open MPI's own launcher, whose process manager its library needs.
+
+    Wrappers tell how they end on the pipe `tell_fd`, which stays open as long as they run: see Told in the core.
+    """
+    _raise_file_limit(count)
     environment = dict(environment)
     # The launcher itself is no rank: the libraries that ranks load are for them alone.
     rank_only = {name: environment.pop(name) for name in _RANK_ONLY if name in environment}
@@ -290,20 +276,22 @@ def start_openmpi(
         arguments += ["-x", name]
     for name, value in rank_only.items():
         arguments += ["-x", f"{name}={value}"]
-    arguments += [str(program), *command[1:]]
-    pipes = _Pipes()
-    stdin = _standard_input()
-    try:
-        launcher_id = _spawn(openmpi.mpirun, arguments, environment, (stdin, *pipes.write_ends))
-    except OSError:
-        for descriptor in pipes.read_ends:
-            os.close(descriptor)
-        raise
-    finally:
-        for descriptor in (stdin, *pipes.write_ends):
-            os.close(descriptor)
-    ranks = [_core.RankProcess(0, -1, *pipes.read_ends), *(_core.RankProcess() for _ in range(count - 1))]
-    return Launched(ranks, [], launcher_id)
+    with ExitStack() as held, ExitStack() as ours, ExitStack() as given:
+        streams = [RankStreams(rank, folder, held, ours) for rank in range(count)]
+        said = held.enter_context(os.fdopen(os.memfd_create("apenet-launcher"), "r+b"))
+        paths = [
+            f"/proc/{os.getpid()}/fd/{end}" for end in (tell_fd, *(end for rank in streams for end in rank.write_ends))
+        ]
+        arguments += ["/bin/sh", "-c", _WRAPPER, "sh", str(count), *paths, str(program), *command[1:]]
+        stdin = _standard_input()
+        given.callback(os.close, stdin)
+        launcher = Planned((stdin, said.fileno(), said.fileno()))
+        warden = Warden(openmpi.mpirun, arguments, environment, [launcher], _OPENMPI_FOLDERS)
+        with _ended_unless_started(warden):
+            warden.start()
+        ours.pop_all()
+        ranks = [_core.RankProcess(0, -1, *rank.read_ends) for rank in streams]
+        return Launched(warden, ranks, warden.process_ids[0], said, held.pop_all())
 
 
 def _raise_file_limit(ranks: int) -> None:

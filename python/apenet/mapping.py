@@ -9,17 +9,20 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from apenet.errors import InputError
+from apenet.infiles import UnreadableError, read_text
 from apenet.machine import Machine
 from apenet.numbers import whole
+from apenet.outfiles import given_path
 
 Mapping = str | Path | Sequence[int]
+MOST_MAP_BYTES = 2**28
 MOST_RANKS = 2**24  # as many as the largest machine has nodes
 
 
 def map_file(mapping: Mapping) -> Path | None:
     """The file that a mapping names, if it is one."""
     named = isinstance(mapping, str | Path) and str(mapping) != "linear" and not str(mapping).startswith("random:")
-    return Path(str(mapping)) if named else None
+    return given_path("map", str(mapping), '"linear", "random:SEED" or a file') if named else None
 
 
 def map_ranks(machine: Machine, ranks: int, ranks_per_node: int = 1, mapping: Mapping = "linear") -> list[int]:
@@ -75,10 +78,9 @@ def _given(machine: Machine, ranks: int, nodes: Sequence[int]) -> list[int]:
 
 def _from_file(machine: Machine, ranks: int, path: Path) -> list[int]:
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "not a text"
-        raise InputError("map", str(path), f'"linear", "random:SEED" or a file that can be read ({reason})') from error
+        lines = read_text(path, MOST_MAP_BYTES).splitlines()
+    except UnreadableError as error:
+        raise InputError("map", str(path), f'"linear", "random:SEED" or a file that can be read ({error})') from error
     nodes = []
     for number, line in enumerate(lines, start=1):
         content = line.partition("#")[0].strip()

@@ -7,7 +7,7 @@ run by the program's own interpreter, and imports nothing of this package:
 
 PLAN is the descriptor from which `launch.py` is read (JSON): the variables of each rank, and its descriptors in the
 order input, output, error, process manager. The process ids go to standard output as a JSON list; then the server
-ends, before any rank begins, and the ranks become children of the simulator's process.
+ends, before any rank begins, and the ranks become children of the run's warden.
 """
 
 from __future__ import annotations

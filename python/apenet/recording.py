@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import tempfile
+from contextlib import ExitStack
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from apenet import _core
-from apenet.errors import InputError
+from apenet.errors import NotWrittenError
+from apenet.outfiles import OutFile, begins_with
 
 
 class Recording:
@@ -19,19 +20,20 @@ class Recording:
     """
 
     def __init__(self, trace: Path) -> None:
-        self._trace = trace
-        folder = trace.parent
-        if trace.is_dir() or not folder.is_dir() or not os.access(trace if trace.exists() else folder, os.W_OK):
-            raise InputError("record", str(trace), "a file that can be written, in a folder that exists")
-        self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 (closed when this is left)
+        self._failure: NotWrittenError | None = None
+        self._is_written = False
+        with ExitStack() as stack:
+            self._trace = stack.enter_context(OutFile("record", trace, begins_with(b"// apenet ")))
+            # In the folder of the trace, where there is room for it: a device's is the host's own.
+            folder = None if self._trace.is_stream else trace.parent
+            self._file = stack.enter_context(tempfile.TemporaryFile(dir=folder))
+            self._closing = stack.pop_all()
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
-    ) -> None:
-        self._file.close()
+    def __exit__(self, *_: object) -> None:
+        self._closing.close()
 
     @property
     def environment(self) -> dict[str, str]:
@@ -39,12 +41,13 @@ class Recording:
         return {"APENET_RECORD": f"/proc/{os.getpid()}/fd/{self._file.fileno()}"}
 
     def write(self, ranks: int, heading: str) -> tuple[str, ...]:
-        """Makes the trace of it. Returns what it could not say, one sentence each."""
+        """Makes the trace, for `keep` to put in its place. Returns what it could not say, one sentence each."""
         try:
-            summary = _core.write_goal(self._file.fileno(), ranks, heading, str(self._trace))
+            summary = _core.write_goal(self._file.fileno(), ranks, f"apenet {heading}", self._trace.writable)
         except RuntimeError as error:  # the core's system_error, which begins with the file
-            reason = str(error).removeprefix(f"{self._trace}: ")
-            raise InputError("record", str(self._trace), f"a file that can be written ({reason})") from error
+            self._failure = self._trace.failed(str(error).removeprefix(f"{self._trace.writable}: "))
+            return ()
+        self._is_written = True
         warnings = (
             (summary.puts, "remote writes were recorded as messages that nobody waits for"),
             (summary.gets, "remote reads were recorded as a request and an answer"),
@@ -52,3 +55,10 @@ class Recording:
             (summary.unclosed, "ranks did not close their endpoint: what they did last may be missing"),
         )
         return tuple(f"recording: {count} {text}" for count, text in warnings if count)
+
+    def keep(self) -> None:
+        """Puts the trace in its place, if one was made. Raises NotWrittenError."""
+        if self._failure is not None:
+            raise self._failure
+        if self._is_written:
+            self._trace.keep()

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from apenet import _core, runfolder
 from apenet._core import version as __version__
-from apenet.activity import NetworkActivity, network_activity, observation
+from apenet.activity import NetworkActivity, network_activity
 from apenet.errors import ApenetError, InputError, from_core, texts
+from apenet.infiles import UnreadableError, opened_file, printable
 from apenet.machine import ENGINES, Machine
 from apenet.machine import machine as read_machine
 from apenet.mapping import Mapping, map_file, map_ranks
@@ -157,8 +158,12 @@ def replay(
         raise InputError("engine", engine, " or ".join(ENGINES))
     seed = checked_seed(seed)
     began = time.monotonic()
+    file = Path(trace)
     try:
-        schedule = _core.read_goal(str(trace))
+        with opened_file(file) as opened:
+            schedule = _core.read_goal(opened, printable(file))
+    except UnreadableError as error:
+        raise InputError("trace", str(trace), f"a GOAL file that can be read ({error})") from error
     except ValueError as error:
         raise from_core(error) from error
     nodes = map_ranks(chosen, schedule.rank_count, ranks_per_node, mapping)
@@ -172,17 +177,9 @@ def replay(
         engine=engine,
         seed=seed,
     )
-    runfolder.keep_apart(
-        {"trace": None if trace_out is None else Path(trace_out)},
-        {"the GOAL file": Path(trace), "machine": chosen.path, "map": map_file(mapping)},
-    )
-    if out is not None:
-        runfolder.prepare(Path(out), chosen)
-    observed = observation(out, trace_out)
-    result = _replayed(request, schedule, observed, began)
-    if out is not None:
-        runfolder.write(Path(out), request, result)
-    return result
+    inputs = {"the GOAL file": file, "machine": chosen.path, "map": map_file(mapping)}
+    with runfolder.Outputs(request, out=out, trace=trace_out, inputs=inputs) as outputs:
+        return outputs.keep(_replayed(request, schedule, outputs.observation, began))
 
 
 def _replayed(

@@ -9,77 +9,140 @@ from __future__ import annotations
 import json
 import os
 import platform
+from collections.abc import Mapping
+from contextlib import ExitStack, suppress
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO, Self, TypeVar
 
-from apenet.errors import InputError
+from apenet import _core
+from apenet.errors import InputError, NotWrittenError
+from apenet.outfiles import FolderKind, OutFile, OutFolder, begins_with, given_path, keep_apart
+from apenet.recording import Recording
 
 if TYPE_CHECKING:
-    from apenet.machine import Machine
     from apenet.replay import ReplayRequest, ReplayResult
     from apenet.running import RunRequest, RunResult
 
 
+Kept = TypeVar("Kept", "RunResult", "ReplayResult")
+
 RESULTS = ("run.json", "network.json", "host.json")
 REQUEST = "command.json"
+TRACE_HEADING = b'{"displayTimeUnit": "ns", "otherData": {"writer": "apenet"}, "traceEvents": [\n'
+TRACE_END = b"\n]}\n"
+_MOST_REQUEST_BYTES = 2**26
 
 
-def keep_apart(outputs: dict[str, Path | None], inputs: dict[str, Path | None]) -> None:
-    """Nothing is written over what is read, nor twice to one file. Raises InputError."""
-    seen: dict[Path, str] = {path.resolve(): name for name, path in inputs.items() if path is not None}
-    for name, path in outputs.items():
-        if path is None or not (path.is_file() or not path.exists()):
-            continue  # a device is written by many
-        other = seen.setdefault(path.resolve(), name)
-        if other != name:
-            raise InputError(name, str(path), f"another file than that of {other}")
-
-
-def make(folder: Path) -> None:
-    """Makes a folder before anything runs, so that a run is not lost for want of a place. Raises InputError."""
+def _is_request(file: BinaryIO) -> bool:
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError("out", str(folder), f"a folder that can be written ({error.strerror})") from error
-    if not os.access(folder, os.W_OK):
-        raise InputError("out", str(folder), "a folder that can be written")
-
-
-def prepare(folder: Path, machine: Machine) -> None:
-    """Makes the folder of a run. That of an earlier run is that of this one from now on: its results go.
-
-    Files of somebody else are not overwritten: raises InputError.
-    """
-    make(folder)
-    if not _is_of_a_run(folder):
-        for name in (*machine.saved_files, REQUEST, *RESULTS):
-            if (folder / name).exists():
-                raise InputError("out", str(folder), f"a folder of runs: {name} is there, and of no run")
-    for name in RESULTS:
-        (folder / name).unlink(missing_ok=True)
-
-
-def _is_of_a_run(folder: Path) -> bool:
-    try:
-        request = json.loads((folder / REQUEST).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        request = json.loads(file.read(_MOST_REQUEST_BYTES))
+    except ValueError:
         return False
     return isinstance(request, dict) and {"machine", "ranks", "engine", "version"} <= request.keys()
 
 
-def write(folder: Path, request: RunRequest | ReplayRequest, result: RunResult | ReplayResult) -> None:
-    """Writes the four files."""
-    request.machine.save(folder)
-    _write_json(folder / REQUEST, request.to_json())
-    _write_json(folder / "run.json", result.to_json())
-    if result.network is not None:
-        _write_json(folder / "network.json", result.network.to_json())
-    _write_json(folder / "host.json", host_facts(result))
+KIND = FolderKind(REQUEST, _is_request, "run")
 
 
-def _write_json(path: Path, content: dict[str, Any]) -> None:
-    path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+class Outputs:
+    """The places of what a run or a replay leaves: held before it begins, filled when it has ended.
+
+    The folder of an earlier run is that of this one from now on: its results go. Raises InputError for places that
+    cannot be written, that hold what is not apenet's, or that are one.
+    """
+
+    def __init__(
+        self,
+        request: RunRequest | ReplayRequest,
+        *,
+        out: str | Path | None,
+        trace: str | Path | None,
+        record: str | Path | None = None,
+        inputs: Mapping[str, Path | None],
+    ) -> None:
+        folder = given_path("out", out, "a folder")
+        trace_file = given_path("trace", trace, "a file")
+        record_file = given_path("record", record, "a file")
+        self._machine = request.machine.saved() if folder is not None else {}
+        names = (*self._machine, *RESULTS)
+        files = [("trace", trace_file), ("record", record_file)]
+        of_folder = [("out", folder / name) for name in (".", REQUEST, *names)] if folder is not None else []
+        keep_apart(files, [*inputs.items(), *of_folder])
+        with ExitStack() as stack:
+            self._folder = None
+            if folder is not None:
+                self._folder = stack.enter_context(OutFolder("out", folder, KIND, names))
+            self._trace = None
+            if trace_file is not None:
+                self._trace = stack.enter_context(OutFile("trace", trace_file, begins_with(TRACE_HEADING)))
+            self.recording = stack.enter_context(Recording(record_file)) if record_file is not None else None
+            if self._folder is not None:
+                self._folder.remove(RESULTS)
+                self._keep_request(request)
+            self._closing = stack.pop_all()
+
+    @property
+    def observation(self) -> _core.ObservationOptions:
+        """What the core is to observe: the network for a run folder, everything for a trace."""
+        options = _core.ObservationOptions()
+        options.network_history = self._folder is not None
+        options.trace_path = "" if self._trace is None else self._trace.writable
+        return options
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """What failed has no result; how far it came, its trace shows."""
+        if kind is not None and self._trace is not None and not issubclass(kind, InputError | NotWrittenError):
+            with suppress(NotWrittenError):
+                self._trace.keep(TRACE_END)
+        self._closing.close()
+
+    def keep(self, result: Kept) -> Kept:
+        """Keeps a result in each of its places, though one may fail. Raises NotWrittenError, which has the result."""
+        failures = []
+        for step in (self._keep_recording, self._keep_trace, lambda: self._keep_results(result)):
+            try:
+                step()
+            except NotWrittenError as error:
+                failures.append(error)
+        if failures:
+            raise NotWrittenError.together(failures, result)
+        return result
+
+    def _keep_request(self, request: RunRequest | ReplayRequest) -> None:
+        assert self._folder is not None  # noqa: S101 (who calls this has looked)
+        try:
+            self._folder.keep({REQUEST: _json(request.to_json())})
+        except NotWrittenError as error:
+            raise InputError("out", str(self._folder.path), f"a folder that can be written ({error.reason})") from error
+
+    def _keep_recording(self) -> None:
+        if self.recording is not None:
+            self.recording.keep()
+
+    def _keep_trace(self) -> None:
+        if self._trace is not None:
+            self._trace.keep(TRACE_END)
+
+    def _keep_results(self, result: RunResult | ReplayResult) -> None:
+        if self._folder is None:
+            return
+        network = {} if result.network is None else {"network.json": _json(result.network.to_json())}
+        self._folder.keep(
+            {
+                **self._machine,
+                "run.json": _json(result.to_json()),
+                **network,
+                "host.json": _json(host_facts(result)),
+            }
+        )
+
+
+def _json(content: dict[str, Any]) -> bytes:
+    return (json.dumps(content, indent=2) + "\n").encode()
 
 
 def host_facts(result: RunResult | ReplayResult) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import re
 import sys
 import time
@@ -14,13 +15,15 @@ from typing import Any
 
 from apenet import _core, launch, runfolder
 from apenet._core import version as __version__
-from apenet.activity import NetworkActivity, network_activity, observation
-from apenet.errors import InputError, texts
+from apenet.activity import NetworkActivity, network_activity
+from apenet.errors import InputError, LimitError, texts
 from apenet.machine import ENGINES, Machine
 from apenet.machine import machine as read_machine
 from apenet.mapping import Mapping, map_file, map_ranks
 from apenet.numbers import checked_seed, whole
+from apenet.outfiles import given_path
 from apenet.recording import Recording
+from apenet.streams import OutputFolder
 from apenet.toolchain import MpiChoice, detect_mpi, find_openmpi, find_program
 
 _OUTCOMES = {
@@ -29,6 +32,8 @@ _OUTCOMES = {
 }
 MOST_RANKS = 65536
 PS_PER_US = 10**6
+STALL_TIMEOUT_S = 10.0
+MOST_STALL_TIMEOUT_S = 10**6
 
 Bytes = bytes  # RunResult has a field of that name
 
@@ -68,10 +73,17 @@ class RunRequest(Request):
     command: tuple[str, ...]
     compute: str
     mpi: str
+    trap_tsc: bool
 
     def to_json(self) -> dict[str, Any]:
         """The contents of command.json."""
-        return {"command": list(self.command), **super().to_json(), "compute": self.compute, "mpi": self.mpi}
+        return {
+            "command": list(self.command),
+            **super().to_json(),
+            "compute": self.compute,
+            "mpi": self.mpi,
+            "trap_tsc": self.trap_tsc,
+        }
 
 
 @dataclass(frozen=True)
@@ -204,18 +216,26 @@ def run(
     out: str | Path | None = None,
     trace: str | Path | None = None,
     pin: bool = True,
+    trap_tsc: bool = False,
     seed: int = 1,
     capture: bool = False,
     environment: dict[str, str] | None = None,
     record: str | Path | None = None,
     faults: Sequence[str] = (),
+    stall_timeout: float = STALL_TIMEOUT_S,
+    tag_output: bool = False,
+    output: str | Path | None = None,
 ) -> RunResult:
     """Runs a program with n ranks on a simulated machine, and returns when all its processes have ended.
 
-    The program's output goes where this process's goes, or into the result with `capture`. `compute` is `none`,
-    `measured` or `measured:SCALE`. `out` names a folder for the run's files, and has the result say what the network
-    did over time; `record` a file for a trace in the GOAL format, which `apenet.replay` takes; `trace` a file for a
-    trace that ui.perfetto.dev opens; `faults` are links and nodes that die and revive (`Machine.with_faults`).
+    The program's output goes where this process's goes, or into the result with `capture`, or with `output` into a
+    folder, a file for each rank and stream (rank-0003.out). `tag_output` puts the rank in front of each line, `[3] `.
+    `compute` is `none`, `measured` or `measured:SCALE`. `out` names a folder for the run's files, and has the result
+    say what the network did over time; `record` a file for a trace in the GOAL format, which `apenet.replay` takes;
+    `trace` a file for a trace that ui.perfetto.dev opens; `faults` are links and nodes that die and revive
+    (`Machine.with_faults`); with `trap_tsc` the processor's cycle counter (rdtsc) is virtual, too, at one tick a
+    nanosecond. `stall_timeout`: after so many seconds in which nothing moved, a run that stands still is ended as a
+    deadlock; see docs/limits.md.
     Raises InputError and MachineError for what cannot be run; a program that fails is a result, not an exception.
     """
     chosen = (read_machine(machine) if isinstance(machine, str) else machine).with_faults(*texts("faults", faults))
@@ -227,8 +247,11 @@ def run(
     if any("\0" in part for part in arguments):
         raise InputError("program", arguments, "arguments without zero bytes")
     n = whole("ranks", n, 1, MOST_RANKS, f"a whole number from 1 to {MOST_RANKS}")
-    options = _session_options(compute, pin)
-    options.observation = observation(out, trace)
+    options = _session_options(compute, pin, stall_timeout)
+    options.tag_output = tag_output
+    output_path = given_path("output", output, "a folder")
+    if output_path is not None and (tag_output or capture):
+        raise InputError("output", str(output_path), "neither tags nor capture with it: each rank has files of its own")
     if engine not in ENGINES:
         raise InputError("engine", engine, " or ".join(ENGINES))
     seed = checked_seed(seed)
@@ -236,6 +259,8 @@ def run(
     program = find_program(arguments[0])
     if mpi not in ("auto", "mpich", "openmpi"):
         raise InputError("mpi", mpi, "auto, mpich or openmpi")
+    if trap_tsc and platform.machine() != "x86_64":
+        raise InputError("trap_tsc", True, "a host with x86-64 processors")
     library = detect_mpi(program) if mpi == "auto" else mpi
     request = RunRequest(
         command=arguments,
@@ -247,38 +272,43 @@ def run(
         compute=compute,
         engine=engine,
         mpi=library,
+        trap_tsc=trap_tsc,
         seed=seed,
     )
-    runfolder.keep_apart(
-        {"trace": None if trace is None else Path(trace), "record": None if record is None else Path(record)},
-        {"program": program, "machine": chosen.path, "map": map_file(mapping)},
-    )
-    if out is not None:
-        runfolder.prepare(Path(out), chosen)
-    if record is None:
-        result = _run(request, program, options, capture=capture, extra=environment or {})
-    else:
-        with Recording(Path(record)) as recording:
-            extra = {**(environment or {}), **recording.environment}
-            result = _recorded(request, recording, _run(request, program, options, capture=capture, extra=extra))
-    if out is not None:
-        runfolder.write(Path(out), request, result)
-    return result
+    inputs = {"program": program, "machine": chosen.path, "map": map_file(mapping)}
+    with runfolder.Outputs(request, out=out, trace=trace, record=record, inputs=inputs) as outputs:
+        options.observation = outputs.observation
+        extra = dict(environment or {})
+        if trap_tsc:
+            extra["APENET_TRAP_TSC"] = "1"
+        if outputs.recording is not None:
+            extra |= outputs.recording.environment
+        with ExitStack() as stack:
+            folder = None if output_path is None else stack.enter_context(OutputFolder(output_path, n))
+            result = _run(request, program, options, capture=capture, extra=extra, folder=folder)
+        if outputs.recording is not None:
+            result = _recorded(request, outputs.recording, result)
+        return outputs.keep(result)
 
 
 def _recorded(request: RunRequest, recording: Recording, result: RunResult) -> RunResult:
     if result.outcome != "completed":
         return replace(result, warnings=(*result.warnings, "recording: no trace was written, the run did not complete"))
     heading = (
-        f"apenet {__version__}: {request.ranks} ranks on {request.machine.name}, compute {request.compute}, "
+        f"{__version__}: {request.ranks} ranks on {request.machine.name}, compute {request.compute}, "
         f"seed {request.seed}"
     )
     return replace(result, warnings=(*result.warnings, *recording.write(request.ranks, heading)))
 
 
-def _session_options(compute: str, pin: bool) -> _core.SessionOptions:
+def _session_options(compute: str, pin: bool, stall_timeout: float) -> _core.SessionOptions:
     options = _core.SessionOptions()
     options.pin = pin
+    is_number = isinstance(stall_timeout, int | float) and not isinstance(stall_timeout, bool)
+    if not (is_number and 0.1 <= stall_timeout <= MOST_STALL_TIMEOUT_S):  # noqa: PLR2004
+        raise InputError("stall_timeout", stall_timeout, f"seconds, from 0.1 to {MOST_STALL_TIMEOUT_S}")
+    options.stall_timeout_ms = round(stall_timeout * 1000)
+    options.deadlock_wait_ms = min(options.deadlock_wait_ms, options.stall_timeout_ms)
     if compute == "none":
         return options
     match = re.fullmatch(r"measured(?::(\d+(?:\.\d+)?))?", compute)
@@ -296,23 +326,33 @@ def _run(
     *,
     capture: bool,
     extra: dict[str, str],
+    folder: OutputFolder | None,
 ) -> RunResult:
     description = request.machine.description(request.seed, request.engine)
     began = time.monotonic()
     with ExitStack() as stack:
         sinks = _Sinks(stack, capture)
         options.output_fd, options.error_fd = sinks.descriptors
+        options.told_fd, tell_fd = os.pipe()
+        for descriptor in (options.told_fd, tell_fd):
+            stack.callback(os.close, descriptor)
         try:
             session = _core.Session(description, list(request.nodes), options)
         except ValueError as error:
             raise request.machine.refused(error) from error
-        seen = stack.enter_context(launch.interrupts())
-        environment = {**launch.rank_environment(session.mapping_path), **extra}
+        except RuntimeError as error:  # the core's system_error: memory, or descriptors
+            raise LimitError(f"this run cannot start: {error} (what a process may have: ulimit -a)") from error
+        environment = {**launch.rank_environment(session.mapping_path, program), **extra}
         if request.mpi == "openmpi":
-            launched = launch.start_openmpi(find_openmpi(program), program, request.command, request.ranks, environment)
+            launched = launch.start_openmpi(
+                find_openmpi(program), program, request.command, request.ranks, environment, tell_fd, folder
+            )
         else:
-            launched = launch.start_ranks(program, request.command, request.ranks, environment)
-        report = session.run(launched.ranks, launched.launcher_id, lambda: bool(seen))
+            launched = launch.start_ranks(program, request.command, request.ranks, environment, folder)
+        stack.callback(launched.end)
+        seen = stack.enter_context(launch.interrupts())
+        report = session.run(launched.ranks, launched.launcher_id, launched.warden.fileno(), lambda: bool(seen))
+        os.write(options.error_fd, launched.launcher_words())
         stdout, stderr = sinks.contents()
     return _result(request, report, time.monotonic() - began, stdout, stderr)
 

@@ -8,19 +8,36 @@ import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Literal
 
 from apenet import _core
 from apenet.errors import HostError, InputError
+from apenet.infiles import other_kind
 
 MpiChoice = Literal["auto", "mpich", "openmpi"]
 
 PACKAGE = Path(_core.__file__).parent
 SHIM = PACKAGE / "lib" / "libapenet-shim.so"
 PROVIDER = PACKAGE / "lib" / "libapenet-fi.so"
+WARDEN = PACKAGE / "lib" / "apenet-warden"
 INCLUDE = PACKAGE / "include"
 
+_LAUNCHERS = frozenset(
+    (
+        "mpiexec",
+        "mpirun",
+        "mpiexec.hydra",
+        "mpirun_rsh",
+        "orterun",
+        "prterun",
+        "prun",
+        "srun",
+        "jsrun",
+        "aprun",
+        "ibrun",
+    )
+)
 _OPENMPI_SONAME = b"libmpi.so.40"
 
 
@@ -35,14 +52,20 @@ def search_path() -> str:
 
 
 def find_program(name: str) -> Path:
-    """The program's file. Raises InputError when there is none, or when it cannot be executed."""
+    """The program's file. Raises InputError when there is none, it cannot be executed, or would start ranks itself."""
+    launcher = PurePath(name).name
+    if launcher in _LAUNCHERS:
+        raise InputError(
+            "program", name, f"the program that ranks run: drop {launcher}, apenet run -n RANKS starts them itself"
+        )
     found = shutil.which(name, path=search_path())
     if found is not None:
         return Path(found).absolute()
     path = Path(name)
-    if "/" in name and path.is_dir():
-        raise InputError("program", name, "an executable file, not a folder")
-    if path.is_file():
+    kind = other_kind(path) if "/" in name else None
+    if kind is not None:
+        raise InputError("program", name, f"an executable file, not {kind}")
+    if os.path.isfile(path):  # noqa: PTH113 (which raises for names that are too long)
         hint = f": python {name}" if path.suffix == ".py" else f"; try ./{name}" if "/" not in name else ""
         raise InputError("program", name, f"an executable file (this one is not executable or not in PATH){hint}")
     raise InputError("program", name, "a program in PATH, or the path of one")
@@ -108,11 +131,18 @@ def compiled(source: Path) -> Path:
     """A C program of this package, compiled by this environment's mpicc. Kept in the user's cache folder."""
     mpicc = find_mpicc()
     key = hashlib.sha256(source.read_bytes() + b"\0" + bytes(mpicc)).hexdigest()[:16]
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "apenet"
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path(os.path.expanduser("~")) / ".cache") / "apenet"  # noqa: PTH111
     target = cache / f"{source.stem}-{key}"
-    if target.exists():
-        return target
-    cache.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        if target.exists():
+            return target
+        cache.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise HostError(
+            f"{cache}: {error.strerror}: programs are compiled there; name another folder by XDG_CACHE_HOME"
+        ) from error
+    if not os.access(cache, os.W_OK):
+        raise HostError(f"{cache}: cannot be written: programs are compiled there; name another by XDG_CACHE_HOME")
     partial = cache / f".{target.name}.{os.getpid()}"
     command = [str(mpicc), "-O2", "-o", str(partial), str(source)]
     made = subprocess.run(command, capture_output=True, text=True, check=False)

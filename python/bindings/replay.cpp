@@ -120,7 +120,8 @@ void bind_replay(nb::module_& module) {
   nb::class_<GoalSchedule>(module, "GoalSchedule")
       .def_prop_ro("rank_count", [](const GoalSchedule& self) { return self.ranks.size(); })
       .def_prop_ro("operation_count", &GoalSchedule::operation_count);
-  module.def("read_goal", &read_goal, nb::arg("path"), nb::call_guard<nb::gil_scoped_release>());
+  module.def("read_goal", &read_goal, nb::arg("path"), nb::arg("name"),
+             nb::call_guard<nb::gil_scoped_release>());
   module.def(
       "parse_goal", [](const std::string& text, const std::string& file) { return parse_goal(text, file); },
       nb::arg("text"), nb::arg("file"));

@@ -101,10 +101,13 @@ void bind_session(nb::module_& module) {
       .def_rw("measure_compute", &SessionOptions::measure_compute)
       .def_rw("compute_scale", &SessionOptions::compute_scale)
       .def_rw("deadlock_wait_ms", &SessionOptions::deadlock_wait_ms)
+      .def_rw("stall_timeout_ms", &SessionOptions::stall_timeout_ms)
       .def_rw("startup_wait_ms", &SessionOptions::startup_wait_ms)
       .def_rw("pin", &SessionOptions::pin)
       .def_rw("output_fd", &SessionOptions::output_fd)
-      .def_rw("error_fd", &SessionOptions::error_fd);
+      .def_rw("error_fd", &SessionOptions::error_fd)
+      .def_rw("told_fd", &SessionOptions::told_fd)
+      .def_rw("tag_output", &SessionOptions::tag_output);
 
   nb::class_<RankProcess>(module, "RankProcess")
       .def(
@@ -134,8 +137,8 @@ void bind_session(nb::module_& module) {
            nb::arg("description"), nb::arg("node_of_process"), nb::arg("options"))
       .def_prop_ro("mapping_path", &Session::mapping_path)
       // The interpreter is free while the run lasts; nanobind takes it for each look at `interrupted`.
-      .def("run", &Session::run, nb::arg("ranks"), nb::arg("launcher_id"), nb::arg("interrupted"),
-           nb::call_guard<nb::gil_scoped_release>());
+      .def("run", &Session::run, nb::arg("ranks"), nb::arg("launcher_id"), nb::arg("warden_fd"),
+           nb::arg("interrupted"), nb::call_guard<nb::gil_scoped_release>());
 }
 
 }  // namespace apenet

@@ -6,6 +6,7 @@
 
 #include "kernel/check.hpp"
 #include "kernel/event_queue.hpp"
+#include "kernel/interruption.hpp"
 #include "kernel/time.hpp"
 #include "kernel/trace.hpp"
 
@@ -52,7 +53,8 @@ class Simulation {
     queue_.push(static_cast<std::uint64_t>(when.ps()), packed_order, &handler, argument_a, argument_b);
   }
 
-  // Runs the next event; false when there is none.
+  // Runs the next event; false when there is none. This and the next two look up now and then
+  // (interruption.hpp); what a look throws leaves a simulation that cannot go on.
   bool step() {
     if (queue_.empty()) return false;
     run_next();
@@ -85,9 +87,13 @@ class Simulation {
     APENET_CHECK(time >= now_, "time would go back from %lld ps to %lld ps",
                  static_cast<long long>(now_.ps()), static_cast<long long>(time.ps()));
     now_ = time;
-    ++event_count_;
+    if (++event_count_ % events_between_looks == 0) [[unlikely]]
+      look_for_interruption();
     next.handler->handle_event(next);
   }
+
+  // An event of the flit engine is a cycle of the whole network: milliseconds on a large one.
+  static constexpr std::uint64_t events_between_looks = 256;
 
   Time now_;
   std::uint64_t seed_;

@@ -31,6 +31,15 @@ ipc::SoftwareCosts costs_of(const MachineDescription& description) {
   return costs;
 }
 
+// For a stall timeout of 10 s: ten million looks, or an hour of virtual time.
+ipc::VainLimits vain_limits(int stall_timeout_ms) {
+  constexpr std::int64_t looks_per_ms = 1000;
+  constexpr std::int64_t ps_per_ms = 360'000'000'000'000;
+  const std::int64_t stall_ms = stall_timeout_ms;
+  return {.looks = static_cast<std::uint32_t>(std::min<std::int64_t>(stall_ms * looks_per_ms, UINT32_MAX)),
+          .time_ps = std::min(stall_ms, ipc::end_of_time_ps / ps_per_ms) * ps_per_ms};
+}
+
 // What a program there is told by gethostname(): "ape16-1-0-2", or the node's number where a node has no
 // coordinates. What is no letter, digit or dot of the machine's name becomes a dash, as names of hosts have
 // it; what is too long loses its front, for the end tells nodes apart.
@@ -40,8 +49,13 @@ std::string host_name(const Machine& machine, NodeId node) {
     if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '.') c = '-';
   }
   for (const std::uint32_t coordinate : machine.coordinates(node)) name += "-" + std::to_string(coordinate);
-  constexpr std::size_t room = sizeof(ipc::Block::host_name) - 1;
+  constexpr std::size_t room = sizeof(ipc::Place::host_name) - 1;
   return name.size() > room ? name.substr(name.size() - room) : name;
+}
+
+// A rank of an MPI program that the shim has not seen initialise MPI, and the provider not open.
+bool is_lost(const RankReport& rank, bool others_use_mpi) {
+  return !rank.initialised && !rank.used_provider && (rank.spoke_pmi || others_use_mpi);
 }
 
 }  // namespace
@@ -66,7 +80,7 @@ struct Session::Parts {
     header.needs_credit = capabilities.needs_credit ? 1 : 0;
     header.lookahead_ps = machine.lookahead().ps();
     header.max_pio_bytes = capabilities.max_pio_bytes;
-    header.max_message_bytes = capabilities.max_message_bytes;
+    header.max_message_bytes = std::min(capabilities.max_message_bytes, intake::most_bytes);
     header.max_send_bytes = capabilities.max_send_bytes;
     header.send_packet_bytes = capabilities.send_packet_bytes;
     header.channels = capabilities.channels;
@@ -74,17 +88,24 @@ struct Session::Parts {
     header.compute_scale_ppm = std::llround(options.compute_scale * 1e6);
     header.flops_per_second = description.host.flops_per_second;
     header.software = costs_of(description);
+    header.vain_limits = vain_limits(options.stall_timeout_ms);
     std::strncpy(header.machine, description.name.c_str(), sizeof header.machine - 1);
     for (std::uint32_t rank = 0; rank < process_count; ++rank) {
-      ipc::Block& block = mapping.block(rank);
-      block.node = machine.node_of(rank);
-      const std::string name = host_name(machine, block.node);
-      std::memcpy(block.host_name, name.c_str(), name.size() + 1);
+      ipc::Place& place = mapping.block(rank).place;
+      place.node = machine.node_of(rank);
+      const std::string name = host_name(machine, place.node);
+      std::memcpy(place.host_name, name.c_str(), name.size() + 1);
     }
   }
 
   void report_on(SessionReport& report);
-  void report_rank(RankReport& rank, ipc::Block& block) const;
+  [[nodiscard]] std::string warning_of_threads() const;
+  void report_rank(RankReport& report, std::uint32_t rank);
+  // The rank's clock, whatever it has made of it.
+  std::int64_t virtual_ps(std::uint32_t rank) {
+    const std::int64_t clock_ps = mapping.block(rank).clock.now_ps();
+    return std::clamp(clock_ps, scheduler.epoch_ps(), ipc::end_of_time_ps) - scheduler.epoch_ps();
+  }
   void prove_path(SessionReport& report) const;
 
   SessionOptions options;
@@ -106,10 +127,10 @@ std::string Session::mapping_path() const {
   return parts_->mapping.path();
 }
 
-SessionReport Session::run(const std::vector<RankProcess>& ranks, int launcher_id,
+SessionReport Session::run(const std::vector<RankProcess>& ranks, int launcher_id, int warden_fd,
                            const std::function<bool()>& interrupted) {
   SessionReport report;
-  RunLoop loop(parts_->mapping, parts_->scheduler, parts_->options, ranks, launcher_id);
+  RunLoop loop(parts_->mapping, parts_->scheduler, parts_->options, ranks, launcher_id, warden_fd);
   loop.run(report, interrupted);
   parts_->report_on(report);
   return report;
@@ -117,10 +138,9 @@ SessionReport Session::run(const std::vector<RankProcess>& ranks, int launcher_i
 
 void Session::Parts::report_on(SessionReport& report) {
   for (std::uint32_t rank = 0; rank < process_count; ++rank) {
-    report_rank(report.ranks[rank], mapping.block(rank));
+    report_rank(report.ranks[rank], rank);
     if (scheduler.started()) {
-      report.virtual_ps =
-          std::max(report.virtual_ps, mapping.block(rank).clock_ps - mapping.header().epoch_ps);
+      report.virtual_ps = std::max(report.virtual_ps, virtual_ps(rank));
     }
   }
   const Traffic& traffic = scheduler.traffic();
@@ -132,6 +152,8 @@ void Session::Parts::report_on(SessionReport& report) {
   report.network = observation.network_history();
   for (std::string& warning : machine.warnings()) report.warnings.push_back(std::move(warning));
   for (std::string& warning : observation.finish()) report.warnings.push_back(std::move(warning));
+  if (std::string warning = warning_of_threads(); !warning.empty())
+    report.warnings.push_back(std::move(warning));
   if (traffic.late_posts > 0) {
     report.warnings.push_back(
         std::to_string(traffic.late_posts) +
@@ -144,43 +166,61 @@ void Session::Parts::report_on(SessionReport& report) {
   prove_path(report);
 }
 
-void Session::Parts::report_rank(RankReport& rank, ipc::Block& block) const {
-  rank.attached = block.process_id != 0;
-  rank.initialised = block.initialised != 0;
-  rank.used_provider = block.used_provider != 0;
-  rank.finalised = block.finalised != 0 || block.closed != 0;
-  rank.library = block.library;
-  if (!scheduler.started()) return;
-  rank.virtual_us =
-      static_cast<double>(block.clock_ps - const_cast<Mapping&>(mapping).header().epoch_ps) * 1e-6;
-  rank.waited_us = static_cast<double>(block.waited_ps) * 1e-6;
-  rank.computed_us = static_cast<double>(block.computed_ps) * 1e-6;
+std::string Session::Parts::warning_of_threads() const {
+  constexpr std::uint32_t most_named = 4;
+  std::string ranks;
+  std::uint32_t count = 0;
+  for (std::uint32_t rank = 0; scheduler.started() && rank < process_count; ++rank) {
+    if (!const_cast<Mapping&>(mapping).block(rank).lock.had_several() || ++count > most_named) continue;
+    ranks += (count > 1 ? ", " : "") + std::to_string(rank);
+  }
+  if (count == 0) return {};
+  if (count > most_named) ranks += " and " + std::to_string(count - most_named) + " more";
+  return "several threads called MPI or slept in rank" + std::string(count > 1 ? "s " : " ") + ranks +
+         ": their order is the host's, so this run need not repeat exactly";
 }
 
-// A run whose messages did not cross the simulated network proves nothing, and must not look as if it did.
+void Session::Parts::report_rank(RankReport& report, std::uint32_t rank) {
+  const ipc::Block& block = mapping.block(rank);
+  const ipc::Identity& identity = block.identity;
+  report.attached = identity.process_id != 0;
+  report.initialised = identity.initialised != 0;
+  report.used_provider = identity.used_provider != 0;
+  report.finalised = identity.finalised != 0 || identity.closed != 0;
+  report.library = intake::library(identity);
+  if (!scheduler.started()) return;
+  report.virtual_us = static_cast<double>(virtual_ps(rank)) * 1e-6;
+  report.waited_us = static_cast<double>(block.clock.waited_ps.get()) * 1e-6;
+  report.computed_us = static_cast<double>(block.clock.computed_ps.get()) * 1e-6;
+}
+
+// A run of MPI whose messages did not cross the simulated network proves nothing, and must not look as if it
+// did. What another program does is its own affair, and said.
 void Session::Parts::prove_path(SessionReport& report) const {
   if (report.outcome != SessionReport::Outcome::completed) return;
-  const auto all = [&report](bool RankReport::*flag) {
-    return std::all_of(report.ranks.begin(), report.ranks.end(),
-                       [flag](const RankReport& rank) { return rank.*flag; });
-  };
+  const std::uint64_t all_messages = report.messages + scheduler.traffic().startup_messages;
+  const auto any = [&report](auto is) { return std::any_of(report.ranks.begin(), report.ranks.end(), is); };
+  const bool any_mpi = any([](const RankReport& rank) { return rank.initialised; });
   std::string why;
-  if (!all(&RankReport::initialised)) {
+  if (any([any_mpi](const RankReport& rank) { return is_lost(rank, any_mpi); })) {
     why =
-        "the program ended without calling MPI_Init under the simulator: it is not an MPI program, or is "
-        "linked "
-        "statically or against an MPI library that the simulator does not know";
-  } else if (report.ranks.size() > 1 && !all(&RankReport::used_provider)) {
+        "the program ended without calling MPI_Init under the simulator: it is linked statically or against "
+        "an "
+        "MPI library that the simulator does not know";
+  } else if (report.ranks.size() > 1 &&
+             any([](const RankReport& rank) { return rank.initialised && !rank.used_provider; })) {
     why =
         "the MPI library did not open the provider 'apenet', so its messages bypassed the simulated network: "
         "check "
         "FI_PROVIDER, FI_PROVIDER_PATH and MPIR_CVAR_CH4_NETMOD in the program's environment";
-  } else if (report.ranks.size() > 1 && report.messages == 0 && scheduler.traffic().startup_messages == 0) {
+  } else if (report.ranks.size() > 1 && any_mpi && all_messages == 0) {
     // A program may have nothing to say to its other ranks; but then MPI_Init at least has exchanged
     // something.
     why =
         "no message crossed the simulated network although there are several ranks: check that "
         "MPIR_CVAR_NOLOCAL=1 reaches the program (shared memory bypasses the network)";
+  } else if (!any([](const RankReport& rank) { return rank.used_provider; }) && !any_mpi) {
+    report.warnings.emplace_back("no rank opened an endpoint: nothing crossed the simulated network");
   }
   if (why.empty()) return;
   report.outcome = SessionReport::Outcome::failed;

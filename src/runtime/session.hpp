@@ -16,17 +16,23 @@ namespace apenet {
 struct SessionOptions {
   bool measure_compute = false;  // ComputeMode::measured
   double compute_scale = 1.0;
-  int deadlock_wait_ms = 1000;  // wall time without any movement after which a deadlock is reported
+  // Wall time without any movement after which a deadlock is reported: where nothing in the ranks' processes
+  // can wake by itself, and where something sleeps that may (a thread with a time limit, a read of a socket).
+  int deadlock_wait_ms = 1000;
+  int stall_timeout_ms = 10000;
   int startup_wait_ms = 60000;  // the same before virtual time has begun
+  int settle_cpu_ms = 4000;     // CPU time that ranks have to come to rest when another has failed, in all
   int busy_notice_ms =
       10000;        // wall time in one rank, while all others wait for it, after which that is said
   bool pin = true;  // hold everything on one core while virtual time runs
   ObservationOptions observation;
   int output_fd = 1;  // where the ranks' standard output goes
   int error_fd = 2;
+  bool tag_output = false;  // each line begins with its rank: "[3] "
+  int told_fd = -1;  // read end of the pipe on which wrappers of ranks tell how they end (launch/told.hpp)
 };
 
-// A rank's process as the launcher made it. The session takes the descriptors over and reaps the process.
+// A rank's process as the launcher made it. The session takes the descriptors over.
 struct RankProcess {
   int process_id =
       0;  // leader of its own process group; 0: started by somebody else (mpirun), known once it attaches
@@ -41,8 +47,9 @@ struct RankReport {
   int status = 0;              // exit status, or signal number
   bool attached = false;       // it has found the simulation (the shim was loaded)
   bool initialised = false;    // passed MPI_Init
+  bool spoke_pmi = false;      // asked our process manager, as MPI libraries do
   bool used_provider = false;  // opened an endpoint of the provider
-  bool finalised = false;      // passed MPI_Finalize, or finalised its last session
+  bool finalised = false;      // passed MPI_Finalize, or closed its last session or endpoint
   double virtual_us = 0;       // its clock when it left
   double waited_us = 0;        // of this: waiting for events
   double computed_us = 0;      // of this: the program's own work
@@ -80,8 +87,9 @@ class Session {
 
   // Runs to the end of all processes. `interrupted` is asked some fifty times a second; true ends the run:
   // all processes are terminated, and what they had printed is passed on. launcher_id: a process that started
-  // the ranks and ends when they do (mpirun), or 0.
-  SessionReport run(const std::vector<RankProcess>& ranks, int launcher_id,
+  // the ranks and ends when they do (mpirun), or 0. warden_fd: the channel of the warden that started all of
+  // them (docs/internals/warden.md), or -1 where the caller did.
+  SessionReport run(const std::vector<RankProcess>& ranks, int launcher_id, int warden_fd,
                     const std::function<bool()>& interrupted);
 
  private:

@@ -66,7 +66,7 @@ std::uint32_t FakeNetwork::take_slot(std::uint32_t rank) {
   if (exhausted_) return ipc::no_slot;
   ++slots_out_[rank];
   auto* block = reinterpret_cast<ipc::Block*>(base_ + ipc::Layout{header().process_count}.block_offset(rank));
-  return block->used_slots++ % ipc::slots_per_process;
+  return block->rings.used_slots++ % ipc::slots_per_process;
 }
 
 void FakeNetwork::post(std::uint32_t rank, const ipc::Request& request) {
@@ -124,8 +124,20 @@ Client* Client::instance() {
   return client;
 }
 
+const Header* Client::machine() {
+  FakeNetwork* network = FakeNetwork::current_if_any();
+  return network == nullptr ? nullptr : &network->header();
+}
+
+bool Client::join() {
+  block_->identity.joined = 1;
+  block_->identity.closed = 0;
+  return block_->turn.wait != Wait::finished;
+}
+
 Client::Client(std::byte* base, std::uint32_t rank)
     : base_(base), header_(reinterpret_cast<Header*>(base)), layout_{header_->process_count}, rank_(rank) {
+  running_ = reinterpret_cast<Running*>(base + Layout::running_offset());
   block_ = reinterpret_cast<Block*>(base + layout_.block_offset(rank));
 }
 
@@ -138,9 +150,8 @@ void Client::charge_compute(std::int64_t ps) {
 void Client::observe_compute() {}
 
 std::uint64_t Client::post(Request& request) {
-  request.time_ps = block_->clock_ps;
-  request.message = block_->next_message++;
-  block_->empty_polls = 0;
+  request.time_ps = block_->clock.now_ps();
+  request.message = ++block_->rings.next_message;
   FakeNetwork::current().post(rank_, request);
   return request.message;
 }
@@ -157,28 +168,21 @@ void Client::return_slot(std::uint32_t owner, std::uint32_t /*slot*/) {
 
 const Event* Client::visible() const {
   const auto& events = FakeNetwork::current().events(rank_);
-  return events.empty() || events.front().time_ps > block_->clock_ps ? nullptr : &events.front();
+  return events.empty() || events.front().time_ps > block_->clock.now_ps() ? nullptr : &events.front();
 }
 
 const Event* Client::poll() {
   const auto& events = FakeNetwork::current().events(rank_);
-  const bool looks = block_->looking != 0;
-  if (events.empty() || (looks && events.front().time_ps > block_->clock_ps)) {
+  const bool looks = block_->progress.looks();
+  if (events.empty() || (looks && events.front().time_ps > block_->clock.now_ps())) {
     if (looks) charge(costs().poll_ps);
     return nullptr;
   }
-  block_->clock_ps = std::max(block_->clock_ps, events.front().time_ps);
+  block_->clock.advance_to(events.front().time_ps);
   return &events.front();
 }
 void Client::pop() {
   FakeNetwork::current().events(rank_).pop_front();
-}
-
-void Client::lock() {
-  block_->lock_next.fetch_add(1);
-}
-void Client::unlock() {
-  block_->lock_serving.fetch_add(1);
 }
 
 }  // namespace apenet::ipc

@@ -295,9 +295,9 @@ TEST(Completions, GiveUpWaitingAfterVirtualTime) {
   FakeNetwork network(2);
   Peer peer(network, 0);
   fi_cq_tagged_entry entry;
-  const std::int64_t before_ps = peer.client.block().clock_ps;
+  const std::int64_t before_ps = peer.client.block().clock.now_ps();
   EXPECT_EQ(fi_cq_sread(peer.receive_cq, &entry, 1, nullptr, 3), -FI_EAGAIN);
-  EXPECT_EQ(peer.client.block().clock_ps - before_ps, 3'000'000'000);
+  EXPECT_EQ(peer.client.block().clock.now_ps() - before_ps, 3'000'000'000);
 }
 
 TEST(Time, IsChargedStepByStep) {
@@ -312,7 +312,7 @@ TEST(Time, IsChargedStepByStep) {
   Peer sender(network, 0);
   Peer receiver(network, 1);
   std::vector<std::uint8_t> memory(5000);
-  const auto clock = [](const Peer& peer) { return peer.client.block().clock_ps; };
+  const auto clock = [](const Peer& peer) { return peer.client.block().clock.now_ps(); };
 
   const std::int64_t start_ps = clock(receiver);
   ASSERT_EQ(fi_trecv(receiver.ep, memory.data(), 8, nullptr, 0, 0, 0, nullptr), 0);

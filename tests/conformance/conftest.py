@@ -1,14 +1,20 @@
-"""The option that runs mpi4py's test suite whole, and the suite itself, from its source distribution."""
+"""What a run leaves behind; mpi4py's test suite, from its source distribution, and the option that runs it whole."""
 
 import importlib.metadata
+import os
 import shutil
 import subprocess
 import sys
 import tarfile
 import tempfile
+import time
+import uuid
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
+MARK = "APENET_TEST_MARK"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -52,3 +58,63 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.fixture(scope="session")
 def mpi4py_suite() -> Path:
     return unpacked_suite()
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """Environment of one run, by which its remains are recognised."""
+
+    mark: str
+    folder: Path
+    shared_memory: frozenset[str]
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {**os.environ, MARK: self.mark, "TMPDIR": str(self.folder)}
+
+    def processes_left(self) -> list[str]:
+        left = []
+        for entry in Path("/proc").iterdir():
+            if not entry.name.isdigit():
+                continue
+            try:
+                if f"{MARK}={self.mark}".encode() in (entry / "environ").read_bytes():
+                    left.append(f"{entry.name}: {(entry / 'cmdline').read_bytes()!r}")
+            except OSError:
+                continue  # gone, or somebody else's
+        return left
+
+    def segments_left(self) -> list[str]:
+        """Segments that nobody has mapped: those of other programs on this machine are in use."""
+        new = {path.name for path in Path("/dev/shm").iterdir()} - self.shared_memory
+        mapped = b"".join(self._maps())
+        return [name for name in new if name.encode() not in mapped]
+
+    @staticmethod
+    def _maps() -> list[bytes]:
+        texts = []
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit():
+                try:
+                    texts.append((entry / "maps").read_bytes())
+                except OSError:
+                    continue
+        return texts
+
+    def check_nothing_left(self) -> None:
+        give_up = time.monotonic() + 5
+        while time.monotonic() < give_up and (self.processes_left() or self.segments_left()):
+            time.sleep(0.1)
+        assert self.processes_left() == []
+        assert self.segments_left() == []
+        assert list(self.folder.iterdir()) == []
+
+
+@pytest.fixture
+def surroundings(tmp_path):
+    folder = tmp_path / "tmp"
+    folder.mkdir()
+    before = frozenset(path.name for path in Path("/dev/shm").iterdir())
+    here = Surroundings(uuid.uuid4().hex, folder, before)
+    yield here
+    here.check_nothing_left()

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -73,6 +74,39 @@ TEST(Simulation, EventsScheduledBetweenNowAndTheNextComeFirst) {
   simulation.schedule(source, Time::from_ns(1), recorder, 1);
   simulation.run();
   for (std::uint64_t i = 0; i < 4; ++i) EXPECT_EQ(recorder.events[i].argument_a, i);
+}
+
+class Forever final : public EventHandler {
+ public:
+  Forever(Simulation& simulation, EventSource& source) : simulation_(simulation), source_(source) {}
+  void handle_event(const Event& event) override {
+    simulation_.schedule(source_, event.time() + Time::from_ns(1), *this);
+  }
+
+ private:
+  Simulation& simulation_;
+  EventSource& source_;
+};
+
+TEST(Simulation, WhatALookThrowsEndsARunWithoutEnd) {
+  struct Wanted {};
+  set_interruption_look([] { throw Wanted{}; });
+  const auto run_each_way = std::to_array<void (*)(Simulation&)>({
+      [](Simulation& simulation) { simulation.run(); },
+      [](Simulation& simulation) { simulation.run_until(Time::from_ns(1'000'000'000)); },
+      [](Simulation& simulation) {
+        while (simulation.step()) {
+        }
+      },
+  });
+  for (const auto run : run_each_way) {
+    Simulation simulation;
+    EventSource source{EventKind::host, 1};
+    Forever forever(simulation, source);
+    simulation.schedule(source, Time::from_ns(1), forever);
+    EXPECT_THROW(run(simulation), Wanted);
+  }
+  set_interruption_look(nullptr);
 }
 
 TEST(SimulationDeathTest, TimeCannotGoBack) {

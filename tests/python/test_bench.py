@@ -247,6 +247,13 @@ def test_partitions_are_machines_of_that_size():
     assert [point["nodes"] for point in points] == [16, 64, 128]
     # Each node of a torus has less of the cut, the longer the torus is.
     assert points[2]["node_mib_s"] < points[0]["node_mib_s"]
+    # A halo's bandwidth is that of one node already; on the larger machine as well, whose cuts it does not cross.
+    halo = apenet.bench.halo("ape128", sizes=[4096], partitions=[64, 128], iterations=1)
+    assert [point["node_mib_s"] for point in halo.to_json()["points"]] == halo.bandwidths_mib_s.tolist()
+    assert halo.bandwidths_mib_s[1] == pytest.approx(halo.bandwidths_mib_s[0], rel=0.2)
+    rows = [line.split() for line in halo.to_table().splitlines()]
+    assert "All nodes (MiB/s)" in halo.to_table()
+    assert float(rows[-1][-2]) == pytest.approx(128 * halo.bandwidths_mib_s[1], rel=1e-3)
     whole = apenet.bench.bisection("ape128", sizes=[4096], iterations=1)
     assert whole.bandwidths_mib_s[0] == grown.bandwidths_mib_s[2]
 

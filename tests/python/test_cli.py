@@ -1,6 +1,7 @@
 """The command: its outputs are contracts, its errors say what to write instead, and its status is 2 for them."""
 
 import json
+import subprocess
 import sys
 
 import pytest
@@ -36,6 +37,12 @@ def test_every_command_explains_itself(apenet, command):
     done = apenet(*command.split(), "--help")
     assert done.returncode == 0
     assert "--help" in done.stdout
+
+
+def test_what_is_documented_is_there_after_the_import():
+    """In an interpreter of its own: here others have imported the parts."""
+    named = "apenet.fit.fit, apenet.calibrate.calibrate, apenet.reproduce.plan, apenet.bench.pingpong, apenet.machine"
+    subprocess.run([sys.executable, "-c", f"import apenet; {named}; apenet.machine('ideal')"], check=True)
 
 
 def test_machines(apenet):
@@ -124,6 +131,8 @@ def test_bench_json(apenet):
         (["run", "-n", "2", "--", "no-such-program"], 'program = "no-such-program"'),
         (["run", "-n", "2", "--", __file__], "executable"),
         (["run", "-n", "2", "--", "/etc"], "executable"),
+        (["run", "-n", "4", "--", "mpiexec", "-n", "4", "./prog"], "drop mpiexec, apenet run -n RANKS starts them"),
+        (["run", "-n", "4", "--", "/usr/bin/srun", "./prog"], "drop srun"),
         (["run", "-n", "0", "--", "true"], "ranks = 0"),
         (["run", "-n", "17", "--", "true"], "4x2x2 = 16 nodes"),
         (["run", "-n", "2", "--ranks-per-node", "5", "--", "true"], "card.ports"),

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import apenet as package
-from apenet.fit import MeasurementError, fit, fit_loggp, fit_paths, parse
+from apenet.fit import MeasurementError, fit, fit_loggp, fit_paths, fit_protocols, parse, read
 from apenet.fit.pathfit import MIB
 from apenet.fit.plot import size_limits
 from apenet.fit.report import number_text, size_text
@@ -114,7 +114,9 @@ def test_the_same_data_give_the_same_fit():
     assert json.dumps(fit_paths(measurement, 2).to_json()) == json.dumps(fit_paths(measurement, 2).to_json())
 
 
-@pytest.mark.parametrize(("model", "sizes"), [("paths:1", 2), ("paths:2", 4), ("paths:3", 6), ("loggp", 2)])
+@pytest.mark.parametrize(
+    ("model", "sizes"), [("auto", 2), ("paths:1", 2), ("paths:2", 4), ("paths:3", 6), ("loggp", 2)]
+)
 def test_too_few_sizes_are_refused(model, sizes):
     with pytest.raises(MeasurementError, match=f"{sizes} message sizes: expected at least {sizes + 1}"):
         fit(measured([(2.0, 0.0, 1000.0)], SIZES[:sizes]), model=model)
@@ -167,11 +169,61 @@ def test_an_interval_of_few_estimates_is_not_determined():
 def test_the_command_prints_one_object(apenet):
     done = apenet("fit", FOLDER / "osu_latency.txt", "--json")
     content = json.loads(done.stdout)
-    assert content["model"] == "paths:2"
+    assert content["model"] == "protocols"
     assert content["input"]["test"] == "pingpong"
     assert len(content["points"]) == content["input"]["points"] == 23
-    assert content["paths"][0]["lambda_us"] is None
-    assert apenet("fit", FOLDER / "osu_latency.txt", "--json").stdout == done.stdout
+    assert {one["model"] for one in content["compared"]} == {"paths:1", "paths:2", "protocols"}
+    paths = [apenet("fit", FOLDER / "osu_latency.txt", "--json", "--model", "paths:2").stdout for _ in range(2)]
+    assert paths[0] == paths[1]
+    assert json.loads(paths[0])["paths"][0]["lambda_us"] is None
+    assert json.loads(paths[0])["compared"] == []
+
+
+def test_a_curve_with_steps_is_fitted_by_protocols():
+    measurement = read(FOLDER / "osu_latency.txt")
+    chosen = fit(measurement)
+    assert chosen.model == "protocols"
+    assert chosen.in_sample.max_percent <= 4
+    assert fit_paths(measurement, 2, resamples=1).in_sample.max_percent > 50
+    errors = {one.model: one.held_out_rms_percent for one in chosen.compared}
+    assert min(errors, key=errors.get) == "protocols"
+    assert sum(one.points for one in chosen.ranges) == len(measurement)
+    alone = fit(measurement, model="protocols")
+    assert alone.to_json() | {"compared": None} == chosen.to_json() | {"compared": None}
+    # A size left out is predicted by the ranges of the others.
+    rest = fit_protocols(measurement.without(int(measurement.sizes_bytes[4])), resamples=1)
+    expected = 100 * (measurement.times_us[4] / rest.curve(measurement.sizes_bytes[4:5].astype(float))[0] - 1)
+    assert chosen.held_out_percent[4] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("paths", "counts", "noise", "model"),
+    [
+        ([(2.0, 0.0, 1000.0)], [1], 0.0, "paths:1"),
+        ([(2.0, 0.0, 1000.0)], [1], 0.02, "paths:1"),
+        ([(2.0, 0.0, 4000.0), (1.0, 0.0, 500.0)], [1], 0.0, "paths:2"),
+        (QPACE, [1, 8], 0.0, "paths:2"),
+    ],
+)
+def test_the_simplest_of_the_models_that_predict_is_chosen(paths, counts, noise, model):
+    chosen = fit(measured(paths, SIZES if counts == [1] else SIZES[4::3], counts, noise))
+    assert chosen.model == model
+    assert [one.model for one in chosen.compared][:2] == ["paths:1", "paths:2"]
+
+
+def test_a_step_is_found_where_it_is():
+    rows = [f"{size},{(2 + size / 1000) if size <= 4096 else (9 + size / 4000)!r}" for size in SIZES]
+    chosen = fit(parse("steps.csv", "\n".join(["size_bytes,time_us", *rows]).encode(), test="pingpong"))
+    assert chosen.model == "protocols"
+    assert [one.sizes_bytes for one in chosen.ranges] == [(1, 4096), (8192, 2**20)]
+    assert [one.latency_us.value for one in chosen.ranges] == pytest.approx([2, 9], rel=1e-3)
+    assert [one.beta_mib_s.value for one in chosen.ranges] == pytest.approx([1e9 / MIB, 4e9 / MIB], rel=1e-3)
+
+
+def test_several_files_are_for_loggp():
+    pingpong = measured([(5.0, 0.0, 1000.0)], SIZES)
+    stream = measured([(1.0, 0.0, 1000.0)], SIZES, test="unidirectional")
+    assert fit(pingpong, stream).model == "loggp"
 
 
 def test_the_command_prints_a_table_and_draws(apenet, tmp_path):
@@ -182,7 +234,9 @@ def test_the_command_prints_a_table_and_draws(apenet, tmp_path):
         drawn = apenet("fit", FOLDER / "osu_latency.txt", "--plot", tmp_path / name)
         assert drawn.returncode == 0, drawn.stderr
         assert (tmp_path / name).stat().st_size > 10_000
-    assert "crossover" in drawn.stdout
+    assert "chosen     by the error of sizes left out (rms): paths:1 " in drawn.stdout
+    paths = apenet("fit", FOLDER / "osu_latency.txt", "--model", "paths:2")
+    assert "crossover" in paths.stdout
 
 
 def test_a_picture_shows_no_sizes_below_those_measured():

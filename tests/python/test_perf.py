@@ -1,10 +1,16 @@
 """apenet perf: what it prints, and that the work it counts is what was asked for. No times: those are the host's."""
 
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 
 from apenet import perf
+from apenet.errors import InputError
+from apenet.perf import processes
+from apenet.perf.request import PerfRequest
 
 SMALL = "network.dims=[3,2,1]"
 NODES = 6
@@ -73,11 +79,19 @@ def test_scale_compares_with_a_small_machine(apenet):
 
 
 def test_real_processes_are_counted(apenet):
-    # The figure is noise: start-up, which is taken off, is all of so short a run.
-    result = measured(apenet, "mpi", "--set", SMALL, "--repeat", "2")
+    result = measured(apenet, "mpi", "--set", SMALL, "--repeat", "1000")
     assert result["nodes"] == NODES
-    assert result["messages"] == 2 * 6 * NODES
-    assert result["pingpong_messages"] == 2 * 2 * 250
+    assert result["messages"] == 1000 * 6 * NODES
+    assert result["pingpong_messages"] == 2 * 1000 * 250
+    assert result["figure"] > 0
+    assert result["pingpong_messages_per_cpu_second"] > 0
+
+
+def test_a_rate_that_start_up_hides_is_not_printed(monkeypatch):
+    costs = iter([processes.Cost(1, 1, 1), processes.Cost(1, 0.9, 1), processes.Cost(1, 1, 1), processes.Cost(2, 9, 9)])
+    monkeypatch.setattr(processes, "_run", lambda *_: next(costs))
+    with pytest.raises(InputError, match="repeat = 1: expected more"):
+        processes.measure_mpi(PerfRequest("ape128", (SMALL,), 1))
 
 
 def test_what_was_simulated_repeats_exactly():
@@ -106,3 +120,17 @@ def test_bad_input_is_named(apenet, arguments, said):
     assert done.returncode == 2
     assert said in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_the_memory_of_ranks_counts():
+    """They are no children of this process, but of what starts them."""
+    inner = "import subprocess, sys; subprocess.run(['sleep', '1'], check=True)"
+    with processes.MemorySampler() as memory:
+        alone = processes.MemorySampler._share_bytes(os.getpid())
+        with subprocess.Popen([sys.executable, "-c", inner]) as started:
+            seen = set()
+            while started.poll() is None:
+                for child in processes.MemorySampler._children(started.pid):
+                    seen.add(child)
+    assert len(seen) == 1
+    assert memory.peak_bytes > alone

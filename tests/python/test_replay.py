@@ -149,7 +149,7 @@ def test_of_a_large_file_a_part_is_in_memory_at_a_time(tmp_path):
         trace.write_text("num_ranks 1\nrank 0 {\n" + calc * count + "}\n")
     script = (
         "import sys; from apenet import _core; from apenet.perf.request import peak_memory_bytes; "
-        "_core.read_goal(sys.argv[1]); print(peak_memory_bytes())"
+        "_core.read_goal(sys.argv[1], sys.argv[1]); print(peak_memory_bytes())"
     )
 
     def peak_bytes(trace):

@@ -175,7 +175,8 @@ def test_files_are_looked_for_beside_the_machine_file(folder):
     place = folder / "machines"
     place.mkdir()
     saved = machine("ape16", TABLE)
-    saved.save(place)
+    for name, content in saved.saved().items():
+        (place / name).write_bytes(content)
     assert {path.name for path in place.iterdir()} == {"machine.toml", "graph.txt", "table.txt"}
     read = machine(place / "machine.toml")
     read.wire()

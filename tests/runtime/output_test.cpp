@@ -29,9 +29,10 @@ class OutputTest : public testing::Test {
     close(sink_[0]);
     close(sink_[1]);
   }
-  void say(std::uint32_t rank, const std::string& text) {
-    EXPECT_EQ(write(pipes_[rank][0][1], text.data(), text.size()), static_cast<ssize_t>(text.size()));
-    EXPECT_TRUE(output_->read(rank, 0));
+  void say(std::uint32_t rank, std::int64_t time_ps, const std::string& text, int stream = 0) {
+    EXPECT_EQ(write(pipes_[rank][static_cast<std::size_t>(stream)][1], text.data(), text.size()),
+              static_cast<ssize_t>(text.size()));
+    output_->read(rank, stream, time_ps);
   }
   std::string passed_on() {
     char buffer[256];
@@ -45,25 +46,72 @@ class OutputTest : public testing::Test {
 };
 
 TEST_F(OutputTest, OnlyWholeLinesArePassedOnWhileARankLives) {
-  say(0, "one\ntw");
-  output_->pass_lines(0);
+  say(0, 0, "one\ntw");
+  output_->pass({0, 0});
   EXPECT_EQ(passed_on(), "one\n");
-  say(0, "o\n");
-  output_->pass_lines(0);
+  say(0, 0, "o\n");
+  output_->pass({0, 0});
   EXPECT_EQ(passed_on(), "two\n");
 }
 
-TEST_F(OutputTest, WhatComesAfterTheEndComesInRankOrder) {
-  say(1, "second");
-  output_->end(1);
-  output_->pass_in_turn();
+TEST_F(OutputTest, LinesComeInTheOrderOfTimeThenRank) {
+  say(1, -1, "before\n");
+  say(1, 20, "late\n");
+  say(0, 10, "first\n");
+  say(0, 20, "late, too\n");
+  output_->pass({-1, 0});
   EXPECT_EQ(passed_on(), "");
-  say(0, "first\nand ");
-  output_->pass_in_turn();
+  output_->pass({15, 0});
+  EXPECT_EQ(passed_on(), "before\nfirst\n");
+  output_->pass({20, 1});
+  EXPECT_EQ(passed_on(), "late, too\nlate\n");
+}
+
+TEST_F(OutputTest, ALineBelongsToTheTimeOfItsEnd) {
+  say(0, 10, "half ");
+  say(1, 20, "whole\n");
+  say(0, 30, "a line\n");
+  output_->pass({40, 0});
+  EXPECT_EQ(passed_on(), "whole\nhalf a line\n");
+}
+
+TEST_F(OutputTest, TheLastLineNeedsNoEnd) {
+  say(1, 10, "second");
+  output_->end(1, 10);
+  say(0, 10, "first\nand ");
+  output_->pass({10, 0});
   EXPECT_EQ(passed_on(), "first\n");
-  output_->end(0);
-  output_->pass_in_turn();
+  output_->end(0, 10);
+  output_->pass({30, 0});
   EXPECT_EQ(passed_on(), "and second");
+}
+
+// Whether the pipes are read between the two or after them.
+TEST_F(OutputTest, InOneFileStandardOutputComesFirst) {
+  say(0, 10, "error\n", 1);
+  output_->pass({10, 0});
+  say(0, 10, "output\n");
+  output_->pass({10, 1});
+  EXPECT_EQ(passed_on(), "output\nerror\n");
+}
+
+TEST_F(OutputTest, EveryLineSaysItsRankIfTagged) {
+  std::array<int, 2> pipe_ends{};
+  ASSERT_EQ(pipe(pipe_ends.data()), 0);
+  Output tagged({{-1, -1}, {pipe_ends[0], -1}}, {sink_[1], sink_[1]}, true);
+  const std::string text = "one\n\nthree";
+  ASSERT_EQ(write(pipe_ends[1], text.data(), text.size()), static_cast<ssize_t>(text.size()));
+  tagged.end(1, 10);
+  tagged.pass_all();
+  EXPECT_EQ(passed_on(), "[1] one\n[1] \n[1] three");
+  close(pipe_ends[1]);
+}
+
+TEST_F(OutputTest, WhatIsWrittenBehindTheEndIsNotLost) {
+  output_->end(0, 10);
+  say(0, 10, "a daemon\n");
+  output_->pass_all();
+  EXPECT_EQ(passed_on(), "a daemon\n");
 }
 
 }  // namespace

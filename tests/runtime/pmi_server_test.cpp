@@ -9,18 +9,25 @@
 #include <string>
 
 #include "kernel/random.hpp"
+#include "runtime/scheduler/rank_error.hpp"
 
 namespace apenet {
 namespace {
 
 class PmiServerTest : public testing::Test {
  protected:
-  PmiServerTest() {
+  PmiServerTest() { connect(); }
+  ~PmiServerTest() override { disconnect(); }
+  void connect() {
+    disconnect();
     for (auto& pair : pairs_) EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, pair.data()), 0);
     server_ = std::make_unique<PmiServer>(std::vector<int>{pairs_[0][0], pairs_[1][0]});
   }
-  ~PmiServerTest() override {
-    for (auto& pair : pairs_) close(pair[1]);
+  void disconnect() {
+    for (auto& pair : pairs_) {
+      if (server_) close(pair[1]);
+    }
+    server_.reset();
   }
   std::string ask(std::uint32_t rank, const std::string& line) {
     EXPECT_EQ(write(pairs_[rank][1], line.data(), line.size()), static_cast<ssize_t>(line.size()));
@@ -64,9 +71,9 @@ TEST_F(PmiServerTest, SpawningIsRefused) {
 
 TEST_F(PmiServerTest, AbortIsNoted) {
   ask(1, "cmd=abort exitcode=5\n");
-  ASSERT_TRUE(server_->abort().has_value());
-  EXPECT_EQ(server_->abort()->rank, 1U);
-  EXPECT_EQ(server_->abort()->exit_code, 5);
+  ASSERT_EQ(server_->aborts().size(), 1U);
+  EXPECT_EQ(server_->aborts()[0].rank, 1U);
+  EXPECT_EQ(server_->aborts()[0].exit_code, 5);
 }
 
 TEST_F(PmiServerTest, AClosedSocketIsTheEndOfARank) {
@@ -74,14 +81,74 @@ TEST_F(PmiServerTest, AClosedSocketIsTheEndOfARank) {
   EXPECT_FALSE(server_->serve(0));
 }
 
-// Whatever a broken client sends, the server answers or waits for more.
+TEST_F(PmiServerTest, ARankWithoutASocketIsNotServed) {
+  PmiServer server({-1, -1});
+  EXPECT_FALSE(server.serve(0));
+}
+
+TEST_F(PmiServerTest, ASpawnIsThatRanksAlone) {
+  EXPECT_EQ(ask(0, "mcmd=spawn\nnprocs=1\n"), "");
+  EXPECT_EQ(ask(1, "cmd=get_universe_size\n"), "cmd=universe_size size=2 rc=0\n");
+  EXPECT_NE(ask(0, "endcmd\n").find("cmd=spawn_result rc=-1"), std::string::npos);
+}
+
+// What no client does ends the conversation with that rank, and names it.
+TEST_F(PmiServerTest, ABrokenClientIsNamed) {
+  const auto broken = [this](std::uint32_t rank, const std::string& line) -> std::string {
+    try {
+      ask(rank, line);
+    } catch (const RankError& error) {
+      EXPECT_EQ(error.rank(), rank);
+      EXPECT_FALSE(server_->serve(rank));
+      return error.what();
+    }
+    return {};
+  };
+  ask(1, "cmd=barrier_in\n");
+  EXPECT_EQ(broken(1, "cmd=barrier_in\n"), "rank 1 entered the process manager's barrier twice");
+  EXPECT_EQ(broken(0, "nothing\n"), "rank 0 sent the process manager a line without a command");
+}
+
+TEST_F(PmiServerTest, LinesKeysAndValuesAreBounded) {
+  const std::string part(4000, 'x');
+  std::string what;
+  for (int i = 0; i < 20 && what.empty(); ++i) {
+    try {
+      ask(0, part);
+    } catch (const RankError& error) {
+      what = error.what();
+    }
+  }
+  EXPECT_EQ(what, "rank 0 sent the process manager a line of more than 65536 bytes");
+  EXPECT_THROW(ask(1, "cmd=put key=" + std::string(65, 'k') + " value=v\n"), RankError);
+}
+
+TEST_F(PmiServerTest, WhoReadsNoAnswersDoesNotHoldUpTheServer) {
+  EXPECT_THROW(
+      {
+        for (int i = 0; i < 100'000; ++i) {
+          const std::string line = "cmd=get_maxes\ncmd=get_maxes\n";
+          ASSERT_EQ(write(pairs_[0][1], line.data(), line.size()), static_cast<ssize_t>(line.size()));
+          server_->serve(0);
+        }
+      },
+      RankError);
+}
+
+// Whatever a broken client sends, the server answers, waits for more, or refuses it by name.
 TEST_F(PmiServerTest, RandomBytesAreSurvived) {
   const std::string alphabet = "cmd=put get init mcmd=spawn endcmd key=\n\n value\xff \0=";
   RandomStream random(1, 1);
   for (std::uint64_t round = 0; round < 2000; ++round) {
+    if (server_->fd(0) < 0 || server_->fd(1) < 0) connect();
     std::string line;
     for (int i = 0; i < 40; ++i) line += alphabet[random.below(alphabet.size())];
-    ask(static_cast<std::uint32_t>(round % 2), line);
+    const auto rank = static_cast<std::uint32_t>(round % 2);
+    try {
+      ask(rank, line);
+    } catch (const RankError& error) {
+      EXPECT_EQ(error.rank(), rank);
+    }
     answer(0);
     answer(1);
   }

@@ -22,12 +22,16 @@ namespace apenet::test {
 // What a rank does, between the start of virtual time and its end.
 using RankProgram = std::function<void(ipc::Client&)>;
 
+// How it comes there: as MPI_Init does, or by its program's own doing.
+enum class Begin { at_the_barrier, by_the_program };
+
 // The end of a rank that leaves the simulation as MPI_Finalize would.
 inline void leave(ipc::Client& client) {
   client.finish();
 }
 
-inline RankProcess fork_rank(const Session& session, std::uint32_t rank, const RankProgram& program) {
+inline RankProcess fork_rank(const Session& session, std::uint32_t rank, const RankProgram& program,
+                             Begin begin) {
   int out[2];
   int err[2];
   if (pipe2(out, O_CLOEXEC) != 0 || pipe2(err, O_CLOEXEC) != 0) std::abort();
@@ -40,8 +44,10 @@ inline RankProcess fork_rank(const Session& session, std::uint32_t rank, const R
     setenv(ipc::mapping_variable, path.c_str(), 1);
     setenv(ipc::rank_variable, std::to_string(rank).c_str(), 1);
     ipc::Client* client = ipc::Client::instance();
-    client->block().used_provider = 1;
-    client->start();
+    if (begin == Begin::at_the_barrier) {
+      client->block().identity.used_provider = 1;
+      client->start();
+    }
     program(*client);
     std::fflush(stdout);
     _exit(0);
@@ -59,7 +65,7 @@ struct Ran {
 // Runs one program per rank, with linear placement, and collects what they print.
 inline Ran run_ranks(
     const MachineDescription& machine, const std::vector<RankProgram>& programs, SessionOptions options = {},
-    const std::function<bool()>& interrupted = [] { return false; }) {
+    const std::function<bool()>& interrupted = [] { return false; }, Begin begin = Begin::at_the_barrier) {
   int sink[2];
   if (pipe2(sink, O_CLOEXEC) != 0) std::abort();
   fcntl(sink[1], F_SETPIPE_SZ, 1 << 20);
@@ -70,8 +76,8 @@ inline Ran run_ranks(
   Session session(machine, nodes, options);
   std::vector<RankProcess> ranks;
   for (std::uint32_t rank = 0; rank < programs.size(); ++rank)
-    ranks.push_back(fork_rank(session, rank, programs[rank]));
-  Ran ran{session.run(ranks, 0, interrupted), {}};
+    ranks.push_back(fork_rank(session, rank, programs[rank], begin));
+  Ran ran{session.run(ranks, 0, -1, interrupted), {}};
   close(sink[1]);
   char buffer[4096];
   for (ssize_t count = read(sink[0], buffer, sizeof buffer); count > 0;

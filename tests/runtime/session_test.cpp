@@ -12,6 +12,7 @@
 
 #include <csignal>
 #include <cstring>
+#include <sstream>
 
 #include "ranks.hpp"
 
@@ -87,7 +88,7 @@ TEST(Session, ARankThatIsBlockedInTheHostIsNamed) {
   const Ran fast = run_ranks(ideal(), {other, late(0)});
   const std::size_t told = slow.output.find("apenet: rank 1 has been busy in the host for 0.");
   ASSERT_NE(told, std::string::npos) << slow.output;
-  EXPECT_NE(slow.output.find("it is blocked there"), std::string::npos) << slow.output;
+  EXPECT_NE(slow.output.find("it sleeps"), std::string::npos) << slow.output;
   EXPECT_EQ(slow.output.find("apenet: rank", told + 1), std::string::npos) << slow.output;
   EXPECT_EQ(fast.output, "");
   EXPECT_EQ(slow.report.outcome, SessionReport::Outcome::completed) << slow.report.message;
@@ -239,7 +240,7 @@ TEST(Session, LookingIsTruthful) {
     leave(client);
   };
   const auto looker = [](ipc::Client& client) {
-    client.block().looking = 1;
+    client.progress().begin_look();
     std::int64_t before_ps = client.clock_ps();
     const ipc::Event* event = client.poll();
     while (event == nullptr) {
@@ -311,7 +312,7 @@ TEST(Session, ADeadlockIsReportedWithWhoWaitsForWhom) {
   const Ran ran = run_ranks(ideal(), {waits(1), waits(0)});
   EXPECT_EQ(ran.report.outcome, SessionReport::Outcome::deadlock);
   EXPECT_NE(ran.report.exit_status, 0);
-  EXPECT_NE(ran.report.message.find("rank 0 waits for a message from rank 1, tag 5"), std::string::npos)
+  EXPECT_NE(ran.report.message.find("rank 0: waits for a message from rank 1, tag 5"), std::string::npos)
       << ran.report.message;
 }
 
@@ -397,6 +398,130 @@ TEST(Session, OutputIsInRankOrderWithinAStepAndLosesNothing) {
   std::string expected;
   for (const char letter : {'a', 'b', 'c'}) expected += std::string(200'000, letter) + "\n";
   EXPECT_EQ(ran.output, expected);
+}
+
+// Ranks print at their own times, leave, and print on; one of them is slow in the host.
+Ran print_at_own_times(std::uint32_t slow) {
+  const auto prints = [slow](std::uint32_t rank) {
+    return [rank, slow](ipc::Client& client) {
+      const auto say = [rank, slow, &client](const char* what) {
+        if (rank == slow) usleep(3'000);
+        std::printf("%lld rank %u %s\n", static_cast<long long>(client.clock_ps()), rank, what);
+        std::fflush(stdout);
+      };
+      for (int step = 0; step < 4; ++step) {
+        say("begins");
+        client.charge(2'500'000 - 1'000'000 * rank);
+        send_word(client, (rank + 1) % 3, 1);
+        receive_word(client);
+      }
+      leave(client);
+      say("has left");
+    };
+  };
+  return run_ranks(ideal(), {prints(0), prints(1), prints(2)});
+}
+
+TEST(Session, LinesComeInTheOrderOfVirtualTime) {
+  const Ran ran = print_at_own_times(0);
+  ASSERT_EQ(ran.report.outcome, SessionReport::Outcome::completed) << ran.report.message;
+  std::istringstream text(ran.output);
+  std::vector<std::pair<long long, std::string>> lines;
+  for (std::string line; std::getline(text, line);) {
+    const std::size_t blank = line.find(' ');
+    lines.emplace_back(std::stoll(line), line.substr(blank, std::string(" rank 0").size()));
+  }
+  EXPECT_EQ(lines.size(), 15U);
+  EXPECT_TRUE(std::is_sorted(lines.begin(), lines.end())) << ran.output;
+  EXPECT_EQ(print_at_own_times(1).output, ran.output);
+  EXPECT_EQ(print_at_own_times(2).output, ran.output);
+}
+
+// A process that a rank leaves behind holds its pipe, and would never end.
+TEST(Session, AProcessLeftBehindThatHoldsThePipeDoesNotHoldTheRun) {
+  const auto begets = [](ipc::Client& client) {
+    send_word(client, 1, 1);
+    leave(client);
+    if (fork() == 0) {
+      for (;;) pause();
+    }
+  };
+  const auto other = [](ipc::Client& client) {
+    receive_word(client);
+    leave(client);
+    std::printf("other\n");
+  };
+  const Ran ran = run_ranks(ideal(), {begets, other});
+  EXPECT_EQ(ran.report.outcome, SessionReport::Outcome::completed) << ran.report.message;
+  EXPECT_EQ(ran.output, "other\n");
+}
+
+// The first failure in virtual time decides, not the first in the host; the others are told.
+TEST(Session, TheFirstFailureInVirtualTimeDecides) {
+  const auto fails = [](std::int64_t after_ps, useconds_t pause_us, int status) {
+    return [=](ipc::Client& client) {
+      client.charge(after_ps);
+      usleep(pause_us);
+      _exit(status);
+    };
+  };
+  const Ran ran =
+      run_ranks(ideal(), {fails(5'000'000, 0, 3), fails(2'000'000, 30'000, 4), fails(9'000'000, 0, 3)});
+  EXPECT_EQ(ran.report.exit_status, 4);
+  EXPECT_EQ(ran.report.message, "rank 1 exited with status 4\n  then ranks 0, 2 exited with status 3");
+}
+
+// Rank 0 fails at 100 us; the others are at 3 us then if the host is slow, and go on to 100 us.
+TEST(Session, OthersGoOnUntilTheFailure) {
+  const auto play = [](useconds_t pause_us) {
+    const auto fails = [](ipc::Client& client) {
+      client.charge(100'000'000);
+      _exit(3);
+    };
+    const auto talks = [pause_us](std::uint32_t rank) {
+      return [rank, pause_us](ipc::Client& client) {
+        for (;;) {
+          send_word(client, 3 - rank, 1);
+          receive_word(client);
+          if (client.clock_ps() % 10 < 5) usleep(pause_us);
+          std::printf("%lld %u\n", static_cast<long long>(client.clock_ps()), rank);
+          std::fflush(stdout);
+        }
+      };
+    };
+    return run_ranks(ideal(), {fails, talks(1), talks(2)});
+  };
+  const Ran fast = play(0);
+  const Ran slow = play(200);
+  EXPECT_EQ(fast.report.exit_status, 3);
+  EXPECT_NE(fast.output.find("99792000 1\n99792000 2\n"), std::string::npos) << fast.output;
+  EXPECT_EQ(fast.output, slow.output);
+  EXPECT_EQ(fast.report.virtual_ps, slow.report.virtual_ps);
+  EXPECT_EQ(fast.report.trace_hash, slow.report.trace_hash);
+}
+
+TEST(Session, ARankThatHasLeftSaysWhatItHasToSayAlthoughAnotherFails) {
+  const auto fails = [](ipc::Client&) { _exit(3); };
+  const auto talks = [](ipc::Client& client) {
+    leave(client);
+    usleep(50'000);
+    std::printf("the last word\n");
+  };
+  const Ran ran = run_ranks(ideal(), {fails, talks});
+  EXPECT_EQ(ran.report.exit_status, 3);
+  EXPECT_EQ(ran.output, "the last word\n");
+}
+
+TEST(Session, ARankThatNeverComesToRestIsEndedAndNamed) {
+  const auto computes = [](ipc::Client&) {
+    for (volatile int forever = 1; forever;) continue;
+  };
+  SessionOptions options;
+  options.settle_cpu_ms = 50;
+  const Ran ran = run_ranks(ideal(), {computes, [](ipc::Client&) { _exit(3); }}, options);
+  EXPECT_EQ(ran.report.exit_status, 3);
+  ASSERT_EQ(ran.report.warnings.size(), 1U);
+  EXPECT_EQ(ran.report.warnings[0].find("rank 0 had not come to rest"), 0U) << ran.report.warnings[0];
 }
 
 }  // namespace

@@ -1,8 +1,9 @@
 """What may stand here: files of the project, of sensible size, saying nothing of the machine they were made on."""
 
 import re
+from collections.abc import Iterable
+from pathlib import Path
 
-import pytest
 from project import ROOT, cxx_files, files, name, text
 
 BINARY = {".png", ".jpg", ".gif", ".pdf"}
@@ -12,50 +13,55 @@ SOURCES = {".cpp", ".hpp", ".c", ".h", ".py"}
 
 ALL = files()
 TEXTS = [path for path in ALL if path.suffix not in BINARY]
+OURS = [path for path in TEXTS if path.name != "LICENSE"]
 
 
-@pytest.mark.parametrize("path", ALL, ids=name)
-def test_no_file_is_large(path):
-    assert path.stat().st_size <= LARGEST_BYTES
+def matches(paths: Iterable[Path], pattern: str, flags: int = 0) -> list[str]:
+    """What the pattern finds in the files: `file: text` each."""
+    found = ((path, re.search(pattern, text(path), flags)) for path in paths)
+    return [f"{name(path)}: {match[0]}" for path, match in found if match]
 
 
-@pytest.mark.parametrize("path", [path for path in ALL if path.suffix in SOURCES], ids=name)
-def test_no_source_is_long(path):
-    assert len(text(path).splitlines()) <= LONGEST_SOURCE
+def test_no_file_is_large():
+    assert [name(path) for path in ALL if path.stat().st_size > LARGEST_BYTES] == []
 
 
-@pytest.mark.parametrize("path", TEXTS, ids=name)
-def test_no_path_of_a_machine(path):
+def test_no_source_is_long():
+    sources = [path for path in ALL if path.suffix in SOURCES]
+    assert sources
+    assert [name(path) for path in sources if len(text(path).splitlines()) > LONGEST_SOURCE] == []
+
+
+def test_no_path_of_a_machine():
     folders = "|".join(("work", "root", "home", "Users"))
-    found = re.search(rf"(?<![\w.$}}*~/-])/(?:{folders})/\w", text(path))
-    assert found is None, f"{name(path)}: {found and found[0]}"
+    assert matches(TEXTS, rf"(?<![\w.$}}*~/-])/(?:{folders})/\w") == []
 
 
-@pytest.mark.parametrize("path", [path for path in TEXTS if path.name != "LICENSE"], ids=name)
-def test_no_file_of_another_project(path):
+def test_no_file_of_another_project():
     words = (
         "copy" + r"right\s*(?:\(c\)|©|\d{4})",
         "all rights " + "reserved",
         "SPDX-" + "License",
         "GNU General " + "Public",
     )
-    for word in words:
-        assert not re.search(word, text(path), flags=re.IGNORECASE), f"{name(path)} has a licence of its own"
+    assert matches(OURS, "|".join(words), re.IGNORECASE) == [], "a file has a licence of its own"
 
 
-@pytest.mark.parametrize("path", TEXTS, ids=name)
-def test_no_mark_of_unfinished_work(path):
+def test_no_mark_of_unfinished_work():
     words = ("TO" + "DO", "FIX" + "ME", "XX" + "X", "HA" + "CK", "not " + "implemented", "place" + "holder")
-    if path.name != "LICENSE":
-        found = re.search(r"\b(?:" + "|".join(words) + r")\b", text(path))
-        assert found is None, f"{name(path)}: {found and found[0]}"
+    assert matches(OURS, r"\b(?:" + "|".join(words) + r")\b") == []
 
 
-@pytest.mark.parametrize("path", TEXTS, ids=name)
-def test_no_address_of_a_package_registry(path):
+def test_no_address_of_a_package_registry():
     hosts = ("pypi" + r"\.org", "python" + r"hosted\.org", "--index" + "-url", "--extra-index" + "-url")
-    found = re.search("|".join(hosts), text(path))
-    assert found is None, f"{name(path)}: {found and found[0]}"
+    assert matches(TEXTS, "|".join(hosts)) == []
+
+
+def test_the_search_finds_what_it_looks_for(tmp_path, monkeypatch):
+    monkeypatch.setattr("project.ROOT", tmp_path)
+    source = tmp_path / "bad.py"
+    source.write_text("# TO" + "DO later\n")
+    assert matches([source], "TO" + "DO") == ["bad.py: TO" + "DO"]
 
 
 def test_headers_are_included_once():

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from apenet._core import version as __version__
 from apenet.bench.result import BenchResult, make_result
-from apenet.errors import ApenetError, InputError
+from apenet.errors import ApenetError, InputError, Interrupted
 from apenet.machine import Machine
 from apenet.running import run
 from apenet.toolchain import PACKAGE, MpiChoice, compiled
@@ -77,6 +77,8 @@ def measure(
                 pin=pin,
                 capture=True,
             )
+            if result.outcome == "interrupted":
+                raise Interrupted
             if not result.ok:
                 said = (result.stderr or b"").decode(errors="replace").strip()
                 raise BenchError("\n".join(part for part in (result.message, said) if part))

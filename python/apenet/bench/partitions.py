@@ -29,7 +29,16 @@ class PartitionResult(BenchResult):
         """The points' fields, by their names in JSON."""
         columns = {name: values for name, values in super().columns.items() if name != "channels"}
         nodes: list[int] = self.nodes.tolist()
-        return {**columns, "nodes": nodes, "node_mib_s": (self.bandwidths_mib_s / self.nodes).tolist()}
+        return {**columns, "nodes": nodes, "node_mib_s": self._of_a_node.tolist()}
+
+    @property
+    def _is_across(self) -> bool:
+        """Whether the bandwidth is that of all nodes together; of other workloads it is what one node sends."""
+        return self.test == "bisection"
+
+    @property
+    def _of_a_node(self) -> NDArray[np.float64]:
+        return self.bandwidths_mib_s / self.nodes if self._is_across else self.bandwidths_mib_s
 
     def to_json(self) -> dict[str, Any]:
         """The object that `apenet bench --json` prints."""
@@ -40,13 +49,14 @@ class PartitionResult(BenchResult):
 
     def to_table(self) -> str:
         """Header lines, then the partitions."""
-        heads = f"{'Grid':>14}{'Time (us)':>14}{'Across (MiB/s)':>18}{'A node (MiB/s)':>18}"
+        together = "Across (MiB/s)" if self._is_across else "All nodes (MiB/s)"
+        heads = f"{'Grid':>14}{'Time (us)':>14}{together:>18}{'A node (MiB/s)':>18}"
         lines = [f"# {self.heading}, {self.sizes_bytes[0]} B", f"# {'Nodes':<8}{heads}"]
         for point in self.to_json()["points"]:
             grid = "x".join(map(str, point["grid"]))
             lines.append(
-                f"{point['nodes']:<10}{grid:>14}{point['time_us']:>14.3f}{point['bandwidth_mib_s']:>18.1f}"
-                f"{point['node_mib_s']:>18.2f}"
+                f"{point['nodes']:<10}{grid:>14}{point['time_us']:>14.3f}"
+                f"{point['node_mib_s'] * point['nodes']:>18.1f}{point['node_mib_s']:>18.2f}"
             )
         lines += [f"# warning: {warning}" for warning in self.warnings]
         return "\n".join(lines)

@@ -9,7 +9,7 @@ import typer
 
 from apenet._core import version as __version__
 from apenet.bench import BenchError
-from apenet.cli import bench, calibrate, doctor, fit, machine, perf, replay, reproduce, run, traffic
+from apenet.cli import bench, calibrate, doctor, fit, machine, perf, replay, reproduce, run, streams, traffic
 from apenet.errors import ApenetError, HostError, PartitionError
 from apenet.perf import PerfError
 
@@ -53,9 +53,23 @@ def options(
 
 def main(arguments: list[str] | None = None) -> None:
     """The console script: exit status 2 for bad input, 1 when this host lacks something, else the command's own."""
+    streams.prepare()
     try:
-        app(args=arguments, prog_name="apenet")
+        try:
+            app(args=arguments, prog_name="apenet")
+        finally:
+            streams.flush()
+    except streams.StreamError as error:
+        streams.give_up()
+        if error.is_to_be_said:
+            streams.say(str(error))
+        sys.exit(error.status)
     except ApenetError as error:
-        for line in str(error).splitlines():
-            sys.stderr.write(f"apenet: {line}\n")
+        streams.say(str(error))
         sys.exit(FAILED if isinstance(error, HostError | PartitionError | BenchError | PerfError) else BAD_INPUT)
+    except MemoryError:
+        streams.say("memory: more than this process may have (see ulimit -v)")
+        sys.exit(BAD_INPUT)
+    except OSError as error:
+        streams.say(f"{error.filename or 'this host'}: {error.strerror or error}")
+        sys.exit(BAD_INPUT)

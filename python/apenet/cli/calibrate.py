@@ -11,8 +11,9 @@ from rich.text import Text
 
 from apenet import calibrate as calibrations
 from apenet import fit as fits
-from apenet.cli.common import JsonOption, messages, output, print_json, progress_bar
-from apenet.errors import InputError
+from apenet.cli.common import JsonOption, messages, output, path_of, print_json, print_tables, progress_bar
+from apenet.errors import ApenetError, InputError, NotWrittenError
+from apenet.fit import MeasurementError
 from apenet.fit.machine_file import check_machine_file
 from apenet.fit.report import machine_report, number_text
 from apenet.sizes import parse_sizes
@@ -49,11 +50,22 @@ def calibrate(
         int, typer.Option("--port", min=0, max=65535, help="TCP port on which the two meet.")
     ] = calibrations.DEFAULT_PORT,
     libfabric: Annotated[
-        Path | None, typer.Option("--libfabric", metavar="FILE", help="The libfabric.so.1 to measure with.")
+        Path | None,
+        typer.Option(
+            "--libfabric",
+            metavar="FILE",
+            parser=path_of("--libfabric", "a libfabric.so.1"),
+            help="The libfabric.so.1 to measure with.",
+        ),
     ] = None,
     machine_file: Annotated[
         Path | None,
-        typer.Option("--to-machine", metavar="NAME.toml", help="Write a machine with these times, and measure it."),
+        typer.Option(
+            "--to-machine",
+            metavar="NAME.toml",
+            parser=path_of("--to-machine", "a file such as my-fabric.toml"),
+            help="Write a machine with these times, and measure it.",
+        ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -86,14 +98,20 @@ def calibrate(
             progress=lambda _: progress.advance(task),
         )
     written = None
+    failure: ApenetError | None = None
     if machine_file is not None:
-        written = fits.write_machine(measured.measurements(), machine_file)
+        try:
+            written = fits.write_machine(measured.measurements(), machine_file)
+        except (NotWrittenError, MeasurementError) as error:
+            failure = error  # what was measured took a while: it is printed
     if as_json:
         print_json({**measured.to_json(), **({"machine": written.to_json()} if written is not None else {})})
-        return
-    _print(measured)
-    if written is not None:
-        output().print(machine_report(written))
+    else:
+        _print(measured)
+        if written is not None:
+            print_tables(machine_report(written))
+    if failure is not None:
+        raise failure
 
 
 def _print(measured: calibrations.Calibration) -> None:
@@ -101,17 +119,20 @@ def _print(measured: calibrations.Calibration) -> None:
     console.print(f"# {measured.provider}, {measured.between}, {measured.library}", markup=False)
     console.print(f"# median of {measured.pingpong.samples} samples, in brackets their middle half", markup=False)
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("# Size (B)", "Latency (us)", "", f"Stream of {measured.window} (us)", "", "Bandwidth (MiB/s)"):
+    for column in ("# Size (B)", "Latency (us)", "", f"Stream of {measured.window} (us)", "", "Bandwidth (MiB/s)", ""):
         table.add_column(column, justify="left" if column.startswith("#") else "right", no_wrap=True)
     for index, size in enumerate(measured.pingpong.sizes_bytes):
         cells = [str(size)]
+        marks = []
         for sweep in (measured.pingpong, measured.stream):
             low, high = sweep.quartile_low_us[index], sweep.quartile_high_us[index]
             cells.append(number_text(float(sweep.median_us[index])))
             cells.append(f"[{number_text(float(low))} .. {number_text(float(high))}]")
+            marks += [sweep.test] if sweep.disturbed[index] else []
         cells.append(f"{size / 2**20 / measured.stream.median_us[index] * 1e6:.2f}")
+        cells.append(f"disturbed: {', '.join(marks)}" if marks else "")
         table.add_row(*(Text(cell) for cell in cells))
-    console.print(table)
+    print_tables(table)
     content = measured.to_json()
     console.print(
         f"# {content['message_rate_per_second']:,.0f} messages a second at {measured.stream.sizes_bytes[0]} bytes",

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import typer
-from rich.console import Console
+from rich.console import Console, ConsoleDimensions, Group, RenderableType
+from rich.measure import Measurement
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from apenet.errors import NotWrittenError
+from apenet.outfiles import given_path
+
+Result = TypeVar("Result")
 
 MachineOption = Annotated[
     str,
@@ -29,25 +36,77 @@ FaultOption = Annotated[
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed of the simulation.")]
+
+
+def path_of(option: str, expected: str) -> Callable[[str], Path]:
+    """The parser of an option that is a path: an empty one is an error, not the folder where the command runs."""
+
+    def parse(text: str | Path) -> Path:
+        path = given_path(option, text, expected)
+        return Path() if path is None else path
+
+    return parse
+
+
 TraceOption = Annotated[
     Path | None,
-    typer.Option("--trace", metavar="FILE", help="Write a trace of the run that ui.perfetto.dev opens."),
+    typer.Option(
+        "--trace",
+        metavar="FILE",
+        parser=path_of("trace", "a file"),
+        help="Write a trace of the run that ui.perfetto.dev opens.",
+    ),
 ]
 RanksPerNodeOption = Annotated[int, typer.Option("--ranks-per-node", help="Ranks that share a node's card.")]
 MapOption = Annotated[
     str, typer.Option("--map", metavar="FILE|linear|random:SEED", help="Which rank runs on which node.")
 ]
 EngineOption = Annotated[str, typer.Option("--engine", metavar="packet|flit", help="Engine of the network.")]
-RunFolderOption = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Folder for the run's files.")]
+RunFolderOption = Annotated[
+    Path | None,
+    typer.Option("--out", metavar="DIR", parser=path_of("out", "a folder"), help="Folder for the run's files."),
+]
 PinOption = Annotated[bool, typer.Option("--pin/--no-pin", help="Run on one core: faster; the results are the same.")]
 
 
-FILE_WIDTH = 160  # of a table that goes into a file or a pipe, where nothing wraps it
+def unkept(error: NotWrittenError, result: type[Result]) -> Result:
+    """The result that could not be kept in a file: it is printed as any, and the error raised behind it."""
+    if not isinstance(error.result, result):
+        raise error
+    return error.result
+
+
+FILE_WIDTH = 160  # of what goes into a file or a pipe, where nothing wraps it; tables may be wider
+_NATURAL = 10_000  # wider than any table
 
 
 def output() -> Console:
     """Standard output."""
     return Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else FILE_WIDTH)
+
+
+def print_tables(content: RenderableType) -> None:
+    """A table, or a group with tables. No name, key or value is cut: only columns of text are folded, on a terminal.
+
+    What a terminal is too narrow for goes on in its next line.
+    """
+    console = output()
+    tables = content.renderables if isinstance(content, Group) else [content]
+    widths = [_width(console, table) for table in tables if isinstance(table, Table)]
+    console.size = ConsoleDimensions(max([console.width, *widths]), console.height)
+    console.print(content)
+
+
+def _width(console: Console, table: Table) -> int:
+    """What a table needs: on a terminal its columns of text no more than their longest word."""
+    options = console.options.update(width=_NATURAL)
+    needed = table.__rich_measure__(console, options).maximum
+    if console.is_terminal:
+        for column in table.columns:
+            if not column.no_wrap:
+                cells = [Measurement.get(console, options, cell) for cell in (column.header, *column.cells)]
+                needed -= max(cell.maximum for cell in cells) - max(cell.minimum for cell in cells)
+    return needed
 
 
 def messages() -> Console:

@@ -6,7 +6,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from apenet.cli.common import JsonOption, output, print_json, progress_bar
+from apenet.cli.common import JsonOption, output, print_json, print_tables, progress_bar
 from apenet.doctor import Diagnosis, examine
 
 
@@ -34,7 +34,7 @@ def _print(diagnosis: Diagnosis) -> None:
     if diagnosis.ranks:
         ranks = Table(box=None, pad_edge=False, header_style="bold", title="a run of two ranks", title_justify="left")
         for column in ("rank", "MPI library", "provider", "clock", "locality"):
-            ranks.add_column(column)
+            ranks.add_column(column, no_wrap=column != "MPI library")
         for rank in diagnosis.ranks:
             ranks.add_row(str(rank.rank), rank.library, rank.provider, rank.clock, rank.locality)
-        console.print(ranks)
+        print_tables(ranks)

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from apenet import fit as fits
-from apenet.cli.common import JsonOption, messages, output, print_json, progress_bar
-from apenet.errors import InputError
+from apenet.cli.common import JsonOption, messages, path_of, print_json, print_tables, progress_bar
+from apenet.errors import InputError, NotWrittenError
 from apenet.fit.machine_file import check_machine_file
 from apenet.fit.plot import check_plot_file, plot
 from apenet.fit.report import machine_report, report
@@ -22,10 +22,20 @@ def add_to(app: typer.Typer) -> None:
 
 def fit(
     files: Annotated[
-        list[Path], typer.Argument(metavar="FILE...", help="What OSU, IMB, perftest, fabtests printed; CSV; JSON.")
+        list[Path],
+        typer.Argument(
+            metavar="FILE...",
+            parser=path_of("file", "a table of measurements"),
+            help="What OSU, IMB, perftest, fabtests printed; CSV; JSON.",
+        ),
     ],
     model: Annotated[
-        str, typer.Option("--model", metavar="paths:K|loggp", help="One to three paths, or LogGP.")
+        str,
+        typer.Option(
+            "--model",
+            metavar="MODEL",
+            help="protocols, paths:1 to paths:3 or loggp; auto compares.",
+        ),
     ] = fits.DEFAULT_MODEL,
     test: Annotated[
         list[str] | None,
@@ -39,10 +49,21 @@ def fit(
     ] = None,
     machine_file: Annotated[
         Path | None,
-        typer.Option("--to-machine", metavar="NAME.toml", help="Write a machine with these times, and measure it."),
+        typer.Option(
+            "--to-machine",
+            metavar="NAME.toml",
+            parser=path_of("--to-machine", "a file such as my-fabric.toml"),
+            help="Write a machine with these times, and measure it.",
+        ),
     ] = None,
     plot_file: Annotated[
-        Path | None, typer.Option("--plot", metavar="FILE", help="Draw fit and residuals: .png, .svg or .pdf.")
+        Path | None,
+        typer.Option(
+            "--plot",
+            metavar="FILE",
+            parser=path_of("--plot", "a file"),
+            help="Draw fit and residuals: .png, .svg or .pdf.",
+        ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -53,26 +74,34 @@ def fit(
     if machine_file is not None:
         check_machine_file(machine_file)
     written = None
+    failures: list[NotWrittenError] = []
     with progress_bar(f"fitting {model}", None):
         tests, sections = _one_each("--test", test, files), _one_each("--section", section, files)
         measurements = [
             fits.read(file, test=chosen, section=part)
             for file, chosen, part in zip(files, tests, sections, strict=True)
         ]
-        fitted = fits.fit_measurements(measurements, model)
-        if plot_file is not None:
-            plot(fitted, plot_file)
-        if machine_file is not None:
-            paths = fitted if isinstance(fitted, fits.PathsFit) else None
-            written = fits.write_machine(measurements, machine_file, paths)
+        fitted = fits.fit_measurements(measurements, model, is_for_machine=machine_file is not None)
+        try:
+            if machine_file is not None:
+                paths = fitted if isinstance(fitted, fits.PathsFit) else None
+                written = fits.write_machine(measurements, machine_file, paths)
+        except NotWrittenError as error:
+            failures.append(error)
+        try:
+            if plot_file is not None:
+                plot(fitted, plot_file)
+                messages().print(f"wrote {plot_file}", markup=False)
+        except NotWrittenError as error:
+            failures.append(error)
     if as_json:
         print_json({**fitted.to_json(), **({"machine": written.to_json()} if written is not None else {})})
     else:
-        output().print(report(fitted))
+        print_tables(report(fitted))
         if written is not None:
-            output().print(machine_report(written))
-    if plot_file is not None:
-        messages().print(f"wrote {plot_file}", markup=False)
+            print_tables(machine_report(written))
+    if failures:
+        raise NotWrittenError.together(failures, fitted)
 
 
 def _one_each(name: str, values: list[str] | None, files: list[Path]) -> list[str | None]:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from apenet.cli.common import JsonOption, SetOption, output, print_json
+from apenet.cli.common import JsonOption, SetOption, output, print_json, print_tables
 from apenet.machine import Machine, machines
 from apenet.machine import machine as read_machine
 from apenet.machine.lower import default_routing
@@ -42,10 +42,10 @@ def list_machines(as_json: JsonOption = False) -> None:
         return
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in ("name", "nodes", "card", "summary"):
-        table.add_column(column, no_wrap=True)
+        table.add_column(column, no_wrap=column != "summary")
     for machine in machines():
         table.add_row(machine.name, machine.shape, machine.file.card.kind, machine.file.machine.summary)
-    output().print(table)
+    print_tables(table)
 
 
 def _arrangement(machine: Machine) -> Iterator[str]:

@@ -19,12 +19,15 @@ from apenet.cli.common import (
     SetOption,
     TraceOption,
     output,
+    path_of,
     print_json,
     progress_bar,
+    unkept,
 )
+from apenet.errors import NotWrittenError
 from apenet.machine import machine as read_machine
+from apenet.replay import ReplayResult, summary
 from apenet.replay import replay as replay_trace
-from apenet.replay import summary
 
 
 def add_to(app: typer.Typer) -> None:
@@ -33,7 +36,10 @@ def add_to(app: typer.Typer) -> None:
 
 
 def replay(
-    trace: Annotated[Path, typer.Argument(metavar="FILE", help="A trace in the GOAL format.")],
+    trace: Annotated[
+        Path,
+        typer.Argument(metavar="FILE", parser=path_of("trace", "a GOAL file"), help="A trace in the GOAL format."),
+    ],
     machine: MachineOption = "ape16",
     settings: SetOption = None,
     faults: FaultOption = None,
@@ -46,18 +52,24 @@ def replay(
     as_json: JsonOption = False,
 ) -> None:
     """Replay a trace, such as one of apenet run --record, on a simulated machine."""
+    failure: NotWrittenError | None = None
     with progress_bar(f"{trace} on {machine}", None):
-        result = replay_trace(
-            trace,
-            machine=read_machine(machine, settings or (), faults or ()),
-            ranks_per_node=ranks_per_node,
-            mapping=mapping,
-            engine=engine,
-            out=out,
-            trace_out=trace_out,
-            seed=seed,
-        )
+        try:
+            result = replay_trace(
+                trace,
+                machine=read_machine(machine, settings or (), faults or ()),
+                ranks_per_node=ranks_per_node,
+                mapping=mapping,
+                engine=engine,
+                out=out,
+                trace_out=trace_out,
+                seed=seed,
+            )
+        except NotWrittenError as error:
+            result, failure = unkept(error, ReplayResult), error
     if as_json:
         print_json(result.to_json())
     else:
         output().print(summary(result), markup=False)
+    if failure is not None:
+        raise failure

@@ -8,11 +8,10 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from apenet import runfolder
-from apenet.cli.common import JsonOption, messages, output, print_json, progress_bar
-from apenet.reproduce import Reproduction, Row, Task, plan
+from apenet.cli.common import JsonOption, messages, path_of, print_json, print_tables, progress_bar
+from apenet.reproduce import Plan, Reproduction, Row, Task, plan
 from apenet.reproduce import reproduce as measure_all
-from apenet.reproduce.report import write_report
+from apenet.reproduce.report import Report
 
 
 def add_to(app: typer.Typer) -> None:
@@ -27,39 +26,53 @@ def reproduce(
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option("--out", metavar="DIR", help="Folder for report/: index.html, report.json and figures."),
+        typer.Option(
+            "--out",
+            metavar="DIR",
+            parser=path_of("out", "a folder"),
+            help="Folder for report/: index.html, report.json and figures.",
+        ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Measure what was published, and print it beside the published values. Status 1 if a hard target is missed."""
-    if out is not None:
-        runfolder.make(out)
     planned = plan(only or (), with_figures=out is not None)
+    if out is None:
+        reproduction = _measured(planned)
+        _print(reproduction, as_json)
+    else:
+        with Report(out / "report", planned.figures) as report:
+            reproduction = _measured(planned)
+            _print(reproduction, as_json)
+            messages().print("wrote " + " and ".join(map(str, report.keep(reproduction))), markup=False)
+    raise typer.Exit(0 if reproduction.agrees else 1)
+
+
+def _measured(planned: Plan) -> Reproduction:
     with progress_bar("reproducing", len(planned.tasks)) as progress:
         bar = progress.task_ids[0]
 
         def one_done(task: Task) -> None:
             progress.update(bar, description=f"done: {task.label}", advance=1)
 
-        reproduction = measure_all(planned, one_done)
+        return measure_all(planned, one_done)
+
+
+def _print(reproduction: Reproduction, as_json: bool) -> None:
     if as_json:
         print_json(reproduction.to_json())
     else:
-        output().print(_table(reproduction))
-    if out is not None:
-        written = write_report(reproduction, out / "report")
-        messages().print("wrote " + " and ".join(map(str, written)), markup=False)
-    raise typer.Exit(0 if reproduction.agrees else 1)
+        print_tables(_table(reproduction))
 
 
 def _table(reproduction: Reproduction) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("key")
-    table.add_column("machine")
+    for column in ("key", "machine"):
+        table.add_column(column, no_wrap=True)
     for column in ("published", "simulated", "error"):
-        table.add_column(column, justify="right")
+        table.add_column(column, justify="right", no_wrap=True)
     for column in ("target", "class", "verdict"):
-        table.add_column(column)
+        table.add_column(column, no_wrap=True)
     for row in reproduction.rows:
         size = "" if row.size_bytes is None else f" @{row.size_bytes}"
         table.add_row(

@@ -19,10 +19,14 @@ from apenet.cli.common import (
     SetOption,
     TraceOption,
     messages,
+    path_of,
+    unkept,
 )
+from apenet.cli.streams import say
+from apenet.errors import NotWrittenError
 from apenet.machine import machine as read_machine
+from apenet.running import STALL_TIMEOUT_S, RunResult, summary
 from apenet.running import run as run_program
-from apenet.running import summary
 from apenet.toolchain import MpiChoice
 
 
@@ -51,29 +55,69 @@ def run(
     mpi: Annotated[str, typer.Option("--mpi", metavar="auto|mpich|openmpi", help="MPI of the program.")] = "auto",
     out: RunFolderOption = None,
     record: Annotated[
-        Path | None, typer.Option("--record", metavar="FILE", help="Write the run as a GOAL trace, for apenet replay.")
+        Path | None,
+        typer.Option(
+            "--record",
+            metavar="FILE",
+            parser=path_of("record", "a file"),
+            help="Write the run as a GOAL trace, for apenet replay.",
+        ),
     ] = None,
     trace: TraceOption = None,
+    tag_output: Annotated[
+        bool, typer.Option("--tag-output", help="Put the rank in front of each line of the program: [3] .")
+    ] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            metavar="DIR",
+            parser=path_of("output", "a folder"),
+            help="Folder for the program's output, a file for each rank and stream: rank-0003.out.",
+        ),
+    ] = None,
     pin: PinOption = True,
+    trap_tsc: Annotated[
+        bool,
+        typer.Option("--trap-tsc", help="Virtual time for programs that read the cycle counter (rdtsc), too: slow."),
+    ] = False,
     seed: SeedOption = 1,
+    stall_timeout: Annotated[
+        float,
+        typer.Option(
+            "--stall-timeout", metavar="SECONDS", help="When nothing moves for so long, the run is a deadlock."
+        ),
+    ] = STALL_TIMEOUT_S,
 ) -> None:
     """Run a program on a simulated machine, in virtual time. Ends with the program's own exit status."""
-    result = run_program(
-        command,
-        n=n,
-        machine=read_machine(machine, settings or (), faults or ()),
-        ranks_per_node=ranks_per_node,
-        mapping=mapping,
-        compute=compute,
-        engine=engine,
-        mpi=cast(MpiChoice, mpi),
-        out=out,
-        record=record,
-        trace=trace,
-        pin=pin,
-        seed=seed,
-    )
+    failure: NotWrittenError | None = None
+    try:
+        result = run_program(
+            command,
+            n=n,
+            machine=read_machine(machine, settings or (), faults or ()),
+            ranks_per_node=ranks_per_node,
+            mapping=mapping,
+            compute=compute,
+            engine=engine,
+            mpi=cast(MpiChoice, mpi),
+            out=out,
+            record=record,
+            trace=trace,
+            tag_output=tag_output,
+            output=output,
+            pin=pin,
+            trap_tsc=trap_tsc,
+            seed=seed,
+            stall_timeout=stall_timeout,
+        )
+    except NotWrittenError as error:
+        result, failure = unkept(error, RunResult), error
     report = summary(result)
     if report:
         messages().print(report, markup=False)
+    if failure is not None:
+        if result.ok:
+            raise failure
+        say(str(failure))  # the program's own status counts
     raise typer.Exit(result.exit_status)

@@ -7,7 +7,9 @@ and repeat exactly. docs/reference/fit.md has formats, models and their limits.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from apenet.errors import InputError
@@ -16,7 +18,9 @@ from apenet.fit.machine_file import WrittenMachine, write_machine
 from apenet.fit.measurement import PINGPONG, TESTS, Measurement
 from apenet.fit.pathfit import PathsFit, fit_paths
 from apenet.fit.paths import MOST_PATHS
+from apenet.fit.protocolfit import MODEL, ProtocolsFit, fit_protocols
 from apenet.fit.reading import parse, read
+from apenet.fit.statistics import RESAMPLES, Alternative
 from apenet.fit.text import MeasurementError
 
 __all__ = [
@@ -26,25 +30,35 @@ __all__ = [
     "Measurement",
     "MeasurementError",
     "PathsFit",
+    "ProtocolsFit",
     "WrittenMachine",
+    "choose",
     "fit",
     "fit_loggp",
     "fit_paths",
+    "fit_protocols",
     "parse",
     "read",
     "write_machine",
 ]
 
-DEFAULT_MODEL = "paths:2"
-_MODELS = f"paths:1 to paths:{MOST_PATHS}, or loggp"
+DEFAULT_MODEL = "auto"
+_MODELS = f"auto, protocols, paths:1 to paths:{MOST_PATHS}, or loggp"
+_AS_GOOD_FACTOR = 1.25
+_AS_GOOD_PERCENT = 0.5
+"""A model is as good as the best if its held-out error is within this factor of the best one's, or as near."""
+
+Fit = PathsFit | ProtocolsFit | LogGpFit
+_Way = Callable[[int], PathsFit | ProtocolsFit]  # of so many resamples
 
 
 def fit(
     *sources: Path | str | Measurement, model: str = DEFAULT_MODEL, test: str | None = None, section: str | None = None
-) -> PathsFit | LogGpFit:
-    """Fits one measurement with `paths:K`, or a ping-pong and a stream with `loggp`.
+) -> Fit:
+    """Fits one measurement with `protocols` or `paths:K`, or a ping-pong and a stream with `loggp`.
 
-    Sources are files, or measurements that were read before. Raises InputError and MeasurementError.
+    `auto` chooses for one measurement as `choose` does; for several it is `loggp`. Sources
+    are files, or measurements that were read before. Raises InputError and MeasurementError.
     """
     check_model(model, len(sources))
     measurements = [
@@ -55,18 +69,63 @@ def fit(
 
 def check_model(model: str, sources: int, *, is_for_machine: bool = False) -> None:
     """Raises InputError for a model that is none, or one that cannot take so many files."""
-    if model == "loggp":
+    if model in ("auto", "loggp"):
         return
     found = re.fullmatch(r"paths:(\d)", model, flags=re.ASCII)
-    if found is None or not 1 <= int(found[1]) <= MOST_PATHS:
+    if model != MODEL and (found is None or not 1 <= int(found[1]) <= MOST_PATHS):
         raise InputError("--model", model, _MODELS)
     if sources != 1 and not is_for_machine:
         raise InputError("--model", model, f"one file, not {sources}: several are for loggp and --to-machine")
 
 
-def fit_measurements(measurements: Sequence[Measurement], model: str) -> PathsFit | LogGpFit:
-    """The same of measurements alone; of several, a path model is fitted to the ping-pong."""
-    if model == "loggp":
+def fit_measurements(measurements: Sequence[Measurement], model: str, *, is_for_machine: bool = False) -> Fit:
+    """The same of measurements alone; of several for a machine, the ping-pong is fitted."""
+    if model == "loggp" or (model == "auto" and len(measurements) > 1 and not is_for_machine):
         return fit_loggp(measurements)
     chosen = next((one for one in measurements if one.test == PINGPONG), measurements[0])
-    return fit_paths(chosen, int(model.removeprefix("paths:")))
+    if model == "auto":
+        return choose(chosen)
+    return fit_protocols(chosen) if model == MODEL else fit_paths(chosen, int(model.removeprefix("paths:")))
+
+
+def choose(measurement: Measurement) -> PathsFit | ProtocolsFit:
+    """The model with the fewest parameters among those that predict sizes left out as well as the best.
+
+    Compared are `paths:K`, with more paths as long as one more helps, and `protocols`, as far as the sizes suffice;
+    `compared` of the result says how each did. Raises MeasurementError where they suffice for none.
+    """
+    tried: list[tuple[_Way, PathsFit | ProtocolsFit]] = []
+    refused: list[MeasurementError] = []
+    for count in range(1, MOST_PATHS + 1):
+        _try(partial(_paths, measurement, count), tried, refused)
+        if refused or (count > 1 and _error(tried[-1][1]) >= _error(tried[-2][1])):
+            break
+    _try(partial(fit_protocols, measurement), tried, refused)
+    if not tried:
+        raise refused[0]
+    best = min(_error(fitted) for _, fitted in tried)
+    limit = max(_AS_GOOD_FACTOR * best, best + _AS_GOOD_PERCENT)
+    good = [(way, fitted) for way, fitted in tried if _error(fitted) <= limit]
+    chosen, _ = min(good, key=lambda one: (one[1].parameters, _error(one[1])))
+    compared = tuple(Alternative(fitted.model, _error(fitted), fitted.parameters) for _, fitted in tried)
+    return replace(chosen(RESAMPLES), compared=compared)
+
+
+def _try(
+    way: _Way,
+    tried: list[tuple[_Way, PathsFit | ProtocolsFit]],
+    refused: list[MeasurementError],
+) -> None:
+    """One of the models, without intervals, which cost as much as all the rest."""
+    try:
+        tried.append((way, way(1)))
+    except MeasurementError as error:
+        refused.append(error)
+
+
+def _error(fitted: PathsFit | ProtocolsFit) -> float:
+    return fitted.held_out.rms_percent
+
+
+def _paths(measurement: Measurement, count: int, resamples: int) -> PathsFit:
+    return fit_paths(measurement, count, resamples)

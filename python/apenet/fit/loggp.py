@@ -52,7 +52,7 @@ class LogGpFit:
         if self.held_out.max_percent > 20:  # noqa: PLR2004 (a fifth: no longer a description)
             return (
                 "one line does not describe these times: LogGP has a single G, and no change of protocol; see --model "
-                "paths:K",
+                "protocols",
             )
         return ()
 

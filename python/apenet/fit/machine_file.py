@@ -21,6 +21,7 @@ from apenet.machine import Machine
 from apenet.machine import machine as read_machine
 from apenet.machine.check import check
 from apenet.machine.write import to_toml
+from apenet.outfiles import OutFile, begins_with
 
 _LEAST_SIZES = 3
 _NO_LIMIT_BYTES = 2**40
@@ -69,17 +70,19 @@ def check_machine_file(path: Path) -> None:
     """Raises InputError for what cannot be a machine file, before anything is computed."""
     if path.suffix != ".toml" or not re.fullmatch(r"[A-Za-z0-9_.-]+", path.name):
         raise InputError("--to-machine", str(path), "a file such as my-fabric.toml")
-    if not path.parent.is_dir():
-        raise InputError("--to-machine", str(path), "a file in a folder that exists")
+    _place(path).close()
+
+
+def _place(path: Path) -> OutFile:
+    return OutFile("--to-machine", path, begins_with(b"# Written by apenet "))
 
 
 def write_machine(measurements: Sequence[Measurement], path: Path, fitted: PathsFit | None = None) -> WrittenMachine:
     """Writes a machine made of a ping-pong and, if there is one, a stream; measures it, and says how both agree.
 
     `fitted` is a path model of the ping-pong: its paths are written where they meet every point. Raises
-    MeasurementError for tests that make no machine.
+    MeasurementError for tests that make no machine, NotWrittenError when the file cannot be written.
     """
-    check_machine_file(path)
     pingpong, stream = _roles(measurements)
     sources = " and ".join(Path(one.file).name for one in (pingpong, stream) if one is not None)
     several = pingpong.distinct_channels() != [1]
@@ -93,7 +96,10 @@ def write_machine(measurements: Sequence[Measurement], path: Path, fitted: Paths
         found = protocols(pingpong, stream)
         card_table, counts = _protocols_card(found, stream, sources), (len(found), 1)
     table = _table(path.stem, card_table, pingpong, sources)
-    path.write_text(_HEAD.format(version=__version__, sources=sources) + to_toml(check(table, path)), encoding="utf-8")
+    content = _HEAD.format(version=__version__, sources=sources) + to_toml(check(table, path))
+    with _place(path) as file:
+        file.write(content.encode())
+        file.keep()
     agreements = _agreements(read_machine(path), pingpong, stream)
     return WrittenMachine(path, *counts, agreements, tuple(_warnings(counts[0], pingpong, stream, agreements)))
 

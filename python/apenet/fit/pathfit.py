@@ -10,7 +10,17 @@ import numpy as np
 from apenet.errors import InputError
 from apenet.fit import paths as model
 from apenet.fit.measurement import Measurement, require_sizes
-from apenet.fit.statistics import CONFIDENCE, RESAMPLES, Errors, Floats, Interval, errors, interval, resampled
+from apenet.fit.statistics import (
+    CONFIDENCE,
+    RESAMPLES,
+    Alternative,
+    Errors,
+    Floats,
+    Interval,
+    errors,
+    interval,
+    resampled,
+)
 
 FORMULA = "T(N, Nvc) = max_i(lambda_i + Nvc*tau_i + Nvc*N/beta_i)"
 MIB = 2**20
@@ -92,6 +102,13 @@ class PathsFit:
     held_out_percent: Floats
     """Of each point, by the fit that did not see its size; NaN where that would be an extrapolation."""
     warnings: tuple[str, ...] = field(default=())
+    compared: tuple[Alternative, ...] = field(default=())
+    """With what it was compared, if it was chosen."""
+
+    @property
+    def parameters(self) -> int:
+        """How many numbers the data decide."""
+        return self.coefficients.size
 
     @property
     def model(self) -> str:
@@ -116,6 +133,7 @@ class PathsFit:
         return {
             "model": self.model,
             "formula": FORMULA,
+            "compared": [one.to_json() for one in self.compared],
             "input": input_json(self.measurement),
             "units": {"lambda": "us", "tau": "us", "beta": "MiB/s, 2^20 bytes", "size": "bytes", "errors": "percent"},
             "confidence": CONFIDENCE,
@@ -291,7 +309,7 @@ def _warnings(measurement: Measurement, paths: tuple[Path, ...], fitted: Floats)
     if worst > _POOR_PERCENT:
         found.append(
             f"the model misses a point by {worst:.0f} %: a maximum of lines follows neither noise nor a change of "
-            "protocol, and the intervals say nothing of that; --to-machine writes one path for each protocol"
+            "protocol, and the intervals say nothing of that; see --model protocols"
         )
     if measurement.test in ("unidirectional", "oneway"):
         found.append(f"the test is {measurement.test}: its times are gaps between messages, lambda is no latency")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,16 @@ from apenet.errors import InputError
 from apenet.fit.loggp import LogGpFit
 from apenet.fit.measurement import Measurement
 from apenet.fit.pathfit import PathsFit
+from apenet.fit.protocolfit import ProtocolsFit
 from apenet.fit.statistics import Floats
+from apenet.outfiles import OutFile, contains
 
-FORMATS = (".png", ".svg", ".pdf")
+# What stands in a picture by which a later call knows that it may be replaced.
+FORMATS: dict[str, tuple[dict[str, str | None], bytes]] = {
+    ".png": ({"Software": "apenet"}, b"Software\0apenet"),
+    ".svg": ({"Creator": "apenet", "Date": None}, b"<dc:title>apenet</dc:title>"),
+    ".pdf": ({"Creator": "apenet", "CreationDate": None}, b"/Creator (apenet)"),
+}
 _DPI = 150
 _BESIDE = 1.5
 
@@ -23,12 +31,22 @@ def check_plot_file(path: Path) -> None:
     """Raises InputError for a file that no plot can be written to, before anything is computed."""
     if path.suffix.lower() not in FORMATS:
         raise InputError("--plot", str(path), "a file that ends in " + ", ".join(FORMATS))
-    if not path.parent.is_dir():
-        raise InputError("--plot", str(path), "a file in a folder that exists")
+    _place(path).close()
 
 
-def plot(fit: PathsFit | LogGpFit, path: Path) -> None:
-    """Writes the picture. The same fit gives the same bytes, as PNG and SVG."""
+def _place(path: Path) -> OutFile:
+    return OutFile("--plot", path, contains(FORMATS[path.suffix.lower()][1]))
+
+
+def plot(fit: PathsFit | ProtocolsFit | LogGpFit, path: Path) -> None:
+    """Writes the picture. The same fit gives the same bytes, as PNG and SVG. Raises NotWrittenError."""
+    picture = _drawn(fit, path.suffix.lower())
+    with _place(path) as file:
+        file.write(picture)
+        file.keep()
+
+
+def _drawn(fit: PathsFit | ProtocolsFit | LogGpFit, form: str) -> bytes:
     import matplotlib as mpl  # noqa: PLC0415 (a second of import that most calls do not need)
 
     mpl.use("Agg")
@@ -40,6 +58,8 @@ def plot(fit: PathsFit | LogGpFit, path: Path) -> None:
         )
         if isinstance(fit, PathsFit):
             _draw_paths(fit, upper, lower)
+        elif isinstance(fit, ProtocolsFit):
+            _draw_protocols(fit, upper, lower)
         else:
             for measurement, fitted in zip(fit.measurements, fit.fitted_us, strict=True):
                 _draw(measurement, measurement.sizes_bytes.astype(np.float64), fitted, upper, lower, measurement.test)
@@ -52,15 +72,25 @@ def plot(fit: PathsFit | LogGpFit, path: Path) -> None:
         lower.set_ylabel("residual (%)")
         lower.set_xlabel("message size (bytes)")
         lower.set_xscale("symlog", base=2, linthresh=1)
-        lower.set_xlim(*size_limits([fit.measurement] if isinstance(fit, PathsFit) else fit.measurements))
+        lower.set_xlim(
+            *size_limits([fit.measurement] if isinstance(fit, PathsFit | ProtocolsFit) else fit.measurements)
+        )
         lower.axhline(0, color="black", linewidth=0.8)
         for axes in (upper, lower):
             axes.grid(visible=True, which="major", alpha=0.3)
-        metadata: dict[str, Any] = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(
-            path.suffix.lower(), {"Software": None}
-        )
-        figure.savefig(path, dpi=_DPI, metadata=metadata)
+        drawn = io.BytesIO()
+        metadata: dict[str, Any] = FORMATS[form][0]
+        figure.savefig(drawn, format=form[1:], dpi=_DPI, metadata=metadata)
         plt.close(figure)
+    return drawn.getvalue()
+
+
+def _draw_protocols(fit: ProtocolsFit, upper: Any, lower: Any) -> None:  # noqa: ANN401
+    measurement = fit.measurement
+    sizes = np.geomspace(max(1, int(measurement.sizes_bytes.min())), max(2, int(measurement.sizes_bytes.max())), 400)
+    _draw(measurement, sizes, fit.curve(sizes), upper, lower, measurement.test, fit.fitted_us)
+    for protocol in fit.protocols[:-1]:
+        upper.axvline(max(1, protocol.max_size_bytes), color="grey", linewidth=0.8, linestyle=":")
 
 
 def size_limits(measurements: Sequence[Measurement]) -> tuple[float, float]:

@@ -82,7 +82,7 @@ def _range(pingpong: Measurement, stream: Measurement | None, begin: int, end: i
     """The points from begin to end as one protocol, and how well."""
     floor = least_latency_us(pingpong)
     sizes, times = pingpong.sizes_bytes[begin:end].astype(np.float64), pingpong.times_us[begin:end]
-    latency, slope = _line(sizes, times, floor)
+    latency, slope = line(sizes, times, floor)
     error = (latency + slope * sizes) / times - 1
     gap, hold, missed = 0.0, slope, 0
     if stream is not None and np.abs(error).max() <= TOLERANCE:
@@ -97,8 +97,8 @@ def _range(pingpong: Measurement, stream: Measurement | None, begin: int, end: i
     return _Range(protocol, float(np.abs(error).max()), float((error**2).sum()), missed)
 
 
-def _line(sizes: Floats, times: Floats, floor: float) -> tuple[float, float]:
-    """Latency of at least `floor`, and a slope, by least squares of relative errors."""
+def line(sizes: Floats, times: Floats, floor: float) -> tuple[float, float]:
+    """Latency of at least `floor` in us, and a slope in us/byte, by least squares of relative errors."""
     from scipy.optimize import nnls  # noqa: PLC0415 (time that no other command needs to spend)
 
     if len(sizes) == 1:

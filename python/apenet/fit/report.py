@@ -14,9 +14,10 @@ from apenet.fit.loggp import LogGpFit
 from apenet.fit.machine_file import WrittenMachine
 from apenet.fit.measurement import Measurement
 from apenet.fit.pathfit import FORMULA, PathsFit
+from apenet.fit.protocolfit import ProtocolsFit, formula_text
 from apenet.fit.statistics import CONFIDENCE, Errors, Floats, Interval
 
-Fit = PathsFit | LogGpFit
+Fit = PathsFit | ProtocolsFit | LogGpFit
 _KIB = 2**10
 _NOTHING = 1e-12
 _MOST_DECIMALS = 6
@@ -60,10 +61,17 @@ def interval_text(interval: Interval | None) -> tuple[str, str]:
 def report(fit: Fit) -> RenderableType:
     """Everything that a fit says, the points and their residuals at last."""
     parts: list[RenderableType] = []
+    unknown: tuple[str, ...]
     if isinstance(fit, PathsFit):
-        parts += _input([fit.measurement], fit.model, FORMULA)
+        parts += [*_input([fit.measurement], fit.model, FORMULA), *_chosen(fit)]
         parts += ["", _paths_table(fit), *_crossovers(fit)]
         unknown = tuple(f"path {n}: {what}" for n, path in enumerate(fit.paths, start=1) for what in path.unknown)
+        tables = [(fit.measurement, fit.fitted_us, fit.held_out_percent)]
+        warnings = (*fit.measurement.notes, *fit.warnings)
+    elif isinstance(fit, ProtocolsFit):
+        parts += [*_input([fit.measurement], fit.model, formula_text(fit)), *_chosen(fit)]
+        parts += ["", _protocols_table(fit)]
+        unknown = ()
         tables = [(fit.measurement, fit.fitted_us, fit.held_out_percent)]
         warnings = (*fit.measurement.notes, *fit.warnings)
     else:
@@ -104,6 +112,23 @@ def _input(measurements: list[Measurement] | tuple[Measurement, ...], model: str
         yield Text(f"           {len(measurement)} points, {span}, Nvc {channels}")
         yield Text(f"           {measurement.test}: {measurement.definition}")
     yield Text.assemble(("model      ", "bold"), f"{model}   {formula}")
+
+
+def _chosen(fit: PathsFit | ProtocolsFit) -> Iterator[Text]:
+    """Why this model and no other."""
+    if fit.compared:
+        others = ", ".join(f"{one.model} {one.held_out_rms_percent:.2f} %" for one in fit.compared)
+        yield Text.assemble(("chosen     ", "bold"), f"by the error of sizes left out (rms): {others};")
+        yield Text("           of those as good as the best the one with the fewest parameters")
+
+
+def _protocols_table(fit: ProtocolsFit) -> Table:
+    percent = f"{100 * CONFIDENCE:.0f} %"
+    table = _table("sizes", "latency (us)", percent, "beta (MiB/s)", percent, "points")
+    for one in fit.ranges:
+        sizes = " to ".join(dict.fromkeys(map(size_text, one.sizes_bytes)))
+        table.add_row(sizes, *interval_text(one.latency_us), *interval_text(one.beta_mib_s), str(one.points))
+    return table
 
 
 def _table(*columns: str) -> Table:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +39,19 @@ class Errors:
     points: int
 
     def to_json(self) -> dict[str, float]:
+        """As the dataclass."""
+        return dict(vars(self))
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """One of the models that were compared: how well it predicts sizes that it has not seen, and at what price."""
+
+    model: str
+    held_out_rms_percent: float
+    parameters: int
+
+    def to_json(self) -> dict[str, Any]:
         """As the dataclass."""
         return dict(vars(self))
 

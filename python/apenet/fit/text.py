@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from apenet.errors import ApenetError, InputError, shown
+from apenet.infiles import UnreadableError, read_bytes
 
 LARGEST_BYTES = 2**26
 """Of one file: a table of measurements is kilobytes."""
@@ -57,13 +58,9 @@ def read_lines(path: Path) -> list[Line]:
     """
     name = str(path)
     try:
-        if path.is_file() and path.stat().st_size > LARGEST_BYTES:
-            raise MeasurementError(
-                name, None, Quoted(f"{path.stat().st_size} bytes"), f"a table of measurements, at most {LARGEST_BYTES}"
-            )
-        content = path.read_bytes()
-    except OSError as error:
-        raise InputError("file", name, f"a file that can be read: {error.strerror}") from error
+        content = read_bytes(path, LARGEST_BYTES)
+    except UnreadableError as error:
+        raise InputError("file", name, f"a table of measurements that can be read: {error}") from error
     return lines_of(name, content)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import os
 import re
 import tomllib
 from collections.abc import Iterable, Iterator
@@ -17,6 +18,7 @@ from typing import Any
 
 from apenet import _core
 from apenet.errors import InputError, MachineError, from_core, texts
+from apenet.infiles import UnreadableError, read_text
 from apenet.machine.check import check
 from apenet.machine.lower import lower, read_named
 from apenet.machine.quantity import Quantity
@@ -27,6 +29,9 @@ __all__ = ["ENGINES", "Machine", "MachineFile", "machine", "machine_names", "mac
 
 ENGINES = ("packet", "flit")
 """Engines of the network: docs/models/network.md, docs/models/flit-engine.md."""
+
+MOST_FILE_BYTES = 2**24
+"""Of a machine file: the longest is some kilobytes."""
 
 # Keys of [network] whose values are files with lines of their own.
 NAMED_FILES = ("graph_file", "table_file")
@@ -145,13 +150,9 @@ class Machine:
         """The resolved description as a machine file."""
         return to_toml(self.file)
 
-    @property
-    def saved_files(self) -> tuple[str, ...]:
-        """Names of what `save` writes."""
-        return ("machine.toml", *(_copy_of(key) for key in NAMED_FILES if getattr(self.file.network, key) is not None))
-
-    def save(self, folder: Path) -> None:
-        """Writes `machine.toml` and, beside it, copies of the files that it names."""
+    def saved(self) -> dict[str, bytes]:
+        """`machine.toml` and, beside it, copies of the files that it names: what is to be in each, by its name."""
+        contents: dict[str, bytes] = {}
         network = self.file.network
         copied: dict[str, Quantity[str]] = {}
         for key in NAMED_FILES:
@@ -160,11 +161,11 @@ class Machine:
                 continue
             text = read_named(quantity, f"network.{key}", self.label, self.path.parent)
             name = _copy_of(key)
-            (folder / name).write_text(text, encoding="utf-8")
+            contents[name] = text.encode()
             origin = "assumed" if quantity.origin == "set" else quantity.origin
             copied[key] = quantity.model_copy(update={"value": name, "origin": origin})
         resolved = self.file.model_copy(update={"network": network.model_copy(update=copied)})
-        (folder / "machine.toml").write_text(to_toml(resolved), encoding="utf-8")
+        return {"machine.toml": to_toml(resolved).encode(), **contents}
 
 
 def _copy_of(key: str) -> str:
@@ -199,11 +200,11 @@ def machine(name_or_path: str | Path, settings: Iterable[str] = (), faults: Iter
     """
     path = _find(name_or_path)
     try:
-        table: RawTable = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        table: RawTable = tomllib.loads(read_text(path, MOST_FILE_BYTES))
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise MachineError(path, "the file", "not TOML", f"a machine description in TOML: {error}") from error
-    except OSError as error:
-        raise InputError("machine", str(path), f"a file that can be read: {error.strerror}") from error
+    except UnreadableError as error:
+        raise InputError("machine", str(path), f"a machine file that can be read: {error}") from error
     return (
         Machine(path, check(table, path), table=table)
         .with_settings(*texts("settings", settings))
@@ -217,7 +218,7 @@ def _find(name_or_path: str | Path) -> Path:
     if isinstance(name_or_path, str) and "/" not in text and shipped.is_file():
         return shipped
     path = Path(name_or_path)
-    if path.is_file():
+    if text and os.path.lexists(path):
         return path
     names = machine_names()
     if path.suffix == ".toml" or "/" in text:

@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from apenet import _core
 from apenet.errors import MachineError
+from apenet.infiles import UnreadableError, read_text
 from apenet.machine.quantity import Quantity
 from apenet.machine.reader import MOST_PS, PS_PER_SECOND, Reader
 from apenet.machine.schema import (
@@ -22,6 +23,9 @@ from apenet.machine.schema import (
 )
 
 T = TypeVar("T", int, float)
+MOST_NAMED_BYTES = 2**28
+"""Of a file with a graph or a table."""
+
 DEFAULT_RECONFIGURATION_PS = 10**9  # a millisecond: docs/models/faults.md
 ALLOCATION_AND_SWITCH = 3  # cycles: VC allocation, switch allocation, switch traversal
 STAGES = (
@@ -95,10 +99,9 @@ def read_named(quantity: Quantity[str], key: str, name: Path | str, folder: Path
     """The text of a file that a machine file names, relative to the machine file; with --set, to where one is."""
     path = (Path() if quantity.origin == "set" else folder) / quantity.value
     try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "not a text"
-        raise MachineError(name, key, quantity.value, f"a file that can be read: {path} cannot ({reason})") from error
+        return read_text(path, MOST_NAMED_BYTES)
+    except UnreadableError as error:
+        raise MachineError(name, key, quantity.value, f"a file that can be read ({error})") from error
 
 
 def _overrides(section: Network, link: Link) -> list[tuple[str, LinkOverride | None]]:

@@ -1,9 +1,12 @@
 """One benchmark in this process: `python -m apenet.perf NAME REPEAT SETTING...`. `apenet perf` starts it."""
 
 import json
+import os
 import sys
 
+from apenet import parent
 from apenet.perf import run_here
 
+parent.end_with(os.getppid())
 name, repeat, *settings = sys.argv[1:]
 sys.stdout.write(json.dumps(run_here(name, int(repeat), settings)) + "\n")

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
+from apenet.errors import InputError, Interrupted
 from apenet.machine import Machine
 from apenet.perf.request import Figures, PerfRequest
 from apenet.running import run
@@ -20,6 +21,7 @@ PINGPONG_RANKS = 2
 PINGPONGS_PER_EXCHANGE = 250  # so that both parts take about as long
 PINGPONG_BUDGET = 2e5
 NEIGHBOURS = 6
+LEAST_SHARE = 0.1  # of start-up's cost: from run to run that varies by some percent
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ def measure_mpi(request: PerfRequest) -> Figures:
     """Messages per CPU second of all processes together: a halo on every node, and ping-pong beside it.
 
     Start-up is measured by a run of one repetition and taken off. Memory is the sum of the processes' proportional
-    shares, sampled in that run.
+    shares, sampled in that run. Raises InputError for so few repetitions that start-up hides them.
     """
     machine = request.read_machine()
     ranks = machine.node_count or PINGPONG_RANKS
@@ -55,7 +57,16 @@ def measure_mpi(request: PerfRequest) -> Figures:
         startup = _run(machine, "halo", ranks, 1)
     halo = _run(machine, "halo", ranks, request.repeat + 1) - startup
     pings = request.repeat * PINGPONGS_PER_EXCHANGE
-    pingpong = _run(machine, "pingpong", PINGPONG_RANKS, pings + 1) - _run(machine, "pingpong", PINGPONG_RANKS, 1)
+    pingpong_startup = _run(machine, "pingpong", PINGPONG_RANKS, 1)
+    pingpong = _run(machine, "pingpong", PINGPONG_RANKS, pings + 1) - pingpong_startup
+    for test, cost, start in (("halo", halo, startup), ("ping-pong", pingpong, pingpong_startup)):
+        if cost.cpu_s < LEAST_SHARE * start.cpu_s:
+            raise InputError(
+                "repeat",
+                request.repeat,
+                f"more: the {test} took {max(cost.cpu_s, 0.0):.3f} CPU seconds beside {start.cpu_s:.3f} of start-up, "
+                "whose cost varies by more",
+            )
     messages = request.repeat * NEIGHBOURS * ranks
     return Figures(
         messages / halo.cpu_s,
@@ -85,6 +96,8 @@ def _run(machine: Machine, test: str, ranks: int, repetitions: int) -> Cost:
     ranks_s = _cpu_seconds(resource.RUSAGE_CHILDREN)
     command: list[str | Path] = [compiled(SOURCE), test, str(repetitions)]
     result = run(command, n=ranks, machine=machine, capture=True)
+    if result.outcome == "interrupted":
+        raise Interrupted
     if not result.ok:
         said = (result.stderr or b"").decode(errors="replace").strip()
         raise RuntimeError(f"{test} with {ranks} ranks failed: {result.message}\n{said}")
@@ -96,7 +109,7 @@ def _run(machine: Machine, test: str, ranks: int, repetitions: int) -> Cost:
 
 
 class MemorySampler:
-    """Watches this process and its children; `peak_bytes` is the largest sum that it saw."""
+    """Watches this process and its descendants; `peak_bytes` is the largest sum that it saw."""
 
     def __init__(self) -> None:
         self.peak_bytes = 0
@@ -115,15 +128,20 @@ class MemorySampler:
 
     def _watch(self) -> None:
         while True:
-            pids = [os.getpid(), *self._children()]
+            pids = [os.getpid()]
+            for pid in pids:  # which grows: the ranks are the warden's children
+                pids += self._children(pid)
             self.peak_bytes = max(self.peak_bytes, sum(map(self._share_bytes, pids)))
             if self._stop.wait(SAMPLE_EVERY_S):
                 return
 
     @staticmethod
-    def _children() -> list[int]:
-        tasks = Path(f"/proc/{os.getpid()}/task")
-        return [int(pid) for task in tasks.iterdir() for pid in (task / "children").read_text().split()]
+    def _children(pid: int) -> list[int]:
+        try:
+            tasks = list(Path(f"/proc/{pid}/task").iterdir())
+            return [int(child) for task in tasks for child in (task / "children").read_text().split()]
+        except OSError:  # it has ended
+            return []
 
     @staticmethod
     def _share_bytes(pid: int) -> int:

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
-from pathlib import Path
 
-from apenet.reproduce.figures import AXES, NO_DATA, Figure
+from apenet.reproduce.figures import AXES, NO_DATA, Figure, FigureSpec
+
+MARK = b"Software\0apenet"
+"""What stands in a picture of ours."""
 
 
-def write_pictures(figures: Sequence[Figure], folder: Path) -> None:
-    """One file a figure, by its name."""
+def file_name(spec: FigureSpec) -> str:
+    """The file of a figure."""
+    return f"{spec.name}.png"
+
+
+def pictures(figures: Sequence[Figure]) -> dict[str, bytes]:
+    """What is in the file of each figure."""
     import matplotlib as mpl  # noqa: PLC0415 (slow to load, and needed here only)
 
     mpl.use("Agg")
-    folder.mkdir(parents=True, exist_ok=True)
-    for figure in figures:
-        _write(figure, folder / f"{figure.spec.name}.png")
+    return {file_name(figure.spec): _drawn(figure) for figure in figures}
 
 
-def _write(figure: Figure, path: Path) -> None:
+def _drawn(figure: Figure) -> bytes:
     from matplotlib import pyplot as plt  # noqa: PLC0415
 
     spec = figure.spec
@@ -69,5 +75,7 @@ def _write(figure: Figure, path: Path) -> None:
     axes.title.set_fontsize(9)
     axes.grid(visible=True, alpha=0.3)
     axes.legend(fontsize=8)
-    drawing.savefig(path, dpi=120)
+    drawn = io.BytesIO()
+    drawing.savefig(drawn, format="png", dpi=120, metadata={"Software": "apenet"})
     plt.close(drawing)
+    return drawn.getvalue()

@@ -4,30 +4,67 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
+from contextlib import ExitStack
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, Self
 
 from apenet.machine import machine as read_machine
 from apenet.machine import machine_names
+from apenet.outfiles import FolderKind, OutFolder, contains
 from apenet.reproduce import Reproduction
-from apenet.reproduce.pictures import write_pictures
+from apenet.reproduce.figures import FigureSpec
+from apenet.reproduce.pictures import MARK, file_name, pictures
 from apenet.reproduce.tasks import LinkLoads, LoadRun
 from apenet.reproduce.unmeasured import unknown
 
 _LINK = re.compile(r"\((\d+),(\d+),(\d+)\)([+-])([xyz])")
+_PAGE = "index.html"
+_DATA = "report.json"
+_MOST_DATA_BYTES = 2**28
+
+
+def _is_report(file: BinaryIO) -> bool:
+    try:
+        content = json.loads(file.read(_MOST_DATA_BYTES))
+    except ValueError:
+        return False
+    return isinstance(content, dict) and {"version", "agrees", "rows"} <= content.keys()
+
+
+_REPORT = FolderKind(_DATA, _is_report, "report")
+_FIGURES = FolderKind(None, contains(MARK), "figure")
 _SCRIPTS = ("report.js", "chart.js", "torus.js")
 
 
-def write_report(reproduction: Reproduction, folder: Path) -> list[Path]:
-    """Writes index.html, report.json and figures/ into the folder; returns the first two."""
-    folder.mkdir(parents=True, exist_ok=True)
-    content = report_json(reproduction)
-    written = [folder / "index.html", folder / "report.json"]
-    written[0].write_text(page(content), encoding="utf-8")
-    written[1].write_text(json.dumps(reproduction.to_json(), indent=2, allow_nan=False) + "\n", encoding="utf-8")
-    write_pictures(reproduction.figures, folder / "figures")
-    return written
+class Report:
+    """The folder of a report, held from before the measurements until it is written.
+
+    Raises InputError for a folder that cannot be written, or holds files that are not of a report.
+    """
+
+    def __init__(self, folder: Path, figures: Sequence[FigureSpec]) -> None:
+        self._path = folder
+        with ExitStack() as stack:
+            self._folder = stack.enter_context(OutFolder("out", folder, _REPORT, [_PAGE]))
+            self._figures = stack.enter_context(
+                OutFolder("out", folder / "figures", _FIGURES, [file_name(spec) for spec in figures])
+            )
+            self._closing = stack.pop_all()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._closing.close()
+
+    def keep(self, reproduction: Reproduction) -> list[Path]:
+        """Writes index.html, report.json and figures/; returns the first two. Raises NotWrittenError."""
+        content = json.dumps(reproduction.to_json(), indent=2, allow_nan=False) + "\n"
+        self._figures.keep(pictures(reproduction.figures))
+        self._folder.keep({_PAGE: page(report_json(reproduction)).encode(), _DATA: content.encode()})
+        return [self._path / _PAGE, self._path / _DATA]
 
 
 def report_json(reproduction: Reproduction) -> dict[str, Any]:

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-from collections.abc import Callable, Iterable
-from concurrent.futures import ProcessPoolExecutor, as_completed
+import signal
+import traceback
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from multiprocessing.queues import Queue
+from multiprocessing import resource_tracker
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import SpawnContext
 from typing import Any
 
-from apenet import _core, bench
+from apenet import _core, bench, parent
 from apenet.bench.partitions import PartitionResult
+from apenet.errors import ApenetError, HostError
 from apenet.machine import machine as read_machine
 from apenet.mapping import map_ranks
 from apenet.reproduce.sweeps import Sweep
@@ -102,30 +107,88 @@ def measure_all(wanted: Iterable[Task], progress: Callable[[Task], None]) -> dic
 
     Each is a simulation of its own: what comes out depends neither on the processes nor on their order.
     """
-    tasks = sorted(dict.fromkeys(wanted), key=lambda task: -task.weight)
+    left = sorted(dict.fromkeys(wanted), key=lambda task: -task.weight)
     done: dict[Task, Any] = {}
-    # Spawned, not forked: a process of a simulation inherits nothing.
-    context = multiprocessing.get_context("spawn")
-    cores = context.Queue()
-    for core in _cores():
-        cores.put(core)
-    with ProcessPoolExecutor(PROCESSES, context, initializer=_settle, initargs=(cores,)) as pool:
-        running = {pool.submit(_measure, task): task for task in tasks}
-        for future in as_completed(running):
-            done[running[future]] = future.result()
-            progress(running[future])
+    with _workers(min(PROCESSES, len(left))) as workers:
+        idle = list(workers)
+        while left or len(idle) < len(workers):
+            while left and idle:
+                idle.pop().begin(left.pop(0))
+            ready = wait([worker.connection for worker in workers if worker.task is not None])
+            for worker in (worker for worker in workers if worker.connection in ready):
+                task, measured = worker.end()
+                done[task] = measured
+                progress(task)
+                idle.append(worker)
     return done
 
 
-def _cores() -> list[set[int]]:
-    """A core for each process: runs of MPI programs keep to one core, and would otherwise choose the same."""
+class _Worker:
+    """A process that measures one task after the other."""
+
+    def __init__(self, context: SpawnContext, cores: set[int]) -> None:
+        self.connection, theirs = context.Pipe()
+        self.task: Task | None = None
+        self.process = context.Process(target=_measure_each, args=(theirs, os.getpid(), cores), daemon=True)
+        self.process.start()
+        theirs.close()
+
+    def begin(self, task: Task) -> None:
+        """Gives it a task."""
+        self.task = task
+        self.connection.send(task)
+
+    def end(self) -> tuple[Task, Any]:
+        """Its task, and what came of it. Raises HostError when nothing did."""
+        task, self.task = self.task, None
+        assert task is not None  # noqa: S101 (it is busy)
+        try:
+            measured, trouble = self.connection.recv()
+        except EOFError as error:
+            self.process.join()
+            raise HostError(f"{task.label}: its process ended with status {self.process.exitcode}") from error
+        if trouble:
+            raise HostError(f"{task.label}: {trouble}")
+        return task, measured
+
+
+@contextmanager
+def _workers(count: int) -> Iterator[list[_Worker]]:
+    """Processes that are gone behind this, whatever ends it, and with this process, whatever ends that.
+
+    They need neither locks nor a queue, whose semaphores a killed process would leave behind.
+    """
+    # Spawned, not forked: a process of a simulation inherits nothing.
+    context = multiprocessing.get_context("spawn")
     available = sorted(os.sched_getaffinity(0))
-    return [{available[number % len(available)]} for number in range(PROCESSES)]
+    workers: list[_Worker] = []
+    resource_tracker.ensure_running()  # else its start would let the signals through
+    try:
+        # Ctrl-C in a terminal reaches all processes: this one ends the workers.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
+        try:
+            # A core for each: runs of MPI programs keep to one core, and would otherwise choose the same.
+            workers += (_Worker(context, {available[number % len(available)]}) for number in range(count))
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        yield workers
+    finally:
+        for worker in workers:
+            worker.process.kill()
+            worker.process.join()
+            worker.connection.close()
 
 
-def _settle(cores: Queue[set[int]]) -> None:
-    os.sched_setaffinity(0, cores.get())
-
-
-def _measure(task: Task) -> Any:  # noqa: ANN401 (each kind has its own result)
-    return task.measure()
+def _measure_each(connection: Connection, parent_id: int, cores: set[int]) -> None:
+    """What a worker does."""
+    parent.end_with(parent_id)
+    os.sched_setaffinity(0, cores)
+    while True:
+        task: Task = connection.recv()
+        try:
+            answer: tuple[Any, str] = (task.measure(), "")
+        except ApenetError as error:
+            answer = (None, str(error))
+        except Exception:  # said where the task was given
+            answer = (None, traceback.format_exc())
+        connection.send(answer)

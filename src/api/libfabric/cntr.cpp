@@ -109,7 +109,7 @@ void Counter::look() {
   } else if (counts_arrivals_) {
     port_.progress_truthfully();
   } else {
-    port_.client().block().empty_polls = 0;
+    port_.client().progress().not_waiting();
   }
 }
 

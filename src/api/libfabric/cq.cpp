@@ -143,7 +143,7 @@ void CompletionQueue::grow() {
 ssize_t CompletionQueue::read(void* entries, std::size_t count, fi_addr_t* sources) {
   // One step only where it may wait: what it brought may be what the program waits for without being a
   // completion (an unexpected message, for MPI_Probe).
-  while (empty() && port_.progress() && port_.client().block().waiting == 0) {
+  while (empty() && port_.progress() && !port_.client().progress().waits()) {
   }
   return take(entries, count, sources);
 }

@@ -161,6 +161,7 @@ Endpoint::Endpoint(Domain& domain, const fi_info& info, void* user_context)
 
 Endpoint::~Endpoint() {
   port_.detach(*this);
+  if (enabled_) port_.disabled();
   release(av_, transmit_cq_, receive_cq_, send_counter_, receive_counter_, write_counter_, read_counter_);
   domain_.opened(-1);
 }
@@ -213,6 +214,8 @@ void Endpoint::enable() {
       receive_cq_ == nullptr && receive_counter_ == nullptr) {
     throw FabricError(FI_ENOCQ, "fi_enable: no completion queue and no counter is bound");
   }
+  if (!enabled_) port_.enabled();
+  enabled_ = true;
 }
 
 EndpointName Endpoint::name() const {

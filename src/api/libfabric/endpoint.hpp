@@ -68,6 +68,7 @@ class Endpoint : public fid_ep {
   Domain& domain_;
   Port& port_;
   std::uint16_t number_;
+  bool enabled_ = false;
   bool directed_ = false;
   bool reports_source_ = false;
   bool transmit_selective_ = false;

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "api/libfabric/endpoint.hpp"
+#include "api/libfabric/guard.hpp"
 #include "api/libfabric/log.hpp"
 
 namespace apenet::libfabric {
@@ -41,7 +42,7 @@ Port& Port::of(ipc::Client& client) {
 std::uint16_t Port::attach(Endpoint& endpoint) {
   if (endpoints_.size() >= 0xffff) throw std::bad_alloc();
   endpoints_.push_back(&endpoint);
-  client_.block().used_provider = 1;
+  client_.block().identity.used_provider = 1;
   return static_cast<std::uint16_t>(endpoints_.size() - 1);
 }
 
@@ -50,6 +51,17 @@ void Port::detach(Endpoint& endpoint) {
   sender_.forget(endpoint);
   receiver_.forget(endpoint);
   if (Recorder* recording = recorder()) recording->close();
+}
+
+void Port::enabled() {
+  if (!client_.join()) {
+    throw FabricError(FI_EOPBADSTATE, "fi_enable: this rank has called MPI_Finalize and left the simulation");
+  }
+  ++enabled_;
+}
+
+void Port::disabled() {
+  if (--enabled_ == 0) client_.block().identity.closed = client_.block().identity.joined.load();
 }
 
 bool Port::progress() {
@@ -79,10 +91,8 @@ bool Port::take(const ipc::Event* event) {
 }
 
 bool Port::progress_truthfully() {
-  ++client_.block().looking;
-  const bool moved = progress();
-  --client_.block().looking;
-  return moved;
+  const ipc::Looking looking(client_.progress());
+  return progress();
 }
 
 void Port::handle(const ipc::Event& event) {

@@ -38,6 +38,11 @@ class Port {
   // Gives the endpoint its number.
   std::uint16_t attach(Endpoint& endpoint);
   void detach(Endpoint& endpoint);
+  // Virtual time begins with the first endpoint that is enabled, unless MPI begins it. Throws FabricError
+  // when the process has left the simulation.
+  void enabled();
+  // An endpoint that was enabled closes.
+  void disabled();
   [[nodiscard]] Endpoint* endpoint(std::uint16_t number) const {
     return number < endpoints_.size() ? endpoints_[number] : nullptr;
   }
@@ -97,6 +102,7 @@ class Port {
   std::vector<Source> sources_;
   std::vector<Endpoint*> endpoints_;  // nullptr: closed; numbers are not used again
   Pool<StoredMessage> stored_;
+  std::uint32_t enabled_ = 0;
   std::int64_t later_ps_ = 0;
   std::vector<std::pair<std::uint32_t, std::int64_t>> taken_from_rings_;  // source, bytes: since fill_rings()
   std::unique_ptr<Recorder> recorder_;

@@ -229,7 +229,7 @@ void Receiver::peek(Endpoint& endpoint, const Wanted& wanted, std::uint64_t flag
   Matcher& matcher = endpoint.matcher(true);
   StoredMessage* kept = matcher.find(wanted);
   // MPI_Probe goes on to wait for whatever comes, not only for this message: it may not be held here.
-  const bool waits = client_.block().waiting != 0;
+  const bool waits = client_.progress().waits();
   while (kept == nullptr && (waits ? port_.progress_visible() : port_.progress()))
     kept = matcher.find(wanted);
   if (kept == nullptr) {

@@ -94,7 +94,7 @@ void Recorder::close() {
 }
 
 void Recorder::append(const ipc::RecordEntry& entry) {
-  const std::int64_t outside_ps = client_.block().outside_ps;
+  const std::int64_t outside_ps = client_.block().clock.outside_ps.get();
   const std::int64_t computed_ps = outside_ps - std::exchange(outside_seen_ps_, outside_ps);
   const auto write = [this](const ipc::RecordEntry& next) {
     if (entries_ == chunk_entries) flush();

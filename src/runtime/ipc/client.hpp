@@ -18,20 +18,31 @@ class Client {
   // The same without claiming: nullptr unless instance() has been called in this process, by whichever
   // library.
   static Client* attached();
+  // What a process that is a rank, or may become one, asks of the machine before it opens anything; nullptr
+  // as instance(), but claims nothing.
+  static const Header* machine();
+
+  // The client of a rank in a mapping that is there already, of which `rank` is one. For tests, which have
+  // several in one process.
+  Client(std::byte* base, std::uint32_t rank);
 
   [[nodiscard]] std::uint32_t rank() const { return rank_; }
   [[nodiscard]] std::uint32_t size() const { return header_->process_count; }
   [[nodiscard]] const Header& header() const { return *header_; }
   [[nodiscard]] const SoftwareCosts& costs() const { return header_->software; }
   [[nodiscard]] Block& block() { return *block_; }
-
-  // Virtual time. clock_ps() counts from the barrier at the end of MPI_Init.
-  [[nodiscard]] bool started() const { return header_->started != 0; }
-  [[nodiscard]] std::int64_t clock_ps() const { return block_->clock_ps - header_->epoch_ps; }
-  // CPU work of the library: moves the process's clock.
-  void charge(std::int64_t ps) {
-    block_->clock_ps = ps < end_of_time_ps - block_->clock_ps ? block_->clock_ps + ps : end_of_time_ps;
+  [[nodiscard]] Progress& progress() { return block_->progress; }
+  [[nodiscard]] RankNotes& notes() {
+    return *reinterpret_cast<RankNotes*>(base_ + layout_.notes_offset(rank_));
   }
+
+  // Virtual time. clock_ps() counts from the barrier at the end of MPI_Init, or from join().
+  [[nodiscard]] bool started() const {
+    return header_->started.load(std::memory_order_acquire) != 0 || block_->identity.joined != 0;
+  }
+  [[nodiscard]] std::int64_t clock_ps() const { return block_->clock.now_ps() - header_->epoch_ps; }
+  // CPU work of the library: moves the process's clock.
+  void charge(std::int64_t ps) { block_->clock.charge(ps); }
   void charge_copy(std::int64_t bytes);  // at host.copy_bandwidth
   // One read of the clock.
   void charge_clock_read();
@@ -39,7 +50,7 @@ class Client {
   // library cuts messages. Inside a node there are no packets.
   void charge_further_packets(std::uint32_t target, std::int64_t bytes) {
     const std::int64_t packet = header_->send_packet_bytes;
-    if (packet == 0 || bytes <= packet || node_of(target) == block_->node) return;
+    if (packet == 0 || bytes <= packet || node_of(target) == block_->place.node) return;
     charge((bytes - 1) / packet * header_->software.send_packet_ps);
   }
   // A message is taken that lies in so many packets of the mailbox; 0: it lies in memory.
@@ -52,8 +63,11 @@ class Client {
   // library.
   void observe_compute();
   // Around every call of the library above: what passes outside of them is the program's own time.
-  void enter_library() { block_->outside_ps += block_->clock_ps - block_->left_ps; }
-  void leave_library() { block_->left_ps = block_->clock_ps; }
+  void enter_library() {
+    Clock& clock = block_->clock;
+    clock.outside_ps.add(clock.now_ps() - clock.left_ps.get());
+  }
+  void leave_library() { block_->clock.left_ps.set(block_->clock.now_ps()); }
 
   // Fills in time and message number, hands the request to the card; returns the number.
   std::uint64_t post(Request& request);
@@ -64,20 +78,11 @@ class Client {
   // Gives a slot of a received event back to its owner.
   void return_slot(std::uint32_t owner, std::uint32_t slot);
 
-  // A call of the program's begins: polls of the ones before say nothing about whether it waits.
-  void enter_call() {
-    ++block_->calls;
-    ++block_->calls_in_vain;
-    block_->empty_polls = 0;
-  }
-
   // The oldest event that the process can see, or nullptr.
-  // In a call that looks (Block::looking): truthful: nullptr means that nothing has happened up to the clock;
-  // costs SoftwareCosts::poll_ps. Where that is nothing, a long row of them goes on to the next event. In a
-  // call that waits (Block::waiting): the clock skips ahead to the next
-  // event, however far. In any other call likewise, but only after a fixed number of empty polls without a
-  // post in between. nullptr is also returned when the simulator releases everybody (progress outside the
-  // network).
+  // What a poll does that finds none is Progress's to say: one that looks is told the truth about this
+  // instant and costs SoftwareCosts::poll_ps (where that is nothing, a long row of them goes on to the next
+  // event); one that waits goes to the next event, however far; one that kicks returns at once. nullptr is
+  // also returned when the simulator releases everybody (progress outside the network).
   [[nodiscard]] const Event* poll();
   // The same without waiting for anything: nullptr says only that nothing is known to have happened up to the
   // clock.
@@ -88,30 +93,36 @@ class Client {
   // Lets happen what can be seen at the clock's time: others may write this process's memory meanwhile.
   // Called with the lock held.
   void settle();
-  void start();   // the barrier at which virtual time begins; returns in all processes at once
+  void start();  // the barrier at which virtual time begins; returns in all processes at once
+  // Virtual time begins for this process, at zero, unless it has begun or MPI is being initialised, whose
+  // ranks meet in start(). Nobody waits: the model moves once every process has joined or ended. False: the
+  // process has left.
+  bool join();
   void finish();  // leaves the simulation
   // The world or a session of MPI has been initialised; has been finalised. True: it was the last.
   void opened();
   bool closed();
 
   // Serialises the threads of a process in post/poll: taken by the provider around its entry points.
-  void lock();
-  void unlock();
+  void lock() { block_->lock.lock(); }
+  void unlock() { block_->lock.unlock(); }
 
  private:
-  Client(std::byte* base, std::uint32_t rank);
   [[nodiscard]] std::uint32_t node_of(std::uint32_t rank) const {
-    return reinterpret_cast<const Block*>(base_ + layout_.block_offset(rank))->node;
+    return reinterpret_cast<const Block*>(base_ + layout_.block_offset(rank))->place.node;
   }
   static Client* mapped();
   void wait(Wait why, std::int64_t deadline_ps);
-  void copy();  // Block::copy
+  void copy();  // Turn::copy
+  void stop_running();
   void lower_horizon();
+  const Event* look(bool in_vain);
   const Event* look_ahead();
   [[nodiscard]] const Event* front() const;
 
   std::byte* base_;
   Header* header_;
+  Running* running_;
   Block* block_;
   Layout layout_;
   std::uint32_t rank_;

@@ -2,18 +2,23 @@
 //
 // One memfd mapping, private to the user. Two message types, one per direction: Request (process to
 // simulator) and Event (simulator to process). A block of the mapping is touched by its process while the
-// process runs and by the simulator while it is blocked, never by both: apart from the two futex words there
-// is no concurrent access, and nothing that a process sees depends on the speed of another.
+// process runs and by the simulator while it is blocked, never by both: what is read or written at other
+// times is atomic, and nothing that a process sees depends on the speed of another.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 
+#include "runtime/ipc/clock.hpp"
+#include "runtime/ipc/progress.hpp"
+#include "runtime/ipc/thread_lock.hpp"
+#include "runtime/ipc/wait_note.hpp"
+
 namespace apenet::ipc {
 
 inline constexpr std::uint32_t protocol_magic = 0x41504531;  // "APE1"
-inline constexpr std::uint32_t protocol_version = 1;
+inline constexpr std::uint32_t protocol_version = 2;
 
 inline constexpr std::uint32_t inline_bytes = 192;         // of payload inside a Request or an Event
 inline constexpr std::uint32_t slot_bytes = 64 * 1024;     // largest payload that travels through the mapping
@@ -24,13 +29,6 @@ inline constexpr std::uint32_t no_slot = 0xffffffff;
 inline constexpr std::uint32_t request_ring = 256;  // powers of two
 inline constexpr std::uint32_t event_ring = 256;
 inline constexpr std::uint32_t returned_ring = 1024;
-
-// Where clocks stop, and the run with them: 104 days. The rest of the 64 bits is for what is under way then.
-inline constexpr std::int64_t end_of_time_ps = 9'000'000'000'000'000'000;
-
-// When every process waits and the network is empty, each may poll this often before it waits again: what it
-// waits for comes from elsewhere, and takes MPICH a poll a message (accumulates of a rank to itself).
-inline constexpr std::uint32_t granted_polls = 1024;
 
 // Environment by which a process finds its simulation.
 inline constexpr const char* mapping_variable = "APENET_MAPPING";  // path of the mapping, /proc/PID/fd/N
@@ -93,7 +91,7 @@ enum class Wait : std::uint32_t {
   finished,   // it has left the simulation
 };
 
-// Values of Block::run.
+// Values of Turn::run.
 enum Run : std::uint32_t { waits = 0, may_run = 1, copies = 2 };
 
 // Where the host forbids the simulator the memory of a process, the waiting process itself copies between it
@@ -123,60 +121,49 @@ struct SoftwareCosts {
 
 enum class ComputeMode : std::uint32_t { none, measured };
 
-// What a waiting process waits for, for the report of a deadlock. Written by the library above.
-struct WaitNote {
-  std::uint32_t receives = 0;        // posted and unmatched
-  std::int32_t receive_source = -1;  // of the oldest: rank, -1 any
-  std::uint64_t receive_tag = 0;
-  std::uint32_t sends = 0;        // begun and unfinished
-  std::int32_t send_target = -1;  // of the oldest
-};
-
-struct Block {
+// Whose turn it is: the process's while run is may_run, the simulator's otherwise. Each hands over to the
+// other; a process that waits has written the reason before.
+struct Turn {
   alignas(64) std::atomic<std::uint32_t> run{may_run};  // futex: Run
   std::atomic<Wait> wait{Wait::running};
-  std::int64_t clock_ps = 0;
-  std::int64_t horizon_ps = 0;   // events before it are all in the ring
   std::int64_t deadline_ps = 0;  // Wait::until
-  std::uint32_t process_id = 0;  // who has claimed the block; 0 nobody
-  std::uint32_t free_polls = 0;  // that the simulator has granted: see granted_polls
-  // Calls under way, of all threads. Those that look (MPI_Test) are answered truthfully and do not skip
-  // ahead; those that wait (MPI_Wait) go to the next event.
-  std::atomic<std::uint32_t> looking{0};
-  std::atomic<std::uint32_t> waiting{0};
-  std::int64_t clock_read_at_ps = 0;  // the clock when it was last read, if a read costs nothing
-  std::uint32_t reads_in_vain = 0;    // in a row, while it stood still and nothing was posted or received
-  std::uint32_t calls_in_vain = 0;    // calls since anything was posted or received
-  std::uint32_t calls = 0;            // calls that the program has made, as far as the shim sees them
-  std::uint32_t empty_polls = 0;
-  std::uint32_t initialised = 0;               // has passed MPI_Init (or enabled an endpoint)
-  std::uint32_t finalised = 0;                 // has passed MPI_Finalize
-  std::atomic<std::uint32_t> open{0};          // of MPI: the world, and sessions
-  std::uint32_t closed = 0;                    // has finalised its last session: may end, or begin another
-  std::uint32_t used_provider = 0;             // the provider has opened an endpoint for it
-  std::atomic<std::uint32_t> lock_next{0};     // the number that the next thread draws ...
-  std::atomic<std::uint32_t> lock_serving{0};  // ... futex: and the one whose turn it is
-  std::int64_t waited_ps = 0;                  // virtual time spent waiting for events
-  std::int64_t computed_ps = 0;                // virtual time charged as computation
-  std::int64_t outside_ps = 0;                 // virtual time that passed between calls of the library above
-  std::int64_t left_ps = 0;                    // clock when the last of them ended
-  std::int64_t cpu_seen_ps = 0;                // ComputeMode::measured: thread CPU time already charged
-  std::uint64_t next_message = 1;
-  std::uint32_t request_head = 0;  // free-running; head written by the process, tail by the simulator
-  std::uint32_t request_tail = 0;
-  std::uint32_t event_head = 0;  // head written by the simulator, tail by the process
-  std::uint32_t event_tail = 0;
-  std::uint32_t returned_head = 0;
-  std::uint32_t returned_tail = 0;
-  std::uint32_t free_head = 0;    // the simulator appends slots that others have given back ...
-  std::uint32_t free_tail = 0;    // ... and the process takes them
+  CopyOrder copy;                // Run::copies: the simulator's, but for `failed`
+};
+
+// What a process is and how far its life has come. Owner: the process; the simulator reads it at any time.
+struct Identity {
+  std::atomic<std::uint32_t> process_id{0};     // who has claimed the block; 0 nobody
+  std::atomic<std::uint32_t> initialising{0};   // calls of MPI_Init and the like under way
+  std::atomic<std::uint32_t> initialised{0};    // has passed MPI_Init
+  std::atomic<std::uint32_t> joined{0};         // has begun virtual time without MPI: see Client::join
+  std::atomic<std::uint32_t> finalised{0};      // has passed MPI_Finalize
+  std::atomic<std::uint32_t> open{0};           // of MPI: the world, and sessions
+  std::atomic<std::uint32_t> closed{0};         // has closed its last session or endpoint: may end, or go on
+  std::atomic<std::uint32_t> used_provider{0};  // the provider has opened an endpoint for it
+  char library[96] = {};                        // MPI library, as it names itself
+};
+
+// Where the process lives. Owner: the simulator, which writes it before any process starts.
+struct Place {
+  std::uint32_t node = 0;   // of the simulated machine ...
+  char host_name[64] = {};  // ... and what that node calls itself
+};
+
+// What the process asks and is told. Counts run freely; each is written by one side: a head by who appends, a
+// tail by who takes.
+struct Rings {
+  std::uint32_t request_head = 0;   // process
+  std::uint32_t request_tail = 0;   // simulator
+  std::uint32_t event_head = 0;     // simulator
+  std::uint32_t event_tail = 0;     // process
+  std::uint32_t returned_head = 0;  // process: slots of others, that it has read
+  std::uint32_t returned_tail = 0;  // simulator
+  std::uint32_t free_head = 0;      // simulator: slots of its own, that others have given back
+  std::uint32_t free_tail = 0;      // process
+  // The process's own.
+  std::uint64_t next_message = 0;
   std::uint32_t used_slots = 0;   // slots never handed out start here
   std::uint32_t stack_depth = 0;  // free slots at hand, most recently used on top
-  CopyOrder copy;
-  WaitNote note;
-  char library[96] = {};    // MPI library, as it names itself
-  std::uint32_t node = 0;   // of the simulated machine: where the process lives ...
-  char host_name[64] = {};  // ... and what that node calls itself
   Request requests[request_ring];
   Event events[event_ring];
   std::uint32_t returned[returned_ring][2];  // owner, slot
@@ -184,13 +171,24 @@ struct Block {
   std::uint32_t slot_stack[slots_per_process];
 };
 
+struct Block {
+  Turn turn;
+  Clock clock;
+  Progress progress;
+  ThreadLock lock;  // the process's: held in post and poll
+  Identity identity;
+  Place place;
+  WaitNote note;  // owner: the library above
+  Rings rings;
+};
+
+// What is the same for all. Owner: the simulator; a process may only read it.
 struct Header {
   std::uint32_t magic = protocol_magic;
   std::uint32_t version = protocol_version;
   std::uint32_t process_count = 0;
-  std::uint32_t simulator_id = 0;                     // process id, for PR_SET_PTRACER
-  alignas(64) std::atomic<std::uint32_t> running{0};  // futex: processes that run; the simulator waits for 0
-  std::uint32_t started = 0;                          // virtual time has begun
+  std::uint32_t simulator_id = 0;         // process id, for PR_SET_PTRACER
+  std::atomic<std::uint32_t> started{0};  // virtual time has begun; written after epoch_ps
   std::uint32_t put_supported = 0;
   std::uint32_t get_supported = 0;
   std::uint32_t remote_access_supported = 0;  // put and get without the target's consent
@@ -206,16 +204,22 @@ struct Header {
   std::int64_t compute_scale_ppm = 1'000'000;
   std::int64_t flops_per_second = 0;
   SoftwareCosts software;
+  VainLimits vain_limits;
   char machine[64] = {};
 };
 
-// The mapping: header, blocks, arenas, windows. Offsets are the same for everyone.
+// Processes that run. Futex: the simulator waits for 0.
+using Running = std::atomic<std::uint32_t>;
+
+// The mapping: header, `running`, blocks, arenas, windows, notes. Offsets are the same for everyone, and each
+// part begins on a page.
 struct Layout {
   std::uint32_t process_count;
   static constexpr std::size_t page = 4096;
   static constexpr std::size_t round_up(std::size_t bytes) { return (bytes + page - 1) / page * page; }
+  static constexpr std::size_t running_offset() { return round_up(sizeof(Header)); }
   [[nodiscard]] constexpr std::size_t block_offset(std::uint32_t rank) const {
-    return round_up(sizeof(Header)) + rank * round_up(sizeof(Block));
+    return running_offset() + page + rank * round_up(sizeof(Block));
   }
   [[nodiscard]] constexpr std::size_t slot_offset(std::uint32_t rank, std::uint32_t slot) const {
     const std::size_t arenas = block_offset(process_count);
@@ -224,7 +228,10 @@ struct Layout {
   [[nodiscard]] constexpr std::size_t window_offset(std::uint32_t rank) const {
     return slot_offset(process_count, 0) + std::size_t{rank} * window_bytes;
   }
-  [[nodiscard]] constexpr std::size_t total_bytes() const { return window_offset(process_count); }
+  [[nodiscard]] constexpr std::size_t notes_offset(std::uint32_t rank) const {
+    return window_offset(process_count) + rank * round_up(sizeof(RankNotes));
+  }
+  [[nodiscard]] constexpr std::size_t total_bytes() const { return notes_offset(process_count); }
 };
 
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free && std::atomic<Wait>::is_always_lock_free);

@@ -2,14 +2,27 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 
 namespace apenet {
+namespace {
 
-Output::Output(std::vector<std::array<int, 2>> pipes, std::array<int, 2> sinks)
-    : ranks_(pipes.size()), sinks_(sinks) {
+// A terminal is for reading along: there, no stream waits for the other.
+bool are_one_file(std::array<int, 2> sinks) {
+  struct stat output {};
+  struct stat error {};
+  return fstat(sinks[0], &output) == 0 && fstat(sinks[1], &error) == 0 && output.st_dev == error.st_dev &&
+         output.st_ino == error.st_ino && isatty(sinks[0]) == 0;
+}
+
+}  // namespace
+
+Output::Output(std::vector<std::array<int, 2>> pipes, std::array<int, 2> sinks, bool is_tagged)
+    : ranks_(pipes.size()), sinks_(sinks), in_one_file_(are_one_file(sinks)), is_tagged_(is_tagged) {
   for (std::size_t rank = 0; rank < pipes.size(); ++rank) {
     ranks_[rank].pipes = pipes[rank];
     for (const int fd : pipes[rank]) {
@@ -27,69 +40,82 @@ Output::~Output() {
   }
 }
 
-bool Output::read(std::uint32_t rank, int stream) {
+void Output::read(std::uint32_t rank, int stream, std::int64_t time_ps) {
   int& fd = ranks_[rank].pipes[static_cast<std::size_t>(stream)];
-  if (fd < 0) return false;
+  if (fd < 0) return;
+  std::string& unfinished = ranks_[rank].unfinished[static_cast<std::size_t>(stream)];
   std::array<char, 16384> buffer;
   for (;;) {
     const ssize_t count = ::read(fd, buffer.data(), buffer.size());
-    if (count > 0) {
-      ranks_[rank].held[static_cast<std::size_t>(stream)].append(buffer.data(),
-                                                                 static_cast<std::size_t>(count));
-      continue;
-    }
-    if (count < 0 && (errno == EAGAIN || errno == EINTR)) return true;
-    close(fd);
-    fd = -1;
-    return false;
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0 && errno == EAGAIN) return;
+    if (count <= 0) break;
+    const std::string_view text(buffer.data(), static_cast<std::size_t>(count));
+    const std::size_t line_end = text.rfind('\n');
+    const std::size_t before = unfinished.size();
+    unfinished += text;
+    if (line_end != std::string_view::npos) take(rank, stream, time_ps, before + line_end + 1);
+  }
+  close(fd);
+  fd = -1;
+}
+
+// Moves the beginning of the unfinished text to the lines.
+void Output::take(std::uint32_t rank, int stream, std::int64_t time_ps, std::size_t size) {
+  if (size == 0) return;
+  std::string& unfinished = ranks_[rank].unfinished[static_cast<std::size_t>(stream)];
+  std::string& lines = lines_[{time_ps, rank}][static_cast<std::size_t>(stream)];
+  for (std::size_t begin = 0; begin < size;) {
+    const std::size_t end = is_tagged_ ? std::min(unfinished.find('\n', begin), size - 1) + 1 : size;
+    if (is_tagged_) lines += "[" + std::to_string(rank) + "] ";
+    lines.append(unfinished, begin, end - begin);
+    begin = end;
+  }
+  unfinished.erase(0, size);
+}
+
+void Output::pass(OutputKey earliest) {
+  while (!lines_.empty() && lines_.begin()->first <= earliest) {
+    const auto first = lines_.begin();
+    write(0, first->second[0]);
+    // More standard output may come, which belongs before it.
+    if (in_one_file_ && first->first == earliest && !ranks_[earliest.rank].ended) return;
+    write(1, first->second[1]);
+    lines_.erase(first);
   }
 }
 
-void Output::pass_lines(std::uint32_t rank) {
+void Output::end(std::uint32_t rank, std::int64_t time_ps) {
   for (int stream = 0; stream < 2; ++stream) {
-    std::string& held = ranks_[rank].held[static_cast<std::size_t>(stream)];
-    const std::size_t end = held.rfind('\n');
-    if (end == std::string::npos) continue;
-    write(stream, held.data(), end + 1);
-    held.erase(0, end + 1);
+    read(rank, stream, time_ps);
+    take(rank, stream, time_ps, ranks_[rank].unfinished[static_cast<std::size_t>(stream)].size());
   }
+  ranks_[rank].ended = true;
 }
 
-void Output::pass_in_turn() {
-  while (turn_ < ranks_.size() && ranks_[turn_].ended) write_held(ranks_[turn_++]);
-  if (turn_ < ranks_.size()) pass_lines(turn_);
-}
-
-void Output::end_all() {
-  for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) {
-    for (int stream = 0; stream < 2; ++stream) read(rank, stream);
-    end(rank);
+void Output::pass_all() {
+  for (auto& [key, streams] : lines_) {
+    for (int stream = 0; stream < 2; ++stream) write(stream, streams[static_cast<std::size_t>(stream)]);
   }
-  pass_in_turn();
+  lines_.clear();
 }
 
-void Output::write_held(Rank& rank) {
-  for (int stream = 0; stream < 2; ++stream) {
-    std::string& held = rank.held[static_cast<std::size_t>(stream)];
-    write(stream, held.data(), held.size());
-    held.clear();
-  }
-}
-
-void Output::write(int stream, const char* data, std::size_t size) {
+// Leaves the text empty.
+void Output::write(int stream, std::string& text) {
   const int fd = sinks_[static_cast<std::size_t>(stream)];
-  while (size > 0 && !sink_closed_) {
-    const ssize_t count = ::write(fd, data, size);
+  std::size_t done = 0;
+  while (done < text.size() && sink_error_ == 0) {
+    const ssize_t count = ::write(fd, text.data() + done, text.size() - done);
     if (count >= 0) {
-      data += count;
-      size -= static_cast<std::size_t>(count);
+      done += static_cast<std::size_t>(count);
     } else if (errno == EAGAIN) {
       pollfd ready{fd, POLLOUT, 0};
       poll(&ready, 1, -1);
     } else if (errno != EINTR) {
-      sink_closed_ = true;
+      sink_error_ = errno;
     }
   }
+  text.clear();
 }
 
 }  // namespace apenet

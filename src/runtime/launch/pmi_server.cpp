@@ -5,12 +5,20 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <climits>
 #include <cstdlib>
+#include <utility>
+
+#include "runtime/scheduler/rank_error.hpp"
 
 namespace apenet {
 namespace {
 
-constexpr int max_value_bytes = 1024;
+constexpr std::size_t max_key_bytes = 64;
+constexpr std::size_t max_value_bytes = 1024;
+constexpr std::size_t max_line_bytes = 64 * 1024;
+constexpr std::uint32_t max_entries = 16 * 1024;  // of a rank
 
 std::map<std::string, std::string, std::less<>> parse_fields(std::string_view line) {
   std::map<std::string, std::string, std::less<>> fields;
@@ -30,11 +38,17 @@ std::map<std::string, std::string, std::less<>> parse_fields(std::string_view li
   return fields;
 }
 
+// A status fits; anything else is not one of a program's.
+int parse_exit_code(const std::string& text) {
+  const long code = std::strtol(text.c_str(), nullptr, 10);
+  return static_cast<int>(std::clamp<long>(code, INT_MIN, INT_MAX));
+}
+
 }  // namespace
 
 // The name also names what MPI libraries put into /dev/shm: two runs at once must not have the same.
 PmiServer::PmiServer(std::vector<int> fds)
-    : fds_(std::move(fds)), unread_(fds_.size()), space_name_("apenet_" + std::to_string(getpid())) {}
+    : fds_(std::move(fds)), ranks_(fds_.size()), space_name_("apenet_" + std::to_string(getpid())) {}
 
 PmiServer::~PmiServer() {
   for (const int fd : fds_) {
@@ -43,25 +57,41 @@ PmiServer::~PmiServer() {
 }
 
 bool PmiServer::serve(std::uint32_t rank) {
+  if (fds_[rank] < 0) return false;
   std::array<char, 4096> buffer{};
   const ssize_t count = recv(fds_[rank], buffer.data(), buffer.size(), MSG_DONTWAIT);
-  if (count < 0) return true;
+  if (count < 0) return errno == EAGAIN || errno == EINTR;
   if (count == 0) return false;
-  std::string& pending = unread_[rank];
-  pending.append(buffer.data(), static_cast<std::size_t>(count));
-  for (std::size_t end = pending.find('\n'); end != std::string::npos; end = pending.find('\n')) {
-    const std::string line = pending.substr(0, end);
-    pending.erase(0, end + 1);
-    handle(rank, line);
+  try {
+    std::string& pending = ranks_[rank].unread;
+    pending.append(buffer.data(), static_cast<std::size_t>(count));
+    for (std::size_t end = pending.find('\n'); end != std::string::npos; end = pending.find('\n')) {
+      const std::string line = pending.substr(0, end);
+      pending.erase(0, end + 1);
+      handle(rank, line);
+    }
+    if (pending.size() > max_line_bytes)
+      throw RankError(
+          rank, "sent the process manager a line of more than " + std::to_string(max_line_bytes) + " bytes");
+  } catch (const RankError& error) {
+    close_rank(error.rank());
+    throw;
   }
   return true;
 }
 
+void PmiServer::close_rank(std::uint32_t rank) {
+  close(fds_[rank]);
+  fds_[rank] = -1;
+  ranks_[rank].unread.clear();
+}
+
 void PmiServer::handle(std::uint32_t rank, std::string_view line) {
-  if (line.starts_with("mcmd=spawn")) in_spawn_ = true;
-  if (in_spawn_) {
+  bool& in_spawn = ranks_[rank].in_spawn;
+  if (line.starts_with("mcmd=spawn")) in_spawn = true;
+  if (in_spawn) {
     if (line != "endcmd") return;
-    in_spawn_ = false;
+    in_spawn = false;
     spawn_refused_ = true;
     answer(rank, "cmd=spawn_result rc=-1 msg=a_simulated_machine_cannot_spawn");
     return;
@@ -72,12 +102,14 @@ void PmiServer::handle(std::uint32_t rank, std::string_view line) {
     return found == fields.end() ? std::string{} : found->second;
   };
   const std::string command = field("cmd");
+  if (command.empty()) throw RankError(rank, "sent the process manager a line without a command");
   const std::string size = std::to_string(fds_.size());
   if (command == "init") {
+    ranks_[rank].spoke = true;
     answer(rank, "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0");
   } else if (command == "get_maxes") {
-    answer(rank,
-           "cmd=maxes kvsname_max=64 keylen_max=64 vallen_max=" + std::to_string(max_value_bytes) + " rc=0");
+    answer(rank, "cmd=maxes kvsname_max=64 keylen_max=" + std::to_string(max_key_bytes) +
+                     " vallen_max=" + std::to_string(max_value_bytes) + " rc=0");
   } else if (command == "get_appnum") {
     answer(rank, "cmd=appnum appnum=0 rc=0");
   } else if (command == "get_universe_size") {
@@ -85,14 +117,14 @@ void PmiServer::handle(std::uint32_t rank, std::string_view line) {
   } else if (command == "get_my_kvsname") {
     answer(rank, "cmd=my_kvsname kvsname=" + space_name_ + " rc=0");
   } else if (command == "put") {
-    values_[field("key")] = field("value");
+    put(rank, values_, field("key"), field("value"));
     answer(rank, "cmd=put_result rc=0 msg=success");
   } else if (command == "get") {
     get(rank, field("key"));
   } else if (command == "barrier_in") {
-    barrier();
+    enter_barrier(rank);
   } else if (command == "publish_name") {
-    published_[field("service")] = field("port");
+    put(rank, published_, field("service"), field("port"));
     answer(rank, "cmd=publish_result rc=0 info=ok");
   } else if (command == "unpublish_name") {
     const bool known = published_.erase(field("service")) > 0;
@@ -104,7 +136,7 @@ void PmiServer::handle(std::uint32_t rank, std::string_view line) {
   } else if (command == "finalize") {
     answer(rank, "cmd=finalize_ack rc=0");
   } else if (command == "abort") {
-    if (!abort_) abort_ = Abort{rank, std::atoi(field("exitcode").c_str()), field("error_msg")};
+    aborts_.push_back({rank, parse_exit_code(field("exitcode")), field("error_msg")});
   } else {
     answer(rank, "cmd=" + command + "_result rc=-1 msg=unknown_command");
   }
@@ -116,16 +148,36 @@ void PmiServer::get(std::uint32_t rank, const std::string& key) {
                                       : "cmd=get_result rc=0 msg=success value=" + found->second);
 }
 
-void PmiServer::barrier() {
+void PmiServer::put(std::uint32_t rank, Fields& space, const std::string& key, const std::string& value) {
+  if (key.empty() || key.size() > max_key_bytes || value.size() > max_value_bytes) {
+    throw RankError(rank, "sent the process manager a key of " + std::to_string(key.size()) +
+                              " bytes and a value of " + std::to_string(value.size()) +
+                              ": expected at most " + std::to_string(max_key_bytes) + " and " +
+                              std::to_string(max_value_bytes));
+  }
+  if (++ranks_[rank].entries > max_entries)
+    throw RankError(rank, "sent the process manager more than " + std::to_string(max_entries) + " values");
+  space[key] = value;
+}
+
+void PmiServer::enter_barrier(std::uint32_t rank) {
+  if (std::exchange(ranks_[rank].in_barrier, true))
+    throw RankError(rank, "entered the process manager's barrier twice");
   if (++in_barrier_ < fds_.size()) return;
   in_barrier_ = 0;
+  for (Rank& each : ranks_) each.in_barrier = false;
   for (std::uint32_t each = 0; each < fds_.size(); ++each) answer(each, "cmd=barrier_out rc=0");
 }
 
+// A client waits for its answer and asks nothing meanwhile, so there is room for it, unless it asks and never
+// reads.
 void PmiServer::answer(std::uint32_t rank, const std::string& line) {
+  if (fds_[rank] < 0) return;
   const std::string framed = line + "\n";
-  // The client waits for this line and nothing else is in the socket: it fits, or the rank is gone.
-  static_cast<void>(send(fds_[rank], framed.data(), framed.size(), MSG_NOSIGNAL));
+  const ssize_t sent = send(fds_[rank], framed.data(), framed.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  const bool is_gone = sent < 0 && errno != EAGAIN;
+  if (sent != static_cast<ssize_t>(framed.size()) && !is_gone)
+    throw RankError(rank, "does not read the process manager's answers");
 }
 
 }  // namespace apenet

@@ -8,11 +8,11 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
+#include <new>
 #include <system_error>
 
 #include "runtime/ipc/futex.hpp"
+#include "runtime/launch/host_thread.hpp"
 
 namespace apenet {
 namespace {
@@ -20,9 +20,9 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto look_interval = 20ms;
-constexpr auto early_end_grace = 1s;     // for the others, when a rank ends without MPI_Finalize
+constexpr auto idle_after_failure = 100ms;
 constexpr auto terminate_grace = 300ms;  // between SIGTERM and SIGKILL
-constexpr int threads_wait_factor = 10;  // patience with processes that have threads, which may be at work
+constexpr auto kill_patience = 2s;       // until what was killed is gone
 
 std::vector<int> pmi_fds(const std::vector<RankProcess>& ranks) {
   std::vector<int> fds;
@@ -38,18 +38,9 @@ std::vector<std::array<int, 2>> pipes(const std::vector<RankProcess>& ranks) {
   return fds;
 }
 
-// Whether any thread of a process has work for a core at this moment.
-bool is_at_work(std::uint32_t process_id) {
-  std::error_code error;
-  for (const auto& task :
-       std::filesystem::directory_iterator("/proc/" + std::to_string(process_id) + "/task", error)) {
-    std::ifstream file(task.path() / "stat");
-    std::string text;
-    std::getline(file, text);
-    const std::size_t name_end = text.rfind(')');  // the name may hold anything
-    if (name_end != std::string::npos && text.compare(name_end + 1, 2, " R") == 0) return true;
-  }
-  return false;
+// The user has ended the run, whatever the ranks did.
+bool is_from_outside(SessionReport::Outcome outcome) {
+  return outcome == SessionReport::Outcome::interrupted || outcome == SessionReport::Outcome::output_closed;
 }
 
 std::string signal_name(int signal) {
@@ -61,15 +52,22 @@ std::string signal_name(int signal) {
 }  // namespace
 
 RunLoop::RunLoop(Mapping& mapping, Scheduler& scheduler, const SessionOptions& options,
-                 const std::vector<RankProcess>& ranks, int launcher_id)
+                 const std::vector<RankProcess>& ranks, int launcher_id, int warden_fd)
     : mapping_(mapping),
       scheduler_(scheduler),
       options_(options),
       count_(static_cast<std::uint32_t>(ranks.size())),
       pmi_(pmi_fds(ranks)),
-      output_(pipes(ranks), {options.output_fd, options.error_fd}),
-      children_(2 * ranks.size() + 1),
-      epoll_(epoll_create1(EPOLL_CLOEXEC)) {
+      output_(scheduler, pipes(ranks), {options.output_fd, options.error_fd}, options.tag_output),
+      children_(2 * ranks.size() + 1, warden_fd),
+      told_(options.told_fd, count_),
+      epoll_(epoll_create1(EPOLL_CLOEXEC)),
+      settling_(
+          scheduler, pmi_, options.settle_cpu_ms, count_,
+          [this](std::uint32_t rank) { return output_.ended(rank); },
+          [this](std::uint32_t rank) { return group_of(rank); }),
+      ended_by_us_(count_),
+      idle_(options) {
   if (epoll_ < 0) throw std::system_error(errno, std::generic_category(), "epoll_create1");
   for (std::uint32_t rank = 0; rank < count_; ++rank) {
     add(ranks[rank].pmi_fd, Source::pmi, rank);
@@ -77,6 +75,8 @@ RunLoop::RunLoop(Mapping& mapping, Scheduler& scheduler, const SessionOptions& o
     add(ranks[rank].error_fd, Source::error, rank);
     if (ranks[rank].process_id != 0) add(children_.watch(rank, ranks[rank].process_id), Source::child, rank);
   }
+  add(told_.fd(), Source::told, 0);
+  add(warden_fd, Source::warden, static_cast<std::size_t>(warden_fd));
   if (launcher_id != 0)
     add(children_.watch(2 * std::size_t{count_}, launcher_id), Source::child, 2 * std::size_t{count_});
 }
@@ -96,48 +96,106 @@ void RunLoop::add(int fd, Source source, std::size_t index) {
 }
 
 void RunLoop::run(SessionReport& report, const std::function<bool()>& interrupted) {
-  while (children_.alive() > 0 && !failure_) {
-    if (!all_finished_ && mapping_.header().running.load() == 0) {
+  guarded([&] { live(interrupted); });
+  guarded([&] { wait_for_leavers(); });
+  guarded([&] {
+    if (children_.alive() > 0) terminate();
+  });
+  guarded([&] { kill_all(); });  // what ranks have left running behind them, too
+  guarded([&] { output_.finish(count_); });
+  if (failures_.empty()) notice_lost_output();
+  judge(report);
+}
+
+// What is thrown ends the run and nothing else: the ranks are ended, and what they have printed is kept.
+template <typename Work>
+void RunLoop::guarded(Work work) {
+  try {
+    work();
+  } catch (const RankError& error) {
+    note(error);
+    stop(SessionReport::Outcome::failed, 1, error.what());
+  } catch (const std::bad_alloc&) {
+    stop(SessionReport::Outcome::failed, 1, "the simulator has no memory left");
+  } catch (const std::exception& error) {
+    stop(SessionReport::Outcome::failed, 1, std::string("the simulator cannot go on: ") + error.what());
+  }
+}
+
+void RunLoop::live(const std::function<bool()>& interrupted) {
+  while (children_.alive() > 0 && !stop_ && !is_settled_) {
+    if (const auto first = failures_.first_to_end_others()) {
+      settle(*first);
+    } else if (!all_finished_ && scheduler_.nobody_runs()) {
       step();
     } else {
       wait_for_processes();
     }
     look_around(interrupted);
   }
-  if (failure_) terminate();
-  children_.signal_all(SIGKILL);  // what ranks have left running behind them
-  output_.end_all();
-  judge(report);
+}
+
+void RunLoop::note(const RankError& error) {
+  failures_.add(error.rank(), {.time_ps = scheduler_.clock_ps(error.rank()), .what = error.deed()});
+}
+
+// A rank has failed: on to the place at which the others are ended.
+void RunLoop::settle(VirtualInstant first_failure) {
+  const bool all_wait = scheduler_.all_wait();
+  switch (settling_.next(first_failure, all_wait && !all_finished_)) {
+    case Settling::Next::step:
+      step();
+      break;
+    case Settling::Next::wait:
+      if (!all_wait && scheduler_.started() && !all_finished_) {
+        wait_for_processes();
+      } else {
+        serve(5);
+        output_.pass();
+      }
+      break;
+    case Settling::Next::stop:
+      // One that ran when it was asked may have come to rest since: then there may be a step to do.
+      is_settled_ = all_wait || all_finished_ || !scheduler_.all_wait();
+      break;
+  }
+}
+
+// A run that ends by itself (a deadlock) lets those that have left it say what they have to say.
+void RunLoop::wait_for_leavers() {
+  if (stop_ && is_from_outside(stop_->outcome)) return;
+  while (settling_.next_of_leavers() == Settling::Next::wait) serve(5);
 }
 
 void RunLoop::step() {
-  // Everybody waits: what they have written is in their pipes.
+  // Everybody waits: what they have written is in their pipes, and read before anybody is woken.
   while (serve(0)) {
   }
-  for (std::uint32_t rank = 0; rank < count_; ++rank) {
-    if (output_.holds(rank) && scheduler_.wait_of(rank) != ipc::Wait::finished) output_.pass_lines(rank);
-  }
-  speaker_ = 0;
   busy_since_.reset();
   const bool was_started = scheduler_.started();
   Scheduler::Outcome outcome{};
   try {
     outcome = scheduler_.step();
   } catch (const NetworkPartitioned& partition) {
-    fail(SessionReport::Outcome::failed, 1,
+    stop(SessionReport::Outcome::failed, 1,
          std::string("the network is partitioned: ") + partition.what() +
              "; each rank's clock stands where it began to wait, before that or after");
     return;
   } catch (const EndOfTime& end) {
-    fail(SessionReport::Outcome::failed, 1, end.what());
+    stop(SessionReport::Outcome::failed, 1, end.what());
     return;
   }
+  output_.pass();
   if (!was_started && scheduler_.started() && options_.pin) begin_pinned();
   switch (outcome) {
     case Scheduler::Outcome::woken:
       break;
     case Scheduler::Outcome::idle:
-      on_idle();
+      if (failures_.first_to_end_others()) {
+        settling_.note_idle();
+      } else {
+        on_idle();
+      }
       break;
     case Scheduler::Outcome::finished:
       all_finished_ = true;
@@ -149,24 +207,24 @@ void RunLoop::step() {
 // cores.
 void RunLoop::begin_pinned() {
   affinity_.emplace();
-  for (std::uint32_t rank = 0; rank < count_; ++rank) affinity_->hold(mapping_.block(rank).process_id);
+  for (std::uint32_t rank = 0; rank < count_; ++rank) affinity_->hold(scheduler_.process_id(rank));
 }
 
 void RunLoop::wait_for_processes() {
   if (!scheduler_.started() || all_finished_) {
     serve(all_finished_ ? 20 : 1);
-    pass_output();
+    output_.pass();
     return;
   }
-  std::atomic<std::uint32_t>& running = mapping_.header().running;
+  std::atomic<std::uint32_t>& running = mapping_.running();
   const std::uint32_t seen = running.load();
-  if (seen == 0) return;
+  if (seen == 0 && scheduler_.nobody_runs()) return;
   const timespec patience{0, 1'000'000};
   ipc::futex_wait(running, seen, &patience);
   if (running.load() != seen) return;
   // Somebody computes, waits for the host, or has filled its pipe.
   serve(0);
-  pass_output();
+  output_.pass();
   notice_busy();
 }
 
@@ -191,51 +249,36 @@ void RunLoop::notice_busy() {
   dprintf(options_.error_fd,
           "apenet: rank %u has been busy in the host for %.1f s%s: it %s; virtual time waits for it\n",
           *first, static_cast<double>(busy.count()) * 1e-3, more.c_str(),
-          is_at_work(mapping_.block(*first).process_id)
-              ? "computes"
-              : "is blocked there (a read, a lock, another process)");
-}
-
-// What may be passed on now without the host's speed deciding the order; see output.hpp.
-void RunLoop::pass_output() {
-  if (all_finished_) {
-    output_.pass_in_turn();
-    return;
-  }
-  for (; speaker_ < count_; ++speaker_) {
-    const ipc::Wait wait = scheduler_.wait_of(speaker_);
-    if (wait == ipc::Wait::finished) continue;
-    output_.read(speaker_, 0);
-    output_.read(speaker_, 1);
-    output_.pass_lines(speaker_);
-    if (wait == ipc::Wait::running) return;
-  }
+          describe_work(rank_processes(), *first).c_str());
 }
 
 // Everybody waits and the network is empty: either something outside it has to move (a process manager,
 // another thread), or the program is deadlocked.
 void RunLoop::on_idle() {
-  const auto now = WallClock::now();
-  if (const std::uint64_t activity = activity_of_all(); !idle_since_ || idle_activity_ != activity) {
-    idle_since_ = now;
-    idle_activity_ = activity;
-    idle_releases_ = 0;
-  }
-  const bool started = scheduler_.started();
-  const std::chrono::milliseconds limit(started ? options_.deadlock_wait_ms : options_.startup_wait_ms);
-  if (now - *idle_since_ > limit &&
-      (!started || !may_have_threads_at_work() || now - *idle_since_ > limit * threads_wait_factor)) {
-    // That others wait for a rank which has left says less than that it left.
-    if (give_up_at_) {
-      fail(SessionReport::Outcome::failed, 1, give_up_message_);
-    } else {
-      fail(SessionReport::Outcome::deadlock, 1,
-           "every process waits and nothing is under way in the network\n" + scheduler_.describe_waiting());
-    }
+  const auto idle = idle_.note(activity_of_all());
+  // A rank has failed after it left, and the others wait for ever: that is no news.
+  if (!failures_.empty() && idle > idle_after_failure) {
+    is_settled_ = true;
     return;
   }
-  if (++idle_releases_ > 3) serve(started ? 5 : 1);
-  scheduler_.release_idle();
+  const bool started = scheduler_.started();
+  const std::vector<int> process_ids = rank_processes();
+  if (idle_.is_stuck(started, process_ids, [this](int ms) { serve(ms); })) {
+    stop(SessionReport::Outcome::deadlock, 1,
+         "every process waits and nothing is under way in the network\n" + scheduler_.describe_waiting() +
+             idle_.describe_sleepers(process_ids));
+    return;
+  }
+  if (idle_.has_released_often()) serve(started ? 5 : 1);
+  scheduler_.release_idle([&](std::uint32_t rank) { return threads_of(process_ids[rank]).size() > 1; });
+}
+
+std::vector<int> RunLoop::rank_processes() {
+  std::vector<int> process_ids;
+  for (std::uint32_t rank = 0; rank < count_; ++rank) {
+    process_ids.push_back(static_cast<int>(scheduler_.process_id(rank)));
+  }
+  return process_ids;
 }
 
 // Changes whenever a process does anything: posts, receives, calls MPI, lets its clock run.
@@ -243,19 +286,19 @@ std::uint64_t RunLoop::activity_of_all() const {
   std::uint64_t activity = scheduler_.activity();
   for (std::uint32_t rank = 0; rank < count_; ++rank) {
     const ipc::Block& block = mapping_.block(rank);
-    activity += block.calls + static_cast<std::uint64_t>(block.clock_ps);
+    if (scheduler_.looks_for_ever(rank)) continue;
+    activity += block.progress.calls() + static_cast<std::uint64_t>(block.clock.now_ps());
   }
   return activity;
 }
 
-bool RunLoop::may_have_threads_at_work() const {
-  for (std::uint32_t rank = 0; rank < count_; ++rank) {
-    const std::uint32_t process_id = mapping_.block(rank).process_id;
-    std::error_code error;
-    const std::filesystem::directory_iterator tasks("/proc/" + std::to_string(process_id) + "/task", error);
-    if (!error && std::distance(begin(tasks), end(tasks)) > 1) return true;
+void RunLoop::serve_pmi(std::uint32_t rank) {
+  const int fd = pmi_.fd(rank);
+  try {
+    if (fd >= 0 && !pmi_.serve(rank)) epoll_ctl(epoll_, EPOLL_CTL_DEL, fd, nullptr);
+  } catch (const RankError& error) {
+    note(error);
   }
-  return false;
 }
 
 // True when there may be more to serve at once.
@@ -268,7 +311,7 @@ bool RunLoop::serve(int timeout_ms) {
     const auto index = static_cast<std::uint32_t>(data);
     switch (source) {
       case Source::pmi:
-        if (!pmi_.serve(index)) epoll_ctl(epoll_, EPOLL_CTL_DEL, pmi_.fd(index), nullptr);
+        serve_pmi(index);
         break;
       case Source::output:
         output_.read(index, 0);
@@ -277,122 +320,198 @@ bool RunLoop::serve(int timeout_ms) {
         output_.read(index, 1);
         break;
       case Source::child:
+        children_.reap(index);
         on_child_end(index);
+        break;
+      case Source::warden:
+        hear_warden(static_cast<int>(index));
+        break;
+      case Source::told:
+        hear_wrappers();
         break;
     }
   }
   return count == static_cast<int>(ready.size());
 }
 
-// A code beyond a status is that of MPICH's own errors.
-void RunLoop::notice_abort() {
-  const auto& abort = pmi_.abort();
-  if (!abort) return;
-  const int low = abort->exit_code & 0xff;
-  const int status = low == 0 ? 1 : low;
-  const std::string beyond = low == abort->exit_code ? "" : ", which is status " + std::to_string(status);
-  fail(SessionReport::Outcome::aborted, status,
-       "rank " + std::to_string(abort->rank) + " called MPI_Abort(" + std::to_string(abort->exit_code) + ")" +
-           beyond);
+// A code beyond a status is that of MPICH's own errors. The rank itself exits once it has said why.
+void RunLoop::notice_aborts() {
+  for (const PmiServer::Abort& abort : pmi_.aborts()) {
+    if (failures_.has(abort.rank) || ended_by_us_[abort.rank]) continue;
+    const int low = abort.exit_code & 0xff;
+    const int status = low == 0 ? 1 : low;
+    const std::string beyond = low == abort.exit_code ? "" : ", which is status " + std::to_string(status);
+    failures_.add(abort.rank, {.time_ps = scheduler_.clock_ps(abort.rank),
+                               .outcome = SessionReport::Outcome::aborted,
+                               .exit_status = status,
+                               .what = "called MPI_Abort(" + std::to_string(abort.exit_code) + ")" + beyond});
+  }
+}
+
+// A program without MPI may end when it likes, but ranks of MPI would wait for it.
+void RunLoop::notice_strangers() {
+  if (strangers_.empty()) return;
+  bool any_mpi = false;
+  for (std::uint32_t rank = 0; rank < count_; ++rank) {
+    const ipc::Identity& identity = mapping_.block(rank).identity;
+    any_mpi = any_mpi || identity.initialised != 0 || identity.initialising != 0 || pmi_.spoke(rank);
+  }
+  if (!any_mpi) return;
+  for (const std::uint32_t rank : strangers_) {
+    failures_.add(rank, {.time_ps = Scheduler::before_time_ps,
+                         .what = "exited without calling MPI_Init while others run"});
+  }
+  strangers_.clear();
 }
 
 void RunLoop::look_around(const std::function<bool()>& interrupted) {
-  notice_abort();
+  notice_aborts();
+  notice_strangers();
+  // Wrappers of failed ranks wait to be ended, and their launcher for them.
+  if (!failures_.empty() && children_.ended_all(count_)) is_settled_ = true;
   const auto now = WallClock::now();
-  if (now < next_look_ || failure_) return;
+  if (now < next_look_ || stop_) return;
   next_look_ = now + look_interval;
   watch_attached();
-  if (interrupted()) fail(SessionReport::Outcome::interrupted, 128 + SIGINT, "interrupted");
-  if (output_.sink_closed())
-    fail(SessionReport::Outcome::output_closed, 128 + SIGPIPE, "nobody reads the output any more");
-  if (give_up_at_ && now > *give_up_at_) fail(SessionReport::Outcome::failed, 1, give_up_message_);
+  scheduler_.recover();
+  if (interrupted()) stop(SessionReport::Outcome::interrupted, 128 + SIGINT, "interrupted");
+  notice_lost_output();
+}
+
+void RunLoop::notice_lost_output() {
+  const int error = output_.sink_error();
+  if (error == 0) return;
+  constexpr auto outcome = SessionReport::Outcome::output_closed;
+  if (error == EPIPE) {
+    stop(outcome, 128 + SIGPIPE, "nobody reads the output any more");
+  } else {
+    stop(outcome, 2, "the output cannot be written: " + std::generic_category().message(error));
+  }
 }
 
 // A rank's MPI process may be a child of what was started for it (a script), or somebody else's (mpirun's).
 void RunLoop::watch_attached() {
   for (std::uint32_t rank = 0; rank < count_; ++rank) {
-    const auto process_id = static_cast<int>(mapping_.block(rank).process_id);
+    const auto process_id = static_cast<int>(scheduler_.process_id(rank));
     const std::size_t index = std::size_t{count_} + rank;
     if (process_id == 0 || children_.watched(index) || children_.is(rank, process_id)) continue;
-    add(children_.watch(index, process_id), Source::child, index);
+    add(children_.watch_foreign(index, process_id), Source::child, index);
     if (children_.ended(index)) on_child_end(index);
   }
 }
 
-void RunLoop::on_child_end(std::size_t index) {
-  children_.reap(index);
-  if (index < 2 * std::size_t{count_}) on_rank_end(static_cast<std::uint32_t>(index % count_), index);
+void RunLoop::hear_warden(int fd) {
+  for (const std::size_t index : children_.hear_warden()) on_child_end(index);
+  if (children_.has_warden()) return;
+  epoll_ctl(epoll_, EPOLL_CTL_DEL, fd, nullptr);
+  if (children_.is_killed()) return;
+  stop(SessionReport::Outcome::failed, 1,
+       "apenet-warden, which starts the ranks and tells how they end, was ended");
+  for (std::size_t index = 0; index <= 2 * std::size_t{count_}; ++index)
+    add(children_.watch_without_warden(index), Source::child, index);
 }
 
-void RunLoop::on_rank_end(std::uint32_t rank, std::size_t child) {
-  const ipc::Block& block = mapping_.block(rank);
-  const bool is_leader = child < count_;
-  // A script that claims nothing may end after its MPI process, or before it if it left it in the background.
-  const bool mpi_process_gone = block.process_id == 0 || !is_leader ||
-                                children_.is(rank, static_cast<int>(block.process_id)) ||
-                                children_.ended(std::size_t{count_} + rank);
-  if (!mpi_process_gone) return;
-  scheduler_.remove(rank);
-  // MPICH tells of a fatal error and goes on, into a segmentation fault where nobody ends it at once.
-  pmi_.serve(rank);
-  notice_abort();
-  output_.read(rank, 0);
-  output_.read(rank, 1);
-  if (is_leader || !children_.watched(rank)) output_.end(rank);
-  const std::string name = "rank " + std::to_string(rank);
-  if (children_.end(child) == RankReport::End::killed) {
-    const int signal = children_.status(child);
-    fail(SessionReport::Outcome::failed, 128 + signal, name + " was ended by " + signal_name(signal));
-  } else if (children_.status(child) != 0) {
-    fail(SessionReport::Outcome::failed, children_.status(child),
-         name + " exited with status " + std::to_string(children_.status(child)));
-  } else if (block.initialised != 0 && block.finalised == 0 && block.closed == 0 && !give_up_at_) {
-    give_up_at_ = WallClock::now() + early_end_grace;
-    give_up_message_ = name + " exited without calling MPI_Finalize";
-  } else if (block.initialised == 0 && is_leader && !give_up_at_) {
-    give_up_at_ = WallClock::now() + early_end_grace;
-    give_up_message_ = name + " exited without calling MPI_Init while others run";
+// A wrapper stands for what was started for its rank, and may outlive its end: the launcher would end the
+// other ranks if it saw one fail.
+void RunLoop::hear_wrappers() {
+  for (const Told::Line& line : told_.read()) {
+    if (line.is_end) {
+      if (children_.watched(line.rank)) children_.tell_end(line.rank, line.value);
+      on_rank_end(line.rank);
+    } else if (!children_.watched(line.rank)) {
+      add(children_.watch_foreign(line.rank, line.value), Source::child, line.rank);
+    }
   }
 }
 
-void RunLoop::fail(SessionReport::Outcome outcome, int exit_status, std::string message) {
-  if (!failure_) failure_ = Failure{outcome, exit_status, std::move(message)};
+void RunLoop::on_child_end(std::size_t index) {
+  if (index < 2 * std::size_t{count_}) on_rank_end(static_cast<std::uint32_t>(index % count_));
+}
+
+// The MPI process has ended, or what was started for the rank, or both.
+void RunLoop::on_rank_end(std::uint32_t rank) {
+  const auto process_id = static_cast<int>(scheduler_.process_id(rank));
+  const std::size_t leader = rank;
+  const std::size_t attached = std::size_t{count_} + rank;
+  const bool is_leader = process_id == 0 || children_.is(leader, process_id);
+  // A script may end after its MPI process, or before it if it left it in the background.
+  if (!children_.ended(is_leader ? leader : attached)) return;
+  scheduler_.remove(rank);
+  // MPICH tells of a fatal error and goes on, into a segmentation fault where nobody ends it at once.
+  serve_pmi(rank);
+  notice_aborts();
+  const bool leader_is_gone = !children_.watched(leader) || children_.ended(leader);
+  if (leader_is_gone) output_.end(rank);
+  if (!ended_by_us_[rank]) note_failure(rank, children_.ended(leader) ? leader : attached);
+}
+
+void RunLoop::note_failure(std::uint32_t rank, std::size_t child) {
+  const ipc::Identity& identity = mapping_.block(rank).identity;
+  const bool has_left = identity.finalised != 0 || identity.closed != 0;
+  RankFailure failure{.time_ps = scheduler_.clock_ps(rank), .ends_others = !has_left};
+  if (children_.end(child) == RankReport::End::killed) {
+    const int signal = children_.status(child);
+    failure.exit_status = 128 + signal;
+    failure.what = "was ended by " + signal_name(signal);
+  } else if (children_.status(child) != 0) {
+    failure.exit_status = children_.status(child);
+    failure.what = "exited with status " + std::to_string(failure.exit_status);
+  } else if (identity.initialised != 0 && !has_left && !failures_.has(rank)) {
+    failure.what = "exited without calling MPI_Finalize";
+  } else {
+    const bool has_begun = identity.initialised != 0 || identity.joined != 0 || pmi_.spoke(rank);
+    if (!has_begun && child == rank && !failures_.has(rank)) strangers_.push_back(rank);
+    return;
+  }
+  failures_.add(rank, std::move(failure));
+}
+
+void RunLoop::stop(SessionReport::Outcome outcome, int exit_status, std::string message) {
+  if (!stop_) stop_ = Stop{outcome, exit_status, std::move(message)};
+}
+
+int RunLoop::group_of(std::uint32_t rank) const {
+  if (children_.watched(rank)) return children_.process_id(rank);
+  return getpgid(static_cast<pid_t>(scheduler_.process_id(rank)));
 }
 
 void RunLoop::terminate() {
-  // What the failing rank prints as it goes is worth a moment: MPI_Abort writes its message after telling us.
-  const auto settle = WallClock::now() + 50ms;
-  const bool aborted = failure_ && failure_->outcome == SessionReport::Outcome::aborted;
-  while (aborted && children_.alive() > 0 && WallClock::now() < settle) serve(5);
+  for (std::uint32_t rank = 0; rank < count_; ++rank) ended_by_us_[rank] = !output_.ended(rank);
   children_.signal_all(SIGTERM);
   const auto deadline = WallClock::now() + terminate_grace;
   while (children_.alive() > 0 && WallClock::now() < deadline) serve(5);
-  children_.signal_all(SIGKILL);
-  const auto last = WallClock::now() + 2s;
-  while (children_.alive() > 0 && WallClock::now() < last) serve(5);
 }
 
-void RunLoop::judge(SessionReport& report) const {
+void RunLoop::kill_all() {
+  children_.kill_all();
+  const auto last = WallClock::now() + kill_patience;
+  while ((children_.alive() > 0 || children_.has_warden()) && WallClock::now() < last) serve(5);
+}
+
+void RunLoop::judge(SessionReport& report) {
   report.ranks.resize(count_);
-  bool any_initialised = false;
   for (std::uint32_t rank = 0; rank < count_; ++rank) {
     const std::size_t child = children_.watched(rank) ? rank : std::size_t{count_} + rank;
-    report.ranks[rank].end = children_.end(child);
-    report.ranks[rank].status = children_.status(child);
-    any_initialised = any_initialised || mapping_.block(rank).initialised != 0;
+    report.ranks[rank].end = ended_by_us_[rank] ? RankReport::End::killed : children_.end(child);
+    report.ranks[rank].status = ended_by_us_[rank] ? SIGTERM : children_.status(child);
+    report.ranks[rank].spoke_pmi = pmi_.spoke(rank);
   }
   if (pmi_.spawn_refused())
     report.warnings.push_back(
         "MPI_Comm_spawn was refused: a simulated machine has a fixed number of processes");
-  if (failure_) {
-    report.outcome = failure_->outcome;
-    report.exit_status = failure_->exit_status;
-    report.message = failure_->message;
-  } else if (give_up_at_ && any_initialised) {
-    report.outcome = SessionReport::Outcome::failed;
-    report.exit_status = 1;
-    report.message = give_up_message_;
-  } else {
+  if (!settling_.restless().empty())
+    report.warnings.push_back(
+        name_ranks(settling_.restless()) +
+        " had not come to rest when the run was ended: what they printed depends on the host");
+  notice_strangers();
+  failures_.report(report);
+  if (stop_) {
+    if (failures_.empty() || is_from_outside(stop_->outcome)) {
+      report.outcome = stop_->outcome;
+      report.exit_status = stop_->exit_status;
+      report.message = stop_->message;
+    }
+  } else if (failures_.empty()) {
     const std::size_t launcher = 2 * std::size_t{count_};
     if (children_.watched(launcher) && children_.status(launcher) != 0) {
       report.outcome = SessionReport::Outcome::failed;

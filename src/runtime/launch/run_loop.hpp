@@ -9,8 +9,12 @@
 
 #include "runtime/launch/affinity.hpp"
 #include "runtime/launch/children.hpp"
-#include "runtime/launch/output.hpp"
+#include "runtime/launch/failures.hpp"
+#include "runtime/launch/idle_watch.hpp"
+#include "runtime/launch/output_pump.hpp"
 #include "runtime/launch/pmi_server.hpp"
+#include "runtime/launch/settling.hpp"
+#include "runtime/launch/told.hpp"
 #include "runtime/scheduler/mapping.hpp"
 #include "runtime/scheduler/scheduler.hpp"
 #include "runtime/session.hpp"
@@ -23,7 +27,7 @@ namespace apenet {
 class RunLoop {
  public:
   RunLoop(Mapping& mapping, Scheduler& scheduler, const SessionOptions& options,
-          const std::vector<RankProcess>& ranks, int launcher_id);
+          const std::vector<RankProcess>& ranks, int launcher_id, int warden_fd);
   ~RunLoop();
   RunLoop(const RunLoop&) = delete;
   RunLoop& operator=(const RunLoop&) = delete;
@@ -33,50 +37,65 @@ class RunLoop {
 
  private:
   using WallClock = std::chrono::steady_clock;
-  enum class Source : std::uint32_t { pmi, output, error, child };
-  struct Failure {
+  enum class Source : std::uint32_t { pmi, output, error, child, warden, told };
+  // What ends the run whatever the ranks do.
+  struct Stop {
     SessionReport::Outcome outcome;
     int exit_status;
     std::string message;
   };
 
+  template <typename Work>
+  void guarded(Work work);
+  void note(const RankError& error);
+  void live(const std::function<bool()>& interrupted);
   void add(int fd, Source source, std::size_t index);
   bool serve(int timeout_ms);
+  void serve_pmi(std::uint32_t rank);
   void step();
   void begin_pinned();
   void on_idle();
   void wait_for_processes();
   void notice_busy();
-  void pass_output();
   void look_around(const std::function<bool()>& interrupted);
-  void notice_abort();
+  void settle(VirtualInstant first_failure);
+  void notice_aborts();
+  void notice_strangers();
+  void notice_lost_output();
   void watch_attached();
+  void hear_warden(int fd);
   void on_child_end(std::size_t index);
-  void on_rank_end(std::uint32_t rank, std::size_t child);
-  void fail(SessionReport::Outcome outcome, int exit_status, std::string message);
+  void hear_wrappers();
+  void on_rank_end(std::uint32_t rank);
+  void note_failure(std::uint32_t rank, std::size_t child);
+  void stop(SessionReport::Outcome outcome, int exit_status, std::string message);
+  void wait_for_leavers();
   void terminate();
+  void kill_all();
+  [[nodiscard]] int group_of(std::uint32_t rank) const;
   [[nodiscard]] std::uint64_t activity_of_all() const;
-  [[nodiscard]] bool may_have_threads_at_work() const;
-  void judge(SessionReport& report) const;
+  [[nodiscard]] std::vector<int> rank_processes();
+  void judge(SessionReport& report);
 
   Mapping& mapping_;
   Scheduler& scheduler_;
   SessionOptions options_;
   std::uint32_t count_;
   PmiServer pmi_;
-  Output output_;
+  OutputPump output_;
   // [0, n) the ranks' processes; [n, 2n) those that attached for a rank, where another; [2n] the launcher.
   Children children_;
+  Told told_;
   int epoll_ = -1;
   std::optional<Affinity> affinity_;
-  std::uint32_t speaker_ = 0;  // lowest rank that has not begun to wait since the last step
   bool all_finished_ = false;
-  std::optional<Failure> failure_;
-  std::optional<WallClock::time_point> give_up_at_;  // an early end: the others get a moment
-  std::string give_up_message_;
-  std::optional<WallClock::time_point> idle_since_;
-  std::uint64_t idle_activity_ = 0;
-  std::uint32_t idle_releases_ = 0;
+  Failures failures_;
+  Settling settling_;
+  bool is_settled_ = false;
+  std::vector<std::uint32_t> strangers_;  // ranks that have ended well, without MPI
+  std::vector<bool> ended_by_us_;
+  std::optional<Stop> stop_;
+  IdleWatch idle_;
   std::optional<WallClock::time_point> busy_since_;  // processes run since, and none has been woken
   bool busy_told_ = false;
   WallClock::time_point next_look_{};

@@ -52,7 +52,9 @@ ChromeTrace::ChromeTrace(const std::string& path, std::uint32_t process_count,
     throw std::invalid_argument("trace = " + path + ": expected a file that can be written (" +
                                 std::strerror(errno) + ")");
   }
-  std::fputs("{\"displayTimeUnit\": \"ns\", \"traceEvents\": [\n", file_.get());
+  // By this line the Python side knows a file that may be replaced (runfolder.py).
+  std::fputs("{\"displayTimeUnit\": \"ns\", \"otherData\": {\"writer\": \"apenet\"}, \"traceEvents\": [\n",
+             file_.get());
   std::fputs("{\"ph\": \"M\", \"pid\": 1, \"name\": \"process_name\", \"args\": {\"name\": \"ranks\"}}",
              file_.get());
   write("{\"ph\": \"M\", \"pid\": %d, \"name\": \"process_name\", \"args\": {\"name\": \"messages\"}}",

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <span>
 
-#include "kernel/check.hpp"
+#include "runtime/scheduler/rank_error.hpp"
 
 namespace apenet {
 namespace {
@@ -15,8 +15,9 @@ constexpr std::size_t chunk_bytes = 256 * 1024;  // stays in the second-level ca
 
 std::uint64_t Flights::add(std::uint32_t rank, const ipc::Request& request) {
   if (free_.empty()) {
+    if (slab_.size() >> index_bits != 0)
+      throw RankError(rank, "has more than 2^24 requests under way, its own and those of others");
     free_.push_back(static_cast<std::uint32_t>(slab_.size()));
-    APENET_CHECK(slab_.size() < (std::size_t{1} << index_bits), "more than 2^20 requests under way");
     slab_.emplace_back();
   }
   const std::uint32_t index = free_.back();
@@ -51,9 +52,15 @@ void Flights::settle(std::uint64_t number) {
 
 void stage(Flight& flight, ProcessMemory& memory) {
   if (flight.staged || !flight.land_due) return;
-  flight.staging.resize(static_cast<std::size_t>(flight.request.bytes));
   flight.staged = true;
-  flight.failed = !memory.read(flight.rank, flight.request.local_address, flight.staging);
+  // Part by part: a request may name more bytes than there are.
+  const auto bytes = static_cast<std::size_t>(flight.request.bytes);
+  for (std::size_t done = 0; done < bytes && !flight.failed; done += chunk_bytes) {
+    const std::size_t part = std::min(chunk_bytes, bytes - done);
+    flight.staging.resize(done + part);
+    flight.failed = !memory.read(flight.rank, flight.request.local_address + done,
+                                 std::span(flight.staging).subspan(done, part));
+  }
 }
 
 void move_bytes(Flight& flight, ProcessMemory& memory) {

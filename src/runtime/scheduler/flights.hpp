@@ -21,10 +21,11 @@ struct Flight {
   std::vector<std::byte> staging;
 };
 
-// A slab of flights. The number by which the model knows a flight is (generation << 20 | index): unique for
+// A slab of flights. The number by which the model knows a flight is (generation << 24 | index): unique for
 // ever, as nic.hpp asks, and found without a search.
 class Flights {
  public:
+  // Throws RankError when there are more than fit.
   std::uint64_t add(std::uint32_t rank, const ipc::Request& request);
   [[nodiscard]] Flight& at(std::uint64_t number);
   // Frees the flight if nothing is due any more.
@@ -32,7 +33,7 @@ class Flights {
   [[nodiscard]] std::size_t count() const { return slab_.size() - free_.size(); }
 
  private:
-  static constexpr std::uint64_t index_bits = 20;
+  static constexpr std::uint64_t index_bits = 24;
   std::vector<Flight> slab_;
   std::vector<std::uint32_t> free_;
   std::uint64_t generation_ = 0;

@@ -1,6 +1,8 @@
 #include "runtime/scheduler/mapping.hpp"
 
+#include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -10,11 +12,14 @@
 namespace apenet {
 
 Mapping::Mapping(std::uint32_t process_count) : layout_{process_count} {
-  fd_ = memfd_create("apenet", MFD_CLOEXEC);
+  fd_ = memfd_create("apenet", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (fd_ < 0) throw std::system_error(errno, std::generic_category(), "memfd_create");
   const std::size_t size = layout_.total_bytes();
   void* base = MAP_FAILED;
-  if (ftruncate(fd_, static_cast<off_t>(size)) == 0) {
+  struct stat status {};
+  // A process that could cut it off would end the simulator by SIGBUS.
+  if (ftruncate(fd_, static_cast<off_t>(size)) == 0 &&
+      fcntl(fd_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0 && fstat(fd_, &status) == 0) {
     base = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd_, 0);
   }
   if (base == MAP_FAILED) {
@@ -23,18 +28,21 @@ Mapping::Mapping(std::uint32_t process_count) : layout_{process_count} {
     throw std::system_error(error, std::generic_category(), "mapping of " + std::to_string(size) + " bytes");
   }
   base_ = static_cast<std::byte*>(base);
+  inode_ = status.st_ino;
   new (base_) ipc::Header{};
   header().process_count = process_count;
   header().simulator_id = static_cast<std::uint32_t>(getpid());
-  header().running.store(process_count);
-  // Only the leading fields are initialised: the rings stay untouched, and thus unbacked, until they are
-  // used.
+  running().store(process_count);
+  // The rings stay untouched, and thus unbacked, until they are used: zero is what they begin with.
   for (std::uint32_t rank = 0; rank < process_count; ++rank) {
     ipc::Block& fresh = block(rank);
-    fresh.run.store(ipc::Run::may_run);
-    fresh.note.receive_source = -1;
-    fresh.note.send_target = -1;
-    fresh.next_message = 1;
+    new (&fresh.turn) ipc::Turn{};
+    new (&fresh.clock) ipc::Clock{};
+    new (&fresh.progress) ipc::Progress{};
+    new (&fresh.lock) ipc::ThreadLock{};
+    new (&fresh.identity) ipc::Identity{};
+    new (&fresh.place) ipc::Place{};
+    new (&fresh.note) ipc::WaitNote{};
   }
 }
 

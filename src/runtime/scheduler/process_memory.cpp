@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
-#include <string>
 
 #include "runtime/ipc/futex.hpp"
 
@@ -32,21 +30,11 @@ Access transfer(Call call, std::uint32_t process_id, std::byte* local, std::uint
   return Access::done;
 }
 
-// Also of a process that has ended and that nobody has waited for yet.
-bool has_ended(std::uint32_t process_id) {
-  std::ifstream file("/proc/" + std::to_string(process_id) + "/stat");
-  std::string status;
-  if (!std::getline(file, status)) return true;
-  const std::size_t state = status.rfind(')') + 2;  // behind the program's name
-  return state >= status.size() || status[state] == 'Z' || status[state] == 'X';
-}
-
 }  // namespace
 
 bool ProcessMemory::read(std::uint32_t rank, std::uint64_t address, std::span<std::byte> to) {
   if (!is_forbidden_) {
-    const Access access =
-        transfer(process_vm_readv, mapping_.block(rank).process_id, to.data(), address, to.size());
+    const Access access = transfer(process_vm_readv, process_ids_.of(rank), to.data(), address, to.size());
     if (access != Access::forbidden) return access == Access::done;
     is_forbidden_ = true;
   }
@@ -61,8 +49,7 @@ bool ProcessMemory::read(std::uint32_t rank, std::uint64_t address, std::span<st
 bool ProcessMemory::write(std::uint32_t rank, std::uint64_t address, std::span<const std::byte> from) {
   if (!is_forbidden_) {
     auto* bytes = const_cast<std::byte*>(from.data());  // an iovec has no const
-    const Access access =
-        transfer(process_vm_writev, mapping_.block(rank).process_id, bytes, address, from.size());
+    const Access access = transfer(process_vm_writev, process_ids_.of(rank), bytes, address, from.size());
     if (access != Access::forbidden) return access == Access::done;
     is_forbidden_ = true;
   }
@@ -75,20 +62,22 @@ bool ProcessMemory::write(std::uint32_t rank, std::uint64_t address, std::span<c
 }
 
 bool ProcessMemory::order(std::uint32_t rank, std::uint64_t address, std::size_t bytes, bool into_window) {
-  ipc::Block& block = mapping_.block(rank);
-  if (block.wait == ipc::Wait::finished) return false;
-  block.copy = {.address = address, .bytes = bytes, .into_window = into_window ? 1U : 0U, .failed = 0};
-  block.run.store(ipc::Run::copies);
-  ipc::futex_wake(block.run);
+  ipc::Turn& turn = mapping_.block(rank).turn;
+  if (turn.wait == ipc::Wait::finished) return false;
+  turn.copy = {.address = address, .bytes = bytes, .into_window = into_window ? 1U : 0U, .failed = 0};
+  turn.run.store(ipc::Run::copies);
+  ipc::futex_wake(turn.run);
   constexpr timespec patience{.tv_sec = 0, .tv_nsec = 100'000'000};
-  while (block.run.load() == ipc::Run::copies) {
-    ipc::futex_wait(block.run, ipc::Run::copies, &patience);
-    if (block.run.load() == ipc::Run::copies && has_ended(block.process_id)) {
-      block.run.store(ipc::Run::waits);
+  constexpr int most_waits = 100;  // a process that does not answer for so long has lost its own state
+  int waits = 0;
+  while (turn.run.load() == ipc::Run::copies) {
+    ipc::futex_wait(turn.run, ipc::Run::copies, &patience);
+    if (turn.run.load() == ipc::Run::copies && (++waits > most_waits || has_ended(process_ids_.of(rank)))) {
+      turn.run.store(ipc::Run::waits);
       return false;
     }
   }
-  return block.copy.failed == 0;
+  return turn.copy.failed == 0;
 }
 
 }  // namespace apenet

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "runtime/scheduler/mapping.hpp"
+#include "runtime/scheduler/process_ids.hpp"
 
 namespace apenet {
 
@@ -14,7 +15,7 @@ namespace apenet {
 // and the same bytes at the same virtual time.
 class ProcessMemory {
  public:
-  explicit ProcessMemory(Mapping& mapping) : mapping_(mapping) {}
+  ProcessMemory(Mapping& mapping, ProcessIds& process_ids) : mapping_(mapping), process_ids_(process_ids) {}
 
   // False: the address is not the process's, or it has ended. Requires that the process waits.
   bool read(std::uint32_t rank, std::uint64_t address, std::span<std::byte> to);
@@ -24,6 +25,7 @@ class ProcessMemory {
   bool order(std::uint32_t rank, std::uint64_t address, std::size_t bytes, bool into_window);
 
   Mapping& mapping_;
+  ProcessIds& process_ids_;
   bool is_forbidden_ = false;
 };
 

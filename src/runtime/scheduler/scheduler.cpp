@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "kernel/check.hpp"
 #include "runtime/ipc/futex.hpp"
 #include "runtime/observe/process_trace.hpp"
+#include "runtime/scheduler/deadlock_report.hpp"
 
 namespace apenet {
 namespace {
@@ -31,17 +33,15 @@ ipc::EventKind event_kind(Completion::Kind kind, ipc::RequestVerb verb) {
   return ipc::EventKind::got;
 }
 
-void copy_event(ipc::Event& to, const ipc::Event& from) {
-  std::memcpy(static_cast<void*>(&to), &from, offsetof(ipc::Event, inline_data) + from.inline_length);
-}
-
 }  // namespace
 
 Scheduler::Scheduler(Simulation& simulation, Machine& machine, Mapping& mapping)
     : simulation_(simulation),
       machine_(machine),
       mapping_(mapping),
-      memory_(mapping),
+      exchange_(mapping, machine.process_count()),
+      process_ids_(mapping),
+      memory_(mapping, process_ids_),
       processes_(machine.process_count()),
       lookahead_ps_(machine.lookahead().ps()),
       packet_interval_(machine.description().mpi_software.send_packet),
@@ -54,10 +54,12 @@ Scheduler::Scheduler(Simulation& simulation, Machine& machine, Mapping& mapping)
 Scheduler::Outcome Scheduler::step() {
   collect();
   to_wake_.clear();
+  begin_if_all_joined();
   if (wake_flushing()) return Outcome::woken;
   feed();
   if (alive_ == 0) return Outcome::finished;
   if (begin_if_all_ready()) return Outcome::woken;
+  if (nobody_moves()) return Outcome::idle;
   advance();
   wake_concerned();
   return to_wake_.empty() ? Outcome::idle : Outcome::woken;
@@ -67,22 +69,26 @@ Scheduler::Outcome Scheduler::step() {
 void Scheduler::collect() {
   std::sort(ran_.begin(), ran_.end());
   for (const std::uint32_t rank : ran_) {
-    const ipc::Block& block = mapping_.block(rank);
     Process& process = processes_[rank];
     if (process.wait == ipc::Wait::finished) continue;
-    process.wait = block.wait;
-    process.clock_ps = block.clock_ps;
+    const intake::State state = process.removed ? exchange_.last_state(rank) : exchange_.read_state(rank);
+    process.wait = state.wait;
+    process.clock_ps = state.clock_ps;
+    process.deadline_ps = state.deadline_ps;
     if (process.clock_ps >= ipc::end_of_time_ps) {
       throw EndOfTime("rank " + std::to_string(rank) +
                       " has slept, computed or worked to the end of virtual time, 104 days");
     }
-    process.deadline_ps = block.deadline_ps;
-    process.events = block.event_head - block.event_tail;
-    if (process.events > 0)
-      process.first_event_ps = mapping_.block(rank).events[block.event_tail % ipc::event_ring].time_ps;
-    take_requests(rank);
-    take_returned_slots(rank);
-    give_back_taken(rank);
+    process.looks_for_ever =
+        process.wait == ipc::Wait::until &&
+        mapping_.block(rank).progress.looks_for_ever(mapping_.header().vain_limits, process.clock_ps);
+    exchange_.take_requests(rank, [&](const ipc::Request& request) {
+      posted_.push_back({request.time_ps, rank, static_cast<std::uint32_t>(requests_.size())});
+      requests_.push_back(request);
+    });
+    exchange_.take_returned_slots(rank);
+    exchange_.take_notice(rank,
+                          [&](std::int64_t taken_ps) { give_back(rank, taken_ps + after_receive_ps_); });
     refill(rank);
     if (process.wait == ipc::Wait::finished) {
       give_back_untaken(rank);
@@ -93,100 +99,74 @@ void Scheduler::collect() {
   ran_.clear();
 }
 
-void Scheduler::take_requests(std::uint32_t rank) {
-  ipc::Block& block = mapping_.block(rank);
-  for (; block.request_tail != block.request_head; ++block.request_tail) {
-    posted_.push_back(
-        {block.requests[block.request_tail % ipc::request_ring].time_ps, rank, block.request_tail});
-    // The entry stays valid until feed(): a process that flushes is woken only after its requests were fed.
-  }
-}
-
-void Scheduler::take_returned_slots(std::uint32_t rank) {
-  ipc::Block& block = mapping_.block(rank);
-  for (; block.returned_tail != block.returned_head; ++block.returned_tail) {
-    const std::uint32_t* entry = block.returned[block.returned_tail % ipc::returned_ring];
-    ipc::Block& owner = mapping_.block(entry[0]);
-    owner.free_slots[owner.free_head++ % ipc::slots_per_process] = entry[1];
-  }
-}
-
-// What the process has taken since it was last seen; Client::pop has left the time in the entry.
-void Scheduler::give_back_taken(std::uint32_t rank) {
-  const ipc::Block& block = mapping_.block(rank);
-  for (std::uint32_t& taken = processes_[rank].taken; taken != block.event_tail; ++taken) {
-    const ipc::Event& event = block.events[taken % ipc::event_ring];
-    give_back(rank, event, event.time_ps + after_receive_ps_);
-  }
-}
-
 // A process that has left takes nothing any more, and must not hold up the network.
 void Scheduler::give_back_untaken(std::uint32_t rank) {
-  const ipc::Block& block = mapping_.block(rank);
-  for (std::uint32_t at = block.event_tail; at != block.event_head; ++at) {
-    give_back(rank, block.events[at % ipc::event_ring], block.clock_ps);
+  const Process& process = processes_[rank];
+  exchange_.for_untaken(rank, [&] { give_back(rank, process.clock_ps); });
+  for (const ipc::Event& event : process.overflow) {
+    if (event.mailbox_packets > 0) give_back(rank, process.clock_ps);
   }
-  for (const ipc::Event& event : processes_[rank].overflow) give_back(rank, event, block.clock_ps);
 }
 
-void Scheduler::give_back(std::uint32_t rank, const ipc::Event& event, std::int64_t when_ps) {
-  if (event.mailbox_packets == 0) return;
+// An arrival's place in the card's mailbox.
+void Scheduler::give_back(std::uint32_t rank, std::int64_t when_ps) {
   machine_.give_back(Time::from_ps(std::max(when_ps, simulation_.now().ps())), rank);
 }
 
 // Moves waiting events into the ring, as far as there is room.
 void Scheduler::refill(std::uint32_t rank) {
   Process& process = processes_[rank];
-  if (process.overflow.empty()) return;
-  ipc::Block& block = mapping_.block(rank);
-  std::size_t moved = 0;
-  while (moved < process.overflow.size() && block.event_head - block.event_tail < ipc::event_ring) {
-    copy_event(block.events[block.event_head++ % ipc::event_ring], process.overflow[moved++]);
-  }
-  process.overflow.erase(process.overflow.begin(),
-                         process.overflow.begin() + static_cast<std::ptrdiff_t>(moved));
-  process.events = block.event_head - block.event_tail;
-  if (process.events > 0) process.first_event_ps = block.events[block.event_tail % ipc::event_ring].time_ps;
+  const auto first = process.overflow.begin();
+  auto next = first;
+  while (next != process.overflow.end() && exchange_.put(rank, *next)) ++next;
+  process.overflow.erase(first, next);
+  process.events = exchange_.events(rank);
+  if (process.events > 0) process.first_event_ps = exchange_.first_event_ps(rank);
 }
 
 void Scheduler::feed() {
+  // Of equal times, in the order in which they were taken: by rank, and as each posted them.
   std::sort(posted_.begin(), posted_.end(), [](const Posted& a, const Posted& b) {
-    if (a.time_ps != b.time_ps) return a.time_ps < b.time_ps;
-    if (a.rank != b.rank) return a.rank < b.rank;
-    return static_cast<std::int32_t>(a.position - b.position) < 0;  // free-running
+    return a.time_ps != b.time_ps ? a.time_ps < b.time_ps : a.index < b.index;
   });
-  for (const Posted& posted : posted_) {
-    const ipc::Request& request = mapping_.block(posted.rank).requests[posted.position % ipc::request_ring];
-    Descriptor descriptor;
-    descriptor.verb = static_cast<Verb>(request.verb);
-    descriptor.source = posted.rank;
-    descriptor.target = request.target;
-    descriptor.channel = request.channel;
-    descriptor.from_cpu = (request.flags & ipc::from_cpu) != 0;
-    descriptor.want_local = (request.flags & ipc::want_local) != 0;
-    descriptor.want_remote = (request.flags & ipc::want_remote) != 0;
-    descriptor.notify_target = (request.flags & ipc::notify_target) != 0 || descriptor.verb == Verb::send;
-    descriptor.bytes = request.bytes;
-    descriptor.local_address = request.local_address;
-    descriptor.remote_address = request.remote_address;
-    const bool is_credit = descriptor.verb == Verb::credit;  // reports nothing and moves nothing
-    descriptor.message = is_credit ? request.message : flights_.add(posted.rank, request);
-    descriptor.packet_interval = packet_interval_;
-    std::int64_t when = request.time_ps;
-    if (when + lookahead_ps_ < simulation_.now().ps()) {
-      when = simulation_.now().ps() - lookahead_ps_;
-      ++traffic_.late_posts;
-    }
-    if (started_ && !is_credit) {
-      ++traffic_.messages;
-      traffic_.bytes += static_cast<std::uint64_t>(request.bytes);
-    } else if (!is_credit) {
-      ++traffic_.startup_messages;
-    }
-    ++activity_;
-    machine_.post(Time::from_ps(when), descriptor);
-  }
+  for (const Posted& posted : posted_) post(posted.rank, requests_[posted.index]);
   posted_.clear();
+  requests_.clear();
+}
+
+void Scheduler::post(std::uint32_t rank, const ipc::Request& request) {
+  Descriptor descriptor;
+  descriptor.verb = static_cast<Verb>(request.verb);
+  descriptor.source = rank;
+  descriptor.target = request.target;
+  descriptor.channel = request.channel;
+  descriptor.from_cpu = (request.flags & ipc::from_cpu) != 0;
+  descriptor.want_local = (request.flags & ipc::want_local) != 0;
+  descriptor.want_remote = (request.flags & ipc::want_remote) != 0;
+  descriptor.notify_target = (request.flags & ipc::notify_target) != 0 || descriptor.verb == Verb::send;
+  descriptor.bytes = request.bytes;
+  descriptor.local_address = request.local_address;
+  descriptor.remote_address = request.remote_address;
+  const bool is_credit = descriptor.verb == Verb::credit;  // reports nothing and moves nothing
+  descriptor.message = is_credit ? request.message : flights_.add(rank, request);
+  descriptor.packet_interval = packet_interval_;
+  std::int64_t when = request.time_ps;
+  if (when + lookahead_ps_ < simulation_.now().ps()) {
+    when = simulation_.now().ps() - lookahead_ps_;
+    ++traffic_.late_posts;
+  }
+  if (started_ && !is_credit) {
+    ++traffic_.messages;
+    traffic_.bytes += static_cast<std::uint64_t>(request.bytes);
+  } else if (!is_credit) {
+    ++traffic_.startup_messages;
+  }
+  ++activity_;
+  try {
+    machine_.post(Time::from_ps(when), descriptor);
+  } catch (const std::invalid_argument& refusal) {
+    throw RankError(rank, std::string("posted what its card cannot do: ") + refusal.what());
+  }
 }
 
 // Processes whose rings were full go on at once; the model does not move before they wait for something else.
@@ -197,40 +177,79 @@ bool Scheduler::wake_flushing() {
   if (to_wake_.empty()) return false;
   feed();
   set_running();
-  for (const std::uint32_t rank : to_wake_) wake(rank, mapping_.block(rank).horizon_ps);
+  for (const std::uint32_t rank : to_wake_) wake(rank, processes_[rank].horizon_ps);
   return true;
 }
 
-// The barrier at the end of MPI_Init: when everybody is there, all clocks show zero.
+// Without MPI, each process's clock runs from its own join, at zero; before this step none was told anything,
+// and what was posted is still in the rings.
+void Scheduler::begin_if_all_joined() {
+  if (started_) return;
+  bool any = false;
+  for (std::uint32_t rank = 0; rank < processes_.size(); ++rank) {
+    if (mapping_.block(rank).identity.joined != 0) {
+      any = true;
+    } else if (processes_[rank].wait != ipc::Wait::finished) {
+      return;
+    }
+  }
+  if (any) begin(0, simulation_.now());
+}
+
+// The barrier at the end of MPI_Init: when everybody is there, all clocks show zero. Should some ranks have
+// joined without MPI, theirs run already, and the others begin at a later time.
 bool Scheduler::begin_if_all_ready() {
   if (started_) return false;
-  for (const Process& process : processes_) {
-    if (process.wait != ipc::Wait::start && process.wait != ipc::Wait::finished) return false;
+  bool any_joined = false;
+  for (std::uint32_t rank = 0; rank < processes_.size(); ++rank) {
+    const ipc::Wait wait = processes_[rank].wait;
+    if (wait == ipc::Wait::start || wait == ipc::Wait::finished) continue;
+    if (mapping_.block(rank).identity.joined == 0) return false;
+    any_joined = true;
   }
   // What happened during MPI_Init is over, and belongs to no measurement.
   simulation_.run();
   startup_link_use_ = machine_.link_use();
-  started_ = true;
-  ++activity_;
   std::int64_t epoch_ps = simulation_.now().ps();
   for (const Process& process : processes_) epoch_ps = std::max(epoch_ps, process.clock_ps);
-  mapping_.header().epoch_ps = epoch_ps;
-  simulation_.trace(process_record(ProcessTrace::began, Time::from_ps(epoch_ps)));
-  machine_.begin(Time::from_ps(epoch_ps));
-  mapping_.header().started = 1;
+  begin(any_joined ? 0 : epoch_ps, Time::from_ps(epoch_ps));
   for (std::uint32_t rank = 0; rank < processes_.size(); ++rank) {
-    if (processes_[rank].wait == ipc::Wait::finished) continue;
-    ipc::Block& block = mapping_.block(rank);
-    block.clock_ps = epoch_ps;
-    block.waited_ps = 0;
-    block.computed_ps = 0;
-    block.outside_ps = 0;
-    block.left_ps = epoch_ps;
+    if (processes_[rank].wait != ipc::Wait::start) continue;
+    ipc::Clock& clock = mapping_.block(rank).clock;
+    exchange_.advance_clock(rank, epoch_ps);
+    clock.waited_ps.set(0);
+    clock.computed_ps.set(0);
+    clock.outside_ps.set(0);
+    clock.left_ps.set(epoch_ps);
     to_wake_.push_back(rank);
   }
   set_running();
   for (const std::uint32_t rank : to_wake_) wake(rank, epoch_ps + lookahead_ps_);
   return true;
+}
+
+void Scheduler::begin(std::int64_t epoch_ps, Time now) {
+  started_ = true;
+  ++activity_;
+  epoch_ps_ = epoch_ps;
+  mapping_.header().epoch_ps = epoch_ps;
+  simulation_.trace(process_record(ProcessTrace::began, now));
+  machine_.begin(now);
+  mapping_.header().started.store(1, std::memory_order_release);
+}
+
+// All wait for events, or look for them for ever, and there are none.
+bool Scheduler::nobody_moves() const {
+  if (!started_) return false;
+  bool any_looks = false;
+  for (const Process& process : processes_) {
+    if (process.wait == ipc::Wait::finished) continue;
+    const bool looks = process.wait == ipc::Wait::until && process.looks_for_ever;
+    if ((!looks && process.wait != ipc::Wait::for_event) || process.events > 0) return false;
+    any_looks = any_looks || looks;
+  }
+  const std::size_t pending = simulation_.pending_count();
+  return any_looks && (pending == 0 || machine_.is_quiet_until_faults(pending));
 }
 
 // Runs the model until the next event could lie behind the action of a process that is about to wake.
@@ -304,22 +323,43 @@ std::vector<LinkUse> Scheduler::link_use() const {
   return links;
 }
 
-void Scheduler::release_idle() {
+void Scheduler::release_idle(const std::function<bool(std::uint32_t rank)>& has_threads) {
   to_wake_.clear();
   for (std::uint32_t rank = 0; rank < processes_.size(); ++rank) {
-    if (processes_[rank].wait != ipc::Wait::for_event) continue;
-    ipc::Block& block = mapping_.block(rank);
-    block.clock_ps = std::max(block.clock_ps, simulation_.now().ps());
-    block.free_polls = ipc::granted_polls;
+    const Process& process = processes_[rank];
+    const bool looks = process.wait == ipc::Wait::until && process.looks_for_ever;
+    if (looks && has_threads(rank)) to_wake_.push_back(rank);
+    if (process.wait != ipc::Wait::for_event) continue;
+    exchange_.advance_clock(rank, simulation_.now().ps());
+    mapping_.block(rank).progress.grant();
     to_wake_.push_back(rank);
   }
   set_running();
-  for (const std::uint32_t rank : to_wake_) wake(rank, mapping_.block(rank).horizon_ps);
+  for (const std::uint32_t rank : to_wake_) wake(rank, processes_[rank].horizon_ps);
+}
+
+bool Scheduler::all_wait() const {
+  return std::all_of(ran_.begin(), ran_.end(), [this](std::uint32_t rank) {
+    const ipc::Turn& turn = mapping_.block(rank).turn;
+    return processes_[rank].removed || turn.run.load() != ipc::Run::may_run ||
+           turn.wait == ipc::Wait::finished;
+  });
+}
+
+void Scheduler::recover() {
+  // Not at first sight: who has just begun to wait may still be about to count itself out.
+  const bool stuck = all_wait() && mapping_.running().load() != 0;
+  if (stuck && std::exchange(stuck_at_, activity_) == activity_) mapping_.running().store(0);
+  if (!stuck) stuck_at_.reset();
+  for (std::uint32_t rank = 0; rank < processes_.size(); ++rank) {
+    ipc::Turn& turn = mapping_.block(rank).turn;
+    if (turn.run.load() == ipc::Run::may_run) ipc::futex_wake(turn.run);
+  }
 }
 
 // Before the first of them is woken: it may run, and wait again, at once.
 void Scheduler::set_running() {
-  mapping_.header().running.store(static_cast<std::uint32_t>(to_wake_.size()));
+  mapping_.running().store(static_cast<std::uint32_t>(to_wake_.size()));
 }
 
 void Scheduler::wake(std::uint32_t rank, std::int64_t horizon_ps) {
@@ -328,24 +368,33 @@ void Scheduler::wake(std::uint32_t rank, std::int64_t horizon_ps) {
   if (simulation_.is_traced()) trace_wait(rank);
   // Events that found no room in the ring are not known to the process: it has to come back for them.
   if (!process.overflow.empty()) horizon_ps = std::min(horizon_ps, process.overflow.front().time_ps);
+  if (started_) {
+    const bool to_event = process.wait == ipc::Wait::for_event && process.events > 0;
+    const std::int64_t clock_ps = exchange_.clock_ps(rank);
+    process.woken_ps = to_event ? std::max(clock_ps, process.first_event_ps) : clock_ps;
+  }
   process.wait = ipc::Wait::running;
-  block.wait = ipc::Wait::running;
-  block.horizon_ps = horizon_ps;
+  process.horizon_ps = horizon_ps;
+  block.turn.wait = ipc::Wait::running;
+  block.clock.horizon_ps = horizon_ps;
   ran_.push_back(rank);
-  block.run.store(ipc::Run::may_run);
-  ipc::futex_wake(block.run);
+  block.turn.run.store(ipc::Run::may_run);
+  ipc::futex_wake(block.turn.run);
 }
 
+// Whatever the block says from now on, nobody stands behind it.
 void Scheduler::remove(std::uint32_t rank) {
-  ipc::Block& block = mapping_.block(rank);
-  if (block.wait == ipc::Wait::finished) return;
-  const bool died_running = block.run.load() == ipc::Run::may_run;
-  block.wait = ipc::Wait::finished;  // collect() counts it out
-  if (processes_[rank].wait != ipc::Wait::running) {
-    processes_[rank].wait = ipc::Wait::running;
+  Process& process = processes_[rank];
+  if (process.removed) return;
+  process.removed = true;
+  ipc::Turn& turn = mapping_.block(rank).turn;
+  const bool died_running = turn.run.load() == ipc::Run::may_run && turn.wait != ipc::Wait::finished;
+  turn.wait = ipc::Wait::finished;
+  if (process.wait != ipc::Wait::running && process.wait != ipc::Wait::finished) {
+    process.wait = ipc::Wait::running;  // collect() counts it out
     ran_.push_back(rank);
   }
-  if (died_running) mapping_.header().running.fetch_sub(1);
+  if (died_running) mapping_.running().fetch_sub(1);
 }
 
 void Scheduler::complete(const Completion& completion) {
@@ -385,17 +434,14 @@ void Scheduler::land(ProcessId /*source*/, std::uint64_t message) {
 void Scheduler::deliver(std::uint32_t rank, const ipc::Event& event) {
   Process& process = processes_[rank];
   if (process.wait == ipc::Wait::finished) {
-    give_back(rank, event, event.time_ps);
+    if (event.mailbox_packets > 0) give_back(rank, event.time_ps);
     return;
   }
-  ipc::Block& block = mapping_.block(rank);
   if (process.events == 0) process.first_event_ps = event.time_ps;
-  if (block.event_head - block.event_tail == ipc::event_ring) {
-    process.overflow.emplace_back();
-    copy_event(process.overflow.back(), event);
-  } else {
-    copy_event(block.events[block.event_head++ % ipc::event_ring], event);
+  if (exchange_.put(rank, event)) {
     ++process.events;
+  } else {
+    process.overflow.push_back(event);
   }
   ++activity_;
   if (process.wait == ipc::Wait::for_event) {
@@ -406,7 +452,7 @@ void Scheduler::deliver(std::uint32_t rank, const ipc::Event& event) {
 void Scheduler::trace(const Completion& completion) {
   if (!started_) return;
   const Flight& flight = flights_.at(completion.message);
-  hash_.record({.time = completion.time - Time::from_ps(mapping_.header().epoch_ps),
+  hash_.record({.time = completion.time - Time::from_ps(epoch_ps_),
                 .kind = EventKind::process,
                 .what = static_cast<std::uint16_t>(completion.kind),
                 .place = completion.process,
@@ -423,34 +469,30 @@ void Scheduler::trace_wait(std::uint32_t rank) const {
 }
 
 ipc::Wait Scheduler::wait_of(std::uint32_t rank) const {
+  if (processes_[rank].removed) return ipc::Wait::finished;
   const ipc::Block& block = mapping_.block(rank);
-  const bool runs = block.run.load() == ipc::Run::may_run;  // before the reason, which is written first
-  const ipc::Wait wait = block.wait;
+  const bool runs = block.turn.run.load() == ipc::Run::may_run;  // before the reason, which is written first
+  const ipc::Wait wait = block.turn.wait;
   return runs && wait != ipc::Wait::finished ? ipc::Wait::running : wait;
 }
 
-std::string Scheduler::describe_waiting() const {
-  std::string text;
+std::string Scheduler::describe_waiting() {
+  std::vector<RankFacts> ranks;
   for (std::uint32_t rank = 0; rank < processes_.size(); ++rank) {
-    if (processes_[rank].wait == ipc::Wait::finished) continue;
-    const ipc::WaitNote& note = mapping_.block(rank).note;
-    text += "  rank " + std::to_string(rank);
-    if (note.receives > 0) {
-      text += " waits for a message from " +
-              (note.receive_source < 0 ? std::string("any rank")
-                                       : "rank " + std::to_string(note.receive_source)) +
-              ", tag " + std::to_string(note.receive_tag & 0x7fffffff);
-      if (note.receives > 1) text += " (and " + std::to_string(note.receives - 1) + " more receives)";
-    }
-    if (note.sends > 0) {
-      text += (note.receives > 0 ? "; " : " ") + std::to_string(note.sends) +
-              " unfinished send(s), the oldest to rank " + std::to_string(note.send_target);
-    }
-    if (note.receives == 0 && note.sends == 0)
-      text += " waits for something that no posted operation explains";
-    text += "\n";
+    const ipc::Wait wait = processes_[rank].wait;
+    const auto read = [this, rank](std::uint64_t address, std::span<std::byte> to) {
+      return memory_.read(rank, address, to);
+    };
+    const bool waits = wait != ipc::Wait::finished;
+    ranks.push_back(waits ? read_facts(mapping_.notes(rank), mapping_.block(rank).note, read) : RankFacts{});
+    if (wait == ipc::Wait::finished) ranks.back().state = RankFacts::State::finished;
+    if (wait == ipc::Wait::start) ranks.back().state = RankFacts::State::starts;
+    if (waits && processes_[rank].looks_for_ever) ranks.back().state = RankFacts::State::polls;
+    if (waits) continue;
+    // It may still be a member of what others wait on.
+    ranks.back().objects = read_facts(mapping_.notes(rank), {}, read).objects;
   }
-  return text;
+  return deadlock_report(ranks);
 }
 
 }  // namespace apenet

@@ -41,8 +41,8 @@ struct GoalSchedule {
 // Reads the text form of GOAL (docs/reference/goal.md). Throws std::invalid_argument that names file, line,
 // what is there and what was expected.
 [[nodiscard]] GoalSchedule parse_goal(std::string_view text, const std::string& file);
-// The same from a file, of which only the part that is being read is in memory.
-[[nodiscard]] GoalSchedule read_goal(const std::string& path);
+// The same from a file, of which only the part that is being read is in memory. Errors call it by `name`.
+[[nodiscard]] GoalSchedule read_goal(const std::string& path, const std::string& name);
 
 // The operation as a line of GOAL, for reports.
 [[nodiscard]] std::string to_text(const GoalOperation& operation);

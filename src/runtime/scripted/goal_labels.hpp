@@ -22,7 +22,7 @@ class GoalLabels {
     std::size_t at = hash & mask();
     while (slots_[at].label != empty) {
       if (slots_[at].hash == hash && texts_[slots_[at].label] == text) return slots_[at].label;
-      at = (at + 1) & mask();
+      at = (at + step_of(hash)) & mask();
     }
     const auto label = static_cast<std::uint32_t>(texts_.size());
     slots_[at] = {hash, label};
@@ -67,13 +67,17 @@ class GoalLabels {
     return hash + value;
   }
 
+  // Odd, so that it reaches every slot. Long, so that it leaves the row of another name's numbers where two
+  // rows overlap: slot after slot it would pass all of that row.
+  static std::size_t step_of(std::uint32_t hash) { return (hash * 0x9e3779b1U) >> 12U | 1U; }
+
   void grow() {
     std::vector<Slot> larger(slots_.size() * 2);
     slots_.swap(larger);
     for (const Slot& slot : larger) {
       if (slot.label == empty) continue;
       std::size_t at = slot.hash & mask();
-      while (slots_[at].label != empty) at = (at + 1) & mask();
+      while (slots_[at].label != empty) at = (at + step_of(slot.hash)) & mask();
       slots_[at] = slot;
     }
   }

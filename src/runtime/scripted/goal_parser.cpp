@@ -11,6 +11,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "kernel/interruption.hpp"
 #include "runtime/scripted/goal.hpp"
 #include "runtime/scripted/goal_labels.hpp"
 #include "runtime/scripted/goal_scanner.hpp"
@@ -26,6 +27,7 @@ constexpr std::int64_t most_ns = 1'000'000'000'000'000;     // 11 days, of a cal
 constexpr std::int64_t most_tag = 0xfffffffe;               // the next one stands for any
 constexpr std::int64_t most_cpus = 256;
 constexpr std::uint32_t most_operations = GoalRank::on_start - 1;
+constexpr std::uint64_t statements_between_looks = 4096;
 
 class GoalParser {
  public:
@@ -67,6 +69,7 @@ class GoalParser {
   const char* told_;
   GoalSchedule schedule_;
   GoalRank* rank_ = nullptr;
+  std::uint64_t statements_ = 0;
   std::vector<bool> is_described_;
   GoalLabels labels_;
   std::vector<Dependency> dependencies_;
@@ -118,6 +121,7 @@ void GoalParser::parse_rank() {
     if (scan_.at_end()) scan_.refuse("the } of rank " + std::to_string(number));
     parse_statement();
     tell_position();
+    if (++statements_ % statements_between_looks == 0) look_for_interruption();
   }
   finish_rank();
 }
@@ -351,9 +355,9 @@ GoalSchedule parse_goal(std::string_view text, const std::string& file) {
   return GoalParser(text, file, [](const char*) {}).parse();
 }
 
-GoalSchedule read_goal(const std::string& path) {
+GoalSchedule read_goal(const std::string& path, const std::string& name) {
   const MappedFile file(path);
-  return GoalParser(file.text(), path, [&](const char* position) { file.drop_before(position); }).parse();
+  return GoalParser(file.text(), name, [&](const char* position) { file.drop_before(position); }).parse();
 }
 
 std::string to_text(const GoalOperation& operation) {

@@ -1,80 +1,154 @@
 // Clocks: what the program reads is virtual time.
-#include <sys/resource.h>
-#include <sys/syscall.h>
+#include "runtime/shim/clocks.hpp"
+
 #include <sys/time.h>
-#include <sys/times.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <cstdint>
-#include <ctime>
 
-#include "runtime/shim/clocks.hpp"
+#include "runtime/ipc/host_call.hpp"
 #include "runtime/shim/real.hpp"
 
 namespace apenet::shim {
 namespace {
 
-constexpr std::int64_t ps_per_ns = 1000;
-constexpr std::int64_t ns_per_s = 1'000'000'000;
+using ipc::host_call;
 
-// Reading the clock costs CPU time, so that a program which waits in a loop for a time to come gets there.
-std::int64_t read_clock_ns(ipc::Client& client) {
-  client.observe_compute();
-  client.charge_clock_read();
-  return client.clock_ps() / ps_per_ns;
+// Clocks below zero are those of processes and threads: the number inverted, and three bits.
+ClockKind kind_of_numbered(clockid_t clock) {
+  constexpr std::uint32_t of_thread = 4;
+  constexpr std::uint32_t type_bits = 3;
+  constexpr std::uint32_t device = 3;
+  const auto bits = static_cast<std::uint32_t>(clock);
+  if ((bits & type_bits) == device) return ClockKind::host;
+  const auto process = static_cast<pid_t>(~bits >> 3);
+  if ((bits & of_thread) == 0) return process == 0 || process == getpid() ? ClockKind::cpu : ClockKind::host;
+  timespec time{};  // the host knows which threads are this process's
+  return host_call(SYS_clock_gettime, clock, &time) == 0 ? ClockKind::cpu : ClockKind::host;
 }
 
-timespec at_ns(std::int64_t base_s, std::int64_t ns) {
-  return {.tv_sec = base_s + ns / ns_per_s, .tv_nsec = ns % ns_per_s};
+timespec at_ps(std::int64_t base_s, std::int64_t ps) {
+  return {.tv_sec = base_s + ps / ps_per_s, .tv_nsec = ps % ps_per_s / ps_per_ns};
 }
 
-int real_clock(clockid_t clock, timespec* time) {
-  return static_cast<int>(syscall(SYS_clock_gettime, clock, time));
-}
-
-timeval to_timeval(std::int64_t base_s, std::int64_t ns) {
-  return {.tv_sec = base_s + ns / ns_per_s, .tv_usec = ns % ns_per_s / 1000};
-}
+// <sys/timeb.h>, which newer C libraries do not have.
+struct Timeb {
+  time_t time;
+  unsigned short millitm;
+  short timezone;
+  short dstflag;
+};
 
 }  // namespace
 
-std::int64_t clock_base_s(clockid_t clock) {
+ClockKind kind_of(clockid_t clock) {
   switch (clock) {
     case CLOCK_REALTIME:
     case CLOCK_REALTIME_COARSE:
+    case CLOCK_REALTIME_ALARM:
     case CLOCK_TAI:
-      return realtime_base_s;
+      return ClockKind::realtime;
     case CLOCK_MONOTONIC:
     case CLOCK_MONOTONIC_RAW:
     case CLOCK_MONOTONIC_COARSE:
     case CLOCK_BOOTTIME:
-      return monotonic_base_s;
-    default:  // CPU time: an MPI process polls, so it has used its CPU all the time
-      return 0;
+    case CLOCK_BOOTTIME_ALARM:
+      return ClockKind::monotonic;
+    case CLOCK_PROCESS_CPUTIME_ID:
+    case CLOCK_THREAD_CPUTIME_ID:
+      return ClockKind::cpu;
+    default:
+      return clock < 0 ? kind_of_numbered(clock) : ClockKind::host;
   }
+}
+
+std::int64_t base_s(ClockKind kind) {
+  if (kind == ClockKind::realtime) return realtime_base_s;
+  return kind == ClockKind::monotonic ? monotonic_base_s : 0;
+}
+
+ipc::Client* clock_client() {
+  ipc::Client* client = ipc::Client::attached();
+  return client != nullptr && client->started() ? client : nullptr;
+}
+
+std::int64_t now_ps(ipc::Client& client) {
+  return client.clock_ps() + client.block().clock.afterwards_ps.get();
+}
+
+std::int64_t read_clock_ps(ipc::Client& client) {
+  if (client.block().identity.finalised == 0) {
+    client.observe_compute();
+    client.charge_clock_read();
+  } else {
+    constexpr std::int64_t afterwards_read_ps = 50 * ps_per_ns;
+    client.block().clock.afterwards_ps.add(afterwards_read_ps);
+  }
+  return now_ps(client);
+}
+
+std::int64_t cpu_ps(ipc::Client& client) {
+  return now_ps(client) - client.block().clock.slept_ps.get();
+}
+
+void sleep_ps(ipc::Client& client, std::int64_t ps) {
+  ipc::Clock& clock = client.block().clock;
+  if (client.block().identity.finalised != 0) {
+    clock.afterwards_ps.add(ps);
+    clock.slept_ps.add(ps);
+    return;
+  }
+  if (client.progress().leaves()) return;
+  client.lock();
+  clock.slept_ps.add(clock.charge(ps));
+  client.settle();
+  client.unlock();
 }
 
 }  // namespace apenet::shim
 
-using apenet::shim::clock_base_s;
-using apenet::shim::realtime_base_s;
-using apenet::shim::virtual_client;
+using apenet::ipc::host_call;
+using apenet::shim::clock_client;
+using apenet::shim::ClockKind;
+using apenet::shim::is_null;
+using apenet::shim::kind_of;
+using apenet::shim::next;
 
 APENET_EXPORT int clock_gettime(clockid_t clock, timespec* time) noexcept {
-  apenet::ipc::Client* client = virtual_client();
-  if (client == nullptr) return apenet::shim::real_clock(clock, time);
-  *time = apenet::shim::at_ns(clock_base_s(clock), apenet::shim::read_clock_ns(*client));
+  apenet::ipc::Client* client = clock_client();
+  const ClockKind kind = client == nullptr ? ClockKind::host : kind_of(clock);
+  // A null pointer is the host's to refuse.
+  if (kind == ClockKind::host || is_null(time)) return host_call(SYS_clock_gettime, clock, time);
+  const std::int64_t now_ps = apenet::shim::read_clock_ps(*client);
+  *time = apenet::shim::at_ps(apenet::shim::base_s(kind),
+                              kind == ClockKind::cpu ? apenet::shim::cpu_ps(*client) : now_ps);
+  return 0;
+}
+
+APENET_EXPORT int clock_getres(clockid_t clock, timespec* resolution) noexcept {
+  if (clock_client() == nullptr || kind_of(clock) == ClockKind::host) {
+    return host_call(SYS_clock_getres, clock, resolution);
+  }
+  if (resolution != nullptr) *resolution = {.tv_sec = 0, .tv_nsec = 1};
   return 0;
 }
 
 APENET_EXPORT int gettimeofday(timeval* __restrict time, void* __restrict zone) noexcept {
-  apenet::ipc::Client* client = virtual_client();
-  if (client == nullptr) return static_cast<int>(syscall(SYS_gettimeofday, time, zone));
-  *time = apenet::shim::to_timeval(realtime_base_s, apenet::shim::read_clock_ns(*client));
+  if (clock_client() == nullptr) return host_call(SYS_gettimeofday, time, zone);
+  if (zone != nullptr) *static_cast<struct timezone*>(zone) = {.tz_minuteswest = 0, .tz_dsttime = 0};
+  if (is_null(time)) return 0;
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  *time = {.tv_sec = now.tv_sec, .tv_usec = now.tv_nsec / 1000};
   return 0;
+}
+
+// Of programs that were built with the C library's own names.
+APENET_EXPORT int __gettimeofday(timeval* __restrict time, void* __restrict zone) noexcept {
+  return gettimeofday(time, zone);
 }
 
 APENET_EXPORT time_t time(time_t* result) noexcept {
@@ -84,42 +158,53 @@ APENET_EXPORT time_t time(time_t* result) noexcept {
   return now.tv_sec;
 }
 
-APENET_EXPORT clock_t clock() noexcept {
-  timespec now{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return now.tv_sec * CLOCKS_PER_SEC + now.tv_nsec / (apenet::shim::ns_per_s / CLOCKS_PER_SEC);
+APENET_EXPORT int timespec_get(timespec* time, int base) noexcept {
+  if (clock_client() == nullptr || base != TIME_UTC) {
+    return next<int (*)(timespec*, int)>("timespec_get")(time, base);
+  }
+  return clock_gettime(CLOCK_REALTIME, time) == 0 ? base : 0;
 }
 
-APENET_EXPORT clock_t times(tms* result) noexcept {
-  if (virtual_client() == nullptr) return static_cast<clock_t>(syscall(SYS_times, result));
-  timespec now{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  const clock_t ticks_per_s = sysconf(_SC_CLK_TCK);
-  const clock_t ticks = now.tv_sec * ticks_per_s + now.tv_nsec / (apenet::shim::ns_per_s / ticks_per_s);
-  if (result != nullptr) *result = {.tms_utime = ticks, .tms_stime = 0, .tms_cutime = 0, .tms_cstime = 0};
-  return ticks;
+APENET_EXPORT int timespec_getres(timespec* resolution, int base) noexcept {
+  if (clock_client() == nullptr || base != TIME_UTC) {
+    return next<int (*)(timespec*, int)>("timespec_getres")(resolution, base);
+  }
+  return clock_getres(CLOCK_REALTIME, resolution) == 0 ? base : 0;
 }
 
-APENET_EXPORT int getrusage(__rusage_who_t who, rusage* usage) noexcept {
-  const int result = static_cast<int>(syscall(SYS_getrusage, who, usage));
-  if (result != 0 || virtual_client() == nullptr || who == RUSAGE_CHILDREN) return result;
+APENET_EXPORT int ftime(apenet::shim::Timeb* result) noexcept {
   timespec now{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  usage->ru_utime = {.tv_sec = now.tv_sec, .tv_usec = now.tv_nsec / 1000};
-  usage->ru_stime = {.tv_sec = 0, .tv_usec = 0};
+  clock_gettime(CLOCK_REALTIME, &now);
+  *result = {.time = now.tv_sec,
+             .millitm = static_cast<unsigned short>(now.tv_nsec / 1'000'000),
+             .timezone = 0,
+             .dstflag = 0};
   return 0;
+}
+
+// The date of a run is fixed, and the host's is not the program's to set.
+APENET_EXPORT int clock_settime(clockid_t clock, const timespec* time) noexcept {
+  if (clock_client() == nullptr) return host_call(SYS_clock_settime, clock, time);
+  errno = EPERM;
+  return -1;
+}
+
+APENET_EXPORT int settimeofday(const timeval* time, const struct timezone* zone) noexcept {
+  if (clock_client() == nullptr) return host_call(SYS_settimeofday, time, zone);
+  errno = EPERM;
+  return -1;
 }
 
 // Computation that the program declares: see src/api/compute/apenet_compute.h.
 APENET_EXPORT void ape_compute_seconds(double seconds) {
-  apenet::ipc::Client* client = virtual_client();
+  apenet::ipc::Client* client = apenet::shim::virtual_client();
   if (client == nullptr || !std::isfinite(seconds) || seconds <= 0) return;
   constexpr double most_s = static_cast<double>(apenet::ipc::end_of_time_ps) * 1e-12;
   client->charge_compute(static_cast<std::int64_t>(std::min(seconds, most_s) * 1e12));
 }
 
 APENET_EXPORT void ape_compute_flops(double flops) {
-  apenet::ipc::Client* client = virtual_client();
+  apenet::ipc::Client* client = apenet::shim::virtual_client();
   if (client == nullptr || flops <= 0 || client->header().flops_per_second <= 0) return;
   ape_compute_seconds(flops / static_cast<double>(client->header().flops_per_second));
 }

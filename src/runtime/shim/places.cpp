@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "runtime/shim/call_notes.hpp"
 #include "runtime/shim/mpi_library.hpp"
 #include "runtime/shim/real.hpp"
 
@@ -19,7 +20,7 @@ namespace {
 // serves and neither of which is anything else in the other; and that of Open MPI.
 bool is_shared_type(const ipc::Block& block, Word split_type) {
   const int type = static_cast<int>(split_type);
-  return std::strncmp(block.library, "Open MPI", 8) == 0 ? type == 0 : type == 1 || type == 221;
+  return std::strncmp(block.identity.library, "Open MPI", 8) == 0 ? type == 0 : type == 1 || type == 221;
 }
 
 }  // namespace
@@ -34,8 +35,8 @@ using apenet::shim::Word;
 APENET_EXPORT int gethostname(char* name, size_t size) noexcept {
   apenet::ipc::Client* client = virtual_client();
   if (client == nullptr) return next<int (*)(char*, size_t)>("gethostname")(name, size);
-  const std::size_t length = std::strlen(client->block().host_name) + 1;
-  std::memcpy(name, client->block().host_name, std::min(size, length));
+  const std::size_t length = std::strlen(client->block().place.host_name) + 1;
+  std::memcpy(name, client->block().place.host_name, std::min(size, length));
   if (length <= size) return 0;
   errno = ENAMETOOLONG;
   return -1;
@@ -45,8 +46,8 @@ APENET_EXPORT int uname(utsname* names) noexcept {
   const int result = next<int (*)(utsname*)>("uname")(names);
   apenet::ipc::Client* client = virtual_client();
   if (result != 0 || client == nullptr) return result;
-  static_assert(sizeof names->nodename >= sizeof client->block().host_name);
-  std::memcpy(names->nodename, client->block().host_name, sizeof client->block().host_name);
+  static_assert(sizeof names->nodename >= sizeof client->block().place.host_name);
+  std::memcpy(names->nodename, client->block().place.host_name, sizeof client->block().place.host_name);
   return result;
 }
 
@@ -54,8 +55,8 @@ APENET_EXPORT int MPI_Get_processor_name(Word name, Word length) {
   apenet::ipc::Client* client = virtual_client();
   if (client == nullptr) return call(profiling_symbol("PMPI_Get_processor_name"), name, length);
   // Shorter than any library's MPI_MAX_PROCESSOR_NAME.
-  const std::size_t used = std::strlen(client->block().host_name);
-  std::memcpy(reinterpret_cast<char*>(name), client->block().host_name, used + 1);
+  const std::size_t used = std::strlen(client->block().place.host_name);
+  std::memcpy(reinterpret_cast<char*>(name), client->block().place.host_name, used + 1);
   *reinterpret_cast<int*>(length) = static_cast<int>(used);
   return 0;
 }
@@ -63,9 +64,16 @@ APENET_EXPORT int MPI_Get_processor_name(Word name, Word length) {
 // MPICH's answer would be each rank alone, since no message of its may go through shared memory; Open MPI's
 // would be all. A rank that passes MPI_UNDEFINED goes to the library, which begins with the same split.
 APENET_EXPORT int MPI_Comm_split_type(Word comm, Word split_type, Word key, Word info, Word part) {
+  constexpr auto id = apenet::ipc::MpiCall::MPI_Comm_split_type;
   apenet::ipc::Client* client = virtual_client();
-  if (client == nullptr || !apenet::shim::is_shared_type(client->block(), split_type)) {
+  if (client == nullptr) {
     return call(profiling_symbol("PMPI_Comm_split_type"), comm, split_type, key, info, part);
   }
-  return call(profiling_symbol("PMPI_Comm_split"), comm, static_cast<Word>(client->block().node), key, part);
+  const apenet::shim::InCall note(client, id, {{comm}});
+  const auto node = static_cast<Word>(client->block().place.node);
+  const int result = apenet::shim::is_shared_type(client->block(), split_type)
+                         ? call(profiling_symbol("PMPI_Comm_split"), comm, node, key, part)
+                         : call(profiling_symbol("PMPI_Comm_split_type"), comm, split_type, key, info, part);
+  if (result == 0) apenet::shim::MakesCommunicator::after(client->notes(), id, {}, part);
+  return result;
 }

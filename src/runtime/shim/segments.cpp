@@ -1,8 +1,8 @@
-// MPICH's shared-memory segments: nothing of a run may be left in /dev/shm, however it ends.
+// Shared-memory segments of MPI libraries: kept out of /dev/shm, which has 64 MiB in containers, and where a
+// killed rank would leave them.
 //
-// MPICH makes one segment a rank and removes it in MPI_Finalize, which a killed rank never reaches. On a
-// simulated machine no other process opens it (every message crosses the network), so its name can go as soon
-// as it is made.
+// MPICH makes one of about 1 MiB a rank, Open MPI tries whether it could make one. On a simulated machine no
+// other process opens it (every message crosses the network), so memory without a name serves.
 #include <fcntl.h>
 #include <sys/mman.h>
 
@@ -12,21 +12,20 @@
 
 namespace {
 
-bool is_mpich_segment(const char* name) {
-  return std::strncmp(name, "/mpich_shm_", 11) == 0 && apenet::ipc::Client::attached() != nullptr;
+bool is_of_mpi(const char* name) {
+  const bool named = std::strncmp(name, "/mpich_shm_", 11) == 0 || std::strncmp(name, "/open_mpi.", 10) == 0;
+  return named && apenet::ipc::Client::attached() != nullptr;
 }
 
 }  // namespace
 
-APENET_EXPORT int shm_unlink(const char* name) {
-  static const auto real = apenet::shim::next<int (*)(const char*)>("shm_unlink");
-  return is_mpich_segment(name) ? 0 : real(name);
-}
-
 APENET_EXPORT int shm_open(const char* name, int flags, mode_t mode) {
   static const auto real = apenet::shim::next<int (*)(const char*, int, mode_t)>("shm_open");
-  static const auto remove = apenet::shim::next<int (*)(const char*)>("shm_unlink");
-  const int fd = real(name, flags, mode);
-  if (fd >= 0 && (flags & O_CREAT) != 0 && is_mpich_segment(name)) remove(name);
-  return fd;
+  const bool makes = (flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL);
+  return makes && is_of_mpi(name) ? memfd_create(name + 1, MFD_CLOEXEC) : real(name, flags, mode);
+}
+
+APENET_EXPORT int shm_unlink(const char* name) {
+  static const auto real = apenet::shim::next<int (*)(const char*)>("shm_unlink");
+  return is_of_mpi(name) ? 0 : real(name);
 }

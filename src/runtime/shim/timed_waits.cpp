@@ -1,195 +1,182 @@
-// Sleeps and waits with a deadline: they end in virtual time.
+// Waits for another thread that have a deadline: it lies in virtual time.
 //
-// A sleep costs no wall time: the process's clock moves. A wait for another thread or for a file that has a
-// deadline is made for real, as long as it would last; if it runs out, the process's clock moves to the
+// The wait is made for real, as long as it would last; if it runs out, the process's clock moves to the
 // deadline.
-#include <fcntl.h>
-#include <poll.h>
+#include <mqueue.h>
 #include <pthread.h>
-#include <sched.h>
 #include <semaphore.h>
-#include <sys/epoll.h>
-#include <sys/select.h>
-#include <sys/single_threaded.h>
-#include <unistd.h>
+#include <signal.h>
+#include <sys/sem.h>
+#include <sys/timerfd.h>
+#include <threads.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
-#include <cstdlib>
-#include <ctime>
 
-#include "runtime/shim/clocks.hpp"
+#include "runtime/shim/deadlines.hpp"
 #include "runtime/shim/real.hpp"
 
 namespace apenet::shim {
 namespace {
 
-constexpr std::int64_t ps_per_s = 1'000'000'000'000;
-
-std::int64_t to_ps(const timespec& time) {
-  constexpr std::int64_t most_s = ipc::end_of_time_ps / ps_per_s;
-  return std::min<std::int64_t>(time.tv_sec, most_s) * ps_per_s + time.tv_nsec * 1000;
+// A wait of threads.h, made by the function of pthread.h that it stands for in this C library.
+int as_thread_result(int error) {
+  switch (error) {
+    case 0:
+      return thrd_success;
+    case EBUSY:
+      return thrd_busy;
+    case ENOMEM:
+      return thrd_nomem;
+    case ETIMEDOUT:
+      return thrd_timedout;
+    default:
+      return thrd_error;
+  }
 }
 
-// The others live on meanwhile: a program that sleeps between two looks at its memory finds there what has
-// come.
-void pass(ipc::Client& client, std::int64_t ps) {
-  client.lock();
-  client.charge(ps);
-  client.settle();
-  client.unlock();
+// A timer that is to end at a virtual time runs as long in the host. Deadlines on a clock of CPU time are
+// small numbers, and left alone.
+bool is_virtual_deadline(const itimerspec* value) {
+  return value != nullptr && is_valid(&value->it_value) && value->it_value.tv_sec > monotonic_base_s / 2;
 }
 
-void advance_to(ipc::Client& client, std::int64_t deadline_ps) {
-  const std::int64_t remaining_ps = deadline_ps - client.clock_ps();
-  if (remaining_ps > 0) pass(client, remaining_ps);
-}
-
-// A deadline on one of our two clocks, counted from the begin of virtual time. Which clock a condition
-// variable uses cannot be asked; the bases lie years apart, so the nearer one is meant.
-std::int64_t deadline_ps(const timespec& deadline) {
-  const std::int64_t from_realtime = deadline.tv_sec - realtime_base_s;
-  const std::int64_t from_monotonic = deadline.tv_sec - monotonic_base_s;
-  const std::int64_t base =
-      std::abs(from_realtime) < std::abs(from_monotonic) ? realtime_base_s : monotonic_base_s;
-  constexpr std::int64_t most_s = 4'000'000;  // 46 days: "for ever" in the programs that say so
-  return std::clamp<std::int64_t>(deadline.tv_sec - base, 0, most_s) * ps_per_s + deadline.tv_nsec * 1000;
-}
-
-// The same deadline on the host's monotonic clock.
-timespec real_deadline(const ipc::Client& client, std::int64_t virtual_ps) {
-  timespec now{};
-  next<int (*)(clockid_t, timespec*)>("clock_gettime")(CLOCK_MONOTONIC, &now);
-  const std::int64_t ps = to_ps(now) + std::max<std::int64_t>(virtual_ps - client.clock_ps(), 0);
-  return {.tv_sec = ps / ps_per_s, .tv_nsec = ps % ps_per_s / 1000};
-}
-
-int sleep_for(ipc::Client& client, const timespec& duration, timespec* remaining) {
-  if (duration.tv_sec < 0 || duration.tv_nsec < 0 || duration.tv_nsec > 999'999'999) return EINVAL;
-  client.observe_compute();
-  pass(client, to_ps(duration));
-  if (remaining != nullptr) *remaining = {.tv_sec = 0, .tv_nsec = 0};
-  return 0;
-}
-
-// wait(deadline on CLOCK_MONOTONIC) for a wait whose deadline lies on one of the virtual clocks.
-template <typename Wait>
-int wait_until(ipc::Client& client, const timespec& deadline, int timed_out, Wait wait) {
-  const std::int64_t until_ps = deadline_ps(deadline);
-  const timespec real = real_deadline(client, until_ps);
-  const int result = wait(&real);
-  if (result == timed_out) advance_to(client, until_ps);
-  return result;
+itimerspec from_now(ipc::Client& client, const itimerspec& value) {
+  const std::int64_t remaining_ps = deadline_ps(value.it_value) - now_ps(client);
+  return {.it_interval = value.it_interval, .it_value = to_timespec(std::max(remaining_ps, ps_per_ns))};
 }
 
 }  // namespace
 }  // namespace apenet::shim
 
 using apenet::ipc::Client;
+using apenet::shim::clock_client;
+using apenet::shim::is_null;
 using apenet::shim::next;
-using apenet::shim::virtual_client;
+using apenet::shim::wait_until;
 
-APENET_EXPORT int clock_nanosleep(clockid_t clock, int flags, const timespec* request, timespec* remaining) {
-  Client* client = virtual_client();
-  if (client == nullptr) {
-    return next<int (*)(clockid_t, int, const timespec*, timespec*)>("clock_nanosleep")(clock, flags, request,
-                                                                                        remaining);
+// A wait that returns its error: the name with a clock, and the older one whose clock is that of the date.
+#define APENET_TIMED_WAIT(clock_name, timed_name, parameters, arguments)                               \
+  APENET_EXPORT int clock_name(APENET_UNPACK parameters, clockid_t clock, const timespec* deadline) {  \
+    static const auto real =                                                                           \
+        next<int (*)(APENET_UNPACK parameters, clockid_t, const timespec*)>(#clock_name);              \
+    Client* client = clock_client();                                                                   \
+    if (client == nullptr || is_null(deadline)) return real(APENET_UNPACK arguments, clock, deadline); \
+    return wait_until(*client, *deadline, CLOCK_MONOTONIC, ETIMEDOUT, [&](const timespec* until) {     \
+      return real(APENET_UNPACK arguments, CLOCK_MONOTONIC, until);                                    \
+    });                                                                                                \
+  }                                                                                                    \
+  APENET_EXPORT int timed_name(APENET_UNPACK parameters, const timespec* deadline) {                   \
+    static const auto real = next<int (*)(APENET_UNPACK parameters, const timespec*)>(#timed_name);    \
+    if (clock_client() == nullptr) return real(APENET_UNPACK arguments, deadline);                     \
+    return clock_name(APENET_UNPACK arguments, CLOCK_REALTIME, deadline);                              \
   }
-  if ((flags & TIMER_ABSTIME) == 0) return apenet::shim::sleep_for(*client, *request, remaining);
-  apenet::shim::advance_to(*client, apenet::shim::deadline_ps(*request));
-  return 0;
+#define APENET_UNPACK(...) __VA_ARGS__
+
+APENET_TIMED_WAIT(pthread_cond_clockwait, pthread_cond_timedwait,
+                  (pthread_cond_t * condition, pthread_mutex_t* mutex), (condition, mutex))
+APENET_TIMED_WAIT(pthread_mutex_clocklock, pthread_mutex_timedlock, (pthread_mutex_t * mutex), (mutex))
+APENET_TIMED_WAIT(pthread_rwlock_clockrdlock, pthread_rwlock_timedrdlock, (pthread_rwlock_t * lock), (lock))
+APENET_TIMED_WAIT(pthread_rwlock_clockwrlock, pthread_rwlock_timedwrlock, (pthread_rwlock_t * lock), (lock))
+APENET_TIMED_WAIT(pthread_clockjoin_np, pthread_timedjoin_np, (pthread_t thread, void** result),
+                  (thread, result))
+
+APENET_EXPORT int cnd_timedwait(cnd_t* condition, mtx_t* mutex, const timespec* deadline) {
+  return apenet::shim::as_thread_result(pthread_cond_timedwait(
+      reinterpret_cast<pthread_cond_t*>(condition), reinterpret_cast<pthread_mutex_t*>(mutex), deadline));
 }
 
-// MPI libraries yield in their progress loops. Under the simulator a process that has nothing to do waits for
-// its event, and a yield to a neighbour that also has nothing to do is two context switches for nothing. Not
-// so with threads: the one that yields has just let go of the library's lock, and takes it again before
-// another gets it, unless that one runs first.
-APENET_EXPORT int sched_yield() noexcept {
-  static const auto real = next<int (*)()>("sched_yield");
-  Client* client = virtual_client();
-  const bool in_vain = client != nullptr && __libc_single_threaded != 0 &&
-                       (client->block().waiting | client->block().looking) != 0;
-  return in_vain ? 0 : real();
+APENET_EXPORT int mtx_timedlock(mtx_t* mutex, const timespec* deadline) {
+  return apenet::shim::as_thread_result(
+      pthread_mutex_timedlock(reinterpret_cast<pthread_mutex_t*>(mutex), deadline));
 }
 
-APENET_EXPORT int nanosleep(const timespec* request, timespec* remaining) {
-  const int error = clock_nanosleep(CLOCK_REALTIME, 0, request, remaining);
+APENET_EXPORT int sem_clockwait(sem_t* semaphore, clockid_t clock, const timespec* deadline) {
+  Client* client = clock_client();
+  static const auto real = next<int (*)(sem_t*, clockid_t, const timespec*)>("sem_clockwait");
+  if (client == nullptr || is_null(deadline)) return real(semaphore, clock, deadline);
+  const int error = wait_until(*client, *deadline, CLOCK_MONOTONIC, ETIMEDOUT, [&](const timespec* until) {
+    return real(semaphore, CLOCK_MONOTONIC, until) == 0 ? 0 : errno;
+  });
   if (error == 0) return 0;
   errno = error;
   return -1;
 }
 
-APENET_EXPORT int usleep(useconds_t microseconds) {
-  const timespec duration{.tv_sec = microseconds / 1'000'000, .tv_nsec = microseconds % 1'000'000 * 1000};
-  return nanosleep(&duration, nullptr);
-}
-
-APENET_EXPORT unsigned sleep(unsigned seconds) {
-  const timespec duration{.tv_sec = seconds, .tv_nsec = 0};
-  timespec remaining{};
-  return nanosleep(&duration, &remaining) == 0 ? 0 : static_cast<unsigned>(remaining.tv_sec);
-}
-
-APENET_EXPORT int select(int count, fd_set* reads, fd_set* writes, fd_set* errors, timeval* timeout) {
-  Client* client = virtual_client();
-  static const auto real = next<int (*)(int, fd_set*, fd_set*, fd_set*, timeval*)>("select");
-  if (client == nullptr || timeout == nullptr) return real(count, reads, writes, errors, timeout);
-  const timespec duration{.tv_sec = timeout->tv_sec, .tv_nsec = timeout->tv_usec * 1000};
-  const int result = count == 0 ? 0 : real(count, reads, writes, errors, timeout);
-  if (result == 0) apenet::shim::sleep_for(*client, duration, nullptr);
-  return result;
-}
-
-APENET_EXPORT int poll(pollfd* fds, nfds_t count, int timeout_ms) {
-  Client* client = virtual_client();
-  static const auto real = next<int (*)(pollfd*, nfds_t, int)>("poll");
-  if (client == nullptr || timeout_ms <= 0) return real(fds, count, timeout_ms);
-  const int result = count == 0 ? 0 : real(fds, count, timeout_ms);
-  if (result == 0) apenet::shim::pass(*client, std::int64_t{timeout_ms} * 1'000'000'000);
-  return result;
-}
-
-APENET_EXPORT int epoll_wait(int epoll, epoll_event* events, int count, int timeout_ms) {
-  Client* client = virtual_client();
-  static const auto real = next<int (*)(int, epoll_event*, int, int)>("epoll_wait");
-  const int result = real(epoll, events, count, timeout_ms);
-  if (client != nullptr && result == 0 && timeout_ms > 0)
-    apenet::shim::pass(*client, std::int64_t{timeout_ms} * 1'000'000'000);
-  return result;
-}
-
-APENET_EXPORT int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t clock,
-                                         const timespec* deadline) {
-  Client* client = virtual_client();
-  static const auto real =
-      next<int (*)(pthread_cond_t*, pthread_mutex_t*, clockid_t, const timespec*)>("pthread_cond_clockwait");
-  if (client == nullptr) return real(condition, mutex, clock, deadline);
-  return apenet::shim::wait_until(*client, *deadline, ETIMEDOUT, [&](const timespec* until) {
-    return real(condition, mutex, CLOCK_MONOTONIC, until);
-  });
-}
-
-APENET_EXPORT int pthread_cond_timedwait(pthread_cond_t* condition, pthread_mutex_t* mutex,
-                                         const timespec* deadline) {
-  if (virtual_client() != nullptr) return pthread_cond_clockwait(condition, mutex, CLOCK_REALTIME, deadline);
-  return next<int (*)(pthread_cond_t*, pthread_mutex_t*, const timespec*)>("pthread_cond_timedwait")(
-      condition, mutex, deadline);
-}
-
-APENET_EXPORT int sem_clockwait(sem_t* semaphore, clockid_t clock, const timespec* deadline) {
-  Client* client = virtual_client();
-  static const auto real = next<int (*)(sem_t*, clockid_t, const timespec*)>("sem_clockwait");
-  if (client == nullptr) return real(semaphore, clock, deadline);
-  const auto wait = [&](const timespec* until) {
-    return real(semaphore, CLOCK_MONOTONIC, until) == 0 ? 0 : errno;
-  };
-  const int error = apenet::shim::wait_until(*client, *deadline, ETIMEDOUT, wait);
-  errno = error;
-  return error == 0 ? 0 : -1;
-}
-
 APENET_EXPORT int sem_timedwait(sem_t* semaphore, const timespec* deadline) {
-  if (virtual_client() != nullptr) return sem_clockwait(semaphore, CLOCK_REALTIME, deadline);
+  if (clock_client() != nullptr) return sem_clockwait(semaphore, CLOCK_REALTIME, deadline);
   return next<int (*)(sem_t*, const timespec*)>("sem_timedwait")(semaphore, deadline);
+}
+
+APENET_EXPORT ssize_t mq_timedreceive(mqd_t queue, char* __restrict message, size_t size,
+                                      unsigned* __restrict priority, const timespec* __restrict deadline) {
+  static const auto real =
+      next<ssize_t (*)(mqd_t, char*, size_t, unsigned*, const timespec*)>("mq_timedreceive");
+  Client* client = clock_client();
+  if (client == nullptr || is_null(deadline)) return real(queue, message, size, priority, deadline);
+  const ssize_t received =
+      wait_until(*client, *deadline, CLOCK_REALTIME, ssize_t{-ETIMEDOUT}, [&](const timespec* until) {
+        const ssize_t result = real(queue, message, size, priority, until);
+        return result < 0 ? -errno : result;
+      });
+  if (received >= 0) return received;
+  errno = static_cast<int>(-received);
+  return -1;
+}
+
+APENET_EXPORT int mq_timedsend(mqd_t queue, const char* message, size_t size, unsigned priority,
+                               const timespec* deadline) {
+  static const auto real =
+      next<int (*)(mqd_t, const char*, size_t, unsigned, const timespec*)>("mq_timedsend");
+  Client* client = clock_client();
+  if (client == nullptr || is_null(deadline)) return real(queue, message, size, priority, deadline);
+  const int error = wait_until(*client, *deadline, CLOCK_REALTIME, ETIMEDOUT, [&](const timespec* until) {
+    return real(queue, message, size, priority, until) == 0 ? 0 : errno;
+  });
+  if (error == 0) return 0;
+  errno = error;
+  return -1;
+}
+
+APENET_EXPORT int sigtimedwait(const sigset_t* set, siginfo_t* info, const timespec* timeout) {
+  static const auto real = next<int (*)(const sigset_t*, siginfo_t*, const timespec*)>("sigtimedwait");
+  Client* client = clock_client();
+  const int result = real(set, info, timeout);
+  if (client == nullptr || result >= 0 || errno != EAGAIN || !apenet::shim::is_valid(timeout)) return result;
+  apenet::shim::sleep_ps(*client, apenet::shim::to_ps(*timeout));
+  errno = EAGAIN;
+  return -1;
+}
+
+APENET_EXPORT int semtimedop(int set, sembuf* operations, size_t count, const timespec* timeout) noexcept {
+  static const auto real = next<int (*)(int, sembuf*, size_t, const timespec*)>("semtimedop");
+  Client* client = clock_client();
+  const int result = real(set, operations, count, timeout);
+  if (client == nullptr || result >= 0 || errno != EAGAIN || !apenet::shim::is_valid(timeout)) return result;
+  apenet::shim::sleep_ps(*client, apenet::shim::to_ps(*timeout));
+  errno = EAGAIN;
+  return -1;
+}
+
+APENET_EXPORT int timer_settime(timer_t timer, int flags, const itimerspec* value,
+                                itimerspec* before) noexcept {
+  static const auto real = next<int (*)(timer_t, int, const itimerspec*, itimerspec*)>("timer_settime");
+  Client* client = clock_client();
+  if (client == nullptr || (flags & TIMER_ABSTIME) == 0 || !apenet::shim::is_virtual_deadline(value)) {
+    return real(timer, flags, value, before);
+  }
+  const itimerspec relative = apenet::shim::from_now(*client, *value);
+  return real(timer, flags & ~TIMER_ABSTIME, &relative, before);
+}
+
+APENET_EXPORT int timerfd_settime(int timer, int flags, const itimerspec* value,
+                                  itimerspec* before) noexcept {
+  static const auto real = next<int (*)(int, int, const itimerspec*, itimerspec*)>("timerfd_settime");
+  Client* client = clock_client();
+  if (client == nullptr || (flags & TFD_TIMER_ABSTIME) == 0 || !apenet::shim::is_virtual_deadline(value)) {
+    return real(timer, flags, value, before);
+  }
+  const itimerspec relative = apenet::shim::from_now(*client, *value);
+  return real(timer, 0, &relative, before);
 }

@@ -108,8 +108,8 @@ TEST(Goal, SaysWhereWhatIsWrongAndWhatWasExpected) {
 }
 
 TEST(Goal, AFileThatCannotBeReadIsNamed) {
-  EXPECT_THROW(std::ignore = read_goal("/nowhere/t.goal"), std::invalid_argument);
-  EXPECT_THROW(std::ignore = read_goal("/"), std::invalid_argument);
+  EXPECT_THROW(std::ignore = read_goal("/nowhere/t.goal", "t.goal"), std::invalid_argument);
+  EXPECT_THROW(std::ignore = read_goal("/", "/"), std::invalid_argument);
 }
 
 // A sound trace with bytes changed, words moved and its end cut off: an error or a schedule, and nothing

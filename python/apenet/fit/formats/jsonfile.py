@@ -91,7 +91,7 @@ def _section(line: Line, content: object) -> Section:
         _refuse(line, content)
     own = "machine" in content and "layer" in content
     test, name = _test(line, content)
-    rows = _rows(line, content)
+    rows, notes = _undisturbed(_rows(line, content))
     factor = 0.5 if name == _ROUND_TRIP else 1.0
     points, told = _points(line, rows, _channels(line, content), factor)
     return Section(
@@ -100,9 +100,17 @@ def _section(line: Line, content: object) -> Section:
         test or told,
         points,
         line,
-        tuple(str(note) for note in content.get("notes", ()) if isinstance(note, str)),
+        (*notes, *(note for note in content.get("notes", ()) if isinstance(note, str))),
         _overheads(line, content),
     )
+
+
+def _undisturbed(rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[str]]:
+    """Without the points that `apenet calibrate` marked, and a note that says so."""
+    left = [row for row in rows if row.get("disturbed") is not True]
+    if not left or len(left) == len(rows):
+        return rows, []
+    return left, [f"{len(rows) - len(left)} of {len(rows)} sizes were disturbed when they were measured: left out"]
 
 
 def _test(line: Line, content: dict[str, Any]) -> tuple[str | None, str | None]:

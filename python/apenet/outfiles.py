@@ -1,0 +1,406 @@
+"""Every file that this package writes for its user.
+
+Nothing of somebody else is overwritten: what is in the way is replaced only if this package wrote it, and nothing is
+written through a symbolic link. What is written has no name until it is whole; then it takes its place at once. A full
+disk, a failure or a kill leaves what was there before, and nothing beside it.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import io
+import os
+import re
+import secrets
+import shutil
+import stat
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Self
+
+from apenet.errors import InputError, NotWrittenError
+
+IsOurs = Callable[[BinaryIO], bool]
+"""Whether a file of this content was written by this package."""
+
+_STREAM = re.compile(r"/dev/(?:stdout|stderr)|/(?:dev|proc/self)/fd/\d+")
+_NO_UNNAMED_FILES = (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOENT)
+_NO_LINKS = (errno.ENOENT, errno.EXDEV, errno.EPERM, errno.EMLINK, errno.EOPNOTSUPP)
+_NO_LOCKS = (errno.ENOLCK, errno.EOPNOTSUPP, errno.EBADF, errno.EINVAL, errno.ENOSYS)
+_NEW = os.O_RDWR | os.O_CLOEXEC
+_LOOK = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_MOST_SEARCHED_BYTES = 2**26
+_PART_BYTES = 2**20
+_PROBE_BYTES = 2**16  # more than what may be left of a block
+
+
+def begins_with(heading: bytes) -> IsOurs:
+    """Files that are known by their first line."""
+    return lambda file: file.read(len(heading)) == heading
+
+
+def contains(mark: bytes) -> IsOurs:
+    """Files that are known by what stands somewhere in them."""
+    return lambda file: mark in file.read(_MOST_SEARCHED_BYTES)
+
+
+Named = tuple[str, Path | None]
+"""What errors call a place, and the place."""
+
+
+def keep_apart(outputs: Iterable[Named], others: Iterable[Named]) -> None:
+    """Nothing is written over what is otherwise used, nor twice, however it is spelt. Raises InputError."""
+    seen: dict[object, str] = {}
+    for name, path in others:
+        for key in _identities(path):
+            seen.setdefault(key, name)
+    for name, path in outputs:
+        for key in _identities(path):
+            other = seen.setdefault(key, name)
+            if other != name:
+                raise InputError(name, str(path), f"another file than that of {other}")
+
+
+def _identities(path: Path | None) -> list[object]:
+    """What two spellings of one file have in common. A device or a pipe is written by many, and has nothing."""
+    if path is None or not str(path):
+        return []
+    try:
+        status = path.stat()
+    except OSError:
+        return [os.path.realpath(path)]
+    if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
+        return []
+    return [os.path.realpath(path), (status.st_dev, status.st_ino)]
+
+
+class OutFile:
+    """A file that is to be written: its place is checked at once, and filled by `keep`.
+
+    What writes it writes to `writable`. `option` is what errors call it, `is_ours` tells what may be replaced. Devices
+    and the standard streams (/dev/null, /dev/stdout) are written to when the file is whole.
+    """
+
+    def __init__(self, option: str, path: Path, is_ours: IsOurs) -> None:
+        self._option = option
+        self._path = path
+        self._is_ours = is_ours
+        self._closing = ExitStack()
+        self.is_stream = False
+        if not path.name:
+            raise self._refused("the name of a file")
+        try:
+            self._folder = os.open(path.parent, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+        except (FileNotFoundError, NotADirectoryError):
+            raise self._refused("a file that can be written, in a folder that exists") from None
+        except OSError as error:
+            raise self._refused(_writable(error)) from error
+        self._closing.callback(os.close, self._folder)
+        try:
+            self.is_stream = _STREAM.fullmatch(str(path)) is not None or self._check_way()
+            self._file = self._closing.enter_context(
+                tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 (closed with the rest)
+                if self.is_stream
+                else _unnamed(path.parent, self._folder)
+            )
+        except OSError as error:
+            self.close()
+            raise self._refused(_writable(error)) from error
+        except InputError:
+            self.close()
+            raise
+
+    @property
+    def writable(self) -> str:
+        """A path under which the file can be opened for writing until it is kept, by this process and its children."""
+        return f"/proc/{os.getpid()}/fd/{self._file.fileno()}"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Whatever was not kept is gone."""
+        self._closing.close()
+
+    def write(self, content: bytes) -> None:
+        """The whole content, for a file that is made in memory. Raises NotWrittenError."""
+        try:
+            _write(self._file, content)
+        except OSError as error:
+            raise self.failed(reason_of(error)) from error
+
+    def keep(self, ending: bytes = b"") -> None:
+        """Puts the file in its place, if it ends as it should. Raises NotWrittenError."""
+        try:
+            self._check_end(ending)
+            if self.is_stream:
+                self._copy_to_stream()
+            else:
+                self._check_way()
+                _place(self._file, self._folder, self._path.name)
+        except OSError as error:
+            raise self.failed(reason_of(error)) from error
+
+    def failed(self, reason: str) -> NotWrittenError:
+        """The error for a file that could not be written."""
+        return NotWrittenError(self._option, self._path, reason)
+
+    def _check_end(self, ending: bytes) -> None:
+        """Raises OSError for what was not written to its end, with what keeps it from growing."""
+        number = self._file.fileno()
+        size = os.fstat(number).st_size
+        if size >= len(ending) and os.pread(number, len(ending), size - len(ending)) == ending:
+            return
+        os.pwrite(number, bytes(_PROBE_BYTES), size)
+        raise OSError(errno.EIO, "it ends too early")
+
+    def _refused(self, expected: str) -> InputError:
+        return InputError(self._option, str(self._path), expected)
+
+    def _check_way(self) -> bool:
+        """Raises InputError for what must not be replaced. Whether a device is in the way, which is written to."""
+        mode = _mode(self._path.name, self._folder)
+        if mode is not None and stat.S_ISCHR(mode):
+            return True
+        kind = _not_a_file(mode)
+        if kind is not None:
+            raise self._refused(f"a file, not {kind}")
+        if mode is not None:
+            if not os.access(self._path.name, os.W_OK, dir_fd=self._folder):
+                raise self._refused("a file that can be written (Permission denied)")
+            if not _may_replace(self._path.name, self._folder, self._is_ours):
+                raise self._refused("a new file, or one that apenet wrote: this one is not apenet's, and is kept")
+        return False
+
+    def _copy_to_stream(self) -> None:
+        sys.stdout.flush()
+        self._file.seek(0)
+        # What a number names is written to as it is: opened again, a file would be written from its beginning.
+        number = {"/dev/stdout": "1", "/dev/stderr": "2"}.get(str(self._path), self._path.name)
+        if _STREAM.fullmatch(str(self._path)):
+            descriptor = os.dup(int(number))
+        else:
+            descriptor = os.open(self._path, os.O_WRONLY | os.O_NOFOLLOW | os.O_NOCTTY | os.O_CLOEXEC)
+        with os.fdopen(descriptor, "wb", buffering=0) as stream:
+            while part := self._file.read(_PART_BYTES):
+                _write(stream, part)
+
+
+@dataclass(frozen=True)
+class FolderKind:
+    """What makes a folder ours: one of its files. Without such a marker each file is judged for itself."""
+
+    marker: str | None
+    is_ours: IsOurs
+    described: str
+    """Of what errors say that a foreign file is not: `run`."""
+
+
+class OutFolder:
+    """A folder that is filled by this process alone as long as this is open: another one is refused.
+
+    `names` are the files that may be written; where one is in the way in a folder without our marker, InputError is
+    raised, as it is for what is no file. Files of other names stay as they are.
+    """
+
+    def __init__(self, option: str, path: Path, kind: FolderKind, names: Iterable[str]) -> None:
+        self._option = option
+        self.path = path
+        self._closing = ExitStack()
+        self._descriptor = self._open()
+        self._closing.callback(os.close, self._descriptor)
+        try:
+            self._lock()
+            self._check_way(kind, names)
+            _unnamed(path, self._descriptor).close()  # it can be written
+        except OSError as error:
+            self.close()
+            raise self._refused(f"a folder that can be written ({error.strerror})") from error
+        except InputError:
+            self.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """The folder is free for others."""
+        self._closing.close()
+
+    def remove(self, names: Sequence[str]) -> None:
+        """Removes files that this package wrote."""
+        for name in names:
+            with suppress(FileNotFoundError):
+                os.unlink(name, dir_fd=self._descriptor)
+
+    def keep(self, contents: Mapping[str, bytes]) -> None:
+        """Writes files, all of them or none. Raises NotWrittenError."""
+        placed: list[str] = []
+        with ExitStack() as stack:
+            try:
+                files = {}
+                for name, content in contents.items():
+                    files[name] = stack.enter_context(_unnamed(self.path, self._descriptor))
+                    _write(files[name], content)
+                for name, file in files.items():
+                    _place(file, self._descriptor, name)
+                    placed.append(name)
+            except OSError as error:
+                self.remove(placed)
+                raise NotWrittenError(self._option, self.path, reason_of(error)) from error
+
+    def _refused(self, expected: str) -> InputError:
+        return InputError(self._option, str(self.path), expected)
+
+    def _open(self) -> int:
+        # An empty path and "." are one to pathlib: who asks for options has to look before.
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            return os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except OSError as error:
+            if os.path.islink(self.path):  # noqa: PTH114 (which raises for names that are too long)
+                raise self._refused("a folder itself, not a symbolic link") from error
+            reason = "it is a file" if isinstance(error, FileExistsError) else error.strerror
+            raise self._refused(f"a folder that can be written ({reason})") from error
+
+    def _lock(self) -> None:
+        """Of the folder itself: nothing stays behind, whatever ends this process."""
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise self._refused("a folder that no other command writes to now: one does") from None
+        except OSError as error:
+            if error.errno not in _NO_LOCKS:  # file systems without locks: some that come over a network
+                raise
+
+    def _check_way(self, kind: FolderKind, names: Iterable[str]) -> None:
+        markers = [] if kind.marker is None else [kind.marker]
+        modes = {name: _mode(name, self._descriptor) for name in (*markers, *names)}
+        for name, mode in modes.items():
+            found = _not_a_file(mode)
+            if found is not None:
+                raise self._refused(f"a folder of files: {name} in it is {found}")
+        marker = kind.marker
+        if marker is not None and modes[marker] is not None and _is_ours(marker, self._descriptor, kind.is_ours):
+            return
+        for name, mode in modes.items():
+            is_ours = kind.is_ours if marker is None else _never
+            if mode is not None and not _may_replace(name, self._descriptor, is_ours):
+                raise self._refused(f"a folder of {kind.described}s: {name} is there, and of no {kind.described}")
+
+
+def _mode(name: str, folder: int) -> int | None:
+    try:
+        return os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
+    except FileNotFoundError:
+        return None
+
+
+def _not_a_file(mode: int | None) -> str | None:
+    """What it is instead of a file."""
+    if mode is None or stat.S_ISREG(mode):
+        return None
+    if stat.S_ISLNK(mode):
+        return "a symbolic link"
+    if stat.S_ISDIR(mode):
+        return "a folder"
+    return "a named pipe" if stat.S_ISFIFO(mode) else "a device or a socket"
+
+
+def _may_replace(name: str, folder: int, is_ours: IsOurs) -> bool:
+    """Whether this file is empty, or ours."""
+    return os.stat(name, dir_fd=folder).st_size == 0 or _is_ours(name, folder, is_ours)
+
+
+def _is_ours(name: str, folder: int, is_ours: IsOurs) -> bool:
+    """What cannot be read is somebody else's."""
+    try:
+        descriptor = os.open(name, _LOOK, dir_fd=folder)
+    except OSError:
+        return False
+    with os.fdopen(descriptor, "rb") as file:
+        return is_ours(file)
+
+
+def _never(_file: BinaryIO) -> bool:
+    return False
+
+
+def _write(file: io.RawIOBase, content: bytes) -> None:
+    """All of it. There is no buffer, which would fail once more when it is closed."""
+    left = memoryview(content)
+    while left:
+        left = left[file.write(left) or 0 :]
+
+
+def _unnamed(folder: Path, descriptor: int) -> io.RawIOBase:
+    """A new file in this folder that has no name, and so ends with this process."""
+    try:
+        return os.fdopen(os.open(".", _NEW | os.O_TMPFILE, 0o666, dir_fd=descriptor), "w+b", buffering=0)
+    except OSError as error:
+        if error.errno not in _NO_UNNAMED_FILES:
+            raise
+        return tempfile.TemporaryFile(dir=folder, buffering=0)
+
+
+def _place(file: io.RawIOBase, folder: int, name: str) -> None:
+    """Gives a file without a name its own, over what had it before."""
+    beside = f".apenet-{secrets.token_hex(8)}"
+    source = f"/proc/self/fd/{file.fileno()}"
+    try:
+        try:
+            os.link(source, name, dst_dir_fd=folder)
+            return
+        except FileExistsError:
+            os.link(source, beside, dst_dir_fd=folder)
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        _copy(file, folder, beside)
+    try:
+        os.rename(beside, name, src_dir_fd=folder, dst_dir_fd=folder)
+    except OSError:
+        os.unlink(beside, dir_fd=folder)
+        raise
+
+
+def _copy(file: io.RawIOBase, folder: int, name: str) -> None:
+    """For file systems on which a file without a name cannot be given one."""
+    copy = os.open(name, _NEW | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666, dir_fd=folder)
+    try:
+        file.seek(0)
+        with os.fdopen(copy, "wb") as target:
+            shutil.copyfileobj(file, target)
+    except OSError:
+        os.unlink(name, dir_fd=folder)
+        raise
+
+
+def reason_of(error: OSError) -> str:
+    """Why the system would not, as it says it."""
+    return error.strerror or str(error)
+
+
+def _writable(error: OSError) -> str:
+    return f"a file that can be written ({reason_of(error)})"
+
+
+def given_path(option: str, path: str | Path | None, expected: str) -> Path | None:
+    """A path as an option or an argument gives it; an empty one is an error, not the folder where one is."""
+    if path is None:
+        return None
+    text = os.fspath(path)
+    if not text or "\0" in text:
+        raise InputError(option, text, expected)
+    return Path(text)

@@ -1,0 +1,91 @@
+"""Where the ranks' standard output and error go: through pipes to the simulator, or each into a file of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import BinaryIO, Self
+
+from apenet._core import version as __version__
+from apenet.errors import InputError
+from apenet.outfiles import FolderKind, OutFolder
+
+_MARKER = "output.json"
+_NAME = re.compile(r"rank-\d{4,}\.(?:out|err)")
+_MOST_MARKER_BYTES = 2**10
+
+
+def _is_marker(file: BinaryIO) -> bool:
+    try:
+        content = json.loads(file.read(_MOST_MARKER_BYTES))
+    except ValueError:
+        return False
+    return isinstance(content, dict) and content.keys() == {"ranks", "version"}
+
+
+class OutputFolder:
+    """A folder with a file for each rank and stream: rank-0003.out, rank-0003.err.
+
+    The files of an earlier run go. Raises InputError for a folder in which such a file is somebody else's.
+    """
+
+    def __init__(self, path: Path, ranks: int) -> None:
+        present: list[str] = []
+        with suppress(OSError):
+            present = sorted(entry.name for entry in path.iterdir() if _NAME.fullmatch(entry.name))
+        wanted = [name for rank in range(ranks) for name in _names(rank)]
+        with ExitStack() as stack:
+            folder = OutFolder("output", path, FolderKind(_MARKER, _is_marker, "run's output"), {*present, *wanted})
+            self._folder = stack.enter_context(folder)
+            self._folder.remove(present)
+            self._folder.keep({_MARKER: (json.dumps({"ranks": ranks, "version": __version__}) + "\n").encode()})
+            self._closing = stack.pop_all()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._closing.close()
+
+    def open(self, rank: int) -> tuple[int, int]:
+        """The files of a rank, for writing."""
+        out, err = _names(rank)
+        first = self._create(out)
+        try:
+            return first, self._create(err)
+        except InputError:
+            os.close(first)
+            raise
+
+    def _create(self, name: str) -> int:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        try:
+            return os.open(self._folder.path / name, flags, 0o666)
+        except OSError as error:
+            expected = f"a folder that can be written ({error.strerror})"
+            raise InputError("output", str(self._folder.path), expected) from error
+
+
+def _names(rank: int) -> tuple[str, str]:
+    return f"rank-{rank:04}.out", f"rank-{rank:04}.err"
+
+
+class RankStreams:
+    """A rank's standard output and error: what it writes to, and what the simulator reads (-1: nothing).
+
+    `given` closes the one when the rank has them, `ours` the other when there is no run.
+    """
+
+    def __init__(self, rank: int, folder: OutputFolder | None, given: ExitStack, ours: ExitStack) -> None:
+        if folder is not None:
+            self.write_ends, self.read_ends = folder.open(rank), (-1, -1)
+        else:
+            (read_out, write_out), (read_err, write_err) = os.pipe(), os.pipe()
+            self.write_ends, self.read_ends = (write_out, write_err), (read_out, read_err)
+        for stack, descriptors in ((given, self.write_ends), (ours, self.read_ends)):
+            for descriptor in descriptors:
+                if descriptor >= 0:
+                    stack.callback(os.close, descriptor)

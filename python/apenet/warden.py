@@ -1,0 +1,148 @@
+"""The warden of a run: the process that starts its ranks, tells how they end, and leaves none behind."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import socket
+import struct
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from apenet.toolchain import WARDEN
+
+_NOTICE = struct.Struct("=iii")  # src/runtime/warden/notice.hpp
+_STARTED, _REFUSED, _ENDED = range(3)
+
+_ADDR_NO_RANDOMIZE = 0x0040000  # linux/personality.h
+_PERSONALITY_ASKED = 0xFFFFFFFF
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A process to be: its own variables, its standard streams, and descriptors that keep their numbers in it."""
+
+    streams: tuple[int, int, int]
+    environment: Mapping[str, str] = field(default_factory=dict)
+    kept: Sequence[int] = ()
+
+
+class Warden:
+    """Runs processes of one program, each leader of a process group of its own.
+
+    When this process ends, for whatever reason, the warden kills all of them and whatever they have started.
+    """
+
+    def __init__(
+        self,
+        program: Path,
+        arguments: Sequence[str],
+        environment: Mapping[str, str],
+        processes: Sequence[Planned],
+        folder_variables: Sequence[str] = (),
+    ) -> None:
+        """`folder_variables` will name a folder for temporary files, removed at the end. See start()."""
+        self.process_ids: list[int] = []
+        self._processes = len(processes)
+        plan = _plan(program, arguments, environment, processes, folder_variables)
+        self._channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._process_id = 0
+        with ExitStack() as stack:
+            stack.enter_context(theirs)
+            file = stack.enter_context(os.fdopen(os.memfd_create("apenet-plan"), "w+b"))
+            file.write(plan)
+            file.seek(0)
+            nothing = os.open(os.devnull, os.O_RDWR)
+            stack.callback(os.close, nothing)
+            given = {theirs.fileno(), file.fileno(), *(fd for process in processes for fd in _descriptors(process))}
+            with _same_addresses():
+                self._process_id = os.posix_spawn(
+                    WARDEN,
+                    (WARDEN.name, str(os.getpid()), str(file.fileno()), str(theirs.fileno())),
+                    {name: value for name, value in os.environ.items() if not name.startswith("LD_")},
+                    file_actions=[
+                        # Standard streams last: a descriptor that is given may have one of their numbers.
+                        *((os.POSIX_SPAWN_DUP2, fd, fd) for fd in sorted(given)),
+                        *((os.POSIX_SPAWN_DUP2, nothing, fd) for fd in range(3) if fd not in given),
+                    ],
+                    setpgroup=0,
+                )
+
+    def start(self) -> None:
+        """Waits until all processes run. Raises OSError for one that cannot be started; ends the others then."""
+        while len(self.process_ids) < self._processes:
+            notice = self._channel.recv(_NOTICE.size)
+            if not notice:
+                raise ChildProcessError(0, "apenet-warden ended at the start")
+            what, process_id, status = _NOTICE.unpack(notice)
+            if what == _STARTED:
+                self.process_ids.append(process_id)
+            elif what == _REFUSED:
+                raise OSError(status, os.strerror(status))
+
+    def fileno(self) -> int:
+        """The channel of its notices."""
+        return self._channel.fileno()
+
+    def end(self) -> None:
+        """Returns when all processes have been killed, and whatever they have started."""
+        self._channel.close()
+        if self._process_id:
+            with suppress(ChildProcessError):  # a host program that lets the system reap its children
+                os.waitpid(self._process_id, 0)
+            self._process_id = 0
+
+
+def _descriptors(process: Planned) -> Iterator[int]:
+    yield from process.streams
+    yield from process.kept
+
+
+def _plan(
+    program: Path,
+    arguments: Sequence[str],
+    environment: Mapping[str, str],
+    processes: Sequence[Planned],
+    folder_variables: Sequence[str],
+) -> bytes:
+    """As src/runtime/warden/plan.cpp reads it."""
+    texts = [str(program)]
+    own = {*folder_variables, *(name for process in processes for name in process.environment)}
+    common = {name: value for name, value in environment.items() if name not in own}
+    for part in (arguments, _variables(common), folder_variables):
+        texts += _listed(part)
+    texts.append(str(len(processes)))
+    for process in processes:
+        texts += _listed(_variables(process.environment))
+        texts += _listed(str(fd) for fd in _descriptors(process))
+    return b"".join(os.fsencode(text) + b"\0" for text in texts)
+
+
+def _listed(texts: Iterable[str]) -> list[str]:
+    kept = list(texts)
+    return [str(len(kept)), *kept]
+
+
+def _variables(environment: Mapping[str, str]) -> Iterator[str]:
+    return (f"{name}={value}" for name, value in environment.items())
+
+
+@contextmanager
+def _same_addresses() -> Iterator[None]:
+    """What starts here has its memory at the same addresses in every run: a card with a TLB sees them.
+
+    Where the host forbids it, only which pages are the same, and offsets in them, count for such a card: both are the
+    same in every run but for the stack, which then begins anywhere in a page.
+    """
+    personality = ctypes.CDLL(None).personality
+    personality.argtypes = [ctypes.c_ulong]
+    before = personality(_PERSONALITY_ASKED)
+    if before >= 0:
+        personality(before | _ADDR_NO_RANDOMIZE)
+    try:
+        yield
+    finally:
+        if before >= 0:
+            personality(before)

@@ -1,0 +1,52 @@
+"""The console script `apenet`: a package of its own, which answers signals before it imports anything large."""
+
+from __future__ import annotations
+
+# signal itself imports ten modules more, in which a signal would find nobody.
+import _signal  # type: ignore[import-not-found]
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import FrameType
+
+_SIGNALS = (_signal.SIGINT, _signal.SIGTERM, _signal.SIGHUP)
+_INTERRUPTED = 130
+_BAD_INPUT = 2
+
+
+def _answer_by(answer: Callable[[int, FrameType | None], None]) -> None:
+    for number in _SIGNALS:
+        if _signal.getsignal(number) != _signal.SIG_IGN:  # nohup
+            _signal.signal(number, answer)
+
+
+def _leave(_number: int, _frame: FrameType | None) -> None:
+    """Nothing has begun, or all has been cleaned up."""
+    os.write(2, b"apenet: interrupted\n")
+    os._exit(_INTERRUPTED)
+
+
+def main() -> None:
+    """Runs the command. Ends with one line: status 130 when a signal interrupts it, 2 when it cannot be loaded."""
+    _answer_by(_leave)
+    try:
+        from apenet.cli import main as run_command  # noqa: PLC0415 (half a second)
+        from apenet.errors import Interrupted  # noqa: PLC0415
+    except (ImportError, MemoryError, OSError) as error:  # as under a tight ulimit -v
+        said = [line for line in str(error).splitlines() if line.strip()] or ["not enough memory (see ulimit -v)"]
+        sys.stderr.write(f"apenet: the package cannot be loaded: {said[-1].strip()}\n")
+        sys.exit(_BAD_INPUT)
+
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        raise Interrupted
+
+    try:
+        _answer_by(interrupt)
+        run_command()
+    except Interrupted:
+        _answer_by(_leave)
+        sys.stderr.write("apenet: interrupted\n")
+        sys.exit(_INTERRUPTED)

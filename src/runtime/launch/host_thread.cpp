@@ -1,0 +1,330 @@
+#include "runtime/launch/host_thread.hpp"
+
+#include <linux/futex.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string_view>
+#include <system_error>
+
+namespace apenet {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string process_path(int process_id) {
+  return "/proc/" + std::to_string(process_id);
+}
+
+std::string task_path(int process_id, int thread_id) {
+  return process_path(process_id) + "/task/" + std::to_string(thread_id);
+}
+
+std::string first_line(const std::string& path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
+// Names that are numbers, of a folder of /proc.
+std::vector<int> numbers_in(const std::string& path) {
+  std::vector<int> numbers;
+  std::error_code error;
+  for (fs::directory_iterator entry(path, error), end; !error && entry != end; entry.increment(error)) {
+    const std::string name = entry->path().filename();
+    int number = 0;
+    const auto [stop, failure] = std::from_chars(name.data(), name.data() + name.size(), number);
+    if (failure == std::errc() && stop == name.data() + name.size()) numbers.push_back(number);
+  }
+  std::sort(numbers.begin(), numbers.end());
+  return numbers;
+}
+
+// The fields of a stat file behind the program's name, which may hold anything.
+std::istringstream stat_fields(const std::string& text) {
+  const std::size_t name_end = text.rfind(')');
+  return std::istringstream(name_end == std::string::npos ? std::string{} : text.substr(name_end + 1));
+}
+
+std::string link_of(const std::string& path) {
+  std::error_code error;
+  const fs::path target = fs::read_symlink(path, error);
+  return error ? std::string{} : target.string();
+}
+
+std::string link_of(int process_id, std::uint64_t fd) {
+  return link_of(process_path(process_id) + "/fd/" + std::to_string(fd));
+}
+
+// ", which ranks 1, 2 have open": others than the process itself.
+std::string holders(const std::string& link, int process_id, const std::vector<int>& rank_processes) {
+  std::string ranks;
+  std::size_t count = 0;
+  for (std::size_t rank = 0; rank < rank_processes.size(); ++rank) {
+    const int other = rank_processes[rank];
+    if (other == 0 || other == process_id) continue;
+    const std::vector<int> fds = numbers_in(process_path(other) + "/fd");
+    const bool holds = std::any_of(fds.begin(), fds.end(), [&](int fd) {
+      return link_of(other, static_cast<std::uint64_t>(fd)) == link;
+    });
+    if (!holds) continue;
+    ranks += (count++ > 0 ? ", " : "") + std::to_string(rank);
+  }
+  if (count == 0) return {};
+  return count == 1 ? ", which rank " + ranks + " has open" : ", which ranks " + ranks + " have open";
+}
+
+// "0100007F:1F90" of /proc/net/tcp, as 127.0.0.1:8080; addresses of IPv6 only by their port.
+std::string address_of(const std::string& text) {
+  const std::size_t colon = text.find(':');
+  if (colon == std::string::npos) return text;
+  const std::string port = std::to_string(std::stoul("0" + text.substr(colon + 1), nullptr, 16));
+  if (colon != 8) return "port " + port;
+  const auto bits = static_cast<std::uint32_t>(std::stoul(text.substr(0, 8), nullptr, 16));
+  std::string address;
+  for (int byte = 0; byte < 4; ++byte)
+    address += (byte > 0 ? "." : "") + std::to_string(bits >> 8 * byte & 0xff);
+  return address + ":" + port;
+}
+
+// A TCP connection, and which rank has its other end.
+std::string describe_tcp(const std::string& file, const std::string& inode, int process_id,
+                         const std::vector<int>& rank_processes) {
+  struct Connection {
+    std::string local;
+    std::string remote;
+    std::string inode;
+  };
+  std::vector<Connection> connections;
+  std::ifstream lines(process_path(process_id) + "/net/" + file);
+  std::string line;
+  std::getline(lines, line);  // headings
+  while (std::getline(lines, line)) {
+    std::istringstream fields(line);
+    std::string skipped;
+    Connection connection;
+    fields >> skipped >> connection.local >> connection.remote;
+    for (int i = 0; i < 6; ++i) fields >> skipped;
+    if (fields >> connection.inode) connections.push_back(std::move(connection));
+  }
+  const auto own = std::find_if(connections.begin(), connections.end(),
+                                [&](const Connection& connection) { return connection.inode == inode; });
+  if (own == connections.end()) return {};
+  const auto other = std::find_if(connections.begin(), connections.end(), [&](const Connection& connection) {
+    return connection.local == own->remote && connection.remote == own->local;
+  });
+  if (own->remote.ends_with(":0000")) return "a TCP socket that listens at " + address_of(own->local);
+  std::string text = "a TCP socket, " + address_of(own->local) + " to " + address_of(own->remote);
+  if (other != connections.end())
+    text += holders("socket:[" + other->inode + "]", process_id, rank_processes);
+  return text;
+}
+
+std::string describe_socket(const std::string& link, int process_id, const std::vector<int>& rank_processes) {
+  const std::string inode = link.substr(8, link.size() - 9);  // socket:[N]
+  for (const char* file : {"tcp", "tcp6"}) {
+    if (std::string text = describe_tcp(file, inode, process_id, rank_processes); !text.empty()) return text;
+  }
+  std::ifstream lines(process_path(process_id) + "/net/unix");
+  std::string line;
+  while (std::getline(lines, line)) {
+    std::istringstream fields(line);
+    std::string field;
+    for (int i = 0; i < 7; ++i) fields >> field;
+    std::string path;
+    if (field == inode) return fields >> path ? "the Unix socket " + path : "a Unix socket";
+  }
+  return "a socket";
+}
+
+std::string describe_file(std::uint64_t fd, int process_id, const std::vector<int>& rank_processes) {
+  const std::string path = process_path(process_id) + "/fd/" + std::to_string(fd);
+  const std::string link = link_of(path);
+  if (link.starts_with("socket:[")) return describe_socket(link, process_id, rank_processes);
+  if (link.starts_with("pipe:[")) return "a pipe" + holders(link, process_id, rank_processes);
+  struct stat status {};
+  const bool is_fifo = stat(path.c_str(), &status) == 0 && S_ISFIFO(status.st_mode);
+  if (link.empty()) return "a file";
+  return (is_fifo ? "the fifo " : "the file ") + link + holders(link, process_id, rank_processes);
+}
+
+// What an epoll descriptor looks at.
+std::string describe_epoll(std::uint64_t epoll, int process_id, const std::vector<int>& rank_processes) {
+  constexpr int most_named = 3;
+  std::ifstream lines(process_path(process_id) + "/fdinfo/" + std::to_string(epoll));
+  std::string text;
+  std::string line;
+  int count = 0;
+  while (std::getline(lines, line)) {
+    std::istringstream fields(line);
+    std::string key;
+    std::uint64_t fd = 0;
+    if (!(fields >> key >> fd) || key != "tfd:") continue;
+    const std::string link = link_of(process_id, fd);
+    if (link.starts_with("anon_inode:")) continue;  // how a library wakes itself
+    if (count++ < most_named)
+      text += (text.empty() ? "" : "; ") + describe_file(fd, process_id, rank_processes);
+  }
+  if (count > most_named) text += "; and " + std::to_string(count - most_named) + " more";
+  return "waits in epoll_wait" + (text.empty() ? "" : " for " + text);
+}
+
+std::string describe_children(int process_id) {
+  std::string text;
+  for (const HostProcess& process : host_processes()) {
+    if (process.parent_id != process_id) continue;
+    const auto state = thread_state(process.process_id, process.process_id);
+    if (!state || state->state == 'Z') continue;
+    text += (text.empty() ? "" : ", ") + state->name;
+  }
+  return "waits for a process that it has started" + (text.empty() ? "" : ": " + text);
+}
+
+}  // namespace
+
+std::optional<ThreadState> thread_state(int process_id, int thread_id) {
+  const std::string path = task_path(process_id, thread_id);
+  const std::string text = first_line(path + "/stat");
+  ThreadState state;
+  std::istringstream fields = stat_fields(text);
+  if (!(fields >> state.state)) return std::nullopt;
+  const std::size_t name = text.find('(');
+  state.name = text.substr(name + 1, text.rfind(')') - name - 1);
+  std::string skipped;
+  for (int field = 4; field < 14; ++field) fields >> skipped;
+  std::uint64_t user = 0;
+  std::uint64_t system = 0;
+  fields >> user >> system;
+  std::istringstream precise(first_line(path + "/schedstat"));
+  if (!(precise >> state.used_ns)) {
+    state.used_ns = (user + system) * (1'000'000'000 / static_cast<std::uint64_t>(sysconf(_SC_CLK_TCK)));
+  }
+  return state;
+}
+
+SystemCall system_call(int process_id, int thread_id) {
+  std::istringstream fields(first_line(task_path(process_id, thread_id) + "/syscall"));
+  SystemCall call;
+  std::string field;
+  if (!(fields >> field)) return call;
+  const auto [stop, failure] = std::from_chars(field.data(), field.data() + field.size(), call.number);
+  if (failure != std::errc() || stop != field.data() + field.size()) return SystemCall{};  // "running"
+  for (std::uint64_t& argument : call.arguments) {
+    if (fields >> field) argument = std::stoull(field, nullptr, 16);
+  }
+  return call;
+}
+
+bool waits_for_thread(const SystemCall& call) {
+  if (call.number != SYS_futex) return false;
+  const std::uint64_t operation = call.arguments[1] & static_cast<std::uint64_t>(FUTEX_CMD_MASK);
+  const bool waits = operation == FUTEX_WAIT || operation == FUTEX_WAIT_BITSET || operation == FUTEX_LOCK_PI;
+  return waits && call.arguments[3] == 0;  // no time limit
+}
+
+bool has_time_limit(const SystemCall& call) {
+  switch (call.number) {
+    case SYS_nanosleep:
+    case SYS_clock_nanosleep:
+      return true;
+    case SYS_futex:
+      return call.arguments[3] != 0;
+    case SYS_poll:
+      return static_cast<std::int32_t>(call.arguments[2]) > 0;
+    case SYS_epoll_wait:
+    case SYS_epoll_pwait:
+      return static_cast<std::int32_t>(call.arguments[3]) > 0;
+    case SYS_ppoll:
+      return call.arguments[2] != 0;
+    case SYS_select:
+    case SYS_pselect6:
+      return call.arguments[4] != 0;
+    case SYS_rt_sigtimedwait:
+      return call.arguments[2] != 0;
+    default:
+      return false;
+  }
+}
+
+std::vector<int> threads_of(int process_id) {
+  return numbers_in(process_path(process_id) + "/task");
+}
+
+std::vector<HostProcess> host_processes() {
+  std::vector<HostProcess> processes;
+  for (const int process_id : numbers_in("/proc")) {
+    std::istringstream fields = stat_fields(first_line(process_path(process_id) + "/stat"));
+    char state = 0;
+    HostProcess process{process_id, 0, 0};
+    if (fields >> state >> process.parent_id >> process.group_id) processes.push_back(process);
+  }
+  return processes;
+}
+
+std::string describe_wait(int process_id, int thread_id, const std::vector<int>& rank_processes) {
+  const SystemCall call = system_call(process_id, thread_id);
+  const auto file = [&](std::uint64_t fd) { return describe_file(fd, process_id, rank_processes); };
+  switch (call.number) {
+    case SYS_read:
+    case SYS_readv:
+    case SYS_recvfrom:
+    case SYS_recvmsg:
+      return "reads from " + file(call.arguments[0]);
+    case SYS_write:
+    case SYS_writev:
+    case SYS_sendto:
+    case SYS_sendmsg:
+      return "writes to " + file(call.arguments[0]);
+    case SYS_accept:
+    case SYS_accept4:
+      return "waits for a connection to " + file(call.arguments[0]);
+    case SYS_connect:
+      return "connects " + file(call.arguments[0]);
+    case SYS_flock:
+    case SYS_fcntl:
+      return "waits for a lock on " + file(call.arguments[0]);
+    case SYS_open:
+    case SYS_openat:
+      return "opens a file that keeps it, as a fifo without its other end does";
+    case SYS_epoll_wait:
+    case SYS_epoll_pwait:
+      return describe_epoll(call.arguments[0], process_id, rank_processes);
+    case SYS_poll:
+    case SYS_ppoll:
+    case SYS_select:
+    case SYS_pselect6:
+      return "waits for files or sockets, in poll or select";
+    case SYS_wait4:
+    case SYS_waitid:
+      return describe_children(process_id);
+    case SYS_nanosleep:
+    case SYS_clock_nanosleep:
+      return "sleeps";
+    case SYS_futex:
+      return call.arguments[3] == 0 ? "waits for another thread or process, in a futex"
+                                    : "waits for another thread or process for a limited time, in a futex";
+    default:
+      return call.number < 0 ? "is blocked there (a read, a lock, another process)"
+                             : "is blocked in system call " + std::to_string(call.number);
+  }
+}
+
+std::string describe_work(const std::vector<int>& rank_processes, std::uint32_t rank) {
+  const int process_id = rank_processes[rank];
+  const std::vector<int> threads = threads_of(process_id);
+  const bool computes = std::any_of(threads.begin(), threads.end(), [process_id](int thread) {
+    const auto state = thread_state(process_id, thread);
+    return state && state->state == 'R';
+  });
+  // The process's first thread is the program's own.
+  return computes ? "computes" : describe_wait(process_id, process_id, rank_processes);
+}
+
+}  // namespace apenet

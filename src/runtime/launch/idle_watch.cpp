@@ -1,0 +1,96 @@
+#include "runtime/launch/idle_watch.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+#include "runtime/launch/host_thread.hpp"
+#include "runtime/scheduler/rank_names.hpp"
+
+namespace apenet {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto before_watching = 100ms;  // it is too early to ask the host
+constexpr int look_ms = 20;              // between two looks at the threads
+constexpr int sleep_factor = 10;         // of the stall timeout: for a single wait with a time limit
+
+}  // namespace
+
+IdleWatch::IdleWatch(const SessionOptions& options)
+    : deadlock_wait_(options.deadlock_wait_ms),
+      stall_timeout_(options.stall_timeout_ms),
+      startup_wait_(options.startup_wait_ms),
+      notice_(options.busy_notice_ms),
+      error_fd_(options.error_fd) {}
+
+IdleWatch::WallClock::duration IdleWatch::note(std::uint64_t activity) {
+  const auto now = WallClock::now();
+  if (activity_ != activity) {
+    activity_ = activity;
+    releases_ = 0;
+    working_since_.reset();
+    stalls_.forget();
+    idle_since_ = no_sleeper_since_ = asleep_since_ = now;
+  }
+  return now - idle_since_;
+}
+
+bool IdleWatch::is_stuck(bool started, const std::vector<int>& rank_processes,
+                         const std::function<void(int)>& pause) {
+  const auto idle = WallClock::now() - idle_since_;
+  if (!started) return idle > startup_wait_;
+  if (idle < std::min<WallClock::duration>(before_watching, deadlock_wait_)) return false;
+  stalls_.begin(rank_processes);
+  pause(look_ms);
+  const StallWatch::Finding finding = stalls_.end();
+  const auto now = WallClock::now();
+  if (finding == StallWatch::Finding::works) {
+    idle_since_ = now;
+    notice_work(now);
+  }
+  // What could wake, and is gone, has perhaps woken somebody.
+  if (finding <= StallWatch::Finding::sleeps) no_sleeper_since_ = now;
+  if (finding <= StallWatch::Finding::may_wake) asleep_since_ = now;
+  return now - asleep_since_ > deadlock_wait_ || now - no_sleeper_since_ > stall_timeout_ ||
+         now - idle_since_ > stall_timeout_ * sleep_factor;
+}
+
+// All ranks wait in MPI, and a thread or a process of theirs works on: that is said, once.
+void IdleWatch::notice_work(WallClock::time_point now) {
+  if (!working_since_) working_since_ = now;
+  const auto passed = std::chrono::duration_cast<std::chrono::milliseconds>(now - *working_since_);
+  if (told_ || passed < notice_) return;
+  told_ = true;
+  const StallWatch::Thread& thread = stalls_.threads().front();
+  dprintf(
+      error_fd_,
+      "apenet: all ranks have waited in MPI for %.1f s; '%s' of rank %u works, and the run waits for it\n",
+      static_cast<double>(passed.count()) * 1e-3, thread.name.c_str(), thread.rank);
+}
+
+std::string IdleWatch::describe_sleepers(const std::vector<int>& rank_processes) const {
+  std::vector<std::pair<std::string, std::vector<std::uint32_t>>> lines;
+  for (const StallWatch::Thread& thread : stalls_.threads()) {
+    const bool is_own = thread.process_id == rank_processes[thread.rank];
+    std::string text = (is_own ? ", a thread: " : ", process '" + thread.name + "': ") +
+                       describe_wait(thread.process_id, thread.thread_id, rank_processes);
+    const auto same =
+        std::find_if(lines.begin(), lines.end(), [&text](const auto& line) { return line.first == text; });
+    if (same == lines.end()) {
+      lines.push_back({std::move(text), {thread.rank}});
+    } else {
+      same->second.push_back(thread.rank);
+    }
+  }
+  std::string all;
+  for (auto& [text, ranks] : lines) {
+    std::sort(ranks.begin(), ranks.end());
+    ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
+    all += "  " + name_ranks(ranks) + text + "\n";
+  }
+  return all;
+}
+
+}  // namespace apenet

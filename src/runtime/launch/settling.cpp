@@ -1,0 +1,77 @@
+#include "runtime/launch/settling.hpp"
+
+#include <algorithm>
+
+namespace apenet {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::chrono::milliseconds startup_patience_per_rank = 1s;  // with ranks that start up
+
+}  // namespace
+
+Settling::Settling(const Scheduler& scheduler, const PmiServer& pmi, int cpu_patience_ms, std::uint32_t count,
+                   std::function<bool(std::uint32_t)> has_ended, std::function<int(std::uint32_t)> group_of)
+    : scheduler_(scheduler),
+      pmi_(pmi),
+      cpu_patience_(cpu_patience_ms),
+      count_(count),
+      has_ended_(std::move(has_ended)),
+      group_of_(std::move(group_of)) {}
+
+Settling::Next Settling::next(VirtualInstant first, bool all_wait) {
+  if (all_wait && !is_idle_ && acts_until(first)) {
+    work_ = HostWork{};  // they get somewhere
+    return Next::step;
+  }
+  std::vector<std::uint32_t> restless;
+  for (std::uint32_t rank = 0; rank < count_; ++rank) {
+    if (!rests(rank)) restless.push_back(rank);
+  }
+  return wait_for(std::move(restless));
+}
+
+Settling::Next Settling::next_of_leavers() {
+  std::vector<std::uint32_t> restless;
+  for (std::uint32_t rank = 0; rank < count_; ++rank) {
+    if (!has_ended_(rank) && scheduler_.wait_of(rank) == ipc::Wait::finished) restless.push_back(rank);
+  }
+  return wait_for(std::move(restless));
+}
+
+bool Settling::acts_until(VirtualInstant first) {
+  scheduler_.earliest_wakes(wakes_ps_);
+  for (std::uint32_t rank = 0; rank < count_; ++rank) {
+    if (has_ended_(rank) || scheduler_.wait_of(rank) == ipc::Wait::finished) continue;
+    if (VirtualInstant{wakes_ps_[rank], rank} <= first) return true;
+  }
+  return false;
+}
+
+bool Settling::rests(std::uint32_t rank) const {
+  if (has_ended_(rank)) return true;
+  switch (scheduler_.wait_of(rank)) {
+    case ipc::Wait::running:
+      return pmi_.in_barrier(rank);
+    case ipc::Wait::finished:
+      return false;
+    default:
+      return true;
+  }
+}
+
+Settling::Next Settling::wait_for(std::vector<std::uint32_t> restless) {
+  if (restless.empty()) return Next::stop;
+  std::vector<int> groups;
+  for (const std::uint32_t rank : restless) groups.push_back(group_of_(rank));
+  const auto patience =
+      scheduler_.started()
+          ? cpu_patience_
+          : std::max(cpu_patience_, startup_patience_per_rank * static_cast<int>(restless.size()));
+  if (!work_.is_hopeless(groups, patience)) return Next::wait;
+  if (restless_.empty()) restless_ = std::move(restless);
+  return Next::stop;
+}
+
+}  // namespace apenet

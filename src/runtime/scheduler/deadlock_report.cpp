@@ -1,0 +1,232 @@
+#include "runtime/scheduler/deadlock_report.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "runtime/scheduler/rank_names.hpp"
+#include "runtime/scheduler/wait_graph.hpp"
+
+namespace apenet {
+namespace {
+
+using ipc::CallKind;
+using ipc::MpiCall;
+using Kind = ObjectFact::Kind;
+using State = RankFacts::State;
+
+constexpr std::size_t most_named = 4;       // requests of one call
+constexpr std::size_t most_in_circle = 16;  // ranks of one circle
+
+std::string number(std::int64_t value) {
+  return std::to_string(value);
+}
+
+class Report {
+ public:
+  explicit Report(const std::vector<RankFacts>& ranks) : ranks_(ranks), graph_(ranks) {}
+
+  [[nodiscard]] std::string text() const;
+
+ private:
+  using Members = std::vector<std::uint32_t>;
+
+  [[nodiscard]] std::string rank_text(std::uint32_t rank) const;
+  [[nodiscard]] std::string provider_text(std::uint32_t rank) const;
+  [[nodiscard]] std::string call_text(std::uint32_t rank, const CallFact& call) const;
+  [[nodiscard]] std::string operation_text(std::uint32_t rank, const OperationFact& operation) const;
+  [[nodiscard]] std::string peer_text(std::uint32_t rank, const ObjectFact& object, std::int32_t peer) const;
+  [[nodiscard]] std::string object_text(const ObjectFact& object) const;
+  [[nodiscard]] std::string whole_object_text(std::uint32_t rank, const ObjectFact& object) const;
+  [[nodiscard]] std::string standing() const;
+  [[nodiscard]] std::string waits_for_nobody() const;
+  [[nodiscard]] std::string circles() const;
+  [[nodiscard]] std::string missing() const;
+
+  const std::vector<RankFacts>& ranks_;
+  WaitGraph graph_;
+};
+
+std::string Report::object_text(const ObjectFact& object) const {
+  if (object.kind == Kind::world) return "MPI_COMM_WORLD";
+  if (object.kind == Kind::self) return "MPI_COMM_SELF";
+  const std::string what = object.is_window ? "window" : "communicator";
+  if (object.kind == Kind::unknown) return "a " + what;
+  if (!object.name.empty()) return what + " '" + object.name + "'";
+  return "a " + what + " of " + std::string(name_of(object.maker));
+}
+
+std::string Report::whole_object_text(std::uint32_t rank, const ObjectFact& object) const {
+  const Members members = members_of(ranks_, rank, object);
+  if (object.kind == Kind::world)
+    return object_text(object) + " (" + number(static_cast<std::int64_t>(members.size())) + " ranks)";
+  return object_text(object) + (members.empty() ? "" : " (" + name_ranks(members) + ")");
+}
+
+std::string Report::peer_text(std::uint32_t rank, const ObjectFact& object, std::int32_t peer) const {
+  const auto of_run = peer_of(ranks_, rank, object, peer);
+  if (of_run && object.kind != Kind::made) return "rank " + number(*of_run);
+  const std::string local =
+      "rank " + number(peer) + " of " + (object.is_inter ? "the other group of " : "") + object_text(object);
+  return of_run && *of_run != static_cast<std::uint32_t>(peer)
+             ? "rank " + number(*of_run) + " (" + local + ")"
+             : local;
+}
+
+std::string Report::operation_text(std::uint32_t rank, const OperationFact& operation) const {
+  const ObjectFact& object = operation.object;
+  const std::string name(name_of(operation.call));
+  const auto to = [&] {
+    return " to " + peer_text(rank, object, operation.target) + ", tag " + number(operation.target_tag);
+  };
+  const auto from = [&] {
+    const std::string nowhere = object.kind == Kind::made ? " of " + object_text(object) : "";
+    return " from " + (operation.source ? peer_text(rank, object, *operation.source) : "any rank" + nowhere) +
+           (operation.tag ? ", tag " + number(*operation.tag) : ", any tag");
+  };
+  switch (operation.kind) {
+    case CallKind::send:
+      return name + to();
+    case CallKind::receive:
+      return name + from();
+    case CallKind::exchange:
+      return name + to() + ", and" + from();
+    case CallKind::collective:
+      return operation.call == MpiCall::MPI_Finalize ? name : name + " on " + whole_object_text(rank, object);
+    case CallKind::window:
+      return name + " of " +
+             (operation.target == ipc::all_targets ? "all ranks"
+                                                   : peer_text(rank, object, operation.target)) +
+             (object.kind == Kind::made && operation.target != ipc::all_targets
+                  ? ""
+                  : " in " + object_text(object));
+    case CallKind::window_collective:
+    case CallKind::window_epoch:
+      return name + " on " + whole_object_text(rank, object);
+    default:
+      return name;
+  }
+}
+
+std::string Report::call_text(std::uint32_t rank, const CallFact& call) const {
+  const CallKind kind = call.operation.kind;
+  const std::string name = operation_text(rank, call.operation);
+  const std::string several = " of " + number(static_cast<std::int64_t>(call.request_count)) + " requests";
+  if (kind == CallKind::wait_one) {
+    return name + (call.requests.empty() ? "" : " for " + operation_text(rank, call.requests.front()));
+  }
+  if (kind != CallKind::wait_all && kind != CallKind::wait_any) return name;
+  const std::vector<OperationFact> left = unfinished(ranks_, rank, call);
+  if (left.empty()) return name + several;
+  std::string text = name + several + (left.size() < call.requests.size() ? ", unfinished " : ", ");
+  for (std::size_t i = 0; i < left.size() && i < most_named; ++i)
+    text += (i > 0 ? "; " : "") + operation_text(rank, left[i]);
+  return left.size() > most_named ? text + "; and others" : text;
+}
+
+// Where the program calls MPI past the shim, the provider still knows what it waits for.
+std::string Report::provider_text(std::uint32_t rank) const {
+  const ipc::WaitNote& note = ranks_[rank].provider;
+  std::string text;
+  if (note.receives > 0) {
+    text = "waits for a message from " +
+           (note.receive_source < 0 ? "any rank" : "rank " + number(note.receive_source)) + ", tag " +
+           number(static_cast<std::int64_t>(note.receive_tag & 0x7fffffff));
+    if (note.receives > 1) text += " (and " + number(note.receives - 1) + " more receives)";
+  }
+  if (note.sends > 0) {
+    text += (text.empty() ? "" : "; ") + number(note.sends) + " unfinished send(s), the oldest to rank " +
+            number(note.send_target);
+  }
+  return text.empty() ? "waits for something that no posted operation explains" : text;
+}
+
+std::string Report::rank_text(std::uint32_t rank) const {
+  const RankFacts& facts = ranks_[rank];
+  if (facts.state == State::finished) return "finished";
+  if (facts.state == State::starts) return "waits for the others in MPI_Init";
+  if (facts.calls.empty()) return provider_text(rank);
+  std::string text;
+  for (const CallFact& call : facts.calls)
+    text += (text.empty() ? "" : "; another thread: ") + call_text(rank, call);
+  return text + (facts.state == State::polls ? ", again and again" : "");
+}
+
+// Equal texts together, each where the first of its ranks stands.
+std::string Report::standing() const {
+  std::vector<std::pair<std::string, Members>> lines;
+  for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) {
+    std::string text = rank_text(rank);
+    const auto same =
+        std::find_if(lines.begin(), lines.end(), [&text](const auto& line) { return line.first == text; });
+    if (same == lines.end()) {
+      lines.emplace_back(std::move(text), Members{rank});
+    } else {
+      same->second.push_back(rank);
+    }
+  }
+  std::string all;
+  for (const auto& [text, members] : lines) all += "  " + name_ranks(members) + ": " + text + "\n";
+  return all;
+}
+
+std::string Report::waits_for_nobody() const {
+  std::string text;
+  for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) {
+    for (const WaitEdge& edge : graph_.edges(rank)) {
+      const std::string name(name_of(edge.because.call));
+      if (edge.to == rank) {
+        text += "  rank " + number(rank) + " waits for itself, in " + name + "\n";
+      } else if (ranks_[edge.to].state == State::finished) {
+        text += "  rank " + number(rank) + " waits for rank " + number(edge.to) + ", which has finished\n";
+      }
+    }
+  }
+  return text;
+}
+
+std::string Report::circles() const {
+  const auto found = graph_.circles();
+  if (found.empty()) return {};
+  const Members& first = found.front();
+  std::string text = "  in a circle: ";
+  std::set<std::string> calls;
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    const std::uint32_t next = first[(i + 1) % first.size()];
+    for (const WaitEdge& edge : graph_.edges(first[i])) {
+      if (edge.to == next) calls.emplace(name_of(edge.because.call));
+    }
+    if (i < most_in_circle) text += "rank " + number(first[i]) + " -> ";
+    if (i == most_in_circle) text += number(static_cast<std::int64_t>(first.size() - i)) + " more -> ";
+  }
+  text += "rank " + number(first.front()) + ", each waits for the next";
+  if (calls.size() == 1) text += " in " + *calls.begin();
+  if (found.size() > 1)
+    text += " (and " + number(static_cast<std::int64_t>(found.size() - 1)) + " more circles)";
+  return text + "\n";
+}
+
+std::string Report::missing() const {
+  const auto are = [](const Members& members) { return members.size() == 1 ? " is" : " are"; };
+  std::string text;
+  for (const auto& [operation, inside, outside] : graph_.meetings()) {
+    if (inside.empty()) continue;
+    text += "  " + std::string(name_of(operation.call)) + " on " + object_text(operation.object) + ": ";
+    text +=
+        outside.empty()
+            ? "all its ranks are in it, but what they gave or called before does not fit together\n"
+            : name_ranks(inside) + are(inside) + " in it, " + name_ranks(outside) + are(outside) + " not\n";
+  }
+  return text;
+}
+
+std::string Report::text() const {
+  return standing() + waits_for_nobody() + circles() + missing();
+}
+
+}  // namespace
+
+std::string deadlock_report(const std::vector<RankFacts>& ranks) {
+  return Report(ranks).text();
+}
+
+}  // namespace apenet

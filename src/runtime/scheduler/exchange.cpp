@@ -1,0 +1,97 @@
+#include "runtime/scheduler/exchange.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace apenet {
+
+intake::State Exchange::read_state(std::uint32_t rank) {
+  End& end = ends_[rank];
+  const intake::State state = intake::state(rank, mapping_.block(rank), end.clock_ps);
+  end.clock_ps = state.clock_ps;
+  return state;
+}
+
+intake::State Exchange::last_state(std::uint32_t rank) {
+  End& end = ends_[rank];
+  end.clock_ps = std::clamp(mapping_.block(rank).clock.now_ps(), end.clock_ps, ipc::end_of_time_ps);
+  return {.wait = ipc::Wait::finished, .clock_ps = end.clock_ps, .deadline_ps = 0};
+}
+
+void Exchange::advance_clock(std::uint32_t rank, std::int64_t to_ps) {
+  End& end = ends_[rank];
+  if (to_ps <= end.clock_ps) return;
+  end.clock_ps = to_ps;
+  end.posted_ps = std::max(end.posted_ps, to_ps);
+  mapping_.block(rank).clock.advance_to(to_ps);
+}
+
+std::uint32_t Exchange::begin_requests(std::uint32_t rank) {
+  const std::uint32_t head = mapping_.block(rank).rings.request_head;
+  return intake::added(rank, "request_head", head, ends_[rank].request_tail, ipc::request_ring);
+}
+
+void Exchange::take_request(std::uint32_t rank) {
+  End& end = ends_[rank];
+  ipc::Rings& rings = mapping_.block(rank).rings;
+  const ipc::Request& shared = rings.requests[end.request_tail % ipc::request_ring];
+  intake::request(rank, shared, end.posted_ps, end.clock_ps, static_cast<std::uint32_t>(ends_.size()),
+                  request_);
+  end.posted_ps = request_.time_ps;
+  if (request_.slot != ipc::no_slot) lend(rank, request_);
+  rings.request_tail = ++end.request_tail;
+}
+
+void Exchange::lend(std::uint32_t rank, const ipc::Request& request) {
+  std::vector<std::uint32_t>& lent_to = ends_[rank].lent_to;
+  if (lent_to.empty()) lent_to.resize(ipc::slots_per_process);
+  if (lent_to[request.slot] != 0) intake::refuse(rank, "request", "slot", request.slot, "one not in use");
+  lent_to[request.slot] = request.target + 1;
+}
+
+void Exchange::take_returned_slots(std::uint32_t rank) {
+  End& end = ends_[rank];
+  ipc::Rings& rings = mapping_.block(rank).rings;
+  const std::uint32_t head = rings.returned_head;
+  std::uint32_t left = intake::added(rank, "returned_head", head, end.returned_tail, ipc::returned_ring);
+  for (; left > 0; --left) {
+    const auto& entry = rings.returned[end.returned_tail % ipc::returned_ring];
+    bring_home(rank, intake::returned(rank, entry, static_cast<std::uint32_t>(ends_.size())));
+    rings.returned_tail = ++end.returned_tail;
+  }
+}
+
+// A slot is at home at most once, so the ring of free ones holds them all, unless its owner says that it has
+// one that it has not.
+void Exchange::bring_home(std::uint32_t rank, intake::Returned slot) {
+  End& owner = ends_[slot.owner];
+  if (owner.lent_to.empty() || owner.lent_to[slot.slot] != rank + 1)
+    intake::refuse(rank, "returned slot", "slot", slot.slot, "one that was sent to it");
+  owner.lent_to[slot.slot] = 0;
+  ipc::Rings& rings = mapping_.block(slot.owner).rings;
+  const std::uint32_t tail = rings.free_tail;
+  intake::added(slot.owner, "free_tail", owner.free_head, tail, ipc::slots_per_process - 1);
+  rings.free_slots[owner.free_head % ipc::slots_per_process] = slot.slot;
+  rings.free_head = ++owner.free_head;
+}
+
+std::uint32_t Exchange::newly_taken(std::uint32_t rank) const {
+  const End& end = ends_[rank];
+  const std::uint32_t tail = mapping_.block(rank).rings.event_tail;
+  return intake::added(rank, "event_tail", tail, end.event_tail, end.event_head - end.event_tail);
+}
+
+bool Exchange::put(std::uint32_t rank, const ipc::Event& event) {
+  End& end = ends_[rank];
+  if (events(rank) == ipc::event_ring) return false;
+  if (end.told.empty()) end.told.resize(ipc::event_ring);
+  ipc::Rings& rings = mapping_.block(rank).rings;
+  const std::uint32_t at = end.event_head % ipc::event_ring;
+  end.told[at] = {.time_ps = event.time_ps, .mailbox_packets = event.mailbox_packets};
+  std::memcpy(static_cast<void*>(&rings.events[at]), &event,
+              offsetof(ipc::Event, inline_data) + event.inline_length);
+  rings.event_head = ++end.event_head;
+  return true;
+}
+
+}  // namespace apenet

@@ -1,0 +1,110 @@
+// Exchange: the simulator's end of the rings of all processes.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "runtime/ipc/protocol.hpp"
+#include "runtime/scheduler/intake.hpp"
+#include "runtime/scheduler/mapping.hpp"
+
+namespace apenet {
+
+// Takes what a process has put into its rings, checked, and puts in what it is told. What the simulator has
+// written, it keeps for itself too, and never reads from the mapping again. All that reads throws RankError.
+class Exchange {
+ public:
+  Exchange(Mapping& mapping, std::uint32_t process_count) : mapping_(mapping), ends_(process_count) {}
+
+  // What the process has left; requires that it waits. The clock is noted.
+  intake::State read_state(std::uint32_t rank);
+  // Of a process that has ended, without refusing anything.
+  intake::State last_state(std::uint32_t rank);
+  // The clock that was read, or that the simulator has moved the process to since.
+  [[nodiscard]] std::int64_t clock_ps(std::uint32_t rank) const { return ends_[rank].clock_ps; }
+  void advance_clock(std::uint32_t rank, std::int64_t to_ps);
+
+  // Calls take(request) for each that has been posted since, in order; it stays valid during the call.
+  template <typename Take>
+  void take_requests(std::uint32_t rank, Take take);
+
+  // The slots that the process has given back go home.
+  void take_returned_slots(std::uint32_t rank);
+
+  // Notes which events the process has taken since. Calls taken(time) for each that lay in the card's
+  // mailbox.
+  template <typename Taken>
+  void take_notice(std::uint32_t rank, Taken taken);
+  // Calls untaken() for each such event that is still in the ring.
+  template <typename Untaken>
+  void for_untaken(std::uint32_t rank, Untaken untaken) const;
+
+  // Events in the ring, and the time of the oldest.
+  [[nodiscard]] std::uint32_t events(std::uint32_t rank) const {
+    return ends_[rank].event_head - ends_[rank].event_tail;
+  }
+  [[nodiscard]] std::int64_t first_event_ps(std::uint32_t rank) const {
+    const End& end = ends_[rank];
+    return end.told[end.event_tail % ipc::event_ring].time_ps;
+  }
+  // Whether the process has taken all of them, as it says at this moment; also while it runs.
+  [[nodiscard]] bool says_empty(std::uint32_t rank) const {
+    return mapping_.block(rank).rings.event_tail == ends_[rank].event_head;
+  }
+  // False: no room.
+  bool put(std::uint32_t rank, const ipc::Event& event);
+
+ private:
+  struct Told {
+    std::int64_t time_ps;
+    std::uint32_t mailbox_packets;
+  };
+  struct End {
+    std::int64_t clock_ps = 0;
+    std::int64_t posted_ps = 0;  // the last request's time
+    std::uint32_t request_tail = 0;
+    std::uint32_t event_head = 0;
+    std::uint32_t event_tail = 0;  // as last read
+    std::uint32_t returned_tail = 0;
+    std::uint32_t free_head = 0;
+    std::vector<Told> told;              // of the events in the ring; empty before the first
+    std::vector<std::uint32_t> lent_to;  // of each slot: the reader's rank + 1, 0: nobody has it
+  };
+  std::uint32_t begin_requests(std::uint32_t rank);
+  void take_request(std::uint32_t rank);
+  void lend(std::uint32_t rank, const ipc::Request& request);
+  void bring_home(std::uint32_t rank, intake::Returned slot);
+  std::uint32_t newly_taken(std::uint32_t rank) const;
+
+  Mapping& mapping_;
+  std::vector<End> ends_;
+  ipc::Request request_;  // the one that is being taken
+};
+
+template <typename Take>
+void Exchange::take_requests(std::uint32_t rank, Take take) {
+  for (std::uint32_t left = begin_requests(rank); left > 0; --left) {
+    take_request(rank);
+    take(static_cast<const ipc::Request&>(request_));
+  }
+}
+
+template <typename Taken>
+void Exchange::take_notice(std::uint32_t rank, Taken taken) {
+  End& end = ends_[rank];
+  for (std::uint32_t left = newly_taken(rank); left > 0; --left) {
+    const std::uint32_t at = end.event_tail++ % ipc::event_ring;
+    if (end.told[at].mailbox_packets == 0) continue;
+    taken(intake::taken_ps(rank, mapping_.block(rank).rings.events[at], end.told[at].time_ps, end.clock_ps));
+  }
+}
+
+template <typename Untaken>
+void Exchange::for_untaken(std::uint32_t rank, Untaken untaken) const {
+  const End& end = ends_[rank];
+  for (std::uint32_t at = end.event_tail; at != end.event_head; ++at) {
+    if (end.told[at % ipc::event_ring].mailbox_packets > 0) untaken();
+  }
+}
+
+}  // namespace apenet

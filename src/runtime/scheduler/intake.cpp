@@ -1,0 +1,146 @@
+#include "runtime/scheduler/intake.hpp"
+
+#include <array>
+#include <atomic>
+#include <cstring>
+
+namespace apenet::intake {
+namespace {
+
+// The compiler may not read shared memory again where the copy is asked for.
+void finish_copy() {
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+}
+
+// One field of something that the process wrote.
+class Field {
+ public:
+  Field(std::uint32_t rank, const char* what, const char* name, std::int64_t value)
+      : rank_(rank), what_(what), name_(name), value_(value) {}
+
+  void at_most(std::int64_t most) const {
+    if (value_ < 0 || value_ > most) refuse(rank_, what_, name_, value_, "at most " + std::to_string(most));
+  }
+  void below(std::int64_t bound, const char* of) const {
+    if (value_ < 0 || value_ >= bound)
+      refuse(rank_, what_, name_, value_, "below the " + std::to_string(bound) + of);
+  }
+  void between(std::int64_t least, std::int64_t most) const {
+    if (value_ < least || value_ > most)
+      refuse(rank_, what_, name_, value_, std::to_string(least) + " to " + std::to_string(most));
+  }
+  void one_of(bool holds, const char* expected) const {
+    if (!holds) refuse(rank_, what_, name_, value_, expected);
+  }
+
+ private:
+  std::uint32_t rank_;
+  const char* what_;
+  const char* name_;
+  std::int64_t value_;
+};
+
+constexpr int all_flags = ipc::from_cpu | ipc::want_local | ipc::want_remote | ipc::notify_target;
+
+void check_payload(std::uint32_t rank, const ipc::Request& request) {
+  const auto field = [rank](const char* name, std::int64_t value) {
+    return Field(rank, "request", name, value);
+  };
+  const bool is_send = request.verb == ipc::RequestVerb::send;
+  if (request.slot == ipc::no_slot) {
+    field("slot_length", request.slot_length).at_most(0);
+  } else {
+    field("slot", request.slot).one_of(is_send, "none, where nothing is sent");
+    field("slot", request.slot).below(ipc::slots_per_process, " slots of a process");
+    field("slot_length", request.slot_length).at_most(ipc::slot_bytes);
+  }
+  if (!is_send) field("inline_length", request.inline_length).at_most(0);
+  const std::int64_t payload = std::int64_t{request.inline_length} + request.slot_length;
+  if (payload > request.bytes)
+    refuse(rank, "request", "bytes", request.bytes, "at least its payload of " + std::to_string(payload));
+}
+
+}  // namespace
+
+void refuse(std::uint32_t rank, const char* what, const char* field, std::int64_t value,
+            const std::string& expected) {
+  throw RankError(rank, std::string("wrote an invalid ") + what + ": " + field + " = " +
+                            std::to_string(value) + ", expected " + expected);
+}
+
+State state(std::uint32_t rank, const ipc::Block& block, std::int64_t clock_seen_ps) {
+  State state;
+  state.wait = block.turn.wait;
+  state.clock_ps = block.clock.now_ps();
+  state.deadline_ps = block.turn.deadline_ps;
+  finish_copy();
+  const auto wait = static_cast<std::uint32_t>(state.wait);
+  Field(rank, "state", "wait", wait)
+      .between(static_cast<std::uint32_t>(ipc::Wait::for_event),
+               static_cast<std::uint32_t>(ipc::Wait::finished));
+  Field(rank, "clock", "now_ps", state.clock_ps).between(clock_seen_ps, ipc::end_of_time_ps);
+  // Who has left runs on, and waits for nobody.
+  if (state.wait == ipc::Wait::finished && block.turn.run != ipc::Run::may_run)
+    refuse(rank, "state", "wait", wait, "a reason to wait, of a process that waits");
+  if (state.wait == ipc::Wait::until)
+    Field(rank, "state", "deadline_ps", state.deadline_ps).between(clock_seen_ps, ipc::end_of_time_ps);
+  return state;
+}
+
+void request(std::uint32_t rank, const ipc::Request& shared, std::int64_t earliest_ps, std::int64_t latest_ps,
+             std::uint32_t process_count, ipc::Request& to) {
+  std::memcpy(static_cast<void*>(&to), &shared, offsetof(ipc::Request, inline_data));
+  finish_copy();
+  const auto field = [rank](const char* name, std::int64_t value) {
+    return Field(rank, "request", name, value);
+  };
+  field("inline_length", to.inline_length).at_most(ipc::inline_bytes);
+  std::memcpy(to.inline_data, shared.inline_data, to.inline_length);
+  field("verb", static_cast<std::uint8_t>(to.verb))
+      .at_most(static_cast<std::uint8_t>(ipc::RequestVerb::credit));
+  field("flags", to.flags).at_most(all_flags);
+  field("target", to.target).below(process_count, " processes");
+  field("bytes", to.bytes).between(0, most_bytes);
+  field("time_ps", to.time_ps).between(earliest_ps, latest_ps);
+  check_payload(rank, to);
+}
+
+std::uint32_t added(std::uint32_t rank, const char* name, std::uint32_t count, std::uint32_t seen,
+                    std::uint32_t most) {
+  const std::uint32_t more = count - seen;  // free-running
+  if (more > most) {
+    refuse(rank, "ring", name, count,
+           "at most " + std::to_string(most) + " beyond the " + std::to_string(seen) + " seen before");
+  }
+  return more;
+}
+
+std::int64_t taken_ps(std::uint32_t rank, const ipc::Event& shared, std::int64_t told_ps,
+                      std::int64_t clock_ps) {
+  const std::int64_t taken = shared.time_ps;
+  finish_copy();
+  Field(rank, "event", "time_ps", taken).between(told_ps, clock_ps);
+  return taken;
+}
+
+Returned returned(std::uint32_t rank, const std::uint32_t (&shared)[2], std::uint32_t process_count) {
+  const Returned slot{.owner = shared[0], .slot = shared[1]};
+  finish_copy();
+  Field(rank, "returned slot", "owner", slot.owner).below(process_count, " processes");
+  Field(rank, "returned slot", "slot", slot.slot).below(ipc::slots_per_process, " slots of a process");
+  return slot;
+}
+
+std::string library(const ipc::Identity& identity) {
+  std::array<char, sizeof identity.library> copy{};
+  std::memcpy(copy.data(), identity.library, copy.size());
+  finish_copy();
+  std::string text(copy.data(), strnlen(copy.data(), copy.size()));
+  for (char& c : text) {
+    const auto code = static_cast<unsigned char>(c);
+    if (code < 0x20 || code > 0x7e) c = '?';
+  }
+  return text;
+}
+
+}  // namespace apenet::intake

@@ -1,0 +1,23 @@
+// RankError: what a process did that no process may do. It ends the run, and says whose fault that is.
+#pragma once
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+
+namespace apenet {
+
+class RankError : public std::runtime_error {
+ public:
+  // deed: "wrote an invalid request: ...", to stand behind the rank's name.
+  RankError(std::uint32_t rank, const std::string& deed)
+      : std::runtime_error("rank " + std::to_string(rank) + " " + deed), rank_(rank), deed_(deed) {}
+  [[nodiscard]] std::uint32_t rank() const { return rank_; }
+  [[nodiscard]] const std::string& deed() const { return deed_; }
+
+ private:
+  std::uint32_t rank_;
+  std::string deed_;
+};
+
+}  // namespace apenet

@@ -1,0 +1,205 @@
+#include "runtime/scheduler/rank_facts.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cstring>
+
+namespace apenet {
+namespace {
+
+using ipc::CallKind;
+using ipc::MpiCall;
+
+// Of a call that waits for several, so many requests are looked at.
+constexpr std::uint64_t most_requests = 256;
+
+struct CallEntry {
+  std::string_view name;
+  CallKind kind;
+};
+
+constexpr std::array<CallEntry, static_cast<std::size_t>(MpiCall::count)> call_entries{{
+    {"MPI", CallKind::plain},
+    {"MPI_Finalize", CallKind::collective},
+    {"MPI_Comm_split_type", CallKind::collective},
+#define APENET_MPI_CALL(name, arity, meaning, effect, kind, words) {#name, CallKind::kind},
+#define APENET_MPI_LARGE_CALL(name, arity, meaning, effect, kind, words) {#name, CallKind::kind},
+#include "runtime/ipc/mpi_call_list.inc"
+#undef APENET_MPI_CALL
+#undef APENET_MPI_LARGE_CALL
+}};
+
+// A number that a process has written may be none of a call.
+const CallEntry& entry_of(MpiCall call) {
+  const auto index = static_cast<std::size_t>(call);
+  return index < call_entries.size() ? call_entries[index] : call_entries[0];
+}
+
+class Reader {
+ public:
+  Reader(const ipc::RankNotes& notes, const MemoryReader& read)
+      : notes_(notes), read_(read), handle_bytes_(notes.library.handle_bytes.get() == 4 ? 4 : 8) {}
+
+  [[nodiscard]] CallFact call(const ipc::CallNote& note) const;
+  [[nodiscard]] ObjectFact object(std::uint64_t word, bool is_window) const;
+  [[nodiscard]] ObjectFact object(const ipc::ObjectNote& note) const;
+
+ private:
+  [[nodiscard]] std::uint64_t handle(std::uint64_t word) const {
+    return handle_bytes_ == 4 ? word & 0xffffffff : word;
+  }
+  [[nodiscard]] OperationFact operation(MpiCall call, const std::uint64_t (&words)[ipc::most_words]) const;
+  [[nodiscard]] std::optional<OperationFact> request(std::uint64_t word) const;
+  void add_requests(CallFact& fact, std::uint64_t address) const;
+  void receives(OperationFact& fact, std::uint64_t source, std::uint64_t tag) const;
+
+  const ipc::RankNotes& notes_;
+  const MemoryReader& read_;
+  std::size_t handle_bytes_;
+};
+
+ObjectFact Reader::object(const ipc::ObjectNote& note) const {
+  ObjectFact fact;
+  fact.kind = ObjectFact::Kind::made;
+  fact.is_window = note.is_window.get() != 0;
+  fact.is_inter = note.is_inter.get() != 0;
+  fact.members_hash = note.members_hash.get();
+  fact.ordinal = note.ordinal.get();
+  fact.rank = note.rank.get();
+  fact.maker = note.maker.get();
+  for (const ipc::NoteField<char>& field : note.name) {
+    const char letter = field.get();
+    if (letter == '\0') break;
+    // The report is a text of lines.
+    fact.name += std::isprint(static_cast<unsigned char>(letter)) != 0 ? letter : '?';
+  }
+  return fact;
+}
+
+ObjectFact Reader::object(std::uint64_t word, bool is_window) const {
+  ObjectFact fact;
+  fact.is_window = is_window;
+  const std::uint64_t value = handle(word);
+  if (notes_.library.handle_bytes.get() == 0) return fact;
+  if (!is_window && value == notes_.library.world.get()) fact.kind = ObjectFact::Kind::world;
+  if (!is_window && value == notes_.library.self.get()) fact.kind = ObjectFact::Kind::self;
+  for (const ipc::ObjectNote& note : notes_.objects) {
+    const bool is_this = value != 0 && note.handle.get() == value && note.freed.get() == 0 &&
+                         (note.is_window.get() != 0) == is_window;
+    if (is_this) return object(note);
+  }
+  return fact;
+}
+
+void Reader::receives(OperationFact& fact, std::uint64_t source, std::uint64_t tag) const {
+  const auto from = static_cast<std::int32_t>(source);
+  const auto with = static_cast<std::int32_t>(tag);
+  if (from != notes_.library.any_source.get()) fact.source = from;
+  if (with != notes_.library.any_tag.get()) fact.tag = with;
+}
+
+OperationFact Reader::operation(MpiCall call, const std::uint64_t (&words)[ipc::most_words]) const {
+  OperationFact fact;
+  fact.call = call;
+  fact.kind = entry_of(call).kind;
+  const auto number = [&words](std::size_t at) { return static_cast<std::int32_t>(words[at]); };
+  switch (fact.kind) {
+    case CallKind::send:
+      fact.object = object(words[0], false);
+      fact.target = number(1);
+      fact.target_tag = number(2);
+      break;
+    case CallKind::receive:
+      fact.object = object(words[0], false);
+      receives(fact, words[1], words[2]);
+      break;
+    case CallKind::exchange:
+      fact.object = object(words[0], false);
+      receives(fact, words[1], words[2]);
+      fact.target = number(3);
+      fact.target_tag = number(4);
+      break;
+    case CallKind::collective:
+      fact.object = object(words[0], false);
+      if (call == MpiCall::MPI_Finalize) fact.object.kind = ObjectFact::Kind::world;
+      break;
+    case CallKind::window:
+      fact.target = number(1);
+      [[fallthrough]];
+    case CallKind::window_collective:
+    case CallKind::window_epoch:
+      fact.object = object(words[0], true);
+      break;
+    case CallKind::plain:
+    case CallKind::wait_one:
+    case CallKind::wait_all:
+    case CallKind::wait_any:
+      break;
+  }
+  return fact;
+}
+
+std::optional<OperationFact> Reader::request(std::uint64_t word) const {
+  const std::uint64_t value = handle(word);
+  const ipc::RequestNote& note = notes_.requests[ipc::request_place(value)];
+  if (value == 0 || note.handle.get() != value) return std::nullopt;
+  const auto peer = static_cast<std::uint64_t>(note.peer.get());
+  const auto tag = static_cast<std::uint64_t>(note.tag.get());
+  const std::uint64_t words[ipc::most_words] = {note.communicator.get(), peer, tag,
+                                                static_cast<std::uint64_t>(note.target.get()),
+                                                static_cast<std::uint64_t>(note.target_tag.get())};
+  return operation(note.call.get(), words);
+}
+
+// Those of one wait lie in an array of the process.
+void Reader::add_requests(CallFact& fact, std::uint64_t address) const {
+  const std::uint64_t count = std::min(fact.request_count, most_requests);
+  std::vector<std::byte> handles(count * handle_bytes_);
+  if (notes_.library.handle_bytes.get() == 0 || count == 0 || !read_(address, handles)) return;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    std::uint64_t value = 0;
+    std::memcpy(&value, handles.data() + i * handle_bytes_, handle_bytes_);
+    if (auto found = request(value)) fact.requests.push_back(std::move(*found));
+  }
+}
+
+CallFact Reader::call(const ipc::CallNote& note) const {
+  std::uint64_t words[ipc::most_words];
+  for (std::size_t i = 0; i < ipc::most_words; ++i) words[i] = note.words[i].get();
+  CallFact fact;
+  fact.operation = operation(note.call.get(), words);
+  if (fact.operation.kind == CallKind::wait_one) {
+    fact.request_count = 1;
+    if (auto found = request(words[0])) fact.requests.push_back(std::move(*found));
+  } else if (fact.operation.kind == CallKind::wait_all || fact.operation.kind == CallKind::wait_any) {
+    fact.request_count = words[1] & 0x7fffffff;
+    add_requests(fact, words[0]);
+  }
+  return fact;
+}
+
+}  // namespace
+
+std::string_view name_of(MpiCall call) {
+  return entry_of(call).name;
+}
+
+RankFacts read_facts(const ipc::RankNotes& notes, const ipc::WaitNote& provider, const MemoryReader& read) {
+  const Reader reader(notes, read);
+  RankFacts facts;
+  facts.provider = provider;
+  for (const ipc::CallNote& note : notes.calls) {
+    if (note.call.get() != MpiCall::none) facts.calls.push_back(reader.call(note));
+  }
+  for (const ipc::ObjectNote& note : notes.objects) {
+    if (note.handle.get() != 0) facts.objects.push_back(reader.object(note));
+  }
+  for (const ipc::LockNote& note : notes.locks) {
+    if (note.window.get() != 0)
+      facts.locks.push_back({reader.object(note.window.get(), true), note.target.get()});
+  }
+  return facts;
+}
+
+}  // namespace apenet

@@ -1,0 +1,68 @@
+// What the scheduler knows of the times at which processes will be woken, while some of them run.
+#include <algorithm>
+
+#include "runtime/scheduler/scheduler.hpp"
+
+namespace apenet {
+
+namespace {
+constexpr std::int64_t never_ps = Time::never().ps();
+}  // namespace
+
+// The earliest time at which the process acts for all that is known, never_ps if only an event that does not
+// exist yet can wake it.
+std::int64_t Scheduler::known_action_ps(std::uint32_t rank) const {
+  const Process& process = processes_[rank];
+  switch (process.wait) {
+    case ipc::Wait::until:
+      return std::max(process.woken_ps, process.deadline_ps);
+    case ipc::Wait::for_event:
+      return process.events > 0 ? std::max(process.clock_ps, process.first_event_ps) : never_ps;
+    case ipc::Wait::finished:
+      return never_ps;
+    case ipc::Wait::running: {
+      // Its state is read when all wait: what it has left in its block until then is not looked at.
+      const bool needs_event =
+          wait_of(rank) == ipc::Wait::for_event && exchange_.says_empty(rank) && process.overflow.empty();
+      return needs_event ? never_ps : process.woken_ps;
+    }
+    case ipc::Wait::flush:
+    case ipc::Wait::start:
+      break;
+  }
+  return process.woken_ps;
+}
+
+std::int64_t Scheduler::clock_ps(std::uint32_t rank) const {
+  return started_ ? mapping_.block(rank).clock.now_ps() : before_time_ps;
+}
+
+void Scheduler::earliest_wakes(std::vector<std::int64_t>& wakes_ps) const {
+  wakes_ps.resize(processes_.size());
+  if (!started_) {
+    for (std::uint32_t rank = 0; rank < processes_.size(); ++rank) {
+      wakes_ps[rank] = wait_of(rank) == ipc::Wait::start ? 0 : before_time_ps;
+    }
+    return;
+  }
+  // No event that does not exist yet comes before this.
+  std::int64_t new_events_ps = simulation_.next_time().ps();
+  for (std::uint32_t rank = 0; rank < processes_.size(); ++rank) {
+    const Process& process = processes_[rank];
+    wakes_ps[rank] = known_action_ps(rank);
+    const std::int64_t posts_ps = process.wait == ipc::Wait::running ? process.woken_ps : wakes_ps[rank];
+    if (posts_ps != never_ps) new_events_ps = std::min(new_events_ps, posts_ps + lookahead_ps_);
+  }
+  // Nothing is under way: see release_idle.
+  if (new_events_ps == never_ps) new_events_ps = simulation_.now().ps();
+  for (std::uint32_t rank = 0; rank < processes_.size(); ++rank) {
+    const Process& process = processes_[rank];
+    if (process.wait == ipc::Wait::finished) {
+      wakes_ps[rank] = process.woken_ps;
+    } else if (wakes_ps[rank] == never_ps) {
+      wakes_ps[rank] = std::max(process.woken_ps, new_events_ps);
+    }
+  }
+}
+
+}  // namespace apenet

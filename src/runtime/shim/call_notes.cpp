@@ -1,0 +1,245 @@
+#include "runtime/shim/call_notes.hpp"
+
+#include <dlfcn.h>
+
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <string_view>
+#include <vector>
+
+#include "runtime/shim/real.hpp"
+
+namespace apenet::shim {
+namespace {
+
+using ipc::MpiCall;
+using ipc::RankNotes;
+
+// Set once, before virtual time begins: what the notes say of the library, at hand.
+struct Library {
+  std::uint32_t handle_bytes = 0;
+  Word world = 0;
+  std::uint64_t no_communicator = 0;
+  std::uint64_t no_window = 0;
+  bool has_world = false;
+};
+
+Library& library() {
+  static Library value;
+  return value;
+}
+
+// Objects are made and freed seldom, by any thread.
+struct Objects {
+  std::mutex mutex;
+  std::map<std::uint64_t, std::uint32_t> made;  // of the same members
+};
+
+Objects& objects() {
+  static auto& value = *new Objects;
+  return value;
+}
+
+// The address of Open MPI's MPI_COMM_WORLD, 0 in another library. A program linked to it has the object in
+// itself, copied there by the loader: the library's own place for it is then empty.
+std::uint64_t openmpi_object(const char* file, const char* name) {
+  if (void* copied = dlsym(RTLD_DEFAULT, name)) return reinterpret_cast<std::uint64_t>(copied);
+  void* library_file = dlopen(file, RTLD_NOLOAD | RTLD_LAZY);
+  if (library_file == nullptr) return 0;
+  const auto found = reinterpret_cast<std::uint64_t>(dlsym(library_file, name));
+  dlclose(library_file);
+  return found;
+}
+
+ipc::ObjectNote* find_object(RankNotes& notes, std::uint64_t object) {
+  for (ipc::ObjectNote& note : notes.objects) {
+    if (note.handle.get() == object && note.freed.get() == 0) return &note;
+  }
+  return nullptr;
+}
+
+// Room for another: where nothing was yet, or in place of one that is freed.
+ipc::ObjectNote* room_for_object(RankNotes& notes) {
+  ipc::ObjectNote* room = find_object(notes, 0);
+  for (ipc::ObjectNote& note : notes.objects) {
+    if (room == nullptr && note.freed.get() != 0) room = &note;
+  }
+  return room;
+}
+
+// The members as ranks of the world, in their order: FNV-1a.
+std::uint64_t hash_of(const std::vector<int>& members) {
+  std::uint64_t hash = 0xcbf29ce484222325U;
+  for (const int member : members) hash = (hash ^ static_cast<std::uint32_t>(member)) * 0x100000001b3U;
+  return hash;
+}
+
+// By calls that are local. Group handles are passed in words: a library of shorter ones takes the lower half.
+void note_members(ipc::ObjectNote& note, std::uint64_t object, bool is_window) {
+  const auto word = static_cast<Word>(object);
+  int is_inter = 0;
+  Word group = 0;
+  Word world = 0;
+  if (is_window) {
+    call(profiling_symbol("PMPI_Win_get_group"), word, &group);
+  } else {
+    call(profiling_symbol("PMPI_Comm_test_inter"), word, &is_inter);
+    call(profiling_symbol("PMPI_Comm_group"), word, &group);
+  }
+  call(profiling_symbol("PMPI_Comm_group"), library().world, &world);
+  int size = 0;
+  int rank = 0;
+  call(profiling_symbol("PMPI_Group_size"), group, &size);
+  call(profiling_symbol("PMPI_Group_rank"), group, &rank);
+  std::vector<int> own(static_cast<std::size_t>(size));
+  for (int i = 0; i < size; ++i) own[static_cast<std::size_t>(i)] = i;
+  std::vector<int> members(own.size());
+  call(profiling_symbol("PMPI_Group_translate_ranks"), group, Word{size}, own.data(), world, members.data());
+  call(profiling_symbol("PMPI_Group_free"), &group);
+  call(profiling_symbol("PMPI_Group_free"), &world);
+  const std::uint64_t hash = hash_of(members);
+  note.members_hash.set(hash);
+  note.ordinal.set(objects().made[hash]++);
+  note.rank.set(rank);
+  note.size.set(size);
+  note.is_inter.set(static_cast<std::uint32_t>(is_inter));
+}
+
+void release(ipc::CallNote* note) {
+  note->call.set(MpiCall::none);
+  note->depth.set(0);
+  note->taken.set(0);
+}
+
+struct ThreadEnd {
+  ipc::CallNote* note = nullptr;
+  ~ThreadEnd() {
+    if (note != nullptr) release(note);
+  }
+};
+
+}  // namespace
+
+void note_library(RankNotes& notes, bool has_world) {
+  Dl_info info{};
+  if (dladdr(profiling_symbol("PMPI_Init"), &info) == 0 || info.dli_fname == nullptr) return;
+  ipc::LibraryNote& note = notes.library;
+  const auto set = [&note](int any_source, int any_tag, std::uint64_t world, std::uint64_t self) {
+    note.any_source.set(any_source);
+    note.any_tag.set(any_tag);
+    note.world.set(world);
+    note.self.set(self);
+  };
+  Library& own = library();
+  own.handle_bytes = sizeof(Word);
+  if (const std::uint64_t world = openmpi_object(info.dli_fname, "ompi_mpi_comm_world")) {
+    set(-1, -1, world, openmpi_object(info.dli_fname, "ompi_mpi_comm_self"));
+    own.no_communicator = openmpi_object(info.dli_fname, "ompi_mpi_comm_null");
+    own.no_window = openmpi_object(info.dli_fname, "ompi_mpi_win_null");
+  } else if (std::strstr(info.dli_fname, "libmpi_abi") != nullptr) {
+    set(-1, -2, 0x101, 0x102);  // MPI 5.0, chapter 20
+    own.no_communicator = 0x100;
+    own.no_window = 0x110;
+  } else {
+    set(-2, -1, 0x44000000, 0x44000001);  // MPICH's mpi.h
+    own.handle_bytes = sizeof(std::int32_t);
+    own.no_communicator = 0x04000000;
+    own.no_window = 0x20000000;
+  }
+  own.world = static_cast<Word>(note.world.get());
+  own.has_world = has_world;
+  note.handle_bytes.set(own.handle_bytes);
+}
+
+std::uint64_t handle(Word value) {
+  const auto whole = static_cast<std::uint64_t>(value);
+  return library().handle_bytes == sizeof(Word) ? whole : whole & 0xffffffff;
+}
+
+Word handle_at(Word address) {
+  if (address == 0 || library().handle_bytes == 0) return 0;
+  const auto* at = reinterpret_cast<const void*>(address);  // NOLINT(performance-no-int-to-ptr): the caller's
+  Word value = 0;
+  std::memcpy(&value, at, library().handle_bytes);
+  return value;
+}
+
+constinit thread_local ipc::CallNote* own_note = nullptr;
+
+ipc::CallNote* claim_note(RankNotes& notes) {
+  static std::mutex mutex;
+  static ipc::CallNote beyond;
+  thread_local ThreadEnd end;
+  const std::lock_guard<std::mutex> guard(mutex);
+  own_note = &beyond;
+  for (ipc::CallNote& note : notes.calls) {
+    if (note.taken.get() != 0) continue;
+    note.taken.set(1);
+    own_note = end.note = &note;
+    break;
+  }
+  return own_note;
+}
+
+void note_request(RankNotes& notes, MpiCall call, const Words& words, Word request) {
+  const std::uint64_t key = handle(request);
+  ipc::RequestNote& note = notes.requests[ipc::request_place(key)];
+  note.handle.set(key);
+  note.call.set(call);
+  note.communicator.set(static_cast<std::uint64_t>(words.at[0]));
+  note.peer.set(static_cast<std::int32_t>(words.at[1]));
+  note.tag.set(static_cast<std::int32_t>(words.at[2]));
+  note.target.set(static_cast<std::int32_t>(words.at[3]));
+  note.target_tag.set(static_cast<std::int32_t>(words.at[4]));
+}
+
+void note_object(RankNotes& notes, MpiCall call, std::uint64_t object, bool is_window) {
+  const std::uint64_t none = is_window ? library().no_window : library().no_communicator;
+  if (object == 0 || object == none || !library().has_world) return;
+  const std::lock_guard<std::mutex> guard(objects().mutex);
+  ipc::ObjectNote* note = room_for_object(notes);
+  if (note == nullptr) return;
+  note_members(*note, object, is_window);
+  note->maker.set(call);
+  note->is_window.set(is_window ? 1 : 0);
+  note->name[0].set('\0');
+  note->freed.set(0);
+  note->handle.set(object);
+}
+
+void name_object(RankNotes& notes, Word object, const char* name) {
+  const std::lock_guard<std::mutex> guard(objects().mutex);
+  ipc::ObjectNote* note = find_object(notes, handle(object));
+  if (note == nullptr || name == nullptr) return;
+  const std::size_t length = strnlen(name, std::size(note->name) - 1);
+  for (std::size_t i = 0; i < length; ++i) note->name[i].set(name[i]);
+  note->name[length].set('\0');
+}
+
+void forget_object(RankNotes& notes, Word object) {
+  const std::lock_guard<std::mutex> guard(objects().mutex);
+  ipc::ObjectNote* note = object == 0 ? nullptr : find_object(notes, handle(object));
+  if (note != nullptr) note->freed.set(1);
+}
+
+void note_lock(RankNotes& notes, const Words& words) {
+  for (ipc::LockNote& lock : notes.locks) {
+    if (lock.window.get() != 0) continue;
+    lock.target.set(static_cast<std::int32_t>(words.at[1]));
+    lock.window.set(handle(words.at[0]));
+    return;
+  }
+}
+
+void forget_lock(RankNotes& notes, const Words& words) {
+  for (ipc::LockNote& lock : notes.locks) {
+    const bool is_this = lock.window.get() == handle(words.at[0]) &&
+                         lock.target.get() == static_cast<std::int32_t>(words.at[1]);
+    if (!is_this) continue;
+    lock.window.set(0);
+    return;
+  }
+}
+
+}  // namespace apenet::shim

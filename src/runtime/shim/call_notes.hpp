@@ -1,0 +1,113 @@
+// Notes of the MPI calls that threads are in, for the report of a deadlock (ipc/wait_note.hpp).
+//
+// On the way of every message: a note is a few plain stores into a cache line of the thread's own.
+#pragma once
+
+#include <cstdint>
+
+#include "runtime/ipc/client.hpp"
+#include "runtime/shim/mpi_library.hpp"
+
+namespace apenet::shim {
+
+// What a call is about, as its CallKind says.
+struct Words {
+  Word at[ipc::most_words];
+};
+
+// MPI is initialised: notes its constants. `has_world`: by MPI_Init, not as a session.
+void note_library(ipc::RankNotes& notes, bool has_world);
+
+// The value of a handle: libraries have handles of 4 or 8 bytes.
+std::uint64_t handle(Word value);
+// The same of the handle at an address; 0 when nothing is known of the library.
+Word handle_at(Word address);
+
+// The note of this thread, nullptr before its first call. Threads beyond those that are noted share one that
+// nobody reads.
+extern constinit thread_local ipc::CallNote* own_note __attribute__((tls_model("initial-exec")));
+ipc::CallNote* claim_note(ipc::RankNotes& notes);
+
+void note_request(ipc::RankNotes& notes, ipc::MpiCall call, const Words& words, Word request);
+void note_object(ipc::RankNotes& notes, ipc::MpiCall call, std::uint64_t object, bool is_window);
+void name_object(ipc::RankNotes& notes, Word object, const char* name);
+void forget_object(ipc::RankNotes& notes, Word object);
+void note_lock(ipc::RankNotes& notes, const Words& words);
+void forget_lock(ipc::RankNotes& notes, const Words& words);
+
+// A call, while it runs. The outermost is noted: libraries call their own functions.
+class InCall {
+ public:
+  InCall(ipc::Client* client, ipc::MpiCall call, const Words& words)
+      : note_(client == nullptr ? nullptr : own_note) {
+    if (client == nullptr) return;
+    if (note_ == nullptr) note_ = claim_note(client->notes());
+    const std::uint32_t depth = note_->depth.get();
+    note_->depth.set(depth + 1);
+    if (depth != 0) return;
+    for (std::size_t i = 0; i < ipc::most_words; ++i) {
+      note_->words[i].set(static_cast<std::uint64_t>(words.at[i]));
+    }
+    note_->call.set(call);
+  }
+  ~InCall() {
+    if (note_ == nullptr) return;
+    const std::uint32_t depth = note_->depth.get() - 1;
+    note_->depth.set(depth);
+    if (depth == 0) note_->call.set(ipc::MpiCall::none);
+  }
+  InCall(const InCall&) = delete;
+  InCall& operator=(const InCall&) = delete;
+
+ private:
+  ipc::CallNote* note_;
+};
+
+// What a call leaves behind when it has succeeded: the `effect` of mpi_call_list.inc. `last` is its last
+// argument.
+struct Effect {
+  static void after(ipc::RankNotes& /*notes*/, ipc::MpiCall /*call*/, const Words& /*words*/, Word /*last*/) {
+  }
+};
+
+struct Returns : Effect {};  // nothing
+
+// A request, at the address in its last argument.
+struct Starts : Effect {
+  static void after(ipc::RankNotes& notes, ipc::MpiCall call, const Words& words, Word last) {
+    note_request(notes, call, words, handle_at(last));
+  }
+};
+
+struct MakesCommunicator : Effect {
+  static void after(ipc::RankNotes& notes, ipc::MpiCall call, const Words& /*words*/, Word last) {
+    note_object(notes, call, static_cast<std::uint64_t>(handle_at(last)), false);
+  }
+};
+
+struct MakesWindow : Effect {
+  static void after(ipc::RankNotes& notes, ipc::MpiCall call, const Words& /*words*/, Word last) {
+    note_object(notes, call, static_cast<std::uint64_t>(handle_at(last)), true);
+  }
+};
+
+// The communicator or window in its first word is gone.
+struct Frees : Effect {
+  static void after(ipc::RankNotes& notes, ipc::MpiCall /*call*/, const Words& words, Word /*last*/) {
+    forget_object(notes, words.at[0]);
+  }
+};
+
+struct Locks : Effect {
+  static void after(ipc::RankNotes& notes, ipc::MpiCall /*call*/, const Words& words, Word /*last*/) {
+    note_lock(notes, words);
+  }
+};
+
+struct Unlocks : Effect {
+  static void after(ipc::RankNotes& notes, ipc::MpiCall /*call*/, const Words& words, Word /*last*/) {
+    forget_lock(notes, words);
+  }
+};
+
+}  // namespace apenet::shim

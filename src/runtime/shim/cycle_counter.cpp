@@ -1,0 +1,267 @@
+// The processor's cycle counter (rdtsc, rdtscp), for programs that read it themselves: `apenet run
+// --trap-tsc`.
+//
+// The system makes each read a SIGSEGV, and the handler here answers it: one tick a nanosecond of virtual
+// time. Costs some microseconds of wall time a read. The program's own handler of SIGSEGV is called for all
+// other faults, and may be set at any time.
+//
+// Threads that were made before the end of MPI_Init keep the host's counter.
+#include "runtime/shim/cycle_counter.hpp"
+
+#if !defined(__x86_64__)
+
+void apenet::shim::begin_cycle_counter() {}  // the option is refused before anything starts
+
+#else
+
+#include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/auxv.h>
+#include <sys/prctl.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+
+#include "runtime/ipc/host_call.hpp"
+#include "runtime/shim/clocks.hpp"
+#include "runtime/shim/real.hpp"
+
+namespace apenet::shim {
+namespace {
+
+using Action = struct sigaction;
+using SetAction = int (*)(int, const Action*, Action*);
+using SetMask = int (*)(int, const sigset_t*, sigset_t*);
+
+// The program's handler, behind ours. Written by sigaction() only; a fault of one thread while another sets
+// the handler is the program's race, as it is without us.
+struct Trap {
+  std::atomic<bool> is_set{false};
+  Action theirs{};
+  // Found before any fault.
+  SetAction set_action = next<SetAction>("sigaction");
+  SetMask set_mask = next<SetMask>("pthread_sigmask");
+  std::uint64_t system_code = getauxval(AT_SYSINFO_EHDR);
+};
+
+Trap& trap() {
+  static Trap value;
+  return value;
+}
+
+bool is_trapping() {
+  return trap().is_set.load(std::memory_order_relaxed);
+}
+
+int set_trap(int mode) {
+  return ipc::host_call(SYS_prctl, PR_SET_TSC, mode);
+}
+
+// A new program has no handler, and its loader reads the counter: it starts without the trap.
+class Untrapped {
+ public:
+  Untrapped() {
+    if (is_trapping()) set_trap(PR_TSC_ENABLE);
+  }
+  ~Untrapped() {
+    if (is_trapping()) set_trap(PR_TSC_SIGSEGV);
+  }
+  Untrapped(const Untrapped&) = delete;
+  Untrapped& operator=(const Untrapped&) = delete;
+};
+
+std::uint64_t host_ticks() {
+  set_trap(PR_TSC_ENABLE);
+  std::uint32_t low = 0;
+  std::uint32_t high = 0;
+  __asm__ volatile("rdtsc" : "=a"(low), "=d"(high));
+  set_trap(PR_TSC_SIGSEGV);
+  return std::uint64_t{high} << 32 | low;
+}
+
+// The system's own clock functions, which it maps into every process, read the counter, too: what they make
+// of it only the host's answer fits.
+bool is_of_system(std::uint64_t instruction) {
+  constexpr std::uint64_t most_bytes = 4 * 4096;
+  const std::uint64_t begin = trap().system_code;
+  return begin != 0 && instruction - begin < most_bytes;
+}
+
+std::uint64_t ticks(std::uint64_t instruction) {
+  ipc::Client* client = is_of_system(instruction) ? nullptr : clock_client();
+  if (client == nullptr) return host_ticks();
+  return static_cast<std::uint64_t>(monotonic_base_s * ns_per_s + read_clock_ps(*client) / ps_per_ns);
+}
+
+// Answers the read and steps over it; false: the fault is another.
+bool answer(mcontext_t& machine) {
+  constexpr greg_t general_protection = 13;
+  if (machine.gregs[REG_TRAPNO] != general_protection) return false;
+  const auto instruction = static_cast<std::uint64_t>(machine.gregs[REG_RIP]);
+  const auto* code = reinterpret_cast<const std::uint8_t*>(instruction);  // NOLINT(performance-no-int-to-ptr)
+  const bool is_rdtsc = code[0] == 0x0f && code[1] == 0x31;
+  const bool is_rdtscp = code[0] == 0x0f && code[1] == 0x01 && code[2] == 0xf9;
+  if (!is_rdtsc && !is_rdtscp) return false;
+  const std::uint64_t value = ticks(instruction);
+  machine.gregs[REG_RAX] = static_cast<greg_t>(value & 0xffffffff);
+  machine.gregs[REG_RDX] = static_cast<greg_t>(value >> 32);
+  if (is_rdtscp) machine.gregs[REG_RCX] = 0;  // of processor 0
+  machine.gregs[REG_RIP] += is_rdtscp ? 3 : 2;
+  return true;
+}
+
+// What the system does with a SIGSEGV for which the program has set this.
+void pass_on(int number, siginfo_t* info, void* context) {
+  const Action theirs = trap().theirs;
+  const bool was_sent = info->si_code <= 0;
+  if (theirs.sa_handler == SIG_IGN && was_sent) return;
+  if (theirs.sa_handler == SIG_DFL || theirs.sa_handler == SIG_IGN) {
+    // The fault comes again, and ends the process.
+    const Action end{};
+    trap().set_action(SIGSEGV, &end, nullptr);
+    if (was_sent) raise(SIGSEGV);
+    return;
+  }
+  if ((theirs.sa_flags & static_cast<int>(SA_RESETHAND)) != 0) trap().theirs = Action{};
+  sigset_t mask = theirs.sa_mask;
+  trap().set_mask(SIG_BLOCK, &mask, nullptr);  // until we return
+  if ((theirs.sa_flags & SA_SIGINFO) != 0) {
+    theirs.sa_sigaction(number, info, context);
+  } else {
+    theirs.sa_handler(number);
+  }
+}
+
+void on_fault(int number, siginfo_t* info, void* context) {
+  const int error = errno;
+  if (!answer(static_cast<ucontext_t*>(context)->uc_mcontext)) pass_on(number, info, context);
+  errno = error;
+}
+
+// A blocked SIGSEGV would end the process at its next read.
+sigset_t without_fault(sigset_t set) {
+  sigdelset(&set, SIGSEGV);
+  return set;
+}
+
+int change_mask(const char* function, int how, const sigset_t* set, sigset_t* before) {
+  const auto real = next<SetMask>(function);
+  if (!is_trapping() || set == nullptr || how == SIG_UNBLOCK) return real(how, set, before);
+  const sigset_t allowed = without_fault(*set);
+  return real(how, &allowed, before);
+}
+
+}  // namespace
+
+void begin_cycle_counter() {
+  if (is_trapping() || std::getenv("APENET_TRAP_TSC") == nullptr) return;
+  Action ours{};
+  ours.sa_sigaction = on_fault;
+  ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
+  sigemptyset(&ours.sa_mask);
+  trap().set_action(SIGSEGV, &ours, &trap().theirs);
+  sigset_t faults;
+  sigemptyset(&faults);
+  sigaddset(&faults, SIGSEGV);
+  trap().set_mask(SIG_UNBLOCK, &faults, nullptr);
+  trap().is_set = true;
+  pthread_atfork(nullptr, nullptr, [] { set_trap(PR_TSC_ENABLE); });
+  if (set_trap(PR_TSC_SIGSEGV) == 0) return;
+  std::fputs("apenet: --trap-tsc: expected a host that allows prctl(PR_SET_TSC)\n", stderr);
+  std::_Exit(2);
+}
+
+}  // namespace apenet::shim
+
+using apenet::shim::is_trapping;
+using apenet::shim::next;
+using apenet::shim::trap;
+using apenet::shim::Untrapped;
+using apenet::shim::without_fault;
+
+APENET_EXPORT int sigaction(int number, const struct sigaction* action, struct sigaction* before) noexcept {
+  const auto real = next<apenet::shim::SetAction>("sigaction");
+  if (!is_trapping() || number < 1 || number >= NSIG) return real(number, action, before);
+  struct sigaction wanted {};
+  if (action != nullptr) {
+    wanted = *action;
+    wanted.sa_mask = without_fault(wanted.sa_mask);
+  }
+  if (number != SIGSEGV) return real(number, action == nullptr ? nullptr : &wanted, before);
+  if (before != nullptr) *before = trap().theirs;
+  if (action != nullptr) trap().theirs = wanted;
+  return 0;
+}
+
+APENET_EXPORT sighandler_t signal(int number, sighandler_t handler) noexcept {
+  if (!is_trapping() || number != SIGSEGV)
+    return next<sighandler_t (*)(int, sighandler_t)>("signal")(number, handler);
+  struct sigaction action {};
+  struct sigaction before {};
+  action.sa_handler = handler;
+  action.sa_flags = SA_RESTART;
+  sigaction(SIGSEGV, &action, &before);
+  return before.sa_handler;
+}
+
+APENET_EXPORT int sigprocmask(int how, const sigset_t* set, sigset_t* before) noexcept {
+  return apenet::shim::change_mask("sigprocmask", how, set, before);
+}
+
+APENET_EXPORT int pthread_sigmask(int how, const sigset_t* set, sigset_t* before) noexcept {
+  return apenet::shim::change_mask("pthread_sigmask", how, set, before);
+}
+
+APENET_EXPORT int execve(const char* path, char* const* arguments, char* const* environment) noexcept {
+  const Untrapped during;
+  return next<int (*)(const char*, char* const*, char* const*)>("execve")(path, arguments, environment);
+}
+
+APENET_EXPORT int execv(const char* path, char* const* arguments) noexcept {
+  const Untrapped during;
+  return next<int (*)(const char*, char* const*)>("execv")(path, arguments);
+}
+
+APENET_EXPORT int execvp(const char* file, char* const* arguments) noexcept {
+  const Untrapped during;
+  return next<int (*)(const char*, char* const*)>("execvp")(file, arguments);
+}
+
+APENET_EXPORT int execvpe(const char* file, char* const* arguments, char* const* environment) noexcept {
+  const Untrapped during;
+  return next<int (*)(const char*, char* const*, char* const*)>("execvpe")(file, arguments, environment);
+}
+
+APENET_EXPORT int posix_spawn(pid_t* process, const char* path, const posix_spawn_file_actions_t* actions,
+                              const posix_spawnattr_t* attributes, char* const* arguments,
+                              char* const* environment) noexcept {
+  const Untrapped during;
+  return next<decltype(&posix_spawn)>("posix_spawn")(process, path, actions, attributes, arguments,
+                                                     environment);
+}
+
+APENET_EXPORT int posix_spawnp(pid_t* process, const char* file, const posix_spawn_file_actions_t* actions,
+                               const posix_spawnattr_t* attributes, char* const* arguments,
+                               char* const* environment) noexcept {
+  const Untrapped during;
+  return next<decltype(&posix_spawnp)>("posix_spawnp")(process, file, actions, attributes, arguments,
+                                                       environment);
+}
+
+APENET_EXPORT int system(const char* command) {
+  const Untrapped during;
+  return next<int (*)(const char*)>("system")(command);
+}
+
+APENET_EXPORT FILE* popen(const char* command, const char* mode) {
+  const Untrapped during;
+  return next<FILE* (*)(const char*, const char*)>("popen")(command, mode);
+}
+
+#endif

@@ -1,0 +1,190 @@
+// Sleeps, and waits for files that have a deadline: they end in virtual time.
+//
+// A sleep costs no wall time: the process's clock moves. A wait for a file is made for real, as long as it
+// would last; if it runs out, the process's clock moves as far.
+#include <poll.h>
+#include <sched.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+#include <sys/single_threaded.h>
+#include <threads.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+
+#include "runtime/shim/deadlines.hpp"
+#include "runtime/shim/real.hpp"
+
+namespace apenet::shim {
+namespace {
+
+constexpr std::int64_t ps_per_ms = ps_per_s / 1000;
+
+// wait() for files, which returns 0 when it has run out.
+template <typename Wait>
+int wait_for_files(ipc::Client& client, std::int64_t ps, Wait wait) {
+  const int result = wait();
+  if (result == 0 && ps > 0) sleep_ps(client, ps);
+  return result;
+}
+
+}  // namespace
+}  // namespace apenet::shim
+
+using apenet::ipc::Client;
+using apenet::shim::clock_client;
+using apenet::shim::ClockKind;
+using apenet::shim::is_valid;
+using apenet::shim::next;
+using apenet::shim::ps_per_ms;
+using apenet::shim::to_ps;
+using apenet::shim::wait_for_files;
+
+APENET_EXPORT int clock_nanosleep(clockid_t clock, int flags, const timespec* request, timespec* remaining) {
+  Client* client = clock_client();
+  // MPI_Finalize of Open MPI sleeps until its process manager answers.
+  const bool is_of_host = client == nullptr || client->progress().leaves();
+  const ClockKind kind = is_of_host ? ClockKind::host : apenet::shim::kind_of(clock);
+  // What is wrong with the arguments is the host's to say.
+  if (kind == ClockKind::host || clock == CLOCK_THREAD_CPUTIME_ID || !is_valid(request)) {
+    return next<int (*)(clockid_t, int, const timespec*, timespec*)>("clock_nanosleep")(clock, flags, request,
+                                                                                        remaining);
+  }
+  const std::int64_t now_ps = apenet::shim::read_clock_ps(*client);
+  timespec from = *request;
+  if ((flags & TIMER_ABSTIME) != 0) from.tv_sec -= apenet::shim::base_s(kind);
+  const std::int64_t since_ps = kind == ClockKind::cpu ? apenet::shim::cpu_ps(*client) : now_ps;
+  const std::int64_t ps = (flags & TIMER_ABSTIME) != 0 ? to_ps(from) - since_ps : to_ps(from);
+  if (ps > 0) apenet::shim::sleep_ps(*client, ps);
+  if (remaining != nullptr && (flags & TIMER_ABSTIME) == 0) *remaining = {.tv_sec = 0, .tv_nsec = 0};
+  return 0;
+}
+
+APENET_EXPORT int nanosleep(const timespec* request, timespec* remaining) {
+  const int error = clock_nanosleep(CLOCK_REALTIME, 0, request, remaining);
+  if (error == 0) return 0;
+  errno = error;
+  return -1;
+}
+
+APENET_EXPORT int __nanosleep(const timespec* request, timespec* remaining) {
+  return nanosleep(request, remaining);
+}
+
+APENET_EXPORT int thrd_sleep(const timespec* request, timespec* remaining) {
+  const int error = clock_nanosleep(CLOCK_REALTIME, 0, request, remaining);
+  return error == 0 ? 0 : error == EINTR ? -1 : -2;
+}
+
+APENET_EXPORT int usleep(useconds_t microseconds) {
+  const timespec duration{.tv_sec = microseconds / 1'000'000, .tv_nsec = microseconds % 1'000'000 * 1000};
+  return nanosleep(&duration, nullptr);
+}
+
+APENET_EXPORT unsigned sleep(unsigned seconds) {
+  const timespec duration{.tv_sec = seconds, .tv_nsec = 0};
+  timespec remaining{};
+  return nanosleep(&duration, &remaining) == 0 ? 0 : static_cast<unsigned>(remaining.tv_sec);
+}
+
+// MPI libraries yield in their progress loops. Under the simulator a process that has nothing to do waits for
+// its event, and a yield to a neighbour that also has nothing to do is two context switches for nothing. Not
+// so with threads: the one that yields has just let go of the library's lock, and takes it again before
+// another gets it, unless that one runs first.
+APENET_EXPORT int sched_yield() noexcept {
+  static const auto real = next<int (*)()>("sched_yield");
+  Client* client = apenet::shim::virtual_client();
+  const bool in_vain = client != nullptr && __libc_single_threaded != 0 &&
+                       (client->progress().waits() || client->progress().looks());
+  return in_vain ? 0 : real();
+}
+
+APENET_EXPORT int select(int count, fd_set* reads, fd_set* writes, fd_set* errors, timeval* timeout) {
+  Client* client = clock_client();
+  static const auto real = next<int (*)(int, fd_set*, fd_set*, fd_set*, timeval*)>("select");
+  if (client == nullptr || timeout == nullptr || timeout->tv_sec < 0 || timeout->tv_usec < 0) {
+    return real(count, reads, writes, errors, timeout);
+  }
+  // The system carries microseconds over, however many.
+  const timespec duration{.tv_sec = timeout->tv_sec + timeout->tv_usec / 1'000'000,
+                          .tv_nsec = timeout->tv_usec % 1'000'000 * 1000};
+  return wait_for_files(*client, to_ps(duration), [&] {
+    if (count == 0) *timeout = {.tv_sec = 0, .tv_usec = 0};
+    return real(count, reads, writes, errors, timeout);
+  });
+}
+
+APENET_EXPORT int __select(int count, fd_set* reads, fd_set* writes, fd_set* errors, timeval* timeout) {
+  return select(count, reads, writes, errors, timeout);
+}
+
+APENET_EXPORT int pselect(int count, fd_set* reads, fd_set* writes, fd_set* errors, const timespec* timeout,
+                          const sigset_t* mask) {
+  Client* client = clock_client();
+  static const auto real =
+      next<int (*)(int, fd_set*, fd_set*, fd_set*, const timespec*, const sigset_t*)>("pselect");
+  if (client == nullptr || !is_valid(timeout)) return real(count, reads, writes, errors, timeout, mask);
+  const timespec none{};
+  return wait_for_files(*client, to_ps(*timeout), [&] {
+    return real(count, reads, writes, errors, count == 0 ? &none : timeout, mask);
+  });
+}
+
+APENET_EXPORT int poll(pollfd* fds, nfds_t count, int timeout_ms) {
+  Client* client = clock_client();
+  static const auto real = next<int (*)(pollfd*, nfds_t, int)>("poll");
+  if (client == nullptr || timeout_ms <= 0) return real(fds, count, timeout_ms);
+  return wait_for_files(*client, timeout_ms * ps_per_ms,
+                        [&] { return real(fds, count, count == 0 ? 0 : timeout_ms); });
+}
+
+APENET_EXPORT int __poll(pollfd* fds, nfds_t count, int timeout_ms) {
+  return poll(fds, count, timeout_ms);
+}
+
+APENET_EXPORT int ppoll(pollfd* fds, nfds_t count, const timespec* timeout, const sigset_t* mask) {
+  Client* client = clock_client();
+  static const auto real = next<int (*)(pollfd*, nfds_t, const timespec*, const sigset_t*)>("ppoll");
+  if (client == nullptr || !is_valid(timeout)) return real(fds, count, timeout, mask);
+  const timespec none{};
+  return wait_for_files(*client, to_ps(*timeout),
+                        [&] { return real(fds, count, count == 0 ? &none : timeout, mask); });
+}
+
+// What programs built with _FORTIFY_SOURCE call; bytes is the size of the array. One that is too short is the
+// C library's to report.
+APENET_EXPORT int __poll_chk(pollfd* fds, nfds_t count, int timeout_ms, size_t bytes) {
+  static const auto real = next<int (*)(pollfd*, nfds_t, int, size_t)>("__poll_chk");
+  return bytes / sizeof *fds < count ? real(fds, count, timeout_ms, bytes) : poll(fds, count, timeout_ms);
+}
+
+APENET_EXPORT int __ppoll_chk(pollfd* fds, nfds_t count, const timespec* timeout, const sigset_t* mask,
+                              size_t bytes) {
+  static const auto real =
+      next<int (*)(pollfd*, nfds_t, const timespec*, const sigset_t*, size_t)>("__ppoll_chk");
+  return bytes / sizeof *fds < count ? real(fds, count, timeout, mask, bytes)
+                                     : ppoll(fds, count, timeout, mask);
+}
+
+APENET_EXPORT int epoll_pwait(int epoll, epoll_event* events, int count, int timeout_ms,
+                              const sigset_t* mask) {
+  Client* client = clock_client();
+  static const auto real = next<int (*)(int, epoll_event*, int, int, const sigset_t*)>("epoll_pwait");
+  if (client == nullptr || timeout_ms <= 0) return real(epoll, events, count, timeout_ms, mask);
+  return wait_for_files(*client, timeout_ms * ps_per_ms,
+                        [&] { return real(epoll, events, count, timeout_ms, mask); });
+}
+
+APENET_EXPORT int epoll_wait(int epoll, epoll_event* events, int count, int timeout_ms) {
+  return epoll_pwait(epoll, events, count, timeout_ms, nullptr);
+}
+
+APENET_EXPORT int epoll_pwait2(int epoll, epoll_event* events, int count, const timespec* timeout,
+                               const sigset_t* mask) {
+  Client* client = clock_client();
+  static const auto real =
+      next<int (*)(int, epoll_event*, int, const timespec*, const sigset_t*)>("epoll_pwait2");
+  if (client == nullptr || !is_valid(timeout)) return real(epoll, events, count, timeout, mask);
+  return wait_for_files(*client, to_ps(*timeout), [&] { return real(epoll, events, count, timeout, mask); });
+}

@@ -1,0 +1,154 @@
+// apenet-warden: starts the processes of a run, tells how they end, and leaves none of them behind.
+//
+//   apenet-warden SIMULATOR PLAN CHANNEL
+//
+// SIMULATOR is the process that it serves, its parent; PLAN the descriptor of a plan (plan.hpp); CHANNEL one
+// of a pair of sockets, on which it sends notices (notice.hpp). When the other end of the channel is shut
+// down or closed, or the simulator is gone for whatever reason, it kills all its descendants and ends.
+#include <dirent.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "runtime/warden/descendants.hpp"
+#include "runtime/warden/notice.hpp"
+#include "runtime/warden/plan.hpp"
+#include "runtime/warden/start.hpp"
+
+namespace apenet::warden {
+namespace {
+
+constexpr int bad_use = 2;
+
+// A folder for temporary files of the run; removed with all that is in it.
+class Folder {
+ public:
+  Folder() = default;
+  ~Folder() {
+    std::error_code ignored;
+    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+  }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+
+  bool make() {
+    const char* parent = std::getenv("TMPDIR");
+    std::string path = parent != nullptr && *parent != '\0' ? parent : "/tmp";
+    path += "/apenet-XXXXXX";
+    if (mkdtemp(path.data()) == nullptr) return false;
+    path_ = path;
+    return true;
+  }
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+class Warden {
+ public:
+  Warden(int simulator, int channel) : simulator_(simulator), channel_(channel) {}
+
+  void start_all(const Plan& plan) {
+    std::vector<std::string> extra;
+    // Where none can be made, the program does as it would without these variables.
+    if (!plan.folder_variables.empty() && folder_.make()) {
+      for (const std::string& name : plan.folder_variables) extra.push_back(name + "=" + folder_.path());
+    }
+    for (const PlannedProcess& process : plan.processes) {
+      const int started = start(plan, process, extra);
+      tell(started < 0 ? Notice{Notice::What::refused, 0, -started}
+                       : Notice{Notice::What::started, started, 0});
+      if (started < 0) break;
+    }
+    for (const PlannedProcess& process : plan.processes) {
+      for (const int fd : process.descriptors) close(fd);
+    }
+  }
+
+  void watch() {
+    const auto simulator = static_cast<int>(syscall(SYS_pidfd_open, simulator_, 0));
+    sigset_t child;
+    sigemptyset(&child);
+    sigaddset(&child, SIGCHLD);
+    std::array<pollfd, 3> watched{{{channel_, POLLIN, 0},
+                                   {signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK), POLLIN, 0},
+                                   {simulator, POLLIN, 0}}};
+    while (getppid() == simulator_) {
+      // Without a descriptor of the simulator (an old kernel), its end is seen a little later.
+      if (poll(watched.data(), watched.size(), simulator < 0 ? 100 : -1) < 0 && errno != EINTR) break;
+      if (watched[0].revents != 0 || watched[2].revents != 0) break;
+      signalfd_siginfo information;
+      while (read(watched[1].fd, &information, sizeof information) > 0) {
+      }
+      reap([this](int process_id, int status) { tell({Notice::What::ended, process_id, status}); });
+    }
+    end_descendants([this](int process_id, int status) { tell({Notice::What::ended, process_id, status}); });
+  }
+
+ private:
+  void tell(const Notice& notice) const {
+    while (send(channel_, &notice, sizeof notice, MSG_NOSIGNAL) < 0 && errno == EINTR) {
+    }
+  }
+
+  int simulator_;
+  int channel_;
+  Folder folder_;
+};
+
+// Of what the warden has been given, a process gets what the plan names for it.
+void keep_descriptors_from_children() {
+#ifdef SYS_close_range
+  constexpr unsigned close_on_exec = 4;  // CLOSE_RANGE_CLOEXEC
+  if (syscall(SYS_close_range, 3U, ~0U, close_on_exec) == 0) return;
+#endif
+  DIR* folder = opendir("/proc/self/fd");
+  if (folder == nullptr) return;
+  while (const dirent* entry = readdir(folder)) {
+    const int fd = std::atoi(entry->d_name);
+    if (fd >= 3) fcntl(fd, F_SETFD, FD_CLOEXEC);
+  }
+  closedir(folder);
+}
+
+int run(const std::array<int, 3>& given) {
+  const auto [simulator, plan_fd, channel] = given;
+  // Whatever is sent to end the simulator must not end its warden before it has done its work.
+  sigset_t all;
+  sigfillset(&all);
+  sigprocmask(SIG_SETMASK, &all, nullptr);
+  signal(SIGCHLD, SIG_DFL);
+  if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0) return EXIT_FAILURE;
+  keep_descriptors_from_children();
+  const std::optional<Plan> plan = read_plan(plan_fd);
+  close(plan_fd);
+  if (!plan) return bad_use;
+  Warden warden(simulator, channel);
+  warden.start_all(*plan);
+  warden.watch();
+  return EXIT_SUCCESS;
+}
+
+}  // namespace
+}  // namespace apenet::warden
+
+int main(int count, char** arguments) {
+  std::array<int, 3> given{};
+  if (count != static_cast<int>(given.size()) + 1) return apenet::warden::bad_use;
+  for (std::size_t i = 0; i < given.size(); ++i) given[i] = std::atoi(arguments[i + 1]);
+  return apenet::warden::run(given);
+}

@@ -1,0 +1,80 @@
+#include "runtime/warden/start.hpp"
+
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstddef>
+
+namespace apenet::warden {
+namespace {
+
+constexpr std::size_t streams = 3;
+constexpr int beyond_streams = 10;
+
+std::vector<char*> pointers(const std::vector<std::string>& texts) {
+  std::vector<char*> found;
+  found.reserve(texts.size() + 1);
+  for (const std::string& text : texts) found.push_back(const_cast<char*>(text.c_str()));
+  return found;
+}
+
+// In the child, which shares the caller's memory until it runs the program: system calls and nothing else.
+int become(const char* program, char* const* arguments, char* const* environment,
+           const PlannedProcess& process, pid_t warden) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+  if (getppid() != warden) return ESRCH;
+  setpgid(0, 0);
+  std::array<int, streams> sources{};
+  for (std::size_t i = 0; i < streams; ++i) {
+    sources[i] = process.descriptors[i];
+    // A source among 0 to 2 would be overwritten by the one before it.
+    if (sources[i] < beyond_streams) sources[i] = fcntl(sources[i], F_DUPFD_CLOEXEC, beyond_streams);
+    if (sources[i] < 0) return errno;
+  }
+  for (std::size_t i = 0; i < streams; ++i) {
+    if (dup2(sources[i], static_cast<int>(i)) < 0) return errno;
+  }
+  for (std::size_t i = streams; i < process.descriptors.size(); ++i) {
+    if (fcntl(process.descriptors[i], F_SETFD, 0) < 0) return errno;
+  }
+  // Python, whose child the caller is, ignores these; a program expects the default.
+  signal(SIGPIPE, SIG_DFL);
+  signal(SIGXFSZ, SIG_DFL);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  execve(program, arguments, environment);
+  return errno;
+}
+
+}  // namespace
+
+int start(const Plan& plan, const PlannedProcess& process, const std::vector<std::string>& extra) {
+  std::vector<char*> arguments = pointers(plan.arguments);
+  arguments.push_back(nullptr);
+  std::vector<char*> environment = pointers(plan.environment);
+  for (const auto* more : {&process.environment, &extra}) {
+    for (char* variable : pointers(*more)) environment.push_back(variable);
+  }
+  environment.push_back(nullptr);
+  const pid_t warden = getpid();
+  volatile int error = 0;
+  const pid_t child = vfork();
+  if (child < 0) return -errno;
+  if (child == 0) {
+    error = become(plan.program.c_str(), arguments.data(), environment.data(), process, warden);
+    _exit(127);
+  }
+  if (error != 0) {
+    waitpid(child, nullptr, 0);
+    return -error;
+  }
+  return child;
+}
+
+}  // namespace apenet::warden

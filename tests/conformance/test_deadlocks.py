@@ -1,0 +1,159 @@
+"""A deadlock is told with the calls that the ranks are in, the same each time; what only takes its time is none."""
+
+from pathlib import Path
+
+import pytest
+
+TROUBLE = Path(__file__).with_name("trouble")
+RANKS = 4
+WORLD = f"MPI_COMM_WORLD ({RANKS} ranks)"
+CIRCLE = "in a circle: rank 0 -> rank 1 -> rank 2 -> rank 3 -> rank 0, each waits for the next"
+PAIR = "in a circle: rank 0 -> rank 1 -> rank 0, each waits for the next"
+ALL_BUT_ONE = "MPI_Barrier on MPI_COMM_WORLD: ranks 0, 2, 3 are in it, rank 1 is not"
+
+
+def around(text: str) -> list[str]:
+    """A line for each rank, about the next one."""
+    return [f"rank {rank}: " + text.format((rank + 1) % RANKS) for rank in range(RANKS)]
+
+
+def pairs(text: str) -> list[str]:
+    """A line for each rank, about the one beside it."""
+    return [f"rank {rank}: " + text.format(rank ^ 1) for rank in range(RANKS)]
+
+
+REPORTS = {
+    "ssend-circle": [*around("MPI_Ssend to rank {}, tag 7"), f"{CIRCLE} in MPI_Ssend"],
+    "recv-recv": [
+        "rank 0: MPI_Recv from rank 1, tag 5",
+        "rank 1: MPI_Recv from rank 0, tag 5",
+        f"ranks 2, 3: MPI_Barrier on {WORLD}",
+        f"{PAIR} in MPI_Recv",
+        "MPI_Barrier on MPI_COMM_WORLD: ranks 2, 3 are in it, ranks 0, 1 are not",
+    ],
+    "self-receive": [
+        f"ranks 0, 2, 3: MPI_Barrier on {WORLD}",
+        "rank 1: MPI_Recv from rank 1, tag 3",
+        "rank 1 waits for itself, in MPI_Recv",
+        ALL_BUT_ONE,
+    ],
+    "probe": [
+        f"ranks 0, 2, 3: MPI_Barrier on {WORLD}",
+        "rank 1: MPI_Probe from rank 0, any tag",
+        f"{PAIR}",
+        ALL_BUT_ONE,
+    ],
+    "any-source": ["ranks 0-3: MPI_Recv from any rank, any tag"],
+    "large-sends": [*pairs("MPI_Send to rank {}, tag 1"), f"{PAIR} in MPI_Send (and 1 more circles)"],
+    "waitall": [
+        *pairs("MPI_Waitall of 3 requests, unfinished MPI_Irecv from rank {}, tag 22"),
+        f"{PAIR} in MPI_Irecv (and 1 more circles)",
+    ],
+    "issend-wait": [*around("MPI_Wait for MPI_Issend to rank {}, tag 9"), f"{CIRCLE} in MPI_Issend"],
+    "sendrecv": [*around("MPI_Sendrecv to rank {0}, tag 1, and from rank {0}, tag 1"), f"{CIRCLE} in MPI_Sendrecv"],
+    "missing-in-split": [
+        "rank 0: MPI_Barrier on a communicator of MPI_Comm_split (ranks 0, 2)",
+        "rank 1: MPI_Recv from rank 3 (rank 1 of communicator 'odd'), tag 6",
+        "rank 2: MPI_Recv from rank 1, tag 4",
+        f"rank 3: MPI_Barrier on {WORLD}",
+        "in a circle: rank 0 -> rank 2 -> rank 1 -> rank 3 -> rank 0, each waits for the next",
+        "MPI_Barrier on a communicator of MPI_Comm_split: rank 0 is in it, rank 2 is not",
+        "MPI_Barrier on MPI_COMM_WORLD: rank 3 is in it, ranks 0-2 are not",
+    ],
+    "mismatched": [
+        f"rank 0: MPI_Allreduce on {WORLD}",
+        f"ranks 1-3: MPI_Barrier on {WORLD}",
+        "MPI_Allreduce on MPI_COMM_WORLD: rank 0 is in it, ranks 1-3 are not",
+        "MPI_Barrier on MPI_COMM_WORLD: ranks 1-3 are in it, rank 0 is not",
+    ],
+    "finished": [
+        "rank 0: MPI_Recv from rank 1, tag 0",
+        "ranks 1-3: finished",
+        "rank 0 waits for rank 1, which has finished",
+    ],
+    "locks": [*around("MPI_Win_lock of rank {} of a window of MPI_Win_allocate"), f"{CIRCLE} in MPI_Win_lock"],
+    "fence": [
+        "ranks 0-2: MPI_Win_fence on a window of MPI_Win_allocate (ranks 0-3)",
+        f"rank 3: MPI_Barrier on {WORLD}",
+        "MPI_Win_fence on a window of MPI_Win_allocate: ranks 0-2 are in it, rank 3 is not",
+        "MPI_Barrier on MPI_COMM_WORLD: rank 3 is in it, ranks 0-2 are not",
+    ],
+}
+
+POLLS = {
+    "polls": [
+        *around("MPI_Test for MPI_Irecv from rank {}, tag 8, again and again"),
+        f"{CIRCLE} in MPI_Irecv",
+    ],
+    "one-polls": [
+        "rank 0: MPI_Test for MPI_Irecv from rank 1, tag 8, again and again",
+        f"ranks 1-3: MPI_Barrier on {WORLD}",
+        PAIR,
+        "MPI_Barrier on MPI_COMM_WORLD: ranks 1-3 are in it, rank 0 is not",
+    ],
+}
+
+
+def report_of(stderr: str) -> list[str]:
+    """The lines of the report, without what is in front of each."""
+    lines = [line.removeprefix("apenet: ") for line in stderr.splitlines()]
+    begin = lines.index("deadlock: every process waits and nothing is under way in the network")
+    return [line.removeprefix("  ") for line in lines[begin + 1 :]]
+
+
+@pytest.fixture
+def run(apenet, build):
+    """Runs a program of this folder that waits."""
+
+    def run_program(name: str, *arguments: str, ranks: int = RANKS, stall_timeout: str = "0.3", compiler="mpicc"):
+        program = build(TROUBLE / f"{name}.c", compiler)
+        command = ("run", "-n", str(ranks), "--stall-timeout", stall_timeout, "--", program, *arguments)
+        return apenet(*command, timeout_s=100)
+
+    return run_program
+
+
+@pytest.mark.parametrize("case", REPORTS)
+def test_the_report_of_a_deadlock(run, case):
+    done = run("deadlocks", case)
+    assert done.returncode == 1, done.stderr
+    assert report_of(done.stderr) == REPORTS[case]
+
+
+@pytest.mark.parametrize("case", POLLS)
+def test_ranks_that_only_poll_are_reported_after_so_many_looks(run, case):
+    """A hundred thousand for this stall timeout, counted: the same virtual time in each run."""
+    done = run("deadlocks", case, stall_timeout="0.1")
+    assert done.returncode == 1, done.stderr
+    assert report_of(done.stderr) == POLLS[case]
+    assert ": 10.00" in done.stderr.splitlines()[0]
+
+
+def test_the_report_with_the_standard_abi(run):
+    done = run("deadlocks", "missing-in-split", compiler="mpicc_abi")
+    assert report_of(done.stderr) == REPORTS["missing-in-split"]
+
+
+@pytest.mark.parametrize("work", ["thread", "process", "busy-process", "main-process"])
+def test_what_works_longer_than_the_stall_timeout_is_no_deadlock(run, work):
+    done = run("meets_outside", work, "1", ranks=2)
+    assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
+
+
+def test_a_thread_that_reads_for_ever_is_named(run):
+    done = run("meets_outside", "reader", "", ranks=2)
+    assert done.returncode == 1
+    assert report_of(done.stderr)[-1] == "rank 0, a thread: reads from a pipe"
+
+
+def test_ranks_may_meet_in_a_fifo(run, tmp_path):
+    done = run("meets_outside", "fifo", str(tmp_path / "fifo"), ranks=2)
+    assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
+
+
+@pytest.mark.parametrize("value", ["0", "-1", "nan", "soon"])
+def test_a_stall_timeout_is_a_number_of_seconds(apenet, value):
+    done = apenet("run", "-n", "2", "--stall-timeout", value, "--", "true")
+    assert done.returncode == 2
+    assert "stall" in done.stderr
+    assert "Traceback" not in done.stderr

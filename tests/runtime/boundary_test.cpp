@@ -1,0 +1,248 @@
+// What a rank may not write: each is that rank's named error, and nobody else's.
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <csignal>
+#include <stdexcept>
+
+#include "ranks.hpp"
+#include "runtime/scheduler/intake.hpp"
+#include "runtime/scheduler/process_ids.hpp"
+
+namespace apenet::test {
+namespace {
+
+ipc::Running& running_of(ipc::Client& client) {
+  auto* base = reinterpret_cast<std::byte*>(const_cast<ipc::Header*>(&client.header()));
+  return *reinterpret_cast<ipc::Running*>(base + ipc::Layout::running_offset());
+}
+
+// The process stops as Client::wait() would, with this for a reason.
+void stop_with(ipc::Client& client, std::uint32_t wait, std::int64_t deadline_ps) {
+  ipc::Turn& turn = client.block().turn;
+  turn.deadline_ps = deadline_ps;
+  turn.wait = static_cast<ipc::Wait>(wait);
+  turn.run = ipc::Run::waits;
+  running_of(client).fetch_sub(1);
+  ipc::futex_wake(running_of(client));
+  pause();
+}
+
+// Posts a word, and hands out what lies in the ring.
+ipc::Request& posted(ipc::Client& client) {
+  send_word(client, 0, 1);
+  ipc::Rings& rings = client.block().rings;
+  return rings.requests[(rings.request_head - 1) % ipc::request_ring];
+}
+
+void send_slot(ipc::Client& client, std::uint32_t slot) {
+  ipc::Request request;
+  request.target = 0;
+  request.bytes = 100;
+  request.slot = slot;
+  request.slot_length = 100;
+  client.post(request);
+}
+
+void give_back(ipc::Client& client, std::uint32_t owner, std::uint32_t slot) {
+  client.return_slot(owner, slot);
+}
+
+struct Corruption {
+  const char* name;
+  RankProgram write;
+  const char* expected;
+};
+
+const Corruption corruptions[] = {
+    {"InlineLength", [](ipc::Client& client) { posted(client).inline_length = 4096; },
+     "request: inline_length = 4096, expected at most 192"},
+    {"Verb", [](ipc::Client& client) { posted(client).verb = static_cast<ipc::RequestVerb>(9); },
+     "request: verb = 9, expected at most 3"},
+    {"Flags", [](ipc::Client& client) { posted(client).flags = 0xf0; },
+     "request: flags = 240, expected at most 15"},
+    {"Target", [](ipc::Client& client) { posted(client).target = 2; },
+     "request: target = 2, expected below the 2 processes"},
+    {"NegativeBytes", [](ipc::Client& client) { posted(client).bytes = -1; },
+     "request: bytes = -1, expected 0"},
+    {"EndlessBytes", [](ipc::Client& client) { posted(client).bytes = std::int64_t{1} << 60; },
+     "expected 0 to 68719476736"},
+    {"PayloadBeyondBytes", [](ipc::Client& client) { posted(client).bytes = 7; },
+     "request: bytes = 7, expected at least its payload of 8"},
+    {"NegativeTime", [](ipc::Client& client) { posted(client).time_ps = -5; }, "request: time_ps = -5"},
+    {"TimeToCome", [](ipc::Client& client) { posted(client).time_ps = 1'000'000'000; },
+     "request: time_ps = 1000000000"},
+    {"TimeGoesBack",
+     [](ipc::Client& client) {
+       client.charge(1000);
+       send_word(client, 0, 1);
+       posted(client).time_ps -= 1000;
+     },
+     "request: time_ps = "},
+    {"Channel", [](ipc::Client& client) { posted(client).channel = 99; },
+     "posted what its card cannot do: descriptor.channel = 99"},
+    {"Slot", [](ipc::Client& client) { send_slot(client, ipc::slots_per_process); },
+     "request: slot = 4096, expected below the 4096 slots of a process"},
+    {"SlotLength",
+     [](ipc::Client& client) {
+       ipc::Request& request = posted(client);
+       request.slot = client.take_slot();
+       request.slot_length = ipc::slot_bytes + 1;
+     },
+     "request: slot_length = 65537, expected at most 65536"},
+    {"SlotLengthWithoutSlot", [](ipc::Client& client) { posted(client).slot_length = 1; },
+     "request: slot_length = 1, expected at most 0"},
+    {"SlotOfAPut",
+     [](ipc::Client& client) {
+       ipc::Request& request = posted(client);
+       request.verb = ipc::RequestVerb::put;
+       request.inline_length = 0;
+       request.slot = 0;
+     },
+     "request: slot = 0, expected none, where nothing is sent"},
+    {"SlotTwice",
+     [](ipc::Client& client) {
+       send_slot(client, 3);
+       send_slot(client, 3);
+     },
+     "request: slot = 3, expected one not in use"},
+    {"PayloadOfAPut", [](ipc::Client& client) { posted(client).verb = ipc::RequestVerb::put; },
+     "request: inline_length = 8, expected at most 0"},
+    {"RequestHead", [](ipc::Client& client) { client.block().rings.request_head += 1000; },
+     "ring: request_head = "},
+    {"EventTail",
+     [](ipc::Client& client) {
+       client.block().rings.event_tail += 1;
+       stop_with(client, static_cast<std::uint32_t>(ipc::Wait::for_event), 0);
+     },
+     "ring: event_tail = 1"},
+    {"ReturnedHead", [](ipc::Client& client) { client.block().rings.returned_head += 1025; },
+     "ring: returned_head = 1025"},
+    {"ReturnedOwner", [](ipc::Client& client) { give_back(client, 2, 0); },
+     "returned slot: owner = 2, expected below the 2 processes"},
+    {"ReturnedSlot", [](ipc::Client& client) { give_back(client, 0, 4096); },
+     "returned slot: slot = 4096, expected below the 4096 slots"},
+    {"ReturnedUnsent", [](ipc::Client& client) { give_back(client, 0, 5); },
+     "returned slot: slot = 5, expected one that was sent to it"},
+    {"FreeTail",
+     [](ipc::Client& client) {
+       client.block().rings.free_tail = 77;
+       send_slot(client, 3);  // the other gives it back
+     },
+     "ring: free_tail = "},
+    {"Clock",
+     [](ipc::Client& client) {
+       // Its last member.
+       reinterpret_cast<std::int64_t*>(&client.block().clock + 1)[-1] = -1;
+     },
+     "clock: now_ps = -1"},
+    {"Wait", [](ipc::Client& client) { stop_with(client, 77, 0); }, "state: wait = 77"},
+    {"Deadline",
+     [](ipc::Client& client) { stop_with(client, static_cast<std::uint32_t>(ipc::Wait::until), -1); },
+     "state: deadline_ps = -1"},
+};
+
+class Refused : public testing::TestWithParam<Corruption> {};
+
+TEST_P(Refused, EndsTheRunAndNamesTheRank) {
+  const auto honest = [](ipc::Client& client) {
+    std::printf("still here\n");
+    std::fflush(stdout);
+    for (;;) {
+      const ipc::Event event = await(client, ipc::EventKind::arrived);
+      if (event.slot != ipc::no_slot) client.return_slot(event.source, event.slot);
+    }
+  };
+  const auto corrupt = [](ipc::Client& client) {
+    GetParam().write(client);
+    for (;;) receive_word(client);
+  };
+  const Ran ran = run_ranks(ideal(), {honest, corrupt});
+  EXPECT_EQ(ran.report.outcome, SessionReport::Outcome::failed);
+  EXPECT_EQ(ran.report.exit_status, 1);
+  EXPECT_EQ(ran.report.message.rfind("rank 1 ", 0), 0U) << ran.report.message;
+  EXPECT_NE(ran.report.message.find(GetParam().expected), std::string::npos) << ran.report.message;
+  EXPECT_NE(ran.output.find("still here\n"), std::string::npos);
+}
+
+INSTANTIATE_TEST_SUITE_P(Boundary, Refused, testing::ValuesIn(corruptions),
+                         [](const auto& test) { return std::string(test.param.name); });
+
+TEST(Boundary, TheMappingKeepsItsSize) {
+  const Mapping mapping(2);
+  const int fd = open(mapping.path().c_str(), O_RDWR | O_CLOEXEC);
+  ASSERT_GE(fd, 0);
+  EXPECT_EQ(ftruncate(fd, 0), -1);
+  EXPECT_EQ(errno, EPERM);
+  close(fd);
+}
+
+TEST(Boundary, AStrayWriteOutsideOfItsOwnPartIsTheRanksOwnEnd) {
+  const auto stray = [](ipc::Client& client) {
+    std::signal(SIGSEGV, SIG_DFL);  // a sanitizer has a handler of its own
+    const_cast<ipc::Header&>(client.header()).lookahead_ps = 0;
+  };
+  const Ran ran = run_ranks(ideal(), {stray, [](ipc::Client& client) { receive_word(client); }});
+  EXPECT_EQ(ran.report.exit_status, 128 + SIGSEGV);
+  EXPECT_EQ(ran.report.message.rfind("rank 0 was ended by signal 11", 0), 0U) << ran.report.message;
+}
+
+TEST(Boundary, AMappingThatIsGoneIsOneLine) {
+  EXPECT_EXIT(
+      {
+        setenv(ipc::mapping_variable, "/proc/self/fd/9999", 1);
+        setenv(ipc::rank_variable, "0", 1);
+        ipc::Client::instance();
+      },
+      testing::ExitedWithCode(2), "APENET_MAPPING = '/proc/self/fd/9999': expected the mapping");
+}
+
+TEST(Boundary, OnlyAProcessOfTheRunStandsForARank) {
+  Mapping mapping(4);
+  const pid_t child = fork();
+  if (child == 0) {
+    pause();
+    _exit(0);
+  }
+  mapping.block(0).identity.process_id = static_cast<std::uint32_t>(child);
+  mapping.block(1).identity.process_id = 1;
+  mapping.block(2).identity.process_id = static_cast<std::uint32_t>(getpid());
+  mapping.block(3).identity.process_id = 0x8000'0001;
+  ProcessIds ids(mapping);
+  EXPECT_EQ(ids.of(0), static_cast<std::uint32_t>(child));
+  for (std::uint32_t rank = 1; rank < 4; ++rank) {
+    EXPECT_THROW(ids.of(rank), RankError);
+    EXPECT_EQ(ids.of(rank), 0U);  // told once
+  }
+  mapping.block(0).identity.process_id = 1;  // later changes are not believed
+  EXPECT_EQ(ids.of(0), static_cast<std::uint32_t>(child));
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+}
+
+TEST(Boundary, ALibrarysNameIsBoundedAndPrintable) {
+  ipc::Identity identity;
+  std::memset(identity.library, 'x', sizeof identity.library);  // no end
+  identity.library[1] = '\n';
+  identity.library[2] = '\x1b';
+  const std::string name = intake::library(identity);
+  EXPECT_EQ(name.substr(0, 4), "x??x");
+  EXPECT_EQ(name.size(), sizeof identity.library);
+}
+
+TEST(Boundary, AnExceptionInTheRunLoopEndsTheRun) {
+  int asked = 0;
+  const Ran ran = run_ranks(ideal(), {[](ipc::Client&) { pause(); }, [](ipc::Client&) { pause(); }}, {},
+                            [&asked]() -> bool {
+                              if (++asked > 2) throw std::runtime_error("what nobody expects");
+                              return false;
+                            });
+  EXPECT_EQ(ran.report.outcome, SessionReport::Outcome::failed);
+  EXPECT_EQ(ran.report.exit_status, 1);
+  EXPECT_EQ(ran.report.message, "the simulator cannot go on: what nobody expects");
+}
+
+}  // namespace
+}  // namespace apenet::test

@@ -1,0 +1,117 @@
+// The report of a deadlock says what is certain, and survives whatever a rank has written.
+#include "runtime/scheduler/deadlock_report.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <memory>
+#include <random>
+
+namespace apenet {
+namespace {
+
+using ipc::CallKind;
+using ipc::MpiCall;
+
+ObjectFact world() {
+  ObjectFact object;
+  object.kind = ObjectFact::Kind::world;
+  return object;
+}
+
+RankFacts in(OperationFact operation) {
+  RankFacts facts;
+  facts.calls.push_back({std::move(operation), {}, 0});
+  return facts;
+}
+
+RankFacts sends_to(std::int32_t target) {
+  OperationFact operation;
+  operation.call = MpiCall::MPI_Ssend;
+  operation.kind = CallKind::send;
+  operation.object = world();
+  operation.target = target;
+  operation.target_tag = 7;
+  return in(operation);
+}
+
+RankFacts meets(MpiCall call) {
+  OperationFact operation;
+  operation.call = call;
+  operation.kind = CallKind::collective;
+  operation.object = world();
+  return in(operation);
+}
+
+TEST(DeadlockReport, ACircleBeginsWithItsLowestRankAndLeavesOutWhoLeadsToIt) {
+  EXPECT_EQ(deadlock_report({sends_to(2), sends_to(3), sends_to(1), sends_to(2)}),
+            "  ranks 0, 3: MPI_Ssend to rank 2, tag 7\n"
+            "  rank 1: MPI_Ssend to rank 3, tag 7\n"
+            "  rank 2: MPI_Ssend to rank 1, tag 7\n"
+            "  in a circle: rank 1 -> rank 3 -> rank 2 -> rank 1, each waits for the next in MPI_Ssend\n");
+}
+
+TEST(DeadlockReport, ACircleMayLeadThroughACollective) {
+  EXPECT_EQ(deadlock_report({meets(MpiCall::MPI_Barrier), sends_to(0)}),
+            "  rank 0: MPI_Barrier on MPI_COMM_WORLD (2 ranks)\n"
+            "  rank 1: MPI_Ssend to rank 0, tag 7\n"
+            "  in a circle: rank 0 -> rank 1 -> rank 0, each waits for the next\n"
+            "  MPI_Barrier on MPI_COMM_WORLD: rank 0 is in it, rank 1 is not\n");
+}
+
+TEST(DeadlockReport, ACollectiveOfAllIsNotSaidToMissAnybody) {
+  const RankFacts facts = meets(MpiCall::MPI_Bcast);
+  EXPECT_EQ(
+      deadlock_report({facts, facts, facts}),
+      "  ranks 0-2: MPI_Bcast on MPI_COMM_WORLD (3 ranks)\n"
+      "  MPI_Bcast on MPI_COMM_WORLD: all its ranks are in it, but what they gave or called before does "
+      "not fit together\n");
+}
+
+TEST(DeadlockReport, WhoWaitsForAFinishedRankOrForItselfIsSaid) {
+  RankFacts finished;
+  finished.state = RankFacts::State::finished;
+  EXPECT_EQ(deadlock_report({sends_to(1), finished, sends_to(2)}),
+            "  rank 0: MPI_Ssend to rank 1, tag 7\n"
+            "  rank 1: finished\n"
+            "  rank 2: MPI_Ssend to rank 2, tag 7\n"
+            "  rank 0 waits for rank 1, which has finished\n"
+            "  rank 2 waits for itself, in MPI_Ssend\n");
+}
+
+TEST(DeadlockReport, WhereNoCallIsKnownTheProviderIsAsked) {
+  RankFacts facts;
+  facts.provider = {.receives = 2, .receive_source = 3, .receive_tag = 5, .sends = 1, .send_target = 1};
+  EXPECT_EQ(
+      deadlock_report({facts}),
+      "  rank 0: waits for a message from rank 3, tag 5 (and 1 more receives); 1 unfinished send(s), the "
+      "oldest to rank 1\n");
+}
+
+TEST(DeadlockReport, AnyBytesOfARankGiveLinesOfPrintableText) {
+  std::mt19937_64 random(1);
+  const auto never = [&random](std::uint64_t /*address*/, std::span<std::byte> to) {
+    for (std::byte& byte : to) byte = static_cast<std::byte>(random());
+    return random() % 2 == 0;
+  };
+  const auto notes = std::make_unique<ipc::RankNotes>();
+  for (int round = 0; round < 50; ++round) {
+    std::vector<RankFacts> ranks;
+    for (int rank = 0; rank < 4; ++rank) {
+      auto* bytes = reinterpret_cast<unsigned char*>(notes.get());
+      // Small numbers are the likelier to mean something.
+      for (std::size_t i = 0; i < sizeof(ipc::RankNotes); ++i) {
+        bytes[i] = static_cast<unsigned char>(random() % 4 == 0 ? random() : i % 4 == 0 ? random() % 8 : 0);
+      }
+      ipc::WaitNote provider;
+      std::memcpy(static_cast<void*>(&provider), bytes, sizeof provider);
+      ranks.push_back(read_facts(*notes, provider, never));
+    }
+    for (const char letter : deadlock_report(ranks)) {
+      ASSERT_TRUE(letter == '\n' || (letter >= ' ' && letter <= '~'));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace apenet

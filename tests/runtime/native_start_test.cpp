@@ -1,0 +1,126 @@
+// Ranks without MPI: virtual time begins where a process opens its part of the network, and for no other.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "ranks.hpp"
+
+namespace apenet::test {
+namespace {
+
+constexpr std::uint64_t rounds = 20;
+
+Ran run_natively(const std::vector<RankProgram>& programs) {
+  return run_ranks(
+      ideal(), programs, {}, [] { return false; }, Begin::by_the_program);
+}
+
+void join(ipc::Client& client) {
+  client.charge(5000);  // what was done before is not counted
+  if (!client.join() || !client.started() || client.clock_ps() != 0) _exit(8);
+  client.block().identity.used_provider = 1;
+}
+
+// Plays, and ends without taking leave.
+RankProgram player(bool first, useconds_t pause_us) {
+  return [first, pause_us](ipc::Client& client) {
+    usleep(pause_us);
+    join(client);
+    for (std::uint64_t round = 0; round < rounds; ++round) {
+      if (first) send_word(client, 1, round);
+      if (receive_word(client) != round) _exit(9);
+      if (!first) send_word(client, 0, round);
+    }
+  };
+}
+
+TEST(NativeStart, TimeBeginsAtZeroWhoeverComesFirst) {
+  const Ran a = run_natively({player(true, 0), player(false, 50'000)});
+  const Ran b = run_natively({player(true, 50'000), player(false, 0)});
+  ASSERT_EQ(a.report.outcome, SessionReport::Outcome::completed) << a.report.message;
+  ASSERT_EQ(b.report.outcome, SessionReport::Outcome::completed) << b.report.message;
+  EXPECT_EQ(a.report.exit_status, 0);
+  EXPECT_EQ(a.report.messages, 2 * rounds);
+  EXPECT_EQ(a.report.virtual_ps, static_cast<std::int64_t>(2 * rounds) * (1'000'000 + 8'000));
+  EXPECT_EQ(a.report.trace_hash, b.report.trace_hash);
+  EXPECT_EQ(a.report.virtual_ps, b.report.virtual_ps);
+  EXPECT_TRUE(a.report.warnings.empty());
+}
+
+TEST(NativeStart, MoreThanARingOfRequestsBeforeTheOthersAreThere) {
+  constexpr std::uint32_t many = 3 * ipc::request_ring;
+  const auto sender = [](ipc::Client& client) {
+    join(client);
+    for (std::uint64_t word = 0; word < many; ++word) send_word(client, 1, word);
+  };
+  const auto receiver = [](ipc::Client& client) {
+    usleep(50'000);
+    join(client);
+    for (std::uint64_t word = 0; word < many; ++word) {
+      if (receive_word(client) != word) _exit(9);
+    }
+  };
+  const Ran ran = run_natively({sender, receiver});
+  ASSERT_EQ(ran.report.outcome, SessionReport::Outcome::completed) << ran.report.message;
+  EXPECT_EQ(ran.report.messages, many);
+}
+
+TEST(NativeStart, AProcessThatOpensNothingHoldsUpNobody) {
+  const auto other = [](ipc::Client& /*client*/) {};
+  const Ran ran = run_natively({player(true, 0), player(false, 0), other});
+  ASSERT_EQ(ran.report.outcome, SessionReport::Outcome::completed) << ran.report.message;
+  EXPECT_EQ(ran.report.messages, 2 * rounds);
+}
+
+TEST(NativeStart, ProgramsThatOpenNothingEndWithTheirOwnStatus) {
+  const auto nothing = [](ipc::Client& /*client*/) {};
+  const Ran ran = run_natively({nothing, nothing});
+  EXPECT_EQ(ran.report.outcome, SessionReport::Outcome::completed) << ran.report.message;
+  EXPECT_EQ(ran.report.exit_status, 0);
+  ASSERT_EQ(ran.report.warnings.size(), 1U);
+  EXPECT_NE(ran.report.warnings[0].find("no rank opened an endpoint"), std::string::npos);
+}
+
+TEST(NativeStart, MpiBeginsNothingWhileItIsInitialised) {
+  const auto program = [](ipc::Client& client) {
+    ++client.block().identity.initialising;
+    client.charge(7000);
+    if (!client.join() || client.started()) _exit(8);
+    --client.block().identity.initialising;
+    client.block().identity.used_provider = 1;
+    client.start();
+    if (!client.started() || client.clock_ps() != 0) _exit(9);
+    leave(client);
+    if (client.join()) _exit(10);
+  };
+  const Ran ran = run_natively({program});
+  EXPECT_EQ(ran.report.outcome, SessionReport::Outcome::completed) << ran.report.message;
+}
+
+TEST(NativeStart, MpiAfterAnEndpointOfTheProgramsOwnGoesOnWithItsClock) {
+  const auto program = [](ipc::Client& client) {
+    join(client);
+    client.charge(1000);
+    client.start();
+    if (client.clock_ps() < 1000) _exit(9);
+    leave(client);
+  };
+  const Ran ran = run_natively({program, program});
+  EXPECT_EQ(ran.report.outcome, SessionReport::Outcome::failed);  // no message: MPI bypassed the network
+  EXPECT_EQ(ran.report.exit_status, 2) << ran.report.message;
+}
+
+TEST(NativeStart, ARankThatWaitsForNobodyIsADeadlock) {
+  const auto waits = [](ipc::Client& client) {
+    join(client);
+    receive_word(client);
+  };
+  const auto leaves = [](ipc::Client& client) { join(client); };
+  const Ran ran = run_natively({waits, leaves});
+  EXPECT_EQ(ran.report.outcome, SessionReport::Outcome::deadlock) << ran.report.message;
+}
+
+}  // namespace
+}  // namespace apenet::test
