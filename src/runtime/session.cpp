@@ -103,7 +103,7 @@ struct Session::Parts {
   void report_rank(RankReport& report, std::uint32_t rank);
   // The rank's clock, whatever it has made of it.
   std::int64_t virtual_ps(std::uint32_t rank) {
-    const std::int64_t clock_ps = mapping.block(rank).clock.now_ps();
+    const std::int64_t clock_ps = mapping.block(rank).clock.shown_ps();
     return std::clamp(clock_ps, scheduler.epoch_ps(), ipc::end_of_time_ps) - scheduler.epoch_ps();
   }
   void prove_path(SessionReport& report) const;

@@ -257,7 +257,7 @@ const Event* Client::poll() {
     event = front();
     if (event == nullptr) return nullptr;
   }
-  block_->clock.waited_ps.add(block_->clock.advance_to(event->time_ps));
+  block_->clock.wait_to(event->time_ps);
   return event;
 }
 
@@ -283,7 +283,7 @@ const Event* Client::look_ahead() {
   const std::int64_t until_ps =
       event != nullptr ? std::min(event->time_ps, clock.horizon_ps) : clock.horizon_ps;
   if (until_ps >= end_of_time_ps) return nullptr;  // nothing will come: nobody else acts before this process
-  clock.waited_ps.add(clock.advance_to(until_ps));
+  clock.wait_to(until_ps);
   return visible();
 }
 

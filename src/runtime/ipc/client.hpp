@@ -40,7 +40,7 @@ class Client {
   [[nodiscard]] bool started() const {
     return header_->started.load(std::memory_order_acquire) != 0 || block_->identity.joined != 0;
   }
-  [[nodiscard]] std::int64_t clock_ps() const { return block_->clock.now_ps() - header_->epoch_ps; }
+  [[nodiscard]] std::int64_t clock_ps() const { return block_->clock.shown_ps() - header_->epoch_ps; }
   // CPU work of the library: moves the process's clock.
   void charge(std::int64_t ps) { block_->clock.charge(ps); }
   void charge_copy(std::int64_t bytes);  // at host.copy_bandwidth
@@ -65,9 +65,9 @@ class Client {
   // Around every call of the library above: what passes outside of them is the program's own time.
   void enter_library() {
     Clock& clock = block_->clock;
-    clock.outside_ps.add(clock.now_ps() - clock.left_ps.get());
+    clock.outside_ps.add(clock.shown_ps() - clock.left_ps.get());
   }
-  void leave_library() { block_->clock.left_ps.set(block_->clock.now_ps()); }
+  void leave_library() { block_->clock.left_ps.set(block_->clock.shown_ps()); }
 
   // Fills in time and message number, hands the request to the card; returns the number.
   std::uint64_t post(Request& request);

@@ -54,10 +54,20 @@ class Clock {
     return 0;
   }
 
-  // Back to where it stood: what was done since takes no time, and the process does nothing more with it.
-  void return_to(std::int64_t ps, std::int64_t waited) {
-    now_ps_.store(ps, std::memory_order_relaxed);
-    waited_ps.set(waited);
+  // As advance_to, where the process waits for that time.
+  std::int64_t wait_to(std::int64_t ps) {
+    const std::int64_t moved = advance_to(ps);
+    if (!held()) waited_ps.add(moved);
+    return moved;
+  }
+  // What the process does from here on takes no time that anybody sees: shown_ps() stands. now_ps() goes on,
+  // for the exchange with the simulator.
+  void hold() { held_ps_.store(now_ps(), std::memory_order_relaxed); }
+  void release() { held_ps_.store(not_held, std::memory_order_relaxed); }
+  [[nodiscard]] bool held() const { return held_ps_.load(std::memory_order_relaxed) != not_held; }
+  [[nodiscard]] std::int64_t shown_ps() const {
+    const std::int64_t held = held_ps_.load(std::memory_order_relaxed);
+    return held == not_held ? now_ps() : held;
   }
   // Back to zero, before anybody has seen it.
   void restart() {
@@ -85,7 +95,10 @@ class Clock {
     return true;
   }
 
+  static constexpr std::int64_t not_held = -1;
+
   std::atomic<std::int64_t> now_ps_{0};
+  std::atomic<std::int64_t> held_ps_{not_held};
 };
 
 static_assert(std::atomic<std::int64_t>::is_always_lock_free);

@@ -368,7 +368,7 @@ void Scheduler::wake(std::uint32_t rank, std::int64_t horizon_ps) {
   if (simulation_.is_traced()) trace_wait(rank);
   // Events that found no room in the ring are not known to the process: it has to come back for them.
   if (!process.overflow.empty()) horizon_ps = std::min(horizon_ps, process.overflow.front().time_ps);
-  if (started_) {
+  if (started_ && !block.clock.held()) {
     const bool to_event = process.wait == ipc::Wait::for_event && process.events > 0;
     const std::int64_t clock_ps = exchange_.clock_ps(rank);
     process.woken_ps = to_event ? std::max(clock_ps, process.first_event_ps) : clock_ps;
@@ -463,7 +463,7 @@ void Scheduler::trace(const Completion& completion) {
 void Scheduler::trace_wait(std::uint32_t rank) const {
   const Process& process = processes_[rank];
   if (!started_ || process.wait != ipc::Wait::for_event || process.events == 0) return;
-  if (process.first_event_ps <= process.clock_ps) return;
+  if (process.first_event_ps <= process.clock_ps || mapping_.block(rank).clock.held()) return;
   simulation_.trace(process_record(ProcessTrace::waited, Time::from_ps(process.clock_ps),
                                    Time::from_ps(process.first_event_ps), rank));
 }

@@ -34,7 +34,7 @@ std::int64_t Scheduler::known_action_ps(std::uint32_t rank) const {
 }
 
 std::int64_t Scheduler::clock_ps(std::uint32_t rank) const {
-  return started_ ? mapping_.block(rank).clock.now_ps() : before_time_ps;
+  return started_ ? mapping_.block(rank).clock.shown_ps() : before_time_ps;
 }
 
 void Scheduler::earliest_wakes(std::vector<std::int64_t>& wakes_ps) const {
@@ -62,6 +62,7 @@ void Scheduler::earliest_wakes(std::vector<std::int64_t>& wakes_ps) const {
     } else if (wakes_ps[rank] == never_ps) {
       wakes_ps[rank] = std::max(process.woken_ps, new_events_ps);
     }
+    if (mapping_.block(rank).clock.held()) wakes_ps[rank] = process.woken_ps;
   }
 }
 

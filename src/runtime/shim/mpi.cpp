@@ -120,14 +120,16 @@ int finalise() {
   const Inside mark;
   const InCall note(virtual_client(), ipc::MpiCall::MPI_Finalize, {});
   ipc::Client* client = virtual_client();
-  const std::int64_t entered_ps = client == nullptr ? 0 : client->block().clock.now_ps();
-  const std::int64_t waited_ps = client == nullptr ? 0 : client->block().clock.waited_ps.get();
-  const int result = leave(original);
   // Open MPI sends nothing here, but takes what has come, as long as its process manager has it wait.
-  if (client != nullptr && !is_mpich()) client->block().clock.return_to(entered_ps, waited_ps);
-  // Sessions outlive the world.
+  if (client != nullptr && !is_mpich()) client->block().clock.hold();
+  const int result = leave(original);
   client = ipc::Client::attached();
-  if (client != nullptr && client->closed()) client->finish();
+  if (client == nullptr) return result;
+  if (client->closed()) {
+    client->finish();
+  } else {  // Sessions outlive the world.
+    client->block().clock.release();
+  }
   return result;
 }
 
