@@ -55,7 +55,7 @@ class NotWrittenError(ApenetError):
     """What was asked for could not be kept in a file: which one, and why. `result` is what would be in it."""
 
     def __init__(self, name: str, path: Path | str, reason: str, result: object = None) -> None:
-        super().__init__(f"{name} = {shown(str(path))}: could not be written: {reason}")
+        super().__init__(f"{name} = {shown(path)}: could not be written: {reason}")
         self.reason = reason
         self.result = result
 
@@ -135,8 +135,10 @@ ABSENT = _Absent()
 def shown(value: object, limit: int = 80) -> str:
     """A value as an error message prints it: as the user wrote it, and never pages of it.
 
-    Of a long one both ends are kept: a path is known by its last name.
+    Of a long one both ends are kept; a path is whole, so that it can be copied.
     """
+    if isinstance(value, Path):
+        return f'"{value}"'
     if isinstance(value, dict):
         text = "a table"
     elif isinstance(value, bool):
@@ -144,6 +146,6 @@ def shown(value: object, limit: int = 80) -> str:
     elif isinstance(value, str):
         text = f'"{value}"'
     else:
-        text = str(value) if isinstance(value, int | float | Path) else repr(value)
+        text = str(value) if isinstance(value, int | float) else repr(value)
     half = (limit - 3) // 2
     return text if len(text) <= limit else f"{text[:half]}...{text[-half:]}"

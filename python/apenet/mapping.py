@@ -80,7 +80,7 @@ def _from_file(machine: Machine, ranks: int, path: Path) -> list[int]:
     try:
         lines = read_text(path, MOST_MAP_BYTES).splitlines()
     except UnreadableError as error:
-        raise InputError("map", str(path), f'"linear", "random:SEED" or a file that can be read ({error})') from error
+        raise InputError("map", path, f'"linear", "random:SEED" or a file that can be read ({error})') from error
     nodes = []
     for number, line in enumerate(lines, start=1):
         content = line.partition("#")[0].strip()

@@ -63,7 +63,7 @@ def keep_apart(outputs: Iterable[Named], others: Iterable[Named]) -> None:
         for key in _identities(path):
             other = seen.setdefault(key, name)
             if other != name:
-                raise InputError(name, str(path), f"another file than that of {other}")
+                raise InputError(name, path, f"another file than that of {other}")
 
 
 def _identities(path: Path | None) -> list[object]:
@@ -163,7 +163,7 @@ class OutFile:
         raise OSError(errno.EIO, "it ends too early")
 
     def _refused(self, expected: str) -> InputError:
-        return InputError(self._option, str(self._path), expected)
+        return InputError(self._option, self._path, expected)
 
     def _check_way(self) -> bool:
         """Raises InputError for what must not be replaced. Whether a device is in the way, which is written to."""
@@ -261,7 +261,7 @@ class OutFolder:
                 raise NotWrittenError(self._option, self.path, reason_of(error)) from error
 
     def _refused(self, expected: str) -> InputError:
-        return InputError(self._option, str(self.path), expected)
+        return InputError(self._option, self.path, expected)
 
     def _open(self) -> int:
         # An empty path and "." are one to pathlib: who asks for options has to look before.

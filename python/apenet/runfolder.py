@@ -117,7 +117,7 @@ class Outputs:
         try:
             self._folder.keep({REQUEST: _json(request.to_json())})
         except NotWrittenError as error:
-            raise InputError("out", str(self._folder.path), f"a folder that can be written ({error.reason})") from error
+            raise InputError("out", self._folder.path, f"a folder that can be written ({error.reason})") from error
 
     def _keep_recording(self) -> None:
         if self.recording is not None:

@@ -251,7 +251,7 @@ def run(
     options.tag_output = tag_output
     output_path = given_path("output", output, "a folder")
     if output_path is not None and (tag_output or capture):
-        raise InputError("output", str(output_path), "neither tags nor capture with it: each rank has files of its own")
+        raise InputError("output", output_path, "neither tags nor capture with it: each rank has files of its own")
     if engine not in ENGINES:
         raise InputError("engine", engine, " or ".join(ENGINES))
     seed = checked_seed(seed)

@@ -66,7 +66,7 @@ class OutputFolder:
             return os.open(self._folder.path / name, flags, 0o666)
         except OSError as error:
             expected = f"a folder that can be written ({error.strerror})"
-            raise InputError("output", str(self._folder.path), expected) from error
+            raise InputError("output", self._folder.path, expected) from error
 
 
 def _names(rank: int) -> tuple[str, str]:

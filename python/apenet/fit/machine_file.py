@@ -69,7 +69,7 @@ class WrittenMachine:
 def check_machine_file(path: Path) -> None:
     """Raises InputError for what cannot be a machine file, before anything is computed."""
     if path.suffix != ".toml" or not re.fullmatch(r"[A-Za-z0-9_.-]+", path.name):
-        raise InputError("--to-machine", str(path), "a file such as my-fabric.toml")
+        raise InputError("--to-machine", path, "a file such as my-fabric.toml")
     _place(path).close()
 
 

@@ -30,7 +30,7 @@ _BESIDE = 1.5
 def check_plot_file(path: Path) -> None:
     """Raises InputError for a file that no plot can be written to, before anything is computed."""
     if path.suffix.lower() not in FORMATS:
-        raise InputError("--plot", str(path), "a file that ends in " + ", ".join(FORMATS))
+        raise InputError("--plot", path, "a file that ends in " + ", ".join(FORMATS))
     _place(path).close()
 
 

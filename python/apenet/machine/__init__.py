@@ -204,7 +204,7 @@ def machine(name_or_path: str | Path, settings: Iterable[str] = (), faults: Iter
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise MachineError(path, "the file", "not TOML", f"a machine description in TOML: {error}") from error
     except UnreadableError as error:
-        raise InputError("machine", str(path), f"a machine file that can be read: {error}") from error
+        raise InputError("machine", path, f"a machine file that can be read: {error}") from error
     return (
         Machine(path, check(table, path), table=table)
         .with_settings(*texts("settings", settings))
