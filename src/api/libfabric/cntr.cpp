@@ -114,10 +114,10 @@ void Counter::look() {
 }
 
 int Counter::wait(std::uint64_t threshold, int timeout_ms) {
-  const std::uint64_t errors_before = errors_;
+  const std::uint64_t errors_before = errors();
   const bool done =
-      port_.progress_until(timeout_ms, [&] { return value_ >= threshold || errors_ != errors_before; });
-  if (value_ >= threshold) return 0;
+      port_.progress_until(timeout_ms, [&] { return value() >= threshold || errors() != errors_before; });
+  if (value() >= threshold) return 0;
   return done ? -FI_EAVAIL : -FI_ETIMEDOUT;
 }
 

@@ -4,6 +4,7 @@
 #include <rdma/fi_domain.h>
 #include <rdma/fi_eq.h>
 
+#include <atomic>
 #include <cstdint>
 
 namespace apenet::libfabric {
@@ -14,17 +15,17 @@ class Counter : public fid_cntr {
  public:
   Counter(Port& port, void* user_context);
 
-  void count() { ++value_; }
-  void count_error() { ++errors_; }
+  void count() { set_value(value() + 1); }
+  void count_error() { set_errors(errors() + 1); }
   // Makes progress before the counter is read.
   void look();
   // As fi_cntr_wait; the timeout is virtual time.
   int wait(std::uint64_t threshold, int timeout_ms);
 
-  [[nodiscard]] std::uint64_t value() const { return value_; }
-  [[nodiscard]] std::uint64_t errors() const { return errors_; }
-  void set_value(std::uint64_t value) { value_ = value; }
-  void set_errors(std::uint64_t errors) { errors_ = errors; }
+  [[nodiscard]] std::uint64_t value() const { return value_.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::uint64_t errors() const { return errors_.load(std::memory_order_relaxed); }
+  void set_value(std::uint64_t value) { value_.store(value, std::memory_order_relaxed); }
+  void set_errors(std::uint64_t errors) { errors_.store(errors, std::memory_order_relaxed); }
 
   void count_arrivals() { counts_arrivals_ = true; }
   void bound(int change) { users_ += change; }
@@ -33,8 +34,9 @@ class Counter : public fid_cntr {
 
  private:
   Port& port_;
-  std::uint64_t value_ = 0;
-  std::uint64_t errors_ = 0;
+  // Changed with the lock held, read without it.
+  std::atomic<std::uint64_t> value_{0};
+  std::atomic<std::uint64_t> errors_{0};
   int users_ = 0;
   bool counts_arrivals_ = false;  // or sends, which end when the peer likes
 };

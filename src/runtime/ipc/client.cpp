@@ -325,8 +325,11 @@ bool Client::join() {
 }
 
 void Client::finish() {
+  // Another thread may wait, counted out already: the process leaves when that one goes on.
+  lock();
   block_->identity.finalised = 1;
   if (block_->turn.wait.exchange(Wait::finished) != Wait::finished) stop_running();
+  unlock();
 }
 
 void Client::opened() {
@@ -337,8 +340,9 @@ void Client::opened() {
 bool Client::closed() {
   // A process that opens its MPI behind the shim's back has nothing to count.
   std::atomic<std::uint32_t>& open = block_->identity.open;
-  if (open > 0) --open;
-  return open == 0;
+  std::uint32_t before = open.load();
+  while (before > 0 && !open.compare_exchange_weak(before, before - 1)) continue;
+  return before <= 1;
 }
 
 // One process less; the last wakes the simulator.
