@@ -16,6 +16,7 @@ from typing import Any
 from apenet import _core, launch, runfolder
 from apenet._core import version as __version__
 from apenet.activity import NetworkActivity, network_activity
+from apenet.client_server import as_client_and_server, is_client_server
 from apenet.errors import InputError, LimitError, texts
 from apenet.machine import ENGINES, Machine
 from apenet.machine import machine as read_machine
@@ -348,7 +349,10 @@ def _run(
                 find_openmpi(program), program, request.command, request.ranks, environment, tell_fd, folder
             )
         else:
-            launched = launch.start_ranks(program, request.command, request.ranks, environment, folder)
+            started: tuple[Path, Sequence[str]] = (program, request.command)
+            if is_client_server(program, request.ranks):
+                started = as_client_and_server(*started)
+            launched = launch.start_ranks(*started, request.ranks, environment, folder)
         stack.callback(launched.end)
         seen = stack.enter_context(launch.interrupts())
         report = session.run(launched.ranks, launched.launcher_id, launched.warden.fileno(), lambda: bool(seen))

@@ -103,15 +103,21 @@ TEST(Info, RefusesByName) {
   Hints hints;
   hints.endpoint.type = FI_EP_MSG;
   EXPECT_NE(refusal(&hints.info, MachineWithAll()).find("ep_attr.type"), std::string::npos);
-  Hints automatic;
-  automatic.domain.data_progress = FI_PROGRESS_AUTO;
-  EXPECT_NE(refusal(&automatic.info, MachineWithAll()).find("data_progress"), std::string::npos);
   Hints atomics;
   atomics.info.caps = FI_MSG | FI_ATOMIC;
   EXPECT_NE(refusal(&atomics.info, MachineWithAll()).find("caps"), std::string::npos);
   Hints data;
   data.domain.cq_data_size = 8;
   EXPECT_NE(refusal(&data.info, MachineWithAll()).find("cq_data_size"), std::string::npos);
+}
+
+TEST(Info, GivesAutomaticProgressToWhoAsksForIt) {
+  EXPECT_EQ(ask(nullptr, MachineWithAll())->domain_attr->data_progress, FI_PROGRESS_MANUAL);
+  Hints hints;
+  hints.domain.data_progress = FI_PROGRESS_AUTO;
+  const Info info = ask(&hints.info, MachineWithAll());
+  EXPECT_EQ(info->domain_attr->data_progress, FI_PROGRESS_AUTO);
+  EXPECT_EQ(info->domain_attr->control_progress, FI_PROGRESS_MANUAL);
 }
 
 TEST(Info, KeepsThePromisesOfTheHints) {

@@ -1,5 +1,6 @@
 """Programs of libfabric without MPI: they begin and end by themselves, and repeat as those of MPI do."""
 
+import socket
 import subprocess
 from pathlib import Path
 
@@ -23,6 +24,13 @@ def build_fabric(tmp_path_factory):
         return program
 
     return compile_program
+
+
+@pytest.fixture
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return str(listener.getsockname()[1])
 
 
 def test_a_pingpong_repeats(apenet, build_fabric, tmp_path):
@@ -53,3 +61,24 @@ def test_a_program_that_only_looks_ends_with_its_own_status(apenet, build_fabric
     assert done.returncode == status, done.stderr
     if status == 0:
         assert "no rank opened an endpoint" in done.stderr
+
+
+def test_of_two_ranks_one_is_the_server_and_one_its_client(apenet, build_fabric, free_port, tmp_path):
+    program = build_fabric("fi_meet")
+    runs = []
+    for name in ("one", "two"):
+        done = apenet("run", "-n", "2", "--machine", "ape16", "--out", tmp_path / name, "--", program, free_port)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout == "passed\n"
+        assert "apenet: fi_meet: rank 0 is the server; rank 1 is its client, with 127.0.0.1" in done.stderr
+        runs.append((tmp_path / name / "run.json").read_bytes())
+    assert runs[0] == runs[1]
+
+
+def test_a_script_gives_each_rank_its_own_arguments(apenet, build_fabric, free_port):
+    program = build_fabric("fi_meet")
+    script = f'[ "$PMI_RANK" = 0 ] || set -- 127.0.0.1; exec {program} {free_port} "$@"'
+    done = apenet("run", "-n", "2", "--machine", "ape16", "--", "sh", "-c", script)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "passed\n"
+    assert "its client" not in done.stderr

@@ -23,6 +23,7 @@ from apenet.cli.common import (
     unkept,
 )
 from apenet.cli.streams import say
+from apenet.client_server import is_client_server, note
 from apenet.errors import NotWrittenError
 from apenet.machine import machine as read_machine
 from apenet.running import STALL_TIMEOUT_S, RunResult, summary
@@ -91,6 +92,8 @@ def run(
 ) -> None:
     """Run a program on a simulated machine, in virtual time. Ends with the program's own exit status."""
     failure: NotWrittenError | None = None
+    if is_client_server(command[0], n):
+        say(note(command[0]))
     try:
         result = run_program(
             command,

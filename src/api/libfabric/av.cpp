@@ -6,7 +6,9 @@
 #include <cstdio>
 #include <cstring>
 
+#include "api/libfabric/cq.hpp"
 #include "api/libfabric/domain.hpp"
+#include "api/libfabric/eq.hpp"
 #include "api/libfabric/guard.hpp"
 #include "api/libfabric/unsupported.hpp"
 
@@ -21,32 +23,26 @@ int close_av(fid* object) {
   AddressVector& av = av_of(reinterpret_cast<fid_av*>(object));
   return enter(av.domain().port().client(), [&]() -> int {
     if (av.in_use()) return -FI_EBUSY;
-    av.domain().opened(-1);
     delete &av;
     return 0;
   });
 }
 
-int bind_av(fid* /*object*/, fid* /*other*/, std::uint64_t /*flags*/) {
-  return -FI_ENOSYS;
+int bind_av(fid* object, fid* other, std::uint64_t /*flags*/) {
+  AddressVector& av = av_of(reinterpret_cast<fid_av*>(object));
+  return enter(av.domain().port().client(), [&]() -> int {
+    if (other->fclass != FI_CLASS_EQ) throw FabricError(FI_EINVAL, "fi_av_bind: expected an event queue");
+    av.bind(eq_of(other));
+    return 0;
+  });
 }
 
 int insert(fid_av* av, const void* names, std::size_t count, fi_addr_t* addresses, std::uint64_t flags,
            void* context) {
   return enter(av_of(av).domain().port().client(), [&]() -> int {
-    const bool wants_errors = (flags & FI_SYNC_ERR) != 0;
-    int inserted = 0;
-    for (std::size_t i = 0; i < count; ++i) {
-      EndpointName name;
-      std::memcpy(&name, static_cast<const std::byte*>(names) + i * sizeof(name), sizeof(name));
-      const fi_addr_t address = av_of(av).insert(name);
-      if (addresses != nullptr) addresses[i] = address;
-      if (wants_errors && context != nullptr) {
-        static_cast<int*>(context)[i] = address == FI_ADDR_NOTAVAIL ? FI_EINVAL : 0;
-      }
-      if (address != FI_ADDR_NOTAVAIL) ++inserted;
-    }
-    return inserted;
+    std::vector<EndpointName> decoded(count);
+    if (count > 0) std::memcpy(decoded.data(), names, count * sizeof(EndpointName));
+    return av_of(av).insert(decoded, addresses, flags, context);
   });
 }
 
@@ -90,13 +86,51 @@ constexpr fi_ops_av av_ops = {
 
 }  // namespace
 
-AddressVector::AddressVector(Domain& domain, std::uint32_t rank_count, void* user_context)
-    : fid_av{}, domain_(domain), addresses_(rank_count) {
+AddressVector::AddressVector(Domain& domain, std::uint32_t rank_count, std::uint64_t flags,
+                             void* user_context)
+    : fid_av{}, domain_(domain), tells_by_event_((flags & FI_EVENT) != 0), addresses_(rank_count) {
   fid.fclass = FI_CLASS_AV;
   fid.context = user_context;
   fid.ops = table(av_object_ops);
   ops = table(av_ops);
   domain_.opened(1);
+}
+
+AddressVector::~AddressVector() {
+  if (eq_ != nullptr) eq_->bound(-1);
+  domain_.opened(-1);
+}
+
+void AddressVector::bind(EventQueue& eq) {
+  if (eq_ != nullptr) throw FabricError(FI_EINVAL, "fi_av_bind: a second event queue");
+  eq_ = &eq;
+  eq.bound(1);
+}
+
+int AddressVector::insert(std::span<const EndpointName> names, fi_addr_t* addresses, std::uint64_t flags,
+                          void* context) {
+  if (tells_by_event_ && eq_ == nullptr)
+    throw FabricError(FI_ENOEQ, "fi_av_insert: the vector was opened with FI_EVENT, expected an event queue");
+  int* errors = (flags & FI_SYNC_ERR) != 0 ? static_cast<int*>(context) : nullptr;
+  int inserted = 0;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const fi_addr_t address = insert(names[i]);
+    const bool failed = address == FI_ADDR_NOTAVAIL;
+    if (addresses != nullptr) addresses[i] = address;
+    if (errors != nullptr) errors[i] = failed ? FI_EINVAL : 0;
+    if (!failed) ++inserted;
+    if (!failed || !tells_by_event_) continue;
+    fi_eq_err_entry error{};
+    error.fid = &fid;
+    error.context = context;
+    error.data = i;
+    error.err = FI_EINVAL;
+    error.prov_errno = static_cast<int>(ErrorDetail::no_endpoint);
+    eq_->push_error(error);
+  }
+  if (!tells_by_event_) return inserted;
+  eq_->push_done(FI_AV_COMPLETE, fid, context, static_cast<std::uint64_t>(inserted));
+  return 0;
 }
 
 fi_addr_t AddressVector::insert(const EndpointName& name) {
@@ -127,10 +161,10 @@ int open_av(fid_domain* domain, fi_av_attr* attributes, fid_av** av, void* conte
     if (attributes != nullptr) {
       if (attributes->name != nullptr)
         throw FabricError(FI_ENOSYS, "fi_av_open: shared address vectors (name)");
-      if ((attributes->flags & FI_EVENT) != 0) throw FabricError(FI_ENOSYS, "fi_av_open: FI_EVENT");
       if (attributes->type == FI_AV_UNSPEC) attributes->type = FI_AV_TABLE;
     }
-    *av = new AddressVector(owner, owner.port().client().size(), context);
+    const std::uint64_t flags = attributes != nullptr ? attributes->flags : 0;
+    *av = new AddressVector(owner, owner.port().client().size(), flags, context);
     return 0;
   });
 }

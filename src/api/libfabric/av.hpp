@@ -4,6 +4,7 @@
 #include <rdma/fi_domain.h>
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "api/libfabric/wire.hpp"
@@ -11,14 +12,21 @@
 namespace apenet::libfabric {
 
 class Domain;
+class EventQueue;
 
 class AddressVector : public fid_av {
  public:
-  AddressVector(Domain& domain, std::uint32_t rank_count, void* user_context);
+  AddressVector(Domain& domain, std::uint32_t rank_count, std::uint64_t flags, void* user_context);
+  ~AddressVector();
+  AddressVector(const AddressVector&) = delete;
+  AddressVector& operator=(const AddressVector&) = delete;
 
   // FI_ADDR_NOTAVAIL when the name is not an endpoint of this simulation.
   fi_addr_t insert(const EndpointName& name);
   void remove(fi_addr_t address);
+  // As fi_av_insert: with FI_EVENT its end is told by the event queue.
+  int insert(std::span<const EndpointName> names, fi_addr_t* addresses, std::uint64_t flags, void* context);
+  void bind(EventQueue& eq);
   // nullptr when nothing is there.
   [[nodiscard]] const EndpointName* find(fi_addr_t address) const {
     return address < names_.size() && names_[address].magic == EndpointName::expected_magic ? &names_[address]
@@ -36,6 +44,8 @@ class AddressVector : public fid_av {
 
  private:
   Domain& domain_;
+  bool tells_by_event_;
+  EventQueue* eq_ = nullptr;
   std::vector<EndpointName> names_;
   std::vector<std::vector<fi_addr_t>> addresses_;  // by rank, then endpoint
   int users_ = 0;

@@ -120,6 +120,8 @@ const char* describe(ErrorDetail detail) {
       return "the address is not in the memory of the process that was accessed";
     case ErrorDetail::malformed:
       return "a message that is not the provider's, or of another version of it";
+    case ErrorDetail::no_endpoint:
+      return "the address is not that of an endpoint of this simulation";
   }
   return "unknown error";
 }

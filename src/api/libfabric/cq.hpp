@@ -27,8 +27,8 @@ struct CompletionEntry {
   int detail = 0;           // ErrorDetail
 };
 
-// Why an operation failed, beside its error number; fi_cq_strerror spells it out.
-enum class ErrorDetail : int { none, truncated, cancelled, no_message, bad_address, malformed };
+// Why an operation failed, beside its error number; fi_cq_strerror and fi_eq_strerror spell it out.
+enum class ErrorDetail : int { none, truncated, cancelled, no_message, bad_address, malformed, no_endpoint };
 const char* describe(ErrorDetail detail);
 
 class CompletionQueue : public fid_cq {

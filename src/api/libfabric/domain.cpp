@@ -6,6 +6,7 @@
 #include "api/libfabric/cntr.hpp"
 #include "api/libfabric/cq.hpp"
 #include "api/libfabric/endpoint.hpp"
+#include "api/libfabric/eq.hpp"
 #include "api/libfabric/guard.hpp"
 #include "api/libfabric/info.hpp"
 #include "api/libfabric/unsupported.hpp"
@@ -17,8 +18,16 @@ int close_domain(fid* object) {
   Domain& domain = domain_of(object);
   return enter(domain.port().client(), [&]() -> int {
     if (domain.in_use()) return -FI_EBUSY;
-    domain.fabric().opened(-1);
     delete &domain;
+    return 0;
+  });
+}
+
+int bind_domain(fid* object, fid* other, std::uint64_t flags) {
+  Domain& domain = domain_of(object);
+  return enter(domain.port().client(), [&]() -> int {
+    if (other->fclass != FI_CLASS_EQ) throw FabricError(FI_EINVAL, "fi_domain_bind: expected an event queue");
+    domain.bind(eq_of(other), flags);
     return 0;
   });
 }
@@ -37,7 +46,7 @@ int open_endpoint2(fid_domain* domain, fi_info* info, fid_ep** ep, std::uint64_t
   return flags == 0 ? open_endpoint(domain, info, ep, context) : -FI_ENOSYS;
 }
 
-constexpr fi_ops domain_object_ops = object_ops(close_domain);
+constexpr fi_ops domain_object_ops = object_ops(close_domain, bind_domain);
 constexpr fi_ops_domain domain_ops = {
     .size = sizeof(fi_ops_domain),
     .av_open = open_av,
@@ -68,6 +77,18 @@ Domain::Domain(Fabric& owner, const fi_info& info, void* user_context)
   ops = table(domain_ops);
   mr = table(region_ops);
   fabric_.opened(1);
+}
+
+Domain::~Domain() {
+  if (eq_ != nullptr) eq_->bound(-1);
+  fabric_.opened(-1);
+}
+
+void Domain::bind(EventQueue& eq, std::uint64_t flags) {
+  if (eq_ != nullptr) throw FabricError(FI_EINVAL, "fi_domain_bind: a second event queue");
+  eq_ = &eq;
+  registers_by_event_ = (flags & FI_REG_MR) != 0;
+  eq.bound(1);
 }
 
 int open_domain(fid_fabric* fabric, fi_info* info, fid_domain** domain, void* context) {

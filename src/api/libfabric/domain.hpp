@@ -22,11 +22,15 @@ class Fabric : public fid_fabric {
   int children_ = 0;
 };
 
+class EventQueue;
 struct Region;
 
 class Domain : public fid_domain {
  public:
   Domain(Fabric& owner, const fi_info& info, void* user_context);
+  ~Domain();
+  Domain(const Domain&) = delete;
+  Domain& operator=(const Domain&) = delete;
 
   [[nodiscard]] Fabric& fabric() const { return fabric_; }
   [[nodiscard]] Port& port() const { return fabric_.port(); }
@@ -35,11 +39,16 @@ class Domain : public fid_domain {
 
   // Whether keys are ours to choose (FI_MR_BASIC, FI_MR_PROV_KEY) or the program's.
   [[nodiscard]] bool chooses_keys() const { return chooses_keys_; }
+  // The queue that is told of registrations, which then count as asynchronous; nullptr: none.
+  [[nodiscard]] EventQueue* registration_eq() const { return registers_by_event_ ? eq_ : nullptr; }
+  void bind(EventQueue& eq, std::uint64_t flags);
   std::map<std::uint64_t, Region*>& regions() { return regions_; }
   std::uint64_t new_key() { return next_key_++; }
 
  private:
   Fabric& fabric_;
+  EventQueue* eq_ = nullptr;
+  bool registers_by_event_ = false;
   int children_ = 0;
   bool chooses_keys_;
   std::uint64_t next_key_ = 1;

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "api/libfabric/domain.hpp"
+#include "api/libfabric/eq.hpp"
 #include "api/libfabric/guard.hpp"
 #include "api/libfabric/port.hpp"
 #include "api/libfabric/unsupported.hpp"
@@ -162,7 +163,8 @@ Endpoint::Endpoint(Domain& domain, const fi_info& info, void* user_context)
 Endpoint::~Endpoint() {
   port_.detach(*this);
   if (enabled_) port_.disabled();
-  release(av_, transmit_cq_, receive_cq_, send_counter_, receive_counter_, write_counter_, read_counter_);
+  release(av_, eq_, transmit_cq_, receive_cq_, send_counter_, receive_counter_, write_counter_,
+          read_counter_);
   domain_.opened(-1);
 }
 
@@ -177,8 +179,13 @@ void Endpoint::bind(::fid& object, std::uint64_t flags) {
     case FI_CLASS_CNTR:
       bind_counter(as<Counter, fid_cntr>(object), flags);
       return;
+    case FI_CLASS_EQ:
+      attach(eq_, eq_of(&object), "event queue");
+      return;
     default:
-      throw FabricError(FI_EINVAL, "fi_ep_bind: expected an address vector, a completion queue or a counter");
+      throw FabricError(
+          FI_EINVAL,
+          "fi_ep_bind: expected an address vector, a completion queue, a counter or an event queue");
   }
 }
 

@@ -17,6 +17,7 @@
 namespace apenet::libfabric {
 
 class Domain;
+class EventQueue;
 class Port;
 
 class Endpoint : public fid_ep {
@@ -77,6 +78,7 @@ class Endpoint : public fid_ep {
   std::uint64_t receive_flags_;
   std::size_t min_multi_receive_ = 0;
   AddressVector* av_ = nullptr;
+  EventQueue* eq_ = nullptr;
   CompletionQueue* transmit_cq_ = nullptr;
   CompletionQueue* receive_cq_ = nullptr;
   Counter* send_counter_ = nullptr;

@@ -1,6 +1,7 @@
 #include <rdma/fi_errno.h>
 
 #include "api/libfabric/domain.hpp"
+#include "api/libfabric/eq.hpp"
 #include "api/libfabric/guard.hpp"
 #include "api/libfabric/unsupported.hpp"
 
@@ -34,7 +35,7 @@ constexpr fi_ops_fabric fabric_ops = {
     .size = sizeof(fi_ops_fabric),
     .domain = open_domain,
     .passive_ep = unsupported,
-    .eq_open = unsupported,
+    .eq_open = open_eq,
     .wait_open = unsupported,
     .trywait = try_wait,
     .domain2 = open_domain2,

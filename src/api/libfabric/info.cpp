@@ -148,9 +148,6 @@ void check_endpoint(const fi_ep_attr* asked) {
 
 void check_domain(const fi_domain_attr* asked) {
   if (asked == nullptr) return;
-  if (asked->control_progress == FI_PROGRESS_AUTO || asked->data_progress == FI_PROGRESS_AUTO) {
-    refuse("domain_attr.data_progress: expected FI_PROGRESS_MANUAL");
-  }
   refuse_more("domain_attr.cq_data_size", asked->cq_data_size, data_bytes);
   refuse_bits("domain_attr.caps", asked->caps, domain_caps);
   refuse_more("domain_attr.auth_key_size", asked->auth_key_size, 0);
@@ -214,6 +211,11 @@ fi_ep_attr* make_endpoint(const fi_info* hints) {
   return made;
 }
 
+// Automatic progress is given to who asks for it: see docs/apis/libfabric.md, "Progress and time".
+fi_progress progress_of(fi_progress asked) {
+  return asked == FI_PROGRESS_AUTO ? FI_PROGRESS_AUTO : FI_PROGRESS_MANUAL;
+}
+
 fi_domain_attr* make_domain(const fi_info* hints, int mode) {
   auto* whole = allocate<DomainAttributes>();
   whole->max_cntr_value = std::numeric_limits<std::uint64_t>::max();
@@ -223,8 +225,8 @@ fi_domain_attr* make_domain(const fi_info* hints, int mode) {
   made->name = duplicate("apenet");
   made->threading =
       asked != nullptr && asked->threading != FI_THREAD_UNSPEC ? asked->threading : FI_THREAD_SAFE;
-  made->control_progress = FI_PROGRESS_MANUAL;
-  made->data_progress = FI_PROGRESS_MANUAL;
+  made->control_progress = progress_of(asked != nullptr ? asked->control_progress : FI_PROGRESS_UNSPEC);
+  made->data_progress = progress_of(asked != nullptr ? asked->data_progress : FI_PROGRESS_UNSPEC);
   made->resource_mgmt = FI_RM_ENABLED;
   made->av_type = asked != nullptr && asked->av_type != FI_AV_UNSPEC ? asked->av_type : FI_AV_TABLE;
   made->mr_mode = mode;

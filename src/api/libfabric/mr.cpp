@@ -3,6 +3,7 @@
 #include <rdma/fi_errno.h>
 
 #include "api/libfabric/domain.hpp"
+#include "api/libfabric/eq.hpp"
 #include "api/libfabric/guard.hpp"
 #include "api/libfabric/unsupported.hpp"
 
@@ -58,6 +59,8 @@ int register_attributes(fid* object, const fi_mr_attr* attributes, std::uint64_t
     ipc::Client& client = domain.port().client();
     client.charge(client.costs().publish_ps);
     *out = region;
+    if (EventQueue* eq = domain.registration_eq())
+      eq->push_done(FI_MR_COMPLETE, region->fid, attributes->context, 0);
     return 0;
   });
 }

@@ -105,11 +105,10 @@ static struct fi_info* hints_for(uint64_t caps) {
   return hints;
 }
 
-static void begin(struct Fabric* f, struct fi_info* hints) {
+// Everything up to an enabled endpoint.
+static void open_all(struct Fabric* f, struct fi_info* hints) {
   f->rank = atoi(getenv("PMI_RANK"));
   f->size = atoi(getenv("PMI_SIZE"));
-  char answer[256];
-  ask("cmd=init pmi_version=1 pmi_subversion=1\n", answer, sizeof answer);
   EXPECT(fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, hints, &f->info) == 0);
   fi_freeinfo(hints);
   EXPECT(fi_fabric(f->info->fabric_attr, &f->fabric, NULL) == 0);
@@ -119,16 +118,26 @@ static void begin(struct Fabric* f, struct fi_info* hints) {
   struct fi_cq_attr cq = {.format = FI_CQ_FORMAT_TAGGED};
   EXPECT(fi_cq_open(f->domain, &cq, &f->cq, NULL) == 0);
   open_endpoint(f);
+}
+
+static void begin(struct Fabric* f, struct fi_info* hints) {
+  char answer[256];
+  ask("cmd=init pmi_version=1 pmi_subversion=1\n", answer, sizeof answer);
+  open_all(f, hints);
   exchange(f);
 }
 
-static void end(struct Fabric* f) {
+static void close_all(struct Fabric* f) {
   EXPECT(fi_close(&f->ep->fid) == 0);
   EXPECT(fi_close(&f->cq->fid) == 0);
   EXPECT(fi_close(&f->av->fid) == 0);
   EXPECT(fi_close(&f->domain->fid) == 0);
   EXPECT(fi_close(&f->fabric->fid) == 0);
   fi_freeinfo(f->info);
+}
+
+static void end(struct Fabric* f) {
+  close_all(f);
   char answer[256];
   ask("cmd=finalize\n", answer, sizeof answer);
 }

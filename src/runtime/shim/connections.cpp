@@ -1,0 +1,64 @@
+// Connections between ranks, in the host: all of them start at once, and one may look for another before that
+// one listens.
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+
+#include "runtime/ipc/host_call.hpp"
+#include "runtime/shim/real.hpp"
+
+namespace apenet::shim {
+namespace {
+
+// In the host's time: on a machine of its own a server would have been started before.
+constexpr std::int64_t patience_ns = 10'000'000'000;  // since the process was first refused
+constexpr timespec pause{.tv_sec = 0, .tv_nsec = 10'000'000};
+
+std::int64_t host_now_ns() {
+  timespec now{};
+  ipc::host_call(SYS_clock_gettime, CLOCK_MONOTONIC, &now);
+  return now.tv_sec * std::int64_t{1'000'000'000} + now.tv_nsec;
+}
+
+bool is_loopback(const sockaddr* address, socklen_t length) {
+  if (is_null(address)) return false;
+  if (address->sa_family == AF_INET && length >= sizeof(sockaddr_in)) {
+    sockaddr_in in{};
+    std::memcpy(&in, address, sizeof(in));
+    return ntohl(in.sin_addr.s_addr) >> 24U == IN_LOOPBACKNET;
+  }
+  if (address->sa_family != AF_INET6 || length < sizeof(sockaddr_in6)) return false;
+  sockaddr_in6 in6{};
+  std::memcpy(&in6, address, sizeof(in6));
+  return IN6_IS_ADDR_LOOPBACK(&in6.sin6_addr);
+}
+
+// Whether a refusal is to be tried again: the process is one of several ranks, and began to try a short while
+// ago.
+bool is_patient() {
+  static std::atomic<std::int64_t> give_up_ns{0};
+  const ipc::Header* machine = ipc::Client::machine();
+  if (machine == nullptr || machine->process_count < 2) return false;
+  const std::int64_t now_ns = host_now_ns();
+  std::int64_t end_ns = 0;
+  if (give_up_ns.compare_exchange_strong(end_ns, now_ns + patience_ns)) return true;
+  return now_ns < end_ns;
+}
+
+}  // namespace
+}  // namespace apenet::shim
+
+APENET_EXPORT int connect(int socket, const sockaddr* address, socklen_t length) {
+  static const auto real = apenet::shim::next<int (*)(int, const sockaddr*, socklen_t)>("connect");
+  int result = real(socket, address, length);
+  while (result != 0 && errno == ECONNREFUSED && apenet::shim::is_loopback(address, length) &&
+         apenet::shim::is_patient()) {
+    apenet::ipc::host_call(SYS_nanosleep, &apenet::shim::pause, nullptr);
+    result = real(socket, address, length);
+  }
+  return result;
+}
