@@ -35,10 +35,11 @@ def environment() -> dict[str, str]:
 
 
 def preloaded(shim: Path, program: Path, inherited: Mapping[str, str]) -> dict[str, str]:
-    """The variables by which every process of a run loads the shim, and the user's libraries beside it.
+    """The variables by which every process of a run loads the shim, and the user's libraries before it.
 
-    The runtime of a sanitizer comes before the shim when the program needs it or the user preloads it. What a script
-    starts cannot be known here, so the address sanitizer is told not to insist.
+    A profiler among them calls `PMPI_*`, which are the shim's. The runtime of a sanitizer comes first when the program
+    needs it or the user preloads it. What a script starts cannot be known here, so the address sanitizer is told not to
+    insist.
     """
     theirs = re.split(r"[ :]+", inherited.get("LD_PRELOAD", ""))
     theirs = [name for name in dict.fromkeys(theirs) if name and name != str(shim)]
@@ -46,7 +47,7 @@ def preloaded(shim: Path, program: Path, inherited: Mapping[str, str]) -> dict[s
     for name in needed_libraries(program):
         if _FIRST_LIBRARY.search(name) and name not in (Path(path).name for path in first):
             first.append(name)
-    variables = {"LD_PRELOAD": " ".join([*first, str(shim), *(name for name in theirs if name not in first)])}
+    variables = {"LD_PRELOAD": " ".join([*first, *(name for name in theirs if name not in first), str(shim)])}
     options = inherited.get("ASAN_OPTIONS", "")
     if not first and _LINK_ORDER not in options:
         variables["ASAN_OPTIONS"] = ":".join(part for part in (options, f"{_LINK_ORDER}=0") if part)

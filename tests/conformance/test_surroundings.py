@@ -83,6 +83,46 @@ def sanitized(tmp_path_factory):
     return program
 
 
+@pytest.fixture(params=[BIN, OPENMPI], ids=["mpich", "openmpi"])
+def profiled(request, tmp_path):
+    """A program alone and with a profiler linked into it, the profiler as a library, and the environment of both."""
+    if not request.param.exists():
+        pytest.skip("no Open MPI here")
+    compiler, folder = request.param / "mpicc", HERE / "profiler"
+    commands = (
+        [compiler, "-o", tmp_path / "alone", folder / "looks.c"],
+        [compiler, "-o", tmp_path / "linked", folder / "looks.c", folder / "profiler.c"],
+        [compiler, "-shared", "-fPIC", "-o", tmp_path / "profiler.so", folder / "profiler.c"],
+    )
+    for command in commands:
+        subprocess.run(command, check=True)
+    return tmp_path, {**os.environ, "PATH": f"{request.param}:{os.environ['PATH']}"}
+
+
+@pytest.mark.parametrize("arguments", [[], ["abort"]], ids=["ends", "aborts"])
+def test_a_profiler_changes_no_time(apenet, profiled, arguments):
+    folder, environment = profiled
+    preloading = {**environment, "LD_PRELOAD": str(folder / "profiler.so")}
+    alone, linked, preloaded = (
+        apenet("run", "-n", "2", "--machine", "ape16", "--", program, *arguments, env=variables)
+        for program, variables in (
+            (folder / "alone", environment),
+            (folder / "linked", environment),
+            (folder / "alone", preloading),
+        )
+    )
+    assert alone.returncode == (3 if arguments else 0), alone.stderr
+    assert "40 looks" not in alone.stdout
+    for profiled_run in (linked, preloaded):
+        assert profiled_run.returncode == alone.returncode
+        lines = profiled_run.stdout.splitlines()
+        assert [line for line in lines if "profiler" not in line] == alone.stdout.splitlines()
+        if not arguments:
+            assert [line for line in lines if "profiler" in line] == [
+                f"profiler: rank {rank}, has seen calls" for rank in range(2)
+            ]
+
+
 # LSan stops the process by ptrace, which not every host allows; MPICH leaks besides.
 SANITIZED = {**os.environ, "ASAN_OPTIONS": "detect_leaks=0"}
 
@@ -100,17 +140,17 @@ def test_the_address_sanitizer_finds_what_it_should(apenet, sanitized):
     assert "heap-buffer-overflow" in done.stderr
 
 
-def test_sanitizers_come_before_the_shim_and_the_rest_behind_it(sanitized):
+def test_sanitizers_come_first_and_the_shim_last(sanitized):
     shim, plain = Path("/s/shim.so"), Path(shutil.which("true"))
     assert inherited.preloaded(shim, plain, {}) == {
         "LD_PRELOAD": "/s/shim.so",
         "ASAN_OPTIONS": "verify_asan_link_order=0",
     }
     theirs = {"LD_PRELOAD": "libjemalloc.so.2:/lib/libtsan.so.2 /s/shim.so", "ASAN_OPTIONS": "x=1"}
-    assert inherited.preloaded(shim, plain, theirs) == {"LD_PRELOAD": "/lib/libtsan.so.2 /s/shim.so libjemalloc.so.2"}
+    assert inherited.preloaded(shim, plain, theirs) == {"LD_PRELOAD": "/lib/libtsan.so.2 libjemalloc.so.2 /s/shim.so"}
     found = inherited.preloaded(shim, sanitized, {"LD_PRELOAD": "/x/mine.so"})["LD_PRELOAD"].split()
     assert found[0].startswith("libasan.so")
-    assert found[1:] == ["/s/shim.so", "/x/mine.so"]
+    assert found[1:] == ["/x/mine.so", "/s/shim.so"]
 
 
 def test_what_is_no_program_needs_no_library(tmp_path):

@@ -97,8 +97,8 @@ class Clock {
 
   static constexpr std::int64_t not_held = -1;
 
-  std::atomic<std::int64_t> now_ps_{0};
   std::atomic<std::int64_t> held_ps_{not_held};
+  std::atomic<std::int64_t> now_ps_{0};
 };
 
 static_assert(std::atomic<std::int64_t>::is_always_lock_free);

@@ -187,9 +187,7 @@ APENET_BOTH_NAMES(int, MPI_Session_init, (Word info, Word handler, Word session)
                   initialise("PMPI_Session_init", info, handler, session))
 APENET_BOTH_NAMES(int, MPI_Finalize, (), finalise())
 APENET_BOTH_NAMES(int, MPI_Session_finalize, (Word session), finalise_session(session))
-APENET_EXPORT int MPI_Abort(Word communicator, Word code) {
-  return apenet::shim::abort(communicator, code);
-}
+APENET_BOTH_NAMES(int, MPI_Abort, (Word communicator, Word code), abort(communicator, code))
 APENET_BOTH_NAMES(double, MPI_Wtime, (), clock_s())
 APENET_BOTH_NAMES(double, MPI_Wtick, (), clock_tick_s())
 // NOLINTEND(bugprone-macro-parentheses)

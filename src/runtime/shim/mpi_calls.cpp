@@ -78,13 +78,17 @@ using apenet::shim::Word;
 using apenet::shim::Words;
 
 // NOLINTBEGIN(bugprone-macro-parentheses,misc-definitions-in-headers)
+// Under both names: a profiler between the program and its MPI library calls the profiling one.
 #define APENET_UNWRAP(...) __VA_ARGS__
-#define APENET_FUNCTION(name, id, meaning, effect, words, parameters, last, ...) \
-  APENET_EXPORT int name parameters {                                            \
-    static void* const original = profiling_symbol("P" #name);                   \
-    return apenet::shim::pass_on<apenet::shim::meaning, apenet::shim::effect>(   \
-        original, MpiCall::id, Words{{APENET_UNWRAP words}}, last, __VA_ARGS__); \
+#define APENET_ENTRY(entry, name, id, meaning, effect, words, parameters, last, ...) \
+  APENET_EXPORT int entry parameters {                                               \
+    static void* const original = profiling_symbol("P" #name);                       \
+    return apenet::shim::pass_on<apenet::shim::meaning, apenet::shim::effect>(       \
+        original, MpiCall::id, Words{{APENET_UNWRAP words}}, last, __VA_ARGS__);     \
   }
+#define APENET_FUNCTION(name, ...)      \
+  APENET_ENTRY(name, name, __VA_ARGS__) \
+  APENET_ENTRY(P##name, name, __VA_ARGS__)
 #define APENET_FUNCTION_1(name, id, meaning, effect, words) \
   APENET_FUNCTION(name, id, meaning, effect, words, (Word a), a, a)
 #define APENET_FUNCTION_2(name, id, meaning, effect, words) \
