@@ -149,6 +149,8 @@ void Client::charge_compute(std::int64_t ps) {
 }
 void Client::observe_compute() {}
 
+void Client::come_back() {}
+
 std::uint64_t Client::post(Request& request) {
   request.time_ps = block_->clock.now_ps();
   request.message = ++block_->rings.next_message;

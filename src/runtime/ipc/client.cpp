@@ -361,6 +361,26 @@ void Client::wait(Wait why, std::int64_t deadline_ps) {
   turn.wait = why;
   turn.run.store(Run::waits);
   stop_running();
+  await_turn();
+  if (header_->compute_mode == ComputeMode::measured) block_->clock.cpu_seen_ps.set(thread_cpu_ps());
+}
+
+// The simulator has not counted the process since it left it out.
+void Client::come_back() {
+  Turn& turn = block_->turn;
+  turn.deadline_ps = block_->clock.now_ps();
+  turn.wait = Wait::until;
+  std::uint32_t run = Run::left_out;
+  if (!turn.run.compare_exchange_strong(run, Run::waits)) {
+    turn.wait = Wait::running;  // the simulator has thought better of it
+    return;
+  }
+  futex_wake(*running_);
+  await_turn();
+}
+
+void Client::await_turn() {
+  Turn& turn = block_->turn;
   for (std::uint32_t run = turn.run.load(); run == Run::waits || run == Run::copies; run = turn.run.load()) {
     if (run == Run::copies) {
       copy();
@@ -370,7 +390,6 @@ void Client::wait(Wait why, std::int64_t deadline_ps) {
       futex_wait(turn.run, Run::waits, nullptr);
     }
   }
-  if (header_->compute_mode == ComputeMode::measured) block_->clock.cpu_seen_ps.set(thread_cpu_ps());
 }
 
 // By system calls on the mapping's file: what is not the process's memory is then an error, not a signal.

@@ -99,12 +99,22 @@ class Client {
   // process has left.
   bool join();
   void finish();  // leaves the simulation
+  // A process that was left out while it slept in the host waits for its turn. Called before it asks or tells
+  // anybody what time it is.
+  void attend() {
+    if (!is_left_out()) return;
+    lock();
+    unlock();
+  }
   // The world or a session of MPI has been initialised; has been finalised. True: it was the last.
   void opened();
   bool closed();
 
   // Serialises the threads of a process in post/poll: taken by the provider around its entry points.
-  void lock() { block_->lock.lock(); }
+  void lock() {
+    block_->lock.lock();
+    if (is_left_out()) come_back();
+  }
   void unlock() { block_->lock.unlock(); }
 
  private:
@@ -112,7 +122,10 @@ class Client {
     return reinterpret_cast<const Block*>(base_ + layout_.block_offset(rank))->place.node;
   }
   static Client* mapped();
+  [[nodiscard]] bool is_left_out() const { return block_->turn.run.load() == Run::left_out; }
+  void come_back();
   void wait(Wait why, std::int64_t deadline_ps);
+  void await_turn();
   void copy();  // Turn::copy
   void stop_running();
   void lower_horizon();

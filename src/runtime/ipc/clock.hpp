@@ -80,6 +80,7 @@ class Clock {
   std::int64_t horizon_ps = 0;
   Sum waited_ps;      // waiting for events
   Sum slept_ps;       // of the program's own will: no CPU time
+  Sum acted_ps;       // where a sleep under way began, 0: none is; what other ranks saw of it lies before
   Sum afterwards_ps;  // on the process's own clock since it left the simulation; no part of any result
   Sum computed_ps;    // charged as computation
   Sum outside_ps;     // between calls of the library above

@@ -18,7 +18,7 @@
 namespace apenet::ipc {
 
 inline constexpr std::uint32_t protocol_magic = 0x41504531;  // "APE1"
-inline constexpr std::uint32_t protocol_version = 2;
+inline constexpr std::uint32_t protocol_version = 3;
 
 inline constexpr std::uint32_t inline_bytes = 192;         // of payload inside a Request or an Event
 inline constexpr std::uint32_t slot_bytes = 64 * 1024;     // largest payload that travels through the mapping
@@ -89,10 +89,12 @@ enum class Wait : std::uint32_t {
   flush,      // until its rings are emptied; no virtual time passes
   start,      // in the barrier at which virtual time begins
   finished,   // it has left the simulation
+  away,       // the simulator's: asleep in the host, and left out (Run::left_out)
 };
 
-// Values of Turn::run.
-enum Run : std::uint32_t { waits = 0, may_run = 1, copies = 2 };
+// Values of Turn::run. left_out: the process sleeps in the host, and others go on without it; before it uses
+// anything of its block again, it waits for its turn.
+enum Run : std::uint32_t { waits = 0, may_run = 1, copies = 2, left_out = 3 };
 
 // Where the host forbids the simulator the memory of a process, the waiting process itself copies between it
 // and its window.

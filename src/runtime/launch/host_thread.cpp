@@ -1,8 +1,10 @@
 #include "runtime/launch/host_thread.hpp"
 
 #include <linux/futex.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -155,6 +157,22 @@ std::string describe_file(std::uint64_t fd, int process_id, const std::vector<in
   return (is_fifo ? "the fifo " : "the file ") + link + holders(link, process_id, rank_processes);
 }
 
+// As meeting_point, of one descriptor.
+std::string meeting_file(int process_id, std::uint64_t fd) {
+  const std::string path = process_path(process_id) + "/fd/" + std::to_string(fd);
+  struct stat status {};
+  if (stat(path.c_str(), &status) != 0) return {};
+  if (S_ISSOCK(status.st_mode)) return "a socket";
+  return S_ISFIFO(status.st_mode) ? "a pipe or fifo" : "";
+}
+
+int first_polled(int process_id, std::uint64_t address) {
+  pollfd polled{.fd = -1, .events = 0, .revents = 0};
+  iovec here{&polled, sizeof polled};
+  iovec there{reinterpret_cast<void*>(address), sizeof polled};  // NOLINT(performance-no-int-to-ptr): its own
+  return process_vm_readv(process_id, &here, 1, &there, 1, 0) == sizeof polled ? polled.fd : -1;
+}
+
 // What an epoll descriptor looks at.
 std::string describe_epoll(std::uint64_t epoll, int process_id, const std::vector<int>& rank_processes) {
   constexpr int most_named = 3;
@@ -222,6 +240,63 @@ SystemCall system_call(int process_id, int thread_id) {
   return call;
 }
 
+std::optional<Pulse> pulse_of(int process_id, int thread_id) {
+  std::ifstream file(task_path(process_id, thread_id) + "/status");
+  Pulse pulse;
+  int found = 0;
+  for (std::string line; std::getline(file, line);) {
+    std::istringstream fields(line);
+    std::string key;
+    fields >> key;
+    std::uint64_t count = 0;
+    if (key == "State:") found += fields >> pulse.state ? 1 : 0;
+    if (key != "voluntary_ctxt_switches:" && key != "nonvoluntary_ctxt_switches:") continue;
+    found += fields >> count ? 1 : 0;
+    pulse.switches += count;
+  }
+  if (found != 3) return std::nullopt;
+  return pulse;
+}
+
+std::string meeting_point(int process_id, int thread_id, const SystemCall& call) {
+  constexpr const char* many = "sockets or pipes";
+  constexpr auto last_standard = static_cast<std::uint64_t>(STDERR_FILENO);
+  switch (call.number) {
+    case SYS_read:
+    case SYS_readv:
+    case SYS_write:
+    case SYS_writev:
+    case SYS_recvfrom:
+    case SYS_recvmsg:
+    case SYS_recvmmsg:
+    case SYS_sendto:
+    case SYS_sendmsg:
+    case SYS_accept:
+    case SYS_accept4:
+    case SYS_connect:
+      return call.arguments[0] <= last_standard ? "" : meeting_file(process_id, call.arguments[0]);
+    case SYS_open:
+    case SYS_openat:
+      return first_line(task_path(process_id, thread_id) + "/wchan") == "wait_for_partner" ? "a pipe or fifo"
+                                                                                           : "";
+    case SYS_poll:
+    case SYS_ppoll:
+      return call.arguments[1] == 1 && first_polled(process_id, call.arguments[0]) == STDIN_FILENO ? ""
+                                                                                                   : many;
+    case SYS_select:
+    case SYS_pselect6:
+      return call.arguments[0] == STDIN_FILENO + 1 ? "" : many;
+    case SYS_epoll_wait:
+    case SYS_epoll_pwait:
+    case SYS_epoll_pwait2:
+      return many;
+    case SYS_futex:
+      return "shared memory";
+    default:
+      return {};
+  }
+}
+
 bool waits_for_thread(const SystemCall& call) {
   if (call.number != SYS_futex) return false;
   const std::uint64_t operation = call.arguments[1] & static_cast<std::uint64_t>(FUTEX_CMD_MASK);
@@ -266,6 +341,28 @@ std::vector<HostProcess> host_processes() {
     if (fields >> state >> process.parent_id >> process.group_id) processes.push_back(process);
   }
   return processes;
+}
+
+std::map<int, std::uint32_t> families(const std::vector<int>& rank_processes) {
+  std::map<int, std::uint32_t> family;
+  for (std::uint32_t rank = 0; rank < rank_processes.size(); ++rank) {
+    if (rank_processes[rank] != 0) family.emplace(rank_processes[rank], rank);
+  }
+  const std::map<int, std::uint32_t> leaders = family;
+  const std::vector<HostProcess> others = host_processes();
+  for (bool grows = true; grows;) {
+    grows = false;
+    for (const HostProcess& process : others) {
+      const auto leader = leaders.find(process.group_id);
+      const auto parent = family.find(process.parent_id);
+      if (leader != leaders.end()) {
+        grows = family.emplace(process.process_id, leader->second).second || grows;
+      } else if (parent != family.end()) {
+        grows = family.emplace(process.process_id, parent->second).second || grows;
+      }
+    }
+  }
+  return family;
 }
 
 std::string describe_wait(int process_id, int thread_id, const std::vector<int>& rank_processes) {

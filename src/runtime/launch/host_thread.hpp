@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,6 +26,19 @@ struct SystemCall {
 };
 [[nodiscard]] SystemCall system_call(int process_id, int thread_id);
 
+// Two equal pulses of a thread that sleeps: it has not run between them. None: it has ended, or the host does
+// not tell.
+struct Pulse {
+  char state = 'S';
+  std::uint64_t switches = 0;  // between threads, of its own will or not
+  bool operator==(const Pulse&) const = default;
+};
+[[nodiscard]] std::optional<Pulse> pulse_of(int process_id, int thread_id);
+
+// What a thread waits for that another rank may do: "a socket", "a pipe or fifo", "shared memory", "sockets
+// or pipes". Empty: anything else, or what only comes from outside, as standard input does.
+[[nodiscard]] std::string meeting_point(int process_id, int thread_id, const SystemCall& call);
+
 // A wait for another thread, without an end of its own.
 [[nodiscard]] bool waits_for_thread(const SystemCall& call);
 
@@ -39,6 +53,10 @@ struct HostProcess {
   int group_id = 0;
 };
 [[nodiscard]] std::vector<HostProcess> host_processes();
+
+// Each process that belongs to a rank, with the rank: the rank's own, what that has started, and the group
+// that it leads. 0: the rank has none.
+[[nodiscard]] std::map<int, std::uint32_t> families(const std::vector<int>& rank_processes);
 
 // What the thread waits for, to follow "it": "reads from the fifo /tmp/x, which rank 2 has open", "waits for
 // a process that it has started: sleep". The ranks' processes tell who holds the other end; 0: not known.

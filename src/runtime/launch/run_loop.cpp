@@ -126,10 +126,11 @@ void RunLoop::live(const std::function<bool()>& interrupted) {
   while (children_.alive() > 0 && !stop_ && !is_settled_) {
     if (const auto first = failures_.first_to_end_others()) {
       settle(*first);
-    } else if (!all_finished_ && scheduler_.nobody_runs()) {
+    } else if (!all_finished_ && scheduler_.nobody_runs() && !waits_for_absent()) {
       step();
     } else {
       wait_for_processes();
+      leave_out_sleepers();
     }
     look_around(interrupted);
   }
@@ -218,7 +219,7 @@ void RunLoop::wait_for_processes() {
   }
   std::atomic<std::uint32_t>& running = mapping_.running();
   const std::uint32_t seen = running.load();
-  if (seen == 0 && scheduler_.nobody_runs()) return;
+  if (seen == 0 && scheduler_.nobody_runs() && scheduler_.left_out().empty()) return;
   const timespec patience{0, 1'000'000};
   ipc::futex_wait(running, seen, &patience);
   if (running.load() != seen) return;
@@ -250,6 +251,22 @@ void RunLoop::notice_busy() {
           "apenet: rank %u has been busy in the host for %.1f s%s: it %s; virtual time waits for it\n",
           *first, static_cast<double>(busy.count()) * 1e-3, more.c_str(),
           describe_work(rank_processes(), *first).c_str());
+}
+
+// Ranks that meet in the host would wait for each other for ever, if one of them waits for its turn.
+void RunLoop::leave_out_sleepers() {
+  if (!busy_since_) return;
+  const std::vector<std::uint32_t> ranks = scheduler_.held_up_by();
+  if (ranks.empty()) return;
+  const int launcher_id = children_.process_id(2 * std::size_t{count_});
+  if (!sleep_.are_asleep(ranks, rank_processes(), launcher_id)) return;
+  if (scheduler_.leave_out(ranks, [&] { return sleep_.still_asleep(ranks); })) sleep_.note_left_out(ranks);
+}
+
+// Of those that others go on without: one that has woken counts as one that runs.
+bool RunLoop::waits_for_absent() {
+  const std::vector<std::uint32_t> ranks = scheduler_.left_out();
+  return !ranks.empty() && (scheduler_.all_are_left_out() || !sleep_.still_asleep(ranks));
 }
 
 // Everybody waits and the network is empty: either something outside it has to move (a process manager,
@@ -499,6 +516,7 @@ void RunLoop::judge(SessionReport& report) {
   if (pmi_.spawn_refused())
     report.warnings.push_back(
         "MPI_Comm_spawn was refused: a simulated machine has a fixed number of processes");
+  for (std::string& warning : sleep_.warnings()) report.warnings.push_back(std::move(warning));
   if (!settling_.restless().empty())
     report.warnings.push_back(
         name_ranks(settling_.restless()) +

@@ -14,6 +14,7 @@
 #include "runtime/launch/output_pump.hpp"
 #include "runtime/launch/pmi_server.hpp"
 #include "runtime/launch/settling.hpp"
+#include "runtime/launch/sleep_watch.hpp"
 #include "runtime/launch/told.hpp"
 #include "runtime/scheduler/mapping.hpp"
 #include "runtime/scheduler/scheduler.hpp"
@@ -57,6 +58,8 @@ class RunLoop {
   void on_idle();
   void wait_for_processes();
   void notice_busy();
+  void leave_out_sleepers();
+  [[nodiscard]] bool waits_for_absent();
   void look_around(const std::function<bool()>& interrupted);
   void settle(VirtualInstant first_failure);
   void notice_aborts();
@@ -96,6 +99,7 @@ class RunLoop {
   std::vector<bool> ended_by_us_;
   std::optional<Stop> stop_;
   IdleWatch idle_;
+  SleepWatch sleep_;
   std::optional<WallClock::time_point> busy_since_;  // processes run since, and none has been woken
   bool busy_told_ = false;
   WallClock::time_point next_look_{};

@@ -25,35 +25,11 @@ StallWatch::Finding finding_of(char state, int process_id, int thread_id) {
   return waits_for_thread(call) ? StallWatch::Finding::asleep : StallWatch::Finding::may_wake;
 }
 
-// Each process that belongs to a rank, with the rank: the rank's own, what that has started, and the group
-// that it leads.
-std::map<int, std::uint32_t> family_of(const std::vector<int>& rank_processes) {
-  std::map<int, std::uint32_t> family;
-  for (std::uint32_t rank = 0; rank < rank_processes.size(); ++rank) {
-    if (rank_processes[rank] != 0) family.emplace(rank_processes[rank], rank);
-  }
-  const std::map<int, std::uint32_t> leaders = family;
-  const std::vector<HostProcess> others = host_processes();
-  for (bool grows = true; grows;) {
-    grows = false;
-    for (const HostProcess& process : others) {
-      const auto leader = leaders.find(process.group_id);
-      const auto parent = family.find(process.parent_id);
-      if (leader != leaders.end()) {
-        grows = family.emplace(process.process_id, leader->second).second || grows;
-      } else if (parent != family.end()) {
-        grows = family.emplace(process.process_id, parent->second).second || grows;
-      }
-    }
-  }
-  return family;
-}
-
 }  // namespace
 
 std::map<int, StallWatch::Task> StallWatch::look() const {
   std::map<int, Task> tasks;
-  for (const auto& [process_id, rank] : family_of(process_ids_)) {
+  for (const auto& [process_id, rank] : families(process_ids_)) {
     for (const int thread_id : threads_of(process_id)) {
       const auto state = thread_state(process_id, thread_id);
       if (!state || state->state == 'Z' || state->state == 'X') continue;

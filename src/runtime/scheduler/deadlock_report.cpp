@@ -144,7 +144,7 @@ std::string Report::rank_text(std::uint32_t rank) const {
   const RankFacts& facts = ranks_[rank];
   if (facts.state == State::finished) return "finished";
   if (facts.state == State::starts) return "waits for the others in MPI_Init";
-  if (facts.calls.empty()) return provider_text(rank);
+  if (facts.calls.empty()) return facts.state == State::away ? "waits outside MPI" : provider_text(rank);
   std::string text;
   for (const CallFact& call : facts.calls)
     text += (text.empty() ? "" : "; another thread: ") + call_text(rank, call);

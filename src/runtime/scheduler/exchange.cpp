@@ -12,6 +12,12 @@ intake::State Exchange::read_state(std::uint32_t rank) {
   return state;
 }
 
+intake::State Exchange::absent_state(std::uint32_t rank) {
+  End& end = ends_[rank];
+  end.clock_ps = intake::clock_ps(rank, mapping_.block(rank), end.clock_ps);
+  return {.wait = ipc::Wait::away, .clock_ps = end.clock_ps, .deadline_ps = 0};
+}
+
 intake::State Exchange::last_state(std::uint32_t rank) {
   End& end = ends_[rank];
   end.clock_ps = std::clamp(mapping_.block(rank).clock.now_ps(), end.clock_ps, ipc::end_of_time_ps);

@@ -18,6 +18,8 @@ class Exchange {
 
   // What the process has left; requires that it waits. The clock is noted.
   intake::State read_state(std::uint32_t rank);
+  // Of one that is left out.
+  intake::State absent_state(std::uint32_t rank);
   // Of a process that has ended, without refusing anything.
   intake::State last_state(std::uint32_t rank);
   // The clock that was read, or that the simulator has moved the process to since.

@@ -40,6 +40,10 @@ class Field {
   std::int64_t value_;
 };
 
+void check_clock(std::uint32_t rank, std::int64_t now_ps, std::int64_t seen_ps) {
+  Field(rank, "clock", "now_ps", now_ps).between(seen_ps, ipc::end_of_time_ps);
+}
+
 constexpr int all_flags = ipc::from_cpu | ipc::want_local | ipc::want_remote | ipc::notify_target;
 
 void check_payload(std::uint32_t rank, const ipc::Request& request) {
@@ -78,13 +82,20 @@ State state(std::uint32_t rank, const ipc::Block& block, std::int64_t clock_seen
   Field(rank, "state", "wait", wait)
       .between(static_cast<std::uint32_t>(ipc::Wait::for_event),
                static_cast<std::uint32_t>(ipc::Wait::finished));
-  Field(rank, "clock", "now_ps", state.clock_ps).between(clock_seen_ps, ipc::end_of_time_ps);
+  check_clock(rank, state.clock_ps, clock_seen_ps);
   // Who has left runs on, and waits for nobody.
   if (state.wait == ipc::Wait::finished && block.turn.run != ipc::Run::may_run)
     refuse(rank, "state", "wait", wait, "a reason to wait, of a process that waits");
   if (state.wait == ipc::Wait::until)
     Field(rank, "state", "deadline_ps", state.deadline_ps).between(clock_seen_ps, ipc::end_of_time_ps);
   return state;
+}
+
+std::int64_t clock_ps(std::uint32_t rank, const ipc::Block& block, std::int64_t clock_seen_ps) {
+  const std::int64_t clock_ps = block.clock.now_ps();
+  finish_copy();
+  check_clock(rank, clock_ps, clock_seen_ps);
+  return clock_ps;
 }
 
 void request(std::uint32_t rank, const ipc::Request& shared, std::int64_t earliest_ps, std::int64_t latest_ps,

@@ -26,6 +26,9 @@ struct State {
 // clock_seen_ps: what the clock was when the process was last seen, before which it cannot lie.
 State state(std::uint32_t rank, const ipc::Block& block, std::int64_t clock_seen_ps);
 
+// The clock alone.
+std::int64_t clock_ps(std::uint32_t rank, const ipc::Block& block, std::int64_t clock_seen_ps);
+
 // Into `to`: a request that was posted between two times, for one of so many processes. Whether the card can
 // do it is the machine's to say.
 void request(std::uint32_t rank, const ipc::Request& shared, std::int64_t earliest_ps, std::int64_t latest_ps,

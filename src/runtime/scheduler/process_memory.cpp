@@ -61,6 +61,14 @@ bool ProcessMemory::write(std::uint32_t rank, std::uint64_t address, std::span<c
   return true;
 }
 
+bool ProcessMemory::needs_no_help(std::uint32_t rank) {
+  std::byte nothing{};
+  if (!is_forbidden_)
+    is_forbidden_ =
+        transfer(process_vm_readv, process_ids_.of(rank), &nothing, 0, sizeof nothing) == Access::forbidden;
+  return !is_forbidden_;
+}
+
 bool ProcessMemory::order(std::uint32_t rank, std::uint64_t address, std::size_t bytes, bool into_window) {
   ipc::Turn& turn = mapping_.block(rank).turn;
   if (turn.wait == ipc::Wait::finished) return false;

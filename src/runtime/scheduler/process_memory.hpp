@@ -20,6 +20,8 @@ class ProcessMemory {
   // False: the address is not the process's, or it has ended. Requires that the process waits.
   bool read(std::uint32_t rank, std::uint64_t address, std::span<std::byte> to);
   bool write(std::uint32_t rank, std::uint64_t address, std::span<const std::byte> from);
+  // Whether the process is not needed for it.
+  [[nodiscard]] bool needs_no_help(std::uint32_t rank);
 
  private:
   bool order(std::uint32_t rank, std::uint64_t address, std::size_t bytes, bool into_window);

@@ -60,7 +60,7 @@ struct LockFact {
 };
 
 struct RankFacts {
-  enum class State : std::uint8_t { starts, waits, polls, finished };
+  enum class State : std::uint8_t { starts, waits, polls, away, finished };
   State state = State::waits;
   std::vector<CallFact> calls;      // of each thread that is in one
   std::vector<ObjectFact> objects;  // also freed ones

@@ -52,7 +52,9 @@ Scheduler::Scheduler(Simulation& simulation, Machine& machine, Mapping& mapping)
 }
 
 Scheduler::Outcome Scheduler::step() {
+  notice_returns();
   collect();
+  place_absent();
   to_wake_.clear();
   begin_if_all_joined();
   if (wake_flushing()) return Outcome::woken;
@@ -71,7 +73,7 @@ void Scheduler::collect() {
   for (const std::uint32_t rank : ran_) {
     Process& process = processes_[rank];
     if (process.wait == ipc::Wait::finished) continue;
-    const intake::State state = process.removed ? exchange_.last_state(rank) : exchange_.read_state(rank);
+    const intake::State state = state_of(rank);
     process.wait = state.wait;
     process.clock_ps = state.clock_ps;
     process.deadline_ps = state.deadline_ps;
@@ -245,6 +247,7 @@ bool Scheduler::nobody_moves() const {
   for (const Process& process : processes_) {
     if (process.wait == ipc::Wait::finished) continue;
     const bool looks = process.wait == ipc::Wait::until && process.looks_for_ever;
+    if (process.wait == ipc::Wait::away) continue;
     if ((!looks && process.wait != ipc::Wait::for_event) || process.events > 0) return false;
     any_looks = any_looks || looks;
   }
@@ -388,6 +391,8 @@ void Scheduler::remove(std::uint32_t rank) {
   if (process.removed) return;
   process.removed = true;
   ipc::Turn& turn = mapping_.block(rank).turn;
+  std::erase(absent_, rank);
+  process.left_out = false;
   const bool died_running = turn.run.load() == ipc::Run::may_run && turn.wait != ipc::Wait::finished;
   turn.wait = ipc::Wait::finished;
   if (process.wait != ipc::Wait::running && process.wait != ipc::Wait::finished) {
@@ -487,6 +492,7 @@ std::string Scheduler::describe_waiting() {
     ranks.push_back(waits ? read_facts(mapping_.notes(rank), mapping_.block(rank).note, read) : RankFacts{});
     if (wait == ipc::Wait::finished) ranks.back().state = RankFacts::State::finished;
     if (wait == ipc::Wait::start) ranks.back().state = RankFacts::State::starts;
+    if (wait == ipc::Wait::away) ranks.back().state = RankFacts::State::away;
     if (waits && processes_[rank].looks_for_ever) ranks.back().state = RankFacts::State::polls;
     if (waits) continue;
     // It may still be a member of what others wait on.

@@ -65,6 +65,17 @@ class Scheduler final : public CompletionSink {
   void recover();
   // The process has ended without leaving.
   void remove(std::uint32_t rank);
+  // Processes that run, while at least one waits for the model; else none.
+  [[nodiscard]] std::vector<std::uint32_t> held_up_by() const;
+  // These sleep in the host: the others go on without them. A process that wakes comes back by itself, at its
+  // clock or at the time up to which others have acted, whichever is later. still_asleep() is asked once none
+  // of them can use its block any more; false, and nothing has happened, as when one of them may be in the
+  // midst of something.
+  bool leave_out(const std::vector<std::uint32_t>& ranks, const std::function<bool()>& still_asleep);
+  // Those that are left out, and have not come back.
+  [[nodiscard]] std::vector<std::uint32_t> left_out() const;
+  // Nobody else is left, who could go on without them.
+  [[nodiscard]] bool all_are_left_out() const { return !absent_.empty() && absent_.size() == alive_; }
 
   [[nodiscard]] bool started() const { return started_; }
   // The process that has claimed the rank, 0: none. Throws RankError.
@@ -107,6 +118,7 @@ class Scheduler final : public CompletionSink {
     std::int64_t horizon_ps = 0;       // when it was last woken
     bool removed = false;              // its process has ended
     bool looks_for_ever = false;       // ipc::Wait::until
+    bool left_out = false;             // as of the last step: ipc::Wait::away
     std::uint32_t events = 0;          // in the ring
     std::vector<ipc::Event> overflow;  // when the ring is full
   };
@@ -117,6 +129,10 @@ class Scheduler final : public CompletionSink {
   };
 
   void collect();
+  [[nodiscard]] intake::State state_of(std::uint32_t rank);
+  void notice_returns();
+  void place_absent();
+  [[nodiscard]] std::int64_t acted_ps(std::uint32_t rank) const;
   void give_back_untaken(std::uint32_t rank);
   void give_back(std::uint32_t rank, std::int64_t when_ps);
   void feed();
@@ -147,6 +163,7 @@ class Scheduler final : public CompletionSink {
   std::vector<Process> processes_;
   std::vector<std::uint32_t> ran_;  // woken in the last step: only these can have posted
   std::vector<std::uint32_t> to_wake_;
+  std::vector<std::uint32_t> absent_;  // left out, or back since the last step
   std::vector<Posted> posted_;
   std::vector<ipc::Request> requests_;  // those posted
   std::int64_t lookahead_ps_;

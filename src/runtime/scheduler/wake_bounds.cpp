@@ -28,6 +28,7 @@ std::int64_t Scheduler::known_action_ps(std::uint32_t rank) const {
     }
     case ipc::Wait::flush:
     case ipc::Wait::start:
+    case ipc::Wait::away:
       break;
   }
   return process.woken_ps;
@@ -51,6 +52,7 @@ void Scheduler::earliest_wakes(std::vector<std::int64_t>& wakes_ps) const {
     const Process& process = processes_[rank];
     wakes_ps[rank] = known_action_ps(rank);
     const std::int64_t posts_ps = process.wait == ipc::Wait::running ? process.woken_ps : wakes_ps[rank];
+    if (process.wait == ipc::Wait::away) continue;  // it comes back no earlier than others have acted
     if (posts_ps != never_ps) new_events_ps = std::min(new_events_ps, posts_ps + lookahead_ps_);
   }
   // Nothing is under way: see release_idle.

@@ -72,7 +72,9 @@ std::int64_t base_s(ClockKind kind) {
 
 ipc::Client* clock_client() {
   ipc::Client* client = ipc::Client::attached();
-  return client != nullptr && client->started() ? client : nullptr;
+  if (client == nullptr || !client->started()) return nullptr;
+  client->attend();
+  return client;
 }
 
 std::int64_t now_ps(ipc::Client& client) {
@@ -103,8 +105,10 @@ void sleep_ps(ipc::Client& client, std::int64_t ps) {
   }
   if (client.progress().leaves()) return;
   client.lock();
+  clock.acted_ps.set(clock.now_ps());
   clock.slept_ps.add(clock.charge(ps));
   client.settle();
+  clock.acted_ps.set(0);
   client.unlock();
 }
 

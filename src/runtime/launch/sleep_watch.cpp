@@ -1,0 +1,116 @@
+#include "runtime/launch/sleep_watch.hpp"
+
+#include <algorithm>
+
+#include "runtime/scheduler/rank_names.hpp"
+
+namespace apenet {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto look_interval = 20ms;
+constexpr auto patience = 100ms;
+// A run in which ranks have been left out need not repeat any more: then less is at stake.
+constexpr auto patience_again = 20ms;
+constexpr int limited_factor = 10;  // of either, where a rank may wake by itself
+constexpr std::uint32_t least_looks = 3;
+constexpr auto rest = 2ms;  // of one that has run while it was left out
+
+}  // namespace
+
+// False: it is awake, or waits for something else.
+bool SleepWatch::look(int process_id, Rank& rank) {
+  rank = {.process_id = process_id};
+  for (const int thread_id : threads_of(process_id)) {
+    const auto pulse = pulse_of(process_id, thread_id);
+    if (!pulse) return false;
+    if (pulse->state == 'Z' || pulse->state == 'X') continue;
+    const SystemCall call = system_call(process_id, thread_id);
+    const std::string waits_for = meeting_point(process_id, thread_id, call);
+    if (pulse->state != 'S' || waits_for.empty()) return false;
+    rank.may_wake_by_itself = rank.may_wake_by_itself || has_time_limit(call);
+    // A thread that waits for another one of its process does so in a futex, too.
+    if (rank.waits_for.empty() || !waits_for_thread(call)) rank.waits_for = waits_for;
+    rank.threads.emplace(thread_id, *pulse);
+  }
+  return !rank.threads.empty();
+}
+
+bool SleepWatch::are_asleep(const std::vector<std::uint32_t>& ranks, const std::vector<int>& rank_processes,
+                            int launcher_id) {
+  const auto now = WallClock::now();
+  if (now < next_look_) return false;
+  next_look_ = now + look_interval;
+  const bool all_sleep = std::all_of(ranks.begin(), ranks.end(), [&](std::uint32_t number) {
+    Rank seen;
+    if (rank_processes[number] == 0 || !look(rank_processes[number], seen)) return false;
+    Rank& known = ranks_[number];
+    if (known.threads != seen.threads) {
+      known = std::move(seen);
+      known.since = now;
+    }
+    ++known.looks;
+    return true;
+  });
+  if (!all_sleep || something_works(rank_processes, launcher_id)) {
+    for (const std::uint32_t number : ranks) ranks_.erase(number);
+    return false;
+  }
+  return std::all_of(ranks.begin(), ranks.end(),
+                     [&](std::uint32_t number) { return has_slept(number, ranks_[number], now); });
+}
+
+// Of all that belongs to the run. What a sleeping rank has started, and sleeps for a time, is what it waits
+// for.
+bool SleepWatch::something_works(std::vector<int> rank_processes, int launcher_id) {
+  const std::size_t count = rank_processes.size();
+  rank_processes.push_back(launcher_id);
+  for (const auto& [process_id, number] : families(rank_processes)) {
+    const auto known = ranks_.find(number);
+    const bool is_started = number < count && process_id != rank_processes[number] && known != ranks_.end();
+    if (is_started) known->second.may_wake_by_itself = true;
+    for (const int thread_id : threads_of(process_id)) {
+      const auto pulse = pulse_of(process_id, thread_id);
+      if (pulse && (pulse->state == 'R' || pulse->state == 'D')) return true;
+      if (is_started && has_time_limit(system_call(process_id, thread_id))) return true;
+    }
+  }
+  return false;
+}
+
+bool SleepWatch::has_slept(std::uint32_t number, const Rank& rank, WallClock::time_point now) const {
+  const auto least = left_out_.contains(number) ? patience_again : patience;
+  return rank.looks >= least_looks &&
+         now - rank.since >= least * (rank.may_wake_by_itself ? limited_factor : 1);
+}
+
+bool SleepWatch::still_asleep(const std::vector<std::uint32_t>& ranks) {
+  const auto now = WallClock::now();
+  return std::all_of(ranks.begin(), ranks.end(), [&](std::uint32_t number) {
+    Rank& rank = ranks_[number];
+    const bool has_rested = std::all_of(rank.threads.begin(), rank.threads.end(), [&](const auto& thread) {
+      return pulse_of(rank.process_id, thread.first) == thread.second;
+    });
+    if (has_rested && !rank.threads.empty()) return now - rank.since >= rest;
+    if (!look(rank.process_id, rank)) rank.threads.clear();
+    rank.since = now;
+    return false;
+  });
+}
+
+void SleepWatch::note_left_out(const std::vector<std::uint32_t>& ranks) {
+  for (const std::uint32_t number : ranks) left_out_.emplace(number, ranks_[number].waits_for);
+}
+
+std::vector<std::string> SleepWatch::warnings() const {
+  std::map<std::string, std::vector<std::uint32_t>> ranks;
+  for (const auto& [number, waits_for] : left_out_) ranks[waits_for].push_back(number);
+  std::vector<std::string> lines;
+  for (const auto& [waits_for, numbers] : ranks)
+    lines.push_back(name_ranks(numbers) + " waited in the host (" + waits_for +
+                    ") while others went on: times of this run need not repeat");
+  return lines;
+}
+
+}  // namespace apenet

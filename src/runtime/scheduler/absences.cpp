@@ -1,0 +1,107 @@
+// Processes that are left out while they sleep in the host.
+//
+// The simulator cannot know what they wait for. Where it is something that another rank does once its own
+// turn has come, all would wait for ever. So real time decides that they are asleep (launch/sleep_watch.hpp),
+// and the others go on.
+#include <algorithm>
+
+#include "runtime/scheduler/scheduler.hpp"
+
+namespace apenet {
+
+std::vector<std::uint32_t> Scheduler::held_up_by() const {
+  std::vector<std::uint32_t> running;
+  bool anybody_waits = false;
+  for (std::uint32_t rank = 0; rank < processes_.size(); ++rank) {
+    if (processes_[rank].left_out) continue;
+    const ipc::Wait wait = wait_of(rank);
+    if (wait == ipc::Wait::running) running.push_back(rank);
+    anybody_waits = anybody_waits || (wait != ipc::Wait::running && wait != ipc::Wait::finished);
+  }
+  if (!started_ || !anybody_waits) running.clear();
+  return running;
+}
+
+bool Scheduler::leave_out(const std::vector<std::uint32_t>& ranks,
+                          const std::function<bool()>& still_asleep) {
+  const auto can_be = [this](std::uint32_t rank) {
+    std::uint32_t run = ipc::Run::may_run;
+    return memory_.needs_no_help(rank) &&
+           mapping_.block(rank).turn.run.compare_exchange_strong(run, ipc::Run::left_out);
+  };
+  const auto first = ranks.begin();
+  const auto last = std::find_if_not(first, ranks.end(), can_be);
+  // From here on each of them asks for its turn before it touches its rings. One whose lock is taken may have
+  // asked before.
+  const bool may_be = last == ranks.end() && std::all_of(first, last, [this](std::uint32_t rank) {
+                        return mapping_.block(rank).lock.is_free();
+                      });
+  if (may_be && still_asleep()) {
+    for (const std::uint32_t rank : ranks) processes_[rank].left_out = true;
+    mapping_.running().fetch_sub(static_cast<std::uint32_t>(ranks.size()));
+    return true;
+  }
+  for (auto rank = first; rank != last; ++rank) {
+    std::uint32_t run = ipc::Run::left_out;
+    // One that has come back meanwhile waits, and takes itself for not counted.
+    if (!mapping_.block(*rank).turn.run.compare_exchange_strong(run, ipc::Run::may_run))
+      mapping_.running().fetch_sub(1);
+  }
+  return false;
+}
+
+std::vector<std::uint32_t> Scheduler::left_out() const {
+  std::vector<std::uint32_t> ranks;
+  for (const std::uint32_t rank : absent_) {
+    if (mapping_.block(rank).turn.run.load() == ipc::Run::left_out) ranks.push_back(rank);
+  }
+  return ranks;
+}
+
+void Scheduler::notice_returns() {
+  for (const std::uint32_t rank : absent_) {
+    if (mapping_.block(rank).turn.run.load() != ipc::Run::left_out) ran_.push_back(rank);
+  }
+}
+
+intake::State Scheduler::state_of(std::uint32_t rank) {
+  Process& process = processes_[rank];
+  if (process.removed) return exchange_.last_state(rank);
+  if (!process.left_out) return exchange_.read_state(rank);
+  if (mapping_.block(rank).turn.run.load() != ipc::Run::left_out) {
+    process.left_out = false;
+    if (std::find(absent_.begin(), absent_.end(), rank) == absent_.end()) absent_.push_back(rank);
+    return exchange_.read_state(rank);
+  }
+  absent_.push_back(rank);
+  return exchange_.absent_state(rank);
+}
+
+// What another process may have known of it, and told in the host, when it did so last.
+std::int64_t Scheduler::acted_ps(std::uint32_t rank) const {
+  const Process& process = processes_[rank];
+  const std::int64_t slept_from_ps = mapping_.block(rank).clock.acted_ps.get();
+  if (process.wait != ipc::Wait::until || slept_from_ps <= process.woken_ps) return process.clock_ps;
+  return std::min(slept_from_ps, process.clock_ps);
+}
+
+// Whatever has woken or will wake them was done by a process that has come no further than this.
+void Scheduler::place_absent() {
+  if (absent_.empty()) return;
+  std::int64_t passed_ps = simulation_.now().ps() - lookahead_ps_;
+  for (std::uint32_t rank = 0; rank < processes_.size(); ++rank) {
+    if (std::find(absent_.begin(), absent_.end(), rank) == absent_.end())
+      passed_ps = std::max(passed_ps, acted_ps(rank));
+  }
+  for (const std::uint32_t rank : absent_) {
+    Process& process = processes_[rank];
+    process.woken_ps = std::max({process.woken_ps, process.clock_ps, passed_ps});
+    if (process.left_out) continue;
+    exchange_.advance_clock(rank, passed_ps);
+    process.clock_ps = std::max(process.clock_ps, passed_ps);
+    process.deadline_ps = std::max(process.deadline_ps, passed_ps);
+  }
+  std::erase_if(absent_, [this](std::uint32_t rank) { return !processes_[rank].left_out; });
+}
+
+}  // namespace apenet

@@ -1,0 +1,50 @@
+"""Ranks that wait in the host for each other, while one of them waits for virtual time, get on; and only they."""
+
+from pathlib import Path
+
+import pytest
+
+TROUBLE = Path(__file__).with_name("trouble")
+LEFT_OUT = "while others went on"
+
+
+@pytest.fixture
+def run(apenet, build, tmp_path):
+    """Runs ranks that meet in the host."""
+
+    def run_program(mode: str, *options: str):
+        program = build(TROUBLE / "meets_in_host.c")
+        return apenet("run", "-n", "4", *options, "--", program, mode, str(tmp_path), timeout_s=100)
+
+    return run_program
+
+
+@pytest.mark.parametrize(
+    ("mode", "points"),
+    [
+        ("socket", ["ranks 0, 1 waited in the host (a socket)"]),
+        ("poll", ["rank 1 waited in the host (a socket)", "rank 0 waited in the host (sockets or pipes)"]),
+        ("fifo", ["ranks 0, 1 waited in the host (a pipe or fifo)"]),
+        ("memory", ["ranks 0, 1 waited in the host (shared memory)"]),
+    ],
+)
+def test_ranks_get_on_that_wait_for_each_other_in_the_host(run, mode, points):
+    done = run(mode)
+    assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
+    warnings = [line for line in done.stderr.splitlines() if LEFT_OUT in line]
+    assert warnings == [f"apenet: warning: {point} {LEFT_OUT}: times of this run need not repeat" for point in points]
+
+
+@pytest.mark.parametrize(
+    ("mode", "where"), [("dead-socket", ["rank 1, a thread: reads from a Unix socket"]), ("dead-memory", [])]
+)
+def test_who_waits_in_the_host_for_nobody_is_named(run, mode, where):
+    done = run(mode, "--stall-timeout", "1")
+    assert done.returncode == 1, done.stderr
+    lines = [line.removeprefix("apenet:").strip() for line in done.stderr.splitlines()]
+    assert lines[-3 - len(where) :] == [
+        "ranks 0, 2, 3: MPI_Barrier on MPI_COMM_WORLD (4 ranks)",
+        "rank 1: waits outside MPI",
+        "MPI_Barrier on MPI_COMM_WORLD: ranks 0, 2, 3 are in it, rank 1 is not",
+        *where,
+    ]
