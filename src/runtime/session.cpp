@@ -189,9 +189,13 @@ void Session::Parts::report_rank(RankReport& report, std::uint32_t rank) {
   report.finalised = identity.finalised != 0 || identity.closed != 0;
   report.library = intake::library(identity);
   if (!scheduler.started()) return;
-  report.virtual_us = static_cast<double>(virtual_ps(rank)) * 1e-6;
-  report.waited_us = static_cast<double>(block.clock.waited_ps.get()) * 1e-6;
-  report.computed_us = static_cast<double>(block.clock.computed_ps.get()) * 1e-6;
+  const std::int64_t lived_ps = virtual_ps(rank);
+  const auto part_us = [lived_ps](const ipc::Sum& sum) {
+    return static_cast<double>(std::clamp<std::int64_t>(sum.get(), 0, lived_ps)) * 1e-6;
+  };
+  report.virtual_us = static_cast<double>(lived_ps) * 1e-6;
+  report.waited_us = part_us(block.clock.waited_ps);
+  report.computed_us = part_us(block.clock.computed_ps);
 }
 
 // A run of MPI whose messages did not cross the simulated network proves nothing, and must not look as if it

@@ -132,11 +132,7 @@ const Corruption corruptions[] = {
        send_slot(client, 3);  // the other gives it back
      },
      "ring: free_tail = "},
-    {"Clock",
-     [](ipc::Client& client) {
-       // Its last member.
-       reinterpret_cast<std::int64_t*>(&client.block().clock + 1)[-1] = -1;
-     },
+    {"Clock", [](ipc::Client& client) { client.charge(-1 - client.block().clock.now_ps()); },
      "clock: now_ps = -1"},
     {"Wait", [](ipc::Client& client) { stop_with(client, 77, 0); }, "state: wait = 77"},
     {"Deadline",

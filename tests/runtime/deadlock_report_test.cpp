@@ -88,6 +88,17 @@ TEST(DeadlockReport, WhereNoCallIsKnownTheProviderIsAsked) {
       "oldest to rank 1\n");
 }
 
+TEST(DeadlockReport, TheProviderIsNotBelievedAboutRanksThatDoNotExist) {
+  const auto notes = std::make_unique<ipc::RankNotes>();
+  const auto nothing = [](std::uint64_t /*address*/, std::span<std::byte> /*to*/) { return false; };
+  for (const std::int32_t rank : {-2, 2, 0x7fffffff}) {
+    const ipc::WaitNote note{
+        .receives = 1, .receive_source = rank, .receive_tag = 5, .sends = 1, .send_target = rank};
+    EXPECT_EQ(deadlock_report({read_facts(*notes, note, 2, nothing)}),
+              "  rank 0: waits for something that no posted operation explains\n");
+  }
+}
+
 TEST(DeadlockReport, AnyBytesOfARankGiveLinesOfPrintableText) {
   std::mt19937_64 random(1);
   const auto never = [&random](std::uint64_t /*address*/, std::span<std::byte> to) {
@@ -105,7 +116,7 @@ TEST(DeadlockReport, AnyBytesOfARankGiveLinesOfPrintableText) {
       }
       ipc::WaitNote provider;
       std::memcpy(static_cast<void*>(&provider), bytes, sizeof provider);
-      ranks.push_back(read_facts(*notes, provider, never));
+      ranks.push_back(read_facts(*notes, provider, 4, never));
     }
     for (const char letter : deadlock_report(ranks)) {
       ASSERT_TRUE(letter == '\n' || (letter >= ' ' && letter <= '~'));

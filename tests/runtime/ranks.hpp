@@ -2,6 +2,7 @@
 #pragma once
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -9,8 +10,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/ipc/client.hpp"
@@ -30,6 +33,19 @@ inline void leave(ipc::Client& client) {
   client.finish();
 }
 
+// A fork has the simulator's own view of the mapping, all of it for writing; a rank that is started has not.
+inline void drop_inherited_mappings() {
+  std::vector<std::pair<std::size_t, std::size_t>> ranges;
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    if (line.find("/memfd:apenet") == std::string::npos) continue;
+    const std::size_t dash = line.find('-');
+    ranges.emplace_back(std::stoull(line, nullptr, 16), std::stoull(line.substr(dash + 1), nullptr, 16));
+  }
+  for (const auto& [begin, end] : ranges)
+    munmap(reinterpret_cast<void*>(begin), end - begin);  // NOLINT(performance-no-int-to-ptr)
+}
+
 inline RankProcess fork_rank(const Session& session, std::uint32_t rank, const RankProgram& program,
                              Begin begin) {
   int out[2];
@@ -39,6 +55,7 @@ inline RankProcess fork_rank(const Session& session, std::uint32_t rank, const R
   const pid_t child = fork();
   if (child == 0) {
     setpgid(0, 0);
+    drop_inherited_mappings();
     dup2(out[1], 1);
     dup2(err[1], 2);
     setenv(ipc::mapping_variable, path.c_str(), 1);

@@ -40,7 +40,7 @@ bool Progress::looks_for_ever(const VainLimits& limits, std::int64_t clock_ps) c
   const std::uint32_t looks = get(calls_in_vain_);
   if (looks < least_looks) return false;
   if (looks >= limits.looks && get(clock_reads_) == 0) return true;
-  return clock_ps - vain_since_ps_.load(std::memory_order_relaxed) >= limits.time_ps;
+  return clock_ps - limits.time_ps >= vain_since_ps_.load(std::memory_order_relaxed);
 }
 
 bool Progress::use_grant() {

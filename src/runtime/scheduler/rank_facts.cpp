@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cctype>
 #include <cstring>
 
@@ -179,16 +180,35 @@ CallFact Reader::call(const ipc::CallNote& note) const {
   return fact;
 }
 
+// As far as it names ranks that there are.
+ipc::WaitNote provider_facts(const ipc::WaitNote& shared, std::uint32_t process_count) {
+  const ipc::WaitNote note = shared;
+  std::atomic_signal_fence(std::memory_order_seq_cst);  // from here on the copy, whatever the process writes
+  const auto count = static_cast<std::int64_t>(process_count);
+  ipc::WaitNote facts;
+  if (note.receives > 0 && note.receive_source >= -1 && note.receive_source < count) {
+    facts.receives = note.receives;
+    facts.receive_source = note.receive_source;
+    facts.receive_tag = note.receive_tag;
+  }
+  if (note.sends > 0 && note.send_target >= 0 && note.send_target < count) {
+    facts.sends = note.sends;
+    facts.send_target = note.send_target;
+  }
+  return facts;
+}
+
 }  // namespace
 
 std::string_view name_of(MpiCall call) {
   return entry_of(call).name;
 }
 
-RankFacts read_facts(const ipc::RankNotes& notes, const ipc::WaitNote& provider, const MemoryReader& read) {
+RankFacts read_facts(const ipc::RankNotes& notes, const ipc::WaitNote& provider, std::uint32_t process_count,
+                     const MemoryReader& read) {
   const Reader reader(notes, read);
   RankFacts facts;
-  facts.provider = provider;
+  facts.provider = provider_facts(provider, process_count);
   for (const ipc::CallNote& note : notes.calls) {
     if (note.call.get() != MpiCall::none) facts.calls.push_back(reader.call(note));
   }

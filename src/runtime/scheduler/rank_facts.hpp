@@ -72,6 +72,6 @@ struct RankFacts {
 using MemoryReader = std::function<bool(std::uint64_t address, std::span<std::byte> to)>;
 
 [[nodiscard]] RankFacts read_facts(const ipc::RankNotes& notes, const ipc::WaitNote& provider,
-                                   const MemoryReader& read);
+                                   std::uint32_t process_count, const MemoryReader& read);
 
 }  // namespace apenet

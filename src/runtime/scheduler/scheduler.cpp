@@ -489,14 +489,17 @@ std::string Scheduler::describe_waiting() {
       return memory_.read(rank, address, to);
     };
     const bool waits = wait != ipc::Wait::finished;
-    ranks.push_back(waits ? read_facts(mapping_.notes(rank), mapping_.block(rank).note, read) : RankFacts{});
+    const auto facts_of = [&](const ipc::WaitNote& provider) {
+      return read_facts(mapping_.notes(rank), provider, static_cast<std::uint32_t>(processes_.size()), read);
+    };
+    ranks.push_back(waits ? facts_of(mapping_.block(rank).note) : RankFacts{});
     if (wait == ipc::Wait::finished) ranks.back().state = RankFacts::State::finished;
     if (wait == ipc::Wait::start) ranks.back().state = RankFacts::State::starts;
     if (wait == ipc::Wait::away) ranks.back().state = RankFacts::State::away;
     if (waits && processes_[rank].looks_for_ever) ranks.back().state = RankFacts::State::polls;
     if (waits) continue;
     // It may still be a member of what others wait on.
-    ranks.back().objects = read_facts(mapping_.notes(rank), {}, read).objects;
+    ranks.back().objects = facts_of({}).objects;
   }
   return deadlock_report(ranks);
 }

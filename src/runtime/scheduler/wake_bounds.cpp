@@ -35,7 +35,8 @@ std::int64_t Scheduler::known_action_ps(std::uint32_t rank) const {
 }
 
 std::int64_t Scheduler::clock_ps(std::uint32_t rank) const {
-  return started_ ? mapping_.block(rank).clock.shown_ps() : before_time_ps;
+  if (!started_) return before_time_ps;
+  return std::clamp(mapping_.block(rank).clock.shown_ps(), epoch_ps_, ipc::end_of_time_ps);
 }
 
 void Scheduler::earliest_wakes(std::vector<std::int64_t>& wakes_ps) const {

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <string>
 
 #include "runtime/shim/call_notes.hpp"
@@ -83,6 +84,17 @@ class Initialising {
   ipc::Client* client_;
 };
 
+// Virtual time begins with the first initialisation: another thread's session waits for that.
+void begin(ipc::Client& client, bool has_world) {
+  static std::mutex mutex;
+  const std::lock_guard<std::mutex> guard(mutex);
+  if (client.block().identity.initialised != 0) return;
+  note_version(client);
+  note_library(client.notes(), has_world);
+  client.start();
+  begin_cycle_counter();
+}
+
 // Initialises MPI as the process that the simulator knows for this rank. Virtual time begins when all have
 // done so.
 template <typename... Arguments>
@@ -96,11 +108,7 @@ int initialise(const char* function, Arguments... arguments) {
   const int result = call(original, arguments...);
   if (result != 0 || client == nullptr) return result;
   client->opened();
-  if (client->block().identity.initialised != 0) return result;
-  note_version(*client);
-  note_library(client->notes(), std::strcmp(function, "PMPI_Session_init") != 0);
-  client->start();
-  begin_cycle_counter();
+  begin(*client, std::strcmp(function, "PMPI_Session_init") != 0);
   return result;
 }
 

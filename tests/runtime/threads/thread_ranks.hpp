@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include <array>
-#include <atomic>
 #include <cerrno>
 #include <cstddef>
 #include <cstdio>
@@ -29,6 +28,7 @@
 
 #include "runtime/ipc/client.hpp"
 #include "runtime/session.hpp"
+#include "runtime/threads/connection.hpp"
 
 namespace apenet::test {
 
@@ -41,20 +41,6 @@ using ThreadProgram = std::function<void(ThreadRank&)>;
 
 // How virtual time begins: as in MPI_Init and MPI_Finalize, or by the program's own doing.
 enum class ThreadBegin { at_the_barrier, by_the_program };
-
-// Runs work(thread) in so many threads that begin together, to the end of all.
-template <typename Work>
-void in_threads(std::uint32_t count, Work work) {
-  std::vector<std::thread> threads;
-  std::atomic<std::uint32_t> missing{count};
-  for (std::uint32_t thread = 0; thread < count; ++thread) {
-    threads.emplace_back([&, thread] {
-      for (--missing; missing > 0;) std::this_thread::yield();
-      work(thread);
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-}
 
 // Where the simulator has its mapping.
 inline std::byte* base_of(const Session& session) {

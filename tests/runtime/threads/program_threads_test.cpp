@@ -1,0 +1,57 @@
+// Real processes with threads, the shim in front of them and the provider loaded.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "runtime/ranks.hpp"
+
+namespace apenet::test {
+namespace {
+
+// APENET_THREADS_PROGRAM, APENET_SHIM and APENET_PROVIDER are paths that the build gives.
+RankProcess start_program(const Session& session, std::uint32_t rank, const char* how) {
+  int out[2];
+  int err[2];
+  if (pipe2(out, O_CLOEXEC) != 0 || pipe2(err, O_CLOEXEC) != 0) std::abort();
+  const std::string path = session.mapping_path();
+  const std::string number = std::to_string(rank);
+  const pid_t child = fork();
+  if (child == 0) {
+    setpgid(0, 0);
+    dup2(out[1], 1);
+    dup2(err[1], 2);
+    setenv(ipc::mapping_variable, path.c_str(), 1);
+    setenv(ipc::rank_variable, number.c_str(), 1);
+    setenv("LD_PRELOAD", APENET_SHIM, 1);
+    // Which insists on being the first library, and looks for leaks in libfabric's part, which is not there.
+    setenv("ASAN_OPTIONS", "verify_asan_link_order=0:detect_leaks=0", 1);
+    execl(APENET_THREADS_PROGRAM, APENET_THREADS_PROGRAM, number.c_str(), how, APENET_PROVIDER, nullptr);
+    _exit(127);
+  }
+  close(out[1]);
+  close(err[1]);
+  return {.process_id = child, .pmi_fd = -1, .output_fd = out[0], .error_fd = err[0]};
+}
+
+class ProgramThreads : public testing::TestWithParam<const char*> {};
+
+TEST_P(ProgramThreads, CallEverythingAtOnce) {
+  SessionOptions options;
+  options.output_fd = 2;  // what the sanitizer says
+  options.pin = false;
+  Session session(ape16(), {0, 1}, options);
+  const std::vector<RankProcess> ranks = {start_program(session, 0, GetParam()),
+                                          start_program(session, 1, GetParam())};
+  const SessionReport report = session.run(ranks, 0, -1, [] { return false; });
+  ASSERT_EQ(report.outcome, SessionReport::Outcome::completed) << report.message;
+  EXPECT_GT(report.messages, 0U);
+  EXPECT_TRUE(std::any_of(report.warnings.begin(), report.warnings.end(), [](const std::string& warning) {
+    return warning.find("several threads called MPI or slept in ranks 0, 1") == 0;
+  }));
+}
+
+INSTANTIATE_TEST_SUITE_P(UnderTheShim, ProgramThreads, testing::Values("native", "mpi", "sessions"),
+                         [](const auto& test) { return std::string(test.param); });
+
+}  // namespace
+}  // namespace apenet::test
