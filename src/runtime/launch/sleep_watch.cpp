@@ -21,7 +21,8 @@ constexpr auto rest = 2ms;  // of one that has run while it was left out
 
 // False: it is awake, or waits for something else.
 bool SleepWatch::look(int process_id, Rank& rank) {
-  rank = {.process_id = process_id};
+  rank = Rank{};
+  rank.process_id = process_id;
   for (const int thread_id : threads_of(process_id)) {
     const auto pulse = pulse_of(process_id, thread_id);
     if (!pulse) return false;
