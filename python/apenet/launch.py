@@ -34,6 +34,8 @@ _MPI_ENVIRONMENT = {
     # MPICH: its device is ch4:ucx,ofi and takes UCX unless told otherwise.
     "MPIR_CVAR_CH4_NETMOD": "ofi",
     "MPIR_CVAR_NOLOCAL": "1",
+    # Its own active messages, which also do what no atomic operation of libfabric does.
+    "MPIR_CVAR_CH4_OFI_ENABLE_ATOMICS": "0",
     # What our process manager speaks, whatever else the environment suggests.
     "MPIR_CVAR_PMI_VERSION": "1",
     # Without it UCX, although unused, reads the clock for 40 ms at start-up.

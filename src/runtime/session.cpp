@@ -161,7 +161,8 @@ void Session::Parts::report_on(SessionReport& report) {
   }
   if (traffic.failed_accesses > 0) {
     report.warnings.push_back(std::to_string(traffic.failed_accesses) +
-                              " puts or gets could not reach the other process's memory");
+                              " puts or gets failed: the other process does not have that memory, or has not "
+                              "opened it to them");
   }
   prove_path(report);
 }

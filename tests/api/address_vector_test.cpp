@@ -1,5 +1,5 @@
 #include <gtest/gtest.h>
-#include <rdma/fi_atomic.h>
+#include <rdma/fi_collective.h>
 
 #include <array>
 #include <cstring>
@@ -75,8 +75,7 @@ TEST(Objects, SayWhatTheyDoNotDo) {
   Peer peer(network, 0);
   fid_poll* poll_set = nullptr;
   EXPECT_EQ(fi_poll_open(peer.domain, nullptr, &poll_set), -FI_ENOSYS);
-  EXPECT_EQ(peer.ep->atomic->write(peer.ep, nullptr, 0, nullptr, 0, 0, 0, FI_INT8, FI_SUM, nullptr),
-            -FI_ENOSYS);
+  EXPECT_EQ(fi_barrier(peer.ep, 0, nullptr), -FI_ENOSYS);
   fi_cq_attr attributes{};
   attributes.wait_obj = FI_WAIT_FD;
   fid_cq* cq = nullptr;

@@ -62,6 +62,11 @@ void FakeNetwork::release(std::size_t index) {
   events_[next.target].push_back(next.event);
 }
 
+ipc::RegionTable& FakeNetwork::regions_of(std::uint32_t rank) {
+  const ipc::Layout layout{header().process_count};
+  return *reinterpret_cast<ipc::RegionTable*>(base_ + layout.regions_offset(rank));
+}
+
 std::uint32_t FakeNetwork::take_slot(std::uint32_t rank) {
   if (exhausted_) return ipc::no_slot;
   ++slots_out_[rank];
@@ -91,12 +96,21 @@ void FakeNetwork::post(std::uint32_t rank, const ipc::Request& request) {
     return;
   }
   if (request.verb == ipc::RequestVerb::credit) return;
-  auto* local = reinterpret_cast<void*>(request.local_address);    // NOLINT(performance-no-int-to-ptr)
-  auto* remote = reinterpret_cast<void*>(request.remote_address);  // NOLINT(performance-no-int-to-ptr)
+  auto* local = reinterpret_cast<void*>(request.local_address);  // NOLINT(performance-no-int-to-ptr)
+  std::uint64_t address = request.remote_address;
+  const bool is_get = request.verb == ipc::RequestVerb::get;
+  event.key = request.key;
+  if ((request.flags & ipc::by_key) != 0) {
+    const ipc::RegionTable& regions = regions_of(request.target);
+    event.fault = regions.find(regions.domain_of(request.endpoint), request.key, request.remote_address,
+                               static_cast<std::uint64_t>(request.bytes),
+                               is_get ? ipc::may_read : ipc::may_write, address);
+  }
+  auto* remote = reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr)
   const auto bytes = static_cast<std::size_t>(request.bytes);
-  if (request.remote_address == 0 && bytes > 0) {
-    event.failed = 1;
-  } else if (bytes > 0) {
+  if (address == 0 && bytes > 0 && event.fault == ipc::AccessFault::none) {
+    event.fault = ipc::AccessFault::bad_address;
+  } else if (bytes > 0 && event.fault == ipc::AccessFault::none) {
     request.verb == ipc::RequestVerb::put ? std::memcpy(remote, local, bytes)
                                           : std::memcpy(local, remote, bytes);
   }

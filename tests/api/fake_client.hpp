@@ -42,6 +42,7 @@ class FakeNetwork {
   [[nodiscard]] std::uint32_t rank() const { return rank_; }
   void post(std::uint32_t rank, const ipc::Request& request);
   std::deque<ipc::Event>& events(std::uint32_t rank) { return events_[rank]; }
+  ipc::RegionTable& regions_of(std::uint32_t rank);
   std::uint32_t take_slot(std::uint32_t rank);
   void return_slot(std::uint32_t owner) { --slots_out_[owner]; }
 

@@ -18,7 +18,7 @@ class Fuzz : public ::testing::TestWithParam<std::uint32_t> {
     event.source = static_cast<std::uint32_t>(random() % 3);
     event.message = random() % 50;
     event.bytes = static_cast<std::int64_t>(random() % 5000);
-    event.failed = random() % 4 == 0 ? 1 : 0;
+    event.fault = random() % 4 == 0 ? ipc::AccessFault::bad_address : ipc::AccessFault::none;
     event.immediate = random() % 2 == 0 ? random() : (random() % 4) << 56 | random() % 8;
     event.inline_length = static_cast<std::uint32_t>(random() % (random() % 8 == 0 ? 300 : 193));
     if (random() % 4 == 0) {
@@ -34,7 +34,7 @@ class Fuzz : public ::testing::TestWithParam<std::uint32_t> {
   // Mostly what a header could be, so that the random part lies behind it.
   void fill_header(ipc::Event& event) {
     libfabric::MessageHeader header;
-    header.kind = static_cast<libfabric::MessageKind>(1 + random() % 5);
+    header.kind = static_cast<libfabric::MessageKind>(1 + random() % 8);
     header.target_endpoint = static_cast<std::uint16_t>(random() % 3 == 0 ? random() : 0);
     header.sequence = event.source < 2 && event.kind == ipc::EventKind::arrived
                           ? sequences[event.source]

@@ -1,6 +1,7 @@
 #include "api/libfabric/info.hpp"
 
 #include <gtest/gtest.h>
+#include <rdma/fi_collective.h>
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
@@ -62,7 +63,7 @@ TEST(Info, OffersEverythingToWhoAsksForNothing) {
   const std::uint64_t needed = FI_MSG | FI_TAGGED | FI_RMA | FI_READ | FI_WRITE | FI_REMOTE_READ |
                                FI_REMOTE_WRITE | FI_MULTI_RECV | FI_DIRECTED_RECV | FI_SOURCE;
   EXPECT_EQ(info->caps & needed, needed);
-  EXPECT_EQ(info->caps & FI_ATOMIC, 0U);
+  EXPECT_NE(info->caps & FI_ATOMIC, 0U);
   EXPECT_EQ(info->mode, 0U);
   EXPECT_EQ(info->domain_attr->mr_mode, FI_MR_VIRT_ADDR);
   EXPECT_EQ(info->ep_attr->type, FI_EP_RDM);
@@ -89,23 +90,44 @@ TEST(Info, NamesWhatACardCannotDo) {
   EXPECT_NE(refusal(nullptr, header).find("put"), std::string::npos);
 }
 
-TEST(Info, RemoteAccessNeedsVirtualAddresses) {
+TEST(Info, RemoteAddressesAreOffsetsUnlessVirtualOnesAreAskedFor) {
   Hints hints;
   hints.domain.mr_mode = FI_MR_ENDPOINT;
-  EXPECT_EQ(ask(&hints.info, MachineWithAll())->caps & FI_RMA, 0U);
   hints.info.caps = FI_RMA;
-  EXPECT_NE(refusal(&hints.info, MachineWithAll()).find("FI_MR_VIRT_ADDR"), std::string::npos);
+  EXPECT_EQ(ask(&hints.info, MachineWithAll())->domain_attr->mr_mode, 0);
+  hints.domain.mr_mode = FI_MR_VIRT_ADDR | FI_MR_LOCAL;
+  EXPECT_EQ(ask(&hints.info, MachineWithAll())->domain_attr->mr_mode, FI_MR_VIRT_ADDR);
   hints.domain.mr_mode = basic_registration;
   EXPECT_EQ(ask(&hints.info, MachineWithAll())->domain_attr->mr_mode, basic_registration);
+}
+
+TEST(Info, OffersAtomicsWhereMemoryCanBeReadAndWritten) {
+  MachineWithAll header;
+  Hints hints;
+  hints.info.caps = FI_ATOMIC;
+  EXPECT_EQ(ask(&hints.info, header)->caps & (FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE),
+            FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE);
+  header.max_send_bytes = 100;
+  EXPECT_NE(refusal(&hints.info, header).find("caps"), std::string::npos);
+  header.max_send_bytes = 0;
+  header.get_supported = 0;
+  EXPECT_NE(refusal(&hints.info, header).find("caps"), std::string::npos);
+}
+
+TEST(Info, TellsTargetsOnlyForThoseWhoAsk) {
+  EXPECT_EQ(ask(nullptr, MachineWithAll())->caps & FI_RMA_EVENT, 0U);
+  Hints hints;
+  hints.info.caps = FI_RMA | FI_RMA_EVENT;
+  EXPECT_NE(ask(&hints.info, MachineWithAll())->caps & FI_RMA_EVENT, 0U);
 }
 
 TEST(Info, RefusesByName) {
   Hints hints;
   hints.endpoint.type = FI_EP_MSG;
   EXPECT_NE(refusal(&hints.info, MachineWithAll()).find("ep_attr.type"), std::string::npos);
-  Hints atomics;
-  atomics.info.caps = FI_MSG | FI_ATOMIC;
-  EXPECT_NE(refusal(&atomics.info, MachineWithAll()).find("caps"), std::string::npos);
+  Hints collectives;
+  collectives.info.caps = FI_MSG | FI_COLLECTIVE;
+  EXPECT_NE(refusal(&collectives.info, MachineWithAll()).find("caps"), std::string::npos);
   Hints data;
   data.domain.cq_data_size = 8;
   EXPECT_NE(refusal(&data.info, MachineWithAll()).find("cq_data_size"), std::string::npos);

@@ -24,7 +24,9 @@ struct PeerOptions {
   std::uint64_t caps = 0;  // 0: all
   std::uint64_t transmit_bind = FI_TRANSMIT;
   std::uint64_t receive_bind = FI_RECV;
-  bool counters = false;  // for writes and reads
+  bool counters = false;         // for writes and reads
+  bool remote_counters = false;  // of remote writes and reads
+  int mr_mode = FI_MR_VIRT_ADDR;
 };
 
 class Peer {
@@ -33,6 +35,7 @@ class Peer {
       : client(network.become(rank)) {
     info = libfabric::make_info(FI_VERSION(1, 17), nullptr, network.header());
     if (options.caps != 0) info->caps = options.caps;
+    info->domain_attr->mr_mode = options.mr_mode;
     EXPECT_EQ(libfabric::open_fabric(info->fabric_attr, &fabric, nullptr), 0);
     EXPECT_EQ(fi_domain(fabric, info, &domain, nullptr), 0);
     fi_av_attr av_attributes{};
@@ -49,6 +52,12 @@ class Peer {
       EXPECT_EQ(fi_cntr_open(domain, nullptr, &counter, nullptr), 0);
       EXPECT_EQ(fi_ep_bind(ep, &counter->fid, FI_WRITE | FI_READ), 0);
     }
+    if (options.remote_counters) {
+      EXPECT_EQ(fi_cntr_open(domain, nullptr, &written, nullptr), 0);
+      EXPECT_EQ(fi_ep_bind(ep, &written->fid, FI_REMOTE_WRITE), 0);
+      EXPECT_EQ(fi_cntr_open(domain, nullptr, &read, nullptr), 0);
+      EXPECT_EQ(fi_ep_bind(ep, &read->fid, FI_REMOTE_READ), 0);
+    }
     EXPECT_EQ(fi_enable(ep), 0);
     for (std::uint32_t other = 0; other < client.size(); ++other) {
       const libfabric::EndpointName name{.rank = other};
@@ -62,8 +71,10 @@ class Peer {
     EXPECT_EQ(fi_close(&av->fid), 0);
     EXPECT_EQ(fi_close(&transmit_cq->fid), 0);
     EXPECT_EQ(fi_close(&receive_cq->fid), 0);
-    if (counter != nullptr) {
-      EXPECT_EQ(fi_close(&counter->fid), 0);
+    for (fid_cntr* opened : {counter, written, read}) {
+      if (opened != nullptr) {
+        EXPECT_EQ(fi_close(&opened->fid), 0);
+      }
     }
     EXPECT_EQ(fi_close(&domain->fid), 0);
     EXPECT_EQ(fi_close(&fabric->fid), 0);
@@ -102,8 +113,22 @@ class Peer {
   fid_cq* transmit_cq = nullptr;
   fid_cq* receive_cq = nullptr;
   fid_cntr* counter = nullptr;
+  fid_cntr* written = nullptr;  // by others, and read by them
+  fid_cntr* read = nullptr;
   fid_ep* ep = nullptr;
   fi_addr_t source = 0;  // of the last completion read
+};
+
+// Memory of a peer that others may access.
+struct OpenMemory {
+  OpenMemory(Peer& peer, const void* start, std::size_t bytes, std::uint64_t access, std::uint64_t key) {
+    EXPECT_EQ(fi_mr_reg(peer.domain, start, bytes, access, 0, key, 0, &region, nullptr), 0);
+  }
+  ~OpenMemory() { EXPECT_EQ(fi_close(&region->fid), 0); }
+  OpenMemory(const OpenMemory&) = delete;
+  OpenMemory& operator=(const OpenMemory&) = delete;
+
+  fid_mr* region = nullptr;
 };
 
 // Bytes that tell where they came from.

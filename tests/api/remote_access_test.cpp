@@ -16,6 +16,7 @@ class RemoteAccess : public ::testing::TestWithParam<std::size_t> {
   FakeNetwork network{2};
   Peer origin{network, 0, {.counters = true}};
   Peer target{network, 1};
+  OpenMemory all{target, nullptr, SIZE_MAX, FI_REMOTE_READ | FI_REMOTE_WRITE, 0};
 };
 
 TEST_P(RemoteAccess, WritesAndReads) {
@@ -102,10 +103,10 @@ TEST_F(RemoteAccess, CompletesWhenItIsThereUnlessLessIsAsked) {
     EXPECT_EQ(fi_writemsg(origin.ep, &call, flags), 0);
     return network.posted().back().flags;
   };
-  EXPECT_EQ(flags_of(0), ipc::want_remote);
-  EXPECT_EQ(flags_of(FI_DELIVERY_COMPLETE), ipc::want_remote);
-  EXPECT_EQ(flags_of(FI_TRANSMIT_COMPLETE), ipc::want_remote);
-  EXPECT_EQ(flags_of(FI_INJECT_COMPLETE), ipc::want_local);
+  EXPECT_EQ(flags_of(0), ipc::want_remote | ipc::by_key);
+  EXPECT_EQ(flags_of(FI_DELIVERY_COMPLETE), ipc::want_remote | ipc::by_key);
+  EXPECT_EQ(flags_of(FI_TRANSMIT_COMPLETE), ipc::want_remote | ipc::by_key);
+  EXPECT_EQ(flags_of(FI_INJECT_COMPLETE), ipc::want_local | ipc::by_key);
 }
 
 }  // namespace

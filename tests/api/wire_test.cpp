@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include <random>
 #include <vector>
 
@@ -32,7 +34,7 @@ TEST(Wire, ShortOrUnknownHeadersAreMalformed) {
   for (std::size_t length = 0; length < sizeof(header); ++length) {
     EXPECT_THROW(static_cast<void>(decode_header(bytes_of(header).first(length))), MalformedMessage);
   }
-  for (const int kind : {0, 6, 255}) {
+  for (const int kind : {0, 9, 255}) {
     header.kind = static_cast<MessageKind>(kind);
     EXPECT_THROW(static_cast<void>(decode_header(bytes_of(header))), MalformedMessage);
   }
@@ -54,14 +56,41 @@ TEST(Wire, ClearHasAsManyBytesAsItsSegmentsNeed) {
 }
 
 TEST(Wire, NoticesSurviveTheirBits) {
-  for (const auto kind : {PutNotice::Kind::rendezvous, PutNotice::Kind::remote_data}) {
+  for (const auto kind :
+       {PutNotice::Kind::rendezvous, PutNotice::Kind::remote_data, PutNotice::Kind::remote_write}) {
     const PutNotice notice = PutNotice::decode(PutNotice{kind, 0xfffe, 0x80000001}.encode());
     EXPECT_EQ(notice.kind, kind);
     EXPECT_EQ(notice.endpoint, 0xfffeU);
     EXPECT_EQ(notice.value, 0x80000001U);
   }
   EXPECT_THROW(static_cast<void>(PutNotice::decode(0)), MalformedMessage);
-  EXPECT_THROW(static_cast<void>(PutNotice::decode(std::uint64_t{3} << 56)), MalformedMessage);
+  EXPECT_THROW(static_cast<void>(PutNotice::decode(std::uint64_t{4} << 56)), MalformedMessage);
+}
+
+TEST(Wire, AtomicsHaveTheOperandsThatTheirCountSays) {
+  std::array<std::byte, sizeof(AtomicBody) + 2 * atomic_payload_bytes> bytes{};
+  const auto decodes = [&bytes](AtomicForm form, fi_datatype type, fi_op op, std::uint16_t count,
+                                std::size_t operand_bytes) {
+    AtomicBody body;
+    body.form = static_cast<std::uint8_t>(form);
+    body.type = static_cast<std::uint8_t>(type);
+    body.op = static_cast<std::uint8_t>(op);
+    body.count = count;
+    std::memcpy(bytes.data(), &body, sizeof(body));
+    try {
+      return decode_atomic({bytes.data(), sizeof(body) + operand_bytes}).count == count;
+    } catch (const MalformedMessage&) {
+      return false;
+    }
+  };
+  EXPECT_TRUE(decodes(AtomicForm::write, FI_INT32, FI_SUM, 3, 12));
+  EXPECT_FALSE(decodes(AtomicForm::write, FI_INT32, FI_SUM, 3, 11));
+  EXPECT_TRUE(decodes(AtomicForm::compare, FI_INT32, FI_CSWAP, 3, 24));
+  EXPECT_FALSE(decodes(AtomicForm::compare, FI_INT32, FI_CSWAP, 3, 12));
+  EXPECT_TRUE(decodes(AtomicForm::fetch, FI_INT64, FI_ATOMIC_READ, 16, 0));
+  EXPECT_FALSE(decodes(AtomicForm::fetch, FI_INT64, FI_ATOMIC_READ, 17, 0));
+  EXPECT_FALSE(decodes(AtomicForm::write, FI_INT8, FI_SUM, 129, 129));
+  EXPECT_FALSE(decodes(AtomicForm::write, FI_DOUBLE, FI_BOR, 1, 8));
 }
 
 TEST(Wire, RandomBytesAreDecodedOrRefused) {

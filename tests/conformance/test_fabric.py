@@ -82,3 +82,26 @@ def test_a_script_gives_each_rank_its_own_arguments(apenet, build_fabric, free_p
     assert done.returncode == 0, done.stderr
     assert done.stdout == "passed\n"
     assert "its client" not in done.stderr
+
+
+@pytest.mark.parametrize("machine", ["ape16", "extoll-64"])
+def test_atomics_of_all_ranks_lose_nothing(apenet, build_fabric, machine, tmp_path):
+    program = build_fabric("atomics")
+    runs = []
+    for name in ("one", "two"):
+        done = apenet("run", "-n", "4", "--machine", machine, "--out", tmp_path / name, "--", program)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout == "passed\n"
+        runs.append((tmp_path / name / "run.json").read_bytes())
+    assert runs[0] == runs[1]
+    recorded = apenet("run", "-n", "4", "--machine", machine, "--record", tmp_path / "trace.goal", "--", program)
+    assert recorded.returncode == 0, recorded.stderr
+    replayed = apenet("replay", tmp_path / "trace.goal", "--machine", machine)
+    assert replayed.returncode == 0, replayed.stderr
+
+
+def test_remote_accesses_need_the_key_and_tell_their_target(apenet, build_fabric):
+    done = apenet("run", "-n", "2", "--machine", "ape16", "--", build_fabric("rights"))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "passed\n"
+    assert "warning: 3 puts or gets failed" in done.stderr

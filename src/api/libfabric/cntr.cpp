@@ -104,7 +104,7 @@ Counter::Counter(Port& port, void* user_context) : fid_cntr{}, port_(port) {
 // MPI_Win_fence does: it cannot be waiting for this counter, and its fruitless polls up to now were not one
 // long wait either.
 void Counter::look() {
-  if (port_.sender().accesses_under_way() > 0) {
+  if (port_.accesses_under_way() > 0) {
     port_.progress();
   } else if (counts_arrivals_) {
     port_.progress_truthfully();

@@ -122,8 +122,33 @@ const char* describe(ErrorDetail detail) {
       return "a message that is not the provider's, or of another version of it";
     case ErrorDetail::no_endpoint:
       return "the address is not that of an endpoint of this simulation";
+    case ErrorDetail::unknown_key:
+      return "the target has no memory region with this key";
+    case ErrorDetail::out_of_bounds:
+      return "the access does not lie within the memory region of its key";
+    case ErrorDetail::not_allowed:
+      return "the memory region was not registered for such an access";
   }
   return "unknown error";
+}
+
+void CompletionEntry::fail(ipc::AccessFault fault) {
+  const auto set = [this](int number, ErrorDetail why) {
+    error = number;
+    detail = static_cast<int>(why);
+  };
+  switch (fault) {
+    case ipc::AccessFault::none:
+      return;
+    case ipc::AccessFault::bad_address:
+      return set(FI_EFAULT, ErrorDetail::bad_address);
+    case ipc::AccessFault::unknown_key:
+      return set(FI_EKEYREJECTED, ErrorDetail::unknown_key);
+    case ipc::AccessFault::out_of_bounds:
+      return set(FI_EACCES, ErrorDetail::out_of_bounds);
+    case ipc::AccessFault::not_allowed:
+      return set(FI_EACCES, ErrorDetail::not_allowed);
+  }
 }
 
 CompletionQueue::CompletionQueue(Port& port, const fi_cq_attr& attributes, void* user_context)

@@ -10,6 +10,8 @@
 #include <span>
 #include <vector>
 
+#include "runtime/ipc/regions.hpp"
+
 namespace apenet::libfabric {
 
 class Port;
@@ -25,10 +27,24 @@ struct CompletionEntry {
   std::size_t missing = 0;  // bytes that did not fit (FI_ETRUNC)
   int error = 0;            // FI_E..., 0: success
   int detail = 0;           // ErrorDetail
+
+  // Success, or why a remote access was none.
+  void fail(ipc::AccessFault fault);
 };
 
 // Why an operation failed, beside its error number; fi_cq_strerror and fi_eq_strerror spell it out.
-enum class ErrorDetail : int { none, truncated, cancelled, no_message, bad_address, malformed, no_endpoint };
+enum class ErrorDetail : int {
+  none,
+  truncated,
+  cancelled,
+  no_message,
+  bad_address,
+  malformed,
+  no_endpoint,
+  unknown_key,
+  out_of_bounds,
+  not_allowed
+};
 const char* describe(ErrorDetail detail);
 
 class CompletionQueue : public fid_cq {

@@ -2,6 +2,7 @@
 
 #include <rdma/fi_errno.h>
 
+#include "api/libfabric/atomics.hpp"
 #include "api/libfabric/av.hpp"
 #include "api/libfabric/cntr.hpp"
 #include "api/libfabric/cq.hpp"
@@ -9,6 +10,7 @@
 #include "api/libfabric/eq.hpp"
 #include "api/libfabric/guard.hpp"
 #include "api/libfabric/info.hpp"
+#include "api/libfabric/region.hpp"
 #include "api/libfabric/unsupported.hpp"
 
 namespace apenet::libfabric {
@@ -32,11 +34,6 @@ int bind_domain(fid* object, fid* other, std::uint64_t flags) {
   });
 }
 
-int no_atomics(fid_domain* /*domain*/, fi_datatype /*type*/, fi_op /*op*/, fi_atomic_attr* /*attributes*/,
-               std::uint64_t /*flags*/) {
-  return -FI_EOPNOTSUPP;
-}
-
 int no_collectives(fid_domain* /*domain*/, fi_collective_op /*op*/, fi_collective_attr* /*attributes*/,
                    std::uint64_t /*flags*/) {
   return -FI_EOPNOTSUPP;
@@ -57,20 +54,23 @@ constexpr fi_ops_domain domain_ops = {
     .poll_open = unsupported,
     .stx_ctx = unsupported,
     .srx_ctx = unsupported,
-    .query_atomic = no_atomics,
+    .query_atomic = query_atomic,
     .query_collective = no_collectives,
     .endpoint2 = open_endpoint2,
 };
 
-bool has_provider_keys(const fi_info& info) {
-  const int mode = info.domain_attr != nullptr ? info.domain_attr->mr_mode : 0;
-  return mode == basic_registration || (mode & FI_MR_PROV_KEY) != 0;
+int mode_of(const fi_info& info) {
+  return info.domain_attr != nullptr ? info.domain_attr->mr_mode : 0;
 }
 
 }  // namespace
 
 Domain::Domain(Fabric& owner, const fi_info& info, void* user_context)
-    : fid_domain{}, fabric_(owner), chooses_keys_(has_provider_keys(info)) {
+    : fid_domain{},
+      fabric_(owner),
+      number_(owner.port().new_domain()),
+      chooses_keys_(mode_of(info) == basic_registration || (mode_of(info) & FI_MR_PROV_KEY) != 0),
+      has_virtual_addresses_(mode_of(info) == basic_registration || (mode_of(info) & FI_MR_VIRT_ADDR) != 0) {
   fid.fclass = FI_CLASS_DOMAIN;
   fid.context = user_context;
   fid.ops = table(domain_object_ops);
@@ -82,6 +82,16 @@ Domain::Domain(Fabric& owner, const fi_info& info, void* user_context)
 Domain::~Domain() {
   if (eq_ != nullptr) eq_->bound(-1);
   fabric_.opened(-1);
+}
+
+void Domain::add_region(MemoryRegion& region) {
+  regions_.emplace(region.key, &region);
+  opened(1);
+}
+
+void Domain::remove_region(MemoryRegion& region) {
+  regions_.erase(region.key);
+  opened(-1);
 }
 
 void Domain::bind(EventQueue& eq, std::uint64_t flags) {

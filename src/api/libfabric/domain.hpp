@@ -23,7 +23,7 @@ class Fabric : public fid_fabric {
 };
 
 class EventQueue;
-struct Region;
+class MemoryRegion;
 
 class Domain : public fid_domain {
  public:
@@ -42,7 +42,17 @@ class Domain : public fid_domain {
   // The queue that is told of registrations, which then count as asynchronous; nullptr: none.
   [[nodiscard]] EventQueue* registration_eq() const { return registers_by_event_ ? eq_ : nullptr; }
   void bind(EventQueue& eq, std::uint64_t flags);
-  std::map<std::uint64_t, Region*>& regions() { return regions_; }
+  // Of this process, to whom its endpoints belong; keys are unique in it.
+  [[nodiscard]] std::uint32_t number() const { return number_; }
+  // Whether a remote address is an address of the target's memory; else it counts from a region's begin.
+  [[nodiscard]] bool has_virtual_addresses() const { return has_virtual_addresses_; }
+  // nullptr: no region has this key.
+  [[nodiscard]] MemoryRegion* find_region(std::uint64_t key) const {
+    const auto found = regions_.find(key);
+    return found == regions_.end() ? nullptr : found->second;
+  }
+  void add_region(MemoryRegion& region);
+  void remove_region(MemoryRegion& region);
   std::uint64_t new_key() { return next_key_++; }
 
  private:
@@ -50,9 +60,11 @@ class Domain : public fid_domain {
   EventQueue* eq_ = nullptr;
   bool registers_by_event_ = false;
   int children_ = 0;
+  std::uint32_t number_;
   bool chooses_keys_;
+  bool has_virtual_addresses_;
   std::uint64_t next_key_ = 1;
-  std::map<std::uint64_t, Region*> regions_;  // by key
+  std::map<std::uint64_t, MemoryRegion*> regions_;  // by key
 };
 
 [[nodiscard]] inline Domain& domain_of(fid_domain* domain) {

@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <cstring>
 
+#include "api/libfabric/atomics.hpp"
 #include "api/libfabric/domain.hpp"
 #include "api/libfabric/eq.hpp"
 #include "api/libfabric/guard.hpp"
 #include "api/libfabric/port.hpp"
+#include "api/libfabric/region.hpp"
 #include "api/libfabric/unsupported.hpp"
 
 namespace apenet::libfabric {
@@ -147,6 +149,8 @@ Endpoint::Endpoint(Domain& domain, const fi_info& info, void* user_context)
       tagged_(port_.client().size()),
       plain_(port_.client().size()) {
   reports_source_ = (info.caps & FI_SOURCE) != 0;
+  tells_targets_ = (info.caps & FI_RMA_EVENT) != 0;
+  port_.client().regions().set_domain(number_, domain.number());
   fid.fclass = FI_CLASS_EP;
   fid.context = user_context;
   fid.ops = table(endpoint_object_ops);
@@ -155,7 +159,7 @@ Endpoint::Endpoint(Domain& domain, const fi_info& info, void* user_context)
   msg = table(message_ops);
   rma = table(rma_ops);
   tagged = table(tagged_ops);
-  atomic = table(unsupported_atomic);
+  atomic = table(atomic_ops);
   collective = table(unsupported_collective);
   domain_.opened(1);
 }
@@ -163,8 +167,8 @@ Endpoint::Endpoint(Domain& domain, const fi_info& info, void* user_context)
 Endpoint::~Endpoint() {
   port_.detach(*this);
   if (enabled_) port_.disabled();
-  release(av_, eq_, transmit_cq_, receive_cq_, send_counter_, receive_counter_, write_counter_,
-          read_counter_);
+  release(av_, eq_, transmit_cq_, receive_cq_, send_counter_, receive_counter_, write_counter_, read_counter_,
+          remote_write_counter_, remote_read_counter_);
   domain_.opened(-1);
 }
 
@@ -205,14 +209,13 @@ void Endpoint::bind_cq(CompletionQueue& cq, std::uint64_t flags) {
 }
 
 void Endpoint::bind_counter(Counter& counter, std::uint64_t flags) {
-  if ((flags & (FI_REMOTE_READ | FI_REMOTE_WRITE)) != 0) {
-    throw FabricError(FI_ENOSYS, "fi_ep_bind: counters of remote accesses (FI_REMOTE_READ, FI_REMOTE_WRITE)");
-  }
-  if ((flags & (FI_SEND | FI_RECV)) != 0) counter.count_arrivals();
+  if ((flags & (FI_SEND | FI_RECV | FI_REMOTE_WRITE | FI_REMOTE_READ)) != 0) counter.count_arrivals();
   if ((flags & FI_SEND) != 0) attach(send_counter_, counter, "counter for FI_SEND");
   if ((flags & FI_RECV) != 0) attach(receive_counter_, counter, "counter for FI_RECV");
   if ((flags & FI_WRITE) != 0) attach(write_counter_, counter, "counter for FI_WRITE");
   if ((flags & FI_READ) != 0) attach(read_counter_, counter, "counter for FI_READ");
+  if ((flags & FI_REMOTE_WRITE) != 0) attach(remote_write_counter_, counter, "counter for FI_REMOTE_WRITE");
+  if ((flags & FI_REMOTE_READ) != 0) attach(remote_read_counter_, counter, "counter for FI_REMOTE_READ");
 }
 
 void Endpoint::enable() {
@@ -264,6 +267,20 @@ void Endpoint::received(const CompletionEntry& entry, bool reports) {
     entry.error == 0 ? counter->count() : counter->count_error();
   }
   if (receive_cq_ != nullptr && (reports || entry.error != 0)) receive_cq_->push(entry);
+}
+
+void Endpoint::accessed(std::uint64_t flags, std::uint64_t key) {
+  if (Counter* counter = (flags & FI_REMOTE_WRITE) != 0 ? remote_write_counter_ : remote_read_counter_)
+    counter->count();
+  if (MemoryRegion* region = domain_.find_region(key)) region->accessed(flags);
+}
+
+void Endpoint::received_data(std::uint64_t flags, std::size_t bytes, std::uint64_t data) {
+  CompletionEntry entry;
+  entry.flags = flags | FI_REMOTE_CQ_DATA;
+  entry.length = bytes;
+  entry.data = data;
+  received(entry, true);
 }
 
 Buffer make_buffer(const iovec* pieces, std::size_t count) {

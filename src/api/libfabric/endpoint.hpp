@@ -60,6 +60,12 @@ class Endpoint : public fid_ep {
   // Tells the program that an operation has ended; entry.flags says of what kind it was.
   void transmitted(const CompletionEntry& entry, bool reports);
   void received(const CompletionEntry& entry, bool reports);
+  // Others have accessed memory of the domain through this endpoint (FI_REMOTE_WRITE, FI_REMOTE_READ); have
+  // sent data with an access.
+  void accessed(std::uint64_t flags, std::uint64_t key);
+  void received_data(std::uint64_t flags, std::size_t bytes, std::uint64_t data);
+  // FI_RMA_EVENT: the targets of this endpoint's accesses are told.
+  [[nodiscard]] bool tells_targets() const { return tells_targets_; }
 
  private:
   [[nodiscard]] Counter* counter_of(std::uint64_t flags) const;
@@ -72,6 +78,7 @@ class Endpoint : public fid_ep {
   bool enabled_ = false;
   bool directed_ = false;
   bool reports_source_ = false;
+  bool tells_targets_ = false;
   bool transmit_selective_ = false;
   bool receive_selective_ = false;
   std::uint64_t transmit_flags_;
@@ -85,6 +92,8 @@ class Endpoint : public fid_ep {
   Counter* receive_counter_ = nullptr;
   Counter* write_counter_ = nullptr;
   Counter* read_counter_ = nullptr;
+  Counter* remote_write_counter_ = nullptr;
+  Counter* remote_read_counter_ = nullptr;
   Matcher tagged_;
   Matcher plain_;
 };

@@ -23,14 +23,17 @@ constexpr std::uint64_t write_caps = FI_RMA | FI_WRITE | FI_REMOTE_WRITE;
 constexpr std::uint64_t read_caps = FI_READ | FI_REMOTE_READ;
 constexpr std::uint64_t rma_caps = write_caps | read_caps;
 // Come with FI_MSG, FI_TAGGED and FI_RMA unless the program names some of them.
+constexpr std::uint64_t access_caps = FI_RMA | FI_ATOMIC;
 constexpr std::uint64_t direction_caps =
     FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
-constexpr std::uint64_t transmit_caps = FI_MSG | FI_TAGGED | FI_RMA | FI_SEND | FI_WRITE | FI_READ;
-constexpr std::uint64_t receive_caps = FI_MSG | FI_TAGGED | FI_RMA | FI_RECV | FI_REMOTE_READ |
-                                       FI_REMOTE_WRITE | FI_MULTI_RECV | FI_DIRECTED_RECV | FI_SOURCE;
+constexpr std::uint64_t transmit_caps =
+    FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_SEND | FI_WRITE | FI_READ;
+constexpr std::uint64_t receive_caps = FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_RECV | FI_REMOTE_READ |
+                                       FI_REMOTE_WRITE | FI_MULTI_RECV | FI_DIRECTED_RECV | FI_SOURCE |
+                                       FI_RMA_EVENT;
 constexpr std::uint64_t domain_caps = FI_LOCAL_COMM | FI_REMOTE_COMM;
 constexpr std::uint64_t message_order = FI_ORDER_SAS;  // sends after sends; puts keep no order with anything
-// MPICH asks for the order of atomics even where none are offered: kept, since there are none.
+// Atomics are messages: they keep the order of all messages between two processes.
 constexpr std::uint64_t atomic_order =
     FI_ORDER_ATOMIC_RAR | FI_ORDER_ATOMIC_RAW | FI_ORDER_ATOMIC_WAR | FI_ORDER_ATOMIC_WAW;
 constexpr std::uint32_t address_format = provider_specific | 0x4150;  // EndpointName
@@ -108,15 +111,20 @@ int region_mode(std::uint32_t version, const fi_info* hints) {
   return asked & FI_MR_VIRT_ADDR;
 }
 
-std::uint64_t choose_caps(const fi_info* hints, const ipc::Header& machine, int mode) {
+bool has_room_for_atomics(const ipc::Header& machine) {
+  return machine.max_send_bytes == 0 ||
+         machine.max_send_bytes >= static_cast<std::int64_t>(atomic_message_bytes);
+}
+
+std::uint64_t choose_caps(const fi_info* hints, const ipc::Header& machine) {
   std::uint64_t offered = message_caps;
-  const bool has_remote_access = mode != 0 && machine.remote_access_supported != 0;
-  if (has_remote_access) offered |= write_caps;
-  if (has_remote_access && machine.get_supported != 0) offered |= read_caps;
-  const std::uint64_t asked = hints != nullptr ? hints->caps : 0;
-  if ((asked & rma_caps) != 0 && mode == 0) {
-    refuse("caps: FI_RMA needs mr_mode FI_MR_VIRT_ADDR (remote addresses are virtual addresses)");
+  const bool has_remote_access = machine.remote_access_supported != 0;
+  if (has_remote_access) offered |= write_caps | FI_RMA_EVENT;
+  if (has_remote_access && machine.get_supported != 0) {
+    offered |= read_caps;
+    if (has_room_for_atomics(machine)) offered |= FI_ATOMIC;
   }
+  const std::uint64_t asked = hints != nullptr ? hints->caps : 0;
   if ((asked & rma_caps) != 0 && machine.remote_access_supported == 0) {
     refuse("caps: FI_RMA: the card of machine '" + std::string(machine.machine) +
            "' writes only where the receiver has consented");
@@ -126,11 +134,12 @@ std::uint64_t choose_caps(const fi_info* hints, const ipc::Header& machine, int 
            "' cannot read remote memory");
   }
   refuse_bits("caps", asked, offered);
-  if (asked == 0) return offered;
+  // Telling targets costs messages: for those who ask.
+  if (asked == 0) return offered & ~std::uint64_t{FI_RMA_EVENT};
   std::uint64_t caps = asked | domain_caps;
   if ((asked & direction_caps) == 0) {
     if ((asked & (FI_MSG | FI_TAGGED)) != 0) caps |= FI_SEND | FI_RECV;
-    if ((asked & FI_RMA) != 0) caps |= offered & rma_caps;
+    if ((asked & access_caps) != 0) caps |= offered & rma_caps & ~std::uint64_t{FI_RMA};
   }
   return caps;
 }
@@ -240,7 +249,7 @@ fi_domain_attr* make_domain(const fi_info* hints, int mode) {
   made->max_ep_rx_ctx = 1;
   made->cntr_cnt = many_objects;
   made->mr_iov_limit = segment_limit;
-  made->mr_cnt = std::size_t{1} << 20;
+  made->mr_cnt = ipc::most_regions;
   made->caps = domain_caps;
   return made;
 }
@@ -275,7 +284,7 @@ fi_info* make_info(std::uint32_t version, const fi_info* hints, const ipc::Heade
     if (hints->fabric_attr != nullptr) refuse_name("fabric_attr.name", hints->fabric_attr->name, "apenet");
   }
   const int mode = region_mode(version, hints);
-  const std::uint64_t caps = choose_caps(hints, machine, mode);
+  const std::uint64_t caps = choose_caps(hints, machine);
   std::unique_ptr<fi_info, void (*)(fi_info*)> info(&allocate<WithRoom<fi_info>>()->known, free_info);
   info->caps = caps;
   info->addr_format = address_format;

@@ -1,38 +1,39 @@
-// Memory regions. The simulator checks every remote access against the target's memory as a whole; a region
-// is what the program needs to name its memory, and the time that publishing it costs.
+// fi_mr_reg and its kin. Remote accesses are checked where they land: by the simulator for puts and gets, by
+// the provider for atomics.
 #include <rdma/fi_errno.h>
 
+#include "api/libfabric/cntr.hpp"
 #include "api/libfabric/domain.hpp"
 #include "api/libfabric/eq.hpp"
 #include "api/libfabric/guard.hpp"
+#include "api/libfabric/region.hpp"
 #include "api/libfabric/unsupported.hpp"
 
 namespace apenet::libfabric {
-
-struct Region : fid_mr {
-  explicit Region(Domain& owner) : fid_mr{}, domain(owner) {}
-  Domain& domain;
-};
-
 namespace {
 
-Region& region_of(fid* object) {
-  return *static_cast<Region*>(reinterpret_cast<fid_mr*>(object));
+MemoryRegion& region_of(fid* object) {
+  return *static_cast<MemoryRegion*>(reinterpret_cast<fid_mr*>(object));
 }
 
 int close_region(fid* object) {
-  Region& region = region_of(object);
-  return enter(region.domain.port().client(), [&]() -> int {
-    region.domain.regions().erase(region.key);
-    region.domain.opened(-1);
+  MemoryRegion& region = region_of(object);
+  return enter(region.domain().port().client(), [&]() -> int {
     delete &region;
     return 0;
   });
 }
 
 // FI_MR_ENDPOINT: regions are bound to an endpoint and enabled; ours are good for all of them.
-int bind_region(fid* /*object*/, fid* other, std::uint64_t /*flags*/) {
-  return other->fclass == FI_CLASS_EP || other->fclass == FI_CLASS_CNTR ? 0 : -FI_EINVAL;
+int bind_region(fid* object, fid* other, std::uint64_t flags) {
+  MemoryRegion& region = region_of(object);
+  return enter(region.domain().port().client(), [&]() -> int {
+    if (other->fclass == FI_CLASS_EP) return 0;
+    if (other->fclass != FI_CLASS_CNTR)
+      throw FabricError(FI_EINVAL, "fi_mr_bind: expected an endpoint or a counter");
+    region.bind(*static_cast<Counter*>(reinterpret_cast<fid_cntr*>(other)), flags);
+    return 0;
+  });
 }
 
 int control_region(fid* /*object*/, int command, void* /*argument*/) {
@@ -47,15 +48,7 @@ int register_attributes(fid* object, const fi_mr_attr* attributes, std::uint64_t
     if ((flags & ~std::uint64_t{FI_RMA_EVENT}) != 0) return -FI_EBADFLAGS;
     if (attributes->iface != FI_HMEM_SYSTEM) return -FI_ENOSYS;
     const std::uint64_t key = domain.chooses_keys() ? domain.new_key() : attributes->requested_key;
-    if (domain.regions().count(key) != 0) return -FI_ENOKEY;
-    auto* region = new Region(domain);
-    region->fid.fclass = FI_CLASS_MR;
-    region->fid.context = attributes->context;
-    region->fid.ops = table(region_object_ops);
-    region->mem_desc = region;
-    region->key = key;
-    domain.regions()[key] = region;
-    domain.opened(1);
+    auto* region = new MemoryRegion(domain, *attributes, key);
     ipc::Client& client = domain.port().client();
     client.charge(client.costs().publish_ps);
     *out = region;
@@ -87,6 +80,63 @@ int register_buffer(fid* object, const void* start, std::size_t length, std::uin
 }
 
 }  // namespace
+
+MemoryRegion::MemoryRegion(Domain& domain, const fi_mr_attr& attributes, std::uint64_t chosen_key)
+    : fid_mr{}, domain_(domain) {
+  if (attributes.iov_count > segment_limit)
+    throw FabricError(FI_EINVAL, "fi_mr_regv: more pieces than mr_iov_limit");
+  if (domain.find_region(chosen_key) != nullptr)
+    throw FabricError(FI_ENOKEY, "fi_mr_reg: the domain has a region with this key");
+  ipc::RegionTable& table = domain.port().client().regions();
+  const std::uint32_t access = region_access(attributes.access);
+  std::uint64_t offset = 0;
+  for (std::size_t i = 0; i < attributes.iov_count && access != 0; ++i) {
+    const iovec& piece = attributes.mr_iov[i];
+    const auto address = reinterpret_cast<std::uint64_t>(piece.iov_base);
+    const std::uint64_t begin = domain.has_virtual_addresses() ? address : offset;
+    if (!table.insert({chosen_key, address, piece.iov_len, begin, domain.number(), access})) {
+      table.erase(domain.number(), chosen_key);
+      throw FabricError(FI_ENOMEM, "fi_mr_reg: more than mr_cnt regions are open");
+    }
+    offset += piece.iov_len;
+  }
+  fid.fclass = FI_CLASS_MR;
+  fid.context = attributes.context;
+  fid.ops = libfabric::table(region_object_ops);
+  mem_desc = this;
+  key = chosen_key;
+  domain.add_region(*this);
+}
+
+MemoryRegion::~MemoryRegion() {
+  domain_.port().client().regions().erase(domain_.number(), key);
+  domain_.remove_region(*this);
+  if (write_counter_ != nullptr) write_counter_->bound(-1);
+  if (read_counter_ != nullptr) read_counter_->bound(-1);
+}
+
+void MemoryRegion::bind(Counter& counter, std::uint64_t flags) {
+  if ((flags & (FI_REMOTE_WRITE | FI_REMOTE_READ)) == 0)
+    throw FabricError(FI_EBADFLAGS, "fi_mr_bind: a counter needs FI_REMOTE_WRITE or FI_REMOTE_READ");
+  const auto attach = [&counter](Counter*& place) {
+    if (place != nullptr) throw FabricError(FI_EINVAL, "fi_mr_bind: a second counter");
+    place = &counter;
+    counter.bound(1);
+    counter.count_arrivals();
+  };
+  if ((flags & FI_REMOTE_WRITE) != 0) attach(write_counter_);
+  if ((flags & FI_REMOTE_READ) != 0) attach(read_counter_);
+}
+
+void MemoryRegion::accessed(std::uint64_t flags) {
+  if ((flags & FI_REMOTE_WRITE) != 0 && write_counter_ != nullptr) write_counter_->count();
+  if ((flags & FI_REMOTE_READ) != 0 && read_counter_ != nullptr) read_counter_->count();
+}
+
+std::uint32_t region_access(std::uint64_t flags) {
+  return ((flags & FI_REMOTE_READ) != 0 ? std::uint32_t{ipc::may_read} : 0) |
+         ((flags & FI_REMOTE_WRITE) != 0 ? std::uint32_t{ipc::may_write} : 0);
+}
 
 const fi_ops_mr region_ops = {
     .size = sizeof(fi_ops_mr),

@@ -25,7 +25,8 @@ Port::Port(ipc::Client& client)
       sources_(client.size()),
       recorder_(Recorder::from_environment(client)),
       sender_(*this, client),
-      receiver_(*this, client) {}
+      receiver_(*this, client),
+      atomics_(*this, client) {}
 
 Port& Port::of(ipc::Client& client) {
   // As Client::instance(): stands for the process, outlives whatever the program opens and closes, and is
@@ -50,6 +51,7 @@ void Port::detach(Endpoint& endpoint) {
   endpoints_[endpoint.number()] = nullptr;
   sender_.forget(endpoint);
   receiver_.forget(endpoint);
+  atomics_.forget(endpoint);
   if (Recorder* recording = recorder()) recording->close();
 }
 
@@ -135,6 +137,8 @@ Message Port::unpack(const ipc::Event& event) {
       message.payload = client_.slot_data(event.source, event.slot);
       message.payload_bytes = event.slot_length;
     }
+    if (message.slot != ipc::no_slot && is_control(message.header.kind))
+      throw MalformedMessage("a message of the library in a slot");
     if (is_ready(message.header.kind))
       static_cast<void>(decode_ready({message.payload, message.payload_bytes}));
     const auto ahead = static_cast<std::int32_t>(message.header.sequence - sources_[message.source].next_in);
@@ -169,11 +173,19 @@ void Port::take_in_turn(const Message& message) {
 }
 
 void Port::deliver(const Message& message) {
-  if (message.header.kind == MessageKind::clear) {
-    sender_.cleared(message);
-    return;
-  }
   Endpoint* target = endpoint(message.header.target_endpoint);
+  switch (message.header.kind) {
+    case MessageKind::clear:
+      return sender_.cleared(message);
+    case MessageKind::atomic:
+      return atomics_.execute(target, message);
+    case MessageKind::atomic_answer:
+      return atomics_.answered(message);
+    case MessageKind::read_notice:
+      return receiver_.read_from(target, message);
+    default:
+      break;
+  }
   if (target == nullptr) {
     receiver_.discard(message);
     return;
@@ -275,8 +287,12 @@ void Port::write_wait_note() {
     note.receive_source = oldest->source == any_source ? -1 : static_cast<std::int32_t>(oldest->source);
     note.receive_tag = oldest->tag;
   }
-  note.sends = sender_.unfinished();
-  if (const Transfer* oldest = sender_.oldest()) note.send_target = static_cast<std::int32_t>(oldest->target);
+  note.sends = sender_.unfinished() + atomics_.under_way();
+  if (const Transfer* oldest = sender_.oldest()) {
+    note.send_target = static_cast<std::int32_t>(oldest->target);
+  } else if (const AtomicTransfer* atomic = atomics_.oldest()) {
+    note.send_target = static_cast<std::int32_t>(atomic->target);
+  }
 }
 
 }  // namespace apenet::libfabric

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "api/libfabric/atomics.hpp"
 #include "api/libfabric/matching.hpp"
 #include "api/libfabric/receiver.hpp"
 #include "api/libfabric/recorder.hpp"
@@ -32,9 +33,16 @@ class Port {
   [[nodiscard]] ipc::Client& client() { return client_; }
   [[nodiscard]] Sender& sender() { return sender_; }
   [[nodiscard]] Receiver& receiver() { return receiver_; }
+  [[nodiscard]] Atomics& atomics() { return atomics_; }
+  // Remote writes, reads and atomics that have not ended.
+  [[nodiscard]] std::uint32_t accesses_under_way() const {
+    return sender_.accesses_under_way() + atomics_.under_way();
+  }
   // Only while virtual time runs and the run is recorded, else nullptr.
   [[nodiscard]] Recorder* recorder() const { return client_.started() ? recorder_.get() : nullptr; }
 
+  // A number for a domain.
+  std::uint32_t new_domain() { return next_domain_++; }
   // Gives the endpoint its number.
   std::uint16_t attach(Endpoint& endpoint);
   void detach(Endpoint& endpoint);
@@ -103,11 +111,13 @@ class Port {
   std::vector<Endpoint*> endpoints_;  // nullptr: closed; numbers are not used again
   Pool<StoredMessage> stored_;
   std::uint32_t enabled_ = 0;
+  std::uint32_t next_domain_ = 1;
   std::int64_t later_ps_ = 0;
   std::vector<std::pair<std::uint32_t, std::int64_t>> taken_from_rings_;  // source, bytes: since fill_rings()
   std::unique_ptr<Recorder> recorder_;
   Sender sender_;
   Receiver receiver_;
+  Atomics atomics_;
 };
 
 template <typename Done>

@@ -165,23 +165,28 @@ void Receiver::clear(Receive& receive, const Message& message) {
 void Receiver::put_arrived(const ipc::Event& event) {
   const PutNotice notice = PutNotice::decode(event.immediate);
   client_.charge(client_.costs().completion_ps);
-  if (notice.kind == PutNotice::Kind::remote_data) {
+  if (notice.kind != PutNotice::Kind::rendezvous) {
     Endpoint* endpoint = port_.endpoint(notice.endpoint);
-    if (endpoint == nullptr) return;
-    CompletionEntry entry;
-    entry.flags = FI_RMA | FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA;
-    entry.length = static_cast<std::size_t>(event.bytes);
-    entry.data = notice.value;
-    endpoint->received(entry, true);
+    if (endpoint == nullptr || event.fault != ipc::AccessFault::none) return;
+    endpoint->accessed(FI_REMOTE_WRITE, event.key);
+    if (notice.kind == PutNotice::Kind::remote_data) {
+      endpoint->received_data(FI_RMA | FI_REMOTE_WRITE, static_cast<std::size_t>(event.bytes), notice.value);
+    }
     return;
   }
   Receive* receive = receives_.find(notice.value);
   if (receive == nullptr || receive->received >= receive->expected) {
     throw MalformedMessage("a put for no receive that was announced");
   }
-  receive->failed = receive->failed || event.failed != 0;
+  receive->failed = receive->failed || event.fault != ipc::AccessFault::none;
   receive->received += static_cast<std::uint64_t>(event.bytes);
   if (receive->received >= receive->expected) finish(*receive);
+}
+
+void Receiver::read_from(Endpoint* endpoint, const Message& message) {
+  client_.charge_receive(message.mailbox_packets);
+  port_.charge_later(client_.costs().after_receive_ps);
+  if (endpoint != nullptr) endpoint->accessed(FI_REMOTE_READ, message.header.tag);
 }
 
 void Receiver::finish(Receive& receive) {

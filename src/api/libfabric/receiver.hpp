@@ -45,6 +45,9 @@ class Receiver {
   // A put of a rendezvous, or one that carries the program's data.
   void put_arrived(const ipc::Event& event);
 
+  // Somebody has read memory through this endpoint; nullptr: it is gone.
+  void read_from(Endpoint* endpoint, const Message& message);
+
   [[nodiscard]] std::uint32_t waiting() const { return waiting_; }
   [[nodiscard]] const Receive* oldest() const { return in_order_.front(); }
 

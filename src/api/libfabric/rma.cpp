@@ -1,9 +1,8 @@
-// fi_write, fi_read and their kin. Keys are not looked at: the target's memory is checked where the access
-// happens.
+// fi_write, fi_read and their kin. Keys and bounds are checked where the access lands.
 #include <rdma/fi_errno.h>
 
+#include <algorithm>
 #include <array>
-#include <limits>
 #include <span>
 
 #include "api/libfabric/endpoint.hpp"
@@ -41,7 +40,8 @@ ssize_t write(fid_ep* ep, const RemoteCall& call) {
   return 0;
 }
 
-ssize_t write_at(fid_ep* ep, RemoteCall& call, std::uint64_t address) {
+ssize_t write_at(fid_ep* ep, RemoteCall& call, std::uint64_t address, std::uint64_t key) {
+  call.keys[0] = key;
   const Segment remote{address, call.buffer.length};
   call.remote = {&remote, 1};
   return write(ep, call);
@@ -56,7 +56,8 @@ ssize_t read(fid_ep* ep, const RemoteCall& call) {
   return 0;
 }
 
-ssize_t read_at(fid_ep* ep, RemoteCall& call, std::uint64_t address) {
+ssize_t read_at(fid_ep* ep, RemoteCall& call, std::uint64_t address, std::uint64_t key) {
+  call.keys[0] = key;
   const Segment remote{address, call.buffer.length};
   call.remote = {&remote, 1};
   return read(ep, call);
@@ -84,22 +85,24 @@ RemoteCall message_call(fid_ep* ep, const fi_msg_rma& message, std::uint64_t fla
   call.delivered = asks_for_delivery(flags);
   call.has_data = (flags & FI_REMOTE_CQ_DATA) != 0;
   call.data = static_cast<std::uint32_t>(message.data);
+  for (std::size_t i = 0; i < std::min(message.rma_iov_count, segment_limit); ++i)
+    call.keys[i] = message.rma_iov[i].key;
   return call;
 }
 
 ssize_t fi_read_buffer(fid_ep* ep, void* start, std::size_t length, void* /*descriptor*/, fi_addr_t peer,
-                       std::uint64_t address, std::uint64_t /*key*/, void* context) {
+                       std::uint64_t address, std::uint64_t key, void* context) {
   return enter(client_of(ep), [&]() -> ssize_t {
     RemoteCall call = plain_call(ep, make_buffer(start, length), peer, context);
-    return read_at(ep, call, address);
+    return read_at(ep, call, address, key);
   });
 }
 
 ssize_t fi_read_pieces(fid_ep* ep, const iovec* pieces, void** /*descriptors*/, std::size_t count,
-                       fi_addr_t peer, std::uint64_t address, std::uint64_t /*key*/, void* context) {
+                       fi_addr_t peer, std::uint64_t address, std::uint64_t key, void* context) {
   return enter(client_of(ep), [&]() -> ssize_t {
     RemoteCall call = plain_call(ep, make_buffer(pieces, count), peer, context);
-    return read_at(ep, call, address);
+    return read_at(ep, call, address, key);
   });
 }
 
@@ -113,18 +116,18 @@ ssize_t fi_read_message(fid_ep* ep, const fi_msg_rma* message, std::uint64_t fla
 }
 
 ssize_t fi_write_buffer(fid_ep* ep, const void* start, std::size_t length, void* /*descriptor*/,
-                        fi_addr_t peer, std::uint64_t address, std::uint64_t /*key*/, void* context) {
+                        fi_addr_t peer, std::uint64_t address, std::uint64_t key, void* context) {
   return enter(client_of(ep), [&]() -> ssize_t {
     RemoteCall call = plain_call(ep, make_buffer(start, length), peer, context);
-    return write_at(ep, call, address);
+    return write_at(ep, call, address, key);
   });
 }
 
 ssize_t fi_write_pieces(fid_ep* ep, const iovec* pieces, void** /*descriptors*/, std::size_t count,
-                        fi_addr_t peer, std::uint64_t address, std::uint64_t /*key*/, void* context) {
+                        fi_addr_t peer, std::uint64_t address, std::uint64_t key, void* context) {
   return enter(client_of(ep), [&]() -> ssize_t {
     RemoteCall call = plain_call(ep, make_buffer(pieces, count), peer, context);
-    return write_at(ep, call, address);
+    return write_at(ep, call, address, key);
   });
 }
 
@@ -138,35 +141,35 @@ ssize_t fi_write_message(fid_ep* ep, const fi_msg_rma* message, std::uint64_t fl
 }
 
 ssize_t fi_inject_buffer(fid_ep* ep, const void* start, std::size_t length, fi_addr_t peer,
-                         std::uint64_t address, std::uint64_t /*key*/) {
+                         std::uint64_t address, std::uint64_t key) {
   return enter(client_of(ep), [&]() -> ssize_t {
     RemoteCall call = plain_call(ep, make_buffer(start, length), peer, nullptr);
     call.reports = false;
     call.inject = true;
-    return write_at(ep, call, address);
+    return write_at(ep, call, address, key);
   });
 }
 
 ssize_t fi_write_with_data(fid_ep* ep, const void* start, std::size_t length, void* /*descriptor*/,
-                           std::uint64_t data, fi_addr_t peer, std::uint64_t address, std::uint64_t /*key*/,
+                           std::uint64_t data, fi_addr_t peer, std::uint64_t address, std::uint64_t key,
                            void* context) {
   return enter(client_of(ep), [&]() -> ssize_t {
     RemoteCall call = plain_call(ep, make_buffer(start, length), peer, context);
     call.has_data = true;
     call.data = static_cast<std::uint32_t>(data);
-    return write_at(ep, call, address);
+    return write_at(ep, call, address, key);
   });
 }
 
 ssize_t fi_inject_with_data(fid_ep* ep, const void* start, std::size_t length, std::uint64_t data,
-                            fi_addr_t peer, std::uint64_t address, std::uint64_t /*key*/) {
+                            fi_addr_t peer, std::uint64_t address, std::uint64_t key) {
   return enter(client_of(ep), [&]() -> ssize_t {
     RemoteCall call = plain_call(ep, make_buffer(start, length), peer, nullptr);
     call.reports = false;
     call.inject = true;
     call.has_data = true;
     call.data = static_cast<std::uint32_t>(data);
-    return write_at(ep, call, address);
+    return write_at(ep, call, address, key);
   });
 }
 

@@ -36,6 +36,8 @@ class Parts {
     remote_done_ += length;
     return true;
   }
+  // To which the last part belongs.
+  [[nodiscard]] std::size_t segment() const { return segment_; }
 
  private:
   const Buffer& local_;
@@ -192,8 +194,8 @@ void Sender::cleared(const Message& message) {
   std::uint64_t local = 0;
   Segment remote;
   while (parts.next(local, remote)) {
-    post_part(*transfer, ipc::RequestVerb::put, ipc::want_local | ipc::notify_target, local, remote,
-              notice.encode());
+    post_part(*transfer, ipc::RequestVerb::put, local, remote,
+              {.flags = ipc::want_local | ipc::notify_target, .key = 0, .immediate = notice.encode()});
   }
   if (transfer->pending == 0) finish(*transfer);
 }
@@ -206,23 +208,29 @@ void Sender::write(Endpoint& endpoint, const RemoteCall& call) {
   transfer.data = call.data;
   if (Recorder* recorder = port_.recorder())
     transfer.recorded = recorder->accessed(ipc::RecordKind::put, call.to->rank, call.buffer.length);
-  const std::uint8_t want = call.delivered ? ipc::want_remote : ipc::want_local;
+  transfer.has_data = call.has_data;
   std::uint64_t local = 0;
   Segment remote;
   Parts parts(transfer.buffer, call.remote, part_limit_bytes_);
-  if (!call.has_data) {
-    while (parts.next(local, remote)) post_part(transfer, ipc::RequestVerb::put, want, local, remote, 0);
+  const auto key = [&] { return call.keys[parts.segment()]; };
+  if (!call.has_data && !endpoint.tells_targets()) {
+    const std::uint8_t flags = (call.delivered ? ipc::want_remote : ipc::want_local) | ipc::by_key;
+    while (parts.next(local, remote))
+      post_part(transfer, ipc::RequestVerb::put, local, remote, {.flags = flags, .key = key()});
     if (transfer.pending == 0) finish(transfer);
     return;
   }
-  // The last part carries the data, and may not overtake the others.
+  // The last part tells the target, and may not overtake the others.
   bool any = parts.next(transfer.last_local, transfer.last_remote);
+  transfer.last_key = call.keys[0];
+  if (any) transfer.last_key = key();
   if (!any) transfer.last_remote = {call.remote.empty() ? 0 : call.remote[0].address, 0};
   while (any && parts.next(local, remote)) {
-    post_part(transfer, ipc::RequestVerb::put, ipc::want_remote, transfer.last_local, transfer.last_remote,
-              0);
+    post_part(transfer, ipc::RequestVerb::put, transfer.last_local, transfer.last_remote,
+              {.flags = ipc::want_remote | ipc::by_key, .key = transfer.last_key});
     transfer.last_local = local;
     transfer.last_remote = remote;
+    transfer.last_key = key();
   }
   transfer.last_waits = true;
   if (transfer.pending == 0) finish(transfer);
@@ -237,20 +245,27 @@ void Sender::read(Endpoint& endpoint, const RemoteCall& call) {
   std::uint64_t local = 0;
   Segment remote;
   Parts parts(transfer.buffer, call.remote, part_limit_bytes_);
-  while (parts.next(local, remote)) post_part(transfer, ipc::RequestVerb::get, 0, local, remote, 0);
+  transfer.last_key = call.keys[0];
+  while (parts.next(local, remote)) {
+    transfer.last_key = call.keys[parts.segment()];
+    post_part(transfer, ipc::RequestVerb::get, local, remote,
+              {.flags = ipc::by_key, .key = transfer.last_key});
+  }
   if (transfer.pending == 0) finish(transfer);
 }
 
-void Sender::post_part(Transfer& transfer, ipc::RequestVerb verb, std::uint8_t flags, std::uint64_t local,
-                       const Segment& remote, std::uint64_t immediate) {
+void Sender::post_part(Transfer& transfer, ipc::RequestVerb verb, std::uint64_t local, const Segment& remote,
+                       const PartOptions& options) {
   ipc::Request request;
   request.target = transfer.target;
   request.verb = verb;
-  request.flags = flags;
+  request.flags = options.flags;
+  request.endpoint = transfer.target_endpoint;
+  request.key = options.key;
   request.bytes = static_cast<std::int64_t>(remote.length);
   request.local_address = local;
   request.remote_address = remote.address;
-  request.immediate = immediate;
+  request.immediate = options.immediate;
   client_.charge(client_.costs().send_ps);
   parts_.insert(client_.post(request), transfer.id);
   ++transfer.pending;
@@ -261,35 +276,49 @@ void Sender::reported(const ipc::Event& event) {
   Transfer* transfer = parts_.take(event.message, id) ? transfers_.find(id) : nullptr;
   if (transfer == nullptr) throw MalformedMessage("a completion of nothing that was posted");
   client_.charge(client_.costs().completion_ps);
-  if (event.failed != 0) transfer->failed = true;
+  if (transfer->fault == ipc::AccessFault::none) transfer->fault = event.fault;
   if (--transfer->pending == 0) finish(*transfer);
 }
 
 void Sender::finish(Transfer& transfer) {
-  if (transfer.last_waits) {
+  if (transfer.last_waits && transfer.fault == ipc::AccessFault::none) {
     transfer.last_waits = false;
-    const PutNotice notice{PutNotice::Kind::remote_data, transfer.target_endpoint, transfer.data};
-    const auto want = static_cast<std::uint8_t>((transfer.delivered ? ipc::want_remote : ipc::want_local) |
-                                                ipc::notify_target);
-    post_part(transfer, ipc::RequestVerb::put, want, transfer.last_local, transfer.last_remote,
-              notice.encode());
+    const PutNotice::Kind kind =
+        transfer.has_data ? PutNotice::Kind::remote_data : PutNotice::Kind::remote_write;
+    const PutNotice notice{kind, transfer.target_endpoint, transfer.has_data ? transfer.data : 0};
+    const int want = transfer.delivered ? ipc::want_remote : ipc::want_local;
+    // A put of nothing touches no memory.
+    const int by_key = transfer.last_remote.length > 0 ? ipc::by_key : 0;
+    post_part(transfer, ipc::RequestVerb::put, transfer.last_local, transfer.last_remote,
+              {.flags = static_cast<std::uint8_t>(want | by_key | ipc::notify_target),
+               .key = transfer.last_key,
+               .immediate = notice.encode()});
     return;
   }
+  if (transfer.kind == Transfer::Kind::read && transfer.fault == ipc::AccessFault::none)
+    tell_of_read(transfer);
   if (transfer.recorded != 0) port_.recorder()->ended(transfer.recorded);
   if (transfer.endpoint != nullptr) {
     CompletionEntry entry;
     entry.context = transfer.context;
     entry.flags = completion_flags(transfer);
-    if (transfer.failed) {
-      entry.error = FI_EFAULT;
-      entry.detail = static_cast<int>(ErrorDetail::bad_address);
-    }
+    entry.fail(transfer.fault);
     transfer.endpoint->transmitted(entry, transfer.reports);
   }
   in_order_.remove(&transfer);
   --unfinished_;
   if (transfer.kind != Transfer::Kind::message) --accesses_;
   transfers_.give_back(&transfer);
+}
+
+void Sender::tell_of_read(const Transfer& transfer) {
+  if (transfer.endpoint == nullptr || !transfer.endpoint->tells_targets()) return;
+  MessageHeader header;
+  header.kind = MessageKind::read_notice;
+  header.source_endpoint = transfer.endpoint->number();
+  header.target_endpoint = transfer.target_endpoint;
+  header.tag = transfer.last_key;
+  port_.post_control(transfer.target, header, {});
 }
 
 void Sender::forget(Endpoint& endpoint) {

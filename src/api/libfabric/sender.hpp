@@ -2,6 +2,7 @@
 // remote writes and reads.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -33,6 +34,7 @@ struct SendCall {
 struct RemoteCall {
   Buffer buffer;
   std::span<const Segment> remote;
+  std::array<std::uint64_t, segment_limit> keys{};  // of each segment
   const EndpointName* to = nullptr;
   std::uint32_t data = 0;
   bool has_data = false;
@@ -51,9 +53,10 @@ struct Transfer {
   Kind kind = Kind::message;
   bool tagged = false;
   bool reports = false;
-  bool failed = false;
   bool cleared = false;     // message: the receiver has answered
-  bool last_waits = false;  // write with data: its last part tells the target, so it goes alone
+  bool last_waits = false;  // write that tells its target: its last part does, so it goes alone
+  bool has_data = false;
+  ipc::AccessFault fault = ipc::AccessFault::none;
   bool delivered = false;
   Endpoint* endpoint = nullptr;
   void* context = nullptr;
@@ -64,12 +67,14 @@ struct Transfer {
   Buffer buffer;
   Segment last_remote;
   std::uint64_t last_local = 0;
+  std::uint64_t last_key = 0;
   std::unique_ptr<std::byte[]> copy;  // inject
 
   void reset() {
     copy.reset();
     endpoint = nullptr;
-    failed = cleared = last_waits = false;
+    cleared = last_waits = has_data = false;
+    fault = ipc::AccessFault::none;
     pending = recorded = 0;
   }
 };
@@ -100,8 +105,15 @@ class Sender {
   void start_rendezvous(Endpoint& endpoint, const SendCall& call);
   Transfer& begin(Endpoint& endpoint, Transfer::Kind kind, const Buffer& buffer, const EndpointName& to,
                   bool inject);
-  void post_part(Transfer& transfer, ipc::RequestVerb verb, std::uint8_t flags, std::uint64_t local,
-                 const Segment& remote, std::uint64_t immediate);
+  // What a part is beside where it goes.
+  struct PartOptions {
+    std::uint8_t flags = 0;  // RequestFlag
+    std::uint64_t key = 0;   // with by_key
+    std::uint64_t immediate = 0;
+  };
+  void post_part(Transfer& transfer, ipc::RequestVerb verb, std::uint64_t local, const Segment& remote,
+                 const PartOptions& options);
+  void tell_of_read(const Transfer& transfer);
   void finish(Transfer& transfer);
 
   Port& port_;

@@ -1,7 +1,6 @@
 // What the provider does not do: every such entry of a function table says so here and answers -FI_ENOSYS.
 #pragma once
 
-#include <rdma/fi_atomic.h>
 #include <rdma/fi_cm.h>
 #include <rdma/fi_collective.h>
 #include <rdma/fi_endpoint.h>
@@ -23,7 +22,6 @@ struct Unsupported {
 };
 inline constexpr Unsupported unsupported;
 
-extern const fi_ops_atomic unsupported_atomic;
 extern const fi_ops_collective unsupported_collective;
 
 // Every object has fi_ops; most do no more than close.

@@ -13,6 +13,7 @@
 #include <span>
 #include <stdexcept>
 
+#include "api/libfabric/atomic_ops.hpp"
 #include "runtime/ipc/protocol.hpp"
 
 namespace apenet::libfabric {
@@ -37,7 +38,10 @@ enum class MessageKind : std::uint8_t {
   eager_plain = 2,   // fi_send: matched in order of posting only
   ready_tagged = 3,  // request to send: the payload stays with the sender until the receiver has matched
   ready_plain = 4,
-  clear = 5,  // clear to send: where the receiver wants it
+  clear = 5,          // clear to send: where the receiver wants it
+  atomic = 6,         // change memory; tag: the key
+  atomic_answer = 7,  // what it was, and whether it was changed
+  read_notice = 8,    // memory has been read; tag: the key
 };
 
 struct MessageHeader {
@@ -79,19 +83,47 @@ struct ClearBody {
 static_assert(sizeof(ClearBody) == 16 + segment_limit * sizeof(Segment));
 static_assert(sizeof(MessageHeader) + sizeof(ClearBody) == ipc::control_bytes);
 
+// Follows the header of atomic, and is followed by its operands and comparands: one part of an operation, as
+// large as fits a message.
+struct AtomicBody {
+  std::uint64_t address = 0;
+  std::uint32_t transfer = 0;  // the sender's number
+  std::uint32_t offset = 0;    // of this part among all operands, in bytes
+  std::uint16_t count = 0;     // elements
+  std::uint8_t form = 0;       // AtomicForm
+  std::uint8_t type = 0;       // fi_datatype
+  std::uint8_t op = 0;         // fi_op
+  std::uint8_t is_last = 0;    // part of the operation
+  std::uint16_t reserved = 0;
+};
+static_assert(sizeof(AtomicBody) == 24);
+inline constexpr std::size_t atomic_payload_bytes = 128;  // of operands and comparands, or of an answer
+inline constexpr std::size_t atomic_message_bytes =
+    sizeof(MessageHeader) + sizeof(AtomicBody) + atomic_payload_bytes;
+static_assert(atomic_message_bytes <= ipc::inline_bytes);
+
+// Follows the header of atomic_answer, and is followed by what the elements were.
+struct AtomicAnswer {
+  std::uint32_t transfer = 0;
+  std::uint32_t offset = 0;
+  ipc::AccessFault fault = ipc::AccessFault::none;
+  std::uint8_t reserved[7] = {};
+};
+static_assert(sizeof(AtomicAnswer) == 16);
+
 // What a put tells its target, in the 64 bits that the card carries beside the data.
 struct PutNotice {
-  enum class Kind : std::uint8_t { rendezvous = 1, remote_data = 2 };
+  enum class Kind : std::uint8_t { rendezvous = 1, remote_data = 2, remote_write = 3 };
   Kind kind = Kind::rendezvous;
   std::uint16_t endpoint = 0;
-  std::uint32_t value = 0;  // rendezvous: the receiver's number; remote_data: the program's data
+  std::uint32_t value = 0;  // rendezvous: the receiver's number; remote_data: the program's data; else 0
 
   [[nodiscard]] constexpr std::uint64_t encode() const {
     return std::uint64_t{static_cast<std::uint8_t>(kind)} << 56 | std::uint64_t{endpoint} << 32 | value;
   }
   [[nodiscard]] static PutNotice decode(std::uint64_t immediate) {
     const auto kind_byte = static_cast<std::uint8_t>(immediate >> 56);
-    if ((kind_byte != 1 && kind_byte != 2) || (immediate >> 48 & 0xff) != 0) {
+    if (kind_byte < 1 || kind_byte > 3 || (immediate >> 48 & 0xff) != 0) {
       throw MalformedMessage("a put with an unknown notice");
     }
     return {static_cast<Kind>(kind_byte), static_cast<std::uint16_t>(immediate >> 32 & 0xffff),
@@ -101,6 +133,10 @@ struct PutNotice {
 
 [[nodiscard]] inline bool is_ready(MessageKind kind) {
   return kind == MessageKind::ready_tagged || kind == MessageKind::ready_plain;
+}
+// Never matched, and always inside its event.
+[[nodiscard]] inline bool is_control(MessageKind kind) {
+  return kind >= MessageKind::clear;
 }
 [[nodiscard]] inline bool is_tagged(MessageKind kind) {
   return kind == MessageKind::eager_tagged || kind == MessageKind::ready_tagged;
@@ -112,7 +148,7 @@ struct PutNotice {
   std::memcpy(&header, bytes.data(), sizeof(header));
   const auto kind = static_cast<std::uint8_t>(header.kind);
   if (kind < static_cast<std::uint8_t>(MessageKind::eager_tagged) ||
-      kind > static_cast<std::uint8_t>(MessageKind::clear)) {
+      kind > static_cast<std::uint8_t>(MessageKind::read_notice)) {
     throw MalformedMessage("a message of unknown kind");
   }
   return header;
@@ -140,6 +176,28 @@ struct PutNotice {
     throw MalformedMessage("a clear to send whose segments do not fit it");
   }
   return clear;
+}
+
+[[nodiscard]] inline AtomicBody decode_atomic(std::span<const std::byte> bytes) {
+  AtomicBody body;
+  if (bytes.size() < sizeof(body)) throw MalformedMessage("an atomic operation shorter than its header");
+  std::memcpy(&body, bytes.data(), sizeof(body));
+  if (!is_valid(body.form, body.type, body.op))
+    throw MalformedMessage("an atomic operation that its datatype does not have");
+  const bool compares = body.form == static_cast<std::uint8_t>(AtomicForm::compare);
+  const std::size_t operands = body.op == FI_ATOMIC_READ ? 0 : compares ? 2 : 1;
+  const std::size_t length = body.count * bytes_of(static_cast<fi_datatype>(body.type));
+  if (length > atomic_payload_bytes || bytes.size() != sizeof(body) + operands * length)
+    throw MalformedMessage("an atomic operation whose operands do not fit it");
+  return body;
+}
+
+[[nodiscard]] inline AtomicAnswer decode_answer(std::span<const std::byte> bytes) {
+  AtomicAnswer answer;
+  if (bytes.size() < sizeof(answer)) throw MalformedMessage("an answer shorter than its header");
+  std::memcpy(&answer, bytes.data(), sizeof(answer));
+  if (answer.fault > ipc::AccessFault::not_allowed) throw MalformedMessage("an answer with an unknown fault");
+  return answer;
 }
 
 }  // namespace apenet::libfabric

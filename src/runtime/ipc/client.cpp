@@ -69,6 +69,7 @@ void restrict_writes(std::byte* base, std::uint32_t rank) {
   allow(layout.slot_offset(rank, 0), layout.slot_offset(rank + 1, 0));
   allow(layout.window_offset(rank), layout.window_offset(rank + 1));
   allow(layout.notes_offset(rank), layout.notes_offset(rank + 1));
+  allow(layout.regions_offset(rank), layout.regions_offset(rank + 1));
 }
 
 // The one object of a process that stands for its process: created once, on first use, never destroyed

@@ -36,6 +36,11 @@ class Client {
     return *reinterpret_cast<RankNotes*>(base_ + layout_.notes_offset(rank_));
   }
 
+  // What the process has opened to others; read by whoever posts to it through the simulator.
+  [[nodiscard]] RegionTable& regions() {
+    return *reinterpret_cast<RegionTable*>(base_ + layout_.regions_offset(rank_));
+  }
+
   // Virtual time. clock_ps() counts from the barrier at the end of MPI_Init, or from join().
   [[nodiscard]] bool started() const {
     return header_->started.load(std::memory_order_acquire) != 0 || block_->identity.joined != 0;

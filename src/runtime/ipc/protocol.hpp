@@ -12,6 +12,7 @@
 
 #include "runtime/ipc/clock.hpp"
 #include "runtime/ipc/progress.hpp"
+#include "runtime/ipc/regions.hpp"
 #include "runtime/ipc/thread_lock.hpp"
 #include "runtime/ipc/wait_note.hpp"
 
@@ -41,6 +42,7 @@ enum RequestFlag : std::uint8_t {
   want_local = 2,     // Event sent
   want_remote = 4,    // Event remote_done
   notify_target = 8,  // put: Event arrived at the target
+  by_key = 16,        // put, get: remote_address is one of the region that has the key
 };
 
 // What a process asks of its card.
@@ -58,7 +60,9 @@ struct Request {
   std::uint32_t slot = no_slot;      // send: payload beyond the inline part, in the poster's arena
   std::uint32_t slot_length = 0;
   std::uint32_t inline_length = 0;
-  std::uint32_t reserved = 0;
+  std::uint16_t endpoint = 0;  // by_key: of the target, whose domain's key it is
+  std::uint16_t reserved = 0;
+  std::uint64_t key = 0;  // by_key
   std::byte inline_data[inline_bytes];
 };
 
@@ -70,10 +74,11 @@ struct Event {
   std::uint64_t message = 0;  // sent, remote_done, got: the Request's; arrived: the sender's number
   std::uint32_t source = 0;   // arrived, put_arrived: rank it came from
   EventKind kind = EventKind::sent;
-  std::uint8_t failed = 0;  // put, get: the address was not in the target's memory
+  AccessFault fault = AccessFault::none;  // put, get: why nothing was moved
   std::uint16_t channel = 0;
   std::int64_t bytes = 0;
   std::uint64_t immediate = 0;
+  std::uint64_t key = 0;         // put_arrived: the Request's
   std::uint32_t slot = no_slot;  // in the source's arena; give it back with Client::return_slot
   std::uint32_t slot_length = 0;
   std::uint32_t inline_length = 0;
@@ -213,8 +218,8 @@ struct Header {
 // Processes that run. Futex: the simulator waits for 0.
 using Running = std::atomic<std::uint32_t>;
 
-// The mapping: header, `running`, blocks, arenas, windows, notes. Offsets are the same for everyone, and each
-// part begins on a page.
+// The mapping: header, `running`, blocks, arenas, windows, notes, regions. Offsets are the same for everyone,
+// and each part begins on a page.
 struct Layout {
   std::uint32_t process_count;
   static constexpr std::size_t page = 4096;
@@ -233,7 +238,10 @@ struct Layout {
   [[nodiscard]] constexpr std::size_t notes_offset(std::uint32_t rank) const {
     return window_offset(process_count) + rank * round_up(sizeof(RankNotes));
   }
-  [[nodiscard]] constexpr std::size_t total_bytes() const { return notes_offset(process_count); }
+  [[nodiscard]] constexpr std::size_t regions_offset(std::uint32_t rank) const {
+    return notes_offset(process_count) + rank * round_up(sizeof(RegionTable));
+  }
+  [[nodiscard]] constexpr std::size_t total_bytes() const { return regions_offset(process_count); }
 };
 
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free && std::atomic<Wait>::is_always_lock_free);

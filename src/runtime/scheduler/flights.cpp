@@ -11,6 +11,10 @@ namespace {
 
 constexpr std::size_t chunk_bytes = 256 * 1024;  // stays in the second-level cache between read and write
 
+void note_access(Flight& flight, bool done) {
+  if (!done && flight.fault == ipc::AccessFault::none) flight.fault = ipc::AccessFault::bad_address;
+}
+
 }  // namespace
 
 std::uint64_t Flights::add(std::uint32_t rank, const ipc::Request& request) {
@@ -34,7 +38,7 @@ std::uint64_t Flights::add(std::uint32_t rank, const ipc::Request& request) {
                                 ((request.flags & ipc::want_remote) != 0 && !is_get));
   flight.land_due = !is_send;
   flight.staged = false;
-  flight.failed = false;
+  flight.fault = ipc::AccessFault::none;
   return ++generation_ << index_bits | index;
 }
 
@@ -55,19 +59,31 @@ void stage(Flight& flight, ProcessMemory& memory) {
   flight.staged = true;
   // Part by part: a request may name more bytes than there are.
   const auto bytes = static_cast<std::size_t>(flight.request.bytes);
-  for (std::size_t done = 0; done < bytes && !flight.failed; done += chunk_bytes) {
+  for (std::size_t done = 0; done < bytes && flight.fault == ipc::AccessFault::none; done += chunk_bytes) {
     const std::size_t part = std::min(chunk_bytes, bytes - done);
     flight.staging.resize(done + part);
-    flight.failed = !memory.read(flight.rank, flight.request.local_address + done,
-                                 std::span(flight.staging).subspan(done, part));
+    note_access(flight, memory.read(flight.rank, flight.request.local_address + done,
+                                    std::span(flight.staging).subspan(done, part)));
   }
+}
+
+void permit(Flight& flight, const ipc::RegionTable& regions_of_target) {
+  ipc::Request& request = flight.request;
+  if ((request.flags & ipc::by_key) == 0) return;
+  const bool is_get = request.verb == ipc::RequestVerb::get;
+  const ipc::AccessFault fault =
+      regions_of_target.find(regions_of_target.domain_of(request.endpoint), request.key,
+                             request.remote_address, static_cast<std::uint64_t>(request.bytes),
+                             is_get ? ipc::may_read : ipc::may_write, request.remote_address);
+  if (flight.fault == ipc::AccessFault::none) flight.fault = fault;
 }
 
 void move_bytes(Flight& flight, ProcessMemory& memory) {
   flight.land_due = false;
   const ipc::Request& request = flight.request;
+  if (flight.fault != ipc::AccessFault::none) return;
   if (flight.staged) {
-    flight.failed = flight.failed || !memory.write(request.target, request.remote_address, flight.staging);
+    note_access(flight, memory.write(request.target, request.remote_address, flight.staging));
     return;
   }
   const auto bytes = static_cast<std::size_t>(request.bytes);
@@ -78,9 +94,9 @@ void move_bytes(Flight& flight, ProcessMemory& memory) {
   const std::uint64_t to = is_get ? request.local_address : request.remote_address;
   const std::uint32_t reader = is_get ? request.target : flight.rank;
   const std::uint32_t writer = is_get ? flight.rank : request.target;
-  for (std::size_t done = 0; done < bytes && !flight.failed; done += chunk_bytes) {
+  for (std::size_t done = 0; done < bytes && flight.fault == ipc::AccessFault::none; done += chunk_bytes) {
     const std::span part(buffer.data(), std::min(chunk_bytes, bytes - done));
-    flight.failed = !memory.read(reader, from + done, part) || !memory.write(writer, to + done, part);
+    note_access(flight, memory.read(reader, from + done, part) && memory.write(writer, to + done, part));
   }
 }
 

@@ -13,11 +13,11 @@ namespace apenet {
 // One request between its post and its last completion.
 struct Flight {
   ipc::Request request;
-  std::uint32_t rank = 0;            // who posted it
-  std::uint8_t completions_due = 0;  // complete() calls still to come
-  bool land_due = false;             // put, get: bytes not yet moved
-  bool staged = false;               // put: read from the source into `staging`
-  bool failed = false;               // an address was not the process's
+  std::uint32_t rank = 0;                           // who posted it
+  std::uint8_t completions_due = 0;                 // complete() calls still to come
+  bool land_due = false;                            // put, get: bytes not yet moved
+  bool staged = false;                              // put: read from the source into `staging`
+  ipc::AccessFault fault = ipc::AccessFault::none;  // why nothing is moved
   std::vector<std::byte> staging;
 };
 
@@ -39,6 +39,8 @@ class Flights {
   std::uint64_t generation_ = 0;
 };
 
+// Whether the target has opened the memory that a put or get names by a key; then its address is known.
+void permit(Flight& flight, const ipc::RegionTable& regions_of_target);
 // Reads a put's source bytes into the flight; called when the source may be reused from now on.
 void stage(Flight& flight, ProcessMemory& memory);
 // Moves the bytes of a put or a get to where they belong.

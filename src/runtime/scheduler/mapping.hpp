@@ -29,6 +29,9 @@ class Mapping {
   [[nodiscard]] const ipc::RankNotes& notes(std::uint32_t rank) {
     return *reinterpret_cast<const ipc::RankNotes*>(base_ + layout_.notes_offset(rank));
   }
+  [[nodiscard]] const ipc::RegionTable& regions(std::uint32_t rank) {
+    return *reinterpret_cast<const ipc::RegionTable*>(base_ + layout_.regions_offset(rank));
+  }
   // Where a process of the same user finds it: /proc/PID/fd/N. Nobody else may open that.
   [[nodiscard]] std::string path() const;
   // By which it is known in /proc/PID/maps.

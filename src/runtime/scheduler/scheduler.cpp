@@ -422,8 +422,8 @@ void Scheduler::complete(const Completion& completion) {
     std::memcpy(event.inline_data, request.inline_data, request.inline_length);
   }
   if (event.kind == ipc::EventKind::sent) stage(flight, memory_);
-  event.failed = flight.failed ? 1 : 0;
-  if (flight.failed) ++traffic_.failed_accesses;
+  event.key = request.key;
+  event.fault = flight.fault;
   deliver(completion.process, event);
   --flight.completions_due;
   flights_.settle(completion.message);
@@ -432,7 +432,9 @@ void Scheduler::complete(const Completion& completion) {
 void Scheduler::land(ProcessId /*source*/, std::uint64_t message) {
   Flight& flight = flights_.at(message);
   if (!flight.land_due) return;
+  permit(flight, mapping_.regions(flight.request.target));
   move_bytes(flight, memory_);
+  if (flight.fault != ipc::AccessFault::none) ++traffic_.failed_accesses;
   flights_.settle(message);
 }
 

@@ -24,7 +24,7 @@ struct Traffic {
   std::uint64_t startup_messages = 0;  // before it, by MPI_Init
   std::uint64_t bytes = 0;             // of these
   std::uint64_t late_posts = 0;        // posted behind the model's time: threads of one process overtook it
-  std::uint64_t failed_accesses = 0;   // puts and gets outside the target's memory
+  std::uint64_t failed_accesses = 0;   // puts and gets to memory that is not there or not opened
 };
 
 // A process's clock has come to ipc::end_of_time_ps: the message says whose.

@@ -1,0 +1,176 @@
+#include "api/libfabric/atomics.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "api/libfabric/domain.hpp"
+#include "api/libfabric/endpoint.hpp"
+#include "api/libfabric/port.hpp"
+#include "api/libfabric/region.hpp"
+
+namespace apenet::libfabric {
+namespace {
+
+// Elements of one message: operands, and comparands behind them.
+std::size_t elements_of_message(const AtomicOperation& operation) {
+  const std::size_t operands = operation.form == AtomicForm::compare ? 2 : 1;
+  return atomic_payload_bytes / (operands * bytes_of(operation.type));
+}
+
+std::uint64_t needed_access(const AtomicOperation& operation) {
+  if (operation.form == AtomicForm::write) return FI_REMOTE_WRITE;
+  return operation.op == FI_ATOMIC_READ ? FI_REMOTE_READ : FI_REMOTE_READ | FI_REMOTE_WRITE;
+}
+
+// What counters and completions call it.
+std::uint64_t remote_kind(AtomicForm form) {
+  return form == AtomicForm::write ? FI_REMOTE_WRITE : FI_REMOTE_READ;
+}
+
+void scatter_at(const Buffer& to, std::size_t offset, const std::byte* from, std::size_t bytes) {
+  for (std::uint32_t i = 0; i < to.count && bytes > 0; ++i) {
+    const iovec& piece = to.pieces[i];
+    if (offset >= piece.iov_len) {
+      offset -= piece.iov_len;
+      continue;
+    }
+    const std::size_t part = std::min(bytes, piece.iov_len - offset);
+    std::memcpy(static_cast<std::byte*>(piece.iov_base) + offset, from, part);
+    from += part;
+    bytes -= part;
+    offset = 0;
+  }
+}
+
+}  // namespace
+
+void Atomics::post(Endpoint& endpoint, const AtomicCall& call) {
+  AtomicTransfer& transfer = *transfers_.take();
+  transfer.endpoint = &endpoint;
+  transfer.target = call.to->rank;
+  transfer.form = call.operation.form;
+  transfer.reports = call.reports;
+  transfer.context = call.context;
+  transfer.results = call.results;
+  in_order_.push_back(&transfer);
+  ++under_way_;
+  const std::size_t bytes = bytes_of(call.operation.type);
+  if (Recorder* recorder = port_.recorder()) {
+    std::size_t all = 0;
+    for (const AtomicTarget& target : call.remote) all += target.count * bytes;
+    transfer.recorded = recorder->accessed(ipc::RecordKind::got, call.to->rank, all);
+  }
+
+  MessageHeader header;
+  header.kind = MessageKind::atomic;
+  header.source_endpoint = endpoint.number();
+  header.target_endpoint = static_cast<std::uint16_t>(call.to->endpoint);
+  header.data = call.data;
+  AtomicBody body;
+  body.transfer = transfer.id;
+  body.form = static_cast<std::uint8_t>(call.operation.form);
+  body.type = static_cast<std::uint8_t>(call.operation.type);
+  body.op = static_cast<std::uint8_t>(call.operation.op);
+  const std::size_t most = elements_of_message(call.operation);
+  for (const AtomicTarget& target : call.remote) {
+    header.tag = target.key;
+    for (std::size_t done = 0; done < target.count; done += body.count) {
+      body.count = static_cast<std::uint16_t>(std::min<std::size_t>(most, target.count - done));
+      body.address = target.address + done * bytes;
+      body.is_last = &target == &call.remote.back() && done + body.count == target.count ? 1 : 0;
+      header.has_data = call.has_data && body.is_last != 0 ? 1 : 0;
+      std::array<std::byte, sizeof(AtomicBody) + atomic_payload_bytes> message;
+      std::size_t length = sizeof(body);
+      std::memcpy(message.data(), &body, sizeof(body));
+      for (const std::span<const std::byte> from : {call.operands, call.comparands}) {
+        if (from.empty()) continue;
+        std::memcpy(message.data() + length, from.data() + body.offset, body.count * bytes);
+        length += body.count * bytes;
+      }
+      port_.post_control(call.to->rank, header, {message.data(), length});
+      ++transfer.pending;
+      body.offset += static_cast<std::uint32_t>(body.count * bytes);
+    }
+  }
+  if (transfer.pending == 0) finish(transfer);
+}
+
+void Atomics::execute(Endpoint* endpoint, const Message& message) {
+  const AtomicBody body = decode_atomic({message.payload, message.payload_bytes});
+  const AtomicOperation operation{static_cast<AtomicForm>(body.form), static_cast<fi_datatype>(body.type),
+                                  static_cast<fi_op>(body.op)};
+  client_.charge_receive(message.mailbox_packets);
+  port_.charge_later(client_.costs().after_receive_ps);
+  const std::size_t bytes = body.count * bytes_of(operation.type);
+  const std::uint64_t key = message.header.tag;
+  std::array<std::byte, sizeof(AtomicAnswer) + atomic_payload_bytes> reply;
+  AtomicAnswer answer{.transfer = body.transfer, .offset = body.offset};
+  std::uint64_t address = 0;
+  answer.fault = ipc::AccessFault::unknown_key;
+  if (endpoint != nullptr) {
+    answer.fault = client_.regions().find(endpoint->domain().number(), key, body.address, bytes,
+                                          region_access(needed_access(operation)), address);
+  }
+  const bool done = answer.fault == ipc::AccessFault::none;
+  const bool fetches = done && operation.form != AtomicForm::write;
+  if (done) {
+    const bool has_operands = operation.op != FI_ATOMIC_READ;
+    const std::byte* operands = has_operands ? message.payload + sizeof(AtomicBody) : nullptr;
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): of the program's memory, which it has registered
+    apply(operation,
+          {.target = reinterpret_cast<std::byte*>(address),
+           .operands = operands,
+           .comparands = operation.form == AtomicForm::compare ? operands + bytes : nullptr,
+           .results = fetches ? reply.data() + sizeof(answer) : nullptr},
+          body.count);
+    if (body.is_last != 0) endpoint->accessed(remote_kind(operation.form), key);
+    if (message.header.has_data != 0)
+      endpoint->received_data(FI_ATOMIC | remote_kind(operation.form), bytes, message.header.data);
+  }
+  std::memcpy(reply.data(), &answer, sizeof(answer));
+  MessageHeader header;
+  header.kind = MessageKind::atomic_answer;
+  header.source_endpoint = message.header.target_endpoint;
+  header.target_endpoint = message.header.source_endpoint;
+  port_.post_control(message.source, header, {reply.data(), sizeof(answer) + (fetches ? bytes : 0)});
+}
+
+void Atomics::answered(const Message& message) {
+  const AtomicAnswer answer = decode_answer({message.payload, message.payload_bytes});
+  AtomicTransfer* transfer = transfers_.find(answer.transfer);
+  if (transfer == nullptr || transfer->pending == 0 || transfer->target != message.source)
+    throw MalformedMessage("an answer to no atomic operation that was asked for");
+  client_.charge_receive(message.mailbox_packets);
+  port_.charge_later(client_.costs().after_receive_ps);
+  if (transfer->fault == ipc::AccessFault::none) transfer->fault = answer.fault;
+  if (transfer->endpoint != nullptr) {
+    scatter_at(transfer->results, answer.offset, message.payload + sizeof(answer),
+               message.payload_bytes - sizeof(answer));
+  }
+  if (--transfer->pending == 0) finish(*transfer);
+}
+
+void Atomics::finish(AtomicTransfer& transfer) {
+  if (transfer.recorded != 0) port_.recorder()->ended(transfer.recorded);
+  if (transfer.endpoint != nullptr) {
+    CompletionEntry entry;
+    entry.context = transfer.context;
+    entry.flags = FI_ATOMIC | (transfer.form == AtomicForm::write ? FI_WRITE : FI_READ);
+    entry.fail(transfer.fault);
+    transfer.endpoint->transmitted(entry, transfer.reports);
+  }
+  in_order_.remove(&transfer);
+  --under_way_;
+  transfers_.give_back(&transfer);
+}
+
+void Atomics::forget(Endpoint& endpoint) {
+  using InOrder = List<AtomicTransfer, &AtomicTransfer::in_order>;
+  for (AtomicTransfer* transfer = in_order_.front(); transfer != nullptr;
+       transfer = InOrder::next(transfer)) {
+    if (transfer->endpoint == &endpoint) transfer->endpoint = nullptr;
+  }
+}
+
+}  // namespace apenet::libfabric

@@ -1,0 +1,110 @@
+// Regions: the memory that a process has opened to others, by key. Written by the process's provider, read by
+// the simulator where a remote access lands.
+//
+// Owner: the process, while it runs. The simulator reads while the process waits; what it finds may be
+// anything, so a search is bounded and works on copies.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+namespace apenet::ipc {
+
+inline constexpr std::uint32_t region_places = 65536;  // a power of two
+inline constexpr std::uint32_t most_regions = region_places / 2;
+inline constexpr std::uint32_t most_endpoints = 65536;
+
+enum RegionAccess : std::uint32_t { may_read = 1, may_write = 2 };
+
+struct Region {
+  std::uint64_t key = 0;
+  std::uint64_t address = 0;  // in the process's memory
+  std::uint64_t length = 0;
+  std::uint64_t begin = 0;   // the remote address of its first byte: `address`, or 0 where that is an offset
+  std::uint32_t domain = 0;  // keys are unique in one
+  std::uint32_t access = 0;  // RegionAccess; 0: nothing is here
+};
+
+// What an access at another process's memory met.
+enum class AccessFault : std::uint8_t { none, bad_address, unknown_key, out_of_bounds, not_allowed };
+
+// Linear probing: an entry lies at its home or behind it, with no gap between. Several with one key are
+// pieces of one region. Zero bytes are an empty table.
+class RegionTable {
+ public:
+  // False: the table is full.
+  bool insert(const Region& region) {
+    if (count_ >= most_regions) return false;
+    std::uint32_t at = home(region.domain, region.key);
+    while (places_[at].access != 0) at = next(at);
+    places_[at] = region;
+    ++count_;
+    return true;
+  }
+
+  // All pieces with this key.
+  void erase(std::uint32_t domain, std::uint64_t key) {
+    std::uint32_t at = home(domain, key);
+    while (places_[at].access != 0) {
+      if (places_[at].key == key && places_[at].domain == domain) {
+        close_gap(at);
+        --count_;
+      } else {
+        at = next(at);
+      }
+    }
+  }
+
+  // Where `bytes` at the remote address lie in the process's memory, if `access` to them is given.
+  AccessFault find(std::uint32_t domain, std::uint64_t key, std::uint64_t remote, std::uint64_t bytes,
+                   std::uint32_t access, std::uint64_t& address) const {
+    AccessFault fault = AccessFault::unknown_key;
+    std::uint32_t at = home(domain, key);
+    for (std::uint32_t looks = 0; looks < region_places; ++looks, at = next(at)) {
+      Region region;
+      std::memcpy(&region, &places_[at], sizeof(region));
+      std::atomic_signal_fence(std::memory_order_seq_cst);
+      if (region.access == 0) break;
+      if (region.key != key || region.domain != domain) continue;
+      const std::uint64_t offset = remote - region.begin;  // wraps around below the begin: then too large
+      if (offset > region.length || bytes > region.length - offset) {
+        if (fault == AccessFault::unknown_key) fault = AccessFault::out_of_bounds;
+      } else if ((access & ~region.access) != 0) {
+        fault = AccessFault::not_allowed;
+      } else {
+        address = region.address + offset;
+        return AccessFault::none;
+      }
+    }
+    return fault;
+  }
+
+  void set_domain(std::uint16_t endpoint, std::uint32_t domain) { domains_[endpoint] = domain; }
+  [[nodiscard]] std::uint32_t domain_of(std::uint16_t endpoint) const { return domains_[endpoint]; }
+
+ private:
+  static std::uint32_t home(std::uint32_t domain, std::uint64_t key) {
+    return static_cast<std::uint32_t>((key ^ std::uint64_t{domain} << 40U) * 0x9e3779b97f4a7c15U >> 48U);
+  }
+  static std::uint32_t next(std::uint32_t at) { return (at + 1) & (region_places - 1); }
+
+  // Moves later entries of the run forward, so that no search stops short of them.
+  void close_gap(std::uint32_t gap) {
+    for (std::uint32_t at = next(gap); places_[at].access != 0; at = next(at)) {
+      const std::uint32_t from_home = (at - home(places_[at].domain, places_[at].key)) & (region_places - 1);
+      if (from_home >= ((at - gap) & (region_places - 1))) {
+        places_[gap] = places_[at];
+        gap = at;
+      }
+    }
+    places_[gap] = {};
+  }
+
+  std::uint32_t count_;
+  std::uint32_t domains_[most_endpoints];
+  Region places_[region_places];
+};
+
+}  // namespace apenet::ipc
