@@ -24,6 +24,7 @@ def run(apenet, build, tmp_path):
     [
         ("socket", ["ranks 0, 1 waited in the host (a socket)"]),
         ("poll", ["rank 1 waited in the host (a socket)", "rank 0 waited in the host (sockets or pipes)"]),
+        ("ticks", ["rank 1 waited in the host (a socket)"]),
         ("fifo", ["ranks 0, 1 waited in the host (a pipe or fifo)"]),
         ("memory", ["ranks 0, 1 waited in the host (shared memory)"]),
     ],

@@ -260,6 +260,7 @@ std::optional<Pulse> pulse_of(int process_id, int thread_id) {
 
 std::string meeting_point(int process_id, int thread_id, const SystemCall& call) {
   constexpr const char* many = "sockets or pipes";
+  constexpr const char* memory = "shared memory";
   constexpr auto last_standard = static_cast<std::uint64_t>(STDERR_FILENO);
   switch (call.number) {
     case SYS_read:
@@ -291,7 +292,12 @@ std::string meeting_point(int process_id, int thread_id, const SystemCall& call)
     case SYS_epoll_pwait2:
       return many;
     case SYS_futex:
-      return "shared memory";
+      return memory;
+    case SYS_restart_syscall: {  // a wait with a time limit, after a signal
+      const std::string where = first_line(task_path(process_id, thread_id) + "/wchan");
+      const bool polls = where.find("poll") != std::string::npos || where.find("select") != std::string::npos;
+      return polls ? many : where.starts_with("futex") ? memory : "";
+    }
     default:
       return {};
   }
@@ -308,6 +314,7 @@ bool has_time_limit(const SystemCall& call) {
   switch (call.number) {
     case SYS_nanosleep:
     case SYS_clock_nanosleep:
+    case SYS_restart_syscall:
       return true;
     case SYS_futex:
       return call.arguments[3] != 0;

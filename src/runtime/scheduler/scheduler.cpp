@@ -376,6 +376,8 @@ void Scheduler::wake(std::uint32_t rank, std::int64_t horizon_ps) {
     const std::int64_t clock_ps = exchange_.clock_ps(rank);
     process.woken_ps = to_event ? std::max(clock_ps, process.first_event_ps) : clock_ps;
   }
+  // Who sleeps in the host may come back at any time, and has its turn when the others wait.
+  if (!absent_.empty()) horizon_ps = std::min(horizon_ps, process.woken_ps + lookahead_ps_);
   process.wait = ipc::Wait::running;
   process.horizon_ps = horizon_ps;
   block.turn.wait = ipc::Wait::running;

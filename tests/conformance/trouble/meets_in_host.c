@@ -83,10 +83,18 @@ static void tell(int fd, char c) {
   if (write(fd, &c, 1) != 1) exit(7);
 }
 
-static void hear(int fd, char expected, int polls) {
+// Looks now and then for what does not come yet.
+static void look_in_vain(int fd) {
+  struct pollfd ready = {.fd = fd, .events = POLLIN};
+  for (int look = 0; look < 5; ++look)
+    if (poll(&ready, 1, 1) != 0) exit(12);
+}
+
+static void hear(int fd, char expected, const char* mode) {
   char c = 0;
   struct pollfd ready = {.fd = fd, .events = POLLIN};
-  if (polls && poll(&ready, 1, -1) != 1) exit(8);
+  if (is_mode(mode, "poll") && poll(&ready, 1, -1) != 1) exit(8);
+  while (is_mode(mode, "ticks") && world.rank == 0 && poll(&ready, 1, 1) == 0) continue;
   if (read(fd, &c, 1) != 1 || c != expected) exit(9);
 }
 
@@ -94,19 +102,19 @@ static void hear(int fd, char expected, int polls) {
 // virtual time later; then rank 0 waits in the host for rank 1, which first talks to rank 3.
 static void take_turns(const char* mode, int in, int out, _Atomic int* word) {
   int value = 0;
-  const int polls = is_mode(mode, "poll");
   for (int round = 0; round < rounds; ++round) {
     switch (world.rank) {
       case 0:
         MPI_Recv(&value, 1, MPI_INT, 2, round, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        if (is_mode(mode, "ticks")) look_in_vain(in);
         if (word != NULL) set_word(word, 2 * round + 1);
         if (word == NULL) tell(out, 'x');
         if (word != NULL) await_word(word, 2 * round + 2);
-        if (word == NULL) hear(in, 'y', polls);
+        if (word == NULL) hear(in, 'y', mode);
         break;
       case 1:
         if (word != NULL) await_word(word, 2 * round + 1);
-        if (word == NULL) hear(in, 'x', polls);
+        if (word == NULL) hear(in, 'x', mode);
         // What rank 2 slept is over.
         if (MPI_Wtime() < (round + 1) * sleep_us * 1e-6) exit(10);
         MPI_Send(&round, 1, MPI_INT, 3, round, MPI_COMM_WORLD);
@@ -146,7 +154,8 @@ int main(int argc, char** argv) {
   int in = -1;
   int out = -1;
   _Atomic int* word = NULL;
-  if (is_mode(mode, "socket") || is_mode(mode, "poll")) in = out = meet_at_a_socket();
+  if (is_mode(mode, "socket") || is_mode(mode, "poll") || is_mode(mode, "ticks"))
+    in = out = meet_at_a_socket();
   if (is_mode(mode, "fifo")) meet_in_fifos(&in, &out);
   if (is_mode(mode, "memory")) word = shared_word();
   if (in >= 0 || word != NULL || is_mode(mode, "fifo")) take_turns(mode, in, out, word);
