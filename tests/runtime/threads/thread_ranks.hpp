@@ -116,7 +116,6 @@ inline SessionReport run_thread_ranks(const MachineDescription& machine,
   for (std::uint32_t rank = 0; rank < programs.size(); ++rank) nodes.push_back(rank);
   Session session(machine, nodes, options);
   setenv(ipc::mapping_variable, session.mapping_path().c_str(), 1);
-  forbid_the_memory_of_others();
   std::byte* const base = base_of(session);
   std::vector<StandIn> stand_ins;
   for (std::size_t rank = 0; rank < programs.size(); ++rank) stand_ins.push_back(stand_in());
@@ -136,7 +135,12 @@ inline SessionReport run_thread_ranks(const MachineDescription& machine,
       close(stand_ins[rank].end_fd);
     });
   }
-  SessionReport report = session.run(processes, 0, -1, [] { return false; });
+  SessionReport report;
+  std::thread simulator([&] {
+    forbid_the_memory_of_others();
+    report = session.run(processes, 0, -1, [] { return false; });
+  });
+  simulator.join();
   if (report.outcome != SessionReport::Outcome::completed) {
     std::fprintf(stderr, "the run did not complete: %s\n", report.message.c_str());
     std::abort();
