@@ -177,7 +177,7 @@ std::string Session::Parts::warning_of_threads() const {
   }
   if (count == 0) return {};
   if (count > most_named) ranks += " and " + std::to_string(count - most_named) + " more";
-  return "several threads called MPI or slept in rank" + std::string(count > 1 ? "s " : " ") + ranks +
+  return "several threads called MPI, slept or read the clock in rank" + std::string(count > 1 ? "s " : " ") + ranks +
          ": their order is the host's, so this run need not repeat exactly";
 }
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).parent
-WARNING = "several threads called MPI or slept in rank"
+WARNING = "several threads called MPI, slept or read the clock in rank"
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="a counter of x86-64")
@@ -27,6 +27,22 @@ def test_a_run_says_that_threads_called_mpi(apenet, build, tmp_path):
     assert f"warning: {WARNING}s 0, 1, 2, 3 and 2 more: " in done.stderr
     warnings = json.loads((tmp_path / "run" / "run.json").read_text(encoding="utf-8"))["warnings"]
     assert any(warning.startswith(WARNING) for warning in warnings)
+
+
+@pytest.mark.parametrize("what", ["mpi", "wtime", "clock", "sleep"])
+def test_a_run_says_that_threads_acted_in_turn(apenet, build, tmp_path, what):
+    program = build(HERE / "c" / "threads_in_turn.c")
+    done = apenet("run", "-n", "2", "--machine", "ape16", "--out", tmp_path / "run", "--", program, what)
+    assert done.returncode == 0, done.stderr
+    assert f"warning: {WARNING}s 0, 1: their order is the host's, so this run need not repeat" in done.stderr
+    warnings = json.loads((tmp_path / "run" / "run.json").read_text(encoding="utf-8"))["warnings"]
+    assert any(warning.startswith(WARNING) for warning in warnings)
+
+
+def test_a_thread_that_does_nothing_of_that_is_not_spoken_of(apenet, build):
+    done = apenet("run", "-n", "2", "--machine", "ape16", "--", build(HERE / "c" / "threads_in_turn.c"), "nothing")
+    assert done.returncode == 0, done.stderr
+    assert WARNING not in done.stderr
 
 
 @pytest.mark.parametrize("name", ["clocks", "requests"])

@@ -166,12 +166,15 @@ void Client::charge_copy(std::int64_t bytes) {
 
 void Client::charge_clock_read() {
   block_->progress.read_clock();
-  const std::int64_t cost_ps = header_->software.clock_read_ps;
-  charge(cost_ps > 0 && !block_->progress.leaves() ? cost_ps
-                                                   : block_->progress.read_cost_ps(block_->clock.now_ps()));
+  std::int64_t cost_ps = header_->software.clock_read_ps;
+  if (cost_ps <= 0 || block_->progress.leaves())
+    cost_ps = block_->progress.read_cost_ps(block_->clock.now_ps());
+  if (cost_ps > 0) block_->lock.note_thread();
+  charge(cost_ps);
 }
 
 void Client::charge_compute(std::int64_t ps) {
+  block_->lock.note_thread();
   block_->clock.computed_ps.add(block_->clock.charge(ps));
 }
 

@@ -22,29 +22,32 @@ class ThreadLock {
       futex_wait(serving_, serving, nullptr);
       serving = serving_.load();
     }
-    if (__libc_single_threaded == 0) note_thread();
+    note_thread();
   }
   void unlock() {
     const std::uint32_t next = serving_.fetch_add(1) + 1;
     if (next_.load() != next) futex_wake(serving_);
   }
-  // From now on: has another thread than this one taken the lock?
+  // From now on: has another thread than this one taken the lock, or called note_thread()?
   void note_threads() {
-    first_ = pthread_self();
+    first_.store(pthread_self(), std::memory_order_relaxed);
     several_ = 0;
+  }
+  // The calling thread does what the order of threads decides.
+  void note_thread() {
+    if (__libc_single_threaded != 0) return;
+    const pthread_t self = pthread_self();
+    pthread_t first = first_.load(std::memory_order_relaxed);
+    if (first == self || (first == pthread_t{} && first_.compare_exchange_strong(first, self))) return;
+    several_.store(1, std::memory_order_relaxed);
   }
   [[nodiscard]] bool had_several() const { return several_ != 0; }
   [[nodiscard]] bool is_free() const { return next_.load() == serving_.load(); }
 
  private:
-  void note_thread() {
-    if (first_ == pthread_t{}) first_ = pthread_self();
-    if (pthread_equal(first_, pthread_self()) == 0) several_.store(1, std::memory_order_relaxed);
-  }
-
   std::atomic<std::uint32_t> next_{0};     // the number that the next thread draws ...
   std::atomic<std::uint32_t> serving_{0};  // ... futex: and the one whose turn it is
-  pthread_t first_{};                      // written and read by whose turn it is
+  std::atomic<pthread_t> first_{};         // the first thread of those that are noted
   std::atomic<std::uint32_t> several_{0};
 };
 

@@ -165,6 +165,7 @@ int abort(Word communicator, Word code) {
 double clock_s() {
   ipc::Client* client = clock_client();
   if (client == nullptr) return call<double>(profiling_symbol("PMPI_Wtime"));
+  client->block().lock.note_thread();
   return static_cast<double>(apenet::shim::read_clock_ps(*client)) * 1e-12;
 }
 
