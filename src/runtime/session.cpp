@@ -177,8 +177,8 @@ std::string Session::Parts::warning_of_threads() const {
   }
   if (count == 0) return {};
   if (count > most_named) ranks += " and " + std::to_string(count - most_named) + " more";
-  return "several threads called MPI, slept or read the clock in rank" + std::string(count > 1 ? "s " : " ") + ranks +
-         ": their order is the host's, so this run need not repeat exactly";
+  return "several threads called MPI, slept or read the clock in rank" + std::string(count > 1 ? "s " : " ") +
+         ranks + ": their order is the host's, so this run need not repeat exactly";
 }
 
 void Session::Parts::report_rank(RankReport& report, std::uint32_t rank) {
