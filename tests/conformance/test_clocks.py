@@ -29,7 +29,7 @@ def test_a_run_says_that_threads_called_mpi(apenet, build, tmp_path):
     assert any(warning.startswith(WARNING) for warning in warnings)
 
 
-@pytest.mark.parametrize("what", ["mpi", "wtime", "clock", "sleep"])
+@pytest.mark.parametrize("what", ["mpi", "wtime", "clock", "sleep", "compute"])
 def test_a_run_says_that_threads_acted_in_turn(apenet, build, tmp_path, what):
     program = build(HERE / "c" / "threads_in_turn.c")
     done = apenet("run", "-n", "2", "--machine", "ape16", "--out", tmp_path / "run", "--", program, what)

@@ -174,18 +174,20 @@ void Client::charge_clock_read() {
 }
 
 void Client::charge_compute(std::int64_t ps) {
-  block_->lock.note_thread();
   block_->clock.computed_ps.add(block_->clock.charge(ps));
 }
 
 void Client::observe_compute() {
   if (header_->compute_mode != ComputeMode::measured) return;
-  const std::int64_t now = thread_cpu_ps();
-  const std::int64_t spent = now - block_->clock.cpu_seen_ps.get();
-  block_->clock.cpu_seen_ps.set(now);
+  const std::int64_t spent = block_->clock.cpu.take(thread_cpu_ps());
   if (!started() || spent <= 0) return;
   __extension__ using Wide = __int128;
   charge_compute(static_cast<std::int64_t>(Wide{spent} * header_->compute_scale_ppm / 1'000'000));
+}
+
+// What the thread has computed up to here is not the program's own work.
+void Client::forget_compute() {
+  if (header_->compute_mode == ComputeMode::measured) block_->clock.cpu.take(thread_cpu_ps());
 }
 
 std::uint64_t Client::post(Request& request) {
@@ -313,7 +315,7 @@ void Client::start() {
   if (!started()) wait(Wait::start, 0);
   block_->lock.note_threads();
   unlock();
-  if (header_->compute_mode == ComputeMode::measured) block_->clock.cpu_seen_ps.set(thread_cpu_ps());
+  forget_compute();
 }
 
 bool Client::join() {
@@ -323,7 +325,7 @@ bool Client::join() {
   if (identity.initialising != 0 || started()) return true;
   // What was charged before, for registering memory, is part of the preparation.
   block_->clock.restart();
-  if (header_->compute_mode == ComputeMode::measured) block_->clock.cpu_seen_ps.set(thread_cpu_ps());
+  forget_compute();
   identity.joined = 1;
   return true;
 }
@@ -366,7 +368,7 @@ void Client::wait(Wait why, std::int64_t deadline_ps) {
   turn.run.store(Run::waits);
   stop_running();
   await_turn();
-  if (header_->compute_mode == ComputeMode::measured) block_->clock.cpu_seen_ps.set(thread_cpu_ps());
+  forget_compute();
 }
 
 // The simulator has not counted the process since it left it out.

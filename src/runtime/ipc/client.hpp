@@ -133,6 +133,7 @@ class Client {
   void await_turn();
   void copy();  // Turn::copy
   void stop_running();
+  void forget_compute();
   void lower_horizon();
   const Event* look(bool in_vain);
   const Event* look_ahead();

@@ -7,6 +7,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "runtime/ipc/thread_times.hpp"
+
 namespace apenet::ipc {
 
 // Where clocks stop, and the run with them: 104 days. The rest of the 64 bits is for what is under way then.
@@ -85,7 +87,7 @@ class Clock {
   Sum computed_ps;    // charged as computation
   Sum outside_ps;     // between calls of the library above
   Sum left_ps;        // when the last of them ended
-  Sum cpu_seen_ps;    // ComputeMode::measured: thread CPU time already charged
+  ThreadTimes cpu;    // ComputeMode::measured
 
  private:
   bool change(std::int64_t& now, std::int64_t next) {

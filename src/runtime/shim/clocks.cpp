@@ -203,6 +203,7 @@ APENET_EXPORT int settimeofday(const timeval* time, const struct timezone* zone)
 APENET_EXPORT void ape_compute_seconds(double seconds) {
   apenet::ipc::Client* client = apenet::shim::virtual_client();
   if (client == nullptr || !std::isfinite(seconds) || seconds <= 0) return;
+  client->block().lock.note_thread();
   constexpr double most_s = static_cast<double>(apenet::ipc::end_of_time_ps) * 1e-12;
   client->charge_compute(static_cast<std::int64_t>(std::min(seconds, most_s) * 1e12));
 }

@@ -56,6 +56,34 @@ TEST(ClientThreads, ClockLosesNothingAndNeverGoesBack) {
   EXPECT_EQ(report.virtual_ps, threads * charges * step_ps);
 }
 
+// Each thread's processor time is charged once, in whatever order they come.
+TEST(ClientThreads, MeasuredComputationIsChargedOnce) {
+  SessionOptions options;
+  options.measure_compute = true;
+  const auto cpu_ps = [] {
+    timespec now{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return now.tv_sec * 1'000'000'000'000 + now.tv_nsec * 1000;
+  };
+  const auto computes = [&](ThreadRank& rank) {
+    std::atomic<int> turn{0};
+    std::atomic<std::int64_t> used_ps{0};
+    in_threads(2, [&](std::uint32_t thread) {
+      // One has used much when the other begins.
+      while (thread == 0 && cpu_ps() < 20'000'000'000) continue;
+      for (int round = 0; round < 20; ++round) {
+        while (turn % 2 != static_cast<int>(thread)) std::this_thread::yield();
+        rank.client.observe_compute();
+        ++turn;
+      }
+      used_ps += cpu_ps();
+    });
+    EXPECT_GE(rank.client.clock_ps(), 20'000'000'000);
+    EXPECT_LE(rank.client.clock_ps(), used_ps);
+  };
+  run_thread_ranks(ideal(), {computes}, options);
+}
+
 // As clock_gettime and MPI_Wtime do, beside threads that post and take messages.
 TEST(ClientThreads, ReadsOfTheClockBesideMessages) {
   constexpr std::uint64_t words = 300;
