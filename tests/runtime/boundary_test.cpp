@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <csignal>
+#include <limits>
 #include <stdexcept>
 
 #include "ranks.hpp"
@@ -226,6 +227,29 @@ TEST(Boundary, ALibrarysNameIsBoundedAndPrintable) {
   const std::string name = intake::library(identity);
   EXPECT_EQ(name.substr(0, 4), "x??x");
   EXPECT_EQ(name.size(), sizeof identity.library);
+}
+
+TEST(Boundary, LooksThatBeganBeforeAllTimeAreLong) {
+  ipc::Progress progress;
+  for (int i = 0; i < 1000; ++i) progress.begin_call();
+  progress.look_begins(std::numeric_limits<std::int64_t>::min());
+  EXPECT_TRUE(progress.looks_for_ever({.looks = ~0U, .time_ps = 1000}, 5));
+}
+
+TEST(Boundary, WhatARankSaysOfItsTimeIsAPartOfIt) {
+  const auto boasts = [](ipc::Client& client) {
+    send_word(client, 1 - client.rank(), 1);
+    receive_word(client);
+    client.block().clock.waited_ps.set(-7);
+    client.block().clock.computed_ps.set(std::int64_t{1} << 62);
+    leave(client);
+  };
+  const Ran ran = run_ranks(ideal(), {boasts, boasts});
+  ASSERT_EQ(ran.report.outcome, SessionReport::Outcome::completed) << ran.report.message;
+  for (const RankReport& rank : ran.report.ranks) {
+    EXPECT_EQ(rank.waited_us, 0);
+    EXPECT_EQ(rank.computed_us, rank.virtual_us);
+  }
 }
 
 TEST(Boundary, AnExceptionInTheRunLoopEndsTheRun) {
