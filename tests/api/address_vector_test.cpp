@@ -4,6 +4,8 @@
 #include <array>
 #include <cstring>
 
+#include "api/libfabric/guard.hpp"
+#include "api/libfabric/names.hpp"
 #include "api/peer.hpp"
 
 namespace apenet::test {
@@ -61,6 +63,76 @@ TEST(Endpoint, NamesItself) {
   EXPECT_EQ(name.endpoint, 0U);
 }
 
+TEST(Names, AreNumbersOrMeanTheFirstRank) {
+  const auto name = [](const char* node, const char* service) {
+    const EndpointName found = libfabric::endpoint_name(node, service, 4);
+    return std::array<std::uint32_t, 2>{found.rank, found.endpoint};
+  };
+  using Found = std::array<std::uint32_t, 2>;
+  EXPECT_EQ(name("3", nullptr), (Found{3, 0}));
+  EXPECT_EQ(name("localhost", "9228"), (Found{0, 9228}));
+  EXPECT_EQ(name("127.0.0.1", "7"), (Found{0, 7}));
+  EXPECT_EQ(name(nullptr, "65535"), (Found{0, 65535}));
+  EXPECT_EQ(name("apenet://rank/2/endpoint/5", nullptr), (Found{2, 5}));
+  for (const char* wrong :
+       {"4", "-1", "host", "", "1x", "apenet://rank/4/endpoint/0", "apenet://rank/1/endpoint/"})
+    EXPECT_THROW(name(wrong, nullptr), libfabric::FabricError) << wrong;
+  for (const char* wrong : {"65536", "http", ""})
+    EXPECT_THROW(name("1", wrong), libfabric::FabricError) << wrong;
+}
+
+TEST(Names, OfAnEndpointIsTheServiceThatWasAskedFor) {
+  FakeNetwork network(2);
+  network.become(1);
+  fi_info* info = nullptr;
+  ASSERT_EQ(libfabric::get_info(FI_VERSION(1, 17), nullptr, "9228", FI_SOURCE, nullptr, &info), 0);
+  EXPECT_EQ(info->dest_addr, nullptr);
+  Peer peer(network, 1);
+  const auto number = [&peer](fi_info* wanted) {
+    fid_ep* ep = nullptr;
+    EXPECT_EQ(fi_endpoint(peer.domain, wanted, &ep, nullptr), 0);
+    EndpointName name;
+    std::size_t length = sizeof(name);
+    EXPECT_EQ(fi_getname(&ep->fid, &name, &length), 0);
+    EXPECT_EQ(fi_close(&ep->fid), 0);
+    EXPECT_EQ(name.rank, 1U);
+    return name.endpoint;
+  };
+  EXPECT_EQ(number(info), 9228U);
+  EXPECT_EQ(number(info), 9229U);  // the number is not used again
+  EXPECT_EQ(number(peer.info), 9230U);
+  libfabric::free_info(info);
+
+  ASSERT_EQ(libfabric::get_info(FI_VERSION(1, 17), "localhost", "9228", 0, nullptr, &info), 0);
+  ASSERT_EQ(info->dest_addrlen, sizeof(EndpointName));
+  EXPECT_EQ(static_cast<EndpointName*>(info->dest_addr)->rank, 0U);
+  EXPECT_EQ(static_cast<EndpointName*>(info->dest_addr)->endpoint, 9228U);
+  fi_info* again = nullptr;
+  ASSERT_EQ(libfabric::get_info(FI_VERSION(1, 17), nullptr, nullptr, 0, info, &again), 0);
+  EXPECT_EQ(std::memcmp(again->dest_addr, info->dest_addr, sizeof(EndpointName)), 0);
+  libfabric::free_info(again);
+  libfabric::free_info(info);
+  EXPECT_EQ(libfabric::get_info(FI_VERSION(1, 17), "nowhere", nullptr, 0, nullptr, &info), -FI_ENODATA);
+}
+
+TEST(AddressVector, TakesNodesAndServices) {
+  FakeNetwork network(4);
+  Peer peer(network, 0);
+  fi_addr_t address = 0;
+  EXPECT_EQ(fi_av_insertsvc(peer.av, "2", "7", &address, 0, nullptr), 1);
+  EndpointName name;
+  std::size_t length = sizeof(name);
+  ASSERT_EQ(fi_av_lookup(peer.av, address, &name, &length), 0);
+  EXPECT_EQ(name.rank, 2U);
+  EXPECT_EQ(name.endpoint, 7U);
+  std::array<fi_addr_t, 6> addresses{};
+  EXPECT_EQ(fi_av_insertsym(peer.av, "2", 3, "0", 2, addresses.data(), 0, nullptr), 4);
+  ASSERT_EQ(fi_av_lookup(peer.av, addresses[3], &name, &length), 0);
+  EXPECT_EQ(name.rank, 3U);
+  EXPECT_EQ(name.endpoint, 1U);
+  EXPECT_EQ(addresses[4], FI_ADDR_NOTAVAIL);  // rank 4
+}
+
 TEST(Objects, AreBusyWhileOthersNeedThem) {
   FakeNetwork network(1);
   Peer peer(network, 0);
@@ -73,13 +145,7 @@ TEST(Objects, AreBusyWhileOthersNeedThem) {
 TEST(Objects, SayWhatTheyDoNotDo) {
   FakeNetwork network(1);
   Peer peer(network, 0);
-  fid_poll* poll_set = nullptr;
-  EXPECT_EQ(fi_poll_open(peer.domain, nullptr, &poll_set), -FI_ENOSYS);
   EXPECT_EQ(fi_barrier(peer.ep, 0, nullptr), -FI_ENOSYS);
-  fi_cq_attr attributes{};
-  attributes.wait_obj = FI_WAIT_FD;
-  fid_cq* cq = nullptr;
-  EXPECT_EQ(fi_cq_open(peer.domain, &attributes, &cq, nullptr), -FI_ENOSYS);
   fid_mr* region = nullptr;
   int memory = 0;
   ASSERT_EQ(fi_mr_reg(peer.domain, &memory, sizeof(memory), FI_REMOTE_WRITE, 0, 5, 0, &region, nullptr), 0);

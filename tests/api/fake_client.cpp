@@ -143,6 +143,10 @@ const Header* Client::machine() {
   return network == nullptr ? nullptr : &network->header();
 }
 
+std::uint32_t Client::machine_rank() {
+  return FakeNetwork::current().rank();
+}
+
 bool Client::join() {
   block_->identity.joined = 1;
   block_->identity.closed = 0;

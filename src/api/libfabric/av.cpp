@@ -10,6 +10,7 @@
 #include "api/libfabric/domain.hpp"
 #include "api/libfabric/eq.hpp"
 #include "api/libfabric/guard.hpp"
+#include "api/libfabric/names.hpp"
 #include "api/libfabric/unsupported.hpp"
 
 namespace apenet::libfabric {
@@ -46,6 +47,31 @@ int insert(fid_av* av, const void* names, std::size_t count, fi_addr_t* addresse
   });
 }
 
+int insert_service(fid_av* av, const char* node, const char* service, fi_addr_t* address, std::uint64_t flags,
+                   void* context) {
+  return enter(av_of(av).domain().port().client(), [&]() -> int {
+    const EndpointName name = endpoint_name(node, service, av_of(av).domain().port().client().size());
+    return av_of(av).insert({&name, 1}, address, flags, context);
+  });
+}
+
+// Ranks and endpoints that follow each other, those of a rank together.
+int insert_symmetric(fid_av* av, const char* node, std::size_t node_count, const char* service,
+                     std::size_t service_count, fi_addr_t* addresses, std::uint64_t flags, void* context) {
+  return enter(av_of(av).domain().port().client(), [&]() -> int {
+    const EndpointName first = endpoint_name(node, service, av_of(av).domain().port().client().size());
+    std::vector<EndpointName> names;
+    for (std::size_t i = 0; i < node_count; ++i) {
+      for (std::size_t j = 0; j < service_count; ++j) {
+        names.push_back(first);
+        names.back().rank += static_cast<std::uint32_t>(i);
+        names.back().endpoint += static_cast<std::uint32_t>(j);
+      }
+    }
+    return av_of(av).insert(names, addresses, flags, context);
+  });
+}
+
 int remove(fid_av* av, fi_addr_t* addresses, std::size_t count, std::uint64_t /*flags*/) {
   return enter(av_of(av).domain().port().client(), [&]() -> int {
     for (std::size_t i = 0; i < count; ++i) av_of(av).remove(addresses[i]);
@@ -76,8 +102,8 @@ constexpr fi_ops av_object_ops = object_ops(close_av, bind_av);
 constexpr fi_ops_av av_ops = {
     .size = sizeof(fi_ops_av),
     .insert = insert,
-    .insertsvc = unsupported,
-    .insertsym = unsupported,
+    .insertsvc = insert_service,
+    .insertsym = insert_symmetric,
     .remove = remove,
     .lookup = lookup,
     .straddr = to_text,

@@ -10,7 +10,8 @@
 namespace apenet::libfabric {
 
 struct OwnedCounter : Counter {
-  OwnedCounter(Domain& owner, void* context) : Counter(owner.port(), context), domain(owner) {
+  OwnedCounter(Domain& owner, const fi_cntr_attr& attributes, void* context)
+      : Counter(owner.port(), attributes, context), domain(owner) {
     domain.opened(1);
   }
   Domain& domain;
@@ -38,6 +39,7 @@ int close_counter(fid* object) {
 std::uint64_t read(fid_cntr* counter) {
   enter(client_of(counter), [&]() -> int {
     counter_of(counter).look();
+    counter_of(counter).seen();
     return 0;
   });
   return counter_of(counter).value();
@@ -79,7 +81,11 @@ int wait(fid_cntr* counter, std::uint64_t threshold, int timeout_ms) {
   return enter(client_of(counter), [&]() -> int { return counter_of(counter).wait(threshold, timeout_ms); });
 }
 
-constexpr fi_ops counter_object_ops = object_ops(close_counter);
+int control_counter(fid* object, int command, void* argument) {
+  return get_wait(counter_of(reinterpret_cast<fid_cntr*>(object)).descriptor(), command, argument);
+}
+
+constexpr fi_ops counter_object_ops = object_ops(close_counter, unsupported, control_counter);
 constexpr fi_ops_cntr counter_ops = {
     .size = sizeof(fi_ops_cntr),
     .read = read,
@@ -93,7 +99,12 @@ constexpr fi_ops_cntr counter_ops = {
 
 }  // namespace
 
-Counter::Counter(Port& port, void* user_context) : fid_cntr{}, port_(port) {
+Counter::Counter(Port& port, const fi_cntr_attr& attributes, void* user_context)
+    : fid_cntr{},
+      port_(port),
+      descriptor_(attributes.wait_obj == FI_WAIT_FD),
+      membership_(attributes.wait_obj, attributes.wait_set, fid) {
+  descriptor_.raise();
   fid.fclass = FI_CLASS_CNTR;
   fid.context = user_context;
   fid.ops = table(counter_object_ops);
@@ -117,6 +128,7 @@ int Counter::wait(std::uint64_t threshold, int timeout_ms) {
   const std::uint64_t errors_before = errors();
   const bool done =
       port_.progress_until(timeout_ms, [&] { return value() >= threshold || errors() != errors_before; });
+  seen();
   if (value() >= threshold) return 0;
   return done ? -FI_EAVAIL : -FI_ETIMEDOUT;
 }
@@ -124,12 +136,9 @@ int Counter::wait(std::uint64_t threshold, int timeout_ms) {
 int open_counter(fid_domain* domain, fi_cntr_attr* attributes, fid_cntr** counter, void* context) {
   Domain& owner = domain_of(domain);
   return enter(owner.port().client(), [&]() -> int {
-    if (attributes != nullptr && attributes->wait_obj != FI_WAIT_NONE &&
-        attributes->wait_obj != FI_WAIT_UNSPEC && attributes->wait_obj != FI_WAIT_YIELD) {
-      throw FabricError(FI_ENOSYS,
-                        "fi_cntr_open: wait_obj: expected FI_WAIT_NONE, FI_WAIT_UNSPEC or FI_WAIT_YIELD");
-    }
-    *counter = new OwnedCounter(owner, context);
+    const fi_cntr_attr wanted = attributes != nullptr ? *attributes : fi_cntr_attr{};
+    check_wait_object("fi_cntr_open", wanted.wait_obj, wanted.wait_set);
+    *counter = new OwnedCounter(owner, wanted, context);
     return 0;
   });
 }

@@ -7,13 +7,16 @@
 #include <atomic>
 #include <cstdint>
 
+#include "api/libfabric/wait_descriptor.hpp"
+#include "api/libfabric/waiting.hpp"
+
 namespace apenet::libfabric {
 
 class Port;
 
 class Counter : public fid_cntr {
  public:
-  Counter(Port& port, void* user_context);
+  Counter(Port& port, const fi_cntr_attr& attributes, void* user_context);
 
   void count() { set_value(value() + 1); }
   void count_error() { set_errors(errors() + 1); }
@@ -27,6 +30,14 @@ class Counter : public fid_cntr {
   void set_value(std::uint64_t value) { value_.store(value, std::memory_order_relaxed); }
   void set_errors(std::uint64_t errors) { errors_.store(errors, std::memory_order_relaxed); }
 
+  // It has changed since the program last looked.
+  [[nodiscard]] bool has_news() const { return value() != seen_value_ || errors() != seen_errors_; }
+  void seen() {
+    seen_value_ = value();
+    seen_errors_ = errors();
+  }
+  [[nodiscard]] const WaitDescriptor& descriptor() const { return descriptor_; }
+
   void count_arrivals() { counts_arrivals_ = true; }
   void bound(int change) { users_ += change; }
   [[nodiscard]] bool in_use() const { return users_ > 0; }
@@ -37,8 +48,12 @@ class Counter : public fid_cntr {
   // Changed with the lock held, read without it.
   std::atomic<std::uint64_t> value_{0};
   std::atomic<std::uint64_t> errors_{0};
+  std::uint64_t seen_value_ = 0;
+  std::uint64_t seen_errors_ = 0;
   int users_ = 0;
   bool counts_arrivals_ = false;  // or sends, which end when the peer likes
+  WaitDescriptor descriptor_;
+  WaitMembership membership_;
 };
 
 int open_counter(fid_domain* domain, fi_cntr_attr* attributes, fid_cntr** counter, void* context);

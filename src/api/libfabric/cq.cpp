@@ -79,7 +79,11 @@ const char* error_text(fid_cq* /*cq*/, int detail, const void* /*data*/, char* t
   return text;
 }
 
-constexpr fi_ops cq_object_ops = object_ops(close_cq);
+int control_cq(fid* object, int command, void* argument) {
+  return get_wait(cq_of(reinterpret_cast<fid_cq*>(object)).descriptor(), command, argument);
+}
+
+constexpr fi_ops cq_object_ops = object_ops(close_cq, unsupported, control_cq);
 constexpr fi_ops_cq cq_ops = {
     .size = sizeof(fi_ops_cq),
     .read = read,
@@ -152,7 +156,13 @@ void CompletionEntry::fail(ipc::AccessFault fault) {
 }
 
 CompletionQueue::CompletionQueue(Port& port, const fi_cq_attr& attributes, void* user_context)
-    : fid_cq{}, port_(port), format_(attributes.format), ring_(initial_entries) {
+    : fid_cq{},
+      port_(port),
+      format_(attributes.format),
+      ring_(initial_entries),
+      descriptor_(attributes.wait_obj == FI_WAIT_FD),
+      membership_(attributes.wait_obj, attributes.wait_set, fid) {
+  descriptor_.raise();
   if (format_ == FI_CQ_FORMAT_UNSPEC) format_ = FI_CQ_FORMAT_CONTEXT;
   fid.fclass = FI_CLASS_CQ;
   fid.context = user_context;
@@ -221,11 +231,7 @@ int open_cq(fid_domain* domain, fi_cq_attr* attributes, fid_cq** cq, void* conte
   return enter(owner.port().client(), [&]() -> int {
     const fi_cq_attr wanted = attributes != nullptr ? *attributes : fi_cq_attr{};
     if (wanted.format > FI_CQ_FORMAT_TAGGED) return -FI_EINVAL;
-    if (wanted.wait_obj != FI_WAIT_NONE && wanted.wait_obj != FI_WAIT_UNSPEC &&
-        wanted.wait_obj != FI_WAIT_YIELD) {
-      throw FabricError(FI_ENOSYS,
-                        "fi_cq_open: wait_obj: expected FI_WAIT_NONE, FI_WAIT_UNSPEC or FI_WAIT_YIELD");
-    }
+    check_wait_object("fi_cq_open", wanted.wait_obj, wanted.wait_set);
     *cq = new OwnedQueue(owner, wanted, context);
     return 0;
   });

@@ -10,6 +10,8 @@
 #include <span>
 #include <vector>
 
+#include "api/libfabric/wait_descriptor.hpp"
+#include "api/libfabric/waiting.hpp"
 #include "runtime/ipc/regions.hpp"
 
 namespace apenet::libfabric {
@@ -68,6 +70,7 @@ class CompletionQueue : public fid_cq {
   [[nodiscard]] bool in_use() const { return users_ > 0; }
   [[nodiscard]] Port& port() const { return port_; }
   [[nodiscard]] fi_cq_format format() const { return format_; }
+  [[nodiscard]] const WaitDescriptor& descriptor() const { return descriptor_; }
 
  private:
   ssize_t take(void* entries, std::size_t count, fi_addr_t* sources);
@@ -79,6 +82,8 @@ class CompletionQueue : public fid_cq {
   std::size_t head_ = 0;               // free-running
   std::size_t tail_ = 0;
   int users_ = 0;
+  WaitDescriptor descriptor_;
+  WaitMembership membership_;
   std::atomic<bool> signalled_ = false;  // set by other threads, without the lock
 };
 

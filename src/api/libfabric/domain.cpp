@@ -12,6 +12,7 @@
 #include "api/libfabric/info.hpp"
 #include "api/libfabric/region.hpp"
 #include "api/libfabric/unsupported.hpp"
+#include "api/libfabric/waiting.hpp"
 
 namespace apenet::libfabric {
 namespace {
@@ -51,7 +52,7 @@ constexpr fi_ops_domain domain_ops = {
     .endpoint = open_endpoint,
     .scalable_ep = unsupported,
     .cntr_open = open_counter,
-    .poll_open = unsupported,
+    .poll_open = open_poll_set,
     .stx_ctx = unsupported,
     .srx_ctx = unsupported,
     .query_atomic = query_atomic,

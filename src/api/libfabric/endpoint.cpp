@@ -130,6 +130,14 @@ void attach(Object*& place, Object& object, const char* what) {
   object.bound(1);
 }
 
+// What fi_getinfo was asked for as the service of the source.
+std::uint32_t wanted_number(const fi_info& info) {
+  EndpointName name;
+  if (info.src_addr == nullptr || info.src_addrlen != sizeof(name)) return EndpointName::any_number;
+  std::memcpy(&name, info.src_addr, sizeof(name));
+  return name.endpoint;
+}
+
 template <typename... Objects>
 void release(Objects*... objects) {
   ((objects != nullptr ? objects->bound(-1) : void()), ...);
@@ -141,7 +149,7 @@ Endpoint::Endpoint(Domain& domain, const fi_info& info, void* user_context)
     : fid_ep{},
       domain_(domain),
       port_(domain.port()),
-      number_(port_.attach(*this)),
+      number_(port_.attach(*this, wanted_number(info))),
       directed_((info.caps & FI_DIRECTED_RECV) != 0),
       transmit_flags_(info.tx_attr != nullptr ? info.tx_attr->op_flags : 0),
       receive_flags_(info.rx_attr != nullptr ? info.rx_attr->op_flags : 0),

@@ -28,9 +28,7 @@ int close_eq(fid* object) {
 }
 
 int control_eq(fid* object, int command, void* argument) {
-  if (command != FI_GETWAIT || eq_of(object).descriptor() == WaitDescriptor::none) return -FI_ENOSYS;
-  *static_cast<int*>(argument) = eq_of(object).descriptor();
-  return 0;
+  return get_wait(eq_of(object).descriptor(), command, argument);
 }
 
 ssize_t read(fid_eq* eq, std::uint32_t* event, void* entry, std::size_t room, std::uint64_t flags) {
@@ -98,7 +96,8 @@ EventQueue::EventQueue(Fabric& fabric, const fi_eq_attr& attributes, void* user_
     : fid_eq{},
       fabric_(fabric),
       descriptor_(attributes.wait_obj == FI_WAIT_FD),
-      takes_writes_((attributes.flags & FI_WRITE) != 0) {
+      takes_writes_((attributes.flags & FI_WRITE) != 0),
+      membership_(attributes.wait_obj, attributes.wait_set, fid) {
   fid.fclass = FI_CLASS_EQ;
   fid.context = user_context;
   fid.ops = table(eq_object_ops);
@@ -164,12 +163,7 @@ int open_eq(fid_fabric* fabric, fi_eq_attr* attributes, fid_eq** eq, void* conte
   Fabric& owner = *static_cast<Fabric*>(fabric);
   return enter(owner.port().client(), [&]() -> int {
     const fi_eq_attr wanted = attributes != nullptr ? *attributes : fi_eq_attr{};
-    if (wanted.wait_obj != FI_WAIT_NONE && wanted.wait_obj != FI_WAIT_UNSPEC &&
-        wanted.wait_obj != FI_WAIT_YIELD && wanted.wait_obj != FI_WAIT_FD) {
-      throw FabricError(
-          FI_ENOSYS,
-          "fi_eq_open: wait_obj: expected FI_WAIT_NONE, FI_WAIT_UNSPEC, FI_WAIT_YIELD or FI_WAIT_FD");
-    }
+    check_wait_object("fi_eq_open", wanted.wait_obj, wanted.wait_set);
     *eq = new EventQueue(owner, wanted, context);
     return 0;
   });

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "api/libfabric/wait_descriptor.hpp"
+#include "api/libfabric/waiting.hpp"
 
 namespace apenet::libfabric {
 
@@ -38,7 +39,7 @@ class EventQueue : public fid_eq {
   [[nodiscard]] bool empty() const;
 
   [[nodiscard]] bool takes_writes() const { return takes_writes_; }
-  [[nodiscard]] int descriptor() const { return descriptor_.number(); }
+  [[nodiscard]] const WaitDescriptor& descriptor() const { return descriptor_; }
   void bound(int change) { users_ += change; }
   [[nodiscard]] bool in_use() const { return users_ > 0; }
   [[nodiscard]] Fabric& fabric() const { return fabric_; }
@@ -58,6 +59,7 @@ class EventQueue : public fid_eq {
   WaitDescriptor descriptor_;
   bool takes_writes_;
   int users_ = 0;
+  WaitMembership membership_;
 };
 
 [[nodiscard]] inline EventQueue& eq_of(fid* object) {

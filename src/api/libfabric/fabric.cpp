@@ -4,6 +4,7 @@
 #include "api/libfabric/eq.hpp"
 #include "api/libfabric/guard.hpp"
 #include "api/libfabric/unsupported.hpp"
+#include "api/libfabric/waiting.hpp"
 
 namespace apenet::libfabric {
 namespace {
@@ -21,11 +22,6 @@ int close_fabric(fid* object) {
   });
 }
 
-// Nothing but polling makes progress: a program may always try to wait.
-int try_wait(fid_fabric* /*fabric*/, fid** /*objects*/, int /*count*/) {
-  return 0;
-}
-
 int open_domain2(fid_fabric* fabric, fi_info* info, fid_domain** domain, std::uint64_t flags, void* context) {
   return flags == 0 ? open_domain(fabric, info, domain, context) : -FI_ENOSYS;
 }
@@ -36,7 +32,7 @@ constexpr fi_ops_fabric fabric_ops = {
     .domain = open_domain,
     .passive_ep = unsupported,
     .eq_open = open_eq,
-    .wait_open = unsupported,
+    .wait_open = open_wait_set,
     .trywait = try_wait,
     .domain2 = open_domain2,
 };

@@ -108,6 +108,7 @@ int region_mode(std::uint32_t version, const fi_info* hints) {
   const int asked = hints->domain_attr->mr_mode;
   if (asked == basic_registration || (asked == unspecified_registration && !modes_are_bits))
     return basic_registration;
+  if (asked == scalable_registration) return asked;
   return asked & FI_MR_VIRT_ADDR;
 }
 
@@ -259,6 +260,7 @@ fi_domain_attr* make_domain(const fi_info* hints, int mode) {
 void free_info(fi_info* info) {
   if (info == nullptr) return;
   std::free(info->src_addr);
+  std::free(info->dest_addr);
   std::free(info->tx_attr);
   std::free(info->rx_attr);
   std::free(info->ep_attr);
@@ -269,7 +271,8 @@ void free_info(fi_info* info) {
   std::free(info);
 }
 
-fi_info* make_info(std::uint32_t version, const fi_info* hints, const ipc::Header& machine) {
+fi_info* make_info(std::uint32_t version, const fi_info* hints, const ipc::Header& machine,
+                   const NamesAsked& names) {
   if (machine.put_supported == 0) {
     refuse("the card of machine '" + std::string(machine.machine) +
            "' has no put; expected one, for messages longer than eager_limit_bytes");
@@ -295,10 +298,11 @@ fi_info* make_info(std::uint32_t version, const fi_info* hints, const ipc::Heade
   info->fabric_attr = &allocate<WithRoom<fi_fabric_attr>>()->known;
   info->fabric_attr->name = duplicate("apenet");
   info->fabric_attr->api_version = version;
+  add_names(*info, names, hints, machine.process_count);
   return info.release();
 }
 
-int get_info(std::uint32_t version, const char* /*node*/, const char* /*service*/, std::uint64_t /*flags*/,
+int get_info(std::uint32_t version, const char* node, const char* service, std::uint64_t flags,
              const fi_info* hints, fi_info** info) {
   return enter([&]() -> int {
     const ipc::Header* machine = ipc::Client::machine();
@@ -306,7 +310,7 @@ int get_info(std::uint32_t version, const char* /*node*/, const char* /*service*
       throw FabricError(FI_ENODATA,
                         "fi_getinfo: this process does not run on a simulated machine (apenet run)");
     }
-    *info = make_info(version, hints, *machine);
+    *info = make_info(version, hints, *machine, {node, service, flags, ipc::Client::machine_rank()});
     return 0;
   });
 }

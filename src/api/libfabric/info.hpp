@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "api/libfabric/names.hpp"
 #include "runtime/ipc/protocol.hpp"
 
 namespace apenet::libfabric {
@@ -12,6 +13,7 @@ namespace apenet::libfabric {
 // Values that programs of libfabric 1 use and the headers of libfabric 2 name no more without a warning.
 constexpr int unspecified_registration = 0;                           // FI_MR_UNSPEC
 constexpr int basic_registration = 1;                                 // FI_MR_BASIC
+constexpr int scalable_registration = 2;                              // FI_MR_SCALABLE
 constexpr std::uint32_t provider_specific = std::uint32_t{1} << 31U;  // FI_PROV_SPECIFIC
 
 // As fi_provider::getinfo.
@@ -19,7 +21,8 @@ int get_info(std::uint32_t version, const char* node, const char* service, std::
              const fi_info* hints, fi_info** info);
 
 // The same for a given machine. Throws FabricError, which names what cannot be had.
-fi_info* make_info(std::uint32_t version, const fi_info* hints, const ipc::Header& machine);
+fi_info* make_info(std::uint32_t version, const fi_info* hints, const ipc::Header& machine,
+                   const NamesAsked& names = {});
 // Frees it as libfabric does.
 void free_info(fi_info* info);
 

@@ -40,8 +40,10 @@ Port& Port::of(ipc::Client& client) {
   return *ports.emplace_back(&client, std::make_unique<Port>(client)).second;
 }
 
-std::uint16_t Port::attach(Endpoint& endpoint) {
-  if (endpoints_.size() >= 0xffff) throw std::bad_alloc();
+std::uint16_t Port::attach(Endpoint& endpoint, std::uint32_t wanted) {
+  if (wanted < ipc::most_endpoints && wanted > endpoints_.size()) endpoints_.resize(wanted, nullptr);
+  if (endpoints_.size() >= ipc::most_endpoints)
+    throw FabricError(FI_ENOMEM, "fi_endpoint: no number is left for it");
   endpoints_.push_back(&endpoint);
   client_.block().identity.used_provider = 1;
   return static_cast<std::uint16_t>(endpoints_.size() - 1);

@@ -43,8 +43,8 @@ class Port {
 
   // A number for a domain.
   std::uint32_t new_domain() { return next_domain_++; }
-  // Gives the endpoint its number.
-  std::uint16_t attach(Endpoint& endpoint);
+  // Gives the endpoint its number: the one that it wants if no other ever had it.
+  std::uint16_t attach(Endpoint& endpoint, std::uint32_t wanted);
   void detach(Endpoint& endpoint);
   // Virtual time begins with the first endpoint that is enabled, unless MPI begins it. Throws FabricError
   // when the process has left the simulation.

@@ -26,9 +26,10 @@ class MalformedMessage : public std::runtime_error {
 // Name of an endpoint, as fi_getname gives it and fi_av_insert takes it.
 struct EndpointName {
   static constexpr std::uint32_t expected_magic = 0x41504531;  // "APE1"
+  static constexpr std::uint32_t any_number = 0xffffffff;      // of an endpoint that is to get one
   std::uint32_t magic = expected_magic;
   std::uint32_t rank = 0;
-  std::uint32_t endpoint = 0;  // endpoints of a process, in the order in which it opened them
+  std::uint32_t endpoint = 0;  // number of the endpoint in its process
   std::uint32_t reserved = 0;
 };
 static_assert(sizeof(EndpointName) == 16);

@@ -134,6 +134,10 @@ const Header* Client::machine() {
   return owner == 0 || owner == client->process_id_ ? client->header_ : nullptr;
 }
 
+std::uint32_t Client::machine_rank() {
+  return mapped()->rank_;
+}
+
 Client* Client::instance() {
   Client* client = mapped();
   if (client == nullptr || forked().load(std::memory_order_relaxed)) return nullptr;

@@ -21,6 +21,8 @@ class Client {
   // What a process that is a rank, or may become one, asks of the machine before it opens anything; nullptr
   // as instance(), but claims nothing.
   static const Header* machine();
+  // The rank that it is or may become; where machine() is not nullptr.
+  static std::uint32_t machine_rank();
 
   // The client of a rank in a mapping that is there already, of which `rank` is one. For tests, which have
   // several in one process.
