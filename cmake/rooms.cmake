@@ -11,6 +11,9 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE RelWithDebInfo)
 endif()
+# Lines for backtraces and profilers; all that a debugger could ask takes a quarter longer to compile.
+string(REPLACE "-g " "-g1 " CMAKE_C_FLAGS_RELWITHDEBINFO "${CMAKE_C_FLAGS_RELWITHDEBINFO}")
+string(REPLACE "-g " "-g1 " CMAKE_CXX_FLAGS_RELWITHDEBINFO "${CMAKE_CXX_FLAGS_RELWITHDEBINFO}")
 
 find_program(CCACHE_PROGRAM ccache)
 if(CCACHE_PROGRAM)
@@ -52,11 +55,13 @@ function(apenet_room name)
   endif()
 endfunction()
 
-# apenet_test(name SOURCES file... IMPORTS room...): a GoogleTest program, its cases found by ctest.
+# apenet_test(name SOURCES file... IMPORTS room...): a GoogleTest program, its cases found by ctest. Compiling the cases
+# takes longer than running them, so what is theirs alone is not optimised.
 function(apenet_test name)
   cmake_parse_arguments(TEST "" "" "SOURCES;IMPORTS" ${ARGN})
   add_executable(${name} ${TEST_SOURCES})
   target_link_libraries(${name} PRIVATE apenet_flags GTest::gtest GTest::gtest_main)
+  target_compile_options(${name} PRIVATE -O0)
   foreach(import ${TEST_IMPORTS})
     target_link_libraries(${name} PRIVATE apenet_${import})
   endforeach()

@@ -10,7 +10,10 @@ SERVER_ADDRESS = "127.0.0.1"
 
 _ALONE = frozenset(("fi_info", "fi_strerror", "fi_mon_sampler"))
 _SHELL = Path("/bin/sh")
-_SCRIPT = f'[ "$APENET_RANK" = 0 ] || set -- "$@" {SERVER_ADDRESS}; exec "$0" "$@"'
+_SCRIPT = f"""
+if [ "$APENET_RANK" != 0 ]; then set -- "$@" {SERVER_ADDRESS}; export APENET_CLIENT=1; fi
+exec "$0" "$@"
+"""
 
 
 def is_client_server(program: str | PurePath, ranks: int) -> bool:

@@ -1,11 +1,12 @@
-// Connections between ranks, in the host: all of them start at once, and one may look for another before that
-// one listens.
+// The connection of a client to its server, in the host: both ranks start at once, and the client may look
+// for the server before that one listens.
 #include <netinet/in.h>
 #include <sys/socket.h>
 
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 
 #include "runtime/ipc/host_call.hpp"
@@ -37,12 +38,12 @@ bool is_loopback(const sockaddr* address, socklen_t length) {
   return IN6_IS_ADDR_LOOPBACK(&in6.sin6_addr);
 }
 
-// Whether a refusal is to be tried again: the process is one of several ranks, and began to try a short while
-// ago.
+// Whether a refusal is to be tried again: the launcher made this rank the client (client_server.py), and it
+// began to try a short while ago.
 bool is_patient() {
   static std::atomic<std::int64_t> give_up_ns{0};
-  const ipc::Header* machine = ipc::Client::machine();
-  if (machine == nullptr || machine->process_count < 2) return false;
+  static const bool is_client = std::getenv("APENET_CLIENT") != nullptr;
+  if (!is_client) return false;
   const std::int64_t now_ns = host_now_ns();
   std::int64_t end_ns = 0;
   if (give_up_ns.compare_exchange_strong(end_ns, now_ns + patience_ns)) return true;
