@@ -31,7 +31,7 @@ def test_a_run_says_that_threads_called_mpi(apenet, build, tmp_path):
 
 @pytest.mark.parametrize("what", ["mpi", "wtime", "clock", "sleep", "compute"])
 def test_a_run_says_that_threads_acted_in_turn(apenet, build, tmp_path, what):
-    program = build(HERE / "c" / "threads_in_turn.c")
+    program = build(HERE / "threads" / "in_turn.c")
     done = apenet("run", "-n", "2", "--machine", "ape16", "--out", tmp_path / "run", "--", program, what)
     assert done.returncode == 0, done.stderr
     assert f"warning: {WARNING}s 0, 1: their order is the host's, so this run need not repeat" in done.stderr
@@ -40,7 +40,7 @@ def test_a_run_says_that_threads_acted_in_turn(apenet, build, tmp_path, what):
 
 
 def test_a_thread_that_does_nothing_of_that_is_not_spoken_of(apenet, build):
-    done = apenet("run", "-n", "2", "--machine", "ape16", "--", build(HERE / "c" / "threads_in_turn.c"), "nothing")
+    done = apenet("run", "-n", "2", "--machine", "ape16", "--", build(HERE / "threads" / "in_turn.c"), "nothing")
     assert done.returncode == 0, done.stderr
     assert WARNING not in done.stderr
 

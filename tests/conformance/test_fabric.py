@@ -77,7 +77,7 @@ def test_of_two_ranks_one_is_the_server_and_one_its_client(apenet, build_fabric,
 
 def test_a_script_gives_each_rank_its_own_arguments(apenet, build_fabric, free_port):
     program = build_fabric("fi_meet")
-    script = f'[ "$PMI_RANK" = 0 ] || set -- 127.0.0.1; exec {program} {free_port} "$@"'
+    script = f"[ $PMI_RANK = 0 ] || export APENET_CLIENT=1; exec {program} {free_port} ${{APENET_CLIENT:+127.0.0.1}}"
     done = apenet("run", "-n", "2", "--machine", "ape16", "--", "sh", "-c", script)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "passed\n"

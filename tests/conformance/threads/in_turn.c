@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "apenet_compute.h"
-#include "check.h"
+#include "../c/check.h"
 
 static const char* what = "";
 
