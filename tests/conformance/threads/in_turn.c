@@ -5,8 +5,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "apenet_compute.h"
 #include "../c/check.h"
+#include "apenet_compute.h"
 
 static const char* what = "";
 
