@@ -235,7 +235,7 @@ void Port::post_control(std::uint32_t target, MessageHeader header, std::span<co
   request.bytes = request.inline_length;
   if (request.bytes <= client_.header().max_pio_bytes) request.flags = ipc::from_cpu;
   std::memcpy(request.inline_data, &header, sizeof(header));
-  std::memcpy(request.inline_data + sizeof(header), body.data(), body.size());
+  if (!body.empty()) std::memcpy(request.inline_data + sizeof(header), body.data(), body.size());
   client_.charge(client_.costs().send_ps);
   client_.post(request);
   client_.charge_further_packets(request.target, request.bytes);
