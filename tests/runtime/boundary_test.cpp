@@ -252,6 +252,34 @@ TEST(Boundary, WhatARankSaysOfItsTimeIsAPartOfIt) {
   }
 }
 
+// Its end is the first at which its process is asked for: it is noticed all the same, and not waited for.
+TEST(Boundary, AWrongProcessNumberOfARankThatHasEndedIsNoReasonToWait) {
+  auto* const turn = static_cast<std::atomic<int>*>(
+      mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  const auto lies = [turn](ipc::Client& client) {
+    client.block().identity.process_id = 0;
+    *turn = 1;
+    while (*turn != 2) usleep(100);
+    client.block().turn.wait = ipc::Wait::finished;
+    client.block().identity.process_id = 1;
+  };
+  SessionOptions options;
+  options.output_fd = options.error_fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+  Session session(ideal(), {0}, options);
+  const std::vector<RankProcess> ranks = {fork_rank(session, 0, lies, Begin::by_the_program)};
+  while (*turn != 1) usleep(100);
+  const SessionReport report = session.run(ranks, 0, -1, [turn] {
+    *turn = 2;
+    return false;
+  });
+  EXPECT_EQ(report.message.rfind("rank 0 wrote an invalid identity: process_id = 1", 0), 0U)
+      << report.message;
+  for (const std::string& warning : report.warnings)
+    EXPECT_EQ(warning.find("had not come to rest"), std::string::npos) << warning;
+  close(options.output_fd);
+  munmap(turn, 4096);
+}
+
 TEST(Boundary, AnExceptionInTheRunLoopEndsTheRun) {
   int asked = 0;
   const Ran ran = run_ranks(ideal(), {[](ipc::Client&) { pause(); }, [](ipc::Client&) { pause(); }}, {},

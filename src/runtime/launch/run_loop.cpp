@@ -447,7 +447,12 @@ void RunLoop::on_child_end(std::size_t index) {
 
 // The MPI process has ended, or what was started for the rank, or both.
 void RunLoop::on_rank_end(std::uint32_t rank) {
-  const auto process_id = static_cast<int>(scheduler_.process_id(rank));
+  int process_id = 0;
+  try {
+    process_id = static_cast<int>(scheduler_.process_id(rank));
+  } catch (const RankError& error) {
+    note(error);  // it has ended all the same
+  }
   const std::size_t leader = rank;
   const std::size_t attached = std::size_t{count_} + rank;
   const bool is_leader = process_id == 0 || children_.is(leader, process_id);
