@@ -130,9 +130,10 @@ def _end(death: Death, run: subprocess.Popen[bytes], mark: str) -> str:
             run.send_signal(death.number)
         else:
             victim = rank_process(mark, 0 if death.victim == "rank 0" else RANKS - 1)
+            # The others go on: MPI is behind them, or nothing has happened. The run is ended as a user would.
+            run_lasts = death.phase == "finalized" or _survives(victim, death.number)
             os.kill(victim, death.number)
-            deaf = death.shape == "deaf" and death.number not in (signal.SIGKILL, signal.SIGABRT)
-            if deaf:  # it lives on: the run is ended as a user would
+            if run_lasts:
                 run.send_signal(signal.SIGINT)
         run.communicate(timeout=HANG_S)
     except subprocess.TimeoutExpired:
@@ -147,6 +148,13 @@ def _end(death: Death, run: subprocess.Popen[bytes], mark: str) -> str:
         if run.stdout is not None:
             run.stdout.close()
     return "" if run.returncode != 0 else "status 0"
+
+
+def _survives(process_id: int, number: signal.Signals) -> bool:
+    """Whether the process ignores the signal, or catches it, as MPICH and its libraries do with some."""
+    status = Path(f"/proc/{process_id}/status").read_text(encoding="utf-8")
+    masks = dict(line.split(":\t") for line in status.splitlines() if line.startswith(("SigIgn", "SigCgt")))
+    return any(int(mask, 16) >> (number - 1) & 1 for mask in masks.values())
 
 
 def _left(mark: str, segments: set[str], folder: str) -> list[str]:
