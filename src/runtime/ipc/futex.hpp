@@ -3,23 +3,24 @@
 
 #include <linux/futex.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <climits>
 #include <cstdint>
 #include <ctime>
 
+#include "runtime/ipc/host_call.hpp"
+
 namespace apenet::ipc {
 
 // Waits while word == expected, at most timeout (nullptr: for ever). Spurious returns are the caller's
 // business.
 inline void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t expected, const timespec* timeout) {
-  syscall(SYS_futex, &word, FUTEX_WAIT, expected, timeout, nullptr, 0);
+  host_call(SYS_futex, &word, FUTEX_WAIT, expected, timeout);
 }
 
 inline void futex_wake(std::atomic<std::uint32_t>& word) {
-  syscall(SYS_futex, &word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+  host_call(SYS_futex, &word, FUTEX_WAKE, INT_MAX);
 }
 
 }  // namespace apenet::ipc

@@ -9,17 +9,22 @@
 
 namespace apenet::ipc {
 
-// A system call of two arguments, past whatever stands in front of the C library's function.
+// A system call of up to four arguments, past whatever stands in front of the C library's function.
 template <typename First, typename Second>
-inline int host_call(long number, First first, Second second) {
+inline int host_call(long number, First first, Second second, std::uint64_t third = 0,
+                     const void* fourth = nullptr) {
 #if defined(__x86_64__)
   std::int64_t result = 0;
-  __asm__ volatile("syscall" : "=a"(result) : "a"(number), "D"(first), "S"(second) : "rcx", "r11", "memory");
+  register const void* const r10 __asm__("r10") = fourth;
+  __asm__ volatile("syscall"
+                   : "=a"(result)
+                   : "a"(number), "D"(first), "S"(second), "d"(third), "r"(r10)
+                   : "rcx", "r11", "memory");
   if (result >= 0) return static_cast<int>(result);
   errno = static_cast<int>(-result);
   return -1;
 #else
-  return static_cast<int>(syscall(number, first, second));
+  return static_cast<int>(syscall(number, first, second, third, fourth));
 #endif
 }
 
