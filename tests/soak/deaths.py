@@ -130,8 +130,10 @@ def _end(death: Death, run: subprocess.Popen[bytes], mark: str) -> str:
             run.send_signal(death.number)
         else:
             victim = rank_process(mark, 0 if death.victim == "rank 0" else RANKS - 1)
-            # The others go on: MPI is behind them, or nothing has happened. The run is ended as a user would.
-            run_lasts = death.phase == "finalized" or _survives(victim, death.number)
+            # The others go on: MPI is behind them, nobody can know of the death, or there is none. The run is ended
+            # as a user would.
+            hidden = death.phase == "before-init" and death.shape in ("script", "background")
+            run_lasts = death.phase == "finalized" or hidden or _survives(victim, death.number)
             os.kill(victim, death.number)
             if run_lasts:
                 run.send_signal(signal.SIGINT)
