@@ -1,14 +1,12 @@
 """The same run gives the same bytes: again, on other cores, and with a neighbour that burns the CPU."""
 
-import contextlib
 import json
 import os
-import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from cases import burning
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = ROOT / "tests" / "conformance" / "c"
@@ -41,18 +39,6 @@ CASES = [
     Case("translated", 4, Path(__file__).with_name("stack_buffers.c"), (), ("--set", "card.tlb_entries=1"), "quong"),
     Case("jacobi", 8, ROOT / "examples" / "02_jacobi" / "jacobi.py"),
 ]
-
-
-@contextlib.contextmanager
-def burning(count: int):
-    """Processes that keep every core busy."""
-    burners = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
-    try:
-        yield
-    finally:
-        for burner in burners:
-            burner.kill()
-            burner.wait()
 
 
 @dataclass(frozen=True)

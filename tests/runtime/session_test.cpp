@@ -2,10 +2,6 @@
 #include "runtime/session.hpp"
 
 #include <gtest/gtest.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
 
 #include <sys/mman.h>
 #include <algorithm>
@@ -15,6 +11,7 @@
 #include <sstream>
 
 #include "ranks.hpp"
+#include "support/forbidden_memory.hpp"
 
 namespace apenet::test {
 namespace {
@@ -193,22 +190,6 @@ TEST(Session, APutOutsideTheTargetsMemoryFailsAndIsCounted) {
             1);
   // That it was acknowledged at all is an assumption of the card's model.
   EXPECT_EQ(warnings.size(), 2U);
-}
-
-// As a container's system call filter would: for this process and its children, for ever.
-void forbid_the_memory_of_others() {
-  constexpr std::uint32_t refusal = SECCOMP_RET_ERRNO | EPERM;
-  std::array<sock_filter, 5> filter = {{
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_process_vm_readv, 2, 0),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_process_vm_writev, 1, 0),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-      BPF_STMT(BPF_RET | BPF_K, refusal),
-  }};
-  const sock_fprog program{.len = filter.size(), .filter = filter.data()};
-  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
-      prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
-    _exit(3);
 }
 
 // The end of a forked test: what it found, as an exit status.

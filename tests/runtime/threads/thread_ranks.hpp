@@ -6,9 +6,6 @@
 #pragma once
 
 #include <fcntl.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -29,6 +26,7 @@
 #include "runtime/ipc/client.hpp"
 #include "runtime/session.hpp"
 #include "runtime/threads/connection.hpp"
+#include "support/forbidden_memory.hpp"
 
 namespace apenet::test {
 
@@ -53,23 +51,6 @@ inline std::byte* base_of(const Session& session) {
     return reinterpret_cast<std::byte*>(std::stoull(line, nullptr, 16));  // NOLINT(performance-no-int-to-ptr)
   }
   std::abort();
-}
-
-// A stand-in's memory is not its rank's: puts and gets go by the ranks' own copying, as on a host that
-// forbids the simulator the memory of others.
-inline void forbid_the_memory_of_others() {
-  constexpr std::uint32_t refusal = SECCOMP_RET_ERRNO | EPERM;
-  std::array<sock_filter, 5> filter = {{
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_process_vm_readv, 2, 0),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_process_vm_writev, 1, 0),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-      BPF_STMT(BPF_RET | BPF_K, refusal),
-  }};
-  const sock_fprog program{.len = filter.size(), .filter = filter.data()};
-  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
-      prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
-    std::abort();
 }
 
 // What the simulator watches for one rank, and this process's ends of its pipes.
@@ -137,7 +118,7 @@ inline SessionReport run_thread_ranks(const MachineDescription& machine,
   }
   SessionReport report;
   std::thread simulator([&] {
-    forbid_the_memory_of_others();
+    forbid_the_memory_of_others();  // a stand-in's memory is not its rank's
     report = session.run(processes, 0, -1, [] { return false; });
   });
   simulator.join();
