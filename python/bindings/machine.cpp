@@ -7,7 +7,7 @@
 #include "fields.hpp"
 #include "machine/description.hpp"
 #include "machine/machine.hpp"
-#include "network/arrangement.hpp"
+#include "network/routing/arrangement.hpp"
 
 namespace apenet {
 

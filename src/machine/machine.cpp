@@ -7,7 +7,7 @@
 #include "kernel/check.hpp"
 #include "machine/validate.hpp"
 #include "network/make_network.hpp"
-#include "network/topology.hpp"
+#include "network/topology/topology.hpp"
 #include "nic/card_set.hpp"
 #include "nic/placement.hpp"
 

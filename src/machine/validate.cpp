@@ -4,7 +4,7 @@
 #include <string>
 
 #include "kernel/refuse.hpp"
-#include "network/arrangement.hpp"
+#include "network/routing/arrangement.hpp"
 #include "nic/card_set.hpp"
 
 namespace apenet {

@@ -65,8 +65,8 @@ struct NetworkDescription {
   std::vector<std::uint32_t> dims;  // torus, mesh: nodes per dimension, X first
   FatTreeDescription fat_tree;
   std::uint32_t nodes = 0;  // crossbar
-  std::string graph;        // the text of the graph file: network/graph.hpp
-  std::string table;        // the text of the table file: network/table_routing.hpp
+  std::string graph;        // the text of the graph file: network/topology/graph.hpp
+  std::string table;        // the text of the table file: network/routing/table_routing.hpp
   // Cubes: one per dimension. Fat trees: one per level, of the cables above its switches. Graphs: that of
   // cables without a name, then the named ones. Crossbars: none.
   std::vector<LinkDescription> links;
@@ -83,7 +83,7 @@ struct NetworkDescription {
   ChannelSelection channel_selection = ChannelSelection::lane;
   RouterPipeline pipeline;
   Time reconfiguration;             // from a fault until the network runs with routes around it
-  std::vector<std::string> faults;  // network/fault_schedule.hpp
+  std::vector<std::string> faults;  // network/faults/fault_schedule.hpp
 };
 
 }  // namespace apenet

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "kernel/rate.hpp"
-#include "network/make_network.hpp"
+#include "network/parameters.hpp"
 
 namespace apenet {
 

@@ -9,12 +9,12 @@
 #include <string>
 #include <utility>
 
-#include "network/arrangement.hpp"
-#include "network/bit_errors.hpp"
-#include "network/faulty_network.hpp"
-#include "network/flit_engine.hpp"
-#include "network/packet_engine.hpp"
-#include "network/resequencer.hpp"
+#include "network/faults/faulty_network.hpp"
+#include "network/flit/engine.hpp"
+#include "network/packet/bit_errors.hpp"
+#include "network/packet/engine.hpp"
+#include "network/routing/arrangement.hpp"
+#include "network/routing/resequencer.hpp"
 
 namespace apenet {
 

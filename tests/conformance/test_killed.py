@@ -105,3 +105,12 @@ def test_a_killed_warden_ends_the_run(start_apenet, build, surroundings):
     done = started.finish(SOON_S)
     assert done.returncode == 1
     assert "apenet-warden" in done.stderr
+
+
+def test_a_rank_killed_inside_mpi_init_behind_a_script(apenet, build):
+    """The script ends well, and the other ranks would wait for the process manager's time limit."""
+    phases = build(ROOT / "tests" / "soak" / "c" / "phases.c")
+    script = '"$0" in-init & [ "$PMI_RANK" != 0 ] || { sleep 1; kill -9 $!; }; wait; true'
+    done = apenet("run", "-n", "2", "--machine", "ape16", "--", "sh", "-c", script, phases)
+    assert done.returncode == 1
+    assert "rank 0 ended inside MPI_Init\n" in done.stderr

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "contract/traffic.hpp"
-#include "network/arrangement.hpp"
+#include "network/routing/arrangement.hpp"
 
 namespace apenet::testing {
 

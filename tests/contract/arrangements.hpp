@@ -38,7 +38,8 @@ inline constexpr Arrangement all_arrangements[] = {Arrangement::cube_dimension_o
 // packets of up to 12 flits through buffers that need not hold one.
 void draw_pipeline(NetworkParameters& parameters, RandomStream& random);
 
-// A connected graph in the format of network/graph.hpp, with cables of the default link and of "other".
+// A connected graph in the format of network/topology/graph.hpp, with cables of the default link and of
+// "other".
 [[nodiscard]] std::string random_graph_text(RandomStream& random);
 
 }  // namespace apenet::testing

@@ -10,8 +10,8 @@
 #include "contract/arrangements.hpp"
 #include "contract/traffic.hpp"
 #include "kernel/random.hpp"
-#include "network/arrangement.hpp"
-#include "network/fault_schedule.hpp"
+#include "network/faults/fault_schedule.hpp"
+#include "network/routing/arrangement.hpp"
 
 namespace apenet::testing {
 namespace {

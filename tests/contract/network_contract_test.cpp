@@ -10,7 +10,7 @@
 
 #include "contract/traffic.hpp"
 #include "kernel/random.hpp"
-#include "network/topology.hpp"
+#include "network/topology/topology.hpp"
 
 namespace apenet::testing {
 namespace {

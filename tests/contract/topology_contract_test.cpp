@@ -13,7 +13,7 @@
 #include "contract/arrangements.hpp"
 #include "contract/traffic.hpp"
 #include "kernel/random.hpp"
-#include "network/arrangement.hpp"
+#include "network/routing/arrangement.hpp"
 
 namespace apenet::testing {
 namespace {

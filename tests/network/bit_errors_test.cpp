@@ -1,4 +1,4 @@
-#include "network/bit_errors.hpp"
+#include "network/packet/bit_errors.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // The deadlock check finds the cycles that exist, and none else.
-#include "network/deadlock.hpp"
+#include "network/routing/deadlock.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "network/adaptive_routing.hpp"
-#include "network/routing.hpp"
-#include "network/routing_factor.hpp"
-#include "network/topology.hpp"
+#include "network/routing/adaptive_routing.hpp"
+#include "network/routing/routing.hpp"
+#include "network/routing/routing_factor.hpp"
+#include "network/topology/topology.hpp"
 
 namespace apenet {
 namespace {

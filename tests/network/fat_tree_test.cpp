@@ -1,5 +1,5 @@
 // Fat trees: wired as described, d-mod-k is minimal, spreads destinations, and has no cycle.
-#include "network/fat_tree.hpp"
+#include "network/topology/fat_tree.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "network/deadlock.hpp"
+#include "network/routing/deadlock.hpp"
+#include "network/routing/destination_mod.hpp"
 #include "support.hpp"
 
 namespace apenet::testing {

@@ -1,4 +1,4 @@
-#include "network/fault_schedule.hpp"
+#include "network/faults/fault_schedule.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "kernel/random.hpp"
-#include "network/fat_tree.hpp"
+#include "network/topology/fat_tree.hpp"
 
 namespace apenet {
 namespace {

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "kernel/random.hpp"
-#include "network/flit_engine.hpp"
+#include "network/flit/engine.hpp"
 #include "network/reference_router.hpp"
-#include "network/routing.hpp"
+#include "network/routing/routing.hpp"
 
 namespace apenet::testing {
 namespace {

@@ -1,10 +1,10 @@
-#include "network/flit_route_unit.hpp"
+#include "network/flit/route_unit.hpp"
 
 #include <gtest/gtest.h>
 
 #include <vector>
 
-#include "network/routing.hpp"
+#include "network/routing/routing.hpp"
 
 namespace apenet {
 namespace {

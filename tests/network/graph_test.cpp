@@ -1,5 +1,5 @@
 // Graph files: what they say is wired, what is wrong in them is named by line; no text breaks the parser.
-#include "network/graph.hpp"
+#include "network/topology/graph.hpp"
 
 #include <gtest/gtest.h>
 

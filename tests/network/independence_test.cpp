@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "contract/traffic.hpp"
-#include "network/topology.hpp"
+#include "network/topology/topology.hpp"
 
 namespace apenet::testing {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "contract/traffic.hpp"
 #include "kernel/random.hpp"
-#include "network/serialisation.hpp"
+#include "network/packet/serialisation.hpp"
 
 namespace apenet::testing {
 namespace {

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "network/flit_router.hpp"
-#include "network/flit_sockets.hpp"
+#include "network/flit/router.hpp"
+#include "network/flit/sockets.hpp"
 
 namespace apenet::testing {
 

@@ -1,5 +1,5 @@
 // The resequencer, behind a network that delivers in any order it is told to.
-#include "network/resequencer.hpp"
+#include "network/routing/resequencer.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Routing: minimal, in dimension order, balanced, and without a cycle of channels.
-#include "network/routing.hpp"
+#include "network/routing/routing.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "network/deadlock.hpp"
+#include "network/routing/deadlock.hpp"
 
 namespace apenet {
 namespace {

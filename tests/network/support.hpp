@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "network/routing.hpp"
-#include "network/topology.hpp"
+#include "network/routing/routing.hpp"
+#include "network/topology/topology.hpp"
 
 namespace apenet::testing {
 

@@ -1,5 +1,5 @@
 // Table files: rules decide as documented, what is wrong is named; no text breaks the parser.
-#include "network/table_routing.hpp"
+#include "network/routing/table_routing.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "kernel/random.hpp"
-#include "network/deadlock.hpp"
-#include "network/graph.hpp"
+#include "network/routing/deadlock.hpp"
+#include "network/topology/graph.hpp"
 #include "support.hpp"
 
 namespace apenet::testing {

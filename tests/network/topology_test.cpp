@@ -1,5 +1,5 @@
 // Topology: cubes of every shape are wired as drawn.
-#include "network/topology.hpp"
+#include "network/topology/topology.hpp"
 
 #include <gtest/gtest.h>
 

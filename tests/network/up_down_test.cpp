@@ -1,5 +1,5 @@
 // up*/down*: arrives wherever there is a way, never goes up after down, has no cycle, spreads destinations.
-#include "network/up_down.hpp"
+#include "network/routing/up_down.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "kernel/random.hpp"
-#include "network/deadlock.hpp"
-#include "network/fat_tree.hpp"
+#include "network/routing/deadlock.hpp"
+#include "network/topology/fat_tree.hpp"
 #include "support.hpp"
 
 namespace apenet::testing {

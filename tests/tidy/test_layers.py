@@ -8,9 +8,16 @@ from project import ROOT, cxx_files, files, name, text
 
 # Rooms, and the rooms whose headers each may include beside its own. A single header stands for itself: a value type
 # in the interface of the room below.
+INTERFACE = ("description", "flit_timing", "network", "network_trace", "packet", "parameters")
+NETWORK = [f"network/{header}.hpp" for header in INTERFACE]
 RULES = {
     "kernel": [],
     "network": ["kernel"],
+    "network/topology": ["kernel", *NETWORK],
+    "network/routing": ["kernel", *NETWORK, "network/topology"],
+    "network/flit": ["kernel", *NETWORK, "network/topology", "network/routing"],
+    "network/packet": ["kernel", *NETWORK, "network/topology", "network/routing"],
+    "network/faults": ["kernel", *NETWORK, "network/topology", "network/routing", "network/packet"],
     "host": ["kernel"],
     "nic": ["kernel", "network", "host"],
     "machine": ["kernel", "network", "host", "nic"],
@@ -26,8 +33,8 @@ RULES = {
         "kernel",
         "machine",
         "runtime/ipc",
+        "runtime/observe",
         "runtime/scheduler",
-        "runtime/session.hpp",
         "runtime/warden/notice.hpp",
     ],
     "runtime/warden": [],
@@ -39,16 +46,25 @@ RULES = {
 # The same for what a CMake room links; INTERFACE headers of a room come with it.
 LINKS = {
     "kernel": set(),
-    "network": {"kernel"},
+    "topology": {"kernel"},
+    "routing": {"kernel", "topology"},
+    "flit_timing": {"kernel"},
+    "flit": {"kernel", "topology", "routing", "flit_timing"},
+    "packet": {"kernel", "topology", "routing", "flit_timing"},
+    "faults": {"kernel", "topology", "routing", "packet"},
+    "network": {"kernel", "topology", "routing", "flit_timing", "flit", "packet", "faults"},
     "host": {"kernel"},
     "nic": {"kernel", "network", "host"},
     "machine": {"kernel", "network", "host", "nic"},
     "ipc": set(),
     "observe": {"kernel", "machine"},
+    "scheduler": {"ipc", "kernel", "machine", "observe"},
+    "record": {"ipc"},
+    "launch": {"ipc", "kernel", "machine", "observe", "scheduler"},
     "scripted": {"kernel", "machine", "observe"},
     "perf": {"kernel", "machine", "network", "scripted"},
     "traffic": {"kernel", "network"},
-    "runtime": {"ipc", "kernel", "machine", "observe"},
+    "runtime": {"ipc", "kernel", "machine", "observe", "scheduler", "record", "launch"},
 }
 
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "network/description.hpp"
-#include "network/topology.hpp"
+#include "network/topology/topology.hpp"
 
 namespace apenet {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "runtime/session.hpp"
+#include "runtime/launch/session_facts.hpp"
 
 namespace apenet {
 

@@ -7,8 +7,8 @@
 #include <optional>
 #include <string>
 
+#include "runtime/launch/session_facts.hpp"
 #include "runtime/scheduler/rank_names.hpp"
-#include "runtime/session.hpp"
 
 namespace apenet {
 

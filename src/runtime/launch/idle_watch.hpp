@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "runtime/launch/session_facts.hpp"
 #include "runtime/launch/stall_watch.hpp"
-#include "runtime/session.hpp"
 
 namespace apenet {
 

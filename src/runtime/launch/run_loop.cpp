@@ -480,6 +480,9 @@ void RunLoop::note_failure(std::uint32_t rank, std::size_t child) {
     failure.what = "exited with status " + std::to_string(failure.exit_status);
   } else if (identity.initialised != 0 && !has_left && !failures_.has(rank)) {
     failure.what = "exited without calling MPI_Finalize";
+  } else if (identity.initialising != 0 && !failures_.has(rank)) {
+    // Killed behind a script that ends well, for instance.
+    failure.what = "ended inside MPI_Init";
   } else {
     const bool has_begun = identity.initialised != 0 || identity.joined != 0 || pmi_.spoke(rank);
     if (!has_begun && child == rank && !failures_.has(rank)) strangers_.push_back(rank);

@@ -13,12 +13,12 @@
 #include "runtime/launch/idle_watch.hpp"
 #include "runtime/launch/output_pump.hpp"
 #include "runtime/launch/pmi_server.hpp"
+#include "runtime/launch/session_facts.hpp"
 #include "runtime/launch/settling.hpp"
 #include "runtime/launch/sleep_watch.hpp"
 #include "runtime/launch/told.hpp"
 #include "runtime/scheduler/mapping.hpp"
 #include "runtime/scheduler/scheduler.hpp"
-#include "runtime/session.hpp"
 
 namespace apenet {
 

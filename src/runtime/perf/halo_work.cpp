@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "network/topology.hpp"
+#include "network/topology/topology.hpp"
 
 namespace apenet {
 

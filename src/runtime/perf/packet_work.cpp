@@ -7,7 +7,7 @@
 #include "kernel/check.hpp"
 #include "kernel/random.hpp"
 #include "network/make_network.hpp"
-#include "network/topology.hpp"
+#include "network/topology/topology.hpp"
 #include "nic/card_set.hpp"
 
 namespace apenet {

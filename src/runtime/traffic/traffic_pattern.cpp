@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "network/topology.hpp"
+#include "network/topology/topology.hpp"
 
 namespace apenet {
 

@@ -1,0 +1,145 @@
+#include "network/faults/faulty_network.hpp"
+
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "network/routing/route_table.hpp"
+
+namespace apenet {
+
+FaultyNetwork::FaultyNetwork(Simulation& simulation, Topology topology, std::unique_ptr<PacketEngine> engine,
+                             const std::vector<std::string>& faults, Time reconfiguration)
+    : simulation_(simulation),
+      topology_(std::move(topology)),
+      engine_(std::move(engine)),
+      schedule_(topology_, faults),
+      reconfiguration_(reconfiguration),
+      liveness_(topology_),
+      islands_(schedule_.changes().size() + 1) {
+  const std::uint64_t entries = std::uint64_t{topology_.router_count()} * topology_.endpoint_count();
+  if (entries > RouteTable::max_entries) {
+    throw std::invalid_argument(
+        "fault = \"" + schedule_.fault(0).text + "\": expected a machine of at most " +
+        std::to_string(RouteTable::max_entries) +
+        " routes (routers times nodes) for routes around faults, not " + std::to_string(entries));
+  }
+  engine_->allow_halts();
+}
+
+void FaultyNetwork::begin(Time zero) {
+  zero_ = zero;
+  engine_->begin(zero);
+  schedule_next();
+}
+
+void FaultyNetwork::schedule_next() {
+  if (done_ == schedule_.changes().size()) return;
+  schedule(zero_ + schedule_.changes()[done_].time, Step::change);
+}
+
+void FaultyNetwork::schedule(Time when, Step step) {
+  simulation_.schedule(source_, when, *this, static_cast<std::uint64_t>(step));
+  ++scheduled_;
+}
+
+void FaultyNetwork::handle_event(const Event& event) {
+  --scheduled_;
+  switch (static_cast<Step>(event.argument_a)) {
+    case Step::change:
+      change();
+      return;
+    case Step::restart:
+      if (simulation_.now() == restart_at_) restart();
+      return;
+  }
+}
+
+void FaultyNetwork::change() {
+  const Time time = schedule_.changes()[done_].time;
+  for (; done_ < schedule_.changes().size() && schedule_.changes()[done_].time == time; ++done_) {
+    schedule_.apply(schedule_.changes()[done_], liveness_);
+    ++use_.events;
+  }
+  use_.packets_taken_back += engine_->halt();
+  restart_at_ = simulation_.now() + reconfiguration_;
+  schedule(restart_at_, Step::restart);
+  schedule_next();
+}
+
+void FaultyNetwork::restart() {
+  restart_at_ = Time::never();
+  ++use_.reconfigurations;
+  if (liveness_.is_all_alive()) {
+    engine_->restart(nullptr, nullptr);
+    routing_.reset();
+    return;
+  }
+  std::unique_ptr<const UpDownRouting> routing = make_up_down(
+      topology_, suggested_roots(topology_), [this](PortRef port) { return liveness_.is_alive(port); });
+  engine_->restart(routing.get(), this);
+  routing_ = std::move(routing);
+}
+
+bool FaultyNetwork::admits(const Packet& packet) {
+  if (reaches(done_, packet)) return true;
+  for (std::size_t changes = done_ + 1; changes < islands_.size(); ++changes) {
+    if (reaches(changes, packet)) return false;
+  }
+  report(packet);
+}
+
+bool FaultyNetwork::reaches(std::size_t changes, const Packet& packet) {
+  const Islands& islands = islands_after(changes);
+  const std::uint32_t island = islands[packet.source];
+  return island != Liveness::no_island && island == islands[packet.destination];
+}
+
+// Of changes at one time only the last one counts: what lies between them never was.
+const FaultyNetwork::Islands& FaultyNetwork::islands_after(std::size_t changes) {
+  const std::vector<FaultSchedule::Change>& all = schedule_.changes();
+  while (changes > 0 && changes < all.size() && all[changes].time == all[changes - 1].time) ++changes;
+  Islands& islands = islands_[changes];
+  if (islands.empty()) {
+    Liveness liveness(topology_);
+    for (std::size_t i = 0; i < changes; ++i) schedule_.apply(all[i], liveness);
+    islands = liveness.find_islands(topology_);
+  }
+  return islands;
+}
+
+void FaultyNetwork::report(const Packet& packet) {
+  std::size_t cause = done_;  // the change since which there is no path
+  while (cause > 1 && !reaches(cause - 1, packet)) --cause;
+  const FaultSchedule::Change& change = schedule_.changes()[cause - 1];
+  const Fault& fault = schedule_.fault(change.fault);
+  const auto name = [this](NodeId node) {
+    const std::string& router = topology_.router_name(topology_.attachment(node).router);
+    return "node " + std::to_string(node) + " at " + router;
+  };
+  throw NetworkPartitioned("at " + time_text(simulation_.now() - zero_) + " " + name(packet.source) +
+                           " cannot reach " + name(packet.destination) + ": no path is left since " +
+                           time_text(change.time) + ", fault \"" + fault.text +
+                           "\", and no later one gives it back; messages under way in the network: " +
+                           std::to_string(engine_->messages_under_way()));
+}
+
+FaultUse FaultyNetwork::fault_use() const {
+  FaultUse use = engine_->fault_use();
+  use.events = use_.events;
+  use.reconfigurations = use_.reconfigurations;
+  use.packets_taken_back = use_.packets_taken_back;
+  return use;
+}
+
+std::vector<std::string> FaultyNetwork::warnings() const {
+  std::vector<std::string> said = engine_->warnings();
+  const std::size_t all = schedule_.changes().size();
+  if (done_ < all) {
+    said.push_back(std::to_string(all - done_) + " of " + std::to_string(all) +
+                   " fault events lie behind the end of the run, and did not happen");
+  }
+  return said;
+}
+
+}  // namespace apenet

@@ -1,0 +1,86 @@
+// FaultyNetwork: a network whose links and nodes die and revive.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kernel/simulation.hpp"
+#include "network/faults/fault_schedule.hpp"
+#include "network/network.hpp"
+#include "network/packet/engine.hpp"
+#include "network/routing/up_down.hpp"
+
+namespace apenet {
+
+// Static reconfiguration with take-back (docs/models/faults.md): whenever something dies or revives the
+// engine halts, and `reconfiguration` later goes on with up*/down* routes over what is alive, or with the
+// machine's own routing when everything is. Nothing is lost, doubled or overtaken, and routes of two
+// routings never wait for each other.
+//
+// Throws NetworkPartitioned, out of the simulation's step, when a packet has no path and no later fault event
+// will give it one.
+class FaultyNetwork final : public Network, private EventHandler, private InjectionGate {
+ public:
+  // Throws std::invalid_argument for faults that cannot be, and for a network too large for tables of routes.
+  FaultyNetwork(Simulation& simulation, Topology topology, std::unique_ptr<PacketEngine> engine,
+                const std::vector<std::string>& faults, Time reconfiguration);
+
+  [[nodiscard]] std::uint32_t node_count() const override { return engine_->node_count(); }
+  void attach(NodeId node, NetworkClient& client) override { engine_->attach(node, client); }
+  [[nodiscard]] std::int64_t injection_room(NodeId node, std::uint16_t channel) const override {
+    return engine_->injection_room(node, channel);
+  }
+  void await_injection_room(NodeId node, std::uint16_t channel) override {
+    engine_->await_injection_room(node, channel);
+  }
+  void begin(Time zero) override;
+  std::int64_t inject(const Packet& packet, Time tail_time) override {
+    return engine_->inject(packet, tail_time);
+  }
+  void consumed(NodeId node, const Packet& packet) override { engine_->consumed(node, packet); }
+  void prepare(NodeId node, std::uint16_t channel) const override { engine_->prepare(node, channel); }
+  [[nodiscard]] std::uint32_t link_count() const override { return engine_->link_count(); }
+  [[nodiscard]] LinkStatistics link_statistics(std::uint32_t link) const override {
+    return engine_->link_statistics(link);
+  }
+  [[nodiscard]] std::uint64_t link_crossings() const override { return engine_->link_crossings(); }
+  [[nodiscard]] std::vector<std::string> warnings() const override;
+  [[nodiscard]] FaultUse fault_use() const override;
+  [[nodiscard]] bool is_quiet_until_faults(std::size_t pending_events) const override {
+    return pending_events == scheduled_ && engine_->messages_under_way() == 0;
+  }
+
+ private:
+  enum class Step : std::uint64_t { change, restart };
+  using Islands = std::vector<std::uint32_t>;
+
+  void handle_event(const Event& event) override;
+  bool admits(const Packet& packet) override;
+  void schedule(Time when, Step step);
+  void schedule_next();
+  void change();
+  void restart();
+  [[nodiscard]] const Islands& islands_after(std::size_t changes);
+  [[nodiscard]] bool reaches(std::size_t changes, const Packet& packet);
+  [[noreturn]] void report(const Packet& packet);
+
+  Simulation& simulation_;
+  Topology topology_;
+  std::unique_ptr<PacketEngine> engine_;
+  FaultSchedule schedule_;
+  Time reconfiguration_;
+  // First at its instant: whatever else happens then meets the network as it is from then on.
+  EventSource source_{EventKind::credit, 0, 0};
+  Time zero_;
+  std::size_t done_ = 0;       // changes
+  std::size_t scheduled_ = 0;  // events
+  Liveness liveness_;
+  Time restart_at_;
+  std::unique_ptr<const UpDownRouting> routing_;  // nullptr: the machine's own
+  std::vector<Islands> islands_;                  // after so many changes; empty: not looked at yet
+  FaultUse use_;
+};
+
+}  // namespace apenet

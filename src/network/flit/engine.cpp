@@ -1,0 +1,351 @@
+#include "network/flit/engine.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+#include "kernel/check.hpp"
+
+namespace apenet {
+
+namespace {
+
+FlitCycle longest_wire(const FlitTiming& timing) {
+  std::uint32_t latency = timing.local.latency_cycles;
+  std::uint32_t interval = timing.local.flit_cycles;
+  for (const FlitLinkTiming& link : timing.links) {
+    latency = std::max(latency, link.latency_cycles);
+    interval = std::max(interval, link.flit_cycles);
+  }
+  // A flit waits behind those of the switch's present and next set.
+  const FlitCycle crossing = FlitCycle{3} * timing.switch_traversal_cycles * interval;
+  return FlitCycle{1} + latency + crossing + timing.buffer_write_cycles + timing.credit_cycles;
+}
+
+// cycles_ahead: of the cycle that begins where they send.
+std::vector<FlitPort> card_ports(FlitFabric& fabric, const Topology& topology, FlitCycle cycles_ahead) {
+  const FlitTiming& timing = fabric.timing;
+  std::vector<FlitPort> ports;
+  for (NodeId node = 0; node < topology.endpoint_count(); ++node) {
+    const PortRef attachment = topology.attachment(node);
+    FlitPort port;
+    port.far_end = fabric.place(attachment.router, attachment.port);
+    port.kind = FlitPort::Kind::link;
+    const FlitCycle latency = cycles_ahead + 1 + timing.local.latency_cycles;
+    fabric.connect(port, latency + timing.buffer_write_cycles, latency + timing.credit_cycles);
+    ports.push_back(port);
+  }
+  return ports;
+}
+
+}  // namespace
+
+FlitEngine::FlitEngine(Simulation& simulation, const Topology& topology,
+                       std::unique_ptr<const Routing> routing, const NetworkParameters& parameters)
+    : simulation_(simulation),
+      routing_(std::move(routing)),
+      fabric_(simulation, make_flit_timing(parameters), topology.router_count(), topology.ports_per_router(),
+              parameters.description.virtual_channels, longest_wire(make_flit_timing(parameters))),
+      route_unit_(*routing_, fabric_, parameters.description.channel_selection),
+      sockets_(fabric_, route_unit_),
+      sources_(fabric_, card_ports(fabric_, topology, 0), parameters.card_channels,
+               parameters.description.injection_buffer_bytes,
+               parameters.description.channel_selection == NetworkDescription::ChannelSelection::lane,
+               parameters.description.switching == NetworkDescription::Switching::virtual_cut_through),
+      sinks_(fabric_, card_ports(fabric_, topology, 1), parameters.description.ejection_buffer_bytes),
+      card_channels_(parameters.card_channels),
+      max_packet_wire_bytes_(parameters.max_packet_wire_bytes),
+      node_count_(topology.endpoint_count()),
+      clients_(node_count_),
+      last_wire_bytes_(max_packet_wire_bytes_),
+      last_length_(fabric_.length(last_wire_bytes_)) {
+  fabric_.is_cut_through =
+      parameters.description.switching == NetworkDescription::Switching::virtual_cut_through;
+  wire(topology);
+  routers_ = make_flit_routers(fabric_, route_unit_);
+}
+
+void FlitEngine::wire(const Topology& topology) {
+  const FlitTiming& timing = fabric_.timing;
+  fabric_.flit_cycles = {timing.local.flit_cycles};
+  for (const FlitLinkTiming& link : timing.links) fabric_.flit_cycles.push_back(link.flit_cycles);
+  std::sort(fabric_.flit_cycles.begin(), fabric_.flit_cycles.end());
+  fabric_.flit_cycles.erase(std::unique(fabric_.flit_cycles.begin(), fabric_.flit_cycles.end()),
+                            fabric_.flit_cycles.end());
+  const auto speed = [this](std::uint32_t flit_cycles) {
+    const auto found = std::lower_bound(fabric_.flit_cycles.begin(), fabric_.flit_cycles.end(), flit_cycles);
+    return static_cast<std::uint8_t>(found - fabric_.flit_cycles.begin());
+  };
+  for (RouterId router = 0; router < fabric_.router_count; ++router) {
+    for (std::uint32_t number = 0; number < fabric_.ports; ++number) {
+      const PortRef next = topology.neighbour({router, number});
+      if (!next.is_connected()) continue;
+      const FlitLinkTiming& link = timing.links[topology.link_class({router, number})];
+      const std::size_t index = fabric_.port_index(router, number);
+      FlitPort& port = fabric_.port_table[index].wires;
+      port.far_end = fabric_.place(next.router, next.port);
+      port.kind = FlitPort::Kind::link;
+      port.speed = speed(link.flit_cycles);
+      const FlitCycle latency = FlitCycle{1} + link.latency_cycles;
+      fabric_.connect(port, timing.switch_traversal_cycles + latency + timing.buffer_write_cycles,
+                      latency + timing.credit_cycles);
+      fabric_.link_numbers[index] = static_cast<std::uint32_t>(links_.size());
+      links_.push_back(index);
+      link_names_.push_back(topology.link_name({router, number}));
+    }
+  }
+  for (NodeId node = 0; node < topology.endpoint_count(); ++node) {
+    const PortRef attachment = topology.attachment(node);
+    const std::size_t index = fabric_.port_index(attachment.router, attachment.port);
+    FlitPort& port = fabric_.port_table[index].wires;
+    port.far_end = fabric_.place(node, 0);
+    port.kind = FlitPort::Kind::local;
+    fabric_.local_ports[attachment.router] |= std::uint64_t{1} << attachment.port % 64;
+    port.speed = speed(timing.local.flit_cycles);
+    const FlitCycle latency = FlitCycle{1} + timing.local.latency_cycles;
+    fabric_.connect(port, timing.switch_traversal_cycles + latency, latency);
+  }
+}
+
+// The buffer write and credit stages of such a router are its own.
+void FlitEngine::plug(RouterId router, const FlitRouterMaker& maker) {
+  const auto lead_to_socket = [this](FlitPort& port) {
+    port.kind = FlitPort::Kind::socket;
+    fabric_.connect(port, fabric_.flits_on_wires.delay(port.flit_wire) - fabric_.timing.buffer_write_cycles,
+                    fabric_.credits_on_wires.delay(port.credit_wire) - fabric_.timing.credit_cycles);
+  };
+  const auto leads_there = [&](const FlitPort& port) { return fabric_.router_of(port.far_end) == router; };
+  for (FlitRouterPort& port : fabric_.port_table) {
+    if (port.wires.kind == FlitPort::Kind::link && leads_there(port.wires)) lead_to_socket(port.wires);
+  }
+  sources_.for_each_entry([&](FlitPort& port) {
+    if (leads_there(port)) lead_to_socket(port);
+  });
+  sinks_.for_each_exit([&](FlitPort& port) {
+    if (leads_there(port)) lead_to_socket(port);
+  });
+  sockets_.plug(router, maker);
+}
+
+void FlitEngine::attach(NodeId node, NetworkClient& client) {
+  clients_.at(node) = &client;
+}
+
+std::int64_t FlitEngine::injection_room(NodeId node, std::uint16_t channel) const {
+  APENET_CHECK(node < node_count_ && channel < card_channels_, "node %u of %u, channel %u of %u", node,
+               node_count_, channel, card_channels_);
+  return sources_.room(node, channel);
+}
+
+void FlitEngine::await_injection_room(NodeId node, std::uint16_t channel) {
+  sources_.await_room(node, channel);
+}
+
+void FlitEngine::wake(FlitCycle cycle) {
+  if (!is_awake_) schedule_cycle(cycle);
+}
+
+void FlitEngine::schedule_cycle(FlitCycle cycle) {
+  next_cycle_ = std::max(next_cycle_, cycle);
+  is_awake_ = true;
+  simulation_.schedule(source_, fabric_.timing.time(next_cycle_ + 1), *this, 0,
+                       static_cast<std::uint64_t>(Step::cycle));
+}
+
+[[gnu::always_inline]] inline void FlitEngine::begin_route(std::uint32_t index, const Packet& packet) {
+  std::uint32_t lane = packet.channel;
+  if (lane >= fabric_.virtual_channels) lane %= fabric_.virtual_channels;
+  fabric_.routes[index] = {
+      .target = route_unit_.target(packet.destination, draws_of(simulation_.seed(), packet)),
+      .flits = last_length_.flits,
+      .wire_bytes = packet.wire_bytes,
+      .lane = static_cast<std::uint8_t>(lane)};
+}
+
+// Most packets find a place that is free, and are as long as the one before and of the same time: what else
+// there may be to do stands for itself, called last, so that there are few registers to save.
+std::int64_t FlitEngine::inject(const Packet& packet, Time tail_time) {
+  APENET_CHECK(
+      packet.source < node_count_ && packet.destination < node_count_ && packet.channel < card_channels_,
+      "packet from %u to %u on channel %u; %u nodes, %u channels", packet.source, packet.destination,
+      packet.channel, node_count_, card_channels_);
+  const std::uint32_t index = free_packet_;
+  if (index == FlitPacket::none || packet.wire_bytes != last_wire_bytes_ || simulation_.now() != last_time_)
+      [[unlikely]] {
+    return prepare_and_inject(packet, tail_time);
+  }
+  FlitPacket& place = fabric_.packets[index];
+  free_packet_ = place.next;
+  place.packet = packet;
+  place.length = last_length_;
+  place.start = last_cycle_;
+  place.span = 0;
+  place.next = FlitPacket::none;
+  const std::int64_t room = sources_.add(index, packet);
+  if (tail_time != last_time_ || simulation_.is_traced()) [[unlikely]]
+    return note_injection(index, packet, tail_time, room);
+  begin_route(index, packet);
+  return room;
+}
+
+[[gnu::noinline]] std::int64_t FlitEngine::prepare_and_inject(const Packet& packet, Time tail_time) {
+  if (free_packet_ == FlitPacket::none) {
+    free_packet_ = static_cast<std::uint32_t>(fabric_.packets.size());
+    APENET_CHECK(free_packet_ < Flit::max_packets, "%u packets in flight", free_packet_);
+    fabric_.packets.emplace_back();
+    fabric_.routes.emplace_back();
+  }
+  if (packet.wire_bytes != last_wire_bytes_) {
+    APENET_CHECK(packet.wire_bytes > 0 && packet.wire_bytes <= max_packet_wire_bytes_,
+                 "packet of %u bytes on the wire, limit %u", packet.wire_bytes, max_packet_wire_bytes_);
+    last_wire_bytes_ = packet.wire_bytes;
+    last_length_ = fabric_.length(last_wire_bytes_);
+  }
+  last_time_ = simulation_.now();
+  last_cycle_ = fabric_.timing.cycle_from(last_time_);
+  wake(last_cycle_);
+  return inject(packet, tail_time);
+}
+
+[[gnu::noinline]] std::int64_t FlitEngine::note_injection(std::uint32_t index, const Packet& packet,
+                                                          Time tail_time, std::int64_t room) {
+  APENET_CHECK(tail_time >= last_time_, "tail at %lld ps, before its header at %lld ps",
+               static_cast<long long>(tail_time.ps()), static_cast<long long>(last_time_.ps()));
+  if (tail_time != last_time_) sources_.delay_tail(index, fabric_.timing.cycle_from(tail_time));
+  if (simulation_.is_traced()) trace(NetworkTrace::injected, packet.source, packet);
+  begin_route(index, packet);
+  return room;
+}
+
+void FlitEngine::consumed(NodeId node, const Packet& packet) {
+  if (sinks_.release(node, packet.wire_bytes)) [[unlikely]]
+    admit_waiting(node);
+}
+
+[[gnu::noinline]] void FlitEngine::admit_waiting(NodeId node) {
+  sinks_.admit_next(node);
+  wake(fabric_.timing.cycle_from(simulation_.now()));
+}
+
+// A copy, since its place may be another one's before the client has done with it.
+[[gnu::always_inline]] inline void FlitEngine::deliver(std::uint32_t index, Time head_time) {
+  Packet packet = fabric_.packets[index].packet;
+  packet.hops = static_cast<std::uint16_t>(fabric_.routes[index].routers - 1);  // links between them
+  fabric_.packets[index].next = std::exchange(free_packet_, index);
+  if (simulation_.is_traced()) [[unlikely]]
+    trace(NetworkTrace::delivered, packet.destination, packet);
+  NetworkClient* const client = clients_[packet.destination];
+  APENET_CHECK(client != nullptr, "packet for node %u, which has no client", packet.destination);
+  client->packet_arrived(packet, head_time);
+}
+
+void FlitEngine::tell_freed(NodeId node, std::uint16_t channel) const {
+  NetworkClient* const client = clients_[node];
+  APENET_CHECK(client != nullptr, "node %u injected without a client", node);
+  client->injection_freed(channel);
+}
+
+void FlitEngine::handle_event(const Event& event) {
+  const auto index = static_cast<std::uint32_t>(event.argument_a);
+  switch (static_cast<Step>(event.argument_b)) {
+    case Step::cycle:
+      run_cycle();
+      return;
+    case Step::delivered:
+      deliver(index, head_times_[index]);
+      return;
+    case Step::injection_freed: {
+      const auto channel = static_cast<std::uint16_t>(event.argument_a >> 32U);
+      if (sources_.free({index, channel, static_cast<std::uint32_t>(event.argument_b >> 32U)})) {
+        tell_freed(index, channel);
+      }
+      return;
+    }
+  }
+}
+
+void FlitEngine::run_cycle() {
+  const FlitCycle cycle = next_cycle_++;
+  fabric_.flits_on_wires.begin_cycle(cycle);
+  fabric_.credits_on_wires.begin_cycle(cycle);
+  sockets_.tick(cycle);
+  routers_->tick(cycle);
+  sources_.tick(cycle, left_);
+  sinks_.tick(cycle + 1, arrived_);
+
+  const Time cycle_begin = fabric_.timing.time(cycle);
+  for (const std::uint32_t index : left_.entered) {
+    const Packet& packet = fabric_.packets[index].packet;
+    if (clients_[packet.source] != nullptr) clients_[packet.source]->packet_entered(packet, cycle_begin);
+  }
+  left_.entered.clear();
+  for (const FlitSources::Freed& freed : left_.freed) tell_freed(freed.node, freed.channel);
+  left_.freed.clear();
+  for (const FlitSources::Freed& sent : left_.sent) {
+    simulation_.schedule(
+        source_, fabric_.timing.time(cycle + fabric_.timing.local.flit_cycles), *this,
+        sent.node | std::uint64_t{sent.channel} << 32U,
+        static_cast<std::uint64_t>(Step::injection_freed) | std::uint64_t{sent.wire_bytes} << 32U);
+  }
+  left_.sent.clear();
+  // The tail's last byte comes as late as the slowest link of the path lets it: in this cycle, of paths that
+  // take no more than one for a flit anywhere.
+  const int prompt = fabric_.flit_cycles.front() == 1 ? 0 : -1;
+  const FlitCycle next = cycle + 1;
+  for (const FlitSinks::Arrived& arrived : arrived_) {
+    const Time head_time = arrived.head == next ? cycle_begin : fabric_.timing.time(arrived.head - 1);
+    const std::uint8_t slowest = fabric_.routes[arrived.packet].slowest;
+    if (slowest == prompt) [[likely]] {
+      deliver(arrived.packet, head_time);
+    } else {
+      if (arrived.packet >= head_times_.size()) head_times_.resize(arrived.packet + std::size_t{1});
+      head_times_[arrived.packet] = head_time;
+      simulation_.schedule(source_, fabric_.timing.time(cycle + fabric_.flit_cycles[slowest]), *this,
+                           arrived.packet, static_cast<std::uint64_t>(Step::delivered));
+    }
+  }
+  arrived_.clear();
+  is_awake_ = false;
+  if (is_at_rest()) {
+    last_time_ = Time::never();
+  } else {
+    wake(next_cycle_);
+  }
+}
+
+bool FlitEngine::is_at_rest() const {
+  return routers_->is_at_rest() && sources_.is_at_rest() && sinks_.is_at_rest() && sockets_.is_at_rest() &&
+         fabric_.are_wires_empty();
+}
+
+std::uint64_t FlitEngine::link_flits() const {
+  std::uint64_t flits = 0;
+  for (const std::size_t index : links_) flits += fabric_.port_table[index].use.flits;
+  return flits;
+}
+
+LinkStatistics FlitEngine::link_statistics(std::uint32_t link) const {
+  const std::size_t index = links_.at(link);
+  const FlitLinkUse& use = fabric_.port_table[index].use;
+  const std::uint64_t cycles = use.flits * fabric_.flit_cycles[fabric_.port_table[index].wires.speed];
+  return {link_names_[link], use.packets, use.flits * fabric_.timing.flit_bytes - use.padding_bytes,
+          fabric_.timing.time(static_cast<FlitCycle>(cycles))};
+}
+
+std::vector<std::string> FlitEngine::warnings() const {
+  std::vector<std::string> warnings;
+  warnings.reserve(fabric_.timing.rounded.size());
+  for (const std::string& rounded : fabric_.timing.rounded) {
+    warnings.push_back("the flit engine counts whole cycles of the router's clock: " + rounded);
+  }
+  return warnings;
+}
+
+void FlitEngine::trace(NetworkTrace what, std::uint32_t place, const Packet& packet) const {
+  const bool is_injection = what == NetworkTrace::injected;
+  simulation_.trace(network_record(what, simulation_.now(), Time::zero(), place,
+                                   is_injection ? packet.destination : packet.source, packet.message,
+                                   packet.sequence, packet.wire_bytes));
+}
+
+}  // namespace apenet

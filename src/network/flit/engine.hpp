@@ -1,0 +1,102 @@
+// FlitEngine: input-queued routers, cycle by cycle and flit by flit.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kernel/simulation.hpp"
+#include "network/flit/fabric.hpp"
+#include "network/flit/route_unit.hpp"
+#include "network/flit/routers.hpp"
+#include "network/flit/sinks.hpp"
+#include "network/flit/sockets.hpp"
+#include "network/flit/sources.hpp"
+#include "network/network.hpp"
+#include "network/network_trace.hpp"
+#include "network/parameters.hpp"
+#include "network/topology/topology.hpp"
+
+namespace apenet {
+
+// The reference engine. docs/models/flit-engine.md specifies it register by register, and derives what a
+// cycle is on a machine whose times are not whole cycles.
+//
+// Cycle c lasts from time(c) to time(c + 1). One event at its end runs all of it: what stands on wires and
+// in registers at the end of cycle c depends on what stood there at its begin, and on packets injected and
+// consumed until then. While no register can change the engine schedules no event at all.
+class FlitEngine final : public Network, private EventHandler {
+ public:
+  FlitEngine(Simulation& simulation, const Topology& topology, std::unique_ptr<const Routing> routing,
+             const NetworkParameters& parameters);
+
+  // Before the first packet: this node's router is an instance of another implementation.
+  void plug(RouterId router, const FlitRouterMaker& maker);
+
+  [[nodiscard]] const FlitTiming& timing() const { return fabric_.timing; }
+  // Flits that left routers through links so far.
+  [[nodiscard]] std::uint64_t link_flits() const;
+
+  [[nodiscard]] std::uint32_t node_count() const override { return node_count_; }
+  void attach(NodeId node, NetworkClient& client) override;
+  [[nodiscard]] std::int64_t injection_room(NodeId node, std::uint16_t channel) const override;
+  void await_injection_room(NodeId node, std::uint16_t channel) override;
+  std::int64_t inject(const Packet& packet, Time tail_time) override;
+  void consumed(NodeId node, const Packet& packet) override;
+  [[nodiscard]] std::uint32_t link_count() const override {
+    return static_cast<std::uint32_t>(links_.size());
+  }
+  [[nodiscard]] LinkStatistics link_statistics(std::uint32_t link) const override;
+  [[nodiscard]] std::vector<std::string> warnings() const override;
+
+ private:
+  enum class Step : std::uint8_t { cycle, delivered, injection_freed };
+
+  void wire(const Topology& topology);
+  void handle_event(const Event& event) override;
+  void run_cycle();
+  void wake(FlitCycle cycle);
+  void schedule_cycle(FlitCycle cycle);
+  [[nodiscard]] bool is_at_rest() const;
+  void deliver(std::uint32_t packet, Time head_time);
+  void tell_freed(NodeId node, std::uint16_t channel) const;
+  std::int64_t prepare_and_inject(const Packet& packet, Time tail_time);
+  std::int64_t note_injection(std::uint32_t index, const Packet& packet, Time tail_time, std::int64_t room);
+  void begin_route(std::uint32_t index, const Packet& packet);
+  void admit_waiting(NodeId node);
+  void trace(NetworkTrace what, std::uint32_t place, const Packet& packet) const;
+
+  Simulation& simulation_;
+  std::unique_ptr<const Routing> routing_;
+  FlitFabric fabric_;
+  FlitRouteUnit route_unit_;
+  std::unique_ptr<FlitRouters> routers_;
+  FlitSockets sockets_;
+  FlitSources sources_;
+  FlitSinks sinks_;
+
+  std::uint32_t card_channels_;
+  std::uint32_t max_packet_wire_bytes_;
+  std::uint32_t node_count_;
+  std::vector<NetworkClient*> clients_;  // per node
+  std::vector<Time> head_times_;         // per packet that is delivered later: arrival of the header
+  // The last place that became free; `next` chains it to the one before.
+  std::uint32_t free_packet_ = FlitPacket::none;
+  // Of the last injection, if the engine has not been at rest since then. Its cycle is a division of two
+  // words.
+  Time last_time_ = Time::never();
+  FlitCycle last_cycle_ = 0;
+  std::uint32_t last_wire_bytes_;  // of the last packet: its length is a division, too
+  FlitLength last_length_;
+  FlitCycle next_cycle_ = 0;
+  bool is_awake_ = false;  // a cycle is scheduled, or runs and will schedule the next one
+  EventSource source_{EventKind::link, 0, 0};
+  FlitSources::Events left_;                 // of the cycle that runs
+  std::vector<FlitSinks::Arrived> arrived_;  // the same
+  std::vector<std::size_t> links_;           // indices into the port table
+  std::vector<std::string> link_names_;
+};
+
+}  // namespace apenet

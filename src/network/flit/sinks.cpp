@@ -1,0 +1,108 @@
+#include "network/flit/sinks.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "kernel/check.hpp"
+
+namespace apenet {
+
+FlitSinks::FlitSinks(FlitFabric& fabric, const std::vector<FlitPort>& exits, std::int64_t buffer_bytes)
+    : fabric_(fabric),
+      buffer_bytes_(buffer_bytes),
+      ports_(exits.size()),
+      order_(exits.size()),
+      held_(exits.size() * fabric.virtual_channels) {
+  for (std::size_t node = 0; node < ports_.size(); ++node) {
+    ports_[node].room_bytes = buffer_bytes;
+    ports_[node].exit = exits[node];
+  }
+}
+
+// A flit goes on into the ejection buffer.
+[[gnu::always_inline]] inline void FlitSinks::return_credit(const Port& port, std::uint32_t channel) {
+  fabric_.credits_on_wires.push(port.exit.credit_wire, {port.exit.far_end + channel});
+}
+
+// A header for whose packet there is room.
+[[gnu::always_inline]] inline void FlitSinks::accept_head(Port& port, std::uint32_t channel, Flit flit,
+                                                          std::uint32_t wire_bytes, FlitCycle cycle,
+                                                          std::vector<Arrived>& arrived) {
+  port.room_bytes -= wire_bytes;
+  return_credit(port, channel);
+  if (flit.is_tail()) [[likely]] {
+    arrived.push_back({flit.packet(), cycle});
+    __builtin_prefetch(&fabric_.packets[flit.packet()]);
+  } else {
+    note_head(flit.packet(), cycle);
+  }
+}
+
+void FlitSinks::note_head(std::uint32_t packet, FlitCycle cycle) {
+  if (packet >= heads_.size()) heads_.resize(packet + std::size_t{1});
+  heads_[packet] = cycle;
+}
+
+[[gnu::always_inline]] inline void FlitSinks::receive(NodeId node, std::uint32_t channel, Flit flit,
+                                                      FlitCycle cycle, std::vector<Arrived>& arrived) {
+  Port& port = ports_[node];
+  if (flit.is_head()) {
+    const std::uint32_t wire_bytes = fabric_.routes[flit.packet()].wire_bytes;
+    if (port.waiting == 0 && port.room_bytes >= wire_bytes) [[likely]] {
+      accept_head(port, channel, flit, wire_bytes, cycle, arrived);
+      return;
+    }
+  } else if ((port.waiting >> channel & 1) == 0) [[likely]] {
+    return_credit(port, channel);
+    if (!flit.is_tail()) return;
+    arrived.push_back({flit.packet(), heads_[flit.packet()]});
+    __builtin_prefetch(&fabric_.packets[flit.packet()]);
+    return;
+  }
+  hold(node, channel, flit);
+}
+
+void FlitSinks::hold(NodeId node, std::uint32_t channel, Flit flit) {
+  std::vector<Flit>& held = held_[std::size_t{node} * fabric_.virtual_channels + channel];
+  held.push_back(flit);
+  APENET_CHECK(held.size() <= fabric_.timing.buffer_flits, "node %u, channel %u: a flit without a credit",
+               node, channel);
+  const std::uint64_t bit = std::uint64_t{1} << channel;
+  if ((ports_[node].waiting & bit) != 0) return;
+  ports_[node].waiting |= bit;
+  order_[node].push_back(static_cast<std::uint8_t>(channel));
+}
+
+void FlitSinks::tick(FlitCycle cycle, std::vector<Arrived>& arrived) {
+  if (!released_.empty()) {
+    std::sort(released_.begin(), released_.end());
+    for (const NodeId node : released_) admit_waiting(node, cycle, arrived);
+    released_.clear();
+  }
+  // Copies, which nothing that is written here can change.
+  const std::uint32_t channel_bits = fabric_.channel_bits;
+  const std::uint32_t channel_mask = fabric_.channels - 1;
+  fabric_.flits_on_wires.take(cycle, fabric_.list_of_cards(), [&](const FlitArrival& arrival) {
+    receive(arrival.place >> channel_bits, arrival.place & channel_mask, arrival.flit, cycle, arrived);
+  });
+}
+
+// There is more room: those who wait go on, in their order. The header at the front of the order has its turn
+// though others wait; one behind it in the same channel queues up again.
+void FlitSinks::admit_waiting(NodeId node, FlitCycle cycle, std::vector<Arrived>& arrived) {
+  Port& port = ports_[node];
+  std::vector<std::uint8_t>& order = order_[node];
+  while (!order.empty()) {
+    const std::uint8_t channel = order.front();
+    std::vector<Flit>& held = held_[std::size_t{node} * fabric_.virtual_channels + channel];
+    const std::uint32_t wire_bytes = fabric_.routes[held.front().packet()].wire_bytes;
+    if (port.room_bytes < wire_bytes) return;
+    order.erase(order.begin());
+    port.waiting &= ~(std::uint64_t{1} << channel);
+    const std::vector<Flit> flits = std::exchange(held, {});
+    accept_head(port, channel, flits.front(), wire_bytes, cycle, arrived);
+    for (std::size_t i = 1; i < flits.size(); ++i) receive(node, channel, flits[i], cycle, arrived);
+  }
+}
+
+}  // namespace apenet

@@ -1,0 +1,61 @@
+// FlitSockets: routers of other implementations, wired into the flit engine.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "network/flit/route_unit.hpp"
+#include "network/flit/router.hpp"
+
+namespace apenet {
+
+// What an implementation must know to be this router.
+struct FlitRouterShape {
+  FlitTiming timing;
+  std::uint32_t ports = 0;
+  std::uint32_t virtual_channels = 0;
+  bool is_cut_through = false;
+  std::vector<bool> is_local;                         // per port: towards the card
+  std::vector<std::uint32_t> output_interval_cycles;  // per port: between two flits
+};
+
+using FlitRouterMaker =
+    std::function<std::unique_ptr<FlitRouter>(const FlitRouterShape& shape, const FlitRouteSource& routes)>;
+
+// Carries flits and credits between the engine's wires and the ports of such routers. They tick in every
+// cycle in which the engine runs.
+class FlitSockets {
+ public:
+  FlitSockets(FlitFabric& fabric, const FlitRouteUnit& routes) : fabric_(fabric), routes_(routes) {}
+
+  // The wires of the fabric must lead to FlitPort::Kind::socket already.
+  void plug(RouterId router, const FlitRouterMaker& maker);
+  void tick(FlitCycle cycle);
+  [[nodiscard]] bool is_at_rest() const;
+
+ private:
+  struct Socket final : FlitRouteSource {
+    Socket(const FlitFabric& fabric_, const FlitRouteUnit& routes_, RouterId router_)
+        : fabric(fabric_), routes(routes_), router(router_), inputs(fabric_.ports), outputs(fabric_.ports) {}
+    [[nodiscard]] Answer route(std::uint32_t input_port, std::uint32_t virtual_channel,
+                               Flit head) const override;
+    [[nodiscard]] std::uint32_t flits(Flit head) const override { return fabric.routes[head.packet()].flits; }
+
+    const FlitFabric& fabric;
+    const FlitRouteUnit& routes;
+    RouterId router;
+    std::unique_ptr<FlitRouter> implementation;
+    std::vector<FlitPortWires> inputs;
+    std::vector<FlitPortWires> outputs;
+  };
+
+  [[nodiscard]] FlitPortWires& input(FlitPlace place);
+  void send(Socket& socket);
+
+  FlitFabric& fabric_;
+  const FlitRouteUnit& routes_;
+  std::vector<std::unique_ptr<Socket>> sockets_;
+};
+
+}  // namespace apenet

@@ -1,0 +1,183 @@
+#include "network/flit/sources.hpp"
+
+#include <algorithm>
+
+#include "kernel/check.hpp"
+#include "network/flit/bits.hpp"
+
+namespace apenet {
+
+FlitSources::FlitSources(FlitFabric& fabric, const std::vector<FlitPort>& entries,
+                         std::uint32_t card_channels, std::int64_t fifo_bytes, bool is_lane,
+                         bool is_cut_through)
+    : fabric_(fabric),
+      card_channels_(card_channels),
+      is_lane_(is_lane),
+      takes_any_(!is_lane && !is_cut_through),
+      is_slow_(fabric.timing.local.flit_cycles > 1),
+      ports_(entries.size()),
+      fifos_(entries.size() * card_channels),
+      credits_(entries.size() * fabric.virtual_channels,
+               static_cast<std::uint16_t>(fabric.timing.buffer_flits)),
+      active_(entries.size()),
+      active_end_(active_.data()) {
+  for (Fifo& fifo : fifos_) fifo.room_bytes = fifo_bytes;
+  const std::uint64_t all = low_bits(fabric.virtual_channels);
+  for (std::size_t node = 0; node < ports_.size(); ++node) {
+    Port& port = ports_[node];
+    port.idle = all;
+    port.has_credit = all;
+    port.virtual_channel = static_cast<std::uint8_t>(fabric.virtual_channels - 1);
+    port.card_channel = static_cast<std::uint16_t>(card_channels - 1);
+    port.entry = entries[node];
+    port.first_credits = static_cast<std::uint32_t>(node) * fabric.virtual_channels;
+  }
+}
+
+// The last flit's transmission ends when the tail is there.
+void FlitSources::delay_tail(std::uint32_t index, FlitCycle tail) {
+  FlitPacket& packet = fabric_.packets[index];
+  const FlitCycle interval = fabric_.timing.local.flit_cycles;
+  const FlitCycle span = std::max<FlitCycle>(0, tail - interval - packet.start);
+  if (packet.length.flits == 1) {
+    packet.start += span;
+  } else {
+    packet.span = span;
+  }
+}
+
+[[gnu::always_inline]] inline void FlitSources::take_credits(FlitCycle cycle) {
+  fabric_.credits_on_wires.take(cycle, fabric_.list_of_cards(), [this](const FlitCredit& credit) {
+    Port& port = ports_[fabric_.router_of(credit.place)];
+    const std::uint32_t channel = fabric_.channel_of(credit.place);
+    ++credits_[port.first_credits + channel];
+    port.has_credit |= std::uint64_t{1} << channel;
+  });
+}
+
+// Virtual channels of the router's local input that the FIFO's first packet could take now.
+[[gnu::always_inline]] inline std::uint64_t FlitSources::usable(const Port& port, const Fifo& fifo,
+                                                                FlitCycle cycle) {
+  const FlitPacket& packet = fabric_.packets[fifo.head];
+  if (packet.start > cycle) {
+    has_moved_ = true;  // will
+    return 0;
+  }
+  const std::uint64_t free = port.idle & port.has_credit;
+  return takes_any_ ? free : allowed(free, port, packet);
+}
+
+// Of those: its lane, and such with credits for all of it.
+[[gnu::noinline]] std::uint64_t FlitSources::allowed(std::uint64_t free, const Port& port,
+                                                     const FlitPacket& packet) const {
+  if (is_lane_) free &= std::uint64_t{1} << packet.packet.channel % fabric_.virtual_channels;
+  if (!fabric_.is_cut_through) return free;
+  std::uint64_t result = 0;
+  for (std::uint64_t rest = free; rest != 0; rest &= rest - 1) {
+    const std::uint32_t channel = lowest_bit(rest);
+    if (credits_[port.first_credits + channel] >= packet.length.flits) result |= std::uint64_t{1} << channel;
+  }
+  return result;
+}
+
+[[gnu::always_inline]] inline void FlitSources::send_flit(Port& port, std::uint32_t channel, Flit flit) {
+  const FlitPort& entry = port.entry;
+  fabric_.flits_on_wires.push(entry.flit_wire, {entry.far_end + channel, flit});
+  has_moved_ = true;
+  if (--credits_[port.first_credits + channel] == 0) port.has_credit &= ~(std::uint64_t{1} << channel);
+}
+
+// The tail leaves.
+[[gnu::always_inline]] inline void FlitSources::end_packet(NodeId node, Port& port, Fifo& fifo,
+                                                           std::uint32_t wire_bytes, FlitCycle cycle,
+                                                           Events& events) {
+  --port.packets;
+  if (is_slow_) {
+    port.free_at = cycle + fabric_.timing.local.flit_cycles;
+    events.sent.push_back({node, port.card_channel, wire_bytes});
+  } else if (free(fifo, wire_bytes)) [[unlikely]] {
+    events.freed.push_back({node, port.card_channel, wire_bytes});
+  }
+}
+
+// Of the card's channels whose first packet can leave now, the one behind that served last: it is that now.
+[[gnu::noinline]] FlitSources::Fifo* FlitSources::next_fifo(NodeId node, Port& port, FlitCycle cycle) {
+  Fifo* const fifos = &fifos_[std::size_t{node} * card_channels_];
+  std::uint32_t channel = port.card_channel;
+  for (std::uint32_t i = 0; i < card_channels_; ++i) {
+    channel = channel + 1 == card_channels_ ? 0 : channel + 1;
+    if (fifos[channel].head == none || usable(port, fifos[channel], cycle) == 0) continue;
+    port.card_channel = static_cast<std::uint16_t>(channel);
+    return &fifos[channel];
+  }
+  return nullptr;
+}
+
+// The header of a FIFO's first packet leaves, if one can.
+[[gnu::always_inline]] inline void FlitSources::begin_packet(NodeId node, Port& port, FlitCycle cycle,
+                                                             Events& events) {
+  Fifo* const fifo = card_channels_ == 1 ? &fifos_[node] : next_fifo(node, port, cycle);
+  if (fifo == nullptr) return;
+  const std::uint64_t free_channels = usable(port, *fifo, cycle);
+  if (free_channels == 0) return;
+  const std::uint32_t index = fifo->head;
+  const FlitPacket& packet = fabric_.packets[index];
+  if (packet.start != cycle) [[unlikely]]
+    events.entered.push_back(index);
+  fifo->head = packet.next;
+  const std::uint32_t virtual_channel = first_behind(free_channels, port.virtual_channel);
+  port.virtual_channel = static_cast<std::uint8_t>(virtual_channel);
+  const bool is_tail = packet.length.flits == 1;
+  if (is_tail) [[likely]] {
+    end_packet(node, port, *fifo, packet.packet.wire_bytes, cycle, events);
+  } else {
+    port.packet = index;
+    port.sent = 1;
+    port.idle &= ~(std::uint64_t{1} << virtual_channel);
+    if (is_slow_) port.free_at = cycle + fabric_.timing.local.flit_cycles;
+  }
+  send_flit(port, virtual_channel, Flit(index, true, is_tail, is_tail && packet.length.is_padded));
+}
+
+// The packet's next flit leaves, if it can.
+[[gnu::noinline]] void FlitSources::go_on(NodeId node, Port& port, FlitCycle cycle, Events& events) {
+  const FlitPacket& packet = fabric_.packets[port.packet];
+  if (packet.span != 0 && cycle < packet.start + packet.span * port.sent / (packet.length.flits - 1)) {
+    has_moved_ = true;  // will: the flit is still on its way into the FIFO
+    return;
+  }
+  const std::uint64_t bit = std::uint64_t{1} << port.virtual_channel;
+  if ((port.has_credit & bit) == 0) return;
+  ++port.sent;
+  const bool is_tail = port.sent == packet.length.flits;
+  send_flit(port, port.virtual_channel,
+            Flit(port.packet, false, is_tail, is_tail && packet.length.is_padded));
+  if (!is_tail) {
+    if (is_slow_) port.free_at = cycle + fabric_.timing.local.flit_cycles;
+    return;
+  }
+  port.idle |= bit;
+  port.packet = none;
+  end_packet(node, port, fifo(node, port.card_channel), packet.packet.wire_bytes, cycle, events);
+}
+
+void FlitSources::tick(FlitCycle cycle, Events& events) {
+  take_credits(cycle);
+  has_moved_ = false;
+  NodeId* stay = active_.data();
+  for (const NodeId* each = stay; each != active_end_; ++each) {
+    const NodeId node = *each;
+    Port& port = ports_[node];
+    if (port.free_at > cycle) {
+      has_moved_ = true;  // will
+    } else if (port.packet != none) {
+      go_on(node, port, cycle, events);
+    } else {
+      begin_packet(node, port, cycle, events);
+    }
+    if (port.packets != 0) *stay++ = node;
+  }
+  active_end_ = stay;
+}
+
+}  // namespace apenet

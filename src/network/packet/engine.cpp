@@ -1,0 +1,382 @@
+#include "network/packet/engine.hpp"
+
+#include <algorithm>
+
+#include "kernel/check.hpp"
+
+namespace apenet {
+
+// --- queues: before those who use them, so that the compiler makes one function of a hop
+// --------------------------------------------------------------------------------------------------
+
+// The head of the queue is ready to leave.
+inline void PacketEngine::request(std::uint32_t queue_index, std::uint32_t flight_index) {
+  if (takes_care_ && (gate_ != nullptr || flights_[flight_index].may_turn)) [[unlikely]] {
+    request_with_care(queue_index, flight_index);
+    return;
+  }
+  ask(queue_index, flight_index);
+}
+
+// Apart, because what it needs room for on the stack would cost every event.
+void PacketEngine::request_with_care(std::uint32_t queue_index, std::uint32_t flight_index) {
+  const Flight& flight = flights_[flight_index];
+  if (gate_ != nullptr && is_injection(queue_index) && !gate_->admits(flight.packet())) return;
+  if (flight.may_turn) choose_by_room(queue_index);
+  ask(queue_index, flight_index);
+}
+
+// The head of the queue is ready at that time, later than now. An output that is not free until after that
+// grants nothing before: to wait for it from now on is the same, without an event.
+void PacketEngine::await_turn(std::uint32_t queue_index, std::uint32_t flight_index, Time ready) {
+  const Flight& flight = flights_[flight_index];
+  const Time free_at = free_at_[flight.wanted_output];
+  if (free_at <= ready ||
+      (takes_care_ && (flight.may_turn || (gate_ != nullptr && is_injection(queue_index))))) {
+    schedule_ready(queue_index, flight_index, ready);
+    return;
+  }
+  start_waiting(flight.wanted_output, queue_index);
+  wake(flight.wanted_output, free_at, queue_index);
+}
+
+// The head of the queue goes; its tail at tail_out. Its space, if it has any, returns after that, and the
+// next packet follows.
+inline void PacketEngine::leave_queue(std::uint32_t queue_index, std::uint32_t head, Time tail_out,
+                                      std::uint32_t bytes, Time credit_latency) {
+  Queue& queue = queues_[queue_index];
+  const Time back_at = queue.free_at + credit_latency;
+  if (back_at <= simulation_.now()) {
+    queue.room_bytes += static_cast<std::int32_t>(queue.returning_bytes);
+  } else if (queue.returning_bytes != 0) {
+    add_return(queue, back_at);
+  }
+  queue.free_at = tail_out;
+  queue.returning_bytes = bytes;
+  queue.head = head;
+  if (queue.needed_bytes != 0 && bytes != 0) tell_room(queue_index);
+  if (head != none) await_turn(queue_index, head, std::max(tail_out, flights_[head].ready));
+}
+
+// Behind those that are there.
+inline void PacketEngine::enter_queue(std::uint32_t queue_index, std::uint32_t flight_index) {
+  Queue& queue = queues_[queue_index];
+  const Flight& flight = flights_[flight_index];
+  if (queue.head != none) {
+    flights_[queue.tail].next = flight_index;
+    queue.tail = flight_index;
+    return;
+  }
+  queue.head = flight_index;
+  queue.tail = flight_index;
+  if (is_halted_) [[unlikely]]
+    return;
+  const Time ready = std::max(flight.ready, queue.free_at);
+  if (ready == simulation_.now()) {
+    request(queue_index, flight_index);  // no latency in between: an event would only repeat what is known
+  } else {
+    await_turn(queue_index, flight_index, ready);
+  }
+}
+
+// --- what a card sees
+// -----------------------------------------------------------------------------------------
+
+void PacketEngine::prepare(NodeId node, std::uint16_t channel) const {
+  __builtin_prefetch(&queues_[first_injection_queue_ + node * card_channels_ + channel]);
+  __builtin_prefetch(&outputs_[router_count_ * ports_ + node]);
+  __builtin_prefetch(&free_at_[ejection_outputs_[node]]);
+  __builtin_prefetch(&queues_[ejection_outputs_[node] * virtual_channels_]);
+}
+
+std::int64_t PacketEngine::inject(const Packet& packet, Time tail_time) {
+  APENET_CHECK(packet.source < clients_.size() && packet.destination < clients_.size() &&
+                   packet.channel < card_channels_,
+               "packet from %u to %u on channel %u; %zu nodes, %u channels", packet.source,
+               packet.destination, packet.channel, clients_.size(), card_channels_);
+  APENET_CHECK(packet.wire_bytes > 0 && packet.wire_bytes <= max_packet_wire_bytes_,
+               "packet of %u bytes on the wire, limit %u", packet.wire_bytes, max_packet_wire_bytes_);
+  const Time now = simulation_.now();
+  APENET_CHECK(tail_time >= now, "tail at %lld ps, before its header at %lld ps",
+               static_cast<long long>(tail_time.ps()), static_cast<long long>(now.ps()));
+  const std::uint32_t queue_index = first_injection_queue_ + packet.source * card_channels_ + packet.channel;
+  Queue& queue = queues_[queue_index];
+  settle_returns(queue, Time::zero());
+  APENET_CHECK(packet.wire_bytes <= static_cast<std::uint32_t>(queue.room_bytes),
+               "packet of %u bytes, room %lld in channel %u of node %u", packet.wire_bytes,
+               static_cast<long long>(queue.room_bytes), packet.channel, packet.source);
+  queue.room_bytes -= static_cast<std::int32_t>(packet.wire_bytes);
+  const std::uint32_t flight_index = new_flight();
+  Flight& flight = flights_[flight_index];
+  flight = {.tail_in = tail_time,
+            .ready = now,
+            .message = packet.message,
+            .source = packet.source,
+            .destination = packet.destination,
+            .payload_bytes = packet.payload_bytes,
+            .wire_bytes = packet.wire_bytes,
+            .sequence = packet.sequence,
+            .order = packet.order,
+            .channel = packet.channel,
+            .last = packet.last};
+  if (keeps_numbers_) [[unlikely]] {
+    numbers_.resize(flights_.size());
+    numbers_[flight_index] = next_number_++;
+  }
+  if (simulation_.is_traced()) [[unlikely]]
+    trace(NetworkTrace::injected, Time::zero(), packet.source, flight);
+  choose_injection(flight);
+  enter_queue(queue_index, flight_index);
+  return queue.room_bytes;
+}
+
+void PacketEngine::consumed(NodeId node, const Packet& packet) {
+  std::int32_t& room_bytes = queues_[first_ejection_buffer_ + node].room_bytes;
+  room_bytes += static_cast<std::int32_t>(packet.wire_bytes);
+  APENET_CHECK(room_bytes <= ejection_buffer_bytes_,
+               "node %u consumed more than arrived: room %d of %lld bytes", node, room_bytes,
+               static_cast<long long>(ejection_buffer_bytes_));
+  const std::uint32_t output = ejection_outputs_[node];
+  if (outputs_[output].waiting > 0) arbitrate(output);
+}
+
+// --- events
+// ---------------------------------------------------------------------------------------------------
+
+// With few branches: the steps alternate as they like. The first round brings the queue, the flight and the
+// output; the second what those name: the buffer behind the output, when the outputs there are free, and the
+// packet behind this one. Where there is nothing to name, the first record of all stands in.
+void PacketEngine::prepare(const Event& event, Ahead ahead) const {
+  const auto queue_index = static_cast<std::uint32_t>(event.argument_a);
+  const auto flight_index = static_cast<std::uint32_t>(event.argument_a >> 32U);
+  const auto output_index = static_cast<std::uint32_t>(event.argument_b >> 8U);
+  const Output& output = outputs_[output_index];
+  const Flight& flight = flights_[flight_index];
+  if (ahead == Ahead::far) {
+    __builtin_prefetch(&queues_[queue_index]);
+    __builtin_prefetch(&flight);
+    __builtin_prefetch(&output);
+    __builtin_prefetch(&free_at_[output_index]);
+    return;
+  }
+  __builtin_prefetch(&queues_[output.buffer(flight.wanted_vc)]);
+  __builtin_prefetch(returns_.data() + queues_[queue_index].earlier_returns);
+  if (static_cast<Step>(event.argument_b & 0xffU) == Step::delivered) {
+    // A client's first lines, for what it does with an arrival: it is known only by its interface.
+    constexpr std::size_t client_bytes = 320;
+    constexpr std::size_t line_bytes = 64;
+    const char* const client = reinterpret_cast<const char*>(clients_[flight.destination]);
+    for (std::size_t at = 0; at < client_bytes; at += line_bytes) __builtin_prefetch(client + at);
+    return;
+  }
+  __builtin_prefetch(flights_.data() + flight.next);
+  __builtin_prefetch(&free_at_[output.next_outputs + ports_ / 2]);
+}
+
+void PacketEngine::handle_event(const Event& event) {
+  if ((event.argument_b ^ run_) >> run_shift != 0) [[unlikely]]
+    return;
+  const auto queue_index = static_cast<std::uint32_t>(event.argument_a);
+  const auto output_index = static_cast<std::uint32_t>(event.argument_b >> 8U);
+  const auto flight_index = static_cast<std::uint32_t>(event.argument_a >> 32U);
+  const auto step = static_cast<Step>(event.argument_b & 0xffU);
+  if (step == Step::ready) {  // first, since it is most of them
+    request(queue_index, flight_index);
+  } else if (step == Step::wake) {
+    if (outputs_[output_index].wake_at != simulation_.now()) return;
+    outputs_[output_index].wake_at = Time::never();
+    arbitrate(output_index);
+  } else if (step == Step::delivered) {
+    deliver(flight_index);
+  } else {
+    tell_injection_freed(queue_index);
+  }
+}
+
+void PacketEngine::deliver(std::uint32_t flight_index) {
+  Flight& flight = flights_[flight_index];
+  const Packet packet = flight.packet();
+  const Time head_time = flight.ready;
+  if (simulation_.is_traced()) [[unlikely]]
+    trace(NetworkTrace::delivered, Time::zero(), packet.destination, flight);
+  flight.next = free_flight_;
+  free_flight_ = flight_index;
+  NetworkClient* const client = clients_[packet.destination];
+  APENET_CHECK(client != nullptr, "packet for node %u, which has no client", packet.destination);
+  client->packet_arrived(packet, head_time);
+}
+
+// --- requests and arbitration
+// ---------------------------------------------------------------------------------
+
+// The head of the queue takes the output that it wants, or waits for it.
+void PacketEngine::ask(std::uint32_t queue_index, std::uint32_t flight_index) {
+  const Flight& flight = flights_[flight_index];
+  const std::uint32_t output_index = flight.wanted_output;
+  Output& output = outputs_[output_index];
+  const bool is_free = free_at_[output_index] <= simulation_.now();
+  if (is_free && output.waiting == 0 && has_room(output, flight.wanted_vc, flight.wire_bytes)) {
+    output.last_granted = static_cast<std::uint16_t>(queue_index - output.first_queue);
+    grant(queue_index, flight_index, output_index);
+    return;
+  }
+  start_waiting(output_index, queue_index);
+  if (is_free) {
+    arbitrate(output_index);
+  } else {
+    wake(output_index, free_at_[output_index], queue_index);
+  }
+}
+
+void PacketEngine::choose_among(Flight& flight, std::uint32_t queue_index, RouterId router) const {
+  const RouteSteps steps = steps_of(flight, queue_index);
+  std::uint32_t chosen = 0;
+  flight.may_turn = steps.choice() == RouteChoice::adaptive;
+  if (steps.choice() == RouteChoice::random) {
+    chosen = draw_step(steps.count(), draws_of(simulation_.seed(), flight.packet()), steps[0].port);
+  }
+  want(flight, router * ports_, steps[chosen]);
+}
+
+void PacketEngine::choose_injection(Flight& flight) const {
+  flight.may_turn = false;
+  flight.wanted_output = router_count_ * ports_ + flight.source;
+  flight.wanted_vc = static_cast<std::uint8_t>(flight.channel % virtual_channels_);
+}
+
+// The first in the round; requires that one waits.
+std::uint32_t PacketEngine::next_waiting(std::uint32_t output_index) {
+  std::uint32_t next = 0;
+  visit_waiting(output_index, [&next](std::uint32_t queue_index) {
+    next = queue_index;
+    return true;
+  });
+  return next;
+}
+
+// A queue whose virtual channel lacks room keeps those behind it in the round from taking the channel:
+// otherwise small packets could hold back a large one for ever.
+void PacketEngine::arbitrate(std::uint32_t output_index) {
+  Output& output = outputs_[output_index];
+  if (output.waiting == 0) return;
+  if (free_at_[output_index] > simulation_.now()) {
+    wake(output_index, free_at_[output_index], next_waiting(output_index));
+    return;
+  }
+  std::uint64_t refused = 0;  // a bit for each virtual channel
+  std::uint32_t chosen = 0;
+  std::uint32_t chosen_flight = none;
+  bool somebody_turns = false;
+  visit_waiting(output_index, [&](std::uint32_t queue_index) {
+    const std::uint32_t flight_index = queues_[queue_index].head;
+    const Flight& flight = flights_[flight_index];
+    const std::uint64_t bit = std::uint64_t{1} << flight.wanted_vc;
+    if ((refused & bit) != 0) return false;
+    if (!has_room(output, flight.wanted_vc, flight.wire_bytes)) {
+      refused |= bit;
+      somebody_turns |= flight.may_turn;
+      return false;
+    }
+    chosen = queue_index;
+    chosen_flight = flight_index;
+    return true;
+  });
+  std::vector<std::uint32_t> turning;
+  if (somebody_turns) turning = take_refused(output_index, refused);
+  if (chosen_flight == none) {
+    await_room(output_index);
+  } else {
+    const std::uint32_t number = chosen - output.first_queue;
+    stop_waiting(output_index, number);
+    output.last_granted = static_cast<std::uint16_t>(number);
+    grant(chosen, chosen_flight, output_index);
+    if (output.waiting > 0) wake(output_index, free_at_[output_index], next_waiting(output_index));
+  }
+  for (const std::uint32_t queue_index : turning) turn_to_escape(queue_index);
+}
+
+// --- movement
+// -------------------------------------------------------------------------------------------------
+
+// The head packet of the queue leaves now through the output. See docs/models/network.md, "One hop".
+void PacketEngine::grant(std::uint32_t queue_index, std::uint32_t flight_index, std::uint32_t output_index) {
+  Output& output = outputs_[output_index];
+  Stage& stage = stages_[output.stage];
+  Flight& flight = flights_[flight_index];
+  const std::uint32_t bytes = flight.wire_bytes;
+  if (stage.last_bytes != bytes) {
+    stage.last_bytes = bytes;
+    stage.last_duration = stage.serialisation.duration(bytes);
+  }
+  const Time now = simulation_.now();
+  Time header_out = now;
+  if (stage.has_errors) [[unlikely]]
+    header_out = pass_errors(output_index, flight);
+  const Time tail_out = std::max(header_out + stage.last_duration, flight.tail_in + stage.tail_latency);
+  free_at_[output_index] = tail_out;
+  output.busy += tail_out - now;
+  ++output.packets;
+  output.wire_bytes += bytes;
+  if (simulation_.is_traced()) [[unlikely]]
+    trace_grant(output_index, tail_out, flight);
+  // One that a fault may take back enters twice, and its second time counts: so both are told.
+  if (stage.kind == StageKind::injection && (now > flight.ready || keeps_numbers_)) tell_entered(flight);
+
+  const std::uint32_t buffer_index = output.buffer(flight.wanted_vc);
+  queues_[buffer_index].room_bytes -= static_cast<std::int32_t>(bytes);
+  const std::uint32_t next = flight.next;
+  const std::uint32_t returning_bytes = flight.is_resent ? 0 : bytes;
+  flight.next = none;
+  flight.is_resent = false;
+  flight.tail_in = tail_out + stage.latency;
+  flight.ready = header_out + stage.header_latency;
+  if (stage.kind == StageKind::ejection) {
+    schedule(EventKind::link, output_index, flight.tail_in, Step::delivered, {0, flight_index, output_index});
+    leave_queue(queue_index, next, tail_out, returning_bytes, stage.credit_latency);
+    return;
+  }
+  flight.hops = static_cast<std::uint16_t>(flight.hops + (stage.kind == StageKind::link ? 1U : 0U));
+  // Before the queue is left, so that the next output comes while that is done.
+  choose_output(flight, buffer_index, output);
+  __builtin_prefetch(&outputs_[flight.wanted_output]);
+  leave_queue(queue_index, next, tail_out, returning_bytes, stage.credit_latency);
+  enter_queue(buffer_index, flight_index);
+}
+
+void PacketEngine::tell_entered(const Flight& flight) {
+  NetworkClient* const client = clients_[flight.source];
+  if (client != nullptr) client->packet_entered(flight.packet(), simulation_.now());
+}
+
+// --- records
+// --------------------------------------------------------------------------------------------------
+
+std::uint32_t PacketEngine::new_flight() {
+  if (free_flight_ == none) {
+    flights_.emplace_back();
+    return static_cast<std::uint32_t>(flights_.size() - 1);
+  }
+  const std::uint32_t index = free_flight_;
+  free_flight_ = flights_[index].next;
+  return index;
+}
+
+void PacketEngine::trace(NetworkTrace what, Time until, std::uint32_t place, const Flight& flight) const {
+  const bool is_injection = what == NetworkTrace::injected;
+  simulation_.trace(network_record(what, simulation_.now(), until, place,
+                                   is_injection ? flight.destination : flight.source, flight.message,
+                                   flight.sequence, flight.wire_bytes));
+}
+
+void PacketEngine::trace_grant(std::uint32_t output_index, Time tail_out, const Flight& flight) const {
+  const StageKind kind = stages_[outputs_[output_index].stage].kind;
+  if (kind == StageKind::injection) return;  // from the card into its own router
+  if (kind == StageKind::ejection) {
+    trace(NetworkTrace::ejected, Time::zero(), flight.destination, flight);
+    return;
+  }
+  const auto link = std::lower_bound(links_.begin(), links_.end(), output_index) - links_.begin();
+  trace(NetworkTrace::crossed, tail_out, static_cast<std::uint32_t>(link), flight);
+}
+
+}  // namespace apenet
