@@ -55,13 +55,13 @@ class Death:
 
 
 def combinations() -> Iterator[Death]:
-    """Each signal in each phase for each victim; the shapes in turn, all of them for a kill of the command."""
+    """Each signal in each phase for each victim; shapes in turn, all of them for SIGKILL and SIGINT of the command."""
     shapes = list(SHAPES)
     turn = 0
     for victim in VICTIMS:
         for number in SIGNALS:
             for phase in PHASES:
-                if victim == "apenet" and number == signal.SIGKILL:
+                if victim == "apenet" and number in (signal.SIGKILL, signal.SIGINT):
                     yield from (Death(victim, number, phase, shape) for shape in shapes)
                 else:
                     yield Death(victim, number, phase, shapes[turn % len(shapes)])
@@ -180,6 +180,9 @@ def main() -> int:
     parser.add_argument("--every", type=int, default=1)
     options = parser.parse_args()
     chosen = [death for death in combinations() if all(word in str(death) for word in options.only)][:: options.every]
+    for number in SIGNALS:
+        if number != signal.SIGKILL and signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)  # in the background of a script: the runs would inherit it
     failed = 0
     with tempfile.TemporaryDirectory() as folder:
         source = HERE / "c" / "phases.c"
