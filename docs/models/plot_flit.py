@@ -11,7 +11,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 
 import apenet
-from apenet.traffic import TrafficPoint
+from apenet.run.traffic import TrafficPoint
 
 HERE = Path(__file__).parent
 REFERENCE = HERE.parents[1] / "tests" / "validation" / "booksim.csv"

@@ -12,14 +12,15 @@ apenet.calibrate.calibrate("tcp")
 apenet.reproduce.reproduce(apenet.reproduce.plan(["ape128"]))
 """
 
-from apenet import bench, calibrate, fit, reproduce
+from apenet import bench, fit, reproduce
 from apenet._core import version as __version__
-from apenet.errors import ApenetError, HostError, InputError, MachineError, NotWrittenError, PartitionError
+from apenet.base.errors import ApenetError, HostError, InputError, MachineError, NotWrittenError, PartitionError
+from apenet.fit import calibrate
 from apenet.machine import Machine, machine, machine_names, machines
-from apenet.replay import ReplayError, ReplayResult, replay
-from apenet.running import RunResult, run
-from apenet.traffic import TrafficPoint, TrafficResult, traffic
-from apenet.workload import WorkloadError, workload
+from apenet.run.program import RunResult, run
+from apenet.run.replay import ReplayError, ReplayResult, replay
+from apenet.run.traffic import TrafficPoint, TrafficResult, traffic
+from apenet.run.workload import WorkloadError, workload
 
 __all__ = [
     "ApenetError",

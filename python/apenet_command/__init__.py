@@ -33,8 +33,8 @@ def main() -> None:
     """Runs the command. Ends with one line: status 130 when a signal interrupts it, 2 when it cannot be loaded."""
     _answer_by(_leave)
     try:
+        from apenet.base.errors import Interrupted  # noqa: PLC0415
         from apenet.cli import main as run_command  # noqa: PLC0415 (half a second)
-        from apenet.errors import Interrupted  # noqa: PLC0415
     except (ImportError, MemoryError, OSError) as error:  # as under a tight ulimit -v
         said = [line for line in str(error).splitlines() if line.strip()] or ["not enough memory (see ulimit -v)"]
         sys.stderr.write(f"apenet: the package cannot be loaded: {said[-1].strip()}\n")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from apenet import inherited
+from apenet.host import inherited
 
 HERE = Path(__file__).parent
 BIN = Path(sys.executable).parent

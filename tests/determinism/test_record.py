@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import apenet as package
-from apenet.errors import HostError, InputError, MachineError
+from apenet.base.errors import HostError, InputError, MachineError
 
 ROOT = Path(__file__).parents[2]
 JACOBI = ["python", ROOT / "examples" / "02_jacobi" / "jacobi.py"]

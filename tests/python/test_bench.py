@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import apenet
+from apenet.base.errors import InputError
+from apenet.base.gather import gather_warnings
 from apenet.bench.mpi import doubling_stretches
-from apenet.errors import InputError
-from apenet.sweep import gather_warnings
 
 
 def test_the_teaching_machine_is_its_two_numbers():

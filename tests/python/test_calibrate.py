@@ -9,8 +9,8 @@ import pytest
 
 import apenet as package
 from apenet import calibrate
-from apenet.calibrate import Calibration, Sweep
 from apenet.fit import MeasurementError, fit_loggp, parse, write_machine
+from apenet.fit.calibrate import Calibration, Sweep
 
 LIMITS_S = 250
 

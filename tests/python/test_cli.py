@@ -7,8 +7,8 @@ import sys
 import pytest
 
 import apenet as package
+from apenet.base.errors import InputError
 from apenet.bench import TESTS
-from apenet.errors import InputError
 
 HELLO = "from mpi4py import MPI; w = MPI.COMM_WORLD; print(w.rank, w.allreduce(1))"
 

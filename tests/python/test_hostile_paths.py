@@ -18,7 +18,7 @@ import pytest
 
 import apenet as package
 from apenet import cli
-from apenet.errors import InputError, NotWrittenError
+from apenet.base.errors import InputError, NotWrittenError
 
 HANG_GUARD_S = 60
 GOAL = "num_ranks 2\nrank 0 {\nl1: send 8b to 1 tag 0\n}\nrank 1 {\nl1: recv 8b from 0 tag 0\n}\n"

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import apenet
-from apenet.errors import ABSENT, InputError, MachineError
+from apenet.base.errors import ABSENT, InputError, MachineError
 from apenet.machine import machine, machine_names
 from apenet.machine.check import check
 from apenet.machine.published import PublishedPoint

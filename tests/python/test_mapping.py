@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apenet.errors import InputError
+from apenet.base.errors import InputError
 from apenet.machine import machine
-from apenet.mapping import map_ranks
+from apenet.machine.mapping import map_ranks
 
 APE16 = machine("ape16")
 IDEAL = machine("ideal")

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from apenet import perf
-from apenet.errors import InputError
+from apenet.base.errors import InputError
 from apenet.perf import processes
 from apenet.perf.request import PerfRequest
 

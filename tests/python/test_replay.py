@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import apenet as package
 from apenet import _core
-from apenet.errors import InputError
+from apenet.base.errors import InputError
 
 PING_PONG = """num_ranks 2
 rank 0 {

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
+from apenet.base.errors import InputError
 from apenet.bench.result import make_result
-from apenet.errors import InputError
 from apenet.machine import machines
 from apenet.machine.published import PublishedResult
 from apenet.reproduce import Row, plan, reproduce

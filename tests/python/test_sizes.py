@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apenet.errors import InputError
-from apenet.sizes import LARGEST_BYTES, checked_sizes, parse_size, parse_sizes
+from apenet.base.errors import InputError
+from apenet.base.sizes import LARGEST_BYTES, checked_sizes, parse_size, parse_sizes
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apenet import bench
-from apenet.errors import InputError, MachineError
+from apenet.base.errors import InputError, MachineError
 from apenet.machine import machine
-from apenet.mapping import map_ranks
-from apenet.traffic import traffic
+from apenet.machine.mapping import map_ranks
+from apenet.run.traffic import traffic
 
 FAT_TREE = [
     "network.topology=fat-tree",

@@ -7,9 +7,9 @@ import pytest
 from typer.testing import CliRunner
 
 import apenet
+from apenet.base.errors import InputError, MachineError
 from apenet.cli import app
-from apenet.errors import InputError, MachineError
-from apenet.traffic import PATTERNS, parse_loads
+from apenet.run.traffic import PATTERNS, parse_loads
 
 SHORT = {"warmup_cycles": 500, "measure_cycles": 1500}
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import apenet
-from apenet.errors import InputError
+from apenet.base.errors import InputError
 
 US_PER_BYTE = 1e6 / (1000 * 2**20)  # of the teaching machine: wire and copy
 

@@ -1,5 +1,7 @@
 """Which room may include and link what: design by import rule, executed."""
 
+import ast
+import graphlib
 import re
 from pathlib import Path
 
@@ -110,3 +112,57 @@ def test_links_follow_the_layers():
 def test_nobody_includes_upwards_out_of_a_room():
     for path in cxx_files("src"):
         assert not re.search(r'#\s*include\s+"\.\./', text(path)), f"{name(path)} includes by a relative path"
+
+
+# The same for the rooms of python/apenet; the package's own file, which makes its interface, may import all.
+PYTHON_RULES = {
+    "base": [],
+    "machine": ["base"],
+    "host": ["base"],
+    "run": ["base", "machine", "host"],
+    "bench": ["base", "machine", "host", "run"],
+    "fit": ["base", "machine", "bench"],
+    "perf": ["base", "machine", "host", "run"],
+    "reproduce": ["base", "machine", "host", "run", "bench", "fit"],
+    "cli": ["base", "machine", "host", "run", "bench", "fit", "perf", "reproduce"],
+}
+PACKAGE = ROOT / "python" / "apenet"
+
+
+def python_modules() -> dict[str, Path]:
+    """The package's modules by their names."""
+    paths = (path for path in files("python/apenet") if path.suffix == ".py")
+    parts = ((path.relative_to(PACKAGE.parent).with_suffix("").parts, path) for path in paths)
+    return {".".join(part for part in names if part != "__init__"): path for names, path in parts}
+
+
+def imported(path: Path, modules: dict[str, Path]) -> set[str]:
+    """The modules of this package that a file imports, wherever in it."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(text(path))):
+        if isinstance(node, ast.ImportFrom) and node.module is not None:
+            names = {f"{node.module}.{alias.name}" for alias in node.names} - {"apenet._core"}
+            found |= {name if name in modules else node.module for name in names}
+        elif isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+    return found & modules.keys()
+
+
+def test_python_rooms_follow_the_layers():
+    modules = python_modules()
+    wrong = []
+    for module, path in modules.items():
+        if module == "apenet":
+            continue
+        room = module.split(".")[1]
+        assert room in PYTHON_RULES, f"{name(path)} is in no room of python/apenet"
+        for other in imported(path, modules):
+            if other == "apenet" or other.split(".")[1] not in (room, *PYTHON_RULES[room]):
+                wrong.append(f"{name(path)} imports {other}: not allowed in {room}")
+    assert wrong == []
+
+
+def test_python_modules_import_in_no_circle():
+    modules = python_modules()
+    graph = {module: imported(path, modules) - {module} for module, path in modules.items()}
+    graphlib.TopologicalSorter(graph).prepare()

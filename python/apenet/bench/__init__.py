@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
+from apenet.base.errors import InputError
+from apenet.base.numbers import checked_seed, whole
+from apenet.base.sizes import checked_sizes
 from apenet.bench import card, mpi, workloads
 from apenet.bench import partitions as partitions_of
 from apenet.bench.card import Conditions
@@ -16,13 +19,10 @@ from apenet.bench.lattice import parse_lattice
 from apenet.bench.mpi import BenchError
 from apenet.bench.result import DEFINITIONS, PAIR_TESTS, TESTS, WORKLOADS, BenchResult, WorkloadResult
 from apenet.bench.workloads import ALGORITHMS
-from apenet.errors import InputError
+from apenet.host.toolchain import MpiChoice
 from apenet.machine import ENGINES, Machine
 from apenet.machine import machine as read_machine
-from apenet.mapping import MOST_RANKS
-from apenet.numbers import checked_seed, whole
-from apenet.sizes import checked_sizes
-from apenet.toolchain import MpiChoice
+from apenet.machine.mapping import MOST_RANKS
 
 __all__ = [
     "ALGORITHMS",

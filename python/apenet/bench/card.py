@@ -7,11 +7,11 @@ from dataclasses import asdict, dataclass
 
 from apenet import _core
 from apenet._core import version as __version__
+from apenet.base.errors import InputError
+from apenet.base.numbers import whole
+from apenet.base.sizes import LARGEST_BYTES
 from apenet.bench.result import BenchResult, make_result
-from apenet.errors import InputError
 from apenet.machine import Machine
-from apenet.numbers import whole
-from apenet.sizes import LARGEST_BYTES
 
 PAIR = 2
 MOST_WINDOW = 2**32 - 1  # what the core counts

@@ -12,7 +12,7 @@ import math
 import re
 from dataclasses import dataclass
 
-from apenet.errors import InputError
+from apenet.base.errors import InputError
 
 
 @dataclass(frozen=True)

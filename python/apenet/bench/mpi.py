@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from apenet._core import version as __version__
+from apenet.base.errors import ApenetError, InputError, Interrupted
 from apenet.bench.result import BenchResult, make_result
-from apenet.errors import ApenetError, InputError, Interrupted
+from apenet.host.toolchain import PACKAGE, MpiChoice, compiled
 from apenet.machine import Machine
-from apenet.running import run
-from apenet.toolchain import PACKAGE, MpiChoice, compiled
+from apenet.run.program import run
 
 SOURCE = PACKAGE / "programs" / "apenet_bench.c"
 TESTS = ("pingpong", "pingping", "roundtrip", "oneway", "unidirectional", "bidirectional")

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apenet._core import version as __version__
+from apenet.base.errors import InputError
 from apenet.bench import workloads
 from apenet.bench.result import BenchResult, make_result
-from apenet.errors import InputError
 from apenet.machine import Machine
 
 

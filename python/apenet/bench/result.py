@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from apenet.sweep import gather_warnings
+from apenet.base.gather import gather_warnings
 
 PAIR_DEFINITIONS = {
     "pingpong": "message and reply of the same size; time is half the round trip",

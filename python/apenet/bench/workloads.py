@@ -9,9 +9,9 @@ import numpy as np
 
 from apenet import _core
 from apenet._core import version as __version__
+from apenet.base.errors import InputError
 from apenet.bench.lattice import Lattice
 from apenet.bench.result import WorkloadResult, make_result
-from apenet.errors import InputError
 from apenet.machine import Machine
 
 ALGORITHMS = ("ring", "recursive-doubling", "torus")

@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 
 from apenet._core import version as __version__
+from apenet.base.errors import ApenetError, HostError, PartitionError
 from apenet.bench import BenchError
 from apenet.cli import bench, calibrate, doctor, fit, machine, perf, replay, reproduce, run, streams, traffic
-from apenet.errors import ApenetError, HostError, PartitionError
 from apenet.perf import PerfError
 
 BAD_INPUT = 2

@@ -8,6 +8,8 @@ from typing import Annotated, cast
 import typer
 
 from apenet import bench as benchmarks
+from apenet.base.errors import InputError
+from apenet.base.sizes import parse_size, parse_sizes
 from apenet.bench.card import ENDS, MEMORIES, PATHS
 from apenet.cli.common import (
     EngineOption,
@@ -21,10 +23,8 @@ from apenet.cli.common import (
     print_json,
     progress_bar,
 )
-from apenet.errors import InputError
+from apenet.host.toolchain import MpiChoice
 from apenet.machine import machine as read_machine
-from apenet.sizes import parse_size, parse_sizes
-from apenet.toolchain import MpiChoice
 
 
 def add_to(app: typer.Typer) -> None:

@@ -9,14 +9,14 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from apenet import calibrate as calibrations
 from apenet import fit as fits
+from apenet.base.errors import ApenetError, InputError, NotWrittenError
+from apenet.base.sizes import parse_sizes
 from apenet.cli.common import JsonOption, messages, output, path_of, print_json, print_tables, progress_bar
-from apenet.errors import ApenetError, InputError, NotWrittenError
 from apenet.fit import MeasurementError
+from apenet.fit import calibrate as calibrations
 from apenet.fit.machine_file import check_machine_file
 from apenet.fit.report import machine_report, number_text
-from apenet.sizes import parse_sizes
 
 
 def add_to(app: typer.Typer) -> None:

@@ -15,8 +15,8 @@ from rich.measure import Measurement
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from apenet.errors import NotWrittenError
-from apenet.outfiles import given_path
+from apenet.base.errors import NotWrittenError
+from apenet.base.outfiles import given_path
 
 Result = TypeVar("Result")
 

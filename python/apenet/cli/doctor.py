@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from apenet.cli.common import JsonOption, output, print_json, print_tables, progress_bar
-from apenet.doctor import Diagnosis, examine
+from apenet.run.doctor import Diagnosis, examine
 
 
 def add_to(app: typer.Typer) -> None:

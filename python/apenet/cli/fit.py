@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from apenet import fit as fits
+from apenet.base.errors import InputError, NotWrittenError
 from apenet.cli.common import JsonOption, messages, path_of, print_json, print_tables, progress_bar
-from apenet.errors import InputError, NotWrittenError
 from apenet.fit.machine_file import check_machine_file
 from apenet.fit.plot import check_plot_file, plot
 from apenet.fit.report import machine_report, report

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from apenet.base.errors import NotWrittenError
 from apenet.cli.common import (
     EngineOption,
     FaultOption,
@@ -24,10 +25,9 @@ from apenet.cli.common import (
     progress_bar,
     unkept,
 )
-from apenet.errors import NotWrittenError
 from apenet.machine import machine as read_machine
-from apenet.replay import ReplayResult, summary
-from apenet.replay import replay as replay_trace
+from apenet.run.replay import ReplayResult, summary
+from apenet.run.replay import replay as replay_trace
 
 
 def add_to(app: typer.Typer) -> None:

@@ -7,6 +7,7 @@ from typing import Annotated, cast
 
 import typer
 
+from apenet.base.errors import NotWrittenError
 from apenet.cli.common import (
     EngineOption,
     FaultOption,
@@ -23,12 +24,11 @@ from apenet.cli.common import (
     unkept,
 )
 from apenet.cli.streams import say
-from apenet.client_server import is_client_server, note
-from apenet.errors import NotWrittenError
+from apenet.host.client_server import is_client_server, note
+from apenet.host.toolchain import MpiChoice
 from apenet.machine import machine as read_machine
-from apenet.running import STALL_TIMEOUT_S, RunResult, summary
-from apenet.running import run as run_program
-from apenet.toolchain import MpiChoice
+from apenet.run.program import STALL_TIMEOUT_S, RunResult, summary
+from apenet.run.program import run as run_program
 
 
 def add_to(app: typer.Typer) -> None:

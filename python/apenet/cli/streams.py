@@ -8,7 +8,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, TextIO
 
-from apenet.errors import ApenetError
+from apenet.base.errors import ApenetError
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer

@@ -18,8 +18,8 @@ from apenet.cli.common import (
     progress_bar,
 )
 from apenet.machine import machine as read_machine
-from apenet.traffic import DRAIN_CYCLES, MEASURE_CYCLES, PATTERNS, WARMUP_CYCLES, parse_loads
-from apenet.traffic import traffic as measure_traffic
+from apenet.run.traffic import DRAIN_CYCLES, MEASURE_CYCLES, PATTERNS, WARMUP_CYCLES, parse_loads
+from apenet.run.traffic import traffic as measure_traffic
 
 
 def add_to(app: typer.Typer) -> None:

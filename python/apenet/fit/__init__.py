@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from apenet.errors import InputError
+from apenet.base.errors import InputError
 from apenet.fit.loggp import LogGpFit, fit_loggp
 from apenet.fit.machine_file import WrittenMachine, write_machine
 from apenet.fit.measurement import PINGPONG, TESTS, Measurement

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from apenet._core import version as __version__
+from apenet.base.errors import InputError
+from apenet.base.outfiles import OutFile, begins_with
 from apenet.bench import card
-from apenet.errors import InputError
 from apenet.fit.measurement import PINGPONG, STREAMS, Measurement, require_sizes
 from apenet.fit.pathfit import MIB, PathsFit
 from apenet.fit.protocols import LEAST_SLOPE_US_PER_BYTE, TOLERANCE, Protocol, protocols
@@ -21,7 +22,6 @@ from apenet.machine import Machine
 from apenet.machine import machine as read_machine
 from apenet.machine.check import check
 from apenet.machine.write import to_toml
-from apenet.outfiles import OutFile, begins_with
 
 _LEAST_SIZES = 3
 _NO_LIMIT_BYTES = 2**40

@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from apenet.errors import InputError
+from apenet.base.errors import InputError
 from apenet.fit.text import Line, MeasurementError, Quoted
 
 PINGPONG = "pingpong"

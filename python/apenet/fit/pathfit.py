@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from apenet.errors import InputError
+from apenet.base.errors import InputError
 from apenet.fit import paths as model
 from apenet.fit.measurement import Measurement, require_sizes
 from apenet.fit.statistics import (

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from apenet.errors import InputError
+from apenet.base.errors import InputError
+from apenet.base.outfiles import OutFile, contains
 from apenet.fit.loggp import LogGpFit
 from apenet.fit.measurement import Measurement
 from apenet.fit.pathfit import PathsFit
 from apenet.fit.protocolfit import ProtocolsFit
 from apenet.fit.statistics import Floats
-from apenet.outfiles import OutFile, contains
 
 # What stands in a picture by which a later call knows that it may be replaced.
 FORMATS: dict[str, tuple[dict[str, str | None], bytes]] = {

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from apenet.errors import InputError
+from apenet.base.errors import InputError
 from apenet.fit.formats import csvtable, fabtests, imb, jsonfile, osu, perftest
 from apenet.fit.measurement import Measurement, Section, checked
 from apenet.fit.text import Line, MeasurementError, Quoted, lines_of, read_lines

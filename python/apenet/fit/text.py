@@ -7,8 +7,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from apenet.errors import ApenetError, InputError, shown
-from apenet.infiles import UnreadableError, read_bytes
+from apenet.base.errors import ApenetError, InputError, shown
+from apenet.base.infiles import UnreadableError, read_bytes
 
 LARGEST_BYTES = 2**26
 """Of one file: a table of measurements is kilobytes."""

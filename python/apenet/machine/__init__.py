@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from apenet import _core
-from apenet.errors import InputError, MachineError, from_core, texts
-from apenet.infiles import UnreadableError, read_text
+from apenet.base.errors import InputError, MachineError, from_core, texts
+from apenet.base.infiles import UnreadableError, read_text
 from apenet.machine.check import check
 from apenet.machine.lower import lower, read_named
 from apenet.machine.quantity import Quantity

@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from apenet import _core
-from apenet.errors import Problem
+from apenet.base.errors import Problem
 from apenet.machine.quantity import (
     Count,
     CountOrZero,

@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from apenet.errors import ABSENT, MachineError, Problem
+from apenet.base.errors import ABSENT, MachineError, Problem
 from apenet.machine.cards import CARDS
 from apenet.machine.quantity import Quantity
 from apenet.machine.schema import (

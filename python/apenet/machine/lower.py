@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from apenet import _core
-from apenet.errors import MachineError
-from apenet.infiles import UnreadableError, read_text
+from apenet.base.errors import MachineError
+from apenet.base.infiles import UnreadableError, read_text
 from apenet.machine.quantity import Quantity
 from apenet.machine.reader import MOST_PS, PS_PER_SECOND, Reader
 from apenet.machine.schema import (

@@ -11,7 +11,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from apenet import _core
-from apenet.errors import MachineError
+from apenet.base.errors import MachineError
 from apenet.machine.quantity import Quantity
 from apenet.machine.units import scaled
 

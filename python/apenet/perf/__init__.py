@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from apenet._core import version as __version__
-from apenet.errors import ApenetError, InputError, from_core
+from apenet.base.errors import ApenetError, InputError, from_core
 from apenet.perf import simulated
 from apenet.perf.processes import measure_mpi
 from apenet.perf.request import Figures, PerfRequest

@@ -4,7 +4,7 @@ import json
 import os
 import sys
 
-from apenet import parent
+from apenet.host import parent
 from apenet.perf import run_here
 
 parent.end_with(os.getppid())

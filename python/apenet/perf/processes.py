@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
-from apenet.errors import InputError, Interrupted
+from apenet.base.errors import InputError, Interrupted
+from apenet.host.toolchain import PACKAGE, compiled
 from apenet.machine import Machine
 from apenet.perf.request import Figures, PerfRequest
-from apenet.running import run
-from apenet.toolchain import PACKAGE, compiled
+from apenet.run.program import run
 
 SOURCE = PACKAGE / "programs" / "message_rate.c"
 SAMPLE_EVERY_S = 0.05

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from apenet._core import version as __version__
-from apenet.errors import InputError
+from apenet.base.errors import InputError
 from apenet.machine import machines
 from apenet.machine.published import PublishedResult
 from apenet.reproduce.figures import Figure, FigureSpec, available, figures

@@ -10,9 +10,9 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, BinaryIO, Self
 
+from apenet.base.outfiles import FolderKind, OutFolder, contains
 from apenet.machine import machine as read_machine
 from apenet.machine import machine_names
-from apenet.outfiles import FolderKind, OutFolder, contains
 from apenet.reproduce import Reproduction
 from apenet.reproduce.figures import FigureSpec
 from apenet.reproduce.pictures import MARK, file_name, pictures

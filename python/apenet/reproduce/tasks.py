@@ -14,11 +14,12 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnContext
 from typing import Any
 
-from apenet import _core, bench, parent
+from apenet import _core, bench
+from apenet.base.errors import ApenetError, HostError
 from apenet.bench.partitions import PartitionResult
-from apenet.errors import ApenetError, HostError
+from apenet.host import parent
 from apenet.machine import machine as read_machine
-from apenet.mapping import map_ranks
+from apenet.machine.mapping import map_ranks
 from apenet.reproduce.sweeps import Sweep
 
 PROCESSES = 2

@@ -9,8 +9,8 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
+from apenet.base.errors import InputError
 from apenet.bench.result import BenchResult
-from apenet.errors import InputError
 from apenet.fit.paths import data_of, fit_coefficients
 from apenet.fit.reading import parse
 from apenet.machine import machine as read_machine

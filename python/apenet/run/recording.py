@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Self
 
 from apenet import _core
-from apenet.errors import NotWrittenError
-from apenet.outfiles import OutFile, begins_with
+from apenet.base.errors import NotWrittenError
+from apenet.base.outfiles import OutFile, begins_with
 
 
 class Recording:

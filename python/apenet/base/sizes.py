@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from apenet.errors import InputError
-from apenet.numbers import whole
+from apenet.base.errors import InputError
+from apenet.base.numbers import whole
 
 LARGEST_BYTES = 2**40  # beyond it a size is a typing mistake
 

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Self
 
-from apenet.errors import InputError, NotWrittenError
+from apenet.base.errors import InputError, NotWrittenError
 
 IsOurs = Callable[[BinaryIO], bool]
 """Whether a file of this content was written by this package."""

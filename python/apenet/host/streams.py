@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import BinaryIO, Self
 
 from apenet._core import version as __version__
-from apenet.errors import InputError
-from apenet.outfiles import FolderKind, OutFolder
+from apenet.base.errors import InputError
+from apenet.base.outfiles import FolderKind, OutFolder
 
 _MARKER = "output.json"
 _NAME = re.compile(r"rank-\d{4,}\.(?:out|err)")

@@ -13,19 +13,36 @@ from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Self, TypeVar
+from typing import Any, BinaryIO, Protocol, Self, TypeVar
 
 from apenet import _core
-from apenet.errors import InputError, NotWrittenError
-from apenet.outfiles import FolderKind, OutFile, OutFolder, begins_with, given_path, keep_apart
-from apenet.recording import Recording
-
-if TYPE_CHECKING:
-    from apenet.replay import ReplayRequest, ReplayResult
-    from apenet.running import RunRequest, RunResult
+from apenet.base.errors import InputError, NotWrittenError
+from apenet.base.outfiles import FolderKind, OutFile, OutFolder, begins_with, given_path, keep_apart
+from apenet.run.activity import NetworkActivity
+from apenet.run.recording import Recording
+from apenet.run.results import Request
 
 
-Kept = TypeVar("Kept", "RunResult", "ReplayResult")
+class Result(Protocol):
+    """What a folder keeps of a simulation."""
+
+    @property
+    def network(self) -> NetworkActivity | None:
+        """What network.json holds, if it was observed."""
+
+    @property
+    def messages(self) -> int:
+        """Posted to the cards."""
+
+    @property
+    def wall_time_s(self) -> float:
+        """Of the host."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The contents of run.json."""
+
+
+Kept = TypeVar("Kept", bound=Result)
 
 RESULTS = ("run.json", "network.json", "host.json")
 REQUEST = "command.json"
@@ -54,7 +71,7 @@ class Outputs:
 
     def __init__(
         self,
-        request: RunRequest | ReplayRequest,
+        request: Request,
         *,
         out: str | Path | None,
         trace: str | Path | None,
@@ -112,7 +129,7 @@ class Outputs:
             raise NotWrittenError.together(failures, result)
         return result
 
-    def _keep_request(self, request: RunRequest | ReplayRequest) -> None:
+    def _keep_request(self, request: Request) -> None:
         assert self._folder is not None  # noqa: S101 (who calls this has looked)
         try:
             self._folder.keep({REQUEST: _json(request.to_json())})
@@ -127,7 +144,7 @@ class Outputs:
         if self._trace is not None:
             self._trace.keep(TRACE_END)
 
-    def _keep_results(self, result: RunResult | ReplayResult) -> None:
+    def _keep_results(self, result: Result) -> None:
         if self._folder is None:
             return
         network = {} if result.network is None else {"network.json": _json(result.network.to_json())}
@@ -145,7 +162,7 @@ def _json(content: dict[str, Any]) -> bytes:
     return (json.dumps(content, indent=2) + "\n").encode()
 
 
-def host_facts(result: RunResult | ReplayResult) -> dict[str, Any]:
+def host_facts(result: Result) -> dict[str, Any]:
     """Wall time, host and library versions: what differs from run to run."""
     packages: dict[str, str | None] = {}
     for package in ("mpich", "mpi4py", "numpy"):

@@ -16,11 +16,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
-from apenet import _core, inherited
-from apenet.errors import HostError, InputError
-from apenet.streams import OutputFolder, RankStreams
-from apenet.toolchain import PROVIDER, SHIM, WARDEN, OpenMpi, environment_bin, search_path
-from apenet.warden import Planned, Warden
+from apenet import _core
+from apenet.base.errors import HostError, InputError
+from apenet.host import inherited
+from apenet.host.streams import OutputFolder, RankStreams
+from apenet.host.toolchain import PROVIDER, SHIM, WARDEN, OpenMpi, environment_bin, search_path
+from apenet.host.warden import Planned, Warden
 
 _FDS_PER_RANK = 7  # both ends of two pipes and a socket, and standard input, at the moment of the start
 _SPARE_FDS = 128

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from apenet._core import version as __version__
-from apenet.errors import ApenetError, Interrupted
-from apenet.running import RunResult, run
-from apenet.toolchain import INCLUDE, PROVIDER, SHIM, find_mpicc
+from apenet.base.errors import ApenetError, Interrupted
+from apenet.host.toolchain import INCLUDE, PROVIDER, SHIM, find_mpicc
+from apenet.run.program import RunResult, run
 
 # What each rank says of itself. The time of the exchange is virtual: 1 us each way on the machine `ideal`.
 _PROBE = """

@@ -7,7 +7,7 @@ from typing import SupportsIndex
 
 import numpy as np
 
-from apenet.errors import InputError
+from apenet.base.errors import InputError
 
 MOST_SEED = 2**64 - 1
 

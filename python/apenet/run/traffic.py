@@ -16,11 +16,11 @@ from typing import Any, SupportsFloat
 
 from apenet import _core
 from apenet._core import version as __version__
-from apenet.errors import InputError, texts
+from apenet.base.errors import InputError, texts
+from apenet.base.gather import gather_warnings
+from apenet.base.numbers import checked_seed, whole
 from apenet.machine import Machine
 from apenet.machine import machine as read_machine
-from apenet.numbers import checked_seed, whole
-from apenet.sweep import gather_warnings
 
 __all__ = ["PATTERNS", "TrafficPoint", "TrafficResult", "parse_loads", "traffic"]
 

@@ -19,13 +19,12 @@ from typing import Any
 import numpy as np
 
 from apenet import _core
-from apenet.errors import ApenetError, InputError, texts
+from apenet.base.errors import ApenetError, InputError, texts
+from apenet.base.numbers import checked_seed, whole
 from apenet.machine import Machine
 from apenet.machine import machine as read_machine
-from apenet.mapping import Mapping, map_ranks
-from apenet.numbers import checked_seed, whole
-from apenet.replay import RanksResult, common_results
-from apenet.running import PS_PER_US
+from apenet.machine.mapping import Mapping, map_ranks
+from apenet.run.results import PS_PER_US, RanksResult, common_results
 
 LARGEST_MESSAGE_BYTES = 2**40
 LONGEST_COMPUTE_US = 1e12

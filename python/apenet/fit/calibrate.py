@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 
 from apenet import _core
 from apenet._core import version as __version__
-from apenet.errors import HostError, InputError
+from apenet.base.errors import HostError, InputError
+from apenet.base.infiles import other_kind
+from apenet.base.sizes import checked_sizes
 from apenet.fit import LogGpFit, Measurement, MeasurementError, fit_loggp, parse
 from apenet.fit.measurement import LARGEST_FALL
-from apenet.infiles import other_kind
-from apenet.sizes import checked_sizes
 
 PROGRAM = Path(_core.__file__).parent / "bin" / "apenet_fabric_bench"
 SONAME = "libfabric.so.1"

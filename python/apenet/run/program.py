@@ -13,58 +13,42 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from apenet import _core, launch, runfolder
+from apenet import _core
 from apenet._core import version as __version__
-from apenet.activity import NetworkActivity, network_activity
-from apenet.client_server import as_client_and_server, is_client_server
-from apenet.errors import InputError, LimitError, texts
+from apenet.base.errors import InputError, LimitError, texts
+from apenet.base.numbers import checked_seed, whole
+from apenet.base.outfiles import given_path
+from apenet.host import launch
+from apenet.host.client_server import as_client_and_server, is_client_server
+from apenet.host.streams import OutputFolder
+from apenet.host.toolchain import MpiChoice, detect_mpi, find_openmpi, find_program
 from apenet.machine import ENGINES, Machine
 from apenet.machine import machine as read_machine
-from apenet.mapping import Mapping, map_file, map_ranks
-from apenet.numbers import checked_seed, whole
-from apenet.outfiles import given_path
-from apenet.recording import Recording
-from apenet.streams import OutputFolder
-from apenet.toolchain import MpiChoice, detect_mpi, find_openmpi, find_program
+from apenet.machine.mapping import Mapping, map_file, map_ranks
+from apenet.run import folder as runfolder
+from apenet.run.activity import NetworkActivity, network_activity
+from apenet.run.recording import Recording
+from apenet.run.results import (
+    PS_PER_US,
+    FaultResult,
+    LinkResult,
+    Request,
+    busiest_of,
+    fault_result,
+    link_results,
+    show_size,
+    show_time,
+)
 
 _OUTCOMES = {
     getattr(_core.Outcome, name): name
     for name in ("completed", "failed", "aborted", "deadlock", "interrupted", "output_closed")
 }
 MOST_RANKS = 65536
-PS_PER_US = 10**6
 STALL_TIMEOUT_S = 10.0
 MOST_STALL_TIMEOUT_S = 10**6
 
 Bytes = bytes  # RunResult has a field of that name
-
-
-@dataclass(frozen=True, kw_only=True)
-class Request:
-    """What was asked of a machine: everything that decides the result, and nothing of the host."""
-
-    machine: Machine
-    ranks: int
-    ranks_per_node: int
-    mapping: str
-    nodes: tuple[int, ...]
-    engine: str
-    seed: int
-
-    def to_json(self) -> dict[str, Any]:
-        """The contents of command.json."""
-        return {
-            "machine": self.machine.name,
-            "settings": list(self.machine.settings),
-            "faults": list(self.machine.faults),
-            "ranks": self.ranks,
-            "ranks_per_node": self.ranks_per_node,
-            "mapping": self.mapping,
-            "nodes": list(self.nodes),
-            "engine": self.engine,
-            "seed": self.seed,
-            "version": __version__,
-        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,47 +85,6 @@ class RankResult:
 
 
 @dataclass(frozen=True)
-class LinkResult:
-    """What one direction of one link carried; utilisation is its busy share of the virtual time.
-
-    Corrupted packets, and the bytes that were sent again for them, are not among the others.
-    """
-
-    name: str
-    packets: int
-    wire_bytes: int
-    busy_us: float
-    utilisation: float
-    corrupted_packets: int = 0
-    retransmitted_bytes: int = 0
-
-
-@dataclass(frozen=True)
-class FaultResult:
-    """What went wrong in the network: events are links and nodes that died or revived."""
-
-    events: int
-    reconfigurations: int
-    packets_taken_back: int
-    corrupted_packets: int
-    retransmitted_bytes: int
-
-    def summary(self) -> str:
-        """A line of the short report; empty when nothing went wrong."""
-        parts = []
-        if self.events:
-            parts.append(
-                f"fault events: {self.events}, reconfigurations: {self.reconfigurations}, "
-                f"packets taken back: {self.packets_taken_back}"
-            )
-        if self.corrupted_packets:
-            parts.append(
-                f"corrupted packets: {self.corrupted_packets}, sent again: {show_size(self.retransmitted_bytes)}"
-            )
-        return "; ".join(parts)
-
-
-@dataclass(frozen=True)
 class RunResult:
     """The result of a run. All but `wall_time_s` and the captured output repeats exactly."""
 
@@ -173,8 +116,7 @@ class RunResult:
     @property
     def busiest_link(self) -> LinkResult | None:
         """The link with the most busy time, the first of several; None when none was used."""
-        used = [link for link in self.links if link.busy_us > 0]
-        return max(used, key=lambda link: link.busy_us, default=None)
+        return busiest_of(self.links)
 
     @property
     def waiting_share(self) -> float:
@@ -425,33 +367,6 @@ def _result(
     )
 
 
-def link_results(links: Sequence[_core.LinkUse], virtual_ps: int) -> tuple[LinkResult, ...]:
-    """What the links did in a run of so much virtual time."""
-    return tuple(
-        LinkResult(
-            name=link.name,
-            packets=link.packets,
-            wire_bytes=link.wire_bytes,
-            busy_us=link.busy_ps / PS_PER_US,
-            utilisation=round(link.busy_ps / virtual_ps, 6) if virtual_ps > 0 else 0.0,
-            corrupted_packets=link.corrupted_packets,
-            retransmitted_bytes=link.retransmitted_bytes,
-        )
-        for link in links
-    )
-
-
-def fault_result(use: _core.FaultUse) -> FaultResult:
-    """What went wrong, as the core counted it."""
-    return FaultResult(
-        events=use.events,
-        reconfigurations=use.reconfigurations,
-        packets_taken_back=use.packets_taken_back,
-        corrupted_packets=use.corrupted_packets,
-        retransmitted_bytes=use.retransmitted_bytes,
-    )
-
-
 def summary(result: RunResult) -> str:
     """The short report that `apenet run` prints when a program has ended."""
     lines = []
@@ -475,22 +390,3 @@ def summary(result: RunResult) -> str:
         heading = first if first.startswith(result.outcome) else f"{result.outcome}: {first}"
         lines += [heading, *rest]
     return "\n".join(f"apenet: {line}" for line in lines)
-
-
-def show_time(microseconds: float) -> str:
-    """A time in the unit that suits it."""
-    if microseconds < 1e3:  # noqa: PLR2004
-        return f"{microseconds:.2f} us"
-    if microseconds < 1e6:  # noqa: PLR2004
-        return f"{microseconds / 1e3:.3f} ms"
-    return f"{microseconds / 1e6:.4f} s"
-
-
-def show_size(count: int) -> str:
-    """A number of bytes in the unit that suits it."""
-    size = float(count)
-    for unit in ("B", "KiB", "MiB"):
-        if size < 1024:  # noqa: PLR2004
-            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
-        size /= 1024
-    return f"{size:.2f} GiB"

@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from apenet.toolchain import WARDEN
+from apenet.host.toolchain import WARDEN
 
 _NOTICE = struct.Struct("=iii")  # src/runtime/warden/notice.hpp
 _STARTED, _REFUSED, _ENDED = range(3)

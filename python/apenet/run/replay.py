@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from apenet import _core, runfolder
-from apenet._core import version as __version__
-from apenet.activity import NetworkActivity, network_activity
-from apenet.errors import ApenetError, InputError, from_core, texts
-from apenet.infiles import UnreadableError, opened_file, printable
+from apenet import _core
+from apenet.base.errors import ApenetError, InputError, from_core, texts
+from apenet.base.infiles import UnreadableError, opened_file, printable
+from apenet.base.numbers import checked_seed
 from apenet.machine import ENGINES, Machine
 from apenet.machine import machine as read_machine
-from apenet.mapping import Mapping, map_file, map_ranks
-from apenet.numbers import checked_seed
-from apenet.running import PS_PER_US, FaultResult, LinkResult, Request, fault_result, link_results, show_size, show_time
+from apenet.machine.mapping import Mapping, map_file, map_ranks
+from apenet.run import folder as runfolder
+from apenet.run.results import RanksResult, Request, common_results, show_size, show_time
 
 
 class ReplayError(ApenetError):
@@ -39,65 +35,6 @@ class ReplayRequest(Request):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RanksResult:
-    """What ranks without processes did; arrays have one element a rank. All but `wall_time_s` repeats exactly.
-
-    `messages` and `bytes` are those posted to the cards, with what the protocols add; `sends` and `sent_bytes` are the
-    ranks' own.
-    """
-
-    machine: str
-    seed: int
-    version: str
-    virtual_time_us: float
-    messages: int
-    bytes: int
-    trace_hash: str
-    finish_us: NDArray[np.float64] = field(repr=False)
-    waiting_us: NDArray[np.float64] = field(repr=False)
-    compute_us: NDArray[np.float64] = field(repr=False)
-    sends: NDArray[np.int64] = field(repr=False)
-    sent_bytes: NDArray[np.int64] = field(repr=False)
-    links: tuple[LinkResult, ...] = field(repr=False)
-    faults: FaultResult
-    network: NetworkActivity | None = field(repr=False)
-    warnings: tuple[str, ...]
-    wall_time_s: float
-
-    @property
-    def busiest_link(self) -> LinkResult | None:
-        """The link with the most busy time, the first of several; None when none was used."""
-        used = [link for link in self.links if link.busy_us > 0]
-        return max(used, key=lambda link: link.busy_us, default=None)
-
-    def to_json(self) -> dict[str, Any]:
-        """All of it but the wall time, as one object."""
-        busiest = self.busiest_link
-        return {
-            "machine": self.machine,
-            "seed": self.seed,
-            "version": self.version,
-            "virtual_time_us": self.virtual_time_us,
-            "finish_us": {
-                "min": float(self.finish_us.min()),
-                "mean": float(self.finish_us.mean()),
-                "max": float(self.finish_us.max()),
-            },
-            "messages": self.messages,
-            "bytes": self.bytes,
-            "busiest_link": vars(busiest) if busiest else None,
-            "trace_hash": self.trace_hash,
-            "faults": vars(self.faults),
-            "warnings": list(self.warnings),
-            "ranks": [
-                {"finish_us": float(finish), "waiting_us": float(waiting), "compute_us": float(compute)}
-                for finish, waiting, compute in zip(self.finish_us, self.waiting_us, self.compute_us, strict=True)
-            ],
-            "links": [vars(link) for link in self.links if link.packets > 0],
-        }
-
-
-@dataclass(frozen=True, kw_only=True)
 class ReplayResult(RanksResult):
     """The result of a replay."""
 
@@ -107,32 +44,6 @@ class ReplayResult(RanksResult):
     def to_json(self) -> dict[str, Any]:
         """The contents of run.json."""
         return {"trace": self.trace, "operations": self.operations, **super().to_json()}
-
-
-def common_results(
-    machine: Machine, seed: int, report: _core.RanksReport, finish_ps: NDArray[np.int64], began: float
-) -> dict[str, Any]:
-    """The fields of RanksResult; `began` is when the clock on the wall was read first."""
-    virtual_ps = int(finish_ps.max())
-    return {
-        "machine": machine.name,
-        "seed": seed,
-        "version": __version__,
-        "virtual_time_us": virtual_ps / PS_PER_US,
-        "messages": report.messages,
-        "bytes": report.bytes,
-        "trace_hash": f"{report.trace_hash:016x}",
-        "finish_us": finish_ps / PS_PER_US,
-        "waiting_us": report.waited_ps / PS_PER_US,
-        "compute_us": report.computed_ps / PS_PER_US,
-        "sends": np.asarray(report.sends),
-        "sent_bytes": np.asarray(report.sent_bytes),
-        "links": link_results(report.links, virtual_ps),
-        "faults": fault_result(report.faults),
-        "network": network_activity(report.network, virtual_ps) if report.network is not None else None,
-        "warnings": tuple(report.warnings),
-        "wall_time_s": time.monotonic() - began,
-    }
 
 
 def replay(

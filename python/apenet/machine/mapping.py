@@ -8,11 +8,11 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from apenet.errors import InputError
-from apenet.infiles import UnreadableError, read_text
+from apenet.base.errors import InputError
+from apenet.base.infiles import UnreadableError, read_text
+from apenet.base.numbers import whole
+from apenet.base.outfiles import given_path
 from apenet.machine import Machine
-from apenet.numbers import whole
-from apenet.outfiles import given_path
 
 Mapping = str | Path | Sequence[int]
 MOST_MAP_BYTES = 2**28

@@ -12,8 +12,8 @@ from pathlib import Path, PurePath
 from typing import Literal
 
 from apenet import _core
-from apenet.errors import HostError, InputError
-from apenet.infiles import other_kind
+from apenet.base.errors import HostError, InputError
+from apenet.base.infiles import other_kind
 
 MpiChoice = Literal["auto", "mpich", "openmpi"]
 

@@ -1,0 +1,1 @@
+"""What every room uses: errors, numbers and sizes as users write them, files read and files written."""

@@ -1,0 +1,223 @@
+"""What simulations of every kind are asked, and what they answer: requests, links, faults, ranks."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apenet import _core
+from apenet._core import version as __version__
+from apenet.machine import Machine
+from apenet.run.activity import NetworkActivity, network_activity
+
+PS_PER_US = 10**6
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What was asked of a machine: everything that decides the result, and nothing of the host."""
+
+    machine: Machine
+    ranks: int
+    ranks_per_node: int
+    mapping: str
+    nodes: tuple[int, ...]
+    engine: str
+    seed: int
+
+    def to_json(self) -> dict[str, Any]:
+        """The contents of command.json."""
+        return {
+            "machine": self.machine.name,
+            "settings": list(self.machine.settings),
+            "faults": list(self.machine.faults),
+            "ranks": self.ranks,
+            "ranks_per_node": self.ranks_per_node,
+            "mapping": self.mapping,
+            "nodes": list(self.nodes),
+            "engine": self.engine,
+            "seed": self.seed,
+            "version": __version__,
+        }
+
+
+@dataclass(frozen=True)
+class LinkResult:
+    """What one direction of one link carried; utilisation is its busy share of the virtual time.
+
+    Corrupted packets, and the bytes that were sent again for them, are not among the others.
+    """
+
+    name: str
+    packets: int
+    wire_bytes: int
+    busy_us: float
+    utilisation: float
+    corrupted_packets: int = 0
+    retransmitted_bytes: int = 0
+
+
+@dataclass(frozen=True)
+class FaultResult:
+    """What went wrong in the network: events are links and nodes that died or revived."""
+
+    events: int
+    reconfigurations: int
+    packets_taken_back: int
+    corrupted_packets: int
+    retransmitted_bytes: int
+
+    def summary(self) -> str:
+        """A line of the short report; empty when nothing went wrong."""
+        parts = []
+        if self.events:
+            parts.append(
+                f"fault events: {self.events}, reconfigurations: {self.reconfigurations}, "
+                f"packets taken back: {self.packets_taken_back}"
+            )
+        if self.corrupted_packets:
+            parts.append(
+                f"corrupted packets: {self.corrupted_packets}, sent again: {show_size(self.retransmitted_bytes)}"
+            )
+        return "; ".join(parts)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RanksResult:
+    """What ranks without processes did; arrays have one element a rank. All but `wall_time_s` repeats exactly.
+
+    `messages` and `bytes` are those posted to the cards, with what the protocols add; `sends` and `sent_bytes` are the
+    ranks' own.
+    """
+
+    machine: str
+    seed: int
+    version: str
+    virtual_time_us: float
+    messages: int
+    bytes: int
+    trace_hash: str
+    finish_us: NDArray[np.float64] = field(repr=False)
+    waiting_us: NDArray[np.float64] = field(repr=False)
+    compute_us: NDArray[np.float64] = field(repr=False)
+    sends: NDArray[np.int64] = field(repr=False)
+    sent_bytes: NDArray[np.int64] = field(repr=False)
+    links: tuple[LinkResult, ...] = field(repr=False)
+    faults: FaultResult
+    network: NetworkActivity | None = field(repr=False)
+    warnings: tuple[str, ...]
+    wall_time_s: float
+
+    @property
+    def busiest_link(self) -> LinkResult | None:
+        """The link with the most busy time, the first of several; None when none was used."""
+        return busiest_of(self.links)
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it but the wall time, as one object."""
+        busiest = self.busiest_link
+        return {
+            "machine": self.machine,
+            "seed": self.seed,
+            "version": self.version,
+            "virtual_time_us": self.virtual_time_us,
+            "finish_us": {
+                "min": float(self.finish_us.min()),
+                "mean": float(self.finish_us.mean()),
+                "max": float(self.finish_us.max()),
+            },
+            "messages": self.messages,
+            "bytes": self.bytes,
+            "busiest_link": vars(busiest) if busiest else None,
+            "trace_hash": self.trace_hash,
+            "faults": vars(self.faults),
+            "warnings": list(self.warnings),
+            "ranks": [
+                {"finish_us": float(finish), "waiting_us": float(waiting), "compute_us": float(compute)}
+                for finish, waiting, compute in zip(self.finish_us, self.waiting_us, self.compute_us, strict=True)
+            ],
+            "links": [vars(link) for link in self.links if link.packets > 0],
+        }
+
+
+def link_results(links: Sequence[_core.LinkUse], virtual_ps: int) -> tuple[LinkResult, ...]:
+    """What the links did in a run of so much virtual time."""
+    return tuple(
+        LinkResult(
+            name=link.name,
+            packets=link.packets,
+            wire_bytes=link.wire_bytes,
+            busy_us=link.busy_ps / PS_PER_US,
+            utilisation=round(link.busy_ps / virtual_ps, 6) if virtual_ps > 0 else 0.0,
+            corrupted_packets=link.corrupted_packets,
+            retransmitted_bytes=link.retransmitted_bytes,
+        )
+        for link in links
+    )
+
+
+def busiest_of(links: Sequence[LinkResult]) -> LinkResult | None:
+    """The link with the most busy time, the first of several; None when none was used."""
+    used = [link for link in links if link.busy_us > 0]
+    return max(used, key=lambda link: link.busy_us, default=None)
+
+
+def fault_result(use: _core.FaultUse) -> FaultResult:
+    """What went wrong, as the core counted it."""
+    return FaultResult(
+        events=use.events,
+        reconfigurations=use.reconfigurations,
+        packets_taken_back=use.packets_taken_back,
+        corrupted_packets=use.corrupted_packets,
+        retransmitted_bytes=use.retransmitted_bytes,
+    )
+
+
+def common_results(
+    machine: Machine, seed: int, report: _core.RanksReport, finish_ps: NDArray[np.int64], began: float
+) -> dict[str, Any]:
+    """The fields of RanksResult; `began` is when the clock on the wall was read first."""
+    virtual_ps = int(finish_ps.max())
+    return {
+        "machine": machine.name,
+        "seed": seed,
+        "version": __version__,
+        "virtual_time_us": virtual_ps / PS_PER_US,
+        "messages": report.messages,
+        "bytes": report.bytes,
+        "trace_hash": f"{report.trace_hash:016x}",
+        "finish_us": finish_ps / PS_PER_US,
+        "waiting_us": report.waited_ps / PS_PER_US,
+        "compute_us": report.computed_ps / PS_PER_US,
+        "sends": np.asarray(report.sends),
+        "sent_bytes": np.asarray(report.sent_bytes),
+        "links": link_results(report.links, virtual_ps),
+        "faults": fault_result(report.faults),
+        "network": network_activity(report.network, virtual_ps) if report.network is not None else None,
+        "warnings": tuple(report.warnings),
+        "wall_time_s": time.monotonic() - began,
+    }
+
+
+def show_time(microseconds: float) -> str:
+    """A time in the unit that suits it."""
+    if microseconds < 1e3:  # noqa: PLR2004
+        return f"{microseconds:.2f} us"
+    if microseconds < 1e6:  # noqa: PLR2004
+        return f"{microseconds / 1e3:.3f} ms"
+    return f"{microseconds / 1e6:.4f} s"
+
+
+def show_size(count: int) -> str:
+    """A number of bytes in the unit that suits it."""
+    size = float(count)
+    for unit in ("B", "KiB", "MiB"):
+        if size < 1024:  # noqa: PLR2004
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1024
+    return f"{size:.2f} GiB"
