@@ -5,12 +5,12 @@ from typing import Annotated
 import numpy
 from numpy.typing import NDArray
 
-import apenet.errors
+import apenet.base.errors
 
 
 version: str = '0.1.0'
 
-class NetworkPartitioned(apenet.errors.PartitionError):
+class NetworkPartitioned(apenet.base.errors.PartitionError):
     pass
 
 class DataRate:

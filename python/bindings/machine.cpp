@@ -137,7 +137,7 @@ void bind_software(nb::module_& module) {
 }  // namespace
 
 void bind_machine(nb::module_& module) {
-  const nb::object base = nb::module_::import_("apenet.errors").attr("PartitionError");
+  const nb::object base = nb::module_::import_("apenet.base.errors").attr("PartitionError");
   nb::exception<NetworkPartitioned>(module, "NetworkPartitioned", base);
   bind_network(module);
   bind_host(module);
