@@ -1,4 +1,4 @@
-// How a description is refused: the key as in the machine files, its value and what was expected.
+// The error of a value that cannot be used, `KEY = VALUE: expected WHAT`, and checks that throw it.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace apenet {
 
-// Views, so that what is as it should be costs no string: every descriptor is looked at.
+// The checks below take views: they run for every descriptor, and a valid value must not cost a string.
 [[noreturn]] inline void refuse_value(std::string_view key, std::string_view value,
                                       std::string_view expected) {
   std::string text(key);

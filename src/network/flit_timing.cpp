@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <stdexcept>
+
+#include "kernel/refuse.hpp"
 
 namespace apenet {
 
@@ -11,10 +12,6 @@ namespace {
 
 // Longer delays would make rings of lists longer than the network is large.
 constexpr std::int64_t max_delay_cycles = 1 << 16;
-
-[[noreturn]] void refuse(const std::string& key, const std::string& value, const std::string& expected) {
-  throw std::invalid_argument(key + " = " + value + ": expected " + expected);
-}
 
 std::string in_cycles(std::int64_t count, Time time) {
   return std::to_string(count) + (count == 1 ? " cycle, " : " cycles, ") + std::to_string(time.ps()) + " ps";
@@ -47,8 +44,9 @@ class Rounding {
   std::uint32_t cycles(const std::string& key, Time time) {
     const std::int64_t count = timing_.cycle_from(time);
     if (count > max_delay_cycles) {
-      refuse(key, std::to_string(time.ps()) + " ps",
-             "at most " + std::to_string(max_delay_cycles) + " cycles of router.clock for the flit engine");
+      refuse_value(
+          key, std::to_string(time.ps()) + " ps",
+          "at most " + std::to_string(max_delay_cycles) + " cycles of router.clock for the flit engine");
     }
     note(key, time, count);
     return static_cast<std::uint32_t>(count);
@@ -59,7 +57,8 @@ class Rounding {
     link.latency_cycles = cycles(key + ".latency", latency);
     const std::int64_t count = cycles_of_flit(timing_, rate);
     if (count > max_delay_cycles) {
-      refuse(key + ".rate", std::to_string(rate.bytes), "a flit in at most 65536 cycles of router.clock");
+      refuse_value(key + ".rate", std::to_string(rate.bytes),
+                   "a flit in at most 65536 cycles of router.clock");
     }
     if (timing_.time(count * many) != rate.duration(many * timing_.flit_bytes)) {
       timing_.rounded.push_back(key + ".rate: a flit of " + std::to_string(timing_.flit_bytes) +
@@ -83,7 +82,7 @@ class Rounding {
 
 std::uint32_t require_delay(const std::string& key, std::uint32_t value, std::uint32_t least) {
   if (value < least || value > max_delay_cycles) {
-    refuse(key, std::to_string(value), std::to_string(least) + " to 65536 cycles");
+    refuse_value(key, std::to_string(value), std::to_string(least) + " to 65536 cycles");
   }
   return value;
 }
@@ -101,8 +100,9 @@ void set_pipeline(FlitTiming& timing, const NetworkDescription& description, Rou
                                timing.switch_allocation_cycles + timing.switch_traversal_cycles;
   const std::uint32_t latency = rounding.cycles("router.latency", description.router_latency);
   if (latency < stages) {
-    refuse("router.latency", std::to_string(description.router_latency.ps()) + " ps",
-           "at least the " + std::to_string(stages) + " cycles of the router's stages for the flit engine");
+    refuse_value(
+        "router.latency", std::to_string(description.router_latency.ps()) + " ps",
+        "at least the " + std::to_string(stages) + " cycles of the router's stages for the flit engine");
   }
   timing.buffer_write_cycles = latency - stages;
 }
@@ -156,13 +156,13 @@ FlitTiming make_flit_clock(const NetworkDescription& description) {
   FlitTiming timing;
   timing.clock.frequency_hz = description.pipeline.clock_hz;
   if (timing.clock.frequency_hz <= 0 || timing.clock.frequency_hz > ps_per_second) {
-    refuse("router.clock", std::to_string(timing.clock.frequency_hz) + " Hz",
-           "1 Hz to 1 THz: a cycle of the flit engine");
+    refuse_value("router.clock", std::to_string(timing.clock.frequency_hz) + " Hz",
+                 "1 Hz to 1 THz: a cycle of the flit engine");
   }
   const std::int64_t flit_bytes = flit_bytes_of(description);
   constexpr std::int64_t max_flit_bytes = 1 << 16;
   if (flit_bytes < 1 || flit_bytes > max_flit_bytes) {
-    refuse("router.flit_bytes", std::to_string(flit_bytes), "1 to 65536 bytes");
+    refuse_value("router.flit_bytes", std::to_string(flit_bytes), "1 to 65536 bytes");
   }
   timing.flit_bytes = static_cast<std::uint32_t>(flit_bytes);
 
@@ -195,7 +195,7 @@ FlitTiming make_flit_timing(const NetworkParameters& parameters) {
   constexpr std::int64_t max_buffer_flits = 65535;  // counted in 16 bits
   const bool is_wormhole = description.switching == NetworkDescription::Switching::wormhole;
   if (buffer_flits < (is_wormhole ? 1 : packet_flits) || buffer_flits > max_buffer_flits) {
-    refuse(
+    refuse_value(
         "router.buffer_bytes", std::to_string(description.buffer_bytes),
         (is_wormhole ? "1 to 65535 flits of "
                      : "the largest packet, " + std::to_string(packet_flits) + " flits, to 65535 flits of ") +

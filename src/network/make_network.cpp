@@ -5,10 +5,10 @@
 #include <cstdint>
 #include <cstdio>
 #include <limits>
-#include <stdexcept>
 #include <string>
 #include <utility>
 
+#include "kernel/refuse.hpp"
 #include "network/faults/faulty_network.hpp"
 #include "network/flit/engine.hpp"
 #include "network/packet/bit_errors.hpp"
@@ -20,31 +20,29 @@ namespace apenet {
 
 namespace {
 
-[[noreturn]] void refuse(const std::string& key, const std::string& value, const std::string& expected) {
-  throw std::invalid_argument(key + " = " + value + ": expected " + expected);
-}
-
 void require_rate(const std::string& key, const DataRate& rate) {
   if (rate.bytes > 0 && rate.per_cycles > 0 && rate.frequency_hz > 0) return;
-  refuse(key,
-         std::to_string(rate.bytes) + " bytes per " + std::to_string(rate.per_cycles) + " cycles of " +
-             std::to_string(rate.frequency_hz) + " Hz",
-         "a positive rate");
+  refuse_value(key,
+               std::to_string(rate.bytes) + " bytes per " + std::to_string(rate.per_cycles) + " cycles of " +
+                   std::to_string(rate.frequency_hz) + " Hz",
+               "a positive rate");
 }
 
 void require_latency(const std::string& key, Time latency) {
-  if (latency < Time::zero()) refuse(key, std::to_string(latency.ps()) + " ps", "zero or more");
+  require_duration(key, latency);
 }
 
 void require_buffer(const std::string& key, std::int64_t bytes, std::uint32_t packet_bytes) {
   if (bytes < packet_bytes) {
-    refuse(key, std::to_string(bytes),
-           "room for the largest packet, " + std::to_string(packet_bytes) + " bytes with header and footer");
+    refuse_value(
+        key, std::to_string(bytes),
+        "room for the largest packet, " + std::to_string(packet_bytes) + " bytes with header and footer");
   }
 }
 
 void require_countable(const std::string& key, std::int64_t bytes) {
-  if (bytes > std::numeric_limits<std::int32_t>::max()) refuse(key, std::to_string(bytes), "less than 2 GiB");
+  if (bytes > std::numeric_limits<std::int32_t>::max())
+    refuse_value(key, std::to_string(bytes), "less than 2 GiB");
 }
 
 std::string decimal(double value) {
@@ -56,23 +54,25 @@ std::string decimal(double value) {
 // Written so that what is not a number is refused, too.
 void require_bit_error_rate(double rate, std::uint32_t packet_bytes) {
   const std::string key = "network.link.bit_error_rate";
-  if (!(rate >= 0 && rate <= 1)) refuse(key, decimal(rate), "a probability, from 0 to 1");
+  if (!(rate >= 0 && rate <= 1)) refuse_value(key, decimal(rate), "a probability, from 0 to 1");
   const double probability = corruption_probability(rate, packet_bytes);
   if (1 - probability < 1 / max_mean_transmissions) {
-    refuse(key, decimal(rate),
-           "a rate at which packets pass: of the largest, " + std::to_string(packet_bytes) +
-               " bytes on the wire, a transmission is corrupted with probability " + decimal(probability) +
-               ", at most " + decimal(1 - 1 / max_mean_transmissions) + " is simulated");
+    refuse_value(key, decimal(rate),
+                 "a rate at which packets pass: of the largest, " + std::to_string(packet_bytes) +
+                     " bytes on the wire, a transmission is corrupted with probability " +
+                     decimal(probability) + ", at most " + decimal(1 - 1 / max_mean_transmissions) +
+                     " is simulated");
   }
 }
 
 // What only the packet engine simulates.
 void require_no_faults(const NetworkDescription& description) {
   const std::string expected = " with the flit engine: the packet engine alone simulates faults";
-  if (!description.faults.empty()) refuse("fault", '"' + description.faults.front() + '"', "none" + expected);
+  if (!description.faults.empty())
+    refuse_value("fault", '"' + description.faults.front() + '"', "none" + expected);
   for (const LinkDescription& link : description.links) {
     if (link.bit_error_rate > 0) {
-      refuse("network.link.bit_error_rate", decimal(link.bit_error_rate), "0" + expected);
+      refuse_value("network.link.bit_error_rate", decimal(link.bit_error_rate), "0" + expected);
     }
   }
 }
@@ -83,9 +83,10 @@ void require_no_faults(const NetworkDescription& description) {
 void require_cut_through(const NetworkDescription& description) {
   if (description.routing == NetworkDescription::Routing::minimal_adaptive &&
       description.switching == NetworkDescription::Switching::wormhole) {
-    refuse("router.switching", "\"wormhole\"",
-           "\"virtual-cut-through\" for network.routing = \"minimal-adaptive\" with the flit engine: blocked "
-           "packets that do not fit into one buffer can wait for each other in a circle");
+    refuse_value(
+        "router.switching", "\"wormhole\"",
+        "\"virtual-cut-through\" for network.routing = \"minimal-adaptive\" with the flit engine: blocked "
+        "packets that do not fit into one buffer can wait for each other in a circle");
   }
 }
 
@@ -103,10 +104,10 @@ void validate(const NetworkParameters& parameters) {
   require_latency("router.credit_latency", description.credit_latency);
   require_latency("network.reconfiguration", description.reconfiguration);
   if (parameters.card_channels == 0 || parameters.card_channels > 65535) {
-    refuse("card_channels", std::to_string(parameters.card_channels), "1 to 65535");
+    refuse_value("card_channels", std::to_string(parameters.card_channels), "1 to 65535");
   }
   if (parameters.max_packet_wire_bytes == 0)
-    refuse("max_packet_wire_bytes", "0", "the size of the largest packet");
+    refuse_value("max_packet_wire_bytes", "0", "the size of the largest packet");
   const std::uint32_t packet_bytes = parameters.max_packet_wire_bytes;
   if (description.switching == NetworkDescription::Switching::virtual_cut_through) {
     require_buffer("router.buffer_bytes", description.buffer_bytes, packet_bytes);
@@ -123,14 +124,15 @@ void validate_channels(const NetworkParameters& parameters, const Topology& topo
   const std::uint32_t channels = parameters.description.virtual_channels;
   constexpr std::uint32_t max_channels = 64;  // the engine marks them in one word
   if (channels == 0 || channels > max_channels || channels % routing.class_count() != 0) {
-    refuse("router.virtual_channels", std::to_string(channels),
-           "1 to 64, a multiple of the " + std::to_string(routing.class_count()) + " classes of the routing");
+    refuse_value(
+        "router.virtual_channels", std::to_string(channels),
+        "1 to 64, a multiple of the " + std::to_string(routing.class_count()) + " classes of the routing");
   }
   constexpr std::uint32_t max_inputs = 65535;  // virtual channels of all ports of a router
   if (std::uint64_t{topology.ports_per_router()} * channels > max_inputs) {
-    refuse("router.virtual_channels", std::to_string(channels),
-           "at most " + std::to_string(max_inputs / topology.ports_per_router()) + " for routers of " +
-               std::to_string(topology.ports_per_router()) + " ports");
+    refuse_value("router.virtual_channels", std::to_string(channels),
+                 "at most " + std::to_string(max_inputs / topology.ports_per_router()) + " for routers of " +
+                     std::to_string(topology.ports_per_router()) + " ports");
   }
   const std::uint64_t queues =
       std::uint64_t{topology.router_count()} * topology.ports_per_router() * channels +
@@ -138,8 +140,8 @@ void validate_channels(const NetworkParameters& parameters, const Topology& topo
   constexpr std::uint64_t max_queues = std::uint64_t{1}
                                        << PackedOrder::source_bits;  // each a source of events
   if (queues >= max_queues) {
-    refuse("router.virtual_channels", std::to_string(channels),
-           "fewer than 2^25 buffers in the network, not " + std::to_string(queues));
+    refuse_value("router.virtual_channels", std::to_string(channels),
+                 "fewer than 2^25 buffers in the network, not " + std::to_string(queues));
   }
 }
 

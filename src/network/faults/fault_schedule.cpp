@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <optional>
-#include <stdexcept>
 #include <string_view>
 #include <utility>
 
+#include "kernel/refuse.hpp"
 #include "network/topology/text_file.hpp"
 
 namespace apenet {
@@ -23,7 +23,7 @@ std::string shown(std::string_view text) {
 }
 
 [[noreturn]] void refuse(const std::string& text, const std::string& expected) {
-  throw std::invalid_argument("fault = " + shown(text) + ": expected " + expected);
+  refuse_value("fault", shown(text), expected);
 }
 
 constexpr const char* form = "link|node|switch NAME down @TIME [up @TIME ...]";

@@ -1,9 +1,9 @@
 #include "network/faults/faulty_network.hpp"
 
-#include <stdexcept>
 #include <string>
 #include <utility>
 
+#include "kernel/refuse.hpp"
 #include "network/routing/route_table.hpp"
 
 namespace apenet {
@@ -19,10 +19,10 @@ FaultyNetwork::FaultyNetwork(Simulation& simulation, Topology topology, std::uni
       islands_(schedule_.changes().size() + 1) {
   const std::uint64_t entries = std::uint64_t{topology_.router_count()} * topology_.endpoint_count();
   if (entries > RouteTable::max_entries) {
-    throw std::invalid_argument(
-        "fault = \"" + schedule_.fault(0).text + "\": expected a machine of at most " +
-        std::to_string(RouteTable::max_entries) +
-        " routes (routers times nodes) for routes around faults, not " + std::to_string(entries));
+    refuse_value("fault", '"' + schedule_.fault(0).text + '"',
+                 "a machine of at most " + std::to_string(RouteTable::max_entries) +
+                     " routes (routers times nodes) for routes around faults, not " +
+                     std::to_string(entries));
   }
   engine_->allow_halts();
 }

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <bit>
-#include <stdexcept>
 #include <string>
 #include <utility>
 
 #include "kernel/check.hpp"
+#include "kernel/refuse.hpp"
 #include "network/flit/router_bank.hpp"
 
 namespace apenet {
@@ -531,10 +531,9 @@ std::unique_ptr<FlitRouters> make_flit_routers(FlitFabric& fabric, const FlitRou
   constexpr std::uint32_t max_channels = 512;
   if (fabric.ports * fabric.virtual_channels > max_channels || fabric.ports > 64 ||
       fabric.virtual_channels > 64) {
-    throw std::invalid_argument("router.virtual_channels = " + std::to_string(fabric.virtual_channels) +
-                                ": expected at most 64, and at most " + std::to_string(max_channels) +
-                                " on the " + std::to_string(fabric.ports) +
-                                " ports of a router (at most 64) for the flit engine");
+    refuse_value("router.virtual_channels", std::to_string(fabric.virtual_channels),
+                 "at most 64, and at most " + std::to_string(max_channels) + " on the " +
+                     std::to_string(fabric.ports) + " ports of a router (at most 64) for the flit engine");
   }
   return std::make_unique<FlitRouterBank>(fabric, routes);
 }

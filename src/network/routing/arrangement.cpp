@@ -1,8 +1,8 @@
 #include "network/routing/arrangement.hpp"
 
-#include <stdexcept>
 #include <utility>
 
+#include "kernel/refuse.hpp"
 #include "network/routing/adaptive_routing.hpp"
 #include "network/routing/deadlock.hpp"
 #include "network/routing/destination_mod.hpp"
@@ -18,25 +18,21 @@ namespace {
 using TopologyKind = NetworkDescription::Topology;
 using RoutingKind = NetworkDescription::Routing;
 
-[[noreturn]] void refuse(const std::string& key, const std::string& value, const std::string& expected) {
-  throw std::invalid_argument(key + " = " + value + ": expected " + expected);
-}
-
 bool is_cube(TopologyKind topology) {
   return topology == TopologyKind::torus || topology == TopologyKind::mesh;
 }
 
 void require_links(const NetworkDescription& description, std::size_t expected, const std::string& reason) {
   if (description.links.size() == expected) return;
-  refuse("network.links", std::to_string(description.links.size()) + " entries",
-         std::to_string(expected) + ": " + reason);
+  refuse_value("network.links", std::to_string(description.links.size()) + " entries",
+               std::to_string(expected) + ": " + reason);
 }
 
 void require_kind(const NetworkDescription& description, bool fits, const std::string& topologies) {
   if (fits) return;
-  refuse("network.routing", name_of(description.routing),
-         "a routing for network.topology = " + name_of(description.topology) + "; " +
-             name_of(description.routing) + " is for " + topologies);
+  refuse_value("network.routing", name_of(description.routing),
+               "a routing for network.topology = " + name_of(description.topology) + "; " +
+                   name_of(description.routing) + " is for " + topologies);
 }
 
 }  // namespace
@@ -99,8 +95,8 @@ Topology make_topology(const NetworkDescription& description) {
       require_links(description, 1 + description.link_names.size(), "the default, and one for each name");
       return read_graph(description.graph, description.link_names);
   }
-  refuse("network.topology", "none",
-         "torus, mesh, fat-tree, crossbar or graph for a card that sends packets");
+  refuse_value("network.topology", "none",
+               "torus, mesh, fat-tree, crossbar or graph for a card that sends packets");
 }
 
 std::uint32_t count_network_nodes(const NetworkDescription& description) {
@@ -140,7 +136,7 @@ std::unique_ptr<const Routing> make_routing(const NetworkDescription& descriptio
       return read_table(description.table, topology,
                         is_cube(description.topology) ? description.dims : std::vector<std::uint32_t>{});
   }
-  refuse("network.routing", "unknown", "one of the known routings");
+  refuse_value("network.routing", "unknown", "one of the known routings");
 }
 
 void require_no_deadlock(const NetworkDescription& description, const Topology& topology,
@@ -148,9 +144,9 @@ void require_no_deadlock(const NetworkDescription& description, const Topology& 
   const std::string cycle = find_dependency_cycle(topology, routing);
   if (cycle.empty()) return;
   const bool is_table = description.routing == RoutingKind::table;
-  refuse(is_table ? "network.table_file" : "network.routing",
-         is_table ? "routes that can deadlock" : name_of(description.routing),
-         "a routing without a cycle of channels that wait for each other, not " + cycle);
+  refuse_value(is_table ? "network.table_file" : "network.routing",
+               is_table ? "routes that can deadlock" : name_of(description.routing),
+               "a routing without a cycle of channels that wait for each other, not " + cycle);
 }
 
 ArrangementFacts inspect_arrangement(const NetworkDescription& description) {

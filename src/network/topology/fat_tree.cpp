@@ -1,10 +1,11 @@
 #include "network/topology/fat_tree.hpp"
 
 #include <algorithm>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "kernel/refuse.hpp"
 
 namespace apenet {
 
@@ -18,7 +19,7 @@ std::string list_text(const std::vector<std::uint32_t>& list) {
 
 [[noreturn]] void refuse(const std::string& key, const std::vector<std::uint32_t>& list,
                          const std::string& expected) {
-  throw std::invalid_argument("network." + key + " = " + list_text(list) + ": expected " + expected);
+  refuse_value("network." + key, list_text(list), expected);
 }
 
 bool are_counts(const std::vector<std::uint32_t>& list) {

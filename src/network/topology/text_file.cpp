@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
-#include <stdexcept>
 #include <utility>
+
+#include "kernel/refuse.hpp"
 
 namespace apenet {
 
@@ -65,12 +66,11 @@ void TextLines::refuse(const Line& line, const std::string& expected) const {
       character = '?';
   }
   if (text.size() > max_shown) text = text.substr(0, max_shown) + "...";
-  throw std::invalid_argument(key_ + " line " + std::to_string(line.number) + " = \"" + text +
-                              "\": expected " + expected);
+  refuse_value(key_ + " line " + std::to_string(line.number), '"' + text + '"', expected);
 }
 
 void TextLines::refuse(const std::string& value, const std::string& expected) const {
-  throw std::invalid_argument(key_ + " = " + value + ": expected " + expected);
+  refuse_value(key_, value, expected);
 }
 
 std::optional<std::uint32_t> parse_number(std::string_view text) {

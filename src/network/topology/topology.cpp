@@ -1,9 +1,9 @@
 #include "network/topology/topology.hpp"
 
-#include <stdexcept>
 #include <utility>
 
 #include "kernel/check.hpp"
+#include "kernel/refuse.hpp"
 
 namespace apenet {
 
@@ -66,8 +66,8 @@ CubeShape::CubeShape(std::vector<std::uint32_t> dims) : dims_(std::move(dims)) {
     is_valid = is_valid && nodes <= max_nodes;
   }
   if (!is_valid) {
-    throw std::invalid_argument("network.dims = " + dims_text(dims_) +
-                                ": expected 1 to 6 sizes of 1 to 65535 nodes, at most 16777216 nodes in all");
+    refuse_value("network.dims", dims_text(dims_),
+                 "1 to 6 sizes of 1 to 65535 nodes, at most 16777216 nodes in all");
   }
   node_count_ = static_cast<std::uint32_t>(nodes);
 }
@@ -130,8 +130,7 @@ Topology make_mesh(const CubeShape& shape) {
 Topology make_crossbar(std::uint32_t nodes) {
   constexpr std::uint32_t max_nodes = 16384;  // each output of an engine has a bit for each input
   if (nodes < 1 || nodes > max_nodes) {
-    throw std::invalid_argument("network.nodes = " + std::to_string(nodes) + ": expected 1 to " +
-                                std::to_string(max_nodes));
+    refuse_value("network.nodes", std::to_string(nodes), "1 to " + std::to_string(max_nodes));
   }
   Topology topology(1, nodes, numbered_ports(nodes));
   topology.name_router(0, "switch");

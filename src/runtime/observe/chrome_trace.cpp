@@ -4,9 +4,9 @@
 #include <cerrno>
 #include <cstdarg>
 #include <cstring>
-#include <stdexcept>
 #include <utility>
 
+#include "kernel/refuse.hpp"
 #include "network/network_trace.hpp"
 #include "nic/messages.hpp"
 #include "runtime/observe/process_trace.hpp"
@@ -49,8 +49,7 @@ ChromeTrace::ChromeTrace(const std::string& path, std::uint32_t process_count,
       is_named_(link_names_.size()),
       limit_bytes_(limit_bytes) {
   if (file_ == nullptr) {
-    throw std::invalid_argument("trace = " + path + ": expected a file that can be written (" +
-                                std::strerror(errno) + ")");
+    refuse_value("trace", path, std::string("a file that can be written (") + std::strerror(errno) + ")");
   }
   // By this line the Python side knows a file that may be replaced (runfolder.py).
   std::fputs("{\"displayTimeUnit\": \"ns\", \"otherData\": {\"writer\": \"apenet\"}, \"traceEvents\": [\n",

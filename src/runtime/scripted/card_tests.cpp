@@ -1,19 +1,15 @@
 #include "runtime/scripted/card_tests.hpp"
 
 #include <algorithm>
-#include <stdexcept>
 #include <string>
 
+#include "kernel/refuse.hpp"
 #include "runtime/scripted/card_test_scripts.hpp"
 #include "runtime/scripted/scripted_run.hpp"
 
 namespace apenet {
 
 namespace {
-
-[[noreturn]] void refuse(const std::string& key, const std::string& value, const std::string& expected) {
-  throw std::invalid_argument(key + " = " + value + ": expected " + expected);
-}
 
 constexpr ProcessId first = 0;
 constexpr ProcessId second = 1;
@@ -88,36 +84,37 @@ TestPoint point_of(CardTest test, const Exchange& exchange, Time whole, std::uin
 
 std::vector<NodeId> choose_nodes(const MachineDescription& description, const std::vector<NodeId>& asked) {
   if (asked.size() == 2) return asked;
-  if (!asked.empty()) refuse("nodes", std::to_string(asked.size()) + " of them", "two, or none");
+  if (!asked.empty()) refuse_value("nodes", std::to_string(asked.size()) + " of them", "two, or none");
   NodeId neighbour = 1;
   for (const std::uint32_t extent : description.network.dims) {
     if (extent > 1) return {0, neighbour};
     neighbour *= extent;
   }
   if (!description.network.dims.empty())
-    refuse("network.dims", "a single node", "two nodes to measure between");
+    refuse_value("network.dims", "a single node", "two nodes to measure between");
   return {0, neighbour};
 }
 
 void validate(const CardTestOptions& options, CardTest test) {
-  if (options.sizes.empty()) refuse("sizes", "none", "at least one");
+  if (options.sizes.empty()) refuse_value("sizes", "none", "at least one");
   for (const std::int64_t size : options.sizes) {
-    if (size < 0) refuse("sizes", std::to_string(size), "zero or more bytes");
+    if (size < 0) refuse_value("sizes", std::to_string(size), "zero or more bytes");
     if (options.region_bytes != 0 && options.region_bytes < size) {
-      refuse("region", std::to_string(options.region_bytes),
-             "at least one message of " + std::to_string(size) + " bytes");
+      refuse_value("region", std::to_string(options.region_bytes),
+                   "at least one message of " + std::to_string(size) + " bytes");
     }
   }
-  if (options.channels == 0) refuse("channels", "0", "at least 1");
+  if (options.channels == 0) refuse_value("channels", "0", "at least 1");
   constexpr std::int64_t most = std::int64_t{1} << 40;
   if (options.region_bytes > most)
-    refuse("region", std::to_string(options.region_bytes), "at most 2^40 bytes");
+    refuse_value("region", std::to_string(options.region_bytes), "at most 2^40 bytes");
   if (options.window != 0 && test != CardTest::unidirectional && test != CardTest::bidirectional &&
       test != CardTest::rate) {
-    refuse("window", std::to_string(options.window), "none: unidirectional, bidirectional and rate have one");
+    refuse_value("window", std::to_string(options.window),
+                 "none: unidirectional, bidirectional and rate have one");
   }
   if (options.until_landed && test != CardTest::oneway)
-    refuse("until", "landed", "reply: only oneway can end when everything has landed");
+    refuse_value("until", "landed", "reply: only oneway can end when everything has landed");
 }
 
 // What the card cannot do is refused by its name.
@@ -125,22 +122,22 @@ void check(const NicCapabilities& card, const MachineDescription& machine, CardT
            const CardTestOptions& options) {
   const std::string of_machine = "the card of " + machine.name;
   if (options.channels > card.channels) {
-    refuse("channels", std::to_string(options.channels),
-           "at most the " + std::to_string(card.channels) + " of " + of_machine);
+    refuse_value("channels", std::to_string(options.channels),
+                 "at most the " + std::to_string(card.channels) + " of " + of_machine);
   }
   for (const Buffer buffer : {options.local, options.remote}) {
     if (buffer == Buffer::gpu && !card.gpu_memory)
-      refuse("memory", "gpu", "host: " + of_machine + " does not reach a GPU's memory");
+      refuse_value("memory", "gpu", "host: " + of_machine + " does not reach a GPU's memory");
     if (buffer == Buffer::gpu_staged && machine.host.gpu_copy_bytes_per_second == 0)
-      refuse("memory", "gpu-staged", "host: " + machine.name + " has no host.gpu_copy_bandwidth_mib_s");
+      refuse_value("memory", "gpu-staged", "host: " + machine.name + " has no host.gpu_copy_bandwidth_mib_s");
   }
   if (test == CardTest::rate && options.path == Path::send)
-    refuse("path", "send", "put: rate is one of puts");
+    refuse_value("path", "send", "put: rate is one of puts");
   if ((test == CardTest::rate || options.path == Path::put) && !card.put)
-    refuse(test == CardTest::rate ? "test" : "path", test == CardTest::rate ? "rate" : "put",
-           "what " + of_machine + " can do: it has no put");
+    refuse_value(test == CardTest::rate ? "test" : "path", test == CardTest::rate ? "rate" : "put",
+                 "what " + of_machine + " can do: it has no put");
   if (options.path == Path::send && card.max_send_bytes == 0)
-    refuse("path", "send", "put: " + of_machine + " sends nothing without an address");
+    refuse_value("path", "send", "put: " + of_machine + " sends nothing without an address");
 }
 
 Exchange exchange_of(std::int64_t size, const NicCapabilities& card, CardTest test,
@@ -171,8 +168,8 @@ std::vector<TestPoint> run_card_test(const MachineDescription& description, Card
     check(card, description, test, options);
     const Exchange exchange = exchange_of(size, card, test, options);
     if (test == CardTest::rate && exchange.pieces() > 1) {
-      refuse("sizes", std::to_string(size),
-             "at most the " + std::to_string(card.max_message_bytes) + " bytes of one put");
+      refuse_value("sizes", std::to_string(size),
+                   "at most the " + std::to_string(card.max_message_bytes) + " bytes of one put");
     }
     const Rounds rounds{.warmup = options.warmup,
                         .measured = options.iterations > 0 ? options.iterations : iterations_of(test, size),

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "kernel/interruption.hpp"
+#include "kernel/refuse.hpp"
 #include "runtime/scripted/goal.hpp"
 #include "runtime/scripted/goal_labels.hpp"
 #include "runtime/scripted/goal_scanner.hpp"
@@ -315,8 +316,7 @@ class MappedFile {
     if (fd < 0 || fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
       const char* reason = fd < 0 ? std::strerror(errno) : "not a regular file";
       if (fd >= 0) close(fd);
-      throw std::invalid_argument("trace = \"" + path + "\": expected a GOAL file that can be read (" +
-                                  reason + ")");
+      refuse_value("trace", '"' + path + '"', std::string("a GOAL file that can be read (") + reason + ")");
     }
     size_ = static_cast<std::size_t>(status.st_size);
     if (size_ > 0) start_ = mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, fd, 0);

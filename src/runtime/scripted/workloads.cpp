@@ -2,20 +2,16 @@
 
 #include <algorithm>
 #include <numeric>
-#include <stdexcept>
 #include <utility>
 
 #include "kernel/random.hpp"
+#include "kernel/refuse.hpp"
 #include "runtime/scripted/scripted_run.hpp"
 #include "runtime/scripted/workload_scripts.hpp"
 
 namespace apenet {
 
 namespace {
-
-[[noreturn]] void refuse(const std::string& key, const std::string& value, const std::string& expected) {
-  throw std::invalid_argument(key + " = " + value + ": expected " + expected);
-}
 
 std::uint32_t count_processes(const WorkloadOptions& options) {
   constexpr std::uint64_t most = std::uint64_t{1} << 22;
@@ -25,24 +21,24 @@ std::uint32_t count_processes(const WorkloadOptions& options) {
     if (count > most) break;
   }
   if (count < 2 || count > most) {
-    refuse("grid", "a product of " + std::to_string(count) + " processes", "2 to 4194304 of them");
+    refuse_value("grid", "a product of " + std::to_string(count) + " processes", "2 to 4194304 of them");
   }
   return static_cast<std::uint32_t>(count);
 }
 
 void validate(const WorkloadOptions& options, std::uint32_t count) {
-  if (options.bytes < 0) refuse("sizes", std::to_string(options.bytes), "zero or more bytes");
+  if (options.bytes < 0) refuse_value("sizes", std::to_string(options.bytes), "zero or more bytes");
   if (!options.face_bytes.empty() && options.face_bytes.size() != options.grid.size()) {
-    refuse("face_bytes", std::to_string(options.face_bytes.size()) + " of them",
-           "one for each of the " + std::to_string(options.grid.size()) + " dimensions of the grid");
+    refuse_value("face_bytes", std::to_string(options.face_bytes.size()) + " of them",
+                 "one for each of the " + std::to_string(options.grid.size()) + " dimensions of the grid");
   }
   for (const std::int64_t bytes : options.face_bytes) {
-    if (bytes < 0) refuse("face_bytes", std::to_string(bytes), "zero or more bytes");
+    if (bytes < 0) refuse_value("face_bytes", std::to_string(bytes), "zero or more bytes");
   }
-  if (options.iterations == 0) refuse("iterations", "0", "at least 1");
+  if (options.iterations == 0) refuse_value("iterations", "0", "at least 1");
   if (!options.nodes.empty() && options.nodes.size() != count) {
-    refuse("nodes", std::to_string(options.nodes.size()) + " of them",
-           "one for each of the " + std::to_string(count) + " processes of the grid");
+    refuse_value("nodes", std::to_string(options.nodes.size()) + " of them",
+                 "one for each of the " + std::to_string(count) + " processes of the grid");
   }
 }
 

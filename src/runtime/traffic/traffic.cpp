@@ -5,10 +5,10 @@
 #include <cmath>
 #include <cstdio>
 #include <memory>
-#include <stdexcept>
 #include <utility>
 #include <vector>
 
+#include "kernel/refuse.hpp"
 #include "kernel/simulation.hpp"
 #include "network/flit_timing.hpp"
 #include "network/make_network.hpp"
@@ -19,22 +19,19 @@ namespace apenet {
 
 namespace {
 
-[[noreturn]] void refuse(const std::string& key, const std::string& value, const std::string& expected) {
-  throw std::invalid_argument(key + " = " + value + ": expected " + expected);
-}
-
 void validate(const TrafficOptions& options) {
   if (!(options.load > 0) || options.load > 1) {
-    refuse("load", std::to_string(options.load), "more than 0 and at most 1 flit per node and flit time");
+    refuse_value("load", std::to_string(options.load),
+                 "more than 0 and at most 1 flit per node and flit time");
   }
   constexpr std::uint32_t max_flits = 65535;
   if (options.packet_flits < 1 || options.packet_flits > max_flits) {
-    refuse("packet_flits", std::to_string(options.packet_flits), "1 to 65535 flits");
+    refuse_value("packet_flits", std::to_string(options.packet_flits), "1 to 65535 flits");
   }
   constexpr std::int64_t max_cycles = 1'000'000'000;
   const auto require_cycles = [&](const char* key, std::int64_t cycles, std::int64_t least) {
     if (cycles < least || cycles > max_cycles) {
-      refuse(key, std::to_string(cycles), std::to_string(least) + " to 1000000000 cycles");
+      refuse_value(key, std::to_string(cycles), std::to_string(least) + " to 1000000000 cycles");
     }
   };
   require_cycles("warmup_cycles", options.warmup_cycles, 0);

@@ -3,9 +3,9 @@
 #include <bit>
 #include <functional>
 #include <numeric>
-#include <stdexcept>
 #include <utility>
 
+#include "kernel/refuse.hpp"
 #include "network/topology/topology.hpp"
 
 namespace apenet {
@@ -13,7 +13,7 @@ namespace apenet {
 namespace {
 
 [[noreturn]] void refuse(const std::string& name, const std::string& expected) {
-  throw std::invalid_argument("pattern = \"" + name + "\": expected " + expected);
+  refuse_value("pattern", '"' + name + '"', expected);
 }
 
 // Number of bits of a node number; patterns of bits need a power of two of nodes.
