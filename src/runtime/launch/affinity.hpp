@@ -1,4 +1,5 @@
-// Affinity: a simulation on one core, where handing over from process to process costs microseconds less.
+// Affinity: runs a simulation on one core, where handing over between processes is several microseconds
+// cheaper.
 #pragma once
 
 #include <sched.h>
@@ -8,8 +9,8 @@
 
 namespace apenet {
 
-// Holds the calling thread, and processes that it is given, on the core where it was made. Changes the speed
-// of a run, never its results. The calling thread gets its old cores back at the end.
+// Pins the calling thread, and the processes passed to hold(), to the core on which this object was created.
+// It changes the speed of a run, never its results. The destructor restores the calling thread's affinity.
 class Affinity {
  public:
   Affinity();
@@ -17,7 +18,7 @@ class Affinity {
   Affinity(const Affinity&) = delete;
   Affinity& operator=(const Affinity&) = delete;
 
-  // All threads that the process has now; those to come inherit it.
+  // Pins all current threads of the process; threads started later inherit the affinity.
   void hold(std::uint32_t process_id) const;
 
  private:

@@ -41,7 +41,7 @@ int Children::watch_without_warden(std::size_t index) {
 
 void Children::reap(std::size_t index) {
   Child& child = children_[index];
-  int status = 0;  // of somebody else's child: its parent has the status
+  int status = 0;  // stays 0 for a process that is not our child: only its parent gets the status
   if (waitpid(child.process_id, &status, WNOHANG) != child.process_id) status = 0;
   note_end(child, status);
 }
@@ -95,7 +95,8 @@ std::size_t Children::alive() const {
 void Children::signal_all(int signal) const {
   for (const Child& child : children_) {
     if (child.process_id == 0) continue;
-    // The group, so that what a rank has started goes with it; the group outlives its leader.
+    // Signal the whole group, so that processes started by the rank receive it too. A group outlives its
+    // leader.
     if (kill(-child.process_id, signal) != 0 && !child.ended) kill(child.process_id, signal);
   }
 }

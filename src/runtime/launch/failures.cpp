@@ -33,7 +33,7 @@ void Failures::report(SessionReport& report) const {
   report.outcome = first.outcome;
   report.exit_status = first.exit_status;
   report.message = "rank " + std::to_string(order.front().rank) + " " + first.what;
-  // The others, alike ones together, in the order of the first of each kind.
+  // List the other failures grouped by text, ordered by the first failure of each group.
   std::vector<std::string> kinds;
   std::map<std::string, std::vector<std::uint32_t>> ranks;
   for (std::size_t i = 1; i < order.size(); ++i) {

@@ -1,4 +1,4 @@
-// Failures: how the ranks of a run failed, in virtual order, and what that makes of the run.
+// Failures: how ranks failed, in virtual order, and the resulting outcome of the run.
 #pragma once
 
 #include <compare>
@@ -12,7 +12,7 @@
 
 namespace apenet {
 
-// A place in virtual order.
+// A position in virtual order.
 struct VirtualInstant {
   std::int64_t time_ps;
   std::uint32_t rank;
@@ -23,21 +23,22 @@ struct RankFailure {
   std::int64_t time_ps = 0;  // the rank's clock when it stopped
   SessionReport::Outcome outcome = SessionReport::Outcome::failed;
   int exit_status = 1;
-  std::string what{};       // "exited with status 3"
-  bool ends_others = true;  // false: it had left the simulation, and nobody waits for it
+  std::string what{};       // for example "exited with status 3"
+  bool ends_others = true;  // false: the rank had already left the simulation, so no other rank waits for it
 };
 
-// The first failure in virtual order decides how the run ended, not the first that the host came to; the
-// others are told.
+// The failure that is first in virtual order decides the outcome of the run, not the one that the host
+// noticed first. The message lists the others.
 class Failures {
  public:
-  // A rank has one failure: of two, the one that says more; an abort is never replaced.
+  // Keeps one failure per rank. A later failure replaces an earlier one, except that an abort is kept and
+  // only its time is updated.
   void add(std::uint32_t rank, RankFailure failure);
   [[nodiscard]] bool has(std::uint32_t rank) const { return failures_.contains(rank); }
   [[nodiscard]] bool empty() const { return failures_.empty(); }
-  // The first that ends the other ranks.
+  // The first failure that requires the other ranks to be ended.
   [[nodiscard]] std::optional<VirtualInstant> first_to_end_others() const;
-  // Outcome, status and message of the run, if any rank failed.
+  // Sets outcome, status and message of the report if any rank failed.
   void report(SessionReport& report) const;
 
  private:

@@ -35,7 +35,7 @@ std::string first_line(const std::string& path) {
   return line;
 }
 
-// Names that are numbers, of a folder of /proc.
+// Returns the numeric entries of a /proc folder, sorted.
 std::vector<int> numbers_in(const std::string& path) {
   std::vector<int> numbers;
   std::error_code error;
@@ -49,7 +49,8 @@ std::vector<int> numbers_in(const std::string& path) {
   return numbers;
 }
 
-// The fields of a stat file behind the program's name, which may hold anything.
+// Returns the fields of a stat file after the program name. Searches for the last ')', because the name may
+// contain any character.
 std::istringstream stat_fields(const std::string& text) {
   const std::size_t name_end = text.rfind(')');
   return std::istringstream(name_end == std::string::npos ? std::string{} : text.substr(name_end + 1));
@@ -65,7 +66,7 @@ std::string link_of(int process_id, std::uint64_t fd) {
   return link_of(process_path(process_id) + "/fd/" + std::to_string(fd));
 }
 
-// ", which ranks 1, 2 have open": others than the process itself.
+// Returns for example ", which ranks 1, 2 have open". Excludes the process itself.
 std::string holders(const std::string& link, int process_id, const std::vector<int>& rank_processes) {
   std::string ranks;
   std::size_t count = 0;
@@ -83,7 +84,8 @@ std::string holders(const std::string& link, int process_id, const std::vector<i
   return count == 1 ? ", which rank " + ranks + " has open" : ", which ranks " + ranks + " have open";
 }
 
-// "0100007F:1F90" of /proc/net/tcp, as 127.0.0.1:8080; addresses of IPv6 only by their port.
+// Converts an address of /proc/net/tcp such as "0100007F:1F90" to 127.0.0.1:8080. For IPv6 returns only the
+// port.
 std::string address_of(const std::string& text) {
   const std::size_t colon = text.find(':');
   if (colon == std::string::npos) return text;
@@ -96,7 +98,7 @@ std::string address_of(const std::string& text) {
   return address + ":" + port;
 }
 
-// A TCP connection, and which rank has its other end.
+// Describes a TCP connection and names the rank that holds the other end.
 std::string describe_tcp(const std::string& file, const std::string& inode, int process_id,
                          const std::vector<int>& rank_processes) {
   struct Connection {
@@ -107,7 +109,7 @@ std::string describe_tcp(const std::string& file, const std::string& inode, int 
   std::vector<Connection> connections;
   std::ifstream lines(process_path(process_id) + "/net/" + file);
   std::string line;
-  std::getline(lines, line);  // headings
+  std::getline(lines, line);  // skip the column headings
   while (std::getline(lines, line)) {
     std::istringstream fields(line);
     std::string skipped;
@@ -130,7 +132,7 @@ std::string describe_tcp(const std::string& file, const std::string& inode, int 
 }
 
 std::string describe_socket(const std::string& link, int process_id, const std::vector<int>& rank_processes) {
-  const std::string inode = link.substr(8, link.size() - 9);  // socket:[N]
+  const std::string inode = link.substr(8, link.size() - 9);  // the link reads "socket:[N]"
   for (const char* file : {"tcp", "tcp6"}) {
     if (std::string text = describe_tcp(file, inode, process_id, rank_processes); !text.empty()) return text;
   }
@@ -157,7 +159,7 @@ std::string describe_file(std::uint64_t fd, int process_id, const std::vector<in
   return (is_fifo ? "the fifo " : "the file ") + link + holders(link, process_id, rank_processes);
 }
 
-// As meeting_point, of one descriptor.
+// Like meeting_point(), for one file descriptor.
 std::string meeting_file(int process_id, std::uint64_t fd) {
   const std::string path = process_path(process_id) + "/fd/" + std::to_string(fd);
   struct stat status {};
@@ -169,11 +171,12 @@ std::string meeting_file(int process_id, std::uint64_t fd) {
 int first_polled(int process_id, std::uint64_t address) {
   pollfd polled{.fd = -1, .events = 0, .revents = 0};
   iovec here{&polled, sizeof polled};
-  iovec there{reinterpret_cast<void*>(address), sizeof polled};  // NOLINT(performance-no-int-to-ptr): its own
+  // The address belongs to the other process.
+  iovec there{reinterpret_cast<void*>(address), sizeof polled};  // NOLINT(performance-no-int-to-ptr)
   return process_vm_readv(process_id, &here, 1, &there, 1, 0) == sizeof polled ? polled.fd : -1;
 }
 
-// What an epoll descriptor looks at.
+// Describes the files that an epoll descriptor watches.
 std::string describe_epoll(std::uint64_t epoll, int process_id, const std::vector<int>& rank_processes) {
   constexpr int most_named = 3;
   std::ifstream lines(process_path(process_id) + "/fdinfo/" + std::to_string(epoll));
@@ -186,7 +189,8 @@ std::string describe_epoll(std::uint64_t epoll, int process_id, const std::vecto
     std::uint64_t fd = 0;
     if (!(fields >> key >> fd) || key != "tfd:") continue;
     const std::string link = link_of(process_id, fd);
-    if (link.starts_with("anon_inode:")) continue;  // how a library wakes itself
+    // A library uses eventfds and timerfds to wake itself.
+    if (link.starts_with("anon_inode:")) continue;
     if (count++ < most_named)
       text += (text.empty() ? "" : "; ") + describe_file(fd, process_id, rank_processes);
   }
@@ -233,7 +237,8 @@ SystemCall system_call(int process_id, int thread_id) {
   std::string field;
   if (!(fields >> field)) return call;
   const auto [stop, failure] = std::from_chars(field.data(), field.data() + field.size(), call.number);
-  if (failure != std::errc() || stop != field.data() + field.size()) return SystemCall{};  // "running"
+  // The file contains "running" if the thread is in no system call.
+  if (failure != std::errc() || stop != field.data() + field.size()) return SystemCall{};
   for (std::uint64_t& argument : call.arguments) {
     if (fields >> field) argument = std::stoull(field, nullptr, 16);
   }
@@ -293,7 +298,7 @@ std::string meeting_point(int process_id, int thread_id, const SystemCall& call)
       return many;
     case SYS_futex:
       return memory;
-    case SYS_restart_syscall: {  // a wait with a time limit, after a signal
+    case SYS_restart_syscall: {  // the kernel restarted a timed wait after a signal
       const std::string where = first_line(task_path(process_id, thread_id) + "/wchan");
       const bool polls = where.find("poll") != std::string::npos || where.find("select") != std::string::npos;
       return polls ? many : where.starts_with("futex") ? memory : "";
@@ -307,7 +312,7 @@ bool waits_for_thread(const SystemCall& call) {
   if (call.number != SYS_futex) return false;
   const std::uint64_t operation = call.arguments[1] & static_cast<std::uint64_t>(FUTEX_CMD_MASK);
   const bool waits = operation == FUTEX_WAIT || operation == FUTEX_WAIT_BITSET || operation == FUTEX_LOCK_PI;
-  return waits && call.arguments[3] == 0;  // no time limit
+  return waits && call.arguments[3] == 0;  // no timeout
 }
 
 bool has_time_limit(const SystemCall& call) {
@@ -427,7 +432,7 @@ std::string describe_work(const std::vector<int>& rank_processes, std::uint32_t 
     const auto state = thread_state(process_id, thread);
     return state && state->state == 'R';
   });
-  // The process's first thread is the program's own.
+  // The process's first thread runs the program's main().
   return computes ? "computes" : describe_wait(process_id, process_id, rank_processes);
 }
 

@@ -1,4 +1,4 @@
-// What a thread of the simulated program does in the host, as /proc tells it.
+// Reports what a thread of the simulated program does in the host, according to /proc.
 #pragma once
 
 #include <array>
@@ -11,38 +11,39 @@
 namespace apenet {
 
 struct ThreadState {
-  char state = 'S';           // as in /proc/PID/stat: R runs, S sleeps, D waits for a disk, Z is gone
-  std::uint64_t used_ns = 0;  // of the processor
+  char state = 'S';           // as in /proc/PID/stat: R running, S sleeping, D waiting for a disk, Z zombie
+  std::uint64_t used_ns = 0;  // CPU time used
   std::string name;
 };
 
-// None: it has ended.
+// Returns nothing if the thread has ended.
 [[nodiscard]] std::optional<ThreadState> thread_state(int process_id, int thread_id);
 
-// The system call in which a thread sleeps; number is -1 where that is not known, or it is in none.
+// The system call in which a thread sleeps. number is -1 if the thread is in no system call or the host does
+// not tell.
 struct SystemCall {
   long number = -1;
   std::array<std::uint64_t, 6> arguments{};
 };
 [[nodiscard]] SystemCall system_call(int process_id, int thread_id);
 
-// Two equal pulses of a thread that sleeps: it has not run between them. None: it has ended, or the host does
-// not tell.
+// The activity counters of a thread. Two equal pulses of a sleeping thread mean that it has not run between
+// them. pulse_of() returns nothing if the thread has ended or the host does not tell.
 struct Pulse {
   char state = 'S';
-  std::uint64_t switches = 0;  // between threads, of its own will or not
+  std::uint64_t switches = 0;  // context switches, voluntary and involuntary
   bool operator==(const Pulse&) const = default;
 };
 [[nodiscard]] std::optional<Pulse> pulse_of(int process_id, int thread_id);
 
-// What a thread waits for that another rank may do: "a socket", "a pipe or fifo", "shared memory", "sockets
-// or pipes". Empty: anything else, or what only comes from outside, as standard input does.
+// Returns what a thread waits for if another rank may supply it: "a socket", "a pipe or fifo", "shared
+// memory" or "sockets or pipes". Returns an empty string for any other wait, including standard input.
 [[nodiscard]] std::string meeting_point(int process_id, int thread_id, const SystemCall& call);
 
-// A wait for another thread, without an end of its own.
+// The thread waits for another thread without a timeout.
 [[nodiscard]] bool waits_for_thread(const SystemCall& call);
 
-// A wait that ends by itself, at a time.
+// The system call returns by itself after some time.
 [[nodiscard]] bool has_time_limit(const SystemCall& call);
 
 [[nodiscard]] std::vector<int> threads_of(int process_id);
@@ -54,16 +55,17 @@ struct HostProcess {
 };
 [[nodiscard]] std::vector<HostProcess> host_processes();
 
-// Each process that belongs to a rank, with the rank: the rank's own, what that has started, and the group
-// that it leads. 0: the rank has none.
+// Maps each process that belongs to a rank to that rank: the rank's process, its descendants, and the members
+// of its process group. In rank_processes, 0 means that the rank has no process.
 [[nodiscard]] std::map<int, std::uint32_t> families(const std::vector<int>& rank_processes);
 
-// What the thread waits for, to follow "it": "reads from the fifo /tmp/x, which rank 2 has open", "waits for
-// a process that it has started: sleep". The ranks' processes tell who holds the other end; 0: not known.
+// Describes what the thread waits for, as a predicate: "reads from the fifo /tmp/x, which rank 2 has open" or
+// "waits for a process that it has started: sleep". Searches rank_processes for the holder of the other end;
+// 0 means unknown.
 [[nodiscard]] std::string describe_wait(int process_id, int thread_id,
                                         const std::vector<int>& rank_processes);
 
-// What a rank does that does not wait in the simulator: "computes", or as describe_wait.
+// Describes what a rank does that does not wait in the simulator: "computes", or the text of describe_wait().
 [[nodiscard]] std::string describe_work(const std::vector<int>& rank_processes, std::uint32_t rank);
 
 }  // namespace apenet

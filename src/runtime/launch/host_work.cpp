@@ -31,7 +31,7 @@ Activity activity_of(const std::vector<int>& groups) {
     std::ifstream file(entry.path() / "stat");
     std::string text;
     std::getline(file, text);
-    const std::size_t name_end = text.rfind(')');  // the name may hold anything
+    const std::size_t name_end = text.rfind(')');  // the program name may contain any character
     if (name_end == std::string::npos) continue;
     std::istringstream fields(text.substr(name_end + 1));
     char state = '?';
@@ -39,7 +39,7 @@ Activity activity_of(const std::vector<int>& groups) {
     int group = 0;
     fields >> state >> parent >> group;
     if (std::find(groups.begin(), groups.end(), group) == groups.end()) continue;
-    std::string skipped;  // session ... cmajflt
+    std::string skipped;  // the fields from session to cmajflt
     for (int i = 0; i < 8; ++i) fields >> skipped;
     std::int64_t user_ticks = 0;
     std::int64_t system_ticks = 0;
@@ -57,7 +57,7 @@ bool HostWork::is_hopeless(const std::vector<int>& groups, std::chrono::millisec
   if (begun_ && now < next_look_) return false;
   next_look_ = now + look_interval;
   const Activity activity = activity_of(groups);
-  // Processes that have ended take their CPU time with them.
+  // The total shrinks when a process ends, because its CPU time is no longer counted.
   const std::int64_t used = begun_ ? std::max<std::int64_t>(activity.cpu_ticks - cpu_ticks_, 0) : 0;
   if (!begun_ || used > 0 || activity.wants_to_run) moved_at_ = now;
   begun_ = true;

@@ -1,4 +1,4 @@
-// HostWork: whether processes get anywhere in the host, for those that end them when they do not.
+// HostWork: decides whether processes still make progress in the host or should be ended.
 #pragma once
 
 #include <chrono>
@@ -7,11 +7,12 @@
 
 namespace apenet {
 
-// Patience counted in the processes' own CPU time, so a busy host does not shorten it.
+// Measures patience in the processes' own CPU time, so a busy host does not shorten it.
 class HostWork {
  public:
-  // True when these process groups have used so much CPU time since the first call, or when none of them has
-  // used any, nor wanted to, for blocked_patience. Looks some ten times a second, however often it is asked.
+  // Returns true if these process groups have used cpu_patience of CPU time since the first call, or if for
+  // blocked_patience none of them used or requested any. Reads /proc at most ten times a second, however
+  // often it is called.
   bool is_hopeless(const std::vector<int>& groups, std::chrono::milliseconds cpu_patience);
 
  private:
@@ -19,7 +20,7 @@ class HostWork {
   bool begun_ = false;
   WallClock::time_point next_look_{};
   WallClock::time_point moved_at_{};
-  std::int64_t cpu_ticks_ = 0;   // when last seen
+  std::int64_t cpu_ticks_ = 0;   // at the last look
   std::int64_t used_ticks_ = 0;  // since the first call
 };
 

@@ -12,9 +12,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto before_watching = 100ms;  // it is too early to ask the host
-constexpr int look_ms = 20;              // between two looks at the threads
-constexpr int sleep_factor = 10;         // of the stall timeout: for a single wait with a time limit
+constexpr auto before_watching = 100ms;  // shorter waits are not examined
+constexpr int look_ms = 20;              // interval between the two looks at the threads
+constexpr int sleep_factor = 10;         // multiple of the stall timeout, for a single timed wait
 
 }  // namespace
 
@@ -50,14 +50,15 @@ bool IdleWatch::is_stuck(bool started, const std::vector<int>& rank_processes,
     idle_since_ = now;
     notice_work(now);
   }
-  // What could wake, and is gone, has perhaps woken somebody.
+  // A thread that could have woken may have woken another one before it ended, so each finding restarts only
+  // the timers of the weaker conditions.
   if (finding <= StallWatch::Finding::sleeps) no_sleeper_since_ = now;
   if (finding <= StallWatch::Finding::may_wake) asleep_since_ = now;
   return now - asleep_since_ > deadlock_wait_ || now - no_sleeper_since_ > stall_timeout_ ||
          now - idle_since_ > stall_timeout_ * sleep_factor;
 }
 
-// All ranks wait in MPI, and a thread or a process of theirs works on: that is said, once.
+// Prints one notice if all ranks wait in MPI while another thread or process of the run still works.
 void IdleWatch::notice_work(WallClock::time_point now) {
   if (!working_since_) working_since_ = now;
   const auto passed = std::chrono::duration_cast<std::chrono::milliseconds>(now - *working_since_);

@@ -1,4 +1,4 @@
-// IdleWatch: all ranks wait and the network is empty. Is that for ever?
+// IdleWatch: decides whether ranks that all wait, with an empty network, are deadlocked.
 #pragma once
 
 #include <chrono>
@@ -13,22 +13,24 @@
 
 namespace apenet {
 
-// Between two releases of the ranks (Scheduler::release_idle) it is asked whether nothing will come of more.
-// The host knows: where nothing of the ranks' can wake by itself, a moment is enough; where something may, it
-// gets its time; where something works, there is no end. Wall time decides when to give up, nothing else.
+// Asked between two releases of the ranks (Scheduler::release_idle) whether another release can help. The
+// answer depends on what the host shows: if no thread of the ranks can wake by itself, deadlock_wait is
+// enough; if one may wake, it is given stall_timeout; while one works, the run is never called stuck. Wall
+// time decides only when to give up.
 class IdleWatch {
  public:
   using WallClock = std::chrono::steady_clock;
 
   explicit IdleWatch(const SessionOptions& options);
 
-  // The ranks are idle; `activity` changes whenever one does anything. Returns for how long they have been.
+  // Call when the ranks are idle. `activity` changes whenever a rank does anything. Returns how long the
+  // ranks have been idle.
   WallClock::duration note(std::uint64_t activity);
-  // After note(). `pause` lets so many milliseconds pass in which no rank is woken.
+  // Call after note(). `pause` waits for the given number of milliseconds without waking any rank.
   bool is_stuck(bool started, const std::vector<int>& rank_processes, const std::function<void(int)>& pause);
-  // Counts a release; true: they bring nothing at once, and need not follow each other so fast.
+  // Counts a release. Returns true if the last releases had no effect, so that the caller may slow them down.
   bool has_released_often() { return ++releases_ > 3; }
-  // Lines about what waits outside MPI, for the report of a deadlock: equal ones together.
+  // Returns lines that describe what waits outside MPI, for a deadlock report. Equal lines are merged.
   [[nodiscard]] std::string describe_sleepers(const std::vector<int>& rank_processes) const;
 
  private:
@@ -43,8 +45,8 @@ class IdleWatch {
   std::uint32_t releases_ = 0;
   StallWatch stalls_;
   WallClock::time_point idle_since_{};
-  WallClock::time_point no_sleeper_since_{};  // and nothing waits for a time
-  WallClock::time_point asleep_since_{};      // and nothing may wake by itself
+  WallClock::time_point no_sleeper_since_{};  // as idle_since_, and no thread is in a wait with a time limit
+  WallClock::time_point asleep_since_{};      // as no_sleeper_since_, and no thread can wake by itself
   std::optional<WallClock::time_point> working_since_;
   bool told_ = false;
 };

@@ -11,7 +11,8 @@
 namespace apenet {
 namespace {
 
-// A terminal is for reading along: there, no stream waits for the other.
+// Whether both streams go to the same file. False for a terminal: there, output is shown early rather than in
+// strict order of the two streams.
 bool are_one_file(std::array<int, 2> sinks) {
   struct stat output {};
   struct stat error {};
@@ -60,7 +61,7 @@ void Output::read(std::uint32_t rank, int stream, std::int64_t time_ps) {
   fd = -1;
 }
 
-// Moves the beginning of the unfinished text to the lines.
+// Moves the first `size` bytes of the unfinished text to the finished lines.
 void Output::take(std::uint32_t rank, int stream, std::int64_t time_ps, std::size_t size) {
   if (size == 0) return;
   std::string& unfinished = ranks_[rank].unfinished[static_cast<std::size_t>(stream)];
@@ -78,7 +79,7 @@ void Output::pass(OutputKey earliest) {
   while (!lines_.empty() && lines_.begin()->first <= earliest) {
     const auto first = lines_.begin();
     write(0, first->second[0]);
-    // More standard output may come, which belongs before it.
+    // The rank may still write standard output at this time, which belongs before its standard error.
     if (in_one_file_ && first->first == earliest && !ranks_[earliest.rank].ended) return;
     write(1, first->second[1]);
     lines_.erase(first);
@@ -100,7 +101,7 @@ void Output::pass_all() {
   lines_.clear();
 }
 
-// Leaves the text empty.
+// Clears the text, even if it could not be written.
 void Output::write(int stream, std::string& text) {
   const int fd = sinks_[static_cast<std::size_t>(stream)];
   std::size_t done = 0;

@@ -1,4 +1,4 @@
-// Output: what the ranks print, passed on in the order of virtual time.
+// Output: forwards what the ranks print in the order of virtual time.
 #pragma once
 
 #include <array>
@@ -10,47 +10,46 @@
 
 namespace apenet {
 
-// When a line was written: the virtual time at which its rank was last woken (-1 before virtual time), and by
-// whom.
+// Orders lines by the virtual time at which their rank was last woken (-1 before virtual time begins), then
+// by rank.
 struct OutputKey {
   std::int64_t time_ps;
   std::uint32_t rank;
   auto operator<=>(const OutputKey&) const = default;
 };
 
-// Holds whole lines until no line with a smaller key can come, so the order of what is passed on is that of
-// the keys, whenever the pipes are read. Lines of one rank keep their order. The last line of a rank needs no
-// end. Where both streams go to one file, what a rank writes at one time comes as standard output, then
+// Holds complete lines until no line with a smaller key can follow. The output order therefore depends on the
+// keys only, not on when the pipes are read. Lines of one rank keep their order. The last line of a rank
+// needs no newline. If both streams go to one file, a rank's standard output at one time precedes its
 // standard error.
 class Output {
  public:
-  // Read ends of every rank's standard output and error, -1 for none; takes ownership. sinks: where they go.
-  // is_tagged: each line begins with its rank: "[3] ".
+  // pipes: read ends of every rank's standard output and error, -1 for none; takes ownership. sinks: the
+  // descriptors to which the output is forwarded. is_tagged: prefixes each line with its rank, as in "[3] ".
   Output(std::vector<std::array<int, 2>> pipes, std::array<int, 2> sinks, bool is_tagged = false);
   ~Output();
   Output(const Output&) = delete;
   Output& operator=(const Output&) = delete;
 
-  // Empties one pipe into memory. time_ps: when the rank was last woken. The pipe is closed when its other
-  // end is.
+  // Reads one pipe until it is empty. time_ps: when the rank was last woken. Closes the pipe at end of file.
   void read(std::uint32_t rank, int stream, std::int64_t time_ps);
   [[nodiscard]] bool holds_lines() const { return !lines_.empty(); }
-  // Passes on all lines up to and with this key: none with a smaller one comes any more, while more with this
-  // one may.
+  // Forwards all lines with keys up to and including `earliest`. No line with a smaller key may follow; lines
+  // with this key may.
   void pass(OutputKey earliest);
-  // The rank has ended: reads what is left.
+  // Call when the rank has ended: reads the rest of its pipes.
   void end(std::uint32_t rank, std::int64_t time_ps);
   [[nodiscard]] bool ended(std::uint32_t rank) const { return ranks_[rank].ended; }
-  // All that is left.
+  // Forwards all remaining lines.
   void pass_all();
-  // Why our own output could not be written: EPIPE when its reader has gone; 0 when it could.
+  // The errno of a failed write to a sink: EPIPE if the reader has closed it; 0 if all writes succeeded.
   [[nodiscard]] int sink_error() const { return sink_error_; }
 
  private:
   using Streams = std::array<std::string, 2>;
   struct Rank {
     std::array<int, 2> pipes{-1, -1};
-    Streams unfinished;  // the line that has no end yet
+    Streams unfinished;  // text after the last newline
     bool ended = false;
   };
   void take(std::uint32_t rank, int stream, std::int64_t time_ps, std::size_t size);

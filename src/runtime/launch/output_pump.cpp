@@ -12,7 +12,7 @@ void OutputPump::pass() {
   for (std::uint32_t rank = 0; rank < wakes_ps_.size(); ++rank) {
     if (output_.ended(rank)) continue;
     earliest = std::min(earliest, OutputKey{wakes_ps_[rank], rank});
-    // It may have written, and begun to wait, since its pipes were read last.
+    // The rank may have written output and begun to wait since its pipes were last read.
     if (!scheduler_.is_out(rank)) continue;
     read(rank, 0);
     read(rank, 1);

@@ -1,4 +1,4 @@
-// OutputPump: stamps what the ranks print with virtual time, and knows when it may be passed on.
+// OutputPump: stamps the ranks' output with virtual time and decides when to forward it.
 #pragma once
 
 #include <array>
@@ -10,8 +10,8 @@
 
 namespace apenet {
 
-// Reads a pipe whenever there is something in it, and at the latest before the rank is woken again: so what
-// is read belongs to the time at which the rank was last woken.
+// Reads a pipe whenever it is readable, and at the latest before its rank is woken again. The output read
+// therefore belongs to the time at which the rank was last woken.
 class OutputPump {
  public:
   OutputPump(const Scheduler& scheduler, std::vector<std::array<int, 2>> pipes, std::array<int, 2> sinks,
@@ -19,11 +19,11 @@ class OutputPump {
       : scheduler_(scheduler), output_(std::move(pipes), sinks, is_tagged) {}
 
   void read(std::uint32_t rank, int stream) { output_.read(rank, stream, scheduler_.woken_ps(rank)); }
-  // The rank has ended. A process that it has left behind may still hold its pipes.
+  // Call when the rank has ended. A process that the rank left behind may still hold the pipes open.
   void end(std::uint32_t rank) { output_.end(rank, scheduler_.woken_ps(rank)); }
-  // Passes on the lines before which no other can come.
+  // Forwards all lines that no later output can precede.
   void pass();
-  // The run has ended.
+  // Call when the run has ended.
   void finish(std::uint32_t count);
   [[nodiscard]] bool ended(std::uint32_t rank) const { return output_.ended(rank); }
   [[nodiscard]] int sink_error() const { return output_.sink_error(); }
@@ -31,7 +31,7 @@ class OutputPump {
  private:
   const Scheduler& scheduler_;
   Output output_;
-  std::vector<std::int64_t> wakes_ps_;  // kept for its room
+  std::vector<std::int64_t> wakes_ps_;  // a member to reuse its memory
 };
 
 }  // namespace apenet

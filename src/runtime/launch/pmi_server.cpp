@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t max_key_bytes = 64;
 constexpr std::size_t max_value_bytes = 1024;
 constexpr std::size_t max_line_bytes = 64 * 1024;
-constexpr std::uint32_t max_entries = 16 * 1024;  // of a rank
+constexpr std::uint32_t max_entries = 16 * 1024;  // per rank
 
 std::map<std::string, std::string, std::less<>> parse_fields(std::string_view line) {
   std::map<std::string, std::string, std::less<>> fields;
@@ -30,7 +30,7 @@ std::map<std::string, std::string, std::less<>> parse_fields(std::string_view li
     if (equals == std::string_view::npos) break;
     const std::string key{line.substr(0, equals)};
     line.remove_prefix(equals + 1);
-    // Values hold no blanks, but for the last one of an abort's message.
+    // Values contain no blanks, except the message of an abort, which is the last field.
     const std::size_t end = key == "error_msg" ? line.size() : std::min(line.find(' '), line.size());
     fields[key] = std::string{line.substr(0, end)};
     line.remove_prefix(end);
@@ -38,7 +38,7 @@ std::map<std::string, std::string, std::less<>> parse_fields(std::string_view li
   return fields;
 }
 
-// A status fits; anything else is not one of a program's.
+// Clamps the code to the range of an int.
 int parse_exit_code(const std::string& text) {
   const long code = std::strtol(text.c_str(), nullptr, 10);
   return static_cast<int>(std::clamp<long>(code, INT_MIN, INT_MAX));
@@ -46,7 +46,7 @@ int parse_exit_code(const std::string& text) {
 
 }  // namespace
 
-// The name also names what MPI libraries put into /dev/shm: two runs at once must not have the same.
+// MPI libraries also use this name for files in /dev/shm, so concurrent runs need different names.
 PmiServer::PmiServer(std::vector<int> fds)
     : fds_(std::move(fds)), ranks_(fds_.size()), space_name_("apenet_" + std::to_string(getpid())) {}
 
@@ -169,8 +169,8 @@ void PmiServer::enter_barrier(std::uint32_t rank) {
   for (std::uint32_t each = 0; each < fds_.size(); ++each) answer(each, "cmd=barrier_out rc=0");
 }
 
-// A client waits for its answer and asks nothing meanwhile, so there is room for it, unless it asks and never
-// reads.
+// A client sends one request at a time and waits for the answer, so the socket has room unless the client
+// never reads.
 void PmiServer::answer(std::uint32_t rank, const std::string& line) {
   if (fds_[rank] < 0) return;
   const std::string framed = line + "\n";

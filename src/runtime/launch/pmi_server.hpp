@@ -1,4 +1,5 @@
-// PmiServer: the process manager's side of PMI-1, by which the ranks of an MPI program find each other.
+// PmiServer: the process manager's side of PMI-1, through which the ranks of an MPI program exchange
+// addresses.
 #pragma once
 
 #include <cstdint>
@@ -9,23 +10,23 @@
 
 namespace apenet {
 
-// One key-value space, a barrier, abort. The wire protocol is lines of `cmd=NAME key=value ...` (PMI
-// version 1.1, as MPICH's simple client speaks it). Spawning is refused: a simulated machine has a fixed
-// number of processes. What a rank may make the server keep is bounded.
+// Provides one key-value space, a barrier and abort. The wire protocol is lines of `cmd=NAME key=value ...`
+// (PMI version 1.1, as spoken by MPICH's simple client). Spawning is refused, because a simulated machine has
+// a fixed number of processes. The memory that a rank can make the server use is bounded.
 class PmiServer {
  public:
-  // One descriptor a rank; -1: it has none, and speaks with another process manager.
+  // One descriptor per rank; -1 if the rank uses another process manager.
   explicit PmiServer(std::vector<int> fds);
   ~PmiServer();
   PmiServer(const PmiServer&) = delete;
   PmiServer& operator=(const PmiServer&) = delete;
 
-  // The descriptor of this rank is readable. false when nothing will come of it any more. Throws RankError
-  // for what no client of the protocol does; the rank is not listened to after that.
+  // Call when the descriptor of this rank is readable. Returns false when the connection is closed. Throws
+  // RankError if the rank violates the protocol; the rank's connection is closed before that.
   bool serve(std::uint32_t rank);
 
   [[nodiscard]] int fd(std::uint32_t rank) const { return fds_[rank]; }
-  // The rank has introduced itself.
+  // The rank has sent its init command.
   [[nodiscard]] bool spoke(std::uint32_t rank) const { return ranks_[rank].spoke; }
 
   struct Abort {
@@ -33,9 +34,9 @@ class PmiServer {
     int exit_code;
     std::string message;
   };
-  // In the order in which they were told.
+  // In the order of arrival.
   [[nodiscard]] const std::vector<Abort>& aborts() const { return aborts_; }
-  // The rank waits for others that have not come to the barrier.
+  // The rank waits in the barrier for other ranks.
   [[nodiscard]] bool in_barrier(std::uint32_t rank) const { return ranks_[rank].in_barrier; }
   [[nodiscard]] bool spawn_refused() const { return spawn_refused_; }
 
@@ -51,7 +52,7 @@ class PmiServer {
   std::vector<int> fds_;
   struct Rank {
     std::string unread;         // incomplete line
-    std::uint32_t entries = 0;  // that it has put or published
+    std::uint32_t entries = 0;  // number of keys and names put or published
     bool spoke = false;
     bool in_barrier = false;
     bool in_spawn = false;  // between `mcmd=spawn` and `endcmd`

@@ -22,7 +22,7 @@ using namespace std::chrono_literals;
 constexpr auto look_interval = 20ms;
 constexpr auto idle_after_failure = 100ms;
 constexpr auto terminate_grace = 300ms;  // between SIGTERM and SIGKILL
-constexpr auto kill_patience = 2s;       // until what was killed is gone
+constexpr auto kill_patience = 2s;       // limit for killed processes to disappear
 
 std::vector<int> pmi_fds(const std::vector<RankProcess>& ranks) {
   std::vector<int> fds;
@@ -38,7 +38,7 @@ std::vector<std::array<int, 2>> pipes(const std::vector<RankProcess>& ranks) {
   return fds;
 }
 
-// The user has ended the run, whatever the ranks did.
+// The run was ended from outside, not by its ranks.
 bool is_from_outside(SessionReport::Outcome outcome) {
   return outcome == SessionReport::Outcome::interrupted || outcome == SessionReport::Outcome::output_closed;
 }
@@ -101,13 +101,13 @@ void RunLoop::run(SessionReport& report, const std::function<bool()>& interrupte
   guarded([&] {
     if (children_.alive() > 0) terminate();
   });
-  guarded([&] { kill_all(); });  // what ranks have left running behind them, too
+  guarded([&] { kill_all(); });  // also processes that ranks left running
   guarded([&] { output_.finish(count_); });
   if (failures_.empty()) notice_lost_output();
   judge(report);
 }
 
-// What is thrown ends the run and nothing else: the ranks are ended, and what they have printed is kept.
+// An exception ends the run but not the simulator: the ranks are ended and their output is kept.
 template <typename Work>
 void RunLoop::guarded(Work work) {
   try {
@@ -140,7 +140,7 @@ void RunLoop::note(const RankError& error) {
   failures_.add(error.rank(), {.time_ps = scheduler_.clock_ps(error.rank()), .what = error.deed()});
 }
 
-// A rank has failed: on to the place at which the others are ended.
+// Called while a rank has failed: brings the other ranks to the point at which they are ended.
 void RunLoop::settle(VirtualInstant first_failure) {
   const bool all_wait = scheduler_.all_wait();
   switch (settling_.next(first_failure, all_wait && !all_finished_)) {
@@ -156,20 +156,21 @@ void RunLoop::settle(VirtualInstant first_failure) {
       }
       break;
     case Settling::Next::stop:
-      // One that ran when it was asked may have come to rest since: then there may be a step to do.
+      // A rank that was running when next() was called may have begun to wait since; then a step may be due.
       is_settled_ = all_wait || all_finished_ || !scheduler_.all_wait();
       break;
   }
 }
 
-// A run that ends by itself (a deadlock) lets those that have left it say what they have to say.
+// If the run ended by itself (for example in a deadlock), wait until the ranks that have left it have ended
+// too.
 void RunLoop::wait_for_leavers() {
   if (stop_ && is_from_outside(stop_->outcome)) return;
   while (settling_.next_of_leavers() == Settling::Next::wait) serve(5);
 }
 
 void RunLoop::step() {
-  // Everybody waits: what they have written is in their pipes, and read before anybody is woken.
+  // All ranks wait. Read everything that they have written before any of them is woken.
   while (serve(0)) {
   }
   busy_since_.reset();
@@ -204,8 +205,8 @@ void RunLoop::step() {
   }
 }
 
-// Only now: before virtual time begins the processes start up, each for itself, and that goes faster on all
-// cores.
+// Pin only when virtual time begins: before that, the processes start up independently, which is faster on
+// all cores.
 void RunLoop::begin_pinned() {
   affinity_.emplace();
   for (std::uint32_t rank = 0; rank < count_; ++rank) affinity_->hold(scheduler_.process_id(rank));
@@ -223,14 +224,14 @@ void RunLoop::wait_for_processes() {
   const timespec patience{0, 1'000'000};
   ipc::futex_wait(running, seen, &patience);
   if (running.load() != seen) return;
-  // Somebody computes, waits for the host, or has filled its pipe.
+  // A rank computes, waits for the host, or has filled its output pipe.
   serve(0);
   output_.pass();
   notice_busy();
 }
 
-// Ranks that meet outside MPI may stand still, and the run with them: that is said, once, and nothing else
-// comes of it.
+// Prints one notice if a rank keeps the run waiting for long: ranks that communicate outside MPI can block
+// each other. The notice has no other effect.
 void RunLoop::notice_busy() {
   if (busy_told_) return;
   const auto now = WallClock::now();
@@ -253,7 +254,8 @@ void RunLoop::notice_busy() {
           describe_work(rank_processes(), *first).c_str());
 }
 
-// Ranks that meet in the host would wait for each other for ever, if one of them waits for its turn.
+// Ranks that communicate in the host would wait for each other forever if one of them waits for its turn in
+// the simulation. Leaves out the ranks that are asleep.
 void RunLoop::leave_out_sleepers() {
   if (!busy_since_) return;
   const std::vector<std::uint32_t> ranks = scheduler_.held_up_by();
@@ -263,17 +265,17 @@ void RunLoop::leave_out_sleepers() {
   if (scheduler_.leave_out(ranks, [&] { return sleep_.still_asleep(ranks); })) sleep_.note_left_out(ranks);
 }
 
-// Of those that others go on without: one that has woken counts as one that runs.
+// Whether the step has to wait for a left-out rank. A left-out rank that has woken counts as running.
 bool RunLoop::waits_for_absent() {
   const std::vector<std::uint32_t> ranks = scheduler_.left_out();
   return !ranks.empty() && (scheduler_.all_are_left_out() || !sleep_.still_asleep(ranks));
 }
 
-// Everybody waits and the network is empty: either something outside it has to move (a process manager,
+// All ranks wait and the network is empty: either something outside the network must act (a process manager,
 // another thread), or the program is deadlocked.
 void RunLoop::on_idle() {
   const auto idle = idle_.note(activity_of_all());
-  // A rank has failed after it left, and the others wait for ever: that is no news.
+  // A rank failed after it had left, and the others wait forever. Report the failure, not a deadlock.
   if (!failures_.empty() && idle > idle_after_failure) {
     is_settled_ = true;
     return;
@@ -298,7 +300,8 @@ std::vector<int> RunLoop::rank_processes() {
   return process_ids;
 }
 
-// Changes whenever a process does anything: posts, receives, calls MPI, lets its clock run.
+// Returns a number that changes whenever a process does anything: posts, receives, calls MPI, advances its
+// clock.
 std::uint64_t RunLoop::activity_of_all() const {
   std::uint64_t activity = scheduler_.activity();
   for (std::uint32_t rank = 0; rank < count_; ++rank) {
@@ -318,7 +321,7 @@ void RunLoop::serve_pmi(std::uint32_t rank) {
   }
 }
 
-// True when there may be more to serve at once.
+// Returns true if more events may be pending.
 bool RunLoop::serve(int timeout_ms) {
   std::array<epoll_event, 64> ready{};
   const int count = epoll_wait(epoll_, ready.data(), static_cast<int>(ready.size()), timeout_ms);
@@ -351,7 +354,8 @@ bool RunLoop::serve(int timeout_ms) {
   return count == static_cast<int>(ready.size());
 }
 
-// A code beyond a status is that of MPICH's own errors. The rank itself exits once it has said why.
+// An exit code with bits above the status byte is an error code of MPICH. A rank that aborts exits by itself
+// after its message.
 void RunLoop::notice_aborts() {
   for (const PmiServer::Abort& abort : pmi_.aborts()) {
     if (failures_.has(abort.rank) || ended_by_us_[abort.rank]) continue;
@@ -365,7 +369,7 @@ void RunLoop::notice_aborts() {
   }
 }
 
-// A program without MPI may end when it likes, but ranks of MPI would wait for it.
+// A program without MPI may end at any time, but ranks that use MPI would wait for it.
 void RunLoop::notice_strangers() {
   if (strangers_.empty()) return;
   bool any_mpi = false;
@@ -384,7 +388,7 @@ void RunLoop::notice_strangers() {
 void RunLoop::look_around(const std::function<bool()>& interrupted) {
   notice_aborts();
   notice_strangers();
-  // Wrappers of failed ranks wait to be ended, and their launcher for them.
+  // The wrappers of failed ranks wait to be ended, and their launcher waits for the wrappers.
   if (!failures_.empty() && children_.ended_all(count_)) is_settled_ = true;
   const auto now = WallClock::now();
   if (now < next_look_ || stop_) return;
@@ -406,7 +410,8 @@ void RunLoop::notice_lost_output() {
   }
 }
 
-// A rank's MPI process may be a child of what was started for it (a script), or somebody else's (mpirun's).
+// A rank's MPI process may be a child of the process started for the rank (a script), or of another launcher
+// (mpirun).
 void RunLoop::watch_attached() {
   for (std::uint32_t rank = 0; rank < count_; ++rank) {
     const auto process_id = static_cast<int>(scheduler_.process_id(rank));
@@ -428,8 +433,8 @@ void RunLoop::hear_warden(int fd) {
     add(children_.watch_without_warden(index), Source::child, index);
 }
 
-// A wrapper stands for what was started for its rank, and may outlive its end: the launcher would end the
-// other ranks if it saw one fail.
+// A wrapper represents the process started for its rank and outlives it, because the launcher would end the
+// other ranks if the wrapper failed.
 void RunLoop::hear_wrappers() {
   for (const Told::Line& line : told_.read()) {
     if (line.is_end) {
@@ -445,21 +450,22 @@ void RunLoop::on_child_end(std::size_t index) {
   if (index < 2 * std::size_t{count_}) on_rank_end(static_cast<std::uint32_t>(index % count_));
 }
 
-// The MPI process has ended, or what was started for the rank, or both.
+// Called when the MPI process, the process started for the rank, or both have ended.
 void RunLoop::on_rank_end(std::uint32_t rank) {
   int process_id = 0;
   try {
     process_id = static_cast<int>(scheduler_.process_id(rank));
   } catch (const RankError& error) {
-    note(error);  // it has ended all the same
+    note(error);  // the process has ended all the same
   }
   const std::size_t leader = rank;
   const std::size_t attached = std::size_t{count_} + rank;
   const bool is_leader = process_id == 0 || children_.is(leader, process_id);
-  // A script may end after its MPI process, or before it if it left it in the background.
+  // A script may end after its MPI process, or before it if it left the MPI process in the background.
   if (!children_.ended(is_leader ? leader : attached)) return;
   scheduler_.remove(rank);
-  // MPICH tells of a fatal error and goes on, into a segmentation fault where nobody ends it at once.
+  // MPICH reports a fatal error and continues, into a segmentation fault unless it is ended at once. Read the
+  // report first.
   serve_pmi(rank);
   notice_aborts();
   const bool leader_is_gone = !children_.watched(leader) || children_.ended(leader);
@@ -481,7 +487,7 @@ void RunLoop::note_failure(std::uint32_t rank, std::size_t child) {
   } else if (identity.initialised != 0 && !has_left && !failures_.has(rank)) {
     failure.what = "exited without calling MPI_Finalize";
   } else if (identity.initialising != 0 && !failures_.has(rank)) {
-    // Killed behind a script that ends well, for instance.
+    // For example killed while running under a script that exits with status 0.
     failure.what = "ended inside MPI_Init";
   } else {
     const bool has_begun = identity.initialised != 0 || identity.joined != 0 || pmi_.spoke(rank);

@@ -1,4 +1,4 @@
-// RunLoop: lets the processes of a run live, serves them, and sees how they end.
+// RunLoop: runs the processes of a simulation, serves them, and records how they end.
 #pragma once
 
 #include <chrono>
@@ -22,9 +22,8 @@
 
 namespace apenet {
 
-// One thread does everything: it steps the scheduler when no process runs, and while some run it serves what
-// they need of the host (process manager, pipes, ends). Wall time decides here when to look, never what a
-// process is told.
+// Single-threaded: steps the scheduler when no process runs, and otherwise serves what the processes need
+// from the host (process manager, pipes, ends). Wall time decides when to look, never what a process is told.
 class RunLoop {
  public:
   RunLoop(Mapping& mapping, Scheduler& scheduler, const SessionOptions& options,
@@ -33,13 +32,13 @@ class RunLoop {
   RunLoop(const RunLoop&) = delete;
   RunLoop& operator=(const RunLoop&) = delete;
 
-  // Until no process is left. Fills outcome, exit status, message and the ranks' ends.
+  // Returns when no process is left. Sets outcome, exit status, message and the ranks' ends in the report.
   void run(SessionReport& report, const std::function<bool()>& interrupted);
 
  private:
   using WallClock = std::chrono::steady_clock;
   enum class Source : std::uint32_t { pmi, output, error, child, warden, told };
-  // What ends the run whatever the ranks do.
+  // A reason that ends the run, whatever the ranks do.
   struct Stop {
     SessionReport::Outcome outcome;
     int exit_status;
@@ -86,7 +85,8 @@ class RunLoop {
   std::uint32_t count_;
   PmiServer pmi_;
   OutputPump output_;
-  // [0, n) the ranks' processes; [n, 2n) those that attached for a rank, where another; [2n] the launcher.
+  // [0, n): the processes started for the ranks; [n, 2n): the MPI process of a rank if it is a different one;
+  // [2n]: the launcher.
   Children children_;
   Told told_;
   int epoll_ = -1;
@@ -95,12 +95,12 @@ class RunLoop {
   Failures failures_;
   Settling settling_;
   bool is_settled_ = false;
-  std::vector<std::uint32_t> strangers_;  // ranks that have ended well, without MPI
+  std::vector<std::uint32_t> strangers_;  // ranks that exited with status 0 without using MPI
   std::vector<bool> ended_by_us_;
   std::optional<Stop> stop_;
   IdleWatch idle_;
   SleepWatch sleep_;
-  std::optional<WallClock::time_point> busy_since_;  // processes run since, and none has been woken
+  std::optional<WallClock::time_point> busy_since_;  // processes run, and none has been woken since
   bool busy_told_ = false;
   WallClock::time_point next_look_{};
 };

@@ -7,7 +7,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::chrono::milliseconds startup_patience_per_rank = 1s;  // with ranks that start up
+constexpr std::chrono::milliseconds startup_patience_per_rank = 1s;  // for ranks that are still starting up
 
 }  // namespace
 
@@ -22,7 +22,7 @@ Settling::Settling(const Scheduler& scheduler, const PmiServer& pmi, int cpu_pat
 
 Settling::Next Settling::next(VirtualInstant first, bool all_wait) {
   if (all_wait && !is_idle_ && acts_until(first)) {
-    work_ = HostWork{};  // they get somewhere
+    work_ = HostWork{};  // the ranks make progress, so their patience starts anew
     return Next::step;
   }
   std::vector<std::uint32_t> restless;

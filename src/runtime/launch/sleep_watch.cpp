@@ -11,15 +11,15 @@ using namespace std::chrono_literals;
 
 constexpr auto look_interval = 20ms;
 constexpr auto patience = 100ms;
-// A run in which ranks have been left out need not repeat any more: then less is at stake.
+// Once ranks have been left out, the run may already not repeat, so a shorter wait is enough.
 constexpr auto patience_again = 20ms;
-constexpr int limited_factor = 10;  // of either, where a rank may wake by itself
+constexpr int limited_factor = 10;  // multiplies both if a rank may wake by itself
 constexpr std::uint32_t least_looks = 3;
-constexpr auto rest = 2ms;  // of one that has run while it was left out
+constexpr auto rest = 2ms;  // of a left-out rank that has run
 
 }  // namespace
 
-// False: it is awake, or waits for something else.
+// Returns false if a thread is awake or waits for something that no other rank can supply.
 bool SleepWatch::look(int process_id, Rank& rank) {
   rank = Rank{};
   rank.process_id = process_id;
@@ -31,7 +31,8 @@ bool SleepWatch::look(int process_id, Rank& rank) {
     const std::string waits_for = meeting_point(process_id, thread_id, call);
     if (pulse->state != 'S' || waits_for.empty()) return false;
     rank.may_wake_by_itself = rank.may_wake_by_itself || has_time_limit(call);
-    // A thread that waits for another one of its process does so in a futex, too.
+    // A thread that waits for another thread of its process also waits in a futex, so a wait of another kind
+    // is preferred.
     if (rank.waits_for.empty() || !waits_for_thread(call)) rank.waits_for = waits_for;
     rank.threads.emplace(thread_id, *pulse);
   }
@@ -62,8 +63,8 @@ bool SleepWatch::are_asleep(const std::vector<std::uint32_t>& ranks, const std::
                      [&](std::uint32_t number) { return has_slept(number, ranks_[number], now); });
 }
 
-// Of all that belongs to the run. What a sleeping rank has started, and sleeps for a time, is what it waits
-// for.
+// Looks at all processes of the run. If a sleeping rank has started a process and that process sleeps for a
+// limited time, the rank waits for it, so it counts as working.
 bool SleepWatch::something_works(std::vector<int> rank_processes, int launcher_id) {
   const std::size_t count = rank_processes.size();
   rank_processes.push_back(launcher_id);

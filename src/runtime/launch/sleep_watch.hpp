@@ -1,4 +1,4 @@
-// SleepWatch: whether ranks that hold up all others are asleep in the host.
+// SleepWatch: detects that the ranks that hold up all others are asleep in the host.
 #pragma once
 
 #include <chrono>
@@ -12,33 +12,34 @@
 
 namespace apenet {
 
-// A rank that does not come to the simulator may wait, in a socket, a pipe or shared memory, for another
-// rank, which waits for its turn in the simulation. Nobody but the host knows, and it knows only that the
-// rank sleeps: so this is decided by real time, with care. It is asleep when each of its threads is in such a
-// wait and has not run for `patience`, at no look has any thread of the run's processes run or waited for a
-// disk, and none that a rank has started sleeps for a time.
+// A rank that does not return to the simulator may wait in a socket, a pipe or shared memory for another
+// rank, which in turn waits for its turn in the simulation. The host only shows that the rank sleeps, so real
+// time has to decide. A rank is asleep if each of its threads is in such a wait and has not run for
+// `patience`, no thread of the run was found running or waiting for a disk, and no process started by the
+// rank sleeps for a limited time.
 class SleepWatch {
  public:
   using WallClock = std::chrono::steady_clock;
 
-  // Looks at all processes of the run, every look_interval at most: true when these ranks are all asleep. A
-  // process id 0 is not known; launcher_id: of what started the ranks, or 0.
+  // Looks at all processes of the run, at most once per look_interval. Returns true if all these ranks are
+  // asleep. A process id of 0 means unknown. launcher_id: the process that started the ranks, or 0.
   bool are_asleep(const std::vector<std::uint32_t>& ranks, const std::vector<int>& rank_processes,
                   int launcher_id);
-  // None of their threads has run since that said so, or they have slept again for a while.
+  // Returns true if none of their threads has run since are_asleep() returned true, or if they have slept
+  // again for `rest`.
   bool still_asleep(const std::vector<std::uint32_t>& ranks);
-  // The others have gone on without these ranks.
+  // Call when the other ranks have continued without these.
   void note_left_out(const std::vector<std::uint32_t>& ranks);
-  // What that means for the run, one line for each thing that ranks waited for.
+  // Warnings for the report of the run, one for each kind of wait.
   [[nodiscard]] std::vector<std::string> warnings() const;
 
  private:
   struct Rank {
     int process_id = 0;
     std::map<int, Pulse> threads;
-    std::string waits_for;            // of the first thread that waits for what threads of others do
-    bool may_wake_by_itself = false;  // one of its threads has a time limit, or it has started a process
-    WallClock::time_point since{};    // when all this was so first
+    std::string waits_for;            // the kind of wait, preferably one that only another rank can end
+    bool may_wake_by_itself = false;  // a thread has a time limit, or the rank has started a process
+    WallClock::time_point since{};    // the threads have not run since then
     std::uint32_t looks = 0;
   };
   [[nodiscard]] static bool look(int process_id, Rank& rank);
@@ -46,7 +47,7 @@ class SleepWatch {
   [[nodiscard]] bool has_slept(std::uint32_t number, const Rank& rank, WallClock::time_point now) const;
 
   std::map<std::uint32_t, Rank> ranks_;
-  std::map<std::uint32_t, std::string> left_out_;  // for what they waited
+  std::map<std::uint32_t, std::string> left_out_;  // what each rank waited for
   WallClock::time_point next_look_{};
 };
 

@@ -8,8 +8,8 @@
 namespace apenet {
 namespace {
 
-// A thread that looks at something a few times a second has used less of the processor, one that works and
-// has to share it is found running.
+// A thread that polls a few times a second uses less CPU time than this. A thread that works but has to share
+// the processor is found in state R.
 constexpr std::int64_t least_share_per_mille = 10;
 
 std::int64_t now_ns() {

@@ -1,4 +1,4 @@
-// StallWatch: while all ranks wait in the simulator, does anything of theirs still work in the host?
+// StallWatch: detects threads that still work in the host while all ranks wait in the simulator.
 #pragma once
 
 #include <cstdint>
@@ -8,45 +8,45 @@
 
 namespace apenet {
 
-// Looks at the threads of the ranks' processes, of what these have started, and of their process groups. Two
-// looks with time between, in which the simulator wakes nobody, tell who used the processor.
+// Examines the threads of the ranks' processes, of their descendants and of their process groups. Compares
+// two looks, between which the simulator wakes no rank, to find out which thread used the processor.
 class StallWatch {
  public:
   enum class Finding : std::uint8_t {
     works,     // a thread runs, waits for a disk, or has used the processor
-    sleeps,    // one is in a wait with a time limit, still the one in which it was when the watch began
-    may_wake,  // one waits for what may come from outside, or for a time, again and again
-    asleep,    // all wait for each other: nothing of this ever ends by itself
+    sleeps,    // a thread is in a wait with a time limit, and has been in it since the watch began
+    may_wake,  // a thread waits for an outside event, or repeatedly for a limited time
+    asleep,    // all threads wait for each other: no wait ends by itself
   };
   struct Thread {
     int process_id = 0;
     int thread_id = 0;
     std::string name;
-    std::uint32_t rank = 0;  // whose process it is, or has started it
+    std::uint32_t rank = 0;  // the rank whose process it is, or whose process started it
     Finding finding = Finding::asleep;
   };
 
-  // Something has moved: what threads did before says nothing any more.
+  // Call when a rank has acted: discards what the threads did before.
   void forget() { first_used_ns_.clear(); }
-  // The processes of the ranks; 0: none is known.
+  // The processes of the ranks; 0 means unknown.
   void begin(const std::vector<int>& process_ids);
-  // After `begin`, and some time.
+  // Call some time after begin().
   Finding end();
 
-  // Of the last look, those that are not asleep; those that work first, in the order of ranks.
+  // The threads of the last look that are not asleep, sorted by finding (working ones first), then by rank.
   [[nodiscard]] const std::vector<Thread>& threads() const { return threads_; }
 
  private:
   struct Task {
     Thread thread;
-    std::uint64_t used_ns = 0;  // of the processor
+    std::uint64_t used_ns = 0;  // CPU time
   };
   [[nodiscard]] std::map<int, Task> look() const;
 
   std::vector<int> process_ids_;
   std::map<int, Task> before_;
   std::int64_t began_ns_ = 0;
-  std::map<int, std::uint64_t> first_used_ns_;  // of the processor, by thread, when the watch began
+  std::map<int, std::uint64_t> first_used_ns_;  // CPU time of each thread when the watch began
   std::vector<Thread> threads_;
 };
 

@@ -1,4 +1,4 @@
-// Told: what the wrappers of ranks tell, where a launcher of its own starts them and keeps their status.
+// Told: what the wrappers of ranks report, when an external launcher starts the ranks and keeps their status.
 #pragma once
 
 #include <cstdint>
@@ -8,20 +8,21 @@
 
 namespace apenet {
 
-// A pipe on which each wrapper writes two lines: "started RANK PID", PID its own, and "ended RANK STATUS",
-// the exit status as a shell has it.
+// Reads a pipe on which each wrapper writes two lines: "started RANK PID" with its own process id, and "ended
+// RANK STATUS" with the exit status in shell form.
 class Told {
  public:
   struct Line {
     bool is_end;
     std::uint32_t rank;
-    int value;  // process id, or status
+    int value;  // process id, or exit status
   };
-  // fd: the read end, which stays the caller's; -1 for none.
+  // fd: the read end, or -1 for none. The caller keeps ownership.
   Told(int fd, std::uint32_t rank_count);
 
   [[nodiscard]] int fd() const { return fd_; }
-  // The lines that have come. Others than the two above are ignored: a program can write here, too.
+  // Returns the lines that have arrived. Ignores all other lines, because the program can write to this pipe
+  // too.
   std::vector<Line> read();
 
  private:
