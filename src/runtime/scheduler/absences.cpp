@@ -1,8 +1,8 @@
-// Processes that are left out while they sleep in the host.
+// Leaves out processes while they sleep in the host.
 //
-// The simulator cannot know what they wait for. Where it is something that another rank does once its own
-// turn has come, all would wait for ever. So real time decides that they are asleep (launch/sleep_watch.hpp),
-// and the others go on.
+// The simulator cannot know what such a process waits for. If another rank supplies it, but only once that
+// rank gets its turn, all would wait forever. Therefore real time decides that a process is asleep
+// (launch/sleep_watch.hpp), and the others continue without it.
 #include <algorithm>
 
 #include "runtime/scheduler/scheduler.hpp"
@@ -31,8 +31,8 @@ bool Scheduler::leave_out(const std::vector<std::uint32_t>& ranks,
   };
   const auto first = ranks.begin();
   const auto last = std::find_if_not(first, ranks.end(), can_be);
-  // From here on each of them asks for its turn before it touches its rings. One whose lock is taken may have
-  // asked before.
+  // From here on each of these processes asks for its turn before it touches its rings. A process that holds
+  // its lock may have asked before.
   const bool may_be = last == ranks.end() && std::all_of(first, last, [this](std::uint32_t rank) {
                         return mapping_.block(rank).lock.is_free();
                       });
@@ -43,7 +43,7 @@ bool Scheduler::leave_out(const std::vector<std::uint32_t>& ranks,
   }
   for (auto rank = first; rank != last; ++rank) {
     std::uint32_t run = ipc::Run::left_out;
-    // One that has come back meanwhile waits, and takes itself for not counted.
+    // A process that has come back meanwhile already waits, but did not decrement the count.
     if (!mapping_.block(*rank).turn.run.compare_exchange_strong(run, ipc::Run::may_run))
       mapping_.running().fetch_sub(1);
   }
@@ -77,7 +77,7 @@ intake::State Scheduler::state_of(std::uint32_t rank) {
   return exchange_.absent_state(rank);
 }
 
-// What another process may have known of it, and told in the host, when it did so last.
+// Returns the latest time at which the process acted, and could have told others about it in the host.
 std::int64_t Scheduler::acted_ps(std::uint32_t rank) const {
   const Process& process = processes_[rank];
   const std::int64_t slept_from_ps = mapping_.block(rank).clock.acted_ps.get();
@@ -85,7 +85,7 @@ std::int64_t Scheduler::acted_ps(std::uint32_t rank) const {
   return std::min(slept_from_ps, process.clock_ps);
 }
 
-// Whatever has woken or will wake them was done by a process that has come no further than this.
+// Whatever wakes an absent process was done by a process that has acted no later than passed_ps.
 void Scheduler::place_absent() {
   if (absent_.empty()) return;
   std::int64_t passed_ps = simulation_.now().ps() - lookahead_ps_;

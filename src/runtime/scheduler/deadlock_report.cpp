@@ -14,8 +14,8 @@ using ipc::MpiCall;
 using Kind = ObjectFact::Kind;
 using State = RankFacts::State;
 
-constexpr std::size_t most_named = 4;       // requests of one call
-constexpr std::size_t most_in_circle = 16;  // ranks of one circle
+constexpr std::size_t most_named = 4;       // requests listed for one call
+constexpr std::size_t most_in_circle = 16;  // ranks listed for one circle
 
 std::string number(std::int64_t value) {
   return std::to_string(value);
@@ -123,7 +123,8 @@ std::string Report::call_text(std::uint32_t rank, const CallFact& call) const {
   return left.size() > most_named ? text + "; and others" : text;
 }
 
-// Where the program calls MPI past the shim, the provider still knows what it waits for.
+// If the program calls MPI without passing through the shim, the provider still knows what the rank waits
+// for.
 std::string Report::provider_text(std::uint32_t rank) const {
   const ipc::WaitNote& note = ranks_[rank].provider;
   std::string text;
@@ -151,7 +152,7 @@ std::string Report::rank_text(std::uint32_t rank) const {
   return text + (facts.state == State::polls ? ", again and again" : "");
 }
 
-// Equal texts together, each where the first of its ranks stands.
+// Merges equal texts; each stands at the position of its first rank.
 std::string Report::standing() const {
   std::vector<std::pair<std::string, Members>> lines;
   for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) {

@@ -1,4 +1,4 @@
-// The report of a deadlock: what each rank is in, and why none can go on.
+// The report of a deadlock: what each rank waits in, and why none can continue.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace apenet {
 
-// Lines, each indented and ended: first what the ranks are in, equal ones together, in the order of ranks;
-// then what follows from that, as far as it is certain: ranks that wait for themselves, for one that has
-// finished, or in a circle, and collectives that not all ranks of the communicator are in.
+// Returns indented lines. First the call in which each rank waits, in rank order, with equal ones merged;
+// then the certain conclusions: ranks that wait for themselves, for a finished rank or in a circle, and
+// collectives that not all ranks of the communicator have entered.
 [[nodiscard]] std::string deadlock_report(const std::vector<RankFacts>& ranks);
 
 }  // namespace apenet

@@ -67,8 +67,8 @@ void Exchange::take_returned_slots(std::uint32_t rank) {
   }
 }
 
-// A slot is at home at most once, so the ring of free ones holds them all, unless its owner says that it has
-// one that it has not.
+// Each slot is free at most once, so the ring has room for all of them, unless its owner has written a wrong
+// free_tail.
 void Exchange::bring_home(std::uint32_t rank, intake::Returned slot) {
   End& owner = ends_[slot.owner];
   if (owner.lent_to.empty() || owner.lent_to[slot.slot] != rank + 1)

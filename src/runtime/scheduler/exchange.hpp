@@ -10,38 +10,40 @@
 
 namespace apenet {
 
-// Takes what a process has put into its rings, checked, and puts in what it is told. What the simulator has
-// written, it keeps for itself too, and never reads from the mapping again. All that reads throws RankError.
+// Checks and takes what the processes put into their rings, and puts events in. Keeps its own copy of
+// everything it writes and never reads that back from the mapping. Every function that reads the mapping
+// throws RankError for invalid content.
 class Exchange {
  public:
   Exchange(Mapping& mapping, std::uint32_t process_count) : mapping_(mapping), ends_(process_count) {}
 
-  // What the process has left; requires that it waits. The clock is noted.
+  // Returns the state in the process's block, and records its clock. Requires that the process waits.
   intake::State read_state(std::uint32_t rank);
-  // Of one that is left out.
+  // As read_state(), for a process that is left out.
   intake::State absent_state(std::uint32_t rank);
-  // Of a process that has ended, without refusing anything.
+  // As read_state(), for a process that has ended. Accepts any content.
   intake::State last_state(std::uint32_t rank);
-  // The clock that was read, or that the simulator has moved the process to since.
+  // The clock as last read, or as the simulator has since advanced it.
   [[nodiscard]] std::int64_t clock_ps(std::uint32_t rank) const { return ends_[rank].clock_ps; }
   void advance_clock(std::uint32_t rank, std::int64_t to_ps);
 
-  // Calls take(request) for each that has been posted since, in order; it stays valid during the call.
+  // Calls take(request) for each request posted since the last call, in order. The reference is valid during
+  // the call only.
   template <typename Take>
   void take_requests(std::uint32_t rank, Take take);
 
-  // The slots that the process has given back go home.
+  // Returns each slot that the process has given back to the slot's owner.
   void take_returned_slots(std::uint32_t rank);
 
-  // Notes which events the process has taken since. Calls taken(time) for each that lay in the card's
-  // mailbox.
+  // Records which events the process has taken since the last call. Calls taken(time) for each of them that
+  // occupied the card's mailbox.
   template <typename Taken>
   void take_notice(std::uint32_t rank, Taken taken);
-  // Calls untaken() for each such event that is still in the ring.
+  // Calls untaken() for each event in the ring that occupies the card's mailbox.
   template <typename Untaken>
   void for_untaken(std::uint32_t rank, Untaken untaken) const;
 
-  // Events in the ring, and the time of the oldest.
+  // The number of events in the ring, and the time of the oldest.
   [[nodiscard]] std::uint32_t events(std::uint32_t rank) const {
     return ends_[rank].event_head - ends_[rank].event_tail;
   }
@@ -49,11 +51,11 @@ class Exchange {
     const End& end = ends_[rank];
     return end.told[end.event_tail % ipc::event_ring].time_ps;
   }
-  // Whether the process has taken all of them, as it says at this moment; also while it runs.
+  // Whether the process reports that it has taken all events. May be called while the process runs.
   [[nodiscard]] bool says_empty(std::uint32_t rank) const {
     return mapping_.block(rank).rings.event_tail == ends_[rank].event_head;
   }
-  // False: no room.
+  // Returns false if the ring is full.
   bool put(std::uint32_t rank, const ipc::Event& event);
 
  private:
@@ -63,14 +65,14 @@ class Exchange {
   };
   struct End {
     std::int64_t clock_ps = 0;
-    std::int64_t posted_ps = 0;  // the last request's time
+    std::int64_t posted_ps = 0;  // time of the last request
     std::uint32_t request_tail = 0;
     std::uint32_t event_head = 0;
     std::uint32_t event_tail = 0;  // as last read
     std::uint32_t returned_tail = 0;
     std::uint32_t free_head = 0;
-    std::vector<Told> told;              // of the events in the ring; empty before the first
-    std::vector<std::uint32_t> lent_to;  // of each slot: the reader's rank + 1, 0: nobody has it
+    std::vector<Told> told;              // per event in the ring; allocated with the first event
+    std::vector<std::uint32_t> lent_to;  // per slot: rank of the reader + 1, or 0 if the slot is free
   };
   std::uint32_t begin_requests(std::uint32_t rank);
   void take_request(std::uint32_t rank);
@@ -80,7 +82,7 @@ class Exchange {
 
   Mapping& mapping_;
   std::vector<End> ends_;
-  ipc::Request request_;  // the one that is being taken
+  ipc::Request request_;  // the request being taken
 };
 
 template <typename Take>

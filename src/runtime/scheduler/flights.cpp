@@ -9,7 +9,7 @@
 namespace apenet {
 namespace {
 
-constexpr std::size_t chunk_bytes = 256 * 1024;  // stays in the second-level cache between read and write
+constexpr std::size_t chunk_bytes = 256 * 1024;  // fits the second-level cache between read and write
 
 void note_access(Flight& flight, bool done) {
   if (!done && flight.fault == ipc::AccessFault::none) flight.fault = ipc::AccessFault::bad_address;
@@ -32,7 +32,8 @@ std::uint64_t Flights::add(std::uint32_t rank, const ipc::Request& request) {
   flight.rank = rank;
   const bool is_send = request.verb == ipc::RequestVerb::send;
   const bool is_get = request.verb == ipc::RequestVerb::get;
-  const bool arrives = is_send || is_get || (request.flags & ipc::notify_target) != 0;  // arrived, or got
+  // Completes as `arrived` or `got`.
+  const bool arrives = is_send || is_get || (request.flags & ipc::notify_target) != 0;
   flight.completions_due =
       static_cast<std::uint8_t>(arrives + ((request.flags & ipc::want_local) != 0 && !is_get) +
                                 ((request.flags & ipc::want_remote) != 0 && !is_get));
@@ -57,7 +58,7 @@ void Flights::settle(std::uint64_t number) {
 void stage(Flight& flight, ProcessMemory& memory) {
   if (flight.staged || !flight.land_due) return;
   flight.staged = true;
-  // Part by part: a request may name more bytes than there are.
+  // Read in chunks: an invalid request may name more bytes than the process has.
   const auto bytes = static_cast<std::size_t>(flight.request.bytes);
   for (std::size_t done = 0; done < bytes && flight.fault == ipc::AccessFault::none; done += chunk_bytes) {
     const std::size_t part = std::min(chunk_bytes, bytes - done);

@@ -1,4 +1,4 @@
-// Flights: the requests under way, and the bytes that belong to them.
+// Flights: the requests in progress, and their payload bytes.
 #pragma once
 
 #include <cstdint>
@@ -10,22 +10,22 @@
 
 namespace apenet {
 
-// One request between its post and its last completion.
+// One request, from its post to its last completion.
 struct Flight {
   ipc::Request request;
-  std::uint32_t rank = 0;                           // who posted it
+  std::uint32_t rank = 0;                           // the rank that posted it
   std::uint8_t completions_due = 0;                 // complete() calls still to come
-  bool land_due = false;                            // put, get: bytes not yet moved
-  bool staged = false;                              // put: read from the source into `staging`
-  ipc::AccessFault fault = ipc::AccessFault::none;  // why nothing is moved
+  bool land_due = false;                            // put, get: the bytes have not been moved yet
+  bool staged = false;                              // put: the source bytes have been read into `staging`
+  ipc::AccessFault fault = ipc::AccessFault::none;  // if set, no bytes are moved
   std::vector<std::byte> staging;
 };
 
-// A slab of flights. The number by which the model knows a flight is (generation << 24 | index): unique for
-// ever, as nic.hpp asks, and found without a search.
+// A slab of flights. The model identifies a flight by (generation << 24 | index). This number is never
+// reused, as nic.hpp requires, and needs no search.
 class Flights {
  public:
-  // Throws RankError when there are more than fit.
+  // Throws RankError if there are too many flights.
   std::uint64_t add(std::uint32_t rank, const ipc::Request& request);
   [[nodiscard]] Flight& at(std::uint64_t number);
   // Frees the flight if nothing is due any more.
@@ -39,11 +39,11 @@ class Flights {
   std::uint64_t generation_ = 0;
 };
 
-// Whether the target has opened the memory that a put or get names by a key; then its address is known.
+// Checks that the target has opened the memory that a put or get names by key, and resolves its address.
 void permit(Flight& flight, const ipc::RegionTable& regions_of_target);
-// Reads a put's source bytes into the flight; called when the source may be reused from now on.
+// Reads a put's source bytes into the flight. Call when the program is told that it may reuse the source.
 void stage(Flight& flight, ProcessMemory& memory);
-// Moves the bytes of a put or a get to where they belong.
+// Moves the bytes of a put or get to their destination.
 void move_bytes(Flight& flight, ProcessMemory& memory);
 
 }  // namespace apenet

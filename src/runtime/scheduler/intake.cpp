@@ -7,12 +7,12 @@
 namespace apenet::intake {
 namespace {
 
-// The compiler may not read shared memory again where the copy is asked for.
+// Prevents the compiler from reading shared memory again after the copy.
 void finish_copy() {
   std::atomic_signal_fence(std::memory_order_seq_cst);
 }
 
-// One field of something that the process wrote.
+// One field of data written by a process.
 class Field {
  public:
   Field(std::uint32_t rank, const char* what, const char* name, std::int64_t value)
@@ -84,7 +84,7 @@ State state(std::uint32_t rank, const ipc::Block& block, std::int64_t clock_seen
       .between(static_cast<std::uint32_t>(ipc::Wait::for_event),
                static_cast<std::uint32_t>(ipc::Wait::finished));
   check_clock(rank, state.clock_ps, clock_seen_ps);
-  // Who has left runs on, and waits for nobody.
+  // A process that has left keeps running and never waits.
   if (state.wait == ipc::Wait::finished && block.turn.run != ipc::Run::may_run)
     refuse(rank, "state", "wait", wait, "a reason to wait, of a process that waits");
   if (state.wait == ipc::Wait::until)
@@ -119,7 +119,7 @@ void request(std::uint32_t rank, const ipc::Request& shared, std::int64_t earlie
 
 std::uint32_t added(std::uint32_t rank, const char* name, std::uint32_t count, std::uint32_t seen,
                     std::uint32_t most) {
-  const std::uint32_t more = count - seen;  // free-running
+  const std::uint32_t more = count - seen;  // counters wrap around
   if (more > most) {
     refuse(rank, "ring", name, count,
            "at most " + std::to_string(most) + " beyond the " + std::to_string(seen) + " seen before");

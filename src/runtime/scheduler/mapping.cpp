@@ -17,7 +17,7 @@ Mapping::Mapping(std::uint32_t process_count) : layout_{process_count} {
   const std::size_t size = layout_.total_bytes();
   void* base = MAP_FAILED;
   struct stat status {};
-  // A process that could cut it off would end the simulator by SIGBUS.
+  // Seal the size: a process that truncated the file would end the simulator by SIGBUS.
   if (ftruncate(fd_, static_cast<off_t>(size)) == 0 &&
       fcntl(fd_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0 && fstat(fd_, &status) == 0) {
     base = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd_, 0);
@@ -33,7 +33,7 @@ Mapping::Mapping(std::uint32_t process_count) : layout_{process_count} {
   header().process_count = process_count;
   header().simulator_id = static_cast<std::uint32_t>(getpid());
   running().store(process_count);
-  // The rings stay untouched, and thus unbacked, until they are used: zero is what they begin with.
+  // Do not touch the rings, so that they take no memory until used. Their initial content is zero.
   for (std::uint32_t rank = 0; rank < process_count; ++rank) {
     ipc::Block& fresh = block(rank);
     new (&fresh.turn) ipc::Turn{};

@@ -1,5 +1,5 @@
-// Mapping: the simulator's side of the shared memory. Owns the memfd; nothing is left behind when it goes.
-// Nobody can change its size.
+// Mapping: the simulator's side of the shared memory. Owns the memfd, which leaves nothing behind when
+// closed. The size is sealed.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ namespace apenet {
 
 class Mapping {
  public:
-  // A sparse memfd for so many processes; throws std::system_error when the host refuses.
+  // Creates a sparse memfd for this number of processes. Throws std::system_error if the host refuses.
   explicit Mapping(std::uint32_t process_count);
   ~Mapping();
   Mapping(const Mapping&) = delete;
@@ -32,9 +32,9 @@ class Mapping {
   [[nodiscard]] const ipc::RegionTable& regions(std::uint32_t rank) {
     return *reinterpret_cast<const ipc::RegionTable*>(base_ + layout_.regions_offset(rank));
   }
-  // Where a process of the same user finds it: /proc/PID/fd/N. Nobody else may open that.
+  // The path, /proc/PID/fd/N, through which processes open the mapping. Only the same user may open it.
   [[nodiscard]] std::string path() const;
-  // By which it is known in /proc/PID/maps.
+  // The inode that /proc/PID/maps shows for the mapping.
   [[nodiscard]] std::uint64_t inode() const { return inode_; }
 
  private:

@@ -14,8 +14,8 @@ constexpr std::uint32_t most_process_id = 1U << 22;  // PID_MAX_LIMIT of Linux
 
 enum class Mapped { yes, no, ends };
 
-// Yes also where the host forbids to look. Who has no memory is about to end, or is none of the system's
-// programs at all.
+// Returns yes if the host forbids access. A process without any mappings is about to end, or is a kernel
+// thread.
 Mapped has_mapped(std::uint32_t process_id, std::uint64_t inode) {
   std::ifstream maps("/proc/" + std::to_string(process_id) + "/maps");
   if (!maps) return has_ended(process_id) ? Mapped::ends : Mapped::yes;
@@ -25,7 +25,7 @@ Mapped has_mapped(std::uint32_t process_id, std::uint64_t inode) {
     if (line.find("/memfd:apenet") != std::string::npos && line.find(wanted) != std::string::npos)
       return Mapped::yes;
   }
-  // It may have ended while its lines were read.
+  // The process may have ended while its lines were read.
   std::ifstream again("/proc/" + std::to_string(process_id) + "/maps");
   return any && again.peek() != std::ifstream::traits_type::eof() ? Mapped::no : Mapped::ends;
 }
@@ -36,7 +36,7 @@ bool has_ended(std::uint32_t process_id) {
   std::ifstream file("/proc/" + std::to_string(process_id) + "/stat");
   std::string status;
   if (!std::getline(file, status)) return true;
-  const std::size_t state = status.rfind(')') + 2;  // behind the program's name
+  const std::size_t state = status.rfind(')') + 2;  // skip the program name
   return state >= status.size() || status[state] == 'Z' || status[state] == 'X';
 }
 
@@ -48,7 +48,8 @@ std::uint32_t ProcessIds::of(std::uint32_t rank) {
   const bool is_number =
       claimed > 1 && claimed <= most_process_id && claimed != static_cast<std::uint32_t>(getpid());
   const Mapped mapped = is_number ? has_mapped(claimed, mapping_.inode()) : Mapped::no;
-  if (mapped == Mapped::ends) return 0;  // it may have been the rank's, and has nothing to be asked
+  // It may have been the rank's process, but nothing can be asked of it.
+  if (mapped == Mapped::ends) return 0;
   if (mapped == Mapped::no) {
     known.refused = true;
     intake::refuse(rank, "identity", "process_id", claimed, "a process that runs under this simulation");

@@ -1,4 +1,4 @@
-// ProcessIds: which process of the host stands for each rank.
+// ProcessIds: the host process of each rank.
 #pragma once
 
 #include <cstdint>
@@ -8,17 +8,17 @@
 
 namespace apenet {
 
-// Also of a process that nobody has waited for yet.
+// Returns true also for a zombie, which nobody has waited for yet.
 bool has_ended(std::uint32_t process_id);
 
-// A process writes its own number into its block, and the simulator later signals, watches and reads the
-// process of that number: so it is read once, and taken only if that process has mapped this simulation.
+// A process writes its own id into its block, and the simulator later signals, watches and reads the process
+// with that id. Therefore the id is read once, and accepted only if that process has mapped this simulation.
 class ProcessIds {
  public:
   explicit ProcessIds(Mapping& mapping) : mapping_(mapping), known_(mapping.header().process_count) {}
 
-  // 0: nobody has claimed the rank yet, who has ended before it was asked for, or was refused. Throws
-  // RankError when it is refused, once.
+  // Returns 0 if no process has claimed the rank, if the process ended before this was called, or if its id
+  // was refused. Throws RankError the first time an id is refused.
   std::uint32_t of(std::uint32_t rank);
 
  private:

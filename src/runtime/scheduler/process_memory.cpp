@@ -76,7 +76,7 @@ bool ProcessMemory::order(std::uint32_t rank, std::uint64_t address, std::size_t
   turn.run.store(ipc::Run::copies);
   ipc::futex_wake(turn.run);
   constexpr timespec patience{.tv_sec = 0, .tv_nsec = 100'000'000};
-  constexpr int most_waits = 100;  // a process that does not answer for so long has lost its own state
+  constexpr int most_waits = 100;  // after 10 s without an answer the process counts as broken
   int waits = 0;
   while (turn.run.load() == ipc::Run::copies) {
     ipc::futex_wait(turn.run, ipc::Run::copies, &patience);

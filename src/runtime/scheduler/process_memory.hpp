@@ -1,4 +1,4 @@
-// ProcessMemory: the memory of the simulated program's processes, read and written while they wait.
+// ProcessMemory: reads and writes the memory of the program's processes while they wait.
 #pragma once
 
 #include <cstddef>
@@ -10,17 +10,18 @@
 
 namespace apenet {
 
-// By process_vm_readv/writev, without the process's help. Where the host forbids that (yama, a container's
-// system call filter), the process copies on demand between its memory and its window of the mapping: slower,
-// and the same bytes at the same virtual time.
+// Uses process_vm_readv and process_vm_writev, which need no help from the process. If the host forbids them
+// (yama, a container's system call filter), the process copies on demand between its memory and its window of
+// the mapping. That is slower, but moves the same bytes at the same virtual time.
 class ProcessMemory {
  public:
   ProcessMemory(Mapping& mapping, ProcessIds& process_ids) : mapping_(mapping), process_ids_(process_ids) {}
 
-  // False: the address is not the process's, or it has ended. Requires that the process waits.
+  // Return false if the address is not mapped in the process, or if the process has ended. Require that the
+  // process waits.
   bool read(std::uint32_t rank, std::uint64_t address, std::span<std::byte> to);
   bool write(std::uint32_t rank, std::uint64_t address, std::span<const std::byte> from);
-  // Whether the process is not needed for it.
+  // Whether the simulator can access this process's memory without its help.
   [[nodiscard]] bool needs_no_help(std::uint32_t rank);
 
  private:

@@ -1,4 +1,4 @@
-// RankError: what a process did that no process may do. It ends the run, and says whose fault that is.
+// RankError: a process violated the protocol. It ends the run and names the rank.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@ namespace apenet {
 
 class RankError : public std::runtime_error {
  public:
-  // deed: "wrote an invalid request: ...", to stand behind the rank's name.
+  // deed: a predicate such as "wrote an invalid request: ...", appended to the rank's name.
   RankError(std::uint32_t rank, const std::string& deed)
       : std::runtime_error("rank " + std::to_string(rank) + " " + deed), rank_(rank), deed_(deed) {}
   [[nodiscard]] std::uint32_t rank() const { return rank_; }

@@ -12,7 +12,7 @@ namespace {
 using ipc::CallKind;
 using ipc::MpiCall;
 
-// Of a call that waits for several, so many requests are looked at.
+// Limits how many requests of one waiting call are examined.
 constexpr std::uint64_t most_requests = 256;
 
 struct CallEntry {
@@ -31,7 +31,7 @@ constexpr std::array<CallEntry, static_cast<std::size_t>(MpiCall::count)> call_e
 #undef APENET_MPI_LARGE_CALL
 }};
 
-// A number that a process has written may be none of a call.
+// A process may have written a number that is no call.
 const CallEntry& entry_of(MpiCall call) {
   const auto index = static_cast<std::size_t>(call);
   return index < call_entries.size() ? call_entries[index] : call_entries[0];
@@ -72,7 +72,7 @@ ObjectFact Reader::object(const ipc::ObjectNote& note) const {
   for (const ipc::NoteField<char>& field : note.name) {
     const char letter = field.get();
     if (letter == '\0') break;
-    // The report is a text of lines.
+    // The report is line-oriented text, so it must not contain control characters.
     fact.name += std::isprint(static_cast<unsigned char>(letter)) != 0 ? letter : '?';
   }
   return fact;
@@ -153,7 +153,7 @@ std::optional<OperationFact> Reader::request(std::uint64_t word) const {
   return operation(note.call.get(), words);
 }
 
-// Those of one wait lie in an array of the process.
+// Reads the array of requests of a wait from the process's memory.
 void Reader::add_requests(CallFact& fact, std::uint64_t address) const {
   const std::uint64_t count = std::min(fact.request_count, most_requests);
   std::vector<std::byte> handles(count * handle_bytes_);
@@ -180,10 +180,11 @@ CallFact Reader::call(const ipc::CallNote& note) const {
   return fact;
 }
 
-// As far as it names ranks that there are.
+// Keeps only the parts that name existing ranks.
 ipc::WaitNote provider_facts(const ipc::WaitNote& shared, std::uint32_t process_count) {
   const ipc::WaitNote note = shared;
-  std::atomic_signal_fence(std::memory_order_seq_cst);  // from here on the copy, whatever the process writes
+  // From here on use the copy: the process may write again.
+  std::atomic_signal_fence(std::memory_order_seq_cst);
   const auto count = static_cast<std::int64_t>(process_count);
   ipc::WaitNote facts;
   if (note.receives > 0 && note.receive_source >= -1 && note.receive_source < count) {

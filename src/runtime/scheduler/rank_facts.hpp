@@ -1,5 +1,5 @@
-// What the notes of a rank say (ipc/wait_note.hpp), checked and resolved: values, for the report of a
-// deadlock.
+// Reads a rank's notes (ipc/wait_note.hpp), checks and resolves them. The results are plain values for the
+// deadlock report.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,10 @@
 
 namespace apenet {
 
-// Name of an MPI function; "MPI" for what is none.
+// Returns the name of an MPI function, or "MPI" if the number is invalid.
 [[nodiscard]] std::string_view name_of(ipc::MpiCall call);
 
-// A communicator or window, as one of its members knows it.
+// A communicator or window, as one of its members describes it.
 struct ObjectFact {
   enum class Kind : std::uint8_t { unknown, world, self, made };
   Kind kind = Kind::unknown;
@@ -25,32 +25,32 @@ struct ObjectFact {
   bool is_inter = false;
   std::uint64_t members_hash = 0;
   std::uint32_t ordinal = 0;
-  std::int32_t rank = 0;  // of the rank that knows it
+  std::int32_t rank = 0;  // the describing member's rank in it
   ipc::MpiCall maker = ipc::MpiCall::none;
   std::string name;
 
-  // Whether two ranks mean the same one.
+  // Whether two ranks describe the same object.
   [[nodiscard]] bool is(const ObjectFact& other) const {
     return kind == other.kind && is_window == other.is_window && members_hash == other.members_hash &&
            ordinal == other.ordinal;
   }
 };
 
-// What a call is about, or the call that made a request. Peers are ranks of the object.
+// The operation of a call, or of the call that created a request. Peers are ranks within the object.
 struct OperationFact {
   ipc::MpiCall call = ipc::MpiCall::none;
   ipc::CallKind kind = ipc::CallKind::plain;
   ObjectFact object;
-  std::optional<std::int32_t> source;  // of a receive; none: any
-  std::optional<std::int32_t> tag;     // none: any
-  std::int32_t target = 0;             // of a send, or in a window: ipc::all_targets
+  std::optional<std::int32_t> source;  // of a receive; empty means any source
+  std::optional<std::int32_t> tag;     // empty means any tag
+  std::int32_t target = 0;             // of a send or window call; may be ipc::all_targets in a window
   std::int32_t target_tag = 0;
 };
 
-// The call that a thread is in.
+// The call in which a thread waits.
 struct CallFact {
   OperationFact operation;
-  std::vector<OperationFact> requests;  // that it waits for, as far as they are known
+  std::vector<OperationFact> requests;  // the requests it waits for, as far as known
   std::uint64_t request_count = 0;
 };
 
@@ -62,13 +62,13 @@ struct LockFact {
 struct RankFacts {
   enum class State : std::uint8_t { starts, waits, polls, away, finished };
   State state = State::waits;
-  std::vector<CallFact> calls;      // of each thread that is in one
-  std::vector<ObjectFact> objects;  // also freed ones
+  std::vector<CallFact> calls;      // one per thread that is in a call
+  std::vector<ObjectFact> objects;  // includes freed objects
   std::vector<LockFact> locks;
   ipc::WaitNote provider;
 };
 
-// Copies memory of the rank's process; false: it is not there.
+// Copies memory of the rank's process. Returns false if the address is not mapped.
 using MemoryReader = std::function<bool(std::uint64_t address, std::span<std::byte> to)>;
 
 [[nodiscard]] RankFacts read_facts(const ipc::RankNotes& notes, const ipc::WaitNote& provider,

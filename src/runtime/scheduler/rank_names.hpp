@@ -1,4 +1,4 @@
-// How ranks are named in messages.
+// Formats lists of ranks for messages.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,8 @@
 
 namespace apenet {
 
-// "rank 3", "ranks 0-2, 5"; of many that do not follow each other, the first. Ascending, at least one.
+// Returns for example "rank 3" or "ranks 0-2, 5"; long lists are abbreviated. Requires an ascending,
+// non-empty list.
 [[nodiscard]] std::string name_ranks(const std::vector<std::uint32_t>& ranks);
 
 }  // namespace apenet

@@ -67,7 +67,7 @@ Scheduler::Outcome Scheduler::step() {
   return to_wake_.empty() ? Outcome::idle : Outcome::woken;
 }
 
-// Reads what the processes that ran have left in their blocks.
+// Reads the blocks of the processes that have run since the last step.
 void Scheduler::collect() {
   std::sort(ran_.begin(), ran_.end());
   for (const std::uint32_t rank : ran_) {
@@ -101,7 +101,8 @@ void Scheduler::collect() {
   ran_.clear();
 }
 
-// A process that has left takes nothing any more, and must not hold up the network.
+// A process that has left takes no more events. Free their mailbox places so that they do not block the
+// network.
 void Scheduler::give_back_untaken(std::uint32_t rank) {
   const Process& process = processes_[rank];
   exchange_.for_untaken(rank, [&] { give_back(rank, process.clock_ps); });
@@ -110,12 +111,12 @@ void Scheduler::give_back_untaken(std::uint32_t rank) {
   }
 }
 
-// An arrival's place in the card's mailbox.
+// Frees an arrival's place in the card's mailbox.
 void Scheduler::give_back(std::uint32_t rank, std::int64_t when_ps) {
   machine_.give_back(Time::from_ps(std::max(when_ps, simulation_.now().ps())), rank);
 }
 
-// Moves waiting events into the ring, as far as there is room.
+// Moves overflow events into the ring while it has room.
 void Scheduler::refill(std::uint32_t rank) {
   Process& process = processes_[rank];
   const auto first = process.overflow.begin();
@@ -127,7 +128,7 @@ void Scheduler::refill(std::uint32_t rank) {
 }
 
 void Scheduler::feed() {
-  // Of equal times, in the order in which they were taken: by rank, and as each posted them.
+  // Requests of equal time keep the order in which they were collected: by rank, then by position.
   std::sort(posted_.begin(), posted_.end(), [](const Posted& a, const Posted& b) {
     return a.time_ps != b.time_ps ? a.time_ps < b.time_ps : a.index < b.index;
   });
@@ -171,7 +172,8 @@ void Scheduler::post(std::uint32_t rank, const ipc::Request& request) {
   }
 }
 
-// Processes whose rings were full go on at once; the model does not move before they wait for something else.
+// Processes whose rings were full continue at once. The model does not advance before they wait for something
+// else.
 bool Scheduler::wake_flushing() {
   for (std::uint32_t rank = 0; rank < processes_.size(); ++rank) {
     if (processes_[rank].wait == ipc::Wait::flush) to_wake_.push_back(rank);
@@ -183,8 +185,8 @@ bool Scheduler::wake_flushing() {
   return true;
 }
 
-// Without MPI, each process's clock runs from its own join, at zero; before this step none was told anything,
-// and what was posted is still in the rings.
+// Without MPI, each process's clock starts at zero when the process joins. Before this step no process was
+// told anything, and all requests are still in the rings.
 void Scheduler::begin_if_all_joined() {
   if (started_) return;
   bool any = false;
@@ -198,8 +200,8 @@ void Scheduler::begin_if_all_joined() {
   if (any) begin(0, simulation_.now());
 }
 
-// The barrier at the end of MPI_Init: when everybody is there, all clocks show zero. Should some ranks have
-// joined without MPI, theirs run already, and the others begin at a later time.
+// The barrier at the end of MPI_Init: when all processes have reached it, all clocks are set to zero. If some
+// ranks have joined without MPI, their clocks already run, and the others start at a later time.
 bool Scheduler::begin_if_all_ready() {
   if (started_) return false;
   bool any_joined = false;
@@ -209,7 +211,7 @@ bool Scheduler::begin_if_all_ready() {
     if (mapping_.block(rank).identity.joined == 0) return false;
     any_joined = true;
   }
-  // What happened during MPI_Init is over, and belongs to no measurement.
+  // Finish what MPI_Init started, so that it does not count in any measurement.
   simulation_.run();
   startup_link_use_ = machine_.link_use();
   std::int64_t epoch_ps = simulation_.now().ps();
@@ -240,7 +242,7 @@ void Scheduler::begin(std::int64_t epoch_ps, Time now) {
   mapping_.header().started.store(1, std::memory_order_release);
 }
 
-// All wait for events, or look for them for ever, and there are none.
+// All processes wait for events or poll without end, and there are no events.
 bool Scheduler::nobody_moves() const {
   if (!started_) return false;
   bool any_looks = false;
@@ -255,7 +257,7 @@ bool Scheduler::nobody_moves() const {
   return any_looks && (pending == 0 || machine_.is_quiet_until_faults(pending));
 }
 
-// Runs the model until the next event could lie behind the action of a process that is about to wake.
+// Runs the model up to the earliest action of any process plus the lookahead.
 void Scheduler::advance() {
   horizon_ps_ = never_ps;
   for (const Process& process : processes_) {
@@ -266,18 +268,18 @@ void Scheduler::advance() {
     }
   }
   while (simulation_.next_time().ps() < horizon_ps_ && !is_quiet()) {
-    simulation_.step();  // deliver() lowers the horizon
+    simulation_.step();  // deliver() lowers horizon_ps_
   }
 }
 
-// All wait, and nothing comes but faults that would hit an empty network: time does not run ahead to them.
-// What processes do next may be earlier.
+// All processes wait, and only faults of an empty network are pending. Do not advance to them: the processes'
+// next actions may be earlier.
 bool Scheduler::is_quiet() const {
   return horizon_ps_ == never_ps && machine_.is_quiet_until_faults(simulation_.pending_count());
 }
 
-// When would each process act next? The two earliest suffice: everybody's horizon is the earliest action of
-// the others, plus the lookahead, or the next event of the model.
+// Computes the two earliest actions of all processes. They suffice, because each process's horizon is the
+// earliest action of any other process plus the lookahead, or the model's next event if that is earlier.
 void Scheduler::wake_concerned() {
   std::int64_t first = never_ps;
   std::int64_t second = never_ps;
@@ -350,7 +352,7 @@ bool Scheduler::all_wait() const {
 }
 
 void Scheduler::recover() {
-  // Not at first sight: who has just begun to wait may still be about to count itself out.
+  // Do not recover at first sight: a process that has just begun to wait may still decrement the count.
   const bool stuck = all_wait() && mapping_.running().load() != 0;
   if (stuck && std::exchange(stuck_at_, activity_) == activity_) mapping_.running().store(0);
   if (!stuck) stuck_at_.reset();
@@ -360,7 +362,7 @@ void Scheduler::recover() {
   }
 }
 
-// Before the first of them is woken: it may run, and wait again, at once.
+// Call before waking any process, because a woken process may run and wait again at once.
 void Scheduler::set_running() {
   mapping_.running().store(static_cast<std::uint32_t>(to_wake_.size()));
 }
@@ -369,14 +371,14 @@ void Scheduler::wake(std::uint32_t rank, std::int64_t horizon_ps) {
   ipc::Block& block = mapping_.block(rank);
   Process& process = processes_[rank];
   if (simulation_.is_traced()) trace_wait(rank);
-  // Events that found no room in the ring are not known to the process: it has to come back for them.
+  // The process does not know of events in the overflow, so its horizon must not pass them.
   if (!process.overflow.empty()) horizon_ps = std::min(horizon_ps, process.overflow.front().time_ps);
   if (started_ && !block.clock.held()) {
     const bool to_event = process.wait == ipc::Wait::for_event && process.events > 0;
     const std::int64_t clock_ps = exchange_.clock_ps(rank);
     process.woken_ps = to_event ? std::max(clock_ps, process.first_event_ps) : clock_ps;
   }
-  // Who sleeps in the host may come back at any time, and has its turn when the others wait.
+  // A process that is asleep in the host may come back at any time, and gets its turn when the others wait.
   if (!absent_.empty()) horizon_ps = std::min(horizon_ps, process.woken_ps + lookahead_ps_);
   process.wait = ipc::Wait::running;
   process.horizon_ps = horizon_ps;
@@ -387,7 +389,7 @@ void Scheduler::wake(std::uint32_t rank, std::int64_t horizon_ps) {
   ipc::futex_wake(block.turn.run);
 }
 
-// Whatever the block says from now on, nobody stands behind it.
+// Ignores the block from now on, because no process updates it.
 void Scheduler::remove(std::uint32_t rank) {
   Process& process = processes_[rank];
   if (process.removed) return;
@@ -398,7 +400,7 @@ void Scheduler::remove(std::uint32_t rank) {
   const bool died_running = turn.run.load() == ipc::Run::may_run && turn.wait != ipc::Wait::finished;
   turn.wait = ipc::Wait::finished;
   if (process.wait != ipc::Wait::running && process.wait != ipc::Wait::finished) {
-    process.wait = ipc::Wait::running;  // collect() counts it out
+    process.wait = ipc::Wait::running;  // collect() removes it from the count
     ran_.push_back(rank);
   }
   if (died_running) mapping_.running().fetch_sub(1);
@@ -480,7 +482,8 @@ void Scheduler::trace_wait(std::uint32_t rank) const {
 ipc::Wait Scheduler::wait_of(std::uint32_t rank) const {
   if (processes_[rank].removed) return ipc::Wait::finished;
   const ipc::Block& block = mapping_.block(rank);
-  const bool runs = block.turn.run.load() == ipc::Run::may_run;  // before the reason, which is written first
+  // Read before the reason, which the process writes first.
+  const bool runs = block.turn.run.load() == ipc::Run::may_run;
   const ipc::Wait wait = block.turn.wait;
   return runs && wait != ipc::Wait::finished ? ipc::Wait::running : wait;
 }
@@ -502,7 +505,7 @@ std::string Scheduler::describe_waiting() {
     if (wait == ipc::Wait::away) ranks.back().state = RankFacts::State::away;
     if (waits && processes_[rank].looks_for_ever) ranks.back().state = RankFacts::State::polls;
     if (waits) continue;
-    // It may still be a member of what others wait on.
+    // A finished rank may still be a member of an object that others wait on.
     ranks.back().objects = facts_of({}).objects;
   }
   return deadlock_report(ranks);

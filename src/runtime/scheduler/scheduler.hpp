@@ -1,4 +1,4 @@
-// Scheduler: which process may run up to which virtual time.
+// Scheduler: decides which process may run, and up to which virtual time.
 #pragma once
 
 #include <cstdint>
@@ -18,97 +18,100 @@
 
 namespace apenet {
 
-// Totals of a run; nothing of the host is in here.
+// Totals of a run. They do not depend on the host.
 struct Traffic {
   std::uint64_t messages = 0;          // sends, puts and gets posted after virtual time began
-  std::uint64_t startup_messages = 0;  // before it, by MPI_Init
-  std::uint64_t bytes = 0;             // of these
-  std::uint64_t late_posts = 0;        // posted behind the model's time: threads of one process overtook it
-  std::uint64_t failed_accesses = 0;   // puts and gets to memory that is not there or not opened
+  std::uint64_t startup_messages = 0;  // the same before virtual time began, by MPI_Init
+  std::uint64_t bytes = 0;             // bytes of `messages`
+  // Posted at a time that the model had already passed, by another thread of the process.
+  std::uint64_t late_posts = 0;
+  std::uint64_t failed_accesses = 0;  // puts and gets to memory that is not mapped or not opened
 };
 
-// A process's clock has come to ipc::end_of_time_ps: the message says whose.
+// A process's clock has reached ipc::end_of_time_ps. The message names the rank.
 class EndOfTime : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-// Steps the model when no process runs. A step takes what the processes have posted, orders it by (time,
-// rank, position), feeds the machine and runs the model up to the horizon: the earliest time at which a
-// process could act, plus the lookahead. What happened up to there is put into the processes' rings and those
-// concerned are woken. A process is told "nothing at t" only if t lies before its own horizon.
+// Advances the model while no process runs. A step takes what the processes have posted, sorts it by (time,
+// rank, position), feeds the machine, and runs the model up to the horizon: the earliest time at which a
+// process could act, plus the lookahead. It then puts the resulting events into the rings and wakes the
+// affected processes. A process is told "nothing at t" only if t lies before its own horizon.
 class Scheduler final : public CompletionSink {
  public:
   enum class Outcome {
-    woken,     // somebody runs
-    idle,      // all wait, and nothing is under way in the network
-    finished,  // all have left
+    woken,     // at least one process runs
+    idle,      // all processes wait, and the network is empty
+    finished,  // all processes have left
   };
 
   Scheduler(Simulation& simulation, Machine& machine, Mapping& mapping);
 
-  // Requires that no process runs. Throws EndOfTime, and RankError for what a process has written that no
-  // process may write: the run cannot go on.
+  // Requires that no process runs. Throws EndOfTime, or RankError if a process has written invalid data; the
+  // run cannot continue after either.
   Outcome step();
-  // After `idle`: wakes all who wait for an event with nothing, once. Progress may come from outside the
-  // network (a process manager, another thread). Who looks for ever is woken only if another of its threads
-  // may want its turn: its clock goes on with each look.
+  // Call after `idle`: wakes each process that waits for an event once, without an event, because progress
+  // may come from outside the network (a process manager, another thread). A process that polls without end
+  // is woken only if another of its threads may need the turn, because each poll advances its clock.
   void release_idle(const std::function<bool(std::uint32_t rank)>& has_threads);
-  // The process looks for ever, as of the last step: what it does is no progress.
+  // As of the last step, the process polls without end. What it does is no progress.
   [[nodiscard]] bool looks_for_ever(std::uint32_t rank) const { return processes_[rank].looks_for_ever; }
   // No process runs.
   [[nodiscard]] bool all_wait() const;
-  // The same, in less time while some run. The count of those that do lies where any process can write: it is
-  // looked at first, and not trusted.
+  // As all_wait(), but faster while some processes run. The count of running processes can be overwritten by
+  // any process, so it is only a hint.
   [[nodiscard]] bool nobody_runs() const { return mapping_.running().load() == 0 && all_wait(); }
-  // Makes good what a stray write to that count, or to the word by which a process is woken, would hold up.
+  // Repairs the effect of a stray write to that count, or to the futex word that wakes a process.
   void recover();
-  // The process has ended without leaving.
+  // Call when the process has ended without leaving the simulation.
   void remove(std::uint32_t rank);
-  // Processes that run, while at least one waits for the model; else none.
+  // Returns the processes that run while at least one other waits for the model; empty if none waits.
   [[nodiscard]] std::vector<std::uint32_t> held_up_by() const;
-  // These sleep in the host: the others go on without them. A process that wakes comes back by itself, at its
-  // clock or at the time up to which others have acted, whichever is later. still_asleep() is asked once none
-  // of them can use its block any more; false, and nothing has happened, as when one of them may be in the
-  // midst of something.
+  // Continues without these ranks, which sleep in the host. A process that wakes returns by itself, at its
+  // own clock or at the time up to which others have acted, whichever is later. Calls still_asleep() once
+  // none of the ranks can use its block any more. Returns false without any effect if still_asleep() does, or
+  // if a rank may be in the middle of an operation.
   bool leave_out(const std::vector<std::uint32_t>& ranks, const std::function<bool()>& still_asleep);
-  // Those that are left out, and have not come back.
+  // The ranks that are left out and have not come back.
   [[nodiscard]] std::vector<std::uint32_t> left_out() const;
-  // Nobody else is left, who could go on without them.
+  // No other process is left that could continue.
   [[nodiscard]] bool all_are_left_out() const { return !absent_.empty() && absent_.size() == alive_; }
 
   [[nodiscard]] bool started() const { return started_; }
-  // The process that has claimed the rank, 0: none. Throws RankError.
+  // The process that has claimed the rank, or 0 for none. Throws RankError.
   [[nodiscard]] std::uint32_t process_id(std::uint32_t rank) { return process_ids_.of(rank); }
-  // The clock at which virtual time began.
+  // The clock value at which virtual time began.
   [[nodiscard]] std::int64_t epoch_ps() const { return epoch_ps_; }
-  // Counts whatever processes do: two equal readings around an idle release mean that nobody moved.
+  // Changes whenever a process does anything. Two equal readings around an idle release mean that no process
+  // acted.
   [[nodiscard]] std::uint64_t activity() const { return activity_; }
   [[nodiscard]] const Traffic& traffic() const { return traffic_; }
-  // What the links have done since virtual time began.
+  // Use of the links since virtual time began.
   [[nodiscard]] std::vector<LinkUse> link_use() const;
-  // Of every completion since virtual time began, in order: two runs with equal hashes did the same.
+  // Hash of every completion since virtual time began, in order. Two runs with equal hashes did the same.
   [[nodiscard]] std::uint64_t trace_hash() const { return hash_.value(); }
-  // Virtual time at which the process was last woken, before_time_ps if it has not been.
+  // The virtual time at which the process was last woken, or before_time_ps if never.
   static constexpr std::int64_t before_time_ps = -1;
   [[nodiscard]] std::int64_t woken_ps(std::uint32_t rank) const { return processes_[rank].woken_ps; }
-  // Its own clock at this moment, before_time_ps before virtual time.
+  // The process's current clock, or before_time_ps before virtual time.
   [[nodiscard]] std::int64_t clock_ps(std::uint32_t rank) const;
-  // Whether it has been woken since the last step, and may still run.
+  // The process has been woken since the last step, and may still run.
   [[nodiscard]] bool is_out(std::uint32_t rank) const { return processes_[rank].wait == ipc::Wait::running; }
-  // Of each process, also while some run: no later than the time at which it is woken next, or, while it runs
-  // and when it has left, the time at which it was woken last.
+  // For each process, a lower bound of the time at which it is woken next. For a process that runs or has
+  // left: the time at which it was last woken. May be called while processes run.
   void earliest_wakes(std::vector<std::int64_t>& wakes_ps) const;
-  // What the process does at this moment, also while others run.
+  // What the process does now. May be called while processes run.
   [[nodiscard]] ipc::Wait wait_of(std::uint32_t rank) const;
-  // What the processes wait for, and why none can go on: see deadlock_report.hpp. Requires that all wait.
+  // Describes what the processes wait for and why none can continue; see deadlock_report.hpp. Requires that
+  // all wait.
   [[nodiscard]] std::string describe_waiting();
 
   void complete(const Completion& completion) override;
   void land(ProcessId source, std::uint64_t message) override;
 
  private:
-  // What the scheduler knows of a process, compact: the blocks themselves are pages apart.
+  // The scheduler's compact copy of a process's state. The blocks themselves lie pages apart.
   struct Process {
     ipc::Wait wait = ipc::Wait::running;
     std::int64_t clock_ps = 0;
@@ -116,11 +119,11 @@ class Scheduler final : public CompletionSink {
     std::int64_t first_event_ps = 0;
     std::int64_t woken_ps = before_time_ps;
     std::int64_t horizon_ps = 0;       // when it was last woken
-    bool removed = false;              // its process has ended
-    bool looks_for_ever = false;       // ipc::Wait::until
-    bool left_out = false;             // as of the last step: ipc::Wait::away
+    bool removed = false;              // the host process has ended
+    bool looks_for_ever = false;       // ipc::Wait::until, polling without end
+    bool left_out = false;             // as of the last step, ipc::Wait::away
     std::uint32_t events = 0;          // in the ring
-    std::vector<ipc::Event> overflow;  // when the ring is full
+    std::vector<ipc::Event> overflow;  // events for which the ring has no room
   };
   struct Posted {
     std::int64_t time_ps;
@@ -161,22 +164,22 @@ class Scheduler final : public CompletionSink {
   ProcessMemory memory_;
   Flights flights_;
   std::vector<Process> processes_;
-  std::vector<std::uint32_t> ran_;  // woken in the last step: only these can have posted
+  std::vector<std::uint32_t> ran_;  // woken in the last step; only these can have posted
   std::vector<std::uint32_t> to_wake_;
-  std::vector<std::uint32_t> absent_;  // left out, or back since the last step
+  std::vector<std::uint32_t> absent_;  // left out, or returned since the last step
   std::vector<Posted> posted_;
-  std::vector<ipc::Request> requests_;  // those posted
+  std::vector<ipc::Request> requests_;  // the requests to which posted_ refers
   std::int64_t lookahead_ps_;
-  Time packet_interval_;           // of the MPI library's sends
-  std::int64_t after_receive_ps_;  // from an arrival's taking to the giving back of its place in the mailbox
+  Time packet_interval_;           // between packets of the MPI library's sends
+  std::int64_t after_receive_ps_;  // from taking an arrival until its mailbox place is free
   std::int64_t horizon_ps_ = 0;
   std::int64_t epoch_ps_ = 0;
   std::uint32_t alive_ = 0;
   std::uint64_t activity_ = 0;
-  std::optional<std::uint64_t> stuck_at_;  // activity, when all waited and were not counted out
+  std::optional<std::uint64_t> stuck_at_;  // activity when all waited but the count was not zero
   bool started_ = false;
   Traffic traffic_;
-  std::vector<LinkUse> startup_link_use_;  // before virtual time began
+  std::vector<LinkUse> startup_link_use_;  // up to the beginning of virtual time
   TraceHash hash_;
 };
 

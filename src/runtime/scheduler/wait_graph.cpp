@@ -9,11 +9,11 @@ namespace {
 using ipc::CallKind;
 using Kind = ObjectFact::Kind;
 
-// The tag of the program's in what the provider matches: the lower bits with either library.
+// The bits of the provider's match tag that contain the program's tag, for both MPI libraries.
 constexpr std::uint64_t tag_mask = 0x7fffffff;
 
-// Whether a request is the oldest receive or send that the provider has not finished. A synchronous send
-// waits for its answer, which is a receive.
+// Whether a request is the oldest unfinished receive or send of the provider. A synchronous send waits for an
+// acknowledgement, which the provider sees as a receive.
 bool is_oldest(const ipc::WaitNote& note, const std::vector<RankFacts>& ranks, std::uint32_t rank,
                const OperationFact& request) {
   if (request.kind != CallKind::receive && request.kind != CallKind::send) return false;
@@ -111,7 +111,7 @@ std::vector<Meeting> meetings_of(const std::vector<RankFacts>& ranks) {
 WaitGraph::WaitGraph(const std::vector<RankFacts>& ranks)
     : ranks_(ranks), meetings_(meetings_of(ranks)), edges_(ranks.size()) {
   for (std::uint32_t rank = 0; rank < ranks.size(); ++rank) {
-    // One of several threads that waits says nothing of the others.
+    // If several threads of a rank wait, one of them does not determine whether the rank can continue.
     if (ranks[rank].state != RankFacts::State::finished && ranks[rank].calls.size() == 1) {
       add(rank, ranks[rank].calls.front());
     }
@@ -119,7 +119,8 @@ WaitGraph::WaitGraph(const std::vector<RankFacts>& ranks)
   add_missing();
 }
 
-// One rank that is missing is enough to wait for. Who waits for any of several is not kept by one of them.
+// One missing rank is sufficient for an edge. A rank that waits for any of several requests has no certain
+// edge.
 void WaitGraph::add_missing() {
   for (const Meeting& meeting : meetings_) {
     if (meeting.outside.empty()) continue;
@@ -133,7 +134,7 @@ void WaitGraph::add_missing() {
 
 void WaitGraph::add(std::uint32_t rank, const CallFact& call) {
   const ipc::WaitNote& note = ranks_[rank].provider;
-  // A synchronous send waits for its answer, which is a receive.
+  // A synchronous send waits for an acknowledgement, which the provider sees as a receive.
   const bool is_known = note.sends > 0 || note.receives > 0;
   switch (call.operation.kind) {
     case CallKind::send:
@@ -150,7 +151,7 @@ void WaitGraph::add(std::uint32_t rank, const CallFact& call) {
       return;
     case CallKind::wait_one:
     case CallKind::wait_all:
-      // Any of them keeps the rank, if it is known to be unfinished.
+      // Each request blocks the rank, if it is known to be unfinished.
       if (const auto left = unfinished(ranks_, rank, call);
           left.size() == 1 || left.size() < call.requests.size()) {
         for (const OperationFact& operation : left) {
@@ -193,13 +194,13 @@ void WaitGraph::add_lock_holders(std::uint32_t rank, const OperationFact& operat
   }
 }
 
-// Each rank is left by one edge, its first that leads on.
+// Follows from each rank its first edge that leads to a rank not yet done.
 std::vector<std::vector<std::uint32_t>> WaitGraph::circles() const {
   enum class Mark : std::uint8_t { fresh, under_way, done };
   std::vector<Mark> marks(edges_.size(), Mark::fresh);
   std::vector<std::vector<std::uint32_t>> found;
   for (std::uint32_t start = 0; start < edges_.size(); ++start) {
-    std::vector<std::pair<std::uint32_t, std::size_t>> path;  // rank, and the edge taken next
+    std::vector<std::pair<std::uint32_t, std::size_t>> path;  // rank, and index of its next edge
     if (marks[start] == Mark::fresh) path.emplace_back(start, 0);
     while (!path.empty()) {
       auto& [rank, next] = path.back();
@@ -224,7 +225,7 @@ std::vector<std::vector<std::uint32_t>> WaitGraph::circles() const {
         return !is_meeting(edges_[at.first][at.second - 1].because);
       });
       if (is_of_calls) found.push_back(std::move(circle));
-      // One is enough of those that share a rank.
+      // Report only one of the circles that share a rank.
       for (const auto& [on_path, edge] : path) marks[on_path] = Mark::done;
       path.clear();
     }

@@ -1,4 +1,4 @@
-// Who waits for whom: the certain part of what ranks that stand still need of each other.
+// The graph of which rank waits for which, as far as it is certain.
 #pragma once
 
 #include <cstdint>
@@ -9,18 +9,19 @@
 
 namespace apenet {
 
-// A rank cannot go on before another has acted.
+// The rank cannot continue before rank `to` has acted.
 struct WaitEdge {
   std::uint32_t to = 0;
   OperationFact because;
 };
 
-// A collective, and the ranks that are in it.
+// A collective, and the ranks that have entered it.
 struct Meeting {
   OperationFact operation;
   std::vector<std::uint32_t> inside;
-  std::vector<std::uint32_t>
-      outside;  // members of its communicator or window; both empty where those are not known
+  // Members of its communicator or window that have not entered. If the members are unknown, both lists are
+  // empty.
+  std::vector<std::uint32_t> outside;
 };
 
 [[nodiscard]] std::vector<Meeting> meetings_of(const std::vector<RankFacts>& ranks);
@@ -31,9 +32,9 @@ class WaitGraph {
 
   [[nodiscard]] const std::vector<Meeting>& meetings() const { return meetings_; }
   [[nodiscard]] const std::vector<WaitEdge>& edges(std::uint32_t rank) const { return edges_[rank]; }
-  // Ranks that wait for each other in a circle, each for the next, the last for the first; the lowest first.
-  // At most one circle for each rank; ranks that wait for themselves are none, nor are those of collectives
-  // alone.
+  // Returns the circles of ranks of which each waits for the next and the last for the first, starting with
+  // the lowest rank. At most one circle per rank. Omits ranks that wait for themselves and circles that
+  // consist of collectives only.
   [[nodiscard]] std::vector<std::vector<std::uint32_t>> circles() const;
 
  private:
@@ -47,16 +48,16 @@ class WaitGraph {
   std::vector<std::vector<WaitEdge>> edges_;
 };
 
-// The rank of the run that is `peer` of an object, as `rank` knows it; none where that is not known.
+// The rank of the run that has number `peer` in an object, as `rank` describes it; empty if unknown.
 [[nodiscard]] std::optional<std::uint32_t> peer_of(const std::vector<RankFacts>& ranks, std::uint32_t rank,
                                                    const ObjectFact& object, std::int32_t peer);
 
-// The members of an object, in the order of ranks; empty where they are not known.
+// The members of an object in rank order; empty if unknown.
 [[nodiscard]] std::vector<std::uint32_t> members_of(const std::vector<RankFacts>& ranks, std::uint32_t rank,
                                                     const ObjectFact& object);
 
-// Of the requests that a call waits for, those that the provider knows as its oldest unfinished; all of them
-// where it knows of none.
+// Of the requests that a call waits for, the ones that match the provider's oldest unfinished operation; all
+// of them if none matches.
 [[nodiscard]] std::vector<OperationFact> unfinished(const std::vector<RankFacts>& ranks, std::uint32_t rank,
                                                     const CallFact& call);
 

@@ -1,4 +1,4 @@
-// What the scheduler knows of the times at which processes will be woken, while some of them run.
+// Bounds of the times at which processes will be woken, while some of them run.
 #include <algorithm>
 
 #include "runtime/scheduler/scheduler.hpp"
@@ -9,8 +9,8 @@ namespace {
 constexpr std::int64_t never_ps = Time::never().ps();
 }  // namespace
 
-// The earliest time at which the process acts for all that is known, never_ps if only an event that does not
-// exist yet can wake it.
+// Returns the earliest time at which the process acts as far as known; never_ps if only an event that does
+// not exist yet can wake it.
 std::int64_t Scheduler::known_action_ps(std::uint32_t rank) const {
   const Process& process = processes_[rank];
   switch (process.wait) {
@@ -21,7 +21,7 @@ std::int64_t Scheduler::known_action_ps(std::uint32_t rank) const {
     case ipc::Wait::finished:
       return never_ps;
     case ipc::Wait::running: {
-      // Its state is read when all wait: what it has left in its block until then is not looked at.
+      // The state of a running process is read only when all wait.
       const bool needs_event =
           wait_of(rank) == ipc::Wait::for_event && exchange_.says_empty(rank) && process.overflow.empty();
       return needs_event ? never_ps : process.woken_ps;
@@ -47,16 +47,16 @@ void Scheduler::earliest_wakes(std::vector<std::int64_t>& wakes_ps) const {
     }
     return;
   }
-  // No event that does not exist yet comes before this.
+  // No event that does not exist yet can come before this time.
   std::int64_t new_events_ps = simulation_.next_time().ps();
   for (std::uint32_t rank = 0; rank < processes_.size(); ++rank) {
     const Process& process = processes_[rank];
     wakes_ps[rank] = known_action_ps(rank);
     const std::int64_t posts_ps = process.wait == ipc::Wait::running ? process.woken_ps : wakes_ps[rank];
-    if (process.wait == ipc::Wait::away) continue;  // it comes back no earlier than others have acted
+    if (process.wait == ipc::Wait::away) continue;  // it returns no earlier than others have acted
     if (posts_ps != never_ps) new_events_ps = std::min(new_events_ps, posts_ps + lookahead_ps_);
   }
-  // Nothing is under way: see release_idle.
+  // Nothing is in progress: see release_idle().
   if (new_events_ps == never_ps) new_events_ps = simulation_.now().ps();
   for (std::uint32_t rank = 0; rank < processes_.size(); ++rank) {
     const Process& process = processes_[rank];
