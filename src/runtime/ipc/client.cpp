@@ -32,7 +32,7 @@ std::int64_t thread_cpu_ps() {
   return now.tv_sec * 1'000'000'000'000 + now.tv_nsec * 1000;
 }
 
-// The launchers' own variables name the rank where ours does not.
+// The variables of other launchers name the rank if ours is not set.
 const char* rank_text() {
   for (const char* name : {rank_variable, "PMI_RANK", "OMPI_COMM_WORLD_RANK"}) {
     if (const char* text = std::getenv(name)) return text;
@@ -49,15 +49,15 @@ std::uint32_t parse_rank(const char* text, std::uint32_t count) {
   return static_cast<std::uint32_t>(rank);
 }
 
-// A fork without exec has the parent's client, and must not use it. Noted when it happens: asking for the
-// process id each time would be a system call for every MPI call.
+// A fork without exec inherits the parent's client but must not use it. Recorded at the fork, because
+// getpid() would be a system call for every MPI call.
 std::atomic<bool>& forked() {
   static std::atomic<bool> value{false};
   return value;
 }
 
-// A process may write what it owns, and `running`: a stray write into anything else is then its own fault,
-// by a signal, and nobody else's.
+// Makes everything read-only except what this process owns, and `running`. A stray write elsewhere then
+// raises a signal in this process and harms no other.
 void restrict_writes(std::byte* base, std::uint32_t rank) {
   const Layout layout{reinterpret_cast<const Header*>(base)->process_count};
   const auto allow = [base](std::size_t begin, std::size_t end) {
@@ -72,8 +72,8 @@ void restrict_writes(std::byte* base, std::uint32_t rank) {
   allow(layout.regions_offset(rank), layout.regions_offset(rank + 1));
 }
 
-// The one object of a process that stands for its process: created once, on first use, never destroyed
-// (libraries above still run in atexit handlers).
+// The client of this process. Created on first use and never destroyed, because libraries still use it in
+// atexit handlers.
 std::atomic<Client*>& process_client() {
   static std::atomic<Client*> value{nullptr};
   return value;
@@ -99,10 +99,10 @@ std::byte* map_simulation(const char* path) {
 }  // namespace
 
 Client* Client::mapped() {
-  // Not before the environment names a rank: a process from which ranks are forked is none itself.
+  // Create no client before the environment names a rank: a process that forks ranks is not a rank itself.
   static std::once_flag created;
-  // What creates the client allocates memory, and an allocator may ask for the time (that of the address
-  // sanitizer does): the answer is then the host's.
+  // Creating the client allocates memory, and an allocator may ask for the time (the address sanitizer's
+  // does). It then gets the host's time.
   static thread_local bool creating = false;
   if (process_client() == nullptr && !creating && std::getenv(mapping_variable) != nullptr &&
       rank_text() != nullptr) {
@@ -145,7 +145,8 @@ Client* Client::instance() {
   if (!client->block_->identity.process_id.compare_exchange_strong(owner, client->process_id_)) {
     return owner == client->process_id_ ? client : nullptr;
   }
-  // Where yama restricts process_vm_* to descendants, the simulator is named; failure means there is no yama.
+  // If yama restricts process_vm_* to descendants, this names the simulator. The call fails only where there
+  // is no yama.
   prctl(PR_SET_PTRACER, static_cast<unsigned long>(client->header_->simulator_id), 0, 0, 0);
   return client;
 }
@@ -189,7 +190,7 @@ void Client::observe_compute() {
   charge_compute(static_cast<std::int64_t>(Wide{spent} * header_->compute_scale_ppm / 1'000'000));
 }
 
-// What the thread has computed up to here is not the program's own work.
+// Excludes the thread's CPU time up to now from the program's computation.
 void Client::forget_compute() {
   if (header_->compute_mode == ComputeMode::measured) block_->clock.cpu.take(thread_cpu_ps());
 }
@@ -200,7 +201,7 @@ std::uint64_t Client::post(Request& request) {
   request.time_ps = block_->clock.now_ps();
   request.message = ++rings.next_message;
   Request& entry = rings.requests[rings.request_head % request_ring];
-  // Only the part in use is copied: most messages are far shorter than the inline room.
+  // Copy only the used part: most messages are much shorter than the inline area.
   std::memcpy(static_cast<void*>(&entry), &request, offsetof(Request, inline_data) + request.inline_length);
   ++rings.request_head;
   block_->progress.moved();
@@ -208,8 +209,7 @@ std::uint64_t Client::post(Request& request) {
   return request.message;
 }
 
-// What the process asks for now is not known before lookahead has passed: until then only may "nothing" be
-// said.
+// The effect of a request is unknown once the lookahead has passed, so "nothing at t" holds only until then.
 void Client::lower_horizon() {
   const std::int64_t known = block_->clock.now_ps() + header_->lookahead_ps;
   if (known < block_->clock.horizon_ps) block_->clock.horizon_ps = known;
@@ -275,7 +275,7 @@ const Event* Client::look(bool in_vain) {
   const std::int64_t now_ps = block_->clock.now_ps();
   Progress& progress = block_->progress;
   if (!in_vain) progress.look_begins(now_ps);
-  // Who looks for ever may be alone: the simulator has nothing to tell, and must hear of it.
+  // Tell the simulator about endless polling: if all other processes wait, it has nothing to report.
   const bool for_ever = in_vain && progress.looks_for_ever(header_->vain_limits, now_ps);
   if (now_ps >= block_->clock.horizon_ps || for_ever) {
     wait(Wait::until, now_ps);
@@ -285,14 +285,15 @@ const Event* Client::look(bool in_vain) {
   return in_vain && header_->software.poll_ps == 0 ? look_ahead() : nullptr;
 }
 
-// Looks that cost nothing would never come to what they look for: the clock goes to the next event, or as far
-// as it is known that there is none.
+// Looks that cost nothing would never reach what they wait for. Advances the clock to the next event, or to
+// the horizon if no event is known before it.
 const Event* Client::look_ahead() {
   Clock& clock = block_->clock;
   const Event* event = front();
   const std::int64_t until_ps =
       event != nullptr ? std::min(event->time_ps, clock.horizon_ps) : clock.horizon_ps;
-  if (until_ps >= end_of_time_ps) return nullptr;  // nothing will come: nobody else acts before this process
+  // No event will come: no other process acts before this one.
+  if (until_ps >= end_of_time_ps) return nullptr;
   clock.wait_to(until_ps);
   return visible();
 }
@@ -301,7 +302,7 @@ void Client::pop() {
   Rings& rings = block_->rings;
   Event& event = rings.events[rings.event_tail % event_ring];
   if (event.mailbox_packets > 0) {
-    event.time_ps = block_->clock.now_ps();  // the simulator reads when it was taken
+    event.time_ps = block_->clock.now_ps();  // the simulator reads when the event was taken
     lower_horizon();
   }
   ++rings.event_tail;
@@ -313,7 +314,7 @@ void Client::settle() {
 }
 
 void Client::start() {
-  // Another thread may be in a poll already, and one process cannot wait for two things.
+  // Another thread may already be in a poll, and a process cannot wait for two things at once.
   lock();
   block_->identity.initialised = 1;
   if (!started()) wait(Wait::start, 0);
@@ -327,7 +328,7 @@ bool Client::join() {
   if (block_->turn.wait == Wait::finished) return false;
   identity.closed = 0;
   if (identity.initialising != 0 || started()) return true;
-  // What was charged before, for registering memory, is part of the preparation.
+  // Time charged before, for registering memory, belongs to the setup.
   block_->clock.restart();
   forget_compute();
   identity.joined = 1;
@@ -335,7 +336,8 @@ bool Client::join() {
 }
 
 void Client::finish() {
-  // Another thread may wait, counted out already: the process leaves when that one goes on.
+  // Another thread may be waiting and is not counted as running. The process leaves when that thread
+  // continues.
   lock();
   block_->identity.finalised = 1;
   if (block_->turn.wait.exchange(Wait::finished) != Wait::finished) stop_running();
@@ -348,14 +350,14 @@ void Client::opened() {
 }
 
 bool Client::closed() {
-  // A process that opens its MPI behind the shim's back has nothing to count.
+  // The count stays zero if the program opens MPI without the shim.
   std::atomic<std::uint32_t>& open = block_->identity.open;
   std::uint32_t before = open.load();
   while (before > 0 && !open.compare_exchange_weak(before, before - 1)) continue;
   return before <= 1;
 }
 
-// One process less; the last wakes the simulator.
+// Decrements the count of running processes; the last one wakes the simulator.
 void Client::stop_running() {
   if (running_->fetch_sub(1) == 1) futex_wake(*running_);
 }
@@ -363,7 +365,7 @@ void Client::stop_running() {
 void Client::wait(Wait why, std::int64_t deadline_ps) {
   Turn& turn = block_->turn;
   if (turn.wait == Wait::finished) {
-    // Nobody would ever wake or stop a process that has left without knowing.
+    // A process that has been marked as finished without knowing would never be woken or stopped.
     if (block_->identity.finalised == 0) fail("wait", "finished", "a process that has left the simulation");
     return;
   }
@@ -375,14 +377,14 @@ void Client::wait(Wait why, std::int64_t deadline_ps) {
   forget_compute();
 }
 
-// The simulator has not counted the process since it left it out.
+// Returns from being left out. The simulator does not count this process as running.
 void Client::come_back() {
   Turn& turn = block_->turn;
   turn.deadline_ps = block_->clock.now_ps();
   turn.wait = Wait::until;
   std::uint32_t run = Run::left_out;
   if (!turn.run.compare_exchange_strong(run, Run::waits)) {
-    turn.wait = Wait::running;  // the simulator has thought better of it
+    turn.wait = Wait::running;  // the simulator has already reversed the decision
     return;
   }
   futex_wake(*running_);
@@ -402,7 +404,8 @@ void Client::await_turn() {
   }
 }
 
-// By system calls on the mapping's file: what is not the process's memory is then an error, not a signal.
+// Copies by system calls on the mapping's file, so that an invalid address causes an error instead of a
+// signal.
 void Client::copy() {
   CopyOrder& order = block_->turn.copy;
   const int file = open(std::getenv(mapping_variable), O_RDWR | O_CLOEXEC);

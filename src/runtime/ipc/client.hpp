@@ -1,5 +1,5 @@
-// Client: a process's side of the conversation. Used by the provider and by the shim, which share its state
-// through the mapping: whichever of them runs, the process has one clock.
+// Client: a process's side of the protocol. The provider and the shim both use it and share its state through
+// the mapping, so the process has one clock.
 #pragma once
 
 #include <cstddef>
@@ -11,21 +11,19 @@ namespace apenet::ipc {
 
 class Client {
  public:
-  // The client of this process; nullptr when it does not run under a simulation. The first call of a process
-  // claims its block; a child of a rank (system(), subprocess) does not inherit it and gets nullptr.
-  // Ends the process with a message when the mapping named by the environment cannot be used.
+  // The client of this process, or nullptr if it does not run under a simulation. The first call in a process
+  // claims the rank's block. A child of a rank (system(), subprocess) does not inherit the claim and gets
+  // nullptr. Ends the process with a message if the mapping named by the environment cannot be used.
   static Client* instance();
-  // The same without claiming: nullptr unless instance() has been called in this process, by whichever
-  // library.
+  // As instance(), but claims nothing: nullptr unless some library in this process has called instance().
   static Client* attached();
-  // What a process that is a rank, or may become one, asks of the machine before it opens anything; nullptr
-  // as instance(), but claims nothing.
+  // The machine's facts for a process that is a rank or may become one. nullptr as for instance(), but claims
+  // nothing.
   static const Header* machine();
-  // The rank that it is or may become; where machine() is not nullptr.
+  // The rank that the process has or may claim. Requires machine() != nullptr.
   static std::uint32_t machine_rank();
 
-  // The client of a rank in a mapping that is there already, of which `rank` is one. For tests, which have
-  // several in one process.
+  // A client of `rank` in an existing mapping. For tests, which have several in one process.
   Client(std::byte* base, std::uint32_t rank);
 
   [[nodiscard]] std::uint32_t rank() const { return rank_; }
@@ -38,7 +36,7 @@ class Client {
     return *reinterpret_cast<RankNotes*>(base_ + layout_.notes_offset(rank_));
   }
 
-  // What the process has opened to others; read by whoever posts to it through the simulator.
+  // The memory that the process has opened to others. The simulator reads it for remote accesses.
   [[nodiscard]] RegionTable& regions() {
     return *reinterpret_cast<RegionTable*>(base_ + layout_.regions_offset(rank_));
   }
@@ -48,76 +46,76 @@ class Client {
     return header_->started.load(std::memory_order_acquire) != 0 || block_->identity.joined != 0;
   }
   [[nodiscard]] std::int64_t clock_ps() const { return block_->clock.shown_ps() - header_->epoch_ps; }
-  // CPU work of the library: moves the process's clock.
+  // Charges CPU work of the library to the process's clock.
   void charge(std::int64_t ps) { block_->clock.charge(ps); }
   void charge_copy(std::int64_t bytes);  // at host.copy_bandwidth
-  // One read of the clock.
+  // Charges one read of the clock.
   void charge_clock_read();
-  // A send of so many bytes has been posted: what the CPU has yet to write of it, packet by packet, where the
-  // library cuts messages. Inside a node there are no packets.
+  // Call after posting a send of this size: if the library splits messages, charges the CPU time to write all
+  // packets after the first. Messages within a node have no packets.
   void charge_further_packets(std::uint32_t target, std::int64_t bytes) {
     const std::int64_t packet = header_->send_packet_bytes;
     if (packet == 0 || bytes <= packet || node_of(target) == block_->place.node) return;
     charge((bytes - 1) / packet * header_->software.send_packet_ps);
   }
-  // A message is taken that lies in so many packets of the mailbox; 0: it lies in memory.
+  // Charges the receipt of a message that occupies this many packets of the mailbox; 0: it lies in memory.
   void charge_receive(std::uint32_t mailbox_packets) {
     charge(costs().receive_ps);
     if (mailbox_packets > 1) charge((mailbox_packets - 1) * costs().receive_packet_ps);
   }
   void charge_compute(std::int64_t ps);  // the program's own work
-  // In ComputeMode::measured, charges the thread's CPU time since the last call. Call on entering the
+  // In ComputeMode::measured, charges the thread's CPU time since the last call. Call when entering the
   // library.
   void observe_compute();
-  // Around every call of the library above: what passes outside of them is the program's own time.
+  // Call around every call of the library above. The time between calls is the program's own.
   void enter_library() {
     Clock& clock = block_->clock;
     clock.outside_ps.add(clock.shown_ps() - clock.left_ps.get());
   }
   void leave_library() { block_->clock.left_ps.set(block_->clock.shown_ps()); }
 
-  // Fills in time and message number, hands the request to the card; returns the number.
+  // Sets time and message number, passes the request to the card, and returns the number.
   std::uint64_t post(Request& request);
 
-  // Room for the payload of one send in the shared mapping: a slot index, or no_slot when the pool is empty.
+  // Takes a slot of the shared mapping for the payload of one send; returns no_slot if none is free.
   [[nodiscard]] std::uint32_t take_slot();
   [[nodiscard]] std::byte* slot_data(std::uint32_t owner, std::uint32_t slot);
-  // Gives a slot of a received event back to its owner.
+  // Returns the slot of a received event to its owner.
   void return_slot(std::uint32_t owner, std::uint32_t slot);
 
-  // The oldest event that the process can see, or nullptr.
-  // What a poll does that finds none is Progress's to say: one that looks is told the truth about this
-  // instant and costs SoftwareCosts::poll_ps (where that is nothing, a long row of them goes on to the next
-  // event); one that waits goes to the next event, however far; one that kicks returns at once. nullptr is
-  // also returned when the simulator releases everybody (progress outside the network).
+  // Returns the oldest event that the process can see, or nullptr. If there is none, Progress decides what
+  // the poll does. A poll that looks gets the true state at this instant and costs SoftwareCosts::poll_ps; if
+  // that is zero, a long row of looks advances to the next event. A poll that waits advances to the next
+  // event, however far. A poll that kicks returns at once. Also returns nullptr if the simulator releases all
+  // processes (progress from outside the network).
   [[nodiscard]] const Event* poll();
-  // The same without waiting for anything: nullptr says only that nothing is known to have happened up to the
-  // clock.
+  // As poll(), but never waits. nullptr means only that no event up to the clock is known yet.
   [[nodiscard]] const Event* visible() const;
-  // Drops the event that poll() returned. What the card holds for it is given back.
+  // Removes the event that poll() returned, and frees the card's resources for it.
   void pop();
 
-  // Lets happen what can be seen at the clock's time: others may write this process's memory meanwhile.
-  // Called with the lock held.
+  // Waits until everything visible at the clock's time has happened; other processes may write this process's
+  // memory meanwhile. Requires the lock.
   void settle();
   void start();  // the barrier at which virtual time begins; returns in all processes at once
-  // Virtual time begins for this process, at zero, unless it has begun or MPI is being initialised, whose
-  // ranks meet in start(). Nobody waits: the model moves once every process has joined or ended. False: the
-  // process has left.
+  // Begins virtual time for this process, at zero, unless it has begun or MPI is being initialised (whose
+  // ranks meet in start()). Does not wait: the model advances once every process has joined or ended. Returns
+  // false if the process has left.
   bool join();
   void finish();  // leaves the simulation
-  // A process that was left out while it slept in the host waits for its turn. Called before it asks or tells
-  // anybody what time it is.
+  // If the process was left out while it slept in the host, waits for its turn. Call before the process reads
+  // or reports the time.
   void attend() {
     if (!is_left_out()) return;
     lock();
     unlock();
   }
-  // The world or a session of MPI has been initialised; has been finalised. True: it was the last.
+  // Counts the MPI world and sessions: opened() after initialising one, closed() after finalising one.
+  // closed() returns true if it was the last.
   void opened();
   bool closed();
 
-  // Serialises the threads of a process in post/poll: taken by the provider around its entry points.
+  // Serialises the threads of a process in post and poll. The provider takes the lock in its entry points.
   void lock() {
     block_->lock.lock();
     if (is_left_out()) come_back();
@@ -133,7 +131,7 @@ class Client {
   void come_back();
   void wait(Wait why, std::int64_t deadline_ps);
   void await_turn();
-  void copy();  // Turn::copy
+  void copy();  // executes Turn::copy
   void stop_running();
   void forget_compute();
   void lower_horizon();

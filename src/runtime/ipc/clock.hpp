@@ -1,4 +1,4 @@
-// Clock: the virtual time of one process, and what it was spent on.
+// Clock: the virtual time of one process, and how it was spent.
 #pragma once
 
 #include <sys/single_threaded.h>
@@ -11,11 +11,11 @@
 
 namespace apenet::ipc {
 
-// Where clocks stop, and the run with them: 104 days. The rest of the 64 bits is for what is under way then.
+// Clocks stop here, after 104 days, and the run ends. The rest of the 64-bit range is left for events in
+// progress.
 inline constexpr std::int64_t end_of_time_ps = 9'000'000'000'000'000'000;
 
-// A sum that the threads of a process add to. With one thread an addition costs no more than that of an
-// integer.
+// A sum to which several threads add. With one thread, an addition costs no more than for a plain integer.
 class Sum {
  public:
   [[nodiscard]] std::int64_t get() const { return value_.load(std::memory_order_relaxed); }
@@ -32,13 +32,12 @@ class Sum {
   std::atomic<std::int64_t> value_{0};
 };
 
-// Owner: the process. Its threads move the clock at any time and without a lock: it never goes back, loses
-// nothing that is charged, and stops at end_of_time_ps. The simulator reads it, and moves it forward where it
-// says so, while the process waits.
+// Owner: the process. Its threads advance the clock at any time without a lock. It never goes back, loses no
+// charge, and stops at end_of_time_ps. While the process waits, the simulator may read and advance it.
 class Clock {
  public:
   [[nodiscard]] std::int64_t now_ps() const { return now_ps_.load(std::memory_order_relaxed); }
-  // Returns what of ps was left before the end of time.
+  // Returns the part of ps that was charged before the end of time.
   std::int64_t charge(std::int64_t ps) {
     std::int64_t now = now_ps();
     std::int64_t left = 0;
@@ -47,7 +46,7 @@ class Clock {
     } while (!change(now, now + left));
     return left;
   }
-  // Returns by how much the clock moved.
+  // Returns by how much the clock advanced.
   std::int64_t advance_to(std::int64_t ps) {
     std::int64_t now = now_ps();
     while (now < ps) {
@@ -56,13 +55,13 @@ class Clock {
     return 0;
   }
 
-  // As advance_to, where the process waits for that time.
+  // As advance_to(), and counts the time as waiting.
   std::int64_t wait_to(std::int64_t ps) {
     const std::int64_t moved = advance_to(ps);
     if (!held()) waited_ps.add(moved);
     return moved;
   }
-  // What the process does from here on takes no time that anybody sees: shown_ps() stands. now_ps() goes on,
+  // Freezes the visible clock, shown_ps(): what follows takes no time that anyone sees. now_ps() continues,
   // for the exchange with the simulator.
   void hold() { held_ps_.store(now_ps(), std::memory_order_relaxed); }
   void release() { held_ps_.store(not_held, std::memory_order_relaxed); }
@@ -71,22 +70,23 @@ class Clock {
     const std::int64_t held = held_ps_.load(std::memory_order_relaxed);
     return held == not_held ? now_ps() : held;
   }
-  // Back to zero, before anybody has seen it.
+  // Resets the clock to zero. Call before anyone has read it.
   void restart() {
     now_ps_.store(0, std::memory_order_relaxed);
     for (Sum* sum : {&waited_ps, &computed_ps, &outside_ps, &left_ps}) sum->set(0);
   }
 
-  // Events before it are all in the ring. Written by the simulator when it wakes the process; lowered by the
-  // process when it asks for something.
+  // All events before this time are in the ring. The simulator sets it when it wakes the process; the process
+  // lowers it when it posts a request.
   std::int64_t horizon_ps = 0;
-  Sum waited_ps;      // waiting for events
-  Sum slept_ps;       // of the program's own will: no CPU time
-  Sum acted_ps;       // where a sleep under way began, 0: none is; what other ranks saw of it lies before
-  Sum afterwards_ps;  // on the process's own clock since it left the simulation; no part of any result
+  Sum waited_ps;  // waiting for events
+  Sum slept_ps;   // the program's own sleeps, which take no CPU time
+  // Start of the current sleep, or 0; only what the process did before it is known to other ranks.
+  Sum acted_ps;
+  Sum afterwards_ps;  // time on the process's clock since it left the simulation; in no result
   Sum computed_ps;    // charged as computation
   Sum outside_ps;     // between calls of the library above
-  Sum left_ps;        // when the last of them ended
+  Sum left_ps;        // end of the last such call
   ThreadTimes cpu;    // ComputeMode::measured
 
  private:

@@ -1,4 +1,4 @@
-// Futex calls on words of the shared mapping (not FUTEX_PRIVATE: the waiter is another process).
+// Futex calls on words of the shared mapping. Not FUTEX_PRIVATE, because the waiter is another process.
 #pragma once
 
 #include <linux/futex.h>
@@ -13,8 +13,8 @@
 
 namespace apenet::ipc {
 
-// Waits while word == expected, at most timeout (nullptr: for ever). Spurious returns are the caller's
-// business.
+// Waits while word == expected, at most for `timeout` (nullptr: forever). May return spuriously; the caller
+// must check.
 inline void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t expected, const timespec* timeout) {
   host_call(SYS_futex, &word, FUTEX_WAIT, expected, timeout);
 }

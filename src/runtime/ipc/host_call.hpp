@@ -1,4 +1,4 @@
-// System calls of our own: the shim stands in front of syscall(), as it does in front of the clocks.
+// Direct system calls, because the shim replaces syscall() as well as the clock functions.
 #pragma once
 
 #include <sys/syscall.h>
@@ -9,7 +9,7 @@
 
 namespace apenet::ipc {
 
-// A system call of up to four arguments, past whatever stands in front of the C library's function.
+// Makes a system call of up to four arguments without calling any interposed function.
 template <typename First, typename Second>
 inline int host_call(long number, First first, Second second, std::uint64_t third = 0,
                      const void* fourth = nullptr) {

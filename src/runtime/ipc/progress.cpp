@@ -3,26 +3,26 @@
 namespace apenet::ipc {
 namespace {
 
-// A call of which it is not known whether it waits is taken to wait when it has polled this often without
-// finding or posting anything. MPI calls that only kick progress poll up to four times.
+// A call that is not known to wait counts as waiting after this many polls that found and posted nothing. MPI
+// calls that only kick progress poll up to four times.
 constexpr std::uint32_t polls_before_waiting = 16;
 
-// A program may wait in a loop of its own, of calls that each only kick progress (a lock in a window). After
-// so many of them in a row that brought nothing, they are taken to look: time then passes, and others get
-// their turn.
+// A program may wait in its own loop of calls that only kick progress (a lock in a window). After this many
+// such calls in a row without any effect, they count as looks, so that time passes and other ranks get their
+// turn.
 constexpr std::uint32_t calls_before_looking = 64;
 
-// After so many reads of the clock in a row, between which it did not move, the program is taken to read
-// until a time has come: each then takes what it takes on most of the machines.
+// After this many clock reads in a row during which the clock did not move, the program is assumed to wait
+// for a certain time. Each further read then costs what it costs on most of the machines.
 constexpr std::uint32_t reads_before_spinning = 64;
 constexpr std::int64_t spinning_read_ps = 50'000;
-constexpr std::uint32_t reads_of_a_leave = 1'000'000;  // the same while the library waits in the host
+constexpr std::uint32_t reads_of_a_leave = 1'000'000;  // the same limit while the library waits in the host
 
-// When every process waits and the network is empty, each may poll this often before it waits again: what it
-// waits for comes from elsewhere, and takes MPICH a poll a message (accumulates of a rank to itself).
+// When every process waits and the network is empty, each may poll this often before it waits again. What it
+// waits for comes from elsewhere, and MPICH needs one poll per message (accumulates of a rank to itself).
 constexpr std::uint32_t granted_polls = 1024;
 
-// A few looks between long sleeps are no row of them.
+// Fewer looks than this between long sleeps do not count as polling without end.
 constexpr std::uint32_t least_looks = 1000;
 
 }  // namespace

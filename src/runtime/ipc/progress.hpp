@@ -1,9 +1,9 @@
-// Progress: does this poll look, wait, or only kick?
+// Progress: decides whether a poll looks, waits or only kicks progress.
 //
-// The provider sees polls, and a poll of MPI_Test is the same as one of MPI_Wait. What it means for virtual
-// time differs: one that looks is answered truthfully up to the process's own time, one that waits goes to
-// the next event. This class alone decides, from what the shim and the provider tell it about the calls that
-// poll, and from how long polls have brought nothing.
+// The provider sees polls, and a poll by MPI_Test is the same as one by MPI_Wait. Their effect on virtual
+// time differs: a poll that looks gets the true state at the process's own time, a poll that waits advances
+// to the next event. Only this class decides, from what the shim and the provider report about the polling
+// calls, and from how many polls in a row found nothing.
 #pragma once
 
 #include <atomic>
@@ -11,31 +11,31 @@
 
 namespace apenet::ipc {
 
-// After so many looks in a row that found nothing, without a read of the clock between them, a program looks
-// for ever; or after so much virtual time, in which it also sleeps.
+// Limits after which a program counts as polling without end: this many looks in a row that found nothing,
+// without a clock read between them; or this much virtual time, which includes sleeps.
 struct VainLimits {
   std::uint32_t looks = 0;
   std::int64_t time_ps = 0;
 };
 
 // Owner: the process; the simulator grants polls and reads calls(). Lies in the mapping, so that the shim and
-// the provider share it. Counts are heuristics: threads that count at once agree on them without a lock.
+// the provider share it. The counts are heuristics, so threads may update them concurrently without a lock.
 class Progress {
  public:
   enum class Poll : std::uint8_t {
-    looks,          // is told the truth about this instant
+    looks,          // gets the true state at this instant
     looks_in_vain,  // the same, in a row so long that it must be a wait made of looks
-    kicks,          // returns at once: the call may not wait at all
-    waits,          // goes to the next event
+    kicks,          // returns at once, because the call may not wait at all
+    waits,          // advances to the next event
   };
 
-  // A call of the program's begins: polls of the ones before say nothing about whether it waits.
+  // Call when a call of the program begins: earlier polls do not tell whether this call waits.
   void begin_call() {
     add(calls_, 1);
     add(calls_in_vain_, 1);
     set(empty_polls_, 0);
   }
-  // Something was posted or taken.
+  // Call when something was posted or taken.
   void moved() {
     set(granted_, 0);
     set(empty_polls_, 0);
@@ -43,42 +43,43 @@ class Progress {
     set(reads_in_vain_, 0);
     set(clock_reads_, 0);
   }
-  // What polls here cannot be: a wait for what the caller knows not to be under way.
+  // Call when a poll cannot be a wait, because the caller knows that nothing is in progress.
   void not_waiting() { set(empty_polls_, 0); }
 
-  // A poll has found nothing that it can see.
+  // Call when a poll has found no visible event. Returns what the poll should do.
   Poll poll_in_vain();
-  // Of one that waits, before it does. True: it returns with nothing.
+  // Call before a poll waits. Returns true if the poll should return without an event instead.
   bool use_grant();
-  // What a read of the clock costs on a machine whose reads cost nothing: where a program reads until a time
-  // has come, it would never get there.
+  // Returns the cost of a clock read on a machine whose reads cost nothing. Without it, a program that reads
+  // the clock until a certain time would never reach it.
   std::int64_t read_cost_ps(std::int64_t clock_ps);
 
-  // Calls under way, of all threads: those that only look (MPI_Test), and those that wait (MPI_Wait).
+  // Count the calls in progress, of all threads: those that only look (MPI_Test), and those that wait
+  // (MPI_Wait).
   void begin_look() { looking_.fetch_add(1, std::memory_order_relaxed); }
   void end_look() { looking_.fetch_sub(1, std::memory_order_relaxed); }
   void begin_wait() { waiting_.fetch_add(1, std::memory_order_relaxed); }
   void end_wait() { waiting_.fetch_sub(1, std::memory_order_relaxed); }
-  // MPI_Finalize: the library also waits for its process manager, for as long as the host takes. Sleeps,
-  // reads of the clock and polls that serve this wait take no virtual time.
+  // Mark MPI_Finalize, in which the library also waits for its process manager, for as long as the host
+  // takes. Sleeps, clock reads and polls of this wait take no virtual time.
   void begin_leave() { leaving_.fetch_add(1, std::memory_order_relaxed); }
   void end_leave() { leaving_.fetch_sub(1, std::memory_order_relaxed); }
   [[nodiscard]] bool leaves() const { return get(leaving_) != 0; }
   [[nodiscard]] bool looks() const { return get(looking_) != 0; }
   [[nodiscard]] bool waits() const { return get(waiting_) != 0; }
 
-  // The program has read the clock, between its calls: it may be about to stop at a time.
+  // Call when the program reads the clock between its calls: it may stop at a certain time.
   void read_clock() {
     if (!looks()) set(clock_reads_, 1);
   }
-  // A look has found nothing, the first ones since something moved: at this time.
+  // Call when a look finds nothing, for the first ones since something moved. Records the time.
   void look_begins(std::int64_t clock_ps) { vain_since_ps_.store(clock_ps, std::memory_order_relaxed); }
-  // Whether the row of looks is so long that nothing will end it but an event.
+  // Whether the row of looks is so long that only an event can end it.
   [[nodiscard]] bool looks_for_ever(const VainLimits& limits, std::int64_t clock_ps) const;
 
-  // The simulator's: every process waits and the network is empty.
+  // Called by the simulator when every process waits and the network is empty.
   void grant();
-  // Calls that the program has made, as far as the shim sees them.
+  // The number of calls of the program that the shim has seen.
   [[nodiscard]] std::uint32_t calls() const { return get(calls_); }
 
  private:
@@ -92,15 +93,15 @@ class Progress {
   Count leaving_{0};
   Count calls_{0};
   Count calls_in_vain_{0};                   // since something moved
-  Count empty_polls_{0};                     // of this call, or since something moved
-  Count granted_{0};                         // polls that return with nothing instead of waiting
-  Count reads_in_vain_{0};                   // of the clock, in a row, while it stood still and nothing moved
-  std::atomic<std::int64_t> read_at_ps_{0};  // the clock after it was last read
-  Count clock_reads_{0};                     // 1: the program has read it since something moved
+  Count empty_polls_{0};                     // in this call, or since something moved
+  Count granted_{0};                         // polls that return without an event instead of waiting
+  Count reads_in_vain_{0};                   // clock reads in a row while the clock stood still
+  std::atomic<std::int64_t> read_at_ps_{0};  // the clock after its last read
+  Count clock_reads_{0};                     // 1 if the program has read the clock since something moved
   std::atomic<std::int64_t> vain_since_ps_{0};
 };
 
-// While it lives, the calling thread is in a call that looks, or waits.
+// Marks the calling thread as being in a call that looks.
 class Looking {
  public:
   explicit Looking(Progress& progress) : progress_(progress) { progress_.begin_look(); }

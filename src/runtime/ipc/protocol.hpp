@@ -1,9 +1,9 @@
-// The conversation between a process of the simulated program and the simulator: the whole of it.
+// The complete protocol between a process of the simulated program and the simulator.
 //
 // One memfd mapping, private to the user. Two message types, one per direction: Request (process to
-// simulator) and Event (simulator to process). A block of the mapping is touched by its process while the
-// process runs and by the simulator while it is blocked, never by both: what is read or written at other
-// times is atomic, and nothing that a process sees depends on the speed of another.
+// simulator) and Event (simulator to process). A block of the mapping is accessed by its process while the
+// process runs and by the simulator while the process is blocked, never by both. Fields accessed at other
+// times are atomic, and nothing that a process sees depends on the speed of another.
 #pragma once
 
 #include <atomic>
@@ -21,46 +21,47 @@ namespace apenet::ipc {
 inline constexpr std::uint32_t protocol_magic = 0x41504531;  // "APE1"
 inline constexpr std::uint32_t protocol_version = 3;
 
-inline constexpr std::uint32_t inline_bytes = 192;         // of payload inside a Request or an Event
-inline constexpr std::uint32_t slot_bytes = 64 * 1024;     // largest payload that travels through the mapping
-inline constexpr std::uint32_t slots_per_process = 4096;   // sparse: only what is used takes memory
-inline constexpr std::uint32_t control_bytes = 104;        // largest message that begins a rendezvous
-inline constexpr std::uint32_t window_bytes = 256 * 1024;  // of each process, for CopyOrder
+inline constexpr std::uint32_t inline_bytes = 192;         // payload inside a Request or an Event
+inline constexpr std::uint32_t slot_bytes = 64 * 1024;     // largest payload sent through the mapping
+inline constexpr std::uint32_t slots_per_process = 4096;   // sparse: only used slots take memory
+inline constexpr std::uint32_t control_bytes = 104;        // largest message that starts a rendezvous
+inline constexpr std::uint32_t window_bytes = 256 * 1024;  // per process, for CopyOrder
 inline constexpr std::uint32_t no_slot = 0xffffffff;
 inline constexpr std::uint32_t request_ring = 256;  // powers of two
 inline constexpr std::uint32_t event_ring = 256;
 inline constexpr std::uint32_t returned_ring = 1024;
 
-// Environment by which a process finds its simulation.
+// Environment variables by which a process finds its simulation.
 inline constexpr const char* mapping_variable = "APENET_MAPPING";  // path of the mapping, /proc/PID/fd/N
-inline constexpr const char* rank_variable = "APENET_RANK";        // rank, where the launcher knows it
+inline constexpr const char* rank_variable = "APENET_RANK";        // rank, if the launcher knows it
 
 enum class RequestVerb : std::uint8_t { send = 0, put = 1, get = 2, credit = 3 };  // as apenet::Verb
 
 enum RequestFlag : std::uint8_t {
-  from_cpu = 1,       // payload written to the card by the CPU
-  want_local = 2,     // Event sent
-  want_remote = 4,    // Event remote_done
-  notify_target = 8,  // put: Event arrived at the target
-  by_key = 16,        // put, get: remote_address is one of the region that has the key
+  from_cpu = 1,       // the CPU writes the payload to the card
+  want_local = 2,     // report with Event sent
+  want_remote = 4,    // report with Event remote_done
+  notify_target = 8,  // put: report with Event arrived at the target
+  by_key = 16,        // put, get: remote_address lies in the region that has the key
 };
 
-// What a process asks of its card.
+// A request of a process to its card.
 struct Request {
   std::int64_t time_ps = 0;   // the process's clock when it rang the doorbell
-  std::uint64_t message = 0;  // the process's own number for it, comes back in its events
+  std::uint64_t message = 0;  // the process's number of the request, returned in its events
   std::uint32_t target = 0;   // rank
   RequestVerb verb = RequestVerb::send;
   std::uint8_t flags = 0;  // RequestFlag
   std::uint16_t channel = 0;
-  std::int64_t bytes = 0;            // what the card transfers: protocol header and payload
-  std::uint64_t local_address = 0;   // put: source, get: destination, in the poster's memory
+  std::int64_t bytes = 0;            // size of the transfer: protocol header and payload
+  std::uint64_t local_address = 0;   // put: source, get: destination, in the memory of the posting process
   std::uint64_t remote_address = 0;  // put: destination, get: source, in the target's memory
-  std::uint64_t immediate = 0;       // put: handed to the target in its event
-  std::uint32_t slot = no_slot;      // send: payload beyond the inline part, in the poster's arena
+  std::uint64_t immediate = 0;       // put: passed to the target in its event
+  // Send: payload beyond the inline part, in the arena of the posting process.
+  std::uint32_t slot = no_slot;
   std::uint32_t slot_length = 0;
   std::uint32_t inline_length = 0;
-  std::uint16_t endpoint = 0;  // by_key: of the target, whose domain's key it is
+  std::uint16_t endpoint = 0;  // by_key: endpoint of the target; the key belongs to its domain
   std::uint16_t reserved = 0;
   std::uint64_t key = 0;  // by_key
   std::byte inline_data[inline_bytes];
@@ -68,46 +69,46 @@ struct Request {
 
 enum class EventKind : std::uint8_t { sent, arrived, remote_done, got, put_arrived };
 
-// What the simulator tells a process. Events of a process come in the order of their times.
+// A report of the simulator to a process. The events of a process are ordered by time.
 struct Event {
-  std::int64_t time_ps = 0;   // not visible before
-  std::uint64_t message = 0;  // sent, remote_done, got: the Request's; arrived: the sender's number
-  std::uint32_t source = 0;   // arrived, put_arrived: rank it came from
+  std::int64_t time_ps = 0;   // visible from this time on
+  std::uint64_t message = 0;  // sent, remote_done, got: number of the Request; arrived: the sender's number
+  std::uint32_t source = 0;   // arrived, put_arrived: the sending rank
   EventKind kind = EventKind::sent;
-  AccessFault fault = AccessFault::none;  // put, get: why nothing was moved
+  AccessFault fault = AccessFault::none;  // put, get: why no bytes were moved
   std::uint16_t channel = 0;
   std::int64_t bytes = 0;
   std::uint64_t immediate = 0;
-  std::uint64_t key = 0;         // put_arrived: the Request's
-  std::uint32_t slot = no_slot;  // in the source's arena; give it back with Client::return_slot
+  std::uint64_t key = 0;         // put_arrived: key of the Request
+  std::uint32_t slot = no_slot;  // slot in the source's arena; return it with Client::return_slot
   std::uint32_t slot_length = 0;
   std::uint32_t inline_length = 0;
-  std::uint32_t mailbox_packets = 0;  // arrived: as Completion::mailbox_packets, given back by Client::pop
+  std::uint32_t mailbox_packets = 0;  // arrived: Completion::mailbox_packets; Client::pop frees them
   std::byte inline_data[inline_bytes];
 };
 
 // Why a process does not run.
 enum class Wait : std::uint32_t {
   running,    // it runs (or has not yet attached)
-  for_event,  // until the next event, whenever that is
+  for_event,  // until the next event, at any time
   until,      // until all events up to deadline_ps are known
   flush,      // until its rings are emptied; no virtual time passes
   start,      // in the barrier at which virtual time begins
   finished,   // it has left the simulation
-  away,       // the simulator's: asleep in the host, and left out (Run::left_out)
+  away,       // set by the simulator: asleep in the host and left out (Run::left_out)
 };
 
-// Values of Turn::run. left_out: the process sleeps in the host, and others go on without it; before it uses
-// anything of its block again, it waits for its turn.
+// Values of Turn::run. left_out: the process sleeps in the host and the others continue without it. It waits
+// for its turn before it uses its block again.
 enum Run : std::uint32_t { waits = 0, may_run = 1, copies = 2, left_out = 3 };
 
-// Where the host forbids the simulator the memory of a process, the waiting process itself copies between it
-// and its window.
+// If the host does not let the simulator access the memory of a process, the waiting process itself copies
+// between its memory and its window.
 struct CopyOrder {
   std::uint64_t address = 0;
   std::uint64_t bytes = 0;        // at most window_bytes
-  std::uint32_t into_window = 0;  // else out of it
-  std::uint32_t failed = 0;       // the address is not the process's
+  std::uint32_t into_window = 0;  // 0: copy from the window
+  std::uint32_t failed = 0;       // the address is not mapped in the process
 };
 
 // CPU time of each software step, in ps, from the machine's description (SoftwareDescription).
@@ -128,49 +129,50 @@ struct SoftwareCosts {
 
 enum class ComputeMode : std::uint32_t { none, measured };
 
-// Whose turn it is: the process's while run is may_run, the simulator's otherwise. Each hands over to the
-// other; a process that waits has written the reason before.
+// Whose turn it is: the process's while `run` is may_run, otherwise the simulator's. Each side hands over to
+// the other. A process writes the reason before it waits.
 struct Turn {
   alignas(64) std::atomic<std::uint32_t> run{may_run};  // futex: Run
   std::atomic<Wait> wait{Wait::running};
   std::int64_t deadline_ps = 0;  // Wait::until
-  CopyOrder copy;                // Run::copies: the simulator's, but for `failed`
+  CopyOrder copy;                // Run::copies; written by the simulator, except `failed`
 };
 
-// What a process is and how far its life has come. Owner: the process; the simulator reads it at any time.
+// The identity of a process, and how far it has come. Owner: the process; the simulator reads it at any time.
 struct Identity {
-  std::atomic<std::uint32_t> process_id{0};     // who has claimed the block; 0 nobody
-  std::atomic<std::uint32_t> initialising{0};   // calls of MPI_Init and the like under way
-  std::atomic<std::uint32_t> initialised{0};    // has passed MPI_Init
-  std::atomic<std::uint32_t> joined{0};         // has begun virtual time without MPI: see Client::join
-  std::atomic<std::uint32_t> finalised{0};      // has passed MPI_Finalize
-  std::atomic<std::uint32_t> open{0};           // of MPI: the world, and sessions
-  std::atomic<std::uint32_t> closed{0};         // has closed its last session or endpoint: may end, or go on
-  std::atomic<std::uint32_t> used_provider{0};  // the provider has opened an endpoint for it
-  char library[96] = {};                        // MPI library, as it names itself
+  std::atomic<std::uint32_t> process_id{0};    // the process that has claimed the block, or 0
+  std::atomic<std::uint32_t> initialising{0};  // calls of MPI_Init and similar in progress
+  std::atomic<std::uint32_t> initialised{0};   // returned from MPI_Init
+  std::atomic<std::uint32_t> joined{0};        // has begun virtual time without MPI; see Client::join
+  std::atomic<std::uint32_t> finalised{0};     // returned from MPI_Finalize
+  std::atomic<std::uint32_t> open{0};          // MPI world and sessions that are open
+  // Has closed its last session or endpoint; may end or continue.
+  std::atomic<std::uint32_t> closed{0};
+  std::atomic<std::uint32_t> used_provider{0};  // the provider has opened an endpoint
+  char library[96] = {};                        // name and version that the MPI library reports
 };
 
-// Where the process lives. Owner: the simulator, which writes it before any process starts.
+// The node of the process. Owner: the simulator, which writes it before any process starts.
 struct Place {
-  std::uint32_t node = 0;   // of the simulated machine ...
-  char host_name[64] = {};  // ... and what that node calls itself
+  std::uint32_t node = 0;   // of the simulated machine
+  char host_name[64] = {};  // name of that node
 };
 
-// What the process asks and is told. Counts run freely; each is written by one side: a head by who appends, a
-// tail by who takes.
+// Requests and events of the process. Counters wrap around. Each is written by one side: a head by the writer
+// of the ring, a tail by its reader.
 struct Rings {
   std::uint32_t request_head = 0;   // process
   std::uint32_t request_tail = 0;   // simulator
   std::uint32_t event_head = 0;     // simulator
   std::uint32_t event_tail = 0;     // process
-  std::uint32_t returned_head = 0;  // process: slots of others, that it has read
+  std::uint32_t returned_head = 0;  // process: slots of other ranks that it has read
   std::uint32_t returned_tail = 0;  // simulator
-  std::uint32_t free_head = 0;      // simulator: slots of its own, that others have given back
+  std::uint32_t free_head = 0;      // simulator: own slots that other ranks have returned
   std::uint32_t free_tail = 0;      // process
-  // The process's own.
+  // Private to the process.
   std::uint64_t next_message = 0;
-  std::uint32_t used_slots = 0;   // slots never handed out start here
-  std::uint32_t stack_depth = 0;  // free slots at hand, most recently used on top
+  std::uint32_t used_slots = 0;   // the first slot that was never used
+  std::uint32_t stack_depth = 0;  // free slots taken from the ring, most recently used on top
   Request requests[request_ring];
   Event events[event_ring];
   std::uint32_t returned[returned_ring][2];  // owner, slot
@@ -182,14 +184,14 @@ struct Block {
   Turn turn;
   Clock clock;
   Progress progress;
-  ThreadLock lock;  // the process's: held in post and poll
+  ThreadLock lock;  // owner: the process; held in post and poll
   Identity identity;
   Place place;
-  WaitNote note;  // owner: the library above
+  WaitNote note;  // owner: the provider
   Rings rings;
 };
 
-// What is the same for all. Owner: the simulator; a process may only read it.
+// What is the same for all processes. Owner: the simulator; a process may only read it.
 struct Header {
   std::uint32_t magic = protocol_magic;
   std::uint32_t version = protocol_version;
@@ -198,7 +200,7 @@ struct Header {
   std::atomic<std::uint32_t> started{0};  // virtual time has begun; written after epoch_ps
   std::uint32_t put_supported = 0;
   std::uint32_t get_supported = 0;
-  std::uint32_t remote_access_supported = 0;  // put and get without the target's consent
+  std::uint32_t remote_access_supported = 0;  // put and get without the target's participation
   std::uint32_t needs_credit = 0;             // messages wait for RequestVerb::credit
   std::int64_t epoch_ps = 0;                  // clock at which virtual time began
   std::int64_t lookahead_ps = 0;
@@ -215,11 +217,11 @@ struct Header {
   char machine[64] = {};
 };
 
-// Processes that run. Futex: the simulator waits for 0.
+// Number of running processes. Futex: the simulator waits for 0.
 using Running = std::atomic<std::uint32_t>;
 
-// The mapping: header, `running`, blocks, arenas, windows, notes, regions. Offsets are the same for everyone,
-// and each part begins on a page.
+// The parts of the mapping: header, `running`, blocks, arenas, windows, notes, regions. Offsets are the same
+// in all processes, and each part begins on a page.
 struct Layout {
   std::uint32_t process_count;
   static constexpr std::size_t page = 4096;

@@ -1,8 +1,8 @@
-// Regions: the memory that a process has opened to others, by key. Written by the process's provider, read by
-// the simulator where a remote access lands.
+// Regions: the memory that a process has opened to others, by key. The process's provider writes the table;
+// the simulator reads it when a remote access lands.
 //
-// Owner: the process, while it runs. The simulator reads while the process waits; what it finds may be
-// anything, so a search is bounded and works on copies.
+// Owner: the process, while it runs. The simulator reads while the process waits. The content may be
+// arbitrary, so a search is bounded and works on copies.
 #pragma once
 
 #include <atomic>
@@ -22,19 +22,20 @@ struct Region {
   std::uint64_t key = 0;
   std::uint64_t address = 0;  // in the process's memory
   std::uint64_t length = 0;
-  std::uint64_t begin = 0;   // the remote address of its first byte: `address`, or 0 where that is an offset
-  std::uint32_t domain = 0;  // keys are unique in one
-  std::uint32_t access = 0;  // RegionAccess; 0: nothing is here
+  // Remote address of the first byte: `address`, or 0 if remote addresses are offsets.
+  std::uint64_t begin = 0;
+  std::uint32_t domain = 0;  // keys are unique within a domain
+  std::uint32_t access = 0;  // RegionAccess; 0: the entry is empty
 };
 
-// What an access at another process's memory met.
+// The result of an access to another process's memory.
 enum class AccessFault : std::uint8_t { none, bad_address, unknown_key, out_of_bounds, not_allowed };
 
-// Linear probing: an entry lies at its home or behind it, with no gap between. Several with one key are
-// pieces of one region. Zero bytes are an empty table.
+// A hash table with linear probing: an entry lies at its home or after it, with no gap between. Several
+// entries with one key are parts of one region. A zeroed table is empty.
 class RegionTable {
  public:
-  // False: the table is full.
+  // Returns false if the table is full.
   bool insert(const Region& region) {
     if (count_ >= most_regions) return false;
     std::uint32_t at = home(region.domain, region.key);
@@ -44,7 +45,7 @@ class RegionTable {
     return true;
   }
 
-  // All pieces with this key.
+  // Erases all parts with this key.
   void erase(std::uint32_t domain, std::uint64_t key) {
     std::uint32_t at = home(domain, key);
     while (places_[at].access != 0) {
@@ -57,7 +58,8 @@ class RegionTable {
     }
   }
 
-  // Where `bytes` at the remote address lie in the process's memory, if `access` to them is given.
+  // Finds the address, in the process's memory, of `bytes` bytes at the remote address, if `access` to them
+  // is allowed.
   AccessFault find(std::uint32_t domain, std::uint64_t key, std::uint64_t remote, std::uint64_t bytes,
                    std::uint32_t access, std::uint64_t& address) const {
     AccessFault fault = AccessFault::unknown_key;
@@ -68,7 +70,7 @@ class RegionTable {
       std::atomic_signal_fence(std::memory_order_seq_cst);
       if (region.access == 0) break;
       if (region.key != key || region.domain != domain) continue;
-      const std::uint64_t offset = remote - region.begin;  // wraps around below the begin: then too large
+      const std::uint64_t offset = remote - region.begin;  // wraps to a too large value below `begin`
       if (offset > region.length || bytes > region.length - offset) {
         if (fault == AccessFault::unknown_key) fault = AccessFault::out_of_bounds;
       } else if ((access & ~region.access) != 0) {
@@ -90,7 +92,7 @@ class RegionTable {
   }
   static std::uint32_t next(std::uint32_t at) { return (at + 1) & (region_places - 1); }
 
-  // Moves later entries of the run forward, so that no search stops short of them.
+  // Moves later entries of the run into the gap, so that no search stops early.
   void close_gap(std::uint32_t gap) {
     for (std::uint32_t at = next(gap); places_[at].access != 0; at = next(at)) {
       const std::uint32_t from_home = (at - home(places_[at].domain, places_[at].key)) & (region_places - 1);

@@ -1,4 +1,4 @@
-// ThreadLock: serialises the threads of one process, whichever library they are in.
+// ThreadLock: serialises the threads of one process across libraries.
 #pragma once
 
 #include <pthread.h>
@@ -11,8 +11,9 @@
 
 namespace apenet::ipc {
 
-// In turn: a thread that polls without end (MPICH's progress thread) would otherwise take the lock again
-// before the one that it has woken. Lies in the mapping, shared by the provider and the shim.
+// A fair (ticket) lock. With an unfair lock, a thread that polls without end (MPICH's progress thread) would
+// take the lock again before the thread that it has woken. Lies in the mapping, where the provider and the
+// shim share it.
 class ThreadLock {
  public:
   void lock() {
@@ -28,12 +29,12 @@ class ThreadLock {
     const std::uint32_t next = serving_.fetch_add(1) + 1;
     if (next_.load() != next) futex_wake(serving_);
   }
-  // From now on: has another thread than this one taken the lock, or called note_thread()?
+  // Starts to record whether any thread other than the caller takes the lock or calls note_thread().
   void note_threads() {
     first_.store(pthread_self(), std::memory_order_relaxed);
     several_ = 0;
   }
-  // The calling thread does what the order of threads decides.
+  // Call when the calling thread does something whose result depends on the order of threads.
   void note_thread() {
     if (__libc_single_threaded != 0) return;
     const pthread_t self = pthread_self();
@@ -45,9 +46,9 @@ class ThreadLock {
   [[nodiscard]] bool is_free() const { return next_.load() == serving_.load(); }
 
  private:
-  std::atomic<std::uint32_t> next_{0};     // the number that the next thread draws ...
-  std::atomic<std::uint32_t> serving_{0};  // ... futex: and the one whose turn it is
-  std::atomic<pthread_t> first_{};         // the first thread of those that are noted
+  std::atomic<std::uint32_t> next_{0};     // the ticket that the next thread takes
+  std::atomic<std::uint32_t> serving_{0};  // the ticket that holds the lock; futex
+  std::atomic<pthread_t> first_{};         // the first thread recorded
   std::atomic<std::uint32_t> several_{0};
 };
 

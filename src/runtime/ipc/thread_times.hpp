@@ -1,4 +1,4 @@
-// ThreadTimes: how much processor time of each thread of a process is charged already.
+// ThreadTimes: how much CPU time of each thread of a process has been charged.
 #pragma once
 
 #include <pthread.h>
@@ -10,13 +10,12 @@
 
 namespace apenet::ipc {
 
-// Lies in the mapping, where the shim and the provider find the same numbers. Each thread has its own clock
-// of processor time, and an entry that nobody else writes; threads beyond those that find one are not
-// charged.
+// Lies in the mapping, where the shim and the provider share it. Each thread has its own CPU clock and its
+// own entry, which no other thread writes. Threads that find no free entry are not charged.
 class ThreadTimes {
  public:
-  // now_ps: of the calling thread's clock. Returns what has passed on it since the thread's last call, or
-  // since its beginning.
+  // now_ps: the calling thread's CPU clock. Returns the time since the thread's last call, or since the
+  // thread began.
   std::int64_t take(std::int64_t now_ps) {
     const pthread_t self = pthread_self();
     for (Entry& entry : entries_) {
@@ -25,7 +24,7 @@ class ThreadTimes {
         continue;
       const std::int64_t passed_ps = now_ps - entry.seen_ps.load(std::memory_order_relaxed);
       entry.seen_ps.store(now_ps, std::memory_order_relaxed);
-      return passed_ps >= 0 ? passed_ps : now_ps;  // a thread that has ended had the same number
+      return passed_ps >= 0 ? passed_ps : now_ps;  // an ended thread had the same id
     }
     return 0;
   }

@@ -1,9 +1,9 @@
-// What a rank waits for, as the libraries in its process know it: read by the simulator for the report of a
-// deadlock, and by nobody else.
+// What a rank waits for, as far as the libraries in its process know. The simulator reads it only for the
+// deadlock report.
 //
-// Owner: the process. The simulator reads while the process waits; every field is atomic, because threads of
-// the process that do not wait in the simulator may write meanwhile. What is read may be anything: indices,
-// counts and names are checked by the reader (scheduler/rank_facts.hpp).
+// Owner: the process. The simulator reads while the process waits. Threads that do not wait in the simulator
+// may write meanwhile, so every field is atomic. The content may be arbitrary: the reader checks indices,
+// counts and names (scheduler/rank_facts.hpp).
 #pragma once
 
 #include <atomic>
@@ -25,7 +25,7 @@ enum class MpiCall : std::uint32_t {
   count,
 };
 
-// What the words of a CallNote mean. A peer is a rank of the communicator.
+// The meaning of the words of a CallNote. A peer is a rank of the communicator.
 enum class CallKind : std::uint8_t {
   plain,              // none
   send,               // communicator, target, tag
@@ -59,13 +59,13 @@ class NoteField {
 // The outermost MPI call of one thread, with its arguments as the caller passed them.
 struct CallNote {
   alignas(64) NoteField<MpiCall> call;
-  NoteField<std::uint32_t> depth;  // calls inside each other
-  NoteField<std::uint32_t> taken;  // by a thread
+  NoteField<std::uint32_t> depth;  // nesting depth of calls
+  NoteField<std::uint32_t> taken;  // a thread owns this note
   NoteField<std::uint64_t> words[most_words];
 };
 
-// What made a request: the words of that call. Found by the request's handle; a later one with the same place
-// replaces it.
+// The call that created a request, and its words. Indexed by the request's handle; a later request with the
+// same index replaces it.
 struct RequestNote {
   NoteField<std::uint64_t> handle;
   NoteField<MpiCall> call;
@@ -76,25 +76,25 @@ struct RequestNote {
   NoteField<std::uint64_t> communicator;
 };
 
-// A communicator or window. Ranks that made it together have the same identity; `ordinal` counts those of the
-// same members.
+// A communicator or window. The ranks that created it together have the same hash and `ordinal`, which counts
+// the objects with the same members.
 struct ObjectNote {
-  NoteField<std::uint64_t> handle;  // 0: nothing was ever here
-  NoteField<std::uint32_t> freed;   // others may still wait in it
+  NoteField<std::uint64_t> handle;  // 0: never used
+  NoteField<std::uint32_t> freed;   // the object is freed here, but other ranks may still wait in it
   NoteField<std::uint64_t> members_hash;
   NoteField<std::uint32_t> ordinal;
-  NoteField<std::int32_t> rank;  // of this process in it
+  NoteField<std::int32_t> rank;  // this process's rank in it
   NoteField<std::int32_t> size;
   NoteField<MpiCall> maker;
   NoteField<std::uint32_t> is_window;
   NoteField<std::uint32_t> is_inter;  // peers are ranks of the other group
-  NoteField<char> name[32];           // given by the program; empty: none
+  NoteField<char> name[32];           // set by the program; empty if none
 };
 
 // A passive lock that the process holds.
 struct LockNote {
   NoteField<std::uint64_t> window;  // 0: free
-  NoteField<std::int32_t> target;   // rank of the window's group, all_targets
+  NoteField<std::int32_t> target;   // rank of the window's group, or all_targets
 };
 inline constexpr std::int32_t all_targets = -1;
 
@@ -107,10 +107,10 @@ struct LibraryNote {
   NoteField<std::uint64_t> self;
 };
 
-// Of the provider: what is posted and not yet matched, or begun and not finished.
+// Written by the provider: operations posted and not yet matched, or begun and not finished.
 struct WaitNote {
   std::uint32_t receives = 0;
-  std::int32_t receive_source = -1;  // of the oldest: rank, -1 any
+  std::int32_t receive_source = -1;  // of the oldest; -1: any source
   std::uint64_t receive_tag = 0;
   std::uint32_t sends = 0;
   std::int32_t send_target = -1;  // of the oldest
@@ -124,7 +124,7 @@ struct RankNotes {
   RequestNote requests[noted_requests];
 };
 
-// The place of a request among RankNotes::requests.
+// The index of a request in RankNotes::requests.
 [[nodiscard]] constexpr std::size_t request_place(std::uint64_t handle) {
   return handle * 0x9e3779b97f4a7c15U >> 54 & (noted_requests - 1);
 }

@@ -16,7 +16,7 @@ namespace {
 using ipc::MpiCall;
 using ipc::RankNotes;
 
-// Set once, before virtual time begins: what the notes say of the library, at hand.
+// The process's own copy of the library's constants. Set once, before virtual time begins.
 struct Library {
   std::uint32_t handle_bytes = 0;
   Word world = 0;
@@ -30,10 +30,10 @@ Library& library() {
   return value;
 }
 
-// Objects are made and freed seldom, by any thread.
+// Objects are created and freed rarely, by any thread, so one mutex is enough.
 struct Objects {
   std::mutex mutex;
-  std::map<std::uint64_t, std::uint32_t> made;  // of the same members
+  std::map<std::uint64_t, std::uint32_t> made;  // number of objects with the same members, by their hash
 };
 
 Objects& objects() {
@@ -41,8 +41,8 @@ Objects& objects() {
   return value;
 }
 
-// The address of Open MPI's MPI_COMM_WORLD, 0 in another library. A program linked to it has the object in
-// itself, copied there by the loader: the library's own place for it is then empty.
+// Returns the address of a predefined object of Open MPI, or 0 in another library. In a program linked to the
+// library, the loader copies the object into the program, and the library's own copy is not used.
 std::uint64_t openmpi_object(const char* file, const char* name) {
   if (void* copied = dlsym(RTLD_DEFAULT, name)) return reinterpret_cast<std::uint64_t>(copied);
   void* library_file = dlopen(file, RTLD_NOLOAD | RTLD_LAZY);
@@ -59,7 +59,7 @@ ipc::ObjectNote* find_object(RankNotes& notes, std::uint64_t object) {
   return nullptr;
 }
 
-// Room for another: where nothing was yet, or in place of one that is freed.
+// Returns a free note: one never used, or one of a freed object. Returns nullptr if there is none.
 ipc::ObjectNote* room_for_object(RankNotes& notes) {
   ipc::ObjectNote* room = find_object(notes, 0);
   for (ipc::ObjectNote& note : notes.objects) {
@@ -68,14 +68,15 @@ ipc::ObjectNote* room_for_object(RankNotes& notes) {
   return room;
 }
 
-// The members as ranks of the world, in their order: FNV-1a.
+// Hashes the members' world ranks in order, by FNV-1a.
 std::uint64_t hash_of(const std::vector<int>& members) {
   std::uint64_t hash = 0xcbf29ce484222325U;
   for (const int member : members) hash = (hash ^ static_cast<std::uint32_t>(member)) * 0x100000001b3U;
   return hash;
 }
 
-// By calls that are local. Group handles are passed in words: a library of shorter ones takes the lower half.
+// Uses only local MPI calls. Passes group handles as words; a library with shorter handles uses the lower
+// half.
 void note_members(ipc::ObjectNote& note, std::uint64_t object, bool is_window) {
   const auto word = static_cast<Word>(object);
   int is_inter = 0;
@@ -159,7 +160,7 @@ std::uint64_t handle(Word value) {
 
 Word handle_at(Word address) {
   if (address == 0 || library().handle_bytes == 0) return 0;
-  const auto* at = reinterpret_cast<const void*>(address);  // NOLINT(performance-no-int-to-ptr): the caller's
+  const auto* at = reinterpret_cast<const void*>(address);  // NOLINT(performance-no-int-to-ptr)
   Word value = 0;
   std::memcpy(&value, at, library().handle_bytes);
   return value;

@@ -1,6 +1,6 @@
-// Notes of the MPI calls that threads are in, for the report of a deadlock (ipc/wait_note.hpp).
+// Notes which MPI calls the threads are in, for the deadlock report (ipc/wait_note.hpp).
 //
-// On the way of every message: a note is a few plain stores into a cache line of the thread's own.
+// Runs for every message, so a note consists of a few plain stores into the thread's own cache line.
 #pragma once
 
 #include <cstdint>
@@ -10,21 +10,22 @@
 
 namespace apenet::shim {
 
-// What a call is about, as its CallKind says.
+// The arguments of a call that its CallKind names.
 struct Words {
   Word at[ipc::most_words];
 };
 
-// MPI is initialised: notes its constants. `has_world`: by MPI_Init, not as a session.
+// Records the constants of the MPI library. Call when MPI is initialised. `has_world`: initialised by
+// MPI_Init, not by a session.
 void note_library(ipc::RankNotes& notes, bool has_world);
 
-// The value of a handle: libraries have handles of 4 or 8 bytes.
+// Returns the numeric value of a handle. Libraries have handles of 4 or 8 bytes.
 std::uint64_t handle(Word value);
-// The same of the handle at an address; 0 when nothing is known of the library.
+// Reads the handle at an address; 0 if the library is not known.
 Word handle_at(Word address);
 
-// The note of this thread, nullptr before its first call. Threads beyond those that are noted share one that
-// nobody reads.
+// The note of this thread; nullptr before its first call. Threads beyond noted_threads share one note that is
+// never read.
 extern constinit thread_local ipc::CallNote* own_note __attribute__((tls_model("initial-exec")));
 ipc::CallNote* claim_note(ipc::RankNotes& notes);
 
@@ -35,7 +36,7 @@ void forget_object(ipc::RankNotes& notes, Word object);
 void note_lock(ipc::RankNotes& notes, const Words& words);
 void forget_lock(ipc::RankNotes& notes, const Words& words);
 
-// A call, while it runs. The outermost is noted: libraries call their own functions.
+// Marks a call while it runs. Only the outermost call is noted, because libraries call their own functions.
 class InCall {
  public:
   InCall(ipc::Client* client, ipc::MpiCall call, const Words& words)
@@ -63,16 +64,15 @@ class InCall {
   ipc::CallNote* note_;
 };
 
-// What a call leaves behind when it has succeeded: the `effect` of mpi_call_list.inc. `last` is its last
-// argument.
+// The effects of successful calls, as listed in mpi_call_list.inc. `last` is the call's last argument.
 struct Effect {
   static void after(ipc::RankNotes& /*notes*/, ipc::MpiCall /*call*/, const Words& /*words*/, Word /*last*/) {
   }
 };
 
-struct Returns : Effect {};  // nothing
+struct Returns : Effect {};  // no effect
 
-// A request, at the address in its last argument.
+// The call has created a request, at the address in its last argument.
 struct Starts : Effect {
   static void after(ipc::RankNotes& notes, ipc::MpiCall call, const Words& words, Word last) {
     note_request(notes, call, words, handle_at(last));
@@ -91,7 +91,7 @@ struct MakesWindow : Effect {
   }
 };
 
-// The communicator or window in its first word is gone.
+// The communicator or window in its first word has been freed.
 struct Frees : Effect {
   static void after(ipc::RankNotes& notes, ipc::MpiCall /*call*/, const Words& words, Word /*last*/) {
     forget_object(notes, words.at[0]);

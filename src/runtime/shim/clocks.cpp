@@ -1,4 +1,4 @@
-// Clocks: what the program reads is virtual time.
+// The C library's clock functions, which return virtual time.
 #include "runtime/shim/clocks.hpp"
 
 #include <sys/time.h>
@@ -17,7 +17,8 @@ namespace {
 
 using ipc::host_call;
 
-// Clocks below zero are those of processes and threads: the number inverted, and three bits.
+// Negative clock ids belong to processes and threads: the inverted process or thread id, shifted left by
+// three type bits.
 ClockKind kind_of_numbered(clockid_t clock) {
   constexpr std::uint32_t of_thread = 4;
   constexpr std::uint32_t type_bits = 3;
@@ -26,7 +27,7 @@ ClockKind kind_of_numbered(clockid_t clock) {
   if ((bits & type_bits) == device) return ClockKind::host;
   const auto process = static_cast<pid_t>(~bits >> 3);
   if ((bits & of_thread) == 0) return process == 0 || process == getpid() ? ClockKind::cpu : ClockKind::host;
-  timespec time{};  // the host knows which threads are this process's
+  timespec time{};  // the host knows which threads belong to this process
   return host_call(SYS_clock_gettime, clock, &time) == 0 ? ClockKind::cpu : ClockKind::host;
 }
 
@@ -34,7 +35,7 @@ timespec at_ps(std::int64_t base_s, std::int64_t ps) {
   return {.tv_sec = base_s + ps / ps_per_s, .tv_nsec = ps % ps_per_s / ps_per_ns};
 }
 
-// <sys/timeb.h>, which newer C libraries do not have.
+// As in <sys/timeb.h>, which newer C libraries lack.
 struct Timeb {
   time_t time;
   unsigned short millitm;
@@ -124,7 +125,7 @@ using apenet::shim::next;
 APENET_EXPORT int clock_gettime(clockid_t clock, timespec* time) noexcept {
   apenet::ipc::Client* client = clock_client();
   const ClockKind kind = client == nullptr ? ClockKind::host : kind_of(clock);
-  // A null pointer is the host's to refuse.
+  // The host reports the error for a null pointer.
   if (kind == ClockKind::host || is_null(time)) return host_call(SYS_clock_gettime, clock, time);
   const std::int64_t now_ps = apenet::shim::read_clock_ps(*client);
   *time = apenet::shim::at_ps(apenet::shim::base_s(kind),
@@ -150,7 +151,7 @@ APENET_EXPORT int gettimeofday(timeval* __restrict time, void* __restrict zone) 
   return 0;
 }
 
-// Of programs that were built with the C library's own names.
+// Programs built against the C library's internal name call this.
 APENET_EXPORT int __gettimeofday(timeval* __restrict time, void* __restrict zone) noexcept {
   return gettimeofday(time, zone);
 }
@@ -186,7 +187,7 @@ APENET_EXPORT int ftime(apenet::shim::Timeb* result) noexcept {
   return 0;
 }
 
-// The date of a run is fixed, and the host's is not the program's to set.
+// The date of a run is fixed, and the program may not set the host's.
 APENET_EXPORT int clock_settime(clockid_t clock, const timespec* time) noexcept {
   if (clock_client() == nullptr) return host_call(SYS_clock_settime, clock, time);
   errno = EPERM;
@@ -199,7 +200,7 @@ APENET_EXPORT int settimeofday(const timeval* time, const struct timezone* zone)
   return -1;
 }
 
-// Computation that the program declares: see src/api/compute/apenet_compute.h.
+// Computation that the program declares; see src/api/compute/apenet_compute.h.
 APENET_EXPORT void ape_compute_seconds(double seconds) {
   apenet::ipc::Client* client = apenet::shim::virtual_client();
   if (client == nullptr || !std::isfinite(seconds) || seconds <= 0) return;

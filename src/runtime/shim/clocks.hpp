@@ -1,5 +1,5 @@
-// The process's clock as the C library's functions show it, and where virtual time zero lies on each of the
-// host's clocks.
+// The process's virtual clock in the units of the C library, and the value of each host clock at virtual time
+// zero.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,11 @@
 
 namespace apenet::shim {
 
-// 25 July 2005, 00:00 UTC, the day on which the results of the 2005 clusters were shown: a fixed date, so
+// 25 July 2005, 00:00 UTC, the day on which the results of the 2005 clusters were shown. A fixed date, so
 // that a program that prints the time prints the same in every run.
 inline constexpr std::int64_t realtime_base_s = 1'122'249'600;
-// Beyond any uptime, so that a monotonic clock read before MPI_Init does not lie in the future. Far enough
-// from realtime_base_s that a deadline tells which clock it was made from.
+// Larger than any uptime, so that a monotonic time read before MPI_Init does not lie in the future. Far
+// enough from realtime_base_s to tell from a deadline which clock it refers to.
 inline constexpr std::int64_t monotonic_base_s = 1'000'000'000;
 
 inline constexpr std::int64_t ps_per_ns = 1000;
@@ -23,25 +23,28 @@ inline constexpr std::int64_t ps_per_s = ps_per_ns * ns_per_s;
 enum class ClockKind : std::uint8_t {
   realtime,
   monotonic,
-  cpu,   // of this process or one of its threads
-  host,  // of another process, of a device, or none at all: the host's answer stands
+  cpu,   // CPU time of this process or one of its threads
+  host,  // of another process or a device, or invalid: the host answers
 };
 
 [[nodiscard]] ClockKind kind_of(clockid_t clock);
 [[nodiscard]] std::int64_t base_s(ClockKind kind);
 
-// The client of a process whose clocks are virtual: from the end of MPI_Init to the process's end.
+// The client if the process's clocks are virtual (from the end of MPI_Init to the process's end), else
+// nullptr.
 ipc::Client* clock_client();
 
-// Virtual time as the program sees it. It goes on behind MPI_Finalize, where it is part of no result.
+// Virtual time as the program sees it. It continues after MPI_Finalize, where it does not count in any
+// result.
 [[nodiscard]] std::int64_t now_ps(ipc::Client& client);
-// The same for a read, which costs CPU time: a program that waits in a loop for a time to come gets there.
+// As now_ps(), but charges the CPU cost of the read, so that a program that reads the clock in a loop until a
+// certain time makes progress.
 std::int64_t read_clock_ps(ipc::Client& client);
-// CPU time so far. A process polls while it waits for MPI; only sleep takes none.
+// CPU time used. A process polls while it waits for MPI, so only sleeping takes no CPU time.
 [[nodiscard]] std::int64_t cpu_ps(ipc::Client& client);
 
-// The program sleeps. The others live on meanwhile: a program that sleeps between two looks at its memory
-// finds there what has come.
+// The program sleeps, and the other processes continue: a program that sleeps between two looks at its memory
+// finds there what has arrived.
 void sleep_ps(ipc::Client& client, std::int64_t ps);
 
 }  // namespace apenet::shim

@@ -1,5 +1,5 @@
-// The connection of a client to its server, in the host: both ranks start at once, and the client may look
-// for the server before that one listens.
+// Retries host connections between a client and its server. Both ranks start at the same time, so the client
+// may connect before the server listens.
 #include <netinet/in.h>
 #include <sys/socket.h>
 
@@ -15,8 +15,8 @@
 namespace apenet::shim {
 namespace {
 
-// In the host's time: on a machine of its own a server would have been started before.
-constexpr std::int64_t patience_ns = 10'000'000'000;  // since the process was first refused
+// Host time. On a real machine the server would have been started first.
+constexpr std::int64_t patience_ns = 10'000'000'000;  // since the first refusal
 constexpr timespec pause{.tv_sec = 0, .tv_nsec = 10'000'000};
 
 std::int64_t host_now_ns() {
@@ -38,8 +38,8 @@ bool is_loopback(const sockaddr* address, socklen_t length) {
   return IN6_IS_ADDR_LOOPBACK(&in6.sin6_addr);
 }
 
-// Whether a refusal is to be tried again: the launcher made this rank the client (client_server.py), and it
-// began to try a short while ago.
+// Whether to retry a refused connection: the launcher made this rank the client (client_server.py), and the
+// first refusal was recent.
 bool is_patient() {
   static std::atomic<std::int64_t> give_up_ns{0};
   static const bool is_client = std::getenv("APENET_CLIENT") != nullptr;

@@ -1,6 +1,6 @@
-// CPU time: virtual, without what the program slept.
+// CPU time: virtual time without the time that the program slept.
 //
-// All threads of a process have its clock, so each has the process's CPU time.
+// All threads of a process share its clock, so each thread has the CPU time of the process.
 #include <sys/resource.h>
 #include <sys/times.h>
 #include <unistd.h>

@@ -1,16 +1,15 @@
-// The processor's cycle counter (rdtsc, rdtscp), for programs that read it themselves: `apenet run
-// --trap-tsc`.
+// The processor's cycle counter (rdtsc, rdtscp), for programs that read it directly: `apenet run --trap-tsc`.
 //
-// The system makes each read a SIGSEGV, and the handler here answers it: one tick a nanosecond of virtual
-// time. Costs some microseconds of wall time a read. The program's own handler of SIGSEGV is called for all
-// other faults, and may be set at any time.
+// The kernel turns each read into a SIGSEGV, and the handler here returns one tick per nanosecond of virtual
+// time. A read costs some microseconds of wall time. All other faults are passed to the program's own SIGSEGV
+// handler, which may be set at any time.
 //
-// Threads that were made before the end of MPI_Init keep the host's counter.
+// Threads created before the end of MPI_Init keep the host's counter.
 #include "runtime/shim/cycle_counter.hpp"
 
 #if !defined(__x86_64__)
 
-void apenet::shim::begin_cycle_counter() {}  // the option is refused before anything starts
+void apenet::shim::begin_cycle_counter() {}  // the option is rejected before anything starts
 
 #else
 
@@ -39,12 +38,12 @@ using Action = struct sigaction;
 using SetAction = int (*)(int, const Action*, Action*);
 using SetMask = int (*)(int, const sigset_t*, sigset_t*);
 
-// The program's handler, behind ours. Written by sigaction() only; a fault of one thread while another sets
-// the handler is the program's race, as it is without us.
+// The program's handler, called after ours. Only sigaction() writes it. A fault in one thread while another
+// sets the handler is a race of the program, as it is without the shim.
 struct Trap {
   std::atomic<bool> is_set{false};
   Action theirs{};
-  // Found before any fault.
+  // Resolved here, so that the fault handler does not have to.
   SetAction set_action = next<SetAction>("sigaction");
   SetMask set_mask = next<SetMask>("pthread_sigmask");
   std::uint64_t system_code = getauxval(AT_SYSINFO_EHDR);
@@ -63,7 +62,7 @@ int set_trap(int mode) {
   return ipc::host_call(SYS_prctl, PR_SET_TSC, mode);
 }
 
-// A new program has no handler, and its loader reads the counter: it starts without the trap.
+// Disables the trap while a new program starts: it has no handler yet, and its loader reads the counter.
 class Untrapped {
  public:
   Untrapped() {
@@ -85,8 +84,8 @@ std::uint64_t host_ticks() {
   return std::uint64_t{high} << 32 | low;
 }
 
-// The system's own clock functions, which it maps into every process, read the counter, too: what they make
-// of it only the host's answer fits.
+// The kernel's clock functions in the vDSO also read the counter. They convert the value with constants that
+// fit only the host's counter.
 bool is_of_system(std::uint64_t instruction) {
   constexpr std::uint64_t most_bytes = 4 * 4096;
   const std::uint64_t begin = trap().system_code;
@@ -99,7 +98,7 @@ std::uint64_t ticks(std::uint64_t instruction) {
   return static_cast<std::uint64_t>(monotonic_base_s * ns_per_s + read_clock_ps(*client) / ps_per_ns);
 }
 
-// Answers the read and steps over it; false: the fault is another.
+// Emulates the read and skips the instruction. Returns false if the fault has another cause.
 bool answer(mcontext_t& machine) {
   constexpr greg_t general_protection = 13;
   if (machine.gregs[REG_TRAPNO] != general_protection) return false;
@@ -111,18 +110,18 @@ bool answer(mcontext_t& machine) {
   const std::uint64_t value = ticks(instruction);
   machine.gregs[REG_RAX] = static_cast<greg_t>(value & 0xffffffff);
   machine.gregs[REG_RDX] = static_cast<greg_t>(value >> 32);
-  if (is_rdtscp) machine.gregs[REG_RCX] = 0;  // of processor 0
+  if (is_rdtscp) machine.gregs[REG_RCX] = 0;  // report processor 0
   machine.gregs[REG_RIP] += is_rdtscp ? 3 : 2;
   return true;
 }
 
-// What the system does with a SIGSEGV for which the program has set this.
+// Does what the kernel would do with a SIGSEGV if the program's handler were installed.
 void pass_on(int number, siginfo_t* info, void* context) {
   const Action theirs = trap().theirs;
   const bool was_sent = info->si_code <= 0;
   if (theirs.sa_handler == SIG_IGN && was_sent) return;
   if (theirs.sa_handler == SIG_DFL || theirs.sa_handler == SIG_IGN) {
-    // The fault comes again, and ends the process.
+    // The fault recurs and ends the process.
     const Action end{};
     trap().set_action(SIGSEGV, &end, nullptr);
     if (was_sent) raise(SIGSEGV);
@@ -130,7 +129,7 @@ void pass_on(int number, siginfo_t* info, void* context) {
   }
   if ((theirs.sa_flags & static_cast<int>(SA_RESETHAND)) != 0) trap().theirs = Action{};
   sigset_t mask = theirs.sa_mask;
-  trap().set_mask(SIG_BLOCK, &mask, nullptr);  // until we return
+  trap().set_mask(SIG_BLOCK, &mask, nullptr);  // the kernel restores the mask when we return
   if ((theirs.sa_flags & SA_SIGINFO) != 0) {
     theirs.sa_sigaction(number, info, context);
   } else {
@@ -144,7 +143,7 @@ void on_fault(int number, siginfo_t* info, void* context) {
   errno = error;
 }
 
-// A blocked SIGSEGV would end the process at its next read.
+// Removes SIGSEGV from a set to block: if it were blocked, the next read would end the process.
 sigset_t without_fault(sigset_t set) {
   sigdelset(&set, SIGSEGV);
   return set;

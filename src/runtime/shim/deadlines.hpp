@@ -1,4 +1,4 @@
-// Deadlines of the program's waits, on its virtual clocks and on the host's.
+// Converts deadlines between the program's virtual clocks and the host's clocks.
 #pragma once
 
 #include <cstdint>
@@ -9,28 +9,28 @@
 
 namespace apenet::shim {
 
-// What the host's functions accept. What they refuse is theirs to refuse.
+// Whether the host's functions accept the time. Invalid times are passed on, and the host reports the error.
 [[nodiscard]] inline bool is_valid(const timespec* time) {
   return !is_null(time) && time->tv_sec >= 0 && time->tv_nsec >= 0 && time->tv_nsec < ns_per_s;
 }
 
-// Of a valid time; what lies beyond the end of virtual time ends there.
+// Requires a valid time. Times after the end of virtual time are clamped to it.
 [[nodiscard]] std::int64_t to_ps(const timespec& time);
 [[nodiscard]] timespec to_timespec(std::int64_t ps);
 
-// A deadline on one of the two virtual clocks, counted from the begin of virtual time; "for ever" is 46 days.
-// Which clock a condition variable or a timer uses cannot be asked; the bases lie years apart, so the nearer
-// one is meant.
+// Converts a deadline on one of the two virtual clocks to the time since virtual time began. "Forever"
+// becomes 46 days. The clock that a condition variable or timer uses cannot be queried; the bases lie years
+// apart, so the nearer base is the right one.
 [[nodiscard]] std::int64_t deadline_ps(const timespec& deadline);
 
 // The same deadline on the host's clock.
 [[nodiscard]] timespec host_deadline(ipc::Client& client, clockid_t clock, std::int64_t virtual_ps);
 
-// The process sleeps until then, if that lies ahead.
+// Lets the process sleep until virtual_ps, if that lies in the future.
 void sleep_until(ipc::Client& client, std::int64_t virtual_ps);
 
-// wait(deadline on the host's clock), whose result says whether it has timed out. The wait is made for real,
-// as long as it would last; if it runs out, the process's clock moves to the deadline.
+// Calls wait(deadline on the host's clock). The wait takes as long in the host as it would in virtual time.
+// If it returns `timed_out`, the process's clock advances to the deadline.
 template <typename Result, typename Wait>
 Result wait_until(ipc::Client& client, const timespec& deadline, clockid_t host_clock, Result timed_out,
                   Wait wait) {

@@ -1,4 +1,4 @@
-// Where virtual time begins and ends, what must hold for it, and what MPI's own clock says.
+// The MPI functions at which virtual time begins and ends, the checks at its beginning, and MPI's clock.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -16,9 +16,9 @@
 namespace apenet::shim {
 namespace {
 
-// What the library calls itself, up to the end of the first line.
+// Records the first line of the library's version string.
 void note_version(ipc::Client& client) {
-  std::string text(8192, '\0');  // MPI_MAX_LIBRARY_VERSION_STRING of MPICH, the longest
+  std::string text(8192, '\0');  // MPICH's MPI_MAX_LIBRARY_VERSION_STRING, the longest of all libraries
   int length = 0;
   call(profiling_symbol("PMPI_Get_library_version"), text.data(), &length);
   text.resize(std::min(text.find_first_of(std::string{"\n\0", 2}), sizeof(ipc::Identity::library) - 1));
@@ -26,13 +26,14 @@ void note_version(ipc::Client& client) {
   std::memcpy(client.block().identity.library, text.c_str(), text.size() + 1);
 }
 
-// By its process manager.
+// Recognises MPICH by its process manager.
 bool is_mpich() {
   return std::getenv("PMI_FD") != nullptr;
 }
 
-// A setting with which MPICH's messages would not cross the simulated network, or its processes wait for each
-// other in shared memory that the shim keeps them from (segments.cpp): refused here, where it can be named.
+// Ends the process if a setting would let MPICH's messages bypass the simulated network, or let its processes
+// wait for each other in shared memory, which the shim does not share (segments.cpp). Checked here because
+// the message can name the setting.
 void refuse_bypass() {
   struct Setting {
     const char* name;
@@ -56,8 +57,8 @@ void refuse_bypass() {
   }
 }
 
-// Whether this thread is inside a call of the library that the shim has already entered: a library may use
-// its own functions, under either name.
+// Whether this thread is inside a library call that the shim has already entered. A library may call its own
+// functions, under either name.
 thread_local bool inside = false;
 
 class Inside {
@@ -68,7 +69,8 @@ class Inside {
   Inside& operator=(const Inside&) = delete;
 };
 
-// While MPI is being initialised, an endpoint that its library enables begins nothing.
+// Marks that MPI is being initialised. An endpoint that the library enables meanwhile does not begin virtual
+// time.
 class Initialising {
  public:
   explicit Initialising(ipc::Client* client) : client_(client) {
@@ -84,7 +86,8 @@ class Initialising {
   ipc::Client* client_;
 };
 
-// Virtual time begins with the first initialisation: another thread's session waits for that.
+// Virtual time begins with the first initialisation. If another thread initialises a session meanwhile, it
+// waits here.
 void begin(ipc::Client& client, bool has_world) {
   static std::mutex mutex;
   const std::lock_guard<std::mutex> guard(mutex);
@@ -95,8 +98,7 @@ void begin(ipc::Client& client, bool has_world) {
   begin_cycle_counter();
 }
 
-// Initialises MPI as the process that the simulator knows for this rank. Virtual time begins when all have
-// done so.
+// Initialises MPI in the process that represents this rank. Virtual time begins when all ranks have done so.
 template <typename... Arguments>
 int initialise(const char* function, Arguments... arguments) {
   void* const original = profiling_symbol(function);
@@ -112,7 +114,7 @@ int initialise(const char* function, Arguments... arguments) {
   return result;
 }
 
-// Calls the library's own function that ends MPI, or a session.
+// Calls the library's function that finalises MPI or a session.
 template <typename... Arguments>
 int leave(void* original, Arguments... arguments) {
   ipc::Client* client = virtual_client();
@@ -128,20 +130,21 @@ int finalise() {
   const Inside mark;
   const InCall note(virtual_client(), ipc::MpiCall::MPI_Finalize, {});
   ipc::Client* client = virtual_client();
-  // Open MPI sends nothing here, but takes what has come, as long as its process manager has it wait.
+  // Open MPI sends nothing here, but receives for as long as its process manager lets it wait.
   if (client != nullptr && !is_mpich()) client->block().clock.hold();
   const int result = leave(original);
   client = ipc::Client::attached();
   if (client == nullptr) return result;
   if (client->closed()) {
     client->finish();
-  } else {  // Sessions outlive the world.
+  } else {  // sessions may outlive the world
     client->block().clock.release();
   }
   return result;
 }
 
-// The last one may be a rank's end, or it initialises another: it stays in the simulation, and may leave.
+// After the last session the rank may end, or initialise another session. So it stays in the simulation, but
+// is marked as allowed to leave.
 int finalise_session(Word session) {
   void* const original = profiling_symbol("PMPI_Session_finalize");
   if (inside) return call(original, session);
@@ -152,7 +155,7 @@ int finalise_session(Word session) {
   return result;
 }
 
-// Open MPI's launcher would end the other ranks wherever the host has them, and keep the status to itself.
+// Open MPI's launcher would end the other ranks at any point, and would not report the status.
 int abort(Word communicator, Word code) {
   const ipc::Client* client = ipc::Client::attached();
   if (client == nullptr || is_mpich()) return call(profiling_symbol("PMPI_Abort"), communicator, code);
@@ -178,9 +181,8 @@ double clock_tick_s() {
 
 using apenet::shim::Word;
 
-// Under both names: what stands between a program and its MPI library (a profiler, the bindings of Fortran)
-// calls the profiling one.
-// NOLINTBEGIN(bugprone-macro-parentheses)
+// Exported under both names: a profiler or the Fortran bindings between program and library call the
+// profiling name.
 #define APENET_BOTH_NAMES(result, name, parameters, body) \
   APENET_EXPORT result name parameters {                  \
     return apenet::shim::body;                            \

@@ -1,10 +1,9 @@
-// What a call of the program's means for time. The provider sees only polls, and a poll of MPI_Test looks
-// like one of MPI_Wait; here the calls are told apart.
+// Classifies the program's MPI calls by their effect on virtual time. The provider sees only polls, and a
+// poll by MPI_Test looks like one by MPI_Wait.
 //
-// A call that looks (MPI_Test) is answered truthfully up to its own time. A call that waits (MPI_Wait) goes
-// to the next event. Any other call may kick progress without waiting, or wait inside; it is taken to wait
-// when it has polled often, and those that kick are counted anew each time (MPI's one-sided calls do so
-// several times each).
+// A call that looks (MPI_Test) gets the true state at its own time. A call that waits (MPI_Wait) advances to
+// the next event. Any other call may only kick progress, or wait inside. It counts as waiting once it has
+// polled often; each call starts a new count, because MPI's one-sided calls kick several times each.
 #include "runtime/shim/call_notes.hpp"
 #include "runtime/shim/mpi_library.hpp"
 #include "runtime/shim/real.hpp"
@@ -12,7 +11,7 @@
 namespace apenet::shim {
 namespace {
 
-// A call of the program's, while it runs.
+// Marks a call of the program while it runs.
 struct Kicks {
   explicit Kicks(ipc::Client* client) {
     if (client != nullptr) client->progress().begin_call();
@@ -53,7 +52,7 @@ class Waits : Kicks {
   ipc::Client* client_;
 };
 
-// Of which nothing is known, or needed.
+// A call that needs no classification.
 struct Plain {
   explicit Plain(ipc::Client* /*client*/) {}
 };
@@ -77,8 +76,7 @@ using apenet::shim::profiling_symbol;
 using apenet::shim::Word;
 using apenet::shim::Words;
 
-// NOLINTBEGIN(bugprone-macro-parentheses,misc-definitions-in-headers)
-// Under both names: a profiler between the program and its MPI library calls the profiling one.
+// Exported under both names: a profiler between the program and its MPI library calls the profiling name.
 #define APENET_UNWRAP(...) __VA_ARGS__
 #define APENET_ENTRY(entry, name, id, meaning, effect, words, parameters, last, ...) \
   APENET_EXPORT int entry parameters {                                               \

@@ -10,7 +10,8 @@
 namespace apenet::shim {
 namespace {
 
-// A library loaded RTLD_LOCAL (as mpi4py loads MPI) is not found by RTLD_NEXT: look into every loaded object.
+// RTLD_NEXT does not find a library loaded with RTLD_LOCAL (as mpi4py loads MPI), so search every loaded
+// object.
 struct Search {
   const char* name;
   void* found;

@@ -1,7 +1,7 @@
-// The MPI library behind the shim, whichever it is.
+// Access to the program's MPI library, whichever it is.
 //
-// No MPI header is used: the shim serves every MPI library, and what it passes on are pointers and integers,
-// which all ABIs hand over in the same registers and stack slots.
+// Uses no MPI header, because the shim serves every MPI library. It passes on only pointers and integers,
+// which all ABIs pass in the same registers and stack slots.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@ namespace apenet::shim {
 
 using Word = std::intptr_t;
 
-// The profiling name (PMPI_...) of an MPI function: the library's own, whatever stands in front of it. Ends
-// the process with a message when no MPI library has it.
+// Returns the library's function under its profiling name (PMPI_...), past any interposed library. Ends the
+// process with a message if no loaded MPI library has it.
 void* profiling_symbol(const char* name);
 
 template <typename Result = int, typename... Arguments>

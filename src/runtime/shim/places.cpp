@@ -1,7 +1,7 @@
-// Where a rank is: on a node of the simulated machine, once virtual time has begun. Programs group their
-// ranks by the names of hosts, and MPI groups those that share a memory.
+// Reports where a rank runs: on a node of the simulated machine, once virtual time has begun. Programs group
+// their ranks by host name, and MPI groups ranks that share memory.
 //
-// Before, names are the host's: launchers and MPI libraries find each other by them.
+// Before virtual time begins, names are the host's, because launchers and MPI libraries connect by them.
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -16,8 +16,8 @@
 namespace apenet::shim {
 namespace {
 
-// MPI_COMM_TYPE_SHARED, which every ABI numbers otherwise: MPICH's own and the standard's, which one library
-// serves and neither of which is anything else in the other; and that of Open MPI.
+// Recognises MPI_COMM_TYPE_SHARED, whose value differs between ABIs: 1 in MPICH's ABI and 221 in the standard
+// ABI, both served by one library and unambiguous there; 0 in Open MPI.
 bool is_shared_type(const ipc::Block& block, Word split_type) {
   const int type = static_cast<int>(split_type);
   return std::strncmp(block.identity.library, "Open MPI", 8) == 0 ? type == 0 : type == 1 || type == 221;
@@ -54,15 +54,16 @@ APENET_EXPORT int uname(utsname* names) noexcept {
 APENET_EXPORT int MPI_Get_processor_name(Word name, Word length) {
   apenet::ipc::Client* client = virtual_client();
   if (client == nullptr) return call(profiling_symbol("PMPI_Get_processor_name"), name, length);
-  // Shorter than any library's MPI_MAX_PROCESSOR_NAME.
+  // The name is shorter than MPI_MAX_PROCESSOR_NAME of any library.
   const std::size_t used = std::strlen(client->block().place.host_name);
   std::memcpy(reinterpret_cast<char*>(name), client->block().place.host_name, used + 1);
   *reinterpret_cast<int*>(length) = static_cast<int>(used);
   return 0;
 }
 
-// MPICH's answer would be each rank alone, since no message of its may go through shared memory; Open MPI's
-// would be all. A rank that passes MPI_UNDEFINED goes to the library, which begins with the same split.
+// MPICH would put each rank into a communicator of its own, since its messages may not use shared memory;
+// Open MPI would put all ranks into one. A rank that passes MPI_UNDEFINED calls the library's function, which
+// begins with the same split.
 APENET_EXPORT int MPI_Comm_split_type(Word comm, Word split_type, Word key, Word info, Word part) {
   constexpr auto id = apenet::ipc::MpiCall::MPI_Comm_split_type;
   apenet::ipc::Client* client = virtual_client();

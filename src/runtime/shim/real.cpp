@@ -9,8 +9,8 @@ void* next_symbol(const char* name) {
 }
 
 ipc::Client* virtual_client() {
-  // The block is claimed by the process that initialises MPI, not by the shell script around it: looking for
-  // the client before that would claim it, so only a process already attached has one here.
+  // Only a process that is already attached has a client here. instance() would claim the block, which
+  // belongs to the process that initialises MPI and not to a shell script around it.
   ipc::Client* client = ipc::Client::attached();
   if (client == nullptr || !client->started() || client->block().identity.finalised != 0) return nullptr;
   client->attend();

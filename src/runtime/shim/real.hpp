@@ -1,4 +1,4 @@
-// What the shim stands in front of, and the client behind it.
+// The functions that the shim replaces, and access to the client.
 #pragma once
 
 #include "runtime/ipc/client.hpp"
@@ -7,7 +7,7 @@
 
 namespace apenet::shim {
 
-// The function of this name that the program would have called without us, from the C library.
+// Returns the C library's function of this name, which the program would have called without the shim.
 void* next_symbol(const char* name);
 
 template <typename Function>
@@ -15,15 +15,15 @@ Function next(const char* name) {
   return reinterpret_cast<Function>(next_symbol(name));
 }
 
-// Whether a program passed nothing to a function that is declared never to get it: the compiler takes such
-// pointers for valid, unless it does not know whose they are.
+// Tests for a null pointer that the declaration of a function rules out. The compiler would assume that the
+// pointer is valid; the assembler statement hides its origin.
 inline bool is_null(const void* pointer) {
   __asm__("" : "+r"(pointer));
   return pointer == nullptr;
 }
 
-// The client when virtual time runs for this process, nullptr otherwise: before MPI_Init has returned, and in
-// children of a rank, clocks are the host's.
+// The client if virtual time runs for this process, else nullptr. Before MPI_Init has returned, and in
+// children of a rank, the clocks are the host's.
 ipc::Client* virtual_client();
 
 }  // namespace apenet::shim

@@ -1,8 +1,9 @@
-// Shared-memory segments of MPI libraries: kept out of /dev/shm, which has 64 MiB in containers, and where a
-// killed rank would leave them.
+// Keeps the shared-memory segments of MPI libraries out of /dev/shm, which is limited to 64 MiB in containers
+// and where killed ranks would leave them.
 //
-// MPICH makes one of about 1 MiB a rank, Open MPI tries whether it could make one. On a simulated machine no
-// other process opens it (every message crosses the network), so memory without a name serves.
+// MPICH creates a segment of about 1 MiB per rank; Open MPI tests whether it could create one. On a simulated
+// machine no other process opens it, because every message crosses the network. So anonymous memory is
+// enough.
 #include <fcntl.h>
 #include <sys/mman.h>
 

@@ -1,7 +1,7 @@
-// Sleeps, and waits for files that have a deadline: they end in virtual time.
+// Sleeps, and waits for files with a timeout, end in virtual time.
 //
-// A sleep costs no wall time: the process's clock moves. A wait for a file is made for real, as long as it
-// would last; if it runs out, the process's clock moves as far.
+// A sleep costs no wall time: the process's clock advances. A wait for files takes as long in the host as it
+// would in virtual time; if it times out, the process's clock advances by the timeout.
 #include <poll.h>
 #include <sched.h>
 #include <sys/epoll.h>
@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::int64_t ps_per_ms = ps_per_s / 1000;
 
-// wait() for files, which returns 0 when it has run out.
+// Calls wait(), a wait for files that returns 0 on timeout.
 template <typename Wait>
 int wait_for_files(ipc::Client& client, std::int64_t ps, Wait wait) {
   const int result = wait();
@@ -43,10 +43,10 @@ using apenet::shim::wait_for_files;
 
 APENET_EXPORT int clock_nanosleep(clockid_t clock, int flags, const timespec* request, timespec* remaining) {
   Client* client = clock_client();
-  // MPI_Finalize of Open MPI sleeps until its process manager answers.
+  // Open MPI's MPI_Finalize sleeps until its process manager answers.
   const bool is_of_host = client == nullptr || client->progress().leaves();
   const ClockKind kind = is_of_host ? ClockKind::host : apenet::shim::kind_of(clock);
-  // What is wrong with the arguments is the host's to say.
+  // The host reports invalid arguments.
   if (kind == ClockKind::host || clock == CLOCK_THREAD_CPUTIME_ID || !is_valid(request)) {
     return next<int (*)(clockid_t, int, const timespec*, timespec*)>("clock_nanosleep")(clock, flags, request,
                                                                                         remaining);
@@ -88,10 +88,10 @@ APENET_EXPORT unsigned sleep(unsigned seconds) {
   return nanosleep(&duration, &remaining) == 0 ? 0 : static_cast<unsigned>(remaining.tv_sec);
 }
 
-// MPI libraries yield in their progress loops. Under the simulator a process that has nothing to do waits for
-// its event, and a yield to a neighbour that also has nothing to do is two context switches for nothing. Not
-// so with threads: the one that yields has just let go of the library's lock, and takes it again before
-// another gets it, unless that one runs first.
+// MPI libraries yield in their progress loops. Under the simulator an idle process waits for its event, so a
+// yield to another idle process would only cost two context switches. With several threads the yield is
+// needed: the yielding thread has just released the library's lock and would take it again before another
+// thread runs.
 APENET_EXPORT int sched_yield() noexcept {
   static const auto real = next<int (*)()>("sched_yield");
   Client* client = apenet::shim::virtual_client();
@@ -106,7 +106,7 @@ APENET_EXPORT int select(int count, fd_set* reads, fd_set* writes, fd_set* error
   if (client == nullptr || timeout == nullptr || timeout->tv_sec < 0 || timeout->tv_usec < 0) {
     return real(count, reads, writes, errors, timeout);
   }
-  // The system carries microseconds over, however many.
+  // As in the kernel, tv_usec may exceed a second.
   const timespec duration{.tv_sec = timeout->tv_sec + timeout->tv_usec / 1'000'000,
                           .tv_nsec = timeout->tv_usec % 1'000'000 * 1000};
   return wait_for_files(*client, to_ps(duration), [&] {
@@ -152,8 +152,8 @@ APENET_EXPORT int ppoll(pollfd* fds, nfds_t count, const timespec* timeout, cons
                         [&] { return real(fds, count, count == 0 ? &none : timeout, mask); });
 }
 
-// What programs built with _FORTIFY_SOURCE call; bytes is the size of the array. One that is too short is the
-// C library's to report.
+// Called by programs built with _FORTIFY_SOURCE. `bytes` is the size of the array; the C library reports an
+// array that is too short.
 APENET_EXPORT int __poll_chk(pollfd* fds, nfds_t count, int timeout_ms, size_t bytes) {
   static const auto real = next<int (*)(pollfd*, nfds_t, int, size_t)>("__poll_chk");
   return bytes / sizeof *fds < count ? real(fds, count, timeout_ms, bytes) : poll(fds, count, timeout_ms);

@@ -1,6 +1,6 @@
-// syscall(): the time calls of programs that make their system calls themselves.
+// syscall(): redirects the time calls of programs that make system calls directly.
 //
-// Any other passes as in the C library's function, without a frame of ours on the stack: a child of
+// All other calls pass as in the C library's function, without a stack frame of ours, because the child of
 // syscall(SYS_vfork) returns through it.
 #if defined(__x86_64__)
 

@@ -1,7 +1,7 @@
-// Waits for another thread that have a deadline: it lies in virtual time.
+// Waits for another thread with a deadline in virtual time.
 //
-// The wait is made for real, as long as it would last; if it runs out, the process's clock moves to the
-// deadline.
+// The wait takes as long in the host as it would in virtual time. If it times out, the process's clock
+// advances to the deadline.
 #include <mqueue.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -20,7 +20,7 @@
 namespace apenet::shim {
 namespace {
 
-// A wait of threads.h, made by the function of pthread.h that it stands for in this C library.
+// Converts the error of a pthread.h wait to the result of the threads.h wait that it implements.
 int as_thread_result(int error) {
   switch (error) {
     case 0:
@@ -36,8 +36,8 @@ int as_thread_result(int error) {
   }
 }
 
-// A timer that is to end at a virtual time runs as long in the host. Deadlines on a clock of CPU time are
-// small numbers, and left alone.
+// An absolute timer on a virtual clock runs for the remaining time in the host. Deadlines on a CPU-time clock
+// are small numbers and are passed on unchanged.
 bool is_virtual_deadline(const itimerspec* value) {
   return value != nullptr && is_valid(&value->it_value) && value->it_value.tv_sec > monotonic_base_s / 2;
 }
@@ -56,7 +56,8 @@ using apenet::shim::is_null;
 using apenet::shim::next;
 using apenet::shim::wait_until;
 
-// A wait that returns its error: the name with a clock, and the older one whose clock is that of the date.
+// Defines a wait that returns its error, in two forms: with a clock argument, and the older one, which uses
+// the realtime clock.
 #define APENET_TIMED_WAIT(clock_name, timed_name, parameters, arguments)                               \
   APENET_EXPORT int clock_name(APENET_UNPACK parameters, clockid_t clock, const timespec* deadline) {  \
     static const auto real =                                                                           \
