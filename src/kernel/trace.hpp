@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "kernel/event_queue.hpp"
+#include "kernel/event.hpp"
 #include "kernel/time.hpp"
 
 namespace apenet {

@@ -1,44 +1,44 @@
-// The queue against the obvious one, a sorted set, for every pattern of delays that has a reason to go wrong.
+// The queue in lockstep with the reference, for every pattern of delays that has a reason to fail.
 #include "kernel/event_queue.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cstdint>
 #include <functional>
-#include <set>
-#include <tuple>
 #include <vector>
 
 #include "kernel/random.hpp"
+#include "reference_event_queue.hpp"
 
 namespace apenet {
 namespace {
 
+// The fast queue and the reference, in lockstep.
 class QueuePair {
  public:
   void push(std::uint64_t time_ps, std::uint64_t order) {
-    queue_.push(time_ps, order, nullptr, ++pushed_, 0);
-    reference_.emplace(time_ps, order, pushed_);
+    ++pushed_;
+    queue_.push(time_ps, order, nullptr, pushed_, 0);
+    reference_.push(time_ps, order, nullptr, pushed_, 0);
   }
 
   // Pops from both and compares; the time popped.
   std::uint64_t pop() {
-    const auto [time_ps, order, number] = *reference_.begin();
-    reference_.erase(reference_.begin());
-    EXPECT_EQ(queue_.next_time_ps(), time_ps);
+    EXPECT_EQ(queue_.next_time_ps(), reference_.next_time_ps());
     const Event event = queue_.pop();
-    EXPECT_EQ(event.time_ps, time_ps);
-    EXPECT_EQ(event.order, order);
-    EXPECT_EQ(event.argument_a, number);
+    const Event expected = reference_.pop();
+    EXPECT_EQ(event.time_ps, expected.time_ps);
+    EXPECT_EQ(event.order, expected.order);
+    EXPECT_EQ(event.argument_a, expected.argument_a);
     EXPECT_EQ(queue_.size(), reference_.size());
-    return time_ps;
+    return expected.time_ps;
   }
 
   [[nodiscard]] bool empty() const { return reference_.empty(); }
 
  private:
   EventQueue queue_;
-  std::set<std::tuple<std::uint64_t, std::uint64_t, std::uint64_t>> reference_;
+  ReferenceEventQueue reference_;
   std::uint64_t pushed_ = 0;
 };
 
