@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: all demo test test-cpp test-sanitize test-threads test-python conformance soak bench lint tidy clean
+.PHONY: all demo check test test-cpp test-sanitize test-threads test-python conformance soak bench lint tidy clean
 
 VENV := .venv
 BIN := $(CURDIR)/$(VENV)/bin
@@ -49,6 +49,11 @@ demo: all
 	$(VENV)/bin/apenet run -n 2 --machine ape128 -- demo/pingpong
 	$(VENV)/bin/apenet run -n 16 --machine ape16 -- python examples/02_jacobi/jacobi.py
 	$(VENV)/bin/apenet reproduce --out demo
+
+# The inner loop: under two minutes once the C++ tests are built.
+check: lint test-cpp
+	$(call say,one run of an MPI program)
+	@$(BIN)/apenet run -n 16 --machine ape16 -- $(BIN)/python examples/02_jacobi/jacobi.py
 
 # Two workers for the Python tests; the sanitizers' builds take what they leave.
 test: lint test-cpp
