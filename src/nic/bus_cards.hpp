@@ -1,4 +1,4 @@
-// BusCards: the cards of a machine whose cards sit on a bus each.
+// BusCards: the cards of a machine in which each card has its own bus.
 #pragma once
 
 #include "host/bus.hpp"
@@ -10,8 +10,8 @@ namespace apenet {
 template <typename Card>
 class BusCards {
  public:
-  // make(bus, node, source) returns the card of a node; neither is moved afterwards. `source` is that of the
-  // card's events.
+  // make(bus, node, source) returns the card of a node. Neither card nor bus is moved afterwards. `source` is
+  // the event source of the card.
   template <typename Make>
   BusCards(const CardSurroundings& surroundings, const Make& make)
       : bus_kind_(surroundings.host.bus), nodes_(surroundings.nodes) {
@@ -22,11 +22,11 @@ class BusCards {
 
   [[nodiscard]] Card& operator[](NodeId node) { return nodes_[node].card; }
   [[nodiscard]] const Card& operator[](NodeId node) const { return nodes_[node].card; }
-  // The card of that node is soon needed, with its bus.
+  // Prefetches the node's card and bus, which will soon be used.
   [[gnu::always_inline]] void prepare(NodeId node) const { prefetch(nodes_[node]); }
 
  private:
-  // The card of a node and its bus: beside each other in memory.
+  // A card and its bus, adjacent in memory.
   struct Node {
     template <typename Make>
     Node(Simulation& simulation, BusKind& bus_kind, NodeId node, const Make& make)

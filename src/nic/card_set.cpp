@@ -9,7 +9,7 @@
 
 namespace apenet {
 
-// Each kind of card brings its own overload of the three, in its folder.
+// Each card provides its own overloads of these three functions, in its folder.
 
 void validate_card(const NicDescription& card, const HostDescription& host) {
   std::visit([&](const auto& description) { validate(description, host); }, card);

@@ -1,4 +1,4 @@
-// Placement: which process lives on which node, and which port of its card it uses.
+// Placement: the node of each process, and the port of the card that it uses.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace apenet {
 
 class Placement {
  public:
-  // node_of_process[p] is where process p lives; the processes of a node take its ports in their order.
+  // node_of_process[p] is the node of process p. The processes of a node get its ports in order.
   Placement(std::vector<NodeId> node_of_process, std::uint32_t node_count)
       : node_(std::move(node_of_process)), processes_(node_count, 0) {
     port_.reserve(node_.size());

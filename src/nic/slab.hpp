@@ -1,4 +1,4 @@
-// Slab: things that come and go, named by small numbers that are used again.
+// Slab: a pool of items named by small indices, which are reused.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace apenet {
 template <typename T>
 class Slab {
  public:
-  // Inlined for the reason that QueuePool::push is.
+  // Inlined for the same reason as QueuePool::push.
   [[gnu::always_inline]] std::uint32_t add(const T& item) {
     const std::uint32_t index = free_.empty() ? items_.add({}) : take_free();
     items_[index] = item;
@@ -28,7 +28,8 @@ class Slab {
   [[nodiscard]] std::size_t in_use() const { return items_.size() - free_.size(); }
 
  private:
-  // Those that will be taken next are fetched: since they were used, a large machine has used much else.
+  // Prefetches the items that will be taken next: in a large machine they have left the cache since their
+  // last use.
   std::uint32_t take_free() {
     constexpr std::size_t ahead = 4;
     const std::uint32_t index = free_.back();

@@ -1,11 +1,11 @@
-// Tags and event arguments of a card's parts.
+// Tags of bus transactions and arguments of events.
 #pragma once
 
 #include <cstdint>
 
 namespace apenet {
 
-// What it is about in the upper byte, which one below.
+// Packs `what` into the upper byte and `which` into the rest.
 [[nodiscard]] constexpr std::uint64_t make_tag(std::uint8_t what, std::uint64_t which) {
   return std::uint64_t{what} << 56U | which;
 }

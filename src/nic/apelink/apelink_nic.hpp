@@ -8,8 +8,8 @@
 
 namespace apenet {
 
-// The PCI-X card: its two halves, and the crossbar's local port between them and the network. What each
-// number means and where it comes from: docs/models/apelink.md.
+// The PCI-X card: transmitter, receiver, and the crossbar's local port that connects them to the network.
+// docs/models/apelink.md explains each parameter and its source.
 class ApelinkNic final : public Nic, private NetworkClient {
  public:
   // Attaches itself to the network at card.node().

@@ -17,7 +17,7 @@ void validate_common(const ApeCardDescription& card) {
     refuse_value("card.max_payload_bytes", std::to_string(card.max_payload_bytes),
                  "a multiple of card.granule_bytes = " + std::to_string(card.granule_bytes));
   }
-  constexpr std::int64_t max_packets = std::int64_t{1} << 31;  // Packet::sequence counts them
+  constexpr std::int64_t max_packets = std::int64_t{1} << 31;  // limit of Packet::sequence
   require_at_least("card.max_message_bytes", card.max_message_bytes, card.max_payload_bytes);
   require_at_most("card.max_message_bytes", card.max_message_bytes, max_packets * card.max_payload_bytes);
   require_at_least("card.descriptor_bytes", card.descriptor_bytes, 1);

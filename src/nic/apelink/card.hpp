@@ -1,4 +1,4 @@
-// What the parts of a card of APENet share: its surroundings and how a message becomes packets.
+// What the parts of an APENet card share: their environment, and how a message is split into packets.
 #pragma once
 
 #include <algorithm>
@@ -22,53 +22,56 @@
 
 namespace apenet {
 
-// What the cards of a machine did, all together; the report says which of it is assumed rather than
-// published.
+// Totals of all cards of a machine. The report states which of these features are assumed and not published.
 struct ApeCardCounters {
-  std::uint64_t packets = 0;                // injected, of every role
-  std::uint64_t acknowledgements = 0;       // of them, those for remote_done
-  std::uint64_t descriptors_held_back = 0;  // waited in host memory because the card's FIFO was full
-  std::uint64_t gets_served = 0;            // by the driver at the target
+  std::uint64_t packets = 0;           // packets injected, of every role
+  std::uint64_t acknowledgements = 0;  // part of them: for remote_done
+  // Descriptors that waited in host memory because the card's FIFO was full.
+  std::uint64_t descriptors_held_back = 0;
+  std::uint64_t gets_served = 0;  // by the driver at the target
 };
 
-// What a packet is for. It travels in the low bits of Packet::message, the card's own number.
+// The purpose of a packet. It is stored in the low bits of Packet::message, the card's own number.
 enum class PacketRole : std::uint8_t { data = 0, acknowledgement = 1, get_request = 2, get_reply = 3 };
 
 // A descriptor in a card's FIFO.
 struct ApeCardEntry {
   MessageId id = 0;
   PacketRole role = PacketRole::data;
-  Time present_at = Time::never();  // on the card; unknown while it waits for the bus
+  Time present_at = Time::never();  // when it is on the card; never() while it waits for the bus
 };
 
-// A packet on its way from the card's decoder into the network.
+// A packet on its way from the card's decoder to the network.
 struct PendingPacket {
   Packet packet;
-  Memory memory = Memory::host;    // where its payload is read
-  Time tail_time = Time::never();  // when its data are complete; unknown until the first has come
+  Memory memory = Memory::host;    // the memory that holds its payload
+  Time tail_time = Time::never();  // when its data are complete; never() until the first data have arrived
 };
 
-// The way of a hardware queue's packets into the network.
+// The path of a hardware queue's packets into the network.
 struct ApeCardChannel {
-  std::int64_t reserved_bytes = 0;          // of the injection buffer, for packets that are still being read
+  // Space of the injection buffer reserved for packets whose payload is still being read.
+  std::int64_t reserved_bytes = 0;
   QueuePool<PendingPacket>::Queue pending;  // in injection order; the first always waits for its data
   QueuePool<MessageId>::Queue acknowledgements;
 };
 
-// A descriptor FIFO, one for each port and hardware queue. A cache line, with what nearly always is needed at
-// the same time.
+// A descriptor FIFO; each port has one per hardware queue. One cache line, together with the data that is
+// nearly always used at the same time.
 struct alignas(64) ApeCardQueue {
   QueuePool<ApeCardEntry>::Queue fifo;            // on the card, in order; at most descriptor_fifo_entries
-  QueuePool<ApeCardEntry>::Queue in_host_memory;  // what found the FIFO full
-  std::uint32_t head_number = 0;                  // counts those that were at the head, modulo 2^32
-  std::uint32_t size = 0;                         // of the FIFO
-  std::uint32_t next_packet = 0;                  // of the head's message
+  QueuePool<ApeCardEntry>::Queue in_host_memory;  // descriptors that found the FIFO full
+  // Number of descriptors that have left the FIFO, modulo 2^32.
+  std::uint32_t head_number = 0;
+  std::uint32_t size = 0;         // of the FIFO
+  std::uint32_t next_packet = 0;  // of the head's message
   bool decoding = false;
-  ApeCardChannel channel;  // of the hardware queue: ports share it, it is that of the first port's queue
+  // State of the hardware queue, which all ports share; used in the first port's entry only.
+  ApeCardChannel channel;
 };
 
-// What the cards of a machine share: surroundings, numbers, and the memory of their queues. One object, so
-// that a card is no larger than its state.
+// What the cards of a machine share: environment, parameters, and the memory of their queues. Stored once, so
+// that a card contains only its own state.
 struct ApeCards {
   Simulation& simulation;
   Network& network;
@@ -77,17 +80,18 @@ struct ApeCards {
   ApeCardDescription description;
   Time pio_write_latency;
   std::uint32_t outstanding_reads;
-  Time lookup_time;  // of an arriving packet's buffer
+  Time lookup_time;  // per arriving packet, to find its buffer
   Time decode_time = description.clock.cycles(description.descriptor_cycles);
   ApeCardCounters counters = {};
   QueuePool<ApeCardEntry> entries = {};
   QueuePool<PendingPacket> pending = {};
   QueuePool<MessageId> acknowledgements = {};
-  LargeArray<ApeCardQueue> queues = {};  // node by node: those of each
+  LargeArray<ApeCardQueue> queues = {};  // ordered by node
   std::size_t queues_taken = 0;
-  Slab<Packet> being_written = {};  // whose payload is on its way into memory: of the cards with a Receiver
+  // Packets whose payload is being written to memory, of cards with a Receiver.
+  Slab<Packet> being_written = {};
 
-  // For the next node's card, with so many ports in use.
+  // Takes the queues of the next node's card, which has this many ports in use.
   [[nodiscard]] ApeCardQueue* take_queues(std::size_t ports) {
     ApeCardQueue* const first = queues.data() + queues_taken;
     queues_taken += ports * static_cast<std::size_t>(description.queues);
@@ -98,15 +102,15 @@ struct ApeCards {
 struct ApeCard {
   ApeCards& all;
   Bus& bus;
-  GpuMemory* gpu;            // none where the card does not reach it
-  EventSource source;        // of every event of this card
-  Time driver_free_at = {};  // which serves one get after another
+  GpuMemory* gpu;            // nullptr if the card cannot access it
+  EventSource source;        // of all events of this card
+  Time driver_free_at = {};  // the driver serves gets one after another
 
   [[nodiscard]] NodeId node() const { return source.id; }
   [[nodiscard]] Time now() const { return all.simulation.now(); }
 };
 
-// is_silent: nobody at the target is told that the message is there.
+// is_silent: the target is not notified of the message.
 [[nodiscard]] constexpr std::uint64_t packet_message(MessageId id, PacketRole role, bool is_silent) {
   return std::uint64_t{id} << 3U | std::uint64_t{is_silent} << 2U | static_cast<std::uint64_t>(role);
 }
@@ -124,30 +128,30 @@ struct ApeCard {
   return role == PacketRole::data || role == PacketRole::get_reply;
 }
 
-// Bytes of the message that packet number `sequence` carries, without padding.
+// The bytes of the message that packet number `sequence` carries, without padding.
 [[nodiscard]] constexpr std::int64_t payload_of(const ApeCardDescription& card, std::int64_t message_bytes,
                                                 std::uint32_t sequence) {
   return std::min(card.max_payload_bytes, message_bytes - std::int64_t{sequence} * card.max_payload_bytes);
 }
 
-// The smallest payload is one granule, even of a message without any (hep-lat/0409071: "the minimum packet
+// The smallest payload is one granule, even if the message is empty (hep-lat/0409071: "the minimum packet
 // payload is a 128bit word").
 [[nodiscard]] constexpr std::int64_t padded(const ApeCardDescription& card, std::int64_t bytes) {
   const std::int64_t granules = (bytes + card.granule_bytes - 1) / card.granule_bytes;
   return std::max<std::int64_t>(1, granules) * card.granule_bytes;
 }
 
-// What a machine is told of the cards, and what they are made of.
+// Facts and shared state of the cards of a machine.
 [[nodiscard]] NicCapabilities ape_card_capabilities(const ApeCardDescription& card);
 [[nodiscard]] CardFacts ape_card_facts(const ApeCardDescription& card, const NicCapabilities& capabilities,
                                        const HostDescription& host);
 [[nodiscard]] ApeCards ape_cards(const ApeCardDescription& card, const CardSurroundings& surroundings,
                                  Time lookup_time = {});
 
-// Throws std::invalid_argument naming the key, the value and what was expected.
+// Throws std::invalid_argument, which names key, value and what was expected.
 void validate_common(const ApeCardDescription& card);
 void append_counters(const ApeCardCounters& counted, std::vector<Counter>& counters);
-// `name`: what the card is called, for the sentences.
+// `name`: the name of the card in the sentences.
 void append_warnings(const ApeCardCounters& counted, const std::string& name,
                      std::vector<std::string>& warnings);
 

@@ -6,7 +6,7 @@ namespace apenet {
 
 namespace {
 
-// Upper byte of event arguments, behind the values of EventWriter::About.
+// Upper byte of event arguments; continues the values of EventWriter::About.
 constexpr std::uint8_t get_served = 3;
 
 }  // namespace
@@ -25,7 +25,7 @@ EventWriter::About about(PacketRole role) {
 EventWriter::EventWriter(ApeCard& card, Transmitter& transmitter)
     : card_(card), messages_(card.all.messages), transmitter_(transmitter) {}
 
-// An event is written when the whole packet has been checked: not before its footer was there.
+// Writes an event no earlier than `earliest`: the whole packet must have been checked, including its footer.
 void EventWriter::write(About what, MessageId id, Time earliest) {
   card_.bus.write(Bus::Master::card, card_.all.description.completion_bytes, std::max(earliest, card_.now()),
                   *this, make_tag(static_cast<std::uint8_t>(what), id));

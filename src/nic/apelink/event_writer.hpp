@@ -1,4 +1,4 @@
-// EventWriter: how a card tells its host: events by DMA, and what the driver does with them.
+// EventWriter: notifies the host by DMA-written events, and models the driver's reaction to them.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +8,11 @@
 
 namespace apenet {
 
-// Behind the last packet's payload the card writes an event: since posted writes keep their order, who sees
-// the event finds the data.
+// After the last packet's payload the card writes an event. Posted writes keep their order, so a process that
+// sees the event also finds the data.
 //
-// A get has no hardware of its own: its request becomes an event for the driver, which after get_service
-// posts the data as a descriptor like any other. One driver serves a node's requests one after another.
+// The hardware has no get: the request becomes an event for the driver, which after get_service posts the
+// data as an ordinary descriptor. One driver serves a node's requests one after another.
 class EventWriter final : private BusClient, private EventHandler {
  public:
   enum class About : std::uint8_t { delivered, remote_done, get_request };
@@ -21,9 +21,10 @@ class EventWriter final : private BusClient, private EventHandler {
   EventWriter(const EventWriter&) = delete;
   EventWriter& operator=(const EventWriter&) = delete;
 
-  // The event of a packet whose tail is there now, and which could have been written from `earliest`.
+  // Writes the event of a packet whose tail has arrived. The write may count from `earliest` if the bus was
+  // idle.
   void write(About what, MessageId id, Time earliest);
-  // A message that nobody at the target is told of is in memory now; one that is told of comes here itself.
+  // Call when a message without notification is complete in memory. For other messages the event calls this.
   void message_complete(MessageId id);
 
  private:
@@ -37,7 +38,7 @@ class EventWriter final : private BusClient, private EventHandler {
   Transmitter& transmitter_;
 };
 
-// What the host is told of a packet without payload for it.
+// The event for a packet without payload.
 [[nodiscard]] EventWriter::About about(PacketRole role);
 
 }  // namespace apenet

@@ -1,4 +1,4 @@
-// Receiver: the receiving half of an APELink card. Packets in, DMA writes and events out.
+// Receiver: the receiving half of an APELink card. Turns packets into DMA writes and events.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +8,9 @@
 
 namespace apenet {
 
-// A packet's header names a published buffer; the look-up in the card's table gives the address, and the
-// payload is written to host memory without the CPU. The write may begin behind the header when the bus is
-// idle (see Bus); the packet leaves the ejection buffer when it has ended.
+// A packet's header names a published buffer. A look-up in the card's table yields the address, and the
+// payload is written to host memory without the CPU. If the bus is idle, the write may begin directly after
+// the header (see Bus). The packet leaves the ejection buffer when the write has ended.
 class Receiver final : private BusClient, private EventHandler {
  public:
   Receiver(ApeCard& card, EventWriter& events) : card_(card), events_(events) {}

@@ -7,13 +7,13 @@ namespace apenet {
 
 namespace {
 
-// Upper byte of bus tags and of event arguments.
+// Upper byte of bus tags and event arguments.
 enum What : std::uint8_t {
   descriptor_write,  // which: queue and entry number
   descriptor_fetch,
   descriptor_decoded,  // which: queue; second argument: message
   payload_read,        // which: PayloadRead
-  payload_data,        // which: Memory and channel; second argument: when the burst ends
+  payload_data,        // which: Memory and channel; second argument: end of the burst
   payload_gone,        // which: message
   sent_event,
 };
@@ -26,8 +26,8 @@ constexpr std::uint64_t entry_name(std::size_t queue, std::uint32_t number) {
 
 constexpr unsigned channel_bits = 16;
 
-// What a read of payload is for: of this memory, for a packet of this channel, the last of a message whose
-// source is to be told, or not.
+// The purpose of a payload read: memory and channel of the packet, and whether the source must be notified
+// (after the last packet of a message that requests it).
 struct PayloadRead {
   Memory memory;
   std::uint16_t channel;
@@ -45,7 +45,7 @@ constexpr PayloadRead payload_read_of(std::uint64_t which) {
           which >> 52U != 0, static_cast<MessageId>(which)};
 }
 
-// Where the payload of a packet is read, by the card of the source or, for the answer to a get, the target.
+// The memory from which a packet's payload is read. For the reply to a get, the target's card reads it.
 constexpr Memory memory_read(const Descriptor& descriptor, PacketRole role) {
   return role == PacketRole::get_reply ? descriptor.remote_memory : descriptor.local_memory;
 }
@@ -83,7 +83,7 @@ void Transmitter::write_descriptor(std::size_t index, const ApeCardEntry& entry)
   const std::uint32_t number = queue.head_number + queue.size;
   card_.all.entries.push(queue.fifo, entry);
   ++queue.size;
-  // The latency of a processor's write includes its bus clocks: on an idle bus they are over now.
+  // The latency of a processor write includes its bus clocks, which on an idle bus are already over.
   const Time clocks = std::min(card_.bus.occupancy(bytes), card_.now());
   card_.bus.write(Bus::Master::processor, bytes, card_.now() - clocks, *this,
                   make_tag(descriptor_write, entry_name(index, number)));
@@ -136,8 +136,9 @@ void Transmitter::injection_freed(std::uint16_t) {
   pump();
 }
 
-// A queue that is refused stays so until room or a read becomes free: each is asked until then, no more. It
-// does not lose its turn by that: room that comes for one packet at a time would always go to the same queue.
+// Serves the queues in turn. A queue that is refused stays refused until space or a read becomes free, so it
+// is not asked again in this call. It keeps its turn: otherwise, if space becomes free for one packet at a
+// time, the same queue would always get it.
 void Transmitter::pump() {
   if (acknowledgements_ > 0) issue_acknowledgements();
   std::uint64_t candidates = decoded_;
@@ -151,7 +152,7 @@ void Transmitter::pump() {
   }
 }
 
-// Asks to be told when there is more, if there is none.
+// If there is no room, requests a call of injection_freed().
 bool Transmitter::has_room(std::uint16_t number, std::int64_t wire_bytes) {
   const std::int64_t room = card_.all.network.injection_room(card_.node(), number);
   if (room - channel(number).reserved_bytes >= wire_bytes) return true;

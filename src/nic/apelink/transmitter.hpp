@@ -1,4 +1,4 @@
-// Transmitter: the sending half of a card of APENet, of every generation. Descriptors in, packets out.
+// Transmitter: the sending half of every generation of APENet cards. Turns descriptors into packets.
 #pragma once
 
 #include <cstdint>
@@ -7,28 +7,28 @@
 
 namespace apenet {
 
-// Each port has a descriptor FIFO for each hardware queue. The entry at a FIFO's head is decoded, then cut
-// into packets; the queues take turns, packet by packet. For each packet, room in the injection buffer is
-// reserved first (credits hold the sender back), then its payload is read by DMA; the packet is handed to the
-// network when the first word arrives, and the rest of the burst follows behind it. A card that reaches a GPU
-// reads payload there as well; each memory answers in the order of the requests.
+// Each port has one descriptor FIFO per hardware queue. The entry at the head of a FIFO is decoded, then
+// split into packets; the queues take turns packet by packet. For each packet, space in the injection buffer
+// is reserved first (credits hold the sender back), then the payload is read by DMA. The packet is passed to
+// the network when its first word arrives, and the rest of the burst follows. A card that can access a GPU
+// also reads payload there; each memory answers in the order of requests.
 //
 // Invariants: packets of one queue are injected in the order of their descriptors, whether they needed a read
-// or not; reserved room is never given twice; at most outstanding_reads payload reads are under way.
+// or not; reserved space is never given twice; at most outstanding_reads payload reads are in progress.
 class Transmitter final : private BusClient, private EventHandler {
  public:
-  static constexpr std::int64_t max_queues = 64;  // ports x queues: a bit each
+  static constexpr std::int64_t max_queues = 64;  // ports x queues; one bit each in decoded_
 
   explicit Transmitter(ApeCard& card);
   Transmitter(const Transmitter&) = delete;
   Transmitter& operator=(const Transmitter&) = delete;
 
-  // A doorbell of a process (data, get_request) or of the driver (get_reply) rings.
+  // The doorbell of a process (data, get_request) or of the driver (get_reply).
   void doorbell(MessageId id, PacketRole role);
-  // The card itself tells the source of a message that it is complete in this node's memory.
+  // Sends an acknowledgement to the source when its message is complete in this node's memory.
   void acknowledge(MessageId id);
   void injection_freed(std::uint16_t channel);
-  // A doorbell will soon ring.
+  // A doorbell will ring soon.
   [[gnu::always_inline]] void prepare_doorbell() const { __builtin_prefetch(queues_); }
 
  private:
@@ -62,11 +62,11 @@ class Transmitter final : private BusClient, private EventHandler {
   void report_sent(MessageId id);
 
   ApeCard& card_;
-  Queue* queues_;                       // port by port, of the ports in use
-  std::uint32_t read_count_ = 0;        // of payload, under way
-  unsigned next_queue_ = 0;             // whose turn it is
-  std::uint64_t decoded_ = 0;           // a bit for each queue whose head is decoded
-  std::uint32_t acknowledgements_ = 0;  // that wait, in all channels
+  Queue* queues_;                       // ordered by port, for the ports in use
+  std::uint32_t read_count_ = 0;        // payload reads in progress
+  unsigned next_queue_ = 0;             // the next queue in turn
+  std::uint64_t decoded_ = 0;           // one bit per queue whose head is decoded
+  std::uint32_t acknowledgements_ = 0;  // waiting acknowledgements of all channels
 };
 
 }  // namespace apenet

@@ -1,4 +1,4 @@
-// What a machine needs of the APEnet+ card to be wired with it.
+// The interface of the APEnet+ card to the machine.
 #pragma once
 
 #include "nic/card_set.hpp"

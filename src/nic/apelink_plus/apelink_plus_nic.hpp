@@ -10,8 +10,8 @@
 
 namespace apenet {
 
-// The PCI Express card: the sending half of every card of APENet, and a receiving half that translates
-// addresses. What each number means and where it comes from: docs/models/apelink-plus.md.
+// The PCI Express card: the transmitter of all APENet cards, and a receiver that translates addresses.
+// docs/models/apelink-plus.md explains each parameter and its source.
 class ApelinkPlusNic final : public Nic, private NetworkClient {
  public:
   // Attaches itself to the network at card.node().

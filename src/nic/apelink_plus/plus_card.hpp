@@ -1,4 +1,4 @@
-// What the receiving halves of the APEnet+ cards of a machine share.
+// What the receiving halves of a machine's APEnet+ cards share.
 #pragma once
 
 #include <cstdint>
@@ -10,21 +10,21 @@
 namespace apenet {
 
 struct PlusCounters {
-  std::uint64_t tlb_hits = 0;  // pages
+  std::uint64_t tlb_hits = 0;  // counted in pages
   std::uint64_t page_walks = 0;
-  std::uint64_t gpu_writes = 0;  // packets
+  std::uint64_t gpu_writes = 0;  // counted in packets
 };
 
-// A packet whose target address is translated, or soon will be.
+// A packet, and the time at which its target address is translated.
 struct PlusArrival {
   Packet packet;
   Time translated;
 };
 
-// A packet that an engine of a card has in its hands.
+// A packet that a receive engine is writing.
 struct PlusWrite {
   Packet packet;
-  std::int64_t bytes = 0;  // of payload
+  std::int64_t bytes = 0;  // payload
   Memory memory = Memory::host;
   std::uint32_t engine = 0;
   Time begin;  // of the transfer, when the engine is set up
@@ -44,7 +44,8 @@ struct PlusCards {
   QueuePool<PlusArrival> arrivals = {};
   QueuePool<PlusEvent> events = {};
   Slab<PlusWrite> writes = {};
-  std::vector<std::uint64_t> ring_offset = {};  // of a message without an address, by MessageId
+  // Offset in the ring of a message without an address, indexed by MessageId.
+  std::vector<std::uint64_t> ring_offset = {};
 };
 
 }  // namespace apenet

@@ -6,7 +6,7 @@ namespace apenet {
 
 namespace {
 
-// Upper byte of event arguments; which: index in PlusCards::writes.
+// Upper byte of event arguments; the rest is an index into PlusCards::writes.
 enum What : std::uint8_t { set_up, payload_taken, payload_visible };
 
 }  // namespace
@@ -41,7 +41,7 @@ std::int64_t PlusReceiver::payload_bytes(const Packet& packet) const {
                     packet.sequence);
 }
 
-// The first packet of a message takes the place of the whole message.
+// The first packet of a message allocates space for the whole message.
 std::uint64_t PlusReceiver::ring_address(const Packet& packet, const Descriptor& descriptor) {
   const MessageId id = message_of(packet);
   if (plus_.ring_offset.size() <= id) plus_.ring_offset.resize(id + 1);
@@ -53,7 +53,7 @@ std::uint64_t PlusReceiver::ring_address(const Packet& packet, const Descriptor&
   return plus_.ring_offset[id];
 }
 
-// Each process has two address spaces: its own, and its ring.
+// Each process has two address spaces: its memory (even numbers) and its receive ring (odd numbers).
 PlusReceiver::Target PlusReceiver::target_of(const Packet& packet) {
   const Descriptor& descriptor = card_.all.messages.descriptor(message_of(packet));
   const bool is_reply = role_of(packet) == PacketRole::get_reply;
@@ -100,7 +100,7 @@ void PlusReceiver::dispatch() {
   }
 }
 
-// Engines are set up in the order of their packets, so that the bus gets payloads and events in that order.
+// Engines are set up in packet order, so that the bus gets payloads and events in that order.
 void PlusReceiver::write(std::uint32_t index) {
   const PlusWrite& write = plus_.writes[index];
   const Packet packet = write.packet;

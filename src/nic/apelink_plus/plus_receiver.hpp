@@ -1,4 +1,4 @@
-// PlusReceiver: the receiving half of an APEnet+ card. Packets in, DMA writes and events out.
+// PlusReceiver: the receiving half of an APEnet+ card. Turns packets into DMA writes and events.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +13,15 @@
 namespace apenet {
 
 // A packet's header carries a virtual address of the target process. One translator serves the packets in
-// their order: every page that a packet touches costs a hit of the TLB or a walk by the soft processor. Then
-// the receive engines take the packets, in order, the first free one each: an engine is set up, writes the
-// payload over the bus, and is free again. Translation of the next packets goes on meanwhile.
+// order: every page that a packet touches costs a TLB hit or a page walk by the soft processor. Then the
+// receive engines take the packets in order, each the first free one: an engine is set up, writes the payload
+// over the bus, and is free again. Meanwhile the next packets are translated.
 //
-// Behind the last packet's payload an event is written (see EventWriter). A GPU may take payload in more
-// slowly than the bus delivers it; events wait for what was written before them.
+// After the last packet's payload an event is written (see EventWriter). A GPU may accept payload more slowly
+// than the bus delivers it; events wait for all payload before them.
 //
-// A message without an address lands in its process's receive ring: registered memory in which such messages
-// stand one behind the other, in the order in which their first packets arrive.
+// A message without an address is written to its process's receive ring: registered memory that holds such
+// messages one after another, in the order in which their first packets arrive.
 class PlusReceiver final : private BusClient, private EventHandler {
  public:
   PlusReceiver(ApeCard& card, PlusCards& plus, EventWriter& events);
@@ -57,9 +57,9 @@ class PlusReceiver final : private BusClient, private EventHandler {
   EventWriter& events_;
   Tlb tlb_;
   Time translator_free_at_;
-  std::vector<Time> engine_free_since_;     // Time::never() while it is busy
-  std::vector<std::uint64_t> ring_used_;    // of each port: bytes so far
-  QueuePool<PlusArrival>::Queue arrivals_;  // that no engine has taken
+  std::vector<Time> engine_free_since_;     // Time::never() while the engine is busy
+  std::vector<std::uint64_t> ring_used_;    // per port, the bytes allocated so far
+  QueuePool<PlusArrival>::Queue arrivals_;  // not yet taken by an engine
   QueuePool<PlusEvent>::Queue waiting_events_;
   std::uint64_t gpu_writes_begun_ = 0;
   std::uint64_t gpu_writes_visible_ = 0;

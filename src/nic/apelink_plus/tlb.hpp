@@ -1,4 +1,4 @@
-// Tlb: the pages whose translation a card remembers.
+// Tlb: the pages whose translation a card has cached.
 #pragma once
 
 #include <cstddef>
@@ -7,24 +7,24 @@
 
 namespace apenet {
 
-// A page of the memory of a process. Processes have address spaces of their own; `space` tells them apart.
+// A page of a process's memory. Each process has its own address spaces; `space` identifies one.
 struct Page {
   std::uint32_t space = 0;
   std::uint64_t number = 0;
   [[nodiscard]] bool operator==(const Page&) const = default;
 };
 
-// Fully associative, with the least recently used entry replaced.
+// Fully associative, with least-recently-used replacement.
 class Tlb {
  public:
   explicit Tlb(std::size_t entries) : entries_(entries) {}
 
-  // Whether the page was there; it is now, unless there are no entries.
+  // Returns whether the page was cached. Caches it unless there are no entries.
   bool look_up(const Page& page);
 
  private:
   std::size_t entries_;
-  std::vector<Page> pages_;  // in the order of their use, the latest first
+  std::vector<Page> pages_;  // most recently used first
 };
 
 }  // namespace apenet
