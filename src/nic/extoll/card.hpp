@@ -1,4 +1,4 @@
-// What the parts of an EXTOLL card share: its surroundings and how a message becomes packets.
+// What the parts of an EXTOLL card share: its environment, and how a message is split into packets.
 #pragma once
 
 #include <algorithm>
@@ -16,43 +16,42 @@
 
 namespace apenet::extoll {
 
-// What the cards of a machine did, all together; the report says which of it is assumed rather than
-// published.
+// Totals of all cards of a machine. The report states which of these features are assumed and not published.
 struct Counters {
-  std::uint64_t packets = 0;             // injected, of every role
-  std::uint64_t velo_packets = 0;        // of them
-  std::uint64_t acknowledgements = 0;    // of them, those for remote_done
+  std::uint64_t packets = 0;             // packets injected, of every role
+  std::uint64_t velo_packets = 0;        // part of packets
+  std::uint64_t acknowledgements = 0;    // part of packets: for remote_done
   std::uint64_t gets_served = 0;         // by responders
   std::uint64_t packets_held_back = 0;   // VELO packets that found their mailbox full
-  std::uint64_t trains_reassembled = 0;  // times a mailbox was full of beginnings
+  std::uint64_t trains_reassembled = 0;  // times a mailbox was full of incomplete messages
 };
 
-// What a packet is for. It travels in the low bits of Packet::message, the card's own number.
+// The purpose of a packet. It is stored in the low bits of Packet::message, the card's own number.
 enum class Role : std::uint8_t { velo = 0, put = 1, get_request = 2, get_response = 3, acknowledgement = 4 };
 
-// Channels of the network: messages, requests, and what answers requests, so that none waits behind another.
+// Channels of the network. Messages, requests and responses are separate, so that none blocks another.
 enum class Channel : std::uint16_t { velo = 0, request = 1, response = 2 };
 inline constexpr std::uint32_t channels = 3;
 
-// A command in a queue of the requester or the responder.
+// A command in a queue of the requester or responder.
 struct Command {
   MessageId id = 0;
   Role role = Role::put;
 };
 
-// A packet on its way from a unit into the network.
+// A packet on its way from a unit to the network.
 struct Pending {
   Packet packet;
   bool needs_data = false;
 };
 
-// What a read of payload is for.
+// The purpose of a payload read.
 struct Read {
   MessageId id = 0;
   bool reports_sent = false;
 };
 
-// What the cards of a machine share: surroundings, numbers, and the memory of their queues.
+// What the cards of a machine share: environment, parameters, and the memory of their queues.
 struct Cards {
   Simulation& simulation;
   Network& network;
@@ -75,13 +74,14 @@ struct Card {
   Cards& all;
   Bus& bus;
   NodeId node;
-  EventSource source;  // of every event of this card
+  EventSource source;  // of all events of this card
 
   [[nodiscard]] Time now() const { return all.simulation.now(); }
   [[nodiscard]] Time cycles(std::int64_t count) const { return all.description.clock.cycles(count); }
 };
 
-// A unit works on one thing at a time: this is when it has done the next, which takes so many cycles.
+// A unit that works on one item at a time. take() returns when the next item, which takes this many cycles,
+// is done.
 class Pace {
  public:
   Time take(const Card& card, Time earliest, std::int64_t cycles) {
@@ -101,13 +101,13 @@ inline constexpr unsigned role_bits = 3;
   return static_cast<Role>(packet.message & ((1U << role_bits) - 1));
 }
 
-// Bytes of the message that packet number `sequence` carries, of packets that carry `packet_bytes` each.
+// The bytes of the message that packet number `sequence` carries, if each packet carries `packet_bytes`.
 [[nodiscard]] constexpr std::int64_t payload_of(std::int64_t packet_bytes, std::int64_t message_bytes,
                                                 std::uint32_t sequence) {
   return std::min(packet_bytes, message_bytes - std::int64_t{sequence} * packet_bytes);
 }
 
-// A packet with so many bytes between header and footer, filled up to the granule.
+// Makes a packet with this many bytes between header and footer, padded to the granule.
 [[nodiscard]] Packet make_packet(const Card& card, MessageId id, Role role, std::int64_t content_bytes);
 
 }  // namespace apenet::extoll

@@ -6,7 +6,7 @@ namespace apenet::extoll {
 
 namespace {
 
-// Upper byte of bus tags and of event arguments.
+// Upper byte of bus tags and event arguments.
 enum What : std::uint8_t {
   payload,                 // which: index in Cards::being_written
   delivered_notification,  // which: message
@@ -53,7 +53,7 @@ void Completer::payload_written(const Packet& packet) {
   if (packet.last && !wants_delivered(card_.all.messages.descriptor(id))) message_complete(id);
 }
 
-// Written when the whole packet has been checked: not before its footer was there.
+// Writes a notification, no earlier than the whole packet has been checked, including its footer.
 void Completer::notify(std::uint8_t what, MessageId id, Time earliest) {
   card_.bus.write(Bus::Master::card, card_.all.description.rma_notification_bytes,
                   std::max(earliest, card_.now()), *this, make_tag(what, id));

@@ -1,4 +1,4 @@
-// Completer: what receives for RMA. Packets in, DMA writes and notifications out.
+// Completer: the receiving unit of RMA. Turns packets into DMA writes and notifications.
 #pragma once
 
 #include <cstdint>
@@ -8,14 +8,14 @@
 
 namespace apenet::extoll {
 
-// The payload of a put or of a get's response is written to memory without the CPU; the write may begin
-// behind the header when the bus is idle (see Bus), and the packet leaves the ejection buffer when it has
-// ended. Behind the last packet's payload a notification is written, if one is wanted: since posted writes
-// keep their order, who sees the notification finds the data. A get's request goes to the responder.
+// The payload of a put or of a get's response is written to memory without the CPU. If the bus is idle, the
+// write may begin directly after the header (see Bus). The packet leaves the ejection buffer when the write
+// has ended. After the last packet's payload a notification is written if requested. Posted writes keep their
+// order, so a process that sees the notification also finds the data. The request of a get goes to the
+// responder.
 //
-// An origin that wants to know that its put is in the target's memory is told by an acknowledgement: a packet
-// without payload, which the target's card sends when the last write has ended, and which becomes a
-// notification at the origin.
+// If an origin requests remote completion of a put, the target's card sends an acknowledgement, a packet
+// without payload, when the last write has ended. It becomes a notification at the origin.
 class Completer final : private BusClient, private EventHandler {
  public:
   Completer(Card& card, RmaUnit& responder) : card_(card), responder_(responder) {}

@@ -1,4 +1,4 @@
-// What a machine needs of the EXTOLL card to be wired with it.
+// The interface of the EXTOLL card to the machine.
 #pragma once
 
 #include "nic/card_set.hpp"

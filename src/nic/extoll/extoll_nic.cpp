@@ -36,7 +36,7 @@ void ExtollNic::doorbell(MessageId id) {
     case Verb::get:
       requester_.post(id, Role::get_request);
       break;
-    case Verb::credit:  // refused: nothing waits for it here
+    case Verb::credit:  // never posted: the card needs no credit
       break;
   }
 }

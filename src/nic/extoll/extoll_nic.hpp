@@ -9,8 +9,8 @@
 
 namespace apenet {
 
-// The HyperTransport card: its engines, and the switch's local port between them and the network. What each
-// number means and where it comes from: docs/models/extoll.md.
+// The HyperTransport card: its engines, and the switch's local port that connects them to the network.
+// docs/models/extoll.md explains each parameter and its source.
 class ExtollNic final : public Nic, private NetworkClient {
  public:
   // Attaches itself to the network at card.node.

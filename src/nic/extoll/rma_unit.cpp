@@ -7,19 +7,19 @@ namespace apenet::extoll {
 
 namespace {
 
-// Upper byte of bus tags and of event arguments.
+// Upper byte of bus tags and event arguments.
 enum What : std::uint8_t {
-  command_written,  // which: message, and the role above it
+  command_written,  // which: message, with the role in the bits above
   decoded,          // which: port
   payload_read,
-  payload_data,  // second argument: when the burst ends
+  payload_data,  // second argument: end of the burst
   payload_gone,  // which: message
   sent_notification,
 };
 
 constexpr unsigned message_bits = 32;
 
-// The first port with a bit, from the one whose turn it is.
+// Returns the first port with its bit set, starting at `turn`.
 unsigned in_turn(std::uint64_t bits, unsigned turn) {
   const int steps = std::countr_zero(std::rotr(bits, static_cast<int>(turn)));
   return (turn + static_cast<unsigned>(steps)) % static_cast<unsigned>(RmaUnit::max_ports);
@@ -45,7 +45,7 @@ unsigned RmaUnit::port_of(MessageId id, Role role) const {
 
 void RmaUnit::post(MessageId id, Role role) {
   const std::int64_t bytes = card_.all.description.rma_command_bytes;
-  // The latency of a processor's write includes its bus clocks: on an idle bus they are over now.
+  // The latency of a processor write includes its bus clocks, which on an idle bus are already over.
   const Time clocks = std::min(card_.bus.occupancy(bytes), card_.now());
   card_.bus.write(Bus::Master::processor, bytes, card_.now() - clocks, *this,
                   make_tag(command_written, static_cast<std::uint64_t>(role) << message_bits | id));
@@ -76,7 +76,8 @@ void RmaUnit::finish_command(unsigned port) {
   decode_next();
 }
 
-// A port that is refused stays so until room or a read becomes free: each is asked until then, no more.
+// Serves the ports in turn. A port that is refused stays refused until space or a read becomes free, so it is
+// not asked again in this call.
 void RmaUnit::pump() {
   std::uint64_t candidates = decoded_;
   while (candidates != 0) {
@@ -86,7 +87,7 @@ void RmaUnit::pump() {
   }
 }
 
-// Asks to be told when there is more, if there is none.
+// If there is no room, requests a call of injection_freed().
 bool RmaUnit::has_room(std::int64_t wire_bytes) {
   const auto channel = static_cast<std::uint16_t>(channel_);
   if (card_.all.network.injection_room(card_.node, channel) - reserved_bytes_ >= wire_bytes) return true;

@@ -1,5 +1,5 @@
-// RmaUnit: what sends for RMA: the requester of puts and get requests, and the responder of gets. Commands
-// in, packets out.
+// RmaUnit: a sending unit of RMA: the requester of puts and gets, or the responder of gets. Turns commands
+// into packets.
 #pragma once
 
 #include <cstdint>
@@ -9,32 +9,32 @@
 
 namespace apenet::extoll {
 
-// Each port has a queue of commands. The unit decodes one command at a time, of the ports in turn, and a
-// port's next one when the packets of its last have been issued; ports whose command is decoded take turns,
-// packet by packet. For each packet, room in the injection buffer is reserved first (credits hold the sender
-// back), then its payload is read by DMA; the packet is handed to the network when the first word of the last
-// burst arrives.
+// Each port has a queue of commands. The unit decodes one command at a time, from the ports in turn; a port's
+// next command is decoded when all packets of its current one have been issued. Ports with a decoded command
+// take turns packet by packet. For each packet, space in the injection buffer is reserved first (credits hold
+// the sender back), then the payload is read by DMA. The packet is passed to the network when its first word
+// arrives.
 //
 // Invariants: packets are injected in the order in which they were issued, whether they needed a read or not;
-// reserved room is never given twice; at most outstanding_reads payload reads of the unit are under way.
+// reserved space is never given twice; at most outstanding_reads payload reads of the unit are in progress.
 class RmaUnit final : private BusClient, private EventHandler {
  public:
-  static constexpr std::int64_t max_ports = 64;  // a bit each
+  static constexpr std::int64_t max_ports = 64;  // one bit each
 
   RmaUnit(Card& card, Channel channel, std::int64_t command_cycles);
   RmaUnit(const RmaUnit&) = delete;
   RmaUnit& operator=(const RmaUnit&) = delete;
 
-  // The doorbell of a process rings: its command crosses the bus.
+  // Call when the doorbell of a process rings: the command then crosses the bus.
   void post(MessageId id, Role role);
-  // The unit has the command now.
+  // Call when the unit has received the command.
   void command(MessageId id, Role role);
   void injection_freed() { pump(); }
 
  private:
   struct Port {
     QueuePool<Command>::Queue commands;
-    std::uint32_t next_packet = 0;  // of the first command, once it is decoded
+    std::uint32_t next_packet = 0;  // of the first command, once decoded
   };
 
   void bus_granted(const BusGrant& grant) override;
@@ -56,14 +56,15 @@ class RmaUnit final : private BusClient, private EventHandler {
   Channel channel_;
   std::int64_t command_cycles_;
   std::vector<Port> ports_;
-  std::uint64_t waiting_ = 0;  // a bit for each port whose first command waits for the decoder
-  std::uint64_t decoded_ = 0;  // and for each whose first command is decoded
+  std::uint64_t waiting_ = 0;  // one bit per port whose first command waits for the decoder
+  std::uint64_t decoded_ = 0;  // one bit per port whose first command is decoded
   bool decoding_ = false;
-  unsigned next_decode_ = 0;  // whose turn it is
+  unsigned next_decode_ = 0;  // the next port in turn
   unsigned next_issue_ = 0;
-  std::int64_t reserved_bytes_ = 0;    // of the injection buffer, for packets that are still being read
-  QueuePool<Pending>::Queue pending_;  // in the order of their issue; the first always waits for its data
-  QueuePool<Read>::Queue reads_;       // in the order of their requests, which is that of their data
+  // Space of the injection buffer reserved for packets whose payload is still being read.
+  std::int64_t reserved_bytes_ = 0;
+  QueuePool<Pending>::Queue pending_;  // in the order of issue; the first always waits for its data
+  QueuePool<Read>::Queue reads_;       // in the order of requests, which is the order of data
   std::uint32_t read_count_ = 0;
 };
 

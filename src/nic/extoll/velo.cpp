@@ -8,7 +8,7 @@ namespace apenet::extoll {
 
 namespace {
 
-// Upper byte of bus tags and of event arguments.
+// Upper byte of bus tags and event arguments.
 enum What : std::uint8_t {
   next_write,  // which: message and number of the packet
   written,     // the same
@@ -16,7 +16,7 @@ enum What : std::uint8_t {
   slot,        // which: index in Cards::being_written
 };
 
-constexpr unsigned message_bits = 32;  // below the number of the packet
+constexpr unsigned message_bits = 32;  // the packet's number is stored above
 
 constexpr std::uint64_t packet_name(MessageId id, std::uint32_t sequence) {
   return std::uint64_t{sequence} << message_bits | id;
@@ -45,8 +45,8 @@ void Velo::send(MessageId id) {
   if (is_next) write_packets(trains, 0);
 }
 
-// What its processor writes now: packet number `sequence` of the first message; behind its last packet, the
-// first one of the next message.
+// Starts the processor's next writes: packet `sequence` of the first message, and after its last packet the
+// first packet of the next message.
 void Velo::write_packets(QueuePool<MessageId>::Queue& trains, std::uint32_t sequence) {
   while (!trains.empty()) {
     const MessageId id = card_.all.trains.front(trains);
@@ -68,7 +68,7 @@ void Velo::write_packet(MessageId id, std::uint32_t sequence) {
   const std::int64_t bytes =
       payload_of(description.velo_payload_bytes, card_.all.messages.descriptor(id).bytes, sequence) +
       description.velo_status_bytes;
-  // The latency of a processor's write includes its bus clocks: on an idle bus they are over now.
+  // The latency of a processor write includes its bus clocks, which on an idle bus are already over.
   const Time clocks = std::min(card_.bus.occupancy(bytes), card_.now());
   card_.bus.write(Bus::Master::processor, bytes, card_.now() - clocks, *this,
                   make_tag(written, packet_name(id, sequence)));
@@ -102,8 +102,8 @@ void Velo::packet_arrived(const Packet& packet, Time head_time) {
   if (!mailbox.waiting.empty()) ++card_.all.counters.packets_held_back;
 }
 
-// When a packet comes to others that wait, nothing has changed for them: who is let in at `earliest` is it,
-// or those for whom there is room since now.
+// A new packet that finds others waiting waits behind them. So the packets admitted with `earliest` are
+// either the new packet or those for which slots have just become free.
 void Velo::admit_waiting(Mailbox& mailbox, Time earliest) {
   const ExtollDescription& description = card_.all.description;
   while (!mailbox.waiting.empty()) {

@@ -1,4 +1,5 @@
-// Velo: the engine for small messages. A processor's writes in, packets out; packets in, mailbox slots out.
+// Velo: the engine for small messages. Turns the processor's writes into packets, and packets into mailbox
+// slots.
 #pragma once
 
 #include <cstdint>
@@ -9,32 +10,32 @@
 
 namespace apenet::extoll {
 
-// The library cuts a message into packets of velo_payload_bytes and writes each to the card itself: no
-// descriptor, no DMA. The requester puts a header in front; packets leave in the order in which they were
-// written. At the target the completer writes each, with its status, into the next slot of the process's
-// mailbox, a ring in memory that the library polls.
+// The library splits a message into packets of velo_payload_bytes and writes each to the card itself, without
+// descriptor or DMA. The requester adds a header; packets leave in the order in which they were written. At
+// the target the completer writes each packet, with its status, into the next slot of the process's mailbox,
+// a ring in memory that the library polls.
 //
-// A message lies in its slots until the library has taken it (give_back, in the order of arrival). A packet
-// that finds no free slot waits in the ejection buffer, and behind it the network: credits hold its sender
-// back, nothing is lost. A mailbox that is full of nothing but beginnings of messages would never move again:
-// the library copies them out of their slots to put them together, as libraries over VELO do.
+// A message occupies its slots until the library has taken it (give_back(), in the order of arrival). A
+// packet that finds no free slot waits in the ejection buffer and blocks the packets behind it: credits hold
+// their senders back, and nothing is lost. A mailbox full of incomplete messages would block forever, so the
+// library then copies them out of their slots to reassemble them, as libraries over VELO do.
 //
 // Invariants: at most velo_mailbox_entries slots of a process are in use; packets of a process's mailbox are
-// written in the order of their arrival.
+// written in the order of arrival.
 class Velo final : private BusClient, private EventHandler {
  public:
   Velo(Card& card, RmaUnit& responder);
   Velo(const Velo&) = delete;
   Velo& operator=(const Velo&) = delete;
 
-  // The first packet of a message has come from its process's processor.
+  // Call when the process's processor starts to write the message.
   void send(MessageId id);
   void packet_arrived(const Packet& packet, Time head_time);
   void give_back(ProcessId process);
   void injection_freed() { pump(); }
 
  private:
-  // A message of which some packets have a slot, and more are to come.
+  // An incomplete message: some of its packets have a slot, more are to come.
   struct Beginning {
     MessageId id = 0;
     std::uint32_t slots = 0;
@@ -42,8 +43,8 @@ class Velo final : private BusClient, private EventHandler {
   struct Mailbox {
     std::int64_t slots_in_use = 0;
     std::vector<Beginning> beginnings;
-    QueuePool<std::uint32_t>::Queue whole;  // the slots of each message of which all packets have one
-    QueuePool<Packet>::Queue waiting;       // for a slot, in the ejection buffer
+    QueuePool<std::uint32_t>::Queue whole;  // number of slots of each complete message
+    QueuePool<Packet>::Queue waiting;       // packets in the ejection buffer that wait for a slot
   };
 
   void bus_granted(const BusGrant& grant) override;
@@ -64,9 +65,9 @@ class Velo final : private BusClient, private EventHandler {
   RmaUnit& responder_;
   Pace requester_;
   Pace completer_;
-  std::vector<QueuePool<MessageId>::Queue> trains_;  // one a port in use: what its processor writes
+  std::vector<QueuePool<MessageId>::Queue> trains_;  // one per port in use: the messages its processor writes
   QueuePool<Packet>::Queue outgoing_;
-  std::vector<Mailbox> mailboxes_;  // one a port in use
+  std::vector<Mailbox> mailboxes_;  // one per port in use
 };
 
 }  // namespace apenet::extoll

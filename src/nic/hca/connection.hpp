@@ -1,4 +1,4 @@
-// Connections: a queue pair at its source and its partner at the target, one for each (source, target,
+// Connections: a queue pair at the source and its partner at the target, one connection per (source, target,
 // channel).
 #pragma once
 
@@ -16,21 +16,22 @@ namespace apenet::hca {
 
 using ConnectionId = std::uint32_t;
 
-// A work request of a send queue.
+// A work request in a send queue.
 struct Work {
-  MessageId id = 0;               // names the message until everything is told that its descriptor asked for
-  std::uint32_t number = 0;       // within the send queue
-  std::uint32_t read_number = 0;  // of an issued read, among those of the queue
-  Time present_at = Time::never();  // on the card; unknown while it crosses the bus
-  bool has_payload = false;         // in the entry itself: nothing is to be read
+  // Valid until every completion that the descriptor requests has been reported.
+  MessageId id = 0;
+  std::uint32_t number = 0;         // position in the send queue
+  std::uint32_t read_number = 0;    // of an issued read: its number among the reads of the queue
+  Time present_at = Time::never();  // when it is on the card; never() while it crosses the bus
+  bool has_payload = false;         // in the entry itself, so no payload is read
   bool is_read = false;
   bool asks_ack = false;
   bool is_signalled = false;  // writes a completion queue entry
-  bool is_processed = false;  // its packets can be made
-  bool is_held_back = false;  // a read: for those under way
+  bool is_processed = false;  // its packets can be sent
+  bool is_held_back = false;  // a read that waits because of the reads in progress
 };
 
-// A send or write whose last packet is there, on its way into memory.
+// A send or write whose last packet has arrived, and whose payload is being written to memory.
 struct Inbound {
   MessageId id = 0;
   std::uint32_t number = 0;
@@ -38,40 +39,40 @@ struct Inbound {
   bool is_complete = false;
 };
 
-// The source's half. Work requests go from in_host_memory to on_card to unacknowledged, in their order, which
-// is also the order in which they are retired.
+// The half of a connection at its source. Work requests move from in_host_memory to on_card to
+// unacknowledged. They keep their order, which is also the order of retirement.
 struct SendQueue {
   using Queue = QueuePool<Work>::Queue;
   Queue in_host_memory;
-  Queue on_card;         // fetched or being fetched; packets are made of the first
-  Queue unacknowledged;  // all packets made
+  Queue on_card;         // fetched or being fetched; packets are made from the first
+  Queue unacknowledged;  // all packets have been sent
   std::uint32_t posted = 0;
   std::uint32_t retired = 0;
-  std::uint32_t known = 0;  // of those in host memory, rung for
+  std::uint32_t known = 0;  // entries in host memory whose doorbell has arrived
   std::uint32_t on_card_count = 0;
-  std::uint32_t outstanding = 0;   // on_card and unacknowledged
-  std::uint32_t next_packet = 0;   // of the first on_card
-  std::uint32_t acknowledged = 0;  // works with lower numbers are complete at the target, reads aside
-  std::uint32_t answered = 0;      // of the last read completed
+  std::uint32_t outstanding = 0;   // entries in on_card and unacknowledged
+  std::uint32_t next_packet = 0;   // of the first entry in on_card
+  std::uint32_t acknowledged = 0;  // entries with lower numbers are complete at the target, except reads
+  std::uint32_t answered = 0;      // number of the last completed read
   std::uint32_t reads_issued = 0;
   std::uint32_t reads_completed = 0;
-  std::uint32_t since_asked = 0;  // works behind the last that asks for an acknowledgement
-  bool is_processing = false;     // the first on_card
-  bool is_ready = false;          // has its turn with the scheduler
-  bool is_held = false;           // the receiver was not ready
+  std::uint32_t since_asked = 0;  // entries since the last one that asks for an acknowledgement
+  bool is_processing = false;     // the first entry in on_card is being processed
+  bool is_ready = false;          // is queued in the scheduler
+  bool is_held = false;           // waits after "receiver not ready"
 };
 
-// The target's half. Messages are executed in their order.
+// The half of a connection at its target. Messages are executed in order.
 struct ReceiveSide {
   QueuePool<Inbound>::Queue inbound;
-  QueuePool<MessageId>::Queue reads;  // to be served
+  QueuePool<MessageId>::Queue reads;  // read requests to serve
   std::uint32_t received = 0;         // messages whose last packet was accepted
-  std::uint32_t executed = 0;         // acknowledged is what this says
+  std::uint32_t executed = 0;         // messages executed; an acknowledgement reports this number
   std::uint32_t reads_startable = 0;
-  std::uint32_t next_packet = 0;  // of the first of reads
+  std::uint32_t next_packet = 0;  // of the first request in reads
   bool response_is_ready = false;
-  bool ack_waits = false;    // a packet for it is queued, and will say the latest
-  bool is_refusing = false;  // until the packet that found no receive work request comes again:
+  bool ack_waits = false;    // an acknowledgement packet is queued; it will report the latest number
+  bool is_refusing = false;  // until the packet that found no receive work request is sent again
   MessageId refused_id = 0;
   std::uint32_t refused_packet = 0;
 };
@@ -84,7 +85,7 @@ struct Connection {
   ReceiveSide receive;
 };
 
-// All connections of a machine, made when they are first used, as a program makes them at its start.
+// All connections of a machine. Each is created at its first use.
 class ConnectionTable {
  public:
   static constexpr std::uint64_t max_connections = std::uint64_t{1} << 28U;

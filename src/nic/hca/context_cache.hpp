@@ -1,4 +1,4 @@
-// ContextCache: which queue pairs' contexts are on a card.
+// ContextCache: the queue pair contexts that are cached on a card.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,13 @@
 
 namespace apenet::hca {
 
-// Fully associative, least recently used out first. A queue pair is one end of a connection. Zero entries:
-// room for all, nothing is ever missed.
+// Fully associative, with least-recently-used replacement. A queue pair is one end of a connection. With zero
+// entries the capacity is unlimited and no access misses.
 class ContextCache {
  public:
   explicit ContextCache(std::int64_t entries) : entries_(static_cast<std::size_t>(entries)) {}
 
-  // Uses the context; false if it had to be fetched.
+  // Uses the context. Returns false on a miss.
   bool use(ConnectionId connection, bool at_source) {
     if (entries_ == 0) return true;
     const std::uint64_t key = std::uint64_t{connection} << 1U | (at_source ? 1U : 0U);

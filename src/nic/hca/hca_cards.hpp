@@ -1,4 +1,4 @@
-// What a machine needs of the host channel adapter to be wired with it.
+// The interface of the host channel adapter to the machine.
 #pragma once
 
 #include "nic/card_set.hpp"

@@ -26,7 +26,8 @@ bool HcaNic::context_is_here(const Packet& packet) {
   return contexts_.use(header.connection, !to_target);
 }
 
-// Packets are taken in the order of their arrival: one whose context must be fetched stops those behind it.
+// Packets are accepted in the order of arrival: a packet whose context must be fetched blocks those behind
+// it.
 void HcaNic::packet_arrived(const Packet& packet, Time head_time) {
   if (stalled_.empty() && context_is_here(packet)) {
     take(packet, head_time);

@@ -1,4 +1,4 @@
-// HcaNic: an InfiniBand host channel adapter; with other numbers, an adapter for RDMA over converged
+// HcaNic: an InfiniBand host channel adapter; with other parameters, an adapter for RDMA over Converged
 // Ethernet.
 #pragma once
 
@@ -11,8 +11,8 @@
 
 namespace apenet::hca {
 
-// The adapter of a node: its queue pairs' two sides, and the scheduler between them and the link. What each
-// number means and where it comes from: docs/models/hca.md.
+// The adapter of a node: both sides of its queue pairs, and the packet scheduler between them and the link.
+// docs/models/hca.md explains each parameter and its source.
 class HcaNic final : public Nic, private NetworkClient, private EventHandler {
  public:
   // Attaches itself to the network at card.node.
@@ -37,7 +37,7 @@ class HcaNic final : public Nic, private NetworkClient, private EventHandler {
   Transmitter transmitter_;
   Requester requester_;
   Responder responder_;
-  QueuePool<Arrival>::Queue stalled_;  // the first waits for its context, the others behind it
+  QueuePool<Arrival>::Queue stalled_;  // the first waits for its context, the others wait behind it
 };
 
 }  // namespace apenet::hca

@@ -6,7 +6,7 @@ namespace apenet::hca {
 
 namespace {
 
-// Upper byte of bus tags and of event arguments.
+// Upper byte of bus tags and event arguments.
 enum What : std::uint8_t {
   doorbell_written,  // which: connection
   entry_written,
@@ -17,7 +17,7 @@ enum What : std::uint8_t {
   completion_written  // which: message
 };
 
-// Of numbers that wrap around.
+// Compares sequence numbers that wrap around.
 constexpr bool is_below(std::uint32_t number, std::uint32_t bound) {
   return static_cast<std::int32_t>(bound - number) > 0;
 }
@@ -96,7 +96,7 @@ void Requester::entry_present(const EntryName& name, Time when) {
   advance(name.connection);
 }
 
-// Does what is next with the first entry on the card, if that can be done.
+// Starts the next step for the first entry on the card, if possible.
 void Requester::advance(ConnectionId id) {
   SendQueue& queue = card_.all.connections[id].send;
   if (queue.is_held || queue.is_ready || queue.is_processing || queue.on_card.empty()) return;
@@ -209,7 +209,8 @@ void Requester::retire(ConnectionId id, Time usable) {
   advance(id);
 }
 
-// The last packet of a read: behind its payload the completion, if nothing older is still under way.
+// Writes the payload of a read's response. After the last packet the read is complete, and is retired with
+// its completion once all older entries are done.
 void Requester::response_arrived(const Packet& packet, Time usable) {
   const Header header = header_of(packet);
   const std::int64_t bytes = card_.all.messages.descriptor(header.id).bytes;
@@ -223,8 +224,8 @@ void Requester::response_arrived(const Packet& packet, Time usable) {
   if (packet.last) read_completed(header.connection, usable);
 }
 
-// A response acknowledges what came before its request, too: what asks for no acknowledgement of its own gets
-// none.
+// A response also acknowledges all requests before the read that did not ask for an acknowledgement of their
+// own.
 void Requester::read_completed(ConnectionId id, Time usable) {
   SendQueue& queue = card_.all.connections[id].send;
   std::uint64_t place = 0;
@@ -245,7 +246,7 @@ void Requester::not_ready(ConnectionId id, Time usable) {
                                 *this, make_tag(not_ready_is_over, id));
 }
 
-// Back to the refused packet: what was sent behind it is thrown away by the target.
+// Returns to the refused packet. The target drops everything that was sent after it.
 void Requester::rewind(Connection& connection) {
   SendQueue& queue = connection.send;
   QueuePool<Work>& works = card_.all.works;

@@ -1,5 +1,5 @@
-// Requester: the send queues of a node's queue pairs. Work requests in, request packets out; acknowledgements
-// and read responses in, completion queue entries out.
+// Requester: the send queues of a node's queue pairs. Turns work requests into request packets, and
+// acknowledgements and read responses into completion queue entries.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,14 @@
 
 namespace apenet::hca {
 
-// A work request lies in host memory, and a doorbell makes the card fetch it; or, with a small payload inside
-// it, the processor writes it to the card (BlueFlame). Entries are processed and sent in the order of their
-// queue, and retired in this order when the target has acknowledged them, reads when their data are here. A
-// queue whose receiver was not ready stops, and goes on with the packet that was refused.
+// A work request lies in host memory, and a doorbell makes the card fetch it. With a small payload inside,
+// the processor can instead write it to the card (BlueFlame). Entries are processed and sent in queue order.
+// They are retired in the same order, when the target has acknowledged them or, for reads, when the data have
+// arrived. If the receiver was not ready, the queue stops and later resumes with the refused packet.
 //
 // Invariants: at most send_queue_entries of a queue are on the card or unacknowledged, and at most
-// outstanding_rdma_reads of its reads under way. No entry is fetched while wqe_prefetch_entries are on the
-// card; those that are sent again come back to it beyond that.
+// outstanding_rdma_reads of its reads are in progress. No entry is fetched while wqe_prefetch_entries are on
+// the card; entries that are sent again return to the card even beyond that number.
 class Requester final : public PacketSource, private BusClient, private EventHandler {
  public:
   Requester(Card& card, ContextCache& contexts, Transmitter& transmitter);
@@ -25,7 +25,7 @@ class Requester final : public PacketSource, private BusClient, private EventHan
   Requester& operator=(const Requester&) = delete;
 
   void doorbell(MessageId id);
-  // Everything up to this number is complete at the target.
+  // Everything below number `executed` is complete at the target.
   void acknowledged(ConnectionId connection, std::uint32_t executed, Time usable);
   void not_ready(ConnectionId connection, Time usable);
   void response_arrived(const Packet& packet, Time usable);
@@ -57,7 +57,7 @@ class Requester final : public PacketSource, private BusClient, private EventHan
   ContextCache& contexts_;
   Transmitter& transmitter_;
   Time engine_free_at_;
-  QueuePool<EntryName>::Queue written_entries_;  // cross the bus, in their order there
+  QueuePool<EntryName>::Queue written_entries_;  // entries crossing the bus, in bus order
   QueuePool<EntryName>::Queue fetched_entries_;
 };
 

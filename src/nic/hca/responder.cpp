@@ -6,11 +6,11 @@ namespace apenet::hca {
 
 namespace {
 
-// Upper byte of bus tags and of event arguments.
+// Upper byte of bus tags and event arguments.
 enum What : std::uint8_t {
   payload,           // which: index in Cards::being_written
   completion,        // which: index in Cards::inbound_names
-  silent_message,    // which: connection; without payload, and nobody is told
+  silent_message,    // which: connection; a message without payload and notification
   receive_reposted,  // which: port
   read_startable,    // which: connection
 };
@@ -28,7 +28,7 @@ bool Responder::needs_receive(const Descriptor& descriptor, const Packet& packet
   return descriptor.notify_target && packet.last;
 }
 
-// Takes a receive work request if the packet needs one.
+// Takes a receive work request if the packet needs one. Returns true if the packet must be dropped.
 bool Responder::is_refused(Connection& connection, const Packet& packet) {
   ReceiveSide& side = connection.receive;
   const Header header = header_of(packet);
@@ -72,8 +72,8 @@ void Responder::write_payload(const Packet& packet, const Descriptor& descriptor
   }
 }
 
-// All of it is here: the completion queue entry is written behind its payload. Nobody is told before the
-// whole packet has been checked.
+// The whole message has arrived: writes the completion queue entry after its payload, and no earlier than the
+// packet has been checked completely.
 void Responder::take_message(const Packet& packet, const Descriptor& descriptor, Time usable) {
   const Header header = header_of(packet);
   ReceiveSide& side = card_.all.connections[header.connection].receive;
@@ -95,7 +95,7 @@ void Responder::payload_written(const Packet& packet) {
     in_memory(header.connection, header.id);
 }
 
-// Messages are executed in their order, though one without payload may overtake a write to memory.
+// Executes messages in order, although one without payload may overtake an earlier write to memory.
 void Responder::in_memory(ConnectionId id, MessageId message) {
   QueuePool<Inbound>& pool = card_.all.inbound;
   QueuePool<Inbound>::Queue& inbound = card_.all.connections[id].receive.inbound;

@@ -1,5 +1,5 @@
-// Responder: the receiving side of a node's queue pairs. Request packets in, payload and completion queue
-// entries written, acknowledgements and read responses out.
+// Responder: the receiving side of a node's queue pairs. Takes request packets; writes payload and completion
+// queue entries; sends acknowledgements and read responses.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,10 @@
 
 namespace apenet::hca {
 
-// A send, and a write that tells the target, takes a work request of the process's shared receive queue.
-// Where there is none, the packet is answered by "receiver not ready", and all that follow of the connection
-// are thrown away until it comes again. Payload is written to memory, and behind it a completion queue entry;
-// then the message is executed, and acknowledged if it asks for it. Reads are served by the card alone.
+// A send, or a write that notifies the target, takes a work request from the process's shared receive queue.
+// If there is none, the card answers "receiver not ready" and drops the following packets of the connection
+// until the refused packet is sent again. Payload is written to memory, followed by a completion queue entry.
+// Then the message is executed, and acknowledged on request. The card serves reads without the CPU.
 class Responder final : public PacketSource, private BusClient, private EventHandler {
  public:
   Responder(Card& card, Transmitter& transmitter);
@@ -42,7 +42,7 @@ class Responder final : public PacketSource, private BusClient, private EventHan
 
   Card& card_;
   Transmitter& transmitter_;
-  std::vector<std::int64_t> free_receives_;  // by port: work requests in the shared receive queue
+  std::vector<std::int64_t> free_receives_;  // per port, the work requests in the shared receive queue
 };
 
 }  // namespace apenet::hca

@@ -24,7 +24,8 @@ void Transmitter::send_control(const Control& control) {
   pump();
 }
 
-// A lane that is refused stays so until room or a read becomes free: each is asked until then, no more.
+// Serves the lanes in turn. A lane that is refused stays refused until space or a read becomes free, so it is
+// not asked again in this call.
 void Transmitter::pump() {
   std::uint64_t candidates = busy_lanes_;
   while (candidates != 0) {
@@ -40,7 +41,7 @@ void Transmitter::pump() {
   }
 }
 
-// Asks to be told when there is more, if there is none.
+// If there is no room, requests a call of injection_freed().
 bool Transmitter::has_room(std::uint16_t lane_index, std::int64_t wire_bytes) {
   const std::int64_t room = card_.all.network.injection_room(card_.node, lane_index);
   if (room - lanes_[lane_index].reserved_bytes >= wire_bytes) return true;
@@ -48,7 +49,8 @@ bool Transmitter::has_room(std::uint16_t lane_index, std::int64_t wire_bytes) {
   return false;
 }
 
-// The lane's acknowledgements, then one packet of the stream whose turn it is. False: not now.
+// Sends the lane's acknowledgements, then one packet of the stream in turn. Returns false if the lane cannot
+// send now.
 bool Transmitter::issue(std::uint16_t lane_index) {
   Lane& lane = lanes_[lane_index];
   issue_controls(lane_index);
@@ -92,7 +94,8 @@ void Transmitter::issue_controls(std::uint16_t lane_index) {
   }
 }
 
-// An acknowledgement says what is executed now, not when it was asked for: later ones have merged with it.
+// An acknowledgement reports what is executed now, not when it was requested, because later requests have
+// been merged into it.
 Packet Transmitter::make_control(const Control& control) {
   const Connection& connection = card_.all.connections[control.connection];
   Packet packet;

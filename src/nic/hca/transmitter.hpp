@@ -1,4 +1,4 @@
-// Transmitter: which packet leaves the card next, and the payload that it takes from memory.
+// Transmitter: chooses the next packet that leaves the card, and reads its payload from memory.
 #pragma once
 
 #include <cstdint>
@@ -8,38 +8,38 @@
 
 namespace apenet::hca {
 
-// Who makes the packets of a connection: its requests, or the responses to reads.
+// Makes the packets of a connection: its requests, or its responses to reads.
 class PacketSource {
  public:
   struct Next {
     Packet packet;
-    std::int64_t read_bytes = 0;  // of payload, from this node's memory; 0: nothing
+    std::int64_t read_bytes = 0;  // payload to read from this node's memory
   };
   [[nodiscard]] virtual bool has_packet(ConnectionId connection) const = 0;
   [[nodiscard]] virtual Next next_packet(ConnectionId connection) const = 0;
-  // next_packet is on its way. Whether there is another one.
+  // Call when next_packet() has been issued. Returns whether the connection has another packet.
   virtual bool packet_issued(ConnectionId connection) = 0;
 
  protected:
   ~PacketSource() = default;
 };
 
-// Connections that have something to send take turns on each virtual lane, packet by packet, and the lanes
-// among each other. For each packet, room in the injection buffer is reserved first (credits hold the sender
-// back), then its payload is read by DMA; the packet is handed to the network when the first word arrives.
-// Acknowledgements wait for nothing but room.
+// On each virtual lane, the connections that have packets take turns packet by packet, and the lanes take
+// turns with each other. For each packet, space in the injection buffer is reserved first (credits hold the
+// sender back), then the payload is read by DMA. The packet is passed to the network when its first word
+// arrives. Acknowledgements wait only for space.
 //
-// Invariants: packets of one lane are injected in the order of their turns, acknowledgements aside; reserved
-// room is never given twice; at most bus_reads payload reads are under way.
+// Invariants: packets of one lane, except acknowledgements, are injected in the order of their turns;
+// reserved space is never given twice; at most bus_reads payload reads are in progress.
 class Transmitter final : private BusClient, private EventHandler {
  public:
-  static constexpr std::int64_t max_lanes = 64;  // a bit each
+  static constexpr std::int64_t max_lanes = 64;  // one bit each in busy_lanes_
 
   Transmitter(Card& card, PacketSource& requests, PacketSource& responses);
   Transmitter(const Transmitter&) = delete;
   Transmitter& operator=(const Transmitter&) = delete;
 
-  // The stream has a packet. It keeps its turn until it has none.
+  // The stream has a packet. It stays in the rotation until it has none.
   void ready(const Stream& stream);
   void send_control(const Control& control);
   void injection_freed() { pump(); }
@@ -49,7 +49,8 @@ class Transmitter final : private BusClient, private EventHandler {
     QueuePool<Stream>::Queue streams;
     QueuePool<Control>::Queue controls;
     QueuePool<Pending>::Queue pending;  // in injection order; the first always waits for its data
-    std::int64_t reserved_bytes = 0;    // of the injection buffer, for packets that are still being read
+    // Space of the injection buffer reserved for packets whose payload is still being read.
+    std::int64_t reserved_bytes = 0;
   };
 
   void bus_granted(const BusGrant& grant) override;
@@ -70,10 +71,11 @@ class Transmitter final : private BusClient, private EventHandler {
   PacketSource& requests_;
   PacketSource& responses_;
   std::vector<Lane> lanes_;
-  QueuePool<std::uint16_t>::Queue reads_;  // lanes, in the order of the requests, which is that of their data
+  // The lane of each read, in the order of requests, which is the order of data.
+  QueuePool<std::uint16_t>::Queue reads_;
   std::uint32_t read_count_ = 0;
-  std::uint64_t busy_lanes_ = 0;  // a bit for each with streams or controls
-  unsigned next_lane_ = 0;        // whose turn it is
+  std::uint64_t busy_lanes_ = 0;  // one bit per lane with streams or controls
+  unsigned next_lane_ = 0;        // the next lane in turn
 };
 
 }  // namespace apenet::hca

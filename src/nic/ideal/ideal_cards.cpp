@@ -23,7 +23,7 @@ class IdealSet final : public CardSet {
   void warn(std::vector<std::string>& /*warnings*/) const override {}
 
  private:
-  IdealDescription description_;  // one for all cards
+  IdealDescription description_;  // shared by all cards
   IdealNics nics_;
 };
 
@@ -62,8 +62,8 @@ void validate(const IdealDescription& card, const HostDescription& host) {
   require_duration("bus.pio_write_latency_ns", host.bus.pio_write_latency);
 }
 
-// The doorbell is a part of the latency; without one of its own it is all of it, so that processes may run as
-// far ahead as anything allows.
+// The doorbell delay is part of the latency. If the bus has no delay, the whole latency counts as doorbell
+// delay, so that processes may run as far ahead as possible.
 CardFacts facts_of(const IdealDescription& card, const HostDescription& host) {
   const Time pio = host.bus.pio_write_latency;
   const Time latency = IdealNic::control_latency(card);

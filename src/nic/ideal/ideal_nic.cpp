@@ -39,7 +39,7 @@ Time IdealNic::control_latency(const IdealDescription& description) {
 
 NicCapabilities IdealNic::capabilities_of(const IdealDescription&) {
   constexpr std::int64_t any_size = std::int64_t{1} << 40;
-  constexpr std::uint16_t channels = 16;  // they share the one wire; any number would do
+  constexpr std::uint16_t channels = 16;  // an arbitrary number: all channels share one wire
   return {.put = true,
           .get = true,
           .max_message_bytes = any_size,
@@ -63,7 +63,7 @@ IdealNic::Departure IdealNic::transmit(std::int64_t bytes) {
   return departure;
 }
 
-// A protocol of less latency would overtake what went before it.
+// Delays a message that would overtake an earlier one, because its protocol has less latency.
 Time IdealNic::in_order(NodeId target, Time arrival) {
   Time& last = last_arrival_[target];
   last = std::max(last, arrival);

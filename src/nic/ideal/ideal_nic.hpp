@@ -1,5 +1,5 @@
-// IdealNic: a card that is only latencies and rates, for tests, teaching, and fabrics of which only times are
-// known.
+// IdealNic: a card that consists only of latencies and rates, for tests, teaching, and fabrics of which only
+// timings are known.
 #pragma once
 
 #include <cstdint>
@@ -16,22 +16,22 @@
 namespace apenet {
 
 class IdealNic;
-using IdealNics = std::vector<std::unique_ptr<IdealNic>>;  // one a node
+using IdealNics = std::vector<std::unique_ptr<IdealNic>>;  // one per node
 
-// A message of b bytes takes the paths of its protocol at once, each after the messages before it: on an idle
-// card post to arrival = max over paths (latency + gap + b / rate + b / transit), and n messages posted
-// together arrive after max (latency + n gap + n b / rate). There is no network and no bus, and the receiver
-// takes everything at once. The doorbell's own delay is part of the latency. Messages to one target arrive in
-// the order of their doorbells, whatever their protocols. A get goes through the target's card as a message
-// of its own, behind a request that takes the control latency.
+// A message of b bytes uses all paths of its protocol at the same time, on each after the messages before it.
+// On an idle card, post to arrival = max over paths (latency + gap + b / rate + b / transit); n messages
+// posted together arrive after max (latency + n gap + n b / rate). There is no network and no bus, and the
+// receiver accepts everything at once. The doorbell delay is part of the latency. Messages to one target
+// arrive in the order of their doorbells, whatever their protocols. A get is a message of the target's card,
+// preceded by a request that takes the control latency.
 class IdealNic final : public Nic, private EventHandler {
  public:
-  // doorbell_delay <= control_latency(description) has passed when a doorbell rings. `cards` are all cards of
-  // the machine by node: those that answer a get.
+  // doorbell_delay: time that has passed since the post when the doorbell rings; at most
+  // control_latency(description). `cards`: all cards of the machine by node; a get uses the target's card.
   IdealNic(Simulation& simulation, const IdealDescription& description, Time doorbell_delay, NodeId node,
            MessageTable& messages, const Placement& placement, const IdealNics& cards);
 
-  // The least latency of any message: what a request or an acknowledgement takes.
+  // The smallest latency of any message, which requests and acknowledgements take.
   [[nodiscard]] static Time control_latency(const IdealDescription& description);
   [[nodiscard]] static NicCapabilities capabilities_of(const IdealDescription& description);
   [[nodiscard]] NicCapabilities capabilities() const override { return capabilities_of(description_); }
@@ -39,8 +39,8 @@ class IdealNic final : public Nic, private EventHandler {
 
  private:
   struct Departure {
-    Time gone;     // the last byte has left
-    Time arrived;  // it is in the target's memory, if the message was posted now
+    Time gone;     // when the last byte has left
+    Time arrived;  // when the message is in the target's memory, counted without the doorbell delay
   };
   void handle_event(const Event& event) override;
   Departure transmit(std::int64_t bytes);
@@ -54,8 +54,8 @@ class IdealNic final : public Nic, private EventHandler {
   MessageTable& messages_;
   const Placement& placement_;
   const IdealNics& cards_;
-  std::vector<Time> free_at_;            // one a path
-  std::map<NodeId, Time> last_arrival_;  // by target
+  std::vector<Time> free_at_;            // one per path
+  std::map<NodeId, Time> last_arrival_;  // per target
 };
 
 }  // namespace apenet

@@ -1,4 +1,4 @@
-// What the parts of a TNW card share: its surroundings and how a message becomes packets.
+// What the parts of a TNW card share: its environment, and how a message is split into packets.
 #pragma once
 
 #include <algorithm>
@@ -15,30 +15,30 @@
 
 namespace apenet {
 
-// What the cards of a machine did, all together.
+// Totals of all cards of a machine.
 struct TnwCounters {
-  std::uint64_t packets = 0;           // of messages, at every hop
-  std::uint64_t acknowledgements = 0;  // of these
+  std::uint64_t packets = 0;           // packets of messages, counted at every hop
+  std::uint64_t acknowledgements = 0;  // one per packet
   std::uint64_t credits = 0;
-  std::uint64_t waits_for_credit = 0;  // messages that came before their credit
-  std::uint64_t strangers = 0;         // messages to nodes that are no neighbours
-  std::uint64_t forwards = 0;          // times that software sent such a message on
-  std::uint64_t confirmed = 0;         // strangers' remote completions
+  std::uint64_t waits_for_credit = 0;  // messages that arrived before their credit
+  std::uint64_t strangers = 0;         // messages to strangers: nodes that are not neighbours
+  std::uint64_t forwards = 0;          // times that software forwarded such a message
+  std::uint64_t confirmed = 0;         // remote completions of messages to strangers
 };
 
-// What a packet is for. It travels in the low bits of Packet::message.
+// The purpose of a packet. It is stored in the low bits of Packet::message.
 enum class TnwRole : std::uint8_t {
   data,
-  confirm,       // software tells a stranger that its message is complete
-  acknowledged,  // of one packet: it has left the receive buffer
-  completed      // the same, of the last packet of a message whose source wants to know
+  confirm,       // sent by software: a message of a stranger is complete
+  acknowledged,  // a packet has left the receive buffer
+  completed      // the same, for the last packet of a message with want_remote
 };
 
-// A message on its way out over one link.
+// A message that is being sent over one link.
 struct TnwEntry {
   MessageId id = 0;
   TnwRole role = TnwRole::data;
-  std::uint64_t number = 0;  // in the order of the doorbells
+  std::uint64_t number = 0;  // in the order of doorbells
 };
 
 struct TnwCredit {
@@ -55,9 +55,9 @@ struct TnwArrival {
   std::uint64_t number = 0;  // in the order of arrival
 };
 
-// What the cards of a machine share: surroundings, numbers, and the memory of their queues.
+// What the cards of a machine share: environment, parameters, and the memory of their queues.
 struct TnwCards {
-  static constexpr std::uint32_t links = 6;  // of a node: QPACE has six, for three dimensions
+  static constexpr std::uint32_t links = 6;  // per node: QPACE has six, for three dimensions
 
   Simulation& simulation;
   Network& network;
@@ -68,7 +68,7 @@ struct TnwCards {
   Time packet_time = DataRate{description.cpu_link_rate.bytes * description.cpu_links,
                               description.cpu_link_rate.per_cycles, description.cpu_link_rate.frequency_hz}
                          .duration(description.packet_bytes);
-  std::int64_t first_credit_bytes = 0;  // that every process has given to every other from the beginning
+  std::int64_t first_credit_bytes = 0;  // initial credit of every process for every other one
   TnwCounters counters = {};
   QueuePool<TnwEntry> entries = {};
   QueuePool<TnwCredit> credits = {};
@@ -76,13 +76,13 @@ struct TnwCards {
   QueuePool<Packet> acknowledgements = {};
   QueuePool<MessageId> waiting = {};
 
-  // Virtual channels of a link, and one more for what software forwards: a message that waits for its credit
-  // is never in the way of one that only passes through.
+  // The virtual channels of a link plus one for messages that software forwards, so that a message that waits
+  // for credit never blocks a forwarded one.
   [[nodiscard]] std::uint16_t lanes() const { return static_cast<std::uint16_t>(description.channels + 1); }
   [[nodiscard]] std::uint16_t forward_lane() const {
     return static_cast<std::uint16_t>(description.channels);
   }
-  // The virtual channel of a process's messages: each of the cores that share a card has its own.
+  // The virtual channel of a process's messages. The cores that share a card use different ones.
   [[nodiscard]] std::uint16_t lane_of(ProcessId sender, std::uint16_t channel) const {
     return static_cast<std::uint16_t>((channel + placement.port(sender)) % description.channels);
   }
@@ -91,11 +91,11 @@ struct TnwCards {
 struct TnwCard {
   TnwCards& all;
   NodeId node;
-  EventSource source;              // of every event of this card
-  std::vector<NodeId> neighbours;  // by the number of their link
+  EventSource source;              // of all events of this card
+  std::vector<NodeId> neighbours;  // indexed by link
 
   [[nodiscard]] Time now() const { return all.simulation.now(); }
-  // The number of the link to a neighbour; TnwCards::links for a stranger.
+  // The link to a neighbour, or TnwCards::links if the node is not a neighbour.
   [[nodiscard]] std::uint32_t link_to(NodeId node_there) const {
     const auto found = std::find(neighbours.begin(), neighbours.end(), node_there);
     return found == neighbours.end() ? TnwCards::links
@@ -116,12 +116,12 @@ struct TnwCard {
   return static_cast<TnwRole>(packet.message & 3U);
 }
 
-// A message without payload is a packet, too.
+// A message without payload takes one packet.
 [[nodiscard]] constexpr std::uint32_t packets_of(const TnwDescription& card, std::int64_t bytes) {
   return static_cast<std::uint32_t>(
       std::max<std::int64_t>(1, (bytes + card.packet_bytes - 1) / card.packet_bytes));
 }
-// What a message takes of its receiver's credit.
+// The credit that a message uses up at its receiver.
 [[nodiscard]] constexpr std::int64_t credit_of(std::int64_t bytes) {
   return std::max<std::int64_t>(1, bytes);
 }

@@ -15,7 +15,7 @@ void CpuLinks::serve() {
   }
 }
 
-// Busy until the side has said what follows, so that what it starts does not begin before its turn.
+// The links stay busy until turn_over() returns, so that what it starts does not begin before the next turn.
 void CpuLinks::handle_event(const Event& /*event*/) {
   users_[last_]->turn_over();
   is_busy_ = false;

@@ -8,20 +8,20 @@
 
 namespace apenet {
 
-// One side of the processor path: what goes to the card, or what comes from it.
+// One side of the processor path: the direction to the card, or the direction from it.
 class CpuLinkUser {
  public:
-  // Chooses what to move next; returns how long that occupies the links, Time::never() if there is nothing.
+  // Chooses the next item to move. Returns how long it occupies the links, or Time::never() if there is none.
   virtual Time take_turn() = 0;
-  // That is over.
+  // Called when that time is over.
   virtual void turn_over() = 0;
 
  protected:
   ~CpuLinkUser() = default;
 };
 
-// The links between Cell and NWP, and what drives them: one transfer at a time, whichever its direction. Both
-// sides take turns, packet by packet, when both have something.
+// The links between Cell and NWP: one transfer at a time in either direction. If both sides have something to
+// move, they take turns packet by packet.
 class CpuLinks final : private EventHandler {
  public:
   CpuLinks(Simulation& simulation, EventSource& source, CpuLinkUser& outwards, CpuLinkUser& inwards)
@@ -29,7 +29,7 @@ class CpuLinks final : private EventHandler {
   CpuLinks(const CpuLinks&) = delete;
   CpuLinks& operator=(const CpuLinks&) = delete;
 
-  // Somebody may have something now that had nothing before.
+  // Call when a side may have something to move.
   void serve();
 
  private:

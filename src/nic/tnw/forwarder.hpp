@@ -1,4 +1,4 @@
-// TnwForwarder: the software of a node that takes messages to nodes that are not neighbours.
+// TnwForwarder: the software of a node that forwards messages to nodes that are not neighbours.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,12 @@ namespace apenet {
 
 class TnwNic;
 
-// Store and forward, one message after another: what has arrived in host memory is taken in forward_service,
-// and goes on to the next neighbour in dimension order, is handed to its process, or, a confirmation, told to
-// it.
+// Stores and forwards one message after another. Each message in host memory takes forward_service. Then it
+// is sent to the next neighbour in dimension order, delivered to its process, or, if it is a confirmation,
+// reported to its process.
 //
-// Free of deadlock: host memory is not bounded here, so that a forwarded packet never waits for another one's
-// buffer: its channel on each link empties by itself.
+// Free of deadlock: host memory is unbounded here, so a forwarded packet never waits for another one's
+// buffer, and its channel on each link always drains.
 class TnwForwarder final : private EventHandler {
  public:
   TnwForwarder(TnwCard& card, TnwNic& nic) : card_(card), nic_(nic) {}
@@ -22,7 +22,7 @@ class TnwForwarder final : private EventHandler {
   TnwForwarder& operator=(const TnwForwarder&) = delete;
 
   void arrived(MessageId id, TnwRole role);
-  // Tells the source of a stranger's message that it is complete here.
+  // Sends a confirmation to the source of a stranger's message that is complete here.
   void confirm(MessageId id);
 
  private:

@@ -1,4 +1,4 @@
-// TnwGrid: who is whose neighbour, and which neighbour is the next on the way to a stranger.
+// TnwGrid: the neighbours of each node, and the next neighbour on the way to any other node.
 #pragma once
 
 #include <vector>
@@ -8,14 +8,15 @@
 
 namespace apenet {
 
-// The next neighbour is that of dimension order, lowest dimension first, the shorter way around, + of equals.
+// The next hop follows dimension order, lowest dimension first, in the shorter direction; in the positive one
+// if both are equal.
 class TnwGrid {
  public:
-  // Throws std::invalid_argument naming network.topology or network.dims unless it is a torus or a mesh of at
-  // most `links` / 2 dimensions.
+  // Throws std::invalid_argument, which names network.topology or network.dims, unless the network is a torus
+  // or mesh of at most `links` / 2 dimensions.
   TnwGrid(const NetworkDescription& network, std::uint32_t links);
 
-  // Each once, in the order of the ports.
+  // Each neighbour once, in the order of the ports.
   [[nodiscard]] std::vector<NodeId> neighbours(NodeId node) const;
   // Requires from != to.
   [[nodiscard]] NodeId next_hop(NodeId from, NodeId to) const;

@@ -23,13 +23,13 @@ TnwReceiver::Account& TnwReceiver::account(ProcessId receiver, ProcessId sender,
 }
 
 void TnwReceiver::packet_arrived(const Packet& packet) {
-  card_.all.network.consumed(card_.node, packet);  // the receive buffer is the card's own
+  card_.all.network.consumed(card_.node, packet);  // the card has its own receive buffer
   const std::uint32_t flow = flow_of(packet);
   card_.all.arrivals.push(flows_[flow].arrivals, {packet, next_number_++});
   if (!flows_[flow].waits_for_credit) active_ |= std::uint64_t{1} << flow;
 }
 
-// The packet that has waited longest of those that can move.
+// Chooses the oldest packet that can move.
 Time TnwReceiver::take_turn() {
   std::uint64_t oldest = ~std::uint64_t{0};
   current_ = none;
@@ -45,7 +45,7 @@ Time TnwReceiver::take_turn() {
   return (is_first ? card_.all.description.operation : Time::zero()) + card_.all.packet_time;
 }
 
-// Of the first packet of a message to a process of this node; others have it.
+// Checks the credit for the first packet of a message to a process of this node. All other packets need none.
 bool TnwReceiver::has_credit(std::uint32_t flow) {
   const Packet& packet = card_.all.arrivals.front(flows_[flow].arrivals).packet;
   if (packet.sequence != 0 || tnw_lane(packet) == card_.all.forward_lane()) return true;

@@ -1,4 +1,5 @@
-// TnwReceiver: the receiving half of a TNW card: packets in, credits matched, payload over the CPU links.
+// TnwReceiver: the receiving half of a TNW card. Matches packets with credits and moves payload over the CPU
+// links.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +14,11 @@ namespace apenet {
 
 class TnwTransmitter;
 
-// A packet waits in the receive buffer of its link and virtual channel until the CPU links have moved it; its
-// acknowledgement then goes back. The first packet of a message needs credit that the receiving process has
-// given to the sending one, for as many bytes as the message has; without it that packet waits, those of its
-// channel behind it, and when the buffer is full the sender. Messages that software forwards need none: they
-// end in host memory, and there wait for credit, if at all.
+// A packet waits in the receive buffer of its link and virtual channel until the CPU links have moved it;
+// then its acknowledgement is sent back. The first packet of a message needs credit from the receiving
+// process for the sending one, for all bytes of the message. Without credit it waits and blocks the packets
+// behind it on its channel, and the sender when the buffer is full. Messages that software forwards need no
+// credit for this: they are stored in host memory and wait there for credit if necessary.
 class TnwReceiver final : public CpuLinkUser, private EventHandler {
  public:
   TnwReceiver(TnwCard& card, TnwTransmitter& transmitter, TnwForwarder& forwarder);
@@ -25,9 +26,9 @@ class TnwReceiver final : public CpuLinkUser, private EventHandler {
   TnwReceiver& operator=(const TnwReceiver&) = delete;
 
   void packet_arrived(const Packet& packet);
-  // A credit has crossed the CPU links.
+  // Call when a credit has crossed the CPU links.
   void credited(const TnwCredit& credit);
-  // A stranger's message is in host memory: delivers it now, or when there is credit for it.
+  // Call when a stranger's message is in host memory. Delivers it now, or when it has credit.
   void hand_over(MessageId id);
 
   Time take_turn() override;
@@ -36,8 +37,8 @@ class TnwReceiver final : public CpuLinkUser, private EventHandler {
  private:
   struct Account {
     std::int64_t bytes = 0;
-    bool is_awaited = false;                // by the flow of its sender
-    QueuePool<MessageId>::Queue in_memory;  // strangers' messages that wait
+    bool is_awaited = false;                // the sender's flow waits for this credit
+    QueuePool<MessageId>::Queue in_memory;  // messages of strangers that wait for credit
   };
   struct Flow {
     QueuePool<TnwArrival>::Queue arrivals;
@@ -54,9 +55,9 @@ class TnwReceiver final : public CpuLinkUser, private EventHandler {
   TnwCard& card_;
   TnwTransmitter& transmitter_;
   TnwForwarder& forwarder_;
-  std::vector<Flow> flows_;   // link by link, its virtual channels
-  std::uint64_t active_ = 0;  // a bit for each flow with packets that does not wait for credit
-  std::unordered_map<std::uint64_t, Account> accounts_;  // looked up, never walked through
+  std::vector<Flow> flows_;   // per link, its virtual channels
+  std::uint64_t active_ = 0;  // one bit per flow that has packets and does not wait for credit
+  std::unordered_map<std::uint64_t, Account> accounts_;  // never iterated over, so its order does not matter
   std::uint64_t next_number_ = 0;
   std::uint32_t current_ = none;
 };

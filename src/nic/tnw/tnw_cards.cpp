@@ -84,7 +84,7 @@ void validate(const TnwDescription& card, const HostDescription& /*host*/) {
   require_bytes("card.acknowledgement_bytes", card.acknowledgement_bytes, 1);
   require_bytes("card.message_acknowledgement_bytes", card.message_acknowledgement_bytes, 1);
   require_bytes("card.max_message_bytes", card.max_message_bytes, card.packet_bytes);
-  constexpr std::int64_t max_channels = 64 / TnwCards::links - 1;  // flows of a card: a bit each
+  constexpr std::int64_t max_channels = 64 / TnwCards::links - 1;  // the flows of a card have one bit each
   require_at_least("card.channels", card.channels, 1);
   require_at_most("card.channels", card.channels, max_channels);
   require_at_least("card.ports", card.ports, 1);

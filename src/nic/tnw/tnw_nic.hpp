@@ -10,8 +10,8 @@
 
 namespace apenet {
 
-// The NWP of a node: processor path, torus links, and the software that makes strangers reachable. What each
-// number means and where it comes from: docs/models/tnw.md.
+// The NWP of a node: processor path, torus links, and the software that forwards messages to nodes that are
+// not neighbours. docs/models/tnw.md explains each parameter and its source.
 class TnwNic final : public Nic, private NetworkClient {
  public:
   // Attaches itself to the network at `node`.
@@ -24,7 +24,8 @@ class TnwNic final : public Nic, private NetworkClient {
   void doorbell(MessageId id) override;
   void credit(const Descriptor& descriptor) override;
 
-  // For the forwarder: to the next neighbour on the way; to the process.
+  // For the forwarder: send_on() sends a message to the next neighbour on its way; hand_over() delivers it to
+  // its process.
   void send_on(MessageId id, TnwRole role, NodeId goal);
   void hand_over(MessageId id) { receiver_.hand_over(id); }
 

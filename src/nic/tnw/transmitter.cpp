@@ -8,7 +8,7 @@ namespace apenet {
 
 namespace {
 
-enum What : std::uint64_t { sent, remote_done };  // of the card's reports, in argument_b
+enum What : std::uint64_t { sent, remote_done };  // the card's reports, in argument_b
 
 }  // namespace
 
@@ -31,7 +31,7 @@ void TnwTransmitter::post(const TnwCredit& credit) {
   card_.all.credits.push(credits_, numbered);
 }
 
-// The oldest that can move: a message is finished before a younger one begins.
+// Chooses the oldest item that can move. A message is therefore finished before a younger one begins.
 Time TnwTransmitter::take_turn() {
   std::uint64_t oldest = ~std::uint64_t{0};
   current_ = none;

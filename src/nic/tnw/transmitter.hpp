@@ -1,4 +1,4 @@
-// TnwTransmitter: the sending half of a TNW card: puts, credits and acknowledgements out.
+// TnwTransmitter: the sending half of a TNW card. Sends puts, credits and acknowledgements.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,12 @@ namespace apenet {
 
 class TnwReceiver;
 
-// A put crosses the CPU links packet by packet and goes on to its link at once. Puts and credits do so in the
-// order of their doorbells, but a put whose virtual channel has no room lets those of other channels pass:
-// the receiver holds receive_buffer_packets of each link and channel, and a packet's place there is free
-// again when its acknowledgement is back. Nothing is dropped.
+// A put crosses the CPU links packet by packet, and each packet goes on to its link at once. Puts and credits
+// move in the order of their doorbells, but a put whose virtual channel has no room lets those of other
+// channels pass. The receiver buffers receive_buffer_packets per link and channel, and a packet's place is
+// free again when its acknowledgement has returned. Nothing is dropped.
 //
-// Invariant: the packets of a flow (link, channel) that are sent and not acknowledged are at most
-// receive_buffer_packets.
+// Invariant: at most receive_buffer_packets of a flow (link, channel) are sent and not acknowledged.
 class TnwTransmitter final : public CpuLinkUser, private EventHandler {
  public:
   TnwTransmitter(TnwCard& card, TnwReceiver& receiver);
@@ -26,9 +25,9 @@ class TnwTransmitter final : public CpuLinkUser, private EventHandler {
 
   void post(const TnwEntry& entry, std::uint32_t link, std::uint16_t lane);
   void post(const TnwCredit& credit);
-  // The packet has left the receive buffer of this card; `role`: acknowledged or completed.
+  // Call when the packet has left the receive buffer of this card. `role`: acknowledged or completed.
   void acknowledge(const Packet& packet, TnwRole role);
-  // The other side has said so of ours.
+  // Call when the other card's acknowledgement of our packet arrives.
   void acknowledged(const Packet& acknowledgement);
   void injection_freed(std::uint16_t channel);
 
@@ -40,7 +39,7 @@ class TnwTransmitter final : public CpuLinkUser, private EventHandler {
     QueuePool<TnwEntry>::Queue entries;
     QueuePool<Packet>::Queue acknowledgements;
     std::uint32_t next_packet = 0;  // of the first entry's message
-    std::uint32_t window = 0;       // places free in the receive buffer
+    std::uint32_t window = 0;       // free places in the receive buffer
   };
   static constexpr std::uint32_t none = 0xffffffff;
 
@@ -49,16 +48,17 @@ class TnwTransmitter final : public CpuLinkUser, private EventHandler {
   [[nodiscard]] Packet next_packet_of(std::uint32_t flow) const;
   void packet_crossed(std::uint32_t flow);
   void send_acknowledgements(std::uint32_t flow);
-  // Of the network. Acknowledgements have channels of their own: on a link they take turns with packets.
+  // The channel of the network. Acknowledgements have their own channels, so that on a link they take turns
+  // with packets.
   [[nodiscard]] std::uint16_t data_channel(std::uint32_t flow) const;
 
   TnwCard& card_;
   TnwReceiver& receiver_;
-  std::vector<Flow> flows_;   // link by link, its virtual channels
-  std::uint64_t active_ = 0;  // a bit for each flow that has something
+  std::vector<Flow> flows_;   // per link, its virtual channels
+  std::uint64_t active_ = 0;  // one bit per flow that has entries
   QueuePool<TnwCredit>::Queue credits_;
   std::uint64_t next_number_ = 0;
-  std::uint32_t current_ = none;  // the flow whose turn it is; flows_.size(): a credit's
+  std::uint32_t current_ = none;  // the flow in turn; flows_.size() for a credit
 };
 
 }  // namespace apenet
