@@ -10,8 +10,8 @@ namespace apenet {
 
 namespace {
 
-// argument_a of the bus's own events.
-constexpr std::uint64_t card_lane_release = 0;  // a lane may be free for who waits
+// argument_a of the bus's events.
+constexpr std::uint64_t card_lane_release = 0;  // a lane may be free for a waiting master
 constexpr std::uint64_t host_lane_release = 1;
 constexpr std::uint64_t completion_event = 2;  // the bridge has the data of the oldest issued read
 
@@ -84,8 +84,8 @@ void Bus::read(std::int64_t bytes, BusClient& client, std::uint64_t tag) {
   issue_reads();
 }
 
-// The last slot that is free may be that of the read granted last, which frees it when it ends; every other
-// read that was granted has ended.
+// The last free slot may be that of the most recently granted read, which frees it when that read ends. All
+// other granted reads have ended.
 void Bus::issue_reads() {
   const auto slots = static_cast<std::uint32_t>(kind_.description().outstanding_reads);
   std::uint32_t& under_way = to_card_.reads_under_way;
@@ -95,7 +95,7 @@ void Bus::issue_reads() {
     const Time accepted = under_way == slots ? std::max(now, read_end_) : now;
     kind_.bursts_.move_first(unissued_reads_, issued_reads_);
     if (kind_.description().full_duplex) {
-      // A header without data, behind the card's own writes.
+      // A header without data. It takes turns with the card's own writes.
       enqueue(*to_host_, Master::read_request, {nullptr, 0, 0, accepted});
       arbitrate(*to_host_);
     } else {
@@ -106,7 +106,7 @@ void Bus::issue_reads() {
 
 void Bus::arbitrate(Lane& lane) {
   while (lane.waiting_masters != 0 && lane.busy_until <= simulation_.now()) {
-    // The next in the round, behind the last.
+    // The next waiting master in round-robin order after the last one.
     const unsigned round = lane.waiting_masters | unsigned{lane.waiting_masters} << masters;
     const unsigned behind = lane.last_master + 1U;
     const unsigned next = (behind + static_cast<unsigned>(std::countr_zero(round >> behind))) % masters;
@@ -123,7 +123,7 @@ void Bus::arbitrate(Lane& lane) {
   }
 }
 
-// A burst that began in the past does not end before now, when its data are complete.
+// A burst that began in the past ends now at the earliest, because its data are complete only now.
 void Bus::grant(Lane& lane, const Burst& burst, Master master) {
   const Time start = std::max(burst.earliest_start, lane.busy_until);
   const Time duration = kind_.burst_time(kind_.words(burst.bytes));
@@ -147,7 +147,7 @@ const Bus::Lane& Bus::released(const Event& event) const {
   return event.argument_a == host_lane_release ? *to_host_ : to_card_;
 }
 
-// The first round brings what the bus holds, the second whom it will call.
+// The first call prefetches the bus's own state, the second the clients it will call.
 void Bus::prepare(const Event& event, Ahead ahead) const {
   if (ahead == Ahead::far) {
     prefetch(*this);

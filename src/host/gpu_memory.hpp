@@ -1,4 +1,4 @@
-// GpuMemory: a GPU's memory as a card on the same PCI Express sees it: peer to peer, without a copy by the
+// GpuMemory: a GPU's memory, accessed peer to peer by a card on the same PCI Express, without a copy by the
 // host.
 #pragma once
 
@@ -12,9 +12,9 @@
 
 namespace apenet {
 
-// A burst of a read, from the GPU's answer until it is on the card's bus.
+// A burst of a read, from the GPU's answer until it crosses the card's bus.
 struct GpuBurst {
-  BusClient* client = nullptr;  // nullptr: not the last burst of its read
+  BusClient* client = nullptr;  // nullptr unless this is the last burst of its read
   std::uint64_t tag = 0;
   std::int64_t bytes = 0;
 };
@@ -24,26 +24,26 @@ struct GpuKind {
   PeerMemoryDescription description;
   std::int64_t max_burst_bytes = 0;  // of the bus
   QueuePool<GpuBurst> bursts = {};
-  std::uint64_t reads = 0;  // so far, of all
+  std::uint64_t reads = 0;  // total of all GPUs
 };
 
-// Reads and writes each have a rate of their own, and are served one after another.
+// Reads and writes have separate rates and are served one after another.
 //
-// - A read: read_latency after it was asked for the GPU begins to answer; it pushes the data to the card, in
-//   bursts that cross the card's bus as the writes of a processor do.
-// - A write has crossed the bus already. It is taken in at the write rate, and is visible write_latency
-//   later.
+// - A read: the GPU begins to answer read_latency after the request. It pushes the data to the card in bursts
+//   that cross the card's bus like processor writes.
+// - A write has already crossed the bus. The GPU accepts it at the write rate, and it is visible
+//   write_latency later.
 class GpuMemory final : private BusClient, private EventHandler {
  public:
-  // Events are the card's: `source` is. All outlive this.
+  // `source` is the card's event source. All references must outlive this object.
   GpuMemory(Simulation& simulation, GpuKind& kind, Bus& bus, EventSource& source)
       : simulation_(simulation), kind_(kind), bus_(bus), source_(source) {}
   GpuMemory(const GpuMemory&) = delete;
   GpuMemory& operator=(const GpuMemory&) = delete;
 
-  // As Bus::read: the client is told once, of the last burst. Requires bytes > 0.
+  // As Bus::read(): calls the client once, for the last burst. Requires bytes > 0.
   void read(std::int64_t bytes, BusClient& client, std::uint64_t tag);
-  // For a write that was on the bus from begin to end: when the GPU has taken it in.
+  // Returns when the GPU has accepted a write that was on the bus from `begin` to `end`.
   Time take_in(std::int64_t bytes, Time begin, Time end);
 
  private:

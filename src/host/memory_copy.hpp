@@ -1,4 +1,4 @@
-// MemoryCopy: copies by the CPUs of a node, from memory to memory.
+// MemoryCopy: memory copies by the CPUs of a node.
 #pragma once
 
 #include <algorithm>
@@ -10,15 +10,15 @@
 
 namespace apenet {
 
-// The CPUs of a node copy through one memory: one copy at a time has its full bandwidth, and those that come
-// meanwhile queue behind it. Messages inside a node are such copies.
+// The CPUs of a node share one memory: one copy at a time gets its full bandwidth, and further copies queue
+// behind it. Messages within a node are such copies.
 class MemoryCopy {
  public:
   explicit MemoryCopy(const HostDescription& description)
       : rate_(DataRate::bytes_per_second(description.copy_bytes_per_second)) {}
 
-  // Takes the memory for a copy that may begin at `earliest`; returns when it is done. Reservations are
-  // served in the order of the calls, which is that of the events.
+  // Reserves the memory for a copy that may begin at `earliest`. Returns when the copy is done. Reservations
+  // are served in the order of the calls, which is the order of events.
   Time reserve(Time earliest, std::int64_t bytes) {
     free_at_ = std::max(earliest, free_at_) + rate_.duration(bytes);
     return free_at_;

@@ -1,18 +1,18 @@
-// APENET_CHECK: an invariant that is checked in every build.
+// APENET_CHECK: an invariant that every build checks.
 #pragma once
 
 namespace apenet {
 
-// Prints the place, the condition and the formatted state to stderr and aborts. A simulator that goes on
-// after a broken invariant prints wrong numbers, which is worse than none.
+// Prints location, condition and formatted state to stderr, and aborts. A simulator that continues after a
+// violated invariant prints wrong numbers, which is worse than none.
 [[noreturn, gnu::cold, gnu::format(printf, 4, 5)]] void check_failed(const char* file, int line,
                                                                      const char* condition,
                                                                      const char* format, ...);
 
 }  // namespace apenet
 
-// The message is a printf format and its arguments: the state that makes the failure understandable. printf
-// and not streams, so that a check costs its branch and no code around it.
+// The message is a printf format with arguments, and contains the state that explains the failure. printf
+// instead of streams, so that a check adds only a branch to the code around it.
 #define APENET_CHECK(condition, ...)                                       \
   do {                                                                     \
     if (!(condition)) [[unlikely]] {                                       \

@@ -1,4 +1,4 @@
-// Counters: what happened how often, for the report of a run.
+// Counters: named event counts for the report of a run.
 #pragma once
 
 #include <cstddef>
@@ -13,13 +13,13 @@ struct Counter {
   std::uint64_t value = 0;
 };
 
-// Names are given once, when a machine is wired; counting is an addition at an index. Reports list the
-// counters in the order of their definition, which is that of the wiring.
+// Names are defined once, when a machine is wired; counting adds at an index. Reports list the counters in
+// the order of definition, which is the order of wiring.
 class Counters {
  public:
   using Index = std::size_t;
 
-  // Throws std::invalid_argument if the name is taken.
+  // Throws std::invalid_argument if the name is already defined.
   Index define(std::string name);
   void add(Index index, std::uint64_t amount = 1) { counters_[index].value += amount; }
   [[nodiscard]] std::uint64_t value(Index index) const { return counters_[index].value; }

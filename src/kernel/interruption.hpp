@@ -1,10 +1,10 @@
-// Interruption: long work looks up now and then, for whoever may want it to end (Ctrl-C).
+// Interruption: lets long computations be ended from outside (Ctrl-C).
 #pragma once
 
 namespace apenet {
 
-// What long work calls now and then; it throws to end the work. One for the process, as signals are: nullptr,
-// the default, for none. It must not touch any simulation.
+// A function that long computations call regularly, and that throws to end them. There is one per process, as
+// for signals; nullptr, the default, for none. It must not access any simulation.
 using InterruptionLook = void (*)();
 void set_interruption_look(InterruptionLook look);
 void look_for_interruption();

@@ -1,4 +1,4 @@
-// LargeArray, GrowingArray, LargeObjects: the memory of a large machine.
+// LargeArray, GrowingArray, LargeObjects: memory for large machines.
 #pragma once
 
 #include <sys/mman.h>
@@ -16,9 +16,9 @@
 
 namespace apenet {
 
-// Begins at a cache line, so that records of half a line come in pairs; and lies in huge pages, where the
-// system has them, from half of one on: of an array that does not fit the cache every access would otherwise
-// miss twice, once for its address.
+// Aligns to a cache line, so that two half-line records share a line. Arrays of at least half a huge page lie
+// in huge pages if the system has them: otherwise every access to an array larger than the cache would miss
+// twice, once for its address translation.
 template <typename T>
 struct LargeArrayAllocator {
   using value_type = T;
@@ -36,7 +36,7 @@ struct LargeArrayAllocator {
     const std::size_t whole_bytes = (bytes + alignment - 1) / alignment * alignment;
     void* const memory = std::aligned_alloc(alignment, whole_bytes);
     if (memory == nullptr) throw std::bad_alloc();
-    if (is_huge) madvise(memory, whole_bytes, MADV_HUGEPAGE);  // advice: without it everything works as well
+    if (is_huge) madvise(memory, whole_bytes, MADV_HUGEPAGE);  // only a hint: failure is harmless
     return static_cast<T*>(memory);
   }
   void deallocate(T* memory, std::size_t /*count*/) { std::free(memory); }
@@ -44,8 +44,8 @@ struct LargeArrayAllocator {
   bool operator==(const LargeArrayAllocator& /*other*/) const { return true; }
 };
 
-// Asks for all of an object that will be needed soon. This, and whatever does nothing but call it, must be
-// inlined always: GCC takes a function that only fetches ahead for one without effect, and drops its calls.
+// Prefetches a whole object. This function, and every function that only calls it, must be always_inline: GCC
+// considers a function that only prefetches to have no effect, and drops calls of it.
 template <typename T>
 [[gnu::always_inline]] inline void prefetch(const T& object) {
   const char* const begin = reinterpret_cast<const char*>(&object);
@@ -58,8 +58,8 @@ template <typename T>
 template <typename T>
 using LargeArray = std::vector<T, LargeArrayAllocator<T>>;
 
-// An array that grows without moving what is in it: each segment is as large as all before it. Copies of a
-// large array would have to be paged in, each again.
+// An array that grows without moving its elements: each segment is as large as all previous ones together.
+// Copying a large array would touch, and page in, new memory each time.
 template <typename T>
 class GrowingArray {
   static_assert(std::is_trivially_destructible_v<T>);
@@ -75,7 +75,7 @@ class GrowingArray {
   }
 
   [[nodiscard]] std::uint32_t size() const { return size_; }
-  // Returns the place of the new one.
+  // Returns the index of the new element.
   std::uint32_t add(const T& item) {
     const std::size_t segment = segment_of(size_);
     if (size_ == first_of(segment)) add_segment(segment);
@@ -111,13 +111,13 @@ class GrowingArray {
 
   std::uint32_t size_ = 0;
   std::size_t segment_count_ = 0;
-  // Where entry 0 would be if the array began before the segment: an access is one sum. As numbers, since
-  // there is nothing at such an address.
+  // The address that element 0 would have if its segment began there, so that an access needs one addition.
+  // Stored as integers, because no object exists at these addresses.
   std::array<std::uintptr_t, 32 - first_bits + 1> origins_{};
 };
 
-// The same for objects that are made once, one a node, and then stay where they are: they may know each
-// other's places. The caller makes at most as many as there is room for.
+// An array of objects that are created once, one per node, and never move, so that they may refer to each
+// other. The caller creates at most `room` objects.
 template <typename T>
 class LargeObjects {
  public:

@@ -1,4 +1,4 @@
-// QueuePool: many queues, nearly always short, in one array.
+// QueuePool: many queues, most of them short, in one array.
 #pragma once
 
 #include <cstdint>
@@ -8,21 +8,21 @@
 
 namespace apenet {
 
-// A large machine has a dozen queues a node. Each with memory of its own would spread what is used over all
-// of it; here an entry that is free again is the next to be used, so that the entries in use stay in the
-// cache, and an empty queue is eight bytes.
+// A large machine has a dozen queues per node. Separate memory for each would spread the used entries over
+// all of it. Here a freed entry is the next one used, so that the entries in use stay in the cache, and an
+// empty queue takes eight bytes.
 template <typename T>
 class QueuePool {
  public:
   static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
   struct Queue {
     std::uint32_t first = none;
-    std::uint32_t last = none;  // of a queue that is not empty
+    std::uint32_t last = none;  // valid if the queue is not empty
     [[nodiscard]] bool empty() const { return first == none; }
   };
 
-  // Inlined, so that an item is written where it stays: one built elsewhere and copied stalls the processor's
-  // store buffer.
+  // Inlined, so that an item is built in its final place. Building it elsewhere and copying it would stall
+  // the processor's store buffer.
   [[gnu::always_inline]] void push(Queue& queue, const T& item) {
     const std::uint32_t index = free_ == none ? entries_.add({}) : take_free();
     Entry& entry = entries_[index];
@@ -30,7 +30,7 @@ class QueuePool {
     entry.next = none;
     append(queue, index);
   }
-  // The first of one queue becomes the last of another. Requires !from.empty().
+  // Moves the first entry of one queue to the end of another. Requires !from.empty().
   void move_first(Queue& from, Queue& to) {
     const std::uint32_t index = from.first;
     Entry& entry = entries_[index];
@@ -39,7 +39,7 @@ class QueuePool {
     append(to, index);
   }
 
-  // Out of the queue, wherever it stands: the first of which `is_wanted` is true. False when there is none.
+  // Removes the first entry for which `is_wanted` is true. Returns false if there is none.
   template <typename IsWanted>
   bool take_first(Queue& queue, const IsWanted& is_wanted, T& item) {
     std::uint32_t before = none;
@@ -66,14 +66,14 @@ class QueuePool {
   }
   [[nodiscard]] T& front(const Queue& queue) { return entries_[queue.first].item; }
   [[nodiscard]] T& back(const Queue& queue) { return entries_[queue.last].item; }
-  // The entry that many places behind the first; requires that it exists.
+  // The entry `from_front` places after the first. Requires that it exists.
   [[nodiscard]] T& at(const Queue& queue, std::uint64_t from_front) {
     std::uint32_t index = queue.first;
     for (; from_front > 0; --from_front) index = entries_[index].next;
     return entries_[index].item;
   }
 
-  // The first of the queue will be needed soon.
+  // Prefetches the first entry of the queue.
   [[gnu::always_inline]] void prepare(const Queue& queue) const {
     if (!queue.empty()) prefetch(entries_[queue.first]);
   }
@@ -92,7 +92,8 @@ class QueuePool {
     entries_[index].next = free_;
     free_ = index;
   }
-  // The one that will be taken next is fetched: since it was used, a large machine has used much else.
+  // Prefetches the entry that will be taken next: in a large machine it has left the cache since its last
+  // use.
   std::uint32_t take_free() {
     const std::uint32_t index = free_;
     free_ = entries_[index].next;

@@ -7,15 +7,15 @@
 namespace apenet {
 
 // Philox4x32 with 10 rounds (Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3",
-// SC11). Counter-based, so that a component's numbers depend on its stream and on how many it drew, never on
-// what other components did in between.
+// SC11). Counter-based: a component's numbers depend only on its stream and on how many it has drawn, never
+// on other components.
 using PhiloxBlock = std::array<std::uint32_t, 4>;
 using PhiloxKey = std::array<std::uint32_t, 2>;
 [[nodiscard]] PhiloxBlock philox4x32_10(PhiloxBlock counter, PhiloxKey key);
 
 // SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014): a tenth of
-// Philox's work, for what is drawn for every packet. Its mixing function: every bit of the result depends on
-// all bits of the word.
+// Philox's cost, for numbers drawn for every packet. mix64 is its mixing function: every bit of the result
+// depends on all bits of the word.
 [[nodiscard]] constexpr std::uint64_t mix64(std::uint64_t word) {
   word = (word ^ word >> 30U) * 0xbf58476d1ce4e5b9U;
   word = (word ^ word >> 27U) * 0x94d049bb133111ebU;
@@ -33,19 +33,19 @@ class SplitMix64 {
   std::uint64_t state_;
 };
 
-// A component's own sequence of random numbers. Streams of one seed are independent.
+// A component's sequence of random numbers. Streams of one seed are independent.
 class RandomStream {
  public:
   RandomStream(std::uint64_t seed, std::uint64_t stream) : seed_(seed), stream_(stream) {}
 
   [[nodiscard]] std::uint64_t next();
-  // Uniform in [0, bound), without bias. Requires bound > 0.
+  // Uniform in [0, bound), unbiased. Requires bound > 0.
   [[nodiscard]] std::uint64_t below(std::uint64_t bound);
 
  private:
   std::uint64_t seed_;
   std::uint64_t stream_;
-  std::uint64_t counter_ = 0;  // numbers drawn; a block gives two
+  std::uint64_t counter_ = 0;  // numbers drawn; a block contains two
   std::array<std::uint64_t, 2> block_{};
 };
 

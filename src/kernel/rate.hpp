@@ -1,4 +1,4 @@
-// Clock domains and data rates: how cycles and bytes become picoseconds.
+// Clock domains and data rates: convert cycles and bytes to picoseconds.
 #pragma once
 
 #include <cstdint>
@@ -7,11 +7,11 @@
 
 namespace apenet {
 
-// value * multiplier / divisor, rounded up, without overflow of the product. The one place where a division
-// meets the timing path: rounding is always up, so that nothing is ever faster than its rate.
+// value * multiplier / divisor, rounded up, without overflow of the product. The only division on the timing
+// path. It always rounds up, so that nothing is faster than its rate.
 [[nodiscard]] constexpr std::int64_t scale_up(std::int64_t value, std::int64_t multiplier,
                                               std::int64_t divisor) {
-  std::int64_t narrow = 0;  // a division of 128 bits takes several times as long
+  std::int64_t narrow = 0;  // a 128-bit division takes several times as long
   if (!__builtin_mul_overflow(value, multiplier, &narrow) &&
       !__builtin_add_overflow(narrow, divisor - 1, &narrow)) {
     return narrow / divisor;
@@ -23,8 +23,8 @@ namespace apenet {
 
 inline constexpr std::int64_t ps_per_second = 1'000'000'000'000;
 
-// A clock domain. n cycles last ceil(n * 1e12 / frequency_hz) ps: the rounding is per span, not per cycle,
-// so 133 MHz (7518.797 ps) does not drift.
+// A clock domain. n cycles last ceil(n * 1e12 / frequency_hz) ps. Rounding applies to the span, not to each
+// cycle, so 133 MHz (7518.797 ps) does not drift.
 struct ClockDomain {
   std::int64_t frequency_hz = 0;
   [[nodiscard]] constexpr Time cycles(std::int64_t count) const {
@@ -32,10 +32,10 @@ struct ClockDomain {
   }
 };
 
-// A data rate in bytes per second, as a fraction so that "16 payload bytes per 3 clocks of 133 MHz" is exact.
+// A data rate as a fraction, so that "16 payload bytes per 3 clocks of 133 MHz" is exact.
 struct DataRate {
   std::int64_t bytes = 0;         // bytes transferred ...
-  std::int64_t per_cycles = 1;    // ... in so many cycles ...
+  std::int64_t per_cycles = 1;    // ... in this many cycles ...
   std::int64_t frequency_hz = 1;  // ... of this clock
   [[nodiscard]] constexpr bool operator==(const DataRate& other) const = default;
   [[nodiscard]] constexpr Time duration(std::int64_t size_bytes) const {

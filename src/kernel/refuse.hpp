@@ -1,4 +1,4 @@
-// The error of a value that cannot be used, `KEY = VALUE: expected WHAT`, and checks that throw it.
+// The error for an unusable value, `KEY = VALUE: expected WHAT`, and checks that throw it.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace apenet {
 
-// The checks below take views: they run for every descriptor, and a valid value must not cost a string.
+// These checks take views, because they run for every descriptor: a valid value must not cost a string.
 [[noreturn]] inline void refuse_value(std::string_view key, std::string_view value,
                                       std::string_view expected) {
   std::string text(key);

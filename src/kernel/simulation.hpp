@@ -1,4 +1,4 @@
-// Simulation: the clock, the queue and the seed. It alone advances time.
+// Simulation: the clock, the event queue and the seed. Only this class advances time.
 #pragma once
 
 #include <cstddef>
@@ -29,12 +29,13 @@ class Simulation {
 
   [[nodiscard]] Time now() const { return now_; }
   [[nodiscard]] std::uint64_t seed() const { return seed_; }
-  // Time of the next event, Time::never() when there is none.
+  // The time of the next event, or Time::never() if there is none.
   [[nodiscard]] Time next_time() const {
     return queue_.empty() ? Time::never() : Time::from_ps(static_cast<std::int64_t>(queue_.next_time_ps()));
   }
 
-  // Calls handler.handle_event at `when` >= now(); aborts with the state otherwise: time cannot go back.
+  // Schedules a call of handler.handle_event() at `when`. Aborts with the state if `when` < now(), because
+  // time cannot go back.
   void schedule(EventSource& source, Time when, EventHandler& handler, std::uint64_t argument_a = 0,
                 std::uint64_t argument_b = 0) {
     if (source.id >> PackedOrder::source_bits != 0 || source.counter >> PackedOrder::counter_bits != 0)
@@ -44,8 +45,8 @@ class Simulation {
     schedule(PackedOrder::pack(source.kind, source.id, source.counter++), when, handler, argument_a,
              argument_b);
   }
-  // The same for a component whose numbers are within their limits, and which sees to it that no two of its
-  // events are equal.
+  // As above, for a component that keeps its numbers within the limits and ensures that no two of its events
+  // are equal.
   void schedule(std::uint64_t packed_order, Time when, EventHandler& handler, std::uint64_t argument_a,
                 std::uint64_t argument_b) {
     if (when < now_ || when == Time::never()) [[unlikely]]
@@ -53,27 +54,27 @@ class Simulation {
     queue_.push(static_cast<std::uint64_t>(when.ps()), packed_order, &handler, argument_a, argument_b);
   }
 
-  // Runs the next event; false when there is none. This and the next two look up now and then
-  // (interruption.hpp); what a look throws leaves a simulation that cannot go on.
+  // Runs the next event; returns false if there is none. This function and the next two call
+  // look_for_interruption() regularly. If that throws, the simulation cannot continue.
   bool step() {
     if (queue_.empty()) return false;
     run_next();
     return true;
   }
-  void run_until(Time horizon);  // every event before horizon, exclusive; now() then is that of the last
+  void run_until(Time horizon);  // runs all events before horizon; now() is then the time of the last one
   void run();
 
   [[nodiscard]] std::size_t pending_count() const { return queue_.size(); }
-  // Events run so far.
+  // The number of events run.
   [[nodiscard]] std::uint64_t event_count() const { return event_count_; }
 
-  // Where components record what they do; nullptr, the default, for nowhere. The sink outlives its use.
+  // Sets the sink for the components' records; nullptr, the default, for none. The sink must outlive its use.
   void attach_trace(TraceSink* sink) { trace_ = sink; }
   void trace(const TraceRecord& record) const {
     if (trace_ != nullptr) [[unlikely]]
       trace_->record(record);
   }
-  // For those who would have to compute what they record.
+  // Check before computing a record.
   [[nodiscard]] bool is_traced() const { return trace_ != nullptr; }
 
  private:
@@ -92,7 +93,8 @@ class Simulation {
     next.handler->handle_event(next);
   }
 
-  // An event of the flit engine is a cycle of the whole network: milliseconds on a large one.
+  // Small, because one event of the flit engine is a cycle of the whole network: milliseconds for a large
+  // one.
   static constexpr std::uint64_t events_between_looks = 256;
 
   Time now_;

@@ -1,4 +1,4 @@
-// Time: the one clock of a simulation, in integer picoseconds.
+// Time: the clock of a simulation, in integer picoseconds.
 #pragma once
 
 #include <compare>
@@ -7,25 +7,24 @@
 
 namespace apenet {
 
-// A point on, or a span of, the simulated time line. Integer picoseconds: no rounding depends on the order
-// of operations, and int64 reaches 106 days. The type is strong so that cycles, bytes and nanoseconds
-// cannot be added to it by accident.
+// A point or a span of simulated time. Integer picoseconds: no rounding depends on the order of operations,
+// and int64 covers 106 days. A separate type, so that cycles, bytes and nanoseconds cannot be added to it by
+// accident.
 class Time {
  public:
   constexpr Time() = default;
   [[nodiscard]] static constexpr Time from_ps(std::int64_t ps) { return Time{ps}; }
   [[nodiscard]] static constexpr Time from_ns(std::int64_t ns) { return Time{ns * 1000}; }
   [[nodiscard]] static constexpr Time zero() { return Time{0}; }
-  // Later than every event; adding to it is an error that the queue's checks catch.
+  // Later than every event. Adding to it is an error, which the queue's checks detect.
   [[nodiscard]] static constexpr Time never() { return Time{std::numeric_limits<std::int64_t>::max()}; }
 
   [[nodiscard]] constexpr std::int64_t ps() const { return ps_; }
-  // For reports only: floating point never returns to the timing path.
+  // For reports only: floating point must not enter the timing path.
   [[nodiscard]] constexpr double to_us() const { return static_cast<double>(ps_) * 1e-6; }
 
   constexpr auto operator<=>(const Time&) const = default;
-  // Where they would come out of <=>, GCC branches twice: on whether the two are equal, and then on which is
-  // less.
+  // Defined explicitly: derived from <=>, GCC branches twice, on equality and then on order.
   constexpr bool operator<(Time other) const { return ps_ < other.ps_; }
   constexpr bool operator<=(Time other) const { return ps_ <= other.ps_; }
   constexpr bool operator>(Time other) const { return ps_ > other.ps_; }

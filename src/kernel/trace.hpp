@@ -1,4 +1,4 @@
-// Trace: what components did, in order, for those who want to look or to compare two runs.
+// Trace: what components did, in order, for inspection or for comparing two runs.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +8,11 @@
 
 namespace apenet {
 
-// One thing that happened. `what` and the meaning of place, other, a and b belong to the room that records
-// (its own enum); kind tells the rooms apart.
+// One recorded action. The recording room defines `what` and the meaning of place, other, a and b by its own
+// enum; `kind` identifies the room.
 struct TraceRecord {
   Time time{};
-  Time until{};  // when what began at `time` ends, where that is known; otherwise zero
+  Time until{};  // end of what began at `time` if known, otherwise zero
   EventKind kind = EventKind::control;
   std::uint16_t what = 0;
   std::uint32_t place = 0;  // node, link, process
@@ -29,8 +29,8 @@ class TraceSink {
   ~TraceSink() = default;
 };
 
-// A running 64-bit hash of all records that depends on their order: two runs with equal hashes did the same
-// things at the same times in the same order. Not cryptographic.
+// A running 64-bit hash of all records, which depends on their order. Two runs with equal hashes did the same
+// at the same times in the same order. Not cryptographic.
 class TraceHash final : public TraceSink {
  public:
   void record(const TraceRecord& record) override {

@@ -10,14 +10,15 @@ namespace apenet {
 
 namespace {
 
-// Longer delays would make rings of lists longer than the network is large.
+// Longer delays would need rings of lists larger than the network.
 constexpr std::int64_t max_delay_cycles = 1 << 16;
 
 std::string in_cycles(std::int64_t count, Time time) {
   return std::to_string(count) + (count == 1 ? " cycle, " : " cycles, ") + std::to_string(time.ps()) + " ps";
 }
 
-// A flit's time is so many of 10^6 flits: the rounding up of DataRate to a picosecond is no part of it.
+// The duration of a flit is measured over 10^6 flits, so that DataRate's rounding to a picosecond does not
+// matter.
 constexpr std::int64_t many = 1'000'000;
 
 std::int64_t cycles_of_flit(const FlitTiming& timing, const DataRate& rate) {
@@ -25,7 +26,7 @@ std::int64_t cycles_of_flit(const FlitTiming& timing, const DataRate& rate) {
   return std::max<std::int64_t>(1, (timing.cycle_from(span) + many - 1) / many);
 }
 
-// Of a flit's time in whole cycles to that of the description.
+// The ratio of a flit's duration in whole cycles to the described one.
 double slowdown(const FlitTiming& timing, const DataRate& rate) {
   return static_cast<double>(timing.time(cycles_of_flit(timing, rate) * many).ps()) /
          static_cast<double>(rate.duration(many * timing.flit_bytes).ps());
@@ -107,8 +108,9 @@ void set_pipeline(FlitTiming& timing, const NetworkDescription& description, Rou
   timing.buffer_write_cycles = latency - stages;
 }
 
-// From the description's credit latency (a tail has left the buffer, its credit can be used) to what is left
-// of it after the switch and the wires. The wires are the fastest ones: a credit never comes too late.
+// Computes the credit delay: the description's credit latency (from the tail leaving the buffer until its
+// credit can be used), plus the switch traversal, minus the time on the wires. Uses the fastest wire, so that
+// no credit can be used earlier than described.
 void set_credit(FlitTiming& timing, const NetworkDescription& description, Rounding& rounding) {
   const std::uint32_t delay = description.pipeline.credit_delay_cycles;
   if (delay != RouterPipeline::from_latency) {
@@ -172,7 +174,7 @@ FlitTiming make_flit_clock(const NetworkDescription& description) {
     return link.rate == links[0].rate && link.latency == links[0].latency;
   });
   for (std::size_t d = 0; d < links.size(); ++d) {
-    if (are_equal && d > 0) {  // what is said of one holds for all
+    if (are_equal && d > 0) {  // one message covers all links
       timing.links.push_back(timing.links[0]);
       continue;
     }

@@ -51,7 +51,7 @@ std::string decimal(double value) {
   return text.data();
 }
 
-// Written so that what is not a number is refused, too.
+// Written so that it also rejects NaN.
 void require_bit_error_rate(double rate, std::uint32_t packet_bytes) {
   const std::string key = "network.link.bit_error_rate";
   if (!(rate >= 0 && rate <= 1)) refuse_value(key, decimal(rate), "a probability, from 0 to 1");
@@ -65,7 +65,7 @@ void require_bit_error_rate(double rate, std::uint32_t packet_bytes) {
   }
 }
 
-// What only the packet engine simulates.
+// Rejects features that only the packet engine simulates.
 void require_no_faults(const NetworkDescription& description) {
   const std::string expected = " with the flit engine: the packet engine alone simulates faults";
   if (!description.faults.empty())
@@ -77,9 +77,10 @@ void require_no_faults(const NetworkDescription& description) {
   }
 }
 
-// The escape of an adaptive routing is for headers at the front of a buffer. A packet that does not fit where
-// it waits leaves its header behind other packets' tails, and those in a circle (Duato, IEEE Trans. Parallel
-// and Distributed Systems 4, 1993, gives a buffer to one packet at a time).
+// The escape of an adaptive routing works for headers at the front of a buffer. A packet that does not fit
+// into one buffer leaves its header behind the tails of other packets, and such packets can wait for each
+// other in a cycle (Duato, IEEE Trans. Parallel and Distributed Systems 4, 1993, assumes one packet per
+// buffer).
 void require_cut_through(const NetworkDescription& description) {
   if (description.routing == NetworkDescription::Routing::minimal_adaptive &&
       description.switching == NetworkDescription::Switching::wormhole) {
@@ -159,14 +160,16 @@ std::unique_ptr<Network> make_network(Simulation& simulation, const NetworkParam
     require_no_faults(description);
     require_cut_through(description);
   }
-  const bool has_overtaking = is_flit && description.virtual_channels > 1 &&  // of any class: at the cards
+  // Packets overtake each other even at the cards, whatever the class.
+  const bool has_overtaking = is_flit && description.virtual_channels > 1 &&
                               description.channel_selection == NetworkDescription::ChannelSelection::any;
   const bool keeps_order = routing->keeps_order() && !has_overtaking;
   std::unique_ptr<Network> network;
   if (is_flit) {
     network = std::make_unique<FlitEngine>(simulation, topology, std::move(routing), parameters);
   } else {
-    NetworkParameters cut_through = parameters;  // wormhole by packets: docs/models/flit-engine.md
+    // Wormhole on the packet engine: see docs/models/flit-engine.md.
+    NetworkParameters cut_through = parameters;
     cut_through.description.buffer_bytes =
         std::max<std::int64_t>(description.buffer_bytes, parameters.max_packet_wire_bytes);
     auto engine = std::make_unique<PacketEngine>(simulation, topology, std::move(routing), cut_through);

@@ -1,4 +1,4 @@
-// The factory of networks: description in, engine out.
+// Creates a network from its description.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace apenet {
 
-// Throws std::invalid_argument naming the key, its value and what was expected.
+// Throws std::invalid_argument, which names key, value and what was expected.
 [[nodiscard]] std::unique_ptr<Network> make_network(Simulation& simulation,
                                                     const NetworkParameters& parameters);
 

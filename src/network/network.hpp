@@ -1,4 +1,4 @@
-// Network: takes packets in, hands packets out. The interface behind which the engines sit.
+// Network: the interface of all network engines. It accepts packets and delivers packets.
 #pragma once
 
 #include <cstddef>
@@ -12,57 +12,58 @@
 
 namespace apenet {
 
-// What a card sees of the network. Calls come from the event that they describe: now() is the time named.
+// The callbacks of a network to a card. Each is called from the event that it describes, so now() is that
+// time.
 class NetworkClient {
  public:
-  // The packet's tail has reached this node's ejection buffer (now). head_time is when its header had: a
-  // cut-through receiver may have begun to drain it then. The buffer space is held until Network::consumed.
+  // The packet's tail has now reached this node's ejection buffer. head_time: when its header did; a
+  // cut-through receiver may have begun to drain it then. The buffer space is held until Network::consumed().
   virtual void packet_arrived(const Packet& packet, Time head_time) = 0;
-  // A packet's tail has left the injection buffer: injection_room() of that channel has grown. Called once
-  // after Network::await_injection_room.
+  // A packet's tail has left the injection buffer, so injection_room() of that channel has grown. Called once
+  // for each Network::await_injection_room().
   virtual void injection_freed(std::uint16_t channel) = 0;
-  // The packet's header has left the injection buffer, at head_time: now, or a clock cycle of the engine ago.
-  // Engines need not tell if it left as soon as it was there. Again for a packet that a fault has taken back.
-  // Not a time to inject.
+  // The packet's header has left the injection buffer at head_time: now, or one clock cycle of the engine
+  // ago. Engines may omit the call if the header left immediately. Called again for a packet that a fault has
+  // taken back. Do not call inject() from here.
   virtual void packet_entered(const Packet& /*packet*/, Time /*head_time*/) {}
 
  protected:
   ~NetworkClient() = default;
 };
 
-// What one link, one direction of a cable, did so far.
+// What one link (one direction of a cable) has done.
 struct LinkStatistics {
-  std::string name;  // "(0,0,0)+x"
+  std::string name;  // for example "(0,0,0)+x"
   std::uint64_t packets = 0;
   std::uint64_t wire_bytes = 0;
-  Time busy;  // from each packet's header to its tail, waits of the tail and retransmissions included
-  std::uint64_t corrupted_packets = 0;    // transmissions of them
-  std::uint64_t retransmitted_bytes = 0;  // beside wire_bytes
+  Time busy;  // from each packet's header to its tail, including waits of the tail and retransmissions
+  std::uint64_t corrupted_packets = 0;    // corrupted transmissions of packets
+  std::uint64_t retransmitted_bytes = 0;  // in addition to wire_bytes
 };
 
-// What went wrong in a network, and what that cost. See docs/models/faults.md.
+// Faults of a network and their cost. See docs/models/faults.md.
 struct FaultUse {
-  std::uint64_t events = 0;  // of links and nodes that died or revived
+  std::uint64_t events = 0;  // failures and recoveries of links and nodes
   std::uint64_t reconfigurations = 0;
   std::uint64_t packets_taken_back = 0;
   std::uint64_t corrupted_packets = 0;
   std::uint64_t retransmitted_bytes = 0;
 };
 
-// A packet whose destination cannot be reached and will not be again: who from whom, since when and why.
+// A packet's destination cannot be reached now or later. The message names both nodes, time and cause.
 class NetworkPartitioned : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-// What had to be held at destinations to put packets back in order: nothing with a routing that keeps it.
+// Packets that had to be held at destinations to restore their order. Zero with a routing that keeps order.
 struct ReorderUse {
   std::uint64_t held_packets = 0;
-  std::int64_t peak_bytes = 0;  // held at one node at one time, at most
+  std::int64_t peak_bytes = 0;  // maximum held at one node at one time
 };
 
-// Contract, for every engine (tests/contract): every injected packet is delivered exactly once, to its
-// destination, with packets of one (source, destination, channel) in the order of their injection; nothing is
+// Contract of every engine (tests/contract): every injected packet is delivered exactly once, to its
+// destination; packets of one (source, destination, channel) arrive in the order of injection; nothing is
 // dropped; a network whose clients consume what arrives drains; equal inputs give equal times.
 class Network {
  public:
@@ -71,45 +72,46 @@ class Network {
   [[nodiscard]] virtual std::uint32_t node_count() const = 0;
   virtual void attach(NodeId node, NetworkClient& client) = 0;
 
-  // Free bytes in the node's injection buffer for this channel. A card reserves room before it reads memory:
-  // credits hold the sender back, nothing is dropped.
+  // Free bytes in the node's injection buffer for this channel. A card reserves space before it reads memory:
+  // credits hold the sender back, and nothing is dropped.
   [[nodiscard]] virtual std::int64_t injection_room(NodeId node, std::uint16_t channel) const = 0;
 
-  // Asks for one injection_freed of that channel, when its room next grows. Not asking costs nothing: most
-  // packets leave without anybody waiting for their place.
+  // Requests one call of injection_freed() for that channel, when its room next grows. Optional, because for
+  // most packets nobody waits for their space.
   virtual void await_injection_room(NodeId node, std::uint16_t channel) = 0;
 
-  // The run's time zero, now or later, with nothing under way: faults happen at times from here, and bit
-  // errors are drawn and counted from here.
+  // Sets the run's time zero, now or later, while the network is empty. Fault times are relative to it, and
+  // bit errors are drawn and counted from it on.
   virtual void begin(Time /*zero*/) {}
 
-  // Hands over a packet whose header is in the injection buffer now and whose tail will be there at
-  // tail_time >= now (a DMA that still runs; the packet is forwarded cut-through behind it).
-  // Requires packet.wire_bytes <= injection_room(packet.source, packet.channel). Returns what is left of
-  // that: it does not shrink until the next packet there, so that not every one need be asked for.
+  // Injects a packet whose header is in the injection buffer now and whose tail will be there at tail_time >=
+  // now (a DMA that is still running; the packet is forwarded cut-through behind it). Requires
+  // packet.wire_bytes <= injection_room(packet.source, packet.channel). Returns the remaining room, which
+  // does not shrink until the next inject() there, so that the caller need not query it each time.
   virtual std::int64_t inject(const Packet& packet, Time tail_time) = 0;
 
-  // The client has moved a delivered packet out of the node's ejection buffer (now); its space is free again.
+  // The client has now removed a delivered packet from the node's ejection buffer; its space is free again.
   virtual void consumed(NodeId node, const Packet& packet) = 0;
 
-  // The node will soon inject on that channel: an engine whose state does not fit the cache asks for it here.
+  // The node will inject on that channel soon: an engine whose state does not fit the cache prefetches it
+  // here.
   virtual void prepare(NodeId /*node*/, std::uint16_t /*channel*/) const {}
 
-  // The links between routers, in the order of routers and of their ports.
+  // The links between routers, ordered by router, then by port.
   [[nodiscard]] virtual std::uint32_t link_count() const = 0;
   [[nodiscard]] virtual LinkStatistics link_statistics(std::uint32_t link) const = 0;
-  // The packets of all links together: what a large network can say without a name for each link.
+  // The packets of all links together. Available for large networks too, because it needs no link names.
   [[nodiscard]] virtual std::uint64_t link_crossings() const {
     std::uint64_t packets = 0;
     for (std::uint32_t link = 0; link < link_count(); ++link) packets += link_statistics(link).packets;
     return packets;
   }
   [[nodiscard]] virtual ReorderUse reorder_use() const { return {}; }
-  // One sentence for each thing that this engine does not do as its description says.
+  // One sentence for each deviation of this engine from its description.
   [[nodiscard]] virtual std::vector<std::string> warnings() const { return {}; }
   [[nodiscard]] virtual FaultUse fault_use() const { return {}; }
-  // Whether all so many pending events of the simulation are faults to come, with nothing under way that they
-  // could concern.
+  // Whether all `pending_events` events of the simulation are future faults, and no packet that they could
+  // affect is in progress.
   [[nodiscard]] virtual bool is_quiet_until_faults(std::size_t /*pending_events*/) const { return false; }
 };
 

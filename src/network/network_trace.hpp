@@ -1,4 +1,4 @@
-// NetworkTrace: what engines record of packets, with EventKind::link.
+// NetworkTrace: the records of engines about packets, with EventKind::link.
 #pragma once
 
 #include <cstdint>
@@ -8,15 +8,16 @@
 
 namespace apenet {
 
-// Of every record: a is Packet::message, b is Packet::sequence above Packet::wire_bytes (32 bits each). A
-// packet is told from all others by its message, sequence and source.
+// In every record, a is Packet::message; b is Packet::sequence in the upper and Packet::wire_bytes in the
+// lower 32 bits. A packet is identified by message, sequence and source.
 enum class NetworkTrace : std::uint16_t {
-  injected,    // place: source node; other: destination
-  crossed,     // place: the link, numbered as in link_statistics(); other: source node; from the header's
-               // departure until the tail's
+  injected,  // place: source node; other: destination
+  // Place: the link, numbered as in link_statistics(); other: source node; from the departure of the header
+  // to that of the tail.
+  crossed,
   ejected,     // place: destination node; other: source node; the header leaves the last router's buffer
   delivered,   // place: destination node; other: source node; the tail is in the ejection buffer
-  taken_back,  // place and other: source node; it starts there again, see docs/models/faults.md
+  taken_back,  // place and other: source node; the packet starts there again, see docs/models/faults.md
 };
 
 [[nodiscard]] inline TraceRecord network_record(NetworkTrace what, Time time, Time until, std::uint32_t place,

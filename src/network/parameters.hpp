@@ -1,4 +1,4 @@
-// NetworkParameters: all that an engine needs to build a network.
+// NetworkParameters: everything that an engine needs to build a network.
 #pragma once
 
 #include <cstdint>
@@ -7,13 +7,14 @@
 
 namespace apenet {
 
-// The machine's description, and what the card must tell the network beside it.
+// The machine's description, and the parameters that depend on the card.
 struct NetworkParameters {
   NetworkDescription description;
-  std::uint32_t card_channels = 1;          // injection FIFOs per node; Packet::channel is below it
-  std::uint32_t max_packet_wire_bytes = 0;  // the largest Packet::wire_bytes; every buffer must hold one
-  // Cards count on the order of network.hpp; a generator whose packets have nothing to do with each other
-  // does not, and measures the network without what restores it.
+  std::uint32_t card_channels = 1;  // injection FIFOs per node; Packet::channel is smaller
+  // The largest Packet::wire_bytes; every buffer must hold one such packet.
+  std::uint32_t max_packet_wire_bytes = 0;
+  // Cards rely on the packet order of network.hpp. A generator of independent packets does not, and then the
+  // network is measured without the Resequencer.
   bool needs_order = true;
 };
 

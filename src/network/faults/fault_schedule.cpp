@@ -12,7 +12,7 @@ namespace apenet {
 
 namespace {
 
-// One line, not too much of it, nothing that a terminal would obey.
+// Quotes text for a message: one line, limited length, without control characters.
 std::string shown(std::string_view text) {
   constexpr std::size_t most = 100;
   std::string result;
@@ -54,14 +54,14 @@ bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-// "10us", "1.5ms": a whole number of picoseconds up to 10^18, eleven days.
+// Parses "10us" or "1.5ms": a whole number of picoseconds up to 10^18 (eleven days).
 std::optional<Time> parse_time(std::string_view text) {
   constexpr std::int64_t most_ps = 1'000'000'000'000'000'000;
   const auto digits = static_cast<std::size_t>(
       std::find_if(text.begin(), text.end(), [](char c) { return !is_digit(c) && c != '.'; }) - text.begin());
   const std::optional<std::int64_t> unit = unit_ps(text.substr(digits));
   if (!unit || digits == 0 || !is_digit(text[0]) || !is_digit(text[digits - 1])) return std::nullopt;
-  std::int64_t scale = *unit;  // of the next digit, after the point
+  std::int64_t scale = *unit;  // of the next digit after the point
   std::int64_t ps = 0;
   bool is_fraction = false;
   for (const char c : text.substr(0, digits)) {
@@ -148,7 +148,7 @@ std::vector<std::uint32_t> Liveness::find_islands(const Topology& topology) cons
     if (of_router[start] != no_island) continue;
     of_router[start] = start;
     reached.assign(1, start);
-    for (std::size_t i = 0; i < reached.size(); ++i) {  // grows on the way
+    for (std::size_t i = 0; i < reached.size(); ++i) {  // `reached` grows during the loop
       for (std::uint32_t port = 0; port < ports_; ++port) {
         const PortRef next = topology.neighbour({reached[i], port});
         if (!next.is_connected() || !is_alive({reached[i], port}) || of_router[next.router] != no_island)
@@ -168,7 +168,7 @@ std::vector<std::uint32_t> Liveness::find_islands(const Topology& topology) cons
 
 namespace {
 
-// Names of a topology to the ports that a fault takes down.
+// Maps names of a topology to the ports that a fault takes down.
 class FaultResolver {
  public:
   explicit FaultResolver(const Topology& topology) : topology_(topology), attached_(topology.router_count()) {
@@ -239,7 +239,7 @@ class FaultResolver {
     return ports;
   }
 
-  // Comparing a name with those of a large machine takes longer than the help is worth.
+  // Skips very large machines: comparing all names would take longer than the hint is worth.
   static std::string near(const std::string& name, const std::vector<std::string>& known) {
     constexpr std::size_t most_names = 100'000;
     return known.size() > most_names ? std::string() : nearest_name(name, known);
@@ -247,7 +247,7 @@ class FaultResolver {
 
   const Topology& topology_;
   std::vector<std::vector<NodeId>> attached_;  // per router
-  bool is_direct_ = false;                     // every router has one node
+  bool is_direct_ = false;                     // every router has exactly one node
 };
 
 }  // namespace

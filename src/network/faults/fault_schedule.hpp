@@ -1,4 +1,4 @@
-// FaultSchedule: which links and nodes die and revive, and when.
+// FaultSchedule: which links and nodes fail and recover, and when.
 #pragma once
 
 #include <cstdint>
@@ -10,16 +10,15 @@
 
 namespace apenet {
 
-// One fault as it is written: `link (0,0,0)+x down @10us up @2ms`.
+// One fault as written by the user: `link (0,0,0)+x down @10us up @2ms`.
 //
-//   link NAME      the cable of that link: a cable fails as a whole, in both directions
-//   node NAME      a node by its number, or, where every router has one node, by its router's name; there it
-//   dies
-//                  with its router, elsewhere its card alone
+//   link NAME      the cable of that link; a cable fails as a whole, in both directions
+//   node NAME      a node by its number or, if every router has one node, by its router's name. In that
+//                  case it fails with its router, otherwise only its card fails
 //   switch NAME    a router, with all its cables and the connections of its nodes
 //
-// Then `down @TIME` and `up @TIME` in turn, at growing times from the begin of virtual time. A time is a
-// decimal number and ps, ns, us, ms or s.
+// Then `down @TIME` and `up @TIME` alternate, at increasing times since the start of virtual time. A time is
+// a decimal number with ps, ns, us, ms or s.
 struct Fault {
   enum class Kind : std::uint8_t { link, node, router };
   struct Change {
@@ -32,13 +31,13 @@ struct Fault {
   std::string text;
 };
 
-// Throws std::invalid_argument that quotes the text and says what was expected.
+// Throws std::invalid_argument, which quotes the text and names what was expected.
 [[nodiscard]] Fault parse_fault(const std::string& text);
 
-// "12.5 us": for messages.
+// Formats a time for messages, for example "12.5 us".
 [[nodiscard]] std::string time_text(Time time);
 
-// What of a network is alive. A port is dead as long as at least one fault that concerns it is down.
+// Which ports of a network are alive. A port is dead while at least one fault that affects it is down.
 class Liveness {
  public:
   static constexpr std::uint32_t no_island = 0xffffffff;
@@ -51,7 +50,8 @@ class Liveness {
   [[nodiscard]] bool is_all_alive() const { return dead_ports_ == 0; }
   void change(const std::vector<PortRef>& ports, bool is_up);
 
-  // Per endpoint: those of one island reach each other; no_island for one whose connection is dead.
+  // Returns the island of each endpoint: nodes of one island reach each other. no_island for a node whose
+  // connection is dead.
   [[nodiscard]] std::vector<std::uint32_t> find_islands(const Topology& topology) const;
 
  private:
@@ -72,10 +72,10 @@ class FaultSchedule {
     bool is_up = false;
   };
 
-  // Throws std::invalid_argument as parse_fault does, and for names that the topology does not have.
+  // Throws std::invalid_argument like parse_fault(), and for names that the topology does not have.
   FaultSchedule(const Topology& topology, const std::vector<std::string>& texts);
 
-  // By time; at one time in the order of the faults.
+  // Sorted by time; at equal times in the order of faults.
   [[nodiscard]] const std::vector<Change>& changes() const { return changes_; }
   [[nodiscard]] const Fault& fault(std::uint32_t index) const { return faults_[index]; }
   void apply(const Change& change, Liveness& liveness) const {

@@ -95,7 +95,7 @@ bool FaultyNetwork::reaches(std::size_t changes, const Packet& packet) {
   return island != Liveness::no_island && island == islands[packet.destination];
 }
 
-// Of changes at one time only the last one counts: what lies between them never was.
+// Of several changes at one time only the last one counts: the states in between never existed.
 const FaultyNetwork::Islands& FaultyNetwork::islands_after(std::size_t changes) {
   const std::vector<FaultSchedule::Change>& all = schedule_.changes();
   while (changes > 0 && changes < all.size() && all[changes].time == all[changes - 1].time) ++changes;
@@ -109,7 +109,7 @@ const FaultyNetwork::Islands& FaultyNetwork::islands_after(std::size_t changes) 
 }
 
 void FaultyNetwork::report(const Packet& packet) {
-  std::size_t cause = done_;  // the change since which there is no path
+  std::size_t cause = done_;  // the change since which there has been no path
   while (cause > 1 && !reaches(cause - 1, packet)) --cause;
   const FaultSchedule::Change& change = schedule_.changes()[cause - 1];
   const Fault& fault = schedule_.fault(change.fault);

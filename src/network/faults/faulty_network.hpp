@@ -1,4 +1,4 @@
-// FaultyNetwork: a network whose links and nodes die and revive.
+// FaultyNetwork: a network whose links and nodes fail and recover.
 #pragma once
 
 #include <cstdint>
@@ -14,16 +14,16 @@
 
 namespace apenet {
 
-// Static reconfiguration with take-back (docs/models/faults.md): whenever something dies or revives the
-// engine halts, and `reconfiguration` later goes on with up*/down* routes over what is alive, or with the
-// machine's own routing when everything is. Nothing is lost, doubled or overtaken, and routes of two
-// routings never wait for each other.
+// Static reconfiguration with take-back (docs/models/faults.md). When something fails or recovers, the engine
+// halts. After `reconfiguration` it resumes with up*/down* routes over the live parts, or with the machine's
+// own routing if everything is alive. No packet is lost, duplicated or overtaken, and routes of two routings
+// never wait for each other.
 //
-// Throws NetworkPartitioned, out of the simulation's step, when a packet has no path and no later fault event
-// will give it one.
+// Throws NetworkPartitioned, out of the simulation's step, if a packet has no path and no later fault event
+// gives it one.
 class FaultyNetwork final : public Network, private EventHandler, private InjectionGate {
  public:
-  // Throws std::invalid_argument for faults that cannot be, and for a network too large for tables of routes.
+  // Throws std::invalid_argument for invalid faults, and for a network too large for route tables.
   FaultyNetwork(Simulation& simulation, Topology topology, std::unique_ptr<PacketEngine> engine,
                 const std::vector<std::string>& faults, Time reconfiguration);
 
@@ -71,15 +71,15 @@ class FaultyNetwork final : public Network, private EventHandler, private Inject
   std::unique_ptr<PacketEngine> engine_;
   FaultSchedule schedule_;
   Time reconfiguration_;
-  // First at its instant: whatever else happens then meets the network as it is from then on.
+  // Kind credit comes first at its instant, so that all other events of that instant see the changed network.
   EventSource source_{EventKind::credit, 0, 0};
   Time zero_;
-  std::size_t done_ = 0;       // changes
-  std::size_t scheduled_ = 0;  // events
+  std::size_t done_ = 0;       // changes applied
+  std::size_t scheduled_ = 0;  // events pending
   Liveness liveness_;
   Time restart_at_;
-  std::unique_ptr<const UpDownRouting> routing_;  // nullptr: the machine's own
-  std::vector<Islands> islands_;                  // after so many changes; empty: not looked at yet
+  std::unique_ptr<const UpDownRouting> routing_;  // nullptr: the machine's own routing
+  std::vector<Islands> islands_;                  // per number of changes; empty: not computed yet
   FaultUse use_;
 };
 

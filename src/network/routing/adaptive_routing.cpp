@@ -27,7 +27,7 @@ void MinimalAdaptiveRouting::route(const RouteQuery& query, RouteSteps& steps) c
     if (here[d] == there[d]) continue;
     const bool is_ahead = here[d] < there[d];
     const std::uint32_t plus =
-        is_ahead ? there[d] - here[d] : dims_[d] + there[d] - here[d];  // links going +
+        is_ahead ? there[d] - here[d] : dims_[d] + there[d] - here[d];  // links in + direction
     const bool plus_is_minimal = is_torus_ ? 2 * plus <= dims_[d] : is_ahead;
     const bool minus_is_minimal = is_torus_ ? 2 * plus >= dims_[d] : !is_ahead;
     if (plus_is_minimal) steps.add({CubeShape::plus_port(d), adaptive_class});

@@ -1,4 +1,4 @@
-// From the description to the arrangement of a network: its topology and its routing.
+// Creates topology and routing, the arrangement of a network, from the description.
 #pragma once
 
 #include <cstdint>
@@ -11,35 +11,35 @@
 
 namespace apenet {
 
-// All of them throw std::invalid_argument naming the key, its value and what was expected.
+// All functions throw std::invalid_argument, which names key, value and what was expected.
 
-// Checks also that there are as many links as the topology has classes of them.
+// Also checks that there is one link description per link class of the topology.
 [[nodiscard]] Topology make_topology(const NetworkDescription& description);
 
-// Cheaper than the topology, except for graphs. Requires a topology other than none.
+// Cheaper than creating the topology, except for graphs. Requires a topology other than none.
 [[nodiscard]] std::uint32_t count_network_nodes(const NetworkDescription& description);
 
-// The topology is that of the description.
+// Requires the topology created from the same description.
 [[nodiscard]] std::unique_ptr<const Routing> make_routing(const NetworkDescription& description,
                                                           const Topology& topology);
 
-// The refusal names the cycle.
+// Throws if the routing can deadlock; the error names the cycle.
 void require_no_deadlock(const NetworkDescription& description, const Topology& topology,
                          const Routing& routing);
 
-// What people want to know of a network before it runs.
+// Facts about a network that are shown before it runs.
 struct ArrangementFacts {
   std::uint32_t nodes = 0;
   std::uint32_t routers = 0;
-  std::uint32_t ports_per_router = 0;  // of the largest, unused ones included
+  std::uint32_t ports_per_router = 0;  // of the largest router, including unused ports
   std::uint32_t cables = 0;
   std::uint32_t channel_classes = 0;
   bool is_free_of_deadlock = false;
-  std::string proof;  // how that was shown, or the cycle
+  std::string proof;  // how freedom from deadlock was shown, or the cycle
 };
 [[nodiscard]] ArrangementFacts inspect_arrangement(const NetworkDescription& description);
 
-// As machine files write them.
+// The names used in machine files.
 [[nodiscard]] std::string name_of(NetworkDescription::Topology topology);
 [[nodiscard]] std::string name_of(NetworkDescription::Routing routing);
 

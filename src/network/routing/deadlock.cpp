@@ -15,7 +15,8 @@ namespace {
 
 constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
 
-// A channel is (link, class), numbered (router * ports + port) * classes + class.
+// The channels of a network. A channel is a (link, class), numbered (router * ports + port) * classes +
+// class.
 class Channels {
  public:
   Channels(const Topology& topology, std::uint32_t classes)
@@ -44,7 +45,7 @@ class Channels {
   std::uint32_t per_router_;
 };
 
-// Which channel waits for which.
+// The graph of which channel waits for which.
 class DependencyGraph {
  public:
   explicit DependencyGraph(std::uint32_t channels) : successors_(channels) {}
@@ -61,7 +62,7 @@ class DependencyGraph {
     report.channels += static_cast<std::uint64_t>(std::count(is_used.begin(), is_used.end(), true));
   }
 
-  // The channels of a cycle, the first one again at the end.
+  // Returns the channels of a cycle, with the first one repeated at the end; empty if there is none.
   [[nodiscard]] std::vector<std::uint32_t> find_cycle() const {
     std::vector<State> states(successors_.size(), State::unseen);
     std::vector<std::uint32_t> cycle;
@@ -78,7 +79,7 @@ class DependencyGraph {
     std::uint32_t next;
   };
 
-  // Depth first; recursion would need a stack as deep as the longest chain of links.
+  // Depth-first search. Not recursive, because the stack would be as deep as the longest chain of links.
   void search(std::uint32_t start, std::vector<State>& states, std::vector<std::uint32_t>& cycle) const {
     std::vector<Visit> path{{start, 0}};
     states[start] = State::open;
@@ -111,9 +112,9 @@ class DependencyGraph {
   std::vector<std::vector<std::uint32_t>> successors_;
 };
 
-// The states that packets for one destination reach, and the steps offered in each. A state is the channel by
-// which a packet came, or the router into which its card injected it; a routing without memory needs the
-// router only.
+// The states that packets to one destination can reach, and the steps offered in each. A state is the channel
+// through which a packet came, or the router into which its card injected it. For a memoryless routing it is
+// just the router.
 class Exploration {
  public:
   Exploration(const Topology& topology, const Routing& routing, const Channels& channels)
@@ -132,7 +133,7 @@ class Exploration {
     for (NodeId source = 0; source < topology_.endpoint_count(); ++source) {
       visit(injected(topology_.attachment(source).router), topology_.attachment(source), none);
     }
-    for (std::size_t i = 0; i < states_.size(); ++i) {  // grows on the way
+    for (std::size_t i = 0; i < states_.size(); ++i) {  // states_ grows during the loop
       const std::uint32_t state = states_[i];
       for (const RouteStep& step : steps_[state]) {
         if (is_last(state, step)) continue;
@@ -153,11 +154,11 @@ class Exploration {
     return state < channels_.count() ? topology_.neighbour(channels_.port(state)).router
                                      : state - channels_.count();
   }
-  // The step is the destination's attachment: no channel of the network.
+  // The step leads to the destination's attachment, which is not a channel of the network.
   [[nodiscard]] bool is_last(std::uint32_t state, RouteStep step) const {
     return step.port == target_.port && router(state) == target_.router;
   }
-  // The state of a packet that has come by the channel.
+  // The state of a packet that has come through the channel.
   [[nodiscard]] std::uint32_t behind(std::uint32_t channel) const {
     return is_memoryless_ ? topology_.neighbour(channels_.port(channel)).router : channel;
   }
@@ -181,15 +182,15 @@ class Exploration {
   const Routing& routing_;
   const Channels& channels_;
   bool is_memoryless_;
-  std::uint64_t exploration_ = 0;  // number of the present one
+  std::uint64_t exploration_ = 0;  // number of the current exploration
   NodeId destination_ = 0;
   PortRef target_;
   std::vector<RouteSteps> steps_;       // per state
   std::vector<std::uint64_t> seen_in_;  // per state: the last exploration that reached it
-  std::vector<std::uint32_t> states_;   // those of this destination
+  std::vector<std::uint32_t> states_;   // the states reached for the current destination
 };
 
-// A packet that cannot go on waits for all these: what it drew, or the escape.
+// Whether a blocked packet waits for this step. It waits for the step it drew, or for the escape.
 bool is_waited_for(const RouteSteps& steps, std::uint32_t index) {
   return steps.choice() != RouteChoice::adaptive || index + 1 == steps.count();
 }
@@ -217,7 +218,7 @@ class DeadlockCheck {
   }
 
  private:
-  // False when some choice is adaptive.
+  // Adds all direct dependencies. Returns false if some choice is adaptive.
   bool add_direct(DependencyGraph& graph) {
     const std::uint32_t choices = channels_.per_router();
     std::vector<bool> has(std::size_t{channels_.count()} * choices);
@@ -258,7 +259,8 @@ class DeadlockCheck {
     }
   }
 
-  // From each use of an escape channel, as escape or not, to each escape that the packet may ask for next.
+  // Adds the dependencies from each use of an escape channel, as escape or not, to each escape that the
+  // packet may request next.
   void add_extended(DependencyGraph& graph) {
     std::vector<bool> has(std::size_t{escape_count_} * escape_count_);
     std::vector<std::uint32_t> reached_for(channels_.count() + topology_.router_count(), none);
@@ -282,7 +284,8 @@ class DeadlockCheck {
     }
   }
 
-  // What a packet that came by the channel may wait for next, after any number of steps that are no escapes.
+  // The escapes that a packet which came through the channel may wait for next, after any number of steps
+  // that are not escapes.
   const std::vector<std::uint32_t>& escapes_ahead(std::uint32_t channel,
                                                   std::vector<std::uint32_t>& reached_for,
                                                   std::uint32_t walk) {

@@ -9,10 +9,10 @@
 namespace apenet {
 
 // D-mod-k (Zahavi, 2012): upwards, a switch of level l takes up port (destination / (w_1 .. w_l)) mod
-// (w_(l+1) p_(l+1)), downwards the parallel cable that belongs to the same number. So all packets for a node
-// come down by one path, and consecutive nodes use different ones.
+// (w_(l+1) p_(l+1)); downwards, the parallel cable with the same number. All packets to a node therefore come
+// down on one path, and consecutive nodes use different paths.
 //
-// No packet goes up after it went down, so that no cycle closes: one class.
+// No packet goes up after it has gone down, so there is no cycle, and one class is enough.
 class DestinationModRouting final : public Routing {
  public:
   explicit DestinationModRouting(const FatTreeShape& shape) : shape_(shape) {}

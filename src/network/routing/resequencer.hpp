@@ -1,4 +1,4 @@
-// Resequencer: puts packets back in order behind a routing that does not keep it.
+// Resequencer: restores packet order after a routing that does not keep it.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,14 @@
 
 namespace apenet {
 
-// A network around a network: packets of one (source, destination, channel) are numbered when they are
-// injected; at the destination one that comes early is taken out of the ejection buffer and held until those
-// before it have come. So a held packet never keeps the one it waits for from arriving, and cards see order
-// whatever path the packets took. The buffer for held packets is assumed unbounded; what it would have to
-// hold is counted (ReorderUse).
+// A network that wraps another one. Packets of one (source, destination, channel) are numbered at injection.
+// At the destination, a packet that arrives too early is taken out of the ejection buffer and held until all
+// packets before it have arrived. A held packet therefore never blocks the packet it waits for, and cards see
+// packets in order, whatever paths they took. The buffer for held packets is assumed unbounded; the capacity
+// it would need is counted (ReorderUse).
 //
-// A packet that comes in its turn passes through: it stays in the ejection buffer until the card has consumed
-// it. A held packet is given to the card when the one before it has been, header and tail at once.
+// A packet that arrives in order passes through: it stays in the ejection buffer until the card has consumed
+// it. A held packet is passed to the card right after its predecessor, header and tail at the same time.
 class Resequencer final : public Network {
  public:
   Resequencer(const Simulation& simulation, std::unique_ptr<Network> network);
@@ -50,16 +50,17 @@ class Resequencer final : public Network {
   }
 
  private:
-  // Of one (other node, channel).
+  // Identifies a flow: (other node, channel).
   using FlowKey = std::uint64_t;
   static FlowKey flow_key(NodeId other, std::uint16_t channel) {
     return std::uint64_t{other} << 16U | channel;
   }
 
   struct Arriving {
-    std::uint32_t next = 0;                        // number of the packet that the card gets next
-    std::map<std::uint32_t, Packet> held;          // by number
-    std::unordered_set<std::uint32_t> given_back;  // held once, now the card's: out of the ejection buffer
+    std::uint32_t next = 0;                // number of the next packet for the card
+    std::map<std::uint32_t, Packet> held;  // by packet number
+    // Held packets already passed to the card; they have left the ejection buffer.
+    std::unordered_set<std::uint32_t> given_back;
   };
 
   struct Port final : public NetworkClient {
@@ -74,7 +75,7 @@ class Resequencer final : public Network {
     Resequencer* owner = nullptr;
     NodeId node = 0;
     NetworkClient* client = nullptr;
-    std::unordered_map<FlowKey, std::uint32_t> injected;  // packets, by destination and channel
+    std::unordered_map<FlowKey, std::uint32_t> injected;  // packet counts, by destination and channel
     std::unordered_map<FlowKey, Arriving> arriving;       // by source and channel
     std::int64_t held_bytes = 0;
   };

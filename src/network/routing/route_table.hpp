@@ -1,4 +1,4 @@
-// RouteTable: a routing that is a table, port and class for each router and destination.
+// RouteTable: a routing by table: port and class for each router and destination.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,13 @@ class RouteTable final : public Routing {
  public:
   struct Entry {
     static constexpr std::uint16_t no_port = std::numeric_limits<std::uint16_t>::max();
-    std::uint16_t port = no_port;  // no_port: no way from here
+    std::uint16_t port = no_port;  // no_port: no route from here
     std::uint8_t channel_class = 0;
   };
   static constexpr std::uint64_t max_entries = 1U << 26U;  // 256 MiB
 
-  // Nothing but the last step, at the destinations' own routers. Throws std::invalid_argument naming
-  // network.routing when the table would be too large for memory.
+  // Creates a table that contains only the last step, at each destination's own router. Throws
+  // std::invalid_argument, which names network.routing, if the table would be too large for memory.
   explicit RouteTable(const Topology& topology);
 
   [[nodiscard]] const Entry& entry(RouterId router, NodeId destination) const {

@@ -64,12 +64,13 @@ DimensionOrderRouting::DimensionOrderRouting(const CubeShape& shape, bool is_tor
   }
 }
 
-// From a router whose coordinates have an odd sum or not, towards a coordinate that differs by so much.
+// The step from a router, whose coordinate sum is odd or even, along a dimension in which the destination's
+// coordinate differs by `difference`.
 RouteStep DimensionOrderRouting::turn(std::uint32_t dimension, std::int64_t difference, bool is_odd) const {
   const bool is_behind = difference < 0;
   if (!is_torus_) return {is_behind ? CubeShape::minus_port(dimension) : CubeShape::plus_port(dimension), 0};
   const std::int64_t size = digits_.dims[dimension];
-  const std::int64_t distance = is_behind ? difference + size : difference;  // going +
+  const std::int64_t distance = is_behind ? difference + size : difference;  // links in + direction
   const bool goes_minus = 2 * distance >= size + (is_odd ? 0 : 1);
   const bool wraps = is_behind != goes_minus;
   return {goes_minus ? CubeShape::minus_port(dimension) : CubeShape::plus_port(dimension), wraps ? 0U : 1U};
@@ -100,14 +101,14 @@ void DimensionOrderEntryRouting::route(const RouteQuery& query, RouteSteps& step
     return;
   }
   if (!query.is_injected && query.input_port / 2 == dimension) {
-    steps.set_only({query.input_port ^ 1U, query.input_class});  // straight on
+    steps.set_only({query.input_port ^ 1U, query.input_class});  // keep direction and class
     return;
   }
   const CubeDigits::Digit& digit = digits_.of[dimension];
   const std::uint32_t from = here >> digit.shift & digit.mask;
   const std::uint32_t to = there >> digit.shift & digit.mask;
   const std::uint32_t channel_class = from > to ? 1 : 0;
-  const std::uint32_t distance = from > to ? to + digit.size - from : to - from;  // going +
+  const std::uint32_t distance = from > to ? to + digit.size - from : to - from;  // links in + direction
   const RouteStep plus{CubeShape::plus_port(dimension), channel_class};
   const RouteStep minus{CubeShape::minus_port(dimension), channel_class};
   if (2 * distance != digit.size) {

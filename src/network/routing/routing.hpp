@@ -1,4 +1,4 @@
-// Routing: which output, which class of virtual channels.
+// Routing: chooses the output port and the class of virtual channels.
 #pragma once
 
 #include <array>
@@ -13,17 +13,17 @@
 
 namespace apenet {
 
-// What a routing may look at: where the packet is, where it goes, and by which channel it came.
+// All that a routing may depend on: where the packet is, where it goes, and through which channel it came.
 struct RouteQuery {
   RouterId router = 0;
   NodeId destination = 0;
-  std::uint32_t input_port = 0;   // the source's attachment while is_injected
-  std::uint32_t input_class = 0;  // without meaning while is_injected
-  bool is_injected = false;       // comes from a card: no link crossed yet
+  std::uint32_t input_port = 0;   // the source's attachment if is_injected
+  std::uint32_t input_class = 0;  // undefined if is_injected
+  bool is_injected = false;       // comes from a card and has crossed no link yet
 };
 
-// One way on. The virtual channels of a link are split evenly into class_count() classes; the packet takes
-// its lane, by the card's channel, within this one.
+// One possible next step. The virtual channels of a link are split evenly into class_count() classes. Within
+// this class the packet takes the lane of its card channel.
 struct RouteStep {
   std::uint32_t port;
   std::uint32_t channel_class;
@@ -31,15 +31,16 @@ struct RouteStep {
 
 // How an engine chooses among several steps.
 //   only      there is one
-//   random    each with equal probability, drawn by draw_step; the packet then waits for that one
-//   adaptive  the step whose virtual channel has most room, of equals the first. The last step is the escape:
-//             a packet that waits must be able to take it as soon as it can
+//   random    each with equal probability, by draw_step(); the packet then waits for the drawn one
+//   adaptive  the step whose virtual channel has most room, the first if equal. The last step is the
+//             escape: a blocked packet must be able to take it as soon as it is free
 enum class RouteChoice : std::uint8_t { only, random, adaptive };
 
-// The steps that a routing offers. A plain array, not cleared: it is filled at every hop of every packet.
+// The steps that a routing offers. A plain array that is not cleared, because it is filled at every hop of
+// every packet.
 class RouteSteps {
  public:
-  // Both ways along each of six dimensions, and an escape.
+  // Both directions of six dimensions, and an escape.
   static constexpr std::uint32_t max_count = 13;
 
   void set_only(RouteStep step) {
@@ -47,7 +48,7 @@ class RouteSteps {
     count_ = 1;
     choice_ = RouteChoice::only;
   }
-  // No step: the destination cannot be reached from here.
+  // Without a following add(): the destination cannot be reached from here.
   void clear(RouteChoice choice) {
     count_ = 0;
     choice_ = choice;
@@ -71,39 +72,40 @@ class RouteSteps {
 
 struct RoutingFactor;
 
-// Where packets go. A routing is a function: equal queries give equal steps, whatever happened before.
-// At the destination's router it offers the destination's attachment, alone.
+// Decides where packets go. A routing is a function: equal queries give equal steps, independent of history.
+// At the destination's router it offers only the destination's attachment.
 class Routing {
  public:
   virtual ~Routing() = default;
   [[nodiscard]] virtual std::uint32_t class_count() const = 0;
   virtual void route(const RouteQuery& query, RouteSteps& steps) const = 0;
 
-  // Packets of one (source, destination, channel) follow one path through the same buffers, and so stay in
-  // order. Without it the network puts them back in order at the destination.
+  // Whether packets of one (source, destination, channel) follow one path through the same buffers, and so
+  // stay in order. If not, the network restores the order at the destination.
   [[nodiscard]] virtual bool keeps_order() const = 0;
-  // The steps depend on the router and the destination alone: engines need not say, and the deadlock check
-  // need not enumerate, where the packet came from.
+  // Whether the steps depend only on router and destination. Then engines need not provide the packet's
+  // origin, and the deadlock check need not enumerate it.
   [[nodiscard]] virtual bool is_memoryless() const = 0;
-  // Smaller networks such that a cycle of dependencies here implies one in at least one of them; none: the
-  // deadlock check looks at the whole. Whoever overrides this owes the proof, at the override.
+  // Returns smaller networks such that a cycle of dependencies in this network implies one in at least one of
+  // them. Empty: the deadlock check examines this network. An override must include the proof.
   [[nodiscard]] virtual std::vector<RoutingFactor> factors() const;
 };
 
-// Random bits of a packet, for the steps of its way that are drawn: from the seed and the packet's identity
-// (source, message, sequence), so that they depend on nothing else that happens.
+// Random bits of a packet for the steps that it draws. They are computed from the seed and the packet's
+// identity (source, message, sequence) and depend on nothing else.
 [[nodiscard]] inline std::uint32_t draws_of(std::uint64_t seed, const Packet& packet) {
   const std::uint64_t place = mix64(seed ^ (std::uint64_t{packet.source} << 32U | packet.sequence));
   return static_cast<std::uint32_t>(mix64(place ^ packet.message) >> 32U);
 }
-// Which of several equal steps it takes. first_port: of the first of them. Either way along a dimension is a
-// bit of its own: so those of several dimensions are independent. Less than 2^-28 from uniform.
+// Returns which of `count` equal steps a packet takes. first_port: the port of the first one. Each dimension
+// uses its own bit for the direction, so that choices in several dimensions are independent. Deviates from
+// uniform by less than 2^-28.
 [[nodiscard]] constexpr std::uint32_t draw_step(std::uint32_t count, std::uint32_t draws,
                                                 std::uint32_t first_port) {
   return std::rotr(draws, static_cast<int>(first_port / 2)) % count;
 }
 
-// A node's coordinates in one word: at most 2^24 nodes in at most 6 dimensions are at most 30 bits.
+// Packs a node's coordinates into one word. At most 2^24 nodes in at most 6 dimensions need at most 30 bits.
 struct CubeDigits {
   struct Digit {
     std::uint32_t size = 0;
@@ -112,44 +114,45 @@ struct CubeDigits {
   };
 
   explicit CubeDigits(const CubeShape& shape);
-  [[nodiscard]] std::vector<std::uint32_t> pack(const CubeShape& shape) const;  // every node
+  [[nodiscard]] std::vector<std::uint32_t> pack(const CubeShape& shape) const;  // for all nodes
 
   std::vector<std::uint32_t> dims;
-  // One more: a destination that differs in no bit is reached, through the port behind those of the
-  // dimensions.
+  // One more entry than dimensions: if the destination differs in no bit, it is reached through the port
+  // after those of the dimensions.
   std::array<Digit, CubeShape::max_dimensions + 1> of{};
-  // Of a bit of a packed word; beyond the digits: no dimension, the destination is reached.
+  // The dimension of each bit of a packed word. Bits beyond the digits: the number of dimensions, meaning
+  // that the destination is reached.
   std::array<std::uint8_t, 32> dimension_of_bit{};
 
-  // The lowest bit in which two packed words differ, or the highest bit, which is in no digit.
+  // The lowest bit in which two packed words differ, or the highest bit, which belongs to no digit.
   [[nodiscard]] static std::uint32_t first_difference(std::uint32_t here, std::uint32_t there) {
     return static_cast<std::uint32_t>(__builtin_ctz((here ^ there) | 1U << 31U));
   }
 };
 
-// Where a table has the steps of one dimension, by the difference of two coordinates.
+// Locates the steps of one dimension in a table that is indexed by the difference of two coordinates.
 struct CubeTurns {
-  std::uint32_t mask = 0;  // of the dimension's digit in a packed word
+  std::uint32_t mask = 0;  // mask of the dimension's digit in a packed word
   std::uint32_t shift = 0;
-  std::uint32_t same = 0;  // the step from a coordinate to itself
+  std::uint32_t same = 0;  // index of the step from a coordinate to itself
 
-  // Modulo 2^32: to be added.
+  // The difference modulo 2^32, to be added to an index.
   [[nodiscard]] std::uint32_t difference(std::uint32_t here, std::uint32_t there) const {
     const std::uint32_t difference = (there & mask) - (here & mask);
     return static_cast<std::uint32_t>(static_cast<std::int32_t>(difference) >> shift);
   }
 };
 
-// Dimension order on a cube: lowest dimension first, the shorter way around (APENet: PoS(LAT2005)100, section
-// 2).
+// Dimension order on a cube: lowest dimension first, in the shorter direction (APENet: PoS(LAT2005)100,
+// section 2).
 //
-// Deadlock freedom on the torus: datelines (Dally and Seitz, IEEE Trans. Computers C-36, 1987). A packet that
-// has the wrap-around link of its dimension still ahead uses class 0, any other class 1: class 0 ends with
-// the wrap-around link, class 1 never contains it, so neither closes a ring.
+// Freedom from deadlock on the torus: datelines (Dally and Seitz, IEEE Trans. Computers C-36, 1987). A packet
+// that still has to cross the wrap-around link of its dimension uses class 0, any other packet class 1. Class
+// 0 ends with the wrap-around link and class 1 never contains it, so neither closes a ring.
 //
-// Half-way around an even ring both ways are equally short: + from routers whose coordinates have an even
-// sum, - from the others. With that both cables of a dimension of two nodes carry traffic, and the directions
-// of a ring balance.
+// Half-way around an even ring both directions are equally short: routers with an even coordinate sum use +,
+// the others -. So both cables of a dimension of two nodes carry traffic, and the directions of a ring are
+// balanced.
 class DimensionOrderRouting final : public Routing {
  public:
   DimensionOrderRouting(const CubeShape& shape, bool is_torus);
@@ -160,13 +163,13 @@ class DimensionOrderRouting final : public Routing {
   [[nodiscard]] bool keeps_order() const override { return true; }
   [[nodiscard]] bool is_memoryless() const override { return true; }
   // One network of k x 2 nodes for each dimension of k nodes. Proof: no packet returns to a lower dimension,
-  // so a cycle stays within one dimension and, since links of a dimension only lead along their own ring,
-  // within one ring. There a step depends on the positions of router and destination along the ring and, for
-  // ties, on whether the sum of the other coordinates is even. The rings (., 0) and (., 1) of the factor are
-  // those two cases.
+  // so a cycle stays within one dimension and, since the links of a dimension stay within one ring, within
+  // one ring. There a step depends on the positions of router and destination along the ring and, for ties,
+  // on the parity of the sum of the other coordinates. The rings (., 0) and (., 1) of the factor represent
+  // the two parities.
   [[nodiscard]] std::vector<RoutingFactor> factors() const override;
 
-  // The one step, for engines that hop by it: looked up, since they ask at every hop of every packet.
+  // The single step, for engines that call it at every hop of every packet; therefore a table look-up.
   [[nodiscard]] RouteStep step(RouterId router, NodeId destination) const {
     const std::uint32_t here = packed_[router];
     const std::uint32_t there = packed_[destination];
@@ -182,20 +185,19 @@ class DimensionOrderRouting final : public Routing {
   [[nodiscard]] RouteStep turn(std::uint32_t dimension, std::int64_t difference, bool is_odd) const;
 
   CubeDigits digits_;
-  std::vector<std::uint32_t> packed_;  // coordinates of each node; odd_sum beside them: all of it in one word
-  std::vector<std::uint16_t> turns_;   // port << 1 | class, by the coordinates' difference and odd_sum
-  std::array<CubeTurns, 32> turns_of_{};  // by bit of the packed word
+  std::vector<std::uint32_t> packed_;     // coordinates of each node, and odd_sum, in one word
+  std::vector<std::uint16_t> turns_;      // port << 1 | class, indexed by coordinate difference and odd_sum
+  std::array<CubeTurns, 32> turns_of_{};  // indexed by bit of the packed word
   bool is_torus_;
 };
 
-// Dimension order on a torus with the class of a ring decided on entering it (`dim_order_torus` of BookSim2;
-// Dally and Seitz, 1987): class 1 if the coordinate is greater than the destination's, else class 0, for both
-// directions, kept for the whole ring. Half-way around an even ring + and - are equally probable.
+// Dimension order on a torus, with the class of a ring chosen when entering it (`dim_order_torus` of
+// BookSim2; Dally and Seitz, 1987): class 1 if the coordinate is greater than the destination's, else class
+// 0, for both directions, kept for the whole ring. Half-way around an even ring + and - are equally probable.
 //
-// Why that is free of deadlock: of the packets that go +, those of class 1 cross the wrap-around link, and
-// end before the router where they entered; those of class 0 do not cross it. So in neither class a chain of
-// packets, each waiting for the next one's channel, can close. Of those that go -, it is class 0 that
-// crosses.
+// Freedom from deadlock: of the packets in + direction, those of class 1 cross the wrap-around link and end
+// before the router where they entered, and those of class 0 do not cross it. So in neither class a chain of
+// packets, each waiting for the next one's channel, can close. In - direction, class 0 crosses the link.
 class DimensionOrderEntryRouting final : public Routing {
  public:
   explicit DimensionOrderEntryRouting(const CubeShape& shape);
@@ -205,9 +207,9 @@ class DimensionOrderEntryRouting final : public Routing {
   [[nodiscard]] bool keeps_order() const override { return false; }
   [[nodiscard]] bool is_memoryless() const override { return false; }
   // One ring for each dimension. Proof: no packet returns to a lower dimension, so a cycle stays within one
-  // dimension and within one of its rings. There a step depends on the positions of router and destination
-  // along the ring, on whether the packet has moved along it already, and on its class; a packet that enters
-  // from another dimension is as one injected.
+  // ring of one dimension. There a step depends on the positions of router and destination along the ring, on
+  // whether the packet has already moved along it, and on its class. A packet that enters from another
+  // dimension behaves like an injected one.
   [[nodiscard]] std::vector<RoutingFactor> factors() const override;
 
  private:

@@ -1,4 +1,4 @@
-// RoutingFactor: a small network that stands for a part of a large one in the deadlock check.
+// RoutingFactor: a small network that represents a part of a large one in the deadlock check.
 #pragma once
 
 #include <memory>

@@ -13,7 +13,7 @@ namespace apenet {
 
 namespace {
 
-// (a,b-c,*): one range a dimension.
+// Parses (a,b-c,*): one range per dimension.
 std::optional<std::vector<NumberRange>> parse_coordinates(const std::string& word,
                                                           const std::vector<std::uint32_t>& dims) {
   if (dims.empty() || word.size() < 3 || word.front() != '(' || word.back() != ')') return std::nullopt;
@@ -33,7 +33,7 @@ std::optional<std::vector<NumberRange>> parse_coordinates(const std::string& wor
   return ranges;
 }
 
-// The nodes of a cube within the ranges, in increasing order.
+// Returns the nodes of a cube within the ranges, in ascending order.
 std::vector<std::uint32_t> nodes_within(const std::vector<NumberRange>& ranges,
                                         const std::vector<std::uint32_t>& dims) {
   std::vector<std::uint32_t> nodes{0};
@@ -146,7 +146,7 @@ class TableReader {
     return "node " + std::to_string(node) + " at " + topology_.router_name(topology_.attachment(node).router);
   }
 
-  // From every source's router the table leads to the destination.
+  // Checks that the table leads to the destination from every source's router.
   void require_arrival(NodeId destination) {
     arrives_.assign(topology_.router_count(), 0);
     std::vector<RouterId> path;

@@ -1,4 +1,4 @@
-// Routing tables of the user's, read from a text file (APELink's routing is programmable: PoS(LAT2005)100,
+// User-defined routing tables, read from a text file (APELink's routing is programmable: PoS(LAT2005)100,
 // section 1).
 #pragma once
 
@@ -11,20 +11,20 @@
 
 namespace apenet {
 
-// One rule a line; for each router and destination the first line that matches decides:
+// One rule per line. For each router and destination, the first matching line applies:
 //
 //   ROUTERS DESTINATIONS PORT [CLASS]
 //
 //   ROUTERS       * or a router's name: leaf0, (0,1,0)
-//   DESTINATIONS  * or a node's number, or a range: 7, 4-7
-//   PORT          +x, 12; CLASS 0 to 15, without it 0
+//   DESTINATIONS  * or a node number, or a range: 7, 4-7
+//   PORT          +x, 12; CLASS 0 to 15, default 0
 //
-// On a torus or mesh both may be given by coordinates, each a number, a range or *: (*,0-1,2). At the
-// destination's own router nothing needs to be said. `dims` are those of a cube, or empty.
+// On a torus or mesh both may be given by coordinates, each a number, a range or *: (*,0-1,2). The
+// destination's own router needs no rule. `dims`: the dimensions of a cube, or empty.
 //
-// Throws std::invalid_argument naming network.table_file and the line, for a line that decides nothing and
-// for one that cannot be read; and naming router and destination, for a packet that finds no line, a port
-// that leads nowhere, and a loop. Deadlock is checked elsewhere, as for every routing.
+// Throws std::invalid_argument. It names network.table_file and the line for a line that has no effect or
+// cannot be parsed; and router and destination for a packet that matches no line, a port that leads nowhere,
+// and a loop. Deadlock is checked elsewhere, as for every routing.
 [[nodiscard]] std::unique_ptr<const RouteTable> read_table(std::string_view text, const Topology& topology,
                                                            const std::vector<std::uint32_t>& dims);
 

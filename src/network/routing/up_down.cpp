@@ -13,10 +13,11 @@ constexpr std::uint32_t never = std::numeric_limits<std::uint32_t>::max();
 
 struct Neighbour {
   RouterId router;
-  std::uint16_t port;  // that leads there
+  std::uint16_t port;  // the port that leads there
 };
 
-// Who is next to whom by a cable that works; flat, because each destination walks over all of it.
+// The neighbours of each router over working cables, in a flat array, because each destination traverses all
+// of it.
 class Neighbours {
  public:
   Neighbours(const Topology& topology, const std::function<bool(PortRef)>& is_alive) : first_{0} {
@@ -34,7 +35,7 @@ class Neighbours {
   [[nodiscard]] RouterId router_count() const { return static_cast<RouterId>(first_.size() - 1); }
 
  private:
-  std::vector<std::size_t> first_;  // per router, and one more
+  std::vector<std::size_t> first_;  // per router, plus one
   std::vector<Neighbour> all_;
 };
 
@@ -45,12 +46,13 @@ struct Span {
   [[nodiscard]] const Neighbour* end() const { return neighbours.end(router); }
 };
 
-// Routers in the order in which they are reached from the starts, which must not have been reached before.
+// Returns the routers in the order in which they are reached from `starts`. The starts must not have been
+// reached before.
 std::vector<RouterId> breadth_first(const Neighbours& neighbours, std::vector<RouterId> starts,
                                     std::vector<std::uint32_t>& distance) {
   std::vector<RouterId> reached = std::move(starts);
   for (const RouterId start : reached) distance[start] = 0;
-  for (std::size_t i = 0; i < reached.size(); ++i) {  // grows on the way
+  for (std::size_t i = 0; i < reached.size(); ++i) {  // `reached` grows during the loop
     const RouterId router = reached[i];
     for (const Neighbour& next : Span{neighbours, router}) {
       if (distance[next.router] != never) continue;
@@ -61,7 +63,7 @@ std::vector<RouterId> breadth_first(const Neighbours& neighbours, std::vector<Ro
   return reached;
 }
 
-// Per router: those with one number are connected.
+// Returns the island of each router: connected routers have the same number.
 std::vector<std::uint32_t> find_islands(const Neighbours& neighbours) {
   std::vector<std::uint32_t> island(neighbours.router_count(), never);
   std::vector<std::uint32_t> distance(neighbours.router_count(), never);
@@ -105,7 +107,7 @@ class UpDownBuilder {
     }
   }
 
-  // Every two routers with nodes that are connected have a way up and down.
+  // Every two connected routers that have nodes have a path up and then down.
   [[nodiscard]] bool is_complete() const { return is_complete_; }
   [[nodiscard]] std::unique_ptr<const UpDownRouting> take() { return std::move(routing_); }
 
@@ -138,12 +140,12 @@ class UpDownBuilder {
     for (std::uint32_t rank = 0; rank < by_rank_.size(); ++rank) rank_[by_rank_[rank]] = rank;
   }
 
-  // Links of the shortest path that only goes down.
+  // Computes the number of links of the shortest path that only goes down.
   void measure_down(RouterId target) {
     std::fill(down_.begin(), down_.end(), never);
     down_[target] = 0;
     reached_.assign(1, target);
-    for (std::size_t i = 0; i < reached_.size(); ++i) {  // grows on the way
+    for (std::size_t i = 0; i < reached_.size(); ++i) {  // reached_ grows during the loop
       const RouterId router = reached_[i];
       for (const Neighbour& above : Span{neighbours_, router}) {
         if (rank_[above.router] > rank_[router] || down_[above.router] != never) continue;
@@ -153,7 +155,7 @@ class UpDownBuilder {
     }
   }
 
-  // Links of the path taken; links up only lead to routers already measured.
+  // Computes the number of links of the chosen path. Links up only lead to routers measured before.
   void measure_total() {
     for (const RouterId router : by_rank_) {
       total_[router] = down_[router];
@@ -187,9 +189,10 @@ class UpDownBuilder {
   bool is_complete_ = true;
   std::vector<std::uint32_t> rank_;
   std::vector<RouterId> by_rank_;
-  std::vector<std::uint32_t> down_;  // per router: links to the present target, never if there is no way
+  // Per router: links to the current target, or `never` if there is no such path.
+  std::vector<std::uint32_t> down_;
   std::vector<std::uint32_t> total_;
-  std::vector<std::uint32_t> uses_;  // per router and port: destinations
+  std::vector<std::uint32_t> uses_;  // per router and port: number of destinations
   std::vector<RouterId> reached_;
 };
 

@@ -47,7 +47,7 @@ FatTreeShape::FatTreeShape(const FatTreeDescription& description)
   std::copy(description.parents.begin(), description.parents.end(), parents.begin());
   std::copy(description.cables.begin(), description.cables.end(), cables.begin());
   const auto product = [](std::uint64_t a, std::uint64_t b, std::uint64_t c) {
-    return a * b > max_nodes ? a * b : a * b * c;  // three factors below 2^22 may overflow
+    return a * b > max_nodes ? a * b : a * b * c;  // a product of three factors below 2^22 may overflow
   };
   if (product(children[0], children[1], children[2]) > max_nodes)
     refuse("children", description.children, "at most " + std::to_string(max_nodes) + " nodes in all");
@@ -95,7 +95,7 @@ std::uint32_t FatTreeShape::ports_per_switch() const {
 
 namespace {
 
-// The cables between one switch and one of its parents.
+// Connects one switch with one of its parents.
 void connect_all(Topology& topology, const FatTreeShape& shape, std::uint32_t level, PortRef child,
                  PortRef parent) {
   for (std::uint32_t cable = 0; cable < shape.cables[level]; ++cable) {

@@ -43,11 +43,11 @@ class GraphReader {
  private:
   static constexpr std::uint32_t max_routers = 1U << 20U;
   static constexpr std::uint32_t max_ports = 4096;
-  static constexpr std::uint64_t max_table = 1U << 26U;  // entries of the topology: routers times most ports
+  static constexpr std::uint64_t max_table = 1U << 26U;  // limit of routers times ports of the largest router
 
   struct Router {
     std::string name;
-    std::vector<std::uint32_t> used_in;  // per port: the line, 0 for none
+    std::vector<std::uint32_t> used_in;  // per port: the line that uses it, or 0
     std::uint32_t line = 0;
   };
   struct Cable {
@@ -188,7 +188,7 @@ class GraphReader {
     std::vector<RouterId> reached{0};
     std::vector<bool> is_reached(routers_.size());
     is_reached[0] = true;
-    for (std::size_t i = 0; i < reached.size(); ++i) {  // grows on the way
+    for (std::size_t i = 0; i < reached.size(); ++i) {  // `reached` grows during the loop
       for (std::uint32_t port = 0; port < topology.ports_per_router(); ++port) {
         const PortRef next = topology.neighbour({reached[i], port});
         if (!next.is_connected() || is_reached[next.router]) continue;

@@ -29,7 +29,7 @@ std::vector<std::string> words_of(std::string_view line) {
   return words;
 }
 
-// Levenshtein's, by rows.
+// Levenshtein's algorithm, row by row.
 std::size_t edit_distance(const std::string& one, const std::string& other) {
   std::vector<std::size_t> row(other.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
@@ -93,7 +93,7 @@ std::optional<NumberRange> parse_range(std::string_view text) {
 }
 
 std::string nearest_name(const std::string& name, const std::vector<std::string>& known) {
-  constexpr std::size_t max_length = 64;  // the search is quadratic in it
+  constexpr std::size_t max_length = 64;  // the cost grows with the square of the length
   if (name.size() > max_length) return {};
   std::size_t best = 1 + name.size() / 3;
   std::string nearest;

@@ -57,7 +57,7 @@ std::string dims_text(const std::vector<std::uint32_t>& dims) {
 
 CubeShape::CubeShape(std::vector<std::uint32_t> dims) : dims_(std::move(dims)) {
   constexpr std::uint32_t max_size = 65535;       // MinimalAdaptiveRouting keeps coordinates in 16 bits
-  constexpr std::uint64_t max_nodes = 1U << 24U;  // below the event order's limit of sources
+  constexpr std::uint64_t max_nodes = 1U << 24U;  // below the limit of sources in the event order
   std::uint64_t nodes = 1;
   bool is_valid = !dims_.empty() && dims_.size() <= max_dimensions;
   for (const std::uint32_t size : dims_) {
@@ -104,7 +104,7 @@ Topology make_cube(const CubeShape& shape, bool is_torus) {
     for (const std::uint32_t digit : here) name += (name.size() > 1 ? "," : "") + std::to_string(digit);
     topology.name_router(node, name + ")");
     topology.attach(node, {node, shape.local_port()});
-    std::uint32_t stride = 1;  // from a node to the next of the dimension
+    std::uint32_t stride = 1;  // from a node to the next in the dimension
     for (std::uint32_t d = 0; d < here.size(); ++d) {
       const std::uint32_t size = shape.dims()[d];
       const bool is_last = here[d] + 1 == size;
@@ -128,7 +128,7 @@ Topology make_mesh(const CubeShape& shape) {
 }
 
 Topology make_crossbar(std::uint32_t nodes) {
-  constexpr std::uint32_t max_nodes = 16384;  // each output of an engine has a bit for each input
+  constexpr std::uint32_t max_nodes = 16384;  // each output of an engine has one bit per input
   if (nodes < 1 || nodes > max_nodes) {
     refuse_value("network.nodes", std::to_string(nodes), "1 to " + std::to_string(max_nodes));
   }

@@ -1,4 +1,4 @@
-// Topology: endpoints, routers, ports and neighbours. It holds no time and no state.
+// Topology: endpoints, routers, ports and neighbours. It contains no time and no state.
 #pragma once
 
 #include <cstdint>
@@ -19,14 +19,14 @@ struct PortRef {
   bool operator==(const PortRef&) const = default;
 };
 
-// A graph of routers with numbered ports. A cable joins two ports and carries one link each way; an endpoint
-// (node) is attached to a port of its own. Engines and checks see any topology through this alone; only a
-// routing may know more about its shape.
+// A graph of routers with numbered ports. A cable joins two ports and carries one link in each direction; an
+// endpoint (node) is attached to a port of its own. Engines and checks see any topology only through this
+// class; only a routing may know more about its shape.
 class Topology {
  public:
   Topology(std::uint32_t router_count, std::uint32_t endpoint_count, std::vector<std::string> port_names);
 
-  // Building. Both ports must still be free. link_class says which LinkDescription the cable has.
+  // For building. Both ports must be free. link_class: which LinkDescription the cable has.
   void connect(PortRef one, PortRef other, std::uint32_t link_class);
   void attach(NodeId endpoint, PortRef port);
   void name_router(RouterId router, std::string name);
@@ -44,7 +44,7 @@ class Topology {
   [[nodiscard]] PortRef attachment(NodeId endpoint) const { return attachments_[endpoint]; }
   [[nodiscard]] const std::string& router_name(RouterId router) const { return router_names_[router]; }
   [[nodiscard]] const std::vector<std::string>& port_names() const { return port_names_; }
-  // "(0,0,0)+x": the link that leaves through this port.
+  // The name of the link that leaves through this port, for example "(0,0,0)+x".
   [[nodiscard]] std::string link_name(PortRef port) const;
 
  private:
@@ -60,17 +60,17 @@ class Topology {
   std::vector<PortRef> attachments_;         // per endpoint
 };
 
-// ":0", ":1" ...: the ports of routers whose ports have no names.
+// Returns ":0", ":1", ...: port names for routers whose ports have no names.
 [[nodiscard]] std::vector<std::string> numbered_ports(std::uint32_t count);
 
-// The shape of a k-ary n-cube: how node numbers and coordinates translate. X is first and varies fastest, as
-// in a Fortran array: node = x + dims[0] * (y + dims[1] * z).
+// The shape of a k-ary n-cube: converts between node numbers and coordinates. X is first and varies fastest,
+// as in a Fortran array: node = x + dims[0] * (y + dims[1] * z).
 class CubeShape {
  public:
   static constexpr std::size_t max_dimensions = 6;
 
-  // Throws std::invalid_argument naming network.dims unless there are 1 to 6 dimensions of 1 to 65535 nodes
-  // and at most 2^24 nodes in all.
+  // Throws std::invalid_argument, which names network.dims, unless there are 1 to 6 dimensions of 1 to 65535
+  // nodes and at most 2^24 nodes in total.
   explicit CubeShape(std::vector<std::uint32_t> dims);
 
   [[nodiscard]] const std::vector<std::uint32_t>& dims() const { return dims_; }
@@ -90,13 +90,13 @@ class CubeShape {
   std::uint32_t node_count_ = 1;
 };
 
-// One router a node. The cable of port + ends at port - of the next node, so a torus dimension of two nodes
-// has two cables and one of a single node has none. link_class is the dimension.
+// One router per node. The cable of port + ends at port - of the next node, so a torus dimension of two nodes
+// has two cables and a dimension of one node has none. link_class is the dimension.
 [[nodiscard]] Topology make_torus(const CubeShape& shape);
 [[nodiscard]] Topology make_mesh(const CubeShape& shape);
 
-// One switch with all nodes at it. Throws std::invalid_argument naming network.nodes unless there are 1 to
-// 16384.
+// One switch with all nodes attached. Throws std::invalid_argument, which names network.nodes, unless there
+// are 1 to 16384 nodes.
 [[nodiscard]] Topology make_crossbar(std::uint32_t nodes);
 
 }  // namespace apenet

@@ -12,8 +12,8 @@ namespace apenet::extoll {
 // Each port has a queue of commands. The unit decodes one command at a time, from the ports in turn; a port's
 // next command is decoded when all packets of its current one have been issued. Ports with a decoded command
 // take turns packet by packet. For each packet, space in the injection buffer is reserved first (credits hold
-// the sender back), then the payload is read by DMA. The packet is passed to the network when its first word
-// arrives.
+// the sender back), then the payload is read by DMA. The packet is passed to the network when the first word
+// of its last burst arrives.
 //
 // Invariants: packets are injected in the order in which they were issued, whether they needed a read or not;
 // reserved space is never given twice; at most outstanding_reads payload reads of the unit are in progress.
