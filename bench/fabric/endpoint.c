@@ -11,7 +11,7 @@
 
 enum { POLLS_BEFORE_YIELD = 200, PAGE_BYTES = 4096 };
 
-static const uint32_t api_version = FI_VERSION(1, 9);  // old enough for every library of the last years
+static const uint32_t api_version = FI_VERSION(1, 9);  // supported by all library versions of recent years
 
 void fail(const char* format, ...) {
   va_list arguments;
@@ -38,7 +38,7 @@ static void* symbol(void* handle, const char* file, const char* name) {
 void load_library(struct library* library, const char* file) {
   void* handle = dlopen(file, RTLD_NOW);
   if (handle == NULL) fail("%s", dlerror());
-  // ISO C has no conversion from object to function pointers; POSIX promises that this works.
+  // ISO C does not allow conversion from object to function pointers; POSIX guarantees that this works.
   *(void**)&library->getinfo = symbol(handle, file, "fi_getinfo");
   *(void**)&library->freeinfo = symbol(handle, file, "fi_freeinfo");
   *(void**)&library->dupinfo = symbol(handle, file, "fi_dupinfo");
@@ -67,7 +67,7 @@ struct fi_info* find_info(const struct library* library, const char* provider, c
   library->freeinfo(hints);
   if (status != 0) return NULL;
   if (domain == NULL) return found;
-  // Providers layered on others take any name of a domain.
+  // Layered providers accept any domain name.
   struct fi_info* named = found;
   while (named != NULL && strcmp(named->domain_attr->name, domain) != 0) named = named->next;
   if (named != NULL) named = library->dupinfo(named);
@@ -168,7 +168,7 @@ void post_receive(struct endpoint* endpoint, size_t bytes, uint64_t tag) {
   ++endpoint->receives_posted;
 }
 
-// Waits spin, as those of a communication library do; on a crowded host they let others run now and then.
+// Spins like a communication library; yields now and then for the sake of a crowded host.
 static void await(struct endpoint* endpoint, const uint64_t* done, uint64_t count) {
   double limit = 0;
   for (uint64_t polls = 1; *done < count; ++polls) {

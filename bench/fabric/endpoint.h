@@ -1,4 +1,4 @@
-// One libfabric endpoint and its peer: reliable datagrams with tags, by any provider, with a library loaded
+// One libfabric endpoint and its peer: reliable datagrams with tags, for any provider, with a library loaded
 // at run time.
 #ifndef APENET_BENCH_FABRIC_ENDPOINT_H
 #define APENET_BENCH_FABRIC_ENDPOINT_H
@@ -13,8 +13,8 @@
 
 enum { MAX_NAME_BYTES = 512, MAX_WINDOW = 256, WAIT_LIMIT_S = 60 };
 
-// The functions of libfabric that are no calls through an object. The library is found when the program runs,
-// so that one build serves whichever is there.
+// The functions of libfabric that are not methods of an object. The library is loaded at run time, so that
+// one build works with any installed version.
 struct library {
   int (*getinfo)(uint32_t, const char*, const char*, uint64_t, const struct fi_info*, struct fi_info**);
   void (*freeinfo)(struct fi_info*);
@@ -32,7 +32,7 @@ struct endpoint {
   struct fid_cq* received_queue;
   struct fid_av* addresses;
   struct fid_ep* ep;
-  struct fid_mr* region;  // none unless the provider asks for local registration
+  struct fid_mr* region;  // null unless the provider requires local registration
   fi_addr_t peer;
   char* buffer;  // sends from the first half, receives into the second
   size_t half_bytes;
@@ -41,17 +41,18 @@ struct endpoint {
   uint64_t sends_posted, sends_done, receives_posted, receives_done;
 };
 
-// Every failure ends the program with a message on standard error and status 1.
+// Every failure ends the program with status 1 and a message on standard error.
 void fail(const char* format, ...) __attribute__((noreturn, format(printf, 1, 2)));
 
 void load_library(struct library* library, const char* file);
 
-// What the providers of this host offer with reliable datagrams and tags; null: nothing. An address of this
-// host binds the endpoint to it.
+// Returns the providers of this host that offer reliable datagrams and tags; null if there are none. If
+// `address` is an address of this host, the endpoint is bound to it.
 struct fi_info* find_info(const struct library* library, const char* provider, const char* domain,
                           const char* address);
 
-// Messages of up to max_bytes. The name of the endpoint is what the peer needs.
+// open_endpoint() prepares for messages of up to max_bytes. endpoint_name() returns the name that the peer
+// needs.
 void open_endpoint(struct endpoint* endpoint, const struct library* library, struct fi_info* info,
                    size_t max_bytes);
 size_t endpoint_name(struct endpoint* endpoint, unsigned char name[MAX_NAME_BYTES]);
@@ -59,7 +60,7 @@ void set_peer(struct endpoint* endpoint, const unsigned char* name);
 
 void post_send(struct endpoint* endpoint, size_t bytes, uint64_t tag);
 void post_receive(struct endpoint* endpoint, size_t bytes, uint64_t tag);
-// Until so many have been done since the endpoint was opened.
+// Waits until this many operations have completed since the endpoint was opened.
 void await_sends(struct endpoint* endpoint, uint64_t count);
 void await_receives(struct endpoint* endpoint, uint64_t count);
 void progress(struct endpoint* endpoint);

@@ -1,14 +1,15 @@
-// Measures a real fabric between two processes, in real time: what `apenet calibrate` runs.
+// Measures a real fabric between two processes, in real time. `apenet calibrate` runs it.
 //
 //   fabric_bench LIBRARY list
 //   fabric_bench LIBRARY server PROVIDER DOMAIN CPU PORT
 //   fabric_bench LIBRARY client PROVIDER DOMAIN CPU HOST PORT SAMPLES WINDOW SIZE...
 //
-// DOMAIN and CPU may be "-": any. The server prints the port that it listens on (0 asks for a free one). The
-// client prints one JSON object a line: the test, the size and the time of each sample, in microseconds:
-//   pingpong        half a round trip, the mean of a few
-//   unidirectional  one message of a stream of windows that ends with a short answer
-//   send, receive   CPU time of posting a message, and of taking one that has arrived; at the smallest size
+// DOMAIN and CPU may be "-" for any. The server prints the port on which it listens (PORT 0 requests a free
+// one). The client prints one JSON object per line with the test, the size and the time of each sample in
+// microseconds:
+//   pingpong        half a round trip, the mean of several
+//   unidirectional  time per message of a windowed stream that ends with a short answer
+//   send, receive   CPU time to post a message, and to take one that has arrived; at the smallest size
 #include <arpa/inet.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -39,7 +40,7 @@ enum {
   OVERHEAD_PAUSE_US = 100,
 };
 
-// What both sides do, as the client says.
+// The parameters of the tests, sent by the client.
 struct plan {
   uint32_t magic, samples, window, sizes;
   uint64_t size_bytes[MAX_SIZES];
@@ -63,7 +64,7 @@ static uint64_t stream_messages(const struct plan* plan, uint64_t bytes) {
   return fitting < LEAST_STREAM ? LEAST_STREAM : fitting < most ? fitting : most;
 }
 
-// -- the control connection: names and plan, and that both begin together --
+// -- the control connection: exchanges names and plan, and synchronises the two sides --
 
 static void write_all(int control, const void* data, size_t bytes) {
   for (const char* at = data; bytes > 0;) {
@@ -120,7 +121,7 @@ static int connect_to(const char* host, const char* port) {
   return control;
 }
 
-// The address of this host towards the other side: where a provider that has IP addresses is bound.
+// The address of this host towards the other side. A provider with IP addresses is bound to it.
 static void own_address(int control, char text[INET_ADDRSTRLEN]) {
   struct sockaddr_in address;
   socklen_t bytes = sizeof address;
@@ -142,7 +143,8 @@ static void join(struct endpoint* endpoint, const struct library* library, int c
   char address[INET_ADDRSTRLEN];
   own_address(control, address);
   struct fi_info* info = find_info(library, provider, domain, address);
-  // Elsewhere an IP address would be a name like any other, and the same one for two processes of a host.
+  // Other providers would take an IP address as an arbitrary name, which would be the same for two processes
+  // of a host.
   if (info == NULL || !has_ip_addresses(info)) {
     if (info != NULL) library->freeinfo(info);
     info = find_info(library, provider, domain, NULL);
@@ -157,7 +159,7 @@ static void join(struct endpoint* endpoint, const struct library* library, int c
   meet(control);
 }
 
-// -- the tests, each from both sides --
+// -- the tests, client and server side --
 
 static void print_samples(const char* test, uint64_t bytes, const double* samples, uint32_t count) {
   printf("{\"test\": \"%s\", \"size_bytes\": %llu, \"samples_us\": [", test, (unsigned long long)bytes);
@@ -239,7 +241,7 @@ static void pause_us(double duration) {
   while (now_us() < end) continue;
 }
 
-// The client posts while nothing else is under way, and takes an answer that has been waiting for it.
+// The client posts while nothing else is in progress, and takes an answer that has already arrived.
 static void overhead_client(struct endpoint* endpoint, const struct plan* plan, uint64_t bytes, double* sends,
                             double* receives) {
   for (uint32_t sample = 0; sample < WARM_UP_SAMPLES + plan->samples; ++sample) {
@@ -336,7 +338,7 @@ static struct plan plan_of(int count_of_arguments, char** arguments) {
 
 int main(int argc, char** argv) {
   struct library library;
-  prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);  // nobody reads what is measured once the caller has ended
+  prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);  // after the end of the caller nobody reads the results
   if (argc < 3) fail("LIBRARY list, server or client: see fabric_bench.c");
   load_library(&library, argv[1]);
   const int is_server = strcmp(argv[2], "server") == 0 && argc == 7;

@@ -1,10 +1,10 @@
-// apenet_bench: the published APENet tests at the level of MPI, on any MPI library and any network.
+// apenet_bench: the published APENet tests at MPI level, for any MPI library and any network.
 //
 // The definitions are those of the 2005 measurements (R. Ammendola et al., PoS(LAT2005)100, section 2) and of
-// the 2004 ping-pong (hep-lat/0409071): which call stands on which side, when the clock is read, what it is
-// divided by. Ranks work in pairs, the even one with the next odd one; several pairs run at the same time,
-// and the slowest counts. Only MPI_Wtime is used, and the number of repetitions depends on nothing but the
-// arguments, so that a run in virtual time repeats itself exactly.
+// the 2004 ping-pong (hep-lat/0409071): the calls on each side, when the clock is read, and the divisor of
+// the time. Ranks work in pairs, each even one with the next odd one. Several pairs run at the same time, and
+// the slowest counts. Only MPI_Wtime is used, and the number of repetitions depends only on the arguments, so
+// that a run in virtual time repeats exactly.
 #include <errno.h>
 #include <mpi.h>
 #include <stdarg.h>
@@ -15,12 +15,12 @@
 
 enum { data_tag = 1, reply_tag = 2, exit_bad_input = 2, most_nodes = 4096 };
 
-static const long largest_size_bytes = 1L << 30;  // counts of MPI calls are int
+static const long largest_size_bytes = 1L << 30;  // the count arguments of MPI calls are int
 static const double bytes_per_mib = 1024.0 * 1024.0;
 
 // One side of a pair.
 struct Pair {
-  MPI_Comm team;  // those who take part; ranks 2k and 2k+1 are a pair
+  MPI_Comm team;  // the participating ranks; ranks 2k and 2k+1 are a pair
   int partner;
   bool even;
   char* outgoing;
@@ -30,10 +30,10 @@ struct Pair {
 struct Test {
   const char* name;
   const char* definition;
-  // Runs `count` repetitions with a closing reply every `window` messages, where the test has one.
+  // Runs `count` repetitions; tests with a window expect a closing reply after every `window` messages.
   void (*run)(const struct Pair* pair, int size_bytes, long count, long window);
-  double divisor;           // of the time of one repetition
-  double bytes_multiplier;  // bytes moved in the divided time, in units of the message
+  double divisor;           // divides the time of one repetition
+  double bytes_multiplier;  // bytes moved in the divided time, relative to the message size
   bool has_window;
 };
 
@@ -56,7 +56,7 @@ static void receive_data(const struct Pair* pair, int size_bytes) {
   MPI_Recv(pair->incoming, size_bytes, MPI_CHAR, pair->partner, data_tag, pair->team, MPI_STATUS_IGNORE);
 }
 
-// Nothing overlaps: the answer leaves when the whole message is there.
+// Without overlap: the answer is sent when the whole message has arrived.
 static void run_round_trips(const struct Pair* pair, int size_bytes, long count, long window) {
   (void)window;
   for (long i = 0; i < count; ++i) {
@@ -66,7 +66,7 @@ static void run_round_trips(const struct Pair* pair, int size_bytes, long count,
   }
 }
 
-// Everything overlaps that the network, the card and its queues let overlap.
+// With as much overlap as network, card and queues allow.
 static void run_streams(const struct Pair* pair, int size_bytes, long count, long window) {
   char reply = 0;
   for (long done = 0; done < count; done += window) {
@@ -86,7 +86,7 @@ static void run_streams(const struct Pair* pair, int size_bytes, long count, lon
   }
 }
 
-// Both send before either receives.
+// Both sides send before either receives.
 static void run_ping_pings(const struct Pair* pair, int size_bytes, long count, long window) {
   (void)window;
   for (long i = 0; i < count; ++i) {
@@ -121,7 +121,7 @@ static const struct Test tests[] = {
 };
 enum { test_count = sizeof tests / sizeof tests[0] };
 
-// Every rank comes to the same conclusion about the arguments; one says it.
+// Every rank finds the same error in the arguments; only rank 0 prints it.
 static void refuse(const char* format, ...) __attribute__((format(printf, 1, 2), noreturn));
 static void refuse(const char* format, ...) {
   int rank = 0;
@@ -139,8 +139,8 @@ static void refuse(const char* format, ...) {
   exit(exit_bad_input);
 }
 
-// A positive number up to `limit`, with an optional binary suffix. Leaves *end behind it; returns 0 when
-// there is none.
+// Parses a positive number up to `limit` with an optional binary suffix. Sets *end to the first character
+// after it; returns 0 if there is no valid number.
 static long parse_number(const char* text, char** end, long limit) {
   errno = 0;
   const long value = strtol(text, end, 10);
@@ -233,7 +233,7 @@ static struct Arguments* parse_arguments(int argc, char** argv, int world_size) 
   return &arguments;
 }
 
-// Large messages need fewer repetitions for the same accuracy, and take longer.
+// Large messages take longer, and need fewer repetitions for the same accuracy.
 static long iterations_for(long iterations, long size_bytes) {
   const long full_up_to_bytes = 8192;
   const long fewest = iterations < 10 ? iterations : 10;
@@ -242,7 +242,7 @@ static long iterations_for(long iterations, long size_bytes) {
   return fewer > fewest ? fewer : fewest;
 }
 
-// Seconds for one repetition, of the slowest pair; valid on rank 0 of the team.
+// The duration of one repetition of the slowest pair, in seconds; valid on rank 0 of the team.
 static double measure(const struct Arguments* arguments, const struct Pair* pair, int size_bytes) {
   const struct Test* test = arguments->test;
   const long count = iterations_for(arguments->iterations, size_bytes);
@@ -252,7 +252,7 @@ static double measure(const struct Arguments* arguments, const struct Pair* pair
   MPI_Barrier(pair->team);
   const double begin_s = MPI_Wtime();
   test->run(pair, size_bytes, count, window);
-  // The clock of a streaming test stops with the closing reply, which only the sender sees.
+  // The clock of a streaming test stops at the closing reply, which only the sender receives.
   const double mine_s = pair->even ? MPI_Wtime() - begin_s : 0;
   double slowest_s = 0;
   MPI_Reduce(&mine_s, &slowest_s, 1, MPI_DOUBLE, MPI_MAX, 0, pair->team);
@@ -265,7 +265,7 @@ static char* allocate(long size_bytes, char fill) {
     fprintf(stderr, "apenet_bench: no memory for a message of %ld bytes\n", size_bytes);
     MPI_Abort(MPI_COMM_WORLD, 1);
   }
-  memset(memory, fill, (size_t)size_bytes);  // its pages exist before the clock starts
+  memset(memory, fill, (size_t)size_bytes);  // touches all pages before the clock starts
   return memory;
 }
 
@@ -302,7 +302,7 @@ int main(int argc, char** argv) {
   MPI_Comm_size(MPI_COMM_WORLD, &world_size);
   const struct Arguments* arguments = parse_arguments(argc, argv, world_size);
 
-  int place = -1;  // in the list of those who take part
+  int place = -1;  // index in the list of participants
   for (int i = 0; i < arguments->node_count; ++i) {
     if (arguments->nodes[i] == rank) place = i;
   }

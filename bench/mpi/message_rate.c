@@ -1,10 +1,10 @@
-// message_rate: traffic for measuring how fast the simulator itself is; bench/message_rate.py runs and times
-// it.
+// message_rate: traffic to measure how fast the simulator itself is; run and timed by bench/message_rate.py.
 //
-//   message_rate pingpong REPETITIONS   2 ranks, 8 bytes to and fro
+//   message_rate pingpong REPETITIONS   2 ranks, 8 bytes back and forth
 //   message_rate halo REPETITIONS       all ranks on a periodic 3D grid, 4 KiB to each of 6 neighbours
 //
-// Prints the messages sent by all ranks. It reads no clock: under the simulator every clock is virtual.
+// Prints the number of messages sent by all ranks. It reads no clock, because under the simulator every clock
+// is virtual.
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,7 +40,7 @@ static long exchange_halos(long repetitions) {
 
   for (long i = 0; i < repetitions; ++i) {
     MPI_Request requests[2 * neighbours];
-    // What travels in direction d comes from the neighbour on the other side, d ^ 1.
+    // A message in direction d comes from the neighbour on the opposite side, d ^ 1.
     for (int d = 0; d < neighbours; ++d)
       MPI_Irecv(incoming[d], face_bytes, MPI_CHAR, towards[d ^ 1], d, grid, &requests[d]);
     for (int d = 0; d < neighbours; ++d)

@@ -1,11 +1,11 @@
-// Ping-pong: a message goes to the other rank and back. The time is half of that way, as the papers give it.
+// Ping-pong: a message goes to the other rank and back. As in the papers, the time is half a round trip.
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 enum { repetitions = 20, largest_bytes = 1 << 20 };
 
-// Sends `bytes` to and fro; every rank stays in here until its last message is through.
+// Sends `bytes` back and forth. Returns on each rank when its last message is complete.
 static void play(int rank, char* ball, int bytes) {
   for (int i = 0; i < repetitions; ++i) {
     if (rank == 0) {
@@ -32,7 +32,7 @@ int main(int argc, char** argv) {
   char* ball = calloc(largest_bytes, 1);
   if (rank == 0) printf("# %-10s %14s %20s\n", "Size [B]", "Latency [us]", "Bandwidth [MiB/s]");
   for (int bytes = 16; rank < 2 && bytes <= largest_bytes; bytes *= 16) {
-    play(rank, ball, bytes);  // the first time shows the path to the libraries; it is not measured
+    play(rank, ball, bytes);  // not measured: the first round includes the set-up in the libraries
     const double begin_s = MPI_Wtime();
     play(rank, ball, bytes);
     const double latency_s = (MPI_Wtime() - begin_s) / (2 * repetitions);

@@ -1,4 +1,5 @@
-// Does communication go on while the program computes? Work is declared, so the answer repeats exactly.
+// Tests whether communication continues while the program computes. The work is declared, so the result
+// repeats exactly.
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +8,7 @@
 
 enum { largest_bytes = 1 << 20 };
 
-// Time of an exchange with `work_us` of computation between its begin and its end.
+// The duration of an exchange with `work_us` of computation between start and completion.
 static double exchange_us(int partner, char* outgoing, char* incoming, int bytes, double work_us) {
   MPI_Barrier(MPI_COMM_WORLD);
   const double begin_s = MPI_Wtime();
@@ -33,7 +34,7 @@ int main(int argc, char** argv) {
   char* incoming = calloc(largest_bytes, 1);
   if (rank == 0) printf("# Size [B]   alone [us]   work [us]   both [us]   hidden\n");
   for (int bytes = 1024; bytes <= largest_bytes; bytes *= 32) {
-    exchange_us(rank ^ 1, outgoing, incoming, bytes, 0);  // the first one shows the way
+    exchange_us(rank ^ 1, outgoing, incoming, bytes, 0);  // not measured: the first one includes set-up
     const double alone_us = exchange_us(rank ^ 1, outgoing, incoming, bytes, 0);
     const double both_us = exchange_us(rank ^ 1, outgoing, incoming, bytes, alone_us);
     const double hidden = (2 * alone_us - both_us) / alone_us;

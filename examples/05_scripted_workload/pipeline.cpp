@@ -1,4 +1,4 @@
-// The same wavefront on the card itself: a coroutine for each process, without MPI's protocols.
+// The same wavefront directly on the card: one coroutine per process, without MPI's protocols.
 #include <cstdio>
 #include <numeric>
 #include <vector>

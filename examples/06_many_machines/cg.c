@@ -1,7 +1,7 @@
-// A conjugate-gradient solver on a 3D lattice with periodic boundaries, the communication of lattice QCD:
-// each iteration exchanges six faces with the neighbours and takes two sums over all ranks.
+// A conjugate-gradient solver on a 3D lattice with periodic boundaries, with the communication pattern of
+// lattice QCD: each iteration exchanges six faces with the neighbours and computes two sums over all ranks.
 //
-// Solves (m^2 - laplace) x = b for a source at one site; prints where an iteration's time goes.
+// Solves (m^2 - laplace) x = b for a source at one site, and prints how the time of an iteration is spent.
 #include <math.h>
 #include <mpi.h>
 #include <stdio.h>

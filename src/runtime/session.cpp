@@ -40,9 +40,9 @@ ipc::VainLimits vain_limits(int stall_timeout_ms) {
           .time_ps = std::min(stall_ms, ipc::end_of_time_ps / ps_per_ms) * ps_per_ms};
 }
 
-// What a program there is told by gethostname(): "ape16-1-0-2", or the node's number where a node has no
-// coordinates. What is no letter, digit or dot of the machine's name becomes a dash, as names of hosts have
-// it; what is too long loses its front, for the end tells nodes apart.
+// The name that gethostname() returns on a node: "ape16-1-0-2", or with the node's number if nodes have no
+// coordinates. Characters that are not allowed in host names become dashes. A name that is too long loses its
+// beginning, because the end identifies the node.
 std::string host_name(const Machine& machine, NodeId node) {
   std::string name = machine.description().name;
   for (char& c : name) {
@@ -53,7 +53,7 @@ std::string host_name(const Machine& machine, NodeId node) {
   return name.size() > room ? name.substr(name.size() - room) : name;
 }
 
-// A rank of an MPI program that the shim has not seen initialise MPI, and the provider not open.
+// A rank of an MPI program whose MPI_Init the shim did not see, and which did not open the provider.
 bool is_lost(const RankReport& rank, bool others_use_mpi) {
   return !rank.initialised && !rank.used_provider && (rank.spoke_pmi || others_use_mpi);
 }
@@ -101,7 +101,7 @@ struct Session::Parts {
   void report_on(SessionReport& report);
   [[nodiscard]] std::string warning_of_threads() const;
   void report_rank(RankReport& report, std::uint32_t rank);
-  // The rank's clock, whatever it has made of it.
+  // The rank's clock, clamped because the rank may have written anything.
   std::int64_t virtual_ps(std::uint32_t rank) {
     const std::int64_t clock_ps = mapping.block(rank).clock.shown_ps();
     return std::clamp(clock_ps, scheduler.epoch_ps(), ipc::end_of_time_ps) - scheduler.epoch_ps();
@@ -199,8 +199,8 @@ void Session::Parts::report_rank(RankReport& report, std::uint32_t rank) {
   report.computed_us = part_us(block.clock.computed_ps);
 }
 
-// A run of MPI whose messages did not cross the simulated network proves nothing, and must not look as if it
-// did. What another program does is its own affair, and said.
+// Fails a run of an MPI program whose messages did not cross the simulated network, because its results would
+// be meaningless. For other programs this is only a warning.
 void Session::Parts::prove_path(SessionReport& report) const {
   if (report.outcome != SessionReport::Outcome::completed) return;
   const std::uint64_t all_messages = report.messages + scheduler.traffic().startup_messages;
@@ -219,8 +219,7 @@ void Session::Parts::prove_path(SessionReport& report) const {
         "check "
         "FI_PROVIDER, FI_PROVIDER_PATH and MPIR_CVAR_CH4_NETMOD in the program's environment";
   } else if (report.ranks.size() > 1 && any_mpi && all_messages == 0) {
-    // A program may have nothing to say to its other ranks; but then MPI_Init at least has exchanged
-    // something.
+    // Even a program that sends nothing between its ranks exchanges messages in MPI_Init.
     why =
         "no message crossed the simulated network although there are several ranks: check that "
         "MPIR_CVAR_NOLOCAL=1 reaches the program (shared memory bypasses the network)";

@@ -1,4 +1,4 @@
-// Session: one run of a real program on a simulated machine, from its processes' start to their end.
+// Session: one run of a real program on a simulated machine, from the start of its processes to their end.
 #pragma once
 
 #include <functional>
@@ -13,21 +13,20 @@ namespace apenet {
 
 class Session {
  public:
-  // Throws std::invalid_argument for a description that cannot be wired, std::system_error when the host
-  // refuses.
+  // Throws std::invalid_argument for an invalid description, and std::system_error if the host refuses.
   Session(const MachineDescription& description, std::vector<NodeId> node_of_process,
           const SessionOptions& options);
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  // For the ranks' environment: ipc::mapping_variable.
+  // The value of ipc::mapping_variable for the ranks' environment.
   [[nodiscard]] std::string mapping_path() const;
 
-  // Runs to the end of all processes. `interrupted` is asked some fifty times a second; true ends the run:
-  // all processes are terminated, and what they had printed is passed on. launcher_id: a process that started
-  // the ranks and ends when they do (mpirun), or 0. warden_fd: the channel of the warden that started all of
-  // them (docs/internals/warden.md), or -1 where the caller did.
+  // Runs until all processes have ended. Calls `interrupted` about fifty times a second; if it returns true,
+  // all processes are terminated and their output so far is forwarded. launcher_id: the process that started
+  // the ranks and ends with them (mpirun), or 0. warden_fd: the channel of the warden that started all of
+  // them (docs/internals/warden.md), or -1 if the caller did.
   SessionReport run(const std::vector<RankProcess>& ranks, int launcher_id, int warden_fd,
                     const std::function<bool()>& interrupted);
 

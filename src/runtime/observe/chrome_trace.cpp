@@ -14,10 +14,10 @@
 namespace apenet {
 namespace {
 
-// The groups ("processes" in the format's own words) in which the tracks stand.
+// The groups of tracks, called "processes" in the format.
 enum Group : int { ranks = 1, messages = 2, links = 3 };
 
-// Microseconds, as the format wants them, without losing a picosecond.
+// Microseconds, as the format requires, with picosecond resolution.
 struct Microseconds {
   long long whole;
   long long fraction;  // millionths
@@ -34,7 +34,7 @@ const char* verb_name(std::uint64_t verb) {
     case Verb::put:
       return "put";
     case Verb::get:
-    case Verb::credit:  // lands nothing
+    case Verb::credit:  // never recorded as landed
       break;
   }
   return "get";
@@ -51,7 +51,7 @@ ChromeTrace::ChromeTrace(const std::string& path, std::uint32_t process_count,
   if (file_ == nullptr) {
     refuse_value("trace", path, std::string("a file that can be written (") + std::strerror(errno) + ")");
   }
-  // By this line the Python side knows a file that may be replaced (runfolder.py).
+  // The Python side recognises by this line a file that it may overwrite.
   std::fputs("{\"displayTimeUnit\": \"ns\", \"otherData\": {\"writer\": \"apenet\"}, \"traceEvents\": [\n",
              file_.get());
   std::fputs("{\"ph\": \"M\", \"pid\": 1, \"name\": \"process_name\", \"args\": {\"name\": \"ranks\"}}",
@@ -128,7 +128,7 @@ void ChromeTrace::record_wait(const TraceRecord& record) {
       Group::ranks, record.place, at.whole, at.fraction, duration.whole, duration.fraction);
 }
 
-// Messages of one rank overlap: an asynchronous pair each.
+// Messages of one rank overlap, so each is an asynchronous begin/end pair.
 void ChromeTrace::record_message(const TraceRecord& record) {
   if (static_cast<CardTrace>(record.what) != CardTrace::landed) return;
   const char* verb = verb_name(record.b & 3U);
@@ -152,7 +152,7 @@ void ChromeTrace::name_track(int group, std::uint32_t track, const std::string& 
       group, track, track);
 }
 
-// One event; events are separated by commas, and the first has been written.
+// Writes one event after a comma. The constructor has written the first event.
 void ChromeTrace::write(const char* format, ...) {
   std::array<char, 512> text{};
   va_list arguments;

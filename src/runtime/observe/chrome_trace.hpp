@@ -1,4 +1,4 @@
-// ChromeTrace: a run as a file that Perfetto (ui.perfetto.dev) and chrome://tracing open.
+// ChromeTrace: writes a run to a file for Perfetto (ui.perfetto.dev) or chrome://tracing.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,14 @@
 
 namespace apenet {
 
-// Writes the JSON form of the Trace Event Format (Google, "Trace Event Format", 2016) while the run goes on.
-// Three groups of tracks: what each process waits for, its messages from the doorbell to the last byte, and
-// the packets on each link. When the file would outgrow its limit, the rest is left out and counted.
+// Writes the JSON form of the Trace Event Format (Google, "Trace Event Format", 2016) during the run. Three
+// groups of tracks: the waits of each process, its messages from doorbell to last byte, and the packets on
+// each link. Events beyond the size limit are omitted and counted.
 class ChromeTrace final : public TraceSink {
  public:
   static constexpr std::uint64_t default_limit_bytes = std::uint64_t{64} << 20U;
 
-  // Throws std::invalid_argument when the file cannot be written.
+  // Throws std::invalid_argument if the file cannot be written.
   ChromeTrace(const std::string& path, std::uint32_t process_count, std::vector<std::string> link_names,
               std::uint64_t limit_bytes = default_limit_bytes);
   ~ChromeTrace();
@@ -27,9 +27,9 @@ class ChromeTrace final : public TraceSink {
   ChromeTrace& operator=(const ChromeTrace&) = delete;
 
   void record(const TraceRecord& record) override;
-  void begin(Time now);  // nothing is written of what came before
+  void begin(Time now);  // events before this are not written
   [[nodiscard]] std::uint64_t left_out() const { return left_out_; }
-  // Ends the file; nothing is recorded from then on. False: it could not all be written.
+  // Completes the file; later records are ignored. Returns false if part of the file could not be written.
   bool finish();
 
  private:
@@ -45,7 +45,7 @@ class ChromeTrace final : public TraceSink {
 
   std::unique_ptr<std::FILE, Close> file_;
   std::vector<std::string> link_names_;
-  std::vector<bool> is_named_;  // per link: its track has been named
+  std::vector<bool> is_named_;  // per link: whether its track has been named
   std::uint64_t limit_bytes_;
   std::uint64_t written_bytes_ = 0;
   std::uint64_t left_out_ = 0;

@@ -11,7 +11,7 @@ namespace apenet {
 std::size_t HopLatency::bin_of(std::int64_t latency_ps) {
   const auto value = static_cast<std::uint64_t>(std::max<std::int64_t>(latency_ps, 0));
   if (value < bins_per_octave) return value;
-  const auto octave = static_cast<std::uint32_t>(std::bit_width(value)) - 3;  // 4..7 ps: 0
+  const auto octave = static_cast<std::uint32_t>(std::bit_width(value)) - 3;  // 4..7 ps: octave 0
   return std::size_t{bins_per_octave} * (octave + 1) + (value >> octave) % bins_per_octave;
 }
 
@@ -46,7 +46,7 @@ void NetworkReport::record(const TraceRecord& record) {
     return;
   }
   const auto found = underway_.find({record.a, sequence, record.other});
-  if (found == underway_.end()) return;  // injected before anybody listened
+  if (found == underway_.end()) return;  // injected before the report was attached
   Underway& packet = found->second;
   if (what == NetworkTrace::crossed) {
     cross(packet, record, wire_bytes);
@@ -75,7 +75,7 @@ void NetworkReport::cross(Underway& packet, const TraceRecord& record, std::uint
 }
 
 void NetworkReport::leave_buffer(Underway& packet, Time now, std::uint32_t wire_bytes) {
-  if (!packet.is_stored) return;  // it comes from the card
+  if (!packet.is_stored) return;  // the packet comes from the card
   packet.is_stored = false;
   Link& link = links_[packet.link];
   link.queued_bytes -= wire_bytes;

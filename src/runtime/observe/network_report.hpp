@@ -1,4 +1,4 @@
-// NetworkReport: what the network did over time, and how long packets took.
+// NetworkReport: the activity of the network over time, and the latencies of packets.
 #pragma once
 
 #include <array>
@@ -12,15 +12,17 @@
 
 namespace apenet {
 
-// What one link and the buffers behind it did.
+// The activity of one link and of the buffers at its end.
 struct LinkHistory {
   std::string name;
-  std::vector<std::int64_t> busy_ps;         // per bin of time
-  std::uint64_t peak_queue_bytes = 0;        // of packets on their way to, or in, the buffers behind the link
-  std::uint64_t queue_byte_picoseconds = 0;  // the same integrated over time; divided by the time: the mean
+  std::vector<std::int64_t> busy_ps;  // per time bin
+  // Packets in, or on their way to, the buffers at the end of the link.
+  std::uint64_t peak_queue_bytes = 0;
+  // The same, integrated over time; divide by the time for the mean.
+  std::uint64_t queue_byte_picoseconds = 0;
 };
 
-// Latencies of the packets that crossed so many links: from injection to the arrival of the tail.
+// Latencies, from injection to the arrival of the tail, of the packets that crossed this many links.
 struct HopLatency {
   static constexpr std::uint32_t bins_per_octave = 4;
   static constexpr std::size_t bin_count = 64 * bins_per_octave;
@@ -30,7 +32,7 @@ struct HopLatency {
   std::int64_t least_ps = 0;
   std::int64_t most_ps = 0;
   std::uint64_t sum_ns = 0;
-  std::vector<std::uint64_t> counts;  // bin i: lower_bound_ps(i) <= latency < lower_bound_ps(i + 1)
+  std::vector<std::uint64_t> counts;  // bin i counts lower_bound_ps(i) <= latency < lower_bound_ps(i + 1)
 
   [[nodiscard]] static std::size_t bin_of(std::int64_t latency_ps);
   [[nodiscard]] static std::int64_t lower_bound_ps(std::size_t bin);
@@ -38,18 +40,18 @@ struct HopLatency {
 
 struct NetworkHistory {
   std::int64_t bin_ps = 0;
-  std::vector<LinkHistory> links;  // those that carried something, in the order of the links
+  std::vector<LinkHistory> links;  // the links that carried packets, in link order
   std::vector<HopLatency> by_hops;
 };
 
-// Listens to an engine's records (network_trace.hpp). Memory: links x 64 bins, and one entry a packet under
-// way. The bins begin as a microsecond and double whenever the run has outgrown them.
+// Receives an engine's records (network_trace.hpp). Memory: links x 64 bins, and one entry per packet in
+// progress. The bins are a microsecond wide at first, and double in width whenever the run exceeds them.
 class NetworkReport final : public TraceSink {
  public:
   explicit NetworkReport(std::vector<std::string> link_names);
 
   void record(const TraceRecord& record) override;
-  // Forgets what was counted; packets under way stay known.
+  // Discards all counts; packets in progress stay known.
   void begin(Time now);
   [[nodiscard]] NetworkHistory history() const;
 
@@ -69,10 +71,10 @@ class NetworkReport final : public TraceSink {
   };
   struct Underway {
     Time injected;
-    Time entered;  // the buffer behind `link`
+    Time entered;  // when the header entered the buffer behind `link`
     std::uint32_t link = 0;
     std::uint32_t hops = 0;
-    bool is_stored = false;  // in that buffer, or on the way to it
+    bool is_stored = false;  // in that buffer or on the way to it
   };
   struct Link {
     std::array<std::int64_t, most_bins> busy_ps{};
@@ -91,7 +93,7 @@ class NetworkReport final : public TraceSink {
   std::vector<std::string> names_;
   std::vector<Link> links_;
   std::vector<HopLatency> by_hops_;
-  // Looked up by key, never walked through: its order decides nothing.
+  // Never iterated over, so its order does not matter.
   std::unordered_map<PacketKey, Underway, PacketHash> underway_;
   Time epoch_;
   std::int64_t bin_ps_ = 1'000'000;

@@ -44,7 +44,7 @@ std::optional<NetworkHistory> Observation::network_history() const {
 std::vector<std::string> Observation::finish() {
   std::vector<std::string> said;
   if (!trace_) return said;
-  // Without the file's name: reports of equal runs are equal.
+  // Warnings do not name the file, so that equal runs have equal reports.
   if (!trace_->finish()) {
     said.emplace_back("the trace is not whole: its file could not be written to the end (is the disk full?)");
   }

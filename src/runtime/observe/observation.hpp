@@ -1,4 +1,4 @@
-// Observation: the listeners of a run, as it asks for them.
+// Observation: the optional listeners of a run.
 #pragma once
 
 #include <cstdint>
@@ -21,20 +21,20 @@ struct ObservationOptions {
   std::uint64_t trace_limit_bytes = ChromeTrace::default_limit_bytes;
 };
 
-// Attached to a simulation for its own lifetime; without anything asked for, the simulation records nothing.
+// Attached to the simulation for its lifetime. If no option is set, the simulation records nothing.
 class Observation final : public TraceSink {
  public:
-  // Throws std::invalid_argument when the trace cannot be written.
+  // Throws std::invalid_argument if the trace file cannot be written.
   Observation(Simulation& simulation, const Machine& machine, const ObservationOptions& options);
   ~Observation();
   Observation(const Observation&) = delete;
   Observation& operator=(const Observation&) = delete;
 
-  // Passes it to the listeners. ProcessTrace::began sets their clocks to zero.
+  // Passes the record to the listeners. ProcessTrace::began sets their time to zero.
   void record(const TraceRecord& record) override;
 
   [[nodiscard]] std::optional<NetworkHistory> network_history() const;
-  // Ends the trace, and says what is not in it.
+  // Completes the trace. Returns warnings about what is missing from it.
   [[nodiscard]] std::vector<std::string> finish();
 
  private:

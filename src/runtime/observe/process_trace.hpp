@@ -1,4 +1,4 @@
-// ProcessTrace: what those who run processes record of them, with EventKind::process.
+// ProcessTrace: records about processes, with EventKind::process.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 namespace apenet {
 
 enum class ProcessTrace : std::uint16_t {
-  began,   // virtual time begins now: what came before belongs to no measurement
-  waited,  // place: the process; from the moment at which it had nothing to do until it went on
+  began,   // virtual time begins; earlier records are not part of any measurement
+  waited,  // place: the process; from the moment it had nothing to do until it continued
 };
 
 [[nodiscard]] inline TraceRecord process_record(ProcessTrace what, Time time, Time until = {},

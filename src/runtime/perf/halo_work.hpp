@@ -1,4 +1,4 @@
-// HaloWork: halo exchanges of scripted processes, for measuring how fast a whole machine is simulated.
+// HaloWork: halo exchanges of scripted processes, to measure how fast a whole machine is simulated.
 #pragma once
 
 #include <cstdint>
@@ -11,17 +11,18 @@ namespace apenet {
 
 struct HaloWorkOptions {
   std::uint32_t exchanges = 1;
-  std::int64_t bytes = 4096;  // of each message
+  std::int64_t bytes = 4096;  // per message
 };
 
-// One process a node. Each exchange: a message to each neighbour of the cube, and one from each; then the
-// next. Everything is simulated: doorbell, DMA, packets, credits, contention, completions, software costs.
+// One process per node. In each exchange, every process sends a message to each neighbour in the cube and
+// receives one from each. Everything is simulated: doorbell, DMA, packets, credits, contention, completions,
+// software costs.
 class HaloWork {
  public:
-  // Throws std::invalid_argument as Machine does.
+  // Throws std::invalid_argument like Machine.
   HaloWork(const MachineDescription& description, const HaloWorkOptions& options);
 
-  // Once: until every process has done its exchanges.
+  // Runs until every process has finished its exchanges. Call once.
   WorkDone run();
 
  private:

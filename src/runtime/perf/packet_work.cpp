@@ -14,15 +14,15 @@ namespace apenet {
 
 namespace {
 
-// Header and footer, as the machine's card has them.
+// Header and footer of the machine's card.
 std::uint32_t overhead_bytes(const MachineDescription& description) {
   return static_cast<std::uint32_t>(card_facts(description.nic, description.host).packet_overhead_bytes);
 }
 
-// From a node to a neighbour: a step along one dimension of a cube, in node numbers. The nodes of one line
-// along it, and those between them, are `span` numbers.
+// A way to a neighbour: a step along one dimension of a cube, in node numbers. The nodes of a line in this
+// dimension lie within `span` consecutive numbers.
 struct Way {
-  std::uint32_t step = 0;  // below the span
+  std::uint32_t step = 0;  // less than span
   std::uint32_t span = 0;
 };
 
@@ -42,7 +42,7 @@ std::vector<Way> ways_of(const CubeShape& shape) {
 
 }  // namespace
 
-// What the nodes have in common.
+// State shared by the nodes.
 struct PacketWork::Shared {
   Shared(const MachineDescription& description, const PacketWorkOptions& options_)
       : options(options_),
@@ -62,7 +62,7 @@ struct PacketWork::Shared {
   std::uint64_t hops = 0;
 };
 
-// One cache line, with all that it does for a packet.
+// One cache line contains everything that a node needs per packet.
 class alignas(64) PacketWork::Node final : public NetworkClient, private EventHandler {
  public:
   Node(Shared& shared, NodeId node)
@@ -74,7 +74,7 @@ class alignas(64) PacketWork::Node final : public NetworkClient, private EventHa
 
   void attach() { shared_.network->attach(node_, *this); }
 
-  // Spread over the first interval: nodes that all begin at once would meet at every step.
+  // Starts are spread over the first interval: nodes that start together would coincide at every step.
   void start() {
     const Time interval = shared_.options.interval;
     if (interval == Time::zero()) {
@@ -128,11 +128,11 @@ class alignas(64) PacketWork::Node final : public NetworkClient, private EventHa
   }
 
   static constexpr unsigned half = 32;
-  // One of so many, by 32 bits. (A small bias: less than `count` in 2^32.)
+  // Maps 32 random bits to [0, count). The bias is less than count / 2^32.
   [[nodiscard]] static std::uint64_t scaled(std::uint64_t bits, std::uint64_t count) {
     return bits * count >> half;
   }
-  // One number for both choices.
+  // Uses one random number for both choices.
   NodeId draw_destination() {
     const std::uint64_t number = random_.next();
     const std::uint64_t high = number >> half;
@@ -141,7 +141,7 @@ class alignas(64) PacketWork::Node final : public NetworkClient, private EventHa
     if (is_far) return static_cast<NodeId>(scaled(high, shared_.network->node_count()));
     return neighbour(shared_.ways[scaled(high, shared_.ways.size())]);
   }
-  // Computed, and not kept: the nodes of a large network do not fit the cache.
+  // Computed rather than stored: the nodes of a large network do not fit the cache.
   [[nodiscard]] NodeId neighbour(const Way& way) const {
     const std::uint32_t left = way.span - node_ % way.span;
     return node_ + way.step - (way.step < left ? 0 : way.span);
@@ -149,9 +149,9 @@ class alignas(64) PacketWork::Node final : public NetworkClient, private EventHa
 
   Shared& shared_;
   NodeId node_;
-  std::uint32_t left_;            // packets still to be injected
-  std::uint32_t due_ = 0;         // of them, those whose time has come
-  std::uint32_t room_bytes_ = 0;  // its FIFO has that much, or more
+  std::uint32_t left_;            // packets still to inject
+  std::uint32_t due_ = 0;         // packets whose time has come
+  std::uint32_t room_bytes_ = 0;  // lower bound of the free space in its FIFO
   EventSource source_;
   SplitMix64 random_;
 };

@@ -1,4 +1,4 @@
-// PacketWork: packets alone, for measuring how fast a network engine is.
+// PacketWork: packets without cards, to measure how fast a network engine is.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,11 @@ namespace apenet {
 struct PacketWorkOptions {
   std::uint32_t packets_per_node = 100;
   std::uint32_t payload_bytes = 512;
-  std::uint32_t far_percent = 10;  // to a node drawn among all; the others go to one of the neighbours
-  Time interval = Time::zero();    // between two packets of a node; zero: as fast as the network takes them
+  std::uint32_t far_percent = 10;  // share of packets with a random destination; the others go to a neighbour
+  Time interval = Time::zero();    // between two packets of a node; zero: as fast as the network accepts them
 };
 
-// What a measured run did, exactly: the same on every host.
+// The exact work of a measured run, identical on every host.
 struct WorkDone {
   std::uint64_t nodes = 0;
   std::uint64_t messages = 0;
@@ -29,17 +29,17 @@ struct WorkDone {
   Time virtual_time;
 };
 
-// A network whose nodes do nothing but inject packets and consume them: no card, no bus. Neighbours are those
-// of the cube; destinations come from one random stream a node.
+// A network whose nodes only inject and consume packets, without card or bus. Neighbours are those of the
+// cube; each node has its own random stream for destinations.
 class PacketWork {
  public:
-  // Throws std::invalid_argument as make_network does.
+  // Throws std::invalid_argument like make_network().
   PacketWork(const MachineDescription& description, const PacketWorkOptions& options);
   ~PacketWork();
   PacketWork(const PacketWork&) = delete;
   PacketWork& operator=(const PacketWork&) = delete;
 
-  // Once: until every packet is delivered.
+  // Runs until every packet is delivered. Call once.
   WorkDone run();
 
  private:

@@ -16,22 +16,22 @@ namespace {
 using ipc::RecordEntry;
 using ipc::RecordKind;
 
-// A message queue of MPI: everything that is matched in the order in which it was sent.
+// A message queue of MPI: its messages are matched in the order in which they were sent.
 using Channel = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>;  // target, source, tag
 
 struct Traffic {
-  std::int64_t balance = 0;  // sends without receives; below zero, receives without sends
+  std::int64_t balance = 0;  // unmatched sends if positive, unmatched receives if negative
   std::int64_t last_bytes = 0;
 };
 
-// A remote access, at its target.
+// A remote access, recorded for its target.
 struct Access {
   std::uint32_t source = 0;
   bool is_get = false;
   std::int64_t bytes = 0;
 };
 
-// Numbers for tags, in the order of their first use. Those of remote accesses come behind them.
+// Numbers tags in the order of first use. The tags of remote accesses follow.
 class TagNumbers {
  public:
   void see(const RecordEntry& entry) {
@@ -48,7 +48,7 @@ class TagNumbers {
   std::map<std::pair<bool, std::uint64_t>, std::uint32_t> numbers_;
 };
 
-// The file, and the statements of the format.
+// The output file, with checked writes.
 class Output {
  public:
   explicit Output(const std::string& path)
@@ -100,15 +100,15 @@ class GoalWriter {
   GoalSummary summary_;
   TagNumbers tags_;
   std::map<Channel, Traffic> traffic_;
-  std::vector<std::vector<Access>> accesses_;  // by target, in the order of their sources
+  std::vector<std::vector<Access>> accesses_;  // by target, in rank order of their sources
 
-  // Of the rank that is written.
-  std::vector<Message> messages_;      // by operation: what a receive took
-  std::vector<std::uint32_t> labels_;  // by operation: what its end is the end of; 0: not written
-  std::vector<std::uint32_t> ended_;   // labels, since the last operation began
+  // State of the rank being written.
+  std::vector<Message> messages_;      // by operation: the message that a receive matched
+  std::vector<std::uint32_t> labels_;  // by operation: label whose end is the operation's end; 0: not written
+  std::vector<std::uint32_t> ended_;   // labels that have ended since the last operation began
   std::uint32_t last_ = 0;             // label of the last operation
   std::uint32_t next_ = 1;
-  std::int64_t unwritten_ps_ = 0;  // computed, less than a nanosecond
+  std::int64_t unwritten_ps_ = 0;  // computed time below a nanosecond, not yet written
 };
 
 GoalSummary GoalWriter::write(const std::string& heading) {
@@ -124,14 +124,14 @@ GoalSummary GoalWriter::write(const std::string& heading) {
   return summary_;
 }
 
-// What must be known of all ranks before the first is written.
+// Collects what must be known about all ranks before the first is written.
 void GoalWriter::survey() {
   for (std::uint32_t rank = 0; rank < recording_.rank_count(); ++rank) {
     bool is_closed = false;
     const std::size_t entries = recording_.entry_count(rank);
     recording_.for_each(rank, [&](const RecordEntry& entry) {
       is_closed = entry.kind == RecordKind::closed;
-      // Operations are numbered from 1, and each has an entry of its own.
+      // Operations are numbered from 1, and each has its own entry.
       if (entry.peer >= recording_.rank_count() || entry.operation > entries)
         throw std::runtime_error("the recording of this run names what is not in it");
       switch (entry.kind) {
@@ -199,7 +199,7 @@ std::uint32_t GoalWriter::label() {
   return next_++;
 }
 
-// The lines behind an operation: what it waits for. Afterwards it is the last.
+// Writes the dependencies of an operation, and makes it the last one.
 void GoalWriter::depend(std::uint32_t label) {
   bool follows = last_ == 0;
   for (const std::uint32_t ended : ended_) {
@@ -231,10 +231,11 @@ void GoalWriter::begin_entry(const RecordEntry& entry) {
 
 void GoalWriter::receive(std::uint32_t rank, const RecordEntry& entry) {
   const Message& message = messages_[entry.operation];
-  if (!message.is_matched) return;  // cancelled, or posted in vain
+  if (!message.is_matched) return;  // cancelled or never matched
   Traffic& traffic = traffic_.at({rank, message.source, message.tag});
   if (traffic.balance < 0) {
-    // Messages of a channel keep their order: what has no send came first, from before the begin.
+    // Messages of a channel keep their order, so a receive without a send belongs to a message sent before
+    // virtual time began, and comes first.
     ++traffic.balance;
     ++summary_.earlier;
     return;
@@ -258,8 +259,8 @@ void GoalWriter::compute(std::int64_t ps) {
   ended_.push_back(operation);
 }
 
-// What others do to a rank without its program's help, on a CPU that its program does not use; and messages
-// that nobody received.
+// Writes the remote accesses to a rank, on a CPU that its program does not use, and a receive for each
+// message that the program did not receive.
 void GoalWriter::write_passive(std::uint32_t rank) {
   for (const Access& access : accesses_[rank]) {
     const auto bytes = static_cast<long long>(access.bytes);

@@ -1,4 +1,4 @@
-// Recording: what the ranks of a run wrote down (ipc/record.hpp), by rank.
+// Recording: the records of the ranks of a run (ipc/record.hpp), by rank.
 #pragma once
 
 #include <cstddef>
@@ -10,10 +10,10 @@
 
 namespace apenet {
 
-// The file of a recording, in memory as far as it is looked at, and where each rank's chunks lie in it.
+// The file of a recording, mapped into memory, and the location of each rank's chunks.
 class Recording {
  public:
-  // Throws std::runtime_error when the file is not a sound recording of so many ranks.
+  // Throws std::runtime_error if the file is not a valid recording of this many ranks.
   Recording(int fd, std::uint32_t rank_count);
   ~Recording();
   Recording(const Recording&) = delete;
@@ -21,7 +21,7 @@ class Recording {
 
   [[nodiscard]] std::uint32_t rank_count() const { return static_cast<std::uint32_t>(chunks_.size()); }
   [[nodiscard]] std::size_t entry_count(std::uint32_t rank) const;
-  // Calls visit(entry) for what a rank wrote, in the order in which it did.
+  // Calls visit(entry) for each entry of a rank, in the order in which it was written.
   template <typename Visit>
   void for_each(std::uint32_t rank, Visit visit) const {
     for (const std::span<const ipc::RecordEntry> chunk : chunks_[rank]) {

@@ -39,7 +39,7 @@ void validate(const TrafficOptions& options) {
   require_cycles("drain_cycles", options.drain_cycles, 0);
 }
 
-// The sinks are endless and a source's FIFO holds two packets, so that one can follow the other.
+// Sinks are unbounded. A source's FIFO holds two packets, so that one can follow the other without a gap.
 NetworkParameters network_parameters(const NetworkDescription& network, std::uint32_t packet_bytes) {
   NetworkParameters parameters;
   parameters.description = network;
@@ -52,8 +52,8 @@ NetworkParameters network_parameters(const NetworkDescription& network, std::uin
   return parameters;
 }
 
-// One event a cycle asks the nodes whose next packet is due. A node's queue is not stored: its next packet is
-// drawn when the one before it has gone, and may be overdue then.
+// One event per cycle visits the nodes whose next packet is due. A node's queue is not stored: its next
+// packet is drawn when the previous one has been injected, and may be overdue by then.
 class TrafficRun final : private EventHandler {
  public:
   TrafficRun(const NetworkDescription& network, const TrafficOptions& options);
@@ -66,7 +66,8 @@ class TrafficRun final : private EventHandler {
     void packet_arrived(const Packet& packet, Time /*head_time*/) override {
       run_.packet_arrived(node_, packet);
     }
-    void injection_freed(std::uint16_t /*channel*/) override {}  // who waits for room asks in every cycle
+    // Not needed: a node without room is visited in every cycle.
+    void injection_freed(std::uint16_t /*channel*/) override {}
     void packet_entered(const Packet& packet, Time head_time) override {
       run_.packet_entered(packet, head_time);
     }
@@ -76,19 +77,20 @@ class TrafficRun final : private EventHandler {
     NodeId node_;
   };
 
-  // A packet that has left its source and had to wait there: named by the cycle in which it was generated.
+  // A packet that had to wait at its source and is now in the network. Identified by the cycle in which it
+  // was generated.
   struct Waited {
     std::int64_t generated = 0;
     std::int64_t wait_ps = 0;
   };
 
-  // A node's packets, the next of which is drawn already.
+  // A node's packet source; its next packet has already been drawn.
   struct Source {
     SplitMix64 random;
-    std::int64_t next = -1;    // its cycle
-    std::uint32_t choice = 0;  // the draw for its destination
-    std::uint32_t room = 0;    // its FIFO has that much, or more
-    NodeId due_too = 0;        // in the same cycle
+    std::int64_t next = -1;    // cycle of the next packet
+    std::uint32_t choice = 0;  // random bits for its destination
+    std::uint32_t room = 0;    // lower bound of the free space in its FIFO
+    NodeId due_too = 0;        // next node in the chain of nodes due in the same cycle
   };
 
   void handle_event(const Event& event) override;
@@ -104,7 +106,7 @@ class TrafficRun final : private EventHandler {
   void count_latency(std::int64_t latency_ps);
   void consume_waited(NodeId node, const Packet& packet);
   void note_wait(NodeId source, std::int64_t generated, std::int64_t wait_ps);
-  // Of one comparison each: from the window's begin, as an unsigned number.
+  // One comparison each: the unsigned distance from the begin of the window.
   [[nodiscard]] bool is_measured(std::int64_t cycle) const {
     return static_cast<std::uint64_t>(cycle - options_.warmup_cycles) <
            static_cast<std::uint64_t>(options_.measure_cycles);
@@ -113,12 +115,12 @@ class TrafficRun final : private EventHandler {
     return static_cast<std::uint64_t>((time - window_begin_time_).ps()) <
            static_cast<std::uint64_t>(window_time_.ps());
   }
-  // The next packet of some node belongs into or before the window.
+  // Whether the next packet of some node was generated before the end of the window.
   [[nodiscard]] bool is_behind() const {
     return std::any_of(sources_.begin(), sources_.end(),
                        [this](const Source& source) { return source.next < window_end_; });
   }
-  // What timing_ says, without its division where a cycle is whole picoseconds.
+  // As timing_.time(), without its division if a cycle is a whole number of picoseconds.
   [[nodiscard]] Time time_of(std::int64_t cycle) const {
     return whole_cycle_ps_ != 0 ? Time::from_ps(cycle * whole_cycle_ps_) : timing_.time(cycle);
   }
@@ -143,26 +145,26 @@ class TrafficRun final : private EventHandler {
   Time window_begin_time_;
   Time window_time_;
   std::int64_t link_flit_cycles_;
-  std::int64_t whole_cycle_ps_ = 0;  // or 0
+  std::int64_t whole_cycle_ps_ = 0;  // 0 if not whole
   std::vector<Node> nodes_;
   std::vector<Source> sources_;  // per node
-  // Per cycle to come, one of those asked then, who knows the next one. One whose packet is farther away than
-  // that is asked in the last of them, and put off again. Chains, since a loop over bits ends with a branch
-  // that is mispredicted in every word.
+  // For each of the next cycles: the first node to visit; each node knows the next one. A node whose packet
+  // is farther away is visited in the last of these cycles and postponed again. Chains are faster than bit
+  // sets, whose loop ends with a mispredicted branch in every word.
   static constexpr std::size_t cycles_ahead = 64;
   static constexpr NodeId no_node = 0xffffffff;
   std::array<NodeId, cycles_ahead> due_;
-  std::vector<std::vector<Waited>> waited_;  // per source: measured packets in the network
+  std::vector<std::vector<Waited>> waited_;  // per source: measured packets in the network that have waited
   EventSource source_{EventKind::process, 0, 0};
-  std::int64_t cycle_ = -1;  // at hand
+  std::int64_t cycle_ = -1;  // the current one
   bool is_done_ = false;
-  Packet packet_;  // the one to inject: all are alike but for a few fields
+  Packet packet_;  // the packet to inject; only a few fields differ between packets
 
   std::uint64_t injected_ = 0;  // measured packets: into the network ...
   std::uint64_t drained_ = 0;   // ... and out of it
   std::uint64_t arrived_ = 0;   // packets that arrived in the window
   std::int64_t latency_ps_ = 0;
-  std::int64_t wait_ps_ = 0;  // at their sources, of the drained ones
+  std::int64_t wait_ps_ = 0;  // time that the drained packets waited at their sources
   std::int64_t min_ps_ = Time::never().ps();
   std::int64_t max_ps_ = 0;
   std::uint64_t hops_ = 0;
@@ -209,7 +211,8 @@ TrafficRun::TrafficRun(const NetworkDescription& network, const TrafficOptions& 
   }
 }
 
-// Of a packet per node and cycle, in units of 2^-64. Two roundings, the same everywhere.
+// The probability of a packet per node and cycle, in units of 2^-64. Only two roundings, which are the same
+// on every host.
 std::uint64_t TrafficRun::probability() const {
   const double packets =
       options_.load / (static_cast<double>(options_.packet_flits) * static_cast<double>(link_flit_cycles_));
@@ -223,15 +226,15 @@ inline void TrafficRun::set_due(NodeId node, std::int64_t cycle) {
   sources_[node].due_too = std::exchange(due_[asked % cycles_ahead], node);
 }
 
-// When, and where to.
+// Draws time and destination of the next packet.
 [[gnu::always_inline]] inline void TrafficRun::draw_next(Source& source) {
   const std::int64_t gap = gap_([&] { return source.random.next(); });
   source.choice = static_cast<std::uint32_t>(source.random.next() >> 32U);
   source.next += gap;
 }
 
-// What few packets need be asked: whether this one is due, and has room; otherwise the node is asked again.
-// One of an earlier cycle has waited.
+// The rare cases of offer(): whether the packet is due, and whether there is room; if not, the node is
+// visited again. A packet of an earlier cycle has waited.
 [[gnu::noinline]] bool TrafficRun::is_ready(NodeId node) {
   const Source& source = sources_[node];
   if (source.next > cycle_) {
@@ -246,7 +249,7 @@ inline void TrafficRun::set_due(NodeId node, std::int64_t cycle) {
   return true;
 }
 
-// Whether the node's next packet could go.
+// Injects the node's next packet if possible. Returns whether it did.
 [[gnu::always_inline]] inline bool TrafficRun::offer(NodeId node) {
   Source& source = sources_[node];
   if ((source.next != cycle_ || source.room < packet_bytes_) && !is_ready(node)) [[unlikely]]
@@ -259,7 +262,7 @@ inline void TrafficRun::set_due(NodeId node, std::int64_t cycle) {
   return true;
 }
 
-// A node of which more than one packet is due.
+// For a node with more than one packet due.
 [[gnu::noinline]] void TrafficRun::catch_up(NodeId node) {
   while (offer(node)) draw_next(sources_[node]);
 }
@@ -286,7 +289,7 @@ std::vector<TrafficRun::Waited>::iterator TrafficRun::find_waited(NodeId source,
                       [&](const Waited& one) { return one.generated == generated; });
 }
 
-// Also of one that a fault took back: it waits at its source again.
+// Also called for a packet that a fault took back: it waits at its source again.
 void TrafficRun::packet_entered(const Packet& packet, Time head_time) {
   const auto generated = static_cast<std::int64_t>(packet.message);
   note_wait(packet.source, generated, (head_time - time_of(generated)).ps());
@@ -325,8 +328,8 @@ inline void TrafficRun::count_latency(std::int64_t latency_ps) {
     max_ps_ = latency_ps;
 }
 
-// One that may have waited at its source, or of a cycle that costs a division: for itself, so that there are
-// no registers to save for the others.
+// For packets that may have waited at their source, and for cycles that need a division. Not inlined, so that
+// the common path need not save registers.
 [[gnu::noinline]] void TrafficRun::consume_waited(NodeId node, const Packet& packet) {
   const auto generated = static_cast<std::int64_t>(packet.message);
   count_latency((simulation_.now() - time_of(generated)).ps());
@@ -391,10 +394,10 @@ TrafficPoint TrafficRun::result() const {
   return point;
 }
 
-// What the engine says, and what nobody would know from the numbers alone.
+// Warnings of the engine, and those that the numbers alone do not show.
 std::vector<std::string> TrafficRun::warnings(const TrafficPoint& point) const {
   std::vector<std::string> said = network_->warnings();
-  // Not only links saturate: the ports between router and card do, too, and a crossbar has no others.
+  // Ports between router and card saturate too, and a crossbar has no other links.
   if (is_packet_engine_ && point.is_saturated && said.empty()) {
     said.emplace_back(
         "the network is saturated: the packet engine's latencies and throughput may deviate by more than "

@@ -1,4 +1,4 @@
-// Synthetic traffic on a network alone, measured as the field does it: latency over load.
+// Synthetic traffic on a network without cards, measured in the usual way: latency over load.
 #pragma once
 
 #include <cstdint>
@@ -11,37 +11,38 @@ namespace apenet {
 
 struct TrafficOptions {
   std::string pattern = "uniform";
-  double load = 0.1;  // flits a node offers per flit time of a link: (0, 1]
+  double load = 0.1;  // flits that a node offers per flit time of a link: (0, 1]
   std::uint32_t packet_flits = 1;
   std::uint64_t seed = 1;
   std::int64_t warmup_cycles = 5000;
   std::int64_t measure_cycles = 7500;
-  std::int64_t drain_cycles = 25000;  // at most, until what was generated in the window has arrived
+  std::int64_t drain_cycles = 25000;  // limit for the packets generated in the window to arrive
 };
 
 struct TrafficPoint {
-  double offered = 0;                 // as asked for
+  double offered = 0;                 // as requested
   double accepted = 0;                // flits that arrived in the window, per node and flit time
-  double packet_latency_cycles = 0;   // generation to arrival of the tail
-  double network_latency_cycles = 0;  // header leaves the source to arrival of the tail
+  double packet_latency_cycles = 0;   // from generation to arrival of the tail
+  double network_latency_cycles = 0;  // from the header leaving the source to arrival of the tail
   double min_latency_cycles = 0;
   double max_latency_cycles = 0;
-  double hops = 0;  // links
+  double hops = 0;  // links crossed
   bool is_saturated = false;
-  std::uint64_t packets = 0;          // that the latencies are an average of
-  std::uint64_t link_flits = 0;       // that crossed links in all cycles, the work of an engine
-  std::int64_t cycles = 0;            // of the whole run
-  std::vector<std::string> warnings;  // what the engine does not do as described, and what qualifies the rest
+  std::uint64_t packets = 0;     // number of packets in the averages
+  std::uint64_t link_flits = 0;  // flits that crossed links in all cycles, the work of an engine
+  std::int64_t cycles = 0;       // of the whole run
+  // Deviations of the engine from its description, and limits of the results.
+  std::vector<std::string> warnings;
 };
 
-// Every node generates packets of packet_flits by a Bernoulli trial in every cycle, into an unbounded queue;
-// sinks take whatever arrives at once. Latencies are averages over the packets generated in the window.
+// Every node generates packets of packet_flits by a Bernoulli trial in every cycle, into an unbounded queue.
+// Sinks accept everything at once. Latencies are averages over the packets generated in the window.
 //
-// A point is saturated if not all of those have arrived when the drain ends, if less than 95 % of what was
-// generated in the window arrived in it, or if packets waited in their source for longer than twice the
-// network latency, on average.
+// A point is saturated if not all of those packets have arrived when the drain ends, if less than 95 % of the
+// packets generated in the window arrived in it, or if packets waited in their source for longer than twice
+// the network latency, on average.
 //
-// Throws std::invalid_argument naming the option or key, its value and what was expected.
+// Throws std::invalid_argument, which names the option or key, its value and what was expected.
 [[nodiscard]] TrafficPoint run_traffic(const NetworkDescription& network, const TrafficOptions& options);
 
 }  // namespace apenet

@@ -16,7 +16,7 @@ namespace {
   refuse_value("pattern", '"' + name + '"', expected);
 }
 
-// Number of bits of a node number; patterns of bits need a power of two of nodes.
+// The number of bits of a node number. Bit patterns require a power of two of nodes.
 std::uint32_t node_bits(const std::string& name, std::uint32_t nodes) {
   if (!std::has_single_bit(nodes)) {
     refuse(name, "a power of two of nodes for this pattern, not " + std::to_string(nodes));
@@ -110,7 +110,7 @@ TrafficPattern::TrafficPattern(const std::string& name, const std::vector<std::u
 GeometricGap::GeometricGap(std::uint64_t probability) {
   __extension__ using Wide = unsigned __int128;
   constexpr std::size_t max_entries = 256;
-  const std::uint64_t failure = std::uint64_t{0} - probability;  // 2^64 minus it
+  const std::uint64_t failure = std::uint64_t{0} - probability;  // 2^64 - probability
   std::uint64_t none = failure;
   while (none_.size() < max_entries && none != 0) {
     none_.push_back(none);

@@ -1,4 +1,4 @@
-// Where synthetic traffic goes, and when.
+// The destinations and the injection times of synthetic traffic.
 #pragma once
 
 #include <array>
@@ -26,13 +26,13 @@ namespace apenet {
 //   hotspot     node 0
 class TrafficPattern {
  public:
-  // dims: nodes per dimension; a single one for networks that are no cube. Throws std::invalid_argument for
-  // an unknown name, and for numbers of nodes of which a pattern has no definition.
+  // dims: nodes per dimension; a single number for networks that are not cubes. Throws std::invalid_argument
+  // for an unknown name, and for a number of nodes for which the pattern is undefined.
   TrafficPattern(const std::string& name, const std::vector<std::uint32_t>& dims, std::uint64_t seed);
 
   [[nodiscard]] static const std::vector<std::string>& names();
 
-  // random: 32 uniform bits, which only patterns with a choice look at.
+  // random: 32 uniform bits, used only by patterns with a choice.
   [[nodiscard]] NodeId destination(NodeId source, std::uint32_t random) const {
     if (is_uniform_) [[likely]]
       return static_cast<NodeId>(std::uint64_t{random} * node_count_ >> 32U);
@@ -47,38 +47,40 @@ class TrafficPattern {
   std::vector<NodeId> table_;
 };
 
-// Gaps between the successes of a Bernoulli trial per cycle, without drawing for every cycle: exactly
-// geometric, to 64 bits of probability.
+// Gaps between the successes of a Bernoulli trial per cycle, without a draw for every cycle. Geometric, exact
+// to 64 bits of probability.
 class GeometricGap {
  public:
-  // Probability of a success in a cycle, in units of 2^-64, not zero.
+  // The probability of a success in a cycle, in units of 2^-64. Must not be zero.
   explicit GeometricGap(std::uint64_t probability);
 
-  // Cycles up to and including the next success: 1 or more. draw() gives 64 uniform bits.
+  // Returns the number of cycles up to and including the next success, 1 or more. draw() returns 64 uniform
+  // bits.
   template <typename Draw>
   [[nodiscard]] std::int64_t operator()(Draw draw) const {
     std::int64_t gap = 1;
     for (;;) {
       const std::size_t failures = failures_of(draw());
       gap += static_cast<std::int64_t>(failures);
-      if (none_[failures] != 0) return gap;  // otherwise: as if it began anew
+      if (none_[failures] != 0) return gap;  // else continue as after a restart
     }
   }
 
  private:
   static constexpr int bucket_bits = 8;
 
-  // Cycles without a success before the first one; at most none_.size() - 1.
+  // The number of cycles without a success before the first one; at most none_.size() - 1.
   [[nodiscard]] std::size_t failures_of(std::uint64_t bits) const {
     std::size_t failures = least_failures_[bits >> (64 - bucket_bits)];
     while (bits < none_[failures]) ++failures;
     return failures;
   }
 
-  // none_[k]: probability of no success in k + 1 cycles, times 2^64; the last one is 0, and ends a search.
+  // none_[k]: the probability of no success in k + 1 cycles, times 2^64. The last entry is 0 and ends the
+  // search.
   std::vector<std::uint64_t> none_;
-  // Where a search begins, by the highest bits: most of the time it ends there, without a branch that would
-  // be mispredicted.
+  // The start of the search, indexed by the highest bits. Most searches end there, without a mispredicted
+  // branch.
   std::array<std::uint16_t, std::size_t{1} << bucket_bits> least_failures_{};
 };
 

@@ -36,7 +36,7 @@ int number(std::string_view text) {
   return value;
 }
 
-// The parent of a process that runs; 0 for one that has ended.
+// Returns the parent of a running process; 0 if the process has ended.
 int parent_of(const char* process_id) {
   const std::string path = std::string("/proc/") + process_id + "/stat";
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -46,7 +46,7 @@ int parent_of(const char* process_id) {
   close(fd);
   if (count <= 0) return 0;
   std::string_view line(buffer.data(), static_cast<std::size_t>(count));
-  const std::size_t name_end = line.rfind(')');  // the name may hold anything
+  const std::size_t name_end = line.rfind(')');  // the program name may contain any character
   if (name_end == std::string_view::npos || line.size() < name_end + 5) return 0;
   line.remove_prefix(name_end + 2);
   return line[0] == 'Z' || line[0] == 'X' ? 0 : number(line.substr(2));
@@ -77,7 +77,7 @@ void kill_descendants() {
   }
 }
 
-// Until a child ends, at most so long.
+// Waits until a child ends, at most for `most`.
 void wait_for_child(std::chrono::milliseconds most) {
   sigset_t child;
   sigemptyset(&child);

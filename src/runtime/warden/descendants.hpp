@@ -1,4 +1,4 @@
-// The processes below the calling one, which is a subreaper: all of them, however they were started.
+// All descendants of the calling process, which must be a subreaper, however they were started.
 #pragma once
 
 #include <functional>
@@ -7,11 +7,11 @@ namespace apenet::warden {
 
 using Ended = std::function<void(int process_id, int status)>;
 
-// Reaps the children that have ended. False when no child is left, and so no descendant.
+// Reaps all children that have ended. Returns false if no child, and so no descendant, is left.
 bool reap(const Ended& ended);
 
-// Kills and reaps descendants until none is left. Gives up after ten seconds: a process in an uninterruptible
-// system call or of another user cannot be ended. Requires SIGCHLD to be blocked.
+// Kills and reaps descendants until none is left. Gives up after ten seconds, because a process in an
+// uninterruptible system call or of another user cannot be killed. Requires that SIGCHLD is blocked.
 void end_descendants(const Ended& ended);
 
 }  // namespace apenet::warden

@@ -1,10 +1,11 @@
-// apenet-warden: starts the processes of a run, tells how they end, and leaves none of them behind.
+// apenet-warden: starts the processes of a run, reports their ends, and leaves none of them behind.
 //
 //   apenet-warden SIMULATOR PLAN CHANNEL
 //
-// SIMULATOR is the process that it serves, its parent; PLAN the descriptor of a plan (plan.hpp); CHANNEL one
-// of a pair of sockets, on which it sends notices (notice.hpp). When the other end of the channel is shut
-// down or closed, or the simulator is gone for whatever reason, it kills all its descendants and ends.
+// SIMULATOR is the process id of the simulator, its parent. PLAN is the descriptor of a plan (plan.hpp).
+// CHANNEL is one of a pair of sockets, on which it sends notices (notice.hpp). When the other end of the
+// channel is shut down or closed, or the simulator ends for any reason, the warden kills all its descendants
+// and ends.
 #include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -33,7 +34,7 @@ namespace {
 
 constexpr int bad_use = 2;
 
-// A folder for temporary files of the run; removed with all that is in it.
+// A folder for temporary files of the run. The destructor removes it with its content.
 class Folder {
  public:
   Folder() = default;
@@ -64,7 +65,7 @@ class Warden {
 
   void start_all(const Plan& plan) {
     std::vector<std::string> extra;
-    // Where none can be made, the program does as it would without these variables.
+    // If no folder can be created, the program runs without these variables.
     if (!plan.folder_variables.empty() && folder_.make()) {
       for (const std::string& name : plan.folder_variables) extra.push_back(name + "=" + folder_.path());
     }
@@ -88,7 +89,7 @@ class Warden {
                                    {signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK), POLLIN, 0},
                                    {simulator, POLLIN, 0}}};
     while (getppid() == simulator_) {
-      // Without a descriptor of the simulator (an old kernel), its end is seen a little later.
+      // Without a pidfd of the simulator (old kernel), its end is detected within 100 ms.
       if (poll(watched.data(), watched.size(), simulator < 0 ? 100 : -1) < 0 && errno != EINTR) break;
       if (watched[0].revents != 0 || watched[2].revents != 0) break;
       signalfd_siginfo information;
@@ -110,7 +111,7 @@ class Warden {
   Folder folder_;
 };
 
-// Of what the warden has been given, a process gets what the plan names for it.
+// Marks inherited descriptors close-on-exec: each process gets only those that the plan names.
 void keep_descriptors_from_children() {
 #ifdef SYS_close_range
   constexpr unsigned close_on_exec = 4;  // CLOSE_RANGE_CLOEXEC
@@ -127,7 +128,7 @@ void keep_descriptors_from_children() {
 
 int run(const std::array<int, 3>& given) {
   const auto [simulator, plan_fd, channel] = given;
-  // Whatever is sent to end the simulator must not end its warden before it has done its work.
+  // A signal sent to end the simulator must not end the warden before its clean-up.
   sigset_t all;
   sigfillset(&all);
   sigprocmask(SIG_SETMASK, &all, nullptr);

@@ -1,4 +1,4 @@
-// What a warden tells the simulator, a record each on a SOCK_SEQPACKET pair.
+// The notices of a warden to the simulator: one record each, on a SOCK_SEQPACKET pair.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,9 @@ namespace apenet::warden {
 
 struct Notice {
   enum class What : std::int32_t {
-    started,  // the next process of the plan runs; status is 0
-    refused,  // it cannot be started: status is the errno, and nothing more is started
-    ended,    // a process has ended, of the plan or a descendant whose parent had ended: status as waitpid()
-              // has it
+    started,  // the next process of the plan has started; status is 0
+    refused,  // it could not be started: status is the errno, and no further process is started
+    ended,    // A process of the plan, or an orphaned descendant, has ended; status is that of waitpid().
   };
   What what = What::started;
   std::int32_t process_id = 0;

@@ -20,7 +20,7 @@ std::string contents(int fd) {
   }
 }
 
-// Takes the texts of a plan one after the other.
+// Reads the texts of a plan one after another.
 class Reader {
  public:
   explicit Reader(std::string text) : text_(std::move(text)) {}

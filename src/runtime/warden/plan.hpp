@@ -1,4 +1,4 @@
-// Plan: what a warden starts.
+// Plan: the processes that a warden starts.
 #pragma once
 
 #include <optional>
@@ -8,22 +8,22 @@
 namespace apenet::warden {
 
 struct PlannedProcess {
-  std::vector<std::string> environment;  // beside what is common
-  std::vector<int> descriptors;          // standard input, output, error; further ones keep their numbers
+  std::vector<std::string> environment;  // in addition to the common variables
+  std::vector<int> descriptors;          // standard input, output and error; further ones keep their numbers
 };
 
 struct Plan {
   std::string program;
   std::vector<std::string> arguments;
   std::vector<std::string> environment;  // common to all processes
-  // Variables that name a folder for temporary files, which the warden makes and removes. No folder is made
-  // for none.
+  // Names of variables that are set to a folder for temporary files, which the warden creates and removes. If
+  // there are none, no folder is created.
   std::vector<std::string> folder_variables;
   std::vector<PlannedProcess> processes;
 };
 
-// Reads a plan as python/apenet/warden.py writes it: texts that each end in a zero byte; a list is its length
-// and its texts. Nothing if it is not whole.
+// Reads a plan written by python/apenet/host/warden.py: texts that each end in a zero byte; a list is its
+// length followed by its texts. Returns nothing if the plan is incomplete.
 std::optional<Plan> read_plan(int fd);
 
 }  // namespace apenet::warden

@@ -23,7 +23,7 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
   return found;
 }
 
-// In the child, which shares the caller's memory until it runs the program: system calls and nothing else.
+// Runs in the child of vfork(), which shares the caller's memory until execve(): makes only system calls.
 int become(const char* program, char* const* arguments, char* const* environment,
            const PlannedProcess& process, pid_t warden) {
   prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
@@ -32,7 +32,7 @@ int become(const char* program, char* const* arguments, char* const* environment
   std::array<int, streams> sources{};
   for (std::size_t i = 0; i < streams; ++i) {
     sources[i] = process.descriptors[i];
-    // A source among 0 to 2 would be overwritten by the one before it.
+    // Move a source out of the range 0 to 2, because an earlier dup2() could overwrite it.
     if (sources[i] < beyond_streams) sources[i] = fcntl(sources[i], F_DUPFD_CLOEXEC, beyond_streams);
     if (sources[i] < 0) return errno;
   }
@@ -42,7 +42,7 @@ int become(const char* program, char* const* arguments, char* const* environment
   for (std::size_t i = streams; i < process.descriptors.size(); ++i) {
     if (fcntl(process.descriptors[i], F_SETFD, 0) < 0) return errno;
   }
-  // Python, whose child the caller is, ignores these; a program expects the default.
+  // The simulator runs in Python, which ignores these signals; a program expects the default.
   signal(SIGPIPE, SIG_DFL);
   signal(SIGXFSZ, SIG_DFL);
   sigset_t none;
