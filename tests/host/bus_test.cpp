@@ -10,7 +10,7 @@
 namespace apenet {
 namespace {
 
-// A clock of 10 ns, so that times can be read.
+// Uses a 10 ns clock, so that the expected times are easy to read.
 BusDescription round_bus() {
   BusDescription bus;
   bus.clock = {100'000'000};
@@ -27,7 +27,7 @@ struct Grants final : BusClient {
   std::vector<BusGrant> list;
 };
 
-// Does something at a time.
+// Runs an action at a given time.
 struct At final : EventHandler {
   At(Simulation& simulation, EventSource& source, Time when, std::function<void()> action)
       : action_(std::move(action)) {
@@ -56,7 +56,7 @@ TEST_F(BusTest, AWriteTakesOverheadAndWords) {
   EXPECT_EQ(bus.occupancy(300), Time::from_ns((2 * 10 + 38) * 10));
 }
 
-TEST_F(BusTest, AnIdleBusMayHaveBegunInThePastButDoesNotEndBeforeItsData) {
+TEST_F(BusTest, ABurstOnAnIdleBusMayBeginInThePastButEndsNoEarlierThanItsData) {
   At late(simulation, source, Time::from_ns(1000),
           [&] { bus.write(Bus::Master::card, 64, Time::from_ns(900), grants, 0); });
   At early(simulation, source, Time::from_ns(3000),
@@ -64,10 +64,10 @@ TEST_F(BusTest, AnIdleBusMayHaveBegunInThePastButDoesNotEndBeforeItsData) {
   simulation.run();
   ASSERT_EQ(grants.list.size(), 2U);
   EXPECT_EQ(grants.list[0].end, Time::from_ns(1080));
-  EXPECT_EQ(grants.list[1].end, Time::from_ns(3000)) << "the tail of the data came at 3000 ns";
+  EXPECT_EQ(grants.list[1].end, Time::from_ns(3000)) << "the tail of the data arrives at 3000 ns";
 }
 
-TEST_F(BusTest, TimeThatWasUsedIsNotGivenTwice) {
+TEST_F(BusTest, NoTimeIsGrantedTwice) {
   At first(simulation, source, Time::from_ns(1000),
            [&] { bus.write(Bus::Master::processor, 64, Time::from_ns(1000), grants, 0); });
   At second(simulation, source, Time::from_ns(1200),
@@ -77,7 +77,7 @@ TEST_F(BusTest, TimeThatWasUsedIsNotGivenTwice) {
   EXPECT_EQ(grants.list[1].end, Time::from_ns(1180 + 180));
 }
 
-TEST_F(BusTest, AReadIsASplitTransactionAndItsFirstWordComesBeforeItsLast) {
+TEST_F(BusTest, AReadIsASplitTransactionAndGrantsItsFirstAndLastWord) {
   bus.read(256, grants, 3);
   simulation.run();
   ASSERT_EQ(grants.list.size(), 1U);
@@ -91,7 +91,7 @@ TEST_F(BusTest, OutstandingReadsHideTheLatency) {
   ASSERT_EQ(grants.list.size(), 4U);
   for (std::uint64_t tag = 0; tag < 4; ++tag) EXPECT_EQ(grants.list[tag].tag, tag);
   EXPECT_EQ(grants.list[0].end, Time::from_ns(480));
-  EXPECT_EQ(grants.list[1].end, Time::from_ns(660)) << "right behind the first";
+  EXPECT_EQ(grants.list[1].end, Time::from_ns(660)) << "directly after the first";
   EXPECT_EQ(grants.list[2].end, Time::from_ns(480 + 480)) << "requested when the first slot was free";
   EXPECT_EQ(grants.list[3].end, Time::from_ns(660 + 480));
 }
@@ -116,11 +116,11 @@ TEST_F(BusTest, MastersTakeTurnsBurstByBurst) {
   EXPECT_EQ(shared.busy(), shared.occupancy(256) * 40);
 }
 
-TEST_F(BusTest, ALongTransferIsGrantedWhenItsLastBurstIs) {
+TEST_F(BusTest, ALongTransferIsGrantedWithItsLastBurst) {
   bus.read(600, grants, 0);
   simulation.run();
   ASSERT_EQ(grants.list.size(), 1U);
-  // Two full bursts of 420 ns, then 10 + 11 cycles; the third read's slot is free when the first has ended.
+  // Two full bursts of 420 ns, then 10 + 11 cycles. The third read gets its slot when the first has ended.
   const Time second_end = Time::from_ns(300 + 2 * 420);
   const Time third_ready = Time::from_ns(300 + 420 + 300);
   EXPECT_EQ(grants.list[0].end, std::max(second_end, third_ready) + Time::from_ns(210));
@@ -135,7 +135,7 @@ TEST(MemoryCopyTest, CopiesQueueBehindOneAnother) {
   EXPECT_EQ(copy.reserve(Time::from_ns(5000), 1000), Time::from_ns(6000));
 }
 
-// Headers of 10 clocks in both directions, and words behind them.
+// Headers of 10 clocks in both directions, followed by the words.
 class DuplexBusTest : public testing::Test {
  protected:
   static BusDescription duplex() {
@@ -149,7 +149,7 @@ class DuplexBusTest : public testing::Test {
   Grants grants;
 };
 
-TEST_F(DuplexBusTest, TheDirectionsDoNotShareTheirWires) {
+TEST_F(DuplexBusTest, TheDirectionsAreIndependent) {
   bus.write(Bus::Master::card, 256, Time::zero(), grants, 1);
   bus.write(Bus::Master::processor, 256, Time::zero(), grants, 2);
   simulation.run();
@@ -158,7 +158,7 @@ TEST_F(DuplexBusTest, TheDirectionsDoNotShareTheirWires) {
   EXPECT_EQ(grants.list[1].end, Time::from_ns(420));
 }
 
-TEST_F(DuplexBusTest, AReadRequestIsAHeaderBehindTheCardsWrites) {
+TEST_F(DuplexBusTest, AReadRequestIsAHeaderAfterTheCardsWrites) {
   bus.write(Bus::Master::card, 256, Time::zero(), grants, 1);  // to the host until 420
   bus.read(64, grants, 2);                                     // request until 520, answered at 820
   simulation.run();
@@ -171,8 +171,8 @@ TEST_F(DuplexBusTest, AReadRequestIsAHeaderBehindTheCardsWrites) {
 TEST_F(DuplexBusTest, OutstandingReadsLimitTheirBandwidth) {
   for (std::uint64_t tag = 0; tag < 3; ++tag) bus.read(256, grants, tag);
   simulation.run();
-  // Two slots: requests end at 100 and 200, their data come until 820 and 1240. The slot of the first is free
-  // at 820: its request ends at 920, is answered at 1220 and waits for the second's data.
+  // Two slots: the requests end at 100 and 200, their data at 820 and 1240. The first slot is free at 820:
+  // its next request ends at 920, is answered at 1220, and waits for the second read's data.
   ASSERT_EQ(grants.list.size(), 3U);
   EXPECT_EQ(grants.list[0].end, Time::from_ns(820));
   EXPECT_EQ(grants.list[1].end, Time::from_ns(1240));

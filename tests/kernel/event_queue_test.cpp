@@ -1,4 +1,4 @@
-// The queue in lockstep with the reference, for every pattern of delays that has a reason to fail.
+// The queue in lockstep with the reference, for all patterns of delays that could break it.
 #include "kernel/event_queue.hpp"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ class QueuePair {
     reference_.push(time_ps, order, nullptr, pushed_, 0);
   }
 
-  // Pops from both and compares; the time popped.
+  // Pops from both queues and compares the events. Returns the time.
   std::uint64_t pop() {
     EXPECT_EQ(queue_.next_time_ps(), reference_.next_time_ps());
     const Event event = queue_.pop();
@@ -88,8 +88,8 @@ TEST(EventQueue, PopsInTheOrderOfASortedSet) {
   }
 }
 
-// Components that all do the same at the same times, and schedule in any order of their sources.
-TEST(EventQueue, ComponentsInStepComeInTheOrderOfTheirSources) {
+// Components that act at the same times, and schedule in any order of their sources.
+TEST(EventQueue, SimultaneousComponentsRunInTheOrderOfTheirSources) {
   QueuePair pair;
   RandomStream random(4, 0);
   constexpr std::uint64_t sources = std::uint64_t{1} << PackedOrder::source_bits;
@@ -106,7 +106,8 @@ TEST(EventQueue, ComponentsInStepComeInTheOrderOfTheirSources) {
   while (!pair.empty()) pair.pop();
 }
 
-// One timer far ahead widens the sorted part; what is pushed before it must not pile up there (narrow_near).
+// One timer far ahead widens the sorted part. Events pushed before it must not accumulate there
+// (narrow_near).
 TEST(EventQueue, LoneTimerFarAheadKeepsTheOrder) {
   QueuePair pair;
   std::uint64_t order = 0;
@@ -122,8 +123,8 @@ TEST(EventQueue, LoneTimerFarAheadKeepsTheOrder) {
   while (!pair.empty()) pair.pop();
 }
 
-// The sorted part has gone beyond a boundary of a high digit, while events before it still come in numbers:
-// the wheel must go back over the boundary (narrow_near).
+// The sorted part has passed a boundary of a high digit, and many events before it are still pushed: the
+// wheel must go back over the boundary (narrow_near).
 TEST(EventQueue, GoesBackOverABoundary) {
   for (const int bits : {8, 16, 24, 32}) {
     QueuePair pair;

@@ -1,4 +1,4 @@
-// The memory of large machines: what is in it stays where it is.
+// Memory for large machines: elements never move.
 #include "kernel/large_array.hpp"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ TEST(GrowingArray, KeepsEveryItemInItsPlace) {
   }
 }
 
-TEST(LargeObjects, MakesEachInItsPlaceAndEndsIt) {
+TEST(LargeObjects, ConstructsEachObjectInPlaceAndDestroysIt) {
   struct Object {
     Object(int number_, int& living_) : number(number_), living(living_) { ++living; }
     Object(const Object&) = delete;

@@ -18,7 +18,7 @@ TEST(Philox, KnownAnswers) {
             (PhiloxBlock{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
 }
 
-// The numbers that its authors' program gives for this state.
+// The reference program of its authors prints these numbers for this state.
 TEST(SplitMix64, KnownAnswers) {
   SplitMix64 random(1234567);
   for (const std::uint64_t known : {6457827717110365317U, 3203168211198807973U, 9817491932198370423U,
@@ -53,7 +53,7 @@ TEST(RandomStream, BelowIsUniform) {
   RandomStream random(9, 0);
   std::vector<int> counts(6);
   for (int i = 0; i < 60000; ++i) ++counts[random.below(6)];
-  // The seed is fixed, so this is no gamble; five standard deviations are 456.
+  // The seed is fixed, so the result is reproducible. Five standard deviations are 456.
   for (const int count : counts) EXPECT_NEAR(count, 10000, 456);
   EXPECT_EQ(random.below(1), 0U);
 }

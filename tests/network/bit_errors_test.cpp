@@ -25,8 +25,8 @@ TEST(BitErrors, ProbabilityIsThatOfAtLeastOneWrongBit) {
   }
 }
 
-// Every transmission is corrupted independently with probability p, so of T transmissions about T p are:
-// a binomial number, of which five standard deviations are exceeded in fewer than one of 10^6 seeds.
+// Every transmission is corrupted independently with probability p, so the number of corrupted ones among T
+// is binomial with mean T p. It deviates by five standard deviations for fewer than one of 10^6 seeds.
 TEST(BitErrors, CorruptedTransmissionsAreBinomial) {
   for (const auto& [rate, bytes] : {std::pair{1e-5, 512U}, std::pair{1e-4, 2048U}, std::pair{2e-7, 4096U}}) {
     BitErrors errors(7, 3);
@@ -44,7 +44,7 @@ TEST(BitErrors, CorruptedTransmissionsAreBinomial) {
   }
 }
 
-TEST(BitErrors, DrawsDependOnTheLinkAndItsOwnTransmissionsAlone) {
+TEST(BitErrors, DrawsDependOnlyOnTheLinkAndItsTransmissions) {
   BitErrors one(3, 4);
   BitErrors other(3, 4);
   std::uint64_t differences = 0;
@@ -57,12 +57,12 @@ TEST(BitErrors, DrawsDependOnTheLinkAndItsOwnTransmissionsAlone) {
   EXPECT_GT(differences, 100U);
 }
 
-// Two nodes and one link of 1 byte/ns, L = 10 ns, R = 5 ns; 100 bytes, that is D = 100 ns, and 25 ns to the
-// router. A transmission that fails costs its D and the way of the NAK, 2 (L + R) = 30 ns. By hand, for the
-// numbers of failures k_1, k_2: the header of the first packet leaves router 0 at 5 ns + 130 ns k_1, its tail
-// D later; then the second one's first transmission begins. Header and tail are at the last router L and in
-// the ejection buffer R later.
-TEST(BitErrors, GoBackNCostsTheFailedTransmissionsAndTheWayOfTheNak) {
+// Two nodes and one link of 1 byte/ns, L = 10 ns, R = 5 ns; 100 bytes, so D = 100 ns, and 25 ns to the
+// router. A failed transmission costs its D and the round trip of the NAK, 2 (L + R) = 30 ns. Calculated by
+// hand for numbers of failures k_1, k_2: the header of the first packet leaves router 0 at 5 ns + 130 ns k_1,
+// its tail D later. Then the second packet's first transmission begins. Header and tail reach the last router
+// L later and the ejection buffer another R later.
+TEST(BitErrors, GoBackNCostsTheFailedTransmissionsAndTheRoundTripOfTheNak) {
   NetworkParameters parameters = small_network(NetworkDescription::Topology::mesh, {2}, 100);
   parameters.description.buffer_bytes = 400;
   parameters.description.ejection_buffer_bytes = 400;
@@ -95,7 +95,7 @@ TEST(BitErrors, GoBackNCostsTheFailedTransmissionsAndTheWayOfTheNak) {
   EXPECT_EQ(traffic.network().link_statistics(1).corrupted_packets, 0U);
 }
 
-TEST(BitErrors, RatesAtWhichNothingPassesAreRefused) {
+TEST(BitErrors, RatesAtWhichNoPacketPassesAreRefused) {
   for (const double rate : {1.0, -1e-9, 2.0, std::nan(""), 0.02, HUGE_VAL}) {
     NetworkParameters parameters = small_network(NetworkDescription::Topology::mesh, {2}, 100);
     parameters.description.links[0].bit_error_rate = rate;
@@ -111,7 +111,7 @@ TEST(BitErrors, RatesAtWhichNothingPassesAreRefused) {
   }
 }
 
-TEST(BitErrors, TheFlitEngineRefusesThem) {
+TEST(BitErrors, TheFlitEngineRefusesBitErrors) {
   NetworkParameters parameters = small_network(NetworkDescription::Topology::mesh, {2}, 100);
   parameters.description.engine = NetworkDescription::Engine::flit;
   parameters.description.links[0].bit_error_rate = 1e-12;

@@ -1,4 +1,4 @@
-// The deadlock check finds the cycles that exist, and none else.
+// The deadlock check finds the existing cycles and no others.
 #include "network/routing/deadlock.hpp"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 namespace apenet {
 namespace {
 
-// Any function as a routing, checked as a whole.
+// Makes a routing from any function. Checked as a whole network, without factors.
 class FunctionRouting final : public Routing {
  public:
   using Function = std::function<void(const RouteQuery&, RouteSteps&)>;
@@ -32,7 +32,7 @@ class FunctionRouting final : public Routing {
   Function function_;
 };
 
-// Dimension order with whatever `change` makes of each step.
+// Dimension order with each step modified by `change`.
 FunctionRouting changed(const CubeShape& shape, std::uint32_t class_count, bool is_memoryless,
                         const std::function<RouteStep(const RouteQuery&, RouteStep)>& change) {
   return {class_count, is_memoryless,
@@ -53,12 +53,12 @@ TEST(DeadlockCheck, NamesTheCycleOfATorusWithoutDatelines) {
 }
 
 TEST(DeadlockCheck, RingsOfThreeAndFourNeedNoDateline) {
-  const CubeShape shape({3, 4});  // of four: by the rule for ties, two-hop paths do not overlap
+  const CubeShape shape({3, 4});  // ring of four: by the rule for ties, two-hop paths do not overlap
   EXPECT_EQ(find_dependency_cycle(make_torus(shape), without_dateline(shape)), "");
 }
 
-// Class by the dateline crossed so far (0 before, 1 behind): needs to know the class by which the packet
-// came.
+// Chooses the class by whether the dateline has been crossed (0 before, 1 after). Depends on the class in
+// which the packet arrived.
 RouteStep dateline_by_memory(const CubeShape& shape, const RouteQuery& query, RouteStep step,
                              bool crosses_upwards) {
   if (step.port == shape.local_port()) return step;
@@ -81,9 +81,9 @@ TEST(DeadlockCheck, FollowsTheInputClass) {
   EXPECT_NE(find_dependency_cycle(make_torus(shape), routing(false)), "");
 }
 
-TEST(DeadlockCheck, CountsEveryStepThatMayBeDrawn) {
+TEST(DeadlockCheck, CountsEveryStepThatCanBeDrawn) {
   const CubeShape shape({5});
-  // Either way around the ring of five, the long way without a dateline.
+  // Both directions of a ring of five are allowed; the long way has no dateline.
   const auto routing = [&](bool goes_both_ways) {
     return FunctionRouting(2, true,
                            [&shape, goes_both_ways, minimal = DimensionOrderRouting(shape, true)](
@@ -101,7 +101,7 @@ TEST(DeadlockCheck, CountsEveryStepThatMayBeDrawn) {
   EXPECT_NE(find_dependency_cycle(make_torus(shape), routing(true)), "");
 }
 
-// Both ways or any dimension in class 2, with dimension order as escape, with or without its datelines.
+// Any direction or dimension in class 2, with dimension order as escape, with or without its datelines.
 FunctionRouting adaptive(const CubeShape& shape, bool has_dateline) {
   return {3, true,
           [&shape, has_dateline, escape = DimensionOrderRouting(shape, true)](const RouteQuery& query,
@@ -121,7 +121,7 @@ FunctionRouting adaptive(const CubeShape& shape, bool has_dateline) {
           }};
 }
 
-TEST(DeadlockCheck, AdaptiveNeedsAnEscapeWithoutCycle) {
+TEST(DeadlockCheck, AdaptiveRoutingNeedsAnEscapeWithoutCycle) {
   for (const std::vector<std::uint32_t>& dims :
        {std::vector<std::uint32_t>{5}, {4, 4}, {5, 6}, {2, 2, 2}, {4, 3, 4}, {8, 2}}) {
     const CubeShape shape(dims);
@@ -134,10 +134,10 @@ TEST(DeadlockCheck, AdaptiveNeedsAnEscapeWithoutCycle) {
   EXPECT_EQ(cycle.find("class 2"), std::string::npos) << cycle;
 }
 
-// A ring of four. Three links ahead: + in class 0, + in class 2, + in class 0; or, for lack of class 2, back
-// in classes 1 and 3. No escape (0, 1, 3) is followed directly by one that leads back to it; across class 2,
-// class 0 waits for class 0 two links on.
-TEST(DeadlockCheck, SeesDependenciesAcrossAdaptiveChannels) {
+// A ring of four. For three links ahead, the packet takes + in class 0, + in class 2, + in class 0; or,
+// without class 2, goes back in classes 1 and 3. No escape (0, 1, 3) is followed directly by one that leads
+// back to it, but across class 2, class 0 waits for class 0 two links ahead.
+TEST(DeadlockCheck, FindsDependenciesAcrossAdaptiveChannels) {
   const CubeShape shape({4});
   const FunctionRouting routing(4, false, [](const RouteQuery& query, RouteSteps& steps) {
     constexpr std::uint32_t plus = CubeShape::plus_port(0);
@@ -155,7 +155,8 @@ TEST(DeadlockCheck, SeesDependenciesAcrossAdaptiveChannels) {
             "(0)+x class 0 -> (2)+x class 0 -> (0)+x class 0");
 }
 
-// The proof at DimensionOrderRouting::factors, by example: the factors and the whole give one verdict.
+// Tests the proof at DimensionOrderRouting::factors by example: checking the factors and checking the whole
+// give the same result.
 TEST(DeadlockCheck, FactorsAndTheWholeAgree) {
   for (const std::vector<std::uint32_t>& dims :
        {std::vector<std::uint32_t>{5, 4}, {2, 6, 3}, {4, 2, 2}, {6, 1, 5}}) {
@@ -186,7 +187,7 @@ TEST(DeadlockCheck, MinimalAdaptiveFactorsAndTheWholeAgree) {
   }
 }
 
-TEST(DeadlockCheck, LargeCubesCostNoTime) {
+TEST(DeadlockCheck, LargeCubesAreCheckedQuickly) {
   const CubeShape shape({48, 48, 48});
   const Topology topology = make_torus(shape);
   EXPECT_EQ(find_dependency_cycle(topology, DimensionOrderRouting(shape, true)), "");

@@ -1,4 +1,4 @@
-// Fat trees: wired as described, d-mod-k is minimal, spreads destinations, and has no cycle.
+// Fat trees are wired as described; d-mod-k is minimal, spreads destinations, and has no cycle.
 #include "network/topology/fat_tree.hpp"
 
 #include <gtest/gtest.h>
@@ -68,7 +68,7 @@ TEST(FatTree, RefusesWhatCannotBeBuilt) {
   EXPECT_EQ(refused({{4, 2}, {4294967295U}, {1}}).find("network.parents"), 0U);
 }
 
-TEST(DestinationModRouting, GoesUpOnlyAsFarAsItMustAndThenDown) {
+TEST(DestinationModRouting, GoesUpOnlyAsFarAsNecessaryAndThenDown) {
   for (const FatTreeDescription& description : trees()) {
     const FatTreeShape shape(description);
     const Topology topology = make_fat_tree(shape);
@@ -86,7 +86,7 @@ TEST(DestinationModRouting, GoesUpOnlyAsFarAsItMustAndThenDown) {
   }
 }
 
-// A shift permutation without oversubscription meets no link twice (Zahavi 2012).
+// Without oversubscription, a shift permutation uses no link twice (Zahavi 2012).
 TEST(DestinationModRouting, ShiftsShareNoLinkInAFullTree) {
   for (const FatTreeDescription& description :
        {FatTreeDescription{{4, 4, 4}, {4, 4}, {1, 1}}, {{6, 4}, {3}, {2}}}) {

@@ -30,7 +30,7 @@ std::string refusal_of(const Topology& topology, const std::string& text) {
   return "accepted";
 }
 
-TEST(Fault, IsReadFromItsText) {
+TEST(Fault, IsParsedFromItsText) {
   const Fault fault = parse_fault("link  (0,0,0)+x down @10us up @2ms down @2.5ms up @1s");
   EXPECT_EQ(fault.kind, Fault::Kind::link);
   EXPECT_EQ(fault.name, "(0,0,0)+x");
@@ -46,7 +46,7 @@ TEST(Fault, IsReadFromItsText) {
   EXPECT_EQ(parse_fault("node 1 down @1000000s").changes[0].time.ps(), 1'000'000'000'000'000'000);
 }
 
-TEST(Fault, RefusalQuotesTheTextAndSaysWhatWasExpected) {
+TEST(Fault, RefusalQuotesTheTextAndNamesWhatWasExpected) {
   const std::pair<const char*, const char*> wrong[] = {
       {"", "expected link|node|switch NAME down @TIME"},
       {"lnk (0,0,0)+x down @1us", "not \"lnk\" (did you mean link?)"},
@@ -72,7 +72,7 @@ TEST(Fault, RefusalQuotesTheTextAndSaysWhatWasExpected) {
   }
 }
 
-TEST(Fault, WhateverIsReadIsAFaultOrRefused) {
+TEST(Fault, AnyTextIsAFaultOrRefused) {
   const std::vector<std::string> pieces = {"link", "node",    "switch", "down", "up",  "@10us", "@2ms",
                                            "@",    "(0,0)+x", "7",      " ",    "\t",  ".",     "@1.5ns",
                                            "@9s",  "\n",      "\xff",   "0",    "@0ps"};
@@ -107,7 +107,7 @@ TEST(Fault, WhateverIsReadIsAFaultOrRefused) {
   EXPECT_LT(accepted, 10'000);
 }
 
-TEST(FaultSchedule, NamesAreThoseOfTheMachine) {
+TEST(FaultSchedule, AcceptsTheNamesOfTheMachine) {
   const Topology torus = make_torus(CubeShape({4, 2, 2}));
   EXPECT_EQ(refusal_of(torus, "link (0,0,0)+x down @1us"), "accepted");
   EXPECT_EQ(refusal_of(torus, "node (3,1,1) down @1us"), "accepted");
@@ -126,8 +126,8 @@ TEST(FaultSchedule, NamesAreThoseOfTheMachine) {
   EXPECT_NE(refusal_of(make_crossbar(4), "link switch:0 down @1us").find("it has none"), std::string::npos);
 }
 
-// A cable fails in both directions; a node of a torus with its router; elsewhere its card alone.
-TEST(FaultSchedule, TakesDownWhatTheFaultConcerns) {
+// A cable fails in both directions. A node of a torus fails with its router; elsewhere only its card fails.
+TEST(FaultSchedule, TakesDownWhatTheFaultAffects) {
   const Topology torus = make_torus(CubeShape({4, 4}));
   const FaultSchedule schedule(torus, {"link (0,0)+x down @1us up @3us", "node (1,0) down @2us up @4us"});
   Liveness liveness(torus);
@@ -158,7 +158,7 @@ TEST(FaultSchedule, TakesDownWhatTheFaultConcerns) {
   }
 }
 
-TEST(FaultSchedule, IslandsAreWhatStillReachesEachOther) {
+TEST(FaultSchedule, IslandsAreTheNodesThatStillReachEachOther) {
   const Topology ring = make_torus(CubeShape({6}));
   const FaultSchedule schedule(ring, {"link (0)+x down @1us", "link (3)-x down @1us"});
   Liveness liveness(ring);

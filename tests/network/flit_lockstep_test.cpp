@@ -1,5 +1,5 @@
-// Another implementation of one node's router, or of every node's, in lockstep with the engine's own: nobody
-// can tell.
+// Replaces one node's router, or every node's, by another implementation in lockstep with the engine's own:
+// the results must not differ.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -54,7 +54,7 @@ NetworkParameters drawn_network(RandomStream& random) {
                       static_cast<std::uint32_t>(2 + random.below(3))};
   RouterPipeline& pipeline = description.pipeline;
   pipeline.clock_hz = 1'000'000'000;
-  // Every third router has stages of one cycle.
+  // In one of three cases all stages take one cycle.
   const std::uint64_t longest = random.below(3) == 0 ? 1 : 3;
   pipeline.routing_delay_cycles = static_cast<std::uint32_t>(random.below(1 + longest));
   pipeline.vc_allocation_delay_cycles = static_cast<std::uint32_t>(1 + random.below(longest));
@@ -76,7 +76,8 @@ NetworkParameters drawn_network(RandomStream& random) {
   parameters.max_packet_wire_bytes = 80;
   description.buffer_bytes = static_cast<std::int64_t>((is_wormhole ? 8 : 80) + 8 * random.below(12));
   description.injection_buffer_bytes = 1 << 20;
-  // Nothing waits for room: a sink that admits several flits at once returns as many credits in that cycle.
+  // Sinks always have room: a sink that admits several flits at once would return as many credits in that
+  // cycle.
   description.ejection_buffer_bytes = 160 * std::int64_t{description.virtual_channels};
   parameters.card_channels = 3;
   return parameters;
@@ -123,14 +124,14 @@ std::vector<std::vector<Seen>> run(std::uint64_t seed, Replaced replaced) {
   return result;
 }
 
-TEST(FlitLockstep, AnotherRouterAtOneNodeChangesNothing) {
+TEST(FlitLockstep, TheReferenceRouterAtOneNodeChangesNothing) {
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     ASSERT_EQ(run(seed, Replaced::none), run(seed, Replaced::one));
   }
 }
 
-TEST(FlitLockstep, OtherRoutersAtAllNodesChangeNothing) {
+TEST(FlitLockstep, ReferenceRoutersAtAllNodesChangeNothing) {
   for (std::uint64_t seed = 50; seed <= 75; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     ASSERT_EQ(run(seed, Replaced::none), run(seed, Replaced::all));

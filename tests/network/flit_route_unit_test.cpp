@@ -9,7 +9,7 @@
 namespace apenet {
 namespace {
 
-// Of every channel of a router, at every router, for every destination and draw.
+// Checks every channel of a router, at every router, for every destination and draw.
 void expect_what_the_routing_says(const std::vector<std::uint32_t>& dims) {
   const CubeShape shape(dims);
   const DimensionOrderEntryRouting routing(shape);
@@ -41,15 +41,15 @@ void expect_what_the_routing_says(const std::vector<std::uint32_t>& dims) {
   }
 }
 
-TEST(FlitCubeRequests, AreWhatTheRoutingSays) {
+TEST(FlitCubeRequests, EqualTheRoutingsSteps) {
   expect_what_the_routing_says({4, 6, 2});
   expect_what_the_routing_says({1, 3, 8});
   expect_what_the_routing_says({7});
   expect_what_the_routing_says({2, 2, 1, 2, 2, 2});
 }
 
-// A node's word would have 32 bits, with those that are drawn.
-TEST(FlitCubeRequests, AreLeftToTheRoutingWhereAWordIsTooShort) {
+// A node's word, including the bits that are drawn, would need 32 bits.
+TEST(FlitCubeRequests, AreNotUsedIfAWordIsTooShort) {
   const CubeShape shape({9, 9, 9, 9, 17, 17});
   const DimensionOrderEntryRouting routing(shape);
   const FlitCubeRequests requests(routing, {{0, 0}},

@@ -1,4 +1,4 @@
-// Graph files: what they say is wired, what is wrong in them is named by line; no text breaks the parser.
+// Graph files are wired as written, errors name the line, and no text breaks the parser.
 #include "network/topology/graph.hpp"
 
 #include <gtest/gtest.h>
@@ -39,11 +39,11 @@ TEST(Graph, IsWiredAsWritten) {
 }
 
 struct Bad {
-  const char* line;      // put in the place of "unused mid:3"
-  const char* expected;  // in the message
+  const char* line;      // replaces "unused mid:3"
+  const char* expected;  // part of the message
 };
 
-TEST(Graph, NamesLineAndExpectationOfWhatIsWrong) {
+TEST(Graph, ErrorsNameLineAndExpectation) {
   const std::vector<Bad> cases = {
       {"",
        "network.graph_file = a dangling port mid:3: expected a node or cable at it, or the line: unused "
@@ -83,7 +83,7 @@ TEST(Graph, NamesLineAndExpectationOfWhatIsWrong) {
       std::string::npos);
 }
 
-// Text mutated by bytes, words and lines: a topology or an std::invalid_argument that names the file.
+// Text mutated by bytes, words and lines yields a topology or a std::invalid_argument that names the file.
 TEST(Graph, AnyTextIsAGraphOrRefused) {
   const std::vector<std::string> words = {"router", "node", "cable", "unused",     "left", "mid:3",
                                           ":",      "mid:", "0-9",   "4294967296", "-1",   "\xff\xfe",

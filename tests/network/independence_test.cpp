@@ -1,5 +1,4 @@
-// What the torus is built for: flows that share no link do not slow each other; flows that share one share it
-// fairly.
+// Flows that share no link do not slow each other; flows that share a link share it fairly.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -28,7 +27,7 @@ class Independence : public ::testing::Test {
     parameters_.description.ejection_buffer_bytes = 4096;
   }
 
-  // Runs the flows together from time zero. The time at which each flow's packet number `count` arrived.
+  // Runs the flows together from time zero. Returns, for each flow, when its packet number `count` arrived.
   std::vector<Time> run(const std::vector<Flow>& flows, std::size_t count) {
     Traffic traffic(parameters_);
     for (int i = 0; i < packets_per_flow; ++i) {
@@ -52,8 +51,8 @@ class Independence : public ::testing::Test {
   NetworkParameters parameters_;
 };
 
-// The flow from (1,0,1) to (1,2,1) passes the node (1,1,1) along Y. Others pass it along X, along Z, turn
-// there from X into Z, and run against it.
+// The flow from (1,0,1) to (1,2,1) passes node (1,1,1) along Y. Other flows pass it along X and along Z, turn
+// there from X into Z, and run in the opposite direction.
 TEST_F(Independence, FlowAlongYIsNotSlowedByFlowsAlongXAndZThroughTheSameNode) {
   const Flow along_y{{1, 0, 1}, {1, 2, 1}};
   const Time alone = run({along_y}, packets_per_flow).front();
@@ -72,8 +71,8 @@ TEST_F(Independence, NeighboursAlongYAreNotSlowedWhileTheirNodeForwardsAlongXAnd
   EXPECT_EQ(alone.front().ps(), crossed.front().ps());
 }
 
-// Two flows into the same link of (1,1,1): one passes, one starts there. Each gets half.
-TEST_F(Independence, TwoFlowsShareALinkInHalves) {
+// Two flows share a link of (1,1,1): one passes, one starts there. Each gets half.
+TEST_F(Independence, TwoFlowsShareALinkEqually) {
   const Flow passing{{1, 0, 1}, {1, 2, 1}};
   const Flow starting{{1, 1, 1}, {1, 2, 1}};
   const double alone = run({passing}, packets_per_flow / 2).front().to_us();
@@ -82,7 +81,7 @@ TEST_F(Independence, TwoFlowsShareALinkInHalves) {
   EXPECT_NEAR(shared[1].to_us() / alone, 2.0, 0.05);
 }
 
-// Both directions of a cable at once cost neither anything.
+// Using both directions of a cable at once slows neither.
 TEST_F(Independence, DirectionsOfACableAreIndependent) {
   const Flow there{{0, 0, 0}, {1, 0, 0}};
   const Flow back{{1, 0, 0}, {0, 0, 0}};

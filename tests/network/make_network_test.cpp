@@ -1,5 +1,4 @@
-// The factory refuses what cannot work, by key, value and expectation; and the small parts that it is made
-// of.
+// The factory refuses invalid descriptions and names key, value and expectation. Also tests its small parts.
 #include "network/make_network.hpp"
 
 #include <gtest/gtest.h>
@@ -78,7 +77,8 @@ TEST(MakeNetwork, TheFlitEngineRefusesWormholeWithAdaptiveRouting) {
   description.pipeline.clock_hz = 1'000'000'000;
   description.pipeline.flit_bytes = 16;
   Simulation simulation;
-  EXPECT_EQ(make_network(simulation, parameters)->node_count(), 16U);  // by packets: each in one buffer
+  // Packet engine: each packet fits one buffer.
+  EXPECT_EQ(make_network(simulation, parameters)->node_count(), 16U);
   description.engine = NetworkDescription::Engine::flit;
   try {
     const auto network = make_network(simulation, parameters);
@@ -113,7 +113,7 @@ TEST(PacketEngineDeathTest, RefusesWhatTheContractForbids) {
   EXPECT_DEATH(traffic.network().inject(packet, Time::zero()), "room 0");
 }
 
-// One packet in a channel of 64 and one in a channel of many more bits than a word: the round goes over all.
+// One packet in each of more channels than a word has bits: the rotation covers all of them.
 TEST(PacketEngine, ManyCardChannelsTakeTurns) {
   NetworkParameters parameters = small_network(TopologyKind::torus, {2}, 64);
   parameters.card_channels = 150;

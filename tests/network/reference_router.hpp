@@ -1,5 +1,5 @@
-// ReferenceRouter: the router of docs/models/flit-engine.md written down as it stands there, one register at
-// a time and without a thought for speed: the second implementation that the engine's own is held against.
+// ReferenceRouter: the router of docs/models/flit-engine.md written literally, one register at a time and
+// without regard to speed. The engine's own router is tested against it.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace apenet::testing {
 
-// Any delays.
+// Supports any delays.
 class ReferenceRouter final : public FlitRouter {
  public:
   ReferenceRouter(const FlitRouterShape& shape, const FlitRouteSource& routes)
@@ -81,7 +81,8 @@ class ReferenceRouter final : public FlitRouter {
   };
   using Grants = std::vector<std::pair<int, int>>;
   using Crossing = std::vector<std::pair<int, FlitOnWire>>;  // to output ports
-  // A stage: one set at a time, answered at the end of its last cycle. Without a set it is idle.
+  // A pipeline stage: holds one set at a time and delivers it at the end of its last cycle. Idle without a
+  // set.
   template <typename Set>
   class Work {
    public:
@@ -126,7 +127,7 @@ class ReferenceRouter final : public FlitRouter {
     }
   }
 
-  // The switch takes all flits granted meanwhile; an output sends those that it delivers one by one.
+  // The switch takes all flits granted meanwhile. An output sends the flits that it has received one by one.
   void traverse(FlitCycle cycle, std::vector<FlitPortWires>& wires) {
     if (crossing_.is_idle()) {
       crossing_.begin(std::exchange(granted_, {}), cycle + shape_.timing.switch_traversal_cycles - 1);
@@ -191,7 +192,7 @@ class ReferenceRouter final : public FlitRouter {
     return accepted;
   }
 
-  // The virtual channel of the input port that asks for the output port.
+  // The virtual channel of the input port that requests the output port.
   [[nodiscard]] std::optional<int> asking(int input_port, int output_port, FlitCycle granted) const {
     if (next_flit_[output_port] > granted) return {};
     for (int i = 0; i < per_port(); ++i) {
@@ -205,7 +206,7 @@ class ReferenceRouter final : public FlitRouter {
     return {};
   }
 
-  // iSLIP over ports, for the cycle in which the stage answers.
+  // iSLIP over ports, for the cycle in which the stage delivers.
   Grants allocate_switch(FlitCycle cycle) {
     std::vector<int> granted(ports(), -1);
     for (int output = 0; output < ports(); ++output) {
@@ -268,7 +269,7 @@ class ReferenceRouter final : public FlitRouter {
   Work<std::vector<int>> routing_;
   Work<Grants> channel_grants_;
   Work<Grants> switch_grants_;
-  Crossing granted_;  // by the switch, which has not taken them yet
+  Crossing granted_;  // granted, and not yet taken by the switch
   Work<Crossing> crossing_;
   std::vector<std::deque<FlitOnWire>> to_send_;  // per output port
   std::vector<FlitCycle> next_sent_;             // per output port

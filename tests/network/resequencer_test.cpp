@@ -1,4 +1,4 @@
-// The resequencer, behind a network that delivers in any order it is told to.
+// The resequencer on a network that delivers packets in any order that the test chooses.
 #include "network/routing/resequencer.hpp"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 namespace apenet::testing {
 namespace {
 
-// Two nodes; what is injected waits until the test delivers it.
+// Two nodes. An injected packet waits until the test delivers it.
 class Shuffler final : public Network {
  public:
   [[nodiscard]] std::uint32_t node_count() const override { return 2; }
@@ -77,7 +77,7 @@ class ResequencerTest : public ::testing::Test {
   Card cards_[2];
 };
 
-TEST_F(ResequencerTest, HoldsWhatComesEarlyOutsideTheEjectionBuffer) {
+TEST_F(ResequencerTest, HoldsEarlyPacketsOutsideTheEjectionBuffer) {
   for (std::uint64_t message = 0; message < 3; ++message) inject(0, 0, message);
   inner_->deliver(2);
   inner_->deliver(1);
@@ -87,12 +87,13 @@ TEST_F(ResequencerTest, HoldsWhatComesEarlyOutsideTheEjectionBuffer) {
   ASSERT_EQ(cards_[1].arrived.size(), 3U);
   EXPECT_EQ(network_->reorder_use().held_packets, 2U);
   EXPECT_EQ(network_->reorder_use().peak_bytes, 20);
-  // The card has consumed all three: only the one that never was held frees the ejection buffer now.
+  // The card has consumed all three packets, but only the one that was never held frees ejection buffer space
+  // now.
   for (const Packet& packet : cards_[1].arrived) network_->consumed(1, packet);
   EXPECT_EQ(inner_->consumed_messages, (std::vector<std::uint64_t>{2, 1, 0}));
 }
 
-TEST_F(ResequencerTest, PassesOnWhoWaitsForRoom) {
+TEST_F(ResequencerTest, ForwardsWaitsForInjectionRoom) {
   network_->await_injection_room(1, 2);
   EXPECT_EQ(cards_[1].freed, 2);
   EXPECT_EQ(cards_[0].freed, -1);
@@ -109,7 +110,7 @@ TEST_F(ResequencerTest, ChannelsDoNotWaitForEachOther) {
   EXPECT_EQ(network_->reorder_use().held_packets, 0U);
 }
 
-TEST_F(ResequencerTest, AnyOrderBecomesOrder) {
+TEST_F(ResequencerTest, RestoresOrderFromAnyOrder) {
   RandomStream random(4, 0);
   std::vector<std::uint64_t> next(2 * 3);
   std::uint64_t delivered = 0;

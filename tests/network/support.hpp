@@ -1,4 +1,4 @@
-// What several tests of topologies and routings need.
+// Helpers for the tests of topologies and routings.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,7 +15,8 @@
 
 namespace apenet::testing {
 
-// The message of the std::invalid_argument that the call throws; empty, and a failure, when it throws none.
+// Returns the message of the std::invalid_argument that the call throws. If it throws none, fails the test
+// and returns an empty string.
 inline std::string refusal(const std::function<void()>& call) {
   try {
     call();
@@ -26,8 +27,8 @@ inline std::string refusal(const std::function<void()>& call) {
   return {};
 }
 
-// Follows the only step from router to router, from the source's to the destination. The links used, or a
-// failure when the path is longer than the network has routers.
+// Follows the single step from router to router, from source to destination. Returns the links used. Fails if
+// the path is longer than the number of routers.
 inline std::vector<PortRef> path_of(const Topology& topology, const Routing& routing, NodeId source,
                                     NodeId destination) {
   std::vector<PortRef> path;

@@ -1,4 +1,4 @@
-// Table files: rules decide as documented, what is wrong is named; no text breaks the parser.
+// Table files: rules apply as documented, errors name their cause, and no text breaks the parser.
 #include "network/routing/table_routing.hpp"
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ const std::string x_then_y =
     "(*,0)  (*,1)    +y\n"
     "*      *        -y\n";
 
-TEST(Table, TheFirstRuleThatMatchesDecides) {
+TEST(Table, TheFirstMatchingRuleApplies) {
   const CubeShape shape(dims);
   const Topology mesh = make_mesh(shape);
   const auto table = read_table(x_then_y, mesh, dims);
@@ -54,7 +54,7 @@ struct Bad {
   const char* expected;
 };
 
-TEST(Table, NamesWhatIsWrong) {
+TEST(Table, ErrorsNameTheirCause) {
   const std::string all_but_last = x_then_y.substr(0, x_then_y.rfind("*      *"));
   const std::vector<Bad> cases = {
       {all_but_last,
@@ -84,7 +84,7 @@ TEST(Table, NamesWhatIsWrong) {
   }
 }
 
-TEST(Table, ThatDeadlocksHasItsCycleNamed) {
+TEST(Table, TheCycleOfATableThatDeadlocksIsNamed) {
   const std::vector<std::uint32_t> ring = {5};
   const Topology torus = make_torus(CubeShape(ring));
   EXPECT_EQ(

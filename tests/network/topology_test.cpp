@@ -1,4 +1,4 @@
-// Topology: cubes of every shape are wired as drawn.
+// Topology: cubes of every shape are wired correctly.
 #include "network/topology/topology.hpp"
 
 #include <gtest/gtest.h>
@@ -43,7 +43,8 @@ std::uint32_t connected_links(const Topology& topology) {
       const PortRef next = topology.neighbour({router, port});
       if (!next.is_connected()) continue;
       ++links;
-      EXPECT_EQ(topology.neighbour(next), (PortRef{router, port}));  // a cable is the same from both ends
+      // A cable is the same seen from both ends.
+      EXPECT_EQ(topology.neighbour(next), (PortRef{router, port}));
       EXPECT_EQ(topology.link_class(next), topology.link_class({router, port}));
       EXPECT_EQ(topology.link_class(next), port / 2);
       EXPECT_EQ(next.port, port ^ 1U);  // + ends at -

@@ -1,4 +1,4 @@
-// up*/down*: arrives wherever there is a way, never goes up after down, has no cycle, spreads destinations.
+// up*/down* arrives wherever a path exists, never goes up after down, has no cycle, and spreads destinations.
 #include "network/routing/up_down.hpp"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ bool always(PortRef) {
   return true;
 }
 
-// A random connected graph: a random tree and some more cables, one or two nodes a router.
+// A random connected graph: a random tree with some additional cables, and one or two nodes per router.
 Topology random_graph(RandomStream& random) {
   const auto routers = static_cast<std::uint32_t>(2 + random.below(30));
   constexpr std::uint32_t max_ports = 12;
@@ -62,14 +62,14 @@ TEST(UpDownRouting, ArrivesWithoutCycleOnRandomGraphs) {
   }
 }
 
-TEST(UpDownRouting, GoesRoundDeadCablesAndRouters) {
+TEST(UpDownRouting, AvoidsDeadCablesAndRouters) {
   for (const bool is_torus : {true, false}) {
     const CubeShape shape({4, 3, 3});
     const Topology topology = is_torus ? make_torus(shape) : make_mesh(shape);
     const NodeId dead_node = shape.node({1, 1, 1});
     const PortRef dead_cable{0, CubeShape::plus_port(0)};
     const auto is_alive = [&](PortRef port) {
-      return port.router != dead_node && port != dead_cable;  // one direction is enough
+      return port.router != dead_node && port != dead_cable;  // one dead direction is enough
     };
     const auto routing = make_up_down(topology, 0, is_alive);
     EXPECT_EQ(find_dependency_cycle(topology, *routing), "");
@@ -121,8 +121,8 @@ TEST(UpDownRouting, OnAFatTreeIsMinimalAndSpreadsDestinations) {
   }
 }
 
-// Leaf 0 keeps its cable to spine 4 alone, leaf 1 that to spine 5: no root is above both.
-TEST(UpDownRouting, TakesOneRootWhereSeveralDoNotConnectAll) {
+// Leaf 0 keeps only its cable to spine 4, leaf 1 only that to spine 5, so no root is above both.
+TEST(UpDownRouting, UsesOneRootIfSeveralDoNotConnectAllNodes) {
   const FatTreeShape shape({{2, 3}, {3}, {1}});
   const Topology topology = make_fat_tree(shape);
   const auto is_alive = [](PortRef port) {

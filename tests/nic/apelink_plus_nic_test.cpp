@@ -1,4 +1,4 @@
-// The APEnet+ card's own mechanism, against times worked out by hand (docs/models/apelink-plus.md).
+// The mechanisms of the APEnet+ card, against times calculated by hand (docs/models/apelink-plus.md).
 #include <gtest/gtest.h>
 
 #include <stdexcept>
@@ -13,16 +13,16 @@ namespace {
 
 using Kind = Completion::Kind;
 
-// Every clock of 10 ns, one byte a nanosecond on the wire, no latency but those named. A put of 16 bytes:
-// doorbell 200, decode 120, request 3 clocks, read 300, first word after 3 + 1 clocks: 690 ns; two routers
-// and a link (250): the header is at the target at 940.
+// Clocks of 10 ns, one byte per nanosecond on the wire, and no latencies except those named. A put of 16
+// bytes: doorbell 200, decode 120, request 3 clocks, read 300, first word after 3 + 1 clocks: 690 ns. With
+// two routers and a link (250), the header reaches the target at 940.
 constexpr std::int64_t header_in_ns = 200 + 120 + 30 + 300 + 40 + 250;
 constexpr std::int64_t hit_ns = 10;
 constexpr std::int64_t walk_ns = 500;
 constexpr std::int64_t setup_ns = 40;
 constexpr std::int64_t write_16_ns = 30 + 20;  // 3 + 2 clocks
 constexpr std::int64_t event_ns = 30 + 20;
-constexpr std::int64_t smallest_packet_ns = 48;  // from header to tail: no event before it
+constexpr std::int64_t smallest_packet_ns = 48;  // from header to tail; no event is written before the tail
 static_assert(smallest_packet_ns > setup_ns);
 
 MachineDescription round_card() {
@@ -60,7 +60,7 @@ class ApelinkPlusTest : public test::CardFixture {
   static Descriptor put(std::int64_t bytes, std::uint64_t address) {
     return {.verb = Verb::put, .source = 0, .target = 1, .bytes = bytes, .remote_address = address};
   }
-  // One after the other, far apart.
+  // Posts the puts one after another, far apart.
   void put_each(std::vector<Descriptor> puts) {
     for (std::uint64_t i = 0; i < puts.size(); ++i) {
       puts[i].message = i;
@@ -68,11 +68,11 @@ class ApelinkPlusTest : public test::CardFixture {
     }
     simulation.run();
   }
-  // Of the i-th of these, since its post.
+  // The time from the i-th post to its arrival.
   [[nodiscard]] Time took(std::size_t i) const {
     return recorder.of(Kind::arrived).at(i).time - Time::from_ns(static_cast<std::int64_t>(i) * 1'000'000);
   }
-  // What each packet of a long message adds.
+  // The time that each packet adds to a long message.
   [[nodiscard]] Time per_packet(const MachineDescription& machine_description,
                                 Memory memory = Memory::host) const {
     constexpr std::int64_t packets = 20;
@@ -92,7 +92,7 @@ class ApelinkPlusTest : public test::CardFixture {
   }
 };
 
-TEST_F(ApelinkPlusTest, AnUnknownPageIsWalkedForAndAKnownOneIsHit) {
+TEST_F(ApelinkPlusTest, AnUnknownPageCausesAWalkAndAKnownOneAHit) {
   wire_pair();
   put_each({put(16, 0), put(16, 100)});
   const std::int64_t behind = setup_ns + write_16_ns + event_ns;
@@ -102,7 +102,7 @@ TEST_F(ApelinkPlusTest, AnUnknownPageIsWalkedForAndAKnownOneIsHit) {
   EXPECT_EQ(counter("tlb_hits"), 1U);
 }
 
-TEST_F(ApelinkPlusTest, WithoutTlbEveryPageIsWalkedFor) {
+TEST_F(ApelinkPlusTest, WithoutTlbEveryPageCausesAWalk) {
   card.tlb_entries = 0;
   wire_pair();
   put_each({put(16, 0), put(16, 0)});
@@ -113,7 +113,7 @@ TEST_F(ApelinkPlusTest, WithoutTlbEveryPageIsWalkedFor) {
 TEST_F(ApelinkPlusTest, AMessageWithoutPayloadNeedsNoTranslation) {
   wire_pair();
   put_each({put(0, 0)});
-  // Neither request nor read: decoded at 320, the header at the target 250 later.
+  // Neither request nor read: decoded at 320; the header reaches the target 250 later.
   EXPECT_EQ(took(0), Time::from_ns(200 + 120 + 250 + smallest_packet_ns + event_ns));
   EXPECT_EQ(counter("page_walks"), 0U);
 }
@@ -127,14 +127,14 @@ TEST_F(ApelinkPlusTest, APacketAcrossAPageBoundaryTouchesBothPages) {
 TEST_F(ApelinkPlusTest, RepeatedUseOfABufferHitsAndASweepBeyondTheTlbMisses) {
   wire_pair();
   put_each({put(4 * 4096, 0), put(4 * 4096, 0)});
-  EXPECT_EQ(counter("page_walks"), 4U) << "sixteen packets a page, of which the first walks";
+  EXPECT_EQ(counter("page_walks"), 4U) << "sixteen packets per page, of which the first causes a walk";
   EXPECT_EQ(counter("tlb_hits"), 2U * 64U - 4U);
 }
 
 TEST_F(ApelinkPlusTest, ASweepOverOnePageMoreThanTheTlbHoldsAlwaysMisses) {
   wire_pair();
   put_each({put(5 * 4096, 0), put(5 * 4096, 0)});
-  EXPECT_EQ(counter("page_walks"), 10U) << "the least recently used page is the next one needed";
+  EXPECT_EQ(counter("page_walks"), 10U) << "the least recently used page is always the next one needed";
 }
 
 TEST_F(ApelinkPlusTest, ProcessesHaveTheirOwnAddresses) {
@@ -145,7 +145,7 @@ TEST_F(ApelinkPlusTest, ProcessesHaveTheirOwnAddresses) {
   EXPECT_EQ(counter("page_walks"), 2U);
 }
 
-TEST_F(ApelinkPlusTest, SendsLandOneBehindTheOtherInARing) {
+TEST_F(ApelinkPlusTest, SendsLandOneAfterAnotherInARing) {
   card.receive_ring_bytes = 2 * 4096;
   wire_pair();
   Descriptor send = put(1024, 0);
@@ -164,7 +164,7 @@ TEST_F(ApelinkPlusTest, TxDoneIsWrittenWhenThePayloadHasBeenRead) {
   EXPECT_EQ(recorder.of(Kind::sent).at(0).time, Time::from_ns(200 + 120 + 30 + 300 + 50 + event_ns));
 }
 
-// 256 bytes: 3 + 32 clocks on the bus, 288 ns on the link. Reads bring one packet each 350 ns.
+// 256 bytes: 3 + 32 clocks on the bus, 288 ns on the link. Reads deliver one packet every 350 ns.
 TEST_F(ApelinkPlusTest, OneEngineIsSetUpAndWritesInTurn) {
   EXPECT_EQ(per_packet(description), Time::from_ns(350 + setup_ns));
 }
@@ -188,12 +188,12 @@ TEST_F(ApelinkPlusTest, TranslationGoesOnWhileAnEngineWrites) {
   EXPECT_EQ(per_packet(description), Time::from_ns(1900)) << "for all engines";
 }
 
-TEST_F(ApelinkPlusTest, APayloadOfAGpuIsPushedByIt) {
+TEST_F(ApelinkPlusTest, TheGpuPushesItsPayload) {
   wire_pair();
   Descriptor descriptor = put(16, 0);
   descriptor.local_memory = Memory::gpu;
   put_each({descriptor});
-  // Asked at 320; the GPU answers 300 later, and its 16 bytes take 16 ns; 3 + 1 clocks to the first word.
+  // Requested at 320; the GPU answers 300 later, its 16 bytes take 16 ns, and the first word 3 + 1 clocks.
   EXPECT_EQ(took(0), Time::from_ns(320 + 300 + 16 + 40 + 250 + walk_ns + setup_ns + write_16_ns + event_ns));
   EXPECT_EQ(machine->warnings().size(), 1U);
 }
@@ -206,7 +206,7 @@ TEST_F(ApelinkPlusTest, TheEventWaitsUntilTheGpuShowsTheData) {
   EXPECT_EQ(took(0), Time::from_ns(header_in_ns + walk_ns + setup_ns + write_16_ns + 200 + event_ns));
 }
 
-TEST_F(ApelinkPlusTest, AnEventDoesNotOvertakeWhatAGpuHasNotShownYet) {
+TEST_F(ApelinkPlusTest, AnEventDoesNotOvertakeGpuWritesThatAreNotVisibleYet) {
   card.gpu.write_latency = Time::from_ns(100'000);
   wire_pair();
   Descriptor silent = put(16, 0);
@@ -236,7 +236,7 @@ TEST_F(ApelinkPlusTest, WithoutRatesThereIsNoGpu) {
 TEST_F(ApelinkPlusTest, AGetIsServedByTheDriverAndLandsAtItsAddress) {
   wire_pair();
   put_each({{.verb = Verb::get, .source = 0, .target = 1, .bytes = 16, .local_address = 1 << 20}});
-  // The request is a packet of its own, and an event at the target.
+  // The request is a packet of its own and causes an event at the target.
   const std::int64_t asked_ns = 200 + 120 + 250 + smallest_packet_ns + event_ns;
   const std::int64_t reply_ns = header_in_ns + walk_ns + setup_ns + write_16_ns + event_ns;
   EXPECT_EQ(recorder.of(Kind::got).at(0).time, Time::from_ns(asked_ns + 3000 + reply_ns));

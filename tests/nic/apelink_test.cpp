@@ -1,4 +1,4 @@
-// The APELink card's own mechanism, against times worked out by hand (docs/models/apelink.md).
+// The mechanisms of the APELink card, against times calculated by hand (docs/models/apelink.md).
 #include <gtest/gtest.h>
 
 #include <tuple>
@@ -14,7 +14,7 @@ using Kind = Completion::Kind;
 
 using ApelinkTest = test::CardFixture;
 
-// Every clock of 10 ns, one byte a nanosecond on the wire, no latency but those named.
+// Clocks of 10 ns, one byte per nanosecond on the wire, and no latencies except those named.
 MachineDescription round_card() {
   MachineDescription machine = test::ape16();
   const DataRate byte_per_ns = DataRate::bytes_per_second(1'000'000'000);
@@ -36,9 +36,9 @@ MachineDescription round_card() {
 
 TEST_F(ApelinkTest, ASmallMessageTakesTheSumOfItsSteps) {
   wire(round_card(), {0, 1});
-  // doorbell 200, decode 120, read 300 + 11 clocks to the first word; the header then crosses two routers and
-  // a link (100 + 50 + 100), the 32 bytes of the packet follow in 32 ns; the header's look-up (80) allows the
-  // write of 10 + 2 clocks, behind which the event is written in 10 + 2 clocks.
+  // Doorbell 200, decode 120, read 300 + 11 clocks to the first word. The header then crosses two routers and
+  // a link (100 + 50 + 100), and the 32 bytes of the packet follow in 32 ns. After the header's look-up (80)
+  // come the write of 10 + 2 clocks and the event, also 10 + 2 clocks.
   const Time header_in = Time::from_ns(200 + 120 + 300 + 110 + 100 + 50 + 100);
   EXPECT_EQ(arrival(16), header_in + Time::from_ns(80 + 120 + 120));
 }
@@ -53,15 +53,15 @@ TEST_F(ApelinkTest, APayloadFromTheCpuNeedsNoRead) {
   wire(round_card(), {0, 1});
   machine->post(Time::zero(), {.source = 0, .target = 1, .from_cpu = true, .bytes = 16});
   simulation.run();
-  // The descriptor of 32 bytes and 16 of payload cross the bus within the latency of the doorbell.
+  // The 32 bytes of descriptor and 16 of payload cross the bus within the doorbell's latency.
   const Time header_in = Time::from_ns(200 + 120 + 100 + 50 + 100);
   EXPECT_EQ(recorder.of(Kind::arrived).at(0).time, header_in + Time::from_ns(80 + 120 + 120));
 }
 
 TEST_F(ApelinkTest, LargerPacketsAreCutThroughEverywhere) {
   wire(round_card(), {0, 1});
-  // The write begins behind the header's look-up and ends with the tail's arrival at the earliest: 42 clocks
-  // of write against 272 ns of packet.
+  // The write begins after the header's look-up and ends no earlier than the tail's arrival: 42 clocks of
+  // write against 272 ns of packet.
   const Time header_in = Time::from_ns(200 + 120 + 300 + 110 + 100 + 50 + 100);
   EXPECT_EQ(arrival(256), header_in + Time::from_ns(80 + 420 + 120));
 }
@@ -135,7 +135,8 @@ TEST_F(ApelinkTest, QueuesTakeTurnsPacketByPacket) {
   machine->post(Time::zero(), {.source = 0, .target = 1, .channel = 0, .bytes = 100'000, .message = 0});
   machine->post(Time::from_ns(20'000), {.source = 0, .target = 1, .channel = 1, .bytes = 1000, .message = 1});
   simulation.run();
-  EXPECT_EQ(recorder.of(Kind::arrived).at(0).message, 1U) << "the short message is not behind the long one";
+  EXPECT_EQ(recorder.of(Kind::arrived).at(0).message, 1U)
+      << "the short message does not wait for the long one";
 }
 
 }  // namespace

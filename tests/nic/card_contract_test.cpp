@@ -1,4 +1,4 @@
-// What every card promises, whatever its mechanism (src/nic/nic.hpp).
+// The contract of every card, independent of its mechanism (src/nic/nic.hpp).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,7 +24,8 @@ using Kind = Completion::Kind;
 struct Card {
   const char* name;
   MachineDescription (*machine)();
-  bool sent_is_acknowledged = false;  // a reliable connection: it says so when the target has the message
+  // A reliable connection: `sent` is reported when the target has the message.
+  bool sent_is_acknowledged = false;
 };
 
 void PrintTo(const Card& card, std::ostream* out) {
@@ -37,7 +38,7 @@ MachineDescription ideal_of_16() {
   return machine;
 }
 
-// Two paths, three protocols of falling latency: what could overtake.
+// Two paths and three protocols of decreasing latency, so that messages could overtake each other.
 MachineDescription fabric_of_16() {
   MachineDescription machine = ideal_of_16();
   const auto paths = [](std::int64_t latency_ns) {
@@ -53,7 +54,7 @@ MachineDescription fabric_of_16() {
   return machine;
 }
 
-// Everything scarce: one outstanding read, two descriptors a queue, room for hardly more than a packet.
+// Scarce resources: one outstanding read, two descriptors per queue, buffers for little more than a packet.
 MachineDescription narrow_ape16() {
   MachineDescription machine = test::ape16();
   machine.network.buffer_bytes = 300;
@@ -73,7 +74,7 @@ MachineDescription pio_ape128() {
   return machine;
 }
 
-// Everything scarce: little room, one of each thing that can be under way, and a receive buffer hardly ever.
+// Scarce resources: small buffers, one of each operation in progress, and hardly ever a receive buffer.
 MachineDescription narrow_hca() {
   MachineDescription machine = test::pax16();
   machine.network.buffer_bytes = 320;
@@ -95,7 +96,7 @@ MachineDescription narrow_hca() {
   return machine;
 }
 
-// As narrow_ape16, with two engines and hardly a TLB.
+// As narrow_ape16(), with two engines and a tiny TLB.
 MachineDescription narrow_apenetplus() {
   MachineDescription machine = test::apenetplus_v5();
   machine.network.buffer_bytes = 300;
@@ -119,7 +120,7 @@ MachineDescription extoll_of_16() {
   return machine;
 }
 
-// One outstanding read, hardly a packet in any buffer, three slots a mailbox.
+// One outstanding read, buffers of hardly a packet, three slots per mailbox.
 MachineDescription narrow_extoll() {
   MachineDescription machine = extoll_of_16();
   machine.network.buffer_bytes = 300;
@@ -130,7 +131,7 @@ MachineDescription narrow_extoll() {
   return machine;
 }
 
-// The verb that brings so many bytes to where the target expects them, as libraries choose it.
+// The verb that a library chooses to bring this many bytes to where the target expects them.
 Verb verb_for(const NicCapabilities& card, std::int64_t bytes) {
   return bytes <= card.max_send_bytes ? Verb::send : Verb::put;
 }
@@ -141,7 +142,7 @@ MachineDescription qpace_of_16() {
   return machine;
 }
 
-// Nobody but the nearest is a neighbour, and the receiver holds a single packet of each channel.
+// Only the nearest nodes are neighbours, and the receiver buffers a single packet of each channel.
 MachineDescription narrow_qpace() {
   MachineDescription machine = test::qpace();
   machine.network.dims = {16, 1, 1};
@@ -159,7 +160,7 @@ class CardContract : public testing::TestWithParam<Card> {
   static constexpr ProcessId processes = 32;
   static constexpr ProcessId per_node = 2;
 
-  // Two processes a node on sixteen nodes: 0 and 1 on node 0, and so on.
+  // Two processes per node on sixteen nodes: 0 and 1 on node 0, and so on.
   CardContract() : machine(simulation, GetParam().machine(), placement()), recorder(simulation) {
     machine.set_sink(recorder);
     recorder.empties_mailboxes_of(machine);
@@ -170,7 +171,7 @@ class CardContract : public testing::TestWithParam<Card> {
     return nodes;
   }
 
-  // Where the receiver's consent is needed, it is given at the same time.
+  // If the receiver's consent is needed, gives it at the same time.
   static void post(Machine& on, Time when, const Descriptor& descriptor) {
     on.post(when, descriptor);
     if (!on.capabilities().needs_credit) return;
@@ -182,7 +183,7 @@ class CardContract : public testing::TestWithParam<Card> {
   }
   void post(Time when, const Descriptor& descriptor) { post(machine, when, descriptor); }
 
-  // What the card can do of what is asked.
+  // Maps a number to a verb that the card supports.
   [[nodiscard]] static Verb verb_of(const NicCapabilities& card, std::uint64_t number) {
     const auto verb = static_cast<Verb>(number % 3);
     return verb == Verb::get && !card.get ? Verb::put : verb;
@@ -221,7 +222,7 @@ class CardContract : public testing::TestWithParam<Card> {
   Recorder recorder;
 };
 
-// (kind, told process) of everything a descriptor asks for.
+// (kind, notified process) of everything that a descriptor requests.
 std::set<std::pair<Kind, ProcessId>> due(const Descriptor& descriptor) {
   if (descriptor.verb == Verb::get) return {{Kind::got, descriptor.source}};
   std::set<std::pair<Kind, ProcessId>> kinds;
@@ -250,7 +251,7 @@ TEST_P(CardContract, EveryDescriptorCompletesExactlyOnceWithTheRightKinds) {
     const test::MessageName name{completion.source, completion.message};
     ASSERT_EQ(posted.count(name), 1U);
     EXPECT_GE(completion.time, posted.at(name).second + machine.lookahead());
-    EXPECT_TRUE(told[name].emplace(completion.kind, completion.process).second) << "told twice";
+    EXPECT_TRUE(told[name].emplace(completion.kind, completion.process).second) << "reported twice";
   }
   for (const auto& [name, what] : posted) {
     EXPECT_EQ(told[name], due(what.first)) << "message " << name.second;
@@ -258,7 +259,7 @@ TEST_P(CardContract, EveryDescriptorCompletesExactlyOnceWithTheRightKinds) {
   }
 }
 
-// Of all verbs together, or, where the card says that they are not ordered, of each.
+// For all verbs together or, if the card does not order them, for each verb.
 TEST_P(CardContract, ArrivalsKeepTheOrderOfSourceTargetAndChannel) {
   RandomStream random(6, 0);
   const NicCapabilities card = machine.capabilities();
@@ -268,7 +269,7 @@ TEST_P(CardContract, ArrivalsKeepTheOrderOfSourceTargetAndChannel) {
     if (descriptor.verb == Verb::send) descriptor.bytes = std::min(descriptor.bytes, card.max_send_bytes);
     descriptor.from_cpu = descriptor.from_cpu && descriptor.bytes <= card.pio_limit_bytes(descriptor.verb);
     descriptor.notify_target = true;
-    // Few pairs, so that their messages are close behind one another.
+    // Use few pairs, so that their messages follow each other closely.
     descriptor.source %= 4;
     descriptor.target = 4 + descriptor.target % 4;
     const bool is_own_stream = !card.ordered_verbs && descriptor.verb == Verb::put;
@@ -343,7 +344,7 @@ TEST_P(CardContract, ProcessesThatShareACardShareItFairly) {
   EXPECT_LT(std::abs(difference), last[0].ps() / 20);
 }
 
-TEST_P(CardContract, WhatIsSentIsToldInTheCardsOrder) {
+TEST_P(CardContract, SentIsReportedInTheOrderOfTheCard) {
   const std::int64_t most = std::min<std::int64_t>(100'000, machine.capabilities().max_send_bytes);
   const std::size_t arrived = GetParam().sent_is_acknowledged ? 0 : 1;
   for (const auto& [verb, bytes] : {std::pair{Verb::send, most}, std::pair{Verb::put, at_most(100'000)}}) {
@@ -393,7 +394,7 @@ TEST_P(CardContract, TheSamePostsGiveTheSameTimes) {
   EXPECT_TRUE(run() == run());
 }
 
-TEST_P(CardContract, WhatTheCardCannotDoIsRefusedByName) {
+TEST_P(CardContract, UnsupportedRequestsAreRefusedByName) {
   const NicCapabilities card = machine.capabilities();
   const auto message_of = [&](const Descriptor& descriptor) -> std::string {
     try {
@@ -442,9 +443,9 @@ TEST_P(CardContract, WhatTheCardCannotDoIsRefusedByName) {
   }
 }
 
-// Beside others that do land, in the same queues.
+// Dropped puts are mixed with others that land, in the same queues.
 TEST_P(CardContract, ADroppedPutIsSentAndLandsNowhere) {
-  if (!machine.capabilities().drops) GTEST_SKIP() << "it drops nothing";
+  if (!machine.capabilities().drops) GTEST_SKIP() << "the card supports no dropped puts";
   constexpr std::uint64_t messages = 60;
   for (std::uint64_t message = 0; message < messages; ++message) {
     const bool is_dropped = message % 2 == 0;
@@ -464,10 +465,10 @@ TEST_P(CardContract, ADroppedPutIsSentAndLandsNowhere) {
   for (const auto& [name, when] : recorder.landed) EXPECT_EQ(name.second % 2, 1U);
 }
 
-TEST_P(CardContract, WhatNeedsCreditWaitsForItAndIsNotLost) {
+TEST_P(CardContract, MessagesThatNeedCreditWaitForItAndAreNotLost) {
   const NicCapabilities card = machine.capabilities();
   constexpr std::uint64_t messages = 60;
-  for (const ProcessId target : {ProcessId{2}, ProcessId{17}}) {  // a neighbour and a stranger of process 0
+  for (const ProcessId target : {ProcessId{2}, ProcessId{17}}) {  // a neighbour of process 0, and a stranger
     for (std::uint64_t message = 0; message < messages; ++message) {
       machine.post(Time::zero(), {.verb = message % 2 == 0 ? Verb::send : Verb::put,
                                   .source = 0,

@@ -1,4 +1,4 @@
-// A machine of one card kind, for tests of a card's own mechanism.
+// A machine with one kind of card, for tests of a card's mechanisms.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ namespace apenet::test {
 
 class CardFixture : public testing::Test {
  protected:
-  // With a process on each of these nodes.
+  // Places one process on each of these nodes.
   void wire(const MachineDescription& description, std::vector<NodeId> nodes = {0, 1}) {
     machine = std::make_unique<Machine>(simulation, description, std::move(nodes));
     machine->set_sink(recorder);
@@ -26,11 +26,11 @@ class CardFixture : public testing::Test {
     ADD_FAILURE() << "no counter " << name;
     return 0;
   }
-  // Of the first completion of its kind, or another.
+  // The time of the completion number `which` of its kind.
   [[nodiscard]] std::int64_t told_ns(Completion::Kind kind, std::size_t which = 0) const {
     return recorder.of(kind).at(which).time.ps() / 1000;
   }
-  // Of a message from process 0 to process 1, posted at zero.
+  // The arrival time of a message from process 0 to process 1, posted at zero.
   [[nodiscard]] Time arrival(std::int64_t bytes) {
     machine->post(Time::zero(), {.source = 0, .target = 1, .bytes = bytes});
     simulation.run();

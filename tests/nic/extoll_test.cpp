@@ -1,4 +1,4 @@
-// The EXTOLL card's own mechanism, against times worked out by hand (docs/models/extoll.md).
+// The mechanisms of the EXTOLL card, against times calculated by hand (docs/models/extoll.md).
 #include <gtest/gtest.h>
 
 #include <string>
@@ -14,8 +14,8 @@ using Kind = Completion::Kind;
 
 using ExtollTest = test::CardFixture;
 
-// Every clock of 10 ns, one byte a nanosecond on the wire, no latency but those named. From a packet's
-// injection to its header at the target: two routers and a link, 250 ns.
+// Clocks of 10 ns, one byte per nanosecond on the wire, and no latencies except those named. From a packet's
+// injection until its header is at the target: two routers and a link, 250 ns.
 MachineDescription round_card() {
   MachineDescription machine = test::extoll_64();
   const DataRate byte_per_ns = DataRate::bytes_per_second(1'000'000'000);
@@ -40,9 +40,10 @@ TEST_F(ExtollTest, AVeloPacketTakesTheSumOfItsSteps) {
   wire(round_card(), {0, 1});
   machine->post(Time::zero(), {.source = 0, .target = 1, .want_local = true, .bytes = 8});
   simulation.run();
-  // The processor's write 200, requester 120, way 250, completer 80, a slot of 56 + 8 bytes in 1 + 8 clocks.
+  // Processor write 200, requester 120, crossing 250, completer 80, and a slot of 56 + 8 bytes in 1 + 8
+  // clocks.
   EXPECT_EQ(told_ns(Kind::arrived), 200 + 120 + 250 + 80 + 90);
-  EXPECT_EQ(told_ns(Kind::sent), 200) << "the processor has written it: nobody reads its memory";
+  EXPECT_EQ(told_ns(Kind::sent), 200) << "the processor has written it, so no memory is read";
   EXPECT_EQ(recorder.of(Kind::arrived).at(0).mailbox_packets, 1U);
   EXPECT_EQ(counter("velo_packets"), 1U);
 }
@@ -61,8 +62,8 @@ TEST_F(ExtollTest, ATrainWithoutPauseGoesAtThePaceOfTheRequester) {
   wire(round_card(), {0, 1});
   machine->post(Time::zero(), {.source = 0, .target = 1, .want_local = true, .bytes = 56 + 56 + 10});
   simulation.run();
-  // On the bus 1 + 8 clocks each until 200 and 290, and 1 + 3 until 330; the requester has done the third
-  // 3 x 120 after 200.
+  // On the bus 1 + 8 clocks each until 200 and 290, and 1 + 3 until 330. The requester has finished the third
+  // packet 3 x 120 after 200.
   EXPECT_EQ(told_ns(Kind::sent), 330);
   EXPECT_EQ(told_ns(Kind::arrived), 200 + 3 * 120 + 250 + 80 + 90);
 }
@@ -75,12 +76,12 @@ TEST_F(ExtollTest, AFullMailboxHoldsBackUntilAMessageIsTaken) {
     machine->post(Time::zero(), {.source = 0, .target = 1, .bytes = 8, .message = message});
   }
   simulation.run();
-  EXPECT_EQ(recorder.of(Kind::arrived).size(), 2U) << "nobody has taken anything";
+  EXPECT_EQ(recorder.of(Kind::arrived).size(), 2U) << "no message has been taken";
   EXPECT_EQ(counter("packets_held_back"), 1U);
   EXPECT_EQ(machine->warnings().size(), 1U);
   machine->give_back(Time::from_ns(10'000), 1);
   simulation.run();
-  // The processor's write 200; then the packet passes the completer, 80, and its slot is written, 90.
+  // The processor's write takes 200; then the packet passes the completer, 80, and its slot is written, 90.
   ASSERT_EQ(recorder.of(Kind::arrived).size(), 3U);
   EXPECT_EQ(told_ns(Kind::arrived, 2), 10'000 + 200 + 80 + 90);
 }
@@ -92,14 +93,15 @@ TEST_F(ExtollTest, AWholeTrainKeepsItsSlotsUntilItIsTaken) {
   machine->post(Time::zero(), {.source = 0, .target = 1, .bytes = 3 * 56, .message = 0});
   machine->post(Time::zero(), {.source = 0, .target = 1, .bytes = 2 * 56, .message = 1});
   simulation.run();
-  EXPECT_EQ(recorder.of(Kind::arrived).size(), 1U) << "three slots of four, one for the next";
+  EXPECT_EQ(recorder.of(Kind::arrived).size(), 1U)
+      << "it uses three of four slots, so the next message has only one";
   machine->give_back(simulation.now(), 1);
   simulation.run();
   EXPECT_EQ(recorder.of(Kind::arrived).size(), 2U);
 }
 
-// Two senders, a packet each in the two slots, and neither message can be whole there.
-TEST_F(ExtollTest, AMailboxFullOfBeginningsIsCopiedOut) {
+// Two senders with one packet each in the two slots, so that neither message can be complete there.
+TEST_F(ExtollTest, AMailboxFullOfIncompleteMessagesIsCopiedOut) {
   MachineDescription description = round_card();
   std::get<ExtollDescription>(description.nic).velo_mailbox_entries = 2;
   wire(description, {0, 1, 2});
@@ -114,7 +116,7 @@ TEST_F(ExtollTest, AMailboxFullOfBeginningsIsCopiedOut) {
 }
 
 // Each process has its own mailbox.
-TEST_F(ExtollTest, AFullMailboxDoesNotConcernItsNeighbour) {
+TEST_F(ExtollTest, AFullMailboxDoesNotAffectItsNeighbour) {
   MachineDescription description = round_card();
   std::get<ExtollDescription>(description.nic).velo_mailbox_entries = 1;
   wire(description, {0, 1, 1});
@@ -133,13 +135,13 @@ TEST_F(ExtollTest, APutIsReadByDmaAndNotifiesAtBothEnds) {
       Time::zero(),
       {.verb = Verb::put, .source = 0, .target = 1, .want_local = true, .want_remote = true, .bytes = 16});
   simulation.run();
-  // Doorbell 200, requester 200, read request 1 clock, memory 300, header and first word 2 clocks; the burst
+  // Doorbell 200, requester 200, read request 1 clock, memory 300, header and first word 2 clocks. The burst
   // ends a clock later.
   const std::int64_t first_word = 200 + 200 + 10 + 300 + 20;
   EXPECT_EQ(told_ns(Kind::sent), first_word + 10 + 30) << "a notification of 16 bytes in 1 + 2 clocks";
   const std::int64_t landed = first_word + 250 + 80 + 30 + 30;
   EXPECT_EQ(told_ns(Kind::arrived), landed) << "16 bytes and a notification, each 1 + 2 clocks";
-  // The target's responder sends the acknowledgement, the completer at home notifies.
+  // The target's responder sends the acknowledgement, and the source's completer writes the notification.
   EXPECT_EQ(told_ns(Kind::remote_done), landed + 300 + 250 + 80 + 30);
   EXPECT_EQ(counter("acknowledgements"), 1U);
   EXPECT_EQ(machine->warnings().size(), 1U);
@@ -156,12 +158,12 @@ TEST_F(ExtollTest, AGetIsServedByTheResponderWithoutAnyCpu) {
   wire(round_card(), {0, 1});
   machine->post(Time::zero(), {.verb = Verb::get, .source = 0, .target = 1, .bytes = 16});
   simulation.run();
-  // The request is complete with its tail: 8 + 24 + 8 bytes.
+  // The request is complete when its tail arrives: 8 + 24 + 8 bytes.
   const std::int64_t asked = 200 + 200 + 250 + 40;
   const std::int64_t first_word = asked + 300 + 10 + 300 + 20;
   EXPECT_EQ(told_ns(Kind::got), first_word + 250 + 80 + 30 + 30);
   EXPECT_EQ(counter("gets_served"), 1U);
-  EXPECT_TRUE(machine->warnings().empty()) << "it is the hardware's own";
+  EXPECT_TRUE(machine->warnings().empty()) << "the hardware supports gets";
 }
 
 TEST_F(ExtollTest, PipelinedTransactionsFollowEachOtherAtThePaceOfTheirUnit) {
@@ -180,7 +182,7 @@ TEST_F(ExtollTest, PipelinedTransactionsFollowEachOtherAtThePaceOfTheirUnit) {
   EXPECT_EQ(told_ns(Kind::got, 9) - told_ns(Kind::got, 8), 300);
 }
 
-// A long put occupies the requester packet by packet: another process's comes between.
+// A long put occupies the requester packet by packet, so that a put of another process gets its turn.
 TEST_F(ExtollTest, ProcessesTakeTurnsPacketByPacket) {
   wire(round_card(), {0, 0, 1});
   machine->post(Time::zero(), {.verb = Verb::put, .source = 0, .target = 2, .bytes = 100'000, .message = 0});
@@ -190,7 +192,7 @@ TEST_F(ExtollTest, ProcessesTakeTurnsPacketByPacket) {
   EXPECT_EQ(recorder.of(Kind::arrived).at(0).source, 1U);
 }
 
-// VELO has an engine and a channel of its own: it does not wait for a long put of the same process.
+// VELO has its own engine and channel, so it does not wait for a long put of the same process.
 TEST_F(ExtollTest, ASmallMessageOvertakesALongPut) {
   wire(round_card(), {0, 1});
   machine->post(Time::zero(), {.verb = Verb::put, .source = 0, .target = 1, .bytes = 100'000, .message = 0});
@@ -206,7 +208,8 @@ TEST_F(ExtollTest, PacketsAreCountedByPayloadAndGranule) {
   simulation.run();
   std::uint64_t wire_bytes = 0;
   for (const LinkUse& link : machine->link_use()) wire_bytes += link.wire_bytes;
-  // Header and footer 8 each; a put's packet 16 more, and 256 and 1 of payload; VELO's 8 more, and 56 and 1.
+  // Header and footer are 8 bytes each; a put's packet has 16 more, with 256 and 1 of payload; VELO has 8
+  // more, with 56 and 1.
   EXPECT_EQ(wire_bytes, (16U + 16U + 256U) + (16U + 16U + 4U) + (16U + 64U) + (16U + 12U));
 }
 

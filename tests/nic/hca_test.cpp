@@ -1,4 +1,4 @@
-// The host channel adapter's own mechanism, against times worked out by hand (docs/models/hca.md).
+// The mechanisms of the host channel adapter, against times calculated by hand (docs/models/hca.md).
 #include <gtest/gtest.h>
 
 #include <stdexcept>
@@ -19,8 +19,8 @@ HcaDescription& card_of(MachineDescription& machine) {
   return std::get<HcaDescription>(machine.nic);
 }
 
-// Two nodes of a ring. Bus clocks of 10 ns, a byte a nanosecond on the wire, no latency but those named; a
-// header crosses two routers and a link in 250 ns.
+// Two nodes of a ring. Bus clocks of 10 ns, one byte per nanosecond on the wire, and no latencies except
+// those named. A header crosses two routers and a link in 250 ns.
 MachineDescription round_hca() {
   MachineDescription machine = test::pax16();
   const DataRate byte_per_ns = DataRate::bytes_per_second(1'000'000'000);
@@ -56,7 +56,8 @@ constexpr std::int64_t doorbell = 200;
 constexpr std::int64_t process = 100;
 constexpr std::int64_t crossing = 250;
 constexpr std::int64_t receive = 80;
-constexpr std::int64_t read_start = 100 + 300;          // the request's header on the bus, the bridge
+// The header of the request on the bus, and the bridge.
+constexpr std::int64_t read_start = 100 + 300;
 constexpr std::int64_t entry_fetch = read_start + 180;  // 10 + 8 clocks
 constexpr std::int64_t first_word = read_start + 110;   // 10 + 1 clocks
 constexpr std::int64_t payload_16 = 120;                // 10 + 2 clocks
@@ -92,12 +93,12 @@ TEST_F(HcaTest, ALargerInlinePayloadIsFetchedWithItsEntry) {
   wire(round_hca());
   machine->post(Time::zero(), {.source = 0, .target = 1, .from_cpu = true, .bytes = 64});
   simulation.run();
-  // 64 + 64 bytes are 16 words; the packet of 90 bytes is in before its write of 10 + 8 clocks ends.
+  // 64 + 64 bytes are 16 words. The packet of 90 bytes has arrived before its write of 10 + 8 clocks ends.
   const std::int64_t header_in = doorbell + read_start + 260 + process + crossing;
   EXPECT_EQ(told_ns(Kind::arrived), header_in + receive + 180 + completion);
 }
 
-TEST_F(HcaTest, WhereEveryEntryIsWrittenByTheProcessorThePayloadAloneIsFetched) {
+TEST_F(HcaTest, IfTheProcessorWritesEveryEntryOnlyThePayloadIsFetched) {
   MachineDescription description = round_hca();
   std::get<HcaDescription>(description.nic).is_blueflame_for_all = true;
   wire(description);
@@ -107,7 +108,7 @@ TEST_F(HcaTest, WhereEveryEntryIsWrittenByTheProcessorThePayloadAloneIsFetched) 
   EXPECT_EQ(told_ns(Kind::arrived), header_in + receive + payload_16 + completion);
 }
 
-TEST_F(HcaTest, WhatIsSentIsToldWhenTheTargetHasAcknowledgedIt) {
+TEST_F(HcaTest, SentIsReportedWhenTheTargetHasAcknowledged) {
   wire(round_hca());
   machine->post(Time::zero(), {.source = 0, .target = 1, .from_cpu = true, .want_local = true, .bytes = 16});
   simulation.run();
@@ -133,7 +134,7 @@ TEST_F(HcaTest, ASilentWriteIsAcknowledgedWhenItIsInMemory) {
   EXPECT_EQ(told_ns(Kind::remote_done), landed + crossing + receive + completion);
 }
 
-TEST_F(HcaTest, MessagesAreCutAtTheMtuAndCarryTheHeadersOfTheirOperation) {
+TEST_F(HcaTest, MessagesAreSplitAtTheMtuAndCarryTheHeadersOfTheirOperation) {
   // 1001 bytes are three packets of 256 and one of 233, padded to 236.
   constexpr std::uint64_t packets = 4 * 26 + 3 * 256 + 236;
   wire(round_hca());
@@ -144,15 +145,16 @@ TEST_F(HcaTest, MessagesAreCutAtTheMtuAndCarryTheHeadersOfTheirOperation) {
   machine->post(simulation.now(), {.verb = Verb::put, .source = 0, .target = 1, .bytes = 1001, .message = 1});
   simulation.run();
   EXPECT_EQ(counter("packets"), 8U);
-  EXPECT_EQ(bytes_on_links(), 2 * packets + 16U + 4U) << "RDMA header first, immediate last";
+  EXPECT_EQ(bytes_on_links(), 2 * packets + 16U + 4U)
+      << "RDMA header in the first packet, immediate in the last";
   machine->post(simulation.now(), {.verb = Verb::get, .source = 0, .target = 1, .bytes = 1001, .message = 2});
   simulation.run();
   EXPECT_EQ(counter("packets"), 13U);
   EXPECT_EQ(bytes_on_links(), 3 * packets + 20U + (26U + 16U) + 2 * 4U)
-      << "a request, and the acknowledgement header first and last";
+      << "a request, and acknowledgement headers in the first and last packet";
 }
 
-TEST_F(HcaTest, EverySoManyMessagesAskForAnAcknowledgement) {
+TEST_F(HcaTest, OneOfMessagesPerAckAsksForAnAcknowledgement) {
   MachineDescription description = round_hca();
   card_of(description).messages_per_ack = 4;
   wire(description);
@@ -165,9 +167,9 @@ TEST_F(HcaTest, EverySoManyMessagesAskForAnAcknowledgement) {
   EXPECT_EQ(counter("acknowledgements"), 2U);
 }
 
-// What the target has to say of a connection is one packet: while it waits for the lane, later messages merge
-// with it. The lane is taken by the response to a read of eight packets, which leaves no room behind it.
-TEST_F(HcaTest, AcknowledgementsThatWaitBecomeOne) {
+// A connection has at most one waiting acknowledgement: while it waits for the lane, later ones merge with
+// it. The lane is occupied by the response to a read of eight packets, which leaves no room after it.
+TEST_F(HcaTest, WaitingAcknowledgementsMerge) {
   MachineDescription description = round_hca();
   description.network.injection_buffer_bytes = 310;
   wire(description);
@@ -182,7 +184,7 @@ TEST_F(HcaTest, AcknowledgementsThatWaitBecomeOne) {
   EXPECT_LT(counter("acknowledgements"), 20U);
 }
 
-TEST_F(HcaTest, AReadIsServedByTheTargetsCardAlone) {
+TEST_F(HcaTest, TheTargetsCardServesAReadWithoutItsCpu) {
   wire(round_hca());
   machine->post(Time::zero(), {.verb = Verb::get, .source = 0, .target = 1, .bytes = 16});
   simulation.run();
@@ -201,7 +203,7 @@ TEST_F(HcaTest, ReadsBeyondTheLimitWaitForTheResponses) {
                   {.verb = Verb::get, .source = 0, .target = 1, .bytes = 16, .message = message});
   }
   simulation.run();
-  // From the response's tail (46 bytes) to the next one's: nothing of it overlaps.
+  // From the tail of one response (46 bytes) to that of the next: nothing overlaps.
   const std::int64_t period = crossing + receive + 60 + first_word + crossing + 46;
   const std::vector<Completion> got = recorder.of(Kind::got);
   ASSERT_EQ(got.size(), 4U);
@@ -222,10 +224,11 @@ TEST_F(HcaTest, AReceiverThatIsNotReadyHoldsTheSenderBack) {
   }
   simulation.run();
   const std::int64_t first = doorbell + process + crossing + receive + payload_16 + completion;
-  // The second entry crosses the bus behind the first, 10 + 10 clocks. Its packet of 42 bytes is refused, at
-  // once and again after the timer: the buffer is posted again 5000 ns after the first message was told.
+  // The second entry crosses the bus after the first, 10 + 10 clocks. Its packet of 42 bytes is refused
+  // immediately, and again after the timer: the buffer is posted again 5000 ns after the first message was
+  // reported.
   const std::int64_t refused = doorbell + 200 + process + crossing + 42;
-  const std::int64_t round = crossing + receive + 3000 + process;  // to the next attempt's departure
+  const std::int64_t round = crossing + receive + 3000 + process;  // until the next attempt departs
   const std::int64_t refused_again = refused + round + crossing + 42;
   ASSERT_LT(refused_again, first + 5000);
   const std::int64_t header_in = refused_again + round + crossing;
@@ -238,11 +241,11 @@ TEST_F(HcaTest, AReceiverThatIsNotReadyHoldsTheSenderBack) {
   EXPECT_EQ(machine->warnings().size(), 1U);
 }
 
-TEST_F(HcaTest, WhatFollowsARefusedMessageIsSentAgainInOrder) {
+TEST_F(HcaTest, MessagesAfterARefusedOneAreSentAgainInOrder) {
   MachineDescription description = round_hca();
   card_of(description).receive_queue_entries = 1;
   wire(description);
-  // Sends of several packets, silent writes and reads behind one another, most of them refused at first.
+  // Sends of several packets, silent writes and reads one after another, most of them refused at first.
   constexpr std::uint64_t messages = 60;
   for (std::uint64_t message = 0; message < messages; ++message) {
     machine->post(Time::zero(), {.verb = static_cast<Verb>(message % 3),
@@ -258,8 +261,8 @@ TEST_F(HcaTest, WhatFollowsARefusedMessageIsSentAgainInOrder) {
   EXPECT_GT(counter("refused_packets"), counter("receiver_not_ready"));
   std::uint64_t last = 0;
   for (const test::Record& record : recorder.records) {
-    if (record.completion.kind == Kind::arrived) continue;  // of the other process
-    EXPECT_GE(record.completion.message, last) << "completions of a queue pair keep its order";
+    if (record.completion.kind == Kind::arrived) continue;  // reported to the other process
+    EXPECT_GE(record.completion.message, last) << "completions of a queue pair keep their order";
     last = record.completion.message;
   }
 }
@@ -276,7 +279,7 @@ TEST_F(HcaTest, AContextThatIsNotOnTheCardIsFetched) {
   simulation.run();
   const std::int64_t cached = doorbell + process + crossing + receive + payload_16 + completion;
   const std::vector<Completion> arrived = recorder.of(Kind::arrived);
-  // At the source before the packet; at the target from the packet's tail on, 42 ns behind its header.
+  // At the source before the packet; at the target after the packet's tail, 42 ns after its header.
   EXPECT_EQ(arrived.at(0).time, Time::from_ns(cached + 700 + 42 + 700));
   EXPECT_EQ(arrived.at(1).time, Time::from_ns(10'000 + cached));
   EXPECT_EQ(counter("context_misses"), 2U);
@@ -287,7 +290,8 @@ TEST_F(HcaTest, QueuePairsTakeTurnsPacketByPacket) {
   machine->post(Time::zero(), {.source = 0, .target = 1, .bytes = 100'000, .message = 0});
   machine->post(Time::from_ns(20'000), {.source = 0, .target = 2, .bytes = 1000, .message = 1});
   simulation.run();
-  EXPECT_EQ(recorder.of(Kind::arrived).at(0).message, 1U) << "the short message is not behind the long one";
+  EXPECT_EQ(recorder.of(Kind::arrived).at(0).message, 1U)
+      << "the short message does not wait for the long one";
 }
 
 TEST_F(HcaTest, PostsBeyondTheSendQueueWaitAndKeepTheirOrder) {
@@ -309,7 +313,7 @@ TEST_F(HcaTest, PostsBeyondTheSendQueueWaitAndKeepTheirOrder) {
   for (std::uint64_t message = 0; message < 50; ++message) EXPECT_EQ(arrived[message].message, message);
 }
 
-// Whatever is scarce, everything is delivered, and once (the recorder sees to that).
+// With any scarce resource, every message is delivered exactly once (the recorder checks it).
 TEST(HcaProperties, AnyDescriptionDeliversEverything) {
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     RandomStream random(seed, 0);

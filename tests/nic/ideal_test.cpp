@@ -1,4 +1,4 @@
-// The ideal card's paths and protocols, against times worked out by hand (docs/models/fabric.md).
+// The ideal card's paths and protocols, against times calculated by hand (docs/models/fabric.md).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -37,7 +37,7 @@ class IdealTest : public testing::Test {
   void post(std::int64_t bytes, ProcessId target = 1) {
     machine->post(Time::zero(), {.source = 0, .target = target, .bytes = bytes, .message = next++});
   }
-  // Times of arrival in the order of the messages.
+  // Arrival times in the order of the messages.
   std::vector<Time> arrivals() {
     simulation.run();
     std::vector<Time> times(next);
@@ -59,7 +59,7 @@ struct Together {
 
 class SlowestPath : public IdealTest, public testing::WithParamInterface<Together> {};
 
-// n messages at once arrive after max(1000 + n (100 + N), 3000 + n (10 + 2 N)) ns.
+// n messages posted together arrive after max(1000 + n (100 + N), 3000 + n (10 + 2 N)) ns.
 TEST_P(SlowestPath, Decides) {
   wire({{.paths = {path(1000, 100, byte_per_ns), path(3000, 10, half_a_byte_per_ns)}}});
   for (std::int64_t i = 0; i < GetParam().messages; ++i) post(GetParam().bytes);
@@ -77,7 +77,7 @@ TEST_F(IdealTest, EachProtocolTakesMessagesUpToItsSize) {
         {.max_message_bytes = 200, .paths = {path(5000, 0, byte_per_ns)}},
         {.paths = {path(9000, 0, half_a_byte_per_ns)}}});
   post(100);
-  // The wire is one: what follows waits until it is free, at 100 and 201 ns after the doorbell.
+  // The messages share one wire, so each waits until it is free, at 100 and 201 ns after the doorbell.
   post(101, 2);
   EXPECT_EQ(arrivals(), (std::vector<Time>{ns(1100), ns(5201)}));
 }
@@ -89,22 +89,22 @@ TEST_F(IdealTest, TheLastProtocolHasNoLimit) {
   EXPECT_EQ(arrivals().at(0), ns(9402));
 }
 
-TEST_F(IdealTest, NothingOvertakesOnTheWayToOneTarget) {
+TEST_F(IdealTest, MessagesToOneTargetDoNotOvertakeEachOther) {
   wire({{.max_message_bytes = 100, .paths = {path(1000, 0, byte_per_ns)}},
         {.paths = {path(5000, 0, byte_per_ns)}}});
   post(200);
-  post(10);     // would be there at 1210
-  post(10, 2);  // another target: it is
+  post(10);     // would arrive at 1210
+  post(10, 2);  // another target, so it arrives then
   EXPECT_EQ(arrivals(), (std::vector<Time>{ns(5200), ns(5200), ns(1220)}));
 }
 
-TEST_F(IdealTest, TransitDelaysAndDoesNotHold) {
+TEST_F(IdealTest, TransitDelaysAMessageButDoesNotOccupyThePath) {
   IdealPath slow_to_arrive = path(1000, 0, byte_per_ns);
   slow_to_arrive.transit = half_a_byte_per_ns;
   wire({{.paths = {slow_to_arrive}}});
   post(100);
   post(100);
-  // 1000 + 100 + 200, and the second only the 100 ns on the wire later.
+  // 1000 + 100 + 200; the second message arrives only the 100 ns on the wire later.
   EXPECT_EQ(arrivals(), (std::vector<Time>{ns(1300), ns(1400)}));
 }
 
@@ -112,7 +112,7 @@ TEST_F(IdealTest, ThePayloadHasLeftBeforeItArrives) {
   wire({{.paths = {path(1000, 0, byte_per_ns), path(0, 0, half_a_byte_per_ns)}}});
   machine->post(Time::zero(), {.source = 0, .target = 1, .want_local = true, .bytes = 1000});
   simulation.run();
-  // The second path decides: 2 ns a byte, no latency. The doorbell's 1000 ns are part of that.
+  // The second path determines the time: 2 ns per byte, no latency. The doorbell's 1000 ns are part of it.
   EXPECT_EQ(recorder.of(Kind::arrived).at(0).time, ns(2000));
   EXPECT_EQ(recorder.of(Kind::sent).at(0).time, ns(2000));
 }

@@ -1,4 +1,4 @@
-// The TNW's own mechanism, against times worked out by hand (docs/models/tnw.md).
+// The mechanisms of the TNW, against times calculated by hand (docs/models/tnw.md).
 #include <gtest/gtest.h>
 
 #include <stdexcept>
@@ -14,9 +14,9 @@ namespace {
 
 using Kind = Completion::Kind;
 
-// Both CPU links together, and the links, move a byte a nanosecond. A put and a delivery of one packet take
-// the CPU links 100 + 128 ns; a first packet is 128 + 8 + 16 bytes on the link and arrives 10 + 152 + 50 + 10
-// ns after it has left the CPU links.
+// Both CPU links together, and each torus link, move one byte per nanosecond. A put and a delivery of one
+// packet each occupy the CPU links for 100 + 128 ns. A first packet has 128 + 8 + 16 bytes on the link and
+// arrives 10 + 152 + 50 + 10 ns after it has left the CPU links.
 MachineDescription round_card() {
   MachineDescription machine = test::qpace();
   machine.network.dims = {4};
@@ -53,15 +53,15 @@ TEST_F(TnwTest, OnePacketToANeighbour) {
   machine->post(Time::zero(),
                 {.source = 0, .target = 1, .want_local = true, .want_remote = true, .bytes = 100});
   simulation.run();
-  // Put 200 + 228; the processor is told 300 later.
+  // The put takes 200 + 228; the processor is notified 300 later.
   EXPECT_EQ(recorder.of(Kind::sent).at(0).time, Time::from_ns(428 + 300));
-  // At the card of the neighbour 222 later, out of its buffer after another 228.
+  // At the neighbour's card 222 later, and out of its buffer after another 228.
   EXPECT_EQ(recorder.of(Kind::arrived).at(0).time, Time::from_ns(428 + 222 + 228 + 300));
-  // The acknowledgement of the message sets out then: 10 + 40 + 50 + 10.
+  // The message's acknowledgement is sent then: 10 + 40 + 50 + 10.
   EXPECT_EQ(recorder.of(Kind::remote_done).at(0).time, Time::from_ns(878 + 110 + 300));
 }
 
-// The second packet leaves the CPU links at 556, behind the first on the link: 438 + 152 + 136 + 50 + 10.
+// The second packet leaves the CPU links at 556 and follows the first on the link: 438 + 152 + 136 + 50 + 10.
 TEST_F(TnwTest, PacketsOfAMessageFollowEachOther) {
   wire(round_card());
   credit(Time::zero(), 1, 0, 256);
@@ -78,12 +78,12 @@ TEST_F(TnwTest, DataWithoutCreditWaitsInTheCard) {
   credit(Time::from_ns(5000), 1, 0, 99);
   credit(Time::from_ns(7000), 1, 0, 1);
   simulation.run();
-  // The second credit makes it enough: 7000 + 200 + 228, then the delivery.
+  // The second credit completes the amount: 7000 + 200 + 228, then the delivery.
   EXPECT_EQ(recorder.of(Kind::arrived).at(0).time, Time::from_ns(7428 + 228 + 300));
   EXPECT_GE(counter("waits_for_credit"), 1U);
 }
 
-TEST_F(TnwTest, AReceiveBufferThatIsFullHoldsTheSenderBack) {
+TEST_F(TnwTest, AFullReceiveBufferHoldsTheSenderBack) {
   MachineDescription description = round_card();
   std::get<TnwDescription>(description.nic).receive_buffer_packets = 2;
   wire(description);
@@ -101,19 +101,19 @@ TEST_F(TnwTest, AReceiveBufferThatIsFullHoldsTheSenderBack) {
   EXPECT_EQ(recorder.of(Kind::arrived).size(), 2U);
 }
 
-// Put, credit and delivery of a node share its CPU links: the arrival at 650 waits until puts and credits,
-// 200 + 5 x 228, are through but for one: both directions take turns.
+// Puts, credits and deliveries of a node share its CPU links. The packet that arrives at 650 does not wait
+// for all of 200 + 5 x 228, because both directions take turns.
 TEST_F(TnwTest, TheProcessorPathIsSerial) {
   wire(round_card());
   machine->post(Time::zero(), {.source = 0, .target = 1, .bytes = 100});
   for (int i = 0; i < 5; ++i) credit(Time::zero(), 1, 0, 100);
   simulation.run();
-  // Credits end at 428, 656, 884: the packet comes at 650 and has its turn at 656.
+  // Credits end at 428, 656, 884. The packet arrives at 650 and gets its turn at 656.
   EXPECT_EQ(recorder.of(Kind::arrived).at(0).time, Time::from_ns(656 + 228 + 300));
   EXPECT_EQ(simulation.now(), Time::from_ns(200 + 6 * 228));
 }
 
-// Through memory and software of node 1, and of node 2.
+// The message passes through memory and software of nodes 1 and 2.
 TEST_F(TnwTest, AStrangerIsReachedBySoftware) {
   wire(round_card());
   credit(Time::zero(), 2, 0, 100);
@@ -122,7 +122,7 @@ TEST_F(TnwTest, AStrangerIsReachedBySoftware) {
   const Time at_first_node = Time::from_ns(1178 + 1000);
   const Time at_second_node = at_first_node + Time::from_ns(228 + 222 + 228 + 300 + 1000);
   EXPECT_EQ(recorder.of(Kind::arrived).at(0).time, at_second_node);
-  // Software confirms the same way back.
+  // The confirmation returns by software on the same way.
   EXPECT_EQ(recorder.of(Kind::remote_done).at(0).time, at_second_node + Time::from_ns(2 * 1978));
   EXPECT_EQ(counter("messages_to_strangers"), 1U);
   EXPECT_EQ(counter("forwards"), 2U);
@@ -130,8 +130,8 @@ TEST_F(TnwTest, AStrangerIsReachedBySoftware) {
   EXPECT_NE(machine->warnings()[0].find("no neighbours"), std::string::npos);
 }
 
-// What waits for credit is not in the way of what is only forwarded.
-TEST_F(TnwTest, ForwardedMessagesPassThoseThatWait) {
+// A message that waits for credit does not block one that is only forwarded.
+TEST_F(TnwTest, ForwardedMessagesPassWaitingOnes) {
   MachineDescription description = round_card();
   std::get<TnwDescription>(description.nic).receive_buffer_packets = 1;
   wire(description);
@@ -149,7 +149,7 @@ TEST_F(TnwTest, RingsAreFilledBeforeTheRun) {
   for (std::uint64_t message = 0; message < 5; ++message)
     machine->post(Time::zero(), {.source = 0, .target = 1, .bytes = 2048, .message = message});
   simulation.run();
-  EXPECT_EQ(recorder.of(Kind::arrived).size(), 4U);  // of 8192 bytes
+  EXPECT_EQ(recorder.of(Kind::arrived).size(), 4U);  // of 8192 bytes credit
 }
 
 TEST(TnwGrid, NeighboursAndTheWayToStrangers) {
@@ -160,7 +160,7 @@ TEST(TnwGrid, NeighboursAndTheWayToStrangers) {
   EXPECT_EQ(torus.neighbours(0), (std::vector<NodeId>{1, 3, 4}));
   EXPECT_EQ(torus.next_hop(0, 7), 3U);  // one step down in x, then y
   EXPECT_EQ(torus.next_hop(3, 7), 7U);
-  EXPECT_EQ(torus.next_hop(0, 2), 1U);  // of equals, up
+  EXPECT_EQ(torus.next_hop(0, 2), 1U);  // up, as both directions are equal
   network.topology = NetworkDescription::Topology::mesh;
   const TnwGrid mesh(network, 6);
   EXPECT_EQ(mesh.neighbours(0), (std::vector<NodeId>{1, 4}));
@@ -168,7 +168,7 @@ TEST(TnwGrid, NeighboursAndTheWayToStrangers) {
   EXPECT_EQ(mesh.next_hop(3, 0), 2U);
 }
 
-TEST(TnwGrid, RefusesWhatHasNoNeighbours) {
+TEST(TnwGrid, RefusesNetworksWithoutNeighbours) {
   const auto message_of = [](const NetworkDescription& network) -> std::string {
     try {
       const TnwGrid grid(network, 6);
