@@ -6,10 +6,10 @@
 
 namespace apenet {
 
-// --- queues: before those who use them, so that the compiler makes one function of a hop
+// --- queues: defined before their users so that a whole hop is inlined into one function
 // --------------------------------------------------------------------------------------------------
 
-// The head of the queue is ready to leave.
+// Call when the head of the queue is ready to leave.
 inline void PacketEngine::request(std::uint32_t queue_index, std::uint32_t flight_index) {
   if (takes_care_ && (gate_ != nullptr || flights_[flight_index].may_turn)) [[unlikely]] {
     request_with_care(queue_index, flight_index);
@@ -18,30 +18,30 @@ inline void PacketEngine::request(std::uint32_t queue_index, std::uint32_t fligh
   ask(queue_index, flight_index);
 }
 
-// Apart, because what it needs room for on the stack would cost every event.
+// A function of its own: its stack frame would cost every event.
 void PacketEngine::request_with_care(std::uint32_t queue_index, std::uint32_t flight_index) {
   const Flight& flight = flights_[flight_index];
-  if (gate_ != nullptr && is_injection(queue_index) && !gate_->admits(flight.packet())) return;
+  if (gate_ != nullptr && layout_.is_injection(queue_index) && !gate_->admits(flight.packet())) return;
   if (flight.may_turn) choose_by_room(queue_index);
   ask(queue_index, flight_index);
 }
 
-// The head of the queue is ready at that time, later than now. An output that is not free until after that
-// grants nothing before: to wait for it from now on is the same, without an event.
+// Call when the head of the queue will be ready at `ready`, later than now. Where the output is busy until
+// after that, the head joins the waiting set at once: equivalent, and one event less.
 void PacketEngine::await_turn(std::uint32_t queue_index, std::uint32_t flight_index, Time ready) {
   const Flight& flight = flights_[flight_index];
   const Time free_at = free_at_[flight.wanted_output];
   if (free_at <= ready ||
-      (takes_care_ && (flight.may_turn || (gate_ != nullptr && is_injection(queue_index))))) {
+      (takes_care_ && (flight.may_turn || (gate_ != nullptr && layout_.is_injection(queue_index))))) {
     schedule_ready(queue_index, flight_index, ready);
     return;
   }
-  start_waiting(flight.wanted_output, queue_index);
+  waiting_.start(outputs_[flight.wanted_output], flight.wanted_output, queue_index);
   wake(flight.wanted_output, free_at, queue_index);
 }
 
-// The head of the queue goes; its tail at tail_out. Its space, if it has any, returns after that, and the
-// next packet follows.
+// Removes the head of the queue, whose tail leaves at tail_out. Its room, `bytes`, returns after that; `head`
+// is the next packet.
 inline void PacketEngine::leave_queue(std::uint32_t queue_index, std::uint32_t head, Time tail_out,
                                       std::uint32_t bytes, Time credit_latency) {
   Queue& queue = queues_[queue_index];
@@ -49,7 +49,7 @@ inline void PacketEngine::leave_queue(std::uint32_t queue_index, std::uint32_t h
   if (back_at <= simulation_.now()) {
     queue.room_bytes += static_cast<std::int32_t>(queue.returning_bytes);
   } else if (queue.returning_bytes != 0) {
-    add_return(queue, back_at);
+    credits_.add(queue, back_at, simulation_.now());
   }
   queue.free_at = tail_out;
   queue.returning_bytes = bytes;
@@ -58,7 +58,7 @@ inline void PacketEngine::leave_queue(std::uint32_t queue_index, std::uint32_t h
   if (head != none) await_turn(queue_index, head, std::max(tail_out, flights_[head].ready));
 }
 
-// Behind those that are there.
+// Appends a packet.
 inline void PacketEngine::enter_queue(std::uint32_t queue_index, std::uint32_t flight_index) {
   Queue& queue = queues_[queue_index];
   const Flight& flight = flights_[flight_index];
@@ -83,25 +83,25 @@ inline void PacketEngine::enter_queue(std::uint32_t queue_index, std::uint32_t f
 // -----------------------------------------------------------------------------------------
 
 void PacketEngine::prepare(NodeId node, std::uint16_t channel) const {
-  __builtin_prefetch(&queues_[first_injection_queue_ + node * card_channels_ + channel]);
-  __builtin_prefetch(&outputs_[router_count_ * ports_ + node]);
+  __builtin_prefetch(&queues_[layout_.injection_queue(node, channel)]);
+  __builtin_prefetch(&outputs_[layout_.injection_output(node)]);
   __builtin_prefetch(&free_at_[ejection_outputs_[node]]);
-  __builtin_prefetch(&queues_[ejection_outputs_[node] * virtual_channels_]);
+  __builtin_prefetch(&queues_[ejection_outputs_[node] * layout_.virtual_channels]);
 }
 
 std::int64_t PacketEngine::inject(const Packet& packet, Time tail_time) {
   APENET_CHECK(packet.source < clients_.size() && packet.destination < clients_.size() &&
-                   packet.channel < card_channels_,
+                   packet.channel < layout_.card_channels,
                "packet from %u to %u on channel %u; %zu nodes, %u channels", packet.source,
-               packet.destination, packet.channel, clients_.size(), card_channels_);
+               packet.destination, packet.channel, clients_.size(), layout_.card_channels);
   APENET_CHECK(packet.wire_bytes > 0 && packet.wire_bytes <= max_packet_wire_bytes_,
                "packet of %u bytes on the wire, limit %u", packet.wire_bytes, max_packet_wire_bytes_);
   const Time now = simulation_.now();
   APENET_CHECK(tail_time >= now, "tail at %lld ps, before its header at %lld ps",
                static_cast<long long>(tail_time.ps()), static_cast<long long>(now.ps()));
-  const std::uint32_t queue_index = first_injection_queue_ + packet.source * card_channels_ + packet.channel;
+  const std::uint32_t queue_index = layout_.injection_queue(packet.source, packet.channel);
   Queue& queue = queues_[queue_index];
-  settle_returns(queue, Time::zero());
+  credits_.settle(queue, Time::zero(), simulation_.now());
   APENET_CHECK(packet.wire_bytes <= static_cast<std::uint32_t>(queue.room_bytes),
                "packet of %u bytes, room %lld in channel %u of node %u", packet.wire_bytes,
                static_cast<long long>(queue.room_bytes), packet.channel, packet.source);
@@ -131,7 +131,7 @@ std::int64_t PacketEngine::inject(const Packet& packet, Time tail_time) {
 }
 
 void PacketEngine::consumed(NodeId node, const Packet& packet) {
-  std::int32_t& room_bytes = queues_[first_ejection_buffer_ + node].room_bytes;
+  std::int32_t& room_bytes = queues_[layout_.first_ejection_buffer + node].room_bytes;
   room_bytes += static_cast<std::int32_t>(packet.wire_bytes);
   APENET_CHECK(room_bytes <= ejection_buffer_bytes_,
                "node %u consumed more than arrived: room %d of %lld bytes", node, room_bytes,
@@ -143,9 +143,9 @@ void PacketEngine::consumed(NodeId node, const Packet& packet) {
 // --- events
 // ---------------------------------------------------------------------------------------------------
 
-// With few branches: the steps alternate as they like. The first round brings the queue, the flight and the
-// output; the second what those name: the buffer behind the output, when the outputs there are free, and the
-// packet behind this one. Where there is nothing to name, the first record of all stands in.
+// Few branches, since steps alternate unpredictably. The far round fetches queue, flight and output; the
+// close round fetches what these refer to: the buffer behind the output, the times at which the outputs there
+// become free, and the next packet of the queue. Record 0 stands in for a missing reference.
 void PacketEngine::prepare(const Event& event, Ahead ahead) const {
   const auto queue_index = static_cast<std::uint32_t>(event.argument_a);
   const auto flight_index = static_cast<std::uint32_t>(event.argument_a >> 32U);
@@ -160,9 +160,9 @@ void PacketEngine::prepare(const Event& event, Ahead ahead) const {
     return;
   }
   __builtin_prefetch(&queues_[output.buffer(flight.wanted_vc)]);
-  __builtin_prefetch(returns_.data() + queues_[queue_index].earlier_returns);
+  credits_.prefetch(queues_[queue_index]);
   if (static_cast<Step>(event.argument_b & 0xffU) == Step::delivered) {
-    // A client's first lines, for what it does with an arrival: it is known only by its interface.
+    // The first lines of the client object, whose type is unknown here.
     constexpr std::size_t client_bytes = 320;
     constexpr std::size_t line_bytes = 64;
     const char* const client = reinterpret_cast<const char*>(clients_[flight.destination]);
@@ -170,7 +170,7 @@ void PacketEngine::prepare(const Event& event, Ahead ahead) const {
     return;
   }
   __builtin_prefetch(flights_.data() + flight.next);
-  __builtin_prefetch(&free_at_[output.next_outputs + ports_ / 2]);
+  __builtin_prefetch(&free_at_[output.next_outputs + layout_.ports / 2]);
 }
 
 void PacketEngine::handle_event(const Event& event) {
@@ -180,7 +180,7 @@ void PacketEngine::handle_event(const Event& event) {
   const auto output_index = static_cast<std::uint32_t>(event.argument_b >> 8U);
   const auto flight_index = static_cast<std::uint32_t>(event.argument_a >> 32U);
   const auto step = static_cast<Step>(event.argument_b & 0xffU);
-  if (step == Step::ready) {  // first, since it is most of them
+  if (step == Step::ready) {  // the most frequent step
     request(queue_index, flight_index);
   } else if (step == Step::wake) {
     if (outputs_[output_index].wake_at != simulation_.now()) return;
@@ -209,7 +209,7 @@ void PacketEngine::deliver(std::uint32_t flight_index) {
 // --- requests and arbitration
 // ---------------------------------------------------------------------------------
 
-// The head of the queue takes the output that it wants, or waits for it.
+// Grants the head of the queue the output that it wants, or makes it wait.
 void PacketEngine::ask(std::uint32_t queue_index, std::uint32_t flight_index) {
   const Flight& flight = flights_[flight_index];
   const std::uint32_t output_index = flight.wanted_output;
@@ -220,7 +220,7 @@ void PacketEngine::ask(std::uint32_t queue_index, std::uint32_t flight_index) {
     grant(queue_index, flight_index, output_index);
     return;
   }
-  start_waiting(output_index, queue_index);
+  waiting_.start(output, output_index, queue_index);
   if (is_free) {
     arbitrate(output_index);
   } else {
@@ -235,39 +235,29 @@ void PacketEngine::choose_among(Flight& flight, std::uint32_t queue_index, Route
   if (steps.choice() == RouteChoice::random) {
     chosen = draw_step(steps.count(), draws_of(simulation_.seed(), flight.packet()), steps[0].port);
   }
-  want(flight, router * ports_, steps[chosen]);
+  want(flight, router * layout_.ports, steps[chosen]);
 }
 
 void PacketEngine::choose_injection(Flight& flight) const {
   flight.may_turn = false;
-  flight.wanted_output = router_count_ * ports_ + flight.source;
-  flight.wanted_vc = static_cast<std::uint8_t>(flight.channel % virtual_channels_);
+  flight.wanted_output = layout_.injection_output(flight.source);
+  flight.wanted_vc = static_cast<std::uint8_t>(flight.channel % layout_.virtual_channels);
 }
 
-// The first in the round; requires that one waits.
-std::uint32_t PacketEngine::next_waiting(std::uint32_t output_index) {
-  std::uint32_t next = 0;
-  visit_waiting(output_index, [&next](std::uint32_t queue_index) {
-    next = queue_index;
-    return true;
-  });
-  return next;
-}
-
-// A queue whose virtual channel lacks room keeps those behind it in the round from taking the channel:
-// otherwise small packets could hold back a large one for ever.
+// Where a queue finds too little room in its virtual channel, later queues of the round may not take that
+// channel either: otherwise small packets could hold back a large one for ever.
 void PacketEngine::arbitrate(std::uint32_t output_index) {
   Output& output = outputs_[output_index];
   if (output.waiting == 0) return;
   if (free_at_[output_index] > simulation_.now()) {
-    wake(output_index, free_at_[output_index], next_waiting(output_index));
+    wake(output_index, free_at_[output_index], waiting_.next(outputs_[output_index], output_index));
     return;
   }
   std::uint64_t refused = 0;  // a bit for each virtual channel
   std::uint32_t chosen = 0;
   std::uint32_t chosen_flight = none;
   bool somebody_turns = false;
-  visit_waiting(output_index, [&](std::uint32_t queue_index) {
+  waiting_.visit(outputs_[output_index], output_index, [&](std::uint32_t queue_index) {
     const std::uint32_t flight_index = queues_[queue_index].head;
     const Flight& flight = flights_[flight_index];
     const std::uint64_t bit = std::uint64_t{1} << flight.wanted_vc;
@@ -286,11 +276,11 @@ void PacketEngine::arbitrate(std::uint32_t output_index) {
   if (chosen_flight == none) {
     await_room(output_index);
   } else {
-    const std::uint32_t number = chosen - output.first_queue;
-    stop_waiting(output_index, number);
-    output.last_granted = static_cast<std::uint16_t>(number);
+    waiting_.stop(output, output_index, chosen);
+    output.last_granted = static_cast<std::uint16_t>(chosen - output.first_queue);
     grant(chosen, chosen_flight, output_index);
-    if (output.waiting > 0) wake(output_index, free_at_[output_index], next_waiting(output_index));
+    if (output.waiting > 0)
+      wake(output_index, free_at_[output_index], waiting_.next(outputs_[output_index], output_index));
   }
   for (const std::uint32_t queue_index : turning) turn_to_escape(queue_index);
 }
@@ -298,7 +288,7 @@ void PacketEngine::arbitrate(std::uint32_t output_index) {
 // --- movement
 // -------------------------------------------------------------------------------------------------
 
-// The head packet of the queue leaves now through the output. See docs/models/network.md, "One hop".
+// Moves the head packet of the queue through the output now. docs/models/network.md, "One hop".
 void PacketEngine::grant(std::uint32_t queue_index, std::uint32_t flight_index, std::uint32_t output_index) {
   Output& output = outputs_[output_index];
   Stage& stage = stages_[output.stage];
@@ -319,7 +309,7 @@ void PacketEngine::grant(std::uint32_t queue_index, std::uint32_t flight_index, 
   output.wire_bytes += bytes;
   if (simulation_.is_traced()) [[unlikely]]
     trace_grant(output_index, tail_out, flight);
-  // One that a fault may take back enters twice, and its second time counts: so both are told.
+  // A packet that a fault may take back enters twice, and the second time counts: the client is told both.
   if (stage.kind == StageKind::injection && (now > flight.ready || keeps_numbers_)) tell_entered(flight);
 
   const std::uint32_t buffer_index = output.buffer(flight.wanted_vc);
@@ -336,7 +326,7 @@ void PacketEngine::grant(std::uint32_t queue_index, std::uint32_t flight_index, 
     return;
   }
   flight.hops = static_cast<std::uint16_t>(flight.hops + (stage.kind == StageKind::link ? 1U : 0U));
-  // Before the queue is left, so that the next output comes while that is done.
+  // Before leave_queue, which takes as long as the prefetch of the next output.
   choose_output(flight, buffer_index, output);
   __builtin_prefetch(&outputs_[flight.wanted_output]);
   leave_queue(queue_index, next, tail_out, returning_bytes, stage.credit_latency);

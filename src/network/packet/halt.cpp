@@ -21,9 +21,8 @@ FaultUse PacketEngine::fault_use() const {
   return use;
 }
 
-// Go-back-N: the receiver drops a corrupted packet and all behind it until the packet comes again. So from
-// the packet's first transmission to its good one the link moves nothing else that counts. Returns when the
-// header of the good one leaves.
+// Go-back-N: the receiver drops a corrupted packet and all that follow until the packet comes again. From the
+// first transmission to the good one the link is lost to other packets. Returns when the good header leaves.
 Time PacketEngine::pass_errors(std::uint32_t output_index, const Flight& flight) {
   const Stage& stage = stages_[outputs_[output_index].stage];
   const Time duration = stage.serialisation.duration(flight.wire_bytes);
@@ -42,15 +41,14 @@ std::uint64_t PacketEngine::halt() {
   APENET_CHECK(run_ != 0, "halted %llu times", 1ULL << (64U - run_shift));
   is_halted_ = true;
   const std::vector<std::uint32_t> taken = take_back();
-  for (std::uint32_t queue = first_injection_queue_; queue < first_ejection_buffer_; ++queue)
+  for (std::uint32_t queue = layout_.first_injection_queue; queue < layout_.first_ejection_buffer; ++queue)
     reset_injection(queue);
-  // The youngest first, each to the front: so that of one queue the oldest is its head.
+  // The youngest first, each to the front of its queue: the oldest becomes the head.
   for (auto flight_index = taken.rbegin(); flight_index != taken.rend(); ++flight_index) {
     Flight& flight = flights_[*flight_index];
-    const std::uint32_t queue_index =
-        first_injection_queue_ + flight.source * card_channels_ + flight.channel;
+    const std::uint32_t queue_index = layout_.injection_queue(flight.source, flight.channel);
     Queue& queue = queues_[queue_index];
-    // The packet that was leaving its FIFO has its place there still, and its DMA may not be over.
+    // A packet that was leaving its FIFO still holds its place there, and its DMA may not be over.
     flight.is_resent = queue.returning_bytes == 0;
     flight.ready = simulation_.now();
     flight.tail_in = flight.is_resent ? simulation_.now() : queue.free_at;
@@ -67,14 +65,15 @@ std::uint64_t PacketEngine::halt() {
   return taken.size();
 }
 
-// Those that have left their FIFOs, in the order of their injection; room is given back where they had taken
-// some at their destinations.
+// Collects the packets that have left their FIFOs, in the order of injection, and gives back the room that
+// they hold in ejection buffers.
 std::vector<std::uint32_t> PacketEngine::take_back() {
   enum class Place : std::uint8_t { ejection, router, fifo, unused };
-  std::vector<Place> places(flights_.size(), Place::ejection);  // in no queue: on the way into the buffer
+  std::vector<Place> places(flights_.size(),
+                            Place::ejection);  // in no queue: on its way into an ejection buffer
   for (std::uint32_t i = free_flight_; i != none; i = flights_[i].next) places[i] = Place::unused;
-  for (std::uint32_t queue = 0; queue < first_ejection_buffer_; ++queue) {
-    const Place place = is_injection(queue) ? Place::fifo : Place::router;
+  for (std::uint32_t queue = 0; queue < layout_.first_ejection_buffer; ++queue) {
+    const Place place = layout_.is_injection(queue) ? Place::fifo : Place::router;
     for (std::uint32_t i = queues_[queue].head; i != none; i = flights_[i].next) places[i] = place;
   }
   std::vector<std::uint32_t> taken;
@@ -82,7 +81,7 @@ std::vector<std::uint32_t> PacketEngine::take_back() {
     if (places[i] == Place::unused || places[i] == Place::fifo) continue;
     taken.push_back(i);
     if (places[i] == Place::router) continue;
-    queues_[first_ejection_buffer_ + flights_[i].destination].room_bytes +=
+    queues_[layout_.first_ejection_buffer + flights_[i].destination].room_bytes +=
         static_cast<std::int32_t>(flights_[i].wire_bytes);
   }
   std::sort(taken.begin(), taken.end(),
@@ -90,28 +89,27 @@ std::vector<std::uint32_t> PacketEngine::take_back() {
   return taken;
 }
 
-// Leaves returning_bytes and free_at of a packet whose tail is still in the FIFO.
+// Keeps returning_bytes and free_at of a packet whose tail is still in the FIFO.
 void PacketEngine::reset_injection(std::uint32_t queue_index) {
   Queue& queue = queues_[queue_index];
-  settle_returns(queue, Time::zero());
-  if (queue.needed_bytes != told_bytes) return;
+  credits_.settle(queue, Time::zero(), simulation_.now());
+  if (queue.needed_bytes != packet::told_bytes) return;
   if (queue.returning_bytes != 0) {
-    queue.needed_bytes = 1;  // the room that was to be told of does not come now
+    queue.needed_bytes = 1;  // the announced room does not come now
   } else {
     schedule(EventKind::link, queue_index, simulation_.now(), Step::injection_freed, {queue_index, 0, 0});
   }
 }
 
 void PacketEngine::reset_routers() {
-  for (std::uint32_t i = 0; i < first_ejection_buffer_; ++i) {
+  for (std::uint32_t i = 0; i < layout_.first_ejection_buffer; ++i) {
     Queue& queue = queues_[i];
     queue.free_at = Time::zero();
-    if (is_injection(i)) continue;
+    if (layout_.is_injection(i)) continue;
     queue = {};
     queue.room_bytes = static_cast<std::int32_t>(buffer_bytes_);
   }
-  returns_.resize(1);
-  free_return_ = none;
+  credits_.clear();
   for (std::uint32_t i = 0; i < outputs_.size(); ++i) {
     Output& output = outputs_[i];
     if (free_at_[i] > simulation_.now()) output.busy -= free_at_[i] - simulation_.now();
@@ -121,18 +119,18 @@ void PacketEngine::reset_routers() {
     output.waiting = 0;
     output.last_granted = 0;
   }
-  std::fill(waiting_more_.begin(), waiting_more_.end(), 0);
+  waiting_.clear();
 }
 
-// What a card knows as its room is exactly what the packets in its FIFO leave.
+// Checks that the room that a card counts is what the packets in its FIFO leave free.
 void PacketEngine::check_injection_room() const {
-  for (std::uint32_t i = first_injection_queue_; i < first_ejection_buffer_; ++i) {
+  for (std::uint32_t i = layout_.first_injection_queue; i < layout_.first_ejection_buffer; ++i) {
     std::int64_t bytes = queues_[i].room_bytes;
     for (std::uint32_t flight = queues_[i].head; flight != none; flight = flights_[flight].next) {
       if (!flights_[flight].is_resent) bytes += flights_[flight].wire_bytes;
     }
     APENET_CHECK(bytes == injection_buffer_bytes_ && queues_[i].returning_bytes == 0,
-                 "injection buffer %u accounts for %lld of %lld bytes", i - first_injection_queue_,
+                 "injection buffer %u accounts for %lld of %lld bytes", i - layout_.first_injection_queue,
                  static_cast<long long>(bytes), static_cast<long long>(injection_buffer_bytes_));
   }
 }
@@ -141,7 +139,7 @@ void PacketEngine::restart(const Routing* routing, InjectionGate* gate) {
   gate_ = gate;
   use_routing(routing != nullptr ? *routing : *own_routing_);
   is_halted_ = false;
-  for (std::uint32_t queue = first_injection_queue_; queue < first_ejection_buffer_; ++queue) {
+  for (std::uint32_t queue = layout_.first_injection_queue; queue < layout_.first_ejection_buffer; ++queue) {
     const std::uint32_t head = queues_[queue].head;
     if (head != none) schedule_ready(queue, head, std::max(simulation_.now(), flights_[head].ready));
   }

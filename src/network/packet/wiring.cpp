@@ -1,10 +1,8 @@
 // PacketEngine: from a topology to flat arrays.
 #include <algorithm>
-#include <cmath>
 #include <string>
 #include <utility>
 
-#include "network/flit_timing.hpp"
 #include "network/packet/engine.hpp"
 
 namespace apenet {
@@ -12,59 +10,22 @@ namespace {
 
 constexpr std::uint8_t every_vc = 0xff;
 
-bool is_one_lane(const NetworkDescription& network) {
-  return network.channel_selection == NetworkDescription::ChannelSelection::lane;
-}
-
-// Between the packets of one virtual channel, while the next header's route and channel are found: so long a
-// router's output stands idle if a card channel has one lane, less what the link's slower clock hides. This
-// engine knows nothing of it.
-Time idle_between_packets(const NetworkDescription& network, const DataRate& rate) {
-  const RouterPipeline& pipeline = network.pipeline;
-  if (pipeline.clock_hz <= 0 || !is_one_lane(network)) return Time::zero();
-  const ClockDomain clock{pipeline.clock_hz};
-  const std::int64_t cycle_ps = clock.cycles(1).ps();  // rounded up: whole cycles are those nearest
-  const std::int64_t flit_cycles = (rate.duration(flit_bytes_of(network)).ps() + cycle_ps / 2) / cycle_ps;
-  const std::int64_t stages = pipeline.routing_delay_cycles + pipeline.vc_allocation_delay_cycles;
-  return clock.cycles(std::max<std::int64_t>(stages - std::max<std::int64_t>(flit_cycles - 1, 0), 0));
-}
-
-// Measured: docs/models/flit-engine.md, "The packet engine under load". Flits of long packets amortise what
-// their routers' allocators lose; where packets are short, or spread over several lanes, this engine, which
-// knows no flits, is too fast.
-double trusted_use(const NetworkParameters& parameters) {
-  const NetworkDescription& network = parameters.description;
-  if (network.buffer_bytes <= parameters.max_packet_wire_bytes) return 0.1;
-  const bool idles = std::any_of(network.links.begin(), network.links.end(), [&](const auto& link) {
-    return idle_between_packets(network, link.rate) > Time::zero();
-  });
-  if (idles) return 0.5;
-  constexpr std::uint32_t long_flits = 8;
-  const bool is_long = parameters.max_packet_wire_bytes >= long_flits * flit_bytes_of(network);
-  return is_long && is_one_lane(network) ? 1 : 0.3;
-}
-
 }  // namespace
 
 PacketEngine::PacketEngine(Simulation& simulation, const Topology& topology,
                            std::unique_ptr<const Routing> routing, const NetworkParameters& parameters)
     : simulation_(simulation),
       own_routing_(std::move(routing)),
-      router_count_(topology.router_count()),
-      ports_(topology.ports_per_router()),
-      virtual_channels_(parameters.description.virtual_channels),
-      card_channels_(parameters.card_channels),
+      layout_(topology, parameters.description.virtual_channels, parameters.card_channels),
       max_packet_wire_bytes_(parameters.max_packet_wire_bytes),
-      trusted_use_(trusted_use(parameters)),
-      flit_slowdown_(flit_slowdown(parameters.description)),
       router_latency_(parameters.description.router_latency),
       credit_latency_(parameters.description.credit_latency),
       buffer_bytes_(parameters.description.buffer_bytes),
       injection_buffer_bytes_(parameters.description.injection_buffer_bytes),
       ejection_buffer_bytes_(parameters.description.ejection_buffer_bytes),
-      first_injection_queue_(topology.router_count() * ports_ * virtual_channels_),
-      first_ejection_buffer_(first_injection_queue_ + topology.endpoint_count() * card_channels_),
-      waiting_words_((std::max(ports_ * virtual_channels_, card_channels_) + 63) / 64) {
+      waiting_(std::size_t{layout_.routers} * layout_.ports + topology.endpoint_count(),
+               std::max(layout_.ports * layout_.virtual_channels, layout_.card_channels)),
+      trust_(parameters) {
   use_routing(*own_routing_);
   wire(topology, parameters);
 }
@@ -73,7 +34,7 @@ void PacketEngine::use_routing(const Routing& routing) {
   routing_ = &routing;
   dimension_order_ = dynamic_cast<const DimensionOrderRouting*>(routing_);
   is_memoryless_ = routing_->is_memoryless();
-  lanes_ = virtual_channels_ / routing_->class_count();
+  lanes_ = layout_.virtual_channels / routing_->class_count();
   takes_care_ = gate_ != nullptr || dimension_order_ == nullptr;
 }
 
@@ -84,34 +45,28 @@ void PacketEngine::wire(const Topology& topology, const NetworkParameters& param
                        link.latency + router_latency_, router_latency_, link.bit_error_rate,
                        credit_latency_});
   }
-  for (const LinkDescription& link : description.links) {
-    idle_between_packets_.push_back(idle_between_packets(description, link.rate));
-  }
-  idle_between_packets_.push_back(idle_between_packets(description, description.local_rate));
-  idle_between_packets_.push_back(Time::zero());  // injection: no router's output
   const Serialisation local(description.local_rate);
   stages_.push_back({StageKind::ejection, false, local, description.local_latency, description.local_latency,
                      router_latency_, 0, credit_latency_});
   stages_.push_back({StageKind::injection, false, local, description.local_latency,
                      description.local_latency + router_latency_, Time::zero(), 0, Time::zero()});
-  queues_.resize(std::size_t{first_ejection_buffer_} + topology.endpoint_count());
+  queues_.resize(std::size_t{layout_.first_ejection_buffer} + topology.endpoint_count());
   const bool has_errors = std::any_of(description.links.begin(), description.links.end(),
                                       [](const LinkDescription& link) { return link.bit_error_rate > 0; });
   if (has_errors) {
-    errors_ = std::make_unique<BitErrors>(simulation_.seed(), std::size_t{router_count_} * ports_);
+    errors_ = std::make_unique<BitErrors>(simulation_.seed(), std::size_t{layout_.routers} * layout_.ports);
   }
-  outputs_.resize(static_cast<std::size_t>(router_count_) * ports_ + topology.endpoint_count());
+  outputs_.resize(static_cast<std::size_t>(layout_.routers) * layout_.ports + topology.endpoint_count());
   free_at_.resize(outputs_.size());
-  waiting_more_.resize(outputs_.size() * (waiting_words_ - 1));
-  upstream_.resize(static_cast<std::size_t>(router_count_) * ports_);
+  upstream_.resize(static_cast<std::size_t>(layout_.routers) * layout_.ports);
   clients_.resize(topology.endpoint_count());
   ejection_outputs_.resize(topology.endpoint_count());
-  for (std::uint32_t queue = 0; queue < first_injection_queue_; ++queue) {
+  for (std::uint32_t queue = 0; queue < layout_.first_injection_queue; ++queue) {
     queues_[queue].room_bytes = static_cast<std::int32_t>(description.buffer_bytes);
   }
-  router_names_.reserve(router_count_);
+  router_names_.reserve(layout_.routers);
   port_names_ = topology.port_names();
-  for (RouterId router = 0; router < router_count_; ++router) {
+  for (RouterId router = 0; router < layout_.routers; ++router) {
     router_names_.push_back(topology.router_name(router));
     wire_router(topology, router);
   }
@@ -119,45 +74,45 @@ void PacketEngine::wire(const Topology& topology, const NetworkParameters& param
 }
 
 void PacketEngine::wire_router(const Topology& topology, RouterId router) {
-  for (std::uint32_t port = 0; port < ports_; ++port) {
+  for (std::uint32_t port = 0; port < layout_.ports; ++port) {
     const PortRef next = topology.neighbour({router, port});
     if (!next.is_connected()) continue;
-    const std::uint32_t output_index = router * ports_ + port;
+    const std::uint32_t output_index = router * layout_.ports + port;
     Output& output = outputs_[output_index];
-    output.first_queue = first_queue(router);
+    output.first_queue = layout_.first_queue(router);
     output.next_router = next.router;
-    output.next_outputs = next.router * ports_;
+    output.next_outputs = next.router * layout_.ports;
     output.vc_mask = every_vc;
     output.stage = static_cast<std::uint8_t>(topology.link_class({router, port}));
-    output.first_buffer = (next.router * ports_ + next.port) * virtual_channels_;
-    upstream_[next.router * ports_ + next.port] = output_index;
+    output.first_buffer = (next.router * layout_.ports + next.port) * layout_.virtual_channels;
+    upstream_[next.router * layout_.ports + next.port] = output_index;
     links_.push_back(output_index);
   }
 }
 
 void PacketEngine::wire_endpoint(const Topology& topology, NodeId node) {
   const PortRef attachment = topology.attachment(node);
-  const std::uint32_t ejection_output = attachment.router * ports_ + attachment.port;
+  const std::uint32_t ejection_output = attachment.router * layout_.ports + attachment.port;
   ejection_outputs_[node] = ejection_output;
-  const std::uint32_t injection_output = router_count_ * ports_ + node;
+  const std::uint32_t injection_output = layout_.injection_output(node);
 
   Output& ejection = outputs_[ejection_output];
-  ejection.first_queue = first_queue(attachment.router);
+  ejection.first_queue = layout_.first_queue(attachment.router);
   ejection.next_router = attachment.router;
-  ejection.next_outputs = attachment.router * ports_;
+  ejection.next_outputs = attachment.router * layout_.ports;
   ejection.stage = static_cast<std::uint8_t>(stages_.size() - 2);
-  ejection.first_buffer = first_ejection_buffer_ + node;
+  ejection.first_buffer = layout_.first_ejection_buffer + node;
   queues_[ejection.first_buffer].room_bytes = static_cast<std::int32_t>(ejection_buffer_bytes_);
 
   Output& injection = outputs_[injection_output];
-  injection.first_queue = first_queue(router_count_ + node);
+  injection.first_queue = layout_.first_queue(layout_.routers + node);
   injection.next_router = attachment.router;
-  injection.next_outputs = attachment.router * ports_;
+  injection.next_outputs = attachment.router * layout_.ports;
   injection.vc_mask = every_vc;
   injection.stage = static_cast<std::uint8_t>(stages_.size() - 1);
-  injection.first_buffer = ejection_output * virtual_channels_;
+  injection.first_buffer = ejection_output * layout_.virtual_channels;
   upstream_[ejection_output] = injection_output;
-  for (std::uint32_t channel = 0; channel < card_channels_; ++channel) {
+  for (std::uint32_t channel = 0; channel < layout_.card_channels; ++channel) {
     Queue& queue = queues_[injection.first_queue + channel];
     queue.room_bytes = static_cast<std::int32_t>(injection_buffer_bytes_);
   }
@@ -171,31 +126,16 @@ std::vector<std::string> PacketEngine::warnings() const {
   Time busiest;
   for (const Output& output : outputs_) {
     const auto packets = static_cast<std::int64_t>(output.packets);
-    busiest = std::max(busiest, output.busy + idle_between_packets_[output.stage] * packets);
+    busiest = std::max(busiest, output.busy + trust_.idle_after_packet(output.stage) * packets);
   }
-  busiest = std::min(busiest, simulation_.now());
-  const double use = simulation_.now() == Time::zero()
-                         ? 0
-                         : static_cast<double>(busiest.ps()) / static_cast<double>(simulation_.now().ps());
-  if (use <= trusted_use_) return {};
-  const auto percent = [](double share) { return std::to_string(std::lround(100 * share)) + " %"; };
-  constexpr double tolerable_slowdown = 1.1;
-  const std::string where_to_look =
-      flit_slowdown_ <= tolerable_slowdown
-          ? " (--engine flit)"
-          : ", which is no reference here: its links would be " + percent(flit_slowdown_ - 1) +
-                " slower than this machine's, since router.flit_bytes is not what they move in whole cycles";
-  return {"the busiest link or port of a router was used " + percent(use) + " of the time: above " +
-          percent(trusted_use_) +
-          " the packet engine's latencies may deviate by more than 10 % from the flit engine's" +
-          where_to_look};
+  return trust_.warnings(busiest, simulation_.now());
 }
 
 LinkStatistics PacketEngine::link_statistics(std::uint32_t link) const {
   const std::uint32_t number = links_.at(link);
   const Output& output = outputs_[number];
   const BitErrors::Link errors = errors_ ? errors_->link(number) : BitErrors::Link{};
-  return {router_names_[number / ports_] + port_names_[number % ports_],
+  return {router_names_[number / layout_.ports] + port_names_[number % layout_.ports],
           output.packets,
           output.wire_bytes,
           output.busy,

@@ -1,0 +1,64 @@
+#include "network/packet/credit_returns.hpp"
+
+#include <utility>
+
+namespace apenet::packet {
+
+void CreditReturns::settle_earlier(Queue& queue, Time now) {
+  while (queue.earlier_returns != none) {
+    Record& last = records_[queue.earlier_returns];
+    const std::uint32_t index = last.next;
+    Record& first = records_[index];
+    if (first.time > now) return;
+    queue.room_bytes += static_cast<std::int32_t>(first.bytes);
+    if (index == queue.earlier_returns) {
+      queue.earlier_returns = none;
+    } else {
+      last.next = first.next;
+    }
+    first.next = free_;
+    free_ = index;
+  }
+}
+
+// Usually the credit recorded before has come back by now, and its record is used again.
+void CreditReturns::add(Queue& queue, Time time, Time now) {
+  const std::uint32_t last = queue.earlier_returns;
+  if (last != none) {
+    Record& credit = records_[last];
+    if (credit.next == last && credit.time <= now) {
+      queue.room_bytes += static_cast<std::int32_t>(credit.bytes);
+      credit.time = time;
+      credit.bytes = queue.returning_bytes;
+      return;
+    }
+    settle_earlier(queue, now);
+  }
+  std::uint32_t index = free_;
+  if (index == none) {
+    index = static_cast<std::uint32_t>(records_.size());
+    records_.emplace_back();
+  } else {
+    free_ = records_[index].next;
+  }
+  records_[index] = {time, queue.returning_bytes, index};
+  if (queue.earlier_returns != none) std::swap(records_[index].next, records_[queue.earlier_returns].next);
+  queue.earlier_returns = index;
+}
+
+Time CreditReturns::room_time(const Queue& queue, std::uint32_t bytes, Time credit_latency) const {
+  std::int64_t room_bytes = queue.room_bytes;
+  if (queue.earlier_returns != none) {
+    const std::uint32_t last = queue.earlier_returns;
+    std::uint32_t index = last;
+    do {
+      index = records_[index].next;
+      room_bytes += records_[index].bytes;
+      if (room_bytes >= bytes) return records_[index].time;
+    } while (index != last);
+  }
+  room_bytes += queue.returning_bytes;
+  return queue.returning_bytes != 0 && room_bytes >= bytes ? queue.free_at + credit_latency : Time::never();
+}
+
+}  // namespace apenet::packet

@@ -1,0 +1,73 @@
+// PacketEngine: who waits for room in buffers and injection FIFOs.
+#include <algorithm>
+
+#include "kernel/check.hpp"
+#include "network/packet/engine.hpp"
+
+namespace apenet {
+
+std::int64_t PacketEngine::injection_room(NodeId node, std::uint16_t channel) const {
+  APENET_CHECK(node < clients_.size() && channel < layout_.card_channels, "node %u of %zu, channel %u of %u",
+               node, clients_.size(), channel, layout_.card_channels);
+  const Queue& queue = queues_[layout_.injection_queue(node, channel)];
+  const bool is_back = queue.free_at <= simulation_.now();  // and with it all before it
+  return queue.room_bytes + (is_back ? std::int64_t{queue.returning_bytes} : 0);
+}
+
+void PacketEngine::await_injection_room(NodeId node, std::uint16_t channel) {
+  const std::uint32_t queue_index = layout_.injection_queue(node, channel);
+  Queue& queue = queues_[queue_index];
+  if (queue.needed_bytes != 0) return;  // has asked already
+  queue.needed_bytes = 1;
+  if (queue.free_at > simulation_.now() && queue.returning_bytes != 0) tell_room(queue_index);
+}
+
+void PacketEngine::tell_injection_freed(std::uint32_t queue_index) {
+  queues_[queue_index].needed_bytes = 0;
+  const std::uint32_t number = queue_index - layout_.first_injection_queue;
+  NetworkClient* const client = clients_[number / layout_.card_channels];
+  APENET_CHECK(client != nullptr, "node %u injected without a client", number / layout_.card_channels);
+  client->injection_freed(static_cast<std::uint16_t>(number % layout_.card_channels));
+}
+
+// Call when no waiting queue has room. Schedules a wake for the first credit that makes enough room; where no
+// credit is on its way, leave_queue wakes the output when a packet leaves the full buffer.
+void PacketEngine::await_room(std::uint32_t output_index) {
+  const Output& output = outputs_[output_index];
+  if (stages_[output.stage].kind == StageKind::ejection) return;  // consumed() arbitrates
+  std::uint64_t seen = 0;
+  waiting_.visit(outputs_[output_index], output_index, [&](std::uint32_t queue_index) {
+    const Flight& flight = flights_[queues_[queue_index].head];
+    const std::uint64_t bit = std::uint64_t{1} << flight.wanted_vc;
+    if ((seen & bit) != 0) return false;
+    seen |= bit;
+    Queue& buffer = queues_[output.first_buffer + flight.wanted_vc];
+    const Time time = credits_.room_time(buffer, flight.wire_bytes, credit_latency_);
+    if (time == Time::never()) {
+      buffer.needed_bytes = flight.wire_bytes;
+    } else {
+      wake(output_index, time, queue_index);
+    }
+    return false;
+  });
+}
+
+// Call when a packet has just left a queue for whose room somebody waits.
+void PacketEngine::tell_room(std::uint32_t queue_index) {
+  Queue& queue = queues_[queue_index];
+  if (layout_.is_injection(queue_index)) {
+    if (queue.needed_bytes == packet::told_bytes) return;
+    queue.needed_bytes = packet::told_bytes;
+    schedule(EventKind::link, queue_index, queue.free_at, Step::injection_freed, {queue_index, 0, 0});
+    return;
+  }
+  credits_.settle_earlier(queue, simulation_.now());
+  const Time time = credits_.room_time(queue, queue.needed_bytes, credit_latency_);
+  if (time == Time::never()) return;
+  queue.needed_bytes = 0;
+  const std::uint32_t upstream = upstream_[queue_index / layout_.virtual_channels];
+  if (outputs_[upstream].waiting == 0) return;
+  wake(upstream, std::max(time, free_at_[upstream]), waiting_.next(outputs_[upstream], upstream));
+}
+
+}  // namespace apenet
