@@ -40,7 +40,7 @@ void make_fat_tree(NetworkDescription& description, RandomStream& random) {
   description.links.resize(tree.parents.size());
 }
 
-// Dimension order, written out as a table.
+// Dimension order in the form of a routing table.
 std::string dimension_order_text(const NetworkDescription& description) {
   const Topology topology = make_topology(description);
   const DimensionOrderRouting routing(CubeShape(description.dims),
@@ -186,7 +186,8 @@ void draw_pipeline(NetworkParameters& parameters, RandomStream& random) {
   const std::uint32_t packet_flits = between(random, 1, 12);
   parameters.max_packet_wire_bytes = packet_flits * flit_bytes;
   const bool is_wormhole =
-      random.below(4) != 0 && description.routing != RoutingKind::minimal_adaptive;  // is refused
+      // This combination is refused.
+      random.below(4) != 0 && description.routing != RoutingKind::minimal_adaptive;
   description.switching = is_wormhole ? NetworkDescription::Switching::wormhole
                                       : NetworkDescription::Switching::virtual_cut_through;
   const std::uint32_t least_flits = is_wormhole ? 1 : packet_flits;
@@ -196,7 +197,7 @@ void draw_pipeline(NetworkParameters& parameters, RandomStream& random) {
   if (random.below(2) == 0) description.channel_selection = NetworkDescription::ChannelSelection::any;
 }
 
-// A random tree, some cables more, and one to three nodes at most routers.
+// A random tree with some additional cables, and one to three nodes at most routers.
 std::string random_graph_text(RandomStream& random) {
   const std::uint32_t routers = between(random, 1, 24);
   std::vector<std::uint32_t> ports(routers);

@@ -29,17 +29,17 @@ inline constexpr Arrangement all_arrangements[] = {Arrangement::cube_dimension_o
 
 [[nodiscard]] std::string name_of(Arrangement arrangement);
 
-// At most about a hundred nodes; minimal buffers or a little more, every rate and latency drawn. For the flit
-// engine all of them are whole cycles of 1 ns and flits of 16 bytes.
+// At most about a hundred nodes, with minimal or slightly larger buffers, and random rates and latencies. For
+// the flit engine, all are whole cycles of 1 ns and flits of 16 bytes.
 [[nodiscard]] NetworkParameters random_network(NetworkDescription::Engine engine, Arrangement arrangement,
                                                RandomStream& random);
 
-// Of the flit engine, on top of random_network: stages of several cycles, links of several cycles a flit,
-// packets of up to 12 flits through buffers that need not hold one.
+// For the flit engine, in addition to random_network(): stages of several cycles, links of several cycles per
+// flit, and packets of up to 12 flits in buffers that need not hold a whole packet.
 void draw_pipeline(NetworkParameters& parameters, RandomStream& random);
 
-// A connected graph in the format of network/topology/graph.hpp, with cables of the default link and of
-// "other".
+// A connected graph in the format of network/topology/graph.hpp, with cables of the default link and of the
+// link "other".
 [[nodiscard]] std::string random_graph_text(RandomStream& random);
 
 }  // namespace apenet::testing

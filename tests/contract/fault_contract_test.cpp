@@ -1,5 +1,5 @@
-// What a network with faults owes beside the contract of every network, on every topology with every routing:
-// links and nodes die and revive at random while packets travel. docs/models/faults.md.
+// The additional contract of a network with faults, on every topology with every routing: links and nodes
+// fail and recover at random while packets travel. See docs/models/faults.md.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ class FaultContract : public ::testing::TestWithParam<Arrangement> {
   }
 };
 
-// A link, a node or a switch, whatever there is.
+// The name of a random link, node or switch.
 std::string random_part(const Topology& topology, RandomStream& random) {
   const std::uint64_t kind = random.below(8);
   if (kind == 0) return "node " + std::to_string(random.below(topology.endpoint_count()));
@@ -42,7 +42,7 @@ std::string random_part(const Topology& topology, RandomStream& random) {
   return "node " + std::to_string(random.below(topology.endpoint_count()));
 }
 
-// Changes within `span`; what dies revives, if `revives`.
+// Random changes within `span`. If `revives`, everything that fails recovers.
 std::vector<std::string> random_faults(const Topology& topology, RandomStream& random, Time span,
                                        bool revives) {
   std::vector<std::string> faults;
@@ -73,7 +73,7 @@ void offer_random(Traffic& traffic, const NetworkParameters& parameters, std::ui
   }
 }
 
-// How long the traffic takes without faults.
+// The duration of the traffic without faults.
 Time span_of(const NetworkParameters& parameters, std::uint64_t seed) {
   Traffic traffic(parameters, Time::from_ns(20), Time::from_ns(20));
   offer_random(traffic, parameters, seed);
@@ -122,9 +122,9 @@ TEST_P(FaultContract, EverythingArrivesOnceAndInOrder) {
   EXPECT_GT(taken_back, 100U);
 }
 
-// The same traffic, in a network that has been through faults and in one that is fresh: the last change finds
-// the network quiet and resets it, so no time may differ.
-TEST_P(FaultContract, LeavesTheNetworkAsItWas) {
+// Runs the same traffic in a network that has had faults and in a fresh one. The last change finds the
+// network idle and resets it, so all times must be equal.
+TEST_P(FaultContract, RestoresTheInitialState) {
   for (std::uint64_t seed = 1; seed <= 6; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     RandomStream random(seed, 32);
@@ -162,8 +162,8 @@ TEST_P(FaultContract, LeavesTheNetworkAsItWas) {
   }
 }
 
-// What dies stays dead: routes lead around it, or the partition is reported. Never does the run hang.
-TEST_P(FaultContract, WhatDoesNotReviveIsAvoidedOrReported) {
+// Failed parts stay failed: routes avoid them, or the partition is reported. The run never hangs.
+TEST_P(FaultContract, PermanentFaultsAreAvoidedOrReported) {
   for (std::uint64_t seed = 1; seed <= 12; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     RandomStream random(seed, 33);
@@ -198,9 +198,10 @@ INSTANTIATE_TEST_SUITE_P(Packet, FaultContract, ::testing::ValuesIn(all_arrangem
                            return name_of(which.param);
                          });
 
-// One ring of four, one cable dead: by hand. 1 byte/ns links of 10 ns, routers of 5 ns, packets of 100 bytes.
-// Node 0 sends to node 1; at 50 ns the cable 0-1 dies with the packet on it; at 50 + 1000 ns the network
-// goes on, and the packet takes 3 links: 4 routers and 3 links of latency, and 100 ns of serialisation.
+// A ring of four with one dead cable, calculated by hand. Links of 1 byte/ns and 10 ns, routers of 5 ns,
+// packets of 100 bytes. Node 0 sends to node 1; at 50 ns the cable 0-1 fails with the packet on it. At 50 +
+// 1000 ns the network resumes, and the packet takes 3 links: 4 routers and 3 links of latency, and 100 ns of
+// serialisation.
 TEST(FaultyNetwork, TakesTheLongWayAroundADeadCable) {
   NetworkParameters parameters = small_network(NetworkDescription::Topology::torus, {4}, 100);
   parameters.description.reconfiguration = Time::from_ns(1000);
@@ -219,8 +220,8 @@ TEST(FaultyNetwork, TakesTheLongWayAroundADeadCable) {
   EXPECT_EQ(use.packets_taken_back, 1U);
 }
 
-// A packet for a node that comes back waits for it; one for a node that does not is reported.
-TEST(FaultyNetwork, PacketsWaitForWhatRevivesAndNotForWhatDoesNot) {
+// A packet to a node that recovers waits for it; a packet to one that does not is reported.
+TEST(FaultyNetwork, PacketsWaitOnlyForNodesThatRecover) {
   NetworkParameters parameters = small_network(NetworkDescription::Topology::torus, {4}, 100);
   parameters.description.reconfiguration = Time::from_ns(1000);
   parameters.description.faults = {"node (2) down @0ns up @20us"};
@@ -246,7 +247,7 @@ TEST(FaultyNetwork, PacketsWaitForWhatRevivesAndNotForWhatDoesNot) {
                         "\"node (2) down @2us\""),
               std::string::npos)
         << text;
-    // Four fill the card's FIFO, and one that had left it has come back.
+    // Four packets fill the card's FIFO, and one that had left it has been taken back.
     EXPECT_NE(text.find("messages under way in the network: 5"), std::string::npos) << text;
   }
 }

@@ -1,4 +1,4 @@
-// What the flit engine owes whatever its pipeline: stages of several cycles, slow links, packets longer than
+// The contract of the flit engine for any pipeline: stages of several cycles, slow links, packets larger than
 // the buffers.
 #include <gtest/gtest.h>
 
@@ -14,8 +14,8 @@ namespace {
 
 class FlitPipelineContract : public ::testing::TestWithParam<Arrangement> {};
 
-// An event is a cycle in which anything changes: far fewer than the limit, which ends a network that asks for
-// ever.
+// An event is a cycle in which something changes. Normal runs need far fewer than the limit, which detects a
+// network that never comes to rest.
 TEST_P(FlitPipelineContract, DeliversEveryPacketAndComesToRest) {
   constexpr std::uint64_t max_events = 300'000;
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {

@@ -1,4 +1,4 @@
-// What every engine of the network owes (src/network/network.hpp), on random networks and traffic.
+// The contract of every network engine (src/network/network.hpp), on random networks and traffic.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ class NetworkContract : public ::testing::TestWithParam<NetworkDescription::Engi
     return parameters;
   }
 
-  // Everything that a description can vary, drawn from the seed.
+  // Varies everything that a description contains, at random.
   [[nodiscard]] NetworkParameters random_network(RandomStream& random) const {
     const bool is_torus = random.below(3) != 0;
     std::vector<std::uint32_t> dims;
@@ -74,7 +74,7 @@ TEST_P(NetworkContract, DeliversEveryPacketOnceAndInOrder) {
   }
 }
 
-// The pattern sends each node's packets `repeat` times to pattern[node], all offered at time zero.
+// Sends each node's packets `repeat` times to pattern[node], all offered at time zero.
 void saturate(const NetworkParameters& parameters, const std::vector<NodeId>& pattern, int repeat) {
   Traffic traffic(parameters, Time::from_ns(30));
   for (int i = 0; i < repeat; ++i) {
@@ -106,7 +106,7 @@ const std::vector<std::vector<std::uint32_t>>& saturated_tori() {
   return tori;
 }
 
-// Tornado: half-way around every ring, the pattern that fills a ring's buffers in one direction.
+// Tornado traffic goes half-way around every ring and fills a ring's buffers in one direction.
 TEST_P(NetworkContract, TornadoDoesNotDeadlockWithMinimalBuffers) {
   for (const std::vector<std::uint32_t>& dims : saturated_tori()) {
     const CubeShape shape(dims);
@@ -155,16 +155,15 @@ TEST_P(NetworkContract, UniformSaturationDrains) {
   }
 }
 
-// Everybody to one node: the ejection port is the only bottleneck, and everything upstream backs up behind
-// it.
+// All nodes send to one node: its ejection port is the only bottleneck, and everything upstream backs up.
 TEST_P(NetworkContract, HotSpotDrains) {
   const NetworkParameters parameters = network(TopologyKind::torus, {4, 4, 4}, 64);
   saturate(parameters, std::vector<NodeId>(64, 21), 20);
 }
 
-// docs/models/network.md, "Zero load": the header passes n + 1 routers and n links, the tail follows by the
-// longest of the serialisations on the way or by the DMA, whichever is later.
-TEST_P(NetworkContract, ZeroLoadTimeIsTheClosedFormula) {
+// docs/models/network.md, "Zero load": the header passes n + 1 routers and n links; the tail follows after
+// the longest serialisation on the path, or after the DMA if that ends later.
+TEST_P(NetworkContract, ZeroLoadTimeEqualsTheClosedFormula) {
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     RandomStream random(seed, 3);
@@ -200,8 +199,8 @@ TEST_P(NetworkContract, ZeroLoadTimeIsTheClosedFormula) {
   }
 }
 
-// docs/models/network.md, "Throughput": 281 bytes cover the credit loop here, so two packets of 256 do and
-// one does not.
+// docs/models/network.md, "Throughput": 281 bytes cover the credit loop here, which two packets of 256 bytes
+// do and one does not.
 TEST_P(NetworkContract, StreamIsAsFastAsTheBuffersAllow) {
   for (const auto& [buffers, period] : {std::pair{2, Time::from_ns(256)}, std::pair{1, Time::from_ns(281)}}) {
     NetworkParameters parameters = network(TopologyKind::torus, {8}, 256);

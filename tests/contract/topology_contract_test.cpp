@@ -1,4 +1,4 @@
-// What every engine owes on every topology with every routing: deliveries, order, drain, times,
+// The contract of every engine on every topology with every routing: delivery, order, drain, times,
 // repeatability.
 #include <gtest/gtest.h>
 
@@ -41,7 +41,7 @@ TEST_P(TopologyContract, DeliversEveryPacketOnceAndInOrder) {
   }
 }
 
-// Permutations and a hot spot, all offered at once, into buffers of one packet.
+// Permutations and a hot spot, all offered at once, with buffers of one packet.
 TEST_P(TopologyContract, SaturationDrains) {
   for (std::uint64_t seed = 1; seed <= 10; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
@@ -66,9 +66,10 @@ TEST_P(TopologyContract, SaturationDrains) {
   }
 }
 
-// The way of the only packet in a network: with a choice, the first step that the routing offers.
+// The path of a single packet in an idle network. If there is a choice, the first step that the routing
+// offers.
 struct Path {
-  Time head;                    // in the ejection buffer, of a packet injected at zero
+  Time head;                    // when the header of a packet injected at zero is in the ejection buffer
   std::vector<DataRate> rates;  // the card's port, the links, the other card's port
 };
 
@@ -90,15 +91,15 @@ Path path_of(const NetworkDescription& description, NodeId source, NodeId destin
   return path;
 }
 
-// docs/models/network.md, "Zero load": the slowest stage alone spreads the packet.
+// docs/models/network.md, "Zero load": only the slowest stage spreads the packet.
 Time spread_of_bytes(const Path& path, std::uint32_t bytes, Time dma_time) {
   Time spread = dma_time;
   for (const DataRate& rate : path.rates) spread = std::max(spread, rate.duration(bytes));
   return spread;
 }
 
-// docs/models/flit-engine.md, "Cycles": behind the stage that spreads them flits catch up with their header,
-// in each router by the cycles that it alone needs.
+// docs/models/flit-engine.md, "Cycles": after the stage that spreads them, flits catch up with their header,
+// in each router by the cycles that only the header needs.
 Time spread_of_flits(const Path& path, const NetworkDescription& description, std::uint32_t flits,
                      Time dma_time) {
   const RouterPipeline& pipeline = description.pipeline;
@@ -116,7 +117,7 @@ Time spread_of_flits(const Path& path, const NetworkDescription& description, st
   return last_flit + slowest;
 }
 
-TEST_P(TopologyContract, ZeroLoadTimeIsTheClosedFormula) {
+TEST_P(TopologyContract, ZeroLoadTimeEqualsTheClosedFormula) {
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     RandomStream random(seed, 22);
@@ -129,7 +130,7 @@ TEST_P(TopologyContract, ZeroLoadTimeIsTheClosedFormula) {
     const auto flits = static_cast<std::uint32_t>(1 + random.below(parameters.max_packet_wire_bytes / 16));
     const auto bytes =
         is_flit ? 16 * flits : static_cast<std::uint32_t>(1 + random.below(parameters.max_packet_wire_bytes));
-    // A flit that is header and tail leaves its card as the tail.
+    // A flit that is both header and tail leaves its card as the tail.
     const Time dma_time = !is_flit    ? Time::from_ps(static_cast<std::int64_t>(random.below(1'000'000)))
                           : flits > 1 ? Time::from_ns(static_cast<std::int64_t>(random.below(200)))
                                       : Time::zero();

@@ -1,4 +1,4 @@
-// Traffic: cards that do nothing but send and receive packets, for tests of networks.
+// Traffic: cards that only send and receive packets, for tests of networks.
 #pragma once
 
 #include <cstdint>
@@ -21,15 +21,16 @@ struct Arrival {
   Time tail_time;
 };
 
-// One node: per channel a list of packets, injected as room allows; arrivals are consumed `consume_delay`
-// later.
+// One node: per channel a list of packets, which are injected as room allows. Arriving packets are consumed
+// `consume_delay` later.
 class TrafficNode final : public NetworkClient, private EventHandler {
  public:
   TrafficNode(Simulation& simulation, Network& network, NodeId node, std::uint32_t channels,
               Time consume_delay, Time dma_time);
-  // The list of the channel grows now; the packet is injected when its turn and room come.
+  // Appends to the list of the packet's channel. The packet is injected when it is first in the list and has
+  // room.
   void offer(const Packet& packet);
-  // Nothing is consumed until it is allowed again.
+  // While held, the node consumes nothing.
   void hold_consumption(bool is_held);
 
   void packet_arrived(const Packet& packet, Time head_time) override;
@@ -46,7 +47,7 @@ class TrafficNode final : public NetworkClient, private EventHandler {
   Network& network_;
   NodeId node_;
   Time consume_delay_;
-  Time dma_time_;  // from a packet's header in the injection buffer to its tail there
+  Time dma_time_;  // from a packet's header in the injection buffer until its tail is there
   EventSource source_;
   bool is_held_ = false;
   std::vector<std::deque<Packet>> to_send_;  // per channel
@@ -55,7 +56,7 @@ class TrafficNode final : public NetworkClient, private EventHandler {
   std::vector<Arrival> arrivals_;
 };
 
-// A network with a TrafficNode on every node, and the properties that every engine owes.
+// A network with a TrafficNode on every node, and checks of the properties that every engine must have.
 class Traffic {
  public:
   Traffic(const NetworkParameters& parameters, Time consume_delay = Time::zero(),
@@ -68,8 +69,8 @@ class Traffic {
 
   void offer(NodeId source, NodeId destination, std::uint16_t channel, std::uint32_t wire_bytes);
   void run() { simulation_.run(); }
-  // Every packet delivered exactly once, to its destination, in order per (source, destination, channel), and
-  // nothing left behind. Reports through GoogleTest.
+  // Checks that every packet was delivered exactly once, to its destination, in order per (source,
+  // destination, channel), and that nothing is left. Reports through GoogleTest.
   void expect_all_delivered() const;
 
  private:

@@ -106,10 +106,10 @@ class LocalMessages : public testing::Test {
   Recorder recorder{simulation};
 };
 
-// 1000 MiB/s of copy and 500 ns beside it.
-constexpr std::int64_t one_us_of_bytes = 1048;  // 1048.576 bytes a microsecond
+// 1000 MiB/s of copy bandwidth, and 500 ns in addition
+constexpr std::int64_t one_us_of_bytes = 1048;  // 1048.576 bytes per microsecond
 
-TEST_F(LocalMessages, CostOneCopyAndNeverSeeTheCard) {
+TEST_F(LocalMessages, CostOneCopyAndDoNotUseTheCard) {
   Machine machine(simulation, test::ape16(), {0, 0, 1});
   machine.set_sink(recorder);
   for (const Verb verb : {Verb::send, Verb::put, Verb::get}) {
@@ -137,7 +137,7 @@ TEST_F(LocalMessages, CostOneCopyAndNeverSeeTheCard) {
   EXPECT_EQ(value("local_messages"), 3U);
 }
 
-TEST_F(LocalMessages, OfANodeQueueForItsMemoryAndThoseOfAnotherDoNot) {
+TEST_F(LocalMessages, QueueOnlyForTheMemoryOfTheirOwnNode) {
   Machine machine(simulation, test::ape16(), {0, 0, 1, 1});
   machine.set_sink(recorder);
   machine.post(Time::zero(), {.source = 0, .target = 1, .bytes = 1 << 20, .message = 0});
@@ -151,7 +151,7 @@ TEST_F(LocalMessages, OfANodeQueueForItsMemoryAndThoseOfAnotherDoNot) {
   EXPECT_EQ(recorder.landed.at({2, 2}), copy + local);
 }
 
-TEST_F(LocalMessages, OfAProcessToItselfArrive) {
+TEST_F(LocalMessages, FromAProcessToItselfArrive) {
   Machine machine(simulation, test::ideal(), {0, 1});
   machine.set_sink(recorder);
   machine.post(Time::zero(), {.source = 1, .target = 1, .bytes = 8});

@@ -1,5 +1,5 @@
-// Somebody writes into a rank's half of the mapping while the run goes on. Whatever comes of the rank: the
-// simulator ends the run with a verdict, and the other ranks see nothing but their own data.
+// A thread writes into a rank's part of the mapping during the run. Whatever happens to that rank, the
+// simulator ends the run with an outcome, and the other ranks see only their own data.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -23,7 +23,7 @@ namespace {
 constexpr std::uint32_t victim = 1;
 constexpr std::uint64_t rounds = 300;
 
-// A second view of the mapping, as a process has that ignores its own limits.
+// A second, writable view of the mapping, like that of a process that ignores its limits.
 class View {
  public:
   explicit View(const Session& session, std::uint32_t ranks) : layout_{ranks} {
@@ -47,7 +47,7 @@ class View {
   [[nodiscard]] bool started() const {
     return reinterpret_cast<const ipc::Header*>(base_)->started.load() != 0;
   }
-  // In the block.
+  // The offset of a field in the block.
   [[nodiscard]] std::size_t offset(const void* field) {
     return static_cast<std::size_t>(static_cast<const std::byte*>(field) -
                                     reinterpret_cast<const std::byte*>(&block()));
@@ -70,7 +70,7 @@ std::uint64_t any_value(RandomStream& random) {
   return kind == 1 ? random.below(1000) : random.below(~0ULL);
 }
 
-// A part of the victim's block; what is written there most.
+// A part of the victim's block in which this seed writes.
 struct Area {
   std::size_t begin;
   std::size_t end;
@@ -80,7 +80,8 @@ Area area_of(View& view, const void* first, const void* behind) {
   return {view.offset(first), view.offset(behind)};
 }
 
-// By seed: all of it, or only what decides one thing, so that this is not always found out by the others.
+// By seed: the whole block, or only one kind of field, because otherwise errors in the other fields would end
+// most runs first.
 Area any_area(View& view, std::uint64_t focus, RandomStream& random) {
   ipc::Block& block = view.block();
   ipc::Rings& rings = block.rings;
@@ -109,19 +110,19 @@ constexpr std::uint64_t focuses = 8;
 void write_once(View& view, std::uint64_t focus, RandomStream& random) {
   const Area area = any_area(view, focus, random);
   std::size_t at = area.begin + random.below((area.end - area.begin) / 4 - 1) * 4;
-  // Entries of rings are long, and decided by what stands before their payload.
+  // Ring entries are long, and the fields before the payload matter, so choose those more often.
   const std::size_t requests = view.offset(view.block().rings.requests);
   const std::size_t events = view.offset(view.block().rings.events);
   if (focus == 1) at -= (at - requests) % sizeof(ipc::Request) / 2 / 4 * 4;
   if (focus == 2) at -= (at - events) % sizeof(ipc::Event) / 2 / 4 * 4;
-  // Who spoils the lock between its own threads keeps them out of it for ever: a program that hangs.
+  // Skip the lock: a rank that corrupts its own threads' lock hangs, as a program may.
   const std::size_t lock = view.offset(&view.block().lock);
   if (at + 8 > lock && at < lock + sizeof(ipc::ThreadLock)) at = 0;
   const std::uint64_t value = any_value(random);
   std::memcpy(reinterpret_cast<std::byte*>(&view.block()) + at, &value, random.below(2) == 0 ? 4 : 8);
 }
 
-// What a library does with each message that it has taken, where the card waits for credit.
+// Gives credit for a message taken, as a library does if the card needs credit.
 void give_credit(ipc::Client& client, const ipc::Event& event) {
   if (client.header().needs_credit == 0) return;
   ipc::Request request;
@@ -131,7 +132,8 @@ void give_credit(ipc::Client& client, const ipc::Event& event) {
   client.post(request);
 }
 
-// Two honest ranks, 0 and 2, count each other's words; what comes from the victim they only give back.
+// The two honest ranks, 0 and 2, check the order of each other's words; they only return what the victim
+// sends.
 RankProgram honest(std::uint32_t other) {
   return [other](ipc::Client& client) {
     std::uint64_t expected = 0;
@@ -175,7 +177,7 @@ void be_victim(ipc::Client& client) {
   leave(client);
 }
 
-// Runs all three while work(view) goes on in a thread.
+// Runs all three ranks while work(view) runs in a thread.
 template <typename Work>
 SessionReport run_beside(const MachineDescription& machine, Work work,
                          const std::array<RankProgram, 3>& programs = {honest(2), be_victim, honest(0)}) {
@@ -191,7 +193,7 @@ SessionReport run_beside(const MachineDescription& machine, Work work,
     ranks.push_back(fork_rank(session, rank, programs[rank], Begin::at_the_barrier));
   std::atomic<bool> ended{false};
   std::thread writer([&] { work(view, ended); });
-  // Nothing here takes a second: who is asked so late hangs.
+  // No run takes a second, so after 30 s the run hangs.
   const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(30);
   SessionReport report =
       session.run(ranks, 0, -1, [limit] { return std::chrono::steady_clock::now() > limit; });
@@ -208,7 +210,7 @@ constexpr Card cards[] = {{"Ideal", ideal}, {"Apelink", ape16}, {"Extoll", extol
 
 class BoundaryFuzz : public testing::TestWithParam<Card> {};
 
-// The seeds to run: enough for so many writes, or those of APENET_FUZZ_SEEDS ("FIRST COUNT").
+// The seeds to run: as many as reach this number of writes, or those of APENET_FUZZ_SEEDS ("FIRST COUNT").
 struct Seeds {
   std::uint64_t first = 1;
   std::uint64_t count = ~0ULL;
@@ -223,7 +225,7 @@ Seeds seeds_to_run() {
   return seeds;
 }
 
-TEST_P(BoundaryFuzz, NothingThatARankWritesHarmsTheSimulatorOrTheOthers) {
+TEST_P(BoundaryFuzz, NoWriteOfARankHarmsTheSimulatorOrOtherRanks) {
   std::array<int, 8> outcomes{};
   const Seeds seeds = seeds_to_run();
   std::uint64_t written = 0;
@@ -252,15 +254,15 @@ TEST_P(BoundaryFuzz, NothingThatARankWritesHarmsTheSimulatorOrTheOthers) {
       EXPECT_EQ(report.message.rfind("rank 1 ", 0), 0U) << "seed " << seed << ": " << report.message;
     }
   }
-  // Some were noticed, and not all.
+  // Some of the writes were detected.
   EXPECT_GT(outcomes[static_cast<std::size_t>(SessionReport::Outcome::failed)], 3);
 }
 
 INSTANTIATE_TEST_SUITE_P(OnEachCard, BoundaryFuzz, testing::ValuesIn(cards),
                          [](const auto& test) { return std::string(test.param.name); });
 
-// The notes of a rank, and what its provider has noted, are read for the report of a deadlock alone.
-TEST(BoundaryFuzzOfTheNotes, WhatOneRankNotesChangesNothingInTheReportOfTheOthers) {
+// The notes of a rank and of its provider are read only for the deadlock report.
+TEST(BoundaryFuzzOfTheNotes, TheNotesOfARankDoNotChangeTheReportAboutOthers) {
   const auto waits_for = [](std::int32_t source) {
     return [source](ipc::Client& client) {
       client.block().note = {
@@ -276,7 +278,7 @@ TEST(BoundaryFuzzOfTheNotes, WhatOneRankNotesChangesNothingInTheReportOfTheOther
                      using Bytes = std::pair<std::byte*, std::size_t>;
                      auto* notes = reinterpret_cast<std::byte*>(&view.notes());
                      while (!ended) {
-                       // Small numbers are the likelier to mean something, and so are the calls.
+                       // Small numbers are more likely to be valid, and so are writes to the calls.
                        const std::uint64_t value = random.below(2) == 0 ? random.below(8) : any_value(random);
                        auto* provider = reinterpret_cast<std::byte*>(&view.block().note);
                        const std::array<Bytes, 3> parts = {Bytes{provider, sizeof(ipc::WaitNote)},
@@ -295,7 +297,7 @@ TEST(BoundaryFuzzOfTheNotes, WhatOneRankNotesChangesNothingInTheReportOfTheOther
   }
 }
 
-// The count of running processes is everybody's to write.
+// Every process can write the count of running processes.
 TEST(BoundaryFuzzOfTheCount, AWrongCountOfRunningProcessesChangesNothing) {
   const SessionReport quiet = run_beside(ideal(), [](View&, const std::atomic<bool>&) {});
   ASSERT_EQ(quiet.outcome, SessionReport::Outcome::completed) << quiet.message;

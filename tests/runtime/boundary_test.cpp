@@ -1,4 +1,4 @@
-// What a rank may not write: each is that rank's named error, and nobody else's.
+// Invalid writes of a rank: each is an error that names that rank, and affects no other.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -20,7 +20,7 @@ ipc::Running& running_of(ipc::Client& client) {
   return *reinterpret_cast<ipc::Running*>(base + ipc::Layout::running_offset());
 }
 
-// The process stops as Client::wait() would, with this for a reason.
+// Stops the process as Client::wait() would, with this reason.
 void stop_with(ipc::Client& client, std::uint32_t wait, std::int64_t deadline_ps) {
   ipc::Turn& turn = client.block().turn;
   turn.deadline_ps = deadline_ps;
@@ -31,7 +31,7 @@ void stop_with(ipc::Client& client, std::uint32_t wait, std::int64_t deadline_ps
   pause();
 }
 
-// Posts a word, and hands out what lies in the ring.
+// Posts a word and returns its entry in the ring.
 ipc::Request& posted(ipc::Client& client) {
   send_word(client, 0, 1);
   ipc::Rings& rings = client.block().rings;
@@ -130,7 +130,7 @@ const Corruption corruptions[] = {
     {"FreeTail",
      [](ipc::Client& client) {
        client.block().rings.free_tail = 77;
-       send_slot(client, 3);  // the other gives it back
+       send_slot(client, 3);  // the other rank gives it back
      },
      "ring: free_tail = "},
     {"Clock", [](ipc::Client& client) { client.charge(-1 - client.block().clock.now_ps()); },
@@ -176,9 +176,9 @@ TEST(Boundary, TheMappingKeepsItsSize) {
   close(fd);
 }
 
-TEST(Boundary, AStrayWriteOutsideOfItsOwnPartIsTheRanksOwnEnd) {
+TEST(Boundary, AStrayWriteOutsideItsPartEndsOnlyThatRank) {
   const auto stray = [](ipc::Client& client) {
-    std::signal(SIGSEGV, SIG_DFL);  // a sanitizer has a handler of its own
+    std::signal(SIGSEGV, SIG_DFL);  // a sanitizer installs its own handler
     const_cast<ipc::Header&>(client.header()).lookahead_ps = 0;
   };
   const Ran ran = run_ranks(ideal(), {stray, [](ipc::Client& client) { receive_word(client); }});
@@ -186,7 +186,7 @@ TEST(Boundary, AStrayWriteOutsideOfItsOwnPartIsTheRanksOwnEnd) {
   EXPECT_EQ(ran.report.message.rfind("rank 0 was ended by signal 11", 0), 0U) << ran.report.message;
 }
 
-TEST(Boundary, AMappingThatIsGoneIsOneLine) {
+TEST(Boundary, AMissingMappingIsReportedInOneLine) {
   EXPECT_EXIT(
       {
         setenv(ipc::mapping_variable, "/proc/self/fd/9999", 1);
@@ -196,7 +196,7 @@ TEST(Boundary, AMappingThatIsGoneIsOneLine) {
       testing::ExitedWithCode(2), "APENET_MAPPING = '/proc/self/fd/9999': expected the mapping");
 }
 
-TEST(Boundary, OnlyAProcessOfTheRunStandsForARank) {
+TEST(Boundary, OnlyAProcessOfTheRunRepresentsARank) {
   Mapping mapping(4);
   const pid_t child = fork();
   if (child == 0) {
@@ -211,17 +211,17 @@ TEST(Boundary, OnlyAProcessOfTheRunStandsForARank) {
   EXPECT_EQ(ids.of(0), static_cast<std::uint32_t>(child));
   for (std::uint32_t rank = 1; rank < 4; ++rank) {
     EXPECT_THROW(ids.of(rank), RankError);
-    EXPECT_EQ(ids.of(rank), 0U);  // told once
+    EXPECT_EQ(ids.of(rank), 0U);  // thrown only once
   }
-  mapping.block(0).identity.process_id = 1;  // later changes are not believed
+  mapping.block(0).identity.process_id = 1;  // later changes are ignored
   EXPECT_EQ(ids.of(0), static_cast<std::uint32_t>(child));
   kill(child, SIGKILL);
   waitpid(child, nullptr, 0);
 }
 
-TEST(Boundary, ALibrarysNameIsBoundedAndPrintable) {
+TEST(Boundary, TheNameOfALibraryIsBoundedAndPrintable) {
   ipc::Identity identity;
-  std::memset(identity.library, 'x', sizeof identity.library);  // no end
+  std::memset(identity.library, 'x', sizeof identity.library);  // without a terminating zero
   identity.library[1] = '\n';
   identity.library[2] = '\x1b';
   const std::string name = intake::library(identity);
@@ -229,14 +229,14 @@ TEST(Boundary, ALibrarysNameIsBoundedAndPrintable) {
   EXPECT_EQ(name.size(), sizeof identity.library);
 }
 
-TEST(Boundary, LooksThatBeganBeforeAllTimeAreLong) {
+TEST(Boundary, LooksThatBeganAtTheSmallestTimeCountAsEndless) {
   ipc::Progress progress;
   for (int i = 0; i < 1000; ++i) progress.begin_call();
   progress.look_begins(std::numeric_limits<std::int64_t>::min());
   EXPECT_TRUE(progress.looks_for_ever({.looks = ~0U, .time_ps = 1000}, 5));
 }
 
-TEST(Boundary, WhatARankSaysOfItsTimeIsAPartOfIt) {
+TEST(Boundary, ReportedTimesOfARankAreClampedToItsClock) {
   const auto boasts = [](ipc::Client& client) {
     send_word(client, 1 - client.rank(), 1);
     receive_word(client);
@@ -252,8 +252,9 @@ TEST(Boundary, WhatARankSaysOfItsTimeIsAPartOfIt) {
   }
 }
 
-// Its end is the first at which its process is asked for: it is noticed all the same, and not waited for.
-TEST(Boundary, AWrongProcessNumberOfARankThatHasEndedIsNoReasonToWait) {
+// The rank's process id is first read when its end is detected. The error is reported all the same, and the
+// run does not wait for the rank.
+TEST(Boundary, AWrongProcessIdOfARankThatHasEndedDoesNotBlockTheRun) {
   auto* const turn = static_cast<std::atomic<int>*>(
       mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   const auto lies = [turn](ipc::Client& client) {

@@ -1,4 +1,4 @@
-// The report of a deadlock says what is certain, and survives whatever a rank has written.
+// The deadlock report contains only what is certain, and tolerates anything that a rank has written.
 #include "runtime/scheduler/deadlock_report.hpp"
 
 #include <gtest/gtest.h>
@@ -43,7 +43,7 @@ RankFacts meets(MpiCall call) {
   return in(operation);
 }
 
-TEST(DeadlockReport, ACircleBeginsWithItsLowestRankAndLeavesOutWhoLeadsToIt) {
+TEST(DeadlockReport, ACircleBeginsWithItsLowestRankAndOmitsRanksThatLeadToIt) {
   EXPECT_EQ(deadlock_report({sends_to(2), sends_to(3), sends_to(1), sends_to(2)}),
             "  ranks 0, 3: MPI_Ssend to rank 2, tag 7\n"
             "  rank 1: MPI_Ssend to rank 3, tag 7\n"
@@ -59,7 +59,7 @@ TEST(DeadlockReport, ACircleMayLeadThroughACollective) {
             "  MPI_Barrier on MPI_COMM_WORLD: rank 0 is in it, rank 1 is not\n");
 }
 
-TEST(DeadlockReport, ACollectiveOfAllIsNotSaidToMissAnybody) {
+TEST(DeadlockReport, ACollectiveThatAllHaveEnteredMissesNoRank) {
   const RankFacts facts = meets(MpiCall::MPI_Bcast);
   EXPECT_EQ(
       deadlock_report({facts, facts, facts}),
@@ -68,7 +68,7 @@ TEST(DeadlockReport, ACollectiveOfAllIsNotSaidToMissAnybody) {
       "not fit together\n");
 }
 
-TEST(DeadlockReport, WhoWaitsForAFinishedRankOrForItselfIsSaid) {
+TEST(DeadlockReport, NamesRanksThatWaitForAFinishedRankOrForThemselves) {
   RankFacts finished;
   finished.state = RankFacts::State::finished;
   EXPECT_EQ(deadlock_report({sends_to(1), finished, sends_to(2)}),
@@ -79,7 +79,7 @@ TEST(DeadlockReport, WhoWaitsForAFinishedRankOrForItselfIsSaid) {
             "  rank 2 waits for itself, in MPI_Ssend\n");
 }
 
-TEST(DeadlockReport, WhereNoCallIsKnownTheProviderIsAsked) {
+TEST(DeadlockReport, WithoutAKnownCallTheProvidersNoteIsUsed) {
   RankFacts facts;
   facts.provider = {.receives = 2, .receive_source = 3, .receive_tag = 5, .sends = 1, .send_target = 1};
   EXPECT_EQ(
@@ -88,7 +88,7 @@ TEST(DeadlockReport, WhereNoCallIsKnownTheProviderIsAsked) {
       "oldest to rank 1\n");
 }
 
-TEST(DeadlockReport, TheProviderIsNotBelievedAboutRanksThatDoNotExist) {
+TEST(DeadlockReport, TheProvidersNoteAboutNonexistentRanksIsIgnored) {
   const auto notes = std::make_unique<ipc::RankNotes>();
   const auto nothing = [](std::uint64_t /*address*/, std::span<std::byte> /*to*/) { return false; };
   for (const std::int32_t rank : {-2, 2, 0x7fffffff}) {
@@ -99,7 +99,7 @@ TEST(DeadlockReport, TheProviderIsNotBelievedAboutRanksThatDoNotExist) {
   }
 }
 
-TEST(DeadlockReport, AnyBytesOfARankGiveLinesOfPrintableText) {
+TEST(DeadlockReport, AnyBytesOfARankYieldLinesOfPrintableText) {
   std::mt19937_64 random(1);
   const auto never = [&random](std::uint64_t /*address*/, std::span<std::byte> to) {
     for (std::byte& byte : to) byte = static_cast<std::byte>(random());
@@ -110,7 +110,7 @@ TEST(DeadlockReport, AnyBytesOfARankGiveLinesOfPrintableText) {
     std::vector<RankFacts> ranks;
     for (int rank = 0; rank < 4; ++rank) {
       auto* bytes = reinterpret_cast<unsigned char*>(notes.get());
-      // Small numbers are the likelier to mean something.
+      // Small numbers are more likely to be valid.
       for (std::size_t i = 0; i < sizeof(ipc::RankNotes); ++i) {
         bytes[i] = static_cast<unsigned char>(random() % 4 == 0 ? random() : i % 4 == 0 ? random() % 8 : 0);
       }

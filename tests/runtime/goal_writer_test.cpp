@@ -18,7 +18,7 @@ namespace {
 using ipc::RecordEntry;
 using ipc::RecordKind;
 
-// A recording in memory, written as ranks write it.
+// A recording in memory, written in the way that ranks write it.
 class GoalWriter : public testing::Test {
  protected:
   ~GoalWriter() override {
@@ -76,7 +76,7 @@ class GoalWriter : public testing::Test {
   std::string path_ = testing::TempDir() + "/apenet-" + std::to_string(getpid()) + ".goal";
 };
 
-TEST_F(GoalWriter, WritesWhatMustHaveEndedAndWhatOnlyBegan) {
+TEST_F(GoalWriter, DistinguishesEndedFromStartedDependencies) {
   constexpr std::uint64_t tag = std::uint64_t{7} << 40;
   chunk(0, {received(1), received(2), sent(3, 1, tag, 100), ended(3), computed(2'500)});
   chunk(1, {sent(1, 0, tag, 8), ended(1), sent(2, 0, tag + 1, 9), ended(2), received(3),
@@ -99,7 +99,7 @@ TEST_F(GoalWriter, WritesWhatMustHaveEndedAndWhatOnlyBegan) {
             "l5 requires l1\n"
             "l6: send 0b to 0 tag 0\n"
             "l6 requires l5\n"
-            "l7: recv 0b from 0 tag 0\n"  // nobody received it
+            "l7: recv 0b from 0 tag 0\n"  // no rank received it
             "}\n"
             "\nrank 1 {\n"
             "l1: send 8b to 0 tag 0\n"
@@ -113,7 +113,7 @@ TEST_F(GoalWriter, WritesWhatMustHaveEndedAndWhatOnlyBegan) {
   EXPECT_EQ(summary_.unclosed, 0U);
 }
 
-TEST_F(GoalWriter, LeavesOutWhatCameFromBeforeTheBeginAndWhatWasNeverMatched) {
+TEST_F(GoalWriter, OmitsMessagesSentBeforeTheBeginAndUnmatchedReceives) {
   chunk(0, {received(1), received(2), received(3), matched(1, 1, 5, 8), ended(1), matched(3, 1, 5, 9),
             ended(3)});
   chunk(1, {sent(1, 0, 5, 9), ended(1), closed()});
@@ -125,7 +125,7 @@ TEST_F(GoalWriter, LeavesOutWhatCameFromBeforeTheBeginAndWhatWasNeverMatched) {
   EXPECT_EQ(summary_.unclosed, 1U);
 }
 
-TEST_F(GoalWriter, RemoteAccessesAreMessagesThatTheirTargetDoesNotWaitFor) {
+TEST_F(GoalWriter, RemoteAccessesBecomeMessagesOnASecondCpu) {
   chunk(0, {access(RecordKind::put, 1, 1, 64), ended(1), access(RecordKind::got, 2, 1, 32), ended(2),
             computed(1000), closed()});
   chunk(1, {closed()});
@@ -157,22 +157,22 @@ TEST_F(GoalWriter, ABrokenRecordingIsRefused) {
   EXPECT_THROW(goal(1), std::runtime_error);
 }
 
-TEST_F(GoalWriter, ARankThatIsNotThereIsRefused) {
+TEST_F(GoalWriter, ANonexistentRankIsRefused) {
   chunk(0, {sent(1, 3, 0, 0), closed()});
   EXPECT_THROW(goal(2), std::runtime_error);
 }
 
-TEST_F(GoalWriter, AnOperationThatCannotBeIsRefused) {
+TEST_F(GoalWriter, AnImpossibleOperationIsRefused) {
   chunk(0, {ended(0xffffffff), closed()});
   EXPECT_THROW(goal(1), std::runtime_error);
 }
 
-TEST_F(GoalWriter, AChunkOfARankThatIsNotThereIsRefused) {
+TEST_F(GoalWriter, AChunkOfANonexistentRankIsRefused) {
   chunk(5, {closed()});
   EXPECT_THROW(goal(2), std::runtime_error);
 }
 
-TEST_F(GoalWriter, SaysWhenItCannotWrite) {
+TEST_F(GoalWriter, ThrowsIfItCannotWrite) {
   chunk(0, {closed()});
   EXPECT_EQ(goal(1), "// a test\nnum_ranks 1\n\nrank 0 {\n}\n");
   const int fd = memfd_create("empty", MFD_CLOEXEC);

@@ -1,4 +1,5 @@
-// Ranks without MPI: virtual time begins where a process opens its part of the network, and for no other.
+// Ranks without MPI: virtual time begins for a process when it joins the network, and not for processes that
+// do not.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,12 +19,12 @@ Ran run_natively(const std::vector<RankProgram>& programs) {
 }
 
 void join(ipc::Client& client) {
-  client.charge(5000);  // what was done before is not counted
+  client.charge(5000);  // time charged before the start does not count
   if (!client.join() || !client.started() || client.clock_ps() != 0) _exit(8);
   client.block().identity.used_provider = 1;
 }
 
-// Plays, and ends without taking leave.
+// Exchanges messages, and ends without leaving explicitly.
 RankProgram player(bool first, useconds_t pause_us) {
   return [first, pause_us](ipc::Client& client) {
     usleep(pause_us);
@@ -36,7 +37,7 @@ RankProgram player(bool first, useconds_t pause_us) {
   };
 }
 
-TEST(NativeStart, TimeBeginsAtZeroWhoeverComesFirst) {
+TEST(NativeStart, TimeBeginsAtZeroWhicheverRankComesFirst) {
   const Ran a = run_natively({player(true, 0), player(false, 50'000)});
   const Ran b = run_natively({player(true, 50'000), player(false, 0)});
   ASSERT_EQ(a.report.outcome, SessionReport::Outcome::completed) << a.report.message;
@@ -49,7 +50,7 @@ TEST(NativeStart, TimeBeginsAtZeroWhoeverComesFirst) {
   EXPECT_TRUE(a.report.warnings.empty());
 }
 
-TEST(NativeStart, MoreThanARingOfRequestsBeforeTheOthersAreThere) {
+TEST(NativeStart, MoreThanARingOfRequestsBeforeTheOthersJoin) {
   constexpr std::uint32_t many = 3 * ipc::request_ring;
   const auto sender = [](ipc::Client& client) {
     join(client);
@@ -67,7 +68,7 @@ TEST(NativeStart, MoreThanARingOfRequestsBeforeTheOthersAreThere) {
   EXPECT_EQ(ran.report.messages, many);
 }
 
-TEST(NativeStart, AProcessThatOpensNothingHoldsUpNobody) {
+TEST(NativeStart, AProcessThatOpensNothingDoesNotBlockOthers) {
   const auto other = [](ipc::Client& /*client*/) {};
   const Ran ran = run_natively({player(true, 0), player(false, 0), other});
   ASSERT_EQ(ran.report.outcome, SessionReport::Outcome::completed) << ran.report.message;
@@ -83,7 +84,7 @@ TEST(NativeStart, ProgramsThatOpenNothingEndWithTheirOwnStatus) {
   EXPECT_NE(ran.report.warnings[0].find("no rank opened an endpoint"), std::string::npos);
 }
 
-TEST(NativeStart, MpiBeginsNothingWhileItIsInitialised) {
+TEST(NativeStart, JoiningDuringMpiInitDoesNotBeginTime) {
   const auto program = [](ipc::Client& client) {
     ++client.block().identity.initialising;
     client.charge(7000);
@@ -99,7 +100,7 @@ TEST(NativeStart, MpiBeginsNothingWhileItIsInitialised) {
   EXPECT_EQ(ran.report.outcome, SessionReport::Outcome::completed) << ran.report.message;
 }
 
-TEST(NativeStart, MpiAfterAnEndpointOfTheProgramsOwnGoesOnWithItsClock) {
+TEST(NativeStart, MpiAfterTheProgramsOwnEndpointKeepsItsClock) {
   const auto program = [](ipc::Client& client) {
     join(client);
     client.charge(1000);
@@ -108,11 +109,12 @@ TEST(NativeStart, MpiAfterAnEndpointOfTheProgramsOwnGoesOnWithItsClock) {
     leave(client);
   };
   const Ran ran = run_natively({program, program});
-  EXPECT_EQ(ran.report.outcome, SessionReport::Outcome::failed);  // no message: MPI bypassed the network
+  // No message was sent, as if MPI bypassed the network.
+  EXPECT_EQ(ran.report.outcome, SessionReport::Outcome::failed);
   EXPECT_EQ(ran.report.exit_status, 2) << ran.report.message;
 }
 
-TEST(NativeStart, ARankThatWaitsForNobodyIsADeadlock) {
+TEST(NativeStart, ARankThatWaitsForALeftRankIsADeadlock) {
   const auto waits = [](ipc::Client& client) {
     join(client);
     receive_word(client);

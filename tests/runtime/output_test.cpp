@@ -1,4 +1,4 @@
-// The order in which ranks' output is passed on.
+// The order in which the ranks' output is forwarded.
 #include "runtime/launch/output.hpp"
 
 #include <fcntl.h>
@@ -45,7 +45,7 @@ class OutputTest : public testing::Test {
   std::unique_ptr<Output> output_;
 };
 
-TEST_F(OutputTest, OnlyWholeLinesArePassedOnWhileARankLives) {
+TEST_F(OutputTest, OnlyCompleteLinesAreForwardedWhileARankRuns) {
   say(0, 0, "one\ntw");
   output_->pass({0, 0});
   EXPECT_EQ(passed_on(), "one\n");
@@ -67,7 +67,7 @@ TEST_F(OutputTest, LinesComeInTheOrderOfTimeThenRank) {
   EXPECT_EQ(passed_on(), "late, too\nlate\n");
 }
 
-TEST_F(OutputTest, ALineBelongsToTheTimeOfItsEnd) {
+TEST_F(OutputTest, ALineBelongsToTheTimeAtWhichItEnds) {
   say(0, 10, "half ");
   say(1, 20, "whole\n");
   say(0, 30, "a line\n");
@@ -75,7 +75,7 @@ TEST_F(OutputTest, ALineBelongsToTheTimeOfItsEnd) {
   EXPECT_EQ(passed_on(), "whole\nhalf a line\n");
 }
 
-TEST_F(OutputTest, TheLastLineNeedsNoEnd) {
+TEST_F(OutputTest, TheLastLineNeedsNoNewline) {
   say(1, 10, "second");
   output_->end(1, 10);
   say(0, 10, "first\nand ");
@@ -86,7 +86,7 @@ TEST_F(OutputTest, TheLastLineNeedsNoEnd) {
   EXPECT_EQ(passed_on(), "and second");
 }
 
-// Whether the pipes are read between the two or after them.
+// Independent of whether the pipes are read between the two writes or after them.
 TEST_F(OutputTest, InOneFileStandardOutputComesFirst) {
   say(0, 10, "error\n", 1);
   output_->pass({10, 0});
@@ -95,7 +95,7 @@ TEST_F(OutputTest, InOneFileStandardOutputComesFirst) {
   EXPECT_EQ(passed_on(), "output\nerror\n");
 }
 
-TEST_F(OutputTest, EveryLineSaysItsRankIfTagged) {
+TEST_F(OutputTest, EveryLineStartsWithItsRankIfTagged) {
   std::array<int, 2> pipe_ends{};
   ASSERT_EQ(pipe(pipe_ends.data()), 0);
   Output tagged({{-1, -1}, {pipe_ends[0], -1}}, {sink_[1], sink_[1]}, true);
@@ -107,7 +107,7 @@ TEST_F(OutputTest, EveryLineSaysItsRankIfTagged) {
   close(pipe_ends[1]);
 }
 
-TEST_F(OutputTest, WhatIsWrittenBehindTheEndIsNotLost) {
+TEST_F(OutputTest, OutputAfterTheEndIsNotLost) {
   output_->end(0, 10);
   say(0, 10, "a daemon\n");
   output_->pass_all();

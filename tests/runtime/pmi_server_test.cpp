@@ -44,7 +44,7 @@ class PmiServerTest : public testing::Test {
   std::unique_ptr<PmiServer> server_;
 };
 
-TEST_F(PmiServerTest, ValuesPutByOneRankAreGotByAnother) {
+TEST_F(PmiServerTest, OneRankReadsTheValuesOfAnother) {
   EXPECT_EQ(ask(0, "cmd=init pmi_version=1 pmi_subversion=1\n"),
             "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0\n");
   EXPECT_EQ(ask(0, "cmd=put kvsname=apenet key=k value=v=1\n"), "cmd=put_result rc=0 msg=success\n");
@@ -52,7 +52,7 @@ TEST_F(PmiServerTest, ValuesPutByOneRankAreGotByAnother) {
   EXPECT_NE(ask(1, "cmd=get kvsname=apenet key=unknown\n").find("rc=-1"), std::string::npos);
 }
 
-TEST_F(PmiServerTest, TheBarrierOpensWhenAllAreIn) {
+TEST_F(PmiServerTest, TheBarrierOpensWhenAllRanksHaveEntered) {
   EXPECT_EQ(ask(0, "cmd=barrier_in\n"), "");
   EXPECT_EQ(ask(1, "cmd=barrier_in\n"), "cmd=barrier_out rc=0\n");
   EXPECT_EQ(answer(0), "cmd=barrier_out rc=0\n");
@@ -86,13 +86,13 @@ TEST_F(PmiServerTest, ARankWithoutASocketIsNotServed) {
   EXPECT_FALSE(server.serve(0));
 }
 
-TEST_F(PmiServerTest, ASpawnIsThatRanksAlone) {
+TEST_F(PmiServerTest, ASpawnAffectsOnlyItsRank) {
   EXPECT_EQ(ask(0, "mcmd=spawn\nnprocs=1\n"), "");
   EXPECT_EQ(ask(1, "cmd=get_universe_size\n"), "cmd=universe_size size=2 rc=0\n");
   EXPECT_NE(ask(0, "endcmd\n").find("cmd=spawn_result rc=-1"), std::string::npos);
 }
 
-// What no client does ends the conversation with that rank, and names it.
+// A protocol violation ends the connection with that rank, and the error names it.
 TEST_F(PmiServerTest, ABrokenClientIsNamed) {
   const auto broken = [this](std::uint32_t rank, const std::string& line) -> std::string {
     try {
@@ -123,7 +123,7 @@ TEST_F(PmiServerTest, LinesKeysAndValuesAreBounded) {
   EXPECT_THROW(ask(1, "cmd=put key=" + std::string(65, 'k') + " value=v\n"), RankError);
 }
 
-TEST_F(PmiServerTest, WhoReadsNoAnswersDoesNotHoldUpTheServer) {
+TEST_F(PmiServerTest, ARankThatReadsNoAnswersDoesNotBlockTheServer) {
   EXPECT_THROW(
       {
         for (int i = 0; i < 100'000; ++i) {
@@ -135,7 +135,7 @@ TEST_F(PmiServerTest, WhoReadsNoAnswersDoesNotHoldUpTheServer) {
       RankError);
 }
 
-// Whatever a broken client sends, the server answers, waits for more, or refuses it by name.
+// Whatever a broken client sends, the server answers, waits for more, or throws an error that names the rank.
 TEST_F(PmiServerTest, RandomBytesAreSurvived) {
   const std::string alphabet = "cmd=put get init mcmd=spawn endcmd key=\n\n value\xff \0=";
   RandomStream random(1, 1);

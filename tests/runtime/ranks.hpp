@@ -1,4 +1,4 @@
-// Ranks of a test: forked processes that talk to the simulator directly, without MPI.
+// Ranks for tests: forked processes that talk to the simulator directly, without MPI.
 #pragma once
 
 #include <fcntl.h>
@@ -22,18 +22,19 @@
 
 namespace apenet::test {
 
-// What a rank does, between the start of virtual time and its end.
+// What a rank does between the start of virtual time and its end.
 using RankProgram = std::function<void(ipc::Client&)>;
 
-// How it comes there: as MPI_Init does, or by its program's own doing.
+// How virtual time begins: as in MPI_Init, or by the program's own call.
 enum class Begin { at_the_barrier, by_the_program };
 
-// The end of a rank that leaves the simulation as MPI_Finalize would.
+// Leaves the simulation as MPI_Finalize would.
 inline void leave(ipc::Client& client) {
   client.finish();
 }
 
-// A fork has the simulator's own view of the mapping, all of it for writing; a rank that is started has not.
+// A fork inherits the simulator's fully writable view of the mapping, which a separately started rank does
+// not have. Unmaps it.
 inline void drop_inherited_mappings() {
   std::vector<std::pair<std::size_t, std::size_t>> ranges;
   std::ifstream maps("/proc/self/maps");
@@ -79,7 +80,7 @@ struct Ran {
   std::string output;
 };
 
-// Runs one program per rank, with linear placement, and collects what they print.
+// Runs one program per rank, placed linearly, and collects what they print.
 inline Ran run_ranks(
     const MachineDescription& machine, const std::vector<RankProgram>& programs, SessionOptions options = {},
     const std::function<bool()>& interrupted = [] { return false; }, Begin begin = Begin::at_the_barrier) {
@@ -105,7 +106,7 @@ inline Ran run_ranks(
   return ran;
 }
 
-// A small message with a word inside it.
+// Sends a small message that contains one word.
 inline void send_word(ipc::Client& client, std::uint32_t target, std::uint64_t word) {
   ipc::Request request;
   request.target = target;
@@ -115,7 +116,7 @@ inline void send_word(ipc::Client& client, std::uint32_t target, std::uint64_t w
   client.post(request);
 }
 
-// Waits for the next event of this kind, dropping others.
+// Waits for the next event of this kind and drops others.
 inline ipc::Event await(ipc::Client& client, ipc::EventKind kind) {
   for (;;) {
     const ipc::Event* event = client.poll();

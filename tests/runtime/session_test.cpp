@@ -1,4 +1,4 @@
-// Real processes in virtual time: what they are told, and how runs end.
+// Real processes in virtual time: what they observe, and how runs end.
 #include "runtime/session.hpp"
 
 #include <gtest/gtest.h>
@@ -29,18 +29,18 @@ RankProgram ping(bool first) {
   };
 }
 
-TEST(Session, PingPongTakesTheModelsTimeInEveryRun) {
+TEST(Session, PingPongTakesTheModelledTimeInEveryRun) {
   const Ran a = run_ranks(ideal(), {ping(true), ping(false)});
   const Ran b = run_ranks(ideal(), {ping(true), ping(false)});
   ASSERT_EQ(a.report.outcome, SessionReport::Outcome::completed) << a.report.message;
   EXPECT_EQ(a.report.messages, 2U * rounds);
-  // Each message: 1 us of latency and 8 bytes at 1 GB/s; no software is charged here.
+  // Per message: 1 us of latency and 8 bytes at 1 GB/s. No software costs are charged here.
   EXPECT_EQ(a.report.virtual_ps, 2 * rounds * (1'000'000 + 8'000));
   EXPECT_EQ(a.report.trace_hash, b.report.trace_hash);
   EXPECT_EQ(a.report.virtual_ps, b.report.virtual_ps);
 }
 
-TEST(Session, ManyRanksOnATorusAgreeWithThemselves) {
+TEST(Session, ManyRanksOnATorusRepeatExactly) {
   const auto program = [](std::uint32_t rank) {
     return [rank](ipc::Client& client) {
       for (std::uint32_t step = 1; step < 16; ++step) {
@@ -60,7 +60,7 @@ TEST(Session, ManyRanksOnATorusAgreeWithThemselves) {
   EXPECT_EQ(a.report.trace_hash, b.report.trace_hash);
 }
 
-// A rank that the host keeps stops virtual time: that is said once, and changes nothing.
+// A rank that is busy in the host stops virtual time. This is reported once and changes nothing.
 TEST(Session, ARankThatIsBlockedInTheHostIsNamed) {
   const auto late = [](useconds_t pause_us) {
     return [pause_us](ipc::Client& client) {
@@ -94,7 +94,7 @@ TEST(Session, ARankThatIsBlockedInTheHostIsNamed) {
 }
 
 Ran put_once() {
-  // The address is the same in both: they are forks of one process.
+  // The address is the same in both ranks, because both are forks of one process.
   static std::uint64_t window[1000];
   const auto origin = [](ipc::Client& client) {
     std::vector<std::uint64_t> source(1000, 42);
@@ -108,7 +108,8 @@ Ran put_once() {
     request.immediate = 77;
     client.post(request);
     await(client, ipc::EventKind::sent);
-    std::fill(source.begin(), source.end(), 0);  // sent: ours again, the bytes are on their way
+    // `sent` has arrived, so the buffer may be reused while the bytes are in transit.
+    std::fill(source.begin(), source.end(), 0);
     await(client, ipc::EventKind::remote_done);
     leave(client);
   };
@@ -156,7 +157,7 @@ Ran put_outside() {
     request.target = 1;
     request.bytes = sizeof word;
     request.local_address = reinterpret_cast<std::uint64_t>(&word);
-    request.remote_address = 4096;  // nothing is mapped there
+    request.remote_address = 4096;  // no memory is mapped there
     client.post(request);
     if (await(client, ipc::EventKind::remote_done).fault == ipc::AccessFault::none) _exit(9);
     send_word(client, 1, 0);
@@ -174,7 +175,7 @@ TEST(Session, PutWritesTheOtherProcessesMemory) {
   EXPECT_EQ(ran.report.outcome, SessionReport::Outcome::completed) << ran.report.message;
 }
 
-TEST(Session, GetReadsWithoutTheOthersHelp) {
+TEST(Session, GetReadsWithoutHelpOfTheTarget) {
   const Ran ran = get_once();
   EXPECT_EQ(ran.report.outcome, SessionReport::Outcome::completed) << ran.report.message;
 }
@@ -188,11 +189,11 @@ TEST(Session, APutOutsideTheTargetsMemoryFailsAndIsCounted) {
                             return warning.find("puts or gets failed") != warning.npos;
                           }),
             1);
-  // That it was acknowledged at all is an assumption of the card's model.
+  // The second warning is about the acknowledgement, which the card's model assumes.
   EXPECT_EQ(warnings.size(), 2U);
 }
 
-// The end of a forked test: what it found, as an exit status.
+// Ends a forked test with its result as exit status.
 [[noreturn]] void end_with(const Ran& forbidden, const Ran& allowed) {
   if (forbidden.report.outcome != SessionReport::Outcome::completed) _exit(4);
   if (forbidden.report.virtual_ps != allowed.report.virtual_ps) _exit(5);
@@ -201,7 +202,7 @@ TEST(Session, APutOutsideTheTargetsMemoryFailsAndIsCounted) {
   _exit(0);
 }
 
-// Puts, gets and wrong addresses: the same where the processes have to do the copying.
+// Puts, gets and wrong addresses give the same results if the processes themselves have to copy.
 using Exchange = Ran (*)();
 class ForbiddenMemory : public testing::TestWithParam<Exchange> {};
 TEST_P(ForbiddenMemory, MakesNoDifference) {
@@ -215,8 +216,7 @@ TEST_P(ForbiddenMemory, MakesNoDifference) {
 }
 INSTANTIATE_TEST_SUITE_P(Session, ForbiddenMemory, testing::Values(put_once, get_once, put_outside));
 
-// A process that only looks is told the truth: the message is there from the instant of its arrival on, not
-// before.
+// A process that only looks sees the true state: the message is visible from its arrival on, not before.
 TEST(Session, LookingIsTruthful) {
   const auto sender = [](ipc::Client& client) {
     client.charge(3'000'000);
@@ -228,7 +228,7 @@ TEST(Session, LookingIsTruthful) {
     std::int64_t before_ps = client.clock_ps();
     const ipc::Event* event = client.poll();
     while (event == nullptr) {
-      client.charge(1000);  // a look every ns
+      client.charge(1000);  // one look per ns
       before_ps = client.clock_ps();
       event = client.poll();
     }
@@ -241,7 +241,7 @@ TEST(Session, LookingIsTruthful) {
 }
 
 TEST(Session, FullRingsLoseNothing) {
-  constexpr std::uint64_t count = 5000;  // many times the rings
+  constexpr std::uint64_t count = 5000;  // many times the size of the rings
   const auto sender = [](ipc::Client& client) {
     for (std::uint64_t word = 0; word < count; ++word) send_word(client, 1, word);
     leave(client);
@@ -257,7 +257,7 @@ TEST(Session, FullRingsLoseNothing) {
   EXPECT_EQ(ran.report.messages, count);
 }
 
-TEST(Session, SlotsComeBack) {
+TEST(Session, SlotsAreReturned) {
   const auto sender = [](ipc::Client& client) {
     for (std::uint32_t round = 0; round < 3 * ipc::slots_per_process; ++round) {
       ipc::Request request;
@@ -285,7 +285,7 @@ TEST(Session, SlotsComeBack) {
   EXPECT_EQ(ran.report.outcome, SessionReport::Outcome::completed) << ran.report.message;
 }
 
-TEST(Session, ADeadlockIsReportedWithWhoWaitsForWhom) {
+TEST(Session, ADeadlockReportNamesWhichRankWaitsForWhich) {
   const auto waits = [](int source) {
     return [source](ipc::Client& client) {
       client.block().note = {
@@ -300,7 +300,7 @@ TEST(Session, ADeadlockIsReportedWithWhoWaitsForWhom) {
       << ran.report.message;
 }
 
-TEST(Session, AKilledRankEndsTheRunAndTheOthersOutputIsKept) {
+TEST(Session, AKilledRankEndsTheRunAndTheOutputOfOthersIsKept) {
   const auto killed = [](ipc::Client& client) {
     receive_word(client);
     raise(SIGKILL);
@@ -344,8 +344,8 @@ TEST(Session, AnInterruptEndsEverything) {
   EXPECT_EQ(ran.report.exit_status, 130);
 }
 
-// A rank that computes for long shows its progress: here its line is what ends the run.
-TEST(Session, LinesArePassedOnWhileARankRuns) {
+// Output of a rank that computes for long is forwarded at once: here its line ends the run.
+TEST(Session, LinesAreForwardedWhileARankRuns) {
   int seen[2];
   ASSERT_EQ(pipe2(seen, O_CLOEXEC | O_NONBLOCK), 0);
   SessionOptions options;
@@ -384,7 +384,7 @@ TEST(Session, OutputIsInRankOrderWithinAStepAndLosesNothing) {
   EXPECT_EQ(ran.output, expected);
 }
 
-// Ranks print at their own times, leave, and print on; one of them is slow in the host.
+// Ranks print at different times, leave, and continue to print; one of them is slow in the host.
 Ran print_at_own_times(std::uint32_t slow) {
   const auto prints = [slow](std::uint32_t rank) {
     return [rank, slow](ipc::Client& client) {
@@ -421,8 +421,8 @@ TEST(Session, LinesComeInTheOrderOfVirtualTime) {
   EXPECT_EQ(print_at_own_times(2).output, ran.output);
 }
 
-// A process that a rank leaves behind holds its pipe, and would never end.
-TEST(Session, AProcessLeftBehindThatHoldsThePipeDoesNotHoldTheRun) {
+// A process that a rank leaves behind holds the pipe open and never ends.
+TEST(Session, AProcessThatHoldsThePipeDoesNotBlockTheRun) {
   const auto begets = [](ipc::Client& client) {
     send_word(client, 1, 1);
     leave(client);
@@ -440,7 +440,7 @@ TEST(Session, AProcessLeftBehindThatHoldsThePipeDoesNotHoldTheRun) {
   EXPECT_EQ(ran.output, "other\n");
 }
 
-// The first failure in virtual time decides, not the first in the host; the others are told.
+// The first failure in virtual time decides, not the first one in the host; the message lists the others.
 TEST(Session, TheFirstFailureInVirtualTimeDecides) {
   const auto fails = [](std::int64_t after_ps, useconds_t pause_us, int status) {
     return [=](ipc::Client& client) {
@@ -455,8 +455,8 @@ TEST(Session, TheFirstFailureInVirtualTimeDecides) {
   EXPECT_EQ(ran.report.message, "rank 1 exited with status 4\n  then ranks 0, 2 exited with status 3");
 }
 
-// Rank 0 fails at 100 us; the others are at 3 us then if the host is slow, and go on to 100 us.
-TEST(Session, OthersGoOnUntilTheFailure) {
+// Rank 0 fails at 100 us. The others are at 3 us then if the host is slow, and continue to 100 us.
+TEST(Session, OthersContinueUntilTheFailure) {
   const auto play = [](useconds_t pause_us) {
     const auto fails = [](ipc::Client& client) {
       client.charge(100'000'000);
@@ -484,7 +484,7 @@ TEST(Session, OthersGoOnUntilTheFailure) {
   EXPECT_EQ(fast.report.trace_hash, slow.report.trace_hash);
 }
 
-TEST(Session, ARankThatHasLeftSaysWhatItHasToSayAlthoughAnotherFails) {
+TEST(Session, OutputOfARankThatHasLeftIsKeptIfAnotherFails) {
   const auto fails = [](ipc::Client&) { _exit(3); };
   const auto talks = [](ipc::Client& client) {
     leave(client);

@@ -1,4 +1,5 @@
-// A host that forbids the simulator the memory of others: puts and gets go by the ranks' own copying.
+// Emulates a host that does not let the simulator access the memory of others: the ranks themselves copy for
+// puts and gets.
 #pragma once
 
 #include <linux/filter.h>
@@ -14,7 +15,8 @@
 
 namespace apenet::test {
 
-// As a container's system call filter would: for this thread and its children, for ever.
+// Installs a system call filter, as a container would, for this thread and its children. It cannot be
+// removed.
 inline void forbid_the_memory_of_others() {
   constexpr std::uint32_t refusal = SECCOMP_RET_ERRNO | EPERM;
   std::array<sock_filter, 5> filter = {{

@@ -1,4 +1,4 @@
-// Recorder: a sink that writes down what a machine tells, and checks what is true of any card.
+// Recorder: a sink that records the completions of a machine, and checks what holds for any card.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -44,7 +44,7 @@ class Recorder final : public CompletionSink {
     EXPECT_TRUE(landed.emplace(MessageName{source, message}, simulation_.now()).second) << "landed twice";
   }
 
-  // Takes what arrives out of the mailboxes of this machine's cards at once.
+  // Takes every arrival out of the mailboxes of this machine's cards immediately.
   void empties_mailboxes_of(Machine& machine) { reader_ = &machine; }
 
   [[nodiscard]] std::vector<Completion> of(Completion::Kind kind) const {

@@ -1,7 +1,7 @@
 // Published numbers of APEnet+ V4 and V5: arXiv 1311.1741, the abstract of FPT 2013 on the TLB, the poster of
 // CHEP 2016 with its paper (J.Phys.Conf.Ser. 898, 082035, abstract), and the table of generations on the APE
-// page. docs/models/apelink-plus.md says which were fitted. Streams of 100 messages, since a cold TLB is no
-// plateau.
+// page. docs/models/apelink-plus.md states which were fitted. Streams of 100 messages, because a cold TLB
+// reaches no plateau.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -31,13 +31,13 @@ ApelinkPlusDescription& card_of(MachineDescription& machine) {
   return std::get<ApelinkPlusDescription>(machine.nic);
 }
 
-// 4.8 GB/s, to which bus.read_latency_ns is fitted.
+// 4.8 GB/s; bus.read_latency_ns is fitted to this value.
 TEST(ApenetPlusV5, MemoryReadsLevelOff) {
   const double gb_s = stream_mib_s(test::apenetplus_v5(), CardTest::flush, 256 * 1024) * (1 << 20) / 1e9;
   EXPECT_NEAR(gb_s, 4.8, 4.8 * 0.05);
 }
 
-// About 45 %, to which card.receive_setup_ns is fitted.
+// About 45 %; card.receive_setup_ns is fitted to this value.
 TEST(ApenetPlusV5, ASecondReceiveEngineGains45Percent) {
   MachineDescription one = test::apenetplus_v5();
   card_of(one).receive_engines = 1;
@@ -46,15 +46,16 @@ TEST(ApenetPlusV5, ASecondReceiveEngineGains45Percent) {
   EXPECT_NEAR(gain - 1, 0.45, 0.45 * 0.15);
 }
 
-// 6.5 us, without the TLB that came in the year after: the software costs are fitted to it. 5 us: predicted.
-TEST(ApenetPlus, TheGenerationsHaveTheirLatencies) {
+// 6.5 us, measured without the TLB, which was added a year later: the software costs are fitted to this
+// value. 5 us is predicted.
+TEST(ApenetPlus, TheGenerationsHaveTheirPublishedLatencies) {
   MachineDescription before_tlb = test::apenetplus_v4();
   card_of(before_tlb).tlb_entries = 0;
   EXPECT_NEAR(half_round_trip_us(before_tlb), 6.5, 6.5 * 0.2);
   EXPECT_NEAR(half_round_trip_us(test::apenetplus_v5()), 5.0, 5.0 * 0.2);
 }
 
-// "Up to about 60 %", with against without TLB: a prediction, which falls short of it.
+// "Up to about 60 %" with TLB compared to without: a prediction, which the model does not quite reach.
 TEST(ApenetPlusV4, TheTlbGainsBandwidthInSomeRangeOfSizes) {
   MachineDescription without = test::apenetplus_v4();
   card_of(without).tlb_entries = 0;
@@ -70,8 +71,8 @@ TEST(ApenetPlusV4, TheTlbGainsBandwidthInSomeRangeOfSizes) {
   EXPECT_LT(gains[2], 0.01) << "more pages than entries";
 }
 
-// A page of 4 KiB for each translation of 1.9 us, and not more (a derived bound).
-TEST(ApenetPlusV4, TheSoftProcessorIsACeiling) {
+// At most one page of 4 KiB per translation of 1.9 us (a derived bound).
+TEST(ApenetPlusV4, TheSoftProcessorLimitsTheBandwidth) {
   MachineDescription without = test::apenetplus_v4();
   card_of(without).tlb_entries = 0;
   const double mb_s = stream_mib_s(without, CardTest::oneway, 1 << 20) * (1 << 20) / 1e6;

@@ -1,8 +1,8 @@
-// The flit engine against BookSim2 (commit 28f4329, router = iq, iSLIP allocators): the router of the two
-// reference curves, without contention exactly and under load to the statistics of a short run.
+// The flit engine against BookSim2 (commit 28f4329, router = iq, iSLIP allocators), with the routers of the
+// two reference curves: exact without contention, and within the statistics of a short run under load.
 //
-// What each number was measured with: docs/models/flit-engine.md. Longer curves:
-// tests/validation/booksim.csv, which docs/models/plot_flit.py draws beside this engine's.
+// docs/models/flit-engine.md states how each number was measured. Longer curves are in
+// tests/validation/booksim.csv, which docs/models/plot_flit.py plots together with this engine's.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 namespace apenet {
 namespace {
 
-// All delays one cycle of 1 ns; a flit of 8 bytes a cycle.
+// All delays are one cycle of 1 ns; one flit of 8 bytes per cycle.
 NetworkDescription iq_router(std::vector<std::uint32_t> dims, std::uint32_t virtual_channels,
                              std::uint32_t buffer_flits) {
   NetworkDescription network;
@@ -58,7 +58,7 @@ void PrintTo(const ZeroLoad& row, std::ostream* out) {
 
 class BookSimZeroLoad : public ::testing::TestWithParam<ZeroLoad> {};
 
-// A ring of 8, two virtual channels; the least latency of single packets.
+// A ring of 8 with two virtual channels; the smallest latency of single packets.
 TEST_P(BookSimZeroLoad, IsExact) {
   const ZeroLoad& row = GetParam();
   TrafficOptions options = traffic(row.pattern, row.packet_flits, 0.001);
@@ -93,14 +93,14 @@ void PrintTo(const CreditLoop& row, std::ostream* out) {
 
 class BookSimCreditLoop : public ::testing::TestWithParam<CreditLoop> {};
 
-// A ring of 8, every node streams to the next one at full load through the one virtual channel it may use:
-// 8 cycles from grant to usable credit for a header, 6 for other flits, and P / (P + 2) at most.
+// A ring of 8 in which every node streams to the next one at full load, through the single virtual channel it
+// may use: 8 cycles from grant to usable credit for a header, 6 for other flits, and at most P / (P + 2).
 TEST_P(BookSimCreditLoop, IsExact) {
   const CreditLoop& row = GetParam();
   TrafficOptions options = traffic("neighbor", row.packet_flits, 1.0);
   options.drain_cycles = 0;
   const TrafficPoint point = run_traffic(iq_router({8}, 2, row.buffer_flits), options);
-  EXPECT_NEAR(point.accepted, row.accepted, 0.0003);  // the window's ends
+  EXPECT_NEAR(point.accepted, row.accepted, 0.0003);  // because of the ends of the window
   EXPECT_TRUE(point.is_saturated);
 }
 
@@ -119,7 +119,7 @@ struct Loaded {
   std::uint32_t buffer_flits;
   double offered;
   double latency_cycles;
-  double tolerance;  // relative: 2 %, and twice the statistical error of the shorter run where that is more
+  double tolerance;  // relative: 2 %, or twice the statistical error of the shorter run if that is more
 };
 void PrintTo(const Loaded& row, std::ostream* out) {
   *out << row.name << " at " << row.offered;

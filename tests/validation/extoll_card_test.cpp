@@ -1,11 +1,11 @@
 // Published card-level numbers of EXTOLL on the Virtex-4.
 //
-// Litz et al., "VELO: A novel communication engine for ultra-low latency message transfers", ICPP 2008:
-// 0.97 us, the size is not in the abstract. Nuessle, Scherer, Bruening, "A resource optimized
+// Litz et al., "VELO: A novel communication engine for ultra-low latency message transfers", ICPP 2008: 0.97
+// us; the abstract does not state the size. Nuessle, Scherer, Bruening, "A resource optimized
 // remote-memory-access architecture for low-latency communication", ICPP 2009: at least 4.9 million
-// transactions a second. Nuessle, Geib, Froening, Bruening, "An FPGA-based custom high performance
+// transactions per second. Nuessle, Geib, Froening, Bruening, "An FPGA-based custom high performance
 // interconnection network", ReConFig 2009: close to 1 us between nodes. Kujat, Silla, Duato, Froening, "The
-// New EXTOLL Conduit for the GASNet Networking Layer": 625 MB/s a link.
+// New EXTOLL Conduit for the GASNet Networking Layer": 625 MB/s per link.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ TestPoint measure(const MachineDescription& machine, CardTest test, std::int64_t
   return run_card_test(machine, test, options)[0];
 }
 
-// The two software steps are fitted to it.
+// The two software steps are fitted to this value.
 TEST(Extoll, VeloTakes970ns) {
   EXPECT_NEAR(measure(test::extoll_64(), CardTest::pingpong, 8).time.to_us(), 0.97, 0.97 * 0.02);
 }
@@ -59,7 +59,7 @@ double transactions_per_second(std::uint32_t processes) {
   return count * processes / (std::max_element(ends.begin(), ends.end())->to_us() * 1e-6);
 }
 
-// A prediction: the requester's 24 clocks of 156 MHz a command are 6.5 million a second. One process that
+// Predicted: the requester's 24 clocks of 156 MHz per command allow 6.5 million per second. One process that
 // posts and takes notifications keeps it busy, and so do four.
 TEST(Extoll, RmaReachesItsTransactionRate) {
   for (const std::uint32_t processes : {1U, 4U}) {
@@ -69,7 +69,7 @@ TEST(Extoll, RmaReachesItsTransactionRate) {
   }
 }
 
-// A prediction: 256 of every 288 bytes are payload.
+// Predicted: 256 of every 288 bytes are payload.
 TEST(Extoll, RmaFillsALink) {
   const TestPoint point = measure(test::extoll_64(), CardTest::unidirectional, test::mib);
   const double mb_s = point.bandwidth_mib_s * test::mib / 1e6;
@@ -77,7 +77,7 @@ TEST(Extoll, RmaFillsALink) {
   EXPECT_GT(mb_s, 624.0 * 256 / 288 * 0.98);
 }
 
-// A link that is never idle moves the 625 MB/s that are published, or the 624 of 156 MHz.
+// A link that is never idle moves the published 625 MB/s, or the 624 of 156 MHz.
 TEST(Extoll, ALinkMoves625MBPerSecond) {
   Simulation simulation;
   Machine machine(simulation, test::extoll_64(), {0, 1});
@@ -94,15 +94,15 @@ TEST(Extoll, ALinkMoves625MBPerSecond) {
   }
 }
 
-// Both directions have their own wires, in the link and in HyperTransport.
+// Both directions have separate wires, in the link and in HyperTransport.
 TEST(Extoll, BothDirectionsAtOnceMoveNearlyTwiceAsMuch) {
   const double one = measure(test::extoll_64(), CardTest::unidirectional, test::mib).bandwidth_mib_s;
   const double both = measure(test::extoll_64(), CardTest::bidirectional, test::mib).bandwidth_mib_s;
   EXPECT_GT(both, 1.8 * one);
 }
 
-// What VELO is for: a small message by RMA, read by DMA and notified, takes longer; a train of many packets
-// takes longer than RMA.
+// The purpose of VELO: a small message takes longer by RMA, which reads by DMA and notifies; a train of many
+// packets takes longer than RMA.
 TEST(Extoll, VeloIsForSmallMessagesAndRmaForLargeOnes) {
   MachineDescription velo = test::extoll_64();
   MachineDescription rma = velo;

@@ -2,9 +2,9 @@
 //
 // Boyanov, "Comparison and evaluation of high-performance computing network interconnects used for lattice
 // QCD simulations", DESY Zeuthen, 18.01.2011: T(N, Nvc) = max_i(lambda_i + Nvc tau_i + Nvc N / beta_i), the
-// fits of ping-pong and ping-ping with Nvc = 8, N = 128 to 2048. No measured point is printed: what is
-// compared with are the fits, evaluated. T is read as one way of N bytes on each of Nvc channels at once.
-// What was fitted to what: docs/models/tnw.md.
+// fits of ping-pong and ping-ping with Nvc = 8, N = 128 to 2048. The document prints no measured points, so
+// these tests compare with the evaluated fits. T is interpreted as the time of one way of N bytes on each of
+// Nvc channels at once. docs/models/tnw.md states what was fitted.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -45,7 +45,7 @@ TEST(Qpace, ThreeMicrosecondsBetweenNeighbours) {
   EXPECT_NEAR(measure(CardTest::pingpong, 1)[0].time.to_us(), 3.0, 0.3);
 }
 
-// The published fits were made with eight channels; at fewer they are extrapolated.
+// The published fits were made with eight channels; for fewer they are extrapolated.
 TEST(Qpace, FewerChannelsAreNearTheExtrapolation) {
   expect_within(measure(CardTest::pingpong, 1), {2.933, 3.07, 3.343, 3.889, 4.981}, 0.20);
   expect_within(measure(CardTest::pingpong, 2), {3.107, 3.38, 3.926, 5.018, 7.202}, 0.20);

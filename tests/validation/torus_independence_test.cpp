@@ -1,6 +1,6 @@
 // "If Node 1 and Node 3 are communicating along the Y axis, the flow of packages between Node 7 and Node 4,
 // through Node 3, along the X and Z axis is not affected and can be performed at full speed."
-// PoS(LAT2005)100, figure 1. The links of a node are independent; flows that share one share its rate.
+// PoS(LAT2005)100, figure 1. The links of a node are independent; flows that share a link share its rate.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -28,7 +28,8 @@ Script sink_of(ScriptedProcess& process, Time* end) {
   *end = process.clock();
 }
 
-// MiB/s of each flow, all at once. A dual-bus host of twice the width, so that only links limit.
+// The bandwidth of each flow in MiB/s, all flows together. The host has a bus of twice the width, so that
+// only links limit.
 std::vector<double> bandwidths(const std::vector<Flow>& flows) {
   MachineDescription machine = test::ape128();
   machine.network.dims = {4, 4, 4};
@@ -67,7 +68,7 @@ TEST(TorusIndependence, FlowsThroughANodeAlongOtherAxesDoNotDisturbOneAnother) {
   EXPECT_NEAR(both[1], crossing_alone, crossing_alone * 0.01);
 }
 
-TEST(TorusIndependence, NeighboursDoNotNoticeAFlowThatTurnsAtOneOfThem) {
+TEST(TorusIndependence, NeighboursAreNotSlowedByAFlowThatTurnsAtOneOfThem) {
   const double alone = bandwidths({to_the_middle})[0];
   const std::vector<double> both = bandwidths({to_the_middle, along_x_and_z});
   EXPECT_NEAR(both[0], alone, alone * 0.01);

@@ -23,7 +23,7 @@ TraceRecord at(NetworkTrace what, Time time, Time until, std::uint32_t place, st
   return network_record(what, time, until, place, 0, 7, sequence, 100);
 }
 
-// One packet, from node 0 over the links 0 and 1 to node 2.
+// One packet from node 0 over links 0 and 1 to node 2.
 void cross_two_links(NetworkReport& report, Time begin, std::uint32_t sequence) {
   report.record(at(NetworkTrace::injected, begin, {}, 0, sequence));
   report.record(at(NetworkTrace::crossed, begin + us(1), begin + us(3), 0, sequence));
@@ -62,7 +62,7 @@ TEST(NetworkReport, WidensItsBinsAndKeepsTheSum) {
   EXPECT_EQ(history.by_hops[0].packets, 100U);
 }
 
-TEST(NetworkReport, ForgetsWhatCameBeforeVirtualTime) {
+TEST(NetworkReport, DiscardsWhatHappenedBeforeVirtualTime) {
   NetworkReport report({"one", "two"});
   cross_two_links(report, us(0), 0);
   report.record(at(NetworkTrace::injected, us(10), {}, 0, 1));
@@ -101,7 +101,7 @@ Script take(ScriptedProcess& process, int count) {
   for (int i = 0; i < count; ++i) co_await process.arrival();
 }
 
-// Two senders at one receiver, on a ring.
+// Two senders to one receiver on a ring.
 void contend(ScriptedRun& run) {
   constexpr int count = 20;
   run.spawn(0, stream(run.process(0), 2, count));
@@ -188,7 +188,7 @@ TEST(ChromeTrace, HoldsEveryMessageAndEveryCrossing) {
   EXPECT_EQ(text.substr(text.size() - 3), "]}\n");
 }
 
-TEST(ChromeTrace, StopsAtItsLimitAndSaysSo) {
+TEST(ChromeTrace, StopsAtItsLimitAndReportsIt) {
   const std::string path = testing::TempDir() + "apenet-observe-limit.json";
   constexpr std::uint64_t limit = 4000;
   {
@@ -203,7 +203,7 @@ TEST(ChromeTrace, StopsAtItsLimitAndSaysSo) {
   EXPECT_EQ(count_of(text, "events left out"), 1U);
 }
 
-TEST(ChromeTrace, ItsWarningIsThatOfAnEqualRunIntoAnotherFile) {
+TEST(ChromeTrace, ItsWarningDoesNotDependOnTheFileName) {
   std::vector<std::vector<std::string>> warnings;
   for (const std::string name : {"apenet-one.json", "apenet-another.json"}) {
     const std::string path = testing::TempDir() + name;
@@ -219,7 +219,7 @@ TEST(ChromeTrace, ItsWarningIsThatOfAnEqualRunIntoAnotherFile) {
   EXPECT_EQ(warnings[0], warnings[1]);
 }
 
-TEST(ChromeTrace, SaysThatADiskIsFull) {
+TEST(ChromeTrace, ReportsAFullDisk) {
   ScriptedRun run(ring(), {}, {0, 1, 2}, {.trace_path = "/dev/full"});
   contend(run);
   const std::vector<std::string> said = run.observation().finish();

@@ -15,7 +15,7 @@ MachineDescription small_torus() {
   return machine;
 }
 
-TEST(PacketWork, NeighboursAloneAreOneHopAway) {
+TEST(PacketWork, PacketsToNeighboursTakeOneHop) {
   PacketWorkOptions options;
   options.packets_per_node = 20;
   options.far_percent = 0;

@@ -1,4 +1,4 @@
-// The threads of a rank against ipc::Client, with the simulator on the other side.
+// Several threads of a rank use ipc::Client, with a simulator on the other side.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ void send_word(ipc::Client& client, std::uint32_t target, std::uint64_t word) {
   client.post(request);
 }
 
-// The clock is one: what each thread charges is in it, and none sees it go back.
+// All threads share one clock: it contains what each thread charges, and no thread sees it go back.
 TEST(ClientThreads, ClockLosesNothingAndNeverGoesBack) {
   constexpr std::int64_t charges = 100'000;
   constexpr std::int64_t step_ps = 1000;
@@ -56,7 +56,7 @@ TEST(ClientThreads, ClockLosesNothingAndNeverGoesBack) {
   EXPECT_EQ(report.virtual_ps, threads * charges * step_ps);
 }
 
-// Each thread's processor time is charged once, in whatever order they come.
+// Each thread's CPU time is charged once, in whatever order the threads call.
 TEST(ClientThreads, MeasuredComputationIsChargedOnce) {
   SessionOptions options;
   options.measure_compute = true;
@@ -69,7 +69,7 @@ TEST(ClientThreads, MeasuredComputationIsChargedOnce) {
     std::atomic<int> turn{0};
     std::atomic<std::int64_t> used_ps{0};
     in_threads(2, [&](std::uint32_t thread) {
-      // One has used much when the other begins.
+      // One thread has used much CPU time before the other begins.
       while (thread == 0 && cpu_ps() < 20'000'000'000) continue;
       for (int round = 0; round < 20; ++round) {
         while (turn % 2 != static_cast<int>(thread)) std::this_thread::yield();
@@ -84,7 +84,7 @@ TEST(ClientThreads, MeasuredComputationIsChargedOnce) {
   run_thread_ranks(ideal(), {computes}, options);
 }
 
-// As clock_gettime and MPI_Wtime do, beside threads that post and take messages.
+// Reads the clock like clock_gettime and MPI_Wtime, while other threads post and take messages.
 TEST(ClientThreads, ReadsOfTheClockBesideMessages) {
   constexpr std::uint64_t words = 300;
   const auto plays = [](ThreadRank& rank) {
@@ -134,7 +134,7 @@ TEST(ClientThreads, ReadsOfTheClockBesideMessages) {
   }));
 }
 
-// One thread leaves, as MPI_Finalize does, while others sleep in virtual time and go on after it.
+// One thread leaves, as in MPI_Finalize, while others sleep in virtual time and continue after it.
 TEST(ClientThreads, OneLeavesWhileOthersSleep) {
   for (int run = 0; run < 20; ++run) {
     const auto sleeps_and_leaves = [run](ThreadRank& rank) {
@@ -163,8 +163,8 @@ TEST(ClientThreads, OneLeavesWhileOthersSleep) {
   }
 }
 
-// Sessions of two threads: exactly one of them closes the last.
-TEST(ClientThreads, TheLastSessionIsOnes) {
+// Two threads have sessions: exactly one of them closes the last session.
+TEST(ClientThreads, ExactlyOneThreadClosesTheLastSession) {
   run_thread_ranks(ideal(), {[](ThreadRank& rank) {
                      ipc::Client& client = rank.client;
                      std::atomic<int> last{0};
@@ -181,7 +181,7 @@ TEST(ClientThreads, TheLastSessionIsOnes) {
                    }});
 }
 
-// Without MPI: virtual time begins with whichever thread joins first, once.
+// Without MPI, virtual time begins once, with whichever thread joins first.
 TEST(ClientThreads, SeveralJoinAtOnce) {
   const auto joins = [](ThreadRank& rank) {
     ipc::Client& client = rank.client;
@@ -203,8 +203,9 @@ TEST(ClientThreads, SeveralJoinAtOnce) {
   EXPECT_EQ(report.messages, 2U);
 }
 
-// What ranks print comes whole and in the order of virtual time, however many threads charge meanwhile.
-TEST(ClientThreads, OutputIsPumpedBesideThem) {
+// The ranks' output arrives complete and in the order of virtual time, however many threads charge time
+// meanwhile.
+TEST(ClientThreads, OutputIsForwardedMeanwhile) {
   int sink[2];
   ASSERT_EQ(pipe2(sink, O_CLOEXEC), 0);
   SessionOptions options;

@@ -1,4 +1,5 @@
-// The provider as threads use it: an endpoint with one queue, at which each waits for its own operations.
+// The provider as threads use it: an endpoint with one queue, on which each thread waits for its own
+// operations.
 #pragma once
 
 #include <rdma/fi_cm.h>
@@ -19,14 +20,14 @@
 
 namespace apenet::test {
 
-// Also in a program that is no test.
+// An assertion that also works outside GoogleTest.
 inline void require(bool holds, const char* what) {
   if (holds) return;
   std::fprintf(stderr, "expected: %s\n", what);
   std::abort();
 }
 
-// Runs work(thread) in so many threads that begin together, to the end of all.
+// Runs work(thread) in `count` threads that start together. Returns when all have ended.
 template <typename Work>
 void in_threads(std::uint32_t count, Work work) {
   std::vector<std::thread> threads;
@@ -40,9 +41,9 @@ void in_threads(std::uint32_t count, Work work) {
   for (std::thread& thread : threads) thread.join();
 }
 
-// An operation, which whoever reads its completion marks as done.
+// An operation. The thread that reads its completion marks it as done.
 struct Operation {
-  fi_context2 context{};  // first: its address is the operation's
+  fi_context2 context{};  // the first member, so that its address identifies the operation
   std::atomic<bool> done{false};
 };
 
@@ -68,7 +69,7 @@ class Connection {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  // The endpoint of the same number in another rank.
+  // Inserts the endpoint of the same number in another rank.
   fi_addr_t insert(std::uint32_t rank) {
     libfabric::EndpointName name;
     std::size_t length = sizeof name;
@@ -108,11 +109,11 @@ inline std::vector<std::uint8_t> content(std::size_t size, std::uint32_t rank, s
   return bytes;
 }
 
-// Inline, in a slot, and by a rendezvous.
+// One size each for inline data, a slot, and a rendezvous.
 inline constexpr std::array<std::size_t, 3> message_sizes = {16, 2000, 20'000};
 inline constexpr std::uint32_t exchanged_messages = 12;
 
-// One thread's share between two ranks: as many messages to the other as it takes from it.
+// One thread's part of an exchange between two ranks: sends and receives the same number of messages.
 inline void exchange(Connection& connection, std::uint32_t rank, fi_addr_t to, std::uint64_t first_tag) {
   for (std::uint32_t i = 0; i < exchanged_messages; ++i) {
     const std::size_t size = message_sizes[i % message_sizes.size()];

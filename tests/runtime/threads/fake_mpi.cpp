@@ -1,5 +1,5 @@
-// An MPI library that does nothing, for the shim in front of it: both names of each function, and two ranks
-// in every communicator. Handles are pointers' size, as Open MPI's.
+// An MPI library without function, for tests of the shim: both names of each function, and two ranks in every
+// communicator. Handles have the size of pointers, as in Open MPI.
 #include <cstdint>
 #include <cstring>
 

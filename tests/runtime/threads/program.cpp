@@ -1,6 +1,6 @@
-// A program with threads under the shim, with the provider as libfabric loads it:
+// A program with threads, run under the shim with the provider loaded as by libfabric:
 //   threads_program RANK native|mpi|sessions PROVIDER
-// Some exchange messages, one reads clocks, one sleeps; with MPI, all of them call it. Two ranks.
+// Some threads exchange messages, one reads clocks, one sleeps; with MPI, all of them call it. Two ranks.
 #include <dlfcn.h>
 #include <pthread.h>
 #include <rdma/providers/fi_prov.h>
@@ -63,7 +63,7 @@ class Fabric {
   }
 
  private:
-  fi_info* info_ = nullptr;  // stays, as libfabric itself would free it
+  fi_info* info_ = nullptr;  // kept: libfabric itself would free it
   fid_fabric* fabric_ = nullptr;
   fid_domain* domain_ = nullptr;
 };

@@ -1,4 +1,4 @@
-// Real processes with threads, the shim in front of them and the provider loaded.
+// Real processes with threads, with the shim preloaded and the provider loaded.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 namespace apenet::test {
 namespace {
 
-// APENET_THREADS_PROGRAM, APENET_SHIM and APENET_PROVIDER are paths that the build gives.
+// The build defines the paths APENET_THREADS_PROGRAM, APENET_SHIM and APENET_PROVIDER.
 RankProcess start_program(const Session& session, std::uint32_t rank, const char* how) {
   int out[2];
   int err[2];
@@ -23,7 +23,7 @@ RankProcess start_program(const Session& session, std::uint32_t rank, const char
     setenv(ipc::mapping_variable, path.c_str(), 1);
     setenv(ipc::rank_variable, number.c_str(), 1);
     setenv("LD_PRELOAD", APENET_SHIM, 1);
-    // Which insists on being the first library, and looks for leaks in libfabric's part, which is not there.
+    // The address sanitizer requires to be the first library, and would report leaks of what libfabric frees.
     setenv("ASAN_OPTIONS", "verify_asan_link_order=0:detect_leaks=0", 1);
     execl(APENET_THREADS_PROGRAM, APENET_THREADS_PROGRAM, number.c_str(), how, APENET_PROVIDER, nullptr);
     _exit(127);
@@ -37,7 +37,7 @@ class ProgramThreads : public testing::TestWithParam<const char*> {};
 
 TEST_P(ProgramThreads, CallEverythingAtOnce) {
   SessionOptions options;
-  options.output_fd = 2;  // what the sanitizer says
+  options.output_fd = 2;  // shows the sanitizer's messages
   options.pin = false;
   Session session(ape16(), {0, 1}, options);
   const std::vector<RankProcess> ranks = {start_program(session, 0, GetParam()),

@@ -1,4 +1,4 @@
-// FI_THREAD_SAFE: any thread may call the provider at any time, for one endpoint and for several.
+// FI_THREAD_SAFE: any thread may call the provider at any time, with one endpoint or several.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::uint32_t threads = 3;
 
-// What a rank opens once. Not by fi_fabric: that is the one of the process's own rank.
+// The objects that a rank opens once. Not by fi_fabric(), which would use the process's own rank.
 class Opened {
  public:
   explicit Opened(ipc::Client& client)
@@ -46,7 +46,7 @@ struct Card {
 };
 constexpr Card cards[] = {{"Ideal", ideal}, {"Apelink", ape16}, {"Extoll", extoll_64}, {"Tnw", qpace}};
 
-// Messages of all sizes take the way that they take under MPI.
+// Messages of all sizes take the same path as under MPI.
 MachineDescription machine_of(const Card& card) {
   MachineDescription machine = card.machine();
   machine.mpi_software = machine.card_software;
@@ -83,7 +83,7 @@ TEST_P(ProviderThreads, HaveAnEndpointEach) {
   EXPECT_GE(report.messages, 2 * threads * exchanged_messages);
 }
 
-// Beside messages: others open and close, register memory, and read what is counted.
+// While messages are exchanged, other threads open and close objects, register memory and read counters.
 TEST_P(ProviderThreads, OpenAndCloseAndReadCounters) {
   const auto plays = [](ThreadRank& rank) {
     const Opened opened(rank.client);

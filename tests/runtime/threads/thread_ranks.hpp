@@ -1,8 +1,8 @@
-// Ranks that are threads of the test's own process, under a whole Session: both sides of the mapping lie at
-// one address, so that a race detector sees the ranks' threads and the simulator at once.
+// Ranks that are threads of the test's process, under a complete Session. Both sides of the mapping lie at
+// one address, so that a race detector sees the ranks' threads and the simulator together.
 //
-// The simulator watches and ends processes: a stand-in for each rank, which waits until the rank's thread
-// ends.
+// The simulator watches and ends processes, so each rank has a stand-in process that waits until the rank's
+// thread ends.
 #pragma once
 
 #include <fcntl.h>
@@ -30,17 +30,17 @@
 
 namespace apenet::test {
 
-// A rank that is a thread, and where it prints.
+// A rank that is a thread, and the descriptor to which it prints.
 struct ThreadRank {
   ipc::Client& client;
   int output_fd;
 };
 using ThreadProgram = std::function<void(ThreadRank&)>;
 
-// How virtual time begins: as in MPI_Init and MPI_Finalize, or by the program's own doing.
+// How virtual time begins: as in MPI_Init and MPI_Finalize, or by the program's own call.
 enum class ThreadBegin { at_the_barrier, by_the_program };
 
-// Where the simulator has its mapping.
+// The address of the simulator's mapping.
 inline std::byte* base_of(const Session& session) {
   struct stat status {};
   if (stat(session.mapping_path().c_str(), &status) != 0) std::abort();
@@ -53,10 +53,10 @@ inline std::byte* base_of(const Session& session) {
   std::abort();
 }
 
-// What the simulator watches for one rank, and this process's ends of its pipes.
+// The process that the simulator watches for one rank, and this process's ends of its pipes.
 struct StandIn {
   RankProcess process;
-  int end_fd;     // closed: the rank has ended
+  int end_fd;     // closed when the rank has ended
   int output_fd;  // what the rank prints
 };
 
@@ -68,7 +68,7 @@ inline StandIn stand_in() {
   if (child == 0) {
     setpgid(0, 0);
     dup2(end[0], 0);
-    syscall(SYS_close_range, 3U, ~0U, 0U);  // other ranks' pipes must end with their ranks
+    syscall(SYS_close_range, 3U, ~0U, 0U);  // pipes of other ranks must close when their ranks end
     char byte = 0;
     while (read(0, &byte, 1) > 0) continue;
     _exit(0);
@@ -77,7 +77,7 @@ inline StandIn stand_in() {
   return {{.process_id = child, .pmi_fd = -1, .output_fd = out[0], .error_fd = -1}, end[1], out[1]};
 }
 
-// Ports live as long as their process and are found by their clients: so do these.
+// Never destroyed: ports live as long as their process and refer to their clients.
 inline ipc::Client& lasting_client(std::byte* base, std::uint32_t rank) {
   static std::mutex mutex;
   static auto& clients = *new std::vector<std::unique_ptr<ipc::Client>>;
@@ -85,8 +85,8 @@ inline ipc::Client& lasting_client(std::byte* base, std::uint32_t rank) {
   return *clients.emplace_back(std::make_unique<ipc::Client>(base, rank));
 }
 
-// Runs one program a rank. A run that does not complete ends the test's process: threads that wait for it
-// cannot be ended.
+// Runs one program per rank. If the run does not complete, ends the test's process, because threads that wait
+// for it cannot be ended.
 inline SessionReport run_thread_ranks(const MachineDescription& machine,
                                       const std::vector<ThreadProgram>& programs, SessionOptions options = {},
                                       ThreadBegin begin = ThreadBegin::at_the_barrier) {
@@ -118,7 +118,7 @@ inline SessionReport run_thread_ranks(const MachineDescription& machine,
   }
   SessionReport report;
   std::thread simulator([&] {
-    forbid_the_memory_of_others();  // a stand-in's memory is not its rank's
+    forbid_the_memory_of_others();  // a stand-in's memory is not that of its rank
     report = session.run(processes, 0, -1, [] { return false; });
   });
   simulator.join();
