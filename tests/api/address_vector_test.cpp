@@ -13,7 +13,7 @@ namespace {
 
 using libfabric::EndpointName;
 
-TEST(AddressVector, GivesNumbersInOrderAndTellsNamesBack) {
+TEST(AddressVector, NumbersAddressesInOrderAndReturnsTheirNames) {
   FakeNetwork network(4);
   Peer peer(network, 0);
   EndpointName name;
@@ -27,7 +27,7 @@ TEST(AddressVector, GivesNumbersInOrderAndTellsNamesBack) {
   EXPECT_EQ(room, std::strlen(text) + 1);
 }
 
-TEST(AddressVector, RefusesWhatIsNoEndpointOfThisSimulation) {
+TEST(AddressVector, RefusesNamesThatAreNoEndpointsOfThisSimulation) {
   FakeNetwork network(2);
   Peer peer(network, 0);
   std::array<EndpointName, 3> names{EndpointName{.rank = 1, .endpoint = 1}, EndpointName{.magic = 1},
@@ -41,7 +41,7 @@ TEST(AddressVector, RefusesWhatIsNoEndpointOfThisSimulation) {
   EXPECT_EQ(errors, (std::array<int, 3>{0, FI_EINVAL, FI_EINVAL}));
 }
 
-TEST(AddressVector, RemovedAddressesAreNoAddresses) {
+TEST(AddressVector, RemovedAddressesAreInvalid) {
   FakeNetwork network(2);
   Peer peer(network, 0);
   fi_addr_t address = 1;
@@ -50,7 +50,7 @@ TEST(AddressVector, RemovedAddressesAreNoAddresses) {
   EXPECT_EQ(fi_tinject(peer.ep, "x", 1, 99, 0), -FI_EINVAL);
 }
 
-TEST(Endpoint, NamesItself) {
+TEST(Endpoint, HasItsName) {
   FakeNetwork network(2);
   Peer peer(network, 1);
   EXPECT_EQ(peer.client.block().identity.used_provider, 1U);
@@ -63,7 +63,7 @@ TEST(Endpoint, NamesItself) {
   EXPECT_EQ(name.endpoint, 0U);
 }
 
-TEST(Names, AreNumbersOrMeanTheFirstRank) {
+TEST(Names, AreNumbersOrDenoteTheFirstRank) {
   const auto name = [](const char* node, const char* service) {
     const EndpointName found = libfabric::endpoint_name(node, service, 4);
     return std::array<std::uint32_t, 2>{found.rank, found.endpoint};
@@ -81,7 +81,7 @@ TEST(Names, AreNumbersOrMeanTheFirstRank) {
     EXPECT_THROW(name("1", wrong), libfabric::FabricError) << wrong;
 }
 
-TEST(Names, OfAnEndpointIsTheServiceThatWasAskedFor) {
+TEST(Names, OfAnEndpointUseTheRequestedService) {
   FakeNetwork network(2);
   network.become(1);
   fi_info* info = nullptr;
@@ -99,7 +99,7 @@ TEST(Names, OfAnEndpointIsTheServiceThatWasAskedFor) {
     return name.endpoint;
   };
   EXPECT_EQ(number(info), 9228U);
-  EXPECT_EQ(number(info), 9229U);  // the number is not used again
+  EXPECT_EQ(number(info), 9229U);  // a number is not reused
   EXPECT_EQ(number(peer.info), 9230U);
   libfabric::free_info(info);
 
@@ -115,7 +115,7 @@ TEST(Names, OfAnEndpointIsTheServiceThatWasAskedFor) {
   EXPECT_EQ(libfabric::get_info(FI_VERSION(1, 17), "nowhere", nullptr, 0, nullptr, &info), -FI_ENODATA);
 }
 
-TEST(AddressVector, TakesNodesAndServices) {
+TEST(AddressVector, AcceptsNodesAndServices) {
   FakeNetwork network(4);
   Peer peer(network, 0);
   fi_addr_t address = 0;
@@ -130,10 +130,10 @@ TEST(AddressVector, TakesNodesAndServices) {
   ASSERT_EQ(fi_av_lookup(peer.av, addresses[3], &name, &length), 0);
   EXPECT_EQ(name.rank, 3U);
   EXPECT_EQ(name.endpoint, 1U);
-  EXPECT_EQ(addresses[4], FI_ADDR_NOTAVAIL);  // rank 4
+  EXPECT_EQ(addresses[4], FI_ADDR_NOTAVAIL);  // rank 4 does not exist
 }
 
-TEST(Objects, AreBusyWhileOthersNeedThem) {
+TEST(Objects, AreBusyWhileOthersUseThem) {
   FakeNetwork network(1);
   Peer peer(network, 0);
   EXPECT_EQ(fi_close(&peer.receive_cq->fid), -FI_EBUSY);
@@ -142,7 +142,7 @@ TEST(Objects, AreBusyWhileOthersNeedThem) {
   EXPECT_EQ(fi_close(&peer.fabric->fid), -FI_EBUSY);
 }
 
-TEST(Objects, SayWhatTheyDoNotDo) {
+TEST(Objects, RefuseUnsupportedOperations) {
   FakeNetwork network(1);
   Peer peer(network, 0);
   EXPECT_EQ(fi_barrier(peer.ep, 0, nullptr), -FI_ENOSYS);

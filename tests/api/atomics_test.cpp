@@ -1,4 +1,4 @@
-// Atomic operations: what they do to memory, and how they travel.
+// Atomic operations: their effect on memory, and how they are transferred.
 #include "api/libfabric/atomics.hpp"
 
 #include <gtest/gtest.h>
@@ -36,7 +36,7 @@ T after(AtomicForm form, fi_datatype type, fi_op op, T target, T operand, T comp
   return target;
 }
 
-TEST(AtomicOps, DoWhatTheirNamesSay) {
+TEST(AtomicOps, HaveTheEffectOfTheirNames) {
   const auto write = [](fi_op op, std::int32_t target, std::int32_t operand) {
     return after(AtomicForm::write, FI_INT32, op, target, operand);
   };
@@ -63,7 +63,7 @@ TEST(AtomicOps, DoWhatTheirNamesSay) {
             Complex(5, 5));
 }
 
-TEST(AtomicOps, CompareTheirComparandWithTheTarget) {
+TEST(AtomicOps, CompareTheComparandWithTheTarget) {
   const auto swap = [](fi_op op, std::int32_t target, std::int32_t comparand) {
     return after(AtomicForm::compare, FI_INT32, op, target, 9, comparand) == 9;
   };
@@ -76,7 +76,7 @@ TEST(AtomicOps, CompareTheirComparandWithTheTarget) {
   EXPECT_EQ(after<std::uint32_t>(AtomicForm::compare, FI_UINT32, FI_MSWAP, 0xaaaa, 0x1234, 0x00ff), 0xaa34U);
 }
 
-TEST(AtomicOps, ExistWhereTheirTypeHasThem) {
+TEST(AtomicOps, AreValidOnlyForSuitableTypes) {
   const auto valid = [](AtomicForm form, fi_datatype type, fi_op op) {
     return is_valid(AtomicOperation{form, type, op});
   };
@@ -93,7 +93,7 @@ TEST(AtomicOps, ExistWhereTheirTypeHasThem) {
 }
 
 struct Atomics : testing::Test {
-  // Until the origin's operation has ended: both make progress.
+  // Waits until the origin's operation has ended, while both sides make progress.
   fi_cq_tagged_entry ended() {
     target.drain();
     return origin.next(origin.transmit_cq);
@@ -110,7 +110,7 @@ struct Atomics : testing::Test {
   OpenMemory open{target, there.data(), sizeof(there), everything, 5};
 };
 
-TEST_F(Atomics, ChangeTheTargetWhenItLooks) {
+TEST_F(Atomics, ChangeTheTargetWhenItMakesProgress) {
   const std::uint64_t operand = 4;
   there[1] = 38;
   ASSERT_EQ(
@@ -124,7 +124,7 @@ TEST_F(Atomics, ChangeTheTargetWhenItLooks) {
   EXPECT_EQ(fi_cntr_read(origin.counter), 1U);
 }
 
-TEST_F(Atomics, TellWhatWasThere) {
+TEST_F(Atomics, FetchThePreviousValue) {
   std::uint64_t operand = 4;
   std::uint64_t result = 0;
   there[0] = 38;
@@ -150,7 +150,7 @@ TEST_F(Atomics, TellWhatWasThere) {
   EXPECT_EQ(fi_cntr_read(target.read), 3U);
 }
 
-TEST_F(Atomics, TakeSeveralMessagesWhereOneIsTooSmall) {
+TEST_F(Atomics, UseSeveralMessagesIfOneIsTooSmall) {
   std::array<std::uint64_t, 512> operands{};
   std::array<std::uint64_t, 512> comparands{};
   std::array<std::uint64_t, 512> results{};
@@ -173,7 +173,7 @@ TEST_F(Atomics, TakeSeveralMessagesWhereOneIsTooSmall) {
   EXPECT_TRUE(origin.reads_nothing(origin.transmit_cq));
 }
 
-TEST_F(Atomics, GoBetweenScatteredMemories) {
+TEST_F(Atomics, WorkOnScatteredMemory) {
   std::array<std::uint64_t, 3> operands{1, 2, 3};
   std::array<std::uint64_t, 3> results{};
   there[0] = 10;
@@ -239,7 +239,7 @@ TEST_F(Atomics, AreRefusedByTheTargetsRegion) {
   EXPECT_EQ(fi_cntr_readerr(origin.counter), 3U);
 }
 
-TEST_F(Atomics, SayWhatTheyCannotDo) {
+TEST_F(Atomics, RefuseUnsupportedOperations) {
   std::size_t count = 0;
   EXPECT_EQ(fi_atomicvalid(origin.ep, FI_DOUBLE, FI_SUM, &count), 0);
   EXPECT_EQ(count, 512U);
@@ -272,7 +272,7 @@ TEST_F(Atomics, KeepTheOrderOfMessages) {
   EXPECT_EQ(result, 5U);
 }
 
-TEST_F(Atomics, EndWhenTheirTargetHasClosed) {
+TEST_F(Atomics, FailIfTheTargetHasClosed) {
   fid_ep* ep = nullptr;
   ASSERT_EQ(fi_endpoint(target.domain, target.info, &ep, nullptr), 0);
   ASSERT_EQ(fi_close(&ep->fid), 0);

@@ -1,4 +1,4 @@
-// Event queues, and what tells them: the program, insertions of addresses, registrations of memory.
+// Event queues and their events: from the program, from address insertions, and from memory registrations.
 #include "api/libfabric/eq.hpp"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ class EventQueueTest : public testing::Test {
     EXPECT_EQ(fi_eq_open(peer.fabric, &attributes, &eq, nullptr), 0);
     return eq;
   }
-  // What the queue says next.
+  // Reads the next event of the queue.
   fi_eq_entry next(fid_eq* eq, std::uint32_t expected, std::uint64_t flags = 0) {
     fi_eq_entry entry{};
     std::uint32_t event = 0;
@@ -38,7 +38,7 @@ class EventQueueTest : public testing::Test {
   Peer peer{network, 0};
 };
 
-TEST_F(EventQueueTest, GivesBackInOrderWhatTheProgramPutIn) {
+TEST_F(EventQueueTest, ReturnsTheProgramsEventsInOrder) {
   fid_eq* eq = open(FI_WRITE);
   for (std::uint64_t i = 0; i < 100; ++i) {
     const fi_eq_entry entry{&eq->fid, nullptr, i};
@@ -54,7 +54,7 @@ TEST_F(EventQueueTest, GivesBackInOrderWhatTheProgramPutIn) {
   EXPECT_EQ(fi_close(&eq->fid), 0);
 }
 
-TEST_F(EventQueueTest, RefusesWhatItWasNotOpenedFor) {
+TEST_F(EventQueueTest, RefusesOperationsThatItWasNotOpenedFor) {
   fid_eq* eq = open(0);
   const fi_eq_entry entry{};
   EXPECT_EQ(fi_eq_write(eq, FI_NOTIFY, &entry, sizeof(entry), 0), -FI_EINVAL);
@@ -66,7 +66,7 @@ TEST_F(EventQueueTest, RefusesWhatItWasNotOpenedFor) {
   EXPECT_EQ(fi_eq_open(peer.fabric, &attributes, &eq, nullptr), -FI_ENOSYS);
 }
 
-TEST_F(EventQueueTest, KeepsWhatDoesNotFit) {
+TEST_F(EventQueueTest, KeepsEventsThatDoNotFitTheBuffer) {
   fid_eq* eq = open(FI_WRITE);
   const fi_eq_entry entry{&eq->fid, nullptr, 7};
   fi_eq_write(eq, FI_NOTIFY, &entry, sizeof(entry), 0);
@@ -77,7 +77,7 @@ TEST_F(EventQueueTest, KeepsWhatDoesNotFit) {
   EXPECT_EQ(fi_close(&eq->fid), 0);
 }
 
-TEST_F(EventQueueTest, DescriptorIsReadableWhileThereIsSomething) {
+TEST_F(EventQueueTest, DescriptorIsReadableWhileThereAreEvents) {
   fid_eq* eq = open(FI_WRITE, FI_WAIT_FD);
   int descriptor = -1;
   ASSERT_EQ(fi_control(&eq->fid, FI_GETWAIT, &descriptor), 0);
@@ -92,7 +92,7 @@ TEST_F(EventQueueTest, DescriptorIsReadableWhileThereIsSomething) {
   EXPECT_EQ(fi_close(&eq->fid), 0);
 }
 
-TEST_F(EventQueueTest, TellsOfInsertionsAndNamesTheOneThatFailed) {
+TEST_F(EventQueueTest, ReportsInsertionsAndNamesTheOneThatFailed) {
   fid_eq* eq = open(0);
   fi_av_attr attributes{};
   attributes.flags = FI_EVENT;
@@ -128,7 +128,7 @@ TEST_F(EventQueueTest, TellsOfInsertionsAndNamesTheOneThatFailed) {
   EXPECT_EQ(fi_close(&eq->fid), 0);
 }
 
-TEST_F(EventQueueTest, TellsOfRegistrationsIfTheDomainAsks) {
+TEST_F(EventQueueTest, ReportsRegistrationsIfTheDomainIsBound) {
   fid_eq* eq = open(0);
   fid_domain* domain = nullptr;
   ASSERT_EQ(fi_domain(peer.fabric, peer.info, &domain, nullptr), 0);
@@ -145,7 +145,7 @@ TEST_F(EventQueueTest, TellsOfRegistrationsIfTheDomainAsks) {
   EXPECT_EQ(fi_close(&eq->fid), 0);
 }
 
-TEST_F(EventQueueTest, StaysQuietOnAnEndpoint) {
+TEST_F(EventQueueTest, GetsNoEventsFromAnEndpoint) {
   fid_eq* eq = open(0);
   fid_ep* ep = nullptr;
   ASSERT_EQ(fi_endpoint(peer.domain, peer.info, &ep, nullptr), 0);

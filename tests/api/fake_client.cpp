@@ -35,7 +35,7 @@ FakeNetwork::FakeNetwork(std::uint32_t ranks) : clients_(ranks), events_(ranks),
   current_network() = this;
 }
 
-// The mapping stays: ports, which live as long as their process, hold clients that point into it.
+// The mapping is not unmapped: ports live as long as their process, and their clients point into it.
 FakeNetwork::~FakeNetwork() {
   current_network() = nullptr;
 }
@@ -125,7 +125,7 @@ void FakeNetwork::post(std::uint32_t rank, const ipc::Request& request) {
 
 }  // namespace apenet::test
 
-// ipc::Client as the provider sees it, over the network above.
+// Implements ipc::Client, as far as the provider uses it, on the fake network.
 namespace apenet::ipc {
 
 using test::FakeNetwork;

@@ -1,5 +1,5 @@
-// FakeNetwork: ranks without processes. Every message takes one microsecond; a test may hold messages back
-// and deliver them in any order, empty the slot pool, or put bytes of its own into a rank's events.
+// FakeNetwork: ranks without processes. Every message takes one microsecond. A test may hold messages and
+// deliver them in any order, exhaust the slot pool, or inject its own bytes into a rank's events.
 #pragma once
 
 #include <cstdint>
@@ -14,30 +14,30 @@ class FakeNetwork {
  public:
   static constexpr std::int64_t latency_ps = 1'000'000;
 
-  // Becomes the network of all clients that are asked for from now on.
+  // Becomes the network of all clients created from now on.
   explicit FakeNetwork(std::uint32_t ranks);
   ~FakeNetwork();
   FakeNetwork(const FakeNetwork&) = delete;
   FakeNetwork& operator=(const FakeNetwork&) = delete;
 
-  // The client of a rank, also what ipc::Client::instance() returns until another rank is asked for.
+  // Returns the client of a rank, which ipc::Client::instance() then also returns until the next call.
   ipc::Client& become(std::uint32_t rank);
   ipc::Header& header() { return *reinterpret_cast<ipc::Header*>(base_); }
 
-  // While held, messages (not puts) wait for release(index), which delivers the index-th of those waiting.
+  // While held, messages (but not puts) wait for release(index), which delivers the index-th waiting message.
   void hold(bool held) { held_ = held; }
   [[nodiscard]] std::size_t waiting() const { return waiting_.size(); }
   void release(std::size_t index);
   void inject(std::uint32_t rank, const ipc::Event& event) { events_[rank].push_back(event); }
   [[nodiscard]] const std::vector<ipc::Request>& posted() const { return posted_; }
-  // Slots of a rank that are in messages, or were never given back.
+  // The slots of a rank that are in use by messages, or were never returned.
   [[nodiscard]] std::int64_t slots_out(std::uint32_t rank) const { return slots_out_[rank]; }
   void exhaust_slots(bool exhausted) { exhausted_ = exhausted; }
 
-  // ipc::Client's side.
+  // Used by the implementation of ipc::Client.
   static FakeNetwork& current();
   static FakeNetwork* current_if_any();
-  ipc::Client*& acting();  // made on first use, never destroyed, as the real one
+  ipc::Client*& acting();  // created on first use and never destroyed, as the real one
   [[nodiscard]] std::byte* base() const { return base_; }
   [[nodiscard]] std::uint32_t rank() const { return rank_; }
   void post(std::uint32_t rank, const ipc::Request& request);

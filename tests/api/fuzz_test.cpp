@@ -1,5 +1,5 @@
-// What a process is told comes from others: random events must end as errors that the program sees, and leave
-// the provider able to go on.
+// A process gets its events from others. Random events must cause errors that the program sees, and must
+// leave the provider usable.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -31,7 +31,7 @@ class Fuzz : public ::testing::TestWithParam<std::uint32_t> {
     return event;
   }
 
-  // Mostly what a header could be, so that the random part lies behind it.
+  // Usually fills in a plausible header, so that only the content after it is random.
   void fill_header(ipc::Event& event) {
     libfabric::MessageHeader header;
     header.kind = static_cast<libfabric::MessageKind>(1 + random() % 8);
@@ -57,7 +57,7 @@ class Fuzz : public ::testing::TestWithParam<std::uint32_t> {
   std::uint32_t sequences[2] = {0, 0};
 };
 
-TEST_P(Fuzz, RandomEventsAreErrorsNotAccidents) {
+TEST_P(Fuzz, RandomEventsCauseErrorsOnly) {
   FakeNetwork network(2);
   Peer peer(network, 0);
   std::vector<std::vector<std::uint8_t>> memory(64, std::vector<std::uint8_t>(500));
@@ -77,7 +77,8 @@ TEST_P(Fuzz, RandomEventsAreErrorsNotAccidents) {
       fi_cq_err_entry error{};
       EXPECT_EQ(fi_cq_readerr(peer.receive_cq, &error, 0), 1);
     }
-    // What the provider now expects of a source, as it would find out by being refused: the numbers in order.
+    // The sequence numbers that the provider now expects of each source, so that the next events are not all
+    // refused.
     for (std::uint32_t source = 0; source < 2; ++source) {
       sequences[source] = libfabric::Port::of(peer.client).expected_sequence(source);
     }

@@ -57,7 +57,7 @@ std::string refusal(const fi_info* hints, const ipc::Header& header) {
   return {};
 }
 
-TEST(Info, OffersEverythingToWhoAsksForNothing) {
+TEST(Info, OffersEverythingWithoutHints) {
   const MachineWithAll header;
   const Info info = ask(nullptr, header);
   const std::uint64_t needed = FI_MSG | FI_TAGGED | FI_RMA | FI_READ | FI_WRITE | FI_REMOTE_READ |
@@ -67,16 +67,16 @@ TEST(Info, OffersEverythingToWhoAsksForNothing) {
   EXPECT_EQ(info->mode, 0U);
   EXPECT_EQ(info->domain_attr->mr_mode, FI_MR_VIRT_ADDR);
   EXPECT_EQ(info->ep_attr->type, FI_EP_RDM);
-  EXPECT_EQ(info->fabric_attr->prov_name, nullptr);  // libfabric's to fill in
+  EXPECT_EQ(info->fabric_attr->prov_name, nullptr);  // left to libfabric to fill in
 }
 
-TEST(Info, OffersWhatItTookFromItself) {
+TEST(Info, AcceptsItsOwnOfferAsHints) {
   const MachineWithAll header;
   const Info offered = ask(nullptr, header);
   EXPECT_EQ(ask(offered.get(), header)->caps, offered->caps);
 }
 
-TEST(Info, NamesWhatACardCannotDo) {
+TEST(Info, NamesUnsupportedCapabilitiesOfACard) {
   MachineWithAll header;
   Hints hints;
   hints.info.caps = FI_RMA | FI_READ;
@@ -90,7 +90,7 @@ TEST(Info, NamesWhatACardCannotDo) {
   EXPECT_NE(refusal(nullptr, header).find("put"), std::string::npos);
 }
 
-TEST(Info, RemoteAddressesAreOffsetsUnlessVirtualOnesAreAskedFor) {
+TEST(Info, RemoteAddressesAreOffsetsUnlessVirtualOnesAreRequested) {
   Hints hints;
   hints.domain.mr_mode = FI_MR_ENDPOINT;
   hints.info.caps = FI_RMA;
@@ -101,7 +101,7 @@ TEST(Info, RemoteAddressesAreOffsetsUnlessVirtualOnesAreAskedFor) {
   EXPECT_EQ(ask(&hints.info, MachineWithAll())->domain_attr->mr_mode, basic_registration);
 }
 
-TEST(Info, OffersAtomicsWhereMemoryCanBeReadAndWritten) {
+TEST(Info, OffersAtomicsIfMemoryCanBeReadAndWritten) {
   MachineWithAll header;
   Hints hints;
   hints.info.caps = FI_ATOMIC;
@@ -114,7 +114,7 @@ TEST(Info, OffersAtomicsWhereMemoryCanBeReadAndWritten) {
   EXPECT_NE(refusal(&hints.info, header).find("caps"), std::string::npos);
 }
 
-TEST(Info, TellsTargetsOnlyForThoseWhoAsk) {
+TEST(Info, OffersRmaEventsOnlyOnRequest) {
   EXPECT_EQ(ask(nullptr, MachineWithAll())->caps & FI_RMA_EVENT, 0U);
   Hints hints;
   hints.info.caps = FI_RMA | FI_RMA_EVENT;
@@ -133,7 +133,7 @@ TEST(Info, RefusesByName) {
   EXPECT_NE(refusal(&data.info, MachineWithAll()).find("cq_data_size"), std::string::npos);
 }
 
-TEST(Info, GivesAutomaticProgressToWhoAsksForIt) {
+TEST(Info, OffersAutomaticProgressOnRequest) {
   EXPECT_EQ(ask(nullptr, MachineWithAll())->domain_attr->data_progress, FI_PROGRESS_MANUAL);
   Hints hints;
   hints.domain.data_progress = FI_PROGRESS_AUTO;

@@ -45,7 +45,7 @@ TEST(Matching, IgnoredBitsDoNotCount) {
   EXPECT_EQ(matcher.match(message_of(0, 0xfe42)), nullptr);
 }
 
-TEST(Matching, EndpointsOfARankAreToldApart) {
+TEST(Matching, DistinguishesEndpointsOfARank) {
   Matcher matcher(1);
   Receive receive;
   receive.source = 0;
@@ -55,7 +55,8 @@ TEST(Matching, EndpointsOfARankAreToldApart) {
   EXPECT_EQ(matcher.match(message_of(0, 0, 2)), &receive);
 }
 
-// The rule itself, without queues: the first posted receive that accepts, the first kept message that fits.
+// The matching rule without queues: the first posted receive that accepts, or the first kept message that
+// fits.
 class Reference {
  public:
   std::list<Receive*> posted;

@@ -1,5 +1,5 @@
-// Messages between two ends of the provider: eager, rendezvous, order, what receives ask for and what they
-// are told.
+// Messages between two peers of the provider: eager, rendezvous, order, and the options of receives and their
+// completions.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ class Messages : public ::testing::TestWithParam<std::size_t> {
   Peer receiver{network, 1};
 };
 
-TEST_P(Messages, ArriveWhole) {
+TEST_P(Messages, ArriveComplete) {
   const auto sent = pattern(GetParam());
   std::vector<std::uint8_t> received(GetParam());
   ASSERT_EQ(fi_trecv(receiver.ep, received.data(), received.size(), nullptr, 0, 42, 0, context(1)), 0);
@@ -44,8 +44,8 @@ TEST_P(Messages, ArriveWhole) {
   EXPECT_EQ(network.slots_out(0), 0);
 }
 
-// Whatever came over the card: out of the rings, and into the buffer of a rendezvous.
-TEST_P(Messages, AreGivenCreditForWhereTheCardNeedsIt) {
+// Credit covers all that came through the card: into the rings, and into the buffer of a rendezvous.
+TEST_P(Messages, GetCreditIfTheCardNeedsIt) {
   network.header().needs_credit = 1;
   const auto sent = pattern(GetParam());
   std::vector<std::uint8_t> received(GetParam());
@@ -68,7 +68,7 @@ TEST_P(Messages, AreGivenCreditForWhereTheCardNeedsIt) {
   EXPECT_EQ(credit_bytes, to_receiver_bytes);
 }
 
-TEST_P(Messages, ThatComeEarlyAreKept) {
+TEST_P(Messages, ThatArriveEarlyAreKept) {
   const auto sent = pattern(GetParam());
   std::vector<std::uint8_t> received(GetParam());
   ASSERT_EQ(fi_tsend(sender.ep, sent.data(), sent.size(), nullptr, 1, 42, context(2)), 0);
@@ -81,7 +81,7 @@ TEST_P(Messages, ThatComeEarlyAreKept) {
   EXPECT_EQ(network.slots_out(0), 0);
 }
 
-TEST_P(Messages, GoFromAndToScatteredMemory) {
+TEST_P(Messages, UseScatteredMemoryOnBothSides) {
   const auto sent = pattern(GetParam());
   std::vector<std::uint8_t> received(GetParam());
   const auto cut = [](std::uint8_t* start, std::size_t size, std::array<std::size_t, 3> parts) {
@@ -105,7 +105,7 @@ TEST_P(Messages, GoFromAndToScatteredMemory) {
   EXPECT_EQ(received, sent);
 }
 
-TEST_P(Messages, TooLongForTheirReceiveFillItAndAreAnError) {
+TEST_P(Messages, TooLongForTheirReceiveFillItAndCauseAnError) {
   if (GetParam() == 0) GTEST_SKIP();
   const auto sent = pattern(GetParam());
   for (const std::size_t room : {std::size_t{0}, GetParam() / 2, GetParam() - 1}) {
@@ -126,7 +126,7 @@ TEST_P(Messages, TooLongForTheirReceiveFillItAndAreAnError) {
   }
 }
 
-TEST_P(Messages, InjectedOrNotMayBeOverwrittenWhereTheCallSaysSo) {
+TEST_P(Messages, ReleaseTheirBufferWhenTheCallPromisesIt) {
   const auto sent = pattern(GetParam());
   for (const bool exhausted : {false, true}) {
     network.exhaust_slots(exhausted);
@@ -143,7 +143,7 @@ TEST_P(Messages, InjectedOrNotMayBeOverwrittenWhereTheCallSaysSo) {
   }
 }
 
-TEST_P(Messages, ToOneselfAreLikeOthers) {
+TEST_P(Messages, ToOneselfWorkLikeOthers) {
   const auto sent = pattern(GetParam());
   std::vector<std::uint8_t> received(GetParam());
   ASSERT_EQ(fi_send(sender.ep, sent.data(), sent.size(), nullptr, 0, nullptr), 0);
@@ -152,7 +152,7 @@ TEST_P(Messages, ToOneselfAreLikeOthers) {
   EXPECT_EQ(received, sent);
 }
 
-TEST_P(Messages, ArePeekedClaimedAndDiscarded) {
+TEST_P(Messages, CanBePeekedClaimedAndDiscarded) {
   const auto sent = pattern(GetParam());
   std::vector<std::uint8_t> received(GetParam());
   iovec piece{received.data(), received.size()};
@@ -181,10 +181,10 @@ TEST_P(Messages, ArePeekedClaimedAndDiscarded) {
   EXPECT_EQ(network.slots_out(0), 0);
 }
 
-// Inline, in a slot, at the eager limit, by rendezvous, in several puts (100 000 bytes each).
+// Empty, inline, in a slot, at the eager limit, by rendezvous, and in several puts (100 000 bytes each).
 INSTANTIATE_TEST_SUITE_P(Sizes, Messages, ::testing::Values(0, 1, 100, 169, 4096, 4097, 70'000, 350'001));
 
-TEST(MessageOrder, IsTheSendersWhateverTheNetworkDoes) {
+TEST(MessageOrder, IsThatOfTheSenderForAnyNetworkOrder) {
   std::mt19937 random(5);
   for (int world = 0; world < 10; ++world) {
     FakeNetwork network(2);
@@ -215,7 +215,7 @@ TEST(MessageOrder, IsTheSendersWhateverTheNetworkDoes) {
     if (!posts_first) {
       for (std::uint32_t i = 0; i < count; ++i) post(i);
     }
-    // The clear messages of the rendezvous were posted while the network was held.
+    // The clear-to-send messages of the rendezvous were posted while the network was held.
     sender.drain();
     std::vector<bool> seen(count);
     receiver.drain();
@@ -233,7 +233,7 @@ TEST(MessageOrder, IsTheSendersWhateverTheNetworkDoes) {
   }
 }
 
-TEST(Receives, TakeOnlyTheSourceTheyName) {
+TEST(Receives, AcceptOnlyTheSourceTheyName) {
   FakeNetwork network(3);
   Peer first(network, 0);
   Peer second(network, 1);
@@ -249,7 +249,7 @@ TEST(Receives, TakeOnlyTheSourceTheyName) {
   EXPECT_EQ(receiver.source, 1U);
 }
 
-TEST(Receives, TakeAnySourceWhenDirectionWasNotAskedFor) {
+TEST(Receives, AcceptAnySourceWithoutDirectedReceive) {
   FakeNetwork network(2);
   Peer sender(network, 0);
   Peer receiver(network, 1, {.caps = FI_TAGGED | FI_SEND | FI_RECV});
@@ -277,7 +277,7 @@ TEST(Receives, AreCancelledOnce) {
   }
 }
 
-TEST(Completions, AreWrittenAsTheBindingSays) {
+TEST(Completions, FollowTheBindingsFlags) {
   FakeNetwork network(2);
   Peer sender(network, 0, {.transmit_bind = FI_TRANSMIT | FI_SELECTIVE_COMPLETION});
   char byte = 'x';
@@ -291,7 +291,7 @@ TEST(Completions, AreWrittenAsTheBindingSays) {
   EXPECT_TRUE(sender.reads_nothing(sender.transmit_cq));
 }
 
-TEST(Completions, GiveUpWaitingAfterVirtualTime) {
+TEST(Completions, TimeOutInVirtualTime) {
   FakeNetwork network(2);
   Peer peer(network, 0);
   fi_cq_tagged_entry entry;
@@ -321,7 +321,7 @@ TEST(Time, IsChargedStepByStep) {
   EXPECT_EQ(clock(sender), 1);
   receiver.next(receiver.receive_cq);
   EXPECT_EQ(clock(receiver), 1 + FakeNetwork::latency_ps + 10);
-  // The receive buffer is given back when the program comes to look again, not before it can answer.
+  // The receive buffer is reposted at the next look of the program, not before the program can answer.
   ASSERT_EQ(fi_tinject(receiver.ep, memory.data(), 8, 0, 0), 0);
   EXPECT_EQ(clock(receiver), 1 + FakeNetwork::latency_ps + 11);
   EXPECT_TRUE(receiver.reads_nothing(receiver.receive_cq));
@@ -344,7 +344,7 @@ TEST(Time, IsChargedStepByStep) {
             answered_ps + FakeNetwork::latency_ps + 10 + 10'000 + 1 + FakeNetwork::latency_ps + 1000);
 }
 
-TEST(WaitNote, SaysWhatAProcessWaitsFor) {
+TEST(WaitNote, DescribesWhatAProcessWaitsFor) {
   FakeNetwork network(3);
   Peer peer(network, 0);
   std::vector<std::uint8_t> memory(10'000);

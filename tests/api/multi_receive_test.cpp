@@ -38,12 +38,12 @@ TEST_F(MultiReceive, IsFilledUntilTooLittleIsLeft) {
   post(1000, 300);
   for (std::uint32_t i = 0; i < 3; ++i) send(pattern(300, i));
   for (std::uint32_t i = 0; i < 3; ++i) expect(pattern(300, i), i == 2);
-  post(1000, 300);  // the next messages go into the next buffer
+  post(1000, 300);  // the next messages use the next buffer
   send(pattern(10, 9));
   expect(pattern(10, 9), false);
 }
 
-TEST_F(MultiReceive, TakesWhatHadComeEarly) {
+TEST_F(MultiReceive, TakesEarlyMessages) {
   for (std::uint32_t i = 0; i < 4; ++i) send(pattern(400, i));
   receiver.drain();
   post(1000, 300);

@@ -1,4 +1,4 @@
-// Peer: a rank of a test with everything opened that a libfabric program opens.
+// Peer: a rank of a test that has opened everything that a libfabric program opens.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ struct PeerOptions {
   std::uint64_t transmit_bind = FI_TRANSMIT;
   std::uint64_t receive_bind = FI_RECV;
   bool counters = false;         // for writes and reads
-  bool remote_counters = false;  // of remote writes and reads
+  bool remote_counters = false;  // for remote writes and reads
   int mr_mode = FI_MR_VIRT_ADDR;
 };
 
@@ -83,7 +83,7 @@ class Peer {
   Peer(const Peer&) = delete;
   Peer& operator=(const Peer&) = delete;
 
-  // Takes events until there are none.
+  // Processes all events.
   void drain() {
     while (libfabric::Port::of(client).progress()) {
     }
@@ -113,7 +113,7 @@ class Peer {
   fid_cq* transmit_cq = nullptr;
   fid_cq* receive_cq = nullptr;
   fid_cntr* counter = nullptr;
-  fid_cntr* written = nullptr;  // by others, and read by them
+  fid_cntr* written = nullptr;  // counts remote writes; `read` counts remote reads
   fid_cntr* read = nullptr;
   fid_ep* ep = nullptr;
   fi_addr_t source = 0;  // of the last completion read
@@ -131,7 +131,7 @@ struct OpenMemory {
   fid_mr* region = nullptr;
 };
 
-// Bytes that tell where they came from.
+// Bytes that depend on position and seed.
 inline std::vector<std::uint8_t> pattern(std::size_t size, std::uint32_t seed = 1) {
   std::vector<std::uint8_t> bytes(size);
   std::uint32_t state = seed * 2654435761U + 1;

@@ -16,7 +16,7 @@ struct Thing {
   void reset() { value = 0; }
 };
 
-TEST(Pool, NumbersNameOnlyWhatIsInUse) {
+TEST(Pool, NumbersIdentifyOnlyItemsInUse) {
   Pool<Thing> pool;
   std::map<std::uint32_t, Thing*> live;
   std::set<std::uint32_t> dead;
@@ -65,7 +65,7 @@ TEST(MessageMap, AgreesWithAMap) {
   std::uint64_t next = 1;
   for (int round = 0; round < 50'000; ++round) {
     if (reference.size() < 600 && random() % 5 < 3) {
-      next += 1 + random() % 300;  // gaps, as other libraries of the process number theirs
+      next += 1 + random() % 300;  // gaps, because other libraries of the process use numbers too
       map.insert(next, static_cast<std::uint32_t>(round));
       reference[next] = static_cast<std::uint32_t>(round);
     } else if (!reference.empty()) {

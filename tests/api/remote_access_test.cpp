@@ -35,7 +35,7 @@ TEST_P(RemoteAccess, WritesAndReads) {
   EXPECT_TRUE(target.reads_nothing(target.receive_cq));
 }
 
-TEST_P(RemoteAccess, CarriesDataBehindItsLastByte) {
+TEST_P(RemoteAccess, CarriesDataAfterItsLastByte) {
   auto here = pattern(GetParam());
   std::vector<std::uint8_t> there(GetParam());
   ASSERT_EQ(fi_writedata(origin.ep, here.data(), here.size(), nullptr, 0x89abcdef, 1,
@@ -58,10 +58,10 @@ TEST_P(RemoteAccess, InjectsWithoutACompletion) {
   EXPECT_TRUE(origin.reads_nothing(origin.transmit_cq));
 }
 
-// Nothing, little, one put, several puts.
+// Empty, small, one put, several puts.
 INSTANTIATE_TEST_SUITE_P(Sizes, RemoteAccess, ::testing::Values(0, 8, 5000, 250'000));
 
-TEST_F(RemoteAccess, GoesBetweenScatteredMemories) {
+TEST_F(RemoteAccess, WorksOnScatteredMemory) {
   auto here = pattern(1000);
   std::vector<std::uint8_t> there(1000);
   std::array<iovec, 2> local{iovec{here.data(), 300}, iovec{here.data() + 300, 700}};
@@ -76,7 +76,7 @@ TEST_F(RemoteAccess, GoesBetweenScatteredMemories) {
   EXPECT_EQ(fi_writemsg(origin.ep, &call, 0), -FI_EINVAL);
 }
 
-TEST_F(RemoteAccess, ReportsMemoryThatIsNotThere) {
+TEST_F(RemoteAccess, ReportsUnmappedMemory) {
   std::uint64_t word = 1;
   ASSERT_EQ(fi_write(origin.ep, &word, sizeof(word), nullptr, 1, 0, 0, &word), 0);
   const auto error = origin.next_error(origin.transmit_cq);
@@ -86,14 +86,14 @@ TEST_F(RemoteAccess, ReportsMemoryThatIsNotThere) {
   EXPECT_EQ(fi_cntr_wait(origin.counter, 1, 1), -FI_ETIMEDOUT);
 }
 
-TEST_F(RemoteAccess, RefusesToReadWhereTheCardCannot) {
+TEST_F(RemoteAccess, RefusesToReadIfTheCardCannot) {
   network.header().get_supported = 0;
   std::uint64_t word = 1;
   EXPECT_EQ(fi_read(origin.ep, &word, sizeof(word), nullptr, 1, address_of(&word), 0, nullptr),
             -FI_EOPNOTSUPP);
 }
 
-TEST_F(RemoteAccess, CompletesWhenItIsThereUnlessLessIsAsked) {
+TEST_F(RemoteAccess, CompletesOnDeliveryUnlessLessIsRequested) {
   std::uint64_t word = 1;
   std::uint64_t there = 0;
   iovec piece{&word, sizeof(word)};

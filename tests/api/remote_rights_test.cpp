@@ -1,4 +1,4 @@
-// Keys, bounds and rights of remote accesses, and how their targets are told of them.
+// Keys, bounds and rights of remote accesses, and how their targets are notified.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -65,7 +65,7 @@ TEST_F(RemoteRights, AnAccessLiesWithinItsRegion) {
   EXPECT_EQ(memory, (std::array<std::uint64_t, 4>{0, 7, 7, 0}));
 }
 
-TEST_F(RemoteRights, ARegionSaysWhatMayBeDoneToIt) {
+TEST_F(RemoteRights, ARegionRestrictsTheKindOfAccess) {
   const OpenMemory readable(target, &memory[0], sizeof(word), FI_REMOTE_READ, 1);
   const OpenMemory writable(target, &memory[1], sizeof(word), FI_REMOTE_WRITE, 2);
   const OpenMemory local(target, &memory[2], sizeof(word), FI_SEND | FI_RECV, 3);
@@ -76,14 +76,14 @@ TEST_F(RemoteRights, ARegionSaysWhatMayBeDoneToIt) {
   EXPECT_EQ(read_error(address_of(&memory[2]), 3), FI_EKEYREJECTED);
 }
 
-TEST_F(RemoteRights, TheErrorSaysWhy) {
+TEST_F(RemoteRights, TheErrorNamesTheReason) {
   fi_write(origin.ep, &word, sizeof(word), nullptr, 1, 0, 99, nullptr);
   const fi_cq_err_entry error = origin.next_error(origin.transmit_cq);
   EXPECT_STREQ(fi_cq_strerror(origin.transmit_cq, error.prov_errno, nullptr, nullptr, 0),
                "the target has no memory region with this key");
 }
 
-TEST_F(RemoteRights, ARefusedWriteBringsNoData) {
+TEST_F(RemoteRights, ARefusedWriteDeliversNoData) {
   fi_writedata(origin.ep, &word, sizeof(word), nullptr, 1, 1, 0, 99, nullptr);
   EXPECT_EQ(result(origin), FI_EKEYREJECTED);
   EXPECT_TRUE(target.reads_nothing(target.receive_cq));
@@ -114,7 +114,7 @@ TEST(RemoteOffsets, CountFromTheRegionsBegin) {
   EXPECT_EQ(RemoteRights::result(origin), FI_EACCES);
 }
 
-TEST(RemoteDomains, HaveKeysOfTheirOwn) {
+TEST(RemoteDomains, HaveSeparateKeys) {
   FakeNetwork network(2);
   Peer origin(network, 0);
   Peer target(network, 1);
@@ -170,8 +170,8 @@ TEST(RemoteCounters, CountOperationsNotParts) {
   EXPECT_EQ(fi_close(&of_region->fid), 0);
 }
 
-// The part of the mapping, against a list.
-TEST(RegionTable, FindsWhatIsInItAndNothingElse) {
+// Compares the table in the mapping with a list.
+TEST(RegionTable, FindsExactlyWhatItContains) {
   const auto table = std::make_unique<ipc::RegionTable>();
   std::uint32_t state = 1;
   const auto random = [&state] { return (state = state * 1664525U + 1013904223U) >> 8U; };
@@ -197,7 +197,7 @@ TEST(RegionTable, FindsWhatIsInItAndNothingElse) {
   }
 }
 
-TEST(RegionTable, HoldsAsManyAsItSaysAndASearchOfGarbageEnds) {
+TEST(RegionTable, HasItsStatedCapacityAndASearchOfGarbageEnds) {
   const auto table = std::make_unique<ipc::RegionTable>();
   for (std::uint32_t key = 0; key < ipc::most_regions; ++key)
     ASSERT_TRUE(table->insert({key, 0, 1, 0, 0, ipc::may_read}));

@@ -1,4 +1,4 @@
-// Descriptors, poll sets and wait sets: what tells a program that there is something to read.
+// Descriptors, poll sets and wait sets, by which a program learns that there is something to read.
 #include "api/libfabric/waiting.hpp"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ struct Waiting : testing::Test {
     EXPECT_EQ(fi_cq_open(other.domain, &wanted, &cq, &cq_context), 0);
     return cq;
   }
-  // Another endpoint of the second rank, whose receives this queue is told of.
+  // Opens another endpoint of the second rank, whose receives are reported to this queue.
   fid_ep* open_endpoint(fid_cq* cq) {
     fid_ep* ep = nullptr;
     EXPECT_EQ(fi_endpoint(other.domain, other.info, &ep, nullptr), 0);
@@ -39,7 +39,7 @@ struct Waiting : testing::Test {
   std::uint64_t word = 1;
 };
 
-TEST_F(Waiting, ADescriptorSaysLookAgain) {
+TEST_F(Waiting, ADescriptorBecomesReadableForNews) {
   fi_cq_attr attributes{};
   attributes.wait_obj = FI_WAIT_FD;
   fid_cq* cq = open_cq(attributes);
@@ -114,7 +114,7 @@ TEST_F(Waiting, AWaitSetWaitsInVirtualTime) {
   EXPECT_EQ(fi_close(&set->fid), 0);
 }
 
-TEST_F(Waiting, WhatCannotBeWaitedForIsRefused) {
+TEST_F(Waiting, UnsupportedWaitObjectsAreRefused) {
   fi_cq_attr attributes{};
   fid_cq* cq = nullptr;
   for (const fi_wait_obj wait : {FI_WAIT_MUTEX_COND, FI_WAIT_SET, FI_WAIT_POLLFD}) {

@@ -14,7 +14,7 @@ std::span<const std::byte> bytes_of(const auto& object) {
   return std::as_bytes(std::span{&object, 1});
 }
 
-TEST(Wire, HeaderSurvivesItsBytes) {
+TEST(Wire, HeaderIsUnchangedByEncodingAndDecoding) {
   MessageHeader header;
   header.kind = MessageKind::ready_tagged;
   header.sequence = 0xdeadbeef;
@@ -55,7 +55,7 @@ TEST(Wire, ClearHasAsManyBytesAsItsSegmentsNeed) {
   EXPECT_THROW(static_cast<void>(decode_clear(bytes_of(body))), MalformedMessage);
 }
 
-TEST(Wire, NoticesSurviveTheirBits) {
+TEST(Wire, NoticesAreUnchangedByEncodingAndDecoding) {
   for (const auto kind :
        {PutNotice::Kind::rendezvous, PutNotice::Kind::remote_data, PutNotice::Kind::remote_write}) {
     const PutNotice notice = PutNotice::decode(PutNotice{kind, 0xfffe, 0x80000001}.encode());
@@ -67,7 +67,7 @@ TEST(Wire, NoticesSurviveTheirBits) {
   EXPECT_THROW(static_cast<void>(PutNotice::decode(std::uint64_t{4} << 56)), MalformedMessage);
 }
 
-TEST(Wire, AtomicsHaveTheOperandsThatTheirCountSays) {
+TEST(Wire, AtomicsHaveAsManyOperandsAsTheirCount) {
   std::array<std::byte, sizeof(AtomicBody) + 2 * atomic_payload_bytes> bytes{};
   const auto decodes = [&bytes](AtomicForm form, fi_datatype type, fi_op op, std::uint16_t count,
                                 std::size_t operand_bytes) {

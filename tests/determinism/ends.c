@@ -1,4 +1,4 @@
-// Runs that end badly while their ranks are at different places in the host; the first argument says how.
+// Runs that fail while their ranks are at different points in the host; the first argument selects how.
 #define _DEFAULT_SOURCE  // usleep
 #include <mpi.h>
 #include <signal.h>
@@ -12,7 +12,7 @@ static void say(const char* what, int rank, int round) {
   fflush(stdout);
 }
 
-// A rank that computes takes host time that depends on its number.
+// Computing takes host time that depends on the rank's number.
 static void compute(int rank) {
   volatile double sum = 0;
   for (long i = 0; i < 2000000L * (rank + 1); ++i) sum += (double)i;
@@ -25,7 +25,7 @@ int main(int argc, char** argv) {
   int size = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
-  printf("rank %d begins\n", rank);  // in the buffer until the end, unless something else is printed
+  printf("rank %d begins\n", rank);  // stays in the buffer until the end, unless something else is printed
   if (strcmp(how, "crash-in-a-ring") == 0) {
     for (int round = 0;; ++round) {
       int token = rank;

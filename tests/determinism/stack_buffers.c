@@ -1,4 +1,4 @@
-// Messages out of and into buffers on the stack, whose place in their pages a card with a TLB sees.
+// Messages from and to buffers on the stack, whose offsets within their pages matter for a card with a TLB.
 #include <mpi.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,9 +1,10 @@
-// Matching: messages of one sender stay in order, wildcards take what came, tags choose among what waits.
+// Matching: messages of one sender stay in order, wildcards accept any message, tags select among waiting
+// ones.
 #include "check.h"
 
 enum { rounds = 40, eager_ints = 4, rendezvous_ints = 5000 };
 
-// Everybody sends to rank 0, small and large messages in turn; rank 0 takes them from anybody.
+// All ranks send to rank 0, small and large messages alternately; rank 0 receives from any source.
 static void take_from_anybody(struct World world) {
   static int buffer[rendezvous_ints];
   if (world.rank != 0) {
@@ -29,7 +30,7 @@ static void take_from_anybody(struct World world) {
   free(next);
 }
 
-// The last tag first: everything else has to wait unexpected.
+// Receives the last tag first, so that all other messages wait unexpected.
 static void take_backwards(struct World world) {
   const int partner = world.rank ^ 1;
   if (partner >= world.size) return;
@@ -47,7 +48,7 @@ static void take_backwards(struct World world) {
   MPI_Waitall(rounds, requests, MPI_STATUSES_IGNORE);
 }
 
-// Receives that are all posted before anything is sent fill in the order of their posting.
+// Receives posted before anything is sent are matched in the order of posting.
 static void fill_in_order(struct World world) {
   const int right = (world.rank + 1) % world.size;
   const int left = (world.rank + world.size - 1) % world.size;
@@ -69,7 +70,7 @@ static void fill_in_order(struct World world) {
   }
 }
 
-// Synchronous sends end only when they were matched; ready sends find their receive.
+// Synchronous sends end only when matched; ready sends find their receive.
 static void send_in_every_mode(struct World world) {
   const int partner = world.rank ^ 1;
   if (partner >= world.size) return;
@@ -102,7 +103,7 @@ static void send_in_every_mode(struct World world) {
 
 int main(int argc, char** argv) {
   const struct World world = begin_program(&argc, &argv);
-  // The barriers keep one part's messages from the wildcards of another.
+  // The barriers keep messages of one part from the wildcards of another.
   take_from_anybody(world);
   MPI_Barrier(MPI_COMM_WORLD);
   take_backwards(world);

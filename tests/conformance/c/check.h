@@ -1,4 +1,4 @@
-// What the self-checking programs share: a check that ends the run, and numbers that tell messages apart.
+// Helpers of the self-checking programs: a check that ends the run, and values that identify messages.
 #pragma once
 
 #include <mpi.h>
@@ -36,7 +36,7 @@ static inline int end_program(struct World world) {
   return 0;
 }
 
-// A value that tells sender, message and position apart.
+// A value that depends on sender, message and position.
 static inline int pattern(int rank, int message, int position) {
   return (rank * 131 + message) * 65537 + position;
 }

@@ -1,4 +1,4 @@
-// Every clock of the C library shows virtual time; CPU clocks leave sleep out; wrong arguments are errors.
+// Every clock of the C library shows virtual time; CPU clocks exclude sleep; invalid arguments cause errors.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <mqueue.h>
@@ -80,7 +80,7 @@ static void check_wrong_arguments(void) {
   CHECK(pthread_mutex_timedlock(&mutex, &spec) == EINVAL);
 }
 
-// Each waits an hour in vain, or sleeps for one, in no wall time.
+// Each case waits in vain or sleeps for an hour of virtual time, without wall time.
 static void sleep_an_hour(int how) {
   const struct timespec hour = {hour_s, 0};
   struct timespec until;
@@ -167,7 +167,7 @@ static void* wait_for_ever(void* argument) {
   return NULL;
 }
 
-// Each waits 20 ms in vain, and finds its deadline come.
+// Each case waits 20 ms in vain, after which its deadline has been reached.
 static void wait_in_vain(int how) {
   const struct timespec deadline = soon();
   const struct timespec duration = {0, 20000000};
@@ -232,7 +232,7 @@ static void wait_in_vain(int how) {
       break;
     }
     default: {
-      // A timer that is to end at a virtual time takes as long in the host.
+      // A timer with a virtual deadline takes as long in the host.
       const int timer = timerfd_create(CLOCK_REALTIME, 0);
       unsigned long count = 0;
       CHECK(timerfd_settime(timer, TFD_TIMER_ABSTIME, &(struct itimerspec){{0, 0}, deadline}, NULL) == 0);
@@ -259,7 +259,7 @@ int main(int argc, char** argv) {
   MPI_Barrier(MPI_COMM_WORLD);
   if (world.rank == 0) printf("passed\n");
   MPI_Finalize();
-  // The program's own time goes on behind MPI.
+  // The program's time continues after MPI.
   const double before = seconds(CLOCK_REALTIME);
   sleep_an_hour(0);
   const double slept = seconds(CLOCK_REALTIME) - before;

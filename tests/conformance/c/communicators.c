@@ -1,4 +1,4 @@
-// Communicators that come and go: duplicates, splits, intercommunicators, groups, graphs.
+// Communicators that are created and freed: duplicates, splits, intercommunicators, groups, graphs.
 #include "check.h"
 
 static int sum_over(MPI_Comm comm, int value) {
@@ -7,7 +7,7 @@ static int sum_over(MPI_Comm comm, int value) {
   return sum;
 }
 
-// The same tag in two communicators is two different messages.
+// The same tag in two communicators denotes two different messages.
 static void keep_apart(struct World world) {
   MPI_Comm copy;
   MPI_Comm_dup(MPI_COMM_WORLD, &copy);
@@ -27,7 +27,7 @@ static void keep_apart(struct World world) {
   MPI_Comm_free(&copy);
 }
 
-// More communicators in sequence than an implementation has context ids at a time.
+// Creates more communicators in sequence than an implementation has context ids at a time.
 static void many_in_sequence(struct World world) {
   for (int i = 0; i < 300; ++i) {
     MPI_Comm part;

@@ -1,5 +1,5 @@
-// A program that reads the processor's cycle counter, with `--trap-tsc` and the argument "trapped"; and what
-// it may do with signals and processes meanwhile.
+// A program that reads the processor's cycle counter, with `--trap-tsc` if the argument is "trapped", and
+// uses signals and processes meanwhile.
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <setjmp.h>

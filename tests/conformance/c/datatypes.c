@@ -1,4 +1,4 @@
-// Derived datatypes: what leaves with one layout arrives with another, below and above the eager limit.
+// Derived datatypes: data sent with one layout arrives with another, below and above the eager limit.
 #include <stddef.h>
 #include <string.h>
 
@@ -17,7 +17,7 @@ static void transpose_column(struct World world, int rows, int columns) {
   MPI_Sendrecv(matrix + 1, 1, column, right, 1, row, rows, MPI_INT, left, 1, MPI_COMM_WORLD,
                MPI_STATUS_IGNORE);
   for (int i = 0; i < rows; ++i) CHECK(row[i] == pattern(left, 0, i * columns + 1));
-  // And back: the receiver scatters what comes in one piece.
+  // And back: the receiver scatters contiguous data.
   memset(matrix, 0, sizeof(int) * (size_t)rows * (size_t)columns);
   MPI_Sendrecv(row, rows, MPI_INT, left, 2, matrix + 1, 1, column, right, 2, MPI_COMM_WORLD,
                MPI_STATUS_IGNORE);
@@ -72,7 +72,7 @@ static void send_structs(struct World world, int count) {
   free(incoming);
 }
 
-// The inner box of a cube goes out, and lands in a corner.
+// The inner box of a cube is sent and received into a corner.
 static void send_subarray(struct World world, int side) {
   const int partner = world.rank ^ 1;
   if (partner >= world.size) return;
@@ -114,7 +114,7 @@ static void send_indexed(struct World world, int blocks) {
   int total = 0;
   int extent = 0;
   for (int i = 0; i < blocks; ++i) {
-    lengths[i] = i % 5;  // an empty block now and then
+    lengths[i] = i % 5;  // some blocks are empty
     offsets[i] = extent;
     total += lengths[i];
     extent += lengths[i] + 1;

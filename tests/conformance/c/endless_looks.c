@@ -1,5 +1,5 @@
-// Loops that only look, at messages and at the clock: they come to their end also where a look costs nothing,
-// and see a message as early as one who waits for it.
+// Loops that only look, at messages and at the clock, end even if a look costs nothing, and see a message as
+// early as a rank that waits for it.
 #include "check.h"
 
 static double seconds_of_exchange(struct World world, int size, int looks) {

@@ -1,4 +1,4 @@
-// Large messages: 64 MiB to a neighbour, both ways at once, and truncation that is reported.
+// Large messages: 64 MiB to a neighbour in both directions at once, and truncation errors.
 #include <string.h>
 
 #include "check.h"
@@ -24,7 +24,7 @@ int main(int argc, char** argv) {
     CHECK(count == large_bytes);
     for (int i = 0; i < large_bytes; ++i) CHECK(incoming[i] == byte_at(partner, i));
 
-    // One side late: the message waits unexpected, its data stays with the sender.
+    // One side is late: the message waits unexpected, and its data stays with the sender.
     if (world.rank == 0) {
       MPI_Send(outgoing, large_bytes / 8, MPI_BYTE, 1, 2, MPI_COMM_WORLD);
     } else {
@@ -38,7 +38,7 @@ int main(int argc, char** argv) {
       CHECK(incoming[count] == 0);
     }
 
-    // Too long for the receiver, eager and by rendezvous: an error class, and nothing behind the buffer.
+    // Too long for the receiver, eager and by rendezvous: an error class, and no write after the buffer.
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     for (int bytes = 100; bytes <= 1000000; bytes *= 10000) {
       if (world.rank == 0) {

@@ -1,5 +1,5 @@
-// A rank that looks only when everything has come: hundreds of messages more than one hand-over from the
-// simulator holds, taken by calls that never wait.
+// A rank that looks only when everything has arrived: hundreds of messages more than one hand-over from the
+// simulator holds, received by calls that never wait.
 #define _DEFAULT_SOURCE  // usleep
 #include <unistd.h>
 

@@ -1,5 +1,4 @@
-// A rank that sleeps between looks at its own memory sees what others put there, without any MPI call of its
-// own.
+// A rank that sleeps between looks at its own memory sees what others put there, without any MPI call.
 #define _POSIX_C_SOURCE 200809L  // nanosleep
 #include <time.h>
 
@@ -13,7 +12,7 @@ int main(int argc, char** argv) {
   *memory = 0;
   MPI_Win_lock_all(0, window);
   MPI_Barrier(MPI_COMM_WORLD);
-  // A token goes round: who has it writes the next one's memory.
+  // A token circulates: the rank that has it writes to the next rank's memory.
   const struct timespec nap = {.tv_sec = 0, .tv_nsec = 2000};
   const int next = (world.rank + 1) % world.size;
   const int token = 4711;

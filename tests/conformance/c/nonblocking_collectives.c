@@ -1,4 +1,4 @@
-// Nonblocking collectives: several under way at once, finished in another order than begun.
+// Nonblocking collectives: several in progress, completed in another order than started.
 #include "check.h"
 
 enum { many = 16, wide = 3000 };
@@ -32,7 +32,7 @@ static void overlap(struct World world) {
   free(from_all);
 }
 
-// Point-to-point messages pass collectives without mixing with them.
+// Point-to-point messages overlap collectives without interference.
 static void mix(struct World world) {
   const int right = (world.rank + 1) % world.size;
   const int left = (world.rank + world.size - 1) % world.size;

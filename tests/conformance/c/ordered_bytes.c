@@ -1,5 +1,5 @@
-// Every byte and every order: streams of messages of many sizes between partners and to anybody, and
-// collectives, with contents that depend on sender, number and position.
+// Checks every byte and every order: streams of messages of many sizes between partners and from any source,
+// and collectives, with contents that depend on sender, number and position.
 #include <string.h>
 
 #include "check.h"
@@ -21,7 +21,7 @@ static void check_bytes(const unsigned char* buffer, int bytes, int rank, int me
   for (int i = 0; i < bytes; ++i) CHECK(buffer[i] == byte_of(rank, message, i));
 }
 
-// Around the ring, one tag for all: only the order tells the messages apart.
+// Around the ring with one tag, so that only the order distinguishes the messages.
 static void stream_around(struct World world) {
   static unsigned char out[streams][most_bytes];
   static unsigned char in[streams][most_bytes];
@@ -46,7 +46,7 @@ static void stream_around(struct World world) {
   }
 }
 
-// Everybody to rank 0, which takes what comes: of each sender in order.
+// All ranks send to rank 0, which receives from any source: in order for each sender.
 static void gather_from_anybody(struct World world) {
   static unsigned char buffer[most_bytes];
   if (world.rank != 0) {

@@ -1,4 +1,4 @@
-// Writes behind a buffer when asked to, for the tests of sanitizers.
+// Writes beyond a buffer on request, for tests of sanitizers.
 #include <time.h>
 
 #include "check.h"

@@ -1,4 +1,4 @@
-// Where ranks are: each names its node of the simulated machine, and those of one node find each other.
+// Places of ranks: each names its node of the simulated machine, and ranks of one node find each other.
 #define _GNU_SOURCE
 #include <string.h>
 #include <sys/utsname.h>
@@ -27,7 +27,7 @@ int main(int argc, char** argv) {
     CHECK((strcmp(all[rank], name) == 0) == (rank / per_node == world.rank / per_node));
   }
 
-  // In the order of the keys, with ranks that stand aside.
+  // In the order of the keys, and with ranks that do not take part.
   MPI_Comm node;
   int size = 0;
   int place = -1;

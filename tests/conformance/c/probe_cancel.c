@@ -1,4 +1,4 @@
-// Probing with and without a claim on the message, and cancelling what has not been matched.
+// Probing with and without claiming the message, and cancelling unmatched receives.
 #include "check.h"
 
 enum { messages = 20, small = 4, large = 40000 };
@@ -42,7 +42,7 @@ static void receive_probed(int from) {
   }
 }
 
-// A claimed message is nobody else's: a later receive with the same tag gets the next one.
+// A claimed message is reserved: a later receive with the same tag gets the next one.
 static void claim_first(struct World world, int partner) {
   const int first = world.rank + 10;
   const int second = world.rank + 20;
@@ -73,7 +73,7 @@ static void cancel_receives(struct World world, int partner) {
   MPI_Wait(&requests[1], &status);
   MPI_Test_cancelled(&status, &cancelled);
   CHECK(cancelled);
-  // The others are alive: they match in their order.
+  // The other receives remain: they match in order.
   for (int i = 0; i < 2; ++i) {
     const int value = world.rank + i;
     MPI_Sendrecv(&value, 1, MPI_INT, partner, 60, NULL, 0, MPI_INT, MPI_PROC_NULL, 0, MPI_COMM_WORLD,

@@ -1,4 +1,4 @@
-// Requests in all their forms: test loops, persistent, partitioned, generalised, to oneself, freed early.
+// Requests of all kinds: test loops, persistent, partitioned, generalised, to oneself, freed early.
 #include "check.h"
 
 enum { rounds = 25, partitions = 8, words = 6000 };
@@ -52,7 +52,7 @@ static void persistent(struct World world) {
   for (int i = 0; i < 2; ++i) MPI_Request_free(&requests[i]);
 }
 
-// MPI 4: a message whose parts become ready one after the other.
+// MPI 4: a message whose parts become ready one after another.
 static void partitioned(struct World world) {
   const int right = (world.rank + 1) % world.size;
   const int left = (world.rank + world.size - 1) % world.size;
@@ -96,7 +96,7 @@ static void to_myself(struct World world) {
   }
 }
 
-// A request that is freed at once still delivers its message.
+// A request that is freed immediately still delivers its message.
 static void freed_early(struct World world) {
   const int partner = world.rank ^ 1;
   if (partner >= world.size) return;

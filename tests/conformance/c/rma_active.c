@@ -1,4 +1,4 @@
-// One-sided communication with the target's help: fences, and post-start-complete-wait.
+// One-sided communication with active targets: fences, and post-start-complete-wait.
 #include "check.h"
 
 enum { words = 1000 };
@@ -21,7 +21,7 @@ static void fences(struct World world) {
   MPI_Win_fence(0, window);
   for (int i = 0; i < words; ++i) CHECK(fetched[i] == pattern(world.rank, 1, i));
 
-  // Everybody adds to everybody.
+  // Every rank adds to every rank.
   for (int i = 0; i < words; ++i) memory[i] = 0;
   MPI_Win_fence(0, window);
   for (int i = 0; i < words; ++i) outgoing[i] = world.rank + i;

@@ -1,9 +1,9 @@
-// One-sided communication without the target's help: locks, atomics, flushes, dynamic windows.
+// One-sided communication with passive targets: locks, atomics, flushes, dynamic windows.
 #include "check.h"
 
 enum { rounds = 30, large = 300000 };
 
-// A counter that everybody increments, with and without an exclusive lock.
+// A counter that all ranks increment, with and without an exclusive lock.
 static void count_together(struct World world) {
   long* memory = NULL;
   MPI_Win window;
@@ -33,7 +33,7 @@ static void count_together(struct World world) {
     MPI_Win_unlock(0, window);
   }
 
-  // Whoever swaps first wins; everybody agrees on who that was.
+  // The first swap wins; all ranks agree on the winner.
   long winner = -1;
   const long nobody = 0;
   const long me = world.rank + 1;
@@ -56,7 +56,7 @@ static void count_together(struct World world) {
   MPI_Win_free(&window);
 }
 
-// The target computes nothing and calls nothing until it looks.
+// The target neither computes nor calls MPI until it looks.
 static void write_to_a_silent_target(struct World world) {
   double* memory = NULL;
   MPI_Win window;
@@ -74,7 +74,7 @@ static void write_to_a_silent_target(struct World world) {
   MPI_Win_unlock(world.rank, window);
   MPI_Barrier(MPI_COMM_WORLD);
 
-  // Requests of single operations; the fetched values are those before the addition.
+  // Requests of single operations; they fetch the values before the addition.
   double* before = malloc(large * sizeof(double));
   MPI_Request requests[2];
   MPI_Win_lock_all(0, window);

@@ -1,5 +1,5 @@
-// Accumulates of two ranks onto a number of one of them: those of the target to itself never reach the
-// network, so that it waits for progress of its own when everybody else waits for it.
+// Two ranks accumulate onto a number of one of them. The target's own accumulates never reach the network, so
+// it waits for its own progress while all others wait for it.
 #include "check.h"
 
 enum { accumulates = 1000 };

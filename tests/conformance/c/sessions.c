@@ -1,9 +1,9 @@
-// MPI without MPI_Init and MPI_Finalize: two sessions at once, and work in each.
+// MPI without MPI_Init and MPI_Finalize: two sessions at once, with work in each.
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-// CHECK of check.h speaks of a world, and there is none here.
+// CHECK of check.h uses a world, which does not exist here.
 static void check(int holds, const char* what) {
   if (holds) return;
   fprintf(stderr, "'%s' does not hold\n", what);
@@ -47,7 +47,7 @@ int main(void) {
   MPI_Comm_size(one.comm, &size);
   check(sum_of_ranks(one.comm) == size * (size - 1) / 2, "the sum over the first session");
   close_part(&one);
-  // One session is left: time is still virtual, and messages arrive.
+  // One session remains: time is still virtual, and messages arrive.
   check(sum_of_ranks(other.comm) == size * (size - 1) / 2, "the sum over the second session");
   check(MPI_Wtime() < 1, "a clock that began at MPI_Session_init");
   MPI_Barrier(other.comm);

@@ -1,4 +1,4 @@
-// MPI_Comm_spawn is refused with an error that the program can handle, and the run goes on.
+// MPI_Comm_spawn fails with an error that the program can handle, and the run continues.
 #include "check.h"
 
 int main(int argc, char** argv) {

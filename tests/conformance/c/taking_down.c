@@ -1,10 +1,10 @@
-// Calls in long rows that look for messages in vain, as programs make them that take down what they have
-// built: none of them may be taken for a wait, or every rank stops in one and the row ends as a deadlock.
+// Long rows of calls that look for messages in vain, as made by programs that free what they have created.
+// None may be taken for a wait: otherwise every rank would stop in one, and the row would end as a deadlock.
 #include "check.h"
 
 enum { communicators = 240, receives = 240 };
 
-// Every rank frees on its own, with nothing under way in the network.
+// Every rank frees on its own, while the network is empty.
 static void free_many(struct World world) {
   static MPI_Comm copies[communicators];
   for (int i = 0; i < communicators; ++i) {
@@ -31,7 +31,7 @@ static void receive_many(struct World world) {
   const double begin = MPI_Wtime();
   for (int i = 0; i < receives; ++i)
     MPI_Irecv_c(&values[i], 1, MPI_INT, previous, i, MPI_COMM_WORLD, &requests[i]);
-  // Nothing has been sent to wait for: posting costs no more than its software steps.
+  // No message has been sent: posting costs only its software steps.
   CHECK(MPI_Wtime() - begin < receives * 20e-6);
   for (int i = 0; i < receives; ++i) {
     sent[i] = pattern(world.rank, i, 0);

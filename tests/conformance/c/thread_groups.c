@@ -1,5 +1,5 @@
-// Threads that make communicators at the same time, each its own: whoever waits lets the others have the
-// library.
+// Threads that create communicators at the same time, each its own: a waiting thread must let the others use
+// the library.
 #include <pthread.h>
 
 #include "check.h"
@@ -20,7 +20,7 @@ static void* work(void* argument) {
     MPI_Group_free(&group);
     MPI_Barrier(made);
     MPI_Comm_free(&made);
-    // A collective call of all threads on one communicator: in turn.
+    // A collective call of all threads on one communicator, one after another.
     pthread_mutex_lock(&own_turn);
     MPI_Comm_dup(MPI_COMM_SELF, &own);
     pthread_mutex_unlock(&own_turn);

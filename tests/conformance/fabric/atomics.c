@@ -1,11 +1,12 @@
-// All ranks change words of rank 0 at once: nothing is lost, and everybody sees a different value.
+// All ranks change words of rank 0 at the same time: no change is lost, and each rank fetches a different
+// value.
 #include "fabric.h"
 
 enum { increments = 20, most_words = 64 };
 
 static uint64_t words[most_words];
 
-// Rank 0 answers while the others ask: what it does until all have said that they are done.
+// Rank 0 makes progress until all others have reported that they are done.
 static void serve(struct Fabric* f) {
   char done;
   for (int rank = 1; rank < f->size; ++rank) {

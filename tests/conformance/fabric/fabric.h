@@ -1,5 +1,5 @@
-// A rank of a libfabric program without MPI: an endpoint, and the addresses of the others, which it learns
-// from the process manager (PMI-1 over PMI_FD).
+// A rank of a libfabric program without MPI: an endpoint, and the addresses of the others, obtained from the
+// process manager (PMI-1 over PMI_FD).
 #pragma once
 
 #include <rdma/fabric.h>
@@ -81,7 +81,7 @@ static void open_endpoint(struct Fabric* f) {
   EXPECT(fi_enable(f->ep) == 0);
 }
 
-// Everybody's addresses, once all have an endpoint.
+// Exchanges all addresses when every rank has an endpoint.
 static void exchange(struct Fabric* f) {
   unsigned char name[name_bytes];
   size_t length = 0;
@@ -105,7 +105,7 @@ static struct fi_info* hints_for(uint64_t caps) {
   return hints;
 }
 
-// Everything up to an enabled endpoint.
+// Opens everything up to an enabled endpoint.
 static void open_all(struct Fabric* f, struct fi_info* hints) {
   f->rank = atoi(getenv("PMI_RANK"));
   f->size = atoi(getenv("PMI_SIZE"));
@@ -142,7 +142,7 @@ static void end(struct Fabric* f) {
   ask("cmd=finalize\n", answer, sizeof answer);
 }
 
-// Looks until there is a completion.
+// Polls until there is a completion.
 static struct fi_cq_tagged_entry next_completion(struct fid_cq* cq) {
   struct fi_cq_tagged_entry entry;
   ssize_t got;

@@ -1,5 +1,5 @@
-// Server and client in the way of libfabric's test programs: one command line, the client has the server's
-// address behind it; names are exchanged over a socket, which the server opens late.
+// Server and client like libfabric's test programs: one command line, to which the client appends the
+// server's address. Names are exchanged over a socket, which the server opens late.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>

@@ -1,4 +1,4 @@
-// Asks what there is, as fi_info does, and opens nothing.
+// Queries what is available, like fi_info, and opens nothing.
 #include <rdma/fabric.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-// Two ranks play with an endpoint each.
+// Ping-pong between two ranks with one endpoint each.
 #include "fabric.h"
 
 enum { rounds = 10, largest_bytes = 1 << 16 };

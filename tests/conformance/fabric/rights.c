@@ -1,4 +1,5 @@
-// Rank 1 writes to and reads from rank 0: with the key, without it, beyond its region; rank 0 only counts.
+// Rank 1 writes to and reads from rank 0: with the key, without it, and beyond the region. Rank 0 only
+// counts.
 #include "fabric.h"
 
 enum { bytes = 4096 };

@@ -1,4 +1,4 @@
-// Messages that come late, taken by calls that look, and a rank that ends all when it is told to.
+// Messages that arrive late and are received by calls that look, and a rank that aborts the run on request.
 #include <mpi.h>
 #include <stdio.h>
 #include <string.h>

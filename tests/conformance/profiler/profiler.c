@@ -1,4 +1,4 @@
-// A profiler as tools for MPI are: between a program and its library, for both under the other's name.
+// A profiler that works like MPI tools: interposed between program and library under each other's names.
 #include <mpi.h>
 #include <stdio.h>
 #include <string.h>

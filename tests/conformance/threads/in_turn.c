@@ -1,4 +1,4 @@
-// Two threads of each rank, of which only one runs at a time: what the second does is named by the argument.
+// Two threads of each rank, of which only one runs at a time. The argument names what the second one does.
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-// One program for every way in which ranks can wait for ever; the first argument says which.
+// One program for every kind of deadlock; the first argument selects it.
 #include <string.h>
 
 #include "../c/check.h"
@@ -39,7 +39,7 @@ static void large_sends(void) {
   MPI_Send(buffer, sizeof buffer, MPI_BYTE, world.rank ^ 1, 1, MPI_COMM_WORLD);
 }
 
-// Of three requests only the last stays: the second rank of each pair sends with another tag.
+// Only the last of three requests never completes: the second rank of each pair sends with another tag.
 static void waitall(void) {
   int values[3];
   MPI_Request requests[3];
@@ -60,7 +60,7 @@ static void sendrecv(void) {
   MPI_Sendrecv(&value, 1, MPI_INT, next, 1, &value, 1, MPI_INT, next, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
-// The even ranks' communicator misses rank 2, which waits for rank 1 in the odd ranks'.
+// Rank 2 is missing in the even ranks' communicator: it waits for rank 1 in that of the odd ranks.
 static void missing_in_split(void) {
   MPI_Comm part;
   MPI_Comm_split(MPI_COMM_WORLD, world.rank % 2, world.rank, &part);
@@ -83,7 +83,7 @@ static void waits_for_finished(void) {
   if (world.rank == 0) receive_from(1, 0);
 }
 
-// Each holds its own part and wants the next one's.
+// Each rank holds the lock on its own part and requests that of the next one.
 static void locks(void) {
   MPI_Win window;
   int* memory = NULL;

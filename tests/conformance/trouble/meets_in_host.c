@@ -1,5 +1,5 @@
-// Ranks that use MPI and meet beside it, so that one waits in the host for another that waits for virtual
-// time. The first argument says where they meet, the second is a folder of their own.
+// Ranks that use MPI and also communicate outside it, so that one waits in the host for another that waits
+// for virtual time. The first argument names the means, the second a folder for the program.
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -83,7 +83,7 @@ static void tell(int fd, char c) {
   if (write(fd, &c, 1) != 1) exit(7);
 }
 
-// Looks now and then for what does not come yet.
+// Polls a few times for data that has not arrived yet.
 static void look_in_vain(int fd) {
   struct pollfd ready = {.fd = fd, .events = POLLIN};
   for (int look = 0; look < 5; ++look)
@@ -99,7 +99,7 @@ static void hear(int fd, char expected, const char* mode) {
 }
 
 // Rank 1 waits in the host for rank 0, which first waits for a message that rank 2 sends a millisecond of
-// virtual time later; then rank 0 waits in the host for rank 1, which first talks to rank 3.
+// virtual time later. Then rank 0 waits in the host for rank 1, which first exchanges messages with rank 3.
 static void take_turns(const char* mode, int in, int out, _Atomic int* word) {
   int value = 0;
   for (int round = 0; round < rounds; ++round) {
@@ -115,7 +115,7 @@ static void take_turns(const char* mode, int in, int out, _Atomic int* word) {
       case 1:
         if (word != NULL) await_word(word, 2 * round + 1);
         if (word == NULL) hear(in, 'x', mode);
-        // What rank 2 slept is over.
+        // The sleep of rank 2 has ended.
         if (MPI_Wtime() < (round + 1) * sleep_us * 1e-6) exit(10);
         MPI_Send(&round, 1, MPI_INT, 3, round, MPI_COMM_WORLD);
         MPI_Recv(&value, 1, MPI_INT, 3, round, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -134,7 +134,7 @@ static void take_turns(const char* mode, int in, int out, _Atomic int* word) {
   }
 }
 
-// Rank 1 waits in the host for nobody while the others wait for it.
+// Rank 1 waits in the host for data that never arrives, while the others wait for it.
 static void wait_for_ever(const char* mode) {
   int fds[2];
   char c = 0;

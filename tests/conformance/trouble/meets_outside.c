@@ -1,4 +1,4 @@
-// Ranks that wait in MPI while something of theirs goes on outside it; the first argument says what.
+// Ranks that wait in MPI while something continues outside it; the first argument selects what.
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
@@ -23,7 +23,7 @@ static void receive(int rank) {
   MPI_Recv(&value, 1, MPI_INT, rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
-// The host's, not the simulated machine's.
+// CPU time of the host, not of the simulated machine.
 static double cpu_seconds(void) {
   struct timespec time;
   syscall(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, &time);
@@ -61,8 +61,8 @@ static void* reads_for_ever(void* argument) {
   return argument;
 }
 
-// All ranks wait for the first, whose main thread waits for itself; another of its threads sends, when it has
-// done its work.
+// All ranks wait for the first, whose main thread waits for itself. Another of its threads sends when it has
+// finished its work.
 static void waits_beside(void* (*work)(void*), char* argument) {
   pthread_t thread;
   if (world.rank == 0) {
@@ -78,7 +78,7 @@ static void waits_beside(void* (*work)(void*), char* argument) {
   }
 }
 
-// A word through a fifo from the first rank to the second, and one back by MPI.
+// A word goes through a fifo from the first rank to the second, and back by MPI.
 static void meets_in_a_fifo(const char* path) {
   const int value = 1;
   if (world.rank == 0) {

@@ -1,4 +1,4 @@
-// One program for every way in which a run can go wrong; the first argument says which.
+// One program for every way in which a run can fail; the first argument selects it.
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>

@@ -18,7 +18,7 @@ int main(int argc, char** argv) {
     for (;;) pause();
   }
   if (strcmp(phase, "in-init") == 0) {
-    // The last rank never comes to MPI_Init, so the others wait inside it.
+    // The last rank never calls MPI_Init, so the others wait inside it.
     const char* rank = getenv("PMI_RANK");
     const char* size = getenv("PMI_SIZE");
     if (stays(phase, phase) && rank != NULL && size != NULL && atoi(rank) == atoi(size) - 1) {

@@ -1,5 +1,5 @@
-// Every rank prints in every phase of its life: before MPI, in virtual time, after MPI_Finalize; whole lines
-// and parts of lines, on both streams. The order of what a run passes on may not depend on the host.
+// Every rank prints in every phase of its life (before MPI, in virtual time, after MPI_Finalize): complete
+// lines and parts of lines, on both streams. The order of the forwarded output must not depend on the host.
 #include <mpi.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -29,7 +29,7 @@ int main(int argc, char** argv) {
   }
   MPI_Finalize();
   say(rank, "finalized", 0);
-  usleep((useconds_t)(size - rank) * 1000);  // in the host's time: the last one is the first to end
+  usleep((useconds_t)(size - rank) * 1000);  // in the host's time: the last rank ends first
   say(rank, "ends", 0);
   printf("rank %d ends without an end of line ", rank);
   return 0;

@@ -1,4 +1,4 @@
-// What a program does that was called wrongly: rank 0 says how it is meant, and every rank exits.
+// Behaves like a program called with wrong arguments: rank 0 prints the usage, and every rank exits.
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
