@@ -1,6 +1,5 @@
-// The registers of the flit engine's routers, in arrays over all routers. Their numbers have 16 bits where 8
-// would do: a store of a byte may change anything, as the compiler sees it, and everything would be read
-// again.
+// The registers of the flit engine's routers, in arrays over all routers. Numbers have 16 bits where 8 would
+// do: a byte may alias any object, so that after a store of one the compiler would read everything again.
 #pragma once
 
 #include <algorithm>
@@ -16,11 +15,11 @@ namespace apenet {
 // A flit in a buffer.
 struct FlitBuffered {
   Flit flit;
-  FlitRequest request;  // of a header: result of route computation; of an adaptive one, what was asked last
-  std::uint16_t second = 0;  // of the first flit of a buffer: where in the ring behind it the second one is
+  FlitRequest request;       // of a header: the computed route; of an adaptive one, the last choice
+  std::uint16_t second = 0;  // of the first flit of a buffer: the position of the second in the ring
 };
 
-// An input virtual channel: its buffer, and what its packet was given.
+// An input virtual channel: its buffer, and the output virtual channel of its packet.
 struct FlitInputChannel {
   std::uint16_t count = 0;  // flits, the first included
   // Output virtual channel of the router held, or held last: the VC allocator's accept pointer.
@@ -34,13 +33,12 @@ struct FlitOutputChannel {
   std::uint16_t last_granted = 0;
 };
 
-// Those of a block of routers that wait for one stage, in any order, each once: by the place of their input,
-// or more.
+// The requests of a block of routers for one stage, unordered and without duplicates.
 template <typename Entry>
 class FlitList {
  public:
   FlitList() = default;
-  // Of the first `count` there; room for all inputs of a block, and one more.
+  // The first `count` entries of an array with room for all inputs of a block and one more.
   FlitList(Entry* entries, std::size_t count) : begin_(entries), end_(entries + count) {}
 
   [[nodiscard]] std::size_t size() const { return static_cast<std::size_t>(end_ - begin_); }
@@ -48,17 +46,17 @@ class FlitList {
   [[nodiscard]] Entry* end() const { return end_; }
   [[nodiscard]] const Entry& operator[](std::size_t index) const { return begin_[index]; }
   void add(const Entry& entry) { *end_++ = entry; }
-  // Without a branch: whether one waits cannot be predicted.
+  // Without a branch, which would be unpredictable.
   void add_if(bool waits, const Entry& entry) {
     *end_ = entry;
     end_ += waits ? 1 : 0;
   }
-  // Those of the first `count` for which `holds` stand first from now on. How many they are.
+  // Moves those of the first `count` for which `holds` is true to the front; returns their number.
   template <typename Holds>
   [[nodiscard]] std::size_t partition(std::size_t count, Holds holds) {
     return static_cast<std::size_t>(std::partition(begin_, begin_ + count, holds) - begin_);
   }
-  // Of the first `count`, those that were added to `kept` in their stead, and all behind them.
+  // Replaces the first `count` entries by those of `kept`, which was built in their place.
   void replace(std::size_t count, const FlitList& kept) { end_ = std::copy(begin_ + count, end_, kept.end_); }
 
  private:
@@ -66,7 +64,7 @@ class FlitList {
   Entry* end_ = nullptr;
 };
 
-// An input virtual channel asks for output virtual channels of one port, or was given them.
+// Output virtual channels of one port that an input virtual channel requests, or was granted.
 struct FlitChannelRequest {
   FlitPlace input = 0;
   FlitPlace port = 0;      // its virtual channel 0
@@ -76,9 +74,9 @@ struct FlitChannelRequest {
 using FlitPlaceList = FlitList<FlitPlace>;
 using FlitCrossingList = FlitList<FlitCrossing>;
 
-// Used where any stage takes more than one cycle: what each is at work on, which it answers at the end of the
-// cycle `done`. It is not asked before that; it is idle when nobody asked.
-struct FlitLongStages {
+// The work of a router whose stages take several cycles. A stage answers at the end of its cycle `done` and
+// accepts no request before that; an empty stage is idle.
+struct FlitBusyStages {
   std::vector<FlitPlace> routing;
   FlitCycle routing_done = -1;
   std::vector<FlitCrossing> channel_grants;

@@ -1,5 +1,5 @@
-// FlitRouterBank: the routers of the flit engine. Its functions are in routers.cpp, the only file that
-// uses it.
+// FlitRouterBank: the routers of the flit engine. Private to its sources: routers.cpp (the cycle, buffer
+// write), vc_allocation.cpp, switch.cpp and multi_cycle.cpp.
 #pragma once
 
 #include <algorithm>
@@ -16,14 +16,18 @@
 
 namespace apenet {
 
-// Flat arrays by FlitPlace. A cycle goes through the routers in which anything can happen, a block of them at
-// a time: who waits for VC allocation or for the switch is in lists, which both work down. What a router
-// sends is read in later cycles only (DelayLine), so that its place in the order cannot matter, and within it
-// the stages read the registers as the cycle found them: what asks is counted before VC allocation gives
-// anything, and no tail leaves before that has looked at the free channels.
+// Registers stand in flat arrays indexed by FlitPlace. A cycle visits the active routers, a block of them at
+// a time; headers that wait for VC allocation, and inputs that wait for the switch, are in lists, so that
+// idle virtual channels cost nothing.
 //
-// A block of routers is at rest when a cycle changed none of its registers: until a flit or a credit arrives,
-// the next one would not either, and no cycle looks at it.
+// The order of the routers cannot matter, because what a router sends is read in later cycles only
+// (DelayLine). Within a router every stage reads the registers as they were at the beginning of the cycle:
+// requests are counted before VC allocation grants anything, and tails free their channels after VC
+// allocation.
+//
+// The invariant that makes it fast: a block of routers whose registers did not change in a cycle is at rest.
+// The next cycle would not change them either, so no cycle visits the block until a flit or a credit arrives.
+// tests/network/reference_router.hpp is the plain router that the tests run in lockstep with this one.
 class FlitRouterBank final : public FlitRouters {
  public:
   FlitRouterBank(FlitFabric& fabric, const FlitRouteUnit& routes);
@@ -37,8 +41,7 @@ class FlitRouterBank final : public FlitRouters {
  private:
   static constexpr std::uint32_t block_bits = FlitFabric::block_bits;
 
-  // Where they are defined, functions for what is rare stay out of line, so that the loops of all others keep
-  // their variables in registers.
+  // Functions for rare cases are not inlined, so that the frequent loops keep their variables in registers.
   template <bool has_plain_headers>
   [[nodiscard, gnu::noinline]] bool write_buffers(FlitCycle cycle, std::uint32_t block);
   void take_credit(FlitPlace place);
@@ -48,14 +51,15 @@ class FlitRouterBank final : public FlitRouters {
   void begin_routing(FlitCycle cycle);
   void end_routing(FlitPlace place);
   void keep_crossings(FlitCycle cycle);
-  void finish_long(std::uint32_t block, FlitCycle cycle);
-  void finish_long(FlitLongStages& work, FlitCycle cycle);
+  void finish_stages(std::uint32_t block, FlitCycle cycle);
+  void finish_stages(FlitBusyStages& work, FlitCycle cycle);
+  void traverse_all(const std::vector<FlitCrossing>& crossings, FlitCycle cycle);
   [[nodiscard]] FlitRequest find_request(FlitPlace place, std::uint32_t packet);
   void bring_next(std::size_t followed);
   void allocate_channels(FlitCycle cycle);
   void list_channel_requests();
   [[nodiscard]] FlitPlace choose(const FlitChannelRequest& request);
-  void accept_long(FlitCycle cycle, FlitPlaceList& lost);
+  void keep_channel_grants(FlitCycle cycle, FlitPlaceList& lost);
   void hold(const FlitCrossing& grant, FlitCrossingList& switching);
   [[nodiscard]] std::uint64_t with_room(FlitPlace input, FlitPlace port, std::uint64_t mask) const;
   void drop_small(FlitChannelRequest* requests, std::size_t count) const;
@@ -63,7 +67,7 @@ class FlitRouterBank final : public FlitRouters {
   [[nodiscard]] FlitCrossingList allocate_switch();
   void accept(FlitCrossing crossing);
   template <bool is_plain>
-  [[gnu::noinline]] void cross_switch(FlitCycle cycle, FlitCrossingList kept);
+  void cross_switch(FlitCycle cycle, FlitCrossingList kept);
   template <bool is_plain>
   void traverse(FlitCrossing crossing, FlitCycle cycle, std::size_t& followed, FlitCrossingList& switching);
   [[nodiscard]] FlitCycle note_crossing(const FlitCrossing& crossing, Flit flit, FlitCycle cycle);
@@ -76,7 +80,7 @@ class FlitRouterBank final : public FlitRouters {
 
   FlitFabric& fabric_;
   const FlitRouteUnit& routes_;
-  const bool is_long_;            // some stage takes more than one cycle
+  const bool is_multi_cycle_;     // some stage takes more than one cycle
   const bool has_intervals_;      // some link takes more than one cycle a flit
   const bool has_plain_headers_;  // FlitRouteUnit::is_fixed, and all ports are equally fast
   const bool is_routed_at_once_;  // there is no stage of route computation
@@ -86,27 +90,27 @@ class FlitRouterBank final : public FlitRouters {
   const std::uint32_t channel_mask_;
   bool is_traced_ = false;     // in this cycle
   bool is_plain_ = false;      // in this cycle: nothing for note_crossing
-  bool has_adaptive_ = false;  // there were requests that are chosen anew in every cycle
+  bool has_adaptive_ = false;  // some requests are chosen anew in every cycle
 
-  // Of the block at hand.
+  // The block that tick works on.
   FlitPlaceList allocating_;        // inputs whose first flit is a header without a virtual channel
-  std::size_t routed_ = 0;          // the first ones of those: behind the stage of route computation
+  std::size_t routed_ = 0;          // the first of those: their route is computed
   FlitCrossingList switching_;      // inputs with a flit, a virtual channel and a credit
-  std::size_t channel_askers_ = 0;  // the first ones of allocating_: of this cycle
-  std::size_t switch_askers_ = 0;   // the first ones of switching_: the same
+  std::size_t channel_askers_ = 0;  // the first of allocating_: the requests of this cycle
+  std::size_t switch_askers_ = 0;   // the first of switching_: the requests of this cycle
   std::vector<FlitChannelRequest> channel_requests_;
   std::vector<FlitCrossing> crossings_;
   std::size_t crossing_count_ = 0;
-  std::vector<std::uint32_t> contended_;         // requests: behind another one for the same output
-  std::vector<std::uint32_t> contended_inputs_;  // behind another one of the same input port
-  std::vector<FlitPlace> followed_;              // inputs of which a flit went, and another one is there
-  bool is_changed_ = false;                      // some register, in this cycle
+  std::vector<std::uint32_t> contended_;         // requests that follow another for the same output
+  std::vector<std::uint32_t> contended_inputs_;  // that follow another of the same input port
+  std::vector<FlitPlace> followed_;              // inputs that sent a flit and hold another
+  bool is_changed_ = false;                      // a register changed in this cycle
   FlitChains<2> ports_at_switch_;                // FlitSwitchArbiter
   FlitChains<1> asked_channels_;                 // by the place of the first virtual channel that is wanted
   FlitChannelArbiter channel_arbiter_;
   FlitSwitchArbiter switch_arbiter_;
 
-  // How many wait in a block of routers, from cycle to cycle.
+  // The lengths of the lists of a block of routers between cycles.
   struct Waiting {
     std::uint32_t allocating = 0;
     std::uint32_t routed = 0;
@@ -120,15 +124,42 @@ class FlitRouterBank final : public FlitRouters {
   LargeArray<std::uint64_t> free_;         // output virtual channels that nobody holds: 64 places a word
   LargeArray<FlitInputChannel> inputs_;    // by FlitPlace
   LargeArray<FlitOutputChannel> outputs_;  // the same
-  // A row of the first flits of all buffers, by FlitPlace; then as many rows as a buffer's ring of the others
-  // has flits. Few flits wait behind another one: so most rows are hardly used, and take no place in a cache.
+  // Row 0 has the first flits of all buffers, by FlitPlace; each further row has one entry of their rings.
+  // Most buffers hold at most one flit, so that the later rows stay out of the caches.
   std::size_t row_size_;
   std::uint32_t ring_mask_;
   LargeArray<FlitBuffered> flits_;
-  std::vector<FlitCycle> output_free_;    // as the port table: first cycle of the next grant; has_intervals_
-  std::vector<FlitLongStages> long_;      // per router; is_long_
-  std::vector<FlitCycle> crossing_done_;  // per router: end of the switch's last traversal; is_long_
-  std::vector<FlitCycle> last_sent_;      // as the port table: by the output queue; is_long_
+  std::vector<FlitCycle> output_free_;  // as the port table: first cycle of the next grant; has_intervals_
+  std::vector<FlitBusyStages> busy_stages_;  // per router; is_multi_cycle_
+  std::vector<FlitCycle> crossing_done_;  // per router: end of the switch's last traversal; is_multi_cycle_
+  std::vector<FlitCycle> last_sent_;      // as the port table: by the output queue; is_multi_cycle_
 };
+
+// Takes the next one, round robin, of the virtual channels that the input was granted.
+[[gnu::always_inline]] inline FlitPlace FlitRouterBank::choose(const FlitChannelRequest& request) {
+  FlitInputChannel& input = inputs_[request.input];
+  const std::uint32_t first_channel = request.port & channel_mask_;
+  // The difference wraps to a large number for a channel of an earlier port; the search then starts at 0.
+  const std::uint32_t last = std::min(input.output - first_channel, 63U);
+  const std::uint32_t chosen = first_behind(request.mask, last);
+  input.output = static_cast<std::uint16_t>(first_channel + chosen);
+  const FlitPlace output = request.port + chosen;
+  outputs_[output].last_granted = static_cast<std::uint16_t>(request.input & channel_mask_);
+  return output;
+}
+
+// Gives an output virtual channel to an input, which requests the switch from the next cycle on.
+[[gnu::always_inline]] inline void FlitRouterBank::hold(const FlitCrossing& grant,
+                                                        FlitCrossingList& switching) {
+  free_[grant.output() / 64] &= ~bit(grant.output());
+  switching.add_if(outputs_[grant.output()].credits != 0, grant);
+}
+
+// Moves the arbiters' pointers of a match.
+[[gnu::always_inline]] inline void FlitRouterBank::accept(FlitCrossing crossing) {
+  FlitRouterPort* const ports = fabric_.port_table.data();
+  ports[port_index(crossing.output())].granted_input = crossing.input();
+  ports[port_index(crossing.input())].accepted = crossing;
+}
 
 }  // namespace apenet

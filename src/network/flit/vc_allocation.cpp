@@ -1,0 +1,108 @@
+// FlitRouterBank: VC allocation.
+#include <algorithm>
+
+#include "network/flit/router_bank.hpp"
+
+namespace apenet {
+
+void FlitRouterBank::allocate_channels(FlitCycle cycle) {
+  if (has_adaptive_) {
+    for (std::size_t i = 0; i < channel_askers_; ++i) {
+      FlitRequest& request = flits_[allocating_[i]].request;
+      if (routes_.is_adaptive(request)) request = choose_output(allocating_[i]);
+    }
+  }
+  list_channel_requests();
+  const FlitChannelRequest* const requests = channel_requests_.data();
+  const std::size_t count = channel_askers_;
+  FlitPlaceList lost{allocating_.begin(), 0};
+  if (is_multi_cycle_) {
+    keep_channel_grants(cycle, lost);
+  } else {
+    FlitCrossingList switching = switching_;
+    for (const FlitChannelRequest* request = requests; request != requests + count; ++request) {
+      if (request->mask == 0) {
+        lost.add(request->input);
+      } else {
+        hold({request->input, choose(*request)}, switching);
+      }
+    }
+    switching_ = switching;
+  }
+  const std::size_t granted = count - lost.size();
+  is_changed_ |= granted != 0;
+  allocating_.replace(count, lost);
+  routed_ = is_multi_cycle_ ? routed_ - granted : allocating_.size();
+}
+
+// Lists the free virtual channels that each header requests, then reduces contended requests to what was
+// granted. Members are copied to local variables: the compiler must assume that any store changes a member.
+[[gnu::always_inline]] inline void FlitRouterBank::list_channel_requests() {
+  const std::uint32_t channel_mask = channel_mask_;
+  const FlitPlace* const places = allocating_.begin();
+  const std::size_t place_count = channel_askers_;
+  const std::uint64_t* const free = free_.data();
+  const FlitRouteUnit::Wanted* const wanted = routes_.wanted();
+  const FlitBuffered* const flits = flits_.data();
+  FlitChannelRequest* const requests = channel_requests_.data();
+  std::uint32_t* const contended = contended_.data();
+  FlitChains<1>::List asked = asked_channels_.begin_list();
+  std::size_t contended_count = 0;
+  for (std::uint32_t i = 0; i < place_count; ++i) {
+    const FlitPlace place = places[i];
+    const FlitRouteUnit::Wanted& want = wanted[flits[place].request.index()];
+    const FlitPlace router = place & ~channel_mask;
+    const FlitPlace port = router | want.first_channel;
+    requests[i] = {place, port, free[port / 64] >> port % 64 & want.mask};
+    contended[contended_count] = i;
+    contended_count += static_cast<std::size_t>(asked.add(i, {router | want.first_wanted})[0]);
+  }
+  if (fabric_.is_cut_through) drop_small(requests, place_count);
+  asked_channels_.end_list(place_count);
+  for (std::size_t i = 0; i < contended_count; ++i) {
+    const FlitPlace place = requests[contended[i]].input;
+    const FlitRouteUnit::Wanted& want = wanted[flits[place].request.index()];
+    if (asked_channels_.ends_chain(0, contended[i], (place & ~channel_mask) | want.first_wanted)) {
+      channel_arbiter_.grant(requests, asked_channels_, contended[i], want.mask,
+                             &outputs_[requests[contended[i]].port]);
+    }
+  }
+}
+
+// Virtual cut-through: returns the channels with room for the whole packet.
+[[gnu::noinline]] std::uint64_t FlitRouterBank::with_room(FlitPlace input, FlitPlace port,
+                                                          std::uint64_t mask) const {
+  const std::uint32_t flits = fabric_.routes[flits_[input].flit.packet()].flits;
+  std::uint64_t result = 0;
+  for (std::uint64_t rest = mask; rest != 0; rest &= rest - 1) {
+    const std::uint32_t virtual_channel = lowest_bit(rest);
+    if (outputs_[port + virtual_channel].credits >= flits) result |= std::uint64_t{1} << virtual_channel;
+  }
+  return result;
+}
+
+[[gnu::noinline]] void FlitRouterBank::drop_small(FlitChannelRequest* requests, std::size_t count) const {
+  for (std::size_t i = 0; i < count; ++i) {
+    requests[i].mask = with_room(requests[i].input, requests[i].port, requests[i].mask);
+  }
+}
+
+[[gnu::noinline]] FlitRequest FlitRouterBank::choose_output(FlitPlace input) const {
+  const std::uint32_t router = fabric_.router_of(input);
+  const auto room = [&](std::uint32_t number, std::uint64_t mask) {
+    const FlitPlace port = fabric_.place(router, number);
+    std::uint64_t usable = mask & free_[port / 64] >> port % 64;
+    if (fabric_.is_cut_through) usable = with_room(input, port, usable);
+    std::int64_t most = -1;
+    for (std::uint64_t rest = usable; rest != 0; rest &= rest - 1) {
+      const std::uint32_t virtual_channel = lowest_bit(rest);
+      most = std::max<std::int64_t>(most, outputs_[port + virtual_channel].credits);
+    }
+    return most;
+  };
+  const std::uint32_t packet = flits_[input].flit.packet();
+  const FlitRequest request = routes_.most_room(router, fabric_.channel_of(input), packet, room);
+  return routes_.for_now(request);
+}
+
+}  // namespace apenet
