@@ -22,6 +22,10 @@ constexpr std::uint32_t reads_of_a_leave = 1'000'000;  // the same limit while t
 // waits for comes from elsewhere, and MPICH needs one poll per message (accumulates of a rank to itself).
 constexpr std::uint32_t granted_polls = 1024;
 
+// A thread that releases a lock and takes it again at once keeps it from the threads that the release woke.
+// So it gives way once in this many granted polls.
+constexpr std::uint32_t polls_between_ways = 64;
+
 // Fewer looks than this between long sleeps do not count as polling without end.
 constexpr std::uint32_t least_looks = 1000;
 
@@ -47,6 +51,11 @@ bool Progress::use_grant() {
   const std::uint32_t left = get(granted_);
   if (left > 0) set(granted_, left - 1);
   return left > 0;
+}
+
+bool Progress::gives_way() const {
+  const std::uint32_t left = get(granted_);
+  return left > 0 && left % polls_between_ways == 0;
 }
 
 std::int64_t Progress::read_cost_ps(std::int64_t clock_ps) {

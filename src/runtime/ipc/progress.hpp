@@ -50,6 +50,9 @@ class Progress {
   Poll poll_in_vain();
   // Call before a poll waits. Returns true if the poll should return without an event instead.
   bool use_grant();
+  // Whether the thread that uses the grants should now let other threads of its process take the library's
+  // lock.
+  [[nodiscard]] bool gives_way() const;
   // Returns the cost of a clock read on a machine whose reads cost nothing. Without it, a program that reads
   // the clock until a certain time would never reach it.
   std::int64_t read_cost_ps(std::int64_t clock_ps);

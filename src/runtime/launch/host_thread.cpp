@@ -344,6 +344,19 @@ std::vector<int> threads_of(int process_id) {
   return numbers_in(process_path(process_id) + "/task");
 }
 
+std::vector<AddressRange> mapped_ranges(int process_id, std::string_view file) {
+  std::ifstream maps(process_path(process_id) + "/maps");
+  std::vector<AddressRange> ranges;
+  for (std::string line; std::getline(maps, line);) {
+    if (!line.ends_with(file)) continue;
+    std::istringstream fields(line);
+    AddressRange range;
+    char dash = 0;
+    if (fields >> std::hex >> range.begin >> dash >> range.end) ranges.push_back(range);
+  }
+  return ranges;
+}
+
 std::vector<HostProcess> host_processes() {
   std::vector<HostProcess> processes;
   for (const int process_id : numbers_in("/proc")) {

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace apenet {
@@ -47,6 +48,14 @@ struct Pulse {
 [[nodiscard]] bool has_time_limit(const SystemCall& call);
 
 [[nodiscard]] std::vector<int> threads_of(int process_id);
+
+// From `begin` up to, not including, `end`.
+struct AddressRange {
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+};
+// Where a process has mapped the file that /proc/PID/maps names so.
+[[nodiscard]] std::vector<AddressRange> mapped_ranges(int process_id, std::string_view file);
 
 struct HostProcess {
   int process_id = 0;

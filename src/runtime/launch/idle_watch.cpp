@@ -12,11 +12,16 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto before_watching = 100ms;  // shorter waits are not examined
-constexpr int look_ms = 20;              // interval between the two looks at the threads
-constexpr int sleep_factor = 10;         // multiple of the stall timeout, for a single timed wait
+constexpr auto before_watching = 100ms;   // shorter waits are not examined
+constexpr int look_ms = 20;               // interval between the two looks at the threads
+constexpr std::uint32_t least_looks = 8;  // before any conclusion: a loaded host may delay the looks
+constexpr int sleep_factor = 10;          // multiple of the stall timeout, for a single timed wait
 
 }  // namespace
+
+bool IdleWatch::Stretch::exceeds(WallClock::duration least, WallClock::time_point now) const {
+  return looks >= least_looks && now - since > least;
+}
 
 IdleWatch::IdleWatch(const SessionOptions& options)
     : deadlock_wait_(options.deadlock_wait_ms),
@@ -32,30 +37,31 @@ IdleWatch::WallClock::duration IdleWatch::note(std::uint64_t activity) {
     releases_ = 0;
     working_since_.reset();
     stalls_.forget();
-    idle_since_ = no_sleeper_since_ = asleep_since_ = now;
+    for (Stretch* stretch : {&idle_, &no_sleeper_, &asleep_}) stretch->restart(now);
   }
-  return now - idle_since_;
+  return now - idle_.since;
 }
 
 bool IdleWatch::is_stuck(bool started, const std::vector<int>& rank_processes,
                          const std::function<void(int)>& pause) {
-  const auto idle = WallClock::now() - idle_since_;
+  const auto idle = WallClock::now() - idle_.since;
   if (!started) return idle > startup_wait_;
   if (idle < std::min<WallClock::duration>(before_watching, deadlock_wait_)) return false;
   stalls_.begin(rank_processes);
   pause(look_ms);
   const StallWatch::Finding finding = stalls_.end();
   const auto now = WallClock::now();
+  for (Stretch* stretch : {&idle_, &no_sleeper_, &asleep_}) ++stretch->looks;
   if (finding == StallWatch::Finding::works) {
-    idle_since_ = now;
+    idle_.restart(now);
     notice_work(now);
   }
   // A thread that could have woken may have woken another one before it ended, so each finding restarts only
   // the timers of the weaker conditions.
-  if (finding <= StallWatch::Finding::sleeps) no_sleeper_since_ = now;
-  if (finding <= StallWatch::Finding::may_wake) asleep_since_ = now;
-  return now - asleep_since_ > deadlock_wait_ || now - no_sleeper_since_ > stall_timeout_ ||
-         now - idle_since_ > stall_timeout_ * sleep_factor;
+  if (finding <= StallWatch::Finding::sleeps) no_sleeper_.restart(now);
+  if (finding <= StallWatch::Finding::may_wake) asleep_.restart(now);
+  return asleep_.exceeds(deadlock_wait_, now) || no_sleeper_.exceeds(stall_timeout_, now) ||
+         idle_.exceeds(stall_timeout_ * sleep_factor, now);
 }
 
 // Prints one notice if all ranks wait in MPI while another thread or process of the run still works.

@@ -34,6 +34,13 @@ class IdleWatch {
   [[nodiscard]] std::string describe_sleepers(const std::vector<int>& rank_processes) const;
 
  private:
+  // How long a condition has held, and in how many looks: a simulator that gets no processor does not look.
+  struct Stretch {
+    WallClock::time_point since{};
+    std::uint32_t looks = 0;
+    void restart(WallClock::time_point now) { *this = {now, 0}; }
+    [[nodiscard]] bool exceeds(WallClock::duration least, WallClock::time_point now) const;
+  };
   void notice_work(WallClock::time_point now);
 
   std::chrono::milliseconds deadlock_wait_;
@@ -44,9 +51,9 @@ class IdleWatch {
   std::optional<std::uint64_t> activity_;
   std::uint32_t releases_ = 0;
   StallWatch stalls_;
-  WallClock::time_point idle_since_{};
-  WallClock::time_point no_sleeper_since_{};  // as idle_since_, and no thread is in a wait with a time limit
-  WallClock::time_point asleep_since_{};      // as no_sleeper_since_, and no thread can wake by itself
+  Stretch idle_;
+  Stretch no_sleeper_;  // as idle_, and no thread is in a wait with a time limit
+  Stretch asleep_;      // as no_sleeper_, and no thread can wake by itself
   std::optional<WallClock::time_point> working_since_;
   bool told_ = false;
 };

@@ -12,6 +12,9 @@ namespace {
 // the processor is found in state R.
 constexpr std::int64_t least_share_per_mille = 10;
 
+// After so many looks at which a thread had tried to get a lock, nobody is assumed to release it.
+constexpr std::uint32_t most_tries = 50;
+
 std::int64_t now_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
              std::chrono::steady_clock::now().time_since_epoch())
@@ -26,6 +29,14 @@ StallWatch::Finding finding_of(char state, int process_id, int thread_id) {
 }
 
 }  // namespace
+
+void StallWatch::forget() {
+  first_used_ns_.clear();
+  last_used_ns_.clear();
+  tries_.clear();
+  came_.clear();
+  simulation_.clear();
+}
 
 std::map<int, StallWatch::Task> StallWatch::look() const {
   std::map<int, Task> tasks;
@@ -46,6 +57,30 @@ void StallWatch::begin(const std::vector<int>& process_ids) {
   began_ns_ = now_ns();
 }
 
+// Whether it waits for other threads and has run since the last look.
+bool StallWatch::contends(const Thread& thread, std::uint64_t used_ns) {
+  const auto [last, is_new] = last_used_ns_.try_emplace(thread.thread_id, used_ns);
+  const bool has_run = is_new || last->second != used_ns;
+  last->second = used_ns;
+  if (thread.finding != Finding::asleep || !has_run || came_.contains(thread.thread_id)) return false;
+  // The only thread of a rank is where the scheduler knows it to be.
+  if (threads_of(thread.process_id).size() == 1 || is_in_simulation(thread)) {
+    came_.insert(thread.thread_id);
+    return false;
+  }
+  return ++tries_[thread.thread_id] <= most_tries;
+}
+
+// Whether it waits for its turn, or for the rank's ThreadLock, which is granted in order.
+bool StallWatch::is_in_simulation(const Thread& thread) {
+  const std::uint64_t word = system_call(thread.process_id, thread.thread_id).arguments[0];
+  const auto holds = [word](const AddressRange& range) { return range.begin <= word && word < range.end; };
+  std::vector<AddressRange>& ranges = simulation_[thread.process_id];
+  if (std::none_of(ranges.begin(), ranges.end(), holds))
+    ranges = mapped_ranges(thread.process_id, "/memfd:apenet (deleted)");
+  return std::any_of(ranges.begin(), ranges.end(), holds);
+}
+
 StallWatch::Finding StallWatch::end() {
   threads_.clear();
   const std::int64_t passed_ns = now_ns() - began_ns_;
@@ -56,6 +91,7 @@ StallWatch::Finding StallWatch::end() {
     const std::uint64_t first_ns = first_used_ns_.emplace(thread_id, task.used_ns).first->second;
     if (task.thread.finding == Finding::sleeps && first_ns != task.used_ns)
       task.thread.finding = Finding::may_wake;
+    if (contends(task.thread, task.used_ns)) task.thread.finding = Finding::contends;
     if (used_ns * 1000 >= passed_ns * least_share_per_mille) task.thread.finding = Finding::works;
     if (task.thread.finding != Finding::asleep) threads_.push_back(task.thread);
   }

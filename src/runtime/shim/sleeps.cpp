@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <cstdint>
 
+#include "runtime/ipc/host_call.hpp"
 #include "runtime/shim/deadlines.hpp"
 #include "runtime/shim/real.hpp"
 
@@ -95,9 +96,15 @@ APENET_EXPORT unsigned sleep(unsigned seconds) {
 APENET_EXPORT int sched_yield() noexcept {
   static const auto real = next<int (*)()>("sched_yield");
   Client* client = apenet::shim::virtual_client();
-  const bool in_vain = client != nullptr && __libc_single_threaded != 0 &&
-                       (client->progress().waits() || client->progress().looks());
-  return in_vain ? 0 : real();
+  if (client == nullptr) return real();
+  const apenet::ipc::Progress& progress = client->progress();
+  if (__libc_single_threaded != 0) return progress.waits() || progress.looks() ? 0 : real();
+  if (!progress.gives_way()) return real();
+  // The host may have other programs to run before the woken thread: a yield does not wait for it.
+  constexpr timespec moment{.tv_sec = 0, .tv_nsec = 50'000};
+  timespec* const remaining = nullptr;
+  apenet::ipc::host_call(SYS_nanosleep, &moment, remaining);
+  return 0;
 }
 
 APENET_EXPORT int select(int count, fd_set* reads, fd_set* writes, fd_set* errors, timeval* timeout) {
