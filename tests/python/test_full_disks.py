@@ -1,0 +1,73 @@
+"""A disk that is full when results are written: a message for each file, the result on stdout, and no debris."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+APENET = Path(sys.executable).with_name("apenet")
+GOAL = "num_ranks 2\nrank 0 {\nl1: send 8b to 1 tag 0\n}\nrank 1 {\nl1: recv 8b from 0 tag 0\n}\n"
+# What may be there afterwards: no file that is cut off, none of a name in between.
+WHOLE = {"./filling", "./t.goal", "./out/command.json", "./out/machine.toml"}
+# In a mount namespace of its own: runs the command in the folder $0, on a disk of 96 KiB with room for the beginning of
+# a run folder, then once more with room for all of it. Prints, between lines of dashes, what it says when the disk is
+# full, the files that are there then, what it says with room, and the run.
+SCRIPT = """
+mount -t tmpfs -o size=96k none "$0" || exit 77
+cd "$0"
+cat > t.goal
+dd if=/dev/zero of=filling bs=4k count=21 2> /dev/null
+"$@"; echo "status $?"
+echo ---; find . -type f -size +0 | sort
+rm filling
+echo ---; "$@"; echo "status $?"
+echo ---; cat out/run.json
+"""
+
+
+@pytest.fixture
+def on_a_full_disk(tmp_path):
+    """Runs a command so; what it prints when the disk is full, which files are there then, and its next try."""
+
+    def run(*command: str):
+        done = subprocess.run(
+            ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", SCRIPT, tmp_path, APENET, *command],
+            input=GOAL,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=100,
+        )
+        if done.returncode == 77 or "unshare" in done.stderr:
+            pytest.skip(f"no mount namespace: {done.stderr}")
+        full, files, again, written = done.stdout.split("---\n")
+        return full, done.stderr, files.split(), again, json.loads(written)
+
+    return run
+
+
+def test_replay(on_a_full_disk):
+    full, said, files, again, written = on_a_full_disk("replay", "t.goal", "--out", "out", "--trace", "t.json")
+    assert "2 ranks: 3.56 us of virtual time" in full
+    assert full.endswith("status 2\n")
+    assert 'apenet: out = "out": could not be written: No space left on device' in said
+    assert "Traceback" not in said
+    assert set(files) <= WHOLE | {"./t.json"}
+    assert again.endswith("status 0\n")
+    assert written["messages"] == 1
+
+
+def test_run(on_a_full_disk):
+    program = "print('what the program says', flush=True); import mpi4py.MPI as m; m.COMM_WORLD.barrier()"
+    options = ("--out", "out", "--record", "r.goal", "--trace", "t.json")
+    full, said, files, again, written = on_a_full_disk("run", "-n", "2", *options, "--", sys.executable, "-c", program)
+    assert full.count("what the program says") == 2
+    assert full.endswith("status 2\n")
+    for option in ('record = "r.goal"', 'trace = "t.json"', 'out = "out"'):
+        assert f"apenet: {option}: could not be written: No space left on device" in said
+    assert "Traceback" not in said
+    assert set(files) <= WHOLE
+    assert again.endswith("status 0\n")
+    assert written["messages"] > 0
