@@ -71,6 +71,20 @@ def test_ranks_do_not_outlive_apenet(end, build, shape, number):
     assert status == (130 if number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) else -number)
 
 
+@pytest.mark.parametrize("shape", ["script", "before-init", "daemon", "deaf"])
+def test_ranks_do_not_outlive_apenet_and_its_warden(start_apenet, surroundings, build, tmp_path, shape):
+    environment = {**surroundings.environment, "PATH": os.environ["PATH"]}
+    command = ("run", "-n", "2", "--machine", "ape16", "--", "sh", "-c", SHAPES[shape], build(TROUBLE))
+    started = start_apenet(*command, env=environment, cwd=tmp_path)
+    wait_until_here(started, tmp_path)
+    apenet = started.process.pid
+    (warden,) = map(int, Path(f"/proc/{apenet}/task/{apenet}/children").read_text(encoding="ascii").split())
+    os.kill(apenet, signal.SIGSTOP)  # neither sees the other's end
+    os.kill(warden, signal.SIGKILL)
+    os.kill(apenet, signal.SIGKILL)
+    assert started.finish(SOON_S).returncode == -signal.SIGKILL
+
+
 def test_ranks_of_a_python_script_do_not_outlive_apenet(end, tmp_path):
     (tmp_path / "script.py").write_text(PYTHON, encoding="ascii")
     assert end(signal.SIGKILL, "--", "python", "script.py") == -signal.SIGKILL

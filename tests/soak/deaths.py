@@ -39,6 +39,7 @@ SHAPES = {
 }
 # Every signal meets every phase; the shapes and victims take turns.
 VICTIMS = ("apenet", "rank 0", "last rank")
+BOTH = "apenet and its warden"
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,7 @@ def combinations() -> Iterator[Death]:
                 else:
                     yield Death(victim, number, phase, shapes[turn % len(shapes)])
                     turn += 1
+    yield from (Death(BOTH, signal.SIGKILL, phase, shape) for phase in PHASES for shape in shapes)
 
 
 def processes_of(mark: str) -> dict[int, dict[str, str]]:
@@ -98,6 +100,14 @@ def rank_process(mark: str, rank: int) -> int:
     raise LookupError(f"no process of rank {rank}")
 
 
+def warden_of(process_id: int) -> int:
+    """The warden that a command has started."""
+    for child in Path(f"/proc/{process_id}/task/{process_id}/children").read_text(encoding="ascii").split():
+        if Path(f"/proc/{child}/comm").read_text(encoding="utf-8").startswith("apenet-warden"):
+            return int(child)
+    raise LookupError("no warden")
+
+
 def try_death(death: Death, program: str) -> str:
     """What is wrong with this end; empty when nothing is."""
     mark = uuid.uuid4().hex
@@ -127,6 +137,11 @@ def _end(death: Death, run: subprocess.Popen[bytes], mark: str) -> str:
             return "the program did not come to its phase"
         time.sleep(0.1)
         if death.victim == "apenet":
+            run.send_signal(death.number)
+        elif death.victim == BOTH:
+            warden = warden_of(run.pid)
+            os.kill(run.pid, signal.SIGSTOP)  # neither sees the other's end
+            os.kill(warden, death.number)
             run.send_signal(death.number)
         else:
             victim = rank_process(mark, 0 if death.victim == "rank 0" else RANKS - 1)

@@ -44,7 +44,7 @@ _MPI_ENVIRONMENT = {
 }
 
 # What a launcher of the MPI library hands on, and does not have itself.
-_RANK_ONLY = ("LD_PRELOAD", "APENET_MAPPING", "APENET_RECORD")
+_RANK_ONLY = ("LD_PRELOAD", "APENET_LIFELINE", "APENET_MAPPING", "APENET_RECORD")
 
 # Open MPI: the matching layer over libfabric, and nothing beside it.
 _OPENMPI_PARAMETERS = {
@@ -84,13 +84,17 @@ class Launched:
         self.held.close()
 
 
-def rank_environment(mapping_path: str, program: Path) -> dict[str, str]:
-    """The environment of every rank of this program, but for its number and its process manager."""
+def rank_environment(mapping_path: str, lifeline: int, program: Path) -> dict[str, str]:
+    """The environment of every rank of this program, but for its number and its process manager.
+
+    `lifeline` is the reading end of a pipe: the processes of the run are killed when its writing end is closed.
+    """
     for library in (SHIM, PROVIDER, WARDEN):
         if not library.exists():
             raise HostError(f"{library} is missing: the package is not completely installed")
     environment = {**_DEFAULTS, **inherited.environment(), **_MPI_ENVIRONMENT}
     environment["APENET_MAPPING"] = mapping_path
+    environment["APENET_LIFELINE"] = f"/proc/{os.getpid()}/fd/{lifeline}"
     environment["PATH"] = search_path()
     environment.update(inherited.preloaded(SHIM, program, environment))
     # Programs built with this environment's mpicc find its libmpi, unless they know a better one themselves.

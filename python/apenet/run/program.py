@@ -276,16 +276,15 @@ def _run(
     with ExitStack() as stack:
         sinks = _Sinks(stack, capture)
         options.output_fd, options.error_fd = sinks.descriptors
-        options.told_fd, tell_fd = os.pipe()
-        for descriptor in (options.told_fd, tell_fd):
-            stack.callback(os.close, descriptor)
+        options.told_fd, tell_fd = _pipe(stack)
+        lifeline, _ = _pipe(stack)
         try:
             session = _core.Session(description, list(request.nodes), options)
         except ValueError as error:
             raise request.machine.refused(error) from error
         except RuntimeError as error:  # the core's system_error: memory, or descriptors
             raise LimitError(f"this run cannot start: {error} (what a process may have: ulimit -a)") from error
-        environment = {**launch.rank_environment(session.mapping_path, program), **extra}
+        environment = {**launch.rank_environment(session.mapping_path, lifeline, program), **extra}
         if request.mpi == "openmpi":
             launched = launch.start_openmpi(
                 find_openmpi(program), program, request.command, request.ranks, environment, tell_fd, folder
@@ -301,6 +300,13 @@ def _run(
         os.write(options.error_fd, launched.launcher_words())
         stdout, stderr = sinks.contents()
     return _result(request, report, time.monotonic() - began, stdout, stderr)
+
+
+def _pipe(stack: ExitStack) -> tuple[int, int]:
+    ends = os.pipe()
+    for descriptor in ends:
+        stack.callback(os.close, descriptor)
+    return ends
 
 
 class _Sinks:
