@@ -3,14 +3,19 @@
 import json
 import math
 import re
+from pathlib import Path
 
 import pytest
+from plotly.offline import get_plotlyjs
 
+import apenet.reproduce
 from apenet.base.errors import InputError
 from apenet.bench.result import make_result
 from apenet.machine import machines
 from apenet.machine.published import PublishedResult
 from apenet.reproduce import Row, plan, reproduce
+from apenet.reproduce.charts import chart
+from apenet.reproduce.figures import Figure, FigureSpec, Mark, Series
 from apenet.reproduce.literature import FIGURES, LOADS
 from apenet.reproduce.report import page, report_json
 from apenet.reproduce.rows import row_of
@@ -214,17 +219,68 @@ def test_a_folder_gets_a_page_numbers_and_figures(apenet, tmp_path):
     bandwidth = next(figure for figure in content["figures"] if figure["name"] == "2004-bandwidth")
     assert {(mark["x"], mark["y"]) for mark in bandwidth["marks"]} == {(2**20, 470), (None, 677)}
     text = (folder / "index.html").read_text()
-    assert not re.search(r"""(?:src|href)\s*=\s*["'](?!#)|https?://(?!www\.w3\.org/2000/svg)|@import|url\(""", text)
+    assert text.count(get_plotlyjs()) == 1
+    own = text.replace(get_plotlyjs(), "")
+    assert not re.search(r"""(?:src|href)\s*=\s*["'](?!#)|https?://(?!www\.w3\.org/2000/svg)|@import|url\(""", own)
+    assert "default-src 'none'" in own  # Plotly could load maps; the browser does not let it
+    assert "showSendToCloud: false" in own
 
 
 def test_a_page_holds_its_data_whatever_is_in_it():
     content = report_json(reproduce(plan(["gasnet.am_impl2_gain"])))
     content["rows"][0]["note"] = "</script><script>"
-    text = page(content)
-    assert text.count("<script") == 2 + 1  # the note's own, inside the data
+    text = page(content).replace(get_plotlyjs(), "")
+    assert text.count("<script") == 3 + 1  # the note's own, inside the data
     assert "/*" not in re.sub(r"/\*[^*]*\*/", "", text[: text.index("<script>")])
     data = re.search(r'id="data">(.*?)</script>', text, flags=re.DOTALL)[1]
     assert json.loads(data)["rows"][0]["note"] == "</script><script>"
+
+
+def a_mark(**changes):
+    fields = {"label": "peak: 80 MB/s", "x": 32.0, "y": 80.0, "role": "fitted", "is_measured": True}
+    fields |= {"tolerance_percent": 10.0, "bound": None, "source": "Table 3 of the paper"}
+    return Mark(**{**fields, **changes})
+
+
+def chart_of(*marks, axis="bandwidth_mb_s"):
+    spec = FigureSpec("name", "title", "Fig. 1", axis, ())
+    return chart(Figure(spec, (Series("curve", (16.0, 32.0), (50.0, 90.0)),), marks))["plot"]
+
+
+def test_a_chart_shows_the_published_beside_ours_with_tolerance_and_source():
+    curve, point = chart_of(a_mark())["data"]
+    assert (curve["name"], curve["x"], curve["y"]) == ("curve", [16, 32], [50, 90])
+    assert (point["x"], point["y"], point["error_y"]["array"]) == ([32], [80], [8])
+    for told in ("peak: 80 MB/s", "published, fitted, tolerance 10 %", "Table 3 of the paper"):
+        assert told in point["hovertemplate"]
+    assert "derived from what is published, fitted" in chart_of(a_mark(is_measured=False))["data"][1]["hovertemplate"]
+
+
+@pytest.mark.parametrize(("bound", "band"), [(None, (72, 88)), ("upper", (80, 88)), ("lower", (72, 80))])
+def test_a_peak_is_a_line_with_its_tolerance_as_a_band(bound, band):
+    plot = chart_of(a_mark(x=None, bound=bound))
+    assert [(shape["y0"], shape["y1"]) for shape in plot["layout"]["shapes"]] == [(80, 80), band]
+    (label,) = plot["layout"]["annotations"]
+    assert "(fitted)" in label["text"]
+    assert "Table 3 of the paper" in label["hovertext"]
+    assert len(chart_of(a_mark(x=None, tolerance_percent=None))["layout"]["shapes"]) == 1
+
+
+def test_times_have_a_logarithmic_axis_and_sizes_always_do():
+    for axis, kind in (("time_us", "log"), ("bandwidth_mb_s", "linear")):
+        layout = chart_of(a_mark(x=None), axis=axis)["layout"]
+        assert (layout["xaxis"]["type"], layout["yaxis"]["type"]) == ("log", kind)
+        assert layout["xaxis"]["ticktext"] == ["16", "32"]
+        assert layout["annotations"][0]["y"] == pytest.approx(math.log10(80) if kind == "log" else 80)
+    assert chart_of()["layout"]["annotations"][0]["text"] == "<i>no data published for this figure</i>"
+
+
+def test_the_style_has_the_colours_of_the_charts():
+    style = (Path(apenet.reproduce.__file__).parent / "page" / "style.css").read_text()
+    used = set(re.findall(r"var(\(--\w+)\)", json.dumps(chart_of(a_mark(), a_mark(x=None)))))
+    assert len(used) > 3
+    for name in used | {f"(--c{number}" for number in range(6)}:
+        assert style.count(f"{name[1:]}:") == 3  # light, dark by the system, dark by choice
 
 
 def test_figures_name_values_that_exist():

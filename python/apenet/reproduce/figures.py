@@ -78,6 +78,15 @@ class Mark:
     role: str
     is_measured: bool
     """Whether the source prints it; otherwise it follows from what the source prints."""
+    tolerance_percent: float | None
+    bound: Literal["upper", "lower"] | None
+    source: str
+
+    @property
+    def tolerance(self) -> tuple[float, float]:
+        """How far below and above y a simulated value may be, in units of y; a bound is widened to its open side."""
+        slack = self.y * (self.tolerance_percent or 0) / 100
+        return (0 if self.bound == "upper" else slack, 0 if self.bound == "lower" else slack)
 
 
 @dataclass(frozen=True)
@@ -164,6 +173,9 @@ def _marks(key: str, published: PublishedResult, axis: Axis) -> list[Mark]:
             y=point.value * scale,
             role=point.role,
             is_measured=not published.source.startswith("derived"),
+            tolerance_percent=published.tolerance_percent,
+            bound=published.bound,
+            source=published.source,
         )
         for point in published.points
     ]

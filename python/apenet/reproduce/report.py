@@ -14,6 +14,7 @@ from apenet.base.outfiles import FolderKind, OutFolder, contains
 from apenet.machine import machine as read_machine
 from apenet.machine import machine_names
 from apenet.reproduce import Reproduction
+from apenet.reproduce.charts import chart
 from apenet.reproduce.figures import FigureSpec
 from apenet.reproduce.pictures import MARK, file_name, pictures
 from apenet.reproduce.tasks import LinkLoads, LoadRun
@@ -71,6 +72,7 @@ def report_json(reproduction: Reproduction) -> dict[str, Any]:
     """What the page shows."""
     return {
         **reproduction.to_json(),
+        "figures": [chart(figure) for figure in reproduction.figures],
         "machines": {name: read_machine(name).file.machine.title for name in machine_names()},
         "loads": [_load_json(run, loads) for run, loads in reproduction.loads],
         "unknown": unknown(),
@@ -95,12 +97,15 @@ def _load_json(run: LoadRun, loads: LinkLoads) -> dict[str, Any]:
 
 
 def page(content: dict[str, Any]) -> str:
-    """The page with style, scripts and data in it."""
+    """The page with style, scripts and data in it: it loads nothing, and its policy forbids to."""
+    from plotly.offline import get_plotlyjs  # noqa: PLC0415 (slow to load, and needed here only)
+
     parts = resources.files(__package__).joinpath("page")
     # "</" would end the script element that holds the data.
     data = json.dumps(content, allow_nan=False).replace("</", "<\\/")
     script = "\n".join(parts.joinpath(name).read_text(encoding="utf-8") for name in _SCRIPTS)
     text = parts.joinpath("page.html").read_text(encoding="utf-8")
-    for mark, inner in (("/*STYLE*/", parts.joinpath("style.css").read_text(encoding="utf-8")), ("/*SCRIPT*/", script)):
-        text = text.replace(mark, inner)
-    return text.replace("/*DATA*/", data)
+    style = parts.joinpath("style.css").read_text(encoding="utf-8")
+    for mark, inner in (("STYLE", style), ("SCRIPT", script), ("PLOTLY", get_plotlyjs()), ("DATA", data)):
+        text = text.replace(f"/*{mark}*/", inner)
+    return text

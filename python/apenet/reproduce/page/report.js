@@ -27,11 +27,14 @@ const size = (bytes) => {
 };
 const sizeInBytes = (bytes) => size(bytes).replace(/(\d+)([KM]?)$/, (_, count, prefix) => `${count} ${prefix && prefix + "i"}B`);
 
-// Light or dark: the system's choice until somebody chooses.
+// Light or dark: the system's choice until the reader chooses.
+const systemIsDark = matchMedia("(prefers-color-scheme: dark)");
+const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : systemIsDark.matches);
+const themed = () => document.dispatchEvent(new Event("themed"));
+systemIsDark.addEventListener("change", themed);
 byId("theme").addEventListener("click", () => {
-  const isDark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
-  root.dataset.theme = isDark ? "light" : "dark";
-  document.dispatchEvent(new Event("themed"));
+  root.dataset.theme = isDark() ? "light" : "dark";
+  themed();
 });
 
 // What was not asked for has no place in the page.

@@ -3,7 +3,6 @@ const RAMPS = {
   light: [[178, 190, 205], [94, 143, 190], [36, 130, 150], [214, 120, 40], [176, 32, 36]],
   dark: [[70, 84, 104], [52, 118, 168], [48, 170, 160], [240, 190, 70], [255, 92, 72]],
 };
-const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches);
 function colour(part) {
   const ramp = isDark() ? RAMPS.dark : RAMPS.light;
   const at = Math.min(Math.max(part, 0), 1) * (ramp.length - 1);
