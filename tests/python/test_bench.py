@@ -226,6 +226,11 @@ def test_what_a_workload_cannot_be_is_named(test, options, name):
     assert refused.value.name == name
 
 
+def test_an_option_that_no_test_has_is_a_type_error():
+    with pytest.raises(TypeError, match="unknown option chanels: one of channels, window,"):
+        apenet.bench.pingpong("ideal", sizes=[16], chanels=2)
+
+
 def test_a_lattice_gives_the_messages_of_its_surfaces():
     """64x64x64x192 on 8x4x4: parts of 8x16x16x192 sites."""
     halo = apenet.bench.halo("ape128", sizes=[16], lattice="64x64x64x192", site_bytes=24, iterations=1)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from typing import Unpack
 
 from apenet.base.errors import InputError
 from apenet.base.numbers import checked_seed, whole
@@ -17,15 +18,16 @@ from apenet.bench import partitions as partitions_of
 from apenet.bench.card import Conditions
 from apenet.bench.lattice import parse_lattice
 from apenet.bench.mpi import BenchError
+from apenet.bench.request import DEFAULT_SITE_BYTES, DEFAULTS, BenchRequest, Options, no_progress
 from apenet.bench.result import DEFINITIONS, PAIR_TESTS, TESTS, WORKLOADS, BenchResult, WorkloadResult
 from apenet.bench.workloads import ALGORITHMS
-from apenet.host.toolchain import MpiChoice
 from apenet.machine import ENGINES, Machine
 from apenet.machine import machine as read_machine
 from apenet.machine.mapping import MOST_RANKS
 
 __all__ = [
     "ALGORITHMS",
+    "DEFAULT_SITE_BYTES",
     "DEFINITIONS",
     "LAYERS",
     "PAIR_TESTS",
@@ -52,14 +54,9 @@ __all__ = [
 ]
 
 LAYERS = ("card", "mpi")
-DEFAULT_SITE_BYTES = 48  # a half-spinor in single precision
 MOST_ITERATIONS = 2**32 - 1  # what the core counts
 MOST_CHANNELS = 2**16 - 1
 DEFAULT_SIZES = "16:1M"  # from the card's smallest payload on
-
-
-def _no_progress(_size_bytes: int) -> None:
-    """Nobody watches."""
 
 
 def measure(
@@ -68,112 +65,88 @@ def measure(
     *,
     sizes: str | int | Sequence[int] = DEFAULT_SIZES,
     nodes: Sequence[int] | None = None,
-    count: int | None = None,
-    channels: int | Sequence[int] = 1,
     layer: str = "card",
     iterations: int | None = None,
-    window: int | None = None,
-    memory: str = "host",
-    path: str = "auto",
-    until: str = "reply",
-    region: int | None = None,
-    algorithm: str | None = None,
-    partitions: Sequence[int] | None = None,
-    lattice: str | None = None,
-    site_bytes: int = DEFAULT_SITE_BYTES,
     engine: str = "packet",
     seed: int = 1,
-    mpi_library: MpiChoice = "auto",
-    pin: bool = True,
-    progress: Callable[[int], None] = _no_progress,
+    progress: Callable[[int], None] = no_progress,
+    **options: Unpack[Options],
 ) -> BenchResult:
     """One test over message sizes.
 
     `nodes` are the ones that talk (default: node 0 and its neighbour; for a workload all, or the first `count`).
-    `channels` messages at once use as many hardware queues, at layer card; several numbers of them are measured one
-    after another. `window`, `memory`, `path`, `until` and `region` (in bytes): see `apenet.bench.card.Conditions` and
-    docs/reference/tests.md. `algorithm` is that of allreduce. A workload with one size over `partitions` is done on
-    machines of so many nodes each; a halo of a `lattice`, "64x64x64x192", has its surfaces with `site_bytes` a site as
-    messages. `engine` is that of `apenet.run`. Raises InputError and MachineError for bad input, BenchError when
-    the MPI program of layer mpi fails.
+    `engine` is that of `apenet.run`. The other options belong to one kind of test each: `CardOptions`, `MpiOptions`
+    and `WorkloadOptions` of `apenet.bench.request`, and docs/reference/tests.md. Raises InputError and MachineError
+    for bad input, BenchError when the MPI program of layer mpi fails.
     """
+    if unknown := options.keys() - DEFAULTS.keys():
+        raise TypeError(f"unknown option {min(unknown)}: one of {', '.join(DEFAULTS)}")
     if test not in TESTS:
         raise InputError("test", test, "one of " + ", ".join(TESTS))
     if layer not in LAYERS:
         raise InputError("layer", layer, "one of " + ", ".join(LAYERS))
-    chosen = read_machine(machine) if isinstance(machine, str) else machine
-    checked = checked_sizes(sizes)
-    nodes = None if nodes is None else _checked_nodes(chosen, nodes)
-    seed = checked_seed(seed)
-    all_channels = [
-        whole("channels", number, 1, MOST_CHANNELS, "a whole number of at least 1")
-        for number in (channels if isinstance(channels, Iterable) else [channels])
-    ]
-    if iterations is not None:
-        iterations = whole("iterations", iterations, 1, MOST_ITERATIONS, "a whole number of at least 1")
     if engine not in ENGINES:
         raise InputError("engine", engine, " or ".join(ENGINES))
-    conditions = Conditions(window=window, memory=memory, path=path, until=until, region_bytes=region)
-    if test in WORKLOADS or layer == "mpi":
-        _check_plain(test, layer, all_channels, conditions)
-    if test in WORKLOADS:
-        _check_workload(test, layer, algorithm)
-        if partitions is not None:
-            _check_partitions(test, checked, nodes, count)
-            return partitions_of.measure(
-                chosen,
-                test,
-                checked[0],
-                partitions,
-                iterations=iterations,
-                engine=engine,
-                seed=seed,
-                progress=progress,
-            )
-        if lattice is not None and test != "halo":
-            raise InputError("lattice", lattice, f"none for {test}: it belongs to halo")
-        return workloads.measure(
-            chosen,
-            test,
-            checked,
-            nodes=nodes,
-            count=count,
-            lattice=None if lattice is None else parse_lattice(lattice, site_bytes),
-            iterations=iterations,
-            algorithm=algorithm,
-            engine=engine,
-            seed=seed,
-            progress=progress,
-        )
-    for name, given in (("algorithm", algorithm), ("n", count), ("lattice", lattice), ("partitions", partitions)):
-        if given is not None:
-            raise InputError(name, given, f"none for {test}: it belongs to {', '.join(WORKLOADS)}")
-    if layer == "card":
-        return card.measure(
-            chosen,
-            test,
-            checked,
-            nodes=nodes,
-            channels=all_channels,
-            iterations=iterations,
-            conditions=conditions,
-            engine=engine,
-            seed=seed,
-            progress=progress,
-        )
-    return mpi.measure(
-        chosen,
-        test,
-        checked,
-        nodes=nodes,
-        iterations=iterations,
-        window=window,
+    chosen = read_machine(machine) if isinstance(machine, str) else machine
+    request = BenchRequest(
+        machine=chosen,
+        test=test,
+        sizes=checked_sizes(sizes),
+        nodes=None if nodes is None else _checked_nodes(chosen, nodes),
+        iterations=None
+        if iterations is None
+        else whole("iterations", iterations, 1, MOST_ITERATIONS, "a whole number of at least 1"),
         engine=engine,
-        seed=seed,
-        mpi=mpi_library,
-        pin=pin,
+        seed=checked_seed(seed),
         progress=progress,
     )
+    given: Options = {**DEFAULTS, **options}
+    channels = _checked_channels(given["channels"])
+    conditions = Conditions(
+        window=given["window"],
+        memory=given["memory"],
+        path=given["path"],
+        until=given["until"],
+        region_bytes=given["region"],
+    )
+    if test in WORKLOADS or layer == "mpi":
+        _check_plain(test, layer, channels, conditions)
+    if test in WORKLOADS:
+        return _measure_workload(request, layer, given)
+    for key in ("algorithm", "count", "lattice", "partitions"):
+        if given[key] is not None:
+            name = "n" if key == "count" else key
+            raise InputError(name, given[key], f"none for {test}: it belongs to {', '.join(WORKLOADS)}")
+    if layer == "card":
+        return card.measure(request, conditions, channels)
+    return mpi.measure(request, window=conditions.window, library=given["mpi_library"], pin=given["pin"])
+
+
+def _measure_workload(request: BenchRequest, layer: str, given: Options) -> BenchResult:
+    test, algorithm, lattice, partitions = request.test, given["algorithm"], given["lattice"], given["partitions"]
+    if layer != "card":
+        raise InputError(
+            "layer", layer, f"card: {test} is a scripted workload; a program of its own runs by apenet run"
+        )
+    if algorithm is not None and (test != "allreduce" or algorithm not in ALGORITHMS):
+        expected = "one of " + ", ".join(ALGORITHMS) if test == "allreduce" else f"none for {test}"
+        raise InputError("algorithm", algorithm, expected)
+    if partitions is not None:
+        _check_partitions(request, given["count"])
+        return partitions_of.measure(request, partitions)
+    if lattice is not None and test != "halo":
+        raise InputError("lattice", lattice, f"none for {test}: it belongs to halo")
+    return workloads.measure(
+        request,
+        count=given["count"],
+        lattice=None if lattice is None else parse_lattice(lattice, given["site_bytes"]),
+        algorithm=algorithm,
+    )
+
+
+def _checked_channels(channels: int | Sequence[int]) -> list[int]:
+    numbers = channels if isinstance(channels, Iterable) else [channels]
+    return [whole("channels", number, 1, MOST_CHANNELS, "a whole number of at least 1") for number in numbers]
 
 
 def _check_plain(test: str, layer: str, channels: list[int], conditions: Conditions) -> None:
@@ -189,24 +162,14 @@ def _check_plain(test: str, layer: str, channels: list[int], conditions: Conditi
             raise InputError(key, value, f"none {where}: {key} belongs to the card's own tests")
 
 
-def _check_workload(test: str, layer: str, algorithm: str | None) -> None:
-    if layer != "card":
-        raise InputError(
-            "layer", layer, f"card: {test} is a scripted workload; a program of its own runs by apenet run"
-        )
-    if algorithm is not None and (test != "allreduce" or algorithm not in ALGORITHMS):
-        expected = "one of " + ", ".join(ALGORITHMS) if test == "allreduce" else f"none for {test}"
-        raise InputError("algorithm", algorithm, expected)
-
-
-def _check_partitions(test: str, sizes: list[int], nodes: Sequence[int] | None, count: int | None) -> None:
-    if test == "allreduce":
-        raise InputError("partitions", test, "a workload other than allreduce")
-    for name, given in (("nodes", nodes), ("n", count)):
+def _check_partitions(request: BenchRequest, count: int | None) -> None:
+    if request.test == "allreduce":
+        raise InputError("partitions", request.test, "a workload other than allreduce")
+    for name, given in (("nodes", request.nodes), ("n", count)):
         if given is not None:
             raise InputError(name, given, "none beside partitions, which say how many nodes")
-    if len(sizes) != 1:
-        raise InputError("sizes", len(sizes), "one size with partitions, such as 64K")
+    if len(request.sizes) != 1:
+        raise InputError("sizes", len(request.sizes), "one size with partitions, such as 64K")
 
 
 def _checked_nodes(machine: Machine, nodes: Sequence[int]) -> list[int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from apenet import _core
@@ -10,8 +10,8 @@ from apenet._core import version as __version__
 from apenet.base.errors import InputError
 from apenet.base.numbers import whole
 from apenet.base.sizes import LARGEST_BYTES
+from apenet.bench.request import BenchRequest
 from apenet.bench.result import BenchResult, make_result
-from apenet.machine import Machine
 
 PAIR = 2
 MOST_WINDOW = 2**32 - 1  # what the core counts
@@ -68,35 +68,24 @@ class Conditions:
         options.region_bytes = self.region_bytes or 0
 
 
-def measure(
-    machine: Machine,
-    test: str,
-    sizes: Sequence[int],
-    *,
-    nodes: Sequence[int] | None,
-    channels: Sequence[int],
-    iterations: int | None,
-    conditions: Conditions,
-    engine: str,
-    seed: int,
-    progress: Callable[[int], None],
-) -> BenchResult:
-    """Each size on a fresh machine; `progress` is told the size before it is measured."""
+def measure(request: BenchRequest, conditions: Conditions, channels: Sequence[int]) -> BenchResult:
+    """Each size for each number of channels, on a fresh machine."""
+    machine, nodes = request.machine, request.nodes
     if nodes is not None and len(nodes) != PAIR:
         raise InputError("nodes", ",".join(map(str, nodes)), "two nodes at layer card, such as 0,1")
-    description = machine.description(seed, engine)
+    description = machine.description(request.seed, request.engine)
     options = _core.CardTestOptions()
     options.nodes = list(nodes or ())
-    options.iterations = iterations or 0
+    options.iterations = request.iterations or 0
     conditions.apply(options)
     points, channels_of_points, warnings = [], [], []
     for at_once in channels:
         options.channels = at_once
-        for size in sizes:
-            progress(size)
+        for size in request.sizes:
+            request.progress(size)
             options.sizes = [size]
             try:
-                (point,) = _core.run_card_test(description, getattr(_core.CardTest, test), options)
+                (point,) = _core.run_card_test(description, getattr(_core.CardTest, request.test), options)
             except ValueError as error:
                 raise machine.refused(error) from error
             points.append((point.size_bytes, point.time_ps * 1e-6, point.bandwidth_mib_s))
@@ -104,13 +93,13 @@ def measure(
             warnings.append(point.warnings)
     return make_result(
         machine.name,
-        test,
+        request.test,
         "card",
-        seed,
+        request.seed,
         __version__,
         points,
         channels=channels_of_points,
         conditions=conditions.given,
-        engine=engine,
+        engine=request.engine,
         warnings=warnings,
     )

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from apenet._core import version as __version__
 from apenet.base.errors import ApenetError, InputError, Interrupted
+from apenet.bench.request import BenchRequest
 from apenet.bench.result import BenchResult, make_result
 from apenet.host.toolchain import PACKAGE, MpiChoice, compiled
-from apenet.machine import Machine
 from apenet.run.program import run
 
 SOURCE = PACKAGE / "programs" / "apenet_bench.c"
@@ -23,22 +23,10 @@ class BenchError(ApenetError):
     """The benchmark's program ran and failed; the message has what it printed."""
 
 
-def measure(
-    machine: Machine,
-    test: str,
-    sizes: Sequence[int],
-    *,
-    nodes: Sequence[int] | None,
-    iterations: int | None,
-    window: int | None,
-    engine: str,
-    seed: int,
-    mpi: MpiChoice,
-    pin: bool,
-    progress: Callable[[int], None],
-) -> BenchResult:
+def measure(request: BenchRequest, *, window: int | None, library: MpiChoice, pin: bool) -> BenchResult:
     """One run for every stretch of doubling sizes. Ranks are only where the test needs them: on `nodes`, in pairs."""
-    placed = list(nodes) if nodes is not None else [0, 1]
+    test, sizes = request.test, request.sizes
+    placed = list(request.nodes) if request.nodes is not None else [0, 1]
     if len(placed) % 2:
         raise InputError("nodes", ",".join(map(str, placed)), "an even number of nodes: they work in pairs")
     if sizes[-1] > LARGEST_BYTES:
@@ -53,27 +41,19 @@ def measure(
     with tempfile.TemporaryDirectory(prefix="apenet-") as folder:
         output = Path(folder) / "points.jsonl"
         for first, last in doubling_stretches(sizes):
-            progress(first)
-            command: list[str | Path] = [
-                program,
-                "--test",
-                test,
-                "--sizes",
-                f"{first}:{last}",
-                "--output",
-                output,
-            ]
-            for option, value in (("--iterations", iterations), ("--window", window)):
+            request.progress(first)
+            command: list[str | Path] = [program, "--test", test, "--sizes", f"{first}:{last}", "--output", output]
+            for option, value in (("--iterations", request.iterations), ("--window", window)):
                 if value is not None:
                     command += [option, str(value)]
             result = run(
                 command,
                 n=len(placed),
-                machine=machine,
+                machine=request.machine,
                 mapping=placed,
-                engine=engine,
-                seed=seed,
-                mpi=mpi,
+                engine=request.engine,
+                seed=request.seed,
+                mpi=library,
                 pin=pin,
                 capture=True,
             )
@@ -88,7 +68,15 @@ def measure(
                 points.append((point["size_bytes"], point["time_us"], point["bandwidth_mib_s"]))
     conditions = {} if window is None else {"window": window}
     return make_result(
-        machine.name, test, "mpi", seed, __version__, points, conditions=conditions, engine=engine, warnings=warnings
+        request.machine.name,
+        test,
+        "mpi",
+        request.seed,
+        __version__,
+        points,
+        conditions=conditions,
+        engine=request.engine,
+        warnings=warnings,
     )
 
 

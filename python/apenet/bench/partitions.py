@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from apenet._core import version as __version__
 from apenet.base.errors import InputError
 from apenet.bench import workloads
+from apenet.bench.request import BenchRequest, no_progress
 from apenet.bench.result import BenchResult, make_result
 from apenet.machine import Machine
 
@@ -62,39 +63,19 @@ class PartitionResult(BenchResult):
         return "\n".join(lines)
 
 
-def measure(
-    machine: Machine,
-    test: str,
-    size: int,
-    partitions: Sequence[int],
-    *,
-    iterations: int | None,
-    engine: str,
-    seed: int,
-    progress: Callable[[int], None],
-) -> PartitionResult:
-    """A workload with messages of `size` bytes on machines of `partitions` nodes."""
+def measure(request: BenchRequest, partitions: Sequence[int]) -> PartitionResult:
+    """A workload with messages of one size on machines of `partitions` nodes."""
+    machine, (size,) = request.machine, request.sizes
     results = []
     for nodes in partitions:
-        progress(nodes)
-        results.append(
-            workloads.measure(
-                grown(machine, nodes),
-                test,
-                [size],
-                nodes=None,
-                count=nodes,
-                lattice=None,
-                iterations=iterations,
-                algorithm=None,
-                engine=engine,
-                seed=seed,
-                progress=lambda _size: None,
-            )
-        )
+        request.progress(nodes)
+        one = replace(request, machine=grown(machine, nodes), progress=no_progress)
+        results.append(workloads.measure(one, count=nodes))
     points = [(size, float(result.times_us[0]), float(result.bandwidths_mib_s[0])) for result in results]
     warnings = [result.warnings for result in results]
-    common = make_result(machine.name, test, "card", seed, __version__, points, engine=engine, warnings=warnings)
+    common = make_result(
+        machine.name, request.test, "card", request.seed, __version__, points, engine=request.engine, warnings=warnings
+    )
     return PartitionResult(
         **vars(common),
         grids=tuple(result.grid for result in results),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from apenet import _core
 from apenet._core import version as __version__
 from apenet.base.errors import InputError
 from apenet.bench.lattice import Lattice
+from apenet.bench.request import BenchRequest
 from apenet.bench.result import WorkloadResult, make_result
 from apenet.machine import Machine
 
@@ -25,24 +26,14 @@ _MIB = 2**20
 
 
 def measure(
-    machine: Machine,
-    test: str,
-    sizes: Sequence[int],
-    *,
-    nodes: Sequence[int] | None,
-    count: int | None,
-    lattice: Lattice | None,
-    iterations: int | None,
-    algorithm: str | None,
-    engine: str,
-    seed: int,
-    progress: Callable[[int], None],
+    request: BenchRequest, *, count: int | None = None, lattice: Lattice | None = None, algorithm: str | None = None
 ) -> WorkloadResult:
-    """Each size on a fresh machine; `progress` is told the size before it is measured.
+    """Each size on a fresh machine.
 
     With a lattice, the messages are those of its surfaces, and the size of the one point is the mean of them.
     """
-    placed = _placed(machine, nodes, count)
+    machine, test, sizes = request.machine, request.test, request.sizes
+    placed = _placed(machine, request.nodes, count)
     # Without dimensions, half of the nodes is half of their row: a cube would fold it into single switches.
     is_row = test == "bisection" and not machine.dims
     grid = (len(placed),) if is_row else grid_of(machine, len(placed))
@@ -50,16 +41,16 @@ def measure(
     options.grid = list(grid)
     options.nodes = placed
     options.periodic = _topology(machine) != "mesh"
-    options.iterations = iterations or DEFAULT_ITERATIONS
+    options.iterations = request.iterations or DEFAULT_ITERATIONS
     chosen = (algorithm or DEFAULT_ALGORITHM) if test == "allreduce" else None
     options.algorithm = getattr(_core.AllreduceAlgorithm, (chosen or DEFAULT_ALGORITHM).replace("-", "_"))
     if lattice is not None:
         options.face_bytes = lattice.faces(grid)
         sizes = [round(sum(options.face_bytes) / len(options.face_bytes))]
-    description = machine.description(seed, engine)
+    description = machine.description(request.seed, request.engine)
     points, messages, payload_bytes, finish_us, warnings = [], [], [], [], []
     for size in sizes:
-        progress(size)
+        request.progress(size)
         options.bytes = size
         try:
             result = _core.run_workload(description, getattr(_core.Workload, test), options)
@@ -72,7 +63,9 @@ def measure(
         payload_bytes.append(result.payload_bytes)
         finish_us.append(result.finish_ps * 1e-6)
         warnings.append(result.warnings)
-    common = make_result(machine.name, test, "card", seed, __version__, points, engine=engine, warnings=warnings)
+    common = make_result(
+        machine.name, test, "card", request.seed, __version__, points, engine=request.engine, warnings=warnings
+    )
     return WorkloadResult(
         **vars(common),
         grid=grid,

@@ -14,6 +14,7 @@ from apenet._core import version as __version__
 from apenet.base.errors import InputError
 from apenet.base.outfiles import OutFile, begins_with
 from apenet.bench import card
+from apenet.bench.request import BenchRequest
 from apenet.fit.measurement import PINGPONG, STREAMS, Measurement, require_sizes
 from apenet.fit.pathfit import MIB, PathsFit
 from apenet.fit.protocols import LEAST_SLOPE_US_PER_BYTE, TOLERANCE, Protocol, protocols
@@ -231,18 +232,9 @@ def _agreement(machine: Machine, measurement: Measurement, test: str) -> Agreeme
     percents = np.empty(len(measurement))
     for channels in measurement.distinct_channels():
         part = measurement.channels == channels
-        result = card.measure(
-            machine,
-            test,
-            [int(size) for size in measurement.sizes_bytes[part]],
-            nodes=None,
-            channels=[channels],
-            iterations=None,
-            conditions=card.Conditions(),
-            engine="packet",
-            seed=1,
-            progress=lambda _: None,
-        )
+        sizes = [int(size) for size in measurement.sizes_bytes[part]]
+        request = BenchRequest(machine=machine, test=test, sizes=sizes)
+        result = card.measure(request, card.Conditions(), [channels])
         percents[part] = 100 * (result.times_us / measurement.times_us[part] - 1)
     worst = int(np.abs(percents).argmax())
     return Agreement(test, float(percents[worst]), int(measurement.sizes_bytes[worst]), len(percents))
