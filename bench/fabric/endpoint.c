@@ -118,7 +118,7 @@ size_t endpoint_name(struct endpoint* endpoint, unsigned char name[MAX_NAME_BYTE
 
 void set_peer(struct endpoint* endpoint, const unsigned char* name) {
   if (fi_av_insert(endpoint->addresses, name, 1, &endpoint->peer, 0, NULL) != 1) {
-    fail("the other side's address is none that %s knows", endpoint->info->fabric_attr->prov_name);
+    fail("the other side's address is not valid for %s", endpoint->info->fabric_attr->prov_name);
   }
 }
 

@@ -69,7 +69,7 @@ static uint64_t stream_messages(const struct plan* plan, uint64_t bytes) {
 static void write_all(int control, const void* data, size_t bytes) {
   for (const char* at = data; bytes > 0;) {
     const ssize_t written = send(control, at, bytes, MSG_NOSIGNAL);
-    if (written <= 0) fail("the other side has gone");
+    if (written <= 0) fail("the other side has closed the connection");
     at += written;
     bytes -= (size_t)written;
   }
@@ -78,7 +78,7 @@ static void write_all(int control, const void* data, size_t bytes) {
 static void read_all(int control, void* data, size_t bytes) {
   for (char* at = data; bytes > 0;) {
     const ssize_t got = recv(control, at, bytes, 0);
-    if (got <= 0) fail("the other side has gone");
+    if (got <= 0) fail("the other side has closed the connection");
     at += got;
     bytes -= (size_t)got;
   }
@@ -99,7 +99,7 @@ static int accept_client(uint16_t port) {
   socklen_t bytes = sizeof address;
   if (bind(listener, (struct sockaddr*)&address, sizeof address) != 0 || listen(listener, 1) != 0 ||
       getsockname(listener, (struct sockaddr*)&address, &bytes) != 0) {
-    fail("port %u cannot be listened on", port);
+    fail("cannot listen on port %u", port);
   }
   printf("%u\n", ntohs(address.sin_port));
   fflush(stdout);
@@ -316,7 +316,7 @@ static void pin(const char* cpu) {
   cpu_set_t set;
   CPU_ZERO(&set);
   CPU_SET((unsigned)atoi(cpu), &set);
-  if (sched_setaffinity(0, sizeof set, &set) != 0) fail("CPU %s: cannot be run on", cpu);
+  if (sched_setaffinity(0, sizeof set, &set) != 0) fail("CPU %s: this process cannot run on it", cpu);
 }
 
 static const char* or_any(const char* text) {

@@ -183,7 +183,7 @@ static void parse_nodes(struct Arguments* arguments, const char* text, int world
     if (node < 0 || node >= world_size)
       refuse("--nodes = '%s': rank %ld does not exist, expected 0 to %d", text, node, world_size - 1);
     for (int i = 0; i < arguments->node_count; ++i) {
-      if (arguments->nodes[i] == node) refuse("--nodes = '%s': rank %ld stands there twice", text, node);
+      if (arguments->nodes[i] == node) refuse("--nodes = '%s': rank %ld is listed twice", text, node);
     }
     if (arguments->node_count == most_nodes) refuse("--nodes: expected %d ranks at most", (int)most_nodes);
     arguments->nodes[arguments->node_count++] = (int)node;
@@ -211,7 +211,7 @@ static struct Arguments* parse_arguments(int argc, char** argv, int world_size) 
   for (int i = 1; i < argc; i += 2) {
     const char* option = argv[i];
     const char* value = i + 1 < argc ? argv[i + 1] : NULL;
-    if (value == NULL) refuse("%s: expected a value behind it", option);
+    if (value == NULL) refuse("%s: expected a value after it", option);
     if (strcmp(option, "--test") == 0) {
       arguments.test = find_test(value);
     } else if (strcmp(option, "--sizes") == 0) {

@@ -28,7 +28,7 @@ void validate(const BusDescription& bus) {
   require_duration("bus.read_latency_ns", bus.read_latency);
   require_at_least("bus.outstanding_reads", bus.outstanding_reads, 1);
   require_positive_time("bus.pio_write_latency_ns", bus.pio_write_latency,
-                        "it is what lets processes run ahead of the model");
+                        "processes may run ahead of the model by this time");
 }
 
 BusKind::BusKind(const BusDescription& description) : description_(description) {

@@ -127,7 +127,7 @@ void set_credit(FlitTiming& timing, const NetworkDescription& description, Round
     return;
   }
   timing.rounded.push_back("router.credit_latency = " + std::to_string(description.credit_latency.ps()) +
-                           " ps is less than the way back along the link: a credit takes that");
+                           " ps is less than the latency of the link, which a credit takes");
 }
 
 }  // namespace

@@ -155,14 +155,15 @@ void Session::Parts::report_on(SessionReport& report) {
   if (std::string warning = warning_of_threads(); !warning.empty())
     report.warnings.push_back(std::move(warning));
   if (traffic.late_posts > 0) {
-    report.warnings.push_back(
-        std::to_string(traffic.late_posts) +
-        " requests came from a thread whose process was waiting in another: their times are not exact");
+    report.warnings.push_back(std::to_string(traffic.late_posts) +
+                              " requests were posted by a thread while another one of its process waited: "
+                              "their times are not exact");
   }
   if (traffic.failed_accesses > 0) {
-    report.warnings.push_back(std::to_string(traffic.failed_accesses) +
-                              " puts or gets failed: the other process does not have that memory, or has not "
-                              "opened it to them");
+    report.warnings.push_back(
+        std::to_string(traffic.failed_accesses) +
+        " puts or gets failed: the target process has not mapped that memory, or has not "
+        "opened it to them");
   }
   prove_path(report);
 }
@@ -178,7 +179,7 @@ std::string Session::Parts::warning_of_threads() const {
   if (count == 0) return {};
   if (count > most_named) ranks += " and " + std::to_string(count - most_named) + " more";
   return "several threads called MPI, slept or read the clock in rank" + std::string(count > 1 ? "s " : " ") +
-         ranks + ": their order is the host's, so this run need not repeat exactly";
+         ranks + ": the host determines their order, so this run may not repeat exactly";
 }
 
 void Session::Parts::report_rank(RankReport& report, std::uint32_t rank) {

@@ -34,7 +34,7 @@ def test_a_run_says_that_threads_acted_in_turn(apenet, build, tmp_path, what):
     program = build(HERE / "threads" / "in_turn.c")
     done = apenet("run", "-n", "2", "--machine", "ape16", "--out", tmp_path / "run", "--", program, what)
     assert done.returncode == 0, done.stderr
-    assert f"warning: {WARNING}s 0, 1: their order is the host's, so this run need not repeat" in done.stderr
+    assert f"warning: {WARNING}s 0, 1: the host determines their order, so this run may not repeat" in done.stderr
     warnings = json.loads((tmp_path / "run" / "run.json").read_text(encoding="utf-8"))["warnings"]
     assert any(warning.startswith(WARNING) for warning in warnings)
 

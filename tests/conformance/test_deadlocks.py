@@ -97,7 +97,7 @@ POLLS = {
 def report_of(stderr: str) -> list[str]:
     """The lines of the report, without what is in front of each."""
     lines = [line.removeprefix("apenet: ") for line in stderr.splitlines()]
-    begin = lines.index("deadlock: every process waits and nothing is under way in the network")
+    begin = lines.index("deadlock: every process waits and the network is empty")
     return [line.removeprefix("  ") for line in lines[begin + 1 :]]
 
 

@@ -51,7 +51,7 @@ def test_faults_after_the_end_change_nothing(run):
     _, whole, _ = run(ranks=4)
     done, later, _ = run("--fault", "link (0,0,0)+x down @5s up @6s", ranks=4)
     assert done.returncode == 0, done.stderr
-    assert later.pop("warnings") == ["2 of 2 fault events lie behind the end of the run, and did not happen"]
+    assert later.pop("warnings") == ["2 of 2 fault events are scheduled after the end of the run and were ignored"]
     assert whole.pop("warnings") == []
     assert later == whole
 
@@ -76,9 +76,9 @@ def test_a_partition_is_reported(run):
     assert (report["outcome"], report["exit_status"]) == ("failed", 1)
     assert report["message"].startswith("the network is partitioned: at ")
     assert "node 15 at (3,1,1)" in report["message"]
-    assert 'no path is left since 50 us, fault "node (3,1,1) down @50us"' in report["message"]
+    assert 'there has been no path since 50 us, fault "node (3,1,1) down @50us"' in report["message"]
     assert "cannot reach" in done.stderr
     # Ranks have run ahead of the network, which says so.
     assert max(rank["virtual_time_us"] for rank in report["ranks"]) == report["virtual_time_us"] > 70
     assert "at 70 us" in report["message"]
-    assert report["message"].endswith("each rank's clock stands where it began to wait, before that or after")
+    assert report["message"].endswith("each rank's clock shows when it began to wait, before that or after")

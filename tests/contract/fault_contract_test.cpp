@@ -243,12 +243,14 @@ TEST(FaultyNetwork, PacketsWaitOnlyForNodesThatRecover) {
     ADD_FAILURE() << "the partition was not reported";
   } catch (const NetworkPartitioned& error) {
     const std::string text = error.what();
-    EXPECT_NE(text.find("at 3 us node 0 at (0) cannot reach node 2 at (2): no path is left since 2 us, fault "
-                        "\"node (2) down @2us\""),
-              std::string::npos)
+    EXPECT_NE(
+        text.find(
+            "at 3 us node 0 at (0) cannot reach node 2 at (2): there has been no path since 2 us, fault "
+            "\"node (2) down @2us\""),
+        std::string::npos)
         << text;
     // Four packets fill the card's FIFO, and one that had left it has been taken back.
-    EXPECT_NE(text.find("messages under way in the network: 5"), std::string::npos) << text;
+    EXPECT_NE(text.find("messages in progress in the network: 5"), std::string::npos) << text;
   }
 }
 

@@ -54,7 +54,7 @@ TEST(Fault, RefusalQuotesTheTextAndNamesWhatWasExpected) {
       {"link (0,0,0)+x down", "expected link|node|switch NAME down @TIME"},
       {"link (0,0,0)+x up @1us", "expected down where \"up\" stands"},
       {"link (0,0,0)+x down @1us down @2us", "expected up where \"down\" stands"},
-      {"link (0,0,0)+x down @2us up @2us", "growing times: @2us is not after @2us"},
+      {"link (0,0,0)+x down @2us up @2us", "increasing times: @2us is not after @2us"},
       {"link (0,0,0)+x down 10us", "a time such as @10us"},
       {"link (0,0,0)+x down @10", "a time such as @10us"},
       {"link (0,0,0)+x down @-1us", "a time such as @10us"},

@@ -52,7 +52,7 @@ TEST(Graph, ErrorsNameLineAndExpectation) {
       {"cable mid:3 left:2", "expected a free port: line 6 uses port 2 of left"},
       {"cable mid:3 mid:3", "expected two different routers"},
       {"cable mid:3 rigth:1", "expected a router declared above, not \"rigth\" (did you mean right?)"},
-      {"cable mid:3 right:2", "expected a port of right below 2: line 4 gives it no more"},
+      {"cable mid:3 right:2", "expected a port of right below 2: line 4 declares no more"},
       {"router new 1\ncable mid:3 new:0 fat", "one of slow, fast (did you mean fast?)"},
       {"cable mid:3 right:1 fast fast", "expected cable ROUTER:PORT ROUTER:PORT [LINK]"},
       {"cable mid:3 right:0-1", "expected a single port, not a range"},
@@ -67,7 +67,8 @@ TEST(Graph, ErrorsNameLineAndExpectation) {
       {"router new", "expected router NAME PORTS"},
       {"router n:w 3", "expected a name of up to 64 letters"},
       {"unused mid:3\nrouter alone 1\nnode alone:0",
-       "network.graph_file = a graph in pieces: expected a path between every two routers; there is none "
+       "network.graph_file = a graph that is not connected: expected a path between every two routers; there "
+       "is none "
        "from left to alone"},
   };
   for (const Bad& bad : cases) {

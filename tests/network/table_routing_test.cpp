@@ -67,7 +67,7 @@ TEST(Table, ErrorsNameTheirCause) {
        "network.table_file = a loop on the way to node 0 at (0,0): expected routes that arrive, not "
        "(1,1)+x -> (2,1)-x -> (1,1)"},
       {x_then_y + "(0,0) 3 +x\n",
-       "network.table_file line 7 = \"(0,0) 3 +x\": expected a rule that decides something"},
+       "network.table_file line 7 = \"(0,0) 3 +x\": expected a rule with an effect"},
       {"(0,0) 3\n", "expected ROUTERS DESTINATIONS PORT [CLASS]"},
       {"(0,0) 3 +q\n", "expected a port, +x, -x, +y, -y, not \"+q\""},
       {"(0,0) 6 +x\n", "expected destinations, nodes 0 to 5"},

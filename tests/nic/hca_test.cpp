@@ -387,7 +387,7 @@ TEST_F(HcaTest, LimitsAreRefusedByTheNamesOfTheMachineFiles) {
             "card.mtu_bytes = 255: expected a multiple of card.granule_bytes = 4");
   EXPECT_EQ(
       refused([](HcaDescription& card) { card.rnr_timer = Time::zero(); }),
-      "card.rnr_timer_us = 0 ps: expected more than zero: a sender that is refused does not try at once");
+      "card.rnr_timer_us = 0 ps: expected more than zero: a refused sender waits before it tries again");
 }
 
 }  // namespace

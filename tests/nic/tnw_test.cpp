@@ -127,7 +127,7 @@ TEST_F(TnwTest, AStrangerIsReachedBySoftware) {
   EXPECT_EQ(counter("messages_to_strangers"), 1U);
   EXPECT_EQ(counter("forwards"), 2U);
   ASSERT_EQ(machine->warnings().size(), 2U);
-  EXPECT_NE(machine->warnings()[0].find("no neighbours"), std::string::npos);
+  EXPECT_NE(machine->warnings()[0].find("not neighbours"), std::string::npos);
 }
 
 // A message that waits for credit does not block one that is only forwarded.

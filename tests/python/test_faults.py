@@ -35,7 +35,9 @@ def test_a_workload_goes_around_a_dead_cable():
 
 
 def test_what_is_cut_off_for_ever_is_an_error():
-    with pytest.raises(PartitionError, match=r"cannot reach node 5 at \(1,1,0\): no path is left since 3 us") as caught:
+    with pytest.raises(
+        PartitionError, match=r"cannot reach node 5 at \(1,1,0\): there has been no path since 3 us"
+    ) as caught:
         package.workload(exchange, n=16, machine="ape16", faults=["node (1,1,0) down @3us"])
     assert isinstance(caught.value, package.ApenetError)
 
@@ -67,7 +69,7 @@ def test_faults_behind_the_end_do_not_happen_and_that_is_said():
     whole = package.workload(exchange, n=16)
     found = package.workload(exchange, n=16, faults=late)
     assert (found.virtual_time_us, found.faults.events) == (whole.virtual_time_us, 0)
-    assert found.warnings == ("2 of 2 fault events lie behind the end of the run, and did not happen",)
+    assert found.warnings == ("2 of 2 fault events are scheduled after the end of the run and were ignored",)
     machine = package.machine("ape16").with_faults(*late)
     assert package.bench.pingpong(machine, sizes=[64]).warnings == found.warnings
 

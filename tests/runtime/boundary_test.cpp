@@ -83,7 +83,7 @@ const Corruption corruptions[] = {
      },
      "request: time_ps = "},
     {"Channel", [](ipc::Client& client) { posted(client).channel = 99; },
-     "posted what its card cannot do: descriptor.channel = 99"},
+     "posted a request that its card does not support: descriptor.channel = 99"},
     {"Slot", [](ipc::Client& client) { send_slot(client, ipc::slots_per_process); },
      "request: slot = 4096, expected below the 4096 slots of a process"},
     {"SlotLength",
@@ -102,7 +102,7 @@ const Corruption corruptions[] = {
        request.inline_length = 0;
        request.slot = 0;
      },
-     "request: slot = 0, expected none, where nothing is sent"},
+     "request: slot = 0, expected none, because nothing is sent"},
     {"SlotTwice",
      [](ipc::Client& client) {
        send_slot(client, 3);
@@ -290,7 +290,7 @@ TEST(Boundary, AnExceptionInTheRunLoopEndsTheRun) {
                             });
   EXPECT_EQ(ran.report.outcome, SessionReport::Outcome::failed);
   EXPECT_EQ(ran.report.exit_status, 1);
-  EXPECT_EQ(ran.report.message, "the simulator cannot go on: what nobody expects");
+  EXPECT_EQ(ran.report.message, "the simulator cannot continue: what nobody expects");
 }
 
 }  // namespace

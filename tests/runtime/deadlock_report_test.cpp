@@ -61,11 +61,10 @@ TEST(DeadlockReport, ACircleMayLeadThroughACollective) {
 
 TEST(DeadlockReport, ACollectiveThatAllHaveEnteredMissesNoRank) {
   const RankFacts facts = meets(MpiCall::MPI_Bcast);
-  EXPECT_EQ(
-      deadlock_report({facts, facts, facts}),
-      "  ranks 0-2: MPI_Bcast on MPI_COMM_WORLD (3 ranks)\n"
-      "  MPI_Bcast on MPI_COMM_WORLD: all its ranks are in it, but what they gave or called before does "
-      "not fit together\n");
+  EXPECT_EQ(deadlock_report({facts, facts, facts}),
+            "  ranks 0-2: MPI_Bcast on MPI_COMM_WORLD (3 ranks)\n"
+            "  MPI_Bcast on MPI_COMM_WORLD: all its ranks are in it, but their arguments or earlier calls do "
+            "not match\n");
 }
 
 TEST(DeadlockReport, NamesRanksThatWaitForAFinishedRankOrForThemselves) {

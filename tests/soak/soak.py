@@ -25,8 +25,8 @@ def compare(case: Case, reference: Outcome, outcome: Outcome) -> str:
         return f"status {outcome.status}, expected {case.status}"
     parts = reference.differences(outcome)
     if not case.repeats:
-        if "need not repeat" not in outcome.stderr:
-            return "does not say that it need not repeat"
+        if "may not repeat" not in outcome.stderr:
+            return "does not say that it may not repeat"
         parts = [part for part in parts if part == "stdout"]
     if not parts:
         return ""

@@ -105,7 +105,7 @@ Fault parse_fault(const std::string& text) {
     const bool is_up = i % 4 == 0;
     if (words[i] != (is_up ? "up" : "down")) {
       refuse(text, std::string(is_up ? "up" : "down") + " where " + shown(words[i]) +
-                       " stands: first down, then up and down in turn");
+                       " stands: first down, then up and down alternately");
     }
     const std::string& when = words[i + 1];
     const std::optional<Time> time =
@@ -115,7 +115,7 @@ Fault parse_fault(const std::string& text) {
                        shown(when) + " stands");
     }
     if (!fault.changes.empty() && *time <= fault.changes.back().time) {
-      refuse(text, "growing times: " + when + " is not after " + words[i - 1]);
+      refuse(text, "increasing times: " + when + " is not after " + words[i - 1]);
     }
     fault.changes.push_back({*time, is_up});
   }

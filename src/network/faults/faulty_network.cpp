@@ -117,11 +117,11 @@ void FaultyNetwork::report(const Packet& packet) {
     const std::string& router = topology_.router_name(topology_.attachment(node).router);
     return "node " + std::to_string(node) + " at " + router;
   };
-  throw NetworkPartitioned("at " + time_text(simulation_.now() - zero_) + " " + name(packet.source) +
-                           " cannot reach " + name(packet.destination) + ": no path is left since " +
-                           time_text(change.time) + ", fault \"" + fault.text +
-                           "\", and no later one gives it back; messages under way in the network: " +
-                           std::to_string(engine_->messages_under_way()));
+  throw NetworkPartitioned(
+      "at " + time_text(simulation_.now() - zero_) + " " + name(packet.source) + " cannot reach " +
+      name(packet.destination) + ": there has been no path since " + time_text(change.time) + ", fault \"" +
+      fault.text + "\", and no later fault event restores one; messages in progress in the network: " +
+      std::to_string(engine_->messages_under_way()));
 }
 
 FaultUse FaultyNetwork::fault_use() const {
@@ -137,7 +137,7 @@ std::vector<std::string> FaultyNetwork::warnings() const {
   const std::size_t all = schedule_.changes().size();
   if (done_ < all) {
     said.push_back(std::to_string(all - done_) + " of " + std::to_string(all) +
-                   " fault events lie behind the end of the run, and did not happen");
+                   " fault events are scheduled after the end of the run and were ignored");
   }
   return said;
 }

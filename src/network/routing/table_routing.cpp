@@ -87,7 +87,7 @@ class TableReader {
         decides = true;
       }
     }
-    if (!decides) file_.refuse(line, "a rule that decides something: lines above decide all that it matches");
+    if (!decides) file_.refuse(line, "a rule with an effect: lines above already cover all that it matches");
   }
 
   [[nodiscard]] std::uint16_t read_port(const TextLines::Line& line, const std::string& word) const {
@@ -168,7 +168,7 @@ class TableReader {
     const std::string route =
         "no route at " + topology_.router_name(port.router) + " to " + name(destination);
     if (port.port == RouteTable::Entry::no_port)
-      file_.refuse(route, "a line for it: packets from " + name(source) + " come by");
+      file_.refuse(route, "a line for it: packets from " + name(source) + " pass here");
     const PortRef next = topology_.neighbour(port);
     if (!next.is_connected())
       file_.refuse(route, "a port with a cable: " + topology_.link_name(port) + " leads to no router");

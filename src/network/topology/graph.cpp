@@ -110,7 +110,7 @@ class GraphReader {
     const PortRef one = read_port(line, line.words[1]);
     const PortRef other = read_port(line, line.words[2]);
     if (one.router == other.router)
-      file_.refuse(line, "two different routers: no packet has use for a cable from a router to itself");
+      file_.refuse(line, "two different routers: no packet can use a cable from a router to itself");
     use(line, one);
     use(line, other);
     cables_.push_back({one, other, line.words.size() == 4 ? read_link(line, line.words[3]) : 0});
@@ -151,7 +151,7 @@ class GraphReader {
     const Router& router = routers_[found->second];
     if (range->last >= router.used_in.size()) {
       file_.refuse(line, "a port of " + name + " below " + std::to_string(router.used_in.size()) + ": line " +
-                             std::to_string(router.line) + " gives it no more");
+                             std::to_string(router.line) + " declares no more");
     }
     return {found->second, *range};
   }
@@ -198,9 +198,9 @@ class GraphReader {
     }
     const auto lost = std::find(is_reached.begin(), is_reached.end(), false);
     if (lost == is_reached.end()) return;
-    file_.refuse("a graph in pieces", "a path between every two routers; there is none from " +
-                                          routers_[0].name + " to " +
-                                          routers_[static_cast<std::size_t>(lost - is_reached.begin())].name);
+    file_.refuse("a graph that is not connected",
+                 "a path between every two routers; there is none from " + routers_[0].name + " to " +
+                     routers_[static_cast<std::size_t>(lost - is_reached.begin())].name);
   }
 
   TextLines file_;

@@ -51,7 +51,7 @@ void validate_gpu(const PeerMemoryDescription& gpu) {
   require_duration("card.gpu_write_latency_ns", gpu.write_latency);
   if ((gpu.read_rate.bytes > 0) != (gpu.write_rate.bytes > 0)) {
     refuse_value("card.gpu_write_bandwidth_mib_s", std::to_string(gpu.write_rate.bytes) + " bytes per second",
-                 "a rate of writes where there is one of reads, and zero where there is none");
+                 "a positive rate if the read rate is positive, and zero otherwise");
   }
 }
 

@@ -38,13 +38,14 @@ class ExtollSet final : public CardSet {
   void warn(std::vector<std::string>& warnings) const override {
     const extoll::Counters& counted = cards_.counters;
     if (counted.acknowledgements > 0) {
-      warnings.push_back(std::to_string(counted.acknowledgements) +
-                         " remote completions were acknowledged by a packet of the target's card: this is "
-                         "assumed, EXTOLL's put notifies at its two ends and answers nobody");
+      warnings.push_back(
+          std::to_string(counted.acknowledgements) +
+          " remote completions were acknowledged by a packet of the target's card: this is "
+          "assumed, because EXTOLL's put notifies only its two ends and sends no acknowledgement");
     }
     if (counted.packets_held_back > 0) {
       warnings.push_back(std::to_string(counted.packets_held_back) +
-                         " VELO packets found their mailbox full and held up what came behind them: "
+                         " VELO packets found their mailbox full and blocked the packets behind them: "
                          "card.velo_mailbox_entries is assumed");
     }
   }

@@ -40,8 +40,8 @@ class HcaSet final : public CardSet {
     const hca::Statistics& counted = cards_.counters;
     if (counted.not_ready > 0) {
       warnings.push_back(std::to_string(counted.not_ready) +
-                         " times a receive queue was empty and the sender tried again: the adapter gets a "
-                         "buffer back after card.receive_repost_us, whatever the program does, and "
+                         " times a receive queue was empty and the sender tried again: the model posts a "
+                         "buffer again after card.receive_repost_us, whatever the program does, and "
                          "card.rnr_timer_us is assumed");
     }
     if (counted.context_misses > 0) {
@@ -112,7 +112,7 @@ void validate(const HcaDescription& card, const HostDescription& host) {
   require_duration("card.receive_latency_ns", card.receive_latency);
   require_duration("card.read_service_ns", card.read_service);
   require_duration("card.receive_repost_us", card.receive_repost);
-  require_positive_time("card.rnr_timer_us", card.rnr_timer, "a sender that is refused does not try at once");
+  require_positive_time("card.rnr_timer_us", card.rnr_timer, "a refused sender waits before it tries again");
   require_duration("card.context_miss_ns", card.context_miss);
 }
 

@@ -58,7 +58,7 @@ void validate(const IdealDescription& card, const HostDescription& host) {
     for (const IdealPath& path : protocol.paths) validate(path);
   }
   require_positive_time("card.latency_ns", IdealNic::control_latency(card),
-                        "it is what lets processes run ahead of the model");
+                        "processes may run ahead of the model by this time");
   require_duration("bus.pio_write_latency_ns", host.bus.pio_write_latency);
 }
 

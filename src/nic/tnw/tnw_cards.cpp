@@ -40,9 +40,9 @@ class TnwSet final : public CardSet {
     const TnwCounters& counted = cards_.counters;
     if (counted.strangers > 0) {
       warnings.push_back(std::to_string(counted.strangers) +
-                         " messages went to nodes that are no neighbours, and were sent on by software " +
+                         " messages to nodes that are not neighbours were forwarded by software " +
                          std::to_string(counted.forwards) +
-                         " times on their way: the links of TNW lead to nearest neighbours alone, "
+                         " times on their way: the links of TNW lead only to nearest neighbours, and "
                          "card.forward_service_us is assumed");
     }
     if (counted.confirmed > 0) {
@@ -67,7 +67,7 @@ void require_bytes(const std::string& key, std::int64_t bytes, std::int64_t leas
 
 void validate(const TnwDescription& card, const HostDescription& /*host*/) {
   require_positive_time("card.put_latency_ns", card.put_latency,
-                        "it is what lets processes run ahead of the model");
+                        "processes may run ahead of the model by this time");
   require_duration("card.notify_latency_ns", card.notify_latency);
   require_duration("card.operation_ns", card.operation);
   constexpr std::int64_t max_cpu_links = 64;

@@ -87,11 +87,11 @@ std::byte* map_simulation(const char* path) {
   void* base =
       size < sizeof(Header) ? MAP_FAILED : mmap(nullptr, size, PROT_READ, MAP_SHARED | MAP_NORESERVE, fd, 0);
   close(fd);
-  if (base == MAP_FAILED) fail(mapping_variable, path, "a mapping of the size that its header says");
+  if (base == MAP_FAILED) fail(mapping_variable, path, "a mapping of the size in its header");
   const auto* header = static_cast<const Header*>(base);
   if (header->magic != protocol_magic || header->version != protocol_version ||
       size != Layout{header->process_count}.total_bytes()) {
-    fail(mapping_variable, path, "a simulation of this apenet's version");
+    fail(mapping_variable, path, "a simulation of the same apenet version");
   }
   return static_cast<std::byte*>(base);
 }

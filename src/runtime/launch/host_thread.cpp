@@ -414,7 +414,7 @@ std::string describe_wait(int process_id, int thread_id, const std::vector<int>&
       return "waits for a lock on " + file(call.arguments[0]);
     case SYS_open:
     case SYS_openat:
-      return "opens a file that keeps it, as a fifo without its other end does";
+      return "is blocked in opening a file, such as a fifo whose other end is not open";
     case SYS_epoll_wait:
     case SYS_epoll_pwait:
       return describe_epoll(call.arguments[0], process_id, rank_processes);
@@ -433,7 +433,7 @@ std::string describe_wait(int process_id, int thread_id, const std::vector<int>&
       return call.arguments[3] == 0 ? "waits for another thread or process, in a futex"
                                     : "waits for another thread or process for a limited time, in a futex";
     default:
-      return call.number < 0 ? "is blocked there (a read, a lock, another process)"
+      return call.number < 0 ? "is blocked in the host (a read, a lock, another process)"
                              : "is blocked in system call " + std::to_string(call.number);
   }
 }

@@ -71,10 +71,10 @@ void IdleWatch::notice_work(WallClock::time_point now) {
   if (told_ || passed < notice_) return;
   told_ = true;
   const StallWatch::Thread& thread = stalls_.threads().front();
-  dprintf(
-      error_fd_,
-      "apenet: all ranks have waited in MPI for %.1f s; '%s' of rank %u works, and the run waits for it\n",
-      static_cast<double>(passed.count()) * 1e-3, thread.name.c_str(), thread.rank);
+  dprintf(error_fd_,
+          "apenet: all ranks have waited in MPI for %.1f s; '%s' of rank %u still works, and the run waits "
+          "for it\n",
+          static_cast<double>(passed.count()) * 1e-3, thread.name.c_str(), thread.rank);
 }
 
 std::string IdleWatch::describe_sleepers(const std::vector<int>& rank_processes) const {

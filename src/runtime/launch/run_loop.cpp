@@ -116,9 +116,9 @@ void RunLoop::guarded(Work work) {
     note(error);
     stop(SessionReport::Outcome::failed, 1, error.what());
   } catch (const std::bad_alloc&) {
-    stop(SessionReport::Outcome::failed, 1, "the simulator has no memory left");
+    stop(SessionReport::Outcome::failed, 1, "the simulator is out of memory");
   } catch (const std::exception& error) {
-    stop(SessionReport::Outcome::failed, 1, std::string("the simulator cannot go on: ") + error.what());
+    stop(SessionReport::Outcome::failed, 1, std::string("the simulator cannot continue: ") + error.what());
   }
 }
 
@@ -181,7 +181,7 @@ void RunLoop::step() {
   } catch (const NetworkPartitioned& partition) {
     stop(SessionReport::Outcome::failed, 1,
          std::string("the network is partitioned: ") + partition.what() +
-             "; each rank's clock stands where it began to wait, before that or after");
+             "; each rank's clock shows when it began to wait, before that or after");
     return;
   } catch (const EndOfTime& end) {
     stop(SessionReport::Outcome::failed, 1, end.what());
@@ -284,7 +284,7 @@ void RunLoop::on_idle() {
   const std::vector<int> process_ids = rank_processes();
   if (idle_.is_stuck(started, process_ids, [this](int ms) { serve(ms); })) {
     stop(SessionReport::Outcome::deadlock, 1,
-         "every process waits and nothing is under way in the network\n" + scheduler_.describe_waiting() +
+         "every process waits and the network is empty\n" + scheduler_.describe_waiting() +
              idle_.describe_sleepers(process_ids));
     return;
   }
@@ -404,7 +404,7 @@ void RunLoop::notice_lost_output() {
   if (error == 0) return;
   constexpr auto outcome = SessionReport::Outcome::output_closed;
   if (error == EPIPE) {
-    stop(outcome, 128 + SIGPIPE, "nobody reads the output any more");
+    stop(outcome, 128 + SIGPIPE, "the reader of the output has closed it");
   } else {
     stop(outcome, 2, "the output cannot be written: " + std::generic_category().message(error));
   }
@@ -428,7 +428,7 @@ void RunLoop::hear_warden(int fd) {
   epoll_ctl(epoll_, EPOLL_CTL_DEL, fd, nullptr);
   if (children_.is_killed()) return;
   stop(SessionReport::Outcome::failed, 1,
-       "apenet-warden, which starts the ranks and tells how they end, was ended");
+       "apenet-warden, which starts the ranks and reports their ends, has ended");
   for (std::size_t index = 0; index <= 2 * std::size_t{count_}; ++index)
     add(children_.watch_without_warden(index), Source::child, index);
 }

@@ -111,7 +111,7 @@ std::vector<std::string> SleepWatch::warnings() const {
   std::vector<std::string> lines;
   for (const auto& [waits_for, numbers] : ranks)
     lines.push_back(name_ranks(numbers) + " waited in the host (" + waits_for +
-                    ") while others went on: times of this run need not repeat");
+                    ") while others continued: the times of this run may not repeat");
   return lines;
 }
 

@@ -46,7 +46,8 @@ std::vector<std::string> Observation::finish() {
   if (!trace_) return said;
   // Warnings do not name the file, so that equal runs have equal reports.
   if (!trace_->finish()) {
-    said.emplace_back("the trace is not whole: its file could not be written to the end (is the disk full?)");
+    said.emplace_back(
+        "the trace is incomplete: its file could not be written completely (is the disk full?)");
   }
   if (trace_->left_out() > 0) {
     said.push_back("the trace is full: " + std::to_string(trace_->left_out()) + " events were left out");

@@ -133,7 +133,8 @@ void GoalWriter::survey() {
       is_closed = entry.kind == RecordKind::closed;
       // Operations are numbered from 1, and each has its own entry.
       if (entry.peer >= recording_.rank_count() || entry.operation > entries)
-        throw std::runtime_error("the recording of this run names what is not in it");
+        throw std::runtime_error(
+            "the recording of this run refers to ranks or operations that it does not contain");
       switch (entry.kind) {
         case RecordKind::sent: {
           tags_.see(entry);

@@ -38,7 +38,7 @@ void Recording::find_chunks() {
     if (left < sizeof(*header) || header->magic != ipc::RecordChunk::expected_magic ||
         header->rank >= chunks_.size() ||
         header->entries > (left - sizeof(*header)) / sizeof(ipc::RecordEntry)) {
-      throw std::runtime_error("the recording of this run is broken at byte " + std::to_string(at));
+      throw std::runtime_error("the recording of this run is invalid at byte " + std::to_string(at));
     }
     at += sizeof(*header);
     chunks_[header->rank].emplace_back(reinterpret_cast<const ipc::RecordEntry*>(bytes + at),

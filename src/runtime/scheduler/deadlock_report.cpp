@@ -212,10 +212,9 @@ std::string Report::missing() const {
   for (const auto& [operation, inside, outside] : graph_.meetings()) {
     if (inside.empty()) continue;
     text += "  " + std::string(name_of(operation.call)) + " on " + object_text(operation.object) + ": ";
-    text +=
-        outside.empty()
-            ? "all its ranks are in it, but what they gave or called before does not fit together\n"
-            : name_ranks(inside) + are(inside) + " in it, " + name_ranks(outside) + are(outside) + " not\n";
+    text += outside.empty() ? "all its ranks are in it, but their arguments or earlier calls do not match\n"
+                            : name_ranks(inside) + are(inside) + " in it, " + name_ranks(outside) +
+                                  are(outside) + " not\n";
   }
   return text;
 }

@@ -20,7 +20,7 @@ void note_access(Flight& flight, bool done) {
 std::uint64_t Flights::add(std::uint32_t rank, const ipc::Request& request) {
   if (free_.empty()) {
     if (slab_.size() >> index_bits != 0)
-      throw RankError(rank, "has more than 2^24 requests under way, its own and those of others");
+      throw RankError(rank, "has exceeded the limit of 2^24 requests in progress, which all ranks share");
     free_.push_back(static_cast<std::uint32_t>(slab_.size()));
     slab_.emplace_back();
   }

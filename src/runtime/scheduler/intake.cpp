@@ -55,7 +55,7 @@ void check_payload(std::uint32_t rank, const ipc::Request& request) {
   if (request.slot == ipc::no_slot) {
     field("slot_length", request.slot_length).at_most(0);
   } else {
-    field("slot", request.slot).one_of(is_send, "none, where nothing is sent");
+    field("slot", request.slot).one_of(is_send, "none, because nothing is sent");
     field("slot", request.slot).below(ipc::slots_per_process, " slots of a process");
     field("slot_length", request.slot_length).at_most(ipc::slot_bytes);
   }
@@ -86,7 +86,7 @@ State state(std::uint32_t rank, const ipc::Block& block, std::int64_t clock_seen
   check_clock(rank, state.clock_ps, clock_seen_ps);
   // A process that has left keeps running and never waits.
   if (state.wait == ipc::Wait::finished && block.turn.run != ipc::Run::may_run)
-    refuse(rank, "state", "wait", wait, "a reason to wait, of a process that waits");
+    refuse(rank, "state", "wait", wait, "the reason of a process that waits");
   if (state.wait == ipc::Wait::until)
     Field(rank, "state", "deadline_ps", state.deadline_ps).between(clock_seen_ps, ipc::end_of_time_ps);
   return state;

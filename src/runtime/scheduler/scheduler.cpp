@@ -78,8 +78,7 @@ void Scheduler::collect() {
     process.clock_ps = state.clock_ps;
     process.deadline_ps = state.deadline_ps;
     if (process.clock_ps >= ipc::end_of_time_ps) {
-      throw EndOfTime("rank " + std::to_string(rank) +
-                      " has slept, computed or worked to the end of virtual time, 104 days");
+      throw EndOfTime("rank " + std::to_string(rank) + " has reached the end of virtual time, 104 days");
     }
     process.looks_for_ever =
         process.wait == ipc::Wait::until &&
@@ -168,7 +167,7 @@ void Scheduler::post(std::uint32_t rank, const ipc::Request& request) {
   try {
     machine_.post(Time::from_ps(when), descriptor);
   } catch (const std::invalid_argument& refusal) {
-    throw RankError(rank, std::string("posted what its card cannot do: ") + refusal.what());
+    throw RankError(rank, std::string("posted a request that its card does not support: ") + refusal.what());
   }
 }
 

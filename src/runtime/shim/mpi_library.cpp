@@ -34,8 +34,7 @@ void* profiling_symbol(const char* name) {
   Search search{name, nullptr};
   dl_iterate_phdr(search_object, &search);
   if (search.found == nullptr) {
-    std::fprintf(stderr, "apenet: the program calls %s, but no MPI library that has it is loaded\n",
-                 name + 1);
+    std::fprintf(stderr, "apenet: the program calls %s, but no loaded MPI library provides it\n", name + 1);
     std::_Exit(2);
   }
   return search.found;

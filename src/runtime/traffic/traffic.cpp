@@ -404,7 +404,7 @@ std::vector<std::string> TrafficRun::warnings(const TrafficPoint& point) const {
         "10 % from the flit engine's (--engine flit)");
   }
   if (drained_ == 0) {
-    said.emplace_back("no packet of the window arrived: latencies and hops are 0 for want of any");
+    said.emplace_back("no packet of the window arrived, so latencies and hops are reported as 0");
   }
   if ((is_behind() || drained_ < injected_) && network_->fault_use().events > 0) {
     const std::int64_t stopped = std::llround(in_cycles(reconfiguration_.ps()));

@@ -224,7 +224,7 @@ TEST(ChromeTrace, ReportsAFullDisk) {
   contend(run);
   const std::vector<std::string> said = run.observation().finish();
   ASSERT_EQ(said.size(), 1U);
-  EXPECT_EQ(said[0].substr(0, 23), "the trace is not whole:");
+  EXPECT_EQ(said[0].substr(0, 24), "the trace is incomplete:");
 }
 
 TEST(ChromeTrace, RefusesAFileThatCannotBeWritten) {
