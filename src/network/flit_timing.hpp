@@ -43,8 +43,8 @@ struct FlitTiming {
   [[nodiscard]] std::int64_t cycle_from(Time time) const;
 };
 
-// The flit size if the machine file does not set it: what the first link, or else a port, transfers per
-// cycle.
+// The flit size if the machine file does not set it: what the first link, or else a port, transfers at a time
+// (DataRate::bytes).
 [[nodiscard]] std::int64_t flit_bytes_of(const NetworkDescription& description);
 // The largest ratio of a flit's duration on a link (on a port if there are no links) to the described one. It
 // differs from 1 because of the rounding to whole cycles; 1 without a clock.

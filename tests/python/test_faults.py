@@ -80,7 +80,7 @@ def test_faults_behind_the_end_do_not_happen_and_that_is_said():
         ("link (0,0,0)x down @1us", "did you mean (0,0,0)+x?"),
         ("link (9,0,0)+x down @1us", "a link of this machine"),
         ("node 16 down @1us", "a number below 16"),
-        ("link (0,0,0)+x down @2us up @1us", "growing times"),
+        ("link (0,0,0)+x down @2us up @1us", "increasing times"),
         ("link (0,0,0)+x down", "down @TIME"),
         ("cable 3 down @1us", "link|node|switch"),
     ],
