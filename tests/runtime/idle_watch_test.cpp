@@ -1,4 +1,5 @@
-// When is a run that stands still a deadlock? Processes that sleep in the host, and a simulator that is late.
+// Tests when IdleWatch calls a standstill a deadlock: with processes that sleep in the host, and with a
+// simulator that looks late.
 #include "runtime/launch/idle_watch.hpp"
 
 #include <gtest/gtest.h>
@@ -27,7 +28,7 @@ void sleep_at(const Word& word) {
   syscall(SYS_futex, &word, FUTEX_WAIT, word.load(), nullptr, nullptr, 0);
 }
 
-// A process whose threads each sleep at a word that it shares with the test, and go back to sleep when woken.
+// A process each of whose threads sleeps at a word shared with the test, and goes back to sleep when woken.
 class Sleeper {
  public:
   static constexpr std::size_t most_threads = 4;
@@ -50,7 +51,7 @@ class Sleeper {
   Sleeper& operator=(const Sleeper&) = delete;
 
   [[nodiscard]] int process_id() const { return process_id_; }
-  // Returns when the thread has woken and is about to sleep again.
+  // Returns after the thread has woken, when it is about to sleep again.
   void wake(std::size_t thread) {
     const std::uint32_t before = words_->turns.load();
     ++words_->at[thread];
@@ -87,11 +88,11 @@ void pause(int ms) {
   std::this_thread::sleep_for(std::chrono::milliseconds(ms));
 }
 
-// Looks until the watch calls it a deadlock, at most so often; before each look but the first, `between` is
-// done.
+// Looks until the watch reports a deadlock, at most `most` times. Calls `between` after each look that does
+// not. Returns the number of looks, or 0 if no deadlock was reported.
 int looks_until_stuck(IdleWatch& watch, int process_id, int most, const std::function<void()>& between) {
   watch.note(0);
-  pause(110);  // it is too early to look
+  pause(110);  // the watch does not examine shorter waits
   for (int look = 1; look <= most; ++look) {
     if (watch.is_stuck(true, {process_id}, pause)) return look;
     between();
@@ -99,20 +100,20 @@ int looks_until_stuck(IdleWatch& watch, int process_id, int most, const std::fun
   return 0;
 }
 
-TEST(IdleWatch, CallsItADeadlockWhenAllSleep) {
+TEST(IdleWatch, ReportsADeadlockWhenAllThreadsSleep) {
   const Sleeper sleeper(3);
   IdleWatch watch(patience(100ms));
   EXPECT_NE(looks_until_stuck(watch, sleeper.process_id(), 200, [] { pause(5); }), 0);
 }
 
-// The host has given it no processor: time has passed in which it has seen nothing.
-TEST(IdleWatch, ConcludesNothingFromTimeInWhichItDidNotLook) {
+// As when the host gives the simulator no processor: time passes between the looks.
+TEST(IdleWatch, DoesNotCountTimeWithoutLooks) {
   const Sleeper sleeper(1);
   IdleWatch watch(patience(100ms));
   EXPECT_GT(looks_until_stuck(watch, sleeper.process_id(), 20, [] { pause(150); }), 5);
 }
 
-// As one behind a lock that another thread lets go of when it is released, and takes again.
+// As a thread that waits for a lock which another thread releases for a moment and takes again.
 TEST(IdleWatch, WaitsForAThreadThatTriesToGetALock) {
   Sleeper sleeper(2);
   IdleWatch watch(patience(100ms));
@@ -120,16 +121,16 @@ TEST(IdleWatch, WaitsForAThreadThatTriesToGetALock) {
   EXPECT_NE(looks_until_stuck(watch, sleeper.process_id(), 200, [] {}), 0) << "it has given up";
 }
 
-// Nobody ever lets go of it for long enough.
-TEST(IdleWatch, DoesNotWaitForEver) {
+// As with a lock that is never free for long enough.
+TEST(IdleWatch, StopsWaitingForAThreadThatNeverGetsTheLock) {
   Sleeper sleeper(2);
   IdleWatch watch(patience(300ms));
   const int looks = looks_until_stuck(watch, sleeper.process_id(), 200, [&] { sleeper.wake(1); });
   EXPECT_GT(looks, 40);
 }
 
-// The only thread of a rank, which all say waits in the simulation, is released between two looks.
-TEST(IdleWatch, TakesTheOnlyThreadForOneThatHasCome) {
+// The only thread of a rank wakes because the simulator releases it between two looks.
+TEST(IdleWatch, DoesNotTakeTheOnlyThreadForOneThatTriesToGetALock) {
   Sleeper sleeper(1);
   IdleWatch watch(patience(100ms));
   const int looks = looks_until_stuck(watch, sleeper.process_id(), 200, [&] { sleeper.wake(0); });

@@ -50,8 +50,8 @@ class Progress {
   Poll poll_in_vain();
   // Call before a poll waits. Returns true if the poll should return without an event instead.
   bool use_grant();
-  // Whether the thread that uses the grants should now let other threads of its process take the library's
-  // lock.
+  // Returns true if the thread that uses the grants should now let other threads of its process take the MPI
+  // library's lock.
   [[nodiscard]] bool gives_way() const;
   // Returns the cost of a clock read on a machine whose reads cost nothing. Without it, a program that reads
   // the clock until a certain time would never reach it.

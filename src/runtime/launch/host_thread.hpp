@@ -49,12 +49,12 @@ struct Pulse {
 
 [[nodiscard]] std::vector<int> threads_of(int process_id);
 
-// From `begin` up to, not including, `end`.
+// Addresses from `begin` up to but not including `end`.
 struct AddressRange {
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
 };
-// Where a process has mapped the file that /proc/PID/maps names so.
+// Returns the address ranges at which a process has mapped `file`, as named in /proc/PID/maps.
 [[nodiscard]] std::vector<AddressRange> mapped_ranges(int process_id, std::string_view file);
 
 struct HostProcess {

@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 
 constexpr auto before_watching = 100ms;   // shorter waits are not examined
 constexpr int look_ms = 20;               // interval between the two looks at the threads
-constexpr std::uint32_t least_looks = 8;  // before any conclusion: a loaded host may delay the looks
+constexpr std::uint32_t least_looks = 8;  // before the run is called stuck: a loaded host delays the looks
 constexpr int sleep_factor = 10;          // multiple of the stall timeout, for a single timed wait
 
 }  // namespace
@@ -56,8 +56,8 @@ bool IdleWatch::is_stuck(bool started, const std::vector<int>& rank_processes,
     idle_.restart(now);
     notice_work(now);
   }
-  // A thread that could have woken may have woken another one before it ended, so each finding restarts only
-  // the timers of the weaker conditions.
+  // A thread that could wake, and is gone now, may have woken another one. Each finding therefore restarts
+  // the timers of the conditions that it contradicts.
   if (finding <= StallWatch::Finding::sleeps) no_sleeper_.restart(now);
   if (finding <= StallWatch::Finding::may_wake) asleep_.restart(now);
   return asleep_.exceeds(deadlock_wait_, now) || no_sleeper_.exceeds(stall_timeout_, now) ||

@@ -34,7 +34,8 @@ class IdleWatch {
   [[nodiscard]] std::string describe_sleepers(const std::vector<int>& rank_processes) const;
 
  private:
-  // How long a condition has held, and in how many looks: a simulator that gets no processor does not look.
+  // How long a condition has held, and how many looks have confirmed it. Time alone proves nothing: a
+  // simulator that gets no processor does not look.
   struct Stretch {
     WallClock::time_point since{};
     std::uint32_t looks = 0;

@@ -12,7 +12,8 @@ namespace {
 // the processor is found in state R.
 constexpr std::int64_t least_share_per_mille = 10;
 
-// After so many looks at which a thread had tried to get a lock, nobody is assumed to release it.
+// A thread that has been found to contend more often than this is taken to wait for a lock that no thread
+// will ever release.
 constexpr std::uint32_t most_tries = 50;
 
 std::int64_t now_ns() {
@@ -57,13 +58,14 @@ void StallWatch::begin(const std::vector<int>& process_ids) {
   began_ns_ = now_ns();
 }
 
-// Whether it waits for other threads and has run since the last look.
+// Returns true if the thread waits for other threads and has run since the last look. Returns false for a
+// thread that has been seen in the simulation, or that has been found to contend too often.
 bool StallWatch::contends(const Thread& thread, std::uint64_t used_ns) {
   const auto [last, is_new] = last_used_ns_.try_emplace(thread.thread_id, used_ns);
   const bool has_run = is_new || last->second != used_ns;
   last->second = used_ns;
   if (thread.finding != Finding::asleep || !has_run || came_.contains(thread.thread_id)) return false;
-  // The only thread of a rank is where the scheduler knows it to be.
+  // A process's only thread is the one that the scheduler knows to wait.
   if (threads_of(thread.process_id).size() == 1 || is_in_simulation(thread)) {
     came_.insert(thread.thread_id);
     return false;
@@ -71,7 +73,8 @@ bool StallWatch::contends(const Thread& thread, std::uint64_t used_ns) {
   return ++tries_[thread.thread_id] <= most_tries;
 }
 
-// Whether it waits for its turn, or for the rank's ThreadLock, which is granted in order.
+// Returns true if the thread sleeps at a word of the memory shared with the simulator: it waits for its turn
+// or for the rank's ThreadLock, which is granted in order.
 bool StallWatch::is_in_simulation(const Thread& thread) {
   const std::uint64_t word = system_call(thread.process_id, thread.thread_id).arguments[0];
   const auto holds = [word](const AddressRange& range) { return range.begin <= word && word < range.end; };

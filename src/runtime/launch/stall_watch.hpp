@@ -12,16 +12,18 @@
 namespace apenet {
 
 // Examines the threads of the ranks' processes, of their descendants and of their process groups. Compares
-// two looks, between which the simulator wakes no rank, to find out which thread used the processor.
+// two looks, begin() and end(), to find out which threads used the processor. The simulator wakes no rank
+// between the two looks of a pair.
 //
-// Between two such pairs the ranks are released for a moment, and a thread that waits in the simulation gives
-// up its library's lock. On a loaded host, a thread behind that lock may miss this moment. So its sleep
-// proves nothing until it has been seen in the simulation itself, or has tried often.
+// Between two pairs of looks the simulator releases the ranks for a moment. A thread that waits in the
+// simulation then gives up the lock of its MPI library, and another thread may take it. On a loaded host the
+// other thread may run too late to get the lock. A sleeping thread that has run since the last look therefore
+// counts as asleep only after it has been seen waiting in the simulation, or after many such looks.
 class StallWatch {
  public:
   enum class Finding : std::uint8_t {
     works,     // a thread runs, waits for a disk, or has used the processor
-    contends,  // a thread is behind a lock of its process, and has tried to get it since the last look
+    contends,  // a thread waits for another one, and has run since the last look (tries to get a lock)
     sleeps,    // a thread is in a wait with a time limit, and has been in it since the watch began
     may_wake,  // a thread waits for an outside event, or repeatedly for a limited time
     asleep,    // all threads wait for each other: no wait ends by itself
@@ -56,11 +58,11 @@ class StallWatch {
   std::vector<int> process_ids_;
   std::map<int, Task> before_;
   std::int64_t began_ns_ = 0;
-  std::map<int, std::uint64_t> first_used_ns_;           // CPU time of each thread when the watch began
-  std::map<int, std::uint64_t> last_used_ns_;            // ... and at the end of the last look
-  std::map<int, std::uint32_t> tries_;                   // looks at which a thread had tried to get a lock
-  std::set<int> came_;                                   // threads that have been seen in the simulation
-  std::map<int, std::vector<AddressRange>> simulation_;  // where processes have mapped it
+  std::map<int, std::uint64_t> first_used_ns_;           // CPU time of each thread when first seen
+  std::map<int, std::uint64_t> last_used_ns_;            // ... and at the last call of end()
+  std::map<int, std::uint32_t> tries_;                   // how often each thread was found to contend
+  std::set<int> came_;                                   // threads seen waiting in the simulation
+  std::map<int, std::vector<AddressRange>> simulation_;  // each process's mappings of its shared memory
   std::vector<Thread> threads_;
 };
 

@@ -1,9 +1,9 @@
 // Ends every process of the run when the simulator is gone, even when the warden was killed with it.
 //
 // The simulator holds the only writing end of a pipe. Each process of the run opens the reading end and asks
-// the system for SIGKILL when the pipe changes: nothing is ever written, so that is when the simulator ends.
-// It costs nothing while the program runs, no process can be killed to prevent it, and neither a session of
-// its own nor a lost parent takes a process out of it.
+// the system to send it SIGKILL when the state of the pipe changes. Nothing is ever written, so the only
+// change is the end of the simulator. This costs nothing while the program runs, needs no helper process that
+// could be killed, and also works for processes that start a session or lose their parent.
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
@@ -23,10 +23,10 @@ namespace {
 using apenet::ipc::host_call;
 
 constexpr const char* variable = "APENET_LIFELINE";  // path of the pipe, /proc/PID/fd/N
-constexpr std::uint64_t first_number = 200;  // beyond the descriptors that shells and programs count on
+constexpr std::uint64_t first_number = 200;          // above the descriptors that shells and programs use
 
 struct Lifeline {
-  std::array<char, 64> path{};  // a child of a threaded process may not ask for the environment
+  std::array<char, 64> path{};  // kept: getenv() is unsafe in the child of a threaded process
   int fd = -1;
 };
 
@@ -35,7 +35,7 @@ Lifeline& lifeline() {
   return value;
 }
 
-// System calls alone: it also runs in the child of a fork.
+// Opens the pipe and asks for the signal. Uses system calls only, because it also runs in a forked child.
 void hold() {
   Lifeline& own = lifeline();
   const int opened = host_call(SYS_openat, AT_FDCWD, own.path.data(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
@@ -46,13 +46,14 @@ void hold() {
   host_call(SYS_fcntl, own.fd, F_SETOWN, static_cast<std::uint64_t>(host_call(SYS_getpid, 0, 0)));
   host_call(SYS_fcntl, own.fd, F_SETSIG, std::uint64_t{SIGKILL});
   host_call(SYS_fcntl, own.fd, F_SETFL, O_RDONLY | O_NONBLOCK | O_ASYNC);
-  // It may have been closed just before.
+  // The simulator may have ended before the signal was set up.
   pollfd gone{.fd = own.fd, .events = 0, .revents = 0};
   if (host_call(SYS_poll, &gone, 1, 0) > 0 && (gone.revents & POLLHUP) != 0)
     host_call(SYS_kill, host_call(SYS_getpid, 0, 0), SIGKILL);
 }
 
-// The inherited descriptor asks for its parent's end. The program may have used its number for another file.
+// Replaces the inherited descriptor, whose signal would go to the parent process. Leaves the descriptor open
+// if the program uses its number for another file.
 void hold_in_child() {
   const int before = errno;
   const int fd = lifeline().fd;

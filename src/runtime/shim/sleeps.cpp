@@ -100,7 +100,7 @@ APENET_EXPORT int sched_yield() noexcept {
   const apenet::ipc::Progress& progress = client->progress();
   if (__libc_single_threaded != 0) return progress.waits() || progress.looks() ? 0 : real();
   if (!progress.gives_way()) return real();
-  // The host may have other programs to run before the woken thread: a yield does not wait for it.
+  // Sleep instead of yielding: on a loaded host, a yield may return before the woken thread has run.
   constexpr timespec moment{.tv_sec = 0, .tv_nsec = 50'000};
   timespec* const remaining = nullptr;
   apenet::ipc::host_call(SYS_nanosleep, &moment, remaining);
