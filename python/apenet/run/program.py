@@ -8,7 +8,7 @@ import re
 import sys
 import time
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -182,13 +182,7 @@ def run(
     Raises InputError and MachineError for what cannot be run; a program that fails is a result, not an exception.
     """
     chosen = (read_machine(machine) if isinstance(machine, str) else machine).with_faults(*texts("faults", faults))
-    if isinstance(command, str):
-        raise InputError("program", command, "a list of the program and its arguments, a text each")
-    arguments = tuple(str(part) for part in command)
-    if not arguments:
-        raise InputError("program", "", "a program and its arguments behind --")
-    if any("\0" in part for part in arguments):
-        raise InputError("program", arguments, "arguments without zero bytes")
+    arguments = _checked_command(command)
     n = whole("ranks", n, 1, MOST_RANKS, f"a whole number from 1 to {MOST_RANKS}")
     options = _session_options(compute, pin, stall_timeout)
     options.tag_output = tag_output
@@ -197,41 +191,59 @@ def run(
         raise InputError("output", output_path, "neither tags nor capture with it: each rank has files of its own")
     if engine not in ENGINES:
         raise InputError("engine", engine, " or ".join(ENGINES))
-    seed = checked_seed(seed)
-    nodes = map_ranks(chosen, n, ranks_per_node, mapping)
     program = find_program(arguments[0])
-    if mpi not in ("auto", "mpich", "openmpi"):
-        raise InputError("mpi", mpi, "auto, mpich or openmpi")
-    if trap_tsc and platform.machine() != "x86_64":
-        raise InputError("trap_tsc", True, "a host with x86-64 processors")
-    library = detect_mpi(program) if mpi == "auto" else mpi
     request = RunRequest(
         command=arguments,
         machine=chosen,
         ranks=n,
         ranks_per_node=ranks_per_node,
         mapping=str(mapping) if isinstance(mapping, str | Path) else "given",
-        nodes=tuple(nodes),
+        nodes=tuple(map_ranks(chosen, n, ranks_per_node, mapping)),
         compute=compute,
         engine=engine,
-        mpi=library,
-        trap_tsc=trap_tsc,
-        seed=seed,
+        mpi=_library(mpi, program),
+        trap_tsc=_checked_trap(trap_tsc),
+        seed=checked_seed(seed),
     )
     inputs = {"program": program, "machine": chosen.path, "map": map_file(mapping)}
     with runfolder.Outputs(request, out=out, trace=trace, record=record, inputs=inputs) as outputs:
         options.observation = outputs.observation
-        extra = dict(environment or {})
-        if trap_tsc:
-            extra["APENET_TRAP_TSC"] = "1"
-        if outputs.recording is not None:
-            extra |= outputs.recording.environment
-        with ExitStack() as stack:
-            folder = None if output_path is None else stack.enter_context(OutputFolder(output_path, n))
+        extra = {**(environment or {}), **_own_environment(trap_tsc, outputs.recording)}
+        with nullcontext() if output_path is None else OutputFolder(output_path, n) as folder:
             result = _run(request, program, options, capture=capture, extra=extra, folder=folder)
         if outputs.recording is not None:
             result = _recorded(request, outputs.recording, result)
         return outputs.keep(result)
+
+
+def _checked_command(command: Sequence[str | Path]) -> tuple[str, ...]:
+    if isinstance(command, str):
+        raise InputError("program", command, "a list of the program and its arguments, a text each")
+    arguments = tuple(str(part) for part in command)
+    if not arguments:
+        raise InputError("program", "", "a program and its arguments behind --")
+    if any("\0" in part for part in arguments):
+        raise InputError("program", arguments, "arguments without zero bytes")
+    return arguments
+
+
+def _library(mpi: MpiChoice, program: Path) -> str:
+    if mpi not in ("auto", "mpich", "openmpi"):
+        raise InputError("mpi", mpi, "auto, mpich or openmpi")
+    return detect_mpi(program) if mpi == "auto" else mpi
+
+
+def _checked_trap(trap_tsc: bool) -> bool:
+    if trap_tsc and platform.machine() != "x86_64":
+        raise InputError("trap_tsc", True, "a host with x86-64 processors")
+    return trap_tsc
+
+
+def _own_environment(trap_tsc: bool, recording: Recording | None) -> dict[str, str]:
+    return {
+        **({"APENET_TRAP_TSC": "1"} if trap_tsc else {}),
+        **(recording.environment if recording is not None else {}),
+    }
 
 
 def _recorded(request: RunRequest, recording: Recording, result: RunResult) -> RunResult:
