@@ -17,8 +17,8 @@ struct FlitLinkTiming {
 };
 
 // All values are whole cycles of the router's clock. A time that is not a multiple of a cycle is rounded up,
-// and `rounded` reports it. For a description in whole cycles, headers have the same unloaded times as in the
-// packet engine, and so have tails if all links and ports are equally fast (docs/models/flit-engine.md,
+// and `rounded` reports it. If the description is in whole cycles, unloaded headers have the same times as in
+// the packet engine. Tails have them too if all links and ports are equally fast (docs/models/flit-engine.md,
 // "Cycles").
 struct FlitTiming {
   ClockDomain clock;
@@ -43,16 +43,16 @@ struct FlitTiming {
   [[nodiscard]] std::int64_t cycle_from(Time time) const;
 };
 
-// The flit size if the machine file does not set it: what the first link, or else a port, transfers at a time
-// (DataRate::bytes).
+// The flit size: as described, otherwise the bytes that the first link moves at a time (DataRate::bytes), or
+// that the port moves if there are no links.
 [[nodiscard]] std::int64_t flit_bytes_of(const NetworkDescription& description);
-// The largest ratio of a flit's duration on a link (on a port if there are no links) to the described one. It
-// differs from 1 because of the rounding to whole cycles; 1 without a clock.
+// The largest ratio of a flit's duration on a link (on a port without links) to the described duration. It
+// differs from 1 because durations are rounded to whole cycles. It is 1 without a clock.
 [[nodiscard]] double flit_slowdown(const NetworkDescription& description);
 
-// Both functions throw std::invalid_argument, which names key, value and what was expected.
+// Both functions throw std::invalid_argument, which names the key, the value and what was expected.
 
-// Sets only clock, flit size and links: what latencies in cycles and loads in flits mean on any engine.
+// Sets only clock, flit size and links. This suffices to convert cycles and flits to times, on any engine.
 [[nodiscard]] FlitTiming make_flit_clock(const NetworkDescription& description);
 [[nodiscard]] FlitTiming make_flit_timing(const NetworkParameters& parameters);
 

@@ -127,7 +127,8 @@ class ReferenceRouter final : public FlitRouter {
     }
   }
 
-  // The switch takes all flits granted meanwhile. An output sends the flits that it has received one by one.
+  // An idle switch takes all flits granted since it last began. An output sends the flits that it receives
+  // one by one.
   void traverse(FlitCycle cycle, std::vector<FlitPortWires>& wires) {
     if (crossing_.is_idle()) {
       crossing_.begin(std::exchange(granted_, {}), cycle + shape_.timing.switch_traversal_cycles - 1);
@@ -269,7 +270,7 @@ class ReferenceRouter final : public FlitRouter {
   Work<std::vector<int>> routing_;
   Work<Grants> channel_grants_;
   Work<Grants> switch_grants_;
-  Crossing granted_;  // granted, and not yet taken by the switch
+  Crossing granted_;  // not yet taken by the switch
   Work<Crossing> crossing_;
   std::vector<std::deque<FlitOnWire>> to_send_;  // per output port
   std::vector<FlitCycle> next_sent_;             // per output port

@@ -1,12 +1,13 @@
-// The separable allocators of the flit engine's routers: iSLIP, one iteration.
+// The separable allocators of the flit engine's routers: iSLIP with one iteration.
 //
 // iSLIP (McKeown, IEEE/ACM Trans. Networking 7, 1999): every output grants one of the inputs that request it,
-// round robin from behind the one it served last; every input accepts one of its grants in the same way; the
-// pointers of both move only when the grant was accepted.
+// round robin, starting after the input that it served last. Every input accepts one of its grants in the
+// same way. The pointers of both move only when the grant is accepted.
 //
-// A list of requests is of many routers. Most are the only ones for what they ask for, and are granted as
-// they stand; only the contended ones go through the arbiters. A router has two or three requests: in a loop
-// of its own for each router nearly every end of it would be mispredicted.
+// The invariant that makes it fast: a request without a competitor is granted unchanged. Only contended
+// requests, which are few, go through the arbiters. A list holds the requests of all routers of a block. A
+// loop per router would be slower: a router has two or three requests, so that the CPU would mispredict the
+// end of nearly every loop.
 #pragma once
 
 #include <algorithm>
@@ -20,18 +21,20 @@
 
 namespace apenet {
 
-// The requests of a list that have the same key (as a port that they are for), as a chain: from the key to
-// the last one, and from each to the one before it; for one key of a request, or several. Requests are
-// numbered through from list to list, so that what stands here of earlier lists is known by its number, and
-// nothing need be wiped off.
+// Chains the requests of a list that share a key, for example an output port: the key leads to its last
+// request, and each request to the previous one. A request with several keys is in several chains.
+//
+// The invariant that makes it fast: request numbers increase from list to list. A number below first_ belongs
+// to an earlier list, so that nothing is cleared between lists.
 template <std::size_t key_count>
 class FlitChains {
  public:
   using Keys = std::array<std::uint32_t, key_count>;
-  // keys: a power of two; those of one list have numbers that differ modulo it. requests: at most, in a list.
+  // keys: a power of two; different keys of one list must differ modulo `keys`. requests: the longest list.
   FlitChains(std::size_t keys, std::size_t requests) : last_(keys), earlier_(requests) {}
 
-  // While a list is gone through: copies, which the compiler can keep in registers.
+  // Adds the requests of one list. It copies the members that it needs: the compiler can keep the copies in
+  // registers.
   class List {
    public:
     List(FlitChains& chains)
@@ -39,7 +42,7 @@ class FlitChains {
           earlier_(chains.earlier_.data()),
           key_mask_(static_cast<std::uint32_t>(chains.last_.size() - 1)),
           first_(chains.first_) {}
-    // The request of that index has these keys. Which of them one before it has, too.
+    // Adds request `index` to the chains of its keys. Returns for each key whether an earlier request has it.
     std::array<bool, key_count> add(std::uint32_t index, const Keys& keys) {
       std::array<bool, key_count> is_contended;
 #pragma GCC unroll 2
@@ -59,7 +62,7 @@ class FlitChains {
     std::uint32_t key_mask_;
     std::uint32_t first_;
   };
-  // Behind a list of so many requests.
+  // Starts a list, whose numbers follow those of the previous list until they would overflow.
   [[nodiscard]] List begin_list() {
     constexpr std::uint32_t most = 1U << 31U;
     first_ += count_;
@@ -73,19 +76,19 @@ class FlitChains {
     count_ = static_cast<std::uint32_t>(count);
   }
 
-  // Whether there is a request with the same k-th key before one, and which.
+  // Whether an earlier request has the same k-th key as request `index`. If so, before() returns the index of
+  // the previous one.
   [[nodiscard]] bool has_before(std::size_t k, std::uint32_t index) const {
     return earlier_[index][k] >= first_;
   }
   [[nodiscard]] std::uint32_t before(std::size_t k, std::uint32_t index) const {
     return earlier_[index][k] - first_;
   }
-  // Of a request, by its index, that has this as its k-th key: whether no later one has it, and an earlier
-  // one.
+  // Whether request `index`, whose k-th key is `key`, is the last one of a chain of two or more.
   [[nodiscard]] bool ends_chain(std::size_t k, std::uint32_t index, std::uint32_t key) const {
     return last_[key & (last_.size() - 1)][k] == first_ + index && earlier_[index][k] >= first_;
   }
-  // visit(index) of all requests of a chain, from the last one.
+  // Calls visit(index) for request `last` and for all before it in its chain, the latest first.
   template <typename Visit>
   void for_each(std::size_t k, std::uint32_t last, Visit visit) const {
     for (std::uint32_t number = first_ + last; number >= first_; number = earlier_[number - first_][k]) {
@@ -94,17 +97,17 @@ class FlitChains {
   }
 
  private:
-  std::vector<Keys> last_;     // numbers, per key
-  std::vector<Keys> earlier_;  // numbers, per request of the list
+  std::vector<Keys> last_;     // per key: number of its last request
+  std::vector<Keys> earlier_;  // per request of the list: number of the previous one with the same key
   std::uint32_t first_ = 1;    // number of the list's first request
-  std::uint32_t count_ = 0;
+  std::uint32_t count_ = 0;    // requests of the list that ended last
 };
 
-// Of some requests, the one whose turn comes first. Both in one word: a minimum is no branch, and nobody
-// could predict it.
+// Finds the request whose turn comes first. Turn and index share a word, so that the comparison is a minimum
+// without a branch. A branch would be unpredictable.
 class FirstTurn {
  public:
-  // turn: below 2^31. One that does not take part comes behind all that do.
+  // Requires turn < 2^31. A request that does not take part comes after all that do.
   void see(std::uint32_t turn, bool takes_part, std::uint32_t index) {
     const std::uint64_t does_not = takes_part ? 0 : 1;
     first_ = std::min(first_, (does_not << 31U | turn) << 32U | index);
@@ -115,15 +118,16 @@ class FirstTurn {
   std::uint64_t first_ = ~std::uint64_t{0};
 };
 
-// VC allocation: inputs and outputs are virtual channels. An input asks for a set of free ones of one port.
+// VC allocation: inputs and outputs are virtual channels. An input requests a set of free channels of one
+// port.
 class FlitChannelArbiter {
  public:
-  // channels: of a router, a power of two.
+  // channels: FlitFabric::channels, a power of two.
   explicit FlitChannelArbiter(std::uint32_t channels) : last_turn_(channels - 1), askers_(channels) {}
 
-  // Reduces what the requests for one port want to what they are granted. all: the list; last: that which
-  // ends their chain; channels: all that they can be for, free or not, since how many are free cannot be
-  // predicted. outputs: of the port.
+  // Reduces the masks of a chain of two or more requests to the channels that each is granted. all: the list;
+  // last: the last request of the chain; outputs: of the port. channels: every channel that these requests
+  // can want. The loop visits the free and the busy ones, because the number of free ones is unpredictable.
   [[gnu::noinline]] void grant(FlitChannelRequest* all, const FlitChains<1>& chains, std::uint32_t last,
                                std::uint64_t channels, const FlitOutputChannel* outputs) {
     std::uint64_t wanted = 0;
@@ -146,13 +150,14 @@ class FlitChannelArbiter {
     std::uint32_t index = 0;  // in the list
   };
 
-  // The first behind `last` in the round robin of the router's inputs that wants the channel.
+  // Returns the first request after `last`, round robin over the router's inputs, that wants the channel. If
+  // none wants it, any request: the caller then grants it nothing.
   [[nodiscard]] std::uint32_t next(std::uint32_t count, std::uint32_t channel, std::uint32_t last) const {
     FirstTurn first;
     const auto see = [&](const Asker& asker) {
       first.see((asker.input - last - 1) & last_turn_, (asker.wants >> channel & 1) != 0, asker.index);
     };
-    // There are two, and seldom more.
+    // A chain has at least two requests, and seldom more.
     see(askers_[0]);
     see(askers_[1]);
     for (std::uint32_t i = 2; i < count; ++i) see(askers_[i]);
@@ -160,23 +165,27 @@ class FlitChannelArbiter {
   }
 
   std::uint32_t last_turn_;
-  std::vector<Asker> askers_;  // of the port at hand
+  std::vector<Asker> askers_;  // the requests of the current chain
 };
 
-// Switch allocation: inputs and outputs are ports. The virtual channels of an input port that want the same
-// output take turns in asking for it.
+// Switch allocation: inputs and outputs are ports. The virtual channels of an input port take turns in
+// requesting the same output port.
+//
+// Call grant() for every request that follows another for the same output port, then accept() for every
+// request that follows another of the same input port, both in the order of the list.
 class FlitSwitchArbiter {
  public:
-  // requests: at most, in a list.
+  // requests: the longest list.
   FlitSwitchArbiter(std::uint32_t virtual_channel_bits, std::size_t requests)
       : virtual_channel_bits_(virtual_channel_bits), left_(requests) {}
 
-  // Of the chains: by the indices of ports.
+  // The keys of the chains: port indices.
   static constexpr std::size_t by_input = 0;
   static constexpr std::size_t by_output = 1;
 
-  // Of a request and those before it for its output port, all but the one whose turn it is have lost: by
-  // input port, and of its virtual channels. all: the list; ports: FlitFabric::port_table.
+  // Of request `index` and the earlier ones for its output port, all lose but one: the input port whose turn
+  // it is wins, and of its virtual channels the one whose turn it is. all: the list; ports:
+  // FlitFabric::port_table.
   void grant(FlitCrossing* all, const FlitChains<2>& chains, std::uint32_t index,
              const FlitRouterPort* ports) {
     const std::uint32_t channel_mask = (1U << virtual_channel_bits_) - 1;
@@ -187,8 +196,8 @@ class FlitSwitchArbiter {
              ((request.input() - ports[port].accepted.input() - 1) & channel_mask);
     });
   }
-  // Of a request and those before it of its input port that were granted, all but that for the output port
-  // whose turn it is.
+  // Of request `index` and the earlier ones of its input port, all lose but one: of the granted requests, the
+  // one for the output port whose turn it is wins.
   void accept(FlitCrossing* all, const FlitChains<2>& chains, std::uint32_t index,
               const FlitRouterPort* ports) {
     const std::uint32_t accepted = port_of(ports[port_of(all[index].input())].accepted.output());
@@ -198,7 +207,8 @@ class FlitSwitchArbiter {
   }
 
  private:
-  // Of a chain's requests up to this one, the one with the first turn of those that have not lost.
+  // Of request `index` and the earlier ones of its chain, all lose but the one whose turn comes first among
+  // those that have not lost before.
   template <typename Turn>
   void leave_one(FlitCrossing* all, const FlitChains<2>& chains, std::size_t k, std::uint32_t index,
                  Turn turn_of) {
@@ -213,9 +223,10 @@ class FlitSwitchArbiter {
 
   [[nodiscard]] std::uint32_t port_of(FlitPlace place) const { return place >> virtual_channel_bits_; }
 
-  static constexpr std::uint32_t max_ports = 64;  // of a router, and a multiple of all powers of two below it
+  // Per router. A power of two: indices modulo it keep a router's ports in their cyclic order.
+  static constexpr std::uint32_t max_ports = 64;
   std::uint32_t virtual_channel_bits_;
-  std::vector<std::uint32_t> left_;  // of a chain's requests up to one that has others before it
+  std::vector<std::uint32_t> left_;  // per contended request: the winner of its chain up to that request
 };
 
 }  // namespace apenet

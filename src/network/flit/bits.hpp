@@ -1,4 +1,4 @@
-// Sets as bits of a word.
+// Sets of numbers below 64, one bit of a word each.
 #pragma once
 
 #include <bit>
@@ -6,13 +6,13 @@
 
 namespace apenet {
 
-// Of a word that is not zero: std::countr_zero would ask.
+// Requires word != 0: std::countr_zero would add a check for zero.
 [[nodiscard]] inline std::uint32_t lowest_bit(std::uint64_t word) {
   return static_cast<std::uint32_t>(__builtin_ctzll(word));
 }
 
-// First bit of a non-empty word behind `last`, below 64, cyclically: a round-robin arbiter without a branch,
-// since nobody can predict which way it would go.
+// A round-robin arbiter: returns the first bit after `last`, cyclically. Requires word != 0 and last < 64. It
+// has no branch, because a branch would be unpredictable.
 [[nodiscard]] inline std::uint32_t first_behind(std::uint64_t word, std::uint32_t last) {
   const std::uint32_t next = last + 1;
   return (lowest_bit(std::rotr(word, static_cast<int>(next))) + next) % 64;

@@ -1,4 +1,4 @@
-// DelayLine: what is on its way along wires of fixed length, by the cycle in which it arrives.
+// DelayLine: entries in flight on wires of fixed delay, sorted by the cycle in which they arrive.
 #pragma once
 
 #include <algorithm>
@@ -15,24 +15,24 @@ namespace apenet {
 
 using FlitCycle = std::int64_t;
 
-// All wires of the network in one ring of lists: what arrives in a cycle stands together and is read once, in
-// the order in which it was sent. That is what makes the routers a Moore machine: nothing that a router sends
-// in a cycle can be seen by another one in the same cycle. Readers that read at separate times have lists of
-// their own.
+// One delay line holds all wires of a network that carry the same kind of entry. Each reader has a list,
+// which is a ring of slots: a slot holds what arrives in one cycle, in the order of sending. Every delay is
+// at least one cycle. This makes the routers a Moore machine: a router cannot see in a cycle what another one
+// sends in that cycle.
 //
-// Wires of one length that lead to one list are as one. Where what they are given in a cycle has its place is
-// found once a cycle, not for every flit.
+// The invariant that makes it fast: equal-delay wires to the same list share a slot in every cycle.
+// begin_cycle() finds the few slots once per cycle, and a push appends to one of them.
 template <typename Entry>
 class alignas(64) DelayLine {
  public:
-  // Delays of 1 to max_delay cycles.
+  // Supports delays of 1 to max_delay cycles.
   DelayLine(FlitCycle max_delay, std::size_t lists)
       : max_delay_(max_delay),
         mask_(std::bit_ceil(static_cast<std::size_t>(max_delay) + 2) - 1),
         wires_to_(lists),
         slots_((mask_ + 1) * lists) {}
 
-  // The number of the wires to that list which are so long.
+  // Returns the number that stands for all wires to `list` with this delay.
   [[nodiscard]] std::uint32_t wire(std::size_t list, FlitCycle delay) {
     APENET_CHECK(delay > 0 && delay <= max_delay_, "a wire of %lld cycles, at most %lld",
                  static_cast<long long>(delay), static_cast<long long>(max_delay_));
@@ -47,7 +47,7 @@ class alignas(64) DelayLine {
   }
   [[nodiscard]] FlitCycle delay(std::uint32_t wire) const { return wires_[wire].delay; }
 
-  // What is sent from now on is sent in this cycle.
+  // Entries pushed from now on are sent in `cycle`.
   void begin_cycle(FlitCycle cycle) {
     cycle_ = cycle;
     for (std::size_t i = 0; i < wires_.size(); ++i) {
@@ -55,12 +55,14 @@ class alignas(64) DelayLine {
     }
   }
   void push(std::uint32_t wire, const Entry& entry) { add(*ends_[wire], entry); }
-  // So many cycles later than the wire is long, or earlier.
+  // Delays the entry by `later` cycles more than the wire does; `later` may be negative. The sum must be 1 to
+  // max_delay.
   void push_late(std::uint32_t wire, FlitCycle later, const Entry& entry) {
     add(slot_of(cycle_ + wires_[wire].delay + later, wires_[wire].list), entry);
   }
 
-  // Everything due in this cycle in that list leaves. visit may push to later cycles. Whether there was any.
+  // Removes and visits the entries of `list` that arrive in `cycle`, in the order of sending. visit may push
+  // to later cycles. Returns whether there were any entries.
   template <typename Visit>
   bool take(FlitCycle cycle, std::size_t list, Visit visit) {
     Slot& slot = slot_of(cycle, list);
@@ -78,8 +80,8 @@ class alignas(64) DelayLine {
  private:
   struct alignas(32) Slot {
     std::unique_ptr<Entry[]> entries;
-    Entry* end = nullptr;    // of those sent
-    Entry* limit = nullptr;  // of those for which there is room
+    Entry* end = nullptr;    // of the entries
+    Entry* limit = nullptr;  // of the room for entries
     [[nodiscard]] std::size_t count() const { return static_cast<std::size_t>(end - entries.get()); }
   };
 
@@ -94,8 +96,8 @@ class alignas(64) DelayLine {
     *slot.end++ = entry;
   }
 
-  // What was read last is used first: most slots are empty at any time, and few lines of a cache do for the
-  // others.
+  // Reuses the buffer that was read last, because it is in the cache. Most slots are empty at any time, so
+  // that few buffers are in use.
   [[gnu::noinline]] void grow(Slot& slot) {
     if (slot.limit == nullptr) ++used_slots_;
     if (slot.limit == nullptr && !spare_.empty()) {
@@ -118,13 +120,13 @@ class alignas(64) DelayLine {
 
   FlitCycle max_delay_;
   std::size_t mask_;
-  FlitCycle cycle_ = 0;                               // at hand
-  std::vector<Slot*> ends_;                           // per wire: where what is sent in that cycle arrives
+  FlitCycle cycle_ = 0;                               // in which push() sends
+  std::vector<Slot*> ends_;                           // per wire: the slot of what push() sends in cycle_
   std::vector<Wire> wires_;                           // by number
-  std::vector<std::vector<std::uint32_t>> wires_to_;  // numbers, per list
-  std::vector<Slot> slots_;                           // those of a list one behind the other
-  std::vector<Slot> spare_;                           // their buffers, without entries
-  std::size_t used_slots_ = 0;                        // have a buffer, and entries in it
+  std::vector<std::vector<std::uint32_t>> wires_to_;  // per list: numbers of wires
+  std::vector<Slot> slots_;                           // the ring of each list, one after the other
+  std::vector<Slot> spare_;                           // empty buffers; the last was read last
+  std::size_t used_slots_ = 0;                        // slots with entries; only these have a buffer
 };
 
 }  // namespace apenet

@@ -17,12 +17,13 @@ FlitCycle longest_wire(const FlitTiming& timing) {
     latency = std::max(latency, link.latency_cycles);
     interval = std::max(interval, link.flit_cycles);
   }
-  // A flit waits behind those of the switch's present and next set.
+  // Before a flit crosses the switch itself, it waits for at most two sets of flits: the present and the
+  // next.
   const FlitCycle crossing = FlitCycle{3} * timing.switch_traversal_cycles * interval;
   return FlitCycle{1} + latency + crossing + timing.buffer_write_cycles + timing.credit_cycles;
 }
 
-// cycles_ahead: of the cycle that begins where they send.
+// cycles_ahead: the cycle in which the ports send, relative to that of DelayLine::begin_cycle().
 std::vector<FlitPort> card_ports(FlitFabric& fabric, const Topology& topology, FlitCycle cycles_ahead) {
   const FlitTiming& timing = fabric.timing;
   std::vector<FlitPort> ports;
@@ -107,7 +108,7 @@ void FlitEngine::wire(const Topology& topology) {
   }
 }
 
-// The buffer write and credit stages of such a router are its own.
+// The wires become shorter, because the replacement has buffer write and credit delay inside.
 void FlitEngine::plug(RouterId router, const FlitRouterMaker& maker) {
   const auto lead_to_socket = [this](FlitPort& port) {
     port.kind = FlitPort::Kind::socket;
@@ -162,8 +163,9 @@ void FlitEngine::schedule_cycle(FlitCycle cycle) {
       .lane = static_cast<std::uint8_t>(lane)};
 }
 
-// Most packets find a place that is free, and are as long as the one before and of the same time: what else
-// there may be to do stands for itself, called last, so that there are few registers to save.
+// The fast path is for a packet that finds a free entry of the table and has the time and the length of the
+// previous packet: the cached cycle and length hold, and the engine is awake. Rare work is in functions that
+// are called last, so that this one has few registers to save.
 std::int64_t FlitEngine::inject(const Packet& packet, Time tail_time) {
   APENET_CHECK(
       packet.source < node_count_ && packet.destination < node_count_ && packet.channel < card_channels_,
@@ -227,10 +229,10 @@ void FlitEngine::consumed(NodeId node, const Packet& packet) {
   wake(fabric_.timing.cycle_from(simulation_.now()));
 }
 
-// A copy, since its place may be another one's before the client has done with it.
+// Gives the client a copy: what it injects in the call may take over the packet's entry of the table.
 [[gnu::always_inline]] inline void FlitEngine::deliver(std::uint32_t index, Time head_time) {
   Packet packet = fabric_.packets[index].packet;
-  packet.hops = static_cast<std::uint16_t>(fabric_.routes[index].routers - 1);  // links between them
+  packet.hops = static_cast<std::uint16_t>(fabric_.routes[index].routers - 1);  // the links between them
   fabric_.packets[index].next = std::exchange(free_packet_, index);
   if (simulation_.is_traced()) [[unlikely]]
     trace(NetworkTrace::delivered, packet.destination, packet);
@@ -288,8 +290,8 @@ void FlitEngine::run_cycle() {
         static_cast<std::uint64_t>(Step::injection_freed) | std::uint64_t{sent.wire_bytes} << 32U);
   }
   left_.sent.clear();
-  // The tail's last byte comes as late as the slowest link of the path lets it: in this cycle, of paths that
-  // take no more than one for a flit anywhere.
+  // The slowest port of the path determines when the tail's last byte arrives: in this cycle if every port of
+  // the path takes one cycle per flit.
   const int prompt = fabric_.flit_cycles.front() == 1 ? 0 : -1;
   const FlitCycle next = cycle + 1;
   for (const FlitSinks::Arrived& arrived : arrived_) {

@@ -1,4 +1,4 @@
-// FlitEngine: input-queued routers, cycle by cycle and flit by flit.
+// FlitEngine: simulates input-queued routers cycle by cycle and flit by flit.
 #pragma once
 
 #include <cstddef>
@@ -21,22 +21,22 @@
 
 namespace apenet {
 
-// The reference engine. docs/models/flit-engine.md specifies it register by register, and derives what a
-// cycle is on a machine whose times are not whole cycles.
+// The reference engine. docs/models/flit-engine.md specifies it register by register, and defines the cycle
+// of machines whose times are not whole cycles.
 //
-// Cycle c lasts from time(c) to time(c + 1). One event at its end runs all of it: what stands on wires and
-// in registers at the end of cycle c depends on what stood there at its begin, and on packets injected and
-// consumed until then. While no register can change the engine schedules no event at all.
+// Cycle c lasts from time(c) to time(c + 1). One event at its end computes the whole cycle: the wires and
+// registers at the end of cycle c depend on their values at its beginning, and on the packets injected and
+// consumed up to its end. While no register can change, the engine schedules no event.
 class FlitEngine final : public Network, private EventHandler {
  public:
   FlitEngine(Simulation& simulation, const Topology& topology, std::unique_ptr<const Routing> routing,
              const NetworkParameters& parameters);
 
-  // Before the first packet: this node's router is an instance of another implementation.
+  // Replaces this router by an instance of another implementation. Call it before the first packet.
   void plug(RouterId router, const FlitRouterMaker& maker);
 
   [[nodiscard]] const FlitTiming& timing() const { return fabric_.timing; }
-  // Flits that left routers through links so far.
+  // Flits that routers have sent over links so far.
   [[nodiscard]] std::uint64_t link_flits() const;
 
   [[nodiscard]] std::uint32_t node_count() const override { return node_count_; }
@@ -81,19 +81,19 @@ class FlitEngine final : public Network, private EventHandler {
   std::uint32_t max_packet_wire_bytes_;
   std::uint32_t node_count_;
   std::vector<NetworkClient*> clients_;  // per node
-  std::vector<Time> head_times_;         // per packet that is delivered later: arrival of the header
-  // The last place that became free; `next` chains it to the one before.
+  std::vector<Time> head_times_;         // per packet whose delivery is scheduled: arrival of the header
+  // Free entries of the packet table, the latest first, chained by FlitPacket::next.
   std::uint32_t free_packet_ = FlitPacket::none;
-  // Of the last injection, if the engine has not been at rest since then. Its cycle is a division of two
-  // words.
+  // Of the last injection, to save a 128-bit division. never() if the engine has come to rest since then: if
+  // last_time_ is now, the engine is awake.
   Time last_time_ = Time::never();
   FlitCycle last_cycle_ = 0;
-  std::uint32_t last_wire_bytes_;  // of the last packet: its length is a division, too
+  std::uint32_t last_wire_bytes_;  // of the last packet, to save the division for its length
   FlitLength last_length_;
   FlitCycle next_cycle_ = 0;
-  bool is_awake_ = false;  // a cycle is scheduled, or runs and will schedule the next one
+  bool is_awake_ = false;  // a cycle is scheduled, or runs and will schedule the next one if necessary
   EventSource source_{EventKind::link, 0, 0};
-  FlitSources::Events left_;                 // of the cycle that runs
+  FlitSources::Events left_;                 // of the running cycle
   std::vector<FlitSinks::Arrived> arrived_;  // the same
   std::vector<std::size_t> links_;           // indices into the port table
   std::vector<std::string> link_names_;

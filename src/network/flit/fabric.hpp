@@ -1,4 +1,4 @@
-// FlitFabric: what routers, sources and sinks of the flit engine share: wires, packets in flight, routes.
+// FlitFabric: what the flit engine's routers, sources and sinks share: wires, packets in flight, routes.
 #pragma once
 
 #include <algorithm>
@@ -17,9 +17,9 @@
 
 namespace apenet {
 
-// A flit in a buffer or on a wire: the number of its packet in the engine's table, whether it is the packet's
-// first or last, and whether the packet does not fill the last. Four bytes, because the buffers are most of a
-// router's memory.
+// A flit in a buffer or on a wire: the number of its packet in the packet table, whether it is the packet's
+// first or last flit, and whether it is padded because the packet does not fill it. Four bytes, because the
+// buffers are most of a router's memory.
 class Flit {
  public:
   Flit() = default;
@@ -28,7 +28,7 @@ class Flit {
   [[nodiscard]] std::uint32_t packet() const { return word_ >> 3U; }
   [[nodiscard]] bool is_head() const { return (word_ & 1U) != 0; }
   [[nodiscard]] bool is_tail() const { return (word_ & 2U) != 0; }
-  [[nodiscard]] bool is_padded() const { return (word_ & 4U) != 0; }  // a tail
+  [[nodiscard]] bool is_padded() const { return (word_ & 4U) != 0; }  // only tails
 
   static constexpr std::uint32_t max_packets = 1U << 29U;
 
@@ -36,39 +36,39 @@ class Flit {
   std::uint32_t word_ = 0;
 };
 
-// What routers look at of a packet, apart from the rest of it so that four of them share a cache line.
+// What routers read of a packet. Separate from FlitPacket, so that four share a cache line.
 struct FlitPacketRoute {
-  std::uint32_t target = 0;  // where to: FlitRouteUnit::target
+  std::uint32_t target = 0;  // its destination as FlitRouteUnit::target() encodes it
   std::uint32_t flits = 0;
   std::uint32_t wire_bytes = 0;
-  std::uint16_t routers = 0;  // that its header has come to
-  std::uint8_t lane = 0;      // number within its class, for ChannelSelection::lane
-  std::uint8_t slowest = 0;   // stage of its path with the longest flit_cycles: index into flit_cycles
+  std::uint16_t routers = 0;  // that its header has reached
+  std::uint8_t lane = 0;      // for ChannelSelection::lane; modulo the lanes of a class
+  std::uint8_t slowest = 0;   // index into flit_cycles: the slowest port of its path so far
 };
 
-// Of a packet on wires of one flit a cycle.
+// A packet's length.
 struct FlitLength {
   std::uint32_t flits : 31 = 0;
-  bool is_padded : 1 = false;  // it does not fill the last one
+  bool is_padded : 1 = false;  // the packet does not fill its last flit
 };
 
-// A packet in flight: as its card handed it over, and what FlitSources must know of it while it is in a FIFO
-// or on its way out. One cache line, since it is written when it comes and read when it goes.
+// A packet in flight: as its card injected it, and what FlitSources needs to know until its tail has left.
+// One cache line, because it is written at injection and read at delivery.
 struct alignas(64) FlitPacket {
   static constexpr std::uint32_t none = 0xffffffff;
   Packet packet;
-  FlitCycle start = 0;  // its first flit can leave
-  FlitCycle span = 0;   // the last flit leaves `span` cycles behind the first, or later
-  std::uint32_t next = none;
+  FlitCycle start = 0;        // its first flit can leave
+  FlitCycle span = 0;         // its last flit cannot leave before start + span
+  std::uint32_t next = none;  // in its FIFO, or the next free entry
   FlitLength length;
 };
 static_assert(sizeof(FlitPacket) == 64);
 
-// A virtual channel's buffer at the end of a wire, or the credit counter that belongs to it: from the highest
-// bit on the router, the port and the virtual channel, each in so many bits that FlitFabric says. For sources
-// and sinks the node and the virtual channel. It is the index of arrays that have a power of two for each
-// router and port, so that finding one, or what it belongs to, is a shift; numbers that no port or virtual
-// channel has are not used.
+// The address of a virtual channel of a port: at an input it means the buffer, at an output the credit
+// counter for the buffer at the far end. From the highest bit down it consists of router, port and virtual
+// channel, in fields whose widths FlitFabric sets. At sources and sinks it consists of node and virtual
+// channel. It indexes arrays with a power of two of entries per router and per port, so that address
+// arithmetic is shifts and masks. Entries beyond the last port or virtual channel are unused.
 using FlitPlace = std::uint32_t;
 
 struct FlitArrival {
@@ -79,37 +79,38 @@ struct FlitCredit {
   FlitPlace place = 0;
 };
 
-// What a router needs to know of one of its ports: where its wires lead, and how long they are.
+// Where the wires of a port lead, and their delays.
 struct FlitPort {
-  // What is at the other end: a router, a card, or a router of another implementation (FlitSockets).
+  // What is at the far end: a router, a card, or a router of another implementation (FlitSockets).
   enum class Kind : std::uint8_t { link, local, socket, unused };
-  FlitPlace far_end = 0;  // virtual channel 0 of the port at the other end
+  FlitPlace far_end = 0;  // virtual channel 0 of the port at the far end
   Kind kind = Kind::unused;
   std::uint8_t speed = 0;  // index into FlitFabric::flit_cycles
-  // FlitFabric::flits_on_wires: as long as it takes from the switch's grant to the buffer at the other end.
-  // Of a source: from the cycle in which it sends.
+  // A wire of FlitFabric::flits_on_wires. Its delay is the time from the switch's grant (at a source: from
+  // sending) until the flit is in the buffer at the far end.
   std::uint32_t flit_wire = 0;
-  // credits_on_wires: from the grant of a flit that came through this port to the use of its credit.
+  // A wire of FlitFabric::credits_on_wires. Its delay is the time from the grant of a flit that came through
+  // this port (at a sink: from its admission) until the far end can use the credit.
   std::uint32_t credit_wire = 0;
 };
 
 struct FlitLinkUse {
   std::uint64_t flits = 0;
-  std::uint64_t packets = 0;        // headers
-  std::uint64_t padding_bytes = 0;  // of the flits
+  std::uint64_t packets = 0;        // counted by their headers
+  std::uint64_t padding_bytes = 0;  // in these flits
 };
 
-// The first flit of an input virtual channel would cross the switch to an output virtual channel. One word,
-// to be copied as one.
+// A request to move the first flit of an input virtual channel through the switch to an output virtual
+// channel, or the grant of it. One word, so that a copy is one move.
 class FlitCrossing {
  public:
   FlitCrossing() = default;
   FlitCrossing(FlitPlace input, FlitPlace output) : word_(std::uint64_t{output} << 32U | input) {}
 
   [[nodiscard]] FlitPlace input() const { return static_cast<FlitPlace>(word_); }
-  // Unless it has lost.
+  // Requires !has_lost().
   [[nodiscard]] FlitPlace output() const { return static_cast<FlitPlace>(word_ >> 32U); }
-  // In this cycle: the highest bit, which no place has.
+  // The switch allocator refused the request in this cycle. Stored in the highest bit, which no place uses.
   [[nodiscard]] bool has_lost() const { return lost_count() != 0; }
   [[nodiscard]] std::size_t lost_count() const { return word_ >> 63U; }  // 1 or 0
   void lose() { word_ |= lost; }
@@ -124,19 +125,19 @@ class FlitCrossing {
   std::uint64_t word_ = 0;
 };
 
-// All that a flit that crosses a router needs of the ports of which it comes and goes: a cache line each.
+// What a flit reads and writes of a router's port when it enters or leaves through it: one cache line.
 struct alignas(64) FlitRouterPort {
   FlitPort wires;
-  FlitPlace across = 0;  // plus the place of one of its virtual channels: that at the far end
+  FlitPlace across = 0;  // place at the far end minus place at this end, the same for all virtual channels
   FlitLinkUse use;
-  // The switch's round-robin pointers: who was served last. Reset: the last one, so that number 0 is first.
+  // The switch allocator's pointers: who was served last. Their reset value `last` makes number 0 the first.
   static constexpr FlitPlace last = 0xffffffff;
-  FlitPlace granted_input = last;     // as output: grant pointer; its virtual channel does not matter
-  FlitCrossing accepted{last, last};  // as input: who asked on behalf of the port; and the accept pointer
+  FlitPlace granted_input = last;     // as output: the grant pointer; its virtual channel does not matter
+  FlitCrossing accepted{last, last};  // as input: the virtual channel served last, and the accept pointer
 };
 
-// One instance an engine. Arrivals at routers, at sinks and credits are separate lines because they are read
-// at separate times of a cycle.
+// One instance per engine. Flits and credits have separate delay lines, and every reader has separate lists,
+// because they are read at different times of a cycle.
 struct FlitFabric {
   FlitFabric(const Simulation& simulation_, const FlitTiming& timing_, std::uint32_t router_count_,
              std::uint32_t ports_, std::uint32_t virtual_channels_, FlitCycle max_delay)
@@ -155,29 +156,29 @@ struct FlitFabric {
         flits_on_wires(max_delay, std::size_t{block_count()} + 2),
         credits_on_wires(max_delay, std::size_t{block_count()} + 2) {}
 
-  // Routers are worked down in blocks of so many places (no router has more): what arrives at a block
-  // and what its routers do with it then uses the same few lines of the first cache.
+  // A block of routers has 2^block_bits places; no router has more. The engine computes a cycle block by
+  // block, so that a block's arrivals and registers stay in the first-level cache.
   static constexpr std::uint32_t block_bits = 11;
   [[nodiscard]] std::uint32_t block_count() const {
     return static_cast<std::uint32_t>(
         ((std::uint64_t{router_count} << channel_bits) + (1U << block_bits) - 1) >> block_bits);
   }
 
-  // The list of the wires that arrive at a block of routers (by its number), at the cards, at the sockets.
+  // The lists of both delay lines: one per block of routers, by its number, then one for the cards and one
+  // for the sockets.
   [[nodiscard]] std::uint32_t list_of_cards() const { return block_count(); }
   [[nodiscard]] std::uint32_t list_of_sockets() const { return block_count() + 1; }
   [[nodiscard]] std::uint32_t list_of(const FlitPort& port) const {
     if (port.kind == FlitPort::Kind::link) return port.far_end >> block_bits;
     return port.kind == FlitPort::Kind::local ? list_of_cards() : list_of_sockets();
   }
-  // Gives the port its wires, so many cycles long.
+  // Gives the port wires with these delays.
   void connect(FlitPort& port, FlitCycle flit_delay, FlitCycle credit_delay) {
     port.flit_wire = flits_on_wires.wire(list_of(port), flit_delay);
     port.credit_wire = credits_on_wires.wire(list_of(port), credit_delay);
   }
-  // A header leaves through a router's port, by its index in the port table. A link is taken to be busy for
-  // as long as the packet's flits need one behind the other: what they wait for on their way is not known
-  // yet.
+  // Traces a header that leaves through a router's port. The record shows a link as busy for the packet's
+  // flits without gaps, because it is not known yet what the later flits will wait for.
   void trace_head(std::size_t port_index, std::uint32_t index) const {
     const Packet& packet = packets[index].packet;
     const FlitPort& port = port_table[port_index].wires;
@@ -195,13 +196,14 @@ struct FlitFabric {
   [[nodiscard]] std::uint64_t padding_bytes(const FlitPacket& packet) const {
     return std::uint64_t{packet.length.flits} * timing.flit_bytes - packet.packet.wire_bytes;
   }
-  // A flit leaves through that port. Its packet's record is hardly ever asked: it is seldom in the cache.
+  // Counts a flit that leaves through a port. It reads the packet's entry for padded tails only, because that
+  // entry is seldom in the cache.
   void count(FlitLinkUse& use, Flit flit) const {
     ++use.flits;
     use.packets += flit.is_head() ? 1 : 0;
     if (flit.is_padded()) use.padding_bytes += padding_bytes(packets[flit.packet()]);
   }
-  // A packet's way leads through that port.
+  // Records that a packet's path uses this port.
   static void note_port(const FlitPort& port, FlitPacketRoute& route) {
     route.slowest = std::max(route.slowest, port.speed);
   }
@@ -215,14 +217,14 @@ struct FlitFabric {
     return std::size_t{router} << port_bits | number;
   }
 
-  // Of a port's virtual channel 0.
+  // The place of the port's virtual channel 0.
   [[nodiscard]] FlitPlace place(std::uint32_t router, std::uint32_t port) const {
     APENET_CHECK(std::uint64_t{router} << channel_bits >> 31U == 0, "router or node %u, %u channels each",
                  router, channels);
     return router << channel_bits | port << virtual_channel_bits;
   }
   [[nodiscard]] std::uint32_t router_of(FlitPlace place) const { return place >> channel_bits; }
-  // Port and virtual channel: below `channels`.
+  // Port and virtual channel, a number below `channels`.
   [[nodiscard]] std::uint32_t channel_of(FlitPlace place) const { return place & (channels - 1); }
   [[nodiscard]] std::uint32_t port_of_channel(std::uint32_t channel) const {
     return channel >> virtual_channel_bits;
@@ -240,18 +242,18 @@ struct FlitFabric {
   std::uint32_t router_count;
   std::uint32_t ports;
   std::uint32_t virtual_channels;
-  // Of a FlitPlace: the virtual channel, above it the port, both together; and how many there are of those.
+  // Widths of the fields of a FlitPlace: virtual channel, port, both together. channels is 2^channel_bits.
   std::uint32_t virtual_channel_bits;
   std::uint32_t port_bits;
   std::uint32_t channel_bits;
   std::uint32_t channels;
   bool is_cut_through = false;
   LargeArray<FlitRouterPort> port_table;  // by port_index
-  std::vector<std::uint64_t>
-      local_ports;  // per router, a bit each: port_table says the same, in 100 times the room
-  std::vector<std::uint32_t> link_numbers;  // as port_table: in Network::link_statistics
-  std::vector<std::uint32_t> flit_cycles;   // per speed, the slowest last
-  // The packets in flight, by the number that their flits carry.
+  // Per router: the ports to cards, one bit each. port_table has the same information in far more memory.
+  std::vector<std::uint64_t> local_ports;
+  std::vector<std::uint32_t> link_numbers;  // as port_table: number for Network::link_statistics
+  std::vector<std::uint32_t> flit_cycles;   // per speed: cycles per flit, the slowest last
+  // The packet table: packets in flight, by the number that their flits carry.
   LargeArray<FlitPacket> packets;
   std::vector<FlitPacketRoute> routes;
   DelayLine<FlitArrival> flits_on_wires;

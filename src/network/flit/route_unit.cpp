@@ -67,7 +67,7 @@ FlitCubeRequests::FlitCubeRequests(const DimensionOrderEntryRouting& routing,
     for (std::uint32_t draws = 0; draws < drawn_.size(); ++draws) {
       drawn_[draws] |= (draws >> d & 1U) << shifts[d];
     }
-    table_size += 4 * dims[d] - 2;  // differences of -(size - 1) to size - 1, and a bit that is drawn
+    table_size += 4 * dims[d] - 2;  // the differences 1 - size to size - 1, each with both drawn bits
   }
   digits_[word_bits] = {0, 0, table_size};
   for (NodeId node = 0; node < shape.node_count(); ++node) {
@@ -99,7 +99,7 @@ FlitCubeRequests::FlitCubeRequests(const DimensionOrderEntryRouting& routing,
     }
     ask(here, there, 0);
   };
-  // Inputs of a card are as one, and so are those of a port and class.
+  // All inputs from the card share a table, and so do the inputs of equal port and class.
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> first_of;
   for (const FlitInput& input : inputs) {
     const bool is_injected = input.port >= shape.local_port();

@@ -1,4 +1,4 @@
-// FlitRouteUnit: from a routing's steps to the virtual channels that a header asks for.
+// FlitRouteUnit: turns a routing's steps into the virtual channels that a header requests.
 #pragma once
 
 #include <array>
@@ -11,8 +11,8 @@
 
 namespace apenet {
 
-// What a header asks the VC allocator for: any one of a set of virtual channels of one output port. Two bytes
-// of every input virtual channel.
+// What a header requests from the VC allocator: any one of a set of virtual channels of one output port. Two
+// bytes, because every buffered flit has one.
 class FlitRequest {
  public:
   static constexpr std::uint32_t max_ports = 64;
@@ -22,33 +22,37 @@ class FlitRequest {
 
   [[nodiscard]] std::uint32_t port() const { return word_ % max_ports; }
   [[nodiscard]] std::uint32_t set() const { return word_ / max_ports; }
-  [[nodiscard]] std::uint32_t index() const { return word_; }  // of FlitRouteUnit::wanted
+  [[nodiscard]] std::uint32_t index() const { return word_; }  // into FlitRouteUnit::wanted()
 
  private:
   std::uint16_t word_ = 0;
 };
 
-// What a routing is told of the input virtual channel where a header waits.
+// What a routing learns about the input virtual channel where a header waits.
 struct FlitInput {
   std::uint16_t port = 0;
   std::uint16_t channel_class = 0;
 };
 
-// The answers of DimensionOrderEntryRouting, looked up without a branch: a header's first difference from its
-// destination, and by how much, say where it turns, and that is as random as the traffic.
+// The answers of DimensionOrderEntryRouting in tables, looked up without a branch. A branch would be as
+// unpredictable as the traffic.
 //
-// A node's word has its coordinates, the lowest dimension in the lowest bits, and below each a zero, where a
-// packet's target has the bit that is drawn for it: which way around, where both are as short.
+// The invariant that makes it fast: besides the input, the answer depends only on the lowest dimension in
+// which router and destination differ, on their difference in it, and on the bit drawn for it.
+//
+// A node's word holds its coordinates, the lowest dimension in the lowest bits, with a zero bit below each.
+// In a packet's target the drawn bit replaces that zero. It decides the direction where both ways around a
+// ring are equally short.
 class FlitCubeRequests {
  public:
   FlitCubeRequests() = default;
-  // inputs: by channel of a router. request: what a step asks for. Empty where a word would need more than 31
-  // bits.
+  // inputs: by channel of a router. request: returns the request for a step. The result is empty() if a word
+  // would need more than 31 bits.
   FlitCubeRequests(const DimensionOrderEntryRouting& routing, const std::vector<FlitInput>& inputs,
                    const std::function<FlitRequest(RouteStep)>& request);
 
   [[nodiscard]] bool empty() const { return requests_.empty(); }
-  // draws: draws_of the packet.
+  // draws: draws_of() the packet.
   [[nodiscard]] std::uint32_t target(NodeId destination, std::uint32_t draws) const {
     return words_[destination] | drawn_[draws % drawn_.size()] | arrived;
   }
@@ -62,46 +66,50 @@ class FlitCubeRequests {
   }
 
  private:
-  // Of a bit of a word: the digit that it belongs to.
+  // The bits of a word that belong to one dimension: its coordinate and its drawn bit.
   struct Digit {
     std::uint32_t mask = 0;
     std::uint32_t shift : 8 = 0;
-    std::uint32_t same : 24 = 0;  // in a table, of the difference 0
+    std::uint32_t same : 24 = 0;  // index in a table: the answer for the difference 0
   };
   static constexpr std::uint32_t word_bits = 31;
-  static constexpr std::uint32_t arrived = 1U << word_bits;  // the only difference left; every target has it
+  // A bit of every target, but of no node's word: at the destination it is the only difference.
+  static constexpr std::uint32_t arrived = 1U << word_bits;
 
-  std::uint32_t differences_ = arrived;  // bits of a word that are not drawn
-  std::array<Digit, word_bits + 1> digits_{};
-  std::array<std::uint32_t, std::size_t{1} << CubeShape::max_dimensions> drawn_{};  // where the bits stand
-  std::vector<std::uint32_t> words_;                                                // per node
-  std::vector<std::uint32_t> first_of_input_;  // per channel of a router: of its table
-  std::vector<FlitRequest> requests_;          // tables one behind the other
+  std::uint32_t differences_ = arrived;        // mask: the bits of a word that are not drawn
+  std::array<Digit, word_bits + 1> digits_{};  // per bit of a word
+  // Per value of the draws: its bits, where they belong in a word.
+  std::array<std::uint32_t, std::size_t{1} << CubeShape::max_dimensions> drawn_{};
+  std::vector<std::uint32_t> words_;           // per node
+  std::vector<std::uint32_t> first_of_input_;  // per channel of a router: where its table begins
+  std::vector<FlitRequest> requests_;          // the tables, one after the other
 };
 
-// The stage "route computation" of every router, the same for each implementation of a router.
+// The stage "route computation" of every router. All implementations of a router share it.
 class FlitRouteUnit {
  public:
   FlitRouteUnit(const Routing& routing, const FlitFabric& fabric,
                 NetworkDescription::ChannelSelection selection);
 
-  // The only step, the one that is drawn, or one that is_adaptive: most_room says which. input_channel: where
-  // in the router the header waits, FlitFabric::channel_of; route: the packet's.
+  // Returns the request for the only step or for the drawn step. If the choice is adaptive, returns a request
+  // that is_adaptive(), and most_room() chooses. input_channel: FlitFabric::channel_of() the place where the
+  // header waits. route: the packet's.
   [[nodiscard]] FlitRequest request(std::uint32_t router, std::uint32_t input_channel, std::uint32_t packet,
                                     const FlitPacketRoute& route) const {
     return is_fixed() ? fixed_.request(router, input_channel, route.target)
                       : find(router, input_channel, packet);
   }
-  // FlitPacketRoute::target of a packet. draws: draws_of it.
+  // Returns FlitPacketRoute::target of a packet. draws: draws_of() the packet.
   [[nodiscard]] std::uint32_t target(NodeId destination, std::uint32_t draws) const {
     return is_fixed() ? fixed_.target(destination, draws) : destination;
   }
-  // The routing's answers are in a table, and never adaptive: request() without a branch.
+  // All answers are in tables and none is adaptive: fixed() has them, without a branch.
   [[nodiscard]] bool is_fixed() const { return !fixed_.empty(); }
   [[nodiscard]] const FlitCubeRequests& fixed() const { return fixed_; }
 
-  // Of an adaptive routing: the step with most room, the first of equals; the last, the escape, if no other
-  // one has a free virtual channel. room(port, mask) is negative if none of them is free.
+  // Chooses a step of an adaptive routing: the one with most room, the first if equal. Chooses the last step,
+  // which is the escape, only if no other step has a free virtual channel. room(port, mask) must return a
+  // negative number if no virtual channel of the mask is free.
   template <typename Room>
   [[nodiscard]] FlitRequest most_room(std::uint32_t router, std::uint32_t input_channel, std::uint32_t packet,
                                       Room room) const {
@@ -119,15 +127,16 @@ class FlitRouteUnit {
     return best;
   }
 
-  // What a request stands for. Of one port, two requests are for the same virtual channels, or for none in
-  // common: those of a class, or single ones, or all, of which a port is asked for one kind.
+  // The virtual channels that a request stands for. Two requests for one port want the same channels or
+  // disjoint ones, because all requests for a port are of one kind: for a class, for a single channel, or for
+  // any channel.
   struct Wanted {
     std::uint64_t mask = 0;           // virtual channels of the port, a bit each
-    std::uint32_t first_channel = 0;  // of the port: its place within the router
-    std::uint32_t first_wanted = 0;   // of the virtual channels: the same
+    std::uint32_t first_channel = 0;  // the port's virtual channel 0: its place within the router
+    std::uint32_t first_wanted = 0;   // the first channel of the mask: its place within the router
   };
-  // A request of a routing whose choice is made anew in every cycle of VC allocation: this one for now. Its
-  // set has a number of its own, and the same virtual channels.
+  // Marks a request as adaptive: VC allocation chooses anew in every cycle. The marked set stands for the
+  // same virtual channels, under another number.
   [[nodiscard]] FlitRequest for_now(FlitRequest request) const {
     return {request.port(), request.set() % sets_ + sets_};
   }
@@ -143,8 +152,9 @@ class FlitRouteUnit {
                     fabric_.is_local(router, input.port)},
                    steps);
   }
-  // Ejection may use any virtual channel, nothing beyond it depends on another packet; but with lanes, where
-  // packets of one lane must not overtake each other at the last port either.
+  // Ejection may use any virtual channel: a packet beyond the port waits for nothing in the network, so that
+  // no deadlock can arise. With lanes it keeps to the packet's lane, because packets of one lane must not
+  // overtake each other at the last port either.
   [[nodiscard]] FlitRequest request_of(std::uint32_t router, const RouteStep& step,
                                        std::uint32_t packet) const {
     std::uint32_t set = step.channel_class;
@@ -160,10 +170,10 @@ class FlitRouteUnit {
   const FlitFabric& fabric_;
   std::uint32_t classes_;
   std::uint32_t lanes_;
-  std::uint32_t sets_ = 0;  // of virtual channels
+  std::uint32_t sets_ = 0;  // of virtual channels: one per class, one per single channel, one for all
   bool is_lane_;
   std::vector<FlitInput> inputs_;  // per channel of a router (FlitFabric::channel_of)
-  std::vector<Wanted> wanted_;     // per set and port; sets: the classes, the single channels, all
+  std::vector<Wanted> wanted_;     // per set and port: first the sets_, then the same sets marked as adaptive
 };
 
 }  // namespace apenet

@@ -1,4 +1,4 @@
-// FlitRouters: all routers of the flit engine, cycle by cycle.
+// FlitRouters: the interface to all routers of the flit engine.
 #pragma once
 
 #include <memory>
@@ -11,14 +11,14 @@ namespace apenet {
 class FlitRouters {
  public:
   virtual ~FlitRouters() = default;
-  // One cycle of every router that is not at rest.
+  // Runs one cycle of every router that is not at rest.
   virtual void tick(FlitCycle cycle) = 0;
-  // Every router is at rest: whatever it holds waits for a flit or a credit from outside, and until then no
-  // cycle would change anything.
+  // Every router is at rest: no cycle changes its registers before a flit or a credit arrives.
   [[nodiscard]] virtual bool is_at_rest() const = 0;
 };
 
-// Throws std::invalid_argument for routers with more than 512 virtual channels, or 64 ports.
+// Throws std::invalid_argument for routers with more than 64 ports, 64 virtual channels per port or 512
+// virtual channels in all.
 [[nodiscard]] std::unique_ptr<FlitRouters> make_flit_routers(FlitFabric& fabric, const FlitRouteUnit& routes);
 
 }  // namespace apenet

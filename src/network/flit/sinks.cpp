@@ -19,12 +19,12 @@ FlitSinks::FlitSinks(FlitFabric& fabric, const std::vector<FlitPort>& exits, std
   }
 }
 
-// A flit goes on into the ejection buffer.
+// Call when a flit enters the ejection buffer.
 [[gnu::always_inline]] inline void FlitSinks::return_credit(const Port& port, std::uint32_t channel) {
   fabric_.credits_on_wires.push(port.exit.credit_wire, {port.exit.far_end + channel});
 }
 
-// A header for whose packet there is room.
+// Requires room for the header's packet.
 [[gnu::always_inline]] inline void FlitSinks::accept_head(Port& port, std::uint32_t channel, Flit flit,
                                                           std::uint32_t wire_bytes, FlitCycle cycle,
                                                           std::vector<Arrived>& arrived) {
@@ -79,7 +79,7 @@ void FlitSinks::tick(FlitCycle cycle, std::vector<Arrived>& arrived) {
     for (const NodeId node : released_) admit_waiting(node, cycle, arrived);
     released_.clear();
   }
-  // Copies, which nothing that is written here can change.
+  // Copied: the compiler must assume that any store changes a member.
   const std::uint32_t channel_bits = fabric_.channel_bits;
   const std::uint32_t channel_mask = fabric_.channels - 1;
   fabric_.flits_on_wires.take(cycle, fabric_.list_of_cards(), [&](const FlitArrival& arrival) {
@@ -87,8 +87,9 @@ void FlitSinks::tick(FlitCycle cycle, std::vector<Arrived>& arrived) {
   });
 }
 
-// There is more room: those who wait go on, in their order. The header at the front of the order has its turn
-// though others wait; one behind it in the same channel queues up again.
+// Admits waiting packets in their order while there is room. The first header of the order does not go
+// through receive(), which would hold it behind the other packets that wait. A second header in the same
+// channel does, and takes its place at the end of the order.
 void FlitSinks::admit_waiting(NodeId node, FlitCycle cycle, std::vector<Arrived>& arrived) {
   Port& port = ports_[node];
   std::vector<std::uint8_t>& order = order_[node];

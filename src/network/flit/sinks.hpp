@@ -1,4 +1,5 @@
-// FlitSinks: the ejection ports of all nodes, from the routers into the cards' ejection buffers.
+// FlitSinks: the ejection ports of all nodes. They move flits from the routers into the cards' ejection
+// buffers.
 #pragma once
 
 #include <cstdint>
@@ -9,23 +10,26 @@
 
 namespace apenet {
 
-// A flit that arrives goes on into the node's ejection buffer at once, and its credit returns, if the buffer
-// has room for all of its packet; the header reserves it. Otherwise the packet waits in the port's virtual
-// channel, and every later one behind it: packets enter the buffer in the order of their headers.
+// A header reserves room for its whole packet in the node's ejection buffer. If there is room, each flit
+// enters the buffer in the cycle in which it arrives, and its credit returns. Otherwise the packet waits in
+// the port's virtual channel, and all later packets wait behind it: packets enter the buffer in the order in
+// which their headers reach the front of a virtual channel.
 class FlitSinks {
  public:
-  // A packet all of which is in the ejection buffer.
+  // A packet whose last flit has entered the ejection buffer.
   struct Arrived {
     std::uint32_t packet = 0;
-    FlitCycle head = 0;  // the cycle in which its first flit arrived
+    FlitCycle head = 0;  // the cycle in which its first flit entered the buffer
   };
 
-  // exits: per node, the port as the router's neighbour would see it.
+  // exits: per node, the card's end of the port.
   FlitSinks(FlitFabric& fabric, const std::vector<FlitPort>& exits, std::int64_t buffer_bytes);
 
-  // What arrives in this cycle. arrived: the packets of which it is the tail, in the order of their arrival.
+  // First admits waiting packets of the nodes given to admit_next(), then receives the flits that arrive in
+  // this cycle. Appends to `arrived` the packets whose tails enter the buffer, in that order.
   void tick(FlitCycle cycle, std::vector<Arrived>& arrived);
-  // Space is free again. Whether packets wait for it: then they shall be admitted at the next tick.
+  // Frees room. Returns whether packets wait for it: the caller must then call admit_next() and have a tick
+  // run.
   [[nodiscard]] bool release(NodeId node, std::uint32_t bytes) {
     Port& port = ports_[node];
     port.room_bytes += bytes;
@@ -34,6 +38,7 @@ class FlitSinks {
                  static_cast<long long>(port.room_bytes), static_cast<long long>(buffer_bytes_));
     return port.waiting != 0;
   }
+  // The next tick admits the node's waiting packets as far as there is room.
   void admit_next(NodeId node) { released_.push_back(node); }
   [[nodiscard]] bool is_at_rest() const { return released_.empty(); }
   template <typename Visit>
@@ -45,7 +50,7 @@ class FlitSinks {
   struct Port {
     std::int64_t room_bytes = 0;
     std::uint64_t waiting = 0;  // virtual channels whose packet waits for room
-    FlitPort exit;              // its wires back to the router
+    FlitPort exit;              // the wires back to the router
   };
 
   void receive(NodeId node, std::uint32_t channel, Flit flit, FlitCycle cycle, std::vector<Arrived>& arrived);
@@ -59,9 +64,9 @@ class FlitSinks {
   FlitFabric& fabric_;
   std::int64_t buffer_bytes_;
   std::vector<Port> ports_;                       // per node
-  std::vector<std::vector<std::uint8_t>> order_;  // per node: channels of Port::waiting, first come first
-  std::vector<std::vector<Flit>> held_;           // per node and virtual channel: flits without room
-  std::vector<FlitCycle> heads_;                  // per packet of several flits: arrival of the first
+  std::vector<std::vector<std::uint8_t>> order_;  // per node: Port::waiting in the order of admission
+  std::vector<std::vector<Flit>> held_;           // per node and virtual channel: flits that wait
+  std::vector<FlitCycle> heads_;                  // per packet of several flits: Arrived::head
   std::vector<NodeId> released_;
 };
 

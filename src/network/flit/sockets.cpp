@@ -76,7 +76,7 @@ void FlitSockets::send(Socket& socket) {
         ++route.routers;
         FlitFabric::note_port(port, route);
       }
-      // The wire's length is from the grant; this flit has crossed the switch.
+      // The wire's delay starts at the switch's grant, but this flit has crossed the switch already.
       fabric_.flits_on_wires.push_late(port.flit_wire, -FlitCycle{fabric_.timing.switch_traversal_cycles},
                                        {port.far_end + flit.virtual_channel, flit.flit});
     }

@@ -1,4 +1,4 @@
-// FlitSockets: routers of other implementations, wired into the flit engine.
+// FlitSockets: connects routers of other implementations to the flit engine's wires.
 #pragma once
 
 #include <functional>
@@ -10,26 +10,26 @@
 
 namespace apenet {
 
-// What an implementation must know to be this router.
+// The parameters of the router that an implementation replaces.
 struct FlitRouterShape {
   FlitTiming timing;
   std::uint32_t ports = 0;
   std::uint32_t virtual_channels = 0;
   bool is_cut_through = false;
-  std::vector<bool> is_local;                         // per port: towards the card
-  std::vector<std::uint32_t> output_interval_cycles;  // per port: between two flits
+  std::vector<bool> is_local;                         // per port: it leads to a card
+  std::vector<std::uint32_t> output_interval_cycles;  // per port: from one flit to the next
 };
 
 using FlitRouterMaker =
     std::function<std::unique_ptr<FlitRouter>(const FlitRouterShape& shape, const FlitRouteSource& routes)>;
 
-// Carries flits and credits between the engine's wires and the ports of such routers. They tick in every
-// cycle in which the engine runs.
+// Carries flits and credits between the engine's wires and the ports of plugged-in routers. Each of these
+// routers ticks in every cycle that the engine runs.
 class FlitSockets {
  public:
   FlitSockets(FlitFabric& fabric, const FlitRouteUnit& routes) : fabric_(fabric), routes_(routes) {}
 
-  // The wires of the fabric must lead to FlitPort::Kind::socket already.
+  // The caller must have set the wires that lead to this router to FlitPort::Kind::socket.
   void plug(RouterId router, const FlitRouterMaker& maker);
   void tick(FlitCycle cycle);
   [[nodiscard]] bool is_at_rest() const;

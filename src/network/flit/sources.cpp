@@ -34,7 +34,7 @@ FlitSources::FlitSources(FlitFabric& fabric, const std::vector<FlitPort>& entrie
   }
 }
 
-// The last flit's transmission ends when the tail is there.
+// The last flit can leave `interval` cycles before `tail`, because sending it takes that long.
 void FlitSources::delay_tail(std::uint32_t index, FlitCycle tail) {
   FlitPacket& packet = fabric_.packets[index];
   const FlitCycle interval = fabric_.timing.local.flit_cycles;
@@ -55,19 +55,20 @@ void FlitSources::delay_tail(std::uint32_t index, FlitCycle tail) {
   });
 }
 
-// Virtual channels of the router's local input that the FIFO's first packet could take now.
+// Returns the virtual channels of the router's local input that the FIFO's first packet can take now.
 [[gnu::always_inline]] inline std::uint64_t FlitSources::usable(const Port& port, const Fifo& fifo,
                                                                 FlitCycle cycle) {
   const FlitPacket& packet = fabric_.packets[fifo.head];
   if (packet.start > cycle) {
-    has_moved_ = true;  // will
+    has_moved_ = true;  // waits for a known cycle
     return 0;
   }
   const std::uint64_t free = port.idle & port.has_credit;
   return takes_any_ ? free : allowed(free, port, packet);
 }
 
-// Of those: its lane, and such with credits for all of it.
+// Reduces `free` to the packet's lane, and for virtual cut-through to channels with credits for the whole
+// packet.
 [[gnu::noinline]] std::uint64_t FlitSources::allowed(std::uint64_t free, const Port& port,
                                                      const FlitPacket& packet) const {
   if (is_lane_) free &= std::uint64_t{1} << packet.packet.channel % fabric_.virtual_channels;
@@ -87,7 +88,7 @@ void FlitSources::delay_tail(std::uint32_t index, FlitCycle tail) {
   if (--credits_[port.first_credits + channel] == 0) port.has_credit &= ~(std::uint64_t{1} << channel);
 }
 
-// The tail leaves.
+// Call when a tail leaves.
 [[gnu::always_inline]] inline void FlitSources::end_packet(NodeId node, Port& port, Fifo& fifo,
                                                            std::uint32_t wire_bytes, FlitCycle cycle,
                                                            Events& events) {
@@ -100,7 +101,8 @@ void FlitSources::delay_tail(std::uint32_t index, FlitCycle tail) {
   }
 }
 
-// Of the card's channels whose first packet can leave now, the one behind that served last: it is that now.
+// Returns the next FIFO, round robin, whose first packet can leave now, and makes it the one served last.
+// nullptr: there is none.
 [[gnu::noinline]] FlitSources::Fifo* FlitSources::next_fifo(NodeId node, Port& port, FlitCycle cycle) {
   Fifo* const fifos = &fifos_[std::size_t{node} * card_channels_];
   std::uint32_t channel = port.card_channel;
@@ -113,7 +115,7 @@ void FlitSources::delay_tail(std::uint32_t index, FlitCycle tail) {
   return nullptr;
 }
 
-// The header of a FIFO's first packet leaves, if one can.
+// Sends the header of a FIFO's first packet, if one can leave.
 [[gnu::always_inline]] inline void FlitSources::begin_packet(NodeId node, Port& port, FlitCycle cycle,
                                                              Events& events) {
   Fifo* const fifo = card_channels_ == 1 ? &fifos_[node] : next_fifo(node, port, cycle);
@@ -139,11 +141,11 @@ void FlitSources::delay_tail(std::uint32_t index, FlitCycle tail) {
   send_flit(port, virtual_channel, Flit(index, true, is_tail, is_tail && packet.length.is_padded));
 }
 
-// The packet's next flit leaves, if it can.
+// Sends the packet's next flit, if it can leave.
 [[gnu::noinline]] void FlitSources::go_on(NodeId node, Port& port, FlitCycle cycle, Events& events) {
   const FlitPacket& packet = fabric_.packets[port.packet];
   if (packet.span != 0 && cycle < packet.start + packet.span * port.sent / (packet.length.flits - 1)) {
-    has_moved_ = true;  // will: the flit is still on its way into the FIFO
+    has_moved_ = true;  // waits for a known cycle: the flit is still on its way into the FIFO
     return;
   }
   const std::uint64_t bit = std::uint64_t{1} << port.virtual_channel;
@@ -169,7 +171,7 @@ void FlitSources::tick(FlitCycle cycle, Events& events) {
     const NodeId node = *each;
     Port& port = ports_[node];
     if (port.free_at > cycle) {
-      has_moved_ = true;  // will
+      has_moved_ = true;  // waits for a known cycle
     } else if (port.packet != none) {
       go_on(node, port, cycle, events);
     } else {

@@ -1,4 +1,4 @@
-// FlitSources: the injection ports of all nodes, from the cards' FIFOs into the routers, flit by flit.
+// FlitSources: the injection ports of all nodes. They move flits from the cards' FIFOs into the routers.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,15 @@
 
 namespace apenet {
 
-// A node's injection port carries one packet at a time, a flit a cycle (or FlitTiming::local.flit_cycles).
+// A node's injection port sends one packet at a time, and one flit per FlitTiming::local.flit_cycles. The
 // FIFOs of the card's channels take turns, packet by packet. A header needs a virtual channel of the router's
-// local input that no packet is being sent to, and a credit there; of several, the one behind that taken
-// last.
+// local input that is idle, which means that no packet is being sent to it, and that has a credit. Of
+// several, it takes the next one, round robin.
+//
+// The invariant that makes it fast: only nodes with packets are in active_, and a tick visits no others.
 class FlitSources {
  public:
-  // entries: per node, the port as the router's neighbour would see it.
+  // entries: per node, the card's end of the port.
   FlitSources(FlitFabric& fabric, const std::vector<FlitPort>& entries, std::uint32_t card_channels,
               std::int64_t fifo_bytes, bool is_lane, bool is_cut_through);
 
@@ -24,14 +26,15 @@ class FlitSources {
   [[nodiscard]] std::int64_t room(NodeId node, std::uint16_t channel) const {
     return fifo(node, channel).room_bytes;
   }
-  // Events::freed shall tell when that next grows.
+  // Asks to be told when the FIFO's room next grows: by Events::freed, or by the result of free().
   void await_room(NodeId node, std::uint16_t channel) { fifo(node, channel).is_room_awaited = true; }
-  // The packet of that number, in the table already. packet: as there. Returns the room that is left.
+  // Appends packet `index` to its FIFO. The packet table must hold it already; `packet` equals its entry.
+  // Returns the FIFO's free bytes.
   std::int64_t add(std::uint32_t index, const Packet& packet);
-  // Of a packet added in this cycle: its last flit cannot leave before `tail`.
+  // Requires a packet that was added in this cycle. The port cannot finish its last flit before `tail`.
   void delay_tail(std::uint32_t packet, FlitCycle tail);
 
-  // A FIFO that a tail has left.
+  // A tail leaves this FIFO and frees its packet's bytes.
   struct Freed {
     NodeId node = 0;
     std::uint16_t channel = 0;
@@ -39,20 +42,21 @@ class FlitSources {
   };
   // What happened in a cycle.
   struct Events {
-    std::vector<std::uint32_t> entered;  // packets whose header left, and had to wait for it
-    std::vector<Freed> freed;            // where that was awaited
-    std::vector<Freed> sent;  // whose last flit takes more than this cycle: free() is due behind it
+    std::vector<std::uint32_t> entered;  // packets whose header had to wait and has left
+    std::vector<Freed> freed;            // FIFOs with more room for which await_room() was called
+    std::vector<Freed> sent;             // slow tails: the caller must call free() when the tail has passed
   };
 
-  // One cycle of every port that has something to send.
+  // Runs one cycle of every port that has something to send.
   void tick(FlitCycle cycle, Events& events);
 
-  // Whether that was awaited.
+  // Frees the room of a packet. Returns whether await_room() was called for the FIFO.
   [[nodiscard]] bool free(const Freed& freed) {
     return free(fifo(freed.node, freed.channel), freed.wire_bytes);
   }
 
-  // No port has sent, or waits for a time to come: until a credit or a packet arrives, nothing will.
+  // In the last tick no port sent a flit or waited for a known cycle, and no packet was added since: no port
+  // sends before a credit or a packet arrives.
   [[nodiscard]] bool is_at_rest() const { return !has_moved_; }
   template <typename Visit>
   void for_each_entry(Visit visit) {
@@ -67,18 +71,18 @@ class FlitSources {
     std::int64_t room_bytes = 0;
     bool is_room_awaited = false;
   };
-  // A cache line.
+  // One cache line.
   struct alignas(64) Port {
-    FlitCycle free_at = 0;             // first cycle of the next flit
+    FlitCycle free_at = 0;             // first cycle in which the next flit can leave
     std::uint64_t idle = 0;            // virtual channels that no packet is being sent to
-    std::uint64_t has_credit = 0;      // virtual channels
-    std::uint32_t packet = none;       // on its way into the router
-    std::uint32_t sent = 0;            // flits of it
-    std::uint32_t packets = 0;         // that, and those in the FIFOs
+    std::uint64_t has_credit = 0;      // virtual channels with a credit
+    std::uint32_t packet = none;       // being sent
+    std::uint32_t sent = 0;            // flits of this packet
+    std::uint32_t packets = 0;         // in the FIFOs, and the one being sent
     std::uint16_t card_channel = 0;    // served last
     std::uint8_t virtual_channel = 0;  // taken last
-    FlitPort entry;                    // its wires into the router
-    std::uint32_t first_credits = 0;   // where in credits_ those of its virtual channels are
+    FlitPort entry;                    // the wires into the router
+    std::uint32_t first_credits = 0;   // index into credits_: virtual channel 0
   };
 
   void take_credits(FlitCycle cycle);
@@ -107,14 +111,14 @@ class FlitSources {
   FlitFabric& fabric_;
   std::uint32_t card_channels_;
   bool is_lane_;
-  bool takes_any_;  // a packet: any virtual channel with a credit
-  bool is_slow_;    // a flit takes more than a cycle
-  bool has_moved_ = false;
+  bool takes_any_;                      // a packet can take any idle virtual channel with a credit
+  bool is_slow_;                        // a flit takes more than one cycle
+  bool has_moved_ = false;              // !is_at_rest()
   LargeArray<Port> ports_;              // per node
   std::vector<Fifo> fifos_;             // per node and card channel
   std::vector<std::uint16_t> credits_;  // per node and virtual channel
-  // Of nodes with packets: who has been there for longer first. A list, since a loop over bits ends with a
-  // branch that is mispredicted in every word.
+  // Nodes with packets, in the order in which they came to have some. A list, because a loop over bits would
+  // mispredict the branch at the end of every word.
   std::vector<NodeId> active_;
   NodeId* active_end_;
 };

@@ -7,11 +7,12 @@
 
 namespace apenet {
 
-// 1 - (1-p)(1-q) = p + q (1 - p), by repeated doubling: no digits are lost however small the rate is. The
-// fused operation is named, so that no compiler decides whether it is one.
+// Combines the bits by repeated doubling with 1 - (1 - p)(1 - q) = p + q (1 - p), which loses no digits even
+// if the rate is very small. std::fma is explicit, because otherwise the compiler would decide whether to
+// fuse.
 double corruption_probability(double bit_error_rate, std::uint32_t bytes) {
   double result = 0;
-  double power = bit_error_rate;  // of 2^i bits
+  double power = bit_error_rate;  // for 2^i bits
   for (std::uint64_t bits = std::uint64_t{8} * bytes; bits != 0; bits >>= 1U) {
     if ((bits & 1U) != 0) result = std::fma(power, 1.0 - result, result);
     power = std::fma(power, 1.0 - power, power);
@@ -21,7 +22,7 @@ double corruption_probability(double bit_error_rate, std::uint32_t bytes) {
 
 std::uint32_t BitErrors::draw_failures(std::uint32_t link, double bit_error_rate, std::uint32_t bytes) {
   constexpr double most = 18446744073709549568.0;  // the largest double below 2^64
-  constexpr std::uint32_t stream = 0x62697473;     // "bits": apart from other draws with the same seed
+  constexpr std::uint32_t stream = 0x62697473;     // "bits": distinct from other draws with the same seed
   const double scaled = std::ldexp(corruption_probability(bit_error_rate, bytes), 64);
   const auto threshold = static_cast<std::uint64_t>(std::min(scaled, most));
   const PhiloxKey key = {static_cast<std::uint32_t>(seed_), static_cast<std::uint32_t>(seed_ >> 32U)};

@@ -1,4 +1,4 @@
-// PacketEngine: stopping, taking back what is under way, and going on. See docs/models/faults.md.
+// PacketEngine: halting, taking packets back into their FIFOs, restarting. See docs/models/faults.md.
 #include <algorithm>
 #include <utility>
 
@@ -21,8 +21,8 @@ FaultUse PacketEngine::fault_use() const {
   return use;
 }
 
-// Go-back-N: the receiver drops a corrupted packet and all that follow until the packet comes again. From the
-// first transmission to the good one the link is lost to other packets. Returns when the good header leaves.
+// Go-back-N: the receiver drops a corrupted packet and all that follow until the packet comes again. The link
+// passes no other packet from the first transmission to the good one. Returns when the good header leaves.
 Time PacketEngine::pass_errors(std::uint32_t output_index, const Flight& flight) {
   const Stage& stage = stages_[outputs_[output_index].stage];
   const Time duration = stage.serialisation.duration(flight.wire_bytes);
@@ -43,12 +43,12 @@ std::uint64_t PacketEngine::halt() {
   const std::vector<std::uint32_t> taken = take_back();
   for (std::uint32_t queue = layout_.first_injection_queue; queue < layout_.first_ejection_buffer; ++queue)
     reset_injection(queue);
-  // The youngest first, each to the front of its queue: the oldest becomes the head.
+  // Youngest first, each to the front of its queue, so that the oldest becomes the head.
   for (auto flight_index = taken.rbegin(); flight_index != taken.rend(); ++flight_index) {
     Flight& flight = flights_[*flight_index];
     const std::uint32_t queue_index = layout_.injection_queue(flight.source, flight.channel);
     Queue& queue = queues_[queue_index];
-    // A packet that was leaving its FIFO still holds its place there, and its DMA may not be over.
+    // A packet whose tail is still in the FIFO keeps its room there, and its DMA may still be running.
     flight.is_resent = queue.returning_bytes == 0;
     flight.ready = simulation_.now();
     flight.tail_in = flight.is_resent ? simulation_.now() : queue.free_at;
@@ -95,7 +95,7 @@ void PacketEngine::reset_injection(std::uint32_t queue_index) {
   credits_.settle(queue, Time::zero(), simulation_.now());
   if (queue.needed_bytes != packet::told_bytes) return;
   if (queue.returning_bytes != 0) {
-    queue.needed_bytes = 1;  // the announced room does not come now
+    queue.needed_bytes = 1;  // withdraws the announcement: the packet keeps that room
   } else {
     schedule(EventKind::link, queue_index, simulation_.now(), Step::injection_freed, {queue_index, 0, 0});
   }
@@ -122,7 +122,7 @@ void PacketEngine::reset_routers() {
   waiting_.clear();
 }
 
-// Checks that the room that a card counts is what the packets in its FIFO leave free.
+// Checks that a card's count of free room equals the room that the packets in its FIFO leave.
 void PacketEngine::check_injection_room() const {
   for (std::uint32_t i = layout_.first_injection_queue; i < layout_.first_ejection_buffer; ++i) {
     std::int64_t bytes = queues_[i].room_bytes;

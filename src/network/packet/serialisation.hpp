@@ -1,4 +1,4 @@
-// Serialisation: how long a packet occupies a link, without a 128-bit division for every hop.
+// Serialisation: computes how long a packet occupies a link, without a 128-bit division per hop.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace apenet {
 
-// DataRate::duration with the fraction in lowest terms: 16 bytes per 3 cycles of 133 MHz is 187500 ps per 133
-// bytes, and the product with a packet's size then fits 64 bits. Equal to DataRate::duration for every size.
+// Equal to DataRate::duration for every size. It reduces the fraction to lowest terms, so that the product
+// with a packet's size usually fits 64 bits: 16 bytes per 3 cycles of 133 MHz become 187500 ps per 133 bytes.
 class Serialisation {
  public:
   Serialisation() = default;
@@ -39,7 +39,7 @@ class Serialisation {
   }
 
  private:
-  // Apart, so that its calls cost no registers where the fraction fits.
+  // A separate function, so that duration() need not save registers for its call.
   [[nodiscard, gnu::noinline, gnu::cold]] Time long_division(std::uint32_t size_bytes) const {
     return rate_.duration(size_bytes);
   }

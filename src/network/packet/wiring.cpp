@@ -1,4 +1,4 @@
-// PacketEngine: from a topology to flat arrays.
+// PacketEngine: construction of its flat arrays from a topology, statistics, warnings.
 #include <algorithm>
 #include <string>
 #include <utility>
