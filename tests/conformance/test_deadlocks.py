@@ -1,5 +1,6 @@
 """A deadlock is told with the calls that the ranks are in, the same each time; what only takes its time is none."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -148,6 +149,18 @@ def test_a_thread_that_reads_for_ever_is_named(run):
 
 def test_ranks_may_meet_in_a_fifo(run, tmp_path):
     done = run("meets_outside", "fifo", str(tmp_path / "fifo"), ranks=2)
+    assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
+
+
+def test_a_rank_that_sleeps_before_the_run_begins_is_named(start_apenet, build, tmp_path):
+    program = build(TROUBLE / "meets_outside.c")
+    os.mkfifo(tmp_path / "fifo")
+    script = f'[ $PMI_RANK = 0 ] || read word < "{tmp_path}/fifo"; exec "$0" thread 0'
+    run = start_apenet("run", "-n", "2", "--stall-timeout", "0.3", "--", "sh", "-c", script, program)
+    said = run.process.stderr.readline()
+    assert "virtual time has not begun: rank 1 has neither passed MPI_Init nor enabled an endpoint; rank 1" in said
+    (tmp_path / "fifo").write_text("go on\n")
+    done = run.finish()
     assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
 
 

@@ -67,7 +67,8 @@ RunLoop::RunLoop(Mapping& mapping, Scheduler& scheduler, const SessionOptions& o
           [this](std::uint32_t rank) { return output_.ended(rank); },
           [this](std::uint32_t rank) { return group_of(rank); }),
       ended_by_us_(count_),
-      idle_(options) {
+      idle_(options),
+      start_(options) {
   if (epoll_ < 0) throw std::system_error(errno, std::generic_category(), "epoll_create1");
   for (std::uint32_t rank = 0; rank < count_; ++rank) {
     add(ranks[rank].pmi_fd, Source::pmi, rank);
@@ -216,6 +217,7 @@ void RunLoop::wait_for_processes() {
   if (!scheduler_.started() || all_finished_) {
     serve(all_finished_ ? 20 : 1);
     output_.pass();
+    if (!all_finished_ && start_.is_due()) watch_start();
     return;
   }
   std::atomic<std::uint32_t>& running = mapping_.running();
@@ -228,6 +230,18 @@ void RunLoop::wait_for_processes() {
   serve(0);
   output_.pass();
   notice_busy();
+}
+
+// Ranks that have spoken with the process manager are in MPI_Init, and wait there for the others.
+void RunLoop::watch_start() {
+  std::vector<std::uint32_t> missing;
+  std::vector<int> processes = rank_processes();
+  for (std::uint32_t rank = 0; rank < count_; ++rank) {
+    if (processes[rank] == 0) processes[rank] = children_.process_id(rank);
+    if (scheduler_.wait_of(rank) == ipc::Wait::running && !pmi_.spoke(rank)) missing.push_back(rank);
+  }
+  if (missing.size() == count_) missing.clear();
+  start_.look(missing, processes);
 }
 
 // Prints one notice if a rank keeps the run waiting for long: ranks that communicate outside MPI can block

@@ -16,6 +16,7 @@
 #include "runtime/launch/session_facts.hpp"
 #include "runtime/launch/settling.hpp"
 #include "runtime/launch/sleep_watch.hpp"
+#include "runtime/launch/start_watch.hpp"
 #include "runtime/launch/told.hpp"
 #include "runtime/scheduler/mapping.hpp"
 #include "runtime/scheduler/scheduler.hpp"
@@ -57,6 +58,7 @@ class RunLoop {
   void on_idle();
   void wait_for_processes();
   void notice_busy();
+  void watch_start();
   void leave_out_sleepers();
   [[nodiscard]] bool waits_for_absent();
   void look_around(const std::function<bool()>& interrupted);
@@ -99,6 +101,7 @@ class RunLoop {
   std::vector<bool> ended_by_us_;
   std::optional<Stop> stop_;
   IdleWatch idle_;
+  StartWatch start_;
   SleepWatch sleep_;
   std::optional<WallClock::time_point> busy_since_;  // processes run, and none has been woken since
   bool busy_told_ = false;

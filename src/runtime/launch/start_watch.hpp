@@ -1,0 +1,38 @@
+// StartWatch: ranks that sleep in the host before virtual time begins, while others wait for them.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <vector>
+
+#include "runtime/launch/session_facts.hpp"
+#include "runtime/launch/stall_watch.hpp"
+
+namespace apenet {
+
+// Virtual time begins when every rank has passed MPI_Init or enabled its first endpoint. A rank that waits in
+// the host before that, for one that has come there, would keep the run waiting without a word. It may also
+// wait for something outside the run, so the notice has no other effect.
+class StartWatch {
+ public:
+  explicit StartWatch(const SessionOptions& options);
+
+  // Whether the next look is due. Looks are rare: each examines all processes of the run.
+  [[nodiscard]] bool is_due() const { return !told_ && WallClock::now() >= next_look_; }
+  // `missing`: the ranks that the others wait for; none if no rank waits. `processes`: of all ranks, 0 where
+  // none is known. Prints one notice once nothing of the run has worked during the stall timeout.
+  void look(const std::vector<std::uint32_t>& missing, const std::vector<int>& processes);
+
+ private:
+  using WallClock = std::chrono::steady_clock;
+
+  std::chrono::milliseconds patience_;
+  int error_fd_;
+  StallWatch stalls_;
+  bool has_begun_ = false;
+  bool told_ = false;
+  WallClock::time_point next_look_;
+  WallClock::time_point asleep_since_;
+};
+
+}  // namespace apenet
