@@ -8,7 +8,7 @@ import pytest
 
 import apenet as package
 from apenet.fit import MeasurementError, fit, fit_loggp, fit_paths, fit_protocols, parse, read
-from apenet.fit.pathfit import MIB
+from apenet.fit.curvefit import MIB
 from apenet.fit.plot import size_limits
 from apenet.fit.report import number_text, size_text
 from apenet.fit.statistics import interval

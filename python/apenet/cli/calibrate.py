@@ -12,7 +12,16 @@ from rich.text import Text
 from apenet import fit as fits
 from apenet.base.errors import ApenetError, InputError, NotWrittenError
 from apenet.base.sizes import parse_sizes
-from apenet.cli.common import JsonOption, messages, output, path_of, print_json, print_tables, progress_bar
+from apenet.cli.common import (
+    JsonOption,
+    ToMachineOption,
+    messages,
+    output,
+    path_of,
+    print_json,
+    print_tables,
+    progress_bar,
+)
 from apenet.fit import MeasurementError
 from apenet.fit import calibrate as calibrations
 from apenet.fit.machine_file import check_machine_file
@@ -58,15 +67,7 @@ def calibrate(
             help="The libfabric.so.1 to measure with.",
         ),
     ] = None,
-    machine_file: Annotated[
-        Path | None,
-        typer.Option(
-            "--to-machine",
-            metavar="NAME.toml",
-            parser=path_of("--to-machine", "a file such as my-fabric.toml"),
-            help="Write a machine with these times, and measure it.",
-        ),
-    ] = None,
+    machine_file: ToMachineOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Measure the real fabric of this host, or between two hosts: in real time, through libfabric."""

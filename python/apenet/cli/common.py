@@ -57,6 +57,15 @@ TraceOption = Annotated[
         help="Write a trace of the run that ui.perfetto.dev opens.",
     ),
 ]
+ToMachineOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--to-machine",
+        metavar="NAME.toml",
+        parser=path_of("--to-machine", "a file such as my-fabric.toml"),
+        help="Write a machine with these times, and measure it.",
+    ),
+]
 RanksPerNodeOption = Annotated[int, typer.Option("--ranks-per-node", help="Ranks that share a node's card.")]
 MapOption = Annotated[
     str, typer.Option("--map", metavar="FILE|linear|random:SEED", help="Which rank runs on which node.")

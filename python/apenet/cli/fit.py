@@ -9,7 +9,7 @@ import typer
 
 from apenet import fit as fits
 from apenet.base.errors import InputError, NotWrittenError
-from apenet.cli.common import JsonOption, messages, path_of, print_json, print_tables, progress_bar
+from apenet.cli.common import JsonOption, ToMachineOption, messages, path_of, print_json, print_tables, progress_bar
 from apenet.fit.machine_file import check_machine_file
 from apenet.fit.plot import check_plot_file, plot
 from apenet.fit.report import machine_report, report
@@ -47,15 +47,7 @@ def fit(
         list[str] | None,
         typer.Option("--section", metavar="NAME|N", help="One of several tables in a file, one for all or one each."),
     ] = None,
-    machine_file: Annotated[
-        Path | None,
-        typer.Option(
-            "--to-machine",
-            metavar="NAME.toml",
-            parser=path_of("--to-machine", "a file such as my-fabric.toml"),
-            help="Write a machine with these times, and measure it.",
-        ),
-    ] = None,
+    machine_file: ToMachineOption = None,
     plot_file: Annotated[
         Path | None,
         typer.Option(

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from apenet.fit.curvefit import input_json, points_json
 from apenet.fit.measurement import PINGPONG, STREAMS, Measurement, require_sizes
-from apenet.fit.pathfit import input_json, points_json
 from apenet.fit.paths import robust_line
 from apenet.fit.statistics import CONFIDENCE, RESAMPLES, Errors, Floats, Interval, errors, interval, resampled
 from apenet.fit.text import MeasurementError, Quoted

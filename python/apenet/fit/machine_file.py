@@ -15,8 +15,9 @@ from apenet.base.errors import InputError
 from apenet.base.outfiles import OutFile, begins_with
 from apenet.bench import card
 from apenet.bench.request import BenchRequest
+from apenet.fit.curvefit import MIB
 from apenet.fit.measurement import PINGPONG, STREAMS, Measurement, require_sizes
-from apenet.fit.pathfit import MIB, PathsFit
+from apenet.fit.pathfit import PathsFit
 from apenet.fit.protocols import LEAST_SLOPE_US_PER_BYTE, TOLERANCE, Protocol, protocols
 from apenet.fit.text import MeasurementError, Quoted
 from apenet.machine import Machine

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
 from apenet.base.errors import InputError
 from apenet.fit import paths as model
+from apenet.fit.curvefit import MIB, CurveFit
 from apenet.fit.measurement import Measurement, require_sizes
 from apenet.fit.statistics import (
-    CONFIDENCE,
     RESAMPLES,
-    Alternative,
-    Errors,
     Floats,
     Interval,
-    errors,
     interval,
     resampled,
 )
 
 FORMULA = "T(N, Nvc) = max_i(lambda_i + Nvc*tau_i + Nvc*N/beta_i)"
-MIB = 2**20
 _FLAT_US_PER_BYTE = 1e-9
 """A path below a femtosecond a byte has no bandwidth that these sizes show."""
 _TRACE_US = 1e-9
@@ -87,23 +83,17 @@ class Crossover:
         }
 
 
-@dataclass(frozen=True)
-class PathsFit:
+@dataclass(frozen=True, kw_only=True)
+class PathsFit(CurveFit):
     """T(N, Nvc) with one to three paths, fitted to one measurement."""
 
-    measurement: Measurement
+    formula = FORMULA
+    units: ClassVar[dict[str, str]] = {"lambda": "us", "tau": "us", "beta": "MiB/s, 2^20 bytes"}
+
     coefficients: Floats
     """One row a path: lambda, tau, 1/beta; lambda + Nvc tau, 1/beta with one Nvc. us, us/byte."""
     paths: tuple[Path, ...]
     crossovers: tuple[Crossover, ...]
-    fitted_us: Floats
-    in_sample: Errors
-    held_out: Errors
-    held_out_percent: Floats
-    """Of each point, by the fit that did not see its size; NaN where that would be an extrapolation."""
-    warnings: tuple[str, ...] = field(default=())
-    compared: tuple[Alternative, ...] = field(default=())
-    """With what it was compared, if it was chosen."""
 
     @property
     def parameters(self) -> int:
@@ -115,11 +105,6 @@ class PathsFit:
         """As --model takes it."""
         return f"paths:{len(self.paths)}"
 
-    @property
-    def residual_percent(self) -> Floats:
-        """Measured over fitted, less one."""
-        return 100 * (self.measurement.times_us / self.fitted_us - 1)
-
     def curve(self, sizes: Floats, channels: int) -> Floats:
         """Times of any sizes, us."""
         ones = np.ones_like(sizes)
@@ -128,54 +113,12 @@ class PathsFit:
             columns = [ones, channels * sizes]
         return model.predicted(self.coefficients, np.column_stack(columns))
 
-    def to_json(self) -> dict[str, Any]:
-        """The object that `apenet fit --json` prints."""
+    def parts_json(self) -> dict[str, Any]:
+        """Paths, and where they cross."""
         return {
-            "model": self.model,
-            "formula": FORMULA,
-            "compared": [one.to_json() for one in self.compared],
-            "input": input_json(self.measurement),
-            "units": {"lambda": "us", "tau": "us", "beta": "MiB/s, 2^20 bytes", "size": "bytes", "errors": "percent"},
-            "confidence": CONFIDENCE,
             "paths": [path.to_json() for path in self.paths],
             "crossovers": [crossover.to_json() for crossover in self.crossovers],
-            "in_sample": self.in_sample.to_json(),
-            "held_out": {"scheme": "each size but the ends left out once", **self.held_out.to_json()},
-            "points": points_json(self.measurement, self.fitted_us, self.held_out_percent),
-            "warnings": [*self.measurement.notes, *self.warnings],
         }
-
-
-def input_json(measurement: Measurement) -> dict[str, Any]:
-    """What was fitted."""
-    return {
-        "file": measurement.file,
-        "format": measurement.form,
-        "section": measurement.section,
-        "test": measurement.test,
-        "definition": measurement.definition,
-        "points": len(measurement),
-        "size_bytes": [int(measurement.sizes_bytes.min()), int(measurement.sizes_bytes.max())],
-        "channels": measurement.distinct_channels(),
-    }
-
-
-def points_json(measurement: Measurement, fitted_us: Floats, held_out_percent: Floats) -> list[dict[str, Any]]:
-    """Every point with its errors."""
-    rows = zip(
-        measurement.sizes_bytes, measurement.channels, measurement.times_us, fitted_us, held_out_percent, strict=True
-    )
-    return [
-        {
-            "size_bytes": int(size),
-            "channels": int(channels),
-            "time_us": float(time),
-            "fitted_us": float(fitted),
-            "residual_percent": float(100 * (time / fitted - 1)),
-            "held_out_percent": float(held_out) if np.isfinite(held_out) else None,
-        }
-        for size, channels, time, fitted, held_out in rows
-    ]
 
 
 def fit_paths(measurement: Measurement, count: int = 2, resamples: int = RESAMPLES) -> PathsFit:
@@ -201,18 +144,13 @@ def fit_paths(measurement: Measurement, count: int = 2, resamples: int = RESAMPL
     )
     deciding = (data.features @ coefficients.T).argmax(axis=1)
     paths = tuple(_path(measurement, coefficients, samples, deciding, index) for index in range(count))
-    held_out = _held_out(measurement, count)
-    tested = np.isfinite(held_out)
-    crossovers = tuple(_crossovers(measurement, coefficients, samples))
-    return PathsFit(
-        measurement=measurement,
+    return PathsFit.of(
+        measurement,
+        fitted,
+        _held_out(measurement, count),
         coefficients=coefficients,
         paths=paths,
-        crossovers=crossovers,
-        fitted_us=fitted,
-        in_sample=errors(measurement.times_us / fitted - 1, measurement.sizes_bytes),
-        held_out=errors(held_out[tested] / 100, measurement.sizes_bytes[tested]),
-        held_out_percent=held_out,
+        crossovers=tuple(_crossovers(measurement, coefficients, samples)),
         warnings=tuple(_warnings(measurement, paths, fitted)),
     )
 

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
+from apenet.fit.curvefit import MIB, CurveFit
 from apenet.fit.measurement import Measurement, require_sizes
-from apenet.fit.pathfit import MIB, input_json, points_json
 from apenet.fit.protocols import LEAST_SLOPE_US_PER_BYTE, TOLERANCE, Protocol, least_latency_us, line, protocols
 from apenet.fit.statistics import (
-    CONFIDENCE,
     RESAMPLES,
-    Alternative,
-    Errors,
     Floats,
     Interval,
-    errors,
     interval,
     resampled,
 )
@@ -50,21 +46,15 @@ class Range:
         }
 
 
-@dataclass(frozen=True)
-class ProtocolsFit:
+@dataclass(frozen=True, kw_only=True)
+class ProtocolsFit(CurveFit):
     """T(N) as contiguous ranges of sizes with a line each, as few as meet every point within TOLERANCE."""
 
-    measurement: Measurement
+    formula = FORMULA
+    units: ClassVar[dict[str, str]] = {"latency": "us", "beta": "MiB/s, 2^20 bytes"}
+
     protocols: tuple[Protocol, ...]
     ranges: tuple[Range, ...]
-    fitted_us: Floats
-    in_sample: Errors
-    held_out: Errors
-    held_out_percent: Floats
-    """Of each point, by the fit that did not see its size; NaN where that would be an extrapolation."""
-    warnings: tuple[str, ...] = ()
-    compared: tuple[Alternative, ...] = field(default=())
-    """With what it was compared, if it was chosen."""
 
     @property
     def model(self) -> str:
@@ -80,21 +70,9 @@ class ProtocolsFit:
         """Times of any sizes, us."""
         return _times(self.protocols, sizes)
 
-    def to_json(self) -> dict[str, Any]:
-        """The object that `apenet fit --json` prints."""
-        return {
-            "model": self.model,
-            "formula": FORMULA,
-            "compared": [one.to_json() for one in self.compared],
-            "input": input_json(self.measurement),
-            "units": {"latency": "us", "beta": "MiB/s, 2^20 bytes", "size": "bytes", "errors": "percent"},
-            "confidence": CONFIDENCE,
-            "protocols": [one.to_json() for one in self.ranges],
-            "in_sample": self.in_sample.to_json(),
-            "held_out": {"scheme": "each size but the ends left out once", **self.held_out.to_json()},
-            "points": points_json(self.measurement, self.fitted_us, self.held_out_percent),
-            "warnings": [*self.measurement.notes, *self.warnings],
-        }
+    def parts_json(self) -> dict[str, Any]:
+        """The ranges."""
+        return {"protocols": [one.to_json() for one in self.ranges]}
 
 
 def fit_protocols(measurement: Measurement, resamples: int = RESAMPLES) -> ProtocolsFit:
@@ -107,16 +85,12 @@ def fit_protocols(measurement: Measurement, resamples: int = RESAMPLES) -> Proto
     found = tuple(protocols(measurement))
     sizes = measurement.sizes_bytes.astype(np.float64)
     fitted = _times(found, sizes)
-    held_out = _held_out(measurement)
-    tested = np.isfinite(held_out)
-    return ProtocolsFit(
-        measurement=measurement,
+    return ProtocolsFit.of(
+        measurement,
+        fitted,
+        _held_out(measurement),
         protocols=found,
         ranges=_ranges(measurement, found, fitted, resamples),
-        fitted_us=fitted,
-        in_sample=errors(measurement.times_us / fitted - 1, measurement.sizes_bytes),
-        held_out=errors(held_out[tested] / 100, measurement.sizes_bytes[tested]),
-        held_out_percent=held_out,
         warnings=_warnings(measurement, len(found)),
     )
 

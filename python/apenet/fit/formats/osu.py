@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from apenet.fit.formats.table import PassedOver, columns, is_row
+from apenet.fit.formats.table import PassedOver, columns, is_row, titled
 from apenet.fit.measurement import PINGPONG, Point, Section
 from apenet.fit.text import Line, Quoted, positive, printed_resolution, whole
 
@@ -42,9 +42,7 @@ def recognises(lines: Sequence[Line]) -> bool:
 
 def read(lines: Sequence[Line]) -> list[Section]:
     """One section for each title."""
-    starts = [index for index, line in enumerate(lines) if _TITLE.match(line.text.strip())]
-    ends = [*starts[1:], len(lines)]
-    return [_section(lines[start:end]) for start, end in zip(starts, ends, strict=True)]
+    return [_section(part) for part in titled(lines, _TITLE)]
 
 
 def _section(lines: Sequence[Line]) -> Section:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from apenet.fit.text import Line
@@ -34,6 +34,12 @@ class PassedOver:
             text = first.text.strip()
             quoted = text if len(text) <= 60 else text[:57] + "..."  # noqa: PLR2004 (as much as a line of a report)
             yield f'{what} no row of the table and passed over, the first in line {first.number}: "{quoted}"'
+
+
+def titled(lines: Sequence[Line], title: re.Pattern[str]) -> list[Sequence[Line]]:
+    """The parts of a file that begin with a line of this form, each up to the next."""
+    starts = [index for index, line in enumerate(lines) if title.match(line.text.strip())]
+    return [lines[start:end] for start, end in zip(starts, [*starts[1:], len(lines)], strict=True)]
 
 
 def columns(line: Line, expected: int, header: Line) -> list[str]:
