@@ -1,9 +1,6 @@
 #include "runtime/launch/affinity.hpp"
 
-#include <charconv>
-#include <filesystem>
-#include <string>
-#include <system_error>
+#include "runtime/launch/host_thread.hpp"
 
 namespace apenet {
 
@@ -20,14 +17,8 @@ Affinity::~Affinity() {
 }
 
 void Affinity::hold(std::uint32_t process_id) const {
-  std::error_code error;
-  for (const auto& task :
-       std::filesystem::directory_iterator("/proc/" + std::to_string(process_id) + "/task", error)) {
-    const std::string name = task.path().filename().string();
-    pid_t thread = 0;
-    std::from_chars(name.data(), name.data() + name.size(), thread);
-    if (thread > 0) sched_setaffinity(thread, sizeof core_, &core_);
-  }
+  for (const int thread : threads_of(static_cast<int>(process_id)))
+    sched_setaffinity(thread, sizeof core_, &core_);
 }
 
 }  // namespace apenet

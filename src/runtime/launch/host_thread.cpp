@@ -56,6 +56,12 @@ std::istringstream stat_fields(const std::string& text) {
   return std::istringstream(name_end == std::string::npos ? std::string{} : text.substr(name_end + 1));
 }
 
+// Skips the fields `first` to `end` - 1, numbered as in proc(5); 14 is utime.
+void skip_fields(std::istringstream& fields, int first, int end) {
+  std::string skipped;
+  for (int field = first; field < end; ++field) fields >> skipped;
+}
+
 std::string link_of(const std::string& path) {
   std::error_code error;
   const fs::path target = fs::read_symlink(path, error);
@@ -219,8 +225,7 @@ std::optional<ThreadState> thread_state(int process_id, int thread_id) {
   if (!(fields >> state.state)) return std::nullopt;
   const std::size_t name = text.find('(');
   state.name = text.substr(name + 1, text.rfind(')') - name - 1);
-  std::string skipped;
-  for (int field = 4; field < 14; ++field) fields >> skipped;
+  skip_fields(fields, 4, 14);
   std::uint64_t user = 0;
   std::uint64_t system = 0;
   fields >> user >> system;
@@ -361,9 +366,14 @@ std::vector<HostProcess> host_processes() {
   std::vector<HostProcess> processes;
   for (const int process_id : numbers_in("/proc")) {
     std::istringstream fields = stat_fields(first_line(process_path(process_id) + "/stat"));
-    char state = 0;
-    HostProcess process{process_id, 0, 0};
-    if (fields >> state >> process.parent_id >> process.group_id) processes.push_back(process);
+    HostProcess process{.process_id = process_id};
+    if (!(fields >> process.state >> process.parent_id >> process.group_id)) continue;
+    skip_fields(fields, 6, 14);
+    std::int64_t user_ticks = 0;
+    std::int64_t system_ticks = 0;
+    fields >> user_ticks >> system_ticks;
+    process.cpu_ticks = user_ticks + system_ticks;
+    processes.push_back(process);
   }
   return processes;
 }

@@ -3,11 +3,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
-#include <string>
-#include <system_error>
+
+#include "runtime/launch/host_thread.hpp"
 
 namespace apenet {
 namespace {
@@ -24,28 +21,10 @@ struct Activity {
 
 Activity activity_of(const std::vector<int>& groups) {
   Activity activity;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
-    const std::string name = entry.path().filename().string();
-    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
-    std::ifstream file(entry.path() / "stat");
-    std::string text;
-    std::getline(file, text);
-    const std::size_t name_end = text.rfind(')');  // the program name may contain any character
-    if (name_end == std::string::npos) continue;
-    std::istringstream fields(text.substr(name_end + 1));
-    char state = '?';
-    int parent = 0;
-    int group = 0;
-    fields >> state >> parent >> group;
-    if (std::find(groups.begin(), groups.end(), group) == groups.end()) continue;
-    std::string skipped;  // the fields from session to cmajflt
-    for (int i = 0; i < 8; ++i) fields >> skipped;
-    std::int64_t user_ticks = 0;
-    std::int64_t system_ticks = 0;
-    fields >> user_ticks >> system_ticks;
-    activity.cpu_ticks += user_ticks + system_ticks;
-    activity.wants_to_run = activity.wants_to_run || state == 'R' || state == 'D';
+  for (const HostProcess& process : host_processes()) {
+    if (std::find(groups.begin(), groups.end(), process.group_id) == groups.end()) continue;
+    activity.cpu_ticks += process.cpu_ticks;
+    activity.wants_to_run = activity.wants_to_run || process.state == 'R' || process.state == 'D';
   }
   return activity;
 }
