@@ -83,15 +83,17 @@ void bind_ranks(nb::module_& module) {
       .def(
           "send",
           [](MessagePassing& self, ProcessId rank, std::uint32_t operation, ProcessId target,
-             std::int64_t bytes, std::uint32_t tag) {
-            self.send(rank, 0, Time::zero(), operation, {rank, tag, bytes}, target);
+             std::int64_t bytes, std::uint32_t tag, std::uint64_t address) {
+            self.send(rank, 0, Time::zero(), operation, {rank, tag, bytes}, target, address);
           },
-          nb::arg("rank"), nb::arg("operation"), nb::arg("target"), nb::arg("bytes"), nb::arg("tag"))
+          nb::arg("rank"), nb::arg("operation"), nb::arg("target"), nb::arg("bytes"), nb::arg("tag"),
+          nb::arg("address"))
       .def(
           "receive",
           [](MessagePassing& self, ProcessId rank, std::uint32_t operation, ProcessId source,
-             std::uint32_t tag) { self.receive(rank, 0, Time::zero(), operation, source, tag); },
-          nb::arg("rank"), nb::arg("operation"), nb::arg("source"), nb::arg("tag"))
+             std::uint32_t tag,
+             std::uint64_t address) { self.receive(rank, 0, Time::zero(), operation, source, tag, address); },
+          nb::arg("rank"), nb::arg("operation"), nb::arg("source"), nb::arg("tag"), nb::arg("address"))
       .def(
           "compute",
           [](MessagePassing& self, ProcessId rank, std::uint32_t operation, std::int64_t ps) {
@@ -104,7 +106,7 @@ void bind_ranks(nb::module_& module) {
           nb::arg("rank"))
       .def(
           "unreceived",
-          [](const MessagePassing& self, ProcessId rank) -> std::optional<Envelope> {
+          [](MessagePassing& self, ProcessId rank) -> std::optional<Envelope> {
             Envelope message;
             if (!self.unreceived(rank, message)) return std::nullopt;
             return message;

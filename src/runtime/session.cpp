@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "machine/message_costs.hpp"
 #include "machine/validate.hpp"
 #include "runtime/launch/run_loop.hpp"
 #include "runtime/scheduler/mapping.hpp"
@@ -12,24 +13,6 @@
 
 namespace apenet {
 namespace {
-
-ipc::SoftwareCosts costs_of(const MachineDescription& description) {
-  const SoftwareDescription& software = description.mpi_software;
-  ipc::SoftwareCosts costs;
-  costs.send_ps = software.send.ps();
-  costs.send_packet_ps = software.send_packet.ps();
-  costs.receive_packet_ps = software.receive_packet.ps();
-  costs.receive_ps = software.receive.ps();
-  costs.after_receive_ps = software.after_receive.ps();
-  costs.completion_ps = software.completion.ps();
-  costs.rendezvous_ps = software.rendezvous.ps();
-  costs.publish_ps = software.publish.ps();
-  costs.poll_ps = software.poll.ps();
-  costs.clock_read_ps = software.clock_read.ps();
-  costs.eager_limit_bytes = software.eager_limit_bytes;
-  costs.copy_bytes_per_second = description.host.copy_bytes_per_second;
-  return costs;
-}
 
 // For a stall timeout of 10 s: ten million looks, or an hour of virtual time.
 ipc::VainLimits vain_limits(int stall_timeout_ms) {
@@ -70,24 +53,20 @@ struct Session::Parts {
         observation(simulation, machine, given.observation),
         mapping(process_count),
         scheduler(simulation, machine, mapping) {
-    require_sends_of(ipc::control_bytes, machine.capabilities());
+    require_sends_of(message::control_bytes, machine.capabilities());
     machine.fill_receive_rings();
     ipc::Header& header = mapping.header();
     const NicCapabilities capabilities = machine.capabilities();
     header.put_supported = capabilities.put ? 1 : 0;
     header.get_supported = capabilities.get ? 1 : 0;
     header.remote_access_supported = capabilities.remote_access ? 1 : 0;
-    header.needs_credit = capabilities.needs_credit ? 1 : 0;
     header.lookahead_ps = machine.lookahead().ps();
-    header.max_pio_bytes = capabilities.max_pio_bytes;
-    header.max_message_bytes = std::min(capabilities.max_message_bytes, intake::most_bytes);
-    header.max_send_bytes = capabilities.max_send_bytes;
-    header.send_packet_bytes = capabilities.send_packet_bytes;
+    header.card = message_limits(capabilities);
     header.channels = capabilities.channels;
     header.compute_mode = options.measure_compute ? ipc::ComputeMode::measured : ipc::ComputeMode::none;
     header.compute_scale_ppm = std::llround(options.compute_scale * 1e6);
     header.flops_per_second = description.host.flops_per_second;
-    header.software = costs_of(description);
+    header.software = message_costs(description);
     header.vain_limits = vain_limits(options.stall_timeout_ms);
     std::strncpy(header.machine, description.name.c_str(), sizeof header.machine - 1);
     for (std::uint32_t rank = 0; rank < process_count; ++rank) {

@@ -27,9 +27,9 @@ FakeNetwork::FakeNetwork(std::uint32_t ranks) : clients_(ranks), events_(ranks),
   header->put_supported = 1;
   header->get_supported = 1;
   header->remote_access_supported = 1;
-  header->max_pio_bytes = 64;
-  header->max_message_bytes = 100'000;
-  header->max_send_bytes = 100'000;
+  header->card.max_pio_bytes = 64;
+  header->card.max_message_bytes = 100'000;
+  header->card.max_send_bytes = 100'000;
   header->software.eager_limit_bytes = 4096;
   for (std::uint32_t rank = 0; rank < ranks; ++rank) new (base_ + layout.block_offset(rank)) ipc::Block;
   current_network() = this;
@@ -159,9 +159,6 @@ Client::Client(std::byte* base, std::uint32_t rank)
   block_ = reinterpret_cast<Block*>(base + layout_.block_offset(rank));
 }
 
-void Client::charge_copy(std::int64_t bytes) {
-  if (costs().copy_bytes_per_second > 0) charge(bytes * 1'000'000'000'000 / costs().copy_bytes_per_second);
-}
 void Client::charge_compute(std::int64_t ps) {
   charge(ps);
 }

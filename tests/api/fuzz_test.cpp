@@ -24,7 +24,7 @@ class Fuzz : public ::testing::TestWithParam<std::uint32_t> {
     if (random() % 4 == 0) {
       event.slot = static_cast<std::uint32_t>(random() % 4100);
       event.slot_length = static_cast<std::uint32_t>(random() % 70'000);
-      event.inline_length = sizeof(libfabric::MessageHeader);
+      event.inline_length = sizeof(message::MessageHeader);
     }
     for (std::byte& byte : event.inline_data) byte = static_cast<std::byte>(random() % 256);
     if (random() % 8 != 0) fill_header(event);
@@ -33,8 +33,8 @@ class Fuzz : public ::testing::TestWithParam<std::uint32_t> {
 
   // Usually fills in a plausible header, so that only the content after it is random.
   void fill_header(ipc::Event& event) {
-    libfabric::MessageHeader header;
-    header.kind = static_cast<libfabric::MessageKind>(1 + random() % 8);
+    message::MessageHeader header;
+    header.kind = static_cast<message::MessageKind>(1 + random() % 8);
     header.target_endpoint = static_cast<std::uint16_t>(random() % 3 == 0 ? random() : 0);
     header.sequence = event.source < 2 && event.kind == ipc::EventKind::arrived
                           ? sequences[event.source]
@@ -43,13 +43,13 @@ class Fuzz : public ::testing::TestWithParam<std::uint32_t> {
     header.tag = random() % 3;
     std::memcpy(event.inline_data, &header, sizeof(header));
     const std::size_t body = sizeof(header);
-    if (header.kind == libfabric::MessageKind::ready_tagged ||
-        header.kind == libfabric::MessageKind::ready_plain) {
-      if (random() % 4 != 0) event.inline_length = body + sizeof(libfabric::ReadyBody);
-    } else if (header.kind == libfabric::MessageKind::clear && random() % 4 != 0) {
+    if (header.kind == message::MessageKind::ready_tagged ||
+        header.kind == message::MessageKind::ready_plain) {
+      if (random() % 4 != 0) event.inline_length = body + sizeof(message::ReadyBody);
+    } else if (header.kind == message::MessageKind::clear && random() % 4 != 0) {
       const auto segments = static_cast<std::uint32_t>(random() % 6);
       std::memcpy(event.inline_data + body + 8, &segments, sizeof(segments));
-      event.inline_length = static_cast<std::uint32_t>(body + libfabric::clear_bytes(segments));
+      event.inline_length = static_cast<std::uint32_t>(body + message::clear_bytes(segments));
     }
   }
 
@@ -80,7 +80,7 @@ TEST_P(Fuzz, RandomEventsCauseErrorsOnly) {
     // The sequence numbers that the provider now expects of each source, so that the next events are not all
     // refused.
     for (std::uint32_t source = 0; source < 2; ++source) {
-      sequences[source] = libfabric::Port::of(peer.client).expected_sequence(source);
+      sequences[source] = libfabric::Port::of(peer.client).engine().expected_sequence(source);
     }
   }
   EXPECT_TRUE(peer.client.block().lock.is_free());

@@ -113,6 +113,23 @@ TEST_F(GoalWriter, DistinguishesEndedFromStartedDependencies) {
   EXPECT_EQ(summary_.unclosed, 0U);
 }
 
+TEST_F(GoalWriter, WritesBufferAddressesAsComments) {
+  const auto at = [](RecordEntry entry, std::uint64_t address) {
+    entry.address = address;
+    return entry;
+  };
+  chunk(0, {at(sent(1, 1, 7, 8), 0x7ffff7a01000), ended(1), received(2), at(matched(2, 1, 7, 9), 0xabc),
+            ended(2), at(access(RecordKind::got, 3, 1, 32), 0x10), ended(3), closed()});
+  chunk(1, {sent(1, 0, 7, 9), ended(1), received(2), at(matched(2, 0, 7, 8), 1), ended(2), closed()});
+  const std::string text = goal(2);
+  for (const char* line :
+       {"l1: send 8b to 1 tag 0 // @0x7ffff7a01000\n", "l2: recv 9b from 1 tag 0 // @0xabc\n",
+        "recv 32b from 1 tag 3 // @0x10\nl4 requires l3\n", "l1: send 9b to 0 tag 0\n",
+        "l2: recv 8b from 0 tag 0 // @0x1\n"}) {
+    EXPECT_NE(text.find(line), std::string::npos) << line << text;
+  }
+}
+
 TEST_F(GoalWriter, OmitsMessagesSentBeforeTheBeginAndUnmatchedReceives) {
   chunk(0, {received(1), received(2), received(3), matched(1, 1, 5, 8), ended(1), matched(3, 1, 5, 9),
             ended(3)});

@@ -14,6 +14,7 @@ INTERFACE = ("description", "flit_timing", "network", "network_trace", "packet",
 NETWORK = [f"network/{header}.hpp" for header in INTERFACE]
 RULES = {
     "kernel": [],
+    "message": ["kernel"],
     "network": ["kernel"],
     "network/topology": ["kernel", *NETWORK],
     "network/routing": ["kernel", *NETWORK, "network/topology"],
@@ -22,11 +23,11 @@ RULES = {
     "network/faults": ["kernel", *NETWORK, "network/topology", "network/routing", "network/packet"],
     "host": ["kernel"],
     "nic": ["kernel", "network", "host"],
-    "machine": ["kernel", "network", "host", "nic"],
-    "runtime/ipc": [],
+    "machine": ["kernel", "network", "host", "nic", "message/port.hpp"],
+    "runtime/ipc": ["message/port.hpp"],
     "runtime/shim": ["runtime/ipc"],
     "runtime/observe": ["kernel", "machine", "nic/messages.hpp", "network/network_trace.hpp"],
-    "runtime/scripted": ["kernel", "machine", "runtime/observe", "nic/nic.hpp", "network/packet.hpp"],
+    "runtime/scripted": ["kernel", "message", "machine", "runtime/observe", "nic/nic.hpp", "network/packet.hpp"],
     "runtime/perf": ["kernel", "machine", "network", "runtime/scripted", "nic/card_set.hpp"],
     "runtime/scheduler": ["kernel", "machine", "runtime/ipc", "runtime/observe", "nic/nic.hpp", "network/packet.hpp"],
     "runtime/record": ["runtime/ipc"],
@@ -41,13 +42,14 @@ RULES = {
     ],
     "runtime/warden": [],
     "runtime": ["kernel", "machine", "runtime/ipc", "runtime/observe", "runtime/scheduler", "runtime/launch"],
-    "api/libfabric": ["runtime/ipc"],
+    "api/libfabric": ["message", "runtime/ipc"],
     "api/compute": ["runtime/ipc"],
 }
 
 # The same for what a CMake room links; INTERFACE headers of a room come with it.
 LINKS = {
     "kernel": set(),
+    "message": {"kernel"},
     "topology": {"kernel"},
     "routing": {"kernel", "topology"},
     "flit_timing": {"kernel"},
@@ -63,7 +65,7 @@ LINKS = {
     "scheduler": {"ipc", "kernel", "machine", "observe"},
     "record": {"ipc"},
     "launch": {"ipc", "kernel", "machine", "observe", "scheduler"},
-    "scripted": {"kernel", "machine", "observe"},
+    "scripted": {"kernel", "message", "machine", "observe"},
     "perf": {"kernel", "machine", "network", "scripted"},
     "traffic": {"kernel", "network"},
     "runtime": {"ipc", "kernel", "machine", "observe", "scheduler", "record", "launch"},

@@ -31,7 +31,7 @@ STATIC = re.compile(
 )
 # At the left margin, a declaration without parentheses is a variable of a namespace.
 NAMESPACE = re.compile(
-    rf"^(?!using|return|struct|class|enum|union|namespace|template|typedef|friend|extern|public|private|protected)"
+    rf"^(?!using|return|struct|class|enum|union|namespace|template|typedef|friend|extern|concept|public|private|protected)"
     rf"(?P<type>[A-Za-z_][\w:<>,*& ]*[\w>&*]\s+){NAMED}",
     re.MULTILINE,
 )

@@ -27,6 +27,7 @@ from apenet.machine.mapping import Mapping, map_ranks
 from apenet.run.results import PS_PER_US, RanksResult, common_results
 
 LARGEST_MESSAGE_BYTES = 2**40
+LARGEST_ADDRESS = 2**62
 LONGEST_COMPUTE_US = 1e12
 END_OF_TIME_US = _core.end_of_time_ps / PS_PER_US  # where the simulator's clocks stop
 ANY = None  # source or tag of a receive
@@ -69,7 +70,8 @@ class Handle:
 class Rank:
     """One rank, as its program sees it. Each method makes a request, which the program yields.
 
-    Messages follow the protocols of the libfabric provider and cost what the machine's `[software.mpi]` says.
+    Messages follow the protocols of the libfabric provider and cost what the machine's `[software.mpi]` says. An
+    `address` says where the buffer lies, for cards that translate addresses; all buffers without one share a page.
     """
 
     def __init__(self, core: _core.MessagePassing, rank: int, count: int) -> None:
@@ -83,21 +85,21 @@ class Rank:
         """The rank's clock, in virtual microseconds."""
         return self._core.clock_ps(self.id) / PS_PER_US
 
-    def send(self, target: int, bytes: int, tag: int = 0) -> Request:  # noqa: A002 (as MPI's words go)
+    def send(self, target: int, bytes: int, tag: int = 0, *, address: int = 0) -> Request:  # noqa: A002 (as MPI's words go)
         """Sends; goes on when the buffer may be used again."""
-        return self._sends(target, bytes, tag, waits=True)
+        return self._sends(target, bytes, tag, address, waits=True)
 
-    def isend(self, target: int, bytes: int, tag: int = 0) -> Request:  # noqa: A002
+    def isend(self, target: int, bytes: int, tag: int = 0, *, address: int = 0) -> Request:  # noqa: A002
         """Begins to send; gives a handle."""
-        return self._sends(target, bytes, tag, waits=False)
+        return self._sends(target, bytes, tag, address, waits=False)
 
-    def recv(self, source: int | None = ANY, tag: int | None = ANY) -> Request:
+    def recv(self, source: int | None = ANY, tag: int | None = ANY, *, address: int = 0) -> Request:
         """Receives, from anybody and with any tag unless told; gives a Message."""
-        return self._receives(source, tag, waits=True)
+        return self._receives(source, tag, address, waits=True)
 
-    def irecv(self, source: int | None = ANY, tag: int | None = ANY) -> Request:
+    def irecv(self, source: int | None = ANY, tag: int | None = ANY, *, address: int = 0) -> Request:
         """Begins to receive; gives a handle."""
-        return self._receives(source, tag, waits=False)
+        return self._receives(source, tag, address, waits=False)
 
     def wait(self, *handles: Handle) -> Request:
         """Waits for all of them; gives what each got (a Message, or None for a send), of one the thing itself."""
@@ -116,22 +118,24 @@ class Rank:
         span_ps = round(microseconds * PS_PER_US)
         return Request(f"compute for {microseconds} us", lambda: self._begin(self._core.compute, span_ps))
 
-    def _sends(self, target: int, size: int, tag: int, *, waits: bool) -> Request:
+    def _sends(self, target: int, size: int, tag: int, address: int, *, waits: bool) -> Request:
         target = self._check("send to", target, self.count - 1)
         tag = self._check("tag", tag, _core.any_tag - 1)
         size = self._check("bytes", size, LARGEST_MESSAGE_BYTES)
+        address = self._check("address", address, LARGEST_ADDRESS)
         what = f"its message of {size} bytes to rank {target}, tag {tag}"
-        return Request(what, lambda: self._begin(self._core.send, target, size, tag), waits)
+        return Request(what, lambda: self._begin(self._core.send, target, size, tag, address), waits)
 
-    def _receives(self, source: int | None, tag: int | None, *, waits: bool) -> Request:
+    def _receives(self, source: int | None, tag: int | None, address: int, *, waits: bool) -> Request:
         if source is not None:
             source = self._check("recv from", source, self.count - 1)
         if tag is not None:
             tag = self._check("tag", tag, _core.any_tag - 1)
+        address = self._check("address", address, LARGEST_ADDRESS)
         what = f"a message from {'anybody' if source is None else f'rank {source}'}, "
         what += "any tag" if tag is None else f"tag {tag}"
         wanted = (_core.any_rank if source is None else source, _core.any_tag if tag is None else tag)
-        return Request(what, lambda: self._begin(self._core.receive, *wanted), waits, receives=True)
+        return Request(what, lambda: self._begin(self._core.receive, *wanted, address), waits, receives=True)
 
     def _begin(self, start: Callable[..., None], *arguments: int) -> int:
         self._last += 1

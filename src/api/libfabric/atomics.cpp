@@ -28,21 +28,6 @@ std::uint64_t remote_kind(AtomicForm form) {
   return form == AtomicForm::write ? FI_REMOTE_WRITE : FI_REMOTE_READ;
 }
 
-void scatter_at(const Buffer& to, std::size_t offset, const std::byte* from, std::size_t bytes) {
-  for (std::uint32_t i = 0; i < to.count && bytes > 0; ++i) {
-    const iovec& piece = to.pieces[i];
-    if (offset >= piece.iov_len) {
-      offset -= piece.iov_len;
-      continue;
-    }
-    const std::size_t part = std::min(bytes, piece.iov_len - offset);
-    std::memcpy(static_cast<std::byte*>(piece.iov_base) + offset, from, part);
-    from += part;
-    bytes -= part;
-    offset = 0;
-  }
-}
-
 }  // namespace
 
 void Atomics::post(Endpoint& endpoint, const AtomicCall& call) {
@@ -59,11 +44,11 @@ void Atomics::post(Endpoint& endpoint, const AtomicCall& call) {
   if (Recorder* recorder = port_.recorder()) {
     std::size_t all = 0;
     for (const AtomicTarget& target : call.remote) all += target.count * bytes;
-    transfer.recorded = recorder->accessed(ipc::RecordKind::got, call.to->rank, all);
+    transfer.recorded = recorder->accessed(ipc::RecordKind::got, call.to->rank, message::one_piece(0, all));
   }
 
   MessageHeader header;
-  header.kind = MessageKind::atomic;
+  header.kind = MessageKind::request;
   header.source_endpoint = endpoint.number();
   header.target_endpoint = static_cast<std::uint16_t>(call.to->endpoint);
   header.data = call.data;
@@ -88,7 +73,7 @@ void Atomics::post(Endpoint& endpoint, const AtomicCall& call) {
         std::memcpy(message.data() + length, from.data() + body.offset, body.count * bytes);
         length += body.count * bytes;
       }
-      port_.post_control(call.to->rank, header, {message.data(), length});
+      port_.engine().post_control(call.to->rank, header, {message.data(), length});
       ++transfer.pending;
       body.offset += static_cast<std::uint32_t>(body.count * bytes);
     }
@@ -96,12 +81,11 @@ void Atomics::post(Endpoint& endpoint, const AtomicCall& call) {
   if (transfer.pending == 0) finish(transfer);
 }
 
-void Atomics::execute(Endpoint* endpoint, const Message& message) {
+void Atomics::execute(Endpoint* endpoint, const message::Message& message) {
   const AtomicBody body = decode_atomic({message.payload, message.payload_bytes});
   const AtomicOperation operation{static_cast<AtomicForm>(body.form), static_cast<fi_datatype>(body.type),
                                   static_cast<fi_op>(body.op)};
-  client_.charge_receive(message.mailbox_packets);
-  port_.charge_later(client_.costs().after_receive_ps);
+  port_.engine().charge_receive(message);
   const std::size_t bytes = body.count * bytes_of(operation.type);
   const std::uint64_t key = message.header.tag;
   std::array<std::byte, sizeof(AtomicAnswer) + atomic_payload_bytes> reply;
@@ -130,23 +114,22 @@ void Atomics::execute(Endpoint* endpoint, const Message& message) {
   }
   std::memcpy(reply.data(), &answer, sizeof(answer));
   MessageHeader header;
-  header.kind = MessageKind::atomic_answer;
+  header.kind = MessageKind::answer;
   header.source_endpoint = message.header.target_endpoint;
   header.target_endpoint = message.header.source_endpoint;
-  port_.post_control(message.source, header, {reply.data(), sizeof(answer) + (fetches ? bytes : 0)});
+  port_.engine().post_control(message.source, header, {reply.data(), sizeof(answer) + (fetches ? bytes : 0)});
 }
 
-void Atomics::answered(const Message& message) {
+void Atomics::answered(const message::Message& message) {
   const AtomicAnswer answer = decode_answer({message.payload, message.payload_bytes});
   AtomicTransfer* transfer = transfers_.find(answer.transfer);
   if (transfer == nullptr || transfer->pending == 0 || transfer->target != message.source)
     throw MalformedMessage("an answer to no atomic operation that was asked for");
-  client_.charge_receive(message.mailbox_packets);
-  port_.charge_later(client_.costs().after_receive_ps);
+  port_.engine().charge_receive(message);
   if (transfer->fault == ipc::AccessFault::none) transfer->fault = answer.fault;
   if (transfer->endpoint != nullptr) {
-    scatter_at(transfer->results, answer.offset, message.payload + sizeof(answer),
-               message.payload_bytes - sizeof(answer));
+    message::scatter(transfer->results, answer.offset, message.payload + sizeof(answer),
+                     message.payload_bytes - sizeof(answer));
   }
   if (--transfer->pending == 0) finish(*transfer);
 }
@@ -166,11 +149,9 @@ void Atomics::finish(AtomicTransfer& transfer) {
 }
 
 void Atomics::forget(Endpoint& endpoint) {
-  using InOrder = List<AtomicTransfer, &AtomicTransfer::in_order>;
-  for (AtomicTransfer* transfer = in_order_.front(); transfer != nullptr;
-       transfer = InOrder::next(transfer)) {
+  in_order_.for_each([&endpoint](AtomicTransfer* transfer) {
     if (transfer->endpoint == &endpoint) transfer->endpoint = nullptr;
-  }
+  });
 }
 
 }  // namespace apenet::libfabric

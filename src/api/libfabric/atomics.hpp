@@ -7,9 +7,9 @@
 #include <span>
 
 #include "api/libfabric/atomic_ops.hpp"
-#include "api/libfabric/matching.hpp"
-#include "api/libfabric/pool.hpp"
+#include "api/libfabric/messages.hpp"
 #include "api/libfabric/wire.hpp"
+#include "message/pool.hpp"
 #include "runtime/ipc/client.hpp"
 
 namespace apenet::libfabric {
@@ -42,7 +42,7 @@ struct AtomicCall {
 
 // An operation until all its answers are there.
 struct AtomicTransfer {
-  Hook<AtomicTransfer> in_order;
+  message::Hook<AtomicTransfer> in_order;
   std::uint32_t id = 0;
   std::uint32_t recorded = 0;
   std::uint32_t target = 0;
@@ -67,8 +67,8 @@ class Atomics {
 
   void post(Endpoint& endpoint, const AtomicCall& call);
   // A request for this endpoint; nullptr: it is gone.
-  void execute(Endpoint* endpoint, const Message& message);
-  void answered(const Message& message);
+  void execute(Endpoint* endpoint, const message::Message& message);
+  void answered(const message::Message& message);
   // The endpoint goes; what is under way ends unreported.
   void forget(Endpoint& endpoint);
 
@@ -80,8 +80,8 @@ class Atomics {
 
   Port& port_;
   ipc::Client& client_;
-  Pool<AtomicTransfer> transfers_;
-  List<AtomicTransfer, &AtomicTransfer::in_order> in_order_;
+  message::Pool<AtomicTransfer> transfers_;
+  message::List<AtomicTransfer, &AtomicTransfer::in_order> in_order_;
   std::uint32_t under_way_ = 0;  // length of in_order_
 };
 

@@ -55,11 +55,10 @@ int control_endpoint(fid* object, int command, void* argument) {
   });
 }
 
-ssize_t cancel(fid* object, void* context) {
+ssize_t cancel_receive(fid* object, void* context) {
   Endpoint& endpoint = endpoint_of(object);
-  return enter(endpoint.port().client(), [&]() -> ssize_t {
-    return endpoint.port().receiver().cancel(endpoint, context) ? 0 : -FI_ENOENT;
-  });
+  return enter(endpoint.port().client(),
+               [&]() -> ssize_t { return cancel(endpoint, context) ? 0 : -FI_ENOENT; });
 }
 
 int get_option(fid* object, int level, int name, void* value, std::size_t* length) {
@@ -96,7 +95,7 @@ int get_name(fid* object, void* name, std::size_t* length) {
 constexpr fi_ops endpoint_object_ops = object_ops(close_endpoint, bind_endpoint, control_endpoint);
 constexpr fi_ops_ep endpoint_ops = {
     .size = sizeof(fi_ops_ep),
-    .cancel = cancel,
+    .cancel = cancel_receive,
     .getopt = get_option,
     .setopt = set_option,
     .tx_ctx = unsupported,
@@ -147,18 +146,16 @@ void release(Objects*... objects) {
 
 Endpoint::Endpoint(Domain& domain, const fi_info& info, void* user_context)
     : fid_ep{},
+      Inbox(domain.port().attach(*this, wanted_number(info))),
       domain_(domain),
       port_(domain.port()),
-      number_(port_.attach(*this, wanted_number(info))),
       directed_((info.caps & FI_DIRECTED_RECV) != 0),
       transmit_flags_(info.tx_attr != nullptr ? info.tx_attr->op_flags : 0),
-      receive_flags_(info.rx_attr != nullptr ? info.rx_attr->op_flags : 0),
-      min_multi_receive_(default_min_multi_receive),
-      tagged_(port_.client().size()),
-      plain_(port_.client().size()) {
+      receive_flags_(info.rx_attr != nullptr ? info.rx_attr->op_flags : 0) {
+  set_min_multi_receive(default_min_multi_receive);
   reports_source_ = (info.caps & FI_SOURCE) != 0;
   tells_targets_ = (info.caps & FI_RMA_EVENT) != 0;
-  port_.client().regions().set_domain(number_, domain.number());
+  port_.client().regions().set_domain(number(), domain.number());
   fid.fclass = FI_CLASS_EP;
   fid.context = user_context;
   fid.ops = table(endpoint_object_ops);
@@ -239,7 +236,7 @@ void Endpoint::enable() {
 EndpointName Endpoint::name() const {
   EndpointName name;
   name.rank = port_.client().rank();
-  name.endpoint = number_;
+  name.endpoint = number();
   return name;
 }
 
@@ -251,7 +248,8 @@ const EndpointName& Endpoint::resolve(fi_addr_t address) const {
 }
 
 Wanted Endpoint::wanted(fi_addr_t source, std::uint64_t tag, std::uint64_t ignore) const {
-  if (!directed_ || source == FI_ADDR_UNSPEC) return {any_source, any_endpoint, tag, ignore};
+  if (!directed_ || source == FI_ADDR_UNSPEC)
+    return {message::any_source, message::any_endpoint, tag, ignore};
   const EndpointName& name = resolve(source);
   return {name.rank, name.endpoint, tag, ignore};
 }
@@ -296,7 +294,7 @@ Buffer make_buffer(const iovec* pieces, std::size_t count) {
   Buffer buffer;
   buffer.count = static_cast<std::uint32_t>(count);
   for (std::size_t i = 0; i < count; ++i) {
-    buffer.pieces[i] = pieces[i];
+    buffer.pieces[i] = {message::address_of(pieces[i].iov_base), pieces[i].iov_len};
     buffer.length += pieces[i].iov_len;
   }
   return buffer;

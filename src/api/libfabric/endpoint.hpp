@@ -12,7 +12,7 @@
 #include "api/libfabric/av.hpp"
 #include "api/libfabric/cntr.hpp"
 #include "api/libfabric/cq.hpp"
-#include "api/libfabric/matching.hpp"
+#include "api/libfabric/messages.hpp"
 
 namespace apenet::libfabric {
 
@@ -20,7 +20,7 @@ class Domain;
 class EventQueue;
 class Port;
 
-class Endpoint : public fid_ep {
+class Endpoint : public fid_ep, public message::Inbox {
  public:
   Endpoint(Domain& domain, const fi_info& info, void* user_context);
   ~Endpoint();
@@ -33,11 +33,7 @@ class Endpoint : public fid_ep {
 
   [[nodiscard]] Port& port() const { return port_; }
   [[nodiscard]] Domain& domain() const { return domain_; }
-  [[nodiscard]] std::uint16_t number() const { return number_; }
-  [[nodiscard]] Matcher& matcher(bool with_tag) { return with_tag ? tagged_ : plain_; }
   [[nodiscard]] CompletionQueue* receive_cq() const { return receive_cq_; }
-  [[nodiscard]] std::size_t min_multi_receive() const { return min_multi_receive_; }
-  void set_min_multi_receive(std::size_t bytes) { min_multi_receive_ = bytes; }
   std::uint64_t& transmit_flags() { return transmit_flags_; }
   std::uint64_t& receive_flags() { return receive_flags_; }
 
@@ -45,7 +41,7 @@ class Endpoint : public fid_ep {
   [[nodiscard]] const EndpointName& resolve(fi_addr_t address) const;
   // Which sources a receive takes: everybody, unless the program asked for directed receives.
   [[nodiscard]] Wanted wanted(fi_addr_t source, std::uint64_t tag, std::uint64_t ignore) const;
-  [[nodiscard]] fi_addr_t address_of(const Message& message) const {
+  [[nodiscard]] fi_addr_t address_of(const message::Message& message) const {
     return reports_source_ ? av_->address_of(message.source, message.header.source_endpoint)
                            : FI_ADDR_NOTAVAIL;
   }
@@ -74,7 +70,6 @@ class Endpoint : public fid_ep {
 
   Domain& domain_;
   Port& port_;
-  std::uint16_t number_;
   bool enabled_ = false;
   bool directed_ = false;
   bool reports_source_ = false;
@@ -83,7 +78,6 @@ class Endpoint : public fid_ep {
   bool receive_selective_ = false;
   std::uint64_t transmit_flags_;
   std::uint64_t receive_flags_;
-  std::size_t min_multi_receive_ = 0;
   AddressVector* av_ = nullptr;
   EventQueue* eq_ = nullptr;
   CompletionQueue* transmit_cq_ = nullptr;
@@ -94,8 +88,6 @@ class Endpoint : public fid_ep {
   Counter* read_counter_ = nullptr;
   Counter* remote_write_counter_ = nullptr;
   Counter* remote_read_counter_ = nullptr;
-  Matcher tagged_;
-  Matcher plain_;
 };
 
 [[nodiscard]] inline Endpoint& endpoint_of(fid_ep* ep) {
@@ -108,12 +100,7 @@ class Endpoint : public fid_ep {
 // A buffer from the program's pieces; throws FabricError when there are more than segment_limit.
 [[nodiscard]] Buffer make_buffer(const iovec* pieces, std::size_t count);
 [[nodiscard]] inline Buffer make_buffer(const void* start, std::size_t length) {
-  Buffer buffer;
-  buffer.pieces[0] = {const_cast<void*>(start),
-                      length};  // NOLINT(cppcoreguidelines-pro-type-const-cast): iovec
-  buffer.count = 1;
-  buffer.length = length;
-  return buffer;
+  return message::one_piece(message::address_of(start), length);
 }
 
 int open_endpoint(fid_domain* domain, fi_info* info, fid_ep** ep, void* context);

@@ -84,7 +84,7 @@ class Prepared {
     const Buffer buffer = buffer_of(elements, bytes_);
     check_length(buffer);
     kept.resize(buffer.length);
-    gather(kept.data(), buffer);
+    message::gather(kept.data(), buffer);
     return kept;
   }
 

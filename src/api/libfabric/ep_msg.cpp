@@ -3,6 +3,7 @@
 
 #include "api/libfabric/endpoint.hpp"
 #include "api/libfabric/guard.hpp"
+#include "api/libfabric/messages.hpp"
 #include "api/libfabric/port.hpp"
 
 namespace apenet::libfabric {
@@ -14,8 +15,8 @@ ipc::Client& client_of(fid_ep* ep) {
 
 ssize_t send_to(fid_ep* ep, fi_addr_t to, SendCall& call) {
   Endpoint& endpoint = endpoint_of(ep);
-  call.to = &endpoint.resolve(to);
-  endpoint.port().sender().send(endpoint, call);
+  aim(call, endpoint.resolve(to));
+  send(endpoint, call);
   return 0;
 }
 
@@ -24,12 +25,12 @@ ssize_t receive(fid_ep* ep, const Buffer& buffer, fi_addr_t from, void* context,
   ReceiveCall call;
   call.buffer = buffer;
   call.wanted = endpoint.wanted(from, 0, ~std::uint64_t{0});
-  call.reports = endpoint.receive_reports(flags);
+  call.owner.reports = endpoint.receive_reports(flags);
   call.multi = (flags & FI_MULTI_RECV) != 0;
-  call.context = context;
+  call.owner.context = context;
   if (call.multi && buffer.count != 1) throw FabricError(FI_EINVAL, "FI_MULTI_RECV: expected one piece");
   if ((flags & (FI_PEEK | FI_CLAIM)) != 0) return -FI_ENOSYS;
-  endpoint.port().receiver().post(endpoint, call);
+  receive(endpoint, call);
   return 0;
 }
 
@@ -57,8 +58,8 @@ ssize_t recvmsg(fid_ep* ep, const fi_msg* message, std::uint64_t flags) {
 SendCall plain_call(fid_ep* ep, const Buffer& buffer, void* context) {
   SendCall call;
   call.buffer = buffer;
-  call.context = context;
-  call.reports = endpoint_of(ep).transmit_reports(endpoint_of(ep).transmit_flags());
+  call.owner.context = context;
+  call.owner.reports = endpoint_of(ep).transmit_reports(endpoint_of(ep).transmit_flags());
   return call;
 }
 
@@ -81,7 +82,7 @@ ssize_t sendv(fid_ep* ep, const iovec* pieces, void** /*descriptors*/, std::size
 ssize_t sendmsg(fid_ep* ep, const fi_msg* message, std::uint64_t flags) {
   return enter(client_of(ep), [&]() -> ssize_t {
     SendCall call = plain_call(ep, make_buffer(message->msg_iov, message->iov_count), message->context);
-    call.reports = endpoint_of(ep).transmit_reports(flags);
+    call.owner.reports = endpoint_of(ep).transmit_reports(flags);
     call.inject = (flags & FI_INJECT) != 0;
     call.has_data = (flags & FI_REMOTE_CQ_DATA) != 0;
     call.data = static_cast<std::uint32_t>(message->data);

@@ -3,6 +3,7 @@
 
 #include "api/libfabric/endpoint.hpp"
 #include "api/libfabric/guard.hpp"
+#include "api/libfabric/messages.hpp"
 #include "api/libfabric/port.hpp"
 
 namespace apenet::libfabric {
@@ -11,8 +12,8 @@ namespace {
 ssize_t send_to(fid_ep* ep, fi_addr_t to, SendCall& call) {
   Endpoint& endpoint = endpoint_of(ep);
   call.tagged = true;
-  call.to = &endpoint.resolve(to);
-  endpoint.port().sender().send(endpoint, call);
+  aim(call, endpoint.resolve(to));
+  send(endpoint, call);
   return 0;
 }
 
@@ -23,17 +24,16 @@ ssize_t receive(fid_ep* ep, const Buffer& buffer, fi_addr_t from, std::uint64_t 
   call.buffer = buffer;
   call.wanted = endpoint.wanted(from, tag, ignore);
   call.tagged = true;
-  call.reports = endpoint.receive_reports(flags);
-  call.context = context;
-  Receiver& receiver = endpoint.port().receiver();
+  call.owner.reports = endpoint.receive_reports(flags);
+  call.owner.context = context;
   if ((flags & FI_PEEK) != 0) {
     if (endpoint.receive_cq() == nullptr) return -FI_ENOCQ;
-    receiver.peek(endpoint, call.wanted, flags, context);
+    peek(endpoint, call.wanted, flags, context);
     return 0;
   }
   if ((flags & FI_CLAIM) != 0)
-    return receiver.claimed(endpoint, call, (flags & FI_DISCARD) != 0) ? 0 : -FI_ENOMSG;
-  receiver.post(endpoint, call);
+    return receive_claimed(endpoint, call, (flags & FI_DISCARD) != 0) ? 0 : -FI_ENOMSG;
+  receive(endpoint, call);
   return 0;
 }
 
@@ -68,8 +68,8 @@ SendCall plain_call(fid_ep* ep, const Buffer& buffer, std::uint64_t tag, void* c
   SendCall call;
   call.buffer = buffer;
   call.tag = tag;
-  call.context = context;
-  call.reports = endpoint_of(ep).transmit_reports(endpoint_of(ep).transmit_flags());
+  call.owner.context = context;
+  call.owner.reports = endpoint_of(ep).transmit_reports(endpoint_of(ep).transmit_flags());
   return call;
 }
 
@@ -93,7 +93,7 @@ ssize_t sendmsg(fid_ep* ep, const fi_msg_tagged* message, std::uint64_t flags) {
   return enter(client_of(ep), [&]() -> ssize_t {
     SendCall call =
         plain_call(ep, make_buffer(message->msg_iov, message->iov_count), message->tag, message->context);
-    call.reports = endpoint_of(ep).transmit_reports(flags);
+    call.owner.reports = endpoint_of(ep).transmit_reports(flags);
     call.inject = (flags & FI_INJECT) != 0;
     call.has_data = (flags & FI_REMOTE_CQ_DATA) != 0;
     call.data = static_cast<std::uint32_t>(message->data);

@@ -113,8 +113,8 @@ int region_mode(std::uint32_t version, const fi_info* hints) {
 }
 
 bool has_room_for_atomics(const ipc::Header& machine) {
-  return machine.max_send_bytes == 0 ||
-         machine.max_send_bytes >= static_cast<std::int64_t>(atomic_message_bytes);
+  return machine.card.max_send_bytes == 0 ||
+         machine.card.max_send_bytes >= static_cast<std::int64_t>(atomic_message_bytes);
 }
 
 std::uint64_t choose_caps(const fi_info* hints, const ipc::Header& machine) {

@@ -1,20 +1,15 @@
 // Port: what all endpoints of a process share, because the process has one card and one stream of events:
-// sequence numbers, progress, and the two halves that do the work, Sender and Receiver.
+// progress, and the message engine, whose port to the process it is.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <memory>
-#include <span>
-#include <utility>
 #include <vector>
 
 #include "api/libfabric/atomics.hpp"
-#include "api/libfabric/matching.hpp"
-#include "api/libfabric/receiver.hpp"
 #include "api/libfabric/recorder.hpp"
-#include "api/libfabric/sender.hpp"
-#include "api/libfabric/wire.hpp"
+#include "message/engine.hpp"
 #include "runtime/ipc/client.hpp"
 
 namespace apenet::libfabric {
@@ -23,6 +18,9 @@ class Endpoint;
 
 class Port {
  public:
+  static constexpr bool moves_bytes = true;
+  using Engine = message::Engine<Port>;
+
   explicit Port(ipc::Client& client);
   Port(const Port&) = delete;
   Port& operator=(const Port&) = delete;
@@ -31,12 +29,11 @@ class Port {
   static Port& of(ipc::Client& client);
 
   [[nodiscard]] ipc::Client& client() { return client_; }
-  [[nodiscard]] Sender& sender() { return sender_; }
-  [[nodiscard]] Receiver& receiver() { return receiver_; }
+  [[nodiscard]] Engine& engine() { return engine_; }
   [[nodiscard]] Atomics& atomics() { return atomics_; }
   // Remote writes, reads and atomics that have not ended.
   [[nodiscard]] std::uint32_t accesses_under_way() const {
-    return sender_.accesses_under_way() + atomics_.under_way();
+    return engine_.accesses_under_way() + atomics_.under_way();
   }
   // Only while virtual time runs and the run is recorded, else nullptr.
   [[nodiscard]] Recorder* recorder() const { return client_.started() ? recorder_.get() : nullptr; }
@@ -66,57 +63,41 @@ class Port {
   template <typename Done>
   bool progress_until(int timeout_ms, Done done);
 
-  // Sends a message of the library itself; the header's sequence number is filled in.
-  void post_control(std::uint32_t target, MessageHeader header, std::span<const std::byte> body);
-  [[nodiscard]] std::uint32_t next_sequence(std::uint32_t target) { return sources_[target].next_out++; }
-  [[nodiscard]] std::uint32_t expected_sequence(std::uint32_t source) const {
-    return sources_[source].next_in;
-  }
-  // Tells the card that `bytes` more may come from `source`, in messages as large as the card's; nothing
-  // where no message waits for that.
-  void give_credit(std::uint32_t source, std::int64_t bytes);
-  // Work that is due, but not before the program has been told of what it waits for.
+  // What the engine asks of it: see message::Port.
+  [[nodiscard]] const message::SoftwareCosts& costs() const { return client_.costs(); }
+  [[nodiscard]] const message::CardLimits& card() const { return client_.header().card; }
+  [[nodiscard]] std::uint32_t rank_count() const { return client_.size(); }
+  [[nodiscard]] bool is_near(std::uint32_t rank) const { return client_.is_near(rank); }
+  void charge(std::int64_t ps) { client_.charge(ps); }
   void charge_later(std::int64_t ps) { later_ps_ += ps; }
-
-  void return_slot(const Message& message) {
+  void works_for(const message::Owner& /*owner*/) {}  // a rank has one clock
+  std::uint64_t post(ipc::Request& request) { return client_.post(request); }
+  [[nodiscard]] std::byte* take_slot(ipc::Request& request, std::size_t bytes);
+  [[nodiscard]] const std::byte* slot_of(const ipc::Event& event);
+  void return_slot(const message::Message& message) {
     if (message.slot != ipc::no_slot) client_.return_slot(message.source, message.slot);
   }
-  // Keeps a message beyond its event. unstore() gives it back to whoever takes it, who has it until
-  // release().
-  StoredMessage* store(const Message& message);
-  Message unstore(StoredMessage& stored);
-  void release(StoredMessage* stored);
+  [[nodiscard]] message::Inbox* inbox(std::uint16_t number) const;
+  void matched(message::Receive& receive, const message::Message& message);
+  void received(message::Receive& receive, bool ends_multi);
+  void ended(message::Transfer& transfer);
+  void written(message::Inbox* inbox, const ipc::Event& event, const message::PutNotice& notice);
+  void was_read(message::Inbox* inbox, const message::Message& message);
+  void control_arrived(message::Inbox* inbox, const message::Message& message);
 
  private:
   bool take(const ipc::Event* event);
-  void fill_rings();
-  void post_credit(std::uint32_t source, std::int64_t bytes);
-  // The conversation with one rank.
-  struct Source {
-    std::uint32_t next_out = 0;
-    std::uint32_t next_in = 0;
-    std::uint32_t slots_kept = 0;  // of its arena, by messages that no receive has matched
-    List<StoredMessage, &StoredMessage::by_source> held;  // came before their turn
-  };
-
-  void handle(const ipc::Event& event);
-  [[nodiscard]] Message unpack(const ipc::Event& event);
-  void take_in_turn(const Message& message);
-  void deliver(const Message& message);
   void report_malformed(const char* what);
   void write_wait_note();
 
   ipc::Client& client_;
-  std::vector<Source> sources_;
   std::vector<Endpoint*> endpoints_;  // nullptr: closed; numbers are not used again
-  Pool<StoredMessage> stored_;
   std::uint32_t enabled_ = 0;
   std::uint32_t next_domain_ = 1;
   std::int64_t later_ps_ = 0;
-  std::vector<std::pair<std::uint32_t, std::int64_t>> taken_from_rings_;  // source, bytes: since fill_rings()
   std::unique_ptr<Recorder> recorder_;
-  Sender sender_;
-  Receiver receiver_;
+  Engine::Stores stores_;
+  Engine engine_;
   Atomics atomics_;
 };
 
@@ -142,3 +123,5 @@ bool Port::progress_until(int timeout_ms, Done done) {
 }
 
 }  // namespace apenet::libfabric
+
+extern template class apenet::message::Engine<apenet::libfabric::Port>;

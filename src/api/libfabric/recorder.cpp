@@ -19,6 +19,14 @@ namespace {
   std::_Exit(1);
 }
 
+// Where a buffer begins that has bytes; 0: none has.
+std::uint64_t begin_of(const message::Buffer& buffer) {
+  for (std::uint32_t i = 0; i < buffer.count; ++i) {
+    if (buffer.pieces[i].length > 0) return buffer.pieces[i].address;
+  }
+  return 0;
+}
+
 }  // namespace
 
 std::unique_ptr<Recorder> Recorder::from_environment(ipc::Client& client) {
@@ -37,14 +45,16 @@ Recorder::~Recorder() {
   ::close(fd_);
 }
 
-std::uint32_t Recorder::sent(std::uint32_t target, bool tagged, std::uint64_t tag, std::uint64_t bytes) {
+std::uint32_t Recorder::sent(std::uint32_t target, bool tagged, std::uint64_t tag,
+                             const message::Buffer& buffer) {
   ipc::RecordEntry entry;
   entry.kind = ipc::RecordKind::sent;
   entry.tagged = tagged ? 1 : 0;
   entry.operation = next_operation_++;
   entry.peer = target;
   entry.tag = tagged ? tag : 0;
-  entry.value = static_cast<std::int64_t>(bytes);
+  entry.value = static_cast<std::int64_t>(buffer.length);
+  entry.address = begin_of(buffer);
   append(entry);
   return entry.operation;
 }
@@ -58,7 +68,7 @@ std::uint32_t Recorder::received() {
 }
 
 void Recorder::matched(std::uint32_t operation, std::uint32_t source, bool tagged, std::uint64_t tag,
-                       std::uint64_t bytes) {
+                       std::uint64_t bytes, const message::Buffer& buffer) {
   ipc::RecordEntry entry;
   entry.kind = ipc::RecordKind::matched;
   entry.tagged = tagged ? 1 : 0;
@@ -66,15 +76,17 @@ void Recorder::matched(std::uint32_t operation, std::uint32_t source, bool tagge
   entry.peer = source;
   entry.tag = tagged ? tag : 0;
   entry.value = static_cast<std::int64_t>(bytes);
+  entry.address = begin_of(buffer);
   append(entry);
 }
 
-std::uint32_t Recorder::accessed(ipc::RecordKind kind, std::uint32_t target, std::uint64_t bytes) {
+std::uint32_t Recorder::accessed(ipc::RecordKind kind, std::uint32_t target, const message::Buffer& buffer) {
   ipc::RecordEntry entry;
   entry.kind = kind;
   entry.operation = next_operation_++;
   entry.peer = target;
-  entry.value = static_cast<std::int64_t>(bytes);
+  entry.value = static_cast<std::int64_t>(buffer.length);
+  entry.address = begin_of(buffer);
   append(entry);
   return entry.operation;
 }

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "message/buffer.hpp"
 #include "runtime/ipc/client.hpp"
 #include "runtime/ipc/record.hpp"
 
@@ -24,11 +25,12 @@ class Recorder {
   Recorder(const Recorder&) = delete;
   Recorder& operator=(const Recorder&) = delete;
 
-  std::uint32_t sent(std::uint32_t target, bool tagged, std::uint64_t tag, std::uint64_t bytes);
+  std::uint32_t sent(std::uint32_t target, bool tagged, std::uint64_t tag, const message::Buffer& buffer);
   std::uint32_t received();
   void matched(std::uint32_t operation, std::uint32_t source, bool tagged, std::uint64_t tag,
-               std::uint64_t bytes);
-  std::uint32_t accessed(ipc::RecordKind kind, std::uint32_t target, std::uint64_t bytes);  // put, got
+               std::uint64_t bytes, const message::Buffer& buffer);
+  std::uint32_t accessed(ipc::RecordKind kind, std::uint32_t target,
+                         const message::Buffer& buffer);  // put, got
   void ended(std::uint32_t operation);
   // Nothing more will come, unless something does.
   void close();

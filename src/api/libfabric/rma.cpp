@@ -7,6 +7,7 @@
 
 #include "api/libfabric/endpoint.hpp"
 #include "api/libfabric/guard.hpp"
+#include "api/libfabric/messages.hpp"
 #include "api/libfabric/port.hpp"
 
 namespace apenet::libfabric {
@@ -23,40 +24,39 @@ bool asks_for_delivery(std::uint64_t flags) {
 }
 
 // A call whose flags are the endpoint's own.
-RemoteCall plain_call(fid_ep* ep, const Buffer& buffer, fi_addr_t peer, void* context) {
+AccessCall plain_call(fid_ep* ep, const Buffer& buffer, fi_addr_t peer, void* context) {
   Endpoint& endpoint = endpoint_of(ep);
-  RemoteCall call;
+  AccessCall call;
   call.buffer = buffer;
-  call.to = &endpoint.resolve(peer);
-  call.reports = endpoint.transmit_reports(endpoint.transmit_flags());
+  aim(call, endpoint.resolve(peer));
+  call.owner.reports = endpoint.transmit_reports(endpoint.transmit_flags());
   call.delivered = asks_for_delivery(endpoint.transmit_flags());
-  call.context = context;
+  call.owner.context = context;
   return call;
 }
 
-ssize_t write(fid_ep* ep, const RemoteCall& call) {
-  Endpoint& endpoint = endpoint_of(ep);
-  endpoint.port().sender().write(endpoint, call);
+ssize_t write(fid_ep* ep, AccessCall& call) {
+  write(endpoint_of(ep), call);
   return 0;
 }
 
-ssize_t write_at(fid_ep* ep, RemoteCall& call, std::uint64_t address, std::uint64_t key) {
+ssize_t write_at(fid_ep* ep, AccessCall& call, std::uint64_t address, std::uint64_t key) {
   call.keys[0] = key;
   const Segment remote{address, call.buffer.length};
   call.remote = {&remote, 1};
   return write(ep, call);
 }
 
-ssize_t read(fid_ep* ep, const RemoteCall& call) {
+ssize_t read(fid_ep* ep, AccessCall& call) {
   Endpoint& endpoint = endpoint_of(ep);
   if (endpoint.port().client().header().get_supported == 0) {
     throw FabricError(FI_EOPNOTSUPP, "fi_read: the card of this machine cannot read remote memory");
   }
-  endpoint.port().sender().read(endpoint, call);
+  read(endpoint, call);
   return 0;
 }
 
-ssize_t read_at(fid_ep* ep, RemoteCall& call, std::uint64_t address, std::uint64_t key) {
+ssize_t read_at(fid_ep* ep, AccessCall& call, std::uint64_t address, std::uint64_t key) {
   call.keys[0] = key;
   const Segment remote{address, call.buffer.length};
   call.remote = {&remote, 1};
@@ -77,10 +77,10 @@ std::array<Segment, segment_limit> segments_of(const fi_msg_rma& message, std::s
   return segments;
 }
 
-RemoteCall message_call(fid_ep* ep, const fi_msg_rma& message, std::uint64_t flags) {
-  RemoteCall call =
+AccessCall message_call(fid_ep* ep, const fi_msg_rma& message, std::uint64_t flags) {
+  AccessCall call =
       plain_call(ep, make_buffer(message.msg_iov, message.iov_count), message.addr, message.context);
-  call.reports = endpoint_of(ep).transmit_reports(flags);
+  call.owner.reports = endpoint_of(ep).transmit_reports(flags);
   call.inject = (flags & FI_INJECT) != 0;
   call.delivered = asks_for_delivery(flags);
   call.has_data = (flags & FI_REMOTE_CQ_DATA) != 0;
@@ -93,7 +93,7 @@ RemoteCall message_call(fid_ep* ep, const fi_msg_rma& message, std::uint64_t fla
 ssize_t fi_read_buffer(fid_ep* ep, void* start, std::size_t length, void* /*descriptor*/, fi_addr_t peer,
                        std::uint64_t address, std::uint64_t key, void* context) {
   return enter(client_of(ep), [&]() -> ssize_t {
-    RemoteCall call = plain_call(ep, make_buffer(start, length), peer, context);
+    AccessCall call = plain_call(ep, make_buffer(start, length), peer, context);
     return read_at(ep, call, address, key);
   });
 }
@@ -101,14 +101,14 @@ ssize_t fi_read_buffer(fid_ep* ep, void* start, std::size_t length, void* /*desc
 ssize_t fi_read_pieces(fid_ep* ep, const iovec* pieces, void** /*descriptors*/, std::size_t count,
                        fi_addr_t peer, std::uint64_t address, std::uint64_t key, void* context) {
   return enter(client_of(ep), [&]() -> ssize_t {
-    RemoteCall call = plain_call(ep, make_buffer(pieces, count), peer, context);
+    AccessCall call = plain_call(ep, make_buffer(pieces, count), peer, context);
     return read_at(ep, call, address, key);
   });
 }
 
 ssize_t fi_read_message(fid_ep* ep, const fi_msg_rma* message, std::uint64_t flags) {
   return enter(client_of(ep), [&]() -> ssize_t {
-    RemoteCall call = message_call(ep, *message, flags & ~FI_INJECT);
+    AccessCall call = message_call(ep, *message, flags & ~FI_INJECT);
     const auto segments = segments_of(*message, call.buffer.length);
     call.remote = {segments.data(), message->rma_iov_count};
     return read(ep, call);
@@ -118,7 +118,7 @@ ssize_t fi_read_message(fid_ep* ep, const fi_msg_rma* message, std::uint64_t fla
 ssize_t fi_write_buffer(fid_ep* ep, const void* start, std::size_t length, void* /*descriptor*/,
                         fi_addr_t peer, std::uint64_t address, std::uint64_t key, void* context) {
   return enter(client_of(ep), [&]() -> ssize_t {
-    RemoteCall call = plain_call(ep, make_buffer(start, length), peer, context);
+    AccessCall call = plain_call(ep, make_buffer(start, length), peer, context);
     return write_at(ep, call, address, key);
   });
 }
@@ -126,14 +126,14 @@ ssize_t fi_write_buffer(fid_ep* ep, const void* start, std::size_t length, void*
 ssize_t fi_write_pieces(fid_ep* ep, const iovec* pieces, void** /*descriptors*/, std::size_t count,
                         fi_addr_t peer, std::uint64_t address, std::uint64_t key, void* context) {
   return enter(client_of(ep), [&]() -> ssize_t {
-    RemoteCall call = plain_call(ep, make_buffer(pieces, count), peer, context);
+    AccessCall call = plain_call(ep, make_buffer(pieces, count), peer, context);
     return write_at(ep, call, address, key);
   });
 }
 
 ssize_t fi_write_message(fid_ep* ep, const fi_msg_rma* message, std::uint64_t flags) {
   return enter(client_of(ep), [&]() -> ssize_t {
-    RemoteCall call = message_call(ep, *message, flags);
+    AccessCall call = message_call(ep, *message, flags);
     const auto segments = segments_of(*message, call.buffer.length);
     call.remote = {segments.data(), message->rma_iov_count};
     return write(ep, call);
@@ -143,8 +143,8 @@ ssize_t fi_write_message(fid_ep* ep, const fi_msg_rma* message, std::uint64_t fl
 ssize_t fi_inject_buffer(fid_ep* ep, const void* start, std::size_t length, fi_addr_t peer,
                          std::uint64_t address, std::uint64_t key) {
   return enter(client_of(ep), [&]() -> ssize_t {
-    RemoteCall call = plain_call(ep, make_buffer(start, length), peer, nullptr);
-    call.reports = false;
+    AccessCall call = plain_call(ep, make_buffer(start, length), peer, nullptr);
+    call.owner.reports = false;
     call.inject = true;
     return write_at(ep, call, address, key);
   });
@@ -154,7 +154,7 @@ ssize_t fi_write_with_data(fid_ep* ep, const void* start, std::size_t length, vo
                            std::uint64_t data, fi_addr_t peer, std::uint64_t address, std::uint64_t key,
                            void* context) {
   return enter(client_of(ep), [&]() -> ssize_t {
-    RemoteCall call = plain_call(ep, make_buffer(start, length), peer, context);
+    AccessCall call = plain_call(ep, make_buffer(start, length), peer, context);
     call.has_data = true;
     call.data = static_cast<std::uint32_t>(data);
     return write_at(ep, call, address, key);
@@ -164,8 +164,8 @@ ssize_t fi_write_with_data(fid_ep* ep, const void* start, std::size_t length, vo
 ssize_t fi_inject_with_data(fid_ep* ep, const void* start, std::size_t length, std::uint64_t data,
                             fi_addr_t peer, std::uint64_t address, std::uint64_t key) {
   return enter(client_of(ep), [&]() -> ssize_t {
-    RemoteCall call = plain_call(ep, make_buffer(start, length), peer, nullptr);
-    call.reports = false;
+    AccessCall call = plain_call(ep, make_buffer(start, length), peer, nullptr);
+    call.owner.reports = false;
     call.inject = true;
     call.has_data = true;
     call.data = static_cast<std::uint32_t>(data);

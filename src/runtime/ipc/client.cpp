@@ -161,14 +161,6 @@ Client::Client(std::byte* base, std::uint32_t rank)
   block_ = reinterpret_cast<Block*>(base + layout_.block_offset(rank));
 }
 
-void Client::charge_copy(std::int64_t bytes) {
-  const std::int64_t rate = header_->software.copy_bytes_per_second;
-  if (bytes <= 0 || rate <= 0) return;
-  __extension__ using Wide = __int128;
-  const Wide ps = (Wide{bytes} * 1'000'000'000'000 + rate - 1) / rate;
-  charge(static_cast<std::int64_t>(std::min<Wide>(ps, end_of_time_ps)));
-}
-
 void Client::charge_clock_read() {
   block_->progress.read_clock();
   std::int64_t cost_ps = header_->software.clock_read_ps;

@@ -36,6 +36,12 @@ class Client {
     return *reinterpret_cast<RankNotes*>(base_ + layout_.notes_offset(rank_));
   }
 
+  // Whether a rank lives on the same node.
+  [[nodiscard]] bool is_near(std::uint32_t rank) const {
+    const auto* block = reinterpret_cast<const Block*>(base_ + layout_.block_offset(rank));
+    return block->place.node == block_->place.node;
+  }
+
   // The memory that the process has opened to others. The simulator reads it for remote accesses.
   [[nodiscard]] RegionTable& regions() {
     return *reinterpret_cast<RegionTable*>(base_ + layout_.regions_offset(rank_));
@@ -48,21 +54,8 @@ class Client {
   [[nodiscard]] std::int64_t clock_ps() const { return block_->clock.shown_ps() - header_->epoch_ps; }
   // Charges CPU work of the library to the process's clock.
   void charge(std::int64_t ps) { block_->clock.charge(ps); }
-  void charge_copy(std::int64_t bytes);  // at host.copy_bandwidth
   // Charges one read of the clock.
   void charge_clock_read();
-  // Call after posting a send of this size: if the library splits messages, charges the CPU time to write all
-  // packets after the first. Messages within a node have no packets.
-  void charge_further_packets(std::uint32_t target, std::int64_t bytes) {
-    const std::int64_t packet = header_->send_packet_bytes;
-    if (packet == 0 || bytes <= packet || node_of(target) == block_->place.node) return;
-    charge((bytes - 1) / packet * header_->software.send_packet_ps);
-  }
-  // Charges the receipt of a message that occupies this many packets of the mailbox; 0: it lies in memory.
-  void charge_receive(std::uint32_t mailbox_packets) {
-    charge(costs().receive_ps);
-    if (mailbox_packets > 1) charge((mailbox_packets - 1) * costs().receive_packet_ps);
-  }
   void charge_compute(std::int64_t ps);  // the program's own work
   // In ComputeMode::measured, charges the thread's CPU time since the last call. Call when entering the
   // library.
@@ -123,9 +116,6 @@ class Client {
   void unlock() { block_->lock.unlock(); }
 
  private:
-  [[nodiscard]] std::uint32_t node_of(std::uint32_t rank) const {
-    return reinterpret_cast<const Block*>(base_ + layout_.block_offset(rank))->place.node;
-  }
   static Client* mapped();
   [[nodiscard]] bool is_left_out() const { return block_->turn.run.load() == Run::left_out; }
   void come_back();

@@ -1,15 +1,16 @@
 // The complete protocol between a process of the simulated program and the simulator.
 //
 // One memfd mapping, private to the user. Two message types, one per direction: Request (process to
-// simulator) and Event (simulator to process). A block of the mapping is accessed by its process while the
-// process runs and by the simulator while the process is blocked, never by both. Fields accessed at other
-// times are atomic, and nothing that a process sees depends on the speed of another.
+// simulator) and Event (simulator to process), see message/port.hpp. A block of the mapping is accessed by
+// its process while the process runs and by the simulator while the process is blocked, never by both. Fields
+// accessed at other times are atomic, and nothing that a process sees depends on the speed of another.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 
+#include "message/port.hpp"
 #include "runtime/ipc/clock.hpp"
 #include "runtime/ipc/progress.hpp"
 #include "runtime/ipc/regions.hpp"
@@ -21,13 +22,9 @@ namespace apenet::ipc {
 inline constexpr std::uint32_t protocol_magic = 0x41504531;  // "APE1"
 inline constexpr std::uint32_t protocol_version = 3;
 
-inline constexpr std::uint32_t inline_bytes = 192;         // payload inside a Request or an Event
-inline constexpr std::uint32_t slot_bytes = 64 * 1024;     // largest payload sent through the mapping
 inline constexpr std::uint32_t slots_per_process = 4096;   // sparse: only used slots take memory
-inline constexpr std::uint32_t control_bytes = 104;        // largest message that starts a rendezvous
 inline constexpr std::uint32_t window_bytes = 256 * 1024;  // per process, for CopyOrder
-inline constexpr std::uint32_t no_slot = 0xffffffff;
-inline constexpr std::uint32_t request_ring = 256;  // powers of two
+inline constexpr std::uint32_t request_ring = 256;         // powers of two
 inline constexpr std::uint32_t event_ring = 256;
 inline constexpr std::uint32_t returned_ring = 1024;
 
@@ -35,57 +32,20 @@ inline constexpr std::uint32_t returned_ring = 1024;
 inline constexpr const char* mapping_variable = "APENET_MAPPING";  // path of the mapping, /proc/PID/fd/N
 inline constexpr const char* rank_variable = "APENET_RANK";        // rank, if the launcher knows it
 
-enum class RequestVerb : std::uint8_t { send = 0, put = 1, get = 2, credit = 3 };  // as apenet::Verb
-
-enum RequestFlag : std::uint8_t {
-  from_cpu = 1,       // the CPU writes the payload to the card
-  want_local = 2,     // report with Event sent
-  want_remote = 4,    // report with Event remote_done
-  notify_target = 8,  // put: report with Event arrived at the target
-  by_key = 16,        // put, get: remote_address lies in the region that has the key
-};
-
-// A request of a process to its card.
-struct Request {
-  std::int64_t time_ps = 0;   // the process's clock when it rang the doorbell
-  std::uint64_t message = 0;  // the process's number of the request, returned in its events
-  std::uint32_t target = 0;   // rank
-  RequestVerb verb = RequestVerb::send;
-  std::uint8_t flags = 0;  // RequestFlag
-  std::uint16_t channel = 0;
-  std::int64_t bytes = 0;            // size of the transfer: protocol header and payload
-  std::uint64_t local_address = 0;   // put: source, get: destination, in the memory of the posting process
-  std::uint64_t remote_address = 0;  // put: destination, get: source, in the target's memory
-  std::uint64_t immediate = 0;       // put: passed to the target in its event
-  // Send: payload beyond the inline part, in the arena of the posting process.
-  std::uint32_t slot = no_slot;
-  std::uint32_t slot_length = 0;
-  std::uint32_t inline_length = 0;
-  std::uint16_t endpoint = 0;  // by_key: endpoint of the target; the key belongs to its domain
-  std::uint16_t reserved = 0;
-  std::uint64_t key = 0;  // by_key
-  std::byte inline_data[inline_bytes];
-};
-
-enum class EventKind : std::uint8_t { sent, arrived, remote_done, got, put_arrived };
-
-// A report of the simulator to a process. The events of a process are ordered by time.
-struct Event {
-  std::int64_t time_ps = 0;   // visible from this time on
-  std::uint64_t message = 0;  // sent, remote_done, got: number of the Request; arrived: the sender's number
-  std::uint32_t source = 0;   // arrived, put_arrived: the sending rank
-  EventKind kind = EventKind::sent;
-  AccessFault fault = AccessFault::none;  // put, get: why no bytes were moved
-  std::uint16_t channel = 0;
-  std::int64_t bytes = 0;
-  std::uint64_t immediate = 0;
-  std::uint64_t key = 0;         // put_arrived: key of the Request
-  std::uint32_t slot = no_slot;  // slot in the source's arena; return it with Client::return_slot
-  std::uint32_t slot_length = 0;
-  std::uint32_t inline_length = 0;
-  std::uint32_t mailbox_packets = 0;  // arrived: Completion::mailbox_packets; Client::pop frees them
-  std::byte inline_data[inline_bytes];
-};
+using message::AccessFault;
+using message::by_key;
+using message::Event;
+using message::EventKind;
+using message::from_cpu;
+using message::inline_bytes;
+using message::no_slot;
+using message::notify_target;
+using message::Request;
+using message::RequestVerb;
+using message::slot_bytes;
+using message::SoftwareCosts;
+using message::want_local;
+using message::want_remote;
 
 // Why a process does not run.
 enum class Wait : std::uint32_t {
@@ -109,22 +69,6 @@ struct CopyOrder {
   std::uint64_t bytes = 0;        // at most window_bytes
   std::uint32_t into_window = 0;  // 0: copy from the window
   std::uint32_t failed = 0;       // the address is not mapped in the process
-};
-
-// CPU time of each software step, in ps, from the machine's description (SoftwareDescription).
-struct SoftwareCosts {
-  std::int64_t send_ps = 0;
-  std::int64_t send_packet_ps = 0;
-  std::int64_t receive_packet_ps = 0;
-  std::int64_t receive_ps = 0;
-  std::int64_t after_receive_ps = 0;
-  std::int64_t completion_ps = 0;
-  std::int64_t rendezvous_ps = 0;
-  std::int64_t publish_ps = 0;
-  std::int64_t poll_ps = 0;
-  std::int64_t clock_read_ps = 0;
-  std::int64_t eager_limit_bytes = 0;
-  std::int64_t copy_bytes_per_second = 0;
 };
 
 enum class ComputeMode : std::uint32_t { none, measured };
@@ -201,18 +145,14 @@ struct Header {
   std::uint32_t put_supported = 0;
   std::uint32_t get_supported = 0;
   std::uint32_t remote_access_supported = 0;  // put and get without the target's participation
-  std::uint32_t needs_credit = 0;             // messages wait for RequestVerb::credit
   std::int64_t epoch_ps = 0;                  // clock at which virtual time began
   std::int64_t lookahead_ps = 0;
-  std::int64_t max_pio_bytes = 0;
-  std::int64_t max_message_bytes = 0;
-  std::int64_t max_send_bytes = 0;
-  std::int64_t send_packet_bytes = 0;  // see NicCapabilities
   std::uint32_t channels = 1;
   ComputeMode compute_mode = ComputeMode::none;
   std::int64_t compute_scale_ppm = 1'000'000;
   std::int64_t flops_per_second = 0;
   SoftwareCosts software;
+  message::CardLimits card;
   VainLimits vain_limits;
   char machine[64] = {};
 };

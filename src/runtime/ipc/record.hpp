@@ -33,8 +33,9 @@ struct RecordEntry {
   std::uint32_t reserved_2 = 0;
   std::uint64_t tag = 0;
   std::int64_t value = 0;
+  std::uint64_t address = 0;  // sent, matched, put, got: of the buffer in the rank's memory
 };
-static_assert(sizeof(RecordEntry) == 32);
+static_assert(sizeof(RecordEntry) == 40);
 
 struct RecordChunk {
   static constexpr std::uint32_t expected_magic = 0x41505243;  // "APRC"

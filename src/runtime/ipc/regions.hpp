@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "message/port.hpp"
+
 namespace apenet::ipc {
 
 inline constexpr std::uint32_t region_places = 65536;  // a power of two
@@ -28,8 +30,7 @@ struct Region {
   std::uint32_t access = 0;  // RegionAccess; 0: the entry is empty
 };
 
-// The result of an access to another process's memory.
-enum class AccessFault : std::uint8_t { none, bad_address, unknown_key, out_of_bounds, not_allowed };
+using message::AccessFault;
 
 // A hash table with linear probing: an entry lies at its home or after it, with no gap between. Several
 // entries with one key are parts of one region. A zeroed table is empty.

@@ -84,6 +84,7 @@ class GoalWriter {
     std::uint32_t source = 0;
     std::uint32_t tag = 0;
     std::int64_t bytes = 0;
+    std::uint64_t address = 0;
   };
 
   void survey();
@@ -93,6 +94,7 @@ class GoalWriter {
   void compute(std::int64_t ps);
   void write_passive(std::uint32_t rank);
   std::uint32_t label();
+  void end_line(std::uint64_t address);
   void depend(std::uint32_t label);
 
   const Recording& recording_;
@@ -169,7 +171,7 @@ void GoalWriter::write_rank(std::uint32_t rank) {
   messages_.resize(recording_.entry_count(rank) + 1);
   recording_.for_each(rank, [this](const RecordEntry& entry) {
     if (entry.kind == RecordKind::matched)
-      messages_[entry.operation] = {true, entry.peer, tags_.of(entry), entry.value};
+      messages_[entry.operation] = {true, entry.peer, tags_.of(entry), entry.value, entry.address};
   });
   labels_.assign(messages_.size(), 0);
   recording_.for_each(rank, [this, rank](const RecordEntry& entry) {
@@ -193,6 +195,12 @@ void GoalWriter::write_rank(std::uint32_t rank) {
         break;
     }
   });
+}
+
+// Ends a line with the buffer's address in a comment, which other readers of the format skip.
+void GoalWriter::end_line(std::uint64_t address) {
+  if (address != 0) out_.print(" // @0x%llx", static_cast<unsigned long long>(address));
+  out_.print("\n");
 }
 
 std::uint32_t GoalWriter::label() {
@@ -220,13 +228,15 @@ void GoalWriter::begin_entry(const RecordEntry& entry) {
     out_.print("l%u: send 0b to %u tag %u\n", first, entry.peer, tags_.request());
     depend(first);
     const std::uint32_t answer = label();
-    out_.print("l%u: recv %lldb from %u tag %u\nl%u requires l%u\n", answer, bytes, entry.peer,
-               tags_.answer(), answer, first);
+    out_.print("l%u: recv %lldb from %u tag %u", answer, bytes, entry.peer, tags_.answer());
+    end_line(entry.address);
+    out_.print("l%u requires l%u\n", answer, first);
     labels_[entry.operation] = answer;
     return;
   }
   const std::uint32_t tag = entry.kind == RecordKind::put ? tags_.put() : tags_.of(entry);
-  out_.print("l%u: send %lldb to %u tag %u\n", first, bytes, entry.peer, tag);
+  out_.print("l%u: send %lldb to %u tag %u", first, bytes, entry.peer, tag);
+  end_line(entry.address);
   depend(first);
 }
 
@@ -243,8 +253,9 @@ void GoalWriter::receive(std::uint32_t rank, const RecordEntry& entry) {
   }
   const std::uint32_t operation = label();
   labels_[entry.operation] = operation;
-  out_.print("l%u: recv %lldb from %u tag %u\n", operation, static_cast<long long>(message.bytes),
+  out_.print("l%u: recv %lldb from %u tag %u", operation, static_cast<long long>(message.bytes),
              message.source, message.tag);
+  end_line(message.address);
   depend(operation);
 }
 

@@ -15,7 +15,7 @@ namespace apenet::intake {
 
 // Upper limit of one request, 64 GiB. The provider splits longer ones. The limit keeps times far from the
 // range of 64 bits.
-inline constexpr std::int64_t most_bytes = std::int64_t{1} << 36;
+using message::most_bytes;
 
 // What a process wrote into its block when it began to wait.
 struct State {

@@ -10,10 +10,11 @@ namespace apenet {
 
 struct GoalOperation {
   enum class Kind : std::uint8_t { send, receive, calc };
-  std::int64_t amount = 0;  // send, receive: bytes; calc: nanoseconds
-  std::uint32_t peer = 0;   // any_rank for a receive from anybody
-  std::uint32_t tag = 0;    // any_tag for a receive of any
-  std::uint32_t line = 0;   // of the file
+  std::int64_t amount = 0;    // send, receive: bytes; calc: nanoseconds
+  std::uint64_t address = 0;  // of the buffer, as far as the file says it
+  std::uint32_t peer = 0;     // any_rank for a receive from anybody
+  std::uint32_t tag = 0;      // any_tag for a receive of any
+  std::uint32_t line = 0;     // of the file
   std::uint16_t cpu = 0;
   Kind kind = Kind::calc;
 };
@@ -33,6 +34,7 @@ struct GoalRank {
 struct GoalSchedule {
   std::string file;  // as errors name it
   std::vector<GoalRank> ranks;
+  std::uint64_t receives_at_no_address = 0;
   bool uses_nics = false;  // an operation names a network interface other than the first
 
   [[nodiscard]] std::uint64_t operation_count() const;

@@ -9,6 +9,7 @@
 #include <functional>
 #include <numeric>
 #include <stdexcept>
+#include <tuple>
 #include <utility>
 
 #include "kernel/interruption.hpp"
@@ -16,7 +17,7 @@
 #include "runtime/scripted/goal.hpp"
 #include "runtime/scripted/goal_labels.hpp"
 #include "runtime/scripted/goal_scanner.hpp"
-#include "runtime/scripted/message_matching.hpp"
+#include "runtime/scripted/message_passing.hpp"
 
 namespace apenet {
 
@@ -166,6 +167,7 @@ void GoalParser::define(std::string_view label, std::uint32_t line) {
 void GoalParser::parse_operation(std::string_view word) {
   GoalOperation operation;
   operation.line = scan_.line();
+  std::ignore = scan_.take_address();
   if (word == "calc") {
     operation.amount = scan_.take_number("nanoseconds", 0, most_ns);
   } else if (word == "send" || word == "recv") {
@@ -177,8 +179,11 @@ void GoalParser::parse_operation(std::string_view word) {
   parse_attributes(operation);
   if (rank_->operations.size() == most_operations) scan_.refuse(word, "fewer operations of one rank");
   rank_->cpus = std::max(rank_->cpus, static_cast<std::uint16_t>(operation.cpu + 1));
-  rank_->operations.push_back(operation);
   end_statement();
+  operation.address = scan_.take_address();
+  if (operation.kind == GoalOperation::Kind::receive && operation.address == 0 && operation.amount > 0)
+    ++schedule_.receives_at_no_address;
+  rank_->operations.push_back(operation);
 }
 
 void GoalParser::parse_message(GoalOperation& operation, bool is_send) {

@@ -6,6 +6,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "machine/message_costs.hpp"
+
 namespace apenet {
 
 namespace {
@@ -33,14 +35,15 @@ class GoalReplay final : private RankProgram {
   void ended(ProcessId rank, std::uint32_t operation, Time time, const Envelope& message) override;
   Time start(ProcessId rank, std::uint32_t operation);
   void release(ProcessId rank, std::uint32_t operation, Time time, bool on_start);
-  void require_all_ended() const;
-  [[nodiscard]] std::string describe_waiting(ProcessId rank) const;
+  void require_all_ended();
+  [[nodiscard]] std::string describe_waiting(ProcessId rank);
 
   static std::vector<std::uint16_t> cpus_of(const GoalSchedule& schedule);
 
   const GoalSchedule& schedule_;
   std::vector<Rank> ranks_;
   std::uint64_t truncated_ = 0;
+  bool translates_;  // the card: where buffers lie matters
   MessagePassing messages_;
 };
 
@@ -55,6 +58,7 @@ GoalReplay::GoalReplay(const MachineDescription& description, std::vector<NodeId
                        const GoalSchedule& schedule, const ObservationOptions& observed)
     : schedule_(schedule),
       ranks_(schedule.ranks.size()),
+      translates_(translates_addresses(description)),
       messages_(description, std::move(node_of_rank), cpus_of(schedule), *this, observed) {
   for (std::size_t r = 0; r < ranks_.size(); ++r) {
     const GoalRank& trace = schedule.ranks[r];
@@ -87,9 +91,10 @@ Time GoalReplay::start(ProcessId id, std::uint32_t number) {
   switch (operation.kind) {
     case GoalOperation::Kind::send:
       return messages_.send(id, operation.cpu, earliest, number, {id, operation.tag, operation.amount},
-                            operation.peer);
+                            operation.peer, operation.address);
     case GoalOperation::Kind::receive:
-      return messages_.receive(id, operation.cpu, earliest, number, operation.peer, operation.tag);
+      return messages_.receive(id, operation.cpu, earliest, number, operation.peer, operation.tag,
+                               operation.address);
     case GoalOperation::Kind::calc:
       break;
   }
@@ -129,6 +134,12 @@ ReplayReport GoalReplay::run() {
     report.warnings.push_back(std::to_string(truncated_) +
                               " receives got a message longer than they say: it was taken whole");
   }
+  if (translates_ && schedule_.receives_at_no_address > 0) {
+    report.warnings.push_back(
+        std::to_string(schedule_.receives_at_no_address) +
+        " receives name no buffer address (// @0x...): the card, which translates addresses, finds all their "
+        "buffers on one page");
+  }
   if (schedule_.uses_nics) {
     report.warnings.push_back(
         "operations name several network interfaces: a node of the machine has one card");
@@ -136,7 +147,7 @@ ReplayReport GoalReplay::run() {
   return report;
 }
 
-void GoalReplay::require_all_ended() const {
+void GoalReplay::require_all_ended() {
   constexpr std::size_t most_shown = 8;
   std::vector<std::string> lines;
   std::size_t stuck = 0;
@@ -154,7 +165,7 @@ void GoalReplay::require_all_ended() const {
 }
 
 // Of the operations that have started and not ended the first; of messages that nobody received the oldest.
-std::string GoalReplay::describe_waiting(ProcessId id) const {
+std::string GoalReplay::describe_waiting(ProcessId id) {
   const Rank& rank = ranks_[id];
   const GoalRank& trace = schedule_.ranks[id];
   std::string text;

@@ -1,6 +1,7 @@
 #include "runtime/scripted/goal_scanner.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <stdexcept>
 
 namespace apenet {
@@ -29,7 +30,11 @@ std::string shown(std::string_view text) {
 
 void GoalScanner::skip_comment() {
   if (at_[1] == '/') {
+    const char* text = at_ + 2;
     at_ = std::find(at_, end_, '\n');
+    constexpr std::string_view mark = " @0x";
+    if (std::string_view(text, static_cast<std::size_t>(at_ - text)).starts_with(mark))
+      std::from_chars(text + mark.size(), at_, address_, 16);
     return;
   }
   const std::uint32_t begin = line_;

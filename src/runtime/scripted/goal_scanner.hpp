@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace apenet {
 
@@ -22,6 +23,9 @@ class GoalScanner {
   void skip_blanks();
   // The same, past ends of lines too.
   void skip_lines();
+  // The address of the last comment "// @ADDRESS", as it is written by `apenet run --record`; 0: there was
+  // none since it was last asked for.
+  [[nodiscard]] std::uint64_t take_address() { return std::exchange(address_, 0); }
   [[nodiscard]] bool at_end() const { return at_ == end_; }
   [[nodiscard]] bool at_end_of_statement() const { return at_ == end_ || *at_ == '\n' || *at_ == '}'; }
 
@@ -47,6 +51,7 @@ class GoalScanner {
   const char* end_;
   const std::string& file_;
   std::uint32_t line_ = 1;
+  std::uint64_t address_ = 0;
 };
 
 }  // namespace apenet

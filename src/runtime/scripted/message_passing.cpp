@@ -1,12 +1,13 @@
 #include "runtime/scripted/message_passing.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <stdexcept>
 #include <string>
 #include <utility>
 
 #include "kernel/check.hpp"
-#include "kernel/rate.hpp"
+#include "machine/message_costs.hpp"
 #include "machine/validate.hpp"
 #include "runtime/observe/process_trace.hpp"
 
@@ -14,16 +15,33 @@ namespace apenet {
 
 namespace {
 
-// What the provider puts on the wire beside the payload (src/api/libfabric/wire.hpp).
-constexpr std::int64_t header_bytes = 24;
-constexpr std::int64_t ready_bytes = header_bytes + 16;  // and the length of what is announced
-constexpr std::int64_t clear_bytes = header_bytes + 32;  // and one address
-constexpr std::uint64_t number_mask = 0xffffffff;        // of a descriptor's number: that of its message
-constexpr std::int64_t largest_eager_bytes = 64 * 1024;  // a slot of the shared mapping (ipc/protocol.hpp)
+constexpr std::uint64_t index_mask = 0xffffffff;              // of a descriptor's number: that of its flight
+constexpr std::uint64_t any_length = std::uint64_t{1} << 62;  // of a receive's buffer: takes what comes
 
-std::int64_t eager_limit(const MachineDescription& description, const NicCapabilities& card) {
-  return std::max<std::int64_t>(0, std::min({description.mpi_software.eager_limit_bytes, largest_eager_bytes,
-                                             card.max_send_bytes - header_bytes}));
+std::uint64_t pair_of(ProcessId source, ProcessId target) {
+  return std::uint64_t{source} << 32 | target;
+}
+
+message::EventKind event_kind(Completion::Kind kind, message::RequestVerb verb) {
+  switch (kind) {
+    case Completion::Kind::sent:
+      return message::EventKind::sent;
+    case Completion::Kind::arrived:
+      return verb == message::RequestVerb::put ? message::EventKind::put_arrived
+                                               : message::EventKind::arrived;
+    case Completion::Kind::remote_done:
+      return message::EventKind::remote_done;
+    case Completion::Kind::got:
+      break;
+  }
+  return message::EventKind::got;
+}
+
+message::Owner owner_of(std::uint32_t operation, std::uint16_t cpu) {
+  message::Owner owner;
+  owner.number = operation;
+  owner.cpu = cpu;
+  return owner;
 }
 
 }  // namespace
@@ -35,24 +53,19 @@ MessagePassing::MessagePassing(const MachineDescription& description, std::vecto
       machine_(simulation_, description, std::move(node_of_rank)),
       observation_(simulation_, machine_, observed),
       program_(program),
-      software_(description.mpi_software),
-      copy_rate_(DataRate::bytes_per_second(description.host.copy_bytes_per_second)),
-      card_(machine_.capabilities()),
-      eager_limit_bytes_(eager_limit(description, card_)),
-      ranks_(machine_.process_count()),
-      matching_(machine_.process_count()) {
-  require_sends_of(clear_bytes, card_);
-  if (!card_.put) {
+      costs_(message_costs(description)),
+      card_(message_limits(machine_.capabilities())),
+      packet_interval_(description.mpi_software.send_packet) {
+  require_sends_of(message::control_bytes, machine_.capabilities());
+  if (!machine_.capabilities().put) {
     throw std::invalid_argument(
         "card = without put: expected one that can write remote memory, for rendezvous");
   }
-  APENET_CHECK(cpus.size() == ranks_.size(), "CPUs of %zu ranks for %zu", cpus.size(), ranks_.size());
-  first_cpu_.push_back(0);
-  for (ProcessId rank = 0; rank < ranks_.size(); ++rank) {
-    first_cpu_.push_back(first_cpu_.back() + cpus[rank]);
+  APENET_CHECK(cpus.size() == rank_count(), "CPUs of %zu ranks for %u", cpus.size(), rank_count());
+  for (ProcessId rank = 0; rank < rank_count(); ++rank) {
+    ranks_.emplace_back(*this, stores_, rank, cpus[rank]);
     sources_.push_back({EventKind::process, rank, 0});
   }
-  cpus_.resize(first_cpu_.back());
   machine_.set_sink(*this);
   machine_.fill_receive_rings();
 }
@@ -64,259 +77,144 @@ void MessagePassing::run() {
   machine_.run_to_end();
 }
 
-MessagePassing::Cpu& MessagePassing::begin(ProcessId rank, std::uint16_t cpu, Time earliest) {
-  Cpu& chosen = cpus_[first_cpu_[rank] + cpu];
-  chosen.clock = std::max(chosen.clock, earliest);
-  return chosen;
-}
-
-MessagePassing::Cpu& MessagePassing::cpu_at(ProcessId rank, std::uint16_t cpu, Time time) {
-  Cpu& chosen = cpus_[first_cpu_[rank] + cpu];
-  chosen.clock += std::exchange(chosen.debt, Time::zero());
-  if (time > chosen.clock) {
-    if (cpu == 0) {
-      ranks_[rank].waited += time - chosen.clock;
-      simulation_.trace(process_record(ProcessTrace::waited, chosen.clock, time, rank));
-    }
-    chosen.clock = time;
-  }
-  return chosen;
-}
-
 Time MessagePassing::compute(ProcessId rank, std::uint16_t cpu, Time earliest, std::uint32_t operation,
                              Time span) {
-  Cpu& chosen = begin(rank, cpu, earliest);
-  const Time began = chosen.clock;
+  RankPort& port = ranks_[rank].port;
+  port.advance(cpu, earliest);
+  const Time began = port.clock(cpu);
   if (span > end_of_time - began) {
     throw std::invalid_argument("calc = " + std::to_string(span.ps() / 1000) + ": expected rank " +
                                 std::to_string(rank) + " to end within 104 days of virtual time");
   }
-  chosen.clock += span;
-  if (cpu == 0) ranks_[rank].computed += span;
-  program_.ended(rank, operation, chosen.clock, {});
+  port.advance(cpu, began + span);
+  if (cpu == 0) ranks_[rank].activity.computed += span;
+  program_.ended(rank, operation, began + span, {});
   return began;
 }
 
 Time MessagePassing::send(ProcessId rank, std::uint16_t cpu, Time earliest, std::uint32_t operation,
-                          const Envelope& envelope, ProcessId target) {
-  Cpu& chosen = begin(rank, cpu, earliest);
-  const Time began = chosen.clock;
-  Message message;
-  message.source = rank;
-  message.target = target;
-  message.bytes = envelope.bytes;
-  message.tag = envelope.tag;
-  message.send_operation = operation;
-  message.send_cpu = cpu;
-  RankActivity& activity = ranks_[rank];
-  ++activity.sends;
-  activity.sent_bytes += static_cast<std::uint64_t>(envelope.bytes);
-  const bool is_eager = envelope.bytes <= eager_limit_bytes_;
-  message.phase = is_eager ? Phase::eager : Phase::ready;
-  if (!is_eager) {
-    chosen.clock += software_.rendezvous;
-    post_control(chosen, rank, add(message), ready_bytes);
-    return began;
-  }
-  const std::uint32_t number = add(message);
-  chosen.clock += software_.send;
-  // What the CPU writes to the card itself needs no other copy.
-  if (header_bytes + envelope.bytes > card_.max_pio_bytes) charge_copy(chosen, envelope.bytes);
-  post_send(chosen, rank, number, header_bytes + envelope.bytes);
-  program_.ended(rank, operation, chosen.clock, {rank, envelope.tag, envelope.bytes});
+                          const Envelope& envelope, ProcessId target, std::uint64_t address) {
+  Rank& sender = ranks_[rank];
+  sender.port.advance(cpu, earliest);
+  const Time began = sender.port.clock(cpu);
+  ++sender.activity.sends;
+  sender.activity.sent_bytes += static_cast<std::uint64_t>(envelope.bytes);
+  message::SendCall call;
+  call.buffer = message::one_piece(address, static_cast<std::uint64_t>(envelope.bytes));
+  call.target = target;
+  call.tagged = true;
+  call.tag = envelope.tag;
+  call.owner = owner_of(operation, cpu);
+  if (sender.engine.send(sender.inbox, call)) ended(rank, operation, {rank, envelope.tag, envelope.bytes});
   return began;
 }
 
 Time MessagePassing::receive(ProcessId rank, std::uint16_t cpu, Time earliest, std::uint32_t operation,
-                             ProcessId source, std::uint32_t tag) {
-  const Time began = begin(rank, cpu, earliest).clock;
-  ++ranks_[rank].receives;
-  const PostedReceive receive{rank, source, tag, operation, cpu};
-  const std::uint32_t kept = matching_.find(rank, source, tag);
-  if (kept == MessageMatching::none) {
-    matching_.post(receive);
-  } else {
-    consume(kept, receive);
-  }
+                             ProcessId source, std::uint32_t tag, std::uint64_t address) {
+  Rank& receiver = ranks_[rank];
+  receiver.port.advance(cpu, earliest);
+  const Time began = receiver.port.clock(cpu);
+  ++receiver.activity.receives;
+  message::ReceiveCall call;
+  call.buffer = message::one_piece(address, any_length);
+  call.wanted.source = source;
+  call.wanted.tag = tag;
+  call.wanted.ignore = tag == any_tag ? ~std::uint64_t{0} : 0;
+  call.tagged = true;
+  call.owner = owner_of(operation, cpu);
+  receiver.engine.receive(receiver.inbox, call);
   return began;
 }
 
+void MessagePassing::note_wait(ProcessId rank, Time from, Time until) {
+  ranks_[rank].activity.waited += until - from;
+  simulation_.trace(process_record(ProcessTrace::waited, from, until, rank));
+}
+
+void MessagePassing::ended(ProcessId rank, std::uint32_t operation, const Envelope& message) {
+  const RankPort& port = ranks_[rank].port;
+  program_.ended(rank, operation, port.clock(port.cpu()), message);
+}
+
 void MessagePassing::complete(const Completion& completion) {
+  Rank& rank = ranks_[completion.process];
+  const message::Event event = event_of(completion);
+  rank.port.begin_event(completion.time);
+  rank.engine.take(event);
+  rank.port.end_event();
+  if (completion.mailbox_packets > 0) {
+    // Another CPU than the first may have taken it; the times of one process may not go back.
+    const Time taken = std::max(rank.port.clock(0), completion.time);
+    machine_.give_back(taken + Time::from_ps(costs_.after_receive_ps), completion.process);
+  }
+  program_.proceed(completion.process);
+  rank.port.look();
+}
+
+// The trace hash is that of a run of processes (Scheduler::trace).
+message::Event MessagePassing::event_of(const Completion& completion) {
+  const auto index = static_cast<std::uint32_t>(completion.message & index_mask);
+  Flight& flight = flights_[index];
   hash_.record({.time = completion.time,
                 .kind = EventKind::process,
                 .what = static_cast<std::uint16_t>(completion.kind),
                 .place = completion.process,
-                .a = completion.source,
-                .b = completion.message});
-  handle(completion);
-  if (completion.mailbox_packets > 0) {
-    machine_.give_back(std::max(clock(completion.process), completion.time) + software_.after_receive,
-                       completion.process);
+                .a = pair_of(flight.source, flight.target),
+                .b = static_cast<std::uint64_t>(flight.bytes)});
+  message::Event event;
+  event.time_ps = completion.time.ps();
+  event.message = completion.message;
+  event.source = flight.source;
+  event.kind = event_kind(completion.kind, flight.verb);
+  event.bytes = flight.bytes;
+  event.immediate = flight.immediate;
+  event.mailbox_packets = completion.mailbox_packets;
+  event.inline_length = flight.inline_length;
+  std::memcpy(event.inline_data, flight.inline_data, flight.inline_length);
+  if (--flight.completions_due == 0) free_flights_.push_back(index);
+  return event;
+}
+
+std::uint32_t MessagePassing::add_flight(ProcessId rank, const message::Request& request) {
+  if (free_flights_.empty()) {
+    free_flights_.push_back(static_cast<std::uint32_t>(flights_.size()));
+    flights_.emplace_back();
   }
-  program_.proceed(completion.process);
+  const std::uint32_t index = free_flights_.back();
+  free_flights_.pop_back();
+  Flight& flight = flights_[index];
+  flight.source = rank;
+  flight.target = request.target;
+  flight.bytes = request.bytes;
+  flight.immediate = request.immediate;
+  flight.verb = request.verb;
+  const bool is_put = request.verb == message::RequestVerb::put;
+  flight.completions_due = is_put ? 2 : 1;  // sent, and arrived
+  flight.inline_length = request.inline_length;
+  std::memcpy(flight.inline_data, request.inline_data, request.inline_length);
+  return index;
 }
 
-void MessagePassing::handle(const Completion& completion) {
-  const auto number = static_cast<std::uint32_t>(completion.message & number_mask);
-  Message& message = messages_[number];
-  if (message.phase != Phase::put) {
-    message.mailbox_packets = completion.mailbox_packets;
-    const ProcessId from = message.phase == Phase::clear ? message.target : message.source;
-    const std::int64_t bytes = wire_bytes(message);
-    take_in_turn(completion.process, number, completion.time);
-    give_credit(completion.process, 0, from, bytes);  // the place in the ring is free again
-    return;
-  }
-  const bool is_sender = completion.kind == Completion::Kind::sent;
-  Cpu& cpu = cpu_at(completion.process, is_sender ? message.send_cpu : message.receive_cpu, completion.time);
-  cpu.clock += software_.completion;
-  put_reported(number, completion.kind);
-}
-
-std::int64_t MessagePassing::wire_bytes(const Message& message) {
-  if (message.phase == Phase::eager) return header_bytes + message.bytes;
-  return message.phase == Phase::ready ? ready_bytes : clear_bytes;
-}
-
-void MessagePassing::take_in_turn(ProcessId rank, std::uint32_t number, Time time) {
-  const Message& message = messages_[number];
-  const ProcessId from = message.phase == Phase::clear ? message.target : message.source;
-  Pair& conversation = pair(from, rank);
-  if (message.sequence != conversation.next_in) {
-    conversation.held.push_back(number);
-    return;
-  }
-  ++conversation.next_in;
-  deliver(rank, number, time);
-  for (std::size_t i = 0; i < conversation.held.size();) {
-    const std::uint32_t held = conversation.held[i];
-    if (messages_[held].sequence != conversation.next_in) {
-      ++i;
-      continue;
-    }
-    ++conversation.next_in;
-    conversation.held.erase(conversation.held.begin() + static_cast<std::ptrdiff_t>(i));
-    deliver(rank, held, time);
-    i = 0;
-  }
-}
-
-void MessagePassing::deliver(ProcessId rank, std::uint32_t number, Time time) {
-  const Message& message = messages_[number];
-  if (message.phase == Phase::clear) {
-    cpu_at(rank, message.send_cpu, time);
-    cleared(number);
-    return;
-  }
-  PostedReceive receive;
-  const bool is_wanted = matching_.match(rank, message.source, message.tag, receive);
-  cpu_at(rank, is_wanted ? receive.cpu : std::uint16_t{0}, time);
-  if (is_wanted) {
-    consume(number, receive);
-  } else {
-    matching_.keep(rank, message.source, message.tag, number);
-  }
-}
-
-void MessagePassing::consume(std::uint32_t number, const PostedReceive& receive) {
-  Message& message = messages_[number];
-  Cpu& cpu = cpus_[first_cpu_[receive.rank] + receive.cpu];
-  charge_receive(cpu, message);
-  message.receive_operation = receive.operation;
-  message.receive_cpu = receive.cpu;
-  if (message.phase == Phase::ready) {
-    cpu.clock += software_.rendezvous + software_.publish + software_.rendezvous;
-    message.phase = Phase::clear;
-    post_control(cpu, receive.rank, number, clear_bytes);
-    if (card_.needs_credit) {
-      for (std::int64_t left = message.bytes; left > 0; left -= card_.max_message_bytes) {
-        cpu.clock += software_.after_receive;
-        give_credit(receive.rank, receive.cpu, message.source, std::min(left, card_.max_message_bytes));
-      }
-    }
-    return;
-  }
-  charge_copy(cpu, message.bytes);
-  const Envelope envelope{message.source, message.tag, message.bytes};
-  free_messages_.push_back(number);
-  program_.ended(receive.rank, receive.operation, cpu.clock, envelope);
-}
-
-// The sender puts the payload, as many descriptors as it takes.
-void MessagePassing::cleared(std::uint32_t number) {
-  Message& message = messages_[number];
-  Cpu& cpu = cpus_[first_cpu_[message.source] + message.send_cpu];
-  charge_receive(cpu, message);
-  cpu.clock += software_.rendezvous;
-  message.phase = Phase::put;
-  const auto parts =
-      static_cast<std::uint32_t>((message.bytes + card_.max_message_bytes - 1) / card_.max_message_bytes);
-  message.parts_unsent = message.parts_unarrived = parts;
-  const ProcessId source = message.source;
-  std::int64_t left = message.bytes;
-  for (std::uint32_t part = 0; part < parts; ++part) {
-    const std::int64_t bytes = std::min(left, card_.max_message_bytes);
-    cpu.clock += software_.send;
-    post(cpu, source, number, Verb::put, bytes);
-    left -= bytes;
-  }
-}
-
-void MessagePassing::put_reported(std::uint32_t number, Completion::Kind kind) {
-  Message& message = messages_[number];
-  const bool is_sender = kind == Completion::Kind::sent;
-  if (--(is_sender ? message.parts_unsent : message.parts_unarrived) > 0) return;
-  const Envelope envelope{message.source, message.tag, message.bytes};
-  const ProcessId rank = is_sender ? message.source : message.target;
-  const std::uint32_t operation = is_sender ? message.send_operation : message.receive_operation;
-  const Cpu& cpu = cpus_[first_cpu_[rank] + (is_sender ? message.send_cpu : message.receive_cpu)];
-  if (message.parts_unsent == 0 && message.parts_unarrived == 0) free_messages_.push_back(number);
-  program_.ended(rank, operation, cpu.clock, envelope);
-}
-
-void MessagePassing::post_control(Cpu& cpu, ProcessId from, std::uint32_t number, std::int64_t bytes) {
-  cpu.clock += software_.send;
-  post_send(cpu, from, number, bytes);
-}
-
-// What the CPU writes of a message beyond its first packet, it writes after the post.
-void MessagePassing::post_send(Cpu& cpu, ProcessId from, std::uint32_t number, std::int64_t bytes) {
-  const Message& message = messages_[number];
-  post(cpu, from, number, Verb::send, bytes);
-  if (machine_.node_of(message.source) == machine_.node_of(message.target)) return;
-  cpu.clock += software_.further_sends(library_packets(card_.send_packet_bytes, bytes));
-}
-
-void MessagePassing::charge_receive(Cpu& cpu, const Message& message) const {
-  cpu.clock += software_.receive + software_.further_receives(message.mailbox_packets);
-  cpu.debt += software_.after_receive;
-}
-
-void MessagePassing::post(Cpu& cpu, ProcessId from, std::uint32_t number, Verb verb, std::int64_t bytes) {
-  const Message& message = messages_[number];
+std::uint64_t MessagePassing::post(ProcessId rank, const message::Request& request, Time when) {
   Descriptor descriptor;
-  descriptor.verb = verb;
-  descriptor.source = from;
-  descriptor.target = message.phase == Phase::clear ? message.source : message.target;
-  descriptor.from_cpu = verb == Verb::send && bytes <= card_.max_pio_bytes;
-  descriptor.want_local = verb == Verb::put;
-  descriptor.bytes = bytes;
-  descriptor.message = descriptors_++ << 32 | number;
-  descriptor.packet_interval = software_.send_packet;
-  hand_over_at(descriptor, cpu.clock);
+  descriptor.verb = static_cast<Verb>(request.verb);
+  descriptor.source = rank;
+  descriptor.target = request.target;
+  descriptor.from_cpu = (request.flags & message::from_cpu) != 0;
+  descriptor.want_local = (request.flags & message::want_local) != 0;
+  descriptor.bytes = request.bytes;
+  descriptor.local_address = request.local_address;
+  descriptor.remote_address = request.remote_address;
+  descriptor.packet_interval = packet_interval_;
+  descriptor.message = descriptors_++ << 32;
+  if (descriptor.verb != Verb::credit) descriptor.message |= add_flight(rank, request);
+  post_in_turn(descriptor, std::max(when, simulation_.now()));
+  return descriptor.message;
 }
 
-// The processor's time for it is after_receive, charged elsewhere.
-void MessagePassing::give_credit(ProcessId receiver, std::uint16_t cpu, ProcessId sender,
-                                 std::int64_t bytes) {
-  if (!card_.needs_credit) return;
-  const Time when = std::max(cpus_[first_cpu_[receiver] + cpu].clock, simulation_.now());
-  hand_over_at({.verb = Verb::credit, .source = receiver, .target = sender, .bytes = bytes}, when);
-}
-
-void MessagePassing::hand_over_at(const Descriptor& descriptor, Time when) {
-  if (cpu_count(descriptor.source) == 1) {
-    hand_over(descriptor, when);
+void MessagePassing::post_in_turn(const Descriptor& descriptor, Time when) {
+  if (ranks_[descriptor.source].port.cpu_count() == 1) {
+    machine_.post(when, descriptor);
     return;
   }
   std::uint32_t index = static_cast<std::uint32_t>(delayed_.size());
@@ -327,42 +225,28 @@ void MessagePassing::hand_over_at(const Descriptor& descriptor, Time when) {
     free_delayed_.pop_back();
     delayed_[index] = descriptor;
   }
-  simulation_.schedule(sources_[descriptor.source], std::max(when, simulation_.now()), *this, index);
+  simulation_.schedule(sources_[descriptor.source], when, *this, index);
 }
 
 void MessagePassing::handle_event(const Event& event) {
   const auto index = static_cast<std::uint32_t>(event.argument_a);
   const Descriptor descriptor = delayed_[index];
   free_delayed_.push_back(index);
-  hand_over(descriptor, simulation_.now());
+  if (descriptor.verb == Verb::send) number_in_turn(descriptor);
+  machine_.post(simulation_.now(), descriptor);
 }
 
-void MessagePassing::hand_over(const Descriptor& descriptor, Time when) {
-  if (descriptor.verb == Verb::send) {
-    Message& message = messages_[descriptor.message & number_mask];
-    message.sequence = pair(descriptor.source, descriptor.target).next_out++;
-  }
-  machine_.post(when, descriptor);
-}
-
-void MessagePassing::charge_copy(Cpu& cpu, std::int64_t bytes) const {
-  cpu.clock += copy_rate_.duration(bytes);
-}
-
-std::uint32_t MessagePassing::add(const Message& message) {
-  if (free_messages_.empty()) {
-    messages_.push_back(message);
-    return static_cast<std::uint32_t>(messages_.size() - 1);
-  }
-  const std::uint32_t number = free_messages_.back();
-  free_messages_.pop_back();
-  messages_[number] = message;
-  return number;
+void MessagePassing::number_in_turn(const Descriptor& descriptor) {
+  std::byte* bytes = flights_[descriptor.message & index_mask].inline_data;
+  message::MessageHeader header;
+  std::memcpy(&header, bytes, sizeof(header));
+  header.sequence = next_sequence_[pair_of(descriptor.source, descriptor.target)]++;
+  std::memcpy(bytes, &header, sizeof(header));
 }
 
 RanksReport MessagePassing::report() {
   RanksReport report;
-  report.ranks = ranks_;
+  for (const Rank& rank : ranks_) report.ranks.push_back(rank.activity);
   for (const Counter& counter : machine_.counters()) {
     if (counter.name == "messages") report.messages = counter.value;
     if (counter.name == "payload_bytes") report.bytes = counter.value;
@@ -376,11 +260,12 @@ RanksReport MessagePassing::report() {
   return report;
 }
 
-bool MessagePassing::unreceived(ProcessId rank, Envelope& envelope) const {
-  const std::uint32_t number = matching_.oldest_kept(rank);
-  if (number == MessageMatching::none) return false;
-  const Message& message = messages_[number];
-  envelope = {message.source, message.tag, message.bytes};
+bool MessagePassing::unreceived(ProcessId rank, Envelope& envelope) {
+  const message::KeptMessage* kept = ranks_[rank].inbox.matcher(true).oldest();
+  if (kept == nullptr) return false;
+  const message::Message& message = kept->message;
+  envelope = {message.source, static_cast<std::uint32_t>(message.header.tag),
+              static_cast<std::int64_t>(message.length())};
   return true;
 }
 

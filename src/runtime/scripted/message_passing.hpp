@@ -1,8 +1,9 @@
 // MessagePassing: ranks that send and receive as an MPI library over the libfabric provider does, without any
-// process: the same protocols, the same descriptors, the same costs of software.
+// process: each has a message engine, as a process has.
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -12,9 +13,12 @@
 #include "kernel/trace.hpp"
 #include "machine/machine.hpp"
 #include "runtime/observe/observation.hpp"
-#include "runtime/scripted/message_matching.hpp"
+#include "runtime/scripted/rank_port.hpp"
 
 namespace apenet {
+
+inline constexpr std::uint32_t any_rank = message::any_source;
+inline constexpr std::uint32_t any_tag = 0xffffffff;
 
 // Where the clocks of ranks stop: 104 days, as those of real processes (runtime/ipc/protocol.hpp).
 inline constexpr Time end_of_time = Time::from_ps(9'000'000'000'000'000'000);
@@ -59,11 +63,9 @@ struct RanksReport {
   std::vector<std::string> warnings;
 };
 
-// The protocols are those of docs/apis/libfabric.md, charged from description.mpi_software: eager up to the
-// limit, rendezvous by put above it. A rank's CPU does what the program starts in the order in which it
-// starts it, ahead of the simulation, and takes arrivals in their order when nothing can be started; one that
-// no receive wants waits, and costs when it is wanted. A rank may have several CPUs, each with its own clock;
-// the steps of a message are done by the CPU of its operation.
+// A rank's CPU does what the program starts in the order in which it starts it, ahead of the simulation, and
+// takes arrivals in their order when nothing can be started. A rank may have several CPUs, each with its own
+// clock; the steps of a message are done by the CPU of its operation.
 class MessagePassing final : private CompletionSink, private EventHandler {
  public:
   // cpus[r]: CPUs of rank r, at least one. Throws std::invalid_argument as Machine does.
@@ -71,99 +73,83 @@ class MessagePassing final : private CompletionSink, private EventHandler {
                  const std::vector<std::uint16_t>& cpus, RankProgram& program,
                  const ObservationOptions& observed = {});
 
-  // Each begins when the CPU is free, and not before `earliest`, and returns when it began.
+  // Each begins when the CPU is free, and not before `earliest`, and returns when it began. `address`: of the
+  // buffer in the rank's memory, for cards that translate it; 0 where that is not known.
   Time compute(ProcessId rank, std::uint16_t cpu, Time earliest, std::uint32_t operation, Time span);
   Time send(ProcessId rank, std::uint16_t cpu, Time earliest, std::uint32_t operation,
-            const Envelope& message, ProcessId target);
+            const Envelope& message, ProcessId target, std::uint64_t address = 0);
   Time receive(ProcessId rank, std::uint16_t cpu, Time earliest, std::uint32_t operation, ProcessId source,
-               std::uint32_t tag);
+               std::uint32_t tag, std::uint64_t address = 0);
 
   // From time zero until nothing happens any more.
   void run();
 
   [[nodiscard]] std::uint32_t rank_count() const { return machine_.process_count(); }
   // When the rank's first CPU has done what it has to do so far.
-  [[nodiscard]] Time clock(ProcessId rank) const { return cpus_[first_cpu_[rank]].clock; }
+  [[nodiscard]] Time clock(ProcessId rank) const { return ranks_[rank].port.clock(0); }
   [[nodiscard]] RanksReport report();
   // A message to `rank` that nobody has received; false when there is none.
-  [[nodiscard]] bool unreceived(ProcessId rank, Envelope& message) const;
+  [[nodiscard]] bool unreceived(ProcessId rank, Envelope& message);
+
+  // For a rank's port.
+  [[nodiscard]] const message::SoftwareCosts& costs() const { return costs_; }
+  [[nodiscard]] const message::CardLimits& card() const { return card_; }
+  [[nodiscard]] bool are_near(ProcessId one, ProcessId other) const {
+    return machine_.node_of(one) == machine_.node_of(other);
+  }
+  [[nodiscard]] RankEngine& engine(ProcessId rank) { return ranks_[rank].engine; }
+  [[nodiscard]] message::Inbox& inbox(ProcessId rank) { return ranks_[rank].inbox; }
+  std::uint64_t post(ProcessId rank, const message::Request& request, Time when);
+  void note_wait(ProcessId rank, Time from, Time until);
+  void ended(ProcessId rank, std::uint32_t operation, const Envelope& message);
 
  private:
-  enum class Phase : std::uint8_t { eager, ready, clear, put };
-  // From the send to the last completion. Its number is the low half of its descriptors' numbers.
-  struct Message {
+  struct Rank {
+    Rank(MessagePassing& shared, RankEngine::Stores& stores, ProcessId id, std::uint16_t cpus)
+        : port(shared, id, cpus), engine(port, stores) {}
+    RankPort port;
+    message::Inbox inbox{0};
+    RankEngine engine;
+    RankActivity activity;
+  };
+  // A descriptor from its post to its last completion. Its index is the low half of its number.
+  struct Flight {
     ProcessId source = 0;
     ProcessId target = 0;
     std::int64_t bytes = 0;
-    std::uint32_t tag = 0;
-    std::uint32_t send_operation = 0;
-    std::uint32_t receive_operation = 0;
-    std::uint32_t sequence = 0;  // of what is under way, among all from its sender to its receiver
-    std::uint32_t parts_unsent = 0;
-    std::uint32_t parts_unarrived = 0;
-    std::uint32_t mailbox_packets = 0;  // in which what is under way came
-    std::uint16_t send_cpu = 0;
-    std::uint16_t receive_cpu = 0;
-    Phase phase = Phase::eager;
-  };
-  struct Cpu {
-    Time clock;
-    Time debt;  // after_receive, paid before the next arrival is taken
-  };
-  // The conversation of two ranks, one direction: a library takes messages in the order in which they were
-  // sent, whatever the network does.
-  struct Pair {
-    std::uint32_t next_out = 0;
-    std::uint32_t next_in = 0;
-    std::vector<std::uint32_t> held;  // came before their turn
+    std::uint64_t immediate = 0;
+    message::RequestVerb verb = message::RequestVerb::send;
+    std::uint8_t completions_due = 0;
+    std::uint32_t inline_length = 0;
+    std::byte inline_data[message::control_bytes];  // of a send: header, and body of a control message
   };
 
   void complete(const Completion& completion) override;
   void land(ProcessId /*source*/, std::uint64_t /*message*/) override {}
   void handle_event(const Event& event) override;
 
-  void handle(const Completion& completion);
-  void take_in_turn(ProcessId rank, std::uint32_t number, Time time);
-  void deliver(ProcessId rank, std::uint32_t number, Time time);
-  void consume(std::uint32_t number, const PostedReceive& receive);
-  void cleared(std::uint32_t number);
-  void put_reported(std::uint32_t number, Completion::Kind kind);
-  void post(Cpu& cpu, ProcessId from, std::uint32_t number, Verb verb, std::int64_t bytes);
-  void hand_over(const Descriptor& descriptor, Time when);
-  void give_credit(ProcessId receiver, std::uint16_t cpu, ProcessId sender, std::int64_t bytes);
-  void hand_over_at(const Descriptor& descriptor, Time when);
-  [[nodiscard]] static std::int64_t wire_bytes(const Message& message);  // of what is under way but for puts
-  void post_control(Cpu& cpu, ProcessId from, std::uint32_t number, std::int64_t bytes);
-  void post_send(Cpu& cpu, ProcessId from, std::uint32_t number, std::int64_t bytes);
-  void charge_receive(Cpu& cpu, const Message& message) const;
-  void charge_copy(Cpu& cpu, std::int64_t bytes) const;
-  Cpu& begin(ProcessId rank, std::uint16_t cpu, Time earliest);
-  Cpu& cpu_at(ProcessId rank, std::uint16_t cpu, Time time);  // ready to take what came at `time`
-  Pair& pair(ProcessId from, ProcessId to) { return pairs_[std::uint64_t{from} << 32 | to]; }
-  std::uint32_t add(const Message& message);
-  [[nodiscard]] std::uint32_t cpu_count(ProcessId rank) const {
-    return first_cpu_[rank + 1] - first_cpu_[rank];
-  }
+  [[nodiscard]] std::uint32_t add_flight(ProcessId rank, const message::Request& request);
+  [[nodiscard]] message::Event event_of(const Completion& completion);
+  void post_in_turn(const Descriptor& descriptor, Time when);
+  void number_in_turn(const Descriptor& descriptor);
 
   Simulation simulation_;
   Machine machine_;
   Observation observation_;
   RankProgram& program_;
-  SoftwareDescription software_;
-  DataRate copy_rate_;
-  NicCapabilities card_;
-  std::int64_t eager_limit_bytes_;
-  std::vector<RankActivity> ranks_;
-  std::vector<Cpu> cpus_;
-  std::vector<std::uint32_t> first_cpu_;  // of each rank, in cpus_
-  MessageMatching matching_;
-  std::vector<Message> messages_;
-  std::vector<std::uint32_t> free_messages_;
-  std::unordered_map<std::uint64_t, Pair> pairs_;  // looked up, never walked through
+  message::SoftwareCosts costs_;
+  message::CardLimits card_;
+  Time packet_interval_;
+  RankEngine::Stores stores_;
+  std::deque<Rank> ranks_;
+  std::vector<Flight> flights_;
+  std::vector<std::uint32_t> free_flights_;
   std::uint64_t descriptors_ = 0;
-  // Posts of a rank with several CPUs, whose clocks overtake each other, until their time has come.
+  // Posts of a rank with several CPUs, whose clocks overtake each other, until their time has come; only then
+  // do its messages have their order.
   std::vector<Descriptor> delayed_;
   std::vector<std::uint32_t> free_delayed_;
+  std::unordered_map<std::uint64_t, std::uint32_t> next_sequence_;  // of (source, target); only looked up
   std::vector<EventSource> sources_;
   TraceHash hash_;
 };

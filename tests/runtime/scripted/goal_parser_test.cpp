@@ -8,7 +8,7 @@
 
 #include "kernel/random.hpp"
 #include "runtime/scripted/goal.hpp"
-#include "runtime/scripted/message_matching.hpp"
+#include "runtime/scripted/message_passing.hpp"
 
 namespace apenet {
 namespace {
@@ -48,6 +48,24 @@ TEST(Goal, IsReadAsTheSimulatorsOfTheFormatReadIt) {
   EXPECT_EQ(first.first_successor, (std::vector<std::uint32_t>{0, 1, 1, 1}));
   EXPECT_EQ(first.successors, (std::vector<std::uint32_t>{1}));
   EXPECT_EQ(schedule.operation_count(), 4U);
+}
+
+TEST(Goal, AddressesStandInComments) {
+  const GoalSchedule schedule = parse(
+      "num_ranks 1 // @0x9\nrank 0 {\n"
+      "a: send 8b to 0 tag 1 // @0x7ffff7a01000\n"
+      "// @0x5\n"
+      "send 8b to 0 // @nothing\n"
+      "recv 8b from 0 tag 1 // @0xaBc, with a word\n"
+      "recv 8b from 0 // @0x99999999999999999\n"
+      "recv 0b from 0\n"
+      "calc 5 // @0x77\n}");
+  const std::vector<GoalOperation>& operations = schedule.ranks[0].operations;
+  std::vector<std::uint64_t> addresses;
+  for (const GoalOperation& operation : operations) addresses.push_back(operation.address);
+  EXPECT_EQ(addresses, (std::vector<std::uint64_t>{0x7ffff7a01000, 0, 0xabc, 0, 0, 0x77}));
+  EXPECT_EQ(schedule.receives_at_no_address, 1U)
+      << "one of the three with bytes, the others have one or need none";
 }
 
 TEST(Goal, LabelsMayBeUsedBeforeTheyAreGiven) {

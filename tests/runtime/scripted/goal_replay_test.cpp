@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <sstream>
 #include <string>
 #include <tuple>
 
@@ -125,6 +126,33 @@ TEST(Replay, ALongerMessageThanItsReceiveSaysIsCounted) {
       replay("num_ranks 2\nrank 0 {\nsend 100b to 1\n}\nrank 1 {\nrecv 10b from 0\n}\n");
   ASSERT_EQ(report.warnings.size(), 1U);
   EXPECT_NE(report.warnings[0].find("1 receives got a message longer"), std::string::npos);
+}
+
+// 64 messages of 8 pages: where all buffers are one page, the TLB misses once.
+TEST(Replay, BuffersLieWhereTheTraceSays) {
+  const auto trace = [](bool has_addresses) {
+    std::string text[2];
+    for (int i = 0; i < 64; ++i) {
+      const std::string label = "m" + std::to_string(i);
+      text[0] += label + ": send 32768b to 1 tag " + std::to_string(i) + "\n";
+      text[1] += label + ": recv 32768b from 0 tag " + std::to_string(i);
+      if (has_addresses) {
+        std::ostringstream address;
+        address << " // @0x" << std::hex << 0x10000000 + i * 32768;
+        text[1] += address.str();
+      }
+      text[1] += "\n";
+    }
+    return "num_ranks 2\nrank 0 {\n" + text[0] + "}\nrank 1 {\n" + text[1] + "}\n";
+  };
+  const ReplayReport spread = replay(trace(true), test::apenetplus_v5());
+  const ReplayReport alike = replay(trace(false), test::apenetplus_v5());
+  EXPECT_TRUE(spread.warnings.empty());
+  ASSERT_EQ(alike.warnings.size(), 1U);
+  EXPECT_NE(alike.warnings[0].find("64 receives name no buffer address"), std::string::npos);
+  EXPECT_GT(spread.finish[1], alike.finish[1]);
+  EXPECT_TRUE(replay(trace(false)).warnings.empty()) << "a card that translates nothing";
+  EXPECT_EQ(replay(trace(false)).finish, replay(trace(true)).finish);
 }
 
 TEST(Replay, WhoWaitsForWhatIsSaid) {

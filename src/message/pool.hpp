@@ -1,13 +1,14 @@
 // Pool, List, MessageMap: the containers of the fast path. None of them allocates once it is warm.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <new>
 #include <vector>
 
-namespace apenet::libfabric {
+namespace apenet::message {
 
 template <typename T>
 struct Hook {
@@ -22,6 +23,11 @@ class List {
   [[nodiscard]] T* front() const { return front_; }
   [[nodiscard]] static T* next(const T* element) { return (element->*member).next; }
   [[nodiscard]] bool empty() const { return front_ == nullptr; }
+
+  template <typename Visit>
+  void for_each(Visit visit) const {
+    for (T* element = front_; element != nullptr; element = next(element)) visit(element);
+  }
 
   void push_back(T* element) {
     (element->*member) = {back_, nullptr};
@@ -76,7 +82,7 @@ class Pool {
   [[nodiscard]] std::size_t used() const { return chunks_.size() * chunk_size - free_.size(); }
 
  private:
-  static constexpr std::uint32_t index_bits = 20;
+  static constexpr std::uint32_t index_bits = 24;
   static constexpr std::uint32_t index_mask = (1U << index_bits) - 1;
   static constexpr std::uint32_t generation_step = 1U << index_bits;
   static constexpr std::uint32_t in_use = 1U << 31;  // generations overflow into it: set and cleared apart
@@ -101,8 +107,6 @@ class Pool {
 // Numbers grow, so their low bits spread without a hash.
 class MessageMap {
  public:
-  MessageMap() : entries_(initial_size) {}
-
   void insert(std::uint64_t message, std::uint32_t value) {
     if ((count_ + 1) * 2 > entries_.size()) grow();
     std::size_t at = home(message);
@@ -112,7 +116,7 @@ class MessageMap {
   }
   // Removes the entry; false when there is none.
   bool take(std::uint64_t message, std::uint32_t& value) {
-    if (message == 0) return false;
+    if (message == 0 || entries_.empty()) return false;
     std::size_t at = home(message);
     while (entries_[at].message != message) {
       if (entries_[at].message == 0) return false;
@@ -130,7 +134,7 @@ class MessageMap {
     std::uint64_t message = 0;  // 0: empty; the numbers start at 1
     std::uint32_t value = 0;
   };
-  static constexpr std::size_t initial_size = 256;
+  static constexpr std::size_t initial_size = 64;  // with the first entry
 
   [[nodiscard]] std::size_t mask() const { return entries_.size() - 1; }
   [[nodiscard]] std::size_t home(std::uint64_t message) const { return message & mask(); }
@@ -146,7 +150,7 @@ class MessageMap {
     entries_[gap] = {};
   }
   void grow() {
-    std::vector<Entry> old(entries_.size() * 2);
+    std::vector<Entry> old(std::max(entries_.size() * 2, initial_size));
     old.swap(entries_);
     count_ = 0;
     for (const Entry& entry : old) {
@@ -158,4 +162,4 @@ class MessageMap {
   std::size_t count_ = 0;
 };
 
-}  // namespace apenet::libfabric
+}  // namespace apenet::message

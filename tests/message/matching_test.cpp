@@ -1,4 +1,4 @@
-#include "api/libfabric/matching.hpp"
+#include "message/matching.hpp"
 
 #include <gtest/gtest.h>
 
@@ -6,12 +6,12 @@
 #include <list>
 #include <random>
 
-namespace apenet::libfabric {
+namespace apenet::message {
 namespace {
 
 Message message_of(std::uint32_t source, std::uint64_t tag, std::uint16_t endpoint = 0) {
   Message message;
-  message.source = source;
+  message.source = message.peer = source;
   message.header.kind = MessageKind::eager_tagged;
   message.header.tag = tag;
   message.header.source_endpoint = endpoint;
@@ -19,10 +19,10 @@ Message message_of(std::uint32_t source, std::uint64_t tag, std::uint16_t endpoi
 }
 
 TEST(Matching, TheEarlierOfADirectedAndAnAnySourceReceiveWins) {
-  Matcher matcher(4);
+  Matcher matcher;
   Receive directed;
   Receive anybody;
-  directed.source = 2;
+  directed.source = directed.peer = 2;
   directed.tag = anybody.tag = 7;
   matcher.post(&anybody);
   matcher.post(&directed);
@@ -36,7 +36,7 @@ TEST(Matching, TheEarlierOfADirectedAndAnAnySourceReceiveWins) {
 }
 
 TEST(Matching, IgnoredBitsDoNotCount) {
-  Matcher matcher(1);
+  Matcher matcher;
   Receive receive;
   receive.tag = 0xff00;
   receive.ignore = 0x00ff;
@@ -46,7 +46,7 @@ TEST(Matching, IgnoredBitsDoNotCount) {
 }
 
 TEST(Matching, DistinguishesEndpointsOfARank) {
-  Matcher matcher(1);
+  Matcher matcher;
   Receive receive;
   receive.source = 0;
   receive.source_endpoint = 2;
@@ -60,7 +60,7 @@ TEST(Matching, DistinguishesEndpointsOfARank) {
 class Reference {
  public:
   std::list<Receive*> posted;
-  std::list<StoredMessage*> kept;
+  std::list<KeptMessage*> kept;
 
   Receive* match(const Message& message) const {
     for (Receive* receive : posted) {
@@ -70,8 +70,8 @@ class Reference {
     }
     return nullptr;
   }
-  StoredMessage* find(const Wanted& wanted) const {
-    for (StoredMessage* message : kept) {
+  KeptMessage* find(const Wanted& wanted) const {
+    for (KeptMessage* message : kept) {
       if (wanted.accepts(message->message)) return message;
     }
     return nullptr;
@@ -82,15 +82,15 @@ TEST(Matching, AgreesWithOneListOnRandomTraffic) {
   std::mt19937 random(11);
   for (int world = 0; world < 20; ++world) {
     constexpr std::uint32_t ranks = 5;
-    Matcher matcher(ranks);
+    Matcher matcher;
     Reference reference;
     std::deque<Receive> receives;
-    std::deque<StoredMessage> messages;
+    std::deque<KeptMessage> messages;
     for (int round = 0; round < 500; ++round) {
       if (random() % 2 == 0) {
         const Wanted wanted{random() % 3 == 0 ? any_source : static_cast<std::uint32_t>(random() % ranks),
                             any_endpoint, random() % 4, random() % 5 == 0 ? ~std::uint64_t{0} : random() % 2};
-        StoredMessage* kept = matcher.find(wanted);
+        KeptMessage* kept = matcher.find(wanted, wanted.source);
         ASSERT_EQ(kept, reference.find(wanted));
         if (kept != nullptr) {
           matcher.drop(kept);
@@ -98,10 +98,10 @@ TEST(Matching, AgreesWithOneListOnRandomTraffic) {
           continue;
         }
         Receive& receive = receives.emplace_back();
-        receive.source = wanted.source;
+        receive.source = receive.peer = wanted.source;
         receive.tag = wanted.tag;
         receive.ignore = wanted.ignore;
-        receive.context = &receive;
+        receive.owner.context = &receive;
         matcher.post(&receive);
         reference.posted.push_back(&receive);
       } else {
@@ -109,21 +109,24 @@ TEST(Matching, AgreesWithOneListOnRandomTraffic) {
         Receive* receive = matcher.match(message);
         ASSERT_EQ(receive, reference.match(message));
         if (receive != nullptr) {
-          ASSERT_EQ(matcher.find_context(receive->context), receive);
+          const auto is_it = [receive](const Receive& posted) { return posted.owner.context == receive; };
+          ASSERT_EQ(matcher.find_posted(is_it), receive);
           matcher.withdraw(receive);
           reference.posted.remove(receive);
-          ASSERT_EQ(matcher.find_context(receive->context), nullptr);
+          ASSERT_EQ(matcher.find_posted(is_it), nullptr);
           continue;
         }
-        StoredMessage& kept = messages.emplace_back();
+        KeptMessage& kept = messages.emplace_back();
         kept.message = message;
         matcher.keep(&kept);
         reference.kept.push_back(&kept);
       }
     }
+    ASSERT_EQ(matcher.find_posted([](const Receive&) { return true; }),
+              reference.posted.empty() ? nullptr : reference.posted.front());
     ASSERT_EQ(matcher.oldest(), reference.kept.empty() ? nullptr : reference.kept.front());
   }
 }
 
 }  // namespace
-}  // namespace apenet::libfabric
+}  // namespace apenet::message

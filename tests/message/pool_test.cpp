@@ -1,4 +1,4 @@
-#include "api/libfabric/pool.hpp"
+#include "message/pool.hpp"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <random>
 #include <set>
 
-namespace apenet::libfabric {
+namespace apenet::message {
 namespace {
 
 struct Thing {
@@ -82,4 +82,4 @@ TEST(MessageMap, AgreesWithAMap) {
 }
 
 }  // namespace
-}  // namespace apenet::libfabric
+}  // namespace apenet::message

@@ -1,0 +1,199 @@
+#include "api/libfabric/messages.hpp"
+
+#include "api/libfabric/endpoint.hpp"
+#include "api/libfabric/port.hpp"
+
+namespace apenet::libfabric {
+namespace {
+
+using message::Inbox;
+using message::Message;
+using message::PutNotice;
+using message::Receive;
+using message::Transfer;
+
+std::uint64_t data_flag(bool has_data) {
+  return has_data ? FI_REMOTE_CQ_DATA : 0;
+}
+
+std::uint64_t message_flag(bool tagged) {
+  return tagged ? FI_TAGGED : FI_MSG;
+}
+
+std::uint64_t completion_flags(const Transfer& transfer) {
+  switch (transfer.kind) {
+    case Transfer::Kind::write:
+      return FI_RMA | FI_WRITE;
+    case Transfer::Kind::read:
+      return FI_RMA | FI_READ;
+    case Transfer::Kind::message:
+      break;
+  }
+  return FI_SEND | message_flag(transfer.tagged);
+}
+
+void report_peeked(Endpoint& endpoint, const Message& message, void* context) {
+  CompletionEntry entry;
+  entry.context = context;
+  entry.flags = FI_RECV | FI_TAGGED | data_flag(message.header.has_data != 0);
+  entry.length = static_cast<std::size_t>(message.length());
+  entry.data = message.header.data;
+  entry.tag = message.header.tag;
+  entry.source = endpoint.address_of(message);
+  endpoint.receive_cq()->push(entry);
+}
+
+}  // namespace
+
+void send(Endpoint& endpoint, SendCall& call) {
+  Port& port = endpoint.port();
+  Recorder* recorder = port.recorder();
+  if (recorder != nullptr)
+    call.owner.number = recorder->sent(call.target, call.tagged, call.tag, call.buffer);
+  if (!port.engine().send(endpoint, call)) return;
+  if (recorder != nullptr) recorder->ended(call.owner.number);
+  CompletionEntry entry;
+  entry.context = call.owner.context;
+  entry.flags = FI_SEND | message_flag(call.tagged);
+  endpoint.transmitted(entry, call.owner.reports);
+}
+
+void write(Endpoint& endpoint, AccessCall& call) {
+  call.notifies = endpoint.tells_targets();
+  Port& port = endpoint.port();
+  if (Recorder* recorder = port.recorder())
+    call.owner.number = recorder->accessed(ipc::RecordKind::put, call.target, call.buffer);
+  port.engine().write(endpoint, call);
+}
+
+void read(Endpoint& endpoint, AccessCall& call) {
+  call.notifies = endpoint.tells_targets();
+  Port& port = endpoint.port();
+  if (Recorder* recorder = port.recorder())
+    call.owner.number = recorder->accessed(ipc::RecordKind::got, call.target, call.buffer);
+  port.engine().read(endpoint, call);
+}
+
+void receive(Endpoint& endpoint, ReceiveCall& call) {
+  Port& port = endpoint.port();
+  if (Recorder* recorder = port.recorder(); recorder != nullptr && !call.multi)
+    call.owner.number = recorder->received();
+  port.engine().receive(endpoint, call);
+}
+
+void peek(Endpoint& endpoint, const Wanted& wanted, std::uint64_t flags, void* context) {
+  Port& port = endpoint.port();
+  Port::Engine& engine = port.engine();
+  Port::Engine::Stored* kept = engine.find(endpoint, wanted);
+  // MPI_Probe goes on to wait for whatever comes, not only for this message: it may not be held here.
+  const bool waits = port.client().progress().waits();
+  while (kept == nullptr && (waits ? port.progress_visible() : port.progress()))
+    kept = engine.find(endpoint, wanted);
+  if (kept == nullptr) {
+    CompletionEntry entry;
+    entry.context = context;
+    entry.flags = FI_RECV | FI_TAGGED;
+    entry.tag = wanted.tag;
+    entry.error = FI_ENOMSG;
+    entry.detail = static_cast<int>(ErrorDetail::no_message);
+    endpoint.receive_cq()->push(entry);
+    return;
+  }
+  report_peeked(endpoint, kept->message, context);
+  if ((flags & FI_DISCARD) != 0) {
+    engine.discard_kept(*kept);
+  } else if ((flags & FI_CLAIM) != 0) {
+    engine.claim(*kept, context);
+  }
+}
+
+bool receive_claimed(Endpoint& endpoint, const ReceiveCall& call, bool discard) {
+  Port::Engine& engine = endpoint.port().engine();
+  Port::Engine::Stored* kept = engine.claimed(endpoint, call.owner.context);
+  if (kept == nullptr) return false;
+  if (discard) {
+    report_peeked(endpoint, kept->message, call.owner.context);
+    engine.discard_claimed(*kept);
+  } else {
+    engine.receive_claimed(endpoint, call, *kept);
+  }
+  return true;
+}
+
+bool cancel(Endpoint& endpoint, void* context) {
+  Port::Engine& engine = endpoint.port().engine();
+  for (const bool tagged : {true, false}) {
+    Receive* receive = engine.cancel(endpoint, tagged, context);
+    if (receive == nullptr) continue;
+    CompletionEntry entry;
+    entry.context = context;
+    entry.flags = FI_RECV | message_flag(tagged);
+    entry.tag = receive->tag;
+    entry.error = FI_ECANCELED;
+    entry.detail = static_cast<int>(ErrorDetail::cancelled);
+    endpoint.received(entry, true);
+    engine.forget_receive(*receive);
+    return true;
+  }
+  return false;
+}
+
+// What the engine tells.
+
+void Port::matched(Receive& receive, const Message& message) {
+  receive.owner.address = static_cast<Endpoint*>(receive.inbox)->address_of(message);
+  Recorder* recording = recorder();
+  if (recording == nullptr) return;
+  // What was posted before virtual time began, and a part of a multi-receive, counts from here.
+  if (receive.owner.number == 0) receive.owner.number = recording->received();
+  recording->matched(receive.owner.number, message.source, receive.tagged, receive.tag, receive.length,
+                     receive.buffer);
+}
+
+void Port::received(Receive& receive, bool ends_multi) {
+  if (receive.owner.number != 0) recorder()->ended(receive.owner.number);
+  if (receive.inbox == nullptr) return;
+  CompletionEntry entry;
+  entry.context = receive.owner.context;
+  entry.flags = FI_RECV | message_flag(receive.tagged) | data_flag(receive.has_data);
+  entry.length = static_cast<std::size_t>(receive.expected);
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): the program's
+  if (receive.buffer.count > 0) entry.buffer = reinterpret_cast<void*>(receive.buffer.pieces[0].address);
+  entry.data = receive.data;
+  entry.tag = receive.tag;
+  entry.source = receive.owner.address;
+  if (receive.failed) {
+    entry.error = FI_EFAULT;
+    entry.detail = static_cast<int>(ErrorDetail::bad_address);
+  } else if (receive.expected < receive.length) {
+    entry.error = FI_ETRUNC;
+    entry.detail = static_cast<int>(ErrorDetail::truncated);
+    entry.missing = static_cast<std::size_t>(receive.length - receive.expected);
+  }
+  if (ends_multi) entry.flags |= FI_MULTI_RECV;
+  static_cast<Endpoint*>(receive.inbox)->received(entry, receive.owner.reports || ends_multi);
+}
+
+void Port::ended(Transfer& transfer) {
+  if (transfer.owner.number != 0) recorder()->ended(transfer.owner.number);
+  if (transfer.inbox == nullptr) return;
+  CompletionEntry entry;
+  entry.context = transfer.owner.context;
+  entry.flags = completion_flags(transfer);
+  entry.fail(transfer.fault);
+  static_cast<Endpoint*>(transfer.inbox)->transmitted(entry, transfer.owner.reports);
+}
+
+void Port::written(Inbox* inbox, const ipc::Event& event, const PutNotice& notice) {
+  if (inbox == nullptr || event.fault != ipc::AccessFault::none) return;
+  auto& endpoint = *static_cast<Endpoint*>(inbox);
+  endpoint.accessed(FI_REMOTE_WRITE, event.key);
+  if (notice.kind == PutNotice::Kind::remote_data)
+    endpoint.received_data(FI_RMA | FI_REMOTE_WRITE, static_cast<std::size_t>(event.bytes), notice.value);
+}
+
+void Port::was_read(Inbox* inbox, const Message& message) {
+  if (inbox != nullptr) static_cast<Endpoint*>(inbox)->accessed(FI_REMOTE_READ, message.header.tag);
+}
+
+}  // namespace apenet::libfabric

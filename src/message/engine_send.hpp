@@ -1,0 +1,315 @@
+// Engine's half that puts data on the card. For the file that instantiates an Engine.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "kernel/rate.hpp"
+#include "message/engine.hpp"
+
+namespace apenet::message {
+
+// Cuts a transfer between scattered memory here and scattered memory there into what single descriptors can
+// do.
+class Parts {
+ public:
+  Parts(const Buffer& local, std::span<const Segment> remote, std::uint64_t limit)
+      : local_(local), remote_(remote), limit_(limit) {}
+
+  // False when one side is used up.
+  bool next(std::uint64_t& local, Segment& remote) {
+    while (piece_ < local_.count && local_.pieces[piece_].length == local_done_) {
+      ++piece_;
+      local_done_ = 0;
+    }
+    while (segment_ < remote_.size() && remote_[segment_].length == remote_done_) {
+      ++segment_;
+      remote_done_ = 0;
+    }
+    if (piece_ == local_.count || segment_ == remote_.size()) return false;
+    const std::uint64_t length = std::min(
+        {limit_, local_.pieces[piece_].length - local_done_, remote_[segment_].length - remote_done_});
+    local = local_.pieces[piece_].address + local_done_;
+    remote = {remote_[segment_].address + remote_done_, length};
+    local_done_ += length;
+    remote_done_ += length;
+    return true;
+  }
+  // To which the last part belongs.
+  [[nodiscard]] std::size_t segment() const { return segment_; }
+
+ private:
+  const Buffer& local_;
+  std::span<const Segment> remote_;
+  std::uint64_t limit_;
+  std::uint32_t piece_ = 0;
+  std::size_t segment_ = 0;
+  std::uint64_t local_done_ = 0;
+  std::uint64_t remote_done_ = 0;
+};
+
+inline MessageHeader header_of(const Inbox& from, const SendCall& call, bool eager) {
+  MessageHeader header;
+  if (eager) {
+    header.kind = call.tagged ? MessageKind::eager_tagged : MessageKind::eager_plain;
+  } else {
+    header.kind = call.tagged ? MessageKind::ready_tagged : MessageKind::ready_plain;
+  }
+  header.has_data = call.has_data ? 1 : 0;
+  header.source_endpoint = from.number();
+  header.target_endpoint = call.target_endpoint;
+  header.data = call.data;
+  header.tag = call.tag;
+  return header;
+}
+
+template <typename P>
+Engine<P>::Engine(P& port, Stores& stores) : port_(port), stores_(stores) {
+  const CardLimits& card = port.card();
+  eager_limit_bytes_ = std::min<std::int64_t>(port.costs().eager_limit_bytes, slot_bytes);
+  if (card.max_send_bytes > 0) {
+    eager_limit_bytes_ =
+        std::min(eager_limit_bytes_, card.max_send_bytes - static_cast<std::int64_t>(sizeof(MessageHeader)));
+  }
+  part_limit_bytes_ = card.max_message_bytes > 0 ? static_cast<std::uint64_t>(card.max_message_bytes)
+                                                 : std::numeric_limits<std::uint64_t>::max();
+}
+
+template <typename P>
+bool Engine<P>::send(Inbox& from, const SendCall& call) {
+  port_.works_for(call.owner);
+  const bool small = static_cast<std::int64_t>(call.buffer.length) <= eager_limit_bytes_;
+  if (small && send_eager(from, call)) return true;
+  start_rendezvous(from, call);
+  return false;
+}
+
+// One message with the payload in it. False: there is no room for it.
+template <typename P>
+bool Engine<P>::send_eager(Inbox& from, const SendCall& call) {
+  const std::size_t length = call.buffer.length;
+  Request request;
+  request.target = call.target;
+  request.bytes = static_cast<std::int64_t>(sizeof(MessageHeader) + length);
+  request.inline_length = sizeof(MessageHeader);
+  if constexpr (P::moves_bytes) {
+    std::byte* payload = request.inline_data + sizeof(MessageHeader);
+    if (sizeof(MessageHeader) + length > inline_bytes) {
+      payload = port_.take_slot(request, length);
+      if (payload == nullptr) return false;
+    } else {
+      request.inline_length += static_cast<std::uint32_t>(length);
+    }
+    gather(payload, call.buffer);
+  }
+  MessageHeader header = header_of(from, call, true);
+  header.sequence = peers_[peers_.number_of(call.target)].next_out++;
+  std::memcpy(request.inline_data, &header, sizeof(header));
+  port_.charge(port_.costs().send_ps);
+  // What the CPU writes to the card itself needs no other copy.
+  if (request.bytes > port_.card().max_pio_bytes) charge_copy(length);
+  post_send(request);
+  return true;
+}
+
+// Of a send, when everything before it is charged: what the CPU has yet to write of it, packet by packet,
+// where the library cuts messages. Inside a node there are no packets.
+template <typename P>
+void Engine<P>::post_send(Request& request) {
+  const CardLimits& card = port_.card();
+  if (request.bytes <= card.max_pio_bytes) request.flags = from_cpu;
+  port_.post(request);
+  const std::int64_t packet = card.send_packet_bytes;
+  if (packet == 0 || request.bytes <= packet || port_.is_near(request.target)) return;
+  port_.charge((request.bytes - 1) / packet * port_.costs().send_packet_ps);
+}
+
+template <typename P>
+void Engine<P>::charge_copy(std::uint64_t bytes) {
+  const std::int64_t rate = port_.costs().copy_bytes_per_second;
+  if (bytes > 0 && rate > 0) port_.charge(scale_up(static_cast<std::int64_t>(bytes), ps_per_second, rate));
+}
+
+template <typename P>
+Transfer& Engine<P>::begin(Inbox& from, Transfer::Kind kind, const Buffer& buffer, bool inject,
+                           const Owner& owner) {
+  Transfer& transfer = *stores_.transfers.take();
+  transfer.kind = kind;
+  transfer.inbox = &from;
+  transfer.owner = owner;
+  transfer.buffer = buffer;
+  if constexpr (P::moves_bytes) {
+    if (inject) {
+      transfer.copy = std::make_unique<std::byte[]>(buffer.length);
+      gather(transfer.copy.get(), buffer);
+      transfer.buffer = one_piece(address_of(transfer.copy.get()), buffer.length);
+    }
+  }
+  transfers_.push_back(&transfer);
+  ++unfinished_;
+  if (kind != Transfer::Kind::message) ++accesses_;
+  return transfer;
+}
+
+template <typename P>
+void Engine<P>::start_rendezvous(Inbox& from, const SendCall& call) {
+  Transfer& transfer = begin(from, Transfer::Kind::message, call.buffer, call.inject, call.owner);
+  transfer.target = call.target;
+  transfer.target_endpoint = call.target_endpoint;
+  transfer.tagged = call.tagged;
+  transfer.tag = call.tag;
+  ReadyBody body;
+  body.length = call.buffer.length;
+  body.transfer = transfer.id;
+  port_.charge(port_.costs().rendezvous_ps);
+  post_control(call.target, header_of(from, call, false),
+               std::as_bytes(std::span<const ReadyBody, 1>(&body, 1)));
+}
+
+template <typename P>
+void Engine<P>::cleared(const Message& message) {
+  const ClearBody body = decode_clear({message.payload, message.payload_bytes});
+  Transfer* transfer = stores_.transfers.find(body.transfer);
+  if (transfer == nullptr || transfer->kind != Transfer::Kind::message || transfer->cleared ||
+      transfer->target != message.source) {
+    throw MalformedMessage("a clear to send for nothing that was announced");
+  }
+  transfer->cleared = true;
+  port_.works_for(transfer->owner);
+  charge_receive(message);
+  port_.charge(port_.costs().rendezvous_ps);
+  const PutNotice notice{PutNotice::Kind::rendezvous, transfer->target_endpoint, body.receive};
+  Parts parts(transfer->buffer, {body.segments.data(), body.segment_count}, part_limit_bytes_);
+  std::uint64_t local = 0;
+  Segment remote;
+  while (parts.next(local, remote)) {
+    post_part(*transfer, RequestVerb::put, local, remote,
+              {.flags = want_local | notify_target, .key = 0, .immediate = notice.encode()});
+  }
+  if (transfer->pending == 0) finish(*transfer);
+}
+
+template <typename P>
+Transfer& Engine<P>::begin_access(Inbox& from, Transfer::Kind kind, const AccessCall& call) {
+  port_.works_for(call.owner);
+  Transfer& transfer = begin(from, kind, call.buffer, call.inject, call.owner);
+  transfer.target = call.target;
+  transfer.target_endpoint = call.target_endpoint;
+  transfer.delivered = call.delivered;
+  transfer.notifies = call.notifies;
+  transfer.has_data = call.has_data;
+  transfer.data = call.data;
+  transfer.last_key = call.keys[0];
+  return transfer;
+}
+
+template <typename P>
+void Engine<P>::write(Inbox& from, const AccessCall& call) {
+  Transfer& transfer = begin_access(from, Transfer::Kind::write, call);
+  std::uint64_t local = 0;
+  Segment remote;
+  Parts parts(transfer.buffer, call.remote, part_limit_bytes_);
+  const auto key = [&] { return call.keys[parts.segment()]; };
+  if (!call.has_data && !call.notifies) {
+    const std::uint8_t flags = (call.delivered ? want_remote : want_local) | by_key;
+    while (parts.next(local, remote))
+      post_part(transfer, RequestVerb::put, local, remote, {.flags = flags, .key = key()});
+    if (transfer.pending == 0) finish(transfer);
+    return;
+  }
+  // The last part tells the target, and may not overtake the others.
+  bool any = parts.next(transfer.last_local, transfer.last_remote);
+  if (any) transfer.last_key = key();
+  if (!any) transfer.last_remote = {call.remote.empty() ? 0 : call.remote[0].address, 0};
+  while (any && parts.next(local, remote)) {
+    post_part(transfer, RequestVerb::put, transfer.last_local, transfer.last_remote,
+              {.flags = want_remote | by_key, .key = transfer.last_key});
+    transfer.last_local = local;
+    transfer.last_remote = remote;
+    transfer.last_key = key();
+  }
+  transfer.last_waits = true;
+  if (transfer.pending == 0) finish(transfer);
+}
+
+template <typename P>
+void Engine<P>::read(Inbox& from, const AccessCall& call) {
+  Transfer& transfer = begin_access(from, Transfer::Kind::read, call);
+  std::uint64_t local = 0;
+  Segment remote;
+  Parts parts(transfer.buffer, call.remote, part_limit_bytes_);
+  while (parts.next(local, remote)) {
+    transfer.last_key = call.keys[parts.segment()];
+    post_part(transfer, RequestVerb::get, local, remote, {.flags = by_key, .key = transfer.last_key});
+  }
+  if (transfer.pending == 0) finish(transfer);
+}
+
+template <typename P>
+void Engine<P>::post_part(Transfer& transfer, RequestVerb verb, std::uint64_t local, const Segment& remote,
+                          const PartOptions& options) {
+  Request request;
+  request.target = transfer.target;
+  request.verb = verb;
+  request.flags = options.flags;
+  request.endpoint = transfer.target_endpoint;
+  request.key = options.key;
+  request.bytes = static_cast<std::int64_t>(remote.length);
+  request.local_address = local;
+  request.remote_address = remote.address;
+  request.immediate = options.immediate;
+  port_.charge(port_.costs().send_ps);
+  parts_.insert(port_.post(request), transfer.id);
+  ++transfer.pending;
+}
+
+template <typename P>
+void Engine<P>::reported(const Event& event) {
+  std::uint32_t id = 0;
+  Transfer* transfer = parts_.take(event.message, id) ? stores_.transfers.find(id) : nullptr;
+  if (transfer == nullptr) throw MalformedMessage("a completion of nothing that was posted");
+  port_.works_for(transfer->owner);
+  port_.charge(port_.costs().completion_ps);
+  if (transfer->fault == AccessFault::none) transfer->fault = event.fault;
+  if (--transfer->pending == 0) finish(*transfer);
+}
+
+template <typename P>
+void Engine<P>::post_last(Transfer& transfer) {
+  transfer.last_waits = false;
+  const PutNotice::Kind kind =
+      transfer.has_data ? PutNotice::Kind::remote_data : PutNotice::Kind::remote_write;
+  const PutNotice notice{kind, transfer.target_endpoint, transfer.has_data ? transfer.data : 0};
+  const int want = transfer.delivered ? want_remote : want_local;
+  // A put of nothing touches no memory.
+  const int key_flag = transfer.last_remote.length > 0 ? by_key : 0;
+  post_part(transfer, RequestVerb::put, transfer.last_local, transfer.last_remote,
+            {.flags = static_cast<std::uint8_t>(want | key_flag | notify_target),
+             .key = transfer.last_key,
+             .immediate = notice.encode()});
+}
+
+template <typename P>
+void Engine<P>::finish(Transfer& transfer) {
+  if (transfer.last_waits && transfer.fault == AccessFault::none) {
+    post_last(transfer);
+    return;
+  }
+  const bool tells_of_read = transfer.kind == Transfer::Kind::read && transfer.notifies;
+  if (tells_of_read && transfer.fault == AccessFault::none && transfer.inbox != nullptr) {
+    MessageHeader header;
+    header.kind = MessageKind::read_notice;
+    header.source_endpoint = transfer.inbox->number();
+    header.target_endpoint = transfer.target_endpoint;
+    header.tag = transfer.last_key;
+    post_control(transfer.target, header, {});
+  }
+  port_.ended(transfer);
+  transfers_.remove(&transfer);
+  --unfinished_;
+  if (transfer.kind != Transfer::Kind::message) --accesses_;
+  stores_.transfers.give_back(&transfer);
+}
+
+}  // namespace apenet::message

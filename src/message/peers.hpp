@@ -1,0 +1,66 @@
+// Peers: the ranks that a process has to do with, numbered in the order in which it met them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "message/matching.hpp"
+
+namespace apenet::message {
+
+// The conversation with one rank.
+struct Conversation {
+  std::uint32_t next_out = 0;
+  std::uint32_t next_in = 0;
+  std::uint32_t slots_kept = 0;                     // of its arena, by messages that no receive has matched
+  List<KeptMessage, &KeptMessage::by_source> held;  // came before their turn
+};
+
+// Open addressing from the rank to the number: a process of very many talks to few.
+class Peers {
+ public:
+  Peers() : places_(8) {}
+
+  [[nodiscard]] std::uint32_t number_of(std::uint32_t rank) {
+    std::size_t at = home(rank);
+    while (places_[at].rank_plus_1 != 0) {
+      if (places_[at].rank_plus_1 == rank + 1) return places_[at].number;
+      at = (at + 1) & (places_.size() - 1);
+    }
+    return add(rank);
+  }
+  [[nodiscard]] Conversation& operator[](std::uint32_t number) { return conversations_[number]; }
+
+ private:
+  struct Place {
+    std::uint32_t rank_plus_1 = 0;  // 0: nobody
+    std::uint32_t number = 0;
+  };
+
+  [[nodiscard]] std::size_t home(std::uint32_t rank) const { return rank & (places_.size() - 1); }
+  std::uint32_t add(std::uint32_t rank) {
+    const auto number = static_cast<std::uint32_t>(conversations_.size());
+    conversations_.emplace_back();
+    if (conversations_.size() * 2 > places_.size()) {
+      std::vector<Place> old(places_.size() * 2);
+      old.swap(places_);
+      for (const Place& place : old) {
+        if (place.rank_plus_1 != 0) insert(place);
+      }
+    }
+    insert({rank + 1, number});
+    return number;
+  }
+  void insert(const Place& place) {
+    std::size_t at = home(place.rank_plus_1 - 1);
+    while (places_[at].rank_plus_1 != 0) at = (at + 1) & (places_.size() - 1);
+    places_[at] = place;
+  }
+
+  std::vector<Place> places_;  // size: a power of two
+  std::vector<Conversation> conversations_;
+};
+
+}  // namespace apenet::message
