@@ -79,7 +79,23 @@ def _identities(path: Path | None) -> list[object]:
     return [os.path.realpath(path), (status.st_dev, status.st_ino)]
 
 
-class OutFile:
+class Held:
+    """A context that holds files open. Closing it frees them; what was not kept is gone."""
+
+    _closing: ExitStack
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Frees what is held."""
+        self._closing.close()
+
+
+class OutFile(Held):
     """A file that is to be written: its place is checked at once, and filled by `keep`.
 
     What writes it writes to `writable`. `option` is what errors call it, `is_ours` tells what may be replaced. Devices
@@ -119,16 +135,6 @@ class OutFile:
     def writable(self) -> str:
         """A path under which the file can be opened for writing until it is kept, by this process and its children."""
         return f"/proc/{os.getpid()}/fd/{self._file.fileno()}"
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Whatever was not kept is gone."""
-        self._closing.close()
 
     def write(self, content: bytes) -> None:
         """The whole content, for a file that is made in memory. Raises NotWrittenError."""
@@ -204,7 +210,7 @@ class FolderKind:
     """Of what errors say that a foreign file is not: `run`."""
 
 
-class OutFolder:
+class OutFolder(Held):
     """A folder that is filled by this process alone as long as this is open: another one is refused.
 
     `names` are the files that may be written; where one is in the way in a folder without our marker, InputError is
@@ -227,16 +233,6 @@ class OutFolder:
         except InputError:
             self.close()
             raise
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """The folder is free for others."""
-        self._closing.close()
 
     def remove(self, names: Sequence[str]) -> None:
         """Removes files that this package wrote."""

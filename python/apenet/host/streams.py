@@ -7,11 +7,11 @@ import os
 import re
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import BinaryIO, Self
+from typing import BinaryIO
 
 from apenet._core import version as __version__
 from apenet.base.errors import InputError
-from apenet.base.outfiles import FolderKind, OutFolder
+from apenet.base.outfiles import FolderKind, Held, OutFolder
 
 _MARKER = "output.json"
 _NAME = re.compile(r"rank-\d{4,}\.(?:out|err)")
@@ -26,7 +26,7 @@ def _is_marker(file: BinaryIO) -> bool:
     return isinstance(content, dict) and content.keys() == {"ranks", "version"}
 
 
-class OutputFolder:
+class OutputFolder(Held):
     """A folder with a file for each rank and stream: rank-0003.out, rank-0003.err.
 
     The files of an earlier run go. Raises InputError for a folder in which such a file is somebody else's.
@@ -43,12 +43,6 @@ class OutputFolder:
             self._folder.remove(present)
             self._folder.keep({_MARKER: (json.dumps({"ranks": ranks, "version": __version__}) + "\n").encode()})
             self._closing = stack.pop_all()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._closing.close()
 
     def open(self, rank: int) -> tuple[int, int]:
         """The files of a rank, for writing."""

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from importlib import resources
 from pathlib import Path
-from typing import Any, BinaryIO, Self
+from typing import Any, BinaryIO
 
-from apenet.base.outfiles import FolderKind, OutFolder, contains
+from apenet.base.outfiles import FolderKind, Held, OutFolder, contains
 from apenet.machine import machine as read_machine
 from apenet.machine import machine_names
 from apenet.reproduce import Reproduction
@@ -39,7 +39,7 @@ _FIGURES = FolderKind(None, contains(MARK), "figure")
 _SCRIPTS = ("report.js", "chart.js", "torus.js")
 
 
-class Report:
+class Report(Held):
     """The folder of a report, held from before the measurements until it is written.
 
     Raises InputError for a folder that cannot be written, or holds files that are not of a report.
@@ -53,12 +53,6 @@ class Report:
                 OutFolder("out", folder / "figures", _FIGURES, [file_name(spec) for spec in figures])
             )
             self._closing = stack.pop_all()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._closing.close()
 
     def keep(self, reproduction: Reproduction) -> list[Path]:
         """Writes index.html, report.json and figures/; returns the first two. Raises NotWrittenError."""

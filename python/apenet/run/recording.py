@@ -6,14 +6,13 @@ import os
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Self
 
 from apenet import _core
 from apenet.base.errors import NotWrittenError
-from apenet.base.outfiles import OutFile, begins_with
+from apenet.base.outfiles import Held, OutFile, begins_with
 
 
-class Recording:
+class Recording(Held):
     """A recording while it is made, in a file without a name: whatever happens, nothing of it is left behind.
 
     Raises InputError when the trace could not be written where it is to go.
@@ -28,12 +27,6 @@ class Recording:
             folder = None if self._trace.is_stream else trace.parent
             self._file = stack.enter_context(tempfile.TemporaryFile(dir=folder))
             self._closing = stack.pop_all()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._closing.close()
 
     @property
     def environment(self) -> dict[str, str]:
