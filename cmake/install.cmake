@@ -1,5 +1,5 @@
-# What the wheel contains beside the Python sources: the module, the libraries that ranks load, machine files, and
-# the programs that `apenet bench` and `apenet perf` compile with the MPI that it finds.
+# The wheel's contents besides the Python sources: the module, the libraries that ranks load, machine files, and the
+# programs that `apenet bench` and `apenet perf` compile with the installed MPI.
 install(TARGETS _core LIBRARY DESTINATION apenet COMPONENT apenet)
 install(TARGETS apenet_shim apenet_provider LIBRARY DESTINATION apenet/lib COMPONENT apenet)
 install(TARGETS apenet_warden RUNTIME DESTINATION apenet/lib COMPONENT apenet)

@@ -1,4 +1,4 @@
-# A room under src/ is one target; what it may import is what it links. tests/tidy checks the includes too.
+# A room under src/ is one target and may import only the rooms that it links. tests/tidy also checks the includes.
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
@@ -11,7 +11,7 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE RelWithDebInfo)
 endif()
-# Lines for backtraces and profilers; all that a debugger could ask takes a quarter longer to compile.
+# Line tables for backtraces and profilers; full debug information would take a quarter longer to compile.
 string(REPLACE "-g " "-g1 " CMAKE_C_FLAGS_RELWITHDEBINFO "${CMAKE_C_FLAGS_RELWITHDEBINFO}")
 string(REPLACE "-g " "-g1 " CMAKE_CXX_FLAGS_RELWITHDEBINFO "${CMAKE_CXX_FLAGS_RELWITHDEBINFO}")
 
@@ -55,8 +55,8 @@ function(apenet_room name)
   endif()
 endfunction()
 
-# apenet_test(name SOURCES file... IMPORTS room...): a GoogleTest program, its cases found by ctest. Compiling the cases
-# takes longer than running them, so what is theirs alone is not optimised.
+# apenet_test(name SOURCES file... IMPORTS room...): a GoogleTest program, its cases found by ctest. Compiling the
+# cases takes longer than running them, so they are not optimised.
 function(apenet_test name)
   cmake_parse_arguments(TEST "" "" "SOURCES;IMPORTS" ${ARGN})
   add_executable(${name} ${TEST_SOURCES})

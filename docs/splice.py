@@ -1,13 +1,13 @@
-"""Keeps what the documentation shows true: runs the commands in it and puts their output beside them.
+"""Keeps the documentation's transcripts current: runs their commands and inserts the output.
 
-A ```console block behind the line `<!-- spliced -->` holds commands (`$ ...`) and what they print. A table behind
-`<!-- results: KEY ... -->` holds published results beside simulated ones, measured by `apenet reproduce`.
+A ```console block after the line `<!-- spliced -->` holds commands (`$ ...`) and their output. A table after `<!--
+results: KEY ... -->` compares published and simulated results, measured by `apenet reproduce`.
 
     .venv/bin/python docs/splice.py            rewrites the documents
-    .venv/bin/python docs/splice.py --check    says which are not current, status 1
+    .venv/bin/python docs/splice.py --check    lists documents that are not current; the status is then 1
 
-Commands run in a folder that looks like the project's, without leaving anything in it; the commands of one document
-share that folder. Virtual times repeat exactly; the host's own, which nobody can predict, are not shown.
+The commands of one document share a temporary folder that links to the project's files. Virtual times repeat exactly;
+the host's times are replaced.
 """
 
 import argparse
@@ -25,13 +25,13 @@ BIN = Path(sys.executable).parent
 DOCUMENTS = ("README.md", "src/*.md", "docs/**/*.md", "examples/*/*.md")
 BLOCK = re.compile(r"(<!-- spliced -->\n```console\n)(.*?)(```\n)", re.DOTALL)
 TABLE = re.compile(r"(<!-- results: ([\w.\s-]+?) -->\n)((?:\|.*\n)*)")
-# What depends on the host, and what stands for it.
+# Output that depends on the host, and its replacement.
 OF_THE_HOST = ((re.compile(r"[\d.]+ s of wall time"), "... s of wall time"),)
 TIME_LIMIT_S = 300
 
 
 class Workplace:
-    """A folder with the project's files in it, where commands may leave what they like."""
+    """A temporary folder with links to the project's files, in which commands may write."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -39,20 +39,20 @@ class Workplace:
             (folder / entry).symlink_to(ROOT / entry)
         (folder / ".venv").symlink_to(BIN.parent)
         (folder / "demo").mkdir()
-        # As `make demo` leaves it.
+        # As after `make demo`.
         self.run("mpicc -O2 -o demo/pingpong examples/01_pingpong/pingpong.c")
 
     def run(self, command: str) -> str:
-        """What the command prints, without what depends on the host."""
+        """The output of the command, without values that depend on the host."""
         environment = {
             **os.environ,
             "PATH": os.pathsep.join((str(BIN), os.environ.get("PATH", os.defpath))),
-            # Tables keep their columns wherever this runs.
+            # Tables have the same columns on every terminal.
             "COLUMNS": "120",
             "NO_COLOR": "1",
             "PYTHONDONTWRITEBYTECODE": "1",
         }
-        # It changes how often Python asks for the time, and so the time of a run.
+        # It changes how often Python reads the clock, and with it the time of a run.
         environment.pop("PYTHONUNBUFFERED", None)
         done = subprocess.run(
             ["bash", "-c", command],
@@ -72,13 +72,13 @@ class Workplace:
 
 
 def spliced_block(block: str, workplace: Workplace) -> str:
-    """The commands of a block with what they print now."""
+    """The commands of a block with their current output."""
     commands = re.findall(r"^\$ ((?:.*\\\n)*.*)\n", block, re.MULTILINE)
     return "".join(f"$ {command}\n{workplace.run(command)}" for command in commands)
 
 
 def results_table(keys: list[str]) -> str:
-    """Published and simulated values of the results of these keys, or of all of a machine."""
+    """A table of published and simulated values for these keys, or for all results of a machine."""
     command = [str(BIN / "apenet"), "reproduce", "--json"]
     for key in keys:
         command += ["--only", key]
@@ -97,19 +97,19 @@ def results_table(keys: list[str]) -> str:
 
 
 def quantity_of(row: dict[str, Any]) -> str:
-    """What a row is about: its test, or the key where that says more of it."""
+    """The quantity of a row: its test, or the key if that is more specific."""
     key = row["key"].partition(".")[2]
     name = key if key.startswith(f"{row['test']}.") else f"{row['test']} ({row['layer']})"
     return f"{name}, {row['size_bytes']} B" if row["size_bytes"] else name
 
 
 def simulated_of(row: dict[str, Any]) -> str:
-    """Three digits and the unit."""
+    """The simulated value with three digits and its unit."""
     return "n/a" if row["simulated"] is None else f"{float(format(row['simulated'], '.3g')):g} {row['unit']}"
 
 
 def spliced(document: Path) -> str:
-    """The document's text as it should be."""
+    """The document's text with current transcripts."""
     text = document.read_text(encoding="utf-8")
     with tempfile.TemporaryDirectory() as folder:
         workplace = Workplace(Path(folder))
@@ -118,13 +118,13 @@ def spliced(document: Path) -> str:
 
 
 def documents() -> list[Path]:
-    """Every document that shows what a command prints."""
+    """Every document with a transcript."""
     found = [path for pattern in DOCUMENTS for path in sorted(ROOT.glob(pattern))]
     return [path for path in found if has_splices(path.read_text(encoding="utf-8"))]
 
 
 def has_splices(text: str) -> bool:
-    """Whether there is anything to run in a document."""
+    """Whether a document contains commands to run."""
     return BLOCK.search(text) is not None or TABLE.search(text) is not None
 
 

@@ -1,4 +1,4 @@
-"""What the Python tests share: the installed command, and C programs built by the MPI that came with it."""
+"""Shared by the Python tests: the installed command, and C programs built with the installed MPI."""
 
 import os
 import signal
@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 BIN = Path(sys.executable).parent
-# Tests never judge wall time; this only ends what hangs.
+# Tests never judge wall time; this limit only ends hanging programs.
 HANG_GUARD_S = 300
 
 Build = Callable[..., Path]
@@ -22,7 +22,7 @@ Apenet = Callable[..., subprocess.CompletedProcess[str]]
 
 @dataclass(frozen=True)
 class Started:
-    """A running command in a session of its own, so that a hanging one is ended with all it started."""
+    """A running command in its own session, so that a hanging command is ended with all its processes."""
 
     process: subprocess.Popen[str]
 

@@ -1,4 +1,4 @@
-"""Draws docs/models/flit-engine.png: latency over load of the flit engine, and what BookSim2 measures.
+"""Draws docs/models/flit-engine.png: latency over load of the flit engine and of BookSim2.
 
     python docs/models/plot_flit.py
 

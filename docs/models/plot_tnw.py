@@ -2,7 +2,7 @@
 
     python docs/models/plot_tnw.py
 
-Takes seconds. The published formula is evaluated here, to compare with; nothing in the simulator does.
+Takes seconds. This script evaluates the published formula for comparison; the simulator does not use it.
 """
 
 from pathlib import Path

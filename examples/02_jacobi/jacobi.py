@@ -60,7 +60,7 @@ def sweep(u: np.ndarray, f_scaled: np.ndarray) -> np.ndarray:
 
 @dataclass
 class Side:
-    """What crosses one side of a block: one layer of its points leaves, one of the neighbour's comes in."""
+    """The exchange across one side of a block: sends one layer of its points, receives one of the neighbour's."""
 
     destination: int
     leaving: tuple[slice | int, ...]
@@ -98,7 +98,7 @@ class Halo:
 
 
 def declare_flops(count: float) -> None:
-    """Under apenet, tells the simulated CPU what this rank computes; elsewhere nothing happens."""
+    """Under apenet, declares this rank's computation to the simulated CPU; otherwise does nothing."""
     function = getattr(ctypes.CDLL(None), "ape_compute_flops", None)
     if function is not None:
         function(ctypes.c_double(count))

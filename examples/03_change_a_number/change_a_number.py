@@ -1,4 +1,4 @@
-"""Changes one number of a machine and shows what a ping-pong says before and after.
+"""Changes one number of a machine and shows a ping-pong before and after.
 
 Two ways: a setting, as `--set` gives it on the command line, and an edited copy of the machine's file.
 """
@@ -13,7 +13,7 @@ SIZES = (16, 256, 4096, 65536, 1048576)
 
 
 def edited_copy(machine: apenet.Machine, folder: Path, key: str, value: int) -> apenet.Machine:
-    """A machine read from a file of its own, in which the line of `key` has another value."""
+    """A machine read from an edited copy of its file, in which `key` has another value."""
     text, count = re.subn(
         rf"^{key} = .*$",
         f'{key} = {{ value = {value}, class = "assumed", source = "what if?" }}',

@@ -1,8 +1,8 @@
-"""The console script `apenet`: a package of its own, which answers signals before it imports anything large."""
+"""The console script `apenet`: a separate package, so that it handles signals before it imports anything large."""
 
 from __future__ import annotations
 
-# signal itself imports ten modules more, in which a signal would find nobody.
+# The module `signal` imports ten more modules; a signal that arrives meanwhile would not be handled.
 import _signal  # type: ignore[import-not-found]
 import os
 import sys
@@ -24,13 +24,13 @@ def _answer_by(answer: Callable[[int, FrameType | None], None]) -> None:
 
 
 def _leave(_number: int, _frame: FrameType | None) -> None:
-    """Nothing has begun, or all has been cleaned up."""
+    """Exits at once: the command has not begun, or has been cleaned up."""
     os.write(2, b"apenet: interrupted\n")
     os._exit(_INTERRUPTED)
 
 
 def main() -> None:
-    """Runs the command. Ends with one line: status 130 when a signal interrupts it, 2 when it cannot be loaded."""
+    """Runs the command. Exits with one line and status 130 on a signal, status 2 if the package cannot be loaded."""
     _answer_by(_leave)
     try:
         from apenet.base.errors import Interrupted  # noqa: PLC0415

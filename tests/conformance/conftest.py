@@ -1,4 +1,4 @@
-"""What a run leaves behind; mpi4py's test suite, from its source distribution, and the option that runs it whole."""
+"""Detection of what a run leaves behind; mpi4py's test suite, from its source distribution; the option --whole."""
 
 import importlib.metadata
 import os
@@ -28,7 +28,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def unpacked_suite() -> Path:
     """The folder `test` of mpi4py's source distribution, in the installed version.
 
-    Kept in the environment; pip gets it from wherever it gets packages.
+    It is kept in the environment; pip downloads it from its configured source.
     """
     version = importlib.metadata.version("mpi4py")
     kept = Path(sys.prefix) / "conformance" / f"mpi4py-{version}"
@@ -51,7 +51,7 @@ def unpacked_suite() -> Path:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    # For the generation of tests, which comes before all fixtures.
+    # Needed for the generation of tests, which precedes all fixtures.
     config.suite_folder = unpacked_suite
 
 
@@ -62,7 +62,7 @@ def mpi4py_suite() -> Path:
 
 @dataclass(frozen=True)
 class Surroundings:
-    """Environment of one run, by which its remains are recognised."""
+    """Environment of one run, with a mark by which its remaining processes are recognised."""
 
     mark: str
     folder: Path
@@ -81,11 +81,11 @@ class Surroundings:
                 if f"{MARK}={self.mark}".encode() in (entry / "environ").read_bytes():
                     left.append(f"{entry.name}: {(entry / 'cmdline').read_bytes()!r}")
             except OSError:
-                continue  # gone, or somebody else's
+                continue  # has ended, or belongs to another user
         return left
 
     def segments_left(self) -> list[str]:
-        """Segments that nobody has mapped: those of other programs on this machine are in use."""
+        """Segments that no process has mapped; other programs' segments are in use."""
         new = {path.name for path in Path("/dev/shm").iterdir()} - self.shared_memory
         mapped = b"".join(self._maps())
         return [name for name in new if name.encode() not in mapped]

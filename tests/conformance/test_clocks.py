@@ -1,4 +1,4 @@
-"""Clocks beside the common ones, and what is said where time is the host's."""
+"""Less common clocks, and the messages of runs whose time depends on the host."""
 
 import json
 import platform
@@ -47,7 +47,7 @@ def test_a_thread_that_does_nothing_of_that_is_not_spoken_of(apenet, build):
 
 @pytest.mark.parametrize("name", ["clocks", "requests"])
 def test_a_run_does_not_speak_of_threads_that_do_not_call_mpi(apenet, build, name):
-    """The first makes threads that only wait for each other."""
+    """The first program makes threads that only wait for each other."""
     done = apenet("run", "-n", "2", "--machine", "ape16", "--", build(HERE / "c" / f"{name}.c"))
     assert done.returncode == 0, done.stderr
     assert WARNING not in done.stderr

@@ -1,4 +1,4 @@
-"""A deadlock is told with the calls that the ranks are in, the same each time; what only takes its time is none."""
+"""A deadlock report names the ranks' MPI calls and repeats exactly; slow programs are not reported."""
 
 import os
 from pathlib import Path
@@ -96,7 +96,7 @@ POLLS = {
 
 
 def report_of(stderr: str) -> list[str]:
-    """The lines of the report, without what is in front of each."""
+    """The lines of the report, without their prefixes."""
     lines = [line.removeprefix("apenet: ") for line in stderr.splitlines()]
     begin = lines.index("deadlock: every process waits and the network is empty")
     return [line.removeprefix("  ") for line in lines[begin + 1 :]]

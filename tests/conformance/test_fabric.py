@@ -1,4 +1,4 @@
-"""Programs of libfabric without MPI: they begin and end by themselves, and repeat as those of MPI do."""
+"""libfabric programs without MPI: start, end, and repeatability."""
 
 import socket
 import subprocess

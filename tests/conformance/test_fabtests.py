@@ -1,4 +1,4 @@
-"""libfabric's own test programs, where APENET_FABTESTS names a folder that has them: as docs/apis/libfabric.md says."""
+"""libfabric's own test programs, if APENET_FABTESTS names their folder: results as in docs/apis/libfabric.md."""
 
 import os
 import re

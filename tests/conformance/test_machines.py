@@ -1,4 +1,4 @@
-"""The same programs on machines with other cards: MPI runs wherever the provider does."""
+"""The same MPI programs on machines with other cards."""
 
 import json
 from pathlib import Path

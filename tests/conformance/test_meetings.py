@@ -1,4 +1,4 @@
-"""Ranks that wait in the host for each other, while one of them waits for virtual time, get on; and only they."""
+"""Ranks that wait for each other in the host do not block the run, even if one of them waits for virtual time."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ LEFT_OUT = "while others continued"
 
 @pytest.fixture
 def run(apenet, build, tmp_path):
-    """Runs ranks that meet in the host."""
+    """Runs ranks that synchronise in the host."""
 
     def run_program(mode: str, *options: str):
         program = build(TROUBLE / "meets_in_host.c")

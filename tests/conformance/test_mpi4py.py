@@ -1,7 +1,7 @@
 """mpi4py's own tests, unmodified, on the simulated ape16.
 
-`make conformance` runs every module at 1 to 4 ranks. `make test` runs those that together use every part of
-the provider. What is left out stands in excluded.toml, each entry with its reason.
+`make conformance` runs every module at 1 to 4 ranks. `make test` runs those that together use every part of the
+provider. excluded.toml lists the excluded tests with the reasons.
 """
 
 import fnmatch
@@ -13,7 +13,7 @@ import pytest
 
 EXCLUDED = tomllib.loads(Path(__file__).with_name("excluded.toml").read_text(encoding="utf-8"))["excluded"]
 
-# Ranks at which `make test` runs a module.
+# Numbers of ranks with which `make test` runs a module.
 TELLING = {
     "test_p2p_buf": (2, 4),
     "test_p2p_buf_matched": (2, 4),

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 PROGRAMS = sorted((Path(__file__).with_name("c")).glob("*.c"), key=lambda path: path.stem)
-# Built a second time against the standard ABI of MPI: other handles, the same library underneath.
+# Built a second time against MPI's standard ABI, with other handles but the same library.
 ABI_PROGRAMS = ("any_source", "communicators", "datatypes", "places", "requests", "rma_passive", "sessions")
 
 

@@ -1,4 +1,4 @@
-"""Python scripts, whose ranks are forked from one interpreter: each must find what it would find alone."""
+"""Python scripts, whose ranks are forked from one interpreter: each must see the same state as a fresh process."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Where a run starts does not matter: little shared memory, other launchers, preloaded libraries."""
+"""The surroundings do not affect a run: little shared memory, other launchers, preloaded libraries."""
 
 import os
 import shutil
@@ -123,7 +123,7 @@ def test_a_profiler_changes_no_time(apenet, profiled, arguments):
             ]
 
 
-# LSan stops the process by ptrace, which not every host allows; MPICH leaks besides.
+# LSan stops the process by ptrace, which not every host allows; moreover, MPICH leaks.
 SANITIZED = {**os.environ, "ASAN_OPTIONS": "detect_leaks=0"}
 
 

@@ -1,4 +1,4 @@
-"""What goes wrong ends with a clear message and a sensible status, soon, and leaves nothing behind."""
+"""Failures end soon, with a clear message and a suitable status, and leave nothing behind."""
 
 import signal
 from pathlib import Path
@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 
 TROUBLE = Path(__file__).with_name("trouble") / "trouble.c"
-# Generous: these ends take one or two seconds, and a loaded machine several times that.
+# Generous: these runs end within one or two seconds, on a loaded machine within several times that.
 SOON_S = 60
 RANKS = 4
 
 
 @pytest.fixture
 def run(start_apenet, build, surroundings, tmp_path):
-    """Runs the program with its trouble."""
+    """Runs the program with the given failure."""
     program = build(TROUBLE)
 
     def run_trouble(trouble: str, ranks: int = RANKS):
@@ -71,7 +71,7 @@ def test_a_failing_rank_ends_the_run(run, trouble, status, words):
     assert done.returncode == status, done.stderr
     for word in words:
         assert word in done.stderr
-    # What the ranks had printed is kept.
+    # The ranks' output is kept.
     assert all_were_here(done.stdout)
 
 
@@ -114,7 +114,7 @@ def test_an_interrupt_ends_the_run(start_apenet, build, surroundings, trouble, n
     program = build(TROUBLE)
     command = ("run", "-n", "2", "--machine", "ape16", "--", program, trouble)
     started = start_apenet(*command, env=surroundings.environment)
-    # Both ranks are at work before they are interrupted.
+    # Both ranks are working before they are interrupted.
     assert sorted(started.read_lines(2, SOON_S)) == ["rank 0 was here\n", "rank 1 was here\n"]
     started.process.send_signal(number)
     done = started.finish(SOON_S)

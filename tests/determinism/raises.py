@@ -1,4 +1,4 @@
-"""Every rank prints, one of them raises while the others wait for it."""
+"""Every rank prints; one of them raises while the others wait for it."""
 
 from mpi4py import MPI
 

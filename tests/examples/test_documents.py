@@ -1,4 +1,4 @@
-"""What the documentation shows is what its commands print."""
+"""The documentation's transcripts equal the output of their commands."""
 
 import importlib.util
 import re
@@ -17,7 +17,7 @@ def load_splice():
 
 
 splice = load_splice()
-# Help texts: their layout is that of typer, and changes with its version.
+# The layout of help texts depends on typer's version.
 NOT_COMPARED = ("docs/reference/cli.md",)
 DOCUMENTS = [path for path in splice.documents() if str(path.relative_to(ROOT)) not in NOT_COMPARED]
 

@@ -1,4 +1,4 @@
-"""The examples' answers. What their READMEs show, 128 ranks included, test_documents.py compares."""
+"""The examples' results. test_documents.py compares the transcripts in their READMEs."""
 
 import re
 import subprocess

@@ -49,7 +49,7 @@ def test_the_flit_engine_measures_too_and_says_what_it_rounds(test, options):
     packet, flit = (
         apenet.bench.measure(test, "ape16", sizes=[1024], engine=engine, **options) for engine in ("packet", "flit")
     )
-    # Nothing contends: what is left is the rounding to cycles.
+    # Without contention only the rounding to cycles remains.
     assert flit.times_us == pytest.approx(packet.times_us, rel=0.05)
     assert (flit.times_us >= packet.times_us).all()
     assert "engine flit" in flit.to_table()
@@ -250,9 +250,9 @@ def test_partitions_are_machines_of_that_size():
     assert grown.nodes.tolist() == [16, 64, 128]
     points = grown.to_json()["points"]
     assert [point["nodes"] for point in points] == [16, 64, 128]
-    # Each node of a torus has less of the cut, the longer the torus is.
+    # The longer the torus, the smaller is a node's share of the cut.
     assert points[2]["node_mib_s"] < points[0]["node_mib_s"]
-    # A halo's bandwidth is that of one node already; on the larger machine as well, whose cuts it does not cross.
+    # A halo's bandwidth is per node, and is the same on the larger machine, whose cuts the halo does not cross.
     halo = apenet.bench.halo("ape128", sizes=[4096], partitions=[64, 128], iterations=1)
     assert [point["node_mib_s"] for point in halo.to_json()["points"]] == halo.bandwidths_mib_s.tolist()
     assert halo.bandwidths_mib_s[1] == pytest.approx(halo.bandwidths_mib_s[0], rel=0.2)
@@ -296,13 +296,13 @@ def test_what_a_card_cannot_do_is_refused_by_its_machine(machine, options, named
 
 
 def test_large_pages_outrun_the_soft_processor():
-    """As docs/models/apelink-plus.md says: a page walk every 4 KiB is 2.16 GB/s, one every 2 MiB is nothing."""
+    """A page walk every 4 KiB limits to 2.16 GB/s, one every 2 MiB does not: docs/models/apelink-plus.md."""
     landed = {"sizes": [2**20], "path": "put", "until": "landed"}
     large = ["card.page_bytes=2097152", "card.receive_ring_bytes=2097152"]
     small_pages = apenet.bench.measure("oneway", "apenetplus-v5", **landed)
     large_pages = apenet.bench.measure("oneway", apenet.machine("apenetplus-v5", large), **landed)
     assert small_pages.bandwidths_mib_s[0] * 1.048576 == pytest.approx(2156, rel=0.01)
     assert large_pages.bandwidths_mib_s[0] > 2 * small_pages.bandwidths_mib_s[0]
-    # What drops what it receives translates nothing.
+    # A card that drops received data does no translation.
     flushed = apenet.bench.measure("flush", "apenetplus-v5", sizes=[2**16, 2**22])
     assert flushed.bandwidths_mib_s[1] == pytest.approx(flushed.bandwidths_mib_s[0], rel=0.05)

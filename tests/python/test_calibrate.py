@@ -1,4 +1,4 @@
-"""apenet calibrate over the provider tcp: real messages between two processes; no test judges how fast they were."""
+"""apenet calibrate over the provider tcp: real messages between two processes, whose speed is not tested."""
 
 import json
 import socket
@@ -136,8 +136,8 @@ def test_disturbed_sizes_are_shown_and_marked_and_the_others_fitted(tmp_path):
     made = calibrate._calibration("tcp", "l", "b", 64, results, [])
     assert made.pingpong.disturbed.tolist() == [False, True, False, False, False]
     assert made.stream.disturbed.tolist() == [True, False, False, False, False]
-    assert made.warnings[0].startswith("pingpong: left out of what is fitted: 16 bytes, more than 4 times as slow")
-    assert made.warnings[1].startswith("unidirectional: left out of what is fitted: 8 bytes")
+    assert made.warnings[0].startswith("pingpong: left out of the fit: 16 bytes, more than 4 times as slow")
+    assert made.warnings[1].startswith("unidirectional: left out of the fit: 8 bytes")
     assert made.fitted is not None
     pingpong, stream = made.measurements()
     assert pingpong.sizes_bytes.tolist() == [8, 32, 64, 128]

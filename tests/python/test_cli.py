@@ -1,4 +1,4 @@
-"""The command: its outputs are contracts, its errors say what to write instead, and its status is 2 for them."""
+"""The command: its output is a contract; its errors have status 2 and say what to write instead."""
 
 import json
 import subprocess
@@ -40,7 +40,7 @@ def test_every_command_explains_itself(apenet, command):
 
 
 def test_what_is_documented_is_there_after_the_import():
-    """In an interpreter of its own: here others have imported the parts."""
+    """In a separate interpreter, because other tests have imported the modules here."""
     named = "apenet.fit.fit, apenet.calibrate.calibrate, apenet.reproduce.plan, apenet.bench.pingpong, apenet.machine"
     subprocess.run([sys.executable, "-c", f"import apenet; {named}; apenet.machine('ideal')"], check=True)
 

@@ -1,4 +1,4 @@
-"""Faults from Python and from the command line: links and nodes that die, bits that go wrong."""
+"""Faults from Python and from the command line: dead links and nodes, bit errors."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Readers of apenet fit: what real programs print, and files that are refused by file, line and value."""
+"""Readers of apenet fit: output of real programs, and errors that name file, line and value."""
 
 import json
 from pathlib import Path
@@ -192,7 +192,7 @@ def test_json_of_others():
         (b"size_bytes,latency_us\n-1,2\n", 'my.txt:2: "-1": expected size_bytes of at least 0'),
         (b"size_bytes,latency_us\n1,fast\n", "a number such as 12.5"),
         (b"size_bytes,latency_us\n1,\n", "my.txt:2: nothing: expected latency_us"),
-        (b"size_bytes,latency_us\n8,1\n4,2\n", "my.txt:3: size 4 after size 8: expected sizes that rise"),
+        (b"size_bytes,latency_us\n8,1\n4,2\n", "my.txt:3: size 4 after size 8: expected rising sizes"),
         (b"size_bytes,latency_us\n8,1\n8,1\n", "my.txt:3: size 8 after size 8"),
         (b"size_bytes,latency_us\n8,100\n16,3\n", "my.txt:3: 3 us for 16 bytes, after 100 us for 8 (line 2)"),
         (b"size_bytes,time_us\n8,1\n", "does not say which test it is of: expected --test with one of"),

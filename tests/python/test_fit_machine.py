@@ -1,4 +1,4 @@
-"""A machine made of a measurement: a machine file like any other, whose own benchmarks agree with what was measured."""
+"""Machines from measurements: ordinary machine files whose benchmarks agree with the measurements."""
 
 import json
 from pathlib import Path
@@ -65,7 +65,7 @@ def test_steps_become_protocols():
 
 
 def test_a_stream_tells_what_holds_the_wire(tmp_path):
-    """Latency 2 us + N/1000, of which a stream sees 0.5 us + N/2000."""
+    """Latency 2 us + N/1000, with a gap of 0.5 us + N/2000 in a stream."""
     sizes = [2**k for k in range(0, 18)]
     pingpong = measured([(size, 2 + size / 1000) for size in sizes])
     stream = measured([(size, 0.5 + size / 2000) for size in sizes], test="unidirectional")
@@ -81,7 +81,7 @@ def test_a_stream_tells_what_holds_the_wire(tmp_path):
 
 
 def test_paths_over_channels_come_back_from_the_machine(tmp_path):
-    """T(N, Nvc) of two paths: fitted, written, measured in simulation with as many channels, and the same again."""
+    """T(N, Nvc) of two paths, fitted and written, comes out of a simulation with the same numbers of channels."""
     qpace = ((0.766, 0.57, 4084.74), (2.76, 0.037, 937.8))
     rows = ["size_bytes,latency_us,nvc"]
     for channels in (1, 2, 4, 5, 6, 7, 8):
@@ -104,9 +104,9 @@ def test_a_bandwidth_that_no_size_shows_is_out_of_the_way(tmp_path):
 
 def test_what_makes_no_machine_is_refused(apenet, tmp_path):
     rows = [(1, 1.0), (2, 1.1), (4, 1.2)]
-    with pytest.raises(MeasurementError, match="a ping-pong: a stream does not tell a latency"):
+    with pytest.raises(MeasurementError, match="a ping-pong: a stream does not determine a latency"):
         write_machine([measured(rows, test="unidirectional")], tmp_path / "no.toml")
-    with pytest.raises(MeasurementError, match="one ping-pong, and one stream"):
+    with pytest.raises(MeasurementError, match="one ping-pong, and at most one stream"):
         write_machine([measured(rows), measured(rows)], tmp_path / "no.toml")
     with pytest.raises(MeasurementError, match="at least 3"):
         write_machine([measured(rows[:2])], tmp_path / "no.toml")

@@ -1,4 +1,4 @@
-"""Fits: known models are found again, what data cannot tell is not told, and everything repeats."""
+"""Fits: known models are found again, what data cannot determine is reported as unknown, and everything repeats."""
 
 import json
 from pathlib import Path
@@ -72,7 +72,7 @@ def test_several_channel_counts_tell_lambda_from_tau():
 
 
 def test_a_path_seen_with_one_channel_count_is_not_told_apart_by_the_others():
-    """The first path decides with Nvc = 8 only, whatever else was measured."""
+    """The first path dominates only at Nvc = 8, although other numbers were measured."""
     first, second = fit_paths(measured(QPACE, range(64, 2049, 64), counts=[1, 2, 8]), 2).paths
     assert first.lambda_us is None
     assert "Nvc = 8" in " ".join(first.unknown)
@@ -145,7 +145,7 @@ def test_loggp_of_a_pingpong_and_a_stream_with_measured_overheads():
     more = {"send_us": 3.0, "receive_us": 3.0}
     fitted = fit_loggp([content("oneway", 0.75), content("pingpong", 5.0, overheads=more)])
     assert fitted.latency_us is None
-    assert fitted.unknown[0].startswith("L: o_s + o_r = 6 us are all of L + o_s + o_r = 5 us")
+    assert fitted.unknown[0].startswith("L: o_s + o_r = 6 us is all of L + o_s + o_r = 5 us")
 
 
 def test_loggp_takes_no_two_pingpongs():
@@ -190,7 +190,7 @@ def test_a_curve_with_steps_is_fitted_by_protocols():
     assert sum(one.points for one in chosen.ranges) == len(measurement)
     alone = fit(measurement, model="protocols")
     assert alone.to_json() | {"compared": None} == chosen.to_json() | {"compared": None}
-    # A size left out is predicted by the ranges of the others.
+    # The ranges of the other sizes predict a left-out size.
     rest = fit_protocols(measurement.without(int(measurement.sizes_bytes[4])), resamples=1)
     expected = 100 * (measurement.times_us[4] / rest.curve(measurement.sizes_bytes[4:5].astype(float))[0] - 1)
     assert chosen.held_out_percent[4] == pytest.approx(expected)
@@ -229,12 +229,12 @@ def test_several_files_are_for_loggp():
 def test_the_command_prints_a_table_and_draws(apenet, tmp_path):
     done = apenet("fit", FOLDER / "osu_latency.txt", FOLDER / "osu_bw.txt", "--model", "loggp")
     assert "L + o_s + o_r" in done.stdout
-    assert "not told" in done.stdout
+    assert "\nunknown " in done.stdout
     for name in ("fit.png", "fit.svg"):
         drawn = apenet("fit", FOLDER / "osu_latency.txt", "--plot", tmp_path / name)
         assert drawn.returncode == 0, drawn.stderr
         assert (tmp_path / name).stat().st_size > 10_000
-    assert "chosen     by the error of sizes left out (rms): paths:1 " in drawn.stdout
+    assert "chosen     by held-out error (rms): paths:1 " in drawn.stdout
     paths = apenet("fit", FOLDER / "osu_latency.txt", "--model", "paths:2")
     assert "crossover" in paths.stdout
 

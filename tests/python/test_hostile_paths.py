@@ -1,4 +1,4 @@
-"""Every option that names a file, given names that no file should have: one line, status 2, nothing changed."""
+"""Every option that names a file, with hostile names: one line of error, status 2, and no file changed."""
 
 import ctypes
 import json
@@ -36,14 +36,14 @@ class Done:
 
 
 def obey_permissions() -> None:
-    """Root is stopped by no mode of a file: from here on this process is, as everybody else."""
+    """Drops root's capability to ignore file modes, for this process from here on."""
     libc = ctypes.CDLL(None, use_errno=True)
     header = (ctypes.c_uint32 * 2)(_CAPSET_VERSION, 0)
     assert libc.capset(header, (ctypes.c_uint32 * 6)()) == 0
 
 
 def forked(arguments: list[str | Path], folder: Path, prepare: Callable[[], None] = lambda: None) -> Done:
-    """The command in a process of its own, but without the second that a new interpreter takes."""
+    """Runs the command in a forked process, which saves the second that a new interpreter takes."""
     paths = [folder / "captured.out", folder / "captured.err"]
     child = os.fork()
     if child == 0:
@@ -77,7 +77,7 @@ def forked(arguments: list[str | Path], folder: Path, prepare: Callable[[], None
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
-    """A folder with one of each kind."""
+    """A folder with one object of each kind."""
     (tmp_path / "t.goal").write_text(GOAL)
     (tmp_path / "osu.txt").write_text(OSU)
     (tmp_path / "mine").write_text(MINE)
@@ -101,7 +101,7 @@ def place(tmp_path: Path) -> Path:
 
 
 def contents(folder: Path) -> dict[str, object]:
-    """Of every file, what changes when it is written or replaced."""
+    """The properties of every file that change when it is written or replaced."""
     found = {}
     for path in sorted(folder.rglob("*")):
         status = path.lstat()
@@ -274,7 +274,7 @@ def test_what_apenet_wrote_is_replaced_and_devices_are_written_to(place):
 
 
 def test_a_folder_has_one_run_at_a_time(place, start_apenet):
-    """The lock ends with its process, however that ends."""
+    """The lock ends with its process, however the process ends."""
     script = "import time; print('up', flush=True); time.sleep(1000)"
     started = start_apenet("run", "-n", "1", "--out", "out", "--", sys.executable, "-c", script, cwd=place)
     for _ in range(600):
@@ -377,7 +377,7 @@ def test_a_name_of_any_bytes_is_a_name(place):
 
 
 def test_a_package_that_cannot_be_loaded_is_said_in_one_line(tmp_path):
-    """As under a tight ulimit -v, where libraries find no room: here one of them is no library."""
+    """Simulates a tight ulimit -v, under which libraries cannot be loaded, with a file that is not a library."""
     (tmp_path / "numpy").mkdir()
     (tmp_path / "numpy" / "__init__.py").write_text("raise ImportError('several\\nlines: no room')\n")
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""A signal ends every command at once: one line, status 130, and no process stays."""
+"""A signal ends every command at once: one line, status 130, and no process remains."""
 
 import os
 import signal
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-SOON_S = 60  # generous: these ends take a moment, the work that they end takes many minutes
+SOON_S = 60  # generous: the end takes a moment, while the interrupted work would take many minutes
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 LONG = {
@@ -19,7 +19,7 @@ LONG = {
 
 
 def cpu_seconds(process_id: int) -> float:
-    """Of a process, without its children."""
+    """CPU time of a process, without its children."""
     try:
         fields = Path(f"/proc/{process_id}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
     except OSError:
@@ -39,7 +39,7 @@ def family(process_id: int) -> list[int]:
 
 
 def is_there(process_id: int) -> bool:
-    """And not merely waited for."""
+    """Checks that the process was killed, not only waited for."""
     try:
         return Path(f"/proc/{process_id}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0] != "Z"
     except OSError:
@@ -47,7 +47,7 @@ def is_there(process_id: int) -> bool:
 
 
 def wait_until_at_work(process_id: int, cpu_s: float) -> None:
-    """It, or what it has started, has used so much of a processor."""
+    """Waits until the process or its children have used this much CPU time."""
     give_up = time.monotonic() + SOON_S
     while max(map(cpu_seconds, family(process_id))) < cpu_s:
         assert time.monotonic() < give_up

@@ -1,4 +1,4 @@
-"""Machine files: reading, writing, settings, and what is said about bad ones."""
+"""Machine files: reading, writing, settings, and error messages."""
 
 import tomllib
 
@@ -17,7 +17,7 @@ from apenet.machine.units import UNITS, conversion_hint, scaled, split_unit
 from apenet.machine.write import to_toml
 
 NAMES = machine_names()
-# Where a published number of a machine file may stand.
+# Keys of a machine file that may hold a published number.
 SOURCES = (
     "hep-lat/0409071",
     "PoS(LAT2005)100",
@@ -34,7 +34,7 @@ SOURCES = (
 
 
 def with_lines(name, *changes):
-    """The file of a machine with texts replaced."""
+    """A machine's file with texts replaced."""
     text = machine(name).to_toml()
     for old, new in changes:
         assert old in text
@@ -121,7 +121,7 @@ def test_settings_are_recorded():
     assert machine("ape16").file.bus.clock_mhz.value == 100
 
 
-# Each: a setting, the key that is named, and a part of what is expected instead.
+# Each entry: a setting, the key in the error, and a part of the expectation in the error.
 BAD_SETTINGS = [
     ("bus.clock_ghz=0.133", "bus.clock_ghz", "clock_mhz = 133"),
     ("bus.clock=133", "bus.clock", '"clock_mhz": keys carry their unit, here MHz'),
@@ -345,7 +345,7 @@ def test_hints_convert_exactly(value):
 @settings(deadline=None)
 @given(st.data())
 def test_any_table_is_a_machine_or_refused(data):
-    """Whatever replaces one value of a good file: a checked file or a MachineError, nothing else."""
+    """Any replacement of one value in a valid file gives a valid file or a MachineError, nothing else."""
     table = tomllib.loads(machine("ape16").to_toml())
     section = data.draw(st.sampled_from(sorted(set(table) - {"results"})))
     key = data.draw(st.sampled_from(sorted(table[section])))
@@ -363,7 +363,7 @@ def test_any_table_is_a_machine_or_refused(data):
 
 
 def parameters(section, path=()):
-    """Every parameter of a file that is a number, or a list of them."""
+    """Every parameter of a file that is a number or a list of numbers."""
     for name in type(section).model_fields:
         value = getattr(section, name)
         if isinstance(value, Quantity) and not isinstance(value.value, str):

@@ -1,4 +1,4 @@
-"""Which rank runs on which node."""
+"""Placement of ranks on nodes."""
 
 import numpy as np
 import pytest

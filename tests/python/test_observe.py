@@ -1,4 +1,4 @@
-"""What a run says about the network over time: network.json and the trace, for real processes."""
+"""Network statistics over time of real processes: network.json and the trace."""
 
 import json
 from collections import Counter

@@ -1,4 +1,4 @@
-"""apenet perf: what it prints, and that the work it counts is what was asked for. No times: those are the host's."""
+"""apenet perf: its output, and that it does the requested work. Times depend on the host and are not tested."""
 
 import json
 import os
@@ -123,7 +123,7 @@ def test_bad_input_is_named(apenet, arguments, said):
 
 
 def test_the_memory_of_ranks_counts():
-    """They are no children of this process, but of what starts them."""
+    """They are not children of this process, but of the warden that starts them."""
     inner = "import subprocess, sys; subprocess.run(['sleep', '1'], check=True)"
     with processes.MemorySampler() as memory:
         alone = processes.MemorySampler._share_bytes(os.getpid())

@@ -1,4 +1,4 @@
-"""Published beside simulated: marked as what it is, and in a file when asked for."""
+"""Published and simulated values: their classes, verdicts, and the report."""
 
 import json
 import math
@@ -32,7 +32,7 @@ def test_the_card_of_2004():
     assert rows["apenet-2004.bidir_bw_sat"].role == "fitted"
     assert rows["apenet-2004.uni_time_1MiB"].verdict == "n/a"
     assert {row.verdict for row in rows.values() if row.target != "none"} == {"pass"}
-    # 470 of 508 MiB/s is 0.925, whatever the simulation gives for the one it gives for the other.
+    # 470 of 508 MiB/s is 0.925, so both simulated values have the same relative error.
     error = rows["apenet-2004.uni_bw"].error_percent
     assert rows["apenet-2004.uni_bw_fraction_of_link"].error_percent == pytest.approx(error, abs=0.2)
     assert rows["apenet-2004.latency_flat_until"].simulated in (256, 512)
@@ -160,7 +160,7 @@ def test_two_paths_are_found_again():
     crossing = value_of("ape16", published(quantity="crossover_bytes", **whole), [result], None)
     expected = ((0.8 - 2.8) + 8 * 0.55) / (8 * (1 / 900 - 1 / 4000))
     assert crossing == pytest.approx(expected, rel=0.01)
-    # With 8 channels alone: still the crossing, but lambda and tau are one.
+    # With 8 channels only, the crossing is determined, but lambda and tau are not separated.
     alone = make_result("ape16", "pingpong", "card", 1, "0", points[-5:], channels=[8] * 5)
     of_eight = {"statistic": "whole", "channels": 8}
     crossing = value_of("ape16", published(quantity="crossover_bytes", **of_eight), [alone], None)
@@ -296,5 +296,5 @@ def test_loads_are_those_of_every_link():
     (load,) = [load for load in LOADS if load.mapping == "linear" and load.test == "halo"]
     measured = load.measure()
     assert len(measured.links) == 128 * 6
-    # A halo between neighbours crosses each link once: all carry the same.
+    # A halo between neighbours crosses each link once, so all loads are equal.
     assert len({wire_bytes for _, _, wire_bytes in measured.links}) == 1

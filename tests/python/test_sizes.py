@@ -1,4 +1,4 @@
-"""Sizes as the command line writes them."""
+"""Message sizes as on the command line."""
 
 import itertools
 

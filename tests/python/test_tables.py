@@ -15,7 +15,7 @@ CUT = "\N{HORIZONTAL ELLIPSIS}"
 
 
 def on_a_terminal(columns: int, *arguments: str) -> str:
-    """What a command prints on a terminal."""
+    """The output of a command on a terminal."""
     master, slave = pty.openpty()
     environment = {**os.environ, "COLUMNS": str(columns), "TERM": "dumb"}
     with subprocess.Popen([APENET, *arguments], stdout=slave, stderr=subprocess.PIPE, env=environment) as process:

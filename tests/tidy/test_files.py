@@ -1,4 +1,4 @@
-"""What may stand here: files of the project, of sensible size, saying nothing of the machine they were made on."""
+"""Files of the repository: own files only, of limited size, without traces of the machine they were made on."""
 
 import re
 from collections.abc import Iterable
@@ -8,7 +8,7 @@ from project import ROOT, cxx_files, files, name, text
 
 BINARY = {".png", ".jpg", ".gif", ".pdf"}
 LARGEST_BYTES = 2**20
-LONGEST_SOURCE = 600  # lines; beyond about 500 a file asks to be two
+LONGEST_SOURCE = 600  # lines; above about 500 a file should be split
 SOURCES = {".cpp", ".hpp", ".c", ".h", ".py"}
 
 ALL = files()
@@ -17,7 +17,7 @@ OURS = [path for path in TEXTS if path.name != "LICENSE"]
 
 
 def matches(paths: Iterable[Path], pattern: str, flags: int = 0) -> list[str]:
-    """What the pattern finds in the files: `file: text` each."""
+    """The matches of the pattern in the files, as `file: text`."""
     found = ((path, re.search(pattern, text(path), flags)) for path in paths)
     return [f"{name(path)}: {match[0]}" for path, match in found if match]
 
@@ -93,7 +93,7 @@ def test_every_core_source_is_built():
 
 
 def test_every_example_is_run():
-    """By a test of its own, or by a command of a document: tests/examples runs those and compares what they print."""
+    """Either by its own test, or by a command in a document, whose output tests/examples compares."""
     tests = "".join(text(path) for path in files("tests") if path.suffix == ".py")
     documents = "".join(text(path) for path in files("README.md", "docs", "examples") if path.suffix == ".md")
     programs = [path for path in files("examples") if path.suffix in {".c", ".py"}]
@@ -103,7 +103,7 @@ def test_every_example_is_run():
 
 
 def test_documented_commands_exist():
-    """Commands in code blocks of the documentation are commands of the program."""
+    """Commands in code blocks of the documentation exist."""
     known = {"run", "bench", "reproduce", "machines", "machine", "doctor", "perf", "traffic", "fit", "calibrate"}
     for path in files("docs", "README.md", "examples"):
         if path.suffix == ".md":

@@ -1,10 +1,10 @@
-"""No global mutable state in the core: two simulations in one process must not know of each other."""
+"""The core has no global mutable state: two simulations in one process are independent."""
 
 import re
 
 from project import code, cxx_files, name
 
-# What must be global, and why.
+# Allowed global variables, and the reasons.
 ALLOWED = {
     ("src/api/libfabric/provider.cpp", "provider"): "libfabric's entry point returns a pointer to it",
     ("src/kernel/interruption.cpp", "value"): "a signal is for the process, and says nothing to a simulation's results",
@@ -29,7 +29,7 @@ NAMED = r"(?P<name>\w+)\s*(?:\[[^\]]*\])*\s*(?:=[^;]*|\{[^;]*\})?;"
 STATIC = re.compile(
     rf"^\s*(?:inline\s+)?(?:static|thread_local)\s+(?P<type>[^;(){{}}=]*?[\w>&*\]]\s*)\b{NAMED}", re.MULTILINE
 )
-# At the left margin, a declaration without parentheses is a variable of a namespace.
+# A declaration without parentheses at the left margin is a namespace-scope variable.
 NAMESPACE = re.compile(
     rf"^(?!using|return|struct|class|enum|union|namespace|template|typedef|friend|extern|concept|public|private|protected)"
     rf"(?P<type>[A-Za-z_][\w:<>,*& ]*[\w>&*]\s+){NAMED}",
@@ -52,7 +52,7 @@ def test_no_mutable_state_outside_objects():
 
 
 def test_results_depend_on_no_hash_order():
-    """An unordered container is for look-ups; a loop over one would bring addresses into results."""
+    """Unordered containers are for look-ups only: a loop over one would make results depend on addresses."""
     wrong = []
     for path in cxx_files("src"):
         source = code(path)

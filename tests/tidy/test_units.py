@@ -1,4 +1,4 @@
-"""Numbers carry their unit in their name: keys of the machine files, and integers of the descriptions."""
+"""Names of numbers include the unit: keys of the machine files, and integers of the descriptions."""
 
 import re
 import types
@@ -13,7 +13,7 @@ from apenet.machine.quantity import Quantity
 from apenet.machine.schema import MachineFile
 from apenet.machine.units import split_unit
 
-# Plain counts, whose name says what is counted.
+# Plain counts, whose names say what is counted.
 COUNTS = {
     "buffer_flits",
     "cables",
@@ -33,9 +33,9 @@ COUNTS = {
     "outstanding_reads",
     "parents",
 }
-# Probabilities, and parts of a whole.
+# Probabilities and fractions.
 RATIOS = {"bit_error_rate", "link_fraction"}
-# Not numbers at all, or (value) with the unit in another key.
+# Not numbers, or (value) with the unit in another key.
 BARE = {"duplex", "channel_selection", "graph_file", "routing", "switching", "table_file", "topology", "value"}
 
 
@@ -77,7 +77,7 @@ def test_integers_of_descriptions():
 
 
 def test_times_of_the_conversation():
-    """Between processes there is no type Time: every integer of a time says that it is in picoseconds."""
+    """The protocol between processes does not use the type Time, so every integer time has the suffix _ps."""
     for path in cxx_files("src/runtime/ipc"):
         for field in re.findall(r"\bstd::int64_t (\w*(?:time|clock|deadline|horizon|latency)\w*)\b", code(path)):
             assert field.endswith(("_ps", "_bytes", "_bytes_per_second")), f"{name(path)}: {field}"

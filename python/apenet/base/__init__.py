@@ -1,1 +1,1 @@
-"""What every room uses: errors, numbers and sizes as users write them, files read and files written."""
+"""What all other packages use: errors, numbers and sizes as users write them, reading and writing of files."""

@@ -1,4 +1,4 @@
-"""What this package raises. Bad input names what is wrong, its value and what was expected; the CLI exits with 2."""
+"""The errors of this package. Errors of input give name, value and what was expected; the CLI exits with 2."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from pathlib import Path
 
 
 class ApenetError(Exception):
-    """Base of everything that is raised here on purpose."""
+    """Base of all errors that this package raises on purpose."""
 
 
 class Interrupted(BaseException):
-    """SIGINT, SIGTERM or SIGHUP came while a command was at work. No error: nothing is to catch and go on."""
+    """A command received SIGINT, SIGTERM or SIGHUP. Not an Exception, so that no handler catches it and goes on."""
 
 
 class InputError(ApenetError):
-    """An option or argument that cannot be: its name, its value, and what was expected."""
+    """An invalid option or argument: its name, its value, and what was expected."""
 
     def __init__(self, name: str, value: object, expected: str) -> None:
         super().__init__(f"{name} = {shown(value)}: expected {expected}")
@@ -26,7 +26,7 @@ class InputError(ApenetError):
 
 
 def from_core(error: ValueError) -> InputError:
-    """What the C++ core refuses, `KEY = VALUE: expected ...`, as the same error that Python raises."""
+    """Turns an error of the C++ core, `KEY = VALUE: expected ...`, into an InputError."""
     name, equals, rest = str(error).partition(" = ")
     value, colon, expected = rest.partition(": expected ")
     if not equals or not colon:
@@ -35,7 +35,7 @@ def from_core(error: ValueError) -> InputError:
 
 
 class Literal:
-    """A value that an error message prints as it is."""
+    """A value that error messages print without quotes."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -45,14 +45,14 @@ class Literal:
 
 
 def texts(name: str, given: Iterable[str]) -> tuple[str, ...]:
-    """Several texts. Raises InputError for a single one, whose letters would each be taken for one."""
+    """Checks a list of strings. Raises InputError for a single string, which would iterate over its letters."""
     if isinstance(given, str):
         raise InputError(name, given, "a list of texts")
     return tuple(given)
 
 
 class NotWrittenError(ApenetError):
-    """What was asked for could not be kept in a file: which one, and why. `result` is what would be in it."""
+    """An output file could not be written: which one, and why. `result` is its content."""
 
     def __init__(self, name: str, path: Path | str, reason: str, result: object = None) -> None:
         super().__init__(f"{name} = {shown(path)}: could not be written: {reason}")
@@ -61,30 +61,30 @@ class NotWrittenError(ApenetError):
 
     @classmethod
     def together(cls, errors: Sequence[NotWrittenError], result: object) -> NotWrittenError:
-        """Several of them as one, with the result that they would have held."""
+        """Joins several errors into one; `result` is what the files would have held."""
         joined = cls("", "", "", result)
         joined.args = ("\n".join(map(str, errors)),)
         return joined
 
 
 class PartitionError(ApenetError):
-    """Faults have cut the network, and a packet has no path: who cannot reach whom, since when, by which fault."""
+    """Faults have cut the network, and a packet has no path: which nodes, since when, by which fault."""
 
 
 class LimitError(ApenetError):
-    """The limits of this process are too low: memory, descriptors."""
+    """The resource limits of this process are too low: memory, descriptors."""
 
 
 class HostError(ApenetError):
     """The host lacks something that the command needs (a compiler, an MPI, a library of the package)."""
 
 
-MOST_PROBLEMS = 8  # of one file, in one message: one wrong line can make many
+MOST_PROBLEMS = 8  # of one file in one message; one wrong line can cause many
 
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that is wrong in a machine file."""
+    """One error in a machine file."""
 
     key: str
     value: object
@@ -97,9 +97,9 @@ class Problem:
 
 
 class MachineError(ApenetError):
-    """A machine description that cannot be: file, key, value, what was expected.
+    """An invalid machine description: file, key, value, what was expected.
 
-    Further problems of the same file are in ``others``, so that one look shows all of them.
+    Further problems of the same file are in ``others``, so that one message shows all of them.
     """
 
     def __init__(
@@ -123,7 +123,7 @@ class MachineError(ApenetError):
 
 
 class _Absent:
-    """The value of a key that is not there."""
+    """The value of a missing key."""
 
     def __repr__(self) -> str:
         return "nothing"
@@ -133,9 +133,9 @@ ABSENT = _Absent()
 
 
 def shown(value: object, limit: int = 80) -> str:
-    """A value as an error message prints it: as the user wrote it, and never pages of it.
+    """A value as an error message prints it: as the user wrote it, but shortened.
 
-    Of a long one both ends are kept; a path is whole, so that it can be copied.
+    A long value keeps both ends; a path is never shortened, so that it can be copied.
     """
     if isinstance(value, Path):
         return f'"{value}"'

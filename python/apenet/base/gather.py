@@ -1,4 +1,4 @@
-"""Warnings of a sweep: those of its points, each once."""
+"""Merges the warnings of a sweep's points: each kind once."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ _NUMBER = re.compile(r"\d+")
 def gather_warnings(points: Iterable[Iterable[str]]) -> tuple[str, ...]:
     """The warnings of all points in the order of their first appearance.
 
-    Points say the same with other numbers ("used 61 % of the time"): of those the one with the greatest stays. What one
-    point says of several links stays several.
+    Warnings of different points that differ only in numbers ("used 61 % of the time") are merged, and the one with the
+    greatest numbers is kept. Several such warnings of one point (on several links) are all kept.
     """
     kept: dict[tuple[str, int], str] = {}
     for warnings in points:

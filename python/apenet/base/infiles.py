@@ -1,4 +1,4 @@
-"""Every file that a user names to be read: whole, up to a limit, and never for ever."""
+"""Reads the files that users name: completely, up to a size limit, and without blocking for ever."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class UnreadableError(Exception):
 
 
 def read_bytes(path: Path, most_bytes: int) -> bytes:
-    """The contents of a file, or of a pipe that somebody writes to. Raises UnreadableError, and for more than that."""
+    """The contents of a file, or of a pipe with a writer. Raises UnreadableError, also beyond `most_bytes`."""
     parts: list[bytes] = []
     length = 0
     try:
@@ -46,7 +46,7 @@ def read_bytes(path: Path, most_bytes: int) -> bytes:
 
 
 def read_text(path: Path, most_bytes: int) -> str:
-    """The same of a text in UTF-8."""
+    """The contents of a text file in UTF-8. Raises UnreadableError."""
     try:
         return read_bytes(path, most_bytes).decode("utf-8")
     except UnicodeDecodeError as error:
@@ -55,7 +55,7 @@ def read_text(path: Path, most_bytes: int) -> str:
 
 @contextmanager
 def opened_file(path: Path) -> Iterator[str]:
-    """Another name of a file, for readers that need one that is open and no pipe. Raises UnreadableError."""
+    """A name under which an opened regular file can be read again. Raises UnreadableError, also for a pipe."""
     try:
         file = _opened(path)
     except OSError as error:
@@ -67,7 +67,7 @@ def opened_file(path: Path) -> Iterator[str]:
 
 
 def other_kind(path: Path) -> str | None:
-    """What is there instead of a file; None when it is one, or nothing is there."""
+    """The kind of the object at this path if it is not a file; None for a file, or if nothing exists."""
     try:
         return {**_KINDS, stat.S_IFIFO: "a pipe"}.get(stat.S_IFMT(path.stat().st_mode))
     except OSError:
@@ -75,12 +75,12 @@ def other_kind(path: Path) -> str | None:
 
 
 def printable(path: Path) -> str:
-    """A path as text for messages, whatever its bytes are."""
+    """A path as text for messages; bytes that are not UTF-8 are escaped."""
     return os.fsencode(path).decode(errors="backslashreplace")
 
 
 def _opened(path: Path) -> BinaryIO:
-    """A file that is opened at once, where opening a pipe waits for its writer. Refuses all but files and pipes."""
+    """Opens a file or a pipe without waiting for a pipe's writer. Raises UnreadableError for anything else."""
     if not str(path) or "\0" in str(path):
         raise UnreadableError("its name is no name")
     found = _KINDS.get(stat.S_IFMT(path.stat().st_mode))
@@ -94,7 +94,7 @@ def _mode(file: BinaryIO) -> int:
 
 
 def _first_part(file: BinaryIO) -> bytes:
-    """The beginning of a file; of a pipe, when its writer has said something."""
+    """The first bytes of a file; for a pipe, waits until its writer has written."""
     number = file.fileno()
     if not stat.S_ISFIFO(_mode(file)):
         return os.read(number, _STEP_BYTES)
@@ -103,7 +103,7 @@ def _first_part(file: BinaryIO) -> bytes:
     ready.poll(_WRITER_WAIT_MS)
     try:
         part = os.read(number, _STEP_BYTES)
-    except BlockingIOError:  # there is a writer, and it is slow
+    except BlockingIOError:  # the pipe has a slow writer
         os.set_blocking(number, True)
         return os.read(number, _STEP_BYTES)
     if not part:

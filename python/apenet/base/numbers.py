@@ -1,4 +1,4 @@
-"""Numbers that come from Python: numpy's are as good as Python's own."""
+"""Checks numbers given from Python; numpy's types are accepted."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MOST_SEED = 2**64 - 1
 
 
 def whole(name: str, value: SupportsIndex, least: int, most: int, expected: str) -> int:
-    """A whole number in a range, as Python's own. Raises InputError, also for True and False."""
+    """Converts a whole number in a range to int. Raises InputError, also for True and False."""
     try:
         number = None if isinstance(value, bool | np.bool_) else operator.index(value)
     except TypeError:

@@ -1,8 +1,8 @@
-"""Every file that this package writes for its user.
+"""Writes all files of this package's users.
 
-Nothing of somebody else is overwritten: what is in the way is replaced only if this package wrote it, and nothing is
-written through a symbolic link. What is written has no name until it is whole; then it takes its place at once. A full
-disk, a failure or a kill leaves what was there before, and nothing beside it.
+An existing file is replaced only if this package wrote it, and nothing is written through a symbolic link. A file has
+no name until it is complete and then gets its name atomically. A full disk, a failure or a kill therefore leaves the
+previous file unchanged, and no temporary file.
 """
 
 from __future__ import annotations
@@ -36,25 +36,25 @@ _NEW = os.O_RDWR | os.O_CLOEXEC
 _LOOK = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _MOST_SEARCHED_BYTES = 2**26
 _PART_BYTES = 2**20
-_PROBE_BYTES = 2**16  # more than what may be left of a block
+_PROBE_BYTES = 2**16  # more than the rest of a file system block
 
 
 def begins_with(heading: bytes) -> IsOurs:
-    """Files that are known by their first line."""
+    """Recognises files by their first line."""
     return lambda file: file.read(len(heading)) == heading
 
 
 def contains(mark: bytes) -> IsOurs:
-    """Files that are known by what stands somewhere in them."""
+    """Recognises files by a mark anywhere in them."""
     return lambda file: mark in file.read(_MOST_SEARCHED_BYTES)
 
 
 Named = tuple[str, Path | None]
-"""What errors call a place, and the place."""
+"""The name of an option in errors, and its path."""
 
 
 def keep_apart(outputs: Iterable[Named], others: Iterable[Named]) -> None:
-    """Nothing is written over what is otherwise used, nor twice, however it is spelt. Raises InputError."""
+    """Checks that no output is also an input or another output, in any spelling. Raises InputError."""
     seen: dict[object, str] = {}
     for name, path in others:
         for key in _identities(path):
@@ -67,7 +67,7 @@ def keep_apart(outputs: Iterable[Named], others: Iterable[Named]) -> None:
 
 
 def _identities(path: Path | None) -> list[object]:
-    """What two spellings of one file have in common. A device or a pipe is written by many, and has nothing."""
+    """A key that is equal for all spellings of one file; None for devices and pipes, which may be shared."""
     if path is None or not str(path):
         return []
     try:
@@ -98,8 +98,8 @@ class Held:
 class OutFile(Held):
     """A file that is to be written: its place is checked at once, and filled by `keep`.
 
-    What writes it writes to `writable`. `option` is what errors call it, `is_ours` tells what may be replaced. Devices
-    and the standard streams (/dev/null, /dev/stdout) are written to when the file is whole.
+    Writers write to the path `writable`. `option` is its name in errors, `is_ours` recognises files that may be
+    replaced. Devices and standard streams (/dev/null, /dev/stdout) are written when the content is complete.
     """
 
     def __init__(self, option: str, path: Path, is_ours: IsOurs) -> None:
@@ -137,14 +137,14 @@ class OutFile(Held):
         return f"/proc/{os.getpid()}/fd/{self._file.fileno()}"
 
     def write(self, content: bytes) -> None:
-        """The whole content, for a file that is made in memory. Raises NotWrittenError."""
+        """Writes the whole content, for a file that is made in memory. Raises NotWrittenError."""
         try:
             _write(self._file, content)
         except OSError as error:
             raise self.failed(reason_of(error)) from error
 
     def keep(self, ending: bytes = b"") -> None:
-        """Puts the file in its place, if it ends as it should. Raises NotWrittenError."""
+        """Puts the file at its path if it ends with `ending`. Raises NotWrittenError."""
         try:
             self._check_end(ending)
             if self.is_stream:
@@ -160,7 +160,7 @@ class OutFile(Held):
         return NotWrittenError(self._option, self._path, reason)
 
     def _check_end(self, ending: bytes) -> None:
-        """Raises OSError for what was not written to its end, with what keeps it from growing."""
+        """Raises OSError if the file is incomplete, with the reason why it cannot grow."""
         number = self._file.fileno()
         size = os.fstat(number).st_size
         if size >= len(ending) and os.pread(number, len(ending), size - len(ending)) == ending:
@@ -172,7 +172,7 @@ class OutFile(Held):
         return InputError(self._option, self._path, expected)
 
     def _check_way(self) -> bool:
-        """Raises InputError for what must not be replaced. Whether a device is in the way, which is written to."""
+        """Raises InputError for an existing file that must be kept. Returns whether the path is a device."""
         mode = _mode(self._path.name, self._folder)
         if mode is not None and stat.S_ISCHR(mode):
             return True
@@ -189,7 +189,7 @@ class OutFile(Held):
     def _copy_to_stream(self) -> None:
         sys.stdout.flush()
         self._file.seek(0)
-        # What a number names is written to as it is: opened again, a file would be written from its beginning.
+        # Duplicates the descriptor: opening the path again would write a file from its beginning.
         number = {"/dev/stdout": "1", "/dev/stderr": "2"}.get(str(self._path), self._path.name)
         if _STREAM.fullmatch(str(self._path)):
             descriptor = os.dup(int(number))
@@ -202,19 +202,19 @@ class OutFile(Held):
 
 @dataclass(frozen=True)
 class FolderKind:
-    """What makes a folder ours: one of its files. Without such a marker each file is judged for itself."""
+    """How to recognise a folder of ours: by a marker file, or, without a marker, by each file itself."""
 
     marker: str | None
     is_ours: IsOurs
     described: str
-    """Of what errors say that a foreign file is not: `run`."""
+    """The kind of result in error messages, such as `run`."""
 
 
 class OutFolder(Held):
     """A folder that is filled by this process alone as long as this is open: another one is refused.
 
-    `names` are the files that may be written; where one is in the way in a folder without our marker, InputError is
-    raised, as it is for what is no file. Files of other names stay as they are.
+    `names` are the files that may be written. Raises InputError if one of them exists in a folder without our marker,
+    or is not a regular file. Files with other names are not touched.
     """
 
     def __init__(self, option: str, path: Path, kind: FolderKind, names: Iterable[str]) -> None:
@@ -226,7 +226,7 @@ class OutFolder(Held):
         try:
             self._lock()
             self._check_way(kind, names)
-            _unnamed(path, self._descriptor).close()  # it can be written
+            _unnamed(path, self._descriptor).close()  # checks that files can be created
         except OSError as error:
             self.close()
             raise self._refused(f"a folder that can be written ({error.strerror})") from error
@@ -260,7 +260,7 @@ class OutFolder(Held):
         return InputError(self._option, self.path, expected)
 
     def _open(self) -> int:
-        # An empty path and "." are one to pathlib: who asks for options has to look before.
+        # pathlib does not distinguish an empty path from ".": callers check for an empty option before.
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             return os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -271,13 +271,13 @@ class OutFolder(Held):
             raise self._refused(f"a folder that can be written ({reason})") from error
 
     def _lock(self) -> None:
-        """Of the folder itself: nothing stays behind, whatever ends this process."""
+        """Locks the folder itself: the lock ends with this process and leaves no file."""
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise self._refused("a folder that no other command writes to now: one does") from None
         except OSError as error:
-            if error.errno not in _NO_LOCKS:  # file systems without locks: some that come over a network
+            if error.errno not in _NO_LOCKS:  # file systems without locks, such as some network file systems
                 raise
 
     def _check_way(self, kind: FolderKind, names: Iterable[str]) -> None:
@@ -304,7 +304,7 @@ def _mode(name: str, folder: int) -> int | None:
 
 
 def _not_a_file(mode: int | None) -> str | None:
-    """What it is instead of a file."""
+    """The kind of object if it is not a regular file, otherwise None."""
     if mode is None or stat.S_ISREG(mode):
         return None
     if stat.S_ISLNK(mode):
@@ -315,12 +315,12 @@ def _not_a_file(mode: int | None) -> str | None:
 
 
 def _may_replace(name: str, folder: int, is_ours: IsOurs) -> bool:
-    """Whether this file is empty, or ours."""
+    """Whether this file is empty or was written by this package."""
     return os.stat(name, dir_fd=folder).st_size == 0 or _is_ours(name, folder, is_ours)
 
 
 def _is_ours(name: str, folder: int, is_ours: IsOurs) -> bool:
-    """What cannot be read is somebody else's."""
+    """Whether this package wrote the file; False if the file cannot be read."""
     try:
         descriptor = os.open(name, _LOOK, dir_fd=folder)
     except OSError:
@@ -334,14 +334,14 @@ def _never(_file: BinaryIO) -> bool:
 
 
 def _write(file: io.RawIOBase, content: bytes) -> None:
-    """All of it. There is no buffer, which would fail once more when it is closed."""
+    """Writes all of it. The file is unbuffered, because a buffer would fail again when it is closed."""
     left = memoryview(content)
     while left:
         left = left[file.write(left) or 0 :]
 
 
 def _unnamed(folder: Path, descriptor: int) -> io.RawIOBase:
-    """A new file in this folder that has no name, and so ends with this process."""
+    """A new file in this folder without a name, which therefore ends with this process."""
     try:
         return os.fdopen(os.open(".", _NEW | os.O_TMPFILE, 0o666, dir_fd=descriptor), "w+b", buffering=0)
     except OSError as error:
@@ -351,7 +351,7 @@ def _unnamed(folder: Path, descriptor: int) -> io.RawIOBase:
 
 
 def _place(file: io.RawIOBase, folder: int, name: str) -> None:
-    """Gives a file without a name its own, over what had it before."""
+    """Gives an unnamed file its name, replacing an existing file."""
     beside = f".apenet-{secrets.token_hex(8)}"
     source = f"/proc/self/fd/{file.fileno()}"
     try:
@@ -372,7 +372,7 @@ def _place(file: io.RawIOBase, folder: int, name: str) -> None:
 
 
 def _copy(file: io.RawIOBase, folder: int, name: str) -> None:
-    """For file systems on which a file without a name cannot be given one."""
+    """Copies instead, on file systems that cannot give an unnamed file a name."""
     copy = os.open(name, _NEW | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666, dir_fd=folder)
     try:
         file.seek(0)
@@ -384,7 +384,7 @@ def _copy(file: io.RawIOBase, folder: int, name: str) -> None:
 
 
 def reason_of(error: OSError) -> str:
-    """Why the system would not, as it says it."""
+    """The system's reason for the error."""
     return error.strerror or str(error)
 
 
@@ -393,7 +393,7 @@ def _writable(error: OSError) -> str:
 
 
 def given_path(option: str, path: str | Path | None, expected: str) -> Path | None:
-    """A path as an option or an argument gives it; an empty one is an error, not the folder where one is."""
+    """A path given as an option or argument. Raises InputError for an empty one, which pathlib would take for "."."""
     if path is None:
         return None
     text = os.fspath(path)

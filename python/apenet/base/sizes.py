@@ -1,4 +1,4 @@
-"""Message sizes as the command line writes them: 16:1M, 4096, or 16,1K,64K."""
+"""Parses message sizes as on the command line: 16:1M, 4096, or 16,1K,64K."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from apenet.base.errors import InputError
 from apenet.base.numbers import whole
 
-LARGEST_BYTES = 2**40  # beyond it a size is a typing mistake
+LARGEST_BYTES = 2**40  # a larger size is a typing error
 
 _SUFFIXES = {"": 1, "B": 1, "K": 2**10, "M": 2**20, "G": 2**30}
 _EXPECTED = "sizes in bytes such as 16:1M (doubling), 4096 or 16,1K,64K; K, M and G are powers of 1024"
@@ -26,7 +26,7 @@ def parse_size(text: str) -> int:
 
 
 def parse_sizes(text: str) -> list[int]:
-    """Sizes in bytes, rising. `min:max` doubles from min, and ends with the last size that is not above max."""
+    """Sizes in bytes, in rising order. `min:max` doubles from min up to the last size that is not above max."""
     if ":" in text:
         ends = text.split(":")
         if len(ends) != 2:  # noqa: PLR2004 (a range has two ends)
@@ -42,7 +42,7 @@ def parse_sizes(text: str) -> list[int]:
 
 
 def checked_sizes(sizes: str | int | Iterable[int]) -> list[int]:
-    """Sizes from Python: the same text, or numbers."""
+    """Sizes given from Python: a text as for `parse_sizes`, or numbers."""
     if isinstance(sizes, str):
         return parse_sizes(sizes)
     given = sizes if isinstance(sizes, Iterable) else [sizes]

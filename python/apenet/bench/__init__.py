@@ -1,7 +1,7 @@
 """Benchmarks: the published tests, at the card and through MPI, and workloads of the whole machine at the card.
 
-`apenet.bench.pingpong(apenet.machine("ape16"), sizes="16:1M")`, `apenet.bench.halo("ape128", sizes=[4096])` and their
-kin; the same as `apenet bench`.
+`apenet.bench.pingpong(apenet.machine("ape16"), sizes="16:1M")`, `apenet.bench.halo("ape128", sizes=[4096])` and
+similar functions do the same as `apenet bench`.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ __all__ = [
 ]
 
 LAYERS = ("card", "mpi")
-MOST_ITERATIONS = 2**32 - 1  # what the core counts
+MOST_ITERATIONS = 2**32 - 1  # limit of the core's counter
 MOST_CHANNELS = 2**16 - 1
 DEFAULT_SIZES = "16:1M"  # from the card's smallest payload on
 
@@ -74,10 +74,10 @@ def measure(
 ) -> BenchResult:
     """One test over message sizes.
 
-    `nodes` are the ones that talk (default: node 0 and its neighbour; for a workload all, or the first `count`).
-    `engine` is that of `apenet.run`. The other options belong to one kind of test each: `CardOptions`, `MpiOptions`
-    and `WorkloadOptions` of `apenet.bench.request`, and docs/reference/tests.md. Raises InputError and MachineError
-    for bad input, BenchError when the MPI program of layer mpi fails.
+    `nodes` are the nodes that communicate (default: node 0 and its neighbour; for a workload all nodes, or the first
+    `count`). `engine` is as for `apenet.run`. Each of the other options belongs to one kind of test: see
+    `CardOptions`, `MpiOptions` and `WorkloadOptions` of `apenet.bench.request`, and docs/reference/tests.md. Raises
+    InputError and MachineError for bad input, BenchError if the MPI program of layer mpi fails.
     """
     if unknown := options.keys() - DEFAULTS.keys():
         raise TypeError(f"unknown option {min(unknown)}: one of {', '.join(DEFAULTS)}")
@@ -150,7 +150,7 @@ def _checked_channels(channels: int | Sequence[int]) -> list[int]:
 
 
 def _check_plain(test: str, layer: str, channels: list[int], conditions: Conditions) -> None:
-    """What belongs to the card's own tests of two nodes."""
+    """Refuses options that exist only for the card's own tests of two nodes."""
     where = f"for {test}" if test in WORKLOADS else "at layer mpi"
     if channels != [1]:
         raise InputError(

@@ -1,4 +1,4 @@
-"""Benchmarks at the card: scripted processes over the card's own library, no process of the system."""
+"""Benchmarks at the card: scripted ranks over the card's own library, without processes of the host."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from apenet.bench.request import BenchRequest
 from apenet.bench.result import BenchResult, make_result
 
 PAIR = 2
-MOST_WINDOW = 2**32 - 1  # what the core counts
+MOST_WINDOW = 2**32 - 1  # limit of the core's counter
 MEMORIES = ("host", "host-copied", "gpu", "gpu-staged")
 PATHS = ("auto", "send", "put")
 ENDS = ("reply", "landed")
@@ -22,11 +22,11 @@ ENDS = ("reply", "landed")
 
 @dataclass(frozen=True, kw_only=True)
 class Conditions:
-    """How a card-level test is done; the defaults are the test's own.
+    """The conditions of a card-level test; None means the test's own default.
 
-    `window`: messages at once. `memory`: where the buffers are, one of MEMORIES, or two of them with a comma between:
-    of the node that sends first, of the other. `path`: by which of the card's operations. `until`: what ends oneway.
-    `region_bytes`: so much memory is walked through, message by message, by each channel.
+    `window`: simultaneous messages. `memory`: location of the buffers, one of MEMORIES, or two separated by a comma:
+    of the node that sends first, and of the other. `path`: the card's operation that carries messages. `until`: what
+    ends oneway. `region_bytes`: the memory that each channel moves through, message by message.
     """
 
     window: int | None = None
@@ -49,18 +49,18 @@ class Conditions:
 
     @property
     def memories(self) -> list[str]:
-        """Of the first node, of the second."""
+        """Buffer locations of the first and of the second node."""
         parts = self.memory.split(",")
         return parts * PAIR if len(parts) == 1 else parts
 
     @property
     def given(self) -> dict[str, object]:
-        """Those that are not the defaults."""
+        """The conditions that differ from the defaults."""
         defaults = asdict(Conditions())
         return {name: value for name, value in asdict(self).items() if value != defaults[name]}
 
     def apply(self, options: _core.CardTestOptions) -> None:
-        """Into what the core takes."""
+        """Converts to the core's structure."""
         options.window = self.window or 0
         options.local, options.remote = (getattr(_core.Buffer, name.replace("-", "_")) for name in self.memories)
         options.path = getattr(_core.Path, "automatic" if self.path == "auto" else self.path)
@@ -69,7 +69,7 @@ class Conditions:
 
 
 def measure(request: BenchRequest, conditions: Conditions, channels: Sequence[int]) -> BenchResult:
-    """Each size for each number of channels, on a fresh machine."""
+    """Measures each size for each number of channels, on a fresh machine."""
     machine, nodes = request.machine, request.nodes
     if nodes is not None and len(nodes) != PAIR:
         raise InputError("nodes", ",".join(map(str, nodes)), "two nodes at layer card, such as 0,1")

@@ -1,9 +1,9 @@
-"""Halos of a lattice: what each node sends to each neighbour, from the lattice and the bytes of a site.
+"""Halos of a lattice: the bytes that each node sends to each neighbour, from the lattice and the bytes per site.
 
 Three dimensions of the lattice are spread over the grid of nodes, the others stay inside a node. A message is the
-surface of the node's part across one dimension: as many sites as its part has in all other dimensions. Wilson fermions
-send half-spinors, two spins of three complex colours: 24 bytes a site at 16 bits a number, 48 in single precision, 96
-in double.
+surface of the node's part across one dimension, with as many sites as the part has in the other dimensions. Wilson
+fermions send half-spinors, two spins of three complex colours: 24 bytes per site with 16-bit numbers, 48 in single
+precision, 96 in double.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from apenet.base.errors import InputError
 
 @dataclass(frozen=True)
 class Lattice:
-    """Sites in each dimension of the whole lattice, and what a site of the surface sends."""
+    """Sites in each dimension of the whole lattice, and the bytes that a surface site sends."""
 
     extents: tuple[int, ...]
     site_bytes: int
@@ -25,7 +25,7 @@ class Lattice:
     def faces(self, grid: tuple[int, ...]) -> list[int]:
         """Bytes of the message along each dimension of the grid.
 
-        The first dimensions of the lattice are spread over the grid's. Raises InputError where they do not fit.
+        The first dimensions of the lattice are spread over those of the grid. Raises InputError if they do not fit.
         """
         if len(self.extents) < len(grid):
             raise InputError("lattice", str(self), f"at least the {len(grid)} dimensions of the nodes' grid")
@@ -45,7 +45,7 @@ class Lattice:
 
 
 def parse_lattice(text: str, site_bytes: int) -> Lattice:
-    """`64x64x64x192` with the bytes of a site."""
+    """Parses `64x64x64x192`; `site_bytes` are the bytes per site."""
     if re.fullmatch(r"[1-9]\d{0,5}(x[1-9]\d{0,5}){0,6}", text) is None:
         raise InputError("lattice", text, "sites in each dimension, such as 64x64x64x192")
     if site_bytes < 1:

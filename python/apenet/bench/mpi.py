@@ -1,4 +1,4 @@
-"""Benchmarks through MPI: the C program of bench/mpi, compiled with this environment's mpicc, in a run of its own."""
+"""Benchmarks through MPI: runs the C program of bench/mpi, compiled with this environment's mpicc."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ LARGEST_BYTES = 2**30  # counts of MPI calls are C ints
 
 
 class BenchError(ApenetError):
-    """The benchmark's program ran and failed; the message has what it printed."""
+    """The benchmark's program failed; the message contains its output."""
 
 
 def measure(request: BenchRequest, *, window: int | None, library: MpiChoice, pin: bool) -> BenchResult:
-    """One run for every stretch of doubling sizes. Ranks are only where the test needs them: on `nodes`, in pairs."""
+    """One run for every series of doubling sizes, with ranks only on `nodes`, which work in pairs."""
     test, sizes = request.test, request.sizes
     placed = list(request.nodes) if request.nodes is not None else [0, 1]
     if len(placed) % 2:
@@ -81,7 +81,7 @@ def measure(request: BenchRequest, *, window: int | None, library: MpiChoice, pi
 
 
 def doubling_stretches(sizes: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """First and last of every run of sizes in which each is twice the one before."""
+    """First and last size of every series in which each size is twice the one before."""
     first = last = sizes[0]
     for size in sizes[1:]:
         if size != 2 * last:

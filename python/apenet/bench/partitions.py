@@ -1,4 +1,4 @@
-"""Workloads on ever larger machines of one kind: the same cards, links and switches, more of them."""
+"""Workloads on increasingly large machines with the same cards, links and switches."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from apenet.machine import Machine
 
 @dataclass(frozen=True)
 class PartitionResult(BenchResult):
-    """One size over partitions: the arrays have a point for each."""
+    """One size over partitions; the arrays have one point per partition."""
 
     grids: tuple[tuple[int, ...], ...]
     nodes: NDArray[np.int64]
@@ -34,7 +34,7 @@ class PartitionResult(BenchResult):
 
     @property
     def _is_across(self) -> bool:
-        """Whether the bandwidth is that of all nodes together; of other workloads it is what one node sends."""
+        """Whether the bandwidth is that of all nodes together; for other workloads it is what one node sends."""
         return self.test == "bisection"
 
     @property
@@ -64,7 +64,7 @@ class PartitionResult(BenchResult):
 
 
 def measure(request: BenchRequest, partitions: Sequence[int]) -> PartitionResult:
-    """A workload with messages of one size on machines of `partitions` nodes."""
+    """Measures a workload of one size on machines with each number of nodes in `partitions`."""
     machine, (size,) = request.machine, request.sizes
     results = []
     for nodes in partitions:
@@ -84,10 +84,11 @@ def measure(request: BenchRequest, partitions: Sequence[int]) -> PartitionResult
 
 
 def grown(machine: Machine, nodes: int) -> Machine:
-    """The machine with so many nodes.
+    """The machine with this number of nodes.
 
-    A torus or mesh as near to a cube as its dimensions allow; a fat tree with more or fewer of the parts below its top
-    switches, whose number and cables to each part stay. Raises InputError for what cannot be.
+    A torus or mesh is as close to a cube as its dimensions allow. A fat tree gets more or fewer parts below its top
+    switches; the number of top switches and of cables to each part stays the same. Raises InputError for an impossible
+    number of nodes.
     """
     network = machine.file.network
     topology = network.topology.value

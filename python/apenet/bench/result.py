@@ -1,4 +1,4 @@
-"""What a benchmark returns, as arrays, as JSON and as a table in the habit of the OSU micro-benchmarks."""
+"""The results of a benchmark as arrays, as JSON, and as a table in the style of the OSU micro-benchmarks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PAIR_DEFINITIONS = {
     "unidirectional": "windows of messages in one direction; time is that of one message",
     "bidirectional": "both sides send and receive at once; bandwidth is that of both directions together",
     "flush": "messages posted at once, until the sender has its completions; time is that of one message",
-    "rate": "puts that notify nobody, in windows; time is that of one put",
+    "rate": "windows of puts without notification; time is that of one put",
 }
 WORKLOAD_DEFINITIONS = {
     "halo": "every node to both neighbours in each dimension; bandwidth is what one node sends",
@@ -30,10 +30,10 @@ WORKLOAD_DEFINITIONS = {
 }
 DEFINITIONS = {**PAIR_DEFINITIONS, **WORKLOAD_DEFINITIONS}
 PAIR_TESTS = tuple(PAIR_DEFINITIONS)
-STREAMS = ("oneway", "unidirectional", "flush", "rate")  # tests whose time gives a rate of messages
+STREAMS = ("oneway", "unidirectional", "flush", "rate")  # tests whose time is the inverse of a message rate
 WORKLOADS = tuple(WORKLOAD_DEFINITIONS)
 TESTS = tuple(DEFINITIONS)
-# Of a table's columns behind the size: title, width, format.
+# Columns of a table after the size: title, width, format.
 _TABLE = {
     "channels": ("Channels", 10, ""),
     "time_us": ("Time (us)", 14, ".3f"),
@@ -55,15 +55,15 @@ class BenchResult:
     times_us: NDArray[np.float64]
     bandwidths_mib_s: NDArray[np.float64]
     channels: NDArray[np.int64]
-    """Messages at once, each of the size: all of them arrive in the time, and count in the bandwidth."""
+    """Simultaneous messages of this size: time and bandwidth are those of all of them."""
     conditions: Mapping[str, object] = field(default_factory=dict, kw_only=True)
-    """What else was asked for: engine, window, memory, path, until, region_bytes."""
+    """Other conditions of the request: engine, window, memory, path, until, region_bytes."""
     warnings: tuple[str, ...] = field(default=(), kw_only=True)
-    """Of all points, each once."""
+    """The warnings of all points, each once."""
 
     @property
     def rates_per_s(self) -> NDArray[np.float64] | None:
-        """Messages per second; None for tests whose time is no gap between messages."""
+        """Messages per second; None for tests whose time is not a gap between messages."""
         if self.test not in STREAMS:
             return None
         at_once = 1 if self.test == "rate" else self.channels
@@ -123,17 +123,17 @@ class BenchResult:
 
 @dataclass(frozen=True)
 class WorkloadResult(BenchResult):
-    """The same for a workload of the whole machine. Time is that of one iteration: the latest node's end over all."""
+    """A sweep of a whole-machine workload. Time is that of one iteration: the last node's end over the iterations."""
 
     grid: tuple[int, ...]
     iterations: int
     algorithm: str | None
     face_bytes: tuple[int, ...]
-    """Of a lattice: bytes of the messages along each dimension of the grid; otherwise empty."""
+    """For a lattice: bytes of the messages along each dimension of the grid; otherwise empty."""
     messages: NDArray[np.int64]
     payload_bytes: NDArray[np.int64]
     finish_us: NDArray[np.float64]
-    """When each node had done all iterations: one row a size, one column a node."""
+    """When each node had completed all iterations: one row per size, one column per node."""
 
     @property
     def heading(self) -> str:
@@ -176,7 +176,7 @@ def make_result(
     engine: str = "packet",
     warnings: Iterable[Iterable[str]] = (),
 ) -> BenchResult:
-    """A result from (size in bytes, time in us, bandwidth in MiB/s), and the channels of each point where not one.
+    """A result from (size in bytes, time in us, bandwidth in MiB/s); `channels` of each point default to one.
 
     `warnings` are those of each point.
     """

@@ -1,4 +1,4 @@
-"""Workloads of a whole machine at the card: scripted processes, one a node."""
+"""Workloads of a whole machine at the card: scripted ranks, one per node."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from apenet.machine import Machine
 
 ALGORITHMS = ("ring", "recursive-doubling", "torus")
 DEFAULT_ALGORITHM = "ring"
-DEFAULT_NODES = 64  # of a machine that has as many as are asked for
+DEFAULT_NODES = 64  # default for a machine of any size
 DEFAULT_ITERATIONS = 5
 FEWEST_NODES = 2
 GRID_DIMENSIONS = 3
@@ -28,13 +28,13 @@ _MIB = 2**20
 def measure(
     request: BenchRequest, *, count: int | None = None, lattice: Lattice | None = None, algorithm: str | None = None
 ) -> WorkloadResult:
-    """Each size on a fresh machine.
+    """Measures each size on a fresh machine.
 
-    With a lattice, the messages are those of its surfaces, and the size of the one point is the mean of them.
+    With a lattice, the messages are its surfaces, and the size of the single point is their mean.
     """
     machine, test, sizes = request.machine, request.test, request.sizes
     placed = _placed(machine, request.nodes, count)
-    # Without dimensions, half of the nodes is half of their row: a cube would fold it into single switches.
+    # Without dimensions, half of the nodes is the first half of their row: in a cube, partners could share a switch.
     is_row = test == "bisection" and not machine.dims
     grid = (len(placed),) if is_row else grid_of(machine, len(placed))
     options = _core.WorkloadOptions()
@@ -79,7 +79,7 @@ def measure(
 
 
 def _moved(test: str, size: int, sent: float, nodes: int) -> float:
-    """The bytes whose movement in one iteration the test's bandwidth counts."""
+    """The bytes of one iteration that the test's bandwidth counts."""
     if test == "allreduce":
         return size
     return sent if test == "bisection" else sent / nodes
@@ -103,14 +103,14 @@ def _placed(machine: Machine, nodes: Sequence[int] | None, count: int | None) ->
 
 
 def grid_of(machine: Machine, count: int) -> tuple[int, ...]:
-    """The processes' grid: that of the machine where all of a torus or mesh takes part, otherwise nearly a cube."""
+    """The grid of processes: the machine's own if all nodes of a torus or mesh take part, otherwise nearly a cube."""
     if _topology(machine) in ("torus", "mesh") and count == machine.node_count:
         return machine.dims
     return nearly_cubic(count, GRID_DIMENSIONS)
 
 
 def nearly_cubic(count: int, dimensions: int) -> tuple[int, ...]:
-    """Factors of count as near to each other as taking its prime factors greatest first makes them, largest first."""
+    """Nearly equal factors of count, largest first: assigns the prime factors greedily, greatest first."""
     grid = [1] * dimensions
     for prime in reversed(_prime_factors(count)):
         smallest = grid.index(min(grid))

@@ -1,4 +1,4 @@
-"""The command `apenet`. Thin: every command is a function of the package, called with what the options say."""
+"""The command `apenet`. Every command only calls a function of the package with the values of its options."""
 
 from __future__ import annotations
 

@@ -40,13 +40,15 @@ def bench(
     sizes: Annotated[
         str, typer.Option("--sizes", metavar="MIN:MAX", help="Message sizes; they double from MIN to MAX.")
     ] = benchmarks.DEFAULT_SIZES,
-    nodes: Annotated[str | None, typer.Option("--nodes", metavar="A,B", help="The nodes that talk.")] = None,
+    nodes: Annotated[
+        str | None, typer.Option("--nodes", metavar="A,B", help="Numbers of the nodes that communicate.")
+    ] = None,
     count: Annotated[
-        int | None, typer.Option("-n", metavar="COUNT", help="Workloads: the first so many nodes, not all.")
+        int | None, typer.Option("-n", metavar="COUNT", help="Workloads: use only the first COUNT nodes.")
     ] = None,
     channels: Annotated[
         str,
-        typer.Option("--channels", metavar="K", help="Messages at once, a hardware queue each; or 1:8, or 1,2,4,8."),
+        typer.Option("--channels", metavar="K", help="Messages at once, one per hardware queue; or 1:8, or 1,2,4,8."),
     ] = "1",
     window: Annotated[
         int | None,
@@ -57,34 +59,42 @@ def bench(
         typer.Option(
             "--memory",
             metavar="KIND[,KIND]",
-            help=f"Buffers at layer card, of both nodes or of each: {', '.join(MEMORIES)}.",
+            help=f"Location of the buffers, for both nodes or for each (layer card): {', '.join(MEMORIES)}.",
         ),
     ] = "host",
     path: Annotated[
-        str, typer.Option("--path", metavar="|".join(PATHS), help="By which operation of the card.")
+        str, typer.Option("--path", metavar="|".join(PATHS), help="Operation of the card that carries messages.")
     ] = "auto",
     until: Annotated[
-        str, typer.Option("--until", metavar="|".join(ENDS), help="oneway: a closing reply, or all completions.")
+        str,
+        typer.Option(
+            "--until", metavar="|".join(ENDS), help="oneway: ends with a closing reply, or with all completions."
+        ),
     ] = "reply",
     region: Annotated[
         str | None,
-        typer.Option("--region", metavar="SIZE", help="Memory that each channel walks through, not one buffer."),
+        typer.Option("--region", metavar="SIZE", help="Memory that each channel moves through, instead of one buffer."),
     ] = None,
     layer: Annotated[str, typer.Option("--layer", metavar="card|mpi", help="Where to measure.")] = "card",
     iterations: Annotated[int | None, typer.Option("--iterations", help="Repetitions of each size.")] = None,
     algorithm: Annotated[
         str | None,
-        typer.Option("--algorithm", metavar="|".join(benchmarks.ALGORITHMS), help="Of allreduce; ring by default."),
+        typer.Option(
+            "--algorithm", metavar="|".join(benchmarks.ALGORITHMS), help="Algorithm of allreduce; default ring."
+        ),
     ] = None,
     partitions: Annotated[
         str | None,
-        typer.Option("--partitions", metavar="MIN:MAX", help="Workloads of one size on ever more nodes, doubling."),
+        typer.Option(
+            "--partitions", metavar="MIN:MAX", help="Workloads: one size on machines of MIN to MAX nodes, doubling."
+        ),
     ] = None,
     lattice: Annotated[
-        str | None, typer.Option("--lattice", metavar="XxYxZxT", help="halo: messages are a lattice's surfaces.")
+        str | None,
+        typer.Option("--lattice", metavar="XxYxZxT", help="halo: messages are the surfaces of this lattice."),
     ] = None,
     site_bytes: Annotated[
-        int, typer.Option("--site-bytes", help="Of a site of the lattice: 24, 48 or 96 for half-spinors.")
+        int, typer.Option("--site-bytes", help="Bytes per site of the lattice; half-spinors have 24, 48 or 96.")
     ] = benchmarks.DEFAULT_SITE_BYTES,
     mpi: Annotated[str, typer.Option("--mpi", metavar="auto|mpich|openmpi", help="MPI of --layer mpi.")] = "auto",
     engine: EngineOption = "packet",
@@ -100,7 +110,7 @@ def bench(
     steps = len(grown_to or checked) * len(all_channels) if layer == "card" else None
     with progress_bar(f"{test} on {chosen.name}, layer {layer}", steps) as progress:
         task = progress.task_ids[0]
-        progress.update(task, completed=-1)  # each size is announced before it is measured
+        progress.update(task, completed=-1)  # progress is called before each measurement
 
         def next_size(_size_bytes: int) -> None:
             progress.advance(task)

@@ -1,4 +1,4 @@
-"""apenet calibrate: a real fabric measured, and made a machine."""
+"""apenet calibrate: measures a real fabric, and writes a machine from it."""
 
 from __future__ import annotations
 
@@ -35,28 +35,27 @@ def add_to(app: typer.Typer) -> None:
 
 def calibrate(
     provider: Annotated[
-        str, typer.Option("--provider", metavar="NAME", help="Of libfabric: tcp, shm, verbs, efa, cxi and others.")
+        str,
+        typer.Option("--provider", metavar="NAME", help="Provider of libfabric: tcp, shm, verbs, efa, cxi and others."),
     ],
     sizes: Annotated[
         str, typer.Option("--sizes", metavar="MIN:MAX", help="Message sizes; they double from MIN to MAX.")
     ] = calibrations.DEFAULT_SIZES,
     samples: Annotated[
-        int, typer.Option("--samples", help="Of each size; the median counts.")
+        int, typer.Option("--samples", help="Samples of each size; the result is their median.")
     ] = calibrations.DEFAULT_SAMPLES,
     window: Annotated[
-        int, typer.Option("--window", help="Messages under way at once in a stream.")
+        int, typer.Option("--window", help="Messages in flight in a stream.")
     ] = calibrations.DEFAULT_WINDOW,
     domain: Annotated[
         str | None, typer.Option("--domain", metavar="NAME", help="One of the provider's interfaces, such as mlx5_0.")
     ] = None,
-    server: Annotated[
-        bool, typer.Option("--server", help="Be the other side for a client on another host, once.")
-    ] = False,
+    server: Annotated[bool, typer.Option("--server", help="Serve one client on another host.")] = False,
     client: Annotated[
         str | None, typer.Option("--client", metavar="HOST", help="Measure with the server on that host.")
     ] = None,
     port: Annotated[
-        int, typer.Option("--port", min=0, max=65535, help="TCP port on which the two meet.")
+        int, typer.Option("--port", min=0, max=65535, help="TCP port on which client and server connect.")
     ] = calibrations.DEFAULT_PORT,
     libfabric: Annotated[
         Path | None,
@@ -104,7 +103,7 @@ def calibrate(
         try:
             written = fits.write_machine(measured.measurements(), machine_file)
         except (NotWrittenError, MeasurementError) as error:
-            failure = error  # what was measured took a while: it is printed
+            failure = error  # raised after the measurement, which took a while, has been printed
     if as_json:
         print_json({**measured.to_json(), **({"machine": written.to_json()} if written is not None else {})})
     else:
@@ -136,7 +135,7 @@ def _print(measured: calibrations.Calibration) -> None:
     print_tables(table)
     content = measured.to_json()
     console.print(
-        f"# {content['message_rate_per_second']:,.0f} messages a second at {measured.stream.sizes_bytes[0]} bytes",
+        f"# {content['message_rate_per_second']:,.0f} messages per second at {measured.stream.sizes_bytes[0]} bytes",
         markup=False,
     )
     overheads = {"send": measured.send_us, "receive": measured.receive_us}
@@ -149,6 +148,6 @@ def _print(measured: calibrations.Calibration) -> None:
         worst = fitted.in_sample.max_percent
         console.print(f"# LogGP: {', '.join(shown)}/byte; at worst {worst:.0f} % off", markup=False)
         for reason in fitted.unknown:
-            console.print(Text.assemble(("not told  ", "yellow"), reason))
+            console.print(Text.assemble(("unknown   ", "yellow"), reason))
     for warning in measured.warnings:
         console.print(Text.assemble(("note  ", "yellow"), warning))

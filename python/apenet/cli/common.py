@@ -1,4 +1,4 @@
-"""What the commands share: their options, their two consoles, and progress that only a person sees."""
+"""What the commands share: common options, the two consoles, and the progress bar."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ MachineOption = Annotated[
 ]
 SetOption = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY.PATH=VALUE", help="Change one parameter; any number of times."),
+    typer.Option("--set", metavar="KEY.PATH=VALUE", help="Change one parameter; repeatable."),
 ]
 FaultOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--fault", metavar="SPEC", help="A link or node dies: 'link (0,0,0)+x down @10us up @2ms'; any number of times."
+        "--fault", metavar="SPEC", help="A link or node fails: 'link (0,0,0)+x down @10us up @2ms'; repeatable."
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
@@ -39,7 +39,7 @@ SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed of the simu
 
 
 def path_of(option: str, expected: str) -> Callable[[str], Path]:
-    """The parser of an option that is a path: an empty one is an error, not the folder where the command runs."""
+    """A parser for options that are paths. It refuses an empty path, which pathlib would take for `.`."""
 
     def parse(text: str | Path) -> Path:
         path = given_path(option, text, expected)
@@ -54,7 +54,7 @@ TraceOption = Annotated[
         "--trace",
         metavar="FILE",
         parser=path_of("trace", "a file"),
-        help="Write a trace of the run that ui.perfetto.dev opens.",
+        help="Write a timeline of the run, for ui.perfetto.dev.",
     ),
 ]
 ToMachineOption = Annotated[
@@ -68,24 +68,24 @@ ToMachineOption = Annotated[
 ]
 RanksPerNodeOption = Annotated[int, typer.Option("--ranks-per-node", help="Ranks that share a node's card.")]
 MapOption = Annotated[
-    str, typer.Option("--map", metavar="FILE|linear|random:SEED", help="Which rank runs on which node.")
+    str, typer.Option("--map", metavar="FILE|linear|random:SEED", help="Placement of ranks on nodes.")
 ]
 EngineOption = Annotated[str, typer.Option("--engine", metavar="packet|flit", help="Engine of the network.")]
 RunFolderOption = Annotated[
     Path | None,
     typer.Option("--out", metavar="DIR", parser=path_of("out", "a folder"), help="Folder for the run's files."),
 ]
-PinOption = Annotated[bool, typer.Option("--pin/--no-pin", help="Run on one core: faster; the results are the same.")]
+PinOption = Annotated[bool, typer.Option("--pin/--no-pin", help="Run on one core: faster, with the same results.")]
 
 
 def unkept(error: NotWrittenError, result: type[Result]) -> Result:
-    """The result that could not be kept in a file: it is printed as any, and the error raised behind it."""
+    """The result whose file could not be written, so that the caller can print it before it raises the error."""
     if not isinstance(error.result, result):
         raise error
     return error.result
 
 
-FILE_WIDTH = 160  # of what goes into a file or a pipe, where nothing wraps it; tables may be wider
+FILE_WIDTH = 160  # for output to a file or a pipe, where lines are not wrapped; tables may be wider
 _NATURAL = 10_000  # wider than any table
 
 
@@ -95,9 +95,9 @@ def output() -> Console:
 
 
 def print_tables(content: RenderableType) -> None:
-    """A table, or a group with tables. No name, key or value is cut: only columns of text are folded, on a terminal.
+    """A table, or a group with tables.
 
-    What a terminal is too narrow for goes on in its next line.
+    Names, keys and values are never cut. On a terminal, columns of text are folded, and lines that are too long wrap.
     """
     console = output()
     tables = content.renderables if isinstance(content, Group) else [content]
@@ -107,7 +107,7 @@ def print_tables(content: RenderableType) -> None:
 
 
 def _width(console: Console, table: Table) -> int:
-    """What a table needs: on a terminal its columns of text no more than their longest word."""
+    """The minimum width of a table: on a terminal, a column of text needs the width of its longest word."""
     options = console.options.update(width=_NATURAL)
     needed = table.__rich_measure__(console, options).maximum
     if console.is_terminal:
@@ -119,18 +119,18 @@ def _width(console: Console, table: Table) -> int:
 
 
 def messages() -> Console:
-    """Standard error: everything that is not the result."""
+    """Standard error: everything except the result."""
     return Console(stderr=True, highlight=False, soft_wrap=True)
 
 
 def print_json(content: dict[str, Any] | list[Any]) -> None:
-    """One object, for programs."""
+    """Prints one JSON object."""
     sys.stdout.write(json.dumps(content) + "\n")
 
 
 @contextmanager
 def progress_bar(label: str, total: int | None) -> Iterator[Progress]:
-    """A bar on standard error, if that is a terminal; its one task counts to total, or spins without one."""
+    """A progress bar on standard error if that is a terminal. Its task counts to `total`, or spins if None."""
     console = messages()
     with Progress(
         SpinnerColumn(),

@@ -1,4 +1,4 @@
-"""apenet doctor: whether this host can run, and by which path messages travel."""
+"""apenet doctor: checks whether this host can run simulations, and which path messages take."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""apenet fit: models of time over size, fitted to measured points."""
+"""apenet fit: fits models of time over size to measured points."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def fit(
         typer.Argument(
             metavar="FILE...",
             parser=path_of("file", "a table of measurements"),
-            help="What OSU, IMB, perftest, fabtests printed; CSV; JSON.",
+            help="Output of OSU, IMB, perftest or fabtests; CSV; JSON.",
         ),
     ],
     model: Annotated[
@@ -34,18 +34,22 @@ def fit(
         typer.Option(
             "--model",
             metavar="MODEL",
-            help="protocols, paths:1 to paths:3 or loggp; auto compares.",
+            help="protocols, paths:1 to paths:3, or loggp; auto compares them.",
         ),
     ] = fits.DEFAULT_MODEL,
     test: Annotated[
         list[str] | None,
         typer.Option(
-            "--test", metavar="TEST", help="What a file holds, one for all or one each: " + ", ".join(fits.TESTS) + "."
+            "--test",
+            metavar="TEST",
+            help="Test of the measurements, one for all files or one each: " + ", ".join(fits.TESTS) + ".",
         ),
     ] = None,
     section: Annotated[
         list[str] | None,
-        typer.Option("--section", metavar="NAME|N", help="One of several tables in a file, one for all or one each."),
+        typer.Option(
+            "--section", metavar="NAME|N", help="Table to use if a file has several; one for all files or one each."
+        ),
     ] = None,
     machine_file: ToMachineOption = None,
     plot_file: Annotated[

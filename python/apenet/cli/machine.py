@@ -70,7 +70,7 @@ def show(
 ) -> None:
     """Show every parameter of a machine with its class and source, as a machine file.
 
-    Above it, as comments: topology and routing, and how they were found to be free of deadlock.
+    Comments at the top give topology, routing, and the result of the deadlock check.
     """
     machine = read_machine(name, settings or ())
     if as_json:
@@ -85,7 +85,7 @@ def check(
     file: Annotated[str, typer.Argument(metavar="FILE", help="A machine file, or the name of a machine.")],
     settings: SetOption = None,
 ) -> None:
-    """Check a machine file: keys, units, ranges, whether the machine can be wired, and whether it can deadlock."""
+    """Check a machine file: keys, units, ranges, wiring, and freedom from deadlock."""
     machine = read_machine(file, settings or ())
     machine.wire()
     facts = f"{machine.shape}, {machine.file.network.topology.value}, card {machine.file.card.kind}"

@@ -22,7 +22,8 @@ def perf(
     ] = None,
     settings: SetOption = None,
     repeat: Annotated[
-        int | None, typer.Option("--repeat", help="How much to do: packets a node, exchanges. Default: seconds of it.")
+        int | None,
+        typer.Option("--repeat", help="Amount of work: packets per node, or exchanges. Default: some seconds of work."),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:

@@ -1,4 +1,4 @@
-"""apenet reproduce: published results beside simulated ones."""
+"""apenet reproduce: compares published results with simulated ones."""
 
 from __future__ import annotations
 
@@ -35,7 +35,10 @@ def reproduce(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Measure what was published, and print it beside the published values. Status 1 if a hard target is missed."""
+    """Simulate the published measurements, and compare with the published values.
+
+    The status is 1 if a hard target is missed.
+    """
     planned = plan(only or (), with_figures=out is not None)
     if out is None:
         reproduction = _measured(planned)

@@ -32,12 +32,14 @@ from apenet.run.program import run as run_program
 
 
 def add_to(app: typer.Typer) -> None:
-    """Registers the command. What follows the program's name is the program's."""
+    """Registers the command. Arguments after the program's name belong to the program."""
     app.command("run", context_settings={"allow_interspersed_args": False})(run)
 
 
 def run(
-    command: Annotated[list[str], typer.Argument(metavar="-- PROGRAM [ARGS]...", help="What every rank runs.")],
+    command: Annotated[
+        list[str], typer.Argument(metavar="-- PROGRAM [ARGS]...", help="Program of every rank, and its arguments.")
+    ],
     n: Annotated[int, typer.Option("-n", metavar="RANKS", help="Number of ranks.")],
     machine: MachineOption = "ape16",
     settings: SetOption = None,
@@ -49,7 +51,7 @@ def run(
         typer.Option(
             "--compute",
             metavar="none|measured[:X]",
-            help="Virtual time of the work between MPI calls: none, or the CPU time times X.",
+            help="Virtual time of computation between MPI calls: none, or CPU time times X.",
         ),
     ] = "none",
     engine: EngineOption = "packet",
@@ -66,7 +68,7 @@ def run(
     ] = None,
     trace: TraceOption = None,
     tag_output: Annotated[
-        bool, typer.Option("--tag-output", help="Put the rank in front of each line of the program: [3] .")
+        bool, typer.Option("--tag-output", help="Put the rank in front of each line of the program's output: [3] .")
     ] = False,
     output: Annotated[
         Path | None,
@@ -74,20 +76,18 @@ def run(
             "--output",
             metavar="DIR",
             parser=path_of("output", "a folder"),
-            help="Folder for the program's output, a file for each rank and stream: rank-0003.out.",
+            help="Folder for the program's output, one file per rank and stream: rank-0003.out.",
         ),
     ] = None,
     pin: PinOption = True,
     trap_tsc: Annotated[
         bool,
-        typer.Option("--trap-tsc", help="Virtual time for programs that read the cycle counter (rdtsc), too: slow."),
+        typer.Option("--trap-tsc", help="Virtual time also for the cycle counter (rdtsc); slow."),
     ] = False,
     seed: SeedOption = 1,
     stall_timeout: Annotated[
         float,
-        typer.Option(
-            "--stall-timeout", metavar="SECONDS", help="When nothing moves for so long, the run is a deadlock."
-        ),
+        typer.Option("--stall-timeout", metavar="SECONDS", help="Report a deadlock after this time without progress."),
     ] = STALL_TIMEOUT_S,
 ) -> None:
     """Run a program on a simulated machine, in virtual time. Ends with the program's own exit status."""
@@ -122,5 +122,5 @@ def run(
     if failure is not None:
         if result.ok:
             raise failure
-        say(str(failure))  # the program's own status counts
+        say(str(failure))  # the exit status is the program's own
     raise typer.Exit(result.exit_status)

@@ -1,4 +1,4 @@
-"""The standard streams of the command, which may be closed or full."""
+"""The command's standard streams, which may be closed or full."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class StreamError(ApenetError):
 
     def __init__(self, error: OSError) -> None:
         super().__init__(f"standard output: {error.strerror}")
-        # Whoever closes a pipe wants no more, and no message either.
+        # A reader that closes the pipe wants no further output, and no message.
         self.is_to_be_said = error.errno != errno.EPIPE
         self.status = _LOST_STATUS if self.is_to_be_said else _BROKEN_PIPE_STATUS
 
@@ -36,7 +36,7 @@ class _Output(io.FileIO):
 
 
 class _Messages(io.FileIO):
-    """What cannot be said is not said: the status says it."""
+    """Ignores errors: a message that cannot be written is dropped, and only the status tells of the failure."""
 
     def write(self, content: ReadableBuffer, /) -> int:
         try:
@@ -46,9 +46,9 @@ class _Messages(io.FileIO):
 
 
 def prepare() -> None:
-    """Opens streams that are closed, so that no file of this command takes their numbers, and watches over them.
+    """Opens closed standard streams, so that no other file gets their descriptors, and wraps the output streams.
 
-    Input is then empty, and what is printed fails as on a closed stream.
+    Input is then empty, and printing fails as on a closed stream.
     """
     for number, mode in ((0, os.O_RDONLY), (1, os.O_RDONLY), (2, os.O_WRONLY)):
         try:
@@ -65,23 +65,23 @@ def _watched(given: TextIO | None, raw: io.FileIO) -> TextIO:
     return io.TextIOWrapper(
         io.BufferedWriter(raw),
         encoding=given.encoding if given is not None else "utf-8",
-        errors="backslashreplace",  # names of files are any bytes
+        errors="backslashreplace",  # file names may be any bytes
         line_buffering=raw.isatty() or raw.fileno() == 2,  # noqa: PLR2004 (standard error)
     )
 
 
 def flush() -> None:
-    """Prints what is left. Raises StreamError."""
+    """Flushes standard output. Raises StreamError."""
     sys.stdout.flush()
 
 
 def give_up() -> None:
-    """What is left goes nowhere, instead of failing once more when the interpreter ends."""
+    """Redirects the rest to /dev/null, so that it does not fail again when the interpreter exits."""
     _put(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 def say(text: str) -> None:
-    """Lines on standard error."""
+    """Writes lines to standard error."""
     for line in text.splitlines():
         sys.stderr.write(f"apenet: {line}\n")
 

@@ -1,4 +1,4 @@
-"""apenet traffic: synthetic traffic on a network, latency over load."""
+"""apenet traffic: synthetic traffic on a network; latency over load."""
 
 from __future__ import annotations
 
@@ -37,17 +37,20 @@ def traffic(
         typer.Option(
             "--load",
             metavar="LOAD|FIRST:LAST:STEP",
-            help="Flits that a node offers per flit time of a link; several with commas.",
+            help="Flits that a node offers per flit time of a link; several separated by commas.",
         ),
     ] = "0.1:0.9:0.1",
-    packet_flits: Annotated[int, typer.Option("--packet-flits", metavar="N", help="Flits of a packet.")] = 1,
+    packet_flits: Annotated[int, typer.Option("--packet-flits", metavar="N", help="Flits per packet.")] = 1,
     engine: EngineOption = "packet",
-    warmup: Annotated[int, typer.Option("--warmup", metavar="CYCLES", help="Before the window.")] = WARMUP_CYCLES,
+    warmup: Annotated[
+        int, typer.Option("--warmup", metavar="CYCLES", help="Cycles before the measurement window.")
+    ] = WARMUP_CYCLES,
     measure: Annotated[
-        int, typer.Option("--measure", metavar="CYCLES", help="The window: packets generated in it are measured.")
+        int,
+        typer.Option("--measure", metavar="CYCLES", help="Length of the window: packets generated in it are measured."),
     ] = MEASURE_CYCLES,
     drain: Annotated[
-        int, typer.Option("--drain", metavar="CYCLES", help="At most, until they have arrived.")
+        int, typer.Option("--drain", metavar="CYCLES", help="Most cycles to wait until these packets have arrived.")
     ] = DRAIN_CYCLES,
     seed: SeedOption = 1,
     as_json: JsonOption = False,

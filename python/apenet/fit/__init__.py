@@ -1,7 +1,7 @@
 """Models fitted to measured times: `apenet.fit.fit("osu_latency.txt")`, the same as `apenet fit`.
 
-Files are those of OSU, IMB, perftest and fabtests, CSV, JSON, and what `apenet bench --json` prints. Fits are seeded
-and repeat exactly. docs/reference/fit.md has formats, models and their limits.
+Input files are the output of OSU, IMB, perftest, fabtests and `apenet bench --json`, CSV, and JSON. Fits are seeded
+and repeat exactly. docs/reference/fit.md describes formats, models and their limits.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ DEFAULT_MODEL = "auto"
 _MODELS = f"auto, protocols, paths:1 to paths:{MOST_PATHS}, or loggp"
 _AS_GOOD_FACTOR = 1.25
 _AS_GOOD_PERCENT = 0.5
-"""A model is as good as the best if its held-out error is within this factor of the best one's, or as near."""
+"""A model counts as good as the best if its held-out error is within this factor, or this difference, of the least."""
 
 Fit = PathsFit | ProtocolsFit | LogGpFit
-_Way = Callable[[int], PathsFit | ProtocolsFit]  # of so many resamples
+_Way = Callable[[int], PathsFit | ProtocolsFit]  # number of resamples
 
 
 def fit(
@@ -57,8 +57,8 @@ def fit(
 ) -> Fit:
     """Fits one measurement with `protocols` or `paths:K`, or a ping-pong and a stream with `loggp`.
 
-    `auto` chooses for one measurement as `choose` does; for several it is `loggp`. Sources
-    are files, or measurements that were read before. Raises InputError and MeasurementError.
+    `auto` uses `choose` for one measurement, and `loggp` for several. Sources are files, or measurements that were
+    read before. Raises InputError and MeasurementError.
     """
     check_model(model, len(sources))
     measurements = [
@@ -68,7 +68,7 @@ def fit(
 
 
 def check_model(model: str, sources: int, *, is_for_machine: bool = False) -> None:
-    """Raises InputError for a model that is none, or one that cannot take so many files."""
+    """Raises InputError for an unknown model, or one that does not accept this number of files."""
     if model in ("auto", "loggp"):
         return
     found = re.fullmatch(r"paths:(\d)", model, flags=re.ASCII)
@@ -79,7 +79,7 @@ def check_model(model: str, sources: int, *, is_for_machine: bool = False) -> No
 
 
 def fit_measurements(measurements: Sequence[Measurement], model: str, *, is_for_machine: bool = False) -> Fit:
-    """The same of measurements alone; of several for a machine, the ping-pong is fitted."""
+    """As `fit`, for measurements; of several for a machine, the ping-pong is fitted."""
     if model == "loggp" or (model == "auto" and len(measurements) > 1 and not is_for_machine):
         return fit_loggp(measurements)
     chosen = next((one for one in measurements if one.test == PINGPONG), measurements[0])
@@ -89,10 +89,11 @@ def fit_measurements(measurements: Sequence[Measurement], model: str, *, is_for_
 
 
 def choose(measurement: Measurement) -> PathsFit | ProtocolsFit:
-    """The model with the fewest parameters among those that predict sizes left out as well as the best.
+    """The model with the fewest parameters among those whose held-out error is as good as the best.
 
-    Compared are `paths:K`, with more paths as long as one more helps, and `protocols`, as far as the sizes suffice;
-    `compared` of the result says how each did. Raises MeasurementError where they suffice for none.
+    The candidates are `paths:K`, with more paths as long as one more reduces the error, and `protocols`, if there are
+    enough sizes; `compared` of the result gives the error of each. Raises MeasurementError if the sizes suffice for
+    none.
     """
     tried: list[tuple[_Way, PathsFit | ProtocolsFit]] = []
     refused: list[MeasurementError] = []
@@ -116,7 +117,7 @@ def _try(
     tried: list[tuple[_Way, PathsFit | ProtocolsFit]],
     refused: list[MeasurementError],
 ) -> None:
-    """One of the models, without intervals, which cost as much as all the rest."""
+    """Fits one of the models without intervals, which would double the time."""
     try:
         tried.append((way, way(1)))
     except MeasurementError as error:

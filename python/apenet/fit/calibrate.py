@@ -1,7 +1,7 @@
-"""A real fabric, measured: two processes exchange messages through libfabric, in real time and without a simulator.
+"""Measures a real fabric: two processes exchange messages through libfabric, in real time, without a simulator.
 
-`apenet.calibrate.calibrate("tcp")` measures between two processes of this host, the same as `apenet calibrate`; with
-`serve` on one host and `client=` on the other it measures between two. docs/reference/calibrate.md.
+`apenet.calibrate.calibrate("tcp")` measures between two processes of this host, as `apenet calibrate` does; with
+`serve` on one host and `client=` on the other it measures between two hosts. See docs/reference/calibrate.md.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ MOST_SIZES = 64
 LARGEST_BYTES = 2**30
 _LIST_LIMIT_S = 60
 _WIDE = 0.25
-"""A middle half wider than this share of its median: the host or the fabric was not alone."""
+"""An interquartile range above this share of the median: other load disturbed the host or the fabric."""
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """One test over sizes: the median of the samples of each size, and how far they spread. us."""
+    """One test over sizes: median and spread of the samples of each size, in us."""
 
     test: str
     sizes_bytes: NDArray[np.int64]
@@ -57,17 +57,17 @@ class Sweep:
 
     @property
     def disturbed(self) -> NDArray[np.bool_]:
-        """Sizes whose median no fabric explains: far slower than a larger message. They are shown, and not fitted."""
+        """Disturbed sizes, far slower than a larger message. They are shown but not fitted."""
         least_of_larger = np.minimum.accumulate(self.median_us[::-1])[::-1]
         return self.median_us > LARGEST_FALL * least_of_larger
 
     @property
     def spread(self) -> NDArray[np.float64]:
-        """Width of the middle half of the samples over their median."""
+        """Interquartile range of the samples over their median."""
         return (self.quartile_high_us - self.quartile_low_us) / self.median_us
 
     def to_json(self) -> dict[str, Any]:
-        """A sweep as `apenet fit` reads it."""
+        """The sweep in the form that `apenet fit` reads."""
         rows = zip(
             self.sizes_bytes,
             self.median_us,
@@ -94,7 +94,7 @@ class Sweep:
 
 @dataclass(frozen=True)
 class Calibration:
-    """What was measured with one provider, and what LogGP makes of it."""
+    """The measurement of one provider, and the LogGP model fitted to it."""
 
     provider: str
     library: str
@@ -108,7 +108,7 @@ class Calibration:
     warnings: tuple[str, ...]
 
     def measurements(self) -> list[Measurement]:
-        """Ping-pong and stream without their disturbed sizes. Raises MeasurementError when too few are left."""
+        """Ping-pong and stream without their disturbed sizes. Raises MeasurementError if too few sizes remain."""
         content = json.dumps(self.sweeps()).encode()
         name = f"calibration of {self.provider}"
         return [parse(name, content, section=sweep.test) for sweep in (self.pingpong, self.stream)]
@@ -141,7 +141,7 @@ class Calibration:
 
 
 def find_library(asked: Path | None = None) -> str:
-    """The libfabric to measure with: the one asked for, the system's, or the one that MPICH's wheel brings.
+    """The libfabric to measure with: the requested one, the system's, or the one in MPICH's wheel.
 
     The system's comes first because on a cluster it is the one with the fabric's provider. Raises HostError.
     """
@@ -149,7 +149,7 @@ def find_library(asked: Path | None = None) -> str:
         kind = other_kind(asked)
         if kind is not None:  # opening a pipe waits for its writer
             raise InputError("--libfabric", str(asked), f"a {SONAME} that can be loaded: it is {kind}")
-        if os.path.lexists(asked):  # a name alone is looked for by the loader, and not here
+        if os.path.lexists(asked):  # the loader searches for a bare name
             asked = asked.absolute()
     of_mpich = Path(sys.prefix) / "lib" / "mpich" / SONAME
     candidates = [SONAME, str(of_mpich)] if asked is None else [str(asked)]
@@ -170,7 +170,7 @@ def find_library(asked: Path | None = None) -> str:
 
 
 def providers(library: str | None = None) -> dict[str, list[str]]:
-    """Providers of this host that can be measured, with their domains: reliable datagrams with tags."""
+    """Providers of this host that can be measured (reliable datagrams with tags), with their domains."""
     listed = _finished([*_program(library or find_library()), "list"])
     found: dict[str, list[str]] = {}
     for line in listed.splitlines():
@@ -181,7 +181,7 @@ def providers(library: str | None = None) -> dict[str, list[str]]:
 
 
 def check_provider(provider: str, library: str, domain: str | None = None) -> None:
-    """Raises InputError that lists the providers there are, or their domains."""
+    """Raises InputError, which lists the available providers or their domains."""
     known = providers(library)
     if provider not in {*known, *(name.partition(";")[0] for name in known)}:
         names = ", ".join(known) or "none: this libfabric has no provider for this host"
@@ -199,7 +199,7 @@ def serve(
     library: Path | None = None,
     listening: Callable[[int], None] = lambda _: None,
 ) -> None:
-    """The other side of a measurement between two hosts: waits for one client, and ends with it."""
+    """The server of a measurement between two hosts: serves one client and returns."""
     found = find_library(library)
     check_provider(provider, found, domain)
     with _start([*_program(found), "server", provider, domain or "-", "-", str(port)]) as server:
@@ -226,7 +226,7 @@ def calibrate(
 ) -> Calibration:
     """Measures `provider` between two processes of this host, or with the server on host `client`.
 
-    `progress` is told each finished test. Raises InputError for what cannot be, HostError when the fabric fails.
+    `progress` is called with each finished test. Raises InputError for invalid input, HostError if the fabric fails.
     """
     checked = _checked(sizes, samples, window)
     found = find_library(library)
@@ -240,7 +240,9 @@ def calibrate(
     else:
         cpus = sorted(os.sched_getaffinity(0))
         if len(cpus) == 1:
-            warnings.append("both processes share the one CPU of this host: every wait is a turn of its scheduler")
+            warnings.append(
+                "both processes share the single CPU of this host: every wait includes a switch by its scheduler"
+            )
         with _start([*program, "server", provider, domain or "-", str(cpus[-1]), "0"]) as server:
             try:
                 here = ["127.0.0.1", str(_port(server))]
@@ -316,7 +318,7 @@ def _calibration(
     )
     warnings += [line for sweep in (pingpong, stream) for line in _disturbances(sweep)]
     if receive is None:
-        warnings.append("the cost of a receive was not measured: this provider completes messages while nobody looks")
+        warnings.append("the cost of a receive was not measured: this provider completes messages without a poll")
     measured = Calibration(
         provider, library, between, window, pingpong, stream, send, receive, fitted=None, warnings=tuple(warnings)
     )
@@ -341,7 +343,7 @@ def _disturbances(sweep: Sweep) -> list[str]:
     if sweep.disturbed.any():
         sizes = ", ".join(map(str, sweep.sizes_bytes[sweep.disturbed]))
         said.append(
-            f"{sweep.test}: left out of what is fitted: {sizes} bytes, more than {LARGEST_FALL:g} times as slow as a "
+            f"{sweep.test}: left out of the fit: {sizes} bytes, more than {LARGEST_FALL:g} times as slow as a "
             "larger message; measure again on a quiet host, or with more --samples"
         )
     wide = np.flatnonzero(sweep.spread > _WIDE)
@@ -352,5 +354,5 @@ def _disturbances(sweep: Sweep) -> list[str]:
         *said,
         f"{sweep.test}: at {len(wide)} of {len(sweep.sizes_bytes)} sizes the middle half of the samples is wider than "
         f"{100 * _WIDE:.0f} % of the median, at {sweep.sizes_bytes[worst]} bytes {100 * sweep.spread[worst]:.0f} %: "
-        "host or fabric were not alone; what is fitted to these times is no better than they are",
+        "other load disturbed the host or the fabric, and a fit to these times is no better than they are",
     ]

@@ -1,8 +1,8 @@
-"""LogGP (Alexandrov, Ionescu, Schauser, Scheiman, SPAA 1995): L, o_s, o_r, g, G, as far as the files tell them.
+"""LogGP (Alexandrov, Ionescu, Schauser, Scheiman, SPAA 1995): L, o_s, o_r, g, G, as far as the files determine them.
 
-A ping-pong takes o_s + L + (N - 1) G + o_r; a stream takes max(g, o_s, o_r) + (N - 1) G from message to message.
-One ping-pong tells L + o_s + o_r and G; a stream beside it tells g; o_s and o_r are told only by a file that measured
-them, as `apenet calibrate --json` does.
+A ping-pong takes o_s + L + (N - 1) G + o_r; a stream takes max(g, o_s, o_r) + (N - 1) G from message to message. A
+ping-pong determines L + o_s + o_r and G; with a stream the fit also determines g. o_s and o_r are known only from a
+file that contains them, such as the output of `apenet calibrate --json`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _LEAST_SIZES = 3
 
 @dataclass(frozen=True)
 class LogGpFit:
-    """The parameters in us and us/byte; None where the files do not tell, and `unknown` says why."""
+    """The parameters in us and us/byte; None if the files do not determine one, and `unknown` says why."""
 
     measurements: tuple[Measurement, ...]
     latency_us: Interval | None
@@ -43,12 +43,12 @@ class LogGpFit:
 
     @property
     def model(self) -> str:
-        """As --model takes it."""
+        """The model's name as in --model."""
         return "loggp"
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What the model says of itself beside what is unknown."""
+        """Warnings about the quality of the fit."""
         if self.held_out.max_percent > 20:  # noqa: PLR2004 (a fifth: no longer a description)
             return (
                 "one line does not describe these times: LogGP has a single G, and no change of protocol; see --model "
@@ -148,7 +148,7 @@ def _sorted(measurements: Sequence[Measurement]) -> tuple[Measurement | None, Me
 
 
 def _rows(given: Sequence[Measurement]) -> Floats:
-    """A column for the fixed part of each measurement, and one for G."""
+    """The features: one column for the fixed part of each measurement, and one for G."""
     count = sum(len(measurement) for measurement in given)
     rows = np.zeros((count, len(given) + 1))
     at = 0
@@ -179,16 +179,16 @@ def _unknown(
 ) -> list[str]:
     unknown = []
     if pingpong is None:
-        unknown.append("L: a stream does not show it; give a ping-pong too")
+        unknown.append("L: a stream does not show it; add a ping-pong")
     elif overheads is None:
-        unknown.append("L, o_s and o_r one by one, only their sum: a ping-pong cannot tell them apart")
+        unknown.append("L, o_s and o_r separately, only their sum: a ping-pong cannot tell them apart")
     elif total is not None and sum(overheads) >= total.value:
         unknown.append(
-            f"L: o_s + o_r = {sum(overheads):.3g} us are all of L + o_s + o_r = {total.value:.3g} us: in a ping-pong "
-            "they overlap with the way, or were measured in other conditions"
+            f"L: o_s + o_r = {sum(overheads):.3g} us is all of L + o_s + o_r = {total.value:.3g} us: in a ping-pong "
+            "they overlap with the transfer, or they were measured under other conditions"
         )
     if stream is None:
-        unknown.append("g: a ping-pong has one message under way; give a stream too (osu_bw, ib_write_bw)")
+        unknown.append("g: a ping-pong has one message under way; add a stream (osu_bw, ib_write_bw)")
     elif overheads is None:
         unknown.append("whether g is the card's or a CPU's: a stream shows the largest of g, o_s and o_r")
     return unknown

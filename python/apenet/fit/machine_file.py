@@ -1,4 +1,4 @@
-"""A machine file made of measurements: a fabric card whose ping-pong is that of the file. docs/models/fabric.md."""
+"""Writes a machine file from measurements: a fabric card with the measured ping-pong. See docs/models/fabric.md."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Table = dict[str, Any]
 
 @dataclass(frozen=True)
 class Agreement:
-    """How far the machine's own measurement is from the file's, at its worst size."""
+    """The largest deviation between the machine's simulated times and the file's, over sizes."""
 
     test: str
     worst_percent: float
@@ -49,7 +49,7 @@ class Agreement:
 
 @dataclass(frozen=True)
 class WrittenMachine:
-    """A machine file and how its measurements agree with what it was made of."""
+    """A machine file, and how its simulated times agree with the measurements."""
 
     path: Path
     protocols: int
@@ -58,7 +58,7 @@ class WrittenMachine:
     warnings: tuple[str, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """What --json adds."""
+        """The part that it adds to --json."""
         return {
             "file": str(self.path),
             "protocols": self.protocols,
@@ -69,7 +69,7 @@ class WrittenMachine:
 
 
 def check_machine_file(path: Path) -> None:
-    """Raises InputError for what cannot be a machine file, before anything is computed."""
+    """Raises InputError for an invalid machine file name, before any computation."""
     if path.suffix != ".toml" or not re.fullmatch(r"[A-Za-z0-9_.-]+", path.name):
         raise InputError("--to-machine", path, "a file such as my-fabric.toml")
     _place(path).close()
@@ -80,10 +80,10 @@ def _place(path: Path) -> OutFile:
 
 
 def write_machine(measurements: Sequence[Measurement], path: Path, fitted: PathsFit | None = None) -> WrittenMachine:
-    """Writes a machine made of a ping-pong and, if there is one, a stream; measures it, and says how both agree.
+    """Writes a machine from a ping-pong and optionally a stream; simulates both on it, and reports the agreement.
 
-    `fitted` is a path model of the ping-pong: its paths are written where they meet every point. Raises
-    MeasurementError for tests that make no machine, NotWrittenError when the file cannot be written.
+    `fitted` is a path model of the ping-pong: its paths are written if they meet every point. Raises MeasurementError
+    for tests that do not determine a machine, NotWrittenError if the file cannot be written.
     """
     pingpong, stream = _roles(measurements)
     sources = " and ".join(Path(one.file).name for one in (pingpong, stream) if one is not None)
@@ -106,8 +106,8 @@ def write_machine(measurements: Sequence[Measurement], path: Path, fitted: Paths
     return WrittenMachine(path, *counts, agreements, tuple(_warnings(counts[0], pingpong, stream, agreements)))
 
 
-_HEAD = """# Written by apenet {version} from {sources}: what was measured there, as a machine.
-# It knows the times between two nodes and nothing of what lies between them: docs/models/fabric.md.
+_HEAD = """# Written by apenet {version} from {sources}.
+# This machine models the measured times between two nodes, and no network: see docs/models/fabric.md.
 
 """
 
@@ -122,16 +122,16 @@ def _roles(measurements: Sequence[Measurement]) -> tuple[Measurement, Measuremen
             stream = one
         else:
             raise MeasurementError(
-                one.file, None, Quoted(f"the test {one.test}"), "one ping-pong, and one stream beside it at most"
+                one.file, None, Quoted(f"the test {one.test}"), "one ping-pong, and at most one stream"
             )
     if pingpong is None:
         raise MeasurementError(
             measurements[0].file,
             None,
             Quoted(f"the test {measurements[0].test}"),
-            "a ping-pong: a stream does not tell a latency",
+            "a ping-pong: a stream does not determine a latency",
         )
-    require_sizes(pingpong, _LEAST_SIZES, "a machine is more than two points")
+    require_sizes(pingpong, _LEAST_SIZES, "a machine needs more than two points")
     return pingpong, stream
 
 
@@ -140,7 +140,7 @@ def _quantity(value: object, origin: str, source: str, note: str = "") -> Table:
 
 
 def _ns(time_us: float) -> float:
-    """To whole picoseconds, which is what machines count in."""
+    """Rounds to whole picoseconds, the unit of machines."""
     return round(time_us * 1e3, 3)
 
 
@@ -155,22 +155,22 @@ def _protocols_card(found: Sequence[Protocol], stream: Measurement | None, sourc
         "latency_ns": _quantity([_ns(protocol.latency_us) for protocol in found], "fitted", origin),
         "gap_ns": _quantity([_ns(protocol.gap_us) for protocol in found], "fitted", origin)
         if stream is not None
-        else _quantity([0.0 for _ in found], "assumed", "a ping-pong does not tell what one message costs the next"),
+        else _quantity([0.0 for _ in found], "assumed", "a ping-pong does not show the gap between messages"),
         "bandwidth_mib_s": _quantity(
             [_mib_s(protocol.hold_us_per_byte) for protocol in found],
             "fitted",
             origin,
-            "" if stream is not None else "assumed to be that of a stream too: a ping-pong does not tell",
+            "" if stream is not None else "assumed to hold for a stream, too: a ping-pong does not show it",
         ),
     }
     transit = [protocol.transit_us_per_byte for protocol in found]
     if stream is not None and max(transit) > 0:
-        # Protocols without any: so fast that it is nothing.
+        # Protocols without bandwidth get one so high that it does not matter.
         rates = [_mib_s(max(value, _NO_TRANSIT_US_PER_BYTE)) for value in transit]
         path["transit_bandwidth_mib_s"] = _quantity(rates, "fitted", origin)
     card_table: Table = {"kind": "fabric"}
     if switches:
-        note = "between the largest size of one protocol and the next measured one, where the switch is is not known"
+        note = "the switch lies between the largest size of one protocol and the next measured size"
         card_table["switch_bytes"] = _quantity(switches, "fitted", origin, note)
     return {**card_table, "paths": {"wire": path}}
 
@@ -184,25 +184,27 @@ def _paths_card(fitted: PathsFit, sources: str) -> Table:
         gap = float(row[1]) if separate else 0.0
         paths[f"path{number}"] = {
             "latency_ns": _quantity(
-                [_ns(float(row[0]))], "fitted", origin, "" if told else "its sum with the gap is told"
+                [_ns(float(row[0]))], "fitted", origin, "" if told else "only its sum with the gap is known"
             ),
             "gap_ns": _quantity([_ns(gap)], "fitted", origin)
             if told
-            else _quantity([_ns(gap)], "assumed", "the measurements do not tell it from the latency"),
+            else _quantity([_ns(gap)], "assumed", "the measurements do not separate it from the latency"),
             "bandwidth_mib_s": _quantity([_mib_s(float(row[-1]))], "fitted", origin)
             if path.beta_mib_s is not None
             else _quantity(
-                [_mib_s(max(float(row[-1]), LEAST_SLOPE_US_PER_BYTE))], "assumed", "the measurements do not tell it"
+                [_mib_s(max(float(row[-1]), LEAST_SLOPE_US_PER_BYTE))],
+                "assumed",
+                "the measurements do not determine it",
             ),
         }
     return {"kind": "fabric", "paths": paths}
 
 
 def _table(name: str, card_table: Table, pingpong: Measurement, sources: str) -> Table:
-    part = f"part of the times in {sources}: they are those of the whole way"
+    part = f"included in the times in {sources}, which contain the software"
     latency = _ns(float(pingpong.times_us.min()))
     layer = {f"{step}_us": _quantity(0.0, "assumed", part) for step in _STEPS}
-    limit = "the change of protocol is in the card's times"
+    limit = "the card's times contain the change of protocol"
     layer["eager_limit_bytes"] = _quantity(_NO_LIMIT_BYTES, "assumed", limit)
     return {
         "machine": {
@@ -210,11 +212,11 @@ def _table(name: str, card_table: Table, pingpong: Measurement, sources: str) ->
             "title": f"Fabric measured in {sources}",
             "summary": f"Any two nodes as far apart as in {sources} ({pingpong.form}, {pingpong.section})",
         },
-        "network": {"topology": _quantity("none", "assumed", "measured were two nodes: nothing is known between them")},
+        "network": {"topology": _quantity("none", "assumed", "only two nodes were measured, and no network")},
         "card": card_table,
         "host": {
             "copy_bandwidth_mib_s": _quantity(float(_FREE_MIB_S), "assumed", f"copies are {part}"),
-            "local_latency_ns": _quantity(latency, "assumed", "as the fabric's smallest message: not measured"),
+            "local_latency_ns": _quantity(latency, "assumed", "as for the fabric's smallest message: not measured"),
             "flops_per_second": _quantity(1e9, "assumed", "a round number: not measured"),
         },
         "software": {"card": dict(layer), "mpi": dict(layer)},
@@ -229,7 +231,7 @@ def _agreements(machine: Machine, pingpong: Measurement, stream: Measurement | N
 
 
 def _agreement(machine: Machine, measurement: Measurement, test: str) -> Agreement:
-    """The machine's own `apenet bench`, size for size."""
+    """Runs `apenet bench` on the machine and compares size by size."""
     percents = np.empty(len(measurement))
     for channels in measurement.distinct_channels():
         part = measurement.channels == channels
@@ -245,13 +247,14 @@ def _warnings(count: int, pingpong: Measurement, stream: Measurement | None, fou
     warnings = []
     if count > max(3, len(pingpong) // 3):
         warnings.append(
-            f"{count} protocols for {len(pingpong)} sizes: the curve is noisy, the machine a table more than a model"
+            f"{count} protocols for {len(pingpong)} sizes: the curve is noisy, and the machine is a table rather than "
+            "a model"
         )
     if stream is None and pingpong.distinct_channels() == [1]:
-        warnings.append("how fast messages follow one another is assumed: give a stream too (osu_bw, ib_write_bw)")
+        warnings.append("the gap between messages is assumed: add a stream (osu_bw, ib_write_bw)")
     warnings += [
         f"the machine's {one.test} is {one.worst_percent:+.1f} % off at {one.worst_at_bytes} bytes"
         for one in found
-        if abs(one.worst_percent) > 5  # noqa: PLR2004 (what is promised of the ping-pong)
+        if abs(one.worst_percent) > 5  # noqa: PLR2004 (guaranteed for the ping-pong)
     ]
     return warnings

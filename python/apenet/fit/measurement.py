@@ -1,4 +1,4 @@
-"""What a file of measurements says, whoever wrote it: sizes and times of one test, with its definition."""
+"""The content of a measurement file of any format: sizes and times of one test, with its definition."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from apenet.fit.text import Line, MeasurementError, Quoted
 PINGPONG = "pingpong"
 TESTS = {
     PINGPONG: "half the round trip of a message and a reply of the same size",
-    "pingping": "both sides send one message at once; the time of one",
+    "pingping": "both sides send one message at the same time; the time of one",
     "oneway": "messages one after another; the time from one to the next",
     "unidirectional": "windows of messages in one direction; the time of one",
     "bidirectional": "windows of messages in both directions at once; the time in which one goes each way",
@@ -24,42 +24,42 @@ TESTS = {
 """Definitions of the tests that a file can hold."""
 
 STREAMS = ("oneway", "unidirectional")
-"""Tests whose time is that from one message to the next, and no latency."""
+"""Tests whose time is the gap between messages and not a latency."""
 
 LARGEST_FALL = 4.0
-"""A larger message may be so many times faster, as protocols change; beyond it the file is not what it seems."""
+"""A larger message may be faster by this factor, because protocols change; beyond it the file is refused."""
 
 
 @dataclass(frozen=True)
 class Point:
-    """One row: the time of `channels` messages of this size at once, and where it stands."""
+    """One row: the time of `channels` simultaneous messages of this size, and its line in the file."""
 
     size_bytes: int
     time_us: float
     line: Line
     channels: int = 1
     resolution_us: float = 0.0
-    """How far the printed number may be from the measured one."""
+    """The rounding error of the printed number."""
 
 
 @dataclass(frozen=True)
 class Section:
-    """One table of a file. `test` is None where the file does not tell."""
+    """One table of a file. `test` is None if the file does not name it."""
 
     name: str
     form: str
-    """Who wrote it: `OSU`, `IMB`, `perftest`, `fabtests`, `CSV`, `JSON`, `apenet bench`."""
+    """The format: `OSU`, `IMB`, `perftest`, `fabtests`, `CSV`, `JSON`, `apenet bench`."""
     test: str | None
     points: tuple[Point, ...]
     line: Line
     notes: tuple[str, ...] = ()
     overheads_us: tuple[float, float] | None = None
-    """CPU time of a send and of a receive, where they were measured."""
+    """CPU time of a send and of a receive, if they were measured."""
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """One test as arrays of the same length, by channels and then by rising size. us, bytes."""
+    """One test as arrays of equal length, ordered by channels and then by size. Units: us, bytes."""
 
     file: str
     form: str
@@ -74,22 +74,22 @@ class Measurement:
 
     @property
     def definition(self) -> str:
-        """What the times are."""
+        """The definition of the times."""
         return TESTS[self.test]
 
     def __len__(self) -> int:
         return len(self.sizes_bytes)
 
     def distinct_channels(self) -> list[int]:
-        """Numbers of messages at once that were measured, rising."""
+        """The measured numbers of simultaneous messages, rising."""
         return [int(value) for value in np.unique(self.channels)]
 
     def without(self, size_bytes: int) -> Measurement:
-        """The same without one size."""
+        """The measurement without one size."""
         return self.part(self.sizes_bytes != size_bytes)
 
     def part(self, kept: NDArray[np.bool_]) -> Measurement:
-        """Some of its points."""
+        """The measurement with only these points."""
         return Measurement(
             self.file,
             self.form,
@@ -105,9 +105,9 @@ class Measurement:
 
 
 def checked(section: Section, test: str | None) -> Measurement:
-    """The section as arrays. `test` overrides what the file says it is.
+    """The section as arrays. `test` overrides the test that the file names.
 
-    Raises MeasurementError when the test cannot be told, or when the points cannot be those of one test.
+    Raises MeasurementError if the test is unknown, or if the points cannot belong to one test.
     """
     if test is not None and test not in TESTS:
         raise InputError("--test", test, "one of " + ", ".join(TESTS))
@@ -143,14 +143,14 @@ def checked(section: Section, test: str | None) -> Measurement:
 
 
 def _check_order(points: list[Point]) -> Iterator[str]:
-    """Sizes that rise and times that do not collapse; what is odd but possible is noted."""
+    """Refuses sizes that do not rise and times that collapse; returns notes on unusual but possible points."""
     slowest = points[0]
     faster: list[tuple[Point, Point]] = []
     for before, point in pairwise(points):
         if point.size_bytes <= before.size_bytes:
             raise point.line.error(
                 Quoted(f"size {point.size_bytes} after size {before.size_bytes}"),
-                "sizes that rise, each once; one table a file, or --section",
+                "rising sizes, each once; one table per file, or --section",
             )
         if point.time_us * LARGEST_FALL < slowest.time_us:
             raise point.line.error(
@@ -167,7 +167,7 @@ def _check_order(points: list[Point]) -> Iterator[str]:
     if faster:
         point, slowest = max(faster, key=lambda pair: pair[1].time_us / pair[0].time_us)
         yield (
-            f"{len(faster)} of {len(points)} sizes are faster than a smaller one, most of all {point.size_bytes} bytes "
+            f"{len(faster)} of {len(points)} sizes are faster than a smaller one, above all {point.size_bytes} bytes "
             f"with {point.time_us:g} us after {slowest.time_us:g} us: noise, or a change of protocol"
         )
 

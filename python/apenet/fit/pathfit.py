@@ -1,4 +1,4 @@
-"""A fitted path model with all that is said about it: parameters, intervals, cross-overs, errors."""
+"""A fitted path model and its report: parameters, intervals, cross-overs, errors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from apenet.fit.statistics import (
 
 FORMULA = "T(N, Nvc) = max_i(lambda_i + Nvc*tau_i + Nvc*N/beta_i)"
 _FLAT_US_PER_BYTE = 1e-9
-"""A path below a femtosecond a byte has no bandwidth that these sizes show."""
+"""Below a femtosecond per byte, these sizes do not show the bandwidth of a path."""
 _TRACE_US = 1e-9
 _FEW = 3
 _LOOSE = 1.0
@@ -30,17 +30,17 @@ _POOR_PERCENT = 20
 
 @dataclass(frozen=True)
 class Path:
-    """One path. What the data do not tell is None, and `unknown` says why."""
+    """One path. Parameters that the data do not determine are None, and `unknown` says why."""
 
     lambda_us: Interval | None
     tau_us: Interval | None
     fixed_us: Interval
     """lambda + Nvc tau ..."""
     fixed_channels: int
-    """... at this Nvc: the one with which the path decides most points."""
+    """... at this Nvc, the one at which the path determines most points."""
     beta_mib_s: Interval | None
     decides: tuple[int, int] | None
-    """Smallest and largest measured size that this path decides."""
+    """Smallest and largest measured size whose time this path determines."""
     points: int
     unknown: tuple[str, ...] = ()
 
@@ -66,7 +66,7 @@ class Path:
 
 @dataclass(frozen=True)
 class Crossover:
-    """Where the next path takes over."""
+    """The size at which the next path takes over."""
 
     first: int
     second: int
@@ -91,22 +91,22 @@ class PathsFit(CurveFit):
     units: ClassVar[dict[str, str]] = {"lambda": "us", "tau": "us", "beta": "MiB/s, 2^20 bytes"}
 
     coefficients: Floats
-    """One row a path: lambda, tau, 1/beta; lambda + Nvc tau, 1/beta with one Nvc. us, us/byte."""
+    """One row per path: lambda, tau, 1/beta; with a single Nvc: lambda + Nvc tau, 1/beta. Units: us, us/byte."""
     paths: tuple[Path, ...]
     crossovers: tuple[Crossover, ...]
 
     @property
     def parameters(self) -> int:
-        """How many numbers the data decide."""
+        """The number of fitted parameters."""
         return self.coefficients.size
 
     @property
     def model(self) -> str:
-        """As --model takes it."""
+        """The model's name as in --model."""
         return f"paths:{len(self.paths)}"
 
     def curve(self, sizes: Floats, channels: int) -> Floats:
-        """Times of any sizes, us."""
+        """Times for any sizes, in us."""
         ones = np.ones_like(sizes)
         columns = [ones, channels * ones, channels * sizes]
         if self.coefficients.shape[1] == 2:  # noqa: PLR2004 (with one Nvc)
@@ -124,7 +124,7 @@ class PathsFit(CurveFit):
 def fit_paths(measurement: Measurement, count: int = 2, resamples: int = RESAMPLES) -> PathsFit:
     """Fits the model with `count` paths.
 
-    Raises InputError for a count that is none, MeasurementError for too few sizes.
+    Raises InputError for an invalid count, MeasurementError for too few sizes.
     """
     if not 1 <= count <= model.MOST_PATHS:
         raise InputError("--model", f"paths:{count}", f"paths:1 to paths:{model.MOST_PATHS}")
@@ -167,7 +167,7 @@ def _path(measurement: Measurement, coefficients: Floats, samples: Floats, decid
         with np.errstate(divide="ignore"):
             beta = interval(1e6 / MIB / slope_us_per_byte, 1e6 / MIB / drawn[:, -1])
     else:
-        unknown.append("beta: the sizes that this path decides show no dependence on the size")
+        unknown.append("beta: the times that this path determines do not depend on the size")
     at = _reported_channels(measurement, mine)
     fixed = row[:-1] @ np.array([1.0, at][: len(row) - 1])
     fixed_drawn = drawn[:, :-1] @ np.array([1.0, at][: len(row) - 1])
@@ -177,11 +177,9 @@ def _path(measurement: Measurement, coefficients: Floats, samples: Floats, decid
     else:
         seen = measurement.channels[model.clearly_deciding(coefficients, model.data_of(measurement).features, index)]
         counts = ", ".join(map(str, np.unique(seen))) or "none"
-        unknown.append(f"lambda and tau one by one, only their sum: this path is seen deciding with Nvc = {counts}")
+        unknown.append(f"lambda and tau separately, only their sum: this path determines times only at Nvc = {counts}")
     if distinct < _FEW:
-        unknown.append(
-            f"how far this path can be trusted: {distinct} {'size is' if distinct == 1 else 'sizes are'} its"
-        )
+        unknown.append(f"the error of this path: it determines only {distinct} {'size' if distinct == 1 else 'sizes'}")
     return Path(
         lambda_us=lambda_us,
         tau_us=tau_us,
@@ -202,12 +200,12 @@ def _reported_channels(measurement: Measurement, mine: Floats) -> int:
 
 
 def _tidy(value: float) -> float:
-    """Nothing where the optimiser leaves a trace of rounding."""
+    """Sets values that are only the optimiser's rounding errors to zero."""
     return value if value > _TRACE_US else 0.0
 
 
 def _separates(measurement: Measurement, coefficients: Floats, index: int) -> bool:
-    """Whether the points that this path clearly decides tell lambda from tau and beta."""
+    """Whether the points that this path clearly determines separate lambda from tau and beta."""
     features = model.data_of(measurement).features
     mine = model.clearly_deciding(coefficients, features, index)
     columns = features[mine] / np.maximum(features.max(axis=0), 1)
@@ -229,7 +227,7 @@ def _crossovers(measurement: Measurement, coefficients: Floats, samples: Floats)
 
 
 def _held_out(measurement: Measurement, count: int) -> Floats:
-    """Errors of each point by a fit without its size, percent. The ends are not tested: nothing is beyond them."""
+    """Percent error of each point in a fit without its size, except for the end sizes (extrapolations)."""
     held_out = np.full(len(measurement), np.nan)
     sizes = np.unique(measurement.sizes_bytes)
     for size in sizes[1:-1]:
@@ -247,13 +245,13 @@ def _warnings(measurement: Measurement, paths: tuple[Path, ...], fitted: Floats)
     if worst > _POOR_PERCENT:
         found.append(
             f"the model misses a point by {worst:.0f} %: a maximum of lines follows neither noise nor a change of "
-            "protocol, and the intervals say nothing of that; see --model protocols"
+            "protocol, and the intervals do not show it; see --model protocols"
         )
     if measurement.test in ("unidirectional", "oneway"):
         found.append(f"the test is {measurement.test}: its times are gaps between messages, lambda is no latency")
     for number, path in enumerate(paths, start=1):
         if path.points == 0:
-            found.append(f"path {number} decides no point: fewer paths say the same")
+            found.append(f"path {number} determines no point: fewer paths give the same times")
         elif path.beta_mib_s is not None and np.isfinite(path.beta_mib_s.high):
             width = (path.beta_mib_s.high - path.beta_mib_s.low) / path.beta_mib_s.value
             if width > _LOOSE:

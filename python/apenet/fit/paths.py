@@ -1,9 +1,10 @@
-"""The model T(N, Nvc) = max_i(lambda_i + Nvc tau_i + Nvc N / beta_i): its fit, and what the data leave open.
+"""The model T(N, Nvc) = max_i(lambda_i + Nvc tau_i + Nvc N / beta_i), and its fit.
 
-N is the size of a message, Nvc how many are under way at once. Each path i is a resource that messages pass one after
-another: tau_i and N/beta_i are how long one holds it, lambda_i what it takes beside that. The slowest path decides.
+N is the size of a message, Nvc the number of messages under way at once. Each path i is a resource that messages pass
+one after another: a message holds it for tau_i + N/beta_i, and lambda_i is latency in addition. The slowest path
+determines the time.
 
-With one Nvc alone, lambda_i and tau_i stand in the same place: only lambda_i + Nvc tau_i can be found.
+With a single Nvc only the sum lambda_i + Nvc tau_i is determined.
 """
 
 from __future__ import annotations
@@ -21,31 +22,31 @@ Floats = NDArray[np.float64]
 
 MOST_PATHS = 3
 MOST_CUTS = 24
-"""Places where one path may hand over to the next that are tried; with more sizes, evenly among them."""
+"""Largest number of places that are tried for a change of path; with more sizes they are spread evenly."""
 FEW_CUTS = 8
-"""The same for each of the many fits that test the model."""
+"""The same limit for each of the many fits that test the model."""
 DECIDES_BY = 0.01
-"""A path decides a point clearly if it is slower than all others by this share."""
+"""A path clearly determines a point if it is slower than all others by this share."""
 _ROUNDS = 40
 _HUBER = 1.5
-"""Residuals beyond so many standard deviations pull linearly, not squarely (Huber)."""
+"""Residuals beyond this number of standard deviations count linearly, not squarely (Huber)."""
 _LEAST_SCALE = 1e-4
 _NEGLIGIBLE = 1e-9
 
 
 @dataclass(frozen=True)
 class Data:
-    """Points as the fit sees them: one row a point, columns of the model's features; relative errors."""
+    """The points of a fit: one row per point, one column per feature of the model; errors are relative."""
 
     features: Floats
-    """1, Nvc, Nvc N; without Nvc where it does not vary. us and bytes."""
+    """The features 1, Nvc, Nvc N; without Nvc if it does not vary. Units: us, bytes."""
     times_us: Floats
     sizes_bytes: Floats
     channels: Floats
 
     @property
     def has_channels(self) -> bool:
-        """Whether lambda and tau can be told apart."""
+        """Whether lambda and tau can be separated."""
         return bool(self.features.shape[1] == 3)  # noqa: PLR2004 (1, Nvc, Nvc N)
 
 
@@ -60,16 +61,16 @@ def data_of(measurement: Measurement) -> Data:
 
 
 def predicted(coefficients: Floats, features: Floats) -> Floats:
-    """Times of points, us. Coefficients: one row a path."""
+    """Times of points in us. Coefficients have one row per path."""
     return np.asarray((features @ coefficients.T).max(axis=1), dtype=np.float64)
 
 
 def fit_coefficients(data: Data, paths: int, most_cuts: int = MOST_CUTS) -> Floats:
-    """The best of all starts, one row a path, ordered by which decides first as messages grow.
+    """The best fit of all starts; one row per path, in the order in which paths dominate as messages grow.
 
-    Starts are all ways to cut the sizes into contiguous ranges, one a path: with one Nvc the optimum lies among them,
-    because the lines of a maximum decide on contiguous ranges. Each is improved by turns (fit each path to the points
-    that it decides, decide anew) and at last all together.
+    Starts are all ways to cut the sizes into contiguous ranges, one per path. With a single Nvc the optimum is among
+    them, because each line of a maximum dominates one contiguous range. Each start is improved by alternation (fit
+    each path to its points, then reassign the points), and the best one finally in all parameters together.
     """
     best: Floats | None = None
     lowest = np.inf
@@ -83,8 +84,8 @@ def fit_coefficients(data: Data, paths: int, most_cuts: int = MOST_CUTS) -> Floa
 
 
 def improved(start: Floats, data: Data) -> Floats:
-    """All coefficients together, by least squares of relative errors with Huber's loss, from a start nearby."""
-    from scipy.optimize import least_squares  # noqa: PLC0415 (time that no other command needs to spend)
+    """Fits all coefficients together, by least squares of relative errors with Huber's loss, from a near start."""
+    from scipy.optimize import least_squares  # noqa: PLC0415 (slow import)
 
     scale = np.maximum(start, _column_scale(data) * 1e-6)
     residual = predicted(start, data.features) / data.times_us - 1
@@ -120,18 +121,18 @@ def _column_scale(data: Data) -> Floats:
 
 
 def _spread(residual: Floats) -> float:
-    """Standard deviation of residuals, from their median size: outliers do not move it."""
+    """Robust standard deviation of residuals, from their median size."""
     return max(float(1.4826 * np.median(np.abs(residual))), _LEAST_SCALE)
 
 
 def _loss(coefficients: Floats, data: Data) -> float:
-    """What is compared between starts: the same scale for all, relative errors of a percent count squarely."""
+    """The loss by which starts are compared: one scale for all; relative errors up to a percent count squarely."""
     residual = np.abs(predicted(coefficients, data.features) / data.times_us - 1) / 0.01
     return float(np.where(residual <= 1, residual**2, 2 * residual - 1).sum())
 
 
 def _starts(data: Data, paths: int, most_cuts: int) -> Iterator[NDArray[np.intp]]:
-    """Which path each point belongs to at first."""
+    """The initial path of each point."""
     keys = [data.sizes_bytes]
     if data.has_channels:
         keys.append(data.sizes_bytes * data.channels)
@@ -165,13 +166,13 @@ def _alternated(data: Data, assignment: NDArray[np.intp], paths: int) -> Floats:
 
 def robust_line(features: Floats, times: Floats) -> Floats:
     """Coefficients of at least zero that minimise relative errors with Huber's weights."""
-    from scipy.optimize import nnls  # noqa: PLC0415 (time that no other command needs to spend)
+    from scipy.optimize import nnls  # noqa: PLC0415 (slow import)
 
     weights = np.ones_like(times)
     solution = np.zeros(features.shape[1])
     for _ in range(5):
         rows = features * (weights / times)[:, None]
-        # Columns of like size, or a slope of nanoseconds drowns beside a latency.
+        # Scales the columns to similar size; otherwise a slope of nanoseconds is lost next to a latency.
         norms = np.sqrt((rows**2).sum(axis=0))
         norms[norms == 0] = 1
         solution = nnls(rows / norms, weights)[0] / norms
@@ -182,7 +183,7 @@ def robust_line(features: Floats, times: Floats) -> Floats:
 
 
 def ordered(coefficients: Floats) -> Floats:
-    """Paths by slope: the flattest decides for the smallest messages."""
+    """Paths ordered by slope: the flattest one dominates the smallest messages."""
     keys = [(row[-1], -row[0]) for row in coefficients]
     return coefficients[sorted(range(len(keys)), key=lambda index: keys[index])]
 
@@ -197,7 +198,7 @@ def clearly_deciding(coefficients: Floats, features: Floats, path: int) -> NDArr
 
 
 def crossover_bytes(coefficients: Floats, first: int, second: int, channels: int) -> float | None:
-    """Size from which `second` is slower than `first`, None where that never changes or neither decides there."""
+    """Size above which `second` is slower than `first`; None if there is none, or if neither dominates there."""
     ones = (1.0, float(channels)) if coefficients.shape[1] == 3 else (1.0,)  # noqa: PLR2004 (1, Nvc, Nvc N)
     fixed = coefficients[:, :-1] @ np.array(ones)
     slope = coefficients[:, -1] * channels

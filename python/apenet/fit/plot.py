@@ -1,4 +1,4 @@
-"""A fit as a picture: times over sizes, and below them the residuals."""
+"""Draws a fit: times over sizes, and the residuals below."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from apenet.fit.pathfit import PathsFit
 from apenet.fit.protocolfit import ProtocolsFit
 from apenet.fit.statistics import Floats
 
-# What stands in a picture by which a later call knows that it may be replaced.
+# The mark in a picture by which a later call recognises that it may replace it.
 FORMATS: dict[str, tuple[dict[str, str | None], bytes]] = {
     ".png": ({"Software": "apenet"}, b"Software\0apenet"),
     ".svg": ({"Creator": "apenet", "Date": None}, b"<dc:title>apenet</dc:title>"),
@@ -28,7 +28,7 @@ _BESIDE = 1.5
 
 
 def check_plot_file(path: Path) -> None:
-    """Raises InputError for a file that no plot can be written to, before anything is computed."""
+    """Raises InputError for a file name to which no plot can be written, before any computation."""
     if path.suffix.lower() not in FORMATS:
         raise InputError("--plot", path, "a file that ends in " + ", ".join(FORMATS))
     _place(path).close()
@@ -47,7 +47,7 @@ def plot(fit: PathsFit | ProtocolsFit | LogGpFit, path: Path) -> None:
 
 
 def _drawn(fit: PathsFit | ProtocolsFit | LogGpFit, form: str) -> bytes:
-    import matplotlib as mpl  # noqa: PLC0415 (a second of import that most calls do not need)
+    import matplotlib as mpl  # noqa: PLC0415 (slow import)
 
     mpl.use("Agg")
     import matplotlib.pyplot as plt  # noqa: PLC0415
@@ -94,7 +94,7 @@ def _draw_protocols(fit: ProtocolsFit, upper: Any, lower: Any) -> None:  # noqa:
 
 
 def size_limits(measurements: Sequence[Measurement]) -> tuple[float, float]:
-    """A little beyond the sizes: left to itself an axis that has a zero goes on to sizes below it."""
+    """Limits slightly beyond the sizes: matplotlib's own choice would extend an axis with a zero to negative sizes."""
     least = min(int(measurement.sizes_bytes.min()) for measurement in measurements)
     most = max(int(measurement.sizes_bytes.max()) for measurement in measurements)
     return (least / _BESIDE if least > 0 else -0.5), max(most, 1) * _BESIDE

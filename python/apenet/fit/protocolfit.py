@@ -1,4 +1,4 @@
-"""A measured curve fitted by protocols, one line for each range of sizes, with all that is said about them."""
+"""A measured curve fitted by protocols, one line for each range of sizes, and its report."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ _MANY = 3
 
 @dataclass(frozen=True)
 class Range:
-    """One protocol: the measured sizes that it holds, and its line."""
+    """One protocol: its range of measured sizes, and its line."""
 
     sizes_bytes: tuple[int, int]
     points: int
     latency_us: Interval
     beta_mib_s: Interval | None
-    """None where the sizes show no dependence on the size, or there is one alone."""
+    """None if the times do not depend on the size, or the range has a single size."""
 
     def to_json(self) -> dict[str, Any]:
         """Intervals as objects, None as null."""
@@ -58,16 +58,16 @@ class ProtocolsFit(CurveFit):
 
     @property
     def model(self) -> str:
-        """As --model takes it."""
+        """The model's name as in --model."""
         return MODEL
 
     @property
     def parameters(self) -> int:
-        """How many numbers the data decide: two a line, and where the lines meet."""
+        """The number of fitted parameters: two per line, and the ends of the ranges."""
         return 3 * len(self.protocols) - 1
 
     def curve(self, sizes: Floats) -> Floats:
-        """Times of any sizes, us."""
+        """Times for any sizes, in us."""
         return _times(self.protocols, sizes)
 
     def parts_json(self) -> dict[str, Any]:
@@ -135,14 +135,14 @@ def _warnings(measurement: Measurement, count: int) -> tuple[str, ...]:
     found = []
     if count > max(_MANY, len(measurement) // 3):
         found.append(
-            f"{count} ranges for {len(measurement)} sizes: the curve is noisy, and this a table more than a model"
+            f"{count} ranges for {len(measurement)} sizes: the curve is noisy, and this is a table rather than a model"
         )
     if measurement.test in ("unidirectional", "oneway"):
-        found.append(f"the test is {measurement.test}: its times are gaps between messages, and no latency")
+        found.append(f"the test is {measurement.test}: its times are gaps between messages and not latencies")
     return tuple(found)
 
 
 def formula_text(fit: ProtocolsFit) -> str:
-    """The formula, with what decides the ranges."""
+    """The formula, with the criterion for the ranges."""
     count = len(fit.protocols)
     return f"{FORMULA}: {count} {'range' if count == 1 else 'ranges'}, every point within {100 * TOLERANCE:.0f} %"

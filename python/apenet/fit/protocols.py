@@ -1,7 +1,7 @@
-"""A measured curve as protocols: ranges of sizes, in each of them one line. What a machine file can say of any curve.
+"""A measured curve as protocols: ranges of sizes with one line each. A machine file can express any curve so.
 
-A maximum of lines has no step, and measured curves have (eager to rendezvous, another copy). So the sizes are cut into
-as few contiguous ranges as one line each can describe within a tolerance.
+A maximum of lines has no steps, but measured curves have (eager to rendezvous, another copy). So the sizes are cut
+into the smallest number of contiguous ranges that one line each describes within a tolerance.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from apenet.fit.measurement import Measurement
 from apenet.fit.statistics import Floats
 
 TOLERANCE = 0.04
-"""Largest relative error of a line: below the 5 % that are promised, for what rounding to picoseconds adds."""
+"""Largest relative error of a line: below the guaranteed 5 %, to leave room for rounding to picoseconds."""
 LEAST_SLOPE_US_PER_BYTE = 1e-9
-"""A petabyte a second: a size that does not matter, of the largest messages neither."""
+"""A petabyte per second: at this slope the size does not matter even for the largest messages."""
 STREAM_TOLERANCE = 0.1
-"""The same for a stream beside it, as far as it can be met: nothing is promised of it."""
+"""The same for a stream, if it can be met; not guaranteed."""
 _LEAST_SHARE = 0.5
-"""Of the shortest time measured, so much is latency at least: it is how far a simulation can run ahead."""
+"""Share of the shortest measured time that is at least latency: latency limits how far a simulation runs ahead."""
 
 
 @dataclass(frozen=True)
@@ -36,22 +36,22 @@ class Protocol:
     points: int
 
     def time_us(self, size_bytes: float) -> float:
-        """Of a message alone."""
+        """The time of a single message."""
         per_byte = self.hold_us_per_byte + self.transit_us_per_byte
         return self.latency_us + self.gap_us + size_bytes * per_byte
 
 
 def least_latency_us(pingpong: Measurement) -> float:
-    """What every protocol has as latency at least."""
+    """The minimum latency of every protocol."""
     return _LEAST_SHARE * float(pingpong.times_us.min())
 
 
 def protocols(pingpong: Measurement, stream: Measurement | None = None) -> list[Protocol]:
     """Ranges that meet every point of the ping-pong within TOLERANCE.
 
-    Of all such cuts: the fewest points of the stream beyond STREAM_TOLERANCE, then the fewest ranges, then the least
-    squares. A stream tells which part of a message's time holds the wire. Without one, all that grows with the size
-    does, and nothing else.
+    Among all such cuts it takes the one with the fewest points of the stream beyond STREAM_TOLERANCE, then the fewest
+    ranges, then the least squares. A stream shows which part of a message's time occupies the wire. Without one, the
+    part that grows with the size is assumed to occupy it.
     """
     count = len(pingpong)
     best: list[tuple[int, int, float, int]] = [(0, 0, 0.0, 0)]
@@ -79,7 +79,7 @@ class _Range:
 
 
 def _range(pingpong: Measurement, stream: Measurement | None, begin: int, end: int) -> _Range:
-    """The points from begin to end as one protocol, and how well."""
+    """Fits one protocol to the points from begin to end; returns it with its errors."""
     floor = least_latency_us(pingpong)
     sizes, times = pingpong.sizes_bytes[begin:end].astype(np.float64), pingpong.times_us[begin:end]
     latency, slope = line(sizes, times, floor)
@@ -99,7 +99,7 @@ def _range(pingpong: Measurement, stream: Measurement | None, begin: int, end: i
 
 def line(sizes: Floats, times: Floats, floor: float) -> tuple[float, float]:
     """Latency of at least `floor` in us, and a slope in us/byte, by least squares of relative errors."""
-    from scipy.optimize import nnls  # noqa: PLC0415 (time that no other command needs to spend)
+    from scipy.optimize import nnls  # noqa: PLC0415 (slow import)
 
     if len(sizes) == 1:
         slope = max((float(times[0]) - 2 * floor) / max(float(sizes[0]), 1.0), LEAST_SLOPE_US_PER_BYTE)
@@ -111,8 +111,8 @@ def line(sizes: Floats, times: Floats, floor: float) -> tuple[float, float]:
 
 
 def _occupancy(stream: Measurement, most_gap: float, slope: float) -> tuple[float, float]:
-    """Gap and hold of a stream, no more of either than the ping-pong's time has."""
-    from scipy.optimize import lsq_linear  # noqa: PLC0415 (time that no other command needs to spend)
+    """Gap and hold of a stream, each limited by the ping-pong's time."""
+    from scipy.optimize import lsq_linear  # noqa: PLC0415 (slow import)
 
     sizes, times = stream.sizes_bytes.astype(np.float64), stream.times_us
     rows = np.column_stack([np.ones_like(sizes), sizes]) / times[:, None]

@@ -1,4 +1,4 @@
-"""From a file to one measurement: whose format it is, and which of its sections is meant."""
+"""Reads one measurement from a file: recognises the format and selects the section."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _SUITES = tuple(_Suite(suite.recognises, suite.read) for suite in (jsonfile, osu
 def read(file: Path | str, *, test: str | None = None, section: str | None = None) -> Measurement:
     """The measurement in a file of any known format.
 
-    `section` is the name or number (from 1) of one of several tables in the file; `test` overrides what the file says
-    it is. Raises InputError for a file or option that cannot be, MeasurementError for contents that cannot.
+    `section` is the name or number (from 1) of one of several tables in the file; `test` overrides the test that the
+    file names. Raises InputError for an invalid file or option, MeasurementError for invalid contents.
     """
     return _chosen(str(file), read_lines(Path(file)), test, section)
 
 
 def parse(name: str, content: bytes, *, test: str | None = None, section: str | None = None) -> Measurement:
-    """The same of what a file holds; `name` is what errors call it."""
+    """As `read`, from the contents of a file; `name` is its name in errors."""
     return _chosen(name, lines_of(name, content), test, section)
 
 
@@ -46,7 +46,7 @@ def _chosen(name: str, lines: list[Line], test: str | None, section: str | None)
     found = sections(lines)
     if not found:
         raise MeasurementError(name, None, Quoted("no table"), "measured points")
-    # Collectives beside point-to-point tests, as IMB prints them, are no choice.
+    # Collectives that IMB prints in the same file as point-to-point tests are not considered.
     usable = [candidate for candidate in found if candidate.points]
     if section is not None:
         return checked(_named(name, found, section), test)
@@ -67,7 +67,7 @@ def _named(name: str, found: list[Section], section: str) -> Section:
     if section.isascii() and section.isdigit() and 1 <= int(section) <= len(found):
         return found[int(section) - 1]
     matching = [candidate for candidate in found if candidate.name.lower() == section.lower()]
-    # IMB's PingPong is PingPong-2 here: a beginning that only one table has is its name.
+    # The beginning of a name suffices if only one table has it: IMB's PingPong is PingPong-2 here.
     begun = [candidate for candidate in found if section and candidate.name.lower().startswith(section.lower())]
     matching = matching or begun
     if len(matching) == 1:

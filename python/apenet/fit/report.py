@@ -1,4 +1,4 @@
-"""A fit for people: a table a terminal wide."""
+"""Prints a fit as a table for the terminal."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ _KIB = 2**10
 _NOTHING = 1e-12
 _MOST_DECIMALS = 6
 _VAST = 1e12
-"""Bounds that say nothing need no digits."""
+"""Bounds beyond this factor carry no information and are printed without digits."""
 _LEAST_BAR = 1e-3
-"""The longest bar is a residual of a thousandth at least: rounding is not drawn."""
+"""The longest bar stands for at least this residual, so that rounding errors are not drawn."""
 _BAR = 12
-"""Cells of the residual's bar on each side of zero."""
+"""Width of a residual's bar on each side of zero, in cells."""
 
 
 def size_text(size_bytes: float) -> str:
-    """A size for people, exact where it is a whole number of a power of 1024."""
+    """A readable size; exact for whole multiples of a power of 1024."""
     for unit, factor in (("GiB", _KIB**3), ("MiB", _KIB**2), ("KiB", _KIB)):
         if size_bytes >= factor and size_bytes % factor == 0:
             return f"{size_bytes / factor:g} {unit}"
@@ -38,7 +38,7 @@ def size_text(size_bytes: float) -> str:
 
 
 def number_text(value: float) -> str:
-    """Four digits that count."""
+    """Four significant digits."""
     if not math.isfinite(value):
         return str(value)
     if abs(value) < _NOTHING:
@@ -59,7 +59,7 @@ def interval_text(interval: Interval | None) -> tuple[str, str]:
 
 
 def report(fit: Fit) -> RenderableType:
-    """Everything that a fit says, the points and their residuals at last."""
+    """The whole report of a fit, with points and residuals at the end."""
     parts: list[RenderableType] = []
     unknown: tuple[str, ...]
     if isinstance(fit, PathsFit):
@@ -81,7 +81,7 @@ def report(fit: Fit) -> RenderableType:
         tables = list(zip(fit.measurements, fit.fitted_us, fit.held_out_percent, strict=True))
         warnings = (*(note for one in fit.measurements for note in one.notes), *fit.warnings)
     parts += ["", _errors_table(fit.in_sample, fit.held_out)]
-    parts += [Text.assemble(("not told   ", "yellow"), line) for line in unknown]
+    parts += [Text.assemble(("unknown    ", "yellow"), line) for line in unknown]
     parts += [Text.assemble(("note       ", "yellow"), line) for line in warnings]
     for measurement, fitted, held_out in tables:
         parts += ["", _points_table(measurement, fitted, held_out)]
@@ -89,7 +89,7 @@ def report(fit: Fit) -> RenderableType:
 
 
 def machine_report(written: WrittenMachine) -> RenderableType:
-    """The machine file that was written, and how it agrees with the measurements."""
+    """The written machine file, and its agreement with the measurements."""
     what = f"{written.protocols} protocols" if written.protocols > 1 else f"{written.paths} paths"
     parts = [Text.assemble("\n", ("machine    ", "bold"), f"{written.path} ({what.replace('1 paths', '1 path')})")]
     parts += [
@@ -115,11 +115,11 @@ def _input(measurements: list[Measurement] | tuple[Measurement, ...], model: str
 
 
 def _chosen(fit: PathsFit | ProtocolsFit) -> Iterator[Text]:
-    """Why this model and no other."""
+    """The reason for the choice of the model."""
     if fit.compared:
         others = ", ".join(f"{one.model} {one.held_out_rms_percent:.2f} %" for one in fit.compared)
-        yield Text.assemble(("chosen     ", "bold"), f"by the error of sizes left out (rms): {others};")
-        yield Text("           of those as good as the best the one with the fewest parameters")
+        yield Text.assemble(("chosen     ", "bold"), f"by held-out error (rms): {others};")
+        yield Text("           the model with the fewest parameters among those as good as the best")
 
 
 def _protocols_table(fit: ProtocolsFit) -> Table:
@@ -144,7 +144,7 @@ def _paths_table(fit: PathsFit) -> Table:
     columns = ["path"]
     if separate:
         columns += ["lambda (us)", percent, "tau (us)", percent]
-    columns += ["lambda+Nvc*tau (us)", percent, "beta (MiB/s)", percent, "decides"]
+    columns += ["lambda+Nvc*tau (us)", percent, "beta (MiB/s)", percent, "dominates"]
     table = _table(*columns)
     for index, path in enumerate(fit.paths, start=1):
         cells: list[str] = []

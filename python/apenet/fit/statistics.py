@@ -1,4 +1,4 @@
-"""How good a fit is: errors on points used and on sizes left out, intervals by refitting resampled residuals."""
+"""The quality of a fit: errors on used points and on left-out sizes; intervals from resampled residuals."""
 
 from __future__ import annotations
 
@@ -39,25 +39,25 @@ class Errors:
     points: int
 
     def to_json(self) -> dict[str, float]:
-        """As the dataclass."""
+        """The fields as a dict."""
         return dict(vars(self))
 
 
 @dataclass(frozen=True)
 class Alternative:
-    """One of the models that were compared: how well it predicts sizes that it has not seen, and at what price."""
+    """One of the compared models: its error on left-out sizes, and its number of parameters."""
 
     model: str
     held_out_rms_percent: float
     parameters: int
 
     def to_json(self) -> dict[str, Any]:
-        """As the dataclass."""
+        """The fields as a dict."""
         return dict(vars(self))
 
 
 def errors(relative: Floats, sizes_bytes: NDArray[np.int64]) -> Errors:
-    """Of relative residuals."""
+    """The errors of relative residuals."""
     worst = int(np.abs(relative).argmax())
     return Errors(
         rms_percent=100 * float(np.sqrt((relative**2).mean())),
@@ -68,7 +68,7 @@ def errors(relative: Floats, sizes_bytes: NDArray[np.int64]) -> Errors:
 
 
 def interval(value: float, samples: Floats) -> Interval:
-    """Percentiles of the resampled estimates; those that are not finite had no such parameter."""
+    """Percentiles of the resampled estimates; an estimate that is not finite had no such parameter."""
     finite = samples[np.isfinite(samples)]
     if 2 * len(finite) < len(samples):
         return Interval(value, float("nan"), float("nan"))
@@ -80,9 +80,9 @@ def interval(value: float, samples: Floats) -> Interval:
 def resampled(
     fitted: Floats, times: Floats, parameters: int, refit: Callable[[Floats], Floats], count: int = RESAMPLES
 ) -> Floats:
-    """Estimates from data made of the fit and its own residuals, drawn with replacement by a seeded generator.
+    """Estimates from data that combine the fit with its own residuals, drawn with replacement (seeded).
 
-    Residuals are relative and widened by the degrees of freedom that the fit used. One row a resample.
+    Residuals are relative and scaled up for the degrees of freedom that the fit used. One row per resample.
     """
     generator = np.random.Generator(np.random.PCG64(SEED))
     residual = times / fitted - 1

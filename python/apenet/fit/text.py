@@ -1,4 +1,4 @@
-"""Files of measurements as lines, and their numbers, so that what is wrong is named by file, line and value."""
+"""Lines and numbers of measurement files; errors name file, line and value."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from apenet.base.errors import ApenetError, InputError, shown
 from apenet.base.infiles import UnreadableError, read_bytes
 
 LARGEST_BYTES = 2**26
-"""Of one file: a table of measurements is kilobytes."""
+"""Size limit of a file; a table of measurements has kilobytes."""
 
 LARGEST_WHOLE = 2**48
 
@@ -21,7 +21,7 @@ _COMMA = re.compile(r"[+-]?\d{1,3}(?:[.,' \u00a0\u202f\u2019]\d{3})*[.,]?\d*|[+-
 
 
 class MeasurementError(ApenetError):
-    """A file of measurements that cannot be used: file, line, value, what was expected."""
+    """An unusable measurement file: file, line, value, what was expected."""
 
     def __init__(self, file: str, line: int | None, value: object, expected: str) -> None:
         place = file if line is None else f"{file}:{line}"
@@ -33,7 +33,7 @@ class MeasurementError(ApenetError):
 
 
 class Quoted(str):
-    """Something that an error names in its own words: `the file is empty`."""
+    """A value that an error states in words: `the file is empty`."""
 
     __slots__ = ()
 
@@ -47,14 +47,14 @@ class Line:
     text: str
 
     def error(self, value: object, expected: str) -> MeasurementError:
-        """What is wrong in this line."""
+        """An error in this line."""
         return MeasurementError(self.file, self.number, value, expected)
 
 
 def read_lines(path: Path) -> list[Line]:
     """The lines of a text file in UTF-8.
 
-    Raises InputError for a file that cannot be read, MeasurementError for one that is empty or no text.
+    Raises InputError for an unreadable file, MeasurementError for one that is empty or not a text.
     """
     name = str(path)
     try:
@@ -65,7 +65,7 @@ def read_lines(path: Path) -> list[Line]:
 
 
 def lines_of(name: str, content: bytes) -> list[Line]:
-    """The same of what a file holds."""
+    """As `read_lines`, from the contents of a file."""
     if content[:2] in (b"\xff\xfe", b"\xfe\xff"):
         raise MeasurementError(name, 1, Quoted("text in UTF-16"), "text in UTF-8")
     if b"\0" in content:
@@ -82,7 +82,7 @@ def lines_of(name: str, content: bytes) -> list[Line]:
 
 
 def number(line: Line, text: str, what: str) -> float:
-    """A finite number as C and Python write it. `what` names it: `a time in us`."""
+    """Parses a finite number as C and Python write it. `what` describes it: `a time in us`."""
     text = text.strip()
     if _PLAIN.fullmatch(text):
         value = float(text)
@@ -98,7 +98,7 @@ def number(line: Line, text: str, what: str) -> float:
 
 
 def positive(line: Line, text: str, what: str) -> float:
-    """A number greater than zero."""
+    """Parses a number greater than zero."""
     value = number(line, text, what)
     if value <= 0:
         raise line.error(text.strip(), f"{what} greater than zero")
@@ -106,7 +106,7 @@ def positive(line: Line, text: str, what: str) -> float:
 
 
 def whole(line: Line, text: str, what: str, least: int = 0) -> int:
-    """A whole number of at least `least`."""
+    """Parses a whole number of at least `least`."""
     value = number(line, text, what)
     if not value.is_integer():
         raise line.error(text.strip(), f"{what}: a whole number, without thousands separators")
@@ -118,7 +118,7 @@ def whole(line: Line, text: str, what: str, least: int = 0) -> int:
 
 
 def printed_resolution(text: str) -> float:
-    """Half of the last digit of a printed number: how far it may be from what was measured."""
+    """Half a unit of the last digit of a printed number: its largest rounding error."""
     mantissa, _, exponent = text.strip().lower().partition("e")
     _, _, decimals = mantissa.partition(".")
     return float(0.5 * 10.0 ** (int(exponent or 0) - len(decimals)))

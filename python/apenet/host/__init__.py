@@ -1,1 +1,1 @@
-"""The host of a run: what is installed, how ranks are started there, and where their output goes."""
+"""The host of a run: finds what is installed, starts the ranks, and routes their output."""

@@ -1,4 +1,4 @@
-"""Test programs of libfabric: of two ranks with one command line, one is the server and one its client."""
+"""Test programs of libfabric: rank 0 is started as the server and rank 1 as its client."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path, PurePath
 
 SERVER_ADDRESS = "127.0.0.1"
-"""Of every rank, for sockets; for the provider it names rank 0. Not localhost, which may be an address of IPv6."""
+"""The address of every rank for sockets; the provider takes it for rank 0. localhost could be an IPv6 address."""
 
 _ALONE = frozenset(("fi_info", "fi_strerror", "fi_mon_sampler"))
 _SHELL = Path("/bin/sh")
@@ -17,20 +17,20 @@ exec "$0" "$@"
 
 
 def is_client_server(program: str | PurePath, ranks: int) -> bool:
-    """Whether two ranks of this program find each other only if one of them is told the other's address.
+    """Whether this program, with two ranks, is a server and a client that needs the server's address.
 
-    So by their names: fi_pingpong, and the programs of libfabric's fabtests.
+    The name decides: fi_pingpong, and the programs of libfabric's fabtests.
     """
     name = PurePath(program).name
     return ranks == 2 and name.startswith("fi_") and name not in _ALONE  # noqa: PLR2004
 
 
 def as_client_and_server(program: Path, command: Sequence[str]) -> tuple[Path, tuple[str, ...]]:
-    """What both ranks run: the program, and for rank 1 the address of rank 0 behind its arguments."""
+    """What both ranks run: the program, for rank 1 with the address of rank 0 appended to its arguments."""
     return _SHELL, (_SHELL.name, "-c", _SCRIPT, str(program), *command[1:])
 
 
 def note(program: str) -> str:
-    """What the user is told of it."""
+    """The message that tells the user about it."""
     name = PurePath(program).name
-    return f"{name}: rank 0 is the server; rank 1 is its client, with {SERVER_ADDRESS} behind its arguments"
+    return f"{name}: rank 0 is the server; rank 1 is its client, with {SERVER_ADDRESS} appended to its arguments"

@@ -1,4 +1,4 @@
-"""What ranks take over from the environment of this process: all but what other launchers have left there."""
+"""The environment that ranks inherit from this process: everything except the variables of other launchers."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import struct
 from collections.abc import Mapping
 from pathlib import Path
 
-# Variables by which a launcher or a batch system tells a process which rank it is, and whom to ask. A rank has our
-# process manager; Open MPI's launcher would start its ranks through the batch system that it finds here.
+# Variables in which a launcher or a batch system passes a process its rank and its process manager. Ranks use our
+# process manager, and Open MPI's launcher would otherwise start its ranks through the batch system.
 _LAUNCHERS = re.compile(
     r"""(
       APENET_(LIFELINE|MAPPING|RANK|RECORD|TRAP_TSC)$  # a rank that starts a simulation
@@ -23,23 +23,23 @@ _LAUNCHERS = re.compile(
     re.VERBOSE,
 )
 
-# Runtimes that refuse to start, or miss what happens, unless they are the first library of a process.
+# Runtimes that refuse to start, or miss events, unless they are the first library of a process.
 _FIRST_LIBRARY = re.compile(r"lib(asan|hwasan|lsan|tsan|clang_rt\.[a-z]*san)\b.*\.so")
 
 _LINK_ORDER = "verify_asan_link_order"
 
 
 def environment() -> dict[str, str]:
-    """What this process has in its environment, without the variables of other launchers."""
+    """The environment of this process without the variables of other launchers."""
     return {name: value for name, value in os.environ.items() if _LAUNCHERS.match(name) is None}
 
 
 def preloaded(shim: Path, program: Path, inherited: Mapping[str, str]) -> dict[str, str]:
-    """The variables by which every process of a run loads the shim, and the user's libraries before it.
+    """The variables that make every process of a run load the shim, and before it the user's libraries.
 
-    A profiler among them calls `PMPI_*`, which are the shim's. The runtime of a sanitizer comes first when the program
-    needs it or the user preloads it. What a script starts cannot be known here, so the address sanitizer is told not to
-    insist.
+    A profiler among these calls `PMPI_*`, which the shim provides. The runtime of a sanitizer comes first if the
+    program needs it or the user preloads it. Programs that a script starts are unknown here, so the address
+    sanitizer's check of the link order is turned off.
     """
     theirs = re.split(r"[ :]+", inherited.get("LD_PRELOAD", ""))
     theirs = [name for name in dict.fromkeys(theirs) if name and name != str(shim)]

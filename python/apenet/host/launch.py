@@ -1,4 +1,4 @@
-"""Starts the ranks of a run: their environment, pipes and process manager sockets, as `_core.Session` takes them."""
+"""Starts the ranks of a run with the environment, pipes and process manager sockets that `_core.Session` expects."""
 
 from __future__ import annotations
 
@@ -23,40 +23,40 @@ from apenet.host.streams import OutputFolder, RankStreams
 from apenet.host.toolchain import PROVIDER, SHIM, WARDEN, OpenMpi, environment_bin, search_path
 from apenet.host.warden import Planned, Warden
 
-_FDS_PER_RANK = 7  # both ends of two pipes and a socket, and standard input, at the moment of the start
+_FDS_PER_RANK = 7  # during the start: both ends of two pipes and a socket, and standard input
 _SPARE_FDS = 128
 
 _SERVER = Path(__file__).with_name("rank_server.py")
 
-# Every message crosses the simulated network, and nothing in the MPI library waits on the wall clock.
+# With these settings every message crosses the simulated network, and the MPI library never waits for wall time.
 _MPI_ENVIRONMENT = {
     "FI_PROVIDER": "apenet",
     "FI_PROVIDER_PATH": str(PROVIDER.parent),
-    # MPICH: its device is ch4:ucx,ofi and takes UCX unless told otherwise.
+    # MPICH's device is ch4:ucx,ofi and uses UCX by default.
     "MPIR_CVAR_CH4_NETMOD": "ofi",
     "MPIR_CVAR_NOLOCAL": "1",
-    # Its own active messages, which also do what no atomic operation of libfabric does.
+    # MPICH's active messages also do what no atomic operation of libfabric does.
     "MPIR_CVAR_CH4_OFI_ENABLE_ATOMICS": "0",
-    # What our process manager speaks, whatever else the environment suggests.
+    # The protocol of our process manager; overrides the user's environment.
     "MPIR_CVAR_PMI_VERSION": "1",
-    # Without it UCX, although unused, reads the clock for 40 ms at start-up.
+    # Otherwise UCX, although unused, reads the clock for 40 ms at start-up.
     "UCX_MEM_MMAP_HOOK_MODE": "none",
 }
 
-# What a launcher of the MPI library hands on, and does not have itself.
+# Variables that an MPI library's launcher passes to its ranks but must not have itself.
 _RANK_ONLY = ("LD_PRELOAD", "APENET_LIFELINE", "APENET_MAPPING", "APENET_RECORD")
 
-# Open MPI: the matching layer over libfabric, and nothing beside it.
+# Open MPI: only the matching layer over libfabric.
 _OPENMPI_PARAMETERS = {
     "pml": "cm",
     "mtl": "ofi",
     "btl": "self",
 }
 
-# Where its launcher keeps files about the run, which it leaves behind when it is killed.
+# The folder of its launcher's session files, which remain if the launcher is killed.
 _OPENMPI_FOLDERS = ("PRTE_MCA_prte_tmpdir_base",)
 
-# The same hashes and one thread in every run: what a program computes must not depend on the host.
+# Equal hashes and one thread in every run, so that a program's results do not depend on the host.
 _DEFAULTS = {"PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 
@@ -69,25 +69,25 @@ class Launched:
     launcher_id: int = 0
     launcher_said: BinaryIO | None = None
     held: ExitStack = field(default_factory=ExitStack)
-    """What lasts as long as the run."""
+    """Resources that are held as long as the run lasts."""
 
     def launcher_words(self) -> bytes:
-        """What the launcher of an MPI library has said: errors in MPI, or why it could not start the ranks."""
+        """The messages of an MPI library's launcher: errors in MPI, or why it could not start the ranks."""
         if self.launcher_said is None:
             return b""
         self.launcher_said.seek(0)
         return self.launcher_said.read()
 
     def end(self) -> None:
-        """The run has ended."""
+        """Ends all processes of the run and releases its resources."""
         self.warden.end()
         self.held.close()
 
 
 def rank_environment(mapping_path: str, lifeline: int, program: Path) -> dict[str, str]:
-    """The environment of every rank of this program, but for its number and its process manager.
+    """The environment of all ranks of this program, without rank number and process manager.
 
-    `lifeline` is the reading end of a pipe: the processes of the run are killed when its writing end is closed.
+    `lifeline` is the read end of a pipe: the processes of the run are killed when its write end is closed.
     """
     for library in (SHIM, PROVIDER, WARDEN):
         if not library.exists():
@@ -97,7 +97,7 @@ def rank_environment(mapping_path: str, lifeline: int, program: Path) -> dict[st
     environment["APENET_LIFELINE"] = f"/proc/{os.getpid()}/fd/{lifeline}"
     environment["PATH"] = search_path()
     environment.update(inherited.preloaded(SHIM, program, environment))
-    # Programs built with this environment's mpicc find its libmpi, unless they know a better one themselves.
+    # Programs built with this environment's mpicc find its libmpi, unless they have a path of their own.
     environment["LD_LIBRARY_PATH"] = _joined(
         os.pathsep, environment.get("LD_LIBRARY_PATH"), str(environment_bin().parent / "lib")
     )
@@ -115,9 +115,9 @@ def start_ranks(
     environment: dict[str, str],
     folder: OutputFolder | None = None,
 ) -> Launched:
-    """Starts one process a rank; its process manager is the simulator's (PMI-1 over a socket pair).
+    """Starts one process per rank, with the simulator as its process manager (PMI-1 over a socket pair).
 
-    When one cannot be started, those that run are ended, and InputError says why.
+    If one of them cannot be started, ends the others and raises InputError.
     """
     _raise_file_limit(count)
     with ExitStack() as given, ExitStack() as ours:
@@ -133,7 +133,7 @@ def start_ranks(
 
 
 class _RankEnds:
-    """The descriptors that connect a rank to be with the simulator: `given` to it, and `ours`."""
+    """The descriptors that connect a future rank with the simulator: `given` to the rank, and `ours`."""
 
     def __init__(self, rank: int, count: int, folder: OutputFolder | None, given: ExitStack, ours: ExitStack) -> None:
         streams = RankStreams(rank, folder, given, ours)
@@ -166,7 +166,7 @@ def _start_each(
 
 @contextmanager
 def _ended_unless_started(warden: Warden) -> Iterator[None]:
-    """Ends the warden when what starts its processes raises anything."""
+    """Ends the warden if the start of its processes raises an exception."""
     try:
         yield
     except BaseException:
@@ -175,7 +175,7 @@ def _ended_unless_started(warden: Warden) -> Iterator[None]:
 
 
 def is_python_script(program: Path, command: Sequence[str]) -> bool:
-    """Whether this is an interpreter of Python with a script that compiles, and no option before it."""
+    """Whether this command is a Python interpreter with a script that compiles and no option before it."""
     if re.fullmatch(r"python3?(\.\d+)?", program.name) is None or len(command) < 2:  # noqa: PLR2004
         return False
     script = Path(command[1])
@@ -216,14 +216,14 @@ def _fork_ranks(
             warden = Warden(program, arguments, environment, [server])
         with _ended_unless_started(warden):
             warden.start()
-            said = answers.read()  # all of it, which ends with the server
+            said = answers.read()  # reads until the server ends
             if not said:
                 raise OSError(errno.EIO, "its interpreter ended at the start")
     return warden, json.loads(said)
 
 
 def _standard_error(stack: ExitStack) -> int:
-    """Where the server of Python ranks complains; nowhere if this process has closed it."""
+    """Standard error for the server of Python ranks; /dev/null if this process has closed its own."""
     try:
         descriptor = os.dup(2)
     except OSError:
@@ -233,7 +233,7 @@ def _standard_error(stack: ExitStack) -> int:
 
 
 def _standard_input() -> int:
-    """What the run reads, for its rank 0; but not a terminal, in whose foreground no rank is."""
+    """Standard input of rank 0; /dev/null for a terminal, because no rank is in its foreground process group."""
     try:
         if not os.isatty(0):
             return os.dup(0)
@@ -242,9 +242,10 @@ def _standard_input() -> int:
     return os.open(os.devnull, os.O_RDONLY)
 
 
-# Runs a rank under Open MPI's launcher: with streams of its own, whose order the launcher would mix, and a status that
-# is told. At a failure the launcher would end the other ranks wherever they are; it sees none, for the wrapper waits.
-# Arguments: number of ranks, where to tell, two streams a rank, program and its arguments.
+# Wraps a rank under Open MPI's launcher. The rank gets its own output streams, because the launcher would mix their
+# order, and the wrapper reports the rank's status. After a failure the wrapper sleeps: otherwise the launcher would
+# see the failure and end the other ranks at once. Arguments: number of ranks, pipe for reports, two streams per rank,
+# program and its arguments.
 _WRAPPER = """
 rank=$OMPI_COMM_WORLD_RANK count=$1 told=$2
 echo "started $rank $$" >"$told"
@@ -267,13 +268,13 @@ def start_openmpi(
     tell_fd: int,
     folder: OutputFolder | None = None,
 ) -> Launched:
-    """Starts the ranks through Open MPI's own launcher, whose process manager its library needs.
+    """Starts the ranks through Open MPI's own launcher, because its library needs that process manager.
 
-    Wrappers tell how they end on the pipe `tell_fd`, which stays open as long as they run: see Told in the core.
+    Wrappers report their exits on the pipe `tell_fd`, which stays open as long as they run: see Told in the core.
     """
     _raise_file_limit(count)
     environment = dict(environment)
-    # The launcher itself is no rank: the libraries that ranks load are for them alone.
+    # The launcher itself is no rank and must not load the ranks' libraries.
     rank_only = {name: environment.pop(name) for name in _RANK_ONLY if name in environment}
     environment.update({f"OMPI_MCA_{key}": value for key, value in _OPENMPI_PARAMETERS.items()})
     arguments = [str(openmpi.mpirun), "--oversubscribe", "--bind-to", "none", "-n", str(count)]
@@ -313,7 +314,7 @@ def _raise_file_limit(ranks: int) -> None:
 
 @contextmanager
 def interrupts() -> Iterator[list[int]]:
-    """Collects SIGINT, SIGTERM and SIGHUP while a run lasts, so that it ends its ranks before it ends itself."""
+    """Collects SIGINT, SIGTERM and SIGHUP during a run, so that the run ends its ranks before this process exits."""
     seen: list[int] = []
     wanted = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     if threading.current_thread() is not threading.main_thread():

@@ -1,4 +1,4 @@
-"""Processes of this package's own that end with the one that started them, however that ends."""
+"""Helper processes of this package that end with the process that started them, however it ends."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
 def end_with(parent: int) -> None:
-    """From now on this process is killed when its parent, whose process id this is, ends."""
+    """Has this process killed when its parent, with this process id, ends."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:
         os._exit(1)

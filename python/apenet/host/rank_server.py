@@ -1,12 +1,12 @@
 """Forks the ranks of a Python script from one interpreter, which has imported numpy if the script does.
 
-A hundred interpreters that each import numpy take many seconds to start; forked ones share that work. This file is
-run by the program's own interpreter, and imports nothing of this package:
+A hundred interpreters that each import numpy take many seconds to start; forked ones share that work. The program's
+own interpreter runs this file, so it imports nothing of this package:
 
     python rank_server.py PLAN SCRIPT ARGUMENT...
 
-PLAN is the descriptor from which `launch.py` is read (JSON): the variables of each rank, and its descriptors in the
-order input, output, error, process manager. The process ids go to standard output as a JSON list; then the server
+PLAN is the descriptor of a JSON plan from `launch.py`: the variables of each rank, and its descriptors in the order
+input, output, error, process manager. The server writes the process ids to standard output as a JSON list. Then it
 ends, before any rank begins, and the ranks become children of the run's warden.
 """
 
@@ -22,7 +22,7 @@ import sys
 import types
 from typing import Any
 
-# Safe to share: its import starts no thread and opens nothing. (Random state is renewed in every rank.)
+# numpy is safe to share: its import starts no thread and opens no file. (Each rank renews its random state.)
 _SHARED_MODULE = "numpy"
 
 
@@ -32,7 +32,7 @@ def _serve(plan: dict[str, Any], script: str) -> None:
         code = compile(file.read(), script, "exec", dont_inherit=True)
     if _imports(code, _SHARED_MODULE) and importlib.util.find_spec(_SHARED_MODULE) is not None:
         importlib.import_module(_SHARED_MODULE)
-    gc.freeze()  # else every rank's first collection touches, and so copies, all that is shared
+    gc.freeze()  # otherwise every rank's first garbage collection writes to, and so copies, all shared pages
     gate, hold = os.pipe()
     process_ids = []
     for rank in plan["ranks"]:
@@ -55,7 +55,7 @@ def _imports(code: types.CodeType, module: str) -> bool:
 
 
 def _become(rank: dict[str, Any], gate: int, descriptors: list[int]) -> None:
-    """Makes this process a rank: its group, its descriptors, its environment."""
+    """Turns this process into a rank: process group, descriptors, environment."""
     os.setpgid(0, 0)
     *streams, manager = rank["descriptors"]
     for number, stream in enumerate(streams):
@@ -64,7 +64,7 @@ def _become(rank: dict[str, Any], gate: int, descriptors: list[int]) -> None:
         if descriptor != manager:
             os.close(descriptor)
     os.environ.update(rank["environment"])
-    os.read(gate, 1)  # ends when the server has ended
+    os.read(gate, 1)  # returns when the server has ended
     os.close(gate)
     random = sys.modules.get(f"{_SHARED_MODULE}.random")
     if random is not None:
@@ -85,7 +85,7 @@ def _run(code: types.CodeType, script: str) -> None:
         exec(code, main.__dict__)  # noqa: S102 - the user's program
     except (SystemExit, KeyboardInterrupt):
         raise
-    except BaseException as error:  # reported as the interpreter does it
+    except BaseException as error:  # reported in the same way as the interpreter does
         trace = error.__traceback__
         while trace is not None and trace.tb_frame.f_code.co_filename == __file__:
             trace = trace.tb_next
@@ -97,7 +97,10 @@ def _run(code: types.CodeType, script: str) -> None:
 if __name__ == "__main__":
     with os.fdopen(int(sys.argv[1])) as _file:
         _plan = json.load(_file)
-    _server, sys.argv[:] = sys.modules["__main__"], sys.argv[2:]  # the module lives on when it is main no more
+    _server, sys.argv[:] = (
+        sys.modules["__main__"],
+        sys.argv[2:],
+    )  # keeps the module alive after it is no longer __main__
     sys.orig_argv[1:] = sys.argv
     if not getattr(sys.flags, "safe_path", False):
         sys.path[0] = os.path.dirname(os.path.realpath(sys.argv[0]))  # noqa: PTH120

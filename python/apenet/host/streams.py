@@ -1,4 +1,4 @@
-"""Where the ranks' standard output and error go: through pipes to the simulator, or each into a file of its own."""
+"""The ranks' standard output and error: pipes to the simulator, or one file for each rank and stream."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _is_marker(file: BinaryIO) -> bool:
 class OutputFolder(Held):
     """A folder with a file for each rank and stream: rank-0003.out, rank-0003.err.
 
-    The files of an earlier run go. Raises InputError for a folder in which such a file is somebody else's.
+    The files of an earlier run are deleted. Raises InputError if such a file was not written by this package.
     """
 
     def __init__(self, path: Path, ranks: int) -> None:
@@ -45,7 +45,7 @@ class OutputFolder(Held):
             self._closing = stack.pop_all()
 
     def open(self, rank: int) -> tuple[int, int]:
-        """The files of a rank, for writing."""
+        """Opens the files of a rank for writing."""
         out, err = _names(rank)
         first = self._create(out)
         try:
@@ -68,9 +68,10 @@ def _names(rank: int) -> tuple[str, str]:
 
 
 class RankStreams:
-    """A rank's standard output and error: what it writes to, and what the simulator reads (-1: nothing).
+    """A rank's standard output and error: the descriptors that it writes to and those that the simulator reads.
 
-    `given` closes the one when the rank has them, `ours` the other when there is no run.
+    A read end is -1 if the simulator reads nothing. `given` closes the write ends once the rank has them, `ours` the
+    read ends if the run does not start.
     """
 
     def __init__(self, rank: int, folder: OutputFolder | None, given: ExitStack, ours: ExitStack) -> None:

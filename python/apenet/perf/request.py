@@ -1,4 +1,4 @@
-"""What a benchmark is asked for, and what it answers."""
+"""The request for a benchmark, and its result."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from apenet.machine import machine as read_machine
 
 @dataclass(frozen=True)
 class PerfRequest:
-    """The machine with its settings, and how much is to be done."""
+    """The machine with its settings, and the amount of work."""
 
     machine: str
     settings: tuple[str, ...]
@@ -25,7 +25,7 @@ class PerfRequest:
 
 @dataclass(frozen=True)
 class Figures:
-    """The figure in the benchmark's unit, its cost, and exact counts of what was done."""
+    """The figure in the benchmark's unit, its cost, and exact counts of the work."""
 
     figure: float
     cpu_seconds: float
@@ -36,7 +36,7 @@ class Figures:
 def peak_memory_bytes() -> int:
     """The largest resident size of this process since it began.
 
-    Not getrusage's: that one starts at the size of the process that started this one.
+    Not the value of getrusage, which starts at the size of the parent process.
     """
     status = Path("/proc/self/status").read_text(encoding="ascii")
     found = re.search(r"^VmHWM:\s*(\d+) kB$", status, flags=re.MULTILINE)

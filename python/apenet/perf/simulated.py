@@ -1,7 +1,7 @@
-"""Benchmarks without processes of the system: the engines alone, and scripted processes over the card.
+"""Benchmarks without processes of the host: the engines alone, and scripted ranks over the card.
 
-CPU seconds are those of the thread that simulates: numerical libraries start threads that wait busily for a moment. Of
-several runs of the same work the quickest counts, since whatever else the host does only makes one slower.
+CPU seconds are those of the simulating thread, because numerical libraries start threads that spin for a moment. The
+fastest of several runs counts, because other load only makes a run slower.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from apenet import _core
 from apenet.perf.request import Figures, PerfRequest, peak_memory_bytes
 
 PS_PER_US = 10**6
-# Of the card and its buffers, so that a message of 4 KiB is one packet, and its DMA one burst (the longest that PCI-X
-# allows). The buffers hold two such packets.
+# Settings of card and buffers with which a message of 4 KiB is one packet and its DMA one burst (the longest that
+# PCI-X allows). The buffers hold two such packets.
 PACKETS_OF_4_KIB = (
     "card.max_payload_bytes=4096",
     "bus.max_burst_bytes=4096",
@@ -25,7 +25,7 @@ PACKETS_OF_4_KIB = (
 )
 PACKET_PAYLOAD_BYTES = 512
 FAR_PERCENT = 20
-# Keeps the six links of a node about half busy: 3.2 links a packet on average, 861 ns of each (528 bytes at 613 MB/s).
+# Keeps the six links of a node about half busy: 3.2 links per packet on average, 861 ns each (528 bytes at 613 MB/s).
 PACKET_INTERVAL_PS = 1_000_000
 FLIT_LOAD = 0.3
 SMALL = "network.dims=[8,8,8]"
@@ -35,7 +35,7 @@ SMALL_RUNS = 15
 
 @dataclass(frozen=True)
 class Timed:
-    """What was done, and the CPU seconds of wiring and of running it."""
+    """The work, and the CPU seconds of wiring and of the run."""
 
     work: _core.WorkDone
     wiring_s: float
@@ -43,11 +43,11 @@ class Timed:
 
     @property
     def cpu_seconds(self) -> float:
-        """Of both."""
+        """CPU seconds of both."""
         return self.wiring_s + self.running_s
 
     def details(self) -> dict[str, float]:
-        """As the result shows them."""
+        """The values for the result's details."""
         return {
             "nodes": self.work.nodes,
             "messages": self.work.messages,
@@ -60,7 +60,7 @@ class Timed:
 
 
 def measure_packets(request: PerfRequest) -> Figures:
-    """Hops of packets per CPU second; no card and no process takes part."""
+    """Hops of packets per CPU second, without cards and processes."""
     options = _core.PacketWorkOptions()
     options.packets_per_node = request.repeat
     options.payload_bytes = PACKET_PAYLOAD_BYTES
@@ -80,7 +80,7 @@ def measure_packets(request: PerfRequest) -> Figures:
 
 
 def measure_flits(request: PerfRequest) -> Figures:
-    """Flits over links per CPU second, generation and measurement of the traffic included."""
+    """Flits over links per CPU second, including generation and measurement of the traffic."""
     network = request.read_machine().description(engine="flit").network
     options = _core.TrafficOptions()
     options.load = FLIT_LOAD
@@ -110,7 +110,7 @@ def measure_halo(request: PerfRequest) -> Figures:
 
 
 def measure_scale(request: PerfRequest) -> Figures:
-    """CPU seconds of a large machine, and its cost a node over that of a small one."""
+    """CPU seconds of a large machine, and its cost per node relative to a small one."""
     small = PerfRequest(request.machine, (*request.settings, SMALL), request.repeat)
     small_s = _cost_per_node(_quickest(lambda: _exchange(small), runs=SMALL_RUNS))
     timed = _quickest(lambda: _exchange(request))

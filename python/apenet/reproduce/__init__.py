@@ -1,4 +1,4 @@
-"""Published results beside simulated ones. A result that was used to fit is never shown as a prediction."""
+"""Compares published results with simulated ones. A result that was used for a fit is never shown as a prediction."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["Figure", "Plan", "Reproduction", "Row", "Task", "plan", "reproduce"]
 
 @dataclass(frozen=True)
 class Plan:
-    """What to compare and to draw, and all that must be measured for it."""
+    """What to compare and to draw, and the measurements that this needs."""
 
     results: tuple[tuple[str, str, PublishedResult], ...]
     """Machine, key, published result."""
@@ -35,7 +35,7 @@ class Plan:
 
     @property
     def tasks(self) -> tuple[Task, ...]:
-        """Each once."""
+        """All tasks, each once."""
         wanted: list[Task] = [sweep for machine, _, result in self.results for sweep in sweeps_of(machine, result)]
         wanted += [sweep for shape in self.shapes for sweep in shape.sweeps]
         wanted += [curve.task for figure in self.figures for curve in figure.curves]
@@ -45,7 +45,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Reproduction:
-    """All rows; with figures, what they show and what the links of a machine carried."""
+    """All rows; with figures, also their curves and the link loads of a machine."""
 
     rows: tuple[Row, ...]
     figures: tuple[Figure, ...]
@@ -53,7 +53,7 @@ class Reproduction:
 
     @property
     def agrees(self) -> bool:
-        """Whether no hard target is missed."""
+        """True if no hard target is missed."""
         return not any(row.target == "hard" and row.verdict == "miss" for row in self.rows)
 
     def to_json(self) -> dict[str, Any]:
@@ -67,9 +67,9 @@ class Reproduction:
 
 
 def plan(only: Sequence[str] = (), *, with_figures: bool = False) -> Plan:
-    """What answers the published results of all machines, or of those named: by machine, or by key.
+    """The plan for the published results of all machines, or for those named by machine or key.
 
-    Raises InputError for a name that is neither.
+    Raises InputError for an unknown name.
     """
     results = [(machine.name, key, result) for machine in machines() for key, result in machine.file.results.items()]
     found = Plan(
@@ -99,7 +99,7 @@ def _narrowed(whole: Plan, only: set[str]) -> Plan:
 
 
 def reproduce(planned: Plan, progress: Callable[[Task], None] = lambda _task: None) -> Reproduction:
-    """Measures, in two processes, and compares."""
+    """Measures in two processes, and compares."""
     measured = measure_all(planned.tasks, progress)
     rows = []
     for machine, key, result in planned.results:
@@ -107,7 +107,7 @@ def reproduce(planned: Plan, progress: Callable[[Task], None] = lambda _task: No
         for point in result.points:
             rows.append(row_of(machine, key, result, point, value_of(machine, result, found, point.size_bytes)))
     rows += [shape.row(measured) for shape in planned.shapes]
-    # A figure shows the published values of its keys, whatever rows were asked for.
+    # A figure shows all published values of its keys, also those outside the requested rows.
     published = {key: result for machine in machines() for key, result in machine.file.results.items()}
     return Reproduction(
         rows=(*rows, *planned.unmeasured),

@@ -25,7 +25,7 @@ def chart(figure: Figure) -> dict[str, Any]:
 
 
 def _plot(figure: Figure) -> go.Figure:
-    from plotly import graph_objects as go  # noqa: PLC0415 (slow to load, and needed here only)
+    from plotly import graph_objects as go  # noqa: PLC0415 (slow import)
 
     spec = figure.spec
     unit = AXES[spec.axis].rpartition("(")[2].rstrip(")")
@@ -89,7 +89,7 @@ def _layout(figure: Figure) -> dict[str, Any]:
 
 
 def _decades(figure: Figure) -> list[float]:
-    """Where a logarithmic axis has its numbers: the closer, the fewer decades it spans."""
+    """The ticks of a logarithmic axis: the fewer decades it spans, the denser they are."""
     ys = [y for series in figure.series for y in series.y] + [mark.y for mark in figure.marks]
     low, high = math.log10(min(ys)), math.log10(max(ys))
     factors = (1, 2, 5) if high - low < _FEW_DECADES else (1,)

@@ -1,7 +1,7 @@
-"""The figures of the literature: our curves, and of the published points those that exist.
+"""The figures of the literature: simulated curves, and the published points that are available.
 
-No curve of any figure was ever found as data. What is drawn of the literature is what its text prints: a point at a
-size, or a line where only a minimum, a peak or a bound is printed.
+No figure was available as data. The drawn points of the literature are those that its text prints: a point at a size,
+or a line for a minimum, a peak or a bound.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _MB_PER_MIB = 2**20 / 1e6
 
 @dataclass(frozen=True)
 class Curve:
-    """One of our curves: a sweep, or those of its points with so many channels."""
+    """A simulated curve: a sweep, or its points with one number of channels."""
 
     label: str
     task: Sweep | Growth
@@ -38,7 +38,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class FigureSpec:
-    """A published figure: what to draw, and the keys of the published values that belong to it."""
+    """A published figure: the curves to draw, and the keys of its published values."""
 
     name: str
     title: str
@@ -50,12 +50,12 @@ class FigureSpec:
 
     @property
     def machines(self) -> tuple[str, ...]:
-        """Those that it needs."""
+        """The machines that it needs."""
         return tuple(dict.fromkeys(curve.task.machine for curve in self.curves))
 
     @property
     def is_logarithmic(self) -> bool:
-        """Times are drawn so."""
+        """Whether the vertical axis is logarithmic, as for times."""
         return self.axis == "time_us"
 
 
@@ -70,14 +70,14 @@ class Series:
 
 @dataclass(frozen=True)
 class Mark:
-    """A published value: at x, or for all of the figure where x is None."""
+    """A published value: at x, or for the whole figure if x is None."""
 
     label: str
     x: float | None
     y: float
     role: str
     is_measured: bool
-    """Whether the source prints it; otherwise it follows from what the source prints."""
+    """Whether the source prints it; otherwise it follows from printed values."""
     tolerance_percent: float | None
     bound: Literal["upper", "lower"] | None
     source: str
@@ -91,14 +91,14 @@ class Mark:
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure with its numbers."""
+    """A figure with its data."""
 
     spec: FigureSpec
     series: tuple[Series, ...]
     marks: tuple[Mark, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """As the report takes it."""
+        """The object for the report."""
         spec = self.spec
         return {
             "name": spec.name,
@@ -115,7 +115,7 @@ class Figure:
 
 
 def sweep(machine: str, test: str, sizes: str, **changes: Any) -> Sweep:  # noqa: ANN401 (fields of Sweep)
-    """A sweep with everything else as the test has it."""
+    """A sweep with the given fields; the others keep the test's defaults."""
     fields: dict[str, Any] = {
         "settings": (),
         "layer": "card",
@@ -131,7 +131,7 @@ def sweep(machine: str, test: str, sizes: str, **changes: Any) -> Sweep:  # noqa
 
 
 def figures(keys: Mapping[str, PublishedResult], specs: list[FigureSpec], measured: Mapping[Task, Any]) -> list[Figure]:
-    """The figures with their numbers; `keys` are the published results."""
+    """The figures with their data; `keys` are the published results."""
     drawn = []
     for spec in specs:
         series = [_series(curve, spec.axis, measured[curve.task]) for curve in spec.curves]
@@ -141,7 +141,7 @@ def figures(keys: Mapping[str, PublishedResult], specs: list[FigureSpec], measur
 
 
 def available(specs: list[FigureSpec]) -> list[FigureSpec]:
-    """What can be drawn of them: the curves of machines that exist."""
+    """The curves that can be drawn: those of existing machines."""
     names = set(machine_names())
     found = [replace(spec, curves=tuple(c for c in spec.curves if c.task.machine in names)) for spec in specs]
     return [spec for spec in found if spec.curves]
@@ -182,7 +182,7 @@ def _marks(key: str, published: PublishedResult, axis: Axis) -> list[Mark]:
 
 
 def _scale(quantity: str, axis: Axis) -> float | None:
-    """From a published quantity's unit to that of an axis, None where they differ in kind."""
+    """The factor from a published quantity's unit to that of an axis; None for different kinds of quantity."""
     if quantity == axis:
         return 1
     in_mb = {"bandwidth_mib_s": _MB_PER_MIB, "bandwidth_mb_s": 1.0, "bandwidth_gb_s": 1e3}

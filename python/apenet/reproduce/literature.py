@@ -1,4 +1,4 @@
-"""Which figures the literature has, and which of our measurements belong to each."""
+"""The figures of the literature, and the measurements that belong to each."""
 
 from __future__ import annotations
 

@@ -8,17 +8,17 @@ from collections.abc import Sequence
 from apenet.reproduce.figures import AXES, NO_DATA, Figure, FigureSpec
 
 MARK = b"Software\0apenet"
-"""What stands in a picture of ours."""
+"""The mark in pictures that this package wrote."""
 
 
 def file_name(spec: FigureSpec) -> str:
-    """The file of a figure."""
+    """The file name of a figure."""
     return f"{spec.name}.png"
 
 
 def pictures(figures: Sequence[Figure]) -> dict[str, bytes]:
-    """What is in the file of each figure."""
-    import matplotlib as mpl  # noqa: PLC0415 (slow to load, and needed here only)
+    """The content of each figure's file."""
+    import matplotlib as mpl  # noqa: PLC0415 (slow import)
 
     mpl.use("Agg")
     return {file_name(figure.spec): _drawn(figure) for figure in figures}

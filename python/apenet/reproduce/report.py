@@ -1,4 +1,4 @@
-"""The report: one page with everything in it, readable without a network and on a phone, and the same as JSON."""
+"""The report: one self-contained page, readable offline and on a phone, and the same data as JSON."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _SCRIPTS = ("report.js", "chart.js", "torus.js")
 class Report(Held):
     """The folder of a report, held from before the measurements until it is written.
 
-    Raises InputError for a folder that cannot be written, or holds files that are not of a report.
+    Raises InputError for a folder that cannot be written, or that holds files other than those of a report.
     """
 
     def __init__(self, folder: Path, figures: Sequence[FigureSpec]) -> None:
@@ -63,7 +63,7 @@ class Report(Held):
 
 
 def report_json(reproduction: Reproduction) -> dict[str, Any]:
-    """What the page shows."""
+    """The data of the page."""
     return {
         **reproduction.to_json(),
         "figures": [chart(figure) for figure in reproduction.figures],
@@ -74,7 +74,7 @@ def report_json(reproduction: Reproduction) -> dict[str, Any]:
 
 
 def _load_json(run: LoadRun, loads: LinkLoads) -> dict[str, Any]:
-    """Of each link: where it begins, along which dimension, which way, and the part of the time that it was busy."""
+    """For each link: its first node, dimension, direction, and busy share of the time."""
     links = []
     for name, busy, _bytes in loads.links:
         found = _LINK.fullmatch(name)
@@ -95,7 +95,7 @@ def page(content: dict[str, Any]) -> str:
     from plotly.offline import get_plotlyjs  # noqa: PLC0415 (slow to load, and needed here only)
 
     parts = resources.files(__package__).joinpath("page")
-    # "</" would end the script element that holds the data.
+    # "</" would end the script element with the data.
     data = json.dumps(content, allow_nan=False).replace("</", "<\\/")
     script = "\n".join(parts.joinpath(name).read_text(encoding="utf-8") for name in _SCRIPTS)
     text = parts.joinpath("page.html").read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Rows: published values beside simulated ones, each with a verdict."""
+"""Rows: a published and a simulated value, with a verdict."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Verdict = Literal["pass", "miss", "n/a"]
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """One published value. What has no simulated counterpart says why in `reason`."""
+    """One published value. Without a simulated counterpart, `reason` says why."""
 
     key: str
     machine: str
@@ -32,11 +32,11 @@ class Row:
     note: str = ""
     reason: str = ""
     holds: bool | None = None
-    """Of a published statement without a number: whether it is true here."""
+    """For a published statement without a number: whether it holds in the simulation."""
 
     @property
     def error_percent(self) -> float | None:
-        """How far the simulated value is from the published one, in percent of that; None where there is none."""
+        """The error of the simulated value in percent of the published one; None without either value."""
         if self.simulated is None or isinstance(self.published, str) or not math.isfinite(self.simulated):
             return None
         return (self.simulated / self.published - 1) * 100
@@ -45,7 +45,7 @@ class Row:
     def verdict(self) -> Verdict:
         """Pass inside the tolerance or the bound, miss outside; n/a without a target or a simulated value.
 
-        A tolerance beside a bound widens it.
+        A tolerance widens a bound.
         """
         if self.holds is not None:
             return "pass" if self.holds else "miss"
@@ -87,9 +87,11 @@ class Row:
 
 def row_of(machine: str, key: str, published: PublishedResult, point: PublishedPoint, simulated: float | None) -> Row:
     """The row of one point of a machine's published result."""
-    reason = "no target: printed for comparison" if published.target == "none" else ""
+    reason = "no target: shown for comparison" if published.target == "none" else ""
     if simulated is None:
-        reason = "the simulated path decides for one number of channels only: lambda and tau are told as a sum"
+        reason = (
+            "the simulated path dominates at one number of channels only: only the sum of lambda and tau is determined"
+        )
     return Row(
         key=key,
         machine=machine,

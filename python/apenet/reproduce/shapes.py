@@ -1,4 +1,4 @@
-"""Shapes: what the literature says of forms and orders, without a number, as checks that run."""
+"""Shapes: statements of the literature on forms and orders, without a number, as executable checks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from apenet.reproduce.sweeps import Sweep
 
 @dataclass(frozen=True)
 class Shape:
-    """A statement, the sweeps that show it, and what is made of them: a number that must be above 1."""
+    """A statement, the sweeps that test it, and a function of them that must be above 1."""
 
     key: str
     machine: str
@@ -107,6 +107,6 @@ _ALL = [
 
 
 def shapes() -> list[Shape]:
-    """Those of machines that exist."""
+    """The shapes of existing machines."""
     names = set(machine_names())
     return [shape for shape in _ALL if shape.machine in names]

@@ -1,4 +1,4 @@
-"""Sweeps: the measurements that published results ask for, each of them done once."""
+"""Sweeps: the measurements that published results need, each done once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from apenet.machine.published import PublishedResult
 
 @dataclass(frozen=True, kw_only=True)
 class Sweep:
-    """One `apenet bench`: a test of a machine with all that it is asked for."""
+    """One `apenet bench`: a test of a machine with its conditions."""
 
     machine: str
     settings: tuple[str, ...]
@@ -28,7 +28,7 @@ class Sweep:
     iterations: int | None
 
     def measure(self) -> BenchResult:
-        """Runs it. The machine is that of the package, whose changed settings are checked here."""
+        """Runs it on a machine of the package. Changed settings are checked here."""
         return bench.measure(
             self.test,
             read_machine(self.machine, self.settings),
@@ -45,17 +45,17 @@ class Sweep:
 
     @property
     def label(self) -> str:
-        """What it is, for people."""
+        """A readable description."""
         return f"{self.machine}: {self.test}, layer {self.layer}"
 
     @property
     def weight(self) -> int:
-        """MPI programs take longest, then many channels."""
+        """A rough cost: MPI programs take longest, then many channels."""
         return 1000 if self.layer == "mpi" else len(self.channels)
 
 
 def sweeps_of(machine: str, result: PublishedResult) -> list[Sweep]:
-    """The sweep that gives a result's value, and behind it the one that it is compared against."""
+    """The sweep of a result's value, followed by the sweep for comparison, if any."""
     found = []
     for settings in (result.settings, result.against):
         if settings is not None:

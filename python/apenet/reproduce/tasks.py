@@ -1,4 +1,4 @@
-"""What is measured beside sweeps, and how all of it is measured in two processes."""
+"""Measurements other than sweeps, and the two worker processes that run all measurements."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PROCESSES = 2
 
 @dataclass(frozen=True, kw_only=True)
 class Growth:
-    """`apenet bench bisection --partitions`: one workload on ever larger machines."""
+    """`apenet bench bisection --partitions`: one workload on increasingly large machines."""
 
     machine: str
     test: str
@@ -49,7 +49,7 @@ class Growth:
         result = bench.measure(
             self.test, self.machine, sizes=[self.size], partitions=self.partitions, iterations=GROWTH_ITERATIONS
         )
-        assert isinstance(result, PartitionResult)  # noqa: S101 (what partitions give)
+        assert isinstance(result, PartitionResult)  # noqa: S101 (the type that partitions return)
         return result
 
 
@@ -58,7 +58,7 @@ GROWTH_ITERATIONS = 2
 
 @dataclass(frozen=True)
 class LinkLoads:
-    """What a workload put on the links: of each name, the part of the time that it was busy, and its bytes."""
+    """The load of the links by a workload: busy share of the time and bytes of each link."""
 
     time_us: float
     links: tuple[tuple[str, float, int], ...]
@@ -66,7 +66,7 @@ class LinkLoads:
 
 @dataclass(frozen=True, kw_only=True)
 class LoadRun:
-    """A workload of a whole machine, for the load of its links."""
+    """A workload of a whole machine, run for its link loads."""
 
     machine: str
     test: str
@@ -104,9 +104,9 @@ Task = Sweep | Growth | LoadRun
 
 
 def measure_all(wanted: Iterable[Task], progress: Callable[[Task], None]) -> dict[Task, Any]:
-    """Measures in two processes, longest first, equal ones once; `progress` is told each that is done.
+    """Measures in two processes: longest tasks first, equal tasks once; calls `progress` with each finished task.
 
-    Each is a simulation of its own: what comes out depends neither on the processes nor on their order.
+    The simulations are independent, so the results do not depend on the processes or on the order.
     """
     left = sorted(dict.fromkeys(wanted), key=lambda task: -task.weight)
     done: dict[Task, Any] = {}
@@ -125,7 +125,7 @@ def measure_all(wanted: Iterable[Task], progress: Callable[[Task], None]) -> dic
 
 
 class _Worker:
-    """A process that measures one task after the other."""
+    """A process that measures one task after another."""
 
     def __init__(self, context: SpawnContext, cores: set[int]) -> None:
         self.connection, theirs = context.Pipe()
@@ -140,7 +140,7 @@ class _Worker:
         self.connection.send(task)
 
     def end(self) -> tuple[Task, Any]:
-        """Its task, and what came of it. Raises HostError when nothing did."""
+        """Its task and the result. Raises HostError if the process ended without one."""
         task, self.task = self.task, None
         assert task is not None  # noqa: S101 (it is busy)
         try:
@@ -155,20 +155,20 @@ class _Worker:
 
 @contextmanager
 def _workers(count: int) -> Iterator[list[_Worker]]:
-    """Processes that are gone behind this, whatever ends it, and with this process, whatever ends that.
+    """Worker processes that end with this context, and with this process, however either ends.
 
-    They need neither locks nor a queue, whose semaphores a killed process would leave behind.
+    They use no locks and no queue, because a killed process would leave their semaphores behind.
     """
-    # Spawned, not forked: a process of a simulation inherits nothing.
+    # Spawned, not forked, so that a worker inherits no state.
     context = multiprocessing.get_context("spawn")
     available = sorted(os.sched_getaffinity(0))
     workers: list[_Worker] = []
-    resource_tracker.ensure_running()  # else its start would let the signals through
+    resource_tracker.ensure_running()  # otherwise its start would unblock the signals
     try:
-        # Ctrl-C in a terminal reaches all processes: this one ends the workers.
+        # Ctrl-C in a terminal reaches all processes; workers ignore it, and this process ends them.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
         try:
-            # A core for each: runs of MPI programs keep to one core, and would otherwise choose the same.
+            # One core per worker: a run of an MPI program stays on one core, and two runs could choose the same.
             workers += (_Worker(context, {available[number % len(available)]}) for number in range(count))
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
@@ -181,7 +181,7 @@ def _workers(count: int) -> Iterator[list[_Worker]]:
 
 
 def _measure_each(connection: Connection, parent_id: int, cores: set[int]) -> None:
-    """What a worker does."""
+    """The main function of a worker."""
     parent.end_with(parent_id)
     os.sched_setaffinity(0, cores)
     while True:
@@ -190,6 +190,6 @@ def _measure_each(connection: Connection, parent_id: int, cores: set[int]) -> No
             answer: tuple[Any, str] = (task.measure(), "")
         except ApenetError as error:
             answer = (None, str(error))
-        except Exception:  # said where the task was given
+        except Exception:  # reported by the process that gave the task
             answer = (None, traceback.format_exc())
         connection.send(answer)

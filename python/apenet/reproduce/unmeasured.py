@@ -1,4 +1,4 @@
-"""Published results without a simulated counterpart, and what was never published: unmeasured.toml."""
+"""Published results without a simulated counterpart, and unpublished quantities: unmeasured.toml."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from apenet.reproduce.rows import Row
 
 NO_MACHINE = "-"
-"""Where a row names a machine: that of what is not built."""
+"""The machine name in rows of machines that are not modelled."""
 
 
 def unmeasured_rows() -> list[Row]:
@@ -35,7 +35,7 @@ def unmeasured_rows() -> list[Row]:
 
 
 def unknown() -> dict[str, list[str]]:
-    """What no text says, by machine."""
+    """Quantities that no publication states, by machine."""
     return dict(_content()["unknown"])
 
 

@@ -1,4 +1,4 @@
-"""From the points of a sweep to the value that was published."""
+"""Computes the published quantity from the points of a sweep."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _BYTES_OF = {"bandwidth_mib_s": _BYTES_PER_MIB, "bandwidth_mb_s": 1e6, "bandwidt
 def value_of(machine: str, published: PublishedResult, results: list[BenchResult], size: int | None) -> float | None:
     """The simulated value of one point of a published result; `results` are those of its sweeps.
 
-    None where the simulated points cannot tell it.
+    None if the simulated points do not determine it.
     """
     measured = results[0]
     if published.quantity == "flat_until_bytes":
@@ -55,16 +55,16 @@ def _values(machine: str, quantity: str, results: list[BenchResult]) -> NDArray[
 
 
 def _flat_until(measured: BenchResult, within_us: float) -> float:
-    """The largest size up to which no time is further than `within_us` from that of the smallest size."""
+    """The largest size up to which all times are within `within_us` of that of the smallest size."""
     far = np.abs(measured.times_us - measured.times_us[0]) > within_us
     first = int(np.argmax(far)) if far.any() else len(far)
     return float(measured.sizes_bytes[first - 1])
 
 
 def _fitted(measured: BenchResult, quantity: str) -> float | None:
-    """A parameter of the two paths, or where they cross with the largest number of channels; NaN where they do not.
+    """A parameter of the two paths, or their crossing with the largest number of channels; NaN without a crossing.
 
-    None for lambda and tau of a path that decides the time for one number of channels only: their sum alone is told.
+    None for lambda and tau of a path that dominates at one number of channels only: only their sum is determined.
     """
     fast, slow = path_coefficients(measured)
     channels = float(measured.channels.max())
@@ -74,7 +74,7 @@ def _fitted(measured: BenchResult, quantity: str) -> float | None:
         return size if size > 0 else math.nan
     _, which, name = quantity.split(".")
     if name in ("lambda_us", "tau_us") and _is_of_one_number(measured):
-        raise InputError("channels", int(measured.channels[0]), "several, to tell lambda from tau")
+        raise InputError("channels", int(measured.channels[0]), "several, to separate lambda from tau")
     path, other = (fast, slow) if which == "fast" else (slow, fast)
     decides = _times_of(measured, path) >= _times_of(measured, other)
     if name in ("lambda_us", "tau_us") and len(set(measured.channels[decides].tolist())) < 2:  # noqa: PLR2004
@@ -104,7 +104,7 @@ def _paths_of(content: bytes) -> tuple[tuple[float, ...], ...]:
 def path_coefficients(measured: BenchResult) -> tuple[tuple[float, ...], ...]:
     """Two fitted paths, that of the higher beta first: lambda (us), tau (us) and 1 / beta (us per byte).
 
-    With one number of channels tau is inside lambda, and zero.
+    With one number of channels, lambda includes tau, and tau is zero.
     """
     paths = _paths_of(json.dumps(measured.to_json()).encode())
     return tuple((path[0], 0.0, path[1]) if _is_of_one_number(measured) else path for path in paths)
@@ -115,7 +115,7 @@ def _is_of_one_number(measured: BenchResult) -> bool:
 
 
 def link_mib_s(machine: str) -> float:
-    """What one direction of a link carries, headers included."""
+    """The bandwidth of one direction of a link, including headers."""
     link = read_machine(machine).file.network.link
     if link is None:
         raise InputError("quantity", "link_fraction", "a machine with links")

@@ -1,1 +1,1 @@
-"""Simulations: a real program, a trace, a workload in Python, or synthetic traffic, and what comes out."""
+"""Simulations of a real program, a trace, a workload in Python, or synthetic traffic, and their results."""

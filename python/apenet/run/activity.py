@@ -1,4 +1,4 @@
-"""What the network did in a run: links and queues over time, and how long packets took."""
+"""Network statistics of a run: links and queues over time, and packet latencies."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LATENCY_BINS = 200  # up to 2^50 ps, eighteen minutes
 
 @dataclass(frozen=True)
 class LinkActivity:
-    """What one link did over time: its busy share in each bin, and what queued in the buffers behind it."""
+    """One link over time: its busy share in each bin, and the queue in the buffers at its end."""
 
     name: str
     utilisation: np.ndarray
@@ -25,7 +25,7 @@ class LinkActivity:
 
 @dataclass(frozen=True)
 class HopLatency:
-    """From injection to arrival, for the packets that crossed so many links: bins with their lower bounds."""
+    """Latency from injection to arrival of the packets that crossed `hops` links; bins with their lower bounds."""
 
     hops: int
     packets: int
@@ -38,7 +38,7 @@ class HopLatency:
 
 @dataclass(frozen=True)
 class NetworkActivity:
-    """What the network did, in bins of virtual time; links that carried nothing are left out."""
+    """Network statistics in bins of virtual time; links without traffic are left out."""
 
     bin_us: float
     links: tuple[LinkActivity, ...]
@@ -57,7 +57,7 @@ class NetworkActivity:
 
 
 def network_activity(history: _core.NetworkHistory, virtual_ps: int) -> NetworkActivity:
-    """What the core has counted, in the units of the results."""
+    """Converts the core's counts to the units of the results."""
     bounds_us = np.array([_core.HopLatency.lower_bound_ps(index) for index in range(_LATENCY_BINS)]) / _PS_PER_US
     latencies = []
     for entry in history.by_hops:
@@ -74,7 +74,7 @@ def network_activity(history: _core.NetworkHistory, virtual_ps: int) -> NetworkA
                 counts=counts[used],
             )
         )
-    # The last bin ends where the run does.
+    # The last bin ends with the run.
     bins = max((len(link.busy_ps) for link in history.links), default=0)
     starts_ps = np.arange(bins) * history.bin_ps
     widths_ps = np.clip(virtual_ps - starts_ps, 1, history.bin_ps)

@@ -1,4 +1,4 @@
-"""What `apenet doctor` finds out: the parts that a run needs here, and a run of two ranks that proves the path."""
+"""The checks of `apenet doctor`: the parts that a run needs, and a run of two ranks that shows their path."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from apenet.base.errors import ApenetError, Interrupted
 from apenet.host.toolchain import INCLUDE, PROVIDER, SHIM, find_mpicc
 from apenet.run.program import RunResult, run
 
-# What each rank says of itself. The time of the exchange is virtual: 1 us each way on the machine `ideal`.
+# The report of each rank. The time of the exchange is virtual: 1 us each way on the machine `ideal`.
 _PROBE = """
 import json, sys, time
 from mpi4py import MPI
@@ -30,12 +30,12 @@ sys.stdout.write(json.dumps({"rank": rank, "library": MPI.Get_library_version().
                              "elapsed_us": elapsed_us, "together": node.Get_size()}) + "\\n")
 """
 
-_CLOCK_LIMIT_US = 100.0  # the probe's exchange takes a few virtual us; on a real clock it would take longer
+_CLOCK_LIMIT_US = 100.0  # the probe's exchange takes a few virtual us; on a real clock it takes longer
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at."""
+    """The result of one check."""
 
     verdict: Literal["ok", "note", "bad"]
     subject: str
@@ -55,7 +55,7 @@ class RankPath:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """All findings; the host is healthy when none is bad."""
+    """All findings; the host is healthy if none is bad."""
 
     findings: tuple[Finding, ...]
     ranks: tuple[RankPath, ...] = field(default=())
@@ -76,7 +76,7 @@ class Diagnosis:
 
 
 def examine() -> Diagnosis:
-    """Looks at the host, then runs two ranks on the machine `ideal`."""
+    """Checks the host, then runs two ranks on the machine `ideal`."""
     findings = [
         Finding("ok", "apenet", f"{__version__}, Python {platform.python_version()}, {os.cpu_count()} cores"),
         _library("shim", SHIM),
@@ -135,7 +135,7 @@ def _ptrace() -> Finding:
 
 
 def _bypass() -> Finding:
-    """Settings of the user's environment that name another path; a run replaces them."""
+    """Settings of the user's environment that select another path; a run replaces them."""
     names = ("FI_PROVIDER", "FI_PROVIDER_PATH", "MPIR_CVAR_CH4_NETMOD", "MPIR_CVAR_NOLOCAL")
     found = [name for name in names if name in os.environ]
     if found:

@@ -1,7 +1,7 @@
-"""The folder of a run: what was run, on which machine, and what came out.
+"""The folder of a run: request, machine and results.
 
-`machine.toml`, `command.json`, `run.json` and `network.json` hold nothing of the host: two runs compare equal.
-`host.json` holds the rest.
+`machine.toml`, `command.json`, `run.json` and `network.json` do not depend on the host: they are equal for equal runs.
+`host.json` holds everything that does.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from apenet.run.results import Request
 
 
 class Result(Protocol):
-    """What a folder keeps of a simulation."""
+    """The parts of a simulation's result that a folder keeps."""
 
     @property
     def network(self) -> NetworkActivity | None:
-        """What network.json holds, if it was observed."""
+        """The content of network.json, if the network was observed."""
 
     @property
     def messages(self) -> int:
@@ -63,10 +63,10 @@ KIND = FolderKind(REQUEST, _is_request, "run")
 
 
 class Outputs:
-    """The places of what a run or a replay leaves: held before it begins, filled when it has ended.
+    """The output files of a run or a replay: reserved before it begins, written when it has ended.
 
-    The folder of an earlier run is that of this one from now on: its results go. Raises InputError for places that
-    cannot be written, that hold what is not apenet's, or that are one.
+    If the folder holds an earlier run, its results are deleted. Raises InputError for paths that cannot be written,
+    that hold files of other origin, or that are equal.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class Outputs:
 
     @property
     def observation(self) -> _core.ObservationOptions:
-        """What the core is to observe: the network for a run folder, everything for a trace."""
+        """What the core must observe: the network for a run folder, everything for a trace."""
         options = _core.ObservationOptions()
         options.network_history = self._folder is not None
         options.trace_path = "" if self._trace is None else self._trace.writable
@@ -111,14 +111,14 @@ class Outputs:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """What failed has no result; how far it came, its trace shows."""
+        """Keeps the trace of a failed simulation, which has no result but shows how far it came."""
         if kind is not None and self._trace is not None and not issubclass(kind, InputError | NotWrittenError):
             with suppress(NotWrittenError):
                 self._trace.keep(TRACE_END)
         self._closing.close()
 
     def keep(self, result: Kept) -> Kept:
-        """Keeps a result in each of its places, though one may fail. Raises NotWrittenError, which has the result."""
+        """Writes a result to each of its files, even if one fails. Raises NotWrittenError, which has the result."""
         failures = []
         for step in (self._keep_recording, self._keep_trace, lambda: self._keep_results(result)):
             try:
@@ -130,7 +130,7 @@ class Outputs:
         return result
 
     def _keep_request(self, request: Request) -> None:
-        assert self._folder is not None  # noqa: S101 (who calls this has looked)
+        assert self._folder is not None  # noqa: S101 (the caller has checked)
         try:
             self._folder.keep({REQUEST: _json(request.to_json())})
         except NotWrittenError as error:
@@ -163,7 +163,7 @@ def _json(content: dict[str, Any]) -> bytes:
 
 
 def host_facts(result: Result) -> dict[str, Any]:
-    """Wall time, host and library versions: what differs from run to run."""
+    """Wall time, host and library versions: values that differ between runs."""
     packages: dict[str, str | None] = {}
     for package in ("mpich", "mpi4py", "numpy"):
         try:

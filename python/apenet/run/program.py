@@ -48,12 +48,12 @@ MOST_RANKS = 65536
 STALL_TIMEOUT_S = 10.0
 MOST_STALL_TIMEOUT_S = 10**6
 
-Bytes = bytes  # RunResult has a field of that name
+Bytes = bytes  # RunResult has a field with this name
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunRequest(Request):
-    """A program, and what runs it."""
+    """The request to run a program."""
 
     command: tuple[str, ...]
     compute: str
@@ -86,7 +86,7 @@ class RankResult:
 
 @dataclass(frozen=True)
 class RunResult:
-    """The result of a run. All but `wall_time_s` and the captured output repeats exactly."""
+    """The result of a run. Everything except `wall_time_s` and the captured output repeats exactly."""
 
     machine: str
     exit_status: int
@@ -171,15 +171,15 @@ def run(
 ) -> RunResult:
     """Runs a program with n ranks on a simulated machine, and returns when all its processes have ended.
 
-    The program's output goes where this process's goes, or into the result with `capture`, or with `output` into a
-    folder, a file for each rank and stream (rank-0003.out). `tag_output` puts the rank in front of each line, `[3] `.
-    `compute` is `none`, `measured` or `measured:SCALE`. `out` names a folder for the run's files, and has the result
-    say what the network did over time; `record` a file for a trace in the GOAL format, which `apenet.replay` takes;
-    `trace` a file for a trace that ui.perfetto.dev opens; `faults` are links and nodes that die and revive
-    (`Machine.with_faults`); with `trap_tsc` the processor's cycle counter (rdtsc) is virtual, too, at one tick a
-    nanosecond. `stall_timeout`: after so many seconds in which nothing moved, a run that stands still is ended as a
-    deadlock; see docs/limits.md.
-    Raises InputError and MachineError for what cannot be run; a program that fails is a result, not an exception.
+    The program's output goes to this process's streams; with `capture` into the result; with `output` into a folder,
+    one file per rank and stream (rank-0003.out). `tag_output` puts the rank in front of each line, `[3] `. `compute`
+    is `none`, `measured` or `measured:SCALE`. `out` names a folder for the run's files and adds network statistics
+    over time to the result. `record` names a file for a GOAL trace, the input of `apenet.replay`; `trace` names a file
+    for a timeline, which ui.perfetto.dev opens. `faults` are links and nodes that die and revive
+    (`Machine.with_faults`). With `trap_tsc` the processor's cycle counter (rdtsc) is virtual, too, at one tick per
+    nanosecond. `stall_timeout` is the time in seconds without progress after which a run is ended as a deadlock; see
+    docs/limits.md. Raises InputError and MachineError for invalid input; a failed program is a result, not an
+    exception.
     """
     chosen = (read_machine(machine) if isinstance(machine, str) else machine).with_faults(*texts("faults", faults))
     arguments = _checked_command(command)
@@ -322,7 +322,7 @@ def _pipe(stack: ExitStack) -> tuple[int, int]:
 
 
 class _Sinks:
-    """Where the ranks' output goes: to this process's streams, or into memory."""
+    """The destination of the ranks' output: this process's streams, or memory."""
 
     def __init__(self, stack: ExitStack, capture: bool) -> None:
         self._files = []

@@ -1,4 +1,4 @@
-"""Replays GOAL traces on simulated machines: what ranks did, without the ranks."""
+"""Replays GOAL traces on simulated machines, without the programs that made them."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from apenet.run.results import RanksResult, Request, common_results, show_size, 
 
 
 class ReplayError(ApenetError):
-    """A trace that does not come to its end: the message says who waits for what."""
+    """A trace that deadlocks: the message says what each rank waits for."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReplayRequest(Request):
-    """A trace, and where it is replayed."""
+    """The request to replay a trace."""
 
     trace: str
 
@@ -58,11 +58,11 @@ def replay(
     seed: int = 1,
     faults: Sequence[str] = (),
 ) -> ReplayResult:
-    """Replays a trace in the GOAL format, its ranks placed as `apenet.run` places them.
+    """Replays a GOAL trace, with ranks placed as by `apenet.run`.
 
-    `out` and `trace_out` are what `out` and `trace` are to `apenet.run`, and so are `faults`. Raises InputError for a
-    file that is not GOAL (it names the line), ReplayError when the trace's ranks wait for ever, and PartitionError when
-    faults leave no path.
+    `out`, `trace_out` and `faults` correspond to `out`, `trace` and `faults` of `apenet.run`. Raises InputError for a
+    file that is not GOAL (it names the line), ReplayError if ranks wait for ever, and PartitionError if faults leave
+    no path.
     """
     chosen = (read_machine(machine) if isinstance(machine, str) else machine).with_faults(*texts("faults", faults))
     if engine not in ENGINES:

@@ -1,4 +1,4 @@
-"""What simulations of every kind are asked, and what they answer: requests, links, faults, ranks."""
+"""Requests and results that all kinds of simulation share: links, faults, ranks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PS_PER_US = 10**6
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """What was asked of a machine: everything that decides the result, and nothing of the host."""
+    """A request to a machine: everything that determines the result, independent of the host."""
 
     machine: Machine
     ranks: int
@@ -48,9 +48,9 @@ class Request:
 
 @dataclass(frozen=True)
 class LinkResult:
-    """What one direction of one link carried; utilisation is its busy share of the virtual time.
+    """The traffic of one direction of a link; utilisation is its busy share of the virtual time.
 
-    Corrupted packets, and the bytes that were sent again for them, are not among the others.
+    `packets` and `wire_bytes` do not include corrupted packets and their retransmitted bytes.
     """
 
     name: str
@@ -64,7 +64,7 @@ class LinkResult:
 
 @dataclass(frozen=True)
 class FaultResult:
-    """What went wrong in the network: events are links and nodes that died or revived."""
+    """Faults of the network; `events` counts links and nodes that died or revived."""
 
     events: int
     reconfigurations: int
@@ -73,7 +73,7 @@ class FaultResult:
     retransmitted_bytes: int
 
     def summary(self) -> str:
-        """A line of the short report; empty when nothing went wrong."""
+        """A line of the short report; empty without faults."""
         parts = []
         if self.events:
             parts.append(
@@ -89,10 +89,10 @@ class FaultResult:
 
 @dataclass(frozen=True, kw_only=True)
 class RanksResult:
-    """What ranks without processes did; arrays have one element a rank. All but `wall_time_s` repeats exactly.
+    """The result of ranks without processes; arrays have one element per rank. Only `wall_time_s` may vary.
 
-    `messages` and `bytes` are those posted to the cards, with what the protocols add; `sends` and `sent_bytes` are the
-    ranks' own.
+    `messages` and `bytes` count what is posted to the cards, including protocol overhead; `sends` and `sent_bytes`
+    count the ranks' own sends.
     """
 
     machine: str
@@ -119,7 +119,7 @@ class RanksResult:
         return busiest_of(self.links)
 
     def to_json(self) -> dict[str, Any]:
-        """All of it but the wall time, as one object."""
+        """All fields except the wall time, as one object."""
         busiest = self.busiest_link
         return {
             "machine": self.machine,
@@ -146,7 +146,7 @@ class RanksResult:
 
 
 def link_results(links: Sequence[_core.LinkUse], virtual_ps: int) -> tuple[LinkResult, ...]:
-    """What the links did in a run of so much virtual time."""
+    """The links' statistics over a run of this virtual time."""
     return tuple(
         LinkResult(
             name=link.name,
@@ -168,7 +168,7 @@ def busiest_of(links: Sequence[LinkResult]) -> LinkResult | None:
 
 
 def fault_result(use: _core.FaultUse) -> FaultResult:
-    """What went wrong, as the core counted it."""
+    """The faults as counted by the core."""
     return FaultResult(
         events=use.events,
         reconfigurations=use.reconfigurations,
@@ -181,7 +181,7 @@ def fault_result(use: _core.FaultUse) -> FaultResult:
 def common_results(
     machine: Machine, seed: int, report: _core.RanksReport, finish_ps: NDArray[np.int64], began: float
 ) -> dict[str, Any]:
-    """The fields of RanksResult; `began` is when the clock on the wall was read first."""
+    """The fields of RanksResult; `began` is the wall time at the start."""
     virtual_ps = int(finish_ps.max())
     return {
         "machine": machine.name,
@@ -205,7 +205,7 @@ def common_results(
 
 
 def show_time(microseconds: float) -> str:
-    """A time in the unit that suits it."""
+    """A time in a suitable unit."""
     if microseconds < 1e3:  # noqa: PLR2004
         return f"{microseconds:.2f} us"
     if microseconds < 1e6:  # noqa: PLR2004
@@ -214,7 +214,7 @@ def show_time(microseconds: float) -> str:
 
 
 def show_size(count: int) -> str:
-    """A number of bytes in the unit that suits it."""
+    """A number of bytes in a suitable unit."""
     size = float(count)
     for unit in ("B", "KiB", "MiB"):
         if size < 1024:  # noqa: PLR2004

@@ -1,4 +1,4 @@
-"""Synthetic traffic on a machine's network alone: latency over load, as the field measures it.
+"""Synthetic traffic on a machine's network without cards: latency over load.
 
 `apenet.traffic("iq-router-v1", loads="0.1:0.8:0.1", engine="flit")`; the same as `apenet traffic`. A load is
 the fraction of a link that every node offers: flits per node and flit time. Latencies are in cycles of the router's
@@ -84,7 +84,7 @@ class TrafficResult:
         }
 
     def to_table(self) -> str:
-        """For people: a header, and a line a load."""
+        """The table for users: a header, and one line per load."""
         lines = [
             f"# apenet traffic, {self.machine}, engine {self.engine}, pattern {self.pattern}, "
             f"packets of {self.packet_flits} flits, cycle {self.cycle_ps:g} ps",
@@ -122,7 +122,7 @@ def parse_loads(text: str) -> tuple[float, ...]:
 
 
 def _as_text(load: float) -> str:
-    """With all its digits; what is no number is left to `parse_loads`."""
+    """A load with all its digits; `parse_loads` reports values that are no numbers."""
     return repr(float(load)) if isinstance(load, SupportsFloat) and not isinstance(load, bool) else repr(load)
 
 
@@ -140,9 +140,9 @@ def traffic(
     settings: Sequence[str] = (),
     progress: Callable[[int], None] | None = None,
 ) -> TrafficResult:
-    """Runs synthetic traffic at each load, every load on a network of its own.
+    """Runs synthetic traffic at each load, each on a fresh network.
 
-    `progress` is called with the number of loads done. Raises InputError or MachineError for what cannot be.
+    `progress` is called with the number of loads done. Raises InputError or MachineError for invalid input.
     """
     settings = texts("settings", settings)
     chosen = read_machine(machine, settings) if isinstance(machine, str) else machine.with_settings(*settings)

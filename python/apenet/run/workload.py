@@ -1,4 +1,4 @@
-"""Workloads written in Python: a generator for each rank, on a simulated machine, without any process.
+"""Workloads written in Python: a generator for each rank of a simulated machine, without processes.
 
 def program(rank):
     right, left = (rank.id + 1) % rank.count, (rank.id - 1) % rank.count
@@ -29,19 +29,19 @@ from apenet.run.results import PS_PER_US, RanksResult, common_results
 LARGEST_MESSAGE_BYTES = 2**40
 LARGEST_ADDRESS = 2**62
 LONGEST_COMPUTE_US = 1e12
-END_OF_TIME_US = _core.end_of_time_ps / PS_PER_US  # where the simulator's clocks stop
+END_OF_TIME_US = _core.end_of_time_ps / PS_PER_US  # the end of the simulator's clocks
 ANY = None  # source or tag of a receive
 
 Program = Callable[["Rank"], Generator["Request", Any, object]]
 
 
 class WorkloadError(ApenetError):
-    """A workload whose ranks wait for ever: the message says who waits for what."""
+    """A workload whose ranks wait for ever: the message says what each rank waits for."""
 
 
 @dataclass(frozen=True)
 class Message:
-    """What a receive got."""
+    """A received message."""
 
     source: int
     tag: int
@@ -50,7 +50,7 @@ class Message:
 
 @dataclass(frozen=True)
 class Request:
-    """What a program yields. `begin` starts it and returns its operation, or 0 when there is nothing to wait for."""
+    """A request that a program yields. `begin` starts it and returns its operation, or 0 without one to wait for."""
 
     what: str
     begin: Callable[[], int] | None = None
@@ -61,7 +61,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Handle:
-    """An operation under way, for `rank.wait`."""
+    """An operation in progress, for `rank.wait`."""
 
     operation: int
     what: str
@@ -102,7 +102,7 @@ class Rank:
         return self._receives(source, tag, address, waits=False)
 
     def wait(self, *handles: Handle) -> Request:
-        """Waits for all of them; gives what each got (a Message, or None for a send), of one the thing itself."""
+        """Waits for all handles; gives a list of their results (Message, or None for a send), or the single result."""
         for handle in handles:
             if not isinstance(handle, Handle):
                 raise InputError(f"rank {self.id}: wait for", handle, "what yield rank.isend(...) or irecv(...) gave")
@@ -110,7 +110,7 @@ class Rank:
         return Request(what, operations=tuple(handle.operation for handle in handles))
 
     def compute_us(self, microseconds: float) -> Request:
-        """Computes for so long, to the picosecond."""
+        """Computes for this time, to the picosecond."""
         if not 0 <= microseconds <= LONGEST_COMPUTE_US:
             raise InputError("compute_us", microseconds, "0 or more microseconds")
         if self.now_us + microseconds > END_OF_TIME_US:
@@ -149,7 +149,7 @@ class Rank:
 
 @dataclass
 class _State:
-    """A rank's generator, and what it waits for."""
+    """A rank's generator and the operations that it waits for."""
 
     generator: Generator[Request, Any, object]
     ended: dict[int, Message] = field(default_factory=dict)
@@ -164,7 +164,7 @@ class _State:
 
 
 class _Programs(_core.RankProgram):
-    """Drives the generators: what one yields is started, and it goes on when that has ended."""
+    """Drives the generators: starts each yielded request, and resumes the generator when the request has ended."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -198,7 +198,9 @@ class _Programs(_core.RankProgram):
     @staticmethod
     def _start(state: _State, request: Request) -> None:
         if not isinstance(request, Request):
-            raise InputError("program", request, "a generator that yields rank.send(...), rank.recv(...) and their kin")
+            raise InputError(
+                "program", request, "a generator that yields rank.send(...), rank.recv(...) or another request of rank"
+            )
         state.what = request.what
         operations = request.operations
         if request.begin is not None:
@@ -221,7 +223,7 @@ class _Programs(_core.RankProgram):
 
 @dataclass(frozen=True, kw_only=True)
 class WorkloadRun(RanksResult):
-    """What a workload in Python did: when each rank's program ended, and what each returned."""
+    """The result of a workload in Python: when each rank's program ended, and its return value."""
 
     returned: tuple[object, ...] = field(repr=False)
 
@@ -237,10 +239,10 @@ def workload(
     seed: int = 1,
     faults: Sequence[str] = (),
 ) -> WorkloadRun:
-    """Runs `program(rank)`, a generator, for each of n ranks. `engine` and `faults` are those of `apenet.run`.
+    """Runs the generator function `program(rank)` for n ranks. `engine` and `faults` are as for `apenet.run`.
 
-    Raises InputError for what cannot be, WorkloadError when ranks wait for ever, PartitionError when faults leave no
-    path; what a program raises comes out.
+    Raises InputError for invalid input, WorkloadError if ranks wait for ever, PartitionError if faults leave no path.
+    Exceptions of a program are passed on.
     """
     chosen = (read_machine(machine) if isinstance(machine, str) else machine).with_faults(*texts("faults", faults))
     nodes = map_ranks(chosen, n, ranks_per_node, mapping)
@@ -284,4 +286,4 @@ def _require_ends(core: _core.MessagePassing, states: list[_State]) -> None:
     if not lines:
         return
     more = [f"  and {len(lines) - most_shown} lines more"] if len(lines) > most_shown else []
-    raise WorkloadError("\n".join(["the workload does not come to its end:", *lines[:most_shown], *more]))
+    raise WorkloadError("\n".join(["the workload does not end:", *lines[:most_shown], *more]))

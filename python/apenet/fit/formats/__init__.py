@@ -1,1 +1,1 @@
-"""Readers of what benchmarks print: one module a suite. Each turns lines into sections, and decides nothing else."""
+"""Readers for the output of benchmarks, one module per suite. They turn lines into sections and do nothing else."""

@@ -13,7 +13,7 @@ FORM = "CSV"
 
 
 def read(lines: Sequence[Line]) -> list[Section]:
-    """One section."""
+    """Reads one section."""
     rows = [line for line in lines if line.text.strip() and not line.text.lstrip().startswith("#")]
     if not rows:
         raise lines[0].error(lines[0].text.strip(), f"a header such as {quantities.EXAMPLE}, and rows below it")

@@ -1,6 +1,6 @@
 """fabtests and fi_pingpong of libfabric. MB there is 10^6 bytes; sizes are printed as 64, 1.5k, 1m, powers of 1024.
 
-A transfer is one message: the two of a ping-pong are counted, so usec/xfer is half a round trip.
+A transfer is one message, and a ping-pong counts both of its messages, so usec/xfer is half a round trip.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ _HEADER = re.compile(r"\s*(?P<name>name\s+)?bytes\s+(?P<count>#sent\s+#ack|iters
 _SIZE = re.compile(r"([0-9]+(?:\.[0-9])?)([kmg]?)", re.IGNORECASE)
 _SUFFIXES = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30}
 _TOLERATED = 0.1
-"""Share by which the two columns of one row may differ beyond their digits: sizes are rounded when printed."""
+"""Relative difference beyond rounding that is allowed between the two columns, because printed sizes are rounded."""
 
 
 def recognises(lines: Sequence[Line]) -> bool:
-    """Whether these lines are this suite's."""
+    """Whether these lines are output of this suite."""
     return any(_HEADER.match(line.text) for line in lines)
 
 
@@ -35,7 +35,7 @@ def read(lines: Sequence[Line]) -> list[Section]:
 def _section(lines: Sequence[Line]) -> Section:
     header = lines[0]
     names = header.text.split()
-    # fi_pingpong, which counts what was acknowledged, is one test; all other programs print the same columns.
+    # fi_pingpong, which counts acknowledged transfers, is a single test; all other programs print the same columns.
     is_pingpong = "#ack" in names
     points: list[Point] = []
     passed = PassedOver()

@@ -1,6 +1,6 @@
 """Intel MPI Benchmarks: PingPong, PingPing, Sendrecv, Exchange, Uniband, Biband.
 
-Times are taken from the columns of times and of messages per second, never from Mbytes/sec.
+Times come from the columns with times or messages per second, never from Mbytes/sec.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class _Test(NamedTuple):
     test: str
     channels: int = 1
     messages_per_rate: int = 1
-    """Messages that Msg/sec counts while each side sends one."""
+    """Messages that Msg/sec counts while each side sends one message."""
 
 
 _KNOWN = {
@@ -40,7 +40,7 @@ _KNOWN = {
 
 
 def recognises(lines: Sequence[Line]) -> bool:
-    """Whether these lines are this suite's."""
+    """Whether these lines are output of this suite."""
     return any(_TITLE.match(line.text.strip()) for line in lines) and any("#repetitions" in line.text for line in lines)
 
 
@@ -71,7 +71,7 @@ def _section(lines: Sequence[Line]) -> Section:
         elif text and not text.startswith("#"):
             passed.add(line)
     if known is None:
-        return Section(section, FORM, None, (), title, (f"{name} is no test between two processes",))
+        return Section(section, FORM, None, (), title, (f"{name} is not a test between two processes",))
     return Section(section, FORM, known.test, tuple(points), title, tuple(passed.notes()))
 
 

@@ -1,7 +1,7 @@
-"""JSON: what `apenet bench --json` and `apenet calibrate --json` print, and plain objects of the same shape.
+"""JSON: the output of `apenet bench --json` and `apenet calibrate --json`, and plain objects of the same shape.
 
-`{"test": "pingpong", "points": [{"size_bytes": 64, "time_us": 1.5}, ...]}`, the list alone, or
-`{"size_bytes": [...], "time_us": [...]}`. Keys carry units as columns of CSV do.
+`{"test": "pingpong", "points": [{"size_bytes": 64, "time_us": 1.5}, ...]}`, the list alone, or `{"size_bytes": [...],
+"time_us": [...]}`. Keys contain units, as CSV columns do.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from apenet.fit.text import Line, MeasurementError, Quoted
 
 FORM = "JSON"
 OWN = "apenet bench"
-# Tests of `apenet bench` between two nodes, as the tests here.
+# Tests of `apenet bench` between two nodes, and the corresponding tests here.
 _OWN_TESTS = {**{name: name for name in TESTS}, "roundtrip": PINGPONG}
 _ROUND_TRIP = "roundtrip"
 _EXPECTED = '{"test": "pingpong", "points": [{"size_bytes": 64, "time_us": 1.5}, ...]}'
@@ -49,13 +49,13 @@ def read(lines: Sequence[Line]) -> list[Section]:
         raise top.error(Quoted("JSON nested without end"), _EXPECTED) from error
     except _DoubledKeyError as error:
         raise top.error(str(error), "each key of an object once") from error
-    except ValueError as error:  # digits without end
+    except ValueError as error:  # too many digits
         raise top.error(Quoted("a number that cannot be read"), f"JSON: {error}") from error
     return sections
 
 
 class _Constant:
-    """NaN or Infinity, which are no JSON."""
+    """Refuses NaN and Infinity, which are not JSON."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -65,7 +65,7 @@ class _Constant:
 
 
 class _DoubledKeyError(ValueError):
-    """A key that stands twice in one object."""
+    """Refuses an object with a duplicate key."""
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -106,11 +106,13 @@ def _section(line: Line, content: object) -> Section:
 
 
 def _undisturbed(rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[str]]:
-    """Without the points that `apenet calibrate` marked, and a note that says so."""
+    """Removes the points that `apenet calibrate` marked as disturbed, and adds a note."""
     left = [row for row in rows if row.get("disturbed") is not True]
     if not left or len(left) == len(rows):
         return rows, []
-    return left, [f"{len(rows) - len(left)} of {len(rows)} sizes were disturbed when they were measured: left out"]
+    return left, [
+        f"{len(rows) - len(left)} of {len(rows)} sizes were disturbed during the measurement and are left out"
+    ]
 
 
 def _test(line: Line, content: dict[str, Any]) -> tuple[str | None, str | None]:

@@ -1,4 +1,4 @@
-"""OSU micro-benchmarks: osu_latency, osu_bw, osu_bibw, osu_mbw_mr and their kin. MB there is 10^6 bytes."""
+"""OSU micro-benchmarks: osu_latency, osu_bw, osu_bibw, osu_mbw_mr and similar programs. MB there is 10^6 bytes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _KNOWN = (
 
 
 def recognises(lines: Sequence[Line]) -> bool:
-    """Whether these lines are this suite's."""
+    """Whether these lines are output of this suite."""
     return any(_TITLE.match(line.text.strip()) for line in lines)
 
 

@@ -1,4 +1,4 @@
-"""perftest: ib_send_lat, ib_write_bw and their kin. MB and MiB there are both 2^20 bytes, Gb is 10^9 bits."""
+"""perftest: ib_send_lat, ib_write_bw and others. MB and MiB there are both 2^20 bytes, Gb is 10^9 bits."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FORM = "perftest"
 _TITLE = re.compile(r"\s*(RDMA_Write|RDMA_Read|Send|Atomic|Raw Ethernet)\b.*\b(BW|Latency)\s+Test")
 _HEADER = re.compile(r"#bytes\s+#iterations")
 _SIDE = re.compile(r"\s*(Local|Remote) results:")
-"""Of --report-both: behind the table of both directions one of each side, which counts what that side sent."""
+"""Titles of --report-both: after the table of both directions, one table per side counts what that side sent."""
 _COLUMN = re.compile(
     r"#\w+|(?:BW|MsgRate)(?: ?\w+)?\s*\[[^\]]*\]|[\d.]+% percentile\s*\[\w+\]|t_\w+\s*\[\w+\]|tps average"
 )
@@ -21,7 +21,7 @@ _UNITS = {"MB/sec": 2**20, "MiB/sec": 2**20, "Gb/sec": 10**9 / 8}
 
 
 def recognises(lines: Sequence[Line]) -> bool:
-    """Whether these lines are this suite's."""
+    """Whether these lines are output of this suite."""
     return any(_HEADER.search(line.text) for line in lines)
 
 
@@ -63,10 +63,10 @@ def _finished(title: Line | None, side: str | None, header: Line, points: list[P
     name = title.text.strip() if title is not None else "perftest"
     notes = list(passed.notes())
     if title is None:
-        # The columns alone do not tell a bidirectional test from one of one direction, nor a read from a write.
+        # The columns do not distinguish a bidirectional test from a unidirectional one, or a read from a write.
         return Section(name, FORM, None, tuple(points), header, tuple(notes))
     if "Latency" in name:
-        # Round trips are halved by the program, but for reads and atomics, which are one request and one answer.
+        # The program halves round trips, except for reads and atomics, which are one request and one answer.
         test = "read" if name.startswith(("RDMA_Read", "Atomic")) else PINGPONG
     else:
         test = "bidirectional" if _directions(title) > 1 else "unidirectional"

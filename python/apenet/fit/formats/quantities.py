@@ -1,4 +1,4 @@
-"""Columns of CSV and JSON: what a name such as `time_us` or `Bandwidth (MB/s)` says, and rows made of such columns."""
+"""Columns of CSV and JSON: the meaning of names such as `time_us` or `Bandwidth (MB/s)`, and rows of such columns."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _RATE_UNITS = {  # bytes per second; lower-case b is a bit
     "Mbit/s": 1e6 / 8,
     "Gbit/s": 1e9 / 8,
 }
-# As keys write them: bandwidth_mib_s. There `mb` is a megabyte, for a megabit would be written mbit.
+# Units in keys such as bandwidth_mib_s. `mb` is a megabyte there; a megabit is written mbit.
 _RATE_KEYS = {
     "b_s": 1.0,
     "bytes_s": 1.0,
@@ -62,7 +62,7 @@ _NAMES = {
     "channels": CHANNELS,
     "nvc": CHANNELS,
 }
-# What the name alone says of the test. `time` and `bandwidth` say nothing.
+# The test that a name implies. `time` and `bandwidth` imply none.
 _TESTS = {
     "latency": PINGPONG,
     "avg_latency": PINGPONG,
@@ -81,7 +81,7 @@ _MIXES = 0.012
 
 @dataclass(frozen=True)
 class Column:
-    """What a column holds. `factor` makes us of times, bytes of sizes, bytes per second of bandwidths."""
+    """The content of a column. `factor` converts times to us, sizes to bytes, bandwidths to bytes per second."""
 
     name: str
     quantity: str
@@ -92,9 +92,9 @@ class Column:
 
 
 def column(header: Line, name: str, index: int = 0) -> Column | None:
-    """The meaning of a column's name; None for one that belongs to nothing here, such as `iterations`.
+    """The meaning of a column's name; None for a column that is not used, such as `iterations`.
 
-    Raises MeasurementError where the name is known but its unit is missing or unknown.
+    Raises MeasurementError if the name is known but its unit is missing or unknown.
     """
     text = name.strip().strip('"').strip()
     bracketed = re.fullmatch(r"(.*?)\s*[(\[]\s*([^()\[\]]+?)\s*[)\]]", text)
@@ -129,7 +129,7 @@ def _key(text: str) -> str:
 
 
 def _split_key(key: str) -> tuple[str, str]:
-    """('bandwidth', 'mib_s') for 'bandwidth_mib_s'; the unit is empty where the name has none."""
+    """('bandwidth', 'mib_s') for 'bandwidth_mib_s'; the unit is empty if the name has none."""
     units = sorted({*_TIME_UNITS, *_SIZE_UNITS, *_RATE_KEYS}, key=len, reverse=True)
     for unit in units:
         if key.endswith(f"_{unit}") and key[: -len(unit) - 1] in _NAMES:
@@ -144,7 +144,7 @@ def _split_key(key: str) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns of one table that mean something here."""
+    """The columns of one table that are used."""
 
     header: Line
     size: Column
@@ -154,12 +154,12 @@ class Columns:
 
     @property
     def test(self) -> str | None:
-        """The test that the names tell, if they do."""
+        """The test that the names imply, if any."""
         return self.time.test if self.time is not None else None
 
 
 def choose(header: Line, names: Sequence[str]) -> Columns:
-    """The columns of a table by their names. Raises MeasurementError for what is missing, doubled or without a unit."""
+    """The columns of a table by name. Raises MeasurementError for a missing or duplicate column or a missing unit."""
     found = [known for index, name in enumerate(names) if (known := column(header, name, index)) is not None]
     by_quantity: dict[str, Column] = {}
     for known in found:
@@ -191,7 +191,7 @@ def _hint(names: Iterable[str]) -> str:
 
 
 def point(line: Line, columns: Columns, cells: Sequence[str], channels: int = 1) -> Point:
-    """One row. The time is the column's, or follows from the bandwidth."""
+    """One row. The time is that of the column, or follows from the bandwidth."""
     size_text = cells[columns.size.index]
     size = whole(line, size_text, columns.size.name) * int(columns.size.factor)
     if columns.channels is not None:
@@ -205,17 +205,17 @@ def point(line: Line, columns: Columns, cells: Sequence[str], channels: int = 1)
         from_rate = channels * size / (rate * columns.bandwidth.factor) * 1e6
         if columns.time is None:
             return Point(size, from_rate, line, channels, from_rate * printed_resolution(rate_text) / rate)
-    assert columns.time is not None  # noqa: S101 (choose() saw to it)
+    assert columns.time is not None  # noqa: S101 (choose() ensures it)
     text = cells[columns.time.index]
     time = positive(line, text, columns.time.name) * columns.time.factor
     return Point(size, time, line, channels, printed_resolution(text) * columns.time.factor)
 
 
 def check_units(columns: Columns, rows: Sequence[tuple[Line, Sequence[str], Point]]) -> None:
-    """Where time and bandwidth are both given: they are of one measurement, and MB are not MiB.
+    """Checks that time and bandwidth, if both are given, belong to one measurement, and that MB are not MiB.
 
-    A bandwidth of both directions together is twice size over time, and that of a round trip is too: any small whole
-    multiple agrees. Compared is the median of all rows.
+    A bandwidth of both directions together, or of a round trip, is twice size over time, so any small whole multiple
+    agrees. The check uses the median of all rows.
     """
     if columns.time is None or columns.bandwidth is None:
         return
