@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from project import ROOT, cxx_files, files, name, text
 
-# Rooms, and the rooms whose headers each may include beside its own. A single header stands for itself: a value type
-# in the interface of the room below.
+# Rooms, and the rooms whose headers each may include in addition to its own. A single header is a value type in the
+# interface of a lower room.
 INTERFACE = ("description", "flit_timing", "network", "network_trace", "packet", "parameters")
 NETWORK = [f"network/{header}.hpp" for header in INTERFACE]
 RULES = {
@@ -46,7 +46,7 @@ RULES = {
     "api/compute": ["runtime/ipc"],
 }
 
-# The same for what a CMake room links; INTERFACE headers of a room come with it.
+# The rooms that each CMake room may link; linking a room includes its INTERFACE headers.
 LINKS = {
     "kernel": set(),
     "message": {"kernel"},
@@ -116,7 +116,7 @@ def test_nobody_includes_upwards_out_of_a_room():
         assert not re.search(r'#\s*include\s+"\.\./', text(path)), f"{name(path)} includes by a relative path"
 
 
-# The same for the rooms of python/apenet; the package's own file, which makes its interface, may import all.
+# The rooms that each room of python/apenet may import; the package's __init__.py, its interface, may import all.
 PYTHON_RULES = {
     "base": [],
     "machine": ["base"],

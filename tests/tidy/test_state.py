@@ -19,8 +19,8 @@ ALLOWED = {
     ("src/api/libfabric/port.cpp", "mutex"): "libfabric gives a provider no place of its own in the process",
     ("src/api/libfabric/port.cpp", "ports"): "libfabric gives a provider no place of its own in the process",
     ("src/runtime/shim/call_notes.cpp", "value"): "the MPI library of the process, and what it has made: its facts",
-    ("src/runtime/shim/call_notes.cpp", "mutex"): "MPI gives who stands in front of it no place of its own",
-    ("src/runtime/shim/call_notes.cpp", "beyond"): "MPI gives who stands in front of it no place of its own",
+    ("src/runtime/shim/call_notes.cpp", "mutex"): "MPI gives a wrapper library no storage of its own",
+    ("src/runtime/shim/call_notes.cpp", "beyond"): "MPI gives a wrapper library no storage of its own",
     ("src/runtime/shim/call_notes.cpp", "end"): "a thread's own",
     ("src/runtime/shim/call_notes.cpp", "own_note"): "a thread's own",
 }

@@ -167,7 +167,7 @@ def _check_partitions(request: BenchRequest, count: int | None) -> None:
         raise InputError("partitions", request.test, "a workload other than allreduce")
     for name, given in (("nodes", request.nodes), ("n", count)):
         if given is not None:
-            raise InputError(name, given, "none beside partitions, which say how many nodes")
+            raise InputError(name, given, "none with partitions, which give the numbers of nodes")
     if len(request.sizes) != 1:
         raise InputError("sizes", len(request.sizes), "one size with partitions, such as 64K")
 

@@ -1,4 +1,4 @@
-"""What every benchmark is asked for, and the options of each kind of test."""
+"""The request that all benchmarks share, and the options of each kind of test."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from apenet.machine import Machine
 
 
 def no_progress(_size_bytes: int) -> None:
-    """Nobody watches."""
+    """Ignores progress."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class BenchRequest:
-    """One test over message sizes, checked. `progress` is told each size before it is measured."""
+    """One test over message sizes, with checked values. `progress` is called with each size before its measurement."""
 
     machine: Machine
     test: str
@@ -29,7 +29,7 @@ class BenchRequest:
 
 
 class CardOptions(TypedDict, total=False):
-    """Of the card's own tests of two nodes: see `apenet.bench.card.Conditions`; `channels`: messages at once."""
+    """For the card's own tests of two nodes: see `apenet.bench.card.Conditions`; `channels`: simultaneous messages."""
 
     channels: int | Sequence[int]
     window: int | None
@@ -40,17 +40,18 @@ class CardOptions(TypedDict, total=False):
 
 
 class MpiOptions(TypedDict, total=False):
-    """Of layer mpi, as those of `apenet.run`."""
+    """For layer mpi, as for `apenet.run`."""
 
     mpi_library: MpiChoice
     pin: bool
 
 
 class WorkloadOptions(TypedDict, total=False):
-    """Of workloads.
+    """For workloads.
 
-    `count`: the first so many nodes. `algorithm`: that of allreduce. `partitions`: one size on machines of so many
-    nodes each. `lattice`: of halo, "64x64x64x192", whose surfaces with `site_bytes` a site are the messages.
+    `count`: use the first `count` nodes. `algorithm`: that of allreduce. `partitions`: numbers of nodes of the
+    machines on which one size is measured. `lattice`: for halo, such as "64x64x64x192"; its surfaces, with
+    `site_bytes` per site, are the messages.
     """
 
     count: int | None
@@ -61,7 +62,7 @@ class WorkloadOptions(TypedDict, total=False):
 
 
 class Options(CardOptions, MpiOptions, WorkloadOptions, total=False):
-    """All of them."""
+    """The options of all kinds."""
 
 
 DEFAULT_SITE_BYTES = 48  # a half-spinor in single precision

@@ -64,8 +64,8 @@ def measure_mpi(request: PerfRequest) -> Figures:
             raise InputError(
                 "repeat",
                 request.repeat,
-                f"more: the {test} took {max(cost.cpu_s, 0.0):.3f} CPU seconds beside {start.cpu_s:.3f} of start-up, "
-                "whose cost varies by more",
+                f"more: the {test} took {max(cost.cpu_s, 0.0):.3f} CPU seconds, and start-up {start.cpu_s:.3f}, "
+                "which varies by more than that",
             )
     messages = request.repeat * NEIGHBOURS * ranks
     return Figures(

@@ -295,7 +295,7 @@ def _run(
         except ValueError as error:
             raise request.machine.refused(error) from error
         except RuntimeError as error:  # the core's system_error: memory, or descriptors
-            raise LimitError(f"this run cannot start: {error} (what a process may have: ulimit -a)") from error
+            raise LimitError(f"this run cannot start: {error} (see ulimit -a)") from error
         environment = {**launch.rank_environment(session.mapping_path, lifeline, program), **extra}
         if request.mpi == "openmpi":
             launched = launch.start_openmpi(
