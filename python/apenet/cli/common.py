@@ -63,7 +63,7 @@ ToMachineOption = Annotated[
         "--to-machine",
         metavar="NAME.toml",
         parser=path_of("--to-machine", "a file such as my-fabric.toml"),
-        help="Write a machine with these times, and measure it.",
+        help="Write a machine file with these times, and measure that machine.",
     ),
 ]
 RanksPerNodeOption = Annotated[int, typer.Option("--ranks-per-node", help="Ranks that share a node's card.")]

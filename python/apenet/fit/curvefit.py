@@ -1,4 +1,4 @@
-"""What the models of one measured curve share: how far they are off, and how they are printed as JSON."""
+"""Shared by the models of one measured curve: errors, and the JSON form."""
 
 from __future__ import annotations
 
@@ -26,28 +26,28 @@ class CurveFit(ABC):
     in_sample: Errors
     held_out: Errors
     held_out_percent: Floats
-    """Of each point, by the fit that did not see its size; NaN where that would be an extrapolation."""
+    """The error of each point in the fit without its size; NaN for an extrapolation."""
     warnings: tuple[str, ...] = ()
     compared: tuple[Alternative, ...] = ()
-    """With what it was compared, if it was chosen."""
+    """The models that were compared, if `auto` chose this one."""
 
     @property
     @abstractmethod
     def model(self) -> str:
-        """As --model takes it."""
+        """The model's name as in --model."""
 
     @property
     @abstractmethod
     def parameters(self) -> int:
-        """How many numbers the data decide."""
+        """The number of fitted parameters."""
 
     @abstractmethod
     def parts_json(self) -> dict[str, Any]:
-        """What was found, under the model's own keys."""
+        """The results, under the model's own keys."""
 
     @classmethod
     def of(cls, measurement: Measurement, fitted_us: Floats, held_out_percent: Floats, **parts: Any) -> Self:  # noqa: ANN401 (the fields of a model)
-        """A fit with its errors, from its times and those of the fits that left each size out."""
+        """A fit with its errors, from its times and those of the fits without each size."""
         tested = np.isfinite(held_out_percent)
         return cls(
             measurement=measurement,
@@ -76,7 +76,7 @@ class CurveFit(ABC):
 
 
 def input_json(measurement: Measurement) -> dict[str, Any]:
-    """What was fitted."""
+    """The fitted measurement."""
     return {
         "file": measurement.file,
         "format": measurement.form,

@@ -221,7 +221,7 @@ def _checked_command(command: Sequence[str | Path]) -> tuple[str, ...]:
         raise InputError("program", command, "a list of the program and its arguments, a text each")
     arguments = tuple(str(part) for part in command)
     if not arguments:
-        raise InputError("program", "", "a program and its arguments behind --")
+        raise InputError("program", "", "a program and its arguments after --")
     if any("\0" in part for part in arguments):
         raise InputError("program", arguments, "arguments without zero bytes")
     return arguments
