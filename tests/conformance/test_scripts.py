@@ -76,3 +76,18 @@ def test_a_script_that_does_not_compile(apenet, tmp_path):
     done = run(apenet, tmp_path, "def def\n")
     assert done.returncode == 1
     assert "SyntaxError" in done.stderr
+
+
+@pytest.mark.parametrize(("deed", "status"), [("sys.exit(0)", 0), ("world.send(1, 1 - world.rank)", -11)])
+def test_a_forked_child_does_not_disturb_its_parent(apenet, tmp_path, deed, status):
+    """It runs mpi4py's end, or calls MPI, which it may not."""
+    script = tmp_path / "forks.py"
+    script.write_text(
+        "import os, sys\nfrom mpi4py import MPI\nworld = MPI.COMM_WORLD\nworld.barrier()\n"
+        f"child = os.fork()\nif child == 0:\n    {deed}\n    os._exit(9)\n"
+        "status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])\n"
+        "world.barrier()\nprint(world.rank, status)\n"
+    )
+    done = apenet("run", "-n", "2", "--", sys.executable, script)
+    assert (done.returncode, done.stdout) == (0, f"0 {status}\n1 {status}\n"), done.stderr
+    assert "4 messages, 96 B" in done.stderr

@@ -109,7 +109,12 @@ Client* Client::mapped() {
     creating = true;
     std::call_once(created, [] {
       std::byte* base = map_simulation(std::getenv(mapping_variable));
-      pthread_atfork(nullptr, nullptr, [] { forked().store(true); });
+      pthread_atfork(nullptr, nullptr, [] {
+        forked().store(true);
+        // A child that calls MPI all the same ends by a signal, and does not disturb its parent's messages.
+        const Client* own = process_client();
+        if (own != nullptr) mprotect(own->base_, own->layout_.total_bytes(), PROT_NONE);
+      });
       const std::uint32_t count = reinterpret_cast<Header*>(base)->process_count;
       const std::uint32_t rank = parse_rank(rank_text(), count);
       restrict_writes(base, rank);
@@ -125,6 +130,10 @@ Client* Client::attached() {
   if (client == nullptr || forked().load(std::memory_order_relaxed)) return nullptr;
   return client->block_->identity.process_id.load(std::memory_order_relaxed) == client->process_id_ ? client
                                                                                                     : nullptr;
+}
+
+bool Client::is_fork() {
+  return forked().load(std::memory_order_relaxed);
 }
 
 const Header* Client::machine() {

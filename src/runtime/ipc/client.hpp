@@ -17,6 +17,8 @@ class Client {
   static Client* instance();
   // As instance(), but claims nothing: nullptr unless some library in this process has called instance().
   static Client* attached();
+  // Whether this process is a fork, without exec, of one that has mapped a simulation.
+  static bool is_fork();
   // The machine's facts for a process that is a rank or may become one. nullptr as for instance(), but claims
   // nothing.
   static const Header* machine();

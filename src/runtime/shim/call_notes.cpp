@@ -116,7 +116,7 @@ void release(ipc::CallNote* note) {
 struct ThreadEnd {
   ipc::CallNote* note = nullptr;
   ~ThreadEnd() {
-    if (note != nullptr) release(note);
+    if (note != nullptr && ipc::Client::attached() != nullptr) release(note);  // not in a forked child
   }
 };
 

@@ -125,6 +125,7 @@ int leave(void* original, Arguments... arguments) {
 }
 
 int finalise() {
+  if (ipc::Client::is_fork()) return 0;  // mpi4py does so at the end of a child, whose parent's MPI goes on
   void* const original = profiling_symbol("PMPI_Finalize");
   if (inside) return call(original);
   const Inside mark;
