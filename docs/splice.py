@@ -1,7 +1,8 @@
 """Keeps the documentation's transcripts current: runs their commands and inserts the output.
 
 A ```console block after the line `<!-- spliced -->` holds commands (`$ ...`) and their output. A table after `<!--
-results: KEY ... -->` compares published and simulated results, measured by `apenet reproduce`.
+results: KEY ... -->` compares published and simulated results, measured by `apenet reproduce`. A table after
+`<!-- keys: SECTION -->` holds the keys of a section of machine files, as `apenet machine keys` prints them.
 
     .venv/bin/python docs/splice.py            rewrites the documents
     .venv/bin/python docs/splice.py --check    lists documents that are not current; the status is then 1
@@ -25,6 +26,7 @@ BIN = Path(sys.executable).parent
 DOCUMENTS = ("README.md", "src/*.md", "docs/**/*.md", "examples/*/*.md")
 BLOCK = re.compile(r"(<!-- spliced -->\n```console\n)(.*?)(```\n)", re.DOTALL)
 TABLE = re.compile(r"(<!-- results: ([\w.\s-]+?) -->\n)((?:\|.*\n)*)")
+KEYS = re.compile(r"(<!-- keys: ([\w. -]+?) -->\n)((?:\|.*\n)*)")
 # Output that depends on the host, and its replacement.
 OF_THE_HOST = ((re.compile(r"[\d.]+ s of wall time"), "... s of wall time"),)
 TIME_LIMIT_S = 300
@@ -96,6 +98,16 @@ def results_table(keys: list[str]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def keys_table(section: str) -> str:
+    """The keys of a section of machine files."""
+    command = [str(BIN / "apenet"), "machine", "keys", section, "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=TIME_LIMIT_S)
+    lines = ["| key | value | default | |", "|---|---|---|---|"]
+    for row in json.loads(done.stdout)[section]:
+        lines.append(f"| `{row['key']}` | {row['value']} | {row['default']} | {row['meaning']} |")
+    return "\n".join(lines) + "\n"
+
+
 def quantity_of(row: dict[str, Any]) -> str:
     """The quantity of a row: its test, or the key if that is more specific."""
     key = row["key"].partition(".")[2]
@@ -114,6 +126,7 @@ def spliced(document: Path) -> str:
     with tempfile.TemporaryDirectory() as folder:
         workplace = Workplace(Path(folder))
         text = BLOCK.sub(lambda match: match[1] + spliced_block(match[2], workplace) + match[3], text)
+    text = KEYS.sub(lambda match: match[1] + keys_table(match[2]), text)
     return TABLE.sub(lambda match: match[1] + results_table(match[2].split()), text)
 
 
@@ -125,7 +138,7 @@ def documents() -> list[Path]:
 
 def has_splices(text: str) -> bool:
     """Whether a document contains commands to run."""
-    return BLOCK.search(text) is not None or TABLE.search(text) is not None
+    return any(pattern.search(text) is not None for pattern in (BLOCK, KEYS, TABLE))
 
 
 def main() -> int:

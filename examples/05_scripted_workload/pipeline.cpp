@@ -17,7 +17,8 @@ Script program(ScriptedProcess& process, ProcessId count) {
 }
 
 int main() {
-  for (const MachineDescription& machine : {test::ideal(), test::ape16(), test::ape128()}) {
+  for (const MachineDescription& machine :
+       {test::round_ideal(), test::machine("ape16"), test::machine("ape128")}) {
     std::vector<NodeId> nodes(16);
     std::iota(nodes.begin(), nodes.end(), 0);
     ScriptedRun run(machine, machine.card_software, nodes);

@@ -5,6 +5,7 @@
 
 #include "kernel/check.hpp"
 #include "kernel/refuse.hpp"
+#include "schema/ranges.hpp"
 
 namespace apenet {
 
@@ -18,17 +19,11 @@ constexpr std::uint64_t completion_event = 2;  // the bridge has the data of the
 }  // namespace
 
 void validate(const BusDescription& bus) {
-  require_clock("bus.clock_mhz", bus.clock);
-  require_at_least("bus.width_bytes", bus.width_bytes, 1);
-  require_at_least("bus.transaction_overhead_cycles", bus.transaction_overhead_cycles, 0);
+  schema::require_ranges("bus", bus);
   if (bus.full_duplex) {
     require_at_least("bus.transaction_overhead_cycles", bus.transaction_overhead_cycles, 1);
   }
   require_at_least("bus.max_burst_bytes", bus.max_burst_bytes, bus.width_bytes);
-  require_duration("bus.read_latency_ns", bus.read_latency);
-  require_at_least("bus.outstanding_reads", bus.outstanding_reads, 1);
-  require_positive_time("bus.pio_write_latency_ns", bus.pio_write_latency,
-                        "processes may run ahead of the model by this time");
 }
 
 BusKind::BusKind(const BusDescription& description) : description_(description) {

@@ -1,23 +1,40 @@
-// The host side of a machine as plain data: I/O bus, memory copy, CPU rate. Base units throughout.
+// The host side of a machine as plain data, in base units: I/O bus, memory copy, CPU rate.
 #pragma once
 
 #include <cstdint>
 
 #include "kernel/rate.hpp"
 #include "kernel/time.hpp"
+#include "schema/fields.hpp"
 
 namespace apenet {
 
 struct BusDescription {
   ClockDomain clock;
-  std::int64_t width_bytes = 8;
-  bool full_duplex = false;  // each direction has its own wires: PCI Express, HyperTransport; not PCI-X
-  std::int64_t transaction_overhead_cycles = 0;  // arbitration, address, attributes, turnaround; per burst
+  std::int64_t width_bytes = 0;
+  bool full_duplex = false;
+  std::int64_t transaction_overhead_cycles = 0;
   std::int64_t max_burst_bytes = 0;
-  Time read_latency;  // split read: request accepted to completion asking for the bus
-  std::uint32_t outstanding_reads = 1;
-  Time pio_write_latency;  // CPU store to card; the lookahead of the simulation
+  Time read_latency;
+  std::uint32_t outstanding_reads = 0;
+  Time pio_write_latency;  // the lookahead of the simulation
 };
+
+inline void list_fields(schema::Fields& fields, BusDescription& bus) {
+  using namespace schema::ranges;
+  fields("clock_mhz", bus.clock, positive, "clock of the bus");
+  fields("width_bytes", bus.width_bytes, count, "what crosses it in one clock");
+  fields(
+      "duplex", bus.full_duplex, schema::Choice{"half", "full"}.optional(),
+      "half: one set of wires for both directions (PCI-X); full: one for each (PCI Express, HyperTransport)");
+  fields("transaction_overhead_cycles", bus.transaction_overhead_cycles, count_or_zero,
+         "arbitration, address, attributes, turnaround; of each burst");
+  fields("max_burst_bytes", bus.max_burst_bytes, count, "largest payload of a burst");
+  fields("read_latency_ns", bus.read_latency, not_negative,
+         "split read: request accepted to completion asking for the bus");
+  fields("outstanding_reads", bus.outstanding_reads, count, "split reads of a card at a time");
+  fields("pio_write_latency_ns", bus.pio_write_latency, positive, "store by the CPU to card");
+}
 
 // Memory of another device on the same I/O bus, which the card reads and writes without a copy by the host.
 struct PeerMemoryDescription {
@@ -30,12 +47,26 @@ struct PeerMemoryDescription {
 
 struct HostDescription {
   BusDescription bus;
-  std::int64_t copy_bytes_per_second = 0;      // CPU memory copy
-  std::int64_t gpu_copy_bytes_per_second = 0;  // between GPU and pinned host memory; 0: there is no GPU
-  Time gpu_copy_latency;                       // of one such copy: its call, its end
-  Time local_latency;                          // message between two processes of a node, beside the copy
-  std::int64_t flops_per_second = 0;           // for ape_compute_flops
+  std::int64_t copy_bytes_per_second = 0;
+  std::int64_t gpu_copy_bytes_per_second = 0;  // 0: there is no GPU
+  Time gpu_copy_latency;
+  Time local_latency;
+  std::int64_t flops_per_second = 0;
 };
+
+// Of the bus: BusDescription.
+inline void list_fields(schema::Fields& fields, HostDescription& host) {
+  using namespace schema::ranges;
+  fields("copy_bandwidth_mib_s", host.copy_bytes_per_second, positive,
+         "copy from memory to memory by the CPU");
+  fields("gpu_copy_bandwidth_mib_s", host.gpu_copy_bytes_per_second, positive.optional(),
+         "copy between the GPU and a pinned buffer of the host, for what is staged; absent: there is no GPU");
+  fields("gpu_copy_latency_us", host.gpu_copy_latency, not_negative.optional(),
+         "of one such copy: its call and its end");
+  fields("local_latency_ns", host.local_latency, positive,
+         "message between two processes of a node, beside the copy");
+  fields("flops_per_second", host.flops_per_second, positive, "of a process, for ape_compute_flops");
+}
 
 // Throws std::invalid_argument naming the key, the value and what was expected.
 void validate(const BusDescription& bus);

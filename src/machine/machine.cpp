@@ -73,7 +73,7 @@ Machine::Parts::Parts(Simulation& simulation_, const MachineDescription& descrip
   for (ProcessId process = 0; process < placement.process_count(); ++process) {
     process_sources.push_back({EventKind::host, 2 * nodes + process, 0});
   }
-  if (facts.has_network) {
+  if (kind_of(description.nic).has_network) {
     network = make_network(
         simulation, {.description = description.network,
                      .card_channels = facts.network_channels,

@@ -6,21 +6,11 @@
 #include "kernel/refuse.hpp"
 #include "network/routing/arrangement.hpp"
 #include "nic/card_set.hpp"
+#include "schema/ranges.hpp"
 
 namespace apenet {
 
 namespace {
-
-void validate_host(const HostDescription& host) {
-  if (host.copy_bytes_per_second <= 0) {
-    refuse_value("host.copy_bandwidth_mib_s",
-                 std::to_string(host.copy_bytes_per_second) + " bytes per second",
-                 "more than zero: messages inside a node are copies");
-  }
-  require_positive_time("host.local_latency_ns", host.local_latency,
-                        "no process may act on another one in no time");
-  require_at_least("host.flops_per_second", host.flops_per_second, 0);
-}
 
 void validate_placement(const MachineDescription& description, const std::vector<NodeId>& node_of_process) {
   const std::uint32_t nodes = count_nodes(description, node_of_process);
@@ -59,9 +49,11 @@ std::uint32_t count_nodes(const MachineDescription& description, const std::vect
 }
 
 void validate(const MachineDescription& description, const std::vector<NodeId>& node_of_process) {
-  validate_host(description.host);
+  schema::require_ranges("host", description.host);
+  schema::require_ranges("software.card", description.card_software);
+  schema::require_ranges("software.mpi", description.mpi_software);
   validate_card(description.nic, description.host);
-  if (!card_facts(description.nic, description.host).has_network && !description.network.faults.empty()) {
+  if (!kind_of(description.nic).has_network && !description.network.faults.empty()) {
     refuse_value("fault", '"' + description.network.faults.front() + '"',
                  "none on a machine without a network");
   }

@@ -10,14 +10,25 @@
 
 #include "kernel/rate.hpp"
 #include "kernel/time.hpp"
+#include "schema/fields.hpp"
 
 namespace apenet {
 
 struct LinkDescription {
-  DataRate rate;              // payload, header and footer alike
-  Time latency;               // serialiser, cable, deserialiser
-  double bit_error_rate = 0;  // probability that a bit arrives wrong
+  DataRate rate;  // payload, header and footer alike
+  Time latency;
+  double bit_error_rate = 0;
 };
+
+inline void list_fields(schema::Fields& fields, LinkDescription& link) {
+  using namespace schema::ranges;
+  fields("clock_mhz", link.rate.frequency_hz, positive, "clock of the link");
+  fields("word_bytes", link.rate.bytes, count, "what one direction moves in word_cycles");
+  fields("word_cycles", link.rate.per_cycles, count, "clocks in which one direction moves word_bytes");
+  fields("latency_ns", link.latency, not_negative, "serialiser, cable, deserialiser");
+  fields("bit_error_rate", link.bit_error_rate, probability.optional(),
+         "probability that a bit arrives wrong");
+}
 
 // A parallel-ports generalised fat tree, PGFT(h; m; 1, w; 1, p) of Zahavi ("Fat-tree routing and node
 // ordering providing contention free traffic for MPI global collectives", J. Parallel Distrib. Comput. 72,
@@ -82,8 +93,32 @@ struct NetworkDescription {
   Switching switching = Switching::virtual_cut_through;
   ChannelSelection channel_selection = ChannelSelection::lane;
   RouterPipeline pipeline;
-  Time reconfiguration;             // from a fault until the network runs with routes around it
+  Time reconfiguration = Time::from_ns(1'000'000);
   std::vector<std::string> faults;  // network/faults/fault_schedule.hpp
 };
+
+// The keys of [network]. Which of them belong to a topology: topology_keys() in network/describe.hpp.
+inline void list_fields(schema::Fields& fields, NetworkDescription& network) {
+  using namespace schema::ranges;
+  fields("topology", network.topology,
+         schema::Choice{"none", "torus", "mesh", "fat-tree", "crossbar", "graph"}, "shape of the network");
+  fields("dims", network.dims, schema::List{count, 1, 6}.optional(), "nodes along each dimension, X first");
+  fields("children", network.fat_tree.children, schema::List{count, 2, 3}.optional(),
+         "nodes of a leaf, leaves below a switch of the next level, and so on");
+  fields("parents", network.fat_tree.parents, schema::List{count, 1, 2}.optional(),
+         "switches above a switch of each level but the last");
+  fields("cables", network.fat_tree.cables, schema::List{count, 1, 2}.optional(),
+         "parallel cables to each parent, of each level but the last; absent: 1");
+  fields("nodes", network.nodes, count.or_another_key(), "nodes of a crossbar");
+  fields("graph_file", network.graph, text_of_file.optional(), "file with routers, nodes and cables");
+  fields("routing", network.routing,
+         schema::Choice{"dimension-order", "dimension-order-entry-class", "minimal-adaptive",
+                        "destination-mod", "up-down", "table"}
+             .optional(),
+         "how packets find their way");
+  fields("table_file", network.table, text_of_file.optional(), "file with the routes of routing = \"table\"");
+  fields("reconfiguration_us", network.reconfiguration, not_negative.optional(),
+         "from a fault until the network runs with routes around it");
+}
 
 }  // namespace apenet

@@ -1,18 +1,69 @@
 #include "nic/card_set.hpp"
 
-#include "nic/apelink/apelink_cards.hpp"
-#include "nic/apelink_plus/apelink_plus_cards.hpp"
-#include "nic/extoll/extoll_cards.hpp"
-#include "nic/hca/hca_cards.hpp"
-#include "nic/ideal/ideal_cards.hpp"
-#include "nic/tnw/tnw_cards.hpp"
+#include <optional>
+#include <utility>
+
+#include "kernel/refuse.hpp"
+#include "schema/lowering.hpp"
+#include "schema/ranges.hpp"
 
 namespace apenet {
 
-// Each card provides its own overloads of these three functions, in its folder.
+namespace {
+
+// visit(Description) for every card of the type list.
+template <std::size_t index = 0, typename Visit>
+void for_each_card(const Visit& visit) {
+  if constexpr (index < std::variant_size_v<NicDescription>) {
+    visit(std::variant_alternative_t<index, NicDescription>{});
+    for_each_card<index + 1>(visit);
+  }
+}
+
+}  // namespace
+
+std::vector<CardSection> card_sections() {
+  std::vector<CardSection> sections;
+  for_each_card([&sections]<typename Description>(const Description&) {
+    sections.push_back({Description::kind, schema::listed<Description>("card")});
+  });
+  return sections;
+}
+
+NicDescription read_card(schema::Values& values) {
+  std::string kind;
+  schema::Lowering reader(values, "card", false);
+  reader("kind", kind, schema::ranges::text, "");
+  std::optional<NicDescription> found;
+  std::string known;
+  for_each_card([&]<typename Description>(Description description) {
+    known += (known.empty() ? "'" : ", '") + std::string(Description::kind.name) + "'";
+    if (kind != Description::kind.name) return;
+    schema::lower(values, "card", description);
+    found = std::move(description);
+  });
+  if (!found) refuse_value("card.kind", '"' + kind + '"', "one of " + known);
+  return *found;
+}
+
+const CardKind& kind_of(const NicDescription& card) {
+  return std::visit([](const auto& description) -> const CardKind& { return description.kind; }, card);
+}
+
+void read_base_units(const NicDescription& card, schema::BaseValues& values) {
+  values.insert_or_assign("card.kind", std::string(kind_of(card).name));
+  std::visit([&](const auto& description) { schema::read("card", description, values); }, card);
+}
 
 void validate_card(const NicDescription& card, const HostDescription& host) {
-  std::visit([&](const auto& description) { validate(description, host); }, card);
+  const CardKind& kind = kind_of(card);
+  if (kind.has_network && kind.has_bus) validate(host.bus);
+  std::visit(
+      [&](const auto& description) {
+        schema::require_ranges("card", description);
+        validate(description, host);
+      },
+      card);
 }
 
 CardFacts card_facts(const NicDescription& card, const HostDescription& host) {

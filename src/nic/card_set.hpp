@@ -16,13 +16,14 @@
 #include "nic/messages.hpp"
 #include "nic/nic.hpp"
 #include "nic/placement.hpp"
+#include "schema/listing.hpp"
+#include "schema/values.hpp"
 
 namespace apenet {
 
 // The facts about a card that are needed before it is wired.
 struct CardFacts {
   NicCapabilities capabilities;
-  bool has_network = true;  // false: the card has neither network nor bus
   std::uint32_t network_channels = 1;
   std::int64_t max_packet_wire_bytes = 0;
   // Part of max_packet_wire_bytes: header and footer of a full packet.
@@ -35,7 +36,7 @@ struct CardFacts {
 // The environment of a machine's cards. All of it outlives them.
 struct CardSurroundings {
   Simulation& simulation;
-  Network* network = nullptr;  // nullptr if CardFacts::has_network is false
+  Network* network = nullptr;  // none where CardKind::has_network is false
   const NetworkDescription& wiring;
   MessageTable& messages;
   const Placement& placement;
@@ -59,7 +60,21 @@ class CardSet {
   virtual void warn(std::vector<std::string>& warnings) const = 0;
 };
 
-// Throws std::invalid_argument, which names key, value and what was expected.
+// The keys of [card], of every card that there is.
+struct CardSection {
+  CardKind kind;
+  schema::Section section;
+};
+[[nodiscard]] std::vector<CardSection> card_sections();
+
+// These and validate_card throw std::invalid_argument naming the key, the value and what was expected.
+[[nodiscard]] NicDescription read_card(schema::Values& values);
+
+[[nodiscard]] const CardKind& kind_of(const NicDescription& card);
+
+// Adds what the description holds, by the keys of [card].
+void read_base_units(const NicDescription& card, schema::BaseValues& values);
+
 void validate_card(const NicDescription& card, const HostDescription& host);
 
 [[nodiscard]] CardFacts card_facts(const NicDescription& card, const HostDescription& host);

@@ -1,4 +1,5 @@
-// The card of a machine as plain data: one alternative a card.
+// The card of a machine as plain data. The type list registers the cards: what is not here does not exist,
+// and what a card needs besides stands in its folder (nic/card_kind.hpp).
 #pragma once
 
 #include <variant>
@@ -12,7 +13,12 @@
 
 namespace apenet {
 
-using NicDescription = std::variant<IdealDescription, ApelinkDescription, ApelinkPlusDescription,
-                                    ExtollDescription, HcaDescription, TnwDescription>;
+using NicDescription = std::variant<IdealDescription,        //
+                                    FabricDescription,       //
+                                    ApelinkDescription,      //
+                                    ApelinkPlusDescription,  //
+                                    ExtollDescription,       //
+                                    HcaDescription,          //
+                                    TnwDescription>;
 
 }  // namespace apenet

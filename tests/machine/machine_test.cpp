@@ -40,7 +40,7 @@ void PrintTo(const Mistake& mistake, std::ostream* out) {
 class MachineRefuses : public testing::TestWithParam<Mistake> {};
 
 TEST_P(MachineRefuses, NamingKeyValueAndExpectation) {
-  MachineDescription description = test::ape16();
+  MachineDescription description = test::machine("ape16");
   GetParam().make(description);
   const std::string message = refusal(description, {0, 1});
   EXPECT_EQ(message.rfind(GetParam().expected, 0), 0U) << message;
@@ -84,15 +84,17 @@ INSTANTIATE_TEST_SUITE_P(
                 [](auto& m) { std::get<ApelinkDescription>(m.nic).get_service = Time::from_ns(-1); }},
         Mistake{"router.injection_buffer_bytes = 100",
                 [](auto& m) { m.network.injection_buffer_bytes = 100; }},
-        Mistake{"card.paths = none", [](auto& m) { m.nic = IdealDescription{}; }},
-        Mistake{
-            "card.latency_ns = 0 ps",
-            [](auto& m) { m.nic = IdealDescription::constant(Time::zero(), DataRate::bytes_per_second(1)); }},
-        Mistake{"card.bandwidth_mib_s = 0",
-                [](auto& m) { m.nic = IdealDescription::constant(Time::from_ns(1), {}); }}));
+        Mistake{"card.paths = none", [](auto& m) { m.nic = FabricDescription{}; }},
+        Mistake{"card.latency_ns = 0 ps",
+                [](auto& m) {
+                  m.nic = IdealDescription{Time::zero(), DataRate::bytes_per_second(1)};
+                }},
+        Mistake{"card.bandwidth_mib_s = 0", [](auto& m) {
+                  m.nic = IdealDescription{Time::from_ns(1), {}};
+                }}));
 
 TEST(MachineTest, MoreProcessesThanNodesTimesPortsAreRefused) {
-  const MachineDescription description = test::ape16();
+  const MachineDescription description = test::machine("ape16");
   EXPECT_EQ(refusal(description, {0, 0, 0, 0}), "");
   EXPECT_NE(refusal(description, {0, 0, 0, 0, 0}).find("processes on node 0 = 5"), std::string::npos);
   EXPECT_NE(refusal(description, {0, 0, 0, 0, 0}).find("card.ports = 4"), std::string::npos);
@@ -110,7 +112,7 @@ class LocalMessages : public testing::Test {
 constexpr std::int64_t one_us_of_bytes = 1048;  // 1048.576 bytes per microsecond
 
 TEST_F(LocalMessages, CostOneCopyAndDoNotUseTheCard) {
-  Machine machine(simulation, test::ape16(), {0, 0, 1});
+  Machine machine(simulation, test::machine("ape16"), {0, 0, 1});
   machine.set_sink(recorder);
   for (const Verb verb : {Verb::send, Verb::put, Verb::get}) {
     recorder.records.clear();
@@ -138,7 +140,7 @@ TEST_F(LocalMessages, CostOneCopyAndDoNotUseTheCard) {
 }
 
 TEST_F(LocalMessages, QueueOnlyForTheMemoryOfTheirOwnNode) {
-  Machine machine(simulation, test::ape16(), {0, 0, 1, 1});
+  Machine machine(simulation, test::machine("ape16"), {0, 0, 1, 1});
   machine.set_sink(recorder);
   machine.post(Time::zero(), {.source = 0, .target = 1, .bytes = 1 << 20, .message = 0});
   machine.post(Time::zero(), {.source = 1, .target = 0, .bytes = 1 << 20, .message = 1});
@@ -152,7 +154,7 @@ TEST_F(LocalMessages, QueueOnlyForTheMemoryOfTheirOwnNode) {
 }
 
 TEST_F(LocalMessages, FromAProcessToItselfArrive) {
-  Machine machine(simulation, test::ideal(), {0, 1});
+  Machine machine(simulation, test::round_ideal(), {0, 1});
   machine.set_sink(recorder);
   machine.post(Time::zero(), {.source = 1, .target = 1, .bytes = 8});
   simulation.run();
@@ -162,16 +164,16 @@ TEST_F(LocalMessages, FromAProcessToItselfArrive) {
 
 TEST(MachineTest, LookaheadIsTheEarliestEffectOfAPost) {
   Simulation simulation;
-  EXPECT_EQ(Machine(simulation, test::ape16(), {0}).lookahead(), Time::from_ns(200));
-  MachineDescription quick_memory = test::ape16();
+  EXPECT_EQ(Machine(simulation, test::machine("ape16"), {0}).lookahead(), Time::from_ns(200));
+  MachineDescription quick_memory = test::machine("ape16");
   quick_memory.host.local_latency = Time::from_ns(50);
   EXPECT_EQ(Machine(simulation, quick_memory, {0}).lookahead(), Time::from_ns(50));
-  EXPECT_EQ(Machine(simulation, test::ideal(), {0}).lookahead(), Time::from_ns(300));
+  EXPECT_EQ(Machine(simulation, test::round_ideal(), {0}).lookahead(), Time::from_ns(300));
 }
 
 TEST(MachineTest, NodesHaveCoordinatesAndLinksHaveNames) {
   Simulation simulation;
-  const Machine machine(simulation, test::ape16(), {0, 5});
+  const Machine machine(simulation, test::machine("ape16"), {0, 5});
   EXPECT_EQ(machine.node_count(), 16U);
   EXPECT_EQ(machine.process_count(), 2U);
   EXPECT_EQ(machine.node_of(1), 5U);
@@ -185,7 +187,7 @@ TEST(MachineTest, TheIdealCardCostsLatencyAndBytesOverRate) {
   for (const std::int64_t doorbell_ns : {0, 100, 5000}) {
     Simulation simulation;
     Recorder recorder(simulation);
-    MachineDescription description = test::ideal();
+    MachineDescription description = test::round_ideal();
     description.host.bus.pio_write_latency = Time::from_ns(doorbell_ns);
     Machine machine(simulation, description, {0, 1});
     machine.set_sink(recorder);

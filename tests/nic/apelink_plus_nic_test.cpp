@@ -26,7 +26,7 @@ constexpr std::int64_t smallest_packet_ns = 48;  // from header to tail; no even
 static_assert(smallest_packet_ns > setup_ns);
 
 MachineDescription round_card() {
-  MachineDescription machine = test::apenetplus_v4();
+  MachineDescription machine = test::machine("apenetplus-v4");
   const DataRate byte_per_ns = DataRate::bytes_per_second(1'000'000'000);
   machine.network.dims = {2};
   machine.network.links = {{byte_per_ns, Time::from_ns(50)}};

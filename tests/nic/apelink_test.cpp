@@ -16,7 +16,7 @@ using ApelinkTest = test::CardFixture;
 
 // Clocks of 10 ns, one byte per nanosecond on the wire, and no latencies except those named.
 MachineDescription round_card() {
-  MachineDescription machine = test::ape16();
+  MachineDescription machine = test::machine("ape16");
   const DataRate byte_per_ns = DataRate::bytes_per_second(1'000'000'000);
   machine.network.dims = {2};
   machine.network.links = {{byte_per_ns, Time::from_ns(50)}};

@@ -12,6 +12,7 @@
 
 #include "kernel/random.hpp"
 #include "machine/machine.hpp"
+#include "nic/fabric.hpp"
 #include "support/machines.hpp"
 #include "support/recorder.hpp"
 
@@ -33,7 +34,7 @@ void PrintTo(const Card& card, std::ostream* out) {
 }
 
 MachineDescription ideal_of_16() {
-  MachineDescription machine = test::ideal();
+  MachineDescription machine = test::round_ideal();
   machine.network.dims = {4, 2, 2};
   return machine;
 }
@@ -48,15 +49,15 @@ MachineDescription fabric_of_16() {
         {.latency = Time::from_ns(latency_ns), .gap = Time::from_ns(50), .rate = rate, .transit = half},
         {.latency = Time::from_ns(10), .gap = {}, .rate = half, .transit = {}}};
   };
-  machine.nic = IdealDescription{{{.max_message_bytes = 64, .paths = paths(3000)},
-                                  {.max_message_bytes = 512, .paths = paths(900)},
-                                  {.paths = paths(100)}}};
+  machine.nic = test::fabric_of({{.max_message_bytes = 64, .paths = paths(3000)},
+                                 {.max_message_bytes = 512, .paths = paths(900)},
+                                 {.paths = paths(100)}});
   return machine;
 }
 
 // Scarce resources: one outstanding read, two descriptors per queue, buffers for little more than a packet.
 MachineDescription narrow_ape16() {
-  MachineDescription machine = test::ape16();
+  MachineDescription machine = test::machine("ape16");
   machine.network.buffer_bytes = 300;
   machine.network.injection_buffer_bytes = 300;
   machine.network.ejection_buffer_bytes = 300;
@@ -68,7 +69,7 @@ MachineDescription narrow_ape16() {
 }
 
 MachineDescription pio_ape128() {
-  MachineDescription machine = test::ape128();
+  MachineDescription machine = test::machine("ape128");
   machine.network.dims = {4, 2, 2};
   std::get<ApelinkDescription>(machine.nic).max_pio_bytes = 128;
   return machine;
@@ -98,7 +99,7 @@ MachineDescription narrow_hca() {
 
 // As narrow_ape16(), with two engines and a tiny TLB.
 MachineDescription narrow_apenetplus() {
-  MachineDescription machine = test::apenetplus_v5();
+  MachineDescription machine = test::machine("apenetplus-v5");
   machine.network.buffer_bytes = 300;
   machine.network.injection_buffer_bytes = 300;
   machine.network.ejection_buffer_bytes = 300;
@@ -115,7 +116,7 @@ MachineDescription narrow_apenetplus() {
 }
 
 MachineDescription extoll_of_16() {
-  MachineDescription machine = test::extoll_64();
+  MachineDescription machine = test::machine("extoll-64");
   machine.network.dims = {4, 2, 2};
   return machine;
 }
@@ -137,14 +138,14 @@ Verb verb_for(const NicCapabilities& card, std::int64_t bytes) {
 }
 
 MachineDescription qpace_of_16() {
-  MachineDescription machine = test::qpace();
+  MachineDescription machine = test::machine("qpace");
   machine.network.dims = {4, 2, 2};
   return machine;
 }
 
 // Only the nearest nodes are neighbours, and the receiver buffers a single packet of each channel.
 MachineDescription narrow_qpace() {
-  MachineDescription machine = test::qpace();
+  MachineDescription machine = test::machine("qpace");
   machine.network.dims = {16, 1, 1};
   machine.network.buffer_bytes = 200;
   machine.network.injection_buffer_bytes = 200;
@@ -492,10 +493,11 @@ TEST_P(CardContract, MessagesThatNeedCreditWaitForItAndAreNotLost) {
 
 INSTANTIATE_TEST_SUITE_P(Cards, CardContract,
                          testing::Values(Card{"ideal", ideal_of_16}, Card{"fabric", fabric_of_16},
-                                         Card{"apelink", test::ape16}, Card{"apelink_pio", pio_ape128},
+                                         Card{"apelink", [] { return test::machine("ape16"); }},
+                                         Card{"apelink_pio", pio_ape128},
                                          Card{"apelink_narrow", narrow_ape16},
-                                         Card{"apenetplus_v4", test::apenetplus_v4},
-                                         Card{"apenetplus_v5", test::apenetplus_v5},
+                                         Card{"apenetplus_v4", [] { return test::machine("apenetplus-v4"); }},
+                                         Card{"apenetplus_v5", [] { return test::machine("apenetplus-v5"); }},
                                          Card{"apenetplus_narrow", narrow_apenetplus},
                                          Card{"extoll", extoll_of_16}, Card{"extoll_narrow", narrow_extoll},
                                          Card{"hca", test::pax16, true}, Card{"hca_narrow", narrow_hca, true},

@@ -17,7 +17,7 @@ using ExtollTest = test::CardFixture;
 // Clocks of 10 ns, one byte per nanosecond on the wire, and no latencies except those named. From a packet's
 // injection until its header is at the target: two routers and a link, 250 ns.
 MachineDescription round_card() {
-  MachineDescription machine = test::extoll_64();
+  MachineDescription machine = test::machine("extoll-64");
   const DataRate byte_per_ns = DataRate::bytes_per_second(1'000'000'000);
   machine.network.dims = {4};
   machine.network.links = {{byte_per_ns, Time::from_ns(50)}};

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "machine/machine.hpp"
+#include "nic/fabric.hpp"
 #include "support/machines.hpp"
 #include "support/recorder.hpp"
 
@@ -28,9 +29,9 @@ IdealPath path(std::int64_t latency_ns, std::int64_t gap_ns, DataRate rate) {
 
 class IdealTest : public testing::Test {
  protected:
-  void wire(std::vector<IdealProtocol> protocols) {
-    MachineDescription description = test::ideal();
-    description.nic = IdealDescription{std::move(protocols)};
+  void wire(const IdealProtocols& protocols) {
+    MachineDescription description = test::round_ideal();
+    description.nic = test::fabric_of(protocols);
     machine = std::make_unique<Machine>(simulation, description, std::vector<NodeId>{0, 1, 2});
     machine->set_sink(recorder);
   }

@@ -18,7 +18,7 @@ using Kind = Completion::Kind;
 // packet each occupy the CPU links for 100 + 128 ns. A first packet has 128 + 8 + 16 bytes on the link and
 // arrives 10 + 152 + 50 + 10 ns after it has left the CPU links.
 MachineDescription round_card() {
-  MachineDescription machine = test::qpace();
+  MachineDescription machine = test::machine("qpace");
   machine.network.dims = {4};
   machine.network.links = {{DataRate::bytes_per_second(1'000'000'000), Time::from_ns(50)}};
   machine.network.router_latency = Time::from_ns(10);
@@ -27,10 +27,14 @@ MachineDescription round_card() {
                                .operation = Time::from_ns(100),
                                .cpu_links = 2,
                                .cpu_link_rate = DataRate::bytes_per_second(500'000'000),
+                               .packet_bytes = 128,
                                .header_bytes = 8,
                                .message_header_bytes = 16,
                                .acknowledgement_bytes = 24,
                                .message_acknowledgement_bytes = 40,
+                               .max_message_bytes = 2048,
+                               .channels = 8,
+                               .ports = 8,
                                .receive_buffer_packets = 16,
                                .ring_bytes = 8192,
                                .forward_service = Time::from_ns(1000)};

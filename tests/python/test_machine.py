@@ -1,6 +1,7 @@
 """Machine files: reading, writing, settings, and error messages."""
 
 import tomllib
+from fractions import Fraction
 
 import pytest
 from hypothesis import given, settings
@@ -13,7 +14,7 @@ from apenet.machine.check import check
 from apenet.machine.published import PublishedPoint
 from apenet.machine.quantity import Quantity, Section
 from apenet.machine.schema import MachineFile
-from apenet.machine.units import UNITS, conversion_hint, scaled, split_unit
+from apenet.machine.units import UNITS, conversion_hint, split_unit
 from apenet.machine.write import to_toml
 
 NAMES = machine_names()
@@ -96,21 +97,54 @@ def test_a_published_number_stands_in_one_place():
 
 
 def test_base_units():
-    description = machine("ape16").description(seed=7)
-    assert description.seed == 7
-    assert description.network.dims == [4, 2, 2]
-    assert description.host.bus.frequency_hz == 100_000_000
-    link = description.network.links[0]
-    assert (link.rate.bytes, link.rate.per_cycles, link.rate.frequency_hz) == (16, 3, 115_000_000)
+    base = machine("ape16").description().base_units()
+    assert base["network.dims"] == [4, 2, 2]
+    assert base["bus.clock_mhz"] == 100_000_000
+    link = [base[f"network.links[0].{key}"] for key in ("word_bytes", "word_cycles", "clock_mhz")]
+    assert link == [16, 3, 115_000_000]
     # 10 cycles of 115 MHz, rounded up to a picosecond.
-    assert description.network.router_latency_ps == 86_957
-    assert description.host.copy_bytes_per_second == 1000 * 2**20
-    assert description.mpi_software.send_ps == 900_000
+    assert base["router.latency"] == 86_957
+    assert base["host.copy_bandwidth_mib_s"] == 1000 * 2**20
+    assert base["software.mpi.send_us"] == 900_000
+
+
+PARAMETERS = {
+    "card.latency_ns": (Fraction(1000), 10**15, "picoseconds"),
+    "host.copy_bandwidth_mib_s": (Fraction(2**20), 2**60, None),
+    "host.flops_per_second": (Fraction(1), 2**60, "operations"),
+    "software.mpi.send_us": (Fraction(10**6), 10**15, "picoseconds"),
+}
+
+
+@given(
+    st.sampled_from(sorted(PARAMETERS)),
+    st.floats(min_value=1e-9, max_value=1e20) | st.decimals(1, 10**9, places=4).map(float) | st.integers(1, 10**12),
+)
+def test_base_units_are_those_of_exact_fractions(key, value):
+    """The core lowers the decimal digits of a value as fractions do."""
+    factor, most, unit = PARAMETERS[key]
+    exact = Fraction(str(float(value))) * factor
+    whole, is_whole = int(exact), exact.denominator == 1
+    try:
+        lowered = machine("ideal", [f"{key}={value!r}"]).description().base_units()[key]
+    except MachineError as error:
+        assert error.key == key
+        assert error.value == value
+        if unit is not None and not is_whole:
+            assert error.expected == f"a whole number of {unit}"
+        elif whole > most:
+            assert error.expected.startswith("at most ")
+        else:
+            assert (whole, unit) == (0, None)
+    else:
+        assert (unit is None or is_whole) and 0 < whole <= most
+        assert lowered == whole
 
 
 def test_a_dimension_can_have_links_of_its_own():
-    description = machine("ape16", ["network.link.y.clock_mhz=57.5"]).description()
-    assert [link.rate.frequency_hz for link in description.network.links] == [115_000_000, 57_500_000, 115_000_000]
+    base = machine("ape16", ["network.link.y.clock_mhz=57.5"]).description().base_units()
+    clocks = [base[f"network.links[{dimension}].clock_mhz"] for dimension in range(3)]
+    assert clocks == [115_000_000, 57_500_000, 115_000_000]
 
 
 def test_settings_are_recorded():
@@ -339,7 +373,6 @@ def test_units_are_split_off_names(unit, stem):
 @given(st.integers(1, 10**6))
 def test_hints_convert_exactly(value):
     assert conversion_hint("clock_ghz", "clock_mhz", value).endswith(f"clock_mhz = {float(value * 1000):.12g}")
-    assert scaled("latency_ns", value) * 10**9 == value
 
 
 @settings(deadline=None)

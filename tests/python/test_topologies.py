@@ -87,15 +87,14 @@ def test_levels_have_links_of_their_own():
         "network.routing=up-down",
         "network.link.middle.latency_ns=500",
     ]
-    network = machine("ape16", three).description().network
-    assert [link.latency_ps for link in network.links] == [70_000, 500_000]
-    assert list(network.fat_tree.cables) == [2, 1]
+    base = machine("ape16", three).description().base_units()
+    assert [base[f"network.links[{level}].latency_ns"] for level in range(2)] == [70_000, 500_000]
+    assert base["network.cables"] == [2, 1]
 
 
 def test_cables_of_a_graph_have_links_of_their_own(folder):
-    network = machine("ape16", GRAPH).description().network
-    assert [link.rate.frequency_hz for link in network.links] == [115_000_000, 50_000_000]
-    assert network.link_names == ["slow"]
+    base = machine("ape16", GRAPH).description().base_units()
+    assert [base[f"network.links[{kind}].clock_mhz"] for kind in range(2)] == [115_000_000, 50_000_000]
 
 
 def test_the_cable_to_the_switch_takes_its_time():
@@ -181,7 +180,7 @@ def test_files_are_looked_for_beside_the_machine_file(folder):
     read = machine(place / "machine.toml")
     read.wire()
     assert read.node_count == 4
-    assert read.description().network.graph == ROW
+    assert read.description().base_units()["network.graph_file"] == ROW
     (place / "table.txt").unlink()
     with pytest.raises(MachineError) as caught:
         machine(place / "machine.toml")

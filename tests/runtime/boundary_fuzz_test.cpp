@@ -206,7 +206,10 @@ struct Card {
   const char* name;
   MachineDescription (*machine)();
 };
-constexpr Card cards[] = {{"Ideal", ideal}, {"Apelink", ape16}, {"Extoll", extoll_64}, {"Tnw", qpace}};
+constexpr Card cards[] = {{"Ideal", test::round_ideal},
+                          {"Apelink", [] { return test::machine("ape16"); }},
+                          {"Extoll", [] { return test::machine("extoll-64"); }},
+                          {"Tnw", [] { return test::machine("qpace"); }}};
 
 class BoundaryFuzz : public testing::TestWithParam<Card> {};
 
@@ -273,7 +276,7 @@ TEST(BoundaryFuzzOfTheNotes, TheNotesOfARankDoNotChangeTheReportAboutOthers) {
   for (std::uint64_t seed = 1; seed <= 10; ++seed) {
     RandomStream random(seed, 2);
     const SessionReport report =
-        run_beside(ideal(),
+        run_beside(test::round_ideal(),
                    [&](View& view, const std::atomic<bool>& ended) {
                      using Bytes = std::pair<std::byte*, std::size_t>;
                      auto* notes = reinterpret_cast<std::byte*>(&view.notes());
@@ -299,15 +302,16 @@ TEST(BoundaryFuzzOfTheNotes, TheNotesOfARankDoNotChangeTheReportAboutOthers) {
 
 // Every process can write the count of running processes.
 TEST(BoundaryFuzzOfTheCount, AWrongCountOfRunningProcessesChangesNothing) {
-  const SessionReport quiet = run_beside(ideal(), [](View&, const std::atomic<bool>&) {});
+  const SessionReport quiet = run_beside(test::round_ideal(), [](View&, const std::atomic<bool>&) {});
   ASSERT_EQ(quiet.outcome, SessionReport::Outcome::completed) << quiet.message;
   RandomStream random(7, 1);
-  const SessionReport disturbed = run_beside(ideal(), [&](View& view, const std::atomic<bool>& ended) {
-    for (int i = 0; i < 50 && !ended; ++i) {
-      view.running() = static_cast<std::uint32_t>(any_value(random));
-      std::this_thread::sleep_for(std::chrono::microseconds(200));
-    }
-  });
+  const SessionReport disturbed =
+      run_beside(test::round_ideal(), [&](View& view, const std::atomic<bool>& ended) {
+        for (int i = 0; i < 50 && !ended; ++i) {
+          view.running() = static_cast<std::uint32_t>(any_value(random));
+          std::this_thread::sleep_for(std::chrono::microseconds(200));
+        }
+      });
   EXPECT_EQ(disturbed.outcome, SessionReport::Outcome::completed) << disturbed.message;
   EXPECT_EQ(disturbed.trace_hash, quiet.trace_hash);
 }

@@ -156,7 +156,7 @@ TEST_P(Refused, EndsTheRunAndNamesTheRank) {
     GetParam().write(client);
     for (;;) receive_word(client);
   };
-  const Ran ran = run_ranks(ideal(), {honest, corrupt});
+  const Ran ran = run_ranks(test::round_ideal(), {honest, corrupt});
   EXPECT_EQ(ran.report.outcome, SessionReport::Outcome::failed);
   EXPECT_EQ(ran.report.exit_status, 1);
   EXPECT_EQ(ran.report.message.rfind("rank 1 ", 0), 0U) << ran.report.message;
@@ -181,7 +181,7 @@ TEST(Boundary, AStrayWriteOutsideItsPartEndsOnlyThatRank) {
     std::signal(SIGSEGV, SIG_DFL);  // a sanitizer installs its own handler
     const_cast<ipc::Header&>(client.header()).lookahead_ps = 0;
   };
-  const Ran ran = run_ranks(ideal(), {stray, [](ipc::Client& client) { receive_word(client); }});
+  const Ran ran = run_ranks(test::round_ideal(), {stray, [](ipc::Client& client) { receive_word(client); }});
   EXPECT_EQ(ran.report.exit_status, 128 + SIGSEGV);
   EXPECT_EQ(ran.report.message.rfind("rank 0 was ended by signal 11", 0), 0U) << ran.report.message;
 }
@@ -244,7 +244,7 @@ TEST(Boundary, ReportedTimesOfARankAreClampedToItsClock) {
     client.block().clock.computed_ps.set(std::int64_t{1} << 62);
     leave(client);
   };
-  const Ran ran = run_ranks(ideal(), {boasts, boasts});
+  const Ran ran = run_ranks(test::round_ideal(), {boasts, boasts});
   ASSERT_EQ(ran.report.outcome, SessionReport::Outcome::completed) << ran.report.message;
   for (const RankReport& rank : ran.report.ranks) {
     EXPECT_EQ(rank.waited_us, 0);
@@ -266,7 +266,7 @@ TEST(Boundary, AWrongProcessIdOfARankThatHasEndedDoesNotBlockTheRun) {
   };
   SessionOptions options;
   options.output_fd = options.error_fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
-  Session session(ideal(), {0}, options);
+  Session session(test::round_ideal(), {0}, options);
   const std::vector<RankProcess> ranks = {fork_rank(session, 0, lies, Begin::by_the_program)};
   while (*turn != 1) usleep(100);
   const SessionReport report = session.run(ranks, 0, -1, [turn] {
@@ -283,11 +283,12 @@ TEST(Boundary, AWrongProcessIdOfARankThatHasEndedDoesNotBlockTheRun) {
 
 TEST(Boundary, AnExceptionInTheRunLoopEndsTheRun) {
   int asked = 0;
-  const Ran ran = run_ranks(ideal(), {[](ipc::Client&) { pause(); }, [](ipc::Client&) { pause(); }}, {},
-                            [&asked]() -> bool {
-                              if (++asked > 2) throw std::runtime_error("what nobody expects");
-                              return false;
-                            });
+  const Ran ran =
+      run_ranks(test::round_ideal(), {[](ipc::Client&) { pause(); }, [](ipc::Client&) { pause(); }}, {},
+                [&asked]() -> bool {
+                  if (++asked > 2) throw std::runtime_error("what nobody expects");
+                  return false;
+                });
   EXPECT_EQ(ran.report.outcome, SessionReport::Outcome::failed);
   EXPECT_EQ(ran.report.exit_status, 1);
   EXPECT_EQ(ran.report.message, "the simulator cannot continue: what nobody expects");

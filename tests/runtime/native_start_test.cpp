@@ -15,7 +15,7 @@ constexpr std::uint64_t rounds = 20;
 
 Ran run_natively(const std::vector<RankProgram>& programs) {
   return run_ranks(
-      ideal(), programs, {}, [] { return false; }, Begin::by_the_program);
+      test::round_ideal(), programs, {}, [] { return false; }, Begin::by_the_program);
 }
 
 void join(ipc::Client& client) {

@@ -30,8 +30,8 @@ RankProgram ping(bool first) {
 }
 
 TEST(Session, PingPongTakesTheModelledTimeInEveryRun) {
-  const Ran a = run_ranks(ideal(), {ping(true), ping(false)});
-  const Ran b = run_ranks(ideal(), {ping(true), ping(false)});
+  const Ran a = run_ranks(test::round_ideal(), {ping(true), ping(false)});
+  const Ran b = run_ranks(test::round_ideal(), {ping(true), ping(false)});
   ASSERT_EQ(a.report.outcome, SessionReport::Outcome::completed) << a.report.message;
   EXPECT_EQ(a.report.messages, 2U * rounds);
   // Per message: 1 us of latency and 8 bytes at 1 GB/s. No software costs are charged here.
@@ -53,8 +53,8 @@ TEST(Session, ManyRanksOnATorusRepeatExactly) {
   };
   std::vector<RankProgram> programs;
   for (std::uint32_t rank = 0; rank < 16; ++rank) programs.push_back(program(rank));
-  const Ran a = run_ranks(ape16(), programs);
-  const Ran b = run_ranks(ape16(), programs);
+  const Ran a = run_ranks(test::machine("ape16"), programs);
+  const Ran b = run_ranks(test::machine("ape16"), programs);
   ASSERT_EQ(a.report.outcome, SessionReport::Outcome::completed) << a.report.message;
   EXPECT_EQ(a.report.messages, 16U * 15U);
   EXPECT_EQ(a.report.trace_hash, b.report.trace_hash);
@@ -81,8 +81,8 @@ TEST(Session, ARankThatIsBlockedInTheHostIsNamed) {
   };
   SessionOptions options;
   options.busy_notice_ms = 50;
-  const Ran slow = run_ranks(ideal(), {other, late(200'000)}, options);
-  const Ran fast = run_ranks(ideal(), {other, late(0)});
+  const Ran slow = run_ranks(test::round_ideal(), {other, late(200'000)}, options);
+  const Ran fast = run_ranks(test::round_ideal(), {other, late(0)});
   const std::size_t told = slow.output.find("apenet: rank 1 has been busy in the host for 0.");
   ASSERT_NE(told, std::string::npos) << slow.output;
   EXPECT_NE(slow.output.find("it sleeps"), std::string::npos) << slow.output;
@@ -120,7 +120,7 @@ Ran put_once() {
       _exit(9);
     leave(client);
   };
-  return run_ranks(ape16(), {origin, target});
+  return run_ranks(test::machine("ape16"), {origin, target});
 }
 
 Ran get_once() {
@@ -145,7 +145,7 @@ Ran get_once() {
     receive_word(client);
     leave(client);
   };
-  return run_ranks(ape16(), {origin, target});
+  return run_ranks(test::machine("ape16"), {origin, target});
 }
 
 Ran put_outside() {
@@ -167,7 +167,7 @@ Ran put_outside() {
     receive_word(client);
     leave(client);
   };
-  return run_ranks(ape16(), {origin, target});
+  return run_ranks(test::machine("ape16"), {origin, target});
 }
 
 TEST(Session, PutWritesTheOtherProcessesMemory) {
@@ -235,7 +235,7 @@ TEST(Session, LookingIsTruthful) {
     std::printf("%lld\n", static_cast<long long>(before_ps));
     leave(client);
   };
-  const Ran ran = run_ranks(ideal(), {sender, looker});
+  const Ran ran = run_ranks(test::round_ideal(), {sender, looker});
   ASSERT_EQ(ran.report.outcome, SessionReport::Outcome::completed) << ran.report.message;
   EXPECT_EQ(ran.output, "4008000\n");
 }
@@ -252,7 +252,7 @@ TEST(Session, FullRingsLoseNothing) {
     }
     leave(client);
   };
-  const Ran ran = run_ranks(ape16(), {sender, receiver});
+  const Ran ran = run_ranks(test::machine("ape16"), {sender, receiver});
   EXPECT_EQ(ran.report.outcome, SessionReport::Outcome::completed) << ran.report.message;
   EXPECT_EQ(ran.report.messages, count);
 }
@@ -281,7 +281,7 @@ TEST(Session, SlotsAreReturned) {
     }
     leave(client);
   };
-  const Ran ran = run_ranks(ideal(), {sender, receiver});
+  const Ran ran = run_ranks(test::round_ideal(), {sender, receiver});
   EXPECT_EQ(ran.report.outcome, SessionReport::Outcome::completed) << ran.report.message;
 }
 
@@ -293,7 +293,7 @@ TEST(Session, ADeadlockReportNamesWhichRankWaitsForWhich) {
       receive_word(client);
     };
   };
-  const Ran ran = run_ranks(ideal(), {waits(1), waits(0)});
+  const Ran ran = run_ranks(test::round_ideal(), {waits(1), waits(0)});
   EXPECT_EQ(ran.report.outcome, SessionReport::Outcome::deadlock);
   EXPECT_NE(ran.report.exit_status, 0);
   EXPECT_NE(ran.report.message.find("rank 0: waits for a message from rank 1, tag 5"), std::string::npos)
@@ -311,35 +311,37 @@ TEST(Session, AKilledRankEndsTheRunAndTheOutputOfOthersIsKept) {
     send_word(client, 0, 1);
     receive_word(client);
   };
-  const Ran ran = run_ranks(ideal(), {killed, other});
+  const Ran ran = run_ranks(test::round_ideal(), {killed, other});
   EXPECT_EQ(ran.report.outcome, SessionReport::Outcome::failed);
   EXPECT_EQ(ran.report.exit_status, 128 + SIGKILL);
   EXPECT_EQ(ran.output, "still here\n");
 }
 
 TEST(Session, AnExitStatusIsPassedOn) {
-  const Ran ran =
-      run_ranks(ideal(), {[](ipc::Client&) { _exit(7); }, [](ipc::Client& client) { receive_word(client); }});
+  const Ran ran = run_ranks(test::round_ideal(), {[](ipc::Client&) { _exit(7); },
+                                                  [](ipc::Client& client) { receive_word(client); }});
   EXPECT_EQ(ran.report.outcome, SessionReport::Outcome::failed);
   EXPECT_EQ(ran.report.exit_status, 7);
 }
 
 TEST(Session, AnExitWithoutFinalizeIsAFailure) {
-  const Ran ran = run_ranks(ideal(), {[](ipc::Client&) {}, [](ipc::Client& client) { leave(client); }});
+  const Ran ran =
+      run_ranks(test::round_ideal(), {[](ipc::Client&) {}, [](ipc::Client& client) { leave(client); }});
   EXPECT_EQ(ran.report.outcome, SessionReport::Outcome::failed);
   EXPECT_NE(ran.report.message.find("MPI_Finalize"), std::string::npos);
 }
 
 TEST(Session, ARunWithoutMessagesDidNotUseTheNetwork) {
-  const Ran ran = run_ranks(ideal(), {leave, leave});
+  const Ran ran = run_ranks(test::round_ideal(), {leave, leave});
   EXPECT_EQ(ran.report.outcome, SessionReport::Outcome::failed);
   EXPECT_EQ(ran.report.exit_status, 2);
 }
 
 TEST(Session, AnInterruptEndsEverything) {
   int asked = 0;
-  const Ran ran = run_ranks(ideal(), {[](ipc::Client&) { pause(); }, [](ipc::Client&) { pause(); }}, {},
-                            [&asked] { return ++asked > 3; });
+  const Ran ran =
+      run_ranks(test::round_ideal(), {[](ipc::Client&) { pause(); }, [](ipc::Client&) { pause(); }}, {},
+                [&asked] { return ++asked > 3; });
   EXPECT_EQ(ran.report.outcome, SessionReport::Outcome::interrupted);
   EXPECT_EQ(ran.report.exit_status, 130);
 }
@@ -356,7 +358,7 @@ TEST(Session, LinesAreForwardedWhileARankRuns) {
     std::fflush(stdout);
     for (;;) pause();
   };
-  const Ran ran = run_ranks(ideal(), {endless}, options, [&seen] {
+  const Ran ran = run_ranks(test::round_ideal(), {endless}, options, [&seen] {
     char byte = 0;
     return read(seen[0], &byte, 1) == 1;
   });
@@ -377,7 +379,7 @@ TEST(Session, OutputIsInRankOrderWithinAStepAndLosesNothing) {
       leave(client);
     };
   };
-  const Ran ran = run_ranks(ideal(), {prints(0), prints(1), prints(2)});
+  const Ran ran = run_ranks(test::round_ideal(), {prints(0), prints(1), prints(2)});
   ASSERT_EQ(ran.report.outcome, SessionReport::Outcome::completed) << ran.report.message;
   std::string expected;
   for (const char letter : {'a', 'b', 'c'}) expected += std::string(200'000, letter) + "\n";
@@ -403,7 +405,7 @@ Ran print_at_own_times(std::uint32_t slow) {
       say("has left");
     };
   };
-  return run_ranks(ideal(), {prints(0), prints(1), prints(2)});
+  return run_ranks(test::round_ideal(), {prints(0), prints(1), prints(2)});
 }
 
 TEST(Session, LinesComeInTheOrderOfVirtualTime) {
@@ -435,7 +437,7 @@ TEST(Session, AProcessThatHoldsThePipeDoesNotBlockTheRun) {
     leave(client);
     std::printf("other\n");
   };
-  const Ran ran = run_ranks(ideal(), {begets, other});
+  const Ran ran = run_ranks(test::round_ideal(), {begets, other});
   EXPECT_EQ(ran.report.outcome, SessionReport::Outcome::completed) << ran.report.message;
   EXPECT_EQ(ran.output, "other\n");
 }
@@ -449,8 +451,8 @@ TEST(Session, TheFirstFailureInVirtualTimeDecides) {
       _exit(status);
     };
   };
-  const Ran ran =
-      run_ranks(ideal(), {fails(5'000'000, 0, 3), fails(2'000'000, 30'000, 4), fails(9'000'000, 0, 3)});
+  const Ran ran = run_ranks(test::round_ideal(),
+                            {fails(5'000'000, 0, 3), fails(2'000'000, 30'000, 4), fails(9'000'000, 0, 3)});
   EXPECT_EQ(ran.report.exit_status, 4);
   EXPECT_EQ(ran.report.message, "rank 1 exited with status 4\n  then ranks 0, 2 exited with status 3");
 }
@@ -473,7 +475,7 @@ TEST(Session, OthersContinueUntilTheFailure) {
         }
       };
     };
-    return run_ranks(ideal(), {fails, talks(1), talks(2)});
+    return run_ranks(test::round_ideal(), {fails, talks(1), talks(2)});
   };
   const Ran fast = play(0);
   const Ran slow = play(200);
@@ -491,7 +493,7 @@ TEST(Session, OutputOfARankThatHasLeftIsKeptIfAnotherFails) {
     usleep(50'000);
     std::printf("the last word\n");
   };
-  const Ran ran = run_ranks(ideal(), {fails, talks});
+  const Ran ran = run_ranks(test::round_ideal(), {fails, talks});
   EXPECT_EQ(ran.report.exit_status, 3);
   EXPECT_EQ(ran.output, "the last word\n");
 }
@@ -502,7 +504,7 @@ TEST(Session, ARankThatNeverComesToRestIsEndedAndNamed) {
   };
   SessionOptions options;
   options.settle_cpu_ms = 50;
-  const Ran ran = run_ranks(ideal(), {computes, [](ipc::Client&) { _exit(3); }}, options);
+  const Ran ran = run_ranks(test::round_ideal(), {computes, [](ipc::Client&) { _exit(3); }}, options);
   EXPECT_EQ(ran.report.exit_status, 3);
   ASSERT_EQ(ran.report.warnings.size(), 1U);
   EXPECT_EQ(ran.report.warnings[0].find("rank 0 had not come to rest"), 0U) << ran.report.warnings[0];

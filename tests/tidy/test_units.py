@@ -7,10 +7,9 @@ import typing
 from project import code, cxx_files, name
 from pydantic import BaseModel
 
-from apenet.machine.cards import CARDS
 from apenet.machine.published import UNITS, PublishedResult
 from apenet.machine.quantity import Quantity
-from apenet.machine.schema import MachineFile
+from apenet.machine.schema import CARDS, MachineFile
 from apenet.machine.units import split_unit
 
 # Plain counts, whose names say what is counted.

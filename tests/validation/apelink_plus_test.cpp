@@ -33,15 +33,16 @@ ApelinkPlusDescription& card_of(MachineDescription& machine) {
 
 // 4.8 GB/s; bus.read_latency_ns is fitted to this value.
 TEST(ApenetPlusV5, MemoryReadsLevelOff) {
-  const double gb_s = stream_mib_s(test::apenetplus_v5(), CardTest::flush, 256 * 1024) * (1 << 20) / 1e9;
+  const double gb_s =
+      stream_mib_s(test::machine("apenetplus-v5"), CardTest::flush, 256 * 1024) * (1 << 20) / 1e9;
   EXPECT_NEAR(gb_s, 4.8, 4.8 * 0.05);
 }
 
 // About 45 %; card.receive_setup_ns is fitted to this value.
 TEST(ApenetPlusV5, ASecondReceiveEngineGains45Percent) {
-  MachineDescription one = test::apenetplus_v5();
+  MachineDescription one = test::machine("apenetplus-v5");
   card_of(one).receive_engines = 1;
-  const double gain = stream_mib_s(test::apenetplus_v5(), CardTest::oneway, 256 * 1024) /
+  const double gain = stream_mib_s(test::machine("apenetplus-v5"), CardTest::oneway, 256 * 1024) /
                       stream_mib_s(one, CardTest::oneway, 256 * 1024);
   EXPECT_NEAR(gain - 1, 0.45, 0.45 * 0.15);
 }
@@ -49,19 +50,19 @@ TEST(ApenetPlusV5, ASecondReceiveEngineGains45Percent) {
 // 6.5 us, measured without the TLB, which was added a year later: the software costs are fitted to this
 // value. 5 us is predicted.
 TEST(ApenetPlus, TheGenerationsHaveTheirPublishedLatencies) {
-  MachineDescription before_tlb = test::apenetplus_v4();
+  MachineDescription before_tlb = test::machine("apenetplus-v4");
   card_of(before_tlb).tlb_entries = 0;
   EXPECT_NEAR(half_round_trip_us(before_tlb), 6.5, 6.5 * 0.2);
-  EXPECT_NEAR(half_round_trip_us(test::apenetplus_v5()), 5.0, 5.0 * 0.2);
+  EXPECT_NEAR(half_round_trip_us(test::machine("apenetplus-v5")), 5.0, 5.0 * 0.2);
 }
 
 // "Up to about 60 %" with TLB compared to without: a prediction, which the model does not quite reach.
 TEST(ApenetPlusV4, TheTlbGainsBandwidthInSomeRangeOfSizes) {
-  MachineDescription without = test::apenetplus_v4();
+  MachineDescription without = test::machine("apenetplus-v4");
   card_of(without).tlb_entries = 0;
   std::vector<double> gains;
   for (const std::int64_t bytes : {2048, 65'536, 1 << 20}) {
-    gains.push_back(stream_mib_s(test::apenetplus_v4(), CardTest::oneway, bytes) /
+    gains.push_back(stream_mib_s(test::machine("apenetplus-v4"), CardTest::oneway, bytes) /
                         stream_mib_s(without, CardTest::oneway, bytes) -
                     1);
   }
@@ -73,7 +74,7 @@ TEST(ApenetPlusV4, TheTlbGainsBandwidthInSomeRangeOfSizes) {
 
 // At most one page of 4 KiB per translation of 1.9 us (a derived bound).
 TEST(ApenetPlusV4, TheSoftProcessorLimitsTheBandwidth) {
-  MachineDescription without = test::apenetplus_v4();
+  MachineDescription without = test::machine("apenetplus-v4");
   card_of(without).tlb_entries = 0;
   const double mb_s = stream_mib_s(without, CardTest::oneway, 1 << 20) * (1 << 20) / 1e6;
   EXPECT_LE(mb_s, 2156.0);

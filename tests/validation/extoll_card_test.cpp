@@ -26,11 +26,11 @@ TestPoint measure(const MachineDescription& machine, CardTest test, std::int64_t
 
 // The two software steps are fitted to this value.
 TEST(Extoll, VeloTakes970ns) {
-  EXPECT_NEAR(measure(test::extoll_64(), CardTest::pingpong, 8).time.to_us(), 0.97, 0.97 * 0.02);
+  EXPECT_NEAR(measure(test::machine("extoll-64"), CardTest::pingpong, 8).time.to_us(), 0.97, 0.97 * 0.02);
 }
 
 TEST(Extoll, AFullPacketBetweenNeighboursTakesCloseToAMicrosecond) {
-  EXPECT_NEAR(measure(test::extoll_64(), CardTest::pingpong, 56).time.to_us(), 1.0, 1.0 * 0.2);
+  EXPECT_NEAR(measure(test::machine("extoll-64"), CardTest::pingpong, 56).time.to_us(), 1.0, 1.0 * 0.2);
 }
 
 Script put_many(ScriptedProcess& process, ProcessId target, std::uint32_t count, std::uint32_t window,
@@ -50,7 +50,7 @@ double transactions_per_second(std::uint32_t processes) {
   constexpr std::uint32_t count = 2000;
   std::vector<NodeId> nodes(processes, 0);
   nodes.resize(2 * std::size_t{processes}, 1);
-  ScriptedRun run(test::extoll_64(), test::extoll_64().card_software, nodes);
+  ScriptedRun run(test::machine("extoll-64"), test::machine("extoll-64").card_software, nodes);
   std::vector<Time> ends(processes);
   for (ProcessId p = 0; p < processes; ++p) {
     run.spawn(p, put_many(run.process(p), processes + p, count, 16, &ends[p]));
@@ -71,7 +71,7 @@ TEST(Extoll, RmaReachesItsTransactionRate) {
 
 // Predicted: 256 of every 288 bytes are payload.
 TEST(Extoll, RmaFillsALink) {
-  const TestPoint point = measure(test::extoll_64(), CardTest::unidirectional, test::mib);
+  const TestPoint point = measure(test::machine("extoll-64"), CardTest::unidirectional, test::mib);
   const double mb_s = point.bandwidth_mib_s * test::mib / 1e6;
   EXPECT_LT(mb_s, 624.0 * 256 / 288);
   EXPECT_GT(mb_s, 624.0 * 256 / 288 * 0.98);
@@ -80,7 +80,7 @@ TEST(Extoll, RmaFillsALink) {
 // A link that is never idle moves the published 625 MB/s, or the 624 of 156 MHz.
 TEST(Extoll, ALinkMoves625MBPerSecond) {
   Simulation simulation;
-  Machine machine(simulation, test::extoll_64(), {0, 1});
+  Machine machine(simulation, test::machine("extoll-64"), {0, 1});
   struct Ignore final : CompletionSink {
     void complete(const Completion&) override {}
     void land(ProcessId, std::uint64_t) override {}
@@ -96,15 +96,15 @@ TEST(Extoll, ALinkMoves625MBPerSecond) {
 
 // Both directions have separate wires, in the link and in HyperTransport.
 TEST(Extoll, BothDirectionsAtOnceMoveNearlyTwiceAsMuch) {
-  const double one = measure(test::extoll_64(), CardTest::unidirectional, test::mib).bandwidth_mib_s;
-  const double both = measure(test::extoll_64(), CardTest::bidirectional, test::mib).bandwidth_mib_s;
+  const double one = measure(test::machine("extoll-64"), CardTest::unidirectional, test::mib).bandwidth_mib_s;
+  const double both = measure(test::machine("extoll-64"), CardTest::bidirectional, test::mib).bandwidth_mib_s;
   EXPECT_GT(both, 1.8 * one);
 }
 
 // The purpose of VELO: a small message takes longer by RMA, which reads by DMA and notifies; a train of many
 // packets takes longer than RMA.
 TEST(Extoll, VeloIsForSmallMessagesAndRmaForLargeOnes) {
-  MachineDescription velo = test::extoll_64();
+  MachineDescription velo = test::machine("extoll-64");
   MachineDescription rma = velo;
   std::get<ExtollDescription>(rma.nic).velo_max_message_bytes = 56;
   EXPECT_LT(measure(velo, CardTest::pingpong, 112).time, measure(rma, CardTest::pingpong, 112).time);

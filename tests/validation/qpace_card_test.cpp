@@ -21,7 +21,7 @@ std::vector<TestPoint> measure(CardTest test, std::uint16_t channels) {
   CardTestOptions options;
   options.sizes = sizes;
   options.channels = channels;
-  return run_card_test(test::qpace(), test, options);
+  return run_card_test(test::machine("qpace"), test, options);
 }
 
 void expect_within(const std::vector<TestPoint>& points, const std::vector<double>& published_us,

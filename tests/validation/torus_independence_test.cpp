@@ -31,7 +31,7 @@ Script sink_of(ScriptedProcess& process, Time* end) {
 // The bandwidth of each flow in MiB/s, all flows together. The host has a bus of twice the width, so that
 // only links limit.
 std::vector<double> bandwidths(const std::vector<Flow>& flows) {
-  MachineDescription machine = test::ape128();
+  MachineDescription machine = test::machine("ape128");
   machine.network.dims = {4, 4, 4};
   machine.host.bus.width_bytes = 32;
   std::vector<NodeId> nodes;

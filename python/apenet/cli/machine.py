@@ -1,4 +1,4 @@
-"""apenet machines, apenet machine show, apenet machine check."""
+"""apenet machines, apenet machine show, check and keys."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
+from apenet.base.errors import InputError
 from apenet.cli.common import JsonOption, SetOption, output, print_json, print_tables
 from apenet.machine import Machine, machines
 from apenet.machine import machine as read_machine
-from apenet.machine.lower import default_routing
+from apenet.machine.keys import Key, keys, sections
 
 
 def add_to(app: typer.Typer) -> None:
@@ -20,6 +21,7 @@ def add_to(app: typer.Typer) -> None:
     group = typer.Typer(help="Show or check one machine.", no_args_is_help=True)
     group.command("show")(show)
     group.command("check")(check)
+    group.command("keys")(show_keys)
     app.add_typer(group, name="machine")
 
 
@@ -57,7 +59,7 @@ def _arrangement(machine: Machine) -> Iterator[str]:
     size = f"{machine.shape} " if machine.dims else ""
     counts = f"{facts.nodes} nodes, {facts.routers} routers of {facts.ports_per_router} ports, {facts.cables} cables"
     yield f"topology: {size}{network.topology.value}, {counts}"
-    routing = network.routing.value if network.routing is not None else default_routing(network)
+    routing = machine.description().base_units()["network.routing"]
     classes = "1 class" if facts.channel_classes == 1 else f"{facts.channel_classes} classes"
     yield f"routing: {routing}, {classes} of virtual channels"
     yield f"deadlock: {'free of it' if facts.is_free_of_deadlock else 'possible'}, {facts.proof}"
@@ -79,6 +81,27 @@ def show(
         for line in _arrangement(machine):
             output().print(f"# {line}", markup=False, highlight=False)
         output().print(machine.to_toml(), markup=False, end="")
+
+
+def show_keys(
+    section: Annotated[str, typer.Argument(metavar="SECTION", help="bus, router, card hca ...; all without.")] = "",
+    as_json: JsonOption = False,
+) -> None:
+    """Show the keys that a machine file may have: values and units, defaults, meanings."""
+    if section and section not in sections():
+        raise InputError("section", section, "one of " + ", ".join(sections()))
+    chosen = {name: list(keys(name)) for name in ([section] if section else sections())}
+    if as_json:
+        print_json({name: [key._asdict() for key in listed] for name, listed in chosen.items()})
+        return
+    for name, listed in chosen.items():
+        output().print(f"[{name}]", markup=False, style="bold")
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        for column in Key._fields:
+            table.add_column(column, no_wrap=column == "key")
+        for key in listed:
+            table.add_row(*key)
+        print_tables(table)
 
 
 def check(

@@ -22,7 +22,7 @@ from apenet.base.infiles import UnreadableError, read_text
 from apenet.machine.check import check
 from apenet.machine.lower import lower, read_named
 from apenet.machine.quantity import Quantity
-from apenet.machine.schema import OVERRIDES, ROUTER_ALTERNATIVES, SHAPES, MachineFile, RawTable
+from apenet.machine.schema import FILE_KEYS, OVERRIDES, ROUTER_ALTERNATIVES, SHAPES, MachineFile, RawTable
 from apenet.machine.write import to_toml
 
 __all__ = ["ENGINES", "Machine", "MachineFile", "machine", "machine_names", "machines"]
@@ -32,9 +32,6 @@ ENGINES = ("packet", "flit")
 
 MOST_FILE_BYTES = 2**24
 """Of a machine file: the longest is some kilobytes."""
-
-# Keys of [network] whose values are files with lines of their own.
-NAMED_FILES = ("graph_file", "table_file")
 
 # Keys that are no parameters: their values stand bare in the file.
 _BARE = {("card", "kind"), ("machine", "name"), ("machine", "title"), ("machine", "summary")}
@@ -85,7 +82,7 @@ class Machine:
     @property
     def ports(self) -> int | None:
         """How many processes can share a node's card, None when there is no limit."""
-        return self.file.card.max_processes
+        return self.description().processes_per_node
 
     def with_settings(self, *settings: str) -> Machine:
         """A machine with `key.path=value` settings applied, each validated like the file."""
@@ -95,7 +92,7 @@ class Machine:
         applied = (*self.settings, *settings)
         origin = " ".join((self.label, *(f"--set {setting}" for setting in applied)))
         checked = check(table, origin)
-        lower(checked, origin, 1, self.path.parent)
+        lower(checked, origin, self.path.parent)
         return replace(self, file=checked, settings=applied, table=table)
 
     def with_faults(self, *faults: str) -> Machine:
@@ -112,13 +109,10 @@ class Machine:
         """The machine in base units, as the C++ core takes it, its network run by one of `ENGINES`."""
         if engine not in ENGINES:
             raise InputError("engine", engine, " or ".join(ENGINES))
-        if engine != ENGINES[0] and not self.file.card.has_network:
+        if engine != ENGINES[0] and not self.file.card_kind.has_network:
             kind = self.file.card.kind
             raise InputError("engine", engine, f'{ENGINES[0]} for {self.label}: card.kind = "{kind}" has no network')
-        description = lower(self.file, self.label, seed, self.path.parent)
-        description.network = _with_engine(description.network, engine)
-        description.network.faults = list(self.faults)
-        return description
+        return lower(self.file, self.label, self.path.parent, seed, getattr(_core.Engine, engine), self.faults)
 
     def arrangement(self) -> _core.ArrangementFacts | None:
         """Its topology and routing, and whether they are free of deadlock; None where there is no network."""
@@ -142,7 +136,7 @@ class Machine:
         section, dot, rest = refused.name.partition(".")
         if refused.name != "fault" and not (dot and section in MachineFile.model_fields):
             return refused
-        named = getattr(self.file.network, rest.partition(" ")[0], None) if rest.startswith(NAMED_FILES) else None
+        named = getattr(self.file.network, rest.partition(" ")[0], None) if rest.startswith(FILE_KEYS) else None
         where = self.label if named is None else f"{self.label}: {named.value}"
         return MachineError(where, refused.name, refused.value, refused.expected)
 
@@ -155,7 +149,7 @@ class Machine:
         contents: dict[str, bytes] = {}
         network = self.file.network
         copied: dict[str, Quantity[str]] = {}
-        for key in NAMED_FILES:
+        for key in FILE_KEYS:
             quantity: Quantity[str] | None = getattr(network, key)
             if quantity is None:
                 continue
@@ -170,11 +164,6 @@ class Machine:
 
 def _copy_of(key: str) -> str:
     return f"{key.removesuffix('_file')}.txt"
-
-
-def _with_engine(network: _core.NetworkDescription, engine: str) -> _core.NetworkDescription:
-    network.engine = getattr(_core.Engine, engine)
-    return network
 
 
 def _folder() -> Path:

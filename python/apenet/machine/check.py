@@ -13,10 +13,11 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from apenet.base.errors import ABSENT, MachineError, Problem
-from apenet.machine.cards import CARDS
 from apenet.machine.quantity import Quantity
 from apenet.machine.schema import (
+    CARDS,
     DIMENSIONS,
+    LISTS,
     OVERRIDES,
     ROUTER_ALTERNATIVES,
     SHAPES,
@@ -192,17 +193,13 @@ def _expected(details: ErrorDetails, path: tuple[int | str, ...]) -> str:  # noq
 
 
 def _expected_list(key: str) -> str:
-    match key:
-        case "children":
-            return "a list of 2 or 3 whole numbers: nodes of a leaf, leaves below a switch of the next level, and so on"
-        case "parents" | "cables":
-            return f"a list of 1 or 2 whole numbers: {key} of a switch upwards, one for each level but the last"
-        case "dims":
-            return "a list of 1 to 6 whole numbers, the nodes along each dimension, X first"
-        case "role":
-            return "a list of these, one for each value"
-        case _:
-            return "a list of numbers, at least one"
+    if key == "role":
+        return "a list of these, one for each value"
+    field = LISTS.get(key)
+    if field is None or field.list_most is None:
+        return "a list of numbers, at least one"
+    between = "or" if field.list_most == field.list_least + 1 else "to"
+    return f"a list of {field.list_least} {between} {field.list_most} whole numbers: {field.meaning}"
 
 
 def _expected_missing(path: tuple[int | str, ...]) -> str:
@@ -222,21 +219,19 @@ def _expected_missing(path: tuple[int | str, ...]) -> str:
 def _inconsistencies(file: MachineFile) -> Iterator[Problem]:
     """What no single key can be blamed for: sections and dimensions that do not fit each other."""
     topology = file.network.topology.value
-    if file.card.has_network:
+    card = file.card_kind
+    if card.has_network:
         if topology == "none":
             others = ", ".join(f"'{name}'" for name in SHAPES if name != "none")
-            yield Problem("network.topology", topology, f'one of {others} for card.kind = "{file.card.kind}"')
-        needed = {"router": file.router, "bus": file.bus} if file.card.has_bus else {"router": file.router}
+            yield Problem("network.topology", topology, f'one of {others} for card.kind = "{card.name}"')
+        needed = {"router": file.router, "bus": file.bus} if card.has_bus else {"router": file.router}
         for key, value in needed.items():
             if value is None:
-                yield Problem(key, ABSENT, f'what card.kind = "{file.card.kind}" needs')
-        if file.bus is not None and not file.card.has_bus:
-            yield Problem("bus", "a section", f'none for card.kind = "{file.card.kind}", which has no bus')
+                yield Problem(key, ABSENT, f'what card.kind = "{card.name}" needs')
+        if file.bus is not None and not card.has_bus:
+            yield Problem("bus", "a section", f'none for card.kind = "{card.name}", which has no bus')
     elif topology != "none":
-        yield Problem(
-            "network.topology", topology, f"'none' for card.kind = \"{file.card.kind}\", which has no network"
-        )
-    yield from file.card.problems()
+        yield Problem("network.topology", topology, f"'none' for card.kind = \"{card.name}\", which has no network")
     yield from _misshapen(file.network)
     if file.router is not None:
         yield from _ambiguous(file.router)

@@ -6,21 +6,10 @@ from typing import Annotated, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from apenet.base.sizes import LARGEST_BYTES
-
 Text = Annotated[str, Field(min_length=1)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-Probability = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-MOST = 2**31  # what the core's 32 bits hold, and more than any of these is
-Count = Annotated[int, Field(ge=1, le=MOST)]
-CountOrZero = Annotated[int, Field(ge=0, le=MOST)]
-LargeSize = Annotated[int, Field(ge=1, le=LARGEST_BYTES)]
-LargeSizeOrZero = Annotated[int, Field(ge=0, le=LARGEST_BYTES)]
-Dims = Annotated[list[Count], Field(min_length=1, max_length=6)]
-Levels = Annotated[list[Count], Field(min_length=2, max_length=3)]
-LevelsButLast = Annotated[list[Count], Field(min_length=1, max_length=2)]
-
+Count = Annotated[int, Field(ge=1, le=2**31)]
 Origin = Literal["published", "derived", "fitted", "assumed", "set"]
 
 T = TypeVar("T")

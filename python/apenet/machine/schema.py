@@ -1,31 +1,35 @@
-"""The machine files' schema: sections, keys, units and ranges. Plain data; nothing is computed here.
+"""The machine files' schema: pydantic models of what the core lists (`_core.schema()`), and what belongs to no list.
 
-Every parameter is a `Quantity`: its value, the class of its origin and its source. The unit of a value is the
-last part of its key. `apenet.machine.lower` turns a checked file into base units.
+Every parameter is a `Quantity`: its value, the class of its origin and its source. The unit of a value is the last part
+of its key.
 """
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple
+from collections.abc import Iterable
+from functools import reduce
+from operator import or_
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeAlias
 
-from pydantic import Field
+from pydantic import Field, create_model
 
-from apenet.machine.cards import AnyCard
+from apenet import _core
 from apenet.machine.published import PublishedResult
-from apenet.machine.quantity import (
-    Count,
-    CountOrZero,
-    Dims,
-    LargeSizeOrZero,
-    Levels,
-    LevelsButLast,
-    NonNegative,
-    Positive,
-    Probability,
-    Quantity,
-    Section,
-    Text,
-)
+from apenet.machine.quantity import Quantity, Section, Text
+
+RawTable = dict[str, Any]
+TableName = Annotated[str, Field(pattern="^[A-Za-z0-9_-]+$")]
+_SCHEMA = _core.schema()
+_Kind = _core.FieldKind
+
+
+class Listed(Section):
+    """A section whose keys are those of a description of the core."""
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, key: str) -> Any:  # noqa: ANN401 (what the core lists has the types that it says)
+            ...
 
 
 class About(Section):
@@ -36,128 +40,22 @@ class About(Section):
     summary: Text
 
 
-class LinkOverride(Section):
-    """[network.link.x] and its kin, [network.links.NAME]: what differs along one dimension, level or kind of cable."""
-
-    clock_mhz: Quantity[Positive] | None = None
-    word_bytes: Quantity[Count] | None = None
-    word_cycles: Quantity[Count] | None = None
-    latency_ns: Quantity[NonNegative] | None = None
-    bit_error_rate: Quantity[Probability] | None = None
-
-
-class Link(Section):
-    """[network.link]: one direction of a link moves word_bytes in word_cycles of its clock.
-
-    bit_error_rate is the probability that a bit arrives wrong; without it, zero.
-
-    Below it what differs: along dimensions x to w of a torus or mesh, in a fat tree above leaves and above middle
-    switches.
-    """
-
-    clock_mhz: Quantity[Positive]
-    word_bytes: Quantity[Count]
-    word_cycles: Quantity[Count]
-    latency_ns: Quantity[NonNegative]
-    bit_error_rate: Quantity[Probability] | None = None
-    x: LinkOverride | None = None
-    y: LinkOverride | None = None
-    z: LinkOverride | None = None
-    u: LinkOverride | None = None
-    v: LinkOverride | None = None
-    w: LinkOverride | None = None
-    leaf: LinkOverride | None = None
-    middle: LinkOverride | None = None
-
-
-Routing = Literal[
-    "dimension-order", "dimension-order-entry-class", "minimal-adaptive", "destination-mod", "up-down", "table"
-]
-
-
-class Network(Section):
-    """[network]: topology and its shape, routing and links. Which keys go with which topology: `SHAPES`.
-
-    reconfiguration_us is the time from a fault until the network runs with routes around it; without it, 1000.
-    """
-
-    topology: Quantity[Literal["none", "torus", "mesh", "fat-tree", "crossbar", "graph"]]
-    dims: Quantity[Dims] | None = None
-    children: Quantity[Levels] | None = None
-    parents: Quantity[LevelsButLast] | None = None
-    cables: Quantity[LevelsButLast] | None = None
-    nodes: Quantity[Count] | None = None
-    graph_file: Quantity[Text] | None = None
-    routing: Quantity[Routing] | None = None
-    table_file: Quantity[Text] | None = None
-    link: Link | None = None
-    links: dict[str, LinkOverride] | None = None
-    reconfiguration_us: Quantity[NonNegative] | None = None
-
-
 class Shape(NamedTuple):
     """What belongs to one topology."""
 
     needs: tuple[str, ...]
     allows: tuple[str, ...]
     routings: tuple[str, ...]
-    overrides: tuple[str, ...] = ()  # of [network.link]; those of a cube: as many as it has dimensions
+    overrides: tuple[str, ...]  # of [network.link]; those of a cube: as many as it has dimensions
 
 
-DIMENSIONS = tuple("xyzuvw")
-OVERRIDES = (*DIMENSIONS, "leaf", "middle")  # the tables below [network.link]
-_CUBE = Shape(
-    ("dims", "routing", "link"),
-    ("table_file", "reconfiguration_us"),
-    ("dimension-order", "minimal-adaptive", "up-down", "table"),
-    DIMENSIONS,
-)
-SHAPES: dict[str, Shape] = {
-    "none": Shape((), ("dims", "routing", "link"), ("dimension-order",), DIMENSIONS),
-    "torus": _CUBE._replace(routings=("dimension-order", "dimension-order-entry-class", *_CUBE.routings[1:])),
-    "mesh": _CUBE,
-    "fat-tree": Shape(
-        ("children", "parents", "routing", "link"),
-        ("cables", "table_file", "reconfiguration_us"),
-        ("destination-mod", "up-down", "table"),
-        ("leaf", "middle"),
-    ),
-    "crossbar": Shape(("nodes",), ("routing", "table_file", "reconfiguration_us"), ("up-down", "table")),
-    "graph": Shape(
-        ("graph_file", "routing", "link"), ("links", "table_file", "reconfiguration_us"), ("up-down", "table")
-    ),
+SHAPES = {
+    keys.name: Shape(tuple(keys.needs), tuple(keys.allows), tuple(keys.routings), tuple(keys.links))
+    for keys in _SCHEMA.topologies
 }
-
-
-class Router(Section):
-    """[router]: a switch. Its ports towards cards move port_word_bytes a clock.
-
-    port_latency_ns is the cable's where card and switch are apart; without it, zero.
-
-    Its latency is given as a whole, forward_cycles and credit_cycles, or by the stages of its pipeline, the keys that
-    end in _delay_cycles; its buffers in bytes or in flits.
-    """
-
-    clock_mhz: Quantity[Positive]
-    forward_cycles: Quantity[CountOrZero] | None = None
-    credit_cycles: Quantity[CountOrZero] | None = None
-    routing_delay_cycles: Quantity[CountOrZero] | None = None
-    vc_allocation_delay_cycles: Quantity[Count] | None = None
-    switch_allocation_delay_cycles: Quantity[Count] | None = None
-    switch_traversal_delay_cycles: Quantity[Count] | None = None
-    credit_delay_cycles: Quantity[CountOrZero] | None = None
-    port_clock_mhz: Quantity[Positive]
-    port_word_bytes: Quantity[Count]
-    port_latency_ns: Quantity[NonNegative] | None = None
-    virtual_channels: Quantity[Count]
-    buffer_bytes: Quantity[Count] | None = None
-    buffer_flits: Quantity[Count] | None = None
-    injection_buffer_bytes: Quantity[Count]
-    ejection_buffer_bytes: Quantity[Count]
-    flit_bytes: Quantity[Count] | None = None
-    switching: Quantity[Literal["virtual-cut-through", "wormhole"]] | None = None
-    channel_selection: Quantity[Literal["lane", "any"]] | None = None
-
+DIMENSIONS = SHAPES["torus"].overrides
+OVERRIDES = tuple(dict.fromkeys(name for shape in SHAPES.values() for name in shape.overrides))
+"""The tables below [network.link]."""
 
 # Two ways to say the same: exactly one of each pair, all of it. Setting a key of one takes the other away.
 _WHOLE = ("forward_cycles", "credit_cycles")
@@ -170,54 +68,79 @@ _STAGES = (
 )
 ROUTER_ALTERNATIVES = ((_WHOLE, _STAGES), (("buffer_bytes",), ("buffer_flits",)))
 
+SECTIONS = {section.name: section.fields for section in _SCHEMA.sections}
+CARD_KINDS = {card.kind.name: card.kind for card in _SCHEMA.cards}
+CARD_FIELDS = {
+    f"card {card.kind.name}{table}": fields
+    for card in _SCHEMA.cards
+    for table, fields in (("", card.section.fields), *((f".{key}", inner) for key, inner in card.section.tables))
+}
+FILE_KEYS = tuple(field.key for field in SECTIONS["network"] if field.kind == _Kind.file)
+"""Keys of [network] whose values are names of files with lines of their own."""
 
-class Bus(Section):
-    """[bus]: the I/O bus between host and card.
-
-    duplex: half, the default, is one set of wires for both directions (PCI-X); full is one for each (PCI Express).
-    """
-
-    clock_mhz: Quantity[Positive]
-    width_bytes: Quantity[Count]
-    duplex: Quantity[Literal["half", "full"]] | None = None
-    transaction_overhead_cycles: Quantity[CountOrZero]
-    max_burst_bytes: Quantity[Count]
-    read_latency_ns: Quantity[NonNegative]
-    outstanding_reads: Quantity[Count]
-    pio_write_latency_ns: Quantity[Positive]
+LISTS = {field.key: field for fields in SECTIONS.values() for field in fields if field.is_list}
 
 
-class Host(Section):
-    """[host]: memory copies and computation of one node.
+def _value_type(field: _core.Field) -> Any:  # noqa: ANN401 (a type, made of the field's range)
+    match field.kind:
+        case _Kind.measured:
+            bound = Field(gt=0, allow_inf_nan=False) if field.least > 0 else Field(ge=0, allow_inf_nan=False)
+            value: Any = Annotated[float, bound]
+        case _Kind.probability:
+            value = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+        case _Kind.choice:
+            value = Literal[tuple(field.choices)]
+        case _Kind.whole:
+            value = Annotated[int, Field(ge=field.least, le=field.most)]
+        case _:
+            value = Text
+    if field.is_list:
+        value = Annotated[list[value], Field(min_length=field.list_least, max_length=field.list_most)]
+    return value
 
-    gpu_copy_*: a copy between the GPU and a pinned buffer of the host, for what is staged; together, or not at all.
-    """
 
-    copy_bandwidth_mib_s: Quantity[Positive]
-    gpu_copy_bandwidth_mib_s: Quantity[Positive] | None = None
-    gpu_copy_latency_us: Quantity[NonNegative] | None = None
-    local_latency_ns: Quantity[Positive]
-    flops_per_second: Quantity[Positive]
+def _keys(fields: Iterable[_core.Field], *, are_optional: bool = False) -> dict[str, Any]:
+    keys: dict[str, Any] = {}
+    for field in fields:
+        quantity: Any = Quantity[_value_type(field)]  # type: ignore[misc]
+        keys[field.key] = (quantity | None, None) if are_optional or field.is_optional else (quantity, ...)
+    return keys
 
 
-class SoftwareLayer(Section):
-    """[software.card], [software.mpi]: CPU time of each step of one software layer.
+def _section(name: str, keys: dict[str, Any]) -> type[Listed]:
+    model: type[Listed] = create_model(name, __base__=Listed, **keys)
+    return model
 
-    send_packet_us and receive_packet_us are for each further packet of a message, where the library and not the card
-    cuts messages into packets (VELO); without them, zero.
-    """
 
-    send_us: Quantity[NonNegative]
-    receive_us: Quantity[NonNegative]
-    after_receive_us: Quantity[NonNegative]
-    completion_us: Quantity[NonNegative]
-    rendezvous_us: Quantity[NonNegative]
-    publish_us: Quantity[NonNegative]
-    poll_us: Quantity[NonNegative]
-    clock_read_us: Quantity[NonNegative]
-    eager_limit_bytes: Quantity[LargeSizeOrZero]
-    send_packet_us: Quantity[NonNegative] | None = None
-    receive_packet_us: Quantity[NonNegative] | None = None
+def _card(card: _core.CardSection) -> type[Listed]:
+    name = card.kind.name
+    tables = {
+        key: (dict[TableName, _section(key, _keys(fields))], Field(min_length=1))  # type: ignore[misc]
+        for key, fields in card.section.tables
+    }
+    return _section(name, {"kind": (Literal[name], ...), **_keys(card.section.fields), **tables})
+
+
+CARDS = {card.kind.name: _card(card) for card in _SCHEMA.cards}
+
+if TYPE_CHECKING:
+    AnyCard: TypeAlias = Listed
+    Bus: TypeAlias = Listed
+    Host: TypeAlias = Listed
+    Network: TypeAlias = Listed
+    Router: TypeAlias = Listed
+    SoftwareLayer: TypeAlias = Listed
+else:
+    LinkOverride = _section("LinkOverride", _keys(SECTIONS["network.link"], are_optional=True))
+    _overrides = dict.fromkeys(OVERRIDES, (LinkOverride | None, None))
+    Link = _section("Link", {**_keys(SECTIONS["network.link"]), **_overrides})
+    _links = {"link": (Link | None, None), "links": (dict[str, LinkOverride] | None, None)}
+    Network = _section("Network", {**_keys(SECTIONS["network"]), **_links})
+    Router = _section("Router", _keys(SECTIONS["router"]))
+    Bus = _section("Bus", _keys(SECTIONS["bus"]))
+    Host = _section("Host", _keys(SECTIONS["host"]))
+    SoftwareLayer = _section("SoftwareLayer", _keys(SECTIONS["software"]))
+    AnyCard = Annotated[reduce(or_, CARDS.values()), Field(discriminator="kind")]
 
 
 class Software(Section):
@@ -239,5 +162,7 @@ class MachineFile(Section):
     software: Software
     results: dict[str, PublishedResult] = Field(default_factory=dict)
 
-
-RawTable = dict[str, Any]
+    @property
+    def card_kind(self) -> _core.CardKind:
+        """What every card of this kind has and has not."""
+        return CARD_KINDS[self.card.kind]

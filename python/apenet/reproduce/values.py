@@ -119,4 +119,4 @@ def link_mib_s(machine: str) -> float:
     link = read_machine(machine).file.network.link
     if link is None:
         raise InputError("quantity", "link_fraction", "a machine with links")
-    return link.word_bytes.value * link.clock_mhz.value * 1e6 / link.word_cycles.value / _BYTES_PER_MIB
+    return float(link.word_bytes.value * link.clock_mhz.value * 1e6 / link.word_cycles.value / _BYTES_PER_MIB)

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, SupportsFloat
+from typing import Any, SupportsFloat, cast
 
 from apenet import _core
 from apenet._core import version as __version__
@@ -156,13 +156,13 @@ def traffic(
     packet_flits = whole("packet_flits", packet_flits, 1, MOST_FLITS, f"a whole number from 1 to {MOST_FLITS}")
     seed = checked_seed(seed)
     cycles = _checked_cycles(warmup_cycles, measure_cycles, drain_cycles)
-    network = chosen.description(engine=engine).network
+    description = chosen.description(engine=engine)
     points: list[TrafficPoint] = []
     warnings: list[list[str]] = []
     for load in checked:
         options = _options(pattern, load, packet_flits, seed, cycles)
         try:
-            point = _core.run_traffic(network, options)
+            point = _core.run_traffic(description.network, options)
         except ValueError as error:
             raise chosen.refused(error) from error
         points.append(_point(point))
@@ -178,7 +178,7 @@ def traffic(
         seed=seed,
         warmup_cycles=cycles["warmup_cycles"],
         measure_cycles=cycles["measure_cycles"],
-        cycle_ps=1e12 / network.pipeline.clock_hz,
+        cycle_ps=1e12 / cast("int", description.base_units()["router.clock_mhz"]),
         points=tuple(points),
         warnings=gather_warnings(warnings),
     )

@@ -1,8 +1,7 @@
-#include "nic/apelink/apelink_cards.hpp"
-
 #include "kernel/refuse.hpp"
 #include "nic/apelink/apelink_nic.hpp"
 #include "nic/bus_cards.hpp"
+#include "nic/card_set.hpp"
 
 namespace apenet {
 
@@ -38,10 +37,8 @@ class ApelinkSet final : public CardSet {
 
 }  // namespace
 
-void validate(const ApelinkDescription& card, const HostDescription& host) {
-  validate(host.bus);
+void validate(const ApelinkDescription& card, const HostDescription& /*host*/) {
   validate_common(card);
-  require_at_least("card.lookup_cycles", card.lookup_cycles, 0);
 }
 
 CardFacts facts_of(const ApelinkDescription& card, const HostDescription& host) {

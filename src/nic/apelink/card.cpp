@@ -6,13 +6,7 @@
 namespace apenet {
 
 void validate_common(const ApeCardDescription& card) {
-  require_clock("card.clock_mhz", card.clock);
-  require_at_least("card.header_bytes", card.header_bytes, 1);
-  require_at_least("card.footer_bytes", card.footer_bytes, 0);
-  require_at_least("card.granule_bytes", card.granule_bytes, 1);
-  constexpr std::int64_t max_packet = 1 << 20;
   require_at_least("card.max_payload_bytes", card.max_payload_bytes, card.granule_bytes);
-  require_at_most("card.max_payload_bytes", card.max_payload_bytes, max_packet);
   if (card.max_payload_bytes % card.granule_bytes != 0) {
     refuse_value("card.max_payload_bytes", std::to_string(card.max_payload_bytes),
                  "a multiple of card.granule_bytes = " + std::to_string(card.granule_bytes));
@@ -20,16 +14,8 @@ void validate_common(const ApeCardDescription& card) {
   constexpr std::int64_t max_packets = std::int64_t{1} << 31;  // limit of Packet::sequence
   require_at_least("card.max_message_bytes", card.max_message_bytes, card.max_payload_bytes);
   require_at_most("card.max_message_bytes", card.max_message_bytes, max_packets * card.max_payload_bytes);
-  require_at_least("card.descriptor_bytes", card.descriptor_bytes, 1);
-  require_at_least("card.descriptor_cycles", card.descriptor_cycles, 0);
-  require_at_least("card.descriptor_fifo_entries", card.descriptor_fifo_entries, 1);
-  require_at_least("card.completion_bytes", card.completion_bytes, 1);
-  require_at_least("card.max_pio_bytes", card.max_pio_bytes, 0);
-  require_at_least("card.ports", card.ports, 1);
-  require_at_least("card.queues", card.queues, 1);
   require_at_most("card.queues", card.queues, Transmitter::max_queues / card.ports,
                   " (64 over card.ports = " + std::to_string(card.ports) + ")");
-  require_duration("card.get_service_us", card.get_service);
 }
 
 NicCapabilities ape_card_capabilities(const ApeCardDescription& card) {

@@ -1,8 +1,7 @@
-#include "nic/apelink_plus/apelink_plus_cards.hpp"
-
 #include "kernel/refuse.hpp"
 #include "nic/apelink_plus/apelink_plus_nic.hpp"
 #include "nic/bus_cards.hpp"
+#include "nic/card_set.hpp"
 
 namespace apenet {
 
@@ -44,39 +43,18 @@ class ApelinkPlusSet final : public CardSet {
   BusCards<ApelinkPlusNic> nodes_;
 };
 
-void validate_gpu(const PeerMemoryDescription& gpu) {
-  require_at_least("card.gpu_read_bandwidth_mib_s", gpu.read_rate.bytes, 0);
-  require_at_least("card.gpu_write_bandwidth_mib_s", gpu.write_rate.bytes, 0);
-  require_duration("card.gpu_read_latency_ns", gpu.read_latency);
-  require_duration("card.gpu_write_latency_ns", gpu.write_latency);
-  if ((gpu.read_rate.bytes > 0) != (gpu.write_rate.bytes > 0)) {
-    refuse_value("card.gpu_write_bandwidth_mib_s", std::to_string(gpu.write_rate.bytes) + " bytes per second",
-                 "a positive rate if the read rate is positive, and zero otherwise");
-  }
-}
-
 }  // namespace
 
-void validate(const ApelinkPlusDescription& card, const HostDescription& host) {
-  validate(host.bus);
+void validate(const ApelinkPlusDescription& card, const HostDescription& /*host*/) {
   validate_common(card);
-  constexpr std::int64_t max_page = std::int64_t{1} << 30;
-  require_at_least("card.page_bytes", card.page_bytes, 1);
-  require_at_most("card.page_bytes", card.page_bytes, max_page);
-  constexpr std::int64_t max_entries = 1 << 16;
-  require_at_least("card.tlb_entries", card.tlb_entries, 0);
-  require_at_most("card.tlb_entries", card.tlb_entries, max_entries);
-  require_duration("card.tlb_hit_ns", card.tlb_hit);
-  require_duration("card.page_walk_ns", card.page_walk);
-  constexpr std::int64_t max_engines = 64;
-  require_at_least("card.receive_engines", card.receive_engines, 1);
-  require_at_most("card.receive_engines", card.receive_engines, max_engines);
-  require_duration("card.receive_setup_ns", card.receive_setup);
-  require_at_least("card.max_send_bytes", card.max_send_bytes, 0);
   require_at_most("card.max_send_bytes", card.max_send_bytes, card.max_message_bytes,
                   ", that is card.max_message_bytes");
   require_at_least("card.receive_ring_bytes", card.receive_ring_bytes, card.page_bytes);
-  validate_gpu(card.gpu);
+  if ((card.gpu.read_rate.bytes > 0) != (card.gpu.write_rate.bytes > 0)) {
+    refuse_value("card.gpu_write_bandwidth_mib_s",
+                 std::to_string(card.gpu.write_rate.bytes) + " bytes per second",
+                 "a positive rate if the read rate is positive, and zero otherwise");
+  }
 }
 
 CardFacts facts_of(const ApelinkPlusDescription& card, const HostDescription& host) {

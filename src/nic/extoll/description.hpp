@@ -1,36 +1,81 @@
-// The EXTOLL card as plain data, in base units; each field is a key of [card] in the machine files.
+// The EXTOLL card as plain data, in base units.
 #pragma once
 
 #include <cstdint>
 
 #include "kernel/rate.hpp"
-#include "kernel/time.hpp"
+#include "nic/card_kind.hpp"
+#include "schema/fields.hpp"
 
 namespace apenet {
 
 struct ExtollDescription {
-  ClockDomain clock;              // of the engines
-  std::int64_t header_bytes = 8;  // of every packet: route, nodes, ports, type
-  std::int64_t footer_bytes = 8;  // checksum and framing
-  std::int64_t granule_bytes = 4;
-  std::int64_t ports = 16;  // processes: each has a mailbox and a queue of RMA commands
+  static constexpr CardKind kind{"extoll"};
+  ClockDomain clock;
+  std::int64_t header_bytes = 0;
+  std::int64_t footer_bytes = 0;
+  std::int64_t granule_bytes = 0;
+  std::int64_t ports = 0;
 
-  std::int64_t velo_payload_bytes = 56;     // of a packet and of a slot
-  std::int64_t velo_status_bytes = 8;       // beside it, in both
-  std::int64_t velo_max_message_bytes = 0;  // that the library sends as a train of packets
-  std::int64_t velo_mailbox_entries = 0;    // slots of a process
-  std::int64_t velo_send_cycles = 0;        // of the requester, each packet
-  std::int64_t velo_receive_cycles = 0;     // of the completer, each packet
+  std::int64_t velo_payload_bytes = 0;
+  std::int64_t velo_status_bytes = 0;
+  std::int64_t velo_max_message_bytes = 0;
+  std::int64_t velo_mailbox_entries = 0;
+  std::int64_t velo_send_cycles = 0;
+  std::int64_t velo_receive_cycles = 0;
 
-  std::int64_t rma_max_message_bytes = 0;    // per command
-  std::int64_t rma_max_payload_bytes = 0;    // per packet
-  std::int64_t rma_command_bytes = 24;       // as the CPU writes it, and as a get travels to the responder
-  std::int64_t rma_header_bytes = 16;        // of a packet with payload, beside header_bytes
-  std::int64_t rma_notification_bytes = 16;  // as it is written to memory
-  std::int64_t rma_max_immediate_bytes = 8;  // payload in the command itself
-  std::int64_t rma_requester_cycles = 0;     // each command
-  std::int64_t rma_responder_cycles = 0;     // each request, and each acknowledgement
-  std::int64_t rma_completer_cycles = 0;     // each packet
+  std::int64_t rma_max_message_bytes = 0;
+  std::int64_t rma_max_payload_bytes = 0;
+  std::int64_t rma_command_bytes = 0;
+  std::int64_t rma_header_bytes = 0;
+  std::int64_t rma_notification_bytes = 0;
+  std::int64_t rma_max_immediate_bytes = 0;
+  std::int64_t rma_requester_cycles = 0;
+  std::int64_t rma_responder_cycles = 0;
+  std::int64_t rma_completer_cycles = 0;
 };
+
+inline void list_fields(schema::Fields& fields, ExtollDescription& card) {
+  using namespace schema::ranges;
+  fields("clock_mhz", card.clock, positive, "clock of the engines");
+  fields("header_bytes", card.header_bytes, count, "of every packet: route, nodes, ports, type");
+  fields("footer_bytes", card.footer_bytes, count_or_zero, "of every packet: checksum and framing");
+  fields("granule_bytes", card.granule_bytes, count, "what follows the header is padded to a multiple of it");
+  fields("ports", card.ports, count,
+         "processes that can share the card: each has a mailbox and a queue of RMA commands");
+
+  fields("velo_payload_bytes", card.velo_payload_bytes, count.up_to(1 << 16),
+         "payload of a VELO packet and of a mailbox slot");
+  fields("velo_status_bytes", card.velo_status_bytes, count, "beside the payload, in packet and slot");
+  fields("velo_max_message_bytes", card.velo_max_message_bytes, count.up_to(1 << 20),
+         "largest message that the library sends as a train of VELO packets");
+  fields("velo_mailbox_entries", card.velo_mailbox_entries, count, "slots in the mailbox of a process");
+  fields("velo_send_cycles", card.velo_send_cycles, count_or_zero, "of the VELO requester, each packet");
+  fields("velo_receive_cycles", card.velo_receive_cycles, count_or_zero,
+         "of the VELO completer, each packet");
+
+  fields("rma_max_message_bytes", card.rma_max_message_bytes, size, "largest message of an RMA command");
+  fields("rma_max_payload_bytes", card.rma_max_payload_bytes, count.up_to(1 << 20),
+         "largest payload of an RMA packet");
+  fields("rma_command_bytes", card.rma_command_bytes, count,
+         "RMA command, as the CPU writes it and as a get travels to the responder");
+  fields("rma_header_bytes", card.rma_header_bytes, count_or_zero,
+         "of an RMA packet with payload, beside header_bytes");
+  fields("rma_notification_bytes", card.rma_notification_bytes, count,
+         "notification, as it is written to memory");
+  fields("rma_max_immediate_bytes", card.rma_max_immediate_bytes, count_or_zero,
+         "largest payload in the RMA command itself");
+  fields("rma_requester_cycles", card.rma_requester_cycles, count_or_zero,
+         "of the RMA requester, each command");
+  fields("rma_responder_cycles", card.rma_responder_cycles, count_or_zero,
+         "of the RMA responder, each request and each acknowledgement");
+  fields("rma_completer_cycles", card.rma_completer_cycles, count_or_zero,
+         "of the RMA completer, each packet");
+}
+
+void validate(const ExtollDescription& card, const HostDescription& host);
+[[nodiscard]] CardFacts facts_of(const ExtollDescription& card, const HostDescription& host);
+[[nodiscard]] std::unique_ptr<CardSet> make_set(const ExtollDescription& card,
+                                                const CardSurroundings& surroundings);
 
 }  // namespace apenet

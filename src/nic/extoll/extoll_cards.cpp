@@ -1,9 +1,8 @@
-#include "nic/extoll/extoll_cards.hpp"
-
 #include <algorithm>
 
 #include "kernel/refuse.hpp"
 #include "nic/bus_cards.hpp"
+#include "nic/card_set.hpp"
 #include "nic/extoll/extoll_nic.hpp"
 
 namespace apenet {
@@ -55,50 +54,17 @@ class ExtollSet final : public CardSet {
   BusCards<ExtollNic> nodes_;
 };
 
-void validate_velo(const ExtollDescription& card) {
-  constexpr std::int64_t max_packet = 1 << 16;
-  constexpr std::int64_t max_train = 1 << 20;
-  require_at_least("card.velo_payload_bytes", card.velo_payload_bytes, 1);
-  require_at_most("card.velo_payload_bytes", card.velo_payload_bytes, max_packet);
-  require_at_least("card.velo_status_bytes", card.velo_status_bytes, 1);
-  require_at_least("card.velo_max_message_bytes", card.velo_max_message_bytes, card.velo_payload_bytes);
-  require_at_most("card.velo_max_message_bytes", card.velo_max_message_bytes, max_train);
-  require_at_least("card.velo_mailbox_entries", card.velo_mailbox_entries, 1);
-  require_at_least("card.velo_send_cycles", card.velo_send_cycles, 0);
-  require_at_least("card.velo_receive_cycles", card.velo_receive_cycles, 0);
-}
+}  // namespace
 
-void validate_rma(const ExtollDescription& card) {
-  constexpr std::int64_t max_packet = 1 << 20;
+void validate(const ExtollDescription& card, const HostDescription& /*host*/) {
   constexpr std::int64_t max_packets = std::int64_t{1} << 31;  // Packet::sequence counts them
-  require_at_least("card.rma_max_payload_bytes", card.rma_max_payload_bytes, 1);
-  require_at_most("card.rma_max_payload_bytes", card.rma_max_payload_bytes, max_packet);
+  require_at_most("card.ports", card.ports, extoll::RmaUnit::max_ports);
+  require_at_least("card.velo_max_message_bytes", card.velo_max_message_bytes, card.velo_payload_bytes);
   require_at_least("card.rma_max_message_bytes", card.rma_max_message_bytes, card.velo_max_message_bytes);
   require_at_most("card.rma_max_message_bytes", card.rma_max_message_bytes,
                   max_packets * card.rma_max_payload_bytes);
-  require_at_least("card.rma_command_bytes", card.rma_command_bytes, 1);
-  require_at_least("card.rma_header_bytes", card.rma_header_bytes, 0);
-  require_at_least("card.rma_notification_bytes", card.rma_notification_bytes, 1);
-  require_at_least("card.rma_max_immediate_bytes", card.rma_max_immediate_bytes, 0);
   require_at_most("card.rma_max_immediate_bytes", card.rma_max_immediate_bytes, card.rma_command_bytes,
                   ", the command that carries it");
-  require_at_least("card.rma_requester_cycles", card.rma_requester_cycles, 0);
-  require_at_least("card.rma_responder_cycles", card.rma_responder_cycles, 0);
-  require_at_least("card.rma_completer_cycles", card.rma_completer_cycles, 0);
-}
-
-}  // namespace
-
-void validate(const ExtollDescription& card, const HostDescription& host) {
-  validate(host.bus);
-  require_clock("card.clock_mhz", card.clock);
-  require_at_least("card.header_bytes", card.header_bytes, 1);
-  require_at_least("card.footer_bytes", card.footer_bytes, 0);
-  require_at_least("card.granule_bytes", card.granule_bytes, 1);
-  require_at_least("card.ports", card.ports, 1);
-  require_at_most("card.ports", card.ports, extoll::RmaUnit::max_ports);
-  validate_velo(card);
-  validate_rma(card);
 }
 
 CardFacts facts_of(const ExtollDescription& card, const HostDescription& host) {

@@ -1,7 +1,6 @@
-#include "nic/hca/hca_cards.hpp"
-
 #include "kernel/refuse.hpp"
 #include "nic/bus_cards.hpp"
+#include "nic/card_set.hpp"
 #include "nic/hca/hca_nic.hpp"
 
 namespace apenet {
@@ -56,64 +55,20 @@ class HcaSet final : public CardSet {
   BusCards<hca::HcaNic> nodes_;
 };
 
-void validate_packets(const HcaDescription& card) {
-  constexpr std::int64_t max_packet = 1 << 20;
-  constexpr std::int64_t max_header = 1 << 10;
-  require_at_least("card.mtu_bytes", card.mtu_bytes, 1);
-  require_at_most("card.mtu_bytes", card.mtu_bytes, max_packet);
-  require_at_least("card.granule_bytes", card.granule_bytes, 1);
+}  // namespace
+
+void validate(const HcaDescription& card, const HostDescription& /*host*/) {
   if (card.mtu_bytes % card.granule_bytes != 0) {
     refuse_value("card.mtu_bytes", std::to_string(card.mtu_bytes),
                  "a multiple of card.granule_bytes = " + std::to_string(card.granule_bytes));
   }
-  require_at_least("card.header_bytes", card.header_bytes, 1);
-  const auto require_header = [](const char* key, std::int64_t bytes) {
-    require_at_least(key, bytes, 0);
-    require_at_most(key, bytes, max_header);
-  };
-  require_header("card.header_bytes", card.header_bytes);
-  require_header("card.trailer_bytes", card.trailer_bytes);
-  require_header("card.reth_bytes", card.reth_bytes);
-  require_header("card.aeth_bytes", card.aeth_bytes);
-  require_header("card.immediate_bytes", card.immediate_bytes);
   constexpr std::int64_t max_packets = std::int64_t{1} << 31;  // Packet::sequence counts them
-  require_at_least("card.max_message_bytes", card.max_message_bytes, 1);
   require_at_most("card.max_message_bytes", card.max_message_bytes, max_packets * card.mtu_bytes);
-}
-
-void validate_queues(const HcaDescription& card) {
-  require_at_least("card.virtual_lanes", card.virtual_lanes, 1);
   require_at_most("card.virtual_lanes", card.virtual_lanes, hca::Transmitter::max_lanes);
-  require_at_least("card.wqe_bytes", card.wqe_bytes, 1);
-  require_at_least("card.doorbell_bytes", card.doorbell_bytes, 1);
-  require_at_least("card.cqe_bytes", card.cqe_bytes, 1);
-  require_at_least("card.max_inline_bytes", card.max_inline_bytes, 0);
-  require_at_least("card.blueflame_bytes", card.blueflame_bytes, 0);
   require_at_most("card.blueflame_bytes", card.blueflame_bytes, card.max_inline_bytes,
                   ", card.max_inline_bytes");
-  require_at_least("card.send_queue_entries", card.send_queue_entries, 1);
-  require_at_least("card.wqe_prefetch_entries", card.wqe_prefetch_entries, 1);
-  require_at_least("card.receive_queue_entries", card.receive_queue_entries, 1);
-  require_at_least("card.context_cache_entries", card.context_cache_entries, 0);
-  require_at_least("card.messages_per_ack", card.messages_per_ack, 1);
   require_at_most("card.messages_per_ack", card.messages_per_ack, card.send_queue_entries,
                   ", card.send_queue_entries: a full queue waits for an acknowledgement");
-  require_at_least("card.outstanding_rdma_reads", card.outstanding_rdma_reads, 1);
-}
-
-}  // namespace
-
-void validate(const HcaDescription& card, const HostDescription& host) {
-  validate(host.bus);
-  validate_packets(card);
-  validate_queues(card);
-  require_duration("card.wqe_latency_ns", card.wqe_latency);
-  require_duration("card.wqe_interval_ns", card.wqe_interval);
-  require_duration("card.receive_latency_ns", card.receive_latency);
-  require_duration("card.read_service_ns", card.read_service);
-  require_duration("card.receive_repost_us", card.receive_repost);
-  require_positive_time("card.rnr_timer_us", card.rnr_timer, "a refused sender waits before it tries again");
-  require_duration("card.context_miss_ns", card.context_miss);
 }
 
 CardFacts facts_of(const HcaDescription& card, const HostDescription& host) {

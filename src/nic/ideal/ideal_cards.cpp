@@ -1,20 +1,30 @@
-#include "nic/ideal/ideal_cards.hpp"
-
 #include <algorithm>
 
 #include "kernel/refuse.hpp"
+#include "nic/card_set.hpp"
 #include "nic/ideal/ideal_nic.hpp"
+#include "nic/ideal/protocols.hpp"
 
 namespace apenet {
 
 namespace {
 
+// The doorbell delay is part of the latency. If the bus has no delay, the whole latency counts as doorbell
+// delay, so that processes may run as far ahead as possible.
+CardFacts facts_of(const IdealProtocols& protocols, const HostDescription& host) {
+  const Time pio = host.bus.pio_write_latency;
+  const Time latency = IdealNic::control_latency(protocols);
+  return {.capabilities = IdealNic::any_capabilities(),
+          .doorbell_delay = pio > Time::zero() ? std::min(pio, latency) : latency};
+}
+
 class IdealSet final : public CardSet {
  public:
-  IdealSet(const IdealDescription& card, const CardSurroundings& surroundings) : description_(card) {
-    const Time doorbell_delay = facts_of(card, surroundings.host).doorbell_delay;
+  IdealSet(IdealProtocols protocols, const CardSurroundings& surroundings)
+      : protocols_(std::move(protocols)) {
+    const Time doorbell_delay = facts_of(protocols_, surroundings.host).doorbell_delay;
     for (NodeId node = 0; node < surroundings.nodes; ++node) {
-      nics_.push_back(std::make_unique<IdealNic>(surroundings.simulation, description_, doorbell_delay, node,
+      nics_.push_back(std::make_unique<IdealNic>(surroundings.simulation, protocols_, doorbell_delay, node,
                                                  surroundings.messages, surroundings.placement, nics_));
     }
   }
@@ -23,57 +33,77 @@ class IdealSet final : public CardSet {
   void warn(std::vector<std::string>& /*warnings*/) const override {}
 
  private:
-  IdealDescription description_;  // shared by all cards
+  IdealProtocols protocols_;  // shared by all cards
   IdealNics nics_;
 };
 
-void validate_rate(const char* key, DataRate rate) {
-  if (rate.bytes <= 0 || rate.per_cycles <= 0 || rate.frequency_hz <= 0) {
-    refuse_value(key, std::to_string(rate.bytes) + " bytes per cycle", "more than zero");
-  }
+template <typename Value>
+void require_one_each(const std::string& key, const std::vector<Value>& values, std::size_t protocols) {
+  if (values.size() == protocols) return;
+  refuse_value(
+      key, std::to_string(values.size()) + " values",
+      std::to_string(protocols) + " values, one for each protocol: one more than card.switch_bytes has");
 }
 
-void validate(const IdealPath& path) {
-  require_duration("card.latency_ns", path.latency);
-  require_duration("card.gap_ns", path.gap);
-  validate_rate("card.bandwidth_mib_s", path.rate);
-  if (path.transit) validate_rate("card.transit_bandwidth_mib_s", *path.transit);
+void require_latency(const IdealProtocols& protocols) {
+  require_positive_time("card.latency_ns", IdealNic::control_latency(protocols),
+                        "processes may run ahead of the model by this time");
 }
 
 }  // namespace
 
-void validate(const IdealDescription& card, const HostDescription& host) {
-  if (card.protocols.empty()) refuse_value("card.paths", "none", "at least one");
-  const std::size_t paths = card.protocols.front().paths.size();
-  std::int64_t below = -1;
-  for (const IdealProtocol& protocol : card.protocols) {
-    if (protocol.paths.empty() || protocol.paths.size() != paths) {
-      refuse_value("card.paths", std::to_string(protocol.paths.size()),
-                   "at least one, the same in every protocol");
-    }
-    if (protocol.max_message_bytes <= below) {
-      refuse_value("card.switch_bytes", std::to_string(protocol.max_message_bytes), "sizes that rise");
-    }
-    below = protocol.max_message_bytes;
-    for (const IdealPath& path : protocol.paths) validate(path);
-  }
-  require_positive_time("card.latency_ns", IdealNic::control_latency(card),
-                        "processes may run ahead of the model by this time");
-  require_duration("bus.pio_write_latency_ns", host.bus.pio_write_latency);
+IdealProtocols protocols_of(const IdealDescription& card) {
+  return {{.paths = {{.latency = card.latency, .gap = {}, .rate = card.rate, .transit = {}}}}};
 }
 
-// The doorbell delay is part of the latency. If the bus has no delay, the whole latency counts as doorbell
-// delay, so that processes may run as far ahead as possible.
+IdealProtocols protocols_of(const FabricDescription& card) {
+  IdealProtocols protocols(card.switch_bytes.size() + 1);
+  for (std::size_t i = 0; i < protocols.size(); ++i) {
+    if (i < card.switch_bytes.size()) protocols[i].max_message_bytes = card.switch_bytes[i];
+    for (const auto& [name, path] : card.paths) {
+      protocols[i].paths.push_back({path.latency[i], path.gap[i], path.rate[i], {}});
+      if (!path.transit.empty()) protocols[i].paths.back().transit = path.transit[i];
+    }
+  }
+  return protocols;
+}
+
+void validate(const IdealDescription& card, const HostDescription& /*host*/) {
+  require_latency(protocols_of(card));
+}
+
+void validate(const FabricDescription& card, const HostDescription& /*host*/) {
+  const std::vector<std::int64_t>& switches = card.switch_bytes;
+  if (std::adjacent_find(switches.begin(), switches.end(), std::greater_equal<>()) != switches.end()) {
+    refuse_value("card.switch_bytes", std::to_string(switches.size()) + " sizes", "sizes that rise");
+  }
+  if (card.paths.empty()) refuse_value("card.paths", "none", "at least one");
+  const std::size_t protocols = switches.size() + 1;
+  for (const auto& [name, path] : card.paths) {
+    const std::string section = "card.paths." + name;
+    require_one_each(section + ".latency_ns", path.latency, protocols);
+    require_one_each(section + ".gap_ns", path.gap, protocols);
+    require_one_each(section + ".bandwidth_mib_s", path.rate, protocols);
+    if (!path.transit.empty())
+      require_one_each(section + ".transit_bandwidth_mib_s", path.transit, protocols);
+  }
+  require_latency(protocols_of(card));
+}
+
 CardFacts facts_of(const IdealDescription& card, const HostDescription& host) {
-  const Time pio = host.bus.pio_write_latency;
-  const Time latency = IdealNic::control_latency(card);
-  return {.capabilities = IdealNic::capabilities_of(card),
-          .has_network = false,
-          .doorbell_delay = pio > Time::zero() ? std::min(pio, latency) : latency};
+  return facts_of(protocols_of(card), host);
+}
+
+CardFacts facts_of(const FabricDescription& card, const HostDescription& host) {
+  return facts_of(protocols_of(card), host);
 }
 
 std::unique_ptr<CardSet> make_set(const IdealDescription& card, const CardSurroundings& surroundings) {
-  return std::make_unique<IdealSet>(card, surroundings);
+  return std::make_unique<IdealSet>(protocols_of(card), surroundings);
+}
+
+std::unique_ptr<CardSet> make_set(const FabricDescription& card, const CardSurroundings& surroundings) {
+  return std::make_unique<IdealSet>(protocols_of(card), surroundings);
 }
 
 }  // namespace apenet

@@ -15,21 +15,21 @@ constexpr std::uint64_t code(Step step) {
 
 }  // namespace
 
-IdealNic::IdealNic(Simulation& simulation, const IdealDescription& description, Time doorbell_delay,
-                   NodeId node, MessageTable& messages, const Placement& placement, const IdealNics& cards)
+IdealNic::IdealNic(Simulation& simulation, const IdealProtocols& protocols, Time doorbell_delay, NodeId node,
+                   MessageTable& messages, const Placement& placement, const IdealNics& cards)
     : simulation_(simulation),
-      description_(description),
+      protocols_(protocols),
       doorbell_delay_(doorbell_delay),
-      control_latency_(control_latency(description)),
+      control_latency_(control_latency(protocols)),
       source_{EventKind::nic, node, 0},
       messages_(messages),
       placement_(placement),
       cards_(cards),
-      free_at_(description.protocols.front().paths.size()) {}
+      free_at_(protocols.front().paths.size()) {}
 
-Time IdealNic::control_latency(const IdealDescription& description) {
+Time IdealNic::control_latency(const IdealProtocols& protocols) {
   Time least = Time::from_ps(std::numeric_limits<std::int64_t>::max());
-  for (const IdealProtocol& protocol : description.protocols) {
+  for (const IdealProtocol& protocol : protocols) {
     Time slowest;
     for (const IdealPath& path : protocol.paths) slowest = std::max(slowest, path.latency);
     least = std::min(least, slowest);
@@ -37,7 +37,7 @@ Time IdealNic::control_latency(const IdealDescription& description) {
   return least;
 }
 
-NicCapabilities IdealNic::capabilities_of(const IdealDescription&) {
+NicCapabilities IdealNic::any_capabilities() {
   constexpr std::int64_t any_size = std::int64_t{1} << 40;
   constexpr std::uint16_t channels = 16;  // an arbitrary number: all channels share one wire
   return {.put = true,
@@ -50,7 +50,7 @@ NicCapabilities IdealNic::capabilities_of(const IdealDescription&) {
 
 IdealNic::Departure IdealNic::transmit(std::int64_t bytes) {
   const auto protocol =
-      std::find_if(description_.protocols.begin(), description_.protocols.end() - 1,
+      std::find_if(protocols_.begin(), protocols_.end() - 1,
                    [&](const IdealProtocol& candidate) { return bytes <= candidate.max_message_bytes; });
   Departure departure;
   for (std::size_t i = 0; i < free_at_.size(); ++i) {

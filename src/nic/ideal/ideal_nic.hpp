@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "kernel/simulation.hpp"
-#include "nic/description.hpp"
+#include "nic/ideal/protocols.hpp"
 #include "nic/messages.hpp"
 #include "nic/nic.hpp"
 #include "nic/placement.hpp"
@@ -27,14 +27,14 @@ using IdealNics = std::vector<std::unique_ptr<IdealNic>>;  // one per node
 class IdealNic final : public Nic, private EventHandler {
  public:
   // doorbell_delay: time that has passed since the post when the doorbell rings; at most
-  // control_latency(description). `cards`: all cards of the machine by node; a get uses the target's card.
-  IdealNic(Simulation& simulation, const IdealDescription& description, Time doorbell_delay, NodeId node,
+  // control_latency(protocols). `cards`: all cards of the machine by node; a get uses the target's card.
+  IdealNic(Simulation& simulation, const IdealProtocols& protocols, Time doorbell_delay, NodeId node,
            MessageTable& messages, const Placement& placement, const IdealNics& cards);
 
   // The smallest latency of any message, which requests and acknowledgements take.
-  [[nodiscard]] static Time control_latency(const IdealDescription& description);
-  [[nodiscard]] static NicCapabilities capabilities_of(const IdealDescription& description);
-  [[nodiscard]] NicCapabilities capabilities() const override { return capabilities_of(description_); }
+  [[nodiscard]] static Time control_latency(const IdealProtocols& protocols);
+  [[nodiscard]] static NicCapabilities any_capabilities();
+  [[nodiscard]] NicCapabilities capabilities() const override { return any_capabilities(); }
   void doorbell(MessageId id) override;
 
  private:
@@ -47,7 +47,7 @@ class IdealNic final : public Nic, private EventHandler {
   Time in_order(NodeId target, Time arrival);
 
   Simulation& simulation_;
-  const IdealDescription& description_;
+  const IdealProtocols& protocols_;
   Time doorbell_delay_;
   Time control_latency_;
   EventSource source_;

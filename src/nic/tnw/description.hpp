@@ -1,31 +1,68 @@
-// The torus network processor as plain data, in base units; each field is a key of [card] in the machine
-// files.
+// The torus network processor as plain data, in base units.
 #pragma once
 
 #include <cstdint>
 
 #include "kernel/rate.hpp"
 #include "kernel/time.hpp"
+#include "nic/card_kind.hpp"
+#include "schema/fields.hpp"
 
 namespace apenet {
 
 struct TnwDescription {
-  Time put_latency;     // DMA out of local store: post to the card; the lookahead of the simulation
-  Time notify_latency;  // from the CPU links to where the processor looks
-  Time operation;       // of the processor path: each put, credit and delivery, beside its packets
-  std::int64_t cpu_links = 2;
-  DataRate cpu_link_rate;  // of each of them; a packet is spread over all
-  std::int64_t packet_bytes = 128;
-  std::int64_t header_bytes = 0;                   // of a packet on the link
-  std::int64_t message_header_bytes = 0;           // beside it, of the first packet of a message
-  std::int64_t acknowledgement_bytes = 0;          // on the link in the opposite direction, for each packet
-  std::int64_t message_acknowledgement_bytes = 0;  // instead, for the last packet of a message
-  std::int64_t max_message_bytes = 2048;
-  std::int64_t channels = 8;  // virtual channels of a link
-  std::int64_t ports = 8;
-  std::int64_t receive_buffer_packets = 0;  // of the receiving card, per link and virtual channel
-  std::int64_t ring_bytes = 0;  // credit that a message-passing library gives each sender before it begins
-  Time forward_service;         // software at a node takes a message that goes on, or came so
+  static constexpr CardKind kind{.name = "tnw", .has_bus = false};
+  Time put_latency;  // the lookahead of the simulation
+  Time notify_latency;
+  Time operation;
+  std::int64_t cpu_links = 0;
+  DataRate cpu_link_rate;
+  std::int64_t packet_bytes = 0;
+  std::int64_t header_bytes = 0;
+  std::int64_t message_header_bytes = 0;
+  std::int64_t acknowledgement_bytes = 0;
+  std::int64_t message_acknowledgement_bytes = 0;
+  std::int64_t max_message_bytes = 0;
+  std::int64_t channels = 0;
+  std::int64_t ports = 0;
+  std::int64_t receive_buffer_packets = 0;
+  std::int64_t ring_bytes = 0;
+  Time forward_service;
 };
+
+inline void list_fields(schema::Fields& fields, TnwDescription& card) {
+  using namespace schema::ranges;
+  constexpr std::int64_t mib = 1 << 20;
+  fields("put_latency_ns", card.put_latency, positive, "DMA out of local store: post to the card");
+  fields("notify_latency_ns", card.notify_latency, not_negative,
+         "from the CPU links to where the processor looks");
+  fields("operation_ns", card.operation, not_negative,
+         "of the processor path: each put, credit and delivery, beside its packets");
+  fields("cpu_links", card.cpu_links, count.up_to(64), "links between processor and card");
+  fields("cpu_link_bandwidth_mb_s", card.cpu_link_rate, positive,
+         "of each of them; a packet is spread over all");
+  fields("packet_bytes", card.packet_bytes, count.up_to(mib), "largest payload of a packet");
+  fields("header_bytes", card.header_bytes, count_or_zero.up_to(mib), "header of a packet on the link");
+  fields("message_header_bytes", card.message_header_bytes, count_or_zero.up_to(mib),
+         "beside it, of the first packet of a message");
+  fields("acknowledgement_bytes", card.acknowledgement_bytes, count.up_to(mib),
+         "on the link in the opposite direction, for each packet");
+  fields("message_acknowledgement_bytes", card.message_acknowledgement_bytes, count.up_to(mib),
+         "instead, for the last packet of a message");
+  fields("max_message_bytes", card.max_message_bytes, count.up_to(mib), "largest message of a put");
+  fields("channels", card.channels, count, "virtual channels of a link");
+  fields("ports", card.ports, count, "processes that can share the card");
+  fields("receive_buffer_packets", card.receive_buffer_packets, count.up_to(mib),
+         "that the receiving card holds, of each link and virtual channel");
+  fields("ring_bytes", card.ring_bytes, count.up_to(mib),
+         "credit that a message-passing library gives each sender before it begins");
+  fields("forward_service_us", card.forward_service, not_negative,
+         "software at a node takes a message that goes on, or came so");
+}
+
+void validate(const TnwDescription& card, const HostDescription& host);
+[[nodiscard]] CardFacts facts_of(const TnwDescription& card, const HostDescription& host);
+[[nodiscard]] std::unique_ptr<CardSet> make_set(const TnwDescription& card,
+                                                const CardSurroundings& surroundings);
 
 }  // namespace apenet

@@ -1,6 +1,5 @@
-#include "nic/tnw/tnw_cards.hpp"
-
 #include "kernel/refuse.hpp"
+#include "nic/card_set.hpp"
 #include "nic/tnw/tnw_nic.hpp"
 
 namespace apenet {
@@ -57,40 +56,13 @@ class TnwSet final : public CardSet {
   std::vector<std::unique_ptr<TnwNic>> nics_;
 };
 
-void require_bytes(const std::string& key, std::int64_t bytes, std::int64_t least) {
-  constexpr std::int64_t max_bytes = 1 << 20;
-  require_at_least(key, bytes, least);
-  require_at_most(key, bytes, max_bytes);
-}
-
 }  // namespace
 
 void validate(const TnwDescription& card, const HostDescription& /*host*/) {
-  require_positive_time("card.put_latency_ns", card.put_latency,
-                        "processes may run ahead of the model by this time");
-  require_duration("card.notify_latency_ns", card.notify_latency);
-  require_duration("card.operation_ns", card.operation);
-  constexpr std::int64_t max_cpu_links = 64;
-  require_at_least("card.cpu_links", card.cpu_links, 1);
-  require_at_most("card.cpu_links", card.cpu_links, max_cpu_links);
-  if (card.cpu_link_rate.bytes <= 0 || card.cpu_link_rate.per_cycles <= 0 ||
-      card.cpu_link_rate.frequency_hz <= 0) {
-    refuse_value("card.cpu_link_bandwidth_mb_s",
-                 std::to_string(card.cpu_link_rate.bytes) + " bytes per cycle", "more than zero");
-  }
-  require_bytes("card.packet_bytes", card.packet_bytes, 1);
-  require_bytes("card.header_bytes", card.header_bytes, 0);
-  require_bytes("card.message_header_bytes", card.message_header_bytes, 0);
-  require_bytes("card.acknowledgement_bytes", card.acknowledgement_bytes, 1);
-  require_bytes("card.message_acknowledgement_bytes", card.message_acknowledgement_bytes, 1);
-  require_bytes("card.max_message_bytes", card.max_message_bytes, card.packet_bytes);
-  constexpr std::int64_t max_channels = 64 / TnwCards::links - 1;  // the flows of a card have one bit each
-  require_at_least("card.channels", card.channels, 1);
+  require_at_least("card.max_message_bytes", card.max_message_bytes, card.packet_bytes);
+  constexpr std::int64_t max_channels = 64 / TnwCards::links - 1;  // flows of a card: a bit each
   require_at_most("card.channels", card.channels, max_channels);
-  require_at_least("card.ports", card.ports, 1);
-  require_bytes("card.receive_buffer_packets", card.receive_buffer_packets, 1);
-  require_bytes("card.ring_bytes", card.ring_bytes, card.max_message_bytes);
-  require_duration("card.forward_service_us", card.forward_service);
+  require_at_least("card.ring_bytes", card.ring_bytes, card.max_message_bytes);
 }
 
 CardFacts facts_of(const TnwDescription& card, const HostDescription& /*host*/) {

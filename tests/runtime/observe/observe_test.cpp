@@ -111,7 +111,7 @@ void contend(ScriptedRun& run) {
 }
 
 MachineDescription ring() {
-  MachineDescription machine = test::apenet_2004();
+  MachineDescription machine = test::machine("apenet-2004");
   machine.network.dims = {8};
   machine.network.links.resize(1);
   return machine;

@@ -10,7 +10,7 @@ namespace apenet {
 namespace {
 
 MachineDescription small_torus() {
-  MachineDescription machine = test::ape128();
+  MachineDescription machine = test::machine("ape128");
   machine.network.dims = {3, 2, 1};
   return machine;
 }
@@ -48,7 +48,7 @@ TEST(PacketWork, RepeatsExactly) {
 }
 
 TEST(PacketWork, RefusesAMachineWithoutNetwork) {
-  EXPECT_THROW(PacketWork(test::ideal(), {}), std::invalid_argument);
+  EXPECT_THROW(PacketWork(test::round_ideal(), {}), std::invalid_argument);
   MachineDescription alone = small_torus();
   alone.network.dims = {1, 1, 1};
   EXPECT_THROW(PacketWork(alone, {}), std::invalid_argument);

@@ -18,7 +18,7 @@ constexpr std::int64_t clear = 56;
 
 // The card takes payload from the CPU on this machine, so that no eager message is copied by the sender.
 MachineDescription machine_with_costs() {
-  MachineDescription machine = test::ideal();
+  MachineDescription machine = test::round_ideal();
   machine.host.copy_bytes_per_second = 1'000'000'000;
   machine.mpi_software.send = Time::from_ns(100);
   machine.mpi_software.receive = Time::from_ns(200);
@@ -145,11 +145,12 @@ TEST(Replay, BuffersLieWhereTheTraceSays) {
     }
     return "num_ranks 2\nrank 0 {\n" + text[0] + "}\nrank 1 {\n" + text[1] + "}\n";
   };
-  const ReplayReport spread = replay(trace(true), test::apenetplus_v5());
-  const ReplayReport alike = replay(trace(false), test::apenetplus_v5());
+  const ReplayReport spread = replay(trace(true), test::machine("apenetplus-v5"));
+  const ReplayReport alike = replay(trace(false), test::machine("apenetplus-v5"));
   EXPECT_TRUE(spread.warnings.empty());
-  ASSERT_EQ(alike.warnings.size(), 1U);
-  EXPECT_NE(alike.warnings[0].find("64 receives name no buffer address"), std::string::npos);
+  // Without misses the link is busy enough for a warning of its own.
+  ASSERT_FALSE(alike.warnings.empty());
+  EXPECT_NE(alike.warnings.back().find("64 receives name no buffer address"), std::string::npos);
   EXPECT_GT(spread.finish[1], alike.finish[1]);
   EXPECT_TRUE(replay(trace(false)).warnings.empty()) << "a card that translates nothing";
   EXPECT_EQ(replay(trace(false)).finish, replay(trace(true)).finish);
@@ -182,7 +183,7 @@ TEST(Replay, TheSameTwiceAndOnAnyMachine) {
     }
     text += "}\n";
   }
-  MachineDescription ape16 = test::ape16();
+  MachineDescription ape16 = test::machine("ape16");
   ape16.mpi_software = machine_with_costs().mpi_software;
   const ReplayReport first = replay(text, ape16);
   const ReplayReport second = replay(text, ape16);
@@ -194,7 +195,7 @@ TEST(Replay, TheSameTwiceAndOnAnyMachine) {
 
 TEST(Replay, EveryRankNeedsANode) {
   const GoalSchedule schedule = parse_goal("num_ranks 2\nrank 0 {}\nrank 1 {}", "t.goal");
-  EXPECT_THROW(std::ignore = replay_goal(test::ideal(), {0}, schedule), std::invalid_argument);
+  EXPECT_THROW(std::ignore = replay_goal(test::round_ideal(), {0}, schedule), std::invalid_argument);
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ SoftwareDescription round_software() {
 
 class Scripted : public testing::Test {
  protected:
-  ScriptedRun run{test::ideal(), round_software(), {0, 1, 2}};
+  ScriptedRun run{test::round_ideal(), round_software(), {0, 1, 2}};
 };
 
 Script send_one(ScriptedProcess& process, ProcessId target, Time start, std::int64_t bytes) {
@@ -132,7 +132,7 @@ class CardTests : public testing::Test {
     options.sizes = {bytes};
     return run_card_test(machine, test, options).at(0);
   }
-  MachineDescription machine = test::ideal();
+  MachineDescription machine = test::round_ideal();
 };
 
 TEST_F(CardTests, PingPongIsHalfARoundTripAndHidesTheDebt) {
@@ -218,12 +218,12 @@ TEST_F(CardTests, CopiedTransfersCostACopyAtBothEnds) {
 }
 
 TEST_F(CardTests, MessagesLargerThanADescriptorAreCut) {
-  MachineDescription ape16 = test::ape16();
+  MachineDescription ape16 = test::machine("ape16");
   std::get<ApelinkDescription>(ape16.nic).max_message_bytes = 64 * 1024;
   CardTestOptions options;
   options.sizes = {1 << 20};
   const double cut = run_card_test(ape16, CardTest::pingpong, options)[0].bandwidth_mib_s;
-  const double whole = run_card_test(test::ape16(), CardTest::pingpong, options)[0].bandwidth_mib_s;
+  const double whole = run_card_test(test::machine("ape16"), CardTest::pingpong, options)[0].bandwidth_mib_s;
   EXPECT_NEAR(cut, whole, whole / 100);
 }
 

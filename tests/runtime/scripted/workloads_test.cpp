@@ -38,7 +38,7 @@ WorkloadResult run_on(const MachineDescription& machine, const Case& what) {
 }
 
 WorkloadResult run_ideal(const Case& what) {
-  return run_on(test::ideal(), what);
+  return run_on(test::round_ideal(), what);
 }
 
 Case allreduce(AllreduceAlgorithm algorithm, std::vector<std::uint32_t> grid, std::int64_t bytes) {
@@ -55,11 +55,12 @@ TEST(Workloads, AHaloOfALatticeHasItsOwnBytesInEachDimension) {
   options.grid = {4, 3, 2};
   options.face_bytes = {100, 20, 3};
   options.iterations = 2;
-  const WorkloadResult result = run_workload(test::ideal(), Workload::halo, options);
+  const WorkloadResult result = run_workload(test::round_ideal(), Workload::halo, options);
   EXPECT_EQ(result.time, Time::from_ns(latency_ns + 2 * (100 + 20 + 3)));
   EXPECT_EQ(result.payload_bytes, 2U * 24U * 2U * 123U);
   options.face_bytes = {100, 20};
-  EXPECT_THROW(std::ignore = run_workload(test::ideal(), Workload::halo, options), std::invalid_argument);
+  EXPECT_THROW(std::ignore = run_workload(test::round_ideal(), Workload::halo, options),
+               std::invalid_argument);
 }
 
 TEST(Workloads, AHaloIsOneLatencyAndTwoMessagesADimensionOnTheWire) {
@@ -178,7 +179,7 @@ std::vector<Time> busy_of(const WorkloadResult& result) {
 }
 
 TEST(Workloads, RandomPairsDependOnTheSeedAlone) {
-  MachineDescription ape16 = test::ape16();
+  MachineDescription ape16 = test::machine("ape16");
   const Case pairs{Workload::randomaccess, {4, 2, 2}, 4096};
   const WorkloadResult first = run_on(ape16, pairs);
   const WorkloadResult again = run_on(ape16, pairs);
@@ -191,7 +192,7 @@ TEST(Workloads, RandomPairsDependOnTheSeedAlone) {
 
 // On a torus whose neighbours are one hop apart, what the links carry is what the cards were given.
 TEST(Workloads, AHaloUsesEveryLinkOnceAMessage) {
-  const WorkloadResult result = run_on(test::ape16(), {Workload::halo, {4, 2, 2}, 256});
+  const WorkloadResult result = run_on(test::machine("ape16"), {Workload::halo, {4, 2, 2}, 256});
   std::uint64_t packets = 0;
   for (const LinkUse& link : result.links) packets += link.packets;
   EXPECT_EQ(result.messages, 3U * 16 * 6);
@@ -199,20 +200,20 @@ TEST(Workloads, AHaloUsesEveryLinkOnceAMessage) {
 }
 
 TEST(Workloads, MessagesLargerThanADescriptorAreCut) {
-  MachineDescription ape16 = test::ape16();
+  MachineDescription ape16 = test::machine("ape16");
   std::get<ApelinkDescription>(ape16.nic).max_message_bytes = 1024;
   for (const Workload workload : {Workload::halo, Workload::alltoall, Workload::allreduce,
                                   Workload::randomaccess, Workload::bisection}) {
     const Case large{workload, {4, 2, 2}, 65536};
     const WorkloadResult cut = run_on(ape16, large);
-    const WorkloadResult whole = run_on(test::ape16(), large);
+    const WorkloadResult whole = run_on(test::machine("ape16"), large);
     EXPECT_EQ(cut.payload_bytes, whole.payload_bytes);
     EXPECT_EQ(cut.messages, cut.payload_bytes / 1024);
   }
 }
 
 TEST(Workloads, NodesMayBeChosen) {
-  MachineDescription ape16 = test::ape16();
+  MachineDescription ape16 = test::machine("ape16");
   WorkloadOptions options;
   options.bytes = 64;
   options.grid = {2};
@@ -224,7 +225,7 @@ TEST(Workloads, NodesMayBeChosen) {
 
 TEST(Workloads, RefuseWhatCannotRun) {
   const auto run = [](WorkloadOptions options) {
-    std::ignore = run_workload(test::ideal(), Workload::halo, options);
+    std::ignore = run_workload(test::round_ideal(), Workload::halo, options);
   };
   WorkloadOptions options;
   EXPECT_THROW(run(options), std::invalid_argument);

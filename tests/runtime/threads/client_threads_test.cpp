@@ -32,7 +32,7 @@ TEST(ClientThreads, ClockLosesNothingAndNeverGoesBack) {
   constexpr std::int64_t charges = 100'000;
   constexpr std::int64_t step_ps = 1000;
   const SessionReport report =
-      run_thread_ranks(ideal(), {[](ThreadRank& rank) {
+      run_thread_ranks(test::round_ideal(), {[](ThreadRank& rank) {
                          ipc::Client& client = rank.client;
                          std::atomic<bool> ended{false};
                          std::thread reader([&] {
@@ -81,7 +81,7 @@ TEST(ClientThreads, MeasuredComputationIsChargedOnce) {
     EXPECT_GE(rank.client.clock_ps(), 20'000'000'000);
     EXPECT_LE(rank.client.clock_ps(), used_ps);
   };
-  run_thread_ranks(ideal(), {computes}, options);
+  run_thread_ranks(test::round_ideal(), {computes}, options);
 }
 
 // Reads the clock like clock_gettime and MPI_Wtime, while other threads post and take messages.
@@ -127,7 +127,7 @@ TEST(ClientThreads, ReadsOfTheClockBesideMessages) {
     EXPECT_EQ(taken, all);
     EXPECT_EQ(sum, all * (all + 1) / 2);
   };
-  const SessionReport report = run_thread_ranks(ideal(), {plays, plays});
+  const SessionReport report = run_thread_ranks(test::round_ideal(), {plays, plays});
   EXPECT_EQ(report.messages, 2 * threads * words);
   EXPECT_TRUE(std::any_of(report.warnings.begin(), report.warnings.end(), [](const std::string& warning) {
     return warning.find("several threads called MPI") == 0;
@@ -159,13 +159,13 @@ TEST(ClientThreads, OneLeavesWhileOthersSleep) {
         }
       });
     };
-    run_thread_ranks(ideal(), {sleeps_and_leaves, sleeps_and_leaves});
+    run_thread_ranks(test::round_ideal(), {sleeps_and_leaves, sleeps_and_leaves});
   }
 }
 
 // Two threads have sessions: exactly one of them closes the last session.
 TEST(ClientThreads, ExactlyOneThreadClosesTheLastSession) {
-  run_thread_ranks(ideal(), {[](ThreadRank& rank) {
+  run_thread_ranks(test::round_ideal(), {[](ThreadRank& rank) {
                      ipc::Client& client = rank.client;
                      std::atomic<int> last{0};
                      std::atomic<int> arrived{0};
@@ -199,7 +199,8 @@ TEST(ClientThreads, SeveralJoinAtOnce) {
     client.pop();
     client.unlock();
   };
-  const SessionReport report = run_thread_ranks(ideal(), {joins, joins}, {}, ThreadBegin::by_the_program);
+  const SessionReport report =
+      run_thread_ranks(test::round_ideal(), {joins, joins}, {}, ThreadBegin::by_the_program);
   EXPECT_EQ(report.messages, 2U);
 }
 
@@ -223,7 +224,7 @@ TEST(ClientThreads, OutputIsForwardedMeanwhile) {
       }
     });
   };
-  run_thread_ranks(ideal(), {prints, prints}, options);
+  run_thread_ranks(test::round_ideal(), {prints, prints}, options);
   close(sink[1]);
   std::string text(1 << 16, '\0');
   std::size_t length = 0;

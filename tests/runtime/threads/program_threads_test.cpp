@@ -39,7 +39,7 @@ TEST_P(ProgramThreads, CallEverythingAtOnce) {
   SessionOptions options;
   options.output_fd = 2;  // shows the sanitizer's messages
   options.pin = false;
-  Session session(ape16(), {0, 1}, options);
+  Session session(test::machine("ape16"), {0, 1}, options);
   const std::vector<RankProcess> ranks = {start_program(session, 0, GetParam()),
                                           start_program(session, 1, GetParam())};
   const SessionReport report = session.run(ranks, 0, -1, [] { return false; });

@@ -44,7 +44,10 @@ struct Card {
   const char* name;
   MachineDescription (*machine)();
 };
-constexpr Card cards[] = {{"Ideal", ideal}, {"Apelink", ape16}, {"Extoll", extoll_64}, {"Tnw", qpace}};
+constexpr Card cards[] = {{"Ideal", test::round_ideal},
+                          {"Apelink", [] { return test::machine("ape16"); }},
+                          {"Extoll", [] { return test::machine("extoll-64"); }},
+                          {"Tnw", [] { return test::machine("qpace"); }}};
 
 // Messages of all sizes take the same path as under MPI.
 MachineDescription machine_of(const Card& card) {

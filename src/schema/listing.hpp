@@ -1,0 +1,95 @@
+// Listing: the fields of a description as data, for whoever checks or documents machine files; and what a
+// description holds, for tests and tools.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "schema/fields.hpp"
+
+namespace apenet::schema {
+
+enum class Kind : std::uint8_t { whole, measured, probability, choice, text, file };
+
+// One key of a section, as a machine file writes it.
+struct ListedField {
+  std::string key;
+  Kind kind = Kind::whole;
+  std::string unit;  // as it is printed; empty where the key names none
+  std::string meaning;
+  std::int64_t least = 0;  // of whole numbers; of measured ones, 1 says more than zero
+  std::optional<std::int64_t> most;
+  bool is_list = false;
+  std::size_t list_least = 1;
+  std::optional<std::size_t> list_most;
+  std::vector<std::string> choices;
+  bool is_optional = false;
+  std::string default_value;  // of an optional field that has one, in the unit of the key
+};
+
+struct Section {
+  std::string name;
+  std::vector<ListedField> fields;
+  std::vector<std::pair<std::string, std::vector<ListedField>>> tables;  // key.NAME, the name is the file's
+};
+
+class Listing final : public Fields {
+ public:
+  explicit Listing(const std::string& name) : Fields(name) { listed.name = name; }
+  Section listed;
+
+ private:
+  void number(std::string_view key, std::int64_t& base, const Range& range,
+              std::string_view meaning) override;
+  void numbers(std::string_view key, Numbers& base, const List& list, std::string_view meaning) override;
+  void choice(std::string_view key, std::size_t& index, const Choice& names,
+              std::string_view meaning) override;
+  void words(std::string_view key, std::string& value, const Text& kind, std::string_view meaning) override;
+  void ratio(std::string_view key, double& value, const Probability& kind, std::string_view meaning) override;
+  void table_names(std::string_view key, std::vector<std::string>& names) override;
+
+  void add(ListedField field);
+};
+
+template <typename Description>
+[[nodiscard]] Section listed(const std::string& name) {
+  Listing listing(name);
+  Description description;
+  list_fields(listing, description);
+  return std::move(listing.listed);
+}
+
+using BaseValue = std::variant<std::int64_t, double, std::string, std::vector<std::int64_t>>;
+using BaseValues = std::map<std::string, BaseValue>;  // by key with its section
+
+class Reading final : public Fields {
+ public:
+  Reading(std::string section, BaseValues& values) : Fields(std::move(section)), values_(values) {}
+
+ private:
+  void number(std::string_view key, std::int64_t& base, const Range& range,
+              std::string_view meaning) override;
+  void numbers(std::string_view key, Numbers& base, const List& list, std::string_view meaning) override;
+  void choice(std::string_view key, std::size_t& index, const Choice& names,
+              std::string_view meaning) override;
+  void words(std::string_view key, std::string& value, const Text& kind, std::string_view meaning) override;
+  void ratio(std::string_view key, double& value, const Probability& kind, std::string_view meaning) override;
+
+  void set(std::string_view key, BaseValue value) { values_.insert_or_assign(full(key), std::move(value)); }
+
+  BaseValues& values_;
+};
+
+// Adds what the description holds, in base units.
+template <typename Description>
+void read(const std::string& section, const Description& description, BaseValues& values) {
+  Reading reading(section, values);
+  Description visited = description;
+  list_fields(reading, visited);
+}
+
+}  // namespace apenet::schema

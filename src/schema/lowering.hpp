@@ -1,0 +1,49 @@
+// Lowering: from the values of a machine file to a description in base units.
+#pragma once
+
+#include <string>
+
+#include "schema/fields.hpp"
+#include "schema/values.hpp"
+
+namespace apenet::schema {
+
+class Lowering final : public Fields {
+ public:
+  // With are_all_optional, what the section does not say keeps the value that it has.
+  Lowering(Values& values, std::string section, bool are_all_optional)
+      : Fields(std::move(section)), values_(values), are_all_optional_(are_all_optional) {}
+
+ private:
+  void number(std::string_view key, std::int64_t& base, const Range& range,
+              std::string_view meaning) override;
+  void numbers(std::string_view key, Numbers& base, const List& list, std::string_view meaning) override;
+  void choice(std::string_view key, std::size_t& index, const Choice& names,
+              std::string_view meaning) override;
+  void words(std::string_view key, std::string& value, const Text& kind, std::string_view meaning) override;
+  void ratio(std::string_view key, double& value, const Probability& kind, std::string_view meaning) override;
+  void table_names(std::string_view key, std::vector<std::string>& names) override;
+
+  // Null for an optional key that is not there.
+  [[nodiscard]] const Value* find(std::string_view key, bool is_optional);
+
+  Values& values_;
+  bool are_all_optional_;
+};
+
+// Reads the fields of a section. Throws std::invalid_argument naming the key, its value and what was
+// expected.
+template <typename Description>
+void lower(Values& values, const std::string& section, Description& description) {
+  Lowering lowering(values, section, false);
+  list_fields(lowering, description);
+}
+
+// The same for a section that says only what differs.
+template <typename Description>
+void lower_differences(Values& values, const std::string& section, Description& description) {
+  Lowering lowering(values, section, true);
+  list_fields(lowering, description);
+}
+
+}  // namespace apenet::schema
