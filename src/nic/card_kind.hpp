@@ -1,13 +1,15 @@
-// What a card's folder declares for its description, beside the list of its fields:
+// What the folder of a card declares for its description, beside the list of fields. In the struct:
 //
-//   static constexpr CardKind kind{"apelink"};                                               in the struct
-//   void validate(const ApelinkDescription&, const HostDescription&);                        what no range
-//   says CardFacts facts_of(const ApelinkDescription&, const HostDescription&);                   what it can
-//   do std::unique_ptr<CardSet> make_set(const ApelinkDescription&, const CardSurroundings&);   all of a
-//   machine
+//   static constexpr CardKind kind{"apelink"};
 //
-// validate throws std::invalid_argument naming the key, the value and what was expected; ranges have been
-// checked before. nic/description.hpp registers the struct.
+// beside it, as overloads for the struct:
+//
+//   void validate(card, host);               checks across fields; ranges have been checked before
+//   CardFacts facts_of(card, host);          what the card can do
+//   unique_ptr<CardSet> make_set(card, surroundings);   all cards of a machine
+//
+// validate throws std::invalid_argument naming the key, the value and what was expected. nic/description.hpp
+// registers the struct.
 #pragma once
 
 #include <memory>
