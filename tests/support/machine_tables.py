@@ -11,8 +11,8 @@ HEAD = """// Written by tests/support/machine_tables.py from machines/*.toml.
 namespace apenet::test {
 
 schema::Entries machine_values(std::string_view name) {
-  using Wholes = std::vector<std::int64_t>;
-  using Numbers = std::vector<double>;
+  using Wholes [[maybe_unused]] = std::vector<std::int64_t>;
+  using Numbers [[maybe_unused]] = std::vector<double>;
 """
 TAIL = """  throw std::invalid_argument("no machine file " + std::string(name));
 }
