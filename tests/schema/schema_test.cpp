@@ -122,7 +122,8 @@ TEST(Ranges, AreCheckedInBaseUnits) {
   EXPECT_EQ(refusal([&] { schema::require_ranges("bus", bus); }),
             "bus.read_latency_ns = -1 ps: expected zero or more");
   FabricDescription fabric;
-  fabric.paths = {{"one", {.latency = {Time::from_ns(1)}, .gap = {Time::from_ns(-1)}, .rate = {{}}, .transit = {}}}};
+  fabric.paths = {
+      {"one", {.latency = {Time::from_ns(1)}, .gap = {Time::from_ns(-1)}, .rate = {{}}, .transit = {}}}};
   EXPECT_EQ(refusal([&] { schema::require_ranges("card", fabric); }),
             "card.paths.one.gap_ns = -1000 ps: expected zero or more");
 }
