@@ -18,7 +18,8 @@ T = TypeVar("T")
 class Section(BaseModel):
     """A table of a machine file: its keys are known, its values have exactly their type."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, populate_by_name=True)
+    # Validators are built when they are first used: most of the time of an import went into them.
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, populate_by_name=True, defer_build=True)
 
 
 class Quantity(Section, Generic[T]):
