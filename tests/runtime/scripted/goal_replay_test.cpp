@@ -149,7 +149,7 @@ TEST(Replay, BuffersLieWhereTheTraceSays) {
   const ReplayReport alike = replay(trace(false), test::machine("apenetplus-v5"));
   EXPECT_TRUE(spread.warnings.empty());
   // Without misses the link is busy enough for a warning of its own.
-  ASSERT_FALSE(alike.warnings.empty());
+  ASSERT_EQ(alike.warnings.size(), 2U);
   EXPECT_NE(alike.warnings.back().find("64 receives name no buffer address"), std::string::npos);
   EXPECT_GT(spread.finish[1], alike.finish[1]);
   EXPECT_TRUE(replay(trace(false)).warnings.empty()) << "a card that translates nothing";
