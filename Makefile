@@ -27,7 +27,7 @@ $(VENV)/.tools: pyproject.toml .ci/system-packages
 
 $(VENV)/.installed: $(VENV)/.tools $(SOURCES)
 	$(call say,building and installing apenet)
-	@$(PIP) install --no-build-isolation .
+	@$(PIP) install --no-build-isolation --config-settings cmake.define.APENET_WERROR=ON .
 	@touch $@
 
 $(VENV)/.test-tools: $(VENV)/.tools pyproject.toml
@@ -55,9 +55,10 @@ check: lint test-cpp
 	$(call say,one run of an MPI program)
 	@$(BIN)/apenet run -n 16 --machine ape16 -- $(BIN)/python examples/02_jacobi/jacobi.py
 
-# Two workers for the Python tests; the sanitizers' builds run at low priority beside them.
-test: lint test-cpp
-	@$(MAKE) --no-print-directory --jobs=2 test-sanitize test-python test-threads
+# Two targets at a time, because installing, type checks and many tests use less than the two cores. The sanitizers'
+# builds run at low priority beside the rest.
+test: all $(VENV)/.test-tools
+	@$(MAKE) --no-print-directory --jobs=2 lint test-cpp test-sanitize test-python test-threads
 	$(call say,every test passed)
 
 test-cpp: all

@@ -55,13 +55,16 @@ function(apenet_room name)
   endif()
 endfunction()
 
-# apenet_test(name SOURCES file... IMPORTS room...): a GoogleTest program, its cases found by ctest. Compiling the
-# cases takes longer than running them, so they are not optimised.
+# apenet_test(name SOURCES file... IMPORTS room...): a GoogleTest program, its cases found by ctest, includes relative to
+# src/ and tests/. Compiling the cases takes longer than running them: they are not optimised, and several files are
+# compiled as one (half the time), so names in the anonymous namespaces of a program's files must differ.
 function(apenet_test name)
   cmake_parse_arguments(TEST "" "" "SOURCES;IMPORTS" ${ARGN})
   add_executable(${name} ${TEST_SOURCES})
   target_link_libraries(${name} PRIVATE apenet_flags GTest::gtest GTest::gtest_main)
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
   target_compile_options(${name} PRIVATE -O0)
+  set_target_properties(${name} PROPERTIES UNITY_BUILD ON)
   foreach(import ${TEST_IMPORTS})
     target_link_libraries(${name} PRIVATE apenet_${import})
   endforeach()

@@ -65,8 +65,9 @@ void bind_machine(nb::module_& module) {
       .def_ro("proof", &ArrangementFacts::proof);
   module.def("inspect_arrangement", &inspect_arrangement, nb::arg("network"),
              "Topology, routing and the deadlock check; raises ValueError when the network cannot be built.");
-  module.def("count_network_nodes", &count_network_nodes, nb::arg("network"),
-             "Nodes of a network; raises ValueError when it cannot be built.");
+  module.def(
+      "count_network_nodes", [](const NetworkDescription& network) { return network.topology.node_count(); },
+      nb::arg("network"), "Nodes of a network; raises ValueError when it cannot be built.");
   module.def(
       "wire",
       [](const MachineDescription& description, std::vector<NodeId> node_of_process) {

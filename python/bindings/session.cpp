@@ -7,7 +7,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "bindings.hpp"
-#include "runtime/record/goal_writer.hpp"
+#include "runtime/recording/goal_writer.hpp"
 
 namespace nb = nanobind;
 

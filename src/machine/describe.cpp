@@ -11,7 +11,7 @@ Schema machine_schema() {
   schema.sections = network_sections();
   schema.sections.push_back(schema::listed<BusDescription>("bus"));
   schema.sections.push_back(schema::listed<HostDescription>("host"));
-  schema.sections.push_back(schema::listed<SoftwareDescription>("software"));
+  schema.sections.push_back(schema::listed<message::SoftwareCosts>("software"));
   schema.cards = card_sections();
   schema.topologies = topology_keys();
   return schema;

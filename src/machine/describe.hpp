@@ -1,4 +1,4 @@
-// From a machine file to a machine's description: the one way, for Python and for the tests.
+// Reads a machine file's values into a MachineDescription. Python and the C++ tests both use it.
 #pragma once
 
 #include <vector>
@@ -13,17 +13,18 @@ namespace apenet {
 
 // Every key that a machine file may have.
 struct Schema {
-  std::vector<schema::Section> sections;  // but [card]
+  std::vector<schema::Section> sections;  // all but [card]
   std::vector<CardSection> cards;
   std::vector<TopologyKeys> topologies;
 };
 [[nodiscard]] Schema machine_schema();
 
-// The description of what a machine file says. Of a key that names a file, the value is the file's text.
+// Makes a description of the values of a machine file. For a key that names a file, the value is the file's
+// text.
 // Throws std::invalid_argument naming the key, its value and what was expected.
 [[nodiscard]] MachineDescription describe(schema::Entries entries);
 
-// What a description holds in base units, by the keys of the machine files.
+// The values of a description in base units, by the keys of the machine files.
 [[nodiscard]] schema::BaseValues base_units(const MachineDescription& description);
 
 }  // namespace apenet

@@ -7,7 +7,7 @@
 #include "kernel/check.hpp"
 #include "machine/validate.hpp"
 #include "network/make_network.hpp"
-#include "network/topology/topology.hpp"
+#include "network/topology/cube.hpp"
 #include "nic/card_set.hpp"
 #include "nic/placement.hpp"
 
@@ -45,11 +45,12 @@ struct Machine::Parts final : private EventHandler {
   MessageTable messages;
   CardFacts facts;
   Time lookahead;
-  std::unique_ptr<Network> network;  // none for the ideal card
+  std::unique_ptr<Network> network;  // null if the card has no network
   std::unique_ptr<CardSet> cards;
-  std::vector<MemoryCopy> copies;            // one a node
-  std::vector<EventSource> process_sources;  // doorbells and copies begin in the order of their posts
-  std::vector<EventSource> copy_sources;     // per node: the end of a copy
+  std::vector<MemoryCopy> copies;  // one per node
+  std::vector<EventSource>
+      process_sources;  // one per process, so that its doorbells and copies keep the order of its posts
+  std::vector<EventSource> copy_sources;  // one per node, for the end of a copy
   bool has_sink = false;
   std::uint64_t message_count = 0;
   std::uint64_t payload_bytes = 0;
@@ -93,7 +94,7 @@ void Machine::Parts::post(Time when, const Descriptor& descriptor) {
   validate(descriptor, facts.capabilities, placement.process_count());
   const bool is_local = placement.node(descriptor.source) == placement.node(descriptor.target);
   const bool is_credit = descriptor.verb == Verb::credit;
-  if (is_credit && is_local) return;  // a copy in memory needs none
+  if (is_credit && is_local) return;  // a copy in memory needs no credit
   if (!is_credit) {
     ++message_count;
     payload_bytes += static_cast<std::uint64_t>(descriptor.bytes);
@@ -139,9 +140,9 @@ void Machine::Parts::handle_event(const Event& event) {
   }
 }
 
-// Whatever the verb: the process that runs copies out of one memory into the other through a shared segment.
-// The event is lookahead after the post, so that copies queue in the order of their posts; the copy itself
-// began at the post.
+// For every verb, the running process copies from one memory to the other through a shared segment. The event
+// comes one lookahead after the post, so that copies queue in the order of their posts. The copy began at the
+// post.
 void Machine::Parts::begin_copy(MessageId id) {
   messages.begin(id);
   const Descriptor& descriptor = messages.descriptor(id);
@@ -250,8 +251,8 @@ std::uint64_t Machine::link_crossings() const {
 }
 
 std::vector<std::uint32_t> Machine::coordinates(NodeId node) const {
-  const std::vector<std::uint32_t>& dims = parts_->description.network.dims;
-  return dims.empty() ? std::vector<std::uint32_t>{node} : CubeShape(dims).coordinates(node);
+  std::vector<std::uint32_t> dims = parts_->description.network.topology.dims();
+  return dims.empty() ? std::vector<std::uint32_t>{node} : CubeShape(std::move(dims)).coordinates(node);
 }
 
 std::vector<Counter> Machine::counters() const {

@@ -1,30 +1,13 @@
 #include "machine/message_costs.hpp"
 
 #include <algorithm>
-#include <variant>
 
 namespace apenet {
 
 message::SoftwareCosts message_costs(const MachineDescription& description) {
-  const SoftwareDescription& software = description.mpi_software;
-  message::SoftwareCosts costs;
-  costs.send_ps = software.send.ps();
-  costs.send_packet_ps = software.send_packet.ps();
-  costs.receive_packet_ps = software.receive_packet.ps();
-  costs.receive_ps = software.receive.ps();
-  costs.after_receive_ps = software.after_receive.ps();
-  costs.completion_ps = software.completion.ps();
-  costs.rendezvous_ps = software.rendezvous.ps();
-  costs.publish_ps = software.publish.ps();
-  costs.poll_ps = software.poll.ps();
-  costs.clock_read_ps = software.clock_read.ps();
-  costs.eager_limit_bytes = software.eager_limit_bytes;
+  message::SoftwareCosts costs = description.mpi_software;
   costs.copy_bytes_per_second = description.host.copy_bytes_per_second;
   return costs;
-}
-
-bool translates_addresses(const MachineDescription& description) {
-  return std::holds_alternative<ApelinkPlusDescription>(description.nic);
 }
 
 message::CardLimits message_limits(const NicCapabilities& card) {

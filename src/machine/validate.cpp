@@ -4,7 +4,6 @@
 #include <string>
 
 #include "kernel/refuse.hpp"
-#include "network/routing/arrangement.hpp"
 #include "nic/card_set.hpp"
 #include "schema/ranges.hpp"
 
@@ -36,11 +35,11 @@ void validate_placement(const MachineDescription& description, const std::vector
 
 std::uint32_t count_nodes(const MachineDescription& description, const std::vector<NodeId>& node_of_process) {
   if (node_of_process.empty()) refuse_value("processes", "0", "at least one");
-  if (description.network.topology == NetworkDescription::Topology::none) {
+  if (!description.network.topology.kind().has_routers) {
     return *std::max_element(node_of_process.begin(), node_of_process.end()) + 1;
   }
   constexpr std::uint32_t max_nodes = 1U << 22U;  // ids of event sources, six a node
-  const std::uint32_t nodes = count_network_nodes(description.network);
+  const std::uint32_t nodes = description.network.topology.node_count();
   if (nodes > max_nodes) {
     refuse_value("network", std::to_string(nodes) + " nodes",
                  "1 to " + std::to_string(max_nodes) + " nodes in all");

@@ -1,4 +1,4 @@
-// Whether a description can be wired: the checks that a network and a card cannot do for themselves.
+// Checks whether a description can be wired, as far as network and card cannot check it alone.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace apenet {
 
-// Nodes of the machine: the product of network.dims, or, for a card without network and without dims, as
-// many as the processes need. Throws std::invalid_argument as below.
+// The number of nodes of the machine: those of the network, or, without a network, as many as the processes
+// need. Throws std::invalid_argument as below.
 [[nodiscard]] std::uint32_t count_nodes(const MachineDescription& description,
                                         const std::vector<NodeId>& node_of_process);
 
@@ -18,10 +18,10 @@ namespace apenet {
 // The network's own keys are checked by make_network.
 void validate(const MachineDescription& description, const std::vector<NodeId>& node_of_process);
 
-// The same for a card whose sends have to carry messages of so many bytes at least.
+// The same, for a card whose sends must carry messages of at least this size.
 void require_sends_of(std::int64_t bytes, const NicCapabilities& card);
 
-// The same for one descriptor that a process posts.
+// The same, for a descriptor that a process posts.
 void validate(const Descriptor& descriptor, const NicCapabilities& card, std::uint32_t process_count);
 
 }  // namespace apenet

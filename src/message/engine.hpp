@@ -1,10 +1,10 @@
 // Engine: the message protocol of one process: eager and rendezvous messages, matching, remote writes and
 // reads, and what each step costs the processor.
 //
-// A plain state machine over a Port: post() and its kin begin an operation, take() does what an event of the
-// card asks for. Everything that a step costs is charged where it happens. It knows no library above it: an
-// operation's Owner comes back with its end. Nothing is allocated once the pools are warm, and no call is
-// virtual: the Port is a template argument.
+// A plain state machine over a Transport: post() and its kin begin an operation, take() does what an event of
+// the card asks for. Everything that a step costs is charged where it happens. It knows no library above it:
+// an operation's Owner comes back with its end. Nothing is allocated once the pools are warm, and no call is
+// virtual: the Transport is a template argument.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@
 #include "message/matching.hpp"
 #include "message/peers.hpp"
 #include "message/pool.hpp"
-#include "message/port.hpp"
+#include "message/requests.hpp"
 #include "message/wire.hpp"
 
 namespace apenet::message {
@@ -112,8 +112,9 @@ struct StoredMessage : KeptMessage {
 
 // What an engine needs of the process that it serves. All are plain calls.
 template <typename P>
-concept Port = requires(P port, const P constant, Request request, const Event& event, Receive& receive,
-                        Transfer& transfer, const Message& message, Inbox* inbox, const Owner& owner) {
+concept Transport = requires(P transport, const P constant, Request request, const Event& event,
+                             Receive& receive, Transfer& transfer, const Message& message, Inbox* inbox,
+                             const Owner& owner) {
   // False: buffers are addresses without memory behind them, and no byte is copied.
   { P::moves_bytes } -> std::convertible_to<bool>;
   // The machine.
@@ -122,24 +123,24 @@ concept Port = requires(P port, const P constant, Request request, const Event& 
   { constant.rank_count() } -> std::convertible_to<std::uint32_t>;
   { constant.is_near(std::uint32_t{}) } -> std::convertible_to<bool>;  // that rank lives on the same node
   // The clock. charge_later: when the process next looks for events.
-  port.charge(std::int64_t{});
-  port.charge_later(std::int64_t{});
-  port.works_for(owner);  // what follows is charged to the CPU of this operation
+  transport.charge(Time{});
+  transport.charge_later(Time{});
+  transport.works_for(owner);  // what follows is charged to the CPU of this operation
   // The card. post fills in time and number, and returns the number.
-  { port.post(request) } -> std::convertible_to<std::uint64_t>;
+  { transport.post(request) } -> std::convertible_to<std::uint64_t>;
   // Memory. Room for a payload that the request does not hold, as slot and slot_length say; nullptr: none is
   // left. The payload of a message that lies in a slot, and its return.
-  { port.take_slot(request, std::size_t{}) } -> std::convertible_to<std::byte*>;
-  { port.slot_of(event) } -> std::convertible_to<const std::byte*>;
-  port.return_slot(message);
+  { transport.take_slot(request, std::size_t{}) } -> std::convertible_to<std::byte*>;
+  { transport.slot_of(event) } -> std::convertible_to<const std::byte*>;
+  transport.return_slot(message);
   // What the library above is told.
-  { port.inbox(std::uint16_t{}) } -> std::convertible_to<Inbox*>;
-  port.matched(receive, message);
-  port.received(receive, true);  // true: and with it ends the multi-receive that it is a part of
-  port.ended(transfer);
-  port.written(inbox, event, PutNotice{});  // others have written; nullptr: the inbox is gone
-  port.was_read(inbox, message);            // others have read
-  port.control_arrived(inbox, message);     // MessageKind::request or answer
+  { transport.inbox(std::uint16_t{}) } -> std::convertible_to<Inbox*>;
+  transport.matched(receive, message);
+  transport.received(receive, true);  // true: and with it ends the multi-receive that it is a part of
+  transport.ended(transfer);
+  transport.written(inbox, event, PutNotice{});  // others have written; nullptr: the inbox is gone
+  transport.was_read(inbox, message);            // others have read
+  transport.control_arrived(inbox, message);     // MessageKind::request or answer
 };
 
 template <typename P>
@@ -155,16 +156,16 @@ class Engine {
   };
 
   // Both outlive it.
-  Engine(P& port, Stores& stores);
+  Engine(P& transport, Stores& stores);
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  // True: the message has left, its buffer is free. False: Port::ended will tell.
+  // True: the message has left, its buffer is free. False: Transport::ended will tell.
   [[nodiscard]] bool send(Inbox& from, const SendCall& call);
   void write(Inbox& from, const AccessCall& call);
   void read(Inbox& from, const AccessCall& call);
   void receive(Inbox& inbox, const ReceiveCall& call);
-  // Takes a posted receive out of its queue; Port::received does not follow. It stays valid until
+  // Takes a posted receive out of its queue; Transport::received does not follow. It stays valid until
   // forget_receive().
   [[nodiscard]] Receive* cancel(Inbox& inbox, bool tagged, const void* context);
   void forget_receive(Receive& receive);
@@ -244,7 +245,7 @@ class Engine {
   void release(Stored& stored) { stores_.stored.give_back(&stored); }
   static Stored* stored_of(KeptMessage* kept) { return static_cast<Stored*>(kept); }
 
-  P& port_;
+  P& transport_;
   Stores& stores_;
   std::int64_t eager_limit_bytes_;
   std::uint64_t part_limit_bytes_;

@@ -15,7 +15,7 @@ template <typename P>
 void Engine<P>::take(const Event& event) {
   switch (event.kind) {
     case EventKind::arrived:
-      if (port_.card().needs_credit != 0) taken_from_rings_.emplace_back(event.source, event.bytes);
+      if (transport_.card().needs_credit != 0) taken_from_rings_.emplace_back(event.source, event.bytes);
       take_in_turn(unpack(event));
       return;
     case EventKind::put_arrived:
@@ -32,14 +32,15 @@ void Engine<P>::take(const Event& event) {
 
 template <typename P>
 Message Engine<P>::unpack(const Event& event) {
-  if (event.source >= port_.rank_count()) throw MalformedMessage("a message from a rank that does not exist");
+  if (event.source >= transport_.rank_count())
+    throw MalformedMessage("a message from a rank that does not exist");
   if (event.inline_length > inline_bytes) throw MalformedMessage("a message longer than its event");
   Message message;
   message.source = event.source;
   message.peer = peers_.number_of(event.source);
   message.mailbox_packets = event.mailbox_packets;
   if (event.slot != no_slot) {
-    message.payload = port_.slot_of(event);
+    message.payload = transport_.slot_of(event);
     if (message.payload == nullptr || event.slot_length > slot_bytes)
       throw MalformedMessage("a message in a slot that does not exist");
     message.slot = event.slot;
@@ -52,7 +53,7 @@ Message Engine<P>::unpack(const Event& event) {
     const auto ahead = static_cast<std::int32_t>(message.header.sequence - peers_[message.peer].next_in);
     if (ahead < 0) throw MalformedMessage("a message that has come before");
   } catch (const MalformedMessage&) {
-    port_.return_slot(message);
+    transport_.return_slot(message);
     throw;
   }
   return message;
@@ -105,15 +106,15 @@ void Engine<P>::deliver(const Message& message) {
     cleared(message);
     return;
   }
-  Inbox* inbox = port_.inbox(message.header.target_endpoint);
+  Inbox* inbox = transport_.inbox(message.header.target_endpoint);
   switch (message.header.kind) {
     case MessageKind::request:
     case MessageKind::answer:
-      port_.control_arrived(inbox, message);
+      transport_.control_arrived(inbox, message);
       return;
     case MessageKind::read_notice:
       charge_receive(message);
-      port_.was_read(inbox, message);
+      transport_.was_read(inbox, message);
       return;
     default:
       break;
@@ -150,7 +151,7 @@ typename Engine<P>::Stored& Engine<P>::store(const Message& message) {
   }
   if (bytes > 0) std::memcpy(room, message.payload, bytes);
   stored.message.payload = room;
-  port_.return_slot(message);
+  transport_.return_slot(message);
   stored.message.slot = no_slot;
   return stored;
 }
@@ -172,7 +173,7 @@ void Engine<P>::post_control(std::uint32_t target, MessageHeader header, std::sp
   request.bytes = request.inline_length;
   std::memcpy(request.inline_data, &header, sizeof(header));
   if (!body.empty()) std::memcpy(request.inline_data + sizeof(header), body.data(), body.size());
-  port_.charge(port_.costs().send_ps);
+  transport_.charge(transport_.costs().send);
   post_send(request);
 }
 

@@ -27,7 +27,7 @@ Receive& Engine<P>::take_receive(Inbox& inbox, const ReceiveCall& call) {
 
 template <typename P>
 void Engine<P>::receive(Inbox& inbox, const ReceiveCall& call) {
-  port_.works_for(call.owner);
+  transport_.works_for(call.owner);
   Receive& receive = take_receive(inbox, call);
   if (call.wanted.source != any_source) receive.peer = peers_.number_of(call.wanted.source);
   Matcher& matcher = inbox.matcher(call.tagged);
@@ -72,7 +72,7 @@ void Engine<P>::arrived(Inbox& inbox, const Message& message) {
     matcher.keep(&stored);
     return;
   }
-  port_.works_for(receive->owner);
+  transport_.works_for(receive->owner);
   if (receive->multi) {
     consume(carve(*receive, message), message);
   } else {
@@ -112,28 +112,27 @@ void Engine<P>::consume(Receive& receive, const Message& message) {
   receive.has_data = message.header.has_data != 0;
   receive.length = message.length();
   receive.expected = std::min(receive.length, receive.buffer.length);
-  port_.matched(receive, message);
+  transport_.matched(receive, message);
   if (is_ready(message.header.kind)) {
-    const SoftwareCosts& costs = port_.costs();
-    port_.charge(costs.rendezvous_ps + (receive.expected > 0 ? costs.publish_ps : 0));
+    const SoftwareCosts& costs = transport_.costs();
+    transport_.charge(costs.rendezvous + (receive.expected > 0 ? costs.publish : Time::zero()));
     clear(receive, message);
-    port_.return_slot(message);
+    transport_.return_slot(message);
     if (receive.expected == 0) finish(receive);
     return;
   }
   if constexpr (P::moves_bytes) scatter(receive.buffer, 0, message.payload, receive.expected);
   charge_copy(receive.expected);
-  port_.return_slot(message);
+  transport_.return_slot(message);
   finish(receive);
 }
 
 // Taking a message, and later giving its buffer back to the card.
 template <typename P>
 void Engine<P>::charge_receive(const Message& message) {
-  const SoftwareCosts& costs = port_.costs();
-  port_.charge(costs.receive_ps);
-  if (message.mailbox_packets > 1) port_.charge((message.mailbox_packets - 1) * costs.receive_packet_ps);
-  port_.charge_later(costs.after_receive_ps);
+  const SoftwareCosts& costs = transport_.costs();
+  transport_.charge(costs.receive + costs.further_receives(message.mailbox_packets));
+  transport_.charge_later(costs.after_receive);
 }
 
 // Tells the sender of a rendezvous where to put the payload.
@@ -154,7 +153,7 @@ void Engine<P>::clear(Receive& receive, const Message& message) {
   header.kind = MessageKind::clear;
   header.source_endpoint = receive.inbox->number();
   header.target_endpoint = message.header.source_endpoint;
-  port_.charge(port_.costs().rendezvous_ps);
+  transport_.charge(transport_.costs().rendezvous);
   post_control(message.source, header,
                {reinterpret_cast<const std::byte*>(&body), clear_bytes(body.segment_count)});
   give_credit(message.source, static_cast<std::int64_t>(receive.expected));
@@ -164,10 +163,10 @@ void Engine<P>::clear(Receive& receive, const Message& message) {
 // for that.
 template <typename P>
 void Engine<P>::give_credit(std::uint32_t source, std::int64_t bytes) {
-  const CardLimits& card = port_.card();
+  const CardLimits& card = transport_.card();
   if (card.needs_credit == 0) return;
   for (; bytes > 0; bytes -= card.max_message_bytes) {
-    port_.charge(port_.costs().after_receive_ps);
+    transport_.charge(transport_.costs().after_receive);
     post_credit(source, std::min(bytes, card.max_message_bytes));
   }
 }
@@ -178,7 +177,7 @@ void Engine<P>::post_credit(std::uint32_t source, std::int64_t bytes) {
   request.target = source;
   request.verb = RequestVerb::credit;
   request.bytes = bytes;
-  port_.post(request);
+  transport_.post(request);
 }
 
 // A ring's place is free again when the library has taken the message out of it. The processor's time for
@@ -194,17 +193,17 @@ template <typename P>
 void Engine<P>::put_arrived(const Event& event) {
   const PutNotice notice = PutNotice::decode(event.immediate);
   if (notice.kind != PutNotice::Kind::rendezvous) {
-    port_.charge(port_.costs().completion_ps);
-    port_.written(port_.inbox(notice.endpoint), event, notice);
+    transport_.charge(transport_.costs().completion);
+    transport_.written(transport_.inbox(notice.endpoint), event, notice);
     return;
   }
   Receive* receive = stores_.receives.find(notice.value);
   if (receive == nullptr || receive->received >= receive->expected) {
-    port_.charge(port_.costs().completion_ps);
+    transport_.charge(transport_.costs().completion);
     throw MalformedMessage("a put for no receive that was announced");
   }
-  port_.works_for(receive->owner);
-  port_.charge(port_.costs().completion_ps);
+  transport_.works_for(receive->owner);
+  transport_.charge(transport_.costs().completion);
   receive->failed = receive->failed || event.fault != AccessFault::none;
   receive->received += static_cast<std::uint64_t>(event.bytes);
   if (receive->received >= receive->expected) finish(*receive);
@@ -217,7 +216,7 @@ void Engine<P>::finish(Receive& receive) {
     ends_multi = --parent->children == 0 && parent->retired;
     if (ends_multi) stores_.receives.give_back(parent);
   }
-  port_.received(receive, ends_multi);
+  transport_.received(receive, ends_multi);
   stores_.receives.give_back(&receive);
 }
 
@@ -292,7 +291,7 @@ void Engine<P>::discard(const Message& message) {
     header.target_endpoint = message.header.source_endpoint;
     post_control(message.source, header, {reinterpret_cast<const std::byte*>(&body), clear_bytes(0)});
   }
-  port_.return_slot(message);
+  transport_.return_slot(message);
 }
 
 template <typename P>

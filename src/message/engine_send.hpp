@@ -65,9 +65,9 @@ inline MessageHeader header_of(const Inbox& from, const SendCall& call, bool eag
 }
 
 template <typename P>
-Engine<P>::Engine(P& port, Stores& stores) : port_(port), stores_(stores) {
-  const CardLimits& card = port.card();
-  eager_limit_bytes_ = std::min<std::int64_t>(port.costs().eager_limit_bytes, slot_bytes);
+Engine<P>::Engine(P& transport, Stores& stores) : transport_(transport), stores_(stores) {
+  const CardLimits& card = transport.card();
+  eager_limit_bytes_ = std::min<std::int64_t>(transport.costs().eager_limit_bytes, slot_bytes);
   if (card.max_send_bytes > 0) {
     eager_limit_bytes_ =
         std::min(eager_limit_bytes_, card.max_send_bytes - static_cast<std::int64_t>(sizeof(MessageHeader)));
@@ -78,7 +78,7 @@ Engine<P>::Engine(P& port, Stores& stores) : port_(port), stores_(stores) {
 
 template <typename P>
 bool Engine<P>::send(Inbox& from, const SendCall& call) {
-  port_.works_for(call.owner);
+  transport_.works_for(call.owner);
   const bool small = static_cast<std::int64_t>(call.buffer.length) <= eager_limit_bytes_;
   if (small && send_eager(from, call)) return true;
   start_rendezvous(from, call);
@@ -96,7 +96,7 @@ bool Engine<P>::send_eager(Inbox& from, const SendCall& call) {
   if constexpr (P::moves_bytes) {
     std::byte* payload = request.inline_data + sizeof(MessageHeader);
     if (sizeof(MessageHeader) + length > inline_bytes) {
-      payload = port_.take_slot(request, length);
+      payload = transport_.take_slot(request, length);
       if (payload == nullptr) return false;
     } else {
       request.inline_length += static_cast<std::uint32_t>(length);
@@ -106,9 +106,9 @@ bool Engine<P>::send_eager(Inbox& from, const SendCall& call) {
   MessageHeader header = header_of(from, call, true);
   header.sequence = peers_[peers_.number_of(call.target)].next_out++;
   std::memcpy(request.inline_data, &header, sizeof(header));
-  port_.charge(port_.costs().send_ps);
+  transport_.charge(transport_.costs().send);
   // What the CPU writes to the card itself needs no other copy.
-  if (request.bytes > port_.card().max_pio_bytes) charge_copy(length);
+  if (request.bytes > transport_.card().max_pio_bytes) charge_copy(length);
   post_send(request);
   return true;
 }
@@ -117,18 +117,19 @@ bool Engine<P>::send_eager(Inbox& from, const SendCall& call) {
 // where the library cuts messages. Inside a node there are no packets.
 template <typename P>
 void Engine<P>::post_send(Request& request) {
-  const CardLimits& card = port_.card();
+  const CardLimits& card = transport_.card();
   if (request.bytes <= card.max_pio_bytes) request.flags = from_cpu;
-  port_.post(request);
+  transport_.post(request);
   const std::int64_t packet = card.send_packet_bytes;
-  if (packet == 0 || request.bytes <= packet || port_.is_near(request.target)) return;
-  port_.charge((request.bytes - 1) / packet * port_.costs().send_packet_ps);
+  if (packet == 0 || request.bytes <= packet || transport_.is_near(request.target)) return;
+  transport_.charge(transport_.costs().send_packet * ((request.bytes - 1) / packet));
 }
 
 template <typename P>
 void Engine<P>::charge_copy(std::uint64_t bytes) {
-  const std::int64_t rate = port_.costs().copy_bytes_per_second;
-  if (bytes > 0 && rate > 0) port_.charge(scale_up(static_cast<std::int64_t>(bytes), ps_per_second, rate));
+  const std::int64_t rate = transport_.costs().copy_bytes_per_second;
+  if (bytes > 0 && rate > 0)
+    transport_.charge(Time::from_ps(scale_up(static_cast<std::int64_t>(bytes), ps_per_second, rate)));
 }
 
 template <typename P>
@@ -162,7 +163,7 @@ void Engine<P>::start_rendezvous(Inbox& from, const SendCall& call) {
   ReadyBody body;
   body.length = call.buffer.length;
   body.transfer = transfer.id;
-  port_.charge(port_.costs().rendezvous_ps);
+  transport_.charge(transport_.costs().rendezvous);
   post_control(call.target, header_of(from, call, false),
                std::as_bytes(std::span<const ReadyBody, 1>(&body, 1)));
 }
@@ -176,9 +177,9 @@ void Engine<P>::cleared(const Message& message) {
     throw MalformedMessage("a clear to send for nothing that was announced");
   }
   transfer->cleared = true;
-  port_.works_for(transfer->owner);
+  transport_.works_for(transfer->owner);
   charge_receive(message);
-  port_.charge(port_.costs().rendezvous_ps);
+  transport_.charge(transport_.costs().rendezvous);
   const PutNotice notice{PutNotice::Kind::rendezvous, transfer->target_endpoint, body.receive};
   Parts parts(transfer->buffer, {body.segments.data(), body.segment_count}, part_limit_bytes_);
   std::uint64_t local = 0;
@@ -192,7 +193,7 @@ void Engine<P>::cleared(const Message& message) {
 
 template <typename P>
 Transfer& Engine<P>::begin_access(Inbox& from, Transfer::Kind kind, const AccessCall& call) {
-  port_.works_for(call.owner);
+  transport_.works_for(call.owner);
   Transfer& transfer = begin(from, kind, call.buffer, call.inject, call.owner);
   transfer.target = call.target;
   transfer.target_endpoint = call.target_endpoint;
@@ -259,8 +260,8 @@ void Engine<P>::post_part(Transfer& transfer, RequestVerb verb, std::uint64_t lo
   request.local_address = local;
   request.remote_address = remote.address;
   request.immediate = options.immediate;
-  port_.charge(port_.costs().send_ps);
-  parts_.insert(port_.post(request), transfer.id);
+  transport_.charge(transport_.costs().send);
+  parts_.insert(transport_.post(request), transfer.id);
   ++transfer.pending;
 }
 
@@ -269,8 +270,8 @@ void Engine<P>::reported(const Event& event) {
   std::uint32_t id = 0;
   Transfer* transfer = parts_.take(event.message, id) ? stores_.transfers.find(id) : nullptr;
   if (transfer == nullptr) throw MalformedMessage("a completion of nothing that was posted");
-  port_.works_for(transfer->owner);
-  port_.charge(port_.costs().completion_ps);
+  transport_.works_for(transfer->owner);
+  transport_.charge(transport_.costs().completion);
   if (transfer->fault == AccessFault::none) transfer->fault = event.fault;
   if (--transfer->pending == 0) finish(*transfer);
 }
@@ -305,7 +306,7 @@ void Engine<P>::finish(Transfer& transfer) {
     header.tag = transfer.last_key;
     post_control(transfer.target, header, {});
   }
-  port_.ended(transfer);
+  transport_.ended(transfer);
   transfers_.remove(&transfer);
   --unfinished_;
   if (transfer.kind != Transfer::Kind::message) --accesses_;

@@ -7,7 +7,7 @@
 
 #include "message/buffer.hpp"
 #include "message/pool.hpp"
-#include "message/port.hpp"
+#include "message/requests.hpp"
 #include "message/wire.hpp"
 
 namespace apenet::message {

@@ -24,12 +24,8 @@ class Peers {
   Peers() : places_(8) {}
 
   [[nodiscard]] std::uint32_t number_of(std::uint32_t rank) {
-    std::size_t at = home(rank);
-    while (places_[at].rank_plus_1 != 0) {
-      if (places_[at].rank_plus_1 == rank + 1) return places_[at].number;
-      at = (at + 1) & (places_.size() - 1);
-    }
-    return add(rank);
+    const Place& first = places_[home(rank)];
+    return first.rank_plus_1 == rank + 1 ? first.number : find_or_add(rank);
   }
   [[nodiscard]] Conversation& operator[](std::uint32_t number) { return conversations_[number]; }
 
@@ -40,6 +36,15 @@ class Peers {
   };
 
   [[nodiscard]] std::size_t home(std::uint32_t rank) const { return rank & (places_.size() - 1); }
+  // Not inlined, so that the first look is.
+  [[gnu::noinline]] std::uint32_t find_or_add(std::uint32_t rank) {
+    std::size_t at = home(rank);
+    while (places_[at].rank_plus_1 != 0) {
+      if (places_[at].rank_plus_1 == rank + 1) return places_[at].number;
+      at = (at + 1) & (places_.size() - 1);
+    }
+    return add(rank);
+  }
   std::uint32_t add(std::uint32_t rank) {
     const auto number = static_cast<std::uint32_t>(conversations_.size());
     conversations_.emplace_back();

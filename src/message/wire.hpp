@@ -12,7 +12,7 @@
 #include <span>
 #include <stdexcept>
 
-#include "message/port.hpp"
+#include "message/requests.hpp"
 
 namespace apenet::message {
 

@@ -1,22 +1,32 @@
 #include "network/describe.hpp"
 
 #include <algorithm>
-#include <array>
-#include <limits>
+#include <tuple>
 #include <utility>
 
 #include "kernel/refuse.hpp"
+#include "network/routing/arrangement.hpp"
 #include "schema/lowering.hpp"
 
 namespace apenet {
 
 namespace {
 
-using Topology = NetworkDescription::Topology;
-using Names = std::vector<std::string>;
+// The keys of [network]: its topology, those of the topology, the others.
+void list_topology(schema::Fields& fields, std::string& name) {
+  std::vector<std::string_view> names;
+  for (const TopologyDescription& topology : registered_topologies()) names.push_back(topology.kind().name);
+  fields("topology", name, schema::Choice(std::move(names)), "shape of the network");
+}
 
-const Names dimensions = {"x", "y", "z", "u", "v", "w"};
-const Names levels = {"leaf", "middle"};
+void list_others(schema::Fields& fields, NetworkDescription& network) {
+  using namespace schema::ranges;
+  fields("routing", network.routing, schema::Choice(routing_names()).optional(),
+         "how packets find their way");
+  fields("table_file", network.table, text_of_file.optional(), "file with the routes of routing = \"table\"");
+  fields("reconfiguration_us", network.reconfiguration, not_negative.optional(),
+         "from a fault until the network runs with routes around it");
+}
 
 // The keys of [router]. Latency is given as a whole or by the stages of the pipeline, buffers in bytes or
 // flits.
@@ -90,8 +100,8 @@ void read_latencies(const schema::Values& values, RouterKeys& router) {
                               pipeline.vc_allocation_delay_cycles + pipeline.switch_allocation_delay_cycles +
                               pipeline.switch_traversal_delay_cycles;
   network.router_latency = cycles("router.routing_delay_cycles", stages, pipeline.clock_hz);
-  // The engine that counts from a tail's departure: back along the link, less the tail's way through the
-  // switch.
+  // credit_latency counts from the departure of the tail. The credit has set out one switch traversal before;
+  // it crosses the link and waits for credit_delay_cycles.
   Time wire = network.links.empty() ? Time::zero() : network.links.front().latency;
   for (const LinkDescription& link : network.links) wire = std::min(wire, link.latency);
   const std::int64_t credit =
@@ -113,93 +123,94 @@ NetworkDescription read_router(schema::Values& values, NetworkDescription networ
   return std::move(router.network);
 }
 
-// Of the tables below [network.link], those that this network has, in the order in which it numbers kinds of
-// links.
-Names link_tables(const NetworkDescription& network) {
-  const auto first = [](const Names& names, std::size_t count) {
-    return Names(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(std::min(count, names.size())));
-  };
-  switch (network.topology) {
-    case Topology::none:
-    case Topology::torus:
-    case Topology::mesh:
-      return first(dimensions, network.dims.size());
-    case Topology::fat_tree:
-      return first(levels, network.fat_tree.parents.size());
-    case Topology::crossbar:
-    case Topology::graph:
-      break;
-  }
-  return {};
-}
-
 void read_links(schema::Values& values, NetworkDescription& network) {
   LinkDescription link;
   schema::lower(values, "network.link", link);
-  const auto add = [&](const std::string& section) {
+  for (const std::string& section : network.topology.link_classes()) {
     network.links.push_back(link);
     schema::lower_differences(values, section, network.links.back());
-  };
-  for (const std::string& name : link_tables(network)) add("network.link." + name);
-  if (network.topology != Topology::graph) return;
-  network.links.push_back(link);
-  network.link_names = values.tables_below("network.links");
-  for (const std::string& name : network.link_names) add("network.links." + name);
+  }
+}
+
+// The keys that a topology alone has.
+schema::Section own_keys(const TopologyDescription& topology) {
+  schema::Listing listing("network");
+  std::ignore = topology.listed(listing);
+  return std::move(listing.listed);
+}
+
+// A key of [network] may belong to some topologies only, so that none but the topology is always there.
+schema::Section network_section() {
+  schema::Listing listing("network");
+  std::string name(registered_topologies().front().kind().name);
+  list_topology(listing, name);
+  std::vector<schema::ListedField>& fields = listing.listed.fields;
+  for (const TopologyDescription& topology : registered_topologies()) {
+    for (schema::ListedField& field : own_keys(topology).fields) {
+      const auto is_same = [&](const schema::ListedField& other) { return other.key == field.key; };
+      if (std::any_of(fields.begin(), fields.end(), is_same)) continue;
+      field.is_optional = true;
+      fields.push_back(std::move(field));
+    }
+  }
+  NetworkDescription network;
+  list_others(listing, network);
+  return std::move(listing.listed);
+}
+
+TopologyKeys keys_of(const TopologyDescription& topology) {
+  const TopologyKind kind = topology.kind();
+  TopologyKeys keys{.name = std::string(kind.name), .routings = routings_of(kind), .links = kind.link_tables};
+  const schema::Section own = own_keys(topology);
+  for (const schema::ListedField& field : own.fields)
+    (field.is_optional ? keys.allows : keys.needs).push_back(field.key);
+  for (const auto& [table, fields] : own.tables) keys.allows.push_back(table);
+  // Without links between routers, every routing is the same.
+  std::vector<std::string>& wiring = kind.has_routers && kind.has_links ? keys.needs : keys.allows;
+  wiring.emplace_back("routing");
+  if (kind.has_links) wiring.emplace_back("link");
+  if (kind.has_routers) keys.allows.insert(keys.allows.end(), {"table_file", "reconfiguration_us"});
+  return keys;
 }
 
 }  // namespace
 
 std::vector<TopologyKeys> topology_keys() {
-  const Names general = {"table_file", "reconfiguration_us"};
-  return {
-      {"none", {}, {"dims", "routing", "link"}, {"dimension-order"}, dimensions},
-      {"torus",
-       {"dims", "routing", "link"},
-       general,
-       {"dimension-order", "dimension-order-entry-class", "minimal-adaptive", "up-down", "table"},
-       dimensions},
-      {"mesh",
-       {"dims", "routing", "link"},
-       general,
-       {"dimension-order", "minimal-adaptive", "up-down", "table"},
-       dimensions},
-      {"fat-tree",
-       {"children", "parents", "routing", "link"},
-       {"cables", "table_file", "reconfiguration_us"},
-       {"destination-mod", "up-down", "table"},
-       levels},
-      {"crossbar", {"nodes"}, {"routing", "table_file", "reconfiguration_us"}, {"up-down", "table"}, {}},
-      {"graph",
-       {"graph_file", "routing", "link"},
-       {"links", "table_file", "reconfiguration_us"},
-       {"up-down", "table"},
-       {}},
-  };
+  std::vector<TopologyKeys> keys;
+  for (const TopologyDescription& topology : registered_topologies()) keys.push_back(keys_of(topology));
+  return keys;
 }
 
 std::vector<schema::Section> network_sections() {
-  return {schema::listed<NetworkDescription>("network"), schema::listed<LinkDescription>("network.link"),
+  return {network_section(), schema::listed<LinkDescription>("network.link"),
           schema::listed<RouterKeys>("router")};
 }
 
 NetworkDescription read_network(schema::Values& values) {
   NetworkDescription network;
-  schema::lower(values, "network", network);
-  FatTreeDescription& tree = network.fat_tree;
-  if (!values.has("network.cables")) tree.cables.assign(tree.parents.size(), 1);
-  const bool is_crossbar = network.topology == Topology::crossbar;
-  // On a crossbar every routing is the same.
-  if (is_crossbar && !values.has("network.routing")) network.routing = NetworkDescription::Routing::up_down;
+  schema::Lowering lowering(values, "network", false);
+  std::string name(network.topology.kind().name);
+  list_topology(lowering, name);
+  for (const TopologyDescription& topology : registered_topologies()) {
+    if (topology.kind().name == name) network.topology = topology.listed(lowering);
+  }
+  if (!network.topology.kind().has_links) network.routing = "up-down";
+  list_others(lowering, network);
   if (values.has_section("network.link")) read_links(values, network);
   return values.has_section("router") ? read_router(values, std::move(network)) : network;
 }
 
 void read_base_units(const NetworkDescription& network, schema::BaseValues& values) {
-  schema::read("network", network, values);
+  schema::Reading reading("network", values);
+  std::string name(network.topology.kind().name);
+  list_topology(reading, name);
+  for (const TopologyDescription& topology : registered_topologies()) std::ignore = topology.listed(reading);
+  std::ignore = network.topology.listed(reading);
+  RouterKeys router{.network = network};
+  list_others(reading, router.network);
   for (std::size_t i = 0; i < network.links.size(); ++i) {
     schema::read("network.links[" + std::to_string(i) + ']', network.links[i], values);
   }
-  RouterKeys router{.network = network};
   schema::read("router", router, values);
   for (const char* key : {"router.forward_cycles", "router.credit_cycles", "router.buffer_flits"}) {
     values.erase(key);

@@ -13,8 +13,8 @@ namespace apenet {
 // The keys of [network] that belong to one topology.
 struct TopologyKeys {
   std::string name;
-  std::vector<std::string> needs;
-  std::vector<std::string> allows;
+  std::vector<std::string> needs = {};
+  std::vector<std::string> allows = {};
   std::vector<std::string> routings;
   std::vector<std::string> links;  // tables below [network.link]; of a cube, as many as it has dimensions
 };

@@ -10,6 +10,7 @@
 
 #include "kernel/rate.hpp"
 #include "kernel/time.hpp"
+#include "network/topology/description.hpp"
 #include "schema/fields.hpp"
 
 namespace apenet {
@@ -30,15 +31,6 @@ inline void list_fields(schema::Fields& fields, LinkDescription& link) {
          "probability that a bit arrives wrong");
 }
 
-// A parallel-ports generalised fat tree, PGFT(h; m; 1, w; 1, p) of Zahavi ("Fat-tree routing and node
-// ordering providing contention free traffic for MPI global collectives", J. Parallel Distrib. Comput. 72,
-// 2012), of two or three levels of switches. Level 0 are the leaves.
-struct FatTreeDescription {
-  std::vector<std::uint32_t> children;  // m: below a switch of each level: nodes per leaf, leaves per ...
-  std::vector<std::uint32_t> parents;   // w: different switches above a switch of each level but the last
-  std::vector<std::uint32_t> cables;    // p: parallel cables to each of them
-};
-
 // The inside of a router as the flit engine runs it (docs/models/flit-engine.md). What router_latency leaves
 // over beyond these stages is the depth of the buffer write stage.
 struct RouterPipeline {
@@ -55,33 +47,16 @@ struct RouterPipeline {
 };
 
 struct NetworkDescription {
-  // none: the card needs no network (ideal).
-  enum class Topology : std::uint8_t { none, torus, mesh, fat_tree, crossbar, graph };
-  enum class Routing : std::uint8_t {
-    dimension_order,
-    dimension_order_entry_class,
-    minimal_adaptive,
-    destination_mod,
-    up_down,
-    table
-  };
   enum class Engine : std::uint8_t { packet, flit };
   // Of a blocked packet: all in one buffer, or spread over the routers behind its header.
   enum class Switching : std::uint8_t { virtual_cut_through, wormhole };
   // Which virtual channel within its class a packet takes: one fixed by the card's channel, or any free one.
   enum class ChannelSelection : std::uint8_t { lane, any };
-  Topology topology = Topology::none;
-  Routing routing = Routing::dimension_order;
+  TopologyDescription topology;
+  std::string routing = "dimension-order";  // one of routing_names(): network/routing/arrangement.hpp
   Engine engine = Engine::packet;
-  std::vector<std::uint32_t> dims;  // torus, mesh: nodes per dimension, X first
-  FatTreeDescription fat_tree;
-  std::uint32_t nodes = 0;  // crossbar
-  std::string graph;        // the text of the graph file: network/topology/graph.hpp
-  std::string table;        // the text of the table file: network/routing/table_routing.hpp
-  // Cubes: one per dimension. Fat trees: one per level, of the cables above its switches. Graphs: that of
-  // cables without a name, then the named ones. Crossbars: none.
-  std::vector<LinkDescription> links;
-  std::vector<std::string> link_names;      // graphs: of links[1] and on
+  std::string table;                        // the text of the table file: network/routing/table_routing.hpp
+  std::vector<LinkDescription> links;       // one for each of topology.link_classes()
   DataRate local_rate;                      // injection and ejection port of the router
   Time local_latency;                       // of these ports: of the cable where card and router are apart
   Time router_latency;                      // header arrival to header departure
@@ -97,28 +72,16 @@ struct NetworkDescription {
   std::vector<std::string> faults;  // network/faults/fault_schedule.hpp
 };
 
-// The keys of [network]. Which of them belong to a topology: topology_keys() in network/describe.hpp.
-inline void list_fields(schema::Fields& fields, NetworkDescription& network) {
-  using namespace schema::ranges;
-  fields("topology", network.topology,
-         schema::Choice{"none", "torus", "mesh", "fat-tree", "crossbar", "graph"}, "shape of the network");
-  fields("dims", network.dims, schema::List{count, 1, 6}.optional(), "nodes along each dimension, X first");
-  fields("children", network.fat_tree.children, schema::List{count, 2, 3}.optional(),
-         "nodes of a leaf, leaves below a switch of the next level, and so on");
-  fields("parents", network.fat_tree.parents, schema::List{count, 1, 2}.optional(),
-         "switches above a switch of each level but the last");
-  fields("cables", network.fat_tree.cables, schema::List{count, 1, 2}.optional(),
-         "parallel cables to each parent, of each level but the last; absent: 1");
-  fields("nodes", network.nodes, count.or_another_key(), "nodes of a crossbar");
-  fields("graph_file", network.graph, text_of_file.optional(), "file with routers, nodes and cables");
-  fields("routing", network.routing,
-         schema::Choice{"dimension-order", "dimension-order-entry-class", "minimal-adaptive",
-                        "destination-mod", "up-down", "table"}
-             .optional(),
-         "how packets find their way");
-  fields("table_file", network.table, text_of_file.optional(), "file with the routes of routing = \"table\"");
-  fields("reconfiguration_us", network.reconfiguration, not_negative.optional(),
-         "from a fault until the network runs with routes around it");
-}
+// Everything that an engine needs to build a network: the machine's description, and the parameters that
+// depend on the card.
+struct NetworkParameters {
+  NetworkDescription description;
+  std::uint32_t card_channels = 1;  // injection FIFOs per node; Packet::channel is smaller
+  // The largest Packet::wire_bytes; every buffer must hold one such packet.
+  std::uint32_t max_packet_wire_bytes = 0;
+  // Cards rely on the packet order of network.hpp. A generator of independent packets does not, and then the
+  // network is measured without the Resequencer.
+  bool needs_order = true;
+};
 
 }  // namespace apenet

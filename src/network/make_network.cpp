@@ -82,7 +82,7 @@ void require_no_faults(const NetworkDescription& description) {
 // other in a cycle (Duato, IEEE Trans. Parallel and Distributed Systems 4, 1993, assumes one packet per
 // buffer).
 void require_cut_through(const NetworkDescription& description) {
-  if (description.routing == NetworkDescription::Routing::minimal_adaptive &&
+  if (description.routing == "minimal-adaptive" &&
       description.switching == NetworkDescription::Switching::wormhole) {
     refuse_value(
         "router.switching", "\"wormhole\"",

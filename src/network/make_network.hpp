@@ -4,8 +4,8 @@
 #include <memory>
 
 #include "kernel/simulation.hpp"
+#include "network/description.hpp"
 #include "network/network.hpp"
-#include "network/parameters.hpp"
 
 namespace apenet {
 

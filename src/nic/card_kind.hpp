@@ -4,12 +4,12 @@
 //
 // beside it, as overloads for the struct:
 //
-//   void validate(card, host);               checks across fields; ranges have been checked before
+//   void validate(card);                     checks across fields; ranges have been checked before
 //   CardFacts facts_of(card, host);          what the card can do
 //   unique_ptr<CardSet> make_set(card, surroundings);   all cards of a machine
 //
-// validate throws std::invalid_argument naming the key, the value and what was expected. nic/description.hpp
-// registers the struct.
+// validate throws std::invalid_argument naming the key, the value and what was expected. A line of
+// nic/cards.txt registers the card: folder, namespace and line have one name, and the struct is Description.
 #pragma once
 
 #include <memory>

@@ -61,7 +61,7 @@ void validate_card(const NicDescription& card, const HostDescription& host) {
   std::visit(
       [&](const auto& description) {
         schema::require_ranges("card", description);
-        validate(description, host);
+        validate(description);
       },
       card);
 }

@@ -97,6 +97,7 @@ struct NicCapabilities {
   // all their bytes (for one byte if the message is empty).
   bool needs_credit = false;
   bool gpu_memory = false;             // as source and as target
+  bool translates_addresses = false;   // of puts and gets, so that it matters where buffers lie
   bool drops = false;                  // supports puts to Memory::none, which notify no process
   std::int64_t max_message_bytes = 0;  // largest payload of a descriptor
   std::int64_t max_send_bytes = 0;     // largest payload of a Verb::send
@@ -125,7 +126,6 @@ struct NicCapabilities {
 class Nic {
  public:
   virtual ~Nic() = default;
-  [[nodiscard]] virtual NicCapabilities capabilities() const = 0;
   // Call when the doorbell of a message in the table reaches the card.
   virtual void doorbell(MessageId id) = 0;
   // As doorbell(), for a Verb::credit, which is not stored in the table.

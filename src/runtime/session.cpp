@@ -8,8 +8,8 @@
 #include "machine/message_costs.hpp"
 #include "machine/validate.hpp"
 #include "runtime/launch/run_loop.hpp"
-#include "runtime/scheduler/mapping.hpp"
 #include "runtime/scheduler/scheduler.hpp"
+#include "runtime/scheduler/shared_memory.hpp"
 
 namespace apenet {
 namespace {
@@ -51,11 +51,11 @@ struct Session::Parts {
         simulation(description.seed),
         machine(simulation, description, std::move(node_of_process)),
         observation(simulation, machine, given.observation),
-        mapping(process_count),
-        scheduler(simulation, machine, mapping) {
+        shared(process_count),
+        scheduler(simulation, machine, shared) {
     require_sends_of(message::control_bytes, machine.capabilities());
     machine.fill_receive_rings();
-    ipc::Header& header = mapping.header();
+    ipc::Header& header = shared.header();
     const NicCapabilities capabilities = machine.capabilities();
     header.put_supported = capabilities.put ? 1 : 0;
     header.get_supported = capabilities.get ? 1 : 0;
@@ -70,7 +70,7 @@ struct Session::Parts {
     header.vain_limits = vain_limits(options.stall_timeout_ms);
     std::strncpy(header.machine, description.name.c_str(), sizeof header.machine - 1);
     for (std::uint32_t rank = 0; rank < process_count; ++rank) {
-      ipc::Place& place = mapping.block(rank).place;
+      ipc::Place& place = shared.block(rank).place;
       place.node = machine.node_of(rank);
       const std::string name = host_name(machine, place.node);
       std::memcpy(place.host_name, name.c_str(), name.size() + 1);
@@ -82,7 +82,7 @@ struct Session::Parts {
   void report_rank(RankReport& report, std::uint32_t rank);
   // The rank's clock, clamped because the rank may have written anything.
   std::int64_t virtual_ps(std::uint32_t rank) {
-    const std::int64_t clock_ps = mapping.block(rank).clock.shown_ps();
+    const std::int64_t clock_ps = shared.block(rank).clock.shown_ps();
     return std::clamp(clock_ps, scheduler.epoch_ps(), ipc::end_of_time_ps) - scheduler.epoch_ps();
   }
   void prove_path(SessionReport& report) const;
@@ -92,7 +92,7 @@ struct Session::Parts {
   Simulation simulation;
   Machine machine;
   Observation observation;
-  Mapping mapping;
+  SharedMemory shared;
   Scheduler scheduler;
 };
 
@@ -103,13 +103,13 @@ Session::Session(const MachineDescription& description, std::vector<NodeId> node
 Session::~Session() = default;
 
 std::string Session::mapping_path() const {
-  return parts_->mapping.path();
+  return parts_->shared.path();
 }
 
 SessionReport Session::run(const std::vector<RankProcess>& ranks, int launcher_id, int warden_fd,
                            const std::function<bool()>& interrupted) {
   SessionReport report;
-  RunLoop loop(parts_->mapping, parts_->scheduler, parts_->options, ranks, launcher_id, warden_fd);
+  RunLoop loop(parts_->shared, parts_->scheduler, parts_->options, ranks, launcher_id, warden_fd);
   loop.run(report, interrupted);
   parts_->report_on(report);
   return report;
@@ -122,9 +122,9 @@ void Session::Parts::report_on(SessionReport& report) {
       report.virtual_ps = std::max(report.virtual_ps, virtual_ps(rank));
     }
   }
-  const Traffic& traffic = scheduler.traffic();
-  report.messages = traffic.messages;
-  report.bytes = traffic.bytes;
+  const RunTotals& totals = scheduler.totals();
+  report.messages = totals.messages;
+  report.bytes = totals.bytes;
   report.trace_hash = scheduler.trace_hash();
   report.links = scheduler.link_use();
   report.faults = machine.fault_use();
@@ -133,14 +133,14 @@ void Session::Parts::report_on(SessionReport& report) {
   for (std::string& warning : observation.finish()) report.warnings.push_back(std::move(warning));
   if (std::string warning = warning_of_threads(); !warning.empty())
     report.warnings.push_back(std::move(warning));
-  if (traffic.late_posts > 0) {
-    report.warnings.push_back(std::to_string(traffic.late_posts) +
+  if (totals.late_posts > 0) {
+    report.warnings.push_back(std::to_string(totals.late_posts) +
                               " requests were posted by a thread while another one of its process waited: "
                               "their times are not exact");
   }
-  if (traffic.failed_accesses > 0) {
+  if (totals.failed_accesses > 0) {
     report.warnings.push_back(
-        std::to_string(traffic.failed_accesses) +
+        std::to_string(totals.failed_accesses) +
         " puts or gets failed: the target process has not mapped that memory, or has not "
         "opened it to them");
   }
@@ -152,7 +152,7 @@ std::string Session::Parts::warning_of_threads() const {
   std::string ranks;
   std::uint32_t count = 0;
   for (std::uint32_t rank = 0; scheduler.started() && rank < process_count; ++rank) {
-    if (!const_cast<Mapping&>(mapping).block(rank).lock.had_several() || ++count > most_named) continue;
+    if (!const_cast<SharedMemory&>(shared).block(rank).lock.had_several() || ++count > most_named) continue;
     ranks += (count > 1 ? ", " : "") + std::to_string(rank);
   }
   if (count == 0) return {};
@@ -162,7 +162,7 @@ std::string Session::Parts::warning_of_threads() const {
 }
 
 void Session::Parts::report_rank(RankReport& report, std::uint32_t rank) {
-  const ipc::Block& block = mapping.block(rank);
+  const ipc::Block& block = shared.block(rank);
   const ipc::Identity& identity = block.identity;
   report.attached = identity.process_id != 0;
   report.initialised = identity.initialised != 0;
@@ -183,7 +183,7 @@ void Session::Parts::report_rank(RankReport& report, std::uint32_t rank) {
 // be meaningless. For other programs this is only a warning.
 void Session::Parts::prove_path(SessionReport& report) const {
   if (report.outcome != SessionReport::Outcome::completed) return;
-  const std::uint64_t all_messages = report.messages + scheduler.traffic().startup_messages;
+  const std::uint64_t all_messages = report.messages + scheduler.totals().startup_messages;
   const auto any = [&report](auto is) { return std::any_of(report.ranks.begin(), report.ranks.end(), is); };
   const bool any_mpi = any([](const RankReport& rank) { return rank.initialised; });
   std::string why;

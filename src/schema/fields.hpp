@@ -13,6 +13,7 @@
 // base units. The default of an optional field is what the struct is initialised with.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -21,6 +22,7 @@
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "kernel/rate.hpp"
@@ -48,6 +50,7 @@ struct Choice {
   std::vector<std::string_view> names;
   bool is_optional = false;
   Choice(std::initializer_list<std::string_view> choices) : names(choices) {}
+  explicit Choice(std::vector<std::string_view> choices) : names(std::move(choices)) {}
   [[nodiscard]] Choice optional() const {
     Choice same = *this;
     same.is_optional = true;
@@ -92,11 +95,24 @@ inline constexpr Text text{};
 inline constexpr Text text_of_file{true};
 }  // namespace ranges
 
-// What is to be done with each field of a description, in the order of its list.
+using Numbers = std::vector<std::int64_t>;
+
+// The value of a field, in base units, and what it may be.
+template <typename Value, typename Allowed>
+struct FieldOf {
+  Value& value;
+  const Allowed& allowed;
+};
+using NumberField = FieldOf<std::int64_t, Range>;
+using NumbersField = FieldOf<Numbers, List>;
+using ChoiceField = FieldOf<std::size_t, Choice>;  // the index of the name
+using TextField = FieldOf<std::string, Text>;
+using RatioField = FieldOf<double, Probability>;
+using Field = std::variant<NumberField, NumbersField, ChoiceField, TextField, RatioField>;
+
+// Visits the fields of a description in the order of its list.
 class Fields {
  public:
-  using Numbers = std::vector<std::int64_t>;
-
   // Of the keys that the list names: "bus".
   explicit Fields(std::string section) : section_(std::move(section)) {}
   virtual ~Fields() = default;
@@ -104,7 +120,7 @@ class Fields {
   template <typename Member>
   void operator()(std::string_view key, Member& member, const Range& range, std::string_view meaning) {
     std::int64_t base = to_number(member);
-    number(key, base, range, meaning);
+    visit(key, NumberField{base, range}, meaning);
     from_number(member, base);
   }
   template <typename Member>
@@ -112,7 +128,7 @@ class Fields {
                   std::string_view meaning) {
     Numbers base;
     for (const Member& member : members) base.push_back(to_number(member));
-    numbers(key, base, list, meaning);
+    visit(key, NumbersField{base, list}, meaning);
     members.resize(base.size());
     for (std::size_t i = 0; i < base.size(); ++i) from_number(members[i], base[i]);
   }
@@ -120,14 +136,21 @@ class Fields {
   void operator()(std::string_view key, Member& member, const Choice& names, std::string_view meaning) {
     static_assert(std::is_enum_v<Member> || std::is_same_v<Member, bool>);
     auto index = static_cast<std::size_t>(member);
-    choice(key, index, names, meaning);
+    visit(key, ChoiceField{index, names}, meaning);
     member = static_cast<Member>(index);
   }
+  // One of the texts. Requires that the member is one.
+  void operator()(std::string_view key, std::string& member, const Choice& names, std::string_view meaning) {
+    auto index = static_cast<std::size_t>(std::find(names.names.begin(), names.names.end(), member) -
+                                          names.names.begin());
+    visit(key, ChoiceField{index, names}, meaning);
+    member = names.names.at(index);
+  }
   void operator()(std::string_view key, std::string& member, const Text& kind, std::string_view meaning) {
-    words(key, member, kind, meaning);
+    visit(key, TextField{member, kind}, meaning);
   }
   void operator()(std::string_view key, double& member, const Probability& kind, std::string_view meaning) {
-    ratio(key, member, kind, meaning);
+    visit(key, RatioField{member, kind}, meaning);
   }
 
   // Tables below this section whose names the file chooses, in the file's order: key.NAME.
@@ -145,17 +168,11 @@ class Fields {
     }
     section_ = section;
   }
+  // The names alone.
+  void tables(std::string_view key, std::vector<std::string>& names) { table_names(key, names); }
 
  protected:
-  virtual void number(std::string_view key, std::int64_t& base, const Range& range,
-                      std::string_view meaning) = 0;
-  virtual void numbers(std::string_view key, Numbers& base, const List& list, std::string_view meaning) = 0;
-  virtual void choice(std::string_view key, std::size_t& index, const Choice& names,
-                      std::string_view meaning) = 0;
-  virtual void words(std::string_view key, std::string& value, const Text& kind,
-                     std::string_view meaning) = 0;
-  virtual void ratio(std::string_view key, double& value, const Probability& kind,
-                     std::string_view meaning) = 0;
+  virtual void visit(std::string_view key, const Field& field, std::string_view meaning) = 0;
   // Those of a file replace those that there are.
   virtual void table_names(std::string_view /*key*/, std::vector<std::string>& /*names*/) {}
 

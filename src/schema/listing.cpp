@@ -6,64 +6,64 @@ namespace apenet::schema {
 
 namespace {
 
-ListedField begin(std::string_view key, std::string_view meaning) {
-  ListedField field;
-  field.key = key;
-  field.unit = unit_of(key).printed;
-  field.meaning = meaning;
-  return field;
-}
-
 void limit(ListedField& field, const Range& range) {
   field.kind = is_measured(unit_of(field.key).dimension) ? Kind::measured : Kind::whole;
   field.least = range.least;
-  field.is_optional = range.is_optional;
   if (range.most != Range{}.most) field.most = range.most;
+}
+
+// Each lists what a field may be. A key that is optional says so already.
+void list(ListedField& entry, const NumberField& number) {
+  limit(entry, number.allowed);
+  if (entry.is_optional && number.allowed.has_default)
+    entry.default_value = from_base_units(entry.key, number.value);
+}
+
+void list(ListedField& entry, const NumbersField& numbers) {
+  limit(entry, numbers.allowed.each);
+  entry.is_list = true;
+  entry.list_least = numbers.allowed.least;
+  if (numbers.allowed.most != List{}.most) entry.list_most = numbers.allowed.most;
+}
+
+void list(ListedField& entry, const ChoiceField& choice) {
+  entry.kind = Kind::choice;
+  entry.choices.assign(choice.allowed.names.begin(), choice.allowed.names.end());
+  if (entry.is_optional) entry.default_value = entry.choices.at(choice.value);
+}
+
+void list(ListedField& entry, const TextField& text) {
+  entry.kind = text.allowed.is_file ? Kind::file : Kind::text;
+}
+
+void list(ListedField& entry, const RatioField& ratio) {
+  entry.kind = Kind::probability;
+  if (entry.is_optional) entry.default_value = ratio.value == 0 ? "0" : std::to_string(ratio.value);
+}
+
+BaseValue held_by(const ChoiceField& choice) {
+  return std::string(choice.allowed.names.at(choice.value));
+}
+
+template <typename OtherField>
+BaseValue held_by(const OtherField& field) {
+  return field.value;
 }
 
 }  // namespace
 
-void Listing::number(std::string_view key, std::int64_t& base, const Range& range, std::string_view meaning) {
-  ListedField field = begin(key, meaning);
-  limit(field, range);
-  if (range.is_optional && range.has_default) field.default_value = from_base_units(key, base);
-  add(std::move(field));
-}
-
-void Listing::numbers(std::string_view key, Numbers& /*base*/, const List& list, std::string_view meaning) {
-  ListedField field = begin(key, meaning);
-  limit(field, list.each);
-  field.is_list = true;
-  field.list_least = list.least;
-  if (list.most != List{}.most) field.list_most = list.most;
-  field.is_optional = list.is_optional;
-  add(std::move(field));
-}
-
-void Listing::choice(std::string_view key, std::size_t& index, const Choice& names,
-                     std::string_view meaning) {
-  ListedField field = begin(key, meaning);
-  field.kind = Kind::choice;
-  field.choices.assign(names.names.begin(), names.names.end());
-  field.is_optional = names.is_optional;
-  if (names.is_optional) field.default_value = field.choices.at(index);
-  add(std::move(field));
-}
-
-void Listing::words(std::string_view key, std::string& /*value*/, const Text& kind,
-                    std::string_view meaning) {
-  ListedField field = begin(key, meaning);
-  field.kind = kind.is_file ? Kind::file : Kind::text;
-  field.is_optional = kind.is_optional;
-  add(std::move(field));
-}
-
-void Listing::ratio(std::string_view key, double& value, const Probability& kind, std::string_view meaning) {
-  ListedField field = begin(key, meaning);
-  field.kind = Kind::probability;
-  field.is_optional = kind.is_optional;
-  if (kind.is_optional) field.default_value = value == 0 ? "0" : std::to_string(value);
-  add(std::move(field));
+void Listing::visit(std::string_view key, const Field& field, std::string_view meaning) {
+  ListedField entry;
+  entry.key = key;
+  entry.unit = unit_of(key).printed;
+  entry.meaning = meaning;
+  std::visit(
+      [&entry](const auto& one) {
+        entry.is_optional = one.allowed.is_optional;
+        list(entry, one);
+      },
+      field);
+  (section() == listed.name ? listed.fields : listed.tables.back().second).push_back(std::move(entry));
 }
 
 void Listing::table_names(std::string_view key, std::vector<std::string>& names) {
@@ -71,33 +71,8 @@ void Listing::table_names(std::string_view key, std::vector<std::string>& names)
   names = {"NAME"};
 }
 
-void Listing::add(ListedField field) {
-  (section() == listed.name ? listed.fields : listed.tables.back().second).push_back(std::move(field));
-}
-
-void Reading::number(std::string_view key, std::int64_t& base, const Range& /*range*/,
-                     std::string_view /*meaning*/) {
-  set(key, base);
-}
-
-void Reading::numbers(std::string_view key, Numbers& base, const List& /*list*/,
-                      std::string_view /*meaning*/) {
-  set(key, base);
-}
-
-void Reading::choice(std::string_view key, std::size_t& index, const Choice& names,
-                     std::string_view /*meaning*/) {
-  set(key, std::string(names.names.at(index)));
-}
-
-void Reading::words(std::string_view key, std::string& value, const Text& /*kind*/,
-                    std::string_view /*meaning*/) {
-  set(key, value);
-}
-
-void Reading::ratio(std::string_view key, double& value, const Probability& /*kind*/,
-                    std::string_view /*meaning*/) {
-  set(key, value);
+void Reading::visit(std::string_view key, const Field& field, std::string_view /*meaning*/) {
+  values_.insert_or_assign(full(key), std::visit([](const auto& one) { return held_by(one); }, field));
 }
 
 }  // namespace apenet::schema

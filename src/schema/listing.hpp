@@ -43,16 +43,8 @@ class Listing final : public Fields {
   Section listed;
 
  private:
-  void number(std::string_view key, std::int64_t& base, const Range& range,
-              std::string_view meaning) override;
-  void numbers(std::string_view key, Numbers& base, const List& list, std::string_view meaning) override;
-  void choice(std::string_view key, std::size_t& index, const Choice& names,
-              std::string_view meaning) override;
-  void words(std::string_view key, std::string& value, const Text& kind, std::string_view meaning) override;
-  void ratio(std::string_view key, double& value, const Probability& kind, std::string_view meaning) override;
+  void visit(std::string_view key, const Field& field, std::string_view meaning) override;
   void table_names(std::string_view key, std::vector<std::string>& names) override;
-
-  void add(ListedField field);
 };
 
 template <typename Description>
@@ -71,15 +63,7 @@ class Reading final : public Fields {
   Reading(std::string section, BaseValues& values) : Fields(std::move(section)), values_(values) {}
 
  private:
-  void number(std::string_view key, std::int64_t& base, const Range& range,
-              std::string_view meaning) override;
-  void numbers(std::string_view key, Numbers& base, const List& list, std::string_view meaning) override;
-  void choice(std::string_view key, std::size_t& index, const Choice& names,
-              std::string_view meaning) override;
-  void words(std::string_view key, std::string& value, const Text& kind, std::string_view meaning) override;
-  void ratio(std::string_view key, double& value, const Probability& kind, std::string_view meaning) override;
-
-  void set(std::string_view key, BaseValue value) { values_.insert_or_assign(full(key), std::move(value)); }
+  void visit(std::string_view key, const Field& field, std::string_view meaning) override;
 
   BaseValues& values_;
 };

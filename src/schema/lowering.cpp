@@ -34,62 +34,56 @@ std::string one_of(const std::vector<std::string_view>& names) {
   return text;
 }
 
-}  // namespace
-
-const Value* Lowering::find(std::string_view key, bool is_optional) {
-  const std::string name = full(key);
-  const Value* value = values_.find(name);
-  if (value == nullptr && !is_optional && !are_all_optional_) {
-    const std::string_view unit = unit_of(key).printed;
-    refuse_value(name, "nothing", unit.empty() ? "a value for this key" : "a value in " + std::string(unit));
-  }
-  return value;
+// Each sets a field to the value of its key.
+void set(const NumberField& field, const std::string& key, const Value& value) {
+  field.value = to_base_units(key, number_of(key, value));
 }
 
-void Lowering::number(std::string_view key, std::int64_t& base, const Range& range,
-                      std::string_view /*meaning*/) {
-  const Value* value = find(key, range.is_optional);
-  if (value == nullptr) return;
-  base = to_base_units(full(key), number_of(full(key), *value));
-}
-
-void Lowering::numbers(std::string_view key, Numbers& base, const List& list, std::string_view /*meaning*/) {
-  const Value* value = find(key, list.is_optional);
-  if (value == nullptr) return;
-  base.clear();
-  if (const auto* whole = std::get_if<std::vector<std::int64_t>>(value)) {
-    for (const std::int64_t one : *whole) base.push_back(to_base_units(full(key), one));
+void set(const NumbersField& field, const std::string& key, const Value& value) {
+  field.value.clear();
+  if (const auto* whole = std::get_if<std::vector<std::int64_t>>(&value)) {
+    for (const std::int64_t one : *whole) field.value.push_back(to_base_units(key, one));
     return;
   }
-  for (const double one : value_of<std::vector<double>>(full(key), *value, "a list of numbers")) {
-    base.push_back(to_base_units(full(key), number_of(full(key), one)));
+  for (const double one : value_of<std::vector<double>>(key, value, "a list of numbers")) {
+    field.value.push_back(to_base_units(key, number_of(key, one)));
   }
 }
 
-void Lowering::choice(std::string_view key, std::size_t& index, const Choice& names,
-                      std::string_view /*meaning*/) {
-  const Value* value = find(key, names.is_optional);
-  if (value == nullptr) return;
-  const std::string* name = std::get_if<std::string>(value);
-  const auto found =
-      name == nullptr ? names.names.end() : std::find(names.names.begin(), names.names.end(), *name);
-  if (found == names.names.end()) refuse_value(full(key), shown(*value), one_of(names.names));
-  index = static_cast<std::size_t>(found - names.names.begin());
+void set(const ChoiceField& field, const std::string& key, const Value& value) {
+  const std::vector<std::string_view>& names = field.allowed.names;
+  const std::string* name = std::get_if<std::string>(&value);
+  const auto found = name == nullptr ? names.end() : std::find(names.begin(), names.end(), *name);
+  if (found == names.end()) refuse_value(key, shown(value), one_of(names));
+  field.value = static_cast<std::size_t>(found - names.begin());
 }
 
-void Lowering::words(std::string_view key, std::string& value, const Text& kind,
-                     std::string_view /*meaning*/) {
-  const Value* given = find(key, kind.is_optional);
-  if (given != nullptr) value = value_of<std::string>(full(key), *given, "a text");
+void set(const TextField& field, const std::string& key, const Value& value) {
+  field.value = value_of<std::string>(key, value, "a text");
 }
 
-void Lowering::ratio(std::string_view key, double& value, const Probability& kind,
-                     std::string_view /*meaning*/) {
-  const Value* given = find(key, kind.is_optional);
-  if (given == nullptr) return;
-  const auto* whole = std::get_if<std::int64_t>(given);
-  value = whole != nullptr ? static_cast<double>(*whole)
-                           : value_of<double>(full(key), *given, "a number from 0 to 1");
+void set(const RatioField& field, const std::string& key, const Value& value) {
+  const auto* whole = std::get_if<std::int64_t>(&value);
+  field.value =
+      whole != nullptr ? static_cast<double>(*whole) : value_of<double>(key, value, "a number from 0 to 1");
+}
+
+}  // namespace
+
+void Lowering::visit(std::string_view key, const Field& field, std::string_view /*meaning*/) {
+  const std::string name = full(key);
+  const Value* value = values_.find(name);
+  std::visit(
+      [&](const auto& one) {
+        if (value != nullptr) {
+          set(one, name, *value);
+        } else if (!one.allowed.is_optional && !are_all_optional_) {
+          const std::string_view unit = unit_of(key).printed;
+          refuse_value(name, "nothing",
+                       unit.empty() ? "a value for this key" : "a value in " + std::string(unit));
+        }
+      },
+      field);
 }
 
 void Lowering::table_names(std::string_view key, std::vector<std::string>& names) {

@@ -15,17 +15,8 @@ class Lowering final : public Fields {
       : Fields(std::move(section)), values_(values), are_all_optional_(are_all_optional) {}
 
  private:
-  void number(std::string_view key, std::int64_t& base, const Range& range,
-              std::string_view meaning) override;
-  void numbers(std::string_view key, Numbers& base, const List& list, std::string_view meaning) override;
-  void choice(std::string_view key, std::size_t& index, const Choice& names,
-              std::string_view meaning) override;
-  void words(std::string_view key, std::string& value, const Text& kind, std::string_view meaning) override;
-  void ratio(std::string_view key, double& value, const Probability& kind, std::string_view meaning) override;
+  void visit(std::string_view key, const Field& field, std::string_view meaning) override;
   void table_names(std::string_view key, std::vector<std::string>& names) override;
-
-  // Null for an optional key that is not there.
-  [[nodiscard]] const Value* find(std::string_view key, bool is_optional);
 
   Values& values_;
   bool are_all_optional_;

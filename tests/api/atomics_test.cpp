@@ -17,12 +17,6 @@ namespace {
 using libfabric::AtomicForm;
 using libfabric::AtomicOperation;
 
-constexpr std::uint64_t everything = FI_REMOTE_READ | FI_REMOTE_WRITE;
-
-std::uint64_t address_of(const void* memory) {
-  return reinterpret_cast<std::uint64_t>(memory);
-}
-
 template <typename T>
 T after(AtomicForm form, fi_datatype type, fi_op op, T target, T operand, T comparand = T{}) {
   const T before = target;

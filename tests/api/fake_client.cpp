@@ -35,7 +35,7 @@ FakeNetwork::FakeNetwork(std::uint32_t ranks) : clients_(ranks), events_(ranks),
   current_network() = this;
 }
 
-// The mapping is not unmapped: ports live as long as their process, and their clients point into it.
+// The mapping is not unmapped: transports live as long as their process, and their clients point into it.
 FakeNetwork::~FakeNetwork() {
   current_network() = nullptr;
 }
@@ -192,7 +192,7 @@ const Event* Client::poll() {
   const auto& events = FakeNetwork::current().events(rank_);
   const bool looks = block_->progress.looks();
   if (events.empty() || (looks && events.front().time_ps > block_->clock.now_ps())) {
-    if (looks) charge(costs().poll_ps);
+    if (looks) charge(costs().poll.ps());
     return nullptr;
   }
   block_->clock.advance_to(events.front().time_ps);

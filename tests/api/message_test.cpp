@@ -303,12 +303,12 @@ TEST(Completions, TimeOutInVirtualTime) {
 TEST(Time, IsChargedStepByStep) {
   FakeNetwork network(2);
   ipc::SoftwareCosts& costs = network.header().software;
-  costs.send_ps = 1;
-  costs.receive_ps = 10;
-  costs.after_receive_ps = 100;
-  costs.completion_ps = 1000;
-  costs.rendezvous_ps = 10'000;
-  costs.publish_ps = 100'000;
+  costs.send = Time::from_ps(1);
+  costs.receive = Time::from_ps(10);
+  costs.after_receive = Time::from_ps(100);
+  costs.completion = Time::from_ps(1000);
+  costs.rendezvous = Time::from_ps(10'000);
+  costs.publish = Time::from_ps(100'000);
   Peer sender(network, 0);
   Peer receiver(network, 1);
   std::vector<std::uint8_t> memory(5000);

@@ -85,7 +85,7 @@ class Peer {
 
   // Processes all events.
   void drain() {
-    while (libfabric::Port::of(client).progress()) {
+    while (libfabric::Transport::of(client).progress()) {
     }
   }
   [[nodiscard]] bool reads_nothing(fid_cq* cq) const {
@@ -119,6 +119,8 @@ class Peer {
   fi_addr_t source = 0;  // of the last completion read
 };
 
+constexpr std::uint64_t everything = FI_REMOTE_READ | FI_REMOTE_WRITE;
+
 // Memory of a peer that others may access.
 struct OpenMemory {
   OpenMemory(Peer& peer, const void* start, std::size_t bytes, std::uint64_t access, std::uint64_t key) {
@@ -130,6 +132,10 @@ struct OpenMemory {
 
   fid_mr* region = nullptr;
 };
+
+inline std::uint64_t address_of(const void* memory) {
+  return reinterpret_cast<std::uint64_t>(memory);
+}
 
 // Bytes that depend on position and seed.
 inline std::vector<std::uint8_t> pattern(std::size_t size, std::uint32_t seed = 1) {

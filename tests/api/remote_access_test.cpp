@@ -7,10 +7,6 @@
 namespace apenet::test {
 namespace {
 
-std::uint64_t address_of(const void* memory) {
-  return reinterpret_cast<std::uint64_t>(memory);
-}
-
 class RemoteAccess : public ::testing::TestWithParam<std::size_t> {
  protected:
   FakeNetwork network{2};

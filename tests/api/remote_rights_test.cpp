@@ -11,12 +11,6 @@
 namespace apenet::test {
 namespace {
 
-constexpr std::uint64_t everything = FI_REMOTE_READ | FI_REMOTE_WRITE;
-
-std::uint64_t address_of(const void* memory) {
-  return reinterpret_cast<std::uint64_t>(memory);
-}
-
 struct RemoteRights : testing::Test {
   int write_error(std::uint64_t address, std::uint64_t key) {
     EXPECT_EQ(fi_write(origin.ep, &word, sizeof(word), nullptr, 1, address, key, nullptr), 0);

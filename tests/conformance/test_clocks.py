@@ -39,14 +39,14 @@ def test_a_run_says_that_threads_acted_in_turn(apenet, build, tmp_path, what):
     assert any(warning.startswith(WARNING) for warning in warnings)
 
 
-def test_a_thread_that_does_nothing_of_that_is_not_spoken_of(apenet, build):
+def test_a_thread_that_does_none_of_this_gives_no_warning(apenet, build):
     done = apenet("run", "-n", "2", "--machine", "ape16", "--", build(HERE / "threads" / "in_turn.c"), "nothing")
     assert done.returncode == 0, done.stderr
     assert WARNING not in done.stderr
 
 
 @pytest.mark.parametrize("name", ["clocks", "requests"])
-def test_a_run_does_not_speak_of_threads_that_do_not_call_mpi(apenet, build, name):
+def test_threads_that_do_not_call_mpi_give_no_warning(apenet, build, name):
     """The first program makes threads that only wait for each other."""
     done = apenet("run", "-n", "2", "--machine", "ape16", "--", build(HERE / "c" / f"{name}.c"))
     assert done.returncode == 0, done.stderr

@@ -136,7 +136,7 @@ def test_the_report_with_the_standard_abi(run):
 
 
 @pytest.mark.parametrize("work", ["thread", "process", "busy-process", "main-process"])
-def test_what_works_longer_than_the_stall_timeout_is_no_deadlock(run, work):
+def test_work_beyond_the_stall_timeout_is_no_deadlock(run, work):
     done = run("meets_outside", work, "1", ranks=2)
     assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
 

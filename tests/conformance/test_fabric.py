@@ -63,7 +63,7 @@ def test_a_program_that_only_looks_ends_with_its_own_status(apenet, build_fabric
         assert "no rank opened an endpoint" in done.stderr
 
 
-def test_of_two_ranks_one_is_the_server_and_one_its_client(apenet, build_fabric, free_port, tmp_path):
+def test_two_ranks_are_a_server_and_its_client(apenet, build_fabric, free_port, tmp_path):
     program = build_fabric("fi_meet")
     runs = []
     for name in ("one", "two"):

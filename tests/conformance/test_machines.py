@@ -56,7 +56,7 @@ def test_windows_are_read_by_the_adapter(apenet, build, tmp_path):
     ("setting", "warning"),
     [("receive_queue_entries=2", "times a receive queue was empty"), ("context_cache_entries=1", "contexts of queue")],
 )
-def test_what_is_scarce_costs_time_and_is_said(apenet, build, tmp_path, setting, warning):
+def test_scarce_resources_cost_time_and_give_a_warning(apenet, build, tmp_path, setting, warning):
     plain, quiet = virtual_time_us(apenet, build, tmp_path, "any_source")
     scarce, told = virtual_time_us(apenet, build, tmp_path, "any_source", f"card.{setting}")
     assert scarce > plain

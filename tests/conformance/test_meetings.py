@@ -29,7 +29,7 @@ def run(apenet, build, tmp_path):
         ("memory", ["ranks 0, 1 waited in the host (shared memory)"]),
     ],
 )
-def test_ranks_get_on_that_wait_for_each_other_in_the_host(run, mode, points):
+def test_ranks_that_wait_for_each_other_in_the_host_continue(run, mode, points):
     done = run(mode)
     assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
     warnings = [line for line in done.stderr.splitlines() if LEFT_OUT in line]
@@ -41,7 +41,7 @@ def test_ranks_get_on_that_wait_for_each_other_in_the_host(run, mode, points):
 @pytest.mark.parametrize(
     ("mode", "where"), [("dead-socket", ["rank 1, a thread: reads from a Unix socket"]), ("dead-memory", [])]
 )
-def test_who_waits_in_the_host_for_nobody_is_named(run, mode, where):
+def test_ranks_that_wait_in_the_host_for_ever_are_named(run, mode, where):
     done = run(mode, "--stall-timeout", "1")
     assert done.returncode == 1, done.stderr
     lines = [line.removeprefix("apenet:").strip() for line in done.stderr.splitlines()]

@@ -42,7 +42,7 @@ def run(apenet, tmp_path, text, ranks=2, *arguments):
     return apenet("run", "-n", str(ranks), "--machine", "ape16", "--", "python", script, *arguments)
 
 
-def test_a_rank_finds_what_it_would_find_alone(apenet, tmp_path):
+def test_a_rank_sees_what_a_fresh_process_sees(apenet, tmp_path):
     (tmp_path / "helper.py").write_text("", encoding="utf-8")
     done = run(apenet, tmp_path, SURROUNDINGS, 5, "one", "two words")
     assert done.returncode == 0, done.stderr

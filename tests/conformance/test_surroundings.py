@@ -153,7 +153,7 @@ def test_sanitizers_come_first_and_the_shim_last(sanitized):
     assert found[1:] == ["/x/mine.so", "/s/shim.so"]
 
 
-def test_what_is_no_program_needs_no_library(tmp_path):
+def test_files_that_are_no_programs_need_no_library(tmp_path):
     for content in (b"", b"#!/bin/sh\n", b"\x7fELF\x02\x01" + b"\xff" * 100):
         (tmp_path / "file").write_bytes(content)
         assert inherited.needed_libraries(tmp_path / "file") == []

@@ -29,13 +29,13 @@ def all_were_here(text: str, ranks: int = RANKS) -> bool:
     ]
 
 
-def test_without_trouble_nothing_is_said(run):
+def test_a_run_without_trouble_gives_no_warning(run):
     done = run("none")
     assert done.returncode == 0, done.stderr
     assert all_were_here(done.stdout)
 
 
-def test_ranks_that_say_nothing_to_each_other_are_no_trouble(run):
+def test_ranks_without_communication_end_well(run):
     done = run("silent")
     assert done.returncode == 0, done.stderr
     assert "0 messages" in done.stderr
@@ -142,7 +142,7 @@ def test_a_killed_simulator_takes_its_ranks_with_it(start_apenet, build, surroun
         (["./not-a-program"], ["not-a-program"]),
     ],
 )
-def test_what_cannot_be_started(start_apenet, surroundings, tmp_path, command, words):
+def test_commands_that_cannot_be_started_are_bad_input(start_apenet, surroundings, tmp_path, command, words):
     (tmp_path / "not-executable").write_text("#!/bin/sh\n", encoding="ascii")
     (tmp_path / "folder").mkdir()
     (tmp_path / "not-a-program").write_bytes(b"\x7fELF nonsense")

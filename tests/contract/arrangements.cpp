@@ -6,31 +6,37 @@
 
 #include "contract/traffic.hpp"
 #include "network/routing/arrangement.hpp"
+#include "network/topology/crossbar.hpp"
+#include "network/topology/cube.hpp"
+#include "network/topology/fat_tree.hpp"
+#include "network/topology/graph.hpp"
 
 namespace apenet::testing {
 
 namespace {
-
-using TopologyKind = NetworkDescription::Topology;
-using RoutingKind = NetworkDescription::Routing;
 
 std::uint32_t between(RandomStream& random, std::uint32_t least, std::uint32_t most) {
   return least + static_cast<std::uint32_t>(random.below(most - least + 1));
 }
 
 void make_cube(NetworkDescription& description, RandomStream& random) {
-  description.topology = random.below(3) != 0 ? TopologyKind::torus : TopologyKind::mesh;
+  const bool is_torus = random.below(3) != 0;
+  std::vector<std::uint32_t> dims;
   std::uint32_t nodes = 1;
   for (std::uint32_t d = between(random, 1, CubeShape::max_dimensions); d > 0; --d) {
-    description.dims.push_back(between(random, 1, std::max(1U, std::min(7U, 72 / nodes))));
-    nodes *= description.dims.back();
+    dims.push_back(between(random, 1, std::max(1U, std::min(7U, 72 / nodes))));
+    nodes *= dims.back();
   }
-  description.links.resize(description.dims.size());
+  description.links.resize(dims.size());
+  if (is_torus) {
+    description.topology = TorusDescription(dims);
+  } else {
+    description.topology = MeshDescription(dims);
+  }
 }
 
 void make_fat_tree(NetworkDescription& description, RandomStream& random) {
-  description.topology = TopologyKind::fat_tree;
-  FatTreeDescription& tree = description.fat_tree;
+  FatTreeDescription tree;
   tree.children = {between(random, 1, 6), between(random, 1, 5)};
   if (random.below(2) == 0) tree.children.push_back(between(random, 1, 3));
   for (std::size_t level = 1; level < tree.children.size(); ++level) {
@@ -38,13 +44,13 @@ void make_fat_tree(NetworkDescription& description, RandomStream& random) {
     tree.cables.push_back(between(random, 1, 3));
   }
   description.links.resize(tree.parents.size());
+  description.topology = std::move(tree);
 }
 
 // Dimension order in the form of a routing table.
 std::string dimension_order_text(const NetworkDescription& description) {
   const Topology topology = make_topology(description);
-  const DimensionOrderRouting routing(CubeShape(description.dims),
-                                      description.topology == TopologyKind::torus);
+  const DimensionOrderRouting routing(description.topology);
   std::string text;
   for (RouterId router = 0; router < topology.router_count(); ++router) {
     for (NodeId node = 0; node < topology.endpoint_count(); ++node) {
@@ -63,34 +69,30 @@ void arrange(NetworkDescription& description, Arrangement arrangement, RandomStr
       return make_cube(description, random);
     case Arrangement::cube_up_down:
       make_cube(description, random);
-      description.routing = RoutingKind::up_down;
+      description.routing = "up-down";
       return;
     case Arrangement::cube_table:
       make_cube(description, random);
       description.table = dimension_order_text(description);
-      description.routing = RoutingKind::table;
+      description.routing = "table";
       return;
     case Arrangement::cube_adaptive:
       make_cube(description, random);
-      description.routing = RoutingKind::minimal_adaptive;
+      description.routing = "minimal-adaptive";
       return;
     case Arrangement::fat_tree_destination_mod:
     case Arrangement::fat_tree_up_down:
       make_fat_tree(description, random);
-      description.routing =
-          arrangement == Arrangement::fat_tree_up_down ? RoutingKind::up_down : RoutingKind::destination_mod;
+      description.routing = arrangement == Arrangement::fat_tree_up_down ? "up-down" : "destination-mod";
       return;
     case Arrangement::crossbar:
-      description.topology = TopologyKind::crossbar;
-      description.nodes = between(random, 1, 60);
-      description.routing = RoutingKind::up_down;
+      description.topology = CrossbarDescription{between(random, 1, 60)};
+      description.routing = "up-down";
       return;
     case Arrangement::graph_up_down:
-      description.topology = TopologyKind::graph;
-      description.graph = random_graph_text(random);
-      description.link_names = {"other"};
+      description.topology = GraphDescription{random_graph_text(random), {"other"}};
       description.links.resize(2);
-      description.routing = RoutingKind::up_down;
+      description.routing = "up-down";
       return;
   }
 }
@@ -150,7 +152,7 @@ std::string name_of(Arrangement arrangement) {
 NetworkParameters random_network(NetworkDescription::Engine engine, Arrangement arrangement,
                                  RandomStream& random) {
   const std::uint32_t max_bytes = 16 * between(random, 1, 38);
-  NetworkParameters parameters = small_network(TopologyKind::none, {}, max_bytes);
+  NetworkParameters parameters = small_network({}, max_bytes);
   NetworkDescription& description = parameters.description;
   description.engine = engine;
   arrange(description, arrangement, random);
@@ -187,7 +189,7 @@ void draw_pipeline(NetworkParameters& parameters, RandomStream& random) {
   parameters.max_packet_wire_bytes = packet_flits * flit_bytes;
   const bool is_wormhole =
       // This combination is refused.
-      random.below(4) != 0 && description.routing != RoutingKind::minimal_adaptive;
+      random.below(4) != 0 && description.routing != "minimal-adaptive";
   description.switching = is_wormhole ? NetworkDescription::Switching::wormhole
                                       : NetworkDescription::Switching::virtual_cut_through;
   const std::uint32_t least_flits = is_wormhole ? 1 : packet_flits;

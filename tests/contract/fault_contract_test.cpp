@@ -12,6 +12,7 @@
 #include "kernel/random.hpp"
 #include "network/faults/fault_schedule.hpp"
 #include "network/routing/arrangement.hpp"
+#include "network/topology/cube.hpp"
 
 namespace apenet::testing {
 namespace {
@@ -203,7 +204,7 @@ INSTANTIATE_TEST_SUITE_P(Packet, FaultContract, ::testing::ValuesIn(all_arrangem
 // 1000 ns the network resumes, and the packet takes 3 links: 4 routers and 3 links of latency, and 100 ns of
 // serialisation.
 TEST(FaultyNetwork, TakesTheLongWayAroundADeadCable) {
-  NetworkParameters parameters = small_network(NetworkDescription::Topology::torus, {4}, 100);
+  NetworkParameters parameters = small_network(TorusDescription({4}), 100);
   parameters.description.reconfiguration = Time::from_ns(1000);
   parameters.description.faults = {"link (0)+x down @50ns up @10us"};
   Traffic traffic(parameters);
@@ -222,7 +223,7 @@ TEST(FaultyNetwork, TakesTheLongWayAroundADeadCable) {
 
 // A packet to a node that recovers waits for it; a packet to one that does not is reported.
 TEST(FaultyNetwork, PacketsWaitOnlyForNodesThatRecover) {
-  NetworkParameters parameters = small_network(NetworkDescription::Topology::torus, {4}, 100);
+  NetworkParameters parameters = small_network(TorusDescription({4}), 100);
   parameters.description.reconfiguration = Time::from_ns(1000);
   parameters.description.faults = {"node (2) down @0ns up @20us"};
   {

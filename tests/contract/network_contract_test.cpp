@@ -10,18 +10,16 @@
 
 #include "contract/traffic.hpp"
 #include "kernel/random.hpp"
-#include "network/topology/topology.hpp"
+#include "network/topology/cube.hpp"
 
 namespace apenet::testing {
 namespace {
 
-using TopologyKind = NetworkDescription::Topology;
-
 class NetworkContract : public ::testing::TestWithParam<NetworkDescription::Engine> {
  protected:
-  [[nodiscard]] NetworkParameters network(TopologyKind topology, std::vector<std::uint32_t> dims,
+  [[nodiscard]] NetworkParameters network(TopologyDescription topology,
                                           std::uint32_t max_packet_wire_bytes) const {
-    NetworkParameters parameters = small_network(topology, std::move(dims), max_packet_wire_bytes);
+    NetworkParameters parameters = small_network(std::move(topology), max_packet_wire_bytes);
     parameters.description.engine = GetParam();
     return parameters;
   }
@@ -39,7 +37,7 @@ class NetworkContract : public ::testing::TestWithParam<NetworkDescription::Engi
     }
     const auto max_bytes = static_cast<std::uint32_t>(16 + random.below(600));
     NetworkParameters parameters =
-        network(is_torus ? TopologyKind::torus : TopologyKind::mesh, dims, max_bytes);
+        is_torus ? network(TorusDescription(dims), max_bytes) : network(MeshDescription(dims), max_bytes);
     NetworkDescription& description = parameters.description;
     for (LinkDescription& link : description.links) {
       link.rate = {16, 3, static_cast<std::int64_t>(50'000'000 + random.below(200'000'000))};
@@ -57,7 +55,7 @@ class NetworkContract : public ::testing::TestWithParam<NetworkDescription::Engi
 };
 
 std::uint32_t node_count(const NetworkParameters& parameters) {
-  return CubeShape(parameters.description.dims).node_count();
+  return CubeShape(parameters.description.topology.dims()).node_count();
 }
 
 TEST_P(NetworkContract, DeliversEveryPacketOnceAndInOrder) {
@@ -120,7 +118,7 @@ TEST_P(NetworkContract, TornadoDoesNotDeadlockWithMinimalBuffers) {
         }
         pattern.push_back(shape.node(there));
       }
-      NetworkParameters parameters = network(TopologyKind::torus, dims, 64);
+      NetworkParameters parameters = network(TorusDescription(dims), 64);
       parameters.card_channels = 2;
       saturate(parameters, pattern, 60);
     }
@@ -130,8 +128,9 @@ TEST_P(NetworkContract, TornadoDoesNotDeadlockWithMinimalBuffers) {
 TEST_P(NetworkContract, PermutationsDoNotDeadlockWithMinimalBuffers) {
   for (const std::vector<std::uint32_t>& dims : saturated_tori()) {
     SCOPED_TRACE(::testing::PrintToString(dims));
-    for (const TopologyKind topology : {TopologyKind::torus, TopologyKind::mesh}) {
-      const NetworkParameters parameters = network(topology, dims, 64);
+    for (const TopologyDescription& topology :
+         {TopologyDescription(TorusDescription(dims)), TopologyDescription(MeshDescription(dims))}) {
+      const NetworkParameters parameters = network(topology, 64);
       for (std::uint64_t seed = 1; seed <= 3; ++seed) {
         RandomStream random(seed, 1);
         std::vector<NodeId> pattern(node_count(parameters));
@@ -146,7 +145,7 @@ TEST_P(NetworkContract, PermutationsDoNotDeadlockWithMinimalBuffers) {
 TEST_P(NetworkContract, UniformSaturationDrains) {
   for (const std::vector<std::uint32_t>& dims : saturated_tori()) {
     SCOPED_TRACE(::testing::PrintToString(dims));
-    const NetworkParameters parameters = network(TopologyKind::torus, dims, 48);
+    const NetworkParameters parameters = network(TorusDescription(dims), 48);
     RandomStream random(7, 2);
     Traffic traffic(parameters);
     offer_random(traffic, parameters, random, static_cast<int>(60 * node_count(parameters)));
@@ -157,7 +156,7 @@ TEST_P(NetworkContract, UniformSaturationDrains) {
 
 // All nodes send to one node: its ejection port is the only bottleneck, and everything upstream backs up.
 TEST_P(NetworkContract, HotSpotDrains) {
-  const NetworkParameters parameters = network(TopologyKind::torus, {4, 4, 4}, 64);
+  const NetworkParameters parameters = network(TorusDescription({4, 4, 4}), 64);
   saturate(parameters, std::vector<NodeId>(64, 21), 20);
 }
 
@@ -169,7 +168,7 @@ TEST_P(NetworkContract, ZeroLoadTimeEqualsTheClosedFormula) {
     RandomStream random(seed, 3);
     const NetworkParameters parameters = random_network(random);
     const NetworkDescription& description = parameters.description;
-    const CubeShape shape(description.dims);
+    const CubeShape shape(description.topology.dims());
     const auto source = static_cast<NodeId>(random.below(shape.node_count()));
     const auto destination = static_cast<NodeId>(random.below(shape.node_count()));
     const auto bytes = static_cast<std::uint32_t>(1 + random.below(parameters.max_packet_wire_bytes));
@@ -185,8 +184,8 @@ TEST_P(NetworkContract, ZeroLoadTimeEqualsTheClosedFormula) {
     std::uint32_t hops = 0;
     for (std::size_t d = 0; d < from.size(); ++d) {
       std::uint32_t distance = from[d] > to[d] ? from[d] - to[d] : to[d] - from[d];
-      if (description.topology == TopologyKind::torus)
-        distance = std::min(distance, description.dims[d] - distance);
+      if (description.topology.as<TorusDescription>() != nullptr)
+        distance = std::min(distance, shape.dims()[d] - distance);
       head += (description.router_latency + description.links[d].latency) * distance;
       if (distance > 0) serialisation = std::max(serialisation, description.links[d].rate.duration(bytes));
       hops += distance;
@@ -203,7 +202,7 @@ TEST_P(NetworkContract, ZeroLoadTimeEqualsTheClosedFormula) {
 // do and one does not.
 TEST_P(NetworkContract, StreamIsAsFastAsTheBuffersAllow) {
   for (const auto& [buffers, period] : {std::pair{2, Time::from_ns(256)}, std::pair{1, Time::from_ns(281)}}) {
-    NetworkParameters parameters = network(TopologyKind::torus, {8}, 256);
+    NetworkParameters parameters = network(TorusDescription({8}), 256);
     parameters.description.buffer_bytes = 256 * buffers;
     parameters.description.ejection_buffer_bytes = 1024;
     Traffic traffic(parameters);
@@ -217,7 +216,7 @@ TEST_P(NetworkContract, StreamIsAsFastAsTheBuffersAllow) {
 }
 
 TEST_P(NetworkContract, FullEjectionBufferHoldsTheSenderBackAndNothingIsLost) {
-  const NetworkParameters parameters = network(TopologyKind::torus, {4, 4}, 64);
+  const NetworkParameters parameters = network(TorusDescription({4, 4}), 64);
   Traffic traffic(parameters);
   traffic.node(5).hold_consumption(true);
   for (int i = 0; i < 100; ++i) {

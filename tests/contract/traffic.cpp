@@ -115,13 +115,11 @@ void Traffic::expect_all_delivered() const {
   EXPECT_EQ(delivered, offered_);
 }
 
-NetworkParameters small_network(NetworkDescription::Topology topology, std::vector<std::uint32_t> dims,
-                                std::uint32_t max_packet_wire_bytes) {
+NetworkParameters small_network(TopologyDescription topology, std::uint32_t max_packet_wire_bytes) {
   NetworkParameters parameters;
   NetworkDescription& description = parameters.description;
-  description.topology = topology;
-  description.dims = std::move(dims);
-  description.links.assign(description.dims.size(),
+  description.topology = std::move(topology);
+  description.links.assign(description.topology.link_classes().size(),
                            {DataRate::bytes_per_second(1'000'000'000), Time::from_ns(10)});
   description.local_rate = DataRate::bytes_per_second(4'000'000'000);
   description.router_latency = Time::from_ns(5);

@@ -86,8 +86,7 @@ class Traffic {
 void offer_random(Traffic& traffic, const NetworkParameters& parameters, RandomStream& random, int packets);
 
 // A small network with round numbers: 1 byte/ns links of 10 ns, routers of 5 ns, buffers of one packet.
-[[nodiscard]] NetworkParameters small_network(NetworkDescription::Topology topology,
-                                              std::vector<std::uint32_t> dims,
+[[nodiscard]] NetworkParameters small_network(TopologyDescription topology,
                                               std::uint32_t max_packet_wire_bytes);
 
 }  // namespace apenet::testing

@@ -70,7 +70,7 @@ def test_an_end_repeats(end_thrice, build, how, ranks, status, words):
         assert ended.output.count("prints on") == ranks * 20
 
 
-def test_a_usage_is_never_lost(end_thrice, build):
+def test_a_usage_message_is_never_lost(end_thrice, build):
     ended = end_thrice("-n", "16", "--", build(SOAK / "usage.c"))
     assert ended.status == 1, ended.errors
     assert ended.output == "usage: program SIZE\n"

@@ -44,32 +44,64 @@ def pingpong(build, tmp_path_factory):
     return build(source)
 
 
+# Rank 0 writes 8 MiB to memory of rank 1 of which the card has translated no page yet.
+PUTS = """
+#include <mpi.h>
+#include <string.h>
+int main(int argc, char** argv) {
+  enum { bytes = 8 << 20, piece = 1 << 20 };
+  static char source[bytes];
+  MPI_Init(&argc, &argv);
+  int rank;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  void* memory;
+  MPI_Win window;
+  MPI_Win_allocate(bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &window);
+  memset(memory, 0, bytes);
+  MPI_Win_fence(0, window);
+  for (int at = 0; rank == 0 && at < bytes; at += piece)
+    MPI_Put(source + at, piece, MPI_CHAR, 1, at, piece, MPI_CHAR, window);
+  MPI_Win_fence(0, window);
+  MPI_Win_free(&window);
+  MPI_Finalize();
+  return 0;
+}
+"""
+
+
 def record(command, path, **options):
     result = package.run(command, record=path, capture=True, **options)
     assert result.ok, result.stderr
     return result
 
 
+def require_equal(ran, replayed, machine):
+    """The cards do the same at the same times, to the picosecond."""
+    assert replayed.trace_hash == ran.trace_hash
+    assert (replayed.messages, replayed.bytes) == (ran.messages, ran.bytes)
+    # MPI_Finalize looks for events and so pays what the last receive has deferred. No operation of the trace does.
+    deferred_us = package.machine(machine).table["software"]["mpi"]["after_receive_us"]["value"]
+    for rank, finish_us in zip(ran.ranks, replayed.finish_us.tolist(), strict=True):
+        assert round(rank.virtual_time_us - finish_us, 6) in (0, deferred_us)
+
+
 @pytest.mark.parametrize("machine", ["ape16", "ideal"])
-def test_a_ping_pong_replays_to_the_microsecond(pingpong, tmp_path, machine):
+def test_a_ping_pong_replays_to_the_picosecond(pingpong, tmp_path, machine):
     trace = tmp_path / "t.goal"
     ran = record([pingpong], trace, n=2, machine=machine)
     replayed = package.replay(trace, machine=machine)
-    # The rest of the last receive's cost is charged at the next wait, which never comes.
-    assert replayed.virtual_time_us == pytest.approx(ran.virtual_time_us, abs=1)
-    assert (replayed.messages, replayed.bytes) == (ran.messages, ran.bytes)
+    require_equal(ran, replayed, machine)
     # The rounding to nanoseconds applies to the sum of each rank's times.
     assert replayed.compute_us.tolist() == pytest.approx([rank.compute_us for rank in ran.ranks], abs=0.002)
     assert ran.warnings == ()
 
 
-def test_jacobi_replays_within_half_a_percent(tmp_path):
+def test_jacobi_replays_to_the_picosecond(tmp_path):
     trace = tmp_path / "t.goal"
     ran = record(JACOBI, trace, n=8, machine="ape16")
     replayed = package.replay(trace, machine="ape16")
-    # Measured: 0.03 %. Halo exchange with MPI_Waitall, allreduce, gather: nothing that polls.
-    assert replayed.virtual_time_us == pytest.approx(ran.virtual_time_us, rel=0.005)
-    assert (replayed.messages, replayed.bytes) == (ran.messages, ran.bytes)
+    # Halo exchange with MPI_Waitall, allreduce, gather: nothing that polls.
+    require_equal(ran, replayed, "ape16")
     elsewhere = {name: package.replay(trace, machine=name).virtual_time_us for name in ("ape128", "ideal")}
     assert elsewhere["ideal"] < elsewhere["ape128"] < replayed.virtual_time_us
 
@@ -85,15 +117,39 @@ def test_the_same_run_gives_the_same_trace_and_leaves_nothing(pingpong, tmp_path
     assert list((tmp_path / "tmp").iterdir()) == []
 
 
-@pytest.mark.parametrize("name", ["any_source", "probe_cancel", "nonblocking_collectives", "rma_passive"])
-def test_whatever_mpi_does_replays_to_its_end(build, tmp_path, name):
+def test_wildcards_replay_to_the_picosecond(build, tmp_path):
+    trace = tmp_path / "t.goal"
+    ran = record([build(ROOT / "tests" / "conformance" / "c" / "any_source.c")], trace, n=4, machine="ape16")
+    require_equal(ran, package.replay(trace, machine="ape16"), "ape16")
+
+
+# What a trace does not hold. probe_cancel (0.04 %): polls that find nothing cost time, and a receive that follows a
+# probe is posted before its message arrives, not after. nonblocking_collectives (0.08 %): the same polls, and a message
+# to or from a datatype with gaps, which is one put for each piece in the run and one in all in the replay. rma_passive
+# (0.8 %): a put becomes a message with a receive, a get two messages, and the processor of the target takes part.
+@pytest.mark.parametrize(
+    ("name", "tolerance"), [("probe_cancel", 0.002), ("nonblocking_collectives", 0.002), ("rma_passive", 0.02)]
+)
+def test_whatever_mpi_does_replays_to_its_end(build, tmp_path, name, tolerance):
     trace = tmp_path / "t.goal"
     ran = record([build(ROOT / "tests" / "conformance" / "c" / f"{name}.c")], trace, n=4, machine="ape16")
     replayed = package.replay(trace, machine="ape16")
-    # Measured: below 0.1 %; 0.8 % where one-sided operations become messages.
-    assert replayed.virtual_time_us == pytest.approx(ran.virtual_time_us, rel=0.02)
+    assert replayed.virtual_time_us == pytest.approx(ran.virtual_time_us, rel=tolerance)
     one_sided = [warning for warning in ran.warnings if re.match(r"recording: \d+ remote (writes|reads) were", warning)]
     assert len(one_sided) == (2 if name == "rma_passive" else 0)
+
+
+def test_puts_replay_with_the_pages_of_their_target(build, tmp_path):
+    source = tmp_path / "puts.c"
+    source.write_text(PUTS)
+    trace = tmp_path / "t.goal"
+    ran = record([build(source)], trace, n=2, machine="apenetplus-v5")
+    replayed = package.replay(trace, machine="apenetplus-v5")
+    assert replayed.warnings == ()
+    assert replayed.virtual_time_us == pytest.approx(ran.virtual_time_us, rel=0.005)
+    # Without the addresses at the target its TLB misses once.
+    trace.write_text(re.sub(r"(recv .* cpu 1) // @\S+", r"\1", trace.read_text()))
+    assert package.replay(trace, machine="apenetplus-v5").virtual_time_us < 0.95 * ran.virtual_time_us
 
 
 def test_a_failed_run_writes_no_trace(tmp_path):

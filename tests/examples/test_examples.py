@@ -36,7 +36,7 @@ def test_jacobi_refuses_a_grid_that_does_not_fit(apenet):
     assert "--dims = 3x2x2: expected three numbers whose product is 4" in done.stderr
 
 
-def test_changed_numbers_change_what_they_should():
+def test_changed_numbers_change_the_expected_times():
     script = EXAMPLES / "03_change_a_number" / "change_a_number.py"
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

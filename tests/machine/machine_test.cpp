@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "network/topology/cube.hpp"
 #include "support/machines.hpp"
 #include "support/recorder.hpp"
 
@@ -50,13 +51,12 @@ TEST_P(MachineRefuses, NamingKeyValueAndExpectation) {
 INSTANTIATE_TEST_SUITE_P(
     Mistakes, MachineRefuses,
     testing::Values(
-        Mistake{"network.dims = []", [](auto& m) { m.network.dims = {}; }},
+        Mistake{"network.dims = []", [](auto& m) { m.network.topology = TorusDescription(); }},
         Mistake{"network.dims = [4, 0, 2]",
                 [](auto& m) {
-                  m.network.dims = {4, 0, 2};
+                  m.network.topology = TorusDescription({4, 0, 2});
                 }},
-        Mistake{"network.topology = none",
-                [](auto& m) { m.network.topology = NetworkDescription::Topology::none; }},
+        Mistake{"network.topology = none", [](auto& m) { m.network.topology = {}; }},
         Mistake{"bus.clock_mhz = 0 Hz", [](auto& m) { m.host.bus.clock = {0}; }},
         Mistake{"bus.width_bytes = 0", [](auto& m) { m.host.bus.width_bytes = 0; }},
         Mistake{"bus.transaction_overhead_cycles = -1",
@@ -69,28 +69,28 @@ INSTANTIATE_TEST_SUITE_P(
                 [](auto& m) { m.host.bus.pio_write_latency = Time::zero(); }},
         Mistake{"host.copy_bandwidth_mib_s = 0", [](auto& m) { m.host.copy_bytes_per_second = 0; }},
         Mistake{"host.local_latency_ns = 0 ps", [](auto& m) { m.host.local_latency = Time::zero(); }},
-        Mistake{"card.clock_mhz = 0 Hz", [](auto& m) { std::get<ApelinkDescription>(m.nic).clock = {0}; }},
+        Mistake{"card.clock_mhz = 0 Hz", [](auto& m) { std::get<apelink::Description>(m.nic).clock = {0}; }},
         Mistake{"card.max_payload_bytes = 8",
-                [](auto& m) { std::get<ApelinkDescription>(m.nic).max_payload_bytes = 8; }},
+                [](auto& m) { std::get<apelink::Description>(m.nic).max_payload_bytes = 8; }},
         Mistake{"card.max_payload_bytes = 250",
-                [](auto& m) { std::get<ApelinkDescription>(m.nic).max_payload_bytes = 250; }},
+                [](auto& m) { std::get<apelink::Description>(m.nic).max_payload_bytes = 250; }},
         Mistake{"card.max_message_bytes = 0",
-                [](auto& m) { std::get<ApelinkDescription>(m.nic).max_message_bytes = 0; }},
+                [](auto& m) { std::get<apelink::Description>(m.nic).max_message_bytes = 0; }},
         Mistake{"card.descriptor_fifo_entries = 0",
-                [](auto& m) { std::get<ApelinkDescription>(m.nic).descriptor_fifo_entries = 0; }},
-        Mistake{"card.queues = 0", [](auto& m) { std::get<ApelinkDescription>(m.nic).queues = 0; }},
-        Mistake{"card.ports = 0", [](auto& m) { std::get<ApelinkDescription>(m.nic).ports = 0; }},
+                [](auto& m) { std::get<apelink::Description>(m.nic).descriptor_fifo_entries = 0; }},
+        Mistake{"card.queues = 0", [](auto& m) { std::get<apelink::Description>(m.nic).queues = 0; }},
+        Mistake{"card.ports = 0", [](auto& m) { std::get<apelink::Description>(m.nic).ports = 0; }},
         Mistake{"card.get_service_us = -1000 ps",
-                [](auto& m) { std::get<ApelinkDescription>(m.nic).get_service = Time::from_ns(-1); }},
+                [](auto& m) { std::get<apelink::Description>(m.nic).get_service = Time::from_ns(-1); }},
         Mistake{"router.injection_buffer_bytes = 100",
                 [](auto& m) { m.network.injection_buffer_bytes = 100; }},
-        Mistake{"card.paths = none", [](auto& m) { m.nic = FabricDescription{}; }},
+        Mistake{"card.paths = none", [](auto& m) { m.nic = fabric::Description{}; }},
         Mistake{"card.latency_ns = 0 ps",
                 [](auto& m) {
-                  m.nic = IdealDescription{Time::zero(), DataRate::bytes_per_second(1)};
+                  m.nic = ideal::Description{Time::zero(), DataRate::bytes_per_second(1)};
                 }},
         Mistake{"card.bandwidth_mib_s = 0", [](auto& m) {
-                  m.nic = IdealDescription{Time::from_ns(1), {}};
+                  m.nic = ideal::Description{Time::from_ns(1), {}};
                 }}));
 
 TEST(MachineTest, MoreProcessesThanNodesTimesPortsAreRefused) {

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "contract/traffic.hpp"
+#include "network/topology/cube.hpp"
 
 namespace apenet::testing {
 namespace {
@@ -63,7 +64,7 @@ TEST(BitErrors, DrawsDependOnlyOnTheLinkAndItsTransmissions) {
 // its tail D later. Then the second packet's first transmission begins. Header and tail reach the last router
 // L later and the ejection buffer another R later.
 TEST(BitErrors, GoBackNCostsTheFailedTransmissionsAndTheRoundTripOfTheNak) {
-  NetworkParameters parameters = small_network(NetworkDescription::Topology::mesh, {2}, 100);
+  NetworkParameters parameters = small_network(MeshDescription({2}), 100);
   parameters.description.buffer_bytes = 400;
   parameters.description.ejection_buffer_bytes = 400;
   parameters.description.links[0].bit_error_rate = 5e-4;  // p = 0.33
@@ -97,7 +98,7 @@ TEST(BitErrors, GoBackNCostsTheFailedTransmissionsAndTheRoundTripOfTheNak) {
 
 TEST(BitErrors, RatesAtWhichNoPacketPassesAreRefused) {
   for (const double rate : {1.0, -1e-9, 2.0, std::nan(""), 0.02, HUGE_VAL}) {
-    NetworkParameters parameters = small_network(NetworkDescription::Topology::mesh, {2}, 100);
+    NetworkParameters parameters = small_network(MeshDescription({2}), 100);
     parameters.description.links[0].bit_error_rate = rate;
     try {
       const Traffic traffic(parameters);
@@ -112,7 +113,7 @@ TEST(BitErrors, RatesAtWhichNoPacketPassesAreRefused) {
 }
 
 TEST(BitErrors, TheFlitEngineRefusesBitErrors) {
-  NetworkParameters parameters = small_network(NetworkDescription::Topology::mesh, {2}, 100);
+  NetworkParameters parameters = small_network(MeshDescription({2}), 100);
   parameters.description.engine = NetworkDescription::Engine::flit;
   parameters.description.links[0].bit_error_rate = 1e-12;
   EXPECT_THROW(Traffic{parameters}, std::invalid_argument);

@@ -10,7 +10,7 @@
 #include "network/routing/adaptive_routing.hpp"
 #include "network/routing/routing.hpp"
 #include "network/routing/routing_factor.hpp"
-#include "network/topology/topology.hpp"
+#include "network/topology/cube.hpp"
 
 namespace apenet {
 namespace {

@@ -10,6 +10,7 @@
 
 #include "network/routing/deadlock.hpp"
 #include "network/routing/destination_mod.hpp"
+#include "network/topology/crossbar.hpp"
 #include "support.hpp"
 
 namespace apenet::testing {
@@ -104,10 +105,11 @@ TEST(DestinationModRouting, ShiftsShareNoLinkInAFullTree) {
 }
 
 TEST(Crossbar, IsOneSwitch) {
-  const Topology topology = make_crossbar(5);
+  const Topology topology = make_topology(CrossbarDescription{5});
   EXPECT_EQ(topology.router_count(), 1U);
   EXPECT_EQ(topology.attachment(3), (PortRef{0, 3}));
-  EXPECT_EQ(refusal([] { (void)make_crossbar(0); }), "network.nodes = 0: expected 1 to 16384");
+  EXPECT_EQ(refusal([] { (void)make_topology(CrossbarDescription{0}); }),
+            "network.nodes = 0: expected 1 to 16384");
 }
 
 }  // namespace

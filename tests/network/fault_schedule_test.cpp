@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "kernel/random.hpp"
+#include "network/topology/crossbar.hpp"
+#include "network/topology/cube.hpp"
 #include "network/topology/fat_tree.hpp"
 
 namespace apenet {
@@ -123,7 +125,8 @@ TEST(FaultSchedule, AcceptsTheNamesOfTheMachine) {
   EXPECT_EQ(refusal_of(tree, "switch " + tree.router_name(0) + " down @1us"), "accepted");
   EXPECT_NE(refusal_of(tree, "node " + tree.router_name(0) + " down @1us").find("a number below 8"),
             std::string::npos);
-  EXPECT_NE(refusal_of(make_crossbar(4), "link switch:0 down @1us").find("it has none"), std::string::npos);
+  EXPECT_NE(refusal_of(make_topology(CrossbarDescription{4}), "link switch:0 down @1us").find("it has none"),
+            std::string::npos);
 }
 
 // A cable fails in both directions. A node of a torus fails with its router; elsewhere only its card fails.

@@ -48,10 +48,9 @@ class Sink final : public NetworkClient {
 NetworkParameters drawn_network(RandomStream& random) {
   NetworkParameters parameters;
   NetworkDescription& description = parameters.description;
-  description.topology = NetworkDescription::Topology::torus;
   description.engine = NetworkDescription::Engine::flit;
-  description.dims = {static_cast<std::uint32_t>(2 + random.below(3)),
-                      static_cast<std::uint32_t>(2 + random.below(3))};
+  description.topology = TorusDescription(
+      {static_cast<std::uint32_t>(2 + random.below(3)), static_cast<std::uint32_t>(2 + random.below(3))});
   RouterPipeline& pipeline = description.pipeline;
   pipeline.clock_hz = 1'000'000'000;
   // In one of three cases all stages take one cycle.
@@ -88,7 +87,7 @@ enum class Replaced : std::uint8_t { none, one, all };
 std::vector<std::vector<Seen>> run(std::uint64_t seed, Replaced replaced) {
   RandomStream random(seed, 0);
   const NetworkParameters parameters = drawn_network(random);
-  const CubeShape shape(parameters.description.dims);
+  const CubeShape shape(parameters.description.topology.dims());
   Simulation simulation(seed);
   FlitEngine engine(simulation, make_torus(shape), std::make_unique<DimensionOrderEntryRouting>(shape),
                     parameters);

@@ -25,7 +25,7 @@ const std::string small =
     "unused mid:3\n";
 
 TEST(Graph, IsWiredAsWritten) {
-  const Topology topology = read_graph(small, {"slow", "fast"});
+  const Topology topology = make_topology(GraphDescription{small, {"slow", "fast"}});
   EXPECT_EQ(topology.router_count(), 3U);
   EXPECT_EQ(topology.endpoint_count(), 4U);
   EXPECT_EQ(topology.attachment(1), (PortRef{0, 1}));
@@ -38,13 +38,13 @@ TEST(Graph, IsWiredAsWritten) {
   EXPECT_EQ(topology.link_name({1, 1}), "mid:1");
 }
 
-struct Bad {
+struct BadGraph {
   const char* line;      // replaces "unused mid:3"
   const char* expected;  // part of the message
 };
 
 TEST(Graph, ErrorsNameLineAndExpectation) {
-  const std::vector<Bad> cases = {
+  const std::vector<BadGraph> cases = {
       {"",
        "network.graph_file = a dangling port mid:3: expected a node or cable at it, or the line: unused "
        "mid:3"},
@@ -71,17 +71,21 @@ TEST(Graph, ErrorsNameLineAndExpectation) {
        "is none "
        "from left to alone"},
   };
-  for (const Bad& bad : cases) {
+  for (const BadGraph& bad : cases) {
     std::string text = small;
     text.replace(text.find("unused mid:3"), std::string("unused mid:3").size(), bad.line);
-    const std::string message = refusal([&] { (void)read_graph(text, {"slow", "fast"}); });
+    const std::string message = refusal([&] {
+      (void)make_topology(GraphDescription{text, {"slow", "fast"}});
+    });
     EXPECT_NE(message.find(bad.expected), std::string::npos) << message;
     EXPECT_EQ(message.find("network.graph_file"), 0U) << message;
   }
-  EXPECT_NE(refusal([] { (void)read_graph("", {}); }).find("a graph without nodes"), std::string::npos);
-  EXPECT_NE(
-      refusal([] { (void)read_graph("router a 1\nrouter b 1\ncable a:0 b:0 x\n", {}); }).find("it has none"),
-      std::string::npos);
+  EXPECT_NE(refusal([] { (void)make_topology(GraphDescription{}); }).find("a graph without nodes"),
+            std::string::npos);
+  EXPECT_NE(refusal([] {
+              (void)make_topology(GraphDescription{"router a 1\nrouter b 1\ncable a:0 b:0 x\n", {}});
+            }).find("it has none"),
+            std::string::npos);
 }
 
 // Text mutated by bytes, words and lines yields a topology or a std::invalid_argument that names the file.
@@ -111,7 +115,7 @@ TEST(Graph, AnyTextIsAGraphOrRefused) {
       }
     }
     try {
-      accepted += read_graph(text, {"fast"}).endpoint_count() > 0 ? 1 : 0;
+      accepted += make_topology(GraphDescription{text, {"fast"}}).endpoint_count() > 0 ? 1 : 0;
     } catch (const std::invalid_argument& error) {
       ASSERT_EQ(std::string(error.what()).find("network.graph_file"), 0U) << error.what();
     }

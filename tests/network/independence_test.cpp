@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "contract/traffic.hpp"
-#include "network/topology/topology.hpp"
+#include "network/topology/cube.hpp"
 
 namespace apenet::testing {
 namespace {
@@ -20,8 +20,7 @@ struct Flow {
 
 class Independence : public ::testing::Test {
  protected:
-  Independence()
-      : shape_({4, 4, 4}), parameters_(small_network(NetworkDescription::Topology::torus, {4, 4, 4}, 256)) {
+  Independence() : shape_({4, 4, 4}), parameters_(small_network(TorusDescription({4, 4, 4}), 256)) {
     parameters_.description.buffer_bytes = 1024;
     parameters_.description.injection_buffer_bytes = 4096;
     parameters_.description.ejection_buffer_bytes = 4096;

@@ -11,11 +11,10 @@
 #include "contract/traffic.hpp"
 #include "kernel/random.hpp"
 #include "network/packet/serialisation.hpp"
+#include "network/topology/cube.hpp"
 
 namespace apenet::testing {
 namespace {
-
-using TopologyKind = NetworkDescription::Topology;
 
 struct BadInput {
   const char* key;
@@ -25,8 +24,11 @@ struct BadInput {
 
 TEST(MakeNetwork, RefusesBadDescriptionsByKeyAndValue) {
   const std::vector<BadInput> cases = {
-      {"network.topology", "none", [](NetworkParameters& p) { p.description.topology = TopologyKind::none; }},
-      {"network.dims", "[4, 0]", [](NetworkParameters& p) { p.description.dims[1] = 0; }},
+      {"network.topology", "none", [](NetworkParameters& p) { p.description.topology = {}; }},
+      {"network.dims", "[4, 0]",
+       [](NetworkParameters& p) {
+         p.description.topology = TorusDescription({4, 0});
+       }},
       {"network.links", "1 entries", [](NetworkParameters& p) { p.description.links.pop_back(); }},
       {"network.links[1].rate", "0 bytes",
        [](NetworkParameters& p) { p.description.links[1].rate.bytes = 0; }},
@@ -54,7 +56,7 @@ TEST(MakeNetwork, RefusesBadDescriptionsByKeyAndValue) {
       {"max_packet_wire_bytes", "0", [](NetworkParameters& p) { p.max_packet_wire_bytes = 0; }},
   };
   for (const BadInput& bad : cases) {
-    NetworkParameters parameters = small_network(TopologyKind::torus, {4, 4}, 64);
+    NetworkParameters parameters = small_network(TorusDescription({4, 4}), 64);
     bad.spoil(parameters);
     Simulation simulation;
     try {
@@ -69,9 +71,9 @@ TEST(MakeNetwork, RefusesBadDescriptionsByKeyAndValue) {
 }
 
 TEST(MakeNetwork, TheFlitEngineRefusesWormholeWithAdaptiveRouting) {
-  NetworkParameters parameters = small_network(TopologyKind::torus, {4, 4}, 64);
+  NetworkParameters parameters = small_network(TorusDescription({4, 4}), 64);
   NetworkDescription& description = parameters.description;
-  description.routing = NetworkDescription::Routing::minimal_adaptive;
+  description.routing = "minimal-adaptive";
   description.virtual_channels = 3;
   description.switching = NetworkDescription::Switching::wormhole;
   description.pipeline.clock_hz = 1'000'000'000;
@@ -90,14 +92,14 @@ TEST(MakeNetwork, TheFlitEngineRefusesWormholeWithAdaptiveRouting) {
 }
 
 TEST(MakeNetwork, AMeshNeedsOneVirtualChannel) {
-  NetworkParameters parameters = small_network(TopologyKind::mesh, {4, 4}, 64);
+  NetworkParameters parameters = small_network(MeshDescription({4, 4}), 64);
   parameters.description.virtual_channels = 1;
   Simulation simulation;
   EXPECT_EQ(make_network(simulation, parameters)->node_count(), 16U);
 }
 
 TEST(PacketEngineDeathTest, RefusesWhatTheContractForbids) {
-  NetworkParameters parameters = small_network(TopologyKind::torus, {4}, 64);
+  NetworkParameters parameters = small_network(TorusDescription({4}), 64);
   Traffic traffic(parameters);
   Packet packet;
   packet.destination = 1;
@@ -115,7 +117,7 @@ TEST(PacketEngineDeathTest, RefusesWhatTheContractForbids) {
 
 // One packet in each of more channels than a word has bits: the rotation covers all of them.
 TEST(PacketEngine, ManyCardChannelsTakeTurns) {
-  NetworkParameters parameters = small_network(TopologyKind::torus, {2}, 64);
+  NetworkParameters parameters = small_network(TorusDescription({2}), 64);
   parameters.card_channels = 150;
   Traffic traffic(parameters);
   for (std::uint16_t channel = 0; channel < 150; ++channel) {

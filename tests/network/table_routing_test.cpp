@@ -40,7 +40,8 @@ TEST(Table, TheFirstMatchingRuleApplies) {
 }
 
 TEST(Table, ReadsNamesNumbersRangesAndClasses) {
-  const Topology row = read_graph("router a 2\nrouter b 2\nnode a:0\ncable a:1 b:0\nnode b:1\n", {});
+  const Topology row =
+      make_topology(GraphDescription{"router a 2\nrouter b 2\nnode a:0\ncable a:1 b:0\nnode b:1\n", {}});
   const auto table = read_table("a 1 1 3  # class 3\nb 0-0 :0\n", row, {});
   EXPECT_EQ(table->entry(0, 1).port, 1);
   EXPECT_EQ(table->entry(0, 1).channel_class, 3);
@@ -49,14 +50,14 @@ TEST(Table, ReadsNamesNumbersRangesAndClasses) {
   EXPECT_EQ(table->class_count(), 4U);
 }
 
-struct Bad {
+struct BadTable {
   std::string text;
   const char* expected;
 };
 
 TEST(Table, ErrorsNameTheirCause) {
   const std::string all_but_last = x_then_y.substr(0, x_then_y.rfind("*      *"));
-  const std::vector<Bad> cases = {
+  const std::vector<BadTable> cases = {
       {all_but_last,
        "network.table_file = no route at (0,1) to node 0 at (0,0): expected a line for it: packets from node "
        "3 at (0,1)"},
@@ -78,7 +79,7 @@ TEST(Table, ErrorsNameTheirCause) {
       {"(0,0) 3 +x x\n", "expected a class from 0 to 15"},
   };
   const Topology mesh = make_mesh(CubeShape(dims));
-  for (const Bad& bad : cases) {
+  for (const BadTable& bad : cases) {
     const std::string message = refusal([&] { (void)read_table(bad.text, mesh, dims); });
     EXPECT_NE(message.find(bad.expected), std::string::npos) << message;
   }

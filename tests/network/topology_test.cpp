@@ -1,5 +1,5 @@
 // Topology: cubes of every shape are wired correctly.
-#include "network/topology/topology.hpp"
+#include "network/topology/cube.hpp"
 
 #include <gtest/gtest.h>
 

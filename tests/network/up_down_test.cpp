@@ -10,6 +10,8 @@
 
 #include "kernel/random.hpp"
 #include "network/routing/deadlock.hpp"
+#include "network/topology/crossbar.hpp"
+#include "network/topology/cube.hpp"
 #include "network/topology/fat_tree.hpp"
 #include "support.hpp"
 
@@ -136,7 +138,7 @@ TEST(UpDownRouting, UsesOneRootIfSeveralDoNotConnectAllNodes) {
 
 TEST(SuggestedRoots, OfDirectNetworksAreInTheMiddle) {
   EXPECT_EQ(suggested_roots(make_mesh(CubeShape({9}))), (std::vector<RouterId>{4}));
-  EXPECT_EQ(suggested_roots(make_crossbar(3)), (std::vector<RouterId>{0}));
+  EXPECT_EQ(suggested_roots(make_topology(CrossbarDescription{3})), (std::vector<RouterId>{0}));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "network/topology/cube.hpp"
 #include "nic/card_fixture.hpp"
 #include "support/machines.hpp"
 
@@ -28,7 +29,7 @@ static_assert(smallest_packet_ns > setup_ns);
 MachineDescription round_card() {
   MachineDescription machine = test::machine("apenetplus-v4");
   const DataRate byte_per_ns = DataRate::bytes_per_second(1'000'000'000);
-  machine.network.dims = {2};
+  machine.network.topology = TorusDescription({2});
   machine.network.links = {{byte_per_ns, Time::from_ns(50)}};
   machine.network.local_rate = byte_per_ns;
   machine.network.router_latency = Time::from_ns(100);
@@ -36,7 +37,7 @@ MachineDescription round_card() {
   machine.host.bus.clock = {100'000'000};
   machine.host.bus.read_latency = Time::from_ns(300);
   machine.host.bus.outstanding_reads = 4;
-  ApelinkPlusDescription& card = std::get<ApelinkPlusDescription>(machine.nic);
+  apelink_plus::Description& card = std::get<apelink_plus::Description>(machine.nic);
   card.clock = {100'000'000};
   card.descriptor_cycles = 12;
   card.max_payload_bytes = 256;
@@ -54,7 +55,7 @@ MachineDescription round_card() {
 class ApelinkPlusTest : public test::CardFixture {
  protected:
   MachineDescription description = round_card();
-  ApelinkPlusDescription& card = std::get<ApelinkPlusDescription>(description.nic);
+  apelink_plus::Description& card = std::get<apelink_plus::Description>(description.nic);
 
   void wire_pair() { wire(description, {0, 1}); }
   static Descriptor put(std::int64_t bytes, std::uint64_t address) {

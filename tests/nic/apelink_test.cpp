@@ -4,6 +4,7 @@
 #include <tuple>
 #include <vector>
 
+#include "network/topology/cube.hpp"
 #include "nic/card_fixture.hpp"
 #include "support/machines.hpp"
 
@@ -15,10 +16,10 @@ using Kind = Completion::Kind;
 using ApelinkTest = test::CardFixture;
 
 // Clocks of 10 ns, one byte per nanosecond on the wire, and no latencies except those named.
-MachineDescription round_card() {
+MachineDescription round_apelink() {
   MachineDescription machine = test::machine("ape16");
   const DataRate byte_per_ns = DataRate::bytes_per_second(1'000'000'000);
-  machine.network.dims = {2};
+  machine.network.topology = TorusDescription({2});
   machine.network.links = {{byte_per_ns, Time::from_ns(50)}};
   machine.network.local_rate = byte_per_ns;
   machine.network.router_latency = Time::from_ns(100);
@@ -26,16 +27,16 @@ MachineDescription round_card() {
   machine.host.bus.transaction_overhead_cycles = 10;
   machine.host.bus.read_latency = Time::from_ns(300);
   machine.host.bus.pio_write_latency = Time::from_ns(200);
-  std::get<ApelinkDescription>(machine.nic).clock = {100'000'000};
-  std::get<ApelinkDescription>(machine.nic).descriptor_cycles = 12;
-  std::get<ApelinkDescription>(machine.nic).lookup_cycles = 8;
-  std::get<ApelinkDescription>(machine.nic).completion_bytes = 16;
-  std::get<ApelinkDescription>(machine.nic).max_pio_bytes = 16;
+  std::get<apelink::Description>(machine.nic).clock = {100'000'000};
+  std::get<apelink::Description>(machine.nic).descriptor_cycles = 12;
+  std::get<apelink::Description>(machine.nic).lookup_cycles = 8;
+  std::get<apelink::Description>(machine.nic).completion_bytes = 16;
+  std::get<apelink::Description>(machine.nic).max_pio_bytes = 16;
   return machine;
 }
 
 TEST_F(ApelinkTest, ASmallMessageTakesTheSumOfItsSteps) {
-  wire(round_card(), {0, 1});
+  wire(round_apelink(), {0, 1});
   // Doorbell 200, decode 120, read 300 + 11 clocks to the first word. The header then crosses two routers and
   // a link (100 + 50 + 100), and the 32 bytes of the packet follow in 32 ns. After the header's look-up (80)
   // come the write of 10 + 2 clocks and the event, also 10 + 2 clocks.
@@ -44,13 +45,13 @@ TEST_F(ApelinkTest, ASmallMessageTakesTheSumOfItsSteps) {
 }
 
 TEST_F(ApelinkTest, AMessageWithoutPayloadNeedsNeitherReadNorWrite) {
-  wire(round_card(), {0, 1});
+  wire(round_apelink(), {0, 1});
   const Time header_in = Time::from_ns(200 + 120 + 100 + 50 + 100);
   EXPECT_EQ(arrival(0), header_in + Time::from_ns(80 + 120));
 }
 
 TEST_F(ApelinkTest, APayloadFromTheCpuNeedsNoRead) {
-  wire(round_card(), {0, 1});
+  wire(round_apelink(), {0, 1});
   machine->post(Time::zero(), {.source = 0, .target = 1, .from_cpu = true, .bytes = 16});
   simulation.run();
   // The 32 bytes of descriptor and 16 of payload cross the bus within the doorbell's latency.
@@ -59,7 +60,7 @@ TEST_F(ApelinkTest, APayloadFromTheCpuNeedsNoRead) {
 }
 
 TEST_F(ApelinkTest, LargerPacketsAreCutThroughEverywhere) {
-  wire(round_card(), {0, 1});
+  wire(round_apelink(), {0, 1});
   // The write begins after the header's look-up and ends no earlier than the tail's arrival: 42 clocks of
   // write against 272 ns of packet.
   const Time header_in = Time::from_ns(200 + 120 + 300 + 110 + 100 + 50 + 100);
@@ -67,7 +68,7 @@ TEST_F(ApelinkTest, LargerPacketsAreCutThroughEverywhere) {
 }
 
 TEST_F(ApelinkTest, APutIsAcknowledgedByAPacketOfTheTargetsCard) {
-  wire(round_card(), {0, 1});
+  wire(round_apelink(), {0, 1});
   machine->post(Time::zero(), {.verb = Verb::put,
                                .source = 0,
                                .target = 1,
@@ -85,7 +86,7 @@ TEST_F(ApelinkTest, APutIsAcknowledgedByAPacketOfTheTargetsCard) {
 }
 
 TEST_F(ApelinkTest, AGetIsServedByTheDriverOfTheTarget) {
-  wire(round_card(), {0, 1});
+  wire(round_apelink(), {0, 1});
   machine->post(Time::zero(), {.verb = Verb::get, .source = 0, .target = 1, .bytes = 16});
   simulation.run();
   const Time asked = Time::from_ns(200 + 120 + 250 + 80 + 120);
@@ -96,7 +97,7 @@ TEST_F(ApelinkTest, AGetIsServedByTheDriverOfTheTarget) {
 }
 
 TEST_F(ApelinkTest, OneDriverServesANodesGetsOneAfterAnother) {
-  wire(round_card(), {0, 1});
+  wire(round_apelink(), {0, 1});
   for (std::uint64_t message = 0; message < 10; ++message) {
     machine->post(Time::zero(), {.verb = Verb::get, .source = 0, .target = 1, .message = message});
   }
@@ -107,7 +108,7 @@ TEST_F(ApelinkTest, OneDriverServesANodesGetsOneAfterAnother) {
 }
 
 TEST_F(ApelinkTest, PacketsAreCountedByPayloadAndGranule) {
-  wire(round_card(), {0, 1});
+  wire(round_apelink(), {0, 1});
   std::ignore = arrival(1000);
   EXPECT_EQ(counter("packets"), 4U);
   const std::vector<LinkUse> links = machine->link_use();
@@ -117,8 +118,8 @@ TEST_F(ApelinkTest, PacketsAreCountedByPayloadAndGranule) {
 }
 
 TEST_F(ApelinkTest, DescriptorsBeyondTheFifoWaitInHostMemoryAndKeepTheirOrder) {
-  MachineDescription description = round_card();
-  std::get<ApelinkDescription>(description.nic).descriptor_fifo_entries = 3;
+  MachineDescription description = round_apelink();
+  std::get<apelink::Description>(description.nic).descriptor_fifo_entries = 3;
   wire(description, {0, 1});
   for (std::uint64_t message = 0; message < 50; ++message) {
     machine->post(Time::zero(), {.source = 0, .target = 1, .bytes = 64, .message = message});
@@ -131,7 +132,7 @@ TEST_F(ApelinkTest, DescriptorsBeyondTheFifoWaitInHostMemoryAndKeepTheirOrder) {
 }
 
 TEST_F(ApelinkTest, QueuesTakeTurnsPacketByPacket) {
-  wire(round_card(), {0, 1});
+  wire(round_apelink(), {0, 1});
   machine->post(Time::zero(), {.source = 0, .target = 1, .channel = 0, .bytes = 100'000, .message = 0});
   machine->post(Time::from_ns(20'000), {.source = 0, .target = 1, .channel = 1, .bytes = 1000, .message = 1});
   simulation.run();

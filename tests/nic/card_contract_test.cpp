@@ -12,6 +12,7 @@
 
 #include "kernel/random.hpp"
 #include "machine/machine.hpp"
+#include "network/topology/cube.hpp"
 #include "nic/fabric.hpp"
 #include "support/machines.hpp"
 #include "support/recorder.hpp"
@@ -35,7 +36,7 @@ void PrintTo(const Card& card, std::ostream* out) {
 
 MachineDescription ideal_of_16() {
   MachineDescription machine = test::round_ideal();
-  machine.network.dims = {4, 2, 2};
+  machine.network.topology = NoTopologyDescription({4, 2, 2});
   return machine;
 }
 
@@ -45,7 +46,7 @@ MachineDescription fabric_of_16() {
   const auto paths = [](std::int64_t latency_ns) {
     const DataRate rate = DataRate::bytes_per_second(1'000'000'000);
     const DataRate half = DataRate::bytes_per_second(500'000'000);
-    return std::vector<IdealPath>{
+    return std::vector<ideal::Path>{
         {.latency = Time::from_ns(latency_ns), .gap = Time::from_ns(50), .rate = rate, .transit = half},
         {.latency = Time::from_ns(10), .gap = {}, .rate = half, .transit = {}}};
   };
@@ -63,15 +64,15 @@ MachineDescription narrow_ape16() {
   machine.network.ejection_buffer_bytes = 300;
   machine.host.bus.outstanding_reads = 1;
   machine.host.bus.max_burst_bytes = 64;
-  std::get<ApelinkDescription>(machine.nic).descriptor_fifo_entries = 2;
-  std::get<ApelinkDescription>(machine.nic).max_pio_bytes = 2048;
+  std::get<apelink::Description>(machine.nic).descriptor_fifo_entries = 2;
+  std::get<apelink::Description>(machine.nic).max_pio_bytes = 2048;
   return machine;
 }
 
 MachineDescription pio_ape128() {
   MachineDescription machine = test::machine("ape128");
-  machine.network.dims = {4, 2, 2};
-  std::get<ApelinkDescription>(machine.nic).max_pio_bytes = 128;
+  machine.network.topology = TorusDescription({4, 2, 2});
+  std::get<apelink::Description>(machine.nic).max_pio_bytes = 128;
   return machine;
 }
 
@@ -83,7 +84,7 @@ MachineDescription narrow_hca() {
   machine.network.ejection_buffer_bytes = 320;
   machine.host.bus.outstanding_reads = 1;
   machine.host.bus.max_burst_bytes = 64;
-  HcaDescription& card = std::get<HcaDescription>(machine.nic);
+  hca::Description& card = std::get<hca::Description>(machine.nic);
   card.mtu_bytes = 256;
   card.max_inline_bytes = 2048;
   card.blueflame_bytes = 16;
@@ -105,7 +106,7 @@ MachineDescription narrow_apenetplus() {
   machine.network.ejection_buffer_bytes = 300;
   machine.host.bus.outstanding_reads = 1;
   machine.host.bus.max_burst_bytes = 64;
-  auto& card = std::get<ApelinkPlusDescription>(machine.nic);
+  auto& card = std::get<apelink_plus::Description>(machine.nic);
   card.max_payload_bytes = 256;
   card.descriptor_fifo_entries = 2;
   card.max_pio_bytes = 2048;
@@ -117,7 +118,7 @@ MachineDescription narrow_apenetplus() {
 
 MachineDescription extoll_of_16() {
   MachineDescription machine = test::machine("extoll-64");
-  machine.network.dims = {4, 2, 2};
+  machine.network.topology = MeshDescription({4, 2, 2});
   return machine;
 }
 
@@ -128,7 +129,7 @@ MachineDescription narrow_extoll() {
   machine.network.injection_buffer_bytes = 300;
   machine.network.ejection_buffer_bytes = 300;
   machine.host.bus.outstanding_reads = 1;
-  std::get<ExtollDescription>(machine.nic).velo_mailbox_entries = 3;
+  std::get<extoll::Description>(machine.nic).velo_mailbox_entries = 3;
   return machine;
 }
 
@@ -139,20 +140,20 @@ Verb verb_for(const NicCapabilities& card, std::int64_t bytes) {
 
 MachineDescription qpace_of_16() {
   MachineDescription machine = test::machine("qpace");
-  machine.network.dims = {4, 2, 2};
+  machine.network.topology = TorusDescription({4, 2, 2});
   return machine;
 }
 
 // Only the nearest nodes are neighbours, and the receiver buffers a single packet of each channel.
 MachineDescription narrow_qpace() {
   MachineDescription machine = test::machine("qpace");
-  machine.network.dims = {16, 1, 1};
+  machine.network.topology = TorusDescription({16, 1, 1});
   machine.network.buffer_bytes = 200;
   machine.network.injection_buffer_bytes = 200;
   machine.network.ejection_buffer_bytes = 200;
-  std::get<TnwDescription>(machine.nic).message_acknowledgement_bytes = 22;
-  std::get<TnwDescription>(machine.nic).channels = 1;
-  std::get<TnwDescription>(machine.nic).receive_buffer_packets = 1;
+  std::get<tnw::Description>(machine.nic).message_acknowledgement_bytes = 22;
+  std::get<tnw::Description>(machine.nic).channels = 1;
+  std::get<tnw::Description>(machine.nic).receive_buffer_packets = 1;
   return machine;
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "network/topology/cube.hpp"
 #include "nic/card_fixture.hpp"
 #include "support/machines.hpp"
 
@@ -16,17 +17,17 @@ using ExtollTest = test::CardFixture;
 
 // Clocks of 10 ns, one byte per nanosecond on the wire, and no latencies except those named. From a packet's
 // injection until its header is at the target: two routers and a link, 250 ns.
-MachineDescription round_card() {
+MachineDescription round_extoll() {
   MachineDescription machine = test::machine("extoll-64");
   const DataRate byte_per_ns = DataRate::bytes_per_second(1'000'000'000);
-  machine.network.dims = {4};
+  machine.network.topology = MeshDescription({4});
   machine.network.links = {{byte_per_ns, Time::from_ns(50)}};
   machine.network.local_rate = byte_per_ns;
   machine.network.router_latency = Time::from_ns(100);
   machine.host.bus.clock = {100'000'000};
   machine.host.bus.read_latency = Time::from_ns(300);
   machine.host.bus.pio_write_latency = Time::from_ns(200);
-  ExtollDescription& card = std::get<ExtollDescription>(machine.nic);
+  extoll::Description& card = std::get<extoll::Description>(machine.nic);
   card.clock = {100'000'000};
   card.velo_send_cycles = 12;
   card.velo_receive_cycles = 8;
@@ -37,7 +38,7 @@ MachineDescription round_card() {
 }
 
 TEST_F(ExtollTest, AVeloPacketTakesTheSumOfItsSteps) {
-  wire(round_card(), {0, 1});
+  wire(round_extoll(), {0, 1});
   machine->post(Time::zero(), {.source = 0, .target = 1, .want_local = true, .bytes = 8});
   simulation.run();
   // Processor write 200, requester 120, crossing 250, completer 80, and a slot of 56 + 8 bytes in 1 + 8
@@ -49,7 +50,7 @@ TEST_F(ExtollTest, AVeloPacketTakesTheSumOfItsSteps) {
 }
 
 TEST_F(ExtollTest, ATrainGoesAtThePaceOfTheProcessor) {
-  wire(round_card(), {0, 1});
+  wire(round_extoll(), {0, 1});
   machine->post(Time::zero(),
                 {.source = 0, .target = 1, .bytes = 56 + 56 + 10, .packet_interval = Time::from_ns(500)});
   simulation.run();
@@ -59,7 +60,7 @@ TEST_F(ExtollTest, ATrainGoesAtThePaceOfTheProcessor) {
 }
 
 TEST_F(ExtollTest, ATrainWithoutPauseGoesAtThePaceOfTheRequester) {
-  wire(round_card(), {0, 1});
+  wire(round_extoll(), {0, 1});
   machine->post(Time::zero(), {.source = 0, .target = 1, .want_local = true, .bytes = 56 + 56 + 10});
   simulation.run();
   // On the bus 1 + 8 clocks each until 200 and 290, and 1 + 3 until 330. The requester has finished the third
@@ -69,8 +70,8 @@ TEST_F(ExtollTest, ATrainWithoutPauseGoesAtThePaceOfTheRequester) {
 }
 
 TEST_F(ExtollTest, AFullMailboxHoldsBackUntilAMessageIsTaken) {
-  MachineDescription description = round_card();
-  std::get<ExtollDescription>(description.nic).velo_mailbox_entries = 2;
+  MachineDescription description = round_extoll();
+  std::get<extoll::Description>(description.nic).velo_mailbox_entries = 2;
   wire(description, {0, 1});
   for (std::uint64_t message = 0; message < 3; ++message) {
     machine->post(Time::zero(), {.source = 0, .target = 1, .bytes = 8, .message = message});
@@ -87,8 +88,8 @@ TEST_F(ExtollTest, AFullMailboxHoldsBackUntilAMessageIsTaken) {
 }
 
 TEST_F(ExtollTest, AWholeTrainKeepsItsSlotsUntilItIsTaken) {
-  MachineDescription description = round_card();
-  std::get<ExtollDescription>(description.nic).velo_mailbox_entries = 4;
+  MachineDescription description = round_extoll();
+  std::get<extoll::Description>(description.nic).velo_mailbox_entries = 4;
   wire(description, {0, 1});
   machine->post(Time::zero(), {.source = 0, .target = 1, .bytes = 3 * 56, .message = 0});
   machine->post(Time::zero(), {.source = 0, .target = 1, .bytes = 2 * 56, .message = 1});
@@ -102,8 +103,8 @@ TEST_F(ExtollTest, AWholeTrainKeepsItsSlotsUntilItIsTaken) {
 
 // Two senders with one packet each in the two slots, so that neither message can be complete there.
 TEST_F(ExtollTest, AMailboxFullOfIncompleteMessagesIsCopiedOut) {
-  MachineDescription description = round_card();
-  std::get<ExtollDescription>(description.nic).velo_mailbox_entries = 2;
+  MachineDescription description = round_extoll();
+  std::get<extoll::Description>(description.nic).velo_mailbox_entries = 2;
   wire(description, {0, 1, 2});
   for (const ProcessId source : {ProcessId{0}, ProcessId{2}}) {
     machine->post(Time::zero(),
@@ -117,8 +118,8 @@ TEST_F(ExtollTest, AMailboxFullOfIncompleteMessagesIsCopiedOut) {
 
 // Each process has its own mailbox.
 TEST_F(ExtollTest, AFullMailboxDoesNotAffectItsNeighbour) {
-  MachineDescription description = round_card();
-  std::get<ExtollDescription>(description.nic).velo_mailbox_entries = 1;
+  MachineDescription description = round_extoll();
+  std::get<extoll::Description>(description.nic).velo_mailbox_entries = 1;
   wire(description, {0, 1, 1});
   for (std::uint64_t message = 0; message < 3; ++message) {
     machine->post(Time::zero(),
@@ -130,7 +131,7 @@ TEST_F(ExtollTest, AFullMailboxDoesNotAffectItsNeighbour) {
 }
 
 TEST_F(ExtollTest, APutIsReadByDmaAndNotifiesAtBothEnds) {
-  wire(round_card(), {0, 1});
+  wire(round_extoll(), {0, 1});
   machine->post(
       Time::zero(),
       {.verb = Verb::put, .source = 0, .target = 1, .want_local = true, .want_remote = true, .bytes = 16});
@@ -148,14 +149,14 @@ TEST_F(ExtollTest, APutIsReadByDmaAndNotifiesAtBothEnds) {
 }
 
 TEST_F(ExtollTest, AnImmediatePutNeedsNoRead) {
-  wire(round_card(), {0, 1});
+  wire(round_extoll(), {0, 1});
   machine->post(Time::zero(), {.verb = Verb::put, .source = 0, .target = 1, .from_cpu = true, .bytes = 8});
   simulation.run();
   EXPECT_EQ(told_ns(Kind::arrived), 200 + 200 + 250 + 80 + 20 + 30);
 }
 
 TEST_F(ExtollTest, AGetIsServedByTheResponderWithoutAnyCpu) {
-  wire(round_card(), {0, 1});
+  wire(round_extoll(), {0, 1});
   machine->post(Time::zero(), {.verb = Verb::get, .source = 0, .target = 1, .bytes = 16});
   simulation.run();
   // The request is complete when its tail arrives: 8 + 24 + 8 bytes.
@@ -167,7 +168,7 @@ TEST_F(ExtollTest, AGetIsServedByTheResponderWithoutAnyCpu) {
 }
 
 TEST_F(ExtollTest, PipelinedTransactionsFollowEachOtherAtThePaceOfTheirUnit) {
-  wire(round_card(), {0, 1});
+  wire(round_extoll(), {0, 1});
   for (std::uint64_t message = 0; message < 10; ++message) {
     machine->post(Time::zero(),
                   {.verb = Verb::put, .source = 0, .target = 1, .bytes = 8, .message = message});
@@ -184,7 +185,7 @@ TEST_F(ExtollTest, PipelinedTransactionsFollowEachOtherAtThePaceOfTheirUnit) {
 
 // A long put occupies the requester packet by packet, so that a put of another process gets its turn.
 TEST_F(ExtollTest, ProcessesTakeTurnsPacketByPacket) {
-  wire(round_card(), {0, 0, 1});
+  wire(round_extoll(), {0, 0, 1});
   machine->post(Time::zero(), {.verb = Verb::put, .source = 0, .target = 2, .bytes = 100'000, .message = 0});
   machine->post(Time::from_ns(10'000),
                 {.verb = Verb::put, .source = 1, .target = 2, .bytes = 1000, .message = 0});
@@ -194,7 +195,7 @@ TEST_F(ExtollTest, ProcessesTakeTurnsPacketByPacket) {
 
 // VELO has its own engine and channel, so it does not wait for a long put of the same process.
 TEST_F(ExtollTest, ASmallMessageOvertakesALongPut) {
-  wire(round_card(), {0, 1});
+  wire(round_extoll(), {0, 1});
   machine->post(Time::zero(), {.verb = Verb::put, .source = 0, .target = 1, .bytes = 100'000, .message = 0});
   machine->post(Time::from_ns(10'000), {.source = 0, .target = 1, .bytes = 8, .message = 1});
   simulation.run();
@@ -202,7 +203,7 @@ TEST_F(ExtollTest, ASmallMessageOvertakesALongPut) {
 }
 
 TEST_F(ExtollTest, PacketsAreCountedByPayloadAndGranule) {
-  wire(round_card(), {0, 1});
+  wire(round_extoll(), {0, 1});
   machine->post(Time::zero(), {.verb = Verb::put, .source = 0, .target = 1, .bytes = 257});
   machine->post(Time::zero(), {.source = 0, .target = 1, .bytes = 57, .message = 1});
   simulation.run();

@@ -3,18 +3,19 @@
 
 #include <string>
 
+#include "nic/fabric/description.hpp"
 #include "nic/ideal/protocols.hpp"
 
 namespace apenet::test {
 
 // Transit is a property of a path: that of the first protocol decides whether there is one.
-inline FabricDescription fabric_of(const IdealProtocols& protocols) {
-  FabricDescription card;
+inline fabric::Description fabric_of(const ideal::Protocols& protocols) {
+  fabric::Description card;
   card.paths.resize(protocols.front().paths.size());
-  for (const IdealProtocol& protocol : protocols) {
+  for (const ideal::Protocol& protocol : protocols) {
     if (&protocol != &protocols.back()) card.switch_bytes.push_back(protocol.max_message_bytes);
     for (std::size_t i = 0; i < card.paths.size(); ++i) {
-      const IdealPath& given = protocol.paths[i];
+      const ideal::Path& given = protocol.paths[i];
       auto& [name, path] = card.paths[i];
       name = "path" + std::to_string(i);
       path.latency.push_back(given.latency);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernel/random.hpp"
+#include "network/topology/cube.hpp"
 #include "nic/card_fixture.hpp"
 #include "support/machines.hpp"
 
@@ -15,8 +16,8 @@ namespace {
 
 using Kind = Completion::Kind;
 
-HcaDescription& card_of(MachineDescription& machine) {
-  return std::get<HcaDescription>(machine.nic);
+hca::Description& card_of(MachineDescription& machine) {
+  return std::get<hca::Description>(machine.nic);
 }
 
 // Two nodes of a ring. Bus clocks of 10 ns, one byte per nanosecond on the wire, and no latencies except
@@ -24,9 +25,8 @@ HcaDescription& card_of(MachineDescription& machine) {
 MachineDescription round_hca() {
   MachineDescription machine = test::pax16();
   const DataRate byte_per_ns = DataRate::bytes_per_second(1'000'000'000);
-  machine.network.topology = NetworkDescription::Topology::torus;
-  machine.network.routing = NetworkDescription::Routing::dimension_order;
-  machine.network.dims = {2};
+  machine.network.routing = "dimension-order";
+  machine.network.topology = TorusDescription({2});
   machine.network.links = {{byte_per_ns, Time::from_ns(50)}};
   machine.network.local_rate = byte_per_ns;
   machine.network.local_latency = Time::zero();
@@ -38,7 +38,7 @@ MachineDescription round_hca() {
   machine.host.bus.max_burst_bytes = 256;
   machine.host.bus.read_latency = Time::from_ns(300);
   machine.host.bus.pio_write_latency = Time::from_ns(200);
-  HcaDescription& card = card_of(machine);
+  hca::Description& card = card_of(machine);
   card.mtu_bytes = 256;
   card.virtual_lanes = 2;
   card.max_inline_bytes = 64;
@@ -100,7 +100,7 @@ TEST_F(HcaTest, ALargerInlinePayloadIsFetchedWithItsEntry) {
 
 TEST_F(HcaTest, IfTheProcessorWritesEveryEntryOnlyThePayloadIsFetched) {
   MachineDescription description = round_hca();
-  std::get<HcaDescription>(description.nic).is_blueflame_for_all = true;
+  std::get<hca::Description>(description.nic).is_blueflame_for_all = true;
   wire(description);
   machine->post(Time::zero(), {.source = 0, .target = 1, .bytes = 16});
   simulation.run();
@@ -319,7 +319,7 @@ TEST(HcaProperties, AnyDescriptionDeliversEverything) {
     RandomStream random(seed, 0);
     const auto up_to = [&](std::uint64_t most) { return static_cast<std::int64_t>(1 + random.below(most)); };
     MachineDescription description = round_hca();
-    HcaDescription& card = card_of(description);
+    hca::Description& card = card_of(description);
     card.mtu_bytes = 4 * up_to(128);
     card.send_queue_entries = up_to(6);
     card.messages_per_ack = up_to(static_cast<std::uint64_t>(card.send_queue_entries));
@@ -368,7 +368,7 @@ TEST(HcaProperties, AnyDescriptionDeliversEverything) {
 }
 
 TEST_F(HcaTest, LimitsAreRefusedByTheNamesOfTheMachineFiles) {
-  const auto refused = [this](void (*change)(HcaDescription&)) -> std::string {
+  const auto refused = [this](void (*change)(hca::Description&)) -> std::string {
     MachineDescription description = round_hca();
     change(card_of(description));
     try {
@@ -378,14 +378,14 @@ TEST_F(HcaTest, LimitsAreRefusedByTheNamesOfTheMachineFiles) {
     }
     return "";
   };
-  EXPECT_EQ(refused([](HcaDescription& card) { card.messages_per_ack = 129; }),
+  EXPECT_EQ(refused([](hca::Description& card) { card.messages_per_ack = 129; }),
             "card.messages_per_ack = 129: expected at most 128, card.send_queue_entries: a full queue waits "
             "for an acknowledgement");
-  EXPECT_EQ(refused([](HcaDescription& card) { card.blueflame_bytes = 65; }),
+  EXPECT_EQ(refused([](hca::Description& card) { card.blueflame_bytes = 65; }),
             "card.blueflame_bytes = 65: expected at most 64, card.max_inline_bytes");
-  EXPECT_EQ(refused([](HcaDescription& card) { card.mtu_bytes = 255; }),
+  EXPECT_EQ(refused([](hca::Description& card) { card.mtu_bytes = 255; }),
             "card.mtu_bytes = 255: expected a multiple of card.granule_bytes = 4");
-  EXPECT_EQ(refused([](HcaDescription& card) { card.rnr_timer = Time::zero(); }),
+  EXPECT_EQ(refused([](hca::Description& card) { card.rnr_timer = Time::zero(); }),
             "card.rnr_timer_us = 0 ps: expected more than zero");
 }
 

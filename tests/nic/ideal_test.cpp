@@ -23,13 +23,13 @@ Time ns(std::int64_t count) {
 constexpr DataRate byte_per_ns = DataRate::bytes_per_second(1'000'000'000);
 constexpr DataRate half_a_byte_per_ns = DataRate::bytes_per_second(500'000'000);
 
-IdealPath path(std::int64_t latency_ns, std::int64_t gap_ns, DataRate rate) {
+ideal::Path path(std::int64_t latency_ns, std::int64_t gap_ns, DataRate rate) {
   return {.latency = ns(latency_ns), .gap = ns(gap_ns), .rate = rate, .transit = {}};
 }
 
 class IdealTest : public testing::Test {
  protected:
-  void wire(const IdealProtocols& protocols) {
+  void wire(const ideal::Protocols& protocols) {
     MachineDescription description = test::round_ideal();
     description.nic = test::fabric_of(protocols);
     machine = std::make_unique<Machine>(simulation, description, std::vector<NodeId>{0, 1, 2});
@@ -100,7 +100,7 @@ TEST_F(IdealTest, MessagesToOneTargetDoNotOvertakeEachOther) {
 }
 
 TEST_F(IdealTest, TransitDelaysAMessageButDoesNotOccupyThePath) {
-  IdealPath slow_to_arrive = path(1000, 0, byte_per_ns);
+  ideal::Path slow_to_arrive = path(1000, 0, byte_per_ns);
   slow_to_arrive.transit = half_a_byte_per_ns;
   wire({{.paths = {slow_to_arrive}}});
   post(100);

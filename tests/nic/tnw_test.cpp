@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "network/topology/crossbar.hpp"
+#include "network/topology/cube.hpp"
 #include "nic/card_fixture.hpp"
 #include "nic/tnw/grid.hpp"
 #include "support/machines.hpp"
@@ -17,27 +19,27 @@ using Kind = Completion::Kind;
 // Both CPU links together, and each torus link, move one byte per nanosecond. A put and a delivery of one
 // packet each occupy the CPU links for 100 + 128 ns. A first packet has 128 + 8 + 16 bytes on the link and
 // arrives 10 + 152 + 50 + 10 ns after it has left the CPU links.
-MachineDescription round_card() {
+MachineDescription round_tnw() {
   MachineDescription machine = test::machine("qpace");
-  machine.network.dims = {4};
+  machine.network.topology = TorusDescription({4});
   machine.network.links = {{DataRate::bytes_per_second(1'000'000'000), Time::from_ns(50)}};
   machine.network.router_latency = Time::from_ns(10);
-  machine.nic = TnwDescription{.put_latency = Time::from_ns(200),
-                               .notify_latency = Time::from_ns(300),
-                               .operation = Time::from_ns(100),
-                               .cpu_links = 2,
-                               .cpu_link_rate = DataRate::bytes_per_second(500'000'000),
-                               .packet_bytes = 128,
-                               .header_bytes = 8,
-                               .message_header_bytes = 16,
-                               .acknowledgement_bytes = 24,
-                               .message_acknowledgement_bytes = 40,
-                               .max_message_bytes = 2048,
-                               .channels = 8,
-                               .ports = 8,
-                               .receive_buffer_packets = 16,
-                               .ring_bytes = 8192,
-                               .forward_service = Time::from_ns(1000)};
+  machine.nic = tnw::Description{.put_latency = Time::from_ns(200),
+                                 .notify_latency = Time::from_ns(300),
+                                 .operation = Time::from_ns(100),
+                                 .cpu_links = 2,
+                                 .cpu_link_rate = DataRate::bytes_per_second(500'000'000),
+                                 .packet_bytes = 128,
+                                 .header_bytes = 8,
+                                 .message_header_bytes = 16,
+                                 .acknowledgement_bytes = 24,
+                                 .message_acknowledgement_bytes = 40,
+                                 .max_message_bytes = 2048,
+                                 .channels = 8,
+                                 .ports = 8,
+                                 .receive_buffer_packets = 16,
+                                 .ring_bytes = 8192,
+                                 .forward_service = Time::from_ns(1000)};
   return machine;
 }
 
@@ -52,7 +54,7 @@ class TnwTest : public test::CardFixture {
 };
 
 TEST_F(TnwTest, OnePacketToANeighbour) {
-  wire(round_card());
+  wire(round_tnw());
   credit(Time::zero(), 1, 0, 100);
   machine->post(Time::zero(),
                 {.source = 0, .target = 1, .want_local = true, .want_remote = true, .bytes = 100});
@@ -67,7 +69,7 @@ TEST_F(TnwTest, OnePacketToANeighbour) {
 
 // The second packet leaves the CPU links at 556 and follows the first on the link: 438 + 152 + 136 + 50 + 10.
 TEST_F(TnwTest, PacketsOfAMessageFollowEachOther) {
-  wire(round_card());
+  wire(round_tnw());
   credit(Time::zero(), 1, 0, 256);
   machine->post(Time::zero(), {.source = 0, .target = 1, .bytes = 256});
   simulation.run();
@@ -77,7 +79,7 @@ TEST_F(TnwTest, PacketsOfAMessageFollowEachOther) {
 }
 
 TEST_F(TnwTest, DataWithoutCreditWaitsInTheCard) {
-  wire(round_card());
+  wire(round_tnw());
   machine->post(Time::zero(), {.source = 0, .target = 1, .bytes = 100});
   credit(Time::from_ns(5000), 1, 0, 99);
   credit(Time::from_ns(7000), 1, 0, 1);
@@ -88,8 +90,8 @@ TEST_F(TnwTest, DataWithoutCreditWaitsInTheCard) {
 }
 
 TEST_F(TnwTest, AFullReceiveBufferHoldsTheSenderBack) {
-  MachineDescription description = round_card();
-  std::get<TnwDescription>(description.nic).receive_buffer_packets = 2;
+  MachineDescription description = round_tnw();
+  std::get<tnw::Description>(description.nic).receive_buffer_packets = 2;
   wire(description);
   machine->post(Time::zero(), {.source = 0, .target = 1, .bytes = 5 * 128, .message = 0});
   // Another virtual channel is not held back.
@@ -108,7 +110,7 @@ TEST_F(TnwTest, AFullReceiveBufferHoldsTheSenderBack) {
 // Puts, credits and deliveries of a node share its CPU links. The packet that arrives at 650 does not wait
 // for all of 200 + 5 x 228, because both directions take turns.
 TEST_F(TnwTest, TheProcessorPathIsSerial) {
-  wire(round_card());
+  wire(round_tnw());
   machine->post(Time::zero(), {.source = 0, .target = 1, .bytes = 100});
   for (int i = 0; i < 5; ++i) credit(Time::zero(), 1, 0, 100);
   simulation.run();
@@ -119,7 +121,7 @@ TEST_F(TnwTest, TheProcessorPathIsSerial) {
 
 // The message passes through memory and software of nodes 1 and 2.
 TEST_F(TnwTest, AStrangerIsReachedBySoftware) {
-  wire(round_card());
+  wire(round_tnw());
   credit(Time::zero(), 2, 0, 100);
   machine->post(Time::zero(), {.source = 0, .target = 2, .want_remote = true, .bytes = 100});
   simulation.run();
@@ -136,8 +138,8 @@ TEST_F(TnwTest, AStrangerIsReachedBySoftware) {
 
 // A message that waits for credit does not block one that is only forwarded.
 TEST_F(TnwTest, ForwardedMessagesPassWaitingOnes) {
-  MachineDescription description = round_card();
-  std::get<TnwDescription>(description.nic).receive_buffer_packets = 1;
+  MachineDescription description = round_tnw();
+  std::get<tnw::Description>(description.nic).receive_buffer_packets = 1;
   wire(description);
   machine->post(Time::zero(), {.source = 0, .target = 1, .bytes = 2048, .message = 0});
   machine->post(Time::zero(), {.source = 0, .target = 2, .bytes = 2048, .message = 1});
@@ -148,7 +150,7 @@ TEST_F(TnwTest, ForwardedMessagesPassWaitingOnes) {
 }
 
 TEST_F(TnwTest, RingsAreFilledBeforeTheRun) {
-  wire(round_card());
+  wire(round_tnw());
   machine->fill_receive_rings();
   for (std::uint64_t message = 0; message < 5; ++message)
     machine->post(Time::zero(), {.source = 0, .target = 1, .bytes = 2048, .message = message});
@@ -157,36 +159,29 @@ TEST_F(TnwTest, RingsAreFilledBeforeTheRun) {
 }
 
 TEST(TnwGrid, NeighboursAndTheWayToStrangers) {
-  NetworkDescription network;
-  network.topology = NetworkDescription::Topology::torus;
-  network.dims = {4, 2, 1};
-  const TnwGrid torus(network, 6);
+  const tnw::Grid torus(TorusDescription({4, 2, 1}), 6);
   EXPECT_EQ(torus.neighbours(0), (std::vector<NodeId>{1, 3, 4}));
   EXPECT_EQ(torus.next_hop(0, 7), 3U);  // one step down in x, then y
   EXPECT_EQ(torus.next_hop(3, 7), 7U);
   EXPECT_EQ(torus.next_hop(0, 2), 1U);  // up, as both directions are equal
-  network.topology = NetworkDescription::Topology::mesh;
-  const TnwGrid mesh(network, 6);
+  const tnw::Grid mesh(MeshDescription({4, 2, 1}), 6);
   EXPECT_EQ(mesh.neighbours(0), (std::vector<NodeId>{1, 4}));
   EXPECT_EQ(mesh.next_hop(0, 7), 1U);
   EXPECT_EQ(mesh.next_hop(3, 0), 2U);
 }
 
 TEST(TnwGrid, RefusesNetworksWithoutNeighbours) {
-  const auto message_of = [](const NetworkDescription& network) -> std::string {
+  const auto message_of = [](const TopologyDescription& topology) -> std::string {
     try {
-      const TnwGrid grid(network, 6);
+      const tnw::Grid grid(topology, 6);
     } catch (const std::invalid_argument& error) {
       return error.what();
     }
     return "";
   };
-  NetworkDescription network;
-  network.topology = NetworkDescription::Topology::crossbar;
-  EXPECT_NE(message_of(network).find("network.topology"), std::string::npos);
-  network.topology = NetworkDescription::Topology::torus;
-  network.dims = {2, 2, 2, 2};
-  EXPECT_NE(message_of(network).find("network.dims = 4 dimensions"), std::string::npos);
+  EXPECT_NE(message_of(CrossbarDescription{}).find("network.topology"), std::string::npos);
+  EXPECT_NE(message_of(TorusDescription({2, 2, 2, 2})).find("network.dims = 4 dimensions"),
+            std::string::npos);
 }
 
 }  // namespace

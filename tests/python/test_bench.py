@@ -58,7 +58,7 @@ def test_the_flit_engine_measures_too_and_says_what_it_rounds(test, options):
     assert any("70000 ps becomes 9 cycles" in line for line in flit.to_table().splitlines()[-4:])
 
 
-def test_a_sweep_says_what_its_points_say_once():
+def test_a_sweep_gives_each_warning_once():
     result = apenet.bench.unidirectional("quong", sizes="2K:64K")
     (warning,) = result.warnings
     assert "deviate by more than 10 %" in warning
@@ -187,7 +187,7 @@ def test_workloads_on_the_teaching_machine_are_their_closed_forms():
 
 
 @pytest.mark.parametrize("algorithm", apenet.bench.ALGORITHMS)
-def test_a_workload_tells_all_nodes_and_counts(algorithm):
+def test_a_workload_reports_each_node_and_counts(algorithm):
     result = apenet.bench.allreduce("ape16", sizes=[1024], algorithm=algorithm, iterations=2)
     content = json.loads(json.dumps(result.to_json()))
     assert content["algorithm"] == algorithm
@@ -220,7 +220,7 @@ def test_a_part_of_a_machine_is_a_grid_of_its_own():
         ("halo", {"nodes": [0, 99]}, "nodes"),
     ],
 )
-def test_what_a_workload_cannot_be_is_named(test, options, name):
+def test_invalid_workload_options_are_named(test, options, name):
     with pytest.raises(InputError) as refused:
         apenet.bench.measure(test, "ape16", sizes=[16], **options)
     assert refused.value.name == name
@@ -289,7 +289,7 @@ def test_bad_partitions_and_lattices_are_named(test, options, name):
         ("extoll-64", {"channels": 2}, "channels = 2: expected at most the 1 of the card of extoll-64"),
     ],
 )
-def test_what_a_card_cannot_do_is_refused_by_its_machine(machine, options, named):
+def test_options_that_a_card_lacks_are_refused(machine, options, named):
     with pytest.raises(InputError) as refused:
         apenet.bench.measure("pingpong", machine, sizes=[16], **options)
     assert named in str(refused.value)

@@ -102,7 +102,7 @@ def test_an_unknown_provider_is_refused_with_those_there_are(apenet):
         (["--client", "127.0.0.1", "--port", "1", "--sizes", "8", "--samples", "1"], 1, "nobody listens on 127.0.0.1"),
     ],
 )
-def test_what_cannot_be_measured_is_said(apenet, arguments, status, named):
+def test_impossible_measurements_are_reported(apenet, arguments, status, named):
     done = apenet("calibrate", "--provider", "tcp", *arguments)
     assert (done.returncode, done.stdout) == (status, "")
     assert named in done.stderr

@@ -39,7 +39,7 @@ def test_every_command_explains_itself(apenet, command):
     assert "--help" in done.stdout
 
 
-def test_what_is_documented_is_there_after_the_import():
+def test_documented_names_exist_after_the_import():
     """In a separate interpreter, because other tests have imported the modules here."""
     named = "apenet.fit.fit, apenet.calibrate.calibrate, apenet.reproduce.plan, apenet.bench.pingpong, apenet.machine"
     subprocess.run([sys.executable, "-c", f"import apenet; {named}; apenet.machine('ideal')"], check=True)
@@ -165,7 +165,7 @@ def test_a_run_keeps_the_programs_output_apart(apenet, tmp_path):
     assert "compute: none" in done.stderr
 
 
-def test_a_run_folder_holds_what_a_run_was(apenet, tmp_path):
+def test_a_run_folder_holds_request_machine_and_result(apenet, tmp_path):
     folders = [tmp_path / name for name in ("one", "two")]
     for folder, pin in zip(folders, ("--pin", "--no-pin"), strict=True):
         options = [

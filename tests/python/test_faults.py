@@ -34,7 +34,7 @@ def test_a_workload_goes_around_a_dead_cable():
     assert package.workload(exchange, n=16, machine=machine, faults=[DEAD_CABLE]).trace_hash == faulty.trace_hash
 
 
-def test_what_is_cut_off_for_ever_is_an_error():
+def test_a_node_cut_off_for_ever_is_an_error():
     with pytest.raises(
         PartitionError, match=r"cannot reach node 5 at \(1,1,0\): there has been no path since 3 us"
     ) as caught:
@@ -42,7 +42,7 @@ def test_what_is_cut_off_for_ever_is_an_error():
     assert isinstance(caught.value, package.ApenetError)
 
 
-def test_what_is_cut_off_for_a_while_waits():
+def test_a_node_cut_off_for_a_while_waits():
     machine = package.machine("ape16", SOON, ["node (1,1,0) down @3us up @1ms"])
     result = package.workload(exchange, n=16, machine=machine)
     assert result.finish_us[[4, 5]].min() > 1050
@@ -85,7 +85,7 @@ def test_faults_behind_the_end_do_not_happen_and_that_is_said():
         ("cable 3 down @1us", "link|node|switch"),
     ],
 )
-def test_a_fault_that_cannot_be_is_refused(apenet, fault, said):
+def test_an_impossible_fault_is_refused(apenet, fault, said):
     with pytest.raises(MachineError) as caught:
         package.machine("ape16", faults=[fault])
     assert said in str(caught.value)

@@ -39,7 +39,7 @@ def refused(content: str | bytes, **options: str) -> str:
         ("osu_mbw_mr.txt", None, "unidirectional", 23, 8, 1e6 / 2278137.04),
     ],
 )
-def test_what_programs_print(file, section, test, points, size, time_us):
+def test_output_of_real_programs_is_read(file, section, test, points, size, time_us):
     measurement = read(FOLDER / file, section=section)
     assert (measurement.test, len(measurement)) == (test, points)
     if size is not None:
@@ -113,7 +113,7 @@ def test_a_real_disturbed_measurement_is_refused_at_its_line():
         read(FOLDER / "fi_pingpong.txt")
 
 
-def test_several_tables_ask_for_one():
+def test_several_tables_need_a_choice():
     with pytest.raises(MeasurementError, match=r"6 tables: expected --section with one of 1 \(PingPong-2, line \d+\)"):
         read(FOLDER / "imb_mpi1.txt")
     with pytest.raises(package.InputError, match="--section"):
@@ -230,7 +230,7 @@ def test_lines_of_others_are_not_passed_over_in_silence():
     assert 'line 4: "slurmstepd: a message"' in note
 
 
-def test_too_few_digits_are_said():
+def test_too_few_digits_are_reported():
     (note,) = parse("my", (OSU_HEADER + "1 0.20\n2 0.21\n").encode()).notes
     assert "0.2 us for 1 bytes may be off by 2.5 %" in note
 
@@ -266,7 +266,7 @@ def test_any_mixture_of_formats_is_read_or_refused(pieces, test):
 
 @settings(max_examples=100, deadline=None, derandomize=True)
 @given(st.lists(st.tuples(st.integers(1, 2**30), st.floats(1e-3, 1e6)), min_size=1, max_size=20))
-def test_what_is_written_is_read(rows):
+def test_written_tables_are_read_back(rows):
     sizes = sorted({size for size, _ in rows})
     times = sorted(time for _, time in rows)[: len(sizes)]
     text = "size_bytes,latency_us\n" + "".join(f"{n},{t!r}\n" for n, t in zip(sizes, times, strict=True))

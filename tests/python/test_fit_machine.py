@@ -64,7 +64,7 @@ def test_steps_become_protocols():
     assert second.hold_us_per_byte == pytest.approx(5e-4)
 
 
-def test_a_stream_tells_what_holds_the_wire(tmp_path):
+def test_a_stream_determines_how_long_a_message_holds_the_wire(tmp_path):
     """Latency 2 us + N/1000, with a gap of 0.5 us + N/2000 in a stream."""
     sizes = [2**k for k in range(0, 18)]
     pingpong = measured([(size, 2 + size / 1000) for size in sizes])
@@ -94,7 +94,7 @@ def test_paths_over_channels_come_back_from_the_machine(tmp_path):
     assert abs(written.agreements[0].worst_percent) < 0.1
 
 
-def test_a_bandwidth_that_no_size_shows_is_out_of_the_way(tmp_path):
+def test_an_undetermined_bandwidth_limits_nothing(tmp_path):
     measurement = measured([(2**k, 1.5) for k in range(3, 23)])
     written = write_machine([measurement], tmp_path / "flat.toml", fit_paths(measurement, 2))
     assert abs(written.agreements[0].worst_percent) < 1
@@ -102,7 +102,7 @@ def test_a_bandwidth_that_no_size_shows_is_out_of_the_way(tmp_path):
     assert rate.origin == "assumed"
 
 
-def test_what_makes_no_machine_is_refused(apenet, tmp_path):
+def test_measurements_that_determine_no_machine_are_refused(apenet, tmp_path):
     rows = [(1, 1.0), (2, 1.1), (4, 1.2)]
     with pytest.raises(MeasurementError, match="a ping-pong: a stream does not determine a latency"):
         write_machine([measured(rows, test="unidirectional")], tmp_path / "no.toml")
@@ -162,7 +162,7 @@ bandwidth_mib_s = { value = [1000, 1000], class = "assumed", source = "x" }
         ("[card.paths.wire]", "[card.paths]", "card.paths"),
     ],
 )
-def test_a_fabric_that_cannot_be_is_refused_by_key(tmp_path, old, new, named):
+def test_an_impossible_fabric_is_refused_by_key(tmp_path, old, new, named):
     layer = package.machine("ideal").to_toml().split("[software.card]")[1]
     mine = tmp_path / "f.toml"
     mine.write_text(FABRIC.replace(old, new) + "[software.card]" + layer)

@@ -53,7 +53,7 @@ def test_paths_and_their_crossovers_are_found_exactly(count):
     assert len(fitted.crossovers) == count - 1
 
 
-def test_one_channel_count_tells_the_sum_alone():
+def test_one_channel_count_determines_only_the_sum():
     fitted = fit_paths(measured(QPACE, range(128, 2049, 64), counts=[8]), 2)
     for path, (fixed, gap, _) in zip(fitted.paths, QPACE, strict=True):
         assert path.lambda_us is None
@@ -63,7 +63,7 @@ def test_one_channel_count_tells_the_sum_alone():
     assert fitted.crossovers[0].size_bytes.value == pytest.approx(345.4, rel=1e-3)
 
 
-def test_several_channel_counts_tell_lambda_from_tau():
+def test_several_channel_counts_separate_lambda_and_tau():
     fitted = fit_paths(measured(QPACE, range(32, 2049, 32), counts=[1, 2, 4, 5, 6, 7, 8]), 2)
     for path, (fixed, gap, rate) in zip(fitted.paths, QPACE, strict=True):
         assert path.lambda_us.value == pytest.approx(fixed, rel=1e-3)
@@ -71,7 +71,7 @@ def test_several_channel_counts_tell_lambda_from_tau():
         assert path.beta_mib_s.value == pytest.approx(rate * 1e6 / MIB, rel=1e-3)
 
 
-def test_a_path_seen_with_one_channel_count_is_not_told_apart_by_the_others():
+def test_a_path_seen_with_one_channel_count_keeps_only_its_sum():
     """The first path dominates only at Nvc = 8, although other numbers were measured."""
     first, second = fit_paths(measured(QPACE, range(64, 2049, 64), counts=[1, 2, 8]), 2).paths
     assert first.lambda_us is None
@@ -148,7 +148,7 @@ def test_loggp_of_a_pingpong_and_a_stream_with_measured_overheads():
     assert fitted.unknown[0].startswith("L: o_s + o_r = 6 us is all of L + o_s + o_r = 5 us")
 
 
-def test_loggp_takes_no_two_pingpongs():
+def test_loggp_refuses_two_pingpongs():
     one = measured([(5.0, 0.0, 1000.0)], SIZES)
     with pytest.raises(MeasurementError, match="a second pingpong"):
         fit_loggp([one, one])
@@ -248,7 +248,7 @@ def test_a_picture_shows_no_sizes_below_those_measured():
     assert -1 < low < 0
 
 
-def test_numbers_are_for_people():
+def test_numbers_are_printed_readably():
     assert number_text(2.086e18) == "2.1e+18"
     assert number_text(14399.4) == "14399"
     assert size_text(2**40) == "1024 GiB"

@@ -1,6 +1,7 @@
-"""A disk that is full when results are written: a message for each file, the result on stdout, and no debris."""
+"""A disk or quota that is full when results are written: a message for each file, the result on stdout, no debris."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -71,3 +72,24 @@ def test_run(on_a_full_disk):
     assert set(files) <= WHOLE
     assert again.endswith("status 0\n")
     assert written["messages"] > 0
+
+
+PROGRAM = ("-n", "2", "--", sys.executable, "-c", "import mpi4py.MPI as m; m.COMM_WORLD.barrier()")
+
+
+@pytest.mark.parametrize("command", [("replay", "--out", "out", "t.goal"), ("run", "--out", "out", *PROGRAM)])
+def test_quota(apenet, tmp_path, command):
+    (tmp_path / "t.goal").write_text(GOAL)
+    library = tmp_path / "full_quota.so"
+    source = Path(__file__).with_name("full_quota.c")
+    subprocess.run(["gcc", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o", library, source], check=True)
+    quota = {"LD_PRELOAD": library, "QUOTA_FOLDER": tmp_path.resolve(), "QUOTA_BYTES": "4096"}
+    full = apenet(*command, cwd=tmp_path, env={**os.environ, **quota})
+    assert full.returncode == 2
+    assert "of virtual time" in full.stdout + full.stderr
+    assert full.stderr.endswith('apenet: out = "out": could not be written: Disk quota exceeded\n')
+    assert "Traceback" not in full.stderr
+    assert {file.name for file in (tmp_path / "out").iterdir()} == {"command.json"}
+    again = apenet(*command, cwd=tmp_path)
+    assert again.returncode == 0
+    assert json.loads((tmp_path / "out" / "run.json").read_text())["messages"] > 0

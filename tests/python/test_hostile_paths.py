@@ -152,7 +152,7 @@ INPUTS = {
 
 
 @pytest.mark.parametrize("reader", READERS.values(), ids=READERS)
-def test_what_cannot_be_read_is_bad_input(place, reader):
+def test_unreadable_inputs_are_bad_input(place, reader):
     before = contents(place)
     for name, (given, reason) in INPUTS.items():
         done = forked([part.replace("{}", given) for part in reader], place, obey_permissions)
@@ -199,7 +199,7 @@ NO_FILES = {
 
 
 @pytest.mark.parametrize("writer", FILE_WRITERS.values(), ids=FILE_WRITERS)
-def test_what_must_not_be_written_is_bad_input(place, writer):
+def test_protected_outputs_are_bad_input(place, writer):
     suffix = writer[-1].removeprefix("{}") if "{}" in writer[-1] else ""
     if suffix:
         for name in ("mine", "folder", "pipe", "socket", "link", "dangling", "loop", "unreadable", "t.goal"):
@@ -259,7 +259,7 @@ def test_no_file_is_written_twice_or_over_what_is_read(place):
     assert (place / "t.goal").read_text() == GOAL
 
 
-def test_what_apenet_wrote_is_replaced_and_devices_are_written_to(place):
+def test_own_files_are_replaced_and_devices_are_written_to(place):
     for _ in range(2):
         done = forked(["replay", "t.goal", "--trace", "t.json", "--out", "out"], place)
         assert done.status == 0, done
@@ -330,7 +330,7 @@ def test_a_result_that_cannot_be_printed_is_no_success(place, name):
     assert f"output_closed: the output cannot be written: {reason}" in done.stderr
 
 
-def test_too_little_memory_is_said(place):
+def test_too_little_memory_is_reported(place):
     def little_memory() -> None:
         used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_AS, (used + 2**27, used + 2**27))
@@ -365,7 +365,7 @@ def test_a_pipe_with_a_writer_is_a_file(place):
     assert json.loads(printed.stdout)["model"]
 
 
-def test_a_name_of_any_bytes_is_a_name(place):
+def test_file_names_may_contain_any_bytes(place):
     name = b"\xff\xfe.goal".decode(errors="surrogateescape")
     (place / name).write_text(GOAL)
     done = forked(["replay", name, "--json", "--out", "out-" + name], place)
@@ -376,7 +376,7 @@ def test_a_name_of_any_bytes_is_a_name(place):
     assert "\\xff\\xfe.goal" in done.stderr
 
 
-def test_a_package_that_cannot_be_loaded_is_said_in_one_line(tmp_path):
+def test_a_package_that_cannot_be_loaded_is_reported_in_one_line(tmp_path):
     """Simulates a tight ulimit -v, under which libraries cannot be loaded, with a file that is not a library."""
     (tmp_path / "numpy").mkdir()
     (tmp_path / "numpy" / "__init__.py").write_text("raise ImportError('several\\nlines: no room')\n")

@@ -43,7 +43,7 @@ def with_lines(name, *changes):
     return text
 
 
-def test_the_machines_are_there():
+def test_the_machines_are_listed():
     expected = {"ape128", "ape16", "apenet-2004", "ideal", "iq-router-v1", "iq-router-v2"}
     expected |= {"my-cluster", "pax", "qpace", "qpace-8x16x16", "torus-slice", "extoll-64", "extoll-64-2d"}
     assert expected <= set(NAMES)
@@ -80,7 +80,7 @@ def test_every_value_has_class_and_source(name):
             assert any(name in quantity.source for name in SOURCES)
 
 
-def test_what_was_fitted_is_not_predicted():
+def test_fitted_results_are_not_predicted():
     """A result that a fitted parameter names as its target must be marked as fitted."""
     results = machine("ape128").file.results
     assert {key for key, result in results.items() if result.role == "fitted"} == {
@@ -216,7 +216,7 @@ def test_bad_settings_are_named(setting, key, expected):
         "bus.clock_mhz=a b",
     ],
 )
-def test_what_is_no_setting_is_refused(setting):
+def test_invalid_settings_are_refused(setting):
     with pytest.raises(InputError) as caught:
         machine("ape16", [setting])
     assert caught.value.name == "--set"
@@ -292,7 +292,7 @@ def test_bad_files_are_named(tmp_path, changes, key, expected):
     assert str(path) in str(caught.value)
 
 
-def test_bare_values_are_asked_for_their_source(tmp_path):
+def test_values_without_a_source_are_refused(tmp_path):
     path = tmp_path / "bare.toml"
     text = machine("ideal").to_toml()
     line = next(line for line in text.splitlines() if line.startswith("latency_ns"))
@@ -321,7 +321,7 @@ def test_all_problems_are_shown_up_to_a_limit():
 
 
 @pytest.mark.parametrize("content", ["no toml [", "\x00", ""])
-def test_what_is_no_machine_file(tmp_path, content):
+def test_a_file_that_is_no_machine_is_refused(tmp_path, content):
     path = tmp_path / "odd.toml"
     path.write_text(content)
     with pytest.raises(MachineError):
@@ -359,7 +359,7 @@ def test_pax_grows_beyond_its_nine_chassis(children, parents, nodes):
     assert grown.node_count == nodes
 
 
-def test_what_only_wiring_shows_is_an_error_of_the_file():
+def test_wiring_errors_name_their_key():
     with pytest.raises(MachineError) as caught:
         machine("ape16", ["network.dims=[5000,5000]"]).wire()
     assert caught.value.key == "network.dims"
@@ -407,7 +407,7 @@ def parameters(section, path=()):
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("number", [2**33, 2**64, 1e30, 1e300])
-def test_a_number_beyond_what_the_core_counts_is_refused_by_its_key(name, number):
+def test_a_number_beyond_the_range_of_the_core_is_refused_by_key(name, number):
     for key, value in parameters(machine(name).file):
         given = [number] * len(value) if isinstance(value, list) else number
         try:
@@ -422,6 +422,6 @@ def test_times_beyond_a_thousand_seconds_are_refused(setting):
         machine("ape16", [setting]).description()
 
 
-def test_one_setting_is_not_taken_for_many_of_a_letter_each():
+def test_a_single_text_is_not_taken_as_a_list_of_settings():
     with pytest.raises(InputError, match="expected a list of texts"):
         machine("ape16", "bus.clock_mhz=133")

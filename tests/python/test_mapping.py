@@ -75,13 +75,13 @@ def test_bad_files_are_named_by_line(tmp_path, content, place):
         ({"ranks": 5, "mapping": [0, 0, 0, 0, 0]}, "map"),
     ],
 )
-def test_what_does_not_fit_is_named(arguments, name):
+def test_invalid_arguments_are_named(arguments, name):
     with pytest.raises(InputError) as caught:
         map_ranks(APE16, **arguments)
     assert caught.value.name == name
 
 
-def test_nodes_may_be_numpys_and_are_whole_numbers():
+def test_nodes_may_be_numpy_integers_and_nothing_else():
     assert map_ranks(machine("ape16"), np.int64(2), 1, np.arange(2)) == [0, 1]
     with pytest.raises(InputError, match=r"map = \(0, 0, 0\)"):
         map_ranks(machine("ape16"), 2, 1, [(0, 0, 0), (1, 0, 0)])

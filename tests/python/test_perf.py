@@ -94,13 +94,13 @@ def test_a_rate_that_start_up_hides_is_not_printed(monkeypatch):
         processes.measure_mpi(PerfRequest("ape128", (SMALL,), 1))
 
 
-def test_what_was_simulated_repeats_exactly():
+def test_the_simulated_work_repeats_exactly():
     counted = ("nodes", "messages", "packets", "hops", "events", "virtual_us")
     first, second = (perf.measure("packet", settings=[SMALL], repeat=9).details for _ in range(2))
     assert [first[key] for key in counted] == [second[key] for key in counted]
 
 
-def test_all_of_them_are_described(apenet):
+def test_help_names_every_benchmark(apenet):
     text = apenet("perf", "--help").stdout
     for name in perf.BENCHMARKS:
         assert name in text

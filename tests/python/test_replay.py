@@ -46,7 +46,7 @@ def test_a_ping_pong_on_the_teaching_machine(trace):
     assert result.busiest_link is None
 
 
-def test_where_ranks_are_matters(trace):
+def test_the_placement_of_ranks_changes_the_time(trace):
     near = package.replay(trace, machine="ape128")
     far = package.replay(trace, machine="ape128", mapping=[0, 4 + 2 * 8 + 2 * 32])
     assert far.virtual_time_us > near.virtual_time_us
@@ -94,7 +94,7 @@ def test_a_broken_trace_is_bad_input(apenet, tmp_path, text, said):
     assert done.stdout == ""
 
 
-def test_what_cannot_be_replayed_is_named(trace, tmp_path):
+def test_invalid_replays_are_refused(trace, tmp_path):
     with pytest.raises(InputError, match="trace = "):
         package.replay(tmp_path / "none.goal")
     with pytest.raises(InputError, match="ranks = 2"):
@@ -135,14 +135,14 @@ def test_any_words_are_a_trace_or_an_error_that_names_the_line(words):
         assert schedule.rank_count == 2
 
 
-def test_arrays_are_the_readers_own(trace):
+def test_results_do_not_share_arrays(trace):
     result = package.replay(trace)
     result.finish_us[0] = -1
     result.sends[0] = 7
     assert np.array_equal(package.replay(trace).sends, [1, 1])
 
 
-def test_of_a_large_file_a_part_is_in_memory_at_a_time(tmp_path):
+def test_a_large_file_is_read_in_parts(tmp_path):
     small, large = tmp_path / "small.goal", tmp_path / "large.goal"
     calc = "calc 1 // " + "why " * 2000 + "\n"
     for trace, count in ((small, 1), (large, 8000)):  # 64 MB of comments

@@ -10,8 +10,9 @@ from plotly.offline import get_plotlyjs
 
 import apenet.reproduce
 from apenet.base.errors import InputError
+from apenet.bench.request import BenchRequest
 from apenet.bench.result import make_result
-from apenet.machine import machines
+from apenet.machine import machine, machines
 from apenet.machine.published import PublishedResult
 from apenet.reproduce import Row, plan, reproduce
 from apenet.reproduce.charts import chart
@@ -103,10 +104,15 @@ def published(**changes):
     return PublishedResult(**{**fields, **changes})
 
 
+def measured(points, *, channels, test="pingpong"):
+    request = BenchRequest(machine=machine("ape16"), test=test, sizes=[])
+    return make_result(request, "card", points, channels=channels)
+
+
 def sweep_result(times, *, test="pingpong", bandwidths=None, channels=None):
     sizes = [16, 32, 64] * (len(times) // 3)
     points = list(zip(sizes, times, bandwidths or [1.0] * len(times), strict=True))
-    return make_result("ape16", test, "card", 1, "0", points, channels=channels)
+    return measured(points, test=test, channels=channels)
 
 
 def test_the_same_twice_whoever_measures():
@@ -152,7 +158,7 @@ def test_two_paths_are_found_again():
             time_us = max(lam + nvc * tau + nvc * size * slope for lam, tau, slope in (fast, slow))
             points.append((size, time_us, nvc * size / 2**20 / (time_us * 1e-6)))
             of_points.append(nvc)
-    result = make_result("ape16", "pingpong", "card", 1, "0", points, channels=of_points)
+    result = measured(points, channels=of_points)
     assert path_coefficients(result)[1] == pytest.approx(slow, rel=1e-3)
     whole = {"statistic": "whole", "channels": channels}
     beta = value_of("ape16", published(quantity="fit.slow.beta_mb_s", **whole), [result], None)
@@ -161,7 +167,7 @@ def test_two_paths_are_found_again():
     expected = ((0.8 - 2.8) + 8 * 0.55) / (8 * (1 / 900 - 1 / 4000))
     assert crossing == pytest.approx(expected, rel=0.01)
     # With 8 channels only, the crossing is determined, but lambda and tau are not separated.
-    alone = make_result("ape16", "pingpong", "card", 1, "0", points[-5:], channels=[8] * 5)
+    alone = measured(points[-5:], channels=[8] * 5)
     of_eight = {"statistic": "whole", "channels": 8}
     crossing = value_of("ape16", published(quantity="crossover_bytes", **of_eight), [alone], None)
     assert crossing == pytest.approx(expected, rel=0.05)
@@ -169,13 +175,13 @@ def test_two_paths_are_found_again():
         value_of("ape16", published(quantity="fit.slow.tau_us", **of_eight), [alone], None)
 
 
-def test_a_number_stands_in_one_place():
+def test_each_result_has_one_entry():
     keys = [key for machine in machines() for key in machine.file.results]
     keys += [shape.key for shape in shapes()] + [row.key for row in unmeasured_rows()]
     assert len(keys) == len(set(keys))
 
 
-def test_what_has_no_counterpart_says_why():
+def test_values_without_a_counterpart_give_the_reason():
     for row in unmeasured_rows():
         assert row.verdict == "n/a"
         assert row.simulated is None
@@ -183,14 +189,14 @@ def test_what_has_no_counterpart_says_why():
     assert any("no published target" in str(row.published) for row in unmeasured_rows() if row.machine == "pax")
 
 
-def test_what_was_not_simulated_is_neither_fitted_nor_predicted():
+def test_values_that_are_not_simulated_have_no_class():
     result = published(role="fitted")
     (point,) = result.points
     assert row_of("ape16", "k", result, point, 1.0).role == "fitted"
     assert row_of("ape16", "k", result, point, None).role is None
 
 
-def test_an_order_is_checked():
+def test_an_order_gives_pass_or_miss():
     assert row(published="this above that", simulated=2.0, holds=True).verdict == "pass"
     assert row(published="this above that", simulated=0.5, holds=False).verdict == "miss"
     assert row(simulated=math.nan).to_json()["simulated"] is None

@@ -55,7 +55,7 @@ def test_sweeps(text, sizes):
         " ",
     ],
 )
-def test_what_is_no_size_is_named(text):
+def test_invalid_sizes_are_named(text):
     with pytest.raises(InputError) as caught:
         parse_sizes(text)
     assert caught.value.name == "sizes"

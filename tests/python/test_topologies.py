@@ -147,7 +147,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("chosen", "key", "expected"), BAD)
-def test_what_does_not_fit_is_named(folder, chosen, key, expected):
+def test_invalid_settings_are_named(folder, chosen, key, expected):
     with pytest.raises(MachineError) as caught:
         machine("ape16", chosen)
     assert caught.value.key == key
@@ -163,7 +163,7 @@ WIRED_BAD = [
 
 
 @pytest.mark.parametrize(("chosen", "key", "expected"), WIRED_BAD)
-def test_what_cannot_be_wired_is_named(folder, chosen, key, expected):
+def test_wiring_errors_are_named(folder, chosen, key, expected):
     with pytest.raises(MachineError) as caught:
         machine("ape16", chosen).wire()
     assert caught.value.key == key

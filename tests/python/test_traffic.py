@@ -58,7 +58,7 @@ def test_the_seed_decides_everything():
     assert run(3).points != run(4).points
 
 
-def test_saturation_is_told():
+def test_saturation_is_reported():
     result = apenet.traffic("iq-router-v2", loads=(0.2, 0.9), packet_flits=8, engine="flit", **SHORT)
     assert [point.saturated for point in result.points] == [False, True]
     assert "saturated" in result.to_table().splitlines()[-1]
@@ -109,7 +109,7 @@ def test_rounding_says_by_how_much_a_link_is_slower_and_that_the_engines_simulat
 
 
 @pytest.mark.parametrize("settings", [[], ["router.clock_mhz=400"]])
-def test_a_flit_of_what_a_link_moves_in_whole_cycles_makes_the_engines_agree(settings):
+def test_the_engines_agree_with_flits_of_whole_cycles(settings):
     """my-cluster: 12.5 GB/s is 125 bytes in 10 ns."""
     options = {"loads": (0.2,), "packet_flits": 16, "settings": settings}
     packet, flit = (apenet.traffic("my-cluster", engine=engine, **options, **SHORT) for engine in ("packet", "flit"))
@@ -135,7 +135,7 @@ def test_loads(text, loads):
 @pytest.mark.parametrize(
     "text", ["", "0", "1.1", "-0.1", "0.1:0.3", "0.3:0.1:0.1", "0.1:0.3:0", "nan", "a", "0.1:1:1e-9"]
 )
-def test_loads_that_cannot_be(text):
+def test_impossible_loads_are_refused(text):
     with pytest.raises(InputError, match="load"):
         parse_loads(text)
 
@@ -159,12 +159,12 @@ def test_loads_that_cannot_be(text):
         ({"settings": ["router.switching=wormhol"]}, "virtual-cut-through"),
     ],
 )
-def test_what_cannot_be_is_refused(options, said):
+def test_invalid_options_are_refused(options, said):
     with pytest.raises((InputError, MachineError), match=said):
         apenet.traffic("iq-router-v1", **{"engine": "flit", **options})
 
 
-def test_what_only_wiring_finds_is_named_with_its_file():
+def test_wiring_errors_name_the_file():
     with pytest.raises(MachineError, match=r"iq-router-v1\.toml: router\.virtual_channels = 3"):
         apenet.traffic("iq-router-v1", settings=["router.virtual_channels=3"])
 
@@ -184,7 +184,7 @@ def test_a_machine_without_a_network_is_refused():
         ("ape128", 0.5, False),
     ],
 )
-def test_where_the_packet_engine_may_deviate_it_says_so(machine, load, may_deviate):
+def test_the_packet_engine_warns_where_it_may_deviate(machine, load, may_deviate):
     """As measured in docs/models/flit-engine.md; a deviation above 10 % always gives a warning."""
     options = {"loads": (load,), "packet_flits": 8, "warmup_cycles": 2000, "measure_cycles": 2000}
     packet, flit = (apenet.traffic(machine, engine=engine, **options) for engine in ("packet", "flit"))
@@ -211,7 +211,7 @@ def test_a_packet_that_waits_in_its_source_is_not_in_the_network(engine):
 
 
 @pytest.mark.parametrize("engine", ["packet", "flit"])
-def test_sources_that_wait_for_long_are_saturation(engine):
+def test_long_waits_at_the_sources_are_saturation(engine):
     """Nearly all packets of the window arrive in it, and all of them in the end: only the waiting time shows it."""
     assert to_neighbours(engine, 1.0).saturated
 

@@ -36,7 +36,7 @@ def test_the_engine_is_that_of_apenet_run():
         apenet.workload(ring, n=5, engine="fast")
 
 
-def test_what_is_not_waited_for_goes_on_meanwhile():
+def test_operations_overlap_until_they_are_waited_for():
     def overlapped(rank):
         other = 1 - rank.id
         receive = yield rank.irecv(other)
@@ -82,7 +82,7 @@ def test_the_same_twice_and_large_messages_by_rendezvous():
     assert first.virtual_time_us > 1000
 
 
-def test_who_waits_for_what_is_said():
+def test_a_deadlock_names_what_each_rank_waits_for():
     def program(rank):
         yield rank.send(0, 8, tag=5)
         if rank.id == 0:
@@ -96,7 +96,7 @@ def test_who_waits_for_what_is_said():
     ]
 
 
-def test_what_a_program_raises_comes_out():
+def test_exceptions_of_a_program_reach_the_caller():
     def program(rank):
         yield rank.compute_us(1)
         raise KeyError(rank.id)
@@ -116,7 +116,7 @@ def test_what_a_program_raises_comes_out():
         (lambda rank: (yield rank.compute_us(-1)), "compute_us = -1"),
     ],
 )
-def test_what_cannot_be_is_named(program, said):
+def test_invalid_operations_are_refused(program, said):
     with pytest.raises(InputError, match="expected") as refused:
         apenet.workload(program, n=2)
     assert said in str(refused.value)
@@ -128,7 +128,7 @@ def test_as_many_ranks_as_a_machine_has():
     assert result.busiest_link is not None
 
 
-def test_sizes_and_ranks_may_be_numpys():
+def test_sizes_and_ranks_may_be_numpy_integers():
     sizes = np.array([64, 128])
 
     def program(rank):
@@ -139,7 +139,7 @@ def test_sizes_and_ranks_may_be_numpys():
     assert [message.bytes for message in found.returned] == [128, 64]
 
 
-def test_what_is_no_handle_is_not_waited_for():
+def test_only_handles_can_be_waited_for():
     def program(rank):
         yield rank.wait(3)
 

@@ -27,14 +27,22 @@ constexpr std::uint64_t rounds = 300;
 class View {
  public:
   explicit View(const Session& session, std::uint32_t ranks) : layout_{ranks} {
-    const int fd = open(session.mapping_path().c_str(), O_RDWR | O_CLOEXEC);
+    const int header_fd = open(session.mapping_path().c_str(), O_RDONLY | O_CLOEXEC);
+    void* const header = mmap(nullptr, ipc::Layout::page, PROT_READ, MAP_SHARED, header_fd, 0);
+    close(header_fd);
+    if (header == MAP_FAILED) std::abort();
+    header_ = static_cast<const ipc::Header*>(header);
+    const int fd = open_parts(session.mapping_path(), *header_);
     void* base =
         mmap(nullptr, layout_.total_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
     close(fd);
     if (base == MAP_FAILED) std::abort();
     base_ = static_cast<std::byte*>(base);
   }
-  ~View() { munmap(base_, layout_.total_bytes()); }
+  ~View() {
+    munmap(base_, layout_.total_bytes());
+    munmap(const_cast<ipc::Header*>(header_), ipc::Layout::page);
+  }
   View(const View&) = delete;
   View& operator=(const View&) = delete;
 
@@ -44,9 +52,7 @@ class View {
   [[nodiscard]] ipc::RankNotes& notes() {
     return *reinterpret_cast<ipc::RankNotes*>(base_ + layout_.notes_offset(victim));
   }
-  [[nodiscard]] bool started() const {
-    return reinterpret_cast<const ipc::Header*>(base_)->started.load() != 0;
-  }
+  [[nodiscard]] bool started() const { return header_->started.load() != 0; }
   // The offset of a field in the block.
   [[nodiscard]] std::size_t offset(const void* field) {
     return static_cast<std::size_t>(static_cast<const std::byte*>(field) -
@@ -58,6 +64,7 @@ class View {
 
  private:
   ipc::Layout layout_;
+  const ipc::Header* header_ = nullptr;
   std::byte* base_;
 };
 

@@ -168,12 +168,39 @@ INSTANTIATE_TEST_SUITE_P(Boundary, Refused, testing::ValuesIn(corruptions),
                          [](const auto& test) { return std::string(test.param.name); });
 
 TEST(Boundary, TheMappingKeepsItsSize) {
-  const Mapping mapping(2);
-  const int fd = open(mapping.path().c_str(), O_RDWR | O_CLOEXEC);
+  SharedMemory shared(2);
+  for (const int fd :
+       {open(shared.path().c_str(), O_RDWR | O_CLOEXEC), open_parts(shared.path(), shared.header())}) {
+    ASSERT_GE(fd, 0);
+    EXPECT_EQ(ftruncate(fd, 0), -1);
+    EXPECT_EQ(errno, EPERM);
+    close(fd);
+  }
+}
+
+TEST(Boundary, OnlyTheSimulatorCanWriteTheHeader) {
+  SharedMemory shared(2);
+  const int fd = open(shared.path().c_str(), O_RDWR | O_CLOEXEC);
   ASSERT_GE(fd, 0);
-  EXPECT_EQ(ftruncate(fd, 0), -1);
+  EXPECT_EQ(mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0), MAP_FAILED);
   EXPECT_EQ(errno, EPERM);
+  void* const readable = mmap(nullptr, 4096, PROT_READ, MAP_SHARED, fd, 0);
+  ASSERT_NE(readable, MAP_FAILED);
+  EXPECT_EQ(mprotect(readable, 4096, PROT_READ | PROT_WRITE), -1);
+  munmap(readable, 4096);
+  EXPECT_EQ(pwrite(fd, "x", 1, 0), -1);
+  EXPECT_EQ(shared.header().magic, ipc::protocol_magic);
+  shared.header().lookahead_ps = 7;  // the simulator still can
   close(fd);
+}
+
+// A process that opens the parts anew can write those of another rank.
+TEST(Boundary, AnOverwrittenLockEndsItsRankInsteadOfWaitingForever) {
+  for (const int garbage : {0x5a, 0xff}) {
+    ipc::ThreadLock lock;
+    std::memset(static_cast<void*>(&lock), garbage, 4);  // the ticket that the next thread takes
+    EXPECT_EXIT(lock.lock(), testing::ExitedWithCode(2), "lock of this rank's block has been overwritten");
+  }
 }
 
 TEST(Boundary, AStrayWriteOutsideItsPartEndsOnlyThatRank) {
@@ -197,23 +224,23 @@ TEST(Boundary, AMissingMappingIsReportedInOneLine) {
 }
 
 TEST(Boundary, OnlyAProcessOfTheRunRepresentsARank) {
-  Mapping mapping(4);
+  SharedMemory shared(4);
   const pid_t child = fork();
   if (child == 0) {
     pause();
     _exit(0);
   }
-  mapping.block(0).identity.process_id = static_cast<std::uint32_t>(child);
-  mapping.block(1).identity.process_id = 1;
-  mapping.block(2).identity.process_id = static_cast<std::uint32_t>(getpid());
-  mapping.block(3).identity.process_id = 0x8000'0001;
-  ProcessIds ids(mapping);
+  shared.block(0).identity.process_id = static_cast<std::uint32_t>(child);
+  shared.block(1).identity.process_id = 1;
+  shared.block(2).identity.process_id = static_cast<std::uint32_t>(getpid());
+  shared.block(3).identity.process_id = 0x8000'0001;
+  ProcessIds ids(shared);
   EXPECT_EQ(ids.of(0), static_cast<std::uint32_t>(child));
   for (std::uint32_t rank = 1; rank < 4; ++rank) {
     EXPECT_THROW(ids.of(rank), RankError);
     EXPECT_EQ(ids.of(rank), 0U);  // thrown only once
   }
-  mapping.block(0).identity.process_id = 1;  // later changes are ignored
+  shared.block(0).identity.process_id = 1;  // later changes are ignored
   EXPECT_EQ(ids.of(0), static_cast<std::uint32_t>(child));
   kill(child, SIGKILL);
   waitpid(child, nullptr, 0);

@@ -1,4 +1,4 @@
-#include "runtime/record/goal_writer.hpp"
+#include "runtime/recording/goal_writer.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -15,8 +15,8 @@
 namespace apenet {
 namespace {
 
-using ipc::RecordEntry;
-using ipc::RecordKind;
+using ipc::RecordingEntry;
+using ipc::RecordingKind;
 
 // A recording in memory, written in the way that ranks write it.
 class GoalWriter : public testing::Test {
@@ -25,12 +25,12 @@ class GoalWriter : public testing::Test {
     close(fd_);
     std::remove(path_.c_str());
   }
-  void chunk(std::uint32_t rank, const std::vector<RecordEntry>& entries) const {
-    ipc::RecordChunk header;
+  void chunk(std::uint32_t rank, const std::vector<RecordingEntry>& entries) const {
+    ipc::RecordingChunk header;
     header.rank = rank;
     header.entries = static_cast<std::uint32_t>(entries.size());
     append(&header, sizeof(header));
-    append(entries.data(), entries.size() * sizeof(RecordEntry));
+    append(entries.data(), entries.size() * sizeof(RecordingEntry));
   }
   void append(const void* bytes, std::size_t count) const {
     ASSERT_EQ(write(fd_, bytes, count), static_cast<ssize_t>(count));
@@ -43,31 +43,33 @@ class GoalWriter : public testing::Test {
     return text.str();
   }
 
-  static RecordEntry computed(std::int64_t ps) { return {.kind = RecordKind::computed, .value = ps}; }
-  static RecordEntry sent(std::uint32_t operation, std::uint32_t to, std::uint64_t tag, std::int64_t bytes) {
-    return {.kind = RecordKind::sent,
+  static RecordingEntry computed(std::int64_t ps) { return {.kind = RecordingKind::computed, .value = ps}; }
+  static RecordingEntry sent(std::uint32_t operation, std::uint32_t to, std::uint64_t tag,
+                             std::int64_t bytes) {
+    return {.kind = RecordingKind::sent,
             .tagged = 1,
             .operation = operation,
             .peer = to,
             .tag = tag,
             .value = bytes};
   }
-  static RecordEntry received(std::uint32_t operation) {
-    return {.kind = RecordKind::received, .operation = operation};
+  static RecordingEntry received(std::uint32_t operation) {
+    return {.kind = RecordingKind::received, .operation = operation};
   }
-  static RecordEntry matched(std::uint32_t operation, std::uint32_t from, std::uint64_t tag,
-                             std::int64_t bytes) {
-    RecordEntry entry = sent(operation, from, tag, bytes);
-    entry.kind = RecordKind::matched;
+  static RecordingEntry matched(std::uint32_t operation, std::uint32_t from, std::uint64_t tag,
+                                std::int64_t bytes) {
+    RecordingEntry entry = sent(operation, from, tag, bytes);
+    entry.kind = RecordingKind::matched;
     return entry;
   }
-  static RecordEntry access(RecordKind kind, std::uint32_t operation, std::uint32_t to, std::int64_t bytes) {
+  static RecordingEntry access(RecordingKind kind, std::uint32_t operation, std::uint32_t to,
+                               std::int64_t bytes) {
     return {.kind = kind, .operation = operation, .peer = to, .value = bytes};
   }
-  static RecordEntry ended(std::uint32_t operation) {
-    return {.kind = RecordKind::ended, .operation = operation};
+  static RecordingEntry ended(std::uint32_t operation) {
+    return {.kind = RecordingKind::ended, .operation = operation};
   }
-  static RecordEntry closed() { return {.kind = RecordKind::closed}; }
+  static RecordingEntry closed() { return {.kind = RecordingKind::closed}; }
 
   GoalSummary summary_;
 
@@ -114,18 +116,24 @@ TEST_F(GoalWriter, DistinguishesEndedFromStartedDependencies) {
 }
 
 TEST_F(GoalWriter, WritesBufferAddressesAsComments) {
-  const auto at = [](RecordEntry entry, std::uint64_t address) {
+  const auto at = [](RecordingEntry entry, std::uint64_t address) {
     entry.address = address;
     return entry;
   };
+  const auto from_to = [&at](RecordingEntry entry, std::uint64_t address, std::uint64_t remote_address) {
+    entry.remote_address = remote_address;
+    return at(entry, address);
+  };
   chunk(0, {at(sent(1, 1, 7, 8), 0x7ffff7a01000), ended(1), received(2), at(matched(2, 1, 7, 9), 0xabc),
-            ended(2), at(access(RecordKind::got, 3, 1, 32), 0x10), ended(3), closed()});
+            ended(2), from_to(access(RecordingKind::got, 3, 1, 32), 0x10, 0x2000), ended(3),
+            from_to(access(RecordingKind::put, 4, 1, 64), 0x20, 0x3000), ended(4), closed()});
   chunk(1, {sent(1, 0, 7, 9), ended(1), received(2), at(matched(2, 0, 7, 8), 1), ended(2), closed()});
   const std::string text = goal(2);
   for (const char* line :
        {"l1: send 8b to 1 tag 0 // @0x7ffff7a01000\n", "l2: recv 9b from 1 tag 0 // @0xabc\n",
         "recv 32b from 1 tag 3 // @0x10\nl4 requires l3\n", "l1: send 9b to 0 tag 0\n",
-        "l2: recv 8b from 0 tag 0 // @0x1\n"}) {
+        "l2: recv 8b from 0 tag 0 // @0x1\n", "send 32b to 0 tag 3 cpu 1 // @0x2000\nl4 requires l3\n",
+        "recv 64b from 0 tag 1 cpu 1 // @0x3000\n"}) {
     EXPECT_NE(text.find(line), std::string::npos) << line << text;
   }
 }
@@ -143,7 +151,7 @@ TEST_F(GoalWriter, OmitsMessagesSentBeforeTheBeginAndUnmatchedReceives) {
 }
 
 TEST_F(GoalWriter, RemoteAccessesBecomeMessagesOnASecondCpu) {
-  chunk(0, {access(RecordKind::put, 1, 1, 64), ended(1), access(RecordKind::got, 2, 1, 32), ended(2),
+  chunk(0, {access(RecordingKind::put, 1, 1, 64), ended(1), access(RecordingKind::got, 2, 1, 32), ended(2),
             computed(1000), closed()});
   chunk(1, {closed()});
   EXPECT_EQ(goal(2),

@@ -84,7 +84,7 @@ SessionOptions patience(std::chrono::milliseconds wait) {
   return options;
 }
 
-void pause(int ms) {
+void pause_for(int ms) {
   std::this_thread::sleep_for(std::chrono::milliseconds(ms));
 }
 
@@ -92,9 +92,9 @@ void pause(int ms) {
 // not. Returns the number of looks, or 0 if no deadlock was reported.
 int looks_until_stuck(IdleWatch& watch, int process_id, int most, const std::function<void()>& between) {
   watch.note(0);
-  pause(110);  // the watch does not examine shorter waits
+  pause_for(110);  // the watch does not examine shorter waits
   for (int look = 1; look <= most; ++look) {
-    if (watch.is_stuck(true, {process_id}, pause)) return look;
+    if (watch.is_stuck(true, {process_id}, pause_for)) return look;
     between();
   }
   return 0;
@@ -103,20 +103,20 @@ int looks_until_stuck(IdleWatch& watch, int process_id, int most, const std::fun
 TEST(IdleWatch, ReportsADeadlockWhenAllThreadsSleep) {
   const Sleeper sleeper(3);
   IdleWatch watch(patience(100ms));
-  EXPECT_NE(looks_until_stuck(watch, sleeper.process_id(), 200, [] { pause(5); }), 0);
+  EXPECT_NE(looks_until_stuck(watch, sleeper.process_id(), 200, [] { pause_for(5); }), 0);
 }
 
 // As when the host gives the simulator no processor: time passes between the looks.
 TEST(IdleWatch, DoesNotCountTimeWithoutLooks) {
   const Sleeper sleeper(1);
   IdleWatch watch(patience(100ms));
-  EXPECT_GT(looks_until_stuck(watch, sleeper.process_id(), 20, [] { pause(150); }), 5);
+  EXPECT_GT(looks_until_stuck(watch, sleeper.process_id(), 20, [] { pause_for(150); }), 5);
 }
 
 // As a thread that waits for a lock which another thread releases for a moment and takes again.
 TEST(IdleWatch, WaitsForAThreadThatTriesToGetALock) {
   Sleeper sleeper(2);
-  IdleWatch watch(patience(100ms));
+  IdleWatch watch(patience(1s));
   EXPECT_EQ(looks_until_stuck(watch, sleeper.process_id(), 20, [&] { sleeper.wake(1); }), 0);
   EXPECT_NE(looks_until_stuck(watch, sleeper.process_id(), 200, [] {}), 0) << "it has given up";
 }

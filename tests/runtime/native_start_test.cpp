@@ -11,7 +11,7 @@
 namespace apenet::test {
 namespace {
 
-constexpr std::uint64_t rounds = 20;
+constexpr std::uint64_t native_rounds = 20;
 
 Ran run_natively(const std::vector<RankProgram>& programs) {
   return run_ranks(
@@ -29,7 +29,7 @@ RankProgram player(bool first, useconds_t pause_us) {
   return [first, pause_us](ipc::Client& client) {
     usleep(pause_us);
     join(client);
-    for (std::uint64_t round = 0; round < rounds; ++round) {
+    for (std::uint64_t round = 0; round < native_rounds; ++round) {
       if (first) send_word(client, 1, round);
       if (receive_word(client) != round) _exit(9);
       if (!first) send_word(client, 0, round);
@@ -43,8 +43,8 @@ TEST(NativeStart, TimeBeginsAtZeroWhicheverRankComesFirst) {
   ASSERT_EQ(a.report.outcome, SessionReport::Outcome::completed) << a.report.message;
   ASSERT_EQ(b.report.outcome, SessionReport::Outcome::completed) << b.report.message;
   EXPECT_EQ(a.report.exit_status, 0);
-  EXPECT_EQ(a.report.messages, 2 * rounds);
-  EXPECT_EQ(a.report.virtual_ps, static_cast<std::int64_t>(2 * rounds) * (1'000'000 + 8'000));
+  EXPECT_EQ(a.report.messages, 2 * native_rounds);
+  EXPECT_EQ(a.report.virtual_ps, static_cast<std::int64_t>(2 * native_rounds) * (1'000'000 + 8'000));
   EXPECT_EQ(a.report.trace_hash, b.report.trace_hash);
   EXPECT_EQ(a.report.virtual_ps, b.report.virtual_ps);
   EXPECT_TRUE(a.report.warnings.empty());
@@ -72,7 +72,7 @@ TEST(NativeStart, AProcessThatOpensNothingDoesNotBlockOthers) {
   const auto other = [](ipc::Client& /*client*/) {};
   const Ran ran = run_natively({player(true, 0), player(false, 0), other});
   ASSERT_EQ(ran.report.outcome, SessionReport::Outcome::completed) << ran.report.message;
-  EXPECT_EQ(ran.report.messages, 2 * rounds);
+  EXPECT_EQ(ran.report.messages, 2 * native_rounds);
 }
 
 TEST(NativeStart, ProgramsThatOpenNothingEndWithTheirOwnStatus) {

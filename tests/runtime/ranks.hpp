@@ -47,6 +47,12 @@ inline void drop_inherited_mappings() {
     munmap(reinterpret_cast<void*>(begin), end - begin);  // NOLINT(performance-no-int-to-ptr)
 }
 
+// The descriptor of the parts, opened as any process of the user may.
+inline int open_parts(const std::string& header_path, const ipc::Header& header) {
+  const std::string folder = header_path.substr(0, header_path.rfind('/') + 1);
+  return open((folder + std::to_string(header.parts_fd)).c_str(), O_RDWR | O_CLOEXEC);
+}
+
 inline RankProcess fork_rank(const Session& session, std::uint32_t rank, const RankProgram& program,
                              Begin begin) {
   int out[2];

@@ -1,14 +1,10 @@
-// Real processes in virtual time: what they observe, and how runs end.
+// Real processes in virtual time: what they observe.
 #include "runtime/session.hpp"
 
 #include <gtest/gtest.h>
 
-#include <sys/mman.h>
 #include <algorithm>
-
-#include <csignal>
 #include <cstring>
-#include <sstream>
 
 #include "ranks.hpp"
 #include "support/forbidden_memory.hpp"
@@ -16,11 +12,11 @@
 namespace apenet::test {
 namespace {
 
-constexpr int rounds = 50;
+constexpr int session_rounds = 50;
 
 RankProgram ping(bool first) {
   return [first](ipc::Client& client) {
-    for (std::uint64_t round = 0; round < rounds; ++round) {
+    for (std::uint64_t round = 0; round < session_rounds; ++round) {
       if (first) send_word(client, 1, round);
       if (receive_word(client) != round) _exit(9);
       if (!first) send_word(client, 0, round);
@@ -33,9 +29,9 @@ TEST(Session, PingPongTakesTheModelledTimeInEveryRun) {
   const Ran a = run_ranks(test::round_ideal(), {ping(true), ping(false)});
   const Ran b = run_ranks(test::round_ideal(), {ping(true), ping(false)});
   ASSERT_EQ(a.report.outcome, SessionReport::Outcome::completed) << a.report.message;
-  EXPECT_EQ(a.report.messages, 2U * rounds);
+  EXPECT_EQ(a.report.messages, 2U * session_rounds);
   // Per message: 1 us of latency and 8 bytes at 1 GB/s. No software costs are charged here.
-  EXPECT_EQ(a.report.virtual_ps, 2 * rounds * (1'000'000 + 8'000));
+  EXPECT_EQ(a.report.virtual_ps, 2 * session_rounds * (1'000'000 + 8'000));
   EXPECT_EQ(a.report.trace_hash, b.report.trace_hash);
   EXPECT_EQ(a.report.virtual_ps, b.report.virtual_ps);
 }
@@ -283,231 +279,6 @@ TEST(Session, SlotsAreReturned) {
   };
   const Ran ran = run_ranks(test::round_ideal(), {sender, receiver});
   EXPECT_EQ(ran.report.outcome, SessionReport::Outcome::completed) << ran.report.message;
-}
-
-TEST(Session, ADeadlockReportNamesWhichRankWaitsForWhich) {
-  const auto waits = [](int source) {
-    return [source](ipc::Client& client) {
-      client.block().note = {
-          .receives = 1, .receive_source = source, .receive_tag = 5, .sends = 0, .send_target = -1};
-      receive_word(client);
-    };
-  };
-  const Ran ran = run_ranks(test::round_ideal(), {waits(1), waits(0)});
-  EXPECT_EQ(ran.report.outcome, SessionReport::Outcome::deadlock);
-  EXPECT_NE(ran.report.exit_status, 0);
-  EXPECT_NE(ran.report.message.find("rank 0: waits for a message from rank 1, tag 5"), std::string::npos)
-      << ran.report.message;
-}
-
-TEST(Session, AKilledRankEndsTheRunAndTheOutputOfOthersIsKept) {
-  const auto killed = [](ipc::Client& client) {
-    receive_word(client);
-    raise(SIGKILL);
-  };
-  const auto other = [](ipc::Client& client) {
-    std::printf("still here\n");
-    std::fflush(stdout);
-    send_word(client, 0, 1);
-    receive_word(client);
-  };
-  const Ran ran = run_ranks(test::round_ideal(), {killed, other});
-  EXPECT_EQ(ran.report.outcome, SessionReport::Outcome::failed);
-  EXPECT_EQ(ran.report.exit_status, 128 + SIGKILL);
-  EXPECT_EQ(ran.output, "still here\n");
-}
-
-TEST(Session, AnExitStatusIsPassedOn) {
-  const Ran ran = run_ranks(test::round_ideal(), {[](ipc::Client&) { _exit(7); },
-                                                  [](ipc::Client& client) { receive_word(client); }});
-  EXPECT_EQ(ran.report.outcome, SessionReport::Outcome::failed);
-  EXPECT_EQ(ran.report.exit_status, 7);
-}
-
-TEST(Session, AnExitWithoutFinalizeIsAFailure) {
-  const Ran ran =
-      run_ranks(test::round_ideal(), {[](ipc::Client&) {}, [](ipc::Client& client) { leave(client); }});
-  EXPECT_EQ(ran.report.outcome, SessionReport::Outcome::failed);
-  EXPECT_NE(ran.report.message.find("MPI_Finalize"), std::string::npos);
-}
-
-TEST(Session, ARunWithoutMessagesDidNotUseTheNetwork) {
-  const Ran ran = run_ranks(test::round_ideal(), {leave, leave});
-  EXPECT_EQ(ran.report.outcome, SessionReport::Outcome::failed);
-  EXPECT_EQ(ran.report.exit_status, 2);
-}
-
-TEST(Session, AnInterruptEndsEverything) {
-  int asked = 0;
-  const Ran ran =
-      run_ranks(test::round_ideal(), {[](ipc::Client&) { pause(); }, [](ipc::Client&) { pause(); }}, {},
-                [&asked] { return ++asked > 3; });
-  EXPECT_EQ(ran.report.outcome, SessionReport::Outcome::interrupted);
-  EXPECT_EQ(ran.report.exit_status, 130);
-}
-
-// Output of a rank that computes for long is forwarded at once: here its line ends the run.
-TEST(Session, LinesAreForwardedWhileARankRuns) {
-  int seen[2];
-  ASSERT_EQ(pipe2(seen, O_CLOEXEC | O_NONBLOCK), 0);
-  SessionOptions options;
-  options.output_fd = seen[1];
-  options.error_fd = seen[1];
-  const auto endless = [](ipc::Client&) {
-    std::printf("at work\n");
-    std::fflush(stdout);
-    for (;;) pause();
-  };
-  const Ran ran = run_ranks(test::round_ideal(), {endless}, options, [&seen] {
-    char byte = 0;
-    return read(seen[0], &byte, 1) == 1;
-  });
-  EXPECT_EQ(ran.report.outcome, SessionReport::Outcome::interrupted);
-  close(seen[0]);
-  close(seen[1]);
-}
-
-TEST(Session, OutputIsInRankOrderWithinAStepAndLosesNothing) {
-  const auto prints = [](std::uint32_t rank) {
-    return [rank](ipc::Client& client) {
-      if (rank == 2) usleep(20'000);  // wall time must not matter
-      const std::string big(200'000, static_cast<char>('a' + rank));
-      std::printf("%s\n", big.c_str());
-      std::fflush(stdout);
-      send_word(client, (rank + 1) % 3, 1);
-      receive_word(client);
-      leave(client);
-    };
-  };
-  const Ran ran = run_ranks(test::round_ideal(), {prints(0), prints(1), prints(2)});
-  ASSERT_EQ(ran.report.outcome, SessionReport::Outcome::completed) << ran.report.message;
-  std::string expected;
-  for (const char letter : {'a', 'b', 'c'}) expected += std::string(200'000, letter) + "\n";
-  EXPECT_EQ(ran.output, expected);
-}
-
-// Ranks print at different times, leave, and continue to print; one of them is slow in the host.
-Ran print_at_own_times(std::uint32_t slow) {
-  const auto prints = [slow](std::uint32_t rank) {
-    return [rank, slow](ipc::Client& client) {
-      const auto say = [rank, slow, &client](const char* what) {
-        if (rank == slow) usleep(3'000);
-        std::printf("%lld rank %u %s\n", static_cast<long long>(client.clock_ps()), rank, what);
-        std::fflush(stdout);
-      };
-      for (int step = 0; step < 4; ++step) {
-        say("begins");
-        client.charge(2'500'000 - 1'000'000 * rank);
-        send_word(client, (rank + 1) % 3, 1);
-        receive_word(client);
-      }
-      leave(client);
-      say("has left");
-    };
-  };
-  return run_ranks(test::round_ideal(), {prints(0), prints(1), prints(2)});
-}
-
-TEST(Session, LinesComeInTheOrderOfVirtualTime) {
-  const Ran ran = print_at_own_times(0);
-  ASSERT_EQ(ran.report.outcome, SessionReport::Outcome::completed) << ran.report.message;
-  std::istringstream text(ran.output);
-  std::vector<std::pair<long long, std::string>> lines;
-  for (std::string line; std::getline(text, line);) {
-    const std::size_t blank = line.find(' ');
-    lines.emplace_back(std::stoll(line), line.substr(blank, std::string(" rank 0").size()));
-  }
-  EXPECT_EQ(lines.size(), 15U);
-  EXPECT_TRUE(std::is_sorted(lines.begin(), lines.end())) << ran.output;
-  EXPECT_EQ(print_at_own_times(1).output, ran.output);
-  EXPECT_EQ(print_at_own_times(2).output, ran.output);
-}
-
-// A process that a rank leaves behind holds the pipe open and never ends.
-TEST(Session, AProcessThatHoldsThePipeDoesNotBlockTheRun) {
-  const auto begets = [](ipc::Client& client) {
-    send_word(client, 1, 1);
-    leave(client);
-    if (fork() == 0) {
-      for (;;) pause();
-    }
-  };
-  const auto other = [](ipc::Client& client) {
-    receive_word(client);
-    leave(client);
-    std::printf("other\n");
-  };
-  const Ran ran = run_ranks(test::round_ideal(), {begets, other});
-  EXPECT_EQ(ran.report.outcome, SessionReport::Outcome::completed) << ran.report.message;
-  EXPECT_EQ(ran.output, "other\n");
-}
-
-// The first failure in virtual time decides, not the first one in the host; the message lists the others.
-TEST(Session, TheFirstFailureInVirtualTimeDecides) {
-  const auto fails = [](std::int64_t after_ps, useconds_t pause_us, int status) {
-    return [=](ipc::Client& client) {
-      client.charge(after_ps);
-      usleep(pause_us);
-      _exit(status);
-    };
-  };
-  const Ran ran = run_ranks(test::round_ideal(),
-                            {fails(5'000'000, 0, 3), fails(2'000'000, 30'000, 4), fails(9'000'000, 0, 3)});
-  EXPECT_EQ(ran.report.exit_status, 4);
-  EXPECT_EQ(ran.report.message, "rank 1 exited with status 4\n  then ranks 0, 2 exited with status 3");
-}
-
-// Rank 0 fails at 100 us. The others are at 3 us then if the host is slow, and continue to 100 us.
-TEST(Session, OthersContinueUntilTheFailure) {
-  const auto play = [](useconds_t pause_us) {
-    const auto fails = [](ipc::Client& client) {
-      client.charge(100'000'000);
-      _exit(3);
-    };
-    const auto talks = [pause_us](std::uint32_t rank) {
-      return [rank, pause_us](ipc::Client& client) {
-        for (;;) {
-          send_word(client, 3 - rank, 1);
-          receive_word(client);
-          if (client.clock_ps() % 10 < 5) usleep(pause_us);
-          std::printf("%lld %u\n", static_cast<long long>(client.clock_ps()), rank);
-          std::fflush(stdout);
-        }
-      };
-    };
-    return run_ranks(test::round_ideal(), {fails, talks(1), talks(2)});
-  };
-  const Ran fast = play(0);
-  const Ran slow = play(200);
-  EXPECT_EQ(fast.report.exit_status, 3);
-  EXPECT_NE(fast.output.find("99792000 1\n99792000 2\n"), std::string::npos) << fast.output;
-  EXPECT_EQ(fast.output, slow.output);
-  EXPECT_EQ(fast.report.virtual_ps, slow.report.virtual_ps);
-  EXPECT_EQ(fast.report.trace_hash, slow.report.trace_hash);
-}
-
-TEST(Session, OutputOfARankThatHasLeftIsKeptIfAnotherFails) {
-  const auto fails = [](ipc::Client&) { _exit(3); };
-  const auto talks = [](ipc::Client& client) {
-    leave(client);
-    usleep(50'000);
-    std::printf("the last word\n");
-  };
-  const Ran ran = run_ranks(test::round_ideal(), {fails, talks});
-  EXPECT_EQ(ran.report.exit_status, 3);
-  EXPECT_EQ(ran.output, "the last word\n");
-}
-
-TEST(Session, ARankThatNeverComesToRestIsEndedAndNamed) {
-  const auto computes = [](ipc::Client&) {
-    for (volatile int forever = 1; forever;) continue;
-  };
-  SessionOptions options;
-  options.settle_cpu_ms = 50;
-  const Ran ran = run_ranks(test::round_ideal(), {computes, [](ipc::Client&) { _exit(3); }}, options);
-  EXPECT_EQ(ran.report.exit_status, 3);
-  ASSERT_EQ(ran.report.warnings.size(), 1U);
-  EXPECT_EQ(ran.report.warnings[0].find("rank 0 had not come to rest"), 0U) << ran.report.warnings[0];
 }
 
 }  // namespace

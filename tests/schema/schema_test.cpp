@@ -121,7 +121,7 @@ TEST(Ranges, AreCheckedInBaseUnits) {
   bus.read_latency = Time::from_ps(-1);
   EXPECT_EQ(refusal([&] { schema::require_ranges("bus", bus); }),
             "bus.read_latency_ns = -1 ps: expected zero or more");
-  FabricDescription fabric;
+  fabric::Description fabric;
   fabric.paths = {
       {"one", {.latency = {Time::from_ns(1)}, .gap = {Time::from_ns(-1)}, .rate = {{}}, .transit = {}}}};
   EXPECT_EQ(refusal([&] { schema::require_ranges("card", fabric); }),

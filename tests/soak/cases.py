@@ -62,8 +62,9 @@ CASES = (
 
 @contextlib.contextmanager
 def burning(count: int) -> Iterator[None]:
-    """Processes that keep every core busy."""
-    burners = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
+    """Processes that keep every core busy, and end with this process however it ends."""
+    code = f"import os\nwhile os.getppid() == {os.getpid()}: pass"
+    burners = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(count)]
     try:
         yield
     finally:

@@ -10,28 +10,28 @@ from project import ROOT, cxx_files, files, name, text
 
 # Rooms, and the rooms whose headers each may include in addition to its own. A single header is a value type in the
 # interface of a lower room.
-INTERFACE = ("description", "flit_timing", "network", "network_trace", "packet", "parameters")
+INTERFACE = ("description", "network", "network_trace", "packet")
 NETWORK = [f"network/{header}.hpp" for header in INTERFACE]
 RULES = {
     "kernel": [],
     "schema": ["kernel"],
     "message": ["kernel"],
     "network": ["kernel", "schema"],
-    "network/topology": ["kernel", *NETWORK],
+    "network/topology": ["kernel", "schema", "network/packet.hpp"],
     "network/routing": ["kernel", *NETWORK, "network/topology"],
     "network/flit": ["kernel", *NETWORK, "network/topology", "network/routing"],
-    "network/packet": ["kernel", *NETWORK, "network/topology", "network/routing"],
+    "network/packet": ["kernel", *NETWORK, "network/topology", "network/routing", "network/flit/timing.hpp"],
     "network/faults": ["kernel", *NETWORK, "network/topology", "network/routing", "network/packet"],
     "host": ["kernel", "schema"],
     "nic": ["kernel", "schema", "network", "host"],
-    "machine": ["kernel", "schema", "network", "host", "nic", "message/port.hpp"],
-    "runtime/ipc": ["message/port.hpp"],
+    "machine": ["kernel", "schema", "network", "host", "nic", "message/requests.hpp"],
+    "runtime/ipc": ["message/requests.hpp"],
     "runtime/shim": ["runtime/ipc"],
     "runtime/observe": ["kernel", "machine", "nic/messages.hpp", "network/network_trace.hpp"],
     "runtime/scripted": ["kernel", "message", "machine", "runtime/observe", "nic/nic.hpp", "network/packet.hpp"],
     "runtime/perf": ["kernel", "machine", "network", "runtime/scripted", "nic/card_set.hpp"],
     "runtime/scheduler": ["kernel", "machine", "runtime/ipc", "runtime/observe", "nic/nic.hpp", "network/packet.hpp"],
-    "runtime/record": ["runtime/ipc"],
+    "runtime/recording": ["runtime/ipc"],
     "runtime/traffic": ["kernel", "network"],
     "runtime/launch": [
         "kernel",
@@ -52,9 +52,9 @@ LINKS = {
     "kernel": set(),
     "message": {"kernel"},
     "schema": {"kernel"},
-    "topology": {"kernel"},
+    "topology": {"kernel", "schema"},
     "routing": {"kernel", "topology"},
-    "flit_timing": {"kernel"},
+    "flit_timing": {"kernel", "topology"},
     "flit": {"kernel", "topology", "routing", "flit_timing"},
     "packet": {"kernel", "topology", "routing", "flit_timing"},
     "faults": {"kernel", "topology", "routing", "packet"},
@@ -65,12 +65,12 @@ LINKS = {
     "ipc": set(),
     "observe": {"kernel", "machine"},
     "scheduler": {"ipc", "kernel", "machine", "observe"},
-    "record": {"ipc"},
+    "recording": {"ipc"},
     "launch": {"ipc", "kernel", "machine", "observe", "scheduler"},
     "scripted": {"kernel", "message", "machine", "observe"},
     "perf": {"kernel", "machine", "network", "scripted"},
     "traffic": {"kernel", "network"},
-    "runtime": {"ipc", "kernel", "machine", "observe", "scheduler", "record", "launch"},
+    "runtime": {"ipc", "kernel", "machine", "observe", "scheduler", "recording", "launch"},
 }
 
 

@@ -27,8 +27,8 @@ double half_round_trip_us(const MachineDescription& machine) {
   return run_card_test(machine, CardTest::pingpong, options)[0].time.to_us();
 }
 
-ApelinkPlusDescription& card_of(MachineDescription& machine) {
-  return std::get<ApelinkPlusDescription>(machine.nic);
+apelink_plus::Description& card_of(MachineDescription& machine) {
+  return std::get<apelink_plus::Description>(machine.nic);
 }
 
 // 4.8 GB/s; bus.read_latency_ns is fitted to this value.

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "network/topology/cube.hpp"
 #include "runtime/traffic/traffic.hpp"
 
 namespace apenet {
@@ -19,14 +20,13 @@ namespace {
 NetworkDescription iq_router(std::vector<std::uint32_t> dims, std::uint32_t virtual_channels,
                              std::uint32_t buffer_flits) {
   NetworkDescription network;
-  network.topology = NetworkDescription::Topology::torus;
-  network.routing = NetworkDescription::Routing::dimension_order_entry_class;
+  network.routing = "dimension-order-entry-class";
   network.engine = NetworkDescription::Engine::flit;
   network.switching = NetworkDescription::Switching::wormhole;
   network.channel_selection = NetworkDescription::ChannelSelection::any;
-  network.dims = std::move(dims);
   const DataRate rate{8, 1, 1'000'000'000};
-  network.links.assign(network.dims.size(), {rate, Time::from_ns(1)});
+  network.links.assign(dims.size(), {rate, Time::from_ns(1)});
+  network.topology = TorusDescription(std::move(dims));
   network.local_rate = rate;
   network.local_latency = Time::from_ns(1);
   network.router_latency = Time::from_ns(4);

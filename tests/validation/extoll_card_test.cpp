@@ -106,9 +106,9 @@ TEST(Extoll, BothDirectionsAtOnceMoveNearlyTwiceAsMuch) {
 TEST(Extoll, VeloIsForSmallMessagesAndRmaForLargeOnes) {
   MachineDescription velo = test::machine("extoll-64");
   MachineDescription rma = velo;
-  std::get<ExtollDescription>(rma.nic).velo_max_message_bytes = 56;
+  std::get<extoll::Description>(rma.nic).velo_max_message_bytes = 56;
   EXPECT_LT(measure(velo, CardTest::pingpong, 112).time, measure(rma, CardTest::pingpong, 112).time);
-  std::get<ExtollDescription>(velo.nic).velo_max_message_bytes = 8288;
+  std::get<extoll::Description>(velo.nic).velo_max_message_bytes = 8288;
   EXPECT_GT(measure(velo, CardTest::pingpong, 8192).time, measure(rma, CardTest::pingpong, 8192).time);
 }
 

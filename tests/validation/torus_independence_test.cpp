@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "network/topology/cube.hpp"
 #include "runtime/scripted/scripted_run.hpp"
 #include "support/machines.hpp"
 
@@ -32,7 +33,7 @@ Script sink_of(ScriptedProcess& process, Time* end) {
 // only links limit.
 std::vector<double> bandwidths(const std::vector<Flow>& flows) {
   MachineDescription machine = test::machine("ape128");
-  machine.network.dims = {4, 4, 4};
+  machine.network.topology = TorusDescription({4, 4, 4});
   machine.host.bus.width_bytes = 32;
   std::vector<NodeId> nodes;
   for (const Flow& flow : flows) {

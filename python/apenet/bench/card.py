@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from apenet import _core
-from apenet._core import version as __version__
 from apenet.base.errors import InputError
 from apenet.base.numbers import whole
 from apenet.base.sizes import LARGEST_BYTES
@@ -92,14 +91,5 @@ def measure(request: BenchRequest, conditions: Conditions, channels: Sequence[in
             channels_of_points.append(at_once)
             warnings.append(point.warnings)
     return make_result(
-        machine.name,
-        request.test,
-        "card",
-        request.seed,
-        __version__,
-        points,
-        channels=channels_of_points,
-        conditions=conditions.given,
-        engine=request.engine,
-        warnings=warnings,
+        request, "card", points, channels=channels_of_points, conditions=conditions.given, warnings=warnings
     )

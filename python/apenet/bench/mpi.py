@@ -7,7 +7,6 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from apenet._core import version as __version__
 from apenet.base.errors import ApenetError, InputError, Interrupted
 from apenet.bench.request import BenchRequest
 from apenet.bench.result import BenchResult, make_result
@@ -67,17 +66,7 @@ def measure(request: BenchRequest, *, window: int | None, library: MpiChoice, pi
                 point = json.loads(line)
                 points.append((point["size_bytes"], point["time_us"], point["bandwidth_mib_s"]))
     conditions = {} if window is None else {"window": window}
-    return make_result(
-        request.machine.name,
-        test,
-        "mpi",
-        request.seed,
-        __version__,
-        points,
-        conditions=conditions,
-        engine=request.engine,
-        warnings=warnings,
-    )
+    return make_result(request, "mpi", points, conditions=conditions, warnings=warnings)
 
 
 def doubling_stretches(sizes: Sequence[int]) -> Iterator[tuple[int, int]]:

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from apenet._core import version as __version__
 from apenet.base.errors import InputError
 from apenet.bench import workloads
 from apenet.bench.request import BenchRequest, no_progress
@@ -73,9 +72,7 @@ def measure(request: BenchRequest, partitions: Sequence[int]) -> PartitionResult
         results.append(workloads.measure(one, count=nodes))
     points = [(size, float(result.times_us[0]), float(result.bandwidths_mib_s[0])) for result in results]
     warnings = [result.warnings for result in results]
-    common = make_result(
-        machine.name, request.test, "card", request.seed, __version__, points, engine=request.engine, warnings=warnings
-    )
+    common = make_result(request, "card", points, warnings=warnings)
     return PartitionResult(
         **vars(common),
         grids=tuple(result.grid for result in results),

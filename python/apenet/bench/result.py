@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from apenet._core import version as __version__
 from apenet.base.gather import gather_warnings
+from apenet.bench.request import BenchRequest
 
 PAIR_DEFINITIONS = {
     "pingpong": "message and reply of the same size; time is half the round trip",
@@ -164,16 +166,12 @@ class WorkloadResult(BenchResult):
 
 
 def make_result(
-    machine: str,
-    test: str,
+    request: BenchRequest,
     layer: str,
-    seed: int,
-    version: str,
     points: list[tuple[int, float, float]],
     *,
     channels: list[int] | None = None,
     conditions: Mapping[str, object] | None = None,
-    engine: str = "packet",
     warnings: Iterable[Iterable[str]] = (),
 ) -> BenchResult:
     """A result from (size in bytes, time in us, bandwidth in MiB/s); `channels` of each point default to one.
@@ -181,15 +179,15 @@ def make_result(
     `warnings` are those of each point.
     """
     return BenchResult(
-        machine=machine,
-        test=test,
+        machine=request.machine.name,
+        test=request.test,
         layer=layer,
-        seed=seed,
-        version=version,
+        seed=request.seed,
+        version=__version__,
         sizes_bytes=np.array([point[0] for point in points], dtype=np.int64),
         times_us=np.array([point[1] for point in points], dtype=np.float64),
         bandwidths_mib_s=np.array([point[2] for point in points], dtype=np.float64),
         channels=np.array(channels or [1] * len(points), dtype=np.int64),
-        conditions={**({} if engine == "packet" else {"engine": engine}), **(conditions or {})},
+        conditions={**({} if request.engine == "packet" else {"engine": request.engine}), **(conditions or {})},
         warnings=gather_warnings(warnings),
     )

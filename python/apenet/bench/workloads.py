@@ -8,7 +8,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from apenet import _core
-from apenet._core import version as __version__
 from apenet.base.errors import InputError
 from apenet.bench.lattice import Lattice
 from apenet.bench.request import BenchRequest
@@ -63,9 +62,7 @@ def measure(
         payload_bytes.append(result.payload_bytes)
         finish_us.append(result.finish_ps * 1e-6)
         warnings.append(result.warnings)
-    common = make_result(
-        machine.name, test, "card", request.seed, __version__, points, engine=request.engine, warnings=warnings
-    )
+    common = make_result(request, "card", points, warnings=warnings)
     return WorkloadResult(
         **vars(common),
         grid=grid,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -90,17 +90,12 @@ class Measurement:
 
     def part(self, kept: NDArray[np.bool_]) -> Measurement:
         """The measurement with only these points."""
-        return Measurement(
-            self.file,
-            self.form,
-            self.section,
-            self.test,
-            self.sizes_bytes[kept],
-            self.times_us[kept],
-            self.channels[kept],
-            self.resolutions_us[kept],
-            self.notes,
-            self.overheads_us,
+        return replace(
+            self,
+            sizes_bytes=self.sizes_bytes[kept],
+            times_us=self.times_us[kept],
+            channels=self.channels[kept],
+            resolutions_us=self.resolutions_us[kept],
         )
 
 

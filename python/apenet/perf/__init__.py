@@ -115,19 +115,8 @@ class PerfResult:
 
     def to_json(self) -> dict[str, Any]:
         """The object that `apenet perf --json` prints."""
-        return {
-            "name": self.name,
-            "figure": self.figure,
-            "unit": self.unit,
-            "budget": self.budget,
-            "memory_mib": self.memory_mib,
-            "budget_memory_mib": self.budget_memory_mib,
-            "cpu_seconds": self.cpu_seconds,
-            "machine": self.machine,
-            "settings": list(self.settings),
-            "version": __version__,
-            **self.details,
-        }
+        fields = {name: value for name, value in vars(self).items() if name != "details"}
+        return {**fields, "settings": list(self.settings), "version": __version__, **self.details}
 
 
 def measure(name: str, *, settings: Sequence[str] = (), repeat: int | None = None) -> PerfResult:

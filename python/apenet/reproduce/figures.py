@@ -114,22 +114,6 @@ class Figure:
         }
 
 
-def sweep(machine: str, test: str, sizes: str, **changes: Any) -> Sweep:  # noqa: ANN401 (fields of Sweep)
-    """A sweep with the given fields; the others keep the test's defaults."""
-    fields: dict[str, Any] = {
-        "settings": (),
-        "layer": "card",
-        "channels": (1,),
-        "window": None,
-        "memory": "host",
-        "path": "auto",
-        "until": "reply",
-        "region_bytes": None,
-        "iterations": None,
-    }
-    return Sweep(machine=machine, test=test, sizes=sizes, **{**fields, **changes})
-
-
 def figures(keys: Mapping[str, PublishedResult], specs: list[FigureSpec], measured: Mapping[Task, Any]) -> list[Figure]:
     """The figures with their data; `keys` are the published results."""
     drawn = []

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from apenet.reproduce.figures import Curve, FigureSpec, sweep
+from apenet.reproduce.figures import Curve, FigureSpec
+from apenet.reproduce.sweeps import Sweep
 from apenet.reproduce.tasks import Growth, LoadRun
 
 _CHANNELS = (1, 2, 4, 8)
@@ -14,8 +15,13 @@ _QPACE = "slides of DESY Zeuthen, 18 January 2011"
 _FIT = "published points: the published parameters of the fit, evaluated (shown for 8 channels only), not measurements"
 
 
-def _qpace(test: str, **changes: object) -> tuple[Curve, ...]:
-    task = sweep("qpace", test, "128:2048", channels=_CHANNELS, **changes)
+def _grown(label: str, machine: str) -> Curve:
+    partitions = (64, 128, 256, 512, 1024, 2048)
+    return Curve(label, Growth(machine=machine, test="bisection", size=16384, partitions=partitions))
+
+
+def _qpace(test: str, window: int | None = None) -> tuple[Curve, ...]:
+    task = Sweep("qpace", test, "128:2048", channels=_CHANNELS, window=window)
     return tuple(Curve(f"{channels} channel{'s' if channels > 1 else ''}", task, channels) for channels in _CHANNELS)
 
 
@@ -23,7 +29,7 @@ def _bandwidth_2004() -> tuple[Curve, ...]:
     return tuple(
         Curve(
             f"{'bi' if test == 'bidirectional' else 'uni'}directional, {name}",
-            sweep("apenet-2004", test, "16:1M", memory=memory),
+            Sweep("apenet-2004", test, "16:1M", memory=memory),
         )
         for test in ("bidirectional", "pingpong")
         for memory, name in (("host", "zero-copy"), ("host-copied", "copied"))
@@ -36,7 +42,7 @@ FIGURES = [
         "APENet 2004: latency",
         f"{_2004}, figure of latency, 16 bytes to 16 KiB",
         "time_us",
-        (Curve("half round trip", sweep("apenet-2004", "pingpong", "16:1M")),),
+        (Curve("half round trip", Sweep("apenet-2004", "pingpong", "16:1M")),),
         ("apenet-2004.latency_small_page", "apenet-2004.latency_small_bound", "apenet-2004.latency_4096_lower_bound"),
         "the measured values of the figure are lost in the available copy of the text",
     ),
@@ -54,8 +60,8 @@ FIGURES = [
         f"{_2005}, Fig. 3",
         "time_us",
         (
-            Curve("round trip", sweep("ape128", "roundtrip", "16:1M", layer="mpi")),
-            Curve("one way (a gap)", sweep("ape128", "oneway", "16:1M", layer="mpi")),
+            Curve("round trip", Sweep("ape128", "roundtrip", "16:1M", layer="mpi")),
+            Curve("one way (a gap)", Sweep("ape128", "oneway", "16:1M", layer="mpi")),
         ),
         ("apenet-2005.rtt_min", "apenet-2005.oneway_min"),
     ),
@@ -65,8 +71,8 @@ FIGURES = [
         f"{_2005}, Fig. 4",
         "bandwidth_mib_s",
         (
-            Curve("bidirectional", sweep("ape128", "bidirectional", "16:1M", layer="mpi")),
-            Curve("unidirectional", sweep("ape128", "unidirectional", "16:1M", layer="mpi")),
+            Curve("bidirectional", Sweep("ape128", "bidirectional", "16:1M", layer="mpi")),
+            Curve("unidirectional", Sweep("ape128", "unidirectional", "16:1M", layer="mpi")),
         ),
         ("apenet-2005.bidir_bw_peak", "apenet-2005.uni_bw_peak"),
     ),
@@ -76,8 +82,8 @@ FIGURES = [
         f"{_V5}, bandwidth",
         "bandwidth_mb_s",
         (
-            Curve("flush (TX completions)", sweep("apenetplus-v5", "flush", "32:4M")),
-            Curve("one way (all completions)", sweep("apenetplus-v5", "oneway", "32:4M", until="landed")),
+            Curve("flush (TX completions)", Sweep("apenetplus-v5", "flush", "32:4M")),
+            Curve("one way (all completions)", Sweep("apenetplus-v5", "oneway", "32:4M", until="landed")),
         ),
         ("apenetplus-v5.mem_read_plateau",),
         "the curves of the poster are not in its text; beyond 512 KiB a buffer has more pages than the TLB entries",
@@ -88,10 +94,10 @@ FIGURES = [
         f"{_V5}, latency",
         "time_us",
         (
-            Curve("host to host", sweep("apenetplus-v5", "roundtrip", "32:64K")),
-            Curve("GPU to GPU", sweep("apenetplus-v5", "roundtrip", "32:64K", memory="gpu")),
+            Curve("host to host", Sweep("apenetplus-v5", "roundtrip", "32:64K")),
+            Curve("GPU to GPU", Sweep("apenetplus-v5", "roundtrip", "32:64K", memory="gpu")),
             Curve(
-                "GPU to GPU, staged in the hosts", sweep("apenetplus-v5", "roundtrip", "32:64K", memory="gpu-staged")
+                "GPU to GPU, staged in the hosts", Sweep("apenetplus-v5", "roundtrip", "32:64K", memory="gpu-staged")
             ),
         ),
         (),
@@ -103,9 +109,9 @@ FIGURES = [
         f"{_EXTOLL}, Fig. 9",
         "time_us",
         (
-            Curve("VELO", sweep("extoll-64", "pingpong", "16:4K", path="send")),
-            Curve("RMA", sweep("extoll-64", "pingpong", "16:4K", path="put")),
-            Curve("MPI", sweep("extoll-64", "pingpong", "16:4K", layer="mpi")),
+            Curve("VELO", Sweep("extoll-64", "pingpong", "16:4K", path="send")),
+            Curve("RMA", Sweep("extoll-64", "pingpong", "16:4K", path="put")),
+            Curve("MPI", Sweep("extoll-64", "pingpong", "16:4K", layer="mpi")),
         ),
         ("extoll.velo_latency",),
         "the conduit of GASNet is not built; the values of Figs. 9 to 15 are not in the text",
@@ -148,18 +154,9 @@ FIGURES = [
         f"{_QPACE}, bisection bandwidth of large partitions",
         "node_mib_s",
         (
-            Curve(
-                "3D torus (ape128)",
-                Growth(machine="ape128", test="bisection", size=16384, partitions=(64, 128, 256, 512, 1024, 2048)),
-            ),
-            Curve(
-                "3D torus (qpace)",
-                Growth(machine="qpace", test="bisection", size=16384, partitions=(64, 128, 256, 512, 1024, 2048)),
-            ),
-            Curve(
-                "fat tree (pax, more chassis)",
-                Growth(machine="pax", test="bisection", size=16384, partitions=(64, 128, 256, 512, 1024, 2048)),
-            ),
+            _grown("3D torus (ape128)", "ape128"),
+            _grown("3D torus (qpace)", "qpace"),
+            _grown("fat tree (pax, more chassis)", "pax"),
         ),
     ),
 ]

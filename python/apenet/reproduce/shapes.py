@@ -8,7 +8,6 @@ from typing import Any
 
 from apenet.bench.result import BenchResult
 from apenet.machine import machine_names
-from apenet.reproduce.figures import sweep
 from apenet.reproduce.rows import Row
 from apenet.reproduce.sweeps import Sweep
 
@@ -72,7 +71,7 @@ _ALL = [
         "pingpong",
         "zero-copy above copied transfers",
         "hep-lat/0409071 section 4, figure of bandwidth",
-        tuple(sweep("apenet-2004", "pingpong", "16:1M", memory=memory) for memory in ("host", "host-copied")),
+        tuple(Sweep("apenet-2004", "pingpong", "16:1M", memory=memory) for memory in ("host", "host-copied")),
         _last_bandwidths,
         "bandwidth at 1 MiB, zero-copy over copied",
     ),
@@ -83,8 +82,8 @@ _ALL = [
         "latencies partly overlap in the one-way test, and are fully exposed in the round trip",
         "PoS(LAT2005)100 section 2",
         (
-            sweep("ape128", "oneway", "16:1M", layer="mpi"),
-            sweep("ape128", "roundtrip", "16:1M", layer="mpi"),
+            Sweep("ape128", "oneway", "16:1M", layer="mpi"),
+            Sweep("ape128", "roundtrip", "16:1M", layer="mpi"),
         ),
         _gap_under_half_round_trip,
         "half the round trip over the one-way time, smallest size, through MPI",
@@ -96,9 +95,9 @@ _ALL = [
         "VELO and RMA below the conduit below MPI",
         "Kujat, Silla, Duato, Froening, The New EXTOLL Conduit for the GASNet Networking Layer, Figs. 9 and 13",
         (
-            sweep("extoll-64", "pingpong", "16:4K", path="send"),
-            sweep("extoll-64", "pingpong", "16:4K", path="put"),
-            sweep("extoll-64", "pingpong", "16:4K", layer="mpi"),
+            Sweep("extoll-64", "pingpong", "16:4K", path="send"),
+            Sweep("extoll-64", "pingpong", "16:4K", path="put"),
+            Sweep("extoll-64", "pingpong", "16:4K", layer="mpi"),
         ),
         _mpi_over_card,
         "MPI over the slower of VELO and RMA, smallest size; the conduit is not built",

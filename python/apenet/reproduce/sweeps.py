@@ -10,22 +10,22 @@ from apenet.machine import machine as read_machine
 from apenet.machine.published import PublishedResult
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Sweep:
     """One `apenet bench`: a test of a machine with its conditions."""
 
     machine: str
-    settings: tuple[str, ...]
     test: str
-    layer: str
     sizes: str
-    channels: tuple[int, ...]
-    window: int | None
-    memory: str
-    path: str
-    until: str
-    region_bytes: int | None
-    iterations: int | None
+    settings: tuple[str, ...] = ()
+    layer: str = "card"
+    channels: tuple[int, ...] = (1,)
+    window: int | None = None
+    memory: str = "host"
+    path: str = "auto"
+    until: str = "reply"
+    region_bytes: int | None = None
+    iterations: int | None = None
 
     def measure(self) -> BenchResult:
         """Runs it on a machine of the package. Changed settings are checked here."""

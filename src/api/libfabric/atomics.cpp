@@ -6,8 +6,8 @@
 
 #include "api/libfabric/domain.hpp"
 #include "api/libfabric/endpoint.hpp"
-#include "api/libfabric/port.hpp"
 #include "api/libfabric/region.hpp"
+#include "api/libfabric/transport.hpp"
 
 namespace apenet::libfabric {
 namespace {
@@ -41,10 +41,11 @@ void Atomics::post(Endpoint& endpoint, const AtomicCall& call) {
   in_order_.push_back(&transfer);
   ++under_way_;
   const std::size_t bytes = bytes_of(call.operation.type);
-  if (Recorder* recorder = port_.recorder()) {
+  if (Recorder* recorder = transport_.recorder()) {
     std::size_t all = 0;
     for (const AtomicTarget& target : call.remote) all += target.count * bytes;
-    transfer.recorded = recorder->accessed(ipc::RecordKind::got, call.to->rank, message::one_piece(0, all));
+    transfer.recorded =
+        recorder->accessed(ipc::RecordingKind::got, call.to->rank, message::one_piece(0, all), 0);
   }
 
   MessageHeader header;
@@ -73,7 +74,7 @@ void Atomics::post(Endpoint& endpoint, const AtomicCall& call) {
         std::memcpy(message.data() + length, from.data() + body.offset, body.count * bytes);
         length += body.count * bytes;
       }
-      port_.engine().post_control(call.to->rank, header, {message.data(), length});
+      transport_.engine().post_control(call.to->rank, header, {message.data(), length});
       ++transfer.pending;
       body.offset += static_cast<std::uint32_t>(body.count * bytes);
     }
@@ -85,7 +86,7 @@ void Atomics::execute(Endpoint* endpoint, const message::Message& message) {
   const AtomicBody body = decode_atomic({message.payload, message.payload_bytes});
   const AtomicOperation operation{static_cast<AtomicForm>(body.form), static_cast<fi_datatype>(body.type),
                                   static_cast<fi_op>(body.op)};
-  port_.engine().charge_receive(message);
+  transport_.engine().charge_receive(message);
   const std::size_t bytes = body.count * bytes_of(operation.type);
   const std::uint64_t key = message.header.tag;
   std::array<std::byte, sizeof(AtomicAnswer) + atomic_payload_bytes> reply;
@@ -117,7 +118,8 @@ void Atomics::execute(Endpoint* endpoint, const message::Message& message) {
   header.kind = MessageKind::answer;
   header.source_endpoint = message.header.target_endpoint;
   header.target_endpoint = message.header.source_endpoint;
-  port_.engine().post_control(message.source, header, {reply.data(), sizeof(answer) + (fetches ? bytes : 0)});
+  transport_.engine().post_control(message.source, header,
+                                   {reply.data(), sizeof(answer) + (fetches ? bytes : 0)});
 }
 
 void Atomics::answered(const message::Message& message) {
@@ -125,7 +127,7 @@ void Atomics::answered(const message::Message& message) {
   AtomicTransfer* transfer = transfers_.find(answer.transfer);
   if (transfer == nullptr || transfer->pending == 0 || transfer->target != message.source)
     throw MalformedMessage("an answer to no atomic operation that was asked for");
-  port_.engine().charge_receive(message);
+  transport_.engine().charge_receive(message);
   if (transfer->fault == ipc::AccessFault::none) transfer->fault = answer.fault;
   if (transfer->endpoint != nullptr) {
     message::scatter(transfer->results, answer.offset, message.payload + sizeof(answer),
@@ -135,7 +137,7 @@ void Atomics::answered(const message::Message& message) {
 }
 
 void Atomics::finish(AtomicTransfer& transfer) {
-  if (transfer.recorded != 0) port_.recorder()->ended(transfer.recorded);
+  if (transfer.recorded != 0) transport_.recorder()->ended(transfer.recorded);
   if (transfer.endpoint != nullptr) {
     CompletionEntry entry;
     entry.context = transfer.context;

@@ -1,6 +1,6 @@
-// Atomics: the part of the port that changes the memory of others element by element. A request is a message,
-// which the target's provider executes when it makes progress and answers with another: so both cost what
-// small messages cost, and keep the order of all messages between two processes.
+// Atomics: the part of the transport that changes the memory of others element by element. A request is a
+// message, which the target's provider executes when it makes progress and answers with another: so both cost
+// what small messages cost, and keep the order of all messages between two processes.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 namespace apenet::libfabric {
 
 class Endpoint;
-class Port;
+class Transport;
 
 inline constexpr std::size_t most_atomic_bytes =
     4096;  // of operands of one call, which may take several messages
@@ -63,7 +63,7 @@ struct AtomicTransfer {
 
 class Atomics {
  public:
-  Atomics(Port& port, ipc::Client& client) : port_(port), client_(client) {}
+  Atomics(Transport& transport, ipc::Client& client) : transport_(transport), client_(client) {}
 
   void post(Endpoint& endpoint, const AtomicCall& call);
   // A request for this endpoint; nullptr: it is gone.
@@ -78,7 +78,7 @@ class Atomics {
  private:
   void finish(AtomicTransfer& transfer);
 
-  Port& port_;
+  Transport& transport_;
   ipc::Client& client_;
   message::Pool<AtomicTransfer> transfers_;
   message::List<AtomicTransfer, &AtomicTransfer::in_order> in_order_;

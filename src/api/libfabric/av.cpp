@@ -20,27 +20,18 @@ AddressVector& av_of(fid_av* av) {
   return *static_cast<AddressVector*>(av);
 }
 
-int close_av(fid* object) {
-  AddressVector& av = av_of(reinterpret_cast<fid_av*>(object));
-  return enter(av.domain().port().client(), [&]() -> int {
-    if (av.in_use()) return -FI_EBUSY;
-    delete &av;
-    return 0;
-  });
-}
-
 int bind_av(fid* object, fid* other, std::uint64_t /*flags*/) {
-  AddressVector& av = av_of(reinterpret_cast<fid_av*>(object));
-  return enter(av.domain().port().client(), [&]() -> int {
+  auto& av = object_of<AddressVector>(object);
+  return enter(av.transport().client(), [&]() -> int {
     if (other->fclass != FI_CLASS_EQ) throw FabricError(FI_EINVAL, "fi_av_bind: expected an event queue");
-    av.bind(eq_of(other));
+    av.bind(object_of<EventQueue>(other));
     return 0;
   });
 }
 
 int insert(fid_av* av, const void* names, std::size_t count, fi_addr_t* addresses, std::uint64_t flags,
            void* context) {
-  return enter(av_of(av).domain().port().client(), [&]() -> int {
+  return enter(av_of(av).transport().client(), [&]() -> int {
     std::vector<EndpointName> decoded(count);
     if (count > 0) std::memcpy(decoded.data(), names, count * sizeof(EndpointName));
     return av_of(av).insert(decoded, addresses, flags, context);
@@ -49,8 +40,8 @@ int insert(fid_av* av, const void* names, std::size_t count, fi_addr_t* addresse
 
 int insert_service(fid_av* av, const char* node, const char* service, fi_addr_t* address, std::uint64_t flags,
                    void* context) {
-  return enter(av_of(av).domain().port().client(), [&]() -> int {
-    const EndpointName name = endpoint_name(node, service, av_of(av).domain().port().client().size());
+  return enter(av_of(av).transport().client(), [&]() -> int {
+    const EndpointName name = endpoint_name(node, service, av_of(av).transport().client().size());
     return av_of(av).insert({&name, 1}, address, flags, context);
   });
 }
@@ -58,8 +49,8 @@ int insert_service(fid_av* av, const char* node, const char* service, fi_addr_t*
 // Ranks and endpoints that follow each other, those of a rank together.
 int insert_symmetric(fid_av* av, const char* node, std::size_t node_count, const char* service,
                      std::size_t service_count, fi_addr_t* addresses, std::uint64_t flags, void* context) {
-  return enter(av_of(av).domain().port().client(), [&]() -> int {
-    const EndpointName first = endpoint_name(node, service, av_of(av).domain().port().client().size());
+  return enter(av_of(av).transport().client(), [&]() -> int {
+    const EndpointName first = endpoint_name(node, service, av_of(av).transport().client().size());
     std::vector<EndpointName> names;
     for (std::size_t i = 0; i < node_count; ++i) {
       for (std::size_t j = 0; j < service_count; ++j) {
@@ -73,14 +64,14 @@ int insert_symmetric(fid_av* av, const char* node, std::size_t node_count, const
 }
 
 int remove(fid_av* av, fi_addr_t* addresses, std::size_t count, std::uint64_t /*flags*/) {
-  return enter(av_of(av).domain().port().client(), [&]() -> int {
+  return enter(av_of(av).transport().client(), [&]() -> int {
     for (std::size_t i = 0; i < count; ++i) av_of(av).remove(addresses[i]);
     return 0;
   });
 }
 
 int lookup(fid_av* av, fi_addr_t address, void* name, std::size_t* length) {
-  return enter(av_of(av).domain().port().client(), [&]() -> int {
+  return enter(av_of(av).transport().client(), [&]() -> int {
     const EndpointName* found = av_of(av).find(address);
     if (found == nullptr) return -FI_EINVAL;
     std::memcpy(name, found, std::min(*length, sizeof(*found)));
@@ -98,7 +89,7 @@ const char* to_text(fid_av* /*av*/, const void* name, char* text, std::size_t* l
   return text;
 }
 
-constexpr fi_ops av_object_ops = object_ops(close_av, bind_av);
+constexpr fi_ops av_object_ops = object_ops(close_object<AddressVector>, bind_av);
 constexpr fi_ops_av av_ops = {
     .size = sizeof(fi_ops_av),
     .insert = insert,
@@ -119,12 +110,10 @@ AddressVector::AddressVector(Domain& domain, std::uint32_t rank_count, std::uint
   fid.context = user_context;
   fid.ops = table(av_object_ops);
   ops = table(av_ops);
-  domain_.opened(1);
 }
 
 AddressVector::~AddressVector() {
   if (eq_ != nullptr) eq_->bound(-1);
-  domain_.opened(-1);
 }
 
 void AddressVector::bind(EventQueue& eq) {
@@ -183,14 +172,14 @@ void AddressVector::remove(fi_addr_t address) {
 
 int open_av(fid_domain* domain, fi_av_attr* attributes, fid_av** av, void* context) {
   Domain& owner = domain_of(domain);
-  return enter(owner.port().client(), [&]() -> int {
+  return enter(owner.transport().client(), [&]() -> int {
     if (attributes != nullptr) {
       if (attributes->name != nullptr)
         throw FabricError(FI_ENOSYS, "fi_av_open: shared address vectors (name)");
       if (attributes->type == FI_AV_UNSPEC) attributes->type = FI_AV_TABLE;
     }
     const std::uint64_t flags = attributes != nullptr ? attributes->flags : 0;
-    *av = new AddressVector(owner, owner.port().client().size(), flags, context);
+    *av = new AddressVector(owner, owner.transport().client().size(), flags, context);
     return 0;
   });
 }

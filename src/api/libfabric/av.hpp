@@ -7,15 +7,16 @@
 #include <span>
 #include <vector>
 
+#include "api/libfabric/domain.hpp"
 #include "api/libfabric/wire.hpp"
 
 namespace apenet::libfabric {
 
-class Domain;
 class EventQueue;
 
-class AddressVector : public fid_av {
+class AddressVector : public fid_av, public Usable {
  public:
+  using Handle = fid_av;
   AddressVector(Domain& domain, std::uint32_t rank_count, std::uint64_t flags, void* user_context);
   ~AddressVector();
   AddressVector(const AddressVector&) = delete;
@@ -38,17 +39,14 @@ class AddressVector : public fid_av {
     return endpoint < of_rank.size() ? of_rank[endpoint] : FI_ADDR_NOTAVAIL;
   }
 
-  void bound(int change) { users_ += change; }
-  [[nodiscard]] bool in_use() const { return users_ > 0; }
-  [[nodiscard]] Domain& domain() const { return domain_; }
+  [[nodiscard]] Transport& transport() const { return domain_.get().transport(); }
 
  private:
-  Domain& domain_;
+  Use<Domain> domain_;
   bool tells_by_event_;
   EventQueue* eq_ = nullptr;
   std::vector<EndpointName> names_;
   std::vector<std::vector<fi_addr_t>> addresses_;  // by rank, then endpoint
-  int users_ = 0;
 };
 
 int open_av(fid_domain* domain, fi_av_attr* attributes, fid_av** av, void* context);

@@ -4,18 +4,10 @@
 
 #include "api/libfabric/domain.hpp"
 #include "api/libfabric/guard.hpp"
-#include "api/libfabric/port.hpp"
+#include "api/libfabric/transport.hpp"
 #include "api/libfabric/unsupported.hpp"
 
 namespace apenet::libfabric {
-
-struct OwnedCounter : Counter {
-  OwnedCounter(Domain& owner, const fi_cntr_attr& attributes, void* context)
-      : Counter(owner.port(), attributes, context), domain(owner) {
-    domain.opened(1);
-  }
-  Domain& domain;
-};
 
 namespace {
 
@@ -23,17 +15,7 @@ Counter& counter_of(fid_cntr* counter) {
   return *static_cast<Counter*>(counter);
 }
 ipc::Client& client_of(fid_cntr* counter) {
-  return counter_of(counter).port().client();
-}
-
-int close_counter(fid* object) {
-  auto* counter = static_cast<OwnedCounter*>(reinterpret_cast<fid_cntr*>(object));
-  return enter(counter->port().client(), [&]() -> int {
-    if (counter->in_use()) return -FI_EBUSY;
-    counter->domain.opened(-1);
-    delete counter;
-    return 0;
-  });
+  return counter_of(counter).transport().client();
 }
 
 std::uint64_t read(fid_cntr* counter) {
@@ -49,43 +31,35 @@ std::uint64_t read_errors(fid_cntr* counter) {
   return counter_of(counter).errors();
 }
 
-int add(fid_cntr* counter, std::uint64_t value) {
+template <typename Act>
+int change(fid_cntr* counter, Act act) {
   return enter(client_of(counter), [&]() -> int {
-    counter_of(counter).set_value(counter_of(counter).value() + value);
+    act(counter_of(counter));
     return 0;
   });
+}
+
+int add(fid_cntr* counter, std::uint64_t value) {
+  return change(counter, [value](Counter& target) { target.set_value(target.value() + value); });
 }
 
 int set(fid_cntr* counter, std::uint64_t value) {
-  return enter(client_of(counter), [&]() -> int {
-    counter_of(counter).set_value(value);
-    return 0;
-  });
+  return change(counter, [value](Counter& target) { target.set_value(value); });
 }
 
 int add_errors(fid_cntr* counter, std::uint64_t value) {
-  return enter(client_of(counter), [&]() -> int {
-    counter_of(counter).set_errors(counter_of(counter).errors() + value);
-    return 0;
-  });
+  return change(counter, [value](Counter& target) { target.set_errors(target.errors() + value); });
 }
 
 int set_errors(fid_cntr* counter, std::uint64_t value) {
-  return enter(client_of(counter), [&]() -> int {
-    counter_of(counter).set_errors(value);
-    return 0;
-  });
+  return change(counter, [value](Counter& target) { target.set_errors(value); });
 }
 
 int wait(fid_cntr* counter, std::uint64_t threshold, int timeout_ms) {
   return enter(client_of(counter), [&]() -> int { return counter_of(counter).wait(threshold, timeout_ms); });
 }
 
-int control_counter(fid* object, int command, void* argument) {
-  return get_wait(counter_of(reinterpret_cast<fid_cntr*>(object)).descriptor(), command, argument);
-}
-
-constexpr fi_ops counter_object_ops = object_ops(close_counter, unsupported, control_counter);
+constexpr fi_ops counter_object_ops = object_ops(close_object<Counter>, unsupported, get_wait<Counter>);
 constexpr fi_ops_cntr counter_ops = {
     .size = sizeof(fi_ops_cntr),
     .read = read,
@@ -99,9 +73,10 @@ constexpr fi_ops_cntr counter_ops = {
 
 }  // namespace
 
-Counter::Counter(Port& port, const fi_cntr_attr& attributes, void* user_context)
+Counter::Counter(Domain& domain, const fi_cntr_attr& attributes, void* user_context)
     : fid_cntr{},
-      port_(port),
+      domain_(domain),
+      transport_(domain.transport()),
       descriptor_(attributes.wait_obj == FI_WAIT_FD),
       membership_(attributes.wait_obj, attributes.wait_set, fid) {
   descriptor_.raise();
@@ -115,19 +90,19 @@ Counter::Counter(Port& port, const fi_cntr_attr& attributes, void* user_context)
 // MPI_Win_fence does: it cannot be waiting for this counter, and its fruitless polls up to now were not one
 // long wait either.
 void Counter::look() {
-  if (port_.accesses_under_way() > 0) {
-    port_.progress();
+  if (transport_.accesses_under_way() > 0) {
+    transport_.progress();
   } else if (counts_arrivals_) {
-    port_.progress_truthfully();
+    transport_.progress_truthfully();
   } else {
-    port_.client().progress().not_waiting();
+    transport_.client().progress().not_waiting();
   }
 }
 
 int Counter::wait(std::uint64_t threshold, int timeout_ms) {
   const std::uint64_t errors_before = errors();
-  const bool done =
-      port_.progress_until(timeout_ms, [&] { return value() >= threshold || errors() != errors_before; });
+  const bool done = transport_.progress_until(
+      timeout_ms, [&] { return value() >= threshold || errors() != errors_before; });
   seen();
   if (value() >= threshold) return 0;
   return done ? -FI_EAVAIL : -FI_ETIMEDOUT;
@@ -135,10 +110,10 @@ int Counter::wait(std::uint64_t threshold, int timeout_ms) {
 
 int open_counter(fid_domain* domain, fi_cntr_attr* attributes, fid_cntr** counter, void* context) {
   Domain& owner = domain_of(domain);
-  return enter(owner.port().client(), [&]() -> int {
+  return enter(owner.transport().client(), [&]() -> int {
     const fi_cntr_attr wanted = attributes != nullptr ? *attributes : fi_cntr_attr{};
     check_wait_object("fi_cntr_open", wanted.wait_obj, wanted.wait_set);
-    *counter = new OwnedCounter(owner, wanted, context);
+    *counter = new Counter(owner, wanted, context);
     return 0;
   });
 }

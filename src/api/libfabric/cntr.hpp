@@ -7,16 +7,20 @@
 #include <atomic>
 #include <cstdint>
 
+#include "api/libfabric/objects.hpp"
 #include "api/libfabric/wait_descriptor.hpp"
 #include "api/libfabric/waiting.hpp"
 
 namespace apenet::libfabric {
 
-class Port;
+class Domain;
+class Transport;
 
-class Counter : public fid_cntr {
+class Counter : public fid_cntr, public Usable {
  public:
-  Counter(Port& port, const fi_cntr_attr& attributes, void* user_context);
+  using Handle = fid_cntr;
+
+  Counter(Domain& domain, const fi_cntr_attr& attributes, void* user_context);
 
   void count() { set_value(value() + 1); }
   void count_error() { set_errors(errors() + 1); }
@@ -39,18 +43,16 @@ class Counter : public fid_cntr {
   [[nodiscard]] const WaitDescriptor& descriptor() const { return descriptor_; }
 
   void count_arrivals() { counts_arrivals_ = true; }
-  void bound(int change) { users_ += change; }
-  [[nodiscard]] bool in_use() const { return users_ > 0; }
-  [[nodiscard]] Port& port() const { return port_; }
+  [[nodiscard]] Transport& transport() const { return transport_; }
 
  private:
-  Port& port_;
+  Use<Domain> domain_;
+  Transport& transport_;
   // Changed with the lock held, read without it.
   std::atomic<std::uint64_t> value_{0};
   std::atomic<std::uint64_t> errors_{0};
   std::uint64_t seen_value_ = 0;
   std::uint64_t seen_errors_ = 0;
-  int users_ = 0;
   bool counts_arrivals_ = false;  // or sends, which end when the peer likes
   WaitDescriptor descriptor_;
   WaitMembership membership_;

@@ -3,24 +3,14 @@
 #include <rdma/fi_errno.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <cstring>
 
 #include "api/libfabric/domain.hpp"
 #include "api/libfabric/guard.hpp"
-#include "api/libfabric/port.hpp"
+#include "api/libfabric/transport.hpp"
 #include "api/libfabric/unsupported.hpp"
 
 namespace apenet::libfabric {
-
-// Beside the queue itself, what closing it needs.
-struct OwnedQueue : CompletionQueue {
-  OwnedQueue(Domain& owner, const fi_cq_attr& attributes, void* context)
-      : CompletionQueue(owner.port(), attributes, context), domain(owner) {
-    domain.opened(1);
-  }
-  Domain& domain;
-};
 
 namespace {
 
@@ -30,17 +20,7 @@ CompletionQueue& cq_of(fid_cq* cq) {
   return *static_cast<CompletionQueue*>(cq);
 }
 ipc::Client& client_of(fid_cq* cq) {
-  return cq_of(cq).port().client();
-}
-
-int close_cq(fid* object) {
-  auto* cq = static_cast<OwnedQueue*>(reinterpret_cast<fid_cq*>(object));
-  return enter(cq->port().client(), [&]() -> int {
-    if (cq->in_use()) return -FI_EBUSY;
-    cq->domain.opened(-1);
-    delete cq;
-    return 0;
-  });
+  return cq_of(cq).transport().client();
 }
 
 ssize_t read(fid_cq* cq, void* entries, std::size_t count) {
@@ -72,18 +52,8 @@ int signal_cq(fid_cq* cq) {
   return 0;
 }
 
-const char* error_text(fid_cq* /*cq*/, int detail, const void* /*data*/, char* text, std::size_t length) {
-  const char* words = describe(static_cast<ErrorDetail>(detail));
-  if (text == nullptr || length == 0) return words;
-  std::snprintf(text, length, "%s", words);
-  return text;
-}
-
-int control_cq(fid* object, int command, void* argument) {
-  return get_wait(cq_of(reinterpret_cast<fid_cq*>(object)).descriptor(), command, argument);
-}
-
-constexpr fi_ops cq_object_ops = object_ops(close_cq, unsupported, control_cq);
+constexpr fi_ops cq_object_ops =
+    object_ops(close_object<CompletionQueue>, unsupported, get_wait<CompletionQueue>);
 constexpr fi_ops_cq cq_ops = {
     .size = sizeof(fi_ops_cq),
     .read = read,
@@ -92,7 +62,7 @@ constexpr fi_ops_cq cq_ops = {
     .sread = wait_read,
     .sreadfrom = wait_read_from,
     .signal = signal_cq,
-    .strerror = error_text,
+    .strerror = error_text<fid_cq>,
 };
 
 std::size_t entry_bytes(fi_cq_format format) {
@@ -155,9 +125,10 @@ void CompletionEntry::fail(ipc::AccessFault fault) {
   }
 }
 
-CompletionQueue::CompletionQueue(Port& port, const fi_cq_attr& attributes, void* user_context)
+CompletionQueue::CompletionQueue(Domain& domain, const fi_cq_attr& attributes, void* user_context)
     : fid_cq{},
-      port_(port),
+      domain_(domain),
+      transport_(domain.transport()),
       format_(attributes.format),
       ring_(initial_entries),
       descriptor_(attributes.wait_obj == FI_WAIT_FD),
@@ -180,13 +151,13 @@ void CompletionQueue::grow() {
 ssize_t CompletionQueue::read(void* entries, std::size_t count, fi_addr_t* sources) {
   // One step only where it may wait: what it brought may be what the program waits for without being a
   // completion (an unexpected message, for MPI_Probe).
-  while (empty() && port_.progress() && !port_.client().progress().waits()) {
+  while (empty() && transport_.progress() && !transport_.client().progress().waits()) {
   }
   return take(entries, count, sources);
 }
 
 ssize_t CompletionQueue::wait_and_read(void* entries, std::size_t count, fi_addr_t* sources, int timeout_ms) {
-  port_.progress_until(timeout_ms, [this] { return !empty() || signalled_; });
+  transport_.progress_until(timeout_ms, [this] { return !empty() || signalled_; });
   signalled_ = false;
   return take(entries, count, sources);
 }
@@ -228,11 +199,11 @@ ssize_t CompletionQueue::read_error(fi_cq_err_entry& entry) {
 
 int open_cq(fid_domain* domain, fi_cq_attr* attributes, fid_cq** cq, void* context) {
   Domain& owner = domain_of(domain);
-  return enter(owner.port().client(), [&]() -> int {
+  return enter(owner.transport().client(), [&]() -> int {
     const fi_cq_attr wanted = attributes != nullptr ? *attributes : fi_cq_attr{};
     if (wanted.format > FI_CQ_FORMAT_TAGGED) return -FI_EINVAL;
     check_wait_object("fi_cq_open", wanted.wait_obj, wanted.wait_set);
-    *cq = new OwnedQueue(owner, wanted, context);
+    *cq = new CompletionQueue(owner, wanted, context);
     return 0;
   });
 }

@@ -7,16 +7,19 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <span>
 #include <vector>
 
+#include "api/libfabric/objects.hpp"
 #include "api/libfabric/wait_descriptor.hpp"
 #include "api/libfabric/waiting.hpp"
 #include "runtime/ipc/regions.hpp"
 
 namespace apenet::libfabric {
 
-class Port;
+class Domain;
+class Transport;
 
 struct CompletionEntry {
   void* context = nullptr;
@@ -34,7 +37,7 @@ struct CompletionEntry {
   void fail(ipc::AccessFault fault);
 };
 
-// Why an operation failed, beside its error number; fi_cq_strerror and fi_eq_strerror spell it out.
+// Why an operation failed, beside its error number.
 enum class ErrorDetail : int {
   none,
   truncated,
@@ -48,10 +51,20 @@ enum class ErrorDetail : int {
   not_allowed
 };
 const char* describe(ErrorDetail detail);
+// fi_cq_strerror and fi_eq_strerror.
+template <typename Queue>
+const char* error_text(Queue* /*queue*/, int detail, const void* /*data*/, char* text, std::size_t length) {
+  const char* words = describe(static_cast<ErrorDetail>(detail));
+  if (text == nullptr || length == 0) return words;
+  std::snprintf(text, length, "%s", words);
+  return text;
+}
 
-class CompletionQueue : public fid_cq {
+class CompletionQueue : public fid_cq, public Usable {
  public:
-  CompletionQueue(Port& port, const fi_cq_attr& attributes, void* user_context);
+  using Handle = fid_cq;
+
+  CompletionQueue(Domain& domain, const fi_cq_attr& attributes, void* user_context);
 
   void push(const CompletionEntry& entry) {
     if (head_ - tail_ == ring_.size()) grow();
@@ -66,22 +79,19 @@ class CompletionQueue : public fid_cq {
   ssize_t read_error(fi_cq_err_entry& entry);
   void signal() { signalled_ = true; }
 
-  void bound(int change) { users_ += change; }
-  [[nodiscard]] bool in_use() const { return users_ > 0; }
-  [[nodiscard]] Port& port() const { return port_; }
-  [[nodiscard]] fi_cq_format format() const { return format_; }
+  [[nodiscard]] Transport& transport() const { return transport_; }
   [[nodiscard]] const WaitDescriptor& descriptor() const { return descriptor_; }
 
  private:
   ssize_t take(void* entries, std::size_t count, fi_addr_t* sources);
   void grow();
 
-  Port& port_;
+  Use<Domain> domain_;
+  Transport& transport_;
   fi_cq_format format_;
   std::vector<CompletionEntry> ring_;  // size: a power of two
   std::size_t head_ = 0;               // free-running
   std::size_t tail_ = 0;
-  int users_ = 0;
   WaitDescriptor descriptor_;
   WaitMembership membership_;
   std::atomic<bool> signalled_ = false;  // set by other threads, without the lock

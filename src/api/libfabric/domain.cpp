@@ -17,20 +17,11 @@
 namespace apenet::libfabric {
 namespace {
 
-int close_domain(fid* object) {
-  Domain& domain = domain_of(object);
-  return enter(domain.port().client(), [&]() -> int {
-    if (domain.in_use()) return -FI_EBUSY;
-    delete &domain;
-    return 0;
-  });
-}
-
 int bind_domain(fid* object, fid* other, std::uint64_t flags) {
-  Domain& domain = domain_of(object);
-  return enter(domain.port().client(), [&]() -> int {
+  auto& domain = object_of<Domain>(object);
+  return enter(domain.transport().client(), [&]() -> int {
     if (other->fclass != FI_CLASS_EQ) throw FabricError(FI_EINVAL, "fi_domain_bind: expected an event queue");
-    domain.bind(eq_of(other), flags);
+    domain.bind(object_of<EventQueue>(other), flags);
     return 0;
   });
 }
@@ -44,7 +35,7 @@ int open_endpoint2(fid_domain* domain, fi_info* info, fid_ep** ep, std::uint64_t
   return flags == 0 ? open_endpoint(domain, info, ep, context) : -FI_ENOSYS;
 }
 
-constexpr fi_ops domain_object_ops = object_ops(close_domain, bind_domain);
+constexpr fi_ops domain_object_ops = object_ops(close_object<Domain>, bind_domain);
 constexpr fi_ops_domain domain_ops = {
     .size = sizeof(fi_ops_domain),
     .av_open = open_av,
@@ -69,7 +60,7 @@ int mode_of(const fi_info& info) {
 Domain::Domain(Fabric& owner, const fi_info& info, void* user_context)
     : fid_domain{},
       fabric_(owner),
-      number_(owner.port().new_domain()),
+      number_(owner.transport().new_domain()),
       chooses_keys_(mode_of(info) == basic_registration || (mode_of(info) & FI_MR_PROV_KEY) != 0),
       has_virtual_addresses_(mode_of(info) == basic_registration || (mode_of(info) & FI_MR_VIRT_ADDR) != 0) {
   fid.fclass = FI_CLASS_DOMAIN;
@@ -77,22 +68,20 @@ Domain::Domain(Fabric& owner, const fi_info& info, void* user_context)
   fid.ops = table(domain_object_ops);
   ops = table(domain_ops);
   mr = table(region_ops);
-  fabric_.opened(1);
 }
 
 Domain::~Domain() {
   if (eq_ != nullptr) eq_->bound(-1);
-  fabric_.opened(-1);
 }
 
 void Domain::add_region(MemoryRegion& region) {
   regions_.emplace(region.key, &region);
-  opened(1);
+  bound(1);
 }
 
 void Domain::remove_region(MemoryRegion& region) {
   regions_.erase(region.key);
-  opened(-1);
+  bound(-1);
 }
 
 void Domain::bind(EventQueue& eq, std::uint64_t flags) {
@@ -104,7 +93,7 @@ void Domain::bind(EventQueue& eq, std::uint64_t flags) {
 
 int open_domain(fid_fabric* fabric, fi_info* info, fid_domain** domain, void* context) {
   Fabric& owner = *static_cast<Fabric*>(fabric);
-  return enter(owner.port().client(), [&]() -> int {
+  return enter(owner.transport().client(), [&]() -> int {
     *domain = new Domain(owner, *info, context);
     return 0;
   });

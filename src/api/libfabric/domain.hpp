@@ -6,36 +6,33 @@
 #include <cstdint>
 #include <map>
 
-#include "api/libfabric/port.hpp"
+#include "api/libfabric/objects.hpp"
+#include "api/libfabric/transport.hpp"
 
 namespace apenet::libfabric {
 
-class Fabric : public fid_fabric {
+class Fabric : public fid_fabric, public Usable {
  public:
-  Fabric(Port& port, std::uint32_t version, void* user_context);
-  [[nodiscard]] Port& port() const { return port_; }
-  void opened(int change) { children_ += change; }
-  [[nodiscard]] bool in_use() const { return children_ > 0; }
+  using Handle = fid_fabric;
+  Fabric(Transport& transport, std::uint32_t version, void* user_context);
+  [[nodiscard]] Transport& transport() const { return transport_; }
 
  private:
-  Port& port_;
-  int children_ = 0;
+  Transport& transport_;
 };
 
 class EventQueue;
 class MemoryRegion;
 
-class Domain : public fid_domain {
+class Domain : public fid_domain, public Usable {
  public:
+  using Handle = fid_domain;
   Domain(Fabric& owner, const fi_info& info, void* user_context);
   ~Domain();
   Domain(const Domain&) = delete;
   Domain& operator=(const Domain&) = delete;
 
-  [[nodiscard]] Fabric& fabric() const { return fabric_; }
-  [[nodiscard]] Port& port() const { return fabric_.port(); }
-  void opened(int change) { children_ += change; }
-  [[nodiscard]] bool in_use() const { return children_ > 0; }
+  [[nodiscard]] Transport& transport() const { return fabric_.get().transport(); }
 
   // Whether keys are ours to choose (FI_MR_BASIC, FI_MR_PROV_KEY) or the program's.
   [[nodiscard]] bool chooses_keys() const { return chooses_keys_; }
@@ -56,10 +53,9 @@ class Domain : public fid_domain {
   std::uint64_t new_key() { return next_key_++; }
 
  private:
-  Fabric& fabric_;
+  Use<Fabric> fabric_;
   EventQueue* eq_ = nullptr;
   bool registers_by_event_ = false;
-  int children_ = 0;
   std::uint32_t number_;
   bool chooses_keys_;
   bool has_virtual_addresses_;
@@ -69,9 +65,6 @@ class Domain : public fid_domain {
 
 [[nodiscard]] inline Domain& domain_of(fid_domain* domain) {
   return *static_cast<Domain*>(domain);
-}
-[[nodiscard]] inline Domain& domain_of(fid* object) {
-  return *static_cast<Domain*>(reinterpret_cast<fid_domain*>(object));
 }
 
 int open_fabric(fi_fabric_attr* attributes, fid_fabric** fabric, void* context);

@@ -9,8 +9,8 @@
 #include "api/libfabric/domain.hpp"
 #include "api/libfabric/eq.hpp"
 #include "api/libfabric/guard.hpp"
-#include "api/libfabric/port.hpp"
 #include "api/libfabric/region.hpp"
+#include "api/libfabric/transport.hpp"
 #include "api/libfabric/unsupported.hpp"
 
 namespace apenet::libfabric {
@@ -18,25 +18,17 @@ namespace {
 
 constexpr std::size_t default_min_multi_receive = 64;
 
-int close_endpoint(fid* object) {
-  Endpoint& endpoint = endpoint_of(object);
-  return enter(endpoint.port().client(), [&]() -> int {
-    delete &endpoint;
-    return 0;
-  });
-}
-
 int bind_endpoint(fid* object, fid* other, std::uint64_t flags) {
-  Endpoint& endpoint = endpoint_of(object);
-  return enter(endpoint.port().client(), [&]() -> int {
+  auto& endpoint = object_of<Endpoint>(object);
+  return enter(endpoint.transport().client(), [&]() -> int {
     endpoint.bind(*other, flags);
     return 0;
   });
 }
 
 int control_endpoint(fid* object, int command, void* argument) {
-  Endpoint& endpoint = endpoint_of(object);
-  return enter(endpoint.port().client(), [&]() -> int {
+  auto& endpoint = object_of<Endpoint>(object);
+  return enter(endpoint.transport().client(), [&]() -> int {
     if (command == FI_ENABLE) {
       endpoint.enable();
       return 0;
@@ -56,13 +48,13 @@ int control_endpoint(fid* object, int command, void* argument) {
 }
 
 ssize_t cancel_receive(fid* object, void* context) {
-  Endpoint& endpoint = endpoint_of(object);
-  return enter(endpoint.port().client(),
+  auto& endpoint = object_of<Endpoint>(object);
+  return enter(endpoint.transport().client(),
                [&]() -> ssize_t { return cancel(endpoint, context) ? 0 : -FI_ENOENT; });
 }
 
 int get_option(fid* object, int level, int name, void* value, std::size_t* length) {
-  Endpoint& endpoint = endpoint_of(object);
+  auto& endpoint = object_of<Endpoint>(object);
   if (level != FI_OPT_ENDPOINT || name != FI_OPT_MIN_MULTI_RECV) return -FI_ENOPROTOOPT;
   const std::size_t room = *length;
   *length = sizeof(std::size_t);
@@ -73,10 +65,10 @@ int get_option(fid* object, int level, int name, void* value, std::size_t* lengt
 }
 
 int set_option(fid* object, int level, int name, const void* value, std::size_t length) {
-  Endpoint& endpoint = endpoint_of(object);
+  auto& endpoint = object_of<Endpoint>(object);
   if (level != FI_OPT_ENDPOINT || name != FI_OPT_MIN_MULTI_RECV) return -FI_ENOPROTOOPT;
   if (length != sizeof(std::size_t)) return -FI_EINVAL;
-  return enter(endpoint.port().client(), [&]() -> int {
+  return enter(endpoint.transport().client(), [&]() -> int {
     std::size_t bytes = 0;
     std::memcpy(&bytes, value, sizeof(bytes));
     endpoint.set_min_multi_receive(bytes);
@@ -85,14 +77,14 @@ int set_option(fid* object, int level, int name, const void* value, std::size_t 
 }
 
 int get_name(fid* object, void* name, std::size_t* length) {
-  const EndpointName ours = endpoint_of(object).name();
+  const EndpointName ours = object_of<Endpoint>(object).name();
   const std::size_t room = name != nullptr ? *length : 0;
   *length = sizeof(ours);
   if (room > 0) std::memcpy(name, &ours, std::min(room, sizeof(ours)));
   return room < sizeof(ours) ? -FI_ETOOSMALL : 0;
 }
 
-constexpr fi_ops endpoint_object_ops = object_ops(close_endpoint, bind_endpoint, control_endpoint);
+constexpr fi_ops endpoint_object_ops = object_ops(close_object<Endpoint>, bind_endpoint, control_endpoint);
 constexpr fi_ops_ep endpoint_ops = {
     .size = sizeof(fi_ops_ep),
     .cancel = cancel_receive,
@@ -115,11 +107,6 @@ constexpr fi_ops_cm name_ops = {
     .shutdown = unsupported,
     .join = unsupported,
 };
-
-template <typename Object, typename Base>
-Object& as(fid& object) {
-  return *static_cast<Object*>(reinterpret_cast<Base*>(&object));
-}
 
 template <typename Object>
 void attach(Object*& place, Object& object, const char* what) {
@@ -146,16 +133,16 @@ void release(Objects*... objects) {
 
 Endpoint::Endpoint(Domain& domain, const fi_info& info, void* user_context)
     : fid_ep{},
-      Inbox(domain.port().attach(*this, wanted_number(info))),
+      Inbox(domain.transport().attach(*this, wanted_number(info))),
       domain_(domain),
-      port_(domain.port()),
+      transport_(domain.transport()),
       directed_((info.caps & FI_DIRECTED_RECV) != 0),
       transmit_flags_(info.tx_attr != nullptr ? info.tx_attr->op_flags : 0),
       receive_flags_(info.rx_attr != nullptr ? info.rx_attr->op_flags : 0) {
   set_min_multi_receive(default_min_multi_receive);
   reports_source_ = (info.caps & FI_SOURCE) != 0;
   tells_targets_ = (info.caps & FI_RMA_EVENT) != 0;
-  port_.client().regions().set_domain(number(), domain.number());
+  transport_.client().regions().set_domain(number(), domain.number());
   fid.fclass = FI_CLASS_EP;
   fid.context = user_context;
   fid.ops = table(endpoint_object_ops);
@@ -166,30 +153,28 @@ Endpoint::Endpoint(Domain& domain, const fi_info& info, void* user_context)
   tagged = table(tagged_ops);
   atomic = table(atomic_ops);
   collective = table(unsupported_collective);
-  domain_.opened(1);
 }
 
 Endpoint::~Endpoint() {
-  port_.detach(*this);
-  if (enabled_) port_.disabled();
+  transport_.detach(*this);
+  if (enabled_) transport_.disabled();
   release(av_, eq_, transmit_cq_, receive_cq_, send_counter_, receive_counter_, write_counter_, read_counter_,
           remote_write_counter_, remote_read_counter_);
-  domain_.opened(-1);
 }
 
 void Endpoint::bind(::fid& object, std::uint64_t flags) {
   switch (object.fclass) {
     case FI_CLASS_AV:
-      attach(av_, as<AddressVector, fid_av>(object), "address vector");
+      attach(av_, object_of<AddressVector>(&object), "address vector");
       return;
     case FI_CLASS_CQ:
-      bind_cq(as<CompletionQueue, fid_cq>(object), flags);
+      bind_cq(object_of<CompletionQueue>(&object), flags);
       return;
     case FI_CLASS_CNTR:
-      bind_counter(as<Counter, fid_cntr>(object), flags);
+      bind_counter(object_of<Counter>(&object), flags);
       return;
     case FI_CLASS_EQ:
-      attach(eq_, eq_of(&object), "event queue");
+      attach(eq_, object_of<EventQueue>(&object), "event queue");
       return;
     default:
       throw FabricError(
@@ -229,13 +214,13 @@ void Endpoint::enable() {
       receive_cq_ == nullptr && receive_counter_ == nullptr) {
     throw FabricError(FI_ENOCQ, "fi_enable: no completion queue and no counter is bound");
   }
-  if (!enabled_) port_.enabled();
+  if (!enabled_) transport_.enabled();
   enabled_ = true;
 }
 
 EndpointName Endpoint::name() const {
   EndpointName name;
-  name.rank = port_.client().rank();
+  name.rank = transport_.client().rank();
   name.endpoint = number();
   return name;
 }
@@ -278,7 +263,7 @@ void Endpoint::received(const CompletionEntry& entry, bool reports) {
 void Endpoint::accessed(std::uint64_t flags, std::uint64_t key) {
   if (Counter* counter = (flags & FI_REMOTE_WRITE) != 0 ? remote_write_counter_ : remote_read_counter_)
     counter->count();
-  if (MemoryRegion* region = domain_.find_region(key)) region->accessed(flags);
+  if (MemoryRegion* region = domain().find_region(key)) region->accessed(flags);
 }
 
 void Endpoint::received_data(std::uint64_t flags, std::size_t bytes, std::uint64_t data) {
@@ -302,7 +287,7 @@ Buffer make_buffer(const iovec* pieces, std::size_t count) {
 
 int open_endpoint(fid_domain* domain, fi_info* info, fid_ep** ep, void* context) {
   Domain& owner = domain_of(domain);
-  return enter(owner.port().client(), [&]() -> int {
+  return enter(owner.transport().client(), [&]() -> int {
     if (info == nullptr) return -FI_EINVAL;
     if (info->ep_attr != nullptr && info->ep_attr->type != FI_EP_RDM && info->ep_attr->type != FI_EP_UNSPEC) {
       throw FabricError(FI_ENOSYS, "fi_endpoint: type: expected FI_EP_RDM");

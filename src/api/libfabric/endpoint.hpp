@@ -18,10 +18,12 @@ namespace apenet::libfabric {
 
 class Domain;
 class EventQueue;
-class Port;
+class Transport;
 
 class Endpoint : public fid_ep, public message::Inbox {
  public:
+  using Handle = fid_ep;
+
   Endpoint(Domain& domain, const fi_info& info, void* user_context);
   ~Endpoint();
   Endpoint(const Endpoint&) = delete;
@@ -31,8 +33,8 @@ class Endpoint : public fid_ep, public message::Inbox {
   void enable();
   [[nodiscard]] EndpointName name() const;
 
-  [[nodiscard]] Port& port() const { return port_; }
-  [[nodiscard]] Domain& domain() const { return domain_; }
+  [[nodiscard]] Transport& transport() const { return transport_; }
+  [[nodiscard]] Domain& domain() const { return domain_.get(); }
   [[nodiscard]] CompletionQueue* receive_cq() const { return receive_cq_; }
   std::uint64_t& transmit_flags() { return transmit_flags_; }
   std::uint64_t& receive_flags() { return receive_flags_; }
@@ -68,8 +70,8 @@ class Endpoint : public fid_ep, public message::Inbox {
   void bind_cq(CompletionQueue& cq, std::uint64_t flags);
   void bind_counter(Counter& counter, std::uint64_t flags);
 
-  Domain& domain_;
-  Port& port_;
+  Use<Domain> domain_;
+  Transport& transport_;
   bool enabled_ = false;
   bool directed_ = false;
   bool reports_source_ = false;
@@ -93,8 +95,8 @@ class Endpoint : public fid_ep, public message::Inbox {
 [[nodiscard]] inline Endpoint& endpoint_of(fid_ep* ep) {
   return *static_cast<Endpoint*>(ep);
 }
-[[nodiscard]] inline Endpoint& endpoint_of(fid* object) {
-  return *static_cast<Endpoint*>(reinterpret_cast<fid_ep*>(object));
+[[nodiscard]] inline ipc::Client& client_of(fid_ep* ep) {
+  return endpoint_of(ep).transport().client();
 }
 
 // A buffer from the program's pieces; throws FabricError when there are more than segment_limit.

@@ -7,7 +7,7 @@
 #include "api/libfabric/atomics.hpp"
 #include "api/libfabric/endpoint.hpp"
 #include "api/libfabric/guard.hpp"
-#include "api/libfabric/port.hpp"
+#include "api/libfabric/transport.hpp"
 
 namespace apenet::libfabric {
 namespace {
@@ -17,10 +17,6 @@ struct Elements {
   const fi_ioc* pieces = nullptr;
   std::size_t count = 0;
 };
-
-ipc::Client& client_of(fid_ep* ep) {
-  return endpoint_of(ep).port().client();
-}
 
 AtomicOperation valid(AtomicForm form, fi_datatype type, fi_op op) {
   const AtomicOperation operation{form, type, op};
@@ -71,7 +67,7 @@ class Prepared {
 
   ssize_t post() {
     call_.remote = {targets_.data(), targets_used_};
-    endpoint_.port().atomics().post(endpoint_, call_);
+    endpoint_.transport().atomics().post(endpoint_, call_);
     return 0;
   }
 

@@ -4,7 +4,6 @@
 #include <rdma/fi_errno.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <cstring>
 
 #include "api/libfabric/cq.hpp"
@@ -16,19 +15,6 @@ namespace {
 
 EventQueue& queue_of(fid_eq* eq) {
   return *static_cast<EventQueue*>(eq);
-}
-
-int close_eq(fid* object) {
-  EventQueue& eq = eq_of(object);
-  return enter(eq.fabric().port().client(), [&]() -> int {
-    if (eq.in_use()) return -FI_EBUSY;
-    delete &eq;
-    return 0;
-  });
-}
-
-int control_eq(fid* object, int command, void* argument) {
-  return get_wait(eq_of(object).descriptor(), command, argument);
 }
 
 ssize_t read(fid_eq* eq, std::uint32_t* event, void* entry, std::size_t room, std::uint64_t flags) {
@@ -60,12 +46,12 @@ void wait_in_host(const EventQueue& eq, int timeout_ms) {
 ssize_t wait_and_read(fid_eq* eq, std::uint32_t* event, void* entry, std::size_t room, int timeout_ms,
                       std::uint64_t flags) {
   EventQueue& queue = queue_of(eq);
-  Port& port = queue.fabric().port();
-  if (!port.client().started()) {
+  Transport& transport = queue.transport();
+  if (!transport.client().started()) {
     wait_in_host(queue, timeout_ms);
   } else {
-    const int failed = enter(port.client(), [&]() -> int {
-      port.progress_until(timeout_ms, [&queue] { return !queue.empty(); });
+    const int failed = enter(transport.client(), [&]() -> int {
+      transport.progress_until(timeout_ms, [&queue] { return !queue.empty(); });
       return 0;
     });
     if (failed != 0) return failed;
@@ -73,21 +59,14 @@ ssize_t wait_and_read(fid_eq* eq, std::uint32_t* event, void* entry, std::size_t
   return read(eq, event, entry, room, flags);
 }
 
-const char* error_text(fid_eq* /*eq*/, int detail, const void* /*data*/, char* text, std::size_t length) {
-  const char* words = describe(static_cast<ErrorDetail>(detail));
-  if (text == nullptr || length == 0) return words;
-  std::snprintf(text, length, "%s", words);
-  return text;
-}
-
-constexpr fi_ops eq_object_ops = object_ops(close_eq, unsupported, control_eq);
+constexpr fi_ops eq_object_ops = object_ops(close_object<EventQueue>, unsupported, get_wait<EventQueue>);
 constexpr fi_ops_eq eq_ops = {
     .size = sizeof(fi_ops_eq),
     .read = read,
     .readerr = read_error,
     .write = write,
     .sread = wait_and_read,
-    .strerror = error_text,
+    .strerror = error_text<fid_eq>,
 };
 
 }  // namespace
@@ -102,11 +81,6 @@ EventQueue::EventQueue(Fabric& fabric, const fi_eq_attr& attributes, void* user_
   fid.context = user_context;
   fid.ops = table(eq_object_ops);
   ops = table(eq_ops);
-  fabric_.opened(1);
-}
-
-EventQueue::~EventQueue() {
-  fabric_.opened(-1);
 }
 
 void EventQueue::append(Entry entry) {
@@ -161,7 +135,7 @@ ssize_t EventQueue::take(bool error, std::uint32_t* event, void* entry, std::siz
 
 int open_eq(fid_fabric* fabric, fi_eq_attr* attributes, fid_eq** eq, void* context) {
   Fabric& owner = *static_cast<Fabric*>(fabric);
-  return enter(owner.port().client(), [&]() -> int {
+  return enter(owner.transport().client(), [&]() -> int {
     const fi_eq_attr wanted = attributes != nullptr ? *attributes : fi_eq_attr{};
     check_wait_object("fi_eq_open", wanted.wait_obj, wanted.wait_set);
     *eq = new EventQueue(owner, wanted, context);

@@ -12,20 +12,17 @@
 #include <mutex>
 #include <vector>
 
+#include "api/libfabric/domain.hpp"
 #include "api/libfabric/wait_descriptor.hpp"
 #include "api/libfabric/waiting.hpp"
 
 namespace apenet::libfabric {
 
-class Fabric;
-
 // Serialised by a mutex of its own: one thread may put in what another waits for inside the library.
-class EventQueue : public fid_eq {
+class EventQueue : public fid_eq, public Usable {
  public:
+  using Handle = fid_eq;
   EventQueue(Fabric& fabric, const fi_eq_attr& attributes, void* user_context);
-  ~EventQueue();
-  EventQueue(const EventQueue&) = delete;
-  EventQueue& operator=(const EventQueue&) = delete;
 
   // As fi_eq_write, without asking whether the program may.
   void push(std::uint32_t event, const void* entry, std::size_t bytes);
@@ -40,9 +37,7 @@ class EventQueue : public fid_eq {
 
   [[nodiscard]] bool takes_writes() const { return takes_writes_; }
   [[nodiscard]] const WaitDescriptor& descriptor() const { return descriptor_; }
-  void bound(int change) { users_ += change; }
-  [[nodiscard]] bool in_use() const { return users_ > 0; }
-  [[nodiscard]] Fabric& fabric() const { return fabric_; }
+  [[nodiscard]] Transport& transport() const { return fabric_.get().transport(); }
 
  private:
   struct Entry {
@@ -53,18 +48,13 @@ class EventQueue : public fid_eq {
   ssize_t take(bool error, std::uint32_t* event, void* entry, std::size_t room, std::uint64_t flags);
   void append(Entry entry);
 
-  Fabric& fabric_;
+  Use<Fabric> fabric_;
   mutable std::mutex mutex_;
   std::deque<Entry> entries_;
   WaitDescriptor descriptor_;
   bool takes_writes_;
-  int users_ = 0;
   WaitMembership membership_;
 };
-
-[[nodiscard]] inline EventQueue& eq_of(fid* object) {
-  return *static_cast<EventQueue*>(reinterpret_cast<fid_eq*>(object));
-}
 
 int open_eq(fid_fabric* fabric, fi_eq_attr* attributes, fid_eq** eq, void* context);
 

@@ -9,24 +9,11 @@
 namespace apenet::libfabric {
 namespace {
 
-Fabric& fabric_of(fid* object) {
-  return *static_cast<Fabric*>(reinterpret_cast<fid_fabric*>(object));
-}
-
-int close_fabric(fid* object) {
-  Fabric& fabric = fabric_of(object);
-  return enter(fabric.port().client(), [&]() -> int {
-    if (fabric.in_use()) return -FI_EBUSY;
-    delete &fabric;
-    return 0;
-  });
-}
-
 int open_domain2(fid_fabric* fabric, fi_info* info, fid_domain** domain, std::uint64_t flags, void* context) {
   return flags == 0 ? open_domain(fabric, info, domain, context) : -FI_ENOSYS;
 }
 
-constexpr fi_ops fabric_object_ops = object_ops(close_fabric);
+constexpr fi_ops fabric_object_ops = object_ops(close_object<Fabric>);
 constexpr fi_ops_fabric fabric_ops = {
     .size = sizeof(fi_ops_fabric),
     .domain = open_domain,
@@ -39,7 +26,8 @@ constexpr fi_ops_fabric fabric_ops = {
 
 }  // namespace
 
-Fabric::Fabric(Port& port, std::uint32_t version, void* user_context) : fid_fabric{}, port_(port) {
+Fabric::Fabric(Transport& transport, std::uint32_t version, void* user_context)
+    : fid_fabric{}, transport_(transport) {
   fid.fclass = FI_CLASS_FABRIC;
   fid.context = user_context;
   fid.ops = table(fabric_object_ops);
@@ -51,7 +39,7 @@ int open_fabric(fi_fabric_attr* attributes, fid_fabric** fabric, void* context) 
   return enter([&]() -> int {
     ipc::Client* client = ipc::Client::instance();
     if (client == nullptr) return -FI_ENODATA;
-    *fabric = new Fabric(Port::of(*client), attributes->api_version, context);
+    *fabric = new Fabric(Transport::of(*client), attributes->api_version, context);
     return 0;
   });
 }

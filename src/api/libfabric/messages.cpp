@@ -1,7 +1,7 @@
 #include "api/libfabric/messages.hpp"
 
 #include "api/libfabric/endpoint.hpp"
-#include "api/libfabric/port.hpp"
+#include "api/libfabric/transport.hpp"
 
 namespace apenet::libfabric {
 namespace {
@@ -43,14 +43,21 @@ void report_peeked(Endpoint& endpoint, const Message& message, void* context) {
   endpoint.receive_cq()->push(entry);
 }
 
+void begin_access(Endpoint& endpoint, AccessCall& call, ipc::RecordingKind kind) {
+  call.notifies = endpoint.tells_targets();
+  if (Recorder* recorder = endpoint.transport().recorder())
+    call.owner.number = recorder->accessed(kind, call.target, call.buffer,
+                                           call.remote.empty() ? 0 : call.remote.front().address);
+}
+
 }  // namespace
 
 void send(Endpoint& endpoint, SendCall& call) {
-  Port& port = endpoint.port();
-  Recorder* recorder = port.recorder();
+  Transport& transport = endpoint.transport();
+  Recorder* recorder = transport.recorder();
   if (recorder != nullptr)
     call.owner.number = recorder->sent(call.target, call.tagged, call.tag, call.buffer);
-  if (!port.engine().send(endpoint, call)) return;
+  if (!transport.engine().send(endpoint, call)) return;
   if (recorder != nullptr) recorder->ended(call.owner.number);
   CompletionEntry entry;
   entry.context = call.owner.context;
@@ -59,35 +66,29 @@ void send(Endpoint& endpoint, SendCall& call) {
 }
 
 void write(Endpoint& endpoint, AccessCall& call) {
-  call.notifies = endpoint.tells_targets();
-  Port& port = endpoint.port();
-  if (Recorder* recorder = port.recorder())
-    call.owner.number = recorder->accessed(ipc::RecordKind::put, call.target, call.buffer);
-  port.engine().write(endpoint, call);
+  begin_access(endpoint, call, ipc::RecordingKind::put);
+  endpoint.transport().engine().write(endpoint, call);
 }
 
 void read(Endpoint& endpoint, AccessCall& call) {
-  call.notifies = endpoint.tells_targets();
-  Port& port = endpoint.port();
-  if (Recorder* recorder = port.recorder())
-    call.owner.number = recorder->accessed(ipc::RecordKind::got, call.target, call.buffer);
-  port.engine().read(endpoint, call);
+  begin_access(endpoint, call, ipc::RecordingKind::got);
+  endpoint.transport().engine().read(endpoint, call);
 }
 
 void receive(Endpoint& endpoint, ReceiveCall& call) {
-  Port& port = endpoint.port();
-  if (Recorder* recorder = port.recorder(); recorder != nullptr && !call.multi)
+  Transport& transport = endpoint.transport();
+  if (Recorder* recorder = transport.recorder(); recorder != nullptr && !call.multi)
     call.owner.number = recorder->received();
-  port.engine().receive(endpoint, call);
+  transport.engine().receive(endpoint, call);
 }
 
 void peek(Endpoint& endpoint, const Wanted& wanted, std::uint64_t flags, void* context) {
-  Port& port = endpoint.port();
-  Port::Engine& engine = port.engine();
-  Port::Engine::Stored* kept = engine.find(endpoint, wanted);
+  Transport& transport = endpoint.transport();
+  Transport::Engine& engine = transport.engine();
+  Transport::Engine::Stored* kept = engine.find(endpoint, wanted);
   // MPI_Probe goes on to wait for whatever comes, not only for this message: it may not be held here.
-  const bool waits = port.client().progress().waits();
-  while (kept == nullptr && (waits ? port.progress_visible() : port.progress()))
+  const bool waits = transport.client().progress().waits();
+  while (kept == nullptr && (waits ? transport.progress_visible() : transport.progress()))
     kept = engine.find(endpoint, wanted);
   if (kept == nullptr) {
     CompletionEntry entry;
@@ -108,8 +109,8 @@ void peek(Endpoint& endpoint, const Wanted& wanted, std::uint64_t flags, void* c
 }
 
 bool receive_claimed(Endpoint& endpoint, const ReceiveCall& call, bool discard) {
-  Port::Engine& engine = endpoint.port().engine();
-  Port::Engine::Stored* kept = engine.claimed(endpoint, call.owner.context);
+  Transport::Engine& engine = endpoint.transport().engine();
+  Transport::Engine::Stored* kept = engine.claimed(endpoint, call.owner.context);
   if (kept == nullptr) return false;
   if (discard) {
     report_peeked(endpoint, kept->message, call.owner.context);
@@ -121,7 +122,7 @@ bool receive_claimed(Endpoint& endpoint, const ReceiveCall& call, bool discard) 
 }
 
 bool cancel(Endpoint& endpoint, void* context) {
-  Port::Engine& engine = endpoint.port().engine();
+  Transport::Engine& engine = endpoint.transport().engine();
   for (const bool tagged : {true, false}) {
     Receive* receive = engine.cancel(endpoint, tagged, context);
     if (receive == nullptr) continue;
@@ -140,7 +141,7 @@ bool cancel(Endpoint& endpoint, void* context) {
 
 // What the engine tells.
 
-void Port::matched(Receive& receive, const Message& message) {
+void Transport::matched(Receive& receive, const Message& message) {
   receive.owner.address = static_cast<Endpoint*>(receive.inbox)->address_of(message);
   Recorder* recording = recorder();
   if (recording == nullptr) return;
@@ -150,7 +151,7 @@ void Port::matched(Receive& receive, const Message& message) {
                      receive.buffer);
 }
 
-void Port::received(Receive& receive, bool ends_multi) {
+void Transport::received(Receive& receive, bool ends_multi) {
   if (receive.owner.number != 0) recorder()->ended(receive.owner.number);
   if (receive.inbox == nullptr) return;
   CompletionEntry entry;
@@ -174,7 +175,7 @@ void Port::received(Receive& receive, bool ends_multi) {
   static_cast<Endpoint*>(receive.inbox)->received(entry, receive.owner.reports || ends_multi);
 }
 
-void Port::ended(Transfer& transfer) {
+void Transport::ended(Transfer& transfer) {
   if (transfer.owner.number != 0) recorder()->ended(transfer.owner.number);
   if (transfer.inbox == nullptr) return;
   CompletionEntry entry;
@@ -184,7 +185,7 @@ void Port::ended(Transfer& transfer) {
   static_cast<Endpoint*>(transfer.inbox)->transmitted(entry, transfer.owner.reports);
 }
 
-void Port::written(Inbox* inbox, const ipc::Event& event, const PutNotice& notice) {
+void Transport::written(Inbox* inbox, const ipc::Event& event, const PutNotice& notice) {
   if (inbox == nullptr || event.fault != ipc::AccessFault::none) return;
   auto& endpoint = *static_cast<Endpoint*>(inbox);
   endpoint.accessed(FI_REMOTE_WRITE, event.key);
@@ -192,7 +193,7 @@ void Port::written(Inbox* inbox, const ipc::Event& event, const PutNotice& notic
     endpoint.received_data(FI_RMA | FI_REMOTE_WRITE, static_cast<std::size_t>(event.bytes), notice.value);
 }
 
-void Port::was_read(Inbox* inbox, const Message& message) {
+void Transport::was_read(Inbox* inbox, const Message& message) {
   if (inbox != nullptr) static_cast<Endpoint*>(inbox)->accessed(FI_REMOTE_READ, message.header.tag);
 }
 

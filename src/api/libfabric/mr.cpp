@@ -12,26 +12,14 @@
 namespace apenet::libfabric {
 namespace {
 
-MemoryRegion& region_of(fid* object) {
-  return *static_cast<MemoryRegion*>(reinterpret_cast<fid_mr*>(object));
-}
-
-int close_region(fid* object) {
-  MemoryRegion& region = region_of(object);
-  return enter(region.domain().port().client(), [&]() -> int {
-    delete &region;
-    return 0;
-  });
-}
-
 // FI_MR_ENDPOINT: regions are bound to an endpoint and enabled; ours are good for all of them.
 int bind_region(fid* object, fid* other, std::uint64_t flags) {
-  MemoryRegion& region = region_of(object);
-  return enter(region.domain().port().client(), [&]() -> int {
+  auto& region = object_of<MemoryRegion>(object);
+  return enter(region.transport().client(), [&]() -> int {
     if (other->fclass == FI_CLASS_EP) return 0;
     if (other->fclass != FI_CLASS_CNTR)
       throw FabricError(FI_EINVAL, "fi_mr_bind: expected an endpoint or a counter");
-    region.bind(*static_cast<Counter*>(reinterpret_cast<fid_cntr*>(other)), flags);
+    region.bind(object_of<Counter>(other), flags);
     return 0;
   });
 }
@@ -40,17 +28,17 @@ int control_region(fid* /*object*/, int command, void* /*argument*/) {
   return command == FI_ENABLE || command == FI_REFRESH ? 0 : -FI_ENOSYS;
 }
 
-constexpr fi_ops region_object_ops = object_ops(close_region, bind_region, control_region);
+constexpr fi_ops region_object_ops = object_ops(close_object<MemoryRegion>, bind_region, control_region);
 
 int register_attributes(fid* object, const fi_mr_attr* attributes, std::uint64_t flags, fid_mr** out) {
-  Domain& domain = domain_of(object);
-  return enter(domain.port().client(), [&]() -> int {
+  auto& domain = object_of<Domain>(object);
+  return enter(domain.transport().client(), [&]() -> int {
     if ((flags & ~std::uint64_t{FI_RMA_EVENT}) != 0) return -FI_EBADFLAGS;
     if (attributes->iface != FI_HMEM_SYSTEM) return -FI_ENOSYS;
     const std::uint64_t key = domain.chooses_keys() ? domain.new_key() : attributes->requested_key;
     auto* region = new MemoryRegion(domain, *attributes, key);
-    ipc::Client& client = domain.port().client();
-    client.charge(client.costs().publish_ps);
+    ipc::Client& client = domain.transport().client();
+    client.charge(client.costs().publish.ps());
     *out = region;
     if (EventQueue* eq = domain.registration_eq())
       eq->push_done(FI_MR_COMPLETE, region->fid, attributes->context, 0);
@@ -87,7 +75,7 @@ MemoryRegion::MemoryRegion(Domain& domain, const fi_mr_attr& attributes, std::ui
     throw FabricError(FI_EINVAL, "fi_mr_regv: more pieces than mr_iov_limit");
   if (domain.find_region(chosen_key) != nullptr)
     throw FabricError(FI_ENOKEY, "fi_mr_reg: the domain has a region with this key");
-  ipc::RegionTable& table = domain.port().client().regions();
+  ipc::RegionTable& table = domain.transport().client().regions();
   const std::uint32_t access = region_access(attributes.access);
   std::uint64_t offset = 0;
   for (std::size_t i = 0; i < attributes.iov_count && access != 0; ++i) {
@@ -109,7 +97,7 @@ MemoryRegion::MemoryRegion(Domain& domain, const fi_mr_attr& attributes, std::ui
 }
 
 MemoryRegion::~MemoryRegion() {
-  domain_.port().client().regions().erase(domain_.number(), key);
+  transport().client().regions().erase(domain_.number(), key);
   domain_.remove_region(*this);
   if (write_counter_ != nullptr) write_counter_->bound(-1);
   if (read_counter_ != nullptr) read_counter_->bound(-1);

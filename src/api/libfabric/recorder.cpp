@@ -30,7 +30,7 @@ std::uint64_t begin_of(const message::Buffer& buffer) {
 }  // namespace
 
 std::unique_ptr<Recorder> Recorder::from_environment(ipc::Client& client) {
-  const char* path = std::getenv(ipc::record_variable);
+  const char* path = std::getenv(ipc::recording_variable);
   if (path == nullptr) return nullptr;
   const int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
   if (fd < 0) fail(path);
@@ -38,7 +38,7 @@ std::unique_ptr<Recorder> Recorder::from_environment(ipc::Client& client) {
 }
 
 Recorder::Recorder(ipc::Client& client, int fd) : client_(client), fd_(fd) {
-  chunk_.resize(sizeof(ipc::RecordChunk) + chunk_entries * sizeof(ipc::RecordEntry));
+  chunk_.resize(sizeof(ipc::RecordingChunk) + chunk_entries * sizeof(ipc::RecordingEntry));
 }
 
 Recorder::~Recorder() {
@@ -47,8 +47,8 @@ Recorder::~Recorder() {
 
 std::uint32_t Recorder::sent(std::uint32_t target, bool tagged, std::uint64_t tag,
                              const message::Buffer& buffer) {
-  ipc::RecordEntry entry;
-  entry.kind = ipc::RecordKind::sent;
+  ipc::RecordingEntry entry;
+  entry.kind = ipc::RecordingKind::sent;
   entry.tagged = tagged ? 1 : 0;
   entry.operation = next_operation_++;
   entry.peer = target;
@@ -60,8 +60,8 @@ std::uint32_t Recorder::sent(std::uint32_t target, bool tagged, std::uint64_t ta
 }
 
 std::uint32_t Recorder::received() {
-  ipc::RecordEntry entry;
-  entry.kind = ipc::RecordKind::received;
+  ipc::RecordingEntry entry;
+  entry.kind = ipc::RecordingKind::received;
   entry.operation = next_operation_++;
   append(entry);
   return entry.operation;
@@ -69,8 +69,8 @@ std::uint32_t Recorder::received() {
 
 void Recorder::matched(std::uint32_t operation, std::uint32_t source, bool tagged, std::uint64_t tag,
                        std::uint64_t bytes, const message::Buffer& buffer) {
-  ipc::RecordEntry entry;
-  entry.kind = ipc::RecordKind::matched;
+  ipc::RecordingEntry entry;
+  entry.kind = ipc::RecordingKind::matched;
   entry.tagged = tagged ? 1 : 0;
   entry.operation = operation;
   entry.peer = source;
@@ -80,40 +80,42 @@ void Recorder::matched(std::uint32_t operation, std::uint32_t source, bool tagge
   append(entry);
 }
 
-std::uint32_t Recorder::accessed(ipc::RecordKind kind, std::uint32_t target, const message::Buffer& buffer) {
-  ipc::RecordEntry entry;
+std::uint32_t Recorder::accessed(ipc::RecordingKind kind, std::uint32_t target, const message::Buffer& buffer,
+                                 std::uint64_t remote_address) {
+  ipc::RecordingEntry entry;
   entry.kind = kind;
   entry.operation = next_operation_++;
   entry.peer = target;
   entry.value = static_cast<std::int64_t>(buffer.length);
   entry.address = begin_of(buffer);
+  entry.remote_address = remote_address;
   append(entry);
   return entry.operation;
 }
 
 void Recorder::ended(std::uint32_t operation) {
-  ipc::RecordEntry entry;
-  entry.kind = ipc::RecordKind::ended;
+  ipc::RecordingEntry entry;
+  entry.kind = ipc::RecordingKind::ended;
   entry.operation = operation;
   append(entry);
 }
 
 void Recorder::close() {
-  ipc::RecordEntry entry;
-  entry.kind = ipc::RecordKind::closed;
+  ipc::RecordingEntry entry;
+  entry.kind = ipc::RecordingKind::closed;
   append(entry);
   flush();
 }
 
-void Recorder::append(const ipc::RecordEntry& entry) {
+void Recorder::append(const ipc::RecordingEntry& entry) {
   const std::int64_t outside_ps = client_.block().clock.outside_ps.get();
   const std::int64_t computed_ps = outside_ps - std::exchange(outside_seen_ps_, outside_ps);
-  const auto write = [this](const ipc::RecordEntry& next) {
+  const auto write = [this](const ipc::RecordingEntry& next) {
     if (entries_ == chunk_entries) flush();
-    std::memcpy(chunk_.data() + sizeof(ipc::RecordChunk) + entries_++ * sizeof(next), &next, sizeof(next));
+    std::memcpy(chunk_.data() + sizeof(ipc::RecordingChunk) + entries_++ * sizeof(next), &next, sizeof(next));
   };
   if (computed_ps > 0) {
-    ipc::RecordEntry computed;
+    ipc::RecordingEntry computed;
     computed.value = computed_ps;
     write(computed);
   }
@@ -121,11 +123,11 @@ void Recorder::append(const ipc::RecordEntry& entry) {
 }
 
 void Recorder::flush() {
-  ipc::RecordChunk header;
+  ipc::RecordingChunk header;
   header.rank = client_.rank();
   header.entries = std::exchange(entries_, 0);
   std::memcpy(chunk_.data(), &header, sizeof(header));
-  const std::size_t bytes = sizeof(header) + header.entries * sizeof(ipc::RecordEntry);
+  const std::size_t bytes = sizeof(header) + header.entries * sizeof(ipc::RecordingEntry);
   // In one call, or chunks of several ranks would mix.
   if (write(fd_, chunk_.data(), bytes) != static_cast<ssize_t>(bytes)) fail("write");
 }

@@ -8,7 +8,7 @@
 
 #include "message/buffer.hpp"
 #include "runtime/ipc/client.hpp"
-#include "runtime/ipc/record.hpp"
+#include "runtime/ipc/recording.hpp"
 
 namespace apenet::libfabric {
 
@@ -29,8 +29,9 @@ class Recorder {
   std::uint32_t received();
   void matched(std::uint32_t operation, std::uint32_t source, bool tagged, std::uint64_t tag,
                std::uint64_t bytes, const message::Buffer& buffer);
-  std::uint32_t accessed(ipc::RecordKind kind, std::uint32_t target,
-                         const message::Buffer& buffer);  // put, got
+  // put, got; remote_address: of the memory in the target.
+  std::uint32_t accessed(ipc::RecordingKind kind, std::uint32_t target, const message::Buffer& buffer,
+                         std::uint64_t remote_address);
   void ended(std::uint32_t operation);
   // Nothing more will come, unless something does.
   void close();
@@ -38,7 +39,7 @@ class Recorder {
  private:
   static constexpr std::size_t chunk_entries = 2048;
 
-  void append(const ipc::RecordEntry& entry);
+  void append(const ipc::RecordingEntry& entry);
   void flush();
 
   ipc::Client& client_;

@@ -7,17 +7,19 @@
 #include <cstdint>
 #include <vector>
 
+#include "api/libfabric/domain.hpp"
 #include "runtime/ipc/regions.hpp"
 
 namespace apenet::libfabric {
 
 class Counter;
-class Domain;
 
 // In the domain's list, and in the process's table, by which the simulator permits puts and gets. Owns
 // neither the memory nor the counters.
 class MemoryRegion : public fid_mr {
  public:
+  using Handle = fid_mr;
+
   // Throws FabricError when the key is taken, or the table full.
   MemoryRegion(Domain& domain, const fi_mr_attr& attributes, std::uint64_t chosen_key);
   ~MemoryRegion();
@@ -27,7 +29,7 @@ class MemoryRegion : public fid_mr {
   void bind(Counter& counter, std::uint64_t flags);
   // Somebody has written or read (FI_REMOTE_WRITE, FI_REMOTE_READ).
   void accessed(std::uint64_t flags);
-  [[nodiscard]] Domain& domain() const { return domain_; }
+  [[nodiscard]] Transport& transport() const { return domain_.transport(); }
 
  private:
   Domain& domain_;

@@ -8,14 +8,10 @@
 #include "api/libfabric/endpoint.hpp"
 #include "api/libfabric/guard.hpp"
 #include "api/libfabric/messages.hpp"
-#include "api/libfabric/port.hpp"
+#include "api/libfabric/transport.hpp"
 
 namespace apenet::libfabric {
 namespace {
-
-ipc::Client& client_of(fid_ep* ep) {
-  return endpoint_of(ep).port().client();
-}
 
 // The default of a reliable endpoint is that a completion says "it is there"; only FI_INJECT_COMPLETE asks
 // for less.
@@ -35,32 +31,17 @@ AccessCall plain_call(fid_ep* ep, const Buffer& buffer, fi_addr_t peer, void* co
   return call;
 }
 
-ssize_t write(fid_ep* ep, AccessCall& call) {
-  write(endpoint_of(ep), call);
-  return 0;
-}
-
-ssize_t write_at(fid_ep* ep, AccessCall& call, std::uint64_t address, std::uint64_t key) {
-  call.keys[0] = key;
-  const Segment remote{address, call.buffer.length};
-  call.remote = {&remote, 1};
-  return write(ep, call);
-}
-
-ssize_t read(fid_ep* ep, AccessCall& call) {
-  Endpoint& endpoint = endpoint_of(ep);
-  if (endpoint.port().client().header().get_supported == 0) {
+void read_if_possible(Endpoint& endpoint, AccessCall& call) {
+  if (endpoint.transport().client().header().get_supported == 0) {
     throw FabricError(FI_EOPNOTSUPP, "fi_read: the card of this machine cannot read remote memory");
   }
+  call.inject = false;  // says nothing about a read
   read(endpoint, call);
-  return 0;
 }
 
-ssize_t read_at(fid_ep* ep, AccessCall& call, std::uint64_t address, std::uint64_t key) {
-  call.keys[0] = key;
-  const Segment remote{address, call.buffer.length};
-  call.remote = {&remote, 1};
-  return read(ep, call);
+void add_data(AccessCall& call, std::uint64_t data) {
+  call.has_data = true;
+  call.data = static_cast<std::uint32_t>(data);
 }
 
 // The remote side of a message call.
@@ -90,86 +71,77 @@ AccessCall message_call(fid_ep* ep, const fi_msg_rma& message, std::uint64_t fla
   return call;
 }
 
-ssize_t fi_read_buffer(fid_ep* ep, void* start, std::size_t length, void* /*descriptor*/, fi_addr_t peer,
-                       std::uint64_t address, std::uint64_t key, void* context) {
-  return enter(client_of(ep), [&]() -> ssize_t {
-    AccessCall call = plain_call(ep, make_buffer(start, length), peer, context);
-    return read_at(ep, call, address, key);
-  });
-}
+// fi_read and fi_write with their kin. Start: the type of the local buffer's address.
+template <void access(Endpoint&, AccessCall&), typename Start>
+struct Accesses {
+  static ssize_t at(fid_ep* ep, AccessCall& call, std::uint64_t address, std::uint64_t key) {
+    call.keys[0] = key;
+    const Segment remote{address, call.buffer.length};
+    call.remote = {&remote, 1};
+    access(endpoint_of(ep), call);
+    return 0;
+  }
 
-ssize_t fi_read_pieces(fid_ep* ep, const iovec* pieces, void** /*descriptors*/, std::size_t count,
-                       fi_addr_t peer, std::uint64_t address, std::uint64_t key, void* context) {
-  return enter(client_of(ep), [&]() -> ssize_t {
-    AccessCall call = plain_call(ep, make_buffer(pieces, count), peer, context);
-    return read_at(ep, call, address, key);
-  });
-}
+  static ssize_t buffer(fid_ep* ep, Start start, std::size_t length, void* /*descriptor*/, fi_addr_t peer,
+                        std::uint64_t address, std::uint64_t key, void* context) {
+    return enter(client_of(ep), [&]() -> ssize_t {
+      AccessCall call = plain_call(ep, make_buffer(start, length), peer, context);
+      return at(ep, call, address, key);
+    });
+  }
 
-ssize_t fi_read_message(fid_ep* ep, const fi_msg_rma* message, std::uint64_t flags) {
-  return enter(client_of(ep), [&]() -> ssize_t {
-    AccessCall call = message_call(ep, *message, flags & ~FI_INJECT);
-    const auto segments = segments_of(*message, call.buffer.length);
-    call.remote = {segments.data(), message->rma_iov_count};
-    return read(ep, call);
-  });
-}
-
-ssize_t fi_write_buffer(fid_ep* ep, const void* start, std::size_t length, void* /*descriptor*/,
+  static ssize_t pieces(fid_ep* ep, const iovec* pieces, void** /*descriptors*/, std::size_t count,
                         fi_addr_t peer, std::uint64_t address, std::uint64_t key, void* context) {
+    return enter(client_of(ep), [&]() -> ssize_t {
+      AccessCall call = plain_call(ep, make_buffer(pieces, count), peer, context);
+      return at(ep, call, address, key);
+    });
+  }
+
+  static ssize_t message(fid_ep* ep, const fi_msg_rma* message, std::uint64_t flags) {
+    return enter(client_of(ep), [&]() -> ssize_t {
+      AccessCall call = message_call(ep, *message, flags);
+      const auto segments = segments_of(*message, call.buffer.length);
+      call.remote = {segments.data(), message->rma_iov_count};
+      access(endpoint_of(ep), call);
+      return 0;
+    });
+  }
+};
+using Reads = Accesses<read_if_possible, void*>;
+using Writes = Accesses<write, const void*>;
+
+AccessCall inject_call(fid_ep* ep, const void* start, std::size_t length, fi_addr_t peer) {
+  AccessCall call = plain_call(ep, make_buffer(start, length), peer, nullptr);
+  call.owner.reports = false;
+  call.inject = true;
+  return call;
+}
+
+ssize_t inject(fid_ep* ep, const void* start, std::size_t length, fi_addr_t peer, std::uint64_t address,
+               std::uint64_t key) {
+  return enter(client_of(ep), [&]() -> ssize_t {
+    AccessCall call = inject_call(ep, start, length, peer);
+    return Writes::at(ep, call, address, key);
+  });
+}
+
+ssize_t write_with_data(fid_ep* ep, const void* start, std::size_t length, void* /*descriptor*/,
+                        std::uint64_t data, fi_addr_t peer, std::uint64_t address, std::uint64_t key,
+                        void* context) {
   return enter(client_of(ep), [&]() -> ssize_t {
     AccessCall call = plain_call(ep, make_buffer(start, length), peer, context);
-    return write_at(ep, call, address, key);
+    add_data(call, data);
+    return Writes::at(ep, call, address, key);
   });
 }
 
-ssize_t fi_write_pieces(fid_ep* ep, const iovec* pieces, void** /*descriptors*/, std::size_t count,
-                        fi_addr_t peer, std::uint64_t address, std::uint64_t key, void* context) {
+ssize_t inject_with_data(fid_ep* ep, const void* start, std::size_t length, std::uint64_t data,
+                         fi_addr_t peer, std::uint64_t address, std::uint64_t key) {
   return enter(client_of(ep), [&]() -> ssize_t {
-    AccessCall call = plain_call(ep, make_buffer(pieces, count), peer, context);
-    return write_at(ep, call, address, key);
-  });
-}
-
-ssize_t fi_write_message(fid_ep* ep, const fi_msg_rma* message, std::uint64_t flags) {
-  return enter(client_of(ep), [&]() -> ssize_t {
-    AccessCall call = message_call(ep, *message, flags);
-    const auto segments = segments_of(*message, call.buffer.length);
-    call.remote = {segments.data(), message->rma_iov_count};
-    return write(ep, call);
-  });
-}
-
-ssize_t fi_inject_buffer(fid_ep* ep, const void* start, std::size_t length, fi_addr_t peer,
-                         std::uint64_t address, std::uint64_t key) {
-  return enter(client_of(ep), [&]() -> ssize_t {
-    AccessCall call = plain_call(ep, make_buffer(start, length), peer, nullptr);
-    call.owner.reports = false;
-    call.inject = true;
-    return write_at(ep, call, address, key);
-  });
-}
-
-ssize_t fi_write_with_data(fid_ep* ep, const void* start, std::size_t length, void* /*descriptor*/,
-                           std::uint64_t data, fi_addr_t peer, std::uint64_t address, std::uint64_t key,
-                           void* context) {
-  return enter(client_of(ep), [&]() -> ssize_t {
-    AccessCall call = plain_call(ep, make_buffer(start, length), peer, context);
-    call.has_data = true;
-    call.data = static_cast<std::uint32_t>(data);
-    return write_at(ep, call, address, key);
-  });
-}
-
-ssize_t fi_inject_with_data(fid_ep* ep, const void* start, std::size_t length, std::uint64_t data,
-                            fi_addr_t peer, std::uint64_t address, std::uint64_t key) {
-  return enter(client_of(ep), [&]() -> ssize_t {
-    AccessCall call = plain_call(ep, make_buffer(start, length), peer, nullptr);
-    call.owner.reports = false;
-    call.inject = true;
-    call.has_data = true;
-    call.data = static_cast<std::uint32_t>(data);
-    return write_at(ep, call, address, key);
+    AccessCall call = inject_call(ep, start, length, peer);
+    add_data(call, data);
+    return Writes::at(ep, call, address, key);
   });
 }
 
@@ -177,15 +149,15 @@ ssize_t fi_inject_with_data(fid_ep* ep, const void* start, std::size_t length, s
 
 const fi_ops_rma rma_ops = {
     .size = sizeof(fi_ops_rma),
-    .read = fi_read_buffer,
-    .readv = fi_read_pieces,
-    .readmsg = fi_read_message,
-    .write = fi_write_buffer,
-    .writev = fi_write_pieces,
-    .writemsg = fi_write_message,
-    .inject = fi_inject_buffer,
-    .writedata = fi_write_with_data,
-    .injectdata = fi_inject_with_data,
+    .read = Reads::buffer,
+    .readv = Reads::pieces,
+    .readmsg = Reads::message,
+    .write = Writes::buffer,
+    .writev = Writes::pieces,
+    .writemsg = Writes::message,
+    .inject = inject,
+    .writedata = write_with_data,
+    .injectdata = inject_with_data,
 };
 
 }  // namespace apenet::libfabric

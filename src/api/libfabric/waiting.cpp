@@ -19,34 +19,15 @@ PollSet& poll_set_of(fid_poll* set) {
 WaitSet& wait_set_of(fid_wait* set) {
   return *static_cast<WaitSet*>(set);
 }
-WaitSet& wait_set_of(fid* object) {
-  return wait_set_of(reinterpret_cast<fid_wait*>(object));
-}
-
-template <typename Call>
-auto enter_set(PollSet& set, Call call) {
-  return enter(set.domain().port().client(), call);
-}
-template <typename Call>
-auto enter_set(WaitSet& set, Call call) {
-  return enter(set.fabric().port().client(), call);
-}
-
-int close_poll_set(fid* object) {
-  PollSet& set = poll_set_of(reinterpret_cast<fid_poll*>(object));
-  return enter_set(set, [&]() -> int {
-    delete &set;
-    return 0;
-  });
-}
 
 int poll(fid_poll* set, void** contexts, int count) {
-  return enter_set(poll_set_of(set), [&]() -> int { return poll_set_of(set).poll(contexts, count); });
+  return enter(poll_set_of(set).transport().client(),
+               [&]() -> int { return poll_set_of(set).poll(contexts, count); });
 }
 
 int add(fid_poll* set, fid* object, std::uint64_t flags) {
   if (flags != 0) return -FI_EBADFLAGS;
-  return enter_set(poll_set_of(set), [&]() -> int {
+  return enter(poll_set_of(set).transport().client(), [&]() -> int {
     poll_set_of(set).add(*object);
     return 0;
   });
@@ -54,33 +35,21 @@ int add(fid_poll* set, fid* object, std::uint64_t flags) {
 
 int remove(fid_poll* set, fid* object, std::uint64_t flags) {
   if (flags != 0) return -FI_EBADFLAGS;
-  return enter_set(poll_set_of(set), [&]() -> int {
+  return enter(poll_set_of(set).transport().client(), [&]() -> int {
     poll_set_of(set).remove(*object);
     return 0;
   });
 }
 
-int close_wait_set(fid* object) {
-  WaitSet& set = wait_set_of(object);
-  return enter_set(set, [&]() -> int {
-    if (set.in_use()) return -FI_EBUSY;
-    delete &set;
-    return 0;
-  });
-}
-
-int control_wait_set(fid* object, int command, void* argument) {
-  return get_wait(wait_set_of(object).descriptor(), command, argument);
-}
-
 int wait(fid_wait* set, int timeout_ms) {
-  return enter_set(wait_set_of(set), [&]() -> int { return wait_set_of(set).wait(timeout_ms); });
+  return enter(wait_set_of(set).transport().client(),
+               [&]() -> int { return wait_set_of(set).wait(timeout_ms); });
 }
 
-constexpr fi_ops poll_object_ops = object_ops(close_poll_set);
+constexpr fi_ops poll_object_ops = object_ops(close_object<PollSet>);
 constexpr fi_ops_poll poll_ops = {
     .size = sizeof(fi_ops_poll), .poll = poll, .poll_add = add, .poll_del = remove};
-constexpr fi_ops wait_object_ops = object_ops(close_wait_set, unsupported, control_wait_set);
+constexpr fi_ops wait_object_ops = object_ops(close_object<WaitSet>, unsupported, get_wait<WaitSet>);
 constexpr fi_ops_wait wait_ops = {.size = sizeof(fi_ops_wait), .wait = wait};
 
 void erase(std::vector<fid*>& objects, fid& object) {
@@ -113,21 +82,10 @@ void check_wait_object(const char* call, fi_wait_obj asked, const fid_wait* wait
                                    "FI_WAIT_FD, or FI_WAIT_SET with a set");
 }
 
-int get_wait(const WaitDescriptor& descriptor, int command, void* argument) {
-  if (command != FI_GETWAIT || descriptor.number() == WaitDescriptor::none) return -FI_ENOSYS;
-  *static_cast<int*>(argument) = descriptor.number();
-  return 0;
-}
-
 PollSet::PollSet(Domain& domain) : fid_poll{}, domain_(domain) {
   fid.fclass = FI_CLASS_POLL;
   fid.ops = table(poll_object_ops);
   ops = table(poll_ops);
-  domain_.opened(1);
-}
-
-PollSet::~PollSet() {
-  domain_.opened(-1);
 }
 
 void PollSet::add(::fid& object) {
@@ -150,7 +108,7 @@ int PollSet::find_news(void** contexts, int count) const {
 
 int PollSet::poll(void** contexts, int count) {
   const int found = find_news(contexts, count);
-  if (found > 0 || !domain_.port().progress()) return found;
+  if (found > 0 || !transport().progress()) return found;
   return find_news(contexts, count);
 }
 
@@ -160,11 +118,6 @@ WaitSet::WaitSet(Fabric& fabric, bool with_descriptor)
   fid.fclass = FI_CLASS_WAIT;
   fid.ops = table(wait_object_ops);
   ops = table(wait_ops);
-  fabric_.opened(1);
-}
-
-WaitSet::~WaitSet() {
-  fabric_.opened(-1);
 }
 
 void WaitSet::remove(::fid& object) {
@@ -172,7 +125,7 @@ void WaitSet::remove(::fid& object) {
 }
 
 int WaitSet::wait(int timeout_ms) {
-  const bool done = fabric_.port().progress_until(timeout_ms, [this] {
+  const bool done = transport().progress_until(timeout_ms, [this] {
     return std::any_of(objects_.begin(), objects_.end(),
                        [](const ::fid* object) { return has_news(*object); });
   });
@@ -181,7 +134,7 @@ int WaitSet::wait(int timeout_ms) {
 
 int open_poll_set(fid_domain* domain, fi_poll_attr* attributes, fid_poll** set) {
   Domain& owner = domain_of(domain);
-  return enter(owner.port().client(), [&]() -> int {
+  return enter(owner.transport().client(), [&]() -> int {
     if (attributes != nullptr && attributes->flags != 0) return -FI_EBADFLAGS;
     *set = new PollSet(owner);
     return 0;
@@ -190,7 +143,7 @@ int open_poll_set(fid_domain* domain, fi_poll_attr* attributes, fid_poll** set) 
 
 int open_wait_set(fid_fabric* fabric, fi_wait_attr* attributes, fid_wait** set) {
   Fabric& owner = *static_cast<Fabric*>(fabric);
-  return enter(owner.port().client(), [&]() -> int {
+  return enter(owner.transport().client(), [&]() -> int {
     const fi_wait_obj wanted = attributes != nullptr ? attributes->wait_obj : FI_WAIT_UNSPEC;
     if (attributes != nullptr && attributes->flags != 0) return -FI_EBADFLAGS;
     check_wait_object("fi_wait_open", wanted, nullptr);

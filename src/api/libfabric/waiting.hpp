@@ -7,59 +7,53 @@
 #include <cstdint>
 #include <vector>
 
+#include "api/libfabric/domain.hpp"
 #include "api/libfabric/wait_descriptor.hpp"
 
 namespace apenet::libfabric {
-
-class Domain;
-class Fabric;
 
 // Whether a completion queue, an event queue or a counter has what the program has not read.
 [[nodiscard]] bool has_news(const fid& object);
 // Whether it can wait so. Throws FabricError, which names the call, when not.
 void check_wait_object(const char* call, fi_wait_obj asked, const fid_wait* wait_set);
-// FI_GETWAIT of an object with this descriptor.
-int get_wait(const WaitDescriptor& descriptor, int command, void* argument);
 
 class PollSet : public fid_poll {
  public:
+  using Handle = fid_poll;
+
   explicit PollSet(Domain& domain);
-  ~PollSet();
-  PollSet(const PollSet&) = delete;
-  PollSet& operator=(const PollSet&) = delete;
 
   // Throws FabricError for what is neither a completion queue nor a counter.
   void add(::fid& object);
   void remove(::fid& object);
   // As fi_poll: makes progress when there is no news.
   int poll(void** contexts, int count);
-  [[nodiscard]] Domain& domain() const { return domain_; }
+  [[nodiscard]] Transport& transport() const { return domain_.get().transport(); }
 
  private:
   [[nodiscard]] int find_news(void** contexts, int count) const;
 
-  Domain& domain_;
+  Use<Domain> domain_;
   std::vector<::fid*> objects_;  // in the order in which they were added
 };
 
 // Objects enter and leave it when they are opened and closed.
 class WaitSet : public fid_wait {
  public:
+  using Handle = fid_wait;
+
   WaitSet(Fabric& fabric, bool with_descriptor);
-  ~WaitSet();
-  WaitSet(const WaitSet&) = delete;
-  WaitSet& operator=(const WaitSet&) = delete;
 
   void add(::fid& object) { objects_.push_back(&object); }
   void remove(::fid& object);
   // As fi_wait; the timeout is virtual time.
   int wait(int timeout_ms);
   [[nodiscard]] bool in_use() const { return !objects_.empty(); }
-  [[nodiscard]] Fabric& fabric() const { return fabric_; }
+  [[nodiscard]] Transport& transport() const { return fabric_.get().transport(); }
   [[nodiscard]] const WaitDescriptor& descriptor() const { return descriptor_; }
 
  private:
-  Fabric& fabric_;
+  Use<Fabric> fabric_;
   WaitDescriptor descriptor_;
   std::vector<::fid*> objects_;
 };

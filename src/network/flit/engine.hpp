@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kernel/simulation.hpp"
+#include "network/description.hpp"
 #include "network/flit/fabric.hpp"
 #include "network/flit/route_unit.hpp"
 #include "network/flit/routers.hpp"
@@ -16,7 +17,6 @@
 #include "network/flit/sources.hpp"
 #include "network/network.hpp"
 #include "network/network_trace.hpp"
-#include "network/parameters.hpp"
 #include "network/topology/topology.hpp"
 
 namespace apenet {

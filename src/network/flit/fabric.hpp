@@ -10,7 +10,7 @@
 #include "kernel/large_array.hpp"
 #include "kernel/simulation.hpp"
 #include "network/flit/delay_line.hpp"
-#include "network/flit_timing.hpp"
+#include "network/flit/timing.hpp"
 #include "network/network.hpp"
 #include "network/network_trace.hpp"
 #include "network/routing/routing.hpp"

@@ -8,6 +8,7 @@
 
 #include "kernel/large_array.hpp"
 #include "kernel/simulation.hpp"
+#include "network/description.hpp"
 #include "network/network.hpp"
 #include "network/network_trace.hpp"
 #include "network/packet/bit_errors.hpp"
@@ -16,7 +17,6 @@
 #include "network/packet/records.hpp"
 #include "network/packet/trust.hpp"
 #include "network/packet/waiting_queues.hpp"
-#include "network/parameters.hpp"
 #include "network/routing/routing.hpp"
 #include "network/topology/topology.hpp"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "network/flit_timing.hpp"
+#include "network/flit/timing.hpp"
 
 namespace apenet::packet {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "kernel/time.hpp"
-#include "network/parameters.hpp"
+#include "network/description.hpp"
 
 namespace apenet::packet {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "network/routing/routing.hpp"
-#include "network/topology/topology.hpp"
+#include "network/topology/cube.hpp"
 
 namespace apenet {
 
@@ -15,6 +15,8 @@ namespace apenet {
 class MinimalAdaptiveRouting final : public Routing {
  public:
   MinimalAdaptiveRouting(const CubeShape& shape, bool is_torus);
+  explicit MinimalAdaptiveRouting(const TopologyDescription& cube)
+      : MinimalAdaptiveRouting(CubeShape(cube.dims()), cube.as<TorusDescription>() != nullptr) {}
   [[nodiscard]] std::uint32_t class_count() const override { return escape_.class_count() + 1; }
   void route(const RouteQuery& query, RouteSteps& steps) const override;
   [[nodiscard]] bool keeps_order() const override { return false; }

@@ -1,6 +1,7 @@
 #include "network/routing/arrangement.hpp"
 
-#include <utility>
+#include <algorithm>
+#include <array>
 
 #include "kernel/refuse.hpp"
 #include "network/routing/adaptive_routing.hpp"
@@ -8,144 +9,102 @@
 #include "network/routing/destination_mod.hpp"
 #include "network/routing/table_routing.hpp"
 #include "network/routing/up_down.hpp"
-#include "network/topology/fat_tree.hpp"
-#include "network/topology/graph.hpp"
 
 namespace apenet {
 
 namespace {
 
-using TopologyKind = NetworkDescription::Topology;
-using RoutingKind = NetworkDescription::Routing;
+using Made = std::unique_ptr<const Routing>;
 
-bool is_cube(TopologyKind topology) {
-  return topology == TopologyKind::torus || topology == TopologyKind::mesh;
+template <typename OfTopology>
+Made make_own(const NetworkDescription& network, const Topology& /*topology*/) {
+  return std::make_unique<OfTopology>(network.topology);
 }
 
-void require_links(const NetworkDescription& description, std::size_t expected, const std::string& reason) {
-  if (description.links.size() == expected) return;
-  refuse_value("network.links", std::to_string(description.links.size()) + " entries",
-               std::to_string(expected) + ": " + reason);
+Made make_up_down_of_all(const NetworkDescription& /*network*/, const Topology& topology) {
+  return make_up_down(topology, suggested_roots(topology), [](PortRef) { return true; });
 }
 
-void require_kind(const NetworkDescription& description, bool fits, const std::string& topologies) {
-  if (fits) return;
-  refuse_value("network.routing", name_of(description.routing),
-               "a routing for network.topology = " + name_of(description.topology) + "; " +
-                   name_of(description.routing) + " is for " + topologies);
+Made make_table(const NetworkDescription& network, const Topology& topology) {
+  return read_table(network.table, topology, network.topology.dims());
+}
+
+struct RegisteredRouting {
+  std::string_view name;  // network.routing
+  Made (*make)(const NetworkDescription& network, const Topology& topology);
+  bool fits_all = false;  // every topology; otherwise those with this name in TopologyKind::routings
+};
+
+// One line registers a routing: what is not here does not exist.
+constexpr std::array registered_routings = {
+    RegisteredRouting{"dimension-order", &make_own<DimensionOrderRouting>},
+    RegisteredRouting{"dimension-order-entry-class", &make_own<DimensionOrderEntryRouting>},
+    RegisteredRouting{"minimal-adaptive", &make_own<MinimalAdaptiveRouting>},
+    RegisteredRouting{"destination-mod", &make_own<DestinationModRouting>},
+    RegisteredRouting{"up-down", &make_up_down_of_all, true},
+    RegisteredRouting{"table", &make_table, true},
+};
+
+bool fits(const RegisteredRouting& routing, const TopologyKind& topology) {
+  const std::vector<std::string>& own = topology.routings;
+  return (routing.fits_all && topology.has_routers) ||
+         std::find(own.begin(), own.end(), routing.name) != own.end();
 }
 
 }  // namespace
 
-std::string name_of(TopologyKind topology) {
-  switch (topology) {
-    case TopologyKind::none:
-      return "none";
-    case TopologyKind::torus:
-      return "torus";
-    case TopologyKind::mesh:
-      return "mesh";
-    case TopologyKind::fat_tree:
-      return "fat-tree";
-    case TopologyKind::crossbar:
-      return "crossbar";
-    case TopologyKind::graph:
-      return "graph";
-  }
-  return "unknown";
+std::vector<std::string_view> routing_names() {
+  std::vector<std::string_view> names;
+  for (const RegisteredRouting& routing : registered_routings) names.push_back(routing.name);
+  return names;
 }
 
-std::string name_of(RoutingKind routing) {
-  switch (routing) {
-    case RoutingKind::dimension_order:
-      return "dimension-order";
-    case RoutingKind::dimension_order_entry_class:
-      return "dimension-order-entry-class";
-    case RoutingKind::minimal_adaptive:
-      return "minimal-adaptive";
-    case RoutingKind::destination_mod:
-      return "destination-mod";
-    case RoutingKind::up_down:
-      return "up-down";
-    case RoutingKind::table:
-      return "table";
+std::vector<std::string> routings_of(const TopologyKind& topology) {
+  std::vector<std::string> names;
+  for (const RegisteredRouting& routing : registered_routings) {
+    if (fits(routing, topology)) names.emplace_back(routing.name);
   }
-  return "unknown";
+  return names;
 }
 
 Topology make_topology(const NetworkDescription& description) {
-  switch (description.topology) {
-    case TopologyKind::none:
-      break;
-    case TopologyKind::torus:
-    case TopologyKind::mesh: {
-      const CubeShape shape(description.dims);
-      require_links(description, description.dims.size(), "one for each dimension of network.dims");
-      return description.topology == TopologyKind::torus ? make_torus(shape) : make_mesh(shape);
-    }
-    case TopologyKind::fat_tree: {
-      const FatTreeShape shape(description.fat_tree);
-      require_links(description, shape.levels() - 1, "one for each level of cables between switches");
-      return make_fat_tree(shape);
-    }
-    case TopologyKind::crossbar:
-      require_links(description, 0, "a crossbar has no links between routers");
-      return make_crossbar(description.nodes);
-    case TopologyKind::graph:
-      require_links(description, 1 + description.link_names.size(), "the default, and one for each name");
-      return read_graph(description.graph, description.link_names);
+  Topology topology = description.topology.make();
+  const std::size_t expected = description.topology.link_classes().size();
+  if (description.links.size() != expected) {
+    refuse_value("network.links", std::to_string(description.links.size()) + " entries",
+                 std::to_string(expected) + ": one for each link class of the topology");
   }
-  refuse_value("network.topology", "none",
-               "torus, mesh, fat-tree, crossbar or graph for a card that sends packets");
-}
-
-std::uint32_t count_network_nodes(const NetworkDescription& description) {
-  switch (description.topology) {
-    case TopologyKind::none:
-    case TopologyKind::graph:
-      return make_topology(description).endpoint_count();
-    case TopologyKind::torus:
-    case TopologyKind::mesh:
-      return CubeShape(description.dims).node_count();
-    case TopologyKind::fat_tree:
-      return FatTreeShape(description.fat_tree).node_count();
-    case TopologyKind::crossbar:
-      return make_crossbar(description.nodes).endpoint_count();
-  }
-  return 0;
+  return topology;
 }
 
 std::unique_ptr<const Routing> make_routing(const NetworkDescription& description, const Topology& topology) {
-  const bool is_torus = description.topology == TopologyKind::torus;
-  switch (description.routing) {
-    case RoutingKind::dimension_order:
-      require_kind(description, is_cube(description.topology), "torus and mesh");
-      return std::make_unique<DimensionOrderRouting>(CubeShape(description.dims), is_torus);
-    case RoutingKind::dimension_order_entry_class:
-      require_kind(description, is_torus, "torus");
-      return std::make_unique<DimensionOrderEntryRouting>(CubeShape(description.dims));
-    case RoutingKind::minimal_adaptive:
-      require_kind(description, is_cube(description.topology), "torus and mesh");
-      return std::make_unique<MinimalAdaptiveRouting>(CubeShape(description.dims), is_torus);
-    case RoutingKind::destination_mod:
-      require_kind(description, description.topology == TopologyKind::fat_tree, "fat-tree");
-      return std::make_unique<DestinationModRouting>(FatTreeShape(description.fat_tree));
-    case RoutingKind::up_down:
-      return make_up_down(topology, suggested_roots(topology), [](PortRef) { return true; });
-    case RoutingKind::table:
-      return read_table(description.table, topology,
-                        is_cube(description.topology) ? description.dims : std::vector<std::uint32_t>{});
+  const TopologyKind kind = description.topology.kind();
+  for (const RegisteredRouting& routing : registered_routings) {
+    if (routing.name != description.routing) continue;
+    if (fits(routing, kind)) return routing.make(description, topology);
+    std::string fitting;
+    for (const TopologyDescription& other : registered_topologies()) {
+      if (other.kind().has_routers && fits(routing, other.kind()))
+        fitting.append(fitting.empty() ? "" : " and ").append(other.kind().name);
+    }
+    refuse_value("network.routing", routing.name,
+                 std::string("a routing for network.topology = ")
+                     .append(kind.name)
+                     .append("; ")
+                     .append(routing.name)
+                     .append(" is for ")
+                     .append(fitting));
   }
-  refuse_value("network.routing", "unknown", "one of the known routings");
+  refuse_value("network.routing", description.routing, "one of the known routings");
 }
 
 void require_no_deadlock(const NetworkDescription& description, const Topology& topology,
                          const Routing& routing) {
   const std::string cycle = find_dependency_cycle(topology, routing);
   if (cycle.empty()) return;
-  const bool is_table = description.routing == RoutingKind::table;
+  const bool is_table = description.routing == "table";
   refuse_value(is_table ? "network.table_file" : "network.routing",
-               is_table ? "routes that can deadlock" : name_of(description.routing),
+               is_table ? "routes that can deadlock" : description.routing,
                "a routing without a cycle of channels that wait for each other, not " + cycle);
 }
 

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "network/description.hpp"
 #include "network/routing/routing.hpp"
@@ -11,13 +13,14 @@
 
 namespace apenet {
 
+// Every routing that a machine file can name, and those that suit a topology.
+[[nodiscard]] std::vector<std::string_view> routing_names();
+[[nodiscard]] std::vector<std::string> routings_of(const TopologyKind& topology);
+
 // All functions throw std::invalid_argument, which names key, value and what was expected.
 
 // Also checks that there is one link description per link class of the topology.
 [[nodiscard]] Topology make_topology(const NetworkDescription& description);
-
-// Cheaper than creating the topology, except for graphs. Requires a topology other than none.
-[[nodiscard]] std::uint32_t count_network_nodes(const NetworkDescription& description);
 
 // Requires the topology created from the same description.
 [[nodiscard]] std::unique_ptr<const Routing> make_routing(const NetworkDescription& description,
@@ -38,9 +41,5 @@ struct ArrangementFacts {
   std::string proof;  // how freedom from deadlock was shown, or the cycle
 };
 [[nodiscard]] ArrangementFacts inspect_arrangement(const NetworkDescription& description);
-
-// The names used in machine files.
-[[nodiscard]] std::string name_of(NetworkDescription::Topology topology);
-[[nodiscard]] std::string name_of(NetworkDescription::Routing routing);
 
 }  // namespace apenet

@@ -16,6 +16,8 @@ namespace apenet {
 class DestinationModRouting final : public Routing {
  public:
   explicit DestinationModRouting(const FatTreeShape& shape) : shape_(shape) {}
+  explicit DestinationModRouting(const TopologyDescription& tree)
+      : DestinationModRouting(FatTreeShape(*tree.as<FatTreeDescription>())) {}
   [[nodiscard]] std::uint32_t class_count() const override { return 1; }
   void route(const RouteQuery& query, RouteSteps& steps) const override {
     steps.set_only({port(query.router, query.destination), 0});

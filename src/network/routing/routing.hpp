@@ -9,7 +9,7 @@
 #include "kernel/check.hpp"
 #include "kernel/random.hpp"
 #include "network/packet.hpp"
-#include "network/topology/topology.hpp"
+#include "network/topology/cube.hpp"
 
 namespace apenet {
 
@@ -156,6 +156,8 @@ struct CubeTurns {
 class DimensionOrderRouting final : public Routing {
  public:
   DimensionOrderRouting(const CubeShape& shape, bool is_torus);
+  explicit DimensionOrderRouting(const TopologyDescription& cube)
+      : DimensionOrderRouting(CubeShape(cube.dims()), cube.as<TorusDescription>() != nullptr) {}
   [[nodiscard]] std::uint32_t class_count() const override { return is_torus_ ? 2 : 1; }
   void route(const RouteQuery& query, RouteSteps& steps) const override {
     steps.set_only(step(query.router, query.destination));
@@ -201,6 +203,8 @@ class DimensionOrderRouting final : public Routing {
 class DimensionOrderEntryRouting final : public Routing {
  public:
   explicit DimensionOrderEntryRouting(const CubeShape& shape);
+  explicit DimensionOrderEntryRouting(const TopologyDescription& torus)
+      : DimensionOrderEntryRouting(CubeShape(torus.dims())) {}
   [[nodiscard]] std::uint32_t class_count() const override { return 2; }
   void route(const RouteQuery& query, RouteSteps& steps) const override;
   [[nodiscard]] const std::vector<std::uint32_t>& dims() const { return digits_.dims; }

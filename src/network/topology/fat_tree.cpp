@@ -5,22 +5,9 @@
 #include <utility>
 #include <vector>
 
-#include "kernel/refuse.hpp"
-
 namespace apenet {
 
 namespace {
-
-std::string list_text(const std::vector<std::uint32_t>& list) {
-  std::string text = "[";
-  for (const std::uint32_t value : list) text += (text.size() > 1 ? ", " : "") + std::to_string(value);
-  return text + "]";
-}
-
-[[noreturn]] void refuse(const std::string& key, const std::vector<std::uint32_t>& list,
-                         const std::string& expected) {
-  refuse_value("network." + key, list_text(list), expected);
-}
 
 bool are_counts(const std::vector<std::uint32_t>& list) {
   return std::all_of(list.begin(), list.end(),
@@ -32,7 +19,7 @@ bool are_counts(const std::vector<std::uint32_t>& list) {
 FatTreeShape::FatTreeShape(const FatTreeDescription& description)
     : levels_(static_cast<std::uint32_t>(description.children.size())) {
   if (levels_ < 2 || levels_ > 3 || !are_counts(description.children)) {
-    refuse(
+    refuse_list(
         "children", description.children,
         "two or three numbers of at least 1: nodes of a leaf, leaves below a switch of the next level, and "
         "with three levels pods below a spine");
@@ -40,9 +27,9 @@ FatTreeShape::FatTreeShape(const FatTreeDescription& description)
   const std::string above = std::to_string(levels_ - 1) +
                             " number(s) of at least 1, one for each level of network.children but the last";
   if (description.parents.size() != levels_ - 1 || !are_counts(description.parents))
-    refuse("parents", description.parents, above + ": switches above one of that level");
+    refuse_list("parents", description.parents, above + ": switches above one of that level");
   if (description.cables.size() != levels_ - 1 || !are_counts(description.cables))
-    refuse("cables", description.cables, above + ": cables to each switch above");
+    refuse_list("cables", description.cables, above + ": cables to each switch above");
   std::copy(description.children.begin(), description.children.end(), children.begin());
   std::copy(description.parents.begin(), description.parents.end(), parents.begin());
   std::copy(description.cables.begin(), description.cables.end(), cables.begin());
@@ -50,16 +37,17 @@ FatTreeShape::FatTreeShape(const FatTreeDescription& description)
     return a * b > max_nodes ? a * b : a * b * c;  // a product of three factors below 2^22 may overflow
   };
   if (product(children[0], children[1], children[2]) > max_nodes)
-    refuse("children", description.children, "at most " + std::to_string(max_nodes) + " nodes in all");
+    refuse_list("children", description.children, "at most " + std::to_string(max_nodes) + " nodes in all");
   if (product(parents[0], std::max(parents[1], 1U), children[2]) > max_nodes)
-    refuse("parents", description.parents, "at most " + std::to_string(max_nodes) + " switches in all");
+    refuse_list("parents", description.parents, "at most " + std::to_string(max_nodes) + " switches in all");
   for (std::uint32_t level = 0; level < levels_; ++level) {
     const std::uint64_t down = level == 0 ? children[0] : std::uint64_t{children[level]} * cables[level - 1];
     const std::uint64_t up = std::uint64_t{parents[level]} * cables[level];
     if (down + up > max_ports) {
-      refuse(level + 1 < levels_ ? "parents" : "children",
-             level + 1 < levels_ ? description.parents : description.children,
-             "switches of at most " + std::to_string(max_ports) + " ports, not " + std::to_string(down + up));
+      refuse_list(
+          level + 1 < levels_ ? "parents" : "children",
+          level + 1 < levels_ ? description.parents : description.children,
+          "switches of at most " + std::to_string(max_ports) + " ports, not " + std::to_string(down + up));
     }
   }
 }
@@ -133,6 +121,22 @@ Topology make_fat_tree(const FatTreeShape& shape) {
     }
   }
   return topology;
+}
+
+TopologyKind FatTreeDescription::kind() {
+  return {.name = "fat-tree", .routings = {"destination-mod"}, .link_tables = {"leaf", "middle"}};
+}
+
+Topology make_topology(const FatTreeDescription& tree) {
+  return make_fat_tree(FatTreeShape(tree));
+}
+
+std::uint32_t count_nodes(const FatTreeDescription& tree) {
+  return FatTreeShape(tree).node_count();
+}
+
+std::vector<std::string> link_sections(const FatTreeDescription& tree) {
+  return FatTreeDescription::kind().link_sections(tree.parents.size());
 }
 
 }  // namespace apenet

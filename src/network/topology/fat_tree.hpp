@@ -3,11 +3,37 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
+#include <vector>
 
-#include "network/description.hpp"
-#include "network/topology/topology.hpp"
+#include "network/topology/description.hpp"
 
 namespace apenet {
+
+// A parallel-ports generalised fat tree, PGFT(h; m; 1, w; 1, p) of Zahavi ("Fat-tree routing and node
+// ordering providing contention free traffic for MPI global collectives", J. Parallel Distrib. Comput. 72,
+// 2012), of two or three levels of switches. Level 0 are the leaves.
+struct FatTreeDescription {
+  [[nodiscard]] static TopologyKind kind();
+  std::vector<std::uint32_t> children;  // m: below a switch of each level: nodes per leaf, leaves per ...
+  std::vector<std::uint32_t> parents;   // w: different switches above a switch of each level but the last
+  std::vector<std::uint32_t> cables;    // p: parallel cables to each of them
+};
+
+inline void list_fields(schema::Fields& fields, FatTreeDescription& tree) {
+  using namespace schema::ranges;
+  fields("children", tree.children, schema::List{count, 2, 3},
+         "nodes of a leaf, leaves below a switch of the next level, and so on");
+  fields("parents", tree.parents, schema::List{count, 1, 2},
+         "switches above a switch of each level but the last");
+  fields("cables", tree.cables, schema::List{count, 1, 2}.optional(),
+         "parallel cables to each parent, of each level but the last; absent: 1");
+  if (tree.cables.empty()) tree.cables.assign(tree.parents.size(), 1);
+}
+
+[[nodiscard]] Topology make_topology(const FatTreeDescription& tree);
+[[nodiscard]] std::uint32_t count_nodes(const FatTreeDescription& tree);
+[[nodiscard]] std::vector<std::string> link_sections(const FatTreeDescription& tree);
 
 // The shape of a fat tree with two or three levels of switches: leaf, (middle,) spine. Two levels are three
 // with a single pod and no switches above it. In a pod, every leaf is connected to every middle switch.

@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "network/topology/text_file.hpp"
@@ -214,8 +215,18 @@ class GraphReader {
 
 }  // namespace
 
-Topology read_graph(std::string_view text, const std::vector<std::string>& link_names) {
-  return GraphReader(text, link_names).read();
+TopologyKind GraphDescription::kind() {
+  return {.name = "graph"};
+}
+
+Topology make_topology(const GraphDescription& graph) {
+  return GraphReader(graph.text, graph.link_names).read();
+}
+
+std::vector<std::string> link_sections(const GraphDescription& graph) {
+  std::vector<std::string> sections = {"network.link"};
+  for (const std::string& name : graph.link_names) sections.push_back("network.links." + name);
+  return sections;
 }
 
 }  // namespace apenet

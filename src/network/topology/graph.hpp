@@ -2,12 +2,23 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "network/topology/topology.hpp"
+#include "network/topology/description.hpp"
 
 namespace apenet {
+
+struct GraphDescription {
+  [[nodiscard]] static TopologyKind kind();
+  std::string text;                     // of the graph file
+  std::vector<std::string> link_names;  // of the link classes from 1 on; 0: cables without a name
+};
+
+inline void list_fields(schema::Fields& fields, GraphDescription& graph) {
+  using namespace schema::ranges;
+  fields("graph_file", graph.text, text_of_file, "file with routers, nodes and cables");
+  fields.tables("links", graph.link_names);
+}
 
 // One statement per line:
 //
@@ -20,6 +31,7 @@ namespace apenet {
 // a router to itself. Every router can be reached from every other one. Names consist of letters, digits and
 // ( ) , . _ + -.
 // Throws std::invalid_argument, which names network.graph_file, the line and what was expected.
-[[nodiscard]] Topology read_graph(std::string_view text, const std::vector<std::string>& link_names);
+[[nodiscard]] Topology make_topology(const GraphDescription& graph);
+[[nodiscard]] std::vector<std::string> link_sections(const GraphDescription& graph);
 
 }  // namespace apenet

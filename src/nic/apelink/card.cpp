@@ -3,9 +3,9 @@
 #include "kernel/refuse.hpp"
 #include "nic/apelink/transmitter.hpp"
 
-namespace apenet {
+namespace apenet::apelink {
 
-void validate_common(const ApeCardDescription& card) {
+void validate_common(const CommonDescription& card) {
   require_at_least("card.max_payload_bytes", card.max_payload_bytes, card.granule_bytes);
   if (card.max_payload_bytes % card.granule_bytes != 0) {
     refuse_value("card.max_payload_bytes", std::to_string(card.max_payload_bytes),
@@ -18,18 +18,13 @@ void validate_common(const ApeCardDescription& card) {
                   " (64 over card.ports = " + std::to_string(card.ports) + ")");
 }
 
-NicCapabilities ape_card_capabilities(const ApeCardDescription& card) {
-  return {.put = true,
-          .get = true,
-          .max_message_bytes = card.max_message_bytes,
-          .max_send_bytes = card.max_message_bytes,
-          .max_pio_bytes = card.max_pio_bytes,
-          .channels = static_cast<std::uint16_t>(card.queues)};
-}
-
-CardFacts ape_card_facts(const ApeCardDescription& card, const NicCapabilities& capabilities,
-                         const HostDescription& host) {
-  return {.capabilities = capabilities,
+CardFacts common_facts(const CommonDescription& card, const HostDescription& host) {
+  return {.capabilities = {.put = true,
+                           .get = true,
+                           .max_message_bytes = card.max_message_bytes,
+                           .max_send_bytes = card.max_message_bytes,
+                           .max_pio_bytes = card.max_pio_bytes,
+                           .channels = static_cast<std::uint16_t>(card.queues)},
           .network_channels = static_cast<std::uint32_t>(card.queues),
           .max_packet_wire_bytes = card.header_bytes + card.max_payload_bytes + card.footer_bytes,
           .packet_overhead_bytes = card.header_bytes + card.footer_bytes,
@@ -38,28 +33,14 @@ CardFacts ape_card_facts(const ApeCardDescription& card, const NicCapabilities& 
           .doorbell_delay = host.bus.pio_write_latency};
 }
 
-ApeCards ape_cards(const ApeCardDescription& card, const CardSurroundings& surroundings, Time lookup_time) {
-  const auto queues = static_cast<std::size_t>(card.queues);
-  return {.simulation = surroundings.simulation,
-          .network = *surroundings.network,
-          .messages = surroundings.messages,
-          .placement = surroundings.placement,
-          .description = card,
-          .pio_write_latency = surroundings.host.bus.pio_write_latency,
-          .outstanding_reads = surroundings.host.bus.outstanding_reads,
-          .lookup_time = lookup_time,
-          .queues = LargeArray<ApeCardQueue>(surroundings.placement.process_count() * queues)};
-}
-
-void append_counters(const ApeCardCounters& counted, std::vector<Counter>& counters) {
+void append_counters(const Counters& counted, std::vector<Counter>& counters) {
   counters.push_back({"packets", counted.packets});
   counters.push_back({"acknowledgements", counted.acknowledgements});
   counters.push_back({"descriptors_held_back", counted.descriptors_held_back});
   counters.push_back({"gets_served", counted.gets_served});
 }
 
-void append_warnings(const ApeCardCounters& counted, const std::string& name,
-                     std::vector<std::string>& warnings) {
+void append_warnings(const Counters& counted, const std::string& name, std::vector<std::string>& warnings) {
   if (counted.gets_served > 0) {
     warnings.push_back(std::to_string(counted.gets_served) +
                        " gets were served by the driver at the target: " + name +
@@ -73,4 +54,4 @@ void append_warnings(const ApeCardCounters& counted, const std::string& name,
   }
 }
 
-}  // namespace apenet
+}  // namespace apenet::apelink

@@ -11,19 +11,15 @@
 #include "kernel/counters.hpp"
 #include "kernel/large_array.hpp"
 #include "kernel/queue_pool.hpp"
-#include "kernel/simulation.hpp"
-#include "network/network.hpp"
 #include "nic/apelink/description.hpp"
-#include "nic/card_set.hpp"
-#include "nic/messages.hpp"
-#include "nic/placement.hpp"
+#include "nic/shared_state.hpp"
 #include "nic/slab.hpp"
 #include "nic/tag.hpp"
 
-namespace apenet {
+namespace apenet::apelink {
 
 // Totals of all cards of a machine. The report states which of these features are assumed and not published.
-struct ApeCardCounters {
+struct Counters {
   std::uint64_t packets = 0;           // packets injected, of every role
   std::uint64_t acknowledgements = 0;  // part of them: for remote_done
   // Descriptors that waited in host memory because the card's FIFO was full.
@@ -32,75 +28,75 @@ struct ApeCardCounters {
 };
 
 // The purpose of a packet. It is stored in the low bits of Packet::message, the card's own number.
-enum class PacketRole : std::uint8_t { data = 0, acknowledgement = 1, get_request = 2, get_reply = 3 };
+enum class Role : std::uint8_t { data = 0, acknowledgement = 1, get_request = 2, get_reply = 3 };
 
 // A descriptor in a card's FIFO.
-struct ApeCardEntry {
+struct Entry {
   MessageId id = 0;
-  PacketRole role = PacketRole::data;
+  Role role = Role::data;
   Time present_at = Time::never();  // when it is on the card; never() while it waits for the bus
 };
 
 // A packet on its way from the card's decoder to the network.
-struct PendingPacket {
+struct Pending {
   Packet packet;
   Memory memory = Memory::host;    // the memory that holds its payload
   Time tail_time = Time::never();  // when its data are complete; never() until the first data have arrived
 };
 
 // The path of a hardware queue's packets into the network.
-struct ApeCardChannel {
+struct Channel {
   // Space of the injection buffer reserved for packets whose payload is still being read.
   std::int64_t reserved_bytes = 0;
-  QueuePool<PendingPacket>::Queue pending;  // in injection order; the first always waits for its data
+  QueuePool<Pending>::Queue pending;  // in injection order; the first always waits for its data
   QueuePool<MessageId>::Queue acknowledgements;
 };
 
 // A descriptor FIFO; each port has one per hardware queue. One cache line, together with the data that is
 // nearly always used at the same time.
-struct alignas(64) ApeCardQueue {
-  QueuePool<ApeCardEntry>::Queue fifo;            // on the card, in order; at most descriptor_fifo_entries
-  QueuePool<ApeCardEntry>::Queue in_host_memory;  // descriptors that found the FIFO full
+struct alignas(64) Queue {
+  QueuePool<Entry>::Queue fifo;            // on the card, in order; at most descriptor_fifo_entries
+  QueuePool<Entry>::Queue in_host_memory;  // descriptors that found the FIFO full
   // Number of descriptors that have left the FIFO, modulo 2^32.
   std::uint32_t head_number = 0;
   std::uint32_t size = 0;         // of the FIFO
   std::uint32_t next_packet = 0;  // of the head's message
   bool decoding = false;
   // State of the hardware queue, which all ports share; used in the first port's entry only.
-  ApeCardChannel channel;
+  Channel channel;
 };
 
 // What the cards of a machine share: environment, parameters, and the memory of their queues. Stored once, so
 // that a card contains only its own state.
-struct ApeCards {
-  Simulation& simulation;
-  Network& network;
-  MessageTable& messages;
-  const Placement& placement;
-  ApeCardDescription description;
+struct Cards : SharedState<CommonDescription> {
+  Cards(const CommonDescription& card, const CardSurroundings& surroundings, Time lookup = {})
+      : SharedState(card, surroundings),
+        pio_write_latency(surroundings.host.bus.pio_write_latency),
+        lookup_time(lookup),
+        queues(surroundings.placement.process_count() * static_cast<std::size_t>(card.queues)) {}
+
   Time pio_write_latency;
-  std::uint32_t outstanding_reads;
   Time lookup_time;  // per arriving packet, to find its buffer
   Time decode_time = description.clock.cycles(description.descriptor_cycles);
-  ApeCardCounters counters = {};
-  QueuePool<ApeCardEntry> entries = {};
-  QueuePool<PendingPacket> pending = {};
+  Counters counters = {};
+  QueuePool<Entry> entries = {};
+  QueuePool<Pending> pending = {};
   QueuePool<MessageId> acknowledgements = {};
-  LargeArray<ApeCardQueue> queues = {};  // ordered by node
+  LargeArray<Queue> queues;  // ordered by node
   std::size_t queues_taken = 0;
   // Packets whose payload is being written to memory, of cards with a Receiver.
   Slab<Packet> being_written = {};
 
   // Takes the queues of the next node's card, which has this many ports in use.
-  [[nodiscard]] ApeCardQueue* take_queues(std::size_t ports) {
-    ApeCardQueue* const first = queues.data() + queues_taken;
+  [[nodiscard]] Queue* take_queues(std::size_t ports) {
+    Queue* const first = queues.data() + queues_taken;
     queues_taken += ports * static_cast<std::size_t>(description.queues);
     return first;
   }
 };
 
-struct ApeCard {
-  ApeCards& all;
+struct Card {
+  Cards& all;
   Bus& bus;
   GpuMemory* gpu;            // nullptr if the card cannot access it
   EventSource source;        // of all events of this card
@@ -111,7 +107,7 @@ struct ApeCard {
 };
 
 // is_silent: the target is not notified of the message.
-[[nodiscard]] constexpr std::uint64_t packet_message(MessageId id, PacketRole role, bool is_silent) {
+[[nodiscard]] constexpr std::uint64_t packet_message(MessageId id, Role role, bool is_silent) {
   return std::uint64_t{id} << 3U | std::uint64_t{is_silent} << 2U | static_cast<std::uint64_t>(role);
 }
 [[nodiscard]] constexpr MessageId message_of(const Packet& packet) {
@@ -120,39 +116,34 @@ struct ApeCard {
 [[nodiscard]] constexpr bool is_silent(const Packet& packet) {
   return (packet.message >> 2U & 1U) != 0;
 }
-[[nodiscard]] constexpr PacketRole role_of(const Packet& packet) {
-  return static_cast<PacketRole>(packet.message & 3U);
+[[nodiscard]] constexpr Role role_of(const Packet& packet) {
+  return static_cast<Role>(packet.message & 3U);
 }
 
-[[nodiscard]] constexpr bool carries_payload(PacketRole role) {
-  return role == PacketRole::data || role == PacketRole::get_reply;
+[[nodiscard]] constexpr bool carries_payload(Role role) {
+  return role == Role::data || role == Role::get_reply;
 }
 
 // The bytes of the message that packet number `sequence` carries, without padding.
-[[nodiscard]] constexpr std::int64_t payload_of(const ApeCardDescription& card, std::int64_t message_bytes,
+[[nodiscard]] constexpr std::int64_t payload_of(const CommonDescription& card, std::int64_t message_bytes,
                                                 std::uint32_t sequence) {
   return std::min(card.max_payload_bytes, message_bytes - std::int64_t{sequence} * card.max_payload_bytes);
 }
 
 // The smallest payload is one granule, even if the message is empty (hep-lat/0409071: "the minimum packet
 // payload is a 128bit word").
-[[nodiscard]] constexpr std::int64_t padded(const ApeCardDescription& card, std::int64_t bytes) {
+[[nodiscard]] constexpr std::int64_t padded(const CommonDescription& card, std::int64_t bytes) {
   const std::int64_t granules = (bytes + card.granule_bytes - 1) / card.granule_bytes;
   return std::max<std::int64_t>(1, granules) * card.granule_bytes;
 }
 
-// Facts and shared state of the cards of a machine.
-[[nodiscard]] NicCapabilities ape_card_capabilities(const ApeCardDescription& card);
-[[nodiscard]] CardFacts ape_card_facts(const ApeCardDescription& card, const NicCapabilities& capabilities,
-                                       const HostDescription& host);
-[[nodiscard]] ApeCards ape_cards(const ApeCardDescription& card, const CardSurroundings& surroundings,
-                                 Time lookup_time = {});
+// Facts of the cards of a machine.
+[[nodiscard]] CardFacts common_facts(const CommonDescription& card, const HostDescription& host);
 
 // Throws std::invalid_argument, which names key, value and what was expected.
-void validate_common(const ApeCardDescription& card);
-void append_counters(const ApeCardCounters& counted, std::vector<Counter>& counters);
+void validate_common(const CommonDescription& card);
+void append_counters(const Counters& counted, std::vector<Counter>& counters);
 // `name`: the name of the card in the sentences.
-void append_warnings(const ApeCardCounters& counted, const std::string& name,
-                     std::vector<std::string>& warnings);
+void append_warnings(const Counters& counted, const std::string& name, std::vector<std::string>& warnings);
 
-}  // namespace apenet
+}  // namespace apenet::apelink

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace apenet {
+namespace apenet::apelink {
 
 namespace {
 
@@ -11,18 +11,18 @@ constexpr std::uint8_t get_served = 3;
 
 }  // namespace
 
-EventWriter::About about(PacketRole role) {
+EventWriter::About about(Role role) {
   switch (role) {
-    case PacketRole::acknowledgement:
+    case Role::acknowledgement:
       return EventWriter::About::remote_done;
-    case PacketRole::get_request:
+    case Role::get_request:
       return EventWriter::About::get_request;
     default:
       return EventWriter::About::delivered;
   }
 }
 
-EventWriter::EventWriter(ApeCard& card, Transmitter& transmitter)
+EventWriter::EventWriter(Card& card, Transmitter& transmitter)
     : card_(card), messages_(card.all.messages), transmitter_(transmitter) {}
 
 // Writes an event no earlier than `earliest`: the whole packet must have been checked, including its footer.
@@ -62,7 +62,7 @@ void EventWriter::handle_event(const Event& event) {
   const auto id = static_cast<MessageId>(tag_which(event.argument_a));
   const std::uint8_t what = tag_what(event.argument_a);
   if (what == get_served) {
-    transmitter_.doorbell(id, PacketRole::get_reply);
+    transmitter_.post(id, Role::get_reply);
     return;
   }
   switch (static_cast<About>(what)) {
@@ -78,4 +78,4 @@ void EventWriter::handle_event(const Event& event) {
   }
 }
 
-}  // namespace apenet
+}  // namespace apenet::apelink

@@ -6,7 +6,7 @@
 #include "nic/apelink/card.hpp"
 #include "nic/apelink/transmitter.hpp"
 
-namespace apenet {
+namespace apenet::apelink {
 
 // After the last packet's payload the card writes an event. Posted writes keep their order, so a process that
 // sees the event also finds the data.
@@ -17,7 +17,7 @@ class EventWriter final : private BusClient, private EventHandler {
  public:
   enum class About : std::uint8_t { delivered, remote_done, get_request };
 
-  EventWriter(ApeCard& card, Transmitter& transmitter);
+  EventWriter(Card& card, Transmitter& transmitter);
   EventWriter(const EventWriter&) = delete;
   EventWriter& operator=(const EventWriter&) = delete;
 
@@ -33,12 +33,12 @@ class EventWriter final : private BusClient, private EventHandler {
   void prepare(const Event& event, Ahead ahead) const override;
   void serve_get(MessageId id);
 
-  ApeCard& card_;
+  Card& card_;
   MessageTable& messages_;
   Transmitter& transmitter_;
 };
 
 // The event for a packet without payload.
-[[nodiscard]] EventWriter::About about(PacketRole role);
+[[nodiscard]] EventWriter::About about(Role role);
 
-}  // namespace apenet
+}  // namespace apenet::apelink

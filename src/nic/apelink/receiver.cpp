@@ -1,6 +1,6 @@
 #include "nic/apelink/receiver.hpp"
 
-namespace apenet {
+namespace apenet::apelink {
 
 void Receiver::packet_arrived(const Packet& packet, Time head_time) {
   const Time usable = head_time + card_.all.lookup_time;
@@ -45,4 +45,4 @@ void Receiver::handle_event(const Event& event) {
   payload_written(card_.all.being_written.take(static_cast<std::uint32_t>(event.argument_a)));
 }
 
-}  // namespace apenet
+}  // namespace apenet::apelink

@@ -6,14 +6,14 @@
 #include "nic/apelink/card.hpp"
 #include "nic/apelink/event_writer.hpp"
 
-namespace apenet {
+namespace apenet::apelink {
 
 // A packet's header names a published buffer. A look-up in the card's table yields the address, and the
 // payload is written to host memory without the CPU. If the bus is idle, the write may begin directly after
 // the header (see Bus). The packet leaves the ejection buffer when the write has ended.
 class Receiver final : private BusClient, private EventHandler {
  public:
-  Receiver(ApeCard& card, EventWriter& events) : card_(card), events_(events) {}
+  Receiver(Card& card, EventWriter& events) : card_(card), events_(events) {}
   Receiver(const Receiver&) = delete;
   Receiver& operator=(const Receiver&) = delete;
 
@@ -27,8 +27,8 @@ class Receiver final : private BusClient, private EventHandler {
   void take_payload(const Packet& packet, Time usable);
   void payload_written(const Packet& packet);
 
-  ApeCard& card_;
+  Card& card_;
   EventWriter& events_;
 };
 
-}  // namespace apenet
+}  // namespace apenet::apelink

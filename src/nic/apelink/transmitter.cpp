@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 
-namespace apenet {
+namespace apenet::apelink {
 
 namespace {
 
@@ -46,25 +46,25 @@ constexpr PayloadRead payload_read_of(std::uint64_t which) {
 }
 
 // The memory from which a packet's payload is read. For the reply to a get, the target's card reads it.
-constexpr Memory memory_read(const Descriptor& descriptor, PacketRole role) {
-  return role == PacketRole::get_reply ? descriptor.remote_memory : descriptor.local_memory;
+constexpr Memory memory_read(const Descriptor& descriptor, Role role) {
+  return role == Role::get_reply ? descriptor.remote_memory : descriptor.local_memory;
 }
 
 }  // namespace
 
-Transmitter::Transmitter(ApeCard& card)
+Transmitter::Transmitter(Card& card)
     : card_(card), queues_(card.all.take_queues(card.all.placement.processes_on(card.node()))) {}
 
-std::size_t Transmitter::queue_index(MessageId id, PacketRole role) const {
+std::size_t Transmitter::queue_index(MessageId id, Role role) const {
   const Descriptor& descriptor = card_.all.messages.descriptor(id);
-  const ProcessId owner = role == PacketRole::get_reply ? descriptor.target : descriptor.source;
+  const ProcessId owner = role == Role::get_reply ? descriptor.target : descriptor.source;
   return card_.all.placement.port(owner) * channel_count() + descriptor.channel;
 }
 
-void Transmitter::doorbell(MessageId id, PacketRole role) {
+void Transmitter::post(MessageId id, Role role) {
   const std::size_t index = queue_index(id, role);
   Queue& queue = queues_[index];
-  const ApeCardEntry entry{id, role, Time::never()};
+  const Entry entry{id, role, Time::never()};
   const auto capacity = static_cast<std::size_t>(card_.all.description.descriptor_fifo_entries);
   if (queue.size < capacity && queue.in_host_memory.empty()) {
     write_descriptor(index, entry);
@@ -74,10 +74,10 @@ void Transmitter::doorbell(MessageId id, PacketRole role) {
   }
 }
 
-void Transmitter::write_descriptor(std::size_t index, const ApeCardEntry& entry) {
+void Transmitter::write_descriptor(std::size_t index, const Entry& entry) {
   Queue& queue = queues_[index];
   const Descriptor& descriptor = card_.all.messages.descriptor(entry.id);
-  const bool carries_payload = descriptor.from_cpu && entry.role == PacketRole::data;
+  const bool carries_payload = descriptor.from_cpu && entry.role == Role::data;
   const std::int64_t bytes =
       card_.all.description.descriptor_bytes + (carries_payload ? descriptor.bytes : 0);
   const std::uint32_t number = queue.head_number + queue.size;
@@ -108,7 +108,7 @@ void Transmitter::decode_head(std::size_t index) {
   Queue& queue = queues_[index];
   const bool is_decoded = (decoded_ >> index & 1U) != 0;
   if (queue.decoding || is_decoded || queue.fifo.empty()) return;
-  const ApeCardEntry& head = card_.all.entries.front(queue.fifo);
+  const Entry& head = card_.all.entries.front(queue.fifo);
   if (head.present_at == Time::never()) return;
   queue.decoding = true;
   card_.all.simulation.schedule(card_.source, std::max(card_.now(), head.present_at) + card_.all.decode_time,
@@ -160,10 +160,10 @@ bool Transmitter::has_room(std::uint16_t number, std::int64_t wire_bytes) {
   return false;
 }
 
-Packet Transmitter::make_packet(MessageId id, PacketRole role, std::uint32_t sequence) const {
+Packet Transmitter::make_packet(MessageId id, Role role, std::uint32_t sequence) const {
   const Descriptor& descriptor = card_.all.messages.descriptor(id);
-  const ApeCardDescription& card = card_.all.description;
-  const bool to_source = role == PacketRole::get_reply || role == PacketRole::acknowledgement;
+  const CommonDescription& card = card_.all.description;
+  const bool to_source = role == Role::get_reply || role == Role::acknowledgement;
   const bool has_payload = carries_payload(role);
   const std::int64_t payload = has_payload ? payload_of(card, descriptor.bytes, sequence) : 0;
   Packet packet;
@@ -183,8 +183,7 @@ void Transmitter::issue_acknowledgements() {
   for (std::size_t i = 0; i < channel_count(); ++i) {
     QueuePool<MessageId>::Queue& waiting = channel(i).acknowledgements;
     while (!waiting.empty()) {
-      const Packet packet =
-          make_packet(card_.all.acknowledgements.front(waiting), PacketRole::acknowledgement, 0);
+      const Packet packet = make_packet(card_.all.acknowledgements.front(waiting), Role::acknowledgement, 0);
       if (!has_room(packet.channel, packet.wire_bytes)) break;
       card_.all.acknowledgements.pop(waiting);
       --acknowledgements_;
@@ -196,16 +195,16 @@ void Transmitter::issue_acknowledgements() {
 
 bool Transmitter::issue_packet(std::size_t index) {
   Queue& queue = queues_[index];
-  const ApeCardEntry head = card_.all.entries.front(queue.fifo);
+  const Entry head = card_.all.entries.front(queue.fifo);
   const Descriptor& descriptor = card_.all.messages.descriptor(head.id);
   const Packet packet = make_packet(head.id, head.role, queue.next_packet);
-  const bool from_cpu = head.role == PacketRole::data && descriptor.from_cpu;
+  const bool from_cpu = head.role == Role::data && descriptor.from_cpu;
   const bool from_memory = carries_payload(head.role) && !from_cpu && descriptor.bytes > 0;
   const Memory memory = memory_read(descriptor, head.role);
   if (!has_room(packet.channel, packet.wire_bytes)) return false;
   if (from_memory && read_count_ >= card_.all.outstanding_reads) return false;
 
-  const bool reports_sent = packet.last && head.role == PacketRole::data && wants_sent(descriptor);
+  const bool reports_sent = packet.last && head.role == Role::data && wants_sent(descriptor);
   Channel& way = channel(packet.channel);
   way.reserved_bytes += packet.wire_bytes;
   card_.all.pending.push(way.pending, {packet, memory, from_memory ? Time::never() : Time::zero()});
@@ -234,16 +233,16 @@ void Transmitter::inject(const Packet& packet, Time tail_time) {
 void Transmitter::inject_what_has_its_data(std::uint16_t number) {
   Channel& way = channel(number);
   while (!way.pending.empty() && card_.all.pending.front(way.pending).tail_time != Time::never()) {
-    const PendingPacket next = card_.all.pending.pop(way.pending);
+    const Pending next = card_.all.pending.pop(way.pending);
     way.reserved_bytes -= next.packet.wire_bytes;
     inject(next.packet, std::max(next.tail_time, card_.now()));
   }
 }
 
 void Transmitter::payload_comes(std::uint16_t number, Memory memory, Time tail_time) {
-  const QueuePool<PendingPacket>::Queue& pending = channel(number).pending;
+  const QueuePool<Pending>::Queue& pending = channel(number).pending;
   std::uint64_t place = 0;
-  const auto waits_for_it = [&](const PendingPacket& packet) {
+  const auto waits_for_it = [&](const Pending& packet) {
     return packet.memory == memory && packet.tail_time == Time::never();
   };
   while (!waits_for_it(card_.all.pending.at(pending, place))) ++place;
@@ -328,4 +327,4 @@ void Transmitter::handle_event(const Event& event) {
   }
 }
 
-}  // namespace apenet
+}  // namespace apenet::apelink

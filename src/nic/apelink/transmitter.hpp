@@ -5,7 +5,7 @@
 
 #include "nic/apelink/card.hpp"
 
-namespace apenet {
+namespace apenet::apelink {
 
 // Each port has one descriptor FIFO per hardware queue. The entry at the head of a FIFO is decoded, then
 // split into packets; the queues take turns packet by packet. For each packet, space in the injection buffer
@@ -19,12 +19,17 @@ class Transmitter final : private BusClient, private EventHandler {
  public:
   static constexpr std::int64_t max_queues = 64;  // ports x queues; one bit each in decoded_
 
-  explicit Transmitter(ApeCard& card);
+  explicit Transmitter(Card& card);
   Transmitter(const Transmitter&) = delete;
   Transmitter& operator=(const Transmitter&) = delete;
 
-  // The doorbell of a process (data, get_request) or of the driver (get_reply).
-  void doorbell(MessageId id, PacketRole role);
+  // The doorbell of a process.
+  void doorbell(MessageId id) {
+    const bool is_get = card_.all.messages.descriptor(id).verb == Verb::get;
+    post(id, is_get ? Role::get_request : Role::data);
+  }
+  // Posts a descriptor: of a process, or of the driver (get_reply).
+  void post(MessageId id, Role role);
   // Sends an acknowledgement to the source when its message is complete in this node's memory.
   void acknowledge(MessageId id);
   void injection_freed(std::uint16_t channel);
@@ -32,9 +37,6 @@ class Transmitter final : private BusClient, private EventHandler {
   [[gnu::always_inline]] void prepare_doorbell() const { __builtin_prefetch(queues_); }
 
  private:
-  using Queue = ApeCardQueue;
-  using Channel = ApeCardChannel;
-
   void bus_granted(const BusGrant& grant) override;
   void handle_event(const Event& event) override;
   void prepare(const Event& event, Ahead ahead) const override;
@@ -45,8 +47,8 @@ class Transmitter final : private BusClient, private EventHandler {
   }
   void payload_granted(const BusGrant& grant);
   void payload_comes(std::uint16_t number, Memory memory, Time tail_time);
-  [[nodiscard]] std::size_t queue_index(MessageId id, PacketRole role) const;
-  void write_descriptor(std::size_t queue, const ApeCardEntry& entry);
+  [[nodiscard]] std::size_t queue_index(MessageId id, Role role) const;
+  void write_descriptor(std::size_t queue, const Entry& entry);
   void fetch_descriptor(std::size_t queue);
   void descriptor_granted(std::size_t queue, std::uint32_t number, Time present_at);
   void decode_head(std::size_t queue);
@@ -56,12 +58,12 @@ class Transmitter final : private BusClient, private EventHandler {
   bool issue_packet(std::size_t queue);
   void issue_acknowledgements();
   [[nodiscard]] bool has_room(std::uint16_t number, std::int64_t wire_bytes);
-  [[nodiscard]] Packet make_packet(MessageId id, PacketRole role, std::uint32_t sequence) const;
+  [[nodiscard]] Packet make_packet(MessageId id, Role role, std::uint32_t sequence) const;
   void inject(const Packet& packet, Time tail_time);
   void inject_what_has_its_data(std::uint16_t number);
   void report_sent(MessageId id);
 
-  ApeCard& card_;
+  Card& card_;
   Queue* queues_;                       // ordered by port, for the ports in use
   std::uint32_t read_count_ = 0;        // payload reads in progress
   unsigned next_queue_ = 0;             // the next queue in turn
@@ -69,4 +71,4 @@ class Transmitter final : private BusClient, private EventHandler {
   std::uint32_t acknowledgements_ = 0;  // waiting acknowledgements of all channels
 };
 
-}  // namespace apenet
+}  // namespace apenet::apelink

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace apenet {
+namespace apenet::apelink_plus {
 
 bool Tlb::look_up(const Page& page) {
   if (entries_ == 0) return false;
@@ -17,4 +17,4 @@ bool Tlb::look_up(const Page& page) {
   return is_hit;
 }
 
-}  // namespace apenet
+}  // namespace apenet::apelink_plus

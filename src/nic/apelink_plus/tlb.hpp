@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace apenet {
+namespace apenet::apelink_plus {
 
 // A page of a process's memory. Each process has its own address spaces; `space` identifies one.
 struct Page {
@@ -27,4 +27,4 @@ class Tlb {
   std::vector<Page> pages_;  // most recently used first
 };
 
-}  // namespace apenet
+}  // namespace apenet::apelink_plus

@@ -22,7 +22,7 @@ Channel channel_of(Role role) {
 
 Packet make_packet(const Card& card, MessageId id, Role role, std::int64_t content_bytes) {
   const Descriptor& descriptor = card.all.messages.descriptor(id);
-  const ExtollDescription& description = card.all.description;
+  const Description& description = card.all.description;
   const std::int64_t granules = (content_bytes + description.granule_bytes - 1) / description.granule_bytes;
   const Channel channel = channel_of(role);
   const bool to_source = channel == Channel::response;

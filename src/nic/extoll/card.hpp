@@ -6,11 +6,8 @@
 
 #include "host/bus.hpp"
 #include "kernel/queue_pool.hpp"
-#include "kernel/simulation.hpp"
-#include "network/network.hpp"
 #include "nic/extoll/description.hpp"
-#include "nic/messages.hpp"
-#include "nic/placement.hpp"
+#include "nic/shared_state.hpp"
 #include "nic/slab.hpp"
 #include "nic/tag.hpp"
 
@@ -52,13 +49,8 @@ struct Read {
 };
 
 // What the cards of a machine share: environment, parameters, and the memory of their queues.
-struct Cards {
-  Simulation& simulation;
-  Network& network;
-  MessageTable& messages;
-  const Placement& placement;
-  ExtollDescription description;
-  std::uint32_t outstanding_reads;
+struct Cards : SharedState<Description> {
+  using SharedState::SharedState;
   Counters counters = {};
   QueuePool<Command> commands = {};
   QueuePool<MessageId> trains = {};

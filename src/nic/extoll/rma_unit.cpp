@@ -96,7 +96,7 @@ bool RmaUnit::has_room(std::int64_t wire_bytes) {
 }
 
 Packet RmaUnit::packet_of(const Command& command, std::uint32_t sequence) const {
-  const ExtollDescription& description = card_.all.description;
+  const Description& description = card_.all.description;
   if (command.role == Role::acknowledgement) {
     Packet packet = make_packet(card_, command.id, command.role, 0);
     packet.last = true;

@@ -64,7 +64,7 @@ void Velo::write_packets(QueuePool<MessageId>::Queue& trains, std::uint32_t sequ
 }
 
 void Velo::write_packet(MessageId id, std::uint32_t sequence) {
-  const ExtollDescription& description = card_.all.description;
+  const Description& description = card_.all.description;
   const std::int64_t bytes =
       payload_of(description.velo_payload_bytes, card_.all.messages.descriptor(id).bytes, sequence) +
       description.velo_status_bytes;
@@ -105,7 +105,7 @@ void Velo::packet_arrived(const Packet& packet, Time head_time) {
 // A new packet that finds others waiting waits behind them. So the packets admitted with `earliest` are
 // either the new packet or those for which slots have just become free.
 void Velo::admit_waiting(Mailbox& mailbox, Time earliest) {
-  const ExtollDescription& description = card_.all.description;
+  const Description& description = card_.all.description;
   while (!mailbox.waiting.empty()) {
     if (mailbox.slots_in_use == description.velo_mailbox_entries) {
       if (!mailbox.whole.empty()) return;
@@ -170,7 +170,7 @@ void Velo::handle_event(const Event& event) {
       packet_written(id, sequence_of(which));
       break;
     case processed: {
-      const ExtollDescription& description = card_.all.description;
+      const Description& description = card_.all.description;
       const std::uint32_t sequence = sequence_of(which);
       const std::int64_t bytes =
           payload_of(description.velo_payload_bytes, card_.all.messages.descriptor(id).bytes, sequence);

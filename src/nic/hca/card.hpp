@@ -6,12 +6,9 @@
 
 #include "host/bus.hpp"
 #include "kernel/queue_pool.hpp"
-#include "kernel/simulation.hpp"
-#include "network/network.hpp"
 #include "nic/hca/connection.hpp"
 #include "nic/hca/description.hpp"
-#include "nic/messages.hpp"
-#include "nic/placement.hpp"
+#include "nic/shared_state.hpp"
 #include "nic/slab.hpp"
 #include "nic/tag.hpp"
 
@@ -68,13 +65,8 @@ struct Arrival {
 };
 
 // What the cards of a machine share: environment, parameters, and the memory of their queues.
-struct Cards {
-  Simulation& simulation;
-  Network& network;
-  MessageTable& messages;
-  const Placement& placement;
-  HcaDescription description;
-  std::uint32_t bus_reads;  // limit of payload reads in progress on a bus
+struct Cards : SharedState<Description> {
+  using SharedState::SharedState;
   Statistics counters = {};
   ConnectionTable connections = {};
   QueuePool<Work> works = {};
@@ -125,18 +117,17 @@ static_assert(ConnectionTable::max_connections <= std::uint64_t{1} << 28U);
 }
 
 // The bytes of the message that packet number `sequence` carries, without padding.
-[[nodiscard]] constexpr std::int64_t payload_of(const HcaDescription& card, std::int64_t message_bytes,
+[[nodiscard]] constexpr std::int64_t payload_of(const Description& card, std::int64_t message_bytes,
                                                 std::uint32_t sequence) {
   return std::min(card.mtu_bytes, message_bytes - std::int64_t{sequence} * card.mtu_bytes);
 }
-[[nodiscard]] constexpr std::uint32_t packets_of(const HcaDescription& card, std::int64_t message_bytes) {
+[[nodiscard]] constexpr std::uint32_t packets_of(const Description& card, std::int64_t message_bytes) {
   return static_cast<std::uint32_t>(
       std::max<std::int64_t>(1, (message_bytes + card.mtu_bytes - 1) / card.mtu_bytes));
 }
 
 // Sets the sizes. `extended`: bytes of headers that not every packet has.
-inline void set_sizes(Packet& packet, const HcaDescription& card, std::int64_t payload,
-                      std::int64_t extended) {
+inline void set_sizes(Packet& packet, const Description& card, std::int64_t payload, std::int64_t extended) {
   const std::int64_t padded = (payload + card.granule_bytes - 1) / card.granule_bytes * card.granule_bytes;
   packet.payload_bytes = static_cast<std::uint32_t>(padded);
   packet.wire_bytes = static_cast<std::uint32_t>(card.header_bytes + extended + padded + card.trailer_bytes);

@@ -57,7 +57,7 @@ void Requester::doorbell(MessageId message) {
   const ConnectionId id = card_.all.connections.of(descriptor);
   SendQueue& queue = card_.all.connections[id].send;
   const Work work = make_work(message, queue);
-  const HcaDescription& card = card_.all.description;
+  const Description& card = card_.all.description;
   const bool is_blueflame =
       work.has_payload ? descriptor.bytes <= card.blueflame_bytes : card.is_blueflame_for_all;
   if (is_blueflame && queue.in_host_memory.empty() && has_place(queue)) {
@@ -102,7 +102,7 @@ void Requester::advance(ConnectionId id) {
   if (queue.is_held || queue.is_ready || queue.is_processing || queue.on_card.empty()) return;
   Work& first = card_.all.works.front(queue.on_card);
   if (first.present_at == Time::never()) return;
-  const HcaDescription& card = card_.all.description;
+  const Description& card = card_.all.description;
   if (!first.is_processed) {
     queue.is_processing = true;
     const Time start = std::max({card_.now(), first.present_at, engine_free_at_});
@@ -136,7 +136,7 @@ bool Requester::has_packet(ConnectionId id) const {
 
 PacketSource::Next Requester::next_packet(ConnectionId id) const {
   const Connection& connection = card_.all.connections[id];
-  const HcaDescription& card = card_.all.description;
+  const Description& card = card_.all.description;
   const Work& work = card_.all.works.front(connection.send.on_card);
   const Descriptor& descriptor = card_.all.messages.descriptor(work.id);
   const std::uint32_t sequence = connection.send.next_packet;

@@ -149,7 +149,7 @@ bool Responder::has_packet(ConnectionId id) const {
 
 PacketSource::Next Responder::next_packet(ConnectionId id) const {
   const Connection& connection = card_.all.connections[id];
-  const HcaDescription& card = card_.all.description;
+  const Description& card = card_.all.description;
   const MessageId message = card_.all.reads_to_serve.front(connection.receive.reads);
   const std::int64_t bytes = card_.all.messages.descriptor(message).bytes;
   const std::uint32_t sequence = connection.receive.next_packet;

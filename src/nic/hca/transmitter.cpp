@@ -63,7 +63,7 @@ bool Transmitter::issue(std::uint16_t lane_index) {
   }
   const PacketSource::Next next = source.next_packet(stream.connection);
   if (!has_room(lane_index, next.packet.wire_bytes)) return false;
-  if (next.read_bytes > 0 && read_count_ >= card_.all.bus_reads) return false;
+  if (next.read_bytes > 0 && read_count_ >= card_.all.outstanding_reads) return false;
 
   card_.all.streams.pop(lane.streams);
   lane.reserved_bytes += next.packet.wire_bytes;

@@ -30,7 +30,7 @@ class PacketSource {
 // arrives. Acknowledgements wait only for space.
 //
 // Invariants: packets of one lane, except acknowledgements, are injected in the order of their turns;
-// reserved space is never given twice; at most bus_reads payload reads are in progress.
+// reserved space is never given twice; at most outstanding_reads payload reads are in progress.
 class Transmitter final : private BusClient, private EventHandler {
  public:
   static constexpr std::int64_t max_lanes = 64;  // one bit each in busy_lanes_

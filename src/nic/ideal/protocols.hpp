@@ -3,33 +3,35 @@
 
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <vector>
 
 #include "kernel/rate.hpp"
 #include "kernel/time.hpp"
-#include "nic/ideal/description.hpp"
+#include "nic/card_kind.hpp"
 
-namespace apenet {
+namespace apenet::ideal {
 
 // As FabricPath, of one protocol.
-struct IdealPath {
+struct Path {
   Time latency;
   Time gap;
   DataRate rate;
   std::optional<DataRate> transit;
 };
 
-struct IdealProtocol {
+struct Protocol {
   std::int64_t max_message_bytes = std::numeric_limits<std::int64_t>::max();
-  std::vector<IdealPath> paths;
+  std::vector<Path> paths;
 };
 
 // By rising size, the last without a limit. Path i is the same resource in all of them.
-using IdealProtocols = std::vector<IdealProtocol>;
+using Protocols = std::vector<Protocol>;
 
-[[nodiscard]] IdealProtocols protocols_of(const IdealDescription& card);
-// Requires that every list has a value for each protocol.
-[[nodiscard]] IdealProtocols protocols_of(const FabricDescription& card);
+// Of a card whose messages travel by these; for every kind of card that has no other mechanism.
+void require_latency(const Protocols& protocols);
+[[nodiscard]] CardFacts facts_of(const Protocols& protocols, const HostDescription& host);
+[[nodiscard]] std::unique_ptr<CardSet> make_set(Protocols protocols, const CardSurroundings& surroundings);
 
-}  // namespace apenet
+}  // namespace apenet::ideal

@@ -6,17 +6,14 @@
 #include <vector>
 
 #include "kernel/queue_pool.hpp"
-#include "kernel/simulation.hpp"
-#include "network/network.hpp"
-#include "nic/messages.hpp"
-#include "nic/placement.hpp"
+#include "nic/shared_state.hpp"
 #include "nic/tnw/description.hpp"
 #include "nic/tnw/grid.hpp"
 
-namespace apenet {
+namespace apenet::tnw {
 
 // Totals of all cards of a machine.
-struct TnwCounters {
+struct Counters {
   std::uint64_t packets = 0;           // packets of messages, counted at every hop
   std::uint64_t acknowledgements = 0;  // one per packet
   std::uint64_t credits = 0;
@@ -27,7 +24,7 @@ struct TnwCounters {
 };
 
 // The purpose of a packet. It is stored in the low bits of Packet::message.
-enum class TnwRole : std::uint8_t {
+enum class Role : std::uint8_t {
   data,
   confirm,       // sent by software: a message of a stranger is complete
   acknowledged,  // a packet has left the receive buffer
@@ -35,13 +32,13 @@ enum class TnwRole : std::uint8_t {
 };
 
 // A message that is being sent over one link.
-struct TnwEntry {
+struct Entry {
   MessageId id = 0;
-  TnwRole role = TnwRole::data;
+  Role role = Role::data;
   std::uint64_t number = 0;  // in the order of doorbells
 };
 
-struct TnwCredit {
+struct Credit {
   ProcessId receiver = 0;
   ProcessId sender = 0;
   std::uint16_t channel = 0;
@@ -50,29 +47,27 @@ struct TnwCredit {
 };
 
 // A packet in the receive buffer.
-struct TnwArrival {
+struct Arrival {
   Packet packet;
   std::uint64_t number = 0;  // in the order of arrival
 };
 
 // What the cards of a machine share: environment, parameters, and the memory of their queues.
-struct TnwCards {
+struct Cards : SharedState<Description> {
   static constexpr std::uint32_t links = 6;  // per node: QPACE has six, for three dimensions
 
-  Simulation& simulation;
-  Network& network;
-  MessageTable& messages;
-  const Placement& placement;
-  TnwGrid grid;
-  TnwDescription description;
+  Cards(const Description& card, const CardSurroundings& surroundings)
+      : SharedState(card, surroundings), grid(surroundings.wiring.topology, links) {}
+
+  Grid grid;
   Time packet_time = DataRate{description.cpu_link_rate.bytes * description.cpu_links,
                               description.cpu_link_rate.per_cycles, description.cpu_link_rate.frequency_hz}
                          .duration(description.packet_bytes);
   std::int64_t first_credit_bytes = 0;  // initial credit of every process for every other one
-  TnwCounters counters = {};
-  QueuePool<TnwEntry> entries = {};
-  QueuePool<TnwCredit> credits = {};
-  QueuePool<TnwArrival> arrivals = {};
+  Counters counters = {};
+  QueuePool<Entry> entries = {};
+  QueuePool<Credit> credits = {};
+  QueuePool<Arrival> arrivals = {};
   QueuePool<Packet> acknowledgements = {};
   QueuePool<MessageId> waiting = {};
 
@@ -88,36 +83,35 @@ struct TnwCards {
   }
 };
 
-struct TnwCard {
-  TnwCards& all;
+struct Card {
+  Cards& all;
   NodeId node;
   EventSource source;              // of all events of this card
   std::vector<NodeId> neighbours;  // indexed by link
 
   [[nodiscard]] Time now() const { return all.simulation.now(); }
-  // The link to a neighbour, or TnwCards::links if the node is not a neighbour.
+  // The link to a neighbour, or Cards::links if the node is not a neighbour.
   [[nodiscard]] std::uint32_t link_to(NodeId node_there) const {
     const auto found = std::find(neighbours.begin(), neighbours.end(), node_there);
-    return found == neighbours.end() ? TnwCards::links
-                                     : static_cast<std::uint32_t>(found - neighbours.begin());
+    return found == neighbours.end() ? Cards::links : static_cast<std::uint32_t>(found - neighbours.begin());
   }
 };
 
-[[nodiscard]] constexpr std::uint64_t tnw_message(MessageId id, std::uint16_t lane, TnwRole role) {
+[[nodiscard]] constexpr std::uint64_t packet_message(MessageId id, std::uint16_t lane, Role role) {
   return std::uint64_t{id} << 8U | std::uint64_t{lane} << 2U | static_cast<std::uint64_t>(role);
 }
-[[nodiscard]] constexpr MessageId tnw_id(const Packet& packet) {
+[[nodiscard]] constexpr MessageId message_of(const Packet& packet) {
   return static_cast<MessageId>(packet.message >> 8U);
 }
-[[nodiscard]] constexpr std::uint16_t tnw_lane(const Packet& packet) {
+[[nodiscard]] constexpr std::uint16_t lane_of(const Packet& packet) {
   return static_cast<std::uint16_t>(packet.message >> 2U & 63U);
 }
-[[nodiscard]] constexpr TnwRole tnw_role(const Packet& packet) {
-  return static_cast<TnwRole>(packet.message & 3U);
+[[nodiscard]] constexpr Role role_of(const Packet& packet) {
+  return static_cast<Role>(packet.message & 3U);
 }
 
 // A message without payload takes one packet.
-[[nodiscard]] constexpr std::uint32_t packets_of(const TnwDescription& card, std::int64_t bytes) {
+[[nodiscard]] constexpr std::uint32_t packets_of(const Description& card, std::int64_t bytes) {
   return static_cast<std::uint32_t>(
       std::max<std::int64_t>(1, (bytes + card.packet_bytes - 1) / card.packet_bytes));
 }
@@ -126,4 +120,4 @@ struct TnwCard {
   return std::max<std::int64_t>(1, bytes);
 }
 
-}  // namespace apenet
+}  // namespace apenet::tnw

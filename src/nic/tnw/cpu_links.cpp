@@ -1,6 +1,6 @@
 #include "nic/tnw/cpu_links.hpp"
 
-namespace apenet {
+namespace apenet::tnw {
 
 void CpuLinks::serve() {
   if (is_busy_) return;
@@ -22,4 +22,4 @@ void CpuLinks::handle_event(const Event& /*event*/) {
   serve();
 }
 
-}  // namespace apenet
+}  // namespace apenet::tnw

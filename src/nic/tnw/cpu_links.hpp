@@ -6,7 +6,7 @@
 
 #include "kernel/simulation.hpp"
 
-namespace apenet {
+namespace apenet::tnw {
 
 // One side of the processor path: the direction to the card, or the direction from it.
 class CpuLinkUser {
@@ -42,4 +42,4 @@ class CpuLinks final : private EventHandler {
   bool is_busy_ = false;
 };
 
-}  // namespace apenet
+}  // namespace apenet::tnw

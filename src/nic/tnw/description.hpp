@@ -8,9 +8,9 @@
 #include "nic/card_kind.hpp"
 #include "schema/fields.hpp"
 
-namespace apenet {
+namespace apenet::tnw {
 
-struct TnwDescription {
+struct Description {
   static constexpr CardKind kind{.name = "tnw", .has_bus = false};
   Time put_latency;  // the lookahead of the simulation
   Time notify_latency;
@@ -30,39 +30,40 @@ struct TnwDescription {
   Time forward_service;
 };
 
-inline void list_fields(schema::Fields& fields, TnwDescription& card) {
+inline void list_fields(schema::Fields& fields, Description& card) {
   using namespace schema::ranges;
   constexpr std::int64_t mib = 1 << 20;
-  fields("put_latency_ns", card.put_latency, positive, "DMA out of local store: post to the card");
+  fields("put_latency_ns", card.put_latency, positive,
+         "DMA out of the local store: from the post to the card");
   fields("notify_latency_ns", card.notify_latency, not_negative,
-         "from the CPU links to where the processor looks");
+         "from the CPU links to the memory that the processor polls");
   fields("operation_ns", card.operation, not_negative,
-         "of the processor path: each put, credit and delivery, beside its packets");
+         "time on the processor path of each put, credit and delivery, beside its packets");
   fields("cpu_links", card.cpu_links, count.up_to(64), "links between processor and card");
   fields("cpu_link_bandwidth_mb_s", card.cpu_link_rate, positive,
-         "of each of them; a packet is spread over all");
+         "of each CPU link; a packet is spread over all of them");
   fields("packet_bytes", card.packet_bytes, count.up_to(mib), "largest payload of a packet");
   fields("header_bytes", card.header_bytes, count_or_zero.up_to(mib), "header of a packet on the link");
   fields("message_header_bytes", card.message_header_bytes, count_or_zero.up_to(mib),
-         "beside it, of the first packet of a message");
+         "further header of the first packet of a message");
   fields("acknowledgement_bytes", card.acknowledgement_bytes, count.up_to(mib),
-         "on the link in the opposite direction, for each packet");
+         "acknowledgement of a packet, on the link in the opposite direction");
   fields("message_acknowledgement_bytes", card.message_acknowledgement_bytes, count.up_to(mib),
-         "instead, for the last packet of a message");
+         "acknowledgement of the last packet of a message");
   fields("max_message_bytes", card.max_message_bytes, count.up_to(mib), "largest message of a put");
   fields("channels", card.channels, count, "virtual channels of a link");
   fields("ports", card.ports, count, "processes that can share the card");
   fields("receive_buffer_packets", card.receive_buffer_packets, count.up_to(mib),
-         "that the receiving card holds, of each link and virtual channel");
+         "capacity of the receiving card, for each link and virtual channel");
   fields("ring_bytes", card.ring_bytes, count.up_to(mib),
-         "credit that a message-passing library gives each sender before it begins");
+         "credit that a message-passing library gives each sender at the start");
   fields("forward_service_us", card.forward_service, not_negative,
-         "software at a node takes a message that goes on, or came so");
+         "time in which a node's software takes a message that it forwards, or that was forwarded to it");
 }
 
-void validate(const TnwDescription& card, const HostDescription& host);
-[[nodiscard]] CardFacts facts_of(const TnwDescription& card, const HostDescription& host);
-[[nodiscard]] std::unique_ptr<CardSet> make_set(const TnwDescription& card,
+void validate(const Description& card);
+[[nodiscard]] CardFacts facts_of(const Description& card, const HostDescription& host);
+[[nodiscard]] std::unique_ptr<CardSet> make_set(const Description& card,
                                                 const CardSurroundings& surroundings);
 
-}  // namespace apenet
+}  // namespace apenet::tnw

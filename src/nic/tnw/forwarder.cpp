@@ -2,33 +2,33 @@
 
 #include <algorithm>
 
-#include "nic/tnw/tnw_nic.hpp"
+#include "nic/tnw/nic.hpp"
 
-namespace apenet {
+namespace apenet::tnw {
 
-void TnwForwarder::arrived(MessageId id, TnwRole role) {
+void Forwarder::arrived(MessageId id, Role role) {
   free_at_ = std::max(free_at_, card_.now()) + card_.all.description.forward_service;
   card_.all.simulation.schedule(card_.source, free_at_, *this, id, static_cast<std::uint64_t>(role));
 }
 
-void TnwForwarder::handle_event(const Event& event) {
+void Forwarder::handle_event(const Event& event) {
   const auto id = static_cast<MessageId>(event.argument_a);
-  const auto role = static_cast<TnwRole>(event.argument_b);
+  const auto role = static_cast<Role>(event.argument_b);
   const Descriptor& descriptor = card_.all.messages.descriptor(id);
-  const ProcessId goal = role == TnwRole::data ? descriptor.target : descriptor.source;
+  const ProcessId goal = role == Role::data ? descriptor.target : descriptor.source;
   if (card_.all.placement.node(goal) != card_.node) {
     ++card_.all.counters.forwards;
     nic_.send_on(id, role, card_.all.placement.node(goal));
-  } else if (role == TnwRole::data) {
+  } else if (role == Role::data) {
     nic_.hand_over(id);
   } else {
     card_.all.messages.remote_done(id);
   }
 }
 
-void TnwForwarder::confirm(MessageId id) {
+void Forwarder::confirm(MessageId id) {
   ++card_.all.counters.confirmed;
-  nic_.send_on(id, TnwRole::confirm, card_.all.placement.node(card_.all.messages.descriptor(id).source));
+  nic_.send_on(id, Role::confirm, card_.all.placement.node(card_.all.messages.descriptor(id).source));
 }
 
-}  // namespace apenet
+}  // namespace apenet::tnw

@@ -1,13 +1,13 @@
-// TnwForwarder: the software of a node that forwards messages to nodes that are not neighbours.
+// Forwarder: the software of a node that forwards messages to nodes that are not neighbours.
 #pragma once
 
 #include <cstdint>
 
 #include "nic/tnw/card.hpp"
 
-namespace apenet {
+namespace apenet::tnw {
 
-class TnwNic;
+class Nic;
 
 // Stores and forwards one message after another. Each message in host memory takes forward_service. Then it
 // is sent to the next neighbour in dimension order, delivered to its process, or, if it is a confirmation,
@@ -15,22 +15,22 @@ class TnwNic;
 //
 // Free of deadlock: host memory is unbounded here, so a forwarded packet never waits for another one's
 // buffer, and its channel on each link always drains.
-class TnwForwarder final : private EventHandler {
+class Forwarder final : private EventHandler {
  public:
-  TnwForwarder(TnwCard& card, TnwNic& nic) : card_(card), nic_(nic) {}
-  TnwForwarder(const TnwForwarder&) = delete;
-  TnwForwarder& operator=(const TnwForwarder&) = delete;
+  Forwarder(Card& card, Nic& nic) : card_(card), nic_(nic) {}
+  Forwarder(const Forwarder&) = delete;
+  Forwarder& operator=(const Forwarder&) = delete;
 
-  void arrived(MessageId id, TnwRole role);
+  void arrived(MessageId id, Role role);
   // Sends a confirmation to the source of a stranger's message that is complete here.
   void confirm(MessageId id);
 
  private:
   void handle_event(const Event& event) override;
 
-  TnwCard& card_;
-  TnwNic& nic_;
+  Card& card_;
+  Nic& nic_;
   Time free_at_;
 };
 
-}  // namespace apenet
+}  // namespace apenet::tnw

@@ -6,31 +6,30 @@
 #include "kernel/check.hpp"
 #include "kernel/refuse.hpp"
 
-namespace apenet {
+namespace apenet::tnw {
 
 namespace {
 
-const NetworkDescription& checked(const NetworkDescription& network, std::uint32_t links) {
-  using Topology = NetworkDescription::Topology;
-  if (network.topology != Topology::torus && network.topology != Topology::mesh) {
+CubeShape checked(const TopologyDescription& topology, std::uint32_t links) {
+  if (topology.as<TorusDescription>() == nullptr && topology.as<MeshDescription>() == nullptr) {
     refuse_value("network.topology", "neither torus nor mesh",
                  "one of them: the links of a tnw card lead to nearest neighbours");
   }
-  if (2 * network.dims.size() > links) {
+  const std::size_t dimensions = topology.dims().size();
+  if (2 * dimensions > links) {
     refuse_value(
-        "network.dims", std::to_string(network.dims.size()) + " dimensions",
+        "network.dims", std::to_string(dimensions) + " dimensions",
         "at most " + std::to_string(links / 2) + ": a tnw card has " + std::to_string(links) + " links");
   }
-  return network;
+  return CubeShape(topology.dims());
 }
 
 }  // namespace
 
-TnwGrid::TnwGrid(const NetworkDescription& network, std::uint32_t links)
-    : shape_(checked(network, links).dims),
-      is_torus_(network.topology == NetworkDescription::Topology::torus) {}
+Grid::Grid(const TopologyDescription& topology, std::uint32_t links)
+    : shape_(checked(topology, links)), is_torus_(topology.as<TorusDescription>() != nullptr) {}
 
-std::vector<NodeId> TnwGrid::neighbours(NodeId node) const {
+std::vector<NodeId> Grid::neighbours(NodeId node) const {
   std::vector<NodeId> found;
   const std::vector<std::uint32_t> here = shape_.coordinates(node);
   for (std::size_t d = 0; d < here.size(); ++d) {
@@ -47,7 +46,7 @@ std::vector<NodeId> TnwGrid::neighbours(NodeId node) const {
   return found;
 }
 
-NodeId TnwGrid::next_hop(NodeId from, NodeId to) const {
+NodeId Grid::next_hop(NodeId from, NodeId to) const {
   std::vector<std::uint32_t> here = shape_.coordinates(from);
   const std::vector<std::uint32_t> there = shape_.coordinates(to);
   const auto differs = std::mismatch(here.begin(), here.end(), there.begin());
@@ -59,4 +58,4 @@ NodeId TnwGrid::next_hop(NodeId from, NodeId to) const {
   return shape_.node(here);
 }
 
-}  // namespace apenet
+}  // namespace apenet::tnw

@@ -1,20 +1,19 @@
-// TnwGrid: the neighbours of each node, and the next neighbour on the way to any other node.
+// Grid: the neighbours of each node, and the next neighbour on the way to any other node.
 #pragma once
 
 #include <vector>
 
-#include "network/description.hpp"
-#include "network/topology/topology.hpp"
+#include "network/topology/cube.hpp"
 
-namespace apenet {
+namespace apenet::tnw {
 
 // The next hop follows dimension order, lowest dimension first, in the shorter direction; in the positive one
 // if both are equal.
-class TnwGrid {
+class Grid {
  public:
   // Throws std::invalid_argument, which names network.topology or network.dims, unless the network is a torus
   // or mesh of at most `links` / 2 dimensions.
-  TnwGrid(const NetworkDescription& network, std::uint32_t links);
+  Grid(const TopologyDescription& topology, std::uint32_t links);
 
   // Each neighbour once, in the order of the ports.
   [[nodiscard]] std::vector<NodeId> neighbours(NodeId node) const;
@@ -26,4 +25,4 @@ class TnwGrid {
   bool is_torus_;
 };
 
-}  // namespace apenet
+}  // namespace apenet::tnw

@@ -4,25 +4,25 @@
 
 #include "nic/tnw/transmitter.hpp"
 
-namespace apenet {
+namespace apenet::tnw {
 
-TnwReceiver::TnwReceiver(TnwCard& card, TnwTransmitter& transmitter, TnwForwarder& forwarder)
+Receiver::Receiver(Card& card, Transmitter& transmitter, Forwarder& forwarder)
     : card_(card),
       transmitter_(transmitter),
       forwarder_(forwarder),
-      flows_(std::size_t{TnwCards::links} * card.all.lanes()) {}
+      flows_(std::size_t{Cards::links} * card.all.lanes()) {}
 
-std::uint32_t TnwReceiver::flow_of(const Packet& packet) const {
-  return card_.link_to(packet.source) * card_.all.lanes() + tnw_lane(packet);
+std::uint32_t Receiver::flow_of(const Packet& packet) const {
+  return card_.link_to(packet.source) * card_.all.lanes() + lane_of(packet);
 }
 
-TnwReceiver::Account& TnwReceiver::account(ProcessId receiver, ProcessId sender, std::uint16_t channel) {
+Receiver::Account& Receiver::account(ProcessId receiver, ProcessId sender, std::uint16_t channel) {
   const std::uint64_t name =
       std::uint64_t{sender} << 32 | std::uint64_t{card_.all.placement.port(receiver)} << 16 | channel;
   return accounts_.try_emplace(name, Account{card_.all.first_credit_bytes, false, {}}).first->second;
 }
 
-void TnwReceiver::packet_arrived(const Packet& packet) {
+void Receiver::packet_arrived(const Packet& packet) {
   card_.all.network.consumed(card_.node, packet);  // the card has its own receive buffer
   const std::uint32_t flow = flow_of(packet);
   card_.all.arrivals.push(flows_[flow].arrivals, {packet, next_number_++});
@@ -30,7 +30,7 @@ void TnwReceiver::packet_arrived(const Packet& packet) {
 }
 
 // Chooses the oldest packet that can move.
-Time TnwReceiver::take_turn() {
+Time Receiver::take_turn() {
   std::uint64_t oldest = ~std::uint64_t{0};
   current_ = none;
   for (std::uint64_t left = active_; left != 0; left &= left - 1) {
@@ -46,10 +46,10 @@ Time TnwReceiver::take_turn() {
 }
 
 // Checks the credit for the first packet of a message to a process of this node. All other packets need none.
-bool TnwReceiver::has_credit(std::uint32_t flow) {
+bool Receiver::has_credit(std::uint32_t flow) {
   const Packet& packet = card_.all.arrivals.front(flows_[flow].arrivals).packet;
-  if (packet.sequence != 0 || tnw_lane(packet) == card_.all.forward_lane()) return true;
-  const Descriptor& descriptor = card_.all.messages.descriptor(tnw_id(packet));
+  if (packet.sequence != 0 || lane_of(packet) == card_.all.forward_lane()) return true;
+  const Descriptor& descriptor = card_.all.messages.descriptor(message_of(packet));
   Account& given = account(descriptor.target, descriptor.source, descriptor.channel);
   if (given.bytes >= credit_of(descriptor.bytes)) return true;
   ++card_.all.counters.waits_for_credit;
@@ -59,33 +59,33 @@ bool TnwReceiver::has_credit(std::uint32_t flow) {
   return false;
 }
 
-void TnwReceiver::turn_over() {
+void Receiver::turn_over() {
   Flow& flow = flows_[current_];
   const Packet packet = card_.all.arrivals.pop(flow.arrivals).packet;
   if (flow.arrivals.empty()) active_ &= ~(std::uint64_t{1} << current_);
-  const Descriptor& descriptor = card_.all.messages.descriptor(tnw_id(packet));
-  const bool is_direct = tnw_lane(packet) != card_.all.forward_lane();
+  const Descriptor& descriptor = card_.all.messages.descriptor(message_of(packet));
+  const bool is_direct = lane_of(packet) != card_.all.forward_lane();
   const bool tells = is_direct && packet.last && wants_remote_done(descriptor);
   if (is_direct && packet.sequence == 0) {
     account(descriptor.target, descriptor.source, descriptor.channel).bytes -= credit_of(descriptor.bytes);
   }
-  transmitter_.acknowledge(packet, tells ? TnwRole::completed : TnwRole::acknowledged);
+  transmitter_.acknowledge(packet, tells ? Role::completed : Role::acknowledged);
   if (!packet.last) return;
   card_.all.simulation.schedule(card_.source, card_.now() + card_.all.description.notify_latency, *this,
                                 packet.message);
 }
 
-void TnwReceiver::handle_event(const Event& event) {
+void Receiver::handle_event(const Event& event) {
   Packet packet;
   packet.message = event.argument_a;
-  if (tnw_lane(packet) == card_.all.forward_lane()) {
-    forwarder_.arrived(tnw_id(packet), tnw_role(packet));
+  if (lane_of(packet) == card_.all.forward_lane()) {
+    forwarder_.arrived(message_of(packet), role_of(packet));
   } else {
-    card_.all.messages.delivered(tnw_id(packet));
+    card_.all.messages.delivered(message_of(packet));
   }
 }
 
-void TnwReceiver::hand_over(MessageId id) {
+void Receiver::hand_over(MessageId id) {
   const Descriptor& descriptor = card_.all.messages.descriptor(id);
   Account& given = account(descriptor.target, descriptor.source, descriptor.channel);
   if (given.in_memory.empty() && given.bytes >= credit_of(descriptor.bytes)) {
@@ -97,7 +97,7 @@ void TnwReceiver::hand_over(MessageId id) {
   card_.all.waiting.push(given.in_memory, id);
 }
 
-void TnwReceiver::credited(const TnwCredit& credit) {
+void Receiver::credited(const Credit& credit) {
   Account& given = account(credit.receiver, credit.sender, credit.channel);
   given.bytes += credit_of(credit.bytes);
   while (!given.in_memory.empty()) {
@@ -117,10 +117,10 @@ void TnwReceiver::credited(const TnwCredit& credit) {
   active_ |= std::uint64_t{1} << flow;
 }
 
-void TnwReceiver::complete(MessageId id) {
+void Receiver::complete(MessageId id) {
   const bool tells = wants_remote_done(card_.all.messages.descriptor(id));
   card_.all.messages.delivered(id);
   if (tells) forwarder_.confirm(id);
 }
 
-}  // namespace apenet
+}  // namespace apenet::tnw

@@ -1,4 +1,4 @@
-// TnwReceiver: the receiving half of a TNW card. Matches packets with credits and moves payload over the CPU
+// Receiver: the receiving half of a TNW card. Matches packets with credits and moves payload over the CPU
 // links.
 #pragma once
 
@@ -10,24 +10,24 @@
 #include "nic/tnw/cpu_links.hpp"
 #include "nic/tnw/forwarder.hpp"
 
-namespace apenet {
+namespace apenet::tnw {
 
-class TnwTransmitter;
+class Transmitter;
 
 // A packet waits in the receive buffer of its link and virtual channel until the CPU links have moved it;
 // then its acknowledgement is sent back. The first packet of a message needs credit from the receiving
 // process for the sending one, for all bytes of the message. Without credit it waits and blocks the packets
 // behind it on its channel, and the sender when the buffer is full. Messages that software forwards need no
 // credit for this: they are stored in host memory and wait there for credit if necessary.
-class TnwReceiver final : public CpuLinkUser, private EventHandler {
+class Receiver final : public CpuLinkUser, private EventHandler {
  public:
-  TnwReceiver(TnwCard& card, TnwTransmitter& transmitter, TnwForwarder& forwarder);
-  TnwReceiver(const TnwReceiver&) = delete;
-  TnwReceiver& operator=(const TnwReceiver&) = delete;
+  Receiver(Card& card, Transmitter& transmitter, Forwarder& forwarder);
+  Receiver(const Receiver&) = delete;
+  Receiver& operator=(const Receiver&) = delete;
 
   void packet_arrived(const Packet& packet);
   // Call when a credit has crossed the CPU links.
-  void credited(const TnwCredit& credit);
+  void credited(const Credit& credit);
   // Call when a stranger's message is in host memory. Delivers it now, or when it has credit.
   void hand_over(MessageId id);
 
@@ -41,7 +41,7 @@ class TnwReceiver final : public CpuLinkUser, private EventHandler {
     QueuePool<MessageId>::Queue in_memory;  // messages of strangers that wait for credit
   };
   struct Flow {
-    QueuePool<TnwArrival>::Queue arrivals;
+    QueuePool<Arrival>::Queue arrivals;
     bool waits_for_credit = false;
   };
   static constexpr std::uint32_t none = 0xffffffff;
@@ -52,9 +52,9 @@ class TnwReceiver final : public CpuLinkUser, private EventHandler {
   [[nodiscard]] bool has_credit(std::uint32_t flow);
   void complete(MessageId id);
 
-  TnwCard& card_;
-  TnwTransmitter& transmitter_;
-  TnwForwarder& forwarder_;
+  Card& card_;
+  Transmitter& transmitter_;
+  Forwarder& forwarder_;
   std::vector<Flow> flows_;   // per link, its virtual channels
   std::uint64_t active_ = 0;  // one bit per flow that has packets and does not wait for credit
   std::unordered_map<std::uint64_t, Account> accounts_;  // never iterated over, so its order does not matter
@@ -62,4 +62,4 @@ class TnwReceiver final : public CpuLinkUser, private EventHandler {
   std::uint32_t current_ = none;
 };
 
-}  // namespace apenet
+}  // namespace apenet::tnw

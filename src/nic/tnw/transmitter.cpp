@@ -4,7 +4,7 @@
 
 #include "nic/tnw/receiver.hpp"
 
-namespace apenet {
+namespace apenet::tnw {
 
 namespace {
 
@@ -12,27 +12,27 @@ enum What : std::uint64_t { sent, remote_done };  // the card's reports, in argu
 
 }  // namespace
 
-TnwTransmitter::TnwTransmitter(TnwCard& card, TnwReceiver& receiver)
-    : card_(card), receiver_(receiver), flows_(std::size_t{TnwCards::links} * card.all.lanes()) {
+Transmitter::Transmitter(Card& card, Receiver& receiver)
+    : card_(card), receiver_(receiver), flows_(std::size_t{Cards::links} * card.all.lanes()) {
   for (Flow& flow : flows_) {
     flow.window = static_cast<std::uint32_t>(card.all.description.receive_buffer_packets);
   }
 }
 
-void TnwTransmitter::post(const TnwEntry& entry, std::uint32_t link, std::uint16_t lane) {
+void Transmitter::post(const Entry& entry, std::uint32_t link, std::uint16_t lane) {
   const std::uint32_t flow = link * card_.all.lanes() + lane;
   card_.all.entries.push(flows_[flow].entries, {entry.id, entry.role, next_number_++});
   active_ |= std::uint64_t{1} << flow;
 }
 
-void TnwTransmitter::post(const TnwCredit& credit) {
-  TnwCredit numbered = credit;
+void Transmitter::post(const Credit& credit) {
+  Credit numbered = credit;
   numbered.number = next_number_++;
   card_.all.credits.push(credits_, numbered);
 }
 
 // Chooses the oldest item that can move. A message is therefore finished before a younger one begins.
-Time TnwTransmitter::take_turn() {
+Time Transmitter::take_turn() {
   std::uint64_t oldest = ~std::uint64_t{0};
   current_ = none;
   if (!credits_.empty()) {
@@ -47,7 +47,7 @@ Time TnwTransmitter::take_turn() {
     current_ = flow;
   }
   if (current_ == none) return Time::never();
-  const TnwDescription& card = card_.all.description;
+  const Description& card = card_.all.description;
   if (current_ == flows_.size()) {
     return card.operation + card_.all.packet_time * packets_of(card, card_.all.credits.front(credits_).bytes);
   }
@@ -56,7 +56,7 @@ Time TnwTransmitter::take_turn() {
   return (is_first ? card.operation : Time::zero()) + card_.all.packet_time;
 }
 
-void TnwTransmitter::turn_over() {
+void Transmitter::turn_over() {
   if (current_ == flows_.size()) {
     ++card_.all.counters.credits;
     receiver_.credited(card_.all.credits.pop(credits_));
@@ -65,12 +65,12 @@ void TnwTransmitter::turn_over() {
   }
 }
 
-std::uint16_t TnwTransmitter::data_channel(std::uint32_t flow) const {
+std::uint16_t Transmitter::data_channel(std::uint32_t flow) const {
   const std::uint16_t lanes = card_.all.lanes();
   return static_cast<std::uint16_t>(flow / lanes * 2 * lanes + flow % lanes);
 }
 
-bool TnwTransmitter::may_send(std::uint32_t flow) {
+bool Transmitter::may_send(std::uint32_t flow) {
   if (flows_[flow].window == 0) return false;
   const std::uint16_t channel = data_channel(flow);
   if (card_.all.network.injection_room(card_.node, channel) >= next_packet_of(flow).wire_bytes) return true;
@@ -78,12 +78,12 @@ bool TnwTransmitter::may_send(std::uint32_t flow) {
   return false;
 }
 
-Packet TnwTransmitter::next_packet_of(std::uint32_t flow) const {
-  TnwCards& all = card_.all;
-  const TnwDescription& card = all.description;
-  const TnwEntry& entry = all.entries.front(flows_[flow].entries);
+Packet Transmitter::next_packet_of(std::uint32_t flow) const {
+  Cards& all = card_.all;
+  const Description& card = all.description;
+  const Entry& entry = all.entries.front(flows_[flow].entries);
   const std::int64_t bytes =
-      entry.role == TnwRole::data ? all.messages.descriptor(entry.id).bytes : std::int64_t{0};
+      entry.role == Role::data ? all.messages.descriptor(entry.id).bytes : std::int64_t{0};
   const bool is_first = flows_[flow].next_packet == 0;
   Packet packet;
   packet.source = card_.node;
@@ -91,25 +91,25 @@ Packet TnwTransmitter::next_packet_of(std::uint32_t flow) const {
   packet.payload_bytes = static_cast<std::uint32_t>(card.packet_bytes);
   packet.wire_bytes = static_cast<std::uint32_t>(card.packet_bytes + card.header_bytes +
                                                  (is_first ? card.message_header_bytes : 0));
-  packet.message = tnw_message(entry.id, static_cast<std::uint16_t>(flow % all.lanes()), entry.role);
+  packet.message = packet_message(entry.id, static_cast<std::uint16_t>(flow % all.lanes()), entry.role);
   packet.sequence = flows_[flow].next_packet;
   packet.channel = data_channel(flow);
   packet.last = packet.sequence + 1 == packets_of(card, bytes);
   return packet;
 }
 
-void TnwTransmitter::packet_crossed(std::uint32_t index) {
+void Transmitter::packet_crossed(std::uint32_t index) {
   Flow& flow = flows_[index];
   const Packet packet = next_packet_of(index);
   ++card_.all.counters.packets;
   ++flow.next_packet;
   if (packet.last) {
-    const TnwEntry entry = card_.all.entries.pop(flow.entries);
+    const Entry entry = card_.all.entries.pop(flow.entries);
     flow.next_packet = 0;
     if (flow.entries.empty()) active_ &= ~(std::uint64_t{1} << index);
     const Descriptor& descriptor = card_.all.messages.descriptor(entry.id);
     const bool is_own = card_.all.placement.node(descriptor.source) == card_.node;
-    if (entry.role == TnwRole::data && is_own && wants_sent(descriptor)) {
+    if (entry.role == Role::data && is_own && wants_sent(descriptor)) {
       card_.all.simulation.schedule(card_.source, card_.now() + card_.all.description.notify_latency, *this,
                                     entry.id, sent);
     }
@@ -117,22 +117,22 @@ void TnwTransmitter::packet_crossed(std::uint32_t index) {
   card_.all.network.inject(packet, card_.now());
 }
 
-void TnwTransmitter::acknowledge(const Packet& packet, TnwRole role) {
+void Transmitter::acknowledge(const Packet& packet, Role role) {
   Packet answer;
   answer.source = card_.node;
   answer.destination = packet.source;
-  const TnwDescription& card = card_.all.description;
+  const Description& card = card_.all.description;
   answer.wire_bytes = static_cast<std::uint32_t>(packet.last ? card.message_acknowledgement_bytes
                                                              : card.acknowledgement_bytes);
-  answer.message = tnw_message(tnw_id(packet), tnw_lane(packet), role);
-  const std::uint32_t flow = card_.link_to(packet.source) * card_.all.lanes() + tnw_lane(packet);
+  answer.message = packet_message(message_of(packet), lane_of(packet), role);
+  const std::uint32_t flow = card_.link_to(packet.source) * card_.all.lanes() + lane_of(packet);
   answer.channel = static_cast<std::uint16_t>(data_channel(flow) + card_.all.lanes());
   answer.last = true;
   card_.all.acknowledgements.push(flows_[flow].acknowledgements, answer);
   send_acknowledgements(flow);
 }
 
-void TnwTransmitter::send_acknowledgements(std::uint32_t index) {
+void Transmitter::send_acknowledgements(std::uint32_t index) {
   Flow& flow = flows_[index];
   while (!flow.acknowledgements.empty()) {
     const Packet& next = card_.all.acknowledgements.front(flow.acknowledgements);
@@ -145,20 +145,20 @@ void TnwTransmitter::send_acknowledgements(std::uint32_t index) {
   }
 }
 
-void TnwTransmitter::acknowledged(const Packet& answer) {
-  ++flows_[card_.link_to(answer.source) * card_.all.lanes() + tnw_lane(answer)].window;
-  if (tnw_role(answer) != TnwRole::completed) return;
+void Transmitter::acknowledged(const Packet& answer) {
+  ++flows_[card_.link_to(answer.source) * card_.all.lanes() + lane_of(answer)].window;
+  if (role_of(answer) != Role::completed) return;
   card_.all.simulation.schedule(card_.source, card_.now() + card_.all.description.notify_latency, *this,
-                                tnw_id(answer), remote_done);
+                                message_of(answer), remote_done);
 }
 
-void TnwTransmitter::injection_freed(std::uint16_t channel) {
+void Transmitter::injection_freed(std::uint16_t channel) {
   const std::uint16_t lanes = card_.all.lanes();
   const bool is_for_acknowledgements = channel / lanes % 2 == 1;
   if (is_for_acknowledgements) send_acknowledgements(channel / lanes / 2 * lanes + channel % lanes);
 }
 
-void TnwTransmitter::handle_event(const Event& event) {
+void Transmitter::handle_event(const Event& event) {
   const auto id = static_cast<MessageId>(event.argument_a);
   if (event.argument_b == sent) {
     card_.all.messages.sent(id);
@@ -167,4 +167,4 @@ void TnwTransmitter::handle_event(const Event& event) {
   }
 }
 
-}  // namespace apenet
+}  // namespace apenet::tnw

@@ -1,4 +1,4 @@
-// TnwTransmitter: the sending half of a TNW card. Sends puts, credits and acknowledgements.
+// Transmitter: the sending half of a TNW card. Sends puts, credits and acknowledgements.
 #pragma once
 
 #include <cstdint>
@@ -7,9 +7,9 @@
 #include "nic/tnw/card.hpp"
 #include "nic/tnw/cpu_links.hpp"
 
-namespace apenet {
+namespace apenet::tnw {
 
-class TnwReceiver;
+class Receiver;
 
 // A put crosses the CPU links packet by packet, and each packet goes on to its link at once. Puts and credits
 // move in the order of their doorbells, but a put whose virtual channel has no room lets those of other
@@ -17,16 +17,16 @@ class TnwReceiver;
 // free again when its acknowledgement has returned. Nothing is dropped.
 //
 // Invariant: at most receive_buffer_packets of a flow (link, channel) are sent and not acknowledged.
-class TnwTransmitter final : public CpuLinkUser, private EventHandler {
+class Transmitter final : public CpuLinkUser, private EventHandler {
  public:
-  TnwTransmitter(TnwCard& card, TnwReceiver& receiver);
-  TnwTransmitter(const TnwTransmitter&) = delete;
-  TnwTransmitter& operator=(const TnwTransmitter&) = delete;
+  Transmitter(Card& card, Receiver& receiver);
+  Transmitter(const Transmitter&) = delete;
+  Transmitter& operator=(const Transmitter&) = delete;
 
-  void post(const TnwEntry& entry, std::uint32_t link, std::uint16_t lane);
-  void post(const TnwCredit& credit);
+  void post(const Entry& entry, std::uint32_t link, std::uint16_t lane);
+  void post(const Credit& credit);
   // Call when the packet has left the receive buffer of this card. `role`: acknowledged or completed.
-  void acknowledge(const Packet& packet, TnwRole role);
+  void acknowledge(const Packet& packet, Role role);
   // Call when the other card's acknowledgement of our packet arrives.
   void acknowledged(const Packet& acknowledgement);
   void injection_freed(std::uint16_t channel);
@@ -36,7 +36,7 @@ class TnwTransmitter final : public CpuLinkUser, private EventHandler {
 
  private:
   struct Flow {
-    QueuePool<TnwEntry>::Queue entries;
+    QueuePool<Entry>::Queue entries;
     QueuePool<Packet>::Queue acknowledgements;
     std::uint32_t next_packet = 0;  // of the first entry's message
     std::uint32_t window = 0;       // free places in the receive buffer
@@ -52,13 +52,13 @@ class TnwTransmitter final : public CpuLinkUser, private EventHandler {
   // with packets.
   [[nodiscard]] std::uint16_t data_channel(std::uint32_t flow) const;
 
-  TnwCard& card_;
-  TnwReceiver& receiver_;
+  Card& card_;
+  Receiver& receiver_;
   std::vector<Flow> flows_;   // per link, its virtual channels
   std::uint64_t active_ = 0;  // one bit per flow that has entries
-  QueuePool<TnwCredit>::Queue credits_;
+  QueuePool<Credit>::Queue credits_;
   std::uint64_t next_number_ = 0;
   std::uint32_t current_ = none;  // the flow in turn; flows_.size() for a credit
 };
 
-}  // namespace apenet
+}  // namespace apenet::tnw

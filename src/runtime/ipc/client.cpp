@@ -14,6 +14,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <string>
 
 #include "runtime/ipc/futex.hpp"
 #include "runtime/ipc/host_call.hpp"
@@ -79,20 +80,37 @@ std::atomic<Client*>& process_client() {
   return value;
 }
 
+// Opens the memfd of all parts but the header: another descriptor of the process that owns the header.
+int open_parts(const Header& header) {
+  const std::string path(std::getenv(mapping_variable));
+  return open((path.substr(0, path.rfind('/') + 1) + std::to_string(header.parts_fd)).c_str(),
+              O_RDWR | O_CLOEXEC);
+}
+
 std::byte* map_simulation(const char* path) {
-  const int fd = open(path, O_RDWR | O_CLOEXEC);
+  constexpr std::size_t header_bytes = Layout::running_offset();
+  const int header_fd = open(path, O_RDONLY | O_CLOEXEC);
   struct stat status {};
-  if (fd < 0 || fstat(fd, &status) != 0) fail(mapping_variable, path, "the mapping of a running simulation");
-  const auto size = static_cast<std::size_t>(status.st_size);
-  void* base =
-      size < sizeof(Header) ? MAP_FAILED : mmap(nullptr, size, PROT_READ, MAP_SHARED | MAP_NORESERVE, fd, 0);
-  close(fd);
-  if (base == MAP_FAILED) fail(mapping_variable, path, "a mapping of the size in its header");
-  const auto* header = static_cast<const Header*>(base);
-  if (header->magic != protocol_magic || header->version != protocol_version ||
-      size != Layout{header->process_count}.total_bytes()) {
+  if (header_fd < 0 || fstat(header_fd, &status) != 0)
+    fail(mapping_variable, path, "the mapping of a running simulation");
+  const void* first = status.st_size == header_bytes
+                          ? mmap(nullptr, header_bytes, PROT_READ, MAP_SHARED, header_fd, 0)
+                          : MAP_FAILED;
+  if (first == MAP_FAILED) fail(mapping_variable, path, "the header of a running simulation");
+  const auto* header = static_cast<const Header*>(first);
+  const std::size_t bytes = Layout{header->process_count}.total_bytes();
+  const int parts_fd = open_parts(*header);
+  if (header->magic != protocol_magic || header->version != protocol_version || parts_fd < 0 ||
+      fstat(parts_fd, &status) != 0 || static_cast<std::size_t>(status.st_size) != bytes) {
     fail(mapping_variable, path, "a simulation of the same apenet version");
   }
+  void* base = mmap(nullptr, bytes, PROT_READ, MAP_SHARED | MAP_NORESERVE, parts_fd, 0);
+  if (base == MAP_FAILED ||
+      mmap(base, header_bytes, PROT_READ, MAP_SHARED | MAP_FIXED, header_fd, 0) == MAP_FAILED)
+    fail(mapping_variable, path, "a simulation whose memory fits into the address space");
+  munmap(const_cast<void*>(first), header_bytes);
+  close(header_fd);
+  close(parts_fd);
   return static_cast<std::byte*>(base);
 }
 
@@ -111,6 +129,7 @@ Client* Client::mapped() {
       std::byte* base = map_simulation(std::getenv(mapping_variable));
       pthread_atfork(nullptr, nullptr, [] {
         forked().store(true);
+        attached_.store(nullptr, std::memory_order_relaxed);
         // A child that calls MPI all the same ends by a signal, and does not disturb its parent's messages.
         const Client* own = process_client();
         if (own != nullptr) mprotect(own->base_, own->layout_.total_bytes(), PROT_NONE);
@@ -125,11 +144,13 @@ Client* Client::mapped() {
   return process_client();
 }
 
-Client* Client::attached() {
+Client* Client::find_attached() {
   Client* client = mapped();
   if (client == nullptr || forked().load(std::memory_order_relaxed)) return nullptr;
-  return client->block_->identity.process_id.load(std::memory_order_relaxed) == client->process_id_ ? client
-                                                                                                    : nullptr;
+  if (client->block_->identity.process_id.load(std::memory_order_relaxed) != client->process_id_)
+    return nullptr;
+  attached_.store(client, std::memory_order_release);
+  return client;
 }
 
 bool Client::is_fork() {
@@ -172,7 +193,7 @@ Client::Client(std::byte* base, std::uint32_t rank)
 
 void Client::charge_clock_read() {
   block_->progress.read_clock();
-  std::int64_t cost_ps = header_->software.clock_read_ps;
+  std::int64_t cost_ps = header_->software.clock_read.ps();
   if (cost_ps <= 0 || block_->progress.leaves())
     cost_ps = block_->progress.read_cost_ps(block_->clock.now_ps());
   if (cost_ps > 0) block_->lock.note_thread();
@@ -282,8 +303,8 @@ const Event* Client::look(bool in_vain) {
     wait(Wait::until, now_ps);
     if (const Event* event = visible()) return event;
   }
-  charge(header_->software.poll_ps);
-  return in_vain && header_->software.poll_ps == 0 ? look_ahead() : nullptr;
+  charge(header_->software.poll.ps());
+  return in_vain && header_->software.poll == Time::zero() ? look_ahead() : nullptr;
 }
 
 // Looks that cost nothing would never reach what they wait for. Advances the clock to the next event, or to
@@ -409,7 +430,7 @@ void Client::await_turn() {
 // signal.
 void Client::copy() {
   CopyOrder& order = block_->turn.copy;
-  const int file = open(std::getenv(mapping_variable), O_RDWR | O_CLOEXEC);
+  const int file = open_parts(*header_);
   void* memory = reinterpret_cast<void*>(order.address);  // NOLINT(performance-no-int-to-ptr)
   const auto offset = static_cast<off_t>(layout_.window_offset(rank_));
   const ssize_t moved = order.into_window != 0 ? pwrite(file, memory, order.bytes, offset)

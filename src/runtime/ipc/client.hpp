@@ -16,7 +16,10 @@ class Client {
   // nullptr. Ends the process with a message if the mapping named by the environment cannot be used.
   static Client* instance();
   // As instance(), but claims nothing: nullptr unless some library in this process has called instance().
-  static Client* attached();
+  static Client* attached() {
+    Client* client = attached_.load(std::memory_order_acquire);
+    return client != nullptr ? client : find_attached();
+  }
   // Whether this process is a fork, without exec, of one that has mapped a simulation.
   static bool is_fork();
   // The machine's facts for a process that is a rank or may become one. nullptr as for instance(), but claims
@@ -79,7 +82,7 @@ class Client {
   void return_slot(std::uint32_t owner, std::uint32_t slot);
 
   // Returns the oldest event that the process can see, or nullptr. If there is none, Progress decides what
-  // the poll does. A poll that looks gets the true state at this instant and costs SoftwareCosts::poll_ps; if
+  // the poll does. A poll that looks gets the true state at this instant and costs SoftwareCosts::poll; if
   // that is zero, a long row of looks advances to the next event. A poll that waits advances to the next
   // event, however far. A poll that kicks returns at once. Also returns nullptr if the simulator releases all
   // processes (progress from outside the network).
@@ -119,6 +122,7 @@ class Client {
 
  private:
   static Client* mapped();
+  static Client* find_attached();
   [[nodiscard]] bool is_left_out() const { return block_->turn.run.load() == Run::left_out; }
   void come_back();
   void wait(Wait why, std::int64_t deadline_ps);
@@ -130,6 +134,9 @@ class Client {
   const Event* look(bool in_vain);
   const Event* look_ahead();
   [[nodiscard]] const Event* front() const;
+
+  // Set once the claim is known; again nullptr in a fork. The shim asks in every MPI call.
+  inline static std::atomic<Client*> attached_{nullptr};
 
   std::byte* base_;
   Header* header_;

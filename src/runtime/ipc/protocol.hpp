@@ -1,16 +1,17 @@
 // The complete protocol between a process of the simulated program and the simulator.
 //
-// One memfd mapping, private to the user. Two message types, one per direction: Request (process to
-// simulator) and Event (simulator to process), see message/port.hpp. A block of the mapping is accessed by
-// its process while the process runs and by the simulator while the process is blocked, never by both. Fields
-// accessed at other times are atomic, and nothing that a process sees depends on the speed of another.
+// One mapping of two memfds, private to the user: the header, which only the simulator can write, and the
+// parts of the processes. Two message types, one per direction: Request (process to
+// simulator) and Event (simulator to process), see message/requests.hpp. A block of the mapping is accessed
+// by its process while the process runs and by the simulator while the process is blocked, never by both.
+// Fields accessed at other times are atomic, and nothing that a process sees depends on the speed of another.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 
-#include "message/port.hpp"
+#include "message/requests.hpp"
 #include "runtime/ipc/clock.hpp"
 #include "runtime/ipc/progress.hpp"
 #include "runtime/ipc/regions.hpp"
@@ -20,7 +21,7 @@
 namespace apenet::ipc {
 
 inline constexpr std::uint32_t protocol_magic = 0x41504531;  // "APE1"
-inline constexpr std::uint32_t protocol_version = 3;
+inline constexpr std::uint32_t protocol_version = 4;
 
 inline constexpr std::uint32_t slots_per_process = 4096;   // sparse: only used slots take memory
 inline constexpr std::uint32_t window_bytes = 256 * 1024;  // per process, for CopyOrder
@@ -29,7 +30,7 @@ inline constexpr std::uint32_t event_ring = 256;
 inline constexpr std::uint32_t returned_ring = 1024;
 
 // Environment variables by which a process finds its simulation.
-inline constexpr const char* mapping_variable = "APENET_MAPPING";  // path of the mapping, /proc/PID/fd/N
+inline constexpr const char* mapping_variable = "APENET_MAPPING";  // path of the header, /proc/PID/fd/N
 inline constexpr const char* rank_variable = "APENET_RANK";        // rank, if the launcher knows it
 
 using message::AccessFault;
@@ -135,12 +136,14 @@ struct Block {
   Rings rings;
 };
 
-// What is the same for all processes. Owner: the simulator; a process may only read it.
+// What is the same for all processes. Owner: the simulator; the seal of its memfd lets a process only read
+// it.
 struct Header {
   std::uint32_t magic = protocol_magic;
   std::uint32_t version = protocol_version;
   std::uint32_t process_count = 0;
   std::uint32_t simulator_id = 0;         // process id, for PR_SET_PTRACER
+  std::uint32_t parts_fd = 0;             // the simulator's descriptor of all parts but the header
   std::atomic<std::uint32_t> started{0};  // virtual time has begun; written after epoch_ps
   std::uint32_t put_supported = 0;
   std::uint32_t get_supported = 0;
@@ -161,7 +164,7 @@ struct Header {
 using Running = std::atomic<std::uint32_t>;
 
 // The parts of the mapping: header, `running`, blocks, arenas, windows, notes, regions. Offsets are the same
-// in all processes, and each part begins on a page.
+// in all processes, and each part begins on a page. The header's pages in the memfd of the parts are unused.
 struct Layout {
   std::uint32_t process_count;
   static constexpr std::size_t page = 4096;

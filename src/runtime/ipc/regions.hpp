@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "message/port.hpp"
+#include "message/requests.hpp"
 
 namespace apenet::ipc {
 

@@ -6,6 +6,8 @@
 
 #include <atomic>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 
 #include "runtime/ipc/futex.hpp"
 
@@ -20,6 +22,7 @@ class ThreadLock {
     const std::uint32_t number = next_.fetch_add(1);
     std::uint32_t serving = serving_.load();
     while (serving != number) {
+      if (number - serving > most_threads) refuse();
       futex_wait(serving_, serving, nullptr);
       serving = serving_.load();
     }
@@ -46,6 +49,14 @@ class ThreadLock {
   [[nodiscard]] bool is_free() const { return next_.load() == serving_.load(); }
 
  private:
+  static constexpr std::uint32_t most_threads = 1U << 16U;
+
+  // Another process of the user has overwritten the lock. Without this check, the thread would wait forever.
+  [[noreturn]] static void refuse() {
+    std::fprintf(stderr, "apenet: the lock of this rank's block has been overwritten\n");
+    std::_Exit(2);
+  }
+
   std::atomic<std::uint32_t> next_{0};     // the ticket that the next thread takes
   std::atomic<std::uint32_t> serving_{0};  // the ticket that holds the lock; futex
   std::atomic<pthread_t> first_{};         // the first thread recorded

@@ -16,9 +16,8 @@ Affinity::~Affinity() {
   sched_setaffinity(0, sizeof before_, &before_);
 }
 
-void Affinity::hold(std::uint32_t process_id) const {
-  for (const int thread : threads_of(static_cast<int>(process_id)))
-    sched_setaffinity(thread, sizeof core_, &core_);
+void Affinity::hold(int process_id) const {
+  for (const int thread : threads_of(process_id)) sched_setaffinity(thread, sizeof core_, &core_);
 }
 
 }  // namespace apenet

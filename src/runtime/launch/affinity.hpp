@@ -4,9 +4,6 @@
 
 #include <sched.h>
 
-#include <cstdint>
-#include <vector>
-
 namespace apenet {
 
 // Pins the calling thread, and the processes passed to hold(), to the core on which this object was created.
@@ -19,7 +16,7 @@ class Affinity {
   Affinity& operator=(const Affinity&) = delete;
 
   // Pins all current threads of the process; threads started later inherit the affinity.
-  void hold(std::uint32_t process_id) const;
+  void hold(int process_id) const;
 
  private:
   cpu_set_t before_{};

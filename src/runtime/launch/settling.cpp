@@ -11,15 +11,6 @@ constexpr std::chrono::milliseconds startup_patience_per_rank = 1s;  // for rank
 
 }  // namespace
 
-Settling::Settling(const Scheduler& scheduler, const PmiServer& pmi, int cpu_patience_ms, std::uint32_t count,
-                   std::function<bool(std::uint32_t)> has_ended, std::function<int(std::uint32_t)> group_of)
-    : scheduler_(scheduler),
-      pmi_(pmi),
-      cpu_patience_(cpu_patience_ms),
-      count_(count),
-      has_ended_(std::move(has_ended)),
-      group_of_(std::move(group_of)) {}
-
 Settling::Next Settling::next(VirtualInstant first, bool all_wait) {
   if (all_wait && !is_idle_ && acts_until(first)) {
     work_ = HostWork{};  // the ranks make progress, so their patience starts anew
@@ -35,7 +26,7 @@ Settling::Next Settling::next(VirtualInstant first, bool all_wait) {
 Settling::Next Settling::next_of_leavers() {
   std::vector<std::uint32_t> restless;
   for (std::uint32_t rank = 0; rank < count_; ++rank) {
-    if (!has_ended_(rank) && scheduler_.wait_of(rank) == ipc::Wait::finished) restless.push_back(rank);
+    if (!server_.ended(rank) && scheduler_.wait_of(rank) == ipc::Wait::finished) restless.push_back(rank);
   }
   return wait_for(std::move(restless));
 }
@@ -43,17 +34,17 @@ Settling::Next Settling::next_of_leavers() {
 bool Settling::acts_until(VirtualInstant first) {
   scheduler_.earliest_wakes(wakes_ps_);
   for (std::uint32_t rank = 0; rank < count_; ++rank) {
-    if (has_ended_(rank) || scheduler_.wait_of(rank) == ipc::Wait::finished) continue;
+    if (server_.ended(rank) || scheduler_.wait_of(rank) == ipc::Wait::finished) continue;
     if (VirtualInstant{wakes_ps_[rank], rank} <= first) return true;
   }
   return false;
 }
 
 bool Settling::rests(std::uint32_t rank) const {
-  if (has_ended_(rank)) return true;
+  if (server_.ended(rank)) return true;
   switch (scheduler_.wait_of(rank)) {
     case ipc::Wait::running:
-      return pmi_.in_barrier(rank);
+      return server_.in_barrier(rank);
     case ipc::Wait::finished:
       return false;
     default:
@@ -64,7 +55,7 @@ bool Settling::rests(std::uint32_t rank) const {
 Settling::Next Settling::wait_for(std::vector<std::uint32_t> restless) {
   if (restless.empty()) return Next::stop;
   std::vector<int> groups;
-  for (const std::uint32_t rank : restless) groups.push_back(group_of_(rank));
+  for (const std::uint32_t rank : restless) groups.push_back(server_.group_of(rank));
   const auto patience =
       scheduler_.started()
           ? cpu_patience_

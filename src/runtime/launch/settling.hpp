@@ -3,12 +3,11 @@
 
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <vector>
 
 #include "runtime/launch/failures.hpp"
 #include "runtime/launch/host_work.hpp"
-#include "runtime/launch/pmi_server.hpp"
+#include "runtime/launch/rank_server.hpp"
 #include "runtime/scheduler/scheduler.hpp"
 
 namespace apenet {
@@ -24,9 +23,8 @@ class Settling {
     wait,  // some ranks still run
     stop,  // all ranks rest or are given up
   };
-  // has_ended: whether a rank and the process started for it have ended. group_of: the rank's process group.
-  Settling(const Scheduler& scheduler, const PmiServer& pmi, int cpu_patience_ms, std::uint32_t count,
-           std::function<bool(std::uint32_t)> has_ended, std::function<int(std::uint32_t)> group_of);
+  Settling(const Scheduler& scheduler, const RankServer& server, int cpu_patience_ms, std::uint32_t count)
+      : scheduler_(scheduler), server_(server), cpu_patience_(cpu_patience_ms), count_(count) {}
 
   // `first`: when and where the first failure occurred.
   [[nodiscard]] Next next(VirtualInstant first, bool all_wait);
@@ -43,11 +41,9 @@ class Settling {
   Next wait_for(std::vector<std::uint32_t> restless);
 
   const Scheduler& scheduler_;
-  const PmiServer& pmi_;
+  const RankServer& server_;
   std::chrono::milliseconds cpu_patience_;  // for all ranks together
   std::uint32_t count_;
-  std::function<bool(std::uint32_t)> has_ended_;
-  std::function<int(std::uint32_t)> group_of_;
   bool is_idle_ = false;
   HostWork work_;
   std::vector<std::uint32_t> restless_;

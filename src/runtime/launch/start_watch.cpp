@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <vector>
 
 #include "runtime/launch/host_thread.hpp"
 #include "runtime/scheduler/rank_names.hpp"
@@ -13,13 +14,23 @@ constexpr std::chrono::milliseconds most_between_looks{1000};
 
 }  // namespace
 
-StartWatch::StartWatch(const SessionOptions& options)
-    : patience_(options.stall_timeout_ms),
+StartWatch::StartWatch(Scheduler& scheduler, const RankServer& server, const SessionOptions& options)
+    : scheduler_(scheduler),
+      server_(server),
+      patience_(options.stall_timeout_ms),
       error_fd_(options.error_fd),
       next_look_(WallClock::now() + std::min(patience_, most_between_looks)),
       asleep_since_(WallClock::now()) {}
 
-void StartWatch::look(const std::vector<std::uint32_t>& missing, const std::vector<int>& processes) {
+void StartWatch::look() {
+  // The ranks that the others wait for. Those that have spoken with the process manager are in MPI_Init.
+  std::vector<std::uint32_t> missing;
+  std::vector<int> processes = scheduler_.process_ids();
+  for (std::uint32_t rank = 0; rank < processes.size(); ++rank) {
+    if (processes[rank] == 0) processes[rank] = server_.processes().leader_id(rank);
+    if (scheduler_.wait_of(rank) == ipc::Wait::running && !server_.spoke(rank)) missing.push_back(rank);
+  }
+  if (missing.size() == processes.size()) missing.clear();
   const auto now = WallClock::now();
   next_look_ = now + std::min(patience_, most_between_looks);
   const bool sleeps = has_begun_ && stalls_.end() >= StallWatch::Finding::may_wake;

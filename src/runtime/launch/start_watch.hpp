@@ -2,11 +2,11 @@
 #pragma once
 
 #include <chrono>
-#include <cstdint>
-#include <vector>
 
+#include "runtime/launch/rank_server.hpp"
 #include "runtime/launch/session_facts.hpp"
 #include "runtime/launch/stall_watch.hpp"
+#include "runtime/scheduler/scheduler.hpp"
 
 namespace apenet {
 
@@ -15,17 +15,18 @@ namespace apenet {
 // wait for something outside the run, so the notice has no other effect.
 class StartWatch {
  public:
-  explicit StartWatch(const SessionOptions& options);
+  StartWatch(Scheduler& scheduler, const RankServer& server, const SessionOptions& options);
 
   // Whether the next look is due. Looks are rare: each examines all processes of the run.
   [[nodiscard]] bool is_due() const { return !told_ && WallClock::now() >= next_look_; }
-  // `missing`: the ranks that the others wait for; none if no rank waits. `processes`: of all ranks, 0 where
-  // none is known. Prints one notice once nothing of the run has worked during the stall timeout.
-  void look(const std::vector<std::uint32_t>& missing, const std::vector<int>& processes);
+  // Prints one notice once nothing of the run has worked during the stall timeout.
+  void look();
 
  private:
   using WallClock = std::chrono::steady_clock;
 
+  Scheduler& scheduler_;
+  const RankServer& server_;
   std::chrono::milliseconds patience_;
   int error_fd_;
   StallWatch stalls_;

@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "network/topology/topology.hpp"
+#include "network/topology/cube.hpp"
 
 namespace apenet {
 
@@ -40,7 +40,7 @@ Script exchange_halos(ScriptedProcess& process, Neighbours neighbours, HaloWorkO
 }
 
 std::vector<NodeId> one_process_a_node(const NetworkDescription& network) {
-  std::vector<NodeId> nodes(CubeShape(network.dims).node_count());
+  std::vector<NodeId> nodes(CubeShape(network.topology.dims()).node_count());
   std::iota(nodes.begin(), nodes.end(), NodeId{0});
   return nodes;
 }
@@ -49,7 +49,7 @@ std::vector<NodeId> one_process_a_node(const NetworkDescription& network) {
 
 HaloWork::HaloWork(const MachineDescription& description, const HaloWorkOptions& options)
     : run_(description, description.card_software, one_process_a_node(description.network)) {
-  const CubeShape shape(description.network.dims);
+  const CubeShape shape(description.network.topology.dims());
   for (ProcessId id = 0; id < shape.node_count(); ++id) {
     const Neighbours neighbours = neighbours_of(shape, id);
     messages_ += options.exchanges * neighbours.count;

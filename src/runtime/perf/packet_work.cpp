@@ -7,7 +7,7 @@
 #include "kernel/check.hpp"
 #include "kernel/random.hpp"
 #include "network/make_network.hpp"
-#include "network/topology/topology.hpp"
+#include "network/topology/cube.hpp"
 #include "nic/card_set.hpp"
 
 namespace apenet {
@@ -46,7 +46,7 @@ std::vector<Way> ways_of(const CubeShape& shape) {
 struct PacketWork::Shared {
   Shared(const MachineDescription& description, const PacketWorkOptions& options_)
       : options(options_),
-        ways(ways_of(CubeShape(description.network.dims))),
+        ways(ways_of(CubeShape(description.network.topology.dims()))),
         simulation(description.seed),
         wire_bytes(options_.payload_bytes + overhead_bytes(description)),
         network(make_network(
@@ -157,7 +157,7 @@ class alignas(64) PacketWork::Node final : public NetworkClient, private EventHa
 };
 
 PacketWork::PacketWork(const MachineDescription& description, const PacketWorkOptions& options) {
-  if (description.network.topology == NetworkDescription::Topology::none) {
+  if (!description.network.topology.kind().has_routers) {
     throw std::invalid_argument("network.topology = none: expected a network to send packets through");
   }
   shared_ = std::make_unique<Shared>(description, options);

@@ -27,25 +27,25 @@ bool Scheduler::leave_out(const std::vector<std::uint32_t>& ranks,
   const auto can_be = [this](std::uint32_t rank) {
     std::uint32_t run = ipc::Run::may_run;
     return memory_.needs_no_help(rank) &&
-           mapping_.block(rank).turn.run.compare_exchange_strong(run, ipc::Run::left_out);
+           shared_.block(rank).turn.run.compare_exchange_strong(run, ipc::Run::left_out);
   };
   const auto first = ranks.begin();
   const auto last = std::find_if_not(first, ranks.end(), can_be);
   // From here on each of these processes asks for its turn before it touches its rings. A process that holds
   // its lock may have asked before.
   const bool may_be = last == ranks.end() && std::all_of(first, last, [this](std::uint32_t rank) {
-                        return mapping_.block(rank).lock.is_free();
+                        return shared_.block(rank).lock.is_free();
                       });
   if (may_be && still_asleep()) {
     for (const std::uint32_t rank : ranks) processes_[rank].left_out = true;
-    mapping_.running().fetch_sub(static_cast<std::uint32_t>(ranks.size()));
+    shared_.running().fetch_sub(static_cast<std::uint32_t>(ranks.size()));
     return true;
   }
   for (auto rank = first; rank != last; ++rank) {
     std::uint32_t run = ipc::Run::left_out;
     // A process that has come back meanwhile already waits, but did not decrement the count.
-    if (!mapping_.block(*rank).turn.run.compare_exchange_strong(run, ipc::Run::may_run))
-      mapping_.running().fetch_sub(1);
+    if (!shared_.block(*rank).turn.run.compare_exchange_strong(run, ipc::Run::may_run))
+      shared_.running().fetch_sub(1);
   }
   return false;
 }
@@ -53,14 +53,14 @@ bool Scheduler::leave_out(const std::vector<std::uint32_t>& ranks,
 std::vector<std::uint32_t> Scheduler::left_out() const {
   std::vector<std::uint32_t> ranks;
   for (const std::uint32_t rank : absent_) {
-    if (mapping_.block(rank).turn.run.load() == ipc::Run::left_out) ranks.push_back(rank);
+    if (shared_.block(rank).turn.run.load() == ipc::Run::left_out) ranks.push_back(rank);
   }
   return ranks;
 }
 
 void Scheduler::notice_returns() {
   for (const std::uint32_t rank : absent_) {
-    if (mapping_.block(rank).turn.run.load() != ipc::Run::left_out) ran_.push_back(rank);
+    if (shared_.block(rank).turn.run.load() != ipc::Run::left_out) ran_.push_back(rank);
   }
 }
 
@@ -68,7 +68,7 @@ intake::State Scheduler::state_of(std::uint32_t rank) {
   Process& process = processes_[rank];
   if (process.removed) return exchange_.last_state(rank);
   if (!process.left_out) return exchange_.read_state(rank);
-  if (mapping_.block(rank).turn.run.load() != ipc::Run::left_out) {
+  if (shared_.block(rank).turn.run.load() != ipc::Run::left_out) {
     process.left_out = false;
     if (std::find(absent_.begin(), absent_.end(), rank) == absent_.end()) absent_.push_back(rank);
     return exchange_.read_state(rank);
@@ -80,7 +80,7 @@ intake::State Scheduler::state_of(std::uint32_t rank) {
 // Returns the latest time at which the process acted, and could have told others about it in the host.
 std::int64_t Scheduler::acted_ps(std::uint32_t rank) const {
   const Process& process = processes_[rank];
-  const std::int64_t slept_from_ps = mapping_.block(rank).clock.acted_ps.get();
+  const std::int64_t slept_from_ps = shared_.block(rank).clock.acted_ps.get();
   if (process.wait != ipc::Wait::until || slept_from_ps <= process.woken_ps) return process.clock_ps;
   return std::min(slept_from_ps, process.clock_ps);
 }

@@ -7,20 +7,20 @@ namespace apenet {
 
 intake::State Exchange::read_state(std::uint32_t rank) {
   End& end = ends_[rank];
-  const intake::State state = intake::state(rank, mapping_.block(rank), end.clock_ps);
+  const intake::State state = intake::state(rank, shared_.block(rank), end.clock_ps);
   end.clock_ps = state.clock_ps;
   return state;
 }
 
 intake::State Exchange::absent_state(std::uint32_t rank) {
   End& end = ends_[rank];
-  end.clock_ps = intake::clock_ps(rank, mapping_.block(rank), end.clock_ps);
+  end.clock_ps = intake::clock_ps(rank, shared_.block(rank), end.clock_ps);
   return {.wait = ipc::Wait::away, .clock_ps = end.clock_ps, .deadline_ps = 0};
 }
 
 intake::State Exchange::last_state(std::uint32_t rank) {
   End& end = ends_[rank];
-  end.clock_ps = std::clamp(mapping_.block(rank).clock.now_ps(), end.clock_ps, ipc::end_of_time_ps);
+  end.clock_ps = std::clamp(shared_.block(rank).clock.now_ps(), end.clock_ps, ipc::end_of_time_ps);
   return {.wait = ipc::Wait::finished, .clock_ps = end.clock_ps, .deadline_ps = 0};
 }
 
@@ -29,17 +29,17 @@ void Exchange::advance_clock(std::uint32_t rank, std::int64_t to_ps) {
   if (to_ps <= end.clock_ps) return;
   end.clock_ps = to_ps;
   end.posted_ps = std::max(end.posted_ps, to_ps);
-  mapping_.block(rank).clock.advance_to(to_ps);
+  shared_.block(rank).clock.advance_to(to_ps);
 }
 
 std::uint32_t Exchange::begin_requests(std::uint32_t rank) {
-  const std::uint32_t head = mapping_.block(rank).rings.request_head;
+  const std::uint32_t head = shared_.block(rank).rings.request_head;
   return intake::added(rank, "request_head", head, ends_[rank].request_tail, ipc::request_ring);
 }
 
 void Exchange::take_request(std::uint32_t rank) {
   End& end = ends_[rank];
-  ipc::Rings& rings = mapping_.block(rank).rings;
+  ipc::Rings& rings = shared_.block(rank).rings;
   const ipc::Request& shared = rings.requests[end.request_tail % ipc::request_ring];
   intake::request(rank, shared, end.posted_ps, end.clock_ps, static_cast<std::uint32_t>(ends_.size()),
                   request_);
@@ -57,7 +57,7 @@ void Exchange::lend(std::uint32_t rank, const ipc::Request& request) {
 
 void Exchange::take_returned_slots(std::uint32_t rank) {
   End& end = ends_[rank];
-  ipc::Rings& rings = mapping_.block(rank).rings;
+  ipc::Rings& rings = shared_.block(rank).rings;
   const std::uint32_t head = rings.returned_head;
   std::uint32_t left = intake::added(rank, "returned_head", head, end.returned_tail, ipc::returned_ring);
   for (; left > 0; --left) {
@@ -74,7 +74,7 @@ void Exchange::bring_home(std::uint32_t rank, intake::Returned slot) {
   if (owner.lent_to.empty() || owner.lent_to[slot.slot] != rank + 1)
     intake::refuse(rank, "returned slot", "slot", slot.slot, "one that was sent to it");
   owner.lent_to[slot.slot] = 0;
-  ipc::Rings& rings = mapping_.block(slot.owner).rings;
+  ipc::Rings& rings = shared_.block(slot.owner).rings;
   const std::uint32_t tail = rings.free_tail;
   intake::added(slot.owner, "free_tail", owner.free_head, tail, ipc::slots_per_process - 1);
   rings.free_slots[owner.free_head % ipc::slots_per_process] = slot.slot;
@@ -83,7 +83,7 @@ void Exchange::bring_home(std::uint32_t rank, intake::Returned slot) {
 
 std::uint32_t Exchange::newly_taken(std::uint32_t rank) const {
   const End& end = ends_[rank];
-  const std::uint32_t tail = mapping_.block(rank).rings.event_tail;
+  const std::uint32_t tail = shared_.block(rank).rings.event_tail;
   return intake::added(rank, "event_tail", tail, end.event_tail, end.event_head - end.event_tail);
 }
 
@@ -91,7 +91,7 @@ bool Exchange::put(std::uint32_t rank, const ipc::Event& event) {
   End& end = ends_[rank];
   if (events(rank) == ipc::event_ring) return false;
   if (end.told.empty()) end.told.resize(ipc::event_ring);
-  ipc::Rings& rings = mapping_.block(rank).rings;
+  ipc::Rings& rings = shared_.block(rank).rings;
   const std::uint32_t at = end.event_head % ipc::event_ring;
   end.told[at] = {.time_ps = event.time_ps, .mailbox_packets = event.mailbox_packets};
   std::memcpy(static_cast<void*>(&rings.events[at]), &event,

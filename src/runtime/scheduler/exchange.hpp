@@ -6,16 +6,16 @@
 
 #include "runtime/ipc/protocol.hpp"
 #include "runtime/scheduler/intake.hpp"
-#include "runtime/scheduler/mapping.hpp"
+#include "runtime/scheduler/shared_memory.hpp"
 
 namespace apenet {
 
 // Checks and takes what the processes put into their rings, and puts events in. Keeps its own copy of
-// everything it writes and never reads that back from the mapping. Every function that reads the mapping
-// throws RankError for invalid content.
+// everything it writes and never reads that back. Every function that reads the shared memory throws
+// RankError for invalid content.
 class Exchange {
  public:
-  Exchange(Mapping& mapping, std::uint32_t process_count) : mapping_(mapping), ends_(process_count) {}
+  Exchange(SharedMemory& shared, std::uint32_t process_count) : shared_(shared), ends_(process_count) {}
 
   // Returns the state in the process's block, and records its clock. Requires that the process waits.
   intake::State read_state(std::uint32_t rank);
@@ -53,7 +53,7 @@ class Exchange {
   }
   // Whether the process reports that it has taken all events. May be called while the process runs.
   [[nodiscard]] bool says_empty(std::uint32_t rank) const {
-    return mapping_.block(rank).rings.event_tail == ends_[rank].event_head;
+    return shared_.block(rank).rings.event_tail == ends_[rank].event_head;
   }
   // Returns false if the ring is full.
   bool put(std::uint32_t rank, const ipc::Event& event);
@@ -80,7 +80,7 @@ class Exchange {
   void bring_home(std::uint32_t rank, intake::Returned slot);
   std::uint32_t newly_taken(std::uint32_t rank) const;
 
-  Mapping& mapping_;
+  SharedMemory& shared_;
   std::vector<End> ends_;
   ipc::Request request_;  // the request being taken
 };
@@ -99,7 +99,7 @@ void Exchange::take_notice(std::uint32_t rank, Taken taken) {
   for (std::uint32_t left = newly_taken(rank); left > 0; --left) {
     const std::uint32_t at = end.event_tail++ % ipc::event_ring;
     if (end.told[at].mailbox_packets == 0) continue;
-    taken(intake::taken_ps(rank, mapping_.block(rank).rings.events[at], end.told[at].time_ps, end.clock_ps));
+    taken(intake::taken_ps(rank, shared_.block(rank).rings.events[at], end.told[at].time_ps, end.clock_ps));
   }
 }
 

@@ -43,11 +43,11 @@ bool has_ended(std::uint32_t process_id) {
 std::uint32_t ProcessIds::of(std::uint32_t rank) {
   Known& known = known_[rank];
   if (known.process_id != 0 || known.refused) return known.process_id;
-  const std::uint32_t claimed = mapping_.block(rank).identity.process_id;
+  const std::uint32_t claimed = shared_.block(rank).identity.process_id;
   if (claimed == 0) return 0;
   const bool is_number =
       claimed > 1 && claimed <= most_process_id && claimed != static_cast<std::uint32_t>(getpid());
-  const Mapped mapped = is_number ? has_mapped(claimed, mapping_.inode()) : Mapped::no;
+  const Mapped mapped = is_number ? has_mapped(claimed, shared_.inode()) : Mapped::no;
   // It may have been the rank's process, but nothing can be asked of it.
   if (mapped == Mapped::ends) return 0;
   if (mapped == Mapped::no) {
@@ -56,6 +56,12 @@ std::uint32_t ProcessIds::of(std::uint32_t rank) {
   }
   known.process_id = claimed;
   return claimed;
+}
+
+std::vector<int> ProcessIds::all() {
+  std::vector<int> ids;
+  for (std::uint32_t rank = 0; rank < known_.size(); ++rank) ids.push_back(static_cast<int>(of(rank)));
+  return ids;
 }
 
 }  // namespace apenet

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "runtime/scheduler/mapping.hpp"
+#include "runtime/scheduler/shared_memory.hpp"
 
 namespace apenet {
 
@@ -15,18 +15,20 @@ bool has_ended(std::uint32_t process_id);
 // with that id. Therefore the id is read once, and accepted only if that process has mapped this simulation.
 class ProcessIds {
  public:
-  explicit ProcessIds(Mapping& mapping) : mapping_(mapping), known_(mapping.header().process_count) {}
+  explicit ProcessIds(SharedMemory& shared) : shared_(shared), known_(shared.header().process_count) {}
 
   // Returns 0 if no process has claimed the rank, if the process ended before this was called, or if its id
   // was refused. Throws RankError the first time an id is refused.
   std::uint32_t of(std::uint32_t rank);
+  // As of(), for every rank.
+  std::vector<int> all();
 
  private:
   struct Known {
     std::uint32_t process_id = 0;
     bool refused = false;
   };
-  Mapping& mapping_;
+  SharedMemory& shared_;
   std::vector<Known> known_;
 };
 

@@ -41,7 +41,7 @@ bool ProcessMemory::read(std::uint32_t rank, std::uint64_t address, std::span<st
   for (std::size_t done = 0; done < to.size(); done += ipc::window_bytes) {
     const std::size_t part = std::min<std::size_t>(ipc::window_bytes, to.size() - done);
     if (!order(rank, address + done, part, true)) return false;
-    std::memcpy(to.data() + done, mapping_.window(rank), part);
+    std::memcpy(to.data() + done, shared_.window(rank), part);
   }
   return true;
 }
@@ -55,7 +55,7 @@ bool ProcessMemory::write(std::uint32_t rank, std::uint64_t address, std::span<c
   }
   for (std::size_t done = 0; done < from.size(); done += ipc::window_bytes) {
     const std::size_t part = std::min<std::size_t>(ipc::window_bytes, from.size() - done);
-    std::memcpy(mapping_.window(rank), from.data() + done, part);
+    std::memcpy(shared_.window(rank), from.data() + done, part);
     if (!order(rank, address + done, part, false)) return false;
   }
   return true;
@@ -70,7 +70,7 @@ bool ProcessMemory::needs_no_help(std::uint32_t rank) {
 }
 
 bool ProcessMemory::order(std::uint32_t rank, std::uint64_t address, std::size_t bytes, bool into_window) {
-  ipc::Turn& turn = mapping_.block(rank).turn;
+  ipc::Turn& turn = shared_.block(rank).turn;
   if (turn.wait == ipc::Wait::finished) return false;
   turn.copy = {.address = address, .bytes = bytes, .into_window = into_window ? 1U : 0U, .failed = 0};
   turn.run.store(ipc::Run::copies);

@@ -5,17 +5,17 @@
 #include <cstdint>
 #include <span>
 
-#include "runtime/scheduler/mapping.hpp"
 #include "runtime/scheduler/process_ids.hpp"
+#include "runtime/scheduler/shared_memory.hpp"
 
 namespace apenet {
 
 // Uses process_vm_readv and process_vm_writev, which need no help from the process. If the host forbids them
 // (yama, a container's system call filter), the process copies on demand between its memory and its window of
-// the mapping. That is slower, but moves the same bytes at the same virtual time.
+// the shared memory. That is slower, but moves the same bytes at the same virtual time.
 class ProcessMemory {
  public:
-  ProcessMemory(Mapping& mapping, ProcessIds& process_ids) : mapping_(mapping), process_ids_(process_ids) {}
+  ProcessMemory(SharedMemory& shared, ProcessIds& process_ids) : shared_(shared), process_ids_(process_ids) {}
 
   // Return false if the address is not mapped in the process, or if the process has ended. Require that the
   // process waits.
@@ -27,7 +27,7 @@ class ProcessMemory {
  private:
   bool order(std::uint32_t rank, std::uint64_t address, std::size_t bytes, bool into_window);
 
-  Mapping& mapping_;
+  SharedMemory& shared_;
   ProcessIds& process_ids_;
   bool is_forbidden_ = false;
 };

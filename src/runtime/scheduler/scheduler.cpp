@@ -1,10 +1,9 @@
 #include "runtime/scheduler/scheduler.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
-#include "kernel/check.hpp"
+#include "machine/message_requests.hpp"
 #include "runtime/ipc/futex.hpp"
 #include "runtime/observe/process_trace.hpp"
 #include "runtime/scheduler/deadlock_report.hpp"
@@ -14,34 +13,15 @@ namespace {
 
 constexpr std::int64_t never_ps = Time::never().ps();
 
-static_assert(static_cast<int>(ipc::RequestVerb::send) == static_cast<int>(Verb::send));
-static_assert(static_cast<int>(ipc::RequestVerb::put) == static_cast<int>(Verb::put));
-static_assert(static_cast<int>(ipc::RequestVerb::get) == static_cast<int>(Verb::get));
-static_assert(static_cast<int>(ipc::RequestVerb::credit) == static_cast<int>(Verb::credit));
-
-ipc::EventKind event_kind(Completion::Kind kind, ipc::RequestVerb verb) {
-  switch (kind) {
-    case Completion::Kind::sent:
-      return ipc::EventKind::sent;
-    case Completion::Kind::arrived:
-      return verb == ipc::RequestVerb::put ? ipc::EventKind::put_arrived : ipc::EventKind::arrived;
-    case Completion::Kind::remote_done:
-      return ipc::EventKind::remote_done;
-    case Completion::Kind::got:
-      break;
-  }
-  return ipc::EventKind::got;
-}
-
 }  // namespace
 
-Scheduler::Scheduler(Simulation& simulation, Machine& machine, Mapping& mapping)
+Scheduler::Scheduler(Simulation& simulation, Machine& machine, SharedMemory& shared)
     : simulation_(simulation),
       machine_(machine),
-      mapping_(mapping),
-      exchange_(mapping, machine.process_count()),
-      process_ids_(mapping),
-      memory_(mapping, process_ids_),
+      shared_(shared),
+      exchange_(shared, machine.process_count()),
+      process_ids_(shared),
+      memory_(shared, process_ids_),
       processes_(machine.process_count()),
       lookahead_ps_(machine.lookahead().ps()),
       packet_interval_(machine.description().mpi_software.send_packet),
@@ -82,7 +62,7 @@ void Scheduler::collect() {
     }
     process.looks_for_ever =
         process.wait == ipc::Wait::until &&
-        mapping_.block(rank).progress.looks_for_ever(mapping_.header().vain_limits, process.clock_ps);
+        shared_.block(rank).progress.looks_for_ever(shared_.header().vain_limits, process.clock_ps);
     exchange_.take_requests(rank, [&](const ipc::Request& request) {
       posted_.push_back({request.time_ps, rank, static_cast<std::uint32_t>(requests_.size())});
       requests_.push_back(request);
@@ -100,32 +80,6 @@ void Scheduler::collect() {
   ran_.clear();
 }
 
-// A process that has left takes no more events. Free their mailbox places so that they do not block the
-// network.
-void Scheduler::give_back_untaken(std::uint32_t rank) {
-  const Process& process = processes_[rank];
-  exchange_.for_untaken(rank, [&] { give_back(rank, process.clock_ps); });
-  for (const ipc::Event& event : process.overflow) {
-    if (event.mailbox_packets > 0) give_back(rank, process.clock_ps);
-  }
-}
-
-// Frees an arrival's place in the card's mailbox.
-void Scheduler::give_back(std::uint32_t rank, std::int64_t when_ps) {
-  machine_.give_back(Time::from_ps(std::max(when_ps, simulation_.now().ps())), rank);
-}
-
-// Moves overflow events into the ring while it has room.
-void Scheduler::refill(std::uint32_t rank) {
-  Process& process = processes_[rank];
-  const auto first = process.overflow.begin();
-  auto next = first;
-  while (next != process.overflow.end() && exchange_.put(rank, *next)) ++next;
-  process.overflow.erase(first, next);
-  process.events = exchange_.events(rank);
-  if (process.events > 0) process.first_event_ps = exchange_.first_event_ps(rank);
-}
-
 void Scheduler::feed() {
   // Requests of equal time keep the order in which they were collected: by rank, then by position.
   std::sort(posted_.begin(), posted_.end(), [](const Posted& a, const Posted& b) {
@@ -137,31 +91,19 @@ void Scheduler::feed() {
 }
 
 void Scheduler::post(std::uint32_t rank, const ipc::Request& request) {
-  Descriptor descriptor;
-  descriptor.verb = static_cast<Verb>(request.verb);
-  descriptor.source = rank;
-  descriptor.target = request.target;
-  descriptor.channel = request.channel;
-  descriptor.from_cpu = (request.flags & ipc::from_cpu) != 0;
-  descriptor.want_local = (request.flags & ipc::want_local) != 0;
-  descriptor.want_remote = (request.flags & ipc::want_remote) != 0;
-  descriptor.notify_target = (request.flags & ipc::notify_target) != 0 || descriptor.verb == Verb::send;
-  descriptor.bytes = request.bytes;
-  descriptor.local_address = request.local_address;
-  descriptor.remote_address = request.remote_address;
+  Descriptor descriptor = descriptor_of(request, rank, packet_interval_);
   const bool is_credit = descriptor.verb == Verb::credit;  // reports nothing and moves nothing
-  descriptor.message = is_credit ? request.message : flights_.add(rank, request);
-  descriptor.packet_interval = packet_interval_;
+  descriptor.message = is_credit ? request.message : pending_.add(rank, request);
   std::int64_t when = request.time_ps;
   if (when + lookahead_ps_ < simulation_.now().ps()) {
     when = simulation_.now().ps() - lookahead_ps_;
-    ++traffic_.late_posts;
+    ++totals_.late_posts;
   }
   if (started_ && !is_credit) {
-    ++traffic_.messages;
-    traffic_.bytes += static_cast<std::uint64_t>(request.bytes);
+    ++totals_.messages;
+    totals_.bytes += static_cast<std::uint64_t>(request.bytes);
   } else if (!is_credit) {
-    ++traffic_.startup_messages;
+    ++totals_.startup_messages;
   }
   ++activity_;
   try {
@@ -182,63 +124,6 @@ bool Scheduler::wake_flushing() {
   set_running();
   for (const std::uint32_t rank : to_wake_) wake(rank, processes_[rank].horizon_ps);
   return true;
-}
-
-// Without MPI, each process's clock starts at zero when the process joins. Before this step no process was
-// told anything, and all requests are still in the rings.
-void Scheduler::begin_if_all_joined() {
-  if (started_) return;
-  bool any = false;
-  for (std::uint32_t rank = 0; rank < processes_.size(); ++rank) {
-    if (mapping_.block(rank).identity.joined != 0) {
-      any = true;
-    } else if (processes_[rank].wait != ipc::Wait::finished) {
-      return;
-    }
-  }
-  if (any) begin(0, simulation_.now());
-}
-
-// The barrier at the end of MPI_Init: when all processes have reached it, all clocks are set to zero. If some
-// ranks have joined without MPI, their clocks already run, and the others start at a later time.
-bool Scheduler::begin_if_all_ready() {
-  if (started_) return false;
-  bool any_joined = false;
-  for (std::uint32_t rank = 0; rank < processes_.size(); ++rank) {
-    const ipc::Wait wait = processes_[rank].wait;
-    if (wait == ipc::Wait::start || wait == ipc::Wait::finished) continue;
-    if (mapping_.block(rank).identity.joined == 0) return false;
-    any_joined = true;
-  }
-  // Finish what MPI_Init started, so that it does not count in any measurement.
-  simulation_.run();
-  startup_link_use_ = machine_.link_use();
-  std::int64_t epoch_ps = simulation_.now().ps();
-  for (const Process& process : processes_) epoch_ps = std::max(epoch_ps, process.clock_ps);
-  begin(any_joined ? 0 : epoch_ps, Time::from_ps(epoch_ps));
-  for (std::uint32_t rank = 0; rank < processes_.size(); ++rank) {
-    if (processes_[rank].wait != ipc::Wait::start) continue;
-    ipc::Clock& clock = mapping_.block(rank).clock;
-    exchange_.advance_clock(rank, epoch_ps);
-    clock.waited_ps.set(0);
-    clock.computed_ps.set(0);
-    clock.outside_ps.set(0);
-    clock.left_ps.set(epoch_ps);
-    to_wake_.push_back(rank);
-  }
-  set_running();
-  for (const std::uint32_t rank : to_wake_) wake(rank, epoch_ps + lookahead_ps_);
-  return true;
-}
-
-void Scheduler::begin(std::int64_t epoch_ps, Time now) {
-  started_ = true;
-  ++activity_;
-  epoch_ps_ = epoch_ps;
-  mapping_.header().epoch_ps = epoch_ps;
-  simulation_.trace(process_record(ProcessTrace::began, now));
-  machine_.begin(now);
-  mapping_.header().started.store(1, std::memory_order_release);
 }
 
 // All processes wait for events or poll without end, and there are no events.
@@ -317,16 +202,6 @@ void Scheduler::wake_concerned() {
   for (const std::uint32_t rank : to_wake_) wake(rank, horizon_of(rank));
 }
 
-std::vector<LinkUse> Scheduler::link_use() const {
-  std::vector<LinkUse> links = machine_.link_use();
-  for (std::size_t i = 0; i < startup_link_use_.size(); ++i) {
-    links[i].packets -= startup_link_use_[i].packets;
-    links[i].wire_bytes -= startup_link_use_[i].wire_bytes;
-    links[i].busy = links[i].busy - startup_link_use_[i].busy;
-  }
-  return links;
-}
-
 void Scheduler::release_idle(const std::function<bool(std::uint32_t rank)>& has_threads) {
   to_wake_.clear();
   for (std::uint32_t rank = 0; rank < processes_.size(); ++rank) {
@@ -335,16 +210,27 @@ void Scheduler::release_idle(const std::function<bool(std::uint32_t rank)>& has_
     if (looks && has_threads(rank)) to_wake_.push_back(rank);
     if (process.wait != ipc::Wait::for_event) continue;
     exchange_.advance_clock(rank, simulation_.now().ps());
-    mapping_.block(rank).progress.grant();
+    shared_.block(rank).progress.grant();
     to_wake_.push_back(rank);
   }
   set_running();
   for (const std::uint32_t rank : to_wake_) wake(rank, processes_[rank].horizon_ps);
 }
 
+// What a process does that polls without end, as of the last step, is no progress.
+std::uint64_t Scheduler::activity() const {
+  std::uint64_t activity = activity_;
+  for (std::uint32_t rank = 0; rank < processes_.size(); ++rank) {
+    const ipc::Block& block = shared_.block(rank);
+    if (processes_[rank].looks_for_ever) continue;
+    activity += block.progress.calls() + static_cast<std::uint64_t>(block.clock.now_ps());
+  }
+  return activity;
+}
+
 bool Scheduler::all_wait() const {
   return std::all_of(ran_.begin(), ran_.end(), [this](std::uint32_t rank) {
-    const ipc::Turn& turn = mapping_.block(rank).turn;
+    const ipc::Turn& turn = shared_.block(rank).turn;
     return processes_[rank].removed || turn.run.load() != ipc::Run::may_run ||
            turn.wait == ipc::Wait::finished;
   });
@@ -352,22 +238,22 @@ bool Scheduler::all_wait() const {
 
 void Scheduler::recover() {
   // Do not recover at first sight: a process that has just begun to wait may still decrement the count.
-  const bool stuck = all_wait() && mapping_.running().load() != 0;
-  if (stuck && std::exchange(stuck_at_, activity_) == activity_) mapping_.running().store(0);
+  const bool stuck = all_wait() && shared_.running().load() != 0;
+  if (stuck && std::exchange(stuck_at_, activity_) == activity_) shared_.running().store(0);
   if (!stuck) stuck_at_.reset();
   for (std::uint32_t rank = 0; rank < processes_.size(); ++rank) {
-    ipc::Turn& turn = mapping_.block(rank).turn;
+    ipc::Turn& turn = shared_.block(rank).turn;
     if (turn.run.load() == ipc::Run::may_run) ipc::futex_wake(turn.run);
   }
 }
 
 // Call before waking any process, because a woken process may run and wait again at once.
 void Scheduler::set_running() {
-  mapping_.running().store(static_cast<std::uint32_t>(to_wake_.size()));
+  shared_.running().store(static_cast<std::uint32_t>(to_wake_.size()));
 }
 
 void Scheduler::wake(std::uint32_t rank, std::int64_t horizon_ps) {
-  ipc::Block& block = mapping_.block(rank);
+  ipc::Block& block = shared_.block(rank);
   Process& process = processes_[rank];
   if (simulation_.is_traced()) trace_wait(rank);
   // The process does not know of events in the overflow, so its horizon must not pass them.
@@ -393,7 +279,7 @@ void Scheduler::remove(std::uint32_t rank) {
   Process& process = processes_[rank];
   if (process.removed) return;
   process.removed = true;
-  ipc::Turn& turn = mapping_.block(rank).turn;
+  ipc::Turn& turn = shared_.block(rank).turn;
   std::erase(absent_, rank);
   process.left_out = false;
   const bool died_running = turn.run.load() == ipc::Run::may_run && turn.wait != ipc::Wait::finished;
@@ -402,85 +288,20 @@ void Scheduler::remove(std::uint32_t rank) {
     process.wait = ipc::Wait::running;  // collect() removes it from the count
     ran_.push_back(rank);
   }
-  if (died_running) mapping_.running().fetch_sub(1);
-}
-
-void Scheduler::complete(const Completion& completion) {
-  trace(completion);
-  Flight& flight = flights_.at(completion.message);
-  const ipc::Request& request = flight.request;
-  ipc::Event event;
-  event.time_ps = completion.time.ps();
-  event.message = request.message;
-  event.source = flight.rank;
-  event.kind = event_kind(completion.kind, request.verb);
-  event.channel = request.channel;
-  event.bytes = request.bytes;
-  event.immediate = request.immediate;
-  event.mailbox_packets = completion.mailbox_packets;
-  if (event.kind == ipc::EventKind::arrived) {
-    event.slot = request.slot;
-    event.slot_length = request.slot_length;
-    event.inline_length = request.inline_length;
-    std::memcpy(event.inline_data, request.inline_data, request.inline_length);
-  }
-  if (event.kind == ipc::EventKind::sent) stage(flight, memory_);
-  event.key = request.key;
-  event.fault = flight.fault;
-  deliver(completion.process, event);
-  --flight.completions_due;
-  flights_.settle(completion.message);
-}
-
-void Scheduler::land(ProcessId /*source*/, std::uint64_t message) {
-  Flight& flight = flights_.at(message);
-  if (!flight.land_due) return;
-  permit(flight, mapping_.regions(flight.request.target));
-  move_bytes(flight, memory_);
-  if (flight.fault != ipc::AccessFault::none) ++traffic_.failed_accesses;
-  flights_.settle(message);
-}
-
-void Scheduler::deliver(std::uint32_t rank, const ipc::Event& event) {
-  Process& process = processes_[rank];
-  if (process.wait == ipc::Wait::finished) {
-    if (event.mailbox_packets > 0) give_back(rank, event.time_ps);
-    return;
-  }
-  if (process.events == 0) process.first_event_ps = event.time_ps;
-  if (exchange_.put(rank, event)) {
-    ++process.events;
-  } else {
-    process.overflow.push_back(event);
-  }
-  ++activity_;
-  if (process.wait == ipc::Wait::for_event) {
-    horizon_ps_ = std::min(horizon_ps_, std::max(process.clock_ps, process.first_event_ps) + lookahead_ps_);
-  }
-}
-
-void Scheduler::trace(const Completion& completion) {
-  if (!started_) return;
-  const Flight& flight = flights_.at(completion.message);
-  hash_.record({.time = completion.time - Time::from_ps(epoch_ps_),
-                .kind = EventKind::process,
-                .what = static_cast<std::uint16_t>(completion.kind),
-                .place = completion.process,
-                .a = std::uint64_t{flight.rank} << 32 | flight.request.target,
-                .b = static_cast<std::uint64_t>(flight.request.bytes)});
+  if (died_running) shared_.running().fetch_sub(1);
 }
 
 void Scheduler::trace_wait(std::uint32_t rank) const {
   const Process& process = processes_[rank];
   if (!started_ || process.wait != ipc::Wait::for_event || process.events == 0) return;
-  if (process.first_event_ps <= process.clock_ps || mapping_.block(rank).clock.held()) return;
+  if (process.first_event_ps <= process.clock_ps || shared_.block(rank).clock.held()) return;
   simulation_.trace(process_record(ProcessTrace::waited, Time::from_ps(process.clock_ps),
                                    Time::from_ps(process.first_event_ps), rank));
 }
 
 ipc::Wait Scheduler::wait_of(std::uint32_t rank) const {
   if (processes_[rank].removed) return ipc::Wait::finished;
-  const ipc::Block& block = mapping_.block(rank);
+  const ipc::Block& block = shared_.block(rank);
   // Read before the reason, which the process writes first.
   const bool runs = block.turn.run.load() == ipc::Run::may_run;
   const ipc::Wait wait = block.turn.wait;
@@ -496,9 +317,9 @@ std::string Scheduler::describe_waiting() {
     };
     const bool waits = wait != ipc::Wait::finished;
     const auto facts_of = [&](const ipc::WaitNote& provider) {
-      return read_facts(mapping_.notes(rank), provider, static_cast<std::uint32_t>(processes_.size()), read);
+      return read_facts(shared_.notes(rank), provider, static_cast<std::uint32_t>(processes_.size()), read);
     };
-    ranks.push_back(waits ? facts_of(mapping_.block(rank).note) : RankFacts{});
+    ranks.push_back(waits ? facts_of(shared_.block(rank).note) : RankFacts{});
     if (wait == ipc::Wait::finished) ranks.back().state = RankFacts::State::finished;
     if (wait == ipc::Wait::start) ranks.back().state = RankFacts::State::starts;
     if (wait == ipc::Wait::away) ranks.back().state = RankFacts::State::away;

@@ -12,14 +12,14 @@
 #include "kernel/trace.hpp"
 #include "machine/machine.hpp"
 #include "runtime/scheduler/exchange.hpp"
-#include "runtime/scheduler/flights.hpp"
-#include "runtime/scheduler/mapping.hpp"
+#include "runtime/scheduler/pending_requests.hpp"
 #include "runtime/scheduler/process_memory.hpp"
+#include "runtime/scheduler/shared_memory.hpp"
 
 namespace apenet {
 
 // Totals of a run. They do not depend on the host.
-struct Traffic {
+struct RunTotals {
   std::uint64_t messages = 0;          // sends, puts and gets posted after virtual time began
   std::uint64_t startup_messages = 0;  // the same before virtual time began, by MPI_Init
   std::uint64_t bytes = 0;             // bytes of `messages`
@@ -46,7 +46,7 @@ class Scheduler final : public CompletionSink {
     finished,  // all processes have left
   };
 
-  Scheduler(Simulation& simulation, Machine& machine, Mapping& mapping);
+  Scheduler(Simulation& simulation, Machine& machine, SharedMemory& shared);
 
   // Requires that no process runs. Throws EndOfTime, or RankError if a process has written invalid data; the
   // run cannot continue after either.
@@ -55,13 +55,11 @@ class Scheduler final : public CompletionSink {
   // may come from outside the network (a process manager, another thread). A process that polls without end
   // is woken only if another of its threads may need the turn, because each poll advances its clock.
   void release_idle(const std::function<bool(std::uint32_t rank)>& has_threads);
-  // As of the last step, the process polls without end. What it does is no progress.
-  [[nodiscard]] bool looks_for_ever(std::uint32_t rank) const { return processes_[rank].looks_for_ever; }
   // No process runs.
   [[nodiscard]] bool all_wait() const;
   // As all_wait(), but faster while some processes run. The count of running processes can be overwritten by
   // any process, so it is only a hint.
-  [[nodiscard]] bool nobody_runs() const { return mapping_.running().load() == 0 && all_wait(); }
+  [[nodiscard]] bool nobody_runs() const { return shared_.running().load() == 0 && all_wait(); }
   // Repairs the effect of a stray write to that count, or to the futex word that wakes a process.
   void recover();
   // Call when the process has ended without leaving the simulation.
@@ -81,12 +79,14 @@ class Scheduler final : public CompletionSink {
   [[nodiscard]] bool started() const { return started_; }
   // The process that has claimed the rank, or 0 for none. Throws RankError.
   [[nodiscard]] std::uint32_t process_id(std::uint32_t rank) { return process_ids_.of(rank); }
+  // The same for every rank.
+  [[nodiscard]] std::vector<int> process_ids() { return process_ids_.all(); }
   // The clock value at which virtual time began.
   [[nodiscard]] std::int64_t epoch_ps() const { return epoch_ps_; }
-  // Changes whenever a process does anything. Two equal readings around an idle release mean that no process
-  // acted.
-  [[nodiscard]] std::uint64_t activity() const { return activity_; }
-  [[nodiscard]] const Traffic& traffic() const { return traffic_; }
+  // Changes whenever a process does anything: posts, receives, calls MPI, advances its clock. Two equal
+  // readings around an idle release mean that no process acted.
+  [[nodiscard]] std::uint64_t activity() const;
+  [[nodiscard]] const RunTotals& totals() const { return totals_; }
   // Use of the links since virtual time began.
   [[nodiscard]] std::vector<LinkUse> link_use() const;
   // Hash of every completion since virtual time began, in order. Two runs with equal hashes did the same.
@@ -153,16 +153,15 @@ class Scheduler final : public CompletionSink {
   void set_running();
   void deliver(std::uint32_t rank, const ipc::Event& event);
   [[nodiscard]] std::int64_t known_action_ps(std::uint32_t rank) const;
-  void trace(const Completion& completion);
   void trace_wait(std::uint32_t rank) const;
 
   Simulation& simulation_;
   Machine& machine_;
-  Mapping& mapping_;
+  SharedMemory& shared_;
   Exchange exchange_;
   ProcessIds process_ids_;
   ProcessMemory memory_;
-  Flights flights_;
+  PendingRequests pending_;
   std::vector<Process> processes_;
   std::vector<std::uint32_t> ran_;  // woken in the last step; only these can have posted
   std::vector<std::uint32_t> to_wake_;
@@ -178,7 +177,7 @@ class Scheduler final : public CompletionSink {
   std::uint64_t activity_ = 0;
   std::optional<std::uint64_t> stuck_at_;  // activity when all waited but the count was not zero
   bool started_ = false;
-  Traffic traffic_;
+  RunTotals totals_;
   std::vector<LinkUse> startup_link_use_;  // up to the beginning of virtual time
   TraceHash hash_;
 };

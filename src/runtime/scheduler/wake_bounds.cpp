@@ -36,7 +36,7 @@ std::int64_t Scheduler::known_action_ps(std::uint32_t rank) const {
 
 std::int64_t Scheduler::clock_ps(std::uint32_t rank) const {
   if (!started_) return before_time_ps;
-  return std::clamp(mapping_.block(rank).clock.shown_ps(), epoch_ps_, ipc::end_of_time_ps);
+  return std::clamp(shared_.block(rank).clock.shown_ps(), epoch_ps_, ipc::end_of_time_ps);
 }
 
 void Scheduler::earliest_wakes(std::vector<std::int64_t>& wakes_ps) const {
@@ -65,7 +65,7 @@ void Scheduler::earliest_wakes(std::vector<std::int64_t>& wakes_ps) const {
     } else if (wakes_ps[rank] == never_ps) {
       wakes_ps[rank] = std::max(process.woken_ps, new_events_ps);
     }
-    if (mapping_.block(rank).clock.held()) wakes_ps[rank] = process.woken_ps;
+    if (shared_.block(rank).clock.held()) wakes_ps[rank] = process.woken_ps;
   }
 }
 

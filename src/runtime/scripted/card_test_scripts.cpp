@@ -13,7 +13,7 @@ ProcessId other(const ScriptedProcess& process) {
   return process.id() == first ? second : first;
 }
 
-// Before a message leaves and after it has come: what a side does itself to its bytes.
+// The copy that a side makes of a message's bytes before it sends them, or after it has received them.
 void stage(ScriptedProcess& process, const Exchange& exchange) {
   const Buffer buffer = exchange.buffers[process.id()];
   if (buffer == Buffer::host_copied) process.copy(exchange.total_bytes());
@@ -24,8 +24,8 @@ Memory memory_of(Buffer buffer) {
   return buffer == Buffer::gpu ? Memory::gpu : Memory::host;
 }
 
-// Every channel has a region of its own, in both processes at the same virtual address, aligned to any page.
-// Messages lie in it one behind the other; behind the last that fits, it begins again.
+// Each channel has its own region, at the same virtual address in both processes and aligned to any page
+// size. Messages fill the region one after another and wrap around at its end.
 std::uint64_t address_of(const Exchange& exchange, std::uint16_t channel, std::uint64_t message) {
   constexpr int region_bits = 40;
   const std::uint64_t base = (std::uint64_t{channel} + 1) << region_bits;
@@ -55,8 +55,8 @@ std::uint64_t post(ScriptedProcess& process, const Exchange& exchange, std::uint
   return exchange.only_put ? process.put(target, bytes, options) : process.send(target, bytes, options);
 }
 
-// The transfers of message number `message` of this process; their numbers, by which completions are waited
-// for.
+// Posts the transfers of message number `message` of this process. Returns their numbers, which identify
+// their completions.
 std::vector<std::uint64_t> send_all(ScriptedProcess& process, const Exchange& exchange, std::uint64_t message,
                                     bool want_local) {
   stage(process, exchange);
@@ -81,7 +81,7 @@ void expect_all(ScriptedProcess& process, const Exchange& exchange) {
   }
 }
 
-// What is expected already.
+// Messages expected so far.
 Script take_all(ScriptedProcess& process, Exchange exchange) {
   const std::int64_t arrivals = exchange.pieces() * exchange.channels;
   for (std::int64_t i = 0; i < arrivals; ++i) co_await process.arrival_from(other(process));
@@ -158,7 +158,7 @@ Script stream_out(ScriptedProcess& process, Exchange exchange, Rounds rounds, St
 Script stream_in(ScriptedProcess& process, Exchange exchange, Rounds rounds, StreamEnd end, Clocks* clocks) {
   send_all(process, exchange.closing(), 0, false);
   if (exchange.is_dropped) co_return;
-  // A window of messages ahead: a sender that needs credit could not fill its own otherwise.
+  // Expect a window of messages in advance: a sender that needs credit could not fill its window otherwise.
   const std::uint32_t ahead = std::min(std::max(rounds.window, 1U), rounds.measured);
   for (std::uint32_t i = 0; i < ahead; ++i) expect_all(process, exchange);
   for (std::uint32_t i = 0; i < rounds.measured; ++i) {
@@ -172,7 +172,7 @@ Script stream_in(ScriptedProcess& process, Exchange exchange, Rounds rounds, Str
 Script put_out(ScriptedProcess& process, Exchange exchange, Rounds rounds, Clocks* clocks) {
   co_await receive_all(process, exchange.closing());
   clocks->begin = process.clock();
-  std::vector<std::uint64_t> marks;  // the last put of every window
+  std::vector<std::uint64_t> marks;  // the last put of each window
   for (std::uint32_t i = 0; i < rounds.measured; ++i) {
     const std::uint32_t window = i / rounds.window;
     const bool is_first = i % rounds.window == 0;
@@ -193,7 +193,8 @@ Script put_in(ScriptedProcess& process, Exchange exchange, Rounds rounds, Clocks
   }
   send_all(process, exchange.closing(), 0, false);
   const std::uint32_t last = std::min<std::uint32_t>(exchange.channels, rounds.measured);
-  // The sender numbers its puts from 0: by their numbers, they are told from others that a card announces.
+  // The sender numbers its puts from 0. The numbers distinguish them from other messages that a card
+  // announces.
   for (std::uint32_t i = rounds.measured - last; i < rounds.measured; ++i) {
     co_await process.arrival_of(first, i);
   }

@@ -12,15 +12,16 @@
 
 namespace apenet {
 
-// One message of a test: `channels` transfers of `bytes` at once, each in pieces that one descriptor carries.
+// One message of a test: `channels` simultaneous transfers of `bytes`, each cut into pieces that fit a
+// descriptor.
 struct Exchange {
   std::int64_t bytes = 0;
   std::int64_t piece_bytes = 0;
-  std::int64_t max_pio_bytes = 0;  // a piece up to this is written by the CPU, as message passing does
+  std::int64_t max_pio_bytes = 0;  // the CPU writes pieces up to this size, as message passing does
   std::int64_t region_bytes = 0;
   std::uint16_t channels = 1;
   bool only_put = false;
-  bool is_dropped = false;  // by the target's card: process 1 is not told of messages, and expects none
+  bool is_dropped = false;  // by the target's card: process 1 gets no completions and expects no messages
   std::array<Buffer, 2> buffers{};  // of process 0, of process 1
 
   [[nodiscard]] std::int64_t pieces() const {
@@ -30,7 +31,7 @@ struct Exchange {
     return std::min(piece_bytes, bytes - number * piece_bytes);
   }
   [[nodiscard]] std::int64_t total_bytes() const { return bytes * channels; }
-  // A message without payload, which says that the test is over.
+  // A message without payload, which ends the test.
   [[nodiscard]] Exchange closing() const;
 };
 
@@ -40,32 +41,32 @@ struct Rounds {
   std::uint32_t window = 1;
 };
 
-// Each script stores its process's clock here: after the warm-up, and when it is done.
+// Each script stores its process's clock here: after the warm-up and at the end.
 struct Clocks {
   Time begin;
   Time end;
 };
 
-// Process 0 of a ping-pong, and process 1.
+// Processes 0 and 1 of a ping-pong.
 Script ping(ScriptedProcess& process, Exchange exchange, Rounds rounds, Clocks* clocks);
 Script pong(ScriptedProcess& process, Exchange exchange, Rounds rounds);
 
-// Both processes of a test in which both send. `waits_for_sent`: for its own buffers as well.
+// Either process of a test in which both send. waits_for_sent: also wait until the own buffers are free.
 Script send_and_receive(ScriptedProcess& process, Exchange exchange, Rounds rounds, bool waits_for_sent,
                         Clocks* clocks);
 
-// When a stream from process 0 to process 1 is over.
+// When a stream from process 0 to process 1 ends.
 enum class StreamEnd : std::uint8_t {
-  reply,   // process 1 has everything, and its reply is back
-  landed,  // both have all their completions
-  sent,    // process 0 has all of its own
+  reply,   // process 1 has received everything, and its reply has arrived
+  landed,  // both processes have all their completions
+  sent,    // process 0 has all its completions
 };
-// The sender waits for the buffers of the message `window` before; window 0: for none.
+// Before each message the sender waits for the buffers of the message `window` earlier; 0: it never waits.
 Script stream_out(ScriptedProcess& process, Exchange exchange, Rounds rounds, StreamEnd end, Clocks* clocks);
 Script stream_in(ScriptedProcess& process, Exchange exchange, Rounds rounds, StreamEnd end, Clocks* clocks);
 
-// Puts that notify nobody, but for the last of each channel. The last of every window reports that its buffer
-// is free, and the window after the next waits for it.
+// Puts without notification, except the last of each channel. The last put of each window reports that its
+// buffer is free, and the sender waits for that before the window after the next.
 Script put_out(ScriptedProcess& process, Exchange exchange, Rounds rounds, Clocks* clocks);
 Script put_in(ScriptedProcess& process, Exchange exchange, Rounds rounds, Clocks* clocks);
 

@@ -18,7 +18,8 @@ bool is_stream(CardTest test) {
   return test == CardTest::oneway || test == CardTest::unidirectional || test == CardTest::flush;
 }
 
-// As many as make start and end of a stream small beside it. A round of the other tests is like every other.
+// Enough messages for the start and end of a stream to be negligible. In the other tests all rounds are
+// alike.
 std::uint32_t iterations_of(CardTest test, std::int64_t bytes) {
   constexpr std::uint32_t few = 20;
   constexpr std::uint32_t many = 100;
@@ -71,7 +72,7 @@ Time measure(ScriptedRun& run, CardTest test, const Exchange& exchange, const Ro
   return std::max(clocks.end, other.end) - clocks.begin;
 }
 
-// The whole time over the iterations, rounded down to a picosecond: the last step of a measurement.
+// The last step of a measurement: the total time per iteration, rounded down to a picosecond.
 TestPoint point_of(CardTest test, const Exchange& exchange, Time whole, std::uint32_t iterations) {
   const bool is_half = test == CardTest::pingpong;
   const bool is_both_ways = test == CardTest::bidirectional || test == CardTest::roundtrip;
@@ -86,12 +87,12 @@ std::vector<NodeId> choose_nodes(const MachineDescription& description, const st
   if (asked.size() == 2) return asked;
   if (!asked.empty()) refuse_value("nodes", std::to_string(asked.size()) + " of them", "two, or none");
   NodeId neighbour = 1;
-  for (const std::uint32_t extent : description.network.dims) {
+  const std::vector<std::uint32_t> dims = description.network.topology.dims();
+  for (const std::uint32_t extent : dims) {
     if (extent > 1) return {0, neighbour};
     neighbour *= extent;
   }
-  if (!description.network.dims.empty())
-    refuse_value("network.dims", "a single node", "two nodes to measure between");
+  if (!dims.empty()) refuse_value("network.dims", "a single node", "two nodes to measure between");
   return {0, neighbour};
 }
 
@@ -117,7 +118,7 @@ void validate(const CardTestOptions& options, CardTest test) {
     refuse_value("until", "landed", "reply: only oneway can end when everything has landed");
 }
 
-// What the card cannot do is refused by its name.
+// Refuses options that the card does not support, and names them.
 void check(const NicCapabilities& card, const MachineDescription& machine, CardTest test,
            const CardTestOptions& options) {
   const std::string of_machine = "the card of " + machine.name;

@@ -8,15 +8,16 @@
 
 namespace apenet {
 
-// From a label's text, which stays where it is, to its number. Open addressing with the texts' hashes beside
-// the numbers: files have two labels a line and millions of lines. Cleared for every rank, keeps its room.
+// Maps a label's text to its number. Does not copy the text. A hash table with open addressing that stores
+// the hashes beside the numbers, because files have two labels a line and millions of lines. clear() keeps
+// the memory for the next rank.
 class GoalLabels {
  public:
   static constexpr std::uint32_t undefined = 0xffffffff;
 
   GoalLabels() : slots_(64) {}
 
-  // The number of a label, given when it is first seen.
+  // The number of a label. A new label gets the next number.
   std::uint32_t number(std::string_view text) {
     const std::uint32_t hash = hash_of(text);
     std::size_t at = hash & mask();
@@ -51,8 +52,8 @@ class GoalLabels {
 
   [[nodiscard]] std::size_t mask() const { return slots_.size() - 1; }
 
-  // FNV-1a of all but the last digits, plus their value: l1, l2, l3, as traces number them, lie side by side,
-  // and each reference hits the cache that the one before has filled.
+  // FNV-1a of the text without its last digits, plus the value of these digits. Consecutive labels (l1, l2,
+  // l3) are therefore neighbours in the table and share cache lines.
   static std::uint32_t hash_of(std::string_view text) {
     std::uint32_t hash = 2166136261U;
     std::uint32_t value = 0;
@@ -67,8 +68,8 @@ class GoalLabels {
     return hash + value;
   }
 
-  // Odd, so that it reaches every slot. Long, so that it leaves the row of another name's numbers where two
-  // rows overlap: slot after slot it would pass all of that row.
+  // Odd, so that it reaches every slot. Large, so that it leaves the range of another name's numbers at once
+  // where two ranges overlap.
   static std::size_t step_of(std::uint32_t hash) { return (hash * 0x9e3779b1U) >> 12U | 1U; }
 
   void grow() {

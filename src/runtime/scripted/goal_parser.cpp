@@ -26,15 +26,15 @@ namespace {
 constexpr std::int64_t most_ranks = std::int64_t{1} << 22;  // processes of a machine
 constexpr std::int64_t most_bytes = std::int64_t{1} << 40;  // of a message
 constexpr std::int64_t most_ns = 1'000'000'000'000'000;     // 11 days, of a calculation
-constexpr std::int64_t most_tag = 0xfffffffe;               // the next one stands for any
+constexpr std::int64_t most_tag = 0xfffffffe;               // the next value is any_tag
 constexpr std::int64_t most_cpus = 256;
 constexpr std::uint32_t most_operations = GoalRank::on_start - 1;
 constexpr std::uint64_t statements_between_looks = 4096;
 
 class GoalParser {
  public:
-  // have_read: told every few megabytes how far the text has been read, for whoever can do without what lies
-  // before. Labels of the rank at hand are looked at again.
+  // have_read: called every few megabytes with the position reached, so that the caller may release what lies
+  // before it. The parser reads labels of the current rank again.
   GoalParser(std::string_view text, const std::string& file,
              std::function<void(const char* position)> have_read)
       : scan_(text, file), have_read_(std::move(have_read)), told_(text.data()) {
@@ -44,7 +44,7 @@ class GoalParser {
   GoalSchedule parse();
 
  private:
-  // "label requires label": numbers of the labels, in the order of the file.
+  // "later requires earlier": the numbers of the two labels.
   struct Dependency {
     std::uint32_t later;
     std::uint32_t earlier;
@@ -200,9 +200,9 @@ void GoalParser::parse_message(GoalOperation& operation, bool is_send) {
   operation.peer = peer < 0 ? any_rank : static_cast<std::uint32_t>(peer);
 }
 
-// tag, cpu and nic, in any order, each once.
+// tag, cpu and nic, in any order, each at most once.
 void GoalParser::parse_attributes(GoalOperation& operation) {
-  bool has_tag = operation.kind == GoalOperation::Kind::calc;  // which has none
+  bool has_tag = operation.kind == GoalOperation::Kind::calc;  // calc accepts no tag
   bool has_cpu = false;
   bool has_nic = false;
   while (!scan_.at_end_of_statement()) {
@@ -240,7 +240,7 @@ void GoalParser::finish_rank() {
   rank_->operations.shrink_to_fit();
 }
 
-// Counting sort of the dependencies by the operation that others wait for.
+// Sorts the dependencies by the earlier operation (counting sort).
 void GoalParser::link() {
   const std::size_t count = rank_->operations.size();
   std::vector<std::uint32_t>& first = rank_->first_successor;
@@ -258,7 +258,7 @@ void GoalParser::link() {
   }
 }
 
-// Kahn's algorithm; what it leaves over waits in circles.
+// Kahn's algorithm: the operations that it cannot remove lie on cycles or behind them.
 void GoalParser::require_acyclic() {
   const std::size_t count = rank_->operations.size();
   std::vector<std::uint32_t> waits_for(count, 0);
@@ -281,7 +281,7 @@ void GoalParser::require_acyclic() {
   if (done < count) refuse_cycle(waits_for);
 }
 
-// Among the operations that wait, each waits for another: following them comes round.
+// Each remaining operation waits for another one, so following these dependencies ends in a cycle.
 void GoalParser::refuse_cycle(const std::vector<std::uint32_t>& waiting) {
   const std::size_t count = rank_->operations.size();
   std::vector<const Dependency*> reason(count, nullptr);
@@ -312,7 +312,7 @@ void GoalParser::refuse_cycle(const std::vector<std::uint32_t>& waiting) {
       "operations that do not wait for each other: " + circle + std::string(labels_.text(first.later)));
 }
 
-// A file in memory as far as it is looked at.
+// A file mapped into memory.
 class MappedFile {
  public:
   explicit MappedFile(const std::string& path) {
@@ -336,7 +336,7 @@ class MappedFile {
   MappedFile& operator=(const MappedFile&) = delete;
 
   [[nodiscard]] std::string_view text() const { return {static_cast<const char*>(start_), size_}; }
-  // What lies before goes out of memory; it comes back if it is looked at again.
+  // Releases the memory before this position. It is read again from the file if needed.
   void drop_before(const char* position) const {
     const auto page_bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
     const auto size = static_cast<std::size_t>(position - static_cast<const char*>(start_));

@@ -6,8 +6,6 @@
 #include <stdexcept>
 #include <utility>
 
-#include "machine/message_costs.hpp"
-
 namespace apenet {
 
 namespace {
@@ -20,12 +18,12 @@ class GoalReplay final : private RankProgram {
   ReplayReport run();
 
  private:
-  // The earliest in the file first.
+  // The operation that is first in the file comes first.
   using Ready = std::priority_queue<std::uint32_t, std::vector<std::uint32_t>, std::greater<>>;
   struct Rank {
-    std::vector<std::uint32_t> waits_for;  // of each operation: how many others
+    std::vector<std::uint32_t> waits_for;  // per operation: the number of unmet dependencies
     std::vector<bool> is_ended;
-    std::vector<Time> earliest;  // only with several CPUs: one CPU's clock says it
+    std::vector<Time> earliest;  // per operation; only with several CPUs, because a single clock implies it
     Ready ready;
     std::uint32_t left = 0;  // operations that have not ended
     Time finish;
@@ -43,7 +41,6 @@ class GoalReplay final : private RankProgram {
   const GoalSchedule& schedule_;
   std::vector<Rank> ranks_;
   std::uint64_t truncated_ = 0;
-  bool translates_;  // the card: where buffers lie matters
   MessagePassing messages_;
 };
 
@@ -58,7 +55,6 @@ GoalReplay::GoalReplay(const MachineDescription& description, std::vector<NodeId
                        const GoalSchedule& schedule, const ObservationOptions& observed)
     : schedule_(schedule),
       ranks_(schedule.ranks.size()),
-      translates_(translates_addresses(description)),
       messages_(description, std::move(node_of_rank), cpus_of(schedule), *this, observed) {
   for (std::size_t r = 0; r < ranks_.size(); ++r) {
     const GoalRank& trace = schedule.ranks[r];
@@ -134,7 +130,7 @@ ReplayReport GoalReplay::run() {
     report.warnings.push_back(std::to_string(truncated_) +
                               " receives got a message longer than they say: it was taken whole");
   }
-  if (translates_ && schedule_.receives_at_no_address > 0) {
+  if (messages_.capabilities().translates_addresses && schedule_.receives_at_no_address > 0) {
     report.warnings.push_back(
         std::to_string(schedule_.receives_at_no_address) +
         " receives name no buffer address (// @0x...): the card, which translates addresses, finds all their "
@@ -164,7 +160,7 @@ void GoalReplay::require_all_ended() {
   throw ReplayDeadlock(text);
 }
 
-// Of the operations that have started and not ended the first; of messages that nobody received the oldest.
+// Names the first operation that has started and not ended, and the oldest message that was not received.
 std::string GoalReplay::describe_waiting(ProcessId id) {
   const Rank& rank = ranks_[id];
   const GoalRank& trace = schedule_.ranks[id];

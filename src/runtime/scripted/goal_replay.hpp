@@ -1,4 +1,4 @@
-// replay_goal: a GOAL trace on a simulated machine.
+// replay_goal: runs a GOAL trace on a simulated machine.
 #pragma once
 
 #include <cstdint>
@@ -15,19 +15,19 @@
 namespace apenet {
 
 struct ReplayReport : RanksReport {
-  std::vector<Time> finish;  // of each rank: its last operation's end
+  std::vector<Time> finish;  // per rank: the end of its last operation
   std::uint64_t operations = 0;
 };
 
-// A trace whose ranks wait for each other for ever, or leave messages behind.
+// The ranks of the trace wait for each other forever, or leave messages unreceived.
 class ReplayDeadlock : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-// Runs every operation as soon as what it requires has started or ended and its CPU is free; of several, that
-// first which comes first in the file. Throws ReplayDeadlock that says who waits for what, and
-// std::invalid_argument as Machine does.
+// Runs each operation as soon as its dependencies are met and its CPU is free. Of several such operations,
+// the one that is first in the file runs first. Throws ReplayDeadlock, which lists the waiting ranks, and
+// std::invalid_argument like Machine.
 [[nodiscard]] ReplayReport replay_goal(const MachineDescription& description,
                                        std::vector<NodeId> node_of_rank, const GoalSchedule& schedule,
                                        const ObservationOptions& observed = {});

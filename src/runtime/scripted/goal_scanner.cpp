@@ -16,7 +16,7 @@ constexpr bool is_name(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c) || c == '_';
 }
 
-// What an error shows of the file: one line, not too much of it, nothing that a terminal would obey.
+// The excerpt of the file for an error: one line, shortened, without control characters.
 std::string shown(std::string_view text) {
   constexpr std::size_t most = 40;
   std::string result;
@@ -91,7 +91,7 @@ std::int64_t GoalScanner::take_number(const char* what, std::int64_t least, std:
   std::int64_t value = 0;
   const char* last = digits;
   for (; last != end_ && is_digit(*last); ++last) {
-    if (value > most) continue;  // too large already; what follows changes nothing
+    if (value > most) continue;  // already too large; skip the remaining digits
     value = value * 10 + (*last - '0');
   }
   if (is_negative) value = -value;

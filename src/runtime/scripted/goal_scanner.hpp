@@ -1,4 +1,4 @@
-// GoalScanner: the words of a GOAL file, and the errors that name a line of it.
+// GoalScanner: splits a GOAL file into words, and reports errors with their line.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace apenet {
 
-// Walks through a text once. Blanks and comments (// to the end of the line, /* */) lie between words; ends
-// of lines count, because they end statements.
+// Passes over a text once. Blanks and comments (// to the end of the line, /* */) separate words. A line end
+// is significant, because it ends a statement.
 class GoalScanner {
  public:
   GoalScanner(std::string_view text, const std::string& file)
@@ -19,24 +19,24 @@ class GoalScanner {
   [[nodiscard]] std::uint32_t line() const { return line_; }
   [[nodiscard]] const std::string& file() const { return file_; }
 
-  // Past blanks and comments, up to the next word of this line.
+  // Skips blanks and comments up to the next word of this line.
   void skip_blanks();
-  // The same, past ends of lines too.
+  // Also skips line ends.
   void skip_lines();
-  // The address of the last comment "// @ADDRESS", as it is written by `apenet run --record`; 0: there was
-  // none since it was last asked for.
+  // The address in the last comment "// @ADDRESS" (written by `apenet run --record`) since the last call; 0
+  // if there was none.
   [[nodiscard]] std::uint64_t take_address() { return std::exchange(address_, 0); }
   [[nodiscard]] bool at_end() const { return at_ == end_; }
   [[nodiscard]] bool at_end_of_statement() const { return at_ == end_ || *at_ == '\n' || *at_ == '}'; }
 
-  // Each takes what it names, if it comes next, and the blanks behind it.
+  // Each takes the named element, if it comes next, and the blanks after it.
   bool take(char symbol);
-  // A name: a letter or _, then letters, digits and _. Empty: there is none.
+  // A name: a letter or _, then letters, digits and _. Empty if none comes next.
   [[nodiscard]] std::string_view take_name();
-  // A whole number from least to most, or throws saying that `what` was expected.
+  // A whole number from least to most. Throws an error that expects `what` otherwise.
   [[nodiscard]] std::int64_t take_number(const char* what, std::int64_t least, std::int64_t most);
 
-  // Throws std::invalid_argument: FILE:LINE = what comes next: expected `expected`.
+  // Throws std::invalid_argument: "FILE:LINE = the next word: expected `expected`".
   [[noreturn]] void refuse(const std::string& expected) const;
   [[noreturn]] void refuse(std::string_view found, const std::string& expected) const {
     refuse_line(line_, found, expected);

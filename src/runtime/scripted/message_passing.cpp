@@ -8,6 +8,7 @@
 
 #include "kernel/check.hpp"
 #include "machine/message_costs.hpp"
+#include "machine/message_requests.hpp"
 #include "machine/validate.hpp"
 #include "runtime/observe/process_trace.hpp"
 
@@ -15,26 +16,12 @@ namespace apenet {
 
 namespace {
 
-constexpr std::uint64_t index_mask = 0xffffffff;              // of a descriptor's number: that of its flight
-constexpr std::uint64_t any_length = std::uint64_t{1} << 62;  // of a receive's buffer: takes what comes
+constexpr std::uint64_t index_mask =
+    0xffffffff;  // the part of a descriptor's number that is its index in pending_
+constexpr std::uint64_t any_length = std::uint64_t{1} << 62;  // of a receive's buffer: accepts any message
 
 std::uint64_t pair_of(ProcessId source, ProcessId target) {
   return std::uint64_t{source} << 32 | target;
-}
-
-message::EventKind event_kind(Completion::Kind kind, message::RequestVerb verb) {
-  switch (kind) {
-    case Completion::Kind::sent:
-      return message::EventKind::sent;
-    case Completion::Kind::arrived:
-      return verb == message::RequestVerb::put ? message::EventKind::put_arrived
-                                               : message::EventKind::arrived;
-    case Completion::Kind::remote_done:
-      return message::EventKind::remote_done;
-    case Completion::Kind::got:
-      break;
-  }
-  return message::EventKind::got;
 }
 
 message::Owner owner_of(std::uint32_t operation, std::uint16_t cpu) {
@@ -79,14 +66,14 @@ void MessagePassing::run() {
 
 Time MessagePassing::compute(ProcessId rank, std::uint16_t cpu, Time earliest, std::uint32_t operation,
                              Time span) {
-  RankPort& port = ranks_[rank].port;
-  port.advance(cpu, earliest);
-  const Time began = port.clock(cpu);
+  RankTransport& transport = ranks_[rank].transport;
+  transport.advance(cpu, earliest);
+  const Time began = transport.clock(cpu);
   if (span > end_of_time - began) {
     throw std::invalid_argument("calc = " + std::to_string(span.ps() / 1000) + ": expected rank " +
                                 std::to_string(rank) + " to end within 104 days of virtual time");
   }
-  port.advance(cpu, began + span);
+  transport.advance(cpu, began + span);
   if (cpu == 0) ranks_[rank].activity.computed += span;
   program_.ended(rank, operation, began + span, {});
   return began;
@@ -95,8 +82,8 @@ Time MessagePassing::compute(ProcessId rank, std::uint16_t cpu, Time earliest, s
 Time MessagePassing::send(ProcessId rank, std::uint16_t cpu, Time earliest, std::uint32_t operation,
                           const Envelope& envelope, ProcessId target, std::uint64_t address) {
   Rank& sender = ranks_[rank];
-  sender.port.advance(cpu, earliest);
-  const Time began = sender.port.clock(cpu);
+  sender.transport.advance(cpu, earliest);
+  const Time began = sender.transport.clock(cpu);
   ++sender.activity.sends;
   sender.activity.sent_bytes += static_cast<std::uint64_t>(envelope.bytes);
   message::SendCall call;
@@ -112,8 +99,8 @@ Time MessagePassing::send(ProcessId rank, std::uint16_t cpu, Time earliest, std:
 Time MessagePassing::receive(ProcessId rank, std::uint16_t cpu, Time earliest, std::uint32_t operation,
                              ProcessId source, std::uint32_t tag, std::uint64_t address) {
   Rank& receiver = ranks_[rank];
-  receiver.port.advance(cpu, earliest);
-  const Time began = receiver.port.clock(cpu);
+  receiver.transport.advance(cpu, earliest);
+  const Time began = receiver.transport.clock(cpu);
   ++receiver.activity.receives;
   message::ReceiveCall call;
   call.buffer = message::one_piece(address, any_length);
@@ -132,88 +119,73 @@ void MessagePassing::note_wait(ProcessId rank, Time from, Time until) {
 }
 
 void MessagePassing::ended(ProcessId rank, std::uint32_t operation, const Envelope& message) {
-  const RankPort& port = ranks_[rank].port;
-  program_.ended(rank, operation, port.clock(port.cpu()), message);
+  const RankTransport& transport = ranks_[rank].transport;
+  program_.ended(rank, operation, transport.clock(transport.cpu()), message);
 }
 
 void MessagePassing::complete(const Completion& completion) {
   Rank& rank = ranks_[completion.process];
   const message::Event event = event_of(completion);
-  rank.port.begin_event(completion.time);
+  rank.transport.begin_event(completion.time);
   rank.engine.take(event);
-  rank.port.end_event();
+  rank.transport.end_event();
   if (completion.mailbox_packets > 0) {
-    // Another CPU than the first may have taken it; the times of one process may not go back.
-    const Time taken = std::max(rank.port.clock(0), completion.time);
-    machine_.give_back(taken + Time::from_ps(costs_.after_receive_ps), completion.process);
+    // A CPU other than the first may have taken it, but the times of one process must not decrease.
+    const Time taken = std::max(rank.transport.clock(0), completion.time);
+    machine_.give_back(taken + costs_.after_receive, completion.process);
   }
   program_.proceed(completion.process);
-  rank.port.look();
+  rank.transport.look();
 }
 
-// The trace hash is that of a run of processes (Scheduler::trace).
 message::Event MessagePassing::event_of(const Completion& completion) {
   const auto index = static_cast<std::uint32_t>(completion.message & index_mask);
-  Flight& flight = flights_[index];
-  hash_.record({.time = completion.time,
-                .kind = EventKind::process,
-                .what = static_cast<std::uint16_t>(completion.kind),
-                .place = completion.process,
-                .a = pair_of(flight.source, flight.target),
-                .b = static_cast<std::uint64_t>(flight.bytes)});
+  Pending& pending = pending_[index];
+  hash_.record(completion_record(completion, Time::zero(), pending.source, pending.target, pending.bytes));
   message::Event event;
   event.time_ps = completion.time.ps();
   event.message = completion.message;
-  event.source = flight.source;
-  event.kind = event_kind(completion.kind, flight.verb);
-  event.bytes = flight.bytes;
-  event.immediate = flight.immediate;
+  event.source = pending.source;
+  event.kind = event_kind(completion.kind, pending.verb);
+  event.bytes = pending.bytes;
+  event.immediate = pending.immediate;
   event.mailbox_packets = completion.mailbox_packets;
-  event.inline_length = flight.inline_length;
-  std::memcpy(event.inline_data, flight.inline_data, flight.inline_length);
-  if (--flight.completions_due == 0) free_flights_.push_back(index);
+  event.inline_length = pending.inline_length;
+  std::memcpy(event.inline_data, pending.inline_data, pending.inline_length);
+  if (--pending.completions_due == 0) free_pending_.push_back(index);
   return event;
 }
 
-std::uint32_t MessagePassing::add_flight(ProcessId rank, const message::Request& request) {
-  if (free_flights_.empty()) {
-    free_flights_.push_back(static_cast<std::uint32_t>(flights_.size()));
-    flights_.emplace_back();
+std::uint32_t MessagePassing::add_pending(ProcessId rank, const message::Request& request) {
+  if (free_pending_.empty()) {
+    free_pending_.push_back(static_cast<std::uint32_t>(pending_.size()));
+    pending_.emplace_back();
   }
-  const std::uint32_t index = free_flights_.back();
-  free_flights_.pop_back();
-  Flight& flight = flights_[index];
-  flight.source = rank;
-  flight.target = request.target;
-  flight.bytes = request.bytes;
-  flight.immediate = request.immediate;
-  flight.verb = request.verb;
+  const std::uint32_t index = free_pending_.back();
+  free_pending_.pop_back();
+  Pending& pending = pending_[index];
+  pending.source = rank;
+  pending.target = request.target;
+  pending.bytes = request.bytes;
+  pending.immediate = request.immediate;
+  pending.verb = request.verb;
   const bool is_put = request.verb == message::RequestVerb::put;
-  flight.completions_due = is_put ? 2 : 1;  // sent, and arrived
-  flight.inline_length = request.inline_length;
-  std::memcpy(flight.inline_data, request.inline_data, request.inline_length);
+  pending.completions_due = is_put ? 2 : 1;  // sent, and arrived
+  pending.inline_length = request.inline_length;
+  std::memcpy(pending.inline_data, request.inline_data, request.inline_length);
   return index;
 }
 
 std::uint64_t MessagePassing::post(ProcessId rank, const message::Request& request, Time when) {
-  Descriptor descriptor;
-  descriptor.verb = static_cast<Verb>(request.verb);
-  descriptor.source = rank;
-  descriptor.target = request.target;
-  descriptor.from_cpu = (request.flags & message::from_cpu) != 0;
-  descriptor.want_local = (request.flags & message::want_local) != 0;
-  descriptor.bytes = request.bytes;
-  descriptor.local_address = request.local_address;
-  descriptor.remote_address = request.remote_address;
-  descriptor.packet_interval = packet_interval_;
+  Descriptor descriptor = descriptor_of(request, rank, packet_interval_);
   descriptor.message = descriptors_++ << 32;
-  if (descriptor.verb != Verb::credit) descriptor.message |= add_flight(rank, request);
+  if (descriptor.verb != Verb::credit) descriptor.message |= add_pending(rank, request);
   post_in_turn(descriptor, std::max(when, simulation_.now()));
   return descriptor.message;
 }
 
 void MessagePassing::post_in_turn(const Descriptor& descriptor, Time when) {
-  if (ranks_[descriptor.source].port.cpu_count() == 1) {
+  if (ranks_[descriptor.source].transport.cpu_count() == 1) {
     machine_.post(when, descriptor);
     return;
   }
@@ -237,7 +209,7 @@ void MessagePassing::handle_event(const Event& event) {
 }
 
 void MessagePassing::number_in_turn(const Descriptor& descriptor) {
-  std::byte* bytes = flights_[descriptor.message & index_mask].inline_data;
+  std::byte* bytes = pending_[descriptor.message & index_mask].inline_data;
   message::MessageHeader header;
   std::memcpy(&header, bytes, sizeof(header));
   header.sequence = next_sequence_[pair_of(descriptor.source, descriptor.target)]++;

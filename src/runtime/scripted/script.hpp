@@ -7,9 +7,8 @@
 
 namespace apenet {
 
-// A coroutine that starts when it is awaited, or when the run that owns it begins, and gives control back to
-// whoever awaited it when it ends. What it throws comes out there. Parameters that a script keeps must be
-// passed by value or outlive the run.
+// A coroutine that starts when it is awaited, or when the run that owns it begins. When it ends, control and
+// its exception return to the awaiting coroutine. Parameters must be passed by value or outlive the run.
 class [[nodiscard]] Script {
  public:
   struct promise_type {
@@ -41,14 +40,14 @@ class [[nodiscard]] Script {
     if (handle_) handle_.destroy();
   }
 
-  // For the run that owns it.
+  // Called by the run that owns it.
   void start() { handle_.resume(); }
   [[nodiscard]] bool is_done() const { return !handle_ || handle_.done(); }
   void rethrow() const {
     if (handle_ && handle_.promise().error) std::rethrow_exception(handle_.promise().error);
   }
 
-  // A script inside a script: co_await receive_all(...).
+  // Awaits a script inside a script: co_await receive_all(...).
   [[nodiscard]] bool await_ready() const noexcept { return false; }
   std::coroutine_handle<> await_suspend(std::coroutine_handle<> awaiting) noexcept {
     handle_.promise().continuation = awaiting;

@@ -116,7 +116,7 @@ void ScriptedProcess::suspend(const Wish& wish, std::coroutine_handle<> script) 
 }
 
 void ScriptedProcess::complete(const Completion& completion) {
-  // A library that waits for something else takes what comes out of its mailbox all the same.
+  // A library takes messages out of its mailbox also while it waits for something else.
   if (completion.mailbox_packets > 0) {
     const Time taken = std::max(clock_, completion.time) + receive_time(completion);
     shared_.machine.give_back(taken + shared_.software.after_receive, id_);

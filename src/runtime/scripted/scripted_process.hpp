@@ -1,4 +1,4 @@
-// ScriptedProcess: a program as a coroutine, so that tests and benchmarks need no processes of the system.
+// ScriptedProcess: runs a program as a coroutine, so that tests and benchmarks need no host processes.
 #pragma once
 
 #include <coroutine>
@@ -13,7 +13,7 @@
 
 namespace apenet {
 
-// How a message is asked for, beside its target and size: the fields of Descriptor.
+// Options of a message beside its target and size: the fields of Descriptor.
 struct PostOptions {
   std::uint16_t channel = 0;
   bool from_cpu = false;
@@ -26,29 +26,27 @@ struct PostOptions {
   std::uint64_t remote_address = 0;
 };
 
-// One process over the card. It has its own clock and runs ahead of the simulation until it waits; the work
-// of its CPU is serial and is charged to the clock from a SoftwareDescription, as the runtime of real
-// processes does:
+// One process over the card. It has its own clock and runs ahead of the simulation until it waits. The work
+// of its CPU is serial and is charged to the clock from a message::SoftwareCosts, as for real processes:
 //
 // - send: before a descriptor is posted; send_packet: after it, for each further packet that the library
 //   writes;
-// - receive: when an arrival is taken, after it was visible, and receive_packet for each of its further
-//   packets;
-// - after_receive: a debt from then on, paid when the process next waits for anything. In a ping-pong it is
-//   paid while the reply is under way, in a stream of messages it is in the way of the next one. Over a card
-//   that needs credit: when credit is given instead (expect);
+// - receive: when a visible arrival is taken; receive_packet: for each of its further packets;
+// - after_receive: deferred until the process next waits. In a ping-pong this overlaps the reply; in a stream
+//   of messages it delays the next one. With a card that needs credit, it is charged with the credit instead
+//   (expect);
 // - completion: when a local completion is taken.
 //
-// The state comes in the order of its use: what a completion needs that is not waited for is one cache line.
+// Members are ordered by use: a completion that the process does not wait for touches one cache line.
 class alignas(64) ScriptedProcess {
  public:
-  // What the processes of a run share.
+  // Shared by the processes of a run.
   struct Shared {
     Machine& machine;
-    SoftwareDescription software;
+    message::SoftwareCosts software;
     QueuePool<Completion> inboxes = {};
   };
-  // `shared` outlives it.
+  // `shared` must outlive it.
   ScriptedProcess(ProcessId id, Shared& shared) : shared_(shared), id_(id) {}
   ScriptedProcess(const ScriptedProcess&) = delete;
   ScriptedProcess& operator=(const ScriptedProcess&) = delete;
@@ -58,20 +56,21 @@ class alignas(64) ScriptedProcess {
 
   void compute(Time span) { clock_ += span; }
   void copy(std::int64_t bytes);      // by the CPU, from memory to memory
-  void copy_gpu(std::int64_t bytes);  // between the GPU and the host's memory; the CPU waits for it
-  // Each returns the message's number, by which its completions are waited for. A send beyond what the card
-  // sends is a put to where the target has agreed to: it arrives there the same way.
+  void copy_gpu(std::int64_t bytes);  // between GPU and host memory; the CPU waits
+  // Each returns the message's number, which identifies its completions. A send larger than the card's
+  // largest send becomes a put to memory that the target has agreed to, and arrives in the same way.
   std::uint64_t send(ProcessId target, std::int64_t bytes, const PostOptions& options = {});
   std::uint64_t put(ProcessId target, std::int64_t bytes, const PostOptions& options = {});
   std::uint64_t get(ProcessId target, std::int64_t bytes, const PostOptions& options = {});
-  // Will receive a message of that size. Gives credit for it where the card needs it, is nothing elsewhere.
+  // Announces that the process will receive a message of this size. Gives credit if the card needs it; has no
+  // effect otherwise.
   void expect(ProcessId source, std::int64_t bytes, std::uint16_t channel = 0);
 
-  // What a process waits for: an arrival (of any source, or of one), or the completion of a message.
+  // What a process waits for: an arrival (from any source or from one), or the completion of a message.
   struct Wish {
     static constexpr std::uint64_t any_message = std::numeric_limits<std::uint64_t>::max();
     static constexpr ProcessId any_source = std::numeric_limits<ProcessId>::max();
-    std::uint64_t message = any_message;  // of a local completion, or with its source of an arrival
+    std::uint64_t message = any_message;  // of a local completion, or, with `source`, of an arrival
     ProcessId source = any_source;        // of an arrival
     Completion::Kind kind = Completion::Kind::arrived;
     [[nodiscard]] bool is_met_by(const Completion& completion) const {
@@ -91,10 +90,10 @@ class alignas(64) ScriptedProcess {
     ScriptedProcess& process_;
     Wish wish_;
   };
-  // co_await process.arrival(): the earliest that has not been taken.
+  // co_await process.arrival(): the earliest arrival not yet taken.
   [[nodiscard]] Wait arrival() { return {*this, {}}; }
   [[nodiscard]] Wait arrival_from(ProcessId source) { return {*this, {.source = source}}; }
-  // The arrival of a certain message of a process.
+  // The arrival of one message of a process.
   [[nodiscard]] Wait arrival_of(ProcessId source, std::uint64_t message) {
     return {*this, {.message = message, .source = source}};
   }
@@ -102,12 +101,12 @@ class alignas(64) ScriptedProcess {
     return {*this, {.message = message, .kind = kind}};
   }
 
-  // For the run.
+  // Called by the run.
   [[nodiscard]] bool is_waiting_for(const Completion& completion) const {
     return script_ && wish_.is_met_by(completion);
   }
   void complete(const Completion& completion);
-  // Empty when it waits for nothing.
+  // Empty if it waits for nothing.
   [[nodiscard]] std::string waits_for() const;
 
  private:
@@ -118,8 +117,8 @@ class alignas(64) ScriptedProcess {
   [[nodiscard]] Time receive_time(const Completion& arrival) const;
 
   Wish wish_;                           // while the script waits
-  std::coroutine_handle<> script_;      // that waits
-  QueuePool<Completion>::Queue inbox_;  // in the order of their times
+  std::coroutine_handle<> script_;      // the waiting script
+  QueuePool<Completion>::Queue inbox_;  // in the order of time
   Time clock_;
   Time debt_;
   Shared& shared_;

@@ -8,7 +8,7 @@
 
 namespace apenet {
 
-ScriptedRun::ScriptedRun(const MachineDescription& description, const SoftwareDescription& software,
+ScriptedRun::ScriptedRun(const MachineDescription& description, const message::SoftwareCosts& software,
                          std::vector<NodeId> node_of_process, const ObservationOptions& observed)
     : simulation_(description.seed),
       machine_(simulation_, description, std::move(node_of_process)),

@@ -13,8 +13,8 @@ namespace apenet {
 
 class ScriptedRun final : private CompletionSink {
  public:
-  // Throws std::invalid_argument as Machine does.
-  ScriptedRun(const MachineDescription& description, const SoftwareDescription& software,
+  // Throws std::invalid_argument like Machine.
+  ScriptedRun(const MachineDescription& description, const message::SoftwareCosts& software,
               std::vector<NodeId> node_of_process, const ObservationOptions& observed = {});
 
   [[nodiscard]] ScriptedProcess& process(ProcessId id) { return processes_[id]; }
@@ -22,11 +22,11 @@ class ScriptedRun final : private CompletionSink {
   [[nodiscard]] Simulation& simulation() { return simulation_; }
   [[nodiscard]] Observation& observation() { return observation_; }
 
-  // The program of process `id`; at most one each.
+  // Sets the program of process `id`. Call at most once per process.
   void spawn(ProcessId id, Script script) { scripts_[id] = std::move(script); }
 
-  // From time zero until nothing happens any more. Rethrows what a script threw; throws std::runtime_error
-  // that says who waits for what when not every script has ended.
+  // Runs from time zero until no event is left. Rethrows the exception of a script. Throws
+  // std::runtime_error, which lists the waiting processes, if a script has not ended.
   void run();
 
  private:
@@ -35,7 +35,7 @@ class ScriptedRun final : private CompletionSink {
     processes_[completion.process].complete(completion);
   }
   void prepare(ProcessId process) const override { prefetch(processes_[process]); }
-  // Scripts have no memory: only the times of their messages matter.
+  // Scripts have no memory: no bytes are moved.
   void land(ProcessId, std::uint64_t) override {}
   void trace_wait(const Completion& completion) const;
 

@@ -6,14 +6,14 @@ namespace apenet {
 
 namespace {
 
-// A position in the grid, and how to move from it.
+// A position in the grid along one dimension.
 struct Place {
   std::uint32_t coordinate = 0;
   std::uint32_t extent = 0;
-  std::uint32_t stride = 0;  // of process numbers, along this dimension
+  std::uint32_t stride = 0;  // between process numbers along this dimension
 
   [[nodiscard]] ProcessId moved(ProcessId from, std::uint32_t to) const {
-    return from + (to - coordinate) * stride;  // modulo 2^32, as unsigned numbers are
+    return from + (to - coordinate) * stride;  // unsigned: modulo 2^32
   }
 };
 
@@ -26,7 +26,7 @@ Place place_of(const WorkloadPlan& plan, ProcessId process, std::size_t dimensio
 
 struct Neighbour {
   ProcessId process = 0;
-  std::int64_t bytes = 0;  // of a message to it, and from it
+  std::int64_t bytes = 0;  // of a message in either direction
 };
 
 std::vector<Neighbour> neighbours_of(const WorkloadPlan& plan, ProcessId process) {
@@ -45,18 +45,18 @@ std::vector<Neighbour> neighbours_of(const WorkloadPlan& plan, ProcessId process
   return neighbours;
 }
 
-// A part of the vector that is reduced.
+// A part of the vector to be reduced.
 struct Range {
   std::int64_t begin = 0;
   std::int64_t end = 0;
   [[nodiscard]] std::int64_t bytes() const { return end - begin; }
-  // Part `index` of `count`, as equal as bytes allow.
+  // Part `index` of `count` parts of nearly equal size.
   [[nodiscard]] Range part(std::uint32_t index, std::uint32_t count) const {
     return {begin + bytes() * index / count, begin + bytes() * (index + 1) / count};
   }
 };
 
-// The ring of processes along one dimension of the grid, or of all.
+// The ring of processes along one dimension of the grid, or of all processes.
 struct Ring {
   std::uint32_t position = 0;
   std::uint32_t size = 1;
@@ -70,9 +70,9 @@ Ring ring_along(const WorkloadPlan& plan, ProcessId process, std::size_t dimensi
           place.moved(process, (place.coordinate + place.extent - 1) % place.extent)};
 }
 
-// size - 1 steps to the next in the ring. `first` is the part that this process sends first; each further
-// step sends what the one before received. Reduce-scatter begins with the own position and ends with the
-// part after it complete; allgather begins with that one.
+// size - 1 steps; in each, the process sends a part to the next one in the ring. `first`: the part to send
+// first; each further step sends the part received in the step before. Reduce-scatter begins with the part of
+// the own position and completes the part after it, with which allgather begins.
 Script go_round(ScriptedProcess& process, const WorkloadPlan& plan, Ring ring, Range range,
                 std::uint32_t first) {
   for (std::uint32_t step = 0; step + 1 < ring.size; ++step) {
@@ -136,7 +136,7 @@ Script alltoall(ScriptedProcess& process, const WorkloadPlan& plan) {
 Script random_pairs(ScriptedProcess& process, const WorkloadPlan& plan) {
   for (std::uint32_t i = 0; i < plan.iterations; ++i) {
     const ProcessId partner = plan.partners[i][process.id()];
-    if (partner == process.id()) continue;  // one is left over when their number is odd
+    if (partner == process.id()) continue;  // with an odd number of processes, one has no partner
     send_message(process, plan, partner, plan.bytes);
     co_await receive_message(process, plan, partner, plan.bytes);
   }
@@ -147,7 +147,7 @@ Script bisection(ScriptedProcess& process, const WorkloadPlan& plan) {
   const Place place =
       place_of(plan, process.id(), static_cast<std::size_t>(std::distance(plan.grid.begin(), longest)));
   const ProcessId mirror = place.moved(process.id(), place.extent - 1 - place.coordinate);
-  if (mirror == process.id()) co_return;  // on the cut, when the extent is odd
+  if (mirror == process.id()) co_return;  // on the cut, if the extent is odd
   for (std::uint32_t i = 0; i < plan.iterations; ++i) {
     send_message(process, plan, mirror, plan.bytes);
     co_await receive_message(process, plan, mirror, plan.bytes);
@@ -167,10 +167,12 @@ Script recursive_doubling_allreduce(ScriptedProcess& process, const WorkloadPlan
   const ProcessId self = process.id();
   std::uint32_t power = 1;
   while (power * 2 <= plan.count) power *= 2;
-  const std::uint32_t beyond = plan.count - power;  // so many give their part to the odd one after them
+  const std::uint32_t beyond =
+      plan.count - power;  // this many processes give their part to the next, odd one
   const bool gives = self < 2 * beyond && self % 2 == 0;
   const bool takes = self < 2 * beyond && self % 2 == 1;
-  const std::uint32_t number = self < 2 * beyond ? self / 2 : self - beyond;  // among those that exchange
+  const std::uint32_t number =
+      self < 2 * beyond ? self / 2 : self - beyond;  // among the processes that exchange
   for (std::uint32_t i = 0; i < plan.iterations; ++i) {
     if (gives) {
       send_message(process, plan, self + 1, plan.bytes);
@@ -190,7 +192,7 @@ Script recursive_doubling_allreduce(ScriptedProcess& process, const WorkloadPlan
 
 Script torus_allreduce(ScriptedProcess& process, const WorkloadPlan& plan) {
   std::vector<Ring> rings;
-  std::vector<Range> ranges{{0, plan.bytes}};  // what is reduced along each dimension
+  std::vector<Range> ranges{{0, plan.bytes}};  // reduced along each dimension
   for (std::size_t d = 0; d < plan.grid.size(); ++d) {
     const Ring ring = ring_along(plan, process.id(), d);
     rings.push_back(ring);

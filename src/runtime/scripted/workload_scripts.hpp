@@ -1,4 +1,4 @@
-// The scripts of the workloads, one process each; for run_workload alone.
+// The scripts of the workloads, for one process each. Used only by run_workload.
 #pragma once
 
 #include <cstdint>
@@ -10,26 +10,26 @@
 
 namespace apenet {
 
-// What all processes of a workload share. Outlives the run.
+// Shared by all processes of a workload. Must outlive the run.
 struct WorkloadPlan {
   std::int64_t bytes = 0;
   std::vector<std::int64_t> face_bytes;
-  std::int64_t piece_bytes = 0;  // what one descriptor can carry
+  std::int64_t piece_bytes = 0;  // largest payload of one descriptor
   std::uint32_t iterations = 0;
   std::uint32_t count = 0;  // of processes
   std::vector<std::uint32_t> grid;
   bool periodic = true;
-  std::vector<std::vector<ProcessId>> partners;  // randomaccess: of each process, per iteration
+  std::vector<std::vector<ProcessId>> partners;  // randomaccess: by process, then iteration
 
   [[nodiscard]] std::int64_t pieces(std::int64_t message_bytes) const;
   [[nodiscard]] std::int64_t piece(std::int64_t message_bytes, std::int64_t number) const;
 };
 
-// A message, in as many pieces as descriptors need; one of zero bytes is a message too.
+// Sends a message, cut into pieces that fit a descriptor. Zero bytes are one message too.
 void send_message(ScriptedProcess& process, const WorkloadPlan& plan, ProcessId target, std::int64_t bytes);
-// To be called before its pieces are waited for one by one; receive_message does it itself.
+// Call before waiting for the pieces one by one. receive_message() does so itself.
 void expect_message(ScriptedProcess& process, const WorkloadPlan& plan, ProcessId source, std::int64_t bytes);
-// Messages are told apart by their source and their order, which one queue of a card keeps.
+// The source and the order of messages identify them; a queue of the card keeps the order.
 Script receive_message(ScriptedProcess& process, const WorkloadPlan& plan, ProcessId source,
                        std::int64_t bytes);
 

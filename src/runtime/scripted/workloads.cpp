@@ -42,7 +42,7 @@ void validate(const WorkloadOptions& options, std::uint32_t count) {
   }
 }
 
-// A random perfect matching for each iteration: neighbours in a shuffled order (Fisher and Yates).
+// A random perfect matching per iteration: pairs of neighbours in a shuffled order (Fisher-Yates).
 std::vector<std::vector<ProcessId>> draw_partners(std::uint64_t seed, std::uint32_t iterations,
                                                   std::uint32_t count) {
   constexpr std::uint64_t stream = 0x7061697273;  // "pairs"

@@ -1,4 +1,4 @@
-// Workloads: communication of a whole machine, on scripted processes over the card.
+// Workloads: communication patterns of a whole machine, on scripted processes over the card.
 #pragma once
 
 #include <cstdint>
@@ -11,48 +11,51 @@
 namespace apenet {
 
 enum class Workload : std::uint8_t {
-  halo,          // everybody sends to both neighbours in every dimension of the grid, and waits for theirs
-  alltoall,      // a message from everybody to everybody, in steps: to rank + k, from rank - k
+  halo,          // each process exchanges messages with both neighbours in every dimension of the grid
+  alltoall,      // a message between all pairs, in steps: to rank + k, from rank - k
   allreduce,     // see AllreduceAlgorithm
-  randomaccess,  // random pairs, new ones each time, exchange
-  bisection,     // one half of the grid, cut across its longest dimension, exchanges with its mirror image
+  randomaccess,  // random pairs exchange messages, new pairs in each iteration
+  bisection,     // the grid is cut across its longest dimension, and each process exchanges with its mirror
+                 // image
 };
 
-// `bytes` are those of the vector that is reduced. The additions themselves take no time.
+// `bytes`: of the vector to be reduced. The additions take no time.
 enum class AllreduceAlgorithm : std::uint8_t {
-  // Reduce-scatter and allgather in the ring of all processes: 2 (n - 1) steps of bytes / n.
+  // Reduce-scatter and allgather in a ring of all processes: 2 (n - 1) steps of bytes / n.
   ring,
-  // log2 n exchanges of everything with rank ^ 2^k. Beyond the largest power of two, processes first give
+  // log2 n exchanges of the whole vector with rank ^ 2^k. Processes beyond the largest power of two first
+  // give
   // their part to a neighbour, and get the result back (Thakur, Rabenseifner, Gropp,
   // "Optimization of collective communication operations in MPICH", IJHPCA 19, 2005).
   recursive_doubling,
-  // Rings along one dimension of the grid after the other, on ever smaller parts, and back: 2 sum (n_d - 1)
-  // steps, and as many bytes as the ring of all (the bucket algorithm; Barnett et al., "Global combine on
+  // Rings along one dimension of the grid after another, on smaller and smaller parts, and back: 2 sum (n_d -
+  // 1)
+  // steps, and as many bytes as one ring of all (the bucket algorithm; Barnett et al., "Global combine on
   // mesh architectures with wormhole routing", IPPS 1993).
   torus,
 };
 
 struct WorkloadOptions {
-  std::int64_t bytes = 0;  // of a message; allreduce: of the vector
-  // halo: of a message along each dimension of the grid, instead of `bytes`
+  std::int64_t bytes = 0;  // of a message, or of the vector (allreduce)
+  // halo: bytes of a message per dimension of the grid, instead of `bytes`
   std::vector<std::int64_t> face_bytes;
   std::uint32_t iterations = 5;
   AllreduceAlgorithm algorithm = AllreduceAlgorithm::ring;
-  std::vector<std::uint32_t> grid;  // processes per dimension, X first: process p is at position p
-  bool periodic = true;             // the halo's grid closes on itself
-  std::vector<NodeId> nodes;        // of the processes; empty: process p is on node p
+  std::vector<std::uint32_t> grid;  // processes per dimension, X first
+  bool periodic = true;             // halo: the grid is a torus
+  std::vector<NodeId> nodes;        // of the processes; empty: process p runs on node p
 };
 
 struct WorkloadResult {
-  Time time;                   // of one iteration: the latest end over the number of iterations
-  std::vector<Time> finish;    // of each process
+  Time time;                   // per iteration: the latest end / iterations
+  std::vector<Time> finish;    // per process
   std::uint64_t messages = 0;  // posted to the cards
   std::uint64_t payload_bytes = 0;
   std::vector<LinkUse> links;
   std::vector<std::string> warnings;  // Machine::warnings()
 };
 
-// Runs with description.card_software. Throws std::invalid_argument naming the option that cannot be.
+// Runs with description.card_software. Throws std::invalid_argument, which names the invalid option.
 [[nodiscard]] WorkloadResult run_workload(const MachineDescription& description, Workload workload,
                                           const WorkloadOptions& options);
 

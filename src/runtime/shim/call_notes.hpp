@@ -46,6 +46,7 @@ class InCall {
     const std::uint32_t depth = note_->depth.get();
     note_->depth.set(depth + 1);
     if (depth != 0) return;
+#pragma GCC unroll 5
     for (std::size_t i = 0; i < ipc::most_words; ++i) {
       note_->words[i].set(static_cast<std::uint64_t>(words.at[i]));
     }

@@ -58,11 +58,13 @@ struct Plain {
 };
 
 template <typename Meaning, typename Effect, typename... Arguments>
-int pass_on(void* original, ipc::MpiCall id, const Words& words, Word last, Arguments... arguments) {
+int pass_on(void* original, ipc::MpiCall id, const Words& words, Arguments... arguments) {
   ipc::Client* client = virtual_client();
   [[maybe_unused]] const Meaning mark(client);
   const InCall note(client, id, words);
   const int result = call(original, arguments...);
+  Word last = 0;
+  ((last = arguments), ...);
   if (client != nullptr && result == 0) Effect::after(client->notes(), id, words, last);
   return result;
 }
@@ -78,67 +80,49 @@ using apenet::shim::Words;
 
 // Exported under both names: a profiler between the program and its MPI library calls the profiling name.
 #define APENET_UNWRAP(...) __VA_ARGS__
-#define APENET_ENTRY(entry, name, id, meaning, effect, words, parameters, last, ...) \
-  APENET_EXPORT int entry parameters {                                               \
-    static void* const original = profiling_symbol("P" #name);                       \
-    return apenet::shim::pass_on<apenet::shim::meaning, apenet::shim::effect>(       \
-        original, MpiCall::id, Words{{APENET_UNWRAP words}}, last, __VA_ARGS__);     \
+#define APENET_ENTRY(entry, name, arity, id, meaning, effect, words)                    \
+  APENET_EXPORT int entry(APENET_PARAMETERS_##arity) {                                  \
+    static void* const original = profiling_symbol("P" #name);                          \
+    return apenet::shim::pass_on<apenet::shim::meaning, apenet::shim::effect>(          \
+        original, MpiCall::id, Words{{APENET_UNWRAP words}}, APENET_ARGUMENTS_##arity); \
   }
-#define APENET_FUNCTION(name, ...)      \
-  APENET_ENTRY(name, name, __VA_ARGS__) \
-  APENET_ENTRY(P##name, name, __VA_ARGS__)
-#define APENET_FUNCTION_1(name, id, meaning, effect, words) \
-  APENET_FUNCTION(name, id, meaning, effect, words, (Word a), a, a)
-#define APENET_FUNCTION_2(name, id, meaning, effect, words) \
-  APENET_FUNCTION(name, id, meaning, effect, words, (Word a, Word b), b, a, b)
-#define APENET_FUNCTION_3(name, id, meaning, effect, words) \
-  APENET_FUNCTION(name, id, meaning, effect, words, (Word a, Word b, Word c), c, a, b, c)
-#define APENET_FUNCTION_4(name, id, meaning, effect, words) \
-  APENET_FUNCTION(name, id, meaning, effect, words, (Word a, Word b, Word c, Word d), d, a, b, c, d)
-#define APENET_FUNCTION_5(name, id, meaning, effect, words)                                                  \
-  APENET_FUNCTION(name, id, meaning, effect, words, (Word a, Word b, Word c, Word d, Word e), e, a, b, c, d, \
-                  e)
-#define APENET_FUNCTION_6(name, id, meaning, effect, words)                                                 \
-  APENET_FUNCTION(name, id, meaning, effect, words, (Word a, Word b, Word c, Word d, Word e, Word f), f, a, \
-                  b, c, d, e, f)
-#define APENET_FUNCTION_7(name, id, meaning, effect, words) \
-  APENET_FUNCTION(name, id, meaning, effect, words,         \
-                  (Word a, Word b, Word c, Word d, Word e, Word f, Word g), g, a, b, c, d, e, f, g)
-#define APENET_FUNCTION_8(name, id, meaning, effect, words)                                                 \
-  APENET_FUNCTION(name, id, meaning, effect, words,                                                         \
-                  (Word a, Word b, Word c, Word d, Word e, Word f, Word g, Word h), h, a, b, c, d, e, f, g, \
-                  h)
-#define APENET_FUNCTION_9(name, id, meaning, effect, words)                                                \
-  APENET_FUNCTION(name, id, meaning, effect, words,                                                        \
-                  (Word a, Word b, Word c, Word d, Word e, Word f, Word g, Word h, Word i), i, a, b, c, d, \
-                  e, f, g, h, i)
-#define APENET_FUNCTION_10(name, id, meaning, effect, words)                                                 \
-  APENET_FUNCTION(name, id, meaning, effect, words,                                                          \
-                  (Word a, Word b, Word c, Word d, Word e, Word f, Word g, Word h, Word i, Word j), j, a, b, \
-                  c, d, e, f, g, h, i, j)
-#define APENET_FUNCTION_11(name, id, meaning, effect, words)                                                \
-  APENET_FUNCTION(name, id, meaning, effect, words,                                                         \
-                  (Word a, Word b, Word c, Word d, Word e, Word f, Word g, Word h, Word i, Word j, Word k), \
-                  k, a, b, c, d, e, f, g, h, i, j, k)
-#define APENET_FUNCTION_12(name, id, meaning, effect, words)                                               \
-  APENET_FUNCTION(                                                                                         \
-      name, id, meaning, effect, words,                                                                    \
-      (Word a, Word b, Word c, Word d, Word e, Word f, Word g, Word h, Word i, Word j, Word k, Word l), l, \
-      a, b, c, d, e, f, g, h, i, j, k, l)
-#define APENET_FUNCTION_13(name, id, meaning, effect, words)                                               \
-  APENET_FUNCTION(name, id, meaning, effect, words,                                                        \
-                  (Word a, Word b, Word c, Word d, Word e, Word f, Word g, Word h, Word i, Word j, Word k, \
-                   Word l, Word m),                                                                        \
-                  m, a, b, c, d, e, f, g, h, i, j, k, l, m)
+#define APENET_FUNCTION(name, arity, ...)      \
+  APENET_ENTRY(name, name, arity, __VA_ARGS__) \
+  APENET_ENTRY(P##name, name, arity, __VA_ARGS__)
+#define APENET_PARAMETERS_1 Word a
+#define APENET_PARAMETERS_2 APENET_PARAMETERS_1, Word b
+#define APENET_PARAMETERS_3 APENET_PARAMETERS_2, Word c
+#define APENET_PARAMETERS_4 APENET_PARAMETERS_3, Word d
+#define APENET_PARAMETERS_5 APENET_PARAMETERS_4, Word e
+#define APENET_PARAMETERS_6 APENET_PARAMETERS_5, Word f
+#define APENET_PARAMETERS_7 APENET_PARAMETERS_6, Word g
+#define APENET_PARAMETERS_8 APENET_PARAMETERS_7, Word h
+#define APENET_PARAMETERS_9 APENET_PARAMETERS_8, Word i
+#define APENET_PARAMETERS_10 APENET_PARAMETERS_9, Word j
+#define APENET_PARAMETERS_11 APENET_PARAMETERS_10, Word k
+#define APENET_PARAMETERS_12 APENET_PARAMETERS_11, Word l
+#define APENET_PARAMETERS_13 APENET_PARAMETERS_12, Word m
+#define APENET_ARGUMENTS_1 a
+#define APENET_ARGUMENTS_2 APENET_ARGUMENTS_1, b
+#define APENET_ARGUMENTS_3 APENET_ARGUMENTS_2, c
+#define APENET_ARGUMENTS_4 APENET_ARGUMENTS_3, d
+#define APENET_ARGUMENTS_5 APENET_ARGUMENTS_4, e
+#define APENET_ARGUMENTS_6 APENET_ARGUMENTS_5, f
+#define APENET_ARGUMENTS_7 APENET_ARGUMENTS_6, g
+#define APENET_ARGUMENTS_8 APENET_ARGUMENTS_7, h
+#define APENET_ARGUMENTS_9 APENET_ARGUMENTS_8, i
+#define APENET_ARGUMENTS_10 APENET_ARGUMENTS_9, j
+#define APENET_ARGUMENTS_11 APENET_ARGUMENTS_10, k
+#define APENET_ARGUMENTS_12 APENET_ARGUMENTS_11, l
+#define APENET_ARGUMENTS_13 APENET_ARGUMENTS_12, m
 
 #define APENET_MPI_CALL(name, arity, meaning, effect, kind, words) \
-  APENET_FUNCTION_##arity(name, name, meaning, effect, words)
+  APENET_FUNCTION(name, arity, name, meaning, effect, words)
 #define APENET_MPI_LARGE_CALL(name, arity, meaning, effect, kind, words) \
-  APENET_FUNCTION_##arity(name, name, meaning, effect, words)            \
-      APENET_FUNCTION_##arity(name##_c, name, meaning, effect, words)
+  APENET_FUNCTION(name, arity, name, meaning, effect, words)             \
+  APENET_FUNCTION(name##_c, arity, name, meaning, effect, words)
 
 #include "runtime/ipc/mpi_call_list.inc"
-// NOLINTEND(bugprone-macro-parentheses,misc-definitions-in-headers)
 
 APENET_EXPORT int MPI_Comm_set_name(Word communicator, const char* name) {
   static void* const original = profiling_symbol("PMPI_Comm_set_name");

@@ -23,7 +23,13 @@ inline bool is_null(const void* pointer) {
 }
 
 // The client if virtual time runs for this process, else nullptr. Before MPI_Init has returned, and in
-// children of a rank, the clocks are the host's.
-ipc::Client* virtual_client();
+// children of a rank, the clocks are the host's. Does not call Client::instance(), which would claim the
+// block: the block belongs to the process that initialises MPI and not to a shell script around it.
+inline ipc::Client* virtual_client() {
+  ipc::Client* client = ipc::Client::attached();
+  if (client == nullptr || !client->started() || client->block().identity.finalised != 0) return nullptr;
+  client->attend();
+  return client;
+}
 
 }  // namespace apenet::shim

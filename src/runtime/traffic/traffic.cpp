@@ -10,7 +10,7 @@
 
 #include "kernel/refuse.hpp"
 #include "kernel/simulation.hpp"
-#include "network/flit_timing.hpp"
+#include "network/flit/timing.hpp"
 #include "network/make_network.hpp"
 #include "network/network.hpp"
 #include "runtime/traffic/traffic_pattern.hpp"
@@ -171,9 +171,10 @@ class TrafficRun final : private EventHandler {
 };
 
 std::vector<std::uint32_t> shape_of(const NetworkDescription& network, const Network& built) {
+  const std::vector<std::uint32_t> dims = network.topology.dims();
   std::uint64_t nodes = 1;
-  for (const std::uint32_t size : network.dims) nodes *= size;
-  if (!network.dims.empty() && nodes == built.node_count()) return network.dims;
+  for (const std::uint32_t size : dims) nodes *= size;
+  if (!dims.empty() && nodes == built.node_count()) return dims;
   return {built.node_count()};
 }
 

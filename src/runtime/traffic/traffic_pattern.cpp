@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "kernel/refuse.hpp"
-#include "network/topology/topology.hpp"
+#include "network/topology/cube.hpp"
 
 namespace apenet {
 

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "network/network_trace.hpp"
+#include "network/topology/cube.hpp"
 #include "runtime/observe/chrome_trace.hpp"
 #include "runtime/observe/network_report.hpp"
 #include "runtime/observe/process_trace.hpp"
@@ -112,7 +113,7 @@ void contend(ScriptedRun& run) {
 
 MachineDescription ring() {
   MachineDescription machine = test::machine("apenet-2004");
-  machine.network.dims = {8};
+  machine.network.topology = TorusDescription({8});
   machine.network.links.resize(1);
   return machine;
 }

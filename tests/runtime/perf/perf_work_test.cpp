@@ -2,6 +2,7 @@
 
 #include <stdexcept>
 
+#include "network/topology/cube.hpp"
 #include "runtime/perf/halo_work.hpp"
 #include "runtime/perf/packet_work.hpp"
 #include "support/machines.hpp"
@@ -11,7 +12,7 @@ namespace {
 
 MachineDescription small_torus() {
   MachineDescription machine = test::machine("ape128");
-  machine.network.dims = {3, 2, 1};
+  machine.network.topology = TorusDescription({3, 2, 1});
   return machine;
 }
 
@@ -50,7 +51,7 @@ TEST(PacketWork, RepeatsExactly) {
 TEST(PacketWork, RefusesAMachineWithoutNetwork) {
   EXPECT_THROW(PacketWork(test::round_ideal(), {}), std::invalid_argument);
   MachineDescription alone = small_torus();
-  alone.network.dims = {1, 1, 1};
+  alone.network.topology = TorusDescription({1, 1, 1});
   EXPECT_THROW(PacketWork(alone, {}), std::invalid_argument);
 }
 

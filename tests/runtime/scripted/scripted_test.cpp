@@ -13,8 +13,8 @@ namespace apenet {
 namespace {
 
 // On the ideal machine: 1 us of latency, one byte a nanosecond.
-SoftwareDescription round_software() {
-  SoftwareDescription software;
+message::SoftwareCosts round_software() {
+  message::SoftwareCosts software;
   software.send = Time::from_ns(100);
   software.receive = Time::from_ns(200);
   software.after_receive = Time::from_ns(400);
@@ -219,7 +219,7 @@ TEST_F(CardTests, CopiedTransfersCostACopyAtBothEnds) {
 
 TEST_F(CardTests, MessagesLargerThanADescriptorAreCut) {
   MachineDescription ape16 = test::machine("ape16");
-  std::get<ApelinkDescription>(ape16.nic).max_message_bytes = 64 * 1024;
+  std::get<apelink::Description>(ape16.nic).max_message_bytes = 64 * 1024;
   CardTestOptions options;
   options.sizes = {1 << 20};
   const double cut = run_card_test(ape16, CardTest::pingpong, options)[0].bandwidth_mib_s;

@@ -201,7 +201,7 @@ TEST(Workloads, AHaloUsesEveryLinkOnceAMessage) {
 
 TEST(Workloads, MessagesLargerThanADescriptorAreCut) {
   MachineDescription ape16 = test::machine("ape16");
-  std::get<ApelinkDescription>(ape16.nic).max_message_bytes = 1024;
+  std::get<apelink::Description>(ape16.nic).max_message_bytes = 1024;
   for (const Workload workload : {Workload::halo, Workload::alltoall, Workload::allreduce,
                                   Workload::randomaccess, Workload::bisection}) {
     const Case large{workload, {4, 2, 2}, 65536};

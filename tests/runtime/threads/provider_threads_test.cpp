@@ -17,14 +17,14 @@
 namespace apenet::test {
 namespace {
 
-constexpr std::uint32_t threads = 3;
+constexpr std::uint32_t provider_threads = 3;
 
 // The objects that a rank opens once. Not by fi_fabric(), which would use the process's own rank.
 class Opened {
  public:
   explicit Opened(ipc::Client& client)
       : info(libfabric::make_info(FI_VERSION(1, 17), nullptr, client.header())),
-        fabric(new libfabric::Fabric(libfabric::Port::of(client), FI_VERSION(1, 17), nullptr)) {
+        fabric(new libfabric::Fabric(libfabric::Transport::of(client), FI_VERSION(1, 17), nullptr)) {
     EXPECT_EQ(fi_domain(fabric, info, &domain, nullptr), 0);
   }
   ~Opened() {
@@ -65,25 +65,25 @@ TEST_P(ProviderThreads, ShareOneEndpoint) {
     Connection connection(opened.domain, opened.info);
     const std::uint32_t own = rank.client.rank();
     const fi_addr_t to = connection.insert(1 - own);
-    in_threads(threads, [&](std::uint32_t thread) { exchange(connection, own, to, 1000 * thread); });
+    in_threads(provider_threads, [&](std::uint32_t thread) { exchange(connection, own, to, 1000 * thread); });
   };
   const SessionReport report = run_thread_ranks(machine_of(GetParam()), {plays, plays});
-  EXPECT_GE(report.messages, 2 * threads * exchanged_messages);
+  EXPECT_GE(report.messages, 2 * provider_threads * exchanged_messages);
 }
 
 TEST_P(ProviderThreads, HaveAnEndpointEach) {
   const auto plays = [](ThreadRank& rank) {
     const Opened opened(rank.client);
     std::vector<std::unique_ptr<Connection>> connections;
-    for (std::uint32_t thread = 0; thread < threads; ++thread)
+    for (std::uint32_t thread = 0; thread < provider_threads; ++thread)
       connections.push_back(std::make_unique<Connection>(opened.domain, opened.info));
     const std::uint32_t own = rank.client.rank();
-    in_threads(threads, [&](std::uint32_t thread) {
+    in_threads(provider_threads, [&](std::uint32_t thread) {
       exchange(*connections[thread], own, connections[thread]->insert(1 - own), 0);
     });
   };
   const SessionReport report = run_thread_ranks(machine_of(GetParam()), {plays, plays});
-  EXPECT_GE(report.messages, 2 * threads * exchanged_messages);
+  EXPECT_GE(report.messages, 2 * provider_threads * exchanged_messages);
 }
 
 // While messages are exchanged, other threads open and close objects, register memory and read counters.

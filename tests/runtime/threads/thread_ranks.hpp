@@ -77,7 +77,7 @@ inline StandIn stand_in() {
   return {{.process_id = child, .pmi_fd = -1, .output_fd = out[0], .error_fd = -1}, end[1], out[1]};
 }
 
-// Never destroyed: ports live as long as their process and refer to their clients.
+// Never destroyed: transports live as long as their process and refer to their clients.
 inline ipc::Client& lasting_client(std::byte* base, std::uint32_t rank) {
   static std::mutex mutex;
   static auto& clients = *new std::vector<std::unique_ptr<ipc::Client>>;

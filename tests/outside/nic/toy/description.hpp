@@ -9,9 +9,9 @@
 #include "nic/card_kind.hpp"
 #include "schema/fields.hpp"
 
-namespace apenet {
+namespace apenet::toy {
 
-struct ToyDescription {
+struct Description {
   static constexpr CardKind kind{.name = "toy", .has_network = false, .has_bus = false};
   ClockDomain clock;
   std::int64_t word_bytes = 0;
@@ -19,7 +19,7 @@ struct ToyDescription {
   bool is_doubled = false;
 };
 
-inline void list_fields(schema::Fields& fields, ToyDescription& card) {
+inline void list_fields(schema::Fields& fields, Description& card) {
   using namespace schema::ranges;
   fields("clock_mhz", card.clock, positive, "clock of the card");
   fields("word_bytes", card.word_bytes, count.up_to(64), "what it moves in one clock");
@@ -27,9 +27,9 @@ inline void list_fields(schema::Fields& fields, ToyDescription& card) {
   fields("send", card.is_doubled, schema::Choice{"once", "twice"}.optional(), "how often it sends a message");
 }
 
-void validate(const ToyDescription& card, const HostDescription& host);
-[[nodiscard]] CardFacts facts_of(const ToyDescription& card, const HostDescription& host);
-[[nodiscard]] std::unique_ptr<CardSet> make_set(const ToyDescription& card,
+void validate(const Description& card);
+[[nodiscard]] CardFacts facts_of(const Description& card, const HostDescription& host);
+[[nodiscard]] std::unique_ptr<CardSet> make_set(const Description& card,
                                                 const CardSurroundings& surroundings);
 
-}  // namespace apenet
+}  // namespace apenet::toy

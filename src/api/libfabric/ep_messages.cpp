@@ -1,0 +1,194 @@
+// fi_send, fi_recv and their kin; fi_tsend, fi_trecv and their kin.
+#include <rdma/fi_errno.h>
+
+#include <type_traits>
+
+#include "api/libfabric/endpoint.hpp"
+#include "api/libfabric/guard.hpp"
+#include "api/libfabric/messages.hpp"
+#include "api/libfabric/transport.hpp"
+
+namespace apenet::libfabric {
+namespace {
+
+ssize_t receive_tagged(Endpoint& endpoint, ReceiveCall& call, std::uint64_t flags) {
+  call.tagged = true;
+  if ((flags & FI_PEEK) != 0) {
+    if (endpoint.receive_cq() == nullptr) return -FI_ENOCQ;
+    peek(endpoint, call.wanted, flags, call.owner.context);
+    return 0;
+  }
+  if ((flags & FI_CLAIM) != 0)
+    return receive_claimed(endpoint, call, (flags & FI_DISCARD) != 0) ? 0 : -FI_ENOMSG;
+  receive(endpoint, call);
+  return 0;
+}
+
+ssize_t receive_untagged(Endpoint& endpoint, ReceiveCall& call, std::uint64_t flags) {
+  call.multi = (flags & FI_MULTI_RECV) != 0;
+  if (call.multi && call.buffer.count != 1) throw FabricError(FI_EINVAL, "FI_MULTI_RECV: expected one piece");
+  if ((flags & (FI_PEEK | FI_CLAIM)) != 0) return -FI_ENOSYS;
+  receive(endpoint, call);
+  return 0;
+}
+
+void add_data(SendCall& call, std::uint64_t data) {
+  call.has_data = true;
+  call.data = static_cast<std::uint32_t>(data);
+}
+
+// The calls without a tag (Tag is empty), and those with one (Tag is std::uint64_t).
+template <typename... Tag>
+struct Calls {
+  static constexpr bool tagged = sizeof...(Tag) == 1;
+  using Message = std::conditional_t<tagged, fi_msg_tagged, fi_msg>;
+
+  static ssize_t recv_buffer(fid_ep* ep, const Buffer& buffer, fi_addr_t from, Tag... tag, Tag... ignore,
+                             void* context, std::uint64_t flags) {
+    Endpoint& endpoint = endpoint_of(ep);
+    ReceiveCall call;
+    call.buffer = buffer;
+    call.owner.reports = endpoint.receive_reports(flags);
+    call.owner.context = context;
+    if constexpr (tagged) {
+      call.wanted = endpoint.wanted(from, tag..., ignore...);
+      return receive_tagged(endpoint, call, flags);
+    } else {
+      call.wanted = endpoint.wanted(from, 0, ~std::uint64_t{0});
+      return receive_untagged(endpoint, call, flags);
+    }
+  }
+
+  static ssize_t recv(fid_ep* ep, void* start, std::size_t length, void* /*descriptor*/, fi_addr_t from,
+                      Tag... tag, Tag... ignore, void* context) {
+    return enter(client_of(ep), [&]() -> ssize_t {
+      return recv_buffer(ep, make_buffer(start, length), from, tag..., ignore..., context,
+                         endpoint_of(ep).receive_flags());
+    });
+  }
+
+  static ssize_t recvv(fid_ep* ep, const iovec* pieces, void** /*descriptors*/, std::size_t count,
+                       fi_addr_t from, Tag... tag, Tag... ignore, void* context) {
+    return enter(client_of(ep), [&]() -> ssize_t {
+      return recv_buffer(ep, make_buffer(pieces, count), from, tag..., ignore..., context,
+                         endpoint_of(ep).receive_flags());
+    });
+  }
+
+  static ssize_t recvmsg(fid_ep* ep, const Message* message, std::uint64_t flags) {
+    return enter(client_of(ep), [&]() -> ssize_t {
+      const Buffer buffer = make_buffer(message->msg_iov, message->iov_count);
+      if constexpr (tagged) {
+        return recv_buffer(ep, buffer, message->addr, message->tag, message->ignore, message->context, flags);
+      } else {
+        return recv_buffer(ep, buffer, message->addr, message->context, flags);
+      }
+    });
+  }
+
+  // A call that reports nothing.
+  static SendCall quiet(const Buffer& buffer, Tag... tag) {
+    SendCall call;
+    call.buffer = buffer;
+    call.tagged = tagged;
+    if constexpr (tagged) call.tag = (tag, ...);
+    return call;
+  }
+
+  static SendCall plain(fid_ep* ep, const Buffer& buffer, Tag... tag, void* context, std::uint64_t flags) {
+    SendCall call = quiet(buffer, tag...);
+    call.owner.context = context;
+    call.owner.reports = endpoint_of(ep).transmit_reports(flags);
+    return call;
+  }
+
+  static ssize_t post(fid_ep* ep, fi_addr_t to, SendCall& call) {
+    Endpoint& endpoint = endpoint_of(ep);
+    aim(call, endpoint.resolve(to));
+    libfabric::send(endpoint, call);
+    return 0;
+  }
+
+  static ssize_t send(fid_ep* ep, const void* start, std::size_t length, void* /*descriptor*/, fi_addr_t to,
+                      Tag... tag, void* context) {
+    return enter(client_of(ep), [&]() -> ssize_t {
+      SendCall call =
+          plain(ep, make_buffer(start, length), tag..., context, endpoint_of(ep).transmit_flags());
+      return post(ep, to, call);
+    });
+  }
+
+  static ssize_t sendv(fid_ep* ep, const iovec* pieces, void** /*descriptors*/, std::size_t count,
+                       fi_addr_t to, Tag... tag, void* context) {
+    return enter(client_of(ep), [&]() -> ssize_t {
+      SendCall call =
+          plain(ep, make_buffer(pieces, count), tag..., context, endpoint_of(ep).transmit_flags());
+      return post(ep, to, call);
+    });
+  }
+
+  static ssize_t sendmsg(fid_ep* ep, const Message* message, std::uint64_t flags) {
+    return enter(client_of(ep), [&]() -> ssize_t {
+      const Buffer buffer = make_buffer(message->msg_iov, message->iov_count);
+      SendCall call;
+      if constexpr (tagged) {
+        call = plain(ep, buffer, message->tag, message->context, flags);
+      } else {
+        call = plain(ep, buffer, message->context, flags);
+      }
+      call.inject = (flags & FI_INJECT) != 0;
+      call.has_data = (flags & FI_REMOTE_CQ_DATA) != 0;
+      call.data = static_cast<std::uint32_t>(message->data);
+      return post(ep, message->addr, call);
+    });
+  }
+
+  static ssize_t senddata(fid_ep* ep, const void* start, std::size_t length, void* /*descriptor*/,
+                          std::uint64_t data, fi_addr_t to, Tag... tag, void* context) {
+    return enter(client_of(ep), [&]() -> ssize_t {
+      SendCall call =
+          plain(ep, make_buffer(start, length), tag..., context, endpoint_of(ep).transmit_flags());
+      add_data(call, data);
+      return post(ep, to, call);
+    });
+  }
+
+  static ssize_t inject(fid_ep* ep, const void* start, std::size_t length, fi_addr_t to, Tag... tag) {
+    return enter(client_of(ep), [&]() -> ssize_t {
+      SendCall call = quiet(make_buffer(start, length), tag...);
+      call.inject = true;
+      return post(ep, to, call);
+    });
+  }
+
+  static ssize_t injectdata(fid_ep* ep, const void* start, std::size_t length, std::uint64_t data,
+                            fi_addr_t to, Tag... tag) {
+    return enter(client_of(ep), [&]() -> ssize_t {
+      SendCall call = quiet(make_buffer(start, length), tag...);
+      call.inject = true;
+      add_data(call, data);
+      return post(ep, to, call);
+    });
+  }
+
+  template <typename Table>
+  static constexpr Table table = {
+      .size = sizeof(Table),
+      .recv = recv,
+      .recvv = recvv,
+      .recvmsg = recvmsg,
+      .send = send,
+      .sendv = sendv,
+      .sendmsg = sendmsg,
+      .inject = inject,
+      .senddata = senddata,
+      .injectdata = injectdata,
+  };
+};
+
+}  // namespace
+
+const fi_ops_msg message_ops = Calls<>::table<fi_ops_msg>;
+const fi_ops_tagged tagged_ops = Calls<std::uint64_t>::table<fi_ops_tagged>;
+
+}  // namespace apenet::libfabric

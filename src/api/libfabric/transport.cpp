@@ -1,0 +1,153 @@
+#include "api/libfabric/transport.hpp"
+
+#include <rdma/fi_errno.h>
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "api/libfabric/endpoint.hpp"
+#include "api/libfabric/guard.hpp"
+#include "api/libfabric/log.hpp"
+#include "message/engine_events.hpp"
+
+template class apenet::message::Engine<apenet::libfabric::Transport>;
+
+namespace apenet::libfabric {
+
+static_assert(message::Transport<Transport>);
+
+Transport::Transport(ipc::Client& client)
+    : client_(client),
+      recorder_(Recorder::from_environment(client)),
+      engine_(*this, stores_),
+      atomics_(*this, client) {}
+
+Transport& Transport::of(ipc::Client& client) {
+  // As Client::instance(): stands for the process, outlives whatever the program opens and closes, and is
+  // never destroyed (programs still communicate in exit handlers).
+  static std::mutex mutex;
+  static auto& transports = *new std::vector<std::pair<ipc::Client*, std::unique_ptr<Transport>>>;
+  const std::lock_guard<std::mutex> guard(mutex);
+  for (const auto& [owner, transport] : transports) {
+    if (owner == &client) return *transport;
+  }
+  return *transports.emplace_back(&client, std::make_unique<Transport>(client)).second;
+}
+
+std::uint16_t Transport::attach(Endpoint& endpoint, std::uint32_t wanted) {
+  if (wanted < ipc::most_endpoints && wanted > endpoints_.size()) endpoints_.resize(wanted, nullptr);
+  if (endpoints_.size() >= ipc::most_endpoints)
+    throw FabricError(FI_ENOMEM, "fi_endpoint: no number is left for it");
+  endpoints_.push_back(&endpoint);
+  client_.block().identity.used_provider = 1;
+  return static_cast<std::uint16_t>(endpoints_.size() - 1);
+}
+
+void Transport::detach(Endpoint& endpoint) {
+  endpoints_[endpoint.number()] = nullptr;
+  engine_.forget(endpoint);
+  atomics_.forget(endpoint);
+  if (Recorder* recording = recorder()) recording->close();
+}
+
+void Transport::enabled() {
+  if (!client_.join()) {
+    throw FabricError(FI_EOPBADSTATE, "fi_enable: this rank has called MPI_Finalize and left the simulation");
+  }
+  ++enabled_;
+}
+
+void Transport::disabled() {
+  if (--enabled_ == 0) client_.block().identity.closed = client_.block().identity.joined.load();
+}
+
+bool Transport::progress() {
+  client_.charge(std::exchange(later_ps_, 0));
+  engine_.give_rings_back();
+  write_wait_note();
+  return take(client_.poll());
+}
+
+bool Transport::progress_visible() {
+  return take(client_.visible());
+}
+
+bool Transport::take(const ipc::Event* event) {
+  if (event == nullptr) return false;
+  // The event is ours until it is popped, whatever handling it throws.
+  struct Pop {
+    ipc::Client& client;
+    ~Pop() { client.pop(); }
+  } const pop{client_};
+  try {
+    engine_.take(*event);
+  } catch (const message::MalformedMessage& error) {
+    report_malformed(error.what());
+  }
+  return true;
+}
+
+bool Transport::progress_truthfully() {
+  const ipc::Looking looking(client_.progress());
+  return progress();
+}
+
+message::Inbox* Transport::inbox(std::uint16_t number) const {
+  return endpoint(number);
+}
+
+std::byte* Transport::take_slot(ipc::Request& request, std::size_t bytes) {
+  request.slot = client_.take_slot();
+  if (request.slot == ipc::no_slot) return nullptr;
+  request.slot_length = static_cast<std::uint32_t>(bytes);
+  return client_.slot_data(client_.rank(), request.slot);
+}
+
+const std::byte* Transport::slot_of(const ipc::Event& event) {
+  return event.slot < ipc::slots_per_process ? client_.slot_data(event.source, event.slot) : nullptr;
+}
+
+void Transport::control_arrived(message::Inbox* inbox, const message::Message& message) {
+  if (message.header.kind == message::MessageKind::request) {
+    atomics_.execute(static_cast<Endpoint*>(inbox), message);
+  } else {
+    atomics_.answered(message);
+  }
+}
+
+void Transport::report_malformed(const char* what) {
+  const std::string text = "rank " + std::to_string(client_.rank()) + " received " + what;
+  warn(text);
+  for (Endpoint* endpoint : endpoints_) {
+    if (endpoint == nullptr || endpoint->receive_cq() == nullptr) continue;
+    CompletionEntry entry;
+    entry.flags = FI_RECV;
+    entry.error = FI_EIO;
+    entry.detail = static_cast<int>(ErrorDetail::malformed);
+    endpoint->receive_cq()->push(entry);
+    return;
+  }
+  throw std::runtime_error(text);
+}
+
+// A process may stop in the poll that follows: what it then waits for is in its block, for the report of a
+// deadlock.
+void Transport::write_wait_note() {
+  ipc::WaitNote& note = client_.block().note;
+  note.receives = engine_.waiting();
+  if (const message::Receive* oldest = engine_.oldest_receive()) {
+    note.receive_source =
+        oldest->source == message::any_source ? -1 : static_cast<std::int32_t>(oldest->source);
+    note.receive_tag = oldest->tag;
+  }
+  note.sends = engine_.unfinished() + atomics_.under_way();
+  if (const message::Transfer* oldest = engine_.oldest_transfer()) {
+    note.send_target = static_cast<std::int32_t>(oldest->target);
+  } else if (const AtomicTransfer* atomic = atomics_.oldest()) {
+    note.send_target = static_cast<std::int32_t>(atomic->target);
+  }
+}
+
+}  // namespace apenet::libfabric

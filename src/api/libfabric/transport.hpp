@@ -1,0 +1,127 @@
+// Transport: what all endpoints of a process share, because the process has one card and one stream of
+// events: progress, and the message engine, whose transport to the process it is.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "api/libfabric/atomics.hpp"
+#include "api/libfabric/recorder.hpp"
+#include "message/engine.hpp"
+#include "runtime/ipc/client.hpp"
+
+namespace apenet::libfabric {
+
+class Endpoint;
+
+class Transport {
+ public:
+  static constexpr bool moves_bytes = true;
+  using Engine = message::Engine<Transport>;
+
+  explicit Transport(ipc::Client& client);
+  Transport(const Transport&) = delete;
+  Transport& operator=(const Transport&) = delete;
+
+  // The transport of a process; lives as long as it, since its peers go on counting its messages.
+  static Transport& of(ipc::Client& client);
+
+  [[nodiscard]] ipc::Client& client() { return client_; }
+  [[nodiscard]] Engine& engine() { return engine_; }
+  [[nodiscard]] Atomics& atomics() { return atomics_; }
+  // Remote writes, reads and atomics that have not ended.
+  [[nodiscard]] std::uint32_t accesses_under_way() const {
+    return engine_.accesses_under_way() + atomics_.under_way();
+  }
+  // Only while virtual time runs and the run is recorded, else nullptr.
+  [[nodiscard]] Recorder* recorder() const { return client_.started() ? recorder_.get() : nullptr; }
+
+  // A number for a domain.
+  std::uint32_t new_domain() { return next_domain_++; }
+  // Gives the endpoint its number: the one that it wants if no other ever had it.
+  std::uint16_t attach(Endpoint& endpoint, std::uint32_t wanted);
+  void detach(Endpoint& endpoint);
+  // Virtual time begins with the first endpoint that is enabled, unless MPI begins it. Throws FabricError
+  // when the process has left the simulation.
+  void enabled();
+  // An endpoint that was enabled closes.
+  void disabled();
+  [[nodiscard]] Endpoint* endpoint(std::uint16_t number) const {
+    return number < endpoints_.size() ? endpoints_[number] : nullptr;
+  }
+
+  // Takes the next event, if the process can see one, and does what it asks for. False: there was none.
+  bool progress();
+  // The same for a caller that does not wait: the clock does not skip ahead to the next event.
+  bool progress_truthfully();
+  // Likewise, but only with what is known to have happened: never waits, costs nothing.
+  bool progress_visible();
+  // Makes progress until done() or, for timeout_ms >= 0, until that much virtual time has passed. Returns
+  // done().
+  template <typename Done>
+  bool progress_until(int timeout_ms, Done done);
+
+  // What the engine asks of it: see message::Transport.
+  [[nodiscard]] const message::SoftwareCosts& costs() const { return client_.costs(); }
+  [[nodiscard]] const message::CardLimits& card() const { return client_.header().card; }
+  [[nodiscard]] std::uint32_t rank_count() const { return client_.size(); }
+  [[nodiscard]] bool is_near(std::uint32_t rank) const { return client_.is_near(rank); }
+  void charge(Time time) { client_.charge(time.ps()); }
+  void charge_later(Time time) { later_ps_ += time.ps(); }
+  void works_for(const message::Owner& /*owner*/) {}  // a rank has one clock
+  std::uint64_t post(ipc::Request& request) { return client_.post(request); }
+  [[nodiscard]] std::byte* take_slot(ipc::Request& request, std::size_t bytes);
+  [[nodiscard]] const std::byte* slot_of(const ipc::Event& event);
+  void return_slot(const message::Message& message) {
+    if (message.slot != ipc::no_slot) client_.return_slot(message.source, message.slot);
+  }
+  [[nodiscard]] message::Inbox* inbox(std::uint16_t number) const;
+  void matched(message::Receive& receive, const message::Message& message);
+  void received(message::Receive& receive, bool ends_multi);
+  void ended(message::Transfer& transfer);
+  void written(message::Inbox* inbox, const ipc::Event& event, const message::PutNotice& notice);
+  void was_read(message::Inbox* inbox, const message::Message& message);
+  void control_arrived(message::Inbox* inbox, const message::Message& message);
+
+ private:
+  bool take(const ipc::Event* event);
+  void report_malformed(const char* what);
+  void write_wait_note();
+
+  ipc::Client& client_;
+  std::vector<Endpoint*> endpoints_;  // nullptr: closed; numbers are not used again
+  std::uint32_t enabled_ = 0;
+  std::uint32_t next_domain_ = 1;
+  std::int64_t later_ps_ = 0;
+  std::unique_ptr<Recorder> recorder_;
+  Engine::Stores stores_;
+  Engine engine_;
+  Atomics atomics_;
+};
+
+template <typename Done>
+bool Transport::progress_until(int timeout_ms, Done done) {
+  if (timeout_ms < 0) {
+    while (!done()) progress();
+    return true;
+  }
+  // The simulator cannot be asked to wake us at the earlier of an event and a time: look without skipping
+  // ahead, at intervals that grow with the time waited, so that the error stays below a sixteenth.
+  constexpr std::int64_t first_step_ps = 1'000'000;
+  const std::int64_t start_ps = client_.clock_ps();
+  const std::int64_t deadline_ps = start_ps + timeout_ms * std::int64_t{1'000'000'000};
+  while (!done()) {
+    if (progress_truthfully()) continue;
+    const std::int64_t now_ps = client_.clock_ps();
+    if (now_ps >= deadline_ps) return false;
+    const std::int64_t step_ps = std::max(first_step_ps, (now_ps - start_ps) / 16);
+    client_.charge(std::min(step_ps, deadline_ps - now_ps));
+  }
+  return true;
+}
+
+}  // namespace apenet::libfabric
+
+extern template class apenet::message::Engine<apenet::libfabric::Transport>;

@@ -1,0 +1,61 @@
+// Translates between the message engine's requests and events, and the card's descriptors and completions.
+#pragma once
+
+#include "kernel/trace.hpp"
+#include "message/requests.hpp"
+#include "nic/nic.hpp"
+
+namespace apenet {
+
+static_assert(static_cast<int>(message::RequestVerb::send) == static_cast<int>(Verb::send));
+static_assert(static_cast<int>(message::RequestVerb::put) == static_cast<int>(Verb::put));
+static_assert(static_cast<int>(message::RequestVerb::get) == static_cast<int>(Verb::get));
+static_assert(static_cast<int>(message::RequestVerb::credit) == static_cast<int>(Verb::credit));
+
+// The caller numbers the descriptor (Descriptor::message).
+[[nodiscard]] inline Descriptor descriptor_of(const message::Request& request, ProcessId source,
+                                              Time packet_interval) {
+  Descriptor descriptor;
+  descriptor.verb = static_cast<Verb>(request.verb);
+  descriptor.source = source;
+  descriptor.target = request.target;
+  descriptor.channel = request.channel;
+  descriptor.from_cpu = (request.flags & message::from_cpu) != 0;
+  descriptor.want_local = (request.flags & message::want_local) != 0;
+  descriptor.want_remote = (request.flags & message::want_remote) != 0;
+  descriptor.notify_target =
+      (request.flags & message::notify_target) != 0 || request.verb == message::RequestVerb::send;
+  descriptor.bytes = request.bytes;
+  descriptor.local_address = request.local_address;
+  descriptor.remote_address = request.remote_address;
+  descriptor.packet_interval = packet_interval;
+  return descriptor;
+}
+
+[[nodiscard]] inline message::EventKind event_kind(Completion::Kind kind, message::RequestVerb verb) {
+  switch (kind) {
+    case Completion::Kind::sent:
+      return message::EventKind::sent;
+    case Completion::Kind::arrived:
+      return verb == message::RequestVerb::put ? message::EventKind::put_arrived
+                                               : message::EventKind::arrived;
+    case Completion::Kind::remote_done:
+      return message::EventKind::remote_done;
+    case Completion::Kind::got:
+      break;
+  }
+  return message::EventKind::got;
+}
+
+// The record of a completion in the trace hash of a run. `begin`: of virtual time.
+[[nodiscard]] inline TraceRecord completion_record(const Completion& completion, Time begin, ProcessId source,
+                                                   ProcessId target, std::int64_t bytes) {
+  return {.time = completion.time - begin,
+          .kind = EventKind::process,
+          .what = static_cast<std::uint16_t>(completion.kind),
+          .place = completion.process,
+          .a = std::uint64_t{source} << 32 | target,
+          .b = static_cast<std::uint64_t>(bytes)};
+}
+
+}  // namespace apenet

@@ -1,0 +1,106 @@
+// What a message library asks of its card and is told by it, and what each software step costs.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernel/time.hpp"
+
+namespace apenet::message {
+
+inline constexpr std::uint32_t inline_bytes = 192;                 // of payload inside a Request or an Event
+inline constexpr std::uint32_t slot_bytes = 64 * 1024;             // largest payload of one eager message
+inline constexpr std::uint32_t control_bytes = 104;                // largest message that begins a rendezvous
+inline constexpr std::int64_t most_bytes = std::int64_t{1} << 36;  // of one descriptor
+inline constexpr std::uint32_t no_slot = 0xffffffff;
+
+enum class RequestVerb : std::uint8_t { send = 0, put = 1, get = 2, credit = 3 };  // as apenet::Verb
+
+enum RequestFlag : std::uint8_t {
+  from_cpu = 1,       // payload written to the card by the CPU
+  want_local = 2,     // Event sent
+  want_remote = 4,    // Event remote_done
+  notify_target = 8,  // put: Event arrived at the target
+  by_key = 16,        // put, get: remote_address is one of the region that has the key
+};
+
+// Why a remote access moved nothing.
+enum class AccessFault : std::uint8_t { none, bad_address, unknown_key, out_of_bounds, not_allowed };
+
+// A request of a process to its card.
+struct Request {
+  std::int64_t time_ps = 0;   // the process's clock when it rang the doorbell
+  std::uint64_t message = 0;  // the process's number of the request, returned in its events
+  std::uint32_t target = 0;   // rank
+  RequestVerb verb = RequestVerb::send;
+  std::uint8_t flags = 0;  // RequestFlag
+  std::uint16_t channel = 0;
+  std::int64_t bytes = 0;            // size of the transfer: protocol header and payload
+  std::uint64_t local_address = 0;   // put: source, get: destination, in the memory of the posting process
+  std::uint64_t remote_address = 0;  // put: destination, get: source, in the target's memory
+  std::uint64_t immediate = 0;       // put: passed to the target in its event
+  // Send: payload beyond the inline part, in the arena of the posting process.
+  std::uint32_t slot = no_slot;
+  std::uint32_t slot_length = 0;
+  std::uint32_t inline_length = 0;
+  std::uint16_t endpoint = 0;  // by_key: endpoint of the target; the key belongs to its domain
+  std::uint16_t reserved = 0;
+  std::uint64_t key = 0;  // by_key
+  std::byte inline_data[inline_bytes];
+};
+
+enum class EventKind : std::uint8_t { sent, arrived, remote_done, got, put_arrived };
+
+// A report of the simulator to a process. The events of a process are ordered by time.
+struct Event {
+  std::int64_t time_ps = 0;   // visible from this time on
+  std::uint64_t message = 0;  // sent, remote_done, got: number of the Request; arrived: the sender's number
+  std::uint32_t source = 0;   // arrived, put_arrived: the sending rank
+  EventKind kind = EventKind::sent;
+  AccessFault fault = AccessFault::none;  // put, get: why no bytes were moved
+  std::uint16_t channel = 0;
+  std::int64_t bytes = 0;
+  std::uint64_t immediate = 0;
+  std::uint64_t key = 0;         // put_arrived: key of the Request
+  std::uint32_t slot = no_slot;  // slot in the source's arena; the receiver returns it
+  std::uint32_t slot_length = 0;
+  std::uint32_t inline_length = 0;
+  std::uint32_t mailbox_packets = 0;  // arrived: Completion::mailbox_packets
+  std::byte inline_data[inline_bytes];
+};
+
+// CPU time of a software layer over the card, per step. The layer's library charges it to the process.
+struct SoftwareCosts {
+  Time send;
+  Time send_packet;
+  Time receive_packet;
+  Time receive;
+  Time after_receive;
+  Time completion;
+  Time rendezvous;
+  Time publish;
+  Time poll;
+  Time clock_read;
+  std::int64_t eager_limit_bytes = 0;
+  std::int64_t copy_bytes_per_second = 0;  // of the node's memory; 0: a copy takes no time
+
+  // For a message that the library sends or receives in several packets: the cost of all but the first.
+  [[nodiscard]] constexpr Time further_sends(std::uint32_t packets) const {
+    return send_packet * (packets > 1 ? packets - 1 : 0);
+  }
+  [[nodiscard]] constexpr Time further_receives(std::uint32_t packets) const {
+    return receive_packet * (packets > 1 ? packets - 1 : 0);
+  }
+};
+
+// What the card can carry (NicCapabilities).
+struct CardLimits {
+  std::uint32_t needs_credit = 0;  // messages wait for RequestVerb::credit
+  std::uint32_t reserved = 0;
+  std::int64_t max_pio_bytes = 0;
+  std::int64_t max_message_bytes = 0;  // 0: any
+  std::int64_t max_send_bytes = 0;     // 0: any
+  std::int64_t send_packet_bytes = 0;
+};
+
+}  // namespace apenet::message

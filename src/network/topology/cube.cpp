@@ -1,0 +1,143 @@
+#include "network/topology/cube.hpp"
+
+#include "kernel/refuse.hpp"
+
+namespace apenet {
+
+CubeShape::CubeShape(std::vector<std::uint32_t> dims) : dims_(std::move(dims)) {
+  constexpr std::uint32_t max_size = 65535;       // MinimalAdaptiveRouting keeps coordinates in 16 bits
+  constexpr std::uint64_t max_nodes = 1U << 24U;  // below the limit of sources in the event order
+  std::uint64_t nodes = 1;
+  bool is_valid = !dims_.empty() && dims_.size() <= max_dimensions;
+  for (const std::uint32_t size : dims_) {
+    is_valid = is_valid && size >= 1 && size <= max_size;
+    if (is_valid) nodes *= size;
+    is_valid = is_valid && nodes <= max_nodes;
+  }
+  if (!is_valid) {
+    refuse_list("dims", dims_, "1 to 6 sizes of 1 to 65535 nodes, at most 16777216 nodes in all");
+  }
+  node_count_ = static_cast<std::uint32_t>(nodes);
+}
+
+std::vector<std::uint32_t> CubeShape::coordinates(NodeId node) const {
+  std::vector<std::uint32_t> result;
+  for (const std::uint32_t size : dims_) {
+    result.push_back(node % size);
+    node /= size;
+  }
+  return result;
+}
+
+NodeId CubeShape::node(const std::vector<std::uint32_t>& coordinates) const {
+  NodeId result = 0;
+  for (std::size_t d = dims_.size(); d-- > 0;) result = result * dims_[d] + coordinates[d];
+  return result;
+}
+
+namespace {
+
+Topology make_cube(const CubeShape& shape, bool is_torus) {
+  std::vector<std::string> port_names;
+  for (std::size_t d = 0; d < shape.dims().size(); ++d) {
+    const std::string axis(1, "xyzuvw"[d]);
+    port_names.push_back("+" + axis);
+    port_names.push_back("-" + axis);
+  }
+  port_names.emplace_back(" local");
+  Topology topology(shape.node_count(), shape.node_count(), std::move(port_names));
+  for (NodeId node = 0; node < shape.node_count(); ++node) {
+    const std::vector<std::uint32_t> here = shape.coordinates(node);
+    std::string name = "(";
+    for (const std::uint32_t digit : here) name += (name.size() > 1 ? "," : "") + std::to_string(digit);
+    topology.name_router(node, name + ")");
+    topology.attach(node, {node, shape.local_port()});
+    std::uint32_t stride = 1;  // from a node to the next in the dimension
+    for (std::uint32_t d = 0; d < here.size(); ++d) {
+      const std::uint32_t size = shape.dims()[d];
+      const bool is_last = here[d] + 1 == size;
+      const NodeId next = is_last ? node - here[d] * stride : node + stride;
+      stride *= size;
+      if (size == 1 || (!is_torus && is_last)) continue;
+      topology.connect({node, CubeShape::plus_port(d)}, {next, CubeShape::minus_port(d)}, d);
+    }
+  }
+  return topology;
+}
+
+}  // namespace
+
+Topology make_torus(const CubeShape& shape) {
+  return make_cube(shape, true);
+}
+
+Topology make_mesh(const CubeShape& shape) {
+  return make_cube(shape, false);
+}
+
+namespace {
+
+TopologyKind cube_kind(std::string_view name, std::vector<std::string> routings, bool has_routers = true) {
+  return {.name = name,
+          .routings = std::move(routings),
+          .link_tables = {"x", "y", "z", "u", "v", "w"},
+          .has_routers = has_routers};
+}
+
+constexpr schema::List dims_range{schema::ranges::count, 1, CubeShape::max_dimensions};
+constexpr const char* dims_meaning = "nodes along each dimension, X first";
+
+}  // namespace
+
+TopologyKind TorusDescription::kind() {
+  return cube_kind("torus", {"dimension-order", "dimension-order-entry-class", "minimal-adaptive"});
+}
+
+TopologyKind MeshDescription::kind() {
+  return cube_kind("mesh", {"dimension-order", "minimal-adaptive"});
+}
+
+TopologyKind NoTopologyDescription::kind() {
+  return cube_kind("none", {"dimension-order"}, false);
+}
+
+void list_fields(schema::Fields& fields, CubeDescription& cube) {
+  fields("dims", cube.dims, dims_range, dims_meaning);
+}
+
+void list_fields(schema::Fields& fields, NoTopologyDescription& none) {
+  fields("dims", none.dims, dims_range.optional(), dims_meaning);
+}
+
+Topology make_topology(const TorusDescription& torus) {
+  return make_torus(CubeShape(torus.dims));
+}
+
+Topology make_topology(const MeshDescription& mesh) {
+  return make_mesh(CubeShape(mesh.dims));
+}
+
+Topology make_topology(const NoTopologyDescription& /*none*/) {
+  std::string known;
+  const std::string_view last = registered_topologies().back().kind().name;
+  for (const TopologyDescription& topology : registered_topologies()) {
+    const TopologyKind kind = topology.kind();
+    if (kind.has_routers)
+      known.append(known.empty() ? "" : kind.name == last ? " or " : ", ").append(kind.name);
+  }
+  refuse_value("network.topology", "none", known + " for a card that sends packets");
+}
+
+std::uint32_t count_nodes(const TorusDescription& torus) {
+  return CubeShape(torus.dims).node_count();
+}
+
+std::uint32_t count_nodes(const MeshDescription& mesh) {
+  return CubeShape(mesh.dims).node_count();
+}
+
+std::vector<std::string> link_sections(const CubeDescription& cube) {
+  return MeshDescription::kind().link_sections(cube.dims.size());
+}
+
+}  // namespace apenet

@@ -1,0 +1,190 @@
+#include "nic/apelink_plus/receiver.hpp"
+
+#include <algorithm>
+
+namespace apenet::apelink_plus {
+
+using apelink::EventWriter;
+using apelink::message_of;
+using apelink::Role;
+using apelink::role_of;
+
+namespace {
+
+// Upper byte of event arguments; the rest is an index into Cards::writes.
+enum What : std::uint8_t { set_up, payload_taken, payload_visible };
+
+}  // namespace
+
+Receiver::Receiver(apelink::Card& card, Cards& plus, EventWriter& events)
+    : card_(card),
+      plus_(plus),
+      events_(events),
+      tlb_(static_cast<std::size_t>(plus.description.tlb_entries)),
+      engine_free_since_(static_cast<std::size_t>(plus.description.receive_engines)),
+      ring_used_(card.all.placement.processes_on(card.node())) {}
+
+void Receiver::packet_arrived(const Packet& packet, Time head_time) {
+  if (is_dropped(packet)) {
+    card_.all.network.consumed(card_.node(), packet);
+    if (packet.last) events_.message_complete(message_of(packet));
+    return;
+  }
+  const Time translated = translate(packet, head_time);
+  plus_.arrivals.push(arrivals_, {packet, translated});
+  dispatch();
+}
+
+bool Receiver::is_dropped(const Packet& packet) const {
+  return role_of(packet) == Role::data &&
+         card_.all.messages.descriptor(message_of(packet)).remote_memory == Memory::none;
+}
+
+std::int64_t Receiver::payload_bytes(const Packet& packet) const {
+  if (!carries_payload(role_of(packet))) return 0;
+  return payload_of(card_.all.description, card_.all.messages.descriptor(message_of(packet)).bytes,
+                    packet.sequence);
+}
+
+// The first packet of a message allocates space for the whole message.
+std::uint64_t Receiver::ring_address(const Packet& packet, const Descriptor& descriptor) {
+  const MessageId id = message_of(packet);
+  if (plus_.ring_offset.size() <= id) plus_.ring_offset.resize(id + 1);
+  if (packet.sequence == 0) {
+    std::uint64_t& used = ring_used_[card_.all.placement.port(descriptor.target)];
+    plus_.ring_offset[id] = used;
+    used += static_cast<std::uint64_t>(descriptor.bytes);
+  }
+  return plus_.ring_offset[id];
+}
+
+// Each process has two address spaces: its memory (even numbers) and its receive ring (odd numbers).
+Receiver::Target Receiver::target_of(const Packet& packet) {
+  const Descriptor& descriptor = card_.all.messages.descriptor(message_of(packet));
+  const bool is_reply = role_of(packet) == Role::get_reply;
+  const std::uint32_t port = card_.all.placement.port(is_reply ? descriptor.source : descriptor.target);
+  if (descriptor.verb == Verb::send) {
+    return {2 * port + 1, ring_address(packet, descriptor), descriptor.remote_memory};
+  }
+  if (is_reply) return {2 * port, descriptor.local_address, descriptor.local_memory};
+  return {2 * port, descriptor.remote_address, descriptor.remote_memory};
+}
+
+Time Receiver::translate(const Packet& packet, Time head_time) {
+  translator_free_at_ = std::max(head_time, translator_free_at_);
+  const std::int64_t bytes = payload_bytes(packet);
+  if (bytes == 0) return translator_free_at_;
+  const Description& card = plus_.description;
+  const Target target = target_of(packet);
+  const auto page_bytes = static_cast<std::uint64_t>(card.page_bytes);
+  const auto ring_pages = static_cast<std::uint64_t>(card.receive_ring_bytes) / page_bytes;
+  const bool is_ring = target.space % 2 == 1;
+  const std::uint64_t begin =
+      target.address + packet.sequence * static_cast<std::uint64_t>(card.max_payload_bytes);
+  const std::uint64_t last = (begin + static_cast<std::uint64_t>(bytes) - 1) / page_bytes;
+  for (std::uint64_t page = begin / page_bytes; page <= last; ++page) {
+    const bool is_hit = tlb_.look_up({target.space, is_ring ? page % ring_pages : page});
+    translator_free_at_ += is_hit ? card.tlb_hit : card.page_walk;
+    ++(is_hit ? plus_.counters.tlb_hits : plus_.counters.page_walks);
+  }
+  return translator_free_at_;
+}
+
+void Receiver::dispatch() {
+  while (!arrivals_.empty()) {
+    const auto engine = std::min_element(engine_free_since_.begin(), engine_free_since_.end());
+    if (*engine == Time::never()) return;
+    const auto [packet, translated] = plus_.arrivals.pop(arrivals_);
+    const Time begin = std::max(*engine, translated) + plus_.description.receive_setup;
+    *engine = Time::never();
+    const std::int64_t bytes = payload_bytes(packet);
+    const Memory memory = bytes > 0 ? target_of(packet).memory : Memory::host;
+    const std::uint32_t index = plus_.writes.add(
+        {packet, bytes, memory, static_cast<std::uint32_t>(engine - engine_free_since_.begin()), begin});
+    card_.all.simulation.schedule(card_.source, std::max(begin, card_.now()), *this, make_tag(set_up, index));
+  }
+}
+
+// Engines are set up in packet order, so that the bus gets payloads and events in that order.
+void Receiver::write(std::uint32_t index) {
+  const Write& write = plus_.writes[index];
+  const Packet packet = write.packet;
+  if (write.memory == Memory::gpu) {
+    ++gpu_writes_begun_;
+    ++plus_.counters.gpu_writes;
+  }
+  if (write.bytes > 0) {
+    card_.bus.write(Bus::Master::card, write.bytes, write.begin, *this, index);
+  } else {
+    taken(index);
+  }
+  tell(packet);
+}
+
+void Receiver::tell(const Packet& packet) {
+  const EventWriter::About what = about(role_of(packet));
+  const MessageId id = message_of(packet);
+  if (what == EventWriter::About::delivered &&
+      !(packet.last && wants_delivered(card_.all.messages.descriptor(id)))) {
+    return;
+  }
+  plus_.events.push(waiting_events_, {static_cast<std::uint8_t>(what), id, gpu_writes_begun_});
+  write_events();
+}
+
+void Receiver::write_events() {
+  while (!waiting_events_.empty() &&
+         plus_.events.front(waiting_events_).gpu_writes_before <= gpu_writes_visible_) {
+    const WaitingEvent event = plus_.events.pop(waiting_events_);
+    events_.write(static_cast<EventWriter::About>(event.about), event.id, card_.now());
+  }
+}
+
+void Receiver::bus_granted(const BusGrant& grant) {
+  const auto index = static_cast<std::uint32_t>(grant.tag);
+  const Write& write = plus_.writes[index];
+  const Time taken_at =
+      write.memory == Memory::gpu ? card_.gpu->take_in(write.bytes, write.begin, grant.end) : grant.end;
+  card_.all.simulation.schedule(card_.source, taken_at, *this, make_tag(payload_taken, index));
+}
+
+void Receiver::taken(std::uint32_t index) {
+  const Write& write = plus_.writes[index];
+  engine_free_since_[write.engine] = card_.now();
+  card_.all.network.consumed(card_.node(), write.packet);
+  if (write.memory == Memory::gpu) {
+    card_.all.simulation.schedule(card_.source, card_.now() + plus_.description.gpu.write_latency, *this,
+                                  make_tag(payload_visible, index));
+  } else {
+    landed(plus_.writes.take(index).packet);
+  }
+  dispatch();
+}
+
+void Receiver::landed(const Packet& packet) {
+  const MessageId id = message_of(packet);
+  const bool is_silent = about(role_of(packet)) == EventWriter::About::delivered && packet.last &&
+                         !wants_delivered(card_.all.messages.descriptor(id));
+  if (is_silent) events_.message_complete(id);
+}
+
+void Receiver::handle_event(const Event& event) {
+  const auto index = static_cast<std::uint32_t>(tag_which(event.argument_a));
+  switch (tag_what(event.argument_a)) {
+    case set_up:
+      write(index);
+      break;
+    case payload_taken:
+      taken(index);
+      break;
+    case payload_visible:
+      ++gpu_writes_visible_;
+      landed(plus_.writes.take(index).packet);
+      write_events();
+      break;
+    default:
+      break;
+  }
+}
+
+}  // namespace apenet::apelink_plus

@@ -1,0 +1,101 @@
+#include "nic/ideal/nic.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace apenet::ideal {
+
+namespace {
+
+enum class Step : std::uint64_t { sent, delivered, remote_done, get_request };
+
+constexpr std::uint64_t code(Step step) {
+  return static_cast<std::uint64_t>(step);
+}
+
+}  // namespace
+
+Nic::Nic(Simulation& simulation, const Protocols& protocols, Time doorbell_delay, NodeId node,
+         MessageTable& messages, const Placement& placement, const Nics& cards)
+    : simulation_(simulation),
+      protocols_(protocols),
+      doorbell_delay_(doorbell_delay),
+      control_latency_(control_latency(protocols)),
+      source_{EventKind::nic, node, 0},
+      messages_(messages),
+      placement_(placement),
+      cards_(cards),
+      free_at_(protocols.front().paths.size()) {}
+
+Time Nic::control_latency(const Protocols& protocols) {
+  Time least = Time::from_ps(std::numeric_limits<std::int64_t>::max());
+  for (const Protocol& protocol : protocols) {
+    Time slowest;
+    for (const Path& path : protocol.paths) slowest = std::max(slowest, path.latency);
+    least = std::min(least, slowest);
+  }
+  return least;
+}
+
+Nic::Departure Nic::transmit(std::int64_t bytes) {
+  const auto protocol =
+      std::find_if(protocols_.begin(), protocols_.end() - 1,
+                   [&](const Protocol& candidate) { return bytes <= candidate.max_message_bytes; });
+  Departure departure;
+  for (std::size_t i = 0; i < free_at_.size(); ++i) {
+    const Path& path = protocol->paths[i];
+    free_at_[i] = std::max(simulation_.now(), free_at_[i]) + path.gap + path.rate.duration(bytes);
+    const Time transit = path.transit ? path.transit->duration(bytes) : Time::zero();
+    departure.gone = std::max(departure.gone, free_at_[i]);
+    departure.arrived = std::max(departure.arrived, free_at_[i] + path.latency + transit);
+  }
+  return departure;
+}
+
+// Delays a message that would overtake an earlier one, because its protocol has less latency.
+Time Nic::in_order(NodeId target, Time arrival) {
+  Time& last = last_arrival_[target];
+  last = std::max(last, arrival);
+  return last;
+}
+
+void Nic::doorbell(MessageId id) {
+  const Descriptor& descriptor = messages_.descriptor(id);
+  if (descriptor.verb == Verb::get) {
+    const Time asked = simulation_.now() + control_latency_ - doorbell_delay_;
+    simulation_.schedule(source_, asked, *this, code(Step::get_request), id);
+    return;
+  }
+  const Departure departure = transmit(descriptor.bytes);
+  const Time arrived = in_order(placement_.node(descriptor.target), departure.arrived - doorbell_delay_);
+  if (wants_sent(descriptor)) {
+    simulation_.schedule(source_, std::min(departure.gone, arrived), *this, code(Step::sent), id);
+  }
+  simulation_.schedule(source_, arrived, *this, code(Step::delivered), id);
+  if (wants_remote_done(descriptor)) {
+    simulation_.schedule(source_, arrived + control_latency_, *this, code(Step::remote_done), id);
+  }
+}
+
+void Nic::handle_event(const Event& event) {
+  const auto id = static_cast<MessageId>(event.argument_b);
+  switch (static_cast<Step>(event.argument_a)) {
+    case Step::sent:
+      messages_.sent(id);
+      break;
+    case Step::delivered:
+      messages_.delivered(id);
+      break;
+    case Step::remote_done:
+      messages_.remote_done(id);
+      break;
+    case Step::get_request: {
+      const Descriptor& request = messages_.descriptor(id);
+      const Departure answer = cards_[placement_.node(request.target)]->transmit(request.bytes);
+      simulation_.schedule(source_, answer.arrived, *this, code(Step::delivered), id);
+      break;
+    }
+  }
+}
+
+}  // namespace apenet::ideal

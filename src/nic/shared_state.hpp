@@ -1,0 +1,29 @@
+// SharedState: what the cards of a machine share, of whatever kind. A kind adds its counters and queues.
+#pragma once
+
+#include <cstdint>
+
+#include "nic/card_set.hpp"
+
+namespace apenet {
+
+template <typename Description>
+struct SharedState {
+  // Requires a network.
+  SharedState(const Description& card, const CardSurroundings& surroundings)
+      : simulation(surroundings.simulation),
+        network(*surroundings.network),
+        messages(surroundings.messages),
+        placement(surroundings.placement),
+        description(card),
+        outstanding_reads(surroundings.host.bus.outstanding_reads) {}
+
+  Simulation& simulation;
+  Network& network;
+  MessageTable& messages;
+  const Placement& placement;
+  Description description;
+  std::uint32_t outstanding_reads;  // payload reads in progress on a bus, at most
+};
+
+}  // namespace apenet

@@ -1,0 +1,50 @@
+// The file that the providers of the ranks write for `apenet run --record`, and from which the simulator
+// makes a trace.
+//
+// All ranks append to one unnamed file, which disappears with the simulator. A rank writes each chunk with
+// one call, so that the chunks of several ranks do not mix. The order of chunks of different ranks has no
+// meaning; the chunks of one rank are in the order of events.
+#pragma once
+
+#include <cstdint>
+
+namespace apenet::ipc {
+
+// Environment variable that names the file; absent if nothing is recorded.
+inline constexpr const char* recording_variable = "APENET_RECORD";  // path, /proc/PID/fd/N
+
+enum class RecordingKind : std::uint8_t {
+  computed,  // the program used the CPU for `value` ps between two library calls
+  sent,      // a send to peer: tag, value bytes
+  received,  // a receive was posted
+  matched,   // that receive has matched a message: peer, tag, value bytes
+  put,       // a remote write to peer: value bytes
+  got,       // a remote read from peer: value bytes
+  ended,     // an operation has ended, and the library has seen its completion
+  closed,    // no more entries follow
+};
+
+struct RecordingEntry {
+  RecordingKind kind = RecordingKind::computed;
+  std::uint8_t tagged = 0;  // the tag is one of fi_tsend; other operations have none
+  std::uint16_t reserved = 0;
+  std::uint32_t operation = 0;  // the rank's own number for the operation, starting at 1
+  std::uint32_t peer = 0;
+  std::uint32_t reserved_2 = 0;
+  std::uint64_t tag = 0;
+  std::int64_t value = 0;
+  std::uint64_t address = 0;         // sent, matched, put, got: of the buffer in the rank's memory
+  std::uint64_t remote_address = 0;  // put, got: of the memory in the peer
+};
+static_assert(sizeof(RecordingEntry) == 48);
+
+struct RecordingChunk {
+  static constexpr std::uint32_t expected_magic = 0x41505243;  // "APRC"
+  std::uint32_t magic = expected_magic;
+  std::uint32_t rank = 0;
+  std::uint32_t entries = 0;  // number of entries that follow
+  std::uint32_t reserved = 0;
+};
+static_assert(sizeof(RecordingChunk) == 16);
+
+}  // namespace apenet::ipc

@@ -1,0 +1,77 @@
+#include "runtime/launch/failure_watch.hpp"
+
+#include <cstring>
+#include <string>
+#include <utility>
+
+namespace apenet {
+namespace {
+
+std::string signal_name(int signal) {
+  const char* name = sigdescr_np(signal);
+  return "signal " + std::to_string(signal) +
+         (name != nullptr ? std::string(" (") + name + ")" : std::string{});
+}
+
+}  // namespace
+
+void FailureWatch::note(const RankError& error) {
+  failures_.add(error.rank(), {.time_ps = scheduler_.clock_ps(error.rank()), .what = error.deed()});
+}
+
+void FailureWatch::note_end(std::uint32_t rank, const RankProcesses::End& end, bool is_leader) {
+  if (excused_[rank]) return;
+  const ipc::Identity& identity = shared_.block(rank).identity;
+  const bool has_left = identity.finalised != 0 || identity.closed != 0;
+  RankFailure failure{.time_ps = scheduler_.clock_ps(rank), .ends_others = !has_left};
+  if (end.how == RankReport::End::killed) {
+    failure.exit_status = 128 + end.status;
+    failure.what = "was ended by " + signal_name(end.status);
+  } else if (end.status != 0) {
+    failure.exit_status = end.status;
+    failure.what = "exited with status " + std::to_string(end.status);
+  } else if (identity.initialised != 0 && !has_left && !failures_.has(rank)) {
+    failure.what = "exited without calling MPI_Finalize";
+  } else if (identity.initialising != 0 && !failures_.has(rank)) {
+    // For example killed while running under a script that exits with status 0.
+    failure.what = "ended inside MPI_Init";
+  } else {
+    const bool has_begun = identity.initialised != 0 || identity.joined != 0 || pmi_.spoke(rank);
+    if (!has_begun && is_leader && !failures_.has(rank)) strangers_.push_back(rank);
+    return;
+  }
+  failures_.add(rank, std::move(failure));
+}
+
+// An exit code with bits above the status byte is an error code of MPICH. A rank that aborts exits by itself
+// after its message.
+void FailureWatch::notice_aborts() {
+  for (const PmiServer::Abort& abort : pmi_.aborts()) {
+    if (failures_.has(abort.rank) || excused_[abort.rank]) continue;
+    const int low = abort.exit_code & 0xff;
+    const int status = low == 0 ? 1 : low;
+    const std::string beyond = low == abort.exit_code ? "" : ", which is status " + std::to_string(status);
+    failures_.add(abort.rank, {.time_ps = scheduler_.clock_ps(abort.rank),
+                               .outcome = SessionReport::Outcome::aborted,
+                               .exit_status = status,
+                               .what = "called MPI_Abort(" + std::to_string(abort.exit_code) + ")" + beyond});
+  }
+}
+
+// A program without MPI may end at any time, but ranks that use MPI would wait for it.
+void FailureWatch::notice_strangers() {
+  if (strangers_.empty()) return;
+  bool any_mpi = false;
+  for (std::uint32_t rank = 0; rank < count_; ++rank) {
+    const ipc::Identity& identity = shared_.block(rank).identity;
+    any_mpi = any_mpi || identity.initialised != 0 || identity.initialising != 0 || pmi_.spoke(rank);
+  }
+  if (!any_mpi) return;
+  for (const std::uint32_t rank : strangers_) {
+    failures_.add(rank, {.time_ps = Scheduler::before_time_ps,
+                         .what = "exited without calling MPI_Init while others run"});
+  }
+  strangers_.clear();
+}
+
+}  // namespace apenet

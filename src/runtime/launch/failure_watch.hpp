@@ -1,0 +1,43 @@
+// FailureWatch: notices how ranks fail: by an abort, by their end, or by invalid data.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "runtime/launch/failures.hpp"
+#include "runtime/launch/pmi_server.hpp"
+#include "runtime/launch/rank_processes.hpp"
+#include "runtime/scheduler/scheduler.hpp"
+#include "runtime/scheduler/shared_memory.hpp"
+
+namespace apenet {
+
+// Ignores the ranks that the simulator ends itself.
+class FailureWatch {
+ public:
+  FailureWatch(SharedMemory& shared, const Scheduler& scheduler, const PmiServer& pmi, std::uint32_t count)
+      : shared_(shared), scheduler_(scheduler), pmi_(pmi), count_(count), excused_(count) {}
+
+  void note(const RankError& error);
+  // Call when the rank's MPI process has ended. is_leader: `end` is that of the process started for the rank.
+  void note_end(std::uint32_t rank, const RankProcesses::End& end, bool is_leader);
+  // Notices the ranks that have called MPI_Abort.
+  void notice_aborts();
+  // Notices the ranks that have ended without MPI, once another rank uses it and would wait for them.
+  void notice_strangers();
+  // From now on the simulator ends this rank itself.
+  void excuse(std::uint32_t rank) { excused_[rank] = true; }
+  [[nodiscard]] bool is_excused(std::uint32_t rank) const { return excused_[rank]; }
+  [[nodiscard]] const Failures& failures() const { return failures_; }
+
+ private:
+  SharedMemory& shared_;
+  const Scheduler& scheduler_;
+  const PmiServer& pmi_;
+  std::uint32_t count_;
+  Failures failures_;
+  std::vector<std::uint32_t> strangers_;  // ranks that exited with status 0 without using MPI
+  std::vector<bool> excused_;
+};
+
+}  // namespace apenet

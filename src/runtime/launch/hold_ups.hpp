@@ -1,0 +1,45 @@
+// HoldUps: handles ranks that run on in the host while all others wait for them.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/launch/session_facts.hpp"
+#include "runtime/launch/sleep_watch.hpp"
+#include "runtime/scheduler/scheduler.hpp"
+
+namespace apenet {
+
+// Prints one notice if a rank keeps the run waiting for long; the notice has no other effect. Leaves out the
+// ranks that are asleep in the host: ranks that communicate there would wait for each other forever if one of
+// them waits for its turn in the simulation.
+class HoldUps {
+ public:
+  HoldUps(Scheduler& scheduler, const SessionOptions& options)
+      : scheduler_(scheduler), notice_(options.busy_notice_ms), error_fd_(options.error_fd) {}
+
+  // Call when no rank runs any more.
+  void note_all_wait() { busy_since_.reset(); }
+  // Call when ranks run and none of them has begun to wait for a while.
+  void note_busy();
+  // Has an effect only after note_busy(). launcher_id: the process that started the ranks, or 0.
+  void leave_out_sleepers(int launcher_id);
+  // Whether the next step has to wait for a left-out rank. A left-out rank that has woken counts as running.
+  [[nodiscard]] bool waits_for_absent();
+  // Warnings for the report of the run.
+  [[nodiscard]] std::vector<std::string> warnings() const { return sleep_.warnings(); }
+
+ private:
+  using WallClock = std::chrono::steady_clock;
+
+  Scheduler& scheduler_;
+  std::chrono::milliseconds notice_;
+  int error_fd_;
+  SleepWatch sleep_;
+  std::optional<WallClock::time_point> busy_since_;
+  bool told_ = false;
+};
+
+}  // namespace apenet

@@ -1,0 +1,165 @@
+#include "runtime/launch/rank_processes.hpp"
+
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <utility>
+
+#include "runtime/warden/notice.hpp"
+
+namespace apenet {
+
+RankProcesses::RankProcesses(const std::vector<RankProcess>& ranks, int launcher_id, int warden_fd,
+                             int told_fd, Poller& poller, std::function<void(std::uint32_t rank)> on_end)
+    : count_(ranks.size()),
+      warden_fd_(warden_fd),
+      processes_(2 * ranks.size() + 1),
+      told_(told_fd, static_cast<std::uint32_t>(ranks.size())),
+      poller_(poller),
+      on_end_(std::move(on_end)) {
+  for (std::size_t rank = 0; rank < count_; ++rank) watch_started(rank, ranks[rank].process_id);
+  watch_started(2 * count_, launcher_id);
+  poller_.add(told_.fd(), Poller::Source::told);
+  poller_.add(warden_fd, Poller::Source::warden);
+}
+
+RankProcesses::~RankProcesses() {
+  for (const Process& process : processes_) {
+    if (process.pidfd >= 0) close(process.pidfd);
+  }
+}
+
+// Watches a process that the caller or its warden started. The warden reports the ends of its own.
+void RankProcesses::watch_started(std::size_t index, int process_id) {
+  if (process_id == 0) return;
+  if (warden_fd_ < 0) {
+    watch(index, process_id);
+  } else {
+    processes_[index].id = process_id;
+  }
+}
+
+void RankProcesses::watch(std::size_t index, int process_id) {
+  Process& process = processes_[index];
+  process.id = process_id;
+  process.pidfd = static_cast<int>(syscall(SYS_pidfd_open, process_id, 0));
+  if (process.pidfd < 0) reap(process);
+  poller_.add(process.pidfd, Poller::Source::child, index);
+}
+
+void RankProcesses::reap(Process& process) {
+  int status = 0;  // stays 0 for a process that is not our child: only its parent gets the status
+  if (waitpid(process.id, &status, WNOHANG) != process.id) status = 0;
+  note_end(process, status);
+}
+
+void RankProcesses::note_end(Process& process, int wait_status) {
+  if (process.has_ended()) return;
+  process.end = WIFSIGNALED(wait_status) ? End{RankReport::End::killed, WTERMSIG(wait_status)}
+                                         : End{RankReport::End::exited, WEXITSTATUS(wait_status)};
+  if (process.pidfd >= 0) close(process.pidfd);
+  process.pidfd = -1;
+}
+
+void RankProcesses::tell_rank(std::size_t index) {
+  if (index < 2 * count_) on_end_(static_cast<std::uint32_t>(index % count_));
+}
+
+void RankProcesses::attach(std::uint32_t rank, int process_id) {
+  const std::size_t index = count_ + rank;
+  if (process_id == 0 || processes_[index].id != 0 || processes_[rank].id == process_id) return;
+  watch(index, process_id);
+  if (processes_[index].has_ended()) tell_rank(index);
+}
+
+void RankProcesses::hear_child(std::size_t index) {
+  reap(processes_[index]);
+  tell_rank(index);
+}
+
+// A wrapper represents the process started for its rank and outlives it, because the launcher would end the
+// other ranks if the wrapper failed. It reports the status in shell form (128 + signal).
+void RankProcesses::hear_wrappers() {
+  for (const Told::Line& line : told_.read()) {
+    Process& leader = processes_[line.rank];
+    if (line.is_end) {
+      if (leader.id != 0) note_end(leader, line.value > 128 ? line.value - 128 : line.value << 8);
+      on_end_(line.rank);
+    } else if (leader.id == 0) {
+      watch(line.rank, line.value);
+    }
+  }
+}
+
+bool RankProcesses::hear_warden() {
+  const int fd = warden_fd_;
+  std::vector<std::size_t> ends;
+  while (warden_fd_ >= 0) {
+    warden::Notice notice;
+    const ssize_t size = recv(warden_fd_, &notice, sizeof notice, MSG_DONTWAIT);
+    if (size < 0 && errno == EINTR) continue;
+    if (size < 0 && errno == EAGAIN) break;
+    if (size != static_cast<ssize_t>(sizeof notice)) {
+      warden_fd_ = -1;
+      break;
+    }
+    if (notice.what != warden::Notice::What::ended) continue;
+    for (std::size_t index = 0; index < processes_.size(); ++index) {
+      Process& process = processes_[index];
+      if (process.id != notice.process_id || process.has_ended()) continue;
+      note_end(process, notice.status);
+      ends.push_back(index);
+    }
+  }
+  for (const std::size_t index : ends) tell_rank(index);
+  if (warden_fd_ >= 0) return true;
+  poller_.remove(fd);
+  if (is_killed_) return true;
+  for (std::size_t index = 0; index < processes_.size(); ++index) {
+    const Process& process = processes_[index];
+    if (process.id != 0 && !process.has_ended() && process.pidfd < 0) watch(index, process.id);
+  }
+  return false;
+}
+
+void RankProcesses::signal_all(int signal) const {
+  for (const Process& process : processes_) {
+    if (process.id == 0) continue;
+    // Signal the whole group, so that processes started by the rank receive it too. A group outlives its
+    // leader.
+    if (kill(-process.id, signal) != 0 && !process.has_ended()) kill(process.id, signal);
+  }
+}
+
+// The warden closes its channel when no process is left.
+void RankProcesses::kill_all() {
+  is_killed_ = true;
+  if (warden_fd_ >= 0) {
+    shutdown(warden_fd_, SHUT_WR);
+  } else {
+    signal_all(SIGKILL);
+  }
+}
+
+bool RankProcesses::any_alive() const {
+  return std::any_of(processes_.begin(), processes_.end(),
+                     [](const Process& process) { return process.id != 0 && !process.has_ended(); });
+}
+
+bool RankProcesses::all_leaders_ended() const {
+  return std::all_of(processes_.begin(), processes_.begin() + static_cast<std::ptrdiff_t>(count_),
+                     [](const Process& process) { return process.has_ended(); });
+}
+
+// A script may end after its MPI process, or before it if it left the MPI process in the background.
+bool RankProcesses::has_ended(std::uint32_t rank, int process_id) const {
+  const bool is_leader = process_id == 0 || processes_[rank].id == process_id;
+  return processes_[is_leader ? rank : count_ + rank].has_ended();
+}
+
+}  // namespace apenet

@@ -1,0 +1,167 @@
+#include "runtime/launch/rank_server.hpp"
+
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <string>
+#include <system_error>
+
+namespace apenet {
+namespace {
+
+using namespace std::chrono_literals;
+using WallClock = std::chrono::steady_clock;
+
+constexpr auto terminate_grace = 300ms;  // between SIGTERM and SIGKILL
+constexpr auto kill_patience = 2s;       // limit for killed processes to disappear
+
+std::vector<int> pmi_fds(const std::vector<RankProcess>& ranks) {
+  std::vector<int> fds;
+  fds.reserve(ranks.size());
+  for (const RankProcess& rank : ranks) fds.push_back(rank.pmi_fd);
+  return fds;
+}
+
+std::vector<std::array<int, 2>> pipes(const std::vector<RankProcess>& ranks) {
+  std::vector<std::array<int, 2>> fds;
+  fds.reserve(ranks.size());
+  for (const RankProcess& rank : ranks) fds.push_back({rank.output_fd, rank.error_fd});
+  return fds;
+}
+
+}  // namespace
+
+RankServer::RankServer(SharedMemory& shared, Scheduler& scheduler, Verdict& verdict,
+                       const SessionOptions& options, const std::vector<RankProcess>& ranks, int launcher_id,
+                       int warden_fd)
+    : scheduler_(scheduler),
+      verdict_(verdict),
+      count_(static_cast<std::uint32_t>(ranks.size())),
+      pmi_(pmi_fds(ranks)),
+      output_(scheduler, pipes(ranks), {options.output_fd, options.error_fd}, options.tag_output),
+      failure_watch_(shared, scheduler, pmi_, count_),
+      processes_(ranks, launcher_id, warden_fd, options.told_fd, poller_,
+                 [this](std::uint32_t rank) { on_end(rank); }) {
+  for (std::uint32_t rank = 0; rank < count_; ++rank) {
+    poller_.add(ranks[rank].pmi_fd, Poller::Source::pmi, rank);
+    poller_.add(ranks[rank].output_fd, Poller::Source::output, rank);
+    poller_.add(ranks[rank].error_fd, Poller::Source::error, rank);
+  }
+}
+
+bool RankServer::serve(int timeout_ms) {
+  return poller_.wait(timeout_ms, [this](Poller::Source source, std::size_t index) {
+    const auto rank = static_cast<std::uint32_t>(index);
+    switch (source) {
+      case Poller::Source::pmi:
+        serve_pmi(rank);
+        break;
+      case Poller::Source::output:
+        output_.read(rank, 0);
+        break;
+      case Poller::Source::error:
+        output_.read(rank, 1);
+        break;
+      case Poller::Source::child:
+        processes_.hear_child(index);
+        break;
+      case Poller::Source::warden:
+        if (!processes_.hear_warden())
+          verdict_.stop(SessionReport::Outcome::failed, 1,
+                        "apenet-warden, which starts the ranks and reports their ends, has ended");
+        break;
+      case Poller::Source::told:
+        processes_.hear_wrappers();
+        break;
+    }
+  });
+}
+
+void RankServer::serve_pmi(std::uint32_t rank) {
+  const int fd = pmi_.fd(rank);
+  try {
+    if (fd >= 0 && !pmi_.serve(rank)) poller_.remove(fd);
+  } catch (const RankError& error) {
+    failure_watch_.note(error);
+  }
+}
+
+void RankServer::on_end(std::uint32_t rank) {
+  int process_id = 0;
+  try {
+    process_id = static_cast<int>(scheduler_.process_id(rank));
+  } catch (const RankError& error) {
+    failure_watch_.note(error);  // the process has ended all the same
+  }
+  if (!processes_.has_ended(rank, process_id)) return;
+  scheduler_.remove(rank);
+  // MPICH reports a fatal error and continues, into a segmentation fault unless it is ended at once. Read the
+  // report first.
+  serve_pmi(rank);
+  failure_watch_.notice_aborts();
+  if (processes_.is_leaderless(rank)) output_.end(rank);
+  const RankProcesses::End leader = processes_.end_of_leader(rank);
+  const bool is_leader = leader.how != RankReport::End::running;
+  failure_watch_.note_end(rank, is_leader ? leader : processes_.end_of_attached(rank), is_leader);
+}
+
+void RankServer::watch_attached() {
+  for (std::uint32_t rank = 0; rank < count_; ++rank)
+    processes_.attach(rank, static_cast<int>(scheduler_.process_id(rank)));
+}
+
+void RankServer::notice_failures() {
+  failure_watch_.notice_aborts();
+  failure_watch_.notice_strangers();
+}
+
+void RankServer::notice_lost_output() {
+  const int error = output_.sink_error();
+  if (error == 0) return;
+  constexpr auto outcome = SessionReport::Outcome::output_closed;
+  if (error == EPIPE) {
+    verdict_.stop(outcome, 128 + SIGPIPE, "the reader of the output has closed it");
+  } else {
+    verdict_.stop(outcome, 2, "the output cannot be written: " + std::generic_category().message(error));
+  }
+}
+
+int RankServer::group_of(std::uint32_t rank) const {
+  const int leader_id = processes_.leader_id(rank);
+  return leader_id != 0 ? leader_id : getpgid(static_cast<pid_t>(scheduler_.process_id(rank)));
+}
+
+void RankServer::terminate() {
+  for (std::uint32_t rank = 0; rank < count_; ++rank) {
+    if (!ended(rank)) failure_watch_.excuse(rank);
+  }
+  processes_.signal_all(SIGTERM);
+  const auto deadline = WallClock::now() + terminate_grace;
+  while (processes_.any_alive() && WallClock::now() < deadline) serve(5);
+}
+
+void RankServer::kill_all() {
+  processes_.kill_all();
+  const auto last = WallClock::now() + kill_patience;
+  while (!processes_.all_gone() && WallClock::now() < last) serve(5);
+}
+
+void RankServer::report(SessionReport& report) const {
+  report.ranks.resize(count_);
+  for (std::uint32_t rank = 0; rank < count_; ++rank) {
+    const bool has_leader = processes_.leader_id(rank) != 0;
+    RankProcesses::End end = has_leader ? processes_.end_of_leader(rank) : processes_.end_of_attached(rank);
+    if (failure_watch_.is_excused(rank)) end = {RankReport::End::killed, SIGTERM};
+    report.ranks[rank].end = end.how;
+    report.ranks[rank].status = end.status;
+    report.ranks[rank].spoke_pmi = pmi_.spoke(rank);
+  }
+  if (pmi_.spawn_refused())
+    report.warnings.emplace_back(
+        "MPI_Comm_spawn was refused: a simulated machine has a fixed number of processes");
+}
+
+}  // namespace apenet

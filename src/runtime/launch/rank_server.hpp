@@ -1,0 +1,68 @@
+// RankServer: serves what the processes of a run need from the host: process manager, output, their ends.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "runtime/launch/failure_watch.hpp"
+#include "runtime/launch/output_pump.hpp"
+#include "runtime/launch/pmi_server.hpp"
+#include "runtime/launch/poller.hpp"
+#include "runtime/launch/rank_processes.hpp"
+#include "runtime/launch/session_facts.hpp"
+#include "runtime/launch/verdict.hpp"
+#include "runtime/scheduler/scheduler.hpp"
+#include "runtime/scheduler/shared_memory.hpp"
+
+namespace apenet {
+
+// Acts only when it is called. Removes the ranks that end from the scheduler, notes how they fail, and stops
+// the run (Verdict) if the warden ends or the output cannot be written.
+class RankServer {
+ public:
+  RankServer(SharedMemory& shared, Scheduler& scheduler, Verdict& verdict, const SessionOptions& options,
+             const std::vector<RankProcess>& ranks, int launcher_id, int warden_fd);
+
+  // Waits at most timeout_ms for something to serve. Returns true if more may be pending.
+  bool serve(int timeout_ms);
+  // Forwards the output that no later output can precede.
+  void pass_output() { output_.pass(); }
+  // Notices what no descriptor reports: new MPI processes, failures, a closed output.
+  void watch_attached();
+  void notice_failures();
+  void notice_lost_output();
+  // Ends the processes: terminate() by SIGTERM, with time to react; kill_all() by SIGKILL, also those that
+  // ranks have left running.
+  void terminate();
+  void kill_all();
+  // Forwards the rest of the output.
+  void finish_output() { output_.finish(count_); }
+  // Sets the ranks' ends in the report.
+  void report(SessionReport& report) const;
+
+  [[nodiscard]] FailureWatch& failure_watch() { return failure_watch_; }
+  [[nodiscard]] const Failures& failures() const { return failure_watch_.failures(); }
+  [[nodiscard]] const RankProcesses& processes() const { return processes_; }
+  // The rank and the process started for it have ended.
+  [[nodiscard]] bool ended(std::uint32_t rank) const { return output_.ended(rank); }
+  [[nodiscard]] bool in_barrier(std::uint32_t rank) const { return pmi_.in_barrier(rank); }
+  // The rank has spoken with the process manager.
+  [[nodiscard]] bool spoke(std::uint32_t rank) const { return pmi_.spoke(rank); }
+  // The rank's process group.
+  [[nodiscard]] int group_of(std::uint32_t rank) const;
+
+ private:
+  void serve_pmi(std::uint32_t rank);
+  void on_end(std::uint32_t rank);
+
+  Scheduler& scheduler_;
+  Verdict& verdict_;
+  std::uint32_t count_;
+  Poller poller_;
+  PmiServer pmi_;
+  OutputPump output_;
+  FailureWatch failure_watch_;
+  RankProcesses processes_;
+};
+
+}  // namespace apenet

@@ -1,0 +1,309 @@
+#include "runtime/recording/goal_writer.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <stdexcept>
+#include <system_error>
+#include <tuple>
+#include <vector>
+
+namespace apenet {
+namespace {
+
+using ipc::RecordingEntry;
+using ipc::RecordingKind;
+
+// A message queue of MPI: its messages are matched in the order in which they were sent.
+using Channel = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>;  // target, source, tag
+
+struct ChannelState {
+  std::int64_t balance = 0;  // unmatched sends if positive, unmatched receives if negative
+  std::int64_t last_bytes = 0;
+};
+
+// A remote access, recorded for its target.
+struct Access {
+  std::uint32_t source = 0;
+  bool is_get = false;
+  std::int64_t bytes = 0;
+  std::uint64_t address = 0;  // in the target's memory
+};
+
+// Numbers tags in the order of first use. The tags of remote accesses follow.
+class TagNumbers {
+ public:
+  void see(const RecordingEntry& entry) {
+    numbers_.try_emplace({entry.tagged != 0, entry.tag}, static_cast<std::uint32_t>(numbers_.size()));
+  }
+  [[nodiscard]] std::uint32_t of(const RecordingEntry& entry) const {
+    return numbers_.at({entry.tagged != 0, entry.tag});
+  }
+  [[nodiscard]] std::uint32_t put() const { return static_cast<std::uint32_t>(numbers_.size()); }
+  [[nodiscard]] std::uint32_t request() const { return put() + 1; }
+  [[nodiscard]] std::uint32_t answer() const { return put() + 2; }
+
+ private:
+  std::map<std::pair<bool, std::uint64_t>, std::uint32_t> numbers_;
+};
+
+// The output file, with checked writes.
+class Output {
+ public:
+  explicit Output(const std::string& path)
+      : path_(path), file_(std::fopen(path.c_str(), "we"), &std::fclose) {
+    if (file_ == nullptr) fail();
+    std::setvbuf(file_.get(), nullptr, _IOFBF, 1 << 20);
+  }
+  template <typename... Values>
+  void print(const char* format, Values... values) {
+    if (std::fprintf(file_.get(), format, values...) < 0) fail();
+  }
+  void close() {
+    if (std::fclose(file_.release()) != 0) fail();
+  }
+
+ private:
+  [[noreturn]] void fail() const { throw std::system_error(errno, std::generic_category(), path_); }
+
+  std::string path_;
+  std::unique_ptr<std::FILE, int (*)(std::FILE*)> file_;
+};
+
+class GoalWriter {
+ public:
+  GoalWriter(const Recording& recording, const std::string& path)
+      : recording_(recording), out_(path), accesses_(recording.rank_count()) {}
+
+  GoalSummary write(const std::string& heading);
+
+ private:
+  struct Message {
+    bool is_matched = false;
+    std::uint32_t source = 0;
+    std::uint32_t tag = 0;
+    std::int64_t bytes = 0;
+    std::uint64_t address = 0;
+  };
+
+  void survey();
+  void write_rank(std::uint32_t rank);
+  void begin_entry(const RecordingEntry& entry);
+  void receive(std::uint32_t rank, const RecordingEntry& entry);
+  void compute(std::int64_t ps);
+  void write_passive(std::uint32_t rank);
+  std::uint32_t label();
+  void end_line(std::uint64_t address);
+  void depend(std::uint32_t label);
+
+  const Recording& recording_;
+  Output out_;
+  GoalSummary summary_;
+  TagNumbers tags_;
+  std::map<Channel, ChannelState> channels_;
+  std::vector<std::vector<Access>> accesses_;  // by target, in rank order of their sources
+
+  // State of the rank being written.
+  std::vector<Message> messages_;      // by operation: the message that a receive matched
+  std::vector<std::uint32_t> labels_;  // by operation: label whose end is the operation's end; 0: not written
+  std::vector<std::uint32_t> ended_;   // labels that have ended since the last operation began
+  std::uint32_t last_ = 0;             // label of the last operation
+  std::uint32_t next_ = 1;
+  std::int64_t unwritten_ps_ = 0;  // computed time below a nanosecond, not yet written
+};
+
+GoalSummary GoalWriter::write(const std::string& heading) {
+  survey();
+  out_.print("// %s\nnum_ranks %u\n", heading.c_str(), recording_.rank_count());
+  for (std::uint32_t rank = 0; rank < recording_.rank_count(); ++rank) {
+    out_.print("\nrank %u {\n", rank);
+    write_rank(rank);
+    write_passive(rank);
+    out_.print("}\n");
+  }
+  out_.close();
+  return summary_;
+}
+
+// Collects what must be known about all ranks before the first is written.
+void GoalWriter::survey() {
+  for (std::uint32_t rank = 0; rank < recording_.rank_count(); ++rank) {
+    bool is_closed = false;
+    const std::size_t entries = recording_.entry_count(rank);
+    recording_.for_each(rank, [&](const RecordingEntry& entry) {
+      is_closed = entry.kind == RecordingKind::closed;
+      // Operations are numbered from 1, and each has its own entry.
+      if (entry.peer >= recording_.rank_count() || entry.operation > entries)
+        throw std::runtime_error(
+            "the recording of this run refers to ranks or operations that it does not contain");
+      switch (entry.kind) {
+        case RecordingKind::sent: {
+          tags_.see(entry);
+          ChannelState& state = channels_[{entry.peer, rank, tags_.of(entry)}];
+          ++state.balance;
+          state.last_bytes = entry.value;
+          break;
+        }
+        case RecordingKind::matched:
+          tags_.see(entry);
+          --channels_[{rank, entry.peer, tags_.of(entry)}].balance;
+          break;
+        case RecordingKind::put:
+        case RecordingKind::got:
+          accesses_[entry.peer].push_back(
+              {rank, entry.kind == RecordingKind::got, entry.value, entry.remote_address});
+          ++(entry.kind == RecordingKind::put ? summary_.puts : summary_.gets);
+          break;
+        default:
+          break;
+      }
+    });
+    if (!is_closed) ++summary_.unclosed;
+  }
+}
+
+void GoalWriter::write_rank(std::uint32_t rank) {
+  messages_.clear();
+  ended_.clear();
+  last_ = 0;
+  next_ = 1;
+  unwritten_ps_ = 0;
+  messages_.resize(recording_.entry_count(rank) + 1);
+  recording_.for_each(rank, [this](const RecordingEntry& entry) {
+    if (entry.kind == RecordingKind::matched)
+      messages_[entry.operation] = {true, entry.peer, tags_.of(entry), entry.value, entry.address};
+  });
+  labels_.assign(messages_.size(), 0);
+  recording_.for_each(rank, [this, rank](const RecordingEntry& entry) {
+    switch (entry.kind) {
+      case RecordingKind::computed:
+        compute(entry.value);
+        break;
+      case RecordingKind::received:
+        receive(rank, entry);
+        break;
+      case RecordingKind::sent:
+      case RecordingKind::put:
+      case RecordingKind::got:
+        begin_entry(entry);
+        break;
+      case RecordingKind::ended:
+        if (labels_[entry.operation] != 0) ended_.push_back(labels_[entry.operation]);
+        break;
+      case RecordingKind::matched:
+      case RecordingKind::closed:
+        break;
+    }
+  });
+}
+
+// Ends a line with the buffer's address in a comment, which other readers of the format skip.
+void GoalWriter::end_line(std::uint64_t address) {
+  if (address != 0) out_.print(" // @0x%llx", static_cast<unsigned long long>(address));
+  out_.print("\n");
+}
+
+std::uint32_t GoalWriter::label() {
+  ++summary_.operations;
+  return next_++;
+}
+
+// Writes the dependencies of an operation, and makes it the last one.
+void GoalWriter::depend(std::uint32_t label) {
+  bool follows = last_ == 0;
+  for (const std::uint32_t ended : ended_) {
+    out_.print("l%u requires l%u\n", label, ended);
+    follows = follows || ended == last_;
+  }
+  if (!follows) out_.print("l%u irequires l%u\n", label, last_);
+  ended_.clear();
+  last_ = label;
+}
+
+void GoalWriter::begin_entry(const RecordingEntry& entry) {
+  const auto bytes = static_cast<long long>(entry.value);
+  const std::uint32_t first = label();
+  labels_[entry.operation] = first;
+  if (entry.kind == RecordingKind::got) {
+    out_.print("l%u: send 0b to %u tag %u\n", first, entry.peer, tags_.request());
+    depend(first);
+    const std::uint32_t answer = label();
+    out_.print("l%u: recv %lldb from %u tag %u", answer, bytes, entry.peer, tags_.answer());
+    end_line(entry.address);
+    out_.print("l%u requires l%u\n", answer, first);
+    labels_[entry.operation] = answer;
+    return;
+  }
+  const std::uint32_t tag = entry.kind == RecordingKind::put ? tags_.put() : tags_.of(entry);
+  out_.print("l%u: send %lldb to %u tag %u", first, bytes, entry.peer, tag);
+  end_line(entry.address);
+  depend(first);
+}
+
+void GoalWriter::receive(std::uint32_t rank, const RecordingEntry& entry) {
+  const Message& message = messages_[entry.operation];
+  if (!message.is_matched) return;  // cancelled or never matched
+  ChannelState& state = channels_.at({rank, message.source, message.tag});
+  if (state.balance < 0) {
+    // Messages of a channel keep their order, so a receive without a send belongs to a message sent before
+    // virtual time began, and comes first.
+    ++state.balance;
+    ++summary_.earlier;
+    return;
+  }
+  const std::uint32_t operation = label();
+  labels_[entry.operation] = operation;
+  out_.print("l%u: recv %lldb from %u tag %u", operation, static_cast<long long>(message.bytes),
+             message.source, message.tag);
+  end_line(message.address);
+  depend(operation);
+}
+
+void GoalWriter::compute(std::int64_t ps) {
+  constexpr std::int64_t ps_per_ns = 1000;
+  unwritten_ps_ += ps;
+  const std::int64_t ns = unwritten_ps_ / ps_per_ns;
+  if (ns == 0) return;
+  unwritten_ps_ -= ns * ps_per_ns;
+  const std::uint32_t operation = label();
+  out_.print("l%u: calc %lld\n", operation, static_cast<long long>(ns));
+  depend(operation);
+  ended_.push_back(operation);
+}
+
+// Writes the remote accesses to a rank, on a CPU that its program does not use, and a receive for each
+// message that the program did not receive.
+void GoalWriter::write_passive(std::uint32_t rank) {
+  for (const Access& access : accesses_[rank]) {
+    const auto bytes = static_cast<long long>(access.bytes);
+    const std::uint32_t first = label();
+    if (!access.is_get) {
+      out_.print("l%u: recv %lldb from %u tag %u cpu 1", first, bytes, access.source, tags_.put());
+      end_line(access.address);
+      continue;
+    }
+    const std::uint32_t answer = label();
+    out_.print("l%u: recv 0b from %u tag %u cpu 1\nl%u: send %lldb to %u tag %u cpu 1", first, access.source,
+               tags_.request(), answer, bytes, access.source, tags_.answer());
+    end_line(access.address);
+    out_.print("l%u requires l%u\n", answer, first);
+  }
+  for (auto at = channels_.lower_bound({rank, 0, 0}); at != channels_.end() && std::get<0>(at->first) == rank;
+       ++at) {
+    for (; at->second.balance > 0; --at->second.balance) {
+      ++summary_.unreceived;
+      out_.print("l%u: recv %lldb from %u tag %u\n", label(), static_cast<long long>(at->second.last_bytes),
+                 std::get<1>(at->first), std::get<2>(at->first));
+    }
+  }
+}
+
+}  // namespace
+
+GoalSummary write_goal(const Recording& recording, const std::string& heading, const std::string& path) {
+  return GoalWriter(recording, path).write(heading);
+}
+
+}  // namespace apenet

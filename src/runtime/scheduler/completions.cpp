@@ -1,0 +1,93 @@
+// How completions of the model reach the processes: moved bytes, events in the rings, places in the mailbox.
+#include <algorithm>
+#include <cstring>
+
+#include "machine/message_requests.hpp"
+#include "runtime/scheduler/scheduler.hpp"
+
+namespace apenet {
+
+void Scheduler::complete(const Completion& completion) {
+  PendingRequest& pending = pending_.at(completion.message);
+  const ipc::Request& request = pending.request;
+  if (started_) {
+    hash_.record(
+        completion_record(completion, Time::from_ps(epoch_ps_), pending.rank, request.target, request.bytes));
+  }
+  ipc::Event event;
+  event.time_ps = completion.time.ps();
+  event.message = request.message;
+  event.source = pending.rank;
+  event.kind = event_kind(completion.kind, request.verb);
+  event.channel = request.channel;
+  event.bytes = request.bytes;
+  event.immediate = request.immediate;
+  event.mailbox_packets = completion.mailbox_packets;
+  if (event.kind == ipc::EventKind::arrived) {
+    event.slot = request.slot;
+    event.slot_length = request.slot_length;
+    event.inline_length = request.inline_length;
+    std::memcpy(event.inline_data, request.inline_data, request.inline_length);
+  }
+  if (event.kind == ipc::EventKind::sent) stage(pending, memory_);
+  event.key = request.key;
+  event.fault = pending.fault;
+  deliver(completion.process, event);
+  --pending.completions_due;
+  pending_.settle(completion.message);
+}
+
+void Scheduler::land(ProcessId /*source*/, std::uint64_t message) {
+  PendingRequest& pending = pending_.at(message);
+  if (!pending.land_due) return;
+  permit(pending, shared_.regions(pending.request.target));
+  move_bytes(pending, memory_);
+  if (pending.fault != ipc::AccessFault::none) ++totals_.failed_accesses;
+  pending_.settle(message);
+}
+
+void Scheduler::deliver(std::uint32_t rank, const ipc::Event& event) {
+  Process& process = processes_[rank];
+  if (process.wait == ipc::Wait::finished) {
+    if (event.mailbox_packets > 0) give_back(rank, event.time_ps);
+    return;
+  }
+  if (process.events == 0) process.first_event_ps = event.time_ps;
+  if (exchange_.put(rank, event)) {
+    ++process.events;
+  } else {
+    process.overflow.push_back(event);
+  }
+  ++activity_;
+  if (process.wait == ipc::Wait::for_event) {
+    horizon_ps_ = std::min(horizon_ps_, std::max(process.clock_ps, process.first_event_ps) + lookahead_ps_);
+  }
+}
+
+// A process that has left takes no more events. Free their mailbox places so that they do not block the
+// network.
+void Scheduler::give_back_untaken(std::uint32_t rank) {
+  const Process& process = processes_[rank];
+  exchange_.for_untaken(rank, [&] { give_back(rank, process.clock_ps); });
+  for (const ipc::Event& event : process.overflow) {
+    if (event.mailbox_packets > 0) give_back(rank, process.clock_ps);
+  }
+}
+
+// Frees an arrival's place in the card's mailbox.
+void Scheduler::give_back(std::uint32_t rank, std::int64_t when_ps) {
+  machine_.give_back(Time::from_ps(std::max(when_ps, simulation_.now().ps())), rank);
+}
+
+// Moves overflow events into the ring while it has room.
+void Scheduler::refill(std::uint32_t rank) {
+  Process& process = processes_[rank];
+  const auto first = process.overflow.begin();
+  auto next = first;
+  while (next != process.overflow.end() && exchange_.put(rank, *next)) ++next;
+  process.overflow.erase(first, next);
+  process.events = exchange_.events(rank);
+  if (process.events > 0) process.first_event_ps = exchange_.first_event_ps(rank);
+}
+
+}  // namespace apenet

@@ -1,0 +1,104 @@
+#include "runtime/scheduler/pending_requests.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <span>
+
+#include "runtime/scheduler/rank_error.hpp"
+
+namespace apenet {
+namespace {
+
+constexpr std::size_t chunk_bytes = 256 * 1024;  // fits the second-level cache between read and write
+
+void note_access(PendingRequest& pending, bool done) {
+  if (!done && pending.fault == ipc::AccessFault::none) pending.fault = ipc::AccessFault::bad_address;
+}
+
+}  // namespace
+
+std::uint64_t PendingRequests::add(std::uint32_t rank, const ipc::Request& request) {
+  if (free_.empty()) {
+    if (slab_.size() >> index_bits != 0)
+      throw RankError(rank, "has exceeded the limit of 2^24 requests in progress, which all ranks share");
+    free_.push_back(static_cast<std::uint32_t>(slab_.size()));
+    slab_.emplace_back();
+  }
+  const std::uint32_t index = free_.back();
+  free_.pop_back();
+  PendingRequest& pending = slab_[index];
+  std::memcpy(static_cast<void*>(&pending.request), &request,
+              offsetof(ipc::Request, inline_data) + request.inline_length);
+  pending.rank = rank;
+  const bool is_send = request.verb == ipc::RequestVerb::send;
+  const bool is_get = request.verb == ipc::RequestVerb::get;
+  // Completes as `arrived` or `got`.
+  const bool arrives = is_send || is_get || (request.flags & ipc::notify_target) != 0;
+  pending.completions_due =
+      static_cast<std::uint8_t>(arrives + ((request.flags & ipc::want_local) != 0 && !is_get) +
+                                ((request.flags & ipc::want_remote) != 0 && !is_get));
+  pending.land_due = !is_send;
+  pending.staged = false;
+  pending.fault = ipc::AccessFault::none;
+  return ++generation_ << index_bits | index;
+}
+
+PendingRequest& PendingRequests::at(std::uint64_t number) {
+  return slab_[number & ((1U << index_bits) - 1)];
+}
+
+void PendingRequests::settle(std::uint64_t number) {
+  PendingRequest& pending = at(number);
+  if (pending.completions_due != 0 || pending.land_due) return;
+  pending.staging.clear();
+  if (pending.staging.capacity() > chunk_bytes) pending.staging.shrink_to_fit();
+  free_.push_back(static_cast<std::uint32_t>(number & ((1U << index_bits) - 1)));
+}
+
+void stage(PendingRequest& pending, ProcessMemory& memory) {
+  if (pending.staged || !pending.land_due) return;
+  pending.staged = true;
+  // Read in chunks: an invalid request may name more bytes than the process has.
+  const auto bytes = static_cast<std::size_t>(pending.request.bytes);
+  for (std::size_t done = 0; done < bytes && pending.fault == ipc::AccessFault::none; done += chunk_bytes) {
+    const std::size_t part = std::min(chunk_bytes, bytes - done);
+    pending.staging.resize(done + part);
+    note_access(pending, memory.read(pending.rank, pending.request.local_address + done,
+                                     std::span(pending.staging).subspan(done, part)));
+  }
+}
+
+void permit(PendingRequest& pending, const ipc::RegionTable& regions_of_target) {
+  ipc::Request& request = pending.request;
+  if ((request.flags & ipc::by_key) == 0) return;
+  const bool is_get = request.verb == ipc::RequestVerb::get;
+  const ipc::AccessFault fault =
+      regions_of_target.find(regions_of_target.domain_of(request.endpoint), request.key,
+                             request.remote_address, static_cast<std::uint64_t>(request.bytes),
+                             is_get ? ipc::may_read : ipc::may_write, request.remote_address);
+  if (pending.fault == ipc::AccessFault::none) pending.fault = fault;
+}
+
+void move_bytes(PendingRequest& pending, ProcessMemory& memory) {
+  pending.land_due = false;
+  const ipc::Request& request = pending.request;
+  if (pending.fault != ipc::AccessFault::none) return;
+  if (pending.staged) {
+    note_access(pending, memory.write(request.target, request.remote_address, pending.staging));
+    return;
+  }
+  const auto bytes = static_cast<std::size_t>(request.bytes);
+  const bool is_get = request.verb == ipc::RequestVerb::get;
+  std::vector<std::byte>& buffer = pending.staging;
+  buffer.resize(std::min(bytes, chunk_bytes));
+  const std::uint64_t from = is_get ? request.remote_address : request.local_address;
+  const std::uint64_t to = is_get ? request.local_address : request.remote_address;
+  const std::uint32_t reader = is_get ? request.target : pending.rank;
+  const std::uint32_t writer = is_get ? pending.rank : request.target;
+  for (std::size_t done = 0; done < bytes && pending.fault == ipc::AccessFault::none; done += chunk_bytes) {
+    const std::span part(buffer.data(), std::min(chunk_bytes, bytes - done));
+    note_access(pending, memory.read(reader, from + done, part) && memory.write(writer, to + done, part));
+  }
+}
+
+}  // namespace apenet

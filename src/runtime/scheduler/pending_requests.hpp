@@ -1,0 +1,49 @@
+// PendingRequests: the requests in progress, and their payload bytes.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "nic/nic.hpp"
+#include "runtime/ipc/protocol.hpp"
+#include "runtime/scheduler/process_memory.hpp"
+
+namespace apenet {
+
+// One request, from its post to its last completion.
+struct PendingRequest {
+  ipc::Request request;
+  std::uint32_t rank = 0;                           // the rank that posted it
+  std::uint8_t completions_due = 0;                 // complete() calls still to come
+  bool land_due = false;                            // put, get: the bytes have not been moved yet
+  bool staged = false;                              // put: the source bytes have been read into `staging`
+  ipc::AccessFault fault = ipc::AccessFault::none;  // if set, no bytes are moved
+  std::vector<std::byte> staging;
+};
+
+// A slab of pending requests. The model identifies a request by (generation << 24 | index). This number is
+// never reused, as nic.hpp requires, and needs no search.
+class PendingRequests {
+ public:
+  // Throws RankError if there are too many pending requests.
+  std::uint64_t add(std::uint32_t rank, const ipc::Request& request);
+  [[nodiscard]] PendingRequest& at(std::uint64_t number);
+  // Frees the request if nothing is due any more.
+  void settle(std::uint64_t number);
+
+ private:
+  static constexpr std::uint64_t index_bits = 24;
+  std::vector<PendingRequest> slab_;
+  std::vector<std::uint32_t> free_;
+  std::uint64_t generation_ = 0;
+};
+
+// Checks that the target has opened the memory that a put or get names by key, and resolves its address.
+void permit(PendingRequest& pending, const ipc::RegionTable& regions_of_target);
+// Reads a put's source bytes into the pending request. Call when the program is told that it may reuse the
+// source.
+void stage(PendingRequest& pending, ProcessMemory& memory);
+// Moves the bytes of a put or get to their destination.
+void move_bytes(PendingRequest& pending, ProcessMemory& memory);
+
+}  // namespace apenet

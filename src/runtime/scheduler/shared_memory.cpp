@@ -1,0 +1,74 @@
+#include "runtime/scheduler/shared_memory.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <new>
+#include <system_error>
+
+namespace apenet {
+
+namespace {
+
+// A memfd that keeps its size: a process that truncated it would end the simulator by SIGBUS.
+int make_memory(const char* name, std::size_t bytes) {
+  const int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  if (fd >= 0 && ftruncate(fd, static_cast<off_t>(bytes)) == 0 &&
+      fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) == 0)
+    return fd;
+  const int error = errno;
+  if (fd >= 0) close(fd);
+  throw std::system_error(error, std::generic_category(), "a memfd of " + std::to_string(bytes) + " bytes");
+}
+
+}  // namespace
+
+SharedMemory::SharedMemory(std::uint32_t process_count)
+    : layout_{process_count},
+      header_fd_(make_memory("apenet-header", ipc::Layout::running_offset())),
+      parts_fd_(make_memory("apenet", layout_.total_bytes())) {
+  struct stat status {};
+  void* base =
+      mmap(nullptr, layout_.total_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, parts_fd_, 0);
+  // From the seal on, nobody else can write the header. Kernels before 5.1 do not know it.
+  if (base == MAP_FAILED || fstat(parts_fd_, &status) != 0 ||
+      mmap(base, ipc::Layout::running_offset(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, header_fd_,
+           0) == MAP_FAILED ||
+      (fcntl(header_fd_, F_ADD_SEALS, F_SEAL_FUTURE_WRITE) != 0 && errno != EINVAL)) {
+    throw std::system_error(errno, std::generic_category(),
+                            "mapping of " + std::to_string(layout_.total_bytes()) + " bytes");
+  }
+  base_ = static_cast<std::byte*>(base);
+  inode_ = status.st_ino;
+  new (base_) ipc::Header{};
+  header().process_count = process_count;
+  header().simulator_id = static_cast<std::uint32_t>(getpid());
+  header().parts_fd = static_cast<std::uint32_t>(parts_fd_);
+  running().store(process_count);
+  // Do not touch the rings, so that they take no memory until used. Their initial content is zero.
+  for (std::uint32_t rank = 0; rank < process_count; ++rank) {
+    ipc::Block& fresh = block(rank);
+    new (&fresh.turn) ipc::Turn{};
+    new (&fresh.clock) ipc::Clock{};
+    new (&fresh.progress) ipc::Progress{};
+    new (&fresh.lock) ipc::ThreadLock{};
+    new (&fresh.identity) ipc::Identity{};
+    new (&fresh.place) ipc::Place{};
+    new (&fresh.note) ipc::WaitNote{};
+  }
+}
+
+SharedMemory::~SharedMemory() {
+  munmap(base_, layout_.total_bytes());
+  close(parts_fd_);
+  close(header_fd_);
+}
+
+std::string SharedMemory::path() const {
+  return "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(header_fd_);
+}
+
+}  // namespace apenet

@@ -1,0 +1,49 @@
+// SharedMemory: what the simulator and the processes share. Owns the two memfds, which leave nothing behind
+// when closed. Their sizes are sealed, and so is the header against every writer but the simulator.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "runtime/ipc/protocol.hpp"
+
+namespace apenet {
+
+class SharedMemory {
+ public:
+  // Creates sparse memory for this number of processes. Throws std::system_error if the host refuses.
+  explicit SharedMemory(std::uint32_t process_count);
+  ~SharedMemory();
+  SharedMemory(const SharedMemory&) = delete;
+  SharedMemory& operator=(const SharedMemory&) = delete;
+
+  [[nodiscard]] ipc::Header& header() { return *reinterpret_cast<ipc::Header*>(base_); }
+  [[nodiscard]] ipc::Running& running() {
+    return *reinterpret_cast<ipc::Running*>(base_ + ipc::Layout::running_offset());
+  }
+  [[nodiscard]] ipc::Block& block(std::uint32_t rank) {
+    return *reinterpret_cast<ipc::Block*>(base_ + layout_.block_offset(rank));
+  }
+  [[nodiscard]] std::byte* window(std::uint32_t rank) { return base_ + layout_.window_offset(rank); }
+  [[nodiscard]] const ipc::RankNotes& notes(std::uint32_t rank) {
+    return *reinterpret_cast<const ipc::RankNotes*>(base_ + layout_.notes_offset(rank));
+  }
+  [[nodiscard]] const ipc::RegionTable& regions(std::uint32_t rank) {
+    return *reinterpret_cast<const ipc::RegionTable*>(base_ + layout_.regions_offset(rank));
+  }
+  // The path of the header, /proc/PID/fd/N, by which processes find the mapping. Only the same user may open
+  // it.
+  [[nodiscard]] std::string path() const;
+  // The inode that /proc/PID/maps shows for the parts of the processes.
+  [[nodiscard]] std::uint64_t inode() const { return inode_; }
+
+ private:
+  ipc::Layout layout_;
+  int header_fd_;
+  int parts_fd_;
+  std::uint64_t inode_ = 0;
+  std::byte* base_ = nullptr;
+};
+
+}  // namespace apenet

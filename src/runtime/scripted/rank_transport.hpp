@@ -1,0 +1,77 @@
+// RankTransport: serves the message engine of a rank without a process: CPUs with clocks, and a card.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "kernel/time.hpp"
+#include "message/engine.hpp"
+#include "nic/nic.hpp"
+
+namespace apenet {
+
+class MessagePassing;
+
+// Its CPUs execute the program's operations ahead of the simulation. The cost of an operation's messages is
+// charged to the operation's CPU. The rank takes an event when it arrives. Like a process, it looks for the
+// next one when no operation can start, and then pays the deferred costs (charge_later).
+class RankTransport {
+ public:
+  static constexpr bool moves_bytes = false;
+
+  // `shared` must outlive it.
+  RankTransport(MessagePassing& shared, ProcessId id, std::uint16_t cpus)
+      : shared_(shared), id_(id), cpus_(cpus) {}
+
+  [[nodiscard]] std::size_t cpu_count() const { return cpus_.size(); }
+  [[nodiscard]] Time clock(std::uint16_t cpu) const { return cpus_[cpu].clock; }
+  void advance(std::uint16_t cpu, Time to) { cpus_[cpu].clock = std::max(cpus_[cpu].clock, to); }
+  [[nodiscard]] std::uint16_t cpu() const { return cpu_; }  // the CPU that works now
+
+  // Call before and after the engine takes an event.
+  void begin_event(Time time);
+  void end_event();
+  void look();
+
+  // See message::Transport.
+  [[nodiscard]] const message::SoftwareCosts& costs() const;
+  [[nodiscard]] const message::CardLimits& card() const;
+  [[nodiscard]] std::uint32_t rank_count() const;
+  [[nodiscard]] bool is_near(std::uint32_t rank) const;
+  void charge(Time time) { cpus_[cpu_].clock += time; }
+  void charge_later(Time time) { cpus_[cpu_].debt += time; }
+  void works_for(const message::Owner& owner);
+  std::uint64_t post(message::Request& request);
+  [[nodiscard]] std::byte* take_slot(message::Request& /*request*/, std::size_t /*bytes*/) { return nullptr; }
+  [[nodiscard]] const std::byte* slot_of(const message::Event& /*event*/) { return nullptr; }
+  void return_slot(const message::Message& /*message*/) {}
+  [[nodiscard]] message::Inbox* inbox(std::uint16_t number);
+  void matched(const message::Receive& /*receive*/, const message::Message& /*message*/) {}
+  void received(const message::Receive& receive, bool ends_multi);
+  void ended(const message::Transfer& transfer);
+  // Scripted ranks pass messages only; they access no remote memory.
+  void written(message::Inbox* /*inbox*/, const message::Event& /*event*/,
+               const message::PutNotice& /*notice*/) {}
+  void was_read(message::Inbox* /*inbox*/, const message::Message& /*message*/) {}
+  void control_arrived(message::Inbox* /*inbox*/, const message::Message& /*message*/) {}
+
+ private:
+  struct Cpu {
+    Time clock;
+    Time debt;  // deferred cost, charged when the rank next looks for events
+  };
+
+  MessagePassing& shared_;
+  ProcessId id_;
+  std::uint16_t cpu_ = 0;
+  bool takes_event_ = false;
+  bool works_ = false;  // a CPU has taken the event
+  Time event_time_;
+  std::vector<Cpu> cpus_;
+};
+
+using RankEngine = message::Engine<RankTransport>;
+
+}  // namespace apenet
+
+extern template class apenet::message::Engine<apenet::RankTransport>;

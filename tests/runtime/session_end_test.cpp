@@ -1,0 +1,238 @@
+// How runs of real processes end: deadlocks, failures, exits and interrupts, and the output that is kept.
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <sstream>
+
+#include "ranks.hpp"
+
+namespace apenet::test {
+namespace {
+
+TEST(SessionEnd, ADeadlockReportNamesWhichRankWaitsForWhich) {
+  const auto waits = [](int source) {
+    return [source](ipc::Client& client) {
+      client.block().note = {
+          .receives = 1, .receive_source = source, .receive_tag = 5, .sends = 0, .send_target = -1};
+      receive_word(client);
+    };
+  };
+  const Ran ran = run_ranks(test::round_ideal(), {waits(1), waits(0)});
+  EXPECT_EQ(ran.report.outcome, SessionReport::Outcome::deadlock);
+  EXPECT_NE(ran.report.exit_status, 0);
+  EXPECT_NE(ran.report.message.find("rank 0: waits for a message from rank 1, tag 5"), std::string::npos)
+      << ran.report.message;
+}
+
+TEST(SessionEnd, AKilledRankEndsTheRunAndTheOutputOfOthersIsKept) {
+  const auto killed = [](ipc::Client& client) {
+    receive_word(client);
+    raise(SIGKILL);
+  };
+  const auto other = [](ipc::Client& client) {
+    std::printf("still here\n");
+    std::fflush(stdout);
+    send_word(client, 0, 1);
+    receive_word(client);
+  };
+  const Ran ran = run_ranks(test::round_ideal(), {killed, other});
+  EXPECT_EQ(ran.report.outcome, SessionReport::Outcome::failed);
+  EXPECT_EQ(ran.report.exit_status, 128 + SIGKILL);
+  EXPECT_EQ(ran.output, "still here\n");
+}
+
+TEST(SessionEnd, AnExitStatusIsPassedOn) {
+  const Ran ran = run_ranks(test::round_ideal(), {[](ipc::Client&) { _exit(7); },
+                                                  [](ipc::Client& client) { receive_word(client); }});
+  EXPECT_EQ(ran.report.outcome, SessionReport::Outcome::failed);
+  EXPECT_EQ(ran.report.exit_status, 7);
+}
+
+TEST(SessionEnd, AnExitWithoutFinalizeIsAFailure) {
+  const Ran ran =
+      run_ranks(test::round_ideal(), {[](ipc::Client&) {}, [](ipc::Client& client) { leave(client); }});
+  EXPECT_EQ(ran.report.outcome, SessionReport::Outcome::failed);
+  EXPECT_NE(ran.report.message.find("MPI_Finalize"), std::string::npos);
+}
+
+TEST(SessionEnd, ARunWithoutMessagesDidNotUseTheNetwork) {
+  const Ran ran = run_ranks(test::round_ideal(), {leave, leave});
+  EXPECT_EQ(ran.report.outcome, SessionReport::Outcome::failed);
+  EXPECT_EQ(ran.report.exit_status, 2);
+}
+
+TEST(SessionEnd, AnInterruptEndsEverything) {
+  int asked = 0;
+  const Ran ran =
+      run_ranks(test::round_ideal(), {[](ipc::Client&) { pause(); }, [](ipc::Client&) { pause(); }}, {},
+                [&asked] { return ++asked > 3; });
+  EXPECT_EQ(ran.report.outcome, SessionReport::Outcome::interrupted);
+  EXPECT_EQ(ran.report.exit_status, 130);
+}
+
+// Output of a rank that computes for long is forwarded at once: here its line ends the run.
+TEST(SessionEnd, LinesAreForwardedWhileARankRuns) {
+  int seen[2];
+  ASSERT_EQ(pipe2(seen, O_CLOEXEC | O_NONBLOCK), 0);
+  SessionOptions options;
+  options.output_fd = seen[1];
+  options.error_fd = seen[1];
+  const auto endless = [](ipc::Client&) {
+    std::printf("at work\n");
+    std::fflush(stdout);
+    for (;;) pause();
+  };
+  const Ran ran = run_ranks(test::round_ideal(), {endless}, options, [&seen] {
+    char byte = 0;
+    return read(seen[0], &byte, 1) == 1;
+  });
+  EXPECT_EQ(ran.report.outcome, SessionReport::Outcome::interrupted);
+  close(seen[0]);
+  close(seen[1]);
+}
+
+TEST(SessionEnd, OutputIsInRankOrderWithinAStepAndLosesNothing) {
+  const auto prints = [](std::uint32_t rank) {
+    return [rank](ipc::Client& client) {
+      if (rank == 2) usleep(20'000);  // wall time must not matter
+      const std::string big(200'000, static_cast<char>('a' + rank));
+      std::printf("%s\n", big.c_str());
+      std::fflush(stdout);
+      send_word(client, (rank + 1) % 3, 1);
+      receive_word(client);
+      leave(client);
+    };
+  };
+  const Ran ran = run_ranks(test::round_ideal(), {prints(0), prints(1), prints(2)});
+  ASSERT_EQ(ran.report.outcome, SessionReport::Outcome::completed) << ran.report.message;
+  std::string expected;
+  for (const char letter : {'a', 'b', 'c'}) expected += std::string(200'000, letter) + "\n";
+  EXPECT_EQ(ran.output, expected);
+}
+
+// Ranks print at different times, leave, and continue to print; one of them is slow in the host.
+Ran print_at_own_times(std::uint32_t slow) {
+  const auto prints = [slow](std::uint32_t rank) {
+    return [rank, slow](ipc::Client& client) {
+      const auto say = [rank, slow, &client](const char* what) {
+        if (rank == slow) usleep(3'000);
+        std::printf("%lld rank %u %s\n", static_cast<long long>(client.clock_ps()), rank, what);
+        std::fflush(stdout);
+      };
+      for (int step = 0; step < 4; ++step) {
+        say("begins");
+        client.charge(2'500'000 - 1'000'000 * rank);
+        send_word(client, (rank + 1) % 3, 1);
+        receive_word(client);
+      }
+      leave(client);
+      say("has left");
+    };
+  };
+  return run_ranks(test::round_ideal(), {prints(0), prints(1), prints(2)});
+}
+
+TEST(SessionEnd, LinesComeInTheOrderOfVirtualTime) {
+  const Ran ran = print_at_own_times(0);
+  ASSERT_EQ(ran.report.outcome, SessionReport::Outcome::completed) << ran.report.message;
+  std::istringstream text(ran.output);
+  std::vector<std::pair<long long, std::string>> lines;
+  for (std::string line; std::getline(text, line);) {
+    const std::size_t blank = line.find(' ');
+    lines.emplace_back(std::stoll(line), line.substr(blank, std::string(" rank 0").size()));
+  }
+  EXPECT_EQ(lines.size(), 15U);
+  EXPECT_TRUE(std::is_sorted(lines.begin(), lines.end())) << ran.output;
+  EXPECT_EQ(print_at_own_times(1).output, ran.output);
+  EXPECT_EQ(print_at_own_times(2).output, ran.output);
+}
+
+// A process that a rank leaves behind holds the pipe open and never ends.
+TEST(SessionEnd, AProcessThatHoldsThePipeDoesNotBlockTheRun) {
+  const auto begets = [](ipc::Client& client) {
+    send_word(client, 1, 1);
+    leave(client);
+    if (fork() == 0) {
+      for (;;) pause();
+    }
+  };
+  const auto other = [](ipc::Client& client) {
+    receive_word(client);
+    leave(client);
+    std::printf("other\n");
+  };
+  const Ran ran = run_ranks(test::round_ideal(), {begets, other});
+  EXPECT_EQ(ran.report.outcome, SessionReport::Outcome::completed) << ran.report.message;
+  EXPECT_EQ(ran.output, "other\n");
+}
+
+// The first failure in virtual time decides, not the first one in the host; the message lists the others.
+TEST(SessionEnd, TheFirstFailureInVirtualTimeDecides) {
+  const auto fails = [](std::int64_t after_ps, useconds_t pause_us, int status) {
+    return [=](ipc::Client& client) {
+      client.charge(after_ps);
+      usleep(pause_us);
+      _exit(status);
+    };
+  };
+  const Ran ran = run_ranks(test::round_ideal(),
+                            {fails(5'000'000, 0, 3), fails(2'000'000, 30'000, 4), fails(9'000'000, 0, 3)});
+  EXPECT_EQ(ran.report.exit_status, 4);
+  EXPECT_EQ(ran.report.message, "rank 1 exited with status 4\n  then ranks 0, 2 exited with status 3");
+}
+
+// Rank 0 fails at 100 us. The others are at 3 us then if the host is slow, and continue to 100 us.
+TEST(SessionEnd, OthersContinueUntilTheFailure) {
+  const auto play = [](useconds_t pause_us) {
+    const auto fails = [](ipc::Client& client) {
+      client.charge(100'000'000);
+      _exit(3);
+    };
+    const auto talks = [pause_us](std::uint32_t rank) {
+      return [rank, pause_us](ipc::Client& client) {
+        for (;;) {
+          send_word(client, 3 - rank, 1);
+          receive_word(client);
+          if (client.clock_ps() % 10 < 5) usleep(pause_us);
+          std::printf("%lld %u\n", static_cast<long long>(client.clock_ps()), rank);
+          std::fflush(stdout);
+        }
+      };
+    };
+    return run_ranks(test::round_ideal(), {fails, talks(1), talks(2)});
+  };
+  const Ran fast = play(0);
+  const Ran slow = play(200);
+  EXPECT_EQ(fast.report.exit_status, 3);
+  EXPECT_NE(fast.output.find("99792000 1\n99792000 2\n"), std::string::npos) << fast.output;
+  EXPECT_EQ(fast.output, slow.output);
+  EXPECT_EQ(fast.report.virtual_ps, slow.report.virtual_ps);
+  EXPECT_EQ(fast.report.trace_hash, slow.report.trace_hash);
+}
+
+TEST(SessionEnd, OutputOfARankThatHasLeftIsKeptIfAnotherFails) {
+  const auto fails = [](ipc::Client&) { _exit(3); };
+  const auto talks = [](ipc::Client& client) {
+    leave(client);
+    usleep(50'000);
+    std::printf("the last word\n");
+  };
+  const Ran ran = run_ranks(test::round_ideal(), {fails, talks});
+  EXPECT_EQ(ran.report.exit_status, 3);
+  EXPECT_EQ(ran.output, "the last word\n");
+}
+
+TEST(SessionEnd, ARankThatNeverComesToRestIsEndedAndNamed) {
+  const auto computes = [](ipc::Client&) {
+    for (volatile int forever = 1; forever;) continue;
+  };
+  SessionOptions options;
+  options.settle_cpu_ms = 50;
+  const Ran ran = run_ranks(test::round_ideal(), {computes, [](ipc::Client&) { _exit(3); }}, options);
+  EXPECT_EQ(ran.report.exit_status, 3);
+  ASSERT_EQ(ran.report.warnings.size(), 1U);
+  EXPECT_EQ(ran.report.warnings[0].find("rank 0 had not come to rest"), 0U) << ran.report.warnings[0];
+}
+
+}  // namespace
+}  // namespace apenet::test
