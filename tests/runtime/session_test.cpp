@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 
 #include "ranks.hpp"
 #include "support/forbidden_memory.hpp"
@@ -89,10 +90,12 @@ TEST(Session, ARankThatIsBlockedInTheHostIsNamed) {
   EXPECT_EQ(slow.report.trace_hash, fast.report.trace_hash);
 }
 
-Ran put_once() {
+// `before`: what the origin does first.
+Ran put_once(const std::function<void()>& before) {
   // The address is the same in both ranks, because both are forks of one process.
   static std::uint64_t window[1000];
-  const auto origin = [](ipc::Client& client) {
+  const auto origin = [&before](ipc::Client& client) {
+    before();
     std::vector<std::uint64_t> source(1000, 42);
     ipc::Request request;
     request.verb = ipc::RequestVerb::put;
@@ -117,6 +120,10 @@ Ran put_once() {
     leave(client);
   };
   return run_ranks(test::machine("ape16"), {origin, target});
+}
+
+Ran put_once() {
+  return put_once([] {});
 }
 
 Ran get_once() {
@@ -189,6 +196,11 @@ TEST(Session, APutOutsideTheTargetsMemoryFailsAndIsCounted) {
   EXPECT_EQ(warnings.size(), 2U);
 }
 
+// As put_once(), by a program that clears its environment.
+Ran put_without_environment() {
+  return put_once([] { clearenv(); });
+}
+
 // Ends a forked test with its result as exit status.
 [[noreturn]] void end_with(const Ran& forbidden, const Ran& allowed) {
   if (forbidden.report.outcome != SessionReport::Outcome::completed) _exit(4);
@@ -210,7 +222,9 @@ TEST_P(ForbiddenMemory, MakesNoDifference) {
       },
       testing::ExitedWithCode(0), "");
 }
-INSTANTIATE_TEST_SUITE_P(Session, ForbiddenMemory, testing::Values(put_once, get_once, put_outside));
+INSTANTIATE_TEST_SUITE_P(Session, ForbiddenMemory,
+                         testing::Values(static_cast<Exchange>(put_once), put_without_environment, get_once,
+                                         put_outside));
 
 // A process that only looks sees the true state: the message is visible from its arrival on, not before.
 TEST(Session, LookingIsTruthful) {

@@ -80,11 +80,12 @@ std::atomic<Client*>& process_client() {
   return value;
 }
 
-// Opens the memfd of all parts but the header: another descriptor of the process that owns the header.
+// Opens the memfd of all parts but the header. Asks the header only, because a program may clear its
+// environment.
 int open_parts(const Header& header) {
-  const std::string path(std::getenv(mapping_variable));
-  return open((path.substr(0, path.rfind('/') + 1) + std::to_string(header.parts_fd)).c_str(),
-              O_RDWR | O_CLOEXEC);
+  const std::string path =
+      "/proc/" + std::to_string(header.simulator_id) + "/fd/" + std::to_string(header.parts_fd);
+  return open(path.c_str(), O_RDWR | O_CLOEXEC);
 }
 
 std::byte* map_simulation(const char* path) {

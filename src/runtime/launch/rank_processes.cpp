@@ -127,13 +127,17 @@ bool RankProcesses::hear_warden() {
   return false;
 }
 
-void RankProcesses::signal_all(int signal) const {
-  for (const Process& process : processes_) {
-    if (process.id == 0) continue;
-    // Signal the whole group, so that processes started by the rank receive it too. A group outlives its
-    // leader.
-    if (kill(-process.id, signal) != 0 && !process.has_ended()) kill(process.id, signal);
-  }
+void RankProcesses::signal_to(const Process& process, int signal) {
+  if (process.id == 0) return;
+  // Signal the whole group, so that processes started by the rank receive it too. A group outlives its
+  // leader.
+  if (kill(-process.id, signal) != 0 && !process.has_ended()) kill(process.id, signal);
+}
+
+// The launcher would report those ends that it sees before its own: how many is up to the host.
+void RankProcesses::terminate_ranks() const {
+  if (launcher_id() != 0) kill(launcher_id(), SIGSTOP);
+  for (std::size_t index = 0; index < 2 * count_; ++index) signal_to(processes_[index], SIGTERM);
 }
 
 // The warden closes its channel when no process is left.
@@ -142,13 +146,18 @@ void RankProcesses::kill_all() {
   if (warden_fd_ >= 0) {
     shutdown(warden_fd_, SHUT_WR);
   } else {
-    signal_all(SIGKILL);
+    for (const Process& process : processes_) signal_to(process, SIGKILL);
   }
 }
 
-bool RankProcesses::any_alive() const {
-  return std::any_of(processes_.begin(), processes_.end(),
+bool RankProcesses::any_rank_alive() const {
+  return std::any_of(processes_.begin(), processes_.end() - 1,
                      [](const Process& process) { return process.id != 0 && !process.has_ended(); });
+}
+
+bool RankProcesses::any_alive() const {
+  const Process& launcher = processes_.back();
+  return any_rank_alive() || (launcher.id != 0 && !launcher.has_ended());
 }
 
 bool RankProcesses::all_leaders_ended() const {

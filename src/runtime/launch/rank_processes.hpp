@@ -42,12 +42,14 @@ class RankProcesses {
   void hear_wrappers();
   // Serves Poller::Source::warden. Returns false if the warden has ended before the run was killed.
   bool hear_warden();
-  // Sends the signal to every process group of the run.
-  void signal_all(int signal) const;
+  // Sends SIGTERM to every process group of the ranks, and stops the launcher.
+  void terminate_ranks() const;
   // Kills all remaining processes of the run, also those that ranks have left running.
   void kill_all();
 
   [[nodiscard]] bool any_alive() const;
+  // Some process of a rank.
+  [[nodiscard]] bool any_rank_alive() const;
   // No process of the run is left, as far as the warden knows.
   [[nodiscard]] bool all_gone() const { return !any_alive() && warden_fd_ < 0; }
   [[nodiscard]] bool all_leaders_ended() const;
@@ -75,6 +77,7 @@ class RankProcesses {
   void watch(std::size_t index, int process_id);
   void reap(Process& process);
   static void note_end(Process& process, int wait_status);
+  static void signal_to(const Process& process, int signal);
   void tell_rank(std::size_t index);
 
   std::size_t count_;

@@ -138,9 +138,9 @@ void RankServer::terminate() {
   for (std::uint32_t rank = 0; rank < count_; ++rank) {
     if (!ended(rank)) failure_watch_.excuse(rank);
   }
-  processes_.signal_all(SIGTERM);
+  processes_.terminate_ranks();
   const auto deadline = WallClock::now() + terminate_grace;
-  while (processes_.any_alive() && WallClock::now() < deadline) serve(5);
+  while (processes_.any_rank_alive() && WallClock::now() < deadline) serve(5);
 }
 
 void RankServer::kill_all() {
