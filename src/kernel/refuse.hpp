@@ -6,7 +6,6 @@
 #include <string>
 #include <string_view>
 
-#include "kernel/rate.hpp"
 #include "kernel/time.hpp"
 
 namespace apenet {
@@ -38,11 +37,6 @@ inline void require_positive_time(std::string_view key, Time value, std::string_
 
 inline void require_duration(std::string_view key, Time value) {
   if (value < Time::zero()) refuse_value(key, std::to_string(value.ps()) + " ps", "zero or more");
-}
-
-inline void require_clock(std::string_view key, ClockDomain clock) {
-  if (clock.frequency_hz <= 0)
-    refuse_value(key, std::to_string(clock.frequency_hz) + " Hz", "more than zero");
 }
 
 }  // namespace apenet

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <string>
 
+#include "kernel/rate.hpp"
 #include "kernel/refuse.hpp"
 
 namespace apenet::schema {
