@@ -1,4 +1,4 @@
-// BusCards: the cards of a machine in which each card has its own bus.
+// BusCards: the cards of a machine in which each card has its own bus. BusCardSet: their CardSet.
 #pragma once
 
 #include "host/bus.hpp"
@@ -37,6 +37,23 @@ class BusCards {
 
   BusKind bus_kind_;
   LargeObjects<Node> nodes_;
+};
+
+// Cards: what the cards of the kind share, made from its description and surroundings. A kind derives from
+// this set to count and to warn.
+template <typename Description, typename Cards, typename Card>
+class BusCardSet : public CardSet {
+ public:
+  BusCardSet(const Description& card, const CardSurroundings& surroundings)
+      : cards_(card, surroundings), nodes_(surroundings, [this](Bus& bus, NodeId node, EventSource source) {
+          return Card({cards_, bus, node, source});
+        }) {}
+
+  Card& card(NodeId node) final { return nodes_[node]; }
+
+ protected:
+  Cards cards_;
+  BusCards<Card> nodes_;
 };
 
 }  // namespace apenet

@@ -9,14 +9,9 @@ namespace apenet::extoll {
 
 namespace {
 
-class Set final : public CardSet {
+class Set final : public BusCardSet<Description, Cards, Nic> {
  public:
-  Set(const Description& card, const CardSurroundings& surroundings)
-      : cards_(card, surroundings), nodes_(surroundings, [&](Bus& bus, NodeId node, EventSource source) {
-          return Nic({cards_, bus, node, source});
-        }) {}
-
-  Nic& card(NodeId node) override { return nodes_[node]; }
+  using BusCardSet::BusCardSet;
 
   void count(std::vector<Counter>& counters) const override {
     const Counters& counted = cards_.counters;
@@ -42,10 +37,6 @@ class Set final : public CardSet {
                          "card.velo_mailbox_entries is assumed");
     }
   }
-
- private:
-  Cards cards_;
-  BusCards<Nic> nodes_;
 };
 
 }  // namespace

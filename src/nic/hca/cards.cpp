@@ -7,14 +7,9 @@ namespace apenet::hca {
 
 namespace {
 
-class Set final : public CardSet {
+class Set final : public BusCardSet<Description, Cards, Nic> {
  public:
-  Set(const Description& card, const CardSurroundings& surroundings)
-      : cards_(card, surroundings), nodes_(surroundings, [&](Bus& bus, NodeId node, EventSource source) {
-          return Nic({cards_, bus, node, source});
-        }) {}
-
-  Nic& card(NodeId node) override { return nodes_[node]; }
+  using BusCardSet::BusCardSet;
 
   void count(std::vector<Counter>& counters) const override {
     const Statistics& counted = cards_.counters;
@@ -43,10 +38,6 @@ class Set final : public CardSet {
                          "and card.context_miss_ns are assumed");
     }
   }
-
- private:
-  Cards cards_;
-  BusCards<Nic> nodes_;
 };
 
 }  // namespace
