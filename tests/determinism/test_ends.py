@@ -99,6 +99,15 @@ def test_open_mpi_repeats(end_thrice, tmp_path, program, status):
     assert ended.output.startswith("before MPI\n" * 4 if program == "speaker" else "usage: ")
 
 
+def test_a_crash_under_open_mpi_loses_no_line(apenet, tmp_path):
+    built = tmp_path / "ends"
+    subprocess.run([OPENMPI_MPICC, "-std=gnu11", "-o", built, HERE / "ends.c"], check=True)
+    ended = apenet("run", "-n", "4", "--mpi", "openmpi", "--", built, "crash-beside-work")
+    assert ended.returncode == 137, ended.stderr
+    assert "rank 1 begins\n" in ended.stdout  # printed without fflush
+    assert "rank 3 has worked 0\n" in ended.stdout
+
+
 def test_a_file_for_each_rank(apenet, build, tmp_path):
     folder = tmp_path / "said"
     command = ("run", "-n", "4", "--output", folder, "--", build(HERE / "ends.c"), "late")

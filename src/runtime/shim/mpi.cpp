@@ -1,4 +1,6 @@
 // The MPI functions at which virtual time begins and ends, the checks at its beginning, and MPI's clock.
+#include <stdio_ext.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -69,6 +71,13 @@ class Inside {
   Inside& operator=(const Inside&) = delete;
 };
 
+// Makes standard output line-buffered, so that a crash loses no finished line. Open MPI's mpirun does so with
+// a pseudo-terminal for each rank; MPICH turns the buffer off by itself.
+void keep_lines() {
+  const bool is_buffered = __fbufsize(stdout) != 1;  // 0 before the first output
+  if (is_buffered && !is_mpich()) std::setvbuf(stdout, nullptr, _IOLBF, 0);
+}
+
 // Marks that MPI is being initialised. An endpoint that the library enables meanwhile does not begin virtual
 // time.
 class Initialising {
@@ -105,7 +114,10 @@ int initialise(const char* function, Arguments... arguments) {
   if (inside) return call(original, arguments...);
   const Inside mark;
   ipc::Client* client = ipc::Client::instance();
-  if (client != nullptr) refuse_bypass();
+  if (client != nullptr) {
+    refuse_bypass();
+    keep_lines();
+  }
   const Initialising initialising(client);
   const int result = call(original, arguments...);
   if (result != 0 || client == nullptr) return result;
