@@ -140,6 +140,16 @@ def test_the_address_sanitizer_finds_what_it_should(apenet, sanitized):
     assert "heap-buffer-overflow" in done.stderr
 
 
+def test_the_thread_sanitizer_starts(apenet, tmp_path):
+    program = tmp_path / "overrun"
+    command = [BIN / "mpicc", "-g", "-fsanitize=thread", "-o", program, HERE / "c" / "overrun.c"]
+    if subprocess.run(command, capture_output=True, check=False).returncode != 0:
+        pytest.skip("this compiler has no thread sanitizer")
+    done = apenet(*RUN, program)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "passed\n"
+
+
 def test_sanitizers_come_first_and_the_shim_last(sanitized):
     shim, plain = Path("/s/shim.so"), Path(shutil.which("true"))
     assert inherited.preloaded(shim, plain, {}) == {

@@ -43,14 +43,15 @@ using SetMask = int (*)(int, const sigset_t*, sigset_t*);
 struct Trap {
   std::atomic<bool> is_set{false};
   Action theirs{};
-  // Resolved here, so that the fault handler does not have to.
-  SetAction set_action = next<SetAction>("sigaction");
-  SetMask set_mask = next<SetMask>("pthread_sigmask");
-  std::uint64_t system_code = getauxval(AT_SYSINFO_EHDR);
+  // Resolved by begin_cycle_counter(), so that the fault handler does not have to.
+  SetAction set_action = nullptr;
+  SetMask set_mask = nullptr;
+  std::uint64_t system_code = 0;
 };
 
 Trap& trap() {
-  static Trap value;
+  // Needs no guard: the thread sanitizer calls sigaction() before it can handle one.
+  static constinit Trap value;
   return value;
 }
 
@@ -164,6 +165,9 @@ void begin_cycle_counter() {
   ours.sa_sigaction = on_fault;
   ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
   sigemptyset(&ours.sa_mask);
+  trap().set_action = next<SetAction>("sigaction");
+  trap().set_mask = next<SetMask>("pthread_sigmask");
+  trap().system_code = getauxval(AT_SYSINFO_EHDR);
   trap().set_action(SIGSEGV, &ours, &trap().theirs);
   sigset_t faults;
   sigemptyset(&faults);
