@@ -40,13 +40,20 @@ def main() -> None:
         sys.stderr.write(f"apenet: the package cannot be loaded: {said[-1].strip()}\n")
         sys.exit(_BAD_INPUT)
 
+    is_interrupted = False
+
     def interrupt(_number: int, _frame: FrameType | None) -> None:
+        nonlocal is_interrupted
+        is_interrupted = True
         raise Interrupted
 
     try:
         _answer_by(interrupt)
         run_command()
-    except Interrupted:
+    except (Interrupted, Exception):
+        # pydantic replaces an exception that is raised while it builds its validators by one of its own.
+        if not is_interrupted:
+            raise
         _answer_by(_leave)
         sys.stderr.write("apenet: interrupted\n")
         sys.exit(_INTERRUPTED)

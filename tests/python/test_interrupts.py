@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -89,4 +91,23 @@ def test_a_signal_during_the_start_is_no_traceback(start_apenet, cpu_s):
         time.sleep(0.002)
     started.process.send_signal(signal.SIGINT)
     done = started.finish(SOON_S)
+    assert (done.returncode, done.stderr) == (130, "apenet: interrupted\n")
+
+
+def test_an_interruption_that_a_library_replaces_is_no_traceback():
+    """As pydantic does while it builds its validators."""
+    script = """
+import os, signal
+import apenet.cli, apenet_command
+
+def command():
+    try:
+        os.kill(os.getpid(), signal.SIGINT)
+    except BaseException as error:
+        raise ValueError("in a library") from error
+
+apenet.cli.main = command
+apenet_command.main()
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (130, "apenet: interrupted\n")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import threading
 import traceback
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -165,19 +166,40 @@ def _workers(count: int) -> Iterator[list[_Worker]]:
     workers: list[_Worker] = []
     resource_tracker.ensure_running()  # otherwise its start would unblock the signals
     try:
-        # Ctrl-C in a terminal reaches all processes; workers ignore it, and this process ends them.
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
-        try:
+        with _no_interruption():
             # One core per worker: a run of an MPI program stays on one core, and two runs could choose the same.
             workers += (_Worker(context, {available[number % len(available)]}) for number in range(count))
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
         yield workers
     finally:
         for worker in workers:
             worker.process.kill()
             worker.process.join()
             worker.connection.close()
+
+
+@contextmanager
+def _no_interruption() -> Iterator[None]:
+    """Holds signals back until its end. Processes started in it ignore them for good.
+
+    Ctrl-C in a terminal reaches all processes; this process ends the workers. A signal that another thread takes (of
+    numpy's library) would still run its Python handler in this one, so the mask alone does not suffice.
+    """
+    held: list[int] = []
+    numbers = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
+    is_main = threading.current_thread() is threading.main_thread()  # only it may change handlers, and runs them
+    handlers = {number: signal.getsignal(number) for number in numbers} if is_main else {}
+    caught = {number: handler for number, handler in handlers.items() if callable(handler)}
+    for number in caught:
+        signal.signal(number, lambda number, _frame: held.append(number))
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
+    try:
+        yield
+    finally:
+        for number, handler in caught.items():
+            signal.signal(number, handler)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        if held:
+            signal.raise_signal(held[0])
 
 
 def _measure_each(connection: Connection, parent_id: int, cores: set[int]) -> None:
