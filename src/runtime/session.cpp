@@ -199,7 +199,12 @@ void Session::Parts::prove_path(SessionReport& report) const {
         "check "
         "FI_PROVIDER, FI_PROVIDER_PATH and MPIR_CVAR_CH4_NETMOD in the program's environment";
   } else if (report.ranks.size() > 1 && any_mpi && all_messages == 0) {
-    // Even a program that sends nothing between its ranks exchanges messages in MPI_Init.
+    // With MPICH, even a program that sends nothing between its ranks exchanges messages in MPI_Init.
+    const auto is_open_mpi = [](const RankReport& rank) { return rank.library.rfind("Open MPI", 0) == 0; };
+    if (any(is_open_mpi)) {
+      report.warnings.emplace_back("no rank sent a message: nothing crossed the simulated network");
+      return;
+    }
     why =
         "no message crossed the simulated network although there are several ranks: check that "
         "MPIR_CVAR_NOLOCAL=1 reaches the program (shared memory bypasses the network)";

@@ -47,6 +47,16 @@ def test_variables_of_another_launcher_do_not_matter_to_open_mpi(apenet, tmp_pat
     assert done.stdout == "passed\n"
 
 
+@pytest.mark.skipif(not OPENMPI.exists(), reason="no Open MPI here")
+def test_a_program_of_open_mpi_need_not_send(apenet, tmp_path):
+    source = tmp_path / "silent.c"
+    source.write_text("#include <mpi.h>\nint main(void) { MPI_Init(0, 0); return MPI_Finalize(); }\n", encoding="ascii")
+    subprocess.run([OPENMPI / "mpicc", "-o", tmp_path / "silent", source], check=True)
+    done = apenet(*RUN, tmp_path / "silent")
+    assert done.returncode == 0, done.stderr
+    assert "warning: no rank sent a message" in done.stderr
+
+
 def test_a_rank_may_start_a_simulation(apenet, program):
     script = (
         "import subprocess, sys\nfrom mpi4py import MPI\n"
