@@ -42,6 +42,9 @@ void bind_workloads(nb::module_& module) {
       .def_ro("links", &WorkloadResult::links)
       .def_ro("warnings", &WorkloadResult::warnings);
 
+  module.def("count_forwarded_packet_hops", &count_forwarded_packet_hops, nb::arg("description"),
+             nb::arg("workload"), nb::arg("options"), nb::arg("enough"),
+             nb::call_guard<nb::gil_scoped_release>());
   module.def("run_workload", &run_workload, nb::arg("description"), nb::arg("workload"), nb::arg("options"),
              nb::call_guard<nb::gil_scoped_release>());
 }

@@ -31,6 +31,9 @@ struct CardFacts {
   std::int64_t max_processes = std::numeric_limits<std::int64_t>::max();  // that can share a card
   const char* max_processes_key = "";                                     // the key that sets max_processes
   Time doorbell_delay;  // from a post to its first effect on the card
+  // Its links lead only to neighbours in the torus or mesh; the nodes' software forwards messages to all
+  // other nodes, hop by hop.
+  bool forwards_by_software = false;
 };
 
 // The environment of a machine's cards. All of it outlives them.

@@ -20,6 +20,18 @@ TEST(CubeShape, NumbersNodesWithXFastest) {
   for (NodeId node = 0; node < 24; ++node) EXPECT_EQ(shape.node(shape.coordinates(node)), node);
 }
 
+TEST(CubeShape, CountsTheFewestLinksBetweenNodes) {
+  const CubeShape shape({5, 4, 1});
+  const auto far = [&](std::vector<std::uint32_t> from, std::vector<std::uint32_t> to, bool wraps) {
+    return shape.distance(shape.node(from), shape.node(to), wraps);
+  };
+  EXPECT_EQ(far({1, 1, 0}, {1, 1, 0}, true), 0U);
+  EXPECT_EQ(far({0, 0, 0}, {4, 3, 0}, true), 2U);
+  EXPECT_EQ(far({0, 0, 0}, {4, 3, 0}, false), 7U);
+  EXPECT_EQ(far({4, 3, 0}, {0, 1, 0}, true), 3U);
+  EXPECT_EQ(far({4, 3, 0}, {0, 1, 0}, false), 6U);
+}
+
 TEST(CubeShape, RefusesWhatCannotBeWired) {
   for (const std::vector<std::uint32_t>& dims : {std::vector<std::uint32_t>{},
                                                  {0},

@@ -295,6 +295,29 @@ def test_options_that_a_card_lacks_are_refused(machine, options, named):
     assert named in str(refused.value)
 
 
+@pytest.mark.parametrize(
+    ("test", "options"),
+    [
+        ("alltoall", {}),
+        ("alltoall", {"sizes": [2048], "iterations": 10**9}),
+        ("halo", {"count": 100, "sizes": "16:16M"}),  # of 5x5x4 processes, whose neighbours are not those of the nodes
+        ("bisection", {"sizes": [2**20], "partitions": [512, 1024]}),
+    ],
+)
+def test_what_software_would_forward_for_long_is_refused_at_once(test, options):
+    with pytest.raises(InputError) as refused:
+        apenet.bench.measure(test, "qpace", **options)
+    assert refused.value.name == "sizes"
+    assert f"expected {test} to need at most 5e+07 packet-hops" in str(refused.value)
+    assert "--sizes, fewer --iterations or fewer nodes (-n)" in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_what_software_forwards_soon_runs():
+    assert apenet.bench.alltoall("qpace", sizes=[16], count=8, iterations=1).times_us[0] > 0
+    assert apenet.bench.halo("qpace", sizes=[2**16], iterations=1).times_us[0] > 0  # only between neighbours
+
+
 def test_large_pages_outrun_the_soft_processor():
     """A page walk every 4 KiB limits to 2.16 GB/s, one every 2 MiB does not: docs/models/apelink-plus.md."""
     landed = {"sizes": [2**20], "path": "put", "until": "landed"}

@@ -65,11 +65,15 @@ class PartitionResult(BenchResult):
 def measure(request: BenchRequest, partitions: Sequence[int]) -> PartitionResult:
     """Measures a workload of one size on machines with each number of nodes in `partitions`."""
     machine, (size,) = request.machine, request.sizes
-    results = []
+    plans = []
     for nodes in partitions:
-        request.progress(nodes)
         one = replace(request, machine=grown(machine, nodes), progress=no_progress)
-        results.append(workloads.measure(one, count=nodes))
+        plans.append(workloads.make_plan(one, count=nodes))
+    workloads.require_soon(plans)
+    results = []
+    for nodes, plan in zip(partitions, plans, strict=True):
+        request.progress(nodes)
+        results.append(workloads.run(plan))
     points = [(size, float(result.times_us[0]), float(result.bandwidths_mib_s[0])) for result in results]
     warnings = [result.warnings for result in results]
     common = make_result(request, "card", points, warnings=warnings)

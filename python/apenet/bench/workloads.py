@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from apenet import _core
-from apenet.base.errors import InputError
+from apenet.base.errors import InputError, Literal
 from apenet.bench.lattice import Lattice
 from apenet.bench.request import BenchRequest
 from apenet.bench.result import WorkloadResult, make_result
@@ -19,6 +20,8 @@ DEFAULT_ALGORITHM = "ring"
 DEFAULT_NODES = 64  # default for a machine of any size
 DEFAULT_ITERATIONS = 5
 FEWEST_NODES = 2
+MOST_FORWARDED = 50_000_000
+"""Packets times hops through software that forwards: each takes up to a microsecond of the host's time."""
 GRID_DIMENSIONS = 3
 
 _MIB = 2**20
@@ -29,8 +32,36 @@ def measure(
 ) -> WorkloadResult:
     """Measures each size on a fresh machine.
 
-    With a lattice, the messages are its surfaces, and the size of the single point is their mean.
+    With a lattice, the messages are its surfaces, and the size of the single point is their mean. Raises InputError
+    for what would take too long.
     """
+    plan = make_plan(request, count=count, lattice=lattice, algorithm=algorithm)
+    require_soon([plan])
+    return run(plan)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A workload before it runs: its options for the core, but the size."""
+
+    request: BenchRequest
+    sizes: Sequence[int]
+    description: _core.MachineDescription
+    options: _core.WorkloadOptions
+    grid: tuple[int, ...]
+    algorithm: str | None
+
+    @property
+    def workload(self) -> _core.Workload:
+        """The core's name of the test."""
+        workload: _core.Workload = getattr(_core.Workload, self.request.test)
+        return workload
+
+
+def make_plan(
+    request: BenchRequest, *, count: int | None = None, lattice: Lattice | None = None, algorithm: str | None = None
+) -> Plan:
+    """Checks the options of a workload. Raises InputError."""
     machine, test, sizes = request.machine, request.test, request.sizes
     placed = _placed(machine, request.nodes, count)
     # Without dimensions, half of the nodes is the first half of their row: in a cube, partners could share a switch.
@@ -46,17 +77,49 @@ def measure(
     if lattice is not None:
         options.face_bytes = lattice.faces(grid)
         sizes = [round(sum(options.face_bytes) / len(options.face_bytes))]
-    description = machine.description(request.seed, request.engine)
+    return Plan(request, sizes, machine.description(request.seed, request.engine), options, grid, chosen)
+
+
+def require_soon(plans: Sequence[Plan]) -> None:
+    """Refuses workloads that software would forward from node to node for much longer than a minute of real time."""
+    forwarded = 0
+    for plan in plans:
+        for size in plan.sizes:
+            plan.options.bytes = size
+            try:
+                forwarded += _core.count_forwarded_packet_hops(
+                    plan.description, plan.workload, plan.options, MOST_FORWARDED
+                )
+            except ValueError as error:
+                raise plan.request.machine.refused(error) from error
+            if forwarded > MOST_FORWARDED:
+                raise InputError(
+                    "sizes",
+                    Literal(_range(plan.sizes)),
+                    f"{plan.request.test} to need at most {MOST_FORWARDED:.0e} packet-hops, a minute of real time, "
+                    f"through the software of {plan.request.machine.name}, whose links lead only to neighbours: choose "
+                    "smaller --sizes, fewer --iterations or fewer nodes (-n)",
+                )
+
+
+def _range(sizes: Sequence[int]) -> str:
+    return str(sizes[0]) if len(sizes) == 1 else f"{min(sizes)} to {max(sizes)}"
+
+
+def run(plan: Plan) -> WorkloadResult:
+    """Measures each size of the plan."""
+    request, options = plan.request, plan.options
     points, messages, payload_bytes, finish_us, warnings = [], [], [], [], []
-    for size in sizes:
+    for size in plan.sizes:
         request.progress(size)
         options.bytes = size
         try:
-            result = _core.run_workload(description, getattr(_core.Workload, test), options)
+            result = _core.run_workload(plan.description, plan.workload, options)
         except ValueError as error:
-            raise machine.refused(error) from error
+            raise request.machine.refused(error) from error
         time_us = result.time_ps * 1e-6
-        bandwidth = _moved(test, size, result.payload_bytes / options.iterations, len(placed)) / _MIB / (time_us * 1e-6)
+        moved = _moved(request.test, size, result.payload_bytes / options.iterations, len(options.nodes))
+        bandwidth = moved / _MIB / (time_us * 1e-6)
         points.append((size, time_us, bandwidth))
         messages.append(result.messages)
         payload_bytes.append(result.payload_bytes)
@@ -65,9 +128,9 @@ def measure(
     common = make_result(request, "card", points, warnings=warnings)
     return WorkloadResult(
         **vars(common),
-        grid=grid,
+        grid=plan.grid,
         iterations=options.iterations,
-        algorithm=chosen,
+        algorithm=plan.algorithm,
         face_bytes=tuple(options.face_bytes),
         messages=np.array(messages, dtype=np.int64),
         payload_bytes=np.array(payload_bytes, dtype=np.int64),

@@ -1,5 +1,7 @@
 #include "network/topology/cube.hpp"
 
+#include <algorithm>
+
 #include "kernel/refuse.hpp"
 
 namespace apenet {
@@ -33,6 +35,18 @@ NodeId CubeShape::node(const std::vector<std::uint32_t>& coordinates) const {
   NodeId result = 0;
   for (std::size_t d = dims_.size(); d-- > 0;) result = result * dims_[d] + coordinates[d];
   return result;
+}
+
+std::uint32_t CubeShape::distance(NodeId from, NodeId to, bool wraps) const {
+  std::uint32_t links = 0;
+  for (const std::uint32_t size : dims_) {
+    const std::uint32_t upwards = (to % size + size - from % size) % size;
+    const std::uint32_t downwards = size - upwards;
+    links += wraps ? std::min(upwards, downwards) : (to % size > from % size ? upwards : downwards % size);
+    from /= size;
+    to /= size;
+  }
+  return links;
 }
 
 namespace {

@@ -56,6 +56,8 @@ class CubeShape {
   [[nodiscard]] std::uint32_t node_count() const { return node_count_; }
   [[nodiscard]] std::vector<std::uint32_t> coordinates(NodeId node) const;
   [[nodiscard]] NodeId node(const std::vector<std::uint32_t>& coordinates) const;
+  // The fewest links between two nodes, in the torus (`wraps`) or mesh of this shape.
+  [[nodiscard]] std::uint32_t distance(NodeId from, NodeId to, bool wraps) const;
 
   // Port numbers of a cube's router.
   [[nodiscard]] static constexpr std::uint32_t plus_port(std::uint32_t dimension) { return 2 * dimension; }

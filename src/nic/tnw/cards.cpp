@@ -74,7 +74,8 @@ CardFacts facts_of(const Description& card, const HostDescription& /*host*/) {
           .packet_overhead_bytes = overhead,
           .max_processes = card.ports,
           .max_processes_key = "card.ports",
-          .doorbell_delay = card.put_latency};
+          .doorbell_delay = card.put_latency,
+          .forwards_by_software = true};
 }
 
 std::unique_ptr<CardSet> make_set(const Description& card, const CardSurroundings& surroundings) {

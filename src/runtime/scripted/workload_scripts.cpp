@@ -24,13 +24,9 @@ Place place_of(const WorkloadPlan& plan, ProcessId process, std::size_t dimensio
   return place;
 }
 
-struct Neighbour {
-  ProcessId process = 0;
-  std::int64_t bytes = 0;  // of a message in either direction
-};
-
-std::vector<Neighbour> neighbours_of(const WorkloadPlan& plan, ProcessId process) {
-  std::vector<Neighbour> neighbours;
+// As many bytes come back from each neighbour.
+std::vector<Sending> to_neighbours(const WorkloadPlan& plan, ProcessId process) {
+  std::vector<Sending> neighbours;
   for (std::size_t d = 0; d < plan.grid.size(); ++d) {
     const Place place = place_of(plan, process, d);
     if (place.extent == 1) continue;
@@ -70,20 +66,117 @@ Ring ring_along(const WorkloadPlan& plan, ProcessId process, std::size_t dimensi
           place.moved(process, (place.coordinate + place.extent - 1) % place.extent)};
 }
 
+// The part that a process sends in a step of go_round.
+std::uint32_t part_of_step(const Ring& ring, std::uint32_t first, std::uint32_t step) {
+  return (first + 2 * ring.size - step) % ring.size;
+}
+
 // size - 1 steps; in each, the process sends a part to the next one in the ring. `first`: the part to send
 // first; each further step sends the part received in the step before. Reduce-scatter begins with the part of
 // the own position and completes the part after it, with which allgather begins.
 Script go_round(ScriptedProcess& process, const WorkloadPlan& plan, Ring ring, Range range,
                 std::uint32_t first) {
   for (std::uint32_t step = 0; step + 1 < ring.size; ++step) {
-    const std::uint32_t out = (first + 2 * ring.size - step) % ring.size;
+    const std::uint32_t out = part_of_step(ring, first, step);
     const std::uint32_t in = (out + ring.size - 1) % ring.size;
     send_message(process, plan, ring.next, range.part(out, ring.size).bytes());
     co_await receive_message(process, plan, ring.previous, range.part(in, ring.size).bytes());
   }
 }
 
+// Both rounds of an allreduce in a ring.
+void append_rounds(std::vector<Sending>& sendings, const Ring& ring, Range range) {
+  for (const std::uint32_t first : {ring.position, ring.position + 1}) {
+    for (std::uint32_t step = 0; step + 1 < ring.size; ++step)
+      sendings.push_back({ring.next, range.part(part_of_step(ring, first, step), ring.size).bytes()});
+  }
+}
+
+Ring ring_of_all(const WorkloadPlan& plan, ProcessId self) {
+  return {self, plan.count, (self + 1) % plan.count, (self + plan.count - 1) % plan.count};
+}
+
+// The ring of each dimension of the grid, and the range that it reduces.
+struct Rings {
+  Rings(const WorkloadPlan& plan, ProcessId process) : ranges{{0, plan.bytes}} {
+    for (std::size_t d = 0; d < plan.grid.size(); ++d) {
+      const Ring ring = ring_along(plan, process, d);
+      along.push_back(ring);
+      ranges.push_back(ranges.back().part((ring.position + 1) % ring.size, ring.size));
+    }
+  }
+  std::vector<Ring> along;
+  std::vector<Range> ranges;
+};
+
+// The role of a process in recursive doubling.
+struct Doubling {
+  Doubling(const WorkloadPlan& plan, ProcessId self) {
+    while (power * 2 <= plan.count) power *= 2;
+    beyond = plan.count - power;
+    gives = self < 2 * beyond && self % 2 == 0;
+    takes = self < 2 * beyond && self % 2 == 1;
+    number = self < 2 * beyond ? self / 2 : self - beyond;
+  }
+  [[nodiscard]] ProcessId partner(std::uint32_t distance) const {
+    const std::uint32_t other = number ^ distance;
+    return other < beyond ? 2 * other + 1 : other + beyond;
+  }
+  std::uint32_t power = 1;
+  std::uint32_t beyond = 0;  // this many processes give their part to the next, odd one
+  bool gives = false;
+  bool takes = false;
+  std::uint32_t number = 0;  // among the processes that exchange
+};
+
+ProcessId mirror_of(const WorkloadPlan& plan, ProcessId process) {
+  const auto longest = std::max_element(plan.grid.begin(), plan.grid.end());
+  const Place place =
+      place_of(plan, process, static_cast<std::size_t>(std::distance(plan.grid.begin(), longest)));
+  return place.moved(process, place.extent - 1 - place.coordinate);
+}
+
+std::vector<Sending> sendings_of_allreduce(const WorkloadPlan& plan, ProcessId self) {
+  std::vector<Sending> sendings;
+  if (plan.algorithm == AllreduceAlgorithm::ring) {
+    append_rounds(sendings, ring_of_all(plan, self), {0, plan.bytes});
+  } else if (plan.algorithm == AllreduceAlgorithm::torus) {
+    const Rings rings(plan, self);
+    for (std::size_t d = 0; d < rings.along.size(); ++d)
+      append_rounds(sendings, rings.along[d], rings.ranges[d]);
+  } else {
+    const Doubling role(plan, self);
+    if (role.gives) return {{self + 1, plan.bytes}};
+    for (std::uint32_t distance = 1; distance < role.power; distance *= 2)
+      sendings.push_back({role.partner(distance), plan.bytes});
+    if (role.takes) sendings.push_back({self - 1, plan.bytes});
+  }
+  return sendings;
+}
+
 }  // namespace
+
+std::vector<Sending> first_sendings(const WorkloadPlan& plan, ProcessId process) {
+  std::vector<Sending> sendings;
+  switch (plan.workload) {
+    case Workload::halo:
+      return to_neighbours(plan, process);
+    case Workload::alltoall:
+      for (std::uint32_t step = 1; step < plan.count; ++step)
+        sendings.push_back({(process + step) % plan.count, plan.bytes});
+      return sendings;
+    case Workload::allreduce:
+      return sendings_of_allreduce(plan, process);
+    case Workload::randomaccess:
+      sendings.push_back({plan.partners[0][process], plan.bytes});
+      break;
+    case Workload::bisection:
+      sendings.push_back({mirror_of(plan, process), plan.bytes});
+      break;
+  }
+  if (sendings[0].target == process) sendings.clear();  // has no partner
+  return sendings;
+}
 
 std::int64_t WorkloadPlan::pieces(std::int64_t message_bytes) const {
   return std::max<std::int64_t>(1, (message_bytes + piece_bytes - 1) / piece_bytes);
@@ -110,15 +203,15 @@ Script receive_message(ScriptedProcess& process, const WorkloadPlan& plan, Proce
 }
 
 Script halo(ScriptedProcess& process, const WorkloadPlan& plan) {
-  const std::vector<Neighbour> neighbours = neighbours_of(plan, process.id());
+  const std::vector<Sending> neighbours = to_neighbours(plan, process.id());
   for (std::uint32_t i = 0; i < plan.iterations; ++i) {
-    for (const Neighbour& neighbour : neighbours)
-      send_message(process, plan, neighbour.process, neighbour.bytes);
-    for (const Neighbour& neighbour : neighbours)
-      expect_message(process, plan, neighbour.process, neighbour.bytes);
-    for (const Neighbour& neighbour : neighbours) {
+    for (const Sending& neighbour : neighbours)
+      send_message(process, plan, neighbour.target, neighbour.bytes);
+    for (const Sending& neighbour : neighbours)
+      expect_message(process, plan, neighbour.target, neighbour.bytes);
+    for (const Sending& neighbour : neighbours) {
       const std::int64_t pieces = plan.pieces(neighbour.bytes);
-      for (std::int64_t piece = 0; piece < pieces; ++piece) co_await process.arrival_from(neighbour.process);
+      for (std::int64_t piece = 0; piece < pieces; ++piece) co_await process.arrival_from(neighbour.target);
     }
   }
 }
@@ -143,10 +236,7 @@ Script random_pairs(ScriptedProcess& process, const WorkloadPlan& plan) {
 }
 
 Script bisection(ScriptedProcess& process, const WorkloadPlan& plan) {
-  const auto longest = std::max_element(plan.grid.begin(), plan.grid.end());
-  const Place place =
-      place_of(plan, process.id(), static_cast<std::size_t>(std::distance(plan.grid.begin(), longest)));
-  const ProcessId mirror = place.moved(process.id(), place.extent - 1 - place.coordinate);
+  const ProcessId mirror = mirror_of(plan, process.id());
   if (mirror == process.id()) co_return;  // on the cut, if the extent is odd
   for (std::uint32_t i = 0; i < plan.iterations; ++i) {
     send_message(process, plan, mirror, plan.bytes);
@@ -156,7 +246,7 @@ Script bisection(ScriptedProcess& process, const WorkloadPlan& plan) {
 
 Script ring_allreduce(ScriptedProcess& process, const WorkloadPlan& plan) {
   const ProcessId self = process.id();
-  const Ring ring{self, plan.count, (self + 1) % plan.count, (self + plan.count - 1) % plan.count};
+  const Ring ring = ring_of_all(plan, self);
   for (std::uint32_t i = 0; i < plan.iterations; ++i) {
     co_await go_round(process, plan, ring, {0, plan.bytes}, self);
     co_await go_round(process, plan, ring, {0, plan.bytes}, self + 1);
@@ -165,44 +255,31 @@ Script ring_allreduce(ScriptedProcess& process, const WorkloadPlan& plan) {
 
 Script recursive_doubling_allreduce(ScriptedProcess& process, const WorkloadPlan& plan) {
   const ProcessId self = process.id();
-  std::uint32_t power = 1;
-  while (power * 2 <= plan.count) power *= 2;
-  const std::uint32_t beyond =
-      plan.count - power;  // this many processes give their part to the next, odd one
-  const bool gives = self < 2 * beyond && self % 2 == 0;
-  const bool takes = self < 2 * beyond && self % 2 == 1;
-  const std::uint32_t number =
-      self < 2 * beyond ? self / 2 : self - beyond;  // among the processes that exchange
+  const Doubling role(plan, self);
   for (std::uint32_t i = 0; i < plan.iterations; ++i) {
-    if (gives) {
+    if (role.gives) {
       send_message(process, plan, self + 1, plan.bytes);
       co_await receive_message(process, plan, self + 1, plan.bytes);
       continue;
     }
-    if (takes) co_await receive_message(process, plan, self - 1, plan.bytes);
-    for (std::uint32_t distance = 1; distance < power; distance *= 2) {
-      const std::uint32_t other = number ^ distance;
-      const ProcessId partner = other < beyond ? 2 * other + 1 : other + beyond;
+    if (role.takes) co_await receive_message(process, plan, self - 1, plan.bytes);
+    for (std::uint32_t distance = 1; distance < role.power; distance *= 2) {
+      const ProcessId partner = role.partner(distance);
       send_message(process, plan, partner, plan.bytes);
       co_await receive_message(process, plan, partner, plan.bytes);
     }
-    if (takes) send_message(process, plan, self - 1, plan.bytes);
+    if (role.takes) send_message(process, plan, self - 1, plan.bytes);
   }
 }
 
 Script torus_allreduce(ScriptedProcess& process, const WorkloadPlan& plan) {
-  std::vector<Ring> rings;
-  std::vector<Range> ranges{{0, plan.bytes}};  // reduced along each dimension
-  for (std::size_t d = 0; d < plan.grid.size(); ++d) {
-    const Ring ring = ring_along(plan, process.id(), d);
-    rings.push_back(ring);
-    ranges.push_back(ranges.back().part((ring.position + 1) % ring.size, ring.size));
-  }
+  const Rings rings(plan, process.id());
+  const std::vector<Ring>& along = rings.along;
   for (std::uint32_t i = 0; i < plan.iterations; ++i) {
-    for (std::size_t d = 0; d < rings.size(); ++d)
-      co_await go_round(process, plan, rings[d], ranges[d], rings[d].position);
-    for (std::size_t d = rings.size(); d-- > 0;)
-      co_await go_round(process, plan, rings[d], ranges[d], rings[d].position + 1);
+    for (std::size_t d = 0; d < along.size(); ++d)
+      co_await go_round(process, plan, along[d], rings.ranges[d], along[d].position);
+    for (std::size_t d = along.size(); d-- > 0;)
+      co_await go_round(process, plan, along[d], rings.ranges[d], along[d].position + 1);
   }
 }
 

@@ -12,6 +12,8 @@ namespace apenet {
 
 // Shared by all processes of a workload. Must outlive the run.
 struct WorkloadPlan {
+  Workload workload = Workload::halo;
+  AllreduceAlgorithm algorithm = AllreduceAlgorithm::ring;
   std::int64_t bytes = 0;
   std::vector<std::int64_t> face_bytes;
   std::int64_t piece_bytes = 0;  // largest payload of one descriptor
@@ -24,6 +26,14 @@ struct WorkloadPlan {
   [[nodiscard]] std::int64_t pieces(std::int64_t message_bytes) const;
   [[nodiscard]] std::int64_t piece(std::int64_t message_bytes, std::int64_t number) const;
 };
+
+// A message that a process sends.
+struct Sending {
+  ProcessId target = 0;
+  std::int64_t bytes = 0;
+};
+// What the process sends in the first iteration of its script below.
+[[nodiscard]] std::vector<Sending> first_sendings(const WorkloadPlan& plan, ProcessId process);
 
 // Sends a message, cut into pieces that fit a descriptor. Zero bytes are one message too.
 void send_message(ScriptedProcess& process, const WorkloadPlan& plan, ProcessId target, std::int64_t bytes);

@@ -6,6 +6,7 @@
 
 #include "kernel/random.hpp"
 #include "kernel/refuse.hpp"
+#include "machine/forwarding.hpp"
 #include "runtime/scripted/scripted_run.hpp"
 #include "runtime/scripted/workload_scripts.hpp"
 
@@ -65,8 +66,8 @@ std::vector<std::vector<ProcessId>> draw_partners(std::uint64_t seed, std::uint3
 
 using WorkloadScript = Script (*)(ScriptedProcess&, const WorkloadPlan&);
 
-WorkloadScript script_of(Workload workload, AllreduceAlgorithm algorithm) {
-  switch (workload) {
+WorkloadScript script_of(const WorkloadPlan& plan) {
+  switch (plan.workload) {
     case Workload::halo:
       return halo;
     case Workload::alltoall:
@@ -78,7 +79,7 @@ WorkloadScript script_of(Workload workload, AllreduceAlgorithm algorithm) {
     case Workload::allreduce:
       break;
   }
-  switch (algorithm) {
+  switch (plan.algorithm) {
     case AllreduceAlgorithm::recursive_doubling:
       return recursive_doubling_allreduce;
     case AllreduceAlgorithm::torus:
@@ -96,11 +97,10 @@ std::uint64_t counter(const Machine& machine, const std::string& name) {
       ->value;
 }
 
-}  // namespace
-
-WorkloadResult run_workload(const MachineDescription& description, Workload workload,
-                            const WorkloadOptions& options) {
+WorkloadPlan make_plan(std::uint64_t seed, Workload workload, const WorkloadOptions& options) {
   WorkloadPlan plan;
+  plan.workload = workload;
+  plan.algorithm = options.algorithm;
   plan.count = count_processes(options);
   validate(options, plan.count);
   plan.bytes = options.bytes;
@@ -108,16 +108,43 @@ WorkloadResult run_workload(const MachineDescription& description, Workload work
   plan.iterations = options.iterations;
   plan.grid = options.grid;
   plan.periodic = options.periodic;
-  if (workload == Workload::randomaccess)
-    plan.partners = draw_partners(description.seed, plan.iterations, plan.count);
+  if (workload == Workload::randomaccess) plan.partners = draw_partners(seed, plan.iterations, plan.count);
+  return plan;
+}
+
+std::vector<NodeId> nodes_of(const WorkloadOptions& options, std::uint32_t count) {
   std::vector<NodeId> nodes = options.nodes;
   if (nodes.empty()) {
-    nodes.resize(plan.count);
+    nodes.resize(count);
     std::iota(nodes.begin(), nodes.end(), 0);
   }
-  ScriptedRun run(description, description.card_software, std::move(nodes));
+  return nodes;
+}
+
+}  // namespace
+
+std::uint64_t count_forwarded_packet_hops(const MachineDescription& description, Workload workload,
+                                          const WorkloadOptions& options, std::uint64_t enough) {
+  const Forwarding forwarding(description);
+  if (!forwarding.is_by_software()) return 0;
+  const WorkloadPlan plan = make_plan(description.seed, workload, options);
+  const std::vector<NodeId> nodes = nodes_of(options, plan.count);
+  const std::uint64_t enough_an_iteration = enough / plan.iterations;
+  std::uint64_t packet_hops = 0;  // of an iteration
+  for (ProcessId process = 0; process < plan.count && packet_hops <= enough_an_iteration; ++process) {
+    for (const Sending& sending : first_sendings(plan, process)) {
+      packet_hops += forwarding.packet_hops(nodes[process], nodes[sending.target], sending.bytes);
+    }
+  }
+  return std::min(packet_hops, enough_an_iteration + 1) * plan.iterations;
+}
+
+WorkloadResult run_workload(const MachineDescription& description, Workload workload,
+                            const WorkloadOptions& options) {
+  WorkloadPlan plan = make_plan(description.seed, workload, options);
+  ScriptedRun run(description, description.card_software, nodes_of(options, plan.count));
   plan.piece_bytes = run.machine().capabilities().max_message_bytes;
-  const WorkloadScript script = script_of(workload, options.algorithm);
+  const WorkloadScript script = script_of(plan);
   for (ProcessId id = 0; id < plan.count; ++id) run.spawn(id, script(run.process(id), plan));
   run.run();
 

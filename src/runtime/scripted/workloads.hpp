@@ -55,6 +55,14 @@ struct WorkloadResult {
   std::vector<std::string> warnings;  // Machine::warnings()
 };
 
+// Packets times hops of all messages that software forwards from node to node in one run
+// (CardFacts::forwards_by_software): the run's host time follows them. Zero if the network reaches every
+// node. All iterations count like the first one. A result above `enough` says only that it is above. Throws
+// like run_workload.
+[[nodiscard]] std::uint64_t count_forwarded_packet_hops(const MachineDescription& description,
+                                                        Workload workload, const WorkloadOptions& options,
+                                                        std::uint64_t enough);
+
 // Runs with description.card_software. Throws std::invalid_argument, which names the invalid option.
 [[nodiscard]] WorkloadResult run_workload(const MachineDescription& description, Workload workload,
                                           const WorkloadOptions& options);

@@ -11,6 +11,7 @@
 #include <tuple>
 #include <vector>
 
+#include "network/topology/cube.hpp"
 #include "support/machines.hpp"
 
 namespace apenet {
@@ -221,6 +222,48 @@ TEST(Workloads, NodesMayBeChosen) {
   const WorkloadResult far = run_workload(ape16, Workload::bisection, options);
   options.nodes = {0, 1};
   EXPECT_GT(far.time, run_workload(ape16, Workload::bisection, options).time);
+}
+
+// No two processes are neighbours, so that software forwards every message. Each packet is acknowledged on
+// the same link, so that a link carries two packets a hop.
+TEST(Workloads, ForwardedPacketsAreCountedBeforeTheRun) {
+  MachineDescription qpace = test::machine("qpace");
+  qpace.network.topology = TorusDescription({8, 4, 6});
+  WorkloadOptions options;
+  options.grid = {4, 2, 3};
+  options.bytes = 5000;
+  for (NodeId z = 0; z < 6; z += 2)
+    for (NodeId y = 0; y < 4; y += 2)
+      for (NodeId x = 0; x < 8; x += 2) options.nodes.push_back(x + 8 * (y + 4 * z));
+  const auto count = [&](Workload workload, std::uint64_t enough) {
+    return count_forwarded_packet_hops(qpace, workload, options, enough);
+  };
+  constexpr std::uint64_t plenty = 1U << 30U;
+  for (const Workload workload : {Workload::halo, Workload::alltoall, Workload::allreduce,
+                                  Workload::randomaccess, Workload::bisection}) {
+    for (const AllreduceAlgorithm algorithm :
+         {AllreduceAlgorithm::ring, AllreduceAlgorithm::recursive_doubling, AllreduceAlgorithm::torus}) {
+      options.algorithm = algorithm;
+      options.iterations = 1;
+      const WorkloadResult result = run_workload(qpace, workload, options);
+      const std::uint64_t carried =
+          std::accumulate(result.links.begin(), result.links.end(), std::uint64_t{0},
+                          [](std::uint64_t sum, const LinkUse& link) { return sum + link.packets; });
+      EXPECT_EQ(2 * count(workload, plenty), carried);
+      options.iterations = 3;
+      EXPECT_EQ(2 * count(workload, plenty), 3 * carried);
+      EXPECT_GT(count(workload, 100), 100U);
+    }
+  }
+}
+
+TEST(Workloads, NothingIsForwardedBetweenNeighboursOrByANetwork) {
+  WorkloadOptions options;
+  options.grid = {8, 8, 4};
+  options.bytes = 1 << 20;
+  EXPECT_EQ(count_forwarded_packet_hops(test::machine("qpace"), Workload::halo, options, 1), 0U);
+  options.grid = {4, 2, 2};
+  EXPECT_EQ(count_forwarded_packet_hops(test::machine("ape16"), Workload::alltoall, options, 1), 0U);
 }
 
 TEST(Workloads, RefuseWhatCannotRun) {
