@@ -120,7 +120,6 @@ MachineDescription narrow_qpace() {
   machine.network.buffer_bytes = 200;
   machine.network.injection_buffer_bytes = 200;
   machine.network.ejection_buffer_bytes = 200;
-  std::get<tnw::Description>(machine.nic).message_acknowledgement_bytes = 22;
   std::get<tnw::Description>(machine.nic).channels = 1;
   std::get<tnw::Description>(machine.nic).receive_buffer_packets = 1;
   return machine;

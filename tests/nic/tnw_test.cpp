@@ -16,9 +16,9 @@ namespace {
 
 using Kind = Completion::Kind;
 
-// Both CPU links together, and each torus link, move one byte per nanosecond. A put and a delivery of one
-// packet each occupy the CPU links for 100 + 128 ns. A first packet has 128 + 8 + 16 bytes on the link and
-// arrives 10 + 152 + 50 + 10 ns after it has left the CPU links.
+// A CPU link and a torus link each move one byte per nanosecond. A put and a delivery of one packet each
+// occupy the CPU links for 100 + 128 ns, a credit for 60 ns. A first packet has 128 + 8 + 16 bytes on the
+// link and arrives 10 + 152 + 50 + 10 ns after it has left the CPU links.
 MachineDescription round_tnw() {
   MachineDescription machine = test::machine("qpace");
   machine.network.topology = TorusDescription({4});
@@ -27,13 +27,11 @@ MachineDescription round_tnw() {
   machine.nic = tnw::Description{.put_latency = Time::from_ns(200),
                                  .notify_latency = Time::from_ns(300),
                                  .operation = Time::from_ns(100),
-                                 .cpu_links = 2,
-                                 .cpu_link_rate = DataRate::bytes_per_second(500'000'000),
+                                 .credit = Time::from_ns(60),
+                                 .cpu_link_rate = DataRate::bytes_per_second(1'000'000'000),
                                  .packet_bytes = 128,
                                  .header_bytes = 8,
-                                 .message_header_bytes = 16,
-                                 .acknowledgement_bytes = 24,
-                                 .message_acknowledgement_bytes = 40,
+                                 .control_bytes = 16,
                                  .max_message_bytes = 2048,
                                  .channels = 8,
                                  .ports = 8,
@@ -63,17 +61,18 @@ TEST_F(TnwTest, OnePacketToANeighbour) {
   EXPECT_EQ(recorder.of(Kind::sent).at(0).time, Time::from_ns(428 + 300));
   // At the neighbour's card 222 later, and out of its buffer after another 228.
   EXPECT_EQ(recorder.of(Kind::arrived).at(0).time, Time::from_ns(428 + 222 + 228 + 300));
-  // The message's acknowledgement is sent then: 10 + 40 + 50 + 10.
-  EXPECT_EQ(recorder.of(Kind::remote_done).at(0).time, Time::from_ns(878 + 110 + 300));
+  // Its acknowledgement is sent then: 10 + 16 + 50 + 10.
+  EXPECT_EQ(recorder.of(Kind::remote_done).at(0).time, Time::from_ns(878 + 86 + 300));
 }
 
 // The second packet leaves the CPU links at 556 and follows the first on the link: 438 + 152 + 136 + 50 + 10.
+// The first leaves the buffer before, at 650 + 128: the delivery's operation belongs to the last packet.
 TEST_F(TnwTest, PacketsOfAMessageFollowEachOther) {
   wire(round_tnw());
   credit(Time::zero(), 1, 0, 256);
   machine->post(Time::zero(), {.source = 0, .target = 1, .bytes = 256});
   simulation.run();
-  EXPECT_EQ(recorder.of(Kind::arrived).at(0).time, Time::from_ns(878 + 128 + 300));
+  EXPECT_EQ(recorder.of(Kind::arrived).at(0).time, Time::from_ns(786 + 228 + 300));
   EXPECT_EQ(counter("packets"), 2U);
   EXPECT_EQ(counter("acknowledgements"), 2U);
 }
@@ -84,8 +83,8 @@ TEST_F(TnwTest, DataWithoutCreditWaitsInTheCard) {
   credit(Time::from_ns(5000), 1, 0, 99);
   credit(Time::from_ns(7000), 1, 0, 1);
   simulation.run();
-  // The second credit completes the amount: 7000 + 200 + 228, then the delivery.
-  EXPECT_EQ(recorder.of(Kind::arrived).at(0).time, Time::from_ns(7428 + 228 + 300));
+  // The second credit completes the amount: 7000 + 200 + 60, then the delivery.
+  EXPECT_EQ(recorder.of(Kind::arrived).at(0).time, Time::from_ns(7260 + 228 + 300));
   EXPECT_GE(counter("waits_for_credit"), 1U);
 }
 
@@ -107,16 +106,28 @@ TEST_F(TnwTest, AFullReceiveBufferHoldsTheSenderBack) {
   EXPECT_EQ(recorder.of(Kind::arrived).size(), 2U);
 }
 
+// The first packet leaves the buffer at 650 + 128, and its acknowledgement arrives 86 later. Then the second
+// one crosses the CPU links and the link: 128, and 10 + 136 + 50 + 10.
+TEST_F(TnwTest, AnAcknowledgementFreesAPlaceInTheBuffer) {
+  MachineDescription description = round_tnw();
+  std::get<tnw::Description>(description.nic).receive_buffer_packets = 1;
+  wire(description);
+  credit(Time::zero(), 1, 0, 256);
+  machine->post(Time::zero(), {.source = 0, .target = 1, .bytes = 256});
+  simulation.run();
+  EXPECT_EQ(recorder.of(Kind::arrived).at(0).time, Time::from_ns(778 + 86 + 128 + 206 + 228 + 300));
+}
+
 // Puts, credits and deliveries of a node share its CPU links. The packet that arrives at 650 does not wait
-// for all of 200 + 5 x 228, because both directions take turns.
+// for all of 200 + 20 x 60, because both directions take turns. Credits take as long for any size.
 TEST_F(TnwTest, TheProcessorPathIsSerial) {
   wire(round_tnw());
   machine->post(Time::zero(), {.source = 0, .target = 1, .bytes = 100});
-  for (int i = 0; i < 5; ++i) credit(Time::zero(), 1, 0, 100);
+  for (int i = 0; i < 20; ++i) credit(Time::zero(), 1, 0, i % 2 == 0 ? 100 : 2048);
   simulation.run();
-  // Credits end at 428, 656, 884. The packet arrives at 650 and gets its turn at 656.
-  EXPECT_EQ(recorder.of(Kind::arrived).at(0).time, Time::from_ns(656 + 228 + 300));
-  EXPECT_EQ(simulation.now(), Time::from_ns(200 + 6 * 228));
+  // Credits end at 260, 320 ... 680. The packet arrives at 650 and gets its turn at 680.
+  EXPECT_EQ(recorder.of(Kind::arrived).at(0).time, Time::from_ns(680 + 228 + 300));
+  EXPECT_EQ(simulation.now(), Time::from_ns(200 + 20 * 60 + 228));
 }
 
 // The message passes through memory and software of nodes 1 and 2.

@@ -18,7 +18,6 @@ COUNTS = {
     "cables",
     "channels",
     "children",
-    "cpu_links",
     "dims",
     "messages_per_ack",
     "nodes",

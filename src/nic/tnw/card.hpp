@@ -60,9 +60,7 @@ struct Cards : SharedState<Description> {
       : SharedState(card, surroundings), grid(surroundings.wiring.topology, links) {}
 
   Grid grid;
-  Time packet_time = DataRate{description.cpu_link_rate.bytes * description.cpu_links,
-                              description.cpu_link_rate.per_cycles, description.cpu_link_rate.frequency_hz}
-                         .duration(description.packet_bytes);
+  Time packet_time = description.cpu_link_rate.duration(description.packet_bytes);
   std::int64_t first_credit_bytes = 0;  // initial credit of every process for every other one
   Counters counters = {};
   QueuePool<Entry> entries = {};

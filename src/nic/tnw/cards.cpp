@@ -60,7 +60,7 @@ void validate(const Description& card) {
 }
 
 CardFacts facts_of(const Description& card, const HostDescription& /*host*/) {
-  const std::int64_t overhead = card.header_bytes + card.message_header_bytes;
+  const std::int64_t overhead = card.header_bytes + card.control_bytes;
   return {.capabilities = {.put = true,
                            .get = false,
                            .remote_access = false,
@@ -69,8 +69,7 @@ CardFacts facts_of(const Description& card, const HostDescription& /*host*/) {
                            .max_send_bytes = card.max_message_bytes,
                            .channels = static_cast<std::uint16_t>(card.channels)},
           .network_channels = static_cast<std::uint32_t>(2 * Cards::links * (card.channels + 1)),
-          .max_packet_wire_bytes = std::max(
-              {card.packet_bytes + overhead, card.acknowledgement_bytes, card.message_acknowledgement_bytes}),
+          .max_packet_wire_bytes = card.packet_bytes + overhead,
           .packet_overhead_bytes = overhead,
           .max_processes = card.ports,
           .max_processes_key = "card.ports",

@@ -15,13 +15,11 @@ struct Description {
   Time put_latency;  // the lookahead of the simulation
   Time notify_latency;
   Time operation;
-  std::int64_t cpu_links = 0;
+  Time credit;
   DataRate cpu_link_rate;
   std::int64_t packet_bytes = 0;
   std::int64_t header_bytes = 0;
-  std::int64_t message_header_bytes = 0;
-  std::int64_t acknowledgement_bytes = 0;
-  std::int64_t message_acknowledgement_bytes = 0;
+  std::int64_t control_bytes = 0;
   std::int64_t max_message_bytes = 0;
   std::int64_t channels = 0;
   std::int64_t ports = 0;
@@ -38,18 +36,17 @@ inline void list_fields(schema::Fields& fields, Description& card) {
   fields("notify_latency_ns", card.notify_latency, not_negative,
          "from the CPU links to the memory that the processor polls");
   fields("operation_ns", card.operation, not_negative,
-         "time on the processor path of each put, credit and delivery, beside its packets");
-  fields("cpu_links", card.cpu_links, count.up_to(64), "links between processor and card");
+         "time on the processor path of each put and delivery, beside its packets");
+  fields("credit_ns", card.credit, not_negative,
+         "time on the processor path of posting a credit, of whatever size");
   fields("cpu_link_bandwidth_mb_s", card.cpu_link_rate, positive,
-         "of each CPU link; a packet is spread over all of them");
+         "of the CPU link that a packet crosses, in one direction");
   fields("packet_bytes", card.packet_bytes, count.up_to(mib), "largest payload of a packet");
   fields("header_bytes", card.header_bytes, count_or_zero.up_to(mib), "header of a packet on the link");
-  fields("message_header_bytes", card.message_header_bytes, count_or_zero.up_to(mib),
-         "further header of the first packet of a message");
-  fields("acknowledgement_bytes", card.acknowledgement_bytes, count.up_to(mib),
-         "acknowledgement of a packet, on the link in the opposite direction");
-  fields("message_acknowledgement_bytes", card.message_acknowledgement_bytes, count.up_to(mib),
-         "acknowledgement of the last packet of a message");
+  fields(
+      "control_bytes", card.control_bytes, count.up_to(mib),
+      "acknowledgement of a packet, on the link in the opposite direction; and further header of the first "
+      "packet of a message");
   fields("max_message_bytes", card.max_message_bytes, count.up_to(mib), "largest message of a put");
   fields("channels", card.channels, count, "virtual channels of a link");
   fields("ports", card.ports, count, "processes that can share the card");

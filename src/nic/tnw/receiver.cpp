@@ -41,8 +41,8 @@ Time Receiver::take_turn() {
     current_ = flow;
   }
   if (current_ == none) return Time::never();
-  const bool is_first = card_.all.arrivals.front(flows_[current_].arrivals).packet.sequence == 0;
-  return (is_first ? card_.all.description.operation : Time::zero()) + card_.all.packet_time;
+  const bool is_last = card_.all.arrivals.front(flows_[current_].arrivals).packet.last;
+  return (is_last ? card_.all.description.operation : Time::zero()) + card_.all.packet_time;
 }
 
 // Checks the credit for the first packet of a message to a process of this node. All other packets need none.

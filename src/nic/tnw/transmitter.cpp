@@ -48,9 +48,7 @@ Time Transmitter::take_turn() {
   }
   if (current_ == none) return Time::never();
   const Description& card = card_.all.description;
-  if (current_ == flows_.size()) {
-    return card.operation + card_.all.packet_time * packets_of(card, card_.all.credits.front(credits_).bytes);
-  }
+  if (current_ == flows_.size()) return card.credit;
   --flows_[current_].window;
   const bool is_first = flows_[current_].next_packet == 0;
   return (is_first ? card.operation : Time::zero()) + card_.all.packet_time;
@@ -89,8 +87,8 @@ Packet Transmitter::next_packet_of(std::uint32_t flow) const {
   packet.source = card_.node;
   packet.destination = card_.neighbours[flow / all.lanes()];
   packet.payload_bytes = static_cast<std::uint32_t>(card.packet_bytes);
-  packet.wire_bytes = static_cast<std::uint32_t>(card.packet_bytes + card.header_bytes +
-                                                 (is_first ? card.message_header_bytes : 0));
+  packet.wire_bytes =
+      static_cast<std::uint32_t>(card.packet_bytes + card.header_bytes + (is_first ? card.control_bytes : 0));
   packet.message = packet_message(entry.id, static_cast<std::uint16_t>(flow % all.lanes()), entry.role);
   packet.sequence = flows_[flow].next_packet;
   packet.channel = data_channel(flow);
@@ -121,9 +119,7 @@ void Transmitter::acknowledge(const Packet& packet, Role role) {
   Packet answer;
   answer.source = card_.node;
   answer.destination = packet.source;
-  const Description& card = card_.all.description;
-  answer.wire_bytes = static_cast<std::uint32_t>(packet.last ? card.message_acknowledgement_bytes
-                                                             : card.acknowledgement_bytes);
+  answer.wire_bytes = static_cast<std::uint32_t>(card_.all.description.control_bytes);
   answer.message = packet_message(message_of(packet), lane_of(packet), role);
   const std::uint32_t flow = card_.link_to(packet.source) * card_.all.lanes() + lane_of(packet);
   answer.channel = static_cast<std::uint16_t>(data_channel(flow) + card_.all.lanes());
