@@ -77,19 +77,31 @@ void IdleWatch::notice_work(WallClock::time_point now) {
           static_cast<double>(passed.count()) * 1e-3, thread.name.c_str(), thread.rank);
 }
 
-std::string IdleWatch::describe_sleepers(const std::vector<int>& rank_processes) const {
+std::string IdleWatch::describe_sleepers(const std::vector<int>& rank_processes,
+                                         const std::vector<std::uint32_t>& left_out) const {
   std::vector<std::pair<std::string, std::vector<std::uint32_t>>> lines;
+  const auto add = [&lines](std::string text, std::uint32_t rank) {
+    const auto same =
+        std::find_if(lines.begin(), lines.end(), [&text](const auto& line) { return line.first == text; });
+    if (same == lines.end()) {
+      lines.push_back({std::move(text), {rank}});
+    } else {
+      same->second.push_back(rank);
+    }
+  };
   for (const StallWatch::Thread& thread : stalls_.threads()) {
     const bool is_own = thread.process_id == rank_processes[thread.rank];
     std::string text = (is_own ? ", a thread: " : ", process '" + thread.name + "': ") +
                        describe_wait(thread.process_id, thread.thread_id, rank_processes);
-    const auto same =
-        std::find_if(lines.begin(), lines.end(), [&text](const auto& line) { return line.first == text; });
-    if (same == lines.end()) {
-      lines.push_back({std::move(text), {thread.rank}});
-    } else {
-      same->second.push_back(thread.rank);
-    }
+    add(std::move(text), thread.rank);
+  }
+  // A rank that waits for a thread or for shared memory has no thread in this list.
+  for (const std::uint32_t rank : left_out) {
+    const auto& threads = stalls_.threads();
+    if (std::any_of(threads.begin(), threads.end(),
+                    [rank](const auto& thread) { return thread.rank == rank; }))
+      continue;
+    add(", a thread: " + describe_work(rank_processes, rank), rank);
   }
   std::string all;
   for (auto& [text, ranks] : lines) {

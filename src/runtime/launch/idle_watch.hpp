@@ -30,8 +30,10 @@ class IdleWatch {
   bool is_stuck(bool started, const std::vector<int>& rank_processes, const std::function<void(int)>& pause);
   // Counts a release. Returns true if the last releases had no effect, so that the caller may slow them down.
   bool has_released_often() { return ++releases_ > 3; }
-  // Returns lines that describe what waits outside MPI, for a deadlock report. Equal lines are merged.
-  [[nodiscard]] std::string describe_sleepers(const std::vector<int>& rank_processes) const;
+  // Returns lines that describe what waits outside MPI, for a deadlock report. Equal lines are merged. left_out:
+  // ranks that sleep in the host.
+  [[nodiscard]] std::string describe_sleepers(const std::vector<int>& rank_processes,
+                                              const std::vector<std::uint32_t>& left_out) const;
 
  private:
   // How long a condition has held, and how many looks have confirmed it. Time alone proves nothing: a

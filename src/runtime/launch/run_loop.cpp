@@ -143,7 +143,7 @@ void RunLoop::on_idle() {
   if (idle_.is_stuck(started, process_ids, [this](int ms) { server_.serve(ms); })) {
     verdict_.stop(SessionReport::Outcome::deadlock, 1,
                   "every process waits and the network is empty\n" + scheduler_.describe_waiting() +
-                      idle_.describe_sleepers(process_ids));
+                      idle_.describe_sleepers(process_ids, scheduler_.left_out()));
     return;
   }
   if (idle_.has_released_often()) server_.serve(started ? 5 : 1);
