@@ -30,8 +30,8 @@ class IdleWatch {
   bool is_stuck(bool started, const std::vector<int>& rank_processes, const std::function<void(int)>& pause);
   // Counts a release. Returns true if the last releases had no effect, so that the caller may slow them down.
   bool has_released_often() { return ++releases_ > 3; }
-  // Returns lines that describe what waits outside MPI, for a deadlock report. Equal lines are merged. left_out:
-  // ranks that sleep in the host.
+  // Returns lines that describe what waits outside MPI, for a deadlock report. Equal lines are merged.
+  // left_out: ranks that sleep in the host.
   [[nodiscard]] std::string describe_sleepers(const std::vector<int>& rank_processes,
                                               const std::vector<std::uint32_t>& left_out) const;
 
