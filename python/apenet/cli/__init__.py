@@ -24,16 +24,18 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-run.add_to(app)
-bench.add_to(app)
-replay.add_to(app)
-reproduce.add_to(app)
-traffic.add_to(app)
-fit.add_to(app)
-calibrate.add_to(app)
-machine.add_to(app)
-doctor.add_to(app)
-perf.add_to(app)
+# Arguments after the name of the program that `run` runs belong to that program.
+app.command(context_settings={"allow_interspersed_args": False})(run.run)
+app.command()(bench.bench)
+app.command()(replay.replay)
+app.command()(reproduce.reproduce)
+app.command()(traffic.traffic)
+app.command()(fit.fit)
+app.command()(calibrate.calibrate)
+app.command("machines")(machine.list_machines)
+app.add_typer(machine.app, name="machine")
+app.command()(doctor.doctor)
+app.command()(perf.perf)
 
 
 def _print_version(wanted: bool) -> None:

@@ -27,11 +27,6 @@ from apenet.host.toolchain import MpiChoice
 from apenet.machine import machine as read_machine
 
 
-def add_to(app: typer.Typer) -> None:
-    """Registers the command."""
-    app.command("bench")(bench)
-
-
 def bench(
     test: Annotated[str, typer.Argument(metavar="TEST", help=", ".join(benchmarks.TESTS))],
     machine: MachineOption = "ape16",

@@ -28,11 +28,6 @@ from apenet.fit.machine_file import check_machine_file
 from apenet.fit.report import machine_report, number_text
 
 
-def add_to(app: typer.Typer) -> None:
-    """Registers the command."""
-    app.command("calibrate")(calibrate)
-
-
 def calibrate(
     provider: Annotated[
         str,

@@ -10,11 +10,6 @@ from apenet.cli.common import JsonOption, output, print_json, print_tables, prog
 from apenet.run.doctor import Diagnosis, examine
 
 
-def add_to(app: typer.Typer) -> None:
-    """Registers the command."""
-    app.command("doctor")(doctor)
-
-
 def doctor(as_json: JsonOption = False) -> None:
     """Check this host and show how messages travel: MPI, provider, clock and locality of each rank."""
     with progress_bar("running two ranks", None):

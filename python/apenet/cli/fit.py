@@ -15,11 +15,6 @@ from apenet.fit.plot import check_plot_file, plot
 from apenet.fit.report import machine_report, report
 
 
-def add_to(app: typer.Typer) -> None:
-    """Registers the command."""
-    app.command("fit")(fit)
-
-
 def fit(
     files: Annotated[
         list[Path],

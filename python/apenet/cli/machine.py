@@ -14,15 +14,7 @@ from apenet.machine import Machine, machines
 from apenet.machine import machine as read_machine
 from apenet.machine.keys import Key, keys, sections
 
-
-def add_to(app: typer.Typer) -> None:
-    """Registers the commands."""
-    app.command("machines")(list_machines)
-    group = typer.Typer(help="Show or check one machine.", no_args_is_help=True)
-    group.command("show")(show)
-    group.command("check")(check)
-    group.command("keys")(show_keys)
-    app.add_typer(group, name="machine")
+app = typer.Typer(help="Show or check one machine.", no_args_is_help=True)
 
 
 def _facts(machine: Machine) -> dict[str, Any]:
@@ -65,6 +57,7 @@ def _arrangement(machine: Machine) -> Iterator[str]:
     yield f"deadlock: {'free of it' if facts.is_free_of_deadlock else 'possible'}, {facts.proof}"
 
 
+@app.command()
 def show(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Name of a machine, or the path of a file.")],
     settings: SetOption = None,
@@ -83,6 +76,7 @@ def show(
         output().print(machine.to_toml(), markup=False, end="")
 
 
+@app.command("keys")
 def show_keys(
     section: Annotated[str, typer.Argument(metavar="SECTION", help="bus, router, card hca ...; all without.")] = "",
     as_json: JsonOption = False,
@@ -104,6 +98,7 @@ def show_keys(
         print_tables(table)
 
 
+@app.command()
 def check(
     file: Annotated[str, typer.Argument(metavar="FILE", help="A machine file, or the name of a machine.")],
     settings: SetOption = None,

@@ -11,11 +11,6 @@ from apenet.cli.common import JsonOption, SetOption, output, print_json, progres
 from apenet.perf import PerfResult
 
 
-def add_to(app: typer.Typer) -> None:
-    """Registers the command."""
-    app.command("perf")(perf)
-
-
 def perf(
     names: Annotated[
         list[str] | None, typer.Argument(metavar="[NAME]...", help=", ".join(benchmarks.BENCHMARKS) + "; default: all.")

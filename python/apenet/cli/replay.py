@@ -30,11 +30,6 @@ from apenet.run.replay import ReplayResult, summary
 from apenet.run.replay import replay as replay_trace
 
 
-def add_to(app: typer.Typer) -> None:
-    """Registers the command."""
-    app.command("replay")(replay)
-
-
 def replay(
     trace: Annotated[
         Path,

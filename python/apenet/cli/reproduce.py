@@ -14,11 +14,6 @@ from apenet.reproduce import reproduce as measure_all
 from apenet.reproduce.report import Report
 
 
-def add_to(app: typer.Typer) -> None:
-    """Registers the command."""
-    app.command("reproduce")(reproduce)
-
-
 def reproduce(
     only: Annotated[
         list[str] | None,

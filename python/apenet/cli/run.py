@@ -31,11 +31,6 @@ from apenet.run.program import STALL_TIMEOUT_S, RunResult, summary
 from apenet.run.program import run as run_program
 
 
-def add_to(app: typer.Typer) -> None:
-    """Registers the command. Arguments after the program's name belong to the program."""
-    app.command("run", context_settings={"allow_interspersed_args": False})(run)
-
-
 def run(
     command: Annotated[
         list[str], typer.Argument(metavar="-- PROGRAM [ARGS]...", help="Program of every rank, and its arguments.")

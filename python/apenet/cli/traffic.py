@@ -22,11 +22,6 @@ from apenet.run.traffic import DRAIN_CYCLES, MEASURE_CYCLES, PATTERNS, WARMUP_CY
 from apenet.run.traffic import traffic as measure_traffic
 
 
-def add_to(app: typer.Typer) -> None:
-    """Registers the command."""
-    app.command("traffic")(traffic)
-
-
 def traffic(
     machine: MachineOption = "ape16",
     settings: SetOption = None,
