@@ -76,6 +76,20 @@ def show(
         output().print(machine.to_toml(), markup=False, end="")
 
 
+@app.command()
+def check(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A machine file, or the name of a machine.")],
+    settings: SetOption = None,
+) -> None:
+    """Check a machine file: keys, units, ranges, wiring, and freedom from deadlock."""
+    machine = read_machine(file, settings or ())
+    machine.wire()
+    facts = f"{machine.shape}, {machine.file.network.topology.value}, card {machine.file.card.kind}"
+    output().print(f"{file}: {machine.name} is a machine that can be run: {facts}", markup=False)
+    for line in _arrangement(machine):
+        output().print(line, markup=False, highlight=False)
+
+
 @app.command("keys")
 def show_keys(
     section: Annotated[str, typer.Argument(metavar="SECTION", help="bus, router, card hca ...; all without.")] = "",
@@ -96,17 +110,3 @@ def show_keys(
         for key in listed:
             table.add_row(*key)
         print_tables(table)
-
-
-@app.command()
-def check(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="A machine file, or the name of a machine.")],
-    settings: SetOption = None,
-) -> None:
-    """Check a machine file: keys, units, ranges, wiring, and freedom from deadlock."""
-    machine = read_machine(file, settings or ())
-    machine.wire()
-    facts = f"{machine.shape}, {machine.file.network.topology.value}, card {machine.file.card.kind}"
-    output().print(f"{file}: {machine.name} is a machine that can be run: {facts}", markup=False)
-    for line in _arrangement(machine):
-        output().print(line, markup=False, highlight=False)

@@ -98,7 +98,7 @@ def choose(measurement: Measurement) -> PathsFit | ProtocolsFit:
     tried: list[tuple[_Way, PathsFit | ProtocolsFit]] = []
     refused: list[MeasurementError] = []
     for count in range(1, MOST_PATHS + 1):
-        _try(partial(_paths, measurement, count), tried, refused)
+        _try(partial(fit_paths, measurement, count), tried, refused)
         if refused or (count > 1 and _error(tried[-1][1]) >= _error(tried[-2][1])):
             break
     _try(partial(fit_protocols, measurement), tried, refused)
@@ -126,7 +126,3 @@ def _try(
 
 def _error(fitted: PathsFit | ProtocolsFit) -> float:
     return fitted.held_out.rms_percent
-
-
-def _paths(measurement: Measurement, count: int, resamples: int) -> PathsFit:
-    return fit_paths(measurement, count, resamples)

@@ -17,7 +17,6 @@ from apenet.fit.curvefit import input_json, points_json
 from apenet.fit.measurement import PINGPONG, STREAMS, Measurement, require_sizes
 from apenet.fit.paths import robust_line
 from apenet.fit.statistics import CONFIDENCE, RESAMPLES, Errors, Floats, Interval, errors, interval, resampled
-from apenet.fit.text import MeasurementError, Quoted
 
 FORMULA = "ping-pong: o_s + L + (N-1) G + o_r; stream: g + (N-1) G"
 _LEAST_SIZES = 3
@@ -128,17 +127,11 @@ def _sorted(measurements: Sequence[Measurement]) -> tuple[Measurement | None, Me
     for measurement in measurements:
         is_stream = measurement.test in STREAMS
         if not is_stream and measurement.test != PINGPONG:
-            raise MeasurementError(
-                measurement.file, None, Quoted(f"the test {measurement.test}"), "a ping-pong or a stream for LogGP"
-            )
+            raise measurement.error(f"the test {measurement.test}", "a ping-pong or a stream for LogGP")
         if (stream if is_stream else pingpong) is not None:
-            raise MeasurementError(
-                measurement.file, None, Quoted(f"a second {measurement.test}"), "one ping-pong and one stream at most"
-            )
+            raise measurement.error(f"a second {measurement.test}", "one ping-pong and one stream at most")
         if measurement.distinct_channels() != [1]:
-            raise MeasurementError(
-                measurement.file, None, Quoted("several messages at once"), "one message at a time for LogGP"
-            )
+            raise measurement.error("several messages at once", "one message at a time for LogGP")
         require_sizes(measurement, _LEAST_SIZES, "a line has two parameters, and one size must be left to test")
         if is_stream:
             stream = measurement

@@ -19,7 +19,7 @@ from apenet.fit.curvefit import MIB
 from apenet.fit.measurement import PINGPONG, STREAMS, Measurement, require_sizes
 from apenet.fit.pathfit import PathsFit
 from apenet.fit.protocols import LEAST_SLOPE_US_PER_BYTE, TOLERANCE, Protocol, protocols
-from apenet.fit.text import MeasurementError, Quoted
+from apenet.fit.statistics import AsJson
 from apenet.machine import Machine
 from apenet.machine import machine as read_machine
 from apenet.machine.check import check
@@ -34,17 +34,13 @@ Table = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Agreement:
+class Agreement(AsJson):
     """The largest deviation between the machine's simulated times and the file's, over sizes."""
 
     test: str
     worst_percent: float
     worst_at_bytes: int
     points: int
-
-    def to_json(self) -> dict[str, Any]:
-        """As the dataclass."""
-        return dict(vars(self))
 
 
 @dataclass(frozen=True)
@@ -91,9 +87,7 @@ def write_machine(measurements: Sequence[Measurement], path: Path, fitted: Paths
     if fitted is not None and stream is None and (several or fitted.in_sample.max_percent <= 100 * TOLERANCE):
         card_table, counts = _paths_card(fitted, sources), (1, len(fitted.paths))
     elif several:
-        raise MeasurementError(
-            pingpong.file, None, Quoted("several messages at once"), "a ping-pong alone with --model paths:K"
-        )
+        raise pingpong.error("several messages at once", "a ping-pong alone with --model paths:K")
     else:
         found = protocols(pingpong, stream)
         card_table, counts = _protocols_card(found, stream, sources), (len(found), 1)
@@ -121,16 +115,10 @@ def _roles(measurements: Sequence[Measurement]) -> tuple[Measurement, Measuremen
         elif one.test in STREAMS and stream is None:
             stream = one
         else:
-            raise MeasurementError(
-                one.file, None, Quoted(f"the test {one.test}"), "one ping-pong, and at most one stream"
-            )
+            raise one.error(f"the test {one.test}", "one ping-pong, and at most one stream")
     if pingpong is None:
-        raise MeasurementError(
-            measurements[0].file,
-            None,
-            Quoted(f"the test {measurements[0].test}"),
-            "a ping-pong: a stream does not determine a latency",
-        )
+        first = measurements[0]
+        raise first.error(f"the test {first.test}", "a ping-pong: a stream does not determine a latency")
     require_sizes(pingpong, _LEAST_SIZES, "a machine needs more than two points")
     return pingpong, stream
 
@@ -224,23 +212,20 @@ def _table(name: str, card_table: Table, pingpong: Measurement, sources: str) ->
 
 
 def _agreements(machine: Machine, pingpong: Measurement, stream: Measurement | None) -> tuple[Agreement, ...]:
-    found = [_agreement(machine, pingpong, PINGPONG)]
-    if stream is not None:
-        found.append(_agreement(machine, stream, stream.test))
-    return tuple(found)
+    return tuple(_agreement(machine, one) for one in (pingpong, stream) if one is not None)
 
 
-def _agreement(machine: Machine, measurement: Measurement, test: str) -> Agreement:
+def _agreement(machine: Machine, measurement: Measurement) -> Agreement:
     """Runs `apenet bench` on the machine and compares size by size."""
     percents = np.empty(len(measurement))
     for channels in measurement.distinct_channels():
         part = measurement.channels == channels
         sizes = [int(size) for size in measurement.sizes_bytes[part]]
-        request = BenchRequest(machine=machine, test=test, sizes=sizes)
+        request = BenchRequest(machine=machine, test=measurement.test, sizes=sizes)
         result = card.measure(request, card.Conditions(), [channels])
         percents[part] = 100 * (result.times_us / measurement.times_us[part] - 1)
     worst = int(np.abs(percents).argmax())
-    return Agreement(test, float(percents[worst]), int(measurement.sizes_bytes[worst]), len(percents))
+    return Agreement(measurement.test, float(percents[worst]), int(measurement.sizes_bytes[worst]), len(percents))
 
 
 def _warnings(count: int, pingpong: Measurement, stream: Measurement | None, found: Sequence[Agreement]) -> list[str]:

@@ -84,6 +84,10 @@ class Measurement:
         """The measured numbers of simultaneous messages, rising."""
         return [int(value) for value in np.unique(self.channels)]
 
+    def error(self, problem: str, expected: str) -> MeasurementError:
+        """An error in the file as a whole."""
+        return MeasurementError(self.file, None, Quoted(problem), expected)
+
     def without(self, size_bytes: int) -> Measurement:
         """The measurement without one size."""
         return self.part(self.sizes_bytes != size_bytes)
@@ -181,9 +185,4 @@ def require_sizes(measurement: Measurement, least: int, reason: str) -> None:
     """Refuses a measurement with too few sizes."""
     count = len(np.unique(measurement.sizes_bytes))
     if count < least:
-        raise MeasurementError(
-            measurement.file,
-            None,
-            Quoted(f"{count} message {'size' if count == 1 else 'sizes'}"),
-            f"at least {least}: {reason}",
-        )
+        raise measurement.error(f"{count} message {'size' if count == 1 else 'sizes'}", f"at least {least}: {reason}")

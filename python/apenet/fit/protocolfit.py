@@ -18,7 +18,6 @@ from apenet.fit.statistics import (
     interval,
     resampled,
 )
-from apenet.fit.text import MeasurementError, Quoted
 
 MODEL = "protocols"
 FORMULA = "T(N) = latency_i + N/beta_i, i by the size N"
@@ -78,9 +77,7 @@ class ProtocolsFit(CurveFit):
 def fit_protocols(measurement: Measurement, resamples: int = RESAMPLES) -> ProtocolsFit:
     """Fits the ranges, and their lines. Raises MeasurementError for too few sizes, or several messages at once."""
     if measurement.distinct_channels() != [1]:
-        raise MeasurementError(
-            measurement.file, None, Quoted("several messages at once"), "one message at a time for --model protocols"
-        )
+        raise measurement.error("several messages at once", "one message at a time for --model protocols")
     require_sizes(measurement, _LEAST_SIZES, "a line has two parameters, and one size must be left to test")
     found = tuple(protocols(measurement))
     sizes = measurement.sizes_bytes.astype(np.float64)

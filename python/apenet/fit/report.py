@@ -9,6 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from apenet.fit.curvefit import CurveFit
 from apenet.fit.loggp import FORMULA as LOGGP_FORMULA
 from apenet.fit.loggp import LogGpFit
 from apenet.fit.machine_file import WrittenMachine
@@ -66,20 +67,19 @@ def report(fit: Fit) -> RenderableType:
         parts += [*_input([fit.measurement], fit.model, FORMULA), *_chosen(fit)]
         parts += ["", _paths_table(fit), *_crossovers(fit)]
         unknown = tuple(f"path {n}: {what}" for n, path in enumerate(fit.paths, start=1) for what in path.unknown)
-        tables = [(fit.measurement, fit.fitted_us, fit.held_out_percent)]
-        warnings = (*fit.measurement.notes, *fit.warnings)
     elif isinstance(fit, ProtocolsFit):
         parts += [*_input([fit.measurement], fit.model, formula_text(fit)), *_chosen(fit)]
         parts += ["", _protocols_table(fit)]
         unknown = ()
-        tables = [(fit.measurement, fit.fitted_us, fit.held_out_percent)]
-        warnings = (*fit.measurement.notes, *fit.warnings)
     else:
         parts += _input(fit.measurements, fit.model, LOGGP_FORMULA)
         parts += ["", _loggp_table(fit)]
         unknown = fit.unknown
+    if isinstance(fit, CurveFit):
+        tables = [(fit.measurement, fit.fitted_us, fit.held_out_percent)]
+    else:
         tables = list(zip(fit.measurements, fit.fitted_us, fit.held_out_percent, strict=True))
-        warnings = (*(note for one in fit.measurements for note in one.notes), *fit.warnings)
+    warnings = (*(note for measurement, _, _ in tables for note in measurement.notes), *fit.warnings)
     parts += ["", _errors_table(fit.in_sample, fit.held_out)]
     parts += [Text.assemble(("unknown    ", "yellow"), line) for line in unknown]
     parts += [Text.assemble(("note       ", "yellow"), line) for line in warnings]

@@ -16,21 +16,25 @@ CONFIDENCE = 0.95
 SEED = 1
 
 
+class AsJson:
+    """A dataclass whose JSON object has its fields."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The fields as a dict."""
+        return dict(vars(self))
+
+
 @dataclass(frozen=True)
-class Interval:
+class Interval(AsJson):
     """An estimate and its bootstrap interval."""
 
     value: float
     low: float
     high: float
 
-    def to_json(self) -> dict[str, float]:
-        """value, low, high."""
-        return {"value": self.value, "low": self.low, "high": self.high}
-
 
 @dataclass(frozen=True)
-class Errors:
+class Errors(AsJson):
     """Relative errors over points."""
 
     rms_percent: float
@@ -38,22 +42,14 @@ class Errors:
     max_at_bytes: int
     points: int
 
-    def to_json(self) -> dict[str, float]:
-        """The fields as a dict."""
-        return dict(vars(self))
-
 
 @dataclass(frozen=True)
-class Alternative:
+class Alternative(AsJson):
     """One of the compared models: its error on left-out sizes, and its number of parameters."""
 
     model: str
     held_out_rms_percent: float
     parameters: int
-
-    def to_json(self) -> dict[str, Any]:
-        """The fields as a dict."""
-        return dict(vars(self))
 
 
 def errors(relative: Floats, sizes_bytes: NDArray[np.int64]) -> Errors:
