@@ -7,7 +7,6 @@
 #include "host/bus.hpp"
 #include "host/description.hpp"
 #include "kernel/queue_pool.hpp"
-#include "kernel/rate.hpp"
 #include "kernel/simulation.hpp"
 
 namespace apenet {

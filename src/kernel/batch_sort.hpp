@@ -1,7 +1,6 @@
 // BatchSort: brings the events of one slot of the timing wheel into their total order.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <vector>
 

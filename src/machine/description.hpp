@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "host/description.hpp"
 #include "message/requests.hpp"

@@ -7,7 +7,6 @@
 // virtual: the Transport is a template argument.
 #pragma once
 
-#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>

@@ -2,7 +2,6 @@
 
 #include <complex>
 #include <cstring>
-#include <limits>
 #include <type_traits>
 
 namespace apenet::libfabric {

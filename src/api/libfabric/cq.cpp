@@ -2,7 +2,6 @@
 
 #include <rdma/fi_errno.h>
 
-#include <algorithm>
 #include <cstring>
 
 #include "api/libfabric/domain.hpp"

@@ -8,7 +8,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
-#include <span>
 #include <vector>
 
 #include "api/libfabric/objects.hpp"

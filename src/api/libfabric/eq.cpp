@@ -3,7 +3,6 @@
 #include <poll.h>
 #include <rdma/fi_errno.h>
 
-#include <algorithm>
 #include <cstring>
 
 #include "api/libfabric/cq.hpp"

@@ -3,7 +3,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <new>
-#include <stdexcept>
 
 #include "api/libfabric/guard.hpp"
 #include "api/libfabric/wire.hpp"

@@ -4,8 +4,6 @@
 #include <rdma/fabric.h>
 #include <rdma/fi_errno.h>
 
-#include <type_traits>
-
 #include "api/libfabric/guard.hpp"
 #include "api/libfabric/wait_descriptor.hpp"
 

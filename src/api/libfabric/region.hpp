@@ -5,10 +5,8 @@
 #include <sys/uio.h>
 
 #include <cstdint>
-#include <vector>
 
 #include "api/libfabric/domain.hpp"
-#include "runtime/ipc/regions.hpp"
 
 namespace apenet::libfabric {
 

@@ -4,7 +4,6 @@
 #include <rdma/fi_domain.h>
 #include <rdma/fi_eq.h>
 
-#include <cstdint>
 #include <vector>
 
 #include "api/libfabric/domain.hpp"

@@ -1,7 +1,6 @@
 #include "network/flit/engine.hpp"
 
 #include <algorithm>
-#include <stdexcept>
 #include <utility>
 
 #include "kernel/check.hpp"

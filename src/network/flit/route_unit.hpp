@@ -6,7 +6,6 @@
 #include <functional>
 #include <vector>
 
-#include "kernel/simulation.hpp"
 #include "network/flit/fabric.hpp"
 
 namespace apenet {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <string>
-#include <utility>
 
 #include "kernel/check.hpp"
 #include "kernel/refuse.hpp"

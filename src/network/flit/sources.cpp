@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "kernel/check.hpp"
 #include "network/flit/bits.hpp"
 
 namespace apenet {

@@ -1,7 +1,6 @@
 // PacketEngine: virtual cut-through with credits, one packet one object.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <vector>

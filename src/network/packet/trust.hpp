@@ -1,7 +1,6 @@
 // Trust: up to which load the packet engine's latencies agree with the flit engine's, and the warning beyond.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <vector>
 

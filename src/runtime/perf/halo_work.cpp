@@ -2,7 +2,6 @@
 
 #include <array>
 #include <numeric>
-#include <stdexcept>
 #include <vector>
 
 #include "network/topology/cube.hpp"

@@ -1,7 +1,6 @@
 #include "runtime/perf/packet_work.hpp"
 
 #include <stdexcept>
-#include <string>
 #include <vector>
 
 #include "kernel/check.hpp"

@@ -3,12 +3,9 @@
 
 #include <cstdint>
 #include <memory>
-#include <vector>
 
 #include "kernel/large_array.hpp"
-#include "kernel/simulation.hpp"
 #include "machine/description.hpp"
-#include "network/network.hpp"
 
 namespace apenet {
 

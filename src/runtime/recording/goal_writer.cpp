@@ -1,6 +1,5 @@
 #include "runtime/recording/goal_writer.hpp"
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <map>

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "nic/nic.hpp"
 #include "runtime/ipc/protocol.hpp"
 #include "runtime/scheduler/process_memory.hpp"
 

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <vector>
 
 #include "runtime/scripted/card_tests.hpp"
 #include "runtime/scripted/script.hpp"

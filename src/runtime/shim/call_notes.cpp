@@ -8,8 +8,6 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/shim/real.hpp"
-
 namespace apenet::shim {
 namespace {
 

@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
-#include <unistd.h>
 
 #include <array>
 #include <cerrno>

@@ -2,7 +2,6 @@
 #include <stdio_ext.h>
 
 #include <algorithm>
-#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>

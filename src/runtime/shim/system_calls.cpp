@@ -10,8 +10,6 @@
 #include <cerrno>
 #include <ctime>
 
-#include "runtime/shim/real.hpp"
-
 #define APENET_HIDDEN extern "C" __attribute__((visibility("hidden"), used))
 
 APENET_HIDDEN long apenet_time_call(long number, long first, long second, long third, long fourth) {

@@ -5,7 +5,6 @@
 #include <array>
 #include <charconv>
 #include <cstddef>
-#include <functional>
 
 namespace apenet::warden {
 namespace {
