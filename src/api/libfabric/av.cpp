@@ -22,10 +22,9 @@ AddressVector& av_of(fid_av* av) {
 
 int bind_av(fid* object, fid* other, std::uint64_t /*flags*/) {
   auto& av = object_of<AddressVector>(object);
-  return enter(av.transport().client(), [&]() -> int {
+  return enter(av.transport().client(), [&] {
     if (other->fclass != FI_CLASS_EQ) throw FabricError(FI_EINVAL, "fi_av_bind: expected an event queue");
     av.bind(object_of<EventQueue>(other));
-    return 0;
   });
 }
 
@@ -64,9 +63,8 @@ int insert_symmetric(fid_av* av, const char* node, std::size_t node_count, const
 }
 
 int remove(fid_av* av, fi_addr_t* addresses, std::size_t count, std::uint64_t /*flags*/) {
-  return enter(av_of(av).transport().client(), [&]() -> int {
+  return enter(av_of(av).transport().client(), [&] {
     for (std::size_t i = 0; i < count; ++i) av_of(av).remove(addresses[i]);
-    return 0;
   });
 }
 
@@ -172,7 +170,7 @@ void AddressVector::remove(fi_addr_t address) {
 
 int open_av(fid_domain* domain, fi_av_attr* attributes, fid_av** av, void* context) {
   Domain& owner = domain_of(domain);
-  return enter(owner.transport().client(), [&]() -> int {
+  return enter(owner.transport().client(), [&] {
     if (attributes != nullptr) {
       if (attributes->name != nullptr)
         throw FabricError(FI_ENOSYS, "fi_av_open: shared address vectors (name)");
@@ -180,7 +178,6 @@ int open_av(fid_domain* domain, fi_av_attr* attributes, fid_av** av, void* conte
     }
     const std::uint64_t flags = attributes != nullptr ? attributes->flags : 0;
     *av = new AddressVector(owner, owner.transport().client().size(), flags, context);
-    return 0;
   });
 }
 

@@ -19,10 +19,9 @@ ipc::Client& client_of(fid_cntr* counter) {
 }
 
 std::uint64_t read(fid_cntr* counter) {
-  enter(client_of(counter), [&]() -> int {
+  enter(client_of(counter), [&] {
     counter_of(counter).look();
     counter_of(counter).seen();
-    return 0;
   });
   return counter_of(counter).value();
 }
@@ -33,10 +32,7 @@ std::uint64_t read_errors(fid_cntr* counter) {
 
 template <typename Act>
 int change(fid_cntr* counter, Act act) {
-  return enter(client_of(counter), [&]() -> int {
-    act(counter_of(counter));
-    return 0;
-  });
+  return enter(client_of(counter), [&] { act(counter_of(counter)); });
 }
 
 int add(fid_cntr* counter, std::uint64_t value) {
@@ -56,7 +52,7 @@ int set_errors(fid_cntr* counter, std::uint64_t value) {
 }
 
 int wait(fid_cntr* counter, std::uint64_t threshold, int timeout_ms) {
-  return enter(client_of(counter), [&]() -> int { return counter_of(counter).wait(threshold, timeout_ms); });
+  return enter(client_of(counter), [&] { return counter_of(counter).wait(threshold, timeout_ms); });
 }
 
 constexpr fi_ops counter_object_ops = object_ops(close_object<Counter>, unsupported, get_wait<Counter>);
@@ -110,11 +106,10 @@ int Counter::wait(std::uint64_t threshold, int timeout_ms) {
 
 int open_counter(fid_domain* domain, fi_cntr_attr* attributes, fid_cntr** counter, void* context) {
   Domain& owner = domain_of(domain);
-  return enter(owner.transport().client(), [&]() -> int {
+  return enter(owner.transport().client(), [&] {
     const fi_cntr_attr wanted = attributes != nullptr ? *attributes : fi_cntr_attr{};
     check_wait_object("fi_cntr_open", wanted.wait_obj, wanted.wait_set);
     *counter = new Counter(owner, wanted, context);
-    return 0;
   });
 }
 

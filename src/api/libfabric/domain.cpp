@@ -19,10 +19,9 @@ namespace {
 
 int bind_domain(fid* object, fid* other, std::uint64_t flags) {
   auto& domain = object_of<Domain>(object);
-  return enter(domain.transport().client(), [&]() -> int {
+  return enter(domain.transport().client(), [&] {
     if (other->fclass != FI_CLASS_EQ) throw FabricError(FI_EINVAL, "fi_domain_bind: expected an event queue");
     domain.bind(object_of<EventQueue>(other), flags);
-    return 0;
   });
 }
 
@@ -93,10 +92,7 @@ void Domain::bind(EventQueue& eq, std::uint64_t flags) {
 
 int open_domain(fid_fabric* fabric, fi_info* info, fid_domain** domain, void* context) {
   Fabric& owner = *static_cast<Fabric*>(fabric);
-  return enter(owner.transport().client(), [&]() -> int {
-    *domain = new Domain(owner, *info, context);
-    return 0;
-  });
+  return enter(owner.transport().client(), [&] { *domain = new Domain(owner, *info, context); });
 }
 
 }  // namespace apenet::libfabric

@@ -20,10 +20,7 @@ constexpr std::size_t default_min_multi_receive = 64;
 
 int bind_endpoint(fid* object, fid* other, std::uint64_t flags) {
   auto& endpoint = object_of<Endpoint>(object);
-  return enter(endpoint.transport().client(), [&]() -> int {
-    endpoint.bind(*other, flags);
-    return 0;
-  });
+  return enter(endpoint.transport().client(), [&] { endpoint.bind(*other, flags); });
 }
 
 int control_endpoint(fid* object, int command, void* argument) {
@@ -68,11 +65,10 @@ int set_option(fid* object, int level, int name, const void* value, std::size_t 
   auto& endpoint = object_of<Endpoint>(object);
   if (level != FI_OPT_ENDPOINT || name != FI_OPT_MIN_MULTI_RECV) return -FI_ENOPROTOOPT;
   if (length != sizeof(std::size_t)) return -FI_EINVAL;
-  return enter(endpoint.transport().client(), [&]() -> int {
+  return enter(endpoint.transport().client(), [&] {
     std::size_t bytes = 0;
     std::memcpy(&bytes, value, sizeof(bytes));
     endpoint.set_min_multi_receive(bytes);
-    return 0;
   });
 }
 
@@ -246,18 +242,11 @@ Counter* Endpoint::counter_of(std::uint64_t flags) const {
   return (flags & FI_READ) != 0 ? read_counter_ : nullptr;
 }
 
-void Endpoint::transmitted(const CompletionEntry& entry, bool reports) {
+void Endpoint::tell(CompletionQueue* cq, const CompletionEntry& entry, bool reports) const {
   if (Counter* counter = counter_of(entry.flags)) {
     entry.error == 0 ? counter->count() : counter->count_error();
   }
-  if (transmit_cq_ != nullptr && (reports || entry.error != 0)) transmit_cq_->push(entry);
-}
-
-void Endpoint::received(const CompletionEntry& entry, bool reports) {
-  if (Counter* counter = counter_of(entry.flags)) {
-    entry.error == 0 ? counter->count() : counter->count_error();
-  }
-  if (receive_cq_ != nullptr && (reports || entry.error != 0)) receive_cq_->push(entry);
+  if (cq != nullptr && (reports || entry.error != 0)) cq->push(entry);
 }
 
 void Endpoint::accessed(std::uint64_t flags, std::uint64_t key) {
@@ -267,11 +256,7 @@ void Endpoint::accessed(std::uint64_t flags, std::uint64_t key) {
 }
 
 void Endpoint::received_data(std::uint64_t flags, std::size_t bytes, std::uint64_t data) {
-  CompletionEntry entry;
-  entry.flags = flags | FI_REMOTE_CQ_DATA;
-  entry.length = bytes;
-  entry.data = data;
-  received(entry, true);
+  received({.flags = flags | FI_REMOTE_CQ_DATA, .length = bytes, .data = data}, true);
 }
 
 Buffer make_buffer(const iovec* pieces, std::size_t count) {

@@ -56,8 +56,8 @@ class Endpoint : public fid_ep, public message::Inbox {
     return !receive_selective_ || (flags & FI_COMPLETION) != 0;
   }
   // Tells the program that an operation has ended; entry.flags says of what kind it was.
-  void transmitted(const CompletionEntry& entry, bool reports);
-  void received(const CompletionEntry& entry, bool reports);
+  void transmitted(const CompletionEntry& entry, bool reports) { tell(transmit_cq_, entry, reports); }
+  void received(const CompletionEntry& entry, bool reports) { tell(receive_cq_, entry, reports); }
   // Others have accessed memory of the domain through this endpoint (FI_REMOTE_WRITE, FI_REMOTE_READ); have
   // sent data with an access.
   void accessed(std::uint64_t flags, std::uint64_t key);
@@ -67,6 +67,7 @@ class Endpoint : public fid_ep, public message::Inbox {
 
  private:
   [[nodiscard]] Counter* counter_of(std::uint64_t flags) const;
+  void tell(CompletionQueue* cq, const CompletionEntry& entry, bool reports) const;
   void bind_cq(CompletionQueue& cq, std::uint64_t flags);
   void bind_counter(Counter& counter, std::uint64_t flags);
 

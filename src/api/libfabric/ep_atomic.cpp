@@ -65,10 +65,9 @@ class Prepared {
   }
   void do_not_report() { call_.reports = false; }
 
-  ssize_t post() {
+  void post() {
     call_.remote = {targets_.data(), targets_used_};
     endpoint_.transport().atomics().post(endpoint_, call_);
-    return 0;
   }
 
  private:
@@ -127,11 +126,11 @@ Prepared message_call(fid_ep* ep, AtomicForm form, const fi_msg_atomic& message,
 ssize_t write_pieces(fid_ep* ep, const fi_ioc* pieces, void** /*descriptors*/, std::size_t count,
                      fi_addr_t peer, std::uint64_t address, std::uint64_t key, fi_datatype type, fi_op op,
                      void* context) {
-  return enter(client_of(ep), [&]() -> ssize_t {
+  return enter(client_of(ep), [&] {
     const Elements operands{pieces, count};
     Prepared call = plain_call(ep, valid(AtomicForm::write, type, op), operands, peer, address, key, context);
     call.take_operands(operands);
-    return call.post();
+    call.post();
   });
 }
 
@@ -142,31 +141,30 @@ ssize_t write(fid_ep* ep, const void* start, std::size_t count, void* /*descript
 }
 
 ssize_t write_message(fid_ep* ep, const fi_msg_atomic* message, std::uint64_t flags) {
-  return enter(client_of(ep),
-               [&]() -> ssize_t { return message_call(ep, AtomicForm::write, *message, flags).post(); });
+  return enter(client_of(ep), [&] { message_call(ep, AtomicForm::write, *message, flags).post(); });
 }
 
 ssize_t inject(fid_ep* ep, const void* start, std::size_t count, fi_addr_t peer, std::uint64_t address,
                std::uint64_t key, fi_datatype type, fi_op op) {
-  return enter(client_of(ep), [&]() -> ssize_t {
+  return enter(client_of(ep), [&] {
     const fi_ioc piece = one_piece(start, count);
     const Elements operands{&piece, 1};
     Prepared call = plain_call(ep, valid(AtomicForm::write, type, op), operands, peer, address, key, nullptr);
     call.take_operands(operands);
     call.do_not_report();
-    return call.post();
+    call.post();
   });
 }
 
 ssize_t fetch_pieces(fid_ep* ep, const fi_ioc* pieces, void** /*descriptors*/, std::size_t count,
                      fi_ioc* results, void** /*result_descriptors*/, std::size_t result_count, fi_addr_t peer,
                      std::uint64_t address, std::uint64_t key, fi_datatype type, fi_op op, void* context) {
-  return enter(client_of(ep), [&]() -> ssize_t {
+  return enter(client_of(ep), [&] {
     const Elements wanted{results, result_count};
     Prepared call = plain_call(ep, valid(AtomicForm::fetch, type, op), wanted, peer, address, key, context);
     call.take_operands({pieces, count});
     call.give_results(wanted);
-    return call.post();
+    call.post();
   });
 }
 
@@ -180,10 +178,10 @@ ssize_t fetch(fid_ep* ep, const void* start, std::size_t count, void* /*descript
 
 ssize_t fetch_message(fid_ep* ep, const fi_msg_atomic* message, fi_ioc* results,
                       void** /*result_descriptors*/, std::size_t result_count, std::uint64_t flags) {
-  return enter(client_of(ep), [&]() -> ssize_t {
+  return enter(client_of(ep), [&] {
     Prepared call = message_call(ep, AtomicForm::fetch, *message, flags);
     call.give_results({results, result_count});
-    return call.post();
+    call.post();
   });
 }
 
@@ -192,13 +190,13 @@ ssize_t compare_pieces(fid_ep* ep, const fi_ioc* pieces, void** /*descriptors*/,
                        fi_ioc* results, void** /*result_descriptors*/, std::size_t result_count,
                        fi_addr_t peer, std::uint64_t address, std::uint64_t key, fi_datatype type, fi_op op,
                        void* context) {
-  return enter(client_of(ep), [&]() -> ssize_t {
+  return enter(client_of(ep), [&] {
     const Elements wanted{results, result_count};
     Prepared call = plain_call(ep, valid(AtomicForm::compare, type, op), wanted, peer, address, key, context);
     call.take_operands({pieces, count});
     call.take_comparands({comparands, compare_count});
     call.give_results(wanted);
-    return call.post();
+    call.post();
   });
 }
 
@@ -215,11 +213,11 @@ ssize_t compare(fid_ep* ep, const void* start, std::size_t count, void* /*descri
 ssize_t compare_message(fid_ep* ep, const fi_msg_atomic* message, const fi_ioc* comparands,
                         void** /*compare_descriptors*/, std::size_t compare_count, fi_ioc* results,
                         void** /*result_descriptors*/, std::size_t result_count, std::uint64_t flags) {
-  return enter(client_of(ep), [&]() -> ssize_t {
+  return enter(client_of(ep), [&] {
     Prepared call = message_call(ep, AtomicForm::compare, *message, flags);
     call.take_comparands({comparands, compare_count});
     call.give_results({results, result_count});
-    return call.post();
+    call.post();
   });
 }
 

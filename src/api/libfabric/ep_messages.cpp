@@ -61,7 +61,7 @@ struct Calls {
 
   static ssize_t recv(fid_ep* ep, void* start, std::size_t length, void* /*descriptor*/, fi_addr_t from,
                       Tag... tag, Tag... ignore, void* context) {
-    return enter(client_of(ep), [&]() -> ssize_t {
+    return enter(client_of(ep), [&] {
       return recv_buffer(ep, make_buffer(start, length), from, tag..., ignore..., context,
                          endpoint_of(ep).receive_flags());
     });
@@ -69,14 +69,14 @@ struct Calls {
 
   static ssize_t recvv(fid_ep* ep, const iovec* pieces, void** /*descriptors*/, std::size_t count,
                        fi_addr_t from, Tag... tag, Tag... ignore, void* context) {
-    return enter(client_of(ep), [&]() -> ssize_t {
+    return enter(client_of(ep), [&] {
       return recv_buffer(ep, make_buffer(pieces, count), from, tag..., ignore..., context,
                          endpoint_of(ep).receive_flags());
     });
   }
 
   static ssize_t recvmsg(fid_ep* ep, const Message* message, std::uint64_t flags) {
-    return enter(client_of(ep), [&]() -> ssize_t {
+    return enter(client_of(ep), [&] {
       const Buffer buffer = make_buffer(message->msg_iov, message->iov_count);
       if constexpr (tagged) {
         return recv_buffer(ep, buffer, message->addr, message->tag, message->ignore, message->context, flags);
@@ -102,33 +102,32 @@ struct Calls {
     return call;
   }
 
-  static ssize_t post(fid_ep* ep, fi_addr_t to, SendCall& call) {
+  static void post(fid_ep* ep, fi_addr_t to, SendCall& call) {
     Endpoint& endpoint = endpoint_of(ep);
     aim(call, endpoint.resolve(to));
     libfabric::send(endpoint, call);
-    return 0;
   }
 
   static ssize_t send(fid_ep* ep, const void* start, std::size_t length, void* /*descriptor*/, fi_addr_t to,
                       Tag... tag, void* context) {
-    return enter(client_of(ep), [&]() -> ssize_t {
+    return enter(client_of(ep), [&] {
       SendCall call =
           plain(ep, make_buffer(start, length), tag..., context, endpoint_of(ep).transmit_flags());
-      return post(ep, to, call);
+      post(ep, to, call);
     });
   }
 
   static ssize_t sendv(fid_ep* ep, const iovec* pieces, void** /*descriptors*/, std::size_t count,
                        fi_addr_t to, Tag... tag, void* context) {
-    return enter(client_of(ep), [&]() -> ssize_t {
+    return enter(client_of(ep), [&] {
       SendCall call =
           plain(ep, make_buffer(pieces, count), tag..., context, endpoint_of(ep).transmit_flags());
-      return post(ep, to, call);
+      post(ep, to, call);
     });
   }
 
   static ssize_t sendmsg(fid_ep* ep, const Message* message, std::uint64_t flags) {
-    return enter(client_of(ep), [&]() -> ssize_t {
+    return enter(client_of(ep), [&] {
       const Buffer buffer = make_buffer(message->msg_iov, message->iov_count);
       SendCall call;
       if constexpr (tagged) {
@@ -139,35 +138,35 @@ struct Calls {
       call.inject = (flags & FI_INJECT) != 0;
       call.has_data = (flags & FI_REMOTE_CQ_DATA) != 0;
       call.data = static_cast<std::uint32_t>(message->data);
-      return post(ep, message->addr, call);
+      post(ep, message->addr, call);
     });
   }
 
   static ssize_t senddata(fid_ep* ep, const void* start, std::size_t length, void* /*descriptor*/,
                           std::uint64_t data, fi_addr_t to, Tag... tag, void* context) {
-    return enter(client_of(ep), [&]() -> ssize_t {
+    return enter(client_of(ep), [&] {
       SendCall call =
           plain(ep, make_buffer(start, length), tag..., context, endpoint_of(ep).transmit_flags());
       add_data(call, data);
-      return post(ep, to, call);
+      post(ep, to, call);
     });
   }
 
   static ssize_t inject(fid_ep* ep, const void* start, std::size_t length, fi_addr_t to, Tag... tag) {
-    return enter(client_of(ep), [&]() -> ssize_t {
+    return enter(client_of(ep), [&] {
       SendCall call = quiet(make_buffer(start, length), tag...);
       call.inject = true;
-      return post(ep, to, call);
+      post(ep, to, call);
     });
   }
 
   static ssize_t injectdata(fid_ep* ep, const void* start, std::size_t length, std::uint64_t data,
                             fi_addr_t to, Tag... tag) {
-    return enter(client_of(ep), [&]() -> ssize_t {
+    return enter(client_of(ep), [&] {
       SendCall call = quiet(make_buffer(start, length), tag...);
       call.inject = true;
       add_data(call, data);
-      return post(ep, to, call);
+      post(ep, to, call);
     });
   }
 

@@ -17,11 +17,11 @@ EventQueue& queue_of(fid_eq* eq) {
 }
 
 ssize_t read(fid_eq* eq, std::uint32_t* event, void* entry, std::size_t room, std::uint64_t flags) {
-  return enter([&]() -> ssize_t { return queue_of(eq).read(event, entry, room, flags); });
+  return enter([&] { return queue_of(eq).read(event, entry, room, flags); });
 }
 
 ssize_t read_error(fid_eq* eq, fi_eq_err_entry* entry, std::uint64_t flags) {
-  return enter([&]() -> ssize_t { return queue_of(eq).read_error(*entry, flags); });
+  return enter([&] { return queue_of(eq).read_error(*entry, flags); });
 }
 
 ssize_t write(fid_eq* eq, std::uint32_t event, const void* entry, std::size_t bytes,
@@ -49,9 +49,8 @@ ssize_t wait_and_read(fid_eq* eq, std::uint32_t* event, void* entry, std::size_t
   if (!transport.client().started()) {
     wait_in_host(queue, timeout_ms);
   } else {
-    const int failed = enter(transport.client(), [&]() -> int {
+    const int failed = enter(transport.client(), [&] {
       transport.progress_until(timeout_ms, [&queue] { return !queue.empty(); });
-      return 0;
     });
     if (failed != 0) return failed;
   }
@@ -134,11 +133,10 @@ ssize_t EventQueue::take(bool error, std::uint32_t* event, void* entry, std::siz
 
 int open_eq(fid_fabric* fabric, fi_eq_attr* attributes, fid_eq** eq, void* context) {
   Fabric& owner = *static_cast<Fabric*>(fabric);
-  return enter(owner.transport().client(), [&]() -> int {
+  return enter(owner.transport().client(), [&] {
     const fi_eq_attr wanted = attributes != nullptr ? *attributes : fi_eq_attr{};
     check_wait_object("fi_eq_open", wanted.wait_obj, wanted.wait_set);
     *eq = new EventQueue(owner, wanted, context);
-    return 0;
   });
 }
 

@@ -5,6 +5,7 @@
 #include <rdma/fi_errno.h>
 
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "runtime/ipc/client.hpp"
@@ -44,24 +45,29 @@ class ClientLock {
   ipc::Client& client_;
 };
 
+// For calls that touch nothing shared. A call that returns nothing has succeeded: 0.
 template <typename Call>
-auto enter(ipc::Client& client, Call&& call) noexcept -> decltype(call()) {
+auto enter(Call&& call) noexcept {
+  using Result = decltype(call());
+  using Answer = std::conditional_t<std::is_void_v<Result>, int, Result>;
   try {
-    const ClientLock lock(client);
-    return call();
+    if constexpr (std::is_void_v<Result>) {
+      call();
+      return 0;
+    } else {
+      return call();
+    }
   } catch (...) {
-    return report_exception();
+    return Answer{report_exception()};
   }
 }
 
-// For calls that touch nothing shared.
 template <typename Call>
-auto enter(Call&& call) noexcept -> decltype(call()) {
-  try {
+auto enter(ipc::Client& client, Call&& call) noexcept {
+  return enter([&] {
+    const ClientLock lock(client);
     return call();
-  } catch (...) {
-    return report_exception();
-  }
+  });
 }
 
 // Function tables are constant; libfabric's structures point to them without const, and nobody writes through

@@ -304,14 +304,13 @@ fi_info* make_info(std::uint32_t version, const fi_info* hints, const ipc::Heade
 
 int get_info(std::uint32_t version, const char* node, const char* service, std::uint64_t flags,
              const fi_info* hints, fi_info** info) {
-  return enter([&]() -> int {
+  return enter([&] {
     const ipc::Header* machine = ipc::Client::machine();
     if (machine == nullptr) {
       throw FabricError(FI_ENODATA,
                         "fi_getinfo: this process does not run on a simulated machine (apenet run)");
     }
     *info = make_info(version, hints, *machine, {node, service, flags, ipc::Client::machine_rank()});
-    return 0;
   });
 }
 

@@ -33,14 +33,12 @@ std::uint64_t completion_flags(const Transfer& transfer) {
 }
 
 void report_peeked(Endpoint& endpoint, const Message& message, void* context) {
-  CompletionEntry entry;
-  entry.context = context;
-  entry.flags = FI_RECV | FI_TAGGED | data_flag(message.header.has_data != 0);
-  entry.length = static_cast<std::size_t>(message.length());
-  entry.data = message.header.data;
-  entry.tag = message.header.tag;
-  entry.source = endpoint.address_of(message);
-  endpoint.receive_cq()->push(entry);
+  endpoint.receive_cq()->push({.context = context,
+                               .flags = FI_RECV | FI_TAGGED | data_flag(message.header.has_data != 0),
+                               .length = static_cast<std::size_t>(message.length()),
+                               .data = message.header.data,
+                               .tag = message.header.tag,
+                               .source = endpoint.address_of(message)});
 }
 
 void begin_access(Endpoint& endpoint, AccessCall& call, ipc::RecordingKind kind) {
@@ -59,10 +57,8 @@ void send(Endpoint& endpoint, SendCall& call) {
     call.owner.number = recorder->sent(call.target, call.tagged, call.tag, call.buffer);
   if (!transport.engine().send(endpoint, call)) return;
   if (recorder != nullptr) recorder->ended(call.owner.number);
-  CompletionEntry entry;
-  entry.context = call.owner.context;
-  entry.flags = FI_SEND | message_flag(call.tagged);
-  endpoint.transmitted(entry, call.owner.reports);
+  endpoint.transmitted({.context = call.owner.context, .flags = FI_SEND | message_flag(call.tagged)},
+                       call.owner.reports);
 }
 
 void write(Endpoint& endpoint, AccessCall& call) {
@@ -91,13 +87,11 @@ void peek(Endpoint& endpoint, const Wanted& wanted, std::uint64_t flags, void* c
   while (kept == nullptr && (waits ? transport.progress_visible() : transport.progress()))
     kept = engine.find(endpoint, wanted);
   if (kept == nullptr) {
-    CompletionEntry entry;
-    entry.context = context;
-    entry.flags = FI_RECV | FI_TAGGED;
-    entry.tag = wanted.tag;
-    entry.error = FI_ENOMSG;
-    entry.detail = static_cast<int>(ErrorDetail::no_message);
-    endpoint.receive_cq()->push(entry);
+    endpoint.receive_cq()->push({.context = context,
+                                 .flags = FI_RECV | FI_TAGGED,
+                                 .tag = wanted.tag,
+                                 .error = FI_ENOMSG,
+                                 .detail = static_cast<int>(ErrorDetail::no_message)});
     return;
   }
   report_peeked(endpoint, kept->message, context);
@@ -126,13 +120,12 @@ bool cancel(Endpoint& endpoint, void* context) {
   for (const bool tagged : {true, false}) {
     Receive* receive = engine.cancel(endpoint, tagged, context);
     if (receive == nullptr) continue;
-    CompletionEntry entry;
-    entry.context = context;
-    entry.flags = FI_RECV | message_flag(tagged);
-    entry.tag = receive->tag;
-    entry.error = FI_ECANCELED;
-    entry.detail = static_cast<int>(ErrorDetail::cancelled);
-    endpoint.received(entry, true);
+    endpoint.received({.context = context,
+                       .flags = FI_RECV | message_flag(tagged),
+                       .tag = receive->tag,
+                       .error = FI_ECANCELED,
+                       .detail = static_cast<int>(ErrorDetail::cancelled)},
+                      true);
     engine.forget_receive(*receive);
     return true;
   }

@@ -47,63 +47,49 @@ Recorder::~Recorder() {
 
 std::uint32_t Recorder::sent(std::uint32_t target, bool tagged, std::uint64_t tag,
                              const message::Buffer& buffer) {
-  ipc::RecordingEntry entry;
-  entry.kind = ipc::RecordingKind::sent;
-  entry.tagged = tagged ? 1 : 0;
-  entry.operation = next_operation_++;
-  entry.peer = target;
-  entry.tag = tagged ? tag : 0;
-  entry.value = static_cast<std::int64_t>(buffer.length);
-  entry.address = begin_of(buffer);
-  append(entry);
-  return entry.operation;
+  append({.kind = ipc::RecordingKind::sent,
+          .tagged = static_cast<std::uint8_t>(tagged ? 1 : 0),
+          .operation = next_operation_,
+          .peer = target,
+          .tag = tagged ? tag : 0,
+          .value = static_cast<std::int64_t>(buffer.length),
+          .address = begin_of(buffer)});
+  return next_operation_++;
 }
 
 std::uint32_t Recorder::received() {
-  ipc::RecordingEntry entry;
-  entry.kind = ipc::RecordingKind::received;
-  entry.operation = next_operation_++;
-  append(entry);
-  return entry.operation;
+  append({.kind = ipc::RecordingKind::received, .operation = next_operation_});
+  return next_operation_++;
 }
 
 void Recorder::matched(std::uint32_t operation, std::uint32_t source, bool tagged, std::uint64_t tag,
                        std::uint64_t bytes, const message::Buffer& buffer) {
-  ipc::RecordingEntry entry;
-  entry.kind = ipc::RecordingKind::matched;
-  entry.tagged = tagged ? 1 : 0;
-  entry.operation = operation;
-  entry.peer = source;
-  entry.tag = tagged ? tag : 0;
-  entry.value = static_cast<std::int64_t>(bytes);
-  entry.address = begin_of(buffer);
-  append(entry);
+  append({.kind = ipc::RecordingKind::matched,
+          .tagged = static_cast<std::uint8_t>(tagged ? 1 : 0),
+          .operation = operation,
+          .peer = source,
+          .tag = tagged ? tag : 0,
+          .value = static_cast<std::int64_t>(bytes),
+          .address = begin_of(buffer)});
 }
 
 std::uint32_t Recorder::accessed(ipc::RecordingKind kind, std::uint32_t target, const message::Buffer& buffer,
                                  std::uint64_t remote_address) {
-  ipc::RecordingEntry entry;
-  entry.kind = kind;
-  entry.operation = next_operation_++;
-  entry.peer = target;
-  entry.value = static_cast<std::int64_t>(buffer.length);
-  entry.address = begin_of(buffer);
-  entry.remote_address = remote_address;
-  append(entry);
-  return entry.operation;
+  append({.kind = kind,
+          .operation = next_operation_,
+          .peer = target,
+          .value = static_cast<std::int64_t>(buffer.length),
+          .address = begin_of(buffer),
+          .remote_address = remote_address});
+  return next_operation_++;
 }
 
 void Recorder::ended(std::uint32_t operation) {
-  ipc::RecordingEntry entry;
-  entry.kind = ipc::RecordingKind::ended;
-  entry.operation = operation;
-  append(entry);
+  append({.kind = ipc::RecordingKind::ended, .operation = operation});
 }
 
 void Recorder::close() {
-  ipc::RecordingEntry entry;
-  entry.kind = ipc::RecordingKind::closed;
-  append(entry);
+  append({.kind = ipc::RecordingKind::closed});
   flush();
 }
 
@@ -114,11 +100,7 @@ void Recorder::append(const ipc::RecordingEntry& entry) {
     if (entries_ == chunk_entries) flush();
     std::memcpy(chunk_.data() + sizeof(ipc::RecordingChunk) + entries_++ * sizeof(next), &next, sizeof(next));
   };
-  if (computed_ps > 0) {
-    ipc::RecordingEntry computed;
-    computed.value = computed_ps;
-    write(computed);
-  }
+  if (computed_ps > 0) write({.kind = ipc::RecordingKind::computed, .value = computed_ps});
   write(entry);
 }
 

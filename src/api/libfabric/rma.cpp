@@ -74,37 +74,35 @@ AccessCall message_call(fid_ep* ep, const fi_msg_rma& message, std::uint64_t fla
 // fi_read and fi_write with their kin. Start: the type of the local buffer's address.
 template <void access(Endpoint&, AccessCall&), typename Start>
 struct Accesses {
-  static ssize_t at(fid_ep* ep, AccessCall& call, std::uint64_t address, std::uint64_t key) {
+  static void at(fid_ep* ep, AccessCall& call, std::uint64_t address, std::uint64_t key) {
     call.keys[0] = key;
     const Segment remote{address, call.buffer.length};
     call.remote = {&remote, 1};
     access(endpoint_of(ep), call);
-    return 0;
   }
 
   static ssize_t buffer(fid_ep* ep, Start start, std::size_t length, void* /*descriptor*/, fi_addr_t peer,
                         std::uint64_t address, std::uint64_t key, void* context) {
-    return enter(client_of(ep), [&]() -> ssize_t {
+    return enter(client_of(ep), [&] {
       AccessCall call = plain_call(ep, make_buffer(start, length), peer, context);
-      return at(ep, call, address, key);
+      at(ep, call, address, key);
     });
   }
 
   static ssize_t pieces(fid_ep* ep, const iovec* pieces, void** /*descriptors*/, std::size_t count,
                         fi_addr_t peer, std::uint64_t address, std::uint64_t key, void* context) {
-    return enter(client_of(ep), [&]() -> ssize_t {
+    return enter(client_of(ep), [&] {
       AccessCall call = plain_call(ep, make_buffer(pieces, count), peer, context);
-      return at(ep, call, address, key);
+      at(ep, call, address, key);
     });
   }
 
   static ssize_t message(fid_ep* ep, const fi_msg_rma* message, std::uint64_t flags) {
-    return enter(client_of(ep), [&]() -> ssize_t {
+    return enter(client_of(ep), [&] {
       AccessCall call = message_call(ep, *message, flags);
       const auto segments = segments_of(*message, call.buffer.length);
       call.remote = {segments.data(), message->rma_iov_count};
       access(endpoint_of(ep), call);
-      return 0;
     });
   }
 };
@@ -120,28 +118,28 @@ AccessCall inject_call(fid_ep* ep, const void* start, std::size_t length, fi_add
 
 ssize_t inject(fid_ep* ep, const void* start, std::size_t length, fi_addr_t peer, std::uint64_t address,
                std::uint64_t key) {
-  return enter(client_of(ep), [&]() -> ssize_t {
+  return enter(client_of(ep), [&] {
     AccessCall call = inject_call(ep, start, length, peer);
-    return Writes::at(ep, call, address, key);
+    Writes::at(ep, call, address, key);
   });
 }
 
 ssize_t write_with_data(fid_ep* ep, const void* start, std::size_t length, void* /*descriptor*/,
                         std::uint64_t data, fi_addr_t peer, std::uint64_t address, std::uint64_t key,
                         void* context) {
-  return enter(client_of(ep), [&]() -> ssize_t {
+  return enter(client_of(ep), [&] {
     AccessCall call = plain_call(ep, make_buffer(start, length), peer, context);
     add_data(call, data);
-    return Writes::at(ep, call, address, key);
+    Writes::at(ep, call, address, key);
   });
 }
 
 ssize_t inject_with_data(fid_ep* ep, const void* start, std::size_t length, std::uint64_t data,
                          fi_addr_t peer, std::uint64_t address, std::uint64_t key) {
-  return enter(client_of(ep), [&]() -> ssize_t {
+  return enter(client_of(ep), [&] {
     AccessCall call = inject_call(ep, start, length, peer);
     add_data(call, data);
-    return Writes::at(ep, call, address, key);
+    Writes::at(ep, call, address, key);
   });
 }
 

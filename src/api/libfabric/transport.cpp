@@ -122,11 +122,8 @@ void Transport::report_malformed(const char* what) {
   warn(text);
   for (Endpoint* endpoint : endpoints_) {
     if (endpoint == nullptr || endpoint->receive_cq() == nullptr) continue;
-    CompletionEntry entry;
-    entry.flags = FI_RECV;
-    entry.error = FI_EIO;
-    entry.detail = static_cast<int>(ErrorDetail::malformed);
-    endpoint->receive_cq()->push(entry);
+    endpoint->receive_cq()->push(
+        {.flags = FI_RECV, .error = FI_EIO, .detail = static_cast<int>(ErrorDetail::malformed)});
     return;
   }
   throw std::runtime_error(text);

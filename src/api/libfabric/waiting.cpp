@@ -21,29 +21,21 @@ WaitSet& wait_set_of(fid_wait* set) {
 }
 
 int poll(fid_poll* set, void** contexts, int count) {
-  return enter(poll_set_of(set).transport().client(),
-               [&]() -> int { return poll_set_of(set).poll(contexts, count); });
+  return enter(poll_set_of(set).transport().client(), [&] { return poll_set_of(set).poll(contexts, count); });
 }
 
 int add(fid_poll* set, fid* object, std::uint64_t flags) {
   if (flags != 0) return -FI_EBADFLAGS;
-  return enter(poll_set_of(set).transport().client(), [&]() -> int {
-    poll_set_of(set).add(*object);
-    return 0;
-  });
+  return enter(poll_set_of(set).transport().client(), [&] { poll_set_of(set).add(*object); });
 }
 
 int remove(fid_poll* set, fid* object, std::uint64_t flags) {
   if (flags != 0) return -FI_EBADFLAGS;
-  return enter(poll_set_of(set).transport().client(), [&]() -> int {
-    poll_set_of(set).remove(*object);
-    return 0;
-  });
+  return enter(poll_set_of(set).transport().client(), [&] { poll_set_of(set).remove(*object); });
 }
 
 int wait(fid_wait* set, int timeout_ms) {
-  return enter(wait_set_of(set).transport().client(),
-               [&]() -> int { return wait_set_of(set).wait(timeout_ms); });
+  return enter(wait_set_of(set).transport().client(), [&] { return wait_set_of(set).wait(timeout_ms); });
 }
 
 constexpr fi_ops poll_object_ops = object_ops(close_object<PollSet>);
