@@ -36,7 +36,6 @@ void bind_card_tests(nb::module_& module) {
       .def(nb::init<>())
       .def_rw("sizes", &CardTestOptions::sizes)
       .def_rw("iterations", &CardTestOptions::iterations)
-      .def_rw("warmup", &CardTestOptions::warmup)
       .def_rw("channels", &CardTestOptions::channels)
       .def_rw("nodes", &CardTestOptions::nodes)
       .def_rw("window", &CardTestOptions::window)

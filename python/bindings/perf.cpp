@@ -31,8 +31,7 @@ void bind_perf(nb::module_& module) {
 
   nb::class_<HaloWorkOptions>(module, "HaloWorkOptions")
       .def(nb::init<>())
-      .def_rw("exchanges", &HaloWorkOptions::exchanges)
-      .def_rw("bytes", &HaloWorkOptions::bytes);
+      .def_rw("exchanges", &HaloWorkOptions::exchanges);
   nb::class_<HaloWork>(module, "HaloWork")
       .def(nb::init<const MachineDescription&, const HaloWorkOptions&>(), nb::arg("description"),
            nb::arg("options"))

@@ -61,7 +61,6 @@ void bind_ranks(nb::module_& module) {
       .def_prop_ro("waited_ps", column(&RankActivity::waited), nb::rv_policy::automatic)
       .def_prop_ro("computed_ps", column(&RankActivity::computed), nb::rv_policy::automatic)
       .def_prop_ro("sends", column(&RankActivity::sends), nb::rv_policy::automatic)
-      .def_prop_ro("receives", column(&RankActivity::receives), nb::rv_policy::automatic)
       .def_prop_ro("sent_bytes", column(&RankActivity::sent_bytes), nb::rv_policy::automatic)
       .def_ro("messages", &RanksReport::messages)
       .def_ro("bytes", &RanksReport::bytes)
@@ -119,14 +118,11 @@ void bind_ranks(nb::module_& module) {
 
 void bind_replay(nb::module_& module) {
   bind_ranks(module);
-  nb::class_<GoalSchedule>(module, "GoalSchedule")
-      .def_prop_ro("rank_count", [](const GoalSchedule& self) { return self.ranks.size(); })
-      .def_prop_ro("operation_count", &GoalSchedule::operation_count);
+  nb::class_<GoalSchedule>(module, "GoalSchedule").def_prop_ro("rank_count", [](const GoalSchedule& self) {
+    return self.ranks.size();
+  });
   module.def("read_goal", &read_goal, nb::arg("path"), nb::arg("name"),
              nb::call_guard<nb::gil_scoped_release>());
-  module.def(
-      "parse_goal", [](const std::string& text, const std::string& file) { return parse_goal(text, file); },
-      nb::arg("text"), nb::arg("file"));
 
   nb::exception<ReplayDeadlock>(module, "ReplayDeadlock");
   nb::class_<ReplayReport, RanksReport>(module, "ReplayReport")

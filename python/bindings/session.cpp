@@ -48,15 +48,8 @@ void bind_reports(nb::module_& module) {
       .def_ro("links", &NetworkHistory::links)
       .def_ro("by_hops", &NetworkHistory::by_hops);
 
-  nb::enum_<RankReport::End>(module, "RankEnd")
-      .value("running", RankReport::End::running)
-      .value("exited", RankReport::End::exited)
-      .value("killed", RankReport::End::killed);
   nb::class_<RankReport>(module, "RankReport")
-      .def_ro("end", &RankReport::end)
       .def_ro("status", &RankReport::status)
-      .def_ro("attached", &RankReport::attached)
-      .def_ro("initialised", &RankReport::initialised)
       .def_ro("used_provider", &RankReport::used_provider)
       .def_ro("finalised", &RankReport::finalised)
       .def_ro("virtual_us", &RankReport::virtual_us)
@@ -102,7 +95,6 @@ void bind_session(nb::module_& module) {
       .def_rw("compute_scale", &SessionOptions::compute_scale)
       .def_rw("deadlock_wait_ms", &SessionOptions::deadlock_wait_ms)
       .def_rw("stall_timeout_ms", &SessionOptions::stall_timeout_ms)
-      .def_rw("startup_wait_ms", &SessionOptions::startup_wait_ms)
       .def_rw("pin", &SessionOptions::pin)
       .def_rw("output_fd", &SessionOptions::output_fd)
       .def_rw("error_fd", &SessionOptions::error_fd)
@@ -119,11 +111,9 @@ void bind_session(nb::module_& module) {
           nb::arg("error_fd") = -1);
 
   nb::class_<GoalSummary>(module, "GoalSummary")
-      .def_ro("operations", &GoalSummary::operations)
       .def_ro("puts", &GoalSummary::puts)
       .def_ro("gets", &GoalSummary::gets)
       .def_ro("unreceived", &GoalSummary::unreceived)
-      .def_ro("earlier", &GoalSummary::earlier)
       .def_ro("unclosed", &GoalSummary::unclosed);
   module.def(
       "write_goal",

@@ -6,10 +6,6 @@ Simulation::Simulation(std::uint64_t seed) : seed_(seed) {}
 
 Simulation::~Simulation() = default;
 
-void Simulation::run_until(Time horizon) {
-  while (next_time() < horizon) run_next();
-}
-
 void Simulation::run() {
   while (!queue_.empty()) run_next();
 }

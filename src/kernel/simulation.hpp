@@ -54,14 +54,13 @@ class Simulation {
     queue_.push(static_cast<std::uint64_t>(when.ps()), packed_order, &handler, argument_a, argument_b);
   }
 
-  // Runs the next event; returns false if there is none. This function and the next two call
+  // Runs the next event; returns false if there is none. This function and the next one call
   // look_for_interruption() regularly. If that throws, the simulation cannot continue.
   bool step() {
     if (queue_.empty()) return false;
     run_next();
     return true;
   }
-  void run_until(Time horizon);  // runs all events before horizon; now() is then the time of the last one
   void run();
 
   [[nodiscard]] std::size_t pending_count() const { return queue_.size(); }

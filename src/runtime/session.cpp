@@ -164,7 +164,6 @@ std::string Session::Parts::warning_of_threads() const {
 void Session::Parts::report_rank(RankReport& report, std::uint32_t rank) {
   const ipc::Block& block = shared.block(rank);
   const ipc::Identity& identity = block.identity;
-  report.attached = identity.process_id != 0;
   report.initialised = identity.initialised != 0;
   report.used_provider = identity.used_provider != 0;
   report.finalised = identity.finalised != 0 || identity.closed != 0;

@@ -110,7 +110,9 @@ std::vector<std::vector<Seen>> run(std::uint64_t seed, Replaced replaced) {
     packet.wire_bytes = static_cast<std::uint32_t>(1 + random.below(80));
     packet.message = i;
     engine.inject(packet, simulation.now());
-    if (random.below(4) == 0) simulation.run_until(simulation.now() + Time::from_ns(5));
+    if (random.below(4) != 0) continue;
+    const Time horizon = simulation.now() + Time::from_ns(5);
+    while (simulation.next_time() < horizon) simulation.step();
   }
   simulation.run();
   std::vector<std::vector<Seen>> result;

@@ -54,7 +54,6 @@ TEST(UpDownRouting, ArrivesWithoutCycleOnRandomGraphs) {
     const Topology topology = random_graph(random);
     const auto routing =
         make_up_down(topology, static_cast<RouterId>(random.below(topology.router_count())), always);
-    EXPECT_EQ(routing->unreachable(topology), "");
     EXPECT_EQ(find_dependency_cycle(topology, *routing), "");
     for (NodeId source = 0; source < topology.endpoint_count(); ++source) {
       for (NodeId destination = 0; destination < topology.endpoint_count(); ++destination)
@@ -75,8 +74,6 @@ TEST(UpDownRouting, AvoidsDeadCablesAndRouters) {
     };
     const auto routing = make_up_down(topology, 0, is_alive);
     EXPECT_EQ(find_dependency_cycle(topology, *routing), "");
-    EXPECT_EQ(routing->unreachable(topology),
-              "no path from node 0 at (0,0,0) to node " + std::to_string(dead_node) + " at (1,1,1)");
     for (NodeId source = 0; source < shape.node_count(); ++source) {
       for (NodeId destination = 0; destination < shape.node_count(); ++destination) {
         const bool is_lost = source == dead_node || destination == dead_node;
@@ -95,15 +92,13 @@ TEST(UpDownRouting, AvoidsDeadCablesAndRouters) {
 TEST(UpDownRouting, ReportsIslands) {
   const Topology topology = make_mesh(CubeShape({5}));
   const auto routing = make_up_down(topology, 4, [](PortRef port) { return port != PortRef{2, 0}; });
-  EXPECT_EQ(routing->unreachable(topology), "no path from node 0 at (0) to node 3 at (3), node 4 at (4)");
   EXPECT_TRUE(routing->reaches(3, 4));
   EXPECT_TRUE(routing->reaches(2, 0));
   EXPECT_FALSE(routing->reaches(2, 3));
   RouteSteps steps;
   routing->route({2, 3, 2, 0, true}, steps);
   EXPECT_EQ(steps.count(), 0U);
-  EXPECT_EQ(make_up_down(topology, 0, [](PortRef) { return false; })->unreachable(topology),
-            "no node is alive");
+  EXPECT_FALSE(make_up_down(topology, 0, [](PortRef) { return false; })->reaches(0, 0));
 }
 
 TEST(UpDownRouting, OnAFatTreeIsMinimalAndSpreadsDestinations) {
@@ -131,7 +126,6 @@ TEST(UpDownRouting, UsesOneRootIfSeveralDoNotConnectAllNodes) {
     return !(port.router == 0 && port.port >= 3) && !(port.router == 1 && port.port >= 2 && port.port != 3);
   };
   const auto routing = make_up_down(topology, suggested_roots(topology), is_alive);
-  EXPECT_EQ(routing->unreachable(topology), "");
   EXPECT_EQ(path_of(topology, *routing, 0, 2).size(), 4U);
   EXPECT_EQ(find_dependency_cycle(topology, *routing), "");
 }

@@ -110,7 +110,6 @@ TEST_F(GoalWriter, DistinguishesEndedFromStartedDependencies) {
             "l3: recv 100b from 0 tag 0\n"
             "l3 requires l2\n"
             "}\n");
-  EXPECT_EQ(summary_.operations, 10U);
   EXPECT_EQ(summary_.unreceived, 1U);
   EXPECT_EQ(summary_.unclosed, 0U);
 }
@@ -146,7 +145,6 @@ TEST_F(GoalWriter, OmitsMessagesSentBeforeTheBeginAndUnmatchedReceives) {
             "// a test\nnum_ranks 2\n"
             "\nrank 0 {\nl1: recv 9b from 1 tag 0\n}\n"
             "\nrank 1 {\nl1: send 9b to 0 tag 0\n}\n");
-  EXPECT_EQ(summary_.earlier, 1U);
   EXPECT_EQ(summary_.unclosed, 1U);
 }
 

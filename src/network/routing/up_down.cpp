@@ -209,25 +209,6 @@ std::unique_ptr<const UpDownRouting> make_up_down(const Topology& topology, Rout
   return make_up_down(topology, std::vector<RouterId>{root}, is_alive);
 }
 
-std::string UpDownRouting::unreachable(const Topology& topology) const {
-  const auto name = [&](NodeId node) {
-    return "node " + std::to_string(node) + " at " + topology.router_name(topology.attachment(node).router);
-  };
-  const auto main =
-      std::find_if(island_.begin(), island_.end(), [](std::uint32_t i) { return i != no_island; });
-  if (main == island_.end()) return "no node is alive";
-  constexpr std::uint32_t max_named = 4;
-  std::string lost;
-  std::uint32_t count = 0;
-  for (NodeId node = 0; node < island_.size(); ++node) {
-    if (island_[node] == *main) continue;
-    if (++count <= max_named) lost += (lost.empty() ? "" : ", ") + name(node);
-  }
-  if (count == 0) return {};
-  if (count > max_named) lost += " and " + std::to_string(count - max_named) + " more";
-  return "no path from " + name(static_cast<NodeId>(main - island_.begin())) + " to " + lost;
-}
-
 namespace {
 
 RouterId central_router(const Neighbours& neighbours) {

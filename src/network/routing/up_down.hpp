@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "network/routing/route_table.hpp"
@@ -32,9 +31,6 @@ class UpDownRouting final : public Routing {
   [[nodiscard]] bool reaches(NodeId source, NodeId destination) const {
     return island_[source] == island_[destination] && island_[source] != no_island;
   }
-  // Names the nodes that cannot reach each other, in one sentence; empty if every node reaches every other
-  // one.
-  [[nodiscard]] std::string unreachable(const Topology& topology) const;
 
  private:
   friend class UpDownBuilder;

@@ -45,7 +45,6 @@ struct RankReport {
   enum class End : std::uint8_t { running, exited, killed };
   End end = End::running;
   int status = 0;              // exit status, or signal number
-  bool attached = false;       // the shim was loaded and found the simulation
   bool initialised = false;    // returned from MPI_Init
   bool spoke_pmi = false;      // sent a request to our process manager, as MPI libraries do
   bool used_provider = false;  // opened an endpoint of the provider

@@ -93,7 +93,6 @@ class GoalWriter {
   void receive(std::uint32_t rank, const RecordingEntry& entry);
   void compute(std::int64_t ps);
   void write_passive(std::uint32_t rank);
-  std::uint32_t label();
   void end_line(std::uint64_t address);
   void depend(std::uint32_t label);
 
@@ -109,7 +108,7 @@ class GoalWriter {
   std::vector<std::uint32_t> labels_;  // by operation: label whose end is the operation's end; 0: not written
   std::vector<std::uint32_t> ended_;   // labels that have ended since the last operation began
   std::uint32_t last_ = 0;             // label of the last operation
-  std::uint32_t next_ = 1;
+  std::uint32_t next_label_ = 1;
   std::int64_t unwritten_ps_ = 0;  // computed time below a nanosecond, not yet written
 };
 
@@ -167,7 +166,7 @@ void GoalWriter::write_rank(std::uint32_t rank) {
   messages_.clear();
   ended_.clear();
   last_ = 0;
-  next_ = 1;
+  next_label_ = 1;
   unwritten_ps_ = 0;
   messages_.resize(recording_.entry_count(rank) + 1);
   recording_.for_each(rank, [this](const RecordingEntry& entry) {
@@ -204,11 +203,6 @@ void GoalWriter::end_line(std::uint64_t address) {
   out_.print("\n");
 }
 
-std::uint32_t GoalWriter::label() {
-  ++summary_.operations;
-  return next_++;
-}
-
 // Writes the dependencies of an operation, and makes it the last one.
 void GoalWriter::depend(std::uint32_t label) {
   bool follows = last_ == 0;
@@ -223,12 +217,12 @@ void GoalWriter::depend(std::uint32_t label) {
 
 void GoalWriter::begin_entry(const RecordingEntry& entry) {
   const auto bytes = static_cast<long long>(entry.value);
-  const std::uint32_t first = label();
+  const std::uint32_t first = next_label_++;
   labels_[entry.operation] = first;
   if (entry.kind == RecordingKind::got) {
     out_.print("l%u: send 0b to %u tag %u\n", first, entry.peer, tags_.request());
     depend(first);
-    const std::uint32_t answer = label();
+    const std::uint32_t answer = next_label_++;
     out_.print("l%u: recv %lldb from %u tag %u", answer, bytes, entry.peer, tags_.answer());
     end_line(entry.address);
     out_.print("l%u requires l%u\n", answer, first);
@@ -249,10 +243,9 @@ void GoalWriter::receive(std::uint32_t rank, const RecordingEntry& entry) {
     // Messages of a channel keep their order, so a receive without a send belongs to a message sent before
     // virtual time began, and comes first.
     ++state.balance;
-    ++summary_.earlier;
     return;
   }
-  const std::uint32_t operation = label();
+  const std::uint32_t operation = next_label_++;
   labels_[entry.operation] = operation;
   out_.print("l%u: recv %lldb from %u tag %u", operation, static_cast<long long>(message.bytes),
              message.source, message.tag);
@@ -266,7 +259,7 @@ void GoalWriter::compute(std::int64_t ps) {
   const std::int64_t ns = unwritten_ps_ / ps_per_ns;
   if (ns == 0) return;
   unwritten_ps_ -= ns * ps_per_ns;
-  const std::uint32_t operation = label();
+  const std::uint32_t operation = next_label_++;
   out_.print("l%u: calc %lld\n", operation, static_cast<long long>(ns));
   depend(operation);
   ended_.push_back(operation);
@@ -277,13 +270,13 @@ void GoalWriter::compute(std::int64_t ps) {
 void GoalWriter::write_passive(std::uint32_t rank) {
   for (const Access& access : accesses_[rank]) {
     const auto bytes = static_cast<long long>(access.bytes);
-    const std::uint32_t first = label();
+    const std::uint32_t first = next_label_++;
     if (!access.is_get) {
       out_.print("l%u: recv %lldb from %u tag %u cpu 1", first, bytes, access.source, tags_.put());
       end_line(access.address);
       continue;
     }
-    const std::uint32_t answer = label();
+    const std::uint32_t answer = next_label_++;
     out_.print("l%u: recv 0b from %u tag %u cpu 1\nl%u: send %lldb to %u tag %u cpu 1", first, access.source,
                tags_.request(), answer, bytes, access.source, tags_.answer());
     end_line(access.address);
@@ -293,8 +286,9 @@ void GoalWriter::write_passive(std::uint32_t rank) {
        ++at) {
     for (; at->second.balance > 0; --at->second.balance) {
       ++summary_.unreceived;
-      out_.print("l%u: recv %lldb from %u tag %u\n", label(), static_cast<long long>(at->second.last_bytes),
-                 std::get<1>(at->first), std::get<2>(at->first));
+      out_.print("l%u: recv %lldb from %u tag %u\n", next_label_++,
+                 static_cast<long long>(at->second.last_bytes), std::get<1>(at->first),
+                 std::get<2>(at->first));
     }
   }
 }

@@ -8,14 +8,12 @@
 
 namespace apenet {
 
-// The content of a trace, and its approximations.
+// The approximations of a trace.
 struct GoalSummary {
-  std::uint64_t operations = 0;
   std::uint64_t puts = 0;  // written as a send, and a receive on a second CPU
   std::uint64_t gets = 0;  // written as a request, and an answer by a second CPU
   // Messages without a receive: written with a receive that no operation requires.
   std::uint64_t unreceived = 0;
-  std::uint64_t earlier = 0;   // receives of messages sent before virtual time began: omitted
   std::uint32_t unclosed = 0;  // ranks that ended without closing their endpoint
 };
 

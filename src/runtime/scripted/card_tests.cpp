@@ -172,8 +172,7 @@ std::vector<TestPoint> run_card_test(const MachineDescription& description, Card
       refuse_value("sizes", std::to_string(size),
                    "at most the " + std::to_string(card.max_message_bytes) + " bytes of one put");
     }
-    const Rounds rounds{.warmup = options.warmup,
-                        .measured = options.iterations > 0 ? options.iterations : iterations_of(test, size),
+    const Rounds rounds{.measured = options.iterations > 0 ? options.iterations : iterations_of(test, size),
                         .window = options.window > 0 ? options.window : window_of(test)};
     const Time whole = measure(run, test, exchange, rounds, options.until_landed);
     points.push_back(point_of(test, exchange, whole, rounds.measured));

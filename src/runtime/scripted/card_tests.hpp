@@ -39,7 +39,6 @@ enum class Path : std::uint8_t { automatic, send, put };  // automatic: send up 
 struct CardTestOptions {
   std::vector<std::int64_t> sizes;  // bytes of a message
   std::uint32_t iterations = 0;     // 0: chosen by the test
-  std::uint32_t warmup = 2;         // rounds before the clock starts
   std::uint16_t channels = 1;       // simultaneous messages of this size, one on each hardware queue
   std::vector<NodeId> nodes;        // the two nodes; empty: node 0 and its neighbour in +X
   std::uint32_t window = 0;         // messages in flight; 0: the test's default

@@ -101,7 +101,6 @@ Time MessagePassing::receive(ProcessId rank, std::uint16_t cpu, Time earliest, s
   Rank& receiver = ranks_[rank];
   receiver.transport.advance(cpu, earliest);
   const Time began = receiver.transport.clock(cpu);
-  ++receiver.activity.receives;
   message::ReceiveCall call;
   call.buffer = message::one_piece(address, any_length);
   call.wanted.source = source;

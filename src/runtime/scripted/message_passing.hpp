@@ -47,7 +47,6 @@ struct RankActivity {
   Time computed;
   Time waited;  // for the network
   std::uint64_t sends = 0;
-  std::uint64_t receives = 0;
   std::uint64_t sent_bytes = 0;
 };
 
