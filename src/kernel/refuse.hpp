@@ -1,6 +1,7 @@
 // The error for an unusable value, `KEY = VALUE: expected WHAT`, and checks that throw it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
@@ -16,6 +17,15 @@ namespace apenet {
   std::string text(key);
   text.append(" = ").append(value).append(": expected ").append(expected);
   throw std::invalid_argument(text);
+}
+
+// Text of the user's for a message: quoted, on one line, shortened, without control characters.
+[[nodiscard]] inline std::string quoted(std::string_view text, std::size_t most) {
+  std::string result;
+  for (const char c : text.substr(0, most)) {
+    result += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
+  }
+  return '"' + result + (text.size() > most ? "...\"" : "\"");
 }
 
 inline void require_at_least(std::string_view key, std::int64_t value, std::int64_t least) {

@@ -12,14 +12,8 @@ namespace apenet {
 
 namespace {
 
-// Quotes text for a message: one line, limited length, without control characters.
 std::string shown(std::string_view text) {
-  constexpr std::size_t most = 100;
-  std::string result;
-  for (const char c : text.substr(0, most)) {
-    result += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
-  }
-  return '"' + result + (text.size() > most ? "...\"" : "\"");
+  return quoted(text, 100);
 }
 
 [[noreturn]] void refuse(const std::string& text, const std::string& expected) {

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <charconv>
-#include <stdexcept>
+
+#include "kernel/refuse.hpp"
 
 namespace apenet {
 
@@ -14,16 +15,6 @@ constexpr bool is_digit(char c) {
 
 constexpr bool is_name(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c) || c == '_';
-}
-
-// The excerpt of the file for an error: one line, shortened, without control characters.
-std::string shown(std::string_view text) {
-  constexpr std::size_t most = 40;
-  std::string result;
-  for (const char c : text.substr(0, most)) {
-    result += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
-  }
-  return '"' + result + (text.size() > most ? "...\"" : "\"");
 }
 
 }  // namespace
@@ -114,8 +105,7 @@ void GoalScanner::refuse(const std::string& expected) const {
 }
 
 void GoalScanner::refuse_line(std::uint32_t line, std::string_view found, const std::string& expected) const {
-  throw std::invalid_argument(file_ + ":" + std::to_string(line) + " = " + shown(found) + ": expected " +
-                              expected);
+  refuse_value(file_ + ":" + std::to_string(line), quoted(found, 40), expected);
 }
 
 }  // namespace apenet

@@ -24,13 +24,6 @@ std::uint64_t pair_of(ProcessId source, ProcessId target) {
   return std::uint64_t{source} << 32 | target;
 }
 
-message::Owner owner_of(std::uint32_t operation, std::uint16_t cpu) {
-  message::Owner owner;
-  owner.number = operation;
-  owner.cpu = cpu;
-  return owner;
-}
-
 }  // namespace
 
 MessagePassing::MessagePassing(const MachineDescription& description, std::vector<NodeId> node_of_rank,
@@ -91,7 +84,7 @@ Time MessagePassing::send(ProcessId rank, std::uint16_t cpu, Time earliest, std:
   call.target = target;
   call.tagged = true;
   call.tag = envelope.tag;
-  call.owner = owner_of(operation, cpu);
+  call.owner = {.number = operation, .cpu = cpu};
   if (sender.engine.send(sender.inbox, call)) ended(rank, operation, {rank, envelope.tag, envelope.bytes});
   return began;
 }
@@ -103,11 +96,9 @@ Time MessagePassing::receive(ProcessId rank, std::uint16_t cpu, Time earliest, s
   const Time began = receiver.transport.clock(cpu);
   message::ReceiveCall call;
   call.buffer = message::one_piece(address, any_length);
-  call.wanted.source = source;
-  call.wanted.tag = tag;
-  call.wanted.ignore = tag == any_tag ? ~std::uint64_t{0} : 0;
+  call.wanted = {.source = source, .tag = tag, .ignore = tag == any_tag ? ~std::uint64_t{0} : 0};
   call.tagged = true;
-  call.owner = owner_of(operation, cpu);
+  call.owner = {.number = operation, .cpu = cpu};
   receiver.engine.receive(receiver.inbox, call);
   return began;
 }

@@ -18,39 +18,26 @@ struct Kicks {
   }
 };
 
-class Looks : Kicks {
+// Marks it as one that looks, or that waits.
+template <void (ipc::Progress::*begin)(), void (ipc::Progress::*end)()>
+class Marks : Kicks {
  public:
-  explicit Looks(ipc::Client* client) : Kicks(client), client_(client) {
+  explicit Marks(ipc::Client* client) : Kicks(client), client_(client) {
     if (client_ == nullptr) return;
     client_->observe_compute();
-    client_->progress().begin_look();
+    (client_->progress().*begin)();
   }
-  ~Looks() {
-    if (client_ != nullptr) client_->progress().end_look();
+  ~Marks() {
+    if (client_ != nullptr) (client_->progress().*end)();
   }
-  Looks(const Looks&) = delete;
-  Looks& operator=(const Looks&) = delete;
+  Marks(const Marks&) = delete;
+  Marks& operator=(const Marks&) = delete;
 
  private:
   ipc::Client* client_;
 };
-
-class Waits : Kicks {
- public:
-  explicit Waits(ipc::Client* client) : Kicks(client), client_(client) {
-    if (client_ == nullptr) return;
-    client_->observe_compute();
-    client_->progress().begin_wait();
-  }
-  ~Waits() {
-    if (client_ != nullptr) client_->progress().end_wait();
-  }
-  Waits(const Waits&) = delete;
-  Waits& operator=(const Waits&) = delete;
-
- private:
-  ipc::Client* client_;
-};
+using Looks = Marks<&ipc::Progress::begin_look, &ipc::Progress::end_look>;
+using Waits = Marks<&ipc::Progress::begin_wait, &ipc::Progress::end_wait>;
 
 // A call that needs no classification.
 struct Plain {
