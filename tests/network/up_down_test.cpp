@@ -53,7 +53,7 @@ TEST(UpDownRouting, ArrivesWithoutCycleOnRandomGraphs) {
     RandomStream random(seed, 0);
     const Topology topology = random_graph(random);
     const auto routing =
-        make_up_down(topology, static_cast<RouterId>(random.below(topology.router_count())), always);
+        make_up_down(topology, {static_cast<RouterId>(random.below(topology.router_count()))}, always);
     EXPECT_EQ(find_dependency_cycle(topology, *routing), "");
     for (NodeId source = 0; source < topology.endpoint_count(); ++source) {
       for (NodeId destination = 0; destination < topology.endpoint_count(); ++destination)
@@ -72,7 +72,7 @@ TEST(UpDownRouting, AvoidsDeadCablesAndRouters) {
     const auto is_alive = [&](PortRef port) {
       return port.router != dead_node && port != dead_cable;  // one dead direction is enough
     };
-    const auto routing = make_up_down(topology, 0, is_alive);
+    const auto routing = make_up_down(topology, {0}, is_alive);
     EXPECT_EQ(find_dependency_cycle(topology, *routing), "");
     for (NodeId source = 0; source < shape.node_count(); ++source) {
       for (NodeId destination = 0; destination < shape.node_count(); ++destination) {
@@ -91,14 +91,14 @@ TEST(UpDownRouting, AvoidsDeadCablesAndRouters) {
 
 TEST(UpDownRouting, ReportsIslands) {
   const Topology topology = make_mesh(CubeShape({5}));
-  const auto routing = make_up_down(topology, 4, [](PortRef port) { return port != PortRef{2, 0}; });
+  const auto routing = make_up_down(topology, {4}, [](PortRef port) { return port != PortRef{2, 0}; });
   EXPECT_TRUE(routing->reaches(3, 4));
   EXPECT_TRUE(routing->reaches(2, 0));
   EXPECT_FALSE(routing->reaches(2, 3));
   RouteSteps steps;
   routing->route({2, 3, 2, 0, true}, steps);
   EXPECT_EQ(steps.count(), 0U);
-  EXPECT_FALSE(make_up_down(topology, 0, [](PortRef) { return false; })->reaches(0, 0));
+  EXPECT_FALSE(make_up_down(topology, {0}, [](PortRef) { return false; })->reaches(0, 0));
 }
 
 TEST(UpDownRouting, OnAFatTreeIsMinimalAndSpreadsDestinations) {

@@ -201,12 +201,7 @@ std::unique_ptr<const UpDownRouting> make_up_down(const Topology& topology,
                                                   const std::function<bool(PortRef)>& is_alive) {
   UpDownBuilder builder(topology, roots, is_alive);
   if (builder.is_complete() || roots.size() < 2) return builder.take();
-  return make_up_down(topology, roots.front(), is_alive);
-}
-
-std::unique_ptr<const UpDownRouting> make_up_down(const Topology& topology, RouterId root,
-                                                  const std::function<bool(PortRef)>& is_alive) {
-  return make_up_down(topology, std::vector<RouterId>{root}, is_alive);
+  return make_up_down(topology, {roots.front()}, is_alive);
 }
 
 namespace {

@@ -51,8 +51,6 @@ class UpDownRouting final : public Routing {
 [[nodiscard]] std::unique_ptr<const UpDownRouting> make_up_down(const Topology& topology,
                                                                 const std::vector<RouterId>& roots,
                                                                 const std::function<bool(PortRef)>& is_alive);
-[[nodiscard]] std::unique_ptr<const UpDownRouting> make_up_down(const Topology& topology, RouterId root,
-                                                                const std::function<bool(PortRef)>& is_alive);
 
 // Returns suitable roots. If some routers have no nodes: those of them farthest from any node, the spines of
 // a tree. Otherwise one router in the middle of a long path: half-way between a router farthest from router 0

@@ -145,11 +145,8 @@ bool Scheduler::nobody_moves() const {
 void Scheduler::advance() {
   horizon_ps_ = never_ps;
   for (const Process& process : processes_) {
-    if (process.wait == ipc::Wait::until)
-      horizon_ps_ = std::min(horizon_ps_, process.deadline_ps + lookahead_ps_);
-    if (process.wait == ipc::Wait::for_event && process.events > 0) {
-      horizon_ps_ = std::min(horizon_ps_, std::max(process.clock_ps, process.first_event_ps) + lookahead_ps_);
-    }
+    const std::int64_t acts_ps = process.acts_ps();
+    if (acts_ps != never_ps) horizon_ps_ = std::min(horizon_ps_, acts_ps + lookahead_ps_);
   }
   while (simulation_.next_time().ps() < horizon_ps_ && !is_quiet()) {
     simulation_.step();  // deliver() lowers horizon_ps_
@@ -169,13 +166,7 @@ void Scheduler::wake_concerned() {
   std::int64_t second = never_ps;
   std::uint32_t first_rank = 0;
   for (std::uint32_t rank = 0; rank < processes_.size(); ++rank) {
-    const Process& process = processes_[rank];
-    std::int64_t acts_ps = never_ps;
-    if (process.wait == ipc::Wait::until) {
-      acts_ps = process.deadline_ps;
-    } else if (process.wait == ipc::Wait::for_event && process.events > 0) {
-      acts_ps = std::max(process.clock_ps, process.first_event_ps);
-    }
+    const std::int64_t acts_ps = processes_[rank].acts_ps();
     if (acts_ps < first) {
       second = first;
       first = acts_ps;

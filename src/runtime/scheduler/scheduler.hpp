@@ -1,6 +1,7 @@
 // Scheduler: decides which process may run, and up to which virtual time.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -124,6 +125,13 @@ class Scheduler final : public CompletionSink {
     bool left_out = false;             // as of the last step, ipc::Wait::away
     std::uint32_t events = 0;          // in the ring
     std::vector<ipc::Event> overflow;  // events for which the ring has no room
+
+    // When it acts next, while it waits; never if only an event that does not exist yet can wake it.
+    [[nodiscard]] std::int64_t acts_ps() const {
+      if (wait == ipc::Wait::until) return deadline_ps;
+      const bool has_event = wait == ipc::Wait::for_event && events > 0;
+      return has_event ? std::max(clock_ps, first_event_ps) : Time::never().ps();
+    }
   };
   struct Posted {
     std::int64_t time_ps;

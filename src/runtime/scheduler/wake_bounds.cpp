@@ -17,7 +17,7 @@ std::int64_t Scheduler::known_action_ps(std::uint32_t rank) const {
     case ipc::Wait::until:
       return std::max(process.woken_ps, process.deadline_ps);
     case ipc::Wait::for_event:
-      return process.events > 0 ? std::max(process.clock_ps, process.first_event_ps) : never_ps;
+      return process.acts_ps();
     case ipc::Wait::finished:
       return never_ps;
     case ipc::Wait::running: {
