@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import io
+import json
 import os
 import re
 import secrets
@@ -18,6 +19,7 @@ import stat
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,6 +49,19 @@ def begins_with(heading: bytes) -> IsOurs:
 def contains(mark: bytes) -> IsOurs:
     """Recognises files by a mark anywhere in them."""
     return lambda file: mark in file.read(_MOST_SEARCHED_BYTES)
+
+
+def holds_json(is_known: Callable[[AbstractSet[str]], bool]) -> IsOurs:
+    """Recognises JSON files by the keys of their object."""
+
+    def is_ours(file: BinaryIO) -> bool:
+        try:
+            content = json.loads(file.read(_MOST_SEARCHED_BYTES))
+        except ValueError:
+            return False
+        return isinstance(content, dict) and is_known(content.keys())
+
+    return is_ours
 
 
 Named = tuple[str, Path | None]

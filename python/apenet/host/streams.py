@@ -7,23 +7,14 @@ import os
 import re
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import BinaryIO
 
 from apenet._core import version as __version__
 from apenet.base.errors import InputError
-from apenet.base.outfiles import FolderKind, Held, OutFolder
+from apenet.base.outfiles import FolderKind, Held, OutFolder, holds_json
 
 _MARKER = "output.json"
 _NAME = re.compile(r"rank-\d{4,}\.(?:out|err)")
-_MOST_MARKER_BYTES = 2**10
-
-
-def _is_marker(file: BinaryIO) -> bool:
-    try:
-        content = json.loads(file.read(_MOST_MARKER_BYTES))
-    except ValueError:
-        return False
-    return isinstance(content, dict) and content.keys() == {"ranks", "version"}
+_KIND = FolderKind(_MARKER, holds_json(lambda keys: keys == {"ranks", "version"}), "run's output")
 
 
 class OutputFolder(Held):
@@ -38,8 +29,7 @@ class OutputFolder(Held):
             present = sorted(entry.name for entry in path.iterdir() if _NAME.fullmatch(entry.name))
         wanted = [name for rank in range(ranks) for name in _names(rank)]
         with ExitStack() as stack:
-            folder = OutFolder("output", path, FolderKind(_MARKER, _is_marker, "run's output"), {*present, *wanted})
-            self._folder = stack.enter_context(folder)
+            self._folder = stack.enter_context(OutFolder("output", path, _KIND, {*present, *wanted}))
             self._folder.remove(present)
             self._folder.keep({_MARKER: (json.dumps({"ranks": ranks, "version": __version__}) + "\n").encode()})
             self._closing = stack.pop_all()

@@ -67,15 +67,7 @@ def measure_packets(request: PerfRequest) -> Figures:
     options.far_percent = FAR_PERCENT
     options.interval_ps = PACKET_INTERVAL_PS
     description = request.read_machine().description()
-
-    def run() -> Timed:
-        begin = time.thread_time()
-        network = _core.PacketWork(description, options)
-        wired = time.thread_time()
-        work = network.run()
-        return Timed(work, wired - begin, time.thread_time() - wired)
-
-    timed = _quickest(run)
+    timed = _quickest(lambda: _timed(lambda: _core.PacketWork(description, options)))
     return Figures(timed.work.hops / timed.cpu_seconds, timed.cpu_seconds, peak_memory_bytes(), timed.details())
 
 
@@ -135,8 +127,12 @@ def _exchange(request: PerfRequest) -> Timed:
     options = _core.HaloWorkOptions()
     options.exchanges = request.repeat
     description = request.read_machine().description()
+    return _timed(lambda: _core.HaloWork(description, options))
+
+
+def _timed(make: Callable[[], _core.PacketWork | _core.HaloWork]) -> Timed:
     begin = time.thread_time()
-    machine = _core.HaloWork(description, options)
+    made = make()
     wired = time.thread_time()
-    work = machine.run()
+    work = made.run()
     return Timed(work, wired - begin, time.thread_time() - wired)

@@ -13,34 +13,13 @@ from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from importlib import metadata
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from apenet import _core
 from apenet.base.errors import InputError, NotWrittenError
-from apenet.base.outfiles import FolderKind, OutFile, OutFolder, begins_with, given_path, keep_apart
-from apenet.run.activity import NetworkActivity
+from apenet.base.outfiles import FolderKind, OutFile, OutFolder, begins_with, given_path, holds_json, keep_apart
 from apenet.run.recording import Recording
-from apenet.run.results import Request
-
-
-class Result(Protocol):
-    """The parts of a simulation's result that a folder keeps."""
-
-    @property
-    def network(self) -> NetworkActivity | None:
-        """The content of network.json, if the network was observed."""
-
-    @property
-    def messages(self) -> int:
-        """Posted to the cards."""
-
-    @property
-    def wall_time_s(self) -> float:
-        """Of the host."""
-
-    def to_json(self) -> dict[str, Any]:
-        """The contents of run.json."""
-
+from apenet.run.results import Request, Result
 
 Kept = TypeVar("Kept", bound=Result)
 
@@ -48,18 +27,7 @@ RESULTS = ("run.json", "network.json", "host.json")
 REQUEST = "command.json"
 TRACE_HEADING = b'{"displayTimeUnit": "ns", "otherData": {"writer": "apenet"}, "traceEvents": [\n'
 TRACE_END = b"\n]}\n"
-_MOST_REQUEST_BYTES = 2**26
-
-
-def _is_request(file: BinaryIO) -> bool:
-    try:
-        request = json.loads(file.read(_MOST_REQUEST_BYTES))
-    except ValueError:
-        return False
-    return isinstance(request, dict) and {"machine", "ranks", "engine", "version"} <= request.keys()
-
-
-KIND = FolderKind(REQUEST, _is_request, "run")
+KIND = FolderKind(REQUEST, holds_json({"machine", "ranks", "engine", "version"}.issubset), "run")
 
 
 class Outputs:

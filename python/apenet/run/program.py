@@ -26,19 +26,8 @@ from apenet.machine import ENGINES, Machine
 from apenet.machine import machine as read_machine
 from apenet.machine.mapping import Mapping, map_file, map_ranks
 from apenet.run import folder as runfolder
-from apenet.run.activity import NetworkActivity, network_activity
 from apenet.run.recording import Recording
-from apenet.run.results import (
-    PS_PER_US,
-    FaultResult,
-    LinkResult,
-    Request,
-    busiest_of,
-    fault_result,
-    link_results,
-    show_size,
-    show_time,
-)
+from apenet.run.results import Request, Result, common_results, show_size, show_time
 
 _OUTCOMES = {
     getattr(_core.Outcome, name): name
@@ -47,8 +36,6 @@ _OUTCOMES = {
 MOST_RANKS = 65536
 STALL_TIMEOUT_S = 10.0
 MOST_STALL_TIMEOUT_S = 10**6
-
-Bytes = bytes  # RunResult has a field with this name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,39 +71,22 @@ class RankResult:
     finalised: bool
 
 
-@dataclass(frozen=True)
-class RunResult:
+@dataclass(frozen=True, kw_only=True)
+class RunResult(Result):
     """The result of a run. Everything except `wall_time_s` and the captured output repeats exactly."""
 
-    machine: str
     exit_status: int
     outcome: str
     message: str
-    virtual_time_us: float
-    messages: int
-    bytes: int
-    trace_hash: str
     compute: str
-    seed: int
-    version: str
     ranks: tuple[RankResult, ...]
-    links: tuple[LinkResult, ...] = field(repr=False)
-    faults: FaultResult
-    network: NetworkActivity | None = field(repr=False)
-    warnings: tuple[str, ...]
-    wall_time_s: float
-    stdout: Bytes | None = field(default=None, repr=False)
-    stderr: Bytes | None = field(default=None, repr=False)
+    stdout: bytes | None = field(default=None, repr=False)
+    stderr: bytes | None = field(default=None, repr=False)
 
     @property
     def ok(self) -> bool:
         """Whether the program completed with status 0."""
         return self.outcome == "completed" and self.exit_status == 0
-
-    @property
-    def busiest_link(self) -> LinkResult | None:
-        """The link with the most busy time, the first of several; None when none was used."""
-        return busiest_of(self.links)
 
     @property
     def waiting_share(self) -> float:
@@ -311,7 +281,7 @@ def _run(
         report = session.run(launched.ranks, launched.launcher_id, launched.warden.fileno(), lambda: bool(seen))
         os.write(options.error_fd, launched.launcher_words())
         stdout, stderr = sinks.contents()
-    return _result(request, report, time.monotonic() - began, stdout, stderr)
+    return _result(request, report, began, stdout, stderr)
 
 
 def _pipe(stack: ExitStack) -> tuple[int, int]:
@@ -347,22 +317,15 @@ class _Sinks:
 def _result(
     request: RunRequest,
     report: _core.SessionReport,
-    wall_time_s: float,
+    began: float,
     stdout: bytes | None,
     stderr: bytes | None,
 ) -> RunResult:
     return RunResult(
-        machine=request.machine.name,
         exit_status=report.exit_status,
         outcome=_OUTCOMES[report.outcome],
         message=report.message,
-        virtual_time_us=report.virtual_ps / PS_PER_US,
-        messages=report.messages,
-        bytes=report.bytes,
-        trace_hash=f"{report.trace_hash:016x}",
         compute=request.compute,
-        seed=request.seed,
-        version=__version__,
         ranks=tuple(
             RankResult(
                 status=rank.status,
@@ -375,13 +338,9 @@ def _result(
             )
             for rank in report.ranks
         ),
-        links=link_results(report.links, report.virtual_ps),
-        faults=fault_result(report.faults),
-        network=network_activity(report.network, report.virtual_ps) if report.network is not None else None,
-        warnings=tuple(report.warnings),
-        wall_time_s=wall_time_s,
         stdout=stdout,
         stderr=stderr,
+        **common_results(request.machine, request.seed, report, report.virtual_ps, began),
     )
 
 
@@ -389,16 +348,10 @@ def summary(result: RunResult) -> str:
     """The short report that `apenet run` prints when a program has ended."""
     lines = []
     if result.virtual_time_us > 0:
-        busiest = result.busiest_link
-        link = (
-            f"busiest link {busiest.name}: {busiest.utilisation:.1%} busy"
-            if busiest
-            else "no link between switches was used"
-        )
         lines = [
             f"{result.machine}, {len(result.ranks)} ranks: {show_time(result.virtual_time_us)} of virtual time, "
             f"{result.messages} messages, {show_size(result.bytes)}; {result.waiting_share:.0%} of the time waiting",
-            f"{link}; compute: {result.compute}; {result.wall_time_s:.2f} s of wall time",
+            f"{result.busiest_text}; compute: {result.compute}; {result.wall_time_s:.2f} s of wall time",
         ]
     if result.faults.summary():
         lines.append(result.faults.summary())

@@ -16,7 +16,7 @@ from apenet.machine import ENGINES, Machine
 from apenet.machine import machine as read_machine
 from apenet.machine.mapping import Mapping, map_file, map_ranks
 from apenet.run import folder as runfolder
-from apenet.run.results import RanksResult, Request, common_results, show_size, show_time
+from apenet.run.results import RanksResult, Request, ranks_results, show_size, show_time
 
 
 class ReplayError(ApenetError):
@@ -104,18 +104,12 @@ def _replayed(
         raise request.machine.refused(error) from error
     except _core.ReplayDeadlock as error:
         raise ReplayError(str(error)) from error
-    common = common_results(request.machine, request.seed, report, report.finish_ps, began)
+    common = ranks_results(request.machine, request.seed, report, report.finish_ps, began)
     return ReplayResult(trace=request.trace, operations=report.operations, **common)
 
 
 def summary(result: ReplayResult) -> str:
     """The short report that `apenet replay` prints."""
-    busiest = result.busiest_link
-    link = (
-        f"busiest link {busiest.name}: {busiest.utilisation:.1%} busy"
-        if busiest
-        else "no link between switches was used"
-    )
     ends = ", ".join(
         f"{name} {show_time(float(value))}"
         for name, value in (
@@ -128,8 +122,8 @@ def summary(result: ReplayResult) -> str:
         f"{result.trace} on {result.machine}, {len(result.finish_us)} ranks: "
         f"{show_time(result.virtual_time_us)} of virtual time",
         f"ranks end: {ends}",
-        f"{result.operations} operations, {result.messages} messages, {show_size(result.bytes)}; {link}; "
-        f"{result.wall_time_s:.2f} s of wall time",
+        f"{result.operations} operations, {result.messages} messages, {show_size(result.bytes)}; "
+        f"{result.busiest_text}; {result.wall_time_s:.2f} s of wall time",
         *([result.faults.summary()] if result.faults.summary() else []),
         *(f"warning: {warning}" for warning in result.warnings),
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -88,11 +89,10 @@ class FaultResult:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RanksResult:
-    """The result of ranks without processes; arrays have one element per rank. Only `wall_time_s` may vary.
+class Result(ABC):
+    """The part of a simulation's result that all kinds share. Only `wall_time_s` may vary.
 
-    `messages` and `bytes` count what is posted to the cards, including protocol overhead; `sends` and `sent_bytes`
-    count the ranks' own sends.
+    `messages` and `bytes` count what is posted to the cards, including protocol overhead.
     """
 
     machine: str
@@ -102,21 +102,43 @@ class RanksResult:
     messages: int
     bytes: int
     trace_hash: str
-    finish_us: NDArray[np.float64] = field(repr=False)
-    waiting_us: NDArray[np.float64] = field(repr=False)
-    compute_us: NDArray[np.float64] = field(repr=False)
-    sends: NDArray[np.int64] = field(repr=False)
-    sent_bytes: NDArray[np.int64] = field(repr=False)
     links: tuple[LinkResult, ...] = field(repr=False)
     faults: FaultResult
     network: NetworkActivity | None = field(repr=False)
     warnings: tuple[str, ...]
     wall_time_s: float
 
+    @abstractmethod
+    def to_json(self) -> dict[str, Any]:
+        """The contents of run.json."""
+
     @property
     def busiest_link(self) -> LinkResult | None:
         """The link with the most busy time, the first of several; None when none was used."""
-        return busiest_of(self.links)
+        used = [link for link in self.links if link.busy_us > 0]
+        return max(used, key=lambda link: link.busy_us, default=None)
+
+    @property
+    def busiest_text(self) -> str:
+        """The busiest link, for the short report."""
+        busiest = self.busiest_link
+        if busiest is None:
+            return "no link between switches was used"
+        return f"busiest link {busiest.name}: {busiest.utilisation:.1%} busy"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RanksResult(Result):
+    """The result of ranks without processes; arrays have one element per rank.
+
+    `sends` and `sent_bytes` count the ranks' own sends.
+    """
+
+    finish_us: NDArray[np.float64] = field(repr=False)
+    waiting_us: NDArray[np.float64] = field(repr=False)
+    compute_us: NDArray[np.float64] = field(repr=False)
+    sends: NDArray[np.int64] = field(repr=False)
+    sent_bytes: NDArray[np.int64] = field(repr=False)
 
     def to_json(self) -> dict[str, Any]:
         """All fields except the wall time, as one object."""
@@ -161,28 +183,10 @@ def link_results(links: Sequence[_core.LinkUse], virtual_ps: int) -> tuple[LinkR
     )
 
 
-def busiest_of(links: Sequence[LinkResult]) -> LinkResult | None:
-    """The link with the most busy time, the first of several; None when none was used."""
-    used = [link for link in links if link.busy_us > 0]
-    return max(used, key=lambda link: link.busy_us, default=None)
-
-
-def fault_result(use: _core.FaultUse) -> FaultResult:
-    """The faults as counted by the core."""
-    return FaultResult(
-        events=use.events,
-        reconfigurations=use.reconfigurations,
-        packets_taken_back=use.packets_taken_back,
-        corrupted_packets=use.corrupted_packets,
-        retransmitted_bytes=use.retransmitted_bytes,
-    )
-
-
 def common_results(
-    machine: Machine, seed: int, report: _core.RanksReport, finish_ps: NDArray[np.int64], began: float
+    machine: Machine, seed: int, report: _core.RanksReport | _core.SessionReport, virtual_ps: int, began: float
 ) -> dict[str, Any]:
-    """The fields of RanksResult; `began` is the wall time at the start."""
-    virtual_ps = int(finish_ps.max())
+    """The fields of Result; `began` is the wall time at the start."""
     return {
         "machine": machine.name,
         "seed": seed,
@@ -191,16 +195,31 @@ def common_results(
         "messages": report.messages,
         "bytes": report.bytes,
         "trace_hash": f"{report.trace_hash:016x}",
+        "links": link_results(report.links, virtual_ps),
+        "faults": FaultResult(
+            events=report.faults.events,
+            reconfigurations=report.faults.reconfigurations,
+            packets_taken_back=report.faults.packets_taken_back,
+            corrupted_packets=report.faults.corrupted_packets,
+            retransmitted_bytes=report.faults.retransmitted_bytes,
+        ),
+        "network": network_activity(report.network, virtual_ps) if report.network is not None else None,
+        "warnings": tuple(report.warnings),
+        "wall_time_s": time.monotonic() - began,
+    }
+
+
+def ranks_results(
+    machine: Machine, seed: int, report: _core.RanksReport, finish_ps: NDArray[np.int64], began: float
+) -> dict[str, Any]:
+    """The fields of RanksResult."""
+    return {
+        **common_results(machine, seed, report, int(finish_ps.max()), began),
         "finish_us": finish_ps / PS_PER_US,
         "waiting_us": report.waited_ps / PS_PER_US,
         "compute_us": report.computed_ps / PS_PER_US,
         "sends": np.asarray(report.sends),
         "sent_bytes": np.asarray(report.sent_bytes),
-        "links": link_results(report.links, virtual_ps),
-        "faults": fault_result(report.faults),
-        "network": network_activity(report.network, virtual_ps) if report.network is not None else None,
-        "warnings": tuple(report.warnings),
-        "wall_time_s": time.monotonic() - began,
     }
 
 

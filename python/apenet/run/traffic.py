@@ -68,16 +68,10 @@ class TrafficResult:
 
     def to_json(self) -> dict[str, Any]:
         """The object that `apenet traffic --json` prints."""
+        conditions = {name: value for name, value in vars(self).items() if name not in ("points", "warnings")}
         return {
-            "machine": self.machine,
+            **conditions,
             "settings": list(self.settings),
-            "engine": self.engine,
-            "pattern": self.pattern,
-            "packet_flits": self.packet_flits,
-            "seed": self.seed,
-            "warmup_cycles": self.warmup_cycles,
-            "measure_cycles": self.measure_cycles,
-            "cycle_ps": self.cycle_ps,
             "version": __version__,
             "points": [point.to_json() for point in self.points],
             "warnings": list(self.warnings),

@@ -24,7 +24,7 @@ from apenet.base.numbers import checked_seed, whole
 from apenet.machine import Machine
 from apenet.machine import machine as read_machine
 from apenet.machine.mapping import Mapping, map_ranks
-from apenet.run.results import PS_PER_US, RanksResult, common_results
+from apenet.run.results import PS_PER_US, RanksResult, ranks_results
 
 LARGEST_MESSAGE_BYTES = 2**40
 LARGEST_ADDRESS = 2**62
@@ -264,7 +264,7 @@ def workload(
     core.run()
     _require_ends(core, programs.states)
     finish_ps = np.array([state.finish_ps for state in programs.states], dtype=np.int64)
-    common = common_results(chosen, seed, core.report(), finish_ps, began)
+    common = ranks_results(chosen, seed, core.report(), finish_ps, began)
     return WorkloadRun(returned=tuple(state.returned for state in programs.states), **common)
 
 
