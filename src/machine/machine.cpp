@@ -5,6 +5,7 @@
 
 #include "host/memory_copy.hpp"
 #include "kernel/check.hpp"
+#include "machine/peer_queues.hpp"
 #include "machine/validate.hpp"
 #include "network/make_network.hpp"
 #include "network/topology/cube.hpp"
@@ -44,6 +45,7 @@ struct Machine::Parts final : private EventHandler {
   Placement placement;
   MessageTable messages;
   CardFacts facts;
+  PeerQueues queues;
   Time lookahead;
   std::unique_ptr<Network> network;  // null if the card has no network
   std::unique_ptr<CardSet> cards;
@@ -66,6 +68,7 @@ Machine::Parts::Parts(Simulation& simulation_, const MachineDescription& descrip
       placement(std::move(node_of_process), nodes),
       messages(simulation_),
       facts(card_facts(description_.nic, description_.host)),
+      queues(description_.network.topology, facts.capabilities.peer_queues),
       lookahead(std::min(facts.doorbell_delay, description_.host.local_latency)) {
   for (NodeId node = 0; node < nodes; ++node) {
     copies.emplace_back(description.host);
@@ -208,6 +211,11 @@ void Machine::run_to_end() {
        left = parts_->simulation.pending_count()) {
     parts_->simulation.step();
   }
+}
+
+std::uint16_t Machine::channel_between(ProcessId source, ProcessId target) const {
+  if (std::max(source, target) >= process_count()) return 0;
+  return parts_->queues.queue(parts_->placement.node(source), parts_->placement.node(target));
 }
 
 Time Machine::lookahead() const {

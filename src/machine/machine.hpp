@@ -61,6 +61,9 @@ class Machine {
   // by the rules of post().
   void give_back(Time when, ProcessId process);
 
+  // The channel of the messages from one process to another: one for each pair, so that they keep their
+  // order. 0 for a process that does not exist, to which post() refuses messages.
+  [[nodiscard]] std::uint16_t channel_between(ProcessId source, ProcessId target) const;
   [[nodiscard]] Time lookahead() const;
   [[nodiscard]] const NicCapabilities& capabilities() const;
   [[nodiscard]] const MachineDescription& description() const;

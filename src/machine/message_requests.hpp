@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernel/trace.hpp"
+#include "machine/machine.hpp"
 #include "message/requests.hpp"
 #include "nic/nic.hpp"
 
@@ -14,12 +15,12 @@ static_assert(static_cast<int>(message::RequestVerb::credit) == static_cast<int>
 
 // The caller numbers the descriptor (Descriptor::message).
 [[nodiscard]] inline Descriptor descriptor_of(const message::Request& request, ProcessId source,
-                                              Time packet_interval) {
+                                              const Machine& machine, Time packet_interval) {
   Descriptor descriptor;
   descriptor.verb = static_cast<Verb>(request.verb);
   descriptor.source = source;
   descriptor.target = request.target;
-  descriptor.channel = request.channel;
+  descriptor.channel = machine.channel_between(source, request.target);
   descriptor.from_cpu = (request.flags & message::from_cpu) != 0;
   descriptor.want_local = (request.flags & message::want_local) != 0;
   descriptor.want_remote = (request.flags & message::want_remote) != 0;

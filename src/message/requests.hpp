@@ -33,8 +33,8 @@ struct Request {
   std::uint64_t message = 0;  // the process's number of the request, returned in its events
   std::uint32_t target = 0;   // rank
   RequestVerb verb = RequestVerb::send;
-  std::uint8_t flags = 0;  // RequestFlag
-  std::uint16_t channel = 0;
+  std::uint8_t flags = 0;            // RequestFlag
+  std::uint16_t endpoint = 0;        // by_key: endpoint of the target; the key belongs to its domain
   std::int64_t bytes = 0;            // size of the transfer: protocol header and payload
   std::uint64_t local_address = 0;   // put: source, get: destination, in the memory of the posting process
   std::uint64_t remote_address = 0;  // put: destination, get: source, in the target's memory
@@ -43,8 +43,7 @@ struct Request {
   std::uint32_t slot = no_slot;
   std::uint32_t slot_length = 0;
   std::uint32_t inline_length = 0;
-  std::uint16_t endpoint = 0;  // by_key: endpoint of the target; the key belongs to its domain
-  std::uint16_t reserved = 0;
+  std::uint32_t reserved = 0;
   std::uint64_t key = 0;  // by_key
   std::byte inline_data[inline_bytes];
 };
@@ -58,7 +57,7 @@ struct Event {
   std::uint32_t source = 0;   // arrived, put_arrived: the sending rank
   EventKind kind = EventKind::sent;
   AccessFault fault = AccessFault::none;  // put, get: why no bytes were moved
-  std::uint16_t channel = 0;
+  std::uint16_t reserved = 0;
   std::int64_t bytes = 0;
   std::uint64_t immediate = 0;
   std::uint64_t key = 0;         // put_arrived: key of the Request

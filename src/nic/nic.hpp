@@ -115,6 +115,9 @@ struct NicCapabilities {
     return verb == Verb::put ? std::min(max_pio_bytes, max_pio_put_bytes) : max_pio_bytes;
   }
   std::uint16_t channels = 1;
+  // Channels that wait each on its own, so that a library gives different peers different ones
+  // (machine/peer_queues.hpp). 1: the library uses channel 0 for all messages.
+  std::uint16_t peer_queues = 1;
 };
 
 // The number of packets that the library writes and reads one by one for a send.

@@ -82,8 +82,6 @@ const Corruption corruptions[] = {
        posted(client).time_ps -= 1000;
      },
      "request: time_ps = "},
-    {"Channel", [](ipc::Client& client) { posted(client).channel = 99; },
-     "posted a request that its card does not support: descriptor.channel = 99"},
     {"Slot", [](ipc::Client& client) { send_slot(client, ipc::slots_per_process); },
      "request: slot = 4096, expected below the 4096 slots of a process"},
     {"SlotLength",

@@ -19,7 +19,6 @@ void Scheduler::complete(const Completion& completion) {
   event.message = request.message;
   event.source = pending.rank;
   event.kind = event_kind(completion.kind, request.verb);
-  event.channel = request.channel;
   event.bytes = request.bytes;
   event.immediate = request.immediate;
   event.mailbox_packets = completion.mailbox_packets;

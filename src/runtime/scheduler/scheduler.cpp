@@ -91,7 +91,7 @@ void Scheduler::feed() {
 }
 
 void Scheduler::post(std::uint32_t rank, const ipc::Request& request) {
-  Descriptor descriptor = descriptor_of(request, rank, packet_interval_);
+  Descriptor descriptor = descriptor_of(request, rank, machine_, packet_interval_);
   const bool is_credit = descriptor.verb == Verb::credit;  // reports nothing and moves nothing
   descriptor.message = is_credit ? request.message : pending_.add(rank, request);
   std::int64_t when = request.time_ps;
