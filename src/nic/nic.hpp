@@ -107,6 +107,9 @@ struct NicCapabilities {
   // Payload of the packets into which the library splits its sends, and which it receives one by one; 0: the
   // card does this.
   std::int64_t send_packet_bytes = 0;
+  // Size of the memory through which sends to a process walk, one after another; 0: none that a card
+  // translates.
+  std::int64_t receive_ring_bytes = 0;
   // Sends and puts of one (source, target, channel) arrive in the order of their posts; otherwise only those
   // of the same verb do.
   bool ordered_verbs = true;

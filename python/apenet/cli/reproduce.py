@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, get_args
 
 import typer
+from rich.console import Group
 from rich.table import Table
 
+from apenet.base.errors import InputError
 from apenet.cli.common import JsonOption, messages, path_of, print_json, print_tables, progress_bar
+from apenet.machine import machine
+from apenet.machine.published import Role
+from apenet.machine.quantity import Origin
 from apenet.reproduce import Plan, Reproduction, Row, Task, plan
 from apenet.reproduce import reproduce as measure_all
 from apenet.reproduce.report import Report
+from apenet.reproduce.sensitivity import SAMPLES, Sensitivity, Swing, holds_percent, sensitivity
 
 
 def reproduce(
@@ -29,11 +35,31 @@ def reproduce(
         ),
     ] = None,
     as_json: JsonOption = False,
+    with_sensitivity: Annotated[
+        bool,
+        typer.Option(
+            "--sensitivity",
+            help="Vary each assumed number over its range: which results hang on one. Takes minutes.",
+        ),
+    ] = False,
+    samples: Annotated[
+        int, typer.Option("--samples", min=1, max=4096, help="With --sensitivity: machines to draw from all ranges.")
+    ] = SAMPLES,
 ) -> None:
     """Simulate the published measurements, and compare with the published values.
 
-    The status is 1 if a hard target is missed.
+    The status is 1 if a hard target is missed or not measured, and with --sensitivity if a result has another class
+    than its machine file says.
     """
+    if with_sensitivity:
+        if out is not None:
+            raise InputError("out", str(out), "no folder with --sensitivity: --json prints all")
+        varied = _varied(plan(only or ()), set(only or ()), samples)
+        if as_json:
+            print_json(varied.to_json())
+        else:
+            print_tables(_sensitivity_table(varied))
+        raise typer.Exit(0 if varied.agrees else 1)
     planned = plan(only or (), with_figures=out is not None)
     if out is None:
         reproduction = _measured(planned)
@@ -56,11 +82,35 @@ def _measured(planned: Plan) -> Reproduction:
         return measure_all(planned, one_done)
 
 
+def _varied(planned: Plan, only: set[str], samples: int) -> Sensitivity:
+    names = dict.fromkeys(name for name, _, _ in planned.results)
+    with progress_bar("varying", 1) as progress:
+        bar = progress.task_ids[0]
+
+        def one_done(task: Task) -> None:
+            progress.update(bar, description=f"done: {task.label}", advance=1)
+
+        def begin(count: int) -> None:
+            progress.update(bar, total=count)
+
+        return sensitivity([machine(name) for name in names], only, samples, begin, one_done)
+
+
 def _print(reproduction: Reproduction, as_json: bool) -> None:
     if as_json:
         print_json(reproduction.to_json())
-    else:
-        print_tables(_table(reproduction))
+        return
+    hard, soft = (reproduction.count(target) for target in ("hard", "soft"))
+    print_tables(
+        Group(
+            _table(reproduction),
+            "",
+            _standings_table(reproduction),
+            "",
+            f"hard targets: {hard.met} met, {hard.missed} missed, {hard.unmeasured} not measured; "
+            f"soft: {soft.met} met, {soft.missed} missed, {soft.unmeasured} not measured",
+        )
+    )
 
 
 def _table(reproduction: Reproduction) -> Table:
@@ -69,8 +119,10 @@ def _table(reproduction: Reproduction) -> Table:
         table.add_column(column, no_wrap=True)
     for column in ("published", "simulated", "error"):
         table.add_column(column, justify="right", no_wrap=True)
-    for column in ("target", "class", "verdict"):
+    for column in ("target", "class"):
         table.add_column(column, no_wrap=True)
+    table.add_column("holds for", justify="right", no_wrap=True)
+    table.add_column("verdict", no_wrap=True)
     for row in reproduction.rows:
         size = "" if row.size_bytes is None else f" @{row.size_bytes}"
         table.add_row(
@@ -81,9 +133,75 @@ def _table(reproduction: Reproduction) -> Table:
             "" if row.error_percent is None else f"{row.error_percent:+.1f} %",
             row.target,
             row.role or "",
-            {"pass": "[green]pass[/]", "miss": "[red]miss[/]", "n/a": "n/a"}[row.verdict],
+            _share(holds_percent(row.key, row.size_bytes)),
+            _VERDICTS[row.verdict],
         )
     return table
+
+
+_VERDICTS = {"pass": "[green]pass[/]", "miss": "[red]miss[/]", "n/a": "n/a"}
+
+
+def _share(percent: float | None) -> str:
+    return "" if percent is None else f"{percent:.0f} %"
+
+
+def _standings_table(reproduction: Reproduction) -> Table:
+    """What each machine rests on."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("machine", no_wrap=True)
+    for origin in get_args(Origin)[:-1]:
+        table.add_column(f"{origin}\nnumbers", justify="right")
+    for role in get_args(Role):
+        table.add_column(f"{role}:\nmet of all", justify="right")
+    for standing in reproduction.standings:
+        targets = [f"{met} of {known}" if known else "" for met, known in standing.targets.values()]
+        table.add_row(standing.machine, *map(str, standing.numbers.values()), *targets)
+    return table
+
+
+def _sensitivity_table(varied: Sensitivity) -> Group:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("key", no_wrap=True)
+    table.add_column("simulated", justify="right", no_wrap=True)
+    for column in ("verdict", "class"):
+        table.add_column(column, no_wrap=True)
+    table.add_column("holds for", justify="right", no_wrap=True)
+    table.add_column("strongest assumptions: value at each end of the range (! another verdict)")
+    for row in varied.rows:
+        size = "" if row.size_bytes is None else f" @{row.size_bytes}"
+        wrong = "" if row.role == row.found else f" [red](the file says {row.role})[/]"
+        table.add_row(
+            f"{row.key}{size}",
+            _number(row.simulated),
+            _VERDICTS[row.verdict],
+            row.found + wrong,
+            _share(row.holds_percent),
+            "\n".join(map(_swing, _strongest(row.swings))),
+        )
+    drawn = [
+        f"{name}: {count} assumed numbers, {valid} of {varied.samples} drawn machines can be built"
+        for name, _, count, valid in varied.machines
+    ]
+    return Group(table, "", *drawn)
+
+
+_MOST_SWINGS = 3
+
+
+def _strongest(swings: tuple[Swing, ...]) -> list[Swing]:
+    """The strongest, and each that changes the verdict."""
+    return [swing for number, swing in enumerate(swings) if number < _MOST_SWINGS or swing.breaks]
+
+
+def _swing(swing: Swing) -> str:
+    mark = "! " if swing.breaks else ""
+    low, high = _number(swing.at_low), _number(swing.at_high)
+    return f"{mark}{swing.key}: {low} at {swing.low:g}, {high} at {swing.high:g}"
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4g}"
 
 
 def _published(row: Row) -> str:

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Literal
@@ -14,6 +15,7 @@ from typing import Literal
 from apenet import _core
 from apenet.base.errors import HostError, InputError
 from apenet.base.infiles import other_kind
+from apenet.host.caching import cached, make_cache
 
 MpiChoice = Literal["auto", "mpich", "openmpi"]
 
@@ -131,19 +133,12 @@ def compiled(source: Path) -> Path:
     """Compiles a C program of this package with this environment's mpicc. Results stay in the user's cache folder."""
     mpicc = find_mpicc()
     key = hashlib.sha256(source.read_bytes() + b"\0" + bytes(mpicc)).hexdigest()[:16]
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path(os.path.expanduser("~")) / ".cache") / "apenet"  # noqa: PTH111
-    target = cache / f"{source.stem}-{key}"
-    try:
+    target = cached(f"{source.stem}-{key}")
+    with suppress(OSError):
         if target.exists():
             return target
-        cache.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        raise HostError(
-            f"{cache}: {error.strerror}: programs are compiled there; name another folder by XDG_CACHE_HOME"
-        ) from error
-    if not os.access(cache, os.W_OK):
-        raise HostError(f"{cache}: cannot be written: programs are compiled there; name another by XDG_CACHE_HOME")
-    partial = cache / f".{target.name}.{os.getpid()}"
+    make_cache()
+    partial = target.with_name(f".{target.name}.{os.getpid()}")
     command = [str(mpicc), "-O2", "-o", str(partial), str(source)]
     made = subprocess.run(command, capture_output=True, text=True, check=False)
     if made.returncode != 0:

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from apenet.base.errors import ABSENT, MachineError, Problem
-from apenet.machine.quantity import Quantity
+from apenet.machine.quantity import Quantity, quantities
 from apenet.machine.schema import (
     CARDS,
     DIMENSIONS,
@@ -195,6 +195,8 @@ def _expected(details: ErrorDetails, path: tuple[int | str, ...]) -> str:  # noq
 def _expected_list(key: str) -> str:
     if key == "role":
         return "a list of these, one for each value"
+    if key == "range":
+        return "a list of two numbers: the least and the largest plausible value"
     field = LISTS.get(key)
     if field is None or field.list_most is None:
         return "a list of numbers, at least one"
@@ -238,6 +240,9 @@ def _inconsistencies(file: MachineFile) -> Iterator[Problem]:
     if (file.host.gpu_copy_bandwidth_mib_s is None) != (file.host.gpu_copy_latency_us is None):
         missing = "bandwidth_mib_s" if file.host.gpu_copy_bandwidth_mib_s is None else "latency_us"
         yield Problem(f"host.gpu_copy_{missing}", ABSENT, "bandwidth and latency together, or neither")
+    for key, quantity in quantities(file):
+        for name, given, expected in quantity.problems():
+            yield Problem(f"{key}.{name}", ABSENT if given is None else given, expected)
     for key, result in file.results.items():
         for name, given, expected in result.problems():
             yield Problem(f'results."{key}".{name}', ABSENT if given is None else given, expected)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from apenet import _core
 from apenet.base.errors import MachineError, from_core
 from apenet.base.infiles import UnreadableError, read_text
-from apenet.machine.quantity import Quantity, Section
+from apenet.machine.quantity import Quantity, quantities
 from apenet.machine.schema import FILE_KEYS, MachineFile
 
 MOST_NAMED_BYTES = 2**28
@@ -30,16 +30,16 @@ def lower(
 
     `name` is the file's, for errors; `folder` is where the files lie that it names.
     """
-    quantities = dict(_quantities(file, ()))
+    found = dict(quantities(file))
     values: list[tuple[str, Value]] = [("machine.name", file.machine.name), ("card.kind", file.card.kind)]
-    for key, quantity in quantities.items():
+    for key, quantity in found.items():
         is_file = key.removeprefix("network.") in FILE_KEYS
         values.append((key, read_named(quantity, key, name, folder) if is_file else quantity.value))
     try:
         return _core.describe(values, seed, engine, faults)
     except ValueError as error:
         refused = from_core(error)
-        given = quantities.get(refused.name)
+        given = found.get(refused.name)
         value = refused.value if given is None else _at_fault(given.value, repr(refused.value))
         raise MachineError(name, refused.name, value, refused.expected) from error
 
@@ -49,18 +49,6 @@ def _at_fault(given: Value, refused: str) -> Value:
     if not isinstance(given, list):
         return given
     return next((one for one in given if f"{one:g}" == refused or str(one) == refused), given)
-
-
-def _quantities(section: Section, path: tuple[str, ...]) -> Iterator[tuple[str, Quantity[Value]]]:
-    for key in type(section).model_fields:
-        value = getattr(section, key)
-        if isinstance(value, Quantity):
-            yield ".".join((*path, key)), value
-        elif isinstance(value, Section):
-            yield from _quantities(value, (*path, key))
-        elif isinstance(value, dict) and path:
-            for table, inner in value.items():
-                yield from _quantities(inner, (*path, key, table))
 
 
 def read_named(quantity: Quantity[Any], key: str, name: Path | str, folder: Path) -> str:

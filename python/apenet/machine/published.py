@@ -49,7 +49,12 @@ UNITS: dict[str, str] = {
     "beta_mb_s": "MB/s",
 }
 
-Role = Literal["fitted", "predicted"]
+Role = Literal["fitted", "follows", "assumed", "predicted"]
+"""What an agreement with a published value is worth.
+
+`fitted`: a parameter was fitted to it. `follows`: it follows from a fitted value, or from an input. `assumed`: with
+another plausible value of an assumed parameter, the verdict would be another. `predicted`: none of these.
+"""
 Many = Annotated[list[Count], Field(min_length=1)]
 
 
@@ -66,8 +71,8 @@ class PublishedResult(Section):
     """One published value, or several of a curve: `value` and `size_bytes` are then lists of one length.
 
     `test` to `against` say how to measure, as the options of `apenet bench` of the same names. `quantity` and
-    `statistic` say what is read off the points, `target` what an agreement is worth, `role` whether parameters of this
-    file were fitted to it; of a curve whose points differ in that, a list.
+    `statistic` say what is read off the points, `target` how an agreement is judged, `role` what it is worth; of a
+    curve whose points differ in that, a list.
     """
 
     test: Literal["pingpong", "pingping", "oneway", "roundtrip", "unidirectional", "bidirectional", "flush", "rate"]

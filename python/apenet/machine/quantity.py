@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Generic, Literal, TypeVar
+from collections.abc import Iterator
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -27,9 +28,40 @@ class Quantity(Section, Generic[T]):
 
     The source says where a published number stands, how a derived one follows, what a fitted one was fitted to
     and why an assumed one was assumed. The class `set` is that of values given with `--set`.
+
+    `range` holds the least and the largest plausible value of an assumed number, and `range_source` says why:
+    `apenet reproduce --sensitivity` varies the number over it.
     """
 
     value: T
     origin: Origin = Field(alias="class")
     source: Text
     note: str = ""
+    range: Annotated[list[float], Field(min_length=2, max_length=2)] | None = None
+    range_source: str = ""
+
+    def problems(self) -> list[tuple[str, object, str]]:
+        """What does not fit together: key, value, expected."""
+        if self.range is None:
+            return [("range_source", self.range_source, "none without a range")] if self.range_source else []
+        if self.origin != "assumed" or not isinstance(self.value, int | float):
+            return [("range", self.range, 'none: a range belongs to a number of class "assumed"')]
+        low, high = self.range
+        if not low <= self.value <= high or low == high:
+            return [("range", self.range, f"the least and the largest plausible value, around {self.value:g}")]
+        if not self.range_source:
+            return [("range_source", None, "a text: why the value may be anywhere in the range")]
+        return []
+
+
+def quantities(section: Section, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Quantity[Any]]]:
+    """All parameters below a section, with their keys."""
+    for key in type(section).model_fields:
+        value = getattr(section, key)
+        if isinstance(value, Quantity):
+            yield ".".join((*path, key)), value
+        elif isinstance(value, Section):
+            yield from quantities(value, (*path, key))
+        elif isinstance(value, dict) and path:
+            for table, inner in value.items():
+                yield from quantities(inner, (*path, key, table))

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 from apenet._core import version as __version__
 from apenet.base.errors import InputError
+from apenet.machine import machine as read_machine
 from apenet.machine import machines
-from apenet.machine.published import PublishedResult
+from apenet.machine.published import PublishedResult, Role
+from apenet.machine.quantity import Origin, quantities
 from apenet.reproduce.figures import Figure, FigureSpec, available, figures
 from apenet.reproduce.literature import FIGURES, LOADS
 from apenet.reproduce.rows import Row, row_of
@@ -44,6 +46,24 @@ class Plan:
 
 
 @dataclass(frozen=True)
+class Tally:
+    """Numbers of targets."""
+
+    met: int
+    missed: int
+    unmeasured: int
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What a machine rests on: its numbers by class, and its judged rows by class, those that pass and all."""
+
+    machine: str
+    numbers: dict[str, int]
+    targets: dict[str, tuple[int, int]]
+
+
+@dataclass(frozen=True)
 class Reproduction:
     """All rows; with figures, also their curves and the link loads of a machine."""
 
@@ -53,14 +73,40 @@ class Reproduction:
 
     @property
     def agrees(self) -> bool:
-        """True if no hard target is missed."""
-        return not any(row.target == "hard" and row.verdict == "miss" for row in self.rows)
+        """True if every hard target is met; one that is not measured is not met."""
+        return all(row.verdict == "pass" for row in self.rows if row.target == "hard")
+
+    def count(self, target: str) -> Tally:
+        """How many targets of a kind are met, missed and unmeasured."""
+        verdicts = [row.verdict for row in self.rows if row.target == target]
+        return Tally(*(verdicts.count(verdict) for verdict in ("pass", "miss", "n/a")))
+
+    @property
+    def standings(self) -> list[Standing]:
+        """One for each machine of the package with a judged row."""
+        found = []
+        for name in dict.fromkeys(row.machine for row in self.rows if row.role is not None):
+            origins = [quantity.origin for _, quantity in quantities(read_machine(name).file)]
+            judged = [row for row in self.rows if row.machine == name and row.verdict != "n/a"]
+            numbers = {origin: origins.count(origin) for origin in get_args(Origin) if origin != "set"}
+            targets = {
+                role: (
+                    sum(row.role == role and row.verdict == "pass" for row in judged),
+                    sum(row.role == role for row in judged),
+                )
+                for role in get_args(Role)
+            }
+            found.append(Standing(name, numbers, targets))
+        return found
 
     def to_json(self) -> dict[str, Any]:
         """The object that `apenet reproduce --json` prints."""
         return {
             "version": __version__,
             "agrees": self.agrees,
+            "hard": vars(self.count("hard")),
+            "soft": vars(self.count("soft")),
+            "machines": [vars(standing) for standing in self.standings],
             "rows": [row.to_json() for row in self.rows],
             "figures": [figure.to_json() for figure in self.figures],
         }
@@ -100,7 +146,7 @@ def _narrowed(whole: Plan, only: set[str]) -> Plan:
 
 def reproduce(planned: Plan, progress: Callable[[Task], None] = lambda _task: None) -> Reproduction:
     """Measures in two processes, and compares."""
-    measured = measure_all(planned.tasks, progress)
+    measured = measure_all(planned.tasks, lambda task, _measured: progress(task))
     rows = []
     for machine, key, result in planned.results:
         found = [measured[sweep] for sweep in sweeps_of(machine, result)]

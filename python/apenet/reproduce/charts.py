@@ -50,12 +50,8 @@ def _plot(figure: Figure) -> go.Figure:
     return plot
 
 
-def _layout(figure: Figure) -> dict[str, Any]:
-    spec = figure.spec
-    xs = [x for series in figure.series for x in series.x]
-    first, last = math.ceil(math.log2(min(xs))), math.floor(math.log2(max(xs)))
-    ticks = [2**power for power in range(first, last + 1, (last - first) // _MOST_TICKS + 1)]
-    on_nodes = spec.axis == "node_mib_s"
+def chart_layout() -> dict[str, Any]:
+    """Colours, fonts and margins of every chart of the page."""
     lines = {"gridcolor": _LINE, "linecolor": _LINE, "zeroline": False}
     return {
         "template": {},
@@ -67,8 +63,22 @@ def _layout(figure: Figure) -> dict[str, Any]:
         "hovermode": "closest",
         "hoverlabel": {"bgcolor": _CARD, "bordercolor": _LINE, "font": {"color": _INK}, "align": "left"},
         "uirevision": "kept",  # zoom and hidden curves survive a change between light and dark
+        "xaxis": lines,
+        "yaxis": lines,
+    }
+
+
+def _layout(figure: Figure) -> dict[str, Any]:
+    spec = figure.spec
+    xs = [x for series in figure.series for x in series.x]
+    first, last = math.ceil(math.log2(min(xs))), math.floor(math.log2(max(xs)))
+    ticks = [2**power for power in range(first, last + 1, (last - first) // _MOST_TICKS + 1)]
+    on_nodes = spec.axis == "node_mib_s"
+    common = chart_layout()
+    return {
+        **common,
         "xaxis": {
-            **lines,
+            **common["xaxis"],
             "type": "log",
             "title": {"text": "nodes" if on_nodes else "message size (bytes)", "standoff": 6},
             "tickvals": ticks,
@@ -77,7 +87,7 @@ def _layout(figure: Figure) -> dict[str, Any]:
             "automargin": True,
         },
         "yaxis": {
-            **lines,
+            **common["yaxis"],
             "type": "log" if spec.is_logarithmic else "linear",
             "title": {"text": AXES[spec.axis]},
             "rangemode": "tozero",

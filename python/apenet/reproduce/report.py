@@ -17,7 +17,9 @@ from apenet.reproduce import Reproduction
 from apenet.reproduce.charts import chart
 from apenet.reproduce.figures import FigureSpec
 from apenet.reproduce.pictures import MARK, file_name, pictures
+from apenet.reproduce.sensitivity import shipped
 from apenet.reproduce.tasks import LinkLoads, LoadRun
+from apenet.reproduce.tornado import tornados
 from apenet.reproduce.unmeasured import unknown
 
 _LINK = re.compile(r"\((\d+),(\d+),(\d+)\)([+-])([xyz])")
@@ -67,6 +69,8 @@ def report_json(reproduction: Reproduction) -> dict[str, Any]:
     return {
         **reproduction.to_json(),
         "figures": [chart(figure) for figure in reproduction.figures],
+        "tornados": tornados(reproduction.rows, shipped()),
+        "holds": {f"{row['key']}@{row['size_bytes']}": row["holds_percent"] for row in shipped()["rows"]},
         "machines": {name: read_machine(name).file.machine.title for name in machine_names()},
         "loads": [_load_json(run, loads) for run, loads in reproduction.loads],
         "unknown": unknown(),

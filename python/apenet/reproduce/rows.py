@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from apenet.machine.published import PublishedPoint, PublishedResult
+from apenet.machine.published import PublishedPoint, PublishedResult, Role
 
 Verdict = Literal["pass", "miss", "n/a"]
 
@@ -24,7 +24,7 @@ class Row:
     tolerance_percent: float | None
     bound: Literal["upper", "lower"] | None
     target: Literal["hard", "soft", "shape", "none"]
-    role: Literal["fitted", "predicted"] | None
+    role: Role | None
     source: str
     layer: str = ""
     quantity: str = ""

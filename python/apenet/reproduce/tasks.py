@@ -7,13 +7,13 @@ import os
 import signal
 import threading
 import traceback
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnContext
-from typing import Any
+from typing import Any, Generic, Protocol, TypeVar
 
 from apenet import _core, bench
 from apenet.base.errors import ApenetError, HostError
@@ -21,7 +21,6 @@ from apenet.bench.partitions import PartitionResult
 from apenet.host import parent
 from apenet.machine import machine as read_machine
 from apenet.machine.mapping import map_ranks
-from apenet.reproduce.sweeps import Sweep
 
 PROCESSES = 2
 
@@ -101,18 +100,33 @@ class LoadRun:
         )
 
 
-Task = Sweep | Growth | LoadRun
+class Task(Hashable, Protocol):
+    """What a worker process measures. It is pickled, and so is what it measured."""
+
+    @property
+    def label(self) -> str:
+        """What it is, for people."""
+
+    @property
+    def weight(self) -> int:
+        """How long it takes, roughly."""
+
+    def measure(self) -> Any:  # noqa: ANN401 (each kind has a result of its own)
+        """Runs it."""
 
 
-def measure_all(wanted: Iterable[Task], progress: Callable[[Task], None]) -> dict[Task, Any]:
-    """Measures in two processes: longest tasks first, equal tasks once; calls `progress` with each finished task.
+Measuring = TypeVar("Measuring", bound=Task)
+
+
+def measure_all(wanted: Iterable[Measuring], finished: Callable[[Measuring, Any], None]) -> dict[Measuring, Any]:
+    """Measures in two processes: longest tasks first, equal tasks once; calls `finished` with each and its result.
 
     The simulations are independent, so the results do not depend on the processes or on the order.
     """
     left = sorted(dict.fromkeys(wanted), key=lambda task: -task.weight)
-    done: dict[Task, Any] = {}
+    done: dict[Measuring, Any] = {}
     with _workers(min(PROCESSES, len(left))) as workers:
-        idle = list(workers)
+        idle: list[_Worker[Measuring]] = list(workers)
         while left or len(idle) < len(workers):
             while left and idle:
                 idle.pop().begin(left.pop(0))
@@ -120,27 +134,27 @@ def measure_all(wanted: Iterable[Task], progress: Callable[[Task], None]) -> dic
             for worker in (worker for worker in workers if worker.connection in ready):
                 task, measured = worker.end()
                 done[task] = measured
-                progress(task)
+                finished(task, measured)
                 idle.append(worker)
     return done
 
 
-class _Worker:
+class _Worker(Generic[Measuring]):
     """A process that measures one task after another."""
 
     def __init__(self, context: SpawnContext, cores: set[int]) -> None:
         self.connection, theirs = context.Pipe()
-        self.task: Task | None = None
+        self.task: Measuring | None = None
         self.process = context.Process(target=_measure_each, args=(theirs, os.getpid(), cores), daemon=True)
         self.process.start()
         theirs.close()
 
-    def begin(self, task: Task) -> None:
+    def begin(self, task: Measuring) -> None:
         """Gives it a task."""
         self.task = task
         self.connection.send(task)
 
-    def end(self) -> tuple[Task, Any]:
+    def end(self) -> tuple[Measuring, Any]:
         """Its task and the result. Raises HostError if the process ended without one."""
         task, self.task = self.task, None
         assert task is not None  # noqa: S101 (it is busy)
@@ -155,7 +169,7 @@ class _Worker:
 
 
 @contextmanager
-def _workers(count: int) -> Iterator[list[_Worker]]:
+def _workers(count: int) -> Iterator[list[_Worker[Any]]]:
     """Worker processes that end with this context, and with this process, however either ends.
 
     They use no locks and no queue, because a killed process would leave their semaphores behind.
@@ -163,7 +177,7 @@ def _workers(count: int) -> Iterator[list[_Worker]]:
     # Spawned, not forked, so that a worker inherits no state.
     context = multiprocessing.get_context("spawn")
     available = sorted(os.sched_getaffinity(0))
-    workers: list[_Worker] = []
+    workers: list[_Worker[Any]] = []
     resource_tracker.ensure_running()  # otherwise its start would unblock the signals
     try:
         with _no_interruption():

@@ -63,6 +63,7 @@ CardFacts facts_of(const Description& card, const HostDescription& host) {
   facts.capabilities.drops = true;
   facts.capabilities.translates_addresses = true;
   facts.capabilities.max_send_bytes = card.max_send_bytes;
+  facts.capabilities.receive_ring_bytes = card.receive_ring_bytes;
   return facts;
 }
 

@@ -35,7 +35,7 @@ struct Exchange {
 };
 
 struct Rounds {
-  std::uint32_t warmup = 2;  // before the clock starts
+  std::uint32_t warmup = 0;
   std::uint32_t measured = 0;
   std::uint32_t window = 1;
 };

@@ -5,13 +5,13 @@ function coloured(plot) {
 }
 
 // All places first: the size of one depends on how many there are.
-const charts = data.figures.map((chart) => {
+const charts = [["charts", data.figures], ["bars", data.tornados]].flatMap(([list, drawn]) => drawn.map((chart) => {
   const place = make("div", { class: "drawing", role: "img", "aria-label": chart.title });
   const note = chart.note ? make("p", { class: "note" }, chart.note) : null;
-  byId("charts").append(make("figure", { class: "chart" },
+  byId(list).append(make("figure", { class: "chart" },
     make("h3", {}, chart.title), make("p", { class: "source" }, chart.source), place, note));
   return { place, plot: chart.plot };
-});
+}));
 
 const CHART_OPTIONS = {
   responsive: true,

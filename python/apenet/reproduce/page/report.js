@@ -38,7 +38,7 @@ byId("theme").addEventListener("click", () => {
 });
 
 // What was not asked for has no place in the page.
-for (const [section, content] of [["figures", data.figures], ["torus", data.loads]]) {
+for (const [section, content] of [["figures", data.figures], ["sensitivity", data.tornados], ["torus", data.loads]]) {
   if (content.length > 0) continue;
   byId(section).hidden = true;
   document.querySelector(`nav a[href="#${section}"]`).hidden = true;
@@ -48,22 +48,23 @@ byId("version").textContent = data.version;
 
 for (const [target, title] of [["hard", "hard targets met"], ["soft", "soft targets met"], ["shape", "shapes hold"]]) {
   const asked = data.rows.filter((row) => row.target === target);
-  const all = asked.filter((row) => row.verdict !== "n/a");
-  const open = asked.length - all.length;
-  const met = all.filter((row) => row.verdict === "pass").length;
-  const mood = all.length === 0 ? "" : met === all.length ? " good" : target === "hard" ? " bad" : "";
-  byId("tiles").append(make("div", { class: "tile" + mood }, make("b", {}, `${met} of ${all.length}`),
-    make("span", {}, title + (open > 0 ? `, ${open} without an answer` : ""))));
+  const open = asked.filter((row) => row.verdict === "n/a").length;
+  const met = asked.filter((row) => row.verdict === "pass").length;
+  const mood = asked.length === 0 ? "" : met === asked.length ? " good" : target === "hard" ? " bad" : "";
+  byId("tiles").append(make("div", { class: "tile" + mood }, make("b", {}, `${met} of ${asked.length}`),
+    make("span", {}, title + (open > 0 ? `, ${open} not measured` : ""))));
 }
-const predicted = data.rows.filter((row) => row.class === "predicted" && row.verdict !== "n/a");
-const good = predicted.filter((row) => row.verdict === "pass").length;
-byId("tiles").append(make("div", { class: "tile" }, make("b", {}, `${good} of ${predicted.length}`), make("span", {}, "predictions right")));
+for (const [name, title] of [["predicted", "predictions right"], ["assumed", "met with assumed numbers"]]) {
+  const judged = data.rows.filter((row) => row.class === name && row.verdict !== "n/a");
+  const good = judged.filter((row) => row.verdict === "pass").length;
+  byId("tiles").append(make("div", { class: "tile" }, make("b", {}, `${good} of ${judged.length}`), make("span", {}, title)));
+}
 
 // Filters: one group of buttons for each property, one of each pressed.
 const chosen = { target: "all", class: "all", verdict: "all" };
 const GROUPS = {
   target: ["all", "hard", "soft", "shape", "none"],
-  class: ["all", "fitted", "predicted"],
+  class: ["all", "fitted", "follows", "assumed", "predicted"],
   verdict: ["all", "pass", "miss", "n/a"],
 };
 for (const [property, values] of Object.entries(GROUPS)) {
@@ -106,6 +107,7 @@ function rowElement(row) {
   const error = row.error_pct === null ? null : make("span", {}, "error ", make("b", {}, `${row.error_pct >= 0 ? "+" : ""}${row.error_pct.toFixed(1)} %`));
   const at = row.size_bytes === null ? "" : ` at ${sizeInBytes(row.size_bytes)}`;
   const layer = row.layer ? `, ${row.layer}` : "";
+  const holds = data.holds[`${row.key}@${row.size_bytes ?? "None"}`];
   const more = make("details", {}, make("summary", {}, "source"));
   more.append(make("div", {}, row.source));
   if (row.note) more.append(make("div", {}, row.note));
@@ -118,6 +120,7 @@ function rowElement(row) {
       row.simulated === null ? make("span", {}, row.reason) : make("span", {}, "simulated ", make("b", {}, `${digits(row.simulated)}${unit}`)),
       error,
       row.class ? make("span", { class: "tag" }, row.class) : null,
+      holds === undefined || holds === null ? null : make("span", {}, `passes in ${holds.toFixed(0)} % of plausible machines`),
       make("span", { class: "tag" }, row.target === "none" ? "no target" : row.target)),
     gauge(row), more);
 }

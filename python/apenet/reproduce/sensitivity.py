@@ -1,0 +1,389 @@
+"""Sensitivity: which agreements with the literature hang on an assumed number.
+
+Each assumed number of a machine has a range of plausible values. One after another is set to the two ends of its range
+("one at a time"), and all are drawn together from their ranges (Latin hypercube, McKay et al. 1979). Fitted numbers
+keep their values. A result whose verdict changes at an end of a range is of class `assumed`; the share of the drawn
+machines in which it passes tells how far it holds.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from apenet import _core
+from apenet.base.errors import InputError, MachineError
+from apenet.host.caching import cached, make_cache
+from apenet.machine import Machine
+from apenet.machine import machine as read_machine
+from apenet.machine.published import PublishedResult
+from apenet.machine.quantity import quantities
+from apenet.reproduce.rows import Row, row_of
+from apenet.reproduce.sweeps import sweeps_of
+from apenet.reproduce.tasks import Task, measure_all
+from apenet.reproduce.values import value_of
+
+JUDGED = ("hard", "soft", "shape")
+"""Targets that have a verdict."""
+
+SAMPLES = 64
+SEED = 1
+MOVES_PERCENT = 1.0
+"""A change of the simulated value that is worth a line."""
+
+
+@dataclass(frozen=True)
+class Assumption:
+    """An assumed number of a machine with the range of its plausible values."""
+
+    key: str
+    value: float
+    low: float
+    high: float
+    reason: str
+    is_whole: bool
+
+    def at(self, share: float) -> str:
+        """The setting for a value in the range: at `share` of it, in the logarithm for a range without zero.
+
+        Three digits, so that times are whole picoseconds. Whole numbers are powers of two if both ends are, and else
+        multiples of the largest number that divides both ends, so that sizes fit each other.
+        """
+        if self.low > 0:
+            value = self.low * (self.high / self.low) ** share
+        else:
+            value = self.low + share * (self.high - self.low)
+        if self.is_whole:
+            low, high = int(self.low), int(self.high)
+            if low.bit_count() == high.bit_count() == 1:
+                return f"{self.key}={2 ** round(math.log2(value))}"
+            step = math.gcd(low, high)
+            return f"{self.key}={round(value / step) * step}"
+        return f"{self.key}={float(f'{value:.3g}')!r}"
+
+
+def assumptions(machine: Machine) -> list[Assumption]:
+    """In the order of the schema."""
+    found = []
+    for key, quantity in quantities(machine.file):
+        if quantity.range is not None:
+            low, high = quantity.range
+            whole = isinstance(quantity.value, int)
+            found.append(Assumption(key, quantity.value, low, high, quantity.range_source, whole))
+    return found
+
+
+@dataclass(frozen=True)
+class Variation:
+    """A machine with other values of its assumed numbers, and the published results to read off it."""
+
+    machine: str
+    settings: tuple[str, ...]
+    keys: tuple[str, ...]
+
+    @property
+    def label(self) -> str:
+        """What it is, for people."""
+        return f"{self.machine}: {' '.join(self.settings[:1]) or 'as it is'}{' ...' if len(self.settings) > 1 else ''}"
+
+    @property
+    def weight(self) -> int:
+        """How long it takes, roughly."""
+        return sum(sweep.weight for _, result in self._results() for sweep in sweeps_of(self.machine, result))
+
+    def _results(self) -> Iterator[tuple[str, PublishedResult]]:
+        found = read_machine(self.machine).file.results
+        return ((key, found[key]) for key in self.keys)
+
+    def measure(self) -> list[float | None] | None:
+        """The simulated value of each point of each result, in order; None if there can be no such machine."""
+        done: dict[Task, Any] = {}
+        values: list[float | None] = []
+        try:
+            for _, result in self._results():
+                sweeps = [
+                    replace(sweep, settings=(*self.settings, *sweep.settings))
+                    for sweep in sweeps_of(self.machine, result)
+                ]
+                for sweep in sweeps:
+                    if sweep not in done:
+                        done[sweep] = sweep.measure()
+                measured = [done[sweep] for sweep in sweeps]
+                values += [value_of(self.machine, result, measured, point.size_bytes) for point in result.points]
+        except (InputError, MachineError):
+            return None
+        return values
+
+
+@dataclass(frozen=True)
+class Swing:
+    """The simulated value of a row at the two ends of an assumption's range; None if there can be no such machine."""
+
+    key: str
+    low: float
+    high: float
+    at_low: float | None
+    at_high: float | None
+    breaks: bool
+    """Whether the verdict changes at an end."""
+
+
+@dataclass(frozen=True)
+class RowSensitivity:
+    """How a row hangs on assumptions. `swings` has those that move the value, the strongest first."""
+
+    key: str
+    size_bytes: int | None
+    simulated: float | None
+    verdict: str
+    role: str
+    found: str
+    """The class that the computation finds: as `role` if that is `fitted` or `follows`."""
+    holds_percent: float | None
+    """The share of the drawn machines in which the row passes."""
+    swings: tuple[Swing, ...]
+
+    @property
+    def broken_by(self) -> tuple[str, ...]:
+        """The assumptions at an end of whose range the verdict changes."""
+        return tuple(swing.key for swing in self.swings if swing.breaks)
+
+    def to_json(self) -> dict[str, Any]:
+        """One entry of `rows`."""
+        return {**vars(self), "swings": [vars(swing) for swing in self.swings]}
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    """All rows of some machines."""
+
+    samples: int
+    machines: tuple[tuple[str, str, int, int], ...]
+    """Name, digest, number of assumptions, and of drawn machines that can be."""
+    rows: tuple[RowSensitivity, ...]
+
+    @property
+    def agrees(self) -> bool:
+        """Whether each row has the class that the machine file says."""
+        return all(row.role == row.found for row in self.rows)
+
+    def to_json(self) -> dict[str, Any]:
+        """The object that `apenet reproduce --sensitivity --json` prints."""
+        names = ("name", "digest", "assumptions", "machines")
+        return {
+            "samples": self.samples,
+            "machines": [dict(zip(names, machine, strict=True)) for machine in self.machines],
+            "rows": [row.to_json() for row in self.rows],
+        }
+
+
+def digest_of(machine: Machine) -> str:
+    """Of all that decides a machine's sensitivity, except the models: values, ranges and results."""
+    parameters = [(key, one.value, one.origin, one.range) for key, one in quantities(machine.file)]
+    results = [(key, result.model_dump(exclude={"source", "note"})) for key, result in machine.file.results.items()]
+    return _digest_of([parameters, results])
+
+
+def _digest_of(content: object) -> str:
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class _Plan:
+    machine: Machine
+    results: tuple[tuple[str, PublishedResult], ...]
+    assumptions: tuple[Assumption, ...]
+    base: Variation
+    ends: tuple[tuple[Variation, Variation], ...]
+    drawn: tuple[Variation, ...]
+
+    @property
+    def tasks(self) -> Iterator[Variation]:
+        yield self.base
+        for ends in self.ends:
+            yield from ends
+        yield from self.drawn
+
+
+def _plan(machine: Machine, only: set[str], samples: int) -> _Plan:
+    results = [
+        (key, result)
+        for key, result in machine.file.results.items()
+        if result.target in JUDGED and (not only or only & {machine.name, key})
+    ]
+    keys = tuple(key for key, _ in results)
+    found = assumptions(machine)
+    return _Plan(
+        machine,
+        tuple(results),
+        tuple(found),
+        Variation(machine.name, (), keys),
+        tuple(
+            (Variation(machine.name, (one.at(0),), keys), Variation(machine.name, (one.at(1),), keys)) for one in found
+        ),
+        tuple(
+            Variation(machine.name, tuple(one.at(share) for one, share in zip(found, shares, strict=True)), keys)
+            for shares in _hypercube(len(found), samples)
+        ),
+    )
+
+
+def _hypercube(dimensions: int, samples: int) -> Sequence[Sequence[float]]:
+    from scipy.stats import qmc  # noqa: PLC0415 (slow to load, and needed here only)
+
+    if dimensions == 0:
+        return []
+    drawn: Sequence[Sequence[float]] = qmc.LatinHypercube(dimensions, seed=SEED).random(samples).tolist()
+    return drawn
+
+
+def sensitivity(
+    machines: Sequence[Machine],
+    only: set[str],
+    samples: int = SAMPLES,
+    begin: Callable[[int], None] = lambda _count: None,
+    progress: Callable[[Task], None] = lambda _task: None,
+) -> Sensitivity:
+    """Varies the machines that have results, in two processes.
+
+    `begin` gets the number of variations that are not in the user's cache, `progress` each that is done.
+    """
+    plans = [plan for plan in (_plan(machine, only, samples) for machine in machines) if plan.results]
+    known = _Known()
+    wanted = [task for plan in plans for task in plan.tasks if task not in known]
+    begin(len(set(wanted)))
+
+    def finished(task: Variation, values: list[float | None] | None) -> None:
+        known.add(task, values)
+        progress(task)
+
+    measure_all(wanted, finished)
+    return Sensitivity(
+        samples,
+        tuple(
+            (
+                plan.machine.name,
+                digest_of(plan.machine),
+                len(plan.assumptions),
+                sum(known[variation] is not None for variation in plan.drawn),
+            )
+            for plan in plans
+        ),
+        tuple(row for plan in plans for row in _rows(plan, known)),
+    )
+
+
+def _rows(plan: _Plan, known: _Known) -> Iterator[RowSensitivity]:
+    points = [(key, result, point) for key, result in plan.results for point in result.points]
+
+    def row(number: int, variation: Variation) -> Row | None:
+        values = known[variation]
+        key, result, point = points[number]
+        return None if values is None else row_of(plan.machine.name, key, result, point, values[number])
+
+    for number, (key, _, point) in enumerate(points):
+        base = row(number, plan.base)
+        assert base is not None  # noqa: S101 (a machine of the package)
+        swings = []
+        for assumption, ends in zip(plan.assumptions, plan.ends, strict=True):
+            found = [row(number, end) for end in ends]
+            low, high = (one.simulated if one is not None else None for one in found)
+            breaks = any(one is not None and one.verdict != base.verdict for one in found)
+            if breaks or _effect(base.simulated, [low, high]) >= MOVES_PERCENT:
+                swings.append(Swing(assumption.key, assumption.low, assumption.high, low, high, breaks))
+        swings.sort(key=lambda swing: -_effect(base.simulated, [swing.at_low, swing.at_high]))
+        drawn = [one for one in (row(number, variation) for variation in plan.drawn) if one is not None]
+        passed = sum(one.verdict == "pass" for one in drawn)
+        role = point.role
+        if role not in ("fitted", "follows"):
+            found_role = "assumed" if any(swing.breaks for swing in swings) else "predicted"
+        else:
+            found_role = role
+        yield RowSensitivity(
+            key,
+            point.size_bytes,
+            base.simulated,
+            base.verdict,
+            role,
+            found_role,
+            round(passed / len(drawn) * 100, 1) if drawn else None,
+            tuple(swings),
+        )
+
+
+def _effect(base: float | None, values: Sequence[float | None]) -> float:
+    """The largest change in percent of the base."""
+    if not base or not math.isfinite(base):
+        return 0.0
+    return max((abs(value / base - 1) * 100 for value in values if value is not None), default=0.0)
+
+
+class _Known:
+    """What was measured before with the same models and numbers: one file in the user's cache folder.
+
+    Two commands at once may each lose what the other has added: it is measured again.
+    """
+
+    def __init__(self) -> None:
+        make_cache()
+        self._path = cached(f"sensitivity-{_models_digest()}.json")
+        self._values: dict[str, list[float | None] | None] = {}
+        if self._path.is_file():
+            self._values = json.loads(self._path.read_bytes())
+
+    def __contains__(self, task: Variation) -> bool:
+        return _name_of(task) in self._values
+
+    def __getitem__(self, task: Variation) -> list[float | None] | None:
+        return self._values[_name_of(task)]
+
+    def add(self, task: Variation, values: list[float | None] | None) -> None:
+        self._values[_name_of(task)] = values
+        partial = self._path.with_suffix(".partial")
+        partial.write_text(json.dumps(self._values), encoding="utf-8")
+        partial.replace(self._path)
+
+
+def _name_of(task: Variation) -> str:
+    return _digest_of([_measured_digest(task.machine), task.settings, task.keys])
+
+
+@cache
+def _measured_digest(machine: str) -> str:
+    file = read_machine(machine).file
+    parameters = [(key, one.value) for key, one in quantities(file)]
+    how = {"source", "note", "value", "role", "tolerance_percent", "target", "bound"}
+    return _digest_of([parameters, [(key, result.model_dump(exclude=how)) for key, result in file.results.items()]])
+
+
+@cache
+def _models_digest() -> str:
+    """Of the compiled core and libraries beside it, which decide a result together with a machine's numbers."""
+    digest = hashlib.sha256()
+    for path in sorted(Path(_core.__file__).parent.rglob("*.so*")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+@cache
+def shipped() -> dict[str, Any]:
+    """What comes with the package: the output of `--sensitivity --json` for its machines."""
+    found: dict[str, Any] = json.loads(resources.files(__package__).joinpath("sensitivity.json").read_bytes())
+    return found
+
+
+@cache
+def _shipped_shares() -> dict[tuple[str, int | None], float | None]:
+    return {(row["key"], row["size_bytes"]): row["holds_percent"] for row in shipped()["rows"]}
+
+
+def holds_percent(key: str, size_bytes: int | None) -> float | None:
+    """The share of plausible machines in which a row passes, of the package; None if it was not varied."""
+    return _shipped_shares().get((key, size_bytes))
