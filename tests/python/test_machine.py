@@ -259,7 +259,7 @@ BAD_RESULTS = [
     ("value = 5", "value = [5, 6]", "value", "one for each"),
     ('test = "pingpong"', 'test = "sideways"', "test", "'pingpong'"),
     ('role = "predicted"', 'role = ["predicted", "fitted"]', "role", "one for each of the 1 values"),
-    ('role = "predicted"', 'role = "guessed"', "role", "'fitted' or 'predicted', or a list"),
+    ('role = "predicted"', 'role = "guessed"', "role", "'fitted', 'follows', 'assumed' or 'predicted', or a list"),
     ("value = 5", 'value = "five"', "value", "a finite number, or a list"),
     ('test = "pingpong"', 'tests = "pingpong"', "tests", '"test"'),
     ('quantity = "time_us"', 'quantity = "gain_percent"', "against", "other run"),

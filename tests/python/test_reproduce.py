@@ -14,7 +14,8 @@ from apenet.bench.request import BenchRequest
 from apenet.bench.result import make_result
 from apenet.machine import machine, machines
 from apenet.machine.published import PublishedResult
-from apenet.reproduce import Row, plan, reproduce
+from apenet.machine.quantity import quantities
+from apenet.reproduce import Reproduction, Row, Tally, plan, reproduce
 from apenet.reproduce.charts import chart
 from apenet.reproduce.figures import Figure, FigureSpec, Mark, Series
 from apenet.reproduce.literature import FIGURES, LOADS
@@ -29,7 +30,7 @@ def test_the_card_of_2004():
     reproduction = reproduce(plan(["apenet-2004"]))
     assert reproduction.agrees
     rows = {row.key: row for row in reproduction.rows}
-    assert rows["apenet-2004.uni_bw"].role == "predicted"
+    assert rows["apenet-2004.uni_bw"].role == "assumed"
     assert rows["apenet-2004.bidir_bw_sat"].role == "fitted"
     assert rows["apenet-2004.uni_time_1MiB"].verdict == "n/a"
     assert {row.verdict for row in rows.values() if row.target != "none"} == {"pass"}
@@ -75,6 +76,23 @@ def row(**changes):
 def test_verdicts(changes, verdict):
     assert row(**changes).verdict == verdict
     assert row(**changes).to_json()["verdict"] == verdict
+
+
+def test_what_is_not_measured_does_not_agree():
+    rows = [row(), row(simulated=None), row(target="soft", simulated=200.0)]
+    assert Reproduction(tuple(rows[:1]), (), ()).agrees
+    reproduction = Reproduction(tuple(rows), (), ())
+    assert not reproduction.agrees
+    assert reproduction.count("hard") == Tally(met=1, missed=0, unmeasured=1)
+    assert reproduction.count("soft") == Tally(met=0, missed=1, unmeasured=0)
+
+
+def test_a_machine_says_what_it_rests_on():
+    rows = (row(machine="ape128"), row(machine="ape128", role="fitted"), row(machine="ape128", simulated=200.0))
+    (standing,) = Reproduction(rows, (), ()).standings
+    assert standing.targets == {"fitted": (1, 1), "follows": (0, 0), "assumed": (0, 0), "predicted": (1, 2)}
+    assert sum(standing.numbers.values()) == len(list(quantities(machine("ape128").file)))
+    assert standing.numbers["fitted"] == 4
 
 
 def test_unknown_results_are_named():

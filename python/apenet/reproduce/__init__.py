@@ -21,7 +21,7 @@ from apenet.reproduce.tasks import LinkLoads, LoadRun, Task, measure_all
 from apenet.reproduce.unmeasured import NO_MACHINE, unmeasured_rows
 from apenet.reproduce.values import value_of
 
-__all__ = ["Figure", "Plan", "Reproduction", "Row", "Task", "plan", "reproduce"]
+__all__ = ["Figure", "Plan", "Reproduction", "Row", "Standing", "Tally", "Task", "plan", "reproduce"]
 
 
 @dataclass(frozen=True)
