@@ -1,9 +1,15 @@
 """Writes the values of machines/*.toml as C++, for tests/support/machines.hpp: machine_tables.py OUT FILE..."""
 
+import importlib.util
 import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+
+INHERIT = Path(__file__).parents[2] / "python" / "apenet" / "machine" / "inherit.py"
+spec = importlib.util.spec_from_file_location("inherit", INHERIT)
+inherit = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(inherit)
 
 HEAD = """// Written by tests/support/machine_tables.py from machines/*.toml.
 #include "support/machines.hpp"
@@ -32,6 +38,13 @@ def values(table: dict, path: tuple[str, ...] = ()) -> Iterator[tuple[str, objec
             yield ".".join((*path, key)), entry
 
 
+def tables(path: Path) -> dict:
+    """The tables of a machine file, with those of its base."""
+    table = tomllib.loads(path.read_text(encoding="utf-8"))
+    base = inherit.base_of(table)
+    return table if base is None else inherit.merged(table, tables(path.with_name(f"{base}.toml")))
+
+
 def literal(value: object) -> str:
     """A value as C++ writes it."""
     match value:
@@ -50,7 +63,7 @@ def literal(value: object) -> str:
 def table_of(path: Path) -> str:
     """The branch that returns the values of a machine file."""
     lines = [f'  if (name == "{path.stem}") {{', "    return {"]
-    for key, value in values(tomllib.loads(path.read_text(encoding="utf-8"))):
+    for key, value in values(tables(path)):
         text = (path.parent / str(value)).read_text(encoding="utf-8") if key.endswith("_file") else value
         lines.append(f'        {{"{key}", {literal(text)}}},')
     return "\n".join([*lines, "    };", "  }", ""])

@@ -20,6 +20,7 @@ from apenet import _core
 from apenet.base.errors import InputError, MachineError, from_core, texts
 from apenet.base.infiles import UnreadableError, read_text
 from apenet.machine.check import check
+from apenet.machine.inherit import base_of, merged
 from apenet.machine.lower import lower, read_named
 from apenet.machine.quantity import Quantity
 from apenet.machine.schema import FILE_KEYS, OVERRIDES, ROUTER_ALTERNATIVES, SHAPES, MachineFile, RawTable
@@ -188,17 +189,46 @@ def machine(name_or_path: str | Path, settings: Iterable[str] = (), faults: Iter
     Raises MachineError naming file, key, value and what was expected.
     """
     path = _find(name_or_path)
+    table = _with_bases(path, ())
+    return (
+        Machine(path, check(table, path), table=table)
+        .with_settings(*texts("settings", settings))
+        .with_faults(*texts("faults", faults))
+    )
+
+
+def _with_bases(path: Path, derived: tuple[Path, ...]) -> RawTable:
+    """The tables of a file over those of its base, which is checked for itself: its faults are reported there."""
     try:
         table: RawTable = tomllib.loads(read_text(path, MOST_FILE_BYTES))
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise MachineError(path, "the file", "not TOML", f"a machine description in TOML: {error}") from error
     except UnreadableError as error:
         raise InputError("machine", path, f"a machine file that can be read: {error}") from error
-    return (
-        Machine(path, check(table, path), table=table)
-        .with_settings(*texts("settings", settings))
-        .with_faults(*texts("faults", faults))
-    )
+    base = base_of(table)
+    if base is None:
+        return table
+    expected = "the name of a machine, or the path of a machine file"
+    if not isinstance(base, str):
+        raise MachineError(path, "machine.base", base, expected)
+    shipped = _folder() / f"{base}.toml"
+    base_path = shipped if "/" not in base and shipped.is_file() else path.parent / base
+    if not base or not os.path.lexists(base_path):
+        raise MachineError(path, "machine.base", base, expected)
+    chain = (*derived, path.resolve())
+    if base_path.resolve() in chain:
+        raise MachineError(path, "machine.base", base, "a machine that is not derived from this one")
+    below = _with_bases(base_path, chain)
+    check(below, base_path)
+    return merged(table, _moved(below, base_path.parent, path.parent))
+
+
+def _moved(table: RawTable, folder: Path, to: Path) -> RawTable:
+    """The files that a base names are beside the base."""
+    network = table.get("network", {})
+    named = {key: network[key] for key in FILE_KEYS if key in network} if folder != to else {}
+    moved = {key: {**entry, "value": str((folder / entry["value"]).resolve())} for key, entry in named.items()}
+    return {**table, "network": {**network, **moved}}
 
 
 def _find(name_or_path: str | Path) -> Path:

@@ -1,4 +1,4 @@
-"""Compares published results with simulated ones. A result that was used for a fit is never shown as a prediction."""
+"""Compares published results with simulated ones, and says what each agreement is worth."""
 
 from __future__ import annotations
 
