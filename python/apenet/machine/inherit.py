@@ -19,16 +19,14 @@ def base_of(table: Table) -> object:
 def merged(own: Table, base: Table) -> Table:
     """The tables of a file over those of its base: what it does not state is as there.
 
-    Each machine has its own name and its own published results. A topology or a kind of card of its own replaces the
-    base's with all that describes it; only the link stays, without what belongs to a dimension or level.
+    Each machine has its own name and its own published results. Another topology replaces all of [network], another
+    kind of card all of [card].
     """
     under = {key: value for key, value in base.items() if key not in ("machine", "results")}
-    if "topology" in _section(own, "network"):
-        link = _section(_section(base, "network"), "link")
-        under["network"] = {"link": {key: entry for key, entry in link.items() if _is_parameter(entry)}} if link else {}
-    kind = _section(own, "card").get("kind")
-    if kind is not None and kind != _section(base, "card").get("kind"):
-        under.pop("card", None)
+    for name, key in (("network", "topology"), ("card", "kind")):
+        kind = _bare(_section(own, name).get(key))
+        if kind is not None and kind != _bare(_section(base, name).get(key)):
+            under.pop(name, None)
     about = {key: value for key, value in _section(own, "machine").items() if key != "base"}
     return _over({**own, "machine": about}, under)
 
@@ -36,6 +34,10 @@ def merged(own: Table, base: Table) -> Table:
 def _section(table: Table, key: str) -> Table:
     found = table.get(key)
     return found if isinstance(found, dict) else {}
+
+
+def _bare(entry: object) -> object:
+    return entry.get("value") if isinstance(entry, dict) else entry
 
 
 def _is_parameter(entry: object) -> bool:
