@@ -51,14 +51,15 @@ def test_results_are_those_of_the_machine_itself(tmp_path):
     assert not machine(path).file.results
 
 
-def test_another_topology_or_card_takes_nothing_of_what_described_the_old(tmp_path):
+def test_another_topology_or_card_replaces_what_described_the_old(tmp_path):
     crossbar = """[network]
 topology = { value = "crossbar", class = "assumed", source = "s" }
 nodes = { value = 5, class = "assumed", source = "s" }
 """
     mine = machine(derived(tmp_path, crossbar))
     assert mine.node_count == 5
-    assert mine.file.network.link == machine("ape16").file.network.link
+    assert mine.file.network.link is None
+    assert mine.file.router == machine("ape16").file.router
     with pytest.raises(MachineError) as refused:
         machine(derived(tmp_path, '[card]\nkind = "extoll"\n'))
     assert refused.value.key.startswith("card.")
@@ -86,9 +87,8 @@ def test_bad_bases_are_named(tmp_path, base, expected):
 
 
 def test_a_fault_of_the_base_is_reported_there(tmp_path):
-    (tmp_path / "other.toml").write_text(
-        machine("ape16").to_toml().replace("clock_mhz = { value = 100,", "clock_mhz = { value = -1,")
-    )
+    text = machine("ape16").to_toml()
+    (tmp_path / "other.toml").write_text(text.replace("clock_mhz = { value = 100,", "clock_mhz = { value = -1,"))
     path = tmp_path / "mine.toml"
     path.write_text(DERIVED.replace('"ape16"', '"other.toml"'), encoding="utf-8")
     with pytest.raises(MachineError, match=r"other\.toml: bus\.clock_mhz = -1"):
@@ -101,6 +101,12 @@ def test_files_that_a_base_names_are_beside_the_base(tmp_path):
 topology = { value = "graph", class = "assumed", source = "s" }
 graph_file = { value = "cables.txt", class = "assumed", source = "s" }
 routing = { value = "up-down", class = "assumed", source = "s" }
+
+[network.link]
+clock_mhz = { value = 100, class = "assumed", source = "s" }
+word_bytes = { value = 8, class = "assumed", source = "s" }
+word_cycles = { value = 1, class = "assumed", source = "s" }
+latency_ns = { value = 10, class = "assumed", source = "s" }
 """
     derived(tmp_path / "lib", graph, name="lower")
     (tmp_path / "lib" / "cables.txt").write_text(GRAPH, encoding="utf-8")
