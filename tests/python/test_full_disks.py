@@ -74,6 +74,25 @@ def test_run(on_a_full_disk):
     assert written["messages"] > 0
 
 
+def test_a_recording_that_fails_in_the_middle_of_a_run(on_a_full_disk):
+    """The ranks write 98 kB per 2048 operations: the disk is full long before they end, and they go on."""
+    program = """
+import mpi4py.MPI as m
+for i in range(3000):
+    m.COMM_WORLD.sendrecv(i, dest=1 - m.COMM_WORLD.rank, source=1 - m.COMM_WORLD.rank)
+print('the end', flush=True)
+"""
+    full, said, files, again, _ = on_a_full_disk(
+        "run", "-n", "2", "--out", "out", "--record", "r.goal", "--", sys.executable, "-c", program
+    )
+    assert full.count("the end") == 2
+    assert full.endswith("status 2\n")
+    assert said.count('apenet: record = "r.goal": could not be written: the recording: No space left on device') == 2
+    assert "r.goal" not in "".join(files)
+    assert again.count("the end") == 2
+    assert again.endswith("status 2\n")
+
+
 PROGRAM = ("-n", "2", "--", sys.executable, "-c", "import mpi4py.MPI as m; m.COMM_WORLD.barrier()")
 
 

@@ -29,6 +29,7 @@ def test_every_assumed_number_has_a_range(name):
     for key, quantity in quantities(machine(name).file):
         if quantity.origin == "assumed" and isinstance(quantity.value, int | float):
             assert quantity.range is not None, key
+            assert quantity.range[0] <= quantity.value <= quantity.range[1], key
 
 
 def test_the_shipped_sensitivity_is_that_of_the_shipped_machines():
@@ -87,8 +88,8 @@ def test_settings_in_a_range():
 @pytest.mark.parametrize(
     ("entry", "key", "expected"),
     [
-        ('class = "assumed", range = [1, 2]', "range", "around 100"),
-        ('class = "assumed", range = [100, 100]', "range", "around 100"),
+        ('class = "assumed", range = [100, 100]', "range", "and a larger one"),
+        ('class = "assumed", range = [200, 50]', "range", "and a larger one"),
         ('class = "assumed", range = [50, 200]', "range_source", "why the value may be anywhere in the range"),
         ('class = "published", range = [50, 200], range_source = "r"', "range", 'of class "assumed"'),
         ('class = "assumed", range_source = "r"', "range_source", "none without a range"),

@@ -12,7 +12,6 @@
 namespace apenet::libfabric {
 namespace {
 
-// A trace with a hole in it would replay as something that never ran.
 [[noreturn]] void fail(const char* what) {
   std::fprintf(stderr, "apenet: the recording of this run cannot be written: %s: %s\n", what,
                std::strerror(errno));
@@ -94,6 +93,7 @@ void Recorder::close() {
 }
 
 void Recorder::append(const ipc::RecordingEntry& entry) {
+  if (has_failed_) return;
   const std::int64_t outside_ps = client_.block().clock.outside_ps.get();
   const std::int64_t computed_ps = outside_ps - std::exchange(outside_seen_ps_, outside_ps);
   const auto write = [this](const ipc::RecordingEntry& next) {
@@ -110,8 +110,23 @@ void Recorder::flush() {
   header.entries = std::exchange(entries_, 0);
   std::memcpy(chunk_.data(), &header, sizeof(header));
   const std::size_t bytes = sizeof(header) + header.entries * sizeof(ipc::RecordingEntry);
+  if (!write_chunk(bytes)) give_up(errno);
+}
+
+bool Recorder::write_chunk(std::size_t bytes) {
+  errno = ENOSPC;  // that of a write which comes to a limit half-way
   // In one call, or chunks of several ranks would mix.
-  if (write(fd_, chunk_.data(), bytes) != static_cast<ssize_t>(bytes)) fail("write");
+  return write(fd_, chunk_.data(), bytes) == static_cast<ssize_t>(bytes);
+}
+
+// A trace with a hole in it would replay as something that never ran: there will be none.
+void Recorder::give_up(int error) {
+  has_failed_ = true;
+  ipc::RecordingChunk failure;
+  failure.rank = client_.rank();
+  failure.failed_errno = static_cast<std::uint32_t>(error);
+  std::memcpy(chunk_.data(), &failure, sizeof(failure));
+  if (ftruncate(fd_, 0) != 0 || !write_chunk(sizeof(failure))) fail("write");
 }
 
 }  // namespace apenet::libfabric

@@ -41,6 +41,8 @@ class Recorder {
 
   void append(const ipc::RecordingEntry& entry);
   void flush();
+  bool write_chunk(std::size_t bytes);
+  void give_up(int error);
 
   ipc::Client& client_;
   int fd_;
@@ -48,6 +50,7 @@ class Recorder {
   std::int64_t outside_seen_ps_ = 0;
   std::vector<std::byte> chunk_;
   std::uint32_t entries_ = 0;
+  bool has_failed_ = false;
 };
 
 }  // namespace apenet::libfabric

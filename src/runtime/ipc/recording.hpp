@@ -43,7 +43,9 @@ struct RecordingChunk {
   std::uint32_t magic = expected_magic;
   std::uint32_t rank = 0;
   std::uint32_t entries = 0;  // number of entries that follow
-  std::uint32_t reserved = 0;
+  // The error with which a rank could not write, which ends the recording but not the run; 0: none. That rank
+  // first empties the file, so that this chunk has room on a full disk.
+  std::uint32_t failed_errno = 0;
 };
 static_assert(sizeof(RecordingChunk) == 16);
 

@@ -40,6 +40,10 @@ void Recording::find_chunks() {
         header->entries > (left - sizeof(*header)) / sizeof(ipc::RecordingEntry)) {
       throw std::runtime_error("the recording of this run is invalid at byte " + std::to_string(at));
     }
+    if (header->failed_errno != 0) {
+      throw std::system_error(static_cast<int>(header->failed_errno), std::generic_category(),
+                              "the recording");
+    }
     at += sizeof(*header);
     chunks_[header->rank].emplace_back(reinterpret_cast<const ipc::RecordingEntry*>(bytes + at),
                                        header->entries);
