@@ -33,6 +33,20 @@ def test_a_round_trip_is_two_half_ones():
     assert whole.times_us == pytest.approx(2 * half.times_us, rel=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("test", "whose", "title"),
+    [("halo", "node", "A node"), ("allreduce", "vector", "Vector"), ("bisection", "cut", "Across")],
+)
+def test_a_workload_says_whose_its_bandwidth_is(test, whose, title):
+    result = getattr(apenet.bench, test)("ideal", sizes=[64], count=16, iterations=1)
+    assert result.bandwidth_of == result.to_json()["bandwidth_of"] == whose
+    assert f" {title} (MiB/s)" in result.to_table()
+    pair = apenet.bench.pingpong("ideal", sizes=[64])
+    assert pair.bandwidth_of is None
+    assert "bandwidth_of" not in pair.to_json()
+    assert " Bandwidth (MiB/s)" in pair.to_table()
+
+
 def test_json_is_the_contract():
     result = apenet.bench.oneway("ape16", sizes="16:64", seed=3)
     content = json.loads(json.dumps(result.to_json()))

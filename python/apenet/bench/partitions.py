@@ -32,13 +32,8 @@ class PartitionResult(BenchResult):
         return {**columns, "nodes": nodes, "node_mib_s": self._of_a_node.tolist()}
 
     @property
-    def _is_across(self) -> bool:
-        """Whether the bandwidth is that of all nodes together; for other workloads it is what one node sends."""
-        return self.test == "bisection"
-
-    @property
     def _of_a_node(self) -> NDArray[np.float64]:
-        return self.bandwidths_mib_s / self.nodes if self._is_across else self.bandwidths_mib_s
+        return self.bandwidths_mib_s / self.nodes if self.bandwidth_of == "cut" else self.bandwidths_mib_s
 
     def to_json(self) -> dict[str, Any]:
         """The object that `apenet bench --json` prints."""
@@ -49,7 +44,7 @@ class PartitionResult(BenchResult):
 
     def to_table(self) -> str:
         """Header lines, then the partitions."""
-        together = "Across (MiB/s)" if self._is_across else "All nodes (MiB/s)"
+        together = "Across (MiB/s)" if self.bandwidth_of == "cut" else "All nodes (MiB/s)"
         heads = f"{'Grid':>14}{'Time (us)':>14}{together:>18}{'A node (MiB/s)':>18}"
         lines = [f"# {self.heading}, {self.sizes_bytes[0]} B", f"# {'Nodes':<8}{heads}"]
         for point in self.to_json()["points"]:

@@ -30,6 +30,9 @@ WORKLOAD_DEFINITIONS = {
     "randomaccess": "random pairs exchange, new ones each time; bandwidth is what one node sends",
     "bisection": "one half exchanges with its mirror image in the other; bandwidth is that across the cut, both ways",
 }
+BANDWIDTH_OF = {"halo": "node", "allreduce": "vector", "alltoall": "node", "randomaccess": "node", "bisection": "cut"}
+"""Whose the bandwidth of a workload is: what one node sends, the vector over the time, or all that crosses the cut."""
+
 DEFINITIONS = {**PAIR_DEFINITIONS, **WORKLOAD_DEFINITIONS}
 PAIR_TESTS = tuple(PAIR_DEFINITIONS)
 STREAMS = ("oneway", "unidirectional", "flush", "rate")  # tests whose time is the inverse of a message rate
@@ -42,6 +45,7 @@ _TABLE = {
     "bandwidth_mib_s": ("Bandwidth (MiB/s)", 20, ".2f"),
     "rate_per_s": ("Puts per second", 18, ".0f"),
 }
+_TITLES = {"node": "A node (MiB/s)", "vector": "Vector (MiB/s)", "cut": "Across (MiB/s)"}
 
 
 @dataclass(frozen=True)
@@ -78,6 +82,11 @@ class BenchResult:
         return f"APENet {self.version}: {self.test} on {self.machine}, layer {self.layer}{conditions}, seed {self.seed}"
 
     @property
+    def bandwidth_of(self) -> str | None:
+        """Whose the bandwidth of a workload is: `node`, `vector` or `cut`; None for tests of two nodes."""
+        return BANDWIDTH_OF.get(self.test)
+
+    @property
     def columns(self) -> dict[str, list[int] | list[float]]:
         """The points' fields, by their names in JSON."""
         columns: dict[str, list[int] | list[float]] = {
@@ -100,6 +109,7 @@ class BenchResult:
             "seed": self.seed,
             "version": self.version,
             **self.conditions,
+            **({"bandwidth_of": self.bandwidth_of} if self.bandwidth_of is not None else {}),
             **({"warnings": list(self.warnings)} if self.warnings else {}),
             "points": [
                 dict(zip(self.columns, point, strict=True)) for point in zip(*self.columns.values(), strict=True)
@@ -110,6 +120,8 @@ class BenchResult:
         """Header lines, then a size column and value columns."""
         columns = self.columns
         shown = dict(_TABLE)
+        if self.bandwidth_of is not None:
+            shown["bandwidth_mib_s"] = (_TITLES[self.bandwidth_of], *_TABLE["bandwidth_mib_s"][1:])
         if set(columns["channels"]) <= {1}:
             shown.pop("channels")
         if self.test != "rate":
