@@ -161,18 +161,14 @@ std::unique_ptr<Network> make_network(Simulation& simulation, const NetworkParam
     require_cut_through(description);
   }
   // Packets overtake each other even at the cards, whatever the class.
-  const bool has_overtaking = is_flit && description.virtual_channels > 1 &&
+  const bool has_overtaking = description.virtual_channels > 1 &&
                               description.channel_selection == NetworkDescription::ChannelSelection::any;
   const bool keeps_order = routing->keeps_order() && !has_overtaking;
   std::unique_ptr<Network> network;
   if (is_flit) {
     network = std::make_unique<FlitEngine>(simulation, topology, std::move(routing), parameters);
   } else {
-    // Wormhole on the packet engine: see docs/models/flit-engine.md.
-    NetworkParameters cut_through = parameters;
-    cut_through.description.buffer_bytes =
-        std::max<std::int64_t>(description.buffer_bytes, parameters.max_packet_wire_bytes);
-    auto engine = std::make_unique<PacketEngine>(simulation, topology, std::move(routing), cut_through);
+    auto engine = std::make_unique<PacketEngine>(simulation, topology, std::move(routing), parameters);
     if (description.faults.empty()) {
       network = std::move(engine);
     } else {

@@ -13,7 +13,7 @@ void PacketEngine::choose_by_room(std::uint32_t queue_index) {
   for (std::uint32_t i = 0; i < steps.count(); ++i) {
     want(flight, layout_.owner_of(queue_index) * layout_.ports, steps[i]);
     Queue& buffer = queues_[outputs_[flight.wanted_output].first_buffer + flight.wanted_vc];
-    credits_.settle(buffer, credit_latency_, simulation_.now());
+    credits_.settle(buffer, credit_latency(buffer), simulation_.now());
     if (buffer.room_bytes <= most_bytes) continue;
     most_bytes = buffer.room_bytes;
     chosen = i;

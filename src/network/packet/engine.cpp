@@ -43,9 +43,14 @@ void PacketEngine::await_turn(std::uint32_t queue_index, std::uint32_t flight_in
 // Removes the head of the queue, whose tail leaves at tail_out. Its room, `bytes`, returns after that; `head`
 // is the next packet.
 inline void PacketEngine::leave_queue(std::uint32_t queue_index, std::uint32_t head, Time tail_out,
-                                      std::uint32_t bytes, Time credit_latency) {
+                                      std::uint32_t bytes, const Stage& stage) {
   Queue& queue = queues_[queue_index];
-  const Time back_at = queue.free_at + credit_latency;
+  Time back_at = queue.free_at + stage.credit_latency;
+  Time free_at = tail_out;
+  if (is_wormhole_ && stage.kind != StageKind::injection) [[unlikely]] {
+    back_at = queue.free_at + credit_latency(queue);
+    free_at += wormhole_.header_gap();
+  }
   if (back_at <= simulation_.now()) {
     queue.room_bytes += static_cast<std::int32_t>(queue.returning_bytes);
   } else if (queue.returning_bytes != 0) {
@@ -55,11 +60,12 @@ inline void PacketEngine::leave_queue(std::uint32_t queue_index, std::uint32_t h
   queue.returning_bytes = bytes;
   queue.head = head;
   if (queue.needed_bytes != 0 && bytes != 0) tell_room(queue_index);
-  if (head != none) await_turn(queue_index, head, std::max(tail_out, flights_[head].ready));
+  if (head != none) await_turn(queue_index, head, std::max(free_at, flights_[head].ready));
 }
 
 // Appends a packet.
-inline void PacketEngine::enter_queue(std::uint32_t queue_index, std::uint32_t flight_index) {
+inline void PacketEngine::enter_queue(std::uint32_t queue_index, std::uint32_t flight_index,
+                                      Time header_gap) {
   Queue& queue = queues_[queue_index];
   const Flight& flight = flights_[flight_index];
   if (queue.head != none) {
@@ -71,7 +77,7 @@ inline void PacketEngine::enter_queue(std::uint32_t queue_index, std::uint32_t f
   queue.tail = flight_index;
   if (is_halted_) [[unlikely]]
     return;
-  const Time ready = std::max(flight.ready, queue.free_at);
+  const Time ready = std::max(flight.ready, queue.free_at + header_gap);
   if (ready == simulation_.now()) {
     request(queue_index, flight_index);  // no latency in between: an event would only repeat what is known
   } else {
@@ -126,7 +132,7 @@ std::int64_t PacketEngine::inject(const Packet& packet, Time tail_time) {
   if (simulation_.is_traced()) [[unlikely]]
     trace(NetworkTrace::injected, Time::zero(), packet.source, flight);
   choose_injection(flight);
-  enter_queue(queue_index, flight_index);
+  enter_queue(queue_index, flight_index, Time::zero());
   return queue.room_bytes;
 }
 
@@ -211,11 +217,11 @@ void PacketEngine::deliver(std::uint32_t flight_index) {
 
 // Grants the head of the queue the output that it wants, or makes it wait.
 void PacketEngine::ask(std::uint32_t queue_index, std::uint32_t flight_index) {
-  const Flight& flight = flights_[flight_index];
+  Flight& flight = flights_[flight_index];
   const std::uint32_t output_index = flight.wanted_output;
   Output& output = outputs_[output_index];
   const bool is_free = free_at_[output_index] <= simulation_.now();
-  if (is_free && output.waiting == 0 && has_room(output, flight.wanted_vc, flight.wire_bytes)) {
+  if (is_free && output.waiting == 0 && finds_room(output, flight)) {
     output.last_granted = static_cast<std::uint16_t>(queue_index - output.first_queue);
     grant(queue_index, flight_index, output_index);
     return;
@@ -259,11 +265,11 @@ void PacketEngine::arbitrate(std::uint32_t output_index) {
   bool somebody_turns = false;
   waiting_.visit(outputs_[output_index], output_index, [&](std::uint32_t queue_index) {
     const std::uint32_t flight_index = queues_[queue_index].head;
-    const Flight& flight = flights_[flight_index];
-    const std::uint64_t bit = std::uint64_t{1} << flight.wanted_vc;
-    if ((refused & bit) != 0) return false;
-    if (!has_room(output, flight.wanted_vc, flight.wire_bytes)) {
-      refused |= bit;
+    Flight& flight = flights_[flight_index];
+    const std::uint64_t lanes = lanes_for(output, flight);
+    if ((refused & lanes) != 0) return false;
+    if (!finds_room(output, flight)) {
+      refused |= lanes;
       somebody_turns |= flight.may_turn;
       return false;
     }
@@ -297,14 +303,19 @@ void PacketEngine::grant(std::uint32_t queue_index, std::uint32_t flight_index, 
   if (stage.last_bytes != bytes) {
     stage.last_bytes = bytes;
     stage.last_duration = stage.serialisation.duration(bytes);
+    stage.last_span = stage.kind == StageKind::ejection ? stage.last_duration
+                                                        : wormhole_.span(bytes, stage.last_duration);
   }
   const Time now = simulation_.now();
   Time header_out = now;
   if (stage.has_errors) [[unlikely]]
     header_out = pass_errors(output_index, flight);
-  const Time tail_out = std::max(header_out + stage.last_duration, flight.tail_in + stage.tail_latency);
-  free_at_[output_index] = tail_out;
-  output.busy += tail_out - now;
+  const Time tail_out = std::max(header_out + stage.last_span, flight.tail_in + stage.tail_latency);
+  // Packets of other virtual channels pass a link while flits wait for credits; a card sends one packet.
+  const bool is_shared = is_wormhole_ && stage.kind != StageKind::injection;
+  const Time free_at = is_shared ? header_out + stage.last_duration : tail_out;
+  free_at_[output_index] = free_at;
+  output.busy += free_at - now;
   ++output.packets;
   output.wire_bytes += bytes;
   if (simulation_.is_traced()) [[unlikely]]
@@ -322,15 +333,15 @@ void PacketEngine::grant(std::uint32_t queue_index, std::uint32_t flight_index, 
   flight.ready = header_out + stage.header_latency;
   if (stage.kind == StageKind::ejection) {
     schedule(EventKind::link, output_index, flight.tail_in, Step::delivered, {0, flight_index, output_index});
-    leave_queue(queue_index, next, tail_out, returning_bytes, stage.credit_latency);
+    leave_queue(queue_index, next, tail_out, returning_bytes, stage);
     return;
   }
   flight.hops = static_cast<std::uint16_t>(flight.hops + (stage.kind == StageKind::link ? 1U : 0U));
   // Before leave_queue, which takes as long as the prefetch of the next output.
   choose_output(flight, buffer_index, output);
   __builtin_prefetch(&outputs_[flight.wanted_output]);
-  leave_queue(queue_index, next, tail_out, returning_bytes, stage.credit_latency);
-  enter_queue(buffer_index, flight_index);
+  leave_queue(queue_index, next, tail_out, returning_bytes, stage);
+  enter_queue(buffer_index, flight_index, wormhole_.header_gap());
 }
 
 void PacketEngine::tell_entered(const Flight& flight) {

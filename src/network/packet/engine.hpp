@@ -16,6 +16,7 @@
 #include "network/packet/records.hpp"
 #include "network/packet/trust.hpp"
 #include "network/packet/waiting_queues.hpp"
+#include "network/packet/wormhole.hpp"
 #include "network/routing/routing.hpp"
 #include "network/topology/topology.hpp"
 
@@ -140,13 +141,18 @@ class PacketEngine final : public Network, private EventHandler {
   [[gnu::always_inline]] inline void grant(std::uint32_t queue_index, std::uint32_t flight_index,
                                            std::uint32_t output_index);
   [[gnu::always_inline]] inline void leave_queue(std::uint32_t queue_index, std::uint32_t head, Time tail_out,
-                                                 std::uint32_t bytes, Time credit_latency);
-  [[gnu::always_inline]] inline void enter_queue(std::uint32_t queue_index, std::uint32_t flight_index);
+                                                 std::uint32_t bytes, const Stage& stage);
+  [[gnu::always_inline]] inline void enter_queue(std::uint32_t queue_index, std::uint32_t flight_index,
+                                                 Time header_gap);
   void tell_entered(const Flight& flight);
   void deliver(std::uint32_t flight_index);
   void tell_injection_freed(std::uint32_t queue_index);
 
   [[nodiscard]] bool has_room(const Output& output, std::uint32_t vc, std::uint32_t bytes);
+  [[nodiscard]] inline bool finds_room(const Output& output, Flight& flight);
+  [[nodiscard]] bool finds_lane(const Output& output, Flight& flight);
+  [[nodiscard]] std::uint64_t lanes_for(const Output& output, const Flight& flight) const;
+  [[nodiscard]] inline Time credit_latency(const Queue& queue) const;
   void tell_room(std::uint32_t queue_index);
   [[nodiscard]] std::uint32_t new_flight();
   void trace(NetworkTrace what, Time until, std::uint32_t place, const Flight& flight) const;
@@ -176,6 +182,9 @@ class PacketEngine final : public Network, private EventHandler {
   LargeArray<Time> free_at_;  // of each output; apart from it, since an arriving packet reads it first
   packet::WaitingQueues waiting_;
   packet::CreditReturns credits_;
+  packet::Wormhole wormhole_;
+  bool is_wormhole_;
+  bool takes_any_lane_;
   packet::Trust trust_;
   std::vector<std::uint32_t> upstream_;          // per (router, port): the output that feeds its queues
   std::vector<Stage> stages_;                    // link classes, then ejection and injection
@@ -250,8 +259,22 @@ inline bool PacketEngine::has_room(const Output& output, std::uint32_t vc, std::
   Queue& queue = queues_[output.buffer(vc)];
   const auto needed = static_cast<std::int32_t>(bytes);
   if (queue.room_bytes >= needed) return true;
-  credits_.settle(queue, credit_latency_, simulation_.now());
+  credits_.settle(queue, credit_latency(queue), simulation_.now());
   return queue.room_bytes >= needed;
+}
+
+// The same for the head of a queue, in any lane that it may take; it then wants that lane.
+inline bool PacketEngine::finds_room(const Output& output, Flight& flight) {
+  if (takes_any_lane_) [[unlikely]]
+    return finds_lane(output, flight);
+  return has_room(output, flight.wanted_vc, flight.wire_bytes);
+}
+
+// Of the last credit of a router's queue.
+inline Time PacketEngine::credit_latency(const Queue& queue) const {
+  if (is_wormhole_) [[unlikely]]
+    return credit_latency_ - wormhole_.credit_lead(queue.returning_bytes);
+  return credit_latency_;
 }
 
 }  // namespace apenet

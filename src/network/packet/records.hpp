@@ -93,6 +93,7 @@ struct Stage {
   // Of the previous packet: the next is usually as long, and then needs no division.
   std::uint32_t last_bytes = 0;
   Time last_duration = Time::zero();
+  Time last_span = Time::zero();  // from header to tail: longer where flits wait for credits
 };
 
 }  // namespace apenet::packet

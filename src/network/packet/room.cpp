@@ -1,5 +1,6 @@
 // PacketEngine: who waits for room in buffers and injection FIFOs.
 #include <algorithm>
+#include <bit>
 
 #include "kernel/check.hpp"
 #include "network/packet/engine.hpp"
@@ -30,6 +31,35 @@ void PacketEngine::tell_injection_freed(std::uint32_t queue_index) {
   client->injection_freed(static_cast<std::uint16_t>(number % layout_.card_channels));
 }
 
+// The virtual channels behind the output that the packet may take, a bit for each.
+std::uint64_t PacketEngine::lanes_for(const Output& output, const Flight& flight) const {
+  if (!takes_any_lane_ || output.vc_mask == 0) return std::uint64_t{1} << flight.wanted_vc;
+  const auto mask = [](std::uint32_t count) { return ~std::uint64_t{0} >> (64 - count); };
+  if (stages_[output.stage].kind == StageKind::injection) return mask(layout_.virtual_channels);
+  return mask(lanes_) << (flight.wanted_vc / lanes_ * lanes_);
+}
+
+// Chooses the lane with most room. Among equals it goes on from the lanes of the packets before, so that
+// packets share the virtual channels evenly.
+bool PacketEngine::finds_lane(const Output& output, Flight& flight) {
+  const std::uint64_t lanes = lanes_for(output, flight);
+  if (output.vc_mask == 0) return has_room(output, flight.wanted_vc, flight.wire_bytes);
+  const auto first = static_cast<std::uint32_t>(std::countr_zero(lanes));
+  const auto count = static_cast<std::uint32_t>(std::popcount(lanes));
+  std::int64_t most_bytes = static_cast<std::int64_t>(flight.wire_bytes) - 1;
+  bool is_found = false;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const auto vc = static_cast<std::uint32_t>(first + (output.packets + i) % count);
+    Queue& buffer = queues_[output.first_buffer + vc];
+    credits_.settle(buffer, credit_latency(buffer), simulation_.now());
+    if (buffer.room_bytes <= most_bytes) continue;
+    most_bytes = buffer.room_bytes;
+    flight.wanted_vc = static_cast<std::uint8_t>(vc);
+    is_found = true;
+  }
+  return is_found;
+}
+
 // Call when no waiting queue has room. Schedules a wake for the first credit that makes enough room; where no
 // credit is on its way, leave_queue wakes the output when a packet leaves the full buffer.
 void PacketEngine::await_room(std::uint32_t output_index) {
@@ -38,15 +68,16 @@ void PacketEngine::await_room(std::uint32_t output_index) {
   std::uint64_t seen = 0;
   waiting_.visit(outputs_[output_index], output_index, [&](std::uint32_t queue_index) {
     const Flight& flight = flights_[queues_[queue_index].head];
-    const std::uint64_t bit = std::uint64_t{1} << flight.wanted_vc;
-    if ((seen & bit) != 0) return false;
-    seen |= bit;
-    Queue& buffer = queues_[output.first_buffer + flight.wanted_vc];
-    const Time time = credits_.room_time(buffer, flight.wire_bytes, credit_latency_);
-    if (time == Time::never()) {
-      buffer.needed_bytes = flight.wire_bytes;
-    } else {
-      wake(output_index, time, queue_index);
+    const std::uint64_t lanes = lanes_for(output, flight) & ~seen;
+    seen |= lanes;
+    for (std::uint64_t left = lanes; left != 0; left &= left - 1) {
+      Queue& buffer = queues_[output.first_buffer + static_cast<std::uint32_t>(std::countr_zero(left))];
+      const Time time = credits_.room_time(buffer, flight.wire_bytes, credit_latency(buffer));
+      if (time == Time::never()) {
+        buffer.needed_bytes = flight.wire_bytes;
+      } else {
+        wake(output_index, time, queue_index);
+      }
     }
     return false;
   });
@@ -62,7 +93,7 @@ void PacketEngine::tell_room(std::uint32_t queue_index) {
     return;
   }
   credits_.settle_earlier(queue, simulation_.now());
-  const Time time = credits_.room_time(queue, queue.needed_bytes, credit_latency_);
+  const Time time = credits_.room_time(queue, queue.needed_bytes, credit_latency(queue));
   if (time == Time::never()) return;
   queue.needed_bytes = 0;
   const std::uint32_t upstream = upstream_[queue_index / layout_.virtual_channels];

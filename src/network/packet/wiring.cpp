@@ -20,11 +20,15 @@ PacketEngine::PacketEngine(Simulation& simulation, const Topology& topology,
       max_packet_wire_bytes_(parameters.max_packet_wire_bytes),
       router_latency_(parameters.description.router_latency),
       credit_latency_(parameters.description.credit_latency),
-      buffer_bytes_(parameters.description.buffer_bytes),
+      buffer_bytes_(
+          std::max<std::int64_t>(parameters.description.buffer_bytes, parameters.max_packet_wire_bytes)),
       injection_buffer_bytes_(parameters.description.injection_buffer_bytes),
       ejection_buffer_bytes_(parameters.description.ejection_buffer_bytes),
       waiting_(std::size_t{layout_.routers} * layout_.ports + topology.endpoint_count(),
                std::max(layout_.ports * layout_.virtual_channels, layout_.card_channels)),
+      wormhole_(parameters.description),
+      is_wormhole_(wormhole_.is_on()),
+      takes_any_lane_(parameters.description.channel_selection == NetworkDescription::ChannelSelection::any),
       trust_(parameters) {
   use_routing(*own_routing_);
   wire(topology, parameters);
@@ -62,7 +66,7 @@ void PacketEngine::wire(const Topology& topology, const NetworkParameters& param
   clients_.resize(topology.endpoint_count());
   ejection_outputs_.resize(topology.endpoint_count());
   for (std::uint32_t queue = 0; queue < layout_.first_injection_queue; ++queue) {
-    queues_[queue].room_bytes = static_cast<std::int32_t>(description.buffer_bytes);
+    queues_[queue].room_bytes = static_cast<std::int32_t>(buffer_bytes_);
   }
   router_names_.reserve(layout_.routers);
   port_names_ = topology.port_names();

@@ -1,0 +1,40 @@
+// Wormhole: what router.switching = "wormhole" changes in the packet engine.
+#pragma once
+
+#include <cstdint>
+
+#include "kernel/time.hpp"
+#include "network/description.hpp"
+#include "network/packet/serialisation.hpp"
+
+namespace apenet::packet {
+
+// The packet engine grants whole packets. These times let a packet span buffers as its flits would:
+// docs/models/network.md, "Wormhole".
+class Wormhole {
+ public:
+  Wormhole() = default;  // off: virtual cut-through
+  explicit Wormhole(const NetworkDescription& network);
+
+  [[nodiscard]] bool is_on() const { return is_on_; }
+  // From a tail leaving a buffer to the next header doing so, at least: its route and virtual channel.
+  [[nodiscard]] Time header_gap() const { return header_gap_; }
+  // From the header leaving for a buffer to the tail doing so, at least: `duration`, or longer if the flits
+  // wait for credits.
+  [[nodiscard]] Time span(std::uint32_t bytes, Time duration) const;
+  // By how much the room for such a packet is usable before the credit of its last flit is back.
+  [[nodiscard]] Time credit_lead(std::uint32_t bytes) const;
+
+ private:
+  [[nodiscard]] bool waits_for_credits(std::uint32_t bytes) const;
+
+  bool is_on_ = false;
+  std::uint32_t flit_bytes_ = 1;
+  std::int64_t buffer_bytes_ = 0;  // as described; the engine's own buffers hold at least one packet
+  Serialisation link_;
+  Time header_gap_;
+  Time header_loop_;  // from a header leaving for a buffer to its credit being usable
+  Time flit_loop_;    // the same of any other flit
+};
+
+}  // namespace apenet::packet
