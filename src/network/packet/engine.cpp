@@ -284,6 +284,7 @@ void PacketEngine::arbitrate(std::uint32_t output_index) {
   } else {
     waiting_.stop(output, output_index, chosen);
     output.last_granted = static_cast<std::uint16_t>(chosen - output.first_queue);
+    stages_[output.stage].waited += simulation_.now() - flights_[chosen_flight].ready;
     grant(chosen, chosen_flight, output_index);
     if (output.waiting > 0)
       wake(output_index, free_at_[output_index], waiting_.next(outputs_[output_index], output_index));

@@ -127,12 +127,17 @@ void PacketEngine::attach(NodeId node, NetworkClient& client) {
 }
 
 std::vector<std::string> PacketEngine::warnings() const {
-  Time busiest;
+  packet::Congestion congestion{.now = simulation_.now()};
   for (const Output& output : outputs_) {
     const auto packets = static_cast<std::int64_t>(output.packets);
-    busiest = std::max(busiest, output.busy + trust_.idle_after_packet(output.stage) * packets);
+    const Stage& stage = stages_[output.stage];
+    congestion.busiest =
+        std::max(congestion.busiest, output.busy + trust_.idle_after_packet(output.stage) * packets);
+    congestion.moving += stage.header_latency * packets;
+    if (stage.kind == StageKind::ejection) congestion.moving += output.busy;
   }
-  return trust_.warnings(busiest, simulation_.now());
+  for (const Stage& stage : stages_) congestion.waiting += stage.waited;
+  return trust_.warnings(congestion);
 }
 
 LinkStatistics PacketEngine::link_statistics(std::uint32_t link) const {

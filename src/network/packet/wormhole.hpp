@@ -22,7 +22,8 @@ class Wormhole {
   // From the header leaving for a buffer to the tail doing so, at least: `duration`, or longer if the flits
   // wait for credits.
   [[nodiscard]] Time span(std::uint32_t bytes, Time duration) const;
-  // By how much the room for such a packet is usable before the credit of its last flit is back.
+  // By how much the room for such a packet is usable before the credit of its last flit is back; may be
+  // negative.
   [[nodiscard]] Time credit_lead(std::uint32_t bytes) const;
 
  private:
@@ -33,8 +34,8 @@ class Wormhole {
   std::int64_t buffer_bytes_ = 0;  // as described; the engine's own buffers hold at least one packet
   Serialisation link_;
   Time header_gap_;
-  Time header_loop_;  // from a header leaving for a buffer to its credit being usable
-  Time flit_loop_;    // the same of any other flit
+  Time traversal_;    // of the switch: a credit is usable before it, a header leaves after it
+  Time flit_loop_;    // from a flit that is no header leaving for a buffer to its credit being usable
 };
 
 }  // namespace apenet::packet

@@ -1,0 +1,109 @@
+"""The packet engine agrees with the flit engine within 10 %, or it warns.
+
+APENET_TRUST_DRAWS sets how many configurations are drawn; docs/models/flit-engine.md shows the result of 200.
+"""
+
+import os
+import random
+from dataclasses import dataclass
+
+import pytest
+
+import apenet
+
+DRAWS = int(os.environ.get("APENET_TRUST_DRAWS", "40"))
+TOLERANCE = 0.1
+WARNING = "deviate by more than 10 %"
+SHORT = {"warmup_cycles": 3000, "measure_cycles": 5000, "drain_cycles": 20000}
+PAPERS = ["ape128", "qpace", "quong", "extoll-64", "extoll-64-2d", "pax", "torus-slice", "my-cluster"]
+CUBES = ["[8]", "[4,4]", "[4,4,4]", "[8,4]", "[4,2,2]", "[5,3]"]
+
+
+@dataclass(frozen=True)
+class Case:
+    machine: str
+    packet_flits: int
+    load: float
+    pattern: str = "uniform"
+    settings: tuple[str, ...] = ()
+
+    def run(self, engine, seed=1, **cycles):
+        """The point of this load, and whether the packet engine warned."""
+        result = apenet.traffic(
+            self.machine,
+            loads=(self.load,),
+            pattern=self.pattern,
+            packet_flits=self.packet_flits,
+            settings=self.settings,
+            engine=engine,
+            seed=seed,
+            **cycles,
+        )
+        return result.points[0], any(WARNING in warning for warning in result.warnings)
+
+
+def drawn(seed):
+    draws = random.Random(seed)
+    machine = draws.choice([*PAPERS, *4 * ["iq-router-v1", "iq-router-v2"]])
+    settings = []
+    if machine not in ("pax", "my-cluster"):
+        settings.append(f"network.dims={draws.choice(CUBES)}")
+    packet_flits = draws.choice([1, 2, 4, 8, 17, 32])
+    if machine.startswith("iq"):
+        buffer_flits = draws.choice([1, 2, 4, 8, 16, 32])
+        settings.append(f"router.buffer_flits={buffer_flits}")
+        settings.append(f"router.virtual_channels={draws.choice([2, 4, 8])}")
+        settings.append(f"router.channel_selection={draws.choice(['any', 'any', 'lane'])}")
+        settings.append(f"network.link.latency_ns={draws.choice([1, 1, 1, 4])}")
+        if buffer_flits >= packet_flits:
+            settings.append(f"router.switching={draws.choice(['wormhole', 'virtual-cut-through'])}")
+    pattern = draws.choice(["uniform", "uniform", "neighbor", "randperm"])
+    return Case(machine, packet_flits, round(draws.uniform(0.05, 0.7), 3), pattern, tuple(settings))
+
+
+@pytest.mark.parametrize("seed", range(DRAWS))
+def test_a_drawn_configuration_agrees_or_is_warned_of(seed):
+    case = drawn(seed)
+    flit, _ = case.run("flit", seed, **SHORT)
+    packet, is_warned = case.run("packet", seed, **SHORT)
+    deviation = packet.packet_latency_cycles / flit.packet_latency_cycles - 1
+    assert is_warned or (not flit.saturated and abs(deviation) < TOLERANCE), (case, deviation)
+
+
+SMALL_BUFFERS = ("router.buffer_flits=2",)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        Case("iq-router-v1", 8, 0.3),
+        Case("iq-router-v1", 1, 0.25, settings=SMALL_BUFFERS),
+        Case("iq-router-v1", 16, 0.06, settings=SMALL_BUFFERS),
+        Case("iq-router-v2", 8, 0.15),
+        Case("iq-router-v2", 1, 0.23, "neighbor", ("network.dims=[8]",)),
+        Case("ape128", 17, 0.35, "randperm", ("network.dims=[4,4,4]",)),
+    ],
+)
+def test_packets_span_buffers_and_take_any_lane(case):
+    """Within 10 % without a warning, where whole packets in single buffers were wrong by up to 130 %."""
+    flit, _ = case.run("flit", **SHORT)
+    packet, is_warned = case.run("packet", **SHORT)
+    assert packet.packet_latency_cycles == pytest.approx(flit.packet_latency_cycles, rel=0.07)
+    assert not is_warned
+
+
+@pytest.mark.parametrize("packet_flits", [1, 2, 4, 8])
+@pytest.mark.parametrize("buffer_flits", [1, 2, 8])
+def test_one_virtual_channel_carries_what_the_flit_engine_does(packet_flits, buffer_flits):
+    settings = ("network.dims=[8]", "router.virtual_channels=2", f"router.buffer_flits={buffer_flits}")
+    case = Case("iq-router-v1", packet_flits, 1.0, "neighbor", settings)
+    flit, packet = (case.run(engine, **SHORT)[0] for engine in ("flit", "packet"))
+    assert packet.accepted == pytest.approx(flit.accepted, rel=0.01)
+    assert packet.min_latency_cycles == flit.min_latency_cycles
+
+
+def test_a_warning_says_size_and_direction():
+    result = apenet.traffic("iq-router-v2", loads=(0.3,), packet_flits=8, **SHORT)
+    (warning,) = result.warnings
+    assert "packets of up to 8 flits and buffers of 4" in warning
+    assert "too low" in warning
