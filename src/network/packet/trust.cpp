@@ -30,6 +30,8 @@ double ratio(Time part, Time whole) {
   return whole == Time::zero() ? 0 : static_cast<double>(part.ps()) / static_cast<double>(whole.ps());
 }
 
+constexpr std::int64_t long_flits = 8;
+
 std::string percent(double share) {
   return std::to_string(std::lround(100 * share)) + " %";
 }
@@ -44,6 +46,12 @@ Trust::Limits Trust::limits_of(const NetworkParameters& parameters) {
       return {"a buffer holds less than a packet",
               "up to 41 % too low, 6 % in the median; the packet engine saturates at up to 1.7 times the load",
               0.25, 0.3, 0.2, 0.1};
+    }
+    const bool is_short = packet_bytes < long_flits * flit_bytes_of(network);
+    if (is_short) {
+      return {"wormhole switching, short packets",
+              "up to 31 % too low, 5 % in the median; the packet engine saturates at up to 1.1 times the load",
+              0.4, 0.15, 0.15, 0.04};
     }
     return {"wormhole switching",
             "up to 31 % too low, 9 % in the median; the packet engine saturates at up to 1.1 times the load",
@@ -63,9 +71,8 @@ Trust::Limits Trust::limits_of(const NetworkParameters& parameters) {
     return {"routers pause between the packets of a virtual channel",
             "up to 38 % too low, 7 % in the median; beyond 90 % of use 23 % in the median, and the flit engine "
             "may be saturated",
-            0.55, 0.2, 0.45, 0.025};
+            0.55, 0.1, 0.45, 0.025};
   }
-  constexpr std::int64_t long_flits = 8;
   if (packet_bytes < long_flits * flit_bytes_of(network)) {
     return {"short packets", "up to 20 % too low", 0.5, 0.2, 1, 1};
   }
