@@ -304,8 +304,8 @@ void PacketEngine::grant(std::uint32_t queue_index, std::uint32_t flight_index, 
   if (stage.last_bytes != bytes) {
     stage.last_bytes = bytes;
     stage.last_duration = stage.serialisation.duration(bytes);
-    stage.last_span = stage.kind == StageKind::ejection ? stage.last_duration
-                                                        : wormhole_.span(bytes, stage.last_duration);
+    stage.last_span =
+        stage.kind == StageKind::ejection ? stage.last_duration : wormhole_.span(bytes, stage.last_duration);
   }
   const Time now = simulation_.now();
   Time header_out = now;

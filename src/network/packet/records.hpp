@@ -89,7 +89,7 @@ struct Stage {
   Time header_latency;  // the same and the next router's, to where the header may leave again
   Time tail_latency;    // of a tail through the router
   double bit_error_rate = 0;
-  Time credit_latency;  // of the queues that ask for it
+  Time credit_latency;         // of the queues that ask for it
   Time waited = Time::zero();  // of all headers, from when they could leave until they did
   // Of the previous packet: the next is usually as long, and then needs no division.
   std::uint32_t last_bytes = 0;

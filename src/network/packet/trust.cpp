@@ -43,23 +43,46 @@ Trust::Limits Trust::limits_of(const NetworkParameters& parameters) {
   const std::int64_t packet_bytes = parameters.max_packet_wire_bytes;
   if (network.switching == NetworkDescription::Switching::wormhole) {
     if (network.buffer_bytes < packet_bytes) {
-      return {"a buffer holds less than a packet",
-              "up to 41 % too low, 6 % in the median; the packet engine saturates at up to 1.7 times the load",
-              0.25, 0.3, 0.2, 0.1};
+      return {
+          "a buffer holds less than a packet",
+          "up to 41 % too low, 6 % in the median; the packet engine saturates at up to 1.7 times the load",
+          0.25,
+          0.3,
+          0.2,
+          0.1};
     }
     const bool is_short = packet_bytes < long_flits * flit_bytes_of(network);
+    if (is_short && network.buffer_bytes < 2 * packet_bytes) {
+      return {"wormhole switching, a buffer holds less than two short packets",
+              "up to 28 % too low",
+              0.1,
+              0.05,
+              1,
+              1};
+    }
     if (is_short) {
-      return {"wormhole switching, short packets",
-              "up to 31 % too low, 5 % in the median; the packet engine saturates at up to 1.1 times the load",
-              0.4, 0.15, 0.15, 0.04};
+      return {
+          "wormhole switching, short packets",
+          "up to 31 % too low, 5 % in the median; the packet engine saturates at up to 1.1 times the load",
+          0.4,
+          0.15,
+          0.15,
+          0.04};
     }
     return {"wormhole switching",
             "up to 31 % too low, 9 % in the median; the packet engine saturates at up to 1.1 times the load",
-            0.75, 0.3, 0.4, 0.08};
+            0.75,
+            0.3,
+            0.4,
+            0.08};
   }
   if (network.buffer_bytes < 2 * packet_bytes) {
-    return {"a buffer holds less than two packets", "from 30 % too low to 32 % too high, 12 % too low in the median",
-            0.05, 0.04, 1, 1};
+    return {"a buffer holds less than two packets",
+            "from 30 % too low to 32 % too high, 12 % too low in the median",
+            0.05,
+            0.04,
+            1,
+            1};
   }
   if (!is_one_lane(network)) {
     return {"packets take any lane", "up to 40 % too low, 15 % in the median", 0.25, 0.1, 1, 1};
@@ -68,10 +91,14 @@ Trust::Limits Trust::limits_of(const NetworkParameters& parameters) {
     return idle_between_packets(network, link.rate) > Time::zero();
   });
   if (idles) {
-    return {"routers pause between the packets of a virtual channel",
-            "up to 38 % too low, 7 % in the median; beyond 90 % of use 23 % in the median, and the flit engine "
-            "may be saturated",
-            0.55, 0.1, 0.45, 0.025};
+    return {
+        "routers pause between the packets of a virtual channel",
+        "up to 38 % too low, 7 % in the median; beyond 90 % of use 23 % in the median, and the flit engine "
+        "may be saturated",
+        0.55,
+        0.1,
+        0.45,
+        0.025};
   }
   if (packet_bytes < long_flits * flit_bytes_of(network)) {
     return {"short packets", "up to 20 % too low", 0.5, 0.2, 1, 1};

@@ -21,7 +21,7 @@ Wormhole::Wormhole(const NetworkDescription& network) {
   traversal_ = clock.cycles(pipeline.switch_traversal_delay_cycles);
   header_gap_ = std::max(stages + clock.cycles(1) - flit, Time::zero());
   const Time header_loop = (has_links ? network.links.front().latency : network.local_latency) +
-                 network.router_latency + flit + network.credit_latency + traversal_;
+                           network.router_latency + flit + network.credit_latency + traversal_;
   flit_loop_ = std::max(header_loop - stages, flit);
 }
 
