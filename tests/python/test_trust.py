@@ -80,7 +80,7 @@ SMALL_BUFFERS = ("router.buffer_flits=2",)
         Case("iq-router-v1", 1, 0.25, settings=SMALL_BUFFERS),
         Case("iq-router-v1", 16, 0.06, settings=SMALL_BUFFERS),
         Case("iq-router-v2", 8, 0.15),
-        Case("iq-router-v2", 1, 0.23, "neighbor", ("network.dims=[8]",)),
+        Case("iq-router-v2", 1, 0.14, "neighbor", ("network.dims=[8]",)),
         Case("ape128", 17, 0.35, "randperm", ("network.dims=[4,4,4]",)),
     ],
 )
