@@ -283,8 +283,10 @@ void PacketEngine::arbitrate(std::uint32_t output_index) {
     await_room(output_index);
   } else {
     waiting_.stop(output, output_index, chosen);
+    // A stream that waits only behind itself waits in the flit engine, too.
+    if (output.waiting > 0 || chosen - output.first_queue != output.last_granted)
+      stages_[output.stage].waited += simulation_.now() - flights_[chosen_flight].ready;
     output.last_granted = static_cast<std::uint16_t>(chosen - output.first_queue);
-    stages_[output.stage].waited += simulation_.now() - flights_[chosen_flight].ready;
     grant(chosen, chosen_flight, output_index);
     if (output.waiting > 0)
       wake(output_index, free_at_[output_index], waiting_.next(outputs_[output_index], output_index));
