@@ -25,6 +25,8 @@ void bind_traffic(nb::module_& module) {
   nb::class_<TrafficPoint>(module, "TrafficPoint")
       .def_ro("offered", &TrafficPoint::offered)
       .def_ro("accepted", &TrafficPoint::accepted)
+      .def_ro("least_accepted", &TrafficPoint::least_accepted)
+      .def_ro("most_accepted", &TrafficPoint::most_accepted)
       .def_ro("packet_latency_cycles", &TrafficPoint::packet_latency_cycles)
       .def_ro("network_latency_cycles", &TrafficPoint::network_latency_cycles)
       .def_ro("min_latency_cycles", &TrafficPoint::min_latency_cycles)

@@ -37,6 +37,8 @@ class TrafficPoint:
 
     offered: float
     accepted: float
+    least_accepted: float
+    most_accepted: float
     packet_latency_cycles: float
     network_latency_cycles: float
     min_latency_cycles: float
@@ -86,7 +88,9 @@ class TrafficResult:
             f"# {'flits per node':>18} {'latency (cycles)':>21}",
         ]
         for point in self.points:
-            state = "  saturated" if point.saturated else ""
+            state = ""
+            if point.saturated:
+                state = f"  saturated: nodes {point.least_accepted:.3g} to {point.most_accepted:.3g}"
             lines.append(
                 f"{point.offered:10.4g} {point.accepted:9.4f} {point.packet_latency_cycles:10.2f} "
                 f"{point.network_latency_cycles:10.2f} {point.hops:7.3f}{state}"
@@ -201,6 +205,8 @@ def _point(point: _core.TrafficPoint) -> TrafficPoint:
     return TrafficPoint(
         offered=point.offered,
         accepted=point.accepted,
+        least_accepted=point.least_accepted,
+        most_accepted=point.most_accepted,
         packet_latency_cycles=point.packet_latency_cycles,
         network_latency_cycles=point.network_latency_cycles,
         min_latency_cycles=point.min_latency_cycles,

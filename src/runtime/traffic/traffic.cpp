@@ -64,8 +64,9 @@ class TrafficRun final : private EventHandler {
    public:
     Node(TrafficRun& run, NodeId node) : run_(run), node_(node) {}
     void packet_arrived(const Packet& packet, Time /*head_time*/) override {
-      run_.packet_arrived(node_, packet);
+      arrived_ += run_.packet_arrived(node_, packet) ? 1U : 0U;
     }
+    [[nodiscard]] std::uint32_t arrived() const { return arrived_; }
     // Not needed: a node without room is visited in every cycle.
     void injection_freed(std::uint16_t /*channel*/) override {}
     void packet_entered(const Packet& packet, Time head_time) override {
@@ -75,6 +76,7 @@ class TrafficRun final : private EventHandler {
    private:
     TrafficRun& run_;
     NodeId node_;
+    std::uint32_t arrived_ = 0;  // packets, in the window
   };
 
   // A packet that had to wait at its source and is now in the network. Identified by the cycle in which it
@@ -100,7 +102,7 @@ class TrafficRun final : private EventHandler {
   void catch_up(NodeId node);
   void draw_next(Source& source);
   void set_due(NodeId node, std::int64_t cycle);
-  void packet_arrived(NodeId node, const Packet& packet);
+  bool packet_arrived(NodeId node, const Packet& packet);
   void packet_entered(const Packet& packet, Time head_time);
   [[nodiscard]] std::vector<Waited>::iterator find_waited(NodeId source, std::int64_t generated);
   void count_latency(std::int64_t latency_ps);
@@ -162,7 +164,6 @@ class TrafficRun final : private EventHandler {
 
   std::uint64_t injected_ = 0;  // measured packets: into the network ...
   std::uint64_t drained_ = 0;   // ... and out of it
-  std::uint64_t arrived_ = 0;   // packets that arrived in the window
   std::int64_t latency_ps_ = 0;
   std::int64_t wait_ps_ = 0;  // time that the drained packets waited at their sources
   std::int64_t min_ps_ = Time::never().ps();
@@ -306,19 +307,21 @@ void TrafficRun::note_wait(NodeId source, std::int64_t generated, std::int64_t w
   }
 }
 
-void TrafficRun::packet_arrived(NodeId node, const Packet& packet) {
-  arrived_ += is_in_window(simulation_.now()) ? 1 : 0;
+// Returns whether the packet arrived in the window.
+bool TrafficRun::packet_arrived(NodeId node, const Packet& packet) {
+  const bool counts = is_in_window(simulation_.now());
   const auto generated = static_cast<std::int64_t>(packet.message);
   if (is_measured(generated)) {
     ++drained_;
     hops_ += packet.hops;
     if (whole_cycle_ps_ == 0 || !waited_[packet.source].empty()) [[unlikely]] {
       consume_waited(node, packet);
-      return;
+      return counts;
     }
     count_latency((simulation_.now() - Time::from_ps(generated * whole_cycle_ps_)).ps());
   }
   network_->consumed(node, packet);
+  return counts;
 }
 
 inline void TrafficRun::count_latency(std::int64_t latency_ps) {
@@ -366,11 +369,21 @@ TrafficPoint TrafficRun::run() {
 
 TrafficPoint TrafficRun::result() const {
   TrafficPoint point;
-  const auto flits =
-      static_cast<double>(arrived_) * options_.packet_flits * static_cast<double>(link_flit_cycles_);
+  std::uint64_t arrived = 0;
+  std::uint32_t least = nodes_.front().arrived();
+  std::uint32_t most = 0;
+  for (const Node& node : nodes_) {
+    arrived += node.arrived();
+    least = std::min(least, node.arrived());
+    most = std::max(most, node.arrived());
+  }
+  const double flits_per_packet = static_cast<double>(options_.packet_flits) *
+                                  static_cast<double>(link_flit_cycles_) /
+                                  static_cast<double>(options_.measure_cycles);
   point.offered = options_.load;
-  point.accepted =
-      flits / (static_cast<double>(sources_.size()) * static_cast<double>(options_.measure_cycles));
+  point.accepted = static_cast<double>(arrived) * flits_per_packet / static_cast<double>(nodes_.size());
+  point.least_accepted = least * flits_per_packet;
+  point.most_accepted = most * flits_per_packet;
   point.packets = drained_;
   if (drained_ > 0) {
     const auto count = static_cast<double>(drained_);
@@ -389,7 +402,7 @@ TrafficPoint TrafficRun::result() const {
   constexpr double most_waiting = 2;
   const double wait = point.packet_latency_cycles - point.network_latency_cycles;
   point.is_saturated = is_behind() || drained_ < injected_ ||
-                       static_cast<double>(arrived_) < least_accepted * static_cast<double>(injected_) ||
+                       static_cast<double>(arrived) < least_accepted * static_cast<double>(injected_) ||
                        wait > most_waiting * point.network_latency_cycles;
   point.warnings = warnings(point);
   return point;

@@ -22,6 +22,8 @@ struct TrafficOptions {
 struct TrafficPoint {
   double offered = 0;                 // as requested
   double accepted = 0;                // flits that arrived in the window, per node and flit time
+  double least_accepted = 0;          // of the node that received the fewest of them
+  double most_accepted = 0;           // of the node that received the most
   double packet_latency_cycles = 0;   // from generation to arrival of the tail
   double network_latency_cycles = 0;  // from the header leaving the source to arrival of the tail
   double min_latency_cycles = 0;
