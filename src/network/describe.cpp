@@ -71,6 +71,8 @@ void list_fields(schema::Fields& fields, RouterKeys& router) {
          "a blocked packet waits in one buffer, or spread over the routers behind its header");
   fields("channel_selection", network.channel_selection, schema::Choice{"lane", "any"}.optional(),
          "virtual channel of a packet within its class: that of the card's channel, or any free one");
+  fields("arbitration", network.arbitration, schema::Choice{"round-robin", "age"}.optional(),
+         "which of several packets goes first: in turns, or the one that its card injected first");
 }
 
 // Rounded up, like ClockDomain::cycles, and beyond what it can: a negative number of cycles, and an error.

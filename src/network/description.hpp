@@ -52,6 +52,8 @@ struct NetworkDescription {
   enum class Switching : std::uint8_t { virtual_cut_through, wormhole };
   // Which virtual channel within its class a packet takes: one fixed by the card's channel, or any free one.
   enum class ChannelSelection : std::uint8_t { lane, any };
+  // Which of several packets an arbiter serves: in turns, or the one injected first.
+  enum class Arbitration : std::uint8_t { round_robin, age };
   TopologyDescription topology;
   std::string routing = "dimension-order";  // one of routing_names(): network/routing/arrangement.hpp
   Engine engine = Engine::packet;
@@ -67,6 +69,7 @@ struct NetworkDescription {
   std::int64_t ejection_buffer_bytes = 0;   // per node
   Switching switching = Switching::virtual_cut_through;
   ChannelSelection channel_selection = ChannelSelection::lane;
+  Arbitration arbitration = Arbitration::round_robin;
   RouterPipeline pipeline;
   Time reconfiguration = Time::from_ns(1'000'000);
   std::vector<std::string> faults;  // network/faults/fault_schedule.hpp

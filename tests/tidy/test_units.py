@@ -34,7 +34,17 @@ COUNTS = {
 # Probabilities and fractions.
 RATIOS = {"bit_error_rate", "link_fraction"}
 # Not numbers, or (value) with the unit in another key.
-BARE = {"duplex", "channel_selection", "graph_file", "routing", "switching", "table_file", "topology", "value"}
+BARE = {
+    "arbitration",
+    "duplex",
+    "channel_selection",
+    "graph_file",
+    "routing",
+    "switching",
+    "table_file",
+    "topology",
+    "value",
+}
 
 
 def sections(model: type[BaseModel]) -> typing.Iterator[type[BaseModel]]:

@@ -206,6 +206,14 @@ class FlitSwitchArbiter {
     });
   }
 
+  // Instead of both, for arbitration by age: the same with turns of the caller, each below 2^31. k:
+  // by_output, then by_input.
+  template <typename Turn>
+  void settle(FlitCrossing* all, const FlitChains<2>& chains, std::size_t k, std::uint32_t index,
+              Turn turn_of) {
+    leave_one(all, chains, k, index, turn_of);
+  }
+
  private:
   // Of request `index` and the earlier ones of its chain, all lose but the one whose turn comes first among
   // those that have not lost before.

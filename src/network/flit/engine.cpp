@@ -61,6 +61,7 @@ FlitEngine::FlitEngine(Simulation& simulation, const Topology& topology,
       last_length_(fabric_.length(last_wire_bytes_)) {
   fabric_.is_cut_through =
       parameters.description.switching == NetworkDescription::Switching::virtual_cut_through;
+  fabric_.is_by_age = parameters.description.arbitration == NetworkDescription::Arbitration::age;
   wire(topology);
   routers_ = make_flit_routers(fabric_, route_unit_);
 }
@@ -160,6 +161,13 @@ void FlitEngine::schedule_cycle(FlitCycle cycle) {
       .flits = last_length_.flits,
       .wire_bytes = packet.wire_bytes,
       .lane = static_cast<std::uint8_t>(lane)};
+  if (fabric_.is_by_age) [[unlikely]]
+    number(index);
+}
+
+[[gnu::noinline]] void FlitEngine::number(std::uint32_t index) {
+  fabric_.numbers.resize(fabric_.packets.size());
+  fabric_.numbers[index] = fabric_.next_number++;
 }
 
 // The fast path is for a packet that finds a free entry of the table and has the time and the length of the

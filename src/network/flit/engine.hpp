@@ -65,6 +65,7 @@ class FlitEngine final : public Network, private EventHandler {
   std::int64_t prepare_and_inject(const Packet& packet, Time tail_time);
   std::int64_t note_injection(std::uint32_t index, const Packet& packet, Time tail_time, std::int64_t room);
   void begin_route(std::uint32_t index, const Packet& packet);
+  void number(std::uint32_t index);
   void admit_waiting(NodeId node);
   void trace(NetworkTrace what, std::uint32_t place, const Packet& packet) const;
 

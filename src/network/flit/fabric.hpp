@@ -203,6 +203,12 @@ struct FlitFabric {
     use.packets += flit.is_head() ? 1 : 0;
     if (flit.is_padded()) use.padding_bytes += padding_bytes(packets[flit.packet()]);
   }
+  // The turn of a packet in arbitration by age: the smaller, the older. Packets that wait for more than 2^31
+  // later ones are equally old.
+  [[nodiscard]] std::uint32_t turn_by_age(std::uint32_t packet) const {
+    constexpr std::uint64_t most = (std::uint64_t{1} << 31U) - 1;
+    return static_cast<std::uint32_t>(most - std::min(next_number - numbers[packet], most));
+  }
   // Records that a packet's path uses this port.
   static void note_port(const FlitPort& port, FlitPacketRoute& route) {
     route.slowest = std::max(route.slowest, port.speed);
@@ -248,6 +254,7 @@ struct FlitFabric {
   std::uint32_t channel_bits;
   std::uint32_t channels;
   bool is_cut_through = false;
+  bool is_by_age = false;                 // arbitration
   LargeArray<FlitRouterPort> port_table;  // by port_index
   // Per router: the ports to cards, one bit each. port_table has the same information in far more memory.
   std::vector<std::uint64_t> local_ports;
@@ -256,6 +263,8 @@ struct FlitFabric {
   // The packet table: packets in flight, by the number that their flits carry.
   LargeArray<FlitPacket> packets;
   std::vector<FlitPacketRoute> routes;
+  std::vector<std::uint64_t> numbers;  // per packet, in the order of injection; only if is_by_age
+  std::uint64_t next_number = 0;
   DelayLine<FlitArrival> flits_on_wires;
   DelayLine<FlitCredit> credits_on_wires;
 };

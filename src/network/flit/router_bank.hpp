@@ -64,7 +64,10 @@ class FlitRouterBank final : public FlitRouters {
   [[nodiscard]] std::uint64_t with_room(FlitPlace input, FlitPlace port, std::uint64_t mask) const;
   void drop_small(FlitChannelRequest* requests, std::size_t count) const;
   [[nodiscard]] FlitRequest choose_output(FlitPlace input) const;
+  void grant_oldest_first(FlitChannelRequest* requests, std::uint32_t last);
+  [[nodiscard]] std::uint32_t preferred(const FlitChannelRequest& request) const;
   [[nodiscard]] FlitCrossingList allocate_switch();
+  void settle_by_age(std::size_t outputs, std::size_t inputs);
   void accept(FlitCrossing crossing);
   template <bool is_plain>
   void cross_switch(FlitCycle cycle, FlitCrossingList kept);
@@ -104,6 +107,7 @@ class FlitRouterBank final : public FlitRouters {
   std::vector<std::uint32_t> contended_;         // requests that follow another for the same output
   std::vector<std::uint32_t> contended_inputs_;  // that follow another of the same input port
   std::vector<FlitPlace> followed_;              // inputs that sent a flit and hold another
+  std::vector<std::uint32_t> by_age_;            // requests of one chain
   bool is_changed_ = false;                      // a register changed in this cycle
   FlitChains<2> ports_at_switch_;                // FlitSwitchArbiter
   FlitChains<1> asked_channels_;                 // by the place of the first virtual channel that is wanted
@@ -135,14 +139,18 @@ class FlitRouterBank final : public FlitRouters {
   std::vector<FlitCycle> last_sent_;      // as the port table: by the output queue; is_multi_cycle_
 };
 
+// Returns the next one, round robin, of the virtual channels of the mask.
+[[gnu::always_inline]] inline std::uint32_t FlitRouterBank::preferred(
+    const FlitChannelRequest& request) const {
+  // The difference wraps to a large number for a channel of an earlier port; the search then starts at 0.
+  const std::uint32_t last = std::min(inputs_[request.input].output - (request.port & channel_mask_), 63U);
+  return first_behind(request.mask, last);
+}
+
 // Takes the next one, round robin, of the virtual channels that the input was granted.
 [[gnu::always_inline]] inline FlitPlace FlitRouterBank::choose(const FlitChannelRequest& request) {
-  FlitInputChannel& input = inputs_[request.input];
-  const std::uint32_t first_channel = request.port & channel_mask_;
-  // The difference wraps to a large number for a channel of an earlier port; the search then starts at 0.
-  const std::uint32_t last = std::min(input.output - first_channel, 63U);
-  const std::uint32_t chosen = first_behind(request.mask, last);
-  input.output = static_cast<std::uint16_t>(first_channel + chosen);
+  const std::uint32_t chosen = preferred(request);
+  inputs_[request.input].output = static_cast<std::uint16_t>((request.port & channel_mask_) + chosen);
   const FlitPlace output = request.port + chosen;
   outputs_[output].last_granted = static_cast<std::uint16_t>(request.input & channel_mask_);
   return output;

@@ -100,18 +100,24 @@ void FlitSources::delay_tail(std::uint32_t index, FlitCycle tail) {
   }
 }
 
-// Returns the next FIFO, round robin, whose first packet can leave now, and makes it the one served last.
-// nullptr: there is none.
+bool FlitSources::is_older(const Fifo& one, const Fifo& other) const {
+  return fabric_.numbers[one.head] < fabric_.numbers[other.head];
+}
+
+// Returns the next FIFO, round robin or by age, whose first packet can leave now, and makes it the one served
+// last. nullptr: there is none.
 [[gnu::noinline]] FlitSources::Fifo* FlitSources::next_fifo(NodeId node, Port& port, FlitCycle cycle) {
   Fifo* const fifos = &fifos_[std::size_t{node} * card_channels_];
+  Fifo* next = nullptr;
   std::uint32_t channel = port.card_channel;
   for (std::uint32_t i = 0; i < card_channels_; ++i) {
     channel = channel + 1 == card_channels_ ? 0 : channel + 1;
     if (fifos[channel].head == none || usable(port, fifos[channel], cycle) == 0) continue;
-    port.card_channel = static_cast<std::uint16_t>(channel);
-    return &fifos[channel];
+    if (next == nullptr || is_older(fifos[channel], *next)) next = &fifos[channel];
+    if (!fabric_.is_by_age) break;
   }
-  return nullptr;
+  if (next != nullptr) port.card_channel = static_cast<std::uint16_t>(next - fifos);
+  return next;
 }
 
 // Sends the header of a FIFO's first packet, if one can leave.

@@ -11,9 +11,9 @@
 namespace apenet {
 
 // A node's injection port sends one packet at a time, and one flit per FlitTiming::local.flit_cycles. The
-// FIFOs of the card's channels take turns, packet by packet. A header needs a virtual channel of the router's
-// local input that is idle, which means that no packet is being sent to it, and that has a credit. Of
-// several, it takes the next one, round robin.
+// FIFOs of the card's channels take turns, packet by packet, or the oldest packet goes first. A header needs
+// a virtual channel of the router's local input that is idle, which means that no packet is being sent to it,
+// and that has a credit. Of several, it takes the next one, round robin.
 //
 // The invariant that makes it fast: only nodes with packets are in active_, and a tick visits no others.
 class FlitSources {
@@ -92,6 +92,7 @@ class FlitSources {
   [[nodiscard]] std::uint64_t usable(const Port& port, const Fifo& fifo, FlitCycle cycle);
   void send_flit(Port& port, std::uint32_t virtual_channel, Flit flit);
   [[nodiscard]] Fifo* next_fifo(NodeId node, Port& port, FlitCycle cycle);
+  [[nodiscard]] bool is_older(const Fifo& one, const Fifo& other) const;
   void end_packet(NodeId node, Port& port, Fifo& fifo, std::uint32_t wire_bytes, FlitCycle cycle,
                   Events& events);
   [[nodiscard]] Fifo& fifo(NodeId node, std::uint16_t channel) {

@@ -25,11 +25,15 @@ FlitCrossingList FlitRouterBank::allocate_switch() {
   }
   ports_at_switch_.end_list(request_count);
   const FlitRouterPort* const ports = fabric_.port_table.data();
-  for (std::size_t i = 0; i < contended_output_count; ++i) {
-    switch_arbiter_.grant(requests, ports_at_switch_, contended_outputs[i], ports);
-  }
-  for (std::size_t i = 0; i < contended_input_count; ++i) {
-    switch_arbiter_.accept(requests, ports_at_switch_, contended_inputs[i], ports);
+  if (fabric_.is_by_age) [[unlikely]] {
+    settle_by_age(contended_output_count, contended_input_count);
+  } else {
+    for (std::size_t i = 0; i < contended_output_count; ++i) {
+      switch_arbiter_.grant(requests, ports_at_switch_, contended_outputs[i], ports);
+    }
+    for (std::size_t i = 0; i < contended_input_count; ++i) {
+      switch_arbiter_.accept(requests, ports_at_switch_, contended_inputs[i], ports);
+    }
   }
   FlitCrossing* const crossings = crossings_.data();
   std::size_t lost_count = 0;  // partitioned without a branch, which would be unpredictable
@@ -41,6 +45,21 @@ FlitCrossingList FlitRouterBank::allocate_switch() {
   }
   crossing_count_ = request_count - lost_count;
   return {requests, lost_count};
+}
+
+// Of the contended requests, those of the oldest packets win.
+[[gnu::noinline]] void FlitRouterBank::settle_by_age(std::size_t outputs, std::size_t inputs) {
+  const auto turn = [this](const FlitCrossing& request) {
+    return fabric_.turn_by_age(flits_[request.input()].flit.packet());
+  };
+  for (std::size_t i = 0; i < outputs; ++i) {
+    switch_arbiter_.settle(switching_.begin(), ports_at_switch_, FlitSwitchArbiter::by_output, contended_[i],
+                           turn);
+  }
+  for (std::size_t i = 0; i < inputs; ++i) {
+    switch_arbiter_.settle(switching_.begin(), ports_at_switch_, FlitSwitchArbiter::by_input,
+                           contended_inputs_[i], turn);
+  }
 }
 
 // Moves a flit from its buffer to the wire: it takes a credit of the next buffer and returns its own. Its

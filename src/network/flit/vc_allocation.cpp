@@ -1,5 +1,6 @@
 // FlitRouterBank: VC allocation.
 #include <algorithm>
+#include <utility>
 
 #include "network/flit/router_bank.hpp"
 
@@ -63,9 +64,34 @@ void FlitRouterBank::allocate_channels(FlitCycle cycle) {
     const FlitPlace place = requests[contended[i]].input;
     const FlitRouteUnit::Wanted& want = wanted[flits[place].request.index()];
     if (asked_channels_.ends_chain(0, contended[i], (place & ~channel_mask) | want.first_wanted)) {
+      if (fabric_.is_by_age) [[unlikely]] {
+        grant_oldest_first(requests, contended[i]);
+        continue;
+      }
       channel_arbiter_.grant(requests, asked_channels_, contended[i], want.mask,
                              &outputs_[requests[contended[i]].port]);
     }
+  }
+}
+
+// Arbitration by age: each request of the chain that ends with `last`, the oldest packet's first, is granted
+// one channel that no older one has taken.
+[[gnu::noinline]] void FlitRouterBank::grant_oldest_first(FlitChannelRequest* requests, std::uint32_t last) {
+  by_age_.clear();
+  asked_channels_.for_each(0, last, [this](std::uint32_t index) { by_age_.push_back(index); });
+  const auto turn = [&](std::uint32_t index) {
+    return fabric_.turn_by_age(flits_[requests[index].input].flit.packet());
+  };
+  std::sort(by_age_.begin(), by_age_.end(), [&](std::uint32_t one, std::uint32_t other) {
+    return std::pair(turn(one), one) < std::pair(turn(other), other);
+  });
+  std::uint64_t taken = 0;
+  for (const std::uint32_t index : by_age_) {
+    FlitChannelRequest& request = requests[index];
+    request.mask &= ~taken;
+    if (request.mask == 0) continue;
+    request.mask = std::uint64_t{1} << preferred(request);
+    taken |= request.mask;
   }
 }
 

@@ -263,7 +263,7 @@ void PacketEngine::arbitrate(std::uint32_t output_index) {
   std::uint32_t chosen = 0;
   std::uint32_t chosen_flight = none;
   bool somebody_turns = false;
-  waiting_.visit(outputs_[output_index], output_index, [&](std::uint32_t queue_index) {
+  visit_in_turn(output_index, [&](std::uint32_t queue_index) {
     const std::uint32_t flight_index = queues_[queue_index].head;
     Flight& flight = flights_[flight_index];
     const std::uint64_t lanes = lanes_for(output, flight);

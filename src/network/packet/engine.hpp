@@ -40,7 +40,7 @@ class InjectionGate {
 //           channel. A queue hands over one packet at a time, in order.
 //   output  a link, an ejection port, or an injection port (card FIFOs to the router's local input). An
 //   output
-//           carries one packet at a time and picks among the waiting queues round robin.
+//           carries one packet at a time and picks among the waiting queues round robin, or the oldest.
 //
 // What makes it fast: an uncontended packet costs one event a hop. An output keeps the time at which it
 // becomes free, and a queue the times at which room returns; an event for those is scheduled only when
@@ -135,6 +135,11 @@ class PacketEngine final : public Network, private EventHandler {
   std::vector<std::uint32_t> take_refused(std::uint32_t output_index, std::uint64_t refused);
   void turn_to_escape(std::uint32_t queue_index);
   void arbitrate(std::uint32_t output_index);
+  // Calls visitor(queue_index) for the queues that wait for the output, in the order of arbitration, until it
+  // returns true. Requires a waiting queue.
+  template <typename Visitor>
+  void visit_in_turn(std::uint32_t output_index, Visitor visitor);
+  [[nodiscard]] const std::vector<std::uint32_t>& oldest_first(std::uint32_t output_index);
   [[gnu::noinline]] void await_turn(std::uint32_t queue_index, std::uint32_t flight_index, Time ready);
   void await_room(std::uint32_t output_index);
   inline void wake(std::uint32_t output_index, Time when, std::uint32_t queue_index);
@@ -164,7 +169,8 @@ class PacketEngine final : public Network, private EventHandler {
   const DimensionOrderRouting* dimension_order_;  // the same, if it is this: asked without a virtual call
   bool is_memoryless_;                            // of that routing
   bool is_halted_ = false;
-  bool keeps_numbers_ = false;
+  bool is_by_age_;           // arbitration
+  bool keeps_numbers_;       // for halts and arbitration by age
   bool takes_care_ = false;  // a gate may hold packets back, or a packet may turn to another output
   static constexpr unsigned run_shift = 40;
   std::uint64_t run_ = 0;  // counts halts in its upper bits, as events do: an event of an earlier run is void
@@ -192,8 +198,9 @@ class PacketEngine final : public Network, private EventHandler {
   std::vector<std::uint32_t> ejection_outputs_;  // of each node; small enough to stay in the cache
   LargeArray<Flight> flights_{1};
   std::uint32_t free_flight_ = none;
-  std::vector<std::uint64_t> numbers_;  // per flight, in the order of injection; only with allow_halts()
+  std::vector<std::uint64_t> numbers_;  // per flight, in the order of injection; only with keeps_numbers_
   std::uint64_t next_number_ = 0;
+  std::vector<std::uint32_t> by_age_;      // result of oldest_first()
   std::vector<std::uint32_t> links_;       // outputs that are links, for the statistics
   std::vector<std::string> router_names_;  // a link's name is that of its router and of its port
   std::vector<std::string> port_names_;
@@ -253,6 +260,17 @@ inline void PacketEngine::wake(std::uint32_t output_index, Time when, std::uint3
   output.wake_at = when;
   schedule(EventKind::link, output_index, when, Step::wake,
            {queue_index, queues_[queue_index].head, output_index});
+}
+
+template <typename Visitor>
+inline void PacketEngine::visit_in_turn(std::uint32_t output_index, Visitor visitor) {
+  if (!is_by_age_) [[likely]] {
+    waiting_.visit(outputs_[output_index], output_index, visitor);
+    return;
+  }
+  for (const std::uint32_t queue_index : oldest_first(output_index)) {
+    if (visitor(queue_index)) return;
+  }
 }
 
 inline bool PacketEngine::has_room(const Output& output, std::uint32_t vc, std::uint32_t bytes) {

@@ -66,7 +66,7 @@ void PacketEngine::await_room(std::uint32_t output_index) {
   const Output& output = outputs_[output_index];
   if (stages_[output.stage].kind == StageKind::ejection) return;  // consumed() arbitrates
   std::uint64_t seen = 0;
-  waiting_.visit(outputs_[output_index], output_index, [&](std::uint32_t queue_index) {
+  visit_in_turn(output_index, [&](std::uint32_t queue_index) {
     const Flight& flight = flights_[queues_[queue_index].head];
     const std::uint64_t lanes = lanes_for(output, flight) & ~seen;
     seen |= lanes;

@@ -16,6 +16,8 @@ PacketEngine::PacketEngine(Simulation& simulation, const Topology& topology,
                            std::unique_ptr<const Routing> routing, const NetworkParameters& parameters)
     : simulation_(simulation),
       own_routing_(std::move(routing)),
+      is_by_age_(parameters.description.arbitration == NetworkDescription::Arbitration::age),
+      keeps_numbers_(is_by_age_),
       layout_(topology, parameters.description.virtual_channels, parameters.card_channels),
       max_packet_wire_bytes_(parameters.max_packet_wire_bytes),
       router_latency_(parameters.description.router_latency),
