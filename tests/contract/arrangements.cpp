@@ -80,6 +80,10 @@ void arrange(NetworkDescription& description, Arrangement arrangement, RandomStr
       make_cube(description, random);
       description.routing = "minimal-adaptive";
       return;
+    case Arrangement::cube_valiant:
+      make_cube(description, random);
+      description.routing = "valiant";
+      return;
     case Arrangement::fat_tree_destination_mod:
     case Arrangement::fat_tree_up_down:
       make_fat_tree(description, random);
@@ -137,6 +141,8 @@ std::string name_of(Arrangement arrangement) {
       return "cube_table";
     case Arrangement::cube_adaptive:
       return "cube_adaptive";
+    case Arrangement::cube_valiant:
+      return "cube_valiant";
     case Arrangement::fat_tree_destination_mod:
       return "fat_tree_destination_mod";
     case Arrangement::fat_tree_up_down:
@@ -165,6 +171,7 @@ NetworkParameters random_network(NetworkDescription::Engine engine, Arrangement 
   description.virtual_channels = make_routing(description, topology)->class_count() * between(random, 1, 3);
   description.buffer_bytes = max_bytes + static_cast<std::int64_t>(random.below(2UL * max_bytes));
   parameters.card_channels = between(random, 1, 5);
+  if (random.below(3) == 0) description.arbitration = NetworkDescription::Arbitration::age;
   return parameters;
 }
 

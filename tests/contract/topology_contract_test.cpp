@@ -73,15 +73,22 @@ struct Path {
   std::vector<DataRate> rates;  // the card's port, the links, the other card's port
 };
 
-Path path_of(const NetworkDescription& description, NodeId source, NodeId destination) {
+Path path_of(const NetworkDescription& description, std::uint64_t seed, const Packet& packet) {
   const Topology topology = make_topology(description);
   const auto routing = make_routing(description, topology);
   Path path{description.router_latency + description.local_latency * 2, {description.local_rate}};
-  for (PortRef at = topology.attachment(source);;) {
+  RouteQuery query{.destination = packet.destination,
+                   .is_injected = true,
+                   .waypoint = waypoint_of(seed, packet, topology.endpoint_count())};
+  for (PortRef at = topology.attachment(packet.source);;) {
     RouteSteps steps;
-    routing->route({at.router, destination, at.port, 0, path.rates.size() == 1}, steps);
+    query.router = at.router;
+    query.input_port = at.port;
+    routing->route(query, steps);
+    query.input_class = steps[0].channel_class;
+    query.is_injected = false;
     const PortRef port{at.router, steps[0].port};
-    if (port == topology.attachment(destination)) break;
+    if (port == topology.attachment(packet.destination)) break;
     const LinkDescription& link = description.links[topology.link_class(port)];
     path.head += description.router_latency + link.latency;
     path.rates.push_back(link.rate);
@@ -138,11 +145,11 @@ TEST_P(TopologyContract, ZeroLoadTimeEqualsTheClosedFormula) {
     traffic.offer(source, destination, 0, bytes);
     traffic.run();
 
-    const Path path = path_of(description, source, destination);
-    const Time spread = is_flit ? spread_of_flits(path, description, flits, dma_time)
-                                : spread_of_bytes(path, bytes, dma_time);
     ASSERT_EQ(traffic.node(destination).arrivals().size(), 1U);
     const Arrival& arrival = traffic.node(destination).arrivals().front();
+    const Path path = path_of(description, traffic.simulation().seed(), arrival.packet);
+    const Time spread = is_flit ? spread_of_flits(path, description, flits, dma_time)
+                                : spread_of_bytes(path, bytes, dma_time);
     EXPECT_EQ(arrival.head_time.ps(), path.head.ps());
     EXPECT_EQ(arrival.tail_time.ps(), (path.head + spread).ps());
     EXPECT_EQ(arrival.packet.hops + 2U, path.rates.size());

@@ -10,10 +10,12 @@
 
 namespace apenet {
 
-FlitRouteUnit::FlitRouteUnit(const Routing& routing, const FlitFabric& fabric,
+FlitRouteUnit::FlitRouteUnit(const Routing& routing, const FlitFabric& fabric, std::uint32_t nodes,
                              NetworkDescription::ChannelSelection selection)
     : routing_(routing),
       fabric_(fabric),
+      has_waypoints_(routing.has_waypoints()),
+      nodes_(nodes),
       classes_(routing.class_count()),
       lanes_(fabric.virtual_channels / routing.class_count()),
       is_lane_(selection == NetworkDescription::ChannelSelection::lane) {

@@ -87,7 +87,7 @@ class FlitCubeRequests {
 // The stage "route computation" of every router. All implementations of a router share it.
 class FlitRouteUnit {
  public:
-  FlitRouteUnit(const Routing& routing, const FlitFabric& fabric,
+  FlitRouteUnit(const Routing& routing, const FlitFabric& fabric, std::uint32_t nodes,
                 NetworkDescription::ChannelSelection selection);
 
   // Returns the request for the only step or for the drawn step. If the choice is adaptive, returns a request
@@ -147,9 +147,11 @@ class FlitRouteUnit {
   void find_steps(std::uint32_t router, std::uint32_t input_channel, std::uint32_t packet,
                   RouteSteps& steps) const {
     const FlitInput& input = inputs_[input_channel];
-    routing_.route({router, fabric_.packets[packet].packet.destination, input.port, input.channel_class,
-                    fabric_.is_local(router, input.port)},
-                   steps);
+    const Packet& traveller = fabric_.packets[packet].packet;
+    RouteQuery query{router, traveller.destination, input.port, input.channel_class,
+                     fabric_.is_local(router, input.port)};
+    if (has_waypoints_) query.waypoint = waypoint_of(fabric_.simulation.seed(), traveller, nodes_);
+    routing_.route(query, steps);
   }
   // Ejection may use any virtual channel: a packet beyond the port waits for nothing in the network, so that
   // no deadlock can arise. With lanes it keeps to the packet's lane, because packets of one lane must not
@@ -167,6 +169,8 @@ class FlitRouteUnit {
   const Routing& routing_;
   FlitCubeRequests fixed_;
   const FlitFabric& fabric_;
+  bool has_waypoints_;
+  std::uint32_t nodes_;
   std::uint32_t classes_;
   std::uint32_t lanes_;
   std::uint32_t sets_ = 0;  // of virtual channels: one per class, one per single channel, one for all

@@ -9,6 +9,7 @@
 #include "network/routing/destination_mod.hpp"
 #include "network/routing/table_routing.hpp"
 #include "network/routing/up_down.hpp"
+#include "network/routing/valiant.hpp"
 
 namespace apenet {
 
@@ -40,6 +41,7 @@ constexpr std::array registered_routings = {
     RegisteredRouting{"dimension-order", &make_own<DimensionOrderRouting>},
     RegisteredRouting{"dimension-order-entry-class", &make_own<DimensionOrderEntryRouting>},
     RegisteredRouting{"minimal-adaptive", &make_own<MinimalAdaptiveRouting>},
+    RegisteredRouting{"valiant", &make_own<ValiantRouting>},
     RegisteredRouting{"destination-mod", &make_own<DestinationModRouting>},
     RegisteredRouting{"up-down", &make_up_down_of_all, true},
     RegisteredRouting{"table", &make_table, true},

@@ -20,6 +20,7 @@ struct RouteQuery {
   std::uint32_t input_port = 0;   // the source's attachment if is_injected
   std::uint32_t input_class = 0;  // undefined if is_injected
   bool is_injected = false;       // comes from a card and has crossed no link yet
+  NodeId waypoint = 0;            // waypoint_of() the packet, if the routing has_waypoints()
 };
 
 // One possible next step. The virtual channels of a link are split evenly into class_count() classes. Within
@@ -86,6 +87,8 @@ class Routing {
   // Whether the steps depend only on router and destination. Then engines need not provide the packet's
   // origin, and the deadlock check need not enumerate it.
   [[nodiscard]] virtual bool is_memoryless() const = 0;
+  // Whether the steps depend on RouteQuery::waypoint.
+  [[nodiscard]] virtual bool has_waypoints() const { return false; }
   // Returns smaller networks such that a cycle of dependencies in this network implies one in at least one of
   // them. Empty: the deadlock check examines this network. An override must include the proof.
   [[nodiscard]] virtual std::vector<RoutingFactor> factors() const;
@@ -96,6 +99,12 @@ class Routing {
 [[nodiscard]] inline std::uint32_t draws_of(std::uint64_t seed, const Packet& packet) {
   const std::uint64_t place = mix64(seed ^ (std::uint64_t{packet.source} << 32U | packet.sequence));
   return static_cast<std::uint32_t>(mix64(place ^ packet.message) >> 32U);
+}
+// A random one of `nodes` nodes for a packet. Like draws_of, it depends on nothing else, and it is
+// independent of those bits. Deviates from uniform by less than 2^-8 of the probability of a node.
+[[nodiscard]] inline NodeId waypoint_of(std::uint64_t seed, const Packet& packet, std::uint32_t nodes) {
+  constexpr std::uint64_t other_stream = 0x76616c69616e74;
+  return static_cast<NodeId>(std::uint64_t{draws_of(mix64(seed ^ other_stream), packet)} * nodes >> 32U);
 }
 // Returns which of `count` equal steps a packet takes. first_port: the port of the first one. Each dimension
 // uses its own bit for the direction, so that choices in several dimensions are independent. Deviates from

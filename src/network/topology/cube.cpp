@@ -104,11 +104,12 @@ constexpr const char* dims_meaning = "nodes along each dimension, X first";
 }  // namespace
 
 TopologyKind TorusDescription::kind() {
-  return cube_kind("torus", {"dimension-order", "dimension-order-entry-class", "minimal-adaptive"});
+  return cube_kind("torus",
+                   {"dimension-order", "dimension-order-entry-class", "minimal-adaptive", "valiant"});
 }
 
 TopologyKind MeshDescription::kind() {
-  return cube_kind("mesh", {"dimension-order", "minimal-adaptive"});
+  return cube_kind("mesh", {"dimension-order", "minimal-adaptive", "valiant"});
 }
 
 TopologyKind NoTopologyDescription::kind() {
