@@ -41,6 +41,24 @@ inline void gather(std::byte* to, const Buffer& from) {
   }
 }
 
+// `length` bytes of it, from `offset` on.
+[[nodiscard]] inline Buffer part_of(const Buffer& whole, std::uint64_t offset, std::uint64_t length) {
+  Buffer part;
+  part.length = length;
+  for (std::uint32_t i = 0; i < whole.count && length > 0; ++i) {
+    const Segment& piece = whole.pieces[i];
+    if (offset >= piece.length) {
+      offset -= piece.length;
+      continue;
+    }
+    const std::uint64_t taken = std::min(length, piece.length - offset);
+    part.pieces[part.count++] = {piece.address + offset, taken};
+    length -= taken;
+    offset = 0;
+  }
+  return part;
+}
+
 // Into the pieces from `offset` on, as far as there is room.
 inline void scatter(const Buffer& to, std::uint64_t offset, const std::byte* from, std::uint64_t bytes) {
   for (std::uint32_t i = 0; i < to.count && bytes > 0; ++i) {

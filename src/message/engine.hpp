@@ -130,6 +130,7 @@ concept Transport = requires(P transport, const P constant, Request request, con
   // Memory. Room for a payload that the request does not hold, as slot and slot_length say; nullptr: none is
   // left. The payload of a message that lies in a slot, and its return.
   { transport.take_slot(request, std::size_t{}) } -> std::convertible_to<std::byte*>;
+  { constant.free_slots() } -> std::convertible_to<std::uint32_t>;
   { transport.slot_of(event) } -> std::convertible_to<const std::byte*>;
   transport.return_slot(message);
   // What the library above is told.
@@ -211,6 +212,7 @@ class Engine {
   };
   // Sending.
   bool send_eager(Inbox& from, const SendCall& call);
+  void post_eager(MessageHeader header, std::uint32_t target, const Buffer& buffer);
   void start_rendezvous(Inbox& from, const SendCall& call);
   Transfer& begin(Inbox& from, Transfer::Kind kind, const Buffer& buffer, bool inject, const Owner& owner);
   Transfer& begin_access(Inbox& from, Transfer::Kind kind, const AccessCall& call);
@@ -238,6 +240,7 @@ class Engine {
   [[nodiscard]] Message unpack(const Event& event);
   void find_payload(const Event& event, Message& message);
   void take_in_turn(const Message& message);
+  void assemble(const Message& message);
   void deliver(const Message& message);
   Stored& store(const Message& message);
   Message unstore(Stored& stored);
@@ -247,6 +250,7 @@ class Engine {
   P& transport_;
   Stores& stores_;
   std::int64_t eager_limit_bytes_;
+  std::uint64_t piece_limit_bytes_;  // of an eager message in one request
   std::uint64_t part_limit_bytes_;
   std::uint32_t unfinished_ = 0;  // length of transfers_
   std::uint32_t accesses_ = 0;    // of these: remote writes and reads

@@ -100,10 +100,56 @@ void Engine<P>::take_in_turn(const Message& message) {
   }
 }
 
+// Collects the pieces of an eager message, which come one after the other, and delivers the whole.
+template <typename P>
+void Engine<P>::assemble(const Message& message) {
+  Conversation& source = peers_[message.peer];
+  const std::uint32_t to_come = message.header.pieces_to_come;
+  const bool is_first = message.header.kind != MessageKind::piece;
+  const std::size_t room = is_first ? message.payload_bytes * (to_come + 1) : source.room_left;
+  const bool is_next = is_first
+                           ? source.in_pieces == nullptr
+                           : source.in_pieces != nullptr &&
+                                 stored_of(source.in_pieces)->message.header.pieces_to_come == to_come + 1;
+  if (!is_next || room > static_cast<std::size_t>(most_eager_bytes) || message.payload_bytes > room) {
+    transport_.return_slot(message);
+    throw MalformedMessage("a piece that does not belong to the message before it");
+  }
+  Stored& whole = is_first ? *stores_.stored.take() : *stored_of(source.in_pieces);
+  if (is_first) {
+    whole.message = message;
+    whole.message.slot = no_slot;
+    whole.message.payload_bytes = 0;
+    if constexpr (P::moves_bytes) whole.copy = std::make_unique<std::byte[]>(room);
+    whole.message.payload = P::moves_bytes ? whole.copy.get() : whole.small;
+    source.in_pieces = &whole;
+  }
+  if constexpr (P::moves_bytes)
+    std::memcpy(whole.copy.get() + whole.message.payload_bytes, message.payload, message.payload_bytes);
+  transport_.return_slot(message);
+  whole.message.payload_bytes += message.payload_bytes;
+  whole.message.mailbox_packets = message.mailbox_packets;
+  whole.message.header.pieces_to_come = message.header.pieces_to_come;
+  source.room_left = room - message.payload_bytes;
+  if (to_come > 0) {
+    transport_.works_for({});
+    charge_receive(message);
+    return;
+  }
+  source.in_pieces = nullptr;  // first: a delivery may meet new peers, which moves the conversations
+  deliver(whole.message);
+  release(whole);
+}
+
 template <typename P>
 void Engine<P>::deliver(const Message& message) {
   if (message.header.kind == MessageKind::clear) {
     cleared(message);
+    return;
+  }
+  if (message.header.kind == MessageKind::piece ||
+      (is_eager(message.header.kind) && message.header.pieces_to_come > 0)) {
+    assemble(message);
     return;
   }
   Inbox* inbox = transport_.inbox(message.header.target_endpoint);

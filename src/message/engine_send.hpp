@@ -67,11 +67,11 @@ inline MessageHeader header_of(const Inbox& from, const SendCall& call, bool eag
 template <typename P>
 Engine<P>::Engine(P& transport, Stores& stores) : transport_(transport), stores_(stores) {
   const CardLimits& card = transport.card();
-  eager_limit_bytes_ = std::min<std::int64_t>(transport.costs().eager_limit_bytes, slot_bytes);
-  if (card.max_send_bytes > 0) {
-    eager_limit_bytes_ =
-        std::min(eager_limit_bytes_, card.max_send_bytes - static_cast<std::int64_t>(sizeof(MessageHeader)));
-  }
+  eager_limit_bytes_ = std::min(transport.costs().eager_limit_bytes, most_eager_bytes);
+  const auto longest_send = static_cast<std::uint64_t>(card.max_send_bytes);
+  piece_limit_bytes_ = slot_bytes;
+  if (longest_send > 0)
+    piece_limit_bytes_ = std::min<std::uint64_t>(piece_limit_bytes_, longest_send - sizeof(MessageHeader));
   part_limit_bytes_ = card.max_message_bytes > 0 ? static_cast<std::uint64_t>(card.max_message_bytes)
                                                  : std::numeric_limits<std::uint64_t>::max();
 }
@@ -85,32 +85,51 @@ bool Engine<P>::send(Inbox& from, const SendCall& call) {
   return false;
 }
 
-// One message with the payload in it. False: there is no room for it.
+// One request with the payload in it, or several if the payload is longer than one can carry. False: there is
+// no room for it.
 template <typename P>
 bool Engine<P>::send_eager(Inbox& from, const SendCall& call) {
-  const std::size_t length = call.buffer.length;
+  const std::uint64_t length = call.buffer.length;
+  const std::uint64_t pieces = length == 0 ? 1 : (length + piece_limit_bytes_ - 1) / piece_limit_bytes_;
+  if constexpr (P::moves_bytes) {
+    const bool fits_request = sizeof(MessageHeader) + length <= inline_bytes;
+    if (!fits_request && transport_.free_slots() < pieces) return false;
+  }
+  MessageHeader header = header_of(from, call, true);
+  header.pieces_to_come = static_cast<std::uint16_t>(pieces - 1);
+  post_eager(header, call.target, part_of(call.buffer, 0, std::min(length, piece_limit_bytes_)));
+  while (header.pieces_to_come > 0) {
+    --header.pieces_to_come;
+    header.kind = MessageKind::piece;
+    const std::uint64_t done = (pieces - 1 - header.pieces_to_come) * piece_limit_bytes_;
+    post_eager(header, call.target, part_of(call.buffer, done, std::min(length - done, piece_limit_bytes_)));
+  }
+  return true;
+}
+
+// Requires a free slot, unless the request can hold the payload.
+template <typename P>
+void Engine<P>::post_eager(MessageHeader header, std::uint32_t target, const Buffer& buffer) {
+  const std::uint64_t length = buffer.length;
   Request request;
-  request.target = call.target;
+  request.target = target;
   request.bytes = static_cast<std::int64_t>(sizeof(MessageHeader) + length);
   request.inline_length = sizeof(MessageHeader);
   if constexpr (P::moves_bytes) {
     std::byte* payload = request.inline_data + sizeof(MessageHeader);
     if (sizeof(MessageHeader) + length > inline_bytes) {
       payload = transport_.take_slot(request, length);
-      if (payload == nullptr) return false;
     } else {
       request.inline_length += static_cast<std::uint32_t>(length);
     }
-    gather(payload, call.buffer);
+    gather(payload, buffer);
   }
-  MessageHeader header = header_of(from, call, true);
-  header.sequence = peers_[peers_.number_of(call.target)].next_out++;
+  header.sequence = peers_[peers_.number_of(target)].next_out++;
   std::memcpy(request.inline_data, &header, sizeof(header));
   transport_.charge(transport_.costs().send);
   // What the CPU writes to the card itself needs no other copy.
   if (request.bytes > transport_.card().max_pio_bytes) charge_copy(length);
   post_send(request);
-  return true;
 }
 
 // Of a send, when everything before it is charged: what the CPU has yet to write of it, packet by packet,

@@ -15,6 +15,8 @@ struct Conversation {
   std::uint32_t next_in = 0;
   std::uint32_t slots_kept = 0;                     // of its arena, by messages that no receive has matched
   List<KeptMessage, &KeptMessage::by_source> held;  // came before their turn
+  KeptMessage* in_pieces = nullptr;                 // an eager message whose last pieces have not come
+  std::size_t room_left = 0;                        // for these
 };
 
 // Open addressing from the rank to the number: a process of very many talks to few.

@@ -9,7 +9,8 @@
 namespace apenet::message {
 
 inline constexpr std::uint32_t inline_bytes = 192;                 // of payload inside a Request or an Event
-inline constexpr std::uint32_t slot_bytes = 64 * 1024;             // largest payload of one eager message
+inline constexpr std::uint32_t slot_bytes = 64 * 1024;             // largest payload of one request
+inline constexpr std::int64_t most_eager_bytes = 16 * slot_bytes;  // of one message, in several requests
 inline constexpr std::uint32_t control_bytes = 104;                // largest message that begins a rendezvous
 inline constexpr std::int64_t most_bytes = std::int64_t{1} << 36;  // of one descriptor
 inline constexpr std::uint32_t no_slot = 0xffffffff;

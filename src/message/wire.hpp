@@ -30,6 +30,7 @@ enum class MessageKind : std::uint8_t {
   read_notice = 6,  // memory has been read; tag: the key
   request = 7,      // of the library above the engine: delivered in order, never matched
   answer = 8,       // the same
+  piece = 9,        // a further piece of an eager message
 };
 
 struct MessageHeader {
@@ -37,8 +38,8 @@ struct MessageHeader {
   std::uint8_t has_data = 0;  // `data` was given by the program (FI_REMOTE_CQ_DATA)
   std::uint16_t source_endpoint = 0;
   std::uint16_t target_endpoint = 0;
-  std::uint16_t reserved = 0;
-  std::uint32_t sequence = 0;  // of the (source, target) pair
+  std::uint16_t pieces_to_come = 0;  // of this eager message
+  std::uint32_t sequence = 0;        // of the (source, target) pair
   std::uint32_t data = 0;
   std::uint64_t tag = 0;
 };
@@ -94,9 +95,12 @@ struct PutNotice {
 [[nodiscard]] inline bool is_ready(MessageKind kind) {
   return kind == MessageKind::ready_tagged || kind == MessageKind::ready_plain;
 }
+[[nodiscard]] inline bool is_eager(MessageKind kind) {
+  return kind == MessageKind::eager_tagged || kind == MessageKind::eager_plain;
+}
 // Never matched, and always inside its event.
 [[nodiscard]] inline bool is_control(MessageKind kind) {
-  return kind >= MessageKind::clear;
+  return kind >= MessageKind::clear && kind != MessageKind::piece;
 }
 [[nodiscard]] inline bool is_tagged(MessageKind kind) {
   return kind == MessageKind::eager_tagged || kind == MessageKind::ready_tagged;
@@ -108,7 +112,7 @@ struct PutNotice {
   std::memcpy(&header, bytes.data(), sizeof(header));
   const auto kind = static_cast<std::uint8_t>(header.kind);
   if (kind < static_cast<std::uint8_t>(MessageKind::eager_tagged) ||
-      kind > static_cast<std::uint8_t>(MessageKind::answer)) {
+      kind > static_cast<std::uint8_t>(MessageKind::piece)) {
     throw MalformedMessage("a message of unknown kind");
   }
   return header;

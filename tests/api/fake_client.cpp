@@ -173,6 +173,10 @@ std::uint64_t Client::post(Request& request) {
   return request.message;
 }
 
+std::uint32_t Client::free_slots() const {
+  return FakeNetwork::current().free_slots();
+}
+
 std::uint32_t Client::take_slot() {
   return FakeNetwork::current().take_slot(rank_);
 }

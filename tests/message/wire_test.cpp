@@ -32,7 +32,7 @@ TEST(Wire, ShortOrUnknownHeadersAreMalformed) {
   for (std::size_t length = 0; length < sizeof(header); ++length) {
     EXPECT_THROW(static_cast<void>(decode_header(bytes_of(header).first(length))), MalformedMessage);
   }
-  for (const int kind : {0, 9, 255}) {
+  for (const int kind : {0, 10, 255}) {
     header.kind = static_cast<MessageKind>(kind);
     EXPECT_THROW(static_cast<void>(decode_header(bytes_of(header))), MalformedMessage);
   }

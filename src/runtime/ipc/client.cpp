@@ -238,6 +238,11 @@ void Client::lower_horizon() {
   if (known < block_->clock.horizon_ps) block_->clock.horizon_ps = known;
 }
 
+std::uint32_t Client::free_slots() const {
+  const Rings& rings = block_->rings;
+  return rings.free_head - rings.free_tail + rings.stack_depth + slots_per_process - rings.used_slots;
+}
+
 std::uint32_t Client::take_slot() {
   Rings& rings = block_->rings;
   while (rings.free_head != rings.free_tail) {

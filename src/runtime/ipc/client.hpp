@@ -77,6 +77,7 @@ class Client {
 
   // Takes a slot of the shared mapping for the payload of one send; returns no_slot if none is free.
   [[nodiscard]] std::uint32_t take_slot();
+  [[nodiscard]] std::uint32_t free_slots() const;
   [[nodiscard]] std::byte* slot_data(std::uint32_t owner, std::uint32_t slot);
   // Returns the slot of a received event to its owner.
   void return_slot(std::uint32_t owner, std::uint32_t slot);
