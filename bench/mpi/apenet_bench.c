@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { data_tag = 1, reply_tag = 2, exit_bad_input = 2, most_nodes = 4096 };
+enum { data_tag = 1, reply_tag = 2, exit_bad_input = 2, most_nodes = 4096, most_in_window = 65536 };
 
 static const long largest_size_bytes = 1L << 30;  // the count arguments of MPI calls are int
 static const double bytes_per_mib = 1024.0 * 1024.0;
@@ -30,7 +30,7 @@ struct Pair {
 struct Test {
   const char* name;
   const char* definition;
-  // Runs `count` repetitions; tests with a window expect a closing reply after every `window` messages.
+  // Runs `count` repetitions; tests with a window have up to `window` messages under way.
   void (*run)(const struct Pair* pair, int size_bytes, long count, long window);
   double divisor;           // divides the time of one repetition
   double bytes_multiplier;  // bytes moved in the divided time, relative to the message size
@@ -66,24 +66,47 @@ static void run_round_trips(const struct Pair* pair, int size_bytes, long count,
   }
 }
 
+static void close_stream(const struct Pair* pair) {
+  char reply = 0;
+  if (pair->even) {
+    MPI_Recv(&reply, 1, MPI_CHAR, pair->partner, reply_tag, pair->team, MPI_STATUS_IGNORE);
+  } else {
+    MPI_Send(&reply, 1, MPI_CHAR, pair->partner, reply_tag, pair->team);
+  }
+}
+
 // With as much overlap as network, card and queues allow.
 static void run_streams(const struct Pair* pair, int size_bytes, long count, long window) {
-  char reply = 0;
-  for (long done = 0; done < count; done += window) {
-    const long end = done + window < count ? done + window : count;
-    for (long i = done; i < end; ++i) {
-      if (pair->even) {
-        send_data(pair, size_bytes);
-      } else {
-        receive_data(pair, size_bytes);
-      }
-    }
+  (void)window;
+  for (long i = 0; i < count; ++i) {
     if (pair->even) {
-      MPI_Recv(&reply, 1, MPI_CHAR, pair->partner, reply_tag, pair->team, MPI_STATUS_IGNORE);
+      send_data(pair, size_bytes);
     } else {
-      MPI_Send(&reply, 1, MPI_CHAR, pair->partner, reply_tag, pair->team);
+      receive_data(pair, size_bytes);
     }
   }
+  close_stream(pair);
+}
+
+// A message begins when the one `window` before it has ended.
+static void run_windows(const struct Pair* pair, int size_bytes, long count, long window) {
+  static MPI_Request requests[most_in_window];
+  if (window == 1) {
+    run_streams(pair, size_bytes, count, window);
+    return;
+  }
+  for (long i = 0; i < window; ++i) requests[i] = MPI_REQUEST_NULL;
+  for (long i = 0; i < count; ++i) {
+    MPI_Request* request = &requests[i % window];
+    MPI_Wait(request, MPI_STATUS_IGNORE);
+    if (pair->even) {
+      MPI_Isend(pair->outgoing, size_bytes, MPI_CHAR, pair->partner, data_tag, pair->team, request);
+    } else {
+      MPI_Irecv(pair->incoming, size_bytes, MPI_CHAR, pair->partner, data_tag, pair->team, request);
+    }
+  }
+  MPI_Waitall((int)window, requests, MPI_STATUSES_IGNORE);
+  close_stream(pair);
 }
 
 // Both sides send before either receives.
@@ -114,8 +137,8 @@ static const struct Test tests[] = {
      run_round_trips, 1, 2, false},
     {"oneway", "n MPI_Send against n MPI_Recv, one closing reply; time is total / n (a gap, not a latency)",
      run_streams, 1, 1, false},
-    {"unidirectional", "MPI_Send against MPI_Recv, one closing reply a window; time is total / messages",
-     run_streams, 1, 1, true},
+    {"unidirectional", "MPI_Isend against MPI_Irecv, `window` at once; one closing reply; time is total / n",
+     run_windows, 1, 1, true},
     {"bidirectional", "MPI_Sendrecv on both sides; bandwidth is the aggregate of both directions",
      run_exchanges, 1, 2, false},
 };
@@ -220,6 +243,8 @@ static struct Arguments* parse_arguments(int argc, char** argv, int world_size) 
       arguments.iterations = parse_count(option, value);
     } else if (strcmp(option, "--window") == 0) {
       arguments.window = parse_count(option, value);
+      if (arguments.window > most_in_window)
+        refuse("--window = '%s': expected at most %d", value, most_in_window);
     } else if (strcmp(option, "--nodes") == 0) {
       parse_nodes(&arguments, value, world_size);
     } else if (strcmp(option, "--output") == 0) {

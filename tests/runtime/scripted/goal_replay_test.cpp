@@ -134,11 +134,11 @@ TEST(Replay, BuffersLieWhereTheTraceSays) {
     std::string text[2];
     for (int i = 0; i < 64; ++i) {
       const std::string label = "m" + std::to_string(i);
-      text[0] += label + ": send 32768b to 1 tag " + std::to_string(i) + "\n";
-      text[1] += label + ": recv 32768b from 0 tag " + std::to_string(i);
+      text[0] += label + ": send 65536b to 1 tag " + std::to_string(i) + "\n";
+      text[1] += label + ": recv 65536b from 0 tag " + std::to_string(i);
       if (has_addresses) {
         std::ostringstream address;
-        address << " // @0x" << std::hex << 0x10000000 + i * 32768;
+        address << " // @0x" << std::hex << 0x10000000 + i * 65536;
         text[1] += address.str();
       }
       text[1] += "\n";

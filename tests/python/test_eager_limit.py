@@ -1,0 +1,51 @@
+"""Where a library leaves the eager protocol: at the size where the costs cross, and without a fall of the bandwidth."""
+
+import itertools
+
+import pytest
+
+import apenet
+
+MOST_EAGER_BYTES = 2**20
+# The limit of the machines of QPACE is the largest message of the card: docs/models/tnw.md.
+MACHINES = [name for name in apenet.machine_names() if not name.startswith("qpace")]
+
+
+def limit_of(machine):
+    return int(machine.file.software.mpi.eager_limit_bytes.value)
+
+
+def reach_of_the_tlb(machine):
+    """Buffers that do not fit it are slower, whatever the protocol: docs/models/apelink-plus.md."""
+    card = machine.file.card
+    return int(card.tlb_entries.value * card.page_bytes.value) if hasattr(card, "tlb_entries") else 2**31
+
+
+def round_trip_us(name, size_bytes, limit_bytes, turns=4):
+    def program(rank):
+        for _ in range(turns):
+            for sender in (0, 1):
+                yield rank.send(1 - sender, size_bytes) if rank.id == sender else rank.recv(sender)
+
+    machine = apenet.machine(name, [f"software.mpi.eager_limit_bytes={limit_bytes}"])
+    return max(apenet.workload(program, n=2, machine=machine, mapping=[0, 1]).finish_us) / turns
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_the_limit_is_where_eager_and_rendezvous_cost_the_same_within_a_factor_of_2(name):
+    limit = limit_of(apenet.machine(name))
+    assert round_trip_us(name, limit // 2, MOST_EAGER_BYTES) <= round_trip_us(name, limit // 2, 0)
+    if limit < MOST_EAGER_BYTES:
+        assert round_trip_us(name, 2 * limit, MOST_EAGER_BYTES) >= round_trip_us(name, 2 * limit, 0)
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_a_stream_does_not_fall_by_a_tenth_from_one_size_to_the_next(name):
+    machine = apenet.machine(name)
+    limit = limit_of(machine)
+    largest = min(2**20, reach_of_the_tlb(machine) // 2)
+    sizes = sorted({2**power for power in range(4, largest.bit_length())} | {limit, limit + 1})
+    result = apenet.bench.unidirectional(name, sizes=sizes, layer="mpi", iterations=200)
+    curve = list(zip(result.sizes_bytes, result.bandwidths_mib_s, strict=True))
+    falls = [(small, large) for small, large in itertools.pairwise(curve) if large[1] < 0.9 * small[1]]
+    assert falls == []
