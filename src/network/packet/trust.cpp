@@ -111,12 +111,7 @@ Trust::Limits Trust::limits_of(const NetworkParameters& parameters) {
 }
 
 Trust::Trust(const NetworkParameters& parameters)
-    : limits_(limits_of(parameters)),
-      flit_slowdown_(flit_slowdown(parameters.description)),
-      packet_flits_((parameters.max_packet_wire_bytes + flit_bytes_of(parameters.description) - 1) /
-                    std::max<std::int64_t>(flit_bytes_of(parameters.description), 1)),
-      buffer_flits_(parameters.description.buffer_bytes /
-                    std::max<std::int64_t>(flit_bytes_of(parameters.description), 1)) {
+    : limits_(limits_of(parameters)), flit_slowdown_(flit_slowdown(parameters.description)) {
   const NetworkDescription& network = parameters.description;
   for (const LinkDescription& link : network.links)
     idle_after_packet_.push_back(idle_between_packets(network, link.rate));
@@ -132,15 +127,12 @@ std::vector<std::string> Trust::warnings(const Congestion& congestion) const {
   constexpr double tolerable_slowdown = 1.1;
   const std::string where_to_look =
       flit_slowdown_ <= tolerable_slowdown
-          ? " (--engine flit)"
-          : ", which is no reference here: its links would be " + percent(flit_slowdown_ - 1) +
-                " slower than this machine's, since router.flit_bytes is not what they move in whole cycles";
-  return {"the busiest link or port of a router was used " + percent(use) +
-          " of the time, and waiting for links and ports added " + percent(waiting) +
-          " to the time of the packets: with packets of up to " + std::to_string(packet_flits_) +
-          " flits and buffers of " + std::to_string(buffer_flits_) +
-          " the packet engine's latencies may deviate by more than 10 % from the flit engine's" +
-          where_to_look + "; measured on such machines (" + limits_.kind + "): " + limits_.deviation};
+          ? "; compare with --engine flit)"
+          : "; the flit engine is no reference here: its links would be " + percent(flit_slowdown_ - 1) +
+                " slower than this machine's, since router.flit_bytes is not what they move in whole cycles)";
+  return {"the busiest output of a router was used " + percent(use) + " of the time, and waiting added " +
+          percent(waiting) + " to the packets' own times: the latency of a packet may be " +
+          limits_.deviation + " (" + limits_.kind + where_to_look};
 }
 
 }  // namespace apenet::packet

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -47,8 +46,6 @@ class Trust {
 
   Limits limits_;
   double flit_slowdown_;  // of the flit engine's links; unless it is 1, that engine simulates another machine
-  std::int64_t packet_flits_;
-  std::int64_t buffer_flits_;
   std::vector<Time> idle_after_packet_;
 };
 
