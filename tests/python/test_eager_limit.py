@@ -7,7 +7,7 @@ import pytest
 import apenet
 
 MOST_EAGER_BYTES = 2**20
-# The limit of the machines of QPACE is the largest message of the card: docs/models/tnw.md.
+# The limit of the machines of QPACE is assumed, so that header and payload fit one message of the card.
 MACHINES = [name for name in apenet.machine_names() if not name.startswith("qpace")]
 
 
