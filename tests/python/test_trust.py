@@ -105,5 +105,5 @@ def test_one_virtual_channel_carries_what_the_flit_engine_does(packet_flits, buf
 def test_a_warning_says_size_and_direction():
     result = apenet.traffic("iq-router-v2", loads=(0.3,), packet_flits=8, **SHORT)
     (warning,) = result.warnings
-    assert "packets of up to 8 flits and buffers of 4" in warning
+    assert "(a buffer holds less than a packet; compare with --engine flit)" in warning
     assert "too low" in warning

@@ -131,7 +131,8 @@ std::vector<std::string> Trust::warnings(const Congestion& congestion) const {
           : "; the flit engine is no reference here: its links would be " + percent(flit_slowdown_ - 1) +
                 " slower than this machine's, since router.flit_bytes is not what they move in whole cycles)";
   return {"the busiest output of a router was used " + percent(use) + " of the time, and waiting added " +
-          percent(waiting) + " to the packets' own times: the latency of a packet may be " +
+          percent(waiting) +
+          " to the packets' own times: a packet's latency may deviate by more than 10 %, " +
           limits_.deviation + " (" + limits_.kind + where_to_look};
 }
 
