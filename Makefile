@@ -70,7 +70,7 @@ test-cpp: all
 
 test-sanitize: $(VENV)/.tools
 	$(call say,C++ tests under the address and undefined-behaviour sanitizers)
-	@cmake -S . -B build/sanitize -G Ninja -DAPENET_SANITIZE=address,undefined -DCMAKE_BUILD_TYPE=Debug \
+	@cmake -S . -B build/sanitize -G Ninja -DAPENET_SANITIZE=address,undefined -DAPENET_UNITY=ON -DCMAKE_BUILD_TYPE=Debug \
 	  -DCMAKE_CXX_FLAGS_DEBUG='-O1 -g1' -DCMAKE_C_FLAGS_DEBUG='-O1 -g1' >/dev/null
 	@nice cmake --build build/sanitize
 	@nice ctest --test-dir build/sanitize --output-on-failure --parallel 2 --no-tests=error
@@ -78,7 +78,7 @@ test-sanitize: $(VENV)/.tools
 # Builds only the code that several threads use: a minute on two cores, and seconds once it is built.
 test-threads: $(VENV)/.tools
 	$(call say,threads of ranks under the thread sanitizer)
-	@cmake -S . -B build/threads -G Ninja -DAPENET_SANITIZE=thread -DCMAKE_BUILD_TYPE=Debug \
+	@cmake -S . -B build/threads -G Ninja -DAPENET_SANITIZE=thread -DAPENET_UNITY=ON -DCMAKE_BUILD_TYPE=Debug \
 	  -DCMAKE_CXX_FLAGS_DEBUG='-O1 -g1' -DCMAKE_C_FLAGS_DEBUG='-O1 -g1' >/dev/null
 	@nice cmake --build build/threads --target threads_test
 	@TSAN_OPTIONS=halt_on_error=1 nice ctest --test-dir build/threads/tests/runtime/threads --output-on-failure \

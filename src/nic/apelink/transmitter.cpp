@@ -8,7 +8,7 @@ namespace apenet::apelink {
 namespace {
 
 // Upper byte of bus tags and event arguments.
-enum What : std::uint8_t {
+enum TransmitterTag : std::uint8_t {
   descriptor_write,  // which: queue and entry number
   descriptor_fetch,
   descriptor_decoded,  // which: queue; second argument: message

@@ -12,7 +12,7 @@ using apelink::role_of;
 namespace {
 
 // Upper byte of event arguments; the rest is an index into Cards::writes.
-enum What : std::uint8_t { set_up, payload_taken, payload_visible };
+enum ReceiverTag : std::uint8_t { set_up, payload_taken, payload_visible };
 
 }  // namespace
 

@@ -7,7 +7,7 @@ namespace apenet::extoll {
 namespace {
 
 // Upper byte of bus tags and event arguments.
-enum What : std::uint8_t {
+enum CompleterTag : std::uint8_t {
   payload,                 // which: index in Cards::being_written
   delivered_notification,  // which: message
   remote_done_notification,

@@ -8,7 +8,7 @@ namespace apenet::extoll {
 namespace {
 
 // Upper byte of bus tags and event arguments.
-enum What : std::uint8_t {
+enum RmaTag : std::uint8_t {
   command_written,  // which: message, with the role in the bits above
   decoded,          // which: port
   payload_read,

@@ -9,20 +9,20 @@ namespace apenet::extoll {
 namespace {
 
 // Upper byte of bus tags and event arguments.
-enum What : std::uint8_t {
+enum VeloTag : std::uint8_t {
   next_write,  // which: message and number of the packet
   written,     // the same
   processed,   // the same
   slot,        // which: index in Cards::being_written
 };
 
-constexpr unsigned message_bits = 32;  // the packet's number is stored above
+constexpr unsigned name_bits = 32;  // the packet's number is stored above
 
 constexpr std::uint64_t packet_name(MessageId id, std::uint32_t sequence) {
-  return std::uint64_t{sequence} << message_bits | id;
+  return std::uint64_t{sequence} << name_bits | id;
 }
 constexpr std::uint32_t sequence_of(std::uint64_t name) {
-  return static_cast<std::uint32_t>(name >> message_bits);
+  return static_cast<std::uint32_t>(name >> name_bits);
 }
 
 }  // namespace

@@ -7,7 +7,7 @@ namespace apenet::hca {
 namespace {
 
 // Upper byte of bus tags and event arguments.
-enum What : std::uint8_t {
+enum RequesterTag : std::uint8_t {
   doorbell_written,  // which: connection
   entry_written,
   entry_fetched,

@@ -7,7 +7,7 @@ namespace apenet::hca {
 namespace {
 
 // Upper byte of bus tags and event arguments.
-enum What : std::uint8_t {
+enum ResponderTag : std::uint8_t {
   payload,           // which: index in Cards::being_written
   completion,        // which: index in Cards::inbound_names
   silent_message,    // which: connection; a message without payload and notification

@@ -8,7 +8,7 @@ namespace apenet::tnw {
 
 namespace {
 
-enum What : std::uint64_t { sent, remote_done };  // the card's reports, in argument_b
+enum Report : std::uint64_t { sent, remote_done };  // the card's reports, in argument_b
 
 }  // namespace
 

@@ -13,7 +13,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto look_interval = 20ms;
+constexpr auto loop_look_interval = 20ms;
 constexpr auto idle_after_failure = 100ms;
 
 }  // namespace
@@ -185,7 +185,7 @@ void RunLoop::look_around(const std::function<bool()>& interrupted) {
   if (!server_.failures().empty() && server_.processes().all_leaders_ended()) is_settled_ = true;
   const auto now = WallClock::now();
   if (now < next_look_ || verdict_.is_stopped()) return;
-  next_look_ = now + look_interval;
+  next_look_ = now + loop_look_interval;
   server_.watch_attached();
   scheduler_.recover();
   if (interrupted()) verdict_.stop(SessionReport::Outcome::interrupted, 128 + SIGINT, "interrupted");

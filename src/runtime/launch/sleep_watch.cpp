@@ -9,7 +9,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto look_interval = 20ms;
+constexpr auto sleep_look_interval = 20ms;
 constexpr auto patience = 100ms;
 // Once ranks have been left out, the run may already not repeat, so a shorter wait is enough.
 constexpr auto patience_again = 20ms;
@@ -43,7 +43,7 @@ bool SleepWatch::are_asleep(const std::vector<std::uint32_t>& ranks, const std::
                             int launcher_id) {
   const auto now = WallClock::now();
   if (now < next_look_) return false;
-  next_look_ = now + look_interval;
+  next_look_ = now + sleep_look_interval;
   const bool all_sleep = std::all_of(ranks.begin(), ranks.end(), [&](std::uint32_t number) {
     Rank seen;
     if (rank_processes[number] == 0 || !look(rank_processes[number], seen)) return false;

@@ -20,7 +20,7 @@ class SleepWatch {
  public:
   using WallClock = std::chrono::steady_clock;
 
-  // Looks at all processes of the run, at most once per look_interval. Returns true if all these ranks are
+  // Looks at all processes of the run, at most once per interval. Returns true if all these ranks are
   // asleep. A process id of 0 means unknown. launcher_id: the process that started the ranks, or 0.
   bool are_asleep(const std::vector<std::uint32_t>& ranks, const std::vector<int>& rank_processes,
                   int launcher_id);

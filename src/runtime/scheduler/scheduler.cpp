@@ -9,11 +9,6 @@
 #include "runtime/scheduler/deadlock_report.hpp"
 
 namespace apenet {
-namespace {
-
-constexpr std::int64_t never_ps = Time::never().ps();
-
-}  // namespace
 
 Scheduler::Scheduler(Simulation& simulation, Machine& machine, SharedMemory& shared)
     : simulation_(simulation),

@@ -112,6 +112,8 @@ class Scheduler final : public CompletionSink {
   void land(ProcessId source, std::uint64_t message) override;
 
  private:
+  static constexpr std::int64_t never_ps = Time::never().ps();
+
   // The scheduler's compact copy of a process's state. The blocks themselves lie pages apart.
   struct Process {
     ipc::Wait wait = ipc::Wait::running;

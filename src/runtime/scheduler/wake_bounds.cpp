@@ -5,10 +5,6 @@
 
 namespace apenet {
 
-namespace {
-constexpr std::int64_t never_ps = Time::never().ps();
-}  // namespace
-
 // Returns the earliest time at which the process acts as far as known; never_ps if only an event that does
 // not exist yet can wake it.
 std::int64_t Scheduler::known_action_ps(std::uint32_t rank) const {

@@ -6,11 +6,8 @@ namespace apenet {
 
 namespace {
 
-constexpr ProcessId first = 0;
-constexpr ProcessId second = 1;
-
 ProcessId other(const ScriptedProcess& process) {
-  return process.id() == first ? second : first;
+  return process.id() == first_process ? second_process : first_process;
 }
 
 // The copy that a side makes of a message's bytes before it sends them, or after it has received them.
@@ -189,14 +186,14 @@ Script put_out(ScriptedProcess& process, Exchange exchange, Rounds rounds, Clock
 
 Script put_in(ScriptedProcess& process, Exchange exchange, Rounds rounds, Clocks* clocks) {
   for (std::uint32_t i = 0; i < rounds.measured; ++i) {
-    process.expect(first, exchange.bytes, static_cast<std::uint16_t>(i % exchange.channels));
+    process.expect(first_process, exchange.bytes, static_cast<std::uint16_t>(i % exchange.channels));
   }
   send_all(process, exchange.closing(), 0, false);
   const std::uint32_t last = std::min<std::uint32_t>(exchange.channels, rounds.measured);
   // The sender numbers its puts from 0. The numbers distinguish them from other messages that a card
   // announces.
   for (std::uint32_t i = rounds.measured - last; i < rounds.measured; ++i) {
-    co_await process.arrival_of(first, i);
+    co_await process.arrival_of(first_process, i);
   }
   clocks->end = process.clock();
 }

@@ -11,6 +11,10 @@
 
 namespace apenet {
 
+// The two processes of a test.
+inline constexpr ProcessId first_process = 0;
+inline constexpr ProcessId second_process = 1;
+
 // One message of a test: `channels` simultaneous transfers of `bytes`, each cut into pieces that fit a
 // descriptor.
 struct Exchange {

@@ -11,9 +11,6 @@ namespace apenet {
 
 namespace {
 
-constexpr ProcessId first = 0;
-constexpr ProcessId second = 1;
-
 bool is_stream(CardTest test) {
   return test == CardTest::oneway || test == CardTest::unidirectional || test == CardTest::flush;
 }
@@ -37,35 +34,35 @@ std::uint32_t window_of(CardTest test) {
 
 Time measure(ScriptedRun& run, CardTest test, const Exchange& exchange, const Rounds& rounds,
              bool until_landed) {
-  ScriptedProcess& one = run.process(first);
-  ScriptedProcess& two = run.process(second);
+  ScriptedProcess& one = run.process(first_process);
+  ScriptedProcess& two = run.process(second_process);
   Clocks clocks;
   Clocks other;
   switch (test) {
     case CardTest::pingpong:
     case CardTest::roundtrip:
-      run.spawn(first, ping(one, exchange, rounds, &clocks));
-      run.spawn(second, pong(two, exchange, rounds));
+      run.spawn(first_process, ping(one, exchange, rounds, &clocks));
+      run.spawn(second_process, pong(two, exchange, rounds));
       break;
     case CardTest::oneway:
     case CardTest::unidirectional:
     case CardTest::flush: {
       const StreamEnd streamed = until_landed ? StreamEnd::landed : StreamEnd::reply;
       const StreamEnd end = test == CardTest::flush ? StreamEnd::sent : streamed;
-      run.spawn(first, stream_out(one, exchange, rounds, end, &clocks));
-      run.spawn(second, stream_in(two, exchange, rounds, end, &other));
+      run.spawn(first_process, stream_out(one, exchange, rounds, end, &clocks));
+      run.spawn(second_process, stream_in(two, exchange, rounds, end, &other));
       break;
     }
     case CardTest::pingping:
     case CardTest::bidirectional: {
       const bool waits_for_sent = test == CardTest::bidirectional;
-      run.spawn(first, send_and_receive(one, exchange, rounds, waits_for_sent, &clocks));
-      run.spawn(second, send_and_receive(two, exchange, rounds, waits_for_sent, &other));
+      run.spawn(first_process, send_and_receive(one, exchange, rounds, waits_for_sent, &clocks));
+      run.spawn(second_process, send_and_receive(two, exchange, rounds, waits_for_sent, &other));
       break;
     }
     case CardTest::rate:
-      run.spawn(first, put_out(one, exchange, rounds, &clocks));
-      run.spawn(second, put_in(two, exchange, rounds, &other));
+      run.spawn(first_process, put_out(one, exchange, rounds, &clocks));
+      run.spawn(second_process, put_in(two, exchange, rounds, &other));
       break;
   }
   run.run();
