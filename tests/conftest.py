@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from forked import run_forked
 
 ROOT = Path(__file__).resolve().parents[1]
 BIN = Path(sys.executable).parent
@@ -72,10 +73,12 @@ def start_apenet() -> Callable[..., Started]:
 
 @pytest.fixture(scope="session")
 def apenet(start_apenet: Callable[..., Started]) -> Apenet:
-    """Runs `apenet ARGUMENTS...` to its end."""
+    """Runs `apenet ARGUMENTS...` to its end; with an environment of its own in a new interpreter, else forked."""
 
-    def run(*arguments: str | Path, timeout_s: float = HANG_GUARD_S, **options: object):
-        return start_apenet(*arguments, **options).finish(timeout_s)
+    def run(*arguments: str | Path, timeout_s: int = HANG_GUARD_S, cwd: str | Path = ".", **options: object):
+        if options:
+            return start_apenet(*arguments, cwd=cwd, **options).finish(timeout_s)
+        return run_forked(arguments, Path(cwd), timeout_s=timeout_s)
 
     return run
 

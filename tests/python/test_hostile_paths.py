@@ -9,18 +9,14 @@ import signal
 import socket
 import subprocess
 import sys
-import traceback
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from forked import run_forked
 
 import apenet as package
-from apenet import cli
 from apenet.base.errors import InputError, NotWrittenError
 
-HANG_GUARD_S = 60
 GOAL = "num_ranks 2\nrank 0 {\nl1: send 8b to 1 tag 0\n}\nrank 1 {\nl1: recv 8b from 0 tag 0\n}\n"
 OSU = "# OSU MPI Latency Test\n# Size Latency (us)\n1 1.0\n2 1.1\n4 1.2\n8 1.3\n16 1.4\n"
 HELLO = "from mpi4py import MPI; print(MPI.COMM_WORLD.rank)"
@@ -28,51 +24,11 @@ MINE = "what somebody wrote\n"
 _CAPSET_VERSION = 0x20080522
 
 
-@dataclass(frozen=True)
-class Done:
-    status: int
-    stdout: str
-    stderr: str
-
-
 def obey_permissions() -> None:
     """Drops root's capability to ignore file modes, for this process from here on."""
     libc = ctypes.CDLL(None, use_errno=True)
     header = (ctypes.c_uint32 * 2)(_CAPSET_VERSION, 0)
     assert libc.capset(header, (ctypes.c_uint32 * 6)()) == 0
-
-
-def forked(arguments: list[str | Path], folder: Path, prepare: Callable[[], None] = lambda: None) -> Done:
-    """Runs the command in a forked process, which saves the second that a new interpreter takes."""
-    paths = [folder / "captured.out", folder / "captured.err"]
-    child = os.fork()
-    if child == 0:
-        status = 70
-        try:
-            for number, path in enumerate(paths, start=1):
-                opened = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-                os.dup2(opened, number)
-            sys.stdout, sys.stderr = open(1, "w", closefd=False), open(2, "w", closefd=False)  # noqa: SIM115
-            signal.alarm(HANG_GUARD_S)
-            os.chdir(folder)
-            prepare()
-            cli.main([os.fspath(argument) for argument in arguments])
-        except SystemExit as ended:
-            status = ended.code
-        except BaseException:
-            traceback.print_exc()
-        finally:
-            for stream in (sys.stdout, sys.stderr):
-                try:
-                    stream.flush()
-                except Exception:
-                    status = 71
-            os._exit(status or 0)
-    _, how = os.waitpid(child, 0)
-    done = Done(os.waitstatus_to_exitcode(how), *(path.read_text(errors="replace") for path in paths))
-    for path in paths:
-        path.unlink()
-    return done
 
 
 @pytest.fixture
@@ -155,9 +111,9 @@ INPUTS = {
 def test_unreadable_inputs_are_bad_input(place, reader):
     before = contents(place)
     for name, (given, reason) in INPUTS.items():
-        done = forked([part.replace("{}", given) for part in reader], place, obey_permissions)
+        done = run_forked([part.replace("{}", given) for part in reader], place, prepare=obey_permissions)
         what = f"{name}: {done}"
-        assert done.status == 2, what
+        assert done.returncode == 2, what
         assert done.stdout == "", what
         assert "Traceback" not in done.stderr, what
         assert re.search(reason, done.stderr), what
@@ -210,9 +166,9 @@ def test_protected_outputs_are_bad_input(place, writer):
         (place / "mine").write_text(MINE)
     before = contents(place)
     for name, given in NO_FILES.items():
-        done = forked([part.replace("{}", given) for part in writer], place, obey_permissions)
+        done = run_forked([part.replace("{}", given) for part in writer], place, prepare=obey_permissions)
         what = f"{name}: {done}"
-        assert done.status == 2, what
+        assert done.returncode == 2, what
         assert "Traceback" not in done.stderr, what
         assert done.stderr.startswith("apenet: "), what
         assert done.stdout == "", what
@@ -231,9 +187,9 @@ def test_folders_that_must_not_be_written_are_bad_input(place, writer):
     for given in (*(NO_FILES[name] for name in names), "./folder-link", "./linked", "/dev/null", "/dev/zero"):
         if given == "./folder-link" and "reproduce" in writer:
             continue  # the folder is DIR/report
-        done = forked([part.replace("{}", given) for part in writer], place, obey_permissions)
+        done = run_forked([part.replace("{}", given) for part in writer], place, prepare=obey_permissions)
         what = f"{given}: {done}"
-        assert done.status == 2, what
+        assert done.returncode == 2, what
         assert re.fullmatch(r"apenet: out = .*\n", done.stderr), what
         assert done.stdout == "", what
         assert contents(place) == before, what
@@ -248,8 +204,8 @@ def test_no_file_is_written_twice_or_over_what_is_read(place):
         ["--trace", "hard"],
         ["--trace", str(place / "folder" / ".." / "t.goal")],
     ):
-        done = forked(["replay", "t.goal", *arguments], place)
-        assert done.status == 2, done
+        done = run_forked(["replay", "t.goal", *arguments], place)
+        assert done.returncode == 2, done
         assert "expected another file than that of" in done.stderr
     (place / "t.json").touch()
     os.link(place / "t.json", place / "u.json")
@@ -261,13 +217,13 @@ def test_no_file_is_written_twice_or_over_what_is_read(place):
 
 def test_own_files_are_replaced_and_devices_are_written_to(place):
     for _ in range(2):
-        done = forked(["replay", "t.goal", "--trace", "t.json", "--out", "out"], place)
-        assert done.status == 0, done
-        done = forked(["fit", "osu.txt", "--to-machine", "m.toml", "--plot", "p.svg"], place)
-        assert done.status == 0, done
+        done = run_forked(["replay", "t.goal", "--trace", "t.json", "--out", "out"], place)
+        assert done.returncode == 0, done
+        done = run_forked(["fit", "osu.txt", "--to-machine", "m.toml", "--plot", "p.svg"], place)
+        assert done.returncode == 0, done
     assert json.loads((place / "t.json").read_text())["traceEvents"]
-    assert forked(["replay", "t.goal", "--trace", "/dev/null"], place).status == 0
-    printed = forked(["replay", "t.goal", "--trace", "/dev/stdout"], place).stdout
+    assert run_forked(["replay", "t.goal", "--trace", "/dev/null"], place).returncode == 0
+    printed = run_forked(["replay", "t.goal", "--trace", "/dev/stdout"], place).stdout
     assert printed.startswith('{"displayTimeUnit"')
     assert "of virtual time" in printed
     assert not [path.name for path in place.rglob(".*")]
@@ -281,12 +237,12 @@ def test_a_folder_has_one_run_at_a_time(place, start_apenet):
         if (place / "out" / "command.json").exists():
             break
         signal.sigtimedwait([], 0.1)
-    done = forked(["replay", "t.goal", "--out", "out"], place)
-    assert done.status == 2
+    done = run_forked(["replay", "t.goal", "--out", "out"], place)
+    assert done.returncode == 2
     assert "no other command writes to" in done.stderr
     os.kill(started.process.pid, signal.SIGKILL)
     started.finish()
-    assert forked(["replay", "t.goal", "--out", "out"], place).status == 0
+    assert run_forked(["replay", "t.goal", "--out", "out"], place).returncode == 0
 
 
 def test_a_full_disk_ends_with_a_message_and_keeps_the_result(place):
@@ -294,20 +250,20 @@ def test_a_full_disk_ends_with_a_message_and_keeps_the_result(place):
         resource.setrlimit(resource.RLIMIT_FSIZE, (1024, 1024))
 
     full = ["replay", "t.goal", "--out", "out", "--trace", "t.json"]
-    done = forked(full, place, little_room)
-    assert done.status == 2, done
+    done = run_forked(full, place, prepare=little_room)
+    assert done.returncode == 2, done
     assert "of virtual time" in done.stdout
     assert 'apenet: trace = "t.json": could not be written: File too large' in done.stderr
     assert 'apenet: out = "out": could not be written: File too large' in done.stderr
     assert [path.name for path in (place / "out").iterdir()] == ["command.json"]
     assert not (place / "t.json").exists()
-    assert forked(full, place).status == 0
+    assert run_forked(full, place).returncode == 0
     assert json.loads((place / "out" / "run.json").read_text())["messages"] == 1
     with pytest.raises(NotWrittenError) as caught:
         package.replay(place / "t.goal", trace_out="/dev/full")
     assert caught.value.result.messages == 1
-    done = forked(["run", "-n", "1", "--trace", "/dev/full", "--", "sh", "-c", "exit 7"], place)
-    assert done.status == 7, done
+    done = run_forked(["run", "-n", "1", "--trace", "/dev/full", "--", "sh", "-c", "exit 7"], place)
+    assert done.returncode == 7, done
     assert "could not be written: No space left on device" in done.stderr
 
 
@@ -321,12 +277,12 @@ def test_a_result_that_cannot_be_printed_is_no_success(place, name):
             sys.stdout = None
 
     for arguments in (["machines"], ["machines", "--json"], ["replay", "t.goal"], ["machine", "show", "ape16"]):
-        done = forked(arguments, place, lose_output)
-        assert done.status == 2, done
+        done = run_forked(arguments, place, prepare=lose_output)
+        assert done.returncode == 2, done
         reason = "Bad file descriptor" if name == "closed" else "No space left on device"
         assert done.stderr == f"apenet: standard output: {reason}\n"
-    done = forked(["run", "-n", "2", "--", sys.executable, "-c", HELLO], place, lose_output)
-    assert done.status == 2, done
+    done = run_forked(["run", "-n", "2", "--", sys.executable, "-c", HELLO], place, prepare=lose_output)
+    assert done.returncode == 2, done
     assert f"output_closed: the output cannot be written: {reason}" in done.stderr
 
 
@@ -335,8 +291,8 @@ def test_too_little_memory_is_reported(place):
         used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_AS, (used + 2**27, used + 2**27))
 
-    done = forked(["run", "-n", "2", "--", sys.executable, "-c", HELLO], place, little_memory)
-    assert (done.status, done.stdout) == (2, "")
+    done = run_forked(["run", "-n", "2", "--", sys.executable, "-c", HELLO], place, prepare=little_memory)
+    assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("apenet: this run cannot start: mapping of ")
     assert len(done.stderr.splitlines()) == 1
 
@@ -347,10 +303,10 @@ def test_closed_input_and_messages_do_not_matter(place):
         os.close(2)
         sys.stdin = sys.stderr = None
 
-    done = forked(["replay", "t.goal", "--out", "out"], place, close_others)
-    assert (done.status, done.stderr) == (0, "")
+    done = run_forked(["replay", "t.goal", "--out", "out"], place, prepare=close_others)
+    assert (done.returncode, done.stderr) == (0, "")
     assert (place / "out" / "run.json").exists()
-    assert forked(["replay", "nothing"], place, close_others).status == 2
+    assert run_forked(["replay", "nothing"], place, prepare=close_others).returncode == 2
 
 
 def test_a_pipe_with_a_writer_is_a_file(place):
@@ -368,11 +324,11 @@ def test_a_pipe_with_a_writer_is_a_file(place):
 def test_file_names_may_contain_any_bytes(place):
     name = b"\xff\xfe.goal".decode(errors="surrogateescape")
     (place / name).write_text(GOAL)
-    done = forked(["replay", name, "--json", "--out", "out-" + name], place)
-    assert done.status == 0, done
+    done = run_forked(["replay", name, "--json", "--out", "out-" + name], place)
+    assert done.returncode == 0, done
     (place / name).write_text("nonsense")
-    done = forked(["replay", name], place)
-    assert done.status == 2
+    done = run_forked(["replay", name], place)
+    assert done.returncode == 2
     assert "\\xff\\xfe.goal" in done.stderr
 
 
