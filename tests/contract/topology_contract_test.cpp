@@ -14,6 +14,7 @@
 #include "contract/traffic.hpp"
 #include "kernel/random.hpp"
 #include "network/routing/arrangement.hpp"
+#include "support/cases.hpp"
 
 namespace apenet::testing {
 namespace {
@@ -43,7 +44,7 @@ TEST_P(TopologyContract, DeliversEveryPacketOnceAndInOrder) {
 
 // Permutations and a hot spot, all offered at once, with buffers of one packet.
 TEST_P(TopologyContract, SaturationDrains) {
-  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+  for (std::uint64_t seed = 1; seed <= drawn_cases(10); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     RandomStream random(seed, 21);
     NetworkParameters parameters = network(random);
@@ -125,7 +126,7 @@ Time spread_of_flits(const Path& path, const NetworkDescription& description, st
 }
 
 TEST_P(TopologyContract, ZeroLoadTimeEqualsTheClosedFormula) {
-  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+  for (std::uint64_t seed = 1; seed <= drawn_cases(40); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     RandomStream random(seed, 22);
     const NetworkParameters parameters = network(random);
