@@ -226,6 +226,10 @@ const NicCapabilities& Machine::capabilities() const {
   return parts_->facts.capabilities;
 }
 
+SendTimes Machine::send_times(std::int64_t bytes, Time packet_interval) const {
+  return parts_->cards->send_times(bytes, packet_interval);
+}
+
 const MachineDescription& Machine::description() const {
   return parts_->description;
 }

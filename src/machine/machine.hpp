@@ -64,6 +64,8 @@ class Machine {
   // The channel of the messages from one process to another: one for each pair, so that they keep their
   // order. 0 for a process that does not exist, to which post() refuses messages.
   [[nodiscard]] std::uint16_t channel_between(ProcessId source, ProcessId target) const;
+  // See CardSet.
+  [[nodiscard]] SendTimes send_times(std::int64_t bytes, Time packet_interval) const;
   [[nodiscard]] Time lookahead() const;
   [[nodiscard]] const NicCapabilities& capabilities() const;
   [[nodiscard]] const MachineDescription& description() const;

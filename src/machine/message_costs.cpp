@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "kernel/rate.hpp"
+
 namespace apenet {
 
 message::SoftwareCosts message_costs(const MachineDescription& description) {
@@ -10,14 +12,34 @@ message::SoftwareCosts message_costs(const MachineDescription& description) {
   return costs;
 }
 
-message::CardLimits message_limits(const NicCapabilities& card) {
+message::CardLimits message_limits(const Machine& machine) {
+  const NicCapabilities& card = machine.capabilities();
+  const message::SoftwareCosts costs = message_costs(machine.description());
   message::CardLimits limits;
   limits.needs_credit = card.needs_credit ? 1 : 0;
-  limits.max_pio_bytes = card.max_pio_bytes;
+  limits.max_pio_bytes = cpu_send_limit(machine, costs, costs.copy_bytes_per_second);
   limits.max_message_bytes = std::min(card.max_message_bytes, message::most_bytes);
   limits.max_send_bytes = card.max_send_bytes;
   limits.send_packet_bytes = card.send_packet_bytes;
   return limits;
+}
+
+std::int64_t cpu_send_limit(const Machine& machine, const message::SoftwareCosts& costs,
+                            std::int64_t copy_bytes_per_second) {
+  const NicCapabilities& card = machine.capabilities();
+  if (card.send_packet_bytes == 0) return card.max_pio_bytes;
+  std::int64_t limit = 0;
+  while (limit < card.max_pio_bytes) {
+    const std::int64_t bytes = std::min(limit + card.send_packet_bytes, card.max_pio_bytes);
+    const SendTimes times = machine.send_times(bytes, costs.send_packet);
+    const Time read_by_library = costs.further_receives(library_packets(card.send_packet_bytes, bytes));
+    const Time copy = copy_bytes_per_second == 0
+                          ? Time::zero()
+                          : DataRate::bytes_per_second(copy_bytes_per_second).duration(bytes);
+    if (times.by_cpu + read_by_library > times.by_card + copy) break;
+    limit = bytes;
+  }
+  return limit;
 }
 
 }  // namespace apenet

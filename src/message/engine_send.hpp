@@ -137,10 +137,11 @@ void Engine<P>::post_eager(MessageHeader header, std::uint32_t target, const Buf
 template <typename P>
 void Engine<P>::post_send(Request& request) {
   const CardLimits& card = transport_.card();
-  if (request.bytes <= card.max_pio_bytes) request.flags = from_cpu;
+  const bool is_written = request.bytes <= card.max_pio_bytes;
+  if (is_written) request.flags = from_cpu;
   transport_.post(request);
   const std::int64_t packet = card.send_packet_bytes;
-  if (packet == 0 || request.bytes <= packet || transport_.is_near(request.target)) return;
+  if (!is_written || packet == 0 || request.bytes <= packet || transport_.is_near(request.target)) return;
   transport_.charge(transport_.costs().send_packet * ((request.bytes - 1) / packet));
 }
 

@@ -97,7 +97,7 @@ struct SoftwareCosts {
 struct CardLimits {
   std::uint32_t needs_credit = 0;  // messages wait for RequestVerb::credit
   std::uint32_t reserved = 0;
-  std::int64_t max_pio_bytes = 0;
+  std::int64_t max_pio_bytes = 0;      // of a send that the CPU writes: machine/message_costs.hpp
   std::int64_t max_message_bytes = 0;  // 0: any
   std::int64_t max_send_bytes = 0;     // 0: any
   std::int64_t send_packet_bytes = 0;

@@ -54,6 +54,11 @@ class CardSet {
   // The node's doorbell will ring soon: cards whose state does not fit the cache prefetch it here, as in
   // EventHandler::prepare().
   virtual void prepare(NodeId /*node*/, EventHandler::Ahead /*ahead*/) const {}
+  // For a card whose library cuts sends into packets (NicCapabilities::send_packet_bytes): one message
+  // between idle neighbours. packet_interval: see Descriptor.
+  [[nodiscard]] virtual SendTimes send_times(std::int64_t /*bytes*/, Time /*packet_interval*/) const {
+    return {};
+  }
   // Call before the first post. For libraries that keep receive rings: gives every process the credit of
   // every other process's ring. Cards that need no credit do nothing.
   virtual void fill_receive_rings() {}

@@ -57,6 +57,13 @@ struct Descriptor {
   Time packet_interval = {};
 };
 
+// A message on the two ways of a card of which the library writes short messages itself: packet by packet to
+// the card, or read by the card from memory. What both have in common may be left out.
+struct SendTimes {
+  Time by_cpu;
+  Time by_card;
+};
+
 struct Completion {
   enum class Kind : std::uint8_t {
     sent,         // to the source: its buffer is free (on a reliable connection: acknowledged)
@@ -111,7 +118,7 @@ struct NicCapabilities {
   // translates.
   std::int64_t receive_ring_bytes = 0;
   // Sends and puts of one (source, target, channel) arrive in the order of their posts; otherwise only those
-  // of the same verb do.
+  // of the same verb and the same from_cpu do.
   bool ordered_verbs = true;
 
   [[nodiscard]] constexpr std::int64_t pio_limit_bytes(Verb verb) const {

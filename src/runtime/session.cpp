@@ -61,7 +61,7 @@ struct Session::Parts {
     header.get_supported = capabilities.get ? 1 : 0;
     header.remote_access_supported = capabilities.remote_access ? 1 : 0;
     header.lookahead_ps = machine.lookahead().ps();
-    header.card = message_limits(capabilities);
+    header.card = message_limits(machine);
     header.channels = capabilities.channels;
     header.compute_mode = options.measure_compute ? ipc::ComputeMode::measured : ipc::ComputeMode::none;
     header.compute_scale_ppm = std::llround(options.compute_scale * 1e6);

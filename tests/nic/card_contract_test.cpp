@@ -131,7 +131,7 @@ TEST_P(CardContract, EveryDescriptorCompletesExactlyOnceWithTheRightKinds) {
   }
 }
 
-// For all verbs together or, if the card does not order them, for each verb.
+// For all verbs together or, if the card does not order them, for each verb, and for sends of each from_cpu.
 TEST_P(CardContract, ArrivalsKeepTheOrderOfSourceTargetAndChannel) {
   RandomStream random(6, 0);
   const NicCapabilities card = machine.capabilities();
@@ -144,8 +144,8 @@ TEST_P(CardContract, ArrivalsKeepTheOrderOfSourceTargetAndChannel) {
     // Use few pairs, so that their messages follow each other closely.
     descriptor.source %= 4;
     descriptor.target = 4 + descriptor.target % 4;
-    const bool is_own_stream = !card.ordered_verbs && descriptor.verb == Verb::put;
-    descriptor.message = message << 8U | (is_own_stream ? 0x80U : 0U) | descriptor.channel;
+    const std::uint64_t way = descriptor.verb == Verb::put ? 0x80U : descriptor.from_cpu ? 0x40U : 0U;
+    descriptor.message = message << 8U | (card.ordered_verbs ? 0U : way) | descriptor.channel;
     post(Time::from_ns(static_cast<std::int64_t>(message)), descriptor);
   }
   simulation.run();

@@ -39,7 +39,7 @@ MachineDescription round_extoll() {
 
 TEST_F(ExtollTest, AVeloPacketTakesTheSumOfItsSteps) {
   wire(round_extoll(), {0, 1});
-  machine->post(Time::zero(), {.source = 0, .target = 1, .want_local = true, .bytes = 8});
+  machine->post(Time::zero(), {.source = 0, .target = 1, .from_cpu = true, .want_local = true, .bytes = 8});
   simulation.run();
   // Processor write 200, requester 120, crossing 250, completer 80, and a slot of 56 + 8 bytes in 1 + 8
   // clocks.
@@ -51,8 +51,11 @@ TEST_F(ExtollTest, AVeloPacketTakesTheSumOfItsSteps) {
 
 TEST_F(ExtollTest, ATrainGoesAtThePaceOfTheProcessor) {
   wire(round_extoll(), {0, 1});
-  machine->post(Time::zero(),
-                {.source = 0, .target = 1, .bytes = 56 + 56 + 10, .packet_interval = Time::from_ns(500)});
+  machine->post(Time::zero(), {.source = 0,
+                               .target = 1,
+                               .from_cpu = true,
+                               .bytes = 56 + 56 + 10,
+                               .packet_interval = Time::from_ns(500)});
   simulation.run();
   EXPECT_EQ(told_ns(Kind::arrived), 2 * 500 + 200 + 120 + 250 + 80 + 90);
   EXPECT_EQ(recorder.of(Kind::arrived).at(0).mailbox_packets, 3U);
@@ -61,7 +64,8 @@ TEST_F(ExtollTest, ATrainGoesAtThePaceOfTheProcessor) {
 
 TEST_F(ExtollTest, ATrainWithoutPauseGoesAtThePaceOfTheRequester) {
   wire(round_extoll(), {0, 1});
-  machine->post(Time::zero(), {.source = 0, .target = 1, .want_local = true, .bytes = 56 + 56 + 10});
+  machine->post(Time::zero(),
+                {.source = 0, .target = 1, .from_cpu = true, .want_local = true, .bytes = 56 + 56 + 10});
   simulation.run();
   // On the bus 1 + 8 clocks each until 200 and 290, and 1 + 3 until 330. The requester has finished the third
   // packet 3 x 120 after 200.
@@ -74,7 +78,7 @@ TEST_F(ExtollTest, AFullMailboxHoldsBackUntilAMessageIsTaken) {
   std::get<extoll::Description>(description.nic).velo_mailbox_entries = 2;
   wire(description, {0, 1});
   for (std::uint64_t message = 0; message < 3; ++message) {
-    machine->post(Time::zero(), {.source = 0, .target = 1, .bytes = 8, .message = message});
+    machine->post(Time::zero(), {.source = 0, .target = 1, .from_cpu = true, .bytes = 8, .message = message});
   }
   simulation.run();
   EXPECT_EQ(recorder.of(Kind::arrived).size(), 2U) << "no message has been taken";
@@ -91,8 +95,8 @@ TEST_F(ExtollTest, AWholeTrainKeepsItsSlotsUntilItIsTaken) {
   MachineDescription description = round_extoll();
   std::get<extoll::Description>(description.nic).velo_mailbox_entries = 4;
   wire(description, {0, 1});
-  machine->post(Time::zero(), {.source = 0, .target = 1, .bytes = 3 * 56, .message = 0});
-  machine->post(Time::zero(), {.source = 0, .target = 1, .bytes = 2 * 56, .message = 1});
+  machine->post(Time::zero(), {.source = 0, .target = 1, .from_cpu = true, .bytes = 3 * 56, .message = 0});
+  machine->post(Time::zero(), {.source = 0, .target = 1, .from_cpu = true, .bytes = 2 * 56, .message = 1});
   simulation.run();
   EXPECT_EQ(recorder.of(Kind::arrived).size(), 1U)
       << "it uses three of four slots, so the next message has only one";
@@ -107,8 +111,11 @@ TEST_F(ExtollTest, AMailboxFullOfIncompleteMessagesIsCopiedOut) {
   std::get<extoll::Description>(description.nic).velo_mailbox_entries = 2;
   wire(description, {0, 1, 2});
   for (const ProcessId source : {ProcessId{0}, ProcessId{2}}) {
-    machine->post(Time::zero(),
-                  {.source = source, .target = 1, .bytes = 100, .packet_interval = Time::from_ns(1000)});
+    machine->post(Time::zero(), {.source = source,
+                                 .target = 1,
+                                 .from_cpu = true,
+                                 .bytes = 100,
+                                 .packet_interval = Time::from_ns(1000)});
   }
   simulation.run();
   EXPECT_EQ(recorder.of(Kind::arrived).size(), 2U);
@@ -122,8 +129,9 @@ TEST_F(ExtollTest, AFullMailboxDoesNotAffectItsNeighbour) {
   std::get<extoll::Description>(description.nic).velo_mailbox_entries = 1;
   wire(description, {0, 1, 1});
   for (std::uint64_t message = 0; message < 3; ++message) {
-    machine->post(Time::zero(),
-                  {.source = 0, .target = message < 2 ? 1U : 2U, .bytes = 8, .message = message});
+    machine->post(
+        Time::zero(),
+        {.source = 0, .target = message < 2 ? 1U : 2U, .from_cpu = true, .bytes = 8, .message = message});
   }
   simulation.run();
   ASSERT_EQ(recorder.of(Kind::arrived).size(), 2U);
@@ -146,6 +154,18 @@ TEST_F(ExtollTest, APutIsReadByDmaAndNotifiesAtBothEnds) {
   EXPECT_EQ(told_ns(Kind::remote_done), landed + 300 + 250 + 80 + 30);
   EXPECT_EQ(counter("acknowledgements"), 1U);
   EXPECT_EQ(machine->warnings().size(), 1U);
+}
+
+// A ring of registered memory at the target takes the place of the mailbox.
+TEST_F(ExtollTest, ASendThatTheCardReadsGoesByRma) {
+  wire(round_extoll(), {0, 1});
+  machine->post(Time::zero(), {.source = 0, .target = 1, .want_local = true, .bytes = 16});
+  simulation.run();
+  const std::int64_t first_word = 200 + 200 + 10 + 300 + 20;
+  EXPECT_EQ(told_ns(Kind::sent), first_word + 10 + 30) << "as for a put";
+  EXPECT_EQ(told_ns(Kind::arrived), first_word + 250 + 80 + 30 + 30);
+  EXPECT_EQ(recorder.of(Kind::arrived).at(0).mailbox_packets, 0U);
+  EXPECT_EQ(counter("velo_packets"), 0U);
 }
 
 TEST_F(ExtollTest, AnImmediatePutNeedsNoRead) {
@@ -197,7 +217,8 @@ TEST_F(ExtollTest, ProcessesTakeTurnsPacketByPacket) {
 TEST_F(ExtollTest, ASmallMessageOvertakesALongPut) {
   wire(round_extoll(), {0, 1});
   machine->post(Time::zero(), {.verb = Verb::put, .source = 0, .target = 1, .bytes = 100'000, .message = 0});
-  machine->post(Time::from_ns(10'000), {.source = 0, .target = 1, .bytes = 8, .message = 1});
+  machine->post(Time::from_ns(10'000),
+                {.source = 0, .target = 1, .from_cpu = true, .bytes = 8, .message = 1});
   simulation.run();
   EXPECT_EQ(recorder.of(Kind::arrived).at(0).message, 1U);
 }
@@ -205,13 +226,57 @@ TEST_F(ExtollTest, ASmallMessageOvertakesALongPut) {
 TEST_F(ExtollTest, PacketsAreCountedByPayloadAndGranule) {
   wire(round_extoll(), {0, 1});
   machine->post(Time::zero(), {.verb = Verb::put, .source = 0, .target = 1, .bytes = 257});
-  machine->post(Time::zero(), {.source = 0, .target = 1, .bytes = 57, .message = 1});
+  machine->post(Time::zero(), {.source = 0, .target = 1, .from_cpu = true, .bytes = 57, .message = 1});
   simulation.run();
   std::uint64_t wire_bytes = 0;
   for (const LinkUse& link : machine->link_use()) wire_bytes += link.wire_bytes;
   // Header and footer are 8 bytes each; a put's packet has 16 more, with 256 and 1 of payload; VELO has 8
   // more, with 56 and 1.
   EXPECT_EQ(wire_bytes, (16U + 16U + 256U) + (16U + 16U + 4U) + (16U + 64U) + (16U + 12U));
+}
+
+// What the library chooses by (Machine::send_times) is the difference that the simulation has.
+class SendTimesTest : public test::CardFixture {
+ protected:
+  std::int64_t arrival_ns(const MachineDescription& description, bool from_cpu, std::int64_t bytes,
+                          Time interval) {
+    Simulation own;
+    Machine two(own, description, {0, 1});
+    test::Recorder told(own);
+    two.set_sink(told);
+    two.post(Time::zero(),
+             {.source = 0, .target = 1, .from_cpu = from_cpu, .bytes = bytes, .packet_interval = interval});
+    own.run();
+    return told.of(Kind::arrived).at(0).time.ps() / 1000;
+  }
+
+  void expect_agreement(const MachineDescription& description, Time interval) {
+    wire(description, {0, 1});
+    for (const std::int64_t bytes : {8, 56, 64, 112, 128, 200, 256, 257, 448, 512, 700, 1064}) {
+      const SendTimes times = machine->send_times(bytes, interval);
+      const std::int64_t simulated_ns =
+          arrival_ns(description, true, bytes, interval) - arrival_ns(description, false, bytes, interval);
+      EXPECT_NEAR(static_cast<double>((times.by_cpu - times.by_card).ps()) / 1000.0,
+                  static_cast<double>(simulated_ns), 20)
+          << bytes;
+    }
+  }
+};
+
+TEST_F(SendTimesTest, AgreeWithTheSimulation) {
+  expect_agreement(test::machine("extoll-64"), Time::from_ns(50));
+}
+
+TEST_F(SendTimesTest, AgreeWhereAnotherStepIsTheSlowest) {
+  const MachineDescription round = round_extoll();
+  expect_agreement(round, Time::zero());        // the requester
+  expect_agreement(round, Time::from_ns(400));  // the processor
+  MachineDescription machine_of_slow_reads = round;
+  machine_of_slow_reads.host.bus.outstanding_reads = 1;
+  expect_agreement(machine_of_slow_reads, Time::zero());
+  MachineDescription machine_of_slow_links = round;
+  machine_of_slow_links.network.links.at(0).rate = DataRate::bytes_per_second(300'000'000);
+  expect_agreement(machine_of_slow_links, Time::zero());
 }
 
 }  // namespace

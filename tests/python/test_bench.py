@@ -190,6 +190,16 @@ def test_published_times_through_mpi():
         assert value == pytest.approx(published.value, rel=published.tolerance_percent / 100)
 
 
+def test_a_curve_through_mpi_says_where_its_protocol_changes():
+    machine = apenet.machine("ape16", ["software.mpi.eager_limit_bytes=100"])
+    result = apenet.bench.pingpong(machine, sizes="64:128", layer="mpi", iterations=2)
+    assert result.protocol_step == "MPI on ape16: eager up to 100 bytes, rendezvous above"
+    assert f"# {result.protocol_step}" in result.to_table().splitlines()
+    assert result.to_json()["eager_limit_bytes"] == 100
+    assert apenet.bench.pingpong(machine, sizes="64", layer="mpi", iterations=2).protocol_step == ""
+    assert apenet.bench.pingpong(machine, sizes="64:128").protocol_step == ""
+
+
 def test_workloads_on_the_teaching_machine_are_their_closed_forms():
     """1 us, 1000 MiB/s, no software: latency and bytes per step."""
     size = 2**20

@@ -7,18 +7,16 @@ import pytest
 import apenet
 
 MOST_EAGER_BYTES = 2**20
-# The limit of the machines of QPACE is assumed, so that header and payload fit one message of the card.
-MACHINES = [name for name in apenet.machine_names() if not name.startswith("qpace")]
+MACHINES = apenet.machine_names()
+# Where a stream falls by more than a tenth, and why; nothing else may.
+FALLS = {
+    # The TLB's 128 entries reach 512 KiB. In a longer buffer each page is walked for again: 1.9 us for 4 KiB.
+    "apenetplus-v5": [(2**19, 2**20)],
+}
 
 
 def limit_of(machine):
     return int(machine.file.software.mpi.eager_limit_bytes.value)
-
-
-def reach_of_the_tlb(machine):
-    """Buffers that do not fit it are slower, whatever the protocol: docs/models/apelink-plus.md."""
-    card = machine.file.card
-    return int(card.tlb_entries.value * card.page_bytes.value) if hasattr(card, "tlb_entries") else 2**31
 
 
 def round_trip_us(name, size_bytes, limit_bytes, turns=4):
@@ -41,11 +39,9 @@ def test_the_limit_is_where_eager_and_rendezvous_cost_the_same_within_a_factor_o
 
 @pytest.mark.parametrize("name", MACHINES)
 def test_a_stream_does_not_fall_by_a_tenth_from_one_size_to_the_next(name):
-    machine = apenet.machine(name)
-    limit = limit_of(machine)
-    largest = min(2**20, reach_of_the_tlb(machine) // 2)
-    sizes = sorted({2**power for power in range(4, largest.bit_length())} | {limit, limit + 1})
-    result = apenet.bench.unidirectional(name, sizes=sizes, layer="mpi", iterations=200)
-    curve = list(zip(result.sizes_bytes, result.bandwidths_mib_s, strict=True))
-    falls = [(small, large) for small, large in itertools.pairwise(curve) if large[1] < 0.9 * small[1]]
-    assert falls == []
+    limit = limit_of(apenet.machine(name))
+    sizes = sorted({2**power for power in range(4, 23)} | {limit, limit + 1})
+    result = apenet.bench.unidirectional(name, sizes=sizes, layer="mpi", iterations=128)
+    curve = zip(result.sizes_bytes.tolist(), result.bandwidths_mib_s, strict=True)
+    falls = [(small[0], large[0]) for small, large in itertools.pairwise(curve) if large[1] < 0.9 * small[1]]
+    assert falls == FALLS.get(name, [])

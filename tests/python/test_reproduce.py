@@ -17,7 +17,7 @@ from apenet.machine.published import PublishedResult
 from apenet.machine.quantity import quantities
 from apenet.reproduce import Reproduction, Row, Tally, plan, reproduce
 from apenet.reproduce.charts import chart
-from apenet.reproduce.figures import Figure, FigureSpec, Mark, Series
+from apenet.reproduce.figures import Figure, FigureSpec, Mark, Series, figures
 from apenet.reproduce.literature import FIGURES, LOADS
 from apenet.reproduce.report import page, report_json
 from apenet.reproduce.rows import row_of
@@ -143,6 +143,17 @@ def test_the_same_twice_whoever_measures():
         row = next(row for row in first["rows"] if row["key"] == "apenet-2004.bidir_bw_sat")
         if alone.test == "bidirectional":
             assert row["simulated"] == alone.bandwidths_mib_s.max()
+
+
+def test_a_figure_with_curves_of_mpi_names_their_eager_limit():
+    spec = next(spec for spec in FIGURES if spec.name == "2005-bandwidth")
+    request = BenchRequest(machine=machine("ape128"), test="unidirectional", sizes=[])
+    result = make_result(request, "mpi", [(4096, 8.0, 500.0), (16384, 40.0, 400.0)])
+    (figure,) = figures({}, [spec], {curve.task: result for curve in spec.curves})
+    limit = int(machine("ape128").file.software.mpi.eager_limit_bytes.value)
+    assert figure.steps == (f"MPI on ape128: eager up to {limit} bytes, rendezvous above",)
+    assert figure.to_json()["note"].endswith(figure.steps[0])
+    assert chart(figure)["note"] == figure.to_json()["note"]
 
 
 def test_values_read_off_the_points():

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "machine/message_costs.hpp"
 #include "runtime/scripted/card_tests.hpp"
 #include "runtime/scripted/scripted_run.hpp"
 #include "support/machines.hpp"
@@ -18,19 +19,23 @@
 namespace apenet {
 namespace {
 
-TestPoint measure(const MachineDescription& machine, CardTest test, std::int64_t size) {
+TestPoint measure(const MachineDescription& machine, CardTest test, std::int64_t size,
+                  Path path = Path::automatic) {
   CardTestOptions options;
+  options.path = path;
   options.sizes = {size};
   return run_card_test(machine, test, options)[0];
 }
 
 // The two software steps are fitted to this value.
 TEST(Extoll, VeloTakes970ns) {
-  EXPECT_NEAR(measure(test::machine("extoll-64"), CardTest::pingpong, 8).time.to_us(), 0.97, 0.97 * 0.02);
+  EXPECT_NEAR(measure(test::machine("extoll-64"), CardTest::pingpong, 8, Path::send).time.to_us(), 0.97,
+              0.97 * 0.02);
 }
 
 TEST(Extoll, AFullPacketBetweenNeighboursTakesCloseToAMicrosecond) {
-  EXPECT_NEAR(measure(test::machine("extoll-64"), CardTest::pingpong, 56).time.to_us(), 1.0, 1.0 * 0.2);
+  EXPECT_NEAR(measure(test::machine("extoll-64"), CardTest::pingpong, 56, Path::send).time.to_us(), 1.0,
+              1.0 * 0.2);
 }
 
 Script put_many(ScriptedProcess& process, ProcessId target, std::uint32_t count, std::uint32_t window,
@@ -102,14 +107,32 @@ TEST(Extoll, BothDirectionsAtOnceMoveNearlyTwiceAsMuch) {
 }
 
 // The purpose of VELO: a small message takes longer by RMA, which reads by DMA and notifies; a train of many
-// packets takes longer than RMA.
-TEST(Extoll, VeloIsForSmallMessagesAndRmaForLargeOnes) {
-  MachineDescription velo = test::machine("extoll-64");
-  MachineDescription rma = velo;
-  std::get<extoll::Description>(rma.nic).velo_max_message_bytes = 56;
-  EXPECT_LT(measure(velo, CardTest::pingpong, 112).time, measure(rma, CardTest::pingpong, 112).time);
-  std::get<extoll::Description>(velo.nic).velo_max_message_bytes = 8288;
-  EXPECT_GT(measure(velo, CardTest::pingpong, 8192).time, measure(rma, CardTest::pingpong, 8192).time);
+// packets takes longer than RMA. The library takes the better one.
+TEST(Extoll, TheLibraryTakesVeloOrRmaByTheirCost) {
+  const MachineDescription machine = test::machine("extoll-64");
+  for (std::int64_t bytes = 56; bytes <= 1064; bytes += 56) {
+    const double velo_us = measure(machine, CardTest::pingpong, bytes, Path::send).time.to_us();
+    const double rma_us = measure(machine, CardTest::pingpong, bytes, Path::put).time.to_us();
+    const double chosen_us = measure(machine, CardTest::pingpong, bytes).time.to_us();
+    EXPECT_EQ(chosen_us, bytes <= 7 * 56 ? velo_us : rma_us) << bytes;
+    EXPECT_EQ(chosen_us, std::min(velo_us, rma_us)) << bytes;
+  }
+}
+
+// MPI's eager messages are copied before RMA reads them. If that copy cost nothing, they would leave VELO
+// where the card's own library does.
+TEST(Extoll, MpiStaysWithVeloForLonger) {
+  MachineDescription description = test::machine("extoll-64");
+  const auto limit = [&description] {
+    Simulation simulation;
+    const Machine machine(simulation, description, {0, 1});
+    return message_limits(machine).max_pio_bytes;
+  };
+  EXPECT_EQ(limit(), 13 * 56);
+  description.host.copy_bytes_per_second = 1'000'000'000'000;
+  EXPECT_EQ(limit(), 7 * 56);
+  std::get<extoll::Description>(description.nic).velo_max_message_bytes = 3 * 56;
+  EXPECT_EQ(limit(), 3 * 56);
 }
 
 }  // namespace

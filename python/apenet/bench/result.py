@@ -66,6 +66,8 @@ class BenchResult:
     """Other conditions of the request: engine, window, memory, path, until, region_bytes."""
     warnings: tuple[str, ...] = field(default=(), kw_only=True)
     """The warnings of all points, each once."""
+    eager_limit_bytes: int | None = field(default=None, kw_only=True)
+    """At layer mpi: the largest message that is sent eagerly; larger ones use a rendezvous."""
 
     @property
     def rates_per_s(self) -> NDArray[np.float64] | None:
@@ -80,6 +82,14 @@ class BenchResult:
         """First line of the table."""
         conditions = "".join(f", {name} {value}" for name, value in self.conditions.items())
         return f"APENet {self.version}: {self.test} on {self.machine}, layer {self.layer}{conditions}, seed {self.seed}"
+
+    @property
+    def protocol_step(self) -> str:
+        """Says where the curve passes the eager limit; empty if it does not."""
+        limit = self.eager_limit_bytes
+        if limit is None or not self.sizes_bytes[0] <= limit < self.sizes_bytes[-1]:
+            return ""
+        return f"MPI on {self.machine}: eager up to {limit} bytes, rendezvous above"
 
     @property
     def bandwidth_of(self) -> str | None:
@@ -109,6 +119,7 @@ class BenchResult:
             "seed": self.seed,
             "version": self.version,
             **self.conditions,
+            **({"eager_limit_bytes": self.eager_limit_bytes} if self.eager_limit_bytes is not None else {}),
             **({"bandwidth_of": self.bandwidth_of} if self.bandwidth_of is not None else {}),
             **({"warnings": list(self.warnings)} if self.warnings else {}),
             "points": [
@@ -127,7 +138,9 @@ class BenchResult:
         if self.test != "rate":
             shown.pop("rate_per_s")
         heads = "".join(f"{title:>{width}}" for title, width, _ in shown.values())
-        lines = [f"# {self.heading}", f"# {DEFINITIONS[self.test]}", f"# {'Size (B)':<12}{heads}"]
+        lines = [f"# {self.heading}", f"# {DEFINITIONS[self.test]}"]
+        lines += [f"# {self.protocol_step}"] if self.protocol_step else []
+        lines.append(f"# {'Size (B)':<12}{heads}")
         for number, size in enumerate(self.sizes_bytes):
             values = "".join(f"{columns[name][number]:>{width}{form}}" for name, (_, width, form) in shown.items())
             lines.append(f"{size:<14}{values}")
@@ -190,6 +203,7 @@ def make_result(
 
     `warnings` are those of each point.
     """
+    eager_limit = request.machine.file.software.mpi.eager_limit_bytes if layer == "mpi" else None
     return BenchResult(
         machine=request.machine.name,
         test=request.test,
@@ -202,4 +216,5 @@ def make_result(
         channels=np.array(channels or [1] * len(points), dtype=np.int64),
         conditions={**({} if request.engine == "packet" else {"engine": request.engine}), **(conditions or {})},
         warnings=gather_warnings(warnings),
+        eager_limit_bytes=None if eager_limit is None else int(eager_limit.value),
     )

@@ -21,7 +21,7 @@ def chart(figure: Figure) -> dict[str, Any]:
     """The texts around a chart, and `plot`: Plotly's data and layout."""
     spec = figure.spec
     plot = _plot(figure).to_plotly_json()
-    return {"title": spec.title, "source": spec.source, "note": spec.note, "plot": plot}
+    return {"title": spec.title, "source": spec.source, "note": figure.note, "plot": plot}
 
 
 def _plot(figure: Figure) -> go.Figure:

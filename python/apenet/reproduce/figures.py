@@ -96,6 +96,13 @@ class Figure:
     spec: FigureSpec
     series: tuple[Series, ...]
     marks: tuple[Mark, ...]
+    steps: tuple[str, ...] = ()
+    """Where MPI curves change their protocol."""
+
+    @property
+    def note(self) -> str:
+        """The remarks below the figure."""
+        return "; ".join(part for part in (self.spec.note, *self.steps) if part)
 
     def to_json(self) -> dict[str, Any]:
         """The object for the report."""
@@ -104,7 +111,7 @@ class Figure:
             "name": spec.name,
             "title": spec.title,
             "source": spec.source,
-            "note": spec.note,
+            "note": self.note,
             "x_label": "nodes" if spec.axis == "node_mib_s" else "message size (bytes)",
             "y_label": AXES[spec.axis],
             "log_y": spec.is_logarithmic,
@@ -120,7 +127,8 @@ def figures(keys: Mapping[str, PublishedResult], specs: list[FigureSpec], measur
     for spec in specs:
         series = [_series(curve, spec.axis, measured[curve.task]) for curve in spec.curves]
         marks = [mark for key in spec.keys if key in keys for mark in _marks(key, keys[key], spec.axis)]
-        drawn.append(Figure(spec, tuple(series), tuple(marks)))
+        steps = dict.fromkeys(measured[curve.task].protocol_step for curve in spec.curves)
+        drawn.append(Figure(spec, tuple(series), tuple(marks), tuple(step for step in steps if step)))
     return drawn
 
 

@@ -75,8 +75,8 @@ FIGURES = [
             Curve("unidirectional", Sweep("ape128", "unidirectional", "16:1M", layer="mpi", window=1)),
         ),
         ("apenet-2005.bidir_bw_peak", "apenet-2005.uni_bw_peak"),
-        "the step of the unidirectional curve: MPI_Send and MPI_Recv wait for the handshake of each message above the "
-        "eager limit of 8 KiB, and 547 MiB/s fall to 328; with 64 messages under way the step is 1 %",
+        "the step of the unidirectional curve: above the eager limit MPI_Send and MPI_Recv wait for the handshake of "
+        "each message, and 547 MiB/s fall to 328; with 64 messages under way the step is 1 %",
     ),
     FigureSpec(
         "v5-bandwidth",

@@ -68,7 +68,7 @@ def _drawn(figure: Figure) -> bytes:
     else:
         axes.set_ylim(bottom=0)
     axes.set(
-        title="\n".join([spec.title, spec.source] + ([] if figure.marks else [NO_DATA])),
+        title="\n".join([spec.title, spec.source, *figure.steps] + ([] if figure.marks else [NO_DATA])),
         xlabel="nodes" if spec.axis == "node_mib_s" else "message size (bytes)",
         ylabel=AXES[spec.axis],
     )

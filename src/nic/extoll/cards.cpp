@@ -4,6 +4,7 @@
 #include "nic/bus_cards.hpp"
 #include "nic/card_set.hpp"
 #include "nic/extoll/nic.hpp"
+#include "nic/extoll/send_times.hpp"
 
 namespace apenet::extoll {
 
@@ -11,7 +12,12 @@ namespace {
 
 class Set final : public BusCardSet<Description, Cards, Nic> {
  public:
-  using BusCardSet::BusCardSet;
+  Set(const Description& card, const CardSurroundings& surroundings)
+      : BusCardSet(card, surroundings), send_times_(card, surroundings.host.bus, surroundings.wiring) {}
+
+  [[nodiscard]] SendTimes send_times(std::int64_t bytes, Time packet_interval) const override {
+    return send_times_.of(bytes, packet_interval);
+  }
 
   void count(std::vector<Counter>& counters) const override {
     const Counters& counted = cards_.counters;
@@ -37,6 +43,9 @@ class Set final : public BusCardSet<Description, Cards, Nic> {
                          "card.velo_mailbox_entries is assumed");
     }
   }
+
+ private:
+  SendTimesOf send_times_;
 };
 
 }  // namespace
@@ -63,7 +72,7 @@ CardFacts facts_of(const Description& card, const HostDescription& host) {
   return {.capabilities = {.put = true,
                            .get = true,
                            .max_message_bytes = card.rma_max_message_bytes,
-                           .max_send_bytes = card.velo_max_message_bytes,
+                           .max_send_bytes = card.rma_max_message_bytes,
                            .max_pio_bytes = card.velo_max_message_bytes,
                            .max_pio_put_bytes = card.rma_max_immediate_bytes,
                            .send_packet_bytes = card.velo_payload_bytes,

@@ -12,9 +12,14 @@ Nic::Nic(const Card& card)
 }
 
 void Nic::doorbell(MessageId id) {
-  switch (card_.all.messages.descriptor(id).verb) {
+  const Descriptor& descriptor = card_.all.messages.descriptor(id);
+  switch (descriptor.verb) {
     case Verb::send:
-      velo_.send(id);
+      if (descriptor.from_cpu) {
+        velo_.send(id);
+      } else {
+        requester_.post(id, Role::put);
+      }
       break;
     case Verb::put:
       requester_.post(id, Role::put);

@@ -41,15 +41,17 @@ std::uint64_t post(ScriptedProcess& process, const Exchange& exchange, std::uint
   const ProcessId target = other(process);
   const Memory local = memory_of(exchange.buffers[process.id()]);
   const Memory remote = exchange.is_dropped ? Memory::none : memory_of(exchange.buffers[target]);
+  const Verb verb = exchange.verb.value_or(process.verb_of_send(bytes));
+  const std::int64_t max_pio_bytes = verb == Verb::put ? exchange.max_pio_put_bytes : exchange.max_pio_bytes;
   const PostOptions options{.channel = channel,
-                            .from_cpu = local == Memory::host && bytes <= exchange.max_pio_bytes,
+                            .from_cpu = local == Memory::host && bytes <= max_pio_bytes,
                             .want_local = wanted.local,
                             .notify_target = wanted.notify,
                             .local_memory = local,
                             .remote_memory = remote,
                             .local_address = address,
                             .remote_address = address};
-  return exchange.only_put ? process.put(target, bytes, options) : process.send(target, bytes, options);
+  return process.post(verb, target, bytes, options);
 }
 
 // Posts the transfers of message number `message` of this process. Returns their numbers, which identify

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <optional>
 
 #include "runtime/scripted/card_tests.hpp"
 #include "runtime/scripted/script.hpp"
@@ -20,11 +21,12 @@ inline constexpr ProcessId second_process = 1;
 struct Exchange {
   std::int64_t bytes = 0;
   std::int64_t piece_bytes = 0;
-  std::int64_t max_pio_bytes = 0;  // the CPU writes pieces up to this size, as message passing does
+  std::int64_t max_pio_bytes = 0;      // the CPU writes sends up to this size, as message passing does
+  std::int64_t max_pio_put_bytes = 0;  // the same of puts
   std::int64_t region_bytes = 0;
   std::uint16_t channels = 1;
-  bool only_put = false;
-  bool is_dropped = false;  // by the target's card: process 1 gets no completions and expects no messages
+  std::optional<Verb> verb;  // none: what is cheaper
+  bool is_dropped = false;   // by the target's card: process 1 gets no completions and expects no messages
   std::array<Buffer, 2> buffers{};  // of process 0, of process 1
 
   [[nodiscard]] std::int64_t pieces() const {

@@ -149,16 +149,20 @@ std::uint32_t warmup_of(const NicCapabilities& card, std::int64_t bytes) {
 Exchange exchange_of(std::int64_t size, const NicCapabilities& card, CardTest test,
                      const CardTestOptions& options) {
   const bool is_dropped = test == CardTest::flush && card.drops && options.path != Path::send;
-  const bool only_put = options.path == Path::put || test == CardTest::rate || is_dropped;
-  return {
-      .bytes = size,
-      .piece_bytes = options.path == Path::send ? card.max_send_bytes : card.max_message_bytes,
-      .max_pio_bytes = card.pio_limit_bytes(only_put || size > card.max_send_bytes ? Verb::put : Verb::send),
-      .region_bytes = options.region_bytes,
-      .channels = options.channels,
-      .only_put = only_put,
-      .is_dropped = is_dropped,
-      .buffers = {options.local, options.remote}};
+  std::optional<Verb> verb;
+  if (options.path == Path::send) verb = Verb::send;
+  if (options.path == Path::put || test == CardTest::rate || is_dropped) verb = Verb::put;
+  // The library cuts what it writes itself into trains of packets.
+  const std::int64_t max_send_bytes = card.send_packet_bytes > 0 ? card.max_pio_bytes : card.max_send_bytes;
+  return {.bytes = size,
+          .piece_bytes = verb == Verb::send ? max_send_bytes : card.max_message_bytes,
+          .max_pio_bytes = card.pio_limit_bytes(Verb::send),
+          .max_pio_put_bytes = card.pio_limit_bytes(Verb::put),
+          .region_bytes = options.region_bytes,
+          .channels = options.channels,
+          .verb = verb,
+          .is_dropped = is_dropped,
+          .buffers = {options.local, options.remote}};
 }
 
 }  // namespace

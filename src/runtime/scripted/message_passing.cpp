@@ -34,7 +34,7 @@ MessagePassing::MessagePassing(const MachineDescription& description, std::vecto
       observation_(simulation_, machine_, observed),
       program_(program),
       costs_(message_costs(description)),
-      card_(message_limits(machine_.capabilities())),
+      card_(message_limits(machine_)),
       packet_interval_(description.mpi_software.send_packet) {
   require_sends_of(message::control_bytes, machine_.capabilities());
   if (!machine_.capabilities().put) {

@@ -43,8 +43,7 @@ void ScriptedProcess::copy_gpu(std::int64_t bytes) {
 }
 
 std::uint64_t ScriptedProcess::send(ProcessId target, std::int64_t bytes, const PostOptions& options) {
-  const bool fits = bytes <= shared_.machine.capabilities().max_send_bytes;
-  return post(fits ? Verb::send : Verb::put, target, bytes, options);
+  return post(verb_of_send(bytes), target, bytes, options);
 }
 
 std::uint64_t ScriptedProcess::put(ProcessId target, std::int64_t bytes, const PostOptions& options) {
@@ -64,13 +63,15 @@ void ScriptedProcess::expect(ProcessId source, std::int64_t bytes, std::uint16_t
 
 std::uint64_t ScriptedProcess::post(Verb verb, ProcessId target, std::int64_t bytes,
                                     const PostOptions& options) {
+  const std::int64_t send_packet_bytes = shared_.machine.capabilities().send_packet_bytes;
+  const bool is_cut = verb == Verb::send && send_packet_bytes > 0;
   clock_ += shared_.software.send;
   Descriptor descriptor;
   descriptor.verb = verb;
   descriptor.source = id_;
   descriptor.target = target;
   descriptor.channel = options.channel;
-  descriptor.from_cpu = options.from_cpu;
+  descriptor.from_cpu = options.from_cpu || is_cut;
   descriptor.want_local = options.want_local;
   descriptor.want_remote = options.want_remote;
   descriptor.notify_target = options.notify_target;
@@ -82,9 +83,8 @@ std::uint64_t ScriptedProcess::post(Verb verb, ProcessId target, std::int64_t by
   descriptor.message = next_message_++;
   descriptor.packet_interval = shared_.software.send_packet;
   shared_.machine.post(clock_, descriptor);
-  if (verb == Verb::send && shared_.machine.node_of(target) != shared_.machine.node_of(id_)) {
-    clock_ += shared_.software.further_sends(
-        library_packets(shared_.machine.capabilities().send_packet_bytes, bytes));
+  if (is_cut && shared_.machine.node_of(target) != shared_.machine.node_of(id_)) {
+    clock_ += shared_.software.further_sends(library_packets(send_packet_bytes, bytes));
   }
   return descriptor.message;
 }

@@ -16,7 +16,7 @@ namespace apenet {
 // Options of a message beside its target and size: the fields of Descriptor.
 struct PostOptions {
   std::uint16_t channel = 0;
-  bool from_cpu = false;
+  bool from_cpu = false;  // always, where the library cuts sends into packets and writes them
   bool want_local = false;
   bool want_remote = false;
   bool notify_target = true;
@@ -44,6 +44,7 @@ class alignas(64) ScriptedProcess {
   struct Shared {
     Machine& machine;
     message::SoftwareCosts software;
+    std::int64_t send_limit_bytes = 0;  // longer messages are puts
     QueuePool<Completion> inboxes = {};
   };
   // `shared` must outlive it.
@@ -57,11 +58,16 @@ class alignas(64) ScriptedProcess {
   void compute(Time span) { clock_ += span; }
   void copy(std::int64_t bytes);      // by the CPU, from memory to memory
   void copy_gpu(std::int64_t bytes);  // between GPU and host memory; the CPU waits
-  // Each returns the message's number, which identifies its completions. A send larger than the card's
-  // largest send becomes a put to memory that the target has agreed to, and arrives in the same way.
+  // Each returns the message's number, which identifies its completions. A send above the limit of the run
+  // becomes a put to memory that the target has agreed to, and arrives in the same way.
   std::uint64_t send(ProcessId target, std::int64_t bytes, const PostOptions& options = {});
   std::uint64_t put(ProcessId target, std::int64_t bytes, const PostOptions& options = {});
   std::uint64_t get(ProcessId target, std::int64_t bytes, const PostOptions& options = {});
+  std::uint64_t post(Verb verb, ProcessId target, std::int64_t bytes, const PostOptions& options);
+  // What a send of this size becomes.
+  [[nodiscard]] Verb verb_of_send(std::int64_t bytes) const {
+    return bytes <= shared_.send_limit_bytes ? Verb::send : Verb::put;
+  }
   // Announces that the process will receive a message of this size. Gives credit if the card needs it; has no
   // effect otherwise.
   void expect(ProcessId source, std::int64_t bytes, std::uint16_t channel = 0);
@@ -110,7 +116,6 @@ class alignas(64) ScriptedProcess {
   [[nodiscard]] std::string waits_for() const;
 
  private:
-  std::uint64_t post(Verb verb, ProcessId target, std::int64_t bytes, const PostOptions& options);
   bool take(const Wish& wish);
   void suspend(const Wish& wish, std::coroutine_handle<> script);
   void charge(const Completion& completion);

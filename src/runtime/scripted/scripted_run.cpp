@@ -4,16 +4,28 @@
 #include <string>
 #include <utility>
 
+#include "machine/message_costs.hpp"
 #include "runtime/observe/process_trace.hpp"
 
 namespace apenet {
+
+namespace {
+
+// A put to an agreed buffer needs no copy. Only where the library writes sends itself is it also an
+// alternative for those that the card could carry.
+std::int64_t send_limit(const Machine& machine, const message::SoftwareCosts& software) {
+  const NicCapabilities& card = machine.capabilities();
+  return card.send_packet_bytes > 0 ? cpu_send_limit(machine, software, 0) : card.max_send_bytes;
+}
+
+}  // namespace
 
 ScriptedRun::ScriptedRun(const MachineDescription& description, const message::SoftwareCosts& software,
                          std::vector<NodeId> node_of_process, const ObservationOptions& observed)
     : simulation_(description.seed),
       machine_(simulation_, description, std::move(node_of_process)),
       observation_(simulation_, machine_, observed),
-      shared_{machine_, software},
+      shared_{.machine = machine_, .software = software, .send_limit_bytes = send_limit(machine_, software)},
       processes_(machine_.process_count()),
       scripts_(machine_.process_count()) {
   for (ProcessId id = 0; id < machine_.process_count(); ++id) processes_.emplace_back(id, shared_);
