@@ -1,9 +1,12 @@
 # The wheel's contents besides the Python sources: the module, the libraries that ranks load, machine files, and the
 # programs that `apenet bench` and `apenet perf` compile with the installed MPI.
 install(TARGETS _core LIBRARY DESTINATION apenet COMPONENT apenet)
-install(TARGETS apenet_shim apenet_provider LIBRARY DESTINATION apenet/lib COMPONENT apenet)
+install(TARGETS apenet_shim apenet_provider apenet_cuda LIBRARY DESTINATION apenet/lib COMPONENT apenet)
 install(TARGETS apenet_warden RUNTIME DESTINATION apenet/lib COMPONENT apenet)
-install(FILES ${PROJECT_SOURCE_DIR}/src/api/compute/apenet_compute.h DESTINATION apenet/include COMPONENT apenet)
+install(FILES ${PROJECT_SOURCE_DIR}/src/api/compute/apenet_compute.h ${PROJECT_SOURCE_DIR}/src/api/gpu/apenet_gpu.h
+  DESTINATION apenet/include COMPONENT apenet)
+install(FILES ${PROJECT_SOURCE_DIR}/src/api/gpu/cuda/cuda_runtime.h ${PROJECT_SOURCE_DIR}/src/api/gpu/cuda/cuda_runtime_api.h
+  DESTINATION apenet/include/cuda COMPONENT apenet)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/machines DESTINATION apenet COMPONENT apenet FILES_MATCHING PATTERN "*.toml")
 install(FILES ${PROJECT_SOURCE_DIR}/bench/mpi/apenet_bench.c ${PROJECT_SOURCE_DIR}/bench/mpi/message_rate.c
   DESTINATION apenet/programs COMPONENT apenet)

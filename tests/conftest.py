@@ -92,7 +92,7 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
         program = folder / f"{source.stem}-{compiler}"
         if not program.exists():
             options = ["-std=c11", "-O1", "-Wall", "-Wextra", "-Werror", "-pthread"]
-            options.append(f"-I{ROOT / 'src' / 'api' / 'compute'}")
+            options += [f"-I{ROOT / 'src' / 'api' / part}" for part in ("compute", "gpu")]
             command = [BIN / compiler, *options, "-o", program, source, "-lm"]
             made = subprocess.run(command, capture_output=True, text=True, check=False)
             assert made.returncode == 0, made.stderr

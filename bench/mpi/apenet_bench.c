@@ -5,6 +5,8 @@
 // the time. Ranks work in pairs, each even one with the next odd one. Several pairs run at the same time, and
 // the slowest counts. Only MPI_Wtime is used, and the number of repetitions depends only on the arguments, so
 // that a run in virtual time repeats exactly.
+#include "apenet_gpu.h"  // src/api/gpu, or include/ of the installed package
+
 #include <errno.h>
 #include <mpi.h>
 #include <stdarg.h>
@@ -19,13 +21,24 @@ static const long largest_size_bytes = 1L << 30;  // the count arguments of MPI 
 static const size_t page_bytes = 4096;
 static const double bytes_per_mib = 1024.0 * 1024.0;
 
+// Where the buffers of a side lie.
+enum Memory {
+  memory_host,
+  memory_gpu,         // MPI gets device pointers
+  memory_gpu_staged,  // the program copies between the GPU and buffers of the host, which MPI gets
+  memory_kinds
+};
+static const char* const memory_names[memory_kinds] = {"host", "gpu", "gpu-staged"};
+
 // One side of a pair.
 struct Pair {
   MPI_Comm team;  // the participating ranks; ranks 2k and 2k+1 are a pair
   int partner;
   bool even;
-  char* outgoing;
+  char* outgoing;  // what MPI gets
   char* incoming;
+  char* gpu_outgoing;  // NULL unless the program copies
+  char* gpu_incoming;
 };
 
 struct Test {
@@ -44,17 +57,28 @@ struct Arguments {
   long max_bytes;
   long iterations;
   long window;
+  enum Memory memory[2];  // of the even ranks, and of the odd ones
   int node_count;
   int nodes[most_nodes];
   const char* output;  // NULL: standard output only
 };
 
+static void before_send(const struct Pair* pair, int size_bytes) {
+  if (pair->gpu_outgoing != NULL) ape_gpu_memcpy(pair->outgoing, pair->gpu_outgoing, (size_t)size_bytes);
+}
+
+static void after_receive(const struct Pair* pair, int size_bytes) {
+  if (pair->gpu_incoming != NULL) ape_gpu_memcpy(pair->gpu_incoming, pair->incoming, (size_t)size_bytes);
+}
+
 static void send_data(const struct Pair* pair, int size_bytes) {
+  before_send(pair, size_bytes);
   MPI_Send(pair->outgoing, size_bytes, MPI_CHAR, pair->partner, data_tag, pair->team);
 }
 
 static void receive_data(const struct Pair* pair, int size_bytes) {
   MPI_Recv(pair->incoming, size_bytes, MPI_CHAR, pair->partner, data_tag, pair->team, MPI_STATUS_IGNORE);
+  after_receive(pair, size_bytes);
 }
 
 // Without overlap: the answer is sent when the whole message has arrived.
@@ -89,6 +113,12 @@ static void run_streams(const struct Pair* pair, int size_bytes, long count, lon
   close_stream(pair);
 }
 
+static void end_one(const struct Pair* pair, MPI_Request* request, int size_bytes) {
+  const bool received = *request != MPI_REQUEST_NULL && !pair->even;
+  MPI_Wait(request, MPI_STATUS_IGNORE);
+  if (received) after_receive(pair, size_bytes);
+}
+
 // A message begins when the one `window` before it has ended.
 static void run_windows(const struct Pair* pair, int size_bytes, long count, long window) {
   static MPI_Request requests[most_in_window];
@@ -99,14 +129,18 @@ static void run_windows(const struct Pair* pair, int size_bytes, long count, lon
   for (long i = 0; i < window; ++i) requests[i] = MPI_REQUEST_NULL;
   for (long i = 0; i < count; ++i) {
     MPI_Request* request = &requests[i % window];
-    MPI_Wait(request, MPI_STATUS_IGNORE);
+    end_one(pair, request, size_bytes);
     if (pair->even) {
+      before_send(pair, size_bytes);
       MPI_Isend(pair->outgoing, size_bytes, MPI_CHAR, pair->partner, data_tag, pair->team, request);
     } else {
       MPI_Irecv(pair->incoming, size_bytes, MPI_CHAR, pair->partner, data_tag, pair->team, request);
     }
   }
+  long received = 0;
+  for (long i = 0; i < window; ++i) received += requests[i] != MPI_REQUEST_NULL && !pair->even;
   MPI_Waitall((int)window, requests, MPI_STATUSES_IGNORE);
+  for (; received > 0; --received) after_receive(pair, size_bytes);
   close_stream(pair);
 }
 
@@ -115,6 +149,7 @@ static void run_ping_pings(const struct Pair* pair, int size_bytes, long count, 
   (void)window;
   for (long i = 0; i < count; ++i) {
     MPI_Request sent;
+    before_send(pair, size_bytes);
     MPI_Isend(pair->outgoing, size_bytes, MPI_CHAR, pair->partner, data_tag, pair->team, &sent);
     receive_data(pair, size_bytes);
     MPI_Wait(&sent, MPI_STATUS_IGNORE);
@@ -124,8 +159,10 @@ static void run_ping_pings(const struct Pair* pair, int size_bytes, long count, 
 static void run_exchanges(const struct Pair* pair, int size_bytes, long count, long window) {
   (void)window;
   for (long i = 0; i < count; ++i) {
+    before_send(pair, size_bytes);
     MPI_Sendrecv(pair->outgoing, size_bytes, MPI_CHAR, pair->partner, data_tag, pair->incoming, size_bytes,
                  MPI_CHAR, pair->partner, data_tag, pair->team, MPI_STATUS_IGNORE);
+    after_receive(pair, size_bytes);
   }
 }
 
@@ -196,6 +233,24 @@ static void parse_sizes(struct Arguments* arguments, const char* text) {
     refuse("--sizes = '%s': expected a minimum that is not above the maximum", text);
 }
 
+// The first kind of "gpu,host" is that of the even ranks.
+static void parse_memory(struct Arguments* arguments, const char* text) {
+  const char* comma = strchr(text, ',');
+  for (int side = 0; side < 2; ++side) {
+    const char* begin = side == 1 && comma != NULL ? comma + 1 : text;
+    const size_t length = side == 0 && comma != NULL ? (size_t)(comma - text) : strlen(begin);
+    int kind = 0;
+    while (kind < memory_kinds &&
+           (strlen(memory_names[kind]) != length || strncmp(memory_names[kind], begin, length) != 0))
+      ++kind;
+    if (kind == memory_kinds)
+      refuse("--memory = '%s': expected host, gpu or gpu-staged, or two of them as host,gpu", text);
+    if (kind != memory_host && ape_gpu_count() == 0)
+      refuse("--memory = '%s': expected host: there is no GPU that apenet_gpu.h knows", text);
+    arguments->memory[side] = (enum Memory)kind;
+  }
+}
+
 static void parse_nodes(struct Arguments* arguments, const char* text, int world_size) {
   arguments->node_count = 0;
   for (const char* position = text;; ++position) {
@@ -246,13 +301,17 @@ static struct Arguments* parse_arguments(int argc, char** argv, int world_size) 
       arguments.window = parse_count(option, value);
       if (arguments.window > most_in_window)
         refuse("--window = '%s': expected at most %d", value, most_in_window);
+    } else if (strcmp(option, "--memory") == 0) {
+      parse_memory(&arguments, value);
     } else if (strcmp(option, "--nodes") == 0) {
       parse_nodes(&arguments, value, world_size);
     } else if (strcmp(option, "--output") == 0) {
       arguments.output = value;
     } else {
-      refuse("unknown option '%s': expected --test, --sizes, --iterations, --window, --nodes or --output",
-             option);
+      refuse(
+          "unknown option '%s': expected --test, --sizes, --iterations, --window, --memory, --nodes or "
+          "--output",
+          option);
     }
   }
   if (arguments.node_count < 2) refuse("expected at least 2 ranks, got %d", world_size);
@@ -287,15 +346,36 @@ static double measure(const struct Arguments* arguments, const struct Pair* pair
 
 // Aligned to pages, as the buffers of the common benchmarks are: a card that translates addresses then looks
 // up as few pages as a message of this size can have.
-static char* allocate(long size_bytes, char fill) {
+static char* allocate(long size_bytes, char fill, bool in_gpu) {
   const size_t pages = ((size_t)size_bytes + page_bytes - 1) / page_bytes;
-  char* memory = aligned_alloc(page_bytes, pages * page_bytes);
+  char* memory = in_gpu ? ape_gpu_malloc((size_t)size_bytes) : aligned_alloc(page_bytes, pages * page_bytes);
   if (memory == NULL) {
     fprintf(stderr, "apenet_bench: no memory for a message of %ld bytes\n", size_bytes);
     MPI_Abort(MPI_COMM_WORLD, 1);
   }
-  memset(memory, fill, (size_t)size_bytes);  // touches all pages before the clock starts
+  // Touches all pages before the clock starts.
+  if (in_gpu) ape_gpu_memset(memory, fill, (size_t)size_bytes);
+  if (!in_gpu) memset(memory, fill, (size_t)size_bytes);
   return memory;
+}
+
+static void allocate_buffers(struct Pair* pair, long size_bytes, enum Memory memory) {
+  pair->outgoing = allocate(size_bytes, 'a', memory == memory_gpu);
+  pair->incoming = allocate(size_bytes, 'b', memory == memory_gpu);
+  if (memory != memory_gpu_staged) return;
+  pair->gpu_outgoing = allocate(size_bytes, 'a', true);
+  pair->gpu_incoming = allocate(size_bytes, 'b', true);
+}
+
+static void free_buffers(const struct Pair* pair, enum Memory memory) {
+  char* const buffers[] = {pair->outgoing, pair->incoming};
+  for (int i = 0; i < 2; ++i) {
+    if (memory == memory_gpu) ape_gpu_free(buffers[i]);
+    if (memory != memory_gpu) free(buffers[i]);
+  }
+  if (memory != memory_gpu_staged) return;
+  ape_gpu_free(pair->gpu_outgoing);
+  ape_gpu_free(pair->gpu_incoming);
 }
 
 static void print_header(const struct Arguments* arguments) {
@@ -351,11 +431,10 @@ int main(int argc, char** argv) {
   if (place >= 0) {
     pair.even = place % 2 == 0;
     pair.partner = pair.even ? place + 1 : place - 1;
-    pair.outgoing = allocate(arguments->max_bytes, 'a');
-    pair.incoming = allocate(arguments->max_bytes, 'b');
+    const enum Memory memory = arguments->memory[place % 2];
+    allocate_buffers(&pair, arguments->max_bytes, memory);
     run_test(arguments, &pair, output);
-    free(pair.outgoing);
-    free(pair.incoming);
+    free_buffers(&pair, memory);
     MPI_Comm_free(&pair.team);
   }
   if (output != NULL && output != stdout) fclose(output);

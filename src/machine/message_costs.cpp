@@ -9,6 +9,8 @@ namespace apenet {
 message::SoftwareCosts message_costs(const MachineDescription& description) {
   message::SoftwareCosts costs = description.mpi_software;
   costs.copy_bytes_per_second = description.host.copy_bytes_per_second;
+  costs.gpu_copy_latency = description.host.gpu_copy_latency;
+  costs.gpu_copy_bytes_per_second = description.host.gpu_copy_bytes_per_second;
   return costs;
 }
 
@@ -17,6 +19,7 @@ message::CardLimits message_limits(const Machine& machine) {
   const message::SoftwareCosts costs = message_costs(machine.description());
   message::CardLimits limits;
   limits.needs_credit = card.needs_credit ? 1 : 0;
+  limits.reaches_gpus = card.gpu_memory ? 1 : 0;
   limits.max_pio_bytes = cpu_send_limit(machine, costs, costs.copy_bytes_per_second);
   limits.max_message_bytes = std::min(card.max_message_bytes, message::most_bytes);
   limits.max_send_bytes = card.max_send_bytes;

@@ -26,6 +26,8 @@ static_assert(static_cast<int>(message::RequestVerb::credit) == static_cast<int>
   descriptor.want_remote = (request.flags & message::want_remote) != 0;
   descriptor.notify_target =
       (request.flags & message::notify_target) != 0 || request.verb == message::RequestVerb::send;
+  if ((request.flags & message::local_gpu) != 0) descriptor.local_memory = Memory::gpu;
+  if ((request.flags & message::remote_gpu) != 0) descriptor.remote_memory = Memory::gpu;
   descriptor.bytes = request.bytes;
   descriptor.local_address = request.local_address;
   descriptor.remote_address = request.remote_address;

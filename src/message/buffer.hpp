@@ -14,7 +14,17 @@ namespace apenet::message {
 struct Buffer {
   std::array<Segment, segment_limit> pieces;  // only the first `count` mean anything
   std::uint32_t count = 0;
+  std::uint32_t gpu_pieces = 0;  // one bit a piece: it lies in the memory of the GPU
   std::uint64_t length = 0;
+
+  [[nodiscard]] bool is_in_gpu(std::uint32_t piece) const { return (gpu_pieces >> piece & 1) != 0; }
+  [[nodiscard]] std::uint64_t gpu_bytes() const {
+    std::uint64_t bytes = 0;
+    for (std::uint32_t i = 0; gpu_pieces != 0 && i < count; ++i) {
+      if (is_in_gpu(i)) bytes += pieces[i].length;
+    }
+    return bytes;
+  }
 };
 
 [[nodiscard]] inline Buffer one_piece(std::uint64_t address, std::uint64_t length) {
@@ -52,6 +62,7 @@ inline void gather(std::byte* to, const Buffer& from) {
       continue;
     }
     const std::uint64_t taken = std::min(length, piece.length - offset);
+    if (whole.is_in_gpu(i)) part.gpu_pieces |= 1U << part.count;
     part.pieces[part.count++] = {piece.address + offset, taken};
     length -= taken;
     offset = 0;

@@ -81,6 +81,7 @@ struct Transfer {
   Buffer buffer;
   Segment last_remote;
   std::uint64_t last_local = 0;
+  std::uint8_t last_memory = 0;  // Parts::memory
   std::uint64_t last_key = 0;
   std::unique_ptr<std::byte[]> copy;  // inject
 
@@ -89,6 +90,7 @@ struct Transfer {
     inbox = nullptr;
     cleared = last_waits = has_data = delivered = notifies = false;
     fault = AccessFault::none;
+    last_memory = 0;
     pending = 0;
   }
 };
@@ -224,6 +226,9 @@ class Engine {
   void reported(const Event& event);
   void finish(Transfer& transfer);
   void charge_copy(std::uint64_t bytes);
+  void charge_gpu_copy(std::uint64_t bytes);
+  void charge_staging(const Buffer& buffer, std::uint32_t peer);
+  [[nodiscard]] bool card_reaches_gpus(std::uint32_t peer) const;
   // Receiving.
   Receive& take_receive(Inbox& inbox, const ReceiveCall& call);
   void withdraw(Receive& receive);

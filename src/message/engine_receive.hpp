@@ -88,6 +88,7 @@ Receive& Engine<P>::carve(Receive& parent, const Message& message) {
   const std::uint64_t part = std::min(left, message.length());
   ReceiveCall call;
   call.buffer = one_piece(parent.buffer.pieces[0].address + parent.used, part);
+  call.buffer.gpu_pieces = parent.buffer.gpu_pieces;
   call.tagged = parent.tagged;
   call.owner = parent.owner;
   Receive& child = take_receive(*parent.inbox, call);
@@ -122,7 +123,9 @@ void Engine<P>::consume(Receive& receive, const Message& message) {
     return;
   }
   if constexpr (P::moves_bytes) scatter(receive.buffer, 0, message.payload, receive.expected);
-  charge_copy(receive.expected);
+  const std::uint64_t to_gpu = part_of(receive.buffer, 0, receive.expected).gpu_bytes();
+  charge_gpu_copy(to_gpu);
+  charge_copy(receive.expected - to_gpu);
   transport_.return_slot(message);
   finish(receive);
 }
@@ -146,6 +149,8 @@ void Engine<P>::clear(Receive& receive, const Message& message) {
     const Segment& piece = receive.buffer.pieces[i];
     const std::uint64_t part = std::min(left, piece.length);
     if (part == 0) continue;
+    if (receive.buffer.is_in_gpu(i) && card_reaches_gpus(message.source))
+      body.gpu_segments |= 1U << body.segment_count;
     body.segments[body.segment_count++] = {piece.address, part};
     left -= part;
   }
@@ -206,7 +211,9 @@ void Engine<P>::put_arrived(const Event& event) {
   transport_.charge(transport_.costs().completion);
   receive->failed = receive->failed || event.fault != AccessFault::none;
   receive->received += static_cast<std::uint64_t>(event.bytes);
-  if (receive->received >= receive->expected) finish(*receive);
+  if (receive->received < receive->expected) return;
+  charge_staging(part_of(receive->buffer, 0, receive->expected), receive->source);
+  finish(*receive);
 }
 
 template <typename P>

@@ -14,8 +14,9 @@ namespace apenet::message {
 // do.
 class Parts {
  public:
-  Parts(const Buffer& local, std::span<const Segment> remote, std::uint64_t limit)
-      : local_(local), remote_(remote), limit_(limit) {}
+  // `remote_gpu`: one bit a remote segment, as Buffer::gpu_pieces.
+  Parts(const Buffer& local, std::span<const Segment> remote, std::uint32_t remote_gpu, std::uint64_t limit)
+      : local_(local), remote_(remote), remote_gpu_(remote_gpu), limit_(limit) {}
 
   // False when one side is used up.
   bool next(std::uint64_t& local, Segment& remote) {
@@ -38,10 +39,16 @@ class Parts {
   }
   // To which the last part belongs.
   [[nodiscard]] std::size_t segment() const { return segment_; }
+  // RequestFlag: where a card that reaches GPUs finds the last part.
+  [[nodiscard]] std::uint8_t memory() const {
+    const bool to_gpu = (remote_gpu_ >> segment_ & 1) != 0;
+    return static_cast<std::uint8_t>((local_.is_in_gpu(piece_) ? local_gpu : 0) | (to_gpu ? remote_gpu : 0));
+  }
 
  private:
   const Buffer& local_;
   std::span<const Segment> remote_;
+  std::uint32_t remote_gpu_;
   std::uint64_t limit_;
   std::uint32_t piece_ = 0;
   std::size_t segment_ = 0;
@@ -80,7 +87,9 @@ template <typename P>
 bool Engine<P>::send(Inbox& from, const SendCall& call) {
   transport_.works_for(call.owner);
   const bool small = static_cast<std::int64_t>(call.buffer.length) <= eager_limit_bytes_;
-  if (small && send_eager(from, call)) return true;
+  // A rendezvous lets the card read the GPU's memory; an eager message is copied by the CPU.
+  const bool stays_in_gpu = call.buffer.gpu_bytes() > 0 && card_reaches_gpus(call.target);
+  if (small && !stays_in_gpu && send_eager(from, call)) return true;
   start_rendezvous(from, call);
   return false;
 }
@@ -95,6 +104,7 @@ bool Engine<P>::send_eager(Inbox& from, const SendCall& call) {
     const bool fits_request = sizeof(MessageHeader) + length <= inline_bytes;
     if (!fits_request && transport_.free_slots() < pieces) return false;
   }
+  charge_gpu_copy(call.buffer.gpu_bytes());
   MessageHeader header = header_of(from, call, true);
   header.pieces_to_come = static_cast<std::uint16_t>(pieces - 1);
   post_eager(header, call.target, part_of(call.buffer, 0, std::min(length, piece_limit_bytes_)));
@@ -128,7 +138,7 @@ void Engine<P>::post_eager(MessageHeader header, std::uint32_t target, const Buf
   std::memcpy(request.inline_data, &header, sizeof(header));
   transport_.charge(transport_.costs().send);
   // What the CPU writes to the card itself needs no other copy.
-  if (request.bytes > transport_.card().max_pio_bytes) charge_copy(length);
+  if (request.bytes > transport_.card().max_pio_bytes) charge_copy(length - buffer.gpu_bytes());
   post_send(request);
 }
 
@@ -152,6 +162,23 @@ void Engine<P>::charge_copy(std::uint64_t bytes) {
     transport_.charge(Time::from_ps(scale_up(static_cast<std::int64_t>(bytes), ps_per_second, rate)));
 }
 
+// A copy between the memories of the host and of the GPU, for which the CPU waits.
+template <typename P>
+void Engine<P>::charge_gpu_copy(std::uint64_t bytes) {
+  if (bytes > 0) transport_.charge(transport_.costs().gpu_copy(static_cast<std::int64_t>(bytes)));
+}
+
+template <typename P>
+bool Engine<P>::card_reaches_gpus(std::uint32_t peer) const {
+  return transport_.card().reaches_gpus != 0 && !transport_.is_near(peer);
+}
+
+// Inside a node, and with a card that does not reach GPUs, puts and gets go through a buffer of the host.
+template <typename P>
+void Engine<P>::charge_staging(const Buffer& buffer, std::uint32_t peer) {
+  if (!card_reaches_gpus(peer)) charge_gpu_copy(buffer.gpu_bytes());
+}
+
 template <typename P>
 Transfer& Engine<P>::begin(Inbox& from, Transfer::Kind kind, const Buffer& buffer, bool inject,
                            const Owner& owner) {
@@ -164,7 +191,9 @@ Transfer& Engine<P>::begin(Inbox& from, Transfer::Kind kind, const Buffer& buffe
     if (inject) {
       transfer.copy = std::make_unique<std::byte[]>(buffer.length);
       gather(transfer.copy.get(), buffer);
+      // The copy stands for the memory that it was taken from, so the card still reads that of the GPU.
       transfer.buffer = one_piece(address_of(transfer.copy.get()), buffer.length);
+      transfer.buffer.gpu_pieces = buffer.gpu_bytes() > 0 ? 1 : 0;
     }
   }
   transfers_.push_back(&transfer);
@@ -201,12 +230,16 @@ void Engine<P>::cleared(const Message& message) {
   charge_receive(message);
   transport_.charge(transport_.costs().rendezvous);
   const PutNotice notice{PutNotice::Kind::rendezvous, transfer->target_endpoint, body.receive};
-  Parts parts(transfer->buffer, {body.segments.data(), body.segment_count}, part_limit_bytes_);
+  if (body.segment_count > 0) charge_staging(transfer->buffer, transfer->target);
+  Parts parts(transfer->buffer, {body.segments.data(), body.segment_count}, body.gpu_segments,
+              part_limit_bytes_);
   std::uint64_t local = 0;
   Segment remote;
   while (parts.next(local, remote)) {
     post_part(*transfer, RequestVerb::put, local, remote,
-              {.flags = want_local | notify_target, .key = 0, .immediate = notice.encode()});
+              {.flags = static_cast<std::uint8_t>(want_local | notify_target | parts.memory()),
+               .key = 0,
+               .immediate = notice.encode()});
   }
   if (transfer->pending == 0) finish(*transfer);
 }
@@ -230,25 +263,32 @@ void Engine<P>::write(Inbox& from, const AccessCall& call) {
   Transfer& transfer = begin_access(from, Transfer::Kind::write, call);
   std::uint64_t local = 0;
   Segment remote;
-  Parts parts(transfer.buffer, call.remote, part_limit_bytes_);
+  charge_staging(transfer.buffer, transfer.target);
+  Parts parts(transfer.buffer, call.remote, 0, part_limit_bytes_);
   const auto key = [&] { return call.keys[parts.segment()]; };
   if (!call.has_data && !call.notifies) {
     const std::uint8_t flags = (call.delivered ? want_remote : want_local) | by_key;
     while (parts.next(local, remote))
-      post_part(transfer, RequestVerb::put, local, remote, {.flags = flags, .key = key()});
+      post_part(transfer, RequestVerb::put, local, remote,
+                {.flags = static_cast<std::uint8_t>(flags | parts.memory()), .key = key()});
     if (transfer.pending == 0) finish(transfer);
     return;
   }
   // The last part tells the target, and may not overtake the others.
   bool any = parts.next(transfer.last_local, transfer.last_remote);
-  if (any) transfer.last_key = key();
+  if (any) {
+    transfer.last_key = key();
+    transfer.last_memory = parts.memory();
+  }
   if (!any) transfer.last_remote = {call.remote.empty() ? 0 : call.remote[0].address, 0};
   while (any && parts.next(local, remote)) {
     post_part(transfer, RequestVerb::put, transfer.last_local, transfer.last_remote,
-              {.flags = want_remote | by_key, .key = transfer.last_key});
+              {.flags = static_cast<std::uint8_t>(want_remote | by_key | transfer.last_memory),
+               .key = transfer.last_key});
     transfer.last_local = local;
     transfer.last_remote = remote;
     transfer.last_key = key();
+    transfer.last_memory = parts.memory();
   }
   transfer.last_waits = true;
   if (transfer.pending == 0) finish(transfer);
@@ -259,10 +299,11 @@ void Engine<P>::read(Inbox& from, const AccessCall& call) {
   Transfer& transfer = begin_access(from, Transfer::Kind::read, call);
   std::uint64_t local = 0;
   Segment remote;
-  Parts parts(transfer.buffer, call.remote, part_limit_bytes_);
+  Parts parts(transfer.buffer, call.remote, 0, part_limit_bytes_);
   while (parts.next(local, remote)) {
     transfer.last_key = call.keys[parts.segment()];
-    post_part(transfer, RequestVerb::get, local, remote, {.flags = by_key, .key = transfer.last_key});
+    post_part(transfer, RequestVerb::get, local, remote,
+              {.flags = static_cast<std::uint8_t>(by_key | parts.memory()), .key = transfer.last_key});
   }
   if (transfer.pending == 0) finish(transfer);
 }
@@ -274,6 +315,7 @@ void Engine<P>::post_part(Transfer& transfer, RequestVerb verb, std::uint64_t lo
   request.target = transfer.target;
   request.verb = verb;
   request.flags = options.flags;
+  if (!card_reaches_gpus(transfer.target)) request.flags &= static_cast<std::uint8_t>(~local_gpu);
   request.endpoint = transfer.target_endpoint;
   request.key = options.key;
   request.bytes = static_cast<std::int64_t>(remote.length);
@@ -306,7 +348,7 @@ void Engine<P>::post_last(Transfer& transfer) {
   // A put of nothing touches no memory.
   const int key_flag = transfer.last_remote.length > 0 ? by_key : 0;
   post_part(transfer, RequestVerb::put, transfer.last_local, transfer.last_remote,
-            {.flags = static_cast<std::uint8_t>(want | key_flag | notify_target),
+            {.flags = static_cast<std::uint8_t>(want | key_flag | notify_target | transfer.last_memory),
              .key = transfer.last_key,
              .immediate = notice.encode()});
 }
@@ -317,6 +359,7 @@ void Engine<P>::finish(Transfer& transfer) {
     post_last(transfer);
     return;
   }
+  if (transfer.kind == Transfer::Kind::read) charge_staging(transfer.buffer, transfer.target);
   const bool tells_of_read = transfer.kind == Transfer::Kind::read && transfer.notifies;
   if (tells_of_read && transfer.fault == AccessFault::none && transfer.inbox != nullptr) {
     MessageHeader header;

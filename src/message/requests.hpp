@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernel/rate.hpp"
 #include "kernel/time.hpp"
 
 namespace apenet::message {
@@ -23,6 +24,8 @@ enum RequestFlag : std::uint8_t {
   want_remote = 4,    // Event remote_done
   notify_target = 8,  // put: Event arrived at the target
   by_key = 16,        // put, get: remote_address is one of the region that has the key
+  local_gpu = 32,     // put, get: local_address is in the memory of the node's GPU
+  remote_gpu = 64,    // put: remote_address is in the memory of the target's GPU
 };
 
 // Why a remote access moved nothing.
@@ -83,6 +86,13 @@ struct SoftwareCosts {
   Time clock_read;
   std::int64_t eager_limit_bytes = 0;
   std::int64_t copy_bytes_per_second = 0;  // of the node's memory; 0: a copy takes no time
+  Time gpu_copy_latency;
+  std::int64_t gpu_copy_bytes_per_second = 0;  // 0: there is no GPU
+
+  // A copy between the memories of the host and of the GPU. Requires a GPU.
+  [[nodiscard]] constexpr Time gpu_copy(std::int64_t bytes) const {
+    return gpu_copy_latency + DataRate::bytes_per_second(gpu_copy_bytes_per_second).duration(bytes);
+  }
 
   // For a message that the library sends or receives in several packets: the cost of all but the first.
   [[nodiscard]] constexpr Time further_sends(std::uint32_t packets) const {
@@ -96,7 +106,7 @@ struct SoftwareCosts {
 // What the card can carry (NicCapabilities).
 struct CardLimits {
   std::uint32_t needs_credit = 0;  // messages wait for RequestVerb::credit
-  std::uint32_t reserved = 0;
+  std::uint32_t reaches_gpus = 0;  // puts and gets read and write the memory of GPUs without a copy
   std::int64_t max_pio_bytes = 0;      // of a send that the CPU writes: machine/message_costs.hpp
   std::int64_t max_message_bytes = 0;  // 0: any
   std::int64_t max_send_bytes = 0;     // 0: any

@@ -66,7 +66,7 @@ struct ClearBody {
   std::uint32_t transfer = 0;  // the sender's number
   std::uint32_t receive = 0;   // the receiver's number, comes back with every put
   std::uint32_t segment_count = 0;
-  std::uint32_t reserved = 0;
+  std::uint32_t gpu_segments = 0;  // one bit a segment: the card writes it to the memory of the GPU
   std::array<Segment, segment_limit> segments;
 };
 static_assert(sizeof(ClearBody) == 16 + segment_limit * sizeof(Segment));
@@ -138,6 +138,9 @@ struct PutNotice {
   std::memcpy(static_cast<void*>(&clear), body.data(), body.size());
   if (clear.segment_count > segment_limit || body.size() != clear_bytes(clear.segment_count)) {
     throw MalformedMessage("a clear to send whose segments do not fit it");
+  }
+  if (clear.gpu_segments >> clear.segment_count != 0) {
+    throw MalformedMessage("a clear to send with a GPU's memory beyond its segments");
   }
   return clear;
 }

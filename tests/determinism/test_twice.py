@@ -37,6 +37,7 @@ CASES = [
     Case("torus_of_v5", 16, ROOT / "bench" / "mpi" / "message_rate.c", ("halo", "30"), (), "apenetplus-v5"),
     # A TLB of one entry: page boundaries within a buffer must be the same in every run.
     Case("translated", 4, Path(__file__).with_name("stack_buffers.c"), (), ("--set", "card.tlb_entries=1"), "quong"),
+    Case("device_memory", 4, ROOT / "tests" / "conformance" / "gpu" / "messages.c", (), (), "apenetplus-v4"),
     Case("jacobi", 8, ROOT / "examples" / "02_jacobi" / "jacobi.py"),
 ]
 

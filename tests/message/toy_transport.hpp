@@ -161,6 +161,7 @@ class ToyNetwork {
   // Of sends, in the order of their posts; and when one arrives.
   std::function<void(std::uint32_t source, const message::Request& request)> on_send;
   std::function<void(std::uint32_t source, const message::Request& request)> on_arrival;
+  std::function<void(std::uint32_t source, const message::Request& request)> on_put;  // and of gets
   std::int64_t credit_bytes = 0;  // given by anyone to anyone
 
  private:
@@ -223,6 +224,7 @@ inline void ToyNetwork::post(std::uint32_t source, const message::Request& reque
     return;
   }
   if (request.verb == message::RequestVerb::send && on_send) on_send(source, request);
+  if (request.verb != message::RequestVerb::send && on_put) on_put(source, request);
   flights_.emplace_back([this, source, request] {
     if (request.verb != message::RequestVerb::send) {
       move(source, request);

@@ -151,6 +151,8 @@ def test_a_slower_bus_is_slower():
         ({"memory": "gpu"}, "memory"),
         ({"memory": "host,gpu-staged"}, "memory"),
         ({"memory": "host-copied", "layer": "mpi"}, "memory"),
+        ({"memory": "gpu", "layer": "mpi"}, "memory"),
+        ({"memory": "gpu", "test": "halo"}, "memory"),
         ({"path": "wormhole"}, "path"),
         ({"path": "send", "test": "rate"}, "path"),
         ({"until": "landed"}, "until"),
@@ -317,6 +319,12 @@ def test_bad_partitions_and_lattices_are_named(test, options, name):
     [
         ("ape16", {"memory": "gpu"}, "memory = gpu: expected host: the card of ape16 does not reach a GPU's memory"),
         ("pax", {"memory": "gpu-staged"}, "expected host: pax has no host.gpu_copy_bandwidth_mib_s"),
+        (
+            "pax",
+            {"memory": "host,gpu", "layer": "mpi"},
+            "expected host: pax has no GPU (host.gpu_copy_bandwidth_mib_s)",
+        ),
+        ("quong", {"memory": "host-copied", "layer": "mpi"}, "expected one of host, gpu, gpu-staged at layer mpi"),
         ("extoll-64", {"channels": 2}, "channels = 2: expected at most the 1 of the card of extoll-64"),
     ],
 )

@@ -43,7 +43,8 @@ RULES = {
     ],
     "runtime/warden": [],
     "runtime": ["kernel", "machine", "runtime/ipc", "runtime/observe", "runtime/scheduler", "runtime/launch"],
-    "api/libfabric": ["message", "runtime/ipc"],
+    "api/libfabric": ["message", "runtime/ipc", "api/gpu/apenet_gpu.h"],
+    "api/gpu": [],
     "api/compute": ["runtime/ipc"],
 }
 

@@ -7,6 +7,7 @@ from project import code, cxx_files, name
 # Allowed global variables, and the reasons.
 ALLOWED = {
     ("src/api/libfabric/provider.cpp", "provider"): "libfabric's entry point returns a pointer to it",
+    ("src/api/gpu/cuda/cuda.cpp", "last_error"): "CUDA keeps the last error of each thread",
     ("src/kernel/interruption.cpp", "value"): "a signal is for the process, and says nothing to a simulation's results",
     ("src/runtime/ipc/client.cpp", "value"): "which rank this process is, and whether it is a fork of one: its facts",
     ("src/runtime/ipc/client.hpp", "attached_"): "the client of this process, if a library has asked for it",
@@ -16,6 +17,7 @@ ALLOWED = {
     ("src/runtime/shim/mpi.cpp", "mutex"): "a process begins virtual time once",
     ("src/runtime/shim/connections.cpp", "give_up_ns"): "a process is patient once, in the host's time",
     ("src/runtime/shim/lifeline.cpp", "value"): "the descriptor whose end ends the process: its fact",
+    ("src/runtime/shim/gpu.cpp", "heap"): "the device memory of the process: its fact",
     ("src/runtime/shim/cycle_counter.cpp", "value"): "a process has one handler of SIGSEGV",
     ("src/api/libfabric/transport.cpp", "mutex"): "libfabric gives a provider no place of its own in the process",
     ("src/api/libfabric/transport.cpp", "transports"): "libfabric gives a provider no place of its own in the process",

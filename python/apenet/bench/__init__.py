@@ -119,7 +119,13 @@ def measure(
             raise InputError(name, given[key], f"none for {test}: it belongs to {', '.join(WORKLOADS)}")
     if layer == "card":
         return card.measure(request, conditions, channels)
-    return mpi.measure(request, window=conditions.window, library=given["mpi_library"], pin=given["pin"])
+    return mpi.measure(
+        request,
+        window=conditions.window,
+        memory=conditions.memory,
+        library=given["mpi_library"],
+        pin=given["pin"],
+    )
 
 
 def _measure_workload(request: BenchRequest, layer: str, given: Options) -> BenchResult:
@@ -157,7 +163,7 @@ def _check_plain(test: str, layer: str, channels: list[int], conditions: Conditi
             "channels", ",".join(map(str, channels)), f"1 {where}: channels belong to the card's own tests"
         )
     for name, value in conditions.given.items():
-        if name != "window" or layer != "mpi" or test in WORKLOADS:
+        if name not in ("window", "memory") or layer != "mpi" or test in WORKLOADS:
             key = name.removesuffix("_bytes")
             raise InputError(key, value, f"none {where}: {key} belongs to the card's own tests")
 

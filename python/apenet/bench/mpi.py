@@ -11,10 +11,12 @@ from apenet.base.errors import ApenetError, InputError, Interrupted
 from apenet.bench.request import BenchRequest
 from apenet.bench.result import BenchResult, make_result
 from apenet.host.toolchain import PACKAGE, MpiChoice, compiled
+from apenet.machine import Machine
 from apenet.run.program import run
 
 SOURCE = PACKAGE / "programs" / "apenet_bench.c"
 TESTS = ("pingpong", "pingping", "roundtrip", "oneway", "unidirectional", "bidirectional")
+MEMORIES = ("host", "gpu", "gpu-staged")
 LARGEST_BYTES = 2**30  # counts of MPI calls are C ints
 
 
@@ -22,7 +24,7 @@ class BenchError(ApenetError):
     """The benchmark's program failed; the message contains its output."""
 
 
-def measure(request: BenchRequest, *, window: int | None, library: MpiChoice, pin: bool) -> BenchResult:
+def measure(request: BenchRequest, *, window: int | None, memory: str, library: MpiChoice, pin: bool) -> BenchResult:
     """One run for every series of doubling sizes, with ranks only on `nodes`, which work in pairs."""
     test, sizes = request.test, request.sizes
     placed = list(request.nodes) if request.nodes is not None else [0, 1]
@@ -34,6 +36,7 @@ def measure(request: BenchRequest, *, window: int | None, library: MpiChoice, pi
         raise InputError("test", test, f"one of {', '.join(TESTS)} at layer mpi: {test} is one of the card")
     if window is not None and test != "unidirectional":
         raise InputError("window", window, "none at layer mpi, except for unidirectional")
+    _check_memory(request.machine, memory)
     program = compiled(SOURCE)
     points: list[tuple[int, float, float]] = []
     warnings: list[tuple[str, ...]] = []
@@ -42,8 +45,9 @@ def measure(request: BenchRequest, *, window: int | None, library: MpiChoice, pi
         for first, last in doubling_stretches(sizes):
             request.progress(first)
             command: list[str | Path] = [program, "--test", test, "--sizes", f"{first}:{last}", "--output", output]
-            for option, value in (("--iterations", request.iterations), ("--window", window)):
-                if value is not None:
+            options = {"--iterations": request.iterations, "--window": window, "--memory": memory}
+            for option, value in options.items():
+                if value not in (None, "host"):
                     command += [option, str(value)]
             result = run(
                 command,
@@ -65,8 +69,18 @@ def measure(request: BenchRequest, *, window: int | None, library: MpiChoice, pi
             for line in output.read_text(encoding="utf-8").splitlines():
                 point = json.loads(line)
                 points.append((point["size_bytes"], point["time_us"], point["bandwidth_mib_s"]))
-    conditions = {} if window is None else {"window": window}
+    conditions: dict[str, object] = {} if window is None else {"window": window}
+    if memory != "host":
+        conditions["memory"] = memory
     return make_result(request, "mpi", points, conditions=conditions, warnings=warnings)
+
+
+def _check_memory(machine: Machine, memory: str) -> None:
+    kinds = set(memory.split(","))
+    if not kinds <= set(MEMORIES):
+        raise InputError("memory", memory, f"one of {', '.join(MEMORIES)} at layer mpi")
+    if kinds != {"host"} and machine.file.host.gpu_copy_bandwidth_mib_s is None:
+        raise InputError("memory", memory, f"host: {machine.name} has no GPU (host.gpu_copy_bandwidth_mib_s)")
 
 
 def doubling_stretches(sizes: Sequence[int]) -> Iterator[tuple[int, int]]:

@@ -29,7 +29,10 @@ class BenchRequest:
 
 
 class CardOptions(TypedDict, total=False):
-    """For the card's own tests of two nodes: see `apenet.bench.card.Conditions`; `channels`: simultaneous messages."""
+    """For the card's own tests of two nodes: see `apenet.bench.card.Conditions`; `channels`: simultaneous messages.
+
+    `window` and `memory` also at layer mpi.
+    """
 
     channels: int | Sequence[int]
     window: int | None

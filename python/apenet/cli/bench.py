@@ -54,7 +54,7 @@ def bench(
         typer.Option(
             "--memory",
             metavar="KIND[,KIND]",
-            help=f"Location of the buffers, for both nodes or for each (layer card): {', '.join(MEMORIES)}.",
+            help=f"Location of the buffers, for both nodes or for each: {', '.join(MEMORIES)}.",
         ),
     ] = "host",
     path: Annotated[

@@ -22,6 +22,7 @@ MpiChoice = Literal["auto", "mpich", "openmpi"]
 PACKAGE = Path(_core.__file__).parent
 SHIM = PACKAGE / "lib" / "libapenet-shim.so"
 PROVIDER = PACKAGE / "lib" / "libapenet-fi.so"
+CUDA = PACKAGE / "lib" / "libapenet-cuda.so"
 WARDEN = PACKAGE / "lib" / "apenet-warden"
 INCLUDE = PACKAGE / "include"
 
@@ -139,7 +140,7 @@ def compiled(source: Path) -> Path:
             return target
     make_cache()
     partial = target.with_name(f".{target.name}.{os.getpid()}")
-    command = [str(mpicc), "-O2", "-o", str(partial), str(source)]
+    command = [str(mpicc), "-O2", "-I", str(INCLUDE), "-o", str(partial), str(source)]
     made = subprocess.run(command, capture_output=True, text=True, check=False)
     if made.returncode != 0:
         partial.unlink(missing_ok=True)

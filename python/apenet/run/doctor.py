@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from apenet._core import version as __version__
 from apenet.base.errors import ApenetError, Interrupted
-from apenet.host.toolchain import INCLUDE, PROVIDER, SHIM, find_mpicc
+from apenet.host.toolchain import CUDA, INCLUDE, PROVIDER, SHIM, find_mpicc
 from apenet.run.program import RunResult, run
 
 # The report of each rank. The time of the exchange is virtual: 1 us each way on the machine `ideal`.
@@ -81,7 +81,8 @@ def examine() -> Diagnosis:
         Finding("ok", "apenet", f"{__version__}, Python {platform.python_version()}, {os.cpu_count()} cores"),
         _library("shim", SHIM),
         _library("provider", PROVIDER),
-        Finding("ok", "header", str(INCLUDE / "apenet_compute.h")),
+        _library("cuda", CUDA),
+        *(Finding("ok", "header", str(INCLUDE / name)) for name in ("apenet_compute.h", "apenet_gpu.h")),
         _package("mpich", "the default MPI"),
         _package("mpi4py", "MPI for Python programs"),
         _compiler(),

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "api/gpu/apenet_gpu.h"
 #include "api/libfabric/atomics.hpp"
 #include "api/libfabric/domain.hpp"
 #include "api/libfabric/eq.hpp"
@@ -265,8 +266,15 @@ Buffer make_buffer(const iovec* pieces, std::size_t count) {
   buffer.count = static_cast<std::uint32_t>(count);
   for (std::size_t i = 0; i < count; ++i) {
     buffer.pieces[i] = {message::address_of(pieces[i].iov_base), pieces[i].iov_len};
+    if (ape_gpu_is_device(pieces[i].iov_base) != 0) buffer.gpu_pieces |= 1U << i;
     buffer.length += pieces[i].iov_len;
   }
+  return buffer;
+}
+
+Buffer make_buffer(const void* start, std::size_t length) {
+  Buffer buffer = message::one_piece(message::address_of(start), length);
+  if (ape_gpu_is_device(start) != 0) buffer.gpu_pieces = 1;
   return buffer;
 }
 

@@ -27,10 +27,12 @@ constexpr std::uint64_t access_caps = FI_RMA | FI_ATOMIC;
 constexpr std::uint64_t direction_caps =
     FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
 constexpr std::uint64_t transmit_caps =
-    FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_SEND | FI_WRITE | FI_READ;
+    FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_SEND | FI_WRITE | FI_READ | FI_HMEM;
 constexpr std::uint64_t receive_caps = FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_RECV | FI_REMOTE_READ |
                                        FI_REMOTE_WRITE | FI_MULTI_RECV | FI_DIRECTED_RECV | FI_SOURCE |
-                                       FI_RMA_EVENT;
+                                       FI_RMA_EVENT | FI_HMEM;
+// Granted to who asks: telling targets costs messages, and a GPU's memory concerns few.
+constexpr std::uint64_t caps_on_request = FI_RMA_EVENT | FI_HMEM;
 constexpr std::uint64_t domain_caps = FI_LOCAL_COMM | FI_REMOTE_COMM;
 constexpr std::uint64_t message_order = FI_ORDER_SAS;  // sends after sends; puts keep no order with anything
 // Atomics are messages: they keep the order of all messages between two processes.
@@ -125,7 +127,10 @@ std::uint64_t choose_caps(const fi_info* hints, const ipc::Header& machine) {
     offered |= read_caps;
     if (has_room_for_atomics(machine)) offered |= FI_ATOMIC;
   }
+  if (machine.software.gpu_copy_bytes_per_second > 0) offered |= FI_HMEM;
   const std::uint64_t asked = hints != nullptr ? hints->caps : 0;
+  if ((asked & FI_HMEM & ~offered) != 0)
+    refuse("caps: FI_HMEM: machine '" + std::string(machine.machine) + "' has no GPU");
   if ((asked & rma_caps) != 0 && machine.remote_access_supported == 0) {
     refuse("caps: FI_RMA: the card of machine '" + std::string(machine.machine) +
            "' writes only where the receiver has consented");
@@ -135,8 +140,7 @@ std::uint64_t choose_caps(const fi_info* hints, const ipc::Header& machine) {
            "' cannot read remote memory");
   }
   refuse_bits("caps", asked, offered);
-  // Telling targets costs messages: for those who ask.
-  if (asked == 0) return offered & ~std::uint64_t{FI_RMA_EVENT};
+  if (asked == 0) return offered & ~caps_on_request;
   std::uint64_t caps = asked | domain_caps;
   if ((asked & direction_caps) == 0) {
     if ((asked & (FI_MSG | FI_TAGGED)) != 0) caps |= FI_SEND | FI_RECV;

@@ -2,6 +2,7 @@
 // the provider for atomics.
 #include <rdma/fi_errno.h>
 
+#include "api/gpu/apenet_gpu.h"
 #include "api/libfabric/cntr.hpp"
 #include "api/libfabric/domain.hpp"
 #include "api/libfabric/eq.hpp"
@@ -28,13 +29,31 @@ int control_region(fid* /*object*/, int command, void* /*argument*/) {
   return command == FI_ENABLE || command == FI_REFRESH ? 0 : -FI_ENOSYS;
 }
 
+// An address tells whether it is one of the GPU's memory; an interface that contradicts it is refused.
+void check_memory(const fi_mr_attr& attributes) {
+  if (attributes.iface != FI_HMEM_SYSTEM && attributes.iface != FI_HMEM_CUDA)
+    throw FabricError(FI_ENOSYS, "fi_mr_regattr: iface: expected FI_HMEM_SYSTEM or FI_HMEM_CUDA");
+  if (attributes.iface == FI_HMEM_CUDA && attributes.device.cuda != 0)
+    throw FabricError(FI_EINVAL, "fi_mr_regattr: device.cuda: expected 0, the only GPU of a node");
+  for (std::size_t i = 0; i < attributes.iov_count; ++i) {
+    const bool in_gpu = ape_gpu_is_device(attributes.mr_iov[i].iov_base) != 0;
+    if (attributes.iface == FI_HMEM_CUDA && !in_gpu) {
+      throw FabricError(FI_EINVAL,
+                        "fi_mr_regattr: FI_HMEM_CUDA: expected memory of ape_gpu_malloc() or of "
+                        "libapenet-cuda.so; the simulated machine does not know pointers of a real GPU");
+    }
+    if (in_gpu && region_access(attributes.access) != 0)
+      throw FabricError(FI_EOPNOTSUPP, "fi_mr_reg: a GPU's memory cannot be opened to remote access");
+  }
+}
+
 constexpr fi_ops region_object_ops = object_ops(close_object<MemoryRegion>, bind_region, control_region);
 
 int register_attributes(fid* object, const fi_mr_attr* attributes, std::uint64_t flags, fid_mr** out) {
   auto& domain = object_of<Domain>(object);
   return enter(domain.transport().client(), [&]() -> int {
     if ((flags & ~std::uint64_t{FI_RMA_EVENT}) != 0) return -FI_EBADFLAGS;
-    if (attributes->iface != FI_HMEM_SYSTEM) return -FI_ENOSYS;
+    check_memory(*attributes);
     const std::uint64_t key = domain.chooses_keys() ? domain.new_key() : attributes->requested_key;
     auto* region = new MemoryRegion(domain, *attributes, key);
     ipc::Client& client = domain.transport().client();

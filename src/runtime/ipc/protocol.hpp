@@ -21,7 +21,7 @@
 namespace apenet::ipc {
 
 inline constexpr std::uint32_t protocol_magic = 0x41504531;  // "APE1"
-inline constexpr std::uint32_t protocol_version = 5;
+inline constexpr std::uint32_t protocol_version = 6;
 
 inline constexpr std::uint32_t slots_per_process = 4096;   // sparse: only used slots take memory
 inline constexpr std::uint32_t window_bytes = 256 * 1024;  // per process, for CopyOrder
@@ -39,8 +39,10 @@ using message::Event;
 using message::EventKind;
 using message::from_cpu;
 using message::inline_bytes;
+using message::local_gpu;
 using message::no_slot;
 using message::notify_target;
+using message::remote_gpu;
 using message::Request;
 using message::RequestVerb;
 using message::slot_bytes;

@@ -44,8 +44,8 @@ void check_clock(std::uint32_t rank, std::int64_t now_ps, std::int64_t seen_ps) 
   Field(rank, "clock", "now_ps", now_ps).between(seen_ps, ipc::end_of_time_ps);
 }
 
-constexpr int all_flags =
-    ipc::from_cpu | ipc::want_local | ipc::want_remote | ipc::notify_target | ipc::by_key;
+constexpr int all_flags = ipc::from_cpu | ipc::want_local | ipc::want_remote | ipc::notify_target |
+                          ipc::by_key | ipc::local_gpu | ipc::remote_gpu;
 
 void check_payload(std::uint32_t rank, const ipc::Request& request) {
   const auto field = [rank](const char* name, std::int64_t value) {

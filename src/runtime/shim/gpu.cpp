@@ -1,0 +1,70 @@
+// The calls of src/api/gpu/apenet_gpu.h: device memory of the simulated node, and what its use costs.
+#include <cerrno>
+#include <cstring>
+
+#include "runtime/shim/gpu_heap.hpp"
+#include "runtime/shim/real.hpp"
+
+namespace apenet::shim {
+namespace {
+
+GpuHeap& heap() {
+  // Stands for the process; never destroyed, because exit handlers still free their memory.
+  static GpuHeap& heap = *new GpuHeap;
+  return heap;
+}
+
+// Before MPI_Init, too: programs choose their device and allocate first.
+bool node_has_gpu() {
+  const ipc::Header* machine = ipc::Client::machine();
+  return machine != nullptr && machine->software.gpu_copy_bytes_per_second > 0;
+}
+
+// The CPU waits for the GPU's copy engine. `crossing`: bytes that go over the bus.
+void charge(std::size_t crossing) {
+  ipc::Client* client = virtual_client();
+  if (client == nullptr) return;
+  client->block().lock.note_thread();
+  client->charge_compute(client->costs().gpu_copy(static_cast<std::int64_t>(crossing)).ps());
+}
+
+}  // namespace
+}  // namespace apenet::shim
+
+using apenet::shim::charge;
+using apenet::shim::heap;
+using apenet::shim::node_has_gpu;
+
+APENET_EXPORT int ape_gpu_count() {
+  return node_has_gpu() ? 1 : 0;
+}
+
+APENET_EXPORT void* ape_gpu_malloc(std::size_t bytes) {
+  void* memory = node_has_gpu() ? heap().allocate(bytes) : nullptr;
+  if (memory == nullptr) errno = node_has_gpu() ? ENOMEM : ENODEV;
+  return memory;
+}
+
+APENET_EXPORT int ape_gpu_free(void* memory) {
+  if (memory == nullptr || heap().release(memory)) return 0;
+  errno = EINVAL;
+  return -1;
+}
+
+APENET_EXPORT int ape_gpu_is_device(const void* address) {
+  return heap().holds(address) ? 1 : 0;
+}
+
+APENET_EXPORT void ape_gpu_memcpy(void* to, const void* from, std::size_t bytes) {
+  if (bytes == 0) return;
+  std::memmove(to, from, bytes);
+  const bool from_gpu = heap().holds(from);
+  const bool to_gpu = heap().holds(to);
+  if (from_gpu || to_gpu) charge(from_gpu != to_gpu ? bytes : 0);
+}
+
+APENET_EXPORT void ape_gpu_memset(void* to, int value, std::size_t bytes) {
+  if (bytes == 0) return;
+  std::memset(to, value, bytes);
+  if (heap().holds(to)) charge(0);
+}
