@@ -55,6 +55,15 @@ def test_only_small_messages_hide_behind_work(apenet, build):
     assert max(hidden[1:]) < 5
 
 
+def test_device_pointers_save_the_programs_copies(apenet, build):
+    program = build(EXAMPLES / "07_gpu_memory" / "exchange.c")
+    done = apenet("run", "-n", "4", "--machine", "quong", "--", program)
+    assert done.returncode == 0, done.stderr
+    rows = [[float(word) for word in line.split()] for line in done.stdout.splitlines()[1:]]
+    assert all(direct < 0.8 * staged for _, direct, staged in rows)
+    assert apenet("run", "-n", "2", "--machine", "ape16", "--", program).returncode != 0
+
+
 def test_one_program_gives_the_same_answer_on_many_machines(build):
     program = build(EXAMPLES / "06_many_machines" / "cg.c")
     script = EXAMPLES / "06_many_machines" / "many_machines.py"
