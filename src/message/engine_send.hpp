@@ -87,8 +87,8 @@ template <typename P>
 bool Engine<P>::send(Inbox& from, const SendCall& call) {
   transport_.works_for(call.owner);
   const bool small = static_cast<std::int64_t>(call.buffer.length) <= eager_limit_bytes_;
-  // A rendezvous lets the card read the GPU's memory; an eager message is copied by the CPU.
-  const bool stays_in_gpu = call.buffer.gpu_bytes() > 0 && card_reaches_gpus(call.target);
+  // A rendezvous saves the receiver's copy to its GPU, but needs this process again: not for an inject.
+  const bool stays_in_gpu = call.buffer.gpu_bytes() > 0 && card_reaches_gpus(call.target) && !call.inject;
   if (small && !stays_in_gpu && send_eager(from, call)) return true;
   start_rendezvous(from, call);
   return false;
@@ -104,7 +104,7 @@ bool Engine<P>::send_eager(Inbox& from, const SendCall& call) {
     const bool fits_request = sizeof(MessageHeader) + length <= inline_bytes;
     if (!fits_request && transport_.free_slots() < pieces) return false;
   }
-  charge_gpu_copy(call.buffer.gpu_bytes());
+  charge_staging(call.buffer, call.target);
   MessageHeader header = header_of(from, call, true);
   header.pieces_to_come = static_cast<std::uint16_t>(pieces - 1);
   post_eager(header, call.target, part_of(call.buffer, 0, std::min(length, piece_limit_bytes_)));
@@ -139,6 +139,7 @@ void Engine<P>::post_eager(MessageHeader header, std::uint32_t target, const Buf
   transport_.charge(transport_.costs().send);
   // What the CPU writes to the card itself needs no other copy.
   if (request.bytes > transport_.card().max_pio_bytes) charge_copy(length - buffer.gpu_bytes());
+  if (buffer.gpu_bytes() > 0 && card_reaches_gpus(target)) request.flags = local_gpu;
   post_send(request);
 }
 
@@ -147,7 +148,7 @@ void Engine<P>::post_eager(MessageHeader header, std::uint32_t target, const Buf
 template <typename P>
 void Engine<P>::post_send(Request& request) {
   const CardLimits& card = transport_.card();
-  const bool is_written = request.bytes <= card.max_pio_bytes;
+  const bool is_written = request.bytes <= card.max_pio_bytes && (request.flags & local_gpu) == 0;
   if (is_written) request.flags = from_cpu;
   transport_.post(request);
   const std::int64_t packet = card.send_packet_bytes;
@@ -173,7 +174,7 @@ bool Engine<P>::card_reaches_gpus(std::uint32_t peer) const {
   return transport_.card().reaches_gpus != 0 && !transport_.is_near(peer);
 }
 
-// Inside a node, and with a card that does not reach GPUs, puts and gets go through a buffer of the host.
+// Inside a node, and with a card that does not reach GPUs, data goes through a buffer of the host.
 template <typename P>
 void Engine<P>::charge_staging(const Buffer& buffer, std::uint32_t peer) {
   if (!card_reaches_gpus(peer)) charge_gpu_copy(buffer.gpu_bytes());

@@ -24,7 +24,7 @@ enum RequestFlag : std::uint8_t {
   want_remote = 4,    // Event remote_done
   notify_target = 8,  // put: Event arrived at the target
   by_key = 16,        // put, get: remote_address is one of the region that has the key
-  local_gpu = 32,     // put, get: local_address is in the memory of the node's GPU
+  local_gpu = 32,     // the payload, or what a get fetches, is in the memory of the node's GPU
   remote_gpu = 64,    // put: remote_address is in the memory of the target's GPU
 };
 

@@ -78,7 +78,8 @@ struct Session::Parts {
   }
 
   void report_on(SessionReport& report);
-  [[nodiscard]] std::string warning_of_threads() const;
+  template <typename Predicate>
+  [[nodiscard]] std::string ranks_where(const Predicate& holds) const;
   void report_rank(RankReport& report, std::uint32_t rank);
   // The rank's clock, clamped because the rank may have written anything.
   std::int64_t virtual_ps(std::uint32_t rank) {
@@ -131,8 +132,18 @@ void Session::Parts::report_on(SessionReport& report) {
   report.network = observation.network_history();
   for (std::string& warning : machine.warnings()) report.warnings.push_back(std::move(warning));
   for (std::string& warning : observation.finish()) report.warnings.push_back(std::move(warning));
-  if (std::string warning = warning_of_threads(); !warning.empty())
-    report.warnings.push_back(std::move(warning));
+  if (const std::string ranks = ranks_where([](const ipc::Block& block) { return block.lock.had_several(); });
+      !ranks.empty()) {
+    report.warnings.push_back("several threads called MPI, slept or read the clock in " + ranks +
+                              ": the host determines their order, so this run may not repeat exactly");
+  }
+  if (const std::string ranks =
+          ranks_where([](const ipc::Block& block) { return block.identity.lent_device_memory != 0; });
+      !ranks.empty()) {
+    report.warnings.push_back(
+        "device memory was passed to collectives, one-sided calls or datatypes with gaps in " + ranks +
+        ": what MPI itself copies and computes there takes no time");
+  }
   if (totals.late_posts > 0) {
     report.warnings.push_back(std::to_string(totals.late_posts) +
                               " requests were posted by a thread while another one of its process waited: "
@@ -147,18 +158,19 @@ void Session::Parts::report_on(SessionReport& report) {
   prove_path(report);
 }
 
-std::string Session::Parts::warning_of_threads() const {
+// "rank 2", "ranks 0, 1"; empty if there is none.
+template <typename Predicate>
+std::string Session::Parts::ranks_where(const Predicate& holds) const {
   constexpr std::uint32_t most_named = 4;
   std::string ranks;
   std::uint32_t count = 0;
   for (std::uint32_t rank = 0; scheduler.started() && rank < process_count; ++rank) {
-    if (!const_cast<SharedMemory&>(shared).block(rank).lock.had_several() || ++count > most_named) continue;
+    if (!holds(const_cast<SharedMemory&>(shared).block(rank)) || ++count > most_named) continue;
     ranks += (count > 1 ? ", " : "") + std::to_string(rank);
   }
   if (count == 0) return {};
   if (count > most_named) ranks += " and " + std::to_string(count - most_named) + " more";
-  return "several threads called MPI, slept or read the clock in rank" + std::string(count > 1 ? "s " : " ") +
-         ranks + ": the host determines their order, so this run may not repeat exactly";
+  return (count > 1 ? "ranks " : "rank ") + ranks;
 }
 
 void Session::Parts::report_rank(RankReport& report, std::uint32_t rank) {

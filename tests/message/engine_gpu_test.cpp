@@ -49,7 +49,9 @@ Time host_copy(std::size_t bytes) {
 
 // Rank 0 sends to rank 1.
 struct GpuNetwork {
-  explicit GpuNetwork(bool reaches_gpus) : network(2, costs_with_gpu(), card_that(reaches_gpus)) {
+  explicit GpuNetwork(bool reaches_gpus) : GpuNetwork(card_that(reaches_gpus)) {}
+  explicit GpuNetwork(const message::CardLimits& card) : network(2, costs_with_gpu(), card) {
+    network.on_send = [this](std::uint32_t, const Request& request) { sends.push_back(request); };
     network.on_put = [this](std::uint32_t, const Request& request) { puts.push_back(request); };
   }
   void message(In from, In to, std::size_t length, bool inject = false) {
@@ -74,6 +76,7 @@ struct GpuNetwork {
   }
 
   ToyNetwork network;
+  std::vector<Request> sends;
   std::vector<Request> puts;
   bool left_at_once = false;
 };
@@ -114,9 +117,24 @@ TEST(GpuMessages, TheReceiverCopiesAnEagerOneFromTheHost) {
   EXPECT_EQ(peers.charged(1), gpu_copy(200));
 }
 
-TEST(GpuMessages, AnInjectedOneIsReadFromTheGpuThoughItsBufferIsFree) {
+TEST(GpuMessages, AnInjectedOneLeavesTheGpuWithoutFurtherHelpOfItsSender) {
+  message::CardLimits writes_by_cpu = card_that(true);
+  writes_by_cpu.max_pio_bytes = 1000;
+  for (const message::CardLimits& card : {card_that(true), writes_by_cpu}) {
+    GpuNetwork peers(card);
+    peers.message(In::gpu, In::gpu, 200, true);
+    EXPECT_TRUE(peers.left_at_once);
+    EXPECT_EQ(peers.sends.size(), 1U);
+    EXPECT_EQ(peers.sends[0].flags, message::local_gpu);
+    EXPECT_EQ(peers.charged(0), Time::zero());
+    EXPECT_EQ(peers.charged(1), gpu_copy(200));
+  }
+}
+
+TEST(GpuMessages, ALongInjectedOneIsKeptForItsRendezvous) {
   GpuNetwork peers(true);
-  peers.message(In::gpu, In::gpu, 100, true);
+  peers.message(In::gpu, In::gpu, 300, true);
+  EXPECT_FALSE(peers.left_at_once);
   ASSERT_EQ(peers.puts.size(), 1U);
   EXPECT_EQ(peers.memory_of_put(0), message::local_gpu | message::remote_gpu);
 }

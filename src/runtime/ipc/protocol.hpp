@@ -96,7 +96,9 @@ struct Identity {
   // Has closed its last session or endpoint; may end or continue.
   std::atomic<std::uint32_t> closed{0};
   std::atomic<std::uint32_t> used_provider{0};  // the provider has opened an endpoint
-  char library[96] = {};                        // name and version that the MPI library reports
+  // MPI itself had to copy or compute in device memory, which nobody charges.
+  std::atomic<std::uint32_t> lent_device_memory{0};
+  char library[96] = {};  // name and version that the MPI library reports
 };
 
 // The node of the process. Owner: the simulator, which writes it before any process starts.

@@ -6,13 +6,14 @@
 #include "runtime/shim/real.hpp"
 
 namespace apenet::shim {
-namespace {
 
-GpuHeap& heap() {
+GpuHeap& device_memory() {
   // Stands for the process; never destroyed, because exit handlers still free their memory.
   static GpuHeap& heap = *new GpuHeap;
   return heap;
 }
+
+namespace {
 
 // Before MPI_Init, too: programs choose their device and allocate first.
 bool node_has_gpu() {
@@ -32,7 +33,7 @@ void charge(std::size_t crossing) {
 }  // namespace apenet::shim
 
 using apenet::shim::charge;
-using apenet::shim::heap;
+using apenet::shim::device_memory;
 using apenet::shim::node_has_gpu;
 
 APENET_EXPORT int ape_gpu_count() {
@@ -40,31 +41,31 @@ APENET_EXPORT int ape_gpu_count() {
 }
 
 APENET_EXPORT void* ape_gpu_malloc(std::size_t bytes) {
-  void* memory = node_has_gpu() ? heap().allocate(bytes) : nullptr;
+  void* memory = node_has_gpu() ? device_memory().allocate(bytes) : nullptr;
   if (memory == nullptr) errno = node_has_gpu() ? ENOMEM : ENODEV;
   return memory;
 }
 
 APENET_EXPORT int ape_gpu_free(void* memory) {
-  if (memory == nullptr || heap().release(memory)) return 0;
+  if (memory == nullptr || device_memory().release(memory)) return 0;
   errno = EINVAL;
   return -1;
 }
 
 APENET_EXPORT int ape_gpu_is_device(const void* address) {
-  return heap().holds(address) ? 1 : 0;
+  return device_memory().holds(address) ? 1 : 0;
 }
 
 APENET_EXPORT void ape_gpu_memcpy(void* to, const void* from, std::size_t bytes) {
   if (bytes == 0) return;
   std::memmove(to, from, bytes);
-  const bool from_gpu = heap().holds(from);
-  const bool to_gpu = heap().holds(to);
+  const bool from_gpu = device_memory().holds(from);
+  const bool to_gpu = device_memory().holds(to);
   if (from_gpu || to_gpu) charge(from_gpu != to_gpu ? bytes : 0);
 }
 
 APENET_EXPORT void ape_gpu_memset(void* to, int value, std::size_t bytes) {
   if (bytes == 0) return;
   std::memset(to, value, bytes);
-  if (heap().holds(to)) charge(0);
+  if (device_memory().holds(to)) charge(0);
 }

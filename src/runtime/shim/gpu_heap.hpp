@@ -25,6 +25,7 @@ class GpuHeap {
   [[nodiscard]] void* allocate(std::size_t bytes);
   // False: allocate() has not returned this pointer, or it has been freed.
   [[nodiscard]] bool release(void* memory);
+  [[nodiscard]] bool is_used() const { return begin_.load(std::memory_order_relaxed) != 0; }
   [[nodiscard]] bool holds(const void* address) const {
     const std::uint64_t begin = begin_.load(std::memory_order_relaxed);
     return begin != 0 && reinterpret_cast<std::uint64_t>(address) - begin < reserved_bytes;
@@ -37,5 +38,8 @@ class GpuHeap {
   std::atomic<std::uint64_t> begin_{0};          // 0: not reserved yet
   std::map<std::uint64_t, std::uint64_t> used_;  // end of each allocation, by its begin
 };
+
+// That of the process.
+GpuHeap& device_memory();
 
 }  // namespace apenet::shim

@@ -4,7 +4,11 @@
 // A call that looks (MPI_Test) gets the true state at its own time. A call that waits (MPI_Wait) advances to
 // the next event. Any other call may only kick progress, or wait inside. It counts as waiting once it has
 // polled often; each call starts a new count, because MPI's one-sided calls kick several times each.
+#include <algorithm>
+#include <array>
+
 #include "runtime/shim/call_notes.hpp"
+#include "runtime/shim/gpu_heap.hpp"
 #include "runtime/shim/mpi_library.hpp"
 #include "runtime/shim/real.hpp"
 
@@ -44,9 +48,52 @@ struct Plain {
   explicit Plain(ipc::Client* /*client*/) {}
 };
 
-template <typename Meaning, typename Effect, typename... Arguments>
+bool is_device(Word argument) {
+  return device_memory().holds(reinterpret_cast<const void*>(argument));  // NOLINT(performance-no-int-to-ptr)
+}
+
+// Whether a datatype's elements are not one block of memory. MPI packs such data with the CPU.
+bool has_gaps(Word datatype) {
+  static void* const type_size = profiling_symbol("PMPI_Type_size");
+  static void* const type_extent = profiling_symbol("PMPI_Type_get_extent");
+  int size = 0;
+  Word lower_bound = 0;
+  Word extent = 0;
+  const bool known =
+      call(type_size, datatype, &size) == 0 && call(type_extent, datatype, &lower_bound, &extent) == 0;
+  return known && (lower_bound != 0 || extent != size);
+}
+
+// A buffer, a count and a datatype: the arguments from `first` on.
+template <std::size_t count>
+bool is_packed(const std::array<Word, count>& arguments, std::size_t first) {
+  return first + 2 < count && is_device(arguments[first]) && has_gaps(arguments[first + 2]);
+}
+
+// Whether MPI itself, which takes device memory for the host's, may copy or compute in it during this call.
+// The library passes on only the buffers of directed messages without gaps.
+template <std::size_t count>
+bool lends_device_memory(ipc::CallKind kind, const std::array<Word, count>& arguments) {
+  if (!device_memory().is_used()) return false;
+  switch (kind) {
+    case ipc::CallKind::send:
+    case ipc::CallKind::receive:
+      return is_packed(arguments, 0);
+    case ipc::CallKind::exchange:
+      return is_packed(arguments, 0) || is_packed(arguments, 5);
+    case ipc::CallKind::collective:
+    case ipc::CallKind::window:
+      return std::any_of(arguments.begin(), arguments.end(), is_device);
+    default:
+      return false;
+  }
+}
+
+template <typename Meaning, typename Effect, ipc::CallKind kind, typename... Arguments>
 int pass_on(void* original, ipc::MpiCall id, const Words& words, Arguments... arguments) {
   ipc::Client* client = virtual_client();
+  if (client != nullptr && lends_device_memory(kind, std::array<Word, sizeof...(Arguments)>{arguments...}))
+    client->block().identity.lent_device_memory = 1;
   [[maybe_unused]] const Meaning mark(client);
   const InCall note(client, id, words);
   const int result = call(original, arguments...);
@@ -67,11 +114,11 @@ using apenet::shim::Words;
 
 // Exported under both names: a profiler between the program and its MPI library calls the profiling name.
 #define APENET_UNWRAP(...) __VA_ARGS__
-#define APENET_ENTRY(entry, name, arity, id, meaning, effect, words)                    \
-  APENET_EXPORT int entry(APENET_PARAMETERS_##arity) {                                  \
-    static void* const original = profiling_symbol("P" #name);                          \
-    return apenet::shim::pass_on<apenet::shim::meaning, apenet::shim::effect>(          \
-        original, MpiCall::id, Words{{APENET_UNWRAP words}}, APENET_ARGUMENTS_##arity); \
+#define APENET_ENTRY(entry, name, arity, id, meaning, effect, kind, words)                                  \
+  APENET_EXPORT int entry(APENET_PARAMETERS_##arity) {                                                      \
+    static void* const original = profiling_symbol("P" #name);                                              \
+    return apenet::shim::pass_on<apenet::shim::meaning, apenet::shim::effect, apenet::ipc::CallKind::kind>( \
+        original, MpiCall::id, Words{{APENET_UNWRAP words}}, APENET_ARGUMENTS_##arity);                     \
   }
 #define APENET_FUNCTION(name, arity, ...)      \
   APENET_ENTRY(name, name, arity, __VA_ARGS__) \
@@ -104,10 +151,10 @@ using apenet::shim::Words;
 #define APENET_ARGUMENTS_13 APENET_ARGUMENTS_12, m
 
 #define APENET_MPI_CALL(name, arity, meaning, effect, kind, words) \
-  APENET_FUNCTION(name, arity, name, meaning, effect, words)
+  APENET_FUNCTION(name, arity, name, meaning, effect, kind, words)
 #define APENET_MPI_LARGE_CALL(name, arity, meaning, effect, kind, words) \
-  APENET_FUNCTION(name, arity, name, meaning, effect, words)             \
-  APENET_FUNCTION(name##_c, arity, name, meaning, effect, words)
+  APENET_FUNCTION(name, arity, name, meaning, effect, kind, words)       \
+  APENET_FUNCTION(name##_c, arity, name, meaning, effect, kind, words)
 
 #include "runtime/ipc/mpi_call_list.inc"
 
