@@ -1,15 +1,19 @@
 // fan_out: one rank sends to several others at once.
 //
-//   fan_out BYTES MESSAGES
+//   fan_out MESSAGES BYTES...
 //
-// Rank 0 sends MESSAGES messages of BYTES to each other rank, with up to `window` of them to each under way
-// at the same time, and waits for an empty answer of each. Place rank 0 on a node and the others on its
-// neighbours. Prints the bandwidth with which rank 0 sent, in MiB/s.
+// For each size BYTES, rank 0 sends MESSAGES messages to each other rank, with up to `window` of them to each
+// under way at the same time, and waits for an empty answer of each. MESSAGES 0 stands for 32 up to 64 KiB
+// and 8 above. Place rank 0 on a node and the others on its neighbours. Prints each size, and the bandwidth
+// with which rank 0 sent to all of them together, in MiB/s.
 #include <mpi.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-enum { data_tag = 1, answer_tag = 2, window = 8, exit_bad_input = 2 };
+enum { data_tag = 1, answer_tag = 2, window = 8, exit_bad_input = 2, first_size = 2 };
+enum { few_messages = 8, many_messages = 32, small_bytes = 65536, page_bytes = 4096 };
 
 static void send_to_all(char* buffer, int bytes, int messages, int receivers, MPI_Request* requests) {
   for (int i = 0; i < window * receivers; ++i) requests[i] = MPI_REQUEST_NULL;
@@ -33,34 +37,48 @@ static void receive_all(char* buffer, int bytes, int messages, MPI_Request* requ
   MPI_Send(NULL, 0, MPI_CHAR, 0, answer_tag, MPI_COMM_WORLD);
 }
 
-int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
-  const int bytes = argc == 3 ? atoi(argv[1]) : 0;
-  const int messages = argc == 3 ? atoi(argv[2]) : 0;
-  int rank = 0;
-  int size = 0;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
-  if (bytes < 1 || messages < 1 || size < 2) {
-    if (rank == 0) fprintf(stderr, "usage: fan_out BYTES MESSAGES, with at least 2 ranks\n");
-    MPI_Finalize();
-    return exit_bad_input;
-  }
-  const int receivers = size - 1;
-  char* buffer = calloc((size_t)bytes, 1);
-  MPI_Request* requests = malloc(sizeof *requests * (size_t)(rank == 0 ? window * receivers : messages));
+// Returns the bandwidth; only rank 0 knows it.
+static double measure(int bytes, int messages, int rank, int receivers) {
+  const size_t pages = ((size_t)bytes + page_bytes - 1) / page_bytes;
+  char* buffer = aligned_alloc(page_bytes, pages * page_bytes);
+  const int request_count = rank == 0 ? window * receivers : messages;
+  MPI_Request* requests = malloc(sizeof *requests * (size_t)request_count);
   if (buffer == NULL || requests == NULL) MPI_Abort(MPI_COMM_WORLD, 1);
+  memset(buffer, 0, (size_t)bytes);
+  double mib_s = 0;
   if (rank > 0) {
     receive_all(buffer, bytes, messages, requests);
   } else {
     MPI_Barrier(MPI_COMM_WORLD);
     const double start = MPI_Wtime();
     send_to_all(buffer, bytes, messages, receivers, requests);
-    const double seconds = MPI_Wtime() - start;
-    printf("%.2f\n", (double)bytes * messages * receivers / seconds / (1 << 20));
+    mib_s = (double)bytes * messages * receivers / (MPI_Wtime() - start) / (1 << 20);
   }
   free(requests);
   free(buffer);
+  return mib_s;
+}
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  int rank = 0;
+  int size = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  bool is_valid = argc > first_size && atoi(argv[1]) >= 0 && size >= 2;
+  for (int i = first_size; i < argc; ++i) is_valid = is_valid && atoi(argv[i]) >= 1;
+  if (!is_valid) {
+    if (rank == 0) fprintf(stderr, "usage: fan_out MESSAGES BYTES..., with at least 2 ranks\n");
+    MPI_Finalize();
+    return exit_bad_input;
+  }
+  for (int i = first_size; i < argc; ++i) {
+    const int bytes = atoi(argv[i]);
+    int messages = atoi(argv[1]);
+    if (messages == 0) messages = bytes <= small_bytes ? many_messages : few_messages;
+    const double mib_s = measure(bytes, messages, rank, size - 1);
+    if (rank == 0) printf("%d %.6f\n", bytes, mib_s);
+  }
   MPI_Finalize();
   return 0;
 }

@@ -12,9 +12,6 @@ PeerQueues::PeerQueues(const TopologyDescription& topology, std::uint32_t queues
     dimensions_.push_back({size, directions});
     directions += size > 2 ? 2 : size - 1;
   }
-  if (directions == 0) return;
-  const std::uint32_t directions_per_queue = (directions + queues - 1) / queues;
-  queues_ = (directions + directions_per_queue - 1) / directions_per_queue;
 }
 
 // Dimension order, in the shorter direction: the way that the messages take with the usual routing.

@@ -10,9 +10,9 @@
 namespace apenet {
 
 // What waits in a queue of a card, for example for a busy link, holds back all behind it. So the library of a
-// torus or mesh gives each direction in which messages leave the node a queue of its own. If there are fewer
-// queues than directions, equally many directions share each, because the queues take equal turns; then it
-// may leave some unused. Elsewhere it spreads the targets. The queue is a function of the two nodes alone:
+// torus or mesh gives each direction in which messages leave the node a queue of its own, in
+// turns if there are fewer queues than directions: then the directions of the first dimensions share none
+// among themselves. Elsewhere it spreads the targets. The queue is a function of the two nodes alone:
 // all messages from one to the other use one queue, and so keep their order.
 class PeerQueues {
  public:
@@ -28,7 +28,7 @@ class PeerQueues {
     std::uint32_t first_direction = 0;
   };
 
-  std::uint32_t queues_;  // in use
+  std::uint32_t queues_;
   bool is_torus_;
   std::vector<Dimension> dimensions_;  // empty: neither torus nor mesh
 };

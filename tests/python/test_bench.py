@@ -8,6 +8,7 @@ import pytest
 import apenet
 from apenet.base.errors import InputError
 from apenet.base.gather import gather_warnings
+from apenet.bench.fanout import neighbours_of_0
 from apenet.bench.mpi import doubling_stretches
 
 
@@ -18,7 +19,7 @@ def test_the_teaching_machine_is_its_two_numbers():
     assert result.bandwidths_mib_s[1] == pytest.approx(1000 / 1.001, rel=1e-4)
 
 
-@pytest.mark.parametrize("test", apenet.bench.TESTS)
+@pytest.mark.parametrize("test", [*apenet.bench.PAIR_TESTS, *apenet.bench.WORKLOADS])
 def test_every_test_gives_arrays_of_one_length(test):
     result = apenet.bench.measure(test, "apenet-2004", sizes="16:256")
     assert result.sizes_bytes.tolist() == [16, 32, 64, 128, 256]
@@ -200,6 +201,41 @@ def test_a_curve_through_mpi_says_where_its_protocol_changes():
     assert result.to_json()["eager_limit_bytes"] == 100
     assert apenet.bench.pingpong(machine, sizes="64", layer="mpi", iterations=2).protocol_step == ""
     assert apenet.bench.pingpong(machine, sizes="64:128").protocol_step == ""
+
+
+def test_a_fan_out_is_what_the_node_sends_to_all_its_neighbours():
+    result = apenet.bench.fanout("ape16", sizes=[1000, 4096], neighbors=[1, 3], iterations=8)
+    assert result.layer == "mpi"
+    assert result.neighbors.tolist() == [1, 1, 3, 3]
+    assert result.sizes_bytes.tolist() == [1000, 4096, 1000, 4096]
+    moved_mib = result.sizes_bytes * result.neighbors / 2**20
+    assert result.bandwidths_mib_s == pytest.approx(moved_mib / (result.times_us * 1e-6), rel=1e-5)
+    assert "Neighbours" in result.to_table()
+    assert [point["neighbors"] for point in result.to_json()["points"]] == [1, 1, 3, 3]
+
+
+def test_neighbours_are_one_cable_away():
+    assert neighbours_of_0(apenet.machine("ape128")) == [1, 7, 8, 24, 32, 96]
+    assert neighbours_of_0(apenet.machine("ape16")) == [1, 3, 4, 8]
+    assert neighbours_of_0(apenet.machine("extoll-64")) == [1, 4, 16]
+    assert neighbours_of_0(apenet.machine("l5530-pair")) == [1]
+    assert neighbours_of_0(apenet.machine("ideal")) == [1, 2, 3, 4, 5, 6]
+
+
+@pytest.mark.parametrize(
+    ("test", "options", "name"),
+    [
+        ("fanout", {"layer": "card"}, "layer"),
+        ("fanout", {"neighbors": [5]}, "neighbors"),
+        ("fanout", {"nodes": [0, 1], "neighbors": [2]}, "neighbors"),
+        ("fanout", {"window": 4}, "window"),
+        ("fanout", {"memory": "gpu"}, "memory"),
+        ("pingpong", {"neighbors": [1]}, "neighbors"),
+    ],
+)
+def test_bad_fan_outs_are_named(test, options, name):
+    with pytest.raises(InputError, match=f"^{name} = "):
+        apenet.bench.measure(test, "ape16", sizes=[64], **options)
 
 
 def test_workloads_on_the_teaching_machine_are_their_closed_forms():

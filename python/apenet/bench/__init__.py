@@ -14,6 +14,7 @@ from apenet.base.errors import InputError
 from apenet.base.numbers import checked_seed, whole
 from apenet.base.sizes import checked_sizes
 from apenet.bench import card, mpi, workloads
+from apenet.bench import fanout as fanout_of
 from apenet.bench import partitions as partitions_of
 from apenet.bench.card import Conditions
 from apenet.bench.lattice import parse_lattice
@@ -41,6 +42,7 @@ __all__ = [
     "alltoall",
     "bidirectional",
     "bisection",
+    "fanout",
     "flush",
     "halo",
     "measure",
@@ -54,6 +56,7 @@ __all__ = [
 ]
 
 LAYERS = ("card", "mpi")
+FAN_OUT = "fanout"
 MOST_ITERATIONS = 2**32 - 1  # limit of the core's counter
 MOST_CHANNELS = 2**16 - 1
 DEFAULT_SIZES = "16:1M"  # from the card's smallest payload on
@@ -65,7 +68,7 @@ def measure(
     *,
     sizes: str | int | Sequence[int] = DEFAULT_SIZES,
     nodes: Sequence[int] | None = None,
-    layer: str = "card",
+    layer: str | None = None,
     iterations: int | None = None,
     engine: str = "packet",
     seed: int = 1,
@@ -74,15 +77,18 @@ def measure(
 ) -> BenchResult:
     """One test over message sizes.
 
-    `nodes` are the nodes that communicate (default: node 0 and its neighbour; for a workload all nodes, or the first
-    `count`). `engine` is as for `apenet.run`. Each of the other options belongs to one kind of test: see
-    `CardOptions`, `MpiOptions` and `WorkloadOptions` of `apenet.bench.request`, and docs/reference/tests.md. Raises
-    InputError and MachineError for bad input, BenchError if the MPI program of layer mpi fails.
+    `layer` is card by default, and mpi for fanout. `nodes` are the nodes that communicate (default: node 0 and its
+    neighbour, for fanout all its neighbours; for a workload all nodes, or the first `count`). `engine` is as for
+    `apenet.run`. Each of the other options belongs to one kind of test: see `CardOptions`, `MpiOptions` and
+    `WorkloadOptions` of `apenet.bench.request`, and docs/reference/tests.md. Raises InputError and MachineError for
+    bad input, BenchError if the MPI program of layer mpi fails.
     """
     if unknown := options.keys() - DEFAULTS.keys():
         raise TypeError(f"unknown option {min(unknown)}: one of {', '.join(DEFAULTS)}")
     if test not in TESTS:
         raise InputError("test", test, "one of " + ", ".join(TESTS))
+    if layer is None:
+        layer = "mpi" if test == FAN_OUT else "card"
     if layer not in LAYERS:
         raise InputError("layer", layer, "one of " + ", ".join(LAYERS))
     if engine not in ENGINES:
@@ -113,10 +119,14 @@ def measure(
         _check_plain(test, layer, channels, conditions)
     if test in WORKLOADS:
         return _measure_workload(request, layer, given)
+    if given["neighbors"] is not None and test != FAN_OUT:
+        raise InputError("neighbors", str(list(given["neighbors"])), f"none for {test}: they belong to {FAN_OUT}")
     for key in ("algorithm", "count", "lattice", "partitions"):
         if given[key] is not None:
             name = "n" if key == "count" else key
             raise InputError(name, given[key], f"none for {test}: it belongs to {', '.join(WORKLOADS)}")
+    if test == FAN_OUT:
+        return _measure_fan_out(request, layer, conditions, given)
     if layer == "card":
         return card.measure(request, conditions, channels)
     return mpi.measure(
@@ -126,6 +136,14 @@ def measure(
         library=given["mpi_library"],
         pin=given["pin"],
     )
+
+
+def _measure_fan_out(request: BenchRequest, layer: str, conditions: Conditions, given: Options) -> BenchResult:
+    if layer != "mpi":
+        raise InputError("layer", layer, f"mpi: {FAN_OUT} is a program of MPI")
+    if conditions.window is not None:
+        raise InputError("window", conditions.window, f"none for {FAN_OUT}: it has 8 messages to each neighbour")
+    return fanout_of.measure(request, given["neighbors"], library=given["mpi_library"], pin=given["pin"])
 
 
 def _measure_workload(request: BenchRequest, layer: str, given: Options) -> BenchResult:
@@ -201,6 +219,7 @@ pingping = partial(measure, "pingping")
 unidirectional = partial(measure, "unidirectional")
 bidirectional = partial(measure, "bidirectional")
 flush = partial(measure, "flush")
+fanout = partial(measure, FAN_OUT)
 rate = partial(measure, "rate")
 halo = partial(measure, "halo")
 allreduce = partial(measure, "allreduce")

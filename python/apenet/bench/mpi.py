@@ -12,7 +12,7 @@ from apenet.bench.request import BenchRequest
 from apenet.bench.result import BenchResult, make_result
 from apenet.host.toolchain import PACKAGE, MpiChoice, compiled
 from apenet.machine import Machine
-from apenet.run.program import run
+from apenet.run.program import RunResult, run
 
 SOURCE = PACKAGE / "programs" / "apenet_bench.c"
 TESTS = ("pingpong", "pingping", "roundtrip", "oneway", "unidirectional", "bidirectional")
@@ -49,22 +49,7 @@ def measure(request: BenchRequest, *, window: int | None, memory: str, library: 
             for option, value in options.items():
                 if value not in (None, "host"):
                     command += [option, str(value)]
-            result = run(
-                command,
-                n=len(placed),
-                machine=request.machine,
-                mapping=placed,
-                engine=request.engine,
-                seed=request.seed,
-                mpi=library,
-                pin=pin,
-                capture=True,
-            )
-            if result.outcome == "interrupted":
-                raise Interrupted
-            if not result.ok:
-                said = (result.stderr or b"").decode(errors="replace").strip()
-                raise BenchError("\n".join(part for part in (result.message, said) if part))
+            result = run_on(request, placed, command, library=library, pin=pin)
             warnings.append(result.warnings)
             for line in output.read_text(encoding="utf-8").splitlines():
                 point = json.loads(line)
@@ -81,6 +66,29 @@ def _check_memory(machine: Machine, memory: str) -> None:
         raise InputError("memory", memory, f"one of {', '.join(MEMORIES)} at layer mpi")
     if kinds != {"host"} and machine.file.host.gpu_copy_bandwidth_mib_s is None:
         raise InputError("memory", memory, f"host: {machine.name} has no GPU (host.gpu_copy_bandwidth_mib_s)")
+
+
+def run_on(
+    request: BenchRequest, placed: Sequence[int], command: Sequence[str | Path], *, library: MpiChoice, pin: bool
+) -> RunResult:
+    """Runs an MPI program with a rank on each of these nodes. Raises BenchError if it fails."""
+    result = run(
+        command,
+        n=len(placed),
+        machine=request.machine,
+        mapping=placed,
+        engine=request.engine,
+        seed=request.seed,
+        mpi=library,
+        pin=pin,
+        capture=True,
+    )
+    if result.outcome == "interrupted":
+        raise Interrupted
+    if not result.ok:
+        said = (result.stderr or b"").decode(errors="replace").strip()
+        raise BenchError("\n".join(part for part in (result.message, said) if part))
+    return result
 
 
 def doubling_stretches(sizes: Sequence[int]) -> Iterator[tuple[int, int]]:

@@ -43,8 +43,9 @@ class CardOptions(TypedDict, total=False):
 
 
 class MpiOptions(TypedDict, total=False):
-    """For layer mpi, as for `apenet.run`."""
+    """For layer mpi, as for `apenet.run`. `neighbors`: for fanout, numbers of receivers; None: from 1 to all."""
 
+    neighbors: Sequence[int] | None
     mpi_library: MpiChoice
     pin: bool
 
@@ -76,6 +77,7 @@ DEFAULTS: Options = {
     "path": "auto",
     "until": "reply",
     "region": None,
+    "neighbors": None,
     "mpi_library": "auto",
     "pin": True,
     "count": None,

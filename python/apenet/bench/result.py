@@ -23,6 +23,9 @@ PAIR_DEFINITIONS = {
     "flush": "messages posted at once, until the sender has its completions; time is that of one message",
     "rate": "windows of puts without notification; time is that of one put",
 }
+FAN_OUT_DEFINITIONS = {
+    "fanout": "one node to several neighbours at once; time is that of a message to each, bandwidth what it sends",
+}
 WORKLOAD_DEFINITIONS = {
     "halo": "every node to both neighbours in each dimension; bandwidth is what one node sends",
     "allreduce": "a vector of this size, reduced over all nodes; bandwidth is size over time",
@@ -33,7 +36,7 @@ WORKLOAD_DEFINITIONS = {
 BANDWIDTH_OF = {"halo": "node", "allreduce": "vector", "alltoall": "node", "randomaccess": "node", "bisection": "cut"}
 """Whose the bandwidth of a workload is: what one node sends, the vector over the time, or all that crosses the cut."""
 
-DEFINITIONS = {**PAIR_DEFINITIONS, **WORKLOAD_DEFINITIONS}
+DEFINITIONS = {**PAIR_DEFINITIONS, **FAN_OUT_DEFINITIONS, **WORKLOAD_DEFINITIONS}
 PAIR_TESTS = tuple(PAIR_DEFINITIONS)
 STREAMS = ("oneway", "unidirectional", "flush", "rate")  # tests whose time is the inverse of a message rate
 WORKLOADS = tuple(WORKLOAD_DEFINITIONS)
@@ -41,6 +44,7 @@ TESTS = tuple(DEFINITIONS)
 # Columns of a table after the size: title, width, format.
 _TABLE = {
     "channels": ("Channels", 10, ""),
+    "neighbors": ("Neighbours", 12, ""),
     "time_us": ("Time (us)", 14, ".3f"),
     "bandwidth_mib_s": ("Bandwidth (MiB/s)", 20, ".2f"),
     "rate_per_s": ("Puts per second", 18, ".0f"),
@@ -87,7 +91,7 @@ class BenchResult:
     def protocol_step(self) -> str:
         """Says where the curve passes the eager limit; empty if it does not."""
         limit = self.eager_limit_bytes
-        if limit is None or not self.sizes_bytes[0] <= limit < self.sizes_bytes[-1]:
+        if limit is None or not self.sizes_bytes.min() <= limit < self.sizes_bytes.max():
             return ""
         return f"MPI on {self.machine}: eager up to {limit} bytes, rendezvous above"
 
@@ -130,13 +134,13 @@ class BenchResult:
     def to_table(self) -> str:
         """Header lines, then a size column and value columns."""
         columns = self.columns
-        shown = dict(_TABLE)
+        shown = {name: column for name, column in _TABLE.items() if name in columns}
         if self.bandwidth_of is not None:
             shown["bandwidth_mib_s"] = (_TITLES[self.bandwidth_of], *_TABLE["bandwidth_mib_s"][1:])
-        if set(columns["channels"]) <= {1}:
-            shown.pop("channels")
+        if set(columns.get("channels", ())) <= {1}:
+            shown.pop("channels", None)
         if self.test != "rate":
-            shown.pop("rate_per_s")
+            shown.pop("rate_per_s", None)
         heads = "".join(f"{title:>{width}}" for title, width, _ in shown.values())
         lines = [f"# {self.heading}", f"# {DEFINITIONS[self.test]}"]
         lines += [f"# {self.protocol_step}"] if self.protocol_step else []

@@ -70,7 +70,14 @@ def bench(
         str | None,
         typer.Option("--region", metavar="SIZE", help="Memory that each channel moves through, instead of one buffer."),
     ] = None,
-    layer: Annotated[str, typer.Option("--layer", metavar="card|mpi", help="Where to measure.")] = "card",
+    layer: Annotated[
+        str | None,
+        typer.Option("--layer", metavar="card|mpi", help="Where to measure.  [default: card; fanout: mpi]"),
+    ] = None,
+    neighbors: Annotated[
+        str | None,
+        typer.Option("--neighbors", metavar="K", help="fanout: receivers; or 1:6, or 1,2,6.  [default: 1 to all]"),
+    ] = None,
     iterations: Annotated[int | None, typer.Option("--iterations", help="Repetitions of each size.")] = None,
     algorithm: Annotated[
         str | None,
@@ -102,8 +109,8 @@ def bench(
     all_channels = _parse_counts("channels", channels)
     chosen = read_machine(machine, settings or (), faults or ())
     grown_to = None if partitions is None else _parse_counts("partitions", partitions)
-    steps = len(grown_to or checked) * len(all_channels) if layer == "card" else None
-    with progress_bar(f"{test} on {chosen.name}, layer {layer}", steps) as progress:
+    steps = len(grown_to or checked) * len(all_channels) if layer in {None, "card"} else None
+    with progress_bar(f"{test} on {chosen.name}{'' if layer is None else f', layer {layer}'}", steps) as progress:
         task = progress.task_ids[0]
         progress.update(task, completed=-1)  # progress is called before each measurement
 
@@ -117,6 +124,7 @@ def bench(
             nodes=_parse_nodes(nodes),
             channels=all_channels,
             layer=layer,
+            neighbors=None if neighbors is None else _parse_neighbors(neighbors),
             window=window,
             memory=memory,
             path=path,
@@ -147,6 +155,15 @@ def _parse_counts(name: str, text: str) -> list[int]:
         return [first << step for step in range((last // first).bit_length())]
     if not re.fullmatch(r"[1-9]\d{0,6}(,[1-9]\d{0,6})*", text):
         raise InputError(name, text, "a number such as 8, numbers such as 1,2,4,8, or 1:8 (doubling)")
+    return [int(part) for part in text.split(",")]
+
+
+def _parse_neighbors(text: str) -> list[int]:
+    every = re.fullmatch(r"([1-9]\d{0,6}):([1-9]\d{0,6})", text)
+    if every is not None and int(every[1]) <= int(every[2]):
+        return list(range(int(every[1]), int(every[2]) + 1))
+    if not re.fullmatch(r"[1-9]\d{0,6}(,[1-9]\d{0,6})*", text):
+        raise InputError("neighbors", text, "a number such as 6, numbers such as 1,2,6, or 1:6 (every one)")
     return [int(part) for part in text.split(",")]
 
 
