@@ -95,6 +95,18 @@ def test_an_impossible_fault_is_refused(apenet, fault, said):
     assert said in done.stderr
 
 
+def test_new_routes_are_a_table_that_limits_the_machine():
+    """20x20x20 is within the 2^26 routes, 24x24x24 is not."""
+
+    def wire(side):
+        dims = f"network.dims=[{side},{side},{side}]"
+        package.machine("iq-router-v1", [dims], faults=["link (0,0,0)+x down @1us"]).wire()
+
+    wire(20)
+    with pytest.raises(MachineError, match=f"at most 67108864 routes .* not {24**6}"):
+        wire(24)
+
+
 @pytest.mark.parametrize(
     ("rate", "said"), [("1", "272 bytes on the wire"), ("0.1", "with probability 1,"), ("-1", "at least 0")]
 )
