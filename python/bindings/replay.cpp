@@ -40,7 +40,7 @@ auto column(Value RankActivity::*field) {
 class PythonProgram final : public RankProgram {
  public:
   NB_TRAMPOLINE(RankProgram, 2);
-  void proceed(ProcessId rank) override { NB_OVERRIDE_PURE(proceed, rank); }
+  bool proceed(ProcessId rank) override { NB_OVERRIDE_PURE(proceed, rank); }
   void ended(ProcessId rank, std::uint32_t operation, Time time, const Envelope& message) override {
     NB_OVERRIDE_PURE(ended, rank, operation, time, message);
   }

@@ -123,3 +123,18 @@ def test_a_ping_pong_takes_the_same_time_with_and_without_processes(planned, tmp
 @pytest.mark.parametrize("machine", MACHINES)
 def test_random_traffic_takes_the_same_time_with_and_without_processes(planned, tmp_path, machine):
     require_agreement(planned, traffic(7, 5), tmp_path, 5, machine)
+
+
+def test_a_rank_that_has_ended_gives_no_more_credit(planned, tmp_path):
+    """Rank 2 passes a message on and ends: the room that it took from its ring stays taken."""
+    plan: list[Operation] = [
+        (0, "s", 2, 1000, 7, 0),
+        (0, "w", 0, 0, 0, 0),
+        (2, "r", 0, BUFFER_BYTES, 7, 1),
+        (2, "w", 0, 0, 0, 1),
+        (2, "s", 3, 1000, 8, 2),
+        (2, "w", 0, 0, 0, 2),
+        (3, "r", 2, BUFFER_BYTES, 8, 3),
+        (3, "w", 0, 0, 0, 3),
+    ]
+    require_agreement(planned, plan, tmp_path, 5, "qpace")

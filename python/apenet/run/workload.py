@@ -171,7 +171,7 @@ class _Programs(_core.RankProgram):
         self.states: list[_State] = []
         self.core: _core.MessagePassing
 
-    def proceed(self, rank: int) -> None:
+    def proceed(self, rank: int) -> bool:
         state = self.states[rank]
         while not state.is_done and state.missing == 0:
             if state.waiting:
@@ -181,9 +181,10 @@ class _Programs(_core.RankProgram):
             except StopIteration as done:
                 state.is_done, state.returned = True, done.value
                 state.finish_ps = self.core.clock_ps(rank)
-                return
+                return False
             state.answer = None
             self._start(state, request)
+        return not state.is_done
 
     @staticmethod
     def _answer(state: _State) -> object:

@@ -29,7 +29,7 @@ class GoalReplay final : private RankProgram {
     Time finish;
   };
 
-  void proceed(ProcessId rank) override;
+  bool proceed(ProcessId rank) override;
   void ended(ProcessId rank, std::uint32_t operation, Time time, const Envelope& message) override;
   Time start(ProcessId rank, std::uint32_t operation);
   void release(ProcessId rank, std::uint32_t operation, Time time, bool on_start);
@@ -71,13 +71,14 @@ GoalReplay::GoalReplay(const MachineDescription& description, std::vector<NodeId
   }
 }
 
-void GoalReplay::proceed(ProcessId id) {
+bool GoalReplay::proceed(ProcessId id) {
   Ready& ready = ranks_[id].ready;
   while (!ready.empty()) {
     const std::uint32_t operation = ready.top();
     ready.pop();
     release(id, operation, start(id, operation), true);
   }
+  return ranks_[id].left > 0;
 }
 
 Time GoalReplay::start(ProcessId id, std::uint32_t number) {
