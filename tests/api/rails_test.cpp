@@ -117,5 +117,36 @@ TEST_F(PeersOfRails, NoLinkLeadsToAnotherNetwork) {
   EXPECT_TRUE(network.posted().empty());
 }
 
+// As MPI libraries do: in one round they poll the queues of all cards, then look at what these brought.
+TEST_F(PeersOfRails, APollDoesNotWaitBeforeTheProgramHasSeenWhatAnotherCardBrought) {
+  Peer first{network, 0};
+  Peer second{network, 0, {.rail = 1}};
+  Peer near{network, 1};
+  Peer far{network, 2, {.rail = 1}};
+  const libfabric::EndpointName name{.rank = 0, .endpoint = 1, .rail = 1};
+  fi_addr_t address = FI_ADDR_NOTAVAIL;
+  ASSERT_EQ(fi_av_insert(far.av, &name, 1, &address, 0, nullptr), 1);
+  int words[2] = {};
+  ASSERT_EQ(fi_recv(first.ep, &words[0], sizeof(int), nullptr, FI_ADDR_UNSPEC, nullptr), 0);
+  ASSERT_EQ(fi_recv(second.ep, &words[1], sizeof(int), nullptr, FI_ADDR_UNSPEC, nullptr), 0);
+  const int word = 7;
+  ASSERT_EQ(fi_send(near.ep, &word, sizeof(word), nullptr, 0, nullptr), 0);
+  far.client.charge(10'000'000);
+  ASSERT_EQ(fi_send(far.ep, &word, sizeof(word), nullptr, address, nullptr), 0);
+
+  first.client.progress().begin_wait();
+  fi_cq_tagged_entry entry{};
+  ASSERT_EQ(fi_cq_read(first.receive_cq, &entry, 1), 1);
+  const std::int64_t told_ps = first.client.block().clock.now_ps();
+  EXPECT_EQ(fi_cq_read(second.receive_cq, &entry, 1), -FI_EAGAIN);
+  EXPECT_EQ(first.client.block().clock.now_ps(), told_ps) << "the program has not asked for more";
+  EXPECT_EQ(fi_cq_read(first.receive_cq, &entry, 1), -FI_EAGAIN) << "waits: for the other card's message";
+  EXPECT_GT(first.client.block().clock.now_ps(), told_ps);
+  EXPECT_EQ(fi_cq_read(second.receive_cq, &entry, 1), 1);
+  first.client.progress().end_wait();
+  EXPECT_EQ(words[0], 7);
+  EXPECT_EQ(words[1], 7);
+}
+
 }  // namespace
 }  // namespace apenet::test

@@ -49,6 +49,12 @@ def test_a_communicator_chooses_its_card(times_us):
     assert infiniband == pytest.approx(alone, rel=0.02)  # beside the looks at the other card
 
 
+def test_equal_cards_take_equal_times(times_us):
+    """A poll of one card's queue does not wait for an event when the other's has brought what the program waits for."""
+    (one, other), _ = times_us("pax-dual", environment=BOTH_CARDS)
+    assert one == pytest.approx(other, rel=0.01)
+
+
 def test_links_of_a_further_card_have_its_name(times_us, tmp_path):
     places = tmp_path / "places"
     places.write_text("0\n17\n", encoding="utf-8")

@@ -50,6 +50,9 @@ class Transport {
     return number < endpoints_.size() ? endpoints_[number] : nullptr;
   }
 
+  [[nodiscard]] std::uint32_t rail_count() const { return static_cast<std::uint32_t>(engines_.size()); }
+  // The rails (bits) whose completion queues the next poll does not wait at.
+  [[nodiscard]] std::uint8_t& looks_once() { return looks_once_; }
   // Takes the next event, if the process can see one, and does what it asks for. False: there was none.
   bool progress();
   // The same for a caller that does not wait: the clock does not skip ahead to the next event.
@@ -96,6 +99,7 @@ class Transport {
   std::vector<Endpoint*> endpoints_;  // nullptr: closed; numbers are not used again
   std::uint32_t enabled_ = 0;
   std::uint32_t next_domain_ = 1;
+  std::uint8_t looks_once_ = 0;
   std::int64_t later_ps_ = 0;
   std::unique_ptr<Recorder> recorder_;
   Engine::Stores stores_;

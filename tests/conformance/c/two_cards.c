@@ -1,4 +1,4 @@
-/* Half a round trip of 8 bytes in us, by a communicator that prefers the first card and by one that prefers the second. */
+/* Half a round trip of 8 bytes in us: by a communicator that prefers the first card, and one the second. */
 #include <mpi.h>
 #include <stdio.h>
 
