@@ -6,12 +6,14 @@
 #include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <limits>
 #include <optional>
 
 #include "bindings.hpp"
 #include "machine/describe.hpp"
 #include "machine/machine.hpp"
+#include "machine/rails.hpp"
 #include "network/routing/arrangement.hpp"
 
 namespace nb = nanobind;
@@ -21,7 +23,11 @@ namespace apenet {
 namespace {
 
 std::optional<std::int64_t> most_processes(const MachineDescription& machine) {
-  const std::int64_t most = card_facts(machine.nic, machine.host).max_processes;
+  std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  for (std::uint8_t rail = 0; rail < rail_count(machine); ++rail) {
+    const MachineDescription alone = rail_alone(machine, rail);
+    most = std::min(most, card_facts(alone.nic, alone.host).max_processes);
+  }
   return most == std::numeric_limits<std::int64_t>::max() ? std::nullopt : std::optional(most);
 }
 
@@ -32,16 +38,17 @@ void bind_description(nb::module_& module) {
   nb::class_<NetworkDescription>(module, "NetworkDescription");
   nb::class_<MachineDescription>(module, "MachineDescription")
       .def_ro("network", &MachineDescription::network)
-      .def_prop_ro("processes_per_node", &most_processes, "That can share a card; None: any number.")
+      .def_prop_ro("processes_per_node", &most_processes,
+                   "That can share the cards of a node; None: any number.")
       .def("base_units", &base_units, "What the machine is in base units, by the keys of its file.");
   module.def(
       "describe",
       [](schema::Entries values, std::uint64_t seed, NetworkDescription::Engine engine,
-         std::vector<std::string> faults) {
+         const std::vector<std::string>& faults) {
         MachineDescription machine = describe(std::move(values));
         machine.seed = seed;
-        machine.network.engine = engine;
-        machine.network.faults = std::move(faults);
+        set_engine(machine, engine);
+        set_faults(machine, faults);
         return machine;
       },
       nb::arg("values"), nb::arg("seed"), nb::arg("engine"), nb::arg("faults"),

@@ -28,6 +28,16 @@ namespace apenet {
   return '"' + result + (text.size() > most ? "...\"" : "\"");
 }
 
+// Runs what refuses values, and completes their keys: `section` comes before them.
+template <typename Checks>
+void refuse_within(const std::string& section, const Checks& checks) {
+  try {
+    checks();
+  } catch (const std::invalid_argument& refused) {
+    throw std::invalid_argument(section + '.' + refused.what());
+  }
+}
+
 inline void require_at_least(std::string_view key, std::int64_t value, std::int64_t least) {
   if (value < least) refuse_value(key, std::to_string(value), std::to_string(least) + " or more");
 }

@@ -14,6 +14,7 @@ struct TraceRecord {
   Time time{};
   Time until{};  // end of what began at `time` if known, otherwise zero
   EventKind kind = EventKind::control;
+  std::uint8_t rail = 0;  // EventKind::link: which of the nodes' networks
   std::uint16_t what = 0;
   std::uint32_t place = 0;  // node, link, process
   std::uint32_t other = 0;
@@ -35,8 +36,8 @@ class TraceHash final : public TraceSink {
  public:
   void record(const TraceRecord& record) override {
     mix(static_cast<std::uint64_t>(record.time.ps()));
-    mix(static_cast<std::uint64_t>(record.kind) << 48 | static_cast<std::uint64_t>(record.what) << 32 |
-        record.place);
+    mix(static_cast<std::uint64_t>(record.rail) << 56 | static_cast<std::uint64_t>(record.kind) << 48 |
+        static_cast<std::uint64_t>(record.what) << 32 | record.place);
     mix(static_cast<std::uint64_t>(record.until.ps()));
     mix(record.other);
     mix(record.a);

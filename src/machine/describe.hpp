@@ -24,6 +24,13 @@ struct Schema {
 // Throws std::invalid_argument naming the key, its value and what was expected.
 [[nodiscard]] MachineDescription describe(schema::Entries entries);
 
+// Gives each rail the faults of its network. Those of a further rail begin with "NAME: ". Throws
+// std::invalid_argument for an unknown name.
+void set_faults(MachineDescription& machine, const std::vector<std::string>& faults);
+
+// The engine of the networks of all rails.
+void set_engine(MachineDescription& machine, NetworkDescription::Engine engine);
+
 // The values of a description in base units, by the keys of the machine files.
 [[nodiscard]] schema::BaseValues base_units(const MachineDescription& description);
 

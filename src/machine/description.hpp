@@ -4,8 +4,10 @@
 // file, which states the source of each number.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "host/description.hpp"
 #include "message/requests.hpp"
@@ -40,13 +42,31 @@ inline void list_fields(schema::Fields& fields, SoftwareCosts& layer) {
 
 namespace apenet {
 
+// A further card of every node, or a further port of its card, with a network of its own.
+struct RailDescription {
+  std::string name;
+  bool shares_slot = false;  // it is at the bus of the first rail, and `bus` is unused
+  NetworkDescription network;
+  BusDescription bus;
+  NicDescription nic;
+  message::SoftwareCosts card_software;
+  message::SoftwareCosts mpi_software;
+};
+
+inline void list_fields(schema::Fields& fields, RailDescription& rail) {
+  fields("slot", rail.shares_slot, schema::Choice{"own", "shared"},
+         "own: the card has a bus of its own; shared: it is at the bus of the first rail");
+}
+
 struct MachineDescription {
+  static constexpr std::size_t most_rails = 4;  // the first included
   std::string name;
   NetworkDescription network;
   HostDescription host;
   NicDescription nic;
   message::SoftwareCosts card_software;  // the card's own library (apelib), for the layer `card`
   message::SoftwareCosts mpi_software;   // MPI over the libfabric provider
+  std::vector<RailDescription> rails;    // beside the first, which the fields above describe
   std::uint64_t seed = 1;
 };
 

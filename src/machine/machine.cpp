@@ -1,13 +1,14 @@
 #include "machine/machine.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "host/memory_copy.hpp"
 #include "kernel/check.hpp"
-#include "machine/peer_queues.hpp"
+#include "kernel/refuse.hpp"
+#include "machine/rails.hpp"
 #include "machine/validate.hpp"
-#include "network/make_network.hpp"
 #include "network/topology/cube.hpp"
 #include "nic/card_set.hpp"
 #include "nic/placement.hpp"
@@ -18,8 +19,15 @@ namespace {
 
 enum class Step : std::uint64_t { doorbell, credit, copy_begins, copy_done, give_back };
 
-constexpr std::uint64_t code(Step step) {
-  return static_cast<std::uint64_t>(step);
+// argument_a of an event: the step, and the rail in the next byte.
+constexpr std::uint64_t code(Step step, std::uint8_t rail = 0) {
+  return static_cast<std::uint64_t>(step) | std::uint64_t{rail} << 8U;
+}
+constexpr Step step_of(const Event& event) {
+  return static_cast<Step>(event.argument_a & 0xffU);
+}
+constexpr std::uint8_t rail_of(const Event& event) {
+  return static_cast<std::uint8_t>(event.argument_a >> 8U);
 }
 
 bool is_wormhole_by_packets(const NetworkDescription& network) {
@@ -32,23 +40,28 @@ bool is_wormhole_by_packets(const NetworkDescription& network) {
 struct Machine::Parts final : private EventHandler {
   Parts(Simulation& simulation_, const MachineDescription& description_, std::vector<NodeId> node_of_process);
 
+  void add_rail(std::uint8_t number);
   void post(Time when, const Descriptor& descriptor);
-  void give_back(Time when, ProcessId process);
+  void give_back(Time when, ProcessId process, std::uint8_t rail);
   void handle_event(const Event& event) override;
   void prepare(const Event& event, Ahead ahead) const override;
+  [[nodiscard]] bool has_faults() const {
+    return std::any_of(rails.begin(), rails.end(),
+                       [](const Rail& rail) { return !rail.description.network.faults.empty(); });
+  }
   void begin_copy(MessageId id);
   void finish_copy(MessageId id);
 
   Simulation& simulation;
   MachineDescription description;
   std::uint32_t nodes;
+  // Of the event sources of kind host: the buses of all rails come first, then the copies, then the
+  // processes.
+  std::uint32_t first_process;
   Placement placement;
   MessageTable messages;
-  CardFacts facts;
-  PeerQueues queues;
+  std::vector<Rail> rails;
   Time lookahead;
-  std::unique_ptr<Network> network;  // null if the card has no network
-  std::unique_ptr<CardSet> cards;
   std::vector<MemoryCopy> copies;  // one per node
   std::vector<EventSource>
       process_sources;  // one per process, so that its doorbells and copies keep the order of its posts
@@ -65,35 +78,40 @@ Machine::Parts::Parts(Simulation& simulation_, const MachineDescription& descrip
     : simulation(simulation_),
       description(description_),
       nodes(count_nodes(description_, node_of_process)),
+      first_process((1U + rail_count(description_)) * nodes),
       placement(std::move(node_of_process), nodes),
       messages(simulation_),
-      facts(card_facts(description_.nic, description_.host)),
-      queues(description_.network.topology, facts.capabilities.peer_queues),
-      lookahead(std::min(facts.doorbell_delay, description_.host.local_latency)) {
+      lookahead(description_.host.local_latency) {
   for (NodeId node = 0; node < nodes; ++node) {
     copies.emplace_back(description.host);
-    copy_sources.push_back({EventKind::host, nodes + node, 0});
+    copy_sources.push_back({EventKind::host, first_process - nodes + node, 0});
   }
   for (ProcessId process = 0; process < placement.process_count(); ++process) {
-    process_sources.push_back({EventKind::host, 2 * nodes + process, 0});
+    process_sources.push_back({EventKind::host, first_process + process, 0});
   }
-  if (kind_of(description.nic).has_network) {
-    network = make_network(
-        simulation, {.description = description.network,
-                     .card_channels = facts.network_channels,
-                     .max_packet_wire_bytes = static_cast<std::uint32_t>(facts.max_packet_wire_bytes)});
+  rails.reserve(rail_count(description));  // cards refer to the description in their Rail, which never moves
+  for (std::uint8_t number = 0; number < rail_count(description); ++number) {
+    add_rail(number);
+    lookahead = std::min(lookahead, rails[number].facts.doorbell_delay);
   }
-  cards = make_cards(description.nic, {.simulation = simulation,
-                                       .network = network.get(),
-                                       .wiring = description.network,
-                                       .messages = messages,
-                                       .placement = placement,
-                                       .host = description.host,
-                                       .nodes = nodes});
+}
+
+void Machine::Parts::add_rail(std::uint8_t number) {
+  Rail::Shared shared{.simulation = simulation, .messages = messages, .placement = placement, .nodes = nodes};
+  if (number == 0) {
+    rails.emplace_back(number, rail_alone(description, number), shared);
+    return;
+  }
+  if (description.rails[number - 1U].shares_slot) shared.at_bus_of = rails[0].cards.get();
+  refuse_within(rail_key(description, number),
+                [&] { rails.emplace_back(number, rail_alone(description, number), shared); });
 }
 
 void Machine::Parts::post(Time when, const Descriptor& descriptor) {
   APENET_CHECK(has_sink, "process %u posts before Machine::set_sink", descriptor.source);
+  require_at_most("descriptor.rail", descriptor.rail, static_cast<std::int64_t>(rails.size()) - 1,
+                  ", the last rail");
+  const CardFacts& facts = rails[descriptor.rail].facts;
   validate(descriptor, facts.capabilities, placement.process_count());
   const bool is_local = placement.node(descriptor.source) == placement.node(descriptor.target);
   const bool is_credit = descriptor.verb == Verb::credit;
@@ -104,31 +122,32 @@ void Machine::Parts::post(Time when, const Descriptor& descriptor) {
   }
   const Step step = is_credit ? Step::credit : is_local ? Step::copy_begins : Step::doorbell;
   simulation.schedule(process_sources[descriptor.source],
-                      when + (is_local ? lookahead : facts.doorbell_delay), *this, code(step),
-                      messages.add(descriptor));
+                      when + (is_local ? lookahead : facts.doorbell_delay), *this,
+                      code(step, descriptor.rail), messages.add(descriptor));
 }
 
-void Machine::Parts::give_back(Time when, ProcessId process) {
-  simulation.schedule(process_sources[process], when + facts.doorbell_delay, *this, code(Step::give_back),
-                      process);
+void Machine::Parts::give_back(Time when, ProcessId process, std::uint8_t rail) {
+  simulation.schedule(process_sources[process], when + rails[rail].facts.doorbell_delay, *this,
+                      code(Step::give_back, rail), process);
 }
 
 void Machine::Parts::prepare(const Event& event, Ahead ahead) const {
-  if (static_cast<Step>(event.argument_a) != Step::doorbell) return;
+  if (step_of(event) != Step::doorbell) return;
   if (ahead == Ahead::far) messages.prepare(static_cast<MessageId>(event.argument_b));
-  cards->prepare(placement.node(event.source() - 2 * nodes), ahead);
+  rails[rail_of(event)].cards->prepare(placement.node(event.source() - first_process), ahead);
 }
 
 void Machine::Parts::handle_event(const Event& event) {
   const auto which = static_cast<std::uint32_t>(event.argument_b);
-  switch (static_cast<Step>(event.argument_a)) {
+  CardSet& cards = *rails[rail_of(event)].cards;
+  switch (step_of(event)) {
     case Step::doorbell:
       messages.begin(which);
-      cards->card(placement.node(event.source() - 2 * nodes)).doorbell(which);
+      cards.card(placement.node(event.source() - first_process)).doorbell(which);
       break;
     case Step::credit: {
       const Descriptor credit = messages.take(which);
-      cards->card(placement.node(credit.source)).credit(credit);
+      cards.card(placement.node(credit.source)).credit(credit);
       break;
     }
     case Step::copy_begins:
@@ -138,7 +157,7 @@ void Machine::Parts::handle_event(const Event& event) {
       finish_copy(which);
       break;
     case Step::give_back:
-      cards->card(placement.node(which)).give_back(which);
+      cards.card(placement.node(which)).give_back(which);
       break;
   }
 }
@@ -182,28 +201,48 @@ void Machine::post(Time when, const Descriptor& descriptor) {
   parts_->post(when, descriptor);
 }
 
-void Machine::give_back(Time when, ProcessId process) {
-  parts_->give_back(when, process);
+void Machine::give_back(Time when, ProcessId process, std::uint8_t rail) {
+  parts_->give_back(when, process, rail);
 }
 
 void Machine::begin(Time zero) {
-  if (parts_->network) parts_->network->begin(zero);
+  for (const Rail& rail : parts_->rails) {
+    if (rail.network) rail.network->begin(zero);
+  }
 }
 
 void Machine::fill_receive_rings() {
-  parts_->cards->fill_receive_rings();
+  for (const Rail& rail : parts_->rails) rail.cards->fill_receive_rings();
 }
 
 FaultUse Machine::fault_use() const {
-  return parts_->network ? parts_->network->fault_use() : FaultUse{};
+  FaultUse all;
+  for (const Rail& rail : parts_->rails) {
+    if (!rail.network) continue;
+    const FaultUse use = rail.network->fault_use();
+    all.events += use.events;
+    all.reconfigurations += use.reconfigurations;
+    all.packets_taken_back += use.packets_taken_back;
+    all.corrupted_packets += use.corrupted_packets;
+    all.retransmitted_bytes += use.retransmitted_bytes;
+  }
+  return all;
 }
 
 bool Machine::is_quiet_until_faults(std::size_t pending_events) const {
-  return parts_->network && parts_->network->is_quiet_until_faults(pending_events);
+  if (!parts_->has_faults()) return false;
+  std::size_t ahead = 0;
+  for (const Rail& rail : parts_->rails) {
+    if (rail.description.network.faults.empty()) continue;
+    const std::optional<std::size_t> faults = rail.network->faults_ahead();
+    if (!faults) return false;
+    ahead += *faults;
+  }
+  return ahead == pending_events;
 }
 
 void Machine::run_to_end() {
-  if (parts_->description.network.faults.empty()) {
+  if (!parts_->has_faults()) {
     parts_->simulation.run();
     return;
   }
@@ -213,21 +252,21 @@ void Machine::run_to_end() {
   }
 }
 
-std::uint16_t Machine::channel_between(ProcessId source, ProcessId target) const {
-  if (std::max(source, target) >= process_count()) return 0;
-  return parts_->queues.queue(parts_->placement.node(source), parts_->placement.node(target));
+std::uint16_t Machine::channel_between(ProcessId source, ProcessId target, std::uint8_t rail) const {
+  if (std::max(source, target) >= process_count() || rail >= parts_->rails.size()) return 0;
+  return parts_->rails[rail].queues.queue(parts_->placement.node(source), parts_->placement.node(target));
 }
 
 Time Machine::lookahead() const {
   return parts_->lookahead;
 }
 
-const NicCapabilities& Machine::capabilities() const {
-  return parts_->facts.capabilities;
+const NicCapabilities& Machine::capabilities(std::uint8_t rail) const {
+  return parts_->rails[rail].facts.capabilities;
 }
 
-SendTimes Machine::send_times(std::int64_t bytes, Time packet_interval) const {
-  return parts_->cards->send_times(bytes, packet_interval);
+SendTimes Machine::send_times(std::int64_t bytes, Time packet_interval, std::uint8_t rail) const {
+  return parts_->rails[rail].cards->send_times(bytes, packet_interval);
 }
 
 const MachineDescription& Machine::description() const {
@@ -248,18 +287,33 @@ NodeId Machine::node_of(ProcessId process) const {
 
 std::vector<LinkUse> Machine::link_use() const {
   std::vector<LinkUse> use;
-  if (!parts_->network) return use;
-  use.reserve(parts_->network->link_count());
-  for (std::uint32_t link = 0; link < parts_->network->link_count(); ++link) {
-    LinkStatistics statistics = parts_->network->link_statistics(link);
-    use.push_back({std::move(statistics.name), statistics.packets, statistics.wire_bytes, statistics.busy,
-                   statistics.corrupted_packets, statistics.retransmitted_bytes});
+  for (std::uint8_t number = 0; number < parts_->rails.size(); ++number) {
+    const Network* network = parts_->rails[number].network.get();
+    if (network == nullptr) continue;
+    const std::string prefix = rail_prefix(parts_->description, number);
+    use.reserve(use.size() + network->link_count());
+    for (std::uint32_t link = 0; link < network->link_count(); ++link) {
+      LinkStatistics statistics = network->link_statistics(link);
+      use.push_back({prefix + statistics.name, statistics.packets, statistics.wire_bytes, statistics.busy,
+                     statistics.corrupted_packets, statistics.retransmitted_bytes});
+    }
   }
   return use;
 }
 
+std::uint32_t Machine::first_link(std::uint8_t rail) const {
+  std::uint32_t first = 0;
+  for (std::uint8_t before = 0; before < rail; ++before) {
+    const Network* network = parts_->rails[before].network.get();
+    first += network != nullptr ? network->link_count() : 0;
+  }
+  return first;
+}
+
 std::uint64_t Machine::link_crossings() const {
-  return parts_->network ? parts_->network->link_crossings() : 0;
+  std::uint64_t packets = 0;
+  for (const Rail& rail : parts_->rails) packets += rail.network ? rail.network->link_crossings() : 0;
+  return packets;
 }
 
 std::vector<std::uint32_t> Machine::coordinates(NodeId node) const {
@@ -268,29 +322,40 @@ std::vector<std::uint32_t> Machine::coordinates(NodeId node) const {
 }
 
 std::vector<Counter> Machine::counters() const {
-  const ReorderUse reorder = parts_->network ? parts_->network->reorder_use() : ReorderUse{};
   std::vector<Counter> counters = {{"messages", parts_->message_count},
                                    {"payload_bytes", parts_->payload_bytes},
                                    {"local_messages", parts_->local_messages},
                                    {"local_bytes", parts_->local_bytes}};
-  parts_->cards->count(counters);
-  if (reorder.held_packets > 0) {
-    counters.push_back({"packets_reordered", reorder.held_packets});
-    counters.push_back({"reorder_peak_bytes", static_cast<std::uint64_t>(reorder.peak_bytes)});
+  for (std::uint8_t number = 0; number < parts_->rails.size(); ++number) {
+    const Rail& rail = parts_->rails[number];
+    const std::size_t before = counters.size();
+    rail.cards->count(counters);
+    const ReorderUse reorder = rail.network ? rail.network->reorder_use() : ReorderUse{};
+    if (reorder.held_packets > 0) {
+      counters.push_back({"packets_reordered", reorder.held_packets});
+      counters.push_back({"reorder_peak_bytes", static_cast<std::uint64_t>(reorder.peak_bytes)});
+    }
+    const std::string prefix = rail_prefix(parts_->description, number);
+    for (std::size_t i = before; i < counters.size(); ++i) counters[i].name = prefix + counters[i].name;
   }
   return counters;
 }
 
 std::vector<std::string> Machine::warnings() const {
   std::vector<std::string> warnings;
-  if (parts_->network) warnings = parts_->network->warnings();
-  if (parts_->network && is_wormhole_by_packets(parts_->description.network)) {
-    warnings.emplace_back(
-        "the packet engine runs router.switching = wormhole as virtual cut-through, with buffers of at least "
-        "a "
-        "packet: the flit engine (--engine flit) runs it as described");
+  for (std::uint8_t number = 0; number < parts_->rails.size(); ++number) {
+    const Rail& rail = parts_->rails[number];
+    std::vector<std::string> own;
+    if (rail.network) own = rail.network->warnings();
+    if (rail.network && is_wormhole_by_packets(rail.description.network)) {
+      own.emplace_back(
+          "the packet engine runs router.switching = wormhole as virtual cut-through, with buffers of at "
+          "least a packet: the flit engine (--engine flit) runs it as described");
+    }
+    rail.cards->warn(own);
+    for (const std::string& warning : own)
+      warnings.push_back(rail_prefix(parts_->description, number) + warning);
   }
-  parts_->cards->warn(warnings);
   return warnings;
 }
 

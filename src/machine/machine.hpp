@@ -24,12 +24,13 @@ struct LinkUse {
   std::uint64_t retransmitted_bytes = 0;  // not counted in wire_bytes
 };
 
-// Network, hosts and cards of all nodes. Messages between nodes go through the cards. A message between two
+// Networks, hosts and cards of all nodes. Messages between nodes go through the cards of the descriptor's
+// rail. A message between two
 // processes of one node, or of a process to itself, is one copy in the host's memory and does not use the
 // card.
 //
-// Event sources: kind nic, one per node; kind host, ids below 2 node_count + process_count. The owner of the
-// processes uses the kinds process and control.
+// Event sources: kind nic, one per node and rail; kind host, ids below (1 + rails) node_count +
+// process_count. The owner of the processes uses the kinds process and control.
 class Machine {
  public:
   // node_of_process[p] is the node of process p. Throws std::invalid_argument naming the key, the value and
@@ -59,27 +60,33 @@ class Machine {
   // A process's library has taken the oldest arrival with Completion::mailbox_packets at `when`. The card
   // learns of it with the delay of a post. Call once for each such arrival, in their order; `when` is bound
   // by the rules of post().
-  void give_back(Time when, ProcessId process);
+  void give_back(Time when, ProcessId process, std::uint8_t rail = 0);
 
   // The channel of the messages from one process to another: one for each pair, so that they keep their
-  // order. 0 for a process that does not exist, to which post() refuses messages.
-  [[nodiscard]] std::uint16_t channel_between(ProcessId source, ProcessId target) const;
+  // order. 0 for a process or rail that does not exist; post() refuses
+  // such messages.
+  [[nodiscard]] std::uint16_t channel_between(ProcessId source, ProcessId target,
+                                              std::uint8_t rail = 0) const;
   // See CardSet.
-  [[nodiscard]] SendTimes send_times(std::int64_t bytes, Time packet_interval) const;
+  [[nodiscard]] SendTimes send_times(std::int64_t bytes, Time packet_interval, std::uint8_t rail = 0) const;
   [[nodiscard]] Time lookahead() const;
-  [[nodiscard]] const NicCapabilities& capabilities() const;
+  [[nodiscard]] const NicCapabilities& capabilities(std::uint8_t rail = 0) const;
   [[nodiscard]] const MachineDescription& description() const;
   [[nodiscard]] std::uint32_t node_count() const;
   [[nodiscard]] std::uint32_t process_count() const;
   [[nodiscard]] NodeId node_of(ProcessId process) const;
+  // Of all rails, one after another. Names of links of further rails begin with "NAME: ".
   [[nodiscard]] std::vector<LinkUse> link_use() const;
+  // The place in link_use() of a rail's first link.
+  [[nodiscard]] std::uint32_t first_link(std::uint8_t rail) const;
   // Packets over all links.
   [[nodiscard]] std::uint64_t link_crossings() const;
   // Since begin().
   [[nodiscard]] FaultUse fault_use() const;
   // Runs the simulation until no message is in progress. Later faults are ignored.
   void run_to_end();
-  // See Network.
+  // Whether all `pending_events` events of the simulation are future faults, and no packet that they could
+  // affect is in progress.
   [[nodiscard]] bool is_quiet_until_faults(std::size_t pending_events) const;
   [[nodiscard]] std::vector<std::uint32_t> coordinates(NodeId node) const;
 

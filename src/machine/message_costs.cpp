@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernel/rate.hpp"
+#include "machine/rails.hpp"
 
 namespace apenet {
 
@@ -14,13 +15,13 @@ message::SoftwareCosts message_costs(const MachineDescription& description) {
   return costs;
 }
 
-message::CardLimits message_limits(const Machine& machine) {
-  const NicCapabilities& card = machine.capabilities();
-  const message::SoftwareCosts costs = message_costs(machine.description());
+message::CardLimits message_limits(const Machine& machine, std::uint8_t rail) {
+  const NicCapabilities& card = machine.capabilities(rail);
+  const message::SoftwareCosts costs = message_costs(rail_alone(machine.description(), rail));
   message::CardLimits limits;
   limits.needs_credit = card.needs_credit ? 1 : 0;
   limits.reaches_gpus = card.gpu_memory ? 1 : 0;
-  limits.max_pio_bytes = cpu_send_limit(machine, costs, costs.copy_bytes_per_second);
+  limits.max_pio_bytes = cpu_send_limit(machine, costs, costs.copy_bytes_per_second, rail);
   limits.max_message_bytes = std::min(card.max_message_bytes, message::most_bytes);
   limits.max_send_bytes = card.max_send_bytes;
   limits.send_packet_bytes = card.send_packet_bytes;
@@ -28,13 +29,13 @@ message::CardLimits message_limits(const Machine& machine) {
 }
 
 std::int64_t cpu_send_limit(const Machine& machine, const message::SoftwareCosts& costs,
-                            std::int64_t copy_bytes_per_second) {
-  const NicCapabilities& card = machine.capabilities();
+                            std::int64_t copy_bytes_per_second, std::uint8_t rail) {
+  const NicCapabilities& card = machine.capabilities(rail);
   if (card.send_packet_bytes == 0) return card.max_pio_bytes;
   std::int64_t limit = 0;
   while (limit < card.max_pio_bytes) {
     const std::int64_t bytes = std::min(limit + card.send_packet_bytes, card.max_pio_bytes);
-    const SendTimes times = machine.send_times(bytes, costs.send_packet);
+    const SendTimes times = machine.send_times(bytes, costs.send_packet, rail);
     const Time read_by_library = costs.further_receives(library_packets(card.send_packet_bytes, bytes));
     const Time copy = copy_bytes_per_second == 0
                           ? Time::zero()

@@ -8,13 +8,13 @@
 namespace apenet {
 
 [[nodiscard]] message::SoftwareCosts message_costs(const MachineDescription& description);
-[[nodiscard]] message::CardLimits message_limits(const Machine& machine);
+[[nodiscard]] message::CardLimits message_limits(const Machine& machine, std::uint8_t rail = 0);
 
 // The longest send that a library with these costs lets the CPU write to the card: up to here, in whole
 // packets, it arrives no later than if the card read it from memory. copy_bytes_per_second: of the copy that
 // the sender makes before the card reads; 0: none, the card reads the buffer itself. Where the library does
 // not cut sends into packets, the card's limit.
 [[nodiscard]] std::int64_t cpu_send_limit(const Machine& machine, const message::SoftwareCosts& costs,
-                                          std::int64_t copy_bytes_per_second);
+                                          std::int64_t copy_bytes_per_second, std::uint8_t rail = 0);
 
 }  // namespace apenet

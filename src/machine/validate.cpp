@@ -4,12 +4,17 @@
 #include <string>
 
 #include "kernel/refuse.hpp"
+#include "machine/rails.hpp"
 #include "nic/card_set.hpp"
 #include "schema/ranges.hpp"
 
 namespace apenet {
 
 namespace {
+
+bool has_bus(const NicDescription& card) {
+  return kind_of(card).has_network && kind_of(card).has_bus;
+}
 
 void validate_placement(const MachineDescription& description, const std::vector<NodeId>& node_of_process) {
   const std::uint32_t nodes = count_nodes(description, node_of_process);
@@ -47,7 +52,9 @@ std::uint32_t count_nodes(const MachineDescription& description, const std::vect
   return nodes;
 }
 
-void validate(const MachineDescription& description, const std::vector<NodeId>& node_of_process) {
+namespace {
+
+void validate_rail(const MachineDescription& description, const std::vector<NodeId>& node_of_process) {
   schema::require_ranges("host", description.host);
   schema::require_ranges("software.card", description.card_software);
   schema::require_ranges("software.mpi", description.mpi_software);
@@ -57,6 +64,37 @@ void validate(const MachineDescription& description, const std::vector<NodeId>& 
                  "none on a machine without a network");
   }
   validate_placement(description, node_of_process);
+}
+
+// What the first rail and a further one must have in common.
+void require_fit(const MachineDescription& machine, std::uint8_t number, std::uint32_t nodes,
+                 const std::vector<NodeId>& node_of_process) {
+  const RailDescription& rail = machine.rails[number - 1U];
+  const std::uint32_t found = count_nodes(rail_alone(machine, number), node_of_process);
+  if (found != nodes) {
+    refuse_value("network", std::to_string(found) + " nodes",
+                 "the " + std::to_string(nodes) + " nodes of the first rail");
+  }
+  if (rail.shares_slot && !(has_bus(machine.nic) && has_bus(rail.nic))) {
+    refuse_value("slot", "\"shared\"", "own: the card of the first rail, or this one, has no bus");
+  }
+}
+
+}  // namespace
+
+void validate(const MachineDescription& description, const std::vector<NodeId>& node_of_process) {
+  validate_rail(rail_alone(description, 0), node_of_process);
+  if (rail_count(description) > MachineDescription::most_rails) {
+    refuse_value("rail", std::to_string(rail_count(description)) + " rails",
+                 "at most " + std::to_string(MachineDescription::most_rails) + ", the first included");
+  }
+  const std::uint32_t nodes = count_nodes(description, node_of_process);
+  for (std::uint8_t number = 1; number < rail_count(description); ++number) {
+    refuse_within(rail_key(description, number), [&] {
+      require_fit(description, number, nodes, node_of_process);
+      validate_rail(rail_alone(description, number), node_of_process);
+    });
+  }
 }
 
 void require_sends_of(std::int64_t bytes, const NicCapabilities& card) {

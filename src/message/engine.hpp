@@ -119,8 +119,8 @@ concept Transport = requires(P transport, const P constant, Request request, con
   // False: buffers are addresses without memory behind them, and no byte is copied.
   { P::moves_bytes } -> std::convertible_to<bool>;
   // The machine.
-  { constant.costs() } -> std::convertible_to<const SoftwareCosts&>;
-  { constant.card() } -> std::convertible_to<const CardLimits&>;
+  { constant.costs(std::uint8_t{}) } -> std::convertible_to<const SoftwareCosts&>;  // of a rail
+  { constant.card(std::uint8_t{}) } -> std::convertible_to<const CardLimits&>;
   { constant.rank_count() } -> std::convertible_to<std::uint32_t>;
   { constant.is_near(std::uint32_t{}) } -> std::convertible_to<bool>;  // that rank lives on the same node
   // The clock. charge_later: when the process next looks for events.
@@ -157,8 +157,8 @@ class Engine {
     Pool<Stored> stored;
   };
 
-  // Both outlive it.
-  Engine(P& transport, Stores& stores);
+  // Both outlive it. A process has one for each rail that it uses.
+  Engine(P& transport, Stores& stores, std::uint8_t rail = 0);
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
@@ -254,6 +254,7 @@ class Engine {
 
   P& transport_;
   Stores& stores_;
+  std::uint8_t rail_;
   std::int64_t eager_limit_bytes_;
   std::uint64_t piece_limit_bytes_;  // of an eager message in one request
   std::uint64_t part_limit_bytes_;

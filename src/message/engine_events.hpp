@@ -15,7 +15,7 @@ template <typename P>
 void Engine<P>::take(const Event& event) {
   switch (event.kind) {
     case EventKind::arrived:
-      if (transport_.card().needs_credit != 0) taken_from_rings_.emplace_back(event.source, event.bytes);
+      if (transport_.card(rail_).needs_credit != 0) taken_from_rings_.emplace_back(event.source, event.bytes);
       take_in_turn(unpack(event));
       return;
     case EventKind::put_arrived:
@@ -38,6 +38,7 @@ Message Engine<P>::unpack(const Event& event) {
   Message message;
   message.source = event.source;
   message.peer = peers_.number_of(event.source);
+  message.rail = event.rail;
   message.mailbox_packets = event.mailbox_packets;
   if (event.slot != no_slot) {
     message.payload = transport_.slot_of(event);
@@ -219,7 +220,7 @@ void Engine<P>::post_control(std::uint32_t target, MessageHeader header, std::sp
   request.bytes = request.inline_length;
   std::memcpy(request.inline_data, &header, sizeof(header));
   if (!body.empty()) std::memcpy(request.inline_data + sizeof(header), body.data(), body.size());
-  transport_.charge(transport_.costs().send);
+  transport_.charge(transport_.costs(rail_).send);
   post_send(request);
 }
 

@@ -115,7 +115,7 @@ void Engine<P>::consume(Receive& receive, const Message& message) {
   receive.expected = std::min(receive.length, receive.buffer.length);
   transport_.matched(receive, message);
   if (is_ready(message.header.kind)) {
-    const SoftwareCosts& costs = transport_.costs();
+    const SoftwareCosts& costs = transport_.costs(rail_);
     transport_.charge(costs.rendezvous + (receive.expected > 0 ? costs.publish : Time::zero()));
     clear(receive, message);
     transport_.return_slot(message);
@@ -133,7 +133,7 @@ void Engine<P>::consume(Receive& receive, const Message& message) {
 // Taking a message, and later giving its buffer back to the card.
 template <typename P>
 void Engine<P>::charge_receive(const Message& message) {
-  const SoftwareCosts& costs = transport_.costs();
+  const SoftwareCosts& costs = transport_.costs(rail_);
   transport_.charge(costs.receive + costs.further_receives(message.mailbox_packets));
   transport_.charge_later(costs.after_receive);
 }
@@ -158,7 +158,7 @@ void Engine<P>::clear(Receive& receive, const Message& message) {
   header.kind = MessageKind::clear;
   header.source_endpoint = receive.inbox->number();
   header.target_endpoint = message.header.source_endpoint;
-  transport_.charge(transport_.costs().rendezvous);
+  transport_.charge(transport_.costs(rail_).rendezvous);
   post_control(message.source, header,
                {reinterpret_cast<const std::byte*>(&body), clear_bytes(body.segment_count)});
   give_credit(message.source, static_cast<std::int64_t>(receive.expected));
@@ -168,10 +168,10 @@ void Engine<P>::clear(Receive& receive, const Message& message) {
 // for that.
 template <typename P>
 void Engine<P>::give_credit(std::uint32_t source, std::int64_t bytes) {
-  const CardLimits& card = transport_.card();
+  const CardLimits& card = transport_.card(rail_);
   if (card.needs_credit == 0) return;
   for (; bytes > 0; bytes -= card.max_message_bytes) {
-    transport_.charge(transport_.costs().after_receive);
+    transport_.charge(transport_.costs(rail_).after_receive);
     post_credit(source, std::min(bytes, card.max_message_bytes));
   }
 }
@@ -182,6 +182,7 @@ void Engine<P>::post_credit(std::uint32_t source, std::int64_t bytes) {
   request.target = source;
   request.verb = RequestVerb::credit;
   request.bytes = bytes;
+  request.rail = rail_;
   transport_.post(request);
 }
 
@@ -198,17 +199,17 @@ template <typename P>
 void Engine<P>::put_arrived(const Event& event) {
   const PutNotice notice = PutNotice::decode(event.immediate);
   if (notice.kind != PutNotice::Kind::rendezvous) {
-    transport_.charge(transport_.costs().completion);
+    transport_.charge(transport_.costs(rail_).completion);
     transport_.written(transport_.inbox(notice.endpoint), event, notice);
     return;
   }
   Receive* receive = stores_.receives.find(notice.value);
   if (receive == nullptr || receive->received >= receive->expected) {
-    transport_.charge(transport_.costs().completion);
+    transport_.charge(transport_.costs(rail_).completion);
     throw MalformedMessage("a put for no receive that was announced");
   }
   transport_.works_for(receive->owner);
-  transport_.charge(transport_.costs().completion);
+  transport_.charge(transport_.costs(rail_).completion);
   receive->failed = receive->failed || event.fault != AccessFault::none;
   receive->received += static_cast<std::uint64_t>(event.bytes);
   if (receive->received < receive->expected) return;

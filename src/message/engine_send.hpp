@@ -72,9 +72,10 @@ inline MessageHeader header_of(const Inbox& from, const SendCall& call, bool eag
 }
 
 template <typename P>
-Engine<P>::Engine(P& transport, Stores& stores) : transport_(transport), stores_(stores) {
-  const CardLimits& card = transport.card();
-  eager_limit_bytes_ = std::min(transport.costs().eager_limit_bytes, most_eager_bytes);
+Engine<P>::Engine(P& transport, Stores& stores, std::uint8_t rail)
+    : transport_(transport), stores_(stores), rail_(rail) {
+  const CardLimits& card = transport.card(rail);
+  eager_limit_bytes_ = std::min(transport.costs(rail).eager_limit_bytes, most_eager_bytes);
   const auto longest_send = static_cast<std::uint64_t>(card.max_send_bytes);
   piece_limit_bytes_ = slot_bytes;
   if (longest_send > 0)
@@ -136,9 +137,9 @@ void Engine<P>::post_eager(MessageHeader header, std::uint32_t target, const Buf
   }
   header.sequence = peers_[peers_.number_of(target)].next_out++;
   std::memcpy(request.inline_data, &header, sizeof(header));
-  transport_.charge(transport_.costs().send);
+  transport_.charge(transport_.costs(rail_).send);
   // What the CPU writes to the card itself needs no other copy.
-  if (request.bytes > transport_.card().max_pio_bytes) charge_copy(length - buffer.gpu_bytes());
+  if (request.bytes > transport_.card(rail_).max_pio_bytes) charge_copy(length - buffer.gpu_bytes());
   if (buffer.gpu_bytes() > 0 && card_reaches_gpus(target)) request.flags = local_gpu;
   post_send(request);
 }
@@ -147,18 +148,19 @@ void Engine<P>::post_eager(MessageHeader header, std::uint32_t target, const Buf
 // where the library cuts messages. Inside a node there are no packets.
 template <typename P>
 void Engine<P>::post_send(Request& request) {
-  const CardLimits& card = transport_.card();
+  const CardLimits& card = transport_.card(rail_);
   const bool is_written = request.bytes <= card.max_pio_bytes && (request.flags & local_gpu) == 0;
   if (is_written) request.flags = from_cpu;
+  request.rail = rail_;
   transport_.post(request);
   const std::int64_t packet = card.send_packet_bytes;
   if (!is_written || packet == 0 || request.bytes <= packet || transport_.is_near(request.target)) return;
-  transport_.charge(transport_.costs().send_packet * ((request.bytes - 1) / packet));
+  transport_.charge(transport_.costs(rail_).send_packet * ((request.bytes - 1) / packet));
 }
 
 template <typename P>
 void Engine<P>::charge_copy(std::uint64_t bytes) {
-  const std::int64_t rate = transport_.costs().copy_bytes_per_second;
+  const std::int64_t rate = transport_.costs(rail_).copy_bytes_per_second;
   if (bytes > 0 && rate > 0)
     transport_.charge(Time::from_ps(scale_up(static_cast<std::int64_t>(bytes), ps_per_second, rate)));
 }
@@ -166,12 +168,12 @@ void Engine<P>::charge_copy(std::uint64_t bytes) {
 // A copy between the memories of the host and of the GPU, for which the CPU waits.
 template <typename P>
 void Engine<P>::charge_gpu_copy(std::uint64_t bytes) {
-  if (bytes > 0) transport_.charge(transport_.costs().gpu_copy(static_cast<std::int64_t>(bytes)));
+  if (bytes > 0) transport_.charge(transport_.costs(rail_).gpu_copy(static_cast<std::int64_t>(bytes)));
 }
 
 template <typename P>
 bool Engine<P>::card_reaches_gpus(std::uint32_t peer) const {
-  return transport_.card().reaches_gpus != 0 && !transport_.is_near(peer);
+  return transport_.card(rail_).reaches_gpus != 0 && !transport_.is_near(peer);
 }
 
 // Inside a node, and with a card that does not reach GPUs, data goes through a buffer of the host.
@@ -213,7 +215,7 @@ void Engine<P>::start_rendezvous(Inbox& from, const SendCall& call) {
   ReadyBody body;
   body.length = call.buffer.length;
   body.transfer = transfer.id;
-  transport_.charge(transport_.costs().rendezvous);
+  transport_.charge(transport_.costs(rail_).rendezvous);
   post_control(call.target, header_of(from, call, false),
                std::as_bytes(std::span<const ReadyBody, 1>(&body, 1)));
 }
@@ -229,7 +231,7 @@ void Engine<P>::cleared(const Message& message) {
   transfer->cleared = true;
   transport_.works_for(transfer->owner);
   charge_receive(message);
-  transport_.charge(transport_.costs().rendezvous);
+  transport_.charge(transport_.costs(rail_).rendezvous);
   const PutNotice notice{PutNotice::Kind::rendezvous, transfer->target_endpoint, body.receive};
   if (body.segment_count > 0) charge_staging(transfer->buffer, transfer->target);
   Parts parts(transfer->buffer, {body.segments.data(), body.segment_count}, body.gpu_segments,
@@ -323,7 +325,8 @@ void Engine<P>::post_part(Transfer& transfer, RequestVerb verb, std::uint64_t lo
   request.local_address = local;
   request.remote_address = remote.address;
   request.immediate = options.immediate;
-  transport_.charge(transport_.costs().send);
+  transport_.charge(transport_.costs(rail_).send);
+  request.rail = rail_;
   parts_.insert(transport_.post(request), transfer.id);
   ++transfer.pending;
 }
@@ -334,7 +337,7 @@ void Engine<P>::reported(const Event& event) {
   Transfer* transfer = parts_.take(event.message, id) ? stores_.transfers.find(id) : nullptr;
   if (transfer == nullptr) throw MalformedMessage("a completion of nothing that was posted");
   transport_.works_for(transfer->owner);
-  transport_.charge(transport_.costs().completion);
+  transport_.charge(transport_.costs(rail_).completion);
   if (transfer->fault == AccessFault::none) transfer->fault = event.fault;
   if (--transfer->pending == 0) finish(*transfer);
 }

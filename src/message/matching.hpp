@@ -76,6 +76,7 @@ struct Message {
   std::uint32_t peer = 0;    // the receiver's number for it: see Matcher
   std::uint32_t slot = no_slot;
   std::uint32_t mailbox_packets = 0;  // in which it came: see Event
+  std::uint8_t rail = 0;              // on which it came
   const std::byte* payload = nullptr;
   std::size_t payload_bytes = 0;
 

@@ -47,7 +47,8 @@ struct Request {
   std::uint32_t slot = no_slot;
   std::uint32_t slot_length = 0;
   std::uint32_t inline_length = 0;
-  std::uint32_t reserved = 0;
+  std::uint8_t rail = 0;  // of the node's cards, the one that carries it
+  std::uint8_t reserved[3] = {};
   std::uint64_t key = 0;  // by_key
   std::byte inline_data[inline_bytes];
 };
@@ -61,7 +62,8 @@ struct Event {
   std::uint32_t source = 0;   // arrived, put_arrived: the sending rank
   EventKind kind = EventKind::sent;
   AccessFault fault = AccessFault::none;  // put, get: why no bytes were moved
-  std::uint16_t reserved = 0;
+  std::uint8_t rail = 0;                  // of the Request
+  std::uint8_t reserved = 0;
   std::int64_t bytes = 0;
   std::uint64_t immediate = 0;
   std::uint64_t key = 0;         // put_arrived: key of the Request

@@ -85,6 +85,8 @@ struct NetworkParameters {
   // Cards rely on the packet order of network.hpp. A generator of independent packets does not, and then the
   // network is measured without the Resequencer.
   bool needs_order = true;
+  // Of a node with several networks: which one. Part of the order of events, and of the trace.
+  std::uint8_t rail = 0;
 };
 
 }  // namespace apenet

@@ -173,7 +173,7 @@ std::unique_ptr<Network> make_network(Simulation& simulation, const NetworkParam
       network = std::move(engine);
     } else {
       network = std::make_unique<FaultyNetwork>(simulation, topology, std::move(engine), description.faults,
-                                                description.reconfiguration);
+                                                description.reconfiguration, parameters.rail);
     }
   }
   if (keeps_order || !parameters.needs_order) return network;

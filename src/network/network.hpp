@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -110,9 +111,9 @@ class Network {
   // One sentence for each deviation of this engine from its description.
   [[nodiscard]] virtual std::vector<std::string> warnings() const { return {}; }
   [[nodiscard]] virtual FaultUse fault_use() const { return {}; }
-  // Whether all `pending_events` events of the simulation are future faults, and no packet that they could
-  // affect is in progress.
-  [[nodiscard]] virtual bool is_quiet_until_faults(std::size_t /*pending_events*/) const { return false; }
+  // The number of pending events of the simulation that are future faults of this network; none while a
+  // packet that they could affect is in progress, and for a network without faults.
+  [[nodiscard]] virtual std::optional<std::size_t> faults_ahead() const { return std::nullopt; }
 };
 
 }  // namespace apenet

@@ -20,12 +20,14 @@ enum class NetworkTrace : std::uint16_t {
   taken_back,  // place and other: source node; the packet starts there again, see docs/models/faults.md
 };
 
-[[nodiscard]] inline TraceRecord network_record(NetworkTrace what, Time time, Time until, std::uint32_t place,
-                                                std::uint32_t other, std::uint64_t message,
-                                                std::uint32_t sequence, std::uint32_t wire_bytes) {
+[[nodiscard]] inline TraceRecord network_record(NetworkTrace what, Time time, Time until, std::uint8_t rail,
+                                                std::uint32_t place, std::uint32_t other,
+                                                std::uint64_t message, std::uint32_t sequence,
+                                                std::uint32_t wire_bytes) {
   return {.time = time,
           .until = until,
           .kind = EventKind::link,
+          .rail = rail,
           .what = static_cast<std::uint16_t>(what),
           .place = place,
           .other = other,

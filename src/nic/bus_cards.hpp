@@ -1,4 +1,4 @@
-// BusCards: the cards of a machine in which each card has its own bus. BusCardSet: their CardSet.
+// BusCards: the cards of a machine that are at a bus. BusCardSet: their CardSet.
 #pragma once
 
 #include "host/bus.hpp"
@@ -16,9 +16,11 @@ class BusCards {
   BusCards(const CardSurroundings& surroundings, const Make& make)
       : bus_kind_(surroundings.host.bus), nodes_(surroundings.nodes) {
     for (NodeId node = 0; node < surroundings.nodes; ++node) {
-      nodes_.emplace_back(surroundings.simulation, bus_kind_, node, make);
+      nodes_.emplace_back(surroundings, bus_kind_, node, make);
     }
   }
+
+  [[nodiscard]] Bus& bus(NodeId node) { return nodes_[node].bus; }
 
   [[nodiscard]] Card& operator[](NodeId node) { return nodes_[node].card; }
   [[nodiscard]] const Card& operator[](NodeId node) const { return nodes_[node].card; }
@@ -26,11 +28,13 @@ class BusCards {
   [[gnu::always_inline]] void prepare(NodeId node) const { prefetch(nodes_[node]); }
 
  private:
-  // A card and its bus, adjacent in memory.
+  // A card and its bus, adjacent in memory. The bus is idle where the card is at the bus of another one.
   struct Node {
     template <typename Make>
-    Node(Simulation& simulation, BusKind& bus_kind, NodeId node, const Make& make)
-        : bus(simulation, bus_kind, node), card(make(bus, node, EventSource{EventKind::nic, node, 0})) {}
+    Node(const CardSurroundings& surroundings, BusKind& bus_kind, NodeId node, const Make& make)
+        : bus(surroundings.simulation, bus_kind, surroundings.first_source + node),
+          card(make(surroundings.at_bus_of != nullptr ? *surroundings.at_bus_of->bus(node) : bus, node,
+                    surroundings.source(node))) {}
     Bus bus;
     Card card;
   };
@@ -50,6 +54,7 @@ class BusCardSet : public CardSet {
         }) {}
 
   Card& card(NodeId node) final { return nodes_[node]; }
+  Bus* bus(NodeId node) final { return &nodes_.bus(node); }
 
  protected:
   Cards cards_;

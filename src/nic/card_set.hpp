@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "host/bus.hpp"
 #include "host/description.hpp"
 #include "kernel/counters.hpp"
 #include "kernel/simulation.hpp"
@@ -45,12 +46,19 @@ struct CardSurroundings {
   const Placement& placement;
   const HostDescription& host;
   std::uint32_t nodes = 0;
+  // Of nodes with several cards.
+  std::uint32_t first_source = 0;  // the number of the event sources of node 0's card and bus
+  CardSet* at_bus_of = nullptr;    // the cards whose buses these share; nullptr: each has its own
+
+  [[nodiscard]] EventSource source(NodeId node) const { return {EventKind::nic, first_source + node, 0}; }
 };
 
 class CardSet {
  public:
   virtual ~CardSet() = default;
   [[nodiscard]] virtual Nic& card(NodeId node) = 0;
+  // nullptr: the card has none.
+  [[nodiscard]] virtual Bus* bus(NodeId /*node*/) { return nullptr; }
   // The node's doorbell will ring soon: cards whose state does not fit the cache prefetch it here, as in
   // EventHandler::prepare().
   virtual void prepare(NodeId /*node*/, EventHandler::Ahead /*ahead*/) const {}
@@ -87,8 +95,8 @@ void validate_card(const NicDescription& card, const HostDescription& host);
 
 [[nodiscard]] CardFacts card_facts(const NicDescription& card, const HostDescription& host);
 
-// Creates a card for every node and attaches it to the network. Event sources: kind nic, id node, for the
-// card; kind host, id node, for the bus.
+// Creates a card for every node and attaches it to the network. Event sources: kind nic for the cards, kind
+// host for the buses, see CardSurroundings.
 [[nodiscard]] std::unique_ptr<CardSet> make_cards(const NicDescription& card,
                                                   const CardSurroundings& surroundings);
 

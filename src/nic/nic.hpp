@@ -46,6 +46,7 @@ struct Descriptor {
   bool notify_target = true;  // put: also report Completion::Kind::arrived to the target
   Memory local_memory = Memory::host;
   Memory remote_memory = Memory::host;
+  std::uint8_t rail = 0;   // of the node's cards, the one that carries it
   std::int64_t bytes = 0;  // payload
   // Virtual addresses, for cards that translate them. local_address: the payload at the poster;
   // remote_address: its destination (put) or source (get) at the target.

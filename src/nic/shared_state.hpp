@@ -16,7 +16,8 @@ struct SharedState {
         messages(surroundings.messages),
         placement(surroundings.placement),
         description(card),
-        outstanding_reads(surroundings.host.bus.outstanding_reads) {}
+        outstanding_reads(surroundings.host.bus.outstanding_reads),
+        first_source(surroundings.first_source) {}
 
   Simulation& simulation;
   Network& network;
@@ -24,6 +25,7 @@ struct SharedState {
   const Placement& placement;
   Description description;
   std::uint32_t outstanding_reads;  // payload reads in progress on a bus, at most
+  std::uint32_t first_source;       // the event source of node 0's card
 };
 
 }  // namespace apenet

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "machine/message_costs.hpp"
+#include "machine/rails.hpp"
 #include "machine/validate.hpp"
 #include "runtime/launch/run_loop.hpp"
 #include "runtime/scheduler/scheduler.hpp"
@@ -53,20 +54,14 @@ struct Session::Parts {
         observation(simulation, machine, given.observation),
         shared(process_count),
         scheduler(simulation, machine, shared) {
-    require_sends_of(message::control_bytes, machine.capabilities());
     machine.fill_receive_rings();
     ipc::Header& header = shared.header();
-    const NicCapabilities capabilities = machine.capabilities();
-    header.put_supported = capabilities.put ? 1 : 0;
-    header.get_supported = capabilities.get ? 1 : 0;
-    header.remote_access_supported = capabilities.remote_access ? 1 : 0;
+    header.rail_count = rail_count(description);
+    for (std::uint8_t rail = 0; rail < header.rail_count; ++rail) describe_rail(rail, header.rails[rail]);
     header.lookahead_ps = machine.lookahead().ps();
-    header.card = message_limits(machine);
-    header.channels = capabilities.channels;
     header.compute_mode = options.measure_compute ? ipc::ComputeMode::measured : ipc::ComputeMode::none;
     header.compute_scale_ppm = std::llround(options.compute_scale * 1e6);
     header.flops_per_second = description.host.flops_per_second;
-    header.software = message_costs(description);
     header.vain_limits = vain_limits(options.stall_timeout_ms);
     std::strncpy(header.machine, description.name.c_str(), sizeof header.machine - 1);
     for (std::uint32_t rank = 0; rank < process_count; ++rank) {
@@ -77,6 +72,7 @@ struct Session::Parts {
     }
   }
 
+  void describe_rail(std::uint8_t number, ipc::Rail& rail) const;
   void report_on(SessionReport& report);
   template <typename Predicate>
   [[nodiscard]] std::string ranks_where(const Predicate& holds) const;
@@ -96,6 +92,22 @@ struct Session::Parts {
   SharedMemory shared;
   Scheduler scheduler;
 };
+
+void Session::Parts::describe_rail(std::uint8_t number, ipc::Rail& rail) const {
+  const MachineDescription& description = machine.description();
+  const NicCapabilities& capabilities = machine.capabilities(number);
+  require_sends_of(message::control_bytes, capabilities);
+  if (number > 0) {
+    const RailDescription& further = description.rails[number - 1U];
+    std::strncpy(rail.name, further.name.c_str(), sizeof rail.name - 1);
+    rail.is_at_first = further.shares_slot ? 1 : 0;
+  }
+  rail.put_supported = capabilities.put ? 1 : 0;
+  rail.get_supported = capabilities.get ? 1 : 0;
+  rail.remote_access_supported = capabilities.remote_access ? 1 : 0;
+  rail.software = message_costs(rail_alone(description, number));
+  rail.card = message_limits(machine, number);
+}
 
 Session::Session(const MachineDescription& description, std::vector<NodeId> node_of_process,
                  const SessionOptions& options)

@@ -24,13 +24,15 @@ FakeNetwork::FakeNetwork(std::uint32_t ranks) : clients_(ranks), events_(ranks),
   base_ = static_cast<std::byte*>(memory);
   auto* header = new (base_) ipc::Header;
   header->process_count = ranks;
-  header->put_supported = 1;
-  header->get_supported = 1;
-  header->remote_access_supported = 1;
-  header->card.max_pio_bytes = 64;
-  header->card.max_message_bytes = 100'000;
-  header->card.max_send_bytes = 100'000;
-  header->software.eager_limit_bytes = 4096;
+  for (ipc::Rail& rail : header->rails) {
+    rail.put_supported = 1;
+    rail.get_supported = 1;
+    rail.remote_access_supported = 1;
+    rail.card.max_pio_bytes = 64;
+    rail.card.max_message_bytes = 100'000;
+    rail.card.max_send_bytes = 100'000;
+    rail.software.eager_limit_bytes = 4096;
+  }
   for (std::uint32_t rank = 0; rank < ranks; ++rank) new (base_ + layout.block_offset(rank)) ipc::Block;
   current_network() = this;
 }
@@ -82,6 +84,7 @@ void FakeNetwork::post(std::uint32_t rank, const ipc::Request& request) {
   event.source = rank;
   event.bytes = request.bytes;
   event.immediate = request.immediate;
+  event.rail = request.rail;
   const auto tell = [&](std::uint32_t whom, ipc::EventKind kind) {
     event.kind = kind;
     events_[whom].push_back(event);

@@ -80,7 +80,7 @@ TEST_P(Fuzz, RandomEventsCauseErrorsOnly) {
     // The sequence numbers that the provider now expects of each source, so that the next events are not all
     // refused.
     for (std::uint32_t source = 0; source < 2; ++source) {
-      sequences[source] = libfabric::Transport::of(peer.client).engine().expected_sequence(source);
+      sequences[source] = libfabric::Transport::of(peer.client).engine(0).expected_sequence(source);
     }
   }
   EXPECT_TRUE(peer.client.block().lock.is_free());

@@ -35,9 +35,9 @@ struct Hints {
 
 struct MachineWithAll : ipc::Header {
   MachineWithAll() {
-    put_supported = 1;
-    get_supported = 1;
-    remote_access_supported = 1;
+    rails[0].put_supported = 1;
+    rails[0].get_supported = 1;
+    rails[0].remote_access_supported = 1;
   }
 };
 
@@ -80,13 +80,13 @@ TEST(Info, NamesUnsupportedCapabilitiesOfACard) {
   MachineWithAll header;
   Hints hints;
   hints.info.caps = FI_RMA | FI_READ;
-  header.get_supported = 0;
+  header.rails[0].get_supported = 0;
   EXPECT_NE(refusal(&hints.info, header).find("FI_READ"), std::string::npos);
   EXPECT_EQ(ask(nullptr, header)->caps & FI_READ, 0U);
-  header.remote_access_supported = 0;
+  header.rails[0].remote_access_supported = 0;
   EXPECT_NE(refusal(&hints.info, header).find("FI_RMA"), std::string::npos);
   EXPECT_EQ(ask(nullptr, header)->caps & FI_RMA, 0U);
-  header.put_supported = 0;
+  header.rails[0].put_supported = 0;
   EXPECT_NE(refusal(nullptr, header).find("put"), std::string::npos);
 }
 
@@ -107,10 +107,10 @@ TEST(Info, OffersAtomicsIfMemoryCanBeReadAndWritten) {
   hints.info.caps = FI_ATOMIC;
   EXPECT_EQ(ask(&hints.info, header)->caps & (FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE),
             FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE);
-  header.card.max_send_bytes = 100;
+  header.rails[0].card.max_send_bytes = 100;
   EXPECT_NE(refusal(&hints.info, header).find("caps"), std::string::npos);
-  header.card.max_send_bytes = 0;
-  header.get_supported = 0;
+  header.rails[0].card.max_send_bytes = 0;
+  header.rails[0].get_supported = 0;
   EXPECT_NE(refusal(&hints.info, header).find("caps"), std::string::npos);
 }
 

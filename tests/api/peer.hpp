@@ -27,6 +27,7 @@ struct PeerOptions {
   bool counters = false;         // for writes and reads
   bool remote_counters = false;  // for remote writes and reads
   int mr_mode = FI_MR_VIRT_ADDR;
+  std::uint32_t rail = 0;
 };
 
 class Peer {
@@ -34,6 +35,8 @@ class Peer {
   Peer(FakeNetwork& network, std::uint32_t rank, const PeerOptions& options = {})
       : client(network.become(rank)) {
     info = libfabric::make_info(FI_VERSION(1, 17), nullptr, network.header());
+    all = info;
+    for (std::uint32_t rail = 0; rail < options.rail; ++rail) info = info->next;
     if (options.caps != 0) info->caps = options.caps;
     info->domain_attr->mr_mode = options.mr_mode;
     EXPECT_EQ(libfabric::open_fabric(info->fabric_attr, &fabric, nullptr), 0);
@@ -60,7 +63,7 @@ class Peer {
     }
     EXPECT_EQ(fi_enable(ep), 0);
     for (std::uint32_t other = 0; other < client.size(); ++other) {
-      const libfabric::EndpointName name{.rank = other};
+      const libfabric::EndpointName name{.rank = other, .rail = options.rail};
       fi_addr_t address = FI_ADDR_NOTAVAIL;
       EXPECT_EQ(fi_av_insert(av, &name, 1, &address, 0, nullptr), 1);
       EXPECT_EQ(address, other);
@@ -78,7 +81,7 @@ class Peer {
     }
     EXPECT_EQ(fi_close(&domain->fid), 0);
     EXPECT_EQ(fi_close(&fabric->fid), 0);
-    libfabric::free_info(info);
+    libfabric::free_info(all);
   }
   Peer(const Peer&) = delete;
   Peer& operator=(const Peer&) = delete;
@@ -106,7 +109,8 @@ class Peer {
   }
 
   ipc::Client& client;
-  fi_info* info = nullptr;
+  fi_info* all = nullptr;   // what fi_getinfo returned
+  fi_info* info = nullptr;  // the entry that the peer uses
   fid_fabric* fabric = nullptr;
   fid_domain* domain = nullptr;
   fid_av* av = nullptr;

@@ -83,7 +83,7 @@ TEST_F(RemoteAccess, ReportsUnmappedMemory) {
 }
 
 TEST_F(RemoteAccess, RefusesToReadIfTheCardCannot) {
-  network.header().get_supported = 0;
+  network.header().rails[0].get_supported = 0;
   std::uint64_t word = 1;
   EXPECT_EQ(fi_read(origin.ep, &word, sizeof(word), nullptr, 1, address_of(&word), 0, nullptr),
             -FI_EOPNOTSUPP);

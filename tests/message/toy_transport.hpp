@@ -54,8 +54,8 @@ class ToyTransport {
 
   ToyTransport(ToyNetwork& network, std::uint32_t rank) : network_(network), rank_(rank) {}
 
-  [[nodiscard]] const message::SoftwareCosts& costs() const;
-  [[nodiscard]] const message::CardLimits& card() const;
+  [[nodiscard]] const message::SoftwareCosts& costs(std::uint8_t rail) const;
+  [[nodiscard]] const message::CardLimits& card(std::uint8_t rail) const;
   [[nodiscard]] std::uint32_t rank_count() const;
   [[nodiscard]] bool is_near(std::uint32_t /*rank*/) const { return false; }
   void charge(Time time) { charged += time; }
@@ -178,10 +178,10 @@ class ToyNetwork {
   std::deque<std::function<void()>> flights_;
 };
 
-inline const message::SoftwareCosts& ToyTransport::costs() const {
+inline const message::SoftwareCosts& ToyTransport::costs(std::uint8_t /*rail*/) const {
   return network_.costs();
 }
-inline const message::CardLimits& ToyTransport::card() const {
+inline const message::CardLimits& ToyTransport::card(std::uint8_t /*rail*/) const {
   return network_.card();
 }
 inline std::uint32_t ToyTransport::rank_count() const {

@@ -51,6 +51,7 @@ class CardContract : public testing::TestWithParam<test::ContractCard> {
                    .source = descriptor.target,
                    .target = descriptor.source,
                    .channel = descriptor.channel,
+                   .rail = descriptor.rail,
                    .bytes = descriptor.bytes});
   }
   void post(Time when, const Descriptor& descriptor) { post(machine, when, descriptor); }
@@ -360,6 +361,45 @@ TEST_P(CardContract, MessagesThatNeedCreditWaitForItAndAreNotLost) {
   }
   simulation.run();
   EXPECT_EQ(recorder.of(Kind::arrived).size(), 2 * messages);
+}
+
+// Another card in the node, of a network of its own, changes nothing: neither order nor time.
+TEST_P(CardContract, ASecondRailDoesWhatTheCardDoesAlone) {
+  const MachineDescription alone = GetParam().machine();
+  MachineDescription twice = alone;
+  twice.rails.push_back({.name = "second",
+                         .network = alone.network,
+                         .bus = alone.host.bus,
+                         .nic = alone.nic,
+                         .card_software = alone.card_software,
+                         .mpi_software = alone.mpi_software});
+  Simulation other_simulation;
+  Machine both(other_simulation, twice, placement());
+  Recorder of_both(other_simulation);
+  both.set_sink(of_both);
+  of_both.empties_mailboxes_of(both, 1);
+  RandomStream random(11, 0);
+  for (std::uint64_t message = 0; message < 300; ++message) {
+    Descriptor descriptor = random_descriptor(random, message);
+    const Time when = Time::from_ns(static_cast<std::int64_t>(40 * message));
+    post(when, descriptor);
+    descriptor.rail = 1;
+    post(both, when, descriptor);
+  }
+  simulation.run();
+  other_simulation.run();
+  EXPECT_FALSE(recorder.records.empty());
+  EXPECT_EQ(of_both.records, recorder.records);
+  const std::vector<LinkUse> links = machine.link_use();
+  const std::vector<LinkUse> of_rails = both.link_use();
+  ASSERT_EQ(of_rails.size(), 2 * links.size());
+  for (std::size_t link = 0; link < links.size(); ++link) {
+    EXPECT_EQ(of_rails[link].packets, 0U);
+    const LinkUse& second = of_rails[both.first_link(1) + link];
+    EXPECT_EQ(second.name, "second: " + links[link].name);
+    EXPECT_EQ(second.packets, links[link].packets);
+    EXPECT_EQ(second.busy, links[link].busy);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Cards, CardContract, testing::ValuesIn(test::contract_cards()),

@@ -34,13 +34,16 @@ def values(table: dict, path: tuple[str, ...] = ()) -> Iterator[tuple[str, objec
             yield ".".join((*path, key)), entry["value"]
         elif isinstance(entry, dict) and key != "results":
             yield from values(entry, (*path, key))
-        elif (*path, key) in (("machine", "name"), ("card", "kind")):
+        elif (*path, key) == ("machine", "name") or (*path, key)[-2:] == ("card", "kind"):
             yield ".".join((*path, key)), entry
 
 
 def tables(path: Path) -> dict:
-    """The tables of a machine file, with those of its base."""
+    """The tables of a machine file, with those of its bases."""
     table = tomllib.loads(path.read_text(encoding="utf-8"))
+    for name, rail_base in inherit.rail_bases(table).items():
+        below = tables(path.with_name(f"{rail_base}.toml"))
+        table["rail"][name] = inherit.merged_rail(table["rail"][name], below)
     base = inherit.base_of(table)
     return table if base is None else inherit.merged(table, tables(path.with_name(f"{base}.toml")))
 

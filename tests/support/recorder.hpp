@@ -37,15 +37,18 @@ class Recorder final : public CompletionSink {
     }
     records.push_back({completion});
     if (completion.mailbox_packets > 0 && reader_ != nullptr) {
-      reader_->give_back(completion.time, completion.process);
+      reader_->give_back(completion.time, completion.process, rail_);
     }
   }
   void land(ProcessId source, std::uint64_t message) override {
     EXPECT_TRUE(landed.emplace(MessageName{source, message}, simulation_.now()).second) << "landed twice";
   }
 
-  // Takes every arrival out of the mailboxes of this machine's cards immediately.
-  void empties_mailboxes_of(Machine& machine) { reader_ = &machine; }
+  // Takes every arrival out of the mailboxes of this machine's cards immediately, on one rail.
+  void empties_mailboxes_of(Machine& machine, std::uint8_t rail = 0) {
+    reader_ = &machine;
+    rail_ = rail;
+  }
 
   [[nodiscard]] std::vector<Completion> of(Completion::Kind kind) const {
     std::vector<Completion> found;
@@ -61,6 +64,7 @@ class Recorder final : public CompletionSink {
  private:
   const Simulation& simulation_;
   Machine* reader_ = nullptr;
+  std::uint8_t rail_ = 0;
 };
 
 }  // namespace apenet::test

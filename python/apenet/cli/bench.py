@@ -17,6 +17,7 @@ from apenet.cli.common import (
     JsonOption,
     MachineOption,
     PinOption,
+    RailOption,
     SeedOption,
     SetOption,
     output,
@@ -31,6 +32,7 @@ def bench(
     test: Annotated[str, typer.Argument(metavar="TEST", help=", ".join(benchmarks.TESTS))],
     machine: MachineOption = "ape16",
     settings: SetOption = None,
+    rail: RailOption = None,
     faults: FaultOption = None,
     sizes: Annotated[
         str, typer.Option("--sizes", metavar="MIN:MAX", help="Message sizes; they double from MIN to MAX.")
@@ -107,7 +109,7 @@ def bench(
     """Measure a simulated machine: time and bandwidth over message sizes."""
     checked = parse_sizes(sizes)
     all_channels = _parse_counts("channels", channels)
-    chosen = read_machine(machine, settings or (), faults or ())
+    chosen = read_machine(machine, settings or (), faults or (), rail)
     grown_to = None if partitions is None else _parse_counts("partitions", partitions)
     steps = len(grown_to or checked) * len(all_channels) if layer in {None, "card"} else None
     with progress_bar(f"{test} on {chosen.name}{'' if layer is None else f', layer {layer}'}", steps) as progress:

@@ -34,6 +34,10 @@ FaultOption = Annotated[
         "--fault", metavar="SPEC", help="A link or node fails: 'link (0,0,0)+x down @10us up @2ms'; repeatable."
     ),
 ]
+RailOption = Annotated[
+    str | None,
+    typer.Option("--rail", metavar="NAME", help="Of a node with several cards, use this one alone: first, ib ..."),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed of the simulation.")]
 

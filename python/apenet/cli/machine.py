@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 
 from apenet.base.errors import InputError
-from apenet.cli.common import JsonOption, SetOption, output, print_json, print_tables
+from apenet.cli.common import JsonOption, RailOption, SetOption, output, print_json, print_tables
 from apenet.machine import Machine, machines
 from apenet.machine import machine as read_machine
 from apenet.machine.keys import Key, keys, sections
@@ -61,13 +61,14 @@ def _arrangement(machine: Machine) -> Iterator[str]:
 def show(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Name of a machine, or the path of a file.")],
     settings: SetOption = None,
+    rail: RailOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Show every parameter of a machine with its class and source, as a machine file.
 
     Comments at the top give topology, routing, and the result of the deadlock check.
     """
-    machine = read_machine(name, settings or ())
+    machine = read_machine(name, settings or (), rail=rail)
     if as_json:
         print_json(machine.file.model_dump(mode="json", by_alias=True, exclude_none=True))
     else:
@@ -80,11 +81,14 @@ def show(
 def check(
     file: Annotated[str, typer.Argument(metavar="FILE", help="A machine file, or the name of a machine.")],
     settings: SetOption = None,
+    rail: RailOption = None,
 ) -> None:
     """Check a machine file: keys, units, ranges, wiring, and freedom from deadlock."""
-    machine = read_machine(file, settings or ())
+    machine = read_machine(file, settings or (), rail=rail)
     machine.wire()
     facts = f"{machine.shape}, {machine.file.network.topology.value}, card {machine.file.card.kind}"
+    if len(machine.rails) > 1:
+        facts += f"; rails {', '.join(machine.rails)}"
     output().print(f"{file}: {machine.name} is a machine that can be run: {facts}", markup=False)
     for line in _arrangement(machine):
         output().print(line, markup=False, highlight=False)

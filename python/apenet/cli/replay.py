@@ -14,6 +14,7 @@ from apenet.cli.common import (
     JsonOption,
     MachineOption,
     MapOption,
+    RailOption,
     RanksPerNodeOption,
     RunFolderOption,
     SeedOption,
@@ -37,6 +38,7 @@ def replay(
     ],
     machine: MachineOption = "ape16",
     settings: SetOption = None,
+    rail: RailOption = None,
     faults: FaultOption = None,
     ranks_per_node: RanksPerNodeOption = 1,
     mapping: MapOption = "linear",
@@ -52,7 +54,7 @@ def replay(
         try:
             result = replay_trace(
                 trace,
-                machine=read_machine(machine, settings or (), faults or ()),
+                machine=read_machine(machine, settings or (), faults or (), rail),
                 ranks_per_node=ranks_per_node,
                 mapping=mapping,
                 engine=engine,

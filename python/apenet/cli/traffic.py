@@ -11,6 +11,7 @@ from apenet.cli.common import (
     FaultOption,
     JsonOption,
     MachineOption,
+    RailOption,
     SeedOption,
     SetOption,
     output,
@@ -25,6 +26,7 @@ from apenet.run.traffic import traffic as measure_traffic
 def traffic(
     machine: MachineOption = "ape16",
     settings: SetOption = None,
+    rail: RailOption = None,
     faults: FaultOption = None,
     pattern: Annotated[str, typer.Option("--pattern", metavar="NAME", help=", ".join(PATTERNS) + ".")] = "uniform",
     load: Annotated[
@@ -51,7 +53,7 @@ def traffic(
     as_json: JsonOption = False,
 ) -> None:
     """Measure a network under synthetic traffic: throughput and latency over load."""
-    chosen = read_machine(machine, settings or (), faults or ())
+    chosen = read_machine(machine, settings or (), faults or (), rail)
     loads = parse_loads(load)
     with progress_bar(f"{pattern} traffic on {chosen.name}, engine {engine}", len(loads)) as progress:
         task = progress.task_ids[0]

@@ -20,13 +20,14 @@ from apenet import _core
 from apenet.base.errors import InputError, MachineError, from_core, texts
 from apenet.base.infiles import UnreadableError, read_text
 from apenet.machine.check import check
-from apenet.machine.inherit import base_of, merged
+from apenet.machine.inherit import base_of, merged, merged_rail, rail_bases
 from apenet.machine.lower import lower, read_named
-from apenet.machine.quantity import Quantity
+from apenet.machine.quantity import Quantity, Section
+from apenet.machine.rails import FIRST_RAIL, alone
 from apenet.machine.schema import FILE_KEYS, OVERRIDES, ROUTER_ALTERNATIVES, SHAPES, MachineFile, RawTable
 from apenet.machine.write import to_toml
 
-__all__ = ["ENGINES", "Machine", "MachineFile", "machine", "machine_names", "machines"]
+__all__ = ["ENGINES", "FIRST_RAIL", "Machine", "MachineFile", "machine", "machine_names", "machines"]
 
 ENGINES = ("packet", "flit")
 """Engines of the network: docs/models/network.md, docs/models/flit-engine.md."""
@@ -46,6 +47,7 @@ class Machine:
     file: MachineFile
     settings: tuple[str, ...] = ()
     faults: tuple[str, ...] = ()
+    rail: str | None = None
     table: RawTable = field(default_factory=dict, repr=False, compare=False)
 
     @property
@@ -56,7 +58,8 @@ class Machine:
     @property
     def label(self) -> str:
         """The file as errors name it."""
-        return self.path.name if self.path.parent == _folder() else str(self.path)
+        path = self.path.name if self.path.parent == _folder() else str(self.path)
+        return path if self.rail is None else f"{path} --rail {self.rail}"
 
     @property
     def dims(self) -> tuple[int, ...]:
@@ -96,8 +99,25 @@ class Machine:
         lower(checked, origin, self.path.parent)
         return replace(self, file=checked, settings=applied, table=table)
 
+    @property
+    def rails(self) -> tuple[str, ...]:
+        """The cards of a node, each with its network: `first`, and the names of `[rail.NAME]`."""
+        return (FIRST_RAIL, *self.file.rail)
+
+    def with_rail(self, name: str) -> Machine:
+        """A machine whose nodes have this one of their cards alone, with its network and software: see `rails`.
+
+        Raises InputError for a name that the machine has not.
+        """
+        if name not in self.rails:
+            raise InputError("rail", name, f"one of {', '.join(self.rails)} for {self.label}")
+        chosen = replace(self, rail=name, table=alone(self.table, name))
+        return replace(chosen, file=check(chosen.table, chosen.label))
+
     def with_faults(self, *faults: str) -> Machine:
         """A machine whose links and nodes die and revive: `link (0,0,0)+x down @10us up @2ms`.
+
+        In the network of a further rail: `ib: link ...`.
 
         Raises MachineError for what is no fault, or none that this machine can have.
         """
@@ -137,6 +157,8 @@ class Machine:
         section, dot, rest = refused.name.partition(".")
         if refused.name != "fault" and not (dot and section in MachineFile.model_fields):
             return refused
+        if section == "rail":
+            return MachineError(self.label, refused.name, refused.value, refused.expected)
         named = getattr(self.file.network, rest.partition(" ")[0], None) if rest.startswith(FILE_KEYS) else None
         where = self.label if named is None else f"{self.label}: {named.value}"
         return MachineError(where, refused.name, refused.value, refused.expected)
@@ -148,19 +170,24 @@ class Machine:
     def saved(self) -> dict[str, bytes]:
         """`machine.toml` and, beside it, copies of the files that it names: what is to be in each, by its name."""
         contents: dict[str, bytes] = {}
-        network = self.file.network
+        rails = {name: self._with_copies(rail, f"rail.{name}.", contents) for name, rail in self.file.rail.items()}
+        resolved = self._with_copies(self.file.model_copy(update={"rail": rails}), "", contents)
+        return {"machine.toml": to_toml(resolved).encode(), **contents}
+
+    def _with_copies(self, section: Section, prefix: str, contents: dict[str, bytes]) -> Any:  # noqa: ANN401
+        """The file or the rail with the names of copies, which it adds to `contents`."""
+        network = section.network  # type: ignore[attr-defined]
         copied: dict[str, Quantity[str]] = {}
         for key in FILE_KEYS:
             quantity: Quantity[str] | None = getattr(network, key)
             if quantity is None:
                 continue
-            text = read_named(quantity, f"network.{key}", self.label, self.path.parent)
-            name = _copy_of(key)
+            text = read_named(quantity, f"{prefix}network.{key}", self.label, self.path.parent)
+            name = prefix.replace(".", "-") + _copy_of(key)
             contents[name] = text.encode()
             origin = "assumed" if quantity.origin == "set" else quantity.origin
             copied[key] = quantity.model_copy(update={"value": name, "origin": origin})
-        resolved = self.file.model_copy(update={"network": network.model_copy(update=copied)})
-        return {"machine.toml": to_toml(resolved).encode(), **contents}
+        return section.model_copy(update={"network": network.model_copy(update=copied)})
 
 
 def _copy_of(key: str) -> str:
@@ -181,50 +208,58 @@ def machines() -> Iterator[Machine]:
     return (machine(name) for name in machine_names())
 
 
-def machine(name_or_path: str | Path, settings: Iterable[str] = (), faults: Iterable[str] = ()) -> Machine:
+def machine(
+    name_or_path: str | Path, settings: Iterable[str] = (), faults: Iterable[str] = (), rail: str | None = None
+) -> Machine:
     """Reads a machine by the name of one that comes with the package, or by the path of a file.
 
-    `settings` are changes `key.path=value`; `faults` say what dies and revives, see Machine.with_faults.
+    `settings` are changes `key.path=value`; `rail` chooses one of a node's cards, see Machine.with_rail; `faults` say
+    what dies and revives, see Machine.with_faults.
 
     Raises MachineError naming file, key, value and what was expected.
     """
     path = _find(name_or_path)
     table = _with_bases(path, ())
-    return (
-        Machine(path, check(table, path), table=table)
-        .with_settings(*texts("settings", settings))
-        .with_faults(*texts("faults", faults))
-    )
+    whole = Machine(path, check(table, path), table=table).with_settings(*texts("settings", settings))
+    return (whole if rail is None else whole.with_rail(rail)).with_faults(*texts("faults", faults))
 
 
 def _with_bases(path: Path, derived: tuple[Path, ...]) -> RawTable:
-    """The tables of a file over those of its base, which is checked for itself: its faults are reported there."""
+    """The tables of a file over those of its bases, which are checked for themselves: faults are reported there."""
     try:
         table: RawTable = tomllib.loads(read_text(path, MOST_FILE_BYTES))
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise MachineError(path, "the file", "not TOML", f"a machine description in TOML: {error}") from error
     except UnreadableError as error:
         raise InputError("machine", path, f"a machine file that can be read: {error}") from error
+    for name, base in rail_bases(table).items():
+        of_rail = merged_rail(table["rail"][name], _below(path, f"rail.{name}.base", base, derived))
+        table = {**table, "rail": {**table["rail"], name: of_rail}}
     base = base_of(table)
-    if base is None:
-        return table
+    return table if base is None else merged(table, _below(path, "machine.base", base, derived))
+
+
+def _below(path: Path, key: str, base: object, derived: tuple[Path, ...]) -> RawTable:
+    """The tables of a base of the file, which the key names."""
     expected = "the name of a machine, or the path of a machine file"
     if not isinstance(base, str):
-        raise MachineError(path, "machine.base", base, expected)
+        raise MachineError(path, key, base, expected)
     shipped = _folder() / f"{base}.toml"
     base_path = shipped if "/" not in base and shipped.is_file() else path.parent / base
     if not base or not os.path.lexists(base_path):
-        raise MachineError(path, "machine.base", base, expected)
+        raise MachineError(path, key, base, expected)
     chain = (*derived, path.resolve())
     if base_path.resolve() in chain:
-        raise MachineError(path, "machine.base", base, "a machine that is not derived from this one")
+        raise MachineError(path, key, base, "a machine that is not derived from this one")
     below = _with_bases(base_path, chain)
     check(below, base_path)
-    return merged(table, _moved(below, base_path.parent, path.parent))
+    return _moved(below, base_path.parent, path.parent)
 
 
 def _moved(table: RawTable, folder: Path, to: Path) -> RawTable:
     """The files that a base names are beside the base."""
+    rails = {name: _moved(rail, folder, to) for name, rail in table.get("rail", {}).items()}
+    table = {**table, "rail": rails} if rails else table
     network = table.get("network", {})
     named = {key: network[key] for key in FILE_KEYS if key in network} if folder != to else {}
     moved = {key: {**entry, "value": str((folder / entry["value"]).resolve())} for key, entry in named.items()}
@@ -256,6 +291,14 @@ def _apply(table: RawTable, setting: str) -> RawTable:
     if path[0] == "results":
         raise InputError("--set", setting, "a parameter of the machine: published results cannot be changed")
     value = _toml_value(text.strip(), setting)
+    if path[0] == "rail" and len(path) > 3 and isinstance(rail := table.get("rail", {}).get(path[1]), dict):  # noqa: PLR2004
+        changed = _changed(rail, path[2:], value, setting)
+        return {**table, "rail": {**table["rail"], path[1]: changed}}
+    return _changed(table, path, value, setting)
+
+
+def _changed(table: RawTable, path: tuple[str, ...], value: object, setting: str) -> RawTable:
+    """The same in the table of the machine, or of a rail."""
     if path == ("network", "topology"):
         table = _without_shape(table, value)
     if path[0] == "router":

@@ -23,8 +23,10 @@ from apenet.machine.schema import (
     SHAPES,
     MachineFile,
     Network,
+    Rail,
     RawTable,
     Router,
+    WithCard,
 )
 from apenet.machine.units import conversion_hint, unit_name
 
@@ -52,7 +54,7 @@ def tables_of(model: type[BaseModel], table: RawTable) -> dict[str, type[BaseMod
     found: dict[str, type[BaseModel]] = {}
     for name, field in model.model_fields.items():
         annotation = field.annotation
-        if model is MachineFile and name == "card":
+        if issubclass(model, WithCard) and name == "card":
             kind = table.get("card", {}).get("kind") if isinstance(table.get("card"), dict) else None
             if isinstance(kind, str) and kind in CARDS:  # otherwise that alone is what is wrong
                 found[name] = CARDS[kind]
@@ -145,7 +147,7 @@ def _path_in_file(loc: tuple[int | str, ...], table: RawTable) -> tuple[int | st
     path: list[int | str] = []
     at: Any = table
     for position, step in enumerate(loc):
-        if path == ["card"] and step in CARDS and not (isinstance(at, dict) and step in at):
+        if path[-1:] == ["card"] and step in CARDS and not (isinstance(at, dict) and step in at):
             continue
         if isinstance(step, str) and isinstance(at, (bool, int, float, str, list)):
             continue
@@ -220,23 +222,12 @@ def _expected_missing(path: tuple[int | str, ...]) -> str:
 
 def _inconsistencies(file: MachineFile) -> Iterator[Problem]:
     """What no single key can be blamed for: sections and dimensions that do not fit each other."""
-    topology = file.network.topology.value
-    card = file.card_kind
-    if card.has_network:
-        if topology == "none":
-            others = ", ".join(f"'{name}'" for name in SHAPES if name != "none")
-            yield Problem("network.topology", topology, f'one of {others} for card.kind = "{card.name}"')
-        needed = {"router": file.router, "bus": file.bus} if card.has_bus else {"router": file.router}
-        for key, value in needed.items():
-            if value is None:
-                yield Problem(key, ABSENT, f'what card.kind = "{card.name}" needs')
-        if file.bus is not None and not card.has_bus:
-            yield Problem("bus", "a section", f'none for card.kind = "{card.name}", which has no bus')
-    elif topology != "none":
-        yield Problem("network.topology", topology, f"'none' for card.kind = \"{card.name}\", which has no network")
-    yield from _misshapen(file.network)
-    if file.router is not None:
-        yield from _ambiguous(file.router)
+    yield from _of_rail(file)
+    for name, rail in file.rail.items():
+        for problem in _of_rail(rail):
+            yield Problem(f"rail.{name}.{problem.key}", problem.value, problem.expected)
+    if "first" in file.rail:
+        yield Problem("rail.first", "a table", "another name: the first rail is what the file describes without [rail]")
     if (file.host.gpu_copy_bandwidth_mib_s is None) != (file.host.gpu_copy_latency_us is None):
         missing = "bandwidth_mib_s" if file.host.gpu_copy_bandwidth_mib_s is None else "latency_us"
         yield Problem(f"host.gpu_copy_{missing}", ABSENT, "bandwidth and latency together, or neither")
@@ -246,6 +237,30 @@ def _inconsistencies(file: MachineFile) -> Iterator[Problem]:
     for key, result in file.results.items():
         for name, given, expected in result.problems():
             yield Problem(f'results."{key}".{name}', ABSENT if given is None else given, expected)
+
+
+def _of_rail(rail: MachineFile | Rail) -> Iterator[Problem]:
+    """Of a card and its network."""
+    topology = rail.network.topology.value
+    card = rail.card_kind
+    is_shared = isinstance(rail, Rail) and rail.slot.value == "shared"
+    if is_shared and rail.bus is not None:
+        yield Problem("bus", "a section", 'none with slot = "shared": the card is at the bus of the first rail')
+    if card.has_network:
+        if topology == "none":
+            others = ", ".join(f"'{name}'" for name in SHAPES if name != "none")
+            yield Problem("network.topology", topology, f'one of {others} for card.kind = "{card.name}"')
+        needed = {"router": rail.router, **({"bus": rail.bus} if card.has_bus and not is_shared else {})}
+        for key, value in needed.items():
+            if value is None:
+                yield Problem(key, ABSENT, f'what card.kind = "{card.name}" needs')
+        if rail.bus is not None and not card.has_bus:
+            yield Problem("bus", "a section", f'none for card.kind = "{card.name}", which has no bus')
+    elif topology != "none":
+        yield Problem("network.topology", topology, f"'none' for card.kind = \"{card.name}\", which has no network")
+    yield from _misshapen(rail.network)
+    if rail.router is not None:
+        yield from _ambiguous(rail.router)
 
 
 def _ambiguous(router: Router) -> Iterator[Problem]:

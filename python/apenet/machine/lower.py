@@ -32,8 +32,10 @@ def lower(
     """
     found = dict(quantities(file))
     values: list[tuple[str, Value]] = [("machine.name", file.machine.name), ("card.kind", file.card.kind)]
+    values += [(f"rail.{rail}.card.kind", one.card.kind) for rail, one in file.rail.items()]
     for key, quantity in found.items():
-        is_file = key.removeprefix("network.") in FILE_KEYS
+        section, _, last = key.rpartition(".")
+        is_file = last in FILE_KEYS and section.rpartition(".")[2] == "network"
         values.append((key, read_named(quantity, key, name, folder) if is_file else quantity.value))
     try:
         return _core.describe(values, seed, engine, faults)

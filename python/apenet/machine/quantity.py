@@ -62,6 +62,6 @@ def quantities(section: Section, path: tuple[str, ...] = ()) -> Iterator[tuple[s
             yield ".".join((*path, key)), value
         elif isinstance(value, Section):
             yield from quantities(value, (*path, key))
-        elif isinstance(value, dict) and path:
+        elif isinstance(value, dict):
             for table, inner in value.items():
                 yield from quantities(inner, (*path, key, table))

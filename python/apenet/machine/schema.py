@@ -162,7 +162,30 @@ class Software(Section):
     mpi: SoftwareLayer
 
 
-class MachineFile(Section):
+class WithCard(Section):
+    """What has a [card]."""
+
+    @property
+    def card_kind(self) -> _core.CardKind:
+        """What every card of this kind has and has not."""
+        return CARD_KINDS[self.card.kind]  # type: ignore[attr-defined]
+
+
+class Rail(WithCard):
+    """[rail.NAME]: a further card of every node, or a further port of its card, with a network of its own."""
+
+    slot: Quantity[Literal["own", "shared"]]
+    network: Network
+    router: Router | None = None
+    card: AnyCard
+    bus: Bus | None = None
+    software: Software
+
+
+RailName = Annotated[str, Field(pattern="^[A-Za-z0-9_-]{1,24}$")]
+
+
+class MachineFile(WithCard):
     """A whole file. Which sections a machine needs depends on its card: see `apenet.machine.check`."""
 
     machine: About
@@ -172,9 +195,5 @@ class MachineFile(Section):
     bus: Bus | None = None
     host: Host
     software: Software
+    rail: dict[RailName, Rail] = Field(default_factory=dict)
     results: dict[str, PublishedResult] = Field(default_factory=dict)
-
-    @property
-    def card_kind(self) -> _core.CardKind:
-        """What every card of this kind has and has not."""
-        return CARD_KINDS[self.card.kind]

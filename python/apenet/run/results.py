@@ -36,6 +36,7 @@ class Request:
         return {
             "machine": self.machine.name,
             "settings": list(self.machine.settings),
+            "rail": self.machine.rail,
             "faults": list(self.machine.faults),
             "ranks": self.ranks,
             "ranks_per_node": self.ranks_per_node,

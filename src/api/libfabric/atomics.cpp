@@ -74,7 +74,7 @@ void Atomics::post(Endpoint& endpoint, const AtomicCall& call) {
         std::memcpy(message.data() + length, from.data() + body.offset, body.count * bytes);
         length += body.count * bytes;
       }
-      transport_.engine().post_control(call.to->rank, header, {message.data(), length});
+      endpoint.engine().post_control(call.to->rank, header, {message.data(), length});
       ++transfer.pending;
       body.offset += static_cast<std::uint32_t>(body.count * bytes);
     }
@@ -86,7 +86,7 @@ void Atomics::execute(Endpoint* endpoint, const message::Message& message) {
   const AtomicBody body = decode_atomic({message.payload, message.payload_bytes});
   const AtomicOperation operation{static_cast<AtomicForm>(body.form), static_cast<fi_datatype>(body.type),
                                   static_cast<fi_op>(body.op)};
-  transport_.engine().charge_receive(message);
+  transport_.engine(message.rail).charge_receive(message);
   const std::size_t bytes = body.count * bytes_of(operation.type);
   const std::uint64_t key = message.header.tag;
   std::array<std::byte, sizeof(AtomicAnswer) + atomic_payload_bytes> reply;
@@ -118,8 +118,8 @@ void Atomics::execute(Endpoint* endpoint, const message::Message& message) {
   header.kind = MessageKind::answer;
   header.source_endpoint = message.header.target_endpoint;
   header.target_endpoint = message.header.source_endpoint;
-  transport_.engine().post_control(message.source, header,
-                                   {reply.data(), sizeof(answer) + (fetches ? bytes : 0)});
+  transport_.engine(message.rail)
+      .post_control(message.source, header, {reply.data(), sizeof(answer) + (fetches ? bytes : 0)});
 }
 
 void Atomics::answered(const message::Message& message) {
@@ -127,7 +127,7 @@ void Atomics::answered(const message::Message& message) {
   AtomicTransfer* transfer = transfers_.find(answer.transfer);
   if (transfer == nullptr || transfer->pending == 0 || transfer->target != message.source)
     throw MalformedMessage("an answer to no atomic operation that was asked for");
-  transport_.engine().charge_receive(message);
+  transport_.engine(message.rail).charge_receive(message);
   if (transfer->fault == ipc::AccessFault::none) transfer->fault = answer.fault;
   if (transfer->endpoint != nullptr) {
     message::scatter(transfer->results, answer.offset, message.payload + sizeof(answer),

@@ -40,7 +40,8 @@ int insert(fid_av* av, const void* names, std::size_t count, fi_addr_t* addresse
 int insert_service(fid_av* av, const char* node, const char* service, fi_addr_t* address, std::uint64_t flags,
                    void* context) {
   return enter(av_of(av).transport().client(), [&]() -> int {
-    const EndpointName name = endpoint_name(node, service, av_of(av).transport().client().size());
+    EndpointName name = endpoint_name(node, service, av_of(av).transport().client().size());
+    name.rail = av_of(av).rail();
     return av_of(av).insert({&name, 1}, address, flags, context);
   });
 }
@@ -49,7 +50,8 @@ int insert_service(fid_av* av, const char* node, const char* service, fi_addr_t*
 int insert_symmetric(fid_av* av, const char* node, std::size_t node_count, const char* service,
                      std::size_t service_count, fi_addr_t* addresses, std::uint64_t flags, void* context) {
   return enter(av_of(av).transport().client(), [&]() -> int {
-    const EndpointName first = endpoint_name(node, service, av_of(av).transport().client().size());
+    EndpointName first = endpoint_name(node, service, av_of(av).transport().client().size());
+    first.rail = av_of(av).rail();
     std::vector<EndpointName> names;
     for (std::size_t i = 0; i < node_count; ++i) {
       for (std::size_t j = 0; j < service_count; ++j) {

@@ -40,6 +40,7 @@ class AddressVector : public fid_av, public Usable {
   }
 
   [[nodiscard]] Transport& transport() const { return domain_.get().transport(); }
+  [[nodiscard]] std::uint8_t rail() const { return domain_.get().rail(); }
 
  private:
   Use<Domain> domain_;

@@ -128,6 +128,9 @@ CompletionQueue::CompletionQueue(Domain& domain, const fi_cq_attr& attributes, v
       transport_(domain.transport()),
       format_(attributes.format),
       ring_(initial_entries),
+      looks_once_(transport_.looks_once()),
+      own_rail_(static_cast<std::uint8_t>(1U << domain.rail())),
+      other_rails_(static_cast<std::uint8_t>((1U << transport_.rail_count()) - 1U - own_rail_)),
       descriptor_(attributes.wait_obj == FI_WAIT_FD),
       membership_(attributes.wait_obj, attributes.wait_set, fid) {
   descriptor_.raise();
@@ -148,9 +151,18 @@ void CompletionQueue::grow() {
 ssize_t CompletionQueue::read(void* entries, std::size_t count, fi_addr_t* sources) {
   // One step only where it may wait: what it brought may be what the program waits for without being a
   // completion (an unexpected message, for MPI_Probe).
-  while (empty() && transport_.progress() && !transport_.client().progress().waits()) {
+  while (empty() && (may_wait() ? transport_.progress() : transport_.progress_visible()) &&
+         !transport_.client().progress().waits()) {
   }
   return take(entries, count, sources);
+}
+
+// A program polls the queues of several rails in turn. After one of them has got or given an entry, the
+// program has to look at what it brought: the next poll of each other rail does not wait for an event.
+bool CompletionQueue::may_wait() {
+  const bool may = (looks_once_ & own_rail_) == 0 || !transport_.client().progress().waits();
+  looks_once_ &= static_cast<std::uint8_t>(~own_rail_);
+  return may;
 }
 
 ssize_t CompletionQueue::wait_and_read(void* entries, std::size_t count, fi_addr_t* sources, int timeout_ms) {
@@ -173,6 +185,7 @@ ssize_t CompletionQueue::take(void* entries, std::size_t count, fi_addr_t* sourc
     if (sources != nullptr) sources[taken] = from.source;
   }
   if (taken == 0 && count > 0) return -FI_EAVAIL;
+  looks_once_ |= other_rails_;
   return static_cast<ssize_t>(taken);
 }
 

@@ -68,6 +68,7 @@ class CompletionQueue : public fid_cq, public Usable {
   void push(const CompletionEntry& entry) {
     if (head_ - tail_ == ring_.size()) grow();
     ring_[head_++ & (ring_.size() - 1)] = entry;
+    looks_once_ |= other_rails_;
   }
   [[nodiscard]] bool empty() const { return head_ == tail_; }
 
@@ -82,6 +83,7 @@ class CompletionQueue : public fid_cq, public Usable {
   [[nodiscard]] const WaitDescriptor& descriptor() const { return descriptor_; }
 
  private:
+  [[nodiscard]] bool may_wait();
   ssize_t take(void* entries, std::size_t count, fi_addr_t* sources);
   void grow();
 
@@ -91,6 +93,9 @@ class CompletionQueue : public fid_cq, public Usable {
   std::vector<CompletionEntry> ring_;  // size: a power of two
   std::size_t head_ = 0;               // free-running
   std::size_t tail_ = 0;
+  std::uint8_t& looks_once_;  // Transport::looks_once
+  std::uint8_t own_rail_;     // a bit
+  std::uint8_t other_rails_;  // the bits of the other rails of the node
   WaitDescriptor descriptor_;
   WaitMembership membership_;
   std::atomic<bool> signalled_ = false;  // set by other threads, without the lock

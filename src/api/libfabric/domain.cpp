@@ -59,6 +59,7 @@ int mode_of(const fi_info& info) {
 Domain::Domain(Fabric& owner, const fi_info& info, void* user_context)
     : fid_domain{},
       fabric_(owner),
+      rail_(rail_of(owner.transport().client().header(), info.domain_attr)),
       number_(owner.transport().new_domain()),
       chooses_keys_(mode_of(info) == basic_registration || (mode_of(info) & FI_MR_PROV_KEY) != 0),
       has_virtual_addresses_(mode_of(info) == basic_registration || (mode_of(info) & FI_MR_VIRT_ADDR) != 0) {

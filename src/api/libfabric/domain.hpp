@@ -33,6 +33,8 @@ class Domain : public fid_domain, public Usable {
   Domain& operator=(const Domain&) = delete;
 
   [[nodiscard]] Transport& transport() const { return fabric_.get().transport(); }
+  // Of the node's cards, the one that carries the messages of its endpoints.
+  [[nodiscard]] std::uint8_t rail() const { return rail_; }
 
   // Whether keys are ours to choose (FI_MR_BASIC, FI_MR_PROV_KEY) or the program's.
   [[nodiscard]] bool chooses_keys() const { return chooses_keys_; }
@@ -54,6 +56,7 @@ class Domain : public fid_domain, public Usable {
 
  private:
   Use<Fabric> fabric_;
+  std::uint8_t rail_;
   EventQueue* eq_ = nullptr;
   bool registers_by_event_ = false;
   std::uint32_t number_;

@@ -10,6 +10,7 @@
 #include "api/libfabric/domain.hpp"
 #include "api/libfabric/eq.hpp"
 #include "api/libfabric/guard.hpp"
+#include "api/libfabric/info.hpp"
 #include "api/libfabric/region.hpp"
 #include "api/libfabric/transport.hpp"
 #include "api/libfabric/unsupported.hpp"
@@ -133,6 +134,8 @@ Endpoint::Endpoint(Domain& domain, const fi_info& info, void* user_context)
       Inbox(domain.transport().attach(*this, wanted_number(info))),
       domain_(domain),
       transport_(domain.transport()),
+      rail_(domain.rail()),
+      engine_(transport_.engine(rail_)),
       directed_((info.caps & FI_DIRECTED_RECV) != 0),
       transmit_flags_(info.tx_attr != nullptr ? info.tx_attr->op_flags : 0),
       receive_flags_(info.rx_attr != nullptr ? info.rx_attr->op_flags : 0) {
@@ -219,6 +222,7 @@ EndpointName Endpoint::name() const {
   EndpointName name;
   name.rank = transport_.client().rank();
   name.endpoint = number();
+  name.rail = rail_;
   return name;
 }
 
@@ -226,6 +230,11 @@ const EndpointName& Endpoint::resolve(fi_addr_t address) const {
   const EndpointName* name = av_ != nullptr ? av_->find(address) : nullptr;
   if (name == nullptr)
     throw FabricError(FI_EINVAL, "an address that is not in the endpoint's address vector");
+  if (name->rail != rail_) {
+    throw FabricError(FI_EHOSTUNREACH,
+                      "an endpoint of rank " + std::to_string(name->rank) + " at another network: domain '" +
+                          domain_name(transport_.client().header(), rail_) + "' does not reach it");
+  }
   return *name;
 }
 

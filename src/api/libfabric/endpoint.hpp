@@ -35,11 +35,14 @@ class Endpoint : public fid_ep, public message::Inbox {
 
   [[nodiscard]] Transport& transport() const { return transport_; }
   [[nodiscard]] Domain& domain() const { return domain_.get(); }
+  [[nodiscard]] std::uint8_t rail() const { return rail_; }
+  [[nodiscard]] message::Engine<Transport>& engine() const { return engine_; }
   [[nodiscard]] CompletionQueue* receive_cq() const { return receive_cq_; }
   std::uint64_t& transmit_flags() { return transmit_flags_; }
   std::uint64_t& receive_flags() { return receive_flags_; }
 
-  // Throws FabricError when the address is not in the bound vector.
+  // Throws FabricError when the address is not in the bound vector, and when it is that of an endpoint at
+  // another rail, to which no link leads.
   [[nodiscard]] const EndpointName& resolve(fi_addr_t address) const;
   // Which sources a receive takes: everybody, unless the program asked for directed receives.
   [[nodiscard]] Wanted wanted(fi_addr_t source, std::uint64_t tag, std::uint64_t ignore) const;
@@ -73,6 +76,8 @@ class Endpoint : public fid_ep, public message::Inbox {
 
   Use<Domain> domain_;
   Transport& transport_;
+  std::uint8_t rail_;
+  message::Engine<Transport>& engine_;  // of its rail
   bool enabled_ = false;
   bool directed_ = false;
   bool reports_source_ = false;

@@ -8,9 +8,11 @@
 #include <cstring>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "api/libfabric/guard.hpp"
+#include "api/libfabric/nic_info.hpp"
 #include "api/libfabric/wire.hpp"
 #include "runtime/ipc/client.hpp"
 
@@ -114,28 +116,28 @@ int region_mode(std::uint32_t version, const fi_info* hints) {
   return asked & FI_MR_VIRT_ADDR;
 }
 
-bool has_room_for_atomics(const ipc::Header& machine) {
-  return machine.card.max_send_bytes == 0 ||
-         machine.card.max_send_bytes >= static_cast<std::int64_t>(atomic_message_bytes);
+bool has_room_for_atomics(const ipc::Rail& rail) {
+  return rail.card.max_send_bytes == 0 ||
+         rail.card.max_send_bytes >= static_cast<std::int64_t>(atomic_message_bytes);
 }
 
-std::uint64_t choose_caps(const fi_info* hints, const ipc::Header& machine) {
+std::uint64_t choose_caps(const fi_info* hints, const ipc::Header& machine, const ipc::Rail& rail) {
   std::uint64_t offered = message_caps;
-  const bool has_remote_access = machine.remote_access_supported != 0;
+  const bool has_remote_access = rail.remote_access_supported != 0;
   if (has_remote_access) offered |= write_caps | FI_RMA_EVENT;
-  if (has_remote_access && machine.get_supported != 0) {
+  if (has_remote_access && rail.get_supported != 0) {
     offered |= read_caps;
-    if (has_room_for_atomics(machine)) offered |= FI_ATOMIC;
+    if (has_room_for_atomics(rail)) offered |= FI_ATOMIC;
   }
-  if (machine.software.gpu_copy_bytes_per_second > 0) offered |= FI_HMEM;
+  if (rail.software.gpu_copy_bytes_per_second > 0) offered |= FI_HMEM;
   const std::uint64_t asked = hints != nullptr ? hints->caps : 0;
   if ((asked & FI_HMEM & ~offered) != 0)
     refuse("caps: FI_HMEM: machine '" + std::string(machine.machine) + "' has no GPU");
-  if ((asked & rma_caps) != 0 && machine.remote_access_supported == 0) {
+  if ((asked & rma_caps) != 0 && rail.remote_access_supported == 0) {
     refuse("caps: FI_RMA: the card of machine '" + std::string(machine.machine) +
            "' writes only where the receiver has consented");
   }
-  if ((asked & read_caps) != 0 && machine.get_supported == 0) {
+  if ((asked & read_caps) != 0 && rail.get_supported == 0) {
     refuse("caps: FI_READ: the card of machine '" + std::string(machine.machine) +
            "' cannot read remote memory");
   }
@@ -160,12 +162,20 @@ void check_endpoint(const fi_ep_attr* asked) {
   refuse_more("ep_attr.auth_key_size", asked->auth_key_size, 0);
 }
 
-void check_domain(const fi_domain_attr* asked) {
+void check_domain(const fi_domain_attr* asked, const std::string& ours) {
   if (asked == nullptr) return;
   refuse_more("domain_attr.cq_data_size", asked->cq_data_size, data_bytes);
   refuse_bits("domain_attr.caps", asked->caps, domain_caps);
   refuse_more("domain_attr.auth_key_size", asked->auth_key_size, 0);
-  refuse_name("domain_attr.name", asked->name, "apenet");
+  refuse_name("domain_attr.name", asked->name, ours.c_str());
+}
+
+// An address that the program has got from an endpoint is reached from the rail of that endpoint only.
+void check_destination(const fi_info* hints, std::uint8_t rail) {
+  EndpointName name;
+  if (hints->dest_addr == nullptr || hints->dest_addrlen != sizeof(name)) return;
+  std::memcpy(&name, hints->dest_addr, sizeof(name));
+  if (name.rail != rail) refuse("dest_addr: an endpoint at another network");
 }
 
 void check_contexts(const fi_tx_attr* transmit, const fi_rx_attr* receive) {
@@ -225,18 +235,27 @@ fi_ep_attr* make_endpoint(const fi_info* hints) {
   return made;
 }
 
+// Of an address that names an endpoint of a rail: which one.
+void set_rail(void* address, std::uint8_t rail) {
+  if (address == nullptr) return;
+  EndpointName name;
+  std::memcpy(&name, address, sizeof(name));
+  name.rail = rail;
+  std::memcpy(address, &name, sizeof(name));
+}
+
 // Automatic progress is given to who asks for it: see docs/apis/libfabric.md, "Progress and time".
 fi_progress progress_of(fi_progress asked) {
   return asked == FI_PROGRESS_AUTO ? FI_PROGRESS_AUTO : FI_PROGRESS_MANUAL;
 }
 
-fi_domain_attr* make_domain(const fi_info* hints, int mode) {
+fi_domain_attr* make_domain(const fi_info* hints, int mode, const std::string& name) {
   auto* whole = allocate<DomainAttributes>();
   whole->max_cntr_value = std::numeric_limits<std::uint64_t>::max();
   whole->max_err_cntr_value = std::numeric_limits<std::uint64_t>::max();
   fi_domain_attr* made = &whole->known;
   const fi_domain_attr* asked = hints != nullptr ? hints->domain_attr : nullptr;
-  made->name = duplicate("apenet");
+  made->name = duplicate(name.c_str());
   made->threading =
       asked != nullptr && asked->threading != FI_THREAD_UNSPEC ? asked->threading : FI_THREAD_SAFE;
   made->control_progress = progress_of(asked != nullptr ? asked->control_progress : FI_PROGRESS_UNSPEC);
@@ -263,6 +282,8 @@ fi_domain_attr* make_domain(const fi_info* hints, int mode) {
 
 void free_info(fi_info* info) {
   if (info == nullptr) return;
+  free_info(info->next);
+  if (info->nic != nullptr) fi_close(&info->nic->fid);
   std::free(info->src_addr);
   std::free(info->dest_addr);
   std::free(info->tx_attr);
@@ -275,9 +296,13 @@ void free_info(fi_info* info) {
   std::free(info);
 }
 
-fi_info* make_info(std::uint32_t version, const fi_info* hints, const ipc::Header& machine,
-                   const NamesAsked& names) {
-  if (machine.put_supported == 0) {
+namespace {
+
+fi_info* make_entry(std::uint32_t version, const fi_info* hints, const ipc::Header& machine,
+                    std::uint8_t number, const NamesAsked& names) {
+  const ipc::Rail& rail = machine.rails[number];
+  const std::string name = domain_name(machine, number);
+  if (rail.put_supported == 0) {
     refuse("the card of machine '" + std::string(machine.machine) +
            "' has no put; expected one, for messages longer than eager_limit_bytes");
   }
@@ -286,24 +311,61 @@ fi_info* make_info(std::uint32_t version, const fi_info* hints, const ipc::Heade
       refuse("addr_format " + hexadecimal(hints->addr_format) + ": expected " + hexadecimal(address_format));
     }
     check_endpoint(hints->ep_attr);
-    check_domain(hints->domain_attr);
+    check_domain(hints->domain_attr, name);
     check_contexts(hints->tx_attr, hints->rx_attr);
-    if (hints->fabric_attr != nullptr) refuse_name("fabric_attr.name", hints->fabric_attr->name, "apenet");
+    check_destination(hints, number);
+    if (hints->fabric_attr != nullptr)
+      refuse_name("fabric_attr.name", hints->fabric_attr->name, name.c_str());
   }
   const int mode = region_mode(version, hints);
-  const std::uint64_t caps = choose_caps(hints, machine);
+  const std::uint64_t caps = choose_caps(hints, machine, rail);
   std::unique_ptr<fi_info, void (*)(fi_info*)> info(&allocate<WithRoom<fi_info>>()->known, free_info);
   info->caps = caps;
   info->addr_format = address_format;
   info->tx_attr = make_transmit(hints, caps);
   info->rx_attr = make_receive(hints, caps);
   info->ep_attr = make_endpoint(hints);
-  info->domain_attr = make_domain(hints, mode);
+  info->domain_attr = make_domain(hints, mode, name);
   info->fabric_attr = &allocate<WithRoom<fi_fabric_attr>>()->known;
-  info->fabric_attr->name = duplicate("apenet");
+  info->fabric_attr->name = duplicate(name.c_str());
   info->fabric_attr->api_version = version;
   add_names(*info, names, hints, machine.process_count);
+  set_rail(info->src_addr, number);
+  set_rail(info->dest_addr, number);
+  // Programs take several networks of a node for several cards only by their places at the bus.
+  if (machine.rail_count > 1) info->nic = make_nic(rail, number, name);
   return info.release();
+}
+
+}  // namespace
+
+std::string domain_name(const ipc::Header& machine, std::uint8_t rail) {
+  return rail == 0 ? "apenet" : "apenet-" + std::string(machine.rails[rail].name);
+}
+
+std::uint8_t rail_of(const ipc::Header& machine, const fi_domain_attr* domain) {
+  if (domain == nullptr || domain->name == nullptr) return 0;
+  for (std::uint8_t rail = 0; rail < machine.rail_count; ++rail) {
+    if (domain_name(machine, rail) == domain->name) return rail;
+  }
+  throw FabricError(FI_EINVAL, "fi_domain: no domain of the name '" + std::string(domain->name) + "'");
+}
+
+fi_info* make_info(std::uint32_t version, const fi_info* hints, const ipc::Header& machine,
+                   const NamesAsked& names) {
+  fi_info* entries = nullptr;
+  fi_info** last = &entries;
+  std::optional<FabricError> refusal;
+  for (std::uint8_t rail = 0; rail < machine.rail_count; ++rail) {
+    try {
+      *last = make_entry(version, hints, machine, rail, names);
+      last = &(*last)->next;
+    } catch (const FabricError& error) {
+      if (!refusal) refusal = error;
+    }
+  }
+  if (entries == nullptr) throw FabricError(*refusal);
+  return entries;
 }
 
 int get_info(std::uint32_t version, const char* node, const char* service, std::uint64_t flags,

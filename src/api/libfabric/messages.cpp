@@ -51,11 +51,10 @@ void begin_access(Endpoint& endpoint, AccessCall& call, ipc::RecordingKind kind)
 }  // namespace
 
 void send(Endpoint& endpoint, SendCall& call) {
-  Transport& transport = endpoint.transport();
-  Recorder* recorder = transport.recorder();
+  Recorder* recorder = endpoint.transport().recorder();
   if (recorder != nullptr)
     call.owner.number = recorder->sent(call.target, call.tagged, call.tag, call.buffer);
-  if (!transport.engine().send(endpoint, call)) return;
+  if (!endpoint.engine().send(endpoint, call)) return;
   if (recorder != nullptr) recorder->ended(call.owner.number);
   endpoint.transmitted({.context = call.owner.context, .flags = FI_SEND | message_flag(call.tagged)},
                        call.owner.reports);
@@ -63,24 +62,23 @@ void send(Endpoint& endpoint, SendCall& call) {
 
 void write(Endpoint& endpoint, AccessCall& call) {
   begin_access(endpoint, call, ipc::RecordingKind::put);
-  endpoint.transport().engine().write(endpoint, call);
+  endpoint.engine().write(endpoint, call);
 }
 
 void read(Endpoint& endpoint, AccessCall& call) {
   begin_access(endpoint, call, ipc::RecordingKind::got);
-  endpoint.transport().engine().read(endpoint, call);
+  endpoint.engine().read(endpoint, call);
 }
 
 void receive(Endpoint& endpoint, ReceiveCall& call) {
-  Transport& transport = endpoint.transport();
-  if (Recorder* recorder = transport.recorder(); recorder != nullptr && !call.multi)
+  if (Recorder* recorder = endpoint.transport().recorder(); recorder != nullptr && !call.multi)
     call.owner.number = recorder->received();
-  transport.engine().receive(endpoint, call);
+  endpoint.engine().receive(endpoint, call);
 }
 
 void peek(Endpoint& endpoint, const Wanted& wanted, std::uint64_t flags, void* context) {
   Transport& transport = endpoint.transport();
-  Transport::Engine& engine = transport.engine();
+  Transport::Engine& engine = endpoint.engine();
   Transport::Engine::Stored* kept = engine.find(endpoint, wanted);
   // MPI_Probe goes on to wait for whatever comes, not only for this message: it may not be held here.
   const bool waits = transport.client().progress().waits();
@@ -103,7 +101,7 @@ void peek(Endpoint& endpoint, const Wanted& wanted, std::uint64_t flags, void* c
 }
 
 bool receive_claimed(Endpoint& endpoint, const ReceiveCall& call, bool discard) {
-  Transport::Engine& engine = endpoint.transport().engine();
+  Transport::Engine& engine = endpoint.engine();
   Transport::Engine::Stored* kept = engine.claimed(endpoint, call.owner.context);
   if (kept == nullptr) return false;
   if (discard) {
@@ -116,7 +114,7 @@ bool receive_claimed(Endpoint& endpoint, const ReceiveCall& call, bool discard) 
 }
 
 bool cancel(Endpoint& endpoint, void* context) {
-  Transport::Engine& engine = endpoint.transport().engine();
+  Transport::Engine& engine = endpoint.engine();
   for (const bool tagged : {true, false}) {
     Receive* receive = engine.cancel(endpoint, tagged, context);
     if (receive == nullptr) continue;

@@ -32,7 +32,7 @@ AccessCall plain_call(fid_ep* ep, const Buffer& buffer, fi_addr_t peer, void* co
 }
 
 void read_if_possible(Endpoint& endpoint, AccessCall& call) {
-  if (endpoint.transport().client().header().get_supported == 0) {
+  if (endpoint.transport().client().header().rails[endpoint.rail()].get_supported == 0) {
     throw FabricError(FI_EOPNOTSUPP, "fi_read: the card of this machine cannot read remote memory");
   }
   call.inject = false;  // says nothing about a read

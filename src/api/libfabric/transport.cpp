@@ -19,10 +19,16 @@ namespace apenet::libfabric {
 static_assert(message::Transport<Transport>);
 
 Transport::Transport(ipc::Client& client)
-    : client_(client),
-      recorder_(Recorder::from_environment(client)),
-      engine_(*this, stores_),
-      atomics_(*this, client) {}
+    : client_(client), recorder_(Recorder::from_environment(client)), atomics_(*this, client) {
+  for (std::uint8_t rail = 0; rail < client.header().rail_count; ++rail)
+    engines_.push_back(std::make_unique<Engine>(*this, stores_, rail));
+}
+
+std::uint32_t Transport::accesses_under_way() const {
+  std::uint32_t count = atomics_.under_way();
+  for (const auto& engine : engines_) count += engine->accesses_under_way();
+  return count;
+}
 
 Transport& Transport::of(ipc::Client& client) {
   // As Client::instance(): stands for the process, outlives whatever the program opens and closes, and is
@@ -47,7 +53,7 @@ std::uint16_t Transport::attach(Endpoint& endpoint, std::uint32_t wanted) {
 
 void Transport::detach(Endpoint& endpoint) {
   endpoints_[endpoint.number()] = nullptr;
-  engine_.forget(endpoint);
+  endpoint.engine().forget(endpoint);
   atomics_.forget(endpoint);
   if (Recorder* recording = recorder()) recording->close();
 }
@@ -65,7 +71,7 @@ void Transport::disabled() {
 
 bool Transport::progress() {
   client_.charge(std::exchange(later_ps_, 0));
-  engine_.give_rings_back();
+  for (const auto& engine : engines_) engine->give_rings_back();
   write_wait_note();
   return take(client_.poll());
 }
@@ -82,7 +88,7 @@ bool Transport::take(const ipc::Event* event) {
     ~Pop() { client.pop(); }
   } const pop{client_};
   try {
-    engine_.take(*event);
+    engine(event->rail).take(*event);
   } catch (const message::MalformedMessage& error) {
     report_malformed(error.what());
   }
@@ -133,18 +139,24 @@ void Transport::report_malformed(const char* what) {
 // deadlock.
 void Transport::write_wait_note() {
   ipc::WaitNote& note = client_.block().note;
-  note.receives = engine_.waiting();
-  if (const message::Receive* oldest = engine_.oldest_receive()) {
+  note.receives = 0;
+  note.sends = atomics_.under_way();
+  if (const AtomicTransfer* atomic = atomics_.oldest())
+    note.send_target = static_cast<std::int32_t>(atomic->target);
+  // The note has room for one receive and one transfer: those of the first rail that has any.
+  for (auto engine = engines_.rbegin(); engine != engines_.rend(); ++engine) write_wait_note(**engine, note);
+}
+
+void Transport::write_wait_note(const Engine& engine, ipc::WaitNote& note) {
+  note.receives += engine.waiting();
+  if (const message::Receive* oldest = engine.oldest_receive()) {
     note.receive_source =
         oldest->source == message::any_source ? -1 : static_cast<std::int32_t>(oldest->source);
     note.receive_tag = oldest->tag;
   }
-  note.sends = engine_.unfinished() + atomics_.under_way();
-  if (const message::Transfer* oldest = engine_.oldest_transfer()) {
+  note.sends += engine.unfinished();
+  if (const message::Transfer* oldest = engine.oldest_transfer())
     note.send_target = static_cast<std::int32_t>(oldest->target);
-  } else if (const AtomicTransfer* atomic = atomics_.oldest()) {
-    note.send_target = static_cast<std::int32_t>(atomic->target);
-  }
 }
 
 }  // namespace apenet::libfabric

@@ -1,5 +1,5 @@
-// Transport: what all endpoints of a process share, because the process has one card and one stream of
-// events: progress, and the message engine, whose transport to the process it is.
+// Transport: what all endpoints of a process share, because the process has one stream of events:
+// progress, and the message engines, one for each rail of the node, whose transport to the process it is.
 #pragma once
 
 #include <algorithm>
@@ -29,12 +29,10 @@ class Transport {
   static Transport& of(ipc::Client& client);
 
   [[nodiscard]] ipc::Client& client() { return client_; }
-  [[nodiscard]] Engine& engine() { return engine_; }
+  [[nodiscard]] Engine& engine(std::uint8_t rail) { return *engines_[rail]; }
   [[nodiscard]] Atomics& atomics() { return atomics_; }
   // Remote writes, reads and atomics that have not ended.
-  [[nodiscard]] std::uint32_t accesses_under_way() const {
-    return engine_.accesses_under_way() + atomics_.under_way();
-  }
+  [[nodiscard]] std::uint32_t accesses_under_way() const;
   // Only while virtual time runs and the run is recorded, else nullptr.
   [[nodiscard]] Recorder* recorder() const { return client_.started() ? recorder_.get() : nullptr; }
 
@@ -52,6 +50,9 @@ class Transport {
     return number < endpoints_.size() ? endpoints_[number] : nullptr;
   }
 
+  [[nodiscard]] std::uint32_t rail_count() const { return static_cast<std::uint32_t>(engines_.size()); }
+  // The rails (bits) whose completion queues the next poll does not wait at.
+  [[nodiscard]] std::uint8_t& looks_once() { return looks_once_; }
   // Takes the next event, if the process can see one, and does what it asks for. False: there was none.
   bool progress();
   // The same for a caller that does not wait: the clock does not skip ahead to the next event.
@@ -64,8 +65,10 @@ class Transport {
   bool progress_until(int timeout_ms, Done done);
 
   // What the engine asks of it: see message::Transport.
-  [[nodiscard]] const message::SoftwareCosts& costs() const { return client_.costs(); }
-  [[nodiscard]] const message::CardLimits& card() const { return client_.header().card; }
+  [[nodiscard]] const message::SoftwareCosts& costs(std::uint8_t rail) const { return client_.costs(rail); }
+  [[nodiscard]] const message::CardLimits& card(std::uint8_t rail) const {
+    return client_.header().rails[rail].card;
+  }
   [[nodiscard]] std::uint32_t rank_count() const { return client_.size(); }
   [[nodiscard]] bool is_near(std::uint32_t rank) const { return client_.is_near(rank); }
   void charge(Time time) { client_.charge(time.ps()); }
@@ -90,15 +93,17 @@ class Transport {
   bool take(const ipc::Event* event);
   void report_malformed(const char* what);
   void write_wait_note();
+  static void write_wait_note(const Engine& engine, ipc::WaitNote& note);
 
   ipc::Client& client_;
   std::vector<Endpoint*> endpoints_;  // nullptr: closed; numbers are not used again
   std::uint32_t enabled_ = 0;
   std::uint32_t next_domain_ = 1;
+  std::uint8_t looks_once_ = 0;
   std::int64_t later_ps_ = 0;
   std::unique_ptr<Recorder> recorder_;
   Engine::Stores stores_;
-  Engine engine_;
+  std::vector<std::unique_ptr<Engine>> engines_;  // by rail
   Atomics atomics_;
 };
 

@@ -25,7 +25,7 @@ struct EndpointName {
   std::uint32_t magic = expected_magic;
   std::uint32_t rank = 0;
   std::uint32_t endpoint = 0;  // number of the endpoint in its process
-  std::uint32_t reserved = 0;
+  std::uint32_t rail = 0;      // of its domain: see ipc::Header
 };
 static_assert(sizeof(EndpointName) == 16);
 

@@ -9,12 +9,13 @@
 namespace apenet {
 
 FaultyNetwork::FaultyNetwork(Simulation& simulation, Topology topology, std::unique_ptr<PacketEngine> engine,
-                             const std::vector<std::string>& faults, Time reconfiguration)
+                             const std::vector<std::string>& faults, Time reconfiguration, std::uint8_t rail)
     : simulation_(simulation),
       topology_(std::move(topology)),
       engine_(std::move(engine)),
       schedule_(topology_, faults),
       reconfiguration_(reconfiguration),
+      source_{EventKind::credit, rail, 0},
       liveness_(topology_),
       islands_(schedule_.changes().size() + 1) {
   const std::uint64_t entries = std::uint64_t{topology_.router_count()} * topology_.endpoint_count();

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,7 +26,7 @@ class FaultyNetwork final : public Network, private EventHandler, private Inject
  public:
   // Throws std::invalid_argument for invalid faults, and for a network too large for route tables.
   FaultyNetwork(Simulation& simulation, Topology topology, std::unique_ptr<PacketEngine> engine,
-                const std::vector<std::string>& faults, Time reconfiguration);
+                const std::vector<std::string>& faults, Time reconfiguration, std::uint8_t rail);
 
   [[nodiscard]] std::uint32_t node_count() const override { return engine_->node_count(); }
   void attach(NodeId node, NetworkClient& client) override { engine_->attach(node, client); }
@@ -48,8 +49,8 @@ class FaultyNetwork final : public Network, private EventHandler, private Inject
   [[nodiscard]] std::uint64_t link_crossings() const override { return engine_->link_crossings(); }
   [[nodiscard]] std::vector<std::string> warnings() const override;
   [[nodiscard]] FaultUse fault_use() const override;
-  [[nodiscard]] bool is_quiet_until_faults(std::size_t pending_events) const override {
-    return pending_events == scheduled_ && engine_->messages_under_way() == 0;
+  [[nodiscard]] std::optional<std::size_t> faults_ahead() const override {
+    return engine_->messages_under_way() == 0 ? std::optional(scheduled_) : std::nullopt;
   }
 
  private:
@@ -72,7 +73,7 @@ class FaultyNetwork final : public Network, private EventHandler, private Inject
   FaultSchedule schedule_;
   Time reconfiguration_;
   // Kind credit comes first at its instant, so that all other events of that instant see the changed network.
-  EventSource source_{EventKind::credit, 0, 0};
+  EventSource source_;
   Time zero_;
   std::size_t done_ = 0;       // changes applied
   std::size_t scheduled_ = 0;  // events pending

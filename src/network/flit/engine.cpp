@@ -58,7 +58,9 @@ FlitEngine::FlitEngine(Simulation& simulation, const Topology& topology,
       node_count_(topology.endpoint_count()),
       clients_(node_count_),
       last_wire_bytes_(max_packet_wire_bytes_),
-      last_length_(fabric_.length(last_wire_bytes_)) {
+      last_length_(fabric_.length(last_wire_bytes_)),
+      source_{EventKind::link, parameters.rail, 0} {
+  fabric_.rail = parameters.rail;
   fabric_.is_cut_through =
       parameters.description.switching == NetworkDescription::Switching::virtual_cut_through;
   fabric_.is_by_age = parameters.description.arbitration == NetworkDescription::Arbitration::age;
@@ -352,7 +354,7 @@ std::vector<std::string> FlitEngine::warnings() const {
 
 void FlitEngine::trace(NetworkTrace what, std::uint32_t place, const Packet& packet) const {
   const bool is_injection = what == NetworkTrace::injected;
-  simulation_.trace(network_record(what, simulation_.now(), Time::zero(), place,
+  simulation_.trace(network_record(what, simulation_.now(), Time::zero(), fabric_.rail, place,
                                    is_injection ? packet.destination : packet.source, packet.message,
                                    packet.sequence, packet.wire_bytes));
 }

@@ -93,7 +93,7 @@ class FlitEngine final : public Network, private EventHandler {
   FlitLength last_length_;
   FlitCycle next_cycle_ = 0;
   bool is_awake_ = false;  // a cycle is scheduled, or runs and will schedule the next one if necessary
-  EventSource source_{EventKind::link, 0, 0};
+  EventSource source_;
   FlitSources::Events left_;                 // of the running cycle
   std::vector<FlitSinks::Arrived> arrived_;  // the same
   std::vector<std::size_t> links_;           // indices into the port table

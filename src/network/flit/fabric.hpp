@@ -186,7 +186,7 @@ struct FlitFabric {
     const Time now = simulation.now();
     const Time span = timing.time(static_cast<FlitCycle>(routes[index].flits) * flit_cycles[port.speed]);
     simulation.trace(network_record(is_link ? NetworkTrace::crossed : NetworkTrace::ejected, now,
-                                    is_link ? now + span : Time::zero(),
+                                    is_link ? now + span : Time::zero(), rail,
                                     is_link ? link_numbers[port_index] : packet.destination, packet.source,
                                     packet.message, packet.sequence, packet.wire_bytes));
   }
@@ -248,6 +248,7 @@ struct FlitFabric {
   std::uint32_t router_count;
   std::uint32_t ports;
   std::uint32_t virtual_channels;
+  std::uint8_t rail = 0;  // NetworkParameters
   // Widths of the fields of a FlitPlace: virtual channel, port, both together. channels is 2^channel_bits.
   std::uint32_t virtual_channel_bits;
   std::uint32_t port_bits;

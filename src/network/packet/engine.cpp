@@ -367,7 +367,7 @@ std::uint32_t PacketEngine::new_flight() {
 
 void PacketEngine::trace(NetworkTrace what, Time until, std::uint32_t place, const Flight& flight) const {
   const bool is_injection = what == NetworkTrace::injected;
-  simulation_.trace(network_record(what, simulation_.now(), until, place,
+  simulation_.trace(network_record(what, simulation_.now(), until, rail_, place,
                                    is_injection ? flight.destination : flight.source, flight.message,
                                    flight.sequence, flight.wire_bytes));
 }

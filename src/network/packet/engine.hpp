@@ -175,6 +175,8 @@ class PacketEngine final : public Network, private EventHandler {
   bool takes_care_ = false;  // a gate may hold packets back, or a packet may turn to another output
   static constexpr unsigned run_shift = 40;
   std::uint64_t run_ = 0;  // counts halts in its upper bits, as events do: an event of an earlier run is void
+  std::uint64_t order_of_rail_;  // in the counter of every event, above the step
+  std::uint8_t rail_;
   InjectionGate* gate_ = nullptr;
   PacketLayout layout_;
   std::uint32_t lanes_;  // virtual channels per class
@@ -239,13 +241,14 @@ inline void PacketEngine::choose_output(Flight& flight, std::uint32_t queue_inde
 
 // The arguments of an event are queue | flight << 32 and step | output << 8 | run << 40. All are filled for
 // every step, so that prepare() needs no branch on the step. Every queue and every output is an event source
-// with at most one pending event of each step; the step therefore serves as the counter of the order. (Two
+// with at most one pending event of each step; the step therefore serves as the counter of the order,
+// below the number of the network where nodes have several. (Two
 // wakes of an output at one time are equivalent.) At one instant the inputs of a router act in the order of
 // their numbers.
 inline void PacketEngine::schedule(EventKind kind, std::uint32_t source, Time when, Step step,
                                    Touched touched) {
-  simulation_.schedule(PackedOrder::pack(kind, source, static_cast<std::uint64_t>(step)), when, *this,
-                       touched.queue | std::uint64_t{touched.flight} << 32U,
+  simulation_.schedule(PackedOrder::pack(kind, source, static_cast<std::uint64_t>(step) | order_of_rail_),
+                       when, *this, touched.queue | std::uint64_t{touched.flight} << 32U,
                        static_cast<std::uint64_t>(step) | std::uint64_t{touched.output} << 8U | run_);
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -45,9 +46,7 @@ class Resequencer final : public Network {
   [[nodiscard]] std::vector<std::string> warnings() const override { return network_->warnings(); }
   void begin(Time zero) override { network_->begin(zero); }
   [[nodiscard]] FaultUse fault_use() const override { return network_->fault_use(); }
-  [[nodiscard]] bool is_quiet_until_faults(std::size_t pending_events) const override {
-    return network_->is_quiet_until_faults(pending_events);
-  }
+  [[nodiscard]] std::optional<std::size_t> faults_ahead() const override { return network_->faults_ahead(); }
 
  private:
   // Identifies a flow: (other node, channel).

@@ -102,7 +102,7 @@ struct Card {
   EventSource source;        // of all events of this card
   Time driver_free_at = {};  // the driver serves gets one after another
 
-  [[nodiscard]] NodeId node() const { return source.id; }
+  [[nodiscard]] NodeId node() const { return source.id - all.first_source; }
   [[nodiscard]] Time now() const { return all.simulation.now(); }
 };
 

@@ -16,6 +16,7 @@ class Set final : public CardSet {
         }) {}
 
   Nic& card(NodeId node) override { return nodes_[node]; }
+  Bus* bus(NodeId node) override { return &nodes_.bus(node); }
   void prepare(NodeId node, EventHandler::Ahead ahead) const override {
     if (ahead == EventHandler::Ahead::far) {
       nodes_.prepare(node);

@@ -19,8 +19,9 @@ class Set final : public CardSet {
   Set(Protocols protocols, const CardSurroundings& surroundings) : protocols_(std::move(protocols)) {
     const Time doorbell_delay = facts_of(protocols_, surroundings.host).doorbell_delay;
     for (NodeId node = 0; node < surroundings.nodes; ++node) {
-      nics_.push_back(std::make_unique<Nic>(surroundings.simulation, protocols_, doorbell_delay, node,
-                                            surroundings.messages, surroundings.placement, nics_));
+      nics_.push_back(std::make_unique<Nic>(surroundings.simulation, protocols_, doorbell_delay,
+                                            surroundings.source(node), surroundings.messages,
+                                            surroundings.placement, nics_));
     }
   }
   Nic& card(NodeId node) override { return *nics_[node]; }

@@ -15,13 +15,13 @@ constexpr std::uint64_t code(Step step) {
 
 }  // namespace
 
-Nic::Nic(Simulation& simulation, const Protocols& protocols, Time doorbell_delay, NodeId node,
+Nic::Nic(Simulation& simulation, const Protocols& protocols, Time doorbell_delay, EventSource source,
          MessageTable& messages, const Placement& placement, const Nics& cards)
     : simulation_(simulation),
       protocols_(protocols),
       doorbell_delay_(doorbell_delay),
       control_latency_(control_latency(protocols)),
-      source_{EventKind::nic, node, 0},
+      source_(source),
       messages_(messages),
       placement_(placement),
       cards_(cards),

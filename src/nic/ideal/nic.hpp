@@ -28,7 +28,7 @@ class Nic final : public apenet::Nic, private EventHandler {
  public:
   // doorbell_delay: time that has passed since the post when the doorbell rings; at most
   // control_latency(protocols). `cards`: all cards of the machine by node; a get uses the target's card.
-  Nic(Simulation& simulation, const Protocols& protocols, Time doorbell_delay, NodeId node,
+  Nic(Simulation& simulation, const Protocols& protocols, Time doorbell_delay, EventSource source,
       MessageTable& messages, const Placement& placement, const Nics& cards);
 
   // The smallest latency of any message, which requests and acknowledgements take.

@@ -3,7 +3,7 @@
 namespace apenet::tnw {
 
 Nic::Nic(Cards& cards, NodeId node)
-    : card_{cards, node, {EventKind::nic, node, 0}, cards.grid.neighbours(node)},
+    : card_{cards, node, {EventKind::nic, cards.first_source + node, 0}, cards.grid.neighbours(node)},
       forwarder_(card_, *this),
       transmitter_(card_, receiver_),
       receiver_(card_, transmitter_, forwarder_),

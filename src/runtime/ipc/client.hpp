@@ -34,7 +34,10 @@ class Client {
   [[nodiscard]] std::uint32_t rank() const { return rank_; }
   [[nodiscard]] std::uint32_t size() const { return header_->process_count; }
   [[nodiscard]] const Header& header() const { return *header_; }
-  [[nodiscard]] const SoftwareCosts& costs() const { return header_->software; }
+  // The costs that belong to no rail (polls, reads of the clock) are those of the first.
+  [[nodiscard]] const SoftwareCosts& costs(std::uint8_t rail = 0) const {
+    return header_->rails[rail].software;
+  }
   [[nodiscard]] Block& block() { return *block_; }
   [[nodiscard]] Progress& progress() { return block_->progress; }
   [[nodiscard]] RankNotes& notes() {

@@ -28,6 +28,7 @@ inline constexpr std::uint32_t window_bytes = 256 * 1024;  // per process, for C
 inline constexpr std::uint32_t request_ring = 256;         // powers of two
 inline constexpr std::uint32_t event_ring = 256;
 inline constexpr std::uint32_t returned_ring = 1024;
+inline constexpr std::uint32_t most_rails = 4;
 
 // Environment variables by which a process finds its simulation.
 inline constexpr const char* mapping_variable = "APENET_MAPPING";  // path of the header, /proc/PID/fd/N
@@ -140,6 +141,17 @@ struct Block {
   Rings rings;
 };
 
+// A card of every node, and the costs of the software over it.
+struct Rail {
+  char name[32] = {};             // empty: the first
+  std::uint32_t is_at_first = 0;  // a further port of the first rail's card, or at its bus
+  std::uint32_t put_supported = 0;
+  std::uint32_t get_supported = 0;
+  std::uint32_t remote_access_supported = 0;  // put and get without the target's participation
+  SoftwareCosts software;
+  message::CardLimits card;
+};
+
 // What is the same for all processes. Owner: the simulator; the seal of its memfd lets a process only read
 // it.
 struct Header {
@@ -149,17 +161,13 @@ struct Header {
   std::uint32_t simulator_id = 0;         // process id, for PR_SET_PTRACER
   std::uint32_t parts_fd = 0;             // the simulator's descriptor of all parts but the header
   std::atomic<std::uint32_t> started{0};  // virtual time has begun; written after epoch_ps
-  std::uint32_t put_supported = 0;
-  std::uint32_t get_supported = 0;
-  std::uint32_t remote_access_supported = 0;  // put and get without the target's participation
-  std::int64_t epoch_ps = 0;                  // clock at which virtual time began
+  std::uint32_t rail_count = 1;
+  std::int64_t epoch_ps = 0;  // clock at which virtual time began
   std::int64_t lookahead_ps = 0;
-  std::uint32_t channels = 1;
   ComputeMode compute_mode = ComputeMode::none;
   std::int64_t compute_scale_ppm = 1'000'000;
   std::int64_t flops_per_second = 0;
-  SoftwareCosts software;
-  message::CardLimits card;
+  Rail rails[most_rails];
   VainLimits vain_limits;
   char machine[64] = {};
 };

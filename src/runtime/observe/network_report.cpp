@@ -41,11 +41,11 @@ void NetworkReport::record(const TraceRecord& record) {
   const auto sequence = static_cast<std::uint32_t>(record.b >> 32);
   const auto wire_bytes = static_cast<std::uint32_t>(record.b);
   if (what == NetworkTrace::injected) {
-    underway_[{record.a, sequence, record.place}] = {
+    underway_[{record.a, sequence, record.place, record.rail}] = {
         .injected = record.time, .entered = {}, .link = 0, .hops = 0, .is_stored = false};
     return;
   }
-  const auto found = underway_.find({record.a, sequence, record.other});
+  const auto found = underway_.find({record.a, sequence, record.other, record.rail});
   if (found == underway_.end()) return;  // injected before the report was attached
   Underway& packet = found->second;
   if (what == NetworkTrace::crossed) {

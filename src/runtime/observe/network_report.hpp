@@ -62,11 +62,13 @@ class NetworkReport final : public TraceSink {
     std::uint64_t message = 0;
     std::uint32_t sequence = 0;
     std::uint32_t source = 0;
+    std::uint8_t rail = 0;
     bool operator==(const PacketKey&) const = default;
   };
   struct PacketHash {
     std::size_t operator()(const PacketKey& key) const {
-      return (key.message * 0x9e3779b97f4a7c15U) ^ (std::uint64_t{key.source} << 32U | key.sequence);
+      return (key.message * 0x9e3779b97f4a7c15U) ^ (std::uint64_t{key.source} << 32U | key.sequence) ^
+             std::uint64_t{key.rail} << 56U;
     }
   };
   struct Underway {

@@ -1,5 +1,7 @@
 #include "runtime/observe/observation.hpp"
 
+#include "machine/rails.hpp"
+#include "network/network_trace.hpp"
 #include "runtime/observe/process_trace.hpp"
 
 namespace apenet {
@@ -15,6 +17,8 @@ std::vector<std::string> link_names(const Machine& machine) {
 
 Observation::Observation(Simulation& simulation, const Machine& machine, const ObservationOptions& options)
     : simulation_(simulation) {
+  for (std::uint8_t rail = 0; rail < rail_count(machine.description()); ++rail)
+    first_links_.push_back(machine.first_link(rail));
   if (options.network_history) report_.emplace(link_names(machine));
   if (!options.trace_path.empty()) {
     trace_.emplace(options.trace_path, machine.process_count(), link_names(machine),
@@ -27,7 +31,11 @@ Observation::~Observation() {
   if (report_ || trace_) simulation_.attach_trace(nullptr);
 }
 
-void Observation::record(const TraceRecord& record) {
+void Observation::record(const TraceRecord& seen) {
+  TraceRecord record = seen;
+  // The listeners number the links of all rails together.
+  if (record.kind == EventKind::link && record.what == static_cast<std::uint16_t>(NetworkTrace::crossed))
+    record.place += first_links_[record.rail];
   if (record.kind == EventKind::process && record.what == static_cast<std::uint16_t>(ProcessTrace::began)) {
     if (report_) report_->begin(record.time);
     if (trace_) trace_->begin(record.time);

@@ -38,6 +38,7 @@ class Observation final : public TraceSink {
 
  private:
   Simulation& simulation_;
+  std::vector<std::uint32_t> first_links_;  // per rail: the number of its first link
   std::optional<NetworkReport> report_;
   std::optional<ChromeTrace> trace_;
 };

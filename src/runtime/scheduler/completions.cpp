@@ -22,6 +22,7 @@ void Scheduler::complete(const Completion& completion) {
   event.bytes = request.bytes;
   event.immediate = request.immediate;
   event.mailbox_packets = completion.mailbox_packets;
+  event.rail = request.rail;
   if (event.kind == ipc::EventKind::arrived) {
     event.slot = request.slot;
     event.slot_length = request.slot_length;
@@ -48,7 +49,7 @@ void Scheduler::land(ProcessId /*source*/, std::uint64_t message) {
 void Scheduler::deliver(std::uint32_t rank, const ipc::Event& event) {
   Process& process = processes_[rank];
   if (process.wait == ipc::Wait::finished) {
-    if (event.mailbox_packets > 0) give_back(rank, event.time_ps);
+    if (event.mailbox_packets > 0) give_back(rank, event.time_ps, event.rail);
     return;
   }
   if (process.events == 0) process.first_event_ps = event.time_ps;
@@ -67,15 +68,15 @@ void Scheduler::deliver(std::uint32_t rank, const ipc::Event& event) {
 // network.
 void Scheduler::give_back_untaken(std::uint32_t rank) {
   const Process& process = processes_[rank];
-  exchange_.for_untaken(rank, [&] { give_back(rank, process.clock_ps); });
+  exchange_.for_untaken(rank, [&](std::uint8_t rail) { give_back(rank, process.clock_ps, rail); });
   for (const ipc::Event& event : process.overflow) {
-    if (event.mailbox_packets > 0) give_back(rank, process.clock_ps);
+    if (event.mailbox_packets > 0) give_back(rank, process.clock_ps, event.rail);
   }
 }
 
 // Frees an arrival's place in the card's mailbox.
-void Scheduler::give_back(std::uint32_t rank, std::int64_t when_ps) {
-  machine_.give_back(Time::from_ps(std::max(when_ps, simulation_.now().ps())), rank);
+void Scheduler::give_back(std::uint32_t rank, std::int64_t when_ps, std::uint8_t rail) {
+  machine_.give_back(Time::from_ps(std::max(when_ps, simulation_.now().ps())), rank, rail);
 }
 
 // Moves overflow events into the ring while it has room.

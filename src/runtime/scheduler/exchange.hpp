@@ -35,11 +35,11 @@ class Exchange {
   // Returns each slot that the process has given back to the slot's owner.
   void take_returned_slots(std::uint32_t rank);
 
-  // Records which events the process has taken since the last call. Calls taken(time) for each of them that
-  // occupied the card's mailbox.
+  // Records which events the process has taken since the last call. Calls taken(time, rail) for each of them
+  // that occupied the card's mailbox.
   template <typename Taken>
   void take_notice(std::uint32_t rank, Taken taken);
-  // Calls untaken() for each event in the ring that occupies the card's mailbox.
+  // Calls untaken(rail) for each event in the ring that occupies the card's mailbox.
   template <typename Untaken>
   void for_untaken(std::uint32_t rank, Untaken untaken) const;
 
@@ -62,6 +62,7 @@ class Exchange {
   struct Told {
     std::int64_t time_ps;
     std::uint32_t mailbox_packets;
+    std::uint8_t rail;
   };
   struct End {
     std::int64_t clock_ps = 0;
@@ -99,7 +100,8 @@ void Exchange::take_notice(std::uint32_t rank, Taken taken) {
   for (std::uint32_t left = newly_taken(rank); left > 0; --left) {
     const std::uint32_t at = end.event_tail++ % ipc::event_ring;
     if (end.told[at].mailbox_packets == 0) continue;
-    taken(intake::taken_ps(rank, shared_.block(rank).rings.events[at], end.told[at].time_ps, end.clock_ps));
+    taken(intake::taken_ps(rank, shared_.block(rank).rings.events[at], end.told[at].time_ps, end.clock_ps),
+          end.told[at].rail);
   }
 }
 
@@ -107,7 +109,8 @@ template <typename Untaken>
 void Exchange::for_untaken(std::uint32_t rank, Untaken untaken) const {
   const End& end = ends_[rank];
   for (std::uint32_t at = end.event_tail; at != end.event_head; ++at) {
-    if (end.told[at % ipc::event_ring].mailbox_packets > 0) untaken();
+    const Told& told = end.told[at % ipc::event_ring];
+    if (told.mailbox_packets > 0) untaken(told.rail);
   }
 }
 

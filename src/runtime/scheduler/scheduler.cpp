@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "machine/message_requests.hpp"
+#include "machine/rails.hpp"
 #include "runtime/ipc/futex.hpp"
 #include "runtime/observe/process_trace.hpp"
 #include "runtime/scheduler/deadlock_report.hpp"
@@ -19,10 +20,12 @@ Scheduler::Scheduler(Simulation& simulation, Machine& machine, SharedMemory& sha
       memory_(shared, process_ids_),
       processes_(machine.process_count()),
       lookahead_ps_(machine.lookahead().ps()),
-      packet_interval_(machine.description().mpi_software.send_packet),
-      after_receive_ps_(machine.description().mpi_software.after_receive.ps()),
       alive_(machine.process_count()) {
   for (std::uint32_t rank = 0; rank < processes_.size(); ++rank) ran_.push_back(rank);
+  for (std::uint8_t rail = 0; rail < rail_count(machine.description()); ++rail) {
+    const message::SoftwareCosts software = rail_alone(machine.description(), rail).mpi_software;
+    rail_costs_.push_back({software.send_packet, software.after_receive.ps()});
+  }
   machine.set_sink(*this);
 }
 
@@ -63,8 +66,9 @@ void Scheduler::collect() {
       requests_.push_back(request);
     });
     exchange_.take_returned_slots(rank);
-    exchange_.take_notice(rank,
-                          [&](std::int64_t taken_ps) { give_back(rank, taken_ps + after_receive_ps_); });
+    exchange_.take_notice(rank, [&](std::int64_t taken_ps, std::uint8_t rail) {
+      give_back(rank, taken_ps + rail_costs_[rail].after_receive_ps, rail);
+    });
     refill(rank);
     if (process.wait == ipc::Wait::finished) {
       give_back_untaken(rank);
@@ -86,7 +90,11 @@ void Scheduler::feed() {
 }
 
 void Scheduler::post(std::uint32_t rank, const ipc::Request& request) {
-  Descriptor descriptor = descriptor_of(request, rank, machine_, packet_interval_);
+  if (request.rail >= rail_costs_.size()) {
+    intake::refuse(rank, "request", "rail", request.rail,
+                   "below the " + std::to_string(rail_costs_.size()) + " rails of a node");
+  }
+  Descriptor descriptor = descriptor_of(request, rank, machine_, rail_costs_[request.rail].packet_interval);
   const bool is_credit = descriptor.verb == Verb::credit;  // reports nothing and moves nothing
   descriptor.message = is_credit ? request.message : pending_.add(rank, request);
   std::int64_t when = request.time_ps;

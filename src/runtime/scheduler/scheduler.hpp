@@ -147,7 +147,7 @@ class Scheduler final : public CompletionSink {
   void place_absent();
   [[nodiscard]] std::int64_t acted_ps(std::uint32_t rank) const;
   void give_back_untaken(std::uint32_t rank);
-  void give_back(std::uint32_t rank, std::int64_t when_ps);
+  void give_back(std::uint32_t rank, std::int64_t when_ps, std::uint8_t rail);
   void feed();
   void begin_if_all_joined();
   void post(std::uint32_t rank, const ipc::Request& request);
@@ -179,8 +179,11 @@ class Scheduler final : public CompletionSink {
   std::vector<Posted> posted_;
   std::vector<ipc::Request> requests_;  // the requests to which posted_ refers
   std::int64_t lookahead_ps_;
-  Time packet_interval_;           // between packets of the MPI library's sends
-  std::int64_t after_receive_ps_;  // from taking an arrival until its mailbox place is free
+  struct RailCosts {
+    Time packet_interval;           // between packets of the MPI library's sends
+    std::int64_t after_receive_ps;  // from taking an arrival until its mailbox place is free
+  };
+  std::vector<RailCosts> rail_costs_;
   std::int64_t horizon_ps_ = 0;
   std::int64_t epoch_ps_ = 0;
   std::uint32_t alive_ = 0;

@@ -38,11 +38,11 @@ void RankTransport::look() {
   shared_.engine(id_).give_rings_back();
 }
 
-const message::SoftwareCosts& RankTransport::costs() const {
+const message::SoftwareCosts& RankTransport::costs(std::uint8_t /*rail*/) const {
   return shared_.costs();
 }
 
-const message::CardLimits& RankTransport::card() const {
+const message::CardLimits& RankTransport::card(std::uint8_t /*rail*/) const {
   return shared_.card();
 }
 

@@ -33,9 +33,9 @@ class RankTransport {
   void end_event();
   void look();
 
-  // See message::Transport.
-  [[nodiscard]] const message::SoftwareCosts& costs() const;
-  [[nodiscard]] const message::CardLimits& card() const;
+  // See message::Transport. Scripted ranks use the first rail.
+  [[nodiscard]] const message::SoftwareCosts& costs(std::uint8_t rail) const;
+  [[nodiscard]] const message::CardLimits& card(std::uint8_t rail) const;
   [[nodiscard]] std::uint32_t rank_count() const;
   [[nodiscard]] bool is_near(std::uint32_t rank) const;
   void charge(Time time) { cpus_[cpu_].clock += time; }

@@ -21,7 +21,7 @@ Time us(std::int64_t count) {
 }
 
 TraceRecord at(NetworkTrace what, Time time, Time until, std::uint32_t place, std::uint32_t sequence) {
-  return network_record(what, time, until, place, 0, 7, sequence, 100);
+  return network_record(what, time, until, 0, place, 0, 7, sequence, 100);
 }
 
 // One packet from node 0 over links 0 and 1 to node 2.

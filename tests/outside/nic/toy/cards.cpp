@@ -13,7 +13,7 @@ class Nic final : public apenet::Nic, private EventHandler {
       : card_(card),
         simulation_(surroundings.simulation),
         messages_(surroundings.messages),
-        source_{EventKind::nic, node, 0} {}
+        source_(surroundings.source(node)) {}
   void doorbell(MessageId id) override {
     const std::int64_t words = (messages_.descriptor(id).bytes + card_.word_bytes - 1) / card_.word_bytes *
                                (card_.is_doubled ? 2 : 1);

@@ -1,0 +1,56 @@
+#include "machine/rails.hpp"
+
+#include <utility>
+
+#include "network/make_network.hpp"
+
+namespace apenet {
+
+std::uint8_t rail_count(const MachineDescription& machine) {
+  return static_cast<std::uint8_t>(1 + machine.rails.size());
+}
+
+MachineDescription rail_alone(const MachineDescription& machine, std::uint8_t rail) {
+  MachineDescription alone = machine;
+  alone.rails.clear();
+  if (rail == 0) return alone;
+  const RailDescription& chosen = machine.rails[rail - 1U];
+  alone.network = chosen.network;
+  alone.nic = chosen.nic;
+  if (!chosen.shares_slot) alone.host.bus = chosen.bus;
+  alone.card_software = chosen.card_software;
+  alone.mpi_software = chosen.mpi_software;
+  return alone;
+}
+
+std::string rail_prefix(const MachineDescription& machine, std::uint8_t rail) {
+  return rail == 0 ? std::string() : machine.rails[rail - 1U].name + ": ";
+}
+
+std::string rail_key(const MachineDescription& machine, std::uint8_t rail) {
+  return "rail." + machine.rails[rail - 1U].name;
+}
+
+Rail::Rail(std::uint8_t number, MachineDescription alone, const Shared& shared)
+    : description(std::move(alone)),
+      facts(card_facts(description.nic, description.host)),
+      queues(description.network.topology, facts.capabilities.peer_queues) {
+  if (kind_of(description.nic).has_network) {
+    network = make_network(shared.simulation,
+                           {.description = description.network,
+                            .card_channels = facts.network_channels,
+                            .max_packet_wire_bytes = static_cast<std::uint32_t>(facts.max_packet_wire_bytes),
+                            .rail = number});
+  }
+  cards = make_cards(description.nic, {.simulation = shared.simulation,
+                                       .network = network.get(),
+                                       .wiring = description.network,
+                                       .messages = shared.messages,
+                                       .placement = shared.placement,
+                                       .host = description.host,
+                                       .nodes = shared.nodes,
+                                       .first_source = number * shared.nodes,
+                                       .at_bus_of = shared.at_bus_of});
+}
+
+}  // namespace apenet

@@ -1,0 +1,49 @@
+// Rails: the cards of a node, each with a network of its own.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "machine/description.hpp"
+#include "machine/peer_queues.hpp"
+#include "network/network.hpp"
+#include "nic/card_set.hpp"
+
+namespace apenet {
+
+// How many rails the machine has: the first and the further ones.
+[[nodiscard]] std::uint8_t rail_count(const MachineDescription& machine);
+
+// The machine whose nodes have this rail alone. Rail 0 is the first. Of a machine with one rail, the machine
+// itself.
+[[nodiscard]] MachineDescription rail_alone(const MachineDescription& machine, std::uint8_t rail);
+
+// Empty for the first rail; what names of links, counters and warnings of the others begin with.
+[[nodiscard]] std::string rail_prefix(const MachineDescription& machine, std::uint8_t rail);
+
+// "rail.NAME", which keys of a further rail begin with.
+[[nodiscard]] std::string rail_key(const MachineDescription& machine, std::uint8_t rail);
+
+// A rail, wired.
+struct Rail {
+  // What the rails of a machine share.
+  struct Shared {
+    Simulation& simulation;
+    MessageTable& messages;
+    const Placement& placement;
+    std::uint32_t nodes;
+    CardSet* at_bus_of = nullptr;  // CardSurroundings
+  };
+  // alone: see rail_alone.
+  Rail(std::uint8_t number, MachineDescription alone, const Shared& shared);
+
+  MachineDescription description;
+  CardFacts facts;
+  PeerQueues queues;
+  std::unique_ptr<Network> network;  // null if the card has no network
+  std::unique_ptr<CardSet> cards;
+};
+
+}  // namespace apenet
