@@ -107,8 +107,8 @@ struct SoftwareCosts {
 
 // What the card can carry (NicCapabilities).
 struct CardLimits {
-  std::uint32_t needs_credit = 0;  // messages wait for RequestVerb::credit
-  std::uint32_t reaches_gpus = 0;  // puts and gets read and write the memory of GPUs without a copy
+  std::uint32_t needs_credit = 0;      // messages wait for RequestVerb::credit
+  std::uint32_t reaches_gpus = 0;      // puts and gets read and write the memory of GPUs without a copy
   std::int64_t max_pio_bytes = 0;      // of a send that the CPU writes: machine/message_costs.hpp
   std::int64_t max_message_bytes = 0;  // 0: any
   std::int64_t max_send_bytes = 0;     // 0: any

@@ -29,9 +29,9 @@ namespace {
 class GpuMemory : public testing::Test {
  protected:
   GpuMemory() {
-    network.header().card.reaches_gpus = 1;
-    network.header().software.gpu_copy_bytes_per_second = 1'000'000'000;
-    network.header().software.eager_limit_bytes = 1024;
+    network.header().rails[0].card.reaches_gpus = 1;
+    network.header().rails[0].software.gpu_copy_bytes_per_second = 1'000'000'000;
+    network.header().rails[0].software.eager_limit_bytes = 1024;
   }
   [[nodiscard]] std::vector<int> memories_of_puts() const {
     std::vector<int> memories;
@@ -128,11 +128,11 @@ TEST_F(GpuMemory, IsNotOpenToRemoteAccess) {
 
 TEST(GpuInfo, IsOfferedOnRequestWhereThereIsAGpu) {
   ipc::Header machine;
-  machine.put_supported = 1;
+  machine.rails[0].put_supported = 1;
   fi_info hints{};
   hints.caps = FI_TAGGED | FI_HMEM;
   EXPECT_THROW(libfabric::make_info(FI_VERSION(1, 18), &hints, machine), libfabric::FabricError);
-  machine.software.gpu_copy_bytes_per_second = 1;
+  machine.rails[0].software.gpu_copy_bytes_per_second = 1;
   fi_info* info = libfabric::make_info(FI_VERSION(1, 18), &hints, machine);
   EXPECT_NE(info->caps & FI_HMEM, 0U);
   EXPECT_EQ(info->domain_attr->mr_mode & FI_MR_HMEM, 0) << "an address is enough";
