@@ -25,9 +25,8 @@ struct LinkUse {
 };
 
 // Networks, hosts and cards of all nodes. Messages between nodes go through the cards of the descriptor's
-// rail. A message between two
-// processes of one node, or of a process to itself, is one copy in the host's memory and does not use the
-// card.
+// rail. A message between two processes of one node, or of a process to itself, is one copy in the host's
+// memory and does not use the card.
 //
 // Event sources: kind nic, one per node and rail; kind host, ids below (1 + rails) node_count +
 // process_count. The owner of the processes uses the kinds process and control.
@@ -63,8 +62,7 @@ class Machine {
   void give_back(Time when, ProcessId process, std::uint8_t rail = 0);
 
   // The channel of the messages from one process to another: one for each pair, so that they keep their
-  // order. 0 for a process or rail that does not exist; post() refuses
-  // such messages.
+  // order. 0 for a process or rail that does not exist; post() refuses such messages.
   [[nodiscard]] std::uint16_t channel_between(ProcessId source, ProcessId target,
                                               std::uint8_t rail = 0) const;
   // See CardSet.

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "kernel/refuse.hpp"
 #include "machine/message_costs.hpp"
 #include "machine/rails.hpp"
 #include "machine/validate.hpp"
@@ -96,7 +97,9 @@ struct Session::Parts {
 void Session::Parts::describe_rail(std::uint8_t number, ipc::Rail& rail) const {
   const MachineDescription& description = machine.description();
   const NicCapabilities& capabilities = machine.capabilities(number);
-  require_sends_of(message::control_bytes, capabilities);
+  const auto require_control = [&] { require_sends_of(message::control_bytes, capabilities); };
+  if (number == 0) require_control();
+  if (number > 0) refuse_within(rail_key(description, number), require_control);
   if (number > 0) {
     const RailDescription& further = description.rails[number - 1U];
     std::strncpy(rail.name, further.name.c_str(), sizeof rail.name - 1);

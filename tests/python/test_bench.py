@@ -231,6 +231,7 @@ def test_neighbours_are_one_cable_away():
         ("fanout", {"window": 4}, "window"),
         ("fanout", {"memory": "gpu"}, "memory"),
         ("pingpong", {"neighbors": [1]}, "neighbors"),
+        ("halo", {"neighbors": [1]}, "neighbors"),
     ],
 )
 def test_bad_fan_outs_are_named(test, options, name):

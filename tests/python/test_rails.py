@@ -161,3 +161,36 @@ def test_before_its_rework_the_firmware_differs_in_what_the_measurements_do_not_
         if one != dict(quantities(machine("ape128").file)).get(key)
     }
     assert changed == {"card.queues", "card.ports"}
+
+
+def test_a_rail_that_is_no_table_is_refused(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text('[machine]\nname = "mine"\nbase = "quong"\ntitle = "t"\nsummary = "s"\n[rail]\nib = 3\n')
+    with pytest.raises(MachineError, match=r"mine.toml: rail.ib = 3: expected"):
+        machine(path)
+
+
+def test_a_setting_of_a_rail_that_is_not_there_names_those_that_are():
+    with pytest.raises(InputError, match=r"--set = .rail.nosuch.card.x=1.: expected a key of rail.ib"):
+        machine("quong", ["rail.nosuch.card.x=1"])
+    with pytest.raises(InputError, match=r"rail = .ib.: expected .first.: a node has one card on ape16"):
+        machine("ape16", rail="ib")
+
+
+def test_more_rails_than_a_node_may_have_are_an_error_of_the_file(tmp_path):
+    rails = SECOND[SECOND.index("[rail.ib]") :].replace("SLOT", "own")
+    text = SECOND.replace("SLOT", "own") + "".join(rails.replace("rail.ib", f"rail.r{i}") for i in range(3))
+    with pytest.raises(MachineError, match=r"mine.toml: rail = 5 rails: expected at most 4"):
+        machine(written(tmp_path, text)).wire()
+
+
+def test_a_result_names_its_rail():
+    result = apenet.bench.pingpong(machine("quong", rail="ib"), sizes=[8])
+    assert "rail ib" in result.heading
+    assert result.to_json()["rail"] == "ib"
+
+
+def test_a_card_too_small_for_mpi_is_named_with_its_rail():
+    quong = machine("quong", ["rail.ib.card.max_message_bytes=64"])
+    with pytest.raises(MachineError, match=r"rail.ib.card.max_message_bytes = 64: expected at least"):
+        apenet.run(["true"], n=2, machine=quong)

@@ -110,3 +110,11 @@ def test_a_warning_says_size_and_direction():
     (warning,) = result.warnings
     assert "(a buffer holds less than a packet; compare with --engine flit)" in warning
     assert "too low" in warning
+
+
+@pytest.mark.parametrize("machine", ["ape16", "quong", "extoll-64", "torus-slice"])
+@pytest.mark.parametrize("workload", [apenet.bench.halo, apenet.bench.alltoall, apenet.bench.allreduce])
+def test_bursts_of_programs_take_the_same_time(machine, workload):
+    """docs/models/flit-engine.md: a workload is one burst after another, with an idle network in between."""
+    packet, flit = (workload(machine, sizes=[4096], engine=engine).times_us[0] for engine in ("packet", "flit"))
+    assert packet == pytest.approx(flit, rel=0.03)

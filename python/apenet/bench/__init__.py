@@ -117,10 +117,10 @@ def measure(
     )
     if test in WORKLOADS or layer == "mpi":
         _check_plain(test, layer, channels, conditions)
-    if test in WORKLOADS:
-        return _measure_workload(request, layer, given)
     if given["neighbors"] is not None and test != FAN_OUT:
         raise InputError("neighbors", str(list(given["neighbors"])), f"none for {test}: they belong to {FAN_OUT}")
+    if test in WORKLOADS:
+        return _measure_workload(request, layer, given)
     for key in ("algorithm", "count", "lattice", "partitions"):
         if given[key] is not None:
             name = "n" if key == "count" else key

@@ -67,7 +67,7 @@ class BenchResult:
     channels: NDArray[np.int64]
     """Simultaneous messages of this size: time and bandwidth are those of all of them."""
     conditions: Mapping[str, object] = field(default_factory=dict, kw_only=True)
-    """Other conditions of the request: engine, window, memory, path, until, region_bytes."""
+    """Other conditions of the request: rail, engine, window, memory, path, until, region_bytes."""
     warnings: tuple[str, ...] = field(default=(), kw_only=True)
     """The warnings of all points, each once."""
     eager_limit_bytes: int | None = field(default=None, kw_only=True)
@@ -218,7 +218,11 @@ def make_result(
         times_us=np.array([point[1] for point in points], dtype=np.float64),
         bandwidths_mib_s=np.array([point[2] for point in points], dtype=np.float64),
         channels=np.array(channels or [1] * len(points), dtype=np.int64),
-        conditions={**({} if request.engine == "packet" else {"engine": request.engine}), **(conditions or {})},
+        conditions={
+            **({} if request.machine.rail is None else {"rail": request.machine.rail}),
+            **({} if request.engine == "packet" else {"engine": request.engine}),
+            **(conditions or {}),
+        },
         warnings=gather_warnings(warnings),
         eager_limit_bytes=None if eager_limit is None else int(eager_limit.value),
     )

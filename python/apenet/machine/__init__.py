@@ -110,7 +110,8 @@ class Machine:
         Raises InputError for a name that the machine has not.
         """
         if name not in self.rails:
-            raise InputError("rail", name, f"one of {', '.join(self.rails)} for {self.label}")
+            known = f"one of {', '.join(self.rails)}" if self.file.rail else f'"{FIRST_RAIL}": a node has one card'
+            raise InputError("rail", name, f"{known} on {self.label}")
         chosen = replace(self, rail=name, table=alone(self.table, name))
         return replace(chosen, file=check(chosen.table, chosen.label))
 
@@ -155,7 +156,7 @@ class Machine:
         """What the C++ core refuses, with this machine's file, and the one that the key names."""
         refused = from_core(error)
         section, dot, rest = refused.name.partition(".")
-        if refused.name != "fault" and not (dot and section in MachineFile.model_fields):
+        if refused.name not in ("fault", "rail") and not (dot and section in MachineFile.model_fields):
             return refused
         if section == "rail":
             return MachineError(self.label, refused.name, refused.value, refused.expected)
@@ -291,7 +292,11 @@ def _apply(table: RawTable, setting: str) -> RawTable:
     if path[0] == "results":
         raise InputError("--set", setting, "a parameter of the machine: published results cannot be changed")
     value = _toml_value(text.strip(), setting)
-    if path[0] == "rail" and len(path) > 3 and isinstance(rail := table.get("rail", {}).get(path[1]), dict):  # noqa: PLR2004
+    rails = table.get("rail", {})
+    if path[0] == "rail" and isinstance(rails, dict) and path[1] not in rails:
+        known = " or ".join(f"rail.{name}" for name in rails)
+        raise InputError("--set", setting, f"a key of {known}" if known else "a key of a machine that has rails")
+    if path[0] == "rail" and len(path) > 3 and isinstance(rail := rails[path[1]], dict):  # noqa: PLR2004
         changed = _changed(rail, path[2:], value, setting)
         return {**table, "rail": {**table["rail"], path[1]: changed}}
     return _changed(table, path, value, setting)

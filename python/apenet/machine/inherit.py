@@ -36,7 +36,8 @@ def merged(own: Table, base: Table) -> Table:
     found = _over_kinds({**own, "machine": about}, under)
     rails, rails_under = _section(own, "rail"), _section(under, "rail")
     if rails and rails_under:
-        both = {name: _over_kinds(rails[name], rails_under[name]) for name in rails if name in rails_under}
+        pairs = {name: (rails[name], rails_under[name]) for name in rails if name in rails_under}
+        both = {name: _over_kinds(*pair) for name, pair in pairs.items() if isinstance(pair[0], dict)}
         found["rail"] = {**rails_under, **rails, **both}
     return found
 

@@ -57,7 +57,7 @@ int register_attributes(fid* object, const fi_mr_attr* attributes, std::uint64_t
     const std::uint64_t key = domain.chooses_keys() ? domain.new_key() : attributes->requested_key;
     auto* region = new MemoryRegion(domain, *attributes, key);
     ipc::Client& client = domain.transport().client();
-    client.charge(client.costs().publish.ps());
+    client.charge(client.costs(domain.rail()).publish.ps());
     *out = region;
     if (EventQueue* eq = domain.registration_eq())
       eq->push_done(FI_MR_COMPLETE, region->fid, attributes->context, 0);

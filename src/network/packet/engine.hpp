@@ -241,10 +241,9 @@ inline void PacketEngine::choose_output(Flight& flight, std::uint32_t queue_inde
 
 // The arguments of an event are queue | flight << 32 and step | output << 8 | run << 40. All are filled for
 // every step, so that prepare() needs no branch on the step. Every queue and every output is an event source
-// with at most one pending event of each step; the step therefore serves as the counter of the order,
-// below the number of the network where nodes have several. (Two
-// wakes of an output at one time are equivalent.) At one instant the inputs of a router act in the order of
-// their numbers.
+// with at most one pending event of each step; the step therefore serves as the counter of the order, below
+// the number of the network where nodes have several. (Two wakes of an output at one time are equivalent.) At
+// one instant the inputs of a router act in the order of their numbers.
 inline void PacketEngine::schedule(EventKind kind, std::uint32_t source, Time when, Step step,
                                    Touched touched) {
   simulation_.schedule(PackedOrder::pack(kind, source, static_cast<std::uint64_t>(step) | order_of_rail_),

@@ -194,7 +194,7 @@ Client::Client(std::byte* base, std::uint32_t rank)
 
 void Client::charge_clock_read() {
   block_->progress.read_clock();
-  std::int64_t cost_ps = costs().clock_read.ps();
+  std::int64_t cost_ps = costs(0).clock_read.ps();
   if (cost_ps <= 0 || block_->progress.leaves())
     cost_ps = block_->progress.read_cost_ps(block_->clock.now_ps());
   if (cost_ps > 0) block_->lock.note_thread();
@@ -309,8 +309,8 @@ const Event* Client::look(bool in_vain) {
     wait(Wait::until, now_ps);
     if (const Event* event = visible()) return event;
   }
-  charge(costs().poll.ps());
-  return in_vain && costs().poll == Time::zero() ? look_ahead() : nullptr;
+  charge(costs(0).poll.ps());
+  return in_vain && costs(0).poll == Time::zero() ? look_ahead() : nullptr;
 }
 
 // Looks that cost nothing would never reach what they wait for. Advances the clock to the next event, or to

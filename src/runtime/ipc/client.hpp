@@ -34,10 +34,8 @@ class Client {
   [[nodiscard]] std::uint32_t rank() const { return rank_; }
   [[nodiscard]] std::uint32_t size() const { return header_->process_count; }
   [[nodiscard]] const Header& header() const { return *header_; }
-  // The costs that belong to no rail (polls, reads of the clock) are those of the first.
-  [[nodiscard]] const SoftwareCosts& costs(std::uint8_t rail = 0) const {
-    return header_->rails[rail].software;
-  }
+  // Costs that belong to no rail (polls, reads of the clock, copies of a GPU) are those of rail 0.
+  [[nodiscard]] const SoftwareCosts& costs(std::uint8_t rail) const { return header_->rails[rail].software; }
   [[nodiscard]] Block& block() { return *block_; }
   [[nodiscard]] Progress& progress() { return block_->progress; }
   [[nodiscard]] RankNotes& notes() {

@@ -139,7 +139,7 @@ ReplayReport GoalReplay::run() {
   }
   if (schedule_.uses_nics) {
     report.warnings.push_back(
-        "operations name several network interfaces: a node of the machine has one card");
+        "operations name several network interfaces: all messages went by one card of their node");
   }
   return report;
 }

@@ -26,7 +26,7 @@ void charge(std::size_t crossing) {
   ipc::Client* client = virtual_client();
   if (client == nullptr) return;
   client->block().lock.note_thread();
-  client->charge_compute(client->costs().gpu_copy(static_cast<std::int64_t>(crossing)).ps());
+  client->charge_compute(client->costs(0).gpu_copy(static_cast<std::int64_t>(crossing)).ps());
 }
 
 }  // namespace
