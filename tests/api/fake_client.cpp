@@ -199,7 +199,7 @@ const Event* Client::poll() {
   const auto& events = FakeNetwork::current().events(rank_);
   const bool looks = block_->progress.looks();
   if (events.empty() || (looks && events.front().time_ps > block_->clock.now_ps())) {
-    if (looks) charge(costs().poll.ps());
+    if (looks) charge(costs(0).poll.ps());
     return nullptr;
   }
   block_->clock.advance_to(events.front().time_ps);

@@ -102,6 +102,18 @@ TEST_F(PeersOfRails, RequestsSayWhichCardCarriesThem) {
   EXPECT_EQ(network.posted()[0].rail, 1);
 }
 
+TEST_F(PeersOfRails, ARegistrationCostsWhatItsCardDemands) {
+  network.header().rails[0].software.publish = Time::from_ps(1000);
+  network.header().rails[1].software.publish = Time::from_ps(20);
+  Peer peer{network, 0, {.rail = 1}};
+  const std::int64_t before_ps = peer.client.block().clock.now_ps();
+  int memory = 0;
+  fid_mr* region = nullptr;
+  ASSERT_EQ(fi_mr_reg(peer.domain, &memory, sizeof(memory), FI_SEND, 0, 5, 0, &region, nullptr), 0);
+  EXPECT_EQ(peer.client.block().clock.now_ps() - before_ps, 20);
+  EXPECT_EQ(fi_close(&region->fid), 0);
+}
+
 TEST_F(PeersOfRails, NoLinkLeadsToAnotherNetwork) {
   Peer first{network, 0};
   Peer second{network, 1, {.rail = 1}};
