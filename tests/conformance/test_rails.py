@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-SOURCE = Path(__file__).with_name("c") / "two_cards.c"
+SOURCE = Path(__file__).with_name("rails") / "two_cards.c"
 BOTH_CARDS = {"MPIR_CVAR_CH4_OFI_MAX_NICS": "2"}
 
 
