@@ -168,7 +168,8 @@ NetworkParameters random_network(NetworkDescription::Engine engine, Arrangement 
     draw_times(description, random);
   }
   const Topology topology = make_topology(description);
-  description.virtual_channels = make_routing(description, topology)->class_count() * between(random, 1, 3);
+  const std::uint32_t classes = make_routing(description, topology)->class_count();
+  description.virtual_channels = between(random, classes, 3 * classes);
   description.buffer_bytes = max_bytes + static_cast<std::int64_t>(random.below(2UL * max_bytes));
   parameters.card_channels = between(random, 1, 5);
   if (random.below(3) == 0) description.arbitration = NetworkDescription::Arbitration::age;

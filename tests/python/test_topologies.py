@@ -75,7 +75,7 @@ def test_an_adaptive_torus_runs_and_keeps_order():
     with pytest.raises(MachineError) as caught:
         machine("ape16", ["network.routing=minimal-adaptive"]).wire()
     assert caught.value.key == "router.virtual_channels"
-    assert "a multiple of the 3 classes" in caught.value.expected
+    assert "at least one for each of the 3 classes" in caught.value.expected
 
 
 def test_levels_have_links_of_their_own():

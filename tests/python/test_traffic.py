@@ -152,7 +152,7 @@ def test_impossible_loads_are_refused(text):
         ({"seed": -1}, "seed = -1"),
         ({"engine": "fast"}, "packet or flit"),
         ({"loads": (2.0,)}, "load = 2"),
-        ({"settings": ["router.virtual_channels=3"]}, "a multiple of the 2 classes"),
+        ({"settings": ["router.virtual_channels=1"]}, "one for each of the 2 classes"),
         ({"settings": ["router.virtual_channels=64", "network.dims=[2,2,2,2,2]"]}, "at most 512"),
         ({"settings": ["router.buffer_flits=70000"]}, "65535 flits"),
         ({"settings": ["network.dims=[0,4]"]}, "network.dims"),
@@ -165,8 +165,8 @@ def test_invalid_options_are_refused(options, said):
 
 
 def test_wiring_errors_name_the_file():
-    with pytest.raises(MachineError, match=r"iq-router-v1\.toml: router\.virtual_channels = 3"):
-        apenet.traffic("iq-router-v1", settings=["router.virtual_channels=3"])
+    with pytest.raises(MachineError, match=r"iq-router-v1\.toml: router\.virtual_channels = 1"):
+        apenet.traffic("iq-router-v1", settings=["router.virtual_channels=1"])
 
 
 def test_a_machine_without_a_network_is_refused():

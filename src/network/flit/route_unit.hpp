@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "network/flit/fabric.hpp"
+#include "network/routing/channel_classes.hpp"
 
 namespace apenet {
 
@@ -159,8 +160,8 @@ class FlitRouteUnit {
   [[nodiscard]] FlitRequest request_of(std::uint32_t router, const RouteStep& step,
                                        std::uint32_t packet) const {
     std::uint32_t set = step.channel_class;
-    if (is_lane_) set = classes_ + step.channel_class * lanes_ + fabric_.routes[packet].lane % lanes_;
-    if (!is_lane_ && fabric_.is_local(router, step.port)) set = classes_ * (lanes_ + 1);
+    if (is_lane_) set = class_count_ + classes_.channel(step.channel_class, fabric_.routes[packet].lane);
+    if (!is_lane_ && fabric_.is_local(router, step.port)) set = class_count_ + fabric_.virtual_channels;
     return {step.port, set};
   }
   [[nodiscard]] FlitRequest find(std::uint32_t router, std::uint32_t input_channel,
@@ -171,8 +172,8 @@ class FlitRouteUnit {
   const FlitFabric& fabric_;
   bool has_waypoints_;
   std::uint32_t nodes_;
-  std::uint32_t classes_;
-  std::uint32_t lanes_;
+  std::uint32_t class_count_;
+  ChannelClasses classes_;
   std::uint32_t sets_ = 0;  // of virtual channels: one per class, one per single channel, one for all
   bool is_lane_;
   std::vector<FlitInput> inputs_;  // per channel of a router (FlitFabric::channel_of)

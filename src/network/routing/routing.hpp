@@ -23,7 +23,7 @@ struct RouteQuery {
   NodeId waypoint = 0;            // waypoint_of() the packet, if the routing has_waypoints()
 };
 
-// One possible next step. The virtual channels of a link are split evenly into class_count() classes. Within
+// One possible next step. ChannelClasses splits the virtual channels of a link into class_count() classes. Within
 // this class the packet takes the lane of its card channel.
 struct RouteStep {
   std::uint32_t port;
