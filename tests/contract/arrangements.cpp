@@ -85,9 +85,16 @@ void arrange(NetworkDescription& description, Arrangement arrangement, RandomStr
       description.routing = "valiant";
       return;
     case Arrangement::fat_tree_destination_mod:
+      make_fat_tree(description, random);
+      description.routing = "destination-mod";
+      return;
+    case Arrangement::fat_tree_random_up:
+      make_fat_tree(description, random);
+      description.routing = "random-up";
+      return;
     case Arrangement::fat_tree_up_down:
       make_fat_tree(description, random);
-      description.routing = arrangement == Arrangement::fat_tree_up_down ? "up-down" : "destination-mod";
+      description.routing = "up-down";
       return;
     case Arrangement::crossbar:
       description.topology = CrossbarDescription{between(random, 1, 60)};
@@ -145,6 +152,8 @@ std::string name_of(Arrangement arrangement) {
       return "cube_valiant";
     case Arrangement::fat_tree_destination_mod:
       return "fat_tree_destination_mod";
+    case Arrangement::fat_tree_random_up:
+      return "fat_tree_random_up";
     case Arrangement::fat_tree_up_down:
       return "fat_tree_up_down";
     case Arrangement::crossbar:

@@ -124,7 +124,7 @@ def _rest_of_a_table():
 
 BAD = [
     (["network.topology=fat-tree", "network.routing=up-down"], "network.children", "what network.topology"),
-    ([*FAT_TREE, "network.routing=dimension-order"], "network.routing", "'destination-mod', 'up-down', 'table'"),
+    ([*FAT_TREE, "network.routing=dimension-order"], "network.routing", "'destination-mod', 'random-up', 'up-down', 'table'"),
     ([*FAT_TREE, "network.nodes=3"], "network.nodes", "children, parents, routing, link"),
     ([*FAT_TREE, "network.children=[4]"], "network.children", "list of 2 or 3"),
     ([*FAT_TREE, "network.children=[4,0]"], "network.children[1]", "at least 1"),
@@ -134,7 +134,7 @@ BAD = [
     ([*FAT_TREE, "network.link.x.clock_mhz=3"], "network.link.x", "2 levels has leaf"),
     (["network.link.leaf.clock_mhz=3"], "network.link.leaf", "dims has 3 dimensions"),
     (["network.topology=crossbar"], "network.nodes", "what network.topology"),
-    (FAT_TREE[:3], "network.routing", "needs: one of 'destination-mod', 'up-down'"),
+    (FAT_TREE[:3], "network.routing", "needs: one of 'destination-mod', 'random-up', 'up-down'"),
     (["network.topology=crossbar", "network.nodes=0"], "network.nodes", "at least 1"),
     (["network.topology=graph", "network.routing=up-down"], "network.graph_file", "what network.topology"),
     ([*GRAPH[:3], "network.links.slow.clok_mhz=3"], "network.links.slow.clok_mhz", '"clock_mhz"'),

@@ -10,12 +10,11 @@
 
 namespace apenet {
 
-FlitRouteUnit::FlitRouteUnit(const Routing& routing, const FlitFabric& fabric, std::uint32_t nodes,
+FlitRouteUnit::FlitRouteUnit(const Routing& routing, const FlitFabric& fabric,
                              NetworkDescription::ChannelSelection selection)
     : routing_(routing),
       fabric_(fabric),
-      has_waypoints_(routing.has_waypoints()),
-      nodes_(nodes),
+      waypoint_count_(routing.waypoint_count()),
       class_count_(routing.class_count()),
       classes_(fabric.virtual_channels, class_count_),
       is_lane_(selection == NetworkDescription::ChannelSelection::lane) {

@@ -88,7 +88,7 @@ class FlitCubeRequests {
 // The stage "route computation" of every router. All implementations of a router share it.
 class FlitRouteUnit {
  public:
-  FlitRouteUnit(const Routing& routing, const FlitFabric& fabric, std::uint32_t nodes,
+  FlitRouteUnit(const Routing& routing, const FlitFabric& fabric,
                 NetworkDescription::ChannelSelection selection);
 
   // Returns the request for the only step or for the drawn step. If the choice is adaptive, returns a request
@@ -151,7 +151,8 @@ class FlitRouteUnit {
     const Packet& traveller = fabric_.packets[packet].packet;
     RouteQuery query{router, traveller.destination, input.port, input.channel_class,
                      fabric_.is_local(router, input.port)};
-    if (has_waypoints_) query.waypoint = waypoint_of(fabric_.simulation.seed(), traveller, nodes_);
+    if (waypoint_count_ != 0)
+      query.waypoint = waypoint_of(fabric_.simulation.seed(), traveller, waypoint_count_);
     routing_.route(query, steps);
   }
   // Ejection may use any virtual channel: a packet beyond the port waits for nothing in the network, so that
@@ -170,8 +171,7 @@ class FlitRouteUnit {
   const Routing& routing_;
   FlitCubeRequests fixed_;
   const FlitFabric& fabric_;
-  bool has_waypoints_;
-  std::uint32_t nodes_;
+  std::uint32_t waypoint_count_;
   std::uint32_t class_count_;
   ChannelClasses classes_;
   std::uint32_t sets_ = 0;  // of virtual channels: one per class, one per single channel, one for all

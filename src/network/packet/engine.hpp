@@ -169,7 +169,7 @@ class PacketEngine final : public Network, private EventHandler {
   const Routing* routing_;                        // the one in force
   const DimensionOrderRouting* dimension_order_;  // the same, if it is this: asked without a virtual call
   bool is_memoryless_;                            // of that routing
-  bool has_waypoints_;                            // the same
+  std::uint32_t waypoint_count_;                  // the same
   bool is_halted_ = false;
   bool is_by_age_;           // arbitration
   bool keeps_numbers_;       // for halts and arbitration by age
@@ -217,7 +217,8 @@ inline RouteSteps PacketEngine::steps_of(const Flight& flight, std::uint32_t que
     query.input_port = queue_index / layout_.virtual_channels % layout_.ports;
     query.input_class = classes_.class_of(queue_index % layout_.virtual_channels);
     query.is_injected = flight.hops == 0;
-    if (has_waypoints_) query.waypoint = waypoint_of(simulation_.seed(), flight.packet(), node_count());
+    if (waypoint_count_ != 0)
+      query.waypoint = waypoint_of(simulation_.seed(), flight.packet(), waypoint_count_);
   }
   RouteSteps steps;
   routing_->route(query, steps);
