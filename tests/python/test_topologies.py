@@ -124,7 +124,11 @@ def _rest_of_a_table():
 
 BAD = [
     (["network.topology=fat-tree", "network.routing=up-down"], "network.children", "what network.topology"),
-    ([*FAT_TREE, "network.routing=dimension-order"], "network.routing", "'destination-mod', 'random-up', 'up-down', 'table'"),
+    (
+        [*FAT_TREE, "network.routing=dimension-order"],
+        "network.routing",
+        "'destination-mod', 'random-up', 'up-down', 'table'",
+    ),
     ([*FAT_TREE, "network.nodes=3"], "network.nodes", "children, parents, routing, link"),
     ([*FAT_TREE, "network.children=[4]"], "network.children", "list of 2 or 3"),
     ([*FAT_TREE, "network.children=[4,0]"], "network.children[1]", "at least 1"),

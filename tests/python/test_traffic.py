@@ -237,3 +237,14 @@ def test_loads_and_cycles_may_be_numpys():
     assert json.dumps(found.to_json())
     with pytest.raises(InputError, match=r"packet_flits = 1\.5"):
         apenet.traffic("iq-router-v1", packet_flits=1.5)
+
+
+def test_packets_queued_before_the_window_are_measured_on_request():
+    options = {"loads": (0.95,), "pattern": "neighbor", "settings": ["network.dims=[8]"], "engine": "flit", **SHORT}
+    without = apenet.traffic("iq-router-v1", **options)
+    found = apenet.traffic("iq-router-v1", measure_queued=True, **options)
+    assert found.to_json()["measure_queued"] is True
+    assert without.to_json()["measure_queued"] is False
+    assert found.points[0].packets > without.points[0].packets
+    assert found.points[0].packet_latency_cycles < without.points[0].packet_latency_cycles
+    assert found.points[0].accepted == without.points[0].accepted
