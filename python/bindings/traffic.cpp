@@ -20,7 +20,8 @@ void bind_traffic(nb::module_& module) {
       .def_rw("seed", &TrafficOptions::seed)
       .def_rw("warmup_cycles", &TrafficOptions::warmup_cycles)
       .def_rw("measure_cycles", &TrafficOptions::measure_cycles)
-      .def_rw("drain_cycles", &TrafficOptions::drain_cycles);
+      .def_rw("drain_cycles", &TrafficOptions::drain_cycles)
+      .def_rw("measures_queued", &TrafficOptions::measures_queued);
 
   nb::class_<TrafficPoint>(module, "TrafficPoint")
       .def_ro("offered", &TrafficPoint::offered)

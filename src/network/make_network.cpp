@@ -14,6 +14,7 @@
 #include "network/packet/bit_errors.hpp"
 #include "network/packet/engine.hpp"
 #include "network/routing/arrangement.hpp"
+#include "network/routing/channel_classes.hpp"
 #include "network/routing/resequencer.hpp"
 
 namespace apenet {
@@ -123,11 +124,11 @@ void validate(const NetworkParameters& parameters) {
 void validate_channels(const NetworkParameters& parameters, const Topology& topology,
                        const Routing& routing) {
   const std::uint32_t channels = parameters.description.virtual_channels;
-  constexpr std::uint32_t max_channels = 64;  // the engine marks them in one word
-  if (channels == 0 || channels > max_channels || channels % routing.class_count() != 0) {
-    refuse_value(
-        "router.virtual_channels", std::to_string(channels),
-        "1 to 64, a multiple of the " + std::to_string(routing.class_count()) + " classes of the routing");
+  if (channels < routing.class_count() || channels > ChannelClasses::max_channels) {
+    refuse_value("router.virtual_channels", std::to_string(channels),
+                 std::to_string(routing.class_count()) + " to " +
+                     std::to_string(ChannelClasses::max_channels) + ", at least one for each of the " +
+                     std::to_string(routing.class_count()) + " classes of the routing");
   }
   constexpr std::uint32_t max_inputs = 65535;  // virtual channels of all ports of a router
   if (std::uint64_t{topology.ports_per_router()} * channels > max_inputs) {

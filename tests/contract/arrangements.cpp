@@ -85,9 +85,16 @@ void arrange(NetworkDescription& description, Arrangement arrangement, RandomStr
       description.routing = "valiant";
       return;
     case Arrangement::fat_tree_destination_mod:
+      make_fat_tree(description, random);
+      description.routing = "destination-mod";
+      return;
+    case Arrangement::fat_tree_random_up:
+      make_fat_tree(description, random);
+      description.routing = "random-up";
+      return;
     case Arrangement::fat_tree_up_down:
       make_fat_tree(description, random);
-      description.routing = arrangement == Arrangement::fat_tree_up_down ? "up-down" : "destination-mod";
+      description.routing = "up-down";
       return;
     case Arrangement::crossbar:
       description.topology = CrossbarDescription{between(random, 1, 60)};
@@ -145,6 +152,8 @@ std::string name_of(Arrangement arrangement) {
       return "cube_valiant";
     case Arrangement::fat_tree_destination_mod:
       return "fat_tree_destination_mod";
+    case Arrangement::fat_tree_random_up:
+      return "fat_tree_random_up";
     case Arrangement::fat_tree_up_down:
       return "fat_tree_up_down";
     case Arrangement::crossbar:
@@ -168,7 +177,8 @@ NetworkParameters random_network(NetworkDescription::Engine engine, Arrangement 
     draw_times(description, random);
   }
   const Topology topology = make_topology(description);
-  description.virtual_channels = make_routing(description, topology)->class_count() * between(random, 1, 3);
+  const std::uint32_t classes = make_routing(description, topology)->class_count();
+  description.virtual_channels = between(random, classes, 3 * classes);
   description.buffer_bytes = max_bytes + static_cast<std::int64_t>(random.below(2UL * max_bytes));
   parameters.card_channels = between(random, 1, 5);
   if (random.below(3) == 0) description.arbitration = NetworkDescription::Arbitration::age;

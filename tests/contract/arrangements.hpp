@@ -15,14 +15,16 @@ enum class Arrangement {
   cube_adaptive,
   cube_valiant,
   fat_tree_destination_mod,
+  fat_tree_random_up,
   fat_tree_up_down,
   crossbar,
   graph_up_down
 };
 inline constexpr Arrangement all_arrangements[] = {
-    Arrangement::cube_dimension_order, Arrangement::cube_up_down, Arrangement::cube_table,
-    Arrangement::cube_adaptive,        Arrangement::cube_valiant, Arrangement::fat_tree_destination_mod,
-    Arrangement::fat_tree_up_down,     Arrangement::crossbar,     Arrangement::graph_up_down};
+    Arrangement::cube_dimension_order, Arrangement::cube_up_down,     Arrangement::cube_table,
+    Arrangement::cube_adaptive,        Arrangement::cube_valiant,     Arrangement::fat_tree_destination_mod,
+    Arrangement::fat_tree_random_up,   Arrangement::fat_tree_up_down, Arrangement::crossbar,
+    Arrangement::graph_up_down};
 
 [[nodiscard]] std::string name_of(Arrangement arrangement);
 

@@ -126,7 +126,7 @@ TEST_P(FaultContract, EverythingArrivesOnceAndInOrder) {
 // Runs the same traffic in a network that has had faults and in a fresh one. The last change finds the
 // network idle and resets it, so all times must be equal.
 TEST_P(FaultContract, RestoresTheInitialState) {
-  if (GetParam() == Arrangement::cube_valiant) {
+  if (GetParam() == Arrangement::cube_valiant || GetParam() == Arrangement::fat_tree_random_up) {
     GTEST_SKIP() << "waypoints depend on the numbers of messages, which are others in the second batch";
   }
   for (std::uint64_t seed = 1; seed <= 6; ++seed) {

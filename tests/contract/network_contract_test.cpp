@@ -48,7 +48,7 @@ class NetworkContract : public ::testing::TestWithParam<NetworkDescription::Engi
         DataRate::bytes_per_second(static_cast<std::int64_t>(1 + random.below(4)) << 29U);
     description.router_latency = Time::from_ps(static_cast<std::int64_t>(random.below(80'000)));
     description.credit_latency = Time::from_ps(static_cast<std::int64_t>(random.below(50'000)));
-    description.virtual_channels = static_cast<std::uint32_t>(2 + 2 * random.below(3));
+    description.virtual_channels = static_cast<std::uint32_t>(2 + random.below(5));
     description.buffer_bytes = static_cast<std::int64_t>(max_bytes + random.below(2UL * max_bytes));
     parameters.card_channels = static_cast<std::uint32_t>(1 + random.below(5));
     return parameters;

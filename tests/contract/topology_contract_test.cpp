@@ -80,7 +80,7 @@ Path path_of(const NetworkDescription& description, std::uint64_t seed, const Pa
   Path path{description.router_latency + description.local_latency * 2, {description.local_rate}};
   RouteQuery query{.destination = packet.destination,
                    .is_injected = true,
-                   .waypoint = waypoint_of(seed, packet, topology.endpoint_count())};
+                   .waypoint = waypoint_of(seed, packet, routing->waypoint_count())};
   for (PortRef at = topology.attachment(packet.source);;) {
     RouteSteps steps;
     query.router = at.router;

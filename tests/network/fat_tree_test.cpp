@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "network/routing/deadlock.hpp"
@@ -101,6 +103,34 @@ TEST(DestinationModRouting, ShiftsShareNoLinkInAFullTree) {
           ASSERT_EQ(++uses[std::pair(link.router, link.port)], 1) << "shift " << shift;
       }
     }
+  }
+}
+
+// Every waypoint is another path of minimal length, and together they use every spine and every cable.
+TEST(RandomUpRouting, TakesEveryWayUpAndIsMinimal) {
+  for (const FatTreeDescription& description : trees()) {
+    const FatTreeShape shape(description);
+    const Topology topology = make_fat_tree(shape);
+    const RandomUpRouting routing(shape);
+    EXPECT_EQ(find_dependency_cycle(topology, routing), "");
+    const NodeId source = 0;
+    const NodeId destination = shape.node_count() - 1;
+    if (shape.children[shape.levels() - 1] == 1) continue;  // a single leaf or a single pod
+    std::set<std::vector<std::pair<RouterId, std::uint32_t>>> paths;
+    for (std::uint32_t waypoint = 0; waypoint < routing.waypoint_count(); ++waypoint) {
+      std::vector<std::pair<RouterId, std::uint32_t>> path;
+      PortRef at = topology.attachment(source);
+      while (at.router != topology.attachment(destination).router) {
+        RouteSteps steps;
+        routing.route({at.router, destination, at.port, 0, path.empty(), waypoint}, steps);
+        path.emplace_back(at.router, steps[0].port);
+        at = topology.neighbour({at.router, steps[0].port});
+        ASSERT_TRUE(at.is_connected() && path.size() <= 4);
+      }
+      EXPECT_EQ(path.size(), 2 * (shape.levels() - 1));
+      paths.insert(path);
+    }
+    EXPECT_EQ(paths.size(), shape.up_ports(0) * (shape.levels() == 2 ? 1 : shape.up_ports(1)));
   }
 }
 

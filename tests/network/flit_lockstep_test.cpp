@@ -69,7 +69,7 @@ NetworkParameters drawn_network(RandomStream& random) {
   description.local_rate = {8, 1, 1'000'000'000};
   description.local_latency = Time::from_ns(static_cast<std::int64_t>(random.below(2)));
   description.router_latency = Time::from_ns(static_cast<std::int64_t>(4 * longest + random.below(4)));
-  description.virtual_channels = static_cast<std::uint32_t>(2 * (1 + random.below(8)));
+  description.virtual_channels = static_cast<std::uint32_t>(2 + random.below(15));
   if (random.below(2) == 0) description.switching = NetworkDescription::Switching::wormhole;
   if (random.below(2) == 0) description.channel_selection = NetworkDescription::ChannelSelection::any;
   const bool is_wormhole = description.switching == NetworkDescription::Switching::wormhole;

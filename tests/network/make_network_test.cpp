@@ -40,7 +40,7 @@ TEST(MakeNetwork, RefusesBadDescriptionsByKeyAndValue) {
       {"router.credit_latency", "-5 ps",
        [](NetworkParameters& p) { p.description.credit_latency = Time::from_ps(-5); }},
       {"router.virtual_channels", "0", [](NetworkParameters& p) { p.description.virtual_channels = 0; }},
-      {"router.virtual_channels", "3", [](NetworkParameters& p) { p.description.virtual_channels = 3; }},
+      {"router.virtual_channels", "1", [](NetworkParameters& p) { p.description.virtual_channels = 1; }},
       {"router.virtual_channels", "66", [](NetworkParameters& p) { p.description.virtual_channels = 66; }},
       {"router.buffer_bytes", "63", [](NetworkParameters& p) { p.description.buffer_bytes = 63; }},
       {"router.injection_buffer_bytes", "63",

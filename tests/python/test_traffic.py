@@ -152,7 +152,7 @@ def test_impossible_loads_are_refused(text):
         ({"seed": -1}, "seed = -1"),
         ({"engine": "fast"}, "packet or flit"),
         ({"loads": (2.0,)}, "load = 2"),
-        ({"settings": ["router.virtual_channels=3"]}, "a multiple of the 2 classes"),
+        ({"settings": ["router.virtual_channels=1"]}, "one for each of the 2 classes"),
         ({"settings": ["router.virtual_channels=64", "network.dims=[2,2,2,2,2]"]}, "at most 512"),
         ({"settings": ["router.buffer_flits=70000"]}, "65535 flits"),
         ({"settings": ["network.dims=[0,4]"]}, "network.dims"),
@@ -165,8 +165,8 @@ def test_invalid_options_are_refused(options, said):
 
 
 def test_wiring_errors_name_the_file():
-    with pytest.raises(MachineError, match=r"iq-router-v1\.toml: router\.virtual_channels = 3"):
-        apenet.traffic("iq-router-v1", settings=["router.virtual_channels=3"])
+    with pytest.raises(MachineError, match=r"iq-router-v1\.toml: router\.virtual_channels = 1"):
+        apenet.traffic("iq-router-v1", settings=["router.virtual_channels=1"])
 
 
 def test_a_machine_without_a_network_is_refused():
@@ -237,3 +237,14 @@ def test_loads_and_cycles_may_be_numpys():
     assert json.dumps(found.to_json())
     with pytest.raises(InputError, match=r"packet_flits = 1\.5"):
         apenet.traffic("iq-router-v1", packet_flits=1.5)
+
+
+def test_packets_queued_before_the_window_are_measured_on_request():
+    options = {"loads": (0.95,), "pattern": "neighbor", "settings": ["network.dims=[8]"], "engine": "flit", **SHORT}
+    without = apenet.traffic("iq-router-v1", **options)
+    found = apenet.traffic("iq-router-v1", measure_queued=True, **options)
+    assert found.to_json()["measure_queued"] is True
+    assert without.to_json()["measure_queued"] is False
+    assert found.points[0].packets > without.points[0].packets
+    assert found.points[0].packet_latency_cycles < without.points[0].packet_latency_cycles
+    assert found.points[0].accepted == without.points[0].accepted

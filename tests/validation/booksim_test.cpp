@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "network/topology/cube.hpp"
+#include "network/topology/fat_tree.hpp"
 #include "runtime/traffic/traffic.hpp"
 
 namespace apenet {
@@ -176,6 +177,47 @@ TEST_P(BookSimSaturated, HasTheThroughput) {
 INSTANTIATE_TEST_SUITE_P(Torus4x4x4, BookSimSaturated,
                          ::testing::Values(Saturated{"V1", 1, 4, 8, 0.95, 0.82615},
                                            Saturated{"V2", 8, 2, 4, 0.5, 0.39816}));
+
+// BookSim2's `fattree` with k = 4, n = 3 and `nca`, the router of V1, uniform traffic.
+TEST(BookSimFatTree, HasLatencyAndThroughput) {
+  NetworkDescription network = iq_router({4, 4}, 4, 8);
+  network.topology = FatTreeDescription{{4, 4, 4}, {4, 4}, {1, 1}};
+  network.routing = "random-up";
+  struct Row {
+    double offered;
+    double latency_cycles;
+  };
+  for (const Row& row : {Row{0.1, 24.231}, Row{0.3, 25.777}, Row{0.5, 31.112}}) {
+    TrafficOptions options = traffic("uniform", 1, row.offered);
+    options.warmup_cycles = 1000;
+    options.measure_cycles = 4000;
+    const TrafficPoint point = run_traffic(network, options);
+    EXPECT_NEAR(point.packet_latency_cycles / row.latency_cycles, 1, 0.02) << "load " << row.offered;
+  }
+  TrafficOptions options = traffic("uniform", 1, 0.9);
+  options.drain_cycles = 0;
+  EXPECT_NEAR(run_traffic(network, options).accepted / 0.66928, 1, 0.02);
+}
+
+// Ring of 8, V1, neighbor traffic at 0.95, which saturates at 2/3: the queues at the sources grow, so the
+// mean latency depends on which packets are measured. BookSim2: 3407.6 to 3435.2 cycles (two seeds).
+TEST(BookSimQueues, PacketsQueuedBeforeTheWindowAreMeasuredOnRequest) {
+  TrafficOptions options = traffic("neighbor", 1, 0.95);
+  const TrafficPoint without = run_traffic(iq_router({8}, 4, 8), options);
+  options.measures_queued = true;
+  const TrafficPoint with = run_traffic(iq_router({8}, 4, 8), options);
+  EXPECT_NEAR(with.packet_latency_cycles / 3421.4, 1, 0.015);
+  EXPECT_GT(without.packet_latency_cycles / 3421.4, 1.07);
+  EXPECT_EQ(with.accepted, without.accepted);
+  EXPECT_TRUE(with.is_saturated);
+  // Below saturation hardly any packet is queued, and the option changes next to nothing.
+  options.load = 0.5;
+  const TrafficPoint below = run_traffic(iq_router({8}, 4, 8), options);
+  EXPECT_FALSE(below.is_saturated);
+  options.measures_queued = false;
+  EXPECT_NEAR(below.packet_latency_cycles / run_traffic(iq_router({8}, 4, 8), options).packet_latency_cycles,
+              1, 0.001);
+}
 
 }  // namespace
 }  // namespace apenet

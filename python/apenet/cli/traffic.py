@@ -49,6 +49,13 @@ def traffic(
     drain: Annotated[
         int, typer.Option("--drain", metavar="CYCLES", help="Most cycles to wait until these packets have arrived.")
     ] = DRAIN_CYCLES,
+    measure_queued: Annotated[
+        bool,
+        typer.Option(
+            "--measure-queued",
+            help="Also measure packets generated before the window that are queued at its begin, as BookSim2 does.",
+        ),
+    ] = False,
     seed: SeedOption = 1,
     as_json: JsonOption = False,
 ) -> None:
@@ -67,6 +74,7 @@ def traffic(
             warmup_cycles=warmup,
             measure_cycles=measure,
             drain_cycles=drain,
+            measure_queued=measure_queued,
             progress=lambda done: progress.update(task, completed=done),
         )
     if as_json:

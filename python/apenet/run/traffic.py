@@ -33,7 +33,10 @@ WARMUP_CYCLES, MEASURE_CYCLES, DRAIN_CYCLES = 5000, 7500, 25000
 
 @dataclass(frozen=True)
 class TrafficPoint:
-    """One load. Latencies and hops are averages over the packets generated in the window."""
+    """One load. Latencies and hops are averages over the packets generated in the window.
+
+    With `measure_queued` also over those that were generated before it and still queued at their sources.
+    """
 
     offered: float
     accepted: float
@@ -64,6 +67,7 @@ class TrafficResult:
     seed: int
     warmup_cycles: int
     measure_cycles: int
+    measure_queued: bool
     cycle_ps: float
     points: tuple[TrafficPoint, ...]
     warnings: tuple[str, ...]
@@ -135,10 +139,14 @@ def traffic(
     warmup_cycles: int = WARMUP_CYCLES,
     measure_cycles: int = MEASURE_CYCLES,
     drain_cycles: int = DRAIN_CYCLES,
+    measure_queued: bool = False,
     settings: Sequence[str] = (),
     progress: Callable[[int], None] | None = None,
 ) -> TrafficResult:
     """Runs synthetic traffic at each load, each on a fresh network.
+
+    `measure_queued` also measures packets that were generated before the window and still queued at their sources
+    when it began, as BookSim2 does: beyond saturation the average latency depends on it.
 
     `progress` is called with the number of loads done. Raises InputError or MachineError for invalid input.
     """
@@ -159,6 +167,7 @@ def traffic(
     warnings: list[list[str]] = []
     for load in checked:
         options = _options(pattern, load, packet_flits, seed, cycles)
+        options.measures_queued = measure_queued
         try:
             point = _core.run_traffic(description.network, options)
         except ValueError as error:
@@ -176,6 +185,7 @@ def traffic(
         seed=seed,
         warmup_cycles=cycles["warmup_cycles"],
         measure_cycles=cycles["measure_cycles"],
+        measure_queued=measure_queued,
         cycle_ps=1e12 / cast("int", description.base_units()["router.clock_mhz"]),
         points=tuple(points),
         warnings=gather_warnings(warnings),

@@ -10,19 +10,18 @@
 
 namespace apenet {
 
-FlitRouteUnit::FlitRouteUnit(const Routing& routing, const FlitFabric& fabric, std::uint32_t nodes,
+FlitRouteUnit::FlitRouteUnit(const Routing& routing, const FlitFabric& fabric,
                              NetworkDescription::ChannelSelection selection)
     : routing_(routing),
       fabric_(fabric),
-      has_waypoints_(routing.has_waypoints()),
-      nodes_(nodes),
-      classes_(routing.class_count()),
-      lanes_(fabric.virtual_channels / routing.class_count()),
+      waypoint_count_(routing.waypoint_count()),
+      class_count_(routing.class_count()),
+      classes_(fabric.virtual_channels, class_count_),
       is_lane_(selection == NetworkDescription::ChannelSelection::lane) {
   for (std::uint32_t channel = 0; channel < fabric.channels; ++channel) {
-    const std::uint32_t channel_class = fabric.virtual_channel_of(channel) / lanes_;
+    const std::uint32_t channel_class = classes_.class_of(fabric.virtual_channel_of(channel));
     inputs_.push_back({static_cast<std::uint16_t>(fabric.port_of_channel(channel)),
-                       static_cast<std::uint16_t>(std::min(channel_class, classes_ - 1))});
+                       static_cast<std::uint16_t>(channel_class)});
   }
   const auto add_set = [&](std::uint64_t mask) {
     for (std::uint32_t port = 0; port < FlitRequest::max_ports; ++port) {
@@ -30,15 +29,15 @@ FlitRouteUnit::FlitRouteUnit(const Routing& routing, const FlitFabric& fabric, s
       wanted_.push_back({mask, first_channel, first_channel + lowest_bit(mask)});
     }
   };
-  for (std::uint32_t c = 0; c < classes_; ++c) add_set(low_bits(lanes_) << (c * lanes_));
-  for (std::uint32_t v = 0; v < classes_ * lanes_; ++v) add_set(std::uint64_t{1} << v);
+  for (std::uint32_t c = 0; c < class_count_; ++c) add_set(classes_.mask(c));
+  for (std::uint32_t v = 0; v < fabric.virtual_channels; ++v) add_set(std::uint64_t{1} << v);
   add_set(low_bits(fabric.virtual_channels));
   sets_ = static_cast<std::uint32_t>(wanted_.size() / FlitRequest::max_ports);
   for (std::uint32_t set = 0; set < sets_; ++set) add_set(wanted_[set * FlitRequest::max_ports].mask);
   if (is_lane_) return;
   const auto* const entry = dynamic_cast<const DimensionOrderEntryRouting*>(&routing);
   if (entry == nullptr) return;
-  const std::uint32_t any = classes_ * (lanes_ + 1);
+  const std::uint32_t any = class_count_ + fabric.virtual_channels;
   fixed_ = FlitCubeRequests(*entry, inputs_, [&](RouteStep step) {
     const bool is_local = step.port + 1 == fabric.ports;
     return FlitRequest(step.port, is_local ? any : step.channel_class);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "network/flit/fabric.hpp"
+#include "network/routing/channel_classes.hpp"
 
 namespace apenet {
 
@@ -87,7 +88,7 @@ class FlitCubeRequests {
 // The stage "route computation" of every router. All implementations of a router share it.
 class FlitRouteUnit {
  public:
-  FlitRouteUnit(const Routing& routing, const FlitFabric& fabric, std::uint32_t nodes,
+  FlitRouteUnit(const Routing& routing, const FlitFabric& fabric,
                 NetworkDescription::ChannelSelection selection);
 
   // Returns the request for the only step or for the drawn step. If the choice is adaptive, returns a request
@@ -150,7 +151,8 @@ class FlitRouteUnit {
     const Packet& traveller = fabric_.packets[packet].packet;
     RouteQuery query{router, traveller.destination, input.port, input.channel_class,
                      fabric_.is_local(router, input.port)};
-    if (has_waypoints_) query.waypoint = waypoint_of(fabric_.simulation.seed(), traveller, nodes_);
+    if (waypoint_count_ != 0)
+      query.waypoint = waypoint_of(fabric_.simulation.seed(), traveller, waypoint_count_);
     routing_.route(query, steps);
   }
   // Ejection may use any virtual channel: a packet beyond the port waits for nothing in the network, so that
@@ -159,8 +161,8 @@ class FlitRouteUnit {
   [[nodiscard]] FlitRequest request_of(std::uint32_t router, const RouteStep& step,
                                        std::uint32_t packet) const {
     std::uint32_t set = step.channel_class;
-    if (is_lane_) set = classes_ + step.channel_class * lanes_ + fabric_.routes[packet].lane % lanes_;
-    if (!is_lane_ && fabric_.is_local(router, step.port)) set = classes_ * (lanes_ + 1);
+    if (is_lane_) set = class_count_ + classes_.channel(step.channel_class, fabric_.routes[packet].lane);
+    if (!is_lane_ && fabric_.is_local(router, step.port)) set = class_count_ + fabric_.virtual_channels;
     return {step.port, set};
   }
   [[nodiscard]] FlitRequest find(std::uint32_t router, std::uint32_t input_channel,
@@ -169,10 +171,9 @@ class FlitRouteUnit {
   const Routing& routing_;
   FlitCubeRequests fixed_;
   const FlitFabric& fabric_;
-  bool has_waypoints_;
-  std::uint32_t nodes_;
-  std::uint32_t classes_;
-  std::uint32_t lanes_;
+  std::uint32_t waypoint_count_;
+  std::uint32_t class_count_;
+  ChannelClasses classes_;
   std::uint32_t sets_ = 0;  // of virtual channels: one per class, one per single channel, one for all
   bool is_lane_;
   std::vector<FlitInput> inputs_;  // per channel of a router (FlitFabric::channel_of)

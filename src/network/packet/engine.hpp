@@ -17,6 +17,7 @@
 #include "network/packet/trust.hpp"
 #include "network/packet/waiting_queues.hpp"
 #include "network/packet/wormhole.hpp"
+#include "network/routing/channel_classes.hpp"
 #include "network/routing/routing.hpp"
 #include "network/topology/topology.hpp"
 
@@ -168,7 +169,7 @@ class PacketEngine final : public Network, private EventHandler {
   const Routing* routing_;                        // the one in force
   const DimensionOrderRouting* dimension_order_;  // the same, if it is this: asked without a virtual call
   bool is_memoryless_;                            // of that routing
-  bool has_waypoints_;                            // the same
+  std::uint32_t waypoint_count_;                  // the same
   bool is_halted_ = false;
   bool is_by_age_;           // arbitration
   bool keeps_numbers_;       // for halts and arbitration by age
@@ -179,7 +180,7 @@ class PacketEngine final : public Network, private EventHandler {
   std::uint8_t rail_;
   InjectionGate* gate_ = nullptr;
   PacketLayout layout_;
-  std::uint32_t lanes_;  // virtual channels per class
+  ChannelClasses classes_{1, 1};  // of routing_
   std::uint32_t max_packet_wire_bytes_;
   Time router_latency_;
   Time credit_latency_;
@@ -214,9 +215,10 @@ inline RouteSteps PacketEngine::steps_of(const Flight& flight, std::uint32_t que
   RouteQuery query{.router = layout_.owner_of(queue_index), .destination = flight.destination};
   if (!is_memoryless_) {
     query.input_port = queue_index / layout_.virtual_channels % layout_.ports;
-    query.input_class = queue_index % layout_.virtual_channels / lanes_;
+    query.input_class = classes_.class_of(queue_index % layout_.virtual_channels);
     query.is_injected = flight.hops == 0;
-    if (has_waypoints_) query.waypoint = waypoint_of(simulation_.seed(), flight.packet(), node_count());
+    if (waypoint_count_ != 0)
+      query.waypoint = waypoint_of(simulation_.seed(), flight.packet(), waypoint_count_);
   }
   RouteSteps steps;
   routing_->route(query, steps);
@@ -224,9 +226,8 @@ inline RouteSteps PacketEngine::steps_of(const Flight& flight, std::uint32_t que
 }
 
 inline void PacketEngine::want(Flight& flight, std::uint32_t first_output, RouteStep step) const {
-  const std::uint32_t lane = lanes_ == 1 ? 0 : flight.channel % lanes_;
   flight.wanted_output = first_output + step.port;
-  flight.wanted_vc = static_cast<std::uint8_t>(step.channel_class * lanes_ + lane);
+  flight.wanted_vc = static_cast<std::uint8_t>(classes_.channel(step.channel_class, flight.channel));
 }
 
 // For an adaptive routing this is a guess, which serves to prefetch: the packet chooses again when it is

@@ -34,9 +34,9 @@ void PacketEngine::tell_injection_freed(std::uint32_t queue_index) {
 // The virtual channels behind the output that the packet may take, a bit for each.
 std::uint64_t PacketEngine::lanes_for(const Output& output, const Flight& flight) const {
   if (!takes_any_lane_ || output.vc_mask == 0) return std::uint64_t{1} << flight.wanted_vc;
-  const auto mask = [](std::uint32_t count) { return ~std::uint64_t{0} >> (64 - count); };
-  if (stages_[output.stage].kind == StageKind::injection) return mask(layout_.virtual_channels);
-  return mask(lanes_) << (flight.wanted_vc / lanes_ * lanes_);
+  if (stages_[output.stage].kind == StageKind::injection)
+    return ~std::uint64_t{0} >> (ChannelClasses::max_channels - layout_.virtual_channels);
+  return classes_.mask(classes_.class_of(flight.wanted_vc));
 }
 
 // Chooses the lane with most room. Among equals it goes on from the lanes of the packets before, so that

@@ -42,8 +42,8 @@ void PacketEngine::use_routing(const Routing& routing) {
   routing_ = &routing;
   dimension_order_ = dynamic_cast<const DimensionOrderRouting*>(routing_);
   is_memoryless_ = routing_->is_memoryless();
-  has_waypoints_ = routing_->has_waypoints();
-  lanes_ = layout_.virtual_channels / routing_->class_count();
+  waypoint_count_ = routing_->waypoint_count();
+  classes_ = ChannelClasses(layout_.virtual_channels, routing_->class_count());
   takes_care_ = gate_ != nullptr || dimension_order_ == nullptr;
 }
 

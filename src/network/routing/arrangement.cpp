@@ -43,6 +43,7 @@ constexpr std::array registered_routings = {
     RegisteredRouting{"minimal-adaptive", &make_own<MinimalAdaptiveRouting>},
     RegisteredRouting{"valiant", &make_own<ValiantRouting>},
     RegisteredRouting{"destination-mod", &make_own<DestinationModRouting>},
+    RegisteredRouting{"random-up", &make_own<RandomUpRouting>},
     RegisteredRouting{"up-down", &make_up_down_of_all, true},
     RegisteredRouting{"table", &make_table, true},
 };

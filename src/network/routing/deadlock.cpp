@@ -326,7 +326,8 @@ std::string DeadlockReport::proof() const {
   std::string text = "no cycle among " + std::to_string(dependencies) + " dependencies of " +
                      std::to_string(channels) + (has_escape ? " escape channels" : " channels");
   if (has_escape) text += ", those across adaptive channels included (Duato)";
-  if (factors > 0) text += ", on " + std::to_string(factors) + " smaller networks, one for each dimension";
+  if (factors == 1) text += ", on a smaller network that has a cycle if this one has";
+  if (factors > 1) text += ", on " + std::to_string(factors) + " smaller networks, one for each dimension";
   return text;
 }
 

@@ -20,11 +20,11 @@ struct RouteQuery {
   std::uint32_t input_port = 0;   // the source's attachment if is_injected
   std::uint32_t input_class = 0;  // undefined if is_injected
   bool is_injected = false;       // comes from a card and has crossed no link yet
-  NodeId waypoint = 0;            // waypoint_of() the packet, if the routing has_waypoints()
+  std::uint32_t waypoint = 0;     // waypoint_of() the packet, if the routing has a waypoint_count()
 };
 
-// One possible next step. The virtual channels of a link are split evenly into class_count() classes. Within
-// this class the packet takes the lane of its card channel.
+// One possible next step. ChannelClasses splits the virtual channels of a link into class_count() classes.
+// Within this class the packet takes the lane of its card channel.
 struct RouteStep {
   std::uint32_t port;
   std::uint32_t channel_class;
@@ -87,8 +87,9 @@ class Routing {
   // Whether the steps depend only on router and destination. Then engines need not provide the packet's
   // origin, and the deadlock check need not enumerate it.
   [[nodiscard]] virtual bool is_memoryless() const = 0;
-  // Whether the steps depend on RouteQuery::waypoint.
-  [[nodiscard]] virtual bool has_waypoints() const { return false; }
+  // Among how many waypoints each packet draws its own, RouteQuery::waypoint. 0: the steps do not depend on
+  // one.
+  [[nodiscard]] virtual std::uint32_t waypoint_count() const { return 0; }
   // Returns smaller networks such that a cycle of dependencies in this network implies one in at least one of
   // them. Empty: the deadlock check examines this network. An override must include the proof.
   [[nodiscard]] virtual std::vector<RoutingFactor> factors() const;
@@ -100,11 +101,14 @@ class Routing {
   const std::uint64_t place = mix64(seed ^ (std::uint64_t{packet.source} << 32U | packet.sequence));
   return static_cast<std::uint32_t>(mix64(place ^ packet.message) >> 32U);
 }
-// A random one of `nodes` nodes for a packet. Like draws_of, it depends on nothing else, and it is
-// independent of those bits. Deviates from uniform by less than 2^-8 of the probability of a node.
-[[nodiscard]] inline NodeId waypoint_of(std::uint64_t seed, const Packet& packet, std::uint32_t nodes) {
+// A random one of `count` waypoints for a packet. Like draws_of, it depends on nothing else, and it is
+// independent of those bits. For up to 2^24 waypoints, it deviates from uniform by less than 2^-8 of the
+// probability of one.
+[[nodiscard]] inline std::uint32_t waypoint_of(std::uint64_t seed, const Packet& packet,
+                                               std::uint32_t count) {
   constexpr std::uint64_t other_stream = 0x76616c69616e74;
-  return static_cast<NodeId>(std::uint64_t{draws_of(mix64(seed ^ other_stream), packet)} * nodes >> 32U);
+  return static_cast<std::uint32_t>(std::uint64_t{draws_of(mix64(seed ^ other_stream), packet)} * count >>
+                                    32U);
 }
 // Returns which of `count` equal steps a packet takes. first_port: the port of the first one. Each dimension
 // uses its own bit for the direction, so that choices in several dimensions are independent. Deviates from

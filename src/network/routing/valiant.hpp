@@ -24,7 +24,7 @@ class ValiantRouting final : public Routing {
   void route(const RouteQuery& query, RouteSteps& steps) const override;
   [[nodiscard]] bool keeps_order() const override { return false; }
   [[nodiscard]] bool is_memoryless() const override { return false; }
-  [[nodiscard]] bool has_waypoints() const override { return true; }
+  [[nodiscard]] std::uint32_t waypoint_count() const override { return shape_.node_count(); }
   // The networks of dimension order. Proof: no packet returns from the second half of the classes to the
   // first, so a cycle stays within one half. There every packet follows dimension order: to its waypoint, or
   // from its waypoint as if it were injected there.

@@ -123,7 +123,8 @@ Topology make_fat_tree(const FatTreeShape& shape) {
 }
 
 TopologyKind FatTreeDescription::kind() {
-  return {.name = "fat-tree", .routings = {"destination-mod"}, .link_tables = {"leaf", "middle"}};
+  return {
+      .name = "fat-tree", .routings = {"destination-mod", "random-up"}, .link_tables = {"leaf", "middle"}};
 }
 
 Topology make_topology(const FatTreeDescription& tree) {

@@ -109,10 +109,17 @@ class TrafficRun final : private EventHandler {
   void consume_waited(NodeId node, const Packet& packet);
   void note_wait(NodeId source, std::int64_t generated, std::int64_t wait_ps);
   // One comparison each: the unsigned distance from the begin of the window.
-  [[nodiscard]] bool is_measured(std::int64_t cycle) const {
+  [[nodiscard]] bool is_generated_in_window(std::int64_t cycle) const {
     return static_cast<std::uint64_t>(cycle - options_.warmup_cycles) <
            static_cast<std::uint64_t>(options_.measure_cycles);
   }
+  [[nodiscard]] bool is_queued(NodeId source, std::int64_t generated) const {
+    return !first_queued_.empty() && generated >= first_queued_[source] && generated < options_.warmup_cycles;
+  }
+  [[nodiscard]] bool is_measured(NodeId source, std::int64_t generated) const {
+    return is_generated_in_window(generated) || is_queued(source, generated);
+  }
+  void begin_window();
   [[nodiscard]] bool is_in_window(Time time) const {
     return static_cast<std::uint64_t>((time - window_begin_time_).ps()) <
            static_cast<std::uint64_t>(window_time_.ps());
@@ -162,6 +169,11 @@ class TrafficRun final : private EventHandler {
   bool is_done_ = false;
   Packet packet_;  // the packet to inject; only a few fields differ between packets
 
+  // Only with measures_queued, from the begin of the window: per node, the cycle in which the first packet of
+  // its queue was generated.
+  std::vector<std::int64_t> first_queued_;
+
+  std::uint64_t queued_ = 0;    // of the injected ones: generated before the window
   std::uint64_t injected_ = 0;  // measured packets: into the network ...
   std::uint64_t drained_ = 0;   // ... and out of it
   std::int64_t latency_ps_ = 0;
@@ -248,6 +260,10 @@ inline void TrafficRun::set_due(NodeId node, std::int64_t cycle) {
     return false;
   }
   note_wait(node, source.next, (simulation_.now() - time_of(source.next)).ps());
+  if (is_queued(node, source.next)) {
+    ++queued_;
+    ++injected_;
+  }
   return true;
 }
 
@@ -256,7 +272,7 @@ inline void TrafficRun::set_due(NodeId node, std::int64_t cycle) {
   Source& source = sources_[node];
   if ((source.next != cycle_ || source.room < packet_bytes_) && !is_ready(node)) [[unlikely]]
     return false;
-  injected_ += is_measured(source.next) ? 1 : 0;
+  injected_ += is_generated_in_window(source.next) ? 1 : 0;
   packet_.source = node;
   packet_.destination = pattern_.destination(node, source.choice);
   packet_.message = static_cast<std::uint64_t>(source.next);
@@ -298,7 +314,7 @@ void TrafficRun::packet_entered(const Packet& packet, Time head_time) {
 }
 
 void TrafficRun::note_wait(NodeId source, std::int64_t generated, std::int64_t wait_ps) {
-  if (wait_ps == 0 || !is_measured(generated)) return;
+  if (wait_ps == 0 || !is_measured(source, generated)) return;
   const auto before = find_waited(source, generated);
   if (before != waited_[source].end()) {
     before->wait_ps = wait_ps;
@@ -311,7 +327,7 @@ void TrafficRun::note_wait(NodeId source, std::int64_t generated, std::int64_t w
 bool TrafficRun::packet_arrived(NodeId node, const Packet& packet) {
   const bool counts = is_in_window(simulation_.now());
   const auto generated = static_cast<std::int64_t>(packet.message);
-  if (is_measured(generated)) {
+  if (is_measured(packet.source, generated)) {
     ++drained_;
     hops_ += packet.hops;
     if (whole_cycle_ps_ == 0 || !waited_[packet.source].empty()) [[unlikely]] {
@@ -347,7 +363,14 @@ inline void TrafficRun::count_latency(std::int64_t latency_ps) {
   network_->consumed(node, packet);
 }
 
+// A node's next packet is the first of its queue, if it is overdue.
+void TrafficRun::begin_window() {
+  first_queued_.reserve(sources_.size());
+  for (const Source& source : sources_) first_queued_.push_back(source.next);
+}
+
 void TrafficRun::handle_event(const Event& /*event*/) {
+  if (options_.measures_queued && cycle_ == options_.warmup_cycles) begin_window();
   offer_due();
   if (cycle_ >= window_end_ + options_.drain_cycles ||
       (cycle_ >= window_end_ && drained_ == injected_ && !is_behind())) {
@@ -401,9 +424,10 @@ TrafficPoint TrafficRun::result() const {
   constexpr double least_accepted = 0.95;
   constexpr double most_waiting = 2;
   const double wait = point.packet_latency_cycles - point.network_latency_cycles;
-  point.is_saturated = is_behind() || drained_ < injected_ ||
-                       static_cast<double>(arrived) < least_accepted * static_cast<double>(injected_) ||
-                       wait > most_waiting * point.network_latency_cycles;
+  point.is_saturated =
+      is_behind() || drained_ < injected_ ||
+      static_cast<double>(arrived) < least_accepted * static_cast<double>(injected_ - queued_) ||
+      wait > most_waiting * point.network_latency_cycles;
   point.warnings = warnings(point);
   return point;
 }

@@ -16,7 +16,10 @@ struct TrafficOptions {
   std::uint64_t seed = 1;
   std::int64_t warmup_cycles = 5000;
   std::int64_t measure_cycles = 7500;
-  std::int64_t drain_cycles = 25000;  // limit for the packets generated in the window to arrive
+  std::int64_t drain_cycles = 25000;  // limit for the measured packets to arrive
+  // Also measure the packets generated before the window that were still queued at their sources when it
+  // began, behind those in the source's FIFO. BookSim2 does.
+  bool measures_queued = false;
 };
 
 struct TrafficPoint {
@@ -38,7 +41,8 @@ struct TrafficPoint {
 };
 
 // Every node generates packets of packet_flits by a Bernoulli trial in every cycle, into an unbounded queue.
-// Sinks accept everything at once. Latencies are averages over the packets generated in the window.
+// Sinks accept everything at once. Latencies are averages over the measured packets: those generated in the
+// window, and those that measures_queued adds.
 //
 // A point is saturated if not all of those packets have arrived when the drain ends, if less than 95 % of the
 // packets generated in the window arrived in it, or if packets waited in their source for longer than twice
