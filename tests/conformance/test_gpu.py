@@ -50,7 +50,15 @@ def test_messages_keep_their_contents_in_open_mpi(apenet, tmp_path):
 
 @pytest.mark.parametrize(
     ("what", "lends"),
-    [("directed", False), ("vector", True), ("exchanged", True), ("bcast", True), ("put", True), ("host", False)],
+    [
+        ("directed", False),
+        ("host", False),
+        ("vector", True),
+        ("exchanged", True),
+        ("partitioned", True),
+        ("bcast", True),
+        ("put", True),
+    ],
 )
 def test_a_run_says_where_mpi_works_in_device_memory_at_no_cost(apenet, build, what, lends):
     done = apenet("run", "-n", "2", "--machine", "quong", "--", build(HERE / "lent.c"), what)
