@@ -64,10 +64,19 @@ const Corruption corruptions[] = {
      "request: verb = 9, expected at most 3"},
     {"Flags", [](ipc::Client& client) { posted(client).flags = 0xf0; },
      "request: flags = 240, expected at most 127"},
-    {"Gpu", [](ipc::Client& client) { posted(client).flags = ipc::remote_gpu; },
+    {"Gpu", [](ipc::Client& client) { posted(client).flags = ipc::local_gpu; },
      "descriptor.memory = gpu: expected host"},
     {"Target", [](ipc::Client& client) { posted(client).target = 2; },
      "request: target = 2, expected below the 2 processes"},
+    {"Rail", [](ipc::Client& client) { posted(client).rail = 1; },
+     "request: rail = 1, expected below the 1 rails of a node"},
+    {"RailBeforeAnotherMistake",
+     [](ipc::Client& client) {
+       posted(client).rail = 255;
+       send_word(client, 0, 2);
+       posted(client).verb = static_cast<ipc::RequestVerb>(9);
+     },
+     "request: rail = 255, expected below the 1 rails of a node"},
     {"NegativeBytes", [](ipc::Client& client) { posted(client).bytes = -1; },
      "request: bytes = -1, expected 0"},
     {"EndlessBytes", [](ipc::Client& client) { posted(client).bytes = std::int64_t{1} << 60; },

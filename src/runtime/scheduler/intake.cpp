@@ -100,7 +100,7 @@ std::int64_t clock_ps(std::uint32_t rank, const ipc::Block& block, std::int64_t 
 }
 
 void request(std::uint32_t rank, const ipc::Request& shared, std::int64_t earliest_ps, std::int64_t latest_ps,
-             std::uint32_t process_count, ipc::Request& to) {
+             RunSize size, ipc::Request& to) {
   std::memcpy(static_cast<void*>(&to), &shared, offsetof(ipc::Request, inline_data));
   finish_copy();
   const auto field = [rank](const char* name, std::int64_t value) {
@@ -111,7 +111,8 @@ void request(std::uint32_t rank, const ipc::Request& shared, std::int64_t earlie
   field("verb", static_cast<std::uint8_t>(to.verb))
       .at_most(static_cast<std::uint8_t>(ipc::RequestVerb::credit));
   field("flags", to.flags).at_most(all_flags);
-  field("target", to.target).below(process_count, " processes");
+  field("target", to.target).below(size.process_count, " processes");
+  field("rail", to.rail).below(size.rail_count, " rails of a node");
   field("bytes", to.bytes).between(0, most_bytes);
   field("time_ps", to.time_ps).between(earliest_ps, latest_ps);
   check_payload(rank, to);
