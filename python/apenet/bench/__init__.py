@@ -143,6 +143,8 @@ def _measure_fan_out(request: BenchRequest, layer: str, conditions: Conditions, 
         raise InputError("layer", layer, f"mpi: {FAN_OUT} is a program of MPI")
     if conditions.window is not None:
         raise InputError("window", conditions.window, f"none for {FAN_OUT}: it has 8 messages to each neighbour")
+    if conditions.memory != "host":
+        raise InputError("memory", conditions.memory, f"host: {FAN_OUT} has no buffers in a GPU")
     return fanout_of.measure(request, given["neighbors"], library=given["mpi_library"], pin=given["pin"])
 
 

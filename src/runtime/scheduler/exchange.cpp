@@ -41,8 +41,7 @@ void Exchange::take_request(std::uint32_t rank) {
   End& end = ends_[rank];
   ipc::Rings& rings = shared_.block(rank).rings;
   const ipc::Request& shared = rings.requests[end.request_tail % ipc::request_ring];
-  intake::request(rank, shared, end.posted_ps, end.clock_ps, static_cast<std::uint32_t>(ends_.size()),
-                  request_);
+  intake::request(rank, shared, end.posted_ps, end.clock_ps, size_, request_);
   end.posted_ps = request_.time_ps;
   if (request_.slot != ipc::no_slot) lend(rank, request_);
   rings.request_tail = ++end.request_tail;
@@ -62,7 +61,7 @@ void Exchange::take_returned_slots(std::uint32_t rank) {
   std::uint32_t left = intake::added(rank, "returned_head", head, end.returned_tail, ipc::returned_ring);
   for (; left > 0; --left) {
     const auto& entry = rings.returned[end.returned_tail % ipc::returned_ring];
-    bring_home(rank, intake::returned(rank, entry, static_cast<std::uint32_t>(ends_.size())));
+    bring_home(rank, intake::returned(rank, entry, size_.process_count));
     rings.returned_tail = ++end.returned_tail;
   }
 }

@@ -15,7 +15,8 @@ namespace apenet {
 // RankError for invalid content.
 class Exchange {
  public:
-  Exchange(SharedMemory& shared, std::uint32_t process_count) : shared_(shared), ends_(process_count) {}
+  Exchange(SharedMemory& shared, intake::RunSize size)
+      : shared_(shared), size_(size), ends_(size.process_count) {}
 
   // Returns the state in the process's block, and records its clock. Requires that the process waits.
   intake::State read_state(std::uint32_t rank);
@@ -82,6 +83,7 @@ class Exchange {
   std::uint32_t newly_taken(std::uint32_t rank) const;
 
   SharedMemory& shared_;
+  intake::RunSize size_;
   std::vector<End> ends_;
   ipc::Request request_;  // the request being taken
 };

@@ -47,6 +47,15 @@ void check_clock(std::uint32_t rank, std::int64_t now_ps, std::int64_t seen_ps) 
 constexpr int all_flags = ipc::from_cpu | ipc::want_local | ipc::want_remote | ipc::notify_target |
                           ipc::by_key | ipc::local_gpu | ipc::remote_gpu;
 
+// Only a put names memory of its target that may be in a GPU. The CPU writes no payload of a GPU to the card.
+void check_gpu_flags(std::uint32_t rank, const ipc::Request& request) {
+  const Field flags(rank, "request", "flags", request.flags);
+  const bool to_gpu = (request.flags & ipc::remote_gpu) != 0;
+  const bool from_gpu = (request.flags & ipc::local_gpu) != 0;
+  flags.one_of(!(from_gpu && (request.flags & ipc::from_cpu) != 0), "from_cpu or local_gpu, not both");
+  flags.one_of(!to_gpu || request.verb == ipc::RequestVerb::put, "remote_gpu on a put only");
+}
+
 void check_payload(std::uint32_t rank, const ipc::Request& request) {
   const auto field = [rank](const char* name, std::int64_t value) {
     return Field(rank, "request", name, value);
@@ -100,7 +109,7 @@ std::int64_t clock_ps(std::uint32_t rank, const ipc::Block& block, std::int64_t 
 }
 
 void request(std::uint32_t rank, const ipc::Request& shared, std::int64_t earliest_ps, std::int64_t latest_ps,
-             std::uint32_t process_count, ipc::Request& to) {
+             RunSize size, ipc::Request& to) {
   std::memcpy(static_cast<void*>(&to), &shared, offsetof(ipc::Request, inline_data));
   finish_copy();
   const auto field = [rank](const char* name, std::int64_t value) {
@@ -111,7 +120,9 @@ void request(std::uint32_t rank, const ipc::Request& shared, std::int64_t earlie
   field("verb", static_cast<std::uint8_t>(to.verb))
       .at_most(static_cast<std::uint8_t>(ipc::RequestVerb::credit));
   field("flags", to.flags).at_most(all_flags);
-  field("target", to.target).below(process_count, " processes");
+  check_gpu_flags(rank, to);
+  field("target", to.target).below(size.process_count, " processes");
+  field("rail", to.rail).below(size.rail_count, " rails of a node");
   field("bytes", to.bytes).between(0, most_bytes);
   field("time_ps", to.time_ps).between(earliest_ps, latest_ps);
   check_payload(rank, to);

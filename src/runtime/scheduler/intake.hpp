@@ -30,10 +30,16 @@ State state(std::uint32_t rank, const ipc::Block& block, std::int64_t clock_seen
 // Reads only the clock.
 std::int64_t clock_ps(std::uint32_t rank, const ipc::Block& block, std::int64_t clock_seen_ps);
 
-// Copies a request into `to` and checks that its time lies between the two limits and its target below
-// process_count. The machine checks whether the card supports it.
+// What the requests of a run can name.
+struct RunSize {
+  std::uint32_t process_count;
+  std::uint32_t rail_count;  // of a node
+};
+
+// Copies a request into `to` and checks that its time lies between the two limits and that its target and its
+// rail exist. The machine checks whether the card supports it.
 void request(std::uint32_t rank, const ipc::Request& shared, std::int64_t earliest_ps, std::int64_t latest_ps,
-             std::uint32_t process_count, ipc::Request& to);
+             RunSize size, ipc::Request& to);
 
 // Returns how many entries the writer of a ring counter has added since `seen`; throws if more than `most`.
 std::uint32_t added(std::uint32_t rank, const char* name, std::uint32_t count, std::uint32_t seen,

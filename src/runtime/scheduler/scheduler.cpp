@@ -15,7 +15,8 @@ Scheduler::Scheduler(Simulation& simulation, Machine& machine, SharedMemory& sha
     : simulation_(simulation),
       machine_(machine),
       shared_(shared),
-      exchange_(shared, machine.process_count()),
+      exchange_(shared,
+                {.process_count = machine.process_count(), .rail_count = rail_count(machine.description())}),
       process_ids_(shared),
       memory_(shared, process_ids_),
       processes_(machine.process_count()),
@@ -90,10 +91,6 @@ void Scheduler::feed() {
 }
 
 void Scheduler::post(std::uint32_t rank, const ipc::Request& request) {
-  if (request.rail >= rail_costs_.size()) {
-    intake::refuse(rank, "request", "rail", request.rail,
-                   "below the " + std::to_string(rail_costs_.size()) + " rails of a node");
-  }
   Descriptor descriptor = descriptor_of(request, rank, machine_, rail_costs_[request.rail].packet_interval);
   const bool is_credit = descriptor.verb == Verb::credit;  // reports nothing and moves nothing
   descriptor.message = is_credit ? request.message : pending_.add(rank, request);

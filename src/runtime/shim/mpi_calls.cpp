@@ -70,11 +70,29 @@ bool is_packed(const std::array<Word, count>& arguments, std::size_t first) {
   return first + 2 < count && is_device(arguments[first]) && has_gaps(arguments[first + 2]);
 }
 
+// Directed messages that MPI may copy to or from buffers of its own even if they have no gaps.
+constexpr bool is_copied(ipc::MpiCall id) {
+  using enum ipc::MpiCall;
+  switch (id) {
+    case MPI_Bsend:
+    case MPI_Ibsend:
+    case MPI_Bsend_init:
+    case MPI_Sendrecv_replace:
+    case MPI_Isendrecv_replace:
+    case MPI_Psend_init:
+    case MPI_Precv_init:
+      return true;
+    default:
+      return false;
+  }
+}
+
 // Whether MPI itself, which takes device memory for the host's, may copy or compute in it during this call.
-// The library passes on only the buffers of directed messages without gaps.
+// The library passes on only the buffers of the other directed messages without gaps.
 template <std::size_t count>
-bool lends_device_memory(ipc::CallKind kind, const std::array<Word, count>& arguments) {
+bool lends_device_memory(ipc::CallKind kind, ipc::MpiCall id, const std::array<Word, count>& arguments) {
   if (!device_memory().is_used()) return false;
+  if (is_copied(id)) return is_device(arguments[0]);
   switch (kind) {
     case ipc::CallKind::send:
     case ipc::CallKind::receive:
@@ -92,7 +110,8 @@ bool lends_device_memory(ipc::CallKind kind, const std::array<Word, count>& argu
 template <typename Meaning, typename Effect, ipc::CallKind kind, typename... Arguments>
 int pass_on(void* original, ipc::MpiCall id, const Words& words, Arguments... arguments) {
   ipc::Client* client = virtual_client();
-  if (client != nullptr && lends_device_memory(kind, std::array<Word, sizeof...(Arguments)>{arguments...}))
+  if (client != nullptr &&
+      lends_device_memory(kind, id, std::array<Word, sizeof...(Arguments)>{arguments...}))
     client->block().identity.lent_device_memory = 1;
   [[maybe_unused]] const Meaning mark(client);
   const InCall note(client, id, words);

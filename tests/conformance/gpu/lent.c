@@ -1,5 +1,5 @@
-// One use of device memory in MPI, named by the argument: directed, vector, exchanged, bcast, put; or host,
-// the same calls with memory of the host while device memory is allocated.
+// One use of device memory in MPI, named by the argument; or host, all of them with memory of the host while
+// device memory is allocated.
 #include <string.h>
 
 #include "../c/check.h"
@@ -20,6 +20,30 @@ static void call(const char* what, int rank, char* memory) {
   } else if (strcmp(what, "exchanged") == 0) {
     MPI_Sendrecv(memory, 1, MPI_CHAR, 1 - rank, 0, memory + bytes / 2, 1, vector, 1 - rank, 0, MPI_COMM_WORLD,
                  MPI_STATUS_IGNORE);
+  } else if (strcmp(what, "buffered") == 0) {
+    static char attached[bytes + MPI_BSEND_OVERHEAD];
+    MPI_Request request;
+    MPI_Buffer_attach(attached, sizeof attached);
+    MPI_Ibsend(memory, bytes, MPI_CHAR, 1 - rank, 0, MPI_COMM_WORLD, &request);
+    static char host[bytes];
+    MPI_Recv(host, bytes, MPI_CHAR, 1 - rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    void* buffer = NULL;
+    int size = 0;
+    MPI_Buffer_detach(&buffer, &size);
+  } else if (strcmp(what, "replaced") == 0) {
+    MPI_Sendrecv_replace(memory, bytes, MPI_CHAR, 1 - rank, 0, 1 - rank, 0, MPI_COMM_WORLD,
+                         MPI_STATUS_IGNORE);
+  } else if (strcmp(what, "partitioned") == 0) {
+    MPI_Request request;
+    if (rank == 0)
+      MPI_Psend_init(memory, 4, bytes / 4, MPI_CHAR, 1, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &request);
+    if (rank == 1)
+      MPI_Precv_init(memory, 4, bytes / 4, MPI_CHAR, 0, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &request);
+    MPI_Start(&request);
+    if (rank == 0) MPI_Pready_range(0, 3, request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Request_free(&request);
   } else if (strcmp(what, "bcast") == 0) {
     MPI_Bcast(memory, bytes, MPI_CHAR, 0, MPI_COMM_WORLD);
   } else {
@@ -35,7 +59,8 @@ static void call(const char* what, int rank, char* memory) {
 
 int main(int argc, char** argv) {
   static char host[bytes];
-  static const char* const all[] = {"directed", "vector", "exchanged", "bcast", "put"};
+  static const char* const all[] = {"directed", "vector",      "exchanged", "buffered",
+                                    "replaced", "partitioned", "bcast",     "put"};
   MPI_Init(&argc, &argv);
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
