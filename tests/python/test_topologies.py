@@ -78,6 +78,12 @@ def test_an_adaptive_torus_runs_and_keeps_order():
     assert "at least one for each of the 3 classes" in caught.value.expected
 
 
+def test_a_fat_tree_with_random_ways_up_runs_and_keeps_order():
+    tree = machine("ape16", [*FAT_TREE[:-1], "network.routing=random-up"])
+    tree.wire()
+    assert all(time > 0 for time in bench.alltoall(tree, sizes="4096:4096").times_us)
+
+
 def test_levels_have_links_of_their_own():
     three = [
         "network.topology=fat-tree",
