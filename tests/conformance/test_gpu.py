@@ -58,6 +58,7 @@ def test_messages_keep_their_contents_in_open_mpi(apenet, tmp_path):
         ("host", False),
         ("vector", True),
         ("exchanged", True),
+        ("matched", True),
         ("buffered", True),
         ("replaced", True),
         ("partitioned", True),
