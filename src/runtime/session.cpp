@@ -16,6 +16,8 @@
 namespace apenet {
 namespace {
 
+static_assert(MachineDescription::most_rails == ipc::most_rails, "the mapping has room for every rail");
+
 // For a stall timeout of 10 s: ten million looks, or an hour of virtual time.
 ipc::VainLimits vain_limits(int stall_timeout_ms) {
   constexpr std::int64_t looks_per_ms = 1000;

@@ -58,6 +58,7 @@ def test_messages_keep_their_contents_in_open_mpi(apenet, tmp_path):
         ("host", False),
         ("vector", True),
         ("exchanged", True),
+        ("matched", True),
         ("buffered", True),
         ("replaced", True),
         ("partitioned", True),
@@ -100,9 +101,14 @@ def test_outside_the_simulator_device_memory_is_the_hosts(tmp_path):
         '#include "apenet_gpu.h"\n'
         "int main(void) {\n"
         "  char* memory = (char*)ape_gpu_malloc(9);\n"
+        "  char* used = (char*)ape_gpu_malloc(600);\n"
+        "  ape_gpu_memset(used, 7, 600);\n  ape_gpu_free(used);\n"
+        "  used = (char*)ape_gpu_malloc(600);\n"
         '  ape_gpu_memset(memory, 7, 9);\n  ape_gpu_memcpy(memory, "abc", 3);\n'
+        "  int zeroed = 1;\n"
+        "  for (int i = 0; i < 600; ++i) zeroed = zeroed && used[i] == 0;\n"
         "  const int good = memory[2] == 'c' && memory[8] == 7 && !ape_gpu_is_device(memory) && ape_gpu_count() == 0;\n"
-        "  return good && ape_gpu_free(memory) == 0 ? 0 : 1;\n}\n"
+        "  return zeroed && good && ape_gpu_free(memory) == 0 ? 0 : 1;\n}\n"
     )
     for compiler in (["cc", "-std=c11"], ["c++", "-x", "c++"]):
         program = tmp_path / compiler[0]

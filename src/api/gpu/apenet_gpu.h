@@ -6,7 +6,7 @@
  * cost nothing and are the program's mistake. Copies take the machine's `host.gpu_copy_latency_us` and
  * `host.gpu_copy_bandwidth_mib_s`.
  *
- * Outside the simulator ape_gpu_count() is 0, and the memory is that of malloc(). Only this header is
+ * Outside the simulator ape_gpu_count() is 0, and the memory is that of calloc(). Only this header is
  * needed, in C11 or C++; nothing needs to be linked. */
 #ifndef APENET_GPU_H
 #define APENET_GPU_H
@@ -41,7 +41,7 @@ __attribute__((weak)) int ape_gpu_is_device(const void* address);
 
 /* The library that `apenet run` preloads defines these functions. (A macro does not expand inside itself.) */
 #define ape_gpu_count() (ape_gpu_count ? ape_gpu_count() : 0)
-#define ape_gpu_malloc(bytes) (ape_gpu_malloc ? ape_gpu_malloc(bytes) : malloc(bytes))
+#define ape_gpu_malloc(bytes) (ape_gpu_malloc ? ape_gpu_malloc(bytes) : calloc(1, bytes))
 #define ape_gpu_free(memory) (ape_gpu_free ? ape_gpu_free(memory) : (free(memory), 0))
 #define ape_gpu_memcpy(to, from, bytes) \
   (ape_gpu_memcpy ? ape_gpu_memcpy(to, from, bytes) : (void)memcpy(to, from, bytes))

@@ -102,8 +102,8 @@ bool lends_device_memory(ipc::CallKind kind, ipc::MpiCall id, const std::array<W
     case ipc::CallKind::collective:
     case ipc::CallKind::window:
       return std::any_of(arguments.begin(), arguments.end(), is_device);
-    default:
-      return false;
+    default:  // the notes know nothing of a matched message
+      return (id == ipc::MpiCall::MPI_Mrecv || id == ipc::MpiCall::MPI_Imrecv) && is_packed(arguments, 0);
   }
 }
 

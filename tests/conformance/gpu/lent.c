@@ -20,6 +20,11 @@ static void call(const char* what, int rank, char* memory) {
   } else if (strcmp(what, "exchanged") == 0) {
     MPI_Sendrecv(memory, 1, MPI_CHAR, 1 - rank, 0, memory + bytes / 2, 1, vector, 1 - rank, 0, MPI_COMM_WORLD,
                  MPI_STATUS_IGNORE);
+  } else if (strcmp(what, "matched") == 0) {
+    MPI_Message message;
+    if (rank == 0) MPI_Send(memory, 100, MPI_CHAR, 1, 0, MPI_COMM_WORLD);
+    if (rank == 1) MPI_Mprobe(0, 0, MPI_COMM_WORLD, &message, MPI_STATUS_IGNORE);
+    if (rank == 1) MPI_Mrecv(memory, 1, vector, &message, MPI_STATUS_IGNORE);
   } else if (strcmp(what, "buffered") == 0) {
     static char attached[bytes + MPI_BSEND_OVERHEAD];
     MPI_Request request;
@@ -59,7 +64,7 @@ static void call(const char* what, int rank, char* memory) {
 
 int main(int argc, char** argv) {
   static char host[bytes];
-  static const char* const all[] = {"directed", "vector",      "exchanged", "buffered",
+  static const char* const all[] = {"directed", "vector",      "exchanged", "matched", "buffered",
                                     "replaced", "partitioned", "bcast",     "put"};
   MPI_Init(&argc, &argv);
   int rank = 0;
