@@ -26,7 +26,7 @@ RULES = {
     "nic": ["kernel", "schema", "network", "host"],
     "machine": ["kernel", "schema", "network", "host", "nic", "message/requests.hpp"],
     "runtime/ipc": ["message/requests.hpp"],
-    "runtime/shim": ["runtime/ipc", "api/gpu/apenet_gpu.h"],
+    "runtime/shim": ["runtime/ipc"],
     "runtime/observe": ["kernel", "machine", "nic/messages.hpp", "network/network_trace.hpp"],
     "runtime/scripted": ["kernel", "message", "machine", "runtime/observe", "nic/nic.hpp", "network/packet.hpp"],
     "runtime/perf": ["kernel", "machine", "network", "runtime/scripted", "nic/card_set.hpp"],

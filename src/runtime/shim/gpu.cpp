@@ -2,17 +2,8 @@
 #include <cerrno>
 #include <cstring>
 
-#include "api/gpu/apenet_gpu.h"
 #include "runtime/shim/gpu_heap.hpp"
 #include "runtime/shim/real.hpp"
-
-// The macros choose for a program between the functions below and memory of the host.
-#undef ape_gpu_count
-#undef ape_gpu_malloc
-#undef ape_gpu_free
-#undef ape_gpu_memcpy
-#undef ape_gpu_memset
-#undef ape_gpu_is_device
 
 namespace apenet::shim {
 
