@@ -36,7 +36,8 @@ if(APENET_SANITIZE)
   target_link_options(apenet_flags INTERFACE -fsanitize=${APENET_SANITIZE})
 endif()
 
-# For builds that compile everything once, as the sanitizers' are: half the time, but one changed file costs a batch.
+# For builds that compile everything once, as the sanitizers' are: rooms take 40 % less CPU time, but one changed file
+# costs a batch.
 option(APENET_UNITY "Compile a room's files as few large ones; names in their anonymous namespaces must differ" OFF)
 if(APENET_UNITY)
   # A class in a .cpp file may have members of types that only this file knows; here gcc takes the file for a header.
