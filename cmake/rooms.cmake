@@ -64,6 +64,30 @@ function(apenet_room name)
   endif()
 endfunction()
 
+# apenet_public_library(name FILE file SUMMARY text SOURCES file... HEADERS file... IMPORTS room...): a library that
+# programs link, lib<file>.so, with its headers and its pkg-config file. SOURCES hold its C edge; the rest of it is the
+# room apenet_<name>, which tests link, too. Headers mark what they declare as visible.
+function(apenet_public_library name)
+  cmake_parse_arguments(LIB "" "FILE;SUMMARY" "SOURCES;HEADERS;IMPORTS" ${ARGN})
+  add_library(apenet_${name}_shared SHARED ${LIB_SOURCES})
+  set_target_properties(apenet_${name}_shared PROPERTIES OUTPUT_NAME ${LIB_FILE})
+  target_include_directories(apenet_${name}_shared PRIVATE ${PROJECT_SOURCE_DIR}/src)
+  target_link_libraries(apenet_${name}_shared PRIVATE apenet_flags apenet_${name})
+  foreach(import ${LIB_IMPORTS})
+    target_link_libraries(apenet_${name}_shared PRIVATE apenet_${import})
+  endforeach()
+  target_link_options(apenet_${name}_shared PRIVATE -Wl,--exclude-libs,ALL -static-libstdc++ -static-libgcc)
+  if(NOT APENET_SANITIZE)
+    target_link_options(apenet_${name}_shared PRIVATE -Wl,-z,defs)
+  endif()
+  set(PACKAGE_NAME ${LIB_FILE})
+  set(PACKAGE_SUMMARY ${LIB_SUMMARY})
+  configure_file(${PROJECT_SOURCE_DIR}/cmake/package.pc.in ${CMAKE_CURRENT_BINARY_DIR}/${LIB_FILE}.pc @ONLY)
+  install(TARGETS apenet_${name}_shared LIBRARY DESTINATION apenet/lib COMPONENT apenet)
+  install(FILES ${LIB_HEADERS} DESTINATION apenet/include COMPONENT apenet)
+  install(FILES ${CMAKE_CURRENT_BINARY_DIR}/${LIB_FILE}.pc DESTINATION apenet/lib/pkgconfig COMPONENT apenet)
+endfunction()
+
 # apenet_test(name SOURCES file... IMPORTS room...): a GoogleTest program, its cases found by ctest, includes relative to
 # src/ and tests/. Compiling the cases takes longer than running them: they are not optimised, and several files are
 # compiled as one (half the time), so names in the anonymous namespaces of a program's files must differ.

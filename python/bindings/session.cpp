@@ -50,7 +50,7 @@ void bind_reports(nb::module_& module) {
 
   nb::class_<RankReport>(module, "RankReport")
       .def_ro("status", &RankReport::status)
-      .def_ro("used_provider", &RankReport::used_provider)
+      .def_ro("used_network", &RankReport::used_network)
       .def_ro("finalised", &RankReport::finalised)
       .def_ro("virtual_us", &RankReport::virtual_us)
       .def_ro("waited_us", &RankReport::waited_us)

@@ -7,17 +7,18 @@
 
 namespace apenet {
 
-message::SoftwareCosts message_costs(const MachineDescription& description) {
-  message::SoftwareCosts costs = description.mpi_software;
+message::SoftwareCosts message_costs(const MachineDescription& description, SoftwareLayer layer) {
+  message::SoftwareCosts costs =
+      layer == SoftwareLayer::mpi ? description.mpi_software : description.card_software;
   costs.copy_bytes_per_second = description.host.copy_bytes_per_second;
   costs.gpu_copy_latency = description.host.gpu_copy_latency;
   costs.gpu_copy_bytes_per_second = description.host.gpu_copy_bytes_per_second;
   return costs;
 }
 
-message::CardLimits message_limits(const Machine& machine, std::uint8_t rail) {
+message::CardLimits message_limits(const Machine& machine, std::uint8_t rail, SoftwareLayer layer) {
   const NicCapabilities& card = machine.capabilities(rail);
-  const message::SoftwareCosts costs = message_costs(rail_alone(machine.description(), rail));
+  const message::SoftwareCosts costs = message_costs(rail_alone(machine.description(), rail), layer);
   message::CardLimits limits;
   limits.needs_credit = card.needs_credit ? 1 : 0;
   limits.reaches_gpus = card.gpu_memory ? 1 : 0;

@@ -1,4 +1,4 @@
-// What a machine tells the message engines of its processes: costs of MPI's software, limits of the card.
+// What a machine tells the message engines of its processes: costs of its software, limits of the card.
 #pragma once
 
 #include "machine/description.hpp"
@@ -7,8 +7,13 @@
 
 namespace apenet {
 
-[[nodiscard]] message::SoftwareCosts message_costs(const MachineDescription& description);
-[[nodiscard]] message::CardLimits message_limits(const Machine& machine, std::uint8_t rail = 0);
+// Of MPI over the libfabric provider, or of the card's own libraries.
+enum class SoftwareLayer : std::uint8_t { mpi, card };
+
+[[nodiscard]] message::SoftwareCosts message_costs(const MachineDescription& description,
+                                                   SoftwareLayer layer = SoftwareLayer::mpi);
+[[nodiscard]] message::CardLimits message_limits(const Machine& machine, std::uint8_t rail = 0,
+                                                 SoftwareLayer layer = SoftwareLayer::mpi);
 
 // The longest send that a library with these costs lets the CPU write to the card: up to here, in whole
 // packets, it arrives no later than if the card read it from memory. copy_bytes_per_second: of the copy that

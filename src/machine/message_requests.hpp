@@ -21,7 +21,8 @@ static_assert(static_cast<int>(message::RequestVerb::credit) == static_cast<int>
   descriptor.source = source;
   descriptor.target = request.target;
   descriptor.rail = request.rail;
-  descriptor.channel = machine.channel_between(source, request.target, request.rail);
+  descriptor.channel = request.channel > 0 ? static_cast<std::uint16_t>(request.channel - 1)
+                                           : machine.channel_between(source, request.target, request.rail);
   descriptor.from_cpu = (request.flags & message::from_cpu) != 0;
   descriptor.want_local = (request.flags & message::want_local) != 0;
   descriptor.want_remote = (request.flags & message::want_remote) != 0;

@@ -16,6 +16,10 @@ inline constexpr std::uint32_t control_bytes = 104;                // largest me
 inline constexpr std::int64_t most_bytes = std::int64_t{1} << 36;  // of one descriptor
 inline constexpr std::uint32_t no_slot = 0xffffffff;
 
+// The library of a process that posts a request. Its peer's library of the same name takes the event.
+enum class Interface : std::uint8_t { libfabric, rdma, apelib, extoll, tnw };
+inline constexpr std::size_t interface_count = 5;
+
 enum class RequestVerb : std::uint8_t { send = 0, put = 1, get = 2, credit = 3 };  // as apenet::Verb
 
 enum RequestFlag : std::uint8_t {
@@ -42,13 +46,15 @@ struct Request {
   std::int64_t bytes = 0;            // size of the transfer: protocol header and payload
   std::uint64_t local_address = 0;   // put: source, get: destination, in the memory of the posting process
   std::uint64_t remote_address = 0;  // put: destination, get: source, in the target's memory
-  std::uint64_t immediate = 0;       // put: passed to the target in its event
+  std::uint64_t immediate = 0;       // passed on in every event of the request
   // Send: payload beyond the inline part, in the arena of the posting process.
   std::uint32_t slot = no_slot;
   std::uint32_t slot_length = 0;
   std::uint32_t inline_length = 0;
   std::uint8_t rail = 0;  // of the node's cards, the one that carries it
-  std::uint8_t reserved[3] = {};
+  Interface interface = Interface::libfabric;
+  // The card's channel that the library has chosen, from 1; 0: the one of the pair (PeerQueues).
+  std::uint16_t channel = 0;
   std::uint64_t key = 0;  // by_key
   std::byte inline_data[inline_bytes];
 };
@@ -61,11 +67,11 @@ struct Event {
   std::uint64_t message = 0;  // sent, remote_done, got: number of the Request; arrived: the sender's number
   std::uint32_t source = 0;   // arrived, put_arrived: the sending rank
   EventKind kind = EventKind::sent;
-  AccessFault fault = AccessFault::none;  // put, get: why no bytes were moved
-  std::uint8_t rail = 0;                  // of the Request
-  std::uint8_t reserved = 0;
+  AccessFault fault = AccessFault::none;       // put, get: why no bytes were moved
+  std::uint8_t rail = 0;                       // of the Request
+  Interface interface = Interface::libfabric;  // of the Request
   std::int64_t bytes = 0;
-  std::uint64_t immediate = 0;
+  std::uint64_t immediate = 0;   // of the Request
   std::uint64_t key = 0;         // put_arrived: key of the Request
   std::uint32_t slot = no_slot;  // slot in the source's arena; the receiver returns it
   std::uint32_t slot_length = 0;

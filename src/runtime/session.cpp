@@ -42,10 +42,17 @@ std::string host_name(const Machine& machine, NodeId node) {
 
 // A rank of an MPI program whose MPI_Init the shim did not see, and which did not open the provider.
 bool is_lost(const RankReport& rank, bool others_use_mpi) {
-  return !rank.initialised && !rank.used_provider && (rank.spoke_pmi || others_use_mpi);
+  return !rank.initialised && !rank.used_network && (rank.spoke_pmi || others_use_mpi);
 }
 
 }  // namespace
+
+void describe_grid(const TopologyDescription& topology, ipc::Grid& grid) {
+  const std::vector<std::uint32_t> extents = topology.dims();
+  grid.dimensions = static_cast<std::uint32_t>(std::min<std::size_t>(extents.size(), ipc::most_dimensions));
+  std::copy_n(extents.begin(), grid.dimensions, grid.extents);
+  grid.wraps = topology.kind().name == "torus" ? 1 : 0;
+}
 
 struct Session::Parts {
   Parts(const MachineDescription& description, std::vector<NodeId> node_of_process,
@@ -110,8 +117,18 @@ void Session::Parts::describe_rail(std::uint8_t number, ipc::Rail& rail) const {
   rail.put_supported = capabilities.put ? 1 : 0;
   rail.get_supported = capabilities.get ? 1 : 0;
   rail.remote_access_supported = capabilities.remote_access ? 1 : 0;
-  rail.software = message_costs(rail_alone(description, number));
-  rail.card = message_limits(machine, number);
+  const MachineDescription alone = rail_alone(description, number);
+  const std::string_view kind = kind_of(alone.nic).name;
+  kind.copy(rail.kind, sizeof rail.kind - 1);
+  rail.channels = capabilities.channels;
+  const std::int64_t ports = card_facts(alone.nic, alone.host).max_processes;
+  rail.ports = ports > std::int64_t{process_count} ? 0 : static_cast<std::uint32_t>(ports);
+  describe_grid(alone.network.topology, rail.grid);
+  const auto layer = [&](SoftwareLayer which) -> ipc::Layer {
+    return {message_costs(alone, which), message_limits(machine, number, which)};
+  };
+  rail.mpi = layer(SoftwareLayer::mpi);
+  rail.native = layer(SoftwareLayer::card);
 }
 
 Session::Session(const MachineDescription& description, std::vector<NodeId> node_of_process,
@@ -195,7 +212,7 @@ void Session::Parts::report_rank(RankReport& report, std::uint32_t rank) {
   const ipc::Block& block = shared.block(rank);
   const ipc::Identity& identity = block.identity;
   report.initialised = identity.initialised != 0;
-  report.used_provider = identity.used_provider != 0;
+  report.used_network = identity.used_network != 0;
   report.finalised = identity.finalised != 0 || identity.closed != 0;
   report.library = intake::library(identity);
   if (!scheduler.started()) return;
@@ -222,7 +239,7 @@ void Session::Parts::prove_path(SessionReport& report) const {
         "an "
         "MPI library that the simulator does not know";
   } else if (report.ranks.size() > 1 &&
-             any([](const RankReport& rank) { return rank.initialised && !rank.used_provider; })) {
+             any([](const RankReport& rank) { return rank.initialised && !rank.used_network; })) {
     why =
         "the MPI library did not open the provider 'apenet', so its messages bypassed the simulated network: "
         "check "
@@ -237,7 +254,7 @@ void Session::Parts::prove_path(SessionReport& report) const {
     why =
         "no message crossed the simulated network although there are several ranks: check that "
         "MPIR_CVAR_NOLOCAL=1 reaches the program (shared memory bypasses the network)";
-  } else if (!any([](const RankReport& rank) { return rank.used_provider; }) && !any_mpi) {
+  } else if (!any([](const RankReport& rank) { return rank.used_network; }) && !any_mpi) {
     report.warnings.emplace_back("no rank opened an endpoint: nothing crossed the simulated network");
   }
   if (why.empty()) return;

@@ -53,7 +53,7 @@ TEST(AddressVector, RemovedAddressesAreInvalid) {
 TEST(Endpoint, HasItsName) {
   FakeNetwork network(2);
   Peer peer(network, 1);
-  EXPECT_EQ(peer.client.block().identity.used_provider, 1U);
+  EXPECT_EQ(peer.client.block().identity.used_network, 1U);
   std::size_t length = 64;
   EXPECT_EQ(fi_getname(&peer.ep->fid, nullptr, &length), -FI_ETOOSMALL);
   EXPECT_EQ(length, sizeof(EndpointName));

@@ -28,10 +28,10 @@ FakeNetwork::FakeNetwork(std::uint32_t ranks) : clients_(ranks), events_(ranks),
     rail.put_supported = 1;
     rail.get_supported = 1;
     rail.remote_access_supported = 1;
-    rail.card.max_pio_bytes = 64;
-    rail.card.max_message_bytes = 100'000;
-    rail.card.max_send_bytes = 100'000;
-    rail.software.eager_limit_bytes = 4096;
+    rail.mpi.card.max_pio_bytes = 64;
+    rail.mpi.card.max_message_bytes = 100'000;
+    rail.mpi.card.max_send_bytes = 100'000;
+    rail.mpi.software.eager_limit_bytes = 4096;
   }
   for (std::uint32_t rank = 0; rank < ranks; ++rank) new (base_ + layout.block_offset(rank)) ipc::Block;
   current_network() = this;
@@ -151,6 +151,7 @@ std::uint32_t Client::machine_rank() {
 }
 
 bool Client::join() {
+  ++block_->identity.connections;
   block_->identity.joined = 1;
   block_->identity.closed = 0;
   return block_->turn.wait != Wait::finished;
@@ -195,11 +196,11 @@ const Event* Client::visible() const {
   return events.empty() || events.front().time_ps > block_->clock.now_ps() ? nullptr : &events.front();
 }
 
-const Event* Client::poll() {
+const Event* Client::poll(Time cost) {
   const auto& events = FakeNetwork::current().events(rank_);
   const bool looks = block_->progress.looks();
   if (events.empty() || (looks && events.front().time_ps > block_->clock.now_ps())) {
-    if (looks) charge(costs(0).poll.ps());
+    if (looks) charge(cost.ps());
     return nullptr;
   }
   block_->clock.advance_to(events.front().time_ps);

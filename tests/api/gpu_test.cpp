@@ -29,9 +29,9 @@ namespace {
 class GpuMemory : public testing::Test {
  protected:
   GpuMemory() {
-    network.header().rails[0].card.reaches_gpus = 1;
-    network.header().rails[0].software.gpu_copy_bytes_per_second = 1'000'000'000;
-    network.header().rails[0].software.eager_limit_bytes = 1024;
+    network.header().rails[0].mpi.card.reaches_gpus = 1;
+    network.header().rails[0].mpi.software.gpu_copy_bytes_per_second = 1'000'000'000;
+    network.header().rails[0].mpi.software.eager_limit_bytes = 1024;
   }
   [[nodiscard]] std::vector<int> memories_of_puts() const {
     std::vector<int> memories;
@@ -132,7 +132,7 @@ TEST(GpuInfo, IsOfferedOnRequestWhereThereIsAGpu) {
   fi_info hints{};
   hints.caps = FI_TAGGED | FI_HMEM;
   EXPECT_THROW(libfabric::make_info(FI_VERSION(1, 18), &hints, machine), libfabric::FabricError);
-  machine.rails[0].software.gpu_copy_bytes_per_second = 1;
+  machine.rails[0].mpi.software.gpu_copy_bytes_per_second = 1;
   fi_info* info = libfabric::make_info(FI_VERSION(1, 18), &hints, machine);
   EXPECT_NE(info->caps & FI_HMEM, 0U);
   EXPECT_EQ(info->domain_attr->mr_mode & FI_MR_HMEM, 0) << "an address is enough";

@@ -107,9 +107,9 @@ TEST(Info, OffersAtomicsIfMemoryCanBeReadAndWritten) {
   hints.info.caps = FI_ATOMIC;
   EXPECT_EQ(ask(&hints.info, header)->caps & (FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE),
             FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE);
-  header.rails[0].card.max_send_bytes = 100;
+  header.rails[0].mpi.card.max_send_bytes = 100;
   EXPECT_NE(refusal(&hints.info, header).find("caps"), std::string::npos);
-  header.rails[0].card.max_send_bytes = 0;
+  header.rails[0].mpi.card.max_send_bytes = 0;
   header.rails[0].get_supported = 0;
   EXPECT_NE(refusal(&hints.info, header).find("caps"), std::string::npos);
 }

@@ -46,7 +46,7 @@ TEST_P(Messages, ArriveComplete) {
 
 // Credit covers all that came through the card: into the rings, and into the buffer of a rendezvous.
 TEST_P(Messages, GetCreditIfTheCardNeedsIt) {
-  network.header().rails[0].card.needs_credit = 1;
+  network.header().rails[0].mpi.card.needs_credit = 1;
   const auto sent = pattern(GetParam());
   std::vector<std::uint8_t> received(GetParam());
   ASSERT_EQ(fi_trecv(receiver.ep, received.data(), received.size(), nullptr, 0, 42, 0, context(1)), 0);
@@ -58,7 +58,7 @@ TEST_P(Messages, GetCreditIfTheCardNeedsIt) {
   std::int64_t credit_bytes = 0;
   for (const ipc::Request& request : network.posted()) {
     if (request.verb == ipc::RequestVerb::credit && request.target == 0) {
-      EXPECT_LE(request.bytes, network.header().rails[0].card.max_message_bytes);
+      EXPECT_LE(request.bytes, network.header().rails[0].mpi.card.max_message_bytes);
       credit_bytes += request.bytes;
     } else if (request.verb != ipc::RequestVerb::credit && request.target == 1) {
       to_receiver_bytes += request.bytes;
@@ -302,7 +302,7 @@ TEST(Completions, TimeOutInVirtualTime) {
 
 TEST(Time, IsChargedStepByStep) {
   FakeNetwork network(2);
-  ipc::SoftwareCosts& costs = network.header().rails[0].software;
+  ipc::SoftwareCosts& costs = network.header().rails[0].mpi.software;
   costs.send = Time::from_ps(1);
   costs.receive = Time::from_ps(10);
   costs.after_receive = Time::from_ps(100);

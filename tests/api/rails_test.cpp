@@ -103,8 +103,8 @@ TEST_F(PeersOfRails, RequestsSayWhichCardCarriesThem) {
 }
 
 TEST_F(PeersOfRails, ARegistrationCostsWhatItsCardDemands) {
-  network.header().rails[0].software.publish = Time::from_ps(1000);
-  network.header().rails[1].software.publish = Time::from_ps(20);
+  network.header().rails[0].mpi.software.publish = Time::from_ps(1000);
+  network.header().rails[1].mpi.software.publish = Time::from_ps(20);
   Peer peer{network, 0, {.rail = 1}};
   const std::int64_t before_ps = peer.client.block().clock.now_ps();
   int memory = 0;

@@ -131,7 +131,7 @@ void write_once(View& view, std::uint64_t focus, RandomStream& random) {
 
 // Gives credit for a message taken, as a library does if the card needs credit.
 void give_credit(ipc::Client& client, const ipc::Event& event) {
-  if (client.header().rails[0].card.needs_credit == 0) return;
+  if (client.header().rails[0].mpi.card.needs_credit == 0) return;
   ipc::Request request;
   request.verb = ipc::RequestVerb::credit;
   request.target = event.source;

@@ -21,7 +21,7 @@ Ran run_natively(const std::vector<RankProgram>& programs) {
 void join(ipc::Client& client) {
   client.charge(5000);  // time charged before the start does not count
   if (!client.join() || !client.started() || client.clock_ps() != 0) _exit(8);
-  client.block().identity.used_provider = 1;
+  client.block().identity.used_network = 1;
 }
 
 // Exchanges messages, and ends without leaving explicitly.
@@ -90,7 +90,7 @@ TEST(NativeStart, JoiningDuringMpiInitDoesNotBeginTime) {
     client.charge(7000);
     if (!client.join() || client.started()) _exit(8);
     --client.block().identity.initialising;
-    client.block().identity.used_provider = 1;
+    client.block().identity.used_network = 1;
     client.start();
     if (!client.started() || client.clock_ps() != 0) _exit(9);
     leave(client);

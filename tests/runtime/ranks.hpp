@@ -69,7 +69,7 @@ inline RankProcess fork_rank(const Session& session, std::uint32_t rank, const R
     setenv(ipc::rank_variable, std::to_string(rank).c_str(), 1);
     ipc::Client* client = ipc::Client::instance();
     if (begin == Begin::at_the_barrier) {
-      client->block().identity.used_provider = 1;
+      client->block().identity.used_network = 1;
       client->start();
     }
     program(*client);

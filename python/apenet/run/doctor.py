@@ -173,7 +173,7 @@ def _paths(result: RunResult) -> tuple[RankPath, ...]:
             RankPath(
                 rank=number,
                 library=rank.library or report.get("library", "unknown"),
-                provider="apenet" if rank.used_provider else "another one: bypasses the network",
+                provider="apenet" if rank.used_network else "another one: bypasses the network",
                 clock="virtual" if virtual else "real: the shim is not in the process",
                 locality=f"node {number}" + ("" if report.get("together") == 1 else "; shares memory with others"),
             )

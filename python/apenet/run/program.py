@@ -67,7 +67,7 @@ class RankResult:
     waiting_us: float
     compute_us: float
     library: str
-    used_provider: bool
+    used_network: bool
     finalised: bool
 
 
@@ -333,7 +333,7 @@ def _result(
                 waiting_us=round(rank.waited_us, 6),
                 compute_us=round(rank.computed_us, 6),
                 library=rank.library,
-                used_provider=rank.used_provider,
+                used_network=rank.used_network,
                 finalised=rank.finalised,
             )
             for rank in report.ranks

@@ -157,7 +157,7 @@ Endpoint::Endpoint(Domain& domain, const fi_info& info, void* user_context)
 
 Endpoint::~Endpoint() {
   transport_.detach(*this);
-  if (enabled_) transport_.disabled();
+  if (enabled_) transport_.client().leave();
   release(av_, eq_, transmit_cq_, receive_cq_, send_counter_, receive_counter_, write_counter_, read_counter_,
           remote_write_counter_, remote_read_counter_);
 }

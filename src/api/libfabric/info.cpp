@@ -117,8 +117,8 @@ int region_mode(std::uint32_t version, const fi_info* hints) {
 }
 
 bool has_room_for_atomics(const ipc::Rail& rail) {
-  return rail.card.max_send_bytes == 0 ||
-         rail.card.max_send_bytes >= static_cast<std::int64_t>(atomic_message_bytes);
+  return rail.mpi.card.max_send_bytes == 0 ||
+         rail.mpi.card.max_send_bytes >= static_cast<std::int64_t>(atomic_message_bytes);
 }
 
 std::uint64_t choose_caps(const fi_info* hints, const ipc::Header& machine, const ipc::Rail& rail) {
@@ -129,7 +129,7 @@ std::uint64_t choose_caps(const fi_info* hints, const ipc::Header& machine, cons
     offered |= read_caps;
     if (has_room_for_atomics(rail)) offered |= FI_ATOMIC;
   }
-  if (rail.software.gpu_copy_bytes_per_second > 0) offered |= FI_HMEM;
+  if (rail.mpi.software.gpu_copy_bytes_per_second > 0) offered |= FI_HMEM;
   const std::uint64_t asked = hints != nullptr ? hints->caps : 0;
   if ((asked & FI_HMEM & ~offered) != 0)
     refuse("caps: FI_HMEM: machine '" + std::string(machine.machine) + "' has no GPU");

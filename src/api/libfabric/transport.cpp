@@ -22,6 +22,10 @@ Transport::Transport(ipc::Client& client)
     : client_(client), recorder_(Recorder::from_environment(client)), atomics_(*this, client) {
   for (std::uint8_t rail = 0; rail < client.header().rail_count; ++rail)
     engines_.push_back(std::make_unique<Engine>(*this, stores_, rail));
+  const auto take = [](void* transport, const ipc::Event& event) noexcept {
+    static_cast<Transport*>(transport)->take(event);
+  };
+  client.set_taker(ipc::Interface::libfabric, {take, this});
 }
 
 std::uint32_t Transport::accesses_under_way() const {
@@ -44,10 +48,10 @@ Transport& Transport::of(ipc::Client& client) {
 
 std::uint16_t Transport::attach(Endpoint& endpoint, std::uint32_t wanted) {
   if (wanted < ipc::most_endpoints && wanted > endpoints_.size()) endpoints_.resize(wanted, nullptr);
-  if (endpoints_.size() >= ipc::most_endpoints)
+  if (endpoints_.size() > ipc::most_endpoints - ipc::interface_count)
     throw FabricError(FI_ENOMEM, "fi_endpoint: no number is left for it");
   endpoints_.push_back(&endpoint);
-  client_.block().identity.used_provider = 1;
+  client_.block().identity.used_network = 1;
   return static_cast<std::uint16_t>(endpoints_.size() - 1);
 }
 
@@ -62,37 +66,31 @@ void Transport::enabled() {
   if (!client_.join()) {
     throw FabricError(FI_EOPBADSTATE, "fi_enable: this rank has called MPI_Finalize and left the simulation");
   }
-  ++enabled_;
-}
-
-void Transport::disabled() {
-  if (--enabled_ == 0) client_.block().identity.closed = client_.block().identity.joined.load();
 }
 
 bool Transport::progress() {
   client_.charge(std::exchange(later_ps_, 0));
   for (const auto& engine : engines_) engine->give_rings_back();
   write_wait_note();
-  return take(client_.poll());
+  return hand_over(client_.poll());
 }
 
 bool Transport::progress_visible() {
-  return take(client_.visible());
+  return hand_over(client_.visible());
 }
 
-bool Transport::take(const ipc::Event* event) {
+bool Transport::hand_over(const ipc::Event* event) {
   if (event == nullptr) return false;
-  // The event is ours until it is popped, whatever handling it throws.
-  struct Pop {
-    ipc::Client& client;
-    ~Pop() { client.pop(); }
-  } const pop{client_};
+  client_.hand_over(*event);
+  return true;
+}
+
+void Transport::take(const ipc::Event& event) {
   try {
-    engine(event->rail).take(*event);
+    engine(event.rail).take(event);
   } catch (const message::MalformedMessage& error) {
     report_malformed(error.what());
   }
-  return true;
 }
 
 bool Transport::progress_truthfully() {
@@ -124,15 +122,13 @@ void Transport::control_arrived(message::Inbox* inbox, const message::Message& m
 }
 
 void Transport::report_malformed(const char* what) {
-  const std::string text = "rank " + std::to_string(client_.rank()) + " received " + what;
-  warn(text);
+  warn("rank " + std::to_string(client_.rank()) + " received " + what);
   for (Endpoint* endpoint : endpoints_) {
     if (endpoint == nullptr || endpoint->receive_cq() == nullptr) continue;
     endpoint->receive_cq()->push(
         {.flags = FI_RECV, .error = FI_EIO, .detail = static_cast<int>(ErrorDetail::malformed)});
     return;
   }
-  throw std::runtime_error(text);
 }
 
 // A process may stop in the poll that follows: what it then waits for is in its block, for the report of a

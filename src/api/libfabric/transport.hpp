@@ -2,7 +2,6 @@
 // progress, and the message engines, one for each rail of the node, whose transport to the process it is.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -44,8 +43,6 @@ class Transport {
   // Virtual time begins with the first endpoint that is enabled, unless MPI begins it. Throws FabricError
   // when the process has left the simulation.
   void enabled();
-  // An endpoint that was enabled closes.
-  void disabled();
   [[nodiscard]] Endpoint* endpoint(std::uint16_t number) const {
     return number < endpoints_.size() ? endpoints_[number] : nullptr;
   }
@@ -67,7 +64,7 @@ class Transport {
   // What the engine asks of it: see message::Transport.
   [[nodiscard]] const message::SoftwareCosts& costs(std::uint8_t rail) const { return client_.costs(rail); }
   [[nodiscard]] const message::CardLimits& card(std::uint8_t rail) const {
-    return client_.header().rails[rail].card;
+    return client_.header().rails[rail].mpi.card;
   }
   [[nodiscard]] std::uint32_t rank_count() const { return client_.size(); }
   [[nodiscard]] bool is_near(std::uint32_t rank) const { return client_.is_near(rank); }
@@ -90,14 +87,14 @@ class Transport {
   void control_arrived(message::Inbox* inbox, const message::Message& message);
 
  private:
-  bool take(const ipc::Event* event);
+  bool hand_over(const ipc::Event* event);
+  void take(const ipc::Event& event);
   void report_malformed(const char* what);
   void write_wait_note();
   static void write_wait_note(const Engine& engine, ipc::WaitNote& note);
 
   ipc::Client& client_;
   std::vector<Endpoint*> endpoints_;  // nullptr: closed; numbers are not used again
-  std::uint32_t enabled_ = 0;
   std::uint32_t next_domain_ = 1;
   std::uint8_t looks_once_ = 0;
   std::int64_t later_ps_ = 0;
@@ -113,17 +110,13 @@ bool Transport::progress_until(int timeout_ms, Done done) {
     while (!done()) progress();
     return true;
   }
-  // The simulator cannot be asked to wake us at the earlier of an event and a time: look without skipping
-  // ahead, at intervals that grow with the time waited, so that the error stays below a sixteenth.
-  constexpr std::int64_t first_step_ps = 1'000'000;
   const std::int64_t start_ps = client_.clock_ps();
   const std::int64_t deadline_ps = start_ps + timeout_ms * std::int64_t{1'000'000'000};
   while (!done()) {
     if (progress_truthfully()) continue;
     const std::int64_t now_ps = client_.clock_ps();
     if (now_ps >= deadline_ps) return false;
-    const std::int64_t step_ps = std::max(first_step_ps, (now_ps - start_ps) / 16);
-    client_.charge(std::min(step_ps, deadline_ps - now_ps));
+    client_.charge(ipc::next_step_ps(start_ps, now_ps, deadline_ps));
   }
   return true;
 }

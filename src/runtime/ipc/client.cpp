@@ -276,13 +276,13 @@ const Event* Client::visible() const {
   return event != nullptr && event->time_ps <= block_->clock.now_ps() ? event : nullptr;
 }
 
-const Event* Client::poll() {
+const Event* Client::poll(Time cost) {
   if (const Event* event = visible()) return event;
   switch (block_->progress.poll_in_vain()) {
     case Progress::Poll::looks:
-      return look(false);
+      return look(false, cost);
     case Progress::Poll::looks_in_vain:
-      return look(true);
+      return look(true, cost);
     case Progress::Poll::kicks:
       return nullptr;
     case Progress::Poll::waits:
@@ -299,7 +299,7 @@ const Event* Client::poll() {
   return event;
 }
 
-const Event* Client::look(bool in_vain) {
+const Event* Client::look(bool in_vain, Time cost) {
   const std::int64_t now_ps = block_->clock.now_ps();
   Progress& progress = block_->progress;
   if (!in_vain) progress.look_begins(now_ps);
@@ -309,8 +309,8 @@ const Event* Client::look(bool in_vain) {
     wait(Wait::until, now_ps);
     if (const Event* event = visible()) return event;
   }
-  charge(costs(0).poll.ps());
-  return in_vain && costs(0).poll == Time::zero() ? look_ahead() : nullptr;
+  charge(cost.ps());
+  return in_vain && cost == Time::zero() ? look_ahead() : nullptr;
 }
 
 // Looks that cost nothing would never reach what they wait for. Advances the clock to the next event, or to
@@ -354,6 +354,8 @@ void Client::start() {
 bool Client::join() {
   Identity& identity = block_->identity;
   if (block_->turn.wait == Wait::finished) return false;
+  ++identity.connections;
+  identity.used_network = 1;
   identity.closed = 0;
   if (identity.initialising != 0 || started()) return true;
   // Time charged before, for registering memory, belongs to the setup.

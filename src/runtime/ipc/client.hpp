@@ -35,18 +35,24 @@ class Client {
   [[nodiscard]] std::uint32_t size() const { return header_->process_count; }
   [[nodiscard]] const Header& header() const { return *header_; }
   // Costs that belong to no rail (polls, reads of the clock, copies of a GPU) are those of rail 0.
-  [[nodiscard]] const SoftwareCosts& costs(std::uint8_t rail) const { return header_->rails[rail].software; }
+  [[nodiscard]] const SoftwareCosts& costs(std::uint8_t rail) const {
+    return header_->rails[rail].mpi.software;
+  }
+  // Of the card's own libraries.
+  [[nodiscard]] const SoftwareCosts& native_costs(std::uint8_t rail) const {
+    return header_->rails[rail].native.software;
+  }
   [[nodiscard]] Block& block() { return *block_; }
   [[nodiscard]] Progress& progress() { return block_->progress; }
   [[nodiscard]] RankNotes& notes() {
     return *reinterpret_cast<RankNotes*>(base_ + layout_.notes_offset(rank_));
   }
 
-  // Whether a rank lives on the same node.
-  [[nodiscard]] bool is_near(std::uint32_t rank) const {
-    const auto* block = reinterpret_cast<const Block*>(base_ + layout_.block_offset(rank));
-    return block->place.node == block_->place.node;
+  [[nodiscard]] std::uint32_t node_of(std::uint32_t rank) const {
+    return reinterpret_cast<const Block*>(base_ + layout_.block_offset(rank))->place.node;
   }
+  // Whether a rank lives on the same node.
+  [[nodiscard]] bool is_near(std::uint32_t rank) const { return node_of(rank) == block_->place.node; }
 
   // The memory that the process has opened to others. The simulator reads it for remote accesses.
   [[nodiscard]] RegionTable& regions() {
@@ -88,20 +94,39 @@ class Client {
   // that is zero, a long row of looks advances to the next event. A poll that waits advances to the next
   // event, however far. A poll that kicks returns at once. Also returns nullptr if the simulator releases all
   // processes (progress from outside the network).
-  [[nodiscard]] const Event* poll();
+  [[nodiscard]] const Event* poll() { return poll(costs(0).poll); }
+  [[nodiscard]] const Event* poll(Time look);  // with this cost of a look
   // As poll(), but never waits. nullptr means only that no event up to the clock is known yet.
   [[nodiscard]] const Event* visible() const;
   // Removes the event that poll() returned, and frees the card's resources for it.
   void pop();
 
+  // The library that takes the events of an interface; at most one.
+  void set_taker(Interface interface, const EventTaker& taker) {
+    block_->takers[static_cast<std::size_t>(interface)] = taker;
+  }
+  // Gives the event that poll() or visible() returned to the library that it is for, and removes it. An event
+  // that no library takes is dropped.
+  void hand_over(const Event& event) {
+    const auto number = static_cast<std::size_t>(event.interface);
+    const EventTaker taker = number < interface_count ? block_->takers[number] : EventTaker{};
+    if (taker.take != nullptr) taker.take(taker.library, event);
+    pop();
+  }
+
   // Waits until everything visible at the clock's time has happened; other processes may write this process's
   // memory meanwhile. Requires the lock.
   void settle();
   void start();  // the barrier at which virtual time begins; returns in all processes at once
-  // Begins virtual time for this process, at zero, unless it has begun or MPI is being initialised (whose
-  // ranks meet in start()). Does not wait: the model advances once every process has joined or ended. Returns
-  // false if the process has left.
+  // Call when a library opens its card: begins virtual time for this process, at zero, unless it has begun or
+  // MPI is being initialised (whose ranks meet in start()). Does not wait: the model advances once every
+  // process has joined or ended. Returns false if the process has left.
   bool join();
+  // The opposite: after the last one the process may end.
+  void leave() {
+    Identity& identity = block_->identity;
+    if (--identity.connections == 0) identity.closed = identity.joined.load();
+  }
   void finish();  // leaves the simulation
   // If the process was left out while it slept in the host, waits for its turn. Call before the process reads
   // or reports the time.
@@ -133,7 +158,7 @@ class Client {
   void stop_running();
   void forget_compute();
   void lower_horizon();
-  const Event* look(bool in_vain);
+  const Event* look(bool in_vain, Time cost);
   const Event* look_ahead();
   [[nodiscard]] const Event* front() const;
 

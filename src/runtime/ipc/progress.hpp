@@ -6,6 +6,7 @@
 // calls, and from how many polls in a row found nothing.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 
@@ -104,6 +105,16 @@ class Progress {
   std::atomic<std::int64_t> vain_since_ps_{0};
 };
 
+// The simulator cannot be asked to wake a process at the earlier of an event and a time. So a wait with a
+// deadline looks at intervals that grow with the time waited: its error stays below a sixteenth. Returns the
+// next interval. Requires now < deadline.
+[[nodiscard]] constexpr std::int64_t next_step_ps(std::int64_t start_ps, std::int64_t now_ps,
+                                                  std::int64_t deadline_ps) {
+  constexpr std::int64_t first_step_ps = 1'000'000;
+  const std::int64_t step_ps = (now_ps - start_ps) / 16;
+  return std::min(step_ps < first_step_ps ? first_step_ps : step_ps, deadline_ps - now_ps);
+}
+
 // Marks the calling thread as being in a call that looks.
 class Looking {
  public:
@@ -111,6 +122,18 @@ class Looking {
   ~Looking() { progress_.end_look(); }
   Looking(const Looking&) = delete;
   Looking& operator=(const Looking&) = delete;
+
+ private:
+  Progress& progress_;
+};
+
+// Marks the calling thread as being in a call that waits.
+class Waiting {
+ public:
+  explicit Waiting(Progress& progress) : progress_(progress) { progress_.begin_wait(); }
+  ~Waiting() { progress_.end_wait(); }
+  Waiting(const Waiting&) = delete;
+  Waiting& operator=(const Waiting&) = delete;
 
  private:
   Progress& progress_;

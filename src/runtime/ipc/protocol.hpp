@@ -21,7 +21,7 @@
 namespace apenet::ipc {
 
 inline constexpr std::uint32_t protocol_magic = 0x41504531;  // "APE1"
-inline constexpr std::uint32_t protocol_version = 6;
+inline constexpr std::uint32_t protocol_version = 7;
 
 inline constexpr std::uint32_t slots_per_process = 4096;   // sparse: only used slots take memory
 inline constexpr std::uint32_t window_bytes = 256 * 1024;  // per process, for CopyOrder
@@ -29,6 +29,7 @@ inline constexpr std::uint32_t request_ring = 256;         // powers of two
 inline constexpr std::uint32_t event_ring = 256;
 inline constexpr std::uint32_t returned_ring = 1024;
 inline constexpr std::uint32_t most_rails = 4;
+inline constexpr std::uint32_t most_dimensions = 6;
 
 // Environment variables by which a process finds its simulation.
 inline constexpr const char* mapping_variable = "APENET_MAPPING";  // path of the header, /proc/PID/fd/N
@@ -40,6 +41,8 @@ using message::Event;
 using message::EventKind;
 using message::from_cpu;
 using message::inline_bytes;
+using message::Interface;
+using message::interface_count;
 using message::local_gpu;
 using message::no_slot;
 using message::notify_target;
@@ -96,7 +99,8 @@ struct Identity {
   std::atomic<std::uint32_t> open{0};          // MPI world and sessions that are open
   // Has closed its last session or endpoint; may end or continue.
   std::atomic<std::uint32_t> closed{0};
-  std::atomic<std::uint32_t> used_provider{0};  // the provider has opened an endpoint
+  std::atomic<std::uint32_t> used_network{0};  // a library of the process has opened its card
+  std::atomic<std::uint32_t> connections{0};   // Client::join without leave
   // MPI itself had to copy or compute in device memory, which nobody charges.
   std::atomic<std::uint32_t> lent_device_memory{0};
   char library[96] = {};  // name and version that the MPI library reports
@@ -130,6 +134,13 @@ struct Rings {
   std::uint32_t slot_stack[slots_per_process];
 };
 
+// The library of the process that takes the events of an interface: whichever library polls takes the next
+// event, and gives it to the library that it is for. Owner: the process.
+struct EventTaker {
+  void (*take)(void* library, const Event& event) noexcept = nullptr;
+  void* library = nullptr;
+};
+
 struct Block {
   Turn turn;
   Clock clock;
@@ -137,8 +148,22 @@ struct Block {
   ThreadLock lock;  // owner: the process; held in post and poll
   Identity identity;
   Place place;
-  WaitNote note;  // owner: the provider
+  WaitNote note;                       // owner: the provider
+  EventTaker takers[interface_count];  // private to the process
   Rings rings;
+};
+
+// What a layer of software over a card costs, and what it may ask of the card.
+struct Layer {
+  SoftwareCosts software;
+  message::CardLimits card;
+};
+
+// The shape of a torus or mesh. Nodes are numbered with the first coordinate running fastest.
+struct Grid {
+  std::uint32_t dimensions = 0;  // 0: neither torus nor mesh
+  std::uint32_t extents[most_dimensions] = {};
+  std::uint32_t wraps = 0;  // a torus
 };
 
 // A card of every node, and the costs of the software over it.
@@ -148,8 +173,12 @@ struct Rail {
   std::uint32_t put_supported = 0;
   std::uint32_t get_supported = 0;
   std::uint32_t remote_access_supported = 0;  // put and get without the target's participation
-  SoftwareCosts software;
-  message::CardLimits card;
+  char kind[16] = {};                         // card.kind of the machine file
+  std::uint32_t channels = 1;                 // NicCapabilities::channels
+  std::uint32_t ports = 0;                    // processes that can share a card; 0: any number
+  Grid grid;
+  Layer mpi;     // of MPI over the libfabric provider
+  Layer native;  // of the card's own libraries
 };
 
 // What is the same for all processes. Owner: the simulator; the seal of its memfd lets a process only read

@@ -17,6 +17,14 @@ inline constexpr std::uint32_t region_places = 65536;  // a power of two
 inline constexpr std::uint32_t most_regions = region_places / 2;
 inline constexpr std::uint32_t most_endpoints = 65536;
 
+// The endpoint and the domain by which a library beside libfabric names its regions.
+constexpr std::uint16_t endpoint_of(message::Interface interface) {
+  return static_cast<std::uint16_t>(most_endpoints - static_cast<std::uint32_t>(interface));
+}
+constexpr std::uint32_t domain_of(message::Interface interface) {
+  return 0xffffff00U | static_cast<std::uint32_t>(interface);
+}
+
 enum RegionAccess : std::uint32_t { may_read = 1, may_write = 2 };
 
 struct Region {

@@ -41,6 +41,7 @@ enum class CallKind : std::uint8_t {
 };
 
 inline constexpr std::size_t most_words = 5;
+inline constexpr std::size_t wait_call_bytes = 64;
 inline constexpr std::uint32_t noted_threads = 16;
 inline constexpr std::uint32_t noted_requests = 1024;  // a power of two
 inline constexpr std::uint32_t noted_objects = 256;    // communicators and windows
@@ -113,7 +114,8 @@ struct WaitNote {
   std::int32_t receive_source = -1;  // of the oldest; -1: any source
   std::uint64_t receive_tag = 0;
   std::uint32_t sends = 0;
-  std::int32_t send_target = -1;  // of the oldest
+  std::int32_t send_target = -1;    // of the oldest
+  char call[wait_call_bytes] = {};  // of a library beside MPI, in which the process waits; empty: none
 };
 
 struct RankNotes {

@@ -44,15 +44,15 @@ struct RankProcess {
 struct RankReport {
   enum class End : std::uint8_t { running, exited, killed };
   End end = End::running;
-  int status = 0;              // exit status, or signal number
-  bool initialised = false;    // returned from MPI_Init
-  bool spoke_pmi = false;      // sent a request to our process manager, as MPI libraries do
-  bool used_provider = false;  // opened an endpoint of the provider
-  bool finalised = false;      // returned from MPI_Finalize, or closed its last session or endpoint
-  double virtual_us = 0;       // the rank's clock when it left
-  double waited_us = 0;        // part of virtual_us: waiting for events
-  double computed_us = 0;      // part of virtual_us: the program's own work
-  std::string library;         // name and version that the MPI library reports
+  int status = 0;             // exit status, or signal number
+  bool initialised = false;   // returned from MPI_Init
+  bool spoke_pmi = false;     // sent a request to our process manager, as MPI libraries do
+  bool used_network = false;  // opened an endpoint of the provider
+  bool finalised = false;     // returned from MPI_Finalize, or closed its last session or endpoint
+  double virtual_us = 0;      // the rank's clock when it left
+  double waited_us = 0;       // part of virtual_us: waiting for events
+  double computed_us = 0;     // part of virtual_us: the program's own work
+  std::string library;        // name and version that the MPI library reports
 };
 
 struct SessionReport {

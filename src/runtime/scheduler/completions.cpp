@@ -23,6 +23,7 @@ void Scheduler::complete(const Completion& completion) {
   event.immediate = request.immediate;
   event.mailbox_packets = completion.mailbox_packets;
   event.rail = request.rail;
+  event.interface = request.interface;
   if (event.kind == ipc::EventKind::arrived) {
     event.slot = request.slot;
     event.slot_length = request.slot_length;

@@ -128,6 +128,7 @@ std::string Report::call_text(std::uint32_t rank, const CallFact& call) const {
 std::string Report::provider_text(std::uint32_t rank) const {
   const ipc::WaitNote& note = ranks_[rank].provider;
   std::string text;
+  if (note.call[0] != '\0') return std::string("waits in ") + note.call;
   if (note.receives > 0) {
     text = "waits for a message from " +
            (note.receive_source < 0 ? "any rank" : "rank " + number(note.receive_source)) + ", tag " +

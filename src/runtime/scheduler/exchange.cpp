@@ -92,7 +92,10 @@ bool Exchange::put(std::uint32_t rank, const ipc::Event& event) {
   if (end.told.empty()) end.told.resize(ipc::event_ring);
   ipc::Rings& rings = shared_.block(rank).rings;
   const std::uint32_t at = end.event_head % ipc::event_ring;
-  end.told[at] = {.time_ps = event.time_ps, .mailbox_packets = event.mailbox_packets, .rail = event.rail};
+  end.told[at] = {.time_ps = event.time_ps,
+                  .mailbox_packets = event.mailbox_packets,
+                  .rail = event.rail,
+                  .interface = event.interface};
   std::memcpy(static_cast<void*>(&rings.events[at]), &event,
               offsetof(ipc::Event, inline_data) + event.inline_length);
   rings.event_head = ++end.event_head;

@@ -36,8 +36,8 @@ class Exchange {
   // Returns each slot that the process has given back to the slot's owner.
   void take_returned_slots(std::uint32_t rank);
 
-  // Records which events the process has taken since the last call. Calls taken(time, rail) for each of them
-  // that occupied the card's mailbox.
+  // Records which events the process has taken since the last call. Calls taken(time, rail, interface) for
+  // each of them that occupied the card's mailbox.
   template <typename Taken>
   void take_notice(std::uint32_t rank, Taken taken);
   // Calls untaken(rail) for each event in the ring that occupies the card's mailbox.
@@ -64,6 +64,7 @@ class Exchange {
     std::int64_t time_ps;
     std::uint32_t mailbox_packets;
     std::uint8_t rail;
+    ipc::Interface interface;
   };
   struct End {
     std::int64_t clock_ps = 0;
@@ -103,7 +104,7 @@ void Exchange::take_notice(std::uint32_t rank, Taken taken) {
     const std::uint32_t at = end.event_tail++ % ipc::event_ring;
     if (end.told[at].mailbox_packets == 0) continue;
     taken(intake::taken_ps(rank, shared_.block(rank).rings.events[at], end.told[at].time_ps, end.clock_ps),
-          end.told[at].rail);
+          end.told[at].rail, end.told[at].interface);
   }
 }
 

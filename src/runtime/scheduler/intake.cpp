@@ -123,6 +123,7 @@ void request(std::uint32_t rank, const ipc::Request& shared, std::int64_t earlie
   check_gpu_flags(rank, to);
   field("target", to.target).below(size.process_count, " processes");
   field("rail", to.rail).below(size.rail_count, " rails of a node");
+  field("interface", static_cast<std::uint8_t>(to.interface)).below(ipc::interface_count, " interfaces");
   field("bytes", to.bytes).between(0, most_bytes);
   field("time_ps", to.time_ps).between(earliest_ps, latest_ps);
   check_payload(rank, to);

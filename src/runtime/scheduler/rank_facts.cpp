@@ -196,6 +196,8 @@ ipc::WaitNote provider_facts(const ipc::WaitNote& shared, std::uint32_t process_
     facts.sends = note.sends;
     facts.send_target = note.send_target;
   }
+  for (std::size_t i = 0; i + 1 < sizeof note.call && note.call[i] != '\0'; ++i)
+    facts.call[i] = std::isprint(static_cast<unsigned char>(note.call[i])) != 0 ? note.call[i] : '?';
   return facts;
 }
 

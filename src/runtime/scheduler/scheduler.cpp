@@ -24,8 +24,11 @@ Scheduler::Scheduler(Simulation& simulation, Machine& machine, SharedMemory& sha
       alive_(machine.process_count()) {
   for (std::uint32_t rank = 0; rank < processes_.size(); ++rank) ran_.push_back(rank);
   for (std::uint8_t rail = 0; rail < rail_count(machine.description()); ++rail) {
-    const message::SoftwareCosts software = rail_alone(machine.description(), rail).mpi_software;
-    rail_costs_.push_back({software.send_packet, software.after_receive.ps()});
+    const MachineDescription alone = rail_alone(machine.description(), rail);
+    const auto costs = [](const message::SoftwareCosts& software) -> LayerCosts {
+      return {software.send_packet, software.after_receive.ps()};
+    };
+    rail_costs_.push_back({costs(alone.mpi_software), costs(alone.card_software)});
   }
   machine.set_sink(*this);
 }
@@ -67,8 +70,8 @@ void Scheduler::collect() {
       requests_.push_back(request);
     });
     exchange_.take_returned_slots(rank);
-    exchange_.take_notice(rank, [&](std::int64_t taken_ps, std::uint8_t rail) {
-      give_back(rank, taken_ps + rail_costs_[rail].after_receive_ps, rail);
+    exchange_.take_notice(rank, [&](std::int64_t taken_ps, std::uint8_t rail, ipc::Interface interface) {
+      give_back(rank, taken_ps + rail_costs_[rail].of(interface).after_receive_ps, rail);
     });
     refill(rank);
     if (process.wait == ipc::Wait::finished) {
@@ -91,7 +94,8 @@ void Scheduler::feed() {
 }
 
 void Scheduler::post(std::uint32_t rank, const ipc::Request& request) {
-  Descriptor descriptor = descriptor_of(request, rank, machine_, rail_costs_[request.rail].packet_interval);
+  const LayerCosts& costs = rail_costs_[request.rail].of(request.interface);
+  Descriptor descriptor = descriptor_of(request, rank, machine_, costs.packet_interval);
   const bool is_credit = descriptor.verb == Verb::credit;  // reports nothing and moves nothing
   descriptor.message = is_credit ? request.message : pending_.add(rank, request);
   std::int64_t when = request.time_ps;

@@ -179,9 +179,16 @@ class Scheduler final : public CompletionSink {
   std::vector<Posted> posted_;
   std::vector<ipc::Request> requests_;  // the requests to which posted_ refers
   std::int64_t lookahead_ps_;
-  struct RailCosts {
-    Time packet_interval;           // between packets of the MPI library's sends
+  struct LayerCosts {
+    Time packet_interval;           // between packets of the library's sends
     std::int64_t after_receive_ps;  // from taking an arrival until its mailbox place is free
+  };
+  struct RailCosts {
+    LayerCosts mpi;
+    LayerCosts native;
+    [[nodiscard]] const LayerCosts& of(ipc::Interface interface) const {
+      return interface == ipc::Interface::libfabric ? mpi : native;
+    }
   };
   std::vector<RailCosts> rail_costs_;
   std::int64_t horizon_ps_ = 0;

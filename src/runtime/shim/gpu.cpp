@@ -18,7 +18,7 @@ namespace {
 // Before MPI_Init, too: programs choose their device and allocate first.
 bool node_has_gpu() {
   const ipc::Header* machine = ipc::Client::machine();
-  return machine != nullptr && machine->rails[0].software.gpu_copy_bytes_per_second > 0;
+  return machine != nullptr && machine->rails[0].mpi.software.gpu_copy_bytes_per_second > 0;
 }
 
 // The CPU waits for the GPU's copy engine. `crossing`: bytes that go over the bus.

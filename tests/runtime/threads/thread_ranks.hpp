@@ -108,7 +108,7 @@ inline SessionReport run_thread_ranks(const MachineDescription& machine,
       ThreadRank self{lasting_client(base, rank), stand_ins[rank].output_fd};
       ipc::Identity& identity = self.client.block().identity;
       identity.process_id = static_cast<std::uint32_t>(stand_ins[rank].process.process_id);
-      identity.used_provider = 1;
+      identity.used_network = 1;
       if (begin == ThreadBegin::at_the_barrier) self.client.start();
       programs[rank](self);
       if (begin == ThreadBegin::at_the_barrier) self.client.finish();

@@ -1,0 +1,81 @@
+#include "api/native/card.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "kernel/rate.hpp"
+
+namespace apenet::native {
+
+Card::Card(ipc::Client& client, ipc::Interface interface, Taker& taker, std::uint8_t rail)
+    : client_(client), interface_(interface), rail_(rail) {
+  const auto take = [](void* library, const ipc::Event& event) noexcept {
+    static_cast<Taker*>(library)->take(event);
+  };
+  client.set_taker(interface, {take, &taker});
+  client.regions().set_domain(region_endpoint(), ipc::domain_of(interface));
+}
+
+void Card::charge_copy(std::uint64_t bytes) {
+  const std::int64_t rate = costs().copy_bytes_per_second;
+  if (rate > 0) charge(DataRate::bytes_per_second(rate).duration(static_cast<std::int64_t>(bytes)));
+}
+
+void Card::set_payload(ipc::Request& request, std::span<const std::byte> payload) {
+  if (payload.empty()) return;
+  if (payload.size() <= ipc::inline_bytes) {
+    request.inline_length = static_cast<std::uint32_t>(payload.size());
+    std::memcpy(request.inline_data, payload.data(), payload.size());
+    return;
+  }
+  while ((request.slot = client_.take_slot()) == ipc::no_slot) look();
+  request.slot_length = static_cast<std::uint32_t>(payload.size());
+  std::memcpy(client_.slot_data(client_.rank(), request.slot), payload.data(), payload.size());
+}
+
+std::uint64_t Card::post(ipc::Request& request) {
+  request.interface = interface_;
+  request.rail = rail_;
+  return client_.post(request);
+}
+
+void Card::read_payload(const ipc::Event& event, std::span<std::byte> to) {
+  const bool is_inline = event.slot >= ipc::slots_per_process;
+  const std::byte* from = is_inline ? event.inline_data : client_.slot_data(event.source, event.slot);
+  const std::size_t bytes = is_inline ? event.inline_length : event.slot_length;
+  if (!to.empty()) std::memcpy(to.data(), from, std::min(bytes, to.size()));
+  if (!is_inline) client_.return_slot(event.source, event.slot);
+}
+
+bool Card::open_region(std::uint64_t key, std::span<std::byte> memory, std::uint32_t access) {
+  const auto address = reinterpret_cast<std::uint64_t>(memory.data());
+  return client_.regions().insert({key, address, memory.size(), address, ipc::domain_of(interface_), access});
+}
+
+void Card::close_region(std::uint64_t key) {
+  client_.regions().erase(ipc::domain_of(interface_), key);
+}
+
+bool Card::hand_over(const ipc::Event* event) {
+  if (event == nullptr) return false;
+  client_.hand_over(*event);
+  return true;
+}
+
+bool Card::look() {
+  const ipc::Looking looking(client_.progress());
+  pay();
+  return hand_over(client_.poll(costs().poll));
+}
+
+void Card::begin_wait(std::string_view call) {
+  ipc::WaitNote& note = client_.block().note;
+  const std::size_t length = call.copy(note.call, sizeof note.call - 1);
+  note.call[length] = '\0';
+}
+
+void Card::end_wait() {
+  client_.block().note.call[0] = '\0';
+}
+
+}  // namespace apenet::native

@@ -1,0 +1,138 @@
+// Card: the way of one of the machines' own libraries to the card of its node.
+//
+// Several libraries share a process, and its one stream of events: whichever looks or waits takes the next
+// event and gives it to the library that it is for (ipc::Client::hand_over). So a library's Taker may be
+// called while another waits, for example MPI. It keeps what it is told until the program asks for it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "kernel/time.hpp"
+#include "runtime/ipc/client.hpp"
+
+namespace apenet::native {
+
+class Taker {
+ public:
+  // An event for this library; valid during the call only. Must not wait.
+  virtual void take(const ipc::Event& event) noexcept = 0;
+
+ protected:
+  ~Taker() = default;
+};
+
+class Card {
+ public:
+  // `taker` outlives it. A process has one for each interface.
+  Card(ipc::Client& client, ipc::Interface interface, Taker& taker, std::uint8_t rail = 0);
+  Card(const Card&) = delete;
+  Card& operator=(const Card&) = delete;
+
+  // Begins the process's run unless it has begun. False: the process has called MPI_Finalize and left it.
+  [[nodiscard]] bool open() { return client_.join(); }
+  void close() { client_.leave(); }
+
+  [[nodiscard]] ipc::Client& client() { return client_; }
+  [[nodiscard]] std::uint32_t rank() const { return client_.rank(); }
+  [[nodiscard]] std::uint32_t rank_count() const { return client_.size(); }
+  [[nodiscard]] const ipc::Rail& facts() const { return client_.header().rails[rail_]; }
+  [[nodiscard]] const ipc::SoftwareCosts& costs() const { return facts().native.software; }
+  [[nodiscard]] const message::CardLimits& limits() const { return facts().native.card; }
+
+  // Virtual time. Work of the library's CPU is charged where it is done. charge_later: when the process next
+  // looks or waits.
+  [[nodiscard]] std::int64_t now_ps() const { return client_.clock_ps(); }
+  void charge(Time time) { client_.charge(time.ps()); }
+  void charge_later(Time time) { later_ps_ += time.ps(); }
+  void charge_copy(std::uint64_t bytes);  // by the CPU, from memory to memory
+
+  // Puts the payload of a send into the request. Waits when all ipc::slots_per_process places for longer
+  // payloads are in use. Requires at most message::slot_bytes.
+  void set_payload(ipc::Request& request, std::span<const std::byte> payload);
+  // Fills in interface, rail, time and number, and returns the number. Charges nothing.
+  std::uint64_t post(ipc::Request& request);
+  // Copies the payload of an arrival, as much as `to` has room for, and gives its place back to the sender.
+  // Call once for each arrival.
+  void read_payload(const ipc::Event& event, std::span<std::byte> to);
+
+  // Memory that others may write or read by key: request flag by_key. False: the table is full.
+  [[nodiscard]] bool open_region(std::uint64_t key, std::span<std::byte> memory, std::uint32_t access);
+  void close_region(std::uint64_t key);
+  // Of every process: what a request by key names beside the key.
+  [[nodiscard]] std::uint16_t region_endpoint() const { return ipc::endpoint_of(interface_); }
+
+  // Hands over the next event that the process can see. False: there is none, and a poll has been charged.
+  bool look();
+  // Hands over events until done(). `call`: for the report of a deadlock. The clock moves to each event; a
+  // wait itself costs nothing.
+  template <typename Done>
+  void wait_until(std::string_view call, Done done);
+  // As wait_until(), for at most this virtual time. Returns done().
+  template <typename Done>
+  bool wait_for(std::string_view call, Time most, Done done);
+
+ private:
+  void begin_wait(std::string_view call);
+  void end_wait();
+  void pay() { client_.charge(std::exchange(later_ps_, 0)); }
+  bool hand_over(const ipc::Event* event);
+
+  ipc::Client& client_;
+  ipc::Interface interface_;
+  std::uint8_t rail_;
+  std::int64_t later_ps_ = 0;
+};
+
+// Call around every function of a library: holds the process's lock, and charges what the program has
+// computed since it last left a library.
+class Inside {
+ public:
+  explicit Inside(ipc::Client& client) : client_(client) {
+    client_.lock();
+    client_.observe_compute();
+    client_.enter_library();
+  }
+  ~Inside() {
+    client_.leave_library();
+    client_.unlock();
+  }
+  Inside(const Inside&) = delete;
+  Inside& operator=(const Inside&) = delete;
+
+ private:
+  ipc::Client& client_;
+};
+
+template <typename Done>
+void Card::wait_until(std::string_view call, Done done) {
+  if (done()) return;
+  begin_wait(call);
+  {
+    const ipc::Waiting waiting(client_.progress());
+    do {
+      pay();
+      hand_over(client_.poll(costs().poll));
+    } while (!done());
+  }
+  end_wait();
+}
+
+template <typename Done>
+bool Card::wait_for(std::string_view call, Time most, Done done) {
+  if (done()) return true;
+  begin_wait(call);
+  const std::int64_t start_ps = now_ps();
+  bool is_done = false;
+  while (!is_done && now_ps() - start_ps < most.ps()) {
+    if (!look()) client_.charge(ipc::next_step_ps(start_ps, now_ps(), start_ps + most.ps()));
+    is_done = done();
+  }
+  end_wait();
+  return is_done;
+}
+
+}  // namespace apenet::native
