@@ -254,6 +254,8 @@ void Machine::run_to_end() {
 
 std::uint16_t Machine::channel_between(ProcessId source, ProcessId target, std::uint8_t rail) const {
   if (std::max(source, target) >= process_count() || rail >= parts_->rails.size()) return 0;
+  const NicCapabilities& card = parts_->rails[rail].facts.capabilities;
+  if (card.needs_credit) return card.ring_channel;
   return parts_->rails[rail].queues.queue(parts_->placement.node(source), parts_->placement.node(target));
 }
 

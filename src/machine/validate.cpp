@@ -113,7 +113,8 @@ void validate(const Descriptor& descriptor, const NicCapabilities& card, std::ui
   };
   require_process("descriptor.source", descriptor.source);
   require_process("descriptor.target", descriptor.target);
-  if (descriptor.channel >= card.channels) {
+  const bool is_ring = card.needs_credit && descriptor.channel == card.ring_channel;
+  if (descriptor.channel >= card.channels && !is_ring) {
     refuse_value("descriptor.channel", std::to_string(descriptor.channel),
                  "below the card's " + std::to_string(card.channels) + " channels");
   }

@@ -126,6 +126,9 @@ struct NicCapabilities {
     return verb == Verb::put ? std::min(max_pio_bytes, max_pio_put_bytes) : max_pio_bytes;
   }
   std::uint16_t channels = 1;
+  // needs_credit: the channel, beside these, of libraries that keep receive rings
+  // (CardSet::fill_receive_rings).
+  std::uint16_t ring_channel = 0;
   // Channels that wait each on its own, so that a library gives different peers different ones
   // (machine/peer_queues.hpp). 1: the library uses channel 0 for all messages.
   std::uint16_t peer_queues = 1;

@@ -15,9 +15,11 @@ from apenet.base.numbers import checked_seed, whole
 from apenet.base.sizes import checked_sizes
 from apenet.bench import card, mpi, workloads
 from apenet.bench import fanout as fanout_of
+from apenet.bench import layers as layers_of
 from apenet.bench import partitions as partitions_of
 from apenet.bench.card import Conditions
 from apenet.bench.lattice import parse_lattice
+from apenet.bench.layers import LAYERS as NATIVE_LAYERS
 from apenet.bench.mpi import BenchError
 from apenet.bench.request import DEFAULT_SITE_BYTES, DEFAULTS, BenchRequest, Options, no_progress
 from apenet.bench.result import DEFINITIONS, PAIR_TESTS, TESTS, WORKLOADS, BenchResult, WorkloadResult
@@ -55,7 +57,7 @@ __all__ = [
     "unidirectional",
 ]
 
-LAYERS = ("card", "mpi")
+LAYERS = ("card", *NATIVE_LAYERS, "mpi")
 FAN_OUT = "fanout"
 MOST_ITERATIONS = 2**32 - 1  # limit of the core's counter
 MOST_CHANNELS = 2**16 - 1
@@ -115,7 +117,7 @@ def measure(
         until=given["until"],
         region_bytes=given["region"],
     )
-    if test in WORKLOADS or layer == "mpi":
+    if test in WORKLOADS or layer != "card":
         _check_plain(test, layer, channels, conditions)
     if given["neighbors"] is not None and test != FAN_OUT:
         raise InputError("neighbors", str(list(given["neighbors"])), f"none for {test}: they belong to {FAN_OUT}")
@@ -129,6 +131,8 @@ def measure(
         return _measure_fan_out(request, layer, conditions, given)
     if layer == "card":
         return card.measure(request, conditions, channels)
+    if layer in NATIVE_LAYERS:
+        return layers_of.measure(request, layer, channels=channels, window=conditions.window, pin=given["pin"])
     return mpi.measure(
         request,
         window=conditions.window,
@@ -177,13 +181,16 @@ def _checked_channels(channels: int | Sequence[int]) -> list[int]:
 
 def _check_plain(test: str, layer: str, channels: list[int], conditions: Conditions) -> None:
     """Refuses options that exist only for the card's own tests of two nodes."""
-    where = f"for {test}" if test in WORKLOADS else "at layer mpi"
-    if channels != [1]:
+    where = f"for {test}" if test in WORKLOADS else f"at layer {layer}"
+    taken: tuple[str, ...] = ()
+    if test not in WORKLOADS:
+        taken = ("window", "memory") if layer == "mpi" else ("window",)
+    if channels != [1] and (test in WORKLOADS or layer == "mpi"):
         raise InputError(
             "channels", ",".join(map(str, channels)), f"1 {where}: channels belong to the card's own tests"
         )
     for name, value in conditions.given.items():
-        if name not in ("window", "memory") or layer != "mpi" or test in WORKLOADS:
+        if name not in taken:
             key = name.removesuffix("_bytes")
             raise InputError(key, value, f"none {where}: {key} belongs to the card's own tests")
 

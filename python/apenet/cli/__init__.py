@@ -10,7 +10,7 @@ import typer
 from apenet._core import version as __version__
 from apenet.base.errors import ApenetError, HostError, PartitionError
 from apenet.bench import BenchError
-from apenet.cli import bench, calibrate, doctor, fit, machine, perf, replay, reproduce, run, streams, traffic
+from apenet.cli import bench, calibrate, cc, doctor, fit, machine, perf, replay, reproduce, run, streams, traffic
 from apenet.perf import PerfError
 
 BAD_INPUT = 2
@@ -27,6 +27,7 @@ app = typer.Typer(
 # Arguments after the name of the program that `run` runs belong to that program.
 app.command(context_settings={"allow_interspersed_args": False})(run.run)
 app.command()(bench.bench)
+app.command(context_settings={"ignore_unknown_options": True, "allow_extra_args": True})(cc.cc)
 app.command()(replay.replay)
 app.command()(reproduce.reproduce)
 app.command()(traffic.traffic)

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePath
@@ -20,10 +21,11 @@ from apenet.host.caching import cached, make_cache
 MpiChoice = Literal["auto", "mpich", "openmpi"]
 
 PACKAGE = Path(_core.__file__).parent
-SHIM = PACKAGE / "lib" / "libapenet-shim.so"
-PROVIDER = PACKAGE / "lib" / "libapenet-fi.so"
-CUDA = PACKAGE / "lib" / "libapenet-cuda.so"
-WARDEN = PACKAGE / "lib" / "apenet-warden"
+LIBRARIES = PACKAGE / "lib"
+SHIM = LIBRARIES / "libapenet-shim.so"
+PROVIDER = LIBRARIES / "libapenet-fi.so"
+CUDA = LIBRARIES / "libapenet-cuda.so"
+WARDEN = LIBRARIES / "apenet-warden"
 INCLUDE = PACKAGE / "include"
 
 _LAUNCHERS = frozenset(
@@ -133,17 +135,28 @@ def find_mpicc() -> Path:
 def compiled(source: Path) -> Path:
     """Compiles a C program of this package with this environment's mpicc. Results stay in the user's cache folder."""
     mpicc = find_mpicc()
-    key = hashlib.sha256(source.read_bytes() + b"\0" + bytes(mpicc)).hexdigest()[:16]
-    target = cached(f"{source.stem}-{key}")
+
+    def compile_to(target: Path) -> None:
+        command = [str(mpicc), "-O2", "-I", str(INCLUDE), "-o", str(target), str(source)]
+        made = subprocess.run(command, capture_output=True, text=True, check=False)
+        if made.returncode != 0:
+            raise HostError(f"{source.name} could not be compiled by {mpicc}:\n{made.stderr.strip()}")
+
+    return built(source.stem, [source], compile_to, of=bytes(mpicc))
+
+
+def built(name: str, sources: Sequence[Path], compile_to: Callable[[Path], None], *, of: bytes = b"") -> Path:
+    """A program made from these files and from what `of` says, compiled unless the user's cache folder has it."""
+    content = b"\0".join([*(source.read_bytes() for source in sources), of, bytes(PACKAGE)])
+    target = cached(f"{name}-{hashlib.sha256(content).hexdigest()[:16]}")
     with suppress(OSError):
         if target.exists():
             return target
     make_cache()
     partial = target.with_name(f".{target.name}.{os.getpid()}")
-    command = [str(mpicc), "-O2", "-I", str(INCLUDE), "-o", str(partial), str(source)]
-    made = subprocess.run(command, capture_output=True, text=True, check=False)
-    if made.returncode != 0:
+    try:
+        compile_to(partial)
+        partial.replace(target)
+    finally:
         partial.unlink(missing_ok=True)
-        raise HostError(f"{source.name} could not be compiled by {mpicc}:\n{made.stderr.strip()}")
-    partial.replace(target)
     return target

@@ -61,7 +61,8 @@ struct Cards : SharedState<Description> {
 
   Grid grid;
   Time packet_time = description.cpu_link_rate.duration(description.packet_bytes);
-  std::int64_t first_credit_bytes = 0;  // initial credit of every process for every other one
+  // Initial credit of every process for every other one, on the channel of receive rings.
+  std::int64_t first_credit_bytes = 0;
   Counters counters = {};
   QueuePool<Entry> entries = {};
   QueuePool<Credit> credits = {};
@@ -75,6 +76,8 @@ struct Cards : SharedState<Description> {
   [[nodiscard]] std::uint16_t forward_lane() const {
     return static_cast<std::uint16_t>(description.channels);
   }
+  // Libraries that keep receive rings have credits of their own; their messages use virtual channel 0.
+  [[nodiscard]] bool is_ring(std::uint16_t channel) const { return channel == description.channels; }
   // The virtual channel of a process's messages. The cores that share a card use different ones.
   [[nodiscard]] std::uint16_t lane_of(ProcessId sender, std::uint16_t channel) const {
     return static_cast<std::uint16_t>((channel + placement.port(sender)) % description.channels);

@@ -19,7 +19,8 @@ std::uint32_t Receiver::flow_of(const Packet& packet) const {
 Receiver::Account& Receiver::account(ProcessId receiver, ProcessId sender, std::uint16_t channel) {
   const std::uint64_t name =
       std::uint64_t{sender} << 32 | std::uint64_t{card_.all.placement.port(receiver)} << 16 | channel;
-  return accounts_.try_emplace(name, Account{card_.all.first_credit_bytes, false, {}}).first->second;
+  const std::int64_t first = card_.all.is_ring(channel) ? card_.all.first_credit_bytes : 0;
+  return accounts_.try_emplace(name, Account{first, false, {}}).first->second;
 }
 
 void Receiver::packet_arrived(const Packet& packet) {

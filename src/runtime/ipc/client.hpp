@@ -110,7 +110,11 @@ class Client {
   void hand_over(const Event& event) {
     const auto number = static_cast<std::size_t>(event.interface);
     const EventTaker taker = number < interface_count ? block_->takers[number] : EventTaker{};
-    if (taker.take != nullptr) taker.take(taker.library, event);
+    if (taker.take != nullptr) {
+      taker.take(taker.library, event);
+    } else if (event.slot != no_slot) {
+      return_slot(event.source, event.slot);
+    }
     pop();
   }
 

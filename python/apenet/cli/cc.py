@@ -1,0 +1,33 @@
+"""apenet cc: a compiler with the package's headers and libraries."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+from typing import Annotated
+
+import typer
+
+from apenet.base.errors import InputError
+from apenet.host.compiling import command
+
+
+def cc(
+    context: typer.Context,
+    tnw: Annotated[bool, typer.Option("--tnw", help="Link QPACE's torus network processor.")] = False,
+    mpi: Annotated[bool, typer.Option("--mpi", help="Compile with this environment's MPI, too.")] = False,
+    compiler: Annotated[
+        str | None,
+        typer.Option("--compiler", metavar="NAME", help="Default: cc, c++ or gfortran, by the source's suffix."),
+    ] = None,
+    show: Annotated[bool, typer.Option("--show", help="Print the compiler's command instead of running it.")] = False,
+) -> None:
+    """Compile a program that uses the machines' own libraries. All other arguments go to the compiler."""
+    wanted = {"tnw": tnw}
+    if not context.args and not show:
+        raise InputError("arguments", "none", "those of a compiler, such as prog.c -o prog")
+    whole = command(context.args, [name for name, chosen in wanted.items() if chosen], mpi=mpi, compiler=compiler)
+    if show:
+        typer.echo(shlex.join(whole))
+        return
+    raise typer.Exit(subprocess.run(whole, check=False).returncode)
