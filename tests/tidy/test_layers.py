@@ -45,6 +45,8 @@ RULES = {
     "runtime": ["kernel", "machine", "runtime/ipc", "runtime/observe", "runtime/scheduler", "runtime/launch"],
     "api/libfabric": ["message", "runtime/ipc", "api/gpu/apenet_gpu.h"],
     "api/gpu": [],
+    "api/native": ["kernel", "message/requests.hpp", "runtime/ipc"],
+    "api/tnw": ["api/native", "runtime/ipc"],
     "api/compute": ["runtime/ipc"],
 }
 
@@ -72,6 +74,8 @@ LINKS = {
     "perf": {"kernel", "machine", "network", "scripted"},
     "traffic": {"kernel", "network"},
     "runtime": {"ipc", "kernel", "machine", "observe", "scheduler", "recording", "launch"},
+    "native": {"ipc", "kernel", "message"},
+    "tnw": {"native"},
 }
 
 

@@ -129,6 +129,12 @@ def measure(
             raise InputError(name, given[key], f"none for {test}: it belongs to {', '.join(WORKLOADS)}")
     if test == FAN_OUT:
         return _measure_fan_out(request, layer, conditions, given)
+    return _measure_pair(request, layer, conditions, channels, given)
+
+
+def _measure_pair(
+    request: BenchRequest, layer: str, conditions: Conditions, channels: list[int], given: Options
+) -> BenchResult:
     if layer == "card":
         return card.measure(request, conditions, channels)
     if layer in NATIVE_LAYERS:

@@ -56,7 +56,7 @@ def measure(
                     "--iterations": request.iterations or 0,
                     "--output": output,
                 }
-                command = [program, *(str(part) for option in options.items() for part in option)]
+                command: list[str | Path] = [program, *(str(part) for option in options.items() for part in option)]
                 result = run_on(request, _nodes(request), command, library="auto", pin=pin)
                 point = json.loads(output.read_text(encoding="utf-8"))
                 points.append((size, point["time_us"], point["bandwidth_mib_s"]))
@@ -83,7 +83,7 @@ def _nodes(request: BenchRequest) -> list[int]:
     if request.nodes is not None:
         return list(request.nodes)
     neighbour = 1
-    for extent in request.machine.file.network.dims or ():
+    for extent in request.machine.dims:
         if extent > 1:
             break
         neighbour *= extent
