@@ -19,6 +19,8 @@ void layer_send(int channel, long bytes);
 void layer_expect(int channel, long bytes);
 // Waits for the oldest message of the channel that has not been taken.
 void layer_take(int channel);
+// Whether the test awaits its sends. A layer may otherwise spare the report.
+extern int layer_awaits;
 // Waits until the buffer of the oldest send on the channel that has not been awaited is free.
 void layer_await_sent(int channel);
 

@@ -19,7 +19,8 @@ struct Test {
   double (*run)(long bytes);  // microseconds of all repetitions, on this side
   double divisor;             // of the time of one repetition
   double bytes_multiplier;    // bytes moved in that time, relative to those of a message
-  long window;                // the default; 0: no window
+  bool awaits;
+  long window;  // the default; 0: no window
 };
 
 struct Arguments {
@@ -30,6 +31,7 @@ struct Arguments {
   int channels;
   const char* output;
 };
+int layer_awaits;
 static struct Arguments arguments = {.bytes = 16, .channels = 1};
 
 void fail(const char* format, ...) {
@@ -173,10 +175,10 @@ static double flushes(long bytes) {
 }
 
 static const struct Test tests[] = {
-    {"pingpong", round_trips, 2, 1, 0},    {"pingping", ping_pings, 1, 1, 0},
-    {"roundtrip", round_trips, 1, 2, 0},   {"oneway", one_ways, 1, 1, 0},
-    {"unidirectional", windows, 1, 1, 16}, {"bidirectional", sendrecvs, 1, 2, 1},
-    {"flush", flushes, 1, 1, 0},
+    {"pingpong", round_trips, 2, 1, false, 0},   {"pingping", ping_pings, 1, 1, false, 0},
+    {"roundtrip", round_trips, 1, 2, false, 0},  {"oneway", one_ways, 1, 1, false, 0},
+    {"unidirectional", windows, 1, 1, true, 16}, {"bidirectional", sendrecvs, 1, 2, true, 1},
+    {"flush", flushes, 1, 1, true, 0},
 };
 enum { test_count = sizeof tests / sizeof tests[0] };
 
@@ -224,6 +226,7 @@ static void parse(int argc, char** argv) {
 int main(int argc, char** argv) {
   parse(argc, argv);
   const long bytes = arguments.bytes;
+  layer_awaits = arguments.test->awaits;
   layer_open(bytes, arguments.channels);
   const double mine_us = arguments.test->run(bytes);
   const double time_us = mine_us / (double)iterations_of(bytes) / arguments.test->divisor;

@@ -26,6 +26,8 @@ void Engine<P>::take(const Event& event) {
     case EventKind::got:
       reported(event);
       return;
+    case EventKind::refused:
+      return;  // the other events of the put name the fault, too
   }
   throw MalformedMessage("an event of unknown kind");
 }

@@ -59,7 +59,9 @@ struct Request {
   std::byte inline_data[inline_bytes];
 };
 
-enum class EventKind : std::uint8_t { sent, arrived, remote_done, got, put_arrived };
+// refused: to the source of a put that its target's memory does not permit, if no remote_done will say so. Of
+// libraries beside libfabric, whose puts report it otherwise.
+enum class EventKind : std::uint8_t { sent, arrived, remote_done, got, put_arrived, refused };
 
 // A report of the simulator to a process. The events of a process are ordered by time.
 struct Event {

@@ -4,6 +4,7 @@
 #include <cctype>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "kernel/refuse.hpp"
 #include "machine/message_costs.hpp"
@@ -122,7 +123,7 @@ void Session::Parts::describe_rail(std::uint8_t number, ipc::Rail& rail) const {
   kind.copy(rail.kind, sizeof rail.kind - 1);
   rail.channels = capabilities.channels;
   const std::int64_t ports = card_facts(alone.nic, alone.host).max_processes;
-  rail.ports = ports > std::int64_t{process_count} ? 0 : static_cast<std::uint32_t>(ports);
+  rail.ports = ports > std::numeric_limits<std::uint32_t>::max() ? 0 : static_cast<std::uint32_t>(ports);
   describe_grid(alone.network.topology, rail.grid);
   const auto layer = [&](SoftwareLayer which) -> ipc::Layer {
     return {message_costs(alone, which), message_limits(machine, number, which)};

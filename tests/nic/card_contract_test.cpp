@@ -278,7 +278,8 @@ TEST_P(CardContract, UnsupportedRequestsAreRefusedByName) {
     return "";
   };
   EXPECT_NE(message_of({.source = 0, .target = processes}).find("descriptor.target = 32"), std::string::npos);
-  EXPECT_NE(message_of({.target = 2, .channel = card.channels}).find("descriptor.channel"),
+  EXPECT_NE(message_of({.target = 2, .channel = static_cast<std::uint16_t>(card.channels + 1)})
+                .find("descriptor.channel"),
             std::string::npos);
   EXPECT_NE(message_of({.target = 2, .bytes = card.max_message_bytes + 1}).find("descriptor.bytes"),
             std::string::npos);

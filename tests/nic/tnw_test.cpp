@@ -163,8 +163,13 @@ TEST_F(TnwTest, ForwardedMessagesPassWaitingOnes) {
 TEST_F(TnwTest, RingsAreFilledBeforeTheRun) {
   wire(round_tnw());
   machine->fill_receive_rings();
-  for (std::uint64_t message = 0; message < 5; ++message)
-    machine->post(Time::zero(), {.source = 0, .target = 1, .bytes = 2048, .message = message});
+  const std::uint16_t ring = machine->capabilities().ring_channel;
+  for (std::uint64_t message = 0; message < 5; ++message) {
+    machine->post(Time::zero(),
+                  {.source = 0, .target = 1, .channel = ring, .bytes = 2048, .message = message});
+  }
+  // The card's own channels have no credit before a program gives it.
+  machine->post(Time::zero(), {.source = 0, .target = 1, .channel = 1, .bytes = 2048, .message = 5});
   simulation.run();
   EXPECT_EQ(recorder.of(Kind::arrived).size(), 4U);  // of 8192 bytes credit
 }

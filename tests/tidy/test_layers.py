@@ -46,6 +46,7 @@ RULES = {
     "api/libfabric": ["message", "runtime/ipc", "api/gpu/apenet_gpu.h"],
     "api/gpu": [],
     "api/native": ["kernel", "message/requests.hpp", "runtime/ipc"],
+    "api/rdma": ["api/native", "runtime/ipc", "api/gpu/apenet_gpu.h", "kernel"],
     "api/tnw": ["api/native", "runtime/ipc"],
     "api/compute": ["runtime/ipc"],
 }
@@ -75,6 +76,7 @@ LINKS = {
     "traffic": {"kernel", "network"},
     "runtime": {"ipc", "kernel", "machine", "observe", "scheduler", "recording", "launch"},
     "native": {"ipc", "kernel", "message"},
+    "rdma": {"native"},
     "tnw": {"native"},
 }
 

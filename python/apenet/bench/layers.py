@@ -30,6 +30,7 @@ class Layer:
 
 
 LAYERS = {
+    "rdma": Layer("rdma", ("apelink", "apelink-plus")),
     "tnw": Layer("tnw", ("tnw",)),
 }
 

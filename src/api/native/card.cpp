@@ -47,9 +47,10 @@ void Card::read_payload(const ipc::Event& event, std::span<std::byte> to) {
   if (!is_inline) client_.return_slot(event.source, event.slot);
 }
 
-bool Card::open_region(std::uint64_t key, std::span<std::byte> memory, std::uint32_t access) {
+bool Card::open_region(std::uint64_t key, std::span<std::byte> memory, std::uint64_t begin,
+                       std::uint32_t access) {
   const auto address = reinterpret_cast<std::uint64_t>(memory.data());
-  return client_.regions().insert({key, address, memory.size(), address, ipc::domain_of(interface_), access});
+  return client_.regions().insert({key, address, memory.size(), begin, ipc::domain_of(interface_), access});
 }
 
 void Card::close_region(std::uint64_t key) {

@@ -59,9 +59,11 @@ class Card {
   // Call once for each arrival.
   void read_payload(const ipc::Event& event, std::span<std::byte> to);
 
-  // Memory that others may write or read by key: request flag by_key. False: the table is full.
-  [[nodiscard]] bool open_region(std::uint64_t key, std::span<std::byte> memory, std::uint32_t access);
-  void close_region(std::uint64_t key);
+  // Memory that others may write or read by key: request flag by_key. `begin` is the remote address of its
+  // first byte. Several regions may have one key. False: the table is full.
+  [[nodiscard]] bool open_region(std::uint64_t key, std::span<std::byte> memory, std::uint64_t begin,
+                                 std::uint32_t access);
+  void close_region(std::uint64_t key);  // all that have this key
   // Of every process: what a request by key names beside the key.
   [[nodiscard]] std::uint16_t region_endpoint() const { return ipc::endpoint_of(interface_); }
 

@@ -28,6 +28,7 @@ class Torus {
   // None: the dimension does not exist, or a mesh ends here.
   [[nodiscard]] std::optional<std::uint32_t> next_node(std::uint32_t node, std::uint32_t direction) const;
 
+  [[nodiscard]] std::uint32_t node_of(std::uint32_t rank) const { return node_of_[rank]; }
   // The processes of a node, in the order of their ranks; their places are 0, 1, ...
   [[nodiscard]] const std::vector<std::uint32_t>& ranks_on(std::uint32_t node) const;
   [[nodiscard]] std::uint32_t place_of(std::uint32_t rank) const;

@@ -141,6 +141,13 @@ struct EventTaker {
   void* library = nullptr;
 };
 
+// The library that offers a file descriptor for its events. A wait of the program for files (select, poll,
+// epoll) calls it, and then looks at the files again. most_ps: virtual time; negative: any. Owner: the process.
+struct FileWaiter {
+  bool (*wait)(void* library, std::int64_t most_ps) noexcept = nullptr;
+  void* library = nullptr;
+};
+
 struct Block {
   Turn turn;
   Clock clock;
@@ -149,7 +156,8 @@ struct Block {
   Identity identity;
   Place place;
   WaitNote note;                       // owner: the provider
-  EventTaker takers[interface_count];  // private to the process
+  EventTaker takers[interface_count];  // private to the process, as is the next
+  FileWaiter file_waiter;
   Rings rings;
 };
 

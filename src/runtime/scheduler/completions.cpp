@@ -43,8 +43,30 @@ void Scheduler::land(ProcessId /*source*/, std::uint64_t message) {
   if (!pending.land_due) return;
   permit(pending, shared_.regions(pending.request.target));
   move_bytes(pending, memory_);
-  if (pending.fault != ipc::AccessFault::none) ++totals_.failed_accesses;
+  if (pending.fault != ipc::AccessFault::none) {
+    ++totals_.failed_accesses;
+    report_refusal(pending);
+  }
   pending_.settle(message);
+}
+
+void Scheduler::report_refusal(const PendingRequest& pending) {
+  const ipc::Request& request = pending.request;
+  const bool is_reported = (request.flags & ipc::want_remote) != 0;
+  if (request.interface == ipc::Interface::libfabric || request.verb != ipc::RequestVerb::put || is_reported)
+    return;
+  ipc::Event event;
+  event.time_ps = simulation_.now().ps();
+  event.message = request.message;
+  event.source = pending.rank;
+  event.kind = ipc::EventKind::refused;
+  event.bytes = request.bytes;
+  event.immediate = request.immediate;
+  event.key = request.key;
+  event.rail = request.rail;
+  event.interface = request.interface;
+  event.fault = pending.fault;
+  deliver(pending.rank, event);
 }
 
 void Scheduler::deliver(std::uint32_t rank, const ipc::Event& event) {

@@ -161,6 +161,7 @@ class Scheduler final : public CompletionSink {
   void refill(std::uint32_t rank);
   void wake(std::uint32_t rank, std::int64_t horizon_ps);
   void set_running();
+  void report_refusal(const PendingRequest& pending);
   void deliver(std::uint32_t rank, const ipc::Event& event);
   [[nodiscard]] std::int64_t known_action_ps(std::uint32_t rank) const;
   void trace_wait(std::uint32_t rank) const;

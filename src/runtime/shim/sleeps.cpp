@@ -30,16 +30,52 @@ int wait_for_files(ipc::Client& client, std::int64_t ps, Wait wait) {
   return result;
 }
 
+// A library of the process offers a descriptor for its events (ipc::FileWaiter). look() asks the host,
+// without a wait, which files are ready. If none is, waits for an event of the library and asks again. Other
+// files that become ready meanwhile do not end this wait.
+bool has_card_descriptor(const ipc::Client* client) {
+  return client != nullptr && client->file_waiter().wait != nullptr;
+}
+
+template <typename Look>
+int wait_for_card(const ipc::Client& client, std::int64_t most_ps, Look look) {
+  const int result = look();
+  if (result != 0 || most_ps == 0) return result;
+  const ipc::FileWaiter& waiter = client.file_waiter();
+  waiter.wait(waiter.library, most_ps);
+  return look();
+}
+
+// Sets of files as the program gave them, for a second look.
+struct FileSets {
+  fd_set* given[3];
+  fd_set saved[3] = {};
+
+  FileSets(fd_set* reads, fd_set* writes, fd_set* errors) : given{reads, writes, errors} {
+    for (int i = 0; i < 3; ++i) {
+      if (given[i] != nullptr) saved[i] = *given[i];
+    }
+  }
+  void restore() {
+    for (int i = 0; i < 3; ++i) {
+      if (given[i] != nullptr) *given[i] = saved[i];
+    }
+  }
+};
+
 }  // namespace
 }  // namespace apenet::shim
 
 using apenet::ipc::Client;
 using apenet::shim::clock_client;
 using apenet::shim::ClockKind;
+using apenet::shim::FileSets;
+using apenet::shim::has_card_descriptor;
 using apenet::shim::is_valid;
 using apenet::shim::next;
 using apenet::shim::ps_per_ms;
 using apenet::shim::to_ps;
+using apenet::shim::wait_for_card;
 using apenet::shim::wait_for_files;
 
 APENET_EXPORT int clock_nanosleep(clockid_t clock, int flags, const timespec* request, timespec* remaining) {
@@ -110,6 +146,15 @@ APENET_EXPORT int sched_yield() noexcept {
 APENET_EXPORT int select(int count, fd_set* reads, fd_set* writes, fd_set* errors, timeval* timeout) {
   Client* client = clock_client();
   static const auto real = next<int (*)(int, fd_set*, fd_set*, fd_set*, timeval*)>("select");
+  if (has_card_descriptor(client)) {
+    const std::int64_t most_us = timeout == nullptr ? -1 : timeout->tv_sec * 1'000'000 + timeout->tv_usec;
+    FileSets sets(reads, writes, errors);
+    return wait_for_card(*client, most_us * 1'000'000, [&] {
+      sets.restore();
+      timeval none{};
+      return real(count, reads, writes, errors, &none);
+    });
+  }
   if (client == nullptr || timeout == nullptr || timeout->tv_sec < 0 || timeout->tv_usec < 0) {
     return real(count, reads, writes, errors, timeout);
   }
@@ -131,6 +176,14 @@ APENET_EXPORT int pselect(int count, fd_set* reads, fd_set* writes, fd_set* erro
   Client* client = clock_client();
   static const auto real =
       next<int (*)(int, fd_set*, fd_set*, fd_set*, const timespec*, const sigset_t*)>("pselect");
+  if (has_card_descriptor(client)) {
+    FileSets sets(reads, writes, errors);
+    return wait_for_card(*client, timeout == nullptr ? -1 : to_ps(*timeout), [&] {
+      sets.restore();
+      const timespec now{};
+      return real(count, reads, writes, errors, &now, mask);
+    });
+  }
   if (client == nullptr || !is_valid(timeout)) return real(count, reads, writes, errors, timeout, mask);
   const timespec none{};
   return wait_for_files(*client, to_ps(*timeout), [&] {
@@ -141,6 +194,8 @@ APENET_EXPORT int pselect(int count, fd_set* reads, fd_set* writes, fd_set* erro
 APENET_EXPORT int poll(pollfd* fds, nfds_t count, int timeout_ms) {
   Client* client = clock_client();
   static const auto real = next<int (*)(pollfd*, nfds_t, int)>("poll");
+  if (has_card_descriptor(client))
+    return wait_for_card(*client, timeout_ms * ps_per_ms, [&] { return real(fds, count, 0); });
   if (client == nullptr || timeout_ms <= 0) return real(fds, count, timeout_ms);
   return wait_for_files(*client, timeout_ms * ps_per_ms,
                         [&] { return real(fds, count, count == 0 ? 0 : timeout_ms); });
@@ -153,6 +208,11 @@ APENET_EXPORT int __poll(pollfd* fds, nfds_t count, int timeout_ms) {
 APENET_EXPORT int ppoll(pollfd* fds, nfds_t count, const timespec* timeout, const sigset_t* mask) {
   Client* client = clock_client();
   static const auto real = next<int (*)(pollfd*, nfds_t, const timespec*, const sigset_t*)>("ppoll");
+  if (has_card_descriptor(client)) {
+    const timespec now{};
+    return wait_for_card(*client, timeout == nullptr ? -1 : to_ps(*timeout),
+                         [&] { return real(fds, count, &now, mask); });
+  }
   if (client == nullptr || !is_valid(timeout)) return real(fds, count, timeout, mask);
   const timespec none{};
   return wait_for_files(*client, to_ps(*timeout),
@@ -178,6 +238,10 @@ APENET_EXPORT int epoll_pwait(int epoll, epoll_event* events, int count, int tim
                               const sigset_t* mask) {
   Client* client = clock_client();
   static const auto real = next<int (*)(int, epoll_event*, int, int, const sigset_t*)>("epoll_pwait");
+  if (has_card_descriptor(client)) {
+    return wait_for_card(*client, timeout_ms * ps_per_ms,
+                         [&] { return real(epoll, events, count, 0, mask); });
+  }
   if (client == nullptr || timeout_ms <= 0) return real(epoll, events, count, timeout_ms, mask);
   return wait_for_files(*client, timeout_ms * ps_per_ms,
                         [&] { return real(epoll, events, count, timeout_ms, mask); });
@@ -192,6 +256,11 @@ APENET_EXPORT int epoll_pwait2(int epoll, epoll_event* events, int count, const 
   Client* client = clock_client();
   static const auto real =
       next<int (*)(int, epoll_event*, int, const timespec*, const sigset_t*)>("epoll_pwait2");
+  if (has_card_descriptor(client)) {
+    const timespec now{};
+    return wait_for_card(*client, timeout == nullptr ? -1 : to_ps(*timeout),
+                         [&] { return real(epoll, events, count, &now, mask); });
+  }
   if (client == nullptr || !is_valid(timeout)) return real(epoll, events, count, timeout, mask);
   return wait_for_files(*client, to_ps(*timeout), [&] { return real(epoll, events, count, timeout, mask); });
 }
