@@ -19,6 +19,7 @@
 
 #include "api/apelib/error.hpp"
 #include "api/apelib/pmi_client.hpp"
+#include "message/requests.hpp"
 
 namespace apenet::apelib {
 namespace {
@@ -26,9 +27,26 @@ namespace {
 constexpr std::uint32_t api_version = FI_VERSION(1, 9);  // supported by all library versions of recent years
 constexpr const char* default_library = "libfabric.so.1";
 constexpr const char* default_provider = "tcp";
-constexpr std::uint32_t purpose_bits = 34;  // of network_tag(); the source's rank is above
+constexpr std::uint32_t purpose_bits = 34;  // of network_tag(), in a provider's tag; the source's rank is above
+constexpr std::uint64_t is_data = std::uint64_t{1} << 63;
 constexpr std::size_t most_name_bytes = 256;
 constexpr std::uint32_t polls_before_yield = 200;
+constexpr std::size_t short_bytes = 4096;  // carried by the announcement itself, at the cost of a copy
+
+// What comes first of each message, so that no provider ever receives more than it has room for: what then
+// becomes of the message and of the connection differs from provider to provider.
+struct Announcement {
+  std::uint64_t bytes = 0;
+  std::uint64_t data = 0;  // number of the message that carries them, of those of this pair; if not short
+};
+static_assert(sizeof(Announcement) == 16);
+
+std::uint64_t tag_of(std::uint32_t source, std::uint64_t tag) {
+  return std::uint64_t{source} << purpose_bits | tag;
+}
+std::uint64_t tag_of_data(std::uint32_t source, std::uint64_t number) {
+  return is_data | tag_of(source, number & ((std::uint64_t{1} << purpose_bits) - 1));
+}
 
 [[noreturn]] void refuse(const std::string& why) {
   throw Error(APE_ERR_ENVIRONMENT, "ape_init: " + why);
@@ -103,7 +121,9 @@ class FabricTransport final : public Transport {
 
   [[nodiscard]] std::uint32_t rank() const override { return pmi_.rank(); }
   [[nodiscard]] std::uint32_t size() const override { return pmi_.size(); }
-  [[nodiscard]] std::uint64_t most_bytes() const override { return info_->ep_attr->max_msg_size; }
+  [[nodiscard]] std::uint64_t most_bytes() const override {
+    return std::min<std::uint64_t>(info_->ep_attr->max_msg_size, message::most_bytes);
+  }
   [[nodiscard]] std::optional<Torus> torus() const override { return std::nullopt; }
   void enter() override {}
   void leave() noexcept override {}
@@ -118,21 +138,33 @@ class FabricTransport final : public Transport {
   void close() override;
 
  private:
-  // An operation under way. Its address is the operation's context.
+  // A message of the provider under way. Its address is the message's context.
   struct Context {
+    enum class Kind : std::uint8_t { sent, announced, data };
     fi_context2 room;  // the provider's; must come first
     Operation* operation = nullptr;
-    bool receives = false;
-    Held<fid_mr> region;
+    Kind kind = Kind::sent;
+    std::uint32_t peer = 0;
+    std::uint64_t bytes = 0;            // data: of the message
+    std::unique_ptr<std::byte[]> own;   // an announcement and the bytes of a short message
+    Held<fid_mr> own_region;            // as long as the context
+    std::unique_ptr<std::byte[]> spare;  // data: longer than the program's memory
+    Held<fid_mr> region;                // of the program's memory
   };
 
   void choose();
   void open();
   void exchange_addresses();
   void check(ssize_t status, const char* what) const;
-  Context& take_context(Operation& operation, bool receives);
-  void end(Context& context, ape_error error, std::uint64_t bytes);
-  void* registered(Context& context, const void* memory, std::size_t bytes);
+  Context& take_context(Operation& operation, Context::Kind kind, std::uint32_t peer);
+  std::byte* own_memory(Context& context, void*& descriptor);
+  void give_back(Context& context);
+  void send_part(Context& context, const void* memory, std::size_t bytes, void* descriptor, std::uint64_t tag);
+  void receive_part(Context& context, void* memory, std::size_t bytes, void* descriptor, std::uint64_t tag);
+  void complete(Context& context);
+  void take_announcement(Context& context);
+  static void end(Operation& operation, const std::byte* from, std::uint64_t bytes);
+  void* registered(Held<fid_mr>& region, const void* memory, std::size_t bytes);
   // Calls post() until the provider takes it.
   template <typename Post>
   void post(const char* what, Post post);
@@ -151,6 +183,7 @@ class FabricTransport final : public Transport {
   Held<fid_av> addresses_;
   Held<fid_ep> endpoint_;
   std::vector<fi_addr_t> peers_;
+  std::vector<std::uint64_t> sent_data_;  // to each peer
   std::deque<Context> contexts_;
   std::vector<Context*> free_;
   std::string failure_;
@@ -197,7 +230,7 @@ void FabricTransport::open() {
   check(fi_domain(fabric, info_.get(), &domain, nullptr), "fi_domain");
   domain_.reset(domain);
   fi_cq_attr queue_attributes{};
-  queue_attributes.format = FI_CQ_FORMAT_TAGGED;
+  queue_attributes.format = FI_CQ_FORMAT_CONTEXT;
   queue_attributes.wait_obj = FI_WAIT_NONE;
   fid_cq* queue = nullptr;
   check(fi_cq_open(domain, &queue_attributes, &queue, nullptr), "fi_cq_open");
@@ -234,25 +267,43 @@ void FabricTransport::exchange_addresses() {
     }
     peers_.push_back(number);
   }
+  sent_data_.resize(peers_.size());
 }
 
-FabricTransport::Context& FabricTransport::take_context(Operation& operation, bool receives) {
+FabricTransport::Context& FabricTransport::take_context(Operation& operation, Context::Kind kind,
+                                                        std::uint32_t peer) {
   if (free_.empty()) free_.push_back(&contexts_.emplace_back());
   Context& context = *free_.back();
   free_.pop_back();
   context.operation = &operation;
-  context.receives = receives;
+  context.kind = kind;
+  context.peer = peer;
   return context;
 }
 
-void* FabricTransport::registered(Context& context, const void* memory, std::size_t bytes) {
+void FabricTransport::give_back(Context& context) {
+  context.region.reset();
+  context.spare.reset();
+  free_.push_back(&context);
+}
+
+void* FabricTransport::registered(Held<fid_mr>& region, const void* memory, std::size_t bytes) {
   if ((info_->domain_attr->mr_mode & FI_MR_LOCAL) == 0 || bytes == 0) return nullptr;
-  fid_mr* region = nullptr;
-  const int status = fi_mr_reg(domain_.get(), memory, bytes, FI_SEND | FI_RECV, 0, 0, 0, &region, nullptr);
-  if (status != 0)
-    throw Error(APE_ERR_NETWORK, "provider " + provider_ + ": fi_mr_reg: " + error_text(status));
-  context.region.reset(region);
-  return fi_mr_desc(region);
+  if (region == nullptr) {
+    fid_mr* made = nullptr;
+    const int status = fi_mr_reg(domain_.get(), memory, bytes, FI_SEND | FI_RECV, 0, 0, 0, &made, nullptr);
+    if (status != 0)
+      throw Error(APE_ERR_NETWORK, "provider " + provider_ + ": fi_mr_reg: " + error_text(status));
+    region.reset(made);
+  }
+  return fi_mr_desc(region.get());
+}
+
+std::byte* FabricTransport::own_memory(Context& context, void*& descriptor) {
+  constexpr std::size_t bytes = sizeof(Announcement) + short_bytes;
+  if (context.own == nullptr) context.own = std::make_unique<std::byte[]>(bytes);
+  descriptor = registered(context.own_region, context.own.get(), bytes);
+  return context.own.get();
 }
 
 template <typename Post>
@@ -266,70 +317,112 @@ void FabricTransport::post(const char* what, Post post) {
   }
 }
 
+void FabricTransport::send_part(Context& context, const void* memory, std::size_t bytes, void* descriptor,
+                                std::uint64_t tag) {
+  post("fi_tsend", [&] {
+    return fi_tsend(endpoint_.get(), memory, bytes, descriptor, peers_[context.peer], tag, &context.room);
+  });
+}
+
+void FabricTransport::receive_part(Context& context, void* memory, std::size_t bytes, void* descriptor,
+                                   std::uint64_t tag) {
+  post("fi_trecv", [&] {
+    return fi_trecv(endpoint_.get(), memory, bytes, descriptor, FI_ADDR_UNSPEC, tag, 0, &context.room);
+  });
+}
+
 void FabricTransport::send(Operation& operation, std::span<const std::byte> data, std::uint32_t to,
                            std::uint64_t tag, How how) {
+  const bool is_short = data.size() <= short_bytes;
+  const Announcement announcement{data.size(), is_short ? 0 : sent_data_[to]++};
+  operation.parts = is_short ? 1 : 2;
+  Context& first = take_context(operation, Context::Kind::sent, to);
+  void* descriptor = nullptr;
+  std::byte* own = own_memory(first, descriptor);
+  std::memcpy(own, &announcement, sizeof announcement);
+  if (is_short && !data.empty()) std::memcpy(own + sizeof announcement, data.data(), data.size());
+  send_part(first, own, sizeof announcement + (is_short ? data.size() : 0), descriptor, tag_of(rank(), tag));
+  if (is_short) return;
   const void* memory = data.data();
-  if (how == How::copied && !data.empty()) {
+  if (how == How::copied) {
     operation.copy = std::make_unique<std::byte[]>(data.size());
     std::memcpy(operation.copy.get(), data.data(), data.size());
     memory = operation.copy.get();
   }
-  Context& context = take_context(operation, false);
-  void* descriptor = registered(context, memory, data.size());
-  const std::uint64_t full_tag = std::uint64_t{rank()} << purpose_bits | tag;
-  post("fi_tsend", [&] {
-    return fi_tsend(endpoint_.get(), memory, data.size(), descriptor, peers_[to], full_tag, &context.room);
-  });
+  Context& second = take_context(operation, Context::Kind::sent, to);
+  send_part(second, memory, data.size(), registered(second.region, memory, data.size()),
+            tag_of_data(rank(), announcement.data));
 }
 
 void FabricTransport::receive(Operation& operation, std::span<std::byte> into, std::uint32_t from,
                               std::uint64_t tag, How how) {
   operation.into = into;
-  void* memory = into.data();
-  if (how == How::copied && !into.empty()) {
+  if (how == How::copied && into.size() > short_bytes)
     operation.copy = std::make_unique<std::byte[]>(into.size());
-    memory = operation.copy.get();
-  }
-  Context& context = take_context(operation, true);
-  void* descriptor = registered(context, memory, into.size());
-  const std::uint64_t full_tag = std::uint64_t{from} << purpose_bits | tag;
-  post("fi_trecv", [&] {
-    return fi_trecv(endpoint_.get(), memory, into.size(), descriptor, FI_ADDR_UNSPEC, full_tag, 0,
-                    &context.room);
-  });
+  Context& context = take_context(operation, Context::Kind::announced, from);
+  void* descriptor = nullptr;
+  std::byte* own = own_memory(context, descriptor);
+  receive_part(context, own, sizeof(Announcement) + short_bytes, descriptor, tag_of(from, tag));
 }
 
-void FabricTransport::end(Context& context, ape_error error, std::uint64_t bytes) {
+// Ends a receive whose message has come; nullptr: into the program's memory.
+void FabricTransport::end(Operation& operation, const std::byte* from, std::uint64_t bytes) {
+  const std::uint64_t received = std::min<std::uint64_t>(bytes, operation.into.size());
+  if (from != nullptr && received > 0) std::memcpy(operation.into.data(), from, received);
+  operation.end(bytes > received ? APE_ERR_TRUNCATED : APE_OK, received);
+}
+
+void FabricTransport::take_announcement(Context& context) {
+  Announcement announcement;
+  std::memcpy(&announcement, context.own.get(), sizeof announcement);
   Operation& operation = *context.operation;
-  const std::uint64_t received = context.receives ? std::min<std::uint64_t>(bytes, operation.into.size()) : 0;
-  if (context.receives && operation.copy != nullptr && received > 0)
-    std::memcpy(operation.into.data(), operation.copy.get(), received);
-  context.region.reset();
-  free_.push_back(&context);
-  operation.end(error, received);
+  const std::uint64_t bytes = announcement.bytes;
+  if (bytes <= short_bytes) {
+    end(operation, context.own.get() + sizeof announcement, bytes);
+    give_back(context);
+    return;
+  }
+  context.kind = Context::Kind::data;
+  context.bytes = bytes;
+  std::byte* memory = operation.copy != nullptr ? operation.copy.get() : operation.into.data();
+  if (bytes > operation.into.size()) {
+    context.spare = std::make_unique<std::byte[]>(bytes);
+    memory = context.spare.get();
+  }
+  receive_part(context, memory, bytes, registered(context.region, memory, bytes),
+               tag_of_data(context.peer, announcement.data));
+}
+
+void FabricTransport::complete(Context& context) {
+  Operation& operation = *context.operation;
+  switch (context.kind) {
+    case Context::Kind::announced:
+      take_announcement(context);
+      return;
+    case Context::Kind::data:
+      end(operation, context.spare != nullptr ? context.spare.get() : operation.copy.get(), context.bytes);
+      break;
+    case Context::Kind::sent:
+      if (--operation.parts == 0) operation.end(APE_OK, 0);
+      break;
+  }
+  give_back(context);
 }
 
 void FabricTransport::look() {
   if (!failure_.empty()) return;  // operations may be gone
-  std::array<fi_cq_tagged_entry, 16> entries{};
+  std::array<fi_cq_entry, 16> entries{};
   const ssize_t count = fi_cq_read(queue_.get(), entries.data(), entries.size());
   if (count == -FI_EAVAIL) return take_error();
   if (count < 0 && count != -FI_EAGAIN)
     failure_ = "provider " + provider_ + ": fi_cq_read: " + error_text(count);
-  for (ssize_t i = 0; i < count; ++i) {
-    const fi_cq_tagged_entry& entry = entries[static_cast<std::size_t>(i)];
-    end(*static_cast<Context*>(entry.op_context), APE_OK, entry.len);
-  }
+  for (ssize_t i = 0; i < count; ++i)
+    complete(*static_cast<Context*>(entries[static_cast<std::size_t>(i)].op_context));
 }
 
 void FabricTransport::take_error() {
   fi_cq_err_entry error{};
   if (fi_cq_readerr(queue_.get(), &error, 0) < 0) return;
-  auto* context = static_cast<Context*>(error.op_context);
-  if (error.err == FI_ETRUNC && context != nullptr && context->receives) {
-    end(*context, APE_ERR_TRUNCATED, context->operation->into.size());
-    return;
-  }
   failure_ = "provider " + provider_ + ": a message failed: " + error_text(error.err);
 }
 
@@ -345,6 +438,8 @@ void FabricTransport::close() {
   pmi_.barrier();  // the other ranks may still read what this one has sent
   pmi_.finalize();
   endpoint_.reset();
+  free_.clear();
+  contexts_.clear();
   addresses_.reset();
   queue_.reset();
   domain_.reset();

@@ -28,6 +28,7 @@ enum class How : std::uint8_t {
 struct Operation {
   bool is_done = false;
   ape_error error = APE_OK;
+  std::uint32_t parts = 0;            // messages of the network that it still consists of
   std::uint64_t received = 0;         // bytes
   std::span<std::byte> into;          // receive: the program's memory
   std::unique_ptr<std::byte[]> copy;  // How::copied: what the network reads or writes in its place
