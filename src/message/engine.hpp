@@ -30,9 +30,11 @@ struct SendCall {
   bool has_data = false;
   bool tagged = false;
   bool inject = false;  // the buffer may be reused when the call returns
-  bool direct = false;  // the card reads the buffer itself: in use until the message has left
   std::uint32_t data = 0;
   std::uint64_t tag = 0;
+  // Up to this length the message goes at once, and the card reads the buffer itself: no copy, and the buffer is
+  // in use until it has left.
+  std::uint64_t direct_bytes = 0;
   Owner owner;
 };
 

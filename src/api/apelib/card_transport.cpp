@@ -66,7 +66,8 @@ void CardTransport::send(Operation& operation, std::span<const std::byte> data, 
   call.target = to;
   call.tagged = true;
   call.tag = tag;
-  call.direct = how == How::zero_copy || how == How::prepared;
+  if (how == How::zero_copy) call.direct_bytes = static_cast<std::uint64_t>(card_.costs().eager_limit_bytes);
+  if (how == How::prepared) call.direct_bytes = message::slot_bytes;
   call.owner = owner_of(operation);
   if (engine_.send(inbox_, call)) operation.end(APE_OK, 0);
 }

@@ -21,7 +21,9 @@ enum class How : std::uint8_t {
   automatic,
   zero_copy,
   copied,
-  prepared,  // zero_copy, with memory that Transport::prepare() knows
+  // zero_copy, with memory that Transport::prepare() knows. The program has at most one such message under way for
+  // each receive, so that it needs no handshake: it lands in a spare buffer if the receive is late.
+  prepared,
 };
 
 // One send or receive. Stays where it is until it is done.
