@@ -32,8 +32,8 @@ struct SendCall {
   bool inject = false;  // the buffer may be reused when the call returns
   std::uint32_t data = 0;
   std::uint64_t tag = 0;
-  // Up to this length the message goes at once, and the card reads the buffer itself: no copy, and the buffer is
-  // in use until it has left.
+  // Up to this length the message goes at once, and the card reads the buffer itself: no copy, and the buffer
+  // is in use until it has left.
   std::uint64_t direct_bytes = 0;
   Owner owner;
 };

@@ -135,8 +135,8 @@ void Engine<P>::consume(Receive& receive, const Message& message) {
   finish(receive);
 }
 
-// A card finds a published buffer for what it writes to memory itself; mailboxes and receive rings are read by
-// the CPU.
+// A card finds a published buffer for what it writes to memory itself; mailboxes and receive rings are read
+// by the CPU.
 template <typename P>
 bool Engine<P>::lands_directly(const Receive& receive, const Message& message) const {
   if (receive.landing != Landing::direct) return receive.landing == Landing::copied_above;

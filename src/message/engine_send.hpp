@@ -90,7 +90,8 @@ bool Engine<P>::send(Inbox& from, const SendCall& call) {
   const bool small = static_cast<std::int64_t>(call.buffer.length) <= eager_limit_bytes_;
   // A rendezvous saves the receiver's copy to its GPU, but needs this process again: not for an inject.
   const bool stays_in_gpu = call.buffer.gpu_bytes() > 0 && card_reaches_gpus(call.target) && !call.inject;
-  if (call.direct_bytes > 0 && call.buffer.length <= call.direct_bytes && send_direct(from, call)) return false;
+  if (call.direct_bytes > 0 && call.buffer.length <= call.direct_bytes && send_direct(from, call))
+    return false;
   if (small && !stays_in_gpu && send_eager(from, call)) return true;
   start_rendezvous(from, call);
   return false;

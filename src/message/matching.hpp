@@ -27,7 +27,8 @@ struct Owner {
 // Where the messages for one address of a process arrive.
 class Inbox;
 
-// How the payload of an eager message comes into the buffer of a receive. Of a rendezvous it always lands there.
+// How the payload of an eager message comes into the buffer of a receive. Of a rendezvous it always lands
+// there.
 enum class Landing : std::uint8_t {
   copied,        // it lands in the library's memory, and the engine copies it
   direct,        // the buffer is published to the card: copied only if the message came before the receive

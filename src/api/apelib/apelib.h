@@ -83,9 +83,9 @@ int ape_neighbor(int direction, int* rank);
 
 /* Messages of a pair of ranks with the same tag arrive in the order in which they were sent. */
 typedef enum {
-  APE_AUTO,     /* a short message is copied; the network reads and writes the program's memory for a long one */
+  APE_AUTO, /* a short message is copied; the network reads and writes the program's memory for a long one */
   APE_ZERO_COPY, /* the network reads and writes the program's memory */
-  APE_COPIED    /* through a buffer of the library. After ape_isend() the program may reuse its memory */
+  APE_COPIED     /* through a buffer of the library. After ape_isend() the program may reuse its memory */
 } ape_how;
 
 int ape_send(const void* data, size_t bytes, int to, int tag, int how);
@@ -119,7 +119,8 @@ typedef enum { APE_DOUBLE, APE_FLOAT, APE_INT64, APE_DOUBLE_COMPLEX } ape_type;
 int ape_barrier(void);
 int ape_broadcast(void* data, size_t bytes, int root);
 /* In place; every rank gets the same bits. Order: rank p + i is added to rank i, p the largest power of two
- * that is not above the number of ranks; then neighbours 1, 2, 4, ... p/2 apart are added, the lower first. */
+ * that is not above the number of ranks; then neighbours 1, 2, 4, ... p/2 apart are added, the lower first.
+ */
 int ape_sum(void* values, size_t count, int type);
 int ape_min(void* values, size_t count, int type);
 int ape_max(void* values, size_t count, int type);
@@ -127,8 +128,8 @@ int ape_max(void* values, size_t count, int type);
 int ape_gather(const void* mine, size_t bytes, void* all, int root);
 
 /* A halo exchange that is declared once and repeated. A face goes to the neighbour in its direction, and what
- * that neighbour sends back this way arrives: the neighbour declares the opposite direction with as many bytes.
- * Always without a copy: between start and end the memory belongs to the library. */
+ * that neighbour sends back this way arrives: the neighbour declares the opposite direction with as many
+ * bytes. Always without a copy: between start and end the memory belongs to the library. */
 typedef uint64_t ape_halo;
 #define APE_NO_HALO UINT64_C(0)
 

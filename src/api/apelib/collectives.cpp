@@ -106,7 +106,8 @@ void gather(Library& library, std::span<const std::byte> mine, std::byte* all, s
   std::deque<Operation> receives;
   std::vector<Operation*> each;
   for (std::uint32_t rank = 0; rank < library.size(); ++rank) {
-    const std::span<std::byte> part = bytes > 0 ? std::span(all + rank * bytes, bytes) : std::span<std::byte>();
+    const std::span<std::byte> part =
+        bytes > 0 ? std::span(all + rank * bytes, bytes) : std::span<std::byte>();
     if (rank == root) {
       if (bytes > 0) std::memmove(part.data(), mine.data(), bytes);
       continue;

@@ -27,7 +27,8 @@ namespace {
 constexpr std::uint32_t api_version = FI_VERSION(1, 9);  // supported by all library versions of recent years
 constexpr const char* default_library = "libfabric.so.1";
 constexpr const char* default_provider = "tcp";
-constexpr std::uint32_t purpose_bits = 34;  // of network_tag(), in a provider's tag; the source's rank is above
+constexpr std::uint32_t purpose_bits =
+    34;  // of network_tag(), in a provider's tag; the source's rank is above
 constexpr std::uint64_t is_data = std::uint64_t{1} << 63;
 constexpr std::size_t most_name_bytes = 256;
 constexpr std::uint32_t polls_before_yield = 200;
@@ -145,11 +146,11 @@ class FabricTransport final : public Transport {
     Operation* operation = nullptr;
     Kind kind = Kind::sent;
     std::uint32_t peer = 0;
-    std::uint64_t bytes = 0;            // data: of the message
-    std::unique_ptr<std::byte[]> own;   // an announcement and the bytes of a short message
-    Held<fid_mr> own_region;            // as long as the context
+    std::uint64_t bytes = 0;             // data: of the message
+    std::unique_ptr<std::byte[]> own;    // an announcement and the bytes of a short message
+    Held<fid_mr> own_region;             // as long as the context
     std::unique_ptr<std::byte[]> spare;  // data: longer than the program's memory
-    Held<fid_mr> region;                // of the program's memory
+    Held<fid_mr> region;                 // of the program's memory
   };
 
   void choose();
@@ -159,7 +160,8 @@ class FabricTransport final : public Transport {
   Context& take_context(Operation& operation, Context::Kind kind, std::uint32_t peer);
   std::byte* own_memory(Context& context, void*& descriptor);
   void give_back(Context& context);
-  void send_part(Context& context, const void* memory, std::size_t bytes, void* descriptor, std::uint64_t tag);
+  void send_part(Context& context, const void* memory, std::size_t bytes, void* descriptor,
+                 std::uint64_t tag);
   void receive_part(Context& context, void* memory, std::size_t bytes, void* descriptor, std::uint64_t tag);
   void complete(Context& context);
   void take_announcement(Context& context);
@@ -212,8 +214,9 @@ void FabricTransport::choose() {
   fi_info* found = nullptr;
   const int status = library_.getinfo(api_version, nullptr, nullptr, 0, hints.get(), &found);
   if (status != 0) {
-    refuse("APELIB_PROVIDER = '" + provider_ + "': libfabric has no such provider with reliable tagged messages here (" +
-           error_text(status) + "); expected one of those that `fi_info -t FI_EP_RDM` lists, as tcp, shm, verbs or efa");
+    refuse("APELIB_PROVIDER = '" + provider_ +
+           "': libfabric has no such provider with reliable tagged messages here (" + error_text(status) +
+           "); expected one of those that `fi_info -t FI_EP_RDM` lists, as tcp, shm, verbs or efa");
   }
   info_.reset(found);
 }

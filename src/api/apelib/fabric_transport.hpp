@@ -1,5 +1,5 @@
-// The transport in real time: one libfabric endpoint with reliable, tagged messages. The library is loaded when
-// it is needed, so that one libapelib.so works with any version of it.
+// The transport in real time: one libfabric endpoint with reliable, tagged messages. The library is loaded
+// when it is needed, so that one libapelib.so works with any version of it.
 #pragma once
 
 #include <memory>

@@ -36,8 +36,9 @@ struct Launcher {
 };
 constexpr std::array launchers{
     Launcher{"PMI_PORT", "start it with a launcher that passes PMI_FD, as mpiexec of MPICH"},
-    Launcher{"PMIX_RANK", "this launcher speaks PMIx: start the program with PMI-1, as mpiexec of MPICH or "
-                          "srun --mpi=pmi1"},
+    Launcher{"PMIX_RANK",
+             "this launcher speaks PMIx: start the program with PMI-1, as mpiexec of MPICH or "
+             "srun --mpi=pmi1"},
     Launcher{"OMPI_COMM_WORLD_RANK", "this launcher speaks PMIx: start the program with mpiexec of MPICH"},
     Launcher{"PMI_RANK", "the launcher passes no PMI_FD: start the program with mpiexec of MPICH"},
     Launcher{"SLURM_PROCID", "start the program with srun --mpi=pmi1 or mpiexec of MPICH"},
@@ -80,8 +81,7 @@ PmiClient::PmiClient() {
   size_ = number_in("PMI_SIZE", 1U << 20);
   if (size_ == 0) refuse("PMI_SIZE = '0': expected at least 1 rank");
   rank_ = number_in("PMI_RANK", size_ - 1);
-  if (!mpi_is_initialized())
-    ask("cmd=init pmi_version=1 pmi_subversion=1", "response_to_init", "rc");
+  if (!mpi_is_initialized()) ask("cmd=init pmi_version=1 pmi_subversion=1", "response_to_init", "rc");
   ask("cmd=get_maxes", "maxes", "kvsname_max");
   space_ = ask("cmd=get_my_kvsname", "my_kvsname", "kvsname");
 }

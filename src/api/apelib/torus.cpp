@@ -66,10 +66,9 @@ std::uint32_t Torus::neighbor(std::uint32_t rank, std::uint32_t direction) const
 
 Torus torus_of(std::string_view dims, std::uint32_t ranks) {
   const auto refuse = [&] {
-    throw Error(APE_ERR_ENVIRONMENT, "APELIB_DIMS = '" + std::string(dims) + "': expected up to " +
-                                         std::to_string(APE_MAX_DIMS) +
-                                         " extents as 4x2x2, whose product is the number of ranks, " +
-                                         std::to_string(ranks));
+    throw Error(APE_ERR_ENVIRONMENT,
+                "APELIB_DIMS = '" + std::string(dims) + "': expected up to " + std::to_string(APE_MAX_DIMS) +
+                    " extents as 4x2x2, whose product is the number of ranks, " + std::to_string(ranks));
   };
   Coordinates extents = ones();
   std::uint32_t count = 0;

@@ -21,8 +21,8 @@ enum class How : std::uint8_t {
   automatic,
   zero_copy,
   copied,
-  // zero_copy, with memory that Transport::prepare() knows. The program has at most one such message under way for
-  // each receive, so that it needs no handshake: it lands in a spare buffer if the receive is late.
+  // zero_copy, with memory that Transport::prepare() knows. The program has at most one such message under
+  // way for each receive, so that it needs no handshake: it lands in a spare buffer if the receive is late.
   prepared,
 };
 

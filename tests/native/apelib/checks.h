@@ -19,7 +19,7 @@
     const int got = (call);                                                                             \
     if (got != (code)) {                                                                                \
       fprintf(stderr, "%s:%d: %s: got %s (%s), not %s\n", __FILE__, __LINE__, #call, ape_strerror(got), \
-              ape_last_error(), #code); \
+              ape_last_error(), #code);                                                                 \
       exit(1);                                                                                          \
     }                                                                                                   \
   } while (0)

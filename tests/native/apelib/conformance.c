@@ -1,5 +1,5 @@
-// Every function of apelib.h, with any number of ranks: prints one line for each part, and a sum of all results at
-// the end, the same in virtual and in real time.
+// Every function of apelib.h, with any number of ranks: prints one line for each part, and a sum of all
+// results at the end, the same in virtual and in real time.
 #include <complex.h>
 #include <math.h>
 #include <stdint.h>

@@ -4,8 +4,9 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-import apenet
 import pytest
+
+import apenet
 
 PACKAGE = Path(apenet.__file__).parent
 FLAGS = ["-I", PACKAGE / "include", "-L", PACKAGE / "lib", f"-Wl,-rpath,{PACKAGE / 'lib'}"]

@@ -1,6 +1,7 @@
-// Random legal sequences of calls, from a seed, against a model in memory. All ranks draw the same numbers, so each
-// knows what every other posts, in which order, and with which data: the k-th receive that a rank posts for a source
-// and a tag gets the k-th message of that source with this tag, cut to its room. Arguments: seed, sequences.
+// Random legal sequences of calls, from a seed, against a model in memory. All ranks draw the same numbers,
+// so each knows what every other posts, in which order, and with which data: the k-th receive that a rank
+// posts for a source and a tag gets the k-th message of that source with this tag, cut to its room.
+// Arguments: seed, sequences.
 #include <stdint.h>
 #include <string.h>
 
@@ -66,8 +67,14 @@ static void exchange_messages(void) {
   int totals[MOST_RANKS];
   const int count = 1 + (int)draw(MOST_MESSAGES);
   for (int i = 0; i < count; ++i) {
-    messages[i] = (struct message){(int)draw((uint64_t)size), (int)draw((uint64_t)size), (int)draw(2),
-                                   (int)draw(3), (int)draw(3), random_size(), 0, draw(UINT64_MAX)};
+    messages[i] = (struct message){(int)draw((uint64_t)size),
+                                   (int)draw((uint64_t)size),
+                                   (int)draw(2),
+                                   (int)draw(3),
+                                   (int)draw(3),
+                                   random_size(),
+                                   0,
+                                   draw(UINT64_MAX)};
     messages[i].room = draw(4) == 0 ? random_size() : messages[i].bytes;
   }
   for (int who = 0; who < size; ++who) totals[who] = posts_of(who, messages, count, posts[who]);
@@ -89,7 +96,8 @@ static void exchange_messages(void) {
     got[p] = -1;
     for (int q = 0; q < totals[mine->from] && got[p] < 0; ++q) {
       const struct post sent = posts[mine->from][q];
-      if (sent.is_send && is_same_queue(mine, &messages[sent.message]) && before-- == 0) got[p] = sent.message;
+      if (sent.is_send && is_same_queue(mine, &messages[sent.message]) && before-- == 0)
+        got[p] = sent.message;
     }
     memory[p] = malloc(mine->room + 1);
     memset(memory[p], 0xee, mine->room + 1);

@@ -1,5 +1,5 @@
-// One halo exchange of all faces by MPI's persistent requests and by apelib's halo, in one program and with equal
-// data: prints "bytes mpi_us apelib_us" for each size. Arguments: sizes.
+// One halo exchange of all faces by MPI's persistent requests and by apelib's halo, in one program and with
+// equal data: prints "bytes mpi_us apelib_us" for each size. Arguments: sizes.
 #include <mpi.h>
 #include <string.h>
 
@@ -47,7 +47,8 @@ int main(int argc, char** argv) {
       int neighbor = 0;
       CALL(ape_neighbor(d, &neighbor));
       MPI_Recv_init(in[0] + d * bytes, (int)bytes, MPI_BYTE, neighbor, d ^ 1, MPI_COMM_WORLD, &requests[d]);
-      MPI_Send_init(out + d * bytes, (int)bytes, MPI_BYTE, neighbor, d, MPI_COMM_WORLD, &requests[DIRECTIONS + d]);
+      MPI_Send_init(out + d * bytes, (int)bytes, MPI_BYTE, neighbor, d, MPI_COMM_WORLD,
+                    &requests[DIRECTIONS + d]);
       CALL(ape_halo_face(halo, d, out + d * bytes, in[1] + d * bytes, bytes));
     }
     double times[2];

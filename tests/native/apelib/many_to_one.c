@@ -1,5 +1,6 @@
-// All other ranks send many small messages to rank 0, which for a virtual second does not look at them. None is lost,
-// and those of each rank arrive in order. Prints the most memory that rank 0 has used, in KiB. Argument: messages.
+// All other ranks send many small messages to rank 0, which for a virtual second does not look at them. None
+// is lost, and those of each rank arrive in order. Prints the most memory that rank 0 has used, in KiB.
+// Argument: messages.
 #include <apenet_compute.h>
 #include <string.h>
 #include <sys/resource.h>

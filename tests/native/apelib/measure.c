@@ -1,5 +1,6 @@
-// Bandwidths and latencies of apelib between ranks 0 and 1, by the definitions of `apenet bench`: prints one line
-// for each size, "bytes pingpong_us bidirectional_us oneway_us". Arguments: how (auto, zero-copy, copied), rounds, sizes.
+// Bandwidths and latencies of apelib between ranks 0 and 1, by the definitions of `apenet bench`: prints one
+// line for each size, "bytes pingpong_us bidirectional_us oneway_us". Arguments: how (auto, zero-copy,
+// copied), rounds, sizes.
 #include <apelib.h>
 #include <stdio.h>
 #include <stdlib.h>

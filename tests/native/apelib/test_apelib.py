@@ -19,8 +19,6 @@ HANG_GUARD_S = 300
 MACHINES = ("ape16", "apenetplus-v4", "extoll-64", "qpace", "pax", "ideal")
 
 
-
-
 @pytest.fixture
 def run_virtual(start_apenet):
     def run(program, ranks: int, *arguments: str, machine: str = "ape16", options: tuple[str, ...] = (), **environment):
@@ -129,9 +127,7 @@ def test_a_receiver_that_does_not_look_for_a_second_loses_nothing(build_apelib, 
 def test_random_sequences_agree_with_a_model_and_repeat(build_apelib, run_virtual, tmp_path):
     hashes = []
     for label in ("once", "again"):
-        output = run_virtual(
-            build_apelib(HERE / "fuzz.c"), 4, "1", "10000", options=("--out", str(tmp_path / label))
-        )
+        output = run_virtual(build_apelib(HERE / "fuzz.c"), 4, "1", "10000", options=("--out", str(tmp_path / label)))
         assert output == "10000 sequences agree\n"
         hashes.append(json.loads((tmp_path / label / "run.json").read_text(encoding="utf-8"))["trace_hash"])
     assert hashes[0] == hashes[1]
