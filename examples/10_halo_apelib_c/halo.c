@@ -1,5 +1,5 @@
-// Relaxation of a field on a periodic lattice, 8^3 sites on each rank: a halo exchange of six faces in each step, and a
-// global sum at the end.
+// Relaxation of a field on a periodic lattice, 8^3 sites on each rank: a halo exchange of six faces in each
+// step, and a global sum at the end.
 #include <apelib.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,8 +47,8 @@ static void relax(void) {
     for (int y = 1; y <= L; ++y)
       for (int z = 1; z <= L; ++z)
         next[x][y][z] = field[x][y][z] + 0.1 * (field[x + 1][y][z] + field[x - 1][y][z] + field[x][y + 1][z] +
-                                               field[x][y - 1][z] + field[x][y][z + 1] + field[x][y][z - 1] -
-                                               6 * field[x][y][z]);
+                                                field[x][y - 1][z] + field[x][y][z + 1] + field[x][y][z - 1] -
+                                                6 * field[x][y][z]);
   for (int x = 1; x <= L; ++x)
     for (int y = 1; y <= L; ++y)
       for (int z = 1; z <= L; ++z) field[x][y][z] = next[x][y][z];
@@ -69,7 +69,8 @@ int main(void) {
   for (int x = 1; x <= L; ++x)
     for (int y = 1; y <= L; ++y)
       for (int z = 1; z <= L; ++z)
-        field[x][y][z] = (7 * (here[0] * L + x - 1) + 13 * (here[1] * L + y - 1) + 29 * (here[2] * L + z - 1)) % 17;
+        field[x][y][z] =
+            (7 * (here[0] * L + x - 1) + 13 * (here[1] * L + y - 1) + 29 * (here[2] * L + z - 1)) % 17;
 
   double exchange_us = 0;
   for (int step = 0; step < STEPS; ++step) {

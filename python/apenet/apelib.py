@@ -102,9 +102,8 @@ class ErrorCode(IntEnum):
     HALO = 14
     BUSY = 15
     IDLE = 16
-    UNSUPPORTED = 17
-    MEMORY = 18
-    NETWORK = 19
+    MEMORY = 17
+    NETWORK = 18
 
 
 class Error(Exception):

@@ -44,7 +44,6 @@ RULES = {
     "runtime/warden": [],
     "runtime": ["kernel", "machine", "runtime/ipc", "runtime/observe", "runtime/scheduler", "runtime/launch"],
     "api/libfabric": ["message", "runtime/ipc", "api/gpu/apenet_gpu.h"],
-    "api/native": ["kernel", "message", "runtime/ipc"],
     "api/apelib": ["kernel", "message", "runtime/ipc", "api/native"],
     "api/gpu": [],
     "api/native": ["kernel", "message/requests.hpp", "runtime/ipc"],
@@ -76,12 +75,11 @@ LINKS = {
     "scripted": {"kernel", "message", "machine", "observe"},
     "perf": {"kernel", "machine", "network", "scripted"},
     "traffic": {"kernel", "network"},
-    "native": {"kernel", "message", "ipc"},
-    "apelib": {"native"},
     "runtime": {"ipc", "kernel", "machine", "observe", "scheduler", "recording", "launch"},
     "native": {"ipc", "kernel", "message"},
     "rdma": {"native"},
     "tnw": {"native"},
+    "apelib": {"native"},
 }
 
 

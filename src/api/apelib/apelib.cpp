@@ -227,8 +227,6 @@ const char* ape_strerror(int code) {
       return "still in progress";
     case APE_ERR_IDLE:
       return "a halo that has not been started";
-    case APE_ERR_UNSUPPORTED:
-      return "not supported on this machine";
     case APE_ERR_MEMORY:
       return "no memory is left";
     case APE_ERR_NETWORK:

@@ -45,7 +45,6 @@ typedef enum {
   APE_ERR_HALO,        /* not a halo: never created, or already freed */
   APE_ERR_BUSY,        /* a halo in progress, or ape_finalize() with requests in progress */
   APE_ERR_IDLE,        /* a halo that has not been started */
-  APE_ERR_UNSUPPORTED, /* this machine or this transport cannot do it */
   APE_ERR_MEMORY,      /* no memory is left */
   APE_ERR_NETWORK      /* the transport failed; see ape_last_error() */
 } ape_error;

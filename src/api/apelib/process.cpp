@@ -11,10 +11,13 @@ namespace apenet::apelib {
 namespace {
 
 std::unique_ptr<Transport> make_transport() {
-  if (ipc::Client::is_fork())
-    throw Error(APE_ERR_STATE, "ape_init: this process is a fork of a rank, not a rank");
   ipc::Client* client = ipc::Client::machine() != nullptr ? ipc::Client::instance() : nullptr;
-  if (client != nullptr) return std::make_unique<CardTransport>(*client);
+  if (client != nullptr) {
+    const native::Inside inside(*client);
+    return std::make_unique<CardTransport>(*client);
+  }
+  if (ipc::Client::is_fork() || std::getenv(ipc::mapping_variable) != nullptr)
+    throw Error(APE_ERR_STATE, "ape_init: this process is a child of a simulated rank, not a rank");
   return make_fabric_transport();
 }
 

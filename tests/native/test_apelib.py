@@ -10,13 +10,20 @@ from pathlib import Path
 import pytest
 
 import apenet
+from apenet.host.compiling import compile_program
 
-HERE = Path(__file__).parent
-EXAMPLES = HERE.parents[2] / "examples"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 BIN = Path(sys.executable).parent
 MIB = 2**20
 HANG_GUARD_S = 300
 MACHINES = ("ape16", "apenetplus-v4", "extoll-64", "qpace", "pax", "ideal")
+
+
+def compiled(source: Path, program: Path | None = None, *options: str) -> Path:
+    """As `apenet cc --apelib`; the program lies beside its source, unless it is named."""
+    target = program or source.with_suffix("")
+    compile_program(["-O1", "-Wall", "-Wextra", "-Werror", *options, source, "-o", target], ["apelib"])
+    return target
 
 
 @pytest.fixture
@@ -52,33 +59,36 @@ def run_real(ranks: int, program, *arguments: str, **environment: str) -> str:
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 3, 5, 8])
-def test_every_call_gives_the_same_in_virtual_and_in_real_time(build_apelib, run_virtual, ranks):
-    program = build_apelib(HERE / "conformance.c")
+def test_every_call_gives_the_same_in_virtual_and_in_real_time(compile_native, run_virtual, ranks):
+    program = compile_native("apelib/conformance.c", "apelib")
     virtual = run_virtual(program, ranks)
     assert virtual.splitlines()[-1].startswith(f"{ranks} ranks: ")
     assert run_real(ranks, program, APELIB_PROVIDER="tcp") == virtual
 
 
 @pytest.mark.parametrize("ranks", [4, 6, 7])
-def test_every_call_within_a_host(build_apelib, run_virtual, ranks):
-    program = build_apelib(HERE / "conformance.c")
+def test_every_call_within_a_host(compile_native, run_virtual, ranks):
+    program = compile_native("apelib/conformance.c", "apelib")
     assert run_real(ranks, program, APELIB_PROVIDER="shm") == run_virtual(program, ranks)
 
 
 @pytest.mark.parametrize("machine", MACHINES)
-def test_every_call_on_other_cards(build_apelib, run_virtual, machine):
-    run_virtual(build_apelib(HERE / "conformance.c"), 4, machine=machine)
+def test_every_call_on_other_cards(compile_native, run_virtual, machine):
+    run_virtual(compile_native("apelib/conformance.c", "apelib"), 4, machine=machine)
 
 
-def test_every_call_with_several_ranks_on_a_node(build_apelib, run_virtual):
-    run_virtual(build_apelib(HERE / "conformance.c"), 6, options=("--ranks-per-node", "2"))
+def test_every_call_with_several_ranks_on_a_node(compile_native, run_virtual):
+    run_virtual(compile_native("apelib/conformance.c", "apelib"), 6, options=("--ranks-per-node", "2"))
 
 
-@pytest.mark.parametrize("standard", ["c++17", "c11"])
-def test_the_header_compiles(build_apelib, tmp_path, standard):
-    source = tmp_path / "header.c"
+@pytest.mark.parametrize(("suffix", "standard"), [("cpp", "c++17"), ("c", "c11")])
+def test_the_header_compiles(tmp_path, suffix, standard):
+    source = tmp_path / f"header.{suffix}"
     source.write_text("#include <apelib.h>\nint main(void) { return ape_finalize() != APE_ERR_STATE; }\n")
-    assert subprocess.run([build_apelib(source, standard=standard)], check=False).returncode == 0
+    program = tmp_path / "header"
+    strict = [f"-std={standard}", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
+    compile_program([*strict, source, "-o", program], ["apelib"])
+    assert subprocess.run([program], check=False).returncode == 0
 
 
 def measured(output: str) -> dict[int, tuple[float, float]]:
@@ -87,8 +97,8 @@ def measured(output: str) -> dict[int, tuple[float, float]]:
     return {int(size): (float(half), float(both)) for size, half, both in rows}
 
 
-def test_bandwidths_and_latencies_of_2004(build_apelib, run_virtual):
-    program = build_apelib(HERE / "measure.c")
+def test_bandwidths_and_latencies_of_2004(compile_native, run_virtual):
+    program = compile_native("apelib/measure.c", "apelib")
     sizes = ("16", "32", "64", "128", "256", str(MIB))
     zero_copy = measured(run_virtual(program, 2, "zero-copy", "10", *sizes, machine="apenet-2004"))
     results = {key: entry["value"] for key, entry in apenet.machine("apenet-2004").table["results"].items()}
@@ -104,43 +114,48 @@ def test_bandwidths_and_latencies_of_2004(build_apelib, run_virtual):
     assert copied[MIB][0] / zero_copy[MIB][0] == pytest.approx(2, rel=0.1)
 
 
-def test_halo_of_64_ranks_beside_mpi(build_apelib, run_virtual):
+def test_halo_of_64_ranks_beside_mpi(compile_native, run_virtual):
     """One program that uses MPI and apelib; the sizes that go without a handshake, and one above."""
-    program = build_apelib(HERE / "halo_both.c", BIN / "mpicc")
+    program = compile_native("apelib/halo_both.c", "apelib", mpi=True)
     output = run_virtual(program, 64, "8", "512", "4096", "8192", "65536", machine="ape128")
     for line in output.splitlines():
         _, mpi_us, apelib_us = map(float, line.split())
         assert apelib_us <= mpi_us, line
 
 
-def test_mpi_and_apelib_at_once_in_real_time(build_apelib):
-    program = build_apelib(HERE / "halo_both.c", BIN / "mpicc")
+def test_mpi_and_apelib_at_once_in_real_time(compile_native):
+    program = compile_native("apelib/halo_both.c", "apelib", mpi=True)
     assert len(run_real(2, program, "8", "100000").splitlines()) == 2
 
 
-def test_a_receiver_that_does_not_look_for_a_second_loses_nothing(build_apelib, run_virtual):
-    run_virtual(build_apelib(HERE / "many_to_one.c"), 16, "2000")
-    run_virtual(build_apelib(HERE / "many_to_one.c"), 6, "300", machine="extoll-64")
-    run_virtual(build_apelib(HERE / "many_to_one.c"), 6, "300", machine="qpace")
+def test_a_receiver_that_does_not_look_for_a_second_loses_nothing(compile_native, run_virtual):
+    run_virtual(compile_native("apelib/many_to_one.c", "apelib"), 16, "2000")
+    run_virtual(compile_native("apelib/many_to_one.c", "apelib"), 6, "300", machine="extoll-64")
+    run_virtual(compile_native("apelib/many_to_one.c", "apelib"), 6, "300", machine="qpace")
 
 
-def test_random_sequences_agree_with_a_model_and_repeat(build_apelib, run_virtual, tmp_path):
+def test_random_sequences_agree_with_a_model_and_repeat(compile_native, run_virtual, tmp_path):
     hashes = []
     for label in ("once", "again"):
-        output = run_virtual(build_apelib(HERE / "fuzz.c"), 4, "1", "10000", options=("--out", str(tmp_path / label)))
+        output = run_virtual(
+            compile_native("apelib/fuzz.c", "apelib"), 4, "1", "10000", options=("--out", str(tmp_path / label))
+        )
         assert output == "10000 sequences agree\n"
         hashes.append(json.loads((tmp_path / label / "run.json").read_text(encoding="utf-8"))["trace_hash"])
     assert hashes[0] == hashes[1]
 
 
 @pytest.mark.parametrize(("machine", "ranks"), [("extoll-64", 3), ("qpace", 4), ("apenetplus-v5", 5), ("pax", 8)])
-def test_random_sequences_on_other_cards(build_apelib, run_virtual, machine, ranks):
-    run_virtual(build_apelib(HERE / "fuzz.c"), ranks, str(ranks), "300", machine=machine)
+def test_random_sequences_on_other_cards(compile_native, run_virtual, machine, ranks):
+    run_virtual(compile_native("apelib/fuzz.c", "apelib"), ranks, str(ranks), "300", machine=machine)
 
 
 @pytest.mark.parametrize("provider", ["tcp", "shm"])
-def test_random_sequences_in_real_time(build_apelib, provider):
-    assert run_real(3, build_apelib(HERE / "fuzz.c"), "5", "300", APELIB_PROVIDER=provider) == "300 sequences agree\n"
+def test_random_sequences_in_real_time(compile_native, provider):
+    assert (
+        run_real(3, compile_native("apelib/fuzz.c", "apelib"), "5", "300", APELIB_PROVIDER=provider)
+        == "300 sequences agree\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -157,9 +172,9 @@ def test_random_sequences_in_real_time(build_apelib, provider):
         ({"PMI_FD": "0", "PMI_RANK": "5", "PMI_SIZE": "2"}, "PMI_RANK = '5'"),
     ],
 )
-def test_an_environment_that_does_not_suit_is_named(build_apelib, environment, reason):
+def test_an_environment_that_does_not_suit_is_named(compile_native, environment, reason):
     done = subprocess.run(
-        [build_apelib(HERE / "measure.c"), "auto", "1", "8"],
+        [compile_native("apelib/measure.c", "apelib"), "auto", "1", "8"],
         capture_output=True,
         text=True,
         check=False,
@@ -171,14 +186,14 @@ def test_an_environment_that_does_not_suit_is_named(build_apelib, environment, r
     assert reason in done.stderr
 
 
-def test_dims_of_the_environment(build_apelib, run_virtual, tmp_path):
+def test_dims_of_the_environment(run_virtual, tmp_path):
     source = tmp_path / "dims.c"
     source.write_text(
         "#include <apelib.h>\n#include <stdio.h>\nint main(void) {\n  int n, r, d[APE_MAX_DIMS];\n"
         "  if (ape_init() || ape_dims(&n, d) || ape_rank(&r)) return 1;\n"
         '  if (r == 0) printf("%d: %dx%dx%dx%d\\n", n, d[0], d[1], d[2], d[3]);\n  return ape_finalize();\n}\n'
     )
-    program = build_apelib(source)
+    program = compiled(source)
     assert run_virtual(program, 16) == "3: 4x2x2x1\n"
     assert run_virtual(program, 8) == "3: 4x2x1x1\n"
     # The nodes of the ranks fill no box of the machine.
@@ -188,14 +203,14 @@ def test_dims_of_the_environment(build_apelib, run_virtual, tmp_path):
     assert run_real(6, program, APELIB_DIMS="1x6") == "3: 1x6x1x1\n"
 
 
-def test_a_missing_message_is_a_deadlock_that_names_the_call(build_apelib, start_apenet, tmp_path):
+def test_a_missing_message_is_a_deadlock_that_names_the_call(start_apenet, tmp_path):
     source = tmp_path / "waits.c"
     source.write_text(
         "#include <apelib.h>\nint main(void) {\n  char byte;\n  int rank;\n"
         "  if (ape_init() || ape_rank(&rank)) return 1;\n"
         "  return ape_recv(&byte, 1, 1 - rank, 0, APE_AUTO);\n}\n"
     )
-    done = start_apenet("run", "-n", "2", "--machine", "ape16", "--", build_apelib(source)).finish()
+    done = start_apenet("run", "-n", "2", "--machine", "ape16", "--", compiled(source)).finish()
     assert done.returncode != 0
     assert "waits in ape_recv" in done.stderr
 
@@ -208,12 +223,12 @@ HALOS = {
 
 
 @pytest.fixture
-def halo_program(build_apelib):
+def halo_program(tmp_path):
     def program(language: str):
         source = HALOS[language]
         if language == "python":
             return [sys.executable, source]
-        return build_apelib(source, "gfortran", "f2008") if language == "fortran" else build_apelib(source)
+        return compiled(source, tmp_path / language, *(["-std=f2008"] if language == "fortran" else []))
 
     return program
 
