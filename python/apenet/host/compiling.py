@@ -13,8 +13,8 @@ from apenet.host.toolchain import INCLUDE, LIBRARIES, search_path
 PACKAGES = {"apelib": "apelib", "rdma": "apenet-rdma", "tnw": "apenet-tnw"}
 """The libraries that programs can link, and their pkg-config packages, which are also the names of their files."""
 
-_FORTRAN = "gfortran"
 # By the suffix of a source: the compiler, and MPI's wrapper of it.
+_FORTRAN = "gfortran"
 _COMPILERS = {
     **dict.fromkeys((".cpp", ".cc", ".cxx", ".C", ".c++"), ("c++", "mpicxx")),
     **dict.fromkeys((".f90", ".F90", ".f03", ".f08", ".f", ".F"), (_FORTRAN, "mpifort")),
@@ -39,7 +39,8 @@ def command(
     """The compiler's whole command for `arguments`, which are those of any C, C++ or Fortran compiler.
 
     The suffix of the first source decides the compiler; with `mpi` it is MPI's wrapper. What only compiles (-c) links
-    nothing. A Fortran program is compiled with the libraries' modules, whose .mod files come beside the program. Raises InputError for an unknown library, HostError if there is no such compiler.
+    nothing. A Fortran program is compiled with the libraries' modules, whose .mod files come beside the program.
+    Raises InputError for an unknown library, HostError if there is no such compiler.
     """
     suffixes = [Path(argument).suffix for argument in arguments if not argument.startswith("-")]
     names = next((_COMPILERS[suffix] for suffix in suffixes if suffix in _COMPILERS), _C)
