@@ -32,6 +32,9 @@ struct SendCall {
   bool inject = false;  // the buffer may be reused when the call returns
   std::uint32_t data = 0;
   std::uint64_t tag = 0;
+  // Up to this length the message goes at once, and the card reads the buffer itself: no copy, and the buffer
+  // is in use until it has left.
+  std::uint64_t direct_bytes = 0;
   Owner owner;
 };
 
@@ -40,6 +43,7 @@ struct ReceiveCall {
   Wanted wanted;
   bool tagged = false;
   bool multi = false;
+  Landing landing = Landing::copied;
   Owner owner;
 };
 
@@ -214,7 +218,9 @@ class Engine {
   };
   // Sending.
   bool send_eager(Inbox& from, const SendCall& call);
+  bool send_direct(Inbox& from, const SendCall& call);
   void post_eager(MessageHeader header, std::uint32_t target, const Buffer& buffer);
+  [[nodiscard]] Request eager_request(MessageHeader header, std::uint32_t target, const Buffer& buffer);
   void start_rendezvous(Inbox& from, const SendCall& call);
   Transfer& begin(Inbox& from, Transfer::Kind kind, const Buffer& buffer, bool inject, const Owner& owner);
   Transfer& begin_access(Inbox& from, Transfer::Kind kind, const AccessCall& call);
@@ -226,6 +232,7 @@ class Engine {
   void reported(const Event& event);
   void finish(Transfer& transfer);
   void charge_copy(std::uint64_t bytes);
+  [[nodiscard]] bool lands_directly(const Receive& receive, const Message& message) const;
   void charge_gpu_copy(std::uint64_t bytes);
   void charge_staging(const Buffer& buffer, std::uint32_t peer);
   [[nodiscard]] bool card_reaches_gpus(std::uint32_t peer) const;

@@ -123,6 +123,7 @@ void Engine<P>::assemble(const Message& message) {
     whole.message = message;
     whole.message.slot = no_slot;
     whole.message.payload_bytes = 0;
+    whole.message.in_pieces = true;
     if constexpr (P::moves_bytes) whole.copy = std::make_unique<std::byte[]>(room);
     whole.message.payload = P::moves_bytes ? whole.copy.get() : whole.small;
     source.in_pieces = &whole;

@@ -20,6 +20,7 @@ Receive& Engine<P>::take_receive(Inbox& inbox, const ReceiveCall& call) {
   receive->source_endpoint = call.wanted.source_endpoint;
   receive->tagged = call.tagged;
   receive->multi = call.multi;
+  receive->landing = call.landing;
   receive->owner = call.owner;
   receive->buffer = call.buffer;
   return *receive;
@@ -45,6 +46,8 @@ void Engine<P>::receive(Inbox& inbox, const ReceiveCall& call) {
   }
   if (KeptMessage* kept = matcher.find(call.wanted, receive.peer)) {
     matcher.drop(kept);
+    if (receive.landing == Landing::direct && is_eager(kept->message.header.kind))
+      receive.landing = Landing::copied;
     consume(receive, unstore(*stored_of(kept)));
     release(*stored_of(kept));
     return;
@@ -116,7 +119,9 @@ void Engine<P>::consume(Receive& receive, const Message& message) {
   transport_.matched(receive, message);
   if (is_ready(message.header.kind)) {
     const SoftwareCosts& costs = transport_.costs(rail_);
-    transport_.charge(costs.rendezvous + (receive.expected > 0 ? costs.publish : Time::zero()));
+    // The library above has published other buffers.
+    const bool publishes = receive.expected > 0 && receive.landing == Landing::copied;
+    transport_.charge(costs.rendezvous + (publishes ? costs.publish : Time::zero()));
     clear(receive, message);
     transport_.return_slot(message);
     if (receive.expected == 0) finish(receive);
@@ -125,9 +130,18 @@ void Engine<P>::consume(Receive& receive, const Message& message) {
   if constexpr (P::moves_bytes) scatter(receive.buffer, 0, message.payload, receive.expected);
   const std::uint64_t to_gpu = part_of(receive.buffer, 0, receive.expected).gpu_bytes();
   charge_gpu_copy(to_gpu);
-  charge_copy(receive.expected - to_gpu);
+  if (!lands_directly(receive, message)) charge_copy(receive.expected - to_gpu);
   transport_.return_slot(message);
   finish(receive);
+}
+
+// A card finds a published buffer for what it writes to memory itself; mailboxes and receive rings are read
+// by the CPU.
+template <typename P>
+bool Engine<P>::lands_directly(const Receive& receive, const Message& message) const {
+  if (receive.landing != Landing::direct) return receive.landing == Landing::copied_above;
+  const bool is_written_by_card = message.mailbox_packets == 0 && transport_.card(rail_).needs_credit == 0;
+  return is_written_by_card && !message.in_pieces && !transport_.is_near(message.source);
 }
 
 // Taking a message, and later giving its buffer back to the card.

@@ -90,6 +90,8 @@ bool Engine<P>::send(Inbox& from, const SendCall& call) {
   const bool small = static_cast<std::int64_t>(call.buffer.length) <= eager_limit_bytes_;
   // A rendezvous saves the receiver's copy to its GPU, but needs this process again: not for an inject.
   const bool stays_in_gpu = call.buffer.gpu_bytes() > 0 && card_reaches_gpus(call.target) && !call.inject;
+  if (call.direct_bytes > 0 && call.buffer.length <= call.direct_bytes && send_direct(from, call))
+    return false;
   if (small && !stays_in_gpu && send_eager(from, call)) return true;
   start_rendezvous(from, call);
   return false;
@@ -118,9 +120,44 @@ bool Engine<P>::send_eager(Inbox& from, const SendCall& call) {
   return true;
 }
 
+// One request whose payload the card reads from the program's memory, and reports when it has. False: the CPU
+// has to write or copy the payload, or there is no room for it.
+template <typename P>
+bool Engine<P>::send_direct(Inbox& from, const SendCall& call) {
+  const std::uint64_t length = call.buffer.length;
+  const auto bytes = static_cast<std::int64_t>(sizeof(MessageHeader) + length);
+  if (length > piece_limit_bytes_ || bytes <= transport_.card(rail_).max_pio_bytes) return false;
+  if (call.buffer.gpu_bytes() > 0 || transport_.is_near(call.target)) return false;
+  if constexpr (P::moves_bytes) {
+    if (sizeof(MessageHeader) + length > inline_bytes && transport_.free_slots() == 0) return false;
+  }
+  Transfer& transfer = begin(from, Transfer::Kind::message, call.buffer, false, call.owner);
+  transfer.target = call.target;
+  transfer.tagged = call.tagged;
+  transfer.tag = call.tag;
+  transfer.cleared = true;
+  Request request = eager_request(header_of(from, call, true), call.target, call.buffer);
+  request.flags = want_local;
+  request.rail = rail_;
+  transport_.charge(transport_.costs(rail_).send);
+  parts_.insert(transport_.post(request), transfer.id);
+  ++transfer.pending;
+  return true;
+}
+
 // Requires a free slot, unless the request can hold the payload.
 template <typename P>
 void Engine<P>::post_eager(MessageHeader header, std::uint32_t target, const Buffer& buffer) {
+  Request request = eager_request(header, target, buffer);
+  transport_.charge(transport_.costs(rail_).send);
+  // What the CPU writes to the card itself needs no other copy.
+  if (request.bytes > transport_.card(rail_).max_pio_bytes) charge_copy(buffer.length - buffer.gpu_bytes());
+  if (buffer.gpu_bytes() > 0 && card_reaches_gpus(target)) request.flags = local_gpu;
+  post_send(request);
+}
+
+template <typename P>
+Request Engine<P>::eager_request(MessageHeader header, std::uint32_t target, const Buffer& buffer) {
   const std::uint64_t length = buffer.length;
   Request request;
   request.target = target;
@@ -137,11 +174,7 @@ void Engine<P>::post_eager(MessageHeader header, std::uint32_t target, const Buf
   }
   header.sequence = peers_[peers_.number_of(target)].next_out++;
   std::memcpy(request.inline_data, &header, sizeof(header));
-  transport_.charge(transport_.costs(rail_).send);
-  // What the CPU writes to the card itself needs no other copy.
-  if (request.bytes > transport_.card(rail_).max_pio_bytes) charge_copy(length - buffer.gpu_bytes());
-  if (buffer.gpu_bytes() > 0 && card_reaches_gpus(target)) request.flags = local_gpu;
-  post_send(request);
+  return request;
 }
 
 // Of a send, when everything before it is charged: what the CPU has yet to write of it, packet by packet,

@@ -27,6 +27,14 @@ struct Owner {
 // Where the messages for one address of a process arrive.
 class Inbox;
 
+// How the payload of an eager message comes into the buffer of a receive. Of a rendezvous it always lands
+// there.
+enum class Landing : std::uint8_t {
+  copied,        // it lands in the library's memory, and the engine copies it
+  direct,        // the buffer is published to the card: copied only if the message came before the receive
+  copied_above,  // it lands in memory of the library above, which copies it and charges for that
+};
+
 // A receive that has been posted, until its completion. Matched once, except for a multi-receive, which stays
 // in the queue and gives parts of its buffer to children until less than the inbox's minimum is left.
 struct Receive {
@@ -45,6 +53,7 @@ struct Receive {
   bool retired = false;  // multi: out of the queue, waits for its children
   bool failed = false;
   bool has_data = false;
+  Landing landing = Landing::copied;
   Inbox* inbox = nullptr;
   Owner owner;
   Buffer buffer;
@@ -61,6 +70,7 @@ struct Receive {
 
   void reset() {
     multi = retired = failed = has_data = false;
+    landing = Landing::copied;
     inbox = nullptr;
     parent = nullptr;
     used = children = 0;
@@ -77,6 +87,7 @@ struct Message {
   std::uint32_t slot = no_slot;
   std::uint32_t mailbox_packets = 0;  // in which it came: see Event
   std::uint8_t rail = 0;              // on which it came
+  bool in_pieces = false;             // eager: the engine has put it together
   const std::byte* payload = nullptr;
   std::size_t payload_bytes = 0;
 

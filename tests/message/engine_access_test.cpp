@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <memory>
 
 #include "message/toy_transport.hpp"
 
@@ -173,6 +174,80 @@ TEST_F(Costs, OfAMessageThatTheProcessorWritesPacketByPacket) {
   exchange(network, 100);  // with its header of 24 bytes: two packets, and no copy at the sender
   EXPECT_EQ(network[0].transport.charged.ps(), 1 + 10'000'000'000);
   EXPECT_EQ(network[1].transport.charged.ps(), 100 + 100);
+}
+
+// The card reads and writes the program's memory, and says when it has read it.
+class DirectCosts : public Costs {
+ protected:
+  DirectCosts() {
+    message::SoftwareCosts costs = digits();
+    costs.copy_bytes_per_second = 1'000'000'000'000;
+    network = std::make_unique<ToyNetwork>(2, costs, card);
+  }
+  void send(const Bytes& bytes, std::uint64_t direct_bytes) {
+    SendCall call;
+    call.buffer = buffer_of(bytes);
+    call.target = 1;
+    call.direct_bytes = direct_bytes;
+    call.owner.context = &contexts[0];
+    EXPECT_FALSE((*network)[0].engine.send((*network)[0].inbox, call));
+  }
+  void receive(Bytes& bytes) {
+    ReceiveCall call;
+    call.buffer = buffer_of(bytes);
+    call.landing = message::Landing::direct;
+    call.owner.context = &contexts[1];
+    (*network)[1].engine.receive((*network)[1].inbox, call);
+  }
+  [[nodiscard]] std::int64_t charged(std::uint32_t rank) const {
+    return (*network)[rank].transport.charged.ps();
+  }
+  message::CardLimits card;
+  std::unique_ptr<ToyNetwork> network;
+};
+
+TEST_F(DirectCosts, OfAShortMessage) {
+  const Bytes sent = bytes_from(3, 200);
+  Bytes got(200);
+  receive(got);
+  send(sent, 256);
+  network->run();
+  EXPECT_EQ(got, sent);
+  EXPECT_EQ(charged(0), 1 + 10'000);
+  EXPECT_EQ(charged(1), 100);
+  ASSERT_EQ((*network)[0].transport.told.size(), 1U);
+  EXPECT_EQ((*network)[0].transport.told[0].context, &contexts[0]);
+}
+
+TEST_F(DirectCosts, OfAMessageThatComesBeforeItsReceive) {
+  const Bytes sent = bytes_from(4, 200);
+  Bytes got(200);
+  send(sent, 256);
+  network->run();
+  receive(got);
+  EXPECT_EQ(got, sent);
+  EXPECT_EQ(charged(1), 100 + 200);
+}
+
+TEST_F(DirectCosts, OfALongMessageWithoutAHandshake) {
+  const Bytes sent = bytes_from(5, 5000);
+  Bytes got(5000);
+  receive(got);
+  send(sent, 5000);
+  network->run();
+  EXPECT_EQ(got, sent);
+  EXPECT_EQ(charged(0), 1 + 10'000);
+  EXPECT_EQ(charged(1), 100);
+}
+
+TEST_F(DirectCosts, OfARendezvousWhoseBufferIsPublished) {
+  const Bytes sent = bytes_from(6, 1000);
+  Bytes got(1000);
+  receive(got);
+  send(sent, 256);
+  network->run();
+  EXPECT_EQ(got, sent);
+  EXPECT_EQ(charged(1), 1'000'100 + 1'000'001 + 10'000);
 }
 
 TEST_F(Costs, OfARendezvous) {

@@ -241,6 +241,11 @@ inline void ToyNetwork::post(std::uint32_t source, const message::Request& reque
     event.inline_length = request.inline_length;
     std::memcpy(event.inline_data, request.inline_data, request.inline_length);
     ranks_[request.target].engine.take(event);
+    if ((request.flags & message::want_local) == 0) return;
+    message::Event sent;
+    sent.kind = message::EventKind::sent;
+    sent.message = request.message;
+    report(source, sent);
   });
 }
 

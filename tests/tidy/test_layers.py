@@ -44,6 +44,7 @@ RULES = {
     "runtime/warden": [],
     "runtime": ["kernel", "machine", "runtime/ipc", "runtime/observe", "runtime/scheduler", "runtime/launch"],
     "api/libfabric": ["message", "runtime/ipc", "api/gpu/apenet_gpu.h"],
+    "api/apelib": ["kernel", "message", "runtime/ipc", "api/native"],
     "api/gpu": [],
     "api/native": ["kernel", "message/requests.hpp", "runtime/ipc"],
     "api/rdma": ["api/native", "runtime/ipc", "api/gpu/apenet_gpu.h", "kernel"],
@@ -78,6 +79,7 @@ LINKS = {
     "native": {"ipc", "kernel", "message"},
     "rdma": {"native"},
     "tnw": {"native"},
+    "apelib": {"native"},
 }
 
 
@@ -128,6 +130,7 @@ def test_nobody_includes_upwards_out_of_a_room():
 # The rooms that each room of python/apenet may import; the package's __init__.py, its interface, may import all.
 PYTHON_RULES = {
     "base": [],
+    "apelib": [],
     "machine": ["base"],
     "host": ["base"],
     "run": ["base", "machine", "host"],

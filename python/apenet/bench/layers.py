@@ -30,6 +30,7 @@ class Layer:
 
 
 LAYERS = {
+    "apelib": Layer("apelib", ("apelink", "apelink-plus", "extoll", "fabric", "hca", "ideal", "tnw")),
     "rdma": Layer("rdma", ("apelink", "apelink-plus")),
     "tnw": Layer("tnw", ("tnw",)),
 }

@@ -10,15 +10,18 @@ from pathlib import Path
 from apenet.base.errors import HostError, InputError
 from apenet.host.toolchain import INCLUDE, LIBRARIES, search_path
 
-PACKAGES = {"rdma": "apenet-rdma", "tnw": "apenet-tnw"}
+PACKAGES = {"apelib": "apelib", "rdma": "apenet-rdma", "tnw": "apenet-tnw"}
 """The libraries that programs can link, and their pkg-config packages, which are also the names of their files."""
 
 # By the suffix of a source: the compiler, and MPI's wrapper of it.
+_FORTRAN = "gfortran"
 _COMPILERS = {
     **dict.fromkeys((".cpp", ".cc", ".cxx", ".C", ".c++"), ("c++", "mpicxx")),
-    **dict.fromkeys((".f90", ".F90", ".f03", ".f08", ".f", ".F"), ("gfortran", "mpifort")),
+    **dict.fromkeys((".f90", ".F90", ".f03", ".f08", ".f", ".F"), (_FORTRAN, "mpifort")),
 }
 _C = ("cc", "mpicc")
+# A module is compiled with the program, because its compiled form depends on the compiler's version.
+_FORTRAN_MODULES = {"apelib": "apelib.f90"}
 
 
 def flags(libraries: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -36,7 +39,8 @@ def command(
     """The compiler's whole command for `arguments`, which are those of any C, C++ or Fortran compiler.
 
     The suffix of the first source decides the compiler; with `mpi` it is MPI's wrapper. What only compiles (-c) links
-    nothing. Raises InputError for an unknown library, HostError if there is no such compiler.
+    nothing. A Fortran program is compiled with the libraries' modules, whose .mod files come beside the program.
+    Raises InputError for an unknown library, HostError if there is no such compiler.
     """
     suffixes = [Path(argument).suffix for argument in arguments if not argument.startswith("-")]
     names = next((_COMPILERS[suffix] for suffix in suffixes if suffix in _COMPILERS), _C)
@@ -46,8 +50,13 @@ def command(
         hint = "; pip install mpich brings it" if compiler is None and mpi else ""
         raise HostError(f"{wanted}: no such compiler in PATH{hint}")
     compiling, linking = flags(libraries)
-    only_compiles = bool({"-c", "-S", "-E"} & set(arguments))
-    return [found, *compiling, *arguments, *([] if only_compiles else linking)]
+    if {"-c", "-S", "-E"} & set(arguments):
+        return [found, *compiling, *arguments]
+    modules = [str(INCLUDE / _FORTRAN_MODULES[name]) for name in libraries if name in _FORTRAN_MODULES]
+    if names[0] != _FORTRAN or not modules:
+        return [found, *compiling, *arguments, *linking]
+    target = Path(arguments[arguments.index("-o") + 1]) if "-o" in arguments[:-1] else Path("a.out")
+    return [found, *compiling, f"-J{target.parent}", *modules, *arguments, *linking]
 
 
 def compile_program(

@@ -1,0 +1,73 @@
+// CardTransport: the card of a simulated machine. The message engine of this process speaks the protocol, and
+// charges each step what [software.card] of the machine file says.
+#pragma once
+
+#include <string>
+
+#include "api/apelib/transport.hpp"
+#include "api/native/card.hpp"
+#include "message/engine.hpp"
+
+namespace apenet::apelib {
+
+class CardTransport final : public Transport, private native::Taker {
+ public:
+  static constexpr bool moves_bytes = true;
+  using Engine = message::Engine<CardTransport>;
+
+  // Must never be destroyed: peers go on counting their messages to this process.
+  explicit CardTransport(ipc::Client& client);
+
+  [[nodiscard]] std::uint32_t rank() const override { return card_.rank(); }
+  [[nodiscard]] std::uint32_t size() const override { return card_.rank_count(); }
+  [[nodiscard]] std::uint64_t most_bytes() const override { return message::most_bytes; }
+  [[nodiscard]] std::optional<Torus> torus() const override;
+  void enter() override;
+  void leave() noexcept override;
+  void send(Operation& operation, std::span<const std::byte> data, std::uint32_t to, std::uint64_t tag,
+            How how) override;
+  void receive(Operation& operation, std::span<std::byte> into, std::uint32_t from, std::uint64_t tag,
+               How how) override;
+  void prepare(std::span<const std::byte> memory) override;
+  void look() override { card_.look(); }
+  void wait_until(std::string_view call, const std::function<bool()>& done) override;
+  [[nodiscard]] const std::string& failure() const override { return failure_; }
+  void close() override;
+
+  // What the engine asks of it: see message::Transport.
+  [[nodiscard]] const message::SoftwareCosts& costs(std::uint8_t /*rail*/) const { return card_.costs(); }
+  [[nodiscard]] const message::CardLimits& card(std::uint8_t /*rail*/) const { return card_.limits(); }
+  [[nodiscard]] std::uint32_t rank_count() const { return card_.rank_count(); }
+  [[nodiscard]] bool is_near(std::uint32_t rank) const { return client_.is_near(rank); }
+  void charge(Time time) { card_.charge(time); }
+  void charge_later(Time time) { card_.charge_later(time); }
+  void works_for(const message::Owner& /*owner*/) {}  // a rank has one clock
+  std::uint64_t post(message::Request& request) { return card_.post(request); }
+  [[nodiscard]] std::byte* take_slot(message::Request& request, std::size_t bytes);
+  [[nodiscard]] std::uint32_t free_slots() const { return client_.free_slots(); }
+  [[nodiscard]] const std::byte* slot_of(const message::Event& event);
+  void return_slot(const message::Message& message);
+  [[nodiscard]] message::Inbox* inbox(std::uint16_t number);
+  void matched(const message::Receive& /*receive*/, const message::Message& /*message*/) {}
+  void received(const message::Receive& receive, bool ends_multi);
+  void ended(const message::Transfer& transfer);
+  // Messages only: no other rank reads or writes memory by key.
+  void written(message::Inbox* /*inbox*/, const message::Event& /*event*/,
+               const message::PutNotice& /*notice*/) {}
+  void was_read(message::Inbox* /*inbox*/, const message::Message& /*message*/) {}
+  void control_arrived(message::Inbox* /*inbox*/, const message::Message& /*message*/) {}
+
+ private:
+  void take(const ipc::Event& event) noexcept override;
+
+  ipc::Client& client_;
+  native::Card card_;
+  Engine::Stores stores_;
+  Engine engine_;
+  message::Inbox inbox_{0};
+  std::string failure_;
+};
+
+}  // namespace apenet::apelib
+
+extern template class apenet::message::Engine<apenet::apelib::CardTransport>;

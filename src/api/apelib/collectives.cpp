@@ -1,0 +1,148 @@
+#include "api/apelib/collectives.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <complex>
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "api/apelib/error.hpp"
+
+namespace apenet::apelib {
+namespace {
+
+constexpr std::uint64_t tag = network_tag(Purpose::collective, 0);
+
+template <typename Value>
+Value combined(const Value& low, const Value& high, Operator with) {
+  if (with == Operator::sum) {
+    // Integers wrap around.
+    if constexpr (std::is_integral_v<Value>) {
+      return static_cast<Value>(static_cast<std::uint64_t>(low) + static_cast<std::uint64_t>(high));
+    } else {
+      return low + high;
+    }
+  }
+  if constexpr (!std::is_same_v<Value, std::complex<double>>)
+    return with == Operator::minimum ? (high < low ? high : low) : (low < high ? high : low);
+  return low;
+}
+
+// values = values of the lower rank, combined with those of the higher.
+template <typename Value>
+void fold(std::byte* values, const std::byte* theirs, std::size_t count, Operator with, bool mine_is_low) {
+  for (std::size_t i = 0; i < count; ++i) {
+    Value mine;
+    Value other;
+    std::memcpy(&mine, values + i * sizeof(Value), sizeof(Value));
+    std::memcpy(&other, theirs + i * sizeof(Value), sizeof(Value));
+    mine = mine_is_low ? combined(mine, other, with) : combined(other, mine, with);
+    std::memcpy(values + i * sizeof(Value), &mine, sizeof(Value));
+  }
+}
+
+void fold(ape_type type, std::byte* values, const std::byte* theirs, std::size_t count, Operator with,
+          bool mine_is_low) {
+  switch (type) {
+    case APE_DOUBLE:
+      return fold<double>(values, theirs, count, with, mine_is_low);
+    case APE_FLOAT:
+      return fold<float>(values, theirs, count, with, mine_is_low);
+    case APE_INT64:
+      return fold<std::int64_t>(values, theirs, count, with, mine_is_low);
+    case APE_DOUBLE_COMPLEX:
+      return fold<std::complex<double>>(values, theirs, count, with, mine_is_low);
+  }
+}
+
+}  // namespace
+
+std::size_t bytes_of(ape_type type) {
+  switch (type) {
+    case APE_FLOAT:
+      return sizeof(float);
+    case APE_DOUBLE_COMPLEX:
+      return sizeof(std::complex<double>);
+    default:
+      return sizeof(double);
+  }
+}
+
+// Dissemination: after round k a rank has heard, directly or not, of the 2^k ranks below it.
+void barrier(Library& library, std::string_view call) {
+  const std::uint32_t size = library.size();
+  for (std::uint32_t distance = 1; distance < size; distance *= 2) {
+    const std::uint32_t up = (library.rank() + distance) % size;
+    const std::uint32_t down = (library.rank() + size - distance) % size;
+    library.exchange(call, {}, up, {}, down, tag);
+  }
+}
+
+// Along a binomial tree.
+void broadcast(Library& library, std::span<std::byte> data, std::uint32_t root) {
+  const std::uint32_t size = library.size();
+  const std::uint32_t place = (library.rank() + size - root) % size;
+  const std::uint32_t whole = std::bit_ceil(size);
+  const std::uint32_t reach = place == 0 ? whole : place & (~place + 1);  // the ranks that this one serves
+  if (place != 0) library.receive("ape_broadcast", data, (place - reach + root) % size, tag);
+  std::deque<Operation> sends;
+  std::vector<Operation*> all;
+  for (std::uint32_t distance = reach / 2; distance > 0; distance /= 2) {
+    if (place + distance >= size) continue;
+    all.push_back(&sends.emplace_back());
+    library.transport().send(*all.back(), data, (place + distance + root) % size, tag, How::automatic);
+  }
+  library.wait_for("ape_broadcast", all);
+}
+
+void gather(Library& library, std::span<const std::byte> mine, std::byte* all, std::uint32_t root) {
+  if (library.rank() != root) {
+    library.send("ape_gather", mine, root, tag);
+    return;
+  }
+  const std::size_t bytes = mine.size();
+  std::deque<Operation> receives;
+  std::vector<Operation*> each;
+  for (std::uint32_t rank = 0; rank < library.size(); ++rank) {
+    const std::span<std::byte> part =
+        bytes > 0 ? std::span(all + rank * bytes, bytes) : std::span<std::byte>();
+    if (rank == root) {
+      if (bytes > 0) std::memmove(part.data(), mine.data(), bytes);
+      continue;
+    }
+    each.push_back(&receives.emplace_back());
+    library.transport().receive(*each.back(), part, rank, tag, How::automatic);
+  }
+  library.wait_for("ape_gather", each);
+}
+
+void combine(Library& library, std::string_view call, void* values, std::size_t count, ape_type type,
+             Operator with) {
+  if (type == APE_DOUBLE_COMPLEX && with != Operator::sum)
+    throw Error(APE_ERR_TYPE, std::string(call) + ": complex numbers have no order");
+  const std::size_t bytes = count * bytes_of(type);
+  auto* const mine = static_cast<std::byte*>(values);
+  const auto theirs = std::make_unique<std::byte[]>(bytes);
+  const std::uint32_t rank = library.rank();
+  const std::uint32_t core = std::bit_floor(library.size());
+  if (rank >= core) {
+    library.send(call, {mine, bytes}, rank - core, tag);
+    library.receive(call, {mine, bytes}, rank - core, tag);
+    return;
+  }
+  const bool has_partner = rank + core < library.size();
+  if (has_partner) {
+    library.receive(call, {theirs.get(), bytes}, rank + core, tag);
+    fold(type, mine, theirs.get(), count, with, true);
+  }
+  for (std::uint32_t distance = 1; distance < core; distance *= 2) {
+    const std::uint32_t other = rank ^ distance;
+    library.exchange(call, {mine, bytes}, other, {theirs.get(), bytes}, other, tag);
+    fold(type, mine, theirs.get(), count, with, rank < other);
+  }
+  if (has_partner) library.send(call, {mine, bytes}, rank + core, tag);
+}
+
+}  // namespace apenet::apelib

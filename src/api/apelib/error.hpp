@@ -1,0 +1,22 @@
+// Error: what a call of the library returns, and why.
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "api/apelib/apelib.h"
+
+namespace apenet::apelib {
+
+class Error {
+ public:
+  Error(ape_error code, std::string why) : code_(code), why_(std::move(why)) {}
+  [[nodiscard]] ape_error code() const { return code_; }
+  [[nodiscard]] const std::string& why() const { return why_; }
+
+ private:
+  ape_error code_;
+  std::string why_;
+};
+
+}  // namespace apenet::apelib

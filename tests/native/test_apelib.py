@@ -1,0 +1,242 @@
+"""apelib: every call in virtual and in real time, published bandwidths, MPI beside it, many messages, and a fuzzer."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import apenet
+from apenet.host.compiling import compile_program
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+BIN = Path(sys.executable).parent
+MIB = 2**20
+HANG_GUARD_S = 300
+MACHINES = ("ape16", "apenetplus-v4", "extoll-64", "qpace", "pax", "ideal")
+
+
+def compiled(source: Path, program: Path | None = None, *options: str) -> Path:
+    """As `apenet cc --apelib`; the program lies beside its source, unless it is named."""
+    target = program or source.with_suffix("")
+    compile_program(["-O1", "-Wall", "-Wextra", "-Werror", *options, source, "-o", target], ["apelib"])
+    return target
+
+
+@pytest.fixture
+def run_virtual(start_apenet):
+    def run(program, ranks: int, *arguments: str, machine: str = "ape16", options: tuple[str, ...] = (), **environment):
+        settings = {"env": {**os.environ, **environment}} if environment else {}
+        command = program if isinstance(program, list) else [program]
+        options = ("run", "-n", str(ranks), "--machine", machine, *options, "--")
+        done = start_apenet(*options, *command, *arguments, **settings).finish()
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    return run
+
+
+def launched(ranks: int, program, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """In real time, by MPICH's launcher."""
+    command = program if isinstance(program, list) else [program]
+    return subprocess.run(
+        [BIN / "mpiexec", "-n", str(ranks), *command, *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=HANG_GUARD_S,
+        env={**os.environ, **environment},
+    )
+
+
+def run_real(ranks: int, program, *arguments: str, **environment: str) -> str:
+    done = launched(ranks, program, *arguments, **environment)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 5, 8])
+def test_every_call_gives_the_same_in_virtual_and_in_real_time(compile_native, run_virtual, ranks):
+    program = compile_native("apelib/conformance.c", "apelib")
+    virtual = run_virtual(program, ranks)
+    assert virtual.splitlines()[-1].startswith(f"{ranks} ranks: ")
+    assert run_real(ranks, program, APELIB_PROVIDER="tcp") == virtual
+
+
+@pytest.mark.parametrize("ranks", [4, 6, 7])
+def test_every_call_within_a_host(compile_native, run_virtual, ranks):
+    program = compile_native("apelib/conformance.c", "apelib")
+    assert run_real(ranks, program, APELIB_PROVIDER="shm") == run_virtual(program, ranks)
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_every_call_on_other_cards(compile_native, run_virtual, machine):
+    run_virtual(compile_native("apelib/conformance.c", "apelib"), 4, machine=machine)
+
+
+def test_every_call_with_several_ranks_on_a_node(compile_native, run_virtual):
+    run_virtual(compile_native("apelib/conformance.c", "apelib"), 6, options=("--ranks-per-node", "2"))
+
+
+@pytest.mark.parametrize(("suffix", "standard"), [("cpp", "c++17"), ("c", "c11")])
+def test_the_header_compiles(tmp_path, suffix, standard):
+    source = tmp_path / f"header.{suffix}"
+    source.write_text("#include <apelib.h>\nint main(void) { return ape_finalize() != APE_ERR_STATE; }\n")
+    program = tmp_path / "header"
+    strict = [f"-std={standard}", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
+    compile_program([*strict, source, "-o", program], ["apelib"])
+    assert subprocess.run([program], check=False).returncode == 0
+
+
+def measured(output: str) -> dict[int, tuple[float, float]]:
+    """Half a round trip and both directions at once, in us, by size."""
+    rows = [line.split() for line in output.splitlines()]
+    return {int(size): (float(half), float(both)) for size, half, both in rows}
+
+
+def test_bandwidths_and_latencies_of_2004(compile_native, run_virtual):
+    program = compile_native("apelib/measure.c", "apelib")
+    sizes = ("16", "32", "64", "128", "256", str(MIB))
+    zero_copy = measured(run_virtual(program, 2, "zero-copy", "10", *sizes, machine="apenet-2004"))
+    results = {key: entry["value"] for key, entry in apenet.machine("apenet-2004").table["results"].items()}
+    one_way = 1e6 / zero_copy[MIB][0]
+    both_ways = 2e6 / zero_copy[MIB][1]
+    assert one_way == pytest.approx(results["apenet-2004.uni_bw"], rel=0.05)
+    assert both_ways == pytest.approx(results["apenet-2004.bidir_bw_sat"], rel=0.05)
+    assert both_ways > 1.25 * one_way
+    latencies = [zero_copy[int(size)][0] for size in sizes[:-1]]
+    assert max(latencies) < results["apenet-2004.latency_small_bound"]
+    assert max(latencies) - min(latencies) <= 0.5
+    copied = measured(run_virtual(program, 2, "copied", "10", str(MIB), machine="apenet-2004"))
+    assert copied[MIB][0] / zero_copy[MIB][0] == pytest.approx(2, rel=0.1)
+
+
+def test_halo_of_64_ranks_beside_mpi(compile_native, run_virtual):
+    """One program that uses MPI and apelib; the sizes that go without a handshake, and one above."""
+    program = compile_native("apelib/halo_both.c", "apelib", mpi=True)
+    output = run_virtual(program, 64, "8", "512", "4096", "8192", "65536", machine="ape128")
+    for line in output.splitlines():
+        _, mpi_us, apelib_us = map(float, line.split())
+        assert apelib_us <= mpi_us, line
+
+
+def test_mpi_and_apelib_at_once_in_real_time(compile_native):
+    program = compile_native("apelib/halo_both.c", "apelib", mpi=True)
+    assert len(run_real(2, program, "8", "100000").splitlines()) == 2
+
+
+def test_a_receiver_that_does_not_look_for_a_second_loses_nothing(compile_native, run_virtual):
+    run_virtual(compile_native("apelib/many_to_one.c", "apelib"), 16, "2000")
+    run_virtual(compile_native("apelib/many_to_one.c", "apelib"), 6, "300", machine="extoll-64")
+    run_virtual(compile_native("apelib/many_to_one.c", "apelib"), 6, "300", machine="qpace")
+
+
+def test_random_sequences_agree_with_a_model_and_repeat(compile_native, run_virtual, tmp_path):
+    hashes = []
+    for label in ("once", "again"):
+        output = run_virtual(
+            compile_native("apelib/fuzz.c", "apelib"), 4, "1", "10000", options=("--out", str(tmp_path / label))
+        )
+        assert output == "10000 sequences agree\n"
+        hashes.append(json.loads((tmp_path / label / "run.json").read_text(encoding="utf-8"))["trace_hash"])
+    assert hashes[0] == hashes[1]
+
+
+@pytest.mark.parametrize(("machine", "ranks"), [("extoll-64", 3), ("qpace", 4), ("apenetplus-v5", 5), ("pax", 8)])
+def test_random_sequences_on_other_cards(compile_native, run_virtual, machine, ranks):
+    run_virtual(compile_native("apelib/fuzz.c", "apelib"), ranks, str(ranks), "300", machine=machine)
+
+
+@pytest.mark.parametrize("provider", ["tcp", "shm"])
+def test_random_sequences_in_real_time(compile_native, provider):
+    assert (
+        run_real(3, compile_native("apelib/fuzz.c", "apelib"), "5", "300", APELIB_PROVIDER=provider)
+        == "300 sequences agree\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("environment", "reason"),
+    [
+        ({"APELIB_PROVIDER": "nix"}, "APELIB_PROVIDER = 'nix'"),
+        ({"APELIB_LIBFABRIC": "/no/libfabric.so"}, "set APELIB_LIBFABRIC"),
+        ({"APELIB_DIMS": "2x2"}, "APELIB_DIMS = '2x2': expected up to 6 extents"),
+        ({"APELIB_DIMS": "1x"}, "APELIB_DIMS = '1x'"),
+        ({"APELIB_DIMS": "99999999999x1"}, "APELIB_DIMS = "),
+        ({"PMIX_RANK": "0"}, "PMIX_RANK is set, but not PMI_FD"),
+        ({"PMI_FD": "999", "PMI_RANK": "0", "PMI_SIZE": "2"}, "PMI_FD"),
+        ({"PMI_FD": "x"}, "PMI_FD = 'x'"),
+        ({"PMI_FD": "0", "PMI_RANK": "5", "PMI_SIZE": "2"}, "PMI_RANK = '5'"),
+    ],
+)
+def test_an_environment_that_does_not_suit_is_named(compile_native, environment, reason):
+    done = subprocess.run(
+        [compile_native("apelib/measure.c", "apelib"), "auto", "1", "8"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=HANG_GUARD_S,
+        stdin=subprocess.DEVNULL,
+        env={**os.environ, **environment},
+    )
+    assert done.returncode == 1
+    assert reason in done.stderr
+
+
+def test_dims_of_the_environment(run_virtual, tmp_path):
+    source = tmp_path / "dims.c"
+    source.write_text(
+        "#include <apelib.h>\n#include <stdio.h>\nint main(void) {\n  int n, r, d[APE_MAX_DIMS];\n"
+        "  if (ape_init() || ape_dims(&n, d) || ape_rank(&r)) return 1;\n"
+        '  if (r == 0) printf("%d: %dx%dx%dx%d\\n", n, d[0], d[1], d[2], d[3]);\n  return ape_finalize();\n}\n'
+    )
+    program = compiled(source)
+    assert run_virtual(program, 16) == "3: 4x2x2x1\n"
+    assert run_virtual(program, 8) == "3: 4x2x1x1\n"
+    # The nodes of the ranks fill no box of the machine.
+    assert run_virtual(program, 12, options=("--map", "random:3")) == "3: 3x2x2x1\n"
+    assert run_virtual(program, 16, APELIB_DIMS="2x2x2x2") == "4: 2x2x2x2\n"
+    assert run_real(6, program) == "3: 3x2x1x1\n"
+    assert run_real(6, program, APELIB_DIMS="1x6") == "3: 1x6x1x1\n"
+
+
+def test_a_missing_message_is_a_deadlock_that_names_the_call(start_apenet, tmp_path):
+    source = tmp_path / "waits.c"
+    source.write_text(
+        "#include <apelib.h>\nint main(void) {\n  char byte;\n  int rank;\n"
+        "  if (ape_init() || ape_rank(&rank)) return 1;\n"
+        "  return ape_recv(&byte, 1, 1 - rank, 0, APE_AUTO);\n}\n"
+    )
+    done = start_apenet("run", "-n", "2", "--machine", "ape16", "--", compiled(source)).finish()
+    assert done.returncode != 0
+    assert "waits in ape_recv" in done.stderr
+
+
+HALOS = {
+    "c": EXAMPLES / "10_halo_apelib_c" / "halo.c",
+    "fortran": EXAMPLES / "11_halo_apelib_fortran" / "halo.f90",
+    "python": EXAMPLES / "12_halo_apelib_python" / "halo.py",
+}
+
+
+@pytest.fixture
+def halo_program(tmp_path):
+    def program(language: str):
+        source = HALOS[language]
+        if language == "python":
+            return [sys.executable, source]
+        return compiled(source, tmp_path / language, *(["-std=f2008"] if language == "fortran" else []))
+
+    return program
+
+
+@pytest.mark.parametrize("language", HALOS)
+def test_halo_in_each_language(halo_program, run_virtual, language):
+    lines = run_virtual(halo_program(language), 16).splitlines()
+    assert lines[:2] == ["16 ranks, a torus of 4x2x2", "sum of squares 524323.507183"]
+    assert re.fullmatch(r"one exchange of six faces of 512 bytes: [\d.]+ us", lines[2])
+    real = run_real(4, halo_program(language)).splitlines()
+    assert real[:2] == run_virtual(halo_program(language), 4).splitlines()[:2]
