@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "kernel/refuse.hpp"
+#include "network/faults/bit_errors.hpp"
 #include "network/faults/faulty_network.hpp"
 #include "network/flit/engine.hpp"
-#include "network/packet/bit_errors.hpp"
 #include "network/packet/engine.hpp"
 #include "network/routing/arrangement.hpp"
 #include "network/routing/channel_classes.hpp"
@@ -63,18 +63,6 @@ void require_bit_error_rate(double rate, std::uint32_t packet_bytes) {
                      " bytes on the wire, a transmission is corrupted with probability " +
                      decimal(probability) + ", at most " + decimal(1 - 1 / max_mean_transmissions) +
                      " is simulated");
-  }
-}
-
-// Rejects features that only the packet engine simulates.
-void require_no_faults(const NetworkDescription& description) {
-  const std::string expected = " with the flit engine: the packet engine alone simulates faults";
-  if (!description.faults.empty())
-    refuse_value("fault", '"' + description.faults.front() + '"', "none" + expected);
-  for (const LinkDescription& link : description.links) {
-    if (link.bit_error_rate > 0) {
-      refuse_value("network.link.bit_error_rate", decimal(link.bit_error_rate), "0" + expected);
-    }
   }
 }
 
@@ -157,25 +145,23 @@ std::unique_ptr<Network> make_network(Simulation& simulation, const NetworkParam
   require_no_deadlock(parameters.description, topology, *routing);
   const NetworkDescription& description = parameters.description;
   const bool is_flit = description.engine == NetworkDescription::Engine::flit;
-  if (is_flit) {
-    require_no_faults(description);
-    require_cut_through(description);
-  }
+  if (is_flit) require_cut_through(description);
   // Packets overtake each other even at the cards, whatever the class.
   const bool has_overtaking = description.virtual_channels > 1 &&
                               description.channel_selection == NetworkDescription::ChannelSelection::any;
   const bool keeps_order = routing->keeps_order() && !has_overtaking;
-  std::unique_ptr<Network> network;
+  std::unique_ptr<HaltingNetwork> engine;
   if (is_flit) {
-    network = std::make_unique<FlitEngine>(simulation, topology, std::move(routing), parameters);
+    engine = std::make_unique<FlitEngine>(simulation, topology, std::move(routing), parameters);
   } else {
-    auto engine = std::make_unique<PacketEngine>(simulation, topology, std::move(routing), parameters);
-    if (description.faults.empty()) {
-      network = std::move(engine);
-    } else {
-      network = std::make_unique<FaultyNetwork>(simulation, topology, std::move(engine), description.faults,
-                                                description.reconfiguration, parameters.rail);
-    }
+    engine = std::make_unique<PacketEngine>(simulation, topology, std::move(routing), parameters);
+  }
+  std::unique_ptr<Network> network;
+  if (description.faults.empty()) {
+    network = std::move(engine);
+  } else {
+    network = std::make_unique<FaultyNetwork>(simulation, topology, std::move(engine), description.faults,
+                                              description.reconfiguration, parameters.rail);
   }
   if (keeps_order || !parameters.needs_order) return network;
   return std::make_unique<Resequencer>(simulation, std::move(network));

@@ -21,15 +21,16 @@ def run(apenet, build, tmp_path):
     return run_with
 
 
-def test_a_program_survives_links_and_nodes_that_die_and_revive(run):
-    _, whole, _ = run()
+@pytest.mark.parametrize("engine", ["packet", "flit"])
+def test_a_program_survives_links_and_nodes_that_die_and_revive(run, engine):
+    _, whole, _ = run("--engine", engine)
     span = whole["virtual_time_us"]
     faults = [
         f"link (0,0,0)+x down @{span * 0.1:.1f}us up @{span * 0.3:.1f}us",
         f"link (1,0,0)+y down @{span * 0.2:.1f}us",
         f"node (2,1,1) down @{span * 0.5:.1f}us up @{span * 0.6:.1f}us",
     ]
-    options = [option for fault in faults for option in ("--fault", fault)]
+    options = ["--engine", engine, *(option for fault in faults for option in ("--fault", fault))]
     done, faulty, out = run(*options)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines().count("passed") == 1

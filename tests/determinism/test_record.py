@@ -44,6 +44,17 @@ def pingpong(build, tmp_path_factory):
     return build(source)
 
 
+@pytest.fixture(scope="module")
+def gpu_pingpong(build, tmp_path_factory):
+    """The same between device memories."""
+    source = tmp_path_factory.mktemp("sources") / "recorded_gpu_pingpong.c"
+    device = PING_PONG.replace("calloc(1 << 18, 1)", "ape_gpu_malloc(1 << 18)").replace(
+        "free(buffer)", "ape_gpu_free(buffer)"
+    )
+    source.write_text('#include "apenet_gpu.h"\n' + device)
+    return build(source)
+
+
 # Rank 0 writes 8 MiB to memory of rank 1 of which the card has translated no page yet.
 PUTS = """
 #include <mpi.h>
@@ -94,6 +105,41 @@ def test_a_ping_pong_replays_to_the_picosecond(pingpong, tmp_path, machine):
     # The rounding to nanoseconds applies to the sum of each rank's times.
     assert replayed.compute_us.tolist() == pytest.approx([rank.compute_us for rank in ran.ranks], abs=0.002)
     assert ran.warnings == ()
+
+
+@pytest.mark.parametrize("rail", ["first", "ib"])
+@pytest.mark.parametrize("memory", ["host", "gpu"])
+def test_the_card_and_the_memory_of_a_buffer_are_in_the_trace(pingpong, gpu_pingpong, tmp_path, rail, memory):
+    trace = tmp_path / "t.goal"
+    machine = package.machine("quong", rail=rail)
+    ran = record([gpu_pingpong if memory == "gpu" else pingpong], trace, n=2, machine=machine)
+    replayed = package.replay(trace, machine=machine)
+    if rail == "ib":
+        assert replayed.trace_hash == ran.trace_hash
+        assert replayed.virtual_time_us == ran.virtual_time_us
+    else:  # a card that translates addresses: a replay publishes a buffer anew for each message
+        assert replayed.virtual_time_us == pytest.approx(ran.virtual_time_us, rel=0.03)
+    assert f"on quong, rail {rail}, " in trace.read_text().splitlines()[0]
+    assert (" gpu\n" in trace.read_text()) == (memory == "gpu")
+
+
+def test_a_machine_without_gpu_replays_device_memory_as_host_memory(gpu_pingpong, tmp_path):
+    trace = tmp_path / "t.goal"
+    record([gpu_pingpong], trace, n=2, machine="quong")
+    replayed = package.replay(trace, machine="ape16")
+    (warning,) = (text for text in replayed.warnings if "GPU" in text)
+    assert "name a buffer in the memory of a GPU, which the nodes of this machine do not have" in warning
+
+
+def test_a_replay_names_the_cards_that_it_does_not_use(build, tmp_path):
+    trace = tmp_path / "t.goal"
+    program = build(ROOT / "tests" / "conformance" / "rails" / "two_cards.c")
+    record([program], trace, n=2, machine="quong", environment={"MPIR_CVAR_CH4_OFI_MAX_NICS": "2"})
+    assert " nic 1 // @0x" in trace.read_text()
+    assert package.replay(trace, machine="quong").warnings == (
+        "operations name the network interface 1 (rail ib): all messages went by one card of their node, that of rail "
+        "first; --rail chooses another",
+    )
 
 
 def test_jacobi_replays_to_the_picosecond(tmp_path):

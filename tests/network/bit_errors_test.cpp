@@ -1,4 +1,4 @@
-#include "network/packet/bit_errors.hpp"
+#include "network/faults/bit_errors.hpp"
 
 #include <gtest/gtest.h>
 
@@ -110,16 +110,6 @@ TEST(BitErrors, RatesAtWhichNoPacketPassesAreRefused) {
       }
     }
   }
-}
-
-TEST(BitErrors, TheFlitEngineRefusesBitErrors) {
-  NetworkParameters parameters = small_network(MeshDescription({2}), 100);
-  parameters.description.engine = NetworkDescription::Engine::flit;
-  parameters.description.links[0].bit_error_rate = 1e-12;
-  EXPECT_THROW(Traffic{parameters}, std::invalid_argument);
-  parameters.description.links[0].bit_error_rate = 0;
-  parameters.description.faults = {"link (0)+x down @1us"};
-  EXPECT_THROW(Traffic{parameters}, std::invalid_argument);
 }
 
 }  // namespace

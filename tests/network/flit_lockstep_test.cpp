@@ -5,9 +5,11 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "kernel/random.hpp"
+#include "network/faults/faulty_network.hpp"
 #include "network/flit/engine.hpp"
 #include "network/reference_router.hpp"
 #include "network/routing/routing.hpp"
@@ -85,13 +87,35 @@ NetworkParameters drawn_network(RandomStream& random) {
 
 enum class Replaced : std::uint8_t { none, one, all };
 
-std::vector<std::vector<Seen>> run(std::uint64_t seed, Replaced replaced) {
+// Links that fail and recover while the packets travel.
+std::vector<std::string> drawn_faults(const Topology& topology, RandomStream& random) {
+  std::vector<std::string> faults;
+  for (std::uint64_t count = 1 + random.below(3); count > 0; --count) {
+    const PortRef port{static_cast<RouterId>(random.below(topology.router_count())),
+                       static_cast<std::uint32_t>(random.below(4))};
+    if (!topology.neighbour(port).is_connected()) continue;
+    const std::uint64_t down_ns = random.below(300);
+    faults.push_back("link " + topology.link_name(port) + " down @" + std::to_string(down_ns) + "ns up @" +
+                     std::to_string(down_ns + 1 + random.below(300)) + "ns");
+  }
+  return faults;
+}
+
+std::vector<std::vector<Seen>> run(std::uint64_t seed, Replaced replaced, bool has_faults = false) {
   RandomStream random(seed, 0);
-  const NetworkParameters parameters = drawn_network(random);
+  NetworkParameters parameters = drawn_network(random);
   const CubeShape shape(parameters.description.topology.dims());
+  const Topology topology = make_torus(shape);
+  RandomStream random_faults(seed, 1);
+  std::vector<std::string> faults;
+  if (has_faults) {
+    faults = drawn_faults(topology, random_faults);
+    for (LinkDescription& link : parameters.description.links) link.bit_error_rate = 2e-4;
+  }
   Simulation simulation(seed);
-  FlitEngine engine(simulation, make_torus(shape), std::make_unique<DimensionOrderEntryRouting>(shape),
-                    parameters);
+  auto owned = std::make_unique<FlitEngine>(simulation, topology,
+                                            std::make_unique<DimensionOrderEntryRouting>(shape), parameters);
+  FlitEngine& engine = *owned;
   const auto maker = [](const FlitRouterShape& router, const FlitRouteSource& routes) {
     return std::make_unique<ReferenceRouter>(router, routes);
   };
@@ -101,8 +125,17 @@ std::vector<std::vector<Seen>> run(std::uint64_t seed, Replaced replaced) {
       engine.plug(router, maker);
     }
   }
+  std::unique_ptr<Network> network;
+  if (faults.empty()) {
+    network = std::move(owned);
+  } else {
+    const Time reconfiguration = Time::from_ns(static_cast<std::int64_t>(random_faults.below(60)));
+    network = std::make_unique<FaultyNetwork>(simulation, topology, std::move(owned), faults, reconfiguration,
+                                              parameters.rail);
+  }
+  network->begin(Time::zero());
   std::vector<Sink> sinks(shape.node_count());
-  for (NodeId node = 0; node < shape.node_count(); ++node) sinks[node].attach(simulation, engine, node);
+  for (NodeId node = 0; node < shape.node_count(); ++node) sinks[node].attach(simulation, *network, node);
   for (std::uint32_t i = 0; i < 40 * shape.node_count(); ++i) {
     Packet packet;
     packet.source = static_cast<NodeId>(random.below(shape.node_count()));
@@ -110,7 +143,7 @@ std::vector<std::vector<Seen>> run(std::uint64_t seed, Replaced replaced) {
     packet.channel = static_cast<std::uint16_t>(random.below(3));
     packet.wire_bytes = static_cast<std::uint32_t>(1 + random.below(80));
     packet.message = i;
-    engine.inject(packet, simulation.now());
+    network->inject(packet, simulation.now());
     if (random.below(4) != 0) continue;
     const Time horizon = simulation.now() + Time::from_ns(5);
     while (simulation.next_time() < horizon) simulation.step();
@@ -137,6 +170,16 @@ TEST(FlitLockstep, ReferenceRoutersAtAllNodesChangeNothing) {
   for (std::uint64_t seed = 50; seed < 50 + drawn_cases(26); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     ASSERT_EQ(run(seed, Replaced::none), run(seed, Replaced::all));
+  }
+}
+
+// Halts, other routes and links that repeat packets are outside the routers: both see the same of them.
+TEST(FlitLockstep, ReferenceRoutersChangeNothingUnderFaults) {
+  for (std::uint64_t seed = 100; seed < 100 + drawn_cases(20); ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    const std::vector<std::vector<Seen>> own = run(seed, Replaced::none, true);
+    ASSERT_EQ(own, run(seed, seed % 2 == 0 ? Replaced::one : Replaced::all, true));
+    ASSERT_NE(own, run(seed, Replaced::none));
   }
 }
 

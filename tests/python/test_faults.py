@@ -117,10 +117,33 @@ def test_a_rate_at_which_nothing_passes_is_refused(apenet, rate, said):
     assert said in done.stderr
 
 
-def test_the_flit_engine_and_machines_without_network_have_no_faults(apenet):
-    flit = apenet("traffic", "--machine", "iq-router-v1", "--engine", "flit", "--load", "0.1", "--fault", DEAD_CABLE)
-    assert flit.returncode == 2
-    assert "the packet engine alone simulates faults" in flit.stderr
+def test_both_engines_take_the_same_way_around_a_dead_cable(apenet):
+    """At low load, where packets meet no others."""
+
+    def measure(engine, *options):
+        settings = ["--set", "network.dims=[8]", "--set", "network.reconfiguration_us=0.1"]
+        traffic = ["traffic", "--machine", "iq-router-v1", "--engine", engine, "--load", "0.001", "--json"]
+        done = apenet(*traffic, *settings, *options)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)["points"][0]
+
+    dead = ["--fault", "link (0)+x down @0ns"]
+    packet, flit = measure("packet", *dead), measure("flit", *dead)
+    assert flit["hops"] == packet["hops"] > measure("flit")["hops"] + 0.5
+    assert flit["packet_latency_cycles"] == pytest.approx(packet["packet_latency_cycles"], rel=1e-3)
+
+
+def test_the_flit_engine_repeats_corrupted_packets_and_counts_them():
+    machine = package.machine("iq-router-v1", ["network.link.bit_error_rate=1e-4"])
+    result = package.workload(exchange, n=16, machine=machine, engine="flit")
+    assert (
+        result.virtual_time_us > package.workload(exchange, n=16, machine="iq-router-v1", engine="flit").virtual_time_us
+    )
+    assert result.faults.corrupted_packets == sum(link.corrupted_packets for link in result.links) > 0
+    assert result.faults.retransmitted_bytes == sum(link.retransmitted_bytes for link in result.links)
+
+
+def test_machines_without_network_have_no_faults():
     with pytest.raises((InputError, MachineError), match="without a network"):
         package.machine("ideal", faults=[DEAD_CABLE])
 

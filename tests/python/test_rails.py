@@ -170,6 +170,26 @@ def test_a_rail_that_is_no_table_is_refused(tmp_path):
         machine(path)
 
 
+@pytest.mark.parametrize(
+    ("section", "said"),
+    [
+        (
+            "[rail.ib.host]",
+            r"rail\.ib\.host = a table: expected one of slot, .* software in a rail: \[host\] is of the whole",
+        ),
+        ('[rail."in band"]', r'rail\."in band" = a table: expected a rail\'s name of 1 to 24 letters'),
+        ('[rail."x\\ny"]', r'rail\."x\\ny" = a table: expected a rail\'s name'),
+    ],
+)
+def test_what_a_rail_cannot_have_is_named(tmp_path, section, said):
+    path = tmp_path / "mine.toml"
+    heading = '[machine]\nname = "mine"\nbase = "quong"\ntitle = "t"\nsummary = "s"\n'
+    body = "" if section.endswith("host]") else 'base = "pax"\n'
+    path.write_text(f"{heading}{section}\n{body}")
+    with pytest.raises(MachineError, match="mine.toml: " + said):
+        machine(path)
+
+
 def test_a_setting_of_a_rail_that_is_not_there_names_those_that_are():
     with pytest.raises(InputError, match=r"--set = .rail.nosuch.card.x=1.: expected a key of rail.ib"):
         machine("quong", ["rail.nosuch.card.x=1"])

@@ -44,11 +44,17 @@ def test_machines(columns):
 
 
 def test_published_results():
-    said = on_a_terminal(80, "reproduce", "--only", "apenetplus-v4.soft_translation_ceiling_4k")
+    keys = ("apenetplus-v4.soft_translation_ceiling_4k", "gasnet.extoll.medium_packets_0args_56B", "apenet-2004.uni_bw")
+    said = on_a_terminal(80, "reproduce", *(word for key in keys for word in ("--only", key)))
     assert CUT not in said
-    row = said.splitlines()[1].split()
-    assert row[:2] == ["apenetplus-v4.soft_translation_ceiling_4k", "apenetplus-v4"]
-    assert row[-1] in ("pass", "miss", "n/a")
+    lines = said.splitlines()
+    assert max(map(len, lines)) <= 80
+    heading = lines.index("apenetplus-v4.soft_translation_ceiling_4k (apenetplus-v4)")
+    assert lines[heading + 1].split()[:3] == ["<", "2156", "MB/s"]
+    assert lines[heading + 1].split()[-1] in ("pass", "miss", "n/a")
+    curve = lines.index("apenet-2004.uni_bw (apenet-2004)")
+    assert lines[curve + 1].split()[:3] == ["1048576", "470", "MiB/s"]
+    assert "gasnet.extoll.medium_packets_0args_56B: 1, 1, 2, 10 and 147" in lines
 
 
 def test_a_fit(tmp_path):

@@ -137,6 +137,26 @@ TEST_F(GoalWriter, WritesBufferAddressesAsComments) {
   }
 }
 
+TEST_F(GoalWriter, WritesRailsAndGpuMemory) {
+  const auto in = [](RecordingEntry entry, std::uint8_t rail, bool in_gpu) {
+    entry.rail = rail;
+    entry.in_gpu = in_gpu ? 1 : 0;
+    entry.address = 0x10;
+    return entry;
+  };
+  chunk(0, {in(sent(1, 1, 7, 8), 1, true), ended(1), in(access(RecordingKind::got, 2, 1, 32), 2, true),
+            ended(2), in(sent(3, 1, 7, 9), 1, false), ended(3), closed()});
+  chunk(1, {received(1), in(matched(1, 0, 7, 8), 1, true), ended(1), closed()});
+  const std::string text = goal(2);
+  for (const char* line :
+       {"send 8b to 1 tag 0 nic 1 // @0x10 gpu\n", "recv 8b from 0 tag 0 nic 1 // @0x10 gpu\n",
+        "send 0b to 1 tag 2 nic 2\n", "recv 32b from 1 tag 3 nic 2 // @0x10 gpu\n",
+        "recv 0b from 0 tag 2 cpu 1 nic 2\n", "send 32b to 0 tag 3 cpu 1 nic 2\n",
+        "send 9b to 1 tag 0 nic 1 // @0x10\n", "recv 9b from 0 tag 0 nic 1\n"}) {
+    EXPECT_NE(text.find(line), std::string::npos) << line << text;
+  }
+}
+
 TEST_F(GoalWriter, OmitsMessagesSentBeforeTheBeginAndUnmatchedReceives) {
   chunk(0, {received(1), received(2), received(3), matched(1, 1, 5, 8), ended(1), matched(3, 1, 5, 9),
             ended(3)});

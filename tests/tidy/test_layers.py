@@ -12,6 +12,7 @@ from project import ROOT, cxx_files, files, name, text
 # interface of a lower room.
 INTERFACE = ("description", "network", "network_trace", "packet")
 NETWORK = [f"network/{header}.hpp" for header in INTERFACE]
+FAULTS = ["network/faults/halting_network.hpp", "network/faults/bit_errors.hpp"]
 RULES = {
     "kernel": [],
     "schema": ["kernel"],
@@ -19,9 +20,9 @@ RULES = {
     "network": ["kernel", "schema"],
     "network/topology": ["kernel", "schema", "network/packet.hpp"],
     "network/routing": ["kernel", *NETWORK, "network/topology"],
-    "network/flit": ["kernel", *NETWORK, "network/topology", "network/routing"],
-    "network/packet": ["kernel", *NETWORK, "network/topology", "network/routing", "network/flit/timing.hpp"],
-    "network/faults": ["kernel", *NETWORK, "network/topology", "network/routing", "network/packet"],
+    "network/faults": ["kernel", *NETWORK, "network/topology", "network/routing"],
+    "network/flit": ["kernel", *NETWORK, "network/topology", "network/routing", *FAULTS],
+    "network/packet": ["kernel", *NETWORK, "network/topology", "network/routing", *FAULTS, "network/flit/timing.hpp"],
     "host": ["kernel", "schema"],
     "nic": ["kernel", "schema", "network", "host"],
     "machine": ["kernel", "schema", "network", "host", "nic", "message/requests.hpp"],
@@ -60,10 +61,10 @@ LINKS = {
     "topology": {"kernel", "schema"},
     "routing": {"kernel", "topology"},
     "flit_timing": {"kernel", "topology"},
-    "flit": {"kernel", "topology", "routing", "flit_timing"},
-    "packet": {"kernel", "topology", "routing", "flit_timing"},
-    "faults": {"kernel", "topology", "routing", "packet"},
-    "network": {"kernel", "schema", "topology", "routing", "flit_timing", "flit", "packet", "faults"},
+    "faults": {"kernel", "topology", "routing"},
+    "flit": {"kernel", "topology", "routing", "faults", "flit_timing"},
+    "packet": {"kernel", "topology", "routing", "faults", "flit_timing"},
+    "network": {"kernel", "schema", "topology", "routing", "faults", "flit_timing", "flit", "packet"},
     "host": {"kernel", "schema"},
     "nic": {"kernel", "schema", "network", "host"},
     "machine": {"kernel", "schema", "network", "host", "nic"},

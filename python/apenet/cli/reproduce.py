@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import textwrap
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, get_args
 
 import typer
 from rich.console import Group
 from rich.table import Table
+from rich.text import Text
 
 from apenet.base.errors import InputError
 from apenet.cli.common import JsonOption, messages, path_of, print_json, print_tables, progress_bar
@@ -103,40 +106,65 @@ def _print(reproduction: Reproduction, as_json: bool) -> None:
     hard, soft = (reproduction.count(target) for target in ("hard", "soft"))
     print_tables(
         Group(
-            _table(reproduction),
+            *_lines(reproduction.rows),
             "",
-            _standings_table(reproduction),
+            _numbers_table(reproduction),
             "",
-            f"hard targets: {hard.met} met, {hard.missed} missed, {hard.unmeasured} not measured; "
-            f"soft: {soft.met} met, {soft.missed} missed, {soft.unmeasured} not measured",
+            _targets_table(reproduction),
+            "",
+            *_wrapped(
+                f"hard targets: {hard.met} met, {hard.missed} missed, {hard.unmeasured} not measured; "
+                f"soft: {soft.met} met, {soft.missed} missed, {soft.unmeasured} not measured"
+            ),
         )
     )
 
 
-def _table(reproduction: Reproduction) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("key", "machine"):
-        table.add_column(column, no_wrap=True)
-    for column in ("published", "simulated", "error"):
-        table.add_column(column, justify="right", no_wrap=True)
-    for column in ("target", "class"):
-        table.add_column(column, no_wrap=True)
-    table.add_column("holds for", justify="right", no_wrap=True)
-    table.add_column("verdict", no_wrap=True)
-    for row in reproduction.rows:
-        size = "" if row.size_bytes is None else f" @{row.size_bytes}"
-        table.add_row(
-            f"{row.key}{size}",
-            row.machine,
-            _published(row),
-            "" if row.simulated is None else f"{row.simulated:.4g} {row.unit}",
-            "" if row.error_percent is None else f"{row.error_percent:+.1f} %",
-            row.target,
-            row.role or "",
-            _share(holds_percent(row.key, row.size_bytes)),
-            _VERDICTS[row.verdict],
-        )
-    return table
+WIDTH = 80  # of a usual terminal
+
+_HEADER = ("bytes", "published", "simulated", "error", "target", "class", "holds", "")
+_JUSTIFIED = (">", ">", ">", ">", "<", "<", ">", "<")
+
+
+def _lines(rows: Sequence[Row]) -> list[Text]:
+    """A heading for each key, because keys are long, and below it a line for each of its rows."""
+    cells = [_cells(row) for row in rows]
+    widths = [max(map(len, column)) for column in zip(_HEADER, *cells, strict=True)]
+
+    def line(texts: Sequence[str]) -> Text:
+        aligned = zip(texts, _JUSTIFIED, widths, strict=True)
+        return Text("  ".join(f"{text:{side}{width}}" for text, side, width in aligned).rstrip())
+
+    lines = [Text("key (machine)", style="bold"), line(_HEADER)]
+    lines[1].stylize("bold")
+    before = None
+    for row, texts in zip(rows, cells, strict=True):
+        if row.key != before:
+            heading = row.key if row.machine == "-" else f"{row.key} ({row.machine})"
+            statement = f": {row.published}" if isinstance(row.published, str) else ""
+            lines.extend(map(Text, _wrapped(heading + statement)))
+            before = row.key
+        lines.append(line(texts))
+        lines[-1].highlight_words(["pass"], "green")
+        lines[-1].highlight_words(["miss"], "red")
+    return lines
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    return (
+        "" if row.size_bytes is None else str(row.size_bytes),
+        "" if isinstance(row.published, str) else _published(row.published, row),
+        "" if row.simulated is None else f"{row.simulated:.4g} {row.unit}",
+        "" if row.error_percent is None else f"{row.error_percent:+.1f} %",
+        row.target,
+        row.role or "",
+        _share(holds_percent(row.key, row.size_bytes)),
+        row.verdict,
+    )
+
+
+def _wrapped(text: str) -> list[str]:
+    return textwrap.wrap(text, WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
 
 
 _VERDICTS = {"pass": "[green]pass[/]", "miss": "[red]miss[/]", "n/a": "n/a"}
@@ -146,17 +174,25 @@ def _share(percent: float | None) -> str:
     return "" if percent is None else f"{percent:.0f} %"
 
 
-def _standings_table(reproduction: Reproduction) -> Table:
+def _numbers_table(reproduction: Reproduction) -> Table:
     """What each machine rests on."""
     table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("machine", no_wrap=True)
+    table.add_column("numbers of", no_wrap=True)
     for origin in get_args(Origin)[:-1]:
-        table.add_column(f"{origin}\nnumbers", justify="right")
+        table.add_column(origin, justify="right", no_wrap=True)
+    for standing in reproduction.standings:
+        table.add_row(standing.machine, *map(str, standing.numbers.values()))
+    return table
+
+
+def _targets_table(reproduction: Reproduction) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("targets met", no_wrap=True)
     for role in get_args(Role):
-        table.add_column(f"{role}:\nmet of all", justify="right")
+        table.add_column(role, justify="right", no_wrap=True)
     for standing in reproduction.standings:
         targets = [f"{met} of {known}" if known else "" for met, known in standing.targets.values()]
-        table.add_row(standing.machine, *map(str, standing.numbers.values()), *targets)
+        table.add_row(standing.machine, *targets)
     return table
 
 
@@ -204,8 +240,6 @@ def _number(value: float | None) -> str:
     return "-" if value is None else f"{value:.4g}"
 
 
-def _published(row: Row) -> str:
-    if isinstance(row.published, str):
-        return row.published
+def _published(value: float, row: Row) -> str:
     bound = {"upper": "< ", "lower": "> ", None: ""}[row.bound]
-    return f"{bound}{row.published:g} {row.unit}"
+    return f"{bound}{value:g} {row.unit}"

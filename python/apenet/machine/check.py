@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+import json
+import re
 import types
 import typing
 from collections.abc import Iterable, Iterator
@@ -87,7 +89,7 @@ def _unknown_keys(model: type[BaseModel], table: RawTable, path: tuple[str, ...]
     known = keys_of(model)
     for key, value in table.items():
         if key not in known:
-            yield Problem(".".join((*path, key)), _bare(value), _nearest(key, _bare(value), known, model))
+            yield Problem(_dotted((*path, key)), _bare(value), _nearest(key, _bare(value), known, model))
     for key, inner in named_tables_of(model).items():
         named = table.get(key)
         for name, one in named.items() if isinstance(named, dict) else ():
@@ -96,6 +98,11 @@ def _unknown_keys(model: type[BaseModel], table: RawTable, path: tuple[str, ...]
     for key, inner in tables_of(model, table).items():
         if isinstance(table.get(key), dict):
             yield from _unknown_keys(inner, table[key], (*path, key))
+
+
+def _dotted(names: Iterable[str]) -> str:
+    """A key as a TOML file writes it: names with other characters than letters, digits, _ and - are quoted."""
+    return ".".join(name if re.fullmatch("[A-Za-z0-9_-]+", name) else json.dumps(name) for name in names)
 
 
 def _bare(value: object) -> object:
@@ -107,6 +114,8 @@ def _nearest(key: str, value: object, known: list[str], model: type[BaseModel]) 
         hint = conversion_hint(key, candidate, value)
         if hint:
             return hint
+    if model is Rail and key in MachineFile.model_fields:
+        return f"one of {', '.join(known)} in a rail: [{key}] is of the whole machine"
     close = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
     if close:
         return f'the known key "{close[0]}"'
@@ -133,6 +142,9 @@ def _problem(details: ErrorDetails, table: RawTable) -> Problem:
         path = (*path, "kind")
     if details["type"] == "union_tag_invalid":
         path, value = (*path, "kind"), details["ctx"]["tag"]
+    if path[0] == "rail" and path[-1] == "[key]":
+        named = table["rail"][details["input"]]
+        return Problem(_dotted(map(str, path[:-1])), named, "a rail's name of 1 to 24 letters, digits, _ and -")
     if path[0] == "results":
         names = [f'"{step}"' if position == 1 else step for position, step in enumerate(path)]
     else:

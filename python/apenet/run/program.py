@@ -219,8 +219,9 @@ def _own_environment(trap_tsc: bool, recording: Recording | None) -> dict[str, s
 def _recorded(request: RunRequest, recording: Recording, result: RunResult) -> RunResult:
     if result.outcome != "completed":
         return replace(result, warnings=(*result.warnings, "recording: no trace was written, the run did not complete"))
+    rail = "" if request.machine.rail is None else f", rail {request.machine.rail}"
     heading = (
-        f"{__version__}: {request.ranks} ranks on {request.machine.name}, compute {request.compute}, "
+        f"{__version__}: {request.ranks} ranks on {request.machine.name}{rail}, compute {request.compute}, "
         f"seed {request.seed}"
     )
     return replace(result, warnings=(*result.warnings, *recording.write(request.ranks, heading)))

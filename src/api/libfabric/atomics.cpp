@@ -44,8 +44,8 @@ void Atomics::post(Endpoint& endpoint, const AtomicCall& call) {
   if (Recorder* recorder = transport_.recorder()) {
     std::size_t all = 0;
     for (const AtomicTarget& target : call.remote) all += target.count * bytes;
-    transfer.recorded =
-        recorder->accessed(ipc::RecordingKind::got, call.to->rank, message::one_piece(0, all), 0);
+    transfer.recorded = recorder->accessed(ipc::RecordingKind::got, call.to->rank, message::one_piece(0, all),
+                                           0, endpoint.rail());
   }
 
   MessageHeader header;

@@ -44,8 +44,9 @@ void report_peeked(Endpoint& endpoint, const Message& message, void* context) {
 void begin_access(Endpoint& endpoint, AccessCall& call, ipc::RecordingKind kind) {
   call.notifies = endpoint.tells_targets();
   if (Recorder* recorder = endpoint.transport().recorder())
-    call.owner.number = recorder->accessed(kind, call.target, call.buffer,
-                                           call.remote.empty() ? 0 : call.remote.front().address);
+    call.owner.number =
+        recorder->accessed(kind, call.target, call.buffer,
+                           call.remote.empty() ? 0 : call.remote.front().address, endpoint.rail());
 }
 
 }  // namespace
@@ -53,7 +54,7 @@ void begin_access(Endpoint& endpoint, AccessCall& call, ipc::RecordingKind kind)
 void send(Endpoint& endpoint, SendCall& call) {
   Recorder* recorder = endpoint.transport().recorder();
   if (recorder != nullptr)
-    call.owner.number = recorder->sent(call.target, call.tagged, call.tag, call.buffer);
+    call.owner.number = recorder->sent(call.target, call.tagged, call.tag, call.buffer, endpoint.rail());
   if (!endpoint.engine().send(endpoint, call)) return;
   if (recorder != nullptr) recorder->ended(call.owner.number);
   endpoint.transmitted({.context = call.owner.context, .flags = FI_SEND | message_flag(call.tagged)},
@@ -139,7 +140,7 @@ void Transport::matched(Receive& receive, const Message& message) {
   // What was posted before virtual time began, and a part of a multi-receive, counts from here.
   if (receive.owner.number == 0) receive.owner.number = recording->received();
   recording->matched(receive.owner.number, message.source, receive.tagged, receive.tag, receive.length,
-                     receive.buffer);
+                     receive.buffer, static_cast<Endpoint*>(receive.inbox)->rail());
 }
 
 void Transport::received(Receive& receive, bool ends_multi) {

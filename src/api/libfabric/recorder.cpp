@@ -26,6 +26,14 @@ std::uint64_t begin_of(const message::Buffer& buffer) {
   return 0;
 }
 
+// Whether it begins there in the memory of the GPU.
+std::uint8_t begins_in_gpu(const message::Buffer& buffer) {
+  for (std::uint32_t i = 0; i < buffer.count; ++i) {
+    if (buffer.pieces[i].length > 0) return buffer.is_in_gpu(i) ? 1 : 0;
+  }
+  return 0;
+}
+
 }  // namespace
 
 std::unique_ptr<Recorder> Recorder::from_environment(ipc::Client& client) {
@@ -45,9 +53,11 @@ Recorder::~Recorder() {
 }
 
 std::uint32_t Recorder::sent(std::uint32_t target, bool tagged, std::uint64_t tag,
-                             const message::Buffer& buffer) {
+                             const message::Buffer& buffer, std::uint8_t rail) {
   append({.kind = ipc::RecordingKind::sent,
           .tagged = static_cast<std::uint8_t>(tagged ? 1 : 0),
+          .in_gpu = begins_in_gpu(buffer),
+          .rail = rail,
           .operation = next_operation_,
           .peer = target,
           .tag = tagged ? tag : 0,
@@ -62,9 +72,11 @@ std::uint32_t Recorder::received() {
 }
 
 void Recorder::matched(std::uint32_t operation, std::uint32_t source, bool tagged, std::uint64_t tag,
-                       std::uint64_t bytes, const message::Buffer& buffer) {
+                       std::uint64_t bytes, const message::Buffer& buffer, std::uint8_t rail) {
   append({.kind = ipc::RecordingKind::matched,
           .tagged = static_cast<std::uint8_t>(tagged ? 1 : 0),
+          .in_gpu = begins_in_gpu(buffer),
+          .rail = rail,
           .operation = operation,
           .peer = source,
           .tag = tagged ? tag : 0,
@@ -73,8 +85,10 @@ void Recorder::matched(std::uint32_t operation, std::uint32_t source, bool tagge
 }
 
 std::uint32_t Recorder::accessed(ipc::RecordingKind kind, std::uint32_t target, const message::Buffer& buffer,
-                                 std::uint64_t remote_address) {
+                                 std::uint64_t remote_address, std::uint8_t rail) {
   append({.kind = kind,
+          .in_gpu = begins_in_gpu(buffer),
+          .rail = rail,
           .operation = next_operation_,
           .peer = target,
           .value = static_cast<std::int64_t>(buffer.length),

@@ -25,13 +25,14 @@ class Recorder {
   Recorder(const Recorder&) = delete;
   Recorder& operator=(const Recorder&) = delete;
 
-  std::uint32_t sent(std::uint32_t target, bool tagged, std::uint64_t tag, const message::Buffer& buffer);
+  std::uint32_t sent(std::uint32_t target, bool tagged, std::uint64_t tag, const message::Buffer& buffer,
+                     std::uint8_t rail);
   std::uint32_t received();
   void matched(std::uint32_t operation, std::uint32_t source, bool tagged, std::uint64_t tag,
-               std::uint64_t bytes, const message::Buffer& buffer);
+               std::uint64_t bytes, const message::Buffer& buffer, std::uint8_t rail);
   // put, got; remote_address: of the memory in the target.
   std::uint32_t accessed(ipc::RecordingKind kind, std::uint32_t target, const message::Buffer& buffer,
-                         std::uint64_t remote_address);
+                         std::uint64_t remote_address, std::uint8_t rail);
   void ended(std::uint32_t operation);
   // Nothing more will come, unless something does.
   void close();

@@ -8,8 +8,9 @@
 
 namespace apenet {
 
-FaultyNetwork::FaultyNetwork(Simulation& simulation, Topology topology, std::unique_ptr<PacketEngine> engine,
-                             const std::vector<std::string>& faults, Time reconfiguration, std::uint8_t rail)
+FaultyNetwork::FaultyNetwork(Simulation& simulation, Topology topology,
+                             std::unique_ptr<HaltingNetwork> engine, const std::vector<std::string>& faults,
+                             Time reconfiguration, std::uint8_t rail)
     : simulation_(simulation),
       topology_(std::move(topology)),
       engine_(std::move(engine)),

@@ -9,8 +9,7 @@
 
 #include "kernel/simulation.hpp"
 #include "network/faults/fault_schedule.hpp"
-#include "network/network.hpp"
-#include "network/packet/engine.hpp"
+#include "network/faults/halting_network.hpp"
 #include "network/routing/up_down.hpp"
 
 namespace apenet {
@@ -25,7 +24,7 @@ namespace apenet {
 class FaultyNetwork final : public Network, private EventHandler, private InjectionGate {
  public:
   // Throws std::invalid_argument for invalid faults, and for a network too large for route tables.
-  FaultyNetwork(Simulation& simulation, Topology topology, std::unique_ptr<PacketEngine> engine,
+  FaultyNetwork(Simulation& simulation, Topology topology, std::unique_ptr<HaltingNetwork> engine,
                 const std::vector<std::string>& faults, Time reconfiguration, std::uint8_t rail);
 
   [[nodiscard]] std::uint32_t node_count() const override { return engine_->node_count(); }
@@ -69,7 +68,7 @@ class FaultyNetwork final : public Network, private EventHandler, private Inject
 
   Simulation& simulation_;
   Topology topology_;
-  std::unique_ptr<PacketEngine> engine_;
+  std::unique_ptr<HaltingNetwork> engine_;
   FaultSchedule schedule_;
   Time reconfiguration_;
   // Kind credit comes first at its instant, so that all other events of that instant see the changed network.

@@ -58,7 +58,27 @@ class alignas(64) DelayLine {
   // Delays the entry by `later` cycles more than the wire does; `later` may be negative. The sum must be 1 to
   // max_delay.
   void push_late(std::uint32_t wire, FlitCycle later, const Entry& entry) {
-    add(slot_of(cycle_ + wires_[wire].delay + later, wires_[wire].list), entry);
+    push_at(wire, arrival_of(wire, later), entry);
+  }
+
+  // The cycle in which an entry arrives that is pushed now, `later` cycles late.
+  [[nodiscard]] FlitCycle arrival_of(std::uint32_t wire, FlitCycle later) const {
+    return cycle_ + wires_[wire].delay + later;
+  }
+  // Whether push_at() can be called for this cycle.
+  [[nodiscard]] bool reaches(FlitCycle arrival) const { return arrival - cycle_ <= max_delay_; }
+  // Pushes an entry that arrives in a cycle after the present one.
+  void push_at(std::uint32_t wire, FlitCycle arrival, const Entry& entry) {
+    add(slot_of(arrival, wires_[wire].list), entry);
+  }
+  // Drops all entries.
+  void clear() {
+    for (Slot& slot : slots_) {
+      if (slot.limit == nullptr) continue;
+      slot.end = slot.entries.get();
+      spare_.push_back(std::exchange(slot, {}));
+    }
+    used_slots_ = 0;
   }
 
   // Removes and visits the entries of `list` that arrive in `cycle`, in the order of sending. visit may push

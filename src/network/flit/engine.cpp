@@ -43,14 +43,15 @@ std::vector<FlitPort> card_ports(FlitFabric& fabric, const Topology& topology, F
 FlitEngine::FlitEngine(Simulation& simulation, const Topology& topology,
                        std::unique_ptr<const Routing> routing, const NetworkParameters& parameters)
     : simulation_(simulation),
-      routing_(std::move(routing)),
+      own_routing_(std::move(routing)),
+      channel_selection_(parameters.description.channel_selection),
       fabric_(simulation, make_flit_timing(parameters), topology.router_count(), topology.ports_per_router(),
               parameters.description.virtual_channels, longest_wire(make_flit_timing(parameters))),
-      route_unit_(*routing_, fabric_, parameters.description.channel_selection),
+      route_unit_(*own_routing_, fabric_, channel_selection_),
       sockets_(fabric_, route_unit_),
       sources_(fabric_, card_ports(fabric_, topology, 0), parameters.card_channels,
                parameters.description.injection_buffer_bytes,
-               parameters.description.channel_selection == NetworkDescription::ChannelSelection::lane,
+               channel_selection_ == NetworkDescription::ChannelSelection::lane,
                parameters.description.switching == NetworkDescription::Switching::virtual_cut_through),
       sinks_(fabric_, card_ports(fabric_, topology, 1), parameters.description.ejection_buffer_bytes),
       card_channels_(parameters.card_channels),
@@ -59,12 +60,14 @@ FlitEngine::FlitEngine(Simulation& simulation, const Topology& topology,
       clients_(node_count_),
       last_wire_bytes_(max_packet_wire_bytes_),
       last_length_(fabric_.length(last_wire_bytes_)),
+      keeps_numbers_(parameters.description.arbitration == NetworkDescription::Arbitration::age),
       source_{EventKind::link, parameters.rail, 0} {
   fabric_.rail = parameters.rail;
   fabric_.is_cut_through =
       parameters.description.switching == NetworkDescription::Switching::virtual_cut_through;
-  fabric_.is_by_age = parameters.description.arbitration == NetworkDescription::Arbitration::age;
+  fabric_.is_by_age = keeps_numbers_;
   wire(topology);
+  add_errors(topology, parameters.description.links);
   routers_ = make_flit_routers(fabric_, route_unit_);
 }
 
@@ -110,6 +113,31 @@ void FlitEngine::wire(const Topology& topology) {
   }
 }
 
+void FlitEngine::add_errors(const Topology& topology, const std::vector<LinkDescription>& links) {
+  const bool has_errors = std::any_of(links.begin(), links.end(),
+                                      [](const LinkDescription& link) { return link.bit_error_rate > 0; });
+  if (!has_errors) return;
+  const FlitTiming& timing = fabric_.timing;
+  const FlitCycle router_cycles = FlitCycle{timing.buffer_write_cycles} + timing.routing_cycles +
+                                  timing.vc_allocation_cycles + timing.switch_allocation_cycles +
+                                  timing.switch_traversal_cycles;
+  std::vector<FlitRetries::Link> retried(fabric_.port_table.size());
+  for (RouterId router = 0; router < fabric_.router_count; ++router) {
+    for (std::uint32_t number = 0; number < fabric_.ports; ++number) {
+      if (!topology.neighbour({router, number}).is_connected()) continue;
+      const std::uint32_t link = topology.link_class({router, number});
+      retried[fabric_.port_index(router, number)] = {
+          .bit_error_rate = links[link].bit_error_rate,
+          .number = router * fabric_.ports + number,
+          .flit_cycles = timing.links[link].flit_cycles,
+          .turnaround = 2 * (timing.links[link].latency_cycles + router_cycles)};
+    }
+  }
+  retries_ = std::make_unique<FlitRetries>(fabric_, std::move(retried),
+                                           std::size_t{fabric_.router_count} * fabric_.ports);
+  fabric_.retries = retries_.get();
+}
+
 // The wires become shorter, because the replacement has buffer write and credit delay inside.
 void FlitEngine::plug(RouterId router, const FlitRouterMaker& maker) {
   const auto lead_to_socket = [this](FlitPort& port) {
@@ -152,18 +180,12 @@ void FlitEngine::schedule_cycle(FlitCycle cycle) {
   next_cycle_ = std::max(next_cycle_, cycle);
   is_awake_ = true;
   simulation_.schedule(source_, fabric_.timing.time(next_cycle_ + 1), *this, 0,
-                       static_cast<std::uint64_t>(Step::cycle));
+                       static_cast<std::uint64_t>(Step::cycle) | std::uint64_t{halts_} << 8U);
 }
 
 [[gnu::always_inline]] inline void FlitEngine::begin_route(std::uint32_t index, const Packet& packet) {
-  std::uint32_t lane = packet.channel;
-  if (lane >= fabric_.virtual_channels) lane %= fabric_.virtual_channels;
-  fabric_.routes[index] = {
-      .target = route_unit_.target(packet.destination, draws_of(simulation_.seed(), packet)),
-      .flits = last_length_.flits,
-      .wire_bytes = packet.wire_bytes,
-      .lane = static_cast<std::uint8_t>(lane)};
-  if (fabric_.is_by_age) [[unlikely]]
+  fabric_.routes[index] = first_route(packet, last_length_);
+  if (keeps_numbers_) [[unlikely]]
     number(index);
 }
 
@@ -258,12 +280,14 @@ void FlitEngine::tell_freed(NodeId node, std::uint16_t channel) const {
 
 void FlitEngine::handle_event(const Event& event) {
   const auto index = static_cast<std::uint32_t>(event.argument_a);
-  switch (static_cast<Step>(event.argument_b)) {
+  const bool is_void = static_cast<std::uint32_t>(event.argument_b) >> 8U != halts_;
+  switch (static_cast<Step>(event.argument_b & 0xffU)) {
     case Step::cycle:
-      run_cycle();
+      if (!is_void) [[likely]]
+        run_cycle();
       return;
     case Step::delivered:
-      deliver(index, head_times_[index]);
+      if (!is_void) deliver(index, std::exchange(head_times_[index], Time::never()));
       return;
     case Step::injection_freed: {
       const auto channel = static_cast<std::uint16_t>(event.argument_a >> 32U);
@@ -281,6 +305,8 @@ void FlitEngine::run_cycle() {
   fabric_.credits_on_wires.begin_cycle(cycle);
   sockets_.tick(cycle);
   routers_->tick(cycle);
+  if (retries_) [[unlikely]]
+    retries_->tick(cycle);
   sources_.tick(cycle, left_);
   sinks_.tick(cycle + 1, arrived_);
 
@@ -309,10 +335,12 @@ void FlitEngine::run_cycle() {
     if (slowest == prompt) [[likely]] {
       deliver(arrived.packet, head_time);
     } else {
-      if (arrived.packet >= head_times_.size()) head_times_.resize(arrived.packet + std::size_t{1});
+      if (arrived.packet >= head_times_.size())
+        head_times_.resize(arrived.packet + std::size_t{1}, Time::never());
       head_times_[arrived.packet] = head_time;
       simulation_.schedule(source_, fabric_.timing.time(cycle + fabric_.flit_cycles[slowest]), *this,
-                           arrived.packet, static_cast<std::uint64_t>(Step::delivered));
+                           arrived.packet,
+                           static_cast<std::uint64_t>(Step::delivered) | std::uint64_t{halts_} << 8U);
     }
   }
   arrived_.clear();
@@ -326,7 +354,7 @@ void FlitEngine::run_cycle() {
 
 bool FlitEngine::is_at_rest() const {
   return routers_->is_at_rest() && sources_.is_at_rest() && sinks_.is_at_rest() && sockets_.is_at_rest() &&
-         fabric_.are_wires_empty();
+         fabric_.are_wires_empty() && (!retries_ || retries_->is_at_rest());
 }
 
 std::uint64_t FlitEngine::link_flits() const {
@@ -338,9 +366,16 @@ std::uint64_t FlitEngine::link_flits() const {
 LinkStatistics FlitEngine::link_statistics(std::uint32_t link) const {
   const std::size_t index = links_.at(link);
   const FlitLinkUse& use = fabric_.port_table[index].use;
-  const std::uint64_t cycles = use.flits * fabric_.flit_cycles[fabric_.port_table[index].wires.speed];
-  return {link_names_[link], use.packets, use.flits * fabric_.timing.flit_bytes - use.padding_bytes,
-          fabric_.timing.time(static_cast<FlitCycle>(cycles))};
+  auto cycles =
+      static_cast<FlitCycle>(use.flits * fabric_.flit_cycles[fabric_.port_table[index].wires.speed]);
+  if (retries_) cycles += retries_->lost_cycles(index);
+  const BitErrors::Link errors = retries_ ? retries_->errors(index) : BitErrors::Link{};
+  return {link_names_[link],
+          use.packets,
+          use.flits * fabric_.timing.flit_bytes - use.padding_bytes,
+          fabric_.timing.time(cycles),
+          errors.corrupted,
+          errors.retransmitted_bytes};
 }
 
 std::vector<std::string> FlitEngine::warnings() const {

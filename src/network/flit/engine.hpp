@@ -9,13 +9,14 @@
 
 #include "kernel/simulation.hpp"
 #include "network/description.hpp"
+#include "network/faults/halting_network.hpp"
 #include "network/flit/fabric.hpp"
+#include "network/flit/retries.hpp"
 #include "network/flit/route_unit.hpp"
 #include "network/flit/routers.hpp"
 #include "network/flit/sinks.hpp"
 #include "network/flit/sockets.hpp"
 #include "network/flit/sources.hpp"
-#include "network/network.hpp"
 #include "network/network_trace.hpp"
 #include "network/topology/topology.hpp"
 
@@ -27,7 +28,7 @@ namespace apenet {
 // Cycle c lasts from time(c) to time(c + 1). One event at its end computes the whole cycle: the wires and
 // registers at the end of cycle c depend on their values at its beginning, and on the packets injected and
 // consumed up to its end. While no register can change, the engine schedules no event.
-class FlitEngine final : public Network, private EventHandler {
+class FlitEngine final : public HaltingNetwork, private EventHandler {
  public:
   FlitEngine(Simulation& simulation, const Topology& topology, std::unique_ptr<const Routing> routing,
              const NetworkParameters& parameters);
@@ -50,11 +51,19 @@ class FlitEngine final : public Network, private EventHandler {
   }
   [[nodiscard]] LinkStatistics link_statistics(std::uint32_t link) const override;
   [[nodiscard]] std::vector<std::string> warnings() const override;
+  void begin(Time zero) override;
+  [[nodiscard]] FaultUse fault_use() const override;
+
+  void allow_halts() override { keeps_numbers_ = true; }
+  std::uint64_t halt() override;
+  void restart(const Routing* routing, InjectionGate* gate) override;
+  [[nodiscard]] std::uint64_t messages_under_way() const override;
 
  private:
   enum class Step : std::uint8_t { cycle, delivered, injection_freed };
 
   void wire(const Topology& topology);
+  void add_errors(const Topology& topology, const std::vector<LinkDescription>& links);
   void handle_event(const Event& event) override;
   void run_cycle();
   void wake(FlitCycle cycle);
@@ -64,16 +73,21 @@ class FlitEngine final : public Network, private EventHandler {
   void tell_freed(NodeId node, std::uint16_t channel) const;
   std::int64_t prepare_and_inject(const Packet& packet, Time tail_time);
   std::int64_t note_injection(std::uint32_t index, const Packet& packet, Time tail_time, std::int64_t room);
+  [[nodiscard]] FlitPacketRoute first_route(const Packet& packet, FlitLength length) const;
   void begin_route(std::uint32_t index, const Packet& packet);
   void number(std::uint32_t index);
   void admit_waiting(NodeId node);
+  [[nodiscard]] std::vector<bool> free_packets() const;
+  [[nodiscard]] std::vector<std::uint32_t> take_from_network();
   void trace(NetworkTrace what, std::uint32_t place, const Packet& packet) const;
 
   Simulation& simulation_;
-  std::unique_ptr<const Routing> routing_;
+  std::unique_ptr<const Routing> own_routing_;
+  NetworkDescription::ChannelSelection channel_selection_;
   FlitFabric fabric_;
-  FlitRouteUnit route_unit_;
+  FlitRouteUnit route_unit_;  // of the routing in force
   std::unique_ptr<FlitRouters> routers_;
+  std::unique_ptr<FlitRetries> retries_;  // only when a link has bit errors
   FlitSockets sockets_;
   FlitSources sources_;
   FlitSinks sinks_;
@@ -82,7 +96,7 @@ class FlitEngine final : public Network, private EventHandler {
   std::uint32_t max_packet_wire_bytes_;
   std::uint32_t node_count_;
   std::vector<NetworkClient*> clients_;  // per node
-  std::vector<Time> head_times_;         // per packet whose delivery is scheduled: arrival of the header
+  std::vector<Time> head_times_;  // per packet whose delivery is scheduled: arrival of the header, or never()
   // Free entries of the packet table, the latest first, chained by FlitPacket::next.
   std::uint32_t free_packet_ = FlitPacket::none;
   // Of the last injection, to save a 128-bit division. never() if the engine has come to rest since then: if
@@ -92,12 +106,27 @@ class FlitEngine final : public Network, private EventHandler {
   std::uint32_t last_wire_bytes_;  // of the last packet, to save the division for its length
   FlitLength last_length_;
   FlitCycle next_cycle_ = 0;
-  bool is_awake_ = false;  // a cycle is scheduled, or runs and will schedule the next one if necessary
+  // A cycle is scheduled, or runs and will schedule the next one if necessary; or the engine is halted.
+  bool is_awake_ = false;
+  bool keeps_numbers_;  // for halts and arbitration by age
+  static constexpr std::uint32_t max_halts = 1U << 24U;
+  std::uint32_t halts_ = 0;  // in events, too: those that an earlier halt has made void differ
   EventSource source_;
   FlitSources::Events left_;                 // of the running cycle
   std::vector<FlitSinks::Arrived> arrived_;  // the same
   std::vector<std::size_t> links_;           // indices into the port table
   std::vector<std::string> link_names_;
 };
+
+// Of a packet whose header has reached no router yet.
+[[gnu::always_inline]] inline FlitPacketRoute FlitEngine::first_route(const Packet& packet,
+                                                                      FlitLength length) const {
+  std::uint32_t lane = packet.channel;
+  if (lane >= fabric_.virtual_channels) lane %= fabric_.virtual_channels;
+  return {.target = route_unit_.target(packet.destination, draws_of(simulation_.seed(), packet)),
+          .flits = length.flits,
+          .wire_bytes = packet.wire_bytes,
+          .lane = static_cast<std::uint8_t>(lane)};
+}
 
 }  // namespace apenet

@@ -136,6 +136,8 @@ struct alignas(64) FlitRouterPort {
   FlitCrossing accepted{last, last};  // as input: the virtual channel served last, and the accept pointer
 };
 
+class FlitRetries;
+
 // One instance per engine. Flits and credits have separate delay lines, and every reader has separate lists,
 // because they are read at different times of a cycle.
 struct FlitFabric {
@@ -177,6 +179,16 @@ struct FlitFabric {
     port.flit_wire = flits_on_wires.wire(list_of(port), flit_delay);
     port.credit_wire = credits_on_wires.wire(list_of(port), credit_delay);
   }
+  // Puts on the port's wire a flit that its switch has granted; as DelayLine::push_late().
+  void send(std::size_t port_index, FlitCycle later, const FlitArrival& arrival) {
+    if (retries != nullptr) [[unlikely]] {
+      send_with_errors(port_index, later, arrival);
+    } else {
+      flits_on_wires.push_late(port_table[port_index].wires.flit_wire, later, arrival);
+    }
+  }
+  void send_with_errors(std::size_t port_index, FlitCycle later, const FlitArrival& arrival);
+
   // Traces a header that leaves through a router's port. The record shows a link as busy for the packet's
   // flits without gaps, because it is not known yet what the later flits will wait for.
   void trace_head(std::size_t port_index, std::uint32_t index) const {
@@ -264,10 +276,11 @@ struct FlitFabric {
   // The packet table: packets in flight, by the number that their flits carry.
   LargeArray<FlitPacket> packets;
   std::vector<FlitPacketRoute> routes;
-  std::vector<std::uint64_t> numbers;  // per packet, in the order of injection; only if is_by_age
+  std::vector<std::uint64_t> numbers;  // per packet, in the order of injection; only if somebody asks
   std::uint64_t next_number = 0;
   DelayLine<FlitArrival> flits_on_wires;
   DelayLine<FlitCredit> credits_on_wires;
+  FlitRetries* retries = nullptr;  // of the links; nullptr: none has bit errors
 };
 
 }  // namespace apenet

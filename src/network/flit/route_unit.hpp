@@ -148,12 +148,12 @@ class FlitRouteUnit {
   void find_steps(std::uint32_t router, std::uint32_t input_channel, std::uint32_t packet,
                   RouteSteps& steps) const {
     const FlitInput& input = inputs_[input_channel];
-    const Packet& traveller = fabric_.packets[packet].packet;
+    const Packet& traveller = fabric_->packets[packet].packet;
     RouteQuery query{router, traveller.destination, input.port, input.channel_class,
-                     fabric_.is_local(router, input.port)};
+                     fabric_->is_local(router, input.port)};
     if (waypoint_count_ != 0)
-      query.waypoint = waypoint_of(fabric_.simulation.seed(), traveller, waypoint_count_);
-    routing_.route(query, steps);
+      query.waypoint = waypoint_of(fabric_->simulation.seed(), traveller, waypoint_count_);
+    routing_->route(query, steps);
   }
   // Ejection may use any virtual channel: a packet beyond the port waits for nothing in the network, so that
   // no deadlock can arise. With lanes it keeps to the packet's lane, because packets of one lane must not
@@ -161,16 +161,16 @@ class FlitRouteUnit {
   [[nodiscard]] FlitRequest request_of(std::uint32_t router, const RouteStep& step,
                                        std::uint32_t packet) const {
     std::uint32_t set = step.channel_class;
-    if (is_lane_) set = class_count_ + classes_.channel(step.channel_class, fabric_.routes[packet].lane);
-    if (!is_lane_ && fabric_.is_local(router, step.port)) set = class_count_ + fabric_.virtual_channels;
+    if (is_lane_) set = class_count_ + classes_.channel(step.channel_class, fabric_->routes[packet].lane);
+    if (!is_lane_ && fabric_->is_local(router, step.port)) set = class_count_ + fabric_->virtual_channels;
     return {step.port, set};
   }
   [[nodiscard]] FlitRequest find(std::uint32_t router, std::uint32_t input_channel,
                                  std::uint32_t packet) const;
 
-  const Routing& routing_;
+  const Routing* routing_;
   FlitCubeRequests fixed_;
-  const FlitFabric& fabric_;
+  const FlitFabric* fabric_;
   std::uint32_t waypoint_count_;
   std::uint32_t class_count_;
   ChannelClasses classes_;

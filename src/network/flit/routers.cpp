@@ -50,6 +50,8 @@ FlitRouterBank::FlitRouterBank(FlitFabric& fabric, const FlitRouteUnit& routes)
       const FlitPlace place = fabric.place(router, number);
       FlitRouterPort& port = fabric.port_table[port_index(place)];
       port.across = port.wires.far_end - place;
+      port.granted_input = FlitRouterPort::last;
+      port.accepted = {FlitRouterPort::last, FlitRouterPort::last};
       free_[place / 64] |= low_bits(fabric.virtual_channels) << place % 64;
     }
   }
@@ -63,7 +65,8 @@ FlitRouterBank::FlitRouterBank(FlitFabric& fabric, const FlitRouteUnit& routes)
 
 void FlitRouterBank::tick(FlitCycle cycle) {
   is_traced_ = fabric_.simulation.is_traced();
-  is_plain_ = !is_traced_ && !has_adaptive_ && !is_multi_cycle_ && !has_intervals_;
+  is_plain_ =
+      !is_traced_ && !has_adaptive_ && !is_multi_cycle_ && !has_intervals_ && fabric_.retries == nullptr;
   for (std::uint32_t block = 0; block < waiting_.size(); ++block) {
     Waiting& waiting = waiting_[block];
     allocating_ = {&allocating_lists_[list_room * block], waiting.allocating};

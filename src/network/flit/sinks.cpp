@@ -39,7 +39,7 @@ FlitSinks::FlitSinks(FlitFabric& fabric, const std::vector<FlitPort>& exits, std
 }
 
 void FlitSinks::note_head(std::uint32_t packet, FlitCycle cycle) {
-  if (packet >= heads_.size()) heads_.resize(packet + std::size_t{1});
+  if (packet >= heads_.size()) heads_.resize(packet + std::size_t{1}, outside);
   heads_[packet] = cycle;
 }
 
@@ -55,7 +55,7 @@ void FlitSinks::note_head(std::uint32_t packet, FlitCycle cycle) {
   } else if ((port.waiting >> channel & 1) == 0) [[likely]] {
     return_credit(port, channel);
     if (!flit.is_tail()) return;
-    arrived.push_back({flit.packet(), heads_[flit.packet()]});
+    arrived.push_back({flit.packet(), std::exchange(heads_[flit.packet()], outside)});
     __builtin_prefetch(&fabric_.packets[flit.packet()]);
     return;
   }
@@ -85,6 +85,14 @@ void FlitSinks::tick(FlitCycle cycle, std::vector<Arrived>& arrived) {
   fabric_.flits_on_wires.take(cycle, fabric_.list_of_cards(), [&](const FlitArrival& arrival) {
     receive(arrival.place >> channel_bits, arrival.place & channel_mask, arrival.flit, cycle, arrived);
   });
+}
+
+void FlitSinks::reset() {
+  for (Port& port : ports_) port.waiting = 0;
+  for (std::vector<std::uint8_t>& order : order_) order.clear();
+  for (std::vector<Flit>& held : held_) held.clear();
+  std::fill(heads_.begin(), heads_.end(), outside);
+  released_.clear();
 }
 
 // Admits waiting packets in their order while there is room. The first header of the order does not go

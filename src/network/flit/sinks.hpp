@@ -41,6 +41,15 @@ class FlitSinks {
   // The next tick admits the node's waiting packets as far as there is room.
   void admit_next(NodeId node) { released_.push_back(node); }
   [[nodiscard]] bool is_at_rest() const { return released_.empty(); }
+
+  // The packet's header has entered the ejection buffer, its tail has not.
+  [[nodiscard]] bool is_entering(std::uint32_t packet) const {
+    return packet < heads_.size() && heads_[packet] != outside;
+  }
+  // Frees the room of a packet that tick() has admitted and that is taken back.
+  void give_back(NodeId node, std::uint32_t bytes) { ports_[node].room_bytes += bytes; }
+  // Forgets all packets that wait or enter. Their room has been given back.
+  void reset();
   template <typename Visit>
   void for_each_exit(Visit visit) {
     for (Port& port : ports_) visit(port.exit);
@@ -66,7 +75,8 @@ class FlitSinks {
   std::vector<Port> ports_;                       // per node
   std::vector<std::vector<std::uint8_t>> order_;  // per node: Port::waiting in the order of admission
   std::vector<std::vector<Flit>> held_;           // per node and virtual channel: flits that wait
-  std::vector<FlitCycle> heads_;                  // per packet of several flits: Arrived::head
+  static constexpr FlitCycle outside = -1;
+  std::vector<FlitCycle> heads_;  // per packet of several flits that enters: Arrived::head; else `outside`
   std::vector<NodeId> released_;
 };
 

@@ -1,6 +1,7 @@
 #include "network/flit/sockets.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "kernel/check.hpp"
 
@@ -28,8 +29,15 @@ void FlitSockets::plug(RouterId router, const FlitRouterMaker& maker) {
     shape.is_local.push_back(port.kind == FlitPort::Kind::local);
     shape.output_interval_cycles.push_back(fabric_.flit_cycles[port.speed]);
   }
-  sockets_.push_back(std::make_unique<Socket>(fabric_, routes_, router));
-  sockets_.back()->implementation = maker(shape, *sockets_.back());
+  sockets_.push_back(std::make_unique<Socket>(fabric_, routes_, router, std::move(shape), maker));
+  sockets_.back()->implementation = maker(sockets_.back()->shape, *sockets_.back());
+}
+
+void FlitSockets::reset() {
+  for (const std::unique_ptr<Socket>& socket : sockets_) {
+    std::fill(socket->inputs.begin(), socket->inputs.end(), FlitPortWires{});
+    socket->implementation = socket->maker(socket->shape, *socket);
+  }
 }
 
 FlitPortWires& FlitSockets::input(FlitPlace place) {
@@ -77,8 +85,8 @@ void FlitSockets::send(Socket& socket) {
         FlitFabric::note_port(port, route);
       }
       // The wire's delay starts at the switch's grant, but this flit has crossed the switch already.
-      fabric_.flits_on_wires.push_late(port.flit_wire, -FlitCycle{fabric_.timing.switch_traversal_cycles},
-                                       {port.far_end + flit.virtual_channel, flit.flit});
+      fabric_.send(index, -FlitCycle{fabric_.timing.switch_traversal_cycles},
+                   {port.far_end + flit.virtual_channel, flit.flit});
     }
     if (credit.is_valid) {
       fabric_.credits_on_wires.push(port.credit_wire, {port.far_end + credit.virtual_channel});

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "network/flit/route_unit.hpp"
@@ -32,12 +33,21 @@ class FlitSockets {
   // The caller must have set the wires that lead to this router to FlitPort::Kind::socket.
   void plug(RouterId router, const FlitRouterMaker& maker);
   void tick(FlitCycle cycle);
+  // Replaces every router by a new instance.
+  void reset();
   [[nodiscard]] bool is_at_rest() const;
 
  private:
   struct Socket final : FlitRouteSource {
-    Socket(const FlitFabric& fabric_, const FlitRouteUnit& routes_, RouterId router_)
-        : fabric(fabric_), routes(routes_), router(router_), inputs(fabric_.ports), outputs(fabric_.ports) {}
+    Socket(const FlitFabric& fabric_, const FlitRouteUnit& routes_, RouterId router_, FlitRouterShape shape_,
+           FlitRouterMaker maker_)
+        : fabric(fabric_),
+          routes(routes_),
+          router(router_),
+          shape(std::move(shape_)),
+          maker(std::move(maker_)),
+          inputs(fabric_.ports),
+          outputs(fabric_.ports) {}
     [[nodiscard]] Answer route(std::uint32_t input_port, std::uint32_t virtual_channel,
                                Flit head) const override;
     [[nodiscard]] std::uint32_t flits(Flit head) const override { return fabric.routes[head.packet()].flits; }
@@ -45,6 +55,8 @@ class FlitSockets {
     const FlitFabric& fabric;
     const FlitRouteUnit& routes;
     RouterId router;
+    FlitRouterShape shape;
+    FlitRouterMaker maker;
     std::unique_ptr<FlitRouter> implementation;
     std::vector<FlitPortWires> inputs;
     std::vector<FlitPortWires> outputs;

@@ -14,23 +14,57 @@ FlitSources::FlitSources(FlitFabric& fabric, const std::vector<FlitPort>& entrie
       is_lane_(is_lane),
       takes_any_(!is_lane && !is_cut_through),
       is_slow_(fabric.timing.local.flit_cycles > 1),
+      ends_with_care_(is_slow_),
       ports_(entries.size()),
       fifos_(entries.size() * card_channels),
-      credits_(entries.size() * fabric.virtual_channels,
-               static_cast<std::uint16_t>(fabric.timing.buffer_flits)),
+      credits_(entries.size() * fabric.virtual_channels),
       active_(entries.size()),
       active_end_(active_.data()) {
   for (Fifo& fifo : fifos_) fifo.room_bytes = fifo_bytes;
-  const std::uint64_t all = low_bits(fabric.virtual_channels);
   for (std::size_t node = 0; node < ports_.size(); ++node) {
-    Port& port = ports_[node];
+    ports_[node].entry = entries[node];
+    ports_[node].first_credits = static_cast<std::uint32_t>(node) * fabric.virtual_channels;
+  }
+  reset_ports();
+}
+
+void FlitSources::reset_ports() {
+  const std::uint64_t all = low_bits(fabric_.virtual_channels);
+  for (Port& port : ports_) {
+    port.free_at = 0;
     port.idle = all;
     port.has_credit = all;
-    port.virtual_channel = static_cast<std::uint8_t>(fabric.virtual_channels - 1);
-    port.card_channel = static_cast<std::uint16_t>(card_channels - 1);
-    port.entry = entries[node];
-    port.first_credits = static_cast<std::uint32_t>(node) * fabric.virtual_channels;
+    port.packet = none;
+    port.virtual_channel = static_cast<std::uint8_t>(fabric_.virtual_channels - 1);
+    port.card_channel = static_cast<std::uint16_t>(card_channels_ - 1);
   }
+  std::fill(credits_.begin(), credits_.end(), static_cast<std::uint16_t>(fabric_.timing.buffer_flits));
+}
+
+// Youngest first, each to the front of its FIFO, so that the oldest becomes the head.
+void FlitSources::take_back(const std::vector<std::uint32_t>& packets) {
+  for (auto each = packets.rbegin(); each != packets.rend(); ++each) {
+    const std::uint32_t index = *each;
+    FlitPacket& packet = fabric_.packets[index];
+    const NodeId node = packet.packet.source;
+    Port& port = ports_[node];
+    Fifo& fifo = this->fifo(node, packet.packet.channel);
+    packet.next = fifo.head;
+    if (fifo.head == none) fifo.tail = index;
+    fifo.head = index;
+    if (port.packet == index) continue;  // its tail has not left
+    ++fifo.resent;
+    ++resent_;
+    if (port.packets++ == 0) *active_end_++ = node;
+  }
+  ends_with_care_ = is_slow_ || resent_ > 0;
+  has_moved_ = active_end_ != active_.data();
+  reset_ports();
+}
+
+void FlitSources::set_gate(InjectionGate* gate) {
+  gate_ = gate;
+  takes_any_ = !is_lane_ && !fabric_.is_cut_through && gate == nullptr;
 }
 
 // The last flit can leave `interval` cycles before `tail`, because sending it takes that long.
@@ -66,10 +100,11 @@ void FlitSources::delay_tail(std::uint32_t index, FlitCycle tail) {
   return takes_any_ ? free : allowed(free, port, packet);
 }
 
-// Reduces `free` to the packet's lane, and for virtual cut-through to channels with credits for the whole
-// packet.
+// Reduces `free` to nothing if the gate refuses the packet, to the packet's lane, and for virtual cut-through
+// to channels with credits for the whole packet.
 [[gnu::noinline]] std::uint64_t FlitSources::allowed(std::uint64_t free, const Port& port,
                                                      const FlitPacket& packet) const {
+  if (gate_ != nullptr && !gate_->admits(packet.packet)) return 0;
   if (is_lane_) free &= std::uint64_t{1} << packet.packet.channel % fabric_.virtual_channels;
   if (!fabric_.is_cut_through) return free;
   std::uint64_t result = 0;
@@ -92,10 +127,23 @@ void FlitSources::delay_tail(std::uint32_t index, FlitCycle tail) {
                                                            std::uint32_t wire_bytes, FlitCycle cycle,
                                                            Events& events) {
   --port.packets;
-  if (is_slow_) {
-    port.free_at = cycle + fabric_.timing.local.flit_cycles;
-    events.sent.push_back({node, port.card_channel, wire_bytes});
+  if (ends_with_care_) [[unlikely]] {
+    end_with_care(node, port, fifo, wire_bytes, cycle, events);
   } else if (free(fifo, wire_bytes)) [[unlikely]] {
+    events.freed.push_back({node, port.card_channel, wire_bytes});
+  }
+}
+
+[[gnu::noinline]] void FlitSources::end_with_care(NodeId node, Port& port, Fifo& fifo,
+                                                  std::uint32_t wire_bytes, FlitCycle cycle, Events& events) {
+  if (is_slow_) port.free_at = cycle + fabric_.timing.local.flit_cycles;
+  if (fifo.resent != 0) {
+    --fifo.resent;
+    --resent_;
+    ends_with_care_ = is_slow_ || resent_ > 0;
+  } else if (is_slow_) {
+    events.sent.push_back({node, port.card_channel, wire_bytes});
+  } else if (free(fifo, wire_bytes)) {
     events.freed.push_back({node, port.card_channel, wire_bytes});
   }
 }

@@ -6,6 +6,7 @@
 
 #include "kernel/check.hpp"
 #include "kernel/large_array.hpp"
+#include "network/faults/halting_network.hpp"
 #include "network/flit/fabric.hpp"
 
 namespace apenet {
@@ -58,6 +59,20 @@ class FlitSources {
   // In the last tick no port sent a flit or waited for a known cycle, and no packet was added since: no port
   // sends before a credit or a packet arrives.
   [[nodiscard]] bool is_at_rest() const { return !has_moved_; }
+
+  // For a halt. Puts these packets, which have begun to leave and are in the order of injection, in front of
+  // their FIFOs, and resets the ports. A packet whose tail has left takes no room there: the card may have
+  // used its room since.
+  void take_back(const std::vector<std::uint32_t>& packets);
+  // nullptr: none.
+  void set_gate(InjectionGate* gate);
+  // The packets whose header is in a FIFO.
+  template <typename Visit>
+  void for_each_waiting(Visit visit) const {
+    for (const Fifo& fifo : fifos_) {
+      for (std::uint32_t i = fifo.head; i != none; i = fabric_.packets[i].next) visit(i);
+    }
+  }
   template <typename Visit>
   void for_each_entry(Visit visit) {
     for (Port& port : ports_) visit(port.entry);
@@ -69,6 +84,7 @@ class FlitSources {
     std::uint32_t head = none;
     std::uint32_t tail = none;
     std::int64_t room_bytes = 0;
+    std::uint32_t resent = 0;  // the first packets, the one that leaves included: they take no room
     bool is_room_awaited = false;
   };
   // One cache line.
@@ -85,6 +101,7 @@ class FlitSources {
     std::uint32_t first_credits = 0;   // index into credits_: virtual channel 0
   };
 
+  void reset_ports();
   void take_credits(FlitCycle cycle);
   void begin_packet(NodeId node, Port& port, FlitCycle cycle, Events& events);
   void go_on(NodeId node, Port& port, FlitCycle cycle, Events& events);
@@ -95,6 +112,8 @@ class FlitSources {
   [[nodiscard]] bool is_older(const Fifo& one, const Fifo& other) const;
   void end_packet(NodeId node, Port& port, Fifo& fifo, std::uint32_t wire_bytes, FlitCycle cycle,
                   Events& events);
+  void end_with_care(NodeId node, Port& port, Fifo& fifo, std::uint32_t wire_bytes, FlitCycle cycle,
+                     Events& events);
   [[nodiscard]] Fifo& fifo(NodeId node, std::uint16_t channel) {
     return fifos_[std::size_t{node} * card_channels_ + channel];
   }
@@ -114,10 +133,13 @@ class FlitSources {
   bool is_lane_;
   bool takes_any_;                      // a packet can take any idle virtual channel with a credit
   bool is_slow_;                        // a flit takes more than one cycle
+  bool ends_with_care_;                 // is_slow_, or resent_ > 0
   bool has_moved_ = false;              // !is_at_rest()
   LargeArray<Port> ports_;              // per node
   std::vector<Fifo> fifos_;             // per node and card channel
   std::vector<std::uint16_t> credits_;  // per node and virtual channel
+  std::uint64_t resent_ = 0;            // of all FIFOs
+  InjectionGate* gate_ = nullptr;
   // Nodes with packets, in the order in which they came to have some. A list, because a loop over bits would
   // mispredict the branch at the end of every word.
   std::vector<NodeId> active_;

@@ -82,7 +82,7 @@ template <bool is_plain>
   if constexpr (is_plain) {
     fabric_.flits_on_wires.push(out.wires.flit_wire, arrival);
   } else {
-    fabric_.flits_on_wires.push_late(out.wires.flit_wire, note_crossing(crossing, flit, cycle), arrival);
+    fabric_.send(port_index(crossing.output()), note_crossing(crossing, flit, cycle), arrival);
   }
   fabric_.credits_on_wires.push(in.wires.credit_wire, {in.across + place});
 

@@ -1,5 +1,6 @@
 #include "network/packet/credit_returns.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace apenet::packet {
@@ -46,19 +47,24 @@ void CreditReturns::add(Queue& queue, Time time, Time now) {
   queue.earlier_returns = index;
 }
 
+// A credit is not used before those that set out before it, even if it would be back earlier: in a wormhole,
+// Wormhole::credit_lead() is larger for larger packets.
 Time CreditReturns::room_time(const Queue& queue, std::uint32_t bytes, Time credit_latency) const {
   std::int64_t room_bytes = queue.room_bytes;
+  Time back_at = Time::zero();
   if (queue.earlier_returns != none) {
     const std::uint32_t last = queue.earlier_returns;
     std::uint32_t index = last;
     do {
       index = records_[index].next;
       room_bytes += records_[index].bytes;
-      if (room_bytes >= bytes) return records_[index].time;
+      back_at = std::max(back_at, records_[index].time);
+      if (room_bytes >= bytes) return back_at;
     } while (index != last);
   }
   room_bytes += queue.returning_bytes;
-  return queue.returning_bytes != 0 && room_bytes >= bytes ? queue.free_at + credit_latency : Time::never();
+  if (queue.returning_bytes == 0 || room_bytes < bytes) return Time::never();
+  return std::max(back_at, queue.free_at + credit_latency);
 }
 
 }  // namespace apenet::packet

@@ -8,9 +8,9 @@
 #include "kernel/large_array.hpp"
 #include "kernel/simulation.hpp"
 #include "network/description.hpp"
-#include "network/network.hpp"
+#include "network/faults/bit_errors.hpp"
+#include "network/faults/halting_network.hpp"
 #include "network/network_trace.hpp"
-#include "network/packet/bit_errors.hpp"
 #include "network/packet/credit_returns.hpp"
 #include "network/packet/layout.hpp"
 #include "network/packet/records.hpp"
@@ -22,16 +22,6 @@
 #include "network/topology/topology.hpp"
 
 namespace apenet {
-
-// Decides whether a packet may leave its card's FIFO for the network. A packet that it refuses stays there,
-// with those behind it, until the next restart.
-class InjectionGate {
- public:
-  virtual bool admits(const Packet& packet) = 0;
-
- protected:
-  ~InjectionGate() = default;
-};
 
 // The default engine; docs/models/network.md derives its equations. It keeps exact times for the header and
 // the tail of a packet; flits do not exist. Everything is one kind of step, `grant`: the head packet of a
@@ -58,7 +48,7 @@ class InjectionGate {
 //   - An output with waiting queues has a `wake` event pending, or waits for room whose return is not yet
 //   known
 //     (Queue::needed_bytes), or for Network::consumed.
-class PacketEngine final : public Network, private EventHandler {
+class PacketEngine final : public HaltingNetwork, private EventHandler {
  public:
   PacketEngine(Simulation& simulation, const Topology& topology, std::unique_ptr<const Routing> routing,
                const NetworkParameters& parameters);
@@ -81,17 +71,10 @@ class PacketEngine final : public Network, private EventHandler {
   void begin(Time zero) override;
   [[nodiscard]] FaultUse fault_use() const override;
 
-  // For reconfiguration (docs/models/faults.md). Call allow_halts() before the first packet, or halt() fails.
-  void allow_halts() { keeps_numbers_ = true; }
-  // Stops the network: packets whose tails have not reached an ejection buffer go back to the FIFO of their
-  // card, in the order of injection, and routers are reset. Packets injected from now on wait. Returns how
-  // many packets were taken back.
-  std::uint64_t halt();
-  // Resumes with a routing (nullptr: the machine's own) and a gate (nullptr: none). Both must live until the
-  // next restart.
-  void restart(const Routing* routing, InjectionGate* gate);
-  // Messages with packets in the network or in a card's FIFO.
-  [[nodiscard]] std::uint64_t messages_under_way() const;
+  void allow_halts() override { keeps_numbers_ = true; }
+  std::uint64_t halt() override;
+  void restart(const Routing* routing, InjectionGate* gate) override;
+  [[nodiscard]] std::uint64_t messages_under_way() const override;
 
  private:
   using Flight = packet::Flight;

@@ -98,7 +98,9 @@ void PacketEngine::tell_room(std::uint32_t queue_index) {
   queue.needed_bytes = 0;
   const std::uint32_t upstream = upstream_[queue_index / layout_.virtual_channels];
   if (outputs_[upstream].waiting == 0) return;
-  wake(upstream, std::max(time, free_at_[upstream]), waiting_.next(outputs_[upstream], upstream));
+  // The room may be older than now: behind a wormhole's credit_lead() its flits leave by a faster port.
+  const Time when = std::max({time, free_at_[upstream], simulation_.now()});
+  wake(upstream, when, waiting_.next(outputs_[upstream], upstream));
 }
 
 }  // namespace apenet

@@ -26,8 +26,9 @@ enum class RecordingKind : std::uint8_t {
 
 struct RecordingEntry {
   RecordingKind kind = RecordingKind::computed;
-  std::uint8_t tagged = 0;  // the tag is one of fi_tsend; other operations have none
-  std::uint16_t reserved = 0;
+  std::uint8_t tagged = 0;      // the tag is one of fi_tsend; other operations have none
+  std::uint8_t in_gpu = 0;      // the buffer, or its first piece, is in the memory of the GPU
+  std::uint8_t rail = 0;        // of the node's cards, the one that carries the message
   std::uint32_t operation = 0;  // the rank's own number for the operation, starting at 1
   std::uint32_t peer = 0;
   std::uint32_t reserved_2 = 0;

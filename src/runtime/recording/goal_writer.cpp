@@ -21,6 +21,7 @@ using Channel = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>;  // tar
 struct ChannelState {
   std::int64_t balance = 0;  // unmatched sends if positive, unmatched receives if negative
   std::int64_t last_bytes = 0;
+  std::uint8_t rail = 0;
 };
 
 // A remote access, recorded for its target.
@@ -29,6 +30,7 @@ struct Access {
   bool is_get = false;
   std::int64_t bytes = 0;
   std::uint64_t address = 0;  // in the target's memory
+  std::uint8_t rail = 0;
 };
 
 // Numbers tags in the order of first use. The tags of remote accesses follow.
@@ -84,7 +86,7 @@ class GoalWriter {
     std::uint32_t source = 0;
     std::uint32_t tag = 0;
     std::int64_t bytes = 0;
-    std::uint64_t address = 0;
+    RecordingEntry entry;  // its buffer and rail
   };
 
   void survey();
@@ -93,7 +95,8 @@ class GoalWriter {
   void receive(std::uint32_t rank, const RecordingEntry& entry);
   void compute(std::int64_t ps);
   void write_passive(std::uint32_t rank);
-  void end_line(std::uint64_t address);
+  void end_line(const RecordingEntry& entry);
+  void end_line(std::uint64_t address, bool in_gpu);
   void depend(std::uint32_t label);
 
   const Recording& recording_;
@@ -142,6 +145,7 @@ void GoalWriter::survey() {
           ChannelState& state = channels_[{entry.peer, rank, tags_.of(entry)}];
           ++state.balance;
           state.last_bytes = entry.value;
+          state.rail = entry.rail;
           break;
         }
         case RecordingKind::matched:
@@ -151,7 +155,7 @@ void GoalWriter::survey() {
         case RecordingKind::put:
         case RecordingKind::got:
           accesses_[entry.peer].push_back(
-              {rank, entry.kind == RecordingKind::got, entry.value, entry.remote_address});
+              {rank, entry.kind == RecordingKind::got, entry.value, entry.remote_address, entry.rail});
           ++(entry.kind == RecordingKind::put ? summary_.puts : summary_.gets);
           break;
         default:
@@ -171,7 +175,7 @@ void GoalWriter::write_rank(std::uint32_t rank) {
   messages_.resize(recording_.entry_count(rank) + 1);
   recording_.for_each(rank, [this](const RecordingEntry& entry) {
     if (entry.kind == RecordingKind::matched)
-      messages_[entry.operation] = {true, entry.peer, tags_.of(entry), entry.value, entry.address};
+      messages_[entry.operation] = {true, entry.peer, tags_.of(entry), entry.value, entry};
   });
   labels_.assign(messages_.size(), 0);
   recording_.for_each(rank, [this, rank](const RecordingEntry& entry) {
@@ -197,9 +201,16 @@ void GoalWriter::write_rank(std::uint32_t rank) {
   });
 }
 
+// Ends the line of a send or receive with its rail, and its buffer in a comment.
+void GoalWriter::end_line(const RecordingEntry& entry) {
+  if (entry.rail != 0) out_.print(" nic %u", unsigned{entry.rail});
+  end_line(entry.address, entry.in_gpu != 0);
+}
+
 // Ends a line with the buffer's address in a comment, which other readers of the format skip.
-void GoalWriter::end_line(std::uint64_t address) {
-  if (address != 0) out_.print(" // @0x%llx", static_cast<unsigned long long>(address));
+void GoalWriter::end_line(std::uint64_t address, bool in_gpu) {
+  if (address != 0)
+    out_.print(" // @0x%llx%s", static_cast<unsigned long long>(address), in_gpu ? " gpu" : "");
   out_.print("\n");
 }
 
@@ -220,18 +231,19 @@ void GoalWriter::begin_entry(const RecordingEntry& entry) {
   const std::uint32_t first = next_label_++;
   labels_[entry.operation] = first;
   if (entry.kind == RecordingKind::got) {
-    out_.print("l%u: send 0b to %u tag %u\n", first, entry.peer, tags_.request());
+    out_.print("l%u: send 0b to %u tag %u", first, entry.peer, tags_.request());
+    end_line({.rail = entry.rail});
     depend(first);
     const std::uint32_t answer = next_label_++;
     out_.print("l%u: recv %lldb from %u tag %u", answer, bytes, entry.peer, tags_.answer());
-    end_line(entry.address);
+    end_line(entry);
     out_.print("l%u requires l%u\n", answer, first);
     labels_[entry.operation] = answer;
     return;
   }
   const std::uint32_t tag = entry.kind == RecordingKind::put ? tags_.put() : tags_.of(entry);
   out_.print("l%u: send %lldb to %u tag %u", first, bytes, entry.peer, tag);
-  end_line(entry.address);
+  end_line(entry);
   depend(first);
 }
 
@@ -249,7 +261,7 @@ void GoalWriter::receive(std::uint32_t rank, const RecordingEntry& entry) {
   labels_[entry.operation] = operation;
   out_.print("l%u: recv %lldb from %u tag %u", operation, static_cast<long long>(message.bytes),
              message.source, message.tag);
-  end_line(message.address);
+  end_line(message.entry);
   depend(operation);
 }
 
@@ -269,26 +281,29 @@ void GoalWriter::compute(std::int64_t ps) {
 // message that the program did not receive.
 void GoalWriter::write_passive(std::uint32_t rank) {
   for (const Access& access : accesses_[rank]) {
+    const RecordingEntry buffer{.rail = access.rail, .address = access.address};
     const auto bytes = static_cast<long long>(access.bytes);
     const std::uint32_t first = next_label_++;
     if (!access.is_get) {
       out_.print("l%u: recv %lldb from %u tag %u cpu 1", first, bytes, access.source, tags_.put());
-      end_line(access.address);
+      end_line(buffer);
       continue;
     }
     const std::uint32_t answer = next_label_++;
-    out_.print("l%u: recv 0b from %u tag %u cpu 1\nl%u: send %lldb to %u tag %u cpu 1", first, access.source,
-               tags_.request(), answer, bytes, access.source, tags_.answer());
-    end_line(access.address);
+    out_.print("l%u: recv 0b from %u tag %u cpu 1", first, access.source, tags_.request());
+    end_line({.rail = access.rail});
+    out_.print("l%u: send %lldb to %u tag %u cpu 1", answer, bytes, access.source, tags_.answer());
+    end_line(buffer);
     out_.print("l%u requires l%u\n", answer, first);
   }
   for (auto at = channels_.lower_bound({rank, 0, 0}); at != channels_.end() && std::get<0>(at->first) == rank;
        ++at) {
     for (; at->second.balance > 0; --at->second.balance) {
       ++summary_.unreceived;
-      out_.print("l%u: recv %lldb from %u tag %u\n", next_label_++,
+      out_.print("l%u: recv %lldb from %u tag %u", next_label_++,
                  static_cast<long long>(at->second.last_bytes), std::get<1>(at->first),
                  std::get<2>(at->first));
+      end_line({.rail = at->second.rail});
     }
   }
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +18,7 @@ struct GoalOperation {
   std::uint32_t line = 0;     // of the file
   std::uint16_t cpu = 0;
   Kind kind = Kind::calc;
+  bool in_gpu = false;  // the buffer is in the memory of the node's GPU
 };
 
 // The operations of one rank in the order of the file, and their dependencies. The successors of operation i
@@ -35,7 +37,8 @@ struct GoalSchedule {
   std::string file;  // its name in errors
   std::vector<GoalRank> ranks;
   std::uint64_t receives_at_no_address = 0;
-  bool uses_nics = false;  // an operation names a network interface other than the first
+  std::uint64_t buffers_in_gpu = 0;
+  std::set<std::uint16_t> nics;  // the network interfaces that operations name
 
   [[nodiscard]] std::uint64_t operation_count() const;
 };

@@ -167,7 +167,7 @@ void GoalParser::define(std::string_view label, std::uint32_t line) {
 void GoalParser::parse_operation(std::string_view word) {
   GoalOperation operation;
   operation.line = scan_.line();
-  std::ignore = scan_.take_address();
+  std::ignore = scan_.take_buffer();
   if (word == "calc") {
     operation.amount = scan_.take_number("nanoseconds", 0, most_ns);
   } else if (word == "send" || word == "recv") {
@@ -180,7 +180,10 @@ void GoalParser::parse_operation(std::string_view word) {
   if (rank_->operations.size() == most_operations) scan_.refuse(word, "fewer operations of one rank");
   rank_->cpus = std::max(rank_->cpus, static_cast<std::uint16_t>(operation.cpu + 1));
   end_statement();
-  operation.address = scan_.take_address();
+  const GoalScanner::Buffer buffer = scan_.take_buffer();
+  operation.address = buffer.address;
+  operation.in_gpu = buffer.in_gpu && operation.kind != GoalOperation::Kind::calc;
+  if (operation.in_gpu) ++schedule_.buffers_in_gpu;
   if (operation.kind == GoalOperation::Kind::receive && operation.address == 0 && operation.amount > 0)
     ++schedule_.receives_at_no_address;
   rank_->operations.push_back(operation);
@@ -214,7 +217,8 @@ void GoalParser::parse_attributes(GoalOperation& operation) {
     } else if (word == "cpu" && !std::exchange(has_cpu, true)) {
       operation.cpu = static_cast<std::uint16_t>(scan_.take_number("a CPU", 0, most_cpus - 1));
     } else if (word == "nic" && !std::exchange(has_nic, true)) {
-      if (scan_.take_number("a network interface", 0, most_cpus - 1) > 0) schedule_.uses_nics = true;
+      schedule_.nics.insert(
+          static_cast<std::uint16_t>(scan_.take_number("a network interface", 0, most_cpus - 1)));
     } else if (word.empty()) {
       scan_.refuse("tag, cpu, nic or the end of the line");
     } else {

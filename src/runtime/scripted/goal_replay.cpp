@@ -36,9 +36,16 @@ class GoalReplay final : private RankProgram {
   void require_all_ended();
   [[nodiscard]] std::string describe_waiting(ProcessId rank);
 
+  [[nodiscard]] Memory memory_of(const GoalOperation& operation) const {
+    return operation.in_gpu && has_gpu_ ? Memory::gpu : Memory::host;
+  }
+  [[nodiscard]] std::string nics_warning() const;
+
   static std::vector<std::uint16_t> cpus_of(const GoalSchedule& schedule);
 
   const GoalSchedule& schedule_;
+  bool has_gpu_;
+  std::vector<std::string> rails_;  // of the machine
   std::vector<Rank> ranks_;
   std::uint64_t truncated_ = 0;
   MessagePassing messages_;
@@ -54,8 +61,11 @@ std::vector<std::uint16_t> GoalReplay::cpus_of(const GoalSchedule& schedule) {
 GoalReplay::GoalReplay(const MachineDescription& description, std::vector<NodeId> node_of_rank,
                        const GoalSchedule& schedule, const ObservationOptions& observed)
     : schedule_(schedule),
+      has_gpu_(description.host.gpu_copy_bytes_per_second > 0),
+      rails_{"first"},
       ranks_(schedule.ranks.size()),
       messages_(description, std::move(node_of_rank), cpus_of(schedule), *this, observed) {
+  for (const RailDescription& rail : description.rails) rails_.push_back(rail.name);
   for (std::size_t r = 0; r < ranks_.size(); ++r) {
     const GoalRank& trace = schedule.ranks[r];
     Rank& rank = ranks_[r];
@@ -88,10 +98,10 @@ Time GoalReplay::start(ProcessId id, std::uint32_t number) {
   switch (operation.kind) {
     case GoalOperation::Kind::send:
       return messages_.send(id, operation.cpu, earliest, number, {id, operation.tag, operation.amount},
-                            operation.peer, operation.address);
+                            operation.peer, operation.address, memory_of(operation));
     case GoalOperation::Kind::receive:
       return messages_.receive(id, operation.cpu, earliest, number, operation.peer, operation.tag,
-                               operation.address);
+                               operation.address, memory_of(operation));
     case GoalOperation::Kind::calc:
       break;
   }
@@ -137,11 +147,27 @@ ReplayReport GoalReplay::run() {
         " receives name no buffer address (// @0x...): the card, which translates addresses, finds all their "
         "buffers on one page");
   }
-  if (schedule_.uses_nics) {
-    report.warnings.push_back(
-        "operations name several network interfaces: all messages went by one card of their node");
+  if (!has_gpu_ && schedule_.buffers_in_gpu > 0) {
+    report.warnings.push_back(std::to_string(schedule_.buffers_in_gpu) +
+                              " sends and receives name a buffer in the memory of a GPU, which the nodes of "
+                              "this machine do not have: it was taken for host memory");
   }
+  if (!schedule_.nics.empty() && schedule_.nics != std::set<std::uint16_t>{0})
+    report.warnings.push_back(nics_warning());
   return report;
+}
+
+// For example: operations name the network interfaces 0 (rail first), 1 (rail ib).
+std::string GoalReplay::nics_warning() const {
+  std::string names;
+  for (const std::uint16_t nic : schedule_.nics) {
+    names += (names.empty() ? "" : ", ") + std::to_string(nic);
+    if (rails_.size() > 1 && nic < rails_.size()) names += " (rail " + rails_[nic] + ")";
+  }
+  const bool is_several = schedule_.nics.size() > 1;
+  return "operations name the network " + std::string(is_several ? "interfaces " : "interface ") + names +
+         ": all messages went by one card of their node" +
+         (rails_.size() > 1 ? ", that of rail " + rails_.front() + "; --rail chooses another" : "");
 }
 
 void GoalReplay::require_all_ended() {

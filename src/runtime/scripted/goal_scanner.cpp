@@ -24,8 +24,11 @@ void GoalScanner::skip_comment() {
     const char* text = at_ + 2;
     at_ = std::find(at_, end_, '\n');
     constexpr std::string_view mark = " @0x";
-    if (std::string_view(text, static_cast<std::size_t>(at_ - text)).starts_with(mark))
-      std::from_chars(text + mark.size(), at_, address_, 16);
+    if (std::string_view(text, static_cast<std::size_t>(at_ - text)).starts_with(mark)) {
+      const char* const word = std::from_chars(text + mark.size(), at_, buffer_.address, 16).ptr;
+      const char* const end = std::find(word, at_, '\r');
+      buffer_.in_gpu = std::string_view(word, static_cast<std::size_t>(end - word)) == " gpu";
+    }
     return;
   }
   const std::uint32_t begin = line_;

@@ -23,9 +23,13 @@ class GoalScanner {
   void skip_blanks();
   // Also skips line ends.
   void skip_lines();
-  // The address in the last comment "// @ADDRESS" (written by `apenet run --record`) since the last call; 0
-  // if there was none.
-  [[nodiscard]] std::uint64_t take_address() { return std::exchange(address_, 0); }
+  // What a comment "// @ADDRESS" or "// @ADDRESS gpu" says of a buffer (written by `apenet run --record`).
+  struct Buffer {
+    std::uint64_t address = 0;
+    bool in_gpu = false;
+  };
+  // The last such comment since the last call; address 0 if there was none.
+  [[nodiscard]] Buffer take_buffer() { return std::exchange(buffer_, {}); }
   [[nodiscard]] bool at_end() const { return at_ == end_; }
   [[nodiscard]] bool at_end_of_statement() const { return at_ == end_ || *at_ == '\n' || *at_ == '}'; }
 
@@ -51,7 +55,7 @@ class GoalScanner {
   const char* end_;
   const std::string& file_;
   std::uint32_t line_ = 1;
-  std::uint64_t address_ = 0;
+  Buffer buffer_;
 };
 
 }  // namespace apenet

@@ -73,7 +73,7 @@ Time MessagePassing::compute(ProcessId rank, std::uint16_t cpu, Time earliest, s
 }
 
 Time MessagePassing::send(ProcessId rank, std::uint16_t cpu, Time earliest, std::uint32_t operation,
-                          const Envelope& envelope, ProcessId target, std::uint64_t address) {
+                          const Envelope& envelope, ProcessId target, std::uint64_t address, Memory memory) {
   Rank& sender = ranks_[rank];
   sender.transport.advance(cpu, earliest);
   const Time began = sender.transport.clock(cpu);
@@ -81,6 +81,7 @@ Time MessagePassing::send(ProcessId rank, std::uint16_t cpu, Time earliest, std:
   sender.activity.sent_bytes += static_cast<std::uint64_t>(envelope.bytes);
   message::SendCall call;
   call.buffer = message::one_piece(address, static_cast<std::uint64_t>(envelope.bytes));
+  call.buffer.gpu_pieces = memory == Memory::gpu ? 1 : 0;
   call.target = target;
   call.tagged = true;
   call.tag = envelope.tag;
@@ -90,12 +91,13 @@ Time MessagePassing::send(ProcessId rank, std::uint16_t cpu, Time earliest, std:
 }
 
 Time MessagePassing::receive(ProcessId rank, std::uint16_t cpu, Time earliest, std::uint32_t operation,
-                             ProcessId source, std::uint32_t tag, std::uint64_t address) {
+                             ProcessId source, std::uint32_t tag, std::uint64_t address, Memory memory) {
   Rank& receiver = ranks_[rank];
   receiver.transport.advance(cpu, earliest);
   const Time began = receiver.transport.clock(cpu);
   message::ReceiveCall call;
   call.buffer = message::one_piece(address, any_length);
+  call.buffer.gpu_pieces = memory == Memory::gpu ? 1 : 0;
   call.wanted = {.source = source, .tag = tag, .ignore = tag == any_tag ? ~std::uint64_t{0} : 0};
   call.tagged = true;
   call.owner = {.number = operation, .cpu = cpu};

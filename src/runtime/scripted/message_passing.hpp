@@ -75,11 +75,13 @@ class MessagePassing final : private CompletionSink, private EventHandler {
 
   // Each begins when the CPU is free, but not before `earliest`, and returns the time at which it began.
   // `address`: of the buffer in the rank's memory, for cards that translate addresses; 0 if unknown.
+  // `memory`: which it is; Memory::gpu requires a node with a GPU.
   Time compute(ProcessId rank, std::uint16_t cpu, Time earliest, std::uint32_t operation, Time span);
   Time send(ProcessId rank, std::uint16_t cpu, Time earliest, std::uint32_t operation,
-            const Envelope& message, ProcessId target, std::uint64_t address = 0);
+            const Envelope& message, ProcessId target, std::uint64_t address = 0,
+            Memory memory = Memory::host);
   Time receive(ProcessId rank, std::uint16_t cpu, Time earliest, std::uint32_t operation, ProcessId source,
-               std::uint32_t tag, std::uint64_t address = 0);
+               std::uint32_t tag, std::uint64_t address = 0, Memory memory = Memory::host);
 
   // Runs from time zero until no event is left.
   void run();

@@ -50,6 +50,21 @@ TEST(Goal, IsReadAsTheSimulatorsOfTheFormatReadIt) {
   EXPECT_EQ(schedule.operation_count(), 4U);
 }
 
+TEST(Goal, BuffersInGpuMemoryAndInterfacesAreKnown) {
+  const GoalSchedule schedule = parse(
+      "num_ranks 1\nrank 0 {\n"
+      "send 8b to 0 tag 1 nic 2 // @0x10 gpu\r\n"
+      "recv 8b from 0 tag 1 // @0x20 gpus\n"
+      "recv 8b from 0 tag 1 nic 0 // @0x20 gpu\n"
+      "calc 5 // @0x77 gpu\n}");
+  const std::vector<GoalOperation>& operations = schedule.ranks[0].operations;
+  std::vector<bool> in_gpu;
+  for (const GoalOperation& operation : operations) in_gpu.push_back(operation.in_gpu);
+  EXPECT_EQ(in_gpu, (std::vector<bool>{true, false, true, false}));
+  EXPECT_EQ(schedule.buffers_in_gpu, 2U);
+  EXPECT_EQ(schedule.nics, (std::set<std::uint16_t>{0, 2}));
+}
+
 TEST(Goal, AddressesStandInComments) {
   const GoalSchedule schedule = parse(
       "num_ranks 1 // @0x9\nrank 0 {\n"
@@ -64,6 +79,7 @@ TEST(Goal, AddressesStandInComments) {
   std::vector<std::uint64_t> addresses;
   for (const GoalOperation& operation : operations) addresses.push_back(operation.address);
   EXPECT_EQ(addresses, (std::vector<std::uint64_t>{0x7ffff7a01000, 0, 0xabc, 0, 0, 0x77}));
+  EXPECT_EQ(schedule.buffers_in_gpu, 0U);
   EXPECT_EQ(schedule.receives_at_no_address, 1U)
       << "one of the three with bytes, the others have one or need none";
 }

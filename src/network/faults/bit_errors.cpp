@@ -1,4 +1,4 @@
-#include "network/packet/bit_errors.hpp"
+#include "network/faults/bit_errors.hpp"
 
 #include <algorithm>
 #include <cmath>
