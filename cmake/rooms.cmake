@@ -34,10 +34,14 @@ if(APENET_SANITIZE)
   target_compile_options(apenet_flags INTERFACE -fsanitize=${APENET_SANITIZE} -fno-omit-frame-pointer
     -fno-sanitize-recover=all)
   target_link_options(apenet_flags INTERFACE -fsanitize=${APENET_SANITIZE})
+  if(APENET_SANITIZE MATCHES undefined)
+    # A fifth of the compile time. A null pointer that is read or written stops the program without this check, too.
+    target_compile_options(apenet_flags INTERFACE -fno-sanitize=null,vptr)
+  endif()
 endif()
 
-# For builds that compile everything once, as the sanitizers' are: rooms take 40 % less CPU time, but one changed file
-# costs a batch.
+# For builds that compile everything once, as the package's and the sanitizers' are: 40 % less CPU time, but one changed
+# file costs a batch.
 option(APENET_UNITY "Compile a room's files as few large ones; names in their anonymous namespaces must differ" OFF)
 if(APENET_UNITY)
   # A class in a .cpp file may have members of types that only this file knows; here gcc takes the file for a header.
