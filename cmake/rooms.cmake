@@ -34,10 +34,14 @@ if(APENET_SANITIZE)
   target_compile_options(apenet_flags INTERFACE -fsanitize=${APENET_SANITIZE} -fno-omit-frame-pointer
     -fno-sanitize-recover=all)
   target_link_options(apenet_flags INTERFACE -fsanitize=${APENET_SANITIZE})
+  if(APENET_SANITIZE MATCHES undefined)
+    # A fifth of the compile time. A null pointer that is read or written stops the program without this check, too.
+    target_compile_options(apenet_flags INTERFACE -fno-sanitize=null,vptr)
+  endif()
 endif()
 
-# For builds that compile everything once, as the sanitizers' are: rooms take 40 % less CPU time, but one changed file
-# costs a batch.
+# For builds that compile everything once, as the package's and the sanitizers' are: 40 % less CPU time, but one changed
+# file costs a batch.
 option(APENET_UNITY "Compile a room's files as few large ones; names in their anonymous namespaces must differ" OFF)
 if(APENET_UNITY)
   # A class in a .cpp file may have members of types that only this file knows; here gcc takes the file for a header.
@@ -88,9 +92,10 @@ function(apenet_public_library name)
   install(FILES ${CMAKE_CURRENT_BINARY_DIR}/${LIB_FILE}.pc DESTINATION apenet/lib/pkgconfig COMPONENT apenet)
 endfunction()
 
-# apenet_test(name SOURCES file... IMPORTS room...): a GoogleTest program, its cases found by ctest, includes relative to
-# src/ and tests/. Compiling the cases takes longer than running them: they are not optimised, and several files are
-# compiled as one (half the time), so names in the anonymous namespaces of a program's files must differ.
+# apenet_test(name SOURCES file... IMPORTS room...): a GoogleTest program, includes relative to src/ and tests/. It is one
+# test of ctest, because to start a process for each case takes longer than most cases. Compiling the cases takes longer
+# than running them: they are not optimised, and several files are compiled as one (half the time), so names in the
+# anonymous namespaces of a program's files must differ.
 function(apenet_test name)
   cmake_parse_arguments(TEST "" "" "SOURCES;IMPORTS" ${ARGN})
   add_executable(${name} ${TEST_SOURCES})
@@ -101,5 +106,5 @@ function(apenet_test name)
   foreach(import ${TEST_IMPORTS})
     target_link_libraries(${name} PRIVATE apenet_${import})
   endforeach()
-  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60)
+  add_test(NAME ${name} COMMAND ${name})
 endfunction()

@@ -18,6 +18,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,13 @@ class Workplace:
         }
         # It changes how often Python reads the clock, and with it the time of a run.
         environment.pop("PYTHONUNBUFFERED", None)
+        text = self.output(command, environment).replace(str(self.folder), ".").replace(str(ROOT), ".")
+        for pattern, shown in OF_THE_HOST:
+            text = pattern.sub(shown, text)
+        return "".join(f"{line.rstrip()}\n" for line in text.splitlines())
+
+    def output(self, command: str, environment: dict[str, str]) -> str:
+        """What the command writes to both of its outputs."""
         done = subprocess.run(
             ["bash", "-c", command],
             cwd=self.folder,
@@ -67,10 +75,13 @@ class Workplace:
             check=False,
             timeout=TIME_LIMIT_S,
         )
-        text = done.stdout.replace(str(self.folder), ".").replace(str(ROOT), ".")
-        for pattern, shown in OF_THE_HOST:
-            text = pattern.sub(shown, text)
-        return "".join(f"{line.rstrip()}\n" for line in text.splitlines())
+        return done.stdout
+
+    def json(self, *arguments: str) -> Any:  # noqa: ANN401 (what a command prints)
+        """The object that `apenet ARGUMENTS... --json` prints."""
+        command = [str(BIN / "apenet"), *arguments, "--json"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=TIME_LIMIT_S)
+        return json.loads(done.stdout)
 
 
 def spliced_block(block: str, workplace: Workplace) -> str:
@@ -79,13 +90,9 @@ def spliced_block(block: str, workplace: Workplace) -> str:
     return "".join(f"$ {command}\n{workplace.run(command)}" for command in commands)
 
 
-def results_table(keys: list[str]) -> str:
+def results_table(keys: list[str], workplace: Workplace) -> str:
     """A table of published and simulated values for these keys, or for all results of a machine."""
-    command = [str(BIN / "apenet"), "reproduce", "--json"]
-    for key in keys:
-        command += ["--only", key]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=TIME_LIMIT_S)
-    rows = json.loads(done.stdout)["rows"]
+    rows = workplace.json("reproduce", *(word for key in keys for word in ("--only", key)))["rows"]
     chosen = [row for key in keys for row in rows if key in (row["key"], row["machine"])]
     lines = ["| machine | quantity | published | simulated | error | |", "|---|---|--:|--:|--:|---|"]
     for row in chosen:
@@ -98,12 +105,10 @@ def results_table(keys: list[str]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def keys_table(section: str) -> str:
+def keys_table(section: str, workplace: Workplace) -> str:
     """The keys of a section of machine files."""
-    command = [str(BIN / "apenet"), "machine", "keys", section, "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=TIME_LIMIT_S)
     lines = ["| key | value | default | |", "|---|---|---|---|"]
-    for row in json.loads(done.stdout)[section]:
+    for row in workplace.json("machine", "keys", section)[section]:
         lines.append(f"| `{row['key']}` | {row['value']} | {row['default']} | {row['meaning']} |")
     return "\n".join(lines) + "\n"
 
@@ -120,14 +125,14 @@ def simulated_of(row: dict[str, Any]) -> str:
     return "n/a" if row["simulated"] is None else f"{float(format(row['simulated'], '.3g')):g} {row['unit']}"
 
 
-def spliced(document: Path) -> str:
+def spliced(document: Path, workplace_in: Callable[[Path], Workplace] = Workplace) -> str:
     """The document's text with current transcripts."""
     text = document.read_text(encoding="utf-8")
     with tempfile.TemporaryDirectory() as folder:
-        workplace = Workplace(Path(folder))
+        workplace = workplace_in(Path(folder))
         text = BLOCK.sub(lambda match: match[1] + spliced_block(match[2], workplace) + match[3], text)
-    text = KEYS.sub(lambda match: match[1] + keys_table(match[2]), text)
-    return TABLE.sub(lambda match: match[1] + results_table(match[2].split()), text)
+        text = KEYS.sub(lambda match: match[1] + keys_table(match[2], workplace), text)
+        return TABLE.sub(lambda match: match[1] + results_table(match[2].split(), workplace), text)
 
 
 def documents() -> list[Path]:

@@ -13,9 +13,10 @@ import pytest
 
 EXCLUDED = tomllib.loads(Path(__file__).with_name("excluded.toml").read_text(encoding="utf-8"))["excluded"]
 
-# Numbers of ranks with which `make test` runs a module.
+# Numbers of ranks with which `make test` runs a module. `test_p2p_buf` repeats its few exchanges for every type and
+# buffer; with 4 ranks, the matched and the pickled messages show the same.
 TELLING = {
-    "test_p2p_buf": (2, 4),
+    "test_p2p_buf": (2,),
     "test_p2p_buf_matched": (2, 4),
     "test_p2p_buf_part": (2,),
     "test_p2p_obj": (2, 4),

@@ -1,10 +1,14 @@
 """The documentation's transcripts equal the output of their commands."""
 
 import importlib.util
+import json
+import os
 import re
+import shlex
 from pathlib import Path
 
 import pytest
+from forked import run_forked
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -17,15 +21,38 @@ def load_splice():
 
 
 splice = load_splice()
+PLAIN = re.compile(r"(?:\.venv/bin/)?apenet ([\w\s.,:/=+@%'-]*)")
+"""A command without anything that only a shell does."""
 # The layout of help texts depends on typer's version.
 NOT_COMPARED = ("docs/reference/cli.md",)
 DOCUMENTS = [path for path in splice.documents() if str(path.relative_to(ROOT)) not in NOT_COMPARED]
 
 
+class ForkedWorkplace(splice.Workplace):
+    """Runs plain commands of apenet without a new interpreter each."""
+
+    def output(self, command, environment):
+        plain = PLAIN.fullmatch(command)
+        if plain is None:
+            return super().output(command, environment)
+        return self.forked(shlex.split(plain[1]), environment, is_merged=True)
+
+    def json(self, *arguments):
+        return json.loads(self.forked([*arguments, "--json"], dict(os.environ), is_merged=False))
+
+    def forked(self, arguments, environment, *, is_merged):
+        def take_environment():
+            os.environ.clear()
+            os.environ.update(environment, PWD=str(self.folder))
+
+        limit = splice.TIME_LIMIT_S
+        return run_forked(arguments, self.folder, prepare=take_environment, timeout_s=limit, is_merged=is_merged).stdout
+
+
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_document_is_current(document):
     shown = document.read_text(encoding="utf-8")
-    assert splice.spliced(document) == shown, "run: .venv/bin/python docs/splice.py"
+    assert splice.spliced(document, ForkedWorkplace) == shown, "run: .venv/bin/python docs/splice.py"
 
 
 def test_first_screen_of_the_readme():

@@ -15,6 +15,8 @@ from apenet.fit.statistics import interval
 
 FOLDER = Path(__file__).parent / "measurements"
 SIZES = [2**k for k in range(0, 21)]
+# The intervals come from resamples; a test that reads none of them needs none.
+NO_INTERVALS = 1
 # The ping-pong of QPACE as published: lambda and tau in us, beta in bytes per us (here: MB per second).
 QPACE = ((0.766, 0.57, 4084.74), (2.76, 0.037, 937.8))
 
@@ -34,7 +36,7 @@ def measured(paths, sizes, counts=(1,), noise=0.0, seed=1, test="pingpong"):
 
 
 def test_one_path_is_found_exactly():
-    (path,) = fit_paths(measured([(2.0, 0.0, 1000.0)], SIZES), 1).paths
+    (path,) = fit_paths(measured([(2.0, 0.0, 1000.0)], SIZES), 1, NO_INTERVALS).paths
     assert path.fixed_us.value == pytest.approx(2.0, rel=1e-6)
     assert path.beta_mib_s.value == pytest.approx(1000e6 / MIB, rel=1e-6)
 
@@ -42,7 +44,7 @@ def test_one_path_is_found_exactly():
 @pytest.mark.parametrize("count", [2, 3])
 def test_paths_and_their_crossovers_are_found_exactly(count):
     paths = [(20.0, 0.0, 8000.0), (10.0, 0.0, 1000.0), (0.0, 0.0, 900.0)][:count]
-    fitted = fit_paths(measured(paths, sorted({*SIZES, *(3 * size for size in SIZES)})), count)
+    fitted = fit_paths(measured(paths, sorted({*SIZES, *(3 * size for size in SIZES)})), count, NO_INTERVALS)
     assert fitted.in_sample.max_percent < 1e-3
     for found, (fixed, _, rate) in zip(fitted.paths, paths, strict=True):
         assert found.fixed_us.value == pytest.approx(fixed, rel=1e-3, abs=1e-3)
@@ -54,7 +56,7 @@ def test_paths_and_their_crossovers_are_found_exactly(count):
 
 
 def test_one_channel_count_determines_only_the_sum():
-    fitted = fit_paths(measured(QPACE, range(128, 2049, 64), counts=[8]), 2)
+    fitted = fit_paths(measured(QPACE, range(128, 2049, 64), counts=[8]), 2, NO_INTERVALS)
     for path, (fixed, gap, _) in zip(fitted.paths, QPACE, strict=True):
         assert path.lambda_us is None
         assert path.tau_us is None
@@ -64,7 +66,7 @@ def test_one_channel_count_determines_only_the_sum():
 
 
 def test_several_channel_counts_separate_lambda_and_tau():
-    fitted = fit_paths(measured(QPACE, range(32, 2049, 32), counts=[1, 2, 4, 5, 6, 7, 8]), 2)
+    fitted = fit_paths(measured(QPACE, range(32, 2049, 32), counts=[1, 2, 4, 5, 6, 7, 8]), 2, NO_INTERVALS)
     for path, (fixed, gap, rate) in zip(fitted.paths, QPACE, strict=True):
         assert path.lambda_us.value == pytest.approx(fixed, rel=1e-3)
         assert path.tau_us.value == pytest.approx(gap, rel=1e-3)
@@ -73,7 +75,7 @@ def test_several_channel_counts_separate_lambda_and_tau():
 
 def test_a_path_seen_with_one_channel_count_keeps_only_its_sum():
     """The first path dominates only at Nvc = 8, although other numbers were measured."""
-    first, second = fit_paths(measured(QPACE, range(64, 2049, 64), counts=[1, 2, 8]), 2).paths
+    first, second = fit_paths(measured(QPACE, range(64, 2049, 64), counts=[1, 2, 8]), 2, NO_INTERVALS).paths
     assert first.lambda_us is None
     assert "Nvc = 8" in " ".join(first.unknown)
     assert second.lambda_us.value == pytest.approx(2.76, rel=1e-3)
@@ -83,7 +85,7 @@ def test_intervals_hold_the_truth_about_as_often_as_they_say():
     truth = [(2.0, 0.0, 1000.0)]
     inside = 0
     for seed in range(24):
-        (path,) = fit_paths(measured(truth, SIZES, noise=0.02, seed=seed), 1).paths
+        (path,) = fit_paths(measured(truth, SIZES, noise=0.02, seed=seed), 1, resamples=60).paths
         inside += path.fixed_us.low <= 2.0 <= path.fixed_us.high
     # 95 % of 24 are 23; with few points a bootstrap is a little narrow.
     assert inside >= 19
@@ -92,18 +94,18 @@ def test_intervals_hold_the_truth_about_as_often_as_they_say():
 def test_an_outlier_does_not_move_the_fit():
     rows = [f"{size},{2 + size / 1000}" for size in SIZES]
     rows[8] = f"256,{1.8 * (2 + 0.256)}"
-    (path,) = fit_paths(parse("o.csv", "\n".join(["size_bytes,latency_us", *rows]).encode()), 1).paths
+    (path,) = fit_paths(parse("o.csv", "\n".join(["size_bytes,latency_us", *rows]).encode()), 1, NO_INTERVALS).paths
     assert path.fixed_us.value == pytest.approx(2.0, rel=0.01)
     assert path.beta_mib_s.value == pytest.approx(1000e6 / MIB, rel=0.01)
 
 
 def test_held_out_error_is_that_of_sizes_the_fit_did_not_see():
     measurement = measured([(2.0, 0.0, 1000.0)], SIZES, noise=0.02)
-    fitted = fit_paths(measurement, 1)
+    fitted = fit_paths(measurement, 1, NO_INTERVALS)
     assert fitted.held_out.points == len(SIZES) - 2
     assert not np.isfinite(fitted.held_out_percent[[0, -1]]).any()
     size = SIZES[5]
-    rest = fit_paths(measurement.without(size), 1)
+    rest = fit_paths(measurement.without(size), 1, NO_INTERVALS)
     expected = 100 * (measurement.times_us[5] / rest.curve(np.array([float(size)]), 1)[0] - 1)
     assert fitted.held_out_percent[5] == pytest.approx(expected, abs=1e-3)
     assert fitted.held_out.rms_percent > fitted.in_sample.rms_percent
@@ -111,7 +113,8 @@ def test_held_out_error_is_that_of_sizes_the_fit_did_not_see():
 
 def test_the_same_data_give_the_same_fit():
     measurement = measured(QPACE, range(64, 2049, 64), counts=[1, 8], noise=0.02)
-    assert json.dumps(fit_paths(measurement, 2).to_json()) == json.dumps(fit_paths(measurement, 2).to_json())
+    first, second = (fit_paths(measurement, 2, resamples=40) for _ in range(2))
+    assert json.dumps(first.to_json()) == json.dumps(second.to_json())
 
 
 @pytest.mark.parametrize(
@@ -184,14 +187,14 @@ def test_a_curve_with_steps_is_fitted_by_protocols():
     chosen = fit(measurement)
     assert chosen.model == "protocols"
     assert chosen.in_sample.max_percent <= 4
-    assert fit_paths(measurement, 2, resamples=1).in_sample.max_percent > 50
+    assert fit_paths(measurement, 2, NO_INTERVALS).in_sample.max_percent > 50
     errors = {one.model: one.held_out_rms_percent for one in chosen.compared}
     assert min(errors, key=errors.get) == "protocols"
     assert sum(one.points for one in chosen.ranges) == len(measurement)
     alone = fit(measurement, model="protocols")
     assert alone.to_json() | {"compared": None} == chosen.to_json() | {"compared": None}
     # The ranges of the other sizes predict a left-out size.
-    rest = fit_protocols(measurement.without(int(measurement.sizes_bytes[4])), resamples=1)
+    rest = fit_protocols(measurement.without(int(measurement.sizes_bytes[4])), NO_INTERVALS)
     expected = 100 * (measurement.times_us[4] / rest.curve(measurement.sizes_bytes[4:5].astype(float))[0] - 1)
     assert chosen.held_out_percent[4] == pytest.approx(expected)
 
@@ -230,8 +233,8 @@ def test_the_command_prints_a_table_and_draws(apenet, tmp_path):
     done = apenet("fit", FOLDER / "osu_latency.txt", FOLDER / "osu_bw.txt", "--model", "loggp")
     assert "L + o_s + o_r" in done.stdout
     assert "\nunknown " in done.stdout
-    for name in ("fit.png", "fit.svg"):
-        drawn = apenet("fit", FOLDER / "osu_latency.txt", "--plot", tmp_path / name)
+    for name, model in (("fit.svg", "protocols"), ("fit.png", "auto")):
+        drawn = apenet("fit", FOLDER / "osu_latency.txt", "--model", model, "--plot", tmp_path / name)
         assert drawn.returncode == 0, drawn.stderr
         assert (tmp_path / name).stat().st_size > 10_000
     assert "chosen     by held-out error (rms): paths:1 " in drawn.stdout

@@ -5,8 +5,8 @@
 
 namespace apenet::testing {
 
-// A quarter under the address sanitizer: a case takes ten times as long there, and the plain build runs all
-// of them.
+// A quarter under the address sanitizer: a case takes ten times as long there, and `make test-networks`
+// runs all of them.
 [[nodiscard]] constexpr std::uint64_t drawn_cases(std::uint64_t all) {
 #ifdef __SANITIZE_ADDRESS__
   return (all + 3) / 4;

@@ -22,13 +22,21 @@ def run_forked(
     *,
     prepare: Callable[[], None] = lambda: None,
     timeout_s: int = 60,
+    is_merged: bool = False,
 ) -> subprocess.CompletedProcess[str]:
-    """Runs `apenet ARGUMENTS...` in `folder` in a session of its own; `prepare` is called in the new process before."""
+    """Runs `apenet ARGUMENTS...` in `folder` in a session of its own; `prepare` is called in the new process before.
+
+    Merged, the errors are part of the output.
+    """
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         child = os.fork()
         if child == 0:
             _be_the_command(
-                [str(argument) for argument in arguments], folder, [out.fileno(), err.fileno()], prepare, timeout_s
+                [str(argument) for argument in arguments],
+                folder,
+                [out.fileno(), (out if is_merged else err).fileno()],
+                prepare,
+                timeout_s,
             )
         _, status = os.waitpid(child, 0)
         texts = []
@@ -49,7 +57,7 @@ def _be_the_command(
         for number, opened in enumerate([null, *outputs]):
             os.dup2(opened, number)
         sys.stdin = open(0, closefd=False)  # noqa: SIM115
-        sys.stdout, sys.stderr = open(1, "w", closefd=False), open(2, "w", closefd=False)  # noqa: SIM115
+        sys.stdout, sys.stderr = open(1, "w", closefd=False), open(2, "w", 1, closefd=False)  # noqa: SIM115
         sys.argv = [str(_APENET), *arguments]
         signal.alarm(timeout_s)
         os.chdir(folder)

@@ -14,12 +14,12 @@ namespace {
 Counter& counter_of(fid_cntr* counter) {
   return *static_cast<Counter*>(counter);
 }
-ipc::Client& client_of(fid_cntr* counter) {
+ipc::Client& client_of_counter(fid_cntr* counter) {
   return counter_of(counter).transport().client();
 }
 
 std::uint64_t read(fid_cntr* counter) {
-  enter(client_of(counter), [&] {
+  enter(client_of_counter(counter), [&] {
     counter_of(counter).look();
     counter_of(counter).seen();
   });
@@ -32,7 +32,7 @@ std::uint64_t read_errors(fid_cntr* counter) {
 
 template <typename Act>
 int change(fid_cntr* counter, Act act) {
-  return enter(client_of(counter), [&] { act(counter_of(counter)); });
+  return enter(client_of_counter(counter), [&] { act(counter_of(counter)); });
 }
 
 int add(fid_cntr* counter, std::uint64_t value) {
@@ -52,7 +52,7 @@ int set_errors(fid_cntr* counter, std::uint64_t value) {
 }
 
 int wait(fid_cntr* counter, std::uint64_t threshold, int timeout_ms) {
-  return enter(client_of(counter), [&] { return counter_of(counter).wait(threshold, timeout_ms); });
+  return enter(client_of_counter(counter), [&] { return counter_of(counter).wait(threshold, timeout_ms); });
 }
 
 constexpr fi_ops counter_object_ops = object_ops(close_object<Counter>, unsupported, get_wait<Counter>);

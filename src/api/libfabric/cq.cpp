@@ -18,29 +18,29 @@ constexpr std::size_t initial_entries = 256;
 CompletionQueue& cq_of(fid_cq* cq) {
   return *static_cast<CompletionQueue*>(cq);
 }
-ipc::Client& client_of(fid_cq* cq) {
+ipc::Client& client_of_queue(fid_cq* cq) {
   return cq_of(cq).transport().client();
 }
 
 ssize_t read(fid_cq* cq, void* entries, std::size_t count) {
-  return enter(client_of(cq), [&] { return cq_of(cq).read(entries, count, nullptr); });
+  return enter(client_of_queue(cq), [&] { return cq_of(cq).read(entries, count, nullptr); });
 }
 
 ssize_t read_from(fid_cq* cq, void* entries, std::size_t count, fi_addr_t* sources) {
-  return enter(client_of(cq), [&] { return cq_of(cq).read(entries, count, sources); });
+  return enter(client_of_queue(cq), [&] { return cq_of(cq).read(entries, count, sources); });
 }
 
 ssize_t read_error(fid_cq* cq, fi_cq_err_entry* entry, std::uint64_t /*flags*/) {
-  return enter(client_of(cq), [&] { return cq_of(cq).read_error(*entry); });
+  return enter(client_of_queue(cq), [&] { return cq_of(cq).read_error(*entry); });
 }
 
 ssize_t wait_read(fid_cq* cq, void* entries, std::size_t count, const void* /*condition*/, int timeout_ms) {
-  return enter(client_of(cq), [&] { return cq_of(cq).wait_and_read(entries, count, nullptr, timeout_ms); });
+  return enter(client_of_queue(cq), [&] { return cq_of(cq).wait_and_read(entries, count, nullptr, timeout_ms); });
 }
 
 ssize_t wait_read_from(fid_cq* cq, void* entries, std::size_t count, fi_addr_t* sources,
                        const void* /*condition*/, int timeout_ms) {
-  return enter(client_of(cq), [&] { return cq_of(cq).wait_and_read(entries, count, sources, timeout_ms); });
+  return enter(client_of_queue(cq), [&] { return cq_of(cq).wait_and_read(entries, count, sources, timeout_ms); });
 }
 
 // Without the lock: its purpose is to wake a thread that holds it.

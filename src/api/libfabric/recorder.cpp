@@ -130,7 +130,7 @@ void Recorder::flush() {
 bool Recorder::write_chunk(std::size_t bytes) {
   errno = ENOSPC;  // that of a write which comes to a limit half-way
   // In one call, or chunks of several ranks would mix.
-  return write(fd_, chunk_.data(), bytes) == static_cast<ssize_t>(bytes);
+  return ::write(fd_, chunk_.data(), bytes) == static_cast<ssize_t>(bytes);
 }
 
 // A trace with a hole in it would replay as something that never ran: there will be none.
