@@ -80,8 +80,8 @@ def test_verdicts(changes, verdict):
 
 def test_what_is_not_measured_does_not_agree():
     rows = [row(), row(simulated=None), row(target="soft", simulated=200.0)]
-    assert Reproduction(tuple(rows[:1]), (), ()).agrees
-    reproduction = Reproduction(tuple(rows), (), ())
+    assert Reproduction(tuple(rows[:1]), (), (), ()).agrees
+    reproduction = Reproduction(tuple(rows), (), (), ())
     assert not reproduction.agrees
     assert reproduction.count("hard") == Tally(met=1, missed=0, unmeasured=1)
     assert reproduction.count("soft") == Tally(met=0, missed=1, unmeasured=0)
@@ -89,7 +89,7 @@ def test_what_is_not_measured_does_not_agree():
 
 def test_a_machine_says_what_it_rests_on():
     rows = (row(machine="ape128"), row(machine="ape128", role="fitted"), row(machine="ape128", simulated=200.0))
-    (standing,) = Reproduction(rows, (), ()).standings
+    (standing,) = Reproduction(rows, (), (), ()).standings
     assert standing.targets == {"fitted": (1, 1), "follows": (0, 0), "assumed": (0, 0), "predicted": (1, 2)}
     assert sum(standing.numbers.values()) == len(list(quantities(machine("ape128").file)))
     assert standing.numbers["fitted"] == 4

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from apenet.base.errors import InputError
+from apenet.base.sizes import LARGEST_BYTES
 from apenet.bench.mpi import run_on
 from apenet.bench.request import BenchRequest
 from apenet.bench.result import BenchResult, make_result
@@ -27,12 +28,14 @@ class Layer:
 
     library: str
     cards: tuple[str, ...]
+    most_bytes: int = LARGEST_BYTES
+    """Of a message."""
 
 
 LAYERS = {
     "apelib": Layer("apelib", ("apelink", "apelink-plus", "extoll", "fabric", "hca", "ideal", "tnw")),
     "rdma": Layer("rdma", ("apelink", "apelink-plus")),
-    "tnw": Layer("tnw", ("tnw",)),
+    "tnw": Layer("tnw", ("tnw",), 2048),
 }
 
 
@@ -76,6 +79,8 @@ def _check(request: BenchRequest, layer: str, window: int | None) -> None:
         raise InputError("test", request.test, f"one of {', '.join(TESTS)} at layer {layer}")
     if request.nodes is not None and len(request.nodes) != PAIR:
         raise InputError("nodes", ",".join(map(str, request.nodes)), f"two nodes at layer {layer}, such as 0,1")
+    if request.sizes[-1] > LAYERS[layer].most_bytes:
+        raise InputError("sizes", request.sizes[-1], f"at most {LAYERS[layer].most_bytes} bytes at layer {layer}")
     if window is not None and request.test not in WINDOW_TESTS:
         raise InputError("window", window, f"none, except for {' and '.join(WINDOW_TESTS)}")
 

@@ -13,6 +13,8 @@ from apenet.machine import machines
 from apenet.machine.published import PublishedResult, Role
 from apenet.machine.quantity import Origin, quantities
 from apenet.reproduce.figures import Figure, FigureSpec, available, figures
+from apenet.reproduce.layers import MACHINES as LAYERED_MACHINES
+from apenet.reproduce.layers import LayerPlan, LayerTable
 from apenet.reproduce.literature import FIGURES, LOADS
 from apenet.reproduce.rows import Row, row_of
 from apenet.reproduce.shapes import Shape, shapes
@@ -34,6 +36,7 @@ class Plan:
     unmeasured: tuple[Row, ...]
     figures: tuple[FigureSpec, ...]
     loads: tuple[LoadRun, ...]
+    layers: tuple[LayerPlan, ...]
 
     @property
     def tasks(self) -> tuple[Task, ...]:
@@ -42,6 +45,7 @@ class Plan:
         wanted += [sweep for shape in self.shapes for sweep in shape.sweeps]
         wanted += [curve.task for figure in self.figures for curve in figure.curves]
         wanted += self.loads
+        wanted += [sweep for plan in self.layers for sweep in plan.sweeps.values()]
         return tuple(dict.fromkeys(wanted))
 
 
@@ -70,6 +74,7 @@ class Reproduction:
     rows: tuple[Row, ...]
     figures: tuple[Figure, ...]
     loads: tuple[tuple[LoadRun, LinkLoads], ...]
+    layers: tuple[LayerTable, ...]
 
     @property
     def agrees(self) -> bool:
@@ -109,6 +114,7 @@ class Reproduction:
             "machines": [vars(standing) for standing in self.standings],
             "rows": [row.to_json() for row in self.rows],
             "figures": [figure.to_json() for figure in self.figures],
+            "layers": [table.to_json() for table in self.layers],
         }
 
 
@@ -124,6 +130,7 @@ def plan(only: Sequence[str] = (), *, with_figures: bool = False) -> Plan:
         tuple(unmeasured_rows()),
         tuple(available(FIGURES)) if with_figures else (),
         tuple(LOADS) if with_figures else (),
+        tuple(map(LayerPlan, LAYERED_MACHINES)) if with_figures else (),
     )
     return found if not only else _narrowed(found, set(only))
 
@@ -141,6 +148,7 @@ def _narrowed(whole: Plan, only: set[str]) -> Plan:
         tuple(row for row in whole.unmeasured if only & {row.machine, row.key}),
         tuple(spec for spec in whole.figures if only & {*spec.machines, *spec.keys}),
         tuple(load for load in whole.loads if load.machine in only),
+        tuple(table for table in whole.layers if table.machine in only),
     )
 
 
@@ -159,4 +167,5 @@ def reproduce(planned: Plan, progress: Callable[[Task], None] = lambda _task: No
         rows=(*rows, *planned.unmeasured),
         figures=tuple(figures(published, list(planned.figures), measured)),
         loads=tuple((load, measured[load]) for load in planned.loads),
+        layers=tuple(table.table(measured) for table in planned.layers),
     )

@@ -38,7 +38,7 @@ byId("theme").addEventListener("click", () => {
 });
 
 // What was not asked for has no place in the page.
-for (const [section, content] of [["figures", data.figures], ["sensitivity", data.tornados], ["torus", data.loads]]) {
+for (const [section, content] of [["figures", data.figures], ["sensitivity", data.tornados], ["layers", data.layers], ["torus", data.loads]]) {
   if (content.length > 0) continue;
   byId(section).hidden = true;
   document.querySelector(`nav a[href="#${section}"]`).hidden = true;
@@ -137,6 +137,20 @@ function showRows() {
   }
 }
 showRows();
+
+for (const table of data.layers) {
+  const head = make("tr", {}, make("th", {}, "layer"));
+  for (const bytes of table.sizes_bytes) head.append(make("th", {}, sizeInBytes(bytes)), make("th", {}, "over card"));
+  const body = table.rows.map((row) => {
+    const line = make("tr", {}, make("th", {}, row.layer));
+    row.times_us.forEach((time, i) => line.append(make("td", {}, digits(time)),
+      make("td", {}, row.over_us[i] === null || row.layer === "card" ? "" : digits(row.over_us[i]))));
+    return line;
+  });
+  byId("overheads").append(make("h3", {}, `${table.machine} – ${table.title}`),
+    make("div", { class: "wide" }, make("table", {}, make("thead", {}, head), make("tbody", {}, ...body))),
+    make("p", { class: "quiet" }, table.published.length === 0 ? "No latency is published." : `Published: ${table.published.join("; ")}.`));
+}
 
 for (const [machine, texts] of Object.entries(data.unknown)) {
   byId("open").append(make("dt", {}, machine), make("dd", {}, texts.join("; ")));
