@@ -64,6 +64,12 @@ bool Card::hand_over(const ipc::Event* event) {
 }
 
 bool Card::look() {
+  // A program may wait in a loop of looks, and looks may be free: a long row of them advances the clock.
+  client_.progress().begin_call();
+  return look_again();
+}
+
+bool Card::look_again() {
   const ipc::Looking looking(client_.progress());
   pay();
   return hand_over(client_.poll(costs().poll));

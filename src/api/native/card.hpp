@@ -82,6 +82,7 @@ class Card {
   void end_wait();
   void pay() { client_.charge(std::exchange(later_ps_, 0)); }
   bool hand_over(const ipc::Event* event);
+  bool look_again();  // in the same call of the program
 
   ipc::Client& client_;
   ipc::Interface interface_;
@@ -130,7 +131,7 @@ bool Card::wait_for(std::string_view call, Time most, Done done) {
   const std::int64_t start_ps = now_ps();
   bool is_done = false;
   while (!is_done && now_ps() - start_ps < most.ps()) {
-    if (!look()) client_.charge(ipc::next_step_ps(start_ps, now_ps(), start_ps + most.ps()));
+    if (!look_again()) client_.charge(ipc::next_step_ps(start_ps, now_ps(), start_ps + most.ps()));
     is_done = done();
   }
   end_wait();
