@@ -1,4 +1,4 @@
-"""The library of APENet's cards in real processes: every call, misuse, waits for files, times against the card's tests."""
+"""The library of APENet's cards in real processes: calls, misuse, waits for files, times against the card's tests."""
 
 import pytest
 

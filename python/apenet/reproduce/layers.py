@@ -1,4 +1,4 @@
-"""What each layer of software adds over the lowest one: a table for each machine, with published latencies beside it."""
+"""What each layer of software adds over the lowest: a table for each machine, with published latencies beside it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from apenet.bench import NATIVE_LAYERS
+from apenet.bench.layers import LAYERS as NATIVE_LAYERS
 from apenet.bench.result import BenchResult
 from apenet.machine import Machine
 from apenet.machine import machine as read_machine
@@ -54,7 +54,12 @@ class LayerPlan:
         native = {name: layer for name, layer in NATIVE_LAYERS.items() if kind in layer.cards}
         most = {name: layer.most_bytes for name, layer in native.items()}
         return {
-            name: Sweep(self.machine, "pingpong", ",".join(str(size) for size in SIZES if size <= most.get(name, size)), layer=name)
+            name: Sweep(
+                self.machine,
+                "pingpong",
+                ",".join(str(size) for size in SIZES if size <= most.get(name, size)),
+                layer=name,
+            )
             for name in ("card", *native, "mpi")
         }
 
