@@ -215,6 +215,16 @@ def test_a_missing_message_is_a_deadlock_that_names_the_call(start_apenet, tmp_p
     assert "waits in ape_recv" in done.stderr
 
 
+@pytest.mark.parametrize("language", ["f90", "py"])
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_every_call_of_the_bindings(run_virtual, tmp_path, language, ranks):
+    source = Path(__file__).parent / "apelib" / f"every_call.{language}"
+    python = [sys.executable, source]
+    program = compiled(source, tmp_path / "every_call", "-std=f2008") if language == "f90" else python
+    assert run_virtual(program, ranks) == "passed\n"
+    assert run_real(ranks, program) == "passed\n"
+
+
 HALOS = {
     "c": EXAMPLES / "10_halo_apelib_c" / "halo.c",
     "fortran": EXAMPLES / "11_halo_apelib_fortran" / "halo.f90",

@@ -102,6 +102,19 @@ std::vector<Operation*> checked_requests(Library& library, std::string_view call
   return operations;
 }
 
+// A request whose operation begin() has begun. A begin that throws leaves none.
+template <typename Begin>
+ape_request begun(Library& library, Begin begin) {
+  const ape_request added = library.requests().add();
+  try {
+    begin(*library.requests().find(added));
+  } catch (...) {
+    library.requests().remove(added);
+    throw;
+  }
+  return added;
+}
+
 // Ends a request whose operation is done, and returns its error.
 ape_error end_request(Library& library, ape_request* request, std::size_t* received) {
   const Operation& operation = *library.requests().find(*request);
@@ -343,9 +356,9 @@ int ape_isend(const void* data, size_t bytes, int to, int tag, int how, ape_requ
     const std::uint64_t number = checked_tag(call, tag);
     const How mode = checked_how(call, how);
     const auto out = checked_out(library, call, data, bytes);
-    const ape_request added = library.requests().add();
-    library.transport().send(*library.requests().find(added), out, target, number, mode);
-    *request = added;
+    *request = begun(library, [&](Operation& operation) {
+      library.transport().send(operation, out, target, number, mode);
+    });
   });
 }
 
@@ -357,9 +370,9 @@ int ape_irecv(void* data, size_t bytes, int from, int tag, int how, ape_request*
     const std::uint64_t number = checked_tag(call, tag);
     const How mode = checked_how(call, how);
     const auto in = checked_in(library, call, data, bytes);
-    const ape_request added = library.requests().add();
-    library.transport().receive(*library.requests().find(added), in, source, number, mode);
-    *request = added;
+    *request = begun(library, [&](Operation& operation) {
+      library.transport().receive(operation, in, source, number, mode);
+    });
   });
 }
 

@@ -56,7 +56,7 @@ void CardTransport::send(Operation& operation, std::span<const std::byte> data, 
   message::SendCall call;
   call.buffer = buffer_of(data.data(), data.size());
   if (how == How::copied && !data.empty()) {
-    operation.copy = std::make_unique<std::byte[]>(data.size());
+    operation.copy = std::make_unique_for_overwrite<std::byte[]>(data.size());
     std::memcpy(operation.copy.get(), data.data(), data.size());
     call.buffer = buffer_of(operation.copy.get(), data.size());
     // The engine itself copies a shorter message.
@@ -78,7 +78,7 @@ void CardTransport::receive(Operation& operation, std::span<std::byte> into, std
   message::ReceiveCall call;
   call.buffer = buffer_of(into.data(), into.size());
   if (how == How::copied) {
-    operation.copy = std::make_unique<std::byte[]>(into.size());
+    operation.copy = std::make_unique_for_overwrite<std::byte[]>(into.size());
     call.buffer = buffer_of(operation.copy.get(), into.size());
     call.landing = message::Landing::copied_above;
   }

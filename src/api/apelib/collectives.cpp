@@ -124,7 +124,7 @@ void combine(Library& library, std::string_view call, void* values, std::size_t 
     throw Error(APE_ERR_TYPE, std::string(call) + ": complex numbers have no order");
   const std::size_t bytes = count * bytes_of(type);
   auto* const mine = static_cast<std::byte*>(values);
-  const auto theirs = std::make_unique<std::byte[]>(bytes);
+  const auto theirs = std::make_unique_for_overwrite<std::byte[]>(bytes);
   const std::uint32_t rank = library.rank();
   const std::uint32_t core = std::bit_floor(library.size());
   if (rank >= core) {

@@ -304,7 +304,7 @@ void* FabricTransport::registered(Held<fid_mr>& region, const void* memory, std:
 
 std::byte* FabricTransport::own_memory(Context& context, void*& descriptor) {
   constexpr std::size_t bytes = sizeof(Announcement) + short_bytes;
-  if (context.own == nullptr) context.own = std::make_unique<std::byte[]>(bytes);
+  if (context.own == nullptr) context.own = std::make_unique_for_overwrite<std::byte[]>(bytes);
   descriptor = registered(context.own_region, context.own.get(), bytes);
   return context.own.get();
 }
@@ -348,7 +348,7 @@ void FabricTransport::send(Operation& operation, std::span<const std::byte> data
   if (is_short) return;
   const void* memory = data.data();
   if (how == How::copied) {
-    operation.copy = std::make_unique<std::byte[]>(data.size());
+    operation.copy = std::make_unique_for_overwrite<std::byte[]>(data.size());
     std::memcpy(operation.copy.get(), data.data(), data.size());
     memory = operation.copy.get();
   }
@@ -361,7 +361,7 @@ void FabricTransport::receive(Operation& operation, std::span<std::byte> into, s
                               std::uint64_t tag, How how) {
   operation.into = into;
   if (how == How::copied && into.size() > short_bytes)
-    operation.copy = std::make_unique<std::byte[]>(into.size());
+    operation.copy = std::make_unique_for_overwrite<std::byte[]>(into.size());
   Context& context = take_context(operation, Context::Kind::announced, from);
   void* descriptor = nullptr;
   std::byte* own = own_memory(context, descriptor);
@@ -389,7 +389,7 @@ void FabricTransport::take_announcement(Context& context) {
   context.bytes = bytes;
   std::byte* memory = operation.copy != nullptr ? operation.copy.get() : operation.into.data();
   if (bytes > operation.into.size()) {
-    context.spare = std::make_unique<std::byte[]>(bytes);
+    context.spare = std::make_unique_for_overwrite<std::byte[]>(bytes);
     memory = context.spare.get();
   }
   receive_part(context, memory, bytes, registered(context.region, memory, bytes),
