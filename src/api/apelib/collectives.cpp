@@ -13,7 +13,7 @@
 namespace apenet::apelib {
 namespace {
 
-constexpr std::uint64_t tag = network_tag(Purpose::collective, 0);
+constexpr std::uint64_t collective_tag = network_tag(Purpose::collective, 0);
 
 template <typename Value>
 Value combined(const Value& low, const Value& high, Operator with) {
@@ -76,7 +76,7 @@ void barrier(Library& library, std::string_view call) {
   for (std::uint32_t distance = 1; distance < size; distance *= 2) {
     const std::uint32_t up = (library.rank() + distance) % size;
     const std::uint32_t down = (library.rank() + size - distance) % size;
-    library.exchange(call, {}, up, {}, down, tag);
+    library.exchange(call, {}, up, {}, down, collective_tag);
   }
 }
 
@@ -86,20 +86,21 @@ void broadcast(Library& library, std::span<std::byte> data, std::uint32_t root) 
   const std::uint32_t place = (library.rank() + size - root) % size;
   const std::uint32_t whole = std::bit_ceil(size);
   const std::uint32_t reach = place == 0 ? whole : place & (~place + 1);  // the ranks that this one serves
-  if (place != 0) library.receive("ape_broadcast", data, (place - reach + root) % size, tag);
+  if (place != 0) library.receive("ape_broadcast", data, (place - reach + root) % size, collective_tag);
   std::deque<Operation> sends;
   std::vector<Operation*> all;
   for (std::uint32_t distance = reach / 2; distance > 0; distance /= 2) {
     if (place + distance >= size) continue;
     all.push_back(&sends.emplace_back());
-    library.transport().send(*all.back(), data, (place + distance + root) % size, tag, How::automatic);
+    library.transport().send(*all.back(), data, (place + distance + root) % size, collective_tag,
+                             How::automatic);
   }
   library.wait_for("ape_broadcast", all);
 }
 
 void gather(Library& library, std::span<const std::byte> mine, std::byte* all, std::uint32_t root) {
   if (library.rank() != root) {
-    library.send("ape_gather", mine, root, tag);
+    library.send("ape_gather", mine, root, collective_tag);
     return;
   }
   const std::size_t bytes = mine.size();
@@ -113,7 +114,7 @@ void gather(Library& library, std::span<const std::byte> mine, std::byte* all, s
       continue;
     }
     each.push_back(&receives.emplace_back());
-    library.transport().receive(*each.back(), part, rank, tag, How::automatic);
+    library.transport().receive(*each.back(), part, rank, collective_tag, How::automatic);
   }
   library.wait_for("ape_gather", each);
 }
@@ -128,21 +129,21 @@ void combine(Library& library, std::string_view call, void* values, std::size_t 
   const std::uint32_t rank = library.rank();
   const std::uint32_t core = std::bit_floor(library.size());
   if (rank >= core) {
-    library.send(call, {mine, bytes}, rank - core, tag);
-    library.receive(call, {mine, bytes}, rank - core, tag);
+    library.send(call, {mine, bytes}, rank - core, collective_tag);
+    library.receive(call, {mine, bytes}, rank - core, collective_tag);
     return;
   }
   const bool has_partner = rank + core < library.size();
   if (has_partner) {
-    library.receive(call, {theirs.get(), bytes}, rank + core, tag);
+    library.receive(call, {theirs.get(), bytes}, rank + core, collective_tag);
     fold(type, mine, theirs.get(), count, with, true);
   }
   for (std::uint32_t distance = 1; distance < core; distance *= 2) {
     const std::uint32_t other = rank ^ distance;
-    library.exchange(call, {mine, bytes}, other, {theirs.get(), bytes}, other, tag);
+    library.exchange(call, {mine, bytes}, other, {theirs.get(), bytes}, other, collective_tag);
     fold(type, mine, theirs.get(), count, with, rank < other);
   }
-  if (has_partner) library.send(call, {mine, bytes}, rank + core, tag);
+  if (has_partner) library.send(call, {mine, bytes}, rank + core, collective_tag);
 }
 
 }  // namespace apenet::apelib

@@ -19,4 +19,9 @@ class Error {
   std::string why_;
 };
 
+// ape_init() finds in the environment what it cannot work with.
+[[noreturn]] inline void refuse_environment(const std::string& why) {
+  throw Error(APE_ERR_ENVIRONMENT, "ape_init: " + why);
+}
+
 }  // namespace apenet::apelib

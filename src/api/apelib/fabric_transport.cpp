@@ -49,10 +49,6 @@ std::uint64_t tag_of_data(std::uint32_t source, std::uint64_t number) {
   return is_data | tag_of(source, number & ((std::uint64_t{1} << purpose_bits) - 1));
 }
 
-[[noreturn]] void refuse(const std::string& why) {
-  throw Error(APE_ERR_ENVIRONMENT, "ape_init: " + why);
-}
-
 const char* setting(const char* variable, const char* otherwise) {
   const char* value = std::getenv(variable);
   return value != nullptr && *value != '\0' ? value : otherwise;
@@ -69,8 +65,8 @@ struct FabricLibrary {
   explicit FabricLibrary(const char* file) {
     void* handle = dlopen(file, RTLD_NOW | RTLD_LOCAL);
     if (handle == nullptr) {
-      refuse("libfabric is needed for messages in real time: " + std::string(dlerror()) +
-             "; set APELIB_LIBFABRIC to the path of libfabric.so.1");
+      refuse_environment("libfabric is needed for messages in real time: " + std::string(dlerror()) +
+                         "; set APELIB_LIBFABRIC to the path of libfabric.so.1");
     }
     find(handle, file, "fi_getinfo", getinfo);
     find(handle, file, "fi_freeinfo", freeinfo);
@@ -83,7 +79,7 @@ struct FabricLibrary {
   template <typename Function>
   static void find(void* handle, const char* file, const char* name, Function& function) {
     void* found = dlsym(handle, name);
-    if (found == nullptr) refuse(std::string(file) + ": no " + name + " in it");
+    if (found == nullptr) refuse_environment(std::string(file) + ": no " + name + " in it");
     static_assert(sizeof found == sizeof function);
     std::memcpy(&function, &found, sizeof function);
   }
@@ -214,15 +210,16 @@ void FabricTransport::choose() {
   fi_info* found = nullptr;
   const int status = library_.getinfo(api_version, nullptr, nullptr, 0, hints.get(), &found);
   if (status != 0) {
-    refuse("APELIB_PROVIDER = '" + provider_ +
-           "': libfabric has no such provider with reliable tagged messages here (" + error_text(status) +
-           "); expected one of those that `fi_info -t FI_EP_RDM` lists, as tcp, shm, verbs or efa");
+    refuse_environment(
+        "APELIB_PROVIDER = '" + provider_ +
+        "': libfabric has no such provider with reliable tagged messages here (" + error_text(status) +
+        "); expected one of those that `fi_info -t FI_EP_RDM` lists, as tcp, shm, verbs or efa");
   }
   info_.reset(found);
 }
 
 void FabricTransport::check(ssize_t status, const char* what) const {
-  if (status < 0) refuse("provider " + provider_ + ": " + what + ": " + error_text(status));
+  if (status < 0) refuse_environment("provider " + provider_ + ": " + what + ": " + error_text(status));
 }
 
 void FabricTransport::open() {
@@ -265,8 +262,8 @@ void FabricTransport::exchange_addresses() {
     const std::vector<unsigned char> address = from_hexadecimal(text);
     fi_addr_t number = FI_ADDR_UNSPEC;
     if (fi_av_insert(addresses_.get(), address.data(), 1, &number, 0, nullptr) != 1) {
-      refuse("provider " + provider_ + ": the address of rank " + std::to_string(peer) +
-             " is not valid; is APELIB_PROVIDER the same on all ranks?");
+      refuse_environment("provider " + provider_ + ": the address of rank " + std::to_string(peer) +
+                         " is not valid; is APELIB_PROVIDER the same on all ranks?");
     }
     peers_.push_back(number);
   }

@@ -14,17 +14,14 @@
 namespace apenet::apelib {
 namespace {
 
-[[noreturn]] void refuse(const std::string& why) {
-  throw Error(APE_ERR_ENVIRONMENT, why);
-}
-
 std::uint32_t number_in(const char* variable, std::uint32_t most) {
   const char* text = std::getenv(variable);
   std::uint32_t value = 0;
   const char* end = text == nullptr ? nullptr : text + std::strlen(text);
   if (text == nullptr || std::from_chars(text, end, value).ptr != end || text == end || value > most) {
-    refuse(std::string(variable) + " = '" + (text == nullptr ? "" : text) + "': expected a number up to " +
-           std::to_string(most) + ", as a launcher that speaks PMI-1 sets it");
+    refuse_environment(std::string(variable) + " = '" + (text == nullptr ? "" : text) +
+                       "': expected a number up to " + std::to_string(most) +
+                       ", as a launcher that speaks PMI-1 sets it");
   }
   return value;
 }
@@ -73,13 +70,13 @@ PmiClient::PmiClient() {
     for (const Launcher& launcher : launchers) {
       const char* value = std::getenv(launcher.variable);
       if (value != nullptr && *value != '\0')
-        refuse(std::string("ape_init: ") + launcher.variable + " is set, but not PMI_FD: " + launcher.advice);
+        refuse_environment(std::string(launcher.variable) + " is set, but not PMI_FD: " + launcher.advice);
     }
     return;
   }
   fd_ = static_cast<int>(number_in("PMI_FD", 1U << 20));
   size_ = number_in("PMI_SIZE", 1U << 20);
-  if (size_ == 0) refuse("PMI_SIZE = '0': expected at least 1 rank");
+  if (size_ == 0) refuse_environment("PMI_SIZE = '0': expected at least 1 rank");
   rank_ = number_in("PMI_RANK", size_ - 1);
   if (!mpi_is_initialized()) ask("cmd=init pmi_version=1 pmi_subversion=1", "response_to_init", "rc");
   ask("cmd=get_maxes", "maxes", "kvsname_max");
@@ -111,14 +108,15 @@ std::string PmiClient::ask(const std::string& line, std::string_view answer, std
   while (sent < framed.size()) {
     const ssize_t count = write(fd_, framed.data() + sent, framed.size() - sent);
     if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) refuse("PMI_FD: the launcher does not listen: " + std::string(std::strerror(errno)));
+    if (count <= 0)
+      refuse_environment("PMI_FD: the launcher does not listen: " + std::string(std::strerror(errno)));
     sent += static_cast<std::size_t>(count);
   }
   const std::string reply = read_line();
   const std::string code = value_of(reply, "rc");
   const std::string value = value_of(reply, key);
   if (value_of(reply, "cmd") != answer || (!code.empty() && code != "0") || value.empty())
-    refuse("PMI_FD: the launcher answered '" + reply + "' to '" + line + "'");
+    refuse_environment("PMI_FD: the launcher answered '" + reply + "' to '" + line + "'");
   return value;
 }
 
@@ -133,7 +131,8 @@ std::string PmiClient::read_line() {
     std::array<char, 4096> buffer{};
     const ssize_t count = read(fd_, buffer.data(), buffer.size());
     if (count < 0 && errno == EINTR) continue;
-    if (count <= 0 || unread_.size() > most_bytes) refuse("PMI_FD: the launcher has closed the connection");
+    if (count <= 0 || unread_.size() > most_bytes)
+      refuse_environment("PMI_FD: the launcher has closed the connection");
     unread_.append(buffer.data(), static_cast<std::size_t>(count));
   }
 }
