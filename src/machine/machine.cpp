@@ -179,7 +179,9 @@ void Machine::Parts::begin_copy(MessageId id) {
 
 void Machine::Parts::finish_copy(MessageId id) {
   const Descriptor descriptor = messages.descriptor(id);
+  if (descriptor.is_lock) messages.execute(id);
   messages.delivered(id);
+  if (wants_served(descriptor)) messages.served(id);
   if (wants_sent(descriptor)) messages.sent(id);
   if (wants_remote_done(descriptor)) messages.remote_done(id);
 }

@@ -28,6 +28,11 @@ static_assert(static_cast<int>(message::RequestVerb::credit) == static_cast<int>
   descriptor.want_remote = (request.flags & message::want_remote) != 0;
   descriptor.notify_target =
       (request.flags & message::notify_target) != 0 || request.verb == message::RequestVerb::send;
+  if (descriptor.verb == Verb::get) {
+    descriptor.notify_requester = descriptor.want_local;
+    descriptor.notify_responder = descriptor.notify_target;
+    descriptor.is_lock = (request.flags & message::lock) != 0;
+  }
   if ((request.flags & message::local_gpu) != 0) descriptor.local_memory = Memory::gpu;
   if ((request.flags & message::remote_gpu) != 0) descriptor.remote_memory = Memory::gpu;
   descriptor.bytes = request.bytes;
@@ -46,6 +51,8 @@ static_assert(static_cast<int>(message::RequestVerb::credit) == static_cast<int>
                                                : message::EventKind::arrived;
     case Completion::Kind::remote_done:
       return message::EventKind::remote_done;
+    case Completion::Kind::served:
+      return message::EventKind::served;
     case Completion::Kind::got:
       break;
   }

@@ -128,6 +128,12 @@ void validate(const Descriptor& descriptor, const NicCapabilities& card, std::ui
     refuse_value("descriptor.verb", "put", "what the card can do: it has no put");
   if (descriptor.verb == Verb::get && !card.get)
     refuse_value("descriptor.verb", "get", "what the card can do: it has no get");
+  const bool is_told_more = descriptor.notify_requester || descriptor.notify_responder;
+  if (is_told_more && (descriptor.verb != Verb::get || !card.get_notifications))
+    refuse_value("descriptor.notify", "requester or responder",
+                 "none: the card tells only of the data of a get");
+  if (descriptor.is_lock && (descriptor.verb != Verb::get || !card.locks))
+    refuse_value("descriptor.verb", "lock", "what the card can do: it has no locks");
   if (descriptor.verb == Verb::credit && !card.needs_credit)
     refuse_value("descriptor.verb", "credit", "what the card can do: it has no credit");
   if (!card.gpu_memory &&

@@ -28,6 +28,8 @@ void Engine<P>::take(const Event& event) {
       return;
     case EventKind::refused:
       return;  // the other events of the put name the fault, too
+    case EventKind::served:
+      break;  // the engine does not ask for it
   }
   throw MalformedMessage("an event of unknown kind");
 }

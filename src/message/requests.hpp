@@ -20,17 +20,40 @@ inline constexpr std::uint32_t no_slot = 0xffffffff;
 enum class Interface : std::uint8_t { libfabric, rdma, apelib, extoll, tnw };
 inline constexpr std::size_t interface_count = 5;
 
-enum class RequestVerb : std::uint8_t { send = 0, put = 1, get = 2, credit = 3 };  // as apenet::Verb
+// Up to `credit` as apenet::Verb. release: frees a place in the card's mailbox, see keeps_places().
+enum class RequestVerb : std::uint8_t { send = 0, put = 1, get = 2, credit = 3, release = 4 };
+
+// Whether a message of this interface occupies its places in the card's mailbox until its library releases
+// it, in the order of arrival; otherwise they are free when the process has taken the event.
+constexpr bool keeps_places(Interface interface) {
+  return interface == Interface::extoll;
+}
 
 enum RequestFlag : std::uint8_t {
   from_cpu = 1,       // payload written to the card by the CPU
   want_local = 2,     // Event sent
   want_remote = 4,    // Event remote_done
-  notify_target = 8,  // put: Event arrived at the target
+  notify_target = 8,  // put: Event arrived at the target; get: Event served there
   by_key = 16,        // put, get: remote_address is one of the region that has the key
   local_gpu = 32,     // the payload, or what a get fetches, is in the memory of the node's GPU
   remote_gpu = 64,    // put: remote_address is in the memory of the target's GPU
+  // get by_key: instead of reading, the target's card compares the word of 32 bits at remote_address with the
+  // first operand, and adds the second one if it is not greater. Fetches the word then, and 1 or 0.
+  lock = 128,
 };
+
+// The payload of a lock's request: both are int32_t.
+struct LockOperands {
+  std::int32_t compare = 0;
+  std::int32_t add = 0;
+};
+// What a lock fetches. Its Event served has it as inline payload.
+struct LockResult {
+  std::int32_t value = 0;
+  std::uint32_t succeeded = 0;
+};
+inline constexpr std::uint32_t lock_bytes = 8;
+static_assert(sizeof(LockOperands) == lock_bytes && sizeof(LockResult) == lock_bytes);
 
 // Why a remote access moved nothing.
 enum class AccessFault : std::uint8_t { none, bad_address, unknown_key, out_of_bounds, not_allowed };
@@ -47,7 +70,8 @@ struct Request {
   std::uint64_t local_address = 0;   // put: source, get: destination, in the memory of the posting process
   std::uint64_t remote_address = 0;  // put: destination, get: source, in the target's memory
   std::uint64_t immediate = 0;       // passed on in every event of the request
-  // Send: payload beyond the inline part, in the arena of the posting process.
+  // Send: payload beyond the inline part, in the arena of the posting process. A put `from_cpu` may have its
+  // whole payload in the inline part, and no local_address. A lock has its LockOperands there.
   std::uint32_t slot = no_slot;
   std::uint32_t slot_length = 0;
   std::uint32_t inline_length = 0;
@@ -61,20 +85,20 @@ struct Request {
 
 // refused: to the source of a put that its target's memory does not permit, if no remote_done will say so. Of
 // libraries beside libfabric, whose puts report it otherwise.
-enum class EventKind : std::uint8_t { sent, arrived, remote_done, got, put_arrived, refused };
+enum class EventKind : std::uint8_t { sent, arrived, remote_done, got, put_arrived, refused, served };
 
 // A report of the simulator to a process. The events of a process are ordered by time.
 struct Event {
   std::int64_t time_ps = 0;   // visible from this time on
-  std::uint64_t message = 0;  // sent, remote_done, got: number of the Request; arrived: the sender's number
-  std::uint32_t source = 0;   // arrived, put_arrived: the sending rank
+  std::uint64_t message = 0;  // at the origin: number of the Request; arrived: the sender's number
+  std::uint32_t source = 0;   // arrived, put_arrived, served: the posting rank; refused: the target
   EventKind kind = EventKind::sent;
   AccessFault fault = AccessFault::none;       // put, get: why no bytes were moved
   std::uint8_t rail = 0;                       // of the Request
   Interface interface = Interface::libfabric;  // of the Request
   std::int64_t bytes = 0;
   std::uint64_t immediate = 0;   // of the Request
-  std::uint64_t key = 0;         // put_arrived: key of the Request
+  std::uint64_t key = 0;         // of the Request
   std::uint32_t slot = no_slot;  // slot in the source's arena; the receiver returns it
   std::uint32_t slot_length = 0;
   std::uint32_t inline_length = 0;

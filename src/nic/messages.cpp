@@ -26,7 +26,7 @@ void MessageTable::trace(CardTrace what, ProcessId place, MessageId id) const {
 void MessageTable::report(MessageId id, Completion::Kind kind, ProcessId process,
                           std::uint32_t mailbox_packets) {
   const Descriptor& descriptor = messages_[id];
-  static_assert(static_cast<int>(CardTrace::got) == static_cast<int>(Completion::Kind::got));
+  static_assert(static_cast<int>(CardTrace::served) == static_cast<int>(Completion::Kind::served));
   trace(static_cast<CardTrace>(kind), process, id);
   sink_->complete({kind, process, descriptor.source, descriptor.message, simulation_.now(), mailbox_packets});
 }
@@ -51,6 +51,15 @@ void MessageTable::delivered(MessageId id, std::uint32_t mailbox_packets) {
            is_get ? descriptor.source : descriptor.target, mailbox_packets);
   }
   settle(id);
+}
+
+void MessageTable::served(MessageId id) {
+  report(id, Completion::Kind::served, messages_[id].target);
+  settle(id);
+}
+
+void MessageTable::execute(MessageId id) {
+  sink_->execute(messages_[id].source, messages_[id].message);
 }
 
 void MessageTable::remote_done(MessageId id) {

@@ -13,7 +13,7 @@ namespace apenet {
 // TraceRecord::what of records of EventKind::nic. a: the source's number of the message; b: bytes << 2 |
 // Verb. place: the process that gets the completion; other: the source. For `landed`, which lasts from the
 // doorbell to the last byte in memory, place is the source and other the target.
-enum class CardTrace : std::uint16_t { sent, arrived, remote_done, got, landed };
+enum class CardTrace : std::uint16_t { sent, arrived, remote_done, got, served, landed };
 
 // One table for all cards of a machine. It replaces the fields of packet headers and the published-buffer
 // table of the target. A message lives from its post until every completion that its descriptor requests has
@@ -51,6 +51,10 @@ class MessageTable {
   // Completion.
   void delivered(MessageId id, std::uint32_t mailbox_packets = 0);
   void remote_done(MessageId id);
+  // A get: its target's memory has been read, or the lock's word changed.
+  void served(MessageId id);
+  // Call when a lock takes effect at its target.
+  void execute(MessageId id);
 
  private:
   [[nodiscard]] static std::uint8_t reports_of(const Descriptor& descriptor);
@@ -68,9 +72,12 @@ class MessageTable {
 
 static_assert(sizeof(Descriptor) == 64);
 
-// A get reports only `got` and ignores want_local and want_remote.
+// A get has its own flags, and ignores want_local and want_remote.
 [[nodiscard]] constexpr bool wants_sent(const Descriptor& descriptor) {
-  return descriptor.want_local && descriptor.verb != Verb::get;
+  return descriptor.verb == Verb::get ? descriptor.notify_requester : descriptor.want_local;
+}
+[[nodiscard]] constexpr bool wants_served(const Descriptor& descriptor) {
+  return descriptor.verb == Verb::get && descriptor.notify_responder;
 }
 [[nodiscard]] constexpr bool wants_remote_done(const Descriptor& descriptor) {
   return descriptor.want_remote && descriptor.verb != Verb::get;
@@ -82,7 +89,8 @@ static_assert(sizeof(Descriptor) == 64);
 
 inline std::uint8_t MessageTable::reports_of(const Descriptor& descriptor) {
   return static_cast<std::uint8_t>(1 + (wants_sent(descriptor) ? 1 : 0) +
-                                   (wants_remote_done(descriptor) ? 1 : 0));
+                                   (wants_remote_done(descriptor) ? 1 : 0) +
+                                   (wants_served(descriptor) ? 1 : 0));
 }
 
 }  // namespace apenet

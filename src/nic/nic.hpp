@@ -24,7 +24,7 @@ enum class Memory : std::uint8_t {
 enum class Verb : std::uint8_t {
   send,  // a message into the target process's receive queue, without an address (eager, VELO, send/recv)
   put,   // a write into published memory of the target process, without its CPU
-  get,   // a read from published memory of the target process; reports only `got`
+  get,   // a read from published memory of the target process; reports `got`
   // Only for cards with NicCapabilities::needs_credit: the poster will accept this many more bytes from the
   // target process on this channel, by send or put. Causes no completion.
   credit,
@@ -46,7 +46,12 @@ struct Descriptor {
   bool notify_target = true;  // put: also report Completion::Kind::arrived to the target
   Memory local_memory = Memory::host;
   Memory remote_memory = Memory::host;
-  std::uint8_t rail = 0;   // of the node's cards, the one that carries it
+  std::uint8_t rail = 0;  // of the node's cards, the one that carries it
+  // get, if the card can (NicCapabilities::get_notifications): also report `sent` when the request has left,
+  // and `served` when the target's card has read its memory.
+  bool notify_requester = false;
+  bool notify_responder = false;
+  bool is_lock = false;    // get, NicCapabilities::locks: executes CompletionSink::execute() at the target
   std::int64_t bytes = 0;  // payload
   // Virtual addresses, for cards that translate them. local_address: the payload at the poster;
   // remote_address: its destination (put) or source (get) at the target.
@@ -71,6 +76,7 @@ struct Completion {
     arrived,      // to the target: a send or put is complete in its memory
     remote_done,  // to the source: the put is complete in the target's memory
     got,          // to the source of a get: the data is in its memory
+    served,       // to the target of a get: its memory has been read
   };
   Kind kind = Kind::sent;
   ProcessId process = 0;  // the process notified
@@ -89,6 +95,8 @@ class CompletionSink {
   // Writes the payload of (source, message) to its destination memory: for a put before `arrived`, for a get
   // before `got`. Also called for puts without notification.
   virtual void land(ProcessId source, std::uint64_t message) = 0;
+  // Executes the read-modify-write of a lock in the target's memory. Before `served` and `got`.
+  virtual void execute(ProcessId /*source*/, std::uint64_t /*message*/) {}
   // A completion for the process will come soon: prefetch what does not fit the cache.
   virtual void prepare(ProcessId /*process*/) const {}
 
@@ -100,7 +108,9 @@ class CompletionSink {
 struct NicCapabilities {
   bool put = false;
   bool get = false;
-  bool remote_access = true;  // put without the target's participation, as one-sided access requires
+  bool get_notifications = false;  // Descriptor::notify_requester, notify_responder
+  bool locks = false;              // Descriptor::is_lock
+  bool remote_access = true;       // put without the target's participation, as one-sided access requires
   // Sends and puts to another node wait in the card until the target has given credit on their channel for
   // all their bytes (for one byte if the message is empty).
   bool needs_credit = false;

@@ -98,7 +98,7 @@ void FakeNetwork::post(std::uint32_t rank, const ipc::Request& request) {
     held_ ? waiting_.push_back({request.target, event}) : events_[request.target].push_back(event);
     return;
   }
-  if (request.verb == ipc::RequestVerb::credit) return;
+  if (request.verb == ipc::RequestVerb::credit || request.verb == ipc::RequestVerb::release) return;
   auto* local = reinterpret_cast<void*>(request.local_address);  // NOLINT(performance-no-int-to-ptr)
   std::uint64_t address = request.remote_address;
   const bool is_get = request.verb == ipc::RequestVerb::get;

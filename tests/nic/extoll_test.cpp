@@ -187,6 +187,100 @@ TEST_F(ExtollTest, AGetIsServedByTheResponderWithoutAnyCpu) {
   EXPECT_TRUE(machine->warnings().empty()) << "the hardware supports gets";
 }
 
+TEST_F(ExtollTest, AGetTellsBothEndsOnRequest) {
+  wire(round_extoll(), {0, 1});
+  machine->post(Time::zero(), {.verb = Verb::get,
+                               .source = 0,
+                               .target = 1,
+                               .notify_requester = true,
+                               .notify_responder = true,
+                               .bytes = 16});
+  simulation.run();
+  // Written 200, decoded 200, a notification of 16 bytes in 1 + 2 clocks.
+  EXPECT_EQ(told_ns(Kind::sent), 200 + 200 + 30);
+  // The request's tail, decoded 300, read: a clock, 300, and 1 + 2 clocks; and the notification.
+  EXPECT_EQ(told_ns(Kind::served), 200 + 200 + 250 + 40 + 300 + 10 + 300 + 30 + 30);
+  EXPECT_EQ(recorder.of(Kind::served).at(0).process, 1U);
+  EXPECT_EQ(recorder.of(Kind::got).size(), 1U);
+  EXPECT_TRUE(recorder.executed.empty());
+}
+
+TEST_F(ExtollTest, ALockTakesEffectWhenTheResponderHasReadIt) {
+  for (const bool notifies : {false, true}) {
+    const Time begin = simulation.now();
+    recorder.executed.clear();
+    if (!machine) wire(round_extoll(), {0, 1, 1});
+    machine->post(begin, {.verb = Verb::get,
+                          .source = 0,
+                          .target = 1,
+                          .notify_responder = notifies,
+                          .is_lock = true,
+                          .bytes = 8,
+                          .message = notifies ? 1U : 0U});
+    simulation.run();
+    ASSERT_EQ(recorder.executed.size(), 1U);
+    const Time executed = recorder.executed.begin()->second;
+    EXPECT_EQ((executed - begin).ps() / 1000, 200 + 200 + 250 + 40 + 300 + 10 + 300 + 20);
+    EXPECT_EQ(recorder.of(Kind::served).size(), notifies ? 1U : 0U);
+  }
+  EXPECT_EQ(recorder.of(Kind::got).size(), 2U);
+  // Between processes of one node the processor changes the word.
+  machine->post(simulation.now(), {.verb = Verb::get,
+                                   .source = 1,
+                                   .target = 2,
+                                   .notify_requester = true,
+                                   .notify_responder = true,
+                                   .is_lock = true,
+                                   .bytes = 8});
+  simulation.run();
+  EXPECT_EQ(recorder.executed.size(), 2U);
+  EXPECT_EQ(recorder.of(Kind::served).size(), 2U);
+  EXPECT_EQ(recorder.of(Kind::sent).size(), 1U);
+}
+
+TEST_F(ExtollTest, OtherCardsRefuseLocksAndNotificationsOfGets) {
+  wire(test::machine("ideal"), {0, 1});
+  const auto refusal = [&](const Descriptor& descriptor) -> std::string {
+    try {
+      machine->post(Time::zero(), descriptor);
+    } catch (const std::invalid_argument& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(refusal({.verb = Verb::get, .source = 0, .target = 1, .is_lock = true, .bytes = 8}),
+            "descriptor.verb = lock: expected what the card can do: it has no locks");
+  EXPECT_EQ(
+      refusal({.verb = Verb::get, .source = 0, .target = 1, .notify_responder = true, .bytes = 8}),
+      "descriptor.notify = requester or responder: expected none: the card tells only of the data of a get");
+}
+
+// `sent` follows the packets that wait for room, so that a library can stop writing.
+TEST_F(ExtollTest, SentWaitsForThePacketsThatAreHeldBack) {
+  MachineDescription description = round_extoll();
+  std::get<extoll::Description>(description.nic).velo_mailbox_entries = 1;
+  wire(description, {0, 1});
+  constexpr std::uint64_t count = 400;  // more than the buffers on the way hold
+  for (std::uint64_t message = 0; message < count; ++message) {
+    machine->post(
+        Time::zero(),
+        {.source = 0, .target = 1, .from_cpu = true, .want_local = true, .bytes = 8, .message = message});
+  }
+  simulation.run();
+  ASSERT_EQ(recorder.of(Kind::arrived).size(), 1U);
+  const std::size_t left = recorder.of(Kind::sent).size();
+  EXPECT_LT(left, count);
+  EXPECT_GT(left, 1U);
+  recorder.empties_mailboxes_of(*machine);
+  machine->give_back(simulation.now(), 1);
+  simulation.run();
+  EXPECT_EQ(recorder.of(Kind::arrived).size(), count);
+  ASSERT_EQ(recorder.of(Kind::sent).size(), count);
+  for (std::uint64_t message = 0; message < count; ++message) {
+    EXPECT_EQ(recorder.of(Kind::sent).at(message).message, message) << "in their order";
+  }
+}
+
 TEST_F(ExtollTest, PipelinedTransactionsFollowEachOtherAtThePaceOfTheirUnit) {
   wire(round_extoll(), {0, 1});
   for (std::uint64_t message = 0; message < 10; ++message) {

@@ -69,9 +69,29 @@ const Corruption corruptions[] = {
     {"InlineLength", [](ipc::Client& client) { posted(client).inline_length = 4096; },
      "request: inline_length = 4096, expected at most 192"},
     {"Verb", [](ipc::Client& client) { posted(client).verb = static_cast<ipc::RequestVerb>(9); },
-     "request: verb = 9, expected at most 3"},
-    {"Flags", [](ipc::Client& client) { posted(client).flags = 0xf0; },
-     "request: flags = 240, expected at most 127"},
+     "request: verb = 9, expected at most 4"},
+    {"LockOfASend", [](ipc::Client& client) { posted(client).flags = ipc::lock | ipc::by_key; },
+     "request: flags = 144, expected lock on a get by key only"},
+    {"LockWithoutKey", [](ipc::Client& client) { post_with(client, ipc::RequestVerb::get, ipc::lock); },
+     "request: flags = 128, expected lock on a get by key only"},
+    {"LockWithoutOperands",
+     [](ipc::Client& client) { post_with(client, ipc::RequestVerb::get, ipc::lock | ipc::by_key); },
+     "request: inline_length = 0, expected 8 to 8"},
+    {"ReleaseOfMpi", [](ipc::Client& client) { client.release(ipc::Interface::libfabric, 0); },
+     "request: interface = 0, expected one whose library releases messages"},
+    {"ReleaseOfNothing", [](ipc::Client& client) { client.release(ipc::Interface::extoll, 0); },
+     "released a message of its mailbox that it has not taken"},
+    {"NotificationOfAGet",
+     [](ipc::Client& client) { post_with(client, ipc::RequestVerb::get, ipc::notify_target); },
+     "descriptor.notify = requester or responder: expected none"},
+    {"PayloadOfAPutByTheCpu",
+     [](ipc::Client& client) {
+       ipc::Request& request = posted(client);
+       request.verb = ipc::RequestVerb::put;
+       request.flags = ipc::from_cpu;
+       request.bytes = 9;
+     },
+     "request: inline_length = 8, expected 9 to 9"},
     {"Gpu", [](ipc::Client& client) { posted(client).flags = ipc::local_gpu; },
      "descriptor.memory = gpu: expected host"},
     {"RemoteGpuOfASend", [](ipc::Client& client) { posted(client).flags = ipc::remote_gpu; },

@@ -31,7 +31,7 @@ class Recorder final : public CompletionSink {
 
   void complete(const Completion& completion) override {
     EXPECT_EQ(completion.time, simulation_.now());
-    if (completion.kind != Completion::Kind::sent) {
+    if (completion.kind != Completion::Kind::sent && completion.kind != Completion::Kind::served) {
       EXPECT_EQ(landed.count({completion.source, completion.message}), 1U)
           << "told before the payload was in memory";
     }
@@ -42,6 +42,10 @@ class Recorder final : public CompletionSink {
   }
   void land(ProcessId source, std::uint64_t message) override {
     EXPECT_TRUE(landed.emplace(MessageName{source, message}, simulation_.now()).second) << "landed twice";
+  }
+
+  void execute(ProcessId source, std::uint64_t message) override {
+    EXPECT_TRUE(executed.emplace(MessageName{source, message}, simulation_.now()).second) << "executed twice";
   }
 
   // Takes every arrival out of the mailboxes of this machine's cards immediately, on one rail.
@@ -60,6 +64,7 @@ class Recorder final : public CompletionSink {
 
   std::vector<Record> records;
   std::map<MessageName, Time> landed;
+  std::map<MessageName, Time> executed;
 
  private:
   const Simulation& simulation_;

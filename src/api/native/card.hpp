@@ -48,6 +48,8 @@ class Card {
   [[nodiscard]] std::int64_t now_ps() const { return client_.clock_ps(); }
   void charge(Time time) { client_.charge(time.ps()); }
   void charge_later(Time time) { later_ps_ += time.ps(); }
+  // Charges what charge_later() has put off. Call where the process looks at what it has been told already.
+  void pay() { client_.charge(std::exchange(later_ps_, 0)); }
   void charge_copy(std::uint64_t bytes);  // by the CPU, from memory to memory
 
   // Puts the payload of a send into the request. Waits when all ipc::slots_per_process places for longer
@@ -55,9 +57,14 @@ class Card {
   void set_payload(ipc::Request& request, std::span<const std::byte> payload);
   // Fills in interface, rail, time and number, and returns the number. Charges nothing.
   std::uint64_t post(ipc::Request& request);
+  // The number that the next post() will return.
+  [[nodiscard]] std::uint64_t next_message() const { return client_.block().rings.next_message + 1; }
   // Copies the payload of an arrival, as much as `to` has room for, and gives its place back to the sender.
   // Call once for each arrival.
   void read_payload(const ipc::Event& event, std::span<std::byte> to);
+
+  // Frees the mailbox places of the oldest arrival that the library keeps; see ipc::Client::release().
+  void release() { client_.release(interface_, rail_); }
 
   // Memory that others may write or read by key: request flag by_key. `begin` is the remote address of its
   // first byte. Several regions may have one key. False: the table is full.
@@ -80,7 +87,6 @@ class Card {
  private:
   void begin_wait(std::string_view call);
   void end_wait();
-  void pay() { client_.charge(std::exchange(later_ps_, 0)); }
   bool hand_over(const ipc::Event* event);
   bool look_again();  // in the same call of the program
 

@@ -396,6 +396,8 @@ void Port::take(const ipc::Event& event) noexcept {
     case ipc::EventKind::refused:
       told.kind = APE_RDMA_REFUSED;
       break;
+    case ipc::EventKind::served:
+      return;  // asked for by no request of this library
   }
   push(told, std::move(message));
 }

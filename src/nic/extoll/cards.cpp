@@ -71,6 +71,8 @@ CardFacts facts_of(const Description& card, const HostDescription& host) {
       {put_bytes, padded(card.rma_command_bytes), padded(card.velo_payload_bytes + card.velo_status_bytes)});
   return {.capabilities = {.put = true,
                            .get = true,
+                           .get_notifications = true,
+                           .locks = true,
                            .max_message_bytes = card.rma_max_message_bytes,
                            .max_send_bytes = card.rma_max_message_bytes,
                            .max_pio_bytes = card.velo_max_message_bytes,

@@ -12,9 +12,9 @@ enum RmaTag : std::uint8_t {
   command_written,  // which: message, with the role in the bits above
   decoded,          // which: port
   payload_read,
-  payload_data,  // second argument: end of the burst
-  payload_gone,  // which: message
-  sent_notification,
+  payload_data,        // second argument: end of the burst
+  payload_read_whole,  // which: message
+  notification,        // the same
 };
 
 constexpr unsigned message_bits = 32;
@@ -125,19 +125,22 @@ bool RmaUnit::issue_packet(unsigned port) {
   if (!has_room(packet.wire_bytes)) return false;
   if (from_memory && read_count_ >= card_.all.outstanding_reads) return false;
 
-  const bool reports_sent = packet.last && command.role == Role::put && wants_sent(descriptor);
+  const bool is_told_of =
+      packet.last &&
+      (command.role == Role::get_response ? wants_served(descriptor) || descriptor.is_lock
+                                          : command.role != Role::acknowledgement && wants_sent(descriptor));
   reserved_bytes_ += packet.wire_bytes;
   card_.all.pending.push(pending_, {packet, from_memory});
   ++ports_[port].next_packet;
   if (from_memory) {
     const std::int64_t bytes =
         payload_of(card_.all.description.rma_max_payload_bytes, descriptor.bytes, packet.sequence);
-    card_.all.reads.push(reads_, {command.id, reports_sent});
+    card_.all.reads.push(reads_, {command.id, is_told_of});
     ++read_count_;
     card_.bus.read(bytes, *this, make_tag(payload_read, 0));
   } else {
     inject_what_needs_no_data();
-    if (reports_sent) report_sent(command.id);
+    if (is_told_of) payload_gone(command.id);
   }
   if (packet.last) finish_command(port);
   return true;
@@ -156,9 +159,14 @@ void RmaUnit::inject_what_needs_no_data() {
   }
 }
 
-void RmaUnit::report_sent(MessageId id) {
+// The requester tells the origin, the responder the target.
+void RmaUnit::payload_gone(MessageId id) {
+  const Descriptor& descriptor = card_.all.messages.descriptor(id);
+  const bool is_responder = channel_ == Channel::response;
+  if (is_responder && descriptor.is_lock) card_.all.messages.execute(id);
+  if (is_responder && !wants_served(descriptor)) return;
   card_.bus.write(Bus::Master::card, card_.all.description.rma_notification_bytes, card_.now(), *this,
-                  make_tag(sent_notification, id));
+                  make_tag(notification, id));
 }
 
 void RmaUnit::payload_granted(const BusGrant& grant) {
@@ -166,8 +174,8 @@ void RmaUnit::payload_granted(const BusGrant& grant) {
   --read_count_;
   card_.all.simulation.schedule(card_.source, grant.first_data, *this, make_tag(payload_data, 0),
                                 static_cast<std::uint64_t>(grant.end.ps()));
-  if (read.reports_sent) {
-    card_.all.simulation.schedule(card_.source, grant.end, *this, make_tag(payload_gone, read.id));
+  if (read.is_told_of) {
+    card_.all.simulation.schedule(card_.source, grant.end, *this, make_tag(payload_read_whole, read.id));
   }
   pump();
 }
@@ -198,11 +206,15 @@ void RmaUnit::handle_event(const Event& event) {
              Time::from_ps(static_cast<std::int64_t>(event.argument_b)));
       inject_what_needs_no_data();
       break;
-    case payload_gone:
-      report_sent(id);
+    case payload_read_whole:
+      payload_gone(id);
       break;
-    case sent_notification:
-      card_.all.messages.sent(id);
+    case notification:
+      if (channel_ == Channel::response) {
+        card_.all.messages.served(id);
+      } else {
+        card_.all.messages.sent(id);
+      }
       break;
     default:
       break;

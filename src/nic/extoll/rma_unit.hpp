@@ -50,7 +50,7 @@ class RmaUnit final : private BusClient, private EventHandler {
   void payload_granted(const BusGrant& grant);
   void inject(const Packet& packet, Time tail_time);
   void inject_what_needs_no_data();
-  void report_sent(MessageId id);
+  void payload_gone(MessageId id);
 
   Card& card_;
   Channel channel_;

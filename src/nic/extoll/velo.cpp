@@ -78,7 +78,12 @@ void Velo::packet_written(MessageId id, std::uint32_t sequence) {
   const Time done = requester_.take(card_, card_.now(), card_.all.description.velo_send_cycles);
   card_.all.simulation.schedule(card_.source, done, *this, make_tag(processed, packet_name(id, sequence)));
   const bool is_last = sequence + 1 == packets_of(id);
-  if (is_last && wants_sent(card_.all.messages.descriptor(id))) card_.all.messages.sent(id);
+  if (!is_last || !wants_sent(card_.all.messages.descriptor(id))) return;
+  if (outgoing_.empty()) {
+    card_.all.messages.sent(id);
+  } else {
+    card_.all.trains.push(held_back_, id);
+  }
 }
 
 void Velo::pump() {
@@ -90,7 +95,11 @@ void Velo::pump() {
     }
     ++card_.all.counters.packets;
     ++card_.all.counters.velo_packets;
-    card_.all.network.inject(card_.all.velo_packets.pop(outgoing_), card_.now());
+    const Packet packet = card_.all.velo_packets.pop(outgoing_);
+    card_.all.network.inject(packet, card_.now());
+    const bool was_held_back =
+        packet.last && !held_back_.empty() && card_.all.trains.front(held_back_) == message_of(packet);
+    if (was_held_back) card_.all.messages.sent(card_.all.trains.pop(held_back_));
   }
 }
 

@@ -67,6 +67,8 @@ class Velo final : private BusClient, private EventHandler {
   Pace completer_;
   std::vector<QueuePool<MessageId>::Queue> trains_;  // one per port in use: the messages its processor writes
   QueuePool<Packet>::Queue outgoing_;
+  // Written while packets before them waited for room: `sent` is reported when they leave.
+  QueuePool<MessageId>::Queue held_back_;
   std::vector<Mailbox> mailboxes_;  // one per port in use
 };
 

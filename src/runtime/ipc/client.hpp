@@ -117,7 +117,22 @@ class Client {
     } else if (event.slot != no_slot) {
       return_slot(event.source, event.slot);
     }
+    const bool leaves_places =
+        taker.take == nullptr && event.mailbox_packets > 0 && message::keeps_places(event.interface);
+    const Interface interface = event.interface;
+    const std::uint8_t rail = event.rail;
     pop();
+    if (leaves_places) release(interface, rail);
+  }
+  // Frees the places of the oldest message of the interface that the process has taken and not released.
+  // Requires message::keeps_places(interface), and such a message with Event::mailbox_packets.
+  void release(Interface interface, std::uint8_t rail) {
+    Request request;
+    request.verb = RequestVerb::release;
+    request.interface = interface;
+    request.rail = rail;
+    request.target = rank_;
+    post(request);
   }
 
   // Waits until everything visible at the clock's time has happened; other processes may write this process's

@@ -44,6 +44,7 @@ using message::inline_bytes;
 using message::Interface;
 using message::interface_count;
 using message::local_gpu;
+using message::lock;
 using message::no_slot;
 using message::notify_target;
 using message::remote_gpu;

@@ -25,7 +25,7 @@ constexpr std::uint32_t domain_of(message::Interface interface) {
   return 0xffffff00U | static_cast<std::uint32_t>(interface);
 }
 
-enum RegionAccess : std::uint32_t { may_read = 1, may_write = 2 };
+enum RegionAccess : std::uint32_t { may_read = 1, may_write = 2, may_lock = 4 };
 
 struct Region {
   std::uint64_t key = 0;

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "machine/message_requests.hpp"
+#include "runtime/scheduler/rank_error.hpp"
 #include "runtime/scheduler/scheduler.hpp"
 
 namespace apenet {
@@ -30,7 +31,12 @@ void Scheduler::complete(const Completion& completion) {
     event.inline_length = request.inline_length;
     std::memcpy(event.inline_data, request.inline_data, request.inline_length);
   }
-  if (event.kind == ipc::EventKind::sent) stage(pending, memory_);
+  const bool is_lock = (request.flags & ipc::lock) != 0;
+  if (event.kind == ipc::EventKind::served && is_lock && pending.fault == ipc::AccessFault::none) {
+    event.inline_length = message::lock_bytes;
+    std::memcpy(event.inline_data, pending.staging.data(), message::lock_bytes);
+  }
+  if (event.kind == ipc::EventKind::sent && request.verb == ipc::RequestVerb::put) stage(pending, memory_);
   event.key = request.key;
   event.fault = pending.fault;
   deliver(completion.process, event);
@@ -41,7 +47,8 @@ void Scheduler::complete(const Completion& completion) {
 void Scheduler::land(ProcessId /*source*/, std::uint64_t message) {
   PendingRequest& pending = pending_.at(message);
   if (!pending.land_due) return;
-  permit(pending, shared_.regions(pending.request.target));
+  const ipc::Request& request = pending.request;
+  if ((request.flags & ipc::lock) == 0) permit(pending, shared_.regions(request.target));
   move_bytes(pending, memory_);
   if (pending.fault != ipc::AccessFault::none) {
     ++totals_.failed_accesses;
@@ -50,6 +57,13 @@ void Scheduler::land(ProcessId /*source*/, std::uint64_t message) {
   pending_.settle(message);
 }
 
+void Scheduler::execute(ProcessId /*source*/, std::uint64_t message) {
+  PendingRequest& pending = pending_.at(message);
+  permit(pending, shared_.regions(pending.request.target));
+  execute_lock(pending, memory_);
+}
+
+// The report takes no time of the model's: it is not a packet of the card.
 void Scheduler::report_refusal(const PendingRequest& pending) {
   const ipc::Request& request = pending.request;
   const bool is_reported = (request.flags & ipc::want_remote) != 0;
@@ -58,7 +72,7 @@ void Scheduler::report_refusal(const PendingRequest& pending) {
   ipc::Event event;
   event.time_ps = simulation_.now().ps();
   event.message = request.message;
-  event.source = pending.rank;
+  event.source = request.target;
   event.kind = ipc::EventKind::refused;
   event.bytes = request.bytes;
   event.immediate = request.immediate;
@@ -95,6 +109,21 @@ void Scheduler::give_back_untaken(std::uint32_t rank) {
   for (const ipc::Event& event : process.overflow) {
     if (event.mailbox_packets > 0) give_back(rank, process.clock_ps, event.rail);
   }
+  for (std::uint8_t rail = 0; rail < process.kept.size(); ++rail) {
+    for (std::uint32_t left = process.kept[rail]; left > 0; --left) give_back(rank, process.clock_ps, rail);
+  }
+}
+
+// A process that has left has nothing to release: give_back_untaken() has freed it.
+void Scheduler::release(std::uint32_t rank, const ipc::Request& request) {
+  Process& process = processes_[rank];
+  if (process.wait == ipc::Wait::finished) return;
+  std::uint32_t& kept = process.kept[request.rail];
+  if (kept == 0) throw RankError(rank, "released a message of its mailbox that it has not taken");
+  --kept;
+  ++activity_;
+  give_back(rank, request.time_ps + rail_costs_[request.rail].of(request.interface).after_receive_ps,
+            request.rail);
 }
 
 // Frees an arrival's place in the card's mailbox.

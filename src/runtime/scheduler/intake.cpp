@@ -45,7 +45,7 @@ void check_clock(std::uint32_t rank, std::int64_t now_ps, std::int64_t seen_ps) 
 }
 
 constexpr int all_flags = ipc::from_cpu | ipc::want_local | ipc::want_remote | ipc::notify_target |
-                          ipc::by_key | ipc::local_gpu | ipc::remote_gpu;
+                          ipc::by_key | ipc::local_gpu | ipc::remote_gpu | ipc::lock;
 
 // Only a put names memory of its target that may be in a GPU. The CPU writes no payload of a GPU to the card.
 void check_gpu_flags(std::uint32_t rank, const ipc::Request& request) {
@@ -54,6 +54,24 @@ void check_gpu_flags(std::uint32_t rank, const ipc::Request& request) {
   const bool from_gpu = (request.flags & ipc::local_gpu) != 0;
   flags.one_of(!(from_gpu && (request.flags & ipc::from_cpu) != 0), "from_cpu or local_gpu, not both");
   flags.one_of(!to_gpu || request.verb == ipc::RequestVerb::put, "remote_gpu on a put only");
+}
+
+// Beside a send's: the payload of a put that the CPU writes, and the operands of a lock.
+void check_inline_payload(std::uint32_t rank, const ipc::Request& request) {
+  const Field length(rank, "request", "inline_length", request.inline_length);
+  const bool is_put_by_cpu = request.verb == ipc::RequestVerb::put && (request.flags & ipc::from_cpu) != 0;
+  if ((request.flags & ipc::lock) != 0) {
+    constexpr std::uint8_t wanted = ipc::lock | ipc::by_key;
+    Field(rank, "request", "flags", request.flags)
+        .one_of(request.verb == ipc::RequestVerb::get && (request.flags & wanted) == wanted,
+                "lock on a get by key only");
+    length.between(message::lock_bytes, message::lock_bytes);
+    Field(rank, "request", "bytes", request.bytes).between(message::lock_bytes, message::lock_bytes);
+  } else if (is_put_by_cpu && request.inline_length > 0) {
+    length.between(request.bytes, request.bytes);
+  } else if (request.verb != ipc::RequestVerb::send) {
+    length.at_most(0);
+  }
 }
 
 void check_payload(std::uint32_t rank, const ipc::Request& request) {
@@ -68,7 +86,7 @@ void check_payload(std::uint32_t rank, const ipc::Request& request) {
     field("slot", request.slot).below(ipc::slots_per_process, " slots of a process");
     field("slot_length", request.slot_length).at_most(ipc::slot_bytes);
   }
-  if (!is_send) field("inline_length", request.inline_length).at_most(0);
+  check_inline_payload(rank, request);
   const std::int64_t payload = std::int64_t{request.inline_length} + request.slot_length;
   if (payload > request.bytes)
     refuse(rank, "request", "bytes", request.bytes, "at least its payload of " + std::to_string(payload));
@@ -118,12 +136,16 @@ void request(std::uint32_t rank, const ipc::Request& shared, std::int64_t earlie
   field("inline_length", to.inline_length).at_most(ipc::inline_bytes);
   std::memcpy(to.inline_data, shared.inline_data, to.inline_length);
   field("verb", static_cast<std::uint8_t>(to.verb))
-      .at_most(static_cast<std::uint8_t>(ipc::RequestVerb::credit));
+      .at_most(static_cast<std::uint8_t>(ipc::RequestVerb::release));
   field("flags", to.flags).at_most(all_flags);
   check_gpu_flags(rank, to);
   field("target", to.target).below(size.process_count, " processes");
   field("rail", to.rail).below(size.rail_count, " rails of a node");
-  field("interface", static_cast<std::uint8_t>(to.interface)).below(ipc::interface_count, " interfaces");
+  const auto interface = static_cast<std::uint8_t>(to.interface);
+  field("interface", interface).below(ipc::interface_count, " interfaces");
+  field("interface", interface)
+      .one_of(to.verb != ipc::RequestVerb::release || message::keeps_places(to.interface),
+              "one whose library releases messages");
   field("bytes", to.bytes).between(0, most_bytes);
   field("time_ps", to.time_ps).between(earliest_ps, latest_ps);
   check_payload(rank, to);

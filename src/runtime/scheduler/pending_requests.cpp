@@ -32,14 +32,16 @@ std::uint64_t PendingRequests::add(std::uint32_t rank, const ipc::Request& reque
   pending.rank = rank;
   const bool is_send = request.verb == ipc::RequestVerb::send;
   const bool is_get = request.verb == ipc::RequestVerb::get;
-  // Completes as `arrived` or `got`.
-  const bool arrives = is_send || is_get || (request.flags & ipc::notify_target) != 0;
+  const auto wants = [&request](std::uint8_t flag) { return (request.flags & flag) != 0; };
+  // `arrived` or `served` at the target, `got` and the others at the origin.
   pending.completions_due =
-      static_cast<std::uint8_t>(arrives + ((request.flags & ipc::want_local) != 0 && !is_get) +
-                                ((request.flags & ipc::want_remote) != 0 && !is_get));
+      static_cast<std::uint8_t>((is_send || wants(ipc::notify_target)) + is_get + wants(ipc::want_local) +
+                                (wants(ipc::want_remote) && !is_get));
   pending.land_due = !is_send;
-  pending.staged = false;
   pending.fault = ipc::AccessFault::none;
+  pending.staged = request.verb == ipc::RequestVerb::put && request.inline_length > 0;
+  if (pending.staged)
+    pending.staging.assign(request.inline_data, request.inline_data + request.inline_length);
   return ++generation_ << index_bits | index;
 }
 
@@ -71,18 +73,44 @@ void stage(PendingRequest& pending, ProcessMemory& memory) {
 void permit(PendingRequest& pending, const ipc::RegionTable& regions_of_target) {
   ipc::Request& request = pending.request;
   if ((request.flags & ipc::by_key) == 0) return;
+  const bool is_lock = (request.flags & ipc::lock) != 0;
   const bool is_get = request.verb == ipc::RequestVerb::get;
+  const std::uint32_t access = is_lock ? ipc::may_lock : is_get ? ipc::may_read : ipc::may_write;
+  const auto bytes = is_lock ? sizeof(std::int32_t) : static_cast<std::uint64_t>(request.bytes);
   const ipc::AccessFault fault =
       regions_of_target.find(regions_of_target.domain_of(request.endpoint), request.key,
-                             request.remote_address, static_cast<std::uint64_t>(request.bytes),
-                             is_get ? ipc::may_read : ipc::may_write, request.remote_address);
+                             request.remote_address, bytes, access, request.remote_address);
   if (pending.fault == ipc::AccessFault::none) pending.fault = fault;
+}
+
+void execute_lock(PendingRequest& pending, ProcessMemory& memory) {
+  const ipc::Request& request = pending.request;
+  if (pending.fault != ipc::AccessFault::none) return;
+  message::LockOperands operands;
+  std::memcpy(&operands, request.inline_data, sizeof operands);
+  message::LockResult result;
+  const auto word = std::as_writable_bytes(std::span(&result.value, 1));
+  note_access(pending, memory.read(request.target, request.remote_address, word));
+  if (pending.fault != ipc::AccessFault::none) return;
+  if (result.value <= operands.compare) {
+    result.succeeded = 1;
+    // Wraps around as the hardware's adder does.
+    result.value = static_cast<std::int32_t>(static_cast<std::uint32_t>(result.value) +
+                                             static_cast<std::uint32_t>(operands.add));
+    note_access(pending, memory.write(request.target, request.remote_address, word));
+  }
+  const auto bytes = std::as_bytes(std::span(&result, 1));
+  pending.staging.assign(bytes.begin(), bytes.end());
 }
 
 void move_bytes(PendingRequest& pending, ProcessMemory& memory) {
   pending.land_due = false;
   const ipc::Request& request = pending.request;
   if (pending.fault != ipc::AccessFault::none) return;
+  if ((request.flags & ipc::lock) != 0) {
+    note_access(pending, memory.write(pending.rank, request.local_address, pending.staging));
+    return;
+  }
   if (pending.staged) {
     note_access(pending, memory.write(request.target, request.remote_address, pending.staging));
     return;

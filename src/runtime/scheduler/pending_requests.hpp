@@ -42,6 +42,8 @@ void permit(PendingRequest& pending, const ipc::RegionTable& regions_of_target);
 // Reads a put's source bytes into the pending request. Call when the program is told that it may reuse the
 // source.
 void stage(PendingRequest& pending, ProcessMemory& memory);
+// Executes a lock at its target. Call after permit(), and before move_bytes() moves the result.
+void execute_lock(PendingRequest& pending, ProcessMemory& memory);
 // Moves the bytes of a put or get to their destination.
 void move_bytes(PendingRequest& pending, ProcessMemory& memory);
 

@@ -71,6 +71,10 @@ void Scheduler::collect() {
     });
     exchange_.take_returned_slots(rank);
     exchange_.take_notice(rank, [&](std::int64_t taken_ps, std::uint8_t rail, ipc::Interface interface) {
+      if (message::keeps_places(interface)) {
+        ++process.kept[rail];
+        return;
+      }
       give_back(rank, taken_ps + rail_costs_[rail].of(interface).after_receive_ps, rail);
     });
     refill(rank);
@@ -94,6 +98,10 @@ void Scheduler::feed() {
 }
 
 void Scheduler::post(std::uint32_t rank, const ipc::Request& request) {
+  if (request.verb == ipc::RequestVerb::release) {
+    release(rank, request);
+    return;
+  }
   const LayerCosts& costs = rail_costs_[request.rail].of(request.interface);
   Descriptor descriptor = descriptor_of(request, rank, machine_, costs.packet_interval);
   const bool is_credit = descriptor.verb == Verb::credit;  // reports nothing and moves nothing

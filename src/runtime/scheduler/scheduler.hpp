@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -110,6 +111,7 @@ class Scheduler final : public CompletionSink {
 
   void complete(const Completion& completion) override;
   void land(ProcessId source, std::uint64_t message) override;
+  void execute(ProcessId source, std::uint64_t message) override;
 
  private:
   static constexpr std::int64_t never_ps = Time::never().ps();
@@ -127,6 +129,8 @@ class Scheduler final : public CompletionSink {
     bool left_out = false;             // as of the last step, ipc::Wait::away
     std::uint32_t events = 0;          // in the ring
     std::vector<ipc::Event> overflow;  // events for which the ring has no room
+    // Messages taken and not released, per rail; see message::keeps_places().
+    std::array<std::uint32_t, ipc::most_rails> kept{};
 
     // When it acts next, while it waits; never if only an event that does not exist yet can wake it.
     [[nodiscard]] std::int64_t acts_ps() const {
@@ -147,6 +151,7 @@ class Scheduler final : public CompletionSink {
   void place_absent();
   [[nodiscard]] std::int64_t acted_ps(std::uint32_t rank) const;
   void give_back_untaken(std::uint32_t rank);
+  void release(std::uint32_t rank, const ipc::Request& request);
   void give_back(std::uint32_t rank, std::int64_t when_ps, std::uint8_t rail);
   void feed();
   void begin_if_all_joined();

@@ -17,6 +17,8 @@ const char* name_of(Completion::Kind kind) {
       return "remote_done";
     case Completion::Kind::got:
       return "got";
+    case Completion::Kind::served:
+      return "served";
   }
   return "?";
 }
