@@ -50,6 +50,7 @@ RULES = {
     "api/native": ["kernel", "message/requests.hpp", "runtime/ipc"],
     "api/rdma": ["api/native", "runtime/ipc", "api/gpu/apenet_gpu.h", "kernel"],
     "api/tnw": ["api/native", "runtime/ipc"],
+    "api/extoll": ["api/native", "kernel", "message/requests.hpp", "runtime/ipc"],
     "api/compute": ["runtime/ipc"],
 }
 
@@ -81,6 +82,7 @@ LINKS = {
     "rdma": {"native"},
     "tnw": {"native"},
     "apelib": {"native"},
+    "extoll": {"ipc", "kernel", "message", "native"},
 }
 
 

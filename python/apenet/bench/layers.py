@@ -35,7 +35,9 @@ class Layer:
 LAYERS = {
     "apelib": Layer("apelib", ("apelink", "apelink-plus", "extoll", "fabric", "hca", "ideal", "tnw")),
     "rdma": Layer("rdma", ("apelink", "apelink-plus")),
+    "rma": Layer("extoll", ("extoll",)),
     "tnw": Layer("tnw", ("tnw",), 2048),
+    "velo": Layer("extoll", ("extoll",)),
 }
 
 
