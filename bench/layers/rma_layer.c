@@ -20,7 +20,6 @@ static size_t incoming_offset;
 static int own_rank;
 static long arrived;
 static long sent;
-static long being_read;  // sources of puts whose requester notification has not come
 
 static void check(RMA2_ERROR error, const char* call) {
   if (error != RMA2_SUCCESS) fail("%s: %s", call, rma2_strerror(error));
@@ -43,12 +42,7 @@ static uint64_t take_notification(void) {
   check(rma2_noti_get_block(port, &notification), "rma2_noti_get_block");
   if (rma2_noti_get_error(notification) != 0) fail("a notification has error bits");
   const uint64_t word = rma2_noti_get_notiput_payload(notification);
-  if (rma2_noti_get_notification_type(notification) == RMA2_REQUESTER_NOTIFICATION) {
-    ++sent;
-    --being_read;
-  } else {
-    ++arrived;
-  }
+  ++*(rma2_noti_get_notification_type(notification) == RMA2_REQUESTER_NOTIFICATION ? &sent : &arrived);
   check(rma2_noti_free(port, notification), "rma2_noti_free");
   return word;
 }
@@ -72,8 +66,10 @@ void layer_open(long max_bytes, int channels) {
   arrived = 0;
 }
 
+// The other process says that it has taken everything: no source is read any more.
 void layer_close(void) {
-  while (being_read > 0) take_notification();
+  notify(0, RMA2_COMPLETER_NOTIFICATION);
+  layer_take(0);
   check(rma2_close(port), "rma2_close");
   free(memory);
 }
@@ -92,9 +88,8 @@ double layer_time_us(void) {
 }
 
 void layer_send(int channel, long bytes) {
-  const RMA2_Notification_Spec spec = RMA2_REQCOMPL_NOTIFICATION;
+  const RMA2_Notification_Spec spec = layer_awaits ? RMA2_REQCOMPL_NOTIFICATION : RMA2_COMPLETER_NOTIFICATION;
   const RMA2_NLA to = remote + incoming_offset + (size_t)channel * room_bytes;
-  ++being_read;
   if (bytes == 0) {
     notify(0, spec);
   } else if (bytes <= immediate_bytes) {

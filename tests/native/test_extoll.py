@@ -107,6 +107,18 @@ def test_a_receiver_that_goes_holds_nobody_back(native, how):
     assert first.trace_hash == second.trace_hash
 
 
+@pytest.mark.parametrize(("ranks", "ranks_per_node"), [(1, 1), (6, 4), (32, 16)])
+def test_processes_share_a_card(native, ranks, ranks_per_node):
+    done = run(native("velo_all.c"), n=ranks, ranks_per_node=ranks_per_node)
+    assert done.stdout == b"%d\n" % ranks * ranks
+
+
+def test_more_processes_than_ports_do_not_start(apenet, native):
+    done = apenet("run", "-n", "17", "--ranks-per-node", "17", "--machine", MACHINE, "--", native("velo_all.c"))
+    assert done.returncode != 0
+    assert "card.ports" in done.stderr
+
+
 @pytest.mark.parametrize("machine_file", [MACHINE, "extoll-64-2d"])
 def test_every_operation_of_rma(apenet, native, machine_file):
     done = apenet("run", "-n", "2", "--machine", machine_file, "--", native("rma_operations.c"))

@@ -82,7 +82,7 @@ LINKS = {
     "rdma": {"native"},
     "tnw": {"native"},
     "apelib": {"native"},
-    "extoll": {"ipc", "kernel", "message", "native"},
+    "extoll": {"native"},
 }
 
 

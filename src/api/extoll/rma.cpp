@@ -34,7 +34,7 @@ std::uint32_t size_info(std::int64_t bytes) {
 bool Rma::open(std::uint64_t id) {
   auto locks = std::make_unique<std::array<std::uint32_t, lock_count>>();
   const auto memory = std::as_writable_bytes(std::span(*locks));
-  if (!card_.open_region(lock_region, memory, ipc::may_lock, Nla::make(lock_region, 0))) return false;
+  if (!card_.open_region(lock_region, memory, Nla::make(lock_region, 0), ipc::may_lock)) return false;
   locks_ = std::move(locks);
   id_ = id;
   return true;
@@ -59,7 +59,7 @@ std::uint64_t Rma::register_memory(void* address, std::size_t size) {
   if (size == 0 || size > Nla::offset_mask || regions_made_ == Nla::last_region) return 0;
   const std::uint64_t number = regions_made_ + 1;
   auto* const memory = static_cast<std::byte*>(address);
-  if (!card_.open_region(number, {memory, size}, ipc::may_read | ipc::may_write, Nla::make(number, 0)))
+  if (!card_.open_region(number, {memory, size}, Nla::make(number, 0), ipc::may_read | ipc::may_write))
     return 0;
   regions_made_ = number;
   regions_.emplace(number, Region{memory, size});
