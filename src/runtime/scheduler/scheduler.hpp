@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <optional>
 #include <stdexcept>
@@ -126,7 +127,7 @@ class Scheduler final : public CompletionSink {
     bool looks_for_ever = false;       // ipc::Wait::until, polling without end
     bool left_out = false;             // as of the last step, ipc::Wait::away
     std::uint32_t events = 0;          // in the ring
-    std::vector<ipc::Event> overflow;  // events for which the ring has no room
+    std::deque<ipc::Event> overflow;  // events for which the ring has no room
 
     // When it acts next, while it waits; never if only an event that does not exist yet can wake it.
     [[nodiscard]] std::int64_t acts_ps() const {
