@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from apenet.host.compiling import compile_program
+
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 
@@ -62,6 +64,20 @@ def test_device_pointers_save_the_programs_copies(apenet, build):
     rows = [[float(word) for word in line.split()] for line in done.stdout.splitlines()[1:]]
     assert all(direct < 0.8 * staged for _, direct, staged in rows)
     assert apenet("run", "-n", "2", "--machine", "ape16", "--", program).returncode != 0
+
+
+def test_a_credit_that_comes_late_delays_the_answer(apenet, tmp_path):
+    program = tmp_path / "pingpong"
+    compile_program(["-O2", EXAMPLES / "15_tnw_credits" / "pingpong.c", "-o", program], ["tnw"])
+    done = apenet("run", "-n", "2", "--machine", "qpace", "--", program)
+    assert done.returncode == 0, done.stderr
+    *rows, last = done.stdout.splitlines()[1:]
+    assert all(float(late) > 1.2 * float(hidden) for _, _, hidden, late in map(str.split, rows))
+    same, other = map(float, re.findall(r"([\d.]+) us", last))
+    assert same > other + 20
+    forgotten = apenet("run", "-n", "2", "--machine", "qpace", "--", program, "forgotten")
+    assert forgotten.returncode == 1
+    assert "waits in tnw_wait" in forgotten.stderr
 
 
 def test_one_program_gives_the_same_answer_on_many_machines(build):

@@ -37,3 +37,15 @@ def test_real_processes_take_the_time_of_the_cards_own_tests(test, machine):
     scripted = package.bench.measure(test, chosen, sizes=sizes, layer="card", path="put")
     # The card's tests round down to a picosecond.
     assert measured.times_us * 1e6 == pytest.approx(scripted.times_us * 1e6, abs=1)
+
+
+@pytest.mark.parametrize(("machine", "more"), [("ape16", ()), ("apenetplus-v5", ("--ranks-per-node", "2"))])
+def test_random_calls_agree_with_a_model_and_repeat(apenet, compile_native, tmp_path, machine, more):
+    program = compile_native("rdma/fuzz.c", "rdma")
+    records = []
+    for out in (tmp_path / "first", tmp_path / "second"):
+        run = apenet("run", "-n", "4", "--machine", machine, *more, "--out", out, "--", program, "1", "100")
+        assert run.returncode == 0, run.stderr
+        assert run.stdout.count("checks") == 4
+        records.append((out / "run.json").read_bytes())
+    assert records[0] == records[1]

@@ -33,11 +33,11 @@ class Layer:
 
 
 LAYERS = {
-    "apelib": Layer("apelib", ("apelink", "apelink-plus", "extoll", "fabric", "hca", "ideal", "tnw")),
     "rdma": Layer("rdma", ("apelink", "apelink-plus")),
+    "velo": Layer("extoll", ("extoll",)),
     "rma": Layer("extoll", ("extoll",)),
     "tnw": Layer("tnw", ("tnw",), 2048),
-    "velo": Layer("extoll", ("extoll",)),
+    "apelib": Layer("apelib", ("apelink", "apelink-plus", "extoll", "fabric", "hca", "ideal", "tnw")),
 }
 
 

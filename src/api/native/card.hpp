@@ -29,12 +29,16 @@ class Card {
  public:
   // `taker` outlives it. A process has one for each interface.
   Card(ipc::Client& client, ipc::Interface interface, Taker& taker, std::uint8_t rail = 0);
+  // Events that come later are dropped.
+  ~Card() { client_.set_taker(interface_, {}); }
   Card(const Card&) = delete;
   Card& operator=(const Card&) = delete;
 
   // Begins the process's run unless it has begun. False: the process has called MPI_Finalize and left it.
   [[nodiscard]] bool open() { return client_.join(); }
   void close() { client_.leave(); }
+  // The process has called MPI_Finalize since: no event will come.
+  [[nodiscard]] bool has_left() const { return client_.block().turn.wait == ipc::Wait::finished; }
 
   [[nodiscard]] ipc::Client& client() { return client_; }
   [[nodiscard]] std::uint32_t rank() const { return client_.rank(); }

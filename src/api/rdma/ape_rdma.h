@@ -70,10 +70,11 @@ ape_rdma_status ape_rdma_max_send_bytes(ape_rdma_port* port, size_t* bytes);
 
 /* Pins memory, so that descriptors may name it: the driver's part, charged as publish_us of the machine. */
 ape_rdma_status ape_rdma_register(ape_rdma_port* port, void* memory, size_t bytes);
+/* Buffers in this memory end, too. */
 ape_rdma_status ape_rdma_unregister(ape_rdma_port* port, void* memory);
 
 /* Opens registered memory to puts and gets of others. *buffer: of APELink an entry of the card's table,
- * counted from 1; of APENet+ the virtual address. The program tells others, for example by
+ * counted from 1; of APENet+ the virtual address, at which one buffer may begin. The program tells others, for example by
  * ape_rdma_post_send(). */
 typedef uint64_t ape_rdma_buffer;
 ape_rdma_status ape_rdma_publish(ape_rdma_port* port, void* memory, size_t bytes, ape_rdma_buffer* buffer);
@@ -119,7 +120,8 @@ typedef struct ape_rdma_event {
   ape_rdma_status status;  /* APE_RDMA_OK, APE_RDMA_BAD_BUFFER or APE_RDMA_OUT_OF_BOUNDS */
   uint64_t cookie;         /* of the post; RX_DONE of a put: that of the sender */
   ape_rdma_address source; /* RX_DONE: the sender */
-  ape_rdma_buffer buffer;  /* RX_DONE of a put: the buffer; of a message: 0 */
+  /* RX_DONE of a message: 0. Of a put: the buffer; of APENet+ the address at which its last descriptor begins. */
+  ape_rdma_buffer buffer;
   size_t bytes;            /* RX_DONE: of the message, or of the put's last descriptor */
 } ape_rdma_event;
 
@@ -127,8 +129,8 @@ typedef struct ape_rdma_event {
 ape_rdma_status ape_rdma_wait(ape_rdma_port* port, ape_rdma_event* event);
 ape_rdma_status ape_rdma_wait_for(ape_rdma_port* port, double timeout_us, ape_rdma_event* event);
 ape_rdma_status ape_rdma_poll(ape_rdma_port* port, ape_rdma_event* event);
-/* A descriptor for select(), poll() and epoll: readable while there is an event. These calls wait for it in
- * virtual time, and then for nothing else. The port owns it. */
+/* A descriptor for select(), poll() and epoll: readable while there is an event. Once a port has it, these calls
+ * wait for its events in virtual time, and for no other file. The port owns it. */
 ape_rdma_status ape_rdma_descriptor(ape_rdma_port* port, int* descriptor);
 
 /* Copies the message of the last RX_DONE of a send that has been taken, into memory of the host, which costs

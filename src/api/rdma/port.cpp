@@ -46,7 +46,7 @@ Port::Port(ipc::Client& client, int number)
 }
 
 Port::~Port() {
-  for (const auto& [buffer, bytes] : published_) card_.close_region(has_addresses_ ? address_key : buffer);
+  for (const auto& [buffer, memory] : published_) card_.close_region(has_addresses_ ? address_key : buffer);
   if (descriptor_.has_value()) {
     card_.client().set_file_waiter({});
     ::close(*descriptor_);
@@ -79,6 +79,7 @@ std::size_t Port::max_send_bytes() const {
 // The driver's part of memory that descriptors name.
 void Port::enroll(void* memory, std::size_t bytes) {
   if (memory == nullptr) throw Failure(APE_RDMA_BAD_ADDRESS);
+  if (bytes > UINTPTR_MAX - address_of_memory(memory)) throw Failure(APE_RDMA_BAD_SIZE);
   card_.charge(card_.costs().publish);
   const auto* begin = static_cast<const std::byte*>(memory);
   std::size_t& known = registered_[begin];
@@ -87,6 +88,11 @@ void Port::enroll(void* memory, std::size_t bytes) {
 
 void Port::withdraw(void* memory) {
   if (registered_.erase(static_cast<const std::byte*>(memory)) == 0) throw Failure(APE_RDMA_NOT_REGISTERED);
+  std::vector<ape_rdma_buffer> ended;
+  for (const auto& [buffer, memory_of] : published_) {
+    if (!is_registered(memory_of.data(), memory_of.size())) ended.push_back(buffer);
+  }
+  for (const ape_rdma_buffer buffer : ended) unpublish(buffer);
 }
 
 bool Port::is_registered(const std::byte* memory, std::size_t bytes) const {
@@ -110,7 +116,7 @@ ape_rdma_buffer Port::publish(void* memory, std::size_t bytes) {
   if (!card_.open_region(key, {begin, bytes}, has_addresses_ ? buffer : 0, ipc::may_read | ipc::may_write))
     throw Failure(APE_RDMA_TABLE_FULL);
   if (!has_addresses_) ++next_buffer_;
-  published_[buffer] = bytes;
+  published_[buffer] = {begin, bytes};
   return buffer;
 }
 
@@ -124,11 +130,8 @@ void Port::unpublish(ape_rdma_buffer buffer) {
   }
   // The regions of APENet+ share a key: open those that remain again.
   card_.close_region(address_key);
-  for (const auto& [address, bytes] : published_) {
-    auto* memory = reinterpret_cast<std::byte*>(address);  // NOLINT(performance-no-int-to-ptr): published
-    static_cast<void>(
-        card_.open_region(address_key, {memory, bytes}, address, ipc::may_read | ipc::may_write));
-  }
+  for (const auto& [address, memory] : published_)
+    static_cast<void>(card_.open_region(address_key, memory, address, ipc::may_read | ipc::may_write));
 }
 
 // Returns the bytes of the list.
@@ -142,6 +145,7 @@ std::size_t Port::check(Segments segments) const {
       throw Failure(APE_RDMA_NOT_REGISTERED);
     const bool in_gpu = ape_gpu_is_device(segment.memory) != 0;
     if (in_gpu && card_.limits().reaches_gpus == 0) throw Failure(APE_RDMA_NO_GPU_ACCESS);
+    if (segment.bytes > SIZE_MAX - bytes) throw Failure(APE_RDMA_BAD_SIZE);
     bytes += segment.bytes;
   }
   return bytes;
@@ -246,7 +250,7 @@ void Port::put(const Post& post, Segments segments, const Remote& remote) {
                    (has(APE_RDMA_DELIVERED) ? ipc::want_remote : 0);
   post_parts(request, parts_of(segments), remote, static_cast<std::uint8_t>(last));
   under_way_ += (has(APE_RDMA_SIGNAL) ? 1U : 0U) + (has(APE_RDMA_DELIVERED) ? 1U : 0U);
-  if (!has(APE_RDMA_SIGNAL)) unsignalled_.emplace(request.target, request.channel);
+  if (!has(APE_RDMA_DELIVERED)) unconfirmed_.emplace(request.target, request.channel);
 }
 
 void Port::get(const Post& post, Segments segments, const Remote& remote) {
@@ -271,10 +275,10 @@ bool Port::finish_get(ape_rdma_event& told) {
   return true;
 }
 
-// What was posted without a signal may still be read from this process's memory: an empty put behind it, on
-// each way, is delivered when it has been.
+// What was posted without DELIVERED may still be read from this process's memory, or be refused: an empty put
+// behind it, on each way, is delivered after that.
 void Port::wait_for_posts() {
-  for (const auto& [target, channel] : unsignalled_) {
+  for (const auto& [target, channel] : unconfirmed_) {
     ipc::Request request;
     request.verb = ipc::RequestVerb::put;
     request.target = target;
@@ -283,7 +287,7 @@ void Port::wait_for_posts() {
     card_.post(request);
     ++under_way_;
   }
-  unsignalled_.clear();
+  unconfirmed_.clear();
   card_.wait_until("ape_rdma_close", [this] { return under_way_ == 0; });
 }
 
@@ -339,7 +343,9 @@ int Port::descriptor() {
     if (made < 0) throw Failure(APE_RDMA_NO_MEMORY);
     descriptor_ = made;
     const auto wait = [](void* port, std::int64_t most_ps) noexcept {
-      return static_cast<Port*>(port)->await_event(most_ps);
+      auto* own = static_cast<Port*>(port);
+      const native::Inside inside(own->card_.client());
+      return own->await_event(most_ps);
     };
     card_.client().set_file_waiter({wait, this});
   }

@@ -111,10 +111,10 @@ class Port final : public native::Taker {
   native::Torus torus_;
   bool has_addresses_;                                  // APENet+: buffers are virtual addresses
   std::map<const std::byte*, std::size_t> registered_;  // by begin
-  std::map<ape_rdma_buffer, std::size_t> published_;    // with their sizes
+  std::map<ape_rdma_buffer, std::span<std::byte>> published_;
   ape_rdma_buffer next_buffer_ = 1;
   std::uint64_t under_way_ = 0;                                    // reports that the card owes
-  std::set<std::pair<std::uint32_t, std::uint16_t>> unsignalled_;  // target and channel of such puts
+  std::set<std::pair<std::uint32_t, std::uint16_t>> unconfirmed_;  // target and channel of such puts
   std::set<std::uint64_t> silent_;  // numbers of parts whose reports the program does not see
   std::map<std::uint64_t, Get> gets_;
   std::uint64_t next_get_ = 0;

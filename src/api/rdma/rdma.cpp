@@ -48,6 +48,7 @@ ape_rdma_status with_port(const ape_rdma_port* handle, Call call) noexcept {
   return enter([&](ipc::Client&) {
     Port* port = open_port().get();
     if (port == nullptr || handle != handle_of(port)) return APE_RDMA_NOT_OPEN;
+    if (port->card().has_left()) return APE_RDMA_ENDED;
     if constexpr (std::is_void_v<decltype(call(*port))>) {
       call(*port);
       return APE_RDMA_OK;

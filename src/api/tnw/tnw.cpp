@@ -42,7 +42,8 @@ template <typename Call>
 tnw_status with_links(Call call) noexcept {
   return enter([&](ipc::Client&) {
     Links* links = open_links().get();
-    return links == nullptr ? TNW_NOT_OPEN : call(*links);
+    if (links == nullptr) return TNW_NOT_OPEN;
+    return links->card().has_left() ? TNW_ENDED : call(*links);
   });
 }
 

@@ -38,6 +38,9 @@ void Scheduler::complete(const Completion& completion) {
   }
   if (event.kind == ipc::EventKind::sent && request.verb == ipc::RequestVerb::put) stage(pending, memory_);
   event.key = request.key;
+  // A card that names memory by its address alone says where the bytes lie.
+  const bool has_address = request.interface != ipc::Interface::libfabric && request.key == 0;
+  if (event.kind == ipc::EventKind::put_arrived && has_address) event.key = request.remote_address;
   event.fault = pending.fault;
   deliver(completion.process, event);
   --pending.completions_due;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <optional>
 #include <stdexcept>
@@ -128,7 +129,7 @@ class Scheduler final : public CompletionSink {
     bool looks_for_ever = false;       // ipc::Wait::until, polling without end
     bool left_out = false;             // as of the last step, ipc::Wait::away
     std::uint32_t events = 0;          // in the ring
-    std::vector<ipc::Event> overflow;  // events for which the ring has no room
+    std::deque<ipc::Event> overflow;   // events for which the ring has no room
     // Messages taken and not released, per rail; see message::keeps_places().
     std::array<std::uint32_t, ipc::most_rails> kept{};
 
