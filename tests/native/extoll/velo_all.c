@@ -17,7 +17,8 @@ int main(void) {
       names[count++] = node | (uint32_t)vpid++ << 16;
     if (result == VELO2_RET_INVALID_NODE) break;
   }
-  for (int i = 0; i < count; ++i) check(velo2_send(&peers[i], &names[i], sizeof names[i], 9, 3), "velo2_send");
+  for (int i = 0; i < count; ++i)
+    check(velo2_send(&peers[i], &names[i], sizeof names[i], 9, 3), "velo2_send");
   int seen[most] = {0};
   for (int left = count; left > 0; --left) {
     uint32_t to;
