@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
@@ -80,8 +81,7 @@ struct FabricLibrary {
   static void find(void* handle, const char* file, const char* name, Function& function) {
     void* found = dlsym(handle, name);
     if (found == nullptr) refuse_environment(std::string(file) + ": no " + name + " in it");
-    static_assert(sizeof found == sizeof function);
-    std::memcpy(&function, &found, sizeof function);
+    function = std::bit_cast<Function>(found);
   }
 };
 

@@ -71,6 +71,7 @@ bool Library::is_done(const Halo& halo) {
 
 void Library::finish(std::string_view call, Halo& halo) {
   std::vector<Operation*> operations;
+  operations.reserve(halo.operations.size());
   for (Operation& operation : halo.operations) operations.push_back(&operation);
   transport_.wait_until(call, [&] { return is_done(halo); });
   if (!is_done(halo)) require_transport();

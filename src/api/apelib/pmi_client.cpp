@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <bit>
 #include <cerrno>
 #include <charconv>
 #include <cstdlib>
@@ -44,10 +45,7 @@ constexpr std::array launchers{
 // Whether MPI, which talks to the launcher on the same descriptor, has been initialised in this process.
 bool mpi_is_initialized() {
   int flag = 0;
-  int (*ask)(int*) = nullptr;
-  void* found = dlsym(RTLD_DEFAULT, "MPI_Initialized");
-  static_assert(sizeof found == sizeof ask);
-  std::memcpy(&ask, &found, sizeof ask);
+  const auto ask = std::bit_cast<int (*)(int*)>(dlsym(RTLD_DEFAULT, "MPI_Initialized"));
   return ask != nullptr && ask(&flag) == 0 && flag != 0;
 }
 
