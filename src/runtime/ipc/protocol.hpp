@@ -143,7 +143,8 @@ struct EventTaker {
 };
 
 // The library that offers a file descriptor for its events. A wait of the program for files (select, poll,
-// epoll) calls it, and then looks at the files again. most_ps: virtual time; negative: any. Owner: the process.
+// epoll) calls it, and then looks at the files again. most_ps: virtual time; negative: any. Owner: the
+// process.
 struct FileWaiter {
   bool (*wait)(void* library, std::int64_t most_ps) noexcept = nullptr;
   void* library = nullptr;

@@ -1,5 +1,5 @@
-/* velo_leave exit|close: node 0 takes one message of many and goes, without or with closing its port. Its mailbox must not
- * hold node 1 back for ever; node 2 shares the way and gets its messages. */
+/* velo_leave exit|close: node 0 takes one message of many and goes, without or with closing its port. Its
+ * mailbox must not hold node 1 back for ever; node 2 shares the way and gets its messages. */
 #include <string.h>
 
 #include "velo_common.h"
@@ -20,9 +20,11 @@ int main(int argc, char** argv) {
     return 0;
   }
   velo2_connection_t peers[2];
-  for (int i = 0; i < 2; ++i) check(velo2_connect(&port, &peers[i], (velo2_nodeid_t)(2 * i), 0), "velo2_connect");
+  for (int i = 0; i < 2; ++i)
+    check(velo2_connect(&port, &peers[i], (velo2_nodeid_t)(2 * i), 0), "velo2_connect");
   for (int i = 0; i < count; ++i) {
-    for (int to = 0; to < 2 && me == 1; ++to) check(velo2_send(&peers[to], &word, sizeof word, 0, 0), "velo2_send");
+    for (int to = 0; to < 2 && me == 1; ++to)
+      check(velo2_send(&peers[to], &word, sizeof word, 0, 0), "velo2_send");
     ++word;
     if (me == 1) continue;
     uint64_t got;

@@ -1,8 +1,9 @@
 /* Random legal calls of tnw.h from a seed, checked against what each lane must carry.
  *
- * A lane is a link and channel between two processes. Its messages, their sizes and bytes follow from the seed and
- * the lane alone, so both ends know them. Each process posts puts and credits of all its lanes, polls and waits, in
- * an order of its own. It blocks only in what is bound to end: when it has posted everything. */
+ * A lane is a link and channel between two processes. Its messages, their sizes and bytes follow from the
+ * seed and the lane alone, so both ends know them. Each process posts puts and credits of all its lanes,
+ * polls and waits, in an order of its own. It blocks only in what is bound to end: when it has posted
+ * everything. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +19,9 @@ static uint64_t mix(uint64_t value) {
 }
 
 static uint64_t random_state;
-static uint64_t draw(uint64_t bound) { return mix(random_state += 0x9e3779b97f4a7c15u) % bound; }
+static uint64_t draw(uint64_t bound) {
+  return mix(random_state += 0x9e3779b97f4a7c15u) % bound;
+}
 
 static void check(tnw_status status, const char* call) {
   if (status == TNW_OK || status == TNW_NOT_YET) return;
@@ -47,7 +50,8 @@ static unsigned char byte_of(const struct Lane* lane, int number, size_t at) {
   return (unsigned char)mix(lane->name + 1000003u * (uint64_t)number + at);
 }
 
-static void set_up(struct Lane* lane, uint64_t seed, int sender, tnw_link sender_link, tnw_link link, int channel) {
+static void set_up(struct Lane* lane, uint64_t seed, int sender, tnw_link sender_link, tnw_link link,
+                   int channel) {
   lane->name = mix(seed ^ mix((uint64_t)sender << 32 | (uint64_t)sender_link << 16 | (uint64_t)channel));
   lane->link = link;
   lane->channel = channel;
