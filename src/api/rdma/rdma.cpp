@@ -92,9 +92,13 @@ ape_rdma_status ape_rdma_open(int number, ape_rdma_port** out) {
 }
 
 ape_rdma_status ape_rdma_close(ape_rdma_port* port) {
-  return with_port(port, [](Port& open) {
-    open.wait_for_posts();
+  return enter([=](apenet::ipc::Client&) {
+    Port* open = open_port().get();
+    if (open == nullptr || port != handle_of(open)) return APE_RDMA_NOT_OPEN;
+    const bool has_left = open->card().has_left();
+    if (!has_left) open->wait_for_posts();
     open_port().reset();
+    return has_left ? APE_RDMA_ENDED : APE_RDMA_OK;
   });
 }
 

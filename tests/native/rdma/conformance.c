@@ -1,4 +1,5 @@
-/* Every call of ape_rdma.h, and its misuse, on any number of processes: each puts, gets and sends around a ring. */
+/* Every call of ape_rdma.h, and its misuse, on any number of processes: each puts, gets and sends around a
+ * ring. */
 #include <ape_rdma.h>
 #include <poll.h>
 #include <stdio.h>
@@ -94,7 +95,8 @@ static void put_and_get(void) {
   EXPECT(wrong == 0);
   meet();
   OK(ape_rdma_post_get(port, next, APE_RDMA_ANY_QUEUE,
-                       (const ape_rdma_segment[]){{out + half, 50}, {out + half + 100, 50}}, 2, theirs, 100, 12));
+                       (const ape_rdma_segment[]){{out + half, 50}, {out + half + 100, 50}}, 2, theirs, 100,
+                       12));
   const ape_rdma_event got = WAIT(APE_RDMA_GET_DONE, 12);
   EXPECT(got.status == APE_RDMA_OK && memcmp(out + half, out, 50) == 0 &&
          memcmp(out + half + 100, out + 50, 50) == 0);
