@@ -100,3 +100,25 @@ def test_mpi_and_rdma_share_a_process(apenet, compile_native, machine):
     run = apenet("run", "-n", "4", "--machine", machine, "--", program)
     assert run.returncode == 0, run.stderr
     assert run.stdout.splitlines() == ["sum of ranks by the ring: 6, by MPI: 6"] * 4
+
+
+@pytest.mark.parametrize("machine", ["quong", "apenetplus-v4"])
+def test_gpu_memory_takes_the_time_of_the_cards_own_test(apenet, compile_native, machine):
+    program = compile_native("rdma/gpu.c", "rdma")
+    for size in (32, 65536):
+        run = apenet("run", "-n", "2", "--machine", machine, "--set", FREE_CLOCK, "--", program, str(size))
+        assert run.returncode == 0, run.stderr
+        time, unit, wrong, _ = run.stdout.split()
+        scripted = package.bench.measure("pingpong", machine, sizes=[size], memory="gpu", path="put")
+        assert (unit, wrong) == ("us,", "0")
+        assert float(time) * 1e6 == pytest.approx(scripted.times_us[0] * 1e6, abs=1)
+
+
+def test_a_card_that_does_not_reach_the_gpu_says_so(apenet, compile_native):
+    program = compile_native("rdma/gpu.c", "rdma")
+    settings = [f"card.gpu_{way}_bandwidth_mib_s=0" for way in ("read", "write")]
+    run = apenet("run", "-n", "2", "--machine", "quong", "--set", settings[0], "--set", settings[1], "--", program)
+    assert run.returncode != 0
+    assert "ape_rdma_post_put: the card does not reach a GPU's memory: copy through the host" in run.stderr
+    run = apenet("run", "-n", "2", "--machine", "ape16", "--", program)
+    assert "gpu: no GPU" in run.stderr

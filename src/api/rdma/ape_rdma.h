@@ -57,7 +57,7 @@ typedef struct ape_rdma_address {
 /* Opens the process's port of the card: the processes of a node have ports 0, 1, ... in the order of their
  * ranks. Virtual time begins for the process, unless it has begun. */
 ape_rdma_status ape_rdma_open(int port, ape_rdma_port** out);
-/* Waits until the card has read the memory of all descriptors. Registrations and buffers end. */
+/* Waits until all posts have been carried out or refused. Registrations and buffers end. */
 ape_rdma_status ape_rdma_close(ape_rdma_port* port);
 
 ape_rdma_status ape_rdma_own_address(ape_rdma_port* port, ape_rdma_address* address);

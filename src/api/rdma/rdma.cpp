@@ -231,7 +231,7 @@ const char* ape_rdma_strerror(ape_rdma_status status) {
       "the memory has not been registered",
       "no such buffer",
       "beyond the published buffer; nothing was moved",
-      "the card does not reach a GPU's memory",
+      "the card does not reach a GPU's memory: copy through the host (ape_gpu_memcpy)",
       "the message is longer than the memory for it",
       "too many buffers are published",
       "out of memory"};
