@@ -49,3 +49,76 @@ def test_random_calls_agree_with_a_model_and_repeat(apenet, compile_native, tmp_
         assert run.stdout.count("checks") == 4
         records.append((out / "run.json").read_bytes())
     assert records[0] == records[1]
+
+
+LIFETIMES = ("late", "after_finalize", "before_init", "threads", "unpublish", "reopen", "overlap")
+
+
+@pytest.mark.parametrize("scenario", [*LIFETIMES, "table"])
+def test_a_port_lives_beside_mpi_threads_and_other_ranks(apenet, compile_native, scenario):
+    program = compile_native("rdma/lifetime.c", "rdma", mpi=True)
+    run = apenet("run", "-n", "2", "--machine", "ape16", "--", program, scenario)
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.splitlines() == ["done", "done"]
+
+
+@pytest.mark.parametrize("scenario", LIFETIMES)
+def test_buffers_that_are_addresses_live_as_long(apenet, compile_native, scenario):
+    program = compile_native("rdma/lifetime.c", "rdma", mpi=True)
+    run = apenet("run", "-n", "2", "--machine", "apenetplus-v5", "--", program, scenario)
+    assert run.returncode == 0, run.stderr
+
+
+def test_a_rank_that_dies_ends_the_run_with_its_status(apenet, compile_native):
+    program = compile_native("rdma/lifetime.c", "rdma", mpi=True)
+    run = apenet("run", "-n", "2", "--machine", "ape16", "--", program, "dies")
+    assert run.returncode == 3
+    assert "rank 1 exited with status 3" in run.stderr
+
+
+@pytest.mark.parametrize(
+    ("ranks", "arguments", "more"),
+    [
+        (16, (2000, 8, 0), ()),
+        (2, (20000, 8, 1), ()),
+        # More than the places for payloads of a process: the sender waits.
+        (2, (6000, 4000, 1), ()),
+        (4, (500, 300, 1), ("--ranks-per-node", "4")),
+        (4, (300, 300, 0), ("--engine", "flit")),
+    ],
+)
+def test_a_slow_receiver_gets_every_message_once_and_in_order(apenet, compile_native, ranks, arguments, more):
+    program = compile_native("rdma/stream.c", "rdma")
+    run = apenet("run", "-n", str(ranks), "--machine", "ape16", *more, "--", program, *map(str, arguments))
+    assert run.returncode == 0, run.stderr
+    assert run.stdout == f"{arguments[0] * (ranks - 1)} messages, 0 wrong\n"
+
+
+@pytest.mark.parametrize("machine", ["ape16", "apenetplus-v5"])
+def test_mpi_and_rdma_share_a_process(apenet, compile_native, machine):
+    program = compile_native("rdma/with_mpi.c", "rdma", mpi=True)
+    run = apenet("run", "-n", "4", "--machine", machine, "--", program)
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.splitlines() == ["sum of ranks by the ring: 6, by MPI: 6"] * 4
+
+
+@pytest.mark.parametrize("machine", ["quong", "apenetplus-v4"])
+def test_gpu_memory_takes_the_time_of_the_cards_own_test(apenet, compile_native, machine):
+    program = compile_native("rdma/gpu.c", "rdma")
+    for size in (32, 65536):
+        run = apenet("run", "-n", "2", "--machine", machine, "--set", FREE_CLOCK, "--", program, str(size))
+        assert run.returncode == 0, run.stderr
+        time, unit, wrong, _ = run.stdout.split()
+        scripted = package.bench.measure("pingpong", machine, sizes=[size], memory="gpu", path="put")
+        assert (unit, wrong) == ("us,", "0")
+        assert float(time) * 1e6 == pytest.approx(scripted.times_us[0] * 1e6, abs=1)
+
+
+def test_a_card_that_does_not_reach_the_gpu_says_so(apenet, compile_native):
+    program = compile_native("rdma/gpu.c", "rdma")
+    settings = [f"card.gpu_{way}_bandwidth_mib_s=0" for way in ("read", "write")]
+    run = apenet("run", "-n", "2", "--machine", "quong", "--set", settings[0], "--set", settings[1], "--", program)
+    assert run.returncode != 0
+    assert "ape_rdma_post_put: the card does not reach a GPU's memory: copy through the host" in run.stderr
+    run = apenet("run", "-n", "2", "--machine", "ape16", "--", program)
+    assert "gpu: no GPU" in run.stderr

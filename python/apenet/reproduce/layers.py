@@ -80,11 +80,11 @@ def _times(result: BenchResult) -> dict[int, float]:
 
 
 def _published(machine: Machine) -> list[str]:
-    """The published times of short messages."""
+    """The published latencies: a minimum, or one number at one size."""
     return [
         f"{key}: {_value(result)} us, {result.test}, layer {result.layer}"
         for key, result in machine.file.results.items()
-        if result.quantity == "time_us" and result.statistic == "minimum" and result.test in ("pingpong", "roundtrip")
+        if result.quantity == "time_us" and result.test in ("pingpong", "roundtrip") and len(result.points) == 1
     ]
 
 

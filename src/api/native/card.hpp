@@ -91,6 +91,11 @@ class Card {
  private:
   void begin_wait(std::string_view call);
   void end_wait();
+  // The process's other threads may enter a library: the lock is fair.
+  void give_way() {
+    client_.unlock();
+    client_.lock();
+  }
   bool hand_over(const ipc::Event* event);
   bool look_again();  // in the same call of the program
 
@@ -101,7 +106,7 @@ class Card {
 };
 
 // Call around every function of a library: holds the process's lock, and charges what the program has
-// computed since it last left a library.
+// computed since it last left a library. A wait lets other threads in between.
 class Inside {
  public:
   explicit Inside(ipc::Client& client) : client_(client) {
@@ -128,7 +133,7 @@ void Card::wait_until(std::string_view call, Done done) {
     const ipc::Waiting waiting(client_.progress());
     do {
       pay();
-      hand_over(client_.poll(costs().poll));
+      if (!hand_over(client_.poll(costs().poll))) give_way();
     } while (!done());
   }
   end_wait();
@@ -141,7 +146,10 @@ bool Card::wait_for(std::string_view call, Time most, Done done) {
   const std::int64_t start_ps = now_ps();
   bool is_done = false;
   while (!is_done && now_ps() - start_ps < most.ps()) {
-    if (!look_again()) client_.charge(ipc::next_step_ps(start_ps, now_ps(), start_ps + most.ps()));
+    if (!look_again()) {
+      client_.charge(ipc::next_step_ps(start_ps, now_ps(), start_ps + most.ps()));
+      give_way();
+    }
     is_done = done();
   }
   end_wait();

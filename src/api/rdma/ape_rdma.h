@@ -57,7 +57,7 @@ typedef struct ape_rdma_address {
 /* Opens the process's port of the card: the processes of a node have ports 0, 1, ... in the order of their
  * ranks. Virtual time begins for the process, unless it has begun. */
 ape_rdma_status ape_rdma_open(int port, ape_rdma_port** out);
-/* Waits until the card has read the memory of all descriptors. Registrations and buffers end. */
+/* Waits until all posts have been carried out or refused. Registrations and buffers end. */
 ape_rdma_status ape_rdma_close(ape_rdma_port* port);
 
 ape_rdma_status ape_rdma_own_address(ape_rdma_port* port, ape_rdma_address* address);
@@ -74,8 +74,8 @@ ape_rdma_status ape_rdma_register(ape_rdma_port* port, void* memory, size_t byte
 ape_rdma_status ape_rdma_unregister(ape_rdma_port* port, void* memory);
 
 /* Opens registered memory to puts and gets of others. *buffer: of APELink an entry of the card's table,
- * counted from 1; of APENet+ the virtual address, at which one buffer may begin. The program tells others, for example by
- * ape_rdma_post_send(). */
+ * counted from 1; of APENet+ the virtual address, at which one buffer may begin. The program tells others,
+ * for example by ape_rdma_post_send(). */
 typedef uint64_t ape_rdma_buffer;
 ape_rdma_status ape_rdma_publish(ape_rdma_port* port, void* memory, size_t bytes, ape_rdma_buffer* buffer);
 ape_rdma_status ape_rdma_unpublish(ape_rdma_port* port, ape_rdma_buffer buffer);
@@ -120,17 +120,18 @@ typedef struct ape_rdma_event {
   ape_rdma_status status;  /* APE_RDMA_OK, APE_RDMA_BAD_BUFFER or APE_RDMA_OUT_OF_BOUNDS */
   uint64_t cookie;         /* of the post; RX_DONE of a put: that of the sender */
   ape_rdma_address source; /* RX_DONE: the sender */
-  /* RX_DONE of a message: 0. Of a put: the buffer; of APENet+ the address at which its last descriptor begins. */
+  /* RX_DONE of a message: 0. Of a put: the buffer; of APENet+ the address at which its last descriptor
+   * begins. */
   ape_rdma_buffer buffer;
-  size_t bytes;            /* RX_DONE: of the message, or of the put's last descriptor */
+  size_t bytes; /* RX_DONE: of the message, or of the put's last descriptor */
 } ape_rdma_event;
 
 /* The next event: waits for it, for at most this virtual time, or not at all. NOT_YET: there is none. */
 ape_rdma_status ape_rdma_wait(ape_rdma_port* port, ape_rdma_event* event);
 ape_rdma_status ape_rdma_wait_for(ape_rdma_port* port, double timeout_us, ape_rdma_event* event);
 ape_rdma_status ape_rdma_poll(ape_rdma_port* port, ape_rdma_event* event);
-/* A descriptor for select(), poll() and epoll: readable while there is an event. Once a port has it, these calls
- * wait for its events in virtual time, and for no other file. The port owns it. */
+/* A descriptor for select(), poll() and epoll: readable while there is an event. Once a port has it, these
+ * calls wait for its events in virtual time, and for no other file. The port owns it. */
 ape_rdma_status ape_rdma_descriptor(ape_rdma_port* port, int* descriptor);
 
 /* Copies the message of the last RX_DONE of a send that has been taken, into memory of the host, which costs

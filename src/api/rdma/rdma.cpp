@@ -92,9 +92,13 @@ ape_rdma_status ape_rdma_open(int number, ape_rdma_port** out) {
 }
 
 ape_rdma_status ape_rdma_close(ape_rdma_port* port) {
-  return with_port(port, [](Port& open) {
-    open.wait_for_posts();
+  return enter([=](apenet::ipc::Client&) {
+    Port* open = open_port().get();
+    if (open == nullptr || port != handle_of(open)) return APE_RDMA_NOT_OPEN;
+    const bool has_left = open->card().has_left();
+    if (!has_left) open->wait_for_posts();
     open_port().reset();
+    return has_left ? APE_RDMA_ENDED : APE_RDMA_OK;
   });
 }
 
@@ -227,7 +231,7 @@ const char* ape_rdma_strerror(ape_rdma_status status) {
       "the memory has not been registered",
       "no such buffer",
       "beyond the published buffer; nothing was moved",
-      "the card does not reach a GPU's memory",
+      "the card does not reach a GPU's memory: copy through the host (ape_gpu_memcpy)",
       "the message is longer than the memory for it",
       "too many buffers are published",
       "out of memory"};

@@ -76,10 +76,13 @@ tnw_status tnw_open() {
 }
 
 tnw_status tnw_close() {
-  return with_links([](Links& links) {
-    links.wait_all_puts();
+  return enter([](apenet::ipc::Client&) {
+    Links* links = open_links().get();
+    if (links == nullptr) return TNW_NOT_OPEN;
+    const bool has_left = links->card().has_left();
+    if (!has_left) links->wait_all_puts();
     open_links().reset();
-    return TNW_OK;
+    return has_left ? TNW_ENDED : TNW_OK;
   });
 }
 

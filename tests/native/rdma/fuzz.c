@@ -31,6 +31,7 @@ static ape_rdma_buffer names[most_ranks];
 static unsigned char *memory, *outgoing, *scratch;
 static struct Post posts[most_posts];
 static int post_count;
+static int first_slot;                                  /* of the posts' memory in `outgoing` */
 static unsigned char (*model)[most_queues][part_bytes]; /* by target: what this rank has put there */
 static uint64_t sent[most_ranks][most_queues];          /* numbered messages to a target */
 static uint64_t taken[most_ranks][most_queues];         /* and from a source */
@@ -180,7 +181,7 @@ static struct Post* new_post(int kind, size_t bytes, int target, int queue) {
   const int is_numbered = kind == message_cookie;
   post->cookie =
       cookie_of(kind, target, queue, is_numbered ? sent[target][queue]++ : (uint64_t)post_count, bytes);
-  make_list(post, outgoing + (size_t)post_count++ * post_bytes);
+  make_list(post, outgoing + (size_t)(first_slot + post_count++) * post_bytes);
   return post;
 }
 
@@ -262,7 +263,7 @@ static void ask_too_much(int target, int queue, ape_rdma_status wanted) {
 
 /* Everybody tells everybody. */
 static void tell(int kind, const void* what, size_t bytes, int step) {
-  unsigned char* begin = outgoing + most_posts * (size_t)post_bytes;
+  unsigned char* begin = outgoing + 2 * most_posts * (size_t)post_bytes;
   for (int target = 0; target < size; ++target) {
     const void* part = kind == end_cookie ? (const char*)what + (size_t)target * bytes : what;
     memcpy(begin, part, bytes);
@@ -324,12 +325,15 @@ static void run_sequence(int number) {
   memset(model, 0, (size_t)size * sizeof *model);
   check(ape_rdma_publish(port, memory, room, &names[rank]), "ape_rdma_publish");
   const ape_rdma_buffer own = names[rank];
-  post_count = 0;
+  post_count = first_slot = 0;
   tell(name_cookie, &own, sizeof own, number + 1);
   random_posts();
   drain();
   tell(end_cookie, sent, sizeof sent[0], 3 * number + 1);
   while (!numbers_are_taken()) wait_one();
+  /* The card may still read the memory of puts without an event, until a get behind them has been answered.
+   */
+  first_slot = most_posts;
   post_count = 0;
   for (int target = 0; target < size; ++target) {
     for (int queue = 0; queue < queues; ++queue) {
@@ -361,7 +365,8 @@ int main(int argc, char** argv) {
   if (size > most_ranks) FAIL("too many ranks");
   for (int i = 0; i < size; ++i)
     check(ape_rdma_address_of_rank(port, i, &addresses[i]), "ape_rdma_address_of_rank");
-  const size_t room = (size_t)size * queues * part_bytes, out_bytes = (most_posts + 1) * (size_t)post_bytes;
+  const size_t room = (size_t)size * queues * part_bytes,
+               out_bytes = (2 * most_posts + 1) * (size_t)post_bytes;
   memory = malloc(room);
   outgoing = malloc(out_bytes);
   scratch = malloc(post_bytes);

@@ -25,7 +25,8 @@ int main(int argc, char** argv) {
   MPI_Allreduce(&rank, &by_mpi, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
   MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
   printf("sum of ranks by the ring: %d, by MPI: %d\n", by_ring, by_mpi);
-  if (tnw_close() != TNW_OK) return 1;
+  if (tnw_close() != TNW_OK || tnw_open() != TNW_OK) return 1;
   MPI_Finalize();
-  return 0;
+  if (tnw_put(TNW_X_PLUS, 0, block, 1) != TNW_ENDED || tnw_close() != TNW_ENDED) return 1;
+  return tnw_open() == TNW_ENDED ? 0 : 1;
 }

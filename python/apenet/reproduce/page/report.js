@@ -143,13 +143,13 @@ for (const table of data.layers) {
   for (const bytes of table.sizes_bytes) head.append(make("th", {}, sizeInBytes(bytes)), make("th", {}, "over card"));
   const body = table.rows.map((row) => {
     const line = make("tr", {}, make("th", {}, row.layer));
-    row.times_us.forEach((time, i) => line.append(make("td", {}, digits(time)),
-      make("td", {}, row.over_us[i] === null || row.layer === "card" ? "" : digits(row.over_us[i]))));
+    row.times_us.forEach((time, i) => line.append(make("td", {}, time === null ? "–" : time.toFixed(3)),
+      make("td", {}, row.over_us[i] === null || row.layer === "card" ? "" : row.over_us[i].toFixed(3))));
     return line;
   });
   byId("overheads").append(make("h3", {}, `${table.machine} – ${table.title}`),
     make("div", { class: "wide" }, make("table", {}, make("thead", {}, head), make("tbody", {}, ...body))),
-    make("p", { class: "quiet" }, table.published.length === 0 ? "No latency is published." : `Published: ${table.published.join("; ")}.`));
+    make("p", { class: "quiet" }, table.published.length === 0 ? "No latency is published as one number." : `Published: ${table.published.join("; ")}.`));
 }
 
 for (const [machine, texts] of Object.entries(data.unknown)) {
