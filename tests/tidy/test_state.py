@@ -11,6 +11,7 @@ ALLOWED = {
     ("src/api/tnw/tnw.cpp", "links"): "the functions of tnw.h take no handle: a process has one TNW",
     ("src/api/apelib/process.cpp", "process"): "the functions of apelib.h take no handle: a process has one library",
     ("src/api/apelib/process.cpp", "text"): "apelib keeps the last error of each thread",
+    ("src/api/qmp/session.cpp", "session"): "the functions of qmp.h take no handle: a process has one job",
     ("src/api/gpu/cuda/cuda.cpp", "last_error"): "CUDA keeps the last error of each thread",
     ("src/kernel/interruption.cpp", "value"): "a signal is for the process, and says nothing to a simulation's results",
     ("src/runtime/ipc/client.cpp", "value"): "which rank this process is, and whether it is a fork of one: its facts",
