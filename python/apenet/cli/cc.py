@@ -16,6 +16,7 @@ def cc(
     context: typer.Context,
     apelib: Annotated[bool, typer.Option("--apelib", help="Link the library of the APENet machines.")] = False,
     extoll: Annotated[bool, typer.Option("--extoll", help="Link EXTOLL's VELO and RMA.")] = False,
+    qmp: Annotated[bool, typer.Option("--qmp", help="Link QMP, the message passing of lattice QCD.")] = False,
     rdma: Annotated[bool, typer.Option("--rdma", help="Link the library of APENet's cards.")] = False,
     tnw: Annotated[bool, typer.Option("--tnw", help="Link QPACE's torus network processor.")] = False,
     mpi: Annotated[bool, typer.Option("--mpi", help="Compile with this environment's MPI, too.")] = False,
@@ -26,7 +27,7 @@ def cc(
     show: Annotated[bool, typer.Option("--show", help="Print the compiler's command instead of running it.")] = False,
 ) -> None:
     """Compile a program that uses the machines' own libraries. All other arguments go to the compiler."""
-    wanted = {"apelib": apelib, "extoll": extoll, "rdma": rdma, "tnw": tnw}
+    wanted = {"apelib": apelib, "extoll": extoll, "qmp": qmp, "rdma": rdma, "tnw": tnw}
     if not context.args and not show:
         raise InputError("arguments", "none", "those of a compiler, such as prog.c -o prog")
     whole = command(context.args, [name for name, chosen in wanted.items() if chosen], mpi=mpi, compiler=compiler)

@@ -10,7 +10,13 @@ from pathlib import Path
 from apenet.base.errors import HostError, InputError
 from apenet.host.toolchain import INCLUDE, LIBRARIES, search_path
 
-PACKAGES = {"apelib": "apelib", "extoll": "apenet-extoll", "rdma": "apenet-rdma", "tnw": "apenet-tnw"}
+PACKAGES = {
+    "apelib": "apelib",
+    "extoll": "apenet-extoll",
+    "qmp": "qmp",
+    "rdma": "apenet-rdma",
+    "tnw": "apenet-tnw",
+}
 """The libraries that programs can link, and their pkg-config packages, which are also the names of their files."""
 
 # By the suffix of a source: the compiler, and MPI's wrapper of it.

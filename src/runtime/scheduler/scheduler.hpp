@@ -124,12 +124,12 @@ class Scheduler final : public CompletionSink {
     std::int64_t deadline_ps = 0;
     std::int64_t first_event_ps = 0;
     std::int64_t woken_ps = before_time_ps;
-    std::int64_t horizon_ps = 0;       // when it was last woken
-    bool removed = false;              // the host process has ended
-    bool looks_for_ever = false;       // ipc::Wait::until, polling without end
-    bool left_out = false;             // as of the last step, ipc::Wait::away
-    std::uint32_t events = 0;          // in the ring
-    std::deque<ipc::Event> overflow;   // events for which the ring has no room
+    std::int64_t horizon_ps = 0;      // when it was last woken
+    bool removed = false;             // the host process has ended
+    bool looks_for_ever = false;      // ipc::Wait::until, polling without end
+    bool left_out = false;            // as of the last step, ipc::Wait::away
+    std::uint32_t events = 0;         // in the ring
+    std::deque<ipc::Event> overflow;  // events for which the ring has no room
     // Messages taken and not released, per rail; see message::keeps_places().
     std::array<std::uint32_t, ipc::most_rails> kept{};
 
