@@ -10,7 +10,8 @@ namespace apenet::qmp {
 void Shape::add(std::ptrdiff_t offset, std::size_t bytes) {
   if (bytes == 0) return;
   bytes_ += bytes;
-  if (!pieces_.empty() && pieces_.back().offset + static_cast<std::ptrdiff_t>(pieces_.back().bytes) == offset) {
+  if (!pieces_.empty() &&
+      pieces_.back().offset + static_cast<std::ptrdiff_t>(pieces_.back().bytes) == offset) {
     pieces_.back().bytes += bytes;
   } else {
     pieces_.push_back({offset, bytes});

@@ -12,12 +12,13 @@
 
 namespace apenet::qmp {
 
-// What distinguishes messages of the same two nodes: messages match within a channel, in the order of their starts.
+// What distinguishes messages of the same two nodes: messages match within a channel, in the order of their
+// starts.
 constexpr int node_channel = 0;
 constexpr int collective_channel = 1;
 constexpr int most_axes = 64;
-// A channel of its own for each axis and direction: in an extent of 2 both neighbours are the same node. `up`: as the
-// sender sees the direction.
+// A channel of its own for each axis and direction: in an extent of 2 both neighbours are the same node.
+// `up`: as the sender sees the direction.
 constexpr int relative_channel(int axis, bool up) {
   return 2 + 2 * axis + (up ? 1 : 0);
 }
@@ -53,9 +54,11 @@ class Handle {
  public:
   enum class Way { out, in };
 
-  Handle(Way way, Memory memory, int rank, int tag) : way_(way), memory_(std::move(memory)), rank_(rank), tag_(tag) {}
+  Handle(Way way, Memory memory, int rank, int tag)
+      : way_(way), memory_(std::move(memory)), rank_(rank), tag_(tag) {}
   // Takes the members over.
-  explicit Handle(std::vector<std::unique_ptr<Handle>> members) : is_single_(false), members_(std::move(members)) {}
+  explicit Handle(std::vector<std::unique_ptr<Handle>> members)
+      : is_single_(false), members_(std::move(members)) {}
 
   void start();
   void wait();
