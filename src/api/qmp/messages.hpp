@@ -61,7 +61,9 @@ class Handle {
       : is_single_(false), members_(std::move(members)) {}
 
   void start();
+  // Throws if a transfer has failed since the last start.
   void wait();
+  // Also if a transfer has failed.
   [[nodiscard]] bool is_complete();
   [[nodiscard]] bool is_started() const { return is_started_; }
 
@@ -76,6 +78,7 @@ class Handle {
   void for_each(const Action& action);
   void begin(Way way);
   void end(int ape_code);
+  void finish();
   // The memory that apelib reads or writes: the message's own, or the buffer of its packed pieces.
   [[nodiscard]] std::byte* data();
   void pack();

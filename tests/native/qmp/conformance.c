@@ -195,6 +195,13 @@ static void addresses_and_misuse(void) {
   FAILS(QMP_MEMSIZE_ERR, QMP_wait(receive));
   FAILS(QMP_MEMSIZE_ERR, QMP_get_error_number(receive));
   EXPECT(strcmp(QMP_get_error_string(receive), QMP_error_string(QMP_MEMSIZE_ERR)) == 0);
+  CALL(QMP_start(receive));
+  CALL(QMP_get_error_number(receive));
+  CALL(QMP_start(send));
+  while (!QMP_is_complete(receive)) continue;
+  FAILS(QMP_MEMSIZE_ERR, QMP_get_error_number(receive));
+  FAILS(QMP_MEMSIZE_ERR, QMP_wait(receive));
+  CALL(QMP_wait(send));
   QMP_free_msghandle(send);
   QMP_free_msghandle(receive);
 
