@@ -38,7 +38,7 @@ class Workplace:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        for entry in ("bench", "docs", "examples", "machines", "src"):
+        for entry in ("bench", "docs", "examples", "machines", "src", "tests"):
             (folder / entry).symlink_to(ROOT / entry)
         (folder / ".venv").symlink_to(BIN.parent)
         (folder / "demo").mkdir()

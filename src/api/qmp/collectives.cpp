@@ -88,7 +88,9 @@ void reduce(const Communicator& comm, std::span<std::byte> data, const Combine& 
 
 void exchange_all(const Communicator& comm, std::byte* in, const std::byte* out, std::size_t bytes) {
   const int size = comm.size();
-  const auto part = [bytes](auto* buffer, int node) { return buffer + static_cast<std::size_t>(node) * bytes; };
+  const auto part = [bytes](auto* buffer, int node) {
+    return buffer + static_cast<std::size_t>(node) * bytes;
+  };
   std::vector<ape_request> requests;
   requests.reserve(2 * static_cast<std::size_t>(size));
   for (int distance = 1; distance < size; ++distance) {

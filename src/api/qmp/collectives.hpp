@@ -1,4 +1,5 @@
-// Calls of all nodes of a communicator, as messages between them. apelib's own are for all ranks and for its types.
+// Calls of all nodes of a communicator, as messages between them. apelib's own are for all ranks and for its
+// types.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +16,9 @@ using Combine = std::function<void(std::byte* low, std::byte* high)>;
 void barrier(const Communicator& comm);
 // From node 0.
 void broadcast(const Communicator& comm, std::span<std::byte> data);
-// In place, with the same bits on every node. Order: node p + i is combined with node i, p the largest power of
-// two that is not above the number of nodes; then neighbours 1, 2, 4, ... p/2 apart are combined, the lower first.
+// In place, with the same bits on every node. Order: node p + i is combined with node i, p the largest power
+// of two that is not above the number of nodes; then neighbours 1, 2, 4, ... p/2 apart are combined, the
+// lower first.
 void reduce(const Communicator& comm, std::span<std::byte> data, const Combine& combine);
 // bytes from each node to each; both buffers in the order of nodes.
 void exchange_all(const Communicator& comm, std::byte* in, const std::byte* out, std::size_t bytes);

@@ -10,7 +10,8 @@ namespace apenet::qmp {
 void Shape::add(std::ptrdiff_t offset, std::size_t bytes) {
   if (bytes == 0) return;
   bytes_ += bytes;
-  if (!pieces_.empty() && pieces_.back().offset + static_cast<std::ptrdiff_t>(pieces_.back().bytes) == offset) {
+  if (!pieces_.empty() &&
+      pieces_.back().offset + static_cast<std::ptrdiff_t>(pieces_.back().bytes) == offset) {
     pieces_.back().bytes += bytes;
   } else {
     pieces_.push_back({offset, bytes});
@@ -38,15 +39,13 @@ void Handle::start() {
 }
 
 void Handle::wait() {
-  if (!is_started_) return;
-  QMP_status_t first = QMP_SUCCESS;
-  for_each([&first](Handle& each) {
-    if (each.request_ != APE_NO_REQUEST) each.end(ape_wait(&each.request_, nullptr));
-    if (first == QMP_SUCCESS) first = each.error_;
-  });
-  is_started_ = false;
-  error_ = first;
-  if (first != QMP_SUCCESS) throw Failure(first, ape_last_error());
+  if (is_started_) {
+    for_each([](Handle& each) {
+      if (each.request_ != APE_NO_REQUEST) each.end(ape_wait(&each.request_, nullptr));
+    });
+    finish();
+  }
+  require(error_ == QMP_SUCCESS, error_, "a transfer failed");
 }
 
 bool Handle::is_complete() {
@@ -63,8 +62,18 @@ bool Handle::is_complete() {
       all = false;
     }
   });
-  if (all) wait();
+  if (all) finish();
   return all;
+}
+
+// All transfers have ended.
+void Handle::finish() {
+  QMP_status_t first = QMP_SUCCESS;
+  for_each([&first](const Handle& each) {
+    if (first == QMP_SUCCESS) first = each.error_;
+  });
+  is_started_ = false;
+  error_ = first;
 }
 
 void Handle::move_to(void* base) {

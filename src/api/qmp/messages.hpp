@@ -12,12 +12,13 @@
 
 namespace apenet::qmp {
 
-// What distinguishes messages of the same two nodes: messages match within a channel, in the order of their starts.
+// What distinguishes messages of the same two nodes: messages match within a channel, in the order of their
+// starts.
 constexpr int node_channel = 0;
 constexpr int collective_channel = 1;
 constexpr int most_axes = 64;
-// A channel of its own for each axis and direction: in an extent of 2 both neighbours are the same node. `up`: as the
-// sender sees the direction.
+// A channel of its own for each axis and direction: in an extent of 2 both neighbours are the same node.
+// `up`: as the sender sees the direction.
 constexpr int relative_channel(int axis, bool up) {
   return 2 + 2 * axis + (up ? 1 : 0);
 }
@@ -53,12 +54,16 @@ class Handle {
  public:
   enum class Way { out, in };
 
-  Handle(Way way, Memory memory, int rank, int tag) : way_(way), memory_(std::move(memory)), rank_(rank), tag_(tag) {}
+  Handle(Way way, Memory memory, int rank, int tag)
+      : way_(way), memory_(std::move(memory)), rank_(rank), tag_(tag) {}
   // Takes the members over.
-  explicit Handle(std::vector<std::unique_ptr<Handle>> members) : is_single_(false), members_(std::move(members)) {}
+  explicit Handle(std::vector<std::unique_ptr<Handle>> members)
+      : is_single_(false), members_(std::move(members)) {}
 
   void start();
+  // Throws if a transfer has failed since the last start.
   void wait();
+  // Also if a transfer has failed.
   [[nodiscard]] bool is_complete();
   [[nodiscard]] bool is_started() const { return is_started_; }
 
@@ -73,6 +78,7 @@ class Handle {
   void for_each(const Action& action);
   void begin(Way way);
   void end(int ape_code);
+  void finish();
   // The memory that apelib reads or writes: the message's own, or the buffer of its packed pieces.
   [[nodiscard]] std::byte* data();
   void pack();

@@ -40,7 +40,8 @@ int size_of(const std::vector<int>& values) {
   return static_cast<int>(values.size());
 }
 
-QMP_status_t declare(std::string_view call, QMP_comm_t comm, const int* extents, int count, std::span<const int> map) {
+QMP_status_t declare(std::string_view call, QMP_comm_t comm, const int* extents, int count,
+                     std::span<const int> map) {
   return status_call(call, [&](Job& job) {
     require(count >= -1 && (extents != nullptr || count <= 0), QMP_INVALID_ARG,
             std::to_string(count) + " dimensions: expected 0 or more, or -1");
@@ -225,7 +226,8 @@ QMP_status_t QMP_declare_logical_topology(const int dims[], int ndim) {
 
 QMP_status_t QMP_comm_declare_logical_topology(QMP_comm_t comm, const int dims[], int ndim) {
   const Session& session = Session::instance();
-  const std::vector<int> map = session.is_open() ? Session::instance().job().options.logic_map : std::vector<int>();
+  const std::vector<int> map =
+      session.is_open() ? Session::instance().job().options.logic_map : std::vector<int>();
   return declare("QMP_declare_logical_topology", comm, dims, ndim, map);
 }
 
@@ -233,8 +235,8 @@ QMP_status_t QMP_declare_logical_topology_map(const int dims[], int ndim, const 
   return QMP_comm_declare_logical_topology_map(QMP_comm_get_default(), dims, ndim, map, mapdim);
 }
 
-QMP_status_t QMP_comm_declare_logical_topology_map(QMP_comm_t comm, const int dims[], int ndim, const int map[],
-                                                   int mapdim) {
+QMP_status_t QMP_comm_declare_logical_topology_map(QMP_comm_t comm, const int dims[], int ndim,
+                                                   const int map[], int mapdim) {
   const bool has_map = map != nullptr && mapdim > 0;
   return declare("QMP_declare_logical_topology_map", comm, dims, ndim,
                  has_map ? std::span(map, static_cast<std::size_t>(mapdim)) : std::span<const int>());
@@ -452,8 +454,8 @@ double QMP_get_total_qmp_time(void) {
 }
 
 const char* QMP_version_str(void) {
-  static const std::string version =
-      std::to_string(version_major) + "." + std::to_string(version_minor) + "." + std::to_string(version_patch);
+  static const std::string version = std::to_string(version_major) + "." + std::to_string(version_minor) +
+                                     "." + std::to_string(version_patch);
   return version.c_str();
 }
 

@@ -1,9 +1,9 @@
-/* qmp.h: the public interface of QMP, version 2.5: the message passing of lattice QCD programs. Here it runs on
- * apelib, in virtual time under `apenet run` and in real time elsewhere.
+/* qmp.h: the public interface of QMP, version 2.5: the message passing of lattice QCD programs. Here it runs
+ * on apelib, in virtual time under `apenet run` and in real time elsewhere.
  *
  * Names, types and constants are those of the published interface. docs/apis/qmp.md says which calls are
- * approximated or refused. Functions that return a status return QMP_SUCCESS or a code below; the others return
- * NULL, a negative number or 0, and QMP_get_error_number(NULL) has the code. C11 and C++17. */
+ * approximated or refused. Functions that return a status return QMP_SUCCESS or a code below; the others
+ * return NULL, a negative number or 0, and QMP_get_error_number(NULL) has the code. C11 and C++17. */
 #ifndef _QMP_H
 #define _QMP_H
 

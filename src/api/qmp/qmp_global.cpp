@@ -40,7 +40,8 @@ void reduce_values(const Communicator& comm, Value* values, int length, Operatio
 }
 
 template <typename Value, typename Operation>
-QMP_status_t combined(std::string_view call, QMP_comm_t comm, Value* values, int length, Operation operation) {
+QMP_status_t combined(std::string_view call, QMP_comm_t comm, Value* values, int length,
+                      Operation operation) {
   return status_call(call,
                      [&](Job& job) { reduce_values(job.communicator(comm), values, length, operation); });
 }

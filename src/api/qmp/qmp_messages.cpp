@@ -31,21 +31,23 @@ QMP_msghandle_t declared(Job& job, const Communicator& comm, Handle::Way way, QM
   return reinterpret_cast<QMP_msghandle_t>(job.handles.add(std::move(made)));
 }
 
-QMP_msghandle_t relative(std::string_view call, QMP_comm_t comm, Handle::Way way, QMP_msgmem_t memory, int axis,
-                         int dir) {
+QMP_msghandle_t relative(std::string_view call, QMP_comm_t comm, Handle::Way way, QMP_msgmem_t memory,
+                         int axis, int dir) {
   return value_call(call, QMP_msghandle_t{nullptr}, [&](Job& job) {
     const Communicator& of = job.communicator(comm);
     std::vector<int> at = of.coordinates();
     require(axis >= 0 && static_cast<std::size_t>(axis) < at.size(), QMP_INVALID_ARG,
             "axis " + std::to_string(axis) + ": expected 0 to " + std::to_string(at.size() - 1));
-    require(dir == 1 || dir == -1, QMP_INVALID_ARG, "direction " + std::to_string(dir) + ": expected 1 or -1");
+    require(dir == 1 || dir == -1, QMP_INVALID_ARG,
+            "direction " + std::to_string(dir) + ": expected 1 or -1");
     at[static_cast<std::size_t>(axis)] += dir;
     const bool up = (dir > 0) == (way == Handle::Way::out);
     return declared(job, of, way, memory, of.node_at(at), relative_channel(axis, up));
   });
 }
 
-QMP_msghandle_t direct(std::string_view call, QMP_comm_t comm, Handle::Way way, QMP_msgmem_t memory, int node) {
+QMP_msghandle_t direct(std::string_view call, QMP_comm_t comm, Handle::Way way, QMP_msgmem_t memory,
+                       int node) {
   return value_call(call, QMP_msghandle_t{nullptr}, [&](Job& job) {
     return declared(job, job.communicator(comm), way, memory, node, node_channel);
   });
@@ -113,8 +115,8 @@ QMP_msgmem_t QMP_declare_strided_msgmem(void* base, size_t blksize, int nblocks,
   });
 }
 
-QMP_msgmem_t QMP_declare_strided_array_msgmem(void* base[], size_t blksize[], int nblocks[], ptrdiff_t stride[],
-                                              int num) {
+QMP_msgmem_t QMP_declare_strided_array_msgmem(void* base[], size_t blksize[], int nblocks[],
+                                              ptrdiff_t stride[], int num) {
   return value_call("QMP_declare_strided_array_msgmem", QMP_msgmem_t{nullptr}, [&](Job& job) {
     require(num > 0, QMP_INVALID_ARG, std::to_string(num) + " parts: expected 1 or more");
     require(base != nullptr && blksize != nullptr && nblocks != nullptr && stride != nullptr, QMP_INVALID_ARG,
@@ -137,7 +139,8 @@ QMP_msgmem_t QMP_declare_indexed_msgmem(void* base, int blocklen[], int index[],
     require(count == 0 || (blocklen != nullptr && index != nullptr), QMP_INVALID_ARG, "a null pointer");
     Shape shape;
     for (int block = 0; block < count; ++block) {
-      require(blocklen[block] >= 0, QMP_INVALID_ARG, "a block of " + std::to_string(blocklen[block]) + " elements");
+      require(blocklen[block] >= 0, QMP_INVALID_ARG,
+              "a block of " + std::to_string(blocklen[block]) + " elements");
       shape.add(static_cast<std::ptrdiff_t>(index[block]) * elemsize,
                 static_cast<std::size_t>(blocklen[block]) * static_cast<std::size_t>(elemsize));
     }
@@ -172,7 +175,8 @@ QMP_msghandle_t QMP_declare_send_to(QMP_msgmem_t m, int rem_node_rank, int prior
   return QMP_comm_declare_send_to(QMP_comm_get_default(), m, rem_node_rank, priority);
 }
 
-QMP_msghandle_t QMP_comm_declare_send_to(QMP_comm_t comm, QMP_msgmem_t m, int rem_node_rank, int /*priority*/) {
+QMP_msghandle_t QMP_comm_declare_send_to(QMP_comm_t comm, QMP_msgmem_t m, int rem_node_rank,
+                                         int /*priority*/) {
   return direct("QMP_declare_send_to", comm, Handle::Way::out, m, rem_node_rank);
 }
 

@@ -143,12 +143,14 @@ Job::Job(Options chosen) : options(std::move(chosen)) {
 }
 
 std::unique_ptr<Communicator> Job::split(const Communicator& parent, int color, int key) {
-  // Every node learns the colour, the key and the rank of every other one, and the contexts that they have used.
+  // Every node learns the colour, the key and the rank of every other one, and the contexts that they have
+  // used.
   struct Entry {
     int color, key, rank, last_context;
   };
   std::vector<Entry> entries(static_cast<std::size_t>(parent.size()), Entry{});
-  entries[static_cast<std::size_t>(parent.node())] = {color, key, parent.rank_of(parent.node()), last_context_};
+  entries[static_cast<std::size_t>(parent.node())] = {color, key, parent.rank_of(parent.node()),
+                                                      last_context_};
   const std::size_t values = entries.size() * sizeof(Entry) / sizeof(int);
   reduce(parent, std::as_writable_bytes(std::span(entries)), [values](std::byte* low, std::byte* high) {
     for (std::size_t i = 0; i < values; ++i) {
@@ -170,7 +172,8 @@ std::unique_ptr<Communicator> Job::split(const Communicator& parent, int color, 
   ++last_context_;
   require(last_context_ < most_contexts, QMP_NOTSUPPORTED, "more splits than tags");
   if (color < 0) return nullptr;
-  std::stable_sort(members.begin(), members.end(), [](const Entry& a, const Entry& b) { return a.key < b.key; });
+  std::stable_sort(members.begin(), members.end(),
+                   [](const Entry& a, const Entry& b) { return a.key < b.key; });
   std::vector<int> ranks;
   int own_node = 0;
   for (const Entry& member : members) {
@@ -192,15 +195,16 @@ void Job::declare(Communicator& comm, std::span<const int> extents, std::span<co
           "topology " + listed(extents) + ": expected " + std::to_string(comm.size()) + " nodes");
   Grid grid{{extents.begin(), extents.end()}, identity(extents.size())};
   if (!map.empty()) {
-    require(std::is_permutation(map.begin(), map.end(), grid.order.begin(), grid.order.end()), QMP_INVALID_ARG,
-            "map " + listed(map) + ": expected each axis once");
+    require(std::is_permutation(map.begin(), map.end(), grid.order.begin(), grid.order.end()),
+            QMP_INVALID_ARG, "map " + listed(map) + ": expected each axis once");
     grid.order.assign(map.begin(), map.end());
   }
   comm.declare(std::move(grid));
 }
 
 void Job::lay_out(Communicator& comm, std::span<const int> lattice) {
-  require(places_of(lattice).has_value(), QMP_INVALID_ARG, "lattice " + listed(lattice) + ": expected extents above 0");
+  require(places_of(lattice).has_value(), QMP_INVALID_ARG,
+          "lattice " + listed(lattice) + ": expected extents above 0");
   if (comm.grid() == nullptr) declare(comm, chosen_grid(comm, lattice), options.logic_map);
   const auto grid = fitted(comm.grid()->extents, lattice);
   require(grid.has_value(), QMP_INVALID_TOPOLOGY,

@@ -70,8 +70,8 @@ class Job {
   [[nodiscard]] Communicator& communicator(QMP_comm_t comm) const {
     return communicators.find(comm, QMP_INVALID_ARG);
   }
-  // A communicator whose messages no other one of its nodes has. A call of all nodes of the parent; null for a
-  // negative colour.
+  // A communicator whose messages no other one of its nodes has. A call of all nodes of the parent; null for
+  // a negative colour.
   [[nodiscard]] std::unique_ptr<Communicator> split(const Communicator& parent, int color, int key);
   // Declares it where there is none, and returns the lattice of a node.
   void lay_out(Communicator& comm, std::span<const int> lattice);
@@ -125,7 +125,8 @@ class Session {
 [[noreturn]] void end_process(int code);
 [[nodiscard]] double seconds();
 
-// Counts the time of a call while the program profiles. Otherwise the clock, which costs time itself, is not read.
+// Counts the time of a call while the program profiles. Otherwise the clock, which costs time itself, is not
+// read.
 class Stopwatch {
  public:
   explicit Stopwatch(Session& session) : session_(session), is_on_(session.profiling > 0) {

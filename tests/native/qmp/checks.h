@@ -14,13 +14,14 @@
     }                                                                                                   \
   } while (0)
 #define CALL(call) EXPECT((call) == QMP_SUCCESS)
-#define FAILS(code, call)                                                                                  \
-  do {                                                                                                     \
-    const QMP_status_t got = (call);                                                                       \
-    if (got != (code)) {                                                                                   \
-      fprintf(stderr, "%s:%d: %s: got %s, not %s\n", __FILE__, __LINE__, #call, QMP_error_string(got), #code); \
-      exit(1);                                                                                             \
-    }                                                                                                      \
+#define FAILS(code, call)                                                                              \
+  do {                                                                                                 \
+    const QMP_status_t got = (call);                                                                   \
+    if (got != (code)) {                                                                               \
+      fprintf(stderr, "%s:%d: %s: got %s, not %s\n", __FILE__, __LINE__, #call, QMP_error_string(got), \
+              #code);                                                                                  \
+      exit(1);                                                                                         \
+    }                                                                                                  \
   } while (0)
 // A call that returns no status.
 #define REFUSED(code, holds)                 \

@@ -131,7 +131,8 @@ static void messages(void) {
     memset(in, 0, sizeof in);
     ring(QMP_declare_msgmem(out, third * sizeof(int)),
          QMP_declare_strided_msgmem(&in[LENGTH - 1], sizeof(int), third, -3 * (ptrdiff_t)sizeof(int)), way);
-    for (int i = 0; i < third; ++i) EXPECT(in[LENGTH - 1 - 3 * i] == value(down, i) && in[LENGTH - 2 - 3 * i] == 0);
+    for (int i = 0; i < third; ++i)
+      EXPECT(in[LENGTH - 1 - 3 * i] == value(down, i) && in[LENGTH - 2 - 3 * i] == 0);
     /* Two strided parts, the second before the first. */
     void* bases[] = {&out[10], &out[0]};
     size_t sizes[] = {sizeof(int), 2 * sizeof(int)};
@@ -194,6 +195,13 @@ static void addresses_and_misuse(void) {
   FAILS(QMP_MEMSIZE_ERR, QMP_wait(receive));
   FAILS(QMP_MEMSIZE_ERR, QMP_get_error_number(receive));
   EXPECT(strcmp(QMP_get_error_string(receive), QMP_error_string(QMP_MEMSIZE_ERR)) == 0);
+  CALL(QMP_start(receive));
+  CALL(QMP_get_error_number(receive));
+  CALL(QMP_start(send));
+  while (!QMP_is_complete(receive)) continue;
+  FAILS(QMP_MEMSIZE_ERR, QMP_get_error_number(receive));
+  FAILS(QMP_MEMSIZE_ERR, QMP_wait(receive));
+  CALL(QMP_wait(send));
   QMP_free_msghandle(send);
   QMP_free_msghandle(receive);
 
@@ -388,7 +396,8 @@ static void default_calls(void) {
   EXPECT(text == 0 && integer == nodes && large == 2 * (uint64_t)nodes && single == 3 * nodes);
   EXPECT(singles[0] == 4 * nodes && real == 5 * nodes && extended == 6 * nodes && reals[0] == 7 * nodes);
   EXPECT(wide == 8 * nodes && wides[0] == 9 * nodes && high == nodes - 1 && low == 0);
-  EXPECT(greatest == nodes - 1 && least == 0 && bits == (nodes % 2 ? 5 : 0) && pair[0] == (double)(1 << nodes));
+  EXPECT(greatest == nodes - 1 && least == 0 && bits == (nodes % 2 ? 5 : 0) &&
+         pair[0] == (double)(1 << nodes));
 }
 
 static void communicators(void) {
@@ -410,7 +419,8 @@ static void communicators(void) {
   CALL(QMP_comm_declare_logical_topology(part, &size, 1));
   EXPECT(QMP_comm_logical_topology_is_declared(part) && QMP_comm_get_logical_number_of_dimensions(part) == 1);
   const int own = QMP_comm_get_node_number(part);
-  EXPECT(QMP_comm_get_logical_dimensions(part)[0] == size && QMP_comm_get_logical_coordinates(part)[0] == own);
+  EXPECT(QMP_comm_get_logical_dimensions(part)[0] == size &&
+         QMP_comm_get_logical_coordinates(part)[0] == own);
   int* const at = QMP_comm_get_logical_coordinates_from(part, size - 1);
   int again = -1;
   QMP_comm_get_logical_coordinates_from2(part, &again, size - 1);
