@@ -35,12 +35,14 @@ ssize_t read_error(fid_cq* cq, fi_cq_err_entry* entry, std::uint64_t /*flags*/) 
 }
 
 ssize_t wait_read(fid_cq* cq, void* entries, std::size_t count, const void* /*condition*/, int timeout_ms) {
-  return enter(client_of_queue(cq), [&] { return cq_of(cq).wait_and_read(entries, count, nullptr, timeout_ms); });
+  return enter(client_of_queue(cq),
+               [&] { return cq_of(cq).wait_and_read(entries, count, nullptr, timeout_ms); });
 }
 
 ssize_t wait_read_from(fid_cq* cq, void* entries, std::size_t count, fi_addr_t* sources,
                        const void* /*condition*/, int timeout_ms) {
-  return enter(client_of_queue(cq), [&] { return cq_of(cq).wait_and_read(entries, count, sources, timeout_ms); });
+  return enter(client_of_queue(cq),
+               [&] { return cq_of(cq).wait_and_read(entries, count, sources, timeout_ms); });
 }
 
 // Without the lock: its purpose is to wake a thread that holds it.
