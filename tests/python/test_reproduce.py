@@ -238,8 +238,8 @@ def test_a_hard_miss_is_status_1(apenet, tmp_path):
     assert (result["published"], result["verdict"], result["class"]) == (677, "pass", "fitted")
     missing = reproduce(plan(["apenet-2004.bidir_bw_sat"]))
     assert missing.agrees
-    assert not type(missing)((row(simulated=1.0),), (), ()).agrees
-    assert type(missing)((row(simulated=1.0, target="soft"),), (), ()).agrees
+    assert not type(missing)((row(simulated=1.0),), (), (), ()).agrees
+    assert type(missing)((row(simulated=1.0, target="soft"),), (), (), ()).agrees
 
 
 def test_a_folder_gets_a_page_numbers_and_figures(apenet, tmp_path):

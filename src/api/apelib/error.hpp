@@ -19,6 +19,9 @@ class Error {
   std::string why_;
 };
 
+// What a code means: ape_strerror().
+[[nodiscard]] const char* meaning_of(int code);
+
 // ape_init() finds in the environment what it cannot work with.
 [[noreturn]] inline void refuse_environment(const std::string& why) {
   throw Error(APE_ERR_ENVIRONMENT, "ape_init: " + why);

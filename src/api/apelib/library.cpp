@@ -20,7 +20,7 @@ void Library::wait_for(std::string_view call, std::span<Operation* const> operat
   if (ended < operations.size()) require_transport();
   for (const Operation* operation : operations) {
     if (operation->error != APE_OK)
-      throw Error(operation->error, std::string(call) + ": " + ape_strerror(operation->error));
+      throw Error(operation->error, std::string(call) + ": " + meaning_of(operation->error));
   }
 }
 
