@@ -260,7 +260,7 @@ TEST_F(ExtollTest, SentWaitsForThePacketsThatAreHeldBack) {
   MachineDescription description = round_extoll();
   std::get<extoll::Description>(description.nic).velo_mailbox_entries = 1;
   wire(description, {0, 1});
-  constexpr std::uint64_t count = 400;  // more than the buffers on the way hold
+  constexpr std::uint64_t count = 4000;  // more than the buffers on the way hold
   for (std::uint64_t message = 0; message < count; ++message) {
     machine->post(
         Time::zero(),
