@@ -137,7 +137,9 @@ Client* Client::instance() {
   FakeNetwork* network = FakeNetwork::current_if_any();
   if (network == nullptr) return nullptr;
   ipc::Client*& client = network->acting();
-  if (client == nullptr) client = new Client(network->base(), network->rank());
+  // Clients live as long as their process, as transports do, which point to them.
+  static auto& all = *new std::vector<ipc::Client*>;
+  if (client == nullptr) client = all.emplace_back(new Client(network->base(), network->rank()));
   return client;
 }
 
