@@ -113,16 +113,7 @@ static double sendrecvs(long bytes) {
 }
 
 // The receiver says that it is ready, and at the end that it has everything.
-static void open_stream(void) {
-  if (is_first()) {
-    layer_expect(0, 0);
-    layer_take(0);
-  } else {
-    layer_send(0, 0);
-  }
-}
-
-static void close_stream(void) {
+static void tell_first(void) {
   if (is_first()) {
     layer_expect(0, 0);
     layer_take(0);
@@ -142,7 +133,7 @@ static void take_stream(long bytes, long count, long ahead) {
 static double stream(long bytes, bool awaits, bool closes) {
   const long count = iterations_of(bytes);
   const long window = arguments.window < count ? arguments.window : count;
-  open_stream();
+  tell_first();
   const double begin_us = layer_time_us();
   if (is_first()) {
     long awaited = 0;
@@ -154,10 +145,10 @@ static double stream(long bytes, bool awaits, bool closes) {
       send_all(bytes);
     }
     for (; awaits && awaited < count; ++awaited) await_all();
-    if (closes) close_stream();
+    if (closes) tell_first();
   } else {
     take_stream(bytes, count, window > 1 ? window : 1);
-    if (closes) close_stream();
+    if (closes) tell_first();
   }
   return is_first() ? layer_time_us() - begin_us : 0;
 }

@@ -8,7 +8,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "runtime/ipc/client.hpp"
+#include "runtime/ipc/inside.hpp"
 
 namespace apenet::libfabric {
 
@@ -26,24 +26,6 @@ class FabricError {
 
 // Logs the exception being handled and returns its negative error number.
 int report_exception() noexcept;
-
-class ClientLock {
- public:
-  explicit ClientLock(ipc::Client& client) : client_(client) {
-    client_.lock();
-    client_.observe_compute();
-    client_.enter_library();
-  }
-  ~ClientLock() {
-    client_.leave_library();
-    client_.unlock();
-  }
-  ClientLock(const ClientLock&) = delete;
-  ClientLock& operator=(const ClientLock&) = delete;
-
- private:
-  ipc::Client& client_;
-};
 
 // For calls that touch nothing shared. A call that returns nothing has succeeded: 0.
 template <typename Call>
@@ -65,7 +47,7 @@ auto enter(Call&& call) noexcept {
 template <typename Call>
 auto enter(ipc::Client& client, Call&& call) noexcept {
   return enter([&] {
-    const ClientLock lock(client);
+    const ipc::Inside inside(client);
     return call();
   });
 }

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "kernel/time.hpp"
-#include "runtime/ipc/client.hpp"
+#include "runtime/ipc/inside.hpp"
 
 namespace apenet::native {
 
@@ -105,25 +105,7 @@ class Card {
   std::int64_t later_ps_ = 0;
 };
 
-// Call around every function of a library: holds the process's lock, and charges what the program has
-// computed since it last left a library. A wait lets other threads in between.
-class Inside {
- public:
-  explicit Inside(ipc::Client& client) : client_(client) {
-    client_.lock();
-    client_.observe_compute();
-    client_.enter_library();
-  }
-  ~Inside() {
-    client_.leave_library();
-    client_.unlock();
-  }
-  Inside(const Inside&) = delete;
-  Inside& operator=(const Inside&) = delete;
-
- private:
-  ipc::Client& client_;
-};
+using ipc::Inside;
 
 template <typename Done>
 void Card::wait_until(std::string_view call, Done done) {
