@@ -14,7 +14,8 @@ import pytest
 EXCLUDED = tomllib.loads(Path(__file__).with_name("excluded.toml").read_text(encoding="utf-8"))["excluded"]
 
 # Numbers of ranks with which `make test` runs a module. `test_p2p_buf` repeats its few exchanges for every type and
-# buffer; with 4 ranks, the matched and the pickled messages show the same.
+# buffer; with 4 ranks, the matched and the pickled messages show the same. `test_rma` repeats the accesses of
+# test_programs.py for every type.
 TELLING = {
     "test_p2p_buf": (2,),
     "test_p2p_buf_matched": (2, 4),
@@ -28,7 +29,6 @@ TELLING = {
     "test_cco_nb_vec": (2,),
     "test_comm": (2, 4),
     "test_comm_topo": (4,),
-    "test_rma": (2,),
     "test_win": (2, 4),
 }
 MODULE_LIMIT_S = 300

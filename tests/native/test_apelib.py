@@ -249,8 +249,8 @@ def halo_program(tmp_path):
 
 @pytest.mark.parametrize("language", HALOS)
 def test_halo_in_each_language(halo_program, run_virtual, language):
-    lines = run_virtual(halo_program(language), 16).splitlines()
-    assert lines[:2] == ["16 ranks, a torus of 4x2x2", "sum of squares 524323.507183"]
+    """With 16 ranks they are examples, whose output test_documents.py compares."""
+    lines = run_virtual(halo_program(language), 4).splitlines()
+    assert lines[0] == "4 ranks, a torus of 4x1x1"
     assert re.fullmatch(r"one exchange of six faces of 512 bytes: [\d.]+ us", lines[2])
-    real = run_real(4, halo_program(language), APELIB_DIMS="4x1x1").splitlines()
-    assert real[:2] == run_virtual(halo_program(language), 4).splitlines()[:2]
+    assert run_real(4, halo_program(language), APELIB_DIMS="4x1x1").splitlines()[:2] == lines[:2]

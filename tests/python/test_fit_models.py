@@ -176,10 +176,9 @@ def test_the_command_prints_one_object(apenet):
     assert content["input"]["test"] == "pingpong"
     assert len(content["points"]) == content["input"]["points"] == 23
     assert {one["model"] for one in content["compared"]} == {"paths:1", "paths:2", "protocols"}
-    paths = [apenet("fit", FOLDER / "osu_latency.txt", "--json", "--model", "paths:2").stdout for _ in range(2)]
-    assert paths[0] == paths[1]
-    assert json.loads(paths[0])["paths"][0]["lambda_us"] is None
-    assert json.loads(paths[0])["compared"] == []
+    paths = json.loads(apenet("fit", FOLDER / "osu_latency.txt", "--json", "--model", "paths:2").stdout)
+    assert paths["paths"][0]["lambda_us"] is None
+    assert paths["compared"] == []
 
 
 def test_a_curve_with_steps_is_fitted_by_protocols():

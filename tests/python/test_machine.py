@@ -406,7 +406,7 @@ def parameters(section, path=()):
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("number", [2**33, 2**64, 1e30, 1e300])
+@pytest.mark.parametrize("number", [2**33, 2**64, 1e300])
 def test_a_number_beyond_the_range_of_the_core_is_refused_by_key(name, number):
     for key, value in parameters(machine(name).file):
         given = [number] * len(value) if isinstance(value, list) else number

@@ -22,7 +22,8 @@ void require(bool holds, ape_error code, std::string_view call, const std::strin
 
 template <typename... Pointers>
 void require_memory(std::string_view call, const Pointers*... pointers) {
-  if (((pointers == nullptr) || ...)) throw Error(APE_ERR_ARGUMENT, std::string(call) + ": a null pointer");
+  const bool missing = (... || (pointers == nullptr));
+  if (missing) throw Error(APE_ERR_ARGUMENT, std::string(call) + ": a null pointer");
 }
 
 // Of a rank.

@@ -57,6 +57,7 @@ class FaultyNetwork final : public Network, private EventHandler, private Inject
   using Islands = std::vector<std::uint32_t>;
 
   void handle_event(const Event& event) override;
+  using EventHandler::prepare;  // The network's prepare() hides it otherwise.
   bool admits(const Packet& packet) override;
   void schedule(Time when, Step step);
   void schedule_next();

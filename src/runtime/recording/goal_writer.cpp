@@ -58,6 +58,9 @@ class Output {
     if (file_ == nullptr) fail();
     std::setvbuf(file_.get(), nullptr, _IOFBF, 1 << 20);
   }
+  void put(const char* text) {
+    if (std::fputs(text, file_.get()) < 0) fail();
+  }
   template <typename... Values>
   void print(const char* format, Values... values) {
     if (std::fprintf(file_.get(), format, values...) < 0) fail();
@@ -122,7 +125,7 @@ GoalSummary GoalWriter::write(const std::string& heading) {
     out_.print("\nrank %u {\n", rank);
     write_rank(rank);
     write_passive(rank);
-    out_.print("}\n");
+    out_.put("}\n");
   }
   out_.close();
   return summary_;
@@ -211,7 +214,7 @@ void GoalWriter::end_line(const RecordingEntry& entry) {
 void GoalWriter::end_line(std::uint64_t address, bool in_gpu) {
   if (address != 0)
     out_.print(" // @0x%llx%s", static_cast<unsigned long long>(address), in_gpu ? " gpu" : "");
-  out_.print("\n");
+  out_.put("\n");
 }
 
 // Writes the dependencies of an operation, and makes it the last one.

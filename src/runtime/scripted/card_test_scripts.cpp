@@ -146,10 +146,13 @@ Script stream_out(ScriptedProcess& process, Exchange exchange, Rounds rounds, St
   std::vector<std::vector<std::uint64_t>> transfers;
   std::uint32_t finished = 0;
   for (std::uint32_t i = 0; i < rounds.measured; ++i) {
-    if (rounds.window > 0 && i >= rounds.window) co_await all_sent(process, transfers[finished++]);
+    if (rounds.window > 0 && i >= rounds.window) {
+      co_await all_sent(process, transfers[finished]);
+      ++finished;
+    }
     transfers.push_back(send_all(process, exchange, i, waits));
   }
-  while (waits && finished < rounds.measured) co_await all_sent(process, transfers[finished++]);
+  for (; waits && finished < rounds.measured; ++finished) co_await all_sent(process, transfers[finished]);
   if (end == StreamEnd::reply) co_await receive_all(process, exchange.closing());
   clocks->end = process.clock();
 }

@@ -243,7 +243,7 @@ APENET_EXPORT int execvpe(const char* file, char* const* arguments, char* const*
 
 APENET_EXPORT int posix_spawn(pid_t* process, const char* path, const posix_spawn_file_actions_t* actions,
                               const posix_spawnattr_t* attributes, char* const* arguments,
-                              char* const* environment) noexcept {
+                              char* const* environment) {
   const Untrapped during;
   return next<decltype(&posix_spawn)>("posix_spawn")(process, path, actions, attributes, arguments,
                                                      environment);
@@ -251,7 +251,7 @@ APENET_EXPORT int posix_spawn(pid_t* process, const char* path, const posix_spaw
 
 APENET_EXPORT int posix_spawnp(pid_t* process, const char* file, const posix_spawn_file_actions_t* actions,
                                const posix_spawnattr_t* attributes, char* const* arguments,
-                               char* const* environment) noexcept {
+                               char* const* environment) {
   const Untrapped during;
   return next<decltype(&posix_spawnp)>("posix_spawnp")(process, file, actions, attributes, arguments,
                                                        environment);
