@@ -169,6 +169,7 @@ void Client::charge_compute(std::int64_t ps) {
   charge(ps);
 }
 void Client::observe_compute() {}
+void Client::forget_compute() {}
 
 void Client::come_back() {}
 

@@ -160,6 +160,63 @@ def test_a_cuda_program_of_a_toolkit_runs_with_the_library_preloaded(apenet, cud
     assert done.stdout == "passed\n"
 
 
+@pytest.fixture(scope="session")
+def driver(tmp_path_factory):
+    """A CUDA driver without a GPU (gpu/libcuda.c): any other access of its memory than its own copies fails."""
+    library = tmp_path_factory.mktemp("driver") / "libcuda.so.1"
+    command = ["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
+    command += ["-Wl,-soname,libcuda.so.1", "-o", library, HERE / "libcuda.c"]
+    subprocess.run(command, check=True)
+    return library
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("quong",),
+        ("apenetplus-v5", "--ranks-per-node", "2"),
+        ("apenetplus-v4", *settings(WITHOUT_PEER_TO_PEER)),
+    ],
+    ids=["peer-to-peer", "shared-nodes", "staged"],
+)
+def test_a_real_gpus_memory_is_as_that_of_the_simulated_gpu(apenet, build, driver, options, tmp_path):
+    program = build(HERE / "driver.c")
+    runs = []
+    for name, memory in (("simulated", "simulated"), ("one", driver), ("two", driver)):
+        out = tmp_path / name
+        done = apenet("run", "-n", "2", "--machine", *options, "--out", out, "--", program, memory, "messages")
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert "both 4194304" in done.stdout
+        runs.append((done.stdout, (out / "run.json").read_bytes()))
+    assert runs[0][0] == runs[1][0]
+    assert runs[1] == runs[2]
+
+
+@pytest.mark.parametrize(
+    ("what", "text"),
+    [
+        ("freed", "no memory of the process (freed device memory?): CUDA knows no device memory there, either"),
+        ("crossing", "a buffer of 50000 bytes begins 49990 bytes before the end of its allocation"),
+        ("cuPointerGetAttributes=719", "cuPointerGetAttributes failed: CUDA_ERROR_LAUNCH_FAILED (719)"),
+        ("cuCtxPushCurrent_v2=201", "cuCtxPushCurrent_v2 failed: CUDA_ERROR_INVALID_CONTEXT (201)"),
+        ("cuMemcpyDtoH_v2=719", "cuMemcpyDtoH_v2 failed: CUDA_ERROR_LAUNCH_FAILED (719)"),
+        ("cuMemcpyHtoD_v2=1", "cuMemcpyHtoD_v2 failed: CUDA_ERROR_INVALID_VALUE (1)"),
+        ("cuStreamSynchronize=5", "cuStreamSynchronize failed: an unknown error (5)"),
+    ],
+)
+def test_mpi_fails_where_the_cuda_driver_fails(apenet, build, driver, what, text):
+    done = apenet("run", "-n", "2", "--machine", "quong", "--", build(HERE / "driver.c"), driver, what)
+    assert text in done.stderr
+    assert "Fatal error in internal_" in done.stderr
+    assert "signal" not in done.stderr
+
+
+def test_a_real_gpus_memory_needs_a_machine_with_a_gpu(apenet, build, driver):
+    done = apenet("run", "-n", "2", "--machine", "ape16", "--", build(HERE / "driver.c"), driver, "early")
+    assert done.returncode != 0
+    assert "device memory of CUDA in a call: machine 'ape16' has no GPU" in done.stderr
+
+
 def test_cudas_header_is_one_of_cpp_too(tmp_path):
     source = tmp_path / "typed.cpp"
     source.write_text(

@@ -143,6 +143,7 @@ void Atomics::finish(AtomicTransfer& transfer) {
     entry.context = transfer.context;
     entry.flags = FI_ATOMIC | (transfer.form == AtomicForm::write ? FI_WRITE : FI_READ);
     entry.fail(transfer.fault);
+    if (!transport_.real_gpus().deliver(transfer.results, transfer.results.length)) entry.fail_at_device();
     transfer.endpoint->transmitted(entry, transfer.reports);
   }
   in_order_.remove(&transfer);

@@ -101,6 +101,8 @@ const char* describe(ErrorDetail detail) {
       return "the access does not lie within the memory region of its key";
     case ErrorDetail::not_allowed:
       return "the memory region was not registered for such an access";
+    case ErrorDetail::not_at_device:
+      return "the CUDA driver did not copy the data to its device";
   }
   return "unknown error";
 }
@@ -122,6 +124,11 @@ void CompletionEntry::fail(ipc::AccessFault fault) {
     case ipc::AccessFault::not_allowed:
       return set(FI_EACCES, ErrorDetail::not_allowed);
   }
+}
+
+void CompletionEntry::fail_at_device() {
+  error = FI_EIO;
+  detail = static_cast<int>(ErrorDetail::not_at_device);
 }
 
 CompletionQueue::CompletionQueue(Domain& domain, const fi_cq_attr& attributes, void* user_context)

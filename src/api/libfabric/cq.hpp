@@ -34,6 +34,8 @@ struct CompletionEntry {
 
   // Success, or why a remote access was none.
   void fail(ipc::AccessFault fault);
+  // What has come is not in the memory of a real GPU.
+  void fail_at_device();
 };
 
 // Why an operation failed, beside its error number.
@@ -47,7 +49,8 @@ enum class ErrorDetail : int {
   no_endpoint,
   unknown_key,
   out_of_bounds,
-  not_allowed
+  not_allowed,
+  not_at_device
 };
 const char* describe(ErrorDetail detail);
 // fi_cq_strerror and fi_eq_strerror.

@@ -122,6 +122,11 @@ std::uint32_t wanted_number(const fi_info& info) {
   return name.endpoint;
 }
 
+bool is_in_gpu(const Endpoint& endpoint, Segment& piece) {
+  return ape_gpu_is_device(message::memory_at(piece.address)) != 0 ||
+         endpoint.transport().real_gpus().replace(piece);
+}
+
 template <typename... Objects>
 void release(Objects*... objects) {
   ((objects != nullptr ? objects->bound(-1) : void()), ...);
@@ -269,21 +274,21 @@ void Endpoint::received_data(std::uint64_t flags, std::size_t bytes, std::uint64
   received({.flags = flags | FI_REMOTE_CQ_DATA, .length = bytes, .data = data}, true);
 }
 
-Buffer make_buffer(const iovec* pieces, std::size_t count) {
+Buffer make_buffer(const Endpoint& endpoint, const iovec* pieces, std::size_t count) {
   if (count > segment_limit) throw FabricError(FI_EINVAL, "more pieces than iov_limit");
   Buffer buffer;
   buffer.count = static_cast<std::uint32_t>(count);
   for (std::size_t i = 0; i < count; ++i) {
     buffer.pieces[i] = {message::address_of(pieces[i].iov_base), pieces[i].iov_len};
-    if (ape_gpu_is_device(pieces[i].iov_base) != 0) buffer.gpu_pieces |= 1U << i;
+    if (is_in_gpu(endpoint, buffer.pieces[i])) buffer.gpu_pieces |= 1U << i;
     buffer.length += pieces[i].iov_len;
   }
   return buffer;
 }
 
-Buffer make_buffer(const void* start, std::size_t length) {
+Buffer make_buffer(const Endpoint& endpoint, const void* start, std::size_t length) {
   Buffer buffer = message::one_piece(message::address_of(start), length);
-  if (ape_gpu_is_device(start) != 0) buffer.gpu_pieces = 1;
+  if (is_in_gpu(endpoint, buffer.pieces[0])) buffer.gpu_pieces = 1;
   return buffer;
 }
 

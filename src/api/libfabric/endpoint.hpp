@@ -105,10 +105,10 @@ class Endpoint : public fid_ep, public message::Inbox {
   return endpoint_of(ep).transport().client();
 }
 
-// A buffer from the program's pieces, which knows those in the GPU's memory by their addresses. Throws
-// FabricError when there are more than segment_limit.
-[[nodiscard]] Buffer make_buffer(const iovec* pieces, std::size_t count);
-[[nodiscard]] Buffer make_buffer(const void* start, std::size_t length);
+// A buffer from the program's pieces, which knows those in the GPU's memory by their addresses. That of a
+// real GPU is replaced by its stand-in (RealGpus). Throws FabricError when there are more than segment_limit.
+[[nodiscard]] Buffer make_buffer(const Endpoint& endpoint, const iovec* pieces, std::size_t count);
+[[nodiscard]] Buffer make_buffer(const Endpoint& endpoint, const void* start, std::size_t length);
 
 int open_endpoint(fid_domain* domain, fi_info* info, fid_ep** ep, void* context);
 

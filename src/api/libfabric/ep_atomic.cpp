@@ -25,12 +25,12 @@ AtomicOperation valid(AtomicForm form, fi_datatype type, fi_op op) {
   return operation;
 }
 
-Buffer buffer_of(const Elements& elements, std::size_t bytes) {
+Buffer buffer_of(const Endpoint& endpoint, const Elements& elements, std::size_t bytes) {
   std::array<iovec, segment_limit> pieces;
   if (elements.count > segment_limit) throw FabricError(FI_EINVAL, "more pieces than iov_limit");
   for (std::size_t i = 0; i < elements.count; ++i)
     pieces[i] = {elements.pieces[i].addr, elements.pieces[i].count * bytes};
-  return make_buffer(pieces.data(), elements.count);
+  return make_buffer(endpoint, pieces.data(), elements.count);
 }
 
 // A call with what it takes from the program's memory.
@@ -56,7 +56,7 @@ class Prepared {
   }
   void take_comparands(const Elements& elements) { call_.comparands = gathered(comparands_, elements); }
   void give_results(const Elements& elements) {
-    call_.results = buffer_of(elements, bytes_);
+    call_.results = buffer_of(endpoint_, elements, bytes_);
     check_length(call_.results);
   }
   void add_data(std::uint64_t data) {
@@ -76,8 +76,9 @@ class Prepared {
       throw FabricError(FI_EINVAL, "local and remote memory of an atomic operation differ in length");
   }
   std::span<const std::byte> gathered(std::vector<std::byte>& kept, const Elements& elements) {
-    const Buffer buffer = buffer_of(elements, bytes_);
+    const Buffer buffer = buffer_of(endpoint_, elements, bytes_);
     check_length(buffer);
+    endpoint_.transport().real_gpus().fetch(buffer);
     kept.resize(buffer.length);
     message::gather(kept.data(), buffer);
     return kept;

@@ -62,7 +62,7 @@ struct Calls {
   static ssize_t recv(fid_ep* ep, void* start, std::size_t length, void* /*descriptor*/, fi_addr_t from,
                       Tag... tag, Tag... ignore, void* context) {
     return enter(client_of(ep), [&] {
-      return recv_buffer(ep, make_buffer(start, length), from, tag..., ignore..., context,
+      return recv_buffer(ep, make_buffer(endpoint_of(ep), start, length), from, tag..., ignore..., context,
                          endpoint_of(ep).receive_flags());
     });
   }
@@ -70,14 +70,14 @@ struct Calls {
   static ssize_t recvv(fid_ep* ep, const iovec* pieces, void** /*descriptors*/, std::size_t count,
                        fi_addr_t from, Tag... tag, Tag... ignore, void* context) {
     return enter(client_of(ep), [&] {
-      return recv_buffer(ep, make_buffer(pieces, count), from, tag..., ignore..., context,
+      return recv_buffer(ep, make_buffer(endpoint_of(ep), pieces, count), from, tag..., ignore..., context,
                          endpoint_of(ep).receive_flags());
     });
   }
 
   static ssize_t recvmsg(fid_ep* ep, const Message* message, std::uint64_t flags) {
     return enter(client_of(ep), [&] {
-      const Buffer buffer = make_buffer(message->msg_iov, message->iov_count);
+      const Buffer buffer = make_buffer(endpoint_of(ep), message->msg_iov, message->iov_count);
       if constexpr (tagged) {
         return recv_buffer(ep, buffer, message->addr, message->tag, message->ignore, message->context, flags);
       } else {
@@ -111,8 +111,8 @@ struct Calls {
   static ssize_t send(fid_ep* ep, const void* start, std::size_t length, void* /*descriptor*/, fi_addr_t to,
                       Tag... tag, void* context) {
     return enter(client_of(ep), [&] {
-      SendCall call =
-          plain(ep, make_buffer(start, length), tag..., context, endpoint_of(ep).transmit_flags());
+      SendCall call = plain(ep, make_buffer(endpoint_of(ep), start, length), tag..., context,
+                            endpoint_of(ep).transmit_flags());
       post(ep, to, call);
     });
   }
@@ -120,15 +120,15 @@ struct Calls {
   static ssize_t sendv(fid_ep* ep, const iovec* pieces, void** /*descriptors*/, std::size_t count,
                        fi_addr_t to, Tag... tag, void* context) {
     return enter(client_of(ep), [&] {
-      SendCall call =
-          plain(ep, make_buffer(pieces, count), tag..., context, endpoint_of(ep).transmit_flags());
+      SendCall call = plain(ep, make_buffer(endpoint_of(ep), pieces, count), tag..., context,
+                            endpoint_of(ep).transmit_flags());
       post(ep, to, call);
     });
   }
 
   static ssize_t sendmsg(fid_ep* ep, const Message* message, std::uint64_t flags) {
     return enter(client_of(ep), [&] {
-      const Buffer buffer = make_buffer(message->msg_iov, message->iov_count);
+      const Buffer buffer = make_buffer(endpoint_of(ep), message->msg_iov, message->iov_count);
       SendCall call;
       if constexpr (tagged) {
         call = plain(ep, buffer, message->tag, message->context, flags);
@@ -145,8 +145,8 @@ struct Calls {
   static ssize_t senddata(fid_ep* ep, const void* start, std::size_t length, void* /*descriptor*/,
                           std::uint64_t data, fi_addr_t to, Tag... tag, void* context) {
     return enter(client_of(ep), [&] {
-      SendCall call =
-          plain(ep, make_buffer(start, length), tag..., context, endpoint_of(ep).transmit_flags());
+      SendCall call = plain(ep, make_buffer(endpoint_of(ep), start, length), tag..., context,
+                            endpoint_of(ep).transmit_flags());
       add_data(call, data);
       post(ep, to, call);
     });
@@ -154,7 +154,7 @@ struct Calls {
 
   static ssize_t inject(fid_ep* ep, const void* start, std::size_t length, fi_addr_t to, Tag... tag) {
     return enter(client_of(ep), [&] {
-      SendCall call = quiet(make_buffer(start, length), tag...);
+      SendCall call = quiet(make_buffer(endpoint_of(ep), start, length), tag...);
       call.inject = true;
       post(ep, to, call);
     });
@@ -163,7 +163,7 @@ struct Calls {
   static ssize_t injectdata(fid_ep* ep, const void* start, std::size_t length, std::uint64_t data,
                             fi_addr_t to, Tag... tag) {
     return enter(client_of(ep), [&] {
-      SendCall call = quiet(make_buffer(start, length), tag...);
+      SendCall call = quiet(make_buffer(endpoint_of(ep), start, length), tag...);
       call.inject = true;
       add_data(call, data);
       post(ep, to, call);

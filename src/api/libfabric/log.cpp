@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <new>
 
+#include "api/libfabric/cuda_driver.hpp"
 #include "api/libfabric/guard.hpp"
 #include "api/libfabric/wire.hpp"
 
@@ -30,6 +31,9 @@ void inform(std::string_view message) {
 int report_exception() noexcept {
   try {
     throw;
+  } catch (const DeviceError& error) {
+    warn(error.message());
+    return -error.code();
   } catch (const FabricError& error) {
     inform(error.message());
     return -error.code();

@@ -52,6 +52,7 @@ void begin_access(Endpoint& endpoint, AccessCall& call, ipc::RecordingKind kind)
 }  // namespace
 
 void send(Endpoint& endpoint, SendCall& call) {
+  endpoint.transport().real_gpus().fetch(call.buffer);
   Recorder* recorder = endpoint.transport().recorder();
   if (recorder != nullptr)
     call.owner.number = recorder->sent(call.target, call.tagged, call.tag, call.buffer, endpoint.rail());
@@ -62,6 +63,7 @@ void send(Endpoint& endpoint, SendCall& call) {
 }
 
 void write(Endpoint& endpoint, AccessCall& call) {
+  endpoint.transport().real_gpus().fetch(call.buffer);
   begin_access(endpoint, call, ipc::RecordingKind::put);
   endpoint.engine().write(endpoint, call);
 }
@@ -150,8 +152,11 @@ void Transport::received(Receive& receive, bool ends_multi) {
   entry.context = receive.owner.context;
   entry.flags = FI_RECV | message_flag(receive.tagged) | data_flag(receive.has_data);
   entry.length = static_cast<std::size_t>(receive.expected);
-  // NOLINTNEXTLINE(performance-no-int-to-ptr): the program's
-  if (receive.buffer.count > 0) entry.buffer = reinterpret_cast<void*>(receive.buffer.pieces[0].address);
+  if (receive.buffer.count > 0) {
+    const std::uint64_t begin = receive.buffer.pieces[0].address;
+    entry.buffer =
+        message::memory_at(receive.buffer.is_in_gpu(0) ? real_gpus_.programs_address(begin) : begin);
+  }
   entry.data = receive.data;
   entry.tag = receive.tag;
   entry.source = receive.owner.address;
@@ -163,6 +168,7 @@ void Transport::received(Receive& receive, bool ends_multi) {
     entry.detail = static_cast<int>(ErrorDetail::truncated);
     entry.missing = static_cast<std::size_t>(receive.length - receive.expected);
   }
+  if (!receive.failed && !real_gpus_.deliver(receive.buffer, receive.expected)) entry.fail_at_device();
   if (ends_multi) entry.flags |= FI_MULTI_RECV;
   static_cast<Endpoint*>(receive.inbox)->received(entry, receive.owner.reports || ends_multi);
 }
@@ -174,6 +180,9 @@ void Transport::ended(Transfer& transfer) {
   entry.context = transfer.owner.context;
   entry.flags = completion_flags(transfer);
   entry.fail(transfer.fault);
+  if (transfer.kind == Transfer::Kind::read && entry.error == 0 &&
+      !real_gpus_.deliver(transfer.buffer, transfer.buffer.length))
+    entry.fail_at_device();
   static_cast<Endpoint*>(transfer.inbox)->transmitted(entry, transfer.owner.reports);
 }
 

@@ -8,6 +8,7 @@
 #include "api/libfabric/eq.hpp"
 #include "api/libfabric/guard.hpp"
 #include "api/libfabric/region.hpp"
+#include "api/libfabric/transport.hpp"
 #include "api/libfabric/unsupported.hpp"
 
 namespace apenet::libfabric {
@@ -29,20 +30,43 @@ int control_region(fid* /*object*/, int command, void* /*argument*/) {
   return command == FI_ENABLE || command == FI_REFRESH ? 0 : -FI_ENOSYS;
 }
 
-// An address tells whether it is one of the GPU's memory; an interface that contradicts it is refused.
-void check_memory(const fi_mr_attr& attributes) {
+// Of a piece that the program calls memory of CUDA.
+void check_cuda(Transport& transport, const iovec& piece, bool is_simulated, int device) {
+  const ipc::Header& header = transport.client().header();
+  if (header.rails[0].mpi.software.gpu_copy_bytes_per_second == 0) {
+    throw FabricError(
+        FI_ENOSYS, std::string("fi_mr_regattr: FI_HMEM_CUDA: machine '") + header.machine + "' has no GPU");
+  }
+  int known_device = 0;
+  if (!is_simulated) {
+    const auto memory = transport.real_gpus().find(message::address_of(piece.iov_base), piece.iov_len);
+    if (!memory) {
+      throw FabricError(FI_EINVAL,
+                        std::string("fi_mr_regattr: FI_HMEM_CUDA: expected memory of ape_gpu_malloc(), of "
+                                    "libapenet-cuda.so or of a CUDA driver; ") +
+                            (transport.real_gpus().has_driver() ? "libcuda.so.1 calls it memory of the host"
+                                                                : "libcuda.so.1 is not loaded"));
+    }
+    known_device = memory->device;
+  }
+  if (device != known_device) {
+    throw FabricError(FI_EINVAL, "fi_mr_regattr: device.cuda: expected " + std::to_string(known_device) +
+                                     ", the device of the memory");
+  }
+}
+
+// An address tells whether it is one of a GPU's memory; an interface that contradicts it is refused.
+void check_memory(Transport& transport, const fi_mr_attr& attributes) {
   if (attributes.iface != FI_HMEM_SYSTEM && attributes.iface != FI_HMEM_CUDA)
     throw FabricError(FI_ENOSYS, "fi_mr_regattr: iface: expected FI_HMEM_SYSTEM or FI_HMEM_CUDA");
-  if (attributes.iface == FI_HMEM_CUDA && attributes.device.cuda != 0)
-    throw FabricError(FI_EINVAL, "fi_mr_regattr: device.cuda: expected 0, the only GPU of a node");
+  const bool is_cuda = attributes.iface == FI_HMEM_CUDA;
+  const bool is_remote = region_access(attributes.access) != 0;
   for (std::size_t i = 0; i < attributes.iov_count; ++i) {
-    const bool in_gpu = ape_gpu_is_device(attributes.mr_iov[i].iov_base) != 0;
-    if (attributes.iface == FI_HMEM_CUDA && !in_gpu) {
-      throw FabricError(FI_EINVAL,
-                        "fi_mr_regattr: FI_HMEM_CUDA: expected memory of ape_gpu_malloc() or of "
-                        "libapenet-cuda.so; the simulated machine does not know pointers of a real GPU");
-    }
-    if (in_gpu && region_access(attributes.access) != 0)
+    const iovec& piece = attributes.mr_iov[i];
+    const bool is_simulated = ape_gpu_is_device(piece.iov_base) != 0;
+    if (is_cuda) check_cuda(transport, piece, is_simulated, attributes.device.cuda);
+    if (is_remote &&
+        (is_cuda || is_simulated || transport.real_gpus().holds(message::address_of(piece.iov_base))))
       throw FabricError(FI_EOPNOTSUPP, "fi_mr_reg: a GPU's memory cannot be opened to remote access");
   }
 }
@@ -53,7 +77,7 @@ int register_attributes(fid* object, const fi_mr_attr* attributes, std::uint64_t
   auto& domain = object_of<Domain>(object);
   return enter(domain.transport().client(), [&]() -> int {
     if ((flags & ~std::uint64_t{FI_RMA_EVENT}) != 0) return -FI_EBADFLAGS;
-    check_memory(*attributes);
+    check_memory(domain.transport(), *attributes);
     const std::uint64_t key = domain.chooses_keys() ? domain.new_key() : attributes->requested_key;
     auto* region = new MemoryRegion(domain, *attributes, key);
     ipc::Client& client = domain.transport().client();

@@ -59,8 +59,8 @@ std::array<Segment, segment_limit> segments_of(const fi_msg_rma& message, std::s
 }
 
 AccessCall message_call(fid_ep* ep, const fi_msg_rma& message, std::uint64_t flags) {
-  AccessCall call =
-      plain_call(ep, make_buffer(message.msg_iov, message.iov_count), message.addr, message.context);
+  AccessCall call = plain_call(ep, make_buffer(endpoint_of(ep), message.msg_iov, message.iov_count),
+                               message.addr, message.context);
   call.owner.reports = endpoint_of(ep).transmit_reports(flags);
   call.inject = (flags & FI_INJECT) != 0;
   call.delivered = asks_for_delivery(flags);
@@ -84,7 +84,7 @@ struct Accesses {
   static ssize_t buffer(fid_ep* ep, Start start, std::size_t length, void* /*descriptor*/, fi_addr_t peer,
                         std::uint64_t address, std::uint64_t key, void* context) {
     return enter(client_of(ep), [&] {
-      AccessCall call = plain_call(ep, make_buffer(start, length), peer, context);
+      AccessCall call = plain_call(ep, make_buffer(endpoint_of(ep), start, length), peer, context);
       at(ep, call, address, key);
     });
   }
@@ -92,7 +92,7 @@ struct Accesses {
   static ssize_t pieces(fid_ep* ep, const iovec* pieces, void** /*descriptors*/, std::size_t count,
                         fi_addr_t peer, std::uint64_t address, std::uint64_t key, void* context) {
     return enter(client_of(ep), [&] {
-      AccessCall call = plain_call(ep, make_buffer(pieces, count), peer, context);
+      AccessCall call = plain_call(ep, make_buffer(endpoint_of(ep), pieces, count), peer, context);
       at(ep, call, address, key);
     });
   }
@@ -110,7 +110,7 @@ using Reads = Accesses<read_if_possible, void*>;
 using Writes = Accesses<write, const void*>;
 
 AccessCall inject_call(fid_ep* ep, const void* start, std::size_t length, fi_addr_t peer) {
-  AccessCall call = plain_call(ep, make_buffer(start, length), peer, nullptr);
+  AccessCall call = plain_call(ep, make_buffer(endpoint_of(ep), start, length), peer, nullptr);
   call.owner.reports = false;
   call.inject = true;
   return call;
@@ -128,7 +128,7 @@ ssize_t write_with_data(fid_ep* ep, const void* start, std::size_t length, void*
                         std::uint64_t data, fi_addr_t peer, std::uint64_t address, std::uint64_t key,
                         void* context) {
   return enter(client_of(ep), [&] {
-    AccessCall call = plain_call(ep, make_buffer(start, length), peer, context);
+    AccessCall call = plain_call(ep, make_buffer(endpoint_of(ep), start, length), peer, context);
     add_data(call, data);
     Writes::at(ep, call, address, key);
   });

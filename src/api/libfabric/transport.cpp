@@ -19,7 +19,10 @@ namespace apenet::libfabric {
 static_assert(message::Transport<Transport>);
 
 Transport::Transport(ipc::Client& client)
-    : client_(client), recorder_(Recorder::from_environment(client)), atomics_(*this, client) {
+    : client_(client),
+      recorder_(Recorder::from_environment(client)),
+      atomics_(*this, client),
+      real_gpus_(client) {
   for (std::uint8_t rail = 0; rail < client.header().rail_count; ++rail)
     engines_.push_back(std::make_unique<Engine>(*this, stores_, rail));
   const auto take = [](void* transport, const ipc::Event& event) noexcept {
@@ -63,6 +66,7 @@ void Transport::detach(Endpoint& endpoint) {
 }
 
 void Transport::enabled() {
+  real_gpus_.has_driver();
   if (!client_.join()) {
     throw FabricError(FI_EOPBADSTATE, "fi_enable: this rank has called MPI_Finalize and left the simulation");
   }

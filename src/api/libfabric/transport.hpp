@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "api/libfabric/atomics.hpp"
+#include "api/libfabric/real_gpus.hpp"
 #include "api/libfabric/recorder.hpp"
 #include "message/engine.hpp"
 #include "runtime/ipc/client.hpp"
@@ -30,6 +31,7 @@ class Transport {
   [[nodiscard]] ipc::Client& client() { return client_; }
   [[nodiscard]] Engine& engine(std::uint8_t rail) { return *engines_[rail]; }
   [[nodiscard]] Atomics& atomics() { return atomics_; }
+  [[nodiscard]] RealGpus& real_gpus() { return real_gpus_; }
   // Remote writes, reads and atomics that have not ended.
   [[nodiscard]] std::uint32_t accesses_under_way() const;
   // Only while virtual time runs and the run is recorded, else nullptr.
@@ -102,6 +104,7 @@ class Transport {
   Engine::Stores stores_;
   std::vector<std::unique_ptr<Engine>> engines_;  // by rail
   Atomics atomics_;
+  RealGpus real_gpus_;
 };
 
 template <typename Done>

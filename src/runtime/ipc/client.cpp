@@ -213,7 +213,6 @@ void Client::observe_compute() {
   charge_compute(static_cast<std::int64_t>(Wide{spent} * header_->compute_scale_ppm / 1'000'000));
 }
 
-// Excludes the thread's CPU time up to now from the program's computation.
 void Client::forget_compute() {
   if (header_->compute_mode == ComputeMode::measured) block_->clock.cpu.take(thread_cpu_ps());
 }

@@ -72,6 +72,8 @@ class Client {
   // In ComputeMode::measured, charges the thread's CPU time since the last call. Call when entering the
   // library.
   void observe_compute();
+  // Excludes the thread's CPU time up to now from the program's computation.
+  void forget_compute();
   // Call around every call of the library above. The time between calls is the program's own.
   void enter_library() {
     Clock& clock = block_->clock;
@@ -177,7 +179,6 @@ class Client {
   void await_turn();
   void copy();  // executes Turn::copy
   void stop_running();
-  void forget_compute();
   void lower_horizon();
   const Event* look(bool in_vain, Time cost);
   const Event* look_ahead();

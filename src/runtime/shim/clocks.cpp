@@ -73,7 +73,7 @@ std::int64_t base_s(ClockKind kind) {
 
 ipc::Client* clock_client() {
   ipc::Client* client = ipc::Client::attached();
-  if (client == nullptr || !client->started()) return nullptr;
+  if (client == nullptr || !client->started() || host_calls > 0) return nullptr;
   client->attend();
   return client;
 }

@@ -4,8 +4,14 @@
 
 namespace apenet::shim {
 
+constinit thread_local int host_calls = 0;
+
 void* next_symbol(const char* name) {
   return dlsym(RTLD_NEXT, name);
 }
 
 }  // namespace apenet::shim
+
+APENET_EXPORT void apenet_host_time(int change) {
+  apenet::shim::host_calls += change;
+}

@@ -22,12 +22,17 @@ inline bool is_null(const void* pointer) {
   return pointer == nullptr;
 }
 
+// The calls of libraries of the host that this thread is in (ipc::HostTime): to them the clocks are the
+// host's.
+extern constinit thread_local int host_calls __attribute__((tls_model("initial-exec")));
+
 // The client if virtual time runs for this process, else nullptr. Before MPI_Init has returned, and in
 // children of a rank, the clocks are the host's. Does not call Client::instance(), which would claim the
 // block: the block belongs to the process that initialises MPI and not to a shell script around it.
 inline ipc::Client* virtual_client() {
   ipc::Client* client = ipc::Client::attached();
   if (client == nullptr || !client->started() || client->block().identity.finalised != 0) return nullptr;
+  if (host_calls > 0) return nullptr;
   client->attend();
   return client;
 }
