@@ -34,6 +34,7 @@ ALLOWED = {
     ("src/runtime/shim/call_notes.cpp", "end"): "a thread's own",
     ("src/runtime/shim/call_notes.cpp", "own_note"): "a thread's own",
     ("src/runtime/shim/real.cpp", "host_calls"): "a thread's own",
+    ("src/runtime/shim/host_caller.cpp", "value"): "where the process has loaded a driver: its fact",
 }
 
 NAMED = r"(?P<name>\w+)\s*(?:\[[^\]]*\])*\s*(?:=[^;]*|\{[^;]*\})?;"

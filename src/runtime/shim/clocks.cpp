@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "runtime/ipc/host_call.hpp"
+#include "runtime/shim/host_caller.hpp"
 #include "runtime/shim/real.hpp"
 
 namespace apenet::shim {
@@ -123,6 +124,7 @@ using apenet::shim::kind_of;
 using apenet::shim::next;
 
 APENET_EXPORT int clock_gettime(clockid_t clock, timespec* time) noexcept {
+  APENET_HOST_CALLER;
   apenet::ipc::Client* client = clock_client();
   const ClockKind kind = client == nullptr ? ClockKind::host : kind_of(clock);
   // The host reports the error for a null pointer.
@@ -134,6 +136,7 @@ APENET_EXPORT int clock_gettime(clockid_t clock, timespec* time) noexcept {
 }
 
 APENET_EXPORT int clock_getres(clockid_t clock, timespec* resolution) noexcept {
+  APENET_HOST_CALLER;
   if (clock_client() == nullptr || kind_of(clock) == ClockKind::host) {
     return host_call(SYS_clock_getres, clock, resolution);
   }
@@ -142,6 +145,7 @@ APENET_EXPORT int clock_getres(clockid_t clock, timespec* resolution) noexcept {
 }
 
 APENET_EXPORT int gettimeofday(timeval* __restrict time, void* __restrict zone) noexcept {
+  APENET_HOST_CALLER;
   if (clock_client() == nullptr) return host_call(SYS_gettimeofday, time, zone);
   if (zone != nullptr) *static_cast<struct timezone*>(zone) = {.tz_minuteswest = 0, .tz_dsttime = 0};
   if (is_null(time)) return 0;
@@ -153,10 +157,12 @@ APENET_EXPORT int gettimeofday(timeval* __restrict time, void* __restrict zone) 
 
 // Programs built against the C library's internal name call this.
 APENET_EXPORT int __gettimeofday(timeval* __restrict time, void* __restrict zone) noexcept {
+  APENET_HOST_CALLER;
   return gettimeofday(time, zone);
 }
 
 APENET_EXPORT time_t time(time_t* result) noexcept {
+  APENET_HOST_CALLER;
   timespec now{};
   clock_gettime(CLOCK_REALTIME, &now);
   if (result != nullptr) *result = now.tv_sec;
@@ -164,6 +170,7 @@ APENET_EXPORT time_t time(time_t* result) noexcept {
 }
 
 APENET_EXPORT int timespec_get(timespec* time, int base) noexcept {
+  APENET_HOST_CALLER;
   if (clock_client() == nullptr || base != TIME_UTC) {
     return next<int (*)(timespec*, int)>("timespec_get")(time, base);
   }
@@ -178,6 +185,7 @@ APENET_EXPORT int timespec_getres(timespec* resolution, int base) noexcept {
 }
 
 APENET_EXPORT int ftime(apenet::shim::Timeb* result) noexcept {
+  APENET_HOST_CALLER;
   timespec now{};
   clock_gettime(CLOCK_REALTIME, &now);
   *result = {.time = now.tv_sec,
