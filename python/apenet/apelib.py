@@ -35,6 +35,8 @@ __all__ = [
     "Halo",
     "How",
     "Request",
+    "add_route",
+    "apply_routes",
     "barrier",
     "broadcast",
     "coords",
@@ -51,6 +53,7 @@ __all__ = [
     "rank",
     "rank_at",
     "recv",
+    "route",
     "send",
     "sendrecv",
     "size",
@@ -104,6 +107,9 @@ class ErrorCode(IntEnum):
     IDLE = 16
     MEMORY = 17
     NETWORK = 18
+    ROUTE = 19
+    DEADLOCK = 20
+    UNSUPPORTED = 21
 
 
 class Error(Exception):
@@ -375,3 +381,26 @@ class Halo:
     ) -> None:
         if error is None:
             self.free()
+
+
+def route(begin: int, end: int) -> tuple[Direction | int, ...]:
+    """The directions of the hops that packets take from the node of one rank to that of another."""
+    hops = ctypes.c_int()
+    _check(_library().ape_route_get(begin, end, 0, None, ctypes.byref(hops)))
+    directions = (ctypes.c_int * hops.value)()
+    _check(_library().ape_route_get(begin, end, hops.value, directions, ctypes.byref(hops)))
+    return tuple(Direction(d) if d in list(Direction) else d for d in directions)
+
+
+def add_route(begin: int, end: int, directions: Sequence[Direction | int]) -> None:
+    """Declares a route, for the next apply_routes()."""
+    hops = (ctypes.c_int * len(directions))(*(int(direction) for direction in directions))
+    _check(_library().ape_route_add(begin, end, len(directions), hops))
+
+
+def apply_routes() -> None:
+    """Replaces all routes that were set by those that all ranks have declared. Call in all ranks.
+
+    Raises Error, and leaves the routes as they were, if one does not lead to its end or packets could deadlock.
+    """
+    _check(_library().ape_route_apply())

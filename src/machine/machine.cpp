@@ -254,6 +254,14 @@ void Machine::run_to_end() {
   }
 }
 
+ProgrammedRoutes& Machine::routes(std::uint8_t rail) {
+  Rail& at = parts_->rails[rail];
+  if (!at.network)
+    throw RouteRefusal(RouteRefusal::Kind::unsupported, "this machine has no network of routers");
+  if (!at.routes) at.routes = std::make_unique<ProgrammedRoutes>(at.description.network, *at.network);
+  return *at.routes;
+}
+
 std::uint16_t Machine::channel_between(ProcessId source, ProcessId target, std::uint8_t rail) const {
   if (std::max(source, target) >= process_count() || rail >= parts_->rails.size()) return 0;
   const NicCapabilities& card = parts_->rails[rail].facts.capabilities;

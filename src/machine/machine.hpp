@@ -10,6 +10,7 @@
 #include "kernel/simulation.hpp"
 #include "machine/description.hpp"
 #include "network/network.hpp"
+#include "network/programmed_routes.hpp"
 #include "nic/nic.hpp"
 
 namespace apenet {
@@ -60,6 +61,9 @@ class Machine {
   // learns of it with the delay of a post. Call once for each such arrival, in their order; `when` is bound
   // by the rules of post().
   void give_back(Time when, ProcessId process, std::uint8_t rail = 0);
+
+  // The routes of a rail, for programs that read or set them. Throws RouteRefusal if it has none.
+  [[nodiscard]] ProgrammedRoutes& routes(std::uint8_t rail = 0);
 
   // The channel of the messages from one process to another: one for each pair, so that they keep their
   // order. 0 for a process or rail that does not exist; post() refuses such messages.

@@ -9,6 +9,7 @@
 #include "machine/description.hpp"
 #include "machine/peer_queues.hpp"
 #include "network/network.hpp"
+#include "network/programmed_routes.hpp"
 #include "nic/card_set.hpp"
 
 namespace apenet {
@@ -44,6 +45,7 @@ struct Rail {
   PeerQueues queues;
   std::unique_ptr<Network> network;  // null if the card has no network
   std::unique_ptr<CardSet> cards;
+  std::unique_ptr<ProgrammedRoutes> routes;  // once a program has asked for them
 };
 
 }  // namespace apenet

@@ -20,8 +20,10 @@ inline constexpr std::uint32_t no_slot = 0xffffffff;
 enum class Interface : std::uint8_t { libfabric, rdma, apelib, extoll, tnw };
 inline constexpr std::size_t interface_count = 5;
 
-// Up to `credit` as apenet::Verb. release: frees a place in the card's mailbox, see keeps_places().
-enum class RequestVerb : std::uint8_t { send = 0, put = 1, get = 2, credit = 3, release = 4 };
+// Up to `credit` as apenet::Verb. release: frees a place in the card's mailbox, see keeps_places(). routes:
+// reads or replaces the network's routes; local_address and bytes are those of the order, remote_address and
+// `immediate` those of the answer (runtime/ipc/route_order.hpp), and an Event `got` follows it.
+enum class RequestVerb : std::uint8_t { send = 0, put = 1, get = 2, credit = 3, release = 4, routes = 5 };
 
 // Whether a message of this interface occupies its places in the card's mailbox until its library releases
 // it, in the order of arrival; otherwise they are free when the process has taken the event.

@@ -13,6 +13,8 @@
 
 namespace apenet {
 
+class Routing;
+
 // The callbacks of a network to a card. Each is called from the event that it describes, so now() is that
 // time.
 class NetworkClient {
@@ -80,6 +82,13 @@ class Network {
   // Requests one call of injection_freed() for that channel, when its room next grows. Optional, because for
   // most packets nobody waits for their space.
   virtual void await_injection_room(NodeId node, std::uint16_t channel) = 0;
+
+  // Whether no packet is in the network or in a card's FIFO, and no credit is on its way. May say false where
+  // it is unknown.
+  [[nodiscard]] virtual bool is_empty() const { return false; }
+  // From now on packets take these routes; nullptr: the machine's own. Requires is_empty(), as many channel
+  // classes as the machine's own routing has at most, and that the routing lives until the next call.
+  virtual void take_routes(const Routing* /*routing*/) {}
 
   // Sets the run's time zero, now or later, while the network is empty. Fault times are relative to it, and
   // bit errors are drawn and counted from it on.

@@ -219,6 +219,55 @@ def test_a_missing_message_is_a_deadlock_that_names_the_call(start_apenet, tmp_p
     assert "waits in ape_recv" in done.stderr
 
 
+ROUTES_SAY = """\
+1 hop N ns, 3 hops N ns
+deadlock: ape_route_apply: packets could wait for each other in a cycle: (0,0,0)+x class 1 -> (1,0,0)+y class 1 -> \
+(1,1,0)-x class 1 -> (0,1,0)-y class 1 -> (0,0,0)+x class 1
+wrong end: ape_route_apply: the route from (0,0,0) to (1,0,0): it ends at (2,0,0)
+in a circle: ape_route_apply: the route from (0,0,0) to (1,0,0): it comes to (0,0,0) twice
+no link: ape_route_apply: the route from (0,0,0) to (1,0,0): (0,0,0) has no link in direction 6
+no direction: ape_route_apply: the route from (0,0,0) to (1,0,0): (0,0,0) has no link in direction 11
+two entries: ape_route_apply: the route from (0,0,0) to (1,0,0): at (0,0,0) it leaves by +z, and another route to the \
+same end by +y; a router has one entry for each destination
+busy: ape_route_apply: for 1000 us packets were in the network
+"""
+
+
+@pytest.mark.parametrize(("engine", "slack_ns"), [("packet", "0"), ("flit", "9")])  # a cycle of the router's clock
+def test_routes_are_read_set_and_refused(compile_native, run_virtual, tmp_path, engine, slack_ns):
+    program = compile_native("apelib/routes.c", "apelib")
+    outputs, hashes = [], []
+    for label in ("once", "again"):
+        options = ("--engine", engine, "--out", str(tmp_path / label))
+        outputs.append(run_virtual(program, 16, "set", slack_ns, options=options))
+        hashes.append(json.loads((tmp_path / label / "run.json").read_text(encoding="utf-8"))["trace_hash"])
+    assert outputs[0] == outputs[1]
+    assert hashes[0] == hashes[1]
+    assert re.sub(r"\d+ ns", "N ns", outputs[0]) == ROUTES_SAY
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (("--machine", "pax"), "routes are directions of a torus or mesh, and this network is none"),
+        (("--machine", "ideal"), "this machine has no network of routers"),
+        (
+            ("--set", "network.routing=minimal-adaptive", "--set", "router.virtual_channels=3"),
+            'network.routing = "minimal-adaptive" has no table',
+        ),
+        (("--fault", "link (0,0,0)+x down @1s"), "the routes of a network with faults change by themselves"),
+    ],
+)
+def test_networks_without_routes_to_set(compile_native, run_virtual, options, reason):
+    program = compile_native("apelib/routes.c", "apelib")
+    assert reason in run_virtual(program, 4, "refused", options=options)
+
+
+def test_real_time_has_no_routes_to_set(compile_native):
+    output = run_real(3, compile_native("apelib/routes.c", "apelib"), "refused")
+    assert output == "refused: ape_route_apply: in real time the network below libfabric chooses the routes\n"
+
+
 @pytest.mark.parametrize("language", ["f90", "py"])
 @pytest.mark.parametrize("ranks", [1, 3])
 def test_every_call_of_the_bindings(run_virtual, tmp_path, language, ranks):

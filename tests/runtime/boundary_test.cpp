@@ -46,6 +46,20 @@ void post_with(ipc::Client& client, ipc::RequestVerb verb, std::uint8_t flags) {
   request.inline_length = 0;
 }
 
+// Posts an order about routes, and waits for its answer.
+void order_routes(ipc::Client& client, const std::vector<std::uint32_t>& words, std::size_t room = 64) {
+  std::vector<std::byte> answer(64);
+  ipc::Request request;
+  request.verb = ipc::RequestVerb::routes;
+  request.local_address = reinterpret_cast<std::uint64_t>(words.data());
+  request.bytes = static_cast<std::int64_t>(words.size() * sizeof(std::uint32_t));
+  request.remote_address = reinterpret_cast<std::uint64_t>(answer.data());
+  request.immediate = room;
+  client.post(request);
+  while (client.poll() == nullptr) {
+  }
+}
+
 void send_slot(ipc::Client& client, std::uint32_t slot) {
   ipc::Request request;
   request.target = 0;
@@ -69,7 +83,7 @@ const Corruption corruptions[] = {
     {"InlineLength", [](ipc::Client& client) { posted(client).inline_length = 4096; },
      "request: inline_length = 4096, expected at most 192"},
     {"Verb", [](ipc::Client& client) { posted(client).verb = static_cast<ipc::RequestVerb>(9); },
-     "request: verb = 9, expected at most 4"},
+     "request: verb = 9, expected at most 5"},
     {"LockOfASend", [](ipc::Client& client) { posted(client).flags = ipc::lock | ipc::by_key; },
      "request: flags = 144, expected lock on a get by key only"},
     {"LockWithoutKey", [](ipc::Client& client) { post_with(client, ipc::RequestVerb::get, ipc::lock); },
@@ -81,6 +95,33 @@ const Corruption corruptions[] = {
      "request: interface = 0, expected one whose library releases messages"},
     {"ReleaseOfNothing", [](ipc::Client& client) { client.release(ipc::Interface::extoll, 0); },
      "released a message of its mailbox that it has not taken"},
+    {"RoutesOfOneWord", [](ipc::Client& client) { order_routes(client, {0}); },
+     "wrote an invalid order about routes: 4 bytes, expected words, at most 67108864 bytes"},
+    {"RoutesWithoutAnswer",
+     [](ipc::Client& client) {
+       order_routes(client, {0, 1, 0, 0, 0}, 7);
+     },
+     "wrote an invalid order about routes: no room for an answer"},
+    {"RoutesThatEnd",
+     [](ipc::Client& client) {
+       order_routes(client, {1, 2, 0, 1, 1, 0});
+     },
+     "wrote an invalid order about routes: it ends within a route"},
+    {"RoutesOfManyHops",
+     [](ipc::Client& client) {
+       order_routes(client, {1, 1, 0, 1, 0xffffffff, 0});
+     },
+     "wrote an invalid order about routes: it ends within a route"},
+    {"RoutesAndMore",
+     [](ipc::Client& client) {
+       order_routes(client, {0, 0, 7});
+     },
+     "wrote an invalid order about routes: words after its last route"},
+    {"RoutesOfNobody",
+     [](ipc::Client& client) {
+       order_routes(client, {1, 1, 99, 0, 0});
+     },
+     "wrote an invalid order about routes: rank 99"},
     {"NotificationOfAGet",
      [](ipc::Client& client) { post_with(client, ipc::RequestVerb::get, ipc::notify_target); },
      "descriptor.notify = requester or responder: expected none"},

@@ -484,3 +484,40 @@ int ape_halo_free(ape_halo* halo) {
     *halo = APE_NO_HALO;
   });
 }
+
+int ape_route_get(int from, int to, int room, int directions[], int* hops) {
+  constexpr std::string_view call = "ape_route_get";
+  return entered(call, [&](Library& library) {
+    require_memory(call, hops);
+    require(room >= 0, APE_ERR_ARGUMENT, call, "room " + number(room) + ": expected 0 or more");
+    if (room > 0) require_memory(call, directions);
+    const std::uint32_t begin = checked_rank(library, call, from);
+    const std::vector<std::uint32_t> route =
+        read_route(library, call, begin, checked_rank(library, call, to));
+    *hops = static_cast<int>(route.size());
+    for (std::size_t hop = 0; hop < route.size() && hop < static_cast<std::size_t>(room); ++hop)
+      directions[hop] = static_cast<int>(route[hop]);
+  });
+}
+
+int ape_route_add(int from, int to, int hops, const int directions[]) {
+  constexpr std::string_view call = "ape_route_add";
+  return entered(call, [&](Library& library) {
+    const std::uint32_t begin = checked_rank(library, call, from);
+    const std::uint32_t end = checked_rank(library, call, to);
+    require(begin != end, APE_ERR_ROUTE, call, "from rank " + number(from) + " to itself");
+    require(hops > 0, APE_ERR_ROUTE, call, number(hops) + " hops: expected 1 or more");
+    require_memory(call, directions);
+    std::vector<std::uint32_t> path;
+    for (int hop = 0; hop < hops; ++hop) {
+      require(directions[hop] >= 0 && directions[hop] < 2 * APE_MAX_DIMS, APE_ERR_DIRECTION, call,
+              "direction " + number(directions[hop]) + ": expected 0 to " + number(2 * APE_MAX_DIMS - 1));
+      path.push_back(static_cast<std::uint32_t>(directions[hop]));
+    }
+    library.declared_routes().add(begin, end, path);
+  });
+}
+
+int ape_route_apply(void) {
+  return entered("ape_route_apply", [](Library& library) { take_routes(library, "ape_route_apply"); });
+}

@@ -12,7 +12,7 @@ module apelib
     APE_ERR_ENVIRONMENT = 3, APE_ERR_ARGUMENT = 4, APE_ERR_RANK = 5, APE_ERR_DIRECTION = 6, &
     APE_ERR_COORDINATES = 7, APE_ERR_TAG = 8, APE_ERR_HOW = 9, APE_ERR_TYPE = 10, APE_ERR_OVERSIZE = 11, &
     APE_ERR_TRUNCATED = 12, APE_ERR_REQUEST = 13, APE_ERR_HALO = 14, APE_ERR_BUSY = 15, APE_ERR_IDLE = 16, &
-    APE_ERR_MEMORY = 17, APE_ERR_NETWORK = 18
+    APE_ERR_MEMORY = 17, APE_ERR_NETWORK = 18, APE_ERR_ROUTE = 19, APE_ERR_DEADLOCK = 20, APE_ERR_UNSUPPORTED = 21
   integer(c_int), parameter, public :: APE_MAX_DIMS = 6
   integer(c_int), parameter, public :: APE_PLUS_X = 0, APE_MINUS_X = 1, APE_PLUS_Y = 2, APE_MINUS_Y = 3, &
     APE_PLUS_Z = 4, APE_MINUS_Z = 5
@@ -28,6 +28,7 @@ module apelib
   public :: ape_wait, ape_test, ape_wait_any, ape_test_any, ape_wait_all, ape_test_all
   public :: ape_barrier, ape_broadcast, ape_sum, ape_min, ape_max, ape_gather
   public :: ape_halo_create, ape_halo_face, ape_halo_start, ape_halo_wait, ape_halo_test, ape_halo_free
+  public :: ape_route_get, ape_route_add, ape_route_apply
   public :: ape_strerror, ape_last_error
 
   interface
@@ -166,6 +167,20 @@ module apelib
       type(c_ptr), value :: mine, all
       integer(c_size_t), value :: bytes
       integer(c_int), value :: root
+    end function
+    integer(c_int) function ape_route_get(from, to, room, directions, hops) bind(c)
+      import :: c_int
+      integer(c_int), value :: from, to, room
+      integer(c_int), intent(inout) :: directions(*)
+      integer(c_int), intent(out) :: hops
+    end function
+    integer(c_int) function ape_route_add(from, to, hops, directions) bind(c)
+      import :: c_int
+      integer(c_int), value :: from, to, hops
+      integer(c_int), intent(in) :: directions(*)
+    end function
+    integer(c_int) function ape_route_apply() bind(c)
+      import :: c_int
     end function
     integer(c_int) function ape_halo_create(halo) bind(c)
       import :: c_int, ape_halo

@@ -43,10 +43,14 @@ typedef enum {
   APE_ERR_TRUNCATED,   /* the message was longer than the buffer, which holds its beginning */
   APE_ERR_REQUEST,     /* not a request in progress: never begun, or already waited for */
   APE_ERR_HALO,        /* not a halo: never created, or already freed */
-  APE_ERR_BUSY,        /* a halo in progress, or ape_finalize() with requests in progress */
+  APE_ERR_BUSY,        /* a halo in progress, or ape_finalize() with requests in progress; new routes while
+                          packets are in the network */
   APE_ERR_IDLE,        /* a halo that has not been started */
   APE_ERR_MEMORY,      /* no memory is left */
-  APE_ERR_NETWORK      /* the transport failed; see ape_last_error() */
+  APE_ERR_NETWORK,     /* the transport failed; see ape_last_error() */
+  APE_ERR_ROUTE,       /* a route that does not lead to its end; see ape_last_error() */
+  APE_ERR_DEADLOCK, /* packets of these routes could wait for each other; ape_last_error() names the cycle */
+  APE_ERR_UNSUPPORTED /* this network has no routes that a program could read or set */
 } ape_error;
 
 /* What a code means; never NULL. */
@@ -138,6 +142,24 @@ int ape_halo_start(ape_halo halo);
 int ape_halo_wait(ape_halo halo);
 int ape_halo_test(ape_halo halo, int* done);
 int ape_halo_free(ape_halo* halo);
+
+/* Routes. The routers of the torus have tables: one entry for each destination, a direction. A route is the
+ * path of packets between the nodes of two ranks, given by the directions of its hops on the machine's torus
+ * or mesh. (They are those of ape_neighbor() unless the torus of ranks has another shape.) In virtual time
+ * only. */
+
+/* `hops` becomes their number, `directions` the first `room` of them. */
+int ape_route_get(int from, int to, int room, int directions[], int* hops);
+/* Declares a route, of any two ranks. It has no effect before ape_route_apply(). */
+int ape_route_add(int from, int to, int hops, const int directions[]);
+/* A call of all ranks. The routes that they have declared since the last call replace all routes that were
+ * set before, together or not at all: none declared brings the machine's own routes back. What no declared
+ * route says remains the machine's own; since a router has one entry for each destination, packets to the end
+ * of a route that enter it on the way follow it, too. Refused, with the same error everywhere, if a route
+ * does not lead to its end, if two need different entries of a router, or if packets could deadlock. Then the
+ * old routes stay, and what was declared is forgotten. The network must be empty: complete your messages
+ * first. */
+int ape_route_apply(void);
 
 #pragma GCC visibility pop
 

@@ -6,6 +6,7 @@
 
 #include "api/apelib/error.hpp"
 #include "message/engine_events.hpp"
+#include "runtime/ipc/route_order.hpp"
 
 template class apenet::message::Engine<apenet::apelib::CardTransport>;
 
@@ -23,6 +24,25 @@ message::Owner owner_of(Operation& operation) {
   message::Owner owner;
   owner.context = &operation;
   return owner;
+}
+
+// Holds the longest path of any torus, and any text.
+constexpr std::size_t most_answer_bytes = 256 * 1024;
+
+ape_error error_of(ipc::RouteOutcome outcome) {
+  switch (outcome) {
+    case ipc::RouteOutcome::done:
+      return APE_OK;
+    case ipc::RouteOutcome::unsupported:
+      return APE_ERR_UNSUPPORTED;
+    case ipc::RouteOutcome::bad_route:
+      return APE_ERR_ROUTE;
+    case ipc::RouteOutcome::deadlock:
+      return APE_ERR_DEADLOCK;
+    case ipc::RouteOutcome::busy:
+      return APE_ERR_BUSY;
+  }
+  return APE_ERR_NETWORK;
 }
 
 }  // namespace
@@ -99,6 +119,33 @@ void CardTransport::wait_until(std::string_view call, const std::function<bool()
   card_.wait_until(call, [&] { return !failure_.empty() || done(); });
 }
 
+std::vector<std::uint32_t> CardTransport::order_routes(std::string_view call,
+                                                       std::span<const std::uint32_t> order) {
+  route_words_.assign(order.begin(), order.end());
+  route_answer_.resize(most_answer_bytes);
+  ipc::Request request;
+  request.verb = ipc::RequestVerb::routes;
+  request.target = rank();
+  request.local_address = message::address_of(route_words_.data());
+  request.bytes = static_cast<std::int64_t>(order.size_bytes());
+  request.remote_address = message::address_of(route_answer_.data());
+  request.immediate = route_answer_.size();
+  route_order_ = card_.post(request);
+  wait_until(call, [&] { return route_order_ == 0; });
+  ipc::RouteAnswer head;
+  std::memcpy(&head, route_answer_.data(), sizeof head);
+  const std::byte* data = route_answer_.data() + sizeof head;
+  if (!failure_.empty() || route_fault_ != ipc::AccessFault::none)
+    throw Error(APE_ERR_NETWORK, std::string(call) + ": the simulator cannot reach this rank's memory");
+  if (head.outcome != ipc::RouteOutcome::done) {
+    const std::string why(reinterpret_cast<const char*>(data), head.length);
+    throw Error(error_of(head.outcome), std::string(call) + ": " + why);
+  }
+  std::vector<std::uint32_t> words(head.length / ipc::word_bytes);
+  std::memcpy(words.data(), data, words.size() * ipc::word_bytes);
+  return words;
+}
+
 void CardTransport::close() {
   card_.close();
 }
@@ -138,6 +185,11 @@ void CardTransport::ended(const message::Transfer& transfer) {
 }
 
 void CardTransport::take(const ipc::Event& event) noexcept {
+  if (event.message == route_order_ && event.kind == ipc::EventKind::got) {
+    route_order_ = 0;
+    route_fault_ = event.fault;
+    return;
+  }
   if (!failure_.empty()) return;  // its operations may be gone
   try {
     engine_.take(event);

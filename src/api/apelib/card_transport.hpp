@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "api/apelib/transport.hpp"
 #include "api/native/card.hpp"
@@ -31,6 +32,8 @@ class CardTransport final : public Transport, private native::Taker {
   void prepare(std::span<const std::byte> memory) override;
   void look() override { card_.look(); }
   void wait_until(std::string_view call, const std::function<bool()>& done) override;
+  std::vector<std::uint32_t> order_routes(std::string_view call,
+                                          std::span<const std::uint32_t> order) override;
   [[nodiscard]] const std::string& failure() const override { return failure_; }
   void close() override;
 
@@ -66,6 +69,11 @@ class CardTransport final : public Transport, private native::Taker {
   Engine engine_;
   message::Inbox inbox_{0};
   std::string failure_;
+  // The order about routes in progress, and the room for its answer.
+  std::uint64_t route_order_ = 0;  // its message; 0: none
+  ipc::AccessFault route_fault_ = ipc::AccessFault::none;
+  std::vector<std::uint32_t> route_words_;
+  std::vector<std::byte> route_answer_;
 };
 
 }  // namespace apenet::apelib

@@ -42,6 +42,12 @@ const char* meaning_of(int code) {
       return "no memory is left";
     case APE_ERR_NETWORK:
       return "the network failed";
+    case APE_ERR_ROUTE:
+      return "not a route to its end, or two of one router to one end";
+    case APE_ERR_DEADLOCK:
+      return "routes that can deadlock";
+    case APE_ERR_UNSUPPORTED:
+      return "not on this network";
     default:
       return "not a code of this library";
   }

@@ -131,6 +131,11 @@ class FabricTransport final : public Transport {
   void prepare(std::span<const std::byte> /*memory*/) override {}
   void look() override;
   void wait_until(std::string_view call, const std::function<bool()>& done) override;
+  std::vector<std::uint32_t> order_routes(std::string_view call,
+                                          std::span<const std::uint32_t> /*order*/) override {
+    throw Error(APE_ERR_UNSUPPORTED,
+                std::string(call) + ": in real time the network below libfabric chooses the routes");
+  }
   [[nodiscard]] const std::string& failure() const override { return failure_; }
   void close() override;
 

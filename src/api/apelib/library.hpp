@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "api/apelib/handles.hpp"
+#include "api/apelib/routes.hpp"
 #include "api/apelib/torus.hpp"
 #include "api/apelib/transport.hpp"
 
@@ -42,6 +43,7 @@ class Library {
   [[nodiscard]] std::uint32_t size() const { return transport_.size(); }
   [[nodiscard]] Handles<Operation>& requests() { return requests_; }
   [[nodiscard]] Handles<Halo>& halos() { return halos_; }
+  [[nodiscard]] DeclaredRoutes& declared_routes() { return declared_routes_; }
 
   // Waits for all of them; throws the error of the first that failed.
   void wait_for(std::string_view call, std::span<Operation* const> operations);
@@ -64,6 +66,7 @@ class Library {
   Torus torus_;
   Handles<Operation> requests_;
   Handles<Halo> halos_;
+  DeclaredRoutes declared_routes_;
 };
 
 }  // namespace apenet::apelib

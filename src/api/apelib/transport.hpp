@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "api/apelib/apelib.h"
 #include "api/apelib/torus.hpp"
@@ -71,6 +72,10 @@ class Transport {
   virtual void look() = 0;
   // Makes progress until done(). `call`: what the program has called.
   virtual void wait_until(std::string_view call, const std::function<bool()>& done) = 0;
+  // Gives the network an order about routes, and returns the words of its answer: ipc/route_order.hpp. Throws
+  // Error if it is refused.
+  virtual std::vector<std::uint32_t> order_routes(std::string_view call,
+                                                  std::span<const std::uint32_t> order) = 0;
   // What went wrong for good, so that nothing ends any more; empty: nothing.
   [[nodiscard]] virtual const std::string& failure() const = 0;
   // All ranks have called ape_finalize().

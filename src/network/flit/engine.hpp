@@ -58,6 +58,10 @@ class FlitEngine final : public HaltingNetwork, private EventHandler {
   std::uint64_t halt() override;
   void restart(const Routing* routing, InjectionGate* gate) override;
   [[nodiscard]] std::uint64_t messages_under_way() const override;
+  [[nodiscard]] bool is_empty() const override {
+    return !is_awake_ && is_at_rest() && messages_under_way() == 0;
+  }
+  void take_routes(const Routing* routing) override { restart(routing, nullptr); }
 
  private:
   enum class Step : std::uint8_t { cycle, delivered, injection_freed };

@@ -75,6 +75,8 @@ class PacketEngine final : public HaltingNetwork, private EventHandler {
   std::uint64_t halt() override;
   void restart(const Routing* routing, InjectionGate* gate) override;
   [[nodiscard]] std::uint64_t messages_under_way() const override;
+  [[nodiscard]] bool is_empty() const override { return !is_halted_ && messages_under_way() == 0; }
+  void take_routes(const Routing* routing) override { restart(routing, gate_); }
 
  private:
   using Flight = packet::Flight;

@@ -35,6 +35,8 @@ class Resequencer final : public Network {
     network_->await_injection_room(node, channel);
   }
   void prepare(NodeId node, std::uint16_t channel) const override { network_->prepare(node, channel); }
+  [[nodiscard]] bool is_empty() const override { return network_->is_empty(); }
+  void take_routes(const Routing* routing) override { network_->take_routes(routing); }
   std::int64_t inject(const Packet& packet, Time tail_time) override;
   void consumed(NodeId node, const Packet& packet) override;
   [[nodiscard]] std::uint32_t link_count() const override { return network_->link_count(); }

@@ -72,18 +72,30 @@ void Scheduler::report_refusal(const PendingRequest& pending) {
   const bool is_reported = (request.flags & ipc::want_remote) != 0;
   if (request.interface == ipc::Interface::libfabric || request.verb != ipc::RequestVerb::put || is_reported)
     return;
+  ipc::Event event = event_now(ipc::EventKind::refused, request);
+  event.source = request.target;
+  event.key = request.key;
+  event.fault = pending.fault;
+  deliver(pending.rank, event);
+}
+
+void Scheduler::tell_answered(std::uint32_t rank, const ipc::Request& request, ipc::AccessFault fault) {
+  ipc::Event event = event_now(ipc::EventKind::got, request);
+  event.source = rank;
+  event.fault = fault;
+  deliver(rank, event);
+}
+
+ipc::Event Scheduler::event_now(ipc::EventKind kind, const ipc::Request& request) const {
   ipc::Event event;
   event.time_ps = simulation_.now().ps();
   event.message = request.message;
-  event.source = request.target;
-  event.kind = ipc::EventKind::refused;
+  event.kind = kind;
   event.bytes = request.bytes;
   event.immediate = request.immediate;
-  event.key = request.key;
   event.rail = request.rail;
   event.interface = request.interface;
-  event.fault = pending.fault;
-  deliver(pending.rank, event);
+  return event;
 }
 
 void Scheduler::deliver(std::uint32_t rank, const ipc::Event& event) {

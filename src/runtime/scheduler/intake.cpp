@@ -136,7 +136,7 @@ void request(std::uint32_t rank, const ipc::Request& shared, std::int64_t earlie
   field("inline_length", to.inline_length).at_most(ipc::inline_bytes);
   std::memcpy(to.inline_data, shared.inline_data, to.inline_length);
   field("verb", static_cast<std::uint8_t>(to.verb))
-      .at_most(static_cast<std::uint8_t>(ipc::RequestVerb::release));
+      .at_most(static_cast<std::uint8_t>(ipc::RequestVerb::routes));
   field("flags", to.flags).at_most(all_flags);
   check_gpu_flags(rank, to);
   field("target", to.target).below(size.process_count, " processes");

@@ -21,6 +21,10 @@ Scheduler::Scheduler(Simulation& simulation, Machine& machine, SharedMemory& sha
       memory_(shared, process_ids_),
       processes_(machine.process_count()),
       lookahead_ps_(machine.lookahead().ps()),
+      route_orders_(simulation, machine, memory_,
+                    [this](std::uint32_t rank, const ipc::Request& request, ipc::AccessFault fault) {
+                      tell_answered(rank, request, fault);
+                    }),
       alive_(machine.process_count()) {
   for (std::uint32_t rank = 0; rank < processes_.size(); ++rank) ran_.push_back(rank);
   for (std::uint8_t rail = 0; rail < rail_count(machine.description()); ++rail) {
@@ -100,6 +104,12 @@ void Scheduler::feed() {
 void Scheduler::post(std::uint32_t rank, const ipc::Request& request) {
   if (request.verb == ipc::RequestVerb::release) {
     release(rank, request);
+    return;
+  }
+  if (request.verb == ipc::RequestVerb::routes) {
+    const Time reaches = Time::from_ps(request.time_ps + lookahead_ps_);
+    route_orders_.post(rank, request, std::max(reaches, simulation_.now()));
+    ++activity_;
     return;
   }
   const LayerCosts& costs = rail_costs_[request.rail].of(request.interface);

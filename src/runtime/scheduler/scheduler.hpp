@@ -17,6 +17,7 @@
 #include "runtime/scheduler/exchange.hpp"
 #include "runtime/scheduler/pending_requests.hpp"
 #include "runtime/scheduler/process_memory.hpp"
+#include "runtime/scheduler/route_orders.hpp"
 #include "runtime/scheduler/shared_memory.hpp"
 
 namespace apenet {
@@ -168,6 +169,8 @@ class Scheduler final : public CompletionSink {
   void wake(std::uint32_t rank, std::int64_t horizon_ps);
   void set_running();
   void report_refusal(const PendingRequest& pending);
+  [[nodiscard]] ipc::Event event_now(ipc::EventKind kind, const ipc::Request& request) const;
+  void tell_answered(std::uint32_t rank, const ipc::Request& request, ipc::AccessFault fault);
   void deliver(std::uint32_t rank, const ipc::Event& event);
   [[nodiscard]] std::int64_t known_action_ps(std::uint32_t rank) const;
   void trace_wait(std::uint32_t rank) const;
@@ -186,6 +189,7 @@ class Scheduler final : public CompletionSink {
   std::vector<Posted> posted_;
   std::vector<ipc::Request> requests_;  // the requests to which posted_ refers
   std::int64_t lookahead_ps_;
+  RouteOrders route_orders_;
   struct LayerCosts {
     Time packet_interval;           // between packets of the library's sends
     std::int64_t after_receive_ps;  // from taking an arrival until its mailbox place is free

@@ -14,6 +14,7 @@ program every_call
   complex(c_double_complex), target :: phase
   integer(c_int), target :: mine
   integer(c_int), allocatable, target :: all(:)
+  integer(c_int) :: directions(16), hops, wanted
   integer :: i
 
   call expect(ape_rank(rank), APE_ERR_STATE)
@@ -96,6 +97,16 @@ program every_call
   end do
   call expect(ape_halo_free(halo), APE_OK)
   if (halo /= APE_NO_HALO) error stop 11
+
+  wanted = ape_route_get(0, ranks - 1, 16, directions, hops)
+  if (wanted /= APE_OK) then  ! in real time
+    call expect(wanted, APE_ERR_UNSUPPORTED)
+    hops = 1
+    directions(1) = APE_PLUS_X
+  end if
+  if (ranks == 1) call expect(ape_route_add(0, 0, 1, directions), APE_ERR_ROUTE)
+  if (ranks > 1) call expect(ape_route_add(0, ranks - 1, hops, directions), APE_OK)
+  call expect(ape_route_apply(), wanted)
   call expect(ape_finalize(), APE_OK)
   call expect(ape_finalize(), APE_ERR_FINALIZED)
   if (rank == 0) print '(a)', 'passed'

@@ -86,6 +86,28 @@ def refusals(size: int) -> None:
         apelib.rank_at([0])
 
 
+def routes(size: int) -> None:
+    """In virtual time there are some, in real time none."""
+    try:
+        way = apelib.route(0, size - 1)
+    except Error as refused:
+        assert refused.code is ErrorCode.UNSUPPORTED
+        with pytest.raises(Error, match="real time"):
+            apelib.apply_routes()
+        return
+    assert len(way) == min(size - 1, 2)
+    if size > 1:
+        apelib.add_route(0, size - 1, [Direction.MINUS_X] * 2)
+        apelib.apply_routes()
+        assert apelib.route(0, size - 1) == (Direction.MINUS_X, Direction.MINUS_X)
+        apelib.add_route(0, size - 1, [Direction.PLUS_X])
+        with pytest.raises(Error, match="it ends at") as refused:
+            apelib.apply_routes()
+        assert refused.value.code is ErrorCode.ROUTE
+    apelib.apply_routes()
+    assert apelib.route(0, size - 1) == way
+
+
 def main() -> None:
     with pytest.raises(Error) as refused:
         apelib.rank()
@@ -98,6 +120,7 @@ def main() -> None:
     collectives(rank, size)
     halos(rank)
     refusals(size)
+    routes(size)
     apelib.finalize()
     if rank == 0:
         print("passed")

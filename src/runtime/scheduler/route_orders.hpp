@@ -1,0 +1,58 @@
+// RouteOrders: the processes' orders to read and to replace the routes of a network (ipc/route_order.hpp).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <span>
+#include <vector>
+
+#include "kernel/simulation.hpp"
+#include "machine/machine.hpp"
+#include "runtime/ipc/protocol.hpp"
+#include "runtime/ipc/route_order.hpp"
+#include "runtime/scheduler/process_memory.hpp"
+
+namespace apenet {
+
+// An order reaches the network one lookahead after its post. Routes are replaced while no packet is in the
+// network: an order waits for that, for at most `patience`, and is refused then. Before virtual time begins,
+// as afterwards.
+class RouteOrders final : private EventHandler {
+ public:
+  // From the program that sets routes, the last packets of a few messages may still be on their way. Assumed,
+  // as is `between_looks`: no source says how a host learns that the torus is empty.
+  static constexpr Time patience = Time::from_ps(1'000'000'000);
+  static constexpr Time between_looks = Time::from_ps(1'000'000);
+
+  // answered(): the answer is in the memory of the rank, or there is a fault.
+  using Answered =
+      std::function<void(std::uint32_t rank, const ipc::Request& request, ipc::AccessFault fault)>;
+  RouteOrders(Simulation& simulation, Machine& machine, ProcessMemory& memory, Answered answered)
+      : simulation_(simulation), machine_(machine), memory_(memory), answered_(std::move(answered)) {}
+
+  void post(std::uint32_t rank, const ipc::Request& request, Time when);
+
+ private:
+  struct Order {
+    ipc::Request request;
+    Time begun;
+  };
+
+  void handle_event(const Event& event) override;
+  // Whether the order was carried out or refused; if not, it waits.
+  bool carry_out(std::uint32_t rank, const Order& order, std::span<const std::uint32_t> words);
+  [[nodiscard]] std::vector<ProgrammedRoute> routes_of(std::uint32_t rank,
+                                                       std::span<const std::uint32_t> words) const;
+  void answer(std::uint32_t rank, ipc::RouteOutcome outcome, std::span<const std::byte> data);
+  void end(std::uint32_t rank, ipc::AccessFault fault);
+
+  Simulation& simulation_;
+  Machine& machine_;
+  ProcessMemory& memory_;
+  Answered answered_;
+  EventSource source_{EventKind::control, 0, 0};
+  std::map<std::uint32_t, Order> orders_;  // by rank, which has one at a time
+};
+
+}  // namespace apenet
