@@ -142,15 +142,17 @@ def test_random_sequences_agree_with_a_model_and_repeat(compile_native, run_virt
     hashes = []
     for label in ("once", "again"):
         output = run_virtual(
-            compile_native("apelib/fuzz.c", "apelib"), 4, "1", "2000", options=("--out", str(tmp_path / label))
+            compile_native("apelib/fuzz.c", "apelib"), 2, "1", "10000", options=("--out", str(tmp_path / label))
         )
-        assert output == "2000 sequences agree\n"
+        assert output == "10000 sequences agree\n"
         hashes.append(json.loads((tmp_path / label / "run.json").read_text(encoding="utf-8"))["trace_hash"])
     assert hashes[0] == hashes[1]
 
 
-@pytest.mark.parametrize(("machine", "ranks"), [("extoll-64", 3), ("qpace", 4), ("apenetplus-v5", 5), ("pax", 8)])
-def test_random_sequences_on_other_cards(compile_native, run_virtual, machine, ranks):
+@pytest.mark.parametrize(
+    ("machine", "ranks"), [("ape16", 4), ("extoll-64", 3), ("qpace", 4), ("apenetplus-v5", 5), ("pax", 8)]
+)
+def test_random_sequences_of_more_ranks(compile_native, run_virtual, machine, ranks):
     run_virtual(compile_native("apelib/fuzz.c", "apelib"), ranks, str(ranks), "300", machine=machine)
 
 

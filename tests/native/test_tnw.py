@@ -35,10 +35,15 @@ def test_random_calls_carry_the_right_bytes_and_repeat(apenet, compile_native, t
     program = compile_native("tnw/fuzz.c", "tnw")
     records = []
     for out in (tmp_path / "first", tmp_path / "second"):
-        run = apenet("run", "-n", "4", *torus(2, 2, 1), "--out", out, "--", program, "1", "200")
+        run = apenet("run", "-n", "2", *torus(2, 1, 1), "--out", out, "--", program, "1", "10000")
         assert run.returncode == 0, run.stderr
         records.append((run.stdout, (out / "run.json").read_bytes()))
     assert records[0] == records[1]
+
+
+def test_random_calls_of_four_ranks(apenet, compile_native):
+    run = apenet("run", "-n", "4", *torus(2, 2, 1), "--", compile_native("tnw/fuzz.c", "tnw"), "1", "300")
+    assert run.returncode == 0, run.stderr
 
 
 @pytest.mark.parametrize("channels", [1, 8])

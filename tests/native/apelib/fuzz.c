@@ -65,7 +65,7 @@ static void exchange_messages(void) {
   struct message messages[MOST_MESSAGES];
   static struct post posts[MOST_RANKS][MOST_POSTS];
   int totals[MOST_RANKS];
-  const int count = 1 + (int)draw(MOST_MESSAGES);
+  const int count = 1 + (int)draw(1 + draw(MOST_MESSAGES));  // mostly few, so that a run has many sequences
   for (int i = 0; i < count; ++i) {
     messages[i] = (struct message){(int)draw((uint64_t)size),
                                    (int)draw((uint64_t)size),

@@ -56,7 +56,9 @@ static void set_up(struct Lane* lane, uint64_t seed, int sender, tnw_link sender
   lane->link = link;
   lane->channel = channel;
   /* Few lanes at once, so that a run has many different sequences. */
-  lane->count = mix(lane->name) % 4 == 0 ? (int)(mix(lane->name + 1) % (most_messages + 1)) : 0;
+  lane->count = mix(lane->name) % 16 == 0
+                    ? (int)(mix(lane->name + 1) % (1 + mix(lane->name + 2) % most_messages) + 1)
+                    : 0;
   for (int i = 0; i < lane->count; ++i) lane->buffers[i] = malloc(max_bytes + 1);
 }
 
