@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "network/description.hpp"
 #include "network/network.hpp"
 #include "network/routing/route_table.hpp"
 #include "network/topology/cube.hpp"
