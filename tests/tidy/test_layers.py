@@ -52,6 +52,7 @@ RULES = {
     "api/rdma": ["api/native", "runtime/ipc", "api/gpu/apenet_gpu.h", "kernel"],
     "api/tnw": ["api/native", "runtime/ipc"],
     "api/extoll": ["api/native", "kernel", "message/requests.hpp", "runtime/ipc"],
+    "api/gasnet": ["api/extoll", "api/native", "kernel", "runtime/ipc"],
     "api/compute": ["runtime/ipc"],
 }
 
@@ -84,6 +85,10 @@ LINKS = {
     "tnw": {"native"},
     "apelib": {"native"},
     "extoll": {"native"},
+    "gasnet": {"extoll"},
+    "gasnet_seq": {"gasnet"},
+    "gasnet_par": {"gasnet"},
+    "gasnet_parsync": {"gasnet"},
     "qmp": set(),
 }
 

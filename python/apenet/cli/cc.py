@@ -16,6 +16,11 @@ def cc(
     context: typer.Context,
     apelib: Annotated[bool, typer.Option("--apelib", help="Link the library of the APENet machines.")] = False,
     extoll: Annotated[bool, typer.Option("--extoll", help="Link EXTOLL's VELO and RMA.")] = False,
+    gasnet_seq: Annotated[bool, typer.Option("--gasnet-seq", help="Link GASNet-1 for one thread.")] = False,
+    gasnet_par: Annotated[bool, typer.Option("--gasnet-par", help="Link GASNet-1 for threads.")] = False,
+    gasnet_parsync: Annotated[
+        bool, typer.Option("--gasnet-parsync", help="Link GASNet-1 for threads that take turns.")
+    ] = False,
     qmp: Annotated[bool, typer.Option("--qmp", help="Link QMP, the message passing of lattice QCD.")] = False,
     rdma: Annotated[bool, typer.Option("--rdma", help="Link the library of APENet's cards.")] = False,
     tnw: Annotated[bool, typer.Option("--tnw", help="Link QPACE's torus network processor.")] = False,
@@ -27,7 +32,16 @@ def cc(
     show: Annotated[bool, typer.Option("--show", help="Print the compiler's command instead of running it.")] = False,
 ) -> None:
     """Compile a program that uses the machines' own libraries. All other arguments go to the compiler."""
-    wanted = {"apelib": apelib, "extoll": extoll, "qmp": qmp, "rdma": rdma, "tnw": tnw}
+    wanted = {
+        "apelib": apelib,
+        "extoll": extoll,
+        "gasnet-seq": gasnet_seq,
+        "gasnet-par": gasnet_par,
+        "gasnet-parsync": gasnet_parsync,
+        "qmp": qmp,
+        "rdma": rdma,
+        "tnw": tnw,
+    }
     if not context.args and not show:
         raise InputError("arguments", "none", "those of a compiler, such as prog.c -o prog")
     whole = command(context.args, [name for name, chosen in wanted.items() if chosen], mpi=mpi, compiler=compiler)

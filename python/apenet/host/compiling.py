@@ -13,11 +13,17 @@ from apenet.host.toolchain import INCLUDE, LIBRARIES, search_path
 PACKAGES = {
     "apelib": "apelib",
     "extoll": "apenet-extoll",
+    "gasnet-par": "gasnet-par",
+    "gasnet-parsync": "gasnet-parsync",
+    "gasnet-seq": "gasnet-seq",
     "qmp": "qmp",
     "rdma": "apenet-rdma",
     "tnw": "apenet-tnw",
 }
 """The libraries that programs can link, and their pkg-config packages, which are also the names of their files."""
+
+# What a library's header must find defined.
+_DEFINITIONS = {f"gasnet-{mode}": f"-DGASNET_{mode.upper()}" for mode in ("par", "parsync", "seq")}
 
 # By the suffix of a source: the compiler, and MPI's wrapper of it.
 _FORTRAN = "gfortran"
@@ -36,7 +42,8 @@ def flags(libraries: Sequence[str]) -> tuple[list[str], list[str]]:
         if library not in PACKAGES:
             raise InputError("library", library, "one of " + ", ".join(PACKAGES))
     linked = [f"-l{PACKAGES[library]}" for library in libraries]
-    return [f"-I{INCLUDE}"], [f"-L{LIBRARIES}", f"-Wl,-rpath,{LIBRARIES}", *linked] if linked else []
+    defined = [_DEFINITIONS[library] for library in libraries if library in _DEFINITIONS]
+    return [f"-I{INCLUDE}", *defined], [f"-L{LIBRARIES}", f"-Wl,-rpath,{LIBRARIES}", *linked] if linked else []
 
 
 def command(

@@ -50,6 +50,7 @@ class Rma {
   // The oldest notification; nullptr: there is none, and a poll has been charged.
   RMA2_Notification* probe();
   RMA2_Notification* await(std::string_view call);
+  [[nodiscard]] bool has_notification() const { return !queue_.empty(); }
   [[nodiscard]] bool free(const RMA2_Notification* notification);
 
   // Call for the card's events of this engine.

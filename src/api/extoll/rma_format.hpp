@@ -23,6 +23,17 @@ struct Notice {
   Address remote;
   std::uint8_t error = 0;  // RMA2_Notification_Error
 
+  [[nodiscard]] static Notice decode(const RMA2_Notification& notification) {
+    const std::uint64_t word1 = notification.word1.value;
+    return {.word0 = notification.word0.value,
+            .info = static_cast<std::uint32_t>(field(word1, 0, size_mask)),
+            .command = static_cast<RMA2_Command>(field(word1, 51, 0xf)),
+            .type = static_cast<RMA2_Notification_Spec>(field(word1, 48, 0x7)),
+            .remote = {static_cast<std::uint16_t>(field(word1, 32, 0xffff)),
+                       static_cast<std::uint8_t>(field(word1, 23, 0xff))},
+            .error = static_cast<std::uint8_t>(field(word1, 61, 0x7))};
+  }
+
   [[nodiscard]] RMA2_Notification encode() const {
     return {{word0},
             {(info & size_mask) | std::uint64_t{remote.vpid} << 23U | std::uint64_t{remote.nodeid} << 32U |

@@ -29,7 +29,7 @@ velo2_ret_t Velo::send(std::uint32_t target, std::span<const std::byte> payload,
   if (type > last_type) return VELO2_RET_INV_MTT;
   if (payload.size() > packet_bytes()) return VELO2_RET_INV_MSG;
   const bool by_card = !card_.client().is_near(target);
-  if (by_card) card_.wait_until("velo2_send", [this] { return held_back_ < most_held_back; });
+  card_.wait_until("velo2_send", [&] { return has_room(target); });
   ipc::Request request;
   request.verb = ipc::RequestVerb::send;
   request.target = target;

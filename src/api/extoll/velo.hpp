@@ -46,6 +46,10 @@ class Velo {
   [[nodiscard]] bool is_open(std::uint64_t id) const { return id_ != 0 && id_ == id; }
 
   [[nodiscard]] std::size_t packet_bytes() const;
+  // Whether send() to this process does not wait.
+  [[nodiscard]] bool has_room(std::uint32_t target) const {
+    return card_.client().is_near(target) || held_back_ < most_held_back;
+  }
   // A sender without room waits. Requires that the port is open.
   velo2_ret_t send(std::uint32_t target, std::span<const std::byte> payload, std::uint8_t tag,
                    std::uint8_t type);
@@ -53,6 +57,7 @@ class Velo {
   void await_message();
   // Whether there is a message; if not, a poll is charged.
   bool look();
+  [[nodiscard]] bool has_message() const { return !mailbox_.empty(); }
   // Takes the oldest message. Requires that there is one, and that `to` has room for it.
   void take(std::span<std::byte> to);
   [[nodiscard]] const Message& oldest() const { return mailbox_.front(); }

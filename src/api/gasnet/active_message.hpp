@@ -1,0 +1,72 @@
+// Active Messages as the conduits carry them: a header of 8 bytes, up to 16 arguments of 4 bytes, and a
+// payload.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace apenet::gasnet {
+
+inline constexpr std::size_t max_arguments = 16;
+inline constexpr std::size_t max_medium_bytes = 8192;  // Kujat et al. section III.B
+
+using Argument = std::int32_t;
+
+// Signals belong to the conduit: they have no handler, and need no credit.
+enum class Category : std::uint8_t { short_message, medium, long_message, signal };
+
+// The first 8 bytes of a message. Kujat et al. section III.B: type, number of arguments, handler, length.
+struct Header {
+  static constexpr std::size_t bytes = 8;
+  static constexpr std::uint32_t most_credits = 0xff;
+
+  Category category = Category::signal;
+  bool is_reply = false;
+  std::uint8_t argument_count = 0;
+  std::uint8_t handler = 0;
+  std::uint8_t credits = 0;  // given back to the receiver of this message
+  std::uint32_t payload_bytes = 0;
+
+  [[nodiscard]] constexpr std::uint64_t encode() const {
+    return std::uint64_t{static_cast<std::uint8_t>(category)} | std::uint64_t{is_reply} << 2U |
+           std::uint64_t{argument_count} << 3U | std::uint64_t{handler} << 8U |
+           std::uint64_t{credits} << 16U | std::uint64_t{payload_bytes} << 32U;
+  }
+  [[nodiscard]] static constexpr Header decode(std::uint64_t word) {
+    return {.category = static_cast<Category>(word & 3U),
+            .is_reply = (word >> 2U & 1U) != 0,
+            .argument_count = static_cast<std::uint8_t>(word >> 3U & 31U),
+            .handler = static_cast<std::uint8_t>(word >> 8U & 0xffU),
+            .credits = static_cast<std::uint8_t>(word >> 16U & 0xffU),
+            .payload_bytes = static_cast<std::uint32_t>(word >> 32U)};
+  }
+
+  // Without the payload of a long message, which goes another way.
+  [[nodiscard]] constexpr std::size_t bytes_by_message() const {
+    return bytes + argument_count * sizeof(Argument) + (category == Category::medium ? payload_bytes : 0);
+  }
+};
+
+// A message to send. The memory that it names is the caller's.
+struct Outgoing {
+  Header header;
+  std::span<const Argument> arguments;
+  std::span<const std::byte> payload;
+  std::byte* destination = nullptr;  // of a long message: in the target's segment
+  bool may_change = true;            // the source of a long message, once the call returns
+};
+
+// A message that has arrived whole.
+struct Incoming {
+  std::uint32_t source = 0;
+  Header header;
+  std::uint32_t credits_used = 0;  // that a request has taken from its sender, and that its end gives back
+  std::array<Argument, max_arguments> arguments{};
+  std::vector<std::byte> payload;     // of a medium message
+  std::byte* long_payload = nullptr;  // in this process's segment
+};
+
+}  // namespace apenet::gasnet

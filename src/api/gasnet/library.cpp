@@ -1,0 +1,310 @@
+#include "api/gasnet/library.hpp"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+
+#include "api/gasnet/choose_conduit.hpp"
+#include "api/gasnet/interface.hpp"
+#include "api/gasnet/tree.hpp"
+
+namespace apenet::gasnet {
+namespace {
+
+using native::Inside;
+
+constexpr std::size_t default_segment_bytes = std::size_t{1} << 30U;
+
+constexpr std::uint8_t number(Own own) {
+  return static_cast<std::uint8_t>(own);
+}
+
+}  // namespace
+
+Library& Library::instance() {
+  static Library* const library = new Library;  // never destroyed: other threads may be in it at exit
+  return *library;
+}
+
+ThreadState& Library::thread() {
+  static thread_local ThreadState state;
+  return state;
+}
+
+int Library::init(Mode mode) {
+  if (is_initialised()) return GASNET_ERR_NOT_INIT;
+  mode_ = mode;
+  ipc::Client* const client = ipc::Client::instance();
+  if (client == nullptr) {
+    std::fputs("gasnet_init: there is no simulation: start the program by `apenet run`\n", stderr);
+    return GASNET_ERR_RESOURCE;
+  }
+  const Inside inside(*client);
+  std::string why;
+  conduit_ = choose_conduit(client->header(), why);
+  if (conduit_ == nullptr) {
+    std::fprintf(stderr, "gasnet_init: %s\n", why.c_str());
+    return GASNET_ERR_RESOURCE;
+  }
+  max_segment_bytes_ = default_segment_bytes;
+  barrier_ = std::make_unique<Barrier>(
+      rank(), rank_count(),
+      [this](std::uint32_t target, std::uint32_t phase, std::uint32_t round, BarrierName name) {
+        const std::array<Argument, 4> words{static_cast<Argument>(phase), static_cast<Argument>(round),
+                                            static_cast<Argument>(name.kind), name.id};
+        signal(target, number(Own::barrier), words);
+      });
+  set_handler(number(Own::barrier), [this](const Incoming& message) {
+    const auto& words = message.arguments;
+    barrier_->heard(static_cast<std::uint32_t>(words[0]), static_cast<std::uint32_t>(words[1]),
+                    {static_cast<BarrierName::Kind>(words[2]), words[3]});
+  });
+  set_handler(number(Own::exit), [this](const Incoming& message) { leave(message.arguments[0]); });
+  set_handler(number(Own::segment), [this](const Incoming& message) { keep_table(message); });
+  set_handler(number(Own::table), [this](const Incoming& message) { keep_table(message); });
+  return GASNET_OK;
+}
+
+int Library::attach(std::span<const std::pair<std::uint8_t, Handler>> handlers, std::size_t segment_bytes) {
+  for (const auto& [index, handler] : handlers) handlers_[index] = handler;
+  void* const memory = segment_bytes == 0 ? nullptr
+                                          : mmap(nullptr, segment_bytes, PROT_READ | PROT_WRITE,
+                                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) return GASNET_ERR_RESOURCE;
+  const std::span segment(static_cast<std::byte*>(memory), segment_bytes);
+  std::optional<std::uint64_t> key;
+  {
+    const Inside inside(conduit_->card().client());
+    key = conduit_->open_segment(segment);
+  }
+  if (!key) return GASNET_ERR_RESOURCE;
+  exchange_segments(segment, *key);
+  {
+    const Inside inside(conduit_->card().client());
+    barrier_->notify({});
+  }
+  // Nobody sends to the handlers of a process that does not know the segments yet.
+  wait("gasnet_attach", [this] { return barrier_->is_complete(); });
+  barrier_->finish();
+  is_attached_ = true;
+  return GASNET_OK;
+}
+
+// Each tells rank 0, which sends the whole table down a tree.
+void Library::exchange_segments(std::span<std::byte> memory, std::uint64_t key) {
+  const Segment own{reinterpret_cast<std::uint64_t>(memory.data()), memory.size(), key};
+  {
+    const Inside inside(conduit_->card().client());
+    table_.resize(rank_count());
+    const Argument place = static_cast<Argument>(rank());
+    signal(0, number(Own::segment), {&place, 1}, std::as_bytes(std::span(&own, 1)));
+  }
+  wait("gasnet_attach", [this] { return table_known_ == rank_count(); });
+  const Inside inside(conduit_->card().client());
+  spread_table();
+  segments_ = table_;
+  conduit_->know_segments(std::move(table_));
+}
+
+// The payload is a row of segments, beginning with that of the rank in the argument.
+void Library::keep_table(const Incoming& message) {
+  table_.resize(rank_count());
+  std::memcpy(&table_[static_cast<std::size_t>(message.arguments[0])], message.payload.data(),
+              message.payload.size());
+  table_known_ += message.payload.size() / sizeof(Segment);
+}
+
+void Library::spread_table() {
+  constexpr std::size_t most = max_medium_bytes / sizeof(Segment);
+  for (const std::uint32_t child : children(rank(), rank_count())) {
+    for (std::size_t begin = 0; begin < table_.size(); begin += most) {
+      const auto part = std::span(table_).subspan(begin, std::min(most, table_.size() - begin));
+      const Argument place = static_cast<Argument>(begin);
+      signal(child, number(Own::table), {&place, 1}, std::as_bytes(part));
+    }
+  }
+}
+
+void Library::exit(int code) {
+  if (!is_initialised()) {
+    std::fflush(nullptr);
+    std::_Exit(code);
+  }
+  const Inside inside(conduit_->card().client());
+  const Argument word = code;
+  if (rank() != 0) signal(0, number(Own::exit), {&word, 1});
+  leave(code);
+  std::abort();  // leave() does not return at the first call, and there is no second one
+}
+
+// Ends the process, after those below it in the tree have been told. Call inside.
+void Library::leave(int code) {
+  if (is_leaving_) return;
+  is_leaving_ = true;
+  const Argument word = code;
+  for (const std::uint32_t child : children(rank(), rank_count()))
+    signal(child, number(Own::exit), {&word, 1});
+  conduit_->card().close();
+  std::fflush(nullptr);
+  std::_Exit(code);
+}
+
+bool Library::is_in_segment(std::uint32_t rank, const void* address, std::size_t bytes) const {
+  const Segment& segment = segments_[rank];
+  const auto begin = reinterpret_cast<std::uint64_t>(address);
+  return begin >= segment.address && begin - segment.address <= segment.bytes &&
+         bytes <= segment.bytes - (begin - segment.address);
+}
+
+void Library::request(std::uint32_t target, const Outgoing& message) {
+  bool has_credits = false;
+  const auto take = [&] {
+    has_credits = has_credits || conduit_->take_credits(target, message.header);
+    return has_credits;
+  };
+  for (;;) {
+    {
+      const Inside inside(conduit_->card().client());
+      if (!take() && !conduit_->has_next()) conduit_->await_progress("gasnet_AMRequest", take);
+      if (has_credits) {
+        conduit_->send(target, message);
+        return;
+      }
+    }
+    run_handlers();
+  }
+}
+
+void Library::reply(Running& to, const Outgoing& message) {
+  const Inside inside(conduit_->card().client());
+  to.has_replied = true;
+  conduit_->send(to.message->source, message);
+}
+
+void Library::signal(std::uint32_t target, std::uint8_t handler, std::span<const Argument> arguments,
+                     std::span<const std::byte> payload) {
+  const Header header{.category = payload.empty() ? Category::short_message : Category::medium,
+                      .is_reply = true,
+                      .argument_count = static_cast<std::uint8_t>(arguments.size()),
+                      .handler = handler,
+                      .payload_bytes = static_cast<std::uint32_t>(payload.size())};
+  conduit_->send(target, {.header = header, .arguments = arguments, .payload = payload});
+}
+
+void Library::poll() {
+  {
+    const Inside inside(conduit_->card().client());
+    conduit_->look();
+  }
+  run_handlers();
+}
+
+void Library::wait(std::string_view call, const std::function<bool()>& done) {
+  for (;;) {
+    run_handlers();
+    const Inside inside(conduit_->card().client());
+    if (done()) return;
+    if (!conduit_->has_next()) conduit_->await_progress(call, done);
+  }
+}
+
+void Library::await_progress() {
+  if (mode_ != Mode::seq) return poll();
+  {
+    const Inside inside(conduit_->card().client());
+    if (!conduit_->has_next()) conduit_->await_progress("GASNET_BLOCKUNTIL", [] { return false; });
+  }
+  run_handlers();
+}
+
+void Library::run_handlers() {
+  for (;;) {
+    std::optional<Incoming> message;
+    {
+      const Inside inside(conduit_->card().client());
+      message = conduit_->next();
+      if (!message) return;
+      if (message->header.handler < first_client_handler) own_handlers_[message->header.handler](*message);
+    }
+    if (message->header.handler >= first_client_handler) run(*message);
+    const Inside inside(conduit_->card().client());
+    if (!message->header.is_reply) conduit_->give_back(*message);
+  }
+}
+
+void Library::run(const Incoming& message) {
+  const Handler handler = handlers_[message.header.handler];
+  if (handler == nullptr)
+    fatal("gasnet_AMPoll", "a message from node " + std::to_string(message.source) + " for handler " +
+                               std::to_string(message.header.handler) + ", which is not registered");
+  Running running{.message = &message};
+  ThreadState& state = thread();
+  state.running = &running;
+  call_handler(handler, running);
+  state.running = nullptr;
+  if (state.locks_held > 0) fatal("gasnet_AMPoll", "a handler has ended with a handler-safe lock");
+}
+
+namespace {
+
+template <typename... First, std::size_t... I>
+void call_with(Handler handler, const std::array<Argument, max_arguments>& arguments,
+               std::index_sequence<I...> /*count*/, First... first) {
+  using Signature = void (*)(First..., std::conditional_t<I == I, Argument, void>...);
+  reinterpret_cast<Signature>(handler)(first..., arguments[I]...);
+}
+
+template <typename... First>
+void call_with_count(Handler handler, const Incoming& message, First... first) {
+  using Call = void (*)(Handler, const std::array<Argument, max_arguments>&, First...);
+  constexpr auto calls = []<std::size_t... Count>(std::index_sequence<Count...>) {
+    return std::array<Call, sizeof...(Count)>{
+        [](Handler to, const std::array<Argument, max_arguments>& arguments, First... values) {
+          call_with(to, arguments, std::make_index_sequence<Count>(), values...);
+        }...};
+  }
+  (std::make_index_sequence<max_arguments + 1>());
+  calls[message.header.argument_count](handler, message.arguments, first...);
+}
+
+}  // namespace
+
+void Library::call_handler(Handler handler, Running& running) {
+  const Incoming& message = *running.message;
+  const auto token = static_cast<gasnet_token_t>(&running);
+  if (message.header.category == Category::short_message) {
+    call_with_count(handler, message, token);
+    return;
+  }
+  // The program may change the payload; it is not looked at again.
+  const std::byte* const payload =
+      message.header.category == Category::medium ? message.payload.data() : message.long_payload;
+  call_with_count(handler, message, token, static_cast<void*>(const_cast<std::byte*>(payload)),
+                  std::size_t{message.header.payload_bytes});
+}
+
+void Library::fatal(std::string_view call, std::string_view text) {
+  const unsigned node = is_initialised() ? rank() : 0;
+  std::fprintf(stderr, "GASNet: node %u: %.*s: %.*s\n", node, static_cast<int>(call.size()), call.data(),
+               static_cast<int>(text.size()), text.data());
+  std::fflush(nullptr);
+  std::_Exit(1);
+}
+
+void Library::require_attached(std::string_view call) {
+  if (!is_attached()) fatal(call, "called before gasnet_attach");
+}
+
+void Library::require_no_handler(std::string_view call) {
+  require_attached(call);
+  const ThreadState& state = thread();
+  if (state.running != nullptr) fatal(call, "called in a handler");
+  if (state.locks_held > 0) fatal(call, "called with a handler-safe lock held");
+  if (state.holds_interrupts) fatal(call, "called in a no-interrupt section");
+}
+
+}  // namespace apenet::gasnet

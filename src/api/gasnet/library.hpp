@@ -1,0 +1,118 @@
+// Library: GASNet's core interface in one process, over any conduit.
+//
+// Handlers of the program run outside the process's lock, in the thread that polls, so they may send and may
+// use every other library. Handlers of the library itself have the numbers below 128, and run inside.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/gasnet/barrier.hpp"
+#include "api/gasnet/conduit.hpp"
+
+namespace apenet::gasnet {
+
+enum class Mode : std::uint8_t { seq, par, parsync };
+
+using Handler = void (*)();
+
+// What a token points to: the handler that runs in this thread.
+struct Running {
+  const Incoming* message = nullptr;
+  bool has_replied = false;
+};
+
+// Of each thread.
+struct ThreadState {
+  Running* running = nullptr;
+  std::uint32_t locks_held = 0;
+  bool holds_interrupts = false;
+};
+
+class Library {
+ public:
+  static constexpr std::uint8_t first_client_handler = 128;
+
+  // The library of this process.
+  static Library& instance();
+  static ThreadState& thread();
+
+  Library(const Library&) = delete;
+  Library& operator=(const Library&) = delete;
+
+  // Results of these are GASNET_OK or GASNET_ERR_*.
+  int init(Mode mode);
+  int attach(std::span<const std::pair<std::uint8_t, Handler>> handlers, std::size_t segment_bytes);
+  [[noreturn]] void exit(int code);
+
+  [[nodiscard]] Mode mode() const { return mode_; }
+  [[nodiscard]] bool is_initialised() const { return conduit_ != nullptr; }
+  [[nodiscard]] bool is_attached() const { return is_attached_; }
+  // Requires is_initialised().
+  [[nodiscard]] Conduit& conduit() { return *conduit_; }
+  [[nodiscard]] std::uint32_t rank() { return conduit_->card().rank(); }
+  [[nodiscard]] std::uint32_t rank_count() { return conduit_->card().rank_count(); }
+  [[nodiscard]] std::size_t max_segment_bytes() const { return max_segment_bytes_; }
+  // By rank; empty before attach().
+  [[nodiscard]] const std::vector<Segment>& segments() const { return segments_; }
+  [[nodiscard]] bool is_in_segment(std::uint32_t rank, const void* address, std::size_t bytes) const;
+
+  // A request of the program or of the library. Waits for credits, and runs handlers meanwhile.
+  void request(std::uint32_t target, const Outgoing& message);
+  void reply(Running& to, const Outgoing& message);
+  // Looks at the network once, and runs the handlers that are due.
+  void poll();
+  // Runs handlers until done(). done() is asked inside the lock.
+  void wait(std::string_view call, const std::function<bool()>& done);
+  // Runs handlers that are due; if there is none, waits for one (SEQ) or polls.
+  void await_progress();
+
+  // Sends a message to a handler of the library that needs no credit; call inside.
+  void signal(std::uint32_t target, std::uint8_t handler, std::span<const Argument> arguments,
+              std::span<const std::byte> payload = {});
+  // Call inside, before the message can come.
+  void set_handler(std::uint8_t number, std::function<void(const Incoming&)> handler) {
+    own_handlers_[number] = std::move(handler);
+  }
+  [[nodiscard]] Barrier& barrier() { return *barrier_; }
+
+  // Prints node, call and text on standard error, and ends the process.
+  [[noreturn]] void fatal(std::string_view call, std::string_view text);
+  // Both end the process where the program may not poll: in a handler, with a lock, in a no-interrupt
+  // section.
+  void require_attached(std::string_view call);
+  void require_no_handler(std::string_view call);
+
+ private:
+  Library() = default;
+  void exchange_segments(std::span<std::byte> memory, std::uint64_t key);
+  void keep_table(const Incoming& message);
+  void spread_table();
+  void run_handlers();
+  void run(const Incoming& message);
+  void call_handler(Handler handler, Running& running);
+  void leave(int code);
+
+  Mode mode_ = Mode::seq;
+  std::unique_ptr<Conduit> conduit_;
+  std::unique_ptr<Barrier> barrier_;
+  bool is_attached_ = false;
+  bool is_leaving_ = false;
+  std::size_t max_segment_bytes_ = 0;
+  std::array<Handler, 256> handlers_{};
+  std::array<std::function<void(const Incoming&)>, first_client_handler> own_handlers_{};
+  std::vector<Segment> segments_;
+  std::vector<Segment> table_;  // while attaching
+  std::size_t table_known_ = 0;
+};
+
+// Numbers of the library's own handlers.
+enum class Own : std::uint8_t { exit, segment, table, barrier, memset, memset_done, broadcast };
+
+}  // namespace apenet::gasnet

@@ -1,0 +1,10 @@
+// What differs between the libraries of the three modes: the name of gasnet_init().
+#pragma once
+
+#include "api/gasnet/library.hpp"
+
+namespace apenet::gasnet {
+
+int init(Mode mode);
+
+}  // namespace apenet::gasnet
