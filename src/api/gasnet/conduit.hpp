@@ -67,8 +67,9 @@ class Conduit {
   [[nodiscard]] virtual std::optional<Incoming> next() = 0;
   [[nodiscard]] virtual bool has_next() const = 0;
   // Waits until a message is there for next(), an access is finished, or done(), which another thread may
-  // make true. `call`: for the report of a deadlock.
-  virtual void await_progress(std::string_view call, const std::function<bool()>& done) = 0;
+  // make true; for at most this virtual time, if any. `call`: for the report of a deadlock.
+  virtual void await_progress(std::string_view call, const std::function<bool()>& done,
+                              std::optional<Time> most) = 0;
 
  protected:
   Conduit() = default;

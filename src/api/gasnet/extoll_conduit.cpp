@@ -221,10 +221,16 @@ std::optional<Incoming> ExtollConduit::next() {
   return message;
 }
 
-void ExtollConduit::await_progress(std::string_view call, const std::function<bool()>& done) {
-  card().wait_until(call, [&] {
+void ExtollConduit::await_progress(std::string_view call, const std::function<bool()>& done,
+                                   std::optional<Time> most) {
+  const auto has_progress = [&] {
     return done() || has_next() || device_.velo().has_message() || access_.has_notification();
-  });
+  };
+  if (most) {
+    card().wait_for(call, *most, has_progress);
+  } else {
+    card().wait_until(call, has_progress);
+  }
   take_packets();
   if (access_.has_notification()) take_notifications();
 }

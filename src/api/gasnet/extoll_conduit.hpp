@@ -49,7 +49,8 @@ class ExtollConduit final : public Conduit {
   void look() override;
   [[nodiscard]] std::optional<Incoming> next() override;
   [[nodiscard]] bool has_next() const override { return !ready_.empty(); }
-  void await_progress(std::string_view call, const std::function<bool()>& done) override;
+  void await_progress(std::string_view call, const std::function<bool()>& done,
+                      std::optional<Time> most) override;
 
  private:
   struct Peer {

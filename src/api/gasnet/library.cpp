@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -18,6 +19,18 @@ namespace {
 using native::Inside;
 
 constexpr std::size_t default_segment_bytes = std::size_t{1} << 30U;
+
+// Leaves `grace` as it is if the environment does not name it. False: what it names is no such time.
+bool read_exit_grace(Time& grace) {
+  const char* const text = std::getenv("GASNET_EXITTIMEOUT");
+  if (text == nullptr) return true;
+  double seconds = 0;
+  const char* const last = text + std::strlen(text);
+  const auto [end, error] = std::from_chars(text, last, seconds);
+  if (error != std::errc() || end != last || !(seconds >= 0 && seconds <= 1000)) return false;
+  grace = Time::from_ns(static_cast<std::int64_t>(seconds * 1e9));
+  return true;
+}
 
 constexpr std::uint8_t number(Own own) {
   return static_cast<std::uint8_t>(own);
@@ -50,20 +63,15 @@ int Library::init(Mode mode) {
     std::fprintf(stderr, "gasnet_init: %s\n", why.c_str());
     return GASNET_ERR_RESOURCE;
   }
+  if (!read_exit_grace(exit_grace_)) {
+    std::fputs("gasnet_init: GASNET_EXITTIMEOUT: expected seconds, from 0 to 1000\n", stderr);
+    conduit_.reset();
+    return GASNET_ERR_BAD_ARG;
+  }
   max_segment_bytes_ = default_segment_bytes;
-  barrier_ = std::make_unique<Barrier>(
-      rank(), rank_count(),
-      [this](std::uint32_t target, std::uint32_t phase, std::uint32_t round, BarrierName name) {
-        const std::array<Argument, 4> words{static_cast<Argument>(phase), static_cast<Argument>(round),
-                                            static_cast<Argument>(name.kind), name.id};
-        signal(target, number(Own::barrier), words);
-      });
-  set_handler(number(Own::barrier), [this](const Incoming& message) {
-    const auto& words = message.arguments;
-    barrier_->heard(static_cast<std::uint32_t>(words[0]), static_cast<std::uint32_t>(words[1]),
-                    {static_cast<BarrierName::Kind>(words[2]), words[3]});
-  });
-  set_handler(number(Own::exit), [this](const Incoming& message) { leave(message.arguments[0]); });
+  barrier_ = make_barrier(number(Own::barrier));
+  exits_ = make_barrier(number(Own::exit));
+  set_handler(number(Own::leave), [this](const Incoming& message) { leave(message.arguments[0]); });
   set_handler(number(Own::segment), [this](const Incoming& message) { keep_table(message); });
   set_handler(number(Own::table), [this](const Incoming& message) { keep_table(message); });
   return GASNET_OK;
@@ -129,28 +137,59 @@ void Library::spread_table() {
   }
 }
 
-void Library::exit(int code) {
-  if (!is_initialised()) {
-    std::fflush(nullptr);
-    std::_Exit(code);
-  }
-  const Inside inside(conduit_->card().client());
-  const Argument word = code;
-  if (rank() != 0) signal(0, number(Own::exit), {&word, 1});
-  leave(code);
-  std::abort();  // leave() does not return at the first call, and there is no second one
+std::unique_ptr<Barrier> Library::make_barrier(std::uint8_t handler) {
+  auto barrier = std::make_unique<Barrier>(
+      rank(), rank_count(),
+      [this, handler](std::uint32_t target, std::uint32_t phase, std::uint32_t round, BarrierName name) {
+        const std::array<Argument, 4> words{static_cast<Argument>(phase), static_cast<Argument>(round),
+                                            static_cast<Argument>(name.kind), name.id};
+        signal(target, handler, words);
+      });
+  set_handler(handler, [this, handler, to = barrier.get()](const Incoming& message) {
+    const auto& words = message.arguments;
+    if (handler == number(Own::exit) && !end_ps_) end_ps_ = conduit_->card().now_ps() + exit_grace_.ps();
+    to->heard(static_cast<std::uint32_t>(words[0]), static_cast<std::uint32_t>(words[1]),
+              {static_cast<BarrierName::Kind>(words[2]), words[3]});
+  });
+  return barrier;
 }
 
-// Ends the process, after those below it in the tree have been told. Call inside.
+void Library::exit(int code) {
+  if (!is_initialised()) end(code);
+  {
+    const Inside inside(conduit_->card().client());
+    if (code != 0) leave(code);
+    if (!end_ps_) end_ps_ = conduit_->card().now_ps() + exit_grace_.ps();
+    if (!exits_->is_notified()) exits_->notify({});
+  }
+  wait("gasnet_exit", [this] { return exits_->is_complete(); });
+  end(0);
+}
+
+// Ends the process before the others are there, and tells them. Call inside.
 void Library::leave(int code) {
-  if (is_leaving_) return;
-  is_leaving_ = true;
   const Argument word = code;
+  if (rank() != 0) signal(0, number(Own::leave), {&word, 1});
   for (const std::uint32_t child : children(rank(), rank_count()))
-    signal(child, number(Own::exit), {&word, 1});
-  conduit_->card().close();
+    signal(child, number(Own::leave), {&word, 1});
+  end(code);
+}
+
+void Library::end(int code) {
+  if (is_initialised()) conduit_->card().close();
   std::fflush(nullptr);
   std::_Exit(code);
+}
+
+std::optional<Time> Library::time_left() {
+  if (!end_ps_) return std::nullopt;
+  const std::int64_t left_ps = *end_ps_ - conduit_->card().now_ps();
+  if (left_ps <= 0) leave(0);
+  return Time::from_ps(left_ps);
+}
+
+void Library::await(std::string_view call, const std::function<bool()>& done) {
+  if (!conduit_->has_next()) conduit_->await_progress(call, done, time_left());
 }
 
 bool Library::is_in_segment(std::uint32_t rank, const void* address, std::size_t bytes) const {
@@ -169,7 +208,7 @@ void Library::request(std::uint32_t target, const Outgoing& message) {
   for (;;) {
     {
       const Inside inside(conduit_->card().client());
-      if (!take() && !conduit_->has_next()) conduit_->await_progress("gasnet_AMRequest", take);
+      if (!take()) await("gasnet_AMRequest", take);
       if (has_credits) {
         conduit_->send(target, message);
         return;
@@ -199,6 +238,7 @@ void Library::poll() {
   {
     const Inside inside(conduit_->card().client());
     conduit_->look();
+    if (end_ps_ && conduit_->card().now_ps() >= *end_ps_) leave(0);
   }
   run_handlers();
 }
@@ -208,7 +248,7 @@ void Library::wait(std::string_view call, const std::function<bool()>& done) {
     run_handlers();
     const Inside inside(conduit_->card().client());
     if (done()) return;
-    if (!conduit_->has_next()) conduit_->await_progress(call, done);
+    await(call, done);
   }
 }
 
@@ -216,7 +256,7 @@ void Library::await_progress() {
   if (mode_ != Mode::seq) return poll();
   {
     const Inside inside(conduit_->card().client());
-    if (!conduit_->has_next()) conduit_->await_progress("GASNET_BLOCKUNTIL", [] { return false; });
+    await("GASNET_BLOCKUNTIL", [] { return false; });
   }
   run_handlers();
 }

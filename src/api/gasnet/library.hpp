@@ -49,6 +49,8 @@ class Library {
   // Results of these are GASNET_OK or GASNET_ERR_*.
   int init(Mode mode);
   int attach(std::span<const std::pair<std::uint8_t, Handler>> handlers, std::size_t segment_bytes);
+  // With code 0 waits for all others to come here, but no longer than GASNET_EXITTIMEOUT. Ends the whole
+  // program.
   [[noreturn]] void exit(int code);
 
   [[nodiscard]] Mode mode() const { return mode_; }
@@ -97,14 +99,25 @@ class Library {
   void run_handlers();
   void run(const Incoming& message);
   void call_handler(Handler handler, Running& running);
-  void leave(int code);
+  [[noreturn]] void leave(int code);
+  [[noreturn]] void end(int code);
+  // The time until which the process may run, once another one has called gasnet_exit(); leaves if it is
+  // over.
+  [[nodiscard]] std::optional<Time> time_left();
+  void await(std::string_view call, const std::function<bool()>& done);
+  [[nodiscard]] std::unique_ptr<Barrier> make_barrier(std::uint8_t handler);
 
   Mode mode_ = Mode::seq;
   std::unique_ptr<Conduit> conduit_;
   std::unique_ptr<Barrier> barrier_;
+  std::unique_ptr<Barrier> exits_;
+  std::optional<std::int64_t> end_ps_;  // virtual time, once a process is known to exit
   bool is_attached_ = false;
-  bool is_leaving_ = false;
   std::size_t max_segment_bytes_ = 0;
+  // GASNET_EXITTIMEOUT: virtual time between the first gasnet_exit(0) and the end of the processes that do
+  // not call it. GASNet's conduits wait for seconds; here each look of a process that polls for so long is
+  // simulated.
+  Time exit_grace_ = Time::from_ns(10'000'000);
   std::array<Handler, 256> handlers_{};
   std::array<std::function<void(const Incoming&)>, first_client_handler> own_handlers_{};
   std::vector<Segment> segments_;
@@ -113,6 +126,6 @@ class Library {
 };
 
 // Numbers of the library's own handlers.
-enum class Own : std::uint8_t { exit, segment, table, barrier, memset, memset_done, broadcast };
+enum class Own : std::uint8_t { leave, exit, segment, table, barrier, memset, memset_done, broadcast };
 
 }  // namespace apenet::gasnet
