@@ -44,9 +44,14 @@ struct Header {
             .payload_bytes = static_cast<std::uint32_t>(word >> 32U)};
   }
 
-  // Without the payload of a long message, which goes another way.
+  // The payload of a long message goes another way, and says there where it lies. One without payload says
+  // it here.
+  [[nodiscard]] constexpr std::size_t payload_bytes_by_message() const {
+    if (category == Category::medium) return payload_bytes;
+    return category == Category::long_message && payload_bytes == 0 ? sizeof(std::uint64_t) : 0;
+  }
   [[nodiscard]] constexpr std::size_t bytes_by_message() const {
-    return bytes + argument_count * sizeof(Argument) + (category == Category::medium ? payload_bytes : 0);
+    return bytes + argument_count * sizeof(Argument) + payload_bytes_by_message();
   }
 };
 

@@ -26,9 +26,12 @@ std::vector<std::byte> serialise(const Outgoing& message) {
   std::vector<std::byte> bytes(message.header.bytes_by_message());
   std::memcpy(bytes.data(), &header, Header::bytes);
   std::ranges::copy(arguments, bytes.begin() + Header::bytes);
-  if (message.header.category == Category::medium)
-    std::ranges::copy(message.payload,
-                      bytes.begin() + static_cast<std::ptrdiff_t>(Header::bytes + arguments.size()));
+  const std::span payload = std::span(bytes).last(message.header.payload_bytes_by_message());
+  const auto address = reinterpret_cast<std::uint64_t>(message.destination);
+  std::ranges::copy(message.header.category == Category::medium
+                        ? message.payload
+                        : std::as_bytes(std::span(&address, 1)).first(payload.size()),
+                    payload.begin());
   return bytes;
 }
 
@@ -151,11 +154,13 @@ void ExtollConduit::finish_message(std::uint32_t source) {
   std::memcpy(message.arguments.data(), peer.bytes.data() + Header::bytes, argument_bytes);
   const auto payload = peer.bytes.begin() + static_cast<std::ptrdiff_t>(Header::bytes + argument_bytes);
   message.payload.assign(payload, peer.bytes.end());
-  if (message.header.category == Category::long_message && message.header.payload_bytes > 0) {
+  if (message.header.category == Category::long_message && message.payload.empty()) {
     peer.long_ones.push_back(std::move(message));
     ++long_waiting_;
     match_landings(source);
   } else {
+    if (message.header.category == Category::long_message)
+      std::memcpy(&message.long_payload, message.payload.data(), sizeof message.long_payload);
     ready_.push_back(std::move(message));
   }
 }

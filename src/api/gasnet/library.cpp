@@ -189,7 +189,8 @@ std::optional<Time> Library::time_left() {
 }
 
 void Library::await(std::string_view call, const std::function<bool()>& done) {
-  if (!conduit_->has_next()) conduit_->await_progress(call, done, time_left());
+  const bool has_early = is_attached_ && !early_.empty();
+  if (!has_early && !conduit_->has_next()) conduit_->await_progress(call, done, time_left());
 }
 
 bool Library::is_in_segment(std::uint32_t rank, const void* address, std::size_t bytes) const {
@@ -261,14 +262,26 @@ void Library::await_progress() {
   run_handlers();
 }
 
+std::optional<Incoming> Library::next_message() {
+  if (!is_attached_ || early_.empty()) return conduit_->next();
+  Incoming message = std::move(early_.front());
+  early_.pop_front();
+  return message;
+}
+
 void Library::run_handlers() {
   for (;;) {
     std::optional<Incoming> message;
     {
       const Inside inside(conduit_->card().client());
-      message = conduit_->next();
+      message = next_message();
       if (!message) return;
-      if (message->header.handler < first_client_handler) own_handlers_[message->header.handler](*message);
+      const bool is_own = message->header.handler < first_client_handler;
+      if (is_own) own_handlers_[message->header.handler](*message);
+      if (!is_own && !is_attached_) {
+        early_.push_back(std::move(*message));
+        continue;
+      }
     }
     if (message->header.handler >= first_client_handler) run(*message);
     const Inside inside(conduit_->card().client());

@@ -6,8 +6,10 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -96,6 +98,7 @@ class Library {
   void exchange_segments(std::span<std::byte> memory, std::uint64_t key);
   void keep_table(const Incoming& message);
   void spread_table();
+  [[nodiscard]] std::optional<Incoming> next_message();
   void run_handlers();
   void run(const Incoming& message);
   void call_handler(Handler handler, Running& running);
@@ -120,6 +123,7 @@ class Library {
   Time exit_grace_ = Time::from_ns(10'000'000);
   std::array<Handler, 256> handlers_{};
   std::array<std::function<void(const Incoming&)>, first_client_handler> own_handlers_{};
+  std::deque<Incoming> early_;  // for the program's handlers, which run when this process has attached, too
   std::vector<Segment> segments_;
   std::vector<Segment> table_;  // while attaching
   std::size_t table_known_ = 0;
