@@ -86,9 +86,6 @@ LINKS = {
     "apelib": {"native"},
     "extoll": {"native"},
     "gasnet": {"extoll"},
-    "gasnet_seq": {"gasnet"},
-    "gasnet_par": {"gasnet"},
-    "gasnet_parsync": {"gasnet"},
     "qmp": set(),
 }
 

@@ -23,6 +23,7 @@ std::uint64_t RemoteAccess::open_segment(std::span<std::byte> memory) {
   free_places_.resize(place_count);
   std::iota(free_places_.rbegin(), free_places_.rend(), std::uint64_t{0});
   segment_ = memory;
+  if (memory.empty()) return places_region_;  // nothing is ever accessed by this key
   segment_region_ = device_.rma().register_memory(memory.data(), memory.size());
   return segment_region_;
 }

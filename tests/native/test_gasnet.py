@@ -1,0 +1,157 @@
+"""GASNet-1 in real processes: every call, what it costs beside VELO and MPI, floods, and what is refused."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import apenet as package
+from apenet.host.compiling import command
+
+MACHINE = "extoll-64"
+
+
+def run(program, *arguments, n=2, machine=MACHINE, **options):
+    done = package.run([program, *map(str, arguments)], n=n, machine=machine, capture=True, **options)
+    assert done.ok, (done.message, done.stderr)
+    return done
+
+
+@pytest.fixture(scope="session")
+def native(compile_native):
+    return lambda source, mode="par": compile_native(f"gasnet/{source}", f"gasnet-{mode}")
+
+
+@pytest.mark.parametrize(
+    ("mode", "nodes", "variant"),
+    [
+        ("seq", 1, "improved"),
+        ("par", 2, "improved"),
+        ("parsync", 3, "first"),
+        ("seq", 5, "first"),
+        ("par", 8, "improved"),
+    ],
+)
+def test_every_call_twice_with_the_same_trace(native, mode, nodes, variant):
+    environment = {"GASNET_TEST_VALUE": "12", "GASNET_EXTOLL_AM": variant}
+    once, again = (run(native("conformance.c", mode), n=nodes, environment=environment) for _ in range(2))
+    assert once.stdout == again.stdout == b"passed\n"
+    assert once.trace_hash == again.trace_hash
+
+
+def test_processes_that_share_a_node(native):
+    done = run(native("conformance.c"), n=6, ranks_per_node=3, environment={"GASNET_TEST_VALUE": "12"})
+    assert done.stdout == b"passed\n"
+
+
+def round_trip_us(program, rounds=40, **options):
+    """From two runs of different length, so that beginning and end do not count."""
+    short, long = (run(program, count, **options).virtual_time_us for count in (rounds, 2 * rounds))
+    return (long - short) / rounds
+
+
+def test_a_short_message_costs_more_than_velo_and_far_less_than_mpi(native):
+    machine = package.machine(MACHINE).with_settings("software.mpi.clock_read_us=0")
+    velo = package.bench.pingpong(machine, sizes=[8], layer="velo").times_us[0]
+    mpi = package.bench.pingpong(machine, sizes=[8], layer="mpi").times_us[0]
+    gasnet = round_trip_us(native("pingpong.c")) / 2
+    assert velo < gasnet < mpi
+    assert gasnet - velo < 0.25 * (mpi - velo)
+
+
+def test_the_first_implementation_is_not_faster(native):
+    first, improved = (
+        round_trip_us(native("pingpong.c"), environment={"GASNET_EXTOLL_AM": name}) for name in ("first", "improved")
+    )
+    assert first >= improved
+
+
+@pytest.mark.parametrize("sleep_us", [0, 1_000_000])
+def test_a_flood_arrives_once_and_in_order(native, sleep_us):
+    done = run(native("flood.c"), 400, sleep_us, n=16)
+    assert done.stdout == b"6000 messages in order\n"
+
+
+MISUSES = {
+    "node-before-init": "gasnet_mynode: called before gasnet_init",
+    "put-before-attach": "gasnet_put_val: called before gasnet_attach",
+    "bad-argument": "GASNET_ERR_BAD_ARG (an argument is not valid), at ",
+    "put-out-of-segment": "gasnet_put: the memory is not in the segment of node 1",
+    "get-across-the-end": "gasnet_get: the memory is not in the segment of node 1",
+    "no-such-node": "gasnet_memset: there is no node 2",
+    "value-of-9-bytes": "gasnet_put_val: a value has 1 to 8 bytes",
+    "wait-without-notify": "gasnet_barrier_wait: called without gasnet_barrier_notify",
+    "notify-twice": "gasnet_barrier_notify: called twice without a wait",
+    "nested-regions": "gasnet_begin_nbi_accessregion: access regions do not nest",
+    "region-not-begun": "gasnet_end_nbi_accessregion: called outside an access region",
+    "request-with-lock": "gasnet_AMRequestShort: called with a handler-safe lock held",
+    "lock-twice": "gasnet_hsl_lock: this thread holds the lock already",
+    "unlock-not-held": "gasnet_hsl_unlock: this thread does not hold the lock",
+    "destroy-held": "gasnet_hsl_destroy: the lock is held",
+    "poll-in-section": "gasnet_AMPoll: called in a no-interrupt section",
+    "section-twice": "gasnet_hold_interrupts: called in a no-interrupt section",
+    "resume-outside": "gasnet_resume_interrupts: called outside a no-interrupt section",
+    "old-token": "gasnet_AMReplyShort: the token is not that of the handler that runs in this thread",
+    "request-in-handler": "gasnet_AMRequestShort: called in a handler",
+    "poll-in-handler": "gasnet_AMPoll: called in a handler",
+    "put-in-handler": "gasnet_put_val: called in a handler",
+    "barrier-in-handler": "gasnet_barrier_notify: called in a handler",
+    "lock-kept": "gasnet_AMReplyShort: called with a handler-safe lock held",
+    "reply-twice": "gasnet_AMReplyShort: a handler may reply only once",
+    "reply-to-reply": "gasnet_AMReplyShort: a handler of a reply may not reply",
+    "unknown-handler": "gasnet_AMPoll: a message from node 1 for handler 222, which is not registered",
+}
+
+
+@pytest.mark.parametrize("misuse", MISUSES)
+def test_a_misuse_ends_the_run_by_name(apenet, native, misuse):
+    done = apenet("run", "-n", "2", "--machine", MACHINE, "--", native("misuse.c"), misuse)
+    assert done.returncode != 0
+    assert "GASNet: node " in done.stderr
+    assert MISUSES[misuse] in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("machine", "environment", "text"),
+    [
+        ("ape16", {}, "gasnet_init: there is no conduit for the machine's card, apelink"),
+        (MACHINE, {"GASNET_CONDUIT": "smp"}, "gasnet_init: GASNET_CONDUIT=smp: expected extoll"),
+        ("ape16", {"GASNET_CONDUIT": "extoll"}, "gasnet_init: the machine has no EXTOLL card"),
+        (MACHINE, {"GASNET_EXTOLL_AM": "2"}, "GASNET_EXTOLL_AM=2: expected first or improved"),
+        (MACHINE, {"GASNET_EXITTIMEOUT": "soon"}, "GASNET_EXITTIMEOUT: expected seconds, from 0 to 1000"),
+    ],
+)
+def test_what_the_environment_asks_for_in_vain(native, machine, environment, text):
+    done = package.run([native("pingpong.c"), "1"], n=2, machine=machine, capture=True, environment=environment)
+    assert not done.ok
+    assert text.encode() in done.stderr
+
+
+def test_without_a_simulation(native):
+    done = subprocess.run([native("pingpong.c"), "1"], capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert "start the program by `apenet run`" in done.stderr
+
+
+def test_a_program_of_another_mode_does_not_link(tmp_path):
+    source = Path(__file__).parent / "gasnet" / "pingpong.c"
+    wrong = ["-DGASNET_SEQ", "-UGASNET_PAR"]
+    words = [
+        word for word in command([str(source), "-o", str(tmp_path / "x")], ["gasnet-par"]) if "DGASNET" not in word
+    ]
+    done = subprocess.run([*words, *wrong], capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert "gasnet_init_seq" in done.stderr
+
+
+def test_exit_of_one_node_ends_all(apenet, tmp_path):
+    source = tmp_path / "one.c"
+    source.write_text(
+        "#include <gasnet.h>\nint main(int argc, char** argv) {\n  GASNET_SAFE(gasnet_init(&argc, &argv));\n"
+        "  GASNET_SAFE(gasnet_attach(NULL, 0, 0, 0));\n  if (gasnet_mynode() == 1) gasnet_exit(atoi(argv[1]));\n"
+        "  for (;;) gasneti_await_progress();\n}\n"
+    )
+    program = tmp_path / "one"
+    assert apenet("cc", "--gasnet-seq", source, "-o", program).returncode == 0
+    assert apenet("run", "-n", "5", "--machine", MACHINE, "--", program, "0").returncode == 0
+    assert apenet("run", "-n", "5", "--machine", MACHINE, "--", program, "7").returncode == 7
