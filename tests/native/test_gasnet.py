@@ -39,9 +39,10 @@ def test_every_call_twice_with_the_same_trace(native, mode, nodes, variant):
     assert once.trace_hash == again.trace_hash
 
 
-def test_processes_that_share_a_node(native):
-    done = run(native("conformance.c"), n=6, ranks_per_node=3, environment={"GASNET_TEST_VALUE": "12"})
-    assert done.stdout == b"passed\n"
+def test_processes_that_share_a_node_are_refused(native):
+    done = package.run([native("pingpong.c"), "1"], n=4, ranks_per_node=2, machine=MACHINE, capture=True)
+    assert not done.ok
+    assert b"gasnet_init: several processes are on a node: only one is supported" in done.stderr
 
 
 def round_trip_us(program, rounds=40, **options):

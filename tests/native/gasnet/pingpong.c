@@ -1,9 +1,10 @@
 /* pingpong ROUNDS: round trips of short messages between nodes 0 and 1. */
 #include <gasnet.h>
 
-static volatile int replies;
+static volatile int requests, replies;
 
 static void ping(gasnet_token_t token) {
+  ++requests;
   GASNET_SAFE(gasnet_AMReplyShort0(token, 201));
 }
 
@@ -21,5 +22,6 @@ int main(int argc, char** argv) {
     GASNET_SAFE(gasnet_AMRequestShort0(1, 200));
     GASNET_BLOCKUNTIL(replies == i + 1);
   }
+  if (gasnet_mynode() == 1) GASNET_BLOCKUNTIL(requests == rounds);
   gasnet_exit(0);
 }
