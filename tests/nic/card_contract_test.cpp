@@ -339,6 +339,36 @@ TEST_P(CardContract, ADroppedPutIsSentAndLandsNowhere) {
   for (const auto& [name, when] : recorder.landed) EXPECT_EQ(name.second % 2, 1U);
 }
 
+// While data comes to the target from two sides and leaves it, so that its bus is behind.
+TEST_P(CardContract, AnEmptyPutDoesNotOvertakeTheDataBeforeIt) {
+  const NicCapabilities card = machine.capabilities();
+  if (!card.put || card.needs_credit) GTEST_SKIP() << "the card has no put without the target's consent";
+  constexpr ProcessId target = 2;
+  constexpr std::array<ProcessId, 5> sources = {0, 4, 6, 10, 20};
+  constexpr std::uint64_t messages = 10;
+  for (const ProcessId source : sources) {
+    for (std::uint64_t message = 0; message < messages; ++message) {
+      const Descriptor data = {
+          .verb = Verb::put, .source = source, .target = target, .bytes = at_most(3072), .message = message};
+      Descriptor back = data;
+      std::swap(back.source, back.target);
+      back.message += source * messages;
+      post(Time::zero(), data);
+      post(Time::zero(), back);
+    }
+    post(Time::zero(),
+         {.verb = Verb::put, .source = source, .target = target, .want_remote = true, .message = messages});
+  }
+  simulation.run();
+  const auto done = recorder.of(Kind::remote_done);
+  ASSERT_EQ(done.size(), sources.size());
+  for (const Completion& completion : done) {
+    const Time empty = recorder.landed.at({completion.process, messages});
+    for (std::uint64_t message = 0; message < messages; ++message)
+      EXPECT_LE(recorder.landed.at({completion.process, message}), empty);
+  }
+}
+
 TEST_P(CardContract, MessagesThatNeedCreditWaitForItAndAreNotLost) {
   const NicCapabilities card = machine.capabilities();
   constexpr std::uint64_t messages = 60;

@@ -46,18 +46,20 @@ __all__ = [
     "bisection",
     "fanout",
     "flush",
+    "get",
     "halo",
     "measure",
     "oneway",
     "pingping",
     "pingpong",
+    "put",
     "randomaccess",
     "rate",
     "roundtrip",
     "unidirectional",
 ]
 
-LAYERS = ("card", *NATIVE_LAYERS, "mpi")
+LAYERS = ("card", *NATIVE_LAYERS)
 FAN_OUT = "fanout"
 MOST_ITERATIONS = 2**32 - 1  # limit of the core's counter
 MOST_CHANNELS = 2**16 - 1
@@ -135,10 +137,19 @@ def measure(
 def _measure_pair(
     request: BenchRequest, layer: str, conditions: Conditions, channels: list[int], given: Options
 ) -> BenchResult:
+    if layer == "card" and request.test in layers_of.ACCESS_TESTS:
+        raise InputError("layer", layer, f"one of {', '.join(_access_layers(request.test))} for {request.test}")
     if layer == "card":
         return card.measure(request, conditions, channels)
-    if layer in NATIVE_LAYERS:
-        return layers_of.measure(request, layer, channels=channels, window=conditions.window, pin=given["pin"])
+    if layer != "mpi" or request.test in NATIVE_LAYERS["mpi"].tests:
+        return layers_of.measure(
+            request,
+            layer,
+            channels=channels,
+            window=conditions.window,
+            pin=given["pin"],
+            library=given["mpi_library"],
+        )
     return mpi.measure(
         request,
         window=conditions.window,
@@ -146,6 +157,10 @@ def _measure_pair(
         library=given["mpi_library"],
         pin=given["pin"],
     )
+
+
+def _access_layers(test: str) -> list[str]:
+    return [name for name, layer in NATIVE_LAYERS.items() if test in layer.tests]
 
 
 def _measure_fan_out(request: BenchRequest, layer: str, conditions: Conditions, given: Options) -> BenchResult:
@@ -160,24 +175,25 @@ def _measure_fan_out(request: BenchRequest, layer: str, conditions: Conditions, 
 
 def _measure_workload(request: BenchRequest, layer: str, given: Options) -> BenchResult:
     test, algorithm, lattice, partitions = request.test, given["algorithm"], given["lattice"], given["partitions"]
-    if layer != "card":
+    if layer != "card" and test != layers_of.HALO:
         raise InputError(
             "layer", layer, f"card: {test} is a scripted workload; a program of its own runs by apenet run"
         )
     if algorithm is not None and (test != "allreduce" or algorithm not in ALGORITHMS):
         expected = "one of " + ", ".join(ALGORITHMS) if test == "allreduce" else f"none for {test}"
         raise InputError("algorithm", algorithm, expected)
+    if partitions is not None and layer != "card":
+        raise InputError("partitions", str(list(partitions)), f"none at layer {layer}")
     if partitions is not None:
         _check_partitions(request, given["count"])
         return partitions_of.measure(request, partitions)
     if lattice is not None and test != "halo":
         raise InputError("lattice", lattice, f"none for {test}: it belongs to halo")
-    return workloads.measure(
-        request,
-        count=given["count"],
-        lattice=None if lattice is None else parse_lattice(lattice, given["site_bytes"]),
-        algorithm=algorithm,
-    )
+    surfaces = None if lattice is None else parse_lattice(lattice, given["site_bytes"])
+    if layer == "card":
+        return workloads.measure(request, count=given["count"], lattice=surfaces, algorithm=algorithm)
+    plan = workloads.make_plan(request, count=given["count"], lattice=surfaces)
+    return layers_of.measure_halo(request, layer, plan, pin=given["pin"], library=given["mpi_library"])
 
 
 def _checked_channels(channels: int | Sequence[int]) -> list[int]:
@@ -236,6 +252,8 @@ bidirectional = partial(measure, "bidirectional")
 flush = partial(measure, "flush")
 fanout = partial(measure, FAN_OUT)
 rate = partial(measure, "rate")
+put = partial(measure, "put")
+get = partial(measure, "get")
 halo = partial(measure, "halo")
 allreduce = partial(measure, "allreduce")
 alltoall = partial(measure, "alltoall")

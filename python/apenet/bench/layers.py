@@ -4,90 +4,161 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from apenet.base.errors import InputError
 from apenet.base.sizes import LARGEST_BYTES
+from apenet.bench.mpi import LARGEST_BYTES as MPI_LARGEST_BYTES
 from apenet.bench.mpi import run_on
 from apenet.bench.request import BenchRequest
-from apenet.bench.result import BenchResult, make_result
+from apenet.bench.result import BenchResult, WorkloadResult, make_result
+from apenet.bench.workloads import GRID_DIMENSIONS, MIB, Plan
 from apenet.host.compiling import compile_program
-from apenet.host.toolchain import PACKAGE, built
+from apenet.host.toolchain import PACKAGE, MpiChoice, built, find_mpicc
 
 SOURCES = PACKAGE / "programs" / "layers"
-TESTS = ("pingpong", "pingping", "roundtrip", "oneway", "unidirectional", "bidirectional", "flush")
-WINDOW_TESTS = ("unidirectional", "bidirectional")
+SHARED_SOURCES = ("layer_bench.c", "halo.c")
+HEADERS = ("layer.h", "halo.h", "two_sided.h")
+PAIR_TESTS = ("pingpong", "pingping", "roundtrip", "oneway", "unidirectional", "bidirectional", "flush", "rate")
+ACCESS_TESTS = ("put", "get")
+HALO = "halo"
+WINDOW_TESTS = ("unidirectional", "bidirectional", "rate", *ACCESS_TESTS)
 PAIR = 2
+DEFAULT_HALO_ITERATIONS = 20
+ANY_CARD = ("apelink", "apelink-plus", "extoll", "fabric", "hca", "ideal", "tnw")
 
 
 @dataclass(frozen=True)
 class Layer:
-    """A library over the card: its name for `apenet cc`, and the kinds of cards that it drives."""
+    """Software over the card: its name for `apenet cc` (None: MPI), and the kinds of cards that it drives."""
 
-    library: str
+    library: str | None
     cards: tuple[str, ...]
     most_bytes: int = LARGEST_BYTES
     """Of a message."""
+    tests: tuple[str, ...] = (*PAIR_TESTS, HALO)
 
 
 LAYERS = {
-    "rdma": Layer("rdma", ("apelink", "apelink-plus")),
+    "rdma": Layer("rdma", ("apelink", "apelink-plus"), tests=(*PAIR_TESTS, *ACCESS_TESTS, HALO)),
     "velo": Layer("extoll", ("extoll",)),
-    "rma": Layer("extoll", ("extoll",)),
+    "rma": Layer("extoll", ("extoll",), tests=(*PAIR_TESTS, "get", HALO)),
     "tnw": Layer("tnw", ("tnw",), 2048),
-    "apelib": Layer("apelib", ("apelink", "apelink-plus", "extoll", "fabric", "hca", "ideal", "tnw")),
+    "apelib": Layer("apelib", ANY_CARD),
+    "gasnet": Layer("gasnet-seq", ("extoll",), tests=(*PAIR_TESTS, *ACCESS_TESTS, HALO)),
+    # bench/mpi has the published tests at MPI level.
+    "mpi": Layer(None, ANY_CARD, MPI_LARGEST_BYTES, ("flush", "rate", HALO)),
 }
 
 
 def measure(
-    request: BenchRequest, layer: str, *, channels: Sequence[int], window: int | None, pin: bool
+    request: BenchRequest, layer: str, *, channels: Sequence[int], window: int | None, pin: bool, library: MpiChoice
 ) -> BenchResult:
     """Each size and number of channels in a run of its own: so does layer card, whose times these compare with."""
     _check(request, layer, window)
-    program = _program(layer)
-    points: list[tuple[int, float, float]] = []
+    if request.nodes is not None and len(request.nodes) != PAIR:
+        raise InputError("nodes", ",".join(map(str, request.nodes)), f"two nodes at layer {layer}, such as 0,1")
+    runs = _Runs(request, layer, pin=pin, library=library)
     channels_of_points: list[int] = []
-    warnings: list[tuple[str, ...]] = []
-    with tempfile.TemporaryDirectory(prefix="apenet-") as folder:
-        output = Path(folder) / "points.jsonl"
-        for at_once in channels:
-            for size in request.sizes:
-                request.progress(size)
-                options = {
-                    "--test": request.test,
-                    "--bytes": size,
-                    "--channels": at_once,
-                    "--window": window or 0,
-                    "--iterations": request.iterations or 0,
-                    "--output": output,
-                }
-                command: list[str | Path] = [program, *(str(part) for option in options.items() for part in option)]
-                result = run_on(request, _nodes(request), command, library="auto", pin=pin)
-                point = json.loads(output.read_text(encoding="utf-8"))
-                points.append((size, point["time_us"], point["bandwidth_mib_s"]))
-                channels_of_points.append(at_once)
-                warnings.append(result.warnings)
+    for at_once in channels:
+        for size in request.sizes:
+            request.progress(size)
+            options = {"--channels": at_once, "--window": window or 0, "--iterations": request.iterations or 0}
+            runs.add(size, _pair(request), options)
+            channels_of_points.append(at_once)
     conditions: dict[str, object] = {} if window is None else {"window": window}
-    return make_result(request, layer, points, channels=channels_of_points, conditions=conditions, warnings=warnings)
+    return make_result(
+        request, layer, runs.points, channels=channels_of_points, conditions=conditions, warnings=runs.warnings
+    )
+
+
+def measure_halo(request: BenchRequest, layer: str, plan: Plan, *, pin: bool, library: MpiChoice) -> WorkloadResult:
+    """The exchange of all processes, one on each of the plan's nodes; time is that of process 0's exchanges."""
+    _check(request, layer, None)
+    if len(plan.grid) > GRID_DIMENSIONS:
+        raise InputError("machine", request.machine.name, f"a grid of {GRID_DIMENSIONS} dimensions at layer {layer}")
+    iterations = request.iterations or DEFAULT_HALO_ITERATIONS
+    nodes = plan.options.nodes
+    runs = _Runs(request, layer, pin=pin, library=library)
+    messages, payload_bytes = [], []
+    for size in plan.sizes:
+        request.progress(size)
+        faces = list(plan.options.face_bytes) or [size] * len(plan.grid)
+        sent = [neighbours(plan, dimension) for dimension in range(len(plan.grid))]
+        messages.append(iterations * sum(sent))
+        payload_bytes.append(iterations * sum(count * face for count, face in zip(sent, faces, strict=True)))
+        options = {
+            "--iterations": iterations,
+            "--grid": "x".join(map(str, plan.grid)),
+            "--faces": ",".join(map(str, faces)),
+            "--periodic": int(plan.options.periodic),
+        }
+        runs.add(size, nodes, options, moved=payload_bytes[-1] / iterations / len(nodes))
+    return WorkloadResult(
+        **vars(make_result(request, layer, runs.points, warnings=runs.warnings)),
+        grid=plan.grid,
+        iterations=iterations,
+        algorithm=None,
+        face_bytes=tuple(plan.options.face_bytes),
+        messages=np.array(messages, dtype=np.int64),
+        payload_bytes=np.array(payload_bytes, dtype=np.int64),
+        finish_us=np.empty((len(runs.points), 0)),
+    )
+
+
+def neighbours(plan: Plan, dimension: int) -> int:
+    """Messages of all processes along this dimension of the grid in one exchange."""
+    extent = plan.grid[dimension]
+    if extent == 1:
+        return 0
+    of_a_line = 2 * extent if plan.options.periodic else 2 * (extent - 1)
+    return of_a_line * (len(plan.options.nodes) // extent)
+
+
+class _Runs:
+    """The program at one layer, and what its runs have measured."""
+
+    def __init__(self, request: BenchRequest, layer: str, *, pin: bool, library: MpiChoice) -> None:
+        self.points: list[tuple[int, float, float]] = []
+        self.warnings: list[tuple[str, ...]] = []
+        self._request = request
+        self._program = _program(layer)
+        self._pin = pin
+        self._library = library
+
+    def add(
+        self, size: int, nodes: Sequence[int], options: Mapping[str, object], *, moved: float | None = None
+    ) -> None:
+        """Runs it once. `moved`: the bytes that the bandwidth counts, unless the program says."""
+        with tempfile.TemporaryDirectory(prefix="apenet-") as folder:
+            output = Path(folder) / "points.json"
+            given = {"--test": self._request.test, "--bytes": size, "--output": output, **options}
+            command: list[str | Path] = [self._program, *(str(part) for option in given.items() for part in option)]
+            result = run_on(self._request, nodes, command, library=self._library, pin=self._pin)
+            point = json.loads(output.read_text(encoding="utf-8"))
+        time_us = point["time_us"]
+        bandwidth = point["bandwidth_mib_s"] if moved is None else moved / MIB / (time_us * 1e-6)
+        self.points.append((size, time_us, bandwidth))
+        self.warnings.append(result.warnings)
 
 
 def _check(request: BenchRequest, layer: str, window: int | None) -> None:
     cards, kind = LAYERS[layer].cards, request.machine.file.card.kind
     if kind not in cards:
         raise InputError("layer", layer, f"one for the card of {request.machine.name}, which is {kind}")
-    if request.test not in TESTS:
-        raise InputError("test", request.test, f"one of {', '.join(TESTS)} at layer {layer}")
-    if request.nodes is not None and len(request.nodes) != PAIR:
-        raise InputError("nodes", ",".join(map(str, request.nodes)), f"two nodes at layer {layer}, such as 0,1")
+    if request.test not in LAYERS[layer].tests:
+        raise InputError("test", request.test, f"one of {', '.join(LAYERS[layer].tests)} at layer {layer}")
     if request.sizes[-1] > LAYERS[layer].most_bytes:
         raise InputError("sizes", request.sizes[-1], f"at most {LAYERS[layer].most_bytes} bytes at layer {layer}")
     if window is not None and request.test not in WINDOW_TESTS:
-        raise InputError("window", window, f"none, except for {' and '.join(WINDOW_TESTS)}")
+        raise InputError("window", window, f"none, except for {', '.join(WINDOW_TESTS)}")
 
 
-def _nodes(request: BenchRequest) -> list[int]:
+def _pair(request: BenchRequest) -> list[int]:
     """As layer card: node 0 and its neighbour in the first dimension that has one."""
     if request.nodes is not None:
         return list(request.nodes)
@@ -100,9 +171,14 @@ def _nodes(request: BenchRequest) -> list[int]:
 
 
 def _program(layer: str) -> Path:
-    sources = [SOURCES / "layer_bench.c", SOURCES / f"{layer}_layer.c"]
+    names = [*SHARED_SOURCES, f"{layer}_layer.c"]
+    if not set(ACCESS_TESTS) & set(LAYERS[layer].tests):
+        names.append("no_access.c")
+    sources = [SOURCES / name for name in names]
+    library = LAYERS[layer].library
 
     def compile_to(target: Path) -> None:
-        compile_program(["-O2", *sources, "-o", target], [LAYERS[layer].library])
+        compile_program(["-O2", *sources, "-o", target], [] if library is None else [library], mpi=library is None)
 
-    return built(f"bench-{layer}", [*sources, SOURCES / "layer.h"], compile_to)
+    of = bytes(find_mpicc()) if library is None else b""
+    return built(f"bench-{layer}", [*sources, *(SOURCES / name for name in HEADERS)], compile_to, of=of)

@@ -23,6 +23,10 @@ PAIR_DEFINITIONS = {
     "flush": "messages posted at once, until the sender has its completions; time is that of one message",
     "rate": "windows of puts without notification; time is that of one put",
 }
+ACCESS_DEFINITIONS = {
+    "put": "puts that have ended at both sides, --window of them at once; time is that of one",
+    "get": "gets, --window of them at once; time is that of one",
+}
 FAN_OUT_DEFINITIONS = {
     "fanout": "one node to several neighbours at once; time is that of a message to each, bandwidth what it sends",
 }
@@ -36,7 +40,7 @@ WORKLOAD_DEFINITIONS = {
 BANDWIDTH_OF = {"halo": "node", "allreduce": "vector", "alltoall": "node", "randomaccess": "node", "bisection": "cut"}
 """Whose the bandwidth of a workload is: what one node sends, the vector over the time, or all that crosses the cut."""
 
-DEFINITIONS = {**PAIR_DEFINITIONS, **FAN_OUT_DEFINITIONS, **WORKLOAD_DEFINITIONS}
+DEFINITIONS = {**PAIR_DEFINITIONS, **ACCESS_DEFINITIONS, **FAN_OUT_DEFINITIONS, **WORKLOAD_DEFINITIONS}
 PAIR_TESTS = tuple(PAIR_DEFINITIONS)
 STREAMS = ("oneway", "unidirectional", "flush", "rate")  # tests whose time is the inverse of a message rate
 WORKLOADS = tuple(WORKLOAD_DEFINITIONS)
@@ -47,7 +51,7 @@ _TABLE = {
     "neighbors": ("Neighbours", 12, ""),
     "time_us": ("Time (us)", 14, ".3f"),
     "bandwidth_mib_s": ("Bandwidth (MiB/s)", 20, ".2f"),
-    "rate_per_s": ("Puts per second", 18, ".0f"),
+    "rate_per_s": ("Messages per second", 21, ".0f"),
 }
 _TITLES = {"node": "A node (MiB/s)", "vector": "Vector (MiB/s)", "cut": "Across (MiB/s)"}
 

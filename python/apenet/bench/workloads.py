@@ -24,7 +24,7 @@ MOST_FORWARDED = 50_000_000
 """Packets times hops through software that forwards: each takes up to a microsecond of the host's time."""
 GRID_DIMENSIONS = 3
 
-_MIB = 2**20
+MIB = 2**20
 
 
 def measure(
@@ -119,7 +119,7 @@ def run(plan: Plan) -> WorkloadResult:
             raise request.machine.refused(error) from error
         time_us = result.time_ps * 1e-6
         moved = _moved(request.test, size, result.payload_bytes / options.iterations, len(options.nodes))
-        bandwidth = moved / _MIB / (time_us * 1e-6)
+        bandwidth = moved / MIB / (time_us * 1e-6)
         points.append((size, time_us, bandwidth))
         messages.append(result.messages)
         payload_bytes.append(result.payload_bytes)

@@ -74,7 +74,7 @@ def bench(
     ] = None,
     layer: Annotated[
         str | None,
-        typer.Option("--layer", metavar="card|rdma|tnw|mpi", help="Where to measure.  [default: card; fanout: mpi]"),
+        typer.Option("--layer", metavar="card|apelib|mpi|...", help="Where to measure.  [default: card; fanout: mpi]"),
     ] = None,
     neighbors: Annotated[
         str | None,

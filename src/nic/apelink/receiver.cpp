@@ -13,9 +13,12 @@ void Receiver::packet_arrived(const Packet& packet, Time head_time) {
 }
 
 void Receiver::take_payload(const Packet& packet, Time usable) {
-  const bool tells = packet.last && !is_silent(packet);
+  const bool is_empty = packet.payload_bytes == 0;
+  // The end of an empty message is written even if nobody is told: it must not overtake the data before it,
+  // which are still on their way over the bus.
+  const bool tells = packet.last && (is_empty || !is_silent(packet));
   const MessageId id = message_of(packet);
-  if (packet.payload_bytes > 0) {
+  if (!is_empty) {
     card_.bus.write(Bus::Master::card, packet.payload_bytes, usable, *this,
                     card_.all.being_written.add(packet));
   } else {
@@ -26,7 +29,7 @@ void Receiver::take_payload(const Packet& packet, Time usable) {
 
 void Receiver::payload_written(const Packet& packet) {
   card_.all.network.consumed(card_.node(), packet);
-  if (packet.last && is_silent(packet)) events_.message_complete(message_of(packet));
+  if (packet.last && is_silent(packet) && packet.payload_bytes > 0) events_.message_complete(message_of(packet));
 }
 
 void Receiver::bus_granted(const BusGrant& grant) {
