@@ -60,7 +60,7 @@ class LayerPlan:
                 ",".join(str(size) for size in SIZES if size <= most.get(name, size)),
                 layer=name,
             )
-            for name in ("card", *native, "mpi")
+            for name in ("card", *native)
         }
 
     def table(self, measured: Mapping[Any, Any]) -> LayerTable:

@@ -29,7 +29,8 @@ void Receiver::take_payload(const Packet& packet, Time usable) {
 
 void Receiver::payload_written(const Packet& packet) {
   card_.all.network.consumed(card_.node(), packet);
-  if (packet.last && is_silent(packet) && packet.payload_bytes > 0) events_.message_complete(message_of(packet));
+  if (packet.last && is_silent(packet) && packet.payload_bytes > 0)
+    events_.message_complete(message_of(packet));
 }
 
 void Receiver::bus_granted(const BusGrant& grant) {
