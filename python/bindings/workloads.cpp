@@ -15,7 +15,7 @@ void bind_workloads(nb::module_& module) {
       .value("halo", Workload::halo)
       .value("alltoall", Workload::alltoall)
       .value("allreduce", Workload::allreduce)
-      .value("randomaccess", Workload::randomaccess)
+      .value("randompairs", Workload::randompairs)
       .value("bisection", Workload::bisection);
   nb::enum_<AllreduceAlgorithm>(module, "AllreduceAlgorithm")
       .value("ring", AllreduceAlgorithm::ring)

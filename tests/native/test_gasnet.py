@@ -1,5 +1,6 @@
 """GASNet-1 in real processes: every call, what it costs beside VELO and MPI, floods, and what is refused."""
 
+import json
 import subprocess
 from pathlib import Path
 
@@ -156,3 +157,16 @@ def test_exit_of_one_node_ends_all(apenet, tmp_path):
     assert apenet("cc", "--gasnet-seq", source, "-o", program).returncode == 0
     assert apenet("run", "-n", "5", "--machine", MACHINE, "--", program, "0").returncode == 0
     assert apenet("run", "-n", "5", "--machine", MACHINE, "--", program, "7").returncode == 7
+
+
+@pytest.mark.parametrize(("size", "packets"), [(0, 1), (8, 1), (64, 2), (512, 10), (8192, 147)])
+def test_medium_requests_are_so_many_packets(apenet, compile_native, tmp_path, size, packets):
+    """8 bytes of header and the payload in packets of 56 bytes (Kujat et al.)."""
+    program = compile_native("gasnet/medium.c", "gasnet-seq")
+    messages = []
+    for count in (1, 2):
+        out = tmp_path / str(count)
+        run = apenet("run", "-n", "2", "--machine", "extoll-64", "--out", out, "--", program, str(count), str(size))
+        assert run.returncode == 0, run.stderr
+        messages.append(json.loads((out / "run.json").read_text())["messages"])
+    assert messages[1] - messages[0] == packets

@@ -159,7 +159,7 @@ def test_a_slower_bus_is_slower():
         ({"until": "landed"}, "until"),
         ({"until": "dawn", "test": "oneway"}, "until"),
         ({"region": 8}, "region"),
-        ({"test": "flush", "layer": "mpi"}, "test"),
+        ({"test": "get", "layer": "mpi"}, "test"),
         ({"test": "halo", "window": 4}, "window"),
         ({"test": "rate", "sizes": "8M"}, "sizes"),
         ({"channels": 99}, "channels"),
@@ -279,7 +279,7 @@ def test_a_part_of_a_machine_is_a_grid_of_its_own():
 @pytest.mark.parametrize(
     ("test", "options", "name"),
     [
-        ("halo", {"layer": "mpi"}, "layer"),
+        ("alltoall", {"layer": "mpi"}, "layer"),
         ("halo", {"channels": 2}, "channels"),
         ("halo", {"algorithm": "ring"}, "algorithm"),
         ("allreduce", {"algorithm": "tree"}, "algorithm"),

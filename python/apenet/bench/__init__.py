@@ -13,7 +13,7 @@ from typing import Unpack
 from apenet.base.errors import InputError
 from apenet.base.numbers import checked_seed, whole
 from apenet.base.sizes import checked_sizes
-from apenet.bench import card, mpi, workloads
+from apenet.bench import card, mpi, random_access, workloads
 from apenet.bench import fanout as fanout_of
 from apenet.bench import layers as layers_of
 from apenet.bench import partitions as partitions_of
@@ -21,7 +21,7 @@ from apenet.bench.card import Conditions
 from apenet.bench.lattice import parse_lattice
 from apenet.bench.layers import LAYERS as NATIVE_LAYERS
 from apenet.bench.mpi import BenchError
-from apenet.bench.request import DEFAULT_SITE_BYTES, DEFAULTS, BenchRequest, Options, no_progress
+from apenet.bench.request import ACTIVE_MESSAGES, DEFAULT_SITE_BYTES, DEFAULTS, BenchRequest, Options, no_progress
 from apenet.bench.result import DEFINITIONS, PAIR_TESTS, TESTS, WORKLOADS, BenchResult, WorkloadResult
 from apenet.bench.workloads import ALGORITHMS
 from apenet.machine import ENGINES, Machine
@@ -54,6 +54,7 @@ __all__ = [
     "pingpong",
     "put",
     "randomaccess",
+    "randompairs",
     "rate",
     "roundtrip",
     "unidirectional",
@@ -61,6 +62,7 @@ __all__ = [
 
 LAYERS = ("card", *NATIVE_LAYERS)
 FAN_OUT = "fanout"
+RANDOM_ACCESS = "randomaccess"
 MOST_ITERATIONS = 2**32 - 1  # limit of the core's counter
 MOST_CHANNELS = 2**16 - 1
 DEFAULT_SIZES = "16:1M"  # from the card's smallest payload on
@@ -70,7 +72,7 @@ def measure(
     test: str,
     machine: Machine | str,
     *,
-    sizes: str | int | Sequence[int] = DEFAULT_SIZES,
+    sizes: str | int | Sequence[int] | None = None,
     nodes: Sequence[int] | None = None,
     layer: str | None = None,
     iterations: int | None = None,
@@ -81,22 +83,28 @@ def measure(
 ) -> BenchResult:
     """One test over message sizes.
 
-    `layer` is card by default, and mpi for fanout. `nodes` are the nodes that communicate (default: node 0 and its
-    neighbour, for fanout all its neighbours; for a workload all nodes, or the first `count`). `engine` is as for
-    `apenet.run`. Each of the other options belongs to one kind of test: see `CardOptions`, `MpiOptions` and
-    `WorkloadOptions` of `apenet.bench.request`, and docs/reference/tests.md. Raises InputError and MachineError for
-    bad input, BenchError if the MPI program of layer mpi fails.
+    `sizes` are 16:1M by default; for randomaccess, 8K. `layer` is card by default; for fanout and randomaccess, mpi.
+    `nodes` are the nodes that communicate (default: node 0 and its neighbour, for fanout all its neighbours; for a
+    workload and randomaccess all nodes, or the first `count`). `engine` is as for `apenet.run`. Each of the other
+    options belongs to one kind of test: see `CardOptions`, `MpiOptions` and `WorkloadOptions` of
+    `apenet.bench.request`, and docs/reference/tests.md. Raises InputError and MachineError for bad input, BenchError
+    if a program fails.
     """
     if unknown := options.keys() - DEFAULTS.keys():
         raise TypeError(f"unknown option {min(unknown)}: one of {', '.join(DEFAULTS)}")
     if test not in TESTS:
         raise InputError("test", test, "one of " + ", ".join(TESTS))
     if layer is None:
-        layer = "mpi" if test == FAN_OUT else "card"
+        layer = "mpi" if test in {FAN_OUT, RANDOM_ACCESS} else "card"
     if layer not in LAYERS:
         raise InputError("layer", layer, "one of " + ", ".join(LAYERS))
     if engine not in ENGINES:
         raise InputError("engine", engine, " or ".join(ENGINES))
+    if sizes is None:
+        sizes = random_access.DEFAULT_TABLE_BYTES if test == RANDOM_ACCESS else DEFAULT_SIZES
+    given: Options = {**DEFAULTS, **options}
+    if given["active_messages"] is not None:
+        _check_active_messages(given["active_messages"], layer)
     chosen = read_machine(machine) if isinstance(machine, str) else machine
     request = BenchRequest(
         machine=chosen,
@@ -109,8 +117,8 @@ def measure(
         engine=engine,
         seed=checked_seed(seed),
         progress=progress,
+        active_messages=given["active_messages"],
     )
-    given: Options = {**DEFAULTS, **options}
     channels = _checked_channels(given["channels"])
     conditions = Conditions(
         window=given["window"],
@@ -121,17 +129,36 @@ def measure(
     )
     if test in WORKLOADS or layer != "card":
         _check_plain(test, layer, channels, conditions)
-    if given["neighbors"] is not None and test != FAN_OUT:
-        raise InputError("neighbors", str(list(given["neighbors"])), f"none for {test}: they belong to {FAN_OUT}")
+    _check_owners(test, given)
     if test in WORKLOADS:
         return _measure_workload(request, layer, given)
-    for key in ("algorithm", "count", "lattice", "partitions"):
-        if given[key] is not None:
-            name = "n" if key == "count" else key
-            raise InputError(name, given[key], f"none for {test}: it belongs to {', '.join(WORKLOADS)}")
     if test == FAN_OUT:
         return _measure_fan_out(request, layer, conditions, given)
+    if test == RANDOM_ACCESS:
+        return _measure_random_access(request, layer, conditions, given)
     return _measure_pair(request, layer, conditions, channels, given)
+
+
+def _check_active_messages(name: str, layer: str) -> None:
+    if layer != "gasnet":
+        raise InputError("active_messages", name, f"none at layer {layer}: they belong to layer gasnet")
+    if name not in ACTIVE_MESSAGES:
+        raise InputError("active_messages", name, " or ".join(ACTIVE_MESSAGES))
+
+
+def _check_owners(test: str, given: Options) -> None:
+    """Refuses options that belong to other tests."""
+    if given["neighbors"] is not None and test != FAN_OUT:
+        raise InputError("neighbors", str(list(given["neighbors"])), f"none for {test}: they belong to {FAN_OUT}")
+    if given["look_ahead"] is not None and test != RANDOM_ACCESS:
+        raise InputError("look_ahead", given["look_ahead"], f"none for {test}: it belongs to {RANDOM_ACCESS}")
+    if test in WORKLOADS:
+        return
+    if given["count"] is not None and test != RANDOM_ACCESS:
+        raise InputError("n", given["count"], f"none for {test}: it belongs to {', '.join(WORKLOADS)}")
+    for key in ("algorithm", "lattice", "partitions"):
+        if given[key] is not None:
+            raise InputError(key, given[key], f"none for {test}: it belongs to {', '.join(WORKLOADS)}")
 
 
 def _measure_pair(
@@ -171,6 +198,23 @@ def _measure_fan_out(request: BenchRequest, layer: str, conditions: Conditions, 
     if conditions.memory != "host":
         raise InputError("memory", conditions.memory, f"host: {FAN_OUT} has no buffers in a GPU")
     return fanout_of.measure(request, given["neighbors"], library=given["mpi_library"], pin=given["pin"])
+
+
+def _measure_random_access(request: BenchRequest, layer: str, conditions: Conditions, given: Options) -> BenchResult:
+    if conditions.window is not None:
+        raise InputError("window", conditions.window, f"none for {RANDOM_ACCESS}")
+    if conditions.memory != "host":
+        raise InputError("memory", conditions.memory, f"host for {RANDOM_ACCESS}")
+    if request.iterations is not None:
+        raise InputError("iterations", request.iterations, f"none for {RANDOM_ACCESS}: four updates a word")
+    return random_access.measure(
+        request,
+        layer,
+        count=given["count"],
+        look_ahead=given["look_ahead"],
+        pin=given["pin"],
+        library=given["mpi_library"],
+    )
 
 
 def _measure_workload(request: BenchRequest, layer: str, given: Options) -> BenchResult:
@@ -257,5 +301,6 @@ get = partial(measure, "get")
 halo = partial(measure, "halo")
 allreduce = partial(measure, "allreduce")
 alltoall = partial(measure, "alltoall")
-randomaccess = partial(measure, "randomaccess")
+randomaccess = partial(measure, RANDOM_ACCESS)
+randompairs = partial(measure, "randompairs")
 bisection = partial(measure, "bisection")

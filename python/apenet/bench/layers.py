@@ -147,15 +147,20 @@ class _Runs:
 
 
 def _check(request: BenchRequest, layer: str, window: int | None) -> None:
-    cards, kind = LAYERS[layer].cards, request.machine.file.card.kind
-    if kind not in cards:
-        raise InputError("layer", layer, f"one for the card of {request.machine.name}, which is {kind}")
+    require_card(request, layer)
     if request.test not in LAYERS[layer].tests:
         raise InputError("test", request.test, f"one of {', '.join(LAYERS[layer].tests)} at layer {layer}")
     if request.sizes[-1] > LAYERS[layer].most_bytes:
         raise InputError("sizes", request.sizes[-1], f"at most {LAYERS[layer].most_bytes} bytes at layer {layer}")
     if window is not None and request.test not in WINDOW_TESTS:
         raise InputError("window", window, f"none, except for {', '.join(WINDOW_TESTS)}")
+
+
+def require_card(request: BenchRequest, layer: str) -> None:
+    """Refuses a layer that does not drive the machine's card."""
+    kind = request.machine.file.card.kind
+    if kind not in LAYERS[layer].cards:
+        raise InputError("layer", layer, f"one for the card of {request.machine.name}, which is {kind}")
 
 
 def _pair(request: BenchRequest) -> list[int]:
@@ -174,11 +179,15 @@ def _program(layer: str) -> Path:
     names = [*SHARED_SOURCES, f"{layer}_layer.c"]
     if not set(ACCESS_TESTS) & set(LAYERS[layer].tests):
         names.append("no_access.c")
-    sources = [SOURCES / name for name in names]
+    return build("bench", layer, [SOURCES / name for name in names], [SOURCES / name for name in HEADERS])
+
+
+def build(name: str, layer: str, sources: Sequence[Path], headers: Sequence[Path]) -> Path:
+    """A C program of this package over the library of a layer."""
     library = LAYERS[layer].library
 
     def compile_to(target: Path) -> None:
         compile_program(["-O2", *sources, "-o", target], [] if library is None else [library], mpi=library is None)
 
     of = bytes(find_mpicc()) if library is None else b""
-    return built(f"bench-{layer}", [*sources, *(SOURCES / name for name in HEADERS)], compile_to, of=of)
+    return built(f"{name}-{layer}", [*sources, *headers], compile_to, of=of)

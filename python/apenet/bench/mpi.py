@@ -82,6 +82,7 @@ def run_on(
         mpi=library,
         pin=pin,
         capture=True,
+        environment=request.environment,
     )
     if result.outcome == "interrupted":
         raise Interrupted

@@ -9,6 +9,9 @@ from typing import TypedDict
 from apenet.host.toolchain import MpiChoice
 from apenet.machine import Machine
 
+ACTIVE_MESSAGES = ("improved", "first")
+"""The implementations of Active Messages of GASNet's conduit for EXTOLL, the default first."""
+
 
 def no_progress(_size_bytes: int) -> None:
     """Ignores progress."""
@@ -26,6 +29,13 @@ class BenchRequest:
     engine: str = "packet"
     seed: int = 1
     progress: Callable[[int], None] = no_progress
+    active_messages: str | None = None
+    """For layer gasnet, one of ACTIVE_MESSAGES."""
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Variables for the processes of a program."""
+        return {} if self.active_messages is None else {"GASNET_EXTOLL_AM": self.active_messages}
 
 
 class CardOptions(TypedDict, total=False):
@@ -43,11 +53,16 @@ class CardOptions(TypedDict, total=False):
 
 
 class MpiOptions(TypedDict, total=False):
-    """For layer mpi, as for `apenet.run`. `neighbors`: for fanout, numbers of receivers; None: from 1 to all."""
+    """For layers with programs, as for `apenet.run`.
+
+    `neighbors`: for fanout, numbers of receivers; None: from 1 to all. `active_messages`: for layer gasnet, one of
+    ACTIVE_MESSAGES.
+    """
 
     neighbors: Sequence[int] | None
     mpi_library: MpiChoice
     pin: bool
+    active_messages: str | None
 
 
 class WorkloadOptions(TypedDict, total=False):
@@ -55,7 +70,7 @@ class WorkloadOptions(TypedDict, total=False):
 
     `count`: use the first `count` nodes. `algorithm`: that of allreduce. `partitions`: numbers of nodes of the
     machines on which one size is measured. `lattice`: for halo, such as "64x64x64x192"; its surfaces, with
-    `site_bytes` per site, are the messages.
+    `site_bytes` per site, are the messages. `look_ahead`: for randomaccess, updates that a process may hold back.
     """
 
     count: int | None
@@ -63,6 +78,7 @@ class WorkloadOptions(TypedDict, total=False):
     partitions: Sequence[int] | None
     lattice: str | None
     site_bytes: int
+    look_ahead: int | None
 
 
 class Options(CardOptions, MpiOptions, WorkloadOptions, total=False):
@@ -80,9 +96,11 @@ DEFAULTS: Options = {
     "neighbors": None,
     "mpi_library": "auto",
     "pin": True,
+    "active_messages": None,
     "count": None,
     "algorithm": None,
     "partitions": None,
     "lattice": None,
     "site_bytes": DEFAULT_SITE_BYTES,
+    "look_ahead": None,
 }

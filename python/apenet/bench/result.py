@@ -30,19 +30,29 @@ ACCESS_DEFINITIONS = {
 FAN_OUT_DEFINITIONS = {
     "fanout": "one node to several neighbours at once; time is that of a message to each, bandwidth what it sends",
 }
+RANDOM_ACCESS_DEFINITIONS = {
+    "randomaccess": "HPC Challenge, table of this size at each process; time is that of one update of all processes",
+}
 WORKLOAD_DEFINITIONS = {
     "halo": "every node to both neighbours in each dimension; bandwidth is what one node sends",
     "allreduce": "a vector of this size, reduced over all nodes; bandwidth is size over time",
     "alltoall": "every node to every other one; bandwidth is what one node sends",
-    "randomaccess": "random pairs exchange, new ones each time; bandwidth is what one node sends",
+    "randompairs": "random pairs exchange, new ones each time; bandwidth is what one node sends",
     "bisection": "one half exchanges with its mirror image in the other; bandwidth is that across the cut, both ways",
 }
-BANDWIDTH_OF = {"halo": "node", "allreduce": "vector", "alltoall": "node", "randomaccess": "node", "bisection": "cut"}
+BANDWIDTH_OF = {"halo": "node", "allreduce": "vector", "alltoall": "node", "randompairs": "node", "bisection": "cut"}
 """Whose the bandwidth of a workload is: what one node sends, the vector over the time, or all that crosses the cut."""
 
-DEFINITIONS = {**PAIR_DEFINITIONS, **ACCESS_DEFINITIONS, **FAN_OUT_DEFINITIONS, **WORKLOAD_DEFINITIONS}
+DEFINITIONS = {
+    **PAIR_DEFINITIONS,
+    **ACCESS_DEFINITIONS,
+    **FAN_OUT_DEFINITIONS,
+    **RANDOM_ACCESS_DEFINITIONS,
+    **WORKLOAD_DEFINITIONS,
+}
 PAIR_TESTS = tuple(PAIR_DEFINITIONS)
 STREAMS = ("oneway", "unidirectional", "flush", "rate")  # tests whose time is the inverse of a message rate
+SHOWN_RATES = {"rate": "Messages per second", "randomaccess": "Updates per second"}
 WORKLOADS = tuple(WORKLOAD_DEFINITIONS)
 TESTS = tuple(DEFINITIONS)
 # Columns of a table after the size: title, width, format.
@@ -71,7 +81,7 @@ class BenchResult:
     channels: NDArray[np.int64]
     """Simultaneous messages of this size: time and bandwidth are those of all of them."""
     conditions: Mapping[str, object] = field(default_factory=dict, kw_only=True)
-    """Other conditions of the request: rail, engine, window, memory, path, until, region_bytes."""
+    """Other conditions of the request: rail, engine, active_messages, window, memory, path, until, region_bytes."""
     warnings: tuple[str, ...] = field(default=(), kw_only=True)
     """The warnings of all points, each once."""
     eager_limit_bytes: int | None = field(default=None, kw_only=True)
@@ -143,8 +153,10 @@ class BenchResult:
             shown["bandwidth_mib_s"] = (_TITLES[self.bandwidth_of], *_TABLE["bandwidth_mib_s"][1:])
         if set(columns.get("channels", ())) <= {1}:
             shown.pop("channels", None)
-        if self.test != "rate":
+        if self.test not in SHOWN_RATES:
             shown.pop("rate_per_s", None)
+        elif self.test != "rate":
+            shown["rate_per_s"] = (SHOWN_RATES[self.test], *_TABLE["rate_per_s"][1:])
         heads = "".join(f"{title:>{width}}" for title, width, _ in shown.values())
         lines = [f"# {self.heading}", f"# {DEFINITIONS[self.test]}"]
         lines += [f"# {self.protocol_step}"] if self.protocol_step else []
@@ -225,6 +237,7 @@ def make_result(
         conditions={
             **({} if request.machine.rail is None else {"rail": request.machine.rail}),
             **({} if request.engine == "packet" else {"engine": request.engine}),
+            **({} if request.active_messages is None else {"active_messages": request.active_messages}),
             **(conditions or {}),
         },
         warnings=gather_warnings(warnings),

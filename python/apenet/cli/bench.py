@@ -35,8 +35,13 @@ def bench(
     rail: RailOption = None,
     faults: FaultOption = None,
     sizes: Annotated[
-        str, typer.Option("--sizes", metavar="MIN:MAX", help="Message sizes; they double from MIN to MAX.")
-    ] = benchmarks.DEFAULT_SIZES,
+        str | None,
+        typer.Option(
+            "--sizes",
+            metavar="MIN:MAX",
+            help="Message sizes; they double from MIN to MAX.  [default: 16:1M; randomaccess: 8K]",
+        ),
+    ] = None,
     nodes: Annotated[
         str | None, typer.Option("--nodes", metavar="A,B", help="Numbers of the nodes that communicate.")
     ] = None,
@@ -100,6 +105,14 @@ def bench(
     site_bytes: Annotated[
         int, typer.Option("--site-bytes", help="Bytes per site of the lattice; half-spinors have 24, 48 or 96.")
     ] = benchmarks.DEFAULT_SITE_BYTES,
+    look_ahead: Annotated[
+        int | None,
+        typer.Option("--look-ahead", help="randomaccess: updates that a process may hold back.  [default: 1024]"),
+    ] = None,
+    active_messages: Annotated[
+        str | None,
+        typer.Option("--active-messages", metavar="improved|first", help="Implementation of layer gasnet."),
+    ] = None,
     mpi: Annotated[str, typer.Option("--mpi", metavar="auto|mpich|openmpi", help="MPI of --layer mpi.")] = "auto",
     engine: EngineOption = "packet",
     pin: PinOption = True,
@@ -107,11 +120,11 @@ def bench(
     as_json: JsonOption = False,
 ) -> None:
     """Measure a simulated machine: time and bandwidth over message sizes."""
-    checked = parse_sizes(sizes)
+    checked = None if sizes is None else parse_sizes(sizes)
     all_channels = _parse_counts("channels", channels)
     chosen = read_machine(machine, settings or (), faults or (), rail)
     grown_to = None if partitions is None else _parse_counts("partitions", partitions)
-    steps = len(grown_to or checked) * len(all_channels) if layer in {None, "card"} else None
+    steps = len(grown_to or checked) * len(all_channels) if checked and layer in {None, "card"} else None
     with progress_bar(f"{test} on {chosen.name}{'' if layer is None else f', layer {layer}'}", steps) as progress:
         task = progress.task_ids[0]
         progress.update(task, completed=-1)  # progress is called before each measurement
@@ -138,6 +151,8 @@ def bench(
             partitions=grown_to,
             lattice=lattice,
             site_bytes=site_bytes,
+            look_ahead=look_ahead,
+            active_messages=active_messages,
             engine=engine,
             seed=seed,
             mpi_library=cast(MpiChoice, mpi),

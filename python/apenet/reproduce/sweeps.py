@@ -26,6 +26,9 @@ class Sweep:
     until: str = "reply"
     region_bytes: int | None = None
     iterations: int | None = None
+    count: int | None = None
+    look_ahead: int | None = None
+    active_messages: str | None = None
 
     def measure(self) -> BenchResult:
         """Runs it on a machine of the package. Changed settings are checked here."""
@@ -41,6 +44,9 @@ class Sweep:
             until=self.until,
             region=self.region_bytes,
             iterations=self.iterations,
+            count=self.count,
+            look_ahead=self.look_ahead,
+            active_messages=self.active_messages,
         )
 
     @property
@@ -51,7 +57,7 @@ class Sweep:
     @property
     def weight(self) -> int:
         """A rough cost: MPI programs take longest, then many channels."""
-        return 1000 if self.layer == "mpi" else len(self.channels)
+        return 1000 if self.layer != "card" else len(self.channels)
 
 
 def sweeps_of(machine: str, result: PublishedResult) -> list[Sweep]:

@@ -167,7 +167,7 @@ std::vector<Sending> first_sendings(const WorkloadPlan& plan, ProcessId process)
       return sendings;
     case Workload::allreduce:
       return sendings_of_allreduce(plan, process);
-    case Workload::randomaccess:
+    case Workload::randompairs:
       sendings.push_back({plan.partners[0][process], plan.bytes});
       break;
     case Workload::bisection:

@@ -21,7 +21,7 @@ struct WorkloadPlan {
   std::uint32_t count = 0;  // of processes
   std::vector<std::uint32_t> grid;
   bool periodic = true;
-  std::vector<std::vector<ProcessId>> partners;  // randomaccess: by process, then iteration
+  std::vector<std::vector<ProcessId>> partners;  // randompairs: by process, then iteration
 
   [[nodiscard]] std::int64_t pieces(std::int64_t message_bytes) const;
   [[nodiscard]] std::int64_t piece(std::int64_t message_bytes, std::int64_t number) const;

@@ -72,7 +72,7 @@ WorkloadScript script_of(const WorkloadPlan& plan) {
       return halo;
     case Workload::alltoall:
       return alltoall;
-    case Workload::randomaccess:
+    case Workload::randompairs:
       return random_pairs;
     case Workload::bisection:
       return bisection;
@@ -108,7 +108,7 @@ WorkloadPlan make_plan(std::uint64_t seed, Workload workload, const WorkloadOpti
   plan.iterations = options.iterations;
   plan.grid = options.grid;
   plan.periodic = options.periodic;
-  if (workload == Workload::randomaccess) plan.partners = draw_partners(seed, plan.iterations, plan.count);
+  if (workload == Workload::randompairs) plan.partners = draw_partners(seed, plan.iterations, plan.count);
   return plan;
 }
 

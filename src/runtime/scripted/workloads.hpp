@@ -14,7 +14,7 @@ enum class Workload : std::uint8_t {
   halo,          // each process exchanges messages with both neighbours in every dimension of the grid
   alltoall,      // a message between all pairs, in steps: to rank + k, from rank - k
   allreduce,     // see AllreduceAlgorithm
-  randomaccess,  // random pairs exchange messages, new pairs in each iteration
+  randompairs,  // random pairs exchange messages, new pairs in each iteration
   bisection,     // the grid is cut across its longest dimension, and each process exchanges with its mirror
                  // image
 };

@@ -161,7 +161,7 @@ TEST(Workloads, OnOneDimensionTorusAndRingAreTheSame) {
 }
 
 TEST(Workloads, PairsExchangeAtOnce) {
-  for (const Workload workload : {Workload::randomaccess, Workload::bisection}) {
+  for (const Workload workload : {Workload::randompairs, Workload::bisection}) {
     const WorkloadResult result = run_ideal({workload, {2, 6}, 500});
     EXPECT_EQ(result.time, Time::from_ns(latency_ns + 500));
     EXPECT_EQ(result.messages, 3U * 12);
@@ -169,7 +169,7 @@ TEST(Workloads, PairsExchangeAtOnce) {
 }
 
 TEST(Workloads, OneIsLeftOverWhenTheirNumberIsOdd) {
-  EXPECT_EQ(run_ideal({Workload::randomaccess, {5}, 10}).messages, 3U * 4);
+  EXPECT_EQ(run_ideal({Workload::randompairs, {5}, 10}).messages, 3U * 4);
   EXPECT_EQ(run_ideal({Workload::bisection, {5, 2}, 10}).messages, 3U * 8);
 }
 
@@ -181,7 +181,7 @@ std::vector<Time> busy_of(const WorkloadResult& result) {
 
 TEST(Workloads, RandomPairsDependOnTheSeedAlone) {
   MachineDescription ape16 = test::machine("ape16");
-  const Case pairs{Workload::randomaccess, {4, 2, 2}, 4096};
+  const Case pairs{Workload::randompairs, {4, 2, 2}, 4096};
   const WorkloadResult first = run_on(ape16, pairs);
   const WorkloadResult again = run_on(ape16, pairs);
   ape16.seed = 2;
@@ -204,7 +204,7 @@ TEST(Workloads, MessagesLargerThanADescriptorAreCut) {
   MachineDescription ape16 = test::machine("ape16");
   std::get<apelink::Description>(ape16.nic).max_message_bytes = 1024;
   for (const Workload workload : {Workload::halo, Workload::alltoall, Workload::allreduce,
-                                  Workload::randomaccess, Workload::bisection}) {
+                                  Workload::randompairs, Workload::bisection}) {
     const Case large{workload, {4, 2, 2}, 65536};
     const WorkloadResult cut = run_on(ape16, large);
     const WorkloadResult whole = run_on(test::machine("ape16"), large);
@@ -240,7 +240,7 @@ TEST(Workloads, ForwardedPacketsAreCountedBeforeTheRun) {
   };
   constexpr std::uint64_t plenty = 1U << 30U;
   for (const Workload workload : {Workload::halo, Workload::alltoall, Workload::allreduce,
-                                  Workload::randomaccess, Workload::bisection}) {
+                                  Workload::randompairs, Workload::bisection}) {
     for (const AllreduceAlgorithm algorithm :
          {AllreduceAlgorithm::ring, AllreduceAlgorithm::recursive_doubling, AllreduceAlgorithm::torus}) {
       options.algorithm = algorithm;

@@ -1,0 +1,88 @@
+"""RandomAccess by the rules of the HPC Challenge: the C programs of bench/randomaccess, as real processes."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apenet.base.errors import InputError
+from apenet.base.numbers import whole
+from apenet.bench.layers import build, require_card
+from apenet.bench.mpi import run_on
+from apenet.bench.request import BenchRequest
+from apenet.bench.result import BenchResult, make_result
+from apenet.bench.workloads import MIB, placed
+from apenet.host.toolchain import PACKAGE, MpiChoice
+
+SOURCES = PACKAGE / "programs" / "randomaccess"
+TRANSPORTS = ("velo", "gasnet", "mpi")
+DEFAULT_TABLE_BYTES = 8192
+MOST_LOOK_AHEAD = 1024
+"""By the rules."""
+MOST_RANKS = 1024
+WORD_BYTES = 8
+UPDATES_A_WORD = 4
+
+
+@dataclass(frozen=True)
+class RandomAccessResult(BenchResult):
+    """A sweep over the bytes of the table at each process. The time is that of one update of all processes."""
+
+    processes: int
+    look_ahead: int
+
+    @property
+    def rates_per_s(self) -> NDArray[np.float64]:
+        """Updates a second, of all processes together."""
+        return np.asarray(1e6 / self.times_us, dtype=np.float64)
+
+    @property
+    def heading(self) -> str:
+        """First line of the table."""
+        return f"{super().heading}, {self.processes} processes, look-ahead {self.look_ahead}"
+
+
+def measure(
+    request: BenchRequest,
+    layer: str,
+    *,
+    count: int | None,
+    look_ahead: int | None,
+    pin: bool,
+    library: MpiChoice,
+) -> RandomAccessResult:
+    """Each size of the table in a run of its own, with a process on each node; the program verifies the table."""
+    if layer not in TRANSPORTS:
+        raise InputError("layer", layer, f"one of {', '.join(TRANSPORTS)} for {request.test}")
+    require_card(request, layer)
+    nodes = placed(request.machine, request.nodes, count)
+    if len(nodes) & (len(nodes) - 1) or len(nodes) > MOST_RANKS:
+        raise InputError("n", len(nodes), f"a power of two, at most {MOST_RANKS} processes")
+    held = MOST_LOOK_AHEAD if look_ahead is None else look_ahead
+    whole("look_ahead", held, 1, MOST_LOOK_AHEAD, f"1 to {MOST_LOOK_AHEAD}, the limit of the rules")
+    program = build(
+        "randomaccess",
+        layer,
+        [SOURCES / "random_access.c", SOURCES / f"{layer}_transport.c"],
+        [SOURCES / "transport.h"],
+    )
+    points, warnings = [], []
+    for size in request.sizes:
+        if size < WORD_BYTES or size & (size - 1):
+            raise InputError("sizes", size, f"powers of two from {WORD_BYTES} bytes: the table at each process")
+        request.progress(size)
+        with tempfile.TemporaryDirectory(prefix="apenet-") as folder:
+            output = Path(folder) / "point.json"
+            command: list[str | Path] = [program, str(size // WORD_BYTES), str(held), output]
+            result = run_on(request, nodes, command, library=library, pin=pin)
+            point = json.loads(output.read_text(encoding="utf-8"))
+        time_us = point["time_us"] / point["updates"]
+        points.append((size, time_us, WORD_BYTES / MIB / (time_us * 1e-6)))
+        warnings.append(result.warnings)
+    common = make_result(request, layer, points, warnings=warnings)
+    return RandomAccessResult(**vars(common), processes=len(nodes), look_ahead=held)

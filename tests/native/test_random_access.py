@@ -1,0 +1,59 @@
+"""RandomAccess as programs of VELO, GASNet and MPI; each verifies its table."""
+
+import pytest
+
+import apenet as package
+from apenet.base.errors import InputError
+
+LAYERS = ("velo", "gasnet", "mpi")
+
+
+def rates(layer, **options):
+    chosen = {"sizes": [1024], "count": 16, "look_ahead": 1} | options
+    return package.bench.randomaccess("extoll-64", layer=layer, **chosen).rates_per_s
+
+
+def test_the_conduit_is_close_to_velo_and_mpi_below_both():
+    """Without updates held back, as the published figures say (Kujat et al., Figs. 12 to 14)."""
+    velo, gasnet, mpi = (rates(layer)[0] for layer in LAYERS)
+    assert 0.9 * velo < gasnet < velo
+    assert mpi < 0.7 * gasnet
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+def test_held_back_updates_travel_together_and_runs_repeat(layer):
+    alone = rates(layer, count=4)[0]
+    together = rates(layer, count=4, look_ahead=64)
+    assert together[0] > 2 * alone
+    assert together.tolist() == rates(layer, count=4, look_ahead=64).tolist()
+
+
+def test_the_improved_active_messages_gain(monkeypatch):
+    improved = rates("gasnet", look_ahead=64)[0]
+    monkeypatch.setenv("GASNET_EXTOLL_AM", "first")
+    assert rates("gasnet", look_ahead=64)[0] < improved
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"count": 12}, "n = 12: expected a power of two"),
+        ({"look_ahead": 0}, "look_ahead = 0: expected 1 to 1024"),
+        ({"look_ahead": 1025}, "look_ahead = 1025"),
+        ({"sizes": [24]}, "sizes = 24: expected powers of two"),
+        ({"iterations": 3}, "iterations = 3"),
+        ({"window": 3}, "window = 3"),
+    ],
+)
+def test_what_the_rules_do_not_allow_is_refused(options, said):
+    with pytest.raises(InputError, match=said):
+        rates("velo", **options)
+
+
+def test_other_layers_machines_and_tests_are_refused():
+    with pytest.raises(InputError, match="velo, gasnet, mpi"):
+        rates("rma")
+    with pytest.raises(InputError, match="apelink"):
+        package.bench.randomaccess("ape16", layer="velo")
+    with pytest.raises(InputError, match="look_ahead"):
+        package.bench.halo("ape16", sizes=[64], look_ahead=4)
