@@ -163,10 +163,11 @@ def test_exit_of_one_node_ends_all(apenet, tmp_path):
 def test_medium_requests_are_so_many_packets(apenet, compile_native, tmp_path, size, packets):
     """8 bytes of header and the payload in packets of 56 bytes (Kujat et al.)."""
     program = compile_native("gasnet/medium.c", "gasnet-seq")
-    messages = []
+    sent = []
     for count in (1, 2):
         out = tmp_path / str(count)
         run = apenet("run", "-n", "2", "--machine", "extoll-64", "--out", out, "--", program, str(count), str(size))
         assert run.returncode == 0, run.stderr
-        messages.append(json.loads((out / "run.json").read_text())["messages"])
-    assert messages[1] - messages[0] == packets
+        links = json.loads((out / "run.json").read_text())["links"]
+        sent += [link["packets"] for link in links if link["name"] == "(0,0,0)+x"]
+    assert sent[1] - sent[0] == packets
