@@ -95,14 +95,15 @@ void transport_wait(void) {
 }
 
 // velo2_send() waits while the target's mailbox is full, and takes nothing meanwhile: so the own mailbox is
-// emptied before each packet.
+// emptied between packets, as random_access.c does between calls. Mailboxes that fill nevertheless, as in
+// heavy traffic to few processes, can stop all.
 void transport_send(int rank, const uint64_t* updates, int count) {
   for (size_t begin = 0; begin < (size_t)count; begin += packet_updates) {
     const size_t left = (size_t)count - begin;
     const size_t part = left < packet_updates ? left : packet_updates;
+    if (begin > 0) transport_poll();
     check(velo2_send(&ranks[rank], updates + begin, (uint32_t)(part * sizeof *updates), updates_tag, 0),
           "velo2_send");
-    transport_poll();
   }
 }
 

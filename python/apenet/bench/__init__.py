@@ -152,6 +152,8 @@ def _check_owners(test: str, given: Options) -> None:
         raise InputError("neighbors", str(list(given["neighbors"])), f"none for {test}: they belong to {FAN_OUT}")
     if given["look_ahead"] is not None and test != RANDOM_ACCESS:
         raise InputError("look_ahead", given["look_ahead"], f"none for {test}: it belongs to {RANDOM_ACCESS}")
+    if given["ranks_per_node"] != 1 and test != RANDOM_ACCESS:
+        raise InputError("ranks_per_node", given["ranks_per_node"], f"1 for {test}: others belong to {RANDOM_ACCESS}")
     if test in WORKLOADS:
         return
     if given["count"] is not None and test != RANDOM_ACCESS:
@@ -212,6 +214,7 @@ def _measure_random_access(request: BenchRequest, layer: str, conditions: Condit
         layer,
         count=given["count"],
         look_ahead=given["look_ahead"],
+        ranks_per_node=given["ranks_per_node"],
         pin=given["pin"],
         library=given["mpi_library"],
     )

@@ -16,7 +16,7 @@ from apenet.bench.layers import build, require_card
 from apenet.bench.mpi import run_on
 from apenet.bench.request import BenchRequest
 from apenet.bench.result import BenchResult, make_result
-from apenet.bench.workloads import MIB, placed
+from apenet.bench.workloads import DEFAULT_NODES, MIB
 from apenet.host.toolchain import PACKAGE, MpiChoice
 
 SOURCES = PACKAGE / "programs" / "randomaccess"
@@ -24,6 +24,7 @@ TRANSPORTS = ("velo", "gasnet", "mpi")
 DEFAULT_TABLE_BYTES = 8192
 MOST_LOOK_AHEAD = 1024
 """By the rules."""
+FEWEST_RANKS = 2
 MOST_RANKS = 1024
 WORD_BYTES = 8
 UPDATES_A_WORD = 4
@@ -34,6 +35,7 @@ class RandomAccessResult(BenchResult):
     """A sweep over the bytes of the table at each process. The time is that of one update of all processes."""
 
     processes: int
+    ranks_per_node: int
     look_ahead: int
 
     @property
@@ -44,7 +46,8 @@ class RandomAccessResult(BenchResult):
     @property
     def heading(self) -> str:
         """First line of the table."""
-        return f"{super().heading}, {self.processes} processes, look-ahead {self.look_ahead}"
+        on_nodes = f"{self.processes} processes, {self.ranks_per_node} on a node"
+        return f"{super().heading}, {on_nodes}, look-ahead {self.look_ahead}"
 
 
 def measure(
@@ -53,16 +56,17 @@ def measure(
     *,
     count: int | None,
     look_ahead: int | None,
+    ranks_per_node: int,
     pin: bool,
     library: MpiChoice,
 ) -> RandomAccessResult:
-    """Each size of the table in a run of its own, with a process on each node; the program verifies the table."""
+    """Each size of the table in a run of its own, with processes on each node; the program verifies the table."""
     if layer not in TRANSPORTS:
         raise InputError("layer", layer, f"one of {', '.join(TRANSPORTS)} for {request.test}")
     require_card(request, layer)
-    nodes = placed(request.machine, request.nodes, count)
-    if len(nodes) & (len(nodes) - 1) or len(nodes) > MOST_RANKS:
-        raise InputError("n", len(nodes), f"a power of two, at most {MOST_RANKS} processes")
+    nodes = _placed(request, count, ranks_per_node)
+    if len(nodes) & (len(nodes) - 1) or not FEWEST_RANKS <= len(nodes) <= MOST_RANKS:
+        raise InputError("n", len(nodes), f"a power of two from {FEWEST_RANKS} to {MOST_RANKS} processes")
     held = MOST_LOOK_AHEAD if look_ahead is None else look_ahead
     whole("look_ahead", held, 1, MOST_LOOK_AHEAD, f"1 to {MOST_LOOK_AHEAD}, the limit of the rules")
     program = build(
@@ -85,4 +89,19 @@ def measure(
         points.append((size, time_us, WORD_BYTES / MIB / (time_us * 1e-6)))
         warnings.append(result.warnings)
     common = make_result(request, layer, points, warnings=warnings)
-    return RandomAccessResult(**vars(common), processes=len(nodes), look_ahead=held)
+    return RandomAccessResult(**vars(common), processes=len(nodes), ranks_per_node=ranks_per_node, look_ahead=held)
+
+
+def _placed(request: BenchRequest, count: int | None, ranks_per_node: int) -> list[int]:
+    """The node of each process: as many on a node as wanted, from the first node on."""
+    whole("ranks_per_node", ranks_per_node, 1, MOST_RANKS, f"1 to {MOST_RANKS}")
+    if count is not None and count % ranks_per_node:
+        raise InputError("n", count, f"a multiple of ranks_per_node, {ranks_per_node}")
+    available = request.machine.node_count
+    wanted = (available or DEFAULT_NODES) if count is None else count // ranks_per_node
+    if available is not None and wanted > available:
+        raise InputError("n", count, f"at most {available * ranks_per_node} on {request.machine.name}")
+    used = range(wanted) if request.nodes is None else request.nodes
+    if len(used) != wanted and count is not None:
+        raise InputError("n", count, f"as many as are on the nodes: {len(used) * ranks_per_node}")
+    return [node for node in used for _ in range(ranks_per_node)]

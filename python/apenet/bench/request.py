@@ -70,7 +70,8 @@ class WorkloadOptions(TypedDict, total=False):
 
     `count`: use the first `count` nodes. `algorithm`: that of allreduce. `partitions`: numbers of nodes of the
     machines on which one size is measured. `lattice`: for halo, such as "64x64x64x192"; its surfaces, with
-    `site_bytes` per site, are the messages. `look_ahead`: for randomaccess, updates that a process may hold back.
+    `site_bytes` per site, are the messages. For randomaccess, `look_ahead`: updates that a
+    process may hold back, and `ranks_per_node`: processes on each node.
     """
 
     count: int | None
@@ -79,6 +80,7 @@ class WorkloadOptions(TypedDict, total=False):
     lattice: str | None
     site_bytes: int
     look_ahead: int | None
+    ranks_per_node: int
 
 
 class Options(CardOptions, MpiOptions, WorkloadOptions, total=False):
@@ -103,4 +105,5 @@ DEFAULTS: Options = {
     "lattice": None,
     "site_bytes": DEFAULT_SITE_BYTES,
     "look_ahead": None,
+    "ranks_per_node": 1,
 }

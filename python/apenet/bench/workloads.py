@@ -63,13 +63,13 @@ def make_plan(
 ) -> Plan:
     """Checks the options of a workload. Raises InputError."""
     machine, test, sizes = request.machine, request.test, request.sizes
-    chosen_nodes = placed(machine, request.nodes, count)
+    nodes = _placed(machine, request.nodes, count)
     # Without dimensions, half of the nodes is the first half of their row: in a cube, partners could share a switch.
     is_row = test == "bisection" and not machine.dims
-    grid = (len(chosen_nodes),) if is_row else grid_of(machine, len(chosen_nodes))
+    grid = (len(nodes),) if is_row else grid_of(machine, len(nodes))
     options = _core.WorkloadOptions()
     options.grid = list(grid)
-    options.nodes = chosen_nodes
+    options.nodes = nodes
     options.periodic = _topology(machine) != "mesh"
     options.iterations = request.iterations or DEFAULT_ITERATIONS
     chosen = (algorithm or DEFAULT_ALGORITHM) if test == "allreduce" else None
@@ -149,7 +149,7 @@ def _topology(machine: Machine) -> str:
     return str(machine.file.network.topology.value)
 
 
-def placed(machine: Machine, nodes: Sequence[int] | None, count: int | None) -> list[int]:
+def _placed(machine: Machine, nodes: Sequence[int] | None, count: int | None) -> list[int]:
     """The nodes that take part: these, or the first `count`, or all."""
     if nodes is not None:
         if count is not None and count != len(nodes):

@@ -109,6 +109,7 @@ def bench(
         int | None,
         typer.Option("--look-ahead", help="randomaccess: updates that a process may hold back.  [default: 1024]"),
     ] = None,
+    ranks_per_node: Annotated[int, typer.Option("--ranks-per-node", help="randomaccess: processes on a node.")] = 1,
     active_messages: Annotated[
         str | None,
         typer.Option("--active-messages", metavar="improved|first", help="Implementation of layer gasnet."),
@@ -152,6 +153,7 @@ def bench(
             lattice=lattice,
             site_bytes=site_bytes,
             look_ahead=look_ahead,
+            ranks_per_node=ranks_per_node,
             active_messages=active_messages,
             engine=engine,
             seed=seed,

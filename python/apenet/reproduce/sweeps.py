@@ -28,6 +28,7 @@ class Sweep:
     iterations: int | None = None
     count: int | None = None
     look_ahead: int | None = None
+    ranks_per_node: int = 1
     active_messages: str | None = None
 
     def measure(self) -> BenchResult:
@@ -46,6 +47,7 @@ class Sweep:
             iterations=self.iterations,
             count=self.count,
             look_ahead=self.look_ahead,
+            ranks_per_node=self.ranks_per_node,
             active_messages=self.active_messages,
         )
 

@@ -26,10 +26,6 @@ std::unique_ptr<Conduit> make_extoll(std::string& why) {
   }
   native::Card& card = device->card();
   for (std::uint32_t rank = 0; rank < card.rank_count(); ++rank) {
-    if (rank != card.rank() && card.client().is_near(rank)) {
-      why = "several processes are on a node: only one is supported (--ranks-per-node 1)";
-      return nullptr;
-    }
     if (device->peers().has_address(rank)) continue;
     why = "EXTOLL's addresses are not enough for rank " + std::to_string(rank);
     return nullptr;

@@ -70,6 +70,8 @@ class Conduit {
   // make true; for at most this virtual time, if any. `call`: for the report of a deadlock.
   virtual void await_progress(std::string_view call, const std::function<bool()>& done,
                               std::optional<Time> most) = 0;
+  // Waits until done(), and keeps what arrives meanwhile: no handler runs.
+  virtual void await(std::string_view call, const std::function<bool()>& done) = 0;
 
  protected:
   Conduit() = default;

@@ -240,4 +240,8 @@ void ExtollConduit::await_progress(std::string_view call, const std::function<bo
   if (access_.has_notification()) take_notifications();
 }
 
+void ExtollConduit::await(std::string_view call, const std::function<bool()>& done) {
+  wait(call, done);
+}
+
 }  // namespace apenet::gasnet

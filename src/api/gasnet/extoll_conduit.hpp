@@ -51,6 +51,7 @@ class ExtollConduit final : public Conduit {
   [[nodiscard]] bool has_next() const override { return !ready_.empty(); }
   void await_progress(std::string_view call, const std::function<bool()>& done,
                       std::optional<Time> most) override;
+  void await(std::string_view call, const std::function<bool()>& done) override;
 
  private:
   struct Peer {

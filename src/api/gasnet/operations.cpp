@@ -68,8 +68,7 @@ void put(std::string_view call, const Remote& destination, std::span<const std::
   const Inside inside(conduit.card().client());
   const std::uint32_t sources_before = pending.sources;
   conduit.put(destination.rank, static_cast<std::byte*>(destination.address), source, pending);
-  const auto is_read = [&] { return pending.sources <= sources_before; };
-  while (keeps_source && !is_read()) conduit.await_progress(call, is_read, std::nullopt);
+  if (keeps_source) conduit.await(call, [&] { return pending.sources <= sources_before; });
 }
 
 void get(std::string_view call, std::span<std::byte> destination, const Remote& source, Pending& pending) {
