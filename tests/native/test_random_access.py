@@ -28,10 +28,11 @@ def test_held_back_updates_travel_together_and_runs_repeat(layer):
     assert together.tolist() == rates(layer, count=4, look_ahead=64).tolist()
 
 
-def test_the_improved_active_messages_gain(monkeypatch):
-    improved = rates("gasnet", look_ahead=64)[0]
-    monkeypatch.setenv("GASNET_EXTOLL_AM", "first")
-    assert rates("gasnet", look_ahead=64)[0] < improved
+def test_the_implementations_of_active_messages_differ():
+    """By which sign depends on how many packets wait at a poll (docs/apis/gasnet.md)."""
+    first, improved = (rates("gasnet", look_ahead=64, active_messages=name)[0] for name in ("first", "improved"))
+    assert first != improved
+    assert first == pytest.approx(improved, rel=0.2)
 
 
 @pytest.mark.parametrize(
