@@ -185,6 +185,7 @@ struct Rail {
   std::uint32_t remote_access_supported = 0;  // put and get without the target's participation
   char kind[16] = {};                         // card.kind of the machine file
   std::uint32_t channels = 1;                 // NicCapabilities::channels
+  std::uint32_t lanes = 1;                    // Machine::lanes
   std::uint32_t ports = 0;                    // processes that can share a card; 0: any number
   Grid grid;
   Layer mpi;     // of MPI over the libfabric provider
