@@ -51,7 +51,7 @@ def test_random_calls_agree_with_a_model_and_repeat(apenet, compile_native, tmp_
     assert records[0] == records[1]
 
 
-LIFETIMES = ("late", "after_finalize", "before_init", "threads", "unpublish", "reopen", "overlap")
+LIFETIMES = ("late", "after_finalize", "before_init", "threads", "unpublish", "reopen", "overlap", "files")
 
 
 @pytest.mark.parametrize("scenario", [*LIFETIMES, "table"])

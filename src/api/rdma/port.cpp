@@ -400,7 +400,7 @@ int Port::descriptor() {
       const native::Inside inside(own->card_.client());
       return own->await_event(most_ps);
     };
-    card_.client().set_file_waiter({wait, this});
+    card_.client().set_file_waiter({wait, this, made});
   }
   return *descriptor_;
 }
