@@ -9,6 +9,7 @@
 #include "kernel/refuse.hpp"
 #include "machine/rails.hpp"
 #include "machine/validate.hpp"
+#include "network/routing/arrangement.hpp"
 #include "network/topology/cube.hpp"
 #include "nic/card_set.hpp"
 #include "nic/placement.hpp"
@@ -275,6 +276,11 @@ Time Machine::lookahead() const {
 
 const NicCapabilities& Machine::capabilities(std::uint8_t rail) const {
   return parts_->rails[rail].facts.capabilities;
+}
+
+std::uint32_t Machine::lanes(std::uint8_t rail) const {
+  const Rail& wired = parts_->rails[rail];
+  return wired.network == nullptr ? 1 : count_lanes(wired.description.network);
 }
 
 SendTimes Machine::send_times(std::int64_t bytes, Time packet_interval, std::uint8_t rail) const {

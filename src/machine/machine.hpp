@@ -69,6 +69,8 @@ class Machine {
   // order. 0 for a process or rail that does not exist; post() refuses such messages.
   [[nodiscard]] std::uint16_t channel_between(ProcessId source, ProcessId target,
                                               std::uint8_t rail = 0) const;
+  // See count_lanes(). 1 for a card without a network.
+  [[nodiscard]] std::uint32_t lanes(std::uint8_t rail = 0) const;
   // See CardSet.
   [[nodiscard]] SendTimes send_times(std::int64_t bytes, Time packet_interval, std::uint8_t rail = 0) const;
   [[nodiscard]] Time lookahead() const;

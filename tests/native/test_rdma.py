@@ -51,7 +51,7 @@ def test_random_calls_agree_with_a_model_and_repeat(apenet, compile_native, tmp_
     assert records[0] == records[1]
 
 
-LIFETIMES = ("late", "after_finalize", "before_init", "threads", "unpublish", "reopen", "overlap")
+LIFETIMES = ("late", "after_finalize", "before_init", "threads", "unpublish", "reopen", "overlap", "files")
 
 
 @pytest.mark.parametrize("scenario", [*LIFETIMES, "table"])
@@ -108,17 +108,65 @@ def test_gpu_memory_takes_the_time_of_the_cards_own_test(apenet, compile_native,
     for size in (32, 65536):
         run = apenet("run", "-n", "2", "--machine", machine, "--set", FREE_CLOCK, "--", program, str(size))
         assert run.returncode == 0, run.stderr
-        time, unit, wrong, _ = run.stdout.split()
+        time_us, _, wrong = times_of(run.stdout)
         scripted = package.bench.measure("pingpong", machine, sizes=[size], memory="gpu", path="put")
-        assert (unit, wrong) == ("us,", "0")
-        assert float(time) * 1e6 == pytest.approx(scripted.times_us[0] * 1e6, abs=1)
+        assert wrong == 0
+        assert time_us * 1e6 == pytest.approx(scripted.times_us[0] * 1e6, abs=1)
 
 
-def test_a_card_that_does_not_reach_the_gpu_says_so(apenet, compile_native):
+def times_of(output: str) -> tuple[float, float, int]:
+    """Of gpu.c: the time of a put, that of a get, and the wrong bytes."""
+    put, get, wrong = output.split(",")
+    return float(put.split()[0]), float(get.split()[1]), int(wrong.split()[0])
+
+
+@pytest.mark.parametrize("machine", ["quong", "apenetplus-v4"])
+def test_memory_of_a_gpu_that_the_card_does_not_reach_is_staged(apenet, compile_native, machine):
     program = compile_native("rdma/gpu.c", "rdma")
-    settings = [f"card.gpu_{way}_bandwidth_mib_s=0" for way in ("read", "write")]
-    run = apenet("run", "-n", "2", "--machine", "quong", "--set", settings[0], "--set", settings[1], "--", program)
+    host = package.machine(machine).file.host
+    latency_us, rate_mib_s = host.gpu_copy_latency_us.value, host.gpu_copy_bandwidth_mib_s.value
+    out_of_reach = [f"--set=card.gpu_{way}_bandwidth_mib_s=0" for way in ("read", "write")]
+    for size in (32, 65536):
+        times = []
+        for memory in ("staged", "host"):
+            run = apenet("run", "-n", "2", "--machine", machine, *out_of_reach, "--", program, str(size), memory)
+            assert run.returncode == 0, run.stderr
+            times.append(times_of(run.stdout))
+        copy_us = latency_us + size / (rate_mib_s * 2**20) * 1e6
+        (staged_put, staged_get, wrong), (host_put, host_get, _) = times
+        assert wrong == 0
+        # Out of one GPU and into the other; a copy rounds up to a picosecond.
+        assert staged_put - host_put == pytest.approx(2 * copy_us, abs=3e-6)
+        assert staged_get - host_get == pytest.approx(copy_us, abs=3e-6)
+
+
+@pytest.mark.parametrize("engine", ["packet", "flit"])
+def test_a_virtual_channel_does_not_wait_for_packets_of_another(apenet, compile_native, engine):
+    program = compile_native("rdma/channels.c", "rdma")
+
+    def time_of(queue: str, channels: int) -> float:
+        settings = ("--engine", engine, "--set", f"router.virtual_channels={channels}")
+        run = apenet("run", "-n", "3", "--machine", "ape128", *settings, "--", program, queue)
+        assert run.returncode == 0, run.stderr
+        return float(run.stdout)
+
+    # Two lanes of a dateline pair each. The flood is on queue 0: channel 0, as queue 2.
+    assert time_of("1", 4) == time_of("c1", 4) == time_of("3", 4)
+    assert time_of("c1", 4) < 0.5 * time_of("2", 4)
+    # Behind a put of 4 MiB in the card.
+    assert time_of("c0", 4) > 10 * time_of("2", 4)
+    # One pair is one channel: another queue alone does not help as much.
+    assert time_of("1", 2) > 2 * time_of("c1", 4)
+
+
+def test_a_machine_of_one_virtual_channel_has_no_second(apenet, compile_native):
+    program = compile_native("rdma/channels.c", "rdma")
+    run = apenet("run", "-n", "3", "--machine", "ape128", "--", program, "c1")
     assert run.returncode != 0
-    assert "ape_rdma_post_put: the card does not reach a GPU's memory: copy through the host" in run.stderr
-    run = apenet("run", "-n", "2", "--machine", "ape16", "--", program)
+    assert "no such virtual channel" in run.stderr
+
+
+def test_a_machine_without_a_gpu_has_no_memory_of_one(apenet, compile_native):
+    run = apenet("run", "-n", "2", "--machine", "ape16", "--", compile_native("rdma/gpu.c", "rdma"))
+    assert run.returncode != 0
     assert "gpu: no GPU" in run.stderr

@@ -15,11 +15,12 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "api/apelib/error.hpp"
-#include "api/apelib/pmi_client.hpp"
+#include "api/apelib/launcher.hpp"
 #include "message/requests.hpp"
 
 namespace apenet::apelib {
@@ -116,8 +117,8 @@ class FabricTransport final : public Transport {
   FabricTransport();
   ~FabricTransport() override = default;
 
-  [[nodiscard]] std::uint32_t rank() const override { return pmi_.rank(); }
-  [[nodiscard]] std::uint32_t size() const override { return pmi_.size(); }
+  [[nodiscard]] std::uint32_t rank() const override { return launcher_->rank(); }
+  [[nodiscard]] std::uint32_t size() const override { return launcher_->size(); }
   [[nodiscard]] std::uint64_t most_bytes() const override {
     return std::min<std::uint64_t>(info_->ep_attr->max_msg_size, message::most_bytes);
   }
@@ -178,7 +179,7 @@ class FabricTransport final : public Transport {
 
   FabricLibrary library_;
   std::string provider_;
-  PmiClient pmi_;
+  std::unique_ptr<Launcher> launcher_ = find_launcher();
   std::unique_ptr<fi_info, decltype(&fi_freeinfo)> info_;
   Held<fid_fabric> fabric_;
   Held<fid_domain> domain_;
@@ -243,7 +244,7 @@ void FabricTransport::open() {
   fi_av_attr address_attributes{};
   address_attributes.type =
       info_->domain_attr->av_type == FI_AV_UNSPEC ? FI_AV_TABLE : info_->domain_attr->av_type;
-  address_attributes.count = pmi_.size();
+  address_attributes.count = launcher_->size();
   fid_av* addresses = nullptr;
   check(fi_av_open(domain, &address_attributes, &addresses, nullptr), "fi_av_open");
   addresses_.reset(addresses);
@@ -260,10 +261,11 @@ void FabricTransport::exchange_addresses() {
   std::size_t bytes = name.size();
   check(fi_getname(&endpoint_->fid, name.data(), &bytes), "fi_getname");
   const std::string own = hexadecimal({name.data(), bytes});
-  pmi_.put("apelib-" + std::to_string(pmi_.rank()), own);
-  pmi_.barrier();
-  for (std::uint32_t peer = 0; peer < pmi_.size(); ++peer) {
-    const std::string text = peer == pmi_.rank() ? own : pmi_.get("apelib-" + std::to_string(peer));
+  launcher_->put("apelib-" + std::to_string(launcher_->rank()), own);
+  launcher_->barrier();
+  for (std::uint32_t peer = 0; peer < launcher_->size(); ++peer) {
+    const std::string text =
+        peer == launcher_->rank() ? own : launcher_->get(peer, "apelib-" + std::to_string(peer));
     const std::vector<unsigned char> address = from_hexadecimal(text);
     fi_addr_t number = FI_ADDR_UNSPEC;
     if (fi_av_insert(addresses_.get(), address.data(), 1, &number, 0, nullptr) != 1) {
@@ -440,8 +442,8 @@ void FabricTransport::wait_until(std::string_view /*call*/, const std::function<
 }
 
 void FabricTransport::close() {
-  pmi_.barrier();  // the other ranks may still read what this one has sent
-  pmi_.finalize();
+  launcher_->barrier();  // the other ranks may still read what this one has sent
+  launcher_->finalize();
   endpoint_.reset();
   free_.clear();
   contexts_.clear();

@@ -34,19 +34,22 @@ typedef enum ape_rdma_status {
   APE_RDMA_NOT_OPEN,       /* NULL or a closed port */
   APE_RDMA_BAD_TARGET,     /* no process has that port of that node */
   APE_RDMA_BAD_QUEUE,      /* not APE_RDMA_ANY_QUEUE and not below ape_rdma_queues() */
+  APE_RDMA_BAD_CHANNEL,    /* APE_RDMA_CHANNEL() of one that is not below ape_rdma_channels() */
   APE_RDMA_BAD_SIZE,       /* above what the operation can carry, or no segment */
   APE_RDMA_BAD_ADDRESS,    /* NULL for memory that is not empty */
   APE_RDMA_BAD_FLAGS,      /* not flags of this call */
   APE_RDMA_NOT_REGISTERED, /* local memory that has not been registered */
   APE_RDMA_BAD_BUFFER,     /* unknown buffer; as an event's status: at the target */
   APE_RDMA_OUT_OF_BOUNDS,  /* as an event's status: beyond the published buffer; nothing was moved */
-  APE_RDMA_NO_GPU_ACCESS,  /* the card does not reach a GPU's memory */
+  APE_RDMA_NO_GPU_ACCESS,  /* the card does not reach a GPU's memory, and REMOTE_GPU tells nobody to copy */
   APE_RDMA_TRUNCATED,      /* a received message is longer than the memory for it */
   APE_RDMA_TABLE_FULL,     /* too many buffers or registrations */
   APE_RDMA_NO_MEMORY
 } ape_rdma_status;
 
 enum { APE_RDMA_ANY_PORT = -1, APE_RDMA_ANY_QUEUE = -1 };
+/* For the argument `queue` of a post: a queue of this virtual channel, chosen by the target. */
+#define APE_RDMA_CHANNEL(channel) (-2 - (channel))
 
 /* A port of a card in the network. */
 typedef struct ape_rdma_address {
@@ -65,6 +68,9 @@ ape_rdma_status ape_rdma_address_of_rank(ape_rdma_port* port, int rank, ape_rdma
 ape_rdma_status ape_rdma_rank(ape_rdma_port* port, int* rank, int* size);
 /* Hardware queues: descriptors of one queue to one target take effect in the order of their posts. */
 ape_rdma_status ape_rdma_queues(ape_rdma_port* port, int* queues);
+/* Virtual channels of a link that a post can choose: packets of different ones do not wait for each other in
+ * the network. Queue q uses channel q modulo this number. */
+ape_rdma_status ape_rdma_channels(ape_rdma_port* port, int* channels);
 /* The longest message of ape_rdma_post_send(). */
 ape_rdma_status ape_rdma_max_send_bytes(ape_rdma_port* port, size_t* bytes);
 
@@ -80,7 +86,9 @@ typedef uint64_t ape_rdma_buffer;
 ape_rdma_status ape_rdma_publish(ape_rdma_port* port, void* memory, size_t bytes, ape_rdma_buffer* buffer);
 ape_rdma_status ape_rdma_unpublish(ape_rdma_port* port, ape_rdma_buffer buffer);
 
-/* An entry of a gather or scatter list, in registered memory of the host or the GPU. */
+/* An entry of a gather or scatter list, in registered memory of the host or the GPU. If the card does not
+ * reach the GPU (host.gpu_* of the machine), the library copies through host memory: before the post, or when
+ * the program takes RX_DONE or GET_DONE. */
 typedef struct ape_rdma_segment {
   void* memory;
   size_t bytes;
@@ -90,7 +98,9 @@ enum {
   APE_RDMA_SIGNAL = 1,    /* send, put: report TX_DONE */
   APE_RDMA_NOTIFY = 2,    /* put: report RX_DONE at the target */
   APE_RDMA_DELIVERED = 4, /* put: report DELIVERED here */
-  APE_RDMA_REMOTE_GPU = 8 /* put: the published buffer lies in the memory of the target's GPU */
+  /* put: the published buffer lies in the memory of the target's GPU. If the card does not reach that, the
+   * put must be one descriptor and NOTIFY, because the target's library copies when RX_DONE is taken. */
+  APE_RDMA_REMOTE_GPU = 8
 };
 
 /* Each entry of a list is a descriptor of its own to the card, as are parts of entries that are longer than a
@@ -134,8 +144,8 @@ ape_rdma_status ape_rdma_poll(ape_rdma_port* port, ape_rdma_event* event);
  * calls wait for its events in virtual time, and for no other file. The port owns it. */
 ape_rdma_status ape_rdma_descriptor(ape_rdma_port* port, int* descriptor);
 
-/* Copies the message of the last RX_DONE of a send that has been taken, into memory of the host, which costs
- * a copy. Until it is called, or the next event is taken, the message is kept. */
+/* Copies the message of the last RX_DONE of a send that has been taken, which costs a copy. Until it is
+ * called, or the next event is taken, the message is kept. */
 ape_rdma_status ape_rdma_read_message(ape_rdma_port* port, void* memory, size_t bytes);
 
 /* Virtual time since it began. Costs one read of the clock. */

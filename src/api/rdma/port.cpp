@@ -31,12 +31,16 @@ ape_rdma_status status_of(ipc::AccessFault fault) {
 // APENet+ names a buffer by its virtual address, so all its regions have one key.
 constexpr std::uint64_t address_key = 0;
 
+// The first number of the argument `queue` that names a virtual channel: APE_RDMA_CHANNEL(0).
+constexpr int first_channel = APE_RDMA_CHANNEL(0);
+
 }  // namespace
 
 Port::Port(ipc::Client& client, int number)
     : card_(client, ipc::Interface::rdma, *this),
       torus_(client, card_.facts().grid),
-      has_addresses_(std::string_view(card_.facts().kind) == "apelink-plus") {
+      has_addresses_(std::string_view(card_.facts().kind) == "apelink-plus"),
+      reaches_gpus_(card_.limits().reaches_gpus != 0) {
   const auto own = static_cast<int>(torus_.place_of(card_.rank()));
   const auto ports = static_cast<int>(card_.facts().ports);
   if (number != APE_RDMA_ANY_PORT && (number < 0 || (ports > 0 && number >= ports)))
@@ -65,11 +69,23 @@ std::uint32_t Port::rank_of(const ape_rdma_address& address) const {
   return there[static_cast<std::size_t>(address.port)];
 }
 
-std::uint16_t Port::channel_of(int queue) const {
+std::uint32_t Port::virtual_channels() const {
+  return std::min(card_.facts().lanes, card_.facts().channels);
+}
+
+std::uint16_t Port::card_channel(int queue, std::uint32_t target) const {
   if (queue == APE_RDMA_ANY_QUEUE) return 0;
-  if (queue < 0 || static_cast<std::uint32_t>(queue) >= card_.facts().channels)
-    throw Failure(APE_RDMA_BAD_QUEUE);
-  return static_cast<std::uint16_t>(queue + 1);
+  const std::uint32_t queues = card_.facts().channels;
+  if (queue >= 0) {
+    if (static_cast<std::uint32_t>(queue) >= queues) throw Failure(APE_RDMA_BAD_QUEUE);
+    return static_cast<std::uint16_t>(queue + 1);
+  }
+  const auto channel = static_cast<std::uint32_t>(first_channel - queue);
+  const std::uint32_t channels = virtual_channels();
+  if (channel >= channels) throw Failure(APE_RDMA_BAD_CHANNEL);
+  // Its queues are channel, channel + channels, ...
+  const std::uint32_t own_queues = (queues - channel + channels - 1) / channels;
+  return static_cast<std::uint16_t>(channel + target % own_queues * channels + 1);
 }
 
 std::size_t Port::max_send_bytes() const {
@@ -113,11 +129,17 @@ ape_rdma_buffer Port::publish(void* memory, std::size_t bytes) {
   const ape_rdma_buffer buffer = has_addresses_ ? address_of_memory(memory) : next_buffer_;
   if (published_.contains(buffer)) throw Failure(APE_RDMA_BAD_BUFFER);
   const std::uint64_t key = has_addresses_ ? address_key : buffer;
-  if (!card_.open_region(key, {begin, bytes}, has_addresses_ ? buffer : 0, ipc::may_read | ipc::may_write))
+  if (!card_.open_region(key, {begin, bytes}, has_addresses_ ? buffer : 0, access_to(begin)))
     throw Failure(APE_RDMA_TABLE_FULL);
   if (!has_addresses_) ++next_buffer_;
   published_[buffer] = {begin, bytes};
   return buffer;
+}
+
+// Nobody at the target copies a GPU's memory to the host for a get.
+std::uint32_t Port::access_to(const std::byte* memory) const {
+  const bool is_staged = !reaches_gpus_ && ape_gpu_is_device(memory) != 0;
+  return is_staged ? ipc::may_write : ipc::may_read | ipc::may_write;
 }
 
 void Port::unpublish(ape_rdma_buffer buffer) {
@@ -131,7 +153,7 @@ void Port::unpublish(ape_rdma_buffer buffer) {
   // The regions of APENet+ share a key: open those that remain again.
   card_.close_region(address_key);
   for (const auto& [address, memory] : published_)
-    static_cast<void>(card_.open_region(address_key, memory, address, ipc::may_read | ipc::may_write));
+    static_cast<void>(card_.open_region(address_key, memory, address, access_to(memory.data())));
 }
 
 // Returns the bytes of the list.
@@ -143,8 +165,6 @@ std::size_t Port::check(Segments segments) const {
     if (segment.memory == nullptr) throw Failure(APE_RDMA_BAD_ADDRESS);
     if (!is_registered(static_cast<const std::byte*>(segment.memory), segment.bytes))
       throw Failure(APE_RDMA_NOT_REGISTERED);
-    const bool in_gpu = ape_gpu_is_device(segment.memory) != 0;
-    if (in_gpu && card_.limits().reaches_gpus == 0) throw Failure(APE_RDMA_NO_GPU_ACCESS);
     if (segment.bytes > SIZE_MAX - bytes) throw Failure(APE_RDMA_BAD_SIZE);
     bytes += segment.bytes;
   }
@@ -172,15 +192,37 @@ ipc::Request Port::request_for(ipc::RequestVerb verb, const Post& post) const {
   ipc::Request request;
   request.verb = verb;
   request.target = rank_of(post.target);
-  request.channel = channel_of(post.queue);
+  request.channel = card_channel(post.queue, request.target);
   request.immediate = post.cookie;
   return request;
 }
 
 std::uint8_t Port::gpu_flag(const Part& part) const {
   // NOLINTNEXTLINE(performance-no-int-to-ptr): of this process
-  const bool in_gpu = part.bytes > 0 && ape_gpu_is_device(reinterpret_cast<const void*>(part.address)) != 0;
+  const bool in_gpu =
+      reaches_gpus_ && part.bytes > 0 && ape_gpu_is_device(reinterpret_cast<const void*>(part.address)) != 0;
   return in_gpu ? std::uint8_t{ipc::local_gpu} : std::uint8_t{0};
+}
+
+// Each entry of the list is a copy of its own, for which the CPU waits.
+Time Port::staging(Segments segments) const {
+  Time copies;
+  if (reaches_gpus_) return copies;
+  for (const ape_rdma_segment& segment : segments) {
+    if (segment.bytes > 0 && ape_gpu_is_device(segment.memory) != 0)
+      copies += card_.costs().gpu_copy(static_cast<std::int64_t>(segment.bytes));
+  }
+  return copies;
+}
+
+Time Port::staging(const ipc::Event& put) const {
+  const auto buffer = published_.find(put.key);
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): of this process
+  const void* memory = has_addresses_               ? reinterpret_cast<const void*>(put.key)
+                       : buffer != published_.end() ? buffer->second.data()
+                                                    : nullptr;
+  const ape_rdma_segment all = {const_cast<void*>(memory), static_cast<std::size_t>(put.bytes)};
+  return staging({&all, 1});
 }
 
 void Port::send(const Post& post, Segments segments) {
@@ -189,6 +231,7 @@ void Port::send(const Post& post, Segments segments) {
   const std::size_t bytes = check(segments);
   if (bytes > max_send_bytes()) throw Failure(APE_RDMA_BAD_SIZE);
   const std::vector<Part> parts = parts_of(segments);
+  card_.charge(staging(segments));
   std::vector<std::byte> payload;
   std::uint8_t in_gpu = 0;
   for (const Part& part : parts) {
@@ -243,12 +286,20 @@ void Port::put(const Post& post, Segments segments, const Remote& remote) {
   ipc::Request request = request_for(ipc::RequestVerb::put, post);
   static_cast<void>(check(segments));
   const auto has = [&](unsigned flag) { return (post.flags & flag) != 0; };
-  if (has(APE_RDMA_REMOTE_GPU) && card_.limits().reaches_gpus == 0) throw Failure(APE_RDMA_NO_GPU_ACCESS);
-  if (has(APE_RDMA_REMOTE_GPU)) request.flags = ipc::remote_gpu;
+  const std::vector<Part> parts = parts_of(segments);
+  if (has(APE_RDMA_REMOTE_GPU) && !reaches_gpus_) {
+    // The target's library is told of the last descriptor alone.
+    const bool copies_all =
+        has(APE_RDMA_NOTIFY) && parts.size() == 1 && card_.costs().gpu_copy_bytes_per_second > 0;
+    if (!copies_all) throw Failure(APE_RDMA_NO_GPU_ACCESS);
+  } else if (has(APE_RDMA_REMOTE_GPU)) {
+    request.flags = ipc::remote_gpu;
+  }
+  card_.charge(staging(segments));
   const int last = (has(APE_RDMA_SIGNAL) ? ipc::want_local : 0) |
                    (has(APE_RDMA_NOTIFY) ? ipc::notify_target : 0) |
                    (has(APE_RDMA_DELIVERED) ? ipc::want_remote : 0);
-  post_parts(request, parts_of(segments), remote, static_cast<std::uint8_t>(last));
+  post_parts(request, parts, remote, static_cast<std::uint8_t>(last));
   under_way_ += (has(APE_RDMA_SIGNAL) ? 1U : 0U) + (has(APE_RDMA_DELIVERED) ? 1U : 0U);
   if (!has(APE_RDMA_DELIVERED)) unconfirmed_.emplace(request.target, request.channel);
 }
@@ -258,19 +309,20 @@ void Port::get(const Post& post, Segments segments, const Remote& remote) {
   static_cast<void>(check(segments));
   const std::vector<Part> parts = parts_of(segments);
   request.immediate = ++next_get_;
-  gets_[next_get_] = {post.cookie, parts.size(), APE_RDMA_OK};
+  gets_[next_get_] = {post.cookie, parts.size(), APE_RDMA_OK, staging(segments)};
   post_parts(request, parts, remote, 0);
   under_way_ += parts.size();
 }
 
 // Each part of a get is reported. Returns whether this was the last.
-bool Port::finish_get(ape_rdma_event& told) {
+bool Port::finish_get(ape_rdma_event& told, Time& copy) {
   const auto found = gets_.find(told.cookie);
   Get& get = found->second;
   if (told.status != APE_RDMA_OK) get.status = told.status;
   if (--get.parts_left > 0) return false;
   told.cookie = get.cookie;
   told.status = get.status;
+  if (get.status == APE_RDMA_OK) copy = get.copy;
   gets_.erase(found);
   return true;
 }
@@ -291,8 +343,9 @@ void Port::wait_for_posts() {
   card_.wait_until("ape_rdma_close", [this] { return under_way_ == 0; });
 }
 
-void Port::charge_for(const ape_rdma_event& event) {
-  if (event.kind != APE_RDMA_RX_DONE) {
+void Port::charge_for(const Queued& queued) {
+  card_.charge(queued.copy);
+  if (queued.event.kind != APE_RDMA_RX_DONE) {
     card_.charge(card_.costs().completion);
     return;
   }
@@ -307,8 +360,8 @@ ape_rdma_event Port::pop() {
     eventfd_t count = 0;
     static_cast<void>(eventfd_read(*descriptor_, &count));
   }
+  charge_for(queued);
   last_message_ = std::move(queued.message);
-  charge_for(queued.event);
   return queued.event;
 }
 
@@ -347,7 +400,7 @@ int Port::descriptor() {
       const native::Inside inside(own->card_.client());
       return own->await_event(most_ps);
     };
-    card_.client().set_file_waiter({wait, this});
+    card_.client().set_file_waiter({wait, this, made});
   }
   return *descriptor_;
 }
@@ -355,12 +408,16 @@ int Port::descriptor() {
 std::size_t Port::read_message(std::span<std::byte> to) {
   const std::size_t bytes = std::min(to.size(), last_message_.size());
   if (bytes > 0) std::memcpy(to.data(), last_message_.data(), bytes);
-  card_.charge_copy(bytes);
+  if (bytes > 0 && ape_gpu_is_device(to.data()) != 0) {
+    card_.charge(card_.costs().gpu_copy(static_cast<std::int64_t>(bytes)));
+  } else {
+    card_.charge_copy(bytes);
+  }
   return last_message_.size();
 }
 
-void Port::push(const ape_rdma_event& event, std::vector<std::byte> message) {
-  events_.push_back({event, std::move(message)});
+void Port::push(Queued queued) {
+  events_.push_back(std::move(queued));
   if (events_.size() == 1 && descriptor_.has_value()) static_cast<void>(eventfd_write(*descriptor_, 1));
 }
 
@@ -370,6 +427,7 @@ void Port::take(const ipc::Event& event) noexcept {
   told.cookie = event.immediate;
   told.bytes = static_cast<std::size_t>(event.bytes);
   std::vector<std::byte> message;
+  Time copy;
   switch (event.kind) {
     case ipc::EventKind::arrived:
       told.kind = APE_RDMA_RX_DONE;
@@ -383,6 +441,7 @@ void Port::take(const ipc::Event& event) noexcept {
       told.kind = APE_RDMA_RX_DONE;
       told.source = address_of(event.source);
       told.buffer = event.key;
+      copy = staging(event);
       break;
     case ipc::EventKind::sent:
       --under_way_;
@@ -396,7 +455,7 @@ void Port::take(const ipc::Event& event) noexcept {
       break;
     case ipc::EventKind::got:
       --under_way_;
-      if (!finish_get(told)) return;
+      if (!finish_get(told, copy)) return;
       told.kind = APE_RDMA_GET_DONE;
       break;
     case ipc::EventKind::refused:
@@ -405,7 +464,7 @@ void Port::take(const ipc::Event& event) noexcept {
     case ipc::EventKind::served:
       return;  // asked for by no request of this library
   }
-  push(told, std::move(message));
+  push({told, std::move(message), copy});
 }
 
 }  // namespace apenet::rdma

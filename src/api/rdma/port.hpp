@@ -55,6 +55,7 @@ class Port final : public native::Taker {
   [[nodiscard]] native::Card& card() { return card_; }
   [[nodiscard]] ape_rdma_address address_of(std::uint32_t rank) const;
   [[nodiscard]] std::size_t max_send_bytes() const;
+  [[nodiscard]] std::uint32_t virtual_channels() const;
   void wait_for_posts();
 
   void enroll(void* memory, std::size_t bytes);
@@ -80,11 +81,13 @@ class Port final : public native::Taker {
   struct Queued {
     ape_rdma_event event;
     std::vector<std::byte> message;
+    Time copy;  // into the GPU, when the program takes the event
   };
   struct Get {
     std::uint64_t cookie = 0;
     std::size_t parts_left = 0;
     ape_rdma_status status = APE_RDMA_OK;
+    Time copy;
   };
   struct Part {
     std::uint64_t address;
@@ -93,7 +96,9 @@ class Port final : public native::Taker {
   };
 
   [[nodiscard]] std::uint32_t rank_of(const ape_rdma_address& address) const;
-  [[nodiscard]] std::uint16_t channel_of(int queue) const;
+  // Request::channel of a post's queue.
+  [[nodiscard]] std::uint16_t card_channel(int queue, std::uint32_t target) const;
+  [[nodiscard]] std::uint32_t access_to(const std::byte* memory) const;
   [[nodiscard]] std::size_t check(Segments segments) const;
   [[nodiscard]] bool is_registered(const std::byte* memory, std::size_t bytes) const;
   [[nodiscard]] std::vector<Part> parts_of(Segments segments) const;
@@ -102,14 +107,18 @@ class Port final : public native::Taker {
   [[nodiscard]] std::uint8_t gpu_flag(const Part& part) const;
   void post_parts(ipc::Request& request, const std::vector<Part>& parts, const Remote& remote,
                   std::uint8_t last_flags);
-  [[nodiscard]] bool finish_get(ape_rdma_event& told);
-  void push(const ape_rdma_event& event, std::vector<std::byte> message);
+  // Of the copies through host memory for a list, and for a put that has arrived.
+  [[nodiscard]] Time staging(Segments segments) const;
+  [[nodiscard]] Time staging(const ipc::Event& put) const;
+  [[nodiscard]] bool finish_get(ape_rdma_event& told, Time& copy);
+  void push(Queued queued);
   [[nodiscard]] ape_rdma_event pop();
-  void charge_for(const ape_rdma_event& event);
+  void charge_for(const Queued& queued);
 
   native::Card card_;
   native::Torus torus_;
   bool has_addresses_;                                  // APENet+: buffers are virtual addresses
+  bool reaches_gpus_;                                   // else memory of a GPU is staged
   std::map<const std::byte*, std::size_t> registered_;  // by begin
   std::map<ape_rdma_buffer, std::span<std::byte>> published_;
   ape_rdma_buffer next_buffer_ = 1;

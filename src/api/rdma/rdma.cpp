@@ -125,6 +125,10 @@ ape_rdma_status ape_rdma_queues(ape_rdma_port* port, int* queues) {
   return with_port(port, [=](Port& open) { store(queues, static_cast<int>(open.card().facts().channels)); });
 }
 
+ape_rdma_status ape_rdma_channels(ape_rdma_port* port, int* channels) {
+  return with_port(port, [=](Port& open) { store(channels, static_cast<int>(open.virtual_channels())); });
+}
+
 ape_rdma_status ape_rdma_max_send_bytes(ape_rdma_port* port, size_t* bytes) {
   return with_port(port, [=](Port& open) { store(bytes, open.max_send_bytes()); });
 }
@@ -225,13 +229,15 @@ const char* ape_rdma_strerror(ape_rdma_status status) {
       "the port is not open",
       "no process has that port of that node",
       "no such queue: expected APE_RDMA_ANY_QUEUE or one below ape_rdma_queues()",
+      "no such virtual channel: expected one below ape_rdma_channels()",
       "a size that this operation cannot carry, or an empty list",
       "the address is NULL",
       "flags that this call does not know",
       "the memory has not been registered",
       "no such buffer",
       "beyond the published buffer; nothing was moved",
-      "the card does not reach a GPU's memory: copy through the host (ape_gpu_memcpy)",
+      "the card does not reach a GPU's memory, which a put with REMOTE_GPU needs here: NOTIFY, and one "
+      "descriptor",
       "the message is longer than the memory for it",
       "too many buffers are published",
       "out of memory"};

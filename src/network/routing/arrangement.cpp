@@ -111,6 +111,13 @@ void require_no_deadlock(const NetworkDescription& description, const Topology& 
                "a routing without a cycle of channels that wait for each other, not " + cycle);
 }
 
+std::uint32_t count_lanes(const NetworkDescription& description) {
+  if (description.channel_selection != NetworkDescription::ChannelSelection::lane) return 1;
+  const std::uint32_t channels = description.virtual_channels;
+  const std::uint32_t classes = make_routing(description, make_topology(description))->class_count();
+  return channels % classes == 0 ? channels / classes : 1;
+}
+
 ArrangementFacts inspect_arrangement(const NetworkDescription& description) {
   const Topology topology = make_topology(description);
   const auto routing = make_routing(description, topology);

@@ -142,12 +142,13 @@ struct EventTaker {
   void* library = nullptr;
 };
 
-// The library that offers a file descriptor for its events. A wait of the program for files (select, poll,
-// epoll) calls it, and then looks at the files again. most_ps: virtual time; negative: any. Owner: the
-// process.
+// The library that offers a file descriptor for its events. A wait of the program for files calls it, and then
+// looks at the files again: select and poll if the descriptor is among them, epoll always, because what is in
+// its set is not known. most_ps: virtual time; negative: any. Owner: the process.
 struct FileWaiter {
   bool (*wait)(void* library, std::int64_t most_ps) noexcept = nullptr;
   void* library = nullptr;
+  int descriptor = -1;
 };
 
 struct Block {
@@ -185,6 +186,7 @@ struct Rail {
   std::uint32_t remote_access_supported = 0;  // put and get without the target's participation
   char kind[16] = {};                         // card.kind of the machine file
   std::uint32_t channels = 1;                 // NicCapabilities::channels
+  std::uint32_t lanes = 1;                    // Machine::lanes
   std::uint32_t ports = 0;                    // processes that can share a card; 0: any number
   Grid grid;
   Layer mpi;     // of MPI over the libfabric provider

@@ -10,6 +10,7 @@
 #include <threads.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 
@@ -36,6 +37,18 @@ int wait_for_files(ipc::Client& client, std::int64_t ps, Wait wait) {
 // files that become ready meanwhile do not end this wait.
 bool has_card_descriptor(const ipc::Client* client) {
   return client != nullptr && client->file_waiter().wait != nullptr;
+}
+
+bool waits_for_card(const ipc::Client* client, const pollfd* fds, nfds_t count) {
+  if (!has_card_descriptor(client) || fds == nullptr) return false;
+  return std::any_of(fds, fds + count,
+                     [own = client->file_waiter().descriptor](const pollfd& one) { return one.fd == own; });
+}
+
+bool waits_for_card(const ipc::Client* client, int count, const fd_set* reads) {
+  if (!has_card_descriptor(client) || reads == nullptr) return false;
+  const int own = client->file_waiter().descriptor;
+  return own < count && own < FD_SETSIZE && FD_ISSET(own, reads);
 }
 
 template <typename Look>
@@ -78,6 +91,7 @@ using apenet::shim::ps_per_ms;
 using apenet::shim::to_ps;
 using apenet::shim::wait_for_card;
 using apenet::shim::wait_for_files;
+using apenet::shim::waits_for_card;
 
 APENET_EXPORT int clock_nanosleep(clockid_t clock, int flags, const timespec* request, timespec* remaining) {
   APENET_HOST_CALLER;
@@ -154,7 +168,7 @@ APENET_EXPORT int select(int count, fd_set* reads, fd_set* writes, fd_set* error
   APENET_HOST_CALLER;
   Client* client = clock_client();
   static const auto real = next<int (*)(int, fd_set*, fd_set*, fd_set*, timeval*)>("select");
-  if (has_card_descriptor(client)) {
+  if (waits_for_card(client, count, reads)) {
     const std::int64_t most_us = timeout == nullptr ? -1 : timeout->tv_sec * 1'000'000 + timeout->tv_usec;
     FileSets sets(reads, writes, errors);
     return wait_for_card(*client, most_us * 1'000'000, [&] {
@@ -185,7 +199,7 @@ APENET_EXPORT int pselect(int count, fd_set* reads, fd_set* writes, fd_set* erro
   Client* client = clock_client();
   static const auto real =
       next<int (*)(int, fd_set*, fd_set*, fd_set*, const timespec*, const sigset_t*)>("pselect");
-  if (has_card_descriptor(client)) {
+  if (waits_for_card(client, count, reads)) {
     FileSets sets(reads, writes, errors);
     return wait_for_card(*client, timeout == nullptr ? -1 : to_ps(*timeout), [&] {
       sets.restore();
@@ -204,7 +218,7 @@ APENET_EXPORT int poll(pollfd* fds, nfds_t count, int timeout_ms) {
   APENET_HOST_CALLER;
   Client* client = clock_client();
   static const auto real = next<int (*)(pollfd*, nfds_t, int)>("poll");
-  if (has_card_descriptor(client))
+  if (waits_for_card(client, fds, count))
     return wait_for_card(*client, timeout_ms * ps_per_ms, [&] { return real(fds, count, 0); });
   if (client == nullptr || timeout_ms <= 0) return real(fds, count, timeout_ms);
   return wait_for_files(*client, timeout_ms * ps_per_ms,
@@ -220,7 +234,7 @@ APENET_EXPORT int ppoll(pollfd* fds, nfds_t count, const timespec* timeout, cons
   APENET_HOST_CALLER;
   Client* client = clock_client();
   static const auto real = next<int (*)(pollfd*, nfds_t, const timespec*, const sigset_t*)>("ppoll");
-  if (has_card_descriptor(client)) {
+  if (waits_for_card(client, fds, count)) {
     const timespec now{};
     return wait_for_card(*client, timeout == nullptr ? -1 : to_ps(*timeout),
                          [&] { return real(fds, count, &now, mask); });

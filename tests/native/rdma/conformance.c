@@ -1,6 +1,7 @@
 /* Every call of ape_rdma.h, and its misuse, on any number of processes: each puts, gets and sends around a
  * ring. */
 #include <ape_rdma.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -125,16 +126,21 @@ static void refusals(void) {
 
 static void misuse(void) {
   ape_rdma_port* second = NULL;
+  int channels = 0;
   ape_rdma_buffer buffer;
   ape_rdma_event event;
   char outside[64];
   const ape_rdma_segment good = {out, 8}, none = {NULL, 8}, stray = {outside, 8}, large = {out, 100000};
+  OK(ape_rdma_channels(port, &channels));
+  EXPECT(channels >= 1);
   STATUS(ape_rdma_open(APE_RDMA_ANY_PORT, &second), APE_RDMA_PORT_TAKEN);
   STATUS(ape_rdma_post_send(NULL, next, 0, &good, 1, 0, 0), APE_RDMA_NOT_OPEN);
   STATUS(ape_rdma_post_send(port, (ape_rdma_address){0, 99}, 0, &good, 1, 0, 0), APE_RDMA_BAD_TARGET);
   STATUS(ape_rdma_post_send(port, (ape_rdma_address){-1, 0}, 0, &good, 1, 0, 0), APE_RDMA_BAD_TARGET);
   STATUS(ape_rdma_post_send(port, next, 99, &good, 1, 0, 0), APE_RDMA_BAD_QUEUE);
-  STATUS(ape_rdma_post_send(port, next, -2, &good, 1, 0, 0), APE_RDMA_BAD_QUEUE);
+  STATUS(ape_rdma_post_send(port, next, APE_RDMA_CHANNEL(channels), &good, 1, 0, 0), APE_RDMA_BAD_CHANNEL);
+  STATUS(ape_rdma_post_put(port, next, INT_MIN, &good, 1, theirs, 0, 0, 0), APE_RDMA_BAD_CHANNEL);
+  STATUS(ape_rdma_post_get(port, next, APE_RDMA_CHANNEL(99), &good, 1, theirs, 0, 0), APE_RDMA_BAD_CHANNEL);
   STATUS(ape_rdma_post_send(port, next, 0, &good, 0, 0, 0), APE_RDMA_BAD_SIZE);
   STATUS(ape_rdma_post_send(port, next, 0, &good, -1, 0, 0), APE_RDMA_BAD_SIZE);
   STATUS(ape_rdma_post_send(port, next, 0, NULL, 1, 0, 0), APE_RDMA_BAD_ADDRESS);

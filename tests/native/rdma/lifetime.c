@@ -6,6 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/select.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 static int rank, size;
@@ -222,6 +225,39 @@ static void overlap(void) {
   OK(ape_rdma_close(port));
 }
 
+/* Writes to the pipe a little later, in the time of the host. */
+static void* write_later(void* pipe_end) {
+  syscall(SYS_nanosleep, &(struct timespec){.tv_nsec = 20000000}, NULL);
+  return write(*(int*)pipe_end, "x", 1) == 1 ? pipe_end : NULL;
+}
+
+/* A wait for other files than the port's descriptor is not one for the port. */
+static void files(void) {
+  int own = -1, ends[2];
+  open_port();
+  meet();
+  OK(ape_rdma_descriptor(port, &own));
+  EXPECT(pipe(ends) == 0);
+  OK(ape_rdma_post_send(port, other, 0, &word, 1, 0, 9));
+  struct pollfd event = {.fd = own, .events = POLLIN};
+  EXPECT(poll(&event, 1, -1) == 1);
+  for (int way = 0; way < 2; ++way) {
+    pthread_t writer;
+    char byte;
+    pthread_create(&writer, NULL, write_later, &ends[1]);
+    struct pollfd other_file = {.fd = ends[0], .events = POLLIN};
+    fd_set reads;
+    FD_ZERO(&reads);
+    FD_SET(ends[0], &reads);
+    EXPECT((way == 0 ? poll(&other_file, 1, -1) : select(ends[0] + 1, &reads, NULL, NULL, NULL)) == 1);
+    EXPECT(read(ends[0], &byte, 1) == 1);
+    pthread_join(writer, NULL);
+  }
+  EXPECT(waited().cookie == 9);
+  meet();
+  OK(ape_rdma_close(port));
+}
+
 /* Rank 1 ends in the middle of what rank 0 posts to it. */
 static void dies(void) {
   ape_rdma_event event;
@@ -246,6 +282,7 @@ int main(int argc, char** argv) {
                    {"reopen", reopen},
                    {"table", table},
                    {"overlap", overlap},
+                   {"files", files},
                    {"dies", dies}};
   for (size_t i = 0; argc > 1 && i < sizeof scenarios / sizeof scenarios[0]; ++i) {
     if (strcmp(scenarios[i].name, argv[1]) != 0) continue;
