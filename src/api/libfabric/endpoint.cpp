@@ -265,8 +265,7 @@ void Endpoint::tell(CompletionQueue* cq, const CompletionEntry& entry, bool repo
 }
 
 void Endpoint::accessed(std::uint64_t flags, std::uint64_t key) {
-  if (Counter* counter = (flags & FI_REMOTE_WRITE) != 0 ? remote_write_counter_ : remote_read_counter_)
-    counter->count();
+  count_access(flags, remote_write_counter_, remote_read_counter_);
   if (MemoryRegion* region = domain().find_region(key)) region->accessed(flags);
 }
 
