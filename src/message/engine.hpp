@@ -185,6 +185,9 @@ class Engine {
   void discard_claimed(Stored& kept);
   void receive_claimed(Inbox& inbox, const ReceiveCall& call, Stored& kept);
 
+  // What arrives for the inbox matches the receives of the other from now on. The other outlives it.
+  void share_queues(Inbox& inbox, Inbox& other);
+
   // The inbox goes: its receives are forgotten, its messages dropped, what is under way ends unreported.
   void forget(Inbox& inbox);
 
@@ -241,7 +244,7 @@ class Engine {
   void withdraw(Receive& receive);
   void arrived(Inbox& inbox, const Message& message);
   Receive& carve(Receive& parent, const Message& message);
-  void consume(Receive& receive, const Message& message);
+  void consume(Receive& receive, Inbox& reached, const Message& message);
   void clear(Receive& receive, const Message& message);
   void give_credit(std::uint32_t source, std::int64_t bytes);
   void post_credit(std::uint32_t source, std::int64_t bytes);

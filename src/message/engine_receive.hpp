@@ -39,7 +39,7 @@ void Engine<P>::receive(Inbox& inbox, const ReceiveCall& call) {
       matcher.drop(kept);
       Receive& child = carve(receive, kept->message);
       has_room = !receive.retired;  // it may be gone with its last child
-      consume(child, unstore(*stored_of(kept)));
+      consume(child, *stored_of(kept)->inbox, unstore(*stored_of(kept)));
       release(*stored_of(kept));
     }
     return;
@@ -48,7 +48,7 @@ void Engine<P>::receive(Inbox& inbox, const ReceiveCall& call) {
     matcher.drop(kept);
     if (receive.landing == Landing::direct && is_eager(kept->message.header.kind))
       receive.landing = Landing::copied;
-    consume(receive, unstore(*stored_of(kept)));
+    consume(receive, *stored_of(kept)->inbox, unstore(*stored_of(kept)));
     release(*stored_of(kept));
     return;
   }
@@ -67,7 +67,7 @@ void Engine<P>::withdraw(Receive& receive) {
 
 template <typename P>
 void Engine<P>::arrived(Inbox& inbox, const Message& message) {
-  Matcher& matcher = inbox.matcher(is_tagged(message.header.kind));
+  Matcher& matcher = inbox.queues().matcher(is_tagged(message.header.kind));
   Receive* receive = matcher.match(message);
   if (receive == nullptr) {
     Stored& stored = store(message);
@@ -77,10 +77,10 @@ void Engine<P>::arrived(Inbox& inbox, const Message& message) {
   }
   transport_.works_for(receive->owner);
   if (receive->multi) {
-    consume(carve(*receive, message), message);
+    consume(carve(*receive, message), inbox, message);
   } else {
     withdraw(*receive);
-    consume(*receive, message);
+    consume(*receive, inbox, message);
   }
 }
 
@@ -108,8 +108,9 @@ Receive& Engine<P>::carve(Receive& parent, const Message& message) {
 
 // Gives the message to the receive, which is in no queue any more.
 template <typename P>
-void Engine<P>::consume(Receive& receive, const Message& message) {
+void Engine<P>::consume(Receive& receive, Inbox& reached, const Message& message) {
   charge_receive(message);
+  receive.inbox = &reached;
   receive.source = message.source;
   receive.tag = message.header.tag;
   receive.data = message.header.data;
@@ -268,14 +269,14 @@ typename Engine<P>::Stored* Engine<P>::find(Inbox& inbox, const Wanted& wanted) 
 
 template <typename P>
 void Engine<P>::discard_kept(Stored& kept) {
-  kept.inbox->matcher(is_tagged(kept.message.header.kind)).drop(&kept);
+  kept.inbox->queues().matcher(is_tagged(kept.message.header.kind)).drop(&kept);
   discard(unstore(kept));
   release(kept);
 }
 
 template <typename P>
 void Engine<P>::claim(Stored& kept, void* context) {
-  kept.inbox->matcher(true).drop(&kept);
+  kept.inbox->queues().matcher(true).drop(&kept);
   kept.claim = context;
   claimed_.push_back(&kept);
 }
@@ -298,7 +299,7 @@ void Engine<P>::discard_claimed(Stored& kept) {
 template <typename P>
 void Engine<P>::receive_claimed(Inbox& inbox, const ReceiveCall& call, Stored& kept) {
   claimed_.remove(&kept);
-  consume(take_receive(inbox, call), unstore(kept));
+  consume(take_receive(inbox, call), inbox, unstore(kept));
   release(kept);
 }
 
@@ -317,6 +318,19 @@ void Engine<P>::discard(const Message& message) {
 }
 
 template <typename P>
+void Engine<P>::share_queues(Inbox& inbox, Inbox& other) {
+  inbox.share_queues(other);
+  for (const bool tagged : {true, false}) {
+    Matcher& own = inbox.matcher(tagged);
+    while (KeptMessage* kept = own.oldest()) {
+      own.drop(kept);
+      arrived(inbox, unstore(*stored_of(kept)));
+      release(*stored_of(kept));
+    }
+  }
+}
+
+template <typename P>
 void Engine<P>::forget(Inbox& inbox) {
   transfers_.for_each([&inbox](Transfer* transfer) {
     if (transfer->inbox == &inbox) transfer->inbox = nullptr;
@@ -328,6 +342,9 @@ void Engine<P>::forget(Inbox& inbox) {
       forget_receive(*receive);
     }
     while (KeptMessage* kept = matcher.oldest()) discard_kept(*stored_of(kept));
+    if (&inbox.queues() == &inbox) continue;
+    Matcher& shared = inbox.queues().matcher(tagged);
+    while (KeptMessage* kept = shared.oldest_for(inbox.number())) discard_kept(*stored_of(kept));
   }
   for (KeptMessage* kept = claimed_.front(); kept != nullptr;) {
     KeptMessage* next = claimed_.next(kept);

@@ -54,7 +54,7 @@ struct Receive {
   bool failed = false;
   bool has_data = false;
   Landing landing = Landing::copied;
-  Inbox* inbox = nullptr;
+  Inbox* inbox = nullptr;  // where it is posted; from the match on, the one that the message is for
   Owner owner;
   Buffer buffer;
 
@@ -177,6 +177,11 @@ class Matcher {
   // The earliest kept message that fits, or nullptr. It stays kept. `peer`: of a source that is named.
   [[nodiscard]] KeptMessage* find(const Wanted& wanted, std::uint32_t peer) const;
   [[nodiscard]] KeptMessage* oldest() const { return arrivals_.front(); }
+  [[nodiscard]] KeptMessage* oldest_for(std::uint16_t endpoint) const {
+    KeptMessage* kept = arrivals_.front();
+    while (kept != nullptr && kept->message.header.target_endpoint != endpoint) kept = arrivals_.next(kept);
+    return kept;
+  }
 
  private:
   using ReceiveQueue = List<Receive, &Receive::in_queue>;
@@ -219,9 +224,13 @@ class Inbox {
   [[nodiscard]] Matcher& matcher(bool with_tag) { return with_tag ? tagged_ : plain_; }
   [[nodiscard]] std::uint64_t min_multi_receive() const { return min_multi_receive_; }
   void set_min_multi_receive(std::uint64_t bytes) { min_multi_receive_ = bytes; }
+  // The inbox whose receives its messages match: itself, unless it shares those of another.
+  [[nodiscard]] Inbox& queues() { return *queues_; }
+  void share_queues(Inbox& other) { queues_ = &other; }
 
  private:
   std::uint16_t number_;
+  Inbox* queues_ = this;
   std::uint64_t min_multi_receive_ = 0;
   Matcher tagged_;
   Matcher plain_;

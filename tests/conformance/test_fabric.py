@@ -105,3 +105,15 @@ def test_remote_accesses_need_the_key_and_tell_their_target(apenet, build_fabric
     assert done.returncode == 0, done.stderr
     assert done.stdout == "passed\n"
     assert "warning: 3 puts or gets failed" in done.stderr
+
+
+@pytest.mark.parametrize("machine", ["ape16", "extoll-64", "pax"])
+def test_what_global_address_spaces_need(apenet, build_fabric, machine, tmp_path):
+    program = build_fabric("global_memory")
+    runs = []
+    for name in ("one", "two"):
+        done = apenet("run", "-n", "4", "--machine", machine, "--out", tmp_path / name, "--", program)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout == "passed\n"
+        runs.append((tmp_path / name / "run.json").read_bytes())
+    assert runs[0] == runs[1]

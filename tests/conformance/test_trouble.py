@@ -58,6 +58,7 @@ def test_a_setting_that_bypasses_the_network_is_named(start_apenet, build, surro
         ("libc-abort", 128 + signal.SIGABRT, ["rank 3", "signal 6"]),
         ("exit", 42, ["rank 3", "status 42"]),
         ("abort", 17, ["rank 3", "MPI_Abort(17)"]),
+        ("abort-0", 0, ["rank 3", "MPI_Abort(0)"]),
         ("fatal-error", 6, ["Invalid rank", "rank 3 called MPI_Abort(", "which is status 6"]),
         ("sleeps-for-ever", 1, ["rank 3 has reached the end of virtual time", "104 days"]),
         ("status", 9, ["status 9"]),

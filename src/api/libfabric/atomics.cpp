@@ -23,9 +23,16 @@ std::uint64_t needed_access(const AtomicOperation& operation) {
   return operation.op == FI_ATOMIC_READ ? FI_REMOTE_READ : FI_REMOTE_READ | FI_REMOTE_WRITE;
 }
 
-// What counters and completions call it.
+// What completions call it.
 std::uint64_t remote_kind(AtomicForm form) {
   return form == AtomicForm::write ? FI_REMOTE_WRITE : FI_REMOTE_READ;
+}
+
+// Fetching operations count as reads. Those that change memory count as writes, too: Sandia OpenSHMEM waits
+// for changes of its memory with a counter for FI_REMOTE_WRITE alone.
+std::uint64_t counted_kinds(const AtomicOperation& operation) {
+  const bool changes = operation.op != FI_ATOMIC_READ;
+  return remote_kind(operation.form) | (changes ? std::uint64_t{FI_REMOTE_WRITE} : 0);
 }
 
 }  // namespace
@@ -109,7 +116,7 @@ void Atomics::execute(Endpoint* endpoint, const message::Message& message) {
            .comparands = operation.form == AtomicForm::compare ? operands + bytes : nullptr,
            .results = fetches ? reply.data() + sizeof(answer) : nullptr},
           body.count);
-    if (body.is_last != 0) endpoint->accessed(remote_kind(operation.form), key);
+    if (body.is_last != 0) endpoint->accessed(counted_kinds(operation), key);
     if (message.header.has_data != 0)
       endpoint->received_data(FI_ATOMIC | remote_kind(operation.form), bytes, message.header.data);
   }

@@ -104,6 +104,13 @@ int Counter::wait(std::uint64_t threshold, int timeout_ms) {
   return done ? -FI_EAVAIL : -FI_ETIMEDOUT;
 }
 
+void count_access(std::uint64_t kinds, Counter* writes, Counter* reads) {
+  Counter* write = (kinds & FI_REMOTE_WRITE) != 0 ? writes : nullptr;
+  Counter* read = (kinds & FI_REMOTE_READ) != 0 ? reads : nullptr;
+  if (write != nullptr) write->count();
+  if (read != nullptr && read != write) read->count();
+}
+
 int open_counter(fid_domain* domain, fi_cntr_attr* attributes, fid_cntr** counter, void* context) {
   Domain& owner = domain_of(domain);
   return enter(owner.transport().client(), [&] {

@@ -58,6 +58,9 @@ class Counter : public fid_cntr, public Usable {
   WaitMembership membership_;
 };
 
+// Counts an access by others, of the kinds FI_REMOTE_WRITE, FI_REMOTE_READ or both: once for each counter.
+void count_access(std::uint64_t kinds, Counter* writes, Counter* reads);
+
 int open_counter(fid_domain* domain, fi_cntr_attr* attributes, fid_cntr** counter, void* context);
 
 }  // namespace apenet::libfabric

@@ -11,6 +11,7 @@
 #include "api/libfabric/guard.hpp"
 #include "api/libfabric/info.hpp"
 #include "api/libfabric/region.hpp"
+#include "api/libfabric/shared_contexts.hpp"
 #include "api/libfabric/unsupported.hpp"
 #include "api/libfabric/waiting.hpp"
 
@@ -43,8 +44,8 @@ constexpr fi_ops_domain domain_ops = {
     .scalable_ep = unsupported,
     .cntr_open = open_counter,
     .poll_open = open_poll_set,
-    .stx_ctx = unsupported,
-    .srx_ctx = unsupported,
+    .stx_ctx = open_shared_transmit,
+    .srx_ctx = open_shared_receive,
     .query_atomic = query_atomic,
     .query_collective = no_collectives,
     .endpoint2 = open_endpoint2,

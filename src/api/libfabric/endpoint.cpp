@@ -12,13 +12,12 @@
 #include "api/libfabric/guard.hpp"
 #include "api/libfabric/info.hpp"
 #include "api/libfabric/region.hpp"
+#include "api/libfabric/shared_contexts.hpp"
 #include "api/libfabric/transport.hpp"
 #include "api/libfabric/unsupported.hpp"
 
 namespace apenet::libfabric {
 namespace {
-
-constexpr std::size_t default_min_multi_receive = 64;
 
 int bind_endpoint(fid* object, fid* other, std::uint64_t flags) {
   auto& endpoint = object_of<Endpoint>(object);
@@ -50,28 +49,6 @@ ssize_t cancel_receive(fid* object, void* context) {
   auto& endpoint = object_of<Endpoint>(object);
   return enter(endpoint.transport().client(),
                [&]() -> ssize_t { return cancel(endpoint, context) ? 0 : -FI_ENOENT; });
-}
-
-int get_option(fid* object, int level, int name, void* value, std::size_t* length) {
-  auto& endpoint = object_of<Endpoint>(object);
-  if (level != FI_OPT_ENDPOINT || name != FI_OPT_MIN_MULTI_RECV) return -FI_ENOPROTOOPT;
-  const std::size_t room = *length;
-  *length = sizeof(std::size_t);
-  if (room < sizeof(std::size_t)) return -FI_ETOOSMALL;
-  const std::size_t bytes = endpoint.min_multi_receive();
-  std::memcpy(value, &bytes, sizeof(bytes));
-  return 0;
-}
-
-int set_option(fid* object, int level, int name, const void* value, std::size_t length) {
-  auto& endpoint = object_of<Endpoint>(object);
-  if (level != FI_OPT_ENDPOINT || name != FI_OPT_MIN_MULTI_RECV) return -FI_ENOPROTOOPT;
-  if (length != sizeof(std::size_t)) return -FI_EINVAL;
-  return enter(endpoint.transport().client(), [&] {
-    std::size_t bytes = 0;
-    std::memcpy(&bytes, value, sizeof(bytes));
-    endpoint.set_min_multi_receive(bytes);
-  });
 }
 
 int get_name(fid* object, void* name, std::size_t* length) {
@@ -122,9 +99,9 @@ std::uint32_t wanted_number(const fi_info& info) {
   return name.endpoint;
 }
 
-bool is_in_gpu(const Endpoint& endpoint, Segment& piece) {
+bool is_in_gpu(const Receiver& receiver, Segment& piece) {
   return ape_gpu_is_device(message::memory_at(piece.address)) != 0 ||
-         endpoint.transport().real_gpus().replace(piece);
+         receiver.transport().real_gpus().replace(piece);
 }
 
 template <typename... Objects>
@@ -135,19 +112,15 @@ void release(Objects*... objects) {
 }  // namespace
 
 Endpoint::Endpoint(Domain& domain, const fi_info& info, void* user_context)
-    : fid_ep{},
-      Inbox(domain.transport().attach(*this, wanted_number(info))),
-      domain_(domain),
-      transport_(domain.transport()),
-      rail_(domain.rail()),
-      engine_(transport_.engine(rail_)),
+    : Receiver(domain, domain.transport().attach(*this, wanted_number(info)),
+               info.rx_attr != nullptr ? info.rx_attr->op_flags : 0),
       directed_((info.caps & FI_DIRECTED_RECV) != 0),
       transmit_flags_(info.tx_attr != nullptr ? info.tx_attr->op_flags : 0),
-      receive_flags_(info.rx_attr != nullptr ? info.rx_attr->op_flags : 0) {
-  set_min_multi_receive(default_min_multi_receive);
+      shares_transmit_(info.ep_attr != nullptr && info.ep_attr->tx_ctx_cnt == FI_SHARED_CONTEXT),
+      shares_receive_(info.ep_attr != nullptr && info.ep_attr->rx_ctx_cnt == FI_SHARED_CONTEXT) {
   reports_source_ = (info.caps & FI_SOURCE) != 0;
   tells_targets_ = (info.caps & FI_RMA_EVENT) != 0;
-  transport_.client().regions().set_domain(number(), domain.number());
+  transport().client().regions().set_domain(number(), domain.number());
   fid.fclass = FI_CLASS_EP;
   fid.context = user_context;
   fid.ops = table(endpoint_object_ops);
@@ -161,10 +134,10 @@ Endpoint::Endpoint(Domain& domain, const fi_info& info, void* user_context)
 }
 
 Endpoint::~Endpoint() {
-  transport_.detach(*this);
-  if (enabled_) transport_.client().leave();
-  release(av_, eq_, transmit_cq_, receive_cq_, send_counter_, receive_counter_, write_counter_, read_counter_,
-          remote_write_counter_, remote_read_counter_);
+  transport().detach(*this);
+  if (enabled_) transport().client().leave();
+  release(shared_transmit_, shared_receive_, av_, eq_, transmit_cq_, receive_cq_, send_counter_,
+          receive_counter_, write_counter_, read_counter_, remote_write_counter_, remote_read_counter_);
 }
 
 void Endpoint::bind(::fid& object, std::uint64_t flags) {
@@ -181,10 +154,16 @@ void Endpoint::bind(::fid& object, std::uint64_t flags) {
     case FI_CLASS_EQ:
       attach(eq_, object_of<EventQueue>(&object), "event queue");
       return;
+    case FI_CLASS_STX_CTX:
+      bind_shared(object_of<SharedTransmit>(&object));
+      return;
+    case FI_CLASS_SRX_CTX:
+      bind_shared(object_of<SharedReceive>(&object));
+      return;
     default:
-      throw FabricError(
-          FI_EINVAL,
-          "fi_ep_bind: expected an address vector, a completion queue, a counter or an event queue");
+      throw FabricError(FI_EINVAL,
+                        "fi_ep_bind: expected an address vector, a completion queue, a counter, an event "
+                        "queue or a shared context");
   }
 }
 
@@ -213,21 +192,41 @@ void Endpoint::bind_counter(Counter& counter, std::uint64_t flags) {
   if ((flags & FI_REMOTE_READ) != 0) attach(remote_read_counter_, counter, "counter for FI_REMOTE_READ");
 }
 
+// Sandia OpenSHMEM binds one to an endpoint that it has not opened as sharing, and closes the context first.
+void Endpoint::bind_shared(SharedTransmit& context) {
+  check_domain(context.domain());
+  if (shares_transmit_) attach(shared_transmit_, context, "shared transmit context");
+}
+
+void Endpoint::bind_shared(SharedReceive& context) {
+  if (!shares_receive_)
+    throw FabricError(FI_EINVAL, "fi_ep_bind: a shared context: expected rx_ctx_cnt FI_SHARED_CONTEXT");
+  check_domain(context.domain());
+  attach(shared_receive_, context, "shared receive context");
+  engine().share_queues(*this, context);
+}
+
+void Endpoint::check_domain(const Domain& of) const {
+  if (&of != &domain()) throw FabricError(FI_EINVAL, "fi_ep_bind: a shared context of another domain");
+}
+
 void Endpoint::enable() {
   if (av_ == nullptr) throw FabricError(FI_ENOAV, "fi_enable: no address vector is bound");
   if (transmit_cq_ == nullptr && send_counter_ == nullptr && write_counter_ == nullptr &&
       receive_cq_ == nullptr && receive_counter_ == nullptr) {
     throw FabricError(FI_ENOCQ, "fi_enable: no completion queue and no counter is bound");
   }
-  if (!enabled_) transport_.enabled();
+  if ((shares_transmit_ && shared_transmit_ == nullptr) || (shares_receive_ && shared_receive_ == nullptr))
+    throw FabricError(FI_EOPBADSTATE, "fi_enable: FI_SHARED_CONTEXT: no shared context is bound");
+  if (!enabled_) transport().enabled();
   enabled_ = true;
 }
 
 EndpointName Endpoint::name() const {
   EndpointName name;
-  name.rank = transport_.client().rank();
+  name.rank = transport().client().rank();
   name.endpoint = number();
-  name.rail = rail_;
+  name.rail = rail();
   return name;
 }
 
@@ -235,10 +234,10 @@ const EndpointName& Endpoint::resolve(fi_addr_t address) const {
   const EndpointName* name = av_ != nullptr ? av_->find(address) : nullptr;
   if (name == nullptr)
     throw FabricError(FI_EINVAL, "an address that is not in the endpoint's address vector");
-  if (name->rail != rail_) {
+  if (name->rail != rail()) {
     throw FabricError(FI_EHOSTUNREACH,
                       "an endpoint of rank " + std::to_string(name->rank) + " at another network: domain '" +
-                          domain_name(transport_.client().header(), rail_) + "' does not reach it");
+                          domain_name(transport().client().header(), rail()) + "' does not reach it");
   }
   return *name;
 }
@@ -265,8 +264,7 @@ void Endpoint::tell(CompletionQueue* cq, const CompletionEntry& entry, bool repo
 }
 
 void Endpoint::accessed(std::uint64_t flags, std::uint64_t key) {
-  if (Counter* counter = (flags & FI_REMOTE_WRITE) != 0 ? remote_write_counter_ : remote_read_counter_)
-    counter->count();
+  count_access(flags, remote_write_counter_, remote_read_counter_);
   if (MemoryRegion* region = domain().find_region(key)) region->accessed(flags);
 }
 
@@ -274,21 +272,21 @@ void Endpoint::received_data(std::uint64_t flags, std::size_t bytes, std::uint64
   received({.flags = flags | FI_REMOTE_CQ_DATA, .length = bytes, .data = data}, true);
 }
 
-Buffer make_buffer(const Endpoint& endpoint, const iovec* pieces, std::size_t count) {
+Buffer make_buffer(const Receiver& receiver, const iovec* pieces, std::size_t count) {
   if (count > segment_limit) throw FabricError(FI_EINVAL, "more pieces than iov_limit");
   Buffer buffer;
   buffer.count = static_cast<std::uint32_t>(count);
   for (std::size_t i = 0; i < count; ++i) {
     buffer.pieces[i] = {message::address_of(pieces[i].iov_base), pieces[i].iov_len};
-    if (is_in_gpu(endpoint, buffer.pieces[i])) buffer.gpu_pieces |= 1U << i;
+    if (is_in_gpu(receiver, buffer.pieces[i])) buffer.gpu_pieces |= 1U << i;
     buffer.length += pieces[i].iov_len;
   }
   return buffer;
 }
 
-Buffer make_buffer(const Endpoint& endpoint, const void* start, std::size_t length) {
+Buffer make_buffer(const Receiver& receiver, const void* start, std::size_t length) {
   Buffer buffer = message::one_piece(message::address_of(start), length);
-  if (is_in_gpu(endpoint, buffer.pieces[0])) buffer.gpu_pieces = 1;
+  if (is_in_gpu(receiver, buffer.pieces[0])) buffer.gpu_pieces = 1;
   return buffer;
 }
 

@@ -12,18 +12,16 @@
 #include "api/libfabric/av.hpp"
 #include "api/libfabric/cntr.hpp"
 #include "api/libfabric/cq.hpp"
-#include "api/libfabric/messages.hpp"
+#include "api/libfabric/receiver.hpp"
 
 namespace apenet::libfabric {
 
-class Domain;
 class EventQueue;
-class Transport;
+class SharedReceive;
+class SharedTransmit;
 
-class Endpoint : public fid_ep, public message::Inbox {
+class Endpoint : public Receiver {
  public:
-  using Handle = fid_ep;
-
   Endpoint(Domain& domain, const fi_info& info, void* user_context);
   ~Endpoint();
   Endpoint(const Endpoint&) = delete;
@@ -33,13 +31,8 @@ class Endpoint : public fid_ep, public message::Inbox {
   void enable();
   [[nodiscard]] EndpointName name() const;
 
-  [[nodiscard]] Transport& transport() const { return transport_; }
-  [[nodiscard]] Domain& domain() const { return domain_.get(); }
-  [[nodiscard]] std::uint8_t rail() const { return rail_; }
-  [[nodiscard]] message::Engine<Transport>& engine() const { return engine_; }
   [[nodiscard]] CompletionQueue* receive_cq() const { return receive_cq_; }
   std::uint64_t& transmit_flags() { return transmit_flags_; }
-  std::uint64_t& receive_flags() { return receive_flags_; }
 
   // Throws FabricError when the address is not in the bound vector, and when it is that of an endpoint at
   // another rail, to which no link leads.
@@ -55,9 +48,7 @@ class Endpoint : public fid_ep, public message::Inbox {
   [[nodiscard]] bool transmit_reports(std::uint64_t flags) const {
     return !transmit_selective_ || (flags & FI_COMPLETION) != 0;
   }
-  [[nodiscard]] bool receive_reports(std::uint64_t flags) const {
-    return !receive_selective_ || (flags & FI_COMPLETION) != 0;
-  }
+  [[nodiscard]] bool receive_reports(bool asked) const { return !receive_selective_ || asked; }
   // Tells the program that an operation has ended; entry.flags says of what kind it was.
   void transmitted(const CompletionEntry& entry, bool reports) { tell(transmit_cq_, entry, reports); }
   void received(const CompletionEntry& entry, bool reports) { tell(receive_cq_, entry, reports); }
@@ -72,12 +63,11 @@ class Endpoint : public fid_ep, public message::Inbox {
   [[nodiscard]] Counter* counter_of(std::uint64_t flags) const;
   void tell(CompletionQueue* cq, const CompletionEntry& entry, bool reports) const;
   void bind_cq(CompletionQueue& cq, std::uint64_t flags);
+  void bind_shared(SharedTransmit& context);
+  void bind_shared(SharedReceive& context);
+  void check_domain(const Domain& of) const;
   void bind_counter(Counter& counter, std::uint64_t flags);
 
-  Use<Domain> domain_;
-  Transport& transport_;
-  std::uint8_t rail_;
-  message::Engine<Transport>& engine_;  // of its rail
   bool enabled_ = false;
   bool directed_ = false;
   bool reports_source_ = false;
@@ -85,7 +75,10 @@ class Endpoint : public fid_ep, public message::Inbox {
   bool transmit_selective_ = false;
   bool receive_selective_ = false;
   std::uint64_t transmit_flags_;
-  std::uint64_t receive_flags_;
+  bool shares_transmit_ = false;  // expects a context to be bound, as the next
+  bool shares_receive_ = false;
+  SharedTransmit* shared_transmit_ = nullptr;
+  SharedReceive* shared_receive_ = nullptr;
   AddressVector* av_ = nullptr;
   EventQueue* eq_ = nullptr;
   CompletionQueue* transmit_cq_ = nullptr;
@@ -107,8 +100,8 @@ class Endpoint : public fid_ep, public message::Inbox {
 
 // A buffer from the program's pieces, which knows those in the GPU's memory by their addresses. That of a
 // real GPU is replaced by its stand-in (RealGpus). Throws FabricError when there are more than segment_limit.
-[[nodiscard]] Buffer make_buffer(const Endpoint& endpoint, const iovec* pieces, std::size_t count);
-[[nodiscard]] Buffer make_buffer(const Endpoint& endpoint, const void* start, std::size_t length);
+[[nodiscard]] Buffer make_buffer(const Receiver& receiver, const iovec* pieces, std::size_t count);
+[[nodiscard]] Buffer make_buffer(const Receiver& receiver, const void* start, std::size_t length);
 
 int open_endpoint(fid_domain* domain, fi_info* info, fid_ep** ep, void* context);
 

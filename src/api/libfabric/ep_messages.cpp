@@ -7,29 +7,39 @@
 #include "api/libfabric/guard.hpp"
 #include "api/libfabric/messages.hpp"
 #include "api/libfabric/transport.hpp"
+#include "api/libfabric/unsupported.hpp"
 
 namespace apenet::libfabric {
 namespace {
 
-ssize_t receive_tagged(Endpoint& endpoint, ReceiveCall& call, std::uint64_t flags) {
+ssize_t receive_tagged(Receiver& receiver, ReceiveCall& call, std::uint64_t flags) {
   call.tagged = true;
-  if ((flags & FI_PEEK) != 0) {
-    if (endpoint.receive_cq() == nullptr) return -FI_ENOCQ;
-    peek(endpoint, call.wanted, flags, call.owner.context);
+  if ((flags & (FI_PEEK | FI_CLAIM)) != 0) {
+    Endpoint* endpoint = receiver.as_endpoint();
+    if (endpoint == nullptr) return -FI_ENOSYS;
+    if ((flags & FI_CLAIM) != 0 && (flags & FI_PEEK) == 0)
+      return receive_claimed(*endpoint, call, (flags & FI_DISCARD) != 0) ? 0 : -FI_ENOMSG;
+    if (endpoint->receive_cq() == nullptr) return -FI_ENOCQ;
+    peek(*endpoint, call.wanted, flags, call.owner.context);
     return 0;
   }
-  if ((flags & FI_CLAIM) != 0)
-    return receive_claimed(endpoint, call, (flags & FI_DISCARD) != 0) ? 0 : -FI_ENOMSG;
-  receive(endpoint, call);
+  receive(receiver, call);
   return 0;
 }
 
-ssize_t receive_untagged(Endpoint& endpoint, ReceiveCall& call, std::uint64_t flags) {
+ssize_t receive_untagged(Receiver& receiver, ReceiveCall& call, std::uint64_t flags) {
   call.multi = (flags & FI_MULTI_RECV) != 0;
   if (call.multi && call.buffer.count != 1) throw FabricError(FI_EINVAL, "FI_MULTI_RECV: expected one piece");
   if ((flags & (FI_PEEK | FI_CLAIM)) != 0) return -FI_ENOSYS;
-  receive(endpoint, call);
+  receive(receiver, call);
   return 0;
+}
+
+// From whom a receive takes messages.
+Wanted wanted(Receiver& receiver, fi_addr_t from, std::uint64_t tag, std::uint64_t ignore) {
+  const Endpoint* endpoint = receiver.as_endpoint();
+  return endpoint != nullptr ? endpoint->wanted(from, tag, ignore)
+                             : Wanted{message::any_source, message::any_endpoint, tag, ignore};
 }
 
 void add_data(SendCall& call, std::uint64_t data) {
@@ -45,39 +55,41 @@ struct Calls {
 
   static ssize_t recv_buffer(fid_ep* ep, const Buffer& buffer, fi_addr_t from, Tag... tag, Tag... ignore,
                              void* context, std::uint64_t flags) {
-    Endpoint& endpoint = endpoint_of(ep);
+    Receiver& receiver = receiver_of(ep);
+    if (&receiver.queues() != &receiver)
+      throw FabricError(FI_EOPBADSTATE, "a receive at an endpoint that shares a receive context");
     ReceiveCall call;
     call.buffer = buffer;
-    call.owner.reports = endpoint.receive_reports(flags);
+    call.owner.reports = (flags & FI_COMPLETION) != 0;
     call.owner.context = context;
     if constexpr (tagged) {
-      call.wanted = endpoint.wanted(from, tag..., ignore...);
-      return receive_tagged(endpoint, call, flags);
+      call.wanted = wanted(receiver, from, tag..., ignore...);
+      return receive_tagged(receiver, call, flags);
     } else {
-      call.wanted = endpoint.wanted(from, 0, ~std::uint64_t{0});
-      return receive_untagged(endpoint, call, flags);
+      call.wanted = wanted(receiver, from, 0, ~std::uint64_t{0});
+      return receive_untagged(receiver, call, flags);
     }
   }
 
   static ssize_t recv(fid_ep* ep, void* start, std::size_t length, void* /*descriptor*/, fi_addr_t from,
                       Tag... tag, Tag... ignore, void* context) {
-    return enter(client_of(ep), [&] {
-      return recv_buffer(ep, make_buffer(endpoint_of(ep), start, length), from, tag..., ignore..., context,
-                         endpoint_of(ep).receive_flags());
+    return enter(receiver_of(ep).transport().client(), [&] {
+      return recv_buffer(ep, make_buffer(receiver_of(ep), start, length), from, tag..., ignore..., context,
+                         receiver_of(ep).receive_flags());
     });
   }
 
   static ssize_t recvv(fid_ep* ep, const iovec* pieces, void** /*descriptors*/, std::size_t count,
                        fi_addr_t from, Tag... tag, Tag... ignore, void* context) {
-    return enter(client_of(ep), [&] {
-      return recv_buffer(ep, make_buffer(endpoint_of(ep), pieces, count), from, tag..., ignore..., context,
-                         endpoint_of(ep).receive_flags());
+    return enter(receiver_of(ep).transport().client(), [&] {
+      return recv_buffer(ep, make_buffer(receiver_of(ep), pieces, count), from, tag..., ignore..., context,
+                         receiver_of(ep).receive_flags());
     });
   }
 
   static ssize_t recvmsg(fid_ep* ep, const Message* message, std::uint64_t flags) {
-    return enter(client_of(ep), [&] {
-      const Buffer buffer = make_buffer(endpoint_of(ep), message->msg_iov, message->iov_count);
+    return enter(receiver_of(ep).transport().client(), [&] {
+      const Buffer buffer = make_buffer(receiver_of(ep), message->msg_iov, message->iov_count);
       if constexpr (tagged) {
         return recv_buffer(ep, buffer, message->addr, message->tag, message->ignore, message->context, flags);
       } else {
@@ -183,11 +195,26 @@ struct Calls {
       .senddata = senddata,
       .injectdata = injectdata,
   };
+  template <typename Table>
+  static constexpr Table receives = {
+      .size = sizeof(Table),
+      .recv = recv,
+      .recvv = recvv,
+      .recvmsg = recvmsg,
+      .send = unsupported,
+      .sendv = unsupported,
+      .sendmsg = unsupported,
+      .inject = unsupported,
+      .senddata = unsupported,
+      .injectdata = unsupported,
+  };
 };
 
 }  // namespace
 
 const fi_ops_msg message_ops = Calls<>::table<fi_ops_msg>;
 const fi_ops_tagged tagged_ops = Calls<std::uint64_t>::table<fi_ops_tagged>;
+const fi_ops_msg shared_message_ops = Calls<>::receives<fi_ops_msg>;
+const fi_ops_tagged shared_tagged_ops = Calls<std::uint64_t>::receives<fi_ops_tagged>;
 
 }  // namespace apenet::libfabric

@@ -156,8 +156,8 @@ void check_endpoint(const fi_ep_attr* asked) {
   if (asked->type != FI_EP_UNSPEC && asked->type != FI_EP_RDM) refuse("ep_attr.type: expected FI_EP_RDM");
   if (asked->protocol != FI_PROTO_UNSPEC && asked->protocol != protocol)
     refuse("ep_attr.protocol: expected ours");
-  refuse_more("ep_attr.tx_ctx_cnt", asked->tx_ctx_cnt == FI_SHARED_CONTEXT ? 2 : asked->tx_ctx_cnt, 1);
-  refuse_more("ep_attr.rx_ctx_cnt", asked->rx_ctx_cnt == FI_SHARED_CONTEXT ? 2 : asked->rx_ctx_cnt, 1);
+  if (asked->tx_ctx_cnt != FI_SHARED_CONTEXT) refuse_more("ep_attr.tx_ctx_cnt", asked->tx_ctx_cnt, 1);
+  if (asked->rx_ctx_cnt != FI_SHARED_CONTEXT) refuse_more("ep_attr.rx_ctx_cnt", asked->rx_ctx_cnt, 1);
   refuse_more("ep_attr.max_msg_size", asked->max_msg_size, std::size_t{1} << 40);
   refuse_more("ep_attr.auth_key_size", asked->auth_key_size, 0);
 }
@@ -227,11 +227,11 @@ fi_ep_attr* make_endpoint(const fi_info* hints) {
   made->protocol = protocol;
   made->protocol_version = 1;
   made->max_msg_size = std::size_t{1} << 40;
-  const std::uint64_t asked =
-      hints != nullptr && hints->ep_attr != nullptr ? hints->ep_attr->mem_tag_format : 0;
-  made->mem_tag_format = asked != 0 ? asked : any_tag_format;
-  made->tx_ctx_cnt = 1;
-  made->rx_ctx_cnt = 1;
+  const fi_ep_attr* asked = hints != nullptr ? hints->ep_attr : nullptr;
+  made->mem_tag_format =
+      asked != nullptr && asked->mem_tag_format != 0 ? asked->mem_tag_format : any_tag_format;
+  made->tx_ctx_cnt = asked != nullptr && asked->tx_ctx_cnt == FI_SHARED_CONTEXT ? FI_SHARED_CONTEXT : 1;
+  made->rx_ctx_cnt = asked != nullptr && asked->rx_ctx_cnt == FI_SHARED_CONTEXT ? FI_SHARED_CONTEXT : 1;
   return made;
 }
 
@@ -271,6 +271,8 @@ fi_domain_attr* make_domain(const fi_info* hints, int mode, const std::string& n
   made->rx_ctx_cnt = many_objects;
   made->max_ep_tx_ctx = 1;
   made->max_ep_rx_ctx = 1;
+  made->max_ep_stx_ctx = many_objects;
+  made->max_ep_srx_ctx = many_objects;
   made->cntr_cnt = many_objects;
   made->mr_iov_limit = segment_limit;
   made->mr_cnt = ipc::most_regions;

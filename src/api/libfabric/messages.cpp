@@ -73,10 +73,10 @@ void read(Endpoint& endpoint, AccessCall& call) {
   endpoint.engine().read(endpoint, call);
 }
 
-void receive(Endpoint& endpoint, ReceiveCall& call) {
-  if (Recorder* recorder = endpoint.transport().recorder(); recorder != nullptr && !call.multi)
+void receive(Receiver& receiver, ReceiveCall& call) {
+  if (Recorder* recorder = receiver.transport().recorder(); recorder != nullptr && !call.multi)
     call.owner.number = recorder->received();
-  endpoint.engine().receive(endpoint, call);
+  receiver.engine().receive(receiver, call);
 }
 
 void peek(Endpoint& endpoint, const Wanted& wanted, std::uint64_t flags, void* context) {
@@ -136,13 +136,14 @@ bool cancel(Endpoint& endpoint, void* context) {
 // What the engine tells.
 
 void Transport::matched(Receive& receive, const Message& message) {
-  receive.owner.address = static_cast<Endpoint*>(receive.inbox)->address_of(message);
+  const Endpoint& reached = *static_cast<Endpoint*>(receive.inbox);
+  receive.owner.address = reached.address_of(message);
   Recorder* recording = recorder();
   if (recording == nullptr) return;
   // What was posted before virtual time began, and a part of a multi-receive, counts from here.
   if (receive.owner.number == 0) receive.owner.number = recording->received();
   recording->matched(receive.owner.number, message.source, receive.tagged, receive.tag, receive.length,
-                     receive.buffer, static_cast<Endpoint*>(receive.inbox)->rail());
+                     receive.buffer, reached.rail());
 }
 
 void Transport::received(Receive& receive, bool ends_multi) {
@@ -170,7 +171,8 @@ void Transport::received(Receive& receive, bool ends_multi) {
   }
   if (!receive.failed && !real_gpus_.deliver(receive.buffer, receive.expected)) entry.fail_at_device();
   if (ends_multi) entry.flags |= FI_MULTI_RECV;
-  static_cast<Endpoint*>(receive.inbox)->received(entry, receive.owner.reports || ends_multi);
+  Endpoint& reached = *static_cast<Endpoint*>(receive.inbox);
+  reached.received(entry, reached.receive_reports(receive.owner.reports) || ends_multi);
 }
 
 void Transport::ended(Transfer& transfer) {

@@ -11,6 +11,7 @@
 namespace apenet::libfabric {
 
 class Endpoint;
+class Receiver;
 
 using message::AccessCall;
 using message::Buffer;
@@ -29,7 +30,7 @@ void aim(Call& call, const EndpointName& to) {
 void send(Endpoint& endpoint, SendCall& call);
 void write(Endpoint& endpoint, AccessCall& call);
 void read(Endpoint& endpoint, AccessCall& call);
-void receive(Endpoint& endpoint, ReceiveCall& call);
+void receive(Receiver& receiver, ReceiveCall& call);
 // fi_trecvmsg with FI_PEEK, FI_CLAIM and FI_DISCARD. receive_claimed() is false when no message was claimed
 // under the call's context.
 void peek(Endpoint& endpoint, const Wanted& wanted, std::uint64_t flags, void* context);

@@ -160,8 +160,7 @@ void MemoryRegion::bind(Counter& counter, std::uint64_t flags) {
 }
 
 void MemoryRegion::accessed(std::uint64_t flags) {
-  if ((flags & FI_REMOTE_WRITE) != 0 && write_counter_ != nullptr) write_counter_->count();
-  if ((flags & FI_REMOTE_READ) != 0 && read_counter_ != nullptr) read_counter_->count();
+  count_access(flags, write_counter_, read_counter_);
 }
 
 std::uint32_t region_access(std::uint64_t flags) {

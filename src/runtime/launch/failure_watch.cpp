@@ -49,7 +49,7 @@ void FailureWatch::notice_aborts() {
   for (const PmiServer::Abort& abort : pmi_.aborts()) {
     if (failures_.has(abort.rank) || excused_[abort.rank]) continue;
     const int low = abort.exit_code & 0xff;
-    const int status = low == 0 ? 1 : low;
+    const int status = low == 0 && abort.exit_code != 0 ? 1 : low;
     const std::string beyond = low == abort.exit_code ? "" : ", which is status " + std::to_string(status);
     failures_.add(abort.rank, {.time_ps = scheduler_.clock_ps(abort.rank),
                                .outcome = SessionReport::Outcome::aborted,

@@ -31,6 +31,7 @@ int main(int argc, char** argv) {
   if (strcmp(trouble, "killed") == 0 && world.rank == last) raise(SIGKILL);
   if (strcmp(trouble, "exit") == 0 && world.rank == last) _exit(42);
   if (strcmp(trouble, "abort") == 0 && world.rank == last) MPI_Abort(MPI_COMM_WORLD, 17);
+  if (strcmp(trouble, "abort-0") == 0 && world.rank == last) MPI_Abort(MPI_COMM_WORLD, 0);
   if (strcmp(trouble, "fatal-error") == 0 && world.rank == last)
     MPI_Send(&last, 1, MPI_INT, 99, 0, MPI_COMM_WORLD);
   if (strcmp(trouble, "sleeps-for-ever") == 0 && world.rank == last) sleep(4000000000U);
