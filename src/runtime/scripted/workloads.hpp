@@ -11,12 +11,12 @@
 namespace apenet {
 
 enum class Workload : std::uint8_t {
-  halo,          // each process exchanges messages with both neighbours in every dimension of the grid
-  alltoall,      // a message between all pairs, in steps: to rank + k, from rank - k
-  allreduce,     // see AllreduceAlgorithm
+  halo,         // each process exchanges messages with both neighbours in every dimension of the grid
+  alltoall,     // a message between all pairs, in steps: to rank + k, from rank - k
+  allreduce,    // see AllreduceAlgorithm
   randompairs,  // random pairs exchange messages, new pairs in each iteration
-  bisection,     // the grid is cut across its longest dimension, and each process exchanges with its mirror
-                 // image
+  bisection,    // the grid is cut across its longest dimension, and each process exchanges with its mirror
+                // image
 };
 
 // `bytes`: of the vector to be reduced. The additions take no time.
