@@ -80,6 +80,16 @@ def test_a_credit_that_comes_late_delays_the_answer(apenet, tmp_path):
     assert "waits in tnw_wait" in forgotten.stderr
 
 
+def test_a_histogram_counts_each_number_once(apenet, tmp_path):
+    program = tmp_path / "histogram"
+    compile_program(["-O2", EXAMPLES / "16_gasnet_histogram" / "histogram.c", "-o", program], ["gasnet-seq"])
+    done = apenet("run", "-n", "4", "--machine", "extoll-64", "--", program)
+    assert done.returncode == 0, done.stderr
+    counts = [int(count) for line in done.stdout.splitlines() for count in line.split(":")[1].split()]
+    assert len(counts) == 16
+    assert sum(counts) == 4000
+
+
 def test_one_program_gives_the_same_answer_on_many_machines(build):
     program = build(EXAMPLES / "06_many_machines" / "cg.c")
     script = EXAMPLES / "06_many_machines" / "many_machines.py"

@@ -35,5 +35,7 @@ int main(int argc, char** argv) {
     for (int i = 0; i < count; ++i) GASNET_SAFE(gasnet_AMRequestShort1(0, 200, i));
     GASNET_BLOCKUNTIL(replies == count / 2);
   }
+  gasnet_barrier_notify(0, GASNET_BARRIERFLAG_ANONYMOUS);
+  GASNET_SAFE(gasnet_barrier_wait(0, GASNET_BARRIERFLAG_ANONYMOUS));
   gasnet_exit(0);
 }
