@@ -30,7 +30,7 @@ Barrier::Barrier(std::uint32_t rank, std::uint32_t rank_count, Tell tell)
 
 void Barrier::notify(BarrierName own) {
   is_notified_ = true;
-  own_ = known_ = own;
+  known_ = own;
   rounds_done_ = 0;
   if (rounds_ > 0) tell_((rank_ + 1) % rank_count_, phase_, 0, known_);
   advance();

@@ -37,7 +37,6 @@ class Barrier {
   [[nodiscard]] bool is_complete() const { return rounds_done_ == rounds_; }
   // Ends the phase. Requires is_complete(). What all called it.
   BarrierName finish();
-  [[nodiscard]] BarrierName own() const { return own_; }
   // Of the phase that was finished last.
   [[nodiscard]] BarrierName last() const { return last_; }
 
@@ -55,7 +54,6 @@ class Barrier {
   std::uint32_t phase_ = 0;  // 0 or 1: nobody is two phases ahead
   bool is_notified_ = false;
   std::uint32_t rounds_done_ = 0;
-  BarrierName own_;
   BarrierName known_;
   BarrierName last_{BarrierName::Kind::mismatch, 0};
   std::array<std::vector<Round>, 2> heard_;

@@ -1,4 +1,6 @@
 // The C edge of GASNet's core interface.
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -245,13 +247,19 @@ size_t gasnet_AMMaxMedium(void) {
 }
 
 size_t gasnet_AMMaxLongRequest(void) {
-  library().require_attached("gasnet_AMMaxLongRequest");
+  library().require_initialised("gasnet_AMMaxLongRequest");
   return library().conduit().max_long_bytes();
 }
 
 size_t gasnet_AMMaxLongReply(void) {
-  library().require_attached("gasnet_AMMaxLongReply");
+  library().require_initialised("gasnet_AMMaxLongReply");
   return library().conduit().max_long_bytes();
+}
+
+void* gasneti_mmap(uintptr_t bytes) {
+  void* const memory =
+      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return memory == MAP_FAILED ? nullptr : memory;
 }
 
 int gasnet_AMPoll(void) {

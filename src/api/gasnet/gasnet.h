@@ -345,6 +345,8 @@ GASNET_PUBLIC gasnet_register_value_t gasnet_wait_syncnb_valget(gasnet_valget_ha
 /* Split-phase barriers. */
 #define GASNET_BARRIERFLAG_ANONYMOUS 1
 #define GASNET_BARRIERFLAG_MISMATCH 2
+/* As GASNet 1.20 and later: every process passes it, and none an id. */
+#define GASNET_BARRIERFLAG_UNNAMED GASNET_BARRIERFLAG_ANONYMOUS
 GASNET_PUBLIC void gasnet_barrier_notify(int id, int flags);
 GASNET_PUBLIC int gasnet_barrier_wait(int id, int flags);
 GASNET_PUBLIC int gasnet_barrier_try(int id, int flags);
@@ -352,7 +354,12 @@ GASNET_PUBLIC int gasnet_barrier(int id, int flags); /* both phases */
 /* The id of the last barrier. GASNET_ERR_RESOURCE: there was none. 1: it was anonymous everywhere. */
 GASNET_PUBLIC int gasnet_barrier_result(int* id);
 
+/* New memory of this process; NULL: there is none. For the tools of a GASNet tree. */
+GASNET_PUBLIC void* gasneti_mmap(uintptr_t bytes);
+
 #ifdef __cplusplus
 }
 #endif
+
+#include "gasnet_coll.h"
 #endif

@@ -122,9 +122,9 @@ int end_barrier(int id, int flags) {
   apenet::gasnet::Barrier& barrier = library.barrier();
   const Inside inside(library.conduit().card().client());
   const BarrierName own = BarrierName::of(id, flags);
-  const bool is_own = own == barrier.own();
+  // The flags may differ from those of the notify: an id that either names must be the one of all.
   const BarrierName all = barrier.finish();
-  const bool is_mismatch = !is_own || all.kind == BarrierName::Kind::mismatch;
+  const bool is_mismatch = all.with(own).kind == BarrierName::Kind::mismatch;
   return is_mismatch ? GASNET_ERR_BARRIER_MISMATCH : GASNET_OK;
 }
 

@@ -348,6 +348,10 @@ void Library::fatal(std::string_view call, std::string_view text) {
   std::_Exit(1);
 }
 
+void Library::require_initialised(std::string_view call) {
+  if (!is_initialised()) fatal(call, "called before gasnet_init");
+}
+
 void Library::require_attached(std::string_view call) {
   if (!is_attached()) fatal(call, "called before gasnet_attach");
 }

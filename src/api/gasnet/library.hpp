@@ -90,6 +90,7 @@ class Library {
   [[noreturn]] void fatal(std::string_view call, std::string_view text);
   // Both end the process where the program may not poll: in a handler, with a lock, in a no-interrupt
   // section.
+  void require_initialised(std::string_view call);
   void require_attached(std::string_view call);
   void require_no_handler(std::string_view call);
 
