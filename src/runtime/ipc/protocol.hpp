@@ -43,6 +43,7 @@ using message::from_cpu;
 using message::inline_bytes;
 using message::Interface;
 using message::interface_count;
+using message::interface_names;
 using message::local_gpu;
 using message::lock;
 using message::no_slot;
@@ -142,9 +143,9 @@ struct EventTaker {
   void* library = nullptr;
 };
 
-// The library that offers a file descriptor for its events. A wait of the program for files calls it, and then
-// looks at the files again: select and poll if the descriptor is among them, epoll always, because what is in
-// its set is not known. most_ps: virtual time; negative: any. Owner: the process.
+// The library that offers a file descriptor for its events. A wait of the program for files calls it, and
+// then looks at the files again: select and poll if the descriptor is among them, epoll always, because what
+// is in its set is not known. most_ps: virtual time; negative: any. Owner: the process.
 struct FileWaiter {
   bool (*wait)(void* library, std::int64_t most_ps) noexcept = nullptr;
   void* library = nullptr;
