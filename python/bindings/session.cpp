@@ -114,7 +114,8 @@ void bind_session(nb::module_& module) {
       .def_ro("puts", &GoalSummary::puts)
       .def_ro("gets", &GoalSummary::gets)
       .def_ro("unreceived", &GoalSummary::unreceived)
-      .def_ro("unclosed", &GoalSummary::unclosed);
+      .def_ro("unclosed", &GoalSummary::unclosed)
+      .def_ro("unrecorded", &GoalSummary::unrecorded);
   module.def(
       "write_goal",
       [](int fd, std::uint32_t rank_count, const std::string& heading, const std::string& path) {

@@ -1,8 +1,10 @@
 // What a message library asks of its card and is told by it, and what each software step costs.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 #include "kernel/rate.hpp"
 #include "kernel/time.hpp"
@@ -19,6 +21,8 @@ inline constexpr std::uint32_t no_slot = 0xffffffff;
 // The library of a process that posts a request. Its peer's library of the same name takes the event.
 enum class Interface : std::uint8_t { libfabric, rdma, apelib, extoll, tnw };
 inline constexpr std::size_t interface_count = 5;
+inline constexpr std::array<std::string_view, interface_count> interface_names = {"libfabric", "rdma",
+                                                                                  "apelib", "extoll", "tnw"};
 
 // Up to `credit` as apenet::Verb. release: frees a place in the card's mailbox, see keeps_places(). routes:
 // reads or replaces the network's routes; local_address and bytes are those of the order, remote_address and

@@ -126,10 +126,10 @@ def test_every_operation_of_rma(apenet, native, machine_file):
     assert done.stdout == "passed\npassed\n"
 
 
-@pytest.mark.parametrize("nodes", [2, 5])
-def test_random_calls_agree_with_a_model_in_memory(native, nodes):
-    first, second = (run(native("fuzz.c"), 7, 150, n=nodes) for _ in range(2))
-    assert sorted(first.stdout.splitlines()) == [b"node %d: 150 sequences" % node for node in range(nodes)]
+@pytest.mark.parametrize(("nodes", "sequences"), [(2, 10000), (5, 300)])
+def test_random_calls_agree_with_a_model_in_memory(native, nodes, sequences):
+    first, second = (run(native("fuzz.c"), 7, sequences, n=nodes) for _ in range(2))
+    assert sorted(first.stdout.splitlines()) == [b"node %d: %d sequences" % (node, sequences) for node in range(nodes)]
     assert first.trace_hash == second.trace_hash
 
 

@@ -39,14 +39,22 @@ def test_real_processes_take_the_time_of_the_cards_own_tests(test, machine):
     assert measured.times_us * 1e6 == pytest.approx(scripted.times_us * 1e6, abs=1)
 
 
-@pytest.mark.parametrize(("machine", "more"), [("ape16", ()), ("apenetplus-v5", ("--ranks-per-node", "2"))])
-def test_random_calls_agree_with_a_model_and_repeat(apenet, compile_native, tmp_path, machine, more):
+@pytest.mark.parametrize(
+    ("machine", "ranks", "sequences", "more"),
+    [
+        ("ape16", 2, 10000, ()),
+        ("ape16", 4, 300, ("--set", "router.virtual_channels=4")),
+        ("apenetplus-v5", 4, 300, ("--ranks-per-node", "2")),
+    ],
+)
+def test_random_calls_agree_with_a_model_and_repeat(apenet, compile_native, tmp_path, machine, ranks, sequences, more):
     program = compile_native("rdma/fuzz.c", "rdma")
     records = []
     for out in (tmp_path / "first", tmp_path / "second"):
-        run = apenet("run", "-n", "4", "--machine", machine, *more, "--out", out, "--", program, "1", "100")
+        options = ("-n", str(ranks), "--machine", machine, *more, "--out", out)
+        run = apenet("run", *options, "--", program, "1", str(sequences))
         assert run.returncode == 0, run.stderr
-        assert run.stdout.count("checks") == 4
+        assert run.stdout.count("checks") == ranks
         records.append((out / "run.json").read_bytes())
     assert records[0] == records[1]
 

@@ -48,7 +48,11 @@ class Recording(Held):
             (summary.unreceived, "messages were never received: the trace has receives for which no operation waits"),
             (summary.unclosed, "ranks did not close their endpoint: their last operations may be missing"),
         )
-        return tuple(f"recording: {count} {text}" for count, text in warnings if count)
+        counted = tuple(f"recording: {count} {text}" for count, text in warnings if count)
+        if not summary.unrecorded:
+            return counted
+        names = ", ".join(summary.unrecorded)
+        return (*counted, f"recording: the trace has MPI's messages alone: it lacks those of {names}")
 
     def keep(self) -> None:
         """Puts the trace at its path, if one was made. Raises NotWrittenError."""

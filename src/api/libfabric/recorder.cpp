@@ -1,22 +1,14 @@
 #include "api/libfabric/recorder.hpp"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
 
 namespace apenet::libfabric {
 namespace {
-
-[[noreturn]] void fail(const char* what) {
-  std::fprintf(stderr, "apenet: the recording of this run cannot be written: %s: %s\n", what,
-               std::strerror(errno));
-  std::_Exit(1);
-}
 
 // Where a buffer begins that has bytes; 0: none has.
 std::uint64_t begin_of(const message::Buffer& buffer) {
@@ -39,9 +31,7 @@ std::uint8_t begins_in_gpu(const message::Buffer& buffer) {
 std::unique_ptr<Recorder> Recorder::from_environment(ipc::Client& client) {
   const char* path = std::getenv(ipc::recording_variable);
   if (path == nullptr) return nullptr;
-  const int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
-  if (fd < 0) fail(path);
-  return std::make_unique<Recorder>(client, fd);
+  return std::make_unique<Recorder>(client, ipc::open_recording(path));
 }
 
 Recorder::Recorder(ipc::Client& client, int fd) : client_(client), fd_(fd) {
@@ -140,7 +130,7 @@ void Recorder::give_up(int error) {
   failure.rank = client_.rank();
   failure.failed_errno = static_cast<std::uint32_t>(error);
   std::memcpy(chunk_.data(), &failure, sizeof(failure));
-  if (ftruncate(fd_, 0) != 0 || !write_chunk(sizeof(failure))) fail("write");
+  if (ftruncate(fd_, 0) != 0 || !write_chunk(sizeof(failure))) ipc::fail_recording("write");
 }
 
 }  // namespace apenet::libfabric

@@ -97,12 +97,14 @@ class Card {
     client_.lock();
   }
   bool hand_over(const ipc::Event* event);
+  void tell_recording() const;
   bool look_again();  // in the same call of the program
 
   ipc::Client& client_;
   ipc::Interface interface_;
   std::uint8_t rail_;
   std::int64_t later_ps_ = 0;
+  bool has_posted_ = false;
 };
 
 using ipc::Inside;

@@ -43,6 +43,7 @@ using message::from_cpu;
 using message::inline_bytes;
 using message::Interface;
 using message::interface_count;
+using message::interface_names;
 using message::local_gpu;
 using message::lock;
 using message::no_slot;

@@ -1,4 +1,4 @@
-// The file that the providers of the ranks write for `apenet run --record`, and from which the simulator
+// The file that the libraries of the ranks write for `apenet run --record`, and from which the simulator
 // makes a trace.
 //
 // All ranks append to one unnamed file, which disappears with the simulator. A rank writes each chunk with
@@ -14,14 +14,15 @@ namespace apenet::ipc {
 inline constexpr const char* recording_variable = "APENET_RECORD";  // path, /proc/PID/fd/N
 
 enum class RecordingKind : std::uint8_t {
-  computed,  // the program used the CPU for `value` ps between two library calls
-  sent,      // a send to peer: tag, value bytes
-  received,  // a receive was posted
-  matched,   // that receive has matched a message: peer, tag, value bytes
-  put,       // a remote write to peer: value bytes
-  got,       // a remote read from peer: value bytes
-  ended,     // an operation has ended, and the library has seen its completion
-  closed,    // no more entries follow
+  computed,    // the program used the CPU for `value` ps between two library calls
+  sent,        // a send to peer: tag, value bytes
+  received,    // a receive was posted
+  matched,     // that receive has matched a message: peer, tag, value bytes
+  put,         // a remote write to peer: value bytes
+  got,         // a remote read from peer: value bytes
+  ended,       // an operation has ended, and the library has seen its completion
+  closed,      // no more entries of the provider follow
+  unrecorded,  // the library of interface `value` has begun to post, and its messages are not written here
 };
 
 struct RecordingEntry {
@@ -49,5 +50,9 @@ struct RecordingChunk {
   std::uint32_t failed_errno = 0;
 };
 static_assert(sizeof(RecordingChunk) == 16);
+
+// Opens the file to append to it; the caller closes it. Ends the process with a message if that fails.
+[[nodiscard]] int open_recording(const char* path);
+[[noreturn]] void fail_recording(const char* what);  // says errno, too
 
 }  // namespace apenet::ipc

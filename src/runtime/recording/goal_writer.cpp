@@ -4,10 +4,13 @@
 #include <cstdio>
 #include <map>
 #include <memory>
+#include <set>
 #include <stdexcept>
 #include <system_error>
 #include <tuple>
 #include <vector>
+
+#include "runtime/ipc/protocol.hpp"
 
 namespace apenet {
 namespace {
@@ -133,10 +136,18 @@ GoalSummary GoalWriter::write(const std::string& heading) {
 
 // Collects what must be known about all ranks before the first is written.
 void GoalWriter::survey() {
+  std::set<std::int64_t> unrecorded;
   for (std::uint32_t rank = 0; rank < recording_.rank_count(); ++rank) {
-    bool is_closed = false;
+    // A rank that uses other libraries alone opens no endpoint.
+    bool is_closed = false, has_others = false, has_endpoint = false;
     const std::size_t entries = recording_.entry_count(rank);
     recording_.for_each(rank, [&](const RecordingEntry& entry) {
+      if (entry.kind == RecordingKind::unrecorded) {
+        has_others = true;
+        unrecorded.insert(entry.value);
+        return;
+      }
+      has_endpoint = true;
       is_closed = entry.kind == RecordingKind::closed;
       // Operations are numbered from 1, and each has its own entry.
       if (entry.peer >= recording_.rank_count() || entry.operation > entries)
@@ -165,7 +176,13 @@ void GoalWriter::survey() {
           break;
       }
     });
-    if (!is_closed) ++summary_.unclosed;
+    if (!is_closed && (has_endpoint || !has_others)) ++summary_.unclosed;
+  }
+  for (const std::int64_t interface : unrecorded) {
+    const auto number = static_cast<std::uint64_t>(interface);
+    if (number >= ipc::interface_count)
+      throw std::runtime_error("the recording of this run refers to libraries that do not exist");
+    summary_.unrecorded.emplace_back(ipc::interface_names[number]);
   }
 }
 
@@ -199,6 +216,7 @@ void GoalWriter::write_rank(std::uint32_t rank) {
         break;
       case RecordingKind::matched:
       case RecordingKind::closed:
+      case RecordingKind::unrecorded:
         break;
     }
   });

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "runtime/recording/recording.hpp"
 
@@ -15,6 +16,8 @@ struct GoalSummary {
   // Messages without a receive: written with a receive that no operation requires.
   std::uint64_t unreceived = 0;
   std::uint32_t unclosed = 0;  // ranks that ended without closing their endpoint
+  // Libraries of the machines' own whose messages are not in the trace.
+  std::vector<std::string> unrecorded;
 };
 
 // Writes `heading` as a comment, then each rank's operations in the order in which they began. An operation

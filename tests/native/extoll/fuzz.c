@@ -33,6 +33,7 @@ static unsigned char* memory; /* areas by origin, the area that is read, and slo
 static RMA2_Region* region;
 static RMA2_NLA base[most_nodes];
 static struct operation plan[operations];
+static int planned;
 static unsigned char model[most_nodes][area_bytes]; /* what the areas must hold at the end */
 static int32_t locks[4];
 static int next_message[most_nodes], next_put[most_nodes]; /* position in the plan, by source */
@@ -78,8 +79,10 @@ static int tells_origin(const struct operation* op) {
   return op->kind == message ? 0 : ((op->spec & 1) != 0) + (reads && (op->spec & 4) != 0);
 }
 
+/* Mostly few operations, so that a run has many sequences. */
 static void make_plan(void) {
-  for (int i = 0; i < operations; ++i) {
+  planned = 1 + (int)below(1 + below(1 + below(operations)));
+  for (int i = 0; i < planned; ++i) {
     struct operation* op = &plan[i];
     *op = (struct operation){.kind = (enum kind)below(kinds), .source = (int)below((uint32_t)nodes)};
     op->target = (op->source + 1 + (int)below((uint32_t)nodes - 1)) % nodes;
@@ -135,10 +138,9 @@ static void carry_out(int number) {
 
 static void check_message(const unsigned char* buffer, uint32_t length, uint32_t source, uint8_t tag) {
   int i = next_message[source];
-  while (i < operations &&
-         !(plan[i].kind == message && plan[i].source == (int)source && plan[i].target == me))
+  while (i < planned && !(plan[i].kind == message && plan[i].source == (int)source && plan[i].target == me))
     ++i;
-  EXPECT(i < operations && length == plan[i].size && tag == plan[i].tag);
+  EXPECT(i < planned && length == plan[i].size && tag == plan[i].tag);
   for (uint32_t at = 0; at < length; ++at) EXPECT(buffer[at] == content(&plan[i], at));
   next_message[source] = i + 1;
   --pending_target;
@@ -182,10 +184,10 @@ static void check_arrival(RMA2_Notification* noti) {
   const RMA2_Command command = rma2_noti_get_cmd(noti);
   --pending_target;
   int i = next_put[source];
-  while (i < operations && !(plan[i].source == source && plan[i].target == me && plan[i].kind != get &&
-                             plan[i].kind != lock && tells_target(&plan[i])))
+  while (i < planned && !(plan[i].source == source && plan[i].target == me && plan[i].kind != get &&
+                          plan[i].kind != lock && tells_target(&plan[i])))
     ++i;
-  EXPECT(i < operations);
+  EXPECT(i < planned);
   const struct operation* op = &plan[i];
   static const RMA2_Command commands[] = {RMA2_ANY,           RMA2_BT_PUT, RMA2_QW_PUT,
                                           RMA2_IMMEDIATE_PUT, RMA2_ANY,    RMA2_NOTIFICATION_PUT};
@@ -233,7 +235,7 @@ static void sequence(uint64_t seed) {
   memset(next_message, 0, sizeof next_message);
   memset(next_put, 0, sizeof next_put);
   int messages = 0;
-  for (int i = 0; i < operations; ++i) {
+  for (int i = 0; i < planned; ++i) {
     if (plan[i].target != me) continue;
     messages += plan[i].kind == message;
     pending_target += plan[i].kind == message || tells_target(&plan[i]);
@@ -246,7 +248,7 @@ static void sequence(uint64_t seed) {
   kept_count = 0;
   /* From here on each process draws its own numbers. */
   state = seed * 31 + (uint64_t)me + 1;
-  for (int i = 0; i < operations; ++i) {
+  for (int i = 0; i < planned; ++i) {
     if (plan[i].source == me) carry_out(i);
     if (below(3) == 0) take_message(0);
     if (below(3) == 0) take_notification(0);

@@ -10,7 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { most_ranks = 16, most_queues = 4, most_posts = 24, part_bytes = 70000, post_bytes = 2 * part_bytes };
+enum {
+  most_ranks = 16,
+  most_queues = 4,
+  most_posts = 24,
+  most_part_bytes = 70000,
+  post_bytes = 2 * most_part_bytes
+};
 enum { name_cookie = 1, end_cookie, message_cookie, put_cookie, get_cookie, stale_cookie };
 
 struct Post {
@@ -25,17 +31,19 @@ struct Post {
 };
 
 static ape_rdma_port* port;
-static int rank, size, queues;
+static int rank, size, card_queues;
+static int queues;          /* of this sequence */
+static uint64_t part_bytes; /* what a rank may write of another by a queue */
 static ape_rdma_address addresses[most_ranks];
 static ape_rdma_buffer names[most_ranks];
 static unsigned char *memory, *outgoing, *scratch;
 static struct Post posts[most_posts];
 static int post_count;
-static int first_slot;                                  /* of the posts' memory in `outgoing` */
-static unsigned char (*model)[most_queues][part_bytes]; /* by target: what this rank has put there */
-static uint64_t sent[most_ranks][most_queues];          /* numbered messages to a target */
-static uint64_t taken[most_ranks][most_queues];         /* and from a source */
-static uint64_t announced[most_ranks][most_queues];     /* as the source says at its ends */
+static int first_slot;                                       /* of the posts' memory in `outgoing` */
+static unsigned char (*model)[most_queues][most_part_bytes]; /* by target: what this rank has put there */
+static uint64_t sent[most_ranks][most_queues];               /* numbered messages to a target */
+static uint64_t taken[most_ranks][most_queues];              /* and from a source */
+static uint64_t announced[most_ranks][most_queues];          /* as the source says at its ends */
 static long name_count, end_count, checks;
 static uint64_t seed, random_state;
 
@@ -103,7 +111,7 @@ static void take_arrival(const ape_rdma_event* event) {
          source, queue);
   if (kind == put_cookie) {
     const uint64_t offset = event->buffer - names[rank];
-    if (event->buffer != names[rank] && offset >= (uint64_t)size * queues * part_bytes)
+    if (event->buffer != names[rank] && offset >= (uint64_t)size * (uint64_t)queues * part_bytes)
       FAIL("a put into another buffer");
     return;
   }
@@ -198,7 +206,7 @@ static void fill(const struct Post* post, unsigned char* copy) {
 }
 
 static size_t offset_of_part(int writer, int queue) {
-  return ((size_t)writer * queues + queue) * part_bytes;
+  return (size_t)(writer * queues + queue) * part_bytes;
 }
 static size_t draw_bytes(size_t most) {
   const uint64_t way = draw(8);
@@ -208,6 +216,7 @@ static size_t draw_bytes(size_t most) {
 static void send_one(int target, int queue) {
   size_t most = 0;
   check(ape_rdma_max_send_bytes(port, &most), "ape_rdma_max_send_bytes");
+  if (most > part_bytes) most = part_bytes;
   struct Post* post = new_post(message_cookie, draw_bytes(most), target, queue);
   fill(post, NULL);
   const unsigned flags = draw(2) ? APE_RDMA_SIGNAL : 0;
@@ -245,7 +254,7 @@ static void get_one(int target, int queue, size_t at, size_t bytes) {
 
 /* A put or get that the target must refuse: behind the end of its buffer, or of one that does not exist. */
 static void ask_too_much(int target, int queue, ape_rdma_status wanted) {
-  const size_t end = (size_t)size * queues * part_bytes;
+  const size_t end = (size_t)(size * queues) * part_bytes;
   struct Post* post = new_post(stale_cookie, 1 + draw(100), target, queue);
   post->status = wanted;
   post->count = 1;
@@ -277,7 +286,7 @@ static void tell(int kind, const void* what, size_t bytes, int step) {
 
 static void random_posts(void) {
   ape_rdma_event event;
-  const int many = 4 + (int)draw(most_posts - 8);
+  const int many = 1 + (int)draw(1 + draw(1 + draw(most_posts - 5)));
   while (post_count < many) {
     const int target = (int)draw((uint64_t)size), queue = (int)draw((uint64_t)queues);
     switch (draw(8)) {
@@ -319,10 +328,16 @@ static int numbers_are_taken(void) {
 }
 
 static void run_sequence(int number) {
-  const size_t room = (size_t)size * queues * part_bytes;
-  random_state = mix(seed) ^ (uint64_t)rank;
+  /* Mostly few posts, queues and bytes, so that a run has many sequences. */
+  random_state = mix(seed);
+  part_bytes = draw(100) == 0 ? most_part_bytes : 700;
+  queues = 1 + (int)draw(draw((uint64_t)card_queues) + 1);
+  random_state ^= (uint64_t)rank;
+  const size_t room = (size_t)(size * queues) * part_bytes;
   memset(memory, 0, room);
-  memset(model, 0, (size_t)size * sizeof *model);
+  for (int target = 0; target < size; ++target) {
+    for (int queue = 0; queue < queues; ++queue) memset(model[target][queue], 0, part_bytes);
+  }
   check(ape_rdma_publish(port, memory, room, &names[rank]), "ape_rdma_publish");
   const ape_rdma_buffer own = names[rank];
   post_count = first_slot = 0;
@@ -360,12 +375,12 @@ int main(int argc, char** argv) {
   const int sequences = argc > 2 ? atoi(argv[2]) : 1;
   check(ape_rdma_open(APE_RDMA_ANY_PORT, &port), "ape_rdma_open");
   check(ape_rdma_rank(port, &rank, &size), "ape_rdma_rank");
-  check(ape_rdma_queues(port, &queues), "ape_rdma_queues");
-  if (queues > most_queues) queues = most_queues;
+  check(ape_rdma_queues(port, &card_queues), "ape_rdma_queues");
+  if (card_queues > most_queues) card_queues = most_queues;
   if (size > most_ranks) FAIL("too many ranks");
   for (int i = 0; i < size; ++i)
     check(ape_rdma_address_of_rank(port, i, &addresses[i]), "ape_rdma_address_of_rank");
-  const size_t room = (size_t)size * queues * part_bytes,
+  const size_t room = (size_t)(size * card_queues) * most_part_bytes,
                out_bytes = (2 * most_posts + 1) * (size_t)post_bytes;
   memory = malloc(room);
   outgoing = malloc(out_bytes);
