@@ -171,8 +171,9 @@ TEST_F(SharedContexts, SendThroughEitherEndpoint) {
 }
 
 TEST_F(SharedContexts, DropWhatIsForAClosedEndpointOnly) {
+  const auto large = pattern(rendezvous_bytes, 2);
   send(0, pattern(100, 1));
-  send(1, pattern(rendezvous_bytes, 2));
+  send(1, large);
   receiver.drain();
   post(first);
   expect(0, first, pattern(100, 1));
@@ -239,7 +240,8 @@ TEST_F(SharedContexts, TakeWhatCameBeforeTheyWereBound) {
   Sharing late(receiver, transmit, nullptr);
   const libfabric::EndpointName name{.rank = 1, .endpoint = 3};
   ASSERT_EQ(fi_av_insert(sender.av, &name, 1, addresses.data(), 0, nullptr), 1);
-  send(0, pattern(rendezvous_bytes, 1));
+  const auto large = pattern(rendezvous_bytes, 1);
+  send(0, large);
   send(0, pattern(100, 2));
   receiver.drain();
   post(first);

@@ -40,7 +40,8 @@ def unpacked_suite() -> Path:
             subprocess.run(command, check=True)
             (archive,) = Path(folder).glob("*.tar.gz")
             with tarfile.open(archive) as tar:
-                tar.extractall(folder, filter="data")
+                # Python before 3.11.4 has no filters.
+                tar.extractall(folder, **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))
             archive.unlink()
             (sources,) = (path for path in Path(folder).iterdir() if path.is_dir())
             try:

@@ -96,15 +96,16 @@ def test_a_misspelt_key_in_a_file_is_named(apenet, tmp_path):
 
 @pytest.mark.parametrize("test", TESTS)
 def test_bench_prints_a_header_and_columns(apenet, test):
-    done = apenet("bench", test, "--machine", "apenet-2004", "--sizes", "16:64")
+    layer = ["--layer", "rdma"] if test in {"put", "get"} else []  # the card has no such tests
+    done = apenet("bench", test, "--machine", "apenet-2004", "--sizes", "16:64", *layer)
     assert done.returncode == 0, done.stderr
-    header = [line for line in done.stdout.splitlines() if line.startswith("#")]
+    header = [line for line in done.stdout.splitlines() if line.startswith("#") and not line.startswith("# warning")]
     assert "Size (B)" in header[-1]
     assert "(us)" in header[-1]
     assert "(MiB/s)" in header[-1]
     rows = [line.split() for line in done.stdout.splitlines() if not line.startswith("#")]
     assert [row[0] for row in rows] == ["16", "32", "64"] * (2 if test == "fanout" else 1)  # two neighbours
-    assert all(len(row) == 3 + (test in {"rate", "fanout"}) for row in rows)
+    assert all(len(row) == 3 + (test in {"rate", "fanout", "randomaccess"}) for row in rows)
     assert done.stderr == ""
 
 
