@@ -47,7 +47,7 @@ RULES = {
     "api/libfabric": ["message", "runtime/ipc", "api/gpu/apenet_gpu.h"],
     "api/apelib": ["kernel", "message", "runtime/ipc", "api/native"],
     "api/gpu": [],
-    "api/qmp": ["api/apelib/apelib.h"],
+    "api/qmp": ["api/apelib/apelib.h", "api/native/schedules.hpp"],
     "api/native": ["kernel", "message/requests.hpp", "runtime/ipc"],
     "api/rdma": ["api/native", "runtime/ipc", "api/gpu/apenet_gpu.h", "kernel"],
     "api/tnw": ["api/native", "runtime/ipc"],

@@ -1,7 +1,6 @@
 #include "api/apelib/collectives.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <complex>
 #include <cstring>
 #include <deque>
@@ -9,6 +8,7 @@
 #include <vector>
 
 #include "api/apelib/error.hpp"
+#include "api/native/schedules.hpp"
 
 namespace apenet::apelib {
 namespace {
@@ -57,6 +57,26 @@ void fold(ape_type type, std::byte* values, const std::byte* theirs, std::size_t
   }
 }
 
+template <typename Fold>
+struct Reduction {
+  Library& library;
+  std::string_view call;
+  std::span<std::byte> mine;
+  std::span<std::byte> theirs;
+  Fold fold_in;
+
+  void send(std::uint32_t rank) { library.send(call, mine, rank, collective_tag); }
+  void receive_result(std::uint32_t rank) { library.receive(call, mine, rank, collective_tag); }
+  void take(std::uint32_t rank) {
+    library.receive(call, theirs, rank, collective_tag);
+    fold_in(mine.data(), theirs.data(), true);
+  }
+  void trade(std::uint32_t rank) {
+    library.exchange(call, mine, rank, theirs, rank, collective_tag);
+    fold_in(mine.data(), theirs.data(), library.rank() < rank);
+  }
+};
+
 }  // namespace
 
 std::size_t bytes_of(ape_type type) {
@@ -70,30 +90,23 @@ std::size_t bytes_of(ape_type type) {
   }
 }
 
-// Dissemination: after round k a rank has heard, directly or not, of the 2^k ranks below it.
 void barrier(Library& library, std::string_view call) {
-  const std::uint32_t size = library.size();
-  for (std::uint32_t distance = 1; distance < size; distance *= 2) {
-    const std::uint32_t up = (library.rank() + distance) % size;
-    const std::uint32_t down = (library.rank() + size - distance) % size;
+  native::disseminate(library.rank(), library.size(), [&](std::uint32_t up, std::uint32_t down) {
     library.exchange(call, {}, up, {}, down, collective_tag);
-  }
+  });
 }
 
-// Along a binomial tree.
 void broadcast(Library& library, std::span<std::byte> data, std::uint32_t root) {
   const std::uint32_t size = library.size();
   const std::uint32_t place = (library.rank() + size - root) % size;
-  const std::uint32_t whole = std::bit_ceil(size);
-  const std::uint32_t reach = place == 0 ? whole : place & (~place + 1);  // the ranks that this one serves
-  if (place != 0) library.receive("ape_broadcast", data, (place - reach + root) % size, collective_tag);
+  const auto rank_at = [&](std::uint32_t other) { return (other + root) % size; };
+  const native::TreePlace tree = native::binomial_tree(place, size);
+  if (place != 0) library.receive("ape_broadcast", data, rank_at(tree.parent), collective_tag);
   std::deque<Operation> sends;
   std::vector<Operation*> all;
-  for (std::uint32_t distance = reach / 2; distance > 0; distance /= 2) {
-    if (place + distance >= size) continue;
+  for (const std::uint32_t child : tree.children) {
     all.push_back(&sends.emplace_back());
-    library.transport().send(*all.back(), data, (place + distance + root) % size, collective_tag,
-                             How::automatic);
+    library.transport().send(*all.back(), data, rank_at(child), collective_tag, How::automatic);
   }
   library.wait_for("ape_broadcast", all);
 }
@@ -124,26 +137,13 @@ void combine(Library& library, std::string_view call, void* values, std::size_t 
   if (type == APE_DOUBLE_COMPLEX && with != Operator::sum)
     throw Error(APE_ERR_TYPE, std::string(call) + ": complex numbers have no order");
   const std::size_t bytes = count * bytes_of(type);
-  auto* const mine = static_cast<std::byte*>(values);
   const auto theirs = std::make_unique_for_overwrite<std::byte[]>(bytes);
-  const std::uint32_t rank = library.rank();
-  const std::uint32_t core = std::bit_floor(library.size());
-  if (rank >= core) {
-    library.send(call, {mine, bytes}, rank - core, collective_tag);
-    library.receive(call, {mine, bytes}, rank - core, collective_tag);
-    return;
-  }
-  const bool has_partner = rank + core < library.size();
-  if (has_partner) {
-    library.receive(call, {theirs.get(), bytes}, rank + core, collective_tag);
-    fold(type, mine, theirs.get(), count, with, true);
-  }
-  for (std::uint32_t distance = 1; distance < core; distance *= 2) {
-    const std::uint32_t other = rank ^ distance;
-    library.exchange(call, {mine, bytes}, other, {theirs.get(), bytes}, other, collective_tag);
-    fold(type, mine, theirs.get(), count, with, rank < other);
-  }
-  if (has_partner) library.send(call, {mine, bytes}, rank + core, collective_tag);
+  const auto fold_in = [=](std::byte* mine, const std::byte* other, bool mine_is_low) {
+    fold(type, mine, other, count, with, mine_is_low);
+  };
+  Reduction values_so_far{
+      library, call, {static_cast<std::byte*>(values), bytes}, {theirs.get(), bytes}, fold_in};
+  native::double_recursively(library.rank(), library.size(), values_so_far);
 }
 
 }  // namespace apenet::apelib

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "api/apelib/error.hpp"
+#include "kernel/grid.hpp"
 
 namespace apenet::apelib {
 namespace {
@@ -16,21 +17,6 @@ Coordinates ones() {
   Coordinates extents{};
   extents.fill(1);
   return extents;
-}
-
-std::uint32_t place_of(const Coordinates& extents, const Coordinates& coordinates) {
-  std::uint32_t place = 0;
-  for (std::size_t d = extents.size(); d-- > 0;) place = place * extents[d] + coordinates[d];
-  return place;
-}
-
-Coordinates coordinates_of(std::span<const std::uint32_t> extents, std::uint32_t place) {
-  Coordinates coordinates{};
-  for (std::size_t d = 0; d < extents.size(); ++d) {
-    coordinates[d] = place % extents[d];
-    place /= extents[d];
-  }
-  return coordinates;
 }
 
 }  // namespace
@@ -48,11 +34,13 @@ Torus::Torus(std::uint32_t dimensions, const Coordinates& extents,
 }
 
 Coordinates Torus::coordinates(std::uint32_t rank) const {
-  return coordinates_of(extents_, place_of_rank_.empty() ? rank : place_of_rank_[rank]);
+  Coordinates at{};
+  grid_coordinates(extents_, place_of_rank_.empty() ? rank : place_of_rank_[rank], at);
+  return at;
 }
 
 std::uint32_t Torus::rank_at(const Coordinates& coordinates) const {
-  const std::uint32_t place = place_of(extents_, coordinates);
+  const std::uint32_t place = grid_place(extents_, coordinates);
   return rank_at_place_.empty() ? place : rank_at_place_[place];
 }
 
@@ -116,7 +104,8 @@ std::optional<Torus> torus_of_nodes(std::span<const std::uint32_t> extents,
   Coordinates high{};
   low.fill(std::numeric_limits<std::uint32_t>::max());
   for (const std::uint32_t node : node_of_rank) {
-    const Coordinates at = coordinates_of(extents, node);
+    Coordinates at{};
+    grid_coordinates(extents, node, at);
     for (std::size_t d = 0; d < extents.size(); ++d) {
       low[d] = std::min(low[d], at[d]);
       high[d] = std::max(high[d], at[d]);
@@ -129,9 +118,10 @@ std::optional<Torus> torus_of_nodes(std::span<const std::uint32_t> extents,
   std::vector<std::uint32_t> place_of_rank;
   std::vector<bool> taken(places);
   for (const std::uint32_t node : node_of_rank) {
-    Coordinates at = coordinates_of(extents, node);
+    Coordinates at{};
+    grid_coordinates(extents, node, at);
     for (std::size_t d = 0; d < extents.size(); ++d) at[d] -= low[d];
-    const std::uint32_t place = place_of(box, at);
+    const std::uint32_t place = grid_place(box, at);
     if (taken[place]) return std::nullopt;
     taken[place] = true;
     place_of_rank.push_back(place);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "kernel/grid.hpp"
+
 namespace apenet::native {
 
 Torus::Torus(const ipc::Client& client, const ipc::Grid& grid) : grid_(grid) {
@@ -15,18 +17,12 @@ Torus::Torus(const ipc::Client& client, const ipc::Grid& grid) : grid_(grid) {
 
 Torus::Coordinates Torus::coordinates(std::uint32_t node) const {
   Coordinates at{};
-  for (std::uint32_t dimension = 0; dimension < grid_.dimensions; ++dimension) {
-    at[dimension] = node % grid_.extents[dimension];
-    node /= grid_.extents[dimension];
-  }
+  grid_coordinates(extents(), node, at);
   return at;
 }
 
 std::uint32_t Torus::node_at(const Coordinates& coordinates) const {
-  std::uint32_t node = 0;
-  for (std::uint32_t dimension = grid_.dimensions; dimension-- > 0;)
-    node = node * grid_.extents[dimension] + coordinates[dimension];
-  return node;
+  return grid_place(extents(), coordinates);
 }
 
 std::optional<std::uint32_t> Torus::next_node(std::uint32_t node, std::uint32_t direction) const {

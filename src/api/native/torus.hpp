@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "runtime/ipc/client.hpp"
@@ -36,6 +37,8 @@ class Torus {
   [[nodiscard]] std::optional<std::uint32_t> neighbour(std::uint32_t rank, std::uint32_t direction) const;
 
  private:
+  [[nodiscard]] std::span<const std::uint32_t> extents() const { return {grid_.extents, grid_.dimensions}; }
+
   ipc::Grid grid_;
   std::vector<std::uint32_t> node_of_;                // by rank
   std::vector<std::vector<std::uint32_t>> ranks_on_;  // by node

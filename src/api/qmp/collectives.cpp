@@ -1,11 +1,11 @@
 #include "api/qmp/collectives.hpp"
 
-#include <bit>
 #include <cstring>
 #include <memory>
 #include <vector>
 
 #include "api/apelib/apelib.h"
+#include "api/native/schedules.hpp"
 #include "api/qmp/failure.hpp"
 #include "api/qmp/messages.hpp"
 
@@ -30,60 +30,62 @@ void exchange(const Communicator& comm, std::span<const std::byte> out, int to, 
                      tag(comm), APE_AUTO));
 }
 
-}  // namespace
-
-// Dissemination: after round k a node has heard, directly or not, of the 2^k nodes below it.
-void barrier(const Communicator& comm) {
-  for (int distance = 1; distance < comm.size(); distance *= 2) {
-    const int up = (comm.node() + distance) % comm.size();
-    const int down = (comm.node() + comm.size() - distance) % comm.size();
-    exchange(comm, {}, up, {}, down);
-  }
+std::uint32_t place(const Communicator& comm) {
+  return static_cast<std::uint32_t>(comm.node());
+}
+std::uint32_t places(const Communicator& comm) {
+  return static_cast<std::uint32_t>(comm.size());
 }
 
-// Along a binomial tree.
+struct Reduction {
+  const Communicator& comm;
+  const Combine& combine;
+  std::size_t bytes;
+  std::byte* low;    // the values so far
+  std::byte* other;  // those of another node
+
+  void send(std::uint32_t node) { qmp::send(comm, {low, bytes}, static_cast<int>(node)); }
+  void receive_result(std::uint32_t node) { receive(comm, {low, bytes}, static_cast<int>(node)); }
+  void take(std::uint32_t node) {
+    receive(comm, {other, bytes}, static_cast<int>(node));
+    combine(low, other);
+  }
+  void trade(std::uint32_t node) {
+    const int partner = static_cast<int>(node);
+    exchange(comm, {low, bytes}, partner, {other, bytes}, partner);
+    if (partner < comm.node()) std::swap(low, other);
+    combine(low, other);
+  }
+};
+
+}  // namespace
+
+void barrier(const Communicator& comm) {
+  native::disseminate(place(comm), places(comm), [&](std::uint32_t up, std::uint32_t down) {
+    exchange(comm, {}, static_cast<int>(up), {}, static_cast<int>(down));
+  });
+}
+
 void broadcast(const Communicator& comm, std::span<std::byte> data) {
-  const int node = comm.node();
-  const int whole = static_cast<int>(std::bit_ceil(static_cast<unsigned>(comm.size())));
-  const int reach = node == 0 ? whole : node & -node;  // the nodes that this one serves
-  if (node != 0) receive(comm, data, node - reach);
+  const native::TreePlace tree = native::binomial_tree(place(comm), places(comm));
+  if (comm.node() != 0) receive(comm, data, static_cast<int>(tree.parent));
   std::vector<ape_request> sends;
-  for (int distance = reach / 2; distance > 0; distance /= 2) {
-    if (node + distance >= comm.size()) continue;
+  for (const std::uint32_t child : tree.children) {
     sends.push_back(APE_NO_REQUEST);
-    check(ape_isend(data.data(), data.size(), comm.rank_of(node + distance), tag(comm), APE_AUTO,
+    check(ape_isend(data.data(), data.size(), comm.rank_of(static_cast<int>(child)), tag(comm), APE_AUTO,
                     &sends.back()));
   }
   check(ape_wait_all(static_cast<int>(sends.size()), sends.data()));
 }
 
 void reduce(const Communicator& comm, std::span<std::byte> data, const Combine& combine) {
-  const auto mine = std::make_unique<std::byte[]>(data.size());
-  const auto theirs = std::make_unique<std::byte[]>(data.size());
-  std::byte* low = mine.get();
-  std::byte* other = theirs.get();
   const std::size_t bytes = data.size();
-  const int node = comm.node();
-  const int core = static_cast<int>(std::bit_floor(static_cast<unsigned>(comm.size())));
-  if (node >= core) {
-    send(comm, data, node - core);
-    receive(comm, data, node - core);
-    return;
-  }
-  if (bytes > 0) std::memcpy(low, data.data(), bytes);
-  const bool has_partner = node + core < comm.size();
-  if (has_partner) {
-    receive(comm, {other, bytes}, node + core);
-    combine(low, other);
-  }
-  for (int distance = 1; distance < core; distance *= 2) {
-    const int partner = node ^ distance;
-    exchange(comm, {low, bytes}, partner, {other, bytes}, partner);
-    if (partner < node) std::swap(low, other);
-    combine(low, other);
-  }
-  if (bytes > 0) std::memcpy(data.data(), low, bytes);
-  if (has_partner) send(comm, data, node + core);
+  const auto mine = std::make_unique<std::byte[]>(bytes);
+  const auto theirs = std::make_unique<std::byte[]>(bytes);
+  if (bytes > 0) std::memcpy(mine.get(), data.data(), bytes);
+  Reduction values{comm, combine, bytes, mine.get(), theirs.get()};
+  native::double_recursively(place(comm), places(comm), values);
+  if (bytes > 0) std::memcpy(data.data(), values.low, bytes);
 }
 
 void exchange_all(const Communicator& comm, std::byte* in, const std::byte* out, std::size_t bytes) {

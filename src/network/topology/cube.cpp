@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kernel/grid.hpp"
 #include "kernel/refuse.hpp"
 
 namespace apenet {
@@ -23,18 +24,13 @@ CubeShape::CubeShape(std::vector<std::uint32_t> dims) : dims_(std::move(dims)) {
 }
 
 std::vector<std::uint32_t> CubeShape::coordinates(NodeId node) const {
-  std::vector<std::uint32_t> result;
-  for (const std::uint32_t size : dims_) {
-    result.push_back(node % size);
-    node /= size;
-  }
+  std::vector<std::uint32_t> result(dims_.size());
+  grid_coordinates(dims_, node, result);
   return result;
 }
 
 NodeId CubeShape::node(const std::vector<std::uint32_t>& coordinates) const {
-  NodeId result = 0;
-  for (std::size_t d = dims_.size(); d-- > 0;) result = result * dims_[d] + coordinates[d];
-  return result;
+  return grid_place(dims_, coordinates);
 }
 
 std::uint32_t CubeShape::distance(NodeId from, NodeId to, bool wraps) const {
