@@ -48,6 +48,11 @@ void bind_reports(nb::module_& module) {
       .def_ro("links", &NetworkHistory::links)
       .def_ro("by_hops", &NetworkHistory::by_hops);
 
+  nb::class_<RouteChange>(module, "RouteChange")
+      .def_ro("at_ps", &RouteChange::at_ps)
+      .def_ro("rank", &RouteChange::rank)
+      .def_ro("rail", &RouteChange::rail)
+      .def_ro("routes", &RouteChange::routes);
   nb::class_<RankReport>(module, "RankReport")
       .def_ro("status", &RankReport::status)
       .def_ro("used_network", &RankReport::used_network)
@@ -75,6 +80,7 @@ void bind_reports(nb::module_& module) {
       .def_ro("trace_hash", &SessionReport::trace_hash)
       .def_ro("links", &SessionReport::links)
       .def_ro("faults", &SessionReport::faults)
+      .def_ro("route_changes", &SessionReport::route_changes)
       .def_ro("network", &SessionReport::network)
       .def_ro("warnings", &SessionReport::warnings);
 }

@@ -165,6 +165,8 @@ void Session::Parts::report_on(SessionReport& report) {
   report.trace_hash = scheduler.trace_hash();
   report.links = scheduler.link_use();
   report.faults = machine.fault_use();
+  report.route_changes = scheduler.route_changes();
+  for (RouteChange& change : report.route_changes) change.at_ps -= scheduler.epoch_ps();
   report.network = observation.network_history();
   for (std::string& warning : machine.warnings()) report.warnings.push_back(std::move(warning));
   for (std::string& warning : observation.finish()) report.warnings.push_back(std::move(warning));

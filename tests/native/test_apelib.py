@@ -295,6 +295,8 @@ def test_a_missing_message_is_a_deadlock_that_names_the_call(start_apenet, tmp_p
     assert "waits in ape_recv" in done.stderr
 
 
+# Own routes twice and the machine's; all; three of a cycle; none; one behind a short message; none.
+ROUTE_COUNTS = [2, 1, 0, 240, 0, 3, 0, 0, 1, 0, 0]
 ROUTES_SAY = """\
 1 hop N ns, 3 hops N ns
 deadlock: ape_route_apply: packets could wait for each other in a cycle: (0,0,0)+x class 1 -> (1,0,0)+y class 1 -> \
@@ -312,14 +314,21 @@ busy: ape_route_apply: for 1000 us packets were in the network
 @pytest.mark.parametrize(("engine", "slack_ns"), [("packet", "0"), ("flit", "9")])  # a cycle of the router's clock
 def test_routes_are_read_set_and_refused(compile_native, run_virtual, tmp_path, engine, slack_ns):
     program = compile_native("apelib/routes.c", "apelib")
-    outputs, hashes = [], []
+    outputs, hashes, changes = [], [], []
     for label in ("once", "again"):
         options = ("--engine", engine, "--out", str(tmp_path / label))
         outputs.append(run_virtual(program, 16, "set", slack_ns, options=options))
-        hashes.append(json.loads((tmp_path / label / "run.json").read_text(encoding="utf-8"))["trace_hash"])
+        result = json.loads((tmp_path / label / "run.json").read_text(encoding="utf-8"))
+        hashes.append(result["trace_hash"])
+        changes.append(result["route_changes"])
     assert outputs[0] == outputs[1]
     assert hashes[0] == hashes[1]
     assert re.sub(r"\d+ ns", "N ns", outputs[0]) == ROUTES_SAY
+    assert changes[0] == changes[1]
+    assert [change["routes"] for change in changes[0]] == ROUTE_COUNTS
+    times = [change["at_us"] for change in changes[0]]
+    assert times == sorted(times)
+    assert times[0] > 0 and times[-1] < result["virtual_time_us"]
 
 
 @pytest.mark.parametrize(

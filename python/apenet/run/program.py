@@ -27,7 +27,7 @@ from apenet.machine import machine as read_machine
 from apenet.machine.mapping import Mapping, map_file, map_ranks
 from apenet.run import folder as runfolder
 from apenet.run.recording import Recording
-from apenet.run.results import Request, Result, common_results, show_size, show_time
+from apenet.run.results import PS_PER_US, Request, Result, common_results, show_size, show_time
 
 _OUTCOMES = {
     getattr(_core.Outcome, name): name
@@ -71,6 +71,16 @@ class RankResult:
     finalised: bool
 
 
+@dataclass(frozen=True)
+class RouteChange:
+    """A program has replaced routes of a network (`ape_route_apply`). `routes` counts those that are its own since."""
+
+    at_us: float
+    rank: int
+    rail: int
+    routes: int
+
+
 @dataclass(frozen=True, kw_only=True)
 class RunResult(Result):
     """The result of a run. Everything except `wall_time_s` and the captured output repeats exactly."""
@@ -80,6 +90,7 @@ class RunResult(Result):
     message: str
     compute: str
     ranks: tuple[RankResult, ...]
+    route_changes: tuple[RouteChange, ...]
     stdout: bytes | None = field(default=None, repr=False)
     stderr: bytes | None = field(default=None, repr=False)
 
@@ -110,6 +121,7 @@ class RunResult(Result):
             "waiting_share": round(self.waiting_share, 6),
             "trace_hash": self.trace_hash,
             "faults": vars(self.faults),
+            "route_changes": [vars(change) for change in self.route_changes],
             "warnings": list(self.warnings),
             "ranks": [vars(rank) for rank in self.ranks],
             "links": [vars(link) for link in self.links if link.packets > 0],
@@ -338,6 +350,10 @@ def _result(
                 finalised=rank.finalised,
             )
             for rank in report.ranks
+        ),
+        route_changes=tuple(
+            RouteChange(at_us=change.at_ps / PS_PER_US, rank=change.rank, rail=change.rail, routes=change.routes)
+            for change in report.route_changes
         ),
         stdout=stdout,
         stderr=stderr,

@@ -3,8 +3,8 @@
 
 #include "api/apelib/apelib.h"
 #include "api/apelib/arguments.hpp"
-#include "api/apelib/error.hpp"
 #include "api/apelib/collectives.hpp"
+#include "api/apelib/error.hpp"
 #include "api/apelib/process.hpp"
 
 using namespace apenet::apelib;

@@ -8,6 +8,7 @@
 
 #include "machine/machine.hpp"
 #include "runtime/observe/observation.hpp"
+#include "runtime/scheduler/route_orders.hpp"
 
 namespace apenet {
 
@@ -67,6 +68,7 @@ struct SessionReport {
   std::uint64_t trace_hash = 0;
   std::vector<LinkUse> links;
   FaultUse faults;
+  std::vector<RouteChange> route_changes;
   std::optional<NetworkHistory> network;
   std::vector<std::string> warnings;  // behaviour that the model does not cover, with counts
 };

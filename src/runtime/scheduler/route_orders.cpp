@@ -73,6 +73,8 @@ bool RouteOrders::carry_out(std::uint32_t rank, const Order& order, std::span<co
     refuse_order(rank, "number " + std::to_string(words[0]) + ", expected 0 or 1");
   if (routes.is_network_empty()) {
     routes.program(asked);
+    changes_.push_back(
+        {simulation_.now().ps(), rank, order.request.rail, static_cast<std::uint32_t>(asked.size())});
     answer(rank, RouteOutcome::done, {});
     return true;
   }

@@ -15,6 +15,14 @@
 
 namespace apenet {
 
+// Routes of a network that a program has replaced.
+struct RouteChange {
+  std::int64_t at_ps = 0;  // by the simulation's clock; in a report, virtual time
+  std::uint32_t rank = 0;  // whose order it was
+  std::uint32_t rail = 0;
+  std::uint32_t routes = 0;  // that the program has set since; the others are the machine's
+};
+
 // An order reaches the network one lookahead after its post. Routes are replaced while no packet is in the
 // network: an order waits for that, for at most `patience`, and is refused then. Before virtual time begins,
 // as afterwards.
@@ -32,6 +40,7 @@ class RouteOrders final : private EventHandler {
       : simulation_(simulation), machine_(machine), memory_(memory), answered_(std::move(answered)) {}
 
   void post(std::uint32_t rank, const ipc::Request& request, Time when);
+  [[nodiscard]] const std::vector<RouteChange>& changes() const { return changes_; }
 
  private:
   struct Order {
@@ -53,6 +62,7 @@ class RouteOrders final : private EventHandler {
   Answered answered_;
   EventSource source_{EventKind::control, 0, 0};
   std::map<std::uint32_t, Order> orders_;  // by rank, which has one at a time
+  std::vector<RouteChange> changes_;
 };
 
 }  // namespace apenet

@@ -93,6 +93,7 @@ class Scheduler final : public CompletionSink {
   [[nodiscard]] const RunTotals& totals() const { return totals_; }
   // Use of the links since virtual time began.
   [[nodiscard]] std::vector<LinkUse> link_use() const;
+  [[nodiscard]] const std::vector<RouteChange>& route_changes() const { return route_orders_.changes(); }
   // Hash of every completion since virtual time began, in order. Two runs with equal hashes did the same.
   [[nodiscard]] std::uint64_t trace_hash() const { return hash_.value(); }
   // The virtual time at which the process was last woken, or before_time_ps if never.
