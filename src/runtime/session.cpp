@@ -68,7 +68,8 @@ struct Session::Parts {
     machine.fill_receive_rings();
     ipc::Header& header = shared.header();
     header.rail_count = rail_count(description);
-    for (std::uint8_t rail = 0; rail < header.rail_count; ++rail) describe_rail(rail, header.rails[rail]);
+    for (std::uint8_t rail = 0; rail < rail_count(description); ++rail)
+      describe_rail(rail, header.rails[rail]);
     header.lookahead_ps = machine.lookahead().ps();
     header.compute_mode = options.measure_compute ? ipc::ComputeMode::measured : ipc::ComputeMode::none;
     header.compute_scale_ppm = std::llround(options.compute_scale * 1e6);

@@ -16,8 +16,6 @@ namespace {
 using apenet::gasnet::Argument;
 using apenet::gasnet::Category;
 using apenet::gasnet::Handler;
-using apenet::gasnet::Header;
-using apenet::gasnet::Incoming;
 using apenet::gasnet::Library;
 using apenet::gasnet::Outgoing;
 using apenet::gasnet::Running;

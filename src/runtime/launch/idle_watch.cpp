@@ -84,7 +84,7 @@ std::string IdleWatch::describe_sleepers(const std::vector<int>& rank_processes,
     const auto same =
         std::find_if(lines.begin(), lines.end(), [&text](const auto& line) { return line.first == text; });
     if (same == lines.end()) {
-      lines.push_back({std::move(text), {rank}});
+      lines.emplace_back(std::move(text), std::vector{rank});
     } else {
       same->second.push_back(rank);
     }

@@ -124,7 +124,7 @@ void Scheduler::give_back_untaken(std::uint32_t rank) {
   for (const ipc::Event& event : process.overflow) {
     if (event.mailbox_packets > 0) give_back(rank, process.clock_ps, event.rail);
   }
-  for (std::uint8_t rail = 0; rail < process.kept.size(); ++rail) {
+  for (std::uint8_t rail = 0; rail < std::uint8_t{ipc::most_rails}; ++rail) {
     for (std::uint32_t left = process.kept[rail]; left > 0; --left) give_back(rank, process.clock_ps, rail);
   }
 }

@@ -74,7 +74,7 @@ std::string Report::peer_text(std::uint32_t rank, const ObjectFact& object, std:
 
 std::string Report::operation_text(std::uint32_t rank, const OperationFact& operation) const {
   const ObjectFact& object = operation.object;
-  const std::string name(name_of(operation.call));
+  std::string name(name_of(operation.call));
   const auto to = [&] {
     return " to " + peer_text(rank, object, operation.target) + ", tag " + number(operation.target_tag);
   };
@@ -109,7 +109,7 @@ std::string Report::operation_text(std::uint32_t rank, const OperationFact& oper
 
 std::string Report::call_text(std::uint32_t rank, const CallFact& call) const {
   const CallKind kind = call.operation.kind;
-  const std::string name = operation_text(rank, call.operation);
+  std::string name = operation_text(rank, call.operation);
   const std::string several = " of " + number(static_cast<std::int64_t>(call.request_count)) + " requests";
   if (kind == CallKind::wait_one) {
     return name + (call.requests.empty() ? "" : " for " + operation_text(rank, call.requests.front()));

@@ -124,12 +124,14 @@ void pass_on(int number, siginfo_t* info, void* context) {
   if (theirs.sa_handler == SIG_DFL || theirs.sa_handler == SIG_IGN) {
     // The fault recurs and ends the process.
     const Action end{};
+    // NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): set with the trap
     trap().set_action(SIGSEGV, &end, nullptr);
     if (was_sent) raise(SIGSEGV);
     return;
   }
   if ((theirs.sa_flags & static_cast<int>(SA_RESETHAND)) != 0) trap().theirs = Action{};
   sigset_t mask = theirs.sa_mask;
+  // NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): set with the trap
   trap().set_mask(SIG_BLOCK, &mask, nullptr);  // the kernel restores the mask when we return
   if ((theirs.sa_flags & SA_SIGINFO) != 0) {
     theirs.sa_sigaction(number, info, context);

@@ -184,7 +184,7 @@ class TrafficRun final : private EventHandler {
 };
 
 std::vector<std::uint32_t> shape_of(const NetworkDescription& network, const Network& built) {
-  const std::vector<std::uint32_t> dims = network.topology.dims();
+  std::vector<std::uint32_t> dims = network.topology.dims();
   std::uint64_t nodes = 1;
   for (const std::uint32_t size : dims) nodes *= size;
   if (!dims.empty() && nodes == built.node_count()) return dims;

@@ -64,7 +64,7 @@ int start(const Plan& plan, const PlannedProcess& process, const std::vector<std
   environment.push_back(nullptr);
   const pid_t warden = getpid();
   volatile int error = 0;
-  const pid_t child = vfork();
+  const pid_t child = vfork();  // NOLINT(bugprone-unsafe-functions): posix_spawn cannot do what become() does
   if (child < 0) return -errno;
   if (child == 0) {
     error = become(plan.program.c_str(), arguments.data(), environment.data(), process, warden);
