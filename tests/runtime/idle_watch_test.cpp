@@ -14,8 +14,12 @@
 #include <atomic>
 #include <csignal>
 #include <functional>
+#include <limits>
 #include <new>
+#include <optional>
 #include <thread>
+
+#include "runtime/launch/host_thread.hpp"
 
 namespace apenet::test {
 namespace {
@@ -29,6 +33,7 @@ void sleep_at(const Word& word) {
 }
 
 // A process each of whose threads sleeps at a word shared with the test, and goes back to sleep when woken.
+// While the test runs on, all of them sleep, however busy the host is.
 class Sleeper {
  public:
   static constexpr std::size_t most_threads = 4;
@@ -38,9 +43,12 @@ class Sleeper {
     if (shared == MAP_FAILED) throw std::bad_alloc();
     words_ = new (shared) Words{};
     process_id_ = fork();
-    if (process_id_ != 0) return;
-    for (std::size_t i = 1; i < threads; ++i) std::thread([this, i] { live(words_->at[i]); }).detach();
-    live(words_->at[0]);
+    if (process_id_ != 0) {
+      for (std::size_t i = 0; i < threads; ++i) await_sleep(i);
+      return;
+    }
+    for (std::size_t i = 1; i < threads; ++i) std::thread([this, i] { live(i); }).detach();
+    live(0);
   }
   ~Sleeper() {
     kill(process_id_, SIGKILL);
@@ -51,7 +59,7 @@ class Sleeper {
   Sleeper& operator=(const Sleeper&) = delete;
 
   [[nodiscard]] int process_id() const { return process_id_; }
-  // Returns after the thread has woken, when it is about to sleep again.
+  // Returns when the thread has woken and sleeps again.
   void wake(std::size_t thread) {
     const std::uint32_t before = words_->turns.load();
     ++words_->at[thread];
@@ -59,17 +67,28 @@ class Sleeper {
       syscall(SYS_futex, &words_->at[thread], FUTEX_WAKE, 1, nullptr, nullptr, 0);
       std::this_thread::sleep_for(100us);
     }
+    await_sleep(thread);
   }
 
  private:
   struct Words {
     std::array<Word, most_threads> at;
+    std::array<Word, most_threads> thread_ids;  // 0: the thread has not begun
     Word turns;
   };
-  [[noreturn]] void live(const Word& word) {
+  [[noreturn]] void live(std::size_t thread) {
+    words_->thread_ids[thread] = static_cast<std::uint32_t>(gettid());
     for (;;) {
-      sleep_at(word);
+      sleep_at(words_->at[thread]);
       ++words_->turns;
+    }
+  }
+  // The thread waits for nothing but its word.
+  void await_sleep(std::size_t thread) const {
+    for (;; std::this_thread::sleep_for(100us)) {
+      const auto id = static_cast<int>(words_->thread_ids[thread].load());
+      const auto state = id == 0 ? std::nullopt : thread_state(process_id_, id);
+      if (state && state->state == 'S' && system_call(process_id_, id).number == SYS_futex) return;
     }
   }
 
@@ -77,10 +96,12 @@ class Sleeper {
   int process_id_ = 0;
 };
 
+// Only the wait for threads that all sleep can end: a busy host cannot make a look so late that another one
+// ends.
 SessionOptions patience(std::chrono::milliseconds wait) {
   SessionOptions options;
   options.deadlock_wait_ms = static_cast<int>(wait.count());
-  options.stall_timeout_ms = static_cast<int>(wait.count());
+  options.stall_timeout_ms = std::numeric_limits<int>::max();
   return options;
 }
 
