@@ -94,6 +94,11 @@ void bind_session(nb::module_& module) {
       .def_rw("network_history", &ObservationOptions::network_history)
       .def_rw("trace_path", &ObservationOptions::trace_path);
 
+  nb::enum_<CoreUse>(module, "CoreUse")
+      .value("adaptive", CoreUse::adaptive)
+      .value("one", CoreUse::one)
+      .value("all", CoreUse::all);
+
   nb::class_<SessionOptions>(module, "SessionOptions")
       .def(nb::init<>())
       .def_rw("observation", &SessionOptions::observation)
@@ -101,7 +106,7 @@ void bind_session(nb::module_& module) {
       .def_rw("compute_scale", &SessionOptions::compute_scale)
       .def_rw("deadlock_wait_ms", &SessionOptions::deadlock_wait_ms)
       .def_rw("stall_timeout_ms", &SessionOptions::stall_timeout_ms)
-      .def_rw("pin", &SessionOptions::pin)
+      .def_rw("cores", &SessionOptions::cores)
       .def_rw("output_fd", &SessionOptions::output_fd)
       .def_rw("error_fd", &SessionOptions::error_fd)
       .def_rw("told_fd", &SessionOptions::told_fd)

@@ -192,7 +192,7 @@ SessionReport run_beside(const MachineDescription& machine, Work work,
   SessionOptions options;
   options.output_fd = options.error_fd = sink;
   options.deadlock_wait_ms = 5;
-  options.pin = false;
+  options.cores = CoreUse::all;
   Session session(machine, {0, 1, 2}, options);
   View view(session, 3);
   std::vector<RankProcess> ranks;

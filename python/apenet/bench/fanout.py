@@ -41,7 +41,9 @@ class FanOutResult(BenchResult):
         return {**columns, "neighbors": neighbors}
 
 
-def measure(request: BenchRequest, neighbors: Sequence[int] | None, *, library: MpiChoice, pin: bool) -> FanOutResult:
+def measure(
+    request: BenchRequest, neighbors: Sequence[int] | None, *, library: MpiChoice, pin: bool | None
+) -> FanOutResult:
     """Measures each size for each number of neighbours, the first ones of `receivers`."""
     machine, sizes = request.machine, request.sizes
     sender, *others = request.nodes if request.nodes is not None else [0, *neighbours_of_0(machine)]

@@ -56,7 +56,13 @@ LAYERS = {
 
 
 def measure(
-    request: BenchRequest, layer: str, *, channels: Sequence[int], window: int | None, pin: bool, library: MpiChoice
+    request: BenchRequest,
+    layer: str,
+    *,
+    channels: Sequence[int],
+    window: int | None,
+    pin: bool | None,
+    library: MpiChoice,
 ) -> BenchResult:
     """Each size and number of channels in a run of its own: so does layer card, whose times these compare with."""
     _check(request, layer, window)
@@ -76,7 +82,9 @@ def measure(
     )
 
 
-def measure_halo(request: BenchRequest, layer: str, plan: Plan, *, pin: bool, library: MpiChoice) -> WorkloadResult:
+def measure_halo(
+    request: BenchRequest, layer: str, plan: Plan, *, pin: bool | None, library: MpiChoice
+) -> WorkloadResult:
     """The exchange of all processes, one on each of the plan's nodes; time is that of process 0's exchanges."""
     _check(request, layer, None)
     if len(plan.grid) > GRID_DIMENSIONS:
@@ -122,7 +130,7 @@ def neighbours(plan: Plan, dimension: int) -> int:
 class _Runs:
     """The program at one layer, and what its runs have measured."""
 
-    def __init__(self, request: BenchRequest, layer: str, *, pin: bool, library: MpiChoice) -> None:
+    def __init__(self, request: BenchRequest, layer: str, *, pin: bool | None, library: MpiChoice) -> None:
         self.points: list[tuple[int, float, float]] = []
         self.warnings: list[tuple[str, ...]] = []
         self._request = request

@@ -24,7 +24,9 @@ class BenchError(ApenetError):
     """The benchmark's program failed; the message contains its output."""
 
 
-def measure(request: BenchRequest, *, window: int | None, memory: str, library: MpiChoice, pin: bool) -> BenchResult:
+def measure(
+    request: BenchRequest, *, window: int | None, memory: str, library: MpiChoice, pin: bool | None
+) -> BenchResult:
     """One run for every series of doubling sizes, with ranks only on `nodes`, which work in pairs."""
     test, sizes = request.test, request.sizes
     placed = list(request.nodes) if request.nodes is not None else [0, 1]
@@ -69,7 +71,7 @@ def _check_memory(machine: Machine, memory: str) -> None:
 
 
 def run_on(
-    request: BenchRequest, placed: Sequence[int], command: Sequence[str | Path], *, library: MpiChoice, pin: bool
+    request: BenchRequest, placed: Sequence[int], command: Sequence[str | Path], *, library: MpiChoice, pin: bool | None
 ) -> RunResult:
     """Runs an MPI program with a rank on each of these nodes. Raises BenchError if it fails."""
     result = run(

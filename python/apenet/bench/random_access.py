@@ -57,7 +57,7 @@ def measure(
     count: int | None,
     look_ahead: int | None,
     ranks_per_node: int,
-    pin: bool,
+    pin: bool | None,
     library: MpiChoice,
 ) -> RandomAccessResult:
     """Each size of the table in a run of its own, with processes on each node; the program verifies the table."""

@@ -61,7 +61,7 @@ class MpiOptions(TypedDict, total=False):
 
     neighbors: Sequence[int] | None
     mpi_library: MpiChoice
-    pin: bool
+    pin: bool | None
     active_messages: str | None
 
 
@@ -97,7 +97,7 @@ DEFAULTS: Options = {
     "region": None,
     "neighbors": None,
     "mpi_library": "auto",
-    "pin": True,
+    "pin": None,
     "active_messages": None,
     "count": None,
     "algorithm": None,

@@ -116,7 +116,7 @@ def bench(
     ] = None,
     mpi: Annotated[str, typer.Option("--mpi", metavar="auto|mpich|openmpi", help="MPI of --layer mpi.")] = "auto",
     engine: EngineOption = "packet",
-    pin: PinOption = True,
+    pin: PinOption = None,
     seed: SeedOption = 1,
     as_json: JsonOption = False,
 ) -> None:

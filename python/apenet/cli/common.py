@@ -79,7 +79,14 @@ RunFolderOption = Annotated[
     Path | None,
     typer.Option("--out", metavar="DIR", parser=path_of("out", "a folder"), help="Folder for the run's files."),
 ]
-PinOption = Annotated[bool, typer.Option("--pin/--no-pin", help="Run on one core: faster, with the same results.")]
+PinOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--pin/--no-pin",
+        help="Run on one core, or on all. By default the run chooses: ranks that compute use all. Same results.",
+        show_default=False,
+    ),
+]
 
 
 def unkept(error: NotWrittenError, result: type[Result]) -> Result:

@@ -76,7 +76,7 @@ def run(
             help="Folder for the program's output, one file per rank and stream: rank-0003.out.",
         ),
     ] = None,
-    pin: PinOption = True,
+    pin: PinOption = None,
     trap_tsc: Annotated[
         bool,
         typer.Option("--trap-tsc", help="Virtual time also for the cycle counter (rdtsc); slow."),

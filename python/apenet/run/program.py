@@ -128,6 +128,10 @@ class RunResult(Result):
         }
 
 
+# By the parameter `pin` of run().
+_CORES = {None: _core.CoreUse.adaptive, True: _core.CoreUse.one, False: _core.CoreUse.all}
+
+
 def run(
     command: Sequence[str | Path],
     *,
@@ -140,7 +144,7 @@ def run(
     mpi: MpiChoice = "auto",
     out: str | Path | None = None,
     trace: str | Path | None = None,
-    pin: bool = True,
+    pin: bool | None = None,
     trap_tsc: bool = False,
     seed: int = 1,
     capture: bool = False,
@@ -159,9 +163,10 @@ def run(
     over time to the result. `record` names a file for a GOAL trace, the input of `apenet.replay`; `trace` names a file
     for a timeline, which ui.perfetto.dev opens. `faults` are links and nodes that die and revive
     (`Machine.with_faults`). With `trap_tsc` the processor's cycle counter (rdtsc) is virtual, too, at one tick per
-    nanosecond. `stall_timeout` is the time in seconds without progress after which a run is ended as a deadlock; see
-    docs/limits.md. Raises InputError and MachineError for invalid input; a failed program is a result, not an
-    exception.
+    nanosecond. By default the run uses one core or several, as its ranks hand over or compute; `pin` sets one core or,
+    if false, all; the results are the same. `stall_timeout` is the time in seconds without progress after which a run
+    is ended as a deadlock; see docs/limits.md. Raises InputError and MachineError for invalid input; a failed
+    program is a result, not an exception.
     """
     chosen = (read_machine(machine) if isinstance(machine, str) else machine).with_faults(*texts("faults", faults))
     arguments = _checked_command(command)
@@ -239,9 +244,9 @@ def _recorded(request: RunRequest, recording: Recording, result: RunResult) -> R
     return replace(result, warnings=(*result.warnings, *recording.write(request.ranks, heading)))
 
 
-def _session_options(compute: str, pin: bool, stall_timeout: float) -> _core.SessionOptions:
+def _session_options(compute: str, pin: bool | None, stall_timeout: float) -> _core.SessionOptions:
     options = _core.SessionOptions()
-    options.pin = pin
+    options.cores = _CORES[pin]
     is_number = isinstance(stall_timeout, int | float) and not isinstance(stall_timeout, bool)
     if not (is_number and 0.1 <= stall_timeout <= MOST_STALL_TIMEOUT_S):  # noqa: PLR2004
         raise InputError("stall_timeout", stall_timeout, f"seconds, from 0.1 to {MOST_STALL_TIMEOUT_S}")

@@ -236,6 +236,14 @@ std::optional<ThreadState> thread_state(int process_id, int thread_id) {
   return state;
 }
 
+std::chrono::nanoseconds runnable_time(int process_id, int thread_id) {
+  std::istringstream fields(first_line(task_path(process_id, thread_id) + "/schedstat"));
+  std::int64_t ran_ns = 0;
+  std::int64_t waited_ns = 0;
+  fields >> ran_ns >> waited_ns;
+  return std::chrono::nanoseconds(ran_ns + waited_ns);
+}
+
 SystemCall system_call(int process_id, int thread_id) {
   std::istringstream fields(first_line(task_path(process_id, thread_id) + "/syscall"));
   SystemCall call;

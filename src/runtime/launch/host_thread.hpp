@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -19,6 +20,9 @@ struct ThreadState {
 
 // Returns nothing if the thread has ended.
 [[nodiscard]] std::optional<ThreadState> thread_state(int process_id, int thread_id);
+
+// The time that a thread has run or waited for a processor; 0 if it has ended or the host does not tell.
+[[nodiscard]] std::chrono::nanoseconds runnable_time(int process_id, int thread_id);
 
 // The system call in which a thread sleeps. number is -1 if the thread is in no system call or the host does
 // not tell.

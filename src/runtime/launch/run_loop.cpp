@@ -28,7 +28,8 @@ RunLoop::RunLoop(SharedMemory& shared, Scheduler& scheduler, const SessionOption
       settling_(scheduler, server_, options.settle_cpu_ms, count_),
       idle_(options),
       start_(scheduler, server_, options),
-      hold_ups_(scheduler, options) {}
+      hold_ups_(scheduler, options),
+      cores_(options.cores) {}
 
 void RunLoop::run(SessionReport& report, const std::function<bool()>& interrupted) {
   guarded([&] { live(interrupted); });
@@ -77,6 +78,7 @@ void RunLoop::step() {
   while (server_.serve(0)) {
   }
   hold_ups_.note_all_wait();
+  cores_.note_all_wait();
   const bool was_started = scheduler_.started();
   Scheduler::Outcome outcome{};
   try {
@@ -91,7 +93,9 @@ void RunLoop::step() {
     return;
   }
   server_.pass_output();
-  if (!was_started && scheduler_.started() && options_.pin) begin_pinned();
+  // Not earlier: before virtual time, the processes start up independently, which is faster on all cores.
+  if (!was_started && scheduler_.started()) cores_.begin(scheduler_.process_ids());
+  if (outcome == Scheduler::Outcome::woken) cores_.note_turn(scheduler_.woken());
   if (outcome == Scheduler::Outcome::finished) {
     all_finished_ = true;
   } else if (outcome == Scheduler::Outcome::idle) {
@@ -101,13 +105,6 @@ void RunLoop::step() {
       on_idle();
     }
   }
-}
-
-// Pin only when virtual time begins: before that, the processes start up independently, which is faster on
-// all cores.
-void RunLoop::begin_pinned() {
-  affinity_.emplace();
-  for (const int process_id : scheduler_.process_ids()) affinity_->hold(process_id);
 }
 
 void RunLoop::wait_for_processes() {
@@ -188,6 +185,7 @@ void RunLoop::look_around(const std::function<bool()>& interrupted) {
   next_look_ = now + loop_look_interval;
   server_.watch_attached();
   scheduler_.recover();
+  cores_.adapt(scheduler_.process_ids());
   if (interrupted()) verdict_.stop(SessionReport::Outcome::interrupted, 128 + SIGINT, "interrupted");
   server_.notice_lost_output();
 }

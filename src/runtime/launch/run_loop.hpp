@@ -3,10 +3,9 @@
 
 #include <chrono>
 #include <functional>
-#include <optional>
 #include <vector>
 
-#include "runtime/launch/affinity.hpp"
+#include "runtime/launch/cores.hpp"
 #include "runtime/launch/hold_ups.hpp"
 #include "runtime/launch/idle_watch.hpp"
 #include "runtime/launch/rank_server.hpp"
@@ -36,7 +35,6 @@ class RunLoop {
   void guarded(Work work);
   void live(const std::function<bool()>& interrupted);
   void step();
-  void begin_pinned();
   void wait_for_processes();
   void on_idle();
   void settle(VirtualInstant first_failure);
@@ -54,7 +52,7 @@ class RunLoop {
   IdleWatch idle_;
   StartWatch start_;
   HoldUps hold_ups_;
-  std::optional<Affinity> affinity_;
+  Cores cores_;
   bool all_finished_ = false;
   bool is_settled_ = false;
   WallClock::time_point next_look_{};

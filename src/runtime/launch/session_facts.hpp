@@ -12,6 +12,10 @@
 
 namespace apenet {
 
+// The cores of a run once virtual time has begun: one or several, as its ranks hand over or compute; one;
+// all.
+enum class CoreUse : std::uint8_t { adaptive, one, all };
+
 struct SessionOptions {
   bool measure_compute = false;  // ComputeMode::measured
   double compute_scale = 1.0;
@@ -24,7 +28,7 @@ struct SessionOptions {
   int settle_cpu_ms = 4000;
   // Wall time after which a notice is printed if all other ranks wait for one rank.
   int busy_notice_ms = 10000;
-  bool pin = true;  // run on one core once virtual time has begun
+  CoreUse cores = CoreUse::adaptive;
   ObservationOptions observation;
   int output_fd = 1;  // receives the ranks' standard output
   int error_fd = 2;

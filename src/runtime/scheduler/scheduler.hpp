@@ -55,6 +55,8 @@ class Scheduler final : public CompletionSink {
   // Requires that no process runs. Throws EndOfTime, or RankError if a process has written invalid data; the
   // run cannot continue after either.
   Outcome step();
+  // The number of processes that the last step has woken.
+  [[nodiscard]] std::size_t woken() const { return to_wake_.size(); }
   // Call after `idle`: wakes each process that waits for an event once, without an event, because progress
   // may come from outside the network (a process manager, another thread). A process that polls without end
   // is woken only if another of its threads may need the turn, because each poll advances its clock.

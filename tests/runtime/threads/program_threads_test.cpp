@@ -38,7 +38,7 @@ class ProgramThreads : public testing::TestWithParam<const char*> {};
 TEST_P(ProgramThreads, CallEverythingAtOnce) {
   SessionOptions options;
   options.output_fd = 2;  // shows the sanitizer's messages
-  options.pin = false;
+  options.cores = CoreUse::all;
   Session session(test::machine("ape16"), {0, 1}, options);
   const std::vector<RankProcess> ranks = {start_program(session, 0, GetParam()),
                                           start_program(session, 1, GetParam())};

@@ -92,7 +92,7 @@ inline SessionReport run_thread_ranks(const MachineDescription& machine,
                                       ThreadBegin begin = ThreadBegin::at_the_barrier) {
   static const int sink = open("/dev/null", O_WRONLY | O_CLOEXEC);
   if (options.output_fd == 1) options.output_fd = sink;
-  options.pin = false;
+  options.cores = CoreUse::all;
   std::vector<NodeId> nodes;
   for (std::uint32_t rank = 0; rank < programs.size(); ++rank) nodes.push_back(rank);
   Session session(machine, nodes, options);

@@ -1,0 +1,63 @@
+// Cores: the cores on which the processes of a run execute.
+#pragma once
+
+#include <sched.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "runtime/launch/core_choice.hpp"
+#include "runtime/launch/core_claim.hpp"
+#include "runtime/launch/session_facts.hpp"
+
+namespace apenet {
+
+// Keeps the ranks and the simulator on one core where handing over between them dominates, because a
+// hand-over costs several times as much across cores, and lets ranks that compute run side by side. The core
+// is one that no other run has claimed; several cores are all but those that others have claimed. All of this
+// changes the speed of a run, never its results. The destructor restores the calling thread's affinity.
+class Cores {
+ public:
+  explicit Cores(CoreUse use) : use_(use) {}
+  ~Cores();
+  Cores(const Cores&) = delete;
+  Cores& operator=(const Cores&) = delete;
+
+  // Call from the simulator's thread when virtual time begins. process_ids: of the ranks; 0 means none.
+  void begin(const std::vector<int>& process_ids);
+  // Call when `woken` ranks have been given their turn, and when all ranks wait again.
+  void note_turn(std::size_t woken);
+  void note_all_wait();
+  // Moves the processes if that pays. Call some fifty times a second.
+  void adapt(const std::vector<int>& process_ids);
+
+ private:
+  using WallClock = std::chrono::steady_clock;
+
+  void settle_at_home();
+  [[nodiscard]] cpu_set_t one_core() const;
+  [[nodiscard]] cpu_set_t free_cores() const;
+  void decide(const std::vector<int>& process_ids, WallClock::time_point now);
+  void heed_others(const std::vector<int>& process_ids);
+  void move_to(const cpu_set_t& cores, const std::vector<int>& process_ids);
+  void close_turn(WallClock::time_point now);
+
+  CoreUse use_;
+  bool has_begun_ = false;
+  cpu_set_t allowed_{};  // of the simulator's thread, before the run
+  cpu_set_t used_{};
+  std::size_t home_ = 0;
+  std::optional<CoreClaim> claim_;  // of the home
+  CoreChoice choice_;
+  TurnsTaken taken_;
+  std::optional<WallClock::time_point> turn_since_;
+  std::optional<std::chrono::nanoseconds> runnable_before_;  // nothing: not measured when taken_ began
+  WallClock::time_point taken_since_{};
+  WallClock::time_point next_decision_{};
+  WallClock::time_point next_look_at_others_{};
+};
+
+}  // namespace apenet
