@@ -11,7 +11,7 @@ export PATH := $(BIN):$(PATH)
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 say = @printf '== %s\n' '$(1)' >&2
 
-SOURCES := $(shell find src python cmake machines bench/mpi bench/layers bench/randomaccess -type f ! -name '*.pyc' 2>/dev/null) CMakeLists.txt
+SOURCES := $(shell find src python cmake machines bench/mpi bench/layers bench/lqcd bench/randomaccess -type f ! -name '*.pyc' 2>/dev/null) CMakeLists.txt
 CXX_SOURCES = $(shell git ls-files 'src/*.[ch]pp' 'src/*.[ch]' 'tests/*.[ch]pp' 'tests/*.[ch]' \
   'python/*.[ch]pp' 'bench/*.[ch]' 'examples/*.[ch]')
 

@@ -11,5 +11,6 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/machines DESTINATION apenet COMPONENT ap
 install(FILES ${PROJECT_SOURCE_DIR}/bench/mpi/apenet_bench.c ${PROJECT_SOURCE_DIR}/bench/mpi/fan_out.c
   ${PROJECT_SOURCE_DIR}/bench/mpi/message_rate.c
   DESTINATION apenet/programs COMPONENT apenet)
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/bench/layers ${PROJECT_SOURCE_DIR}/bench/randomaccess
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/bench/layers ${PROJECT_SOURCE_DIR}/bench/lqcd
+  ${PROJECT_SOURCE_DIR}/bench/randomaccess
   DESTINATION apenet/programs COMPONENT apenet)

@@ -187,15 +187,18 @@ def _program(layer: str) -> Path:
     names = [*SHARED_SOURCES, f"{layer}_layer.c"]
     if not set(ACCESS_TESTS) & set(LAYERS[layer].tests):
         names.append("no_access.c")
-    return build("bench", layer, [SOURCES / name for name in names], [SOURCES / name for name in HEADERS])
+    headers = [SOURCES / name for name in HEADERS]
+    return build(f"bench-{layer}", LAYERS[layer].library, [SOURCES / source for source in names], headers)
 
 
-def build(name: str, layer: str, sources: Sequence[Path], headers: Sequence[Path]) -> Path:
-    """A C program of this package over the library of a layer."""
-    library = LAYERS[layer].library
+def build(
+    name: str, library: str | None, sources: Sequence[Path], headers: Sequence[Path], *, flags: Sequence[str] = ()
+) -> Path:
+    """A C program of this package over a library of `apenet cc`, or over MPI (None)."""
 
     def compile_to(target: Path) -> None:
-        compile_program(["-O2", *sources, "-o", target], [] if library is None else [library], mpi=library is None)
+        arguments: list[str | Path] = ["-O2", *flags, *sources, "-o", target, "-lm"]
+        compile_program(arguments, [] if library is None else [library], mpi=library is None)
 
     of = bytes(find_mpicc()) if library is None else b""
-    return built(f"{name}-{layer}", [*sources, *headers], compile_to, of=of)
+    return built(name, [*sources, *headers], compile_to, of=of + " ".join(flags).encode())

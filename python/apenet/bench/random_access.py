@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from apenet.base.errors import InputError
 from apenet.base.numbers import whole
-from apenet.bench.layers import build, require_card
+from apenet.bench.layers import LAYERS, build, require_card
 from apenet.bench.mpi import run_on
 from apenet.bench.request import BenchRequest
 from apenet.bench.result import BenchResult, make_result
@@ -70,8 +70,8 @@ def measure(
     held = MOST_LOOK_AHEAD if look_ahead is None else look_ahead
     whole("look_ahead", held, 1, MOST_LOOK_AHEAD, f"1 to {MOST_LOOK_AHEAD}, the limit of the rules")
     program = build(
-        "randomaccess",
-        layer,
+        f"randomaccess-{layer}",
+        LAYERS[layer].library,
         [SOURCES / "random_access.c", SOURCES / f"{layer}_transport.c"],
         [SOURCES / "transport.h"],
     )

@@ -1,0 +1,154 @@
+"""How a lattice is divided among ranks in four dimensions, and on which node each rank runs.
+
+On a torus or mesh each dimension of the grid of ranks lies along one dimension of the machine. Two dimensions of two
+ranks each also fold onto a ring of four nodes, in the order of a Gray code, because a ring of four is a square.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from apenet.base.errors import InputError
+from apenet.machine import Machine
+
+DIMENSIONS = 4
+_SQUARE = (2, 2)
+_GRAY = ((0, 0), (1, 0), (1, 1), (0, 1))
+"""The places of a ring of four in a square of two by two."""
+
+Along = tuple[int, ...]
+"""The dimensions of the grid that lie along one dimension of the machine."""
+
+
+@dataclass(frozen=True)
+class Decomposition:
+    """A grid of ranks, the extents of each rank's part of the lattice, and the node of each rank.
+
+    Ranks and nodes are numbered with the first coordinate fastest.
+    """
+
+    grid: tuple[int, ...]
+    local: tuple[int, ...]
+    nodes: tuple[int, ...]
+
+    @property
+    def surface_to_volume(self) -> float:
+        """Sites whose half-spinors leave a rank, both ways in each divided dimension, over the sites of a rank."""
+        return _surface(self.local, self.grid)
+
+    @property
+    def whole(self) -> tuple[int, ...]:
+        """The extents of the whole lattice."""
+        return tuple(extent * ranks for extent, ranks in zip(self.local, self.grid, strict=True))
+
+
+def decompose(machine: Machine, ranks: int, lattice: Sequence[int], *, strong: bool) -> Decomposition:
+    """The grid with the smallest surface among those that keep the most neighbours on neighbouring nodes.
+
+    `lattice` is the whole lattice if `strong`, and otherwise the part of each rank. Parts have even extents, so that
+    both parities have the same sites everywhere. Raises InputError if no grid divides the lattice so.
+    """
+    scored = [
+        ((_open_rings(grid, arrangement, machine), _surface(local, grid), grid[::-1], arrangement), local)
+        for grid in _grids(ranks)
+        if (local := _divided(lattice, grid) if strong else tuple(lattice)) is not None
+        for arrangement in _arrangements(grid, machine.dims)
+    ]
+    if not scored:
+        on_machine = f" on a box of {machine.shape}" if machine.dims else ""
+        raise InputError(
+            "ranks",
+            ranks,
+            f"a number that divides {'x'.join(map(str, lattice))} into parts of even extents{on_machine}",
+        )
+    (_, _, backwards, arrangement), local = min(scored)
+    grid = backwards[::-1]
+    return Decomposition(grid, local, _placed(grid, arrangement, machine.dims))
+
+
+def _divided(lattice: Sequence[int], grid: tuple[int, ...]) -> tuple[int, ...] | None:
+    """The part of each rank; None if its extents would not be even."""
+    if any(extent % (2 * ranks) for extent, ranks in zip(lattice, grid, strict=True)):
+        return None
+    return tuple(extent // ranks for extent, ranks in zip(lattice, grid, strict=True))
+
+
+def _surface(local: tuple[int, ...], grid: tuple[int, ...]) -> float:
+    return sum(2 / extent for extent, ranks in zip(local, grid, strict=True) if ranks > 1)
+
+
+def _grids(ranks: int) -> Iterator[tuple[int, ...]]:
+    """All grids of four dimensions with this number of ranks."""
+
+    def factors(count: int, dimensions: int) -> Iterator[tuple[int, ...]]:
+        if dimensions == 1:
+            yield (count,)
+            return
+        for first in range(1, count + 1):
+            if count % first == 0:
+                for rest in factors(count // first, dimensions - 1):
+                    yield (first, *rest)
+
+    return factors(ranks, DIMENSIONS)
+
+
+def _arrangements(grid: tuple[int, ...], dims: Sequence[int]) -> Iterator[tuple[Along, ...]]:
+    """The ways to lay the grid along the machine's dimensions; one, of no meaning, if it has none."""
+    if not dims:
+        yield ()
+        return
+    divided = [dimension for dimension, ranks in enumerate(grid) if ranks > 1]
+
+    def lay(free: tuple[int, ...], extents: Sequence[int]) -> Iterator[tuple[Along, ...]]:
+        if not extents:
+            if not free:
+                yield ()
+            return
+        extent, *others = extents
+        choices: list[Along] = [()]
+        choices += [(dimension,) for dimension in free if grid[dimension] <= extent]
+        if extent == math.prod(_SQUARE):
+            twos = [dimension for dimension in free if grid[dimension] == _SQUARE[0]]
+            choices += [(low, high) for low in twos for high in twos if low < high]
+        for along in choices:
+            for rest in lay(tuple(d for d in free if d not in along), others):
+                yield (along, *rest)
+
+    yield from lay(tuple(divided), dims)
+
+
+def _open_rings(grid: tuple[int, ...], arrangement: tuple[Along, ...], machine: Machine) -> int:
+    """Dimensions of the grid whose first and last ranks are not on neighbouring nodes."""
+    is_torus = machine.file.network.topology.value == "torus"
+    count = 0
+    for along, extent in zip(arrangement, machine.dims, strict=False):
+        if len(along) == len(_SQUARE):
+            count += not is_torus
+        elif along:
+            ranks = grid[along[0]]
+            count += ranks > _SQUARE[0] and not (is_torus and ranks == extent)
+    return count
+
+
+def _placed(grid: tuple[int, ...], arrangement: tuple[Along, ...], dims: Sequence[int]) -> tuple[int, ...]:
+    """The node of each rank."""
+    if not dims:
+        return tuple(range(math.prod(grid)))
+    nodes = []
+    for rank in range(math.prod(grid)):
+        place = []
+        rest = rank
+        for ranks in grid:
+            place.append(rest % ranks)
+            rest //= ranks
+        node, stride = 0, 1
+        for along, extent in zip(arrangement, dims, strict=True):
+            if len(along) == len(_SQUARE):
+                node += stride * _GRAY.index((place[along[0]], place[along[1]]))
+            elif along:
+                node += stride * place[along[0]]
+            stride *= extent
+        nodes.append(node)
+    return tuple(nodes)

@@ -1,0 +1,164 @@
+"""The scaling of a lattice QCD program: bench/lqcd in C, as real processes over MPI, apelib or QMP.
+
+The runs of a scaling study exchange the messages, make the sums and declare the operations of the solver, but compute
+no number: a lattice of millions of sites needs no memory and no time of the host. The same program with `--pattern 0`
+computes; the tests compare both.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from apenet._core import version as __version__
+from apenet.base.errors import InputError
+from apenet.base.gather import gather_warnings
+from apenet.base.numbers import checked_seed, whole
+from apenet.bench.decomposition import DIMENSIONS, Decomposition, decompose
+from apenet.bench.lattice import parse_lattice
+from apenet.bench.layers import build
+from apenet.bench.lqcd_result import LqcdPoint, LqcdResult, MachineScaling
+from apenet.bench.mpi import run_on
+from apenet.bench.request import BenchRequest
+from apenet.host.toolchain import PACKAGE, MpiChoice
+from apenet.machine import ENGINES, Machine
+from apenet.machine import machine as read_machine
+from apenet.machine.mapping import MOST_RANKS
+
+TEST = "lqcd"
+SOURCES = PACKAGE / "programs" / "lqcd"
+LAYERS: dict[str, str | None] = {"mpi": None, "apelib": "apelib", "qmp": "qmp"}
+"""The libraries of `apenet cc`; None: MPI."""
+PRECISIONS: dict[str, tuple[str, ...]] = {"double": (), "single": ("-DLQCD_SINGLE",)}
+SCALINGS = ("strong", "weak")
+PARTS = ("gauge", "lattice", "solver", "support", "wilson")
+HEADERS = ("comm.h", "gauge.h", "lattice.h", "solver.h", "spin.h", "support.h", "wilson.h")
+DEFAULT_LATTICE = "32x32x32x64"
+DEFAULT_ITERATIONS = 1
+MOST_ITERATIONS = 1000
+
+
+def program(layer: str, precision: str, main: Path = SOURCES / "lqcd.c") -> Path:
+    """The program over a layer; another `main` is compiled with the same operator and solver."""
+    sources = [main, *(SOURCES / f"{part}.c" for part in PARTS), SOURCES / f"{layer}_comm.c"]
+    headers = [SOURCES / header for header in HEADERS]
+    flags = [*PRECISIONS[precision], f"-I{SOURCES}", f"-I{PACKAGE / 'include'}"]
+    return build(f"{main.stem}-{layer}", LAYERS[layer], sources, headers, flags=flags)
+
+
+def measure(
+    machines: Sequence[Machine | str],
+    *,
+    lattice: str = DEFAULT_LATTICE,
+    ranks: Sequence[int] = (1,),
+    scaling: str = "strong",
+    layer: str = "mpi",
+    precision: str = "double",
+    iterations: int | None = None,
+    engine: str = "packet",
+    seed: int = 1,
+    pin: bool = True,
+    mpi_library: MpiChoice = "auto",
+    progress: Callable[[int], None] = lambda _ranks: None,
+) -> LqcdResult:
+    """Runs the solver on each machine with each number of ranks, one on a node.
+
+    `lattice` has even extents: of the whole lattice for strong scaling, of each rank's part for weak scaling. Numbers
+    of ranks for which a machine has no nodes are left out there and listed. Raises InputError, also if none is left.
+    """
+    for key, value, known in (
+        ("scaling", scaling, SCALINGS),
+        ("layer", layer, tuple(LAYERS)),
+        ("precision", precision, tuple(PRECISIONS)),
+        ("engine", engine, ENGINES),
+    ):
+        if value not in known:
+            raise InputError(key, value, f"one of {', '.join(known)} for {TEST}")
+    extents = _checked_lattice(lattice)
+    counts = sorted({whole("ranks", count, 1, MOST_RANKS, "whole numbers of at least 1") for count in ranks})
+    wanted = DEFAULT_ITERATIONS if iterations is None else iterations
+    times = whole("iterations", wanted, 1, MOST_ITERATIONS, f"a whole number from 1 to {MOST_ITERATIONS}")
+    study = _Study(extents, scaling == "strong", layer, precision, times)
+    chosen = [read_machine(given) if isinstance(given, str) else given for given in machines]
+    plans = [_plan(study, machine, counts) for machine in chosen]
+    results = []
+    for machine, plan in zip(chosen, plans, strict=True):
+        request = BenchRequest(machine=machine, test=TEST, sizes=(), engine=engine, seed=checked_seed(seed))
+        points, warnings = [], []
+        for parts in plan:
+            progress(len(parts.nodes))
+            point, warned = study.run(request, parts, pin=pin, library=mpi_library)
+            points.append(point)
+            warnings.append(warned)
+        results.append(
+            MachineScaling(
+                machine.name,
+                int(machine.file.host.flops_per_second.value),
+                tuple(points),
+                tuple(count for count in counts if count > (machine.node_count or MOST_RANKS)),
+                gather_warnings(warnings),
+                study.is_strong,
+            )
+        )
+    return LqcdResult(extents, scaling, layer, precision, times, checked_seed(seed), __version__, tuple(results))
+
+
+def _checked_lattice(text: str) -> tuple[int, ...]:
+    extents = parse_lattice(text, 1).extents
+    if len(extents) != DIMENSIONS or any(extent % 2 for extent in extents):
+        raise InputError("lattice", text, f"{DIMENSIONS} even extents for {TEST}, such as {DEFAULT_LATTICE}")
+    return extents
+
+
+class _Study:
+    """What the runs of a study have in common."""
+
+    def __init__(self, lattice: tuple[int, ...], is_strong: bool, layer: str, precision: str, iterations: int) -> None:
+        self.lattice = lattice
+        self.is_strong = is_strong
+        self._layer = layer
+        self._precision = precision
+        self._iterations = iterations
+
+    def run(
+        self, request: BenchRequest, parts: Decomposition, *, pin: bool, library: MpiChoice
+    ) -> tuple[LqcdPoint, tuple[str, ...]]:
+        """One run, and its warnings."""
+        with tempfile.TemporaryDirectory(prefix="apenet-") as folder:
+            output = Path(folder) / "point.json"
+            options = {
+                "--lattice": "x".join(map(str, parts.whole)),
+                "--grid": "x".join(map(str, parts.grid)),
+                "--iterations": self._iterations,
+                "--pattern": 1,
+                "--output": output,
+            }
+            command: list[str | Path] = [program(self._layer, self._precision)]
+            command += [str(part) for option in options.items() for part in option]
+            result = run_on(request, parts.nodes, command, library=library, pin=pin)
+            point = json.loads(output.read_text(encoding="utf-8"))
+        rate = float(request.machine.file.host.flops_per_second.value)
+        return (
+            LqcdPoint(
+                ranks=len(parts.nodes),
+                grid=parts.grid,
+                local=parts.local,
+                iteration_us=point["iteration_us"],
+                dslash_us=point["dslash_us"],
+                compute_us=point["iteration_flops"] / rate * 1e6,
+                halo_bytes=point["dslash_halo_bytes"],
+                surface_to_volume=parts.surface_to_volume,
+            ),
+            result.warnings,
+        )
+
+
+def _plan(study: _Study, machine: Machine, counts: Sequence[int]) -> list[Decomposition]:
+    """How each number of ranks for which the machine has nodes divides the lattice."""
+    available = machine.node_count or MOST_RANKS
+    fitting = [count for count in counts if count <= available]
+    if not fitting:
+        raise InputError("ranks", counts[0], f"at most the {available} nodes of {machine.name}")
+    return [decompose(machine, count, study.lattice, strong=study.is_strong) for count in fitting]

@@ -1,0 +1,144 @@
+"""The lattice QCD program against an operator written independently here, and against itself in other divisions."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import apenet
+from apenet.bench.lqcd_scaling import LAYERS, program
+
+SIGMA = np.array([[[0, 1], [1, 0]], [[0, -1j], [1j, 0]], [[1, 0], [0, -1]]])
+GRIDS = {1: "1x1x1x1", 2: "1x1x1x2", 4: "2x1x1x2", 8: "4x1x2x1", 16: "2x2x2x2"}
+
+
+def gammas():
+    """DeGrand-Rossi: i sigma_x, -i sigma_y, i sigma_z and 1 in the upper corner."""
+    corners = [1j * SIGMA[0], -1j * SIGMA[1], 1j * SIGMA[2], np.eye(2)]
+    zero = np.zeros((2, 2))
+    return [np.block([[zero, corner], [corner.conj().T, zero]]) for corner in corners]
+
+
+def run(executable, arguments, ranks, machine="ape16"):
+    result = apenet.run([executable, *arguments], n=ranks, machine=machine, capture=True)
+    assert result.ok, result.message or result.stderr.decode()
+    return json.loads(result.stdout)
+
+
+def check_program(layer, precision):
+    return program(layer, precision, Path(__file__).with_name("lqcd_check.c"))
+
+
+class Fields:
+    """The fields that the processes wrote, by [t, z, y, x]: links, source, M source, solution."""
+
+    def __init__(self, prefix, extents):
+        rows = np.concatenate([np.fromfile(part).reshape(-1, 1 + 2 * 36 + 3 * 24) for part in prefix])
+        rows = rows[np.argsort(rows[:, 0])]
+        assert rows[:, 0].tolist() == list(range(np.prod(extents)))
+        numbers = rows[:, 1::2] + 1j * rows[:, 2::2]
+        shape = extents[::-1]
+        self.links = numbers[:, :36].reshape(*shape, 4, 3, 3)
+        spinors = numbers[:, 36:].reshape(*shape, 3, 4, 3)
+        self.source, self.image, self.solution = (spinors[..., i, :, :] for i in range(3))
+
+
+def run_check(tmp_path, extents, ranks, kind, kappa, *, layer="mpi", precision="double"):
+    lattice = "x".join(map(str, extents))
+    arguments = [lattice, GRIDS[ranks], kind, str(kappa), tmp_path / "fields"]
+    found = run(check_program(layer, precision), arguments, ranks)
+    return found, Fields(sorted(tmp_path.glob("fields.*")), extents)
+
+
+def wilson(links, psi, kappa):
+    out = psi.copy()
+    for mu, gamma in enumerate(gammas()):
+        axis = 3 - mu
+        u = links[..., mu, :, :]
+        upper = np.einsum("...ab,...sb->...sa", u, np.roll(psi, -1, axis))
+        lower = np.roll(np.einsum("...ba,...sb->...sa", u.conj(), psi), 1, axis)
+        out -= kappa * np.einsum("st,...ta->...sa", np.eye(4) - gamma, upper)
+        out -= kappa * np.einsum("st,...ta->...sa", np.eye(4) + gamma, lower)
+    return out
+
+
+def test_the_gamma_matrices_are_euclidean():
+    for mu, left in enumerate(gammas()):
+        for nu, right in enumerate(gammas()):
+            assert left @ right + right @ left == pytest.approx(2 * np.eye(4) * (mu == nu))
+    x, y, z, t = gammas()
+    assert x @ y @ z @ t == pytest.approx(np.diag([1, 1, -1, -1]))
+
+
+@pytest.mark.parametrize(("precision", "rounding"), [("double", 1e-14), ("single", 1e-6)])
+def test_the_operator_is_that_of_the_formula(tmp_path, precision, rounding):
+    found, fields = run_check(tmp_path, (8, 4, 4, 6), 8, "random", 0.12, precision=precision)
+    unit = np.einsum("...ab,...cb->...ac", fields.links, fields.links.conj())
+    assert abs(unit - np.eye(3)).max() < rounding * 10
+    assert abs(np.linalg.det(fields.links) - 1).max() < rounding * 10
+    assert abs(wilson(fields.links, fields.source, 0.12) - fields.image).max() < rounding
+    # The solver stops at 1e-13 and 1e-6 of the normal equation's right side.
+    assert abs(wilson(fields.links, fields.solution, 0.12) - fields.source).max() < 50 * rounding
+    loops = plaquettes(fields.links)
+    assert found["plaquette"] == pytest.approx(loops, rel=100 * rounding)
+    # Gauge covariance: M[U^g] g psi = g M[U] psi; gamma5-hermiticity: gamma5 M gamma5 = M^dagger.
+    assert found["covariance"] < rounding
+    assert found["gamma5"] < rounding
+    assert found["adjoint"] < 100 * rounding
+    assert found["rotated_plaquette"] == pytest.approx(found["plaquette"], rel=1000 * rounding)
+
+
+def plaquettes(links):
+    total = 0.0
+    for mu in range(4):
+        for nu in range(mu):
+            u, v = links[..., mu, :, :], links[..., nu, :, :]
+            v_upper, u_upper = np.roll(v, -1, 3 - mu), np.roll(u, -1, 3 - nu)
+            total += np.einsum("...ab,...bc,...dc,...ad->...", u, v_upper, u_upper.conj(), v.conj()).real.sum()
+    return total / links[..., 0, 0, 0].size / 6 / 3
+
+
+def test_a_free_quark_propagates_as_the_formula_says(tmp_path):
+    extents, kappa = (4, 6, 4, 8), 0.11
+    _, fields = run_check(tmp_path, extents, 4, "unit", kappa)
+    axes = [2 * np.pi * np.arange(extent) / extent for extent in extents[::-1]]
+    momenta = np.meshgrid(*axes, indexing="ij")[::-1]
+    # M(p) = 1 - 2 kappa sum cos p + 2 i kappa sum gamma sin p, inverted by its conjugate.
+    scalar = 1 - 2 * kappa * sum(np.cos(p) for p in momenta)
+    slash = sum(2 * kappa * np.sin(p)[..., None, None] * g for p, g in zip(momenta, gammas(), strict=True))
+    squares = scalar**2 + sum((2 * kappa * np.sin(p)) ** 2 for p in momenta)
+    inverse = (scalar[..., None, None] * np.eye(4) - 1j * slash) / squares[..., None, None]
+    propagator = np.fft.ifftn(inverse, axes=(0, 1, 2, 3))
+    assert abs(fields.solution[..., 0] - propagator[..., 0]).max() < 1e-12
+    assert abs(fields.solution[..., 1:]).max() == 0
+
+
+def test_the_residuals_are_those_of_every_layer_and_division():
+    arguments = ["--lattice", "8x4x4x4", "--tolerance", "1e-6"]
+    first = run(program("mpi", "double"), [*arguments, "--grid", GRIDS[1]], 1)
+    assert first["residuals"][-1] < 1e-6 < first["residuals"][-2]
+    for layer in LAYERS:
+        for ranks in (2, 4, 8, 16):
+            other = run(program(layer, "double"), [*arguments, "--grid", GRIDS[ranks]], ranks)
+            assert other["residuals"] == pytest.approx(first["residuals"], rel=1e-11), (layer, ranks)
+            assert other["plaquette"] == pytest.approx(first["plaquette"], rel=1e-13)
+            again = run(program(layer, "double"), [*arguments, "--grid", GRIDS[ranks]], ranks) if ranks == 4 else other
+            assert again == other
+    single = run(program("mpi", "single"), [*arguments, "--grid", GRIDS[4], "--tolerance", "1e-5"], 4)
+    assert single["residuals"] == pytest.approx(first["residuals"][: single["iterations"]], rel=1e-3)
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+def test_a_pattern_communicates_as_the_computation(layer):
+    arguments = ["--lattice", "8x4x4x4", "--grid", "2x2x1x2", "--iterations", "3", "--tolerance", "0"]
+    computed, pattern = (run(program(layer, "double"), [*arguments, "--pattern", p], 8) for p in "01")
+    assert {key: pattern[key] for key in pattern if not key.endswith("_us")} == {
+        key: computed[key] for key in pattern if not key.endswith("_us")
+    }
+    # The plaquette before moves the start against the clocks of buses and links.
+    assert pattern["iteration_us"] == pytest.approx(computed["iteration_us"], abs=0.01)
+    assert pattern["dslash_us"] == pytest.approx(computed["dslash_us"], abs=0.01)
+    # Three divided dimensions, both ways, half the sites of a face a hop, 12 doubles each.
+    assert pattern["dslash_halo_bytes"] == 2 * 2 * (2 * 4 * 2 + 4 * 4 * 2 + 4 * 2 * 4) // 2 * 12 * 8
+    assert pattern["dslash_flops"] == 1320 * (4 * 2 * 4 * 2)
