@@ -8,6 +8,7 @@
 
 struct CommHalo {
   ape_halo halo;
+  int is_done;
 };
 
 static void check(int code, const char* call) {
@@ -45,11 +46,17 @@ struct CommHalo* comm_declare_halo(const struct CommFace faces[directions]) {
 }
 
 void comm_start(struct CommHalo* halo) {
+  halo->is_done = 0;
   check(ape_halo_start(halo->halo), "ape_halo_start");
 }
 
+// Only faces above 64 KiB need an answer.
+void comm_advance(struct CommHalo* halo) {
+  if (!halo->is_done) check(ape_halo_test(halo->halo, &halo->is_done), "ape_halo_test");
+}
+
 void comm_wait(struct CommHalo* halo) {
-  check(ape_halo_wait(halo->halo), "ape_halo_wait");
+  if (!halo->is_done) check(ape_halo_wait(halo->halo), "ape_halo_wait");
 }
 
 void comm_free_halo(struct CommHalo* halo) {

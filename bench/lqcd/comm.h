@@ -27,6 +27,8 @@ void comm_place(int place[dimensions]);
 struct CommHalo;
 struct CommHalo* comm_declare_halo(const struct CommFace faces[directions]);
 void comm_start(struct CommHalo* halo);
+// Between start and wait, while the program computes: gives the layer a chance to answer other processes.
+void comm_advance(struct CommHalo* halo);
 void comm_wait(struct CommHalo* halo);
 void comm_free_halo(struct CommHalo* halo);
 

@@ -69,6 +69,11 @@ void comm_start(struct CommHalo* halo) {
   MPI_Startall(halo->count, halo->requests);
 }
 
+void comm_advance(struct CommHalo* halo) {
+  int done = 0;
+  if (halo->count > 0) MPI_Testall(halo->count, halo->requests, &done, MPI_STATUSES_IGNORE);
+}
+
 void comm_wait(struct CommHalo* halo) {
   MPI_Waitall(halo->count, halo->requests, MPI_STATUSES_IGNORE);
 }

@@ -63,6 +63,10 @@ void comm_start(struct CommHalo* halo) {
   if (halo->all != NULL) check(QMP_start(halo->all), "QMP_start");
 }
 
+void comm_advance(struct CommHalo* halo) {
+  if (halo->all != NULL) QMP_is_complete(halo->all);
+}
+
 void comm_wait(struct CommHalo* halo) {
   if (halo->all != NULL) check(QMP_wait(halo->all), "QMP_wait");
 }

@@ -59,13 +59,17 @@ static void pack_faces(const struct Wilson* wilson, const Spinor* in, int from, 
   }
 }
 
+struct Range {
+  long begin, end;
+};
+
 // The hops whose both ends are here. `sign` and the unrolled dimension are constants where this is inlined.
-LQCD_INLINE void hop_inside(const struct Wilson* wilson, Spinor* out, const Spinor* in, int parity,
-                            int sign) {
+LQCD_INLINE void hop_inside(const struct Wilson* wilson, Spinor* out, const Spinor* in, int parity, int sign,
+                            struct Range sites) {
   const struct Lattice* lattice = wilson->lattice;
   const Matrix* here = wilson->gauge->links[parity];
   const Matrix* there = wilson->gauge->links[1 - parity];
-  for (long index = 0; index < lattice->half; ++index) {
+  for (long index = sites.begin; index < sites.end; ++index) {
     Spinor sum = {0};
 #pragma GCC unroll 4
     for (int mu = 0; mu < dimensions; ++mu) {
@@ -113,6 +117,10 @@ static struct HopFlops count_flops(const struct Lattice* lattice) {
   return (struct HopFlops){before, (double)lattice->half * hop_flops - before - after, after};
 }
 
+// The inside is computed in slices, so that a layer whose messages need the processor to answer (a
+// rendezvous) gets it while they are under way.
+enum { slices = 8 };
+
 void wilson_hop(const struct Wilson* wilson, Spinor* out, const Spinor* in, int parity, enum Form form) {
   const struct HopFlops flops = count_flops(wilson->lattice);
   const bool computes = !wilson->lattice->is_pattern;
@@ -120,9 +128,14 @@ void wilson_hop(const struct Wilson* wilson, Spinor* out, const Spinor* in, int 
   if (computes) pack_faces(wilson, in, 1 - parity, sign);
   ape_compute_flops(flops.before);
   comm_start(wilson->halo);
-  if (computes && sign > 0) hop_inside(wilson, out, in, parity, 1);
-  if (computes && sign < 0) hop_inside(wilson, out, in, parity, -1);
-  ape_compute_flops(flops.meanwhile);
+  for (int slice = 0; slice < slices; ++slice) {
+    const long half = wilson->lattice->half;
+    const struct Range sites = {half * slice / slices, half * (slice + 1) / slices};
+    if (slice > 0) comm_advance(wilson->halo);
+    if (computes && sign > 0) hop_inside(wilson, out, in, parity, 1, sites);
+    if (computes && sign < 0) hop_inside(wilson, out, in, parity, -1, sites);
+    ape_compute_flops(flops.meanwhile / slices);
+  }
   comm_wait(wilson->halo);
   if (computes) add_faces(wilson, out, parity, sign);
   ape_compute_flops(flops.after);

@@ -1,7 +1,8 @@
 """Benchmarks: the published tests, at the card and through MPI, and workloads of the whole machine at the card.
 
 `apenet.bench.pingpong(apenet.machine("ape16"), sizes="16:1M")`, `apenet.bench.halo("ape128", sizes=[4096])` and
-similar functions do the same as `apenet bench`.
+similar functions do the same as `apenet bench`; `apenet.bench.lqcd(["ape128", "pax"], ranks=[1, 8, 64])` is the scaling
+of a lattice QCD program.
 """
 
 from __future__ import annotations
@@ -20,6 +21,9 @@ from apenet.bench import partitions as partitions_of
 from apenet.bench.card import Conditions
 from apenet.bench.lattice import parse_lattice
 from apenet.bench.layers import LAYERS as NATIVE_LAYERS
+from apenet.bench.lqcd_result import LqcdResult
+from apenet.bench.lqcd_scaling import TEST as LQCD
+from apenet.bench.lqcd_scaling import measure as lqcd
 from apenet.bench.mpi import BenchError
 from apenet.bench.request import ACTIVE_MESSAGES, DEFAULT_SITE_BYTES, DEFAULTS, BenchRequest, Options, no_progress
 from apenet.bench.result import DEFINITIONS, PAIR_TESTS, TESTS, WORKLOADS, BenchResult, WorkloadResult
@@ -39,6 +43,7 @@ __all__ = [
     "BenchError",
     "BenchResult",
     "Conditions",
+    "LqcdResult",
     "WorkloadResult",
     "allreduce",
     "alltoall",
@@ -48,6 +53,7 @@ __all__ = [
     "flush",
     "get",
     "halo",
+    "lqcd",
     "measure",
     "oneway",
     "pingping",
@@ -93,7 +99,7 @@ def measure(
     if unknown := options.keys() - DEFAULTS.keys():
         raise TypeError(f"unknown option {min(unknown)}: one of {', '.join(DEFAULTS)}")
     if test not in TESTS:
-        raise InputError("test", test, "one of " + ", ".join(TESTS))
+        raise InputError("test", test, "one of " + ", ".join((*TESTS, LQCD)))
     if layer is None:
         layer = "mpi" if test in {FAN_OUT, RANDOM_ACCESS} else "card"
     if layer not in LAYERS:

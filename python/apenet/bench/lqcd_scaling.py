@@ -59,7 +59,7 @@ def measure(
     iterations: int | None = None,
     engine: str = "packet",
     seed: int = 1,
-    pin: bool = True,
+    pin: bool | None = None,
     mpi_library: MpiChoice = "auto",
     progress: Callable[[int], None] = lambda _ranks: None,
 ) -> LqcdResult:
@@ -123,7 +123,7 @@ class _Study:
         self._iterations = iterations
 
     def run(
-        self, request: BenchRequest, parts: Decomposition, *, pin: bool, library: MpiChoice
+        self, request: BenchRequest, parts: Decomposition, *, pin: bool | None, library: MpiChoice
     ) -> tuple[LqcdPoint, tuple[str, ...]]:
         """One run, and its warnings."""
         with tempfile.TemporaryDirectory(prefix="apenet-") as folder:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Annotated, cast
 
 import typer
@@ -11,16 +12,19 @@ from apenet import bench as benchmarks
 from apenet.base.errors import InputError
 from apenet.base.sizes import parse_size, parse_sizes
 from apenet.bench.card import ENDS, MEMORIES, PATHS
+from apenet.bench.lqcd_scaling import DEFAULT_LATTICE
+from apenet.bench.lqcd_scaling import TEST as LQCD
+from apenet.cli import lqcd
 from apenet.cli.common import (
     EngineOption,
     FaultOption,
     JsonOption,
-    MachineOption,
     PinOption,
     RailOption,
     SeedOption,
     SetOption,
     output,
+    path_of,
     print_json,
     progress_bar,
 )
@@ -29,8 +33,14 @@ from apenet.machine import machine as read_machine
 
 
 def bench(
-    test: Annotated[str, typer.Argument(metavar="TEST", help=", ".join(benchmarks.TESTS))],
-    machine: MachineOption = "ape16",
+    context: typer.Context,
+    test: Annotated[str, typer.Argument(metavar="TEST", help=", ".join((*benchmarks.TESTS, LQCD)))],
+    machine: Annotated[
+        str,
+        typer.Option(
+            "--machine", "-m", metavar="NAME", help="Name of a machine, or a machine file; lqcd: several, as A,B."
+        ),
+    ] = "ape16",
     settings: SetOption = None,
     rail: RailOption = None,
     faults: FaultOption = None,
@@ -100,7 +110,9 @@ def bench(
     ] = None,
     lattice: Annotated[
         str | None,
-        typer.Option("--lattice", metavar="XxYxZxT", help="halo: messages are the surfaces of this lattice."),
+        typer.Option(
+            "--lattice", metavar="XxYxZxT", help="halo: messages are the surfaces of this lattice; lqcd: the lattice."
+        ),
     ] = None,
     site_bytes: Annotated[
         int, typer.Option("--site-bytes", help="Bytes per site of the lattice; half-spinors have 24, 48 or 96.")
@@ -114,13 +126,53 @@ def bench(
         str | None,
         typer.Option("--active-messages", metavar="improved|first", help="Implementation of layer gasnet."),
     ] = None,
+    ranks: Annotated[
+        str, typer.Option("--ranks", metavar="MIN:MAX", help="lqcd: numbers of ranks, doubling; or 1,8,64.")
+    ] = "1:16",
+    scaling: Annotated[
+        str,
+        typer.Option("--scaling", metavar="strong|weak", help="lqcd: the lattice is the whole one, or each rank's."),
+    ] = "strong",
+    precision: Annotated[
+        str, typer.Option("--precision", metavar="double|single", help="lqcd: of the numbers, and so of the halos.")
+    ] = "double",
+    figure: Annotated[
+        Path | None,
+        typer.Option(
+            "--figure",
+            metavar="FILE",
+            parser=path_of("--figure", "a file"),
+            help="lqcd: draw efficiency and share of communication: .png, .svg or .pdf.",
+        ),
+    ] = None,
     mpi: Annotated[str, typer.Option("--mpi", metavar="auto|mpich|openmpi", help="MPI of --layer mpi.")] = "auto",
     engine: EngineOption = "packet",
     pin: PinOption = None,
     seed: SeedOption = 1,
     as_json: JsonOption = False,
 ) -> None:
-    """Measure a simulated machine: time and bandwidth over message sizes."""
+    """Measure a simulated machine: time and bandwidth over message sizes, or the scaling of lattice QCD."""
+    lqcd.check_options(context, test)
+    if test == LQCD:
+        lqcd.run(
+            machine,
+            settings or (),
+            faults or (),
+            rail,
+            lattice=DEFAULT_LATTICE if lattice is None else lattice,
+            ranks=_parse_counts("ranks", ranks),
+            scaling=scaling,
+            layer=layer or "mpi",
+            precision=precision,
+            iterations=iterations,
+            engine=engine,
+            seed=seed,
+            pin=pin,
+            mpi_library=cast(MpiChoice, mpi),
+            figure=figure,
+            as_json=as_json,
+        )
+        return
     checked = None if sizes is None else parse_sizes(sizes)
     all_channels = _parse_counts("channels", channels)
     chosen = read_machine(machine, settings or (), faults or (), rail)

@@ -2,87 +2,58 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from apenet.base.errors import InputError
-from apenet.base.outfiles import OutFile, contains
+from apenet.base.pictures import check_picture_file, write_picture
 from apenet.fit.loggp import LogGpFit
 from apenet.fit.measurement import Measurement
 from apenet.fit.pathfit import PathsFit
 from apenet.fit.protocolfit import ProtocolsFit
 from apenet.fit.statistics import Floats
 
-# The mark in a picture by which a later call recognises that it may replace it.
-FORMATS: dict[str, tuple[dict[str, str | None], bytes]] = {
-    ".png": ({"Software": "apenet"}, b"Software\0apenet"),
-    ".svg": ({"Creator": "apenet", "Date": None}, b"<dc:title>apenet</dc:title>"),
-    ".pdf": ({"Creator": "apenet", "CreationDate": None}, b"/Creator (apenet)"),
-}
-_DPI = 150
 _BESIDE = 1.5
+_OPTION = "--plot"
 
 
 def check_plot_file(path: Path) -> None:
     """Raises InputError for a file name to which no plot can be written, before any computation."""
-    if path.suffix.lower() not in FORMATS:
-        raise InputError("--plot", path, "a file that ends in " + ", ".join(FORMATS))
-    _place(path).close()
-
-
-def _place(path: Path) -> OutFile:
-    return OutFile("--plot", path, contains(FORMATS[path.suffix.lower()][1]))
+    check_picture_file(_OPTION, path)
 
 
 def plot(fit: PathsFit | ProtocolsFit | LogGpFit, path: Path) -> None:
     """Writes the picture. The same fit gives the same bytes, as PNG and SVG. Raises NotWrittenError."""
-    picture = _drawn(fit, path.suffix.lower())
-    with _place(path) as file:
-        file.write(picture)
-        file.keep()
+    write_picture(_OPTION, path, lambda plt: _drawn(fit, plt))
 
 
-def _drawn(fit: PathsFit | ProtocolsFit | LogGpFit, form: str) -> bytes:
-    import matplotlib as mpl  # noqa: PLC0415 (slow import)
-
-    mpl.use("Agg")
-    import matplotlib.pyplot as plt  # noqa: PLC0415
-
-    with mpl.rc_context({"svg.hashsalt": "apenet", "font.size": 9}):
-        figure, (upper, lower) = plt.subplots(
-            2, 1, sharex=True, figsize=(7, 6), height_ratios=(3, 1), constrained_layout=True
-        )
-        if isinstance(fit, PathsFit):
-            _draw_paths(fit, upper, lower)
-        elif isinstance(fit, ProtocolsFit):
-            _draw_protocols(fit, upper, lower)
-        else:
-            for measurement, fitted in zip(fit.measurements, fit.fitted_us, strict=True):
-                _draw(measurement, measurement.sizes_bytes.astype(np.float64), fitted, upper, lower, measurement.test)
-        upper.set_yscale("log")
-        upper.set_ylabel("time (us)")
-        upper.set_title(
-            f"{fit.model}, in sample {fit.in_sample.rms_percent:.2g} % rms, held out {fit.held_out.rms_percent:.2g} %"
-        )
-        upper.legend(frameon=False)
-        lower.set_ylabel("residual (%)")
-        lower.set_xlabel("message size (bytes)")
-        lower.set_xscale("symlog", base=2, linthresh=1)
-        lower.set_xlim(
-            *size_limits([fit.measurement] if isinstance(fit, PathsFit | ProtocolsFit) else fit.measurements)
-        )
-        lower.axhline(0, color="black", linewidth=0.8)
-        for axes in (upper, lower):
-            axes.grid(visible=True, which="major", alpha=0.3)
-        drawn = io.BytesIO()
-        metadata: dict[str, Any] = FORMATS[form][0]
-        figure.savefig(drawn, format=form[1:], dpi=_DPI, metadata=metadata)
-        plt.close(figure)
-    return drawn.getvalue()
+def _drawn(fit: PathsFit | ProtocolsFit | LogGpFit, plt: Any) -> Any:  # noqa: ANN401 (matplotlib has no public types)
+    figure, (upper, lower) = plt.subplots(
+        2, 1, sharex=True, figsize=(7, 6), height_ratios=(3, 1), constrained_layout=True
+    )
+    if isinstance(fit, PathsFit):
+        _draw_paths(fit, upper, lower)
+    elif isinstance(fit, ProtocolsFit):
+        _draw_protocols(fit, upper, lower)
+    else:
+        for measurement, fitted in zip(fit.measurements, fit.fitted_us, strict=True):
+            _draw(measurement, measurement.sizes_bytes.astype(np.float64), fitted, upper, lower, measurement.test)
+    upper.set_yscale("log")
+    upper.set_ylabel("time (us)")
+    upper.set_title(
+        f"{fit.model}, in sample {fit.in_sample.rms_percent:.2g} % rms, held out {fit.held_out.rms_percent:.2g} %"
+    )
+    upper.legend(frameon=False)
+    lower.set_ylabel("residual (%)")
+    lower.set_xlabel("message size (bytes)")
+    lower.set_xscale("symlog", base=2, linthresh=1)
+    lower.set_xlim(*size_limits([fit.measurement] if isinstance(fit, PathsFit | ProtocolsFit) else fit.measurements))
+    lower.axhline(0, color="black", linewidth=0.8)
+    for axes in (upper, lower):
+        axes.grid(visible=True, which="major", alpha=0.3)
+    return figure
 
 
 def _draw_protocols(fit: ProtocolsFit, upper: Any, lower: Any) -> None:  # noqa: ANN401
