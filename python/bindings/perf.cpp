@@ -1,5 +1,8 @@
 // The work by which the simulator's own speed is measured. Whoever calls it looks at the clock.
+#include <nanobind/stl/array.h>
+
 #include "bindings.hpp"
+#include "runtime/perf/dslash_work.hpp"
 #include "runtime/perf/halo_work.hpp"
 #include "runtime/perf/packet_work.hpp"
 
@@ -8,6 +11,13 @@ namespace nb = nanobind;
 namespace apenet {
 
 void bind_perf(nb::module_& module) {
+  nb::class_<DslashWork>(module, "DslashWork")
+      .def(nb::init<const std::array<std::uint32_t, 4>&>(), nb::arg("extents"))
+      .def_ro_static("flops_per_site", &DslashWork::flops_per_site)
+      .def_ro_static("bytes_per_site", &DslashWork::bytes_per_site)
+      .def_prop_ro("sites", &DslashWork::sites)
+      .def("apply", &DslashWork::apply, nb::call_guard<nb::gil_scoped_release>());
+
   nb::class_<WorkDone>(module, "WorkDone")
       .def_ro("nodes", &WorkDone::nodes)
       .def_ro("messages", &WorkDone::messages)

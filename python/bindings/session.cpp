@@ -99,10 +99,15 @@ void bind_session(nb::module_& module) {
       .value("one", CoreUse::one)
       .value("all", CoreUse::all);
 
+  nb::enum_<ipc::ComputeMode>(module, "ComputeMode")
+      .value("none", ipc::ComputeMode::none)
+      .value("measured", ipc::ComputeMode::measured)
+      .value("record", ipc::ComputeMode::record)
+      .value("profile", ipc::ComputeMode::profile);
   nb::class_<SessionOptions>(module, "SessionOptions")
       .def(nb::init<>())
       .def_rw("observation", &SessionOptions::observation)
-      .def_rw("measure_compute", &SessionOptions::measure_compute)
+      .def_rw("compute", &SessionOptions::compute)
       .def_rw("compute_scale", &SessionOptions::compute_scale)
       .def_rw("deadlock_wait_ms", &SessionOptions::deadlock_wait_ms)
       .def_rw("stall_timeout_ms", &SessionOptions::stall_timeout_ms)

@@ -71,7 +71,7 @@ struct Session::Parts {
     for (std::uint8_t rail = 0; rail < rail_count(description); ++rail)
       describe_rail(rail, header.rails[rail]);
     header.lookahead_ps = machine.lookahead().ps();
-    header.compute_mode = options.measure_compute ? ipc::ComputeMode::measured : ipc::ComputeMode::none;
+    header.compute_mode = options.compute;
     header.compute_scale_ppm = std::llround(options.compute_scale * 1e6);
     header.flops_per_second = description.host.flops_per_second;
     header.vain_limits = vain_limits(options.stall_timeout_ms);

@@ -168,8 +168,6 @@ Client::Client(std::byte* base, std::uint32_t rank)
 void Client::charge_compute(std::int64_t ps) {
   charge(ps);
 }
-void Client::observe_compute() {}
-void Client::forget_compute() {}
 
 void Client::come_back() {}
 

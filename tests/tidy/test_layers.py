@@ -140,12 +140,13 @@ PYTHON_RULES = {
     "apelib": [],
     "machine": ["base"],
     "host": ["base"],
-    "run": ["base", "machine", "host"],
+    "compute": ["base", "machine"],
+    "run": ["base", "machine", "host", "compute"],
     "bench": ["base", "machine", "host", "run"],
     "fit": ["base", "machine", "bench"],
-    "perf": ["base", "machine", "host", "run"],
+    "perf": ["base", "machine", "host", "compute", "run"],
     "reproduce": ["base", "machine", "host", "run", "bench", "fit"],
-    "cli": ["base", "machine", "host", "run", "bench", "fit", "perf", "reproduce"],
+    "cli": ["base", "machine", "host", "compute", "run", "bench", "fit", "perf", "reproduce"],
 }
 PACKAGE = ROOT / "python" / "apenet"
 

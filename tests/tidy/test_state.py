@@ -35,6 +35,13 @@ ALLOWED = {
     ("src/runtime/shim/call_notes.cpp", "end"): "a thread's own",
     ("src/runtime/shim/call_notes.cpp", "own_note"): "a thread's own",
     ("src/runtime/shim/real.cpp", "host_calls"): "a thread's own",
+    (
+        "src/runtime/shim/computation.cpp",
+        "value",
+    ): "the segments of the process, which the C library's functions observe",
+    ("src/runtime/shim/computation.cpp", "own_thread"): "a thread's own",
+    ("src/runtime/shim/computation.cpp", "beginning"): "a process begins to observe once",
+    ("src/runtime/shim/computation.cpp", "computation_observed"): "whether the run asks for computation: a fact",
     ("src/runtime/shim/host_caller.cpp", "value"): "where the process has loaded a driver: its fact",
 }
 

@@ -10,7 +10,21 @@ import typer
 from apenet._core import version as __version__
 from apenet.base.errors import ApenetError, HostError, PartitionError
 from apenet.bench import BenchError
-from apenet.cli import bench, calibrate, cc, doctor, fit, machine, perf, replay, reproduce, run, streams, traffic
+from apenet.cli import (
+    bench,
+    calibrate,
+    cc,
+    doctor,
+    fit,
+    fit_compute,
+    machine,
+    perf,
+    replay,
+    reproduce,
+    run,
+    streams,
+    traffic,
+)
 from apenet.perf import PerfError
 
 BAD_INPUT = 2
@@ -32,6 +46,7 @@ app.command()(replay.replay)
 app.command()(reproduce.reproduce)
 app.command()(traffic.traffic)
 app.command()(fit.fit)
+app.command()(fit_compute.fit_compute)
 app.command()(calibrate.calibrate)
 app.command("machines")(machine.list_machines)
 app.add_typer(machine.app, name="machine")

@@ -18,7 +18,10 @@ def perf(
     settings: SetOption = None,
     repeat: Annotated[
         int | None,
-        typer.Option("--repeat", help="Amount of work: packets per node, or exchanges. Default: some seconds of work."),
+        typer.Option(
+            "--repeat",
+            help="Amount of work: packets per node, exchanges, or measurements. Default: some seconds of work.",
+        ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -35,8 +38,9 @@ def perf(
 def _print(result: PerfResult) -> None:
     benchmark = benchmarks.BENCHMARKS[result.name]
     console = output()
+    budget = "" if result.budget is None else f" (budget {_number(result.budget)})"
     console.print(f"{result.name}: {benchmark.title}", markup=False)
-    console.print(f"  {'figure':<42}{_number(result.figure)} {result.unit} (budget {_number(result.budget)})")
+    console.print(f"  {'figure':<42}{_number(result.figure)} {result.unit}{budget}")
     console.print(f"  {'memory':<42}{result.memory_mib:.0f} MiB (budget {result.budget_memory_mib})")
     console.print(f"  {'cpu_seconds':<42}{result.cpu_seconds:.3f}")
     for key, value in result.details.items():

@@ -47,10 +47,19 @@ def run(
         str,
         typer.Option(
             "--compute",
-            metavar="none|measured[:X]",
-            help="Virtual time of computation between MPI calls: none, or CPU time times X.",
+            metavar="none|measured[:X]|record:FILE|FILE[:X]",
+            help="Virtual time of computation between MPI calls: none, its CPU time, the same and recorded to a "
+            "profile FILE, or what a profile says; times X.",
         ),
     ] = "none",
+    size: Annotated[
+        str | None,
+        typer.Option(
+            "--size",
+            metavar="SITES|LATTICE/GRID",
+            help="Size of a rank's part of the problem, for profiles: its sites, or 16x16x16x32/2x2x2x2.",
+        ),
+    ] = None,
     engine: EngineOption = "packet",
     mpi: Annotated[str, typer.Option("--mpi", metavar="auto|mpich|openmpi", help="MPI of the program.")] = "auto",
     out: RunFolderOption = None,
@@ -99,6 +108,7 @@ def run(
             ranks_per_node=ranks_per_node,
             mapping=mapping,
             compute=compute,
+            size=size,
             engine=engine,
             mpi=cast(MpiChoice, mpi),
             out=out,

@@ -1,4 +1,4 @@
-"""The simulator's own speed and memory on this host, which determine the feasible size of simulations.
+"""The simulator's own speed and memory on this host, which determine the feasible size of simulations; and the host's.
 
 `apenet.perf.measure("halo")`; the same as `apenet perf halo`. Every benchmark runs in a fresh process, so that its
 memory is measured separately. It measures CPU seconds and not wall time, because other load affects them least. The
@@ -17,6 +17,7 @@ from typing import Any
 from apenet._core import version as __version__
 from apenet.base.errors import ApenetError, InputError, from_core
 from apenet.perf import simulated
+from apenet.perf.host import measure_speed
 from apenet.perf.processes import measure_mpi
 from apenet.perf.request import Figures, PerfRequest
 
@@ -35,11 +36,11 @@ class Benchmark:
 
     title: str
     unit: str
-    budget: float
+    budget: float | None  # None: a property of the host, not a goal
     budget_memory_mib: int
     machine: str
     settings: tuple[str, ...]
-    repeat: int  # the unit that the benchmark repeats: packets per node, or exchanges
+    repeat: int  # the unit that the benchmark repeats: packets per node, exchanges, or measurements
     measure: Callable[[PerfRequest], Figures]
 
 
@@ -95,6 +96,16 @@ BENCHMARKS = {
         repeat=200,
         measure=measure_mpi,
     ),
+    "host": Benchmark(
+        title="this host: a Wilson-Dirac kernel on one core, its fields in memory; times of machines over its own",
+        unit="floating-point operations per second",
+        budget=None,
+        budget_memory_mib=300,
+        machine="ideal",
+        settings=(),
+        repeat=5,
+        measure=measure_speed,
+    ),
 }
 
 
@@ -105,7 +116,7 @@ class PerfResult:
     name: str
     figure: float
     unit: str
-    budget: float
+    budget: float | None
     memory_mib: float
     budget_memory_mib: int
     cpu_seconds: float

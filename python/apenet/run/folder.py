@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import platform
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from importlib import metadata
 from pathlib import Path
@@ -18,6 +18,7 @@ from typing import Any, Self, TypeVar
 from apenet import _core
 from apenet.base.errors import InputError, NotWrittenError
 from apenet.base.outfiles import FolderKind, OutFile, OutFolder, begins_with, given_path, holds_json, keep_apart
+from apenet.run.computation import Computation
 from apenet.run.recording import Recording
 from apenet.run.results import Request, Result
 
@@ -44,6 +45,7 @@ class Outputs:
         out: str | Path | None,
         trace: str | Path | None,
         record: str | Path | None = None,
+        profile: Path | None = None,
         inputs: Mapping[str, Path | None],
     ) -> None:
         folder = given_path("out", out, "a folder")
@@ -51,7 +53,7 @@ class Outputs:
         record_file = given_path("record", record, "a file")
         self._machine = request.machine.saved() if folder is not None else {}
         names = (*self._machine, *RESULTS)
-        files = [("trace", trace_file), ("record", record_file)]
+        files = [("trace", trace_file), ("record", record_file), ("compute", profile)]
         of_folder = [("out", folder / name) for name in (".", REQUEST, *names)] if folder is not None else []
         keep_apart(files, [*inputs.items(), *of_folder])
         with ExitStack() as stack:
@@ -85,10 +87,13 @@ class Outputs:
                 self._trace.keep(TRACE_END)
         self._closing.close()
 
-    def keep(self, result: Kept) -> Kept:
+    def keep(self, result: Kept, computation: Computation | None = None) -> Kept:
         """Writes a result to each of its files, even if one fails. Raises NotWrittenError, which has the result."""
         failures = []
-        for step in (self._keep_recording, self._keep_trace, lambda: self._keep_results(result)):
+        steps: list[Callable[[], None]] = [self._keep_recording, self._keep_trace, lambda: self._keep_results(result)]
+        if computation is not None:
+            steps.append(computation.keep)
+        for step in steps:
             try:
                 step()
             except NotWrittenError as error:

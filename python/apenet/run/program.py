@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 import platform
-import re
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,6 +17,8 @@ from apenet._core import version as __version__
 from apenet.base.errors import InputError, LimitError, texts
 from apenet.base.numbers import checked_seed, whole
 from apenet.base.outfiles import given_path
+from apenet.compute.charging import Charged, Job
+from apenet.compute.size import Size, parse_size
 from apenet.host import launch
 from apenet.host.client_server import as_client_and_server, is_client_server
 from apenet.host.streams import OutputFolder
@@ -26,6 +27,7 @@ from apenet.machine import ENGINES, Machine
 from apenet.machine import machine as read_machine
 from apenet.machine.mapping import Mapping, map_file, map_ranks
 from apenet.run import folder as runfolder
+from apenet.run.computation import Choice, Computation, choose
 from apenet.run.recording import Recording
 from apenet.run.results import PS_PER_US, Request, Result, common_results, show_size, show_time
 
@@ -44,6 +46,7 @@ class RunRequest(Request):
 
     command: tuple[str, ...]
     compute: str
+    size: Size | None
     mpi: str
     trap_tsc: bool
 
@@ -53,6 +56,7 @@ class RunRequest(Request):
             "command": list(self.command),
             **super().to_json(),
             "compute": self.compute,
+            "size": None if self.size is None else self.size.given,
             "mpi": self.mpi,
             "trap_tsc": self.trap_tsc,
         }
@@ -91,6 +95,8 @@ class RunResult(Result):
     compute: str
     ranks: tuple[RankResult, ...]
     route_changes: tuple[RouteChange, ...]
+    computation: Charged | None = None
+    note: str = ""
     stdout: bytes | None = field(default=None, repr=False)
     stderr: bytes | None = field(default=None, repr=False)
 
@@ -119,6 +125,7 @@ class RunResult(Result):
             "bytes": self.bytes,
             "compute": self.compute,
             "waiting_share": round(self.waiting_share, 6),
+            "computation": None if self.computation is None else self.computation.to_json(),
             "trace_hash": self.trace_hash,
             "faults": vars(self.faults),
             "route_changes": [vars(change) for change in self.route_changes],
@@ -140,6 +147,7 @@ def run(
     ranks_per_node: int = 1,
     mapping: Mapping = "linear",
     compute: str = "none",
+    size: str | None = None,
     engine: str = "packet",
     mpi: MpiChoice = "auto",
     out: str | Path | None = None,
@@ -159,8 +167,9 @@ def run(
 
     The program's output goes to this process's streams; with `capture` into the result; with `output` into a folder,
     one file per rank and stream (rank-0003.out). `tag_output` puts the rank in front of each line, `[3] `. `compute`
-    is `none`, `measured` or `measured:SCALE`. `out` names a folder for the run's files and adds network statistics
-    over time to the result. `record` names a file for a GOAL trace, the input of `apenet.replay`; `trace` names a file
+    is `none`, `measured[:SCALE]`, `record:FILE` or the FILE[:SCALE] of a profile; `size` is that of a rank's part of
+    the problem, for profiles. `out` names a folder for the run's files and adds network statistics over time to the
+    result. `record` names a file for a GOAL trace, the input of `apenet.replay`; `trace` names a file
     for a timeline, which ui.perfetto.dev opens. `faults` are links and nodes that die and revive
     (`Machine.with_faults`). With `trap_tsc` the processor's cycle counter (rdtsc) is virtual, too, at one tick per
     nanosecond. By default the run uses one core or several, as its ranks hand over or compute; `pin` sets one core or,
@@ -171,7 +180,7 @@ def run(
     chosen = (read_machine(machine) if isinstance(machine, str) else machine).with_faults(*texts("faults", faults))
     arguments = _checked_command(command)
     n = whole("ranks", n, 1, MOST_RANKS, f"a whole number from 1 to {MOST_RANKS}")
-    options = _session_options(compute, pin, stall_timeout)
+    options = _session_options(pin, stall_timeout)
     options.tag_output = tag_output
     output_path = given_path("output", output, "a folder")
     if output_path is not None and (tag_output or capture):
@@ -179,6 +188,9 @@ def run(
     if engine not in ENGINES:
         raise InputError("engine", engine, " or ".join(ENGINES))
     program = find_program(arguments[0])
+    job = Job(program, arguments[1:], n, None if size is None else parse_size(size, n), chosen)
+    choice = choose(compute, job)
+    options.compute, options.compute_scale = choice.mode, choice.scale
     request = RunRequest(
         command=arguments,
         machine=chosen,
@@ -187,20 +199,28 @@ def run(
         mapping=str(mapping) if isinstance(mapping, str | Path) else "given",
         nodes=tuple(map_ranks(chosen, n, ranks_per_node, mapping)),
         compute=compute,
+        size=job.size,
         engine=engine,
         mpi=_library(mpi, program),
         trap_tsc=_checked_trap(trap_tsc),
         seed=checked_seed(seed),
     )
-    inputs = {"program": program, "machine": chosen.path, "map": map_file(mapping)}
-    with runfolder.Outputs(request, out=out, trace=trace, record=record, inputs=inputs) as outputs:
+    inputs = {"program": program, "machine": chosen.path, "map": map_file(mapping), "profile": choice.profile}
+    with (
+        runfolder.Outputs(
+            request, out=out, trace=trace, record=record, profile=choice.record, inputs=inputs
+        ) as outputs,
+        Computation(choice, job) as computation,
+    ):
         options.observation = outputs.observation
-        extra = {**(environment or {}), **_own_environment(trap_tsc, outputs.recording)}
+        extra = {**(environment or {}), **_own_environment(trap_tsc, outputs.recording), **computation.environment}
         with nullcontext() if output_path is None else OutputFolder(output_path, n) as folder:
-            result = _run(request, program, options, capture=capture, extra=extra, folder=folder)
+            look = computation.look
+            result = _run(request, program, options, capture=capture, extra=extra, folder=folder, look=look)
         if outputs.recording is not None:
             result = _recorded(request, outputs.recording, result)
-        return outputs.keep(result)
+        result = _computed(choice, computation, result)
+        return outputs.keep(result, computation)
 
 
 def _checked_command(command: Sequence[str | Path]) -> tuple[str, ...]:
@@ -244,7 +264,13 @@ def _recorded(request: RunRequest, recording: Recording, result: RunResult) -> R
     return replace(result, warnings=(*result.warnings, *recording.write(request.ranks, heading)))
 
 
-def _session_options(compute: str, pin: bool | None, stall_timeout: float) -> _core.SessionOptions:
+def _computed(choice: Choice, computation: Computation, result: RunResult) -> RunResult:
+    charged, warnings = computation.judge(is_complete=result.outcome == "completed")
+    note = "" if choice.charge is None else choice.charge.note
+    return replace(result, computation=charged, note=note, warnings=(*result.warnings, *warnings))
+
+
+def _session_options(pin: bool | None, stall_timeout: float) -> _core.SessionOptions:
     options = _core.SessionOptions()
     options.cores = _CORES[pin]
     is_number = isinstance(stall_timeout, int | float) and not isinstance(stall_timeout, bool)
@@ -252,13 +278,6 @@ def _session_options(compute: str, pin: bool | None, stall_timeout: float) -> _c
         raise InputError("stall_timeout", stall_timeout, f"seconds, from 0.1 to {MOST_STALL_TIMEOUT_S}")
     options.stall_timeout_ms = round(stall_timeout * 1000)
     options.deadlock_wait_ms = min(options.deadlock_wait_ms, options.stall_timeout_ms)
-    if compute == "none":
-        return options
-    match = re.fullmatch(r"measured(?::(\d+(?:\.\d+)?))?", compute)
-    if match is None or (match[1] is not None and not 0 < float(match[1]) <= 1e6):  # noqa: PLR2004
-        raise InputError("compute", compute, "none, measured, or measured:SCALE with a scale above 0")
-    options.measure_compute = True
-    options.compute_scale = float(match[1] or 1)
     return options
 
 
@@ -270,6 +289,7 @@ def _run(
     capture: bool,
     extra: dict[str, str],
     folder: OutputFolder | None,
+    look: Callable[[], None],
 ) -> RunResult:
     description = request.machine.description(request.seed, request.engine)
     began = time.monotonic()
@@ -296,7 +316,12 @@ def _run(
             launched = launch.start_ranks(*started, request.ranks, environment, folder)
         stack.callback(launched.end)
         seen = stack.enter_context(launch.interrupts())
-        report = session.run(launched.ranks, launched.launcher_id, launched.warden.fileno(), lambda: bool(seen))
+
+        def is_interrupted() -> bool:
+            look()
+            return bool(seen)
+
+        report = session.run(launched.ranks, launched.launcher_id, launched.warden.fileno(), is_interrupted)
         os.write(options.error_fd, launched.launcher_words())
         stdout, stderr = sinks.contents()
     return _result(request, report, began, stdout, stderr)
@@ -366,6 +391,12 @@ def _result(
     )
 
 
+def _compute_text(result: RunResult) -> str:
+    if result.computation is None:
+        return result.compute
+    return f"{result.compute}, recorded times x {result.computation.scale:.4g}"
+
+
 def summary(result: RunResult) -> str:
     """The short report that `apenet run` prints when a program has ended."""
     lines = []
@@ -373,8 +404,10 @@ def summary(result: RunResult) -> str:
         lines = [
             f"{result.machine}, {len(result.ranks)} ranks: {show_time(result.virtual_time_us)} of virtual time, "
             f"{result.messages} messages, {show_size(result.bytes)}; {result.waiting_share:.0%} of the time waiting",
-            f"{result.busiest_text}; compute: {result.compute}; {result.wall_time_s:.2f} s of wall time",
+            f"{result.busiest_text}; compute: {_compute_text(result)}; {result.wall_time_s:.2f} s of wall time",
         ]
+    if result.note:
+        lines.append(f"note: {result.note}")
     if result.faults.summary():
         lines.append(result.faults.summary())
     lines += [f"warning: {warning}" for warning in result.warnings]

@@ -62,7 +62,6 @@ std::optional<Torus> CardTransport::torus() const {
 
 void CardTransport::enter() {
   client_.lock();
-  client_.observe_compute();
   client_.enter_library();
 }
 

@@ -9,6 +9,7 @@
 
 #include "api/apelib/error.hpp"
 #include "api/apelib/library.hpp"
+#include "runtime/ipc/program_call.hpp"
 
 namespace apenet::apelib {
 
@@ -46,7 +47,8 @@ class Inside {
 
 // Runs a function of the library and turns exceptions into codes.
 template <typename Call>
-int guarded(std::string_view name, Call call) noexcept {
+[[gnu::always_inline]] inline int guarded(std::string_view name, Call call) noexcept {
+  const ipc::ProgramCall program_call(__builtin_return_address(0));
   try {
     try {
       const std::lock_guard<std::mutex> guard(Process::instance().mutex());
@@ -69,7 +71,7 @@ int guarded(std::string_view name, Call call) noexcept {
 
 // As guarded(), for all functions but ape_init(): call(Library&).
 template <typename Call>
-int entered(std::string_view name, Call call) noexcept {
+[[gnu::always_inline]] inline int entered(std::string_view name, Call call) noexcept {
   return guarded(name, [&] {
     Library& library = Process::instance().library(name);
     const Inside inside(library.transport());

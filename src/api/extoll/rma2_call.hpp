@@ -20,7 +20,7 @@ inline std::uint64_t number_of(const void* name) {
 
 // Calls body(device) inside the library if a port is open.
 template <typename Body>
-RMA2_ERROR with_library(const Body& body) {
+[[gnu::always_inline]] inline RMA2_ERROR with_library(const Body& body) {
   Device* const device = Device::made();
   if (device == nullptr) return RMA2_ERR_INV_PORT;
   const native::Inside inside(device->card().client());
@@ -30,7 +30,7 @@ RMA2_ERROR with_library(const Body& body) {
 
 // The same if it is this port.
 template <typename Body>
-RMA2_ERROR with_port(RMA2_Port port, const Body& body) {
+[[gnu::always_inline]] inline RMA2_ERROR with_port(RMA2_Port port, const Body& body) {
   return with_library([&](Device& device) {
     return device.rma().is_open(number_of(port)) ? body(device) : RMA2_ERR_INV_PORT;
   });

@@ -14,7 +14,7 @@ using apenet::native::Inside;
 
 // Calls body(device) inside the library if the port is open.
 template <typename Body>
-velo2_ret_t with_port(std::uint64_t id, const Body& body) {
+[[gnu::always_inline]] inline velo2_ret_t with_port(std::uint64_t id, const Body& body) {
   Device* const device = Device::made();
   if (device == nullptr) return VELO2_RET_INVALID_MBOX;
   const Inside inside(device->card().client());

@@ -45,9 +45,11 @@ auto enter(Call&& call) noexcept {
 }
 
 template <typename Call>
-auto enter(ipc::Client& client, Call&& call) noexcept {
+[[gnu::always_inline]] inline auto enter(ipc::Client& client, Call&& call) noexcept {
+  const void* const caller =
+      client.block().identity.initialised != 0 ? nullptr : __builtin_return_address(0);  // nullptr: MPI
   return enter([&] {
-    const ipc::Inside inside(client);
+    const ipc::Inside inside(client, caller);
     return call();
   });
 }

@@ -47,7 +47,6 @@ bool RealGpus::has_driver() {
 std::optional<DeviceMemory> RealGpus::find(std::uint64_t address, std::uint64_t bytes) {
   if (!has_driver()) return std::nullopt;
   const std::optional<DeviceMemory> memory = driver_->find(address);
-  client_.forget_compute();
   if (!memory) return std::nullopt;
   if (client_.costs(0).gpu_copy_bytes_per_second == 0) {
     throw DeviceError(FI_EOPNOTSUPP, "device memory of CUDA in a call: machine '" +
@@ -125,7 +124,6 @@ void RealGpus::fetch_known(const message::Buffer& buffer) {
     driver_->copy_from(found->second, programs_address(piece.address), message::memory_at(piece.address),
                        piece.length);
   }
-  client_.forget_compute();
 }
 
 bool RealGpus::deliver_known(const message::Buffer& buffer, std::uint64_t bytes) {
@@ -144,7 +142,6 @@ bool RealGpus::deliver_known(const message::Buffer& buffer, std::uint64_t bytes)
       delivered = false;
     }
   }
-  client_.forget_compute();
   return delivered;
 }
 

@@ -29,7 +29,7 @@ ipc::Client* find_client() {
 
 // Runs a call inside the process's lock, and turns what it throws into a status.
 template <typename Call>
-ape_rdma_status enter(Call call) noexcept {
+[[gnu::always_inline]] inline ape_rdma_status enter(Call call) noexcept {
   try {
     ipc::Client* client = find_client();
     if (client == nullptr) return APE_RDMA_NO_NETWORK;
@@ -44,7 +44,7 @@ ape_rdma_status enter(Call call) noexcept {
 
 // `call` may return a status, or nothing if it succeeds when it returns.
 template <typename Call>
-ape_rdma_status with_port(const ape_rdma_port* handle, Call call) noexcept {
+[[gnu::always_inline]] inline ape_rdma_status with_port(const ape_rdma_port* handle, Call call) noexcept {
   return enter([&](ipc::Client&) {
     Port* port = open_port().get();
     if (port == nullptr || handle != handle_of(port)) return APE_RDMA_NOT_OPEN;

@@ -25,7 +25,7 @@ ipc::Client* find_client() {
 
 // Runs a call inside the process's lock, and turns what it throws into a status.
 template <typename Call>
-tnw_status enter(Call call) noexcept {
+[[gnu::always_inline]] inline tnw_status enter(Call call) noexcept {
   try {
     ipc::Client* client = find_client();
     if (client == nullptr) return TNW_NO_NETWORK;
@@ -39,7 +39,7 @@ tnw_status enter(Call call) noexcept {
 }
 
 template <typename Call>
-tnw_status with_links(Call call) noexcept {
+[[gnu::always_inline]] inline tnw_status with_links(Call call) noexcept {
   return enter([&](ipc::Client&) {
     Links* links = open_links().get();
     if (links == nullptr) return TNW_NOT_OPEN;

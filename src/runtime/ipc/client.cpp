@@ -17,7 +17,6 @@
 #include <string>
 
 #include "runtime/ipc/futex.hpp"
-#include "runtime/ipc/host_call.hpp"
 
 namespace apenet::ipc {
 namespace {
@@ -25,12 +24,6 @@ namespace {
 [[noreturn]] void fail(const char* what, const char* value, const char* expected) {
   std::fprintf(stderr, "apenet: %s = '%s': expected %s\n", what, value, expected);
   std::_Exit(2);
-}
-
-std::int64_t thread_cpu_ps() {
-  timespec now{};
-  host_call(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, &now);
-  return now.tv_sec * 1'000'000'000'000 + now.tv_nsec * 1000;
 }
 
 // The variables of other launchers name the rank if ours is not set.
@@ -205,18 +198,6 @@ void Client::charge_compute(std::int64_t ps) {
   block_->clock.computed_ps.add(block_->clock.charge(ps));
 }
 
-void Client::observe_compute() {
-  if (header_->compute_mode != ComputeMode::measured) return;
-  const std::int64_t spent = block_->clock.cpu.take(thread_cpu_ps());
-  if (!started() || spent <= 0) return;
-  __extension__ using Wide = __int128;
-  charge_compute(static_cast<std::int64_t>(Wide{spent} * header_->compute_scale_ppm / 1'000'000));
-}
-
-void Client::forget_compute() {
-  if (header_->compute_mode == ComputeMode::measured) block_->clock.cpu.take(thread_cpu_ps());
-}
-
 std::uint64_t Client::post(Request& request) {
   Rings& rings = block_->rings;
   if (rings.request_head - rings.request_tail == request_ring) wait(Wait::flush, 0);
@@ -347,7 +328,6 @@ void Client::start() {
   if (!started()) wait(Wait::start, 0);
   block_->lock.note_threads();
   unlock();
-  forget_compute();
 }
 
 bool Client::join() {
@@ -359,7 +339,6 @@ bool Client::join() {
   if (identity.initialising != 0 || started()) return true;
   // Time charged before, for registering memory, belongs to the setup.
   block_->clock.restart();
-  forget_compute();
   identity.joined = 1;
   return true;
 }
@@ -403,7 +382,6 @@ void Client::wait(Wait why, std::int64_t deadline_ps) {
   turn.run.store(Run::waits);
   stop_running();
   await_turn();
-  forget_compute();
 }
 
 // Returns from being left out. The simulator does not count this process as running.

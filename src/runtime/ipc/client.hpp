@@ -69,11 +69,6 @@ class Client {
   // Charges one read of the clock.
   void charge_clock_read();
   void charge_compute(std::int64_t ps);  // the program's own work
-  // In ComputeMode::measured, charges the thread's CPU time since the last call. Call when entering the
-  // library.
-  void observe_compute();
-  // Excludes the thread's CPU time up to now from the program's computation.
-  void forget_compute();
   // Call around every call of the library above. The time between calls is the program's own.
   void enter_library() {
     Clock& clock = block_->clock;

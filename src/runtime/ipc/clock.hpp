@@ -7,8 +7,6 @@
 #include <atomic>
 #include <cstdint>
 
-#include "runtime/ipc/thread_times.hpp"
-
 namespace apenet::ipc {
 
 // Clocks stop here, after 104 days, and the run ends. The rest of the 64-bit range is left for events in
@@ -87,7 +85,6 @@ class Clock {
   Sum computed_ps;    // charged as computation
   Sum outside_ps;     // between calls of the library above
   Sum left_ps;        // end of the last such call
-  ThreadTimes cpu;    // ComputeMode::measured
 
  private:
   bool change(std::int64_t& now, std::int64_t next) {

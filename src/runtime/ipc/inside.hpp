@@ -2,16 +2,20 @@
 #pragma once
 
 #include "runtime/ipc/client.hpp"
+#include "runtime/ipc/program_call.hpp"
 
 namespace apenet::ipc {
 
-// Call around every function of a library: holds the process's lock, and charges what the program has
-// computed since it last left a library. A wait lets other threads in between.
+// Call around every function of a library: charges what the program has computed since it last left a
+// library, and holds the process's lock. A wait lets other threads in between.
 class Inside {
  public:
-  explicit Inside(Client& client) : client_(client) {
+  // Always inlined, as each function around it that the program does not call itself: the return address is
+  // to be the program's.
+  [[gnu::always_inline]] explicit Inside(Client& client) : Inside(client, __builtin_return_address(0)) {}
+  // caller: as for ProgramCall.
+  Inside(Client& client, const void* caller) : program_call_(caller), client_(client) {
     client_.lock();
-    client_.observe_compute();
     client_.enter_library();
   }
   ~Inside() {
@@ -22,6 +26,7 @@ class Inside {
   Inside& operator=(const Inside&) = delete;
 
  private:
+  ProgramCall program_call_;
   Client& client_;
 };
 

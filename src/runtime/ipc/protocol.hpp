@@ -21,7 +21,7 @@
 namespace apenet::ipc {
 
 inline constexpr std::uint32_t protocol_magic = 0x41504531;  // "APE1"
-inline constexpr std::uint32_t protocol_version = 8;
+inline constexpr std::uint32_t protocol_version = 9;
 
 inline constexpr std::uint32_t slots_per_process = 4096;   // sparse: only used slots take memory
 inline constexpr std::uint32_t window_bytes = 256 * 1024;  // per process, for CopyOrder
@@ -80,7 +80,12 @@ struct CopyOrder {
   std::uint32_t failed = 0;       // the address is not mapped in the process
 };
 
-enum class ComputeMode : std::uint32_t { none, measured };
+// What computation between the program's calls costs: nothing, its CPU time, the same and it is recorded, or
+// what a profile says.
+enum class ComputeMode : std::uint32_t { none, measured, record, profile };
+
+// Of the core of a process: who else of the run uses it, and whether its caches can hold the process's data.
+enum class Core : std::uint32_t { shared, own_and_cold, own_and_warm };
 
 // Whose turn it is: the process's while `run` is may_run, otherwise the simulator's. Each side hands over to
 // the other. A process writes the reason before it waits.
@@ -88,7 +93,9 @@ struct Turn {
   alignas(64) std::atomic<std::uint32_t> run{may_run};  // futex: Run
   std::atomic<Wait> wait{Wait::running};
   std::int64_t deadline_ps = 0;  // Wait::until
-  CopyOrder copy;                // Run::copies; written by the simulator, except `failed`
+  // Written by the simulator while the process waits.
+  Core core = Core::shared;
+  CopyOrder copy;  // Run::copies; written by the simulator, except `failed`
 };
 
 // The identity of a process, and how far it has come. Owner: the process; the simulator reads it at any time.

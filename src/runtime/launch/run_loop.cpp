@@ -16,6 +16,12 @@ using namespace std::chrono_literals;
 constexpr auto loop_look_interval = 20ms;
 constexpr auto idle_after_failure = 100ms;
 
+// While computation is recorded, one rank runs at a time: several cores serve only the stage.
+CoreUse cores_of(const SessionOptions& options) {
+  const bool is_recording = options.compute == ipc::ComputeMode::record;
+  return is_recording && options.cores == CoreUse::adaptive ? CoreUse::one : options.cores;
+}
+
 }  // namespace
 
 RunLoop::RunLoop(SharedMemory& shared, Scheduler& scheduler, const SessionOptions& options,
@@ -29,7 +35,11 @@ RunLoop::RunLoop(SharedMemory& shared, Scheduler& scheduler, const SessionOption
       idle_(options),
       start_(scheduler, server_, options),
       hold_ups_(scheduler, options),
-      cores_(options.cores) {}
+      cores_(cores_of(options)) {
+  if (options.compute != ipc::ComputeMode::record) return;
+  scheduler.wake_singly();
+  stage_.emplace();
+}
 
 void RunLoop::run(SessionReport& report, const std::function<bool()>& interrupted) {
   guarded([&] { live(interrupted); });
@@ -79,6 +89,7 @@ void RunLoop::step() {
   }
   hold_ups_.note_all_wait();
   cores_.note_all_wait();
+  if (stage_ && scheduler_.started()) stage_->turn(shared_, scheduler_.process_ids());
   const bool was_started = scheduler_.started();
   Scheduler::Outcome outcome{};
   try {
@@ -124,6 +135,25 @@ void RunLoop::wait_for_processes() {
   server_.serve(0);
   server_.pass_output();
   hold_ups_.note_busy();
+  if (options_.compute == ipc::ComputeMode::record) let_another_run();
+}
+
+// Ranks run one at a time, but one that waits in the host may wait for another (in MPI_Finalize).
+void RunLoop::let_another_run() {
+  constexpr std::uint32_t most_looks = 5;
+  const std::vector<int> process_ids = scheduler_.process_ids();
+  bool any_active = false;
+  for (std::uint32_t rank = 0; rank < count_; ++rank) {
+    if (shared_.block(rank).turn.run.load() != ipc::Run::may_run || process_ids[rank] == 0) continue;
+    for (const int thread : threads_of(process_ids[rank])) {
+      const auto state = thread_state(process_ids[rank], thread);
+      any_active = any_active || (state && state->state != 'S');
+    }
+  }
+  sleepy_looks_ = any_active ? 0 : sleepy_looks_ + 1;
+  if (sleepy_looks_ < most_looks) return;
+  sleepy_looks_ = 0;
+  scheduler_.wake_beside();
 }
 
 // All ranks wait and the network is empty: either something outside the network must act (a process manager,

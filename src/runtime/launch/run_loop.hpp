@@ -11,6 +11,7 @@
 #include "runtime/launch/rank_server.hpp"
 #include "runtime/launch/session_facts.hpp"
 #include "runtime/launch/settling.hpp"
+#include "runtime/launch/stage.hpp"
 #include "runtime/launch/start_watch.hpp"
 #include "runtime/launch/verdict.hpp"
 #include "runtime/scheduler/scheduler.hpp"
@@ -36,6 +37,7 @@ class RunLoop {
   void live(const std::function<bool()>& interrupted);
   void step();
   void wait_for_processes();
+  void let_another_run();
   void on_idle();
   void settle(VirtualInstant first_failure);
   void wait_for_leavers();
@@ -53,6 +55,8 @@ class RunLoop {
   StartWatch start_;
   HoldUps hold_ups_;
   Cores cores_;
+  std::optional<Stage> stage_;      // while computation is recorded
+  std::uint32_t sleepy_looks_ = 0;  // in a row, at a process that sleeps in the host
   bool all_finished_ = false;
   bool is_settled_ = false;
   WallClock::time_point next_look_{};

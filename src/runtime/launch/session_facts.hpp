@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "machine/machine.hpp"
+#include "runtime/ipc/protocol.hpp"
 #include "runtime/observe/observation.hpp"
 #include "runtime/scheduler/route_orders.hpp"
 
@@ -17,8 +18,8 @@ namespace apenet {
 enum class CoreUse : std::uint8_t { adaptive, one, all };
 
 struct SessionOptions {
-  bool measure_compute = false;  // ComputeMode::measured
-  double compute_scale = 1.0;
+  ipc::ComputeMode compute = ipc::ComputeMode::none;
+  double compute_scale = 1.0;  // of measured computation
   // Wall time without progress after which a deadlock is reported. The first applies if no thread of the
   // ranks can wake by itself, the second if one may (a thread with a time limit, a read from a socket).
   int deadlock_wait_ms = 1000;

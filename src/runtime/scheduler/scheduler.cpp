@@ -38,6 +38,7 @@ Scheduler::Scheduler(Simulation& simulation, Machine& machine, SharedMemory& sha
 }
 
 Scheduler::Outcome Scheduler::step() {
+  if (wake_next()) return Outcome::woken;
   notice_returns();
   collect();
   place_absent();
@@ -262,7 +263,32 @@ void Scheduler::recover() {
 
 // Call before waking any process, because a woken process may run and wait again at once.
 void Scheduler::set_running() {
-  shared_.running().store(static_cast<std::uint32_t>(to_wake_.size()));
+  const std::size_t count =
+      wakes_singly_ && started_ ? std::min<std::size_t>(to_wake_.size(), 1) : to_wake_.size();
+  shared_.running().store(static_cast<std::uint32_t>(count));
+}
+
+// Returns false if no process waits for its turn.
+bool Scheduler::wake_next() {
+  while (!waiting_for_turn_.empty()) {
+    const std::uint32_t rank = waiting_for_turn_.front();
+    waiting_for_turn_.pop_front();
+    if (processes_[rank].removed) continue;
+    shared_.running().fetch_add(1);
+    run(rank);
+    return true;
+  }
+  return false;
+}
+
+void Scheduler::wake_beside() {
+  wake_next();
+}
+
+void Scheduler::run(std::uint32_t rank) {
+  ipc::Block& block = shared_.block(rank);
+  block.turn.run.store(ipc::Run::may_run);
+  ipc::futex_wake(block.turn.run);
 }
 
 void Scheduler::wake(std::uint32_t rank, std::int64_t horizon_ps) {
@@ -283,8 +309,11 @@ void Scheduler::wake(std::uint32_t rank, std::int64_t horizon_ps) {
   block.turn.wait = ipc::Wait::running;
   block.clock.horizon_ps = horizon_ps;
   ran_.push_back(rank);
-  block.turn.run.store(ipc::Run::may_run);
-  ipc::futex_wake(block.turn.run);
+  if (wakes_singly_ && started_ && rank != to_wake_.front()) {
+    waiting_for_turn_.push_back(rank);
+  } else {
+    run(rank);
+  }
 }
 
 // Ignores the block from now on, because no process updates it.

@@ -61,6 +61,11 @@ class Scheduler final : public CompletionSink {
   // may come from outside the network (a process manager, another thread). A process that polls without end
   // is woken only if another of its threads may need the turn, because each poll advances its clock.
   void release_idle(const std::function<bool(std::uint32_t rank)>& has_threads);
+  // From now on wakes one process at a time: the next of a step when the one before waits. The results are
+  // the same.
+  void wake_singly() { wakes_singly_ = true; }
+  // With wake_singly(): wakes the next process beside the one that runs, which waits for it in the host.
+  void wake_beside();
   // No process runs.
   [[nodiscard]] bool all_wait() const;
   // As all_wait(), but faster while some processes run. The count of running processes can be overwritten by
@@ -171,6 +176,8 @@ class Scheduler final : public CompletionSink {
   void refill(std::uint32_t rank);
   void wake(std::uint32_t rank, std::int64_t horizon_ps);
   void set_running();
+  bool wake_next();
+  void run(std::uint32_t rank);
   void report_refusal(const PendingRequest& pending);
   [[nodiscard]] ipc::Event event_now(ipc::EventKind kind, const ipc::Request& request) const;
   void tell_answered(std::uint32_t rank, const ipc::Request& request, ipc::AccessFault fault);
@@ -188,7 +195,9 @@ class Scheduler final : public CompletionSink {
   std::vector<Process> processes_;
   std::vector<std::uint32_t> ran_;  // woken in the last step; only these can have posted
   std::vector<std::uint32_t> to_wake_;
-  std::vector<std::uint32_t> absent_;  // left out, or returned since the last step
+  bool wakes_singly_ = false;
+  std::deque<std::uint32_t> waiting_for_turn_;  // woken in the last step, except that they do not run yet
+  std::vector<std::uint32_t> absent_;           // left out, or returned since the last step
   std::vector<Posted> posted_;
   std::vector<ipc::Request> requests_;  // the requests to which posted_ refers
   std::int64_t lookahead_ps_;

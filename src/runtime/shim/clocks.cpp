@@ -85,7 +85,6 @@ std::int64_t now_ps(ipc::Client& client) {
 
 std::int64_t read_clock_ps(ipc::Client& client) {
   if (client.block().identity.finalised == 0) {
-    client.observe_compute();
     client.charge_clock_read();
   } else {
     constexpr std::int64_t afterwards_read_ps = 50 * ps_per_ns;
@@ -124,7 +123,7 @@ using apenet::shim::kind_of;
 using apenet::shim::next;
 
 APENET_EXPORT int clock_gettime(clockid_t clock, timespec* time) noexcept {
-  APENET_HOST_CALLER;
+  APENET_TIME_CALL;
   apenet::ipc::Client* client = clock_client();
   const ClockKind kind = client == nullptr ? ClockKind::host : kind_of(clock);
   // The host reports the error for a null pointer.
@@ -136,7 +135,7 @@ APENET_EXPORT int clock_gettime(clockid_t clock, timespec* time) noexcept {
 }
 
 APENET_EXPORT int clock_getres(clockid_t clock, timespec* resolution) noexcept {
-  APENET_HOST_CALLER;
+  APENET_TIME_CALL;
   if (clock_client() == nullptr || kind_of(clock) == ClockKind::host) {
     return host_call(SYS_clock_getres, clock, resolution);
   }
@@ -145,7 +144,7 @@ APENET_EXPORT int clock_getres(clockid_t clock, timespec* resolution) noexcept {
 }
 
 APENET_EXPORT int gettimeofday(timeval* __restrict time, void* __restrict zone) noexcept {
-  APENET_HOST_CALLER;
+  APENET_TIME_CALL;
   if (clock_client() == nullptr) return host_call(SYS_gettimeofday, time, zone);
   if (zone != nullptr) *static_cast<struct timezone*>(zone) = {.tz_minuteswest = 0, .tz_dsttime = 0};
   if (is_null(time)) return 0;
@@ -157,12 +156,12 @@ APENET_EXPORT int gettimeofday(timeval* __restrict time, void* __restrict zone) 
 
 // Programs built against the C library's internal name call this.
 APENET_EXPORT int __gettimeofday(timeval* __restrict time, void* __restrict zone) noexcept {
-  APENET_HOST_CALLER;
+  APENET_TIME_CALL;
   return gettimeofday(time, zone);
 }
 
 APENET_EXPORT time_t time(time_t* result) noexcept {
-  APENET_HOST_CALLER;
+  APENET_TIME_CALL;
   timespec now{};
   clock_gettime(CLOCK_REALTIME, &now);
   if (result != nullptr) *result = now.tv_sec;
@@ -170,7 +169,7 @@ APENET_EXPORT time_t time(time_t* result) noexcept {
 }
 
 APENET_EXPORT int timespec_get(timespec* time, int base) noexcept {
-  APENET_HOST_CALLER;
+  APENET_TIME_CALL;
   if (clock_client() == nullptr || base != TIME_UTC) {
     return next<int (*)(timespec*, int)>("timespec_get")(time, base);
   }
@@ -185,7 +184,7 @@ APENET_EXPORT int timespec_getres(timespec* resolution, int base) noexcept {
 }
 
 APENET_EXPORT int ftime(apenet::shim::Timeb* result) noexcept {
-  APENET_HOST_CALLER;
+  APENET_TIME_CALL;
   timespec now{};
   clock_gettime(CLOCK_REALTIME, &now);
   *result = {.time = now.tv_sec,

@@ -9,18 +9,21 @@
 
 #include "runtime/ipc/host_call.hpp"
 #include "runtime/shim/clocks.hpp"
+#include "runtime/shim/host_caller.hpp"
 #include "runtime/shim/real.hpp"
 
 using apenet::ipc::host_call;
 using apenet::shim::clock_client;
 
 APENET_EXPORT clock_t clock() noexcept {
+  APENET_TIME_CALL;
   timespec now{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
   return now.tv_sec * CLOCKS_PER_SEC + now.tv_nsec / (apenet::shim::ns_per_s / CLOCKS_PER_SEC);
 }
 
 APENET_EXPORT clock_t times(tms* result) noexcept {
+  APENET_TIME_CALL;
   apenet::ipc::Client* client = clock_client();
   if (client == nullptr) return apenet::shim::next<clock_t (*)(tms*)>("times")(result);
   const clock_t ps_per_tick = apenet::shim::ps_per_s / sysconf(_SC_CLK_TCK);
@@ -35,6 +38,7 @@ APENET_EXPORT clock_t times(tms* result) noexcept {
 }
 
 APENET_EXPORT int getrusage(__rusage_who_t who, rusage* usage) noexcept {
+  APENET_TIME_CALL;
   const int result = host_call(SYS_getrusage, who, usage);
   if (result != 0 || clock_client() == nullptr || who == RUSAGE_CHILDREN) return result;
   timespec now{};

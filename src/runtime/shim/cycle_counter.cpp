@@ -29,6 +29,7 @@ void apenet::shim::begin_cycle_counter() {}  // the option is rejected before an
 
 #include "runtime/ipc/host_call.hpp"
 #include "runtime/shim/clocks.hpp"
+#include "runtime/shim/computation.hpp"
 #include "runtime/shim/real.hpp"
 
 namespace apenet::shim {
@@ -96,6 +97,9 @@ bool is_of_system(std::uint64_t instruction) {
 std::uint64_t ticks(std::uint64_t instruction) {
   ipc::Client* client = is_of_system(instruction) ? nullptr : clock_client();
   if (client == nullptr) return host_ticks();
+  const ProgramCall program_call(
+      reinterpret_cast<const void*>(instruction),  // NOLINT(performance-no-int-to-ptr)
+      "rdtsc", Callee::time);
   return static_cast<std::uint64_t>(monotonic_base_s * ns_per_s + read_clock_ps(*client) / ps_per_ns);
 }
 

@@ -10,6 +10,7 @@
 
 #include "runtime/shim/call_notes.hpp"
 #include "runtime/shim/clocks.hpp"
+#include "runtime/shim/computation.hpp"
 #include "runtime/shim/cycle_counter.hpp"
 #include "runtime/shim/mpi_library.hpp"
 #include "runtime/shim/real.hpp"
@@ -108,11 +109,12 @@ void begin(ipc::Client& client, bool has_world) {
 
 // Initialises MPI in the process that represents this rank. Virtual time begins when all ranks have done so.
 template <typename... Arguments>
-int initialise(const char* function, Arguments... arguments) {
+int initialise(const void* caller, const char* function, Arguments... arguments) {
   void* const original = profiling_symbol(function);
   if (inside) return call(original, arguments...);
   const Inside mark;
   ipc::Client* client = ipc::Client::instance();
+  const ProgramCall program_call(caller, function + 1, Callee::library);  // without the P of PMPI_
   if (client != nullptr) {
     refuse_bypass();
     keep_lines();
@@ -135,11 +137,12 @@ int leave(void* original, Arguments... arguments) {
   return result;
 }
 
-int finalise() {
+int finalise(const void* caller) {
   if (ipc::Client::is_fork()) return 0;  // mpi4py does so at the end of a child, whose parent's MPI goes on
   void* const original = profiling_symbol("PMPI_Finalize");
   if (inside) return call(original);
   const Inside mark;
+  const ProgramCall program_call(caller, "MPI_Finalize", Callee::library);
   const InCall note(virtual_client(), ipc::MpiCall::MPI_Finalize, {});
   ipc::Client* client = virtual_client();
   // Open MPI sends nothing here, but receives for as long as its process manager lets it wait.
@@ -149,6 +152,7 @@ int finalise() {
   if (client == nullptr) return result;
   if (client->closed()) {
     client->finish();
+    report_computation(*client);
   } else {  // sessions may outlive the world
     client->block().clock.release();
   }
@@ -157,10 +161,11 @@ int finalise() {
 
 // After the last session the rank may end, or initialise another session. So it stays in the simulation, but
 // is marked as allowed to leave.
-int finalise_session(Word session) {
+int finalise_session(const void* caller, Word session) {
   void* const original = profiling_symbol("PMPI_Session_finalize");
   if (inside) return call(original, session);
   const Inside mark;
+  const ProgramCall program_call(caller, "MPI_Session_finalize", Callee::library);
   const int result = leave(original, session);
   ipc::Client* client = ipc::Client::attached();
   if (result == 0 && client != nullptr && client->closed()) client->block().identity.closed = 1;
@@ -177,7 +182,8 @@ int abort(Word communicator, Word code) {
   std::_Exit(status == 0 ? 1 : status);
 }
 
-double clock_s() {
+double clock_s(const void* caller) {
+  const ProgramCall program_call(caller, "MPI_Wtime", Callee::library);
   ipc::Client* client = clock_client();
   if (client == nullptr) return call<double>(profiling_symbol("PMPI_Wtime"));
   client->block().lock.note_thread();
@@ -195,22 +201,24 @@ using apenet::shim::Word;
 
 // Exported under both names: a profiler or the Fortran bindings between program and library call the
 // profiling name.
-#define APENET_BOTH_NAMES(result, name, parameters, body) \
-  APENET_EXPORT result name parameters {                  \
-    return apenet::shim::body;                            \
-  }                                                       \
-  APENET_EXPORT result P##name parameters {               \
-    return apenet::shim::body;                            \
+#define APENET_BOTH_NAMES(result, name, parameters, body)                    \
+  APENET_EXPORT result name parameters {                                     \
+    [[maybe_unused]] const void* const caller = __builtin_return_address(0); \
+    return apenet::shim::body;                                               \
+  }                                                                          \
+  APENET_EXPORT result P##name parameters {                                  \
+    [[maybe_unused]] const void* const caller = __builtin_return_address(0); \
+    return apenet::shim::body;                                               \
   }
 
-APENET_BOTH_NAMES(int, MPI_Init, (Word argc, Word argv), initialise("PMPI_Init", argc, argv))
+APENET_BOTH_NAMES(int, MPI_Init, (Word argc, Word argv), initialise(caller, "PMPI_Init", argc, argv))
 APENET_BOTH_NAMES(int, MPI_Init_thread, (Word argc, Word argv, Word required, Word provided),
-                  initialise("PMPI_Init_thread", argc, argv, required, provided))
+                  initialise(caller, "PMPI_Init_thread", argc, argv, required, provided))
 APENET_BOTH_NAMES(int, MPI_Session_init, (Word info, Word handler, Word session),
-                  initialise("PMPI_Session_init", info, handler, session))
-APENET_BOTH_NAMES(int, MPI_Finalize, (), finalise())
-APENET_BOTH_NAMES(int, MPI_Session_finalize, (Word session), finalise_session(session))
+                  initialise(caller, "PMPI_Session_init", info, handler, session))
+APENET_BOTH_NAMES(int, MPI_Finalize, (), finalise(caller))
+APENET_BOTH_NAMES(int, MPI_Session_finalize, (Word session), finalise_session(caller, session))
 APENET_BOTH_NAMES(int, MPI_Abort, (Word communicator, Word code), abort(communicator, code))
-APENET_BOTH_NAMES(double, MPI_Wtime, (), clock_s())
+APENET_BOTH_NAMES(double, MPI_Wtime, (), clock_s(caller))
 APENET_BOTH_NAMES(double, MPI_Wtick, (), clock_tick_s())
 // NOLINTEND(bugprone-macro-parentheses)

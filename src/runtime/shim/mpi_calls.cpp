@@ -8,6 +8,7 @@
 #include <array>
 
 #include "runtime/shim/call_notes.hpp"
+#include "runtime/shim/computation.hpp"
 #include "runtime/shim/gpu_heap.hpp"
 #include "runtime/shim/mpi_library.hpp"
 #include "runtime/shim/real.hpp"
@@ -28,7 +29,6 @@ class Marks : Kicks {
  public:
   explicit Marks(ipc::Client* client) : Kicks(client), client_(client) {
     if (client_ == nullptr) return;
-    client_->observe_compute();
     (client_->progress().*begin)();
   }
   ~Marks() {
@@ -107,15 +107,23 @@ bool lends_device_memory(ipc::CallKind kind, ipc::MpiCall id, const std::array<W
   }
 }
 
+// caller: to where the call returns; name: the function's.
+struct Called {
+  void* original;
+  const void* caller;
+  const char* name;
+};
+
 template <typename Meaning, typename Effect, ipc::CallKind kind, typename... Arguments>
-int pass_on(void* original, ipc::MpiCall id, const Words& words, Arguments... arguments) {
+int pass_on(const Called& called, ipc::MpiCall id, const Words& words, Arguments... arguments) {
+  const ProgramCall program_call(called.caller, called.name, Callee::library);
   ipc::Client* client = virtual_client();
   if (client != nullptr &&
       lends_device_memory(kind, id, std::array<Word, sizeof...(Arguments)>{arguments...}))
     client->block().identity.lent_device_memory = 1;
   [[maybe_unused]] const Meaning mark(client);
   const InCall note(client, id, words);
-  const int result = call(original, arguments...);
+  const int result = call(called.original, arguments...);
   Word last = 0;
   ((last = arguments), ...);
   if (client != nullptr && result == 0) Effect::after(client->notes(), id, words, last);
@@ -137,7 +145,8 @@ using apenet::shim::Words;
   APENET_EXPORT int entry(APENET_PARAMETERS_##arity) {                                                      \
     static void* const original = profiling_symbol("P" #name);                                              \
     return apenet::shim::pass_on<apenet::shim::meaning, apenet::shim::effect, apenet::ipc::CallKind::kind>( \
-        original, MpiCall::id, Words{{APENET_UNWRAP words}}, APENET_ARGUMENTS_##arity);                     \
+        {original, __builtin_return_address(0), #entry}, MpiCall::id, Words{{APENET_UNWRAP words}},         \
+        APENET_ARGUMENTS_##arity);                                                                          \
   }
 #define APENET_FUNCTION(name, arity, ...)      \
   APENET_ENTRY(name, name, arity, __VA_ARGS__) \

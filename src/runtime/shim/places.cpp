@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "runtime/shim/call_notes.hpp"
+#include "runtime/shim/computation.hpp"
 #include "runtime/shim/mpi_library.hpp"
 #include "runtime/shim/real.hpp"
 
@@ -65,6 +66,8 @@ APENET_EXPORT int MPI_Get_processor_name(Word name, Word length) {
 // Open MPI would put all ranks into one. A rank that passes MPI_UNDEFINED calls the library's function, which
 // begins with the same split.
 APENET_EXPORT int MPI_Comm_split_type(Word comm, Word split_type, Word key, Word info, Word part) {
+  const apenet::shim::ProgramCall program_call(__builtin_return_address(0), __func__,
+                                               apenet::shim::Callee::library);
   constexpr auto id = apenet::ipc::MpiCall::MPI_Comm_split_type;
   apenet::ipc::Client* client = virtual_client();
   if (client == nullptr) {

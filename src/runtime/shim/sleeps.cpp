@@ -94,7 +94,7 @@ using apenet::shim::wait_for_files;
 using apenet::shim::waits_for_card;
 
 APENET_EXPORT int clock_nanosleep(clockid_t clock, int flags, const timespec* request, timespec* remaining) {
-  APENET_HOST_CALLER;
+  APENET_TIME_CALL;
   Client* client = clock_client();
   // Open MPI's MPI_Finalize sleeps until its process manager answers.
   const bool is_of_host = client == nullptr || client->progress().leaves();
@@ -115,7 +115,7 @@ APENET_EXPORT int clock_nanosleep(clockid_t clock, int flags, const timespec* re
 }
 
 APENET_EXPORT int nanosleep(const timespec* request, timespec* remaining) {
-  APENET_HOST_CALLER;
+  APENET_TIME_CALL;
   const int error = clock_nanosleep(CLOCK_REALTIME, 0, request, remaining);
   if (error == 0) return 0;
   errno = error;
@@ -123,23 +123,24 @@ APENET_EXPORT int nanosleep(const timespec* request, timespec* remaining) {
 }
 
 APENET_EXPORT int __nanosleep(const timespec* request, timespec* remaining) {
-  APENET_HOST_CALLER;
+  APENET_TIME_CALL;
   return nanosleep(request, remaining);
 }
 
 APENET_EXPORT int thrd_sleep(const timespec* request, timespec* remaining) {
+  APENET_TIME_CALL;
   const int error = clock_nanosleep(CLOCK_REALTIME, 0, request, remaining);
   return error == 0 ? 0 : error == EINTR ? -1 : -2;
 }
 
 APENET_EXPORT int usleep(useconds_t microseconds) {
-  APENET_HOST_CALLER;
+  APENET_TIME_CALL;
   const timespec duration{.tv_sec = microseconds / 1'000'000, .tv_nsec = microseconds % 1'000'000 * 1000};
   return nanosleep(&duration, nullptr);
 }
 
 APENET_EXPORT unsigned sleep(unsigned seconds) {
-  APENET_HOST_CALLER;
+  APENET_TIME_CALL;
   const timespec duration{.tv_sec = seconds, .tv_nsec = 0};
   timespec remaining{};
   return nanosleep(&duration, &remaining) == 0 ? 0 : static_cast<unsigned>(remaining.tv_sec);
@@ -165,7 +166,7 @@ APENET_EXPORT int sched_yield() noexcept {
 }
 
 APENET_EXPORT int select(int count, fd_set* reads, fd_set* writes, fd_set* errors, timeval* timeout) {
-  APENET_HOST_CALLER;
+  APENET_TIME_CALL;
   Client* client = clock_client();
   static const auto real = next<int (*)(int, fd_set*, fd_set*, fd_set*, timeval*)>("select");
   if (waits_for_card(client, count, reads)) {
@@ -195,7 +196,7 @@ APENET_EXPORT int __select(int count, fd_set* reads, fd_set* writes, fd_set* err
 
 APENET_EXPORT int pselect(int count, fd_set* reads, fd_set* writes, fd_set* errors, const timespec* timeout,
                           const sigset_t* mask) {
-  APENET_HOST_CALLER;
+  APENET_TIME_CALL;
   Client* client = clock_client();
   static const auto real =
       next<int (*)(int, fd_set*, fd_set*, fd_set*, const timespec*, const sigset_t*)>("pselect");
@@ -215,7 +216,7 @@ APENET_EXPORT int pselect(int count, fd_set* reads, fd_set* writes, fd_set* erro
 }
 
 APENET_EXPORT int poll(pollfd* fds, nfds_t count, int timeout_ms) {
-  APENET_HOST_CALLER;
+  APENET_TIME_CALL;
   Client* client = clock_client();
   static const auto real = next<int (*)(pollfd*, nfds_t, int)>("poll");
   if (waits_for_card(client, fds, count))
@@ -226,12 +227,12 @@ APENET_EXPORT int poll(pollfd* fds, nfds_t count, int timeout_ms) {
 }
 
 APENET_EXPORT int __poll(pollfd* fds, nfds_t count, int timeout_ms) {
-  APENET_HOST_CALLER;
+  APENET_TIME_CALL;
   return poll(fds, count, timeout_ms);
 }
 
 APENET_EXPORT int ppoll(pollfd* fds, nfds_t count, const timespec* timeout, const sigset_t* mask) {
-  APENET_HOST_CALLER;
+  APENET_TIME_CALL;
   Client* client = clock_client();
   static const auto real = next<int (*)(pollfd*, nfds_t, const timespec*, const sigset_t*)>("ppoll");
   if (waits_for_card(client, fds, count)) {
@@ -248,14 +249,14 @@ APENET_EXPORT int ppoll(pollfd* fds, nfds_t count, const timespec* timeout, cons
 // Called by programs built with _FORTIFY_SOURCE. `bytes` is the size of the array; the C library reports an
 // array that is too short.
 APENET_EXPORT int __poll_chk(pollfd* fds, nfds_t count, int timeout_ms, size_t bytes) {
-  APENET_HOST_CALLER;
+  APENET_TIME_CALL;
   static const auto real = next<int (*)(pollfd*, nfds_t, int, size_t)>("__poll_chk");
   return bytes / sizeof *fds < count ? real(fds, count, timeout_ms, bytes) : poll(fds, count, timeout_ms);
 }
 
 APENET_EXPORT int __ppoll_chk(pollfd* fds, nfds_t count, const timespec* timeout, const sigset_t* mask,
                               size_t bytes) {
-  APENET_HOST_CALLER;
+  APENET_TIME_CALL;
   static const auto real =
       next<int (*)(pollfd*, nfds_t, const timespec*, const sigset_t*, size_t)>("__ppoll_chk");
   return bytes / sizeof *fds < count ? real(fds, count, timeout, mask, bytes)
@@ -264,7 +265,7 @@ APENET_EXPORT int __ppoll_chk(pollfd* fds, nfds_t count, const timespec* timeout
 
 APENET_EXPORT int epoll_pwait(int epoll, epoll_event* events, int count, int timeout_ms,
                               const sigset_t* mask) {
-  APENET_HOST_CALLER;
+  APENET_TIME_CALL;
   Client* client = clock_client();
   static const auto real = next<int (*)(int, epoll_event*, int, int, const sigset_t*)>("epoll_pwait");
   if (has_card_descriptor(client)) {
@@ -277,13 +278,13 @@ APENET_EXPORT int epoll_pwait(int epoll, epoll_event* events, int count, int tim
 }
 
 APENET_EXPORT int epoll_wait(int epoll, epoll_event* events, int count, int timeout_ms) {
-  APENET_HOST_CALLER;
+  APENET_TIME_CALL;
   return epoll_pwait(epoll, events, count, timeout_ms, nullptr);
 }
 
 APENET_EXPORT int epoll_pwait2(int epoll, epoll_event* events, int count, const timespec* timeout,
                                const sigset_t* mask) {
-  APENET_HOST_CALLER;
+  APENET_TIME_CALL;
   Client* client = clock_client();
   static const auto real =
       next<int (*)(int, epoll_event*, int, const timespec*, const sigset_t*)>("epoll_pwait2");

@@ -10,9 +10,12 @@
 #include <cerrno>
 #include <ctime>
 
+#include "runtime/shim/host_caller.hpp"
+
 #define APENET_HIDDEN extern "C" __attribute__((visibility("hidden"), used))
 
 APENET_HIDDEN long apenet_time_call(long number, long first, long second, long third, long fourth) {
+  APENET_TIME_CALL;
   const auto clock = static_cast<clockid_t>(first);
   switch (number) {
     case SYS_clock_gettime:

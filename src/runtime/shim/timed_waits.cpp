@@ -61,7 +61,7 @@ using apenet::shim::wait_until;
 // the realtime clock.
 #define APENET_TIMED_WAIT(clock_name, timed_name, parameters, arguments)                               \
   APENET_EXPORT int clock_name(APENET_UNPACK parameters, clockid_t clock, const timespec* deadline) {  \
-    APENET_HOST_CALLER;                                                                                \
+    APENET_TIME_CALL;                                                                                  \
     static const auto real =                                                                           \
         next<int (*)(APENET_UNPACK parameters, clockid_t, const timespec*)>(#clock_name);              \
     Client* client = clock_client();                                                                   \
@@ -71,7 +71,7 @@ using apenet::shim::wait_until;
     });                                                                                                \
   }                                                                                                    \
   APENET_EXPORT int timed_name(APENET_UNPACK parameters, const timespec* deadline) {                   \
-    APENET_HOST_CALLER;                                                                                \
+    APENET_TIME_CALL;                                                                                  \
     static const auto real = next<int (*)(APENET_UNPACK parameters, const timespec*)>(#timed_name);    \
     if (clock_client() == nullptr) return real(APENET_UNPACK arguments, deadline);                     \
     return clock_name(APENET_UNPACK arguments, CLOCK_REALTIME, deadline);                              \
@@ -97,7 +97,7 @@ APENET_EXPORT int mtx_timedlock(mtx_t* mutex, const timespec* deadline) {
 }
 
 APENET_EXPORT int sem_clockwait(sem_t* semaphore, clockid_t clock, const timespec* deadline) {
-  APENET_HOST_CALLER;
+  APENET_TIME_CALL;
   Client* client = clock_client();
   static const auto real = next<int (*)(sem_t*, clockid_t, const timespec*)>("sem_clockwait");
   if (client == nullptr || is_null(deadline)) return real(semaphore, clock, deadline);
@@ -110,7 +110,7 @@ APENET_EXPORT int sem_clockwait(sem_t* semaphore, clockid_t clock, const timespe
 }
 
 APENET_EXPORT int sem_timedwait(sem_t* semaphore, const timespec* deadline) {
-  APENET_HOST_CALLER;
+  APENET_TIME_CALL;
   if (clock_client() != nullptr) return sem_clockwait(semaphore, CLOCK_REALTIME, deadline);
   return next<int (*)(sem_t*, const timespec*)>("sem_timedwait")(semaphore, deadline);
 }
@@ -167,7 +167,7 @@ APENET_EXPORT int semtimedop(int set, sembuf* operations, size_t count, const ti
 
 APENET_EXPORT int timer_settime(timer_t timer, int flags, const itimerspec* value,
                                 itimerspec* before) noexcept {
-  APENET_HOST_CALLER;
+  APENET_TIME_CALL;
   static const auto real = next<int (*)(timer_t, int, const itimerspec*, itimerspec*)>("timer_settime");
   Client* client = clock_client();
   if (client == nullptr || (flags & TIMER_ABSTIME) == 0 || !apenet::shim::is_virtual_deadline(value)) {
@@ -179,7 +179,7 @@ APENET_EXPORT int timer_settime(timer_t timer, int flags, const itimerspec* valu
 
 APENET_EXPORT int timerfd_settime(int timer, int flags, const itimerspec* value,
                                   itimerspec* before) noexcept {
-  APENET_HOST_CALLER;
+  APENET_TIME_CALL;
   static const auto real = next<int (*)(int, int, const itimerspec*, itimerspec*)>("timerfd_settime");
   Client* client = clock_client();
   if (client == nullptr || (flags & TFD_TIMER_ABSTIME) == 0 || !apenet::shim::is_virtual_deadline(value)) {

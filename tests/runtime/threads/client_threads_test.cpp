@@ -37,7 +37,6 @@ TEST(ClientThreads, ClockLosesNothingAndNeverGoesBack) {
                          std::atomic<bool> ended{false};
                          std::thread reader([&] {
                            for (std::int64_t before = 0; !ended;) {
-                             client.observe_compute();
                              const std::int64_t now = client.clock_ps();
                              EXPECT_GE(now, before);
                              before = now;
@@ -54,34 +53,6 @@ TEST(ClientThreads, ClockLosesNothingAndNeverGoesBack) {
                          EXPECT_EQ(client.block().clock.computed_ps.get(), threads / 2 * charges * step_ps);
                        }});
   EXPECT_EQ(report.virtual_ps, threads * charges * step_ps);
-}
-
-// Each thread's CPU time is charged once, in whatever order the threads call.
-TEST(ClientThreads, MeasuredComputationIsChargedOnce) {
-  SessionOptions options;
-  options.measure_compute = true;
-  const auto cpu_ps = [] {
-    timespec now{};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return now.tv_sec * 1'000'000'000'000 + now.tv_nsec * 1000;
-  };
-  const auto computes = [&](ThreadRank& rank) {
-    std::atomic<int> turn{0};
-    std::atomic<std::int64_t> used_ps{0};
-    in_threads(2, [&](std::uint32_t thread) {
-      // One thread has used much CPU time before the other begins.
-      while (thread == 0 && cpu_ps() < 20'000'000'000) continue;
-      for (int round = 0; round < 20; ++round) {
-        while (turn % 2 != static_cast<int>(thread)) std::this_thread::yield();
-        rank.client.observe_compute();
-        ++turn;
-      }
-      used_ps += cpu_ps();
-    });
-    EXPECT_GE(rank.client.clock_ps(), 20'000'000'000);
-    EXPECT_LE(rank.client.clock_ps(), used_ps);
-  };
-  run_thread_ranks(test::round_ideal(), {computes}, options);
 }
 
 // Reads the clock like clock_gettime and MPI_Wtime, while other threads post and take messages.

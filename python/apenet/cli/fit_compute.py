@@ -1,0 +1,114 @@
+"""apenet fit-compute: fits recorded computation to the size of the problem."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Group
+from rich.table import Table
+
+from apenet.base.outfiles import OutFile, keep_apart
+from apenet.cli.common import JsonOption, messages, output, path_of, print_json, print_tables, progress_bar
+from apenet.compute.fitting import Comparison, Fit, compare, fit_profiles
+from apenet.compute.profile import IS_PROFILE
+
+MOST_ROWS = 8
+LEAST_SHARE = 0.005
+
+
+def fit_compute(
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILE...",
+            parser=path_of("file", "a compute profile"),
+            help="Recordings of one program at two or more sizes (apenet run --compute record:FILE).",
+        ),
+    ],
+    to_profile: Annotated[
+        Path | None,
+        typer.Option(
+            "--to-profile",
+            metavar="FILE",
+            parser=path_of("--to-profile", "a file"),
+            help="Write the fit, for apenet run --compute FILE.",
+        ),
+    ] = None,
+    check: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--check",
+            metavar="FILE",
+            parser=path_of("--check", "a compute profile"),
+            help="Compare the fit with a recording that it does not know; repeatable.",
+        ),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Fit the time of each segment of a program to the sites of a rank, and say how far the fit errs."""
+    checks = check or []
+    keep_apart([("--to-profile", to_profile)], [("FILE", path) for path in (*files, *checks)])
+    with progress_bar("fitting", None):
+        fit = fit_profiles(files)
+        comparisons = [compare(fit.profile, path) for path in checks]
+    if as_json:
+        print_json({**fit.to_json(), "checks": [part.to_json() for part in comparisons]})
+    else:
+        _print(fit, comparisons)
+    if to_profile is not None:
+        with OutFile("--to-profile", to_profile, IS_PROFILE) as file:
+            file.write(fit.profile.to_bytes())
+            file.keep()
+        messages().print(f"wrote {to_profile}", markup=False)
+
+
+def _print(fit: Fit, comparisons: list[Comparison]) -> None:
+    profile = fit.profile
+    console = output()
+    console.print(
+        f"{profile.program}: {len(profile.segments)} segments, {len(profile.recorded)} recordings", markup=False
+    )
+    if fit.held_out:
+        table = Table(title="Each recording predicted by the others", title_justify="left")
+        table.add_column("ranks", justify="right")
+        table.add_column("size")
+        table.add_column("error of all computation", justify="right")
+        for held in fit.held_out:
+            table.add_row(str(held.ranks), held.size, f"{held.error:+.1%}")
+        print_tables(Group(table))
+    else:
+        console.print("error: not known, because two sizes determine the fit; record a third", markup=False)
+    if fit.constant:
+        console.print(
+            f"{fit.constant} segments passed at one size only: their time does not change with it", markup=False
+        )
+    for part in comparisons:
+        print_tables(Group(_compared(part)))
+        if part.unseen_share > 0:
+            console.print(f"not in the profile: {part.unseen_share:.1%} of the time", markup=False)
+
+
+def _compared(part: Comparison) -> Table:
+    title = f"Recording of {part.ranks} ranks: all computation predicted with an error of {part.error:+.1%}"
+    table = Table(title=title, title_justify="left")
+    table.add_column("from")
+    table.add_column("to")
+    table.add_column("ranks")
+    for name in ("share", "recorded us", "predicted us", "error"):
+        table.add_column(name, justify="right")
+    for row in part.segments[:MOST_ROWS]:
+        if row.share < LEAST_SHARE:
+            break
+        segment = row.segment
+        table.add_row(
+            f"{segment.start} {segment.start_call}",
+            f"{segment.end} {segment.end_call}",
+            segment.ranks,
+            f"{row.share:.1%}",
+            f"{row.recorded_ns / 1000:.2f}",
+            "-" if row.predicted_ns is None else f"{row.predicted_ns / 1000:.2f}",
+            "-" if row.error is None else f"{row.error:+.1%}",
+        )
+    return table

@@ -1,0 +1,215 @@
+"""Charges a profile: what the ranks get of it, and what they say of segments that it does not have."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from apenet.base.errors import ABSENT, InputError
+from apenet.compute.elf import build_id
+from apenet.compute.exchange import UNKNOWN_PS, Key, RankReport, make_table
+from apenet.compute.host_speed import processor_name, slowdown
+from apenet.compute.profile import Profile, ProfileError, Segment, read_profile
+from apenet.compute.recording import PS_PER_NS
+from apenet.compute.size import Size
+from apenet.machine import Machine
+
+MOST_SCALE = 1e6
+MOST_NAMED = 5  # segments and ranks in a warning
+
+
+@dataclass(frozen=True)
+class Job:
+    """A run to which a profile is to be charged."""
+
+    program: Path
+    arguments: tuple[str, ...]
+    ranks: int
+    size: Size | None
+    machine: Machine
+
+
+@dataclass(frozen=True)
+class Charge:
+    """A profile that fits a run. `scale` multiplies its times; `note`: what is to be said of it on this host."""
+
+    path: Path
+    profile: Profile
+    scale: float
+    size: Size
+    warnings: tuple[str, ...]
+    note: str
+
+    def table(self) -> bytes:
+        """What the ranks charge."""
+        costs: dict[Key, tuple[int, int]] = {}
+        for segment in self.profile.segments:
+            first, others = costs.get(segment.key, (UNKNOWN_PS, UNKNOWN_PS))
+            ps = min(round(segment.cost.at(self.size) * self.scale * PS_PER_NS), 2**62)
+            costs[segment.key] = (
+                ps if segment.ranks != "others" else first,
+                ps if segment.ranks != "first" else others,
+            )
+        return make_table(self.profile.modules, costs)
+
+
+@dataclass(frozen=True)
+class Unseen:
+    """A segment without a cost: its call sites, how often it passed, and on which ranks."""
+
+    segment: str
+    count: int
+    ranks: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Charged:
+    """What became of a profile in a run. Computation in an unseen segment took no time."""
+
+    scale: float
+    passes: int
+    unseen_passes: int
+    unseen: tuple[Unseen, ...]
+    ranks_without: tuple[int, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """For run.json."""
+        return {**vars(self), "unseen": [vars(segment) for segment in self.unseen]}
+
+
+def prepare(path: Path, scale: float | None, job: Job) -> Charge:
+    """Checks that a profile is of this program, at this size. Raises ProfileError and InputError."""
+    profile = read_profile(path)
+    _check_program(path, profile, job)
+    size = _size_of(path, profile, job)
+    warnings = []
+    if profile.arguments != job.arguments and job.size is None:
+        warnings.append(
+            f"{path}: arguments = {_line(profile.arguments)}: this run has {_line(job.arguments)}; if its problem has "
+            "another size, say so with --size, there and here"
+        )
+    here = processor_name()
+    note = ""
+    if profile.host.processor != here:
+        note = f"{path}: host = {profile.host.processor}: this host is {here}; the times are those of the first"
+    applied = slowdown(profile.host, job.machine) if scale is None else scale
+    return Charge(path, profile, applied, size, tuple(warnings), note)
+
+
+def parse_source(compute: str) -> tuple[Path, float | None]:
+    """Splits FILE[:X]. Raises InputError."""
+    match = re.fullmatch(r"(.+):(\d+(?:\.\d+)?(?:e[+-]?\d+)?)", compute, re.DOTALL)
+    if match is None:
+        return Path(compute), None
+    scale = float(match[2])
+    if not 0 < scale <= MOST_SCALE:
+        raise InputError("compute", compute, f"a scale above 0, at most {MOST_SCALE:.0e}")
+    return Path(match[1]), scale
+
+
+def _check_program(path: Path, profile: Profile, job: Job) -> None:
+    if profile.program != job.program.name:
+        raise ProfileError(path, "program", profile.program, f"a profile of {job.program.name}, which this run runs")
+    recorded = profile.modules.get(job.program.name)
+    here = build_id(job.program)
+    if recorded is not None and here is not None and recorded != here:
+        raise ProfileError(
+            path,
+            f"modules.{job.program.name}",
+            recorded,
+            f"{here}: the profile is of another build of this program; record it anew",
+        )
+
+
+def _size_of(path: Path, profile: Profile, job: Job) -> Size:
+    """The size at which to charge."""
+    recorded = profile.recorded[0]
+    has_sizes = recorded.size is not None
+    if job.size is not None and not has_sizes:
+        raise ProfileError(path, "size", ABSENT, f"--size {job.size.given} also when the profile is recorded")
+    if profile.is_fitted:
+        if job.size is None and has_sizes:
+            raise ProfileError(
+                path, "size", _sizes(profile), "--size of this run: a rank's sites, as in the recordings"
+            )
+        return job.size or Size.of_share(job.ranks)
+    if recorded.ranks != job.ranks and job.size is None:
+        raise ProfileError(
+            path,
+            "ranks",
+            recorded.ranks,
+            f"{job.ranks} as in this run, or a profile fitted to several sizes (apenet fit-compute)",
+        )
+    if job.size is not None and recorded.size is not None:
+        same = (job.size.sites, job.size.boundary) == (recorded.size.sites, recorded.size.boundary)
+        if not same:
+            raise ProfileError(
+                path,
+                "size",
+                recorded.size.given,
+                f"{job.size.given} as in this run ({job.size.sites:.0f} sites of a rank, {job.size.boundary:.0f} at a "
+                "boundary), or a profile fitted to several sizes (apenet fit-compute)",
+            )
+    return job.size or recorded.size or Size.of_share(job.ranks)
+
+
+def _sizes(profile: Profile) -> str:
+    return ", ".join(part.size.given for part in profile.recorded if part.size is not None)
+
+
+def _line(arguments: tuple[str, ...]) -> str:
+    return '"' + " ".join(arguments) + '"'
+
+
+def judge(charge: Charge, reports: Mapping[int, RankReport], ranks: int) -> tuple[Charged, tuple[str, ...]]:
+    """What the ranks report, and what is to be said of it, one sentence each."""
+    unseen: dict[str, tuple[int, list[int]]] = {}
+    for rank, report in sorted(reports.items()):
+        for (start, end), passed in sorted(report.segments.items()):
+            label = f"{start} {passed.calls[0]} to {end} {passed.calls[1]}"
+            count, where = unseen.get(label, (0, []))
+            unseen[label] = (count + passed.count, [*where, rank])
+    found = sorted(unseen.items(), key=lambda item: (-item[1][0], item[0]))
+    charged = Charged(
+        scale=charge.scale,
+        passes=sum(report.charged for report in reports.values()),
+        unseen_passes=sum(count for count, _ in unseen.values()) + sum(report.lost for report in reports.values()),
+        unseen=tuple(Unseen(label, count, tuple(where)) for label, (count, where) in found),
+        ranks_without=tuple(rank for rank in range(ranks) if rank not in reports or reports[rank].charged == 0),
+    )
+    return charged, tuple(_warnings(charge, charged, reports))
+
+
+def _warnings(charge: Charge, charged: Charged, reports: Mapping[int, RankReport]) -> Iterable[str]:
+    for name, recorded in charge.profile.modules.items():
+        others = {report.modules[name] for report in reports.values() if name in report.modules} - {recorded}
+        for other in sorted(others):
+            yield f"{charge.path}: modules.{name} = {recorded}: this run has {other}; its segments took no time"
+    if charged.unseen_passes:
+        named = [
+            f"{segment.segment} ({segment.count} times on {_ranks(segment.ranks)})"
+            for segment in charged.unseen[:MOST_NAMED]
+        ]
+        more = len(charged.unseen) - len(named)
+        yield (
+            f"{charge.path}: {charged.unseen_passes} of {charged.unseen_passes + charged.passes} passes are of "
+            f"{len(charged.unseen)} segments that the profile does not have, and took no time: {'; '.join(named)}"
+            + (f"; and {more} more segments, all in run.json (--out)" if more else "")
+        )
+    if charged.ranks_without:
+        yield f"{charge.path}: nothing was charged on {_ranks(charged.ranks_without)}"
+
+
+def _ranks(ranks: tuple[int, ...]) -> str:
+    named = ", ".join(map(str, ranks[:MOST_NAMED]))
+    more = len(ranks) - MOST_NAMED
+    return ("rank " if len(ranks) == 1 else "ranks ") + named + (f" and {more} more" if more > 0 else "")
+
+
+def segment_for(profile: Profile, of: Segment) -> Segment | None:
+    """The profile's segment for the ranks of another profile's segment."""
+    candidates = {segment.ranks: segment for segment in profile.segments if segment.key == of.key}
+    return candidates.get(of.ranks) or candidates.get("all") or candidates.get("others") or candidates.get("first")

@@ -1,0 +1,319 @@
+"""Fits the times of segments to the size of a rank's part of the problem, and says by how much it errs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import nnls
+
+from apenet._core import version
+from apenet.base.errors import InputError
+from apenet.compute.charging import segment_for
+from apenet.compute.exchange import Key
+from apenet.compute.profile import Cost, Profile, ProfileError, RankClass, Recorded, Segment, read_profile
+from apenet.compute.recording import weight
+from apenet.compute.size import Size
+
+LEAST_SIZES = 2
+SIZES_FOR_ERROR = 3
+NOTHING_NS = 1e-9
+_PREDICTORS = ("constant_ns", "per_site_ns", "per_boundary_site_ns")
+
+
+@dataclass(frozen=True)
+class Point:
+    """The mean of a segment in one recording."""
+
+    recording: int
+    size: Size
+    segment: Segment
+
+
+@dataclass(frozen=True)
+class Held:
+    """A recording predicted by the others: the ratio of the sums of the segments that two of them have, less one."""
+
+    ranks: int
+    size: str
+    error: float
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A fitted profile. `held_out`: one for each recording if there are enough; `constant`: segments of one size."""
+
+    profile: Profile
+    held_out: tuple[Held, ...]
+    constant: int
+
+    def to_json(self) -> dict[str, Any]:
+        """For --json."""
+        return {
+            "program": self.profile.program,
+            "sizes": [vars(part.size) if part.size else None for part in self.profile.recorded],
+            "segments": len(self.profile.segments),
+            "segments_of_one_size": self.constant,
+            "error": self.profile.error,
+            "held_out": [vars(held) for held in self.held_out],
+        }
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A segment of a recording beside its prediction, in nanoseconds; None: the profile does not have it."""
+
+    segment: Segment
+    share: float
+    recorded_ns: float
+    predicted_ns: float | None
+
+    @property
+    def error(self) -> float | None:
+        """Relative; None without a prediction."""
+        if self.predicted_ns is None or self.recorded_ns == 0:
+            return None
+        return self.predicted_ns / self.recorded_ns - 1
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A recording beside the predictions of a profile; the segments by their share of all time."""
+
+    ranks: int
+    error: float
+    unseen_share: float
+    segments: tuple[Compared, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """For --json."""
+        return {
+            "ranks": self.ranks,
+            "error": self.error,
+            "unseen_share": self.unseen_share,
+            "segments": [
+                {
+                    "segment": part.segment.label,
+                    "of_ranks": part.segment.ranks,
+                    "share": part.share,
+                    "recorded_ns": part.recorded_ns,
+                    "predicted_ns": part.predicted_ns,
+                    "error": part.error,
+                }
+                for part in self.segments
+            ],
+        }
+
+
+def fit_profiles(paths: Sequence[Path]) -> Fit:
+    """Fits recordings of one program on one host at several sizes. Raises ProfileError and InputError."""
+    given = [read_profile(path) for path in paths]
+    sizes = _checked(paths, given)
+    profiles = [_at_speed_of(given[0], profile) for profile in given]
+    segments = list(_fitted(profiles, sizes))
+    held_out = tuple(_held_out(profiles, sizes)) if len(profiles) >= SIZES_FOR_ERROR else ()
+    base = profiles[0]
+    profile = base.model_copy(
+        update={
+            "writer": f"apenet {version}",
+            "modules": dict(sorted({name: of for each in profiles for name, of in each.modules.items()}.items())),
+            "recorded": tuple(Recorded(ranks=each.recorded[0].ranks, size=each.recorded[0].size) for each in profiles),
+            "is_fitted": True,
+            "error": round(max(abs(held.error) for held in held_out), 4) if held_out else None,
+            "segments": tuple(segment for segment, _ in segments),
+        }
+    )
+    return Fit(profile, held_out, sum(points == 1 for _, points in segments))
+
+
+def compare(profile: Profile, path: Path) -> Comparison:
+    """Predicts a recording by a fitted profile. Raises ProfileError."""
+    recording = read_profile(path)
+    _check_same(path, recording, profile)
+    recording = _at_speed_of(profile, recording)
+    size = _size(path, recording, has_sizes=profile.recorded[0].size is not None)
+    total = sum(weight(segment) for segment in recording.segments)
+    parts = []
+    for segment in sorted(recording.segments, key=lambda each: (-weight(each), each.label)):
+        found = segment_for(profile, segment)
+        parts.append(
+            Compared(
+                segment=segment,
+                share=weight(segment) / total if total > 0 else 0.0,
+                recorded_ns=segment.cost.constant_ns,
+                predicted_ns=None if found is None else found.cost.at(size),
+            )
+        )
+    predicted = sum(part.segment.count * part.predicted_ns for part in parts if part.predicted_ns is not None)
+    return Comparison(
+        ranks=recording.recorded[0].ranks,
+        error=predicted / total - 1 if total > 0 else 0.0,
+        unseen_share=sum(part.share for part in parts if part.predicted_ns is None),
+        segments=tuple(parts),
+    )
+
+
+def _checked(paths: Sequence[Path], profiles: Sequence[Profile]) -> list[Size]:
+    if len(paths) < LEAST_SIZES:
+        raise InputError("FILE", len(paths), "at least two recordings, of different sizes")
+    for path, profile in zip(paths, profiles, strict=True):
+        _check_same(path, profile, profiles[0])
+    has_sizes = profiles[0].recorded[0].size is not None
+    sizes = [_size(path, profile, has_sizes=has_sizes) for path, profile in zip(paths, profiles, strict=True)]
+    if len({size.sites for size in sizes}) < LEAST_SIZES:
+        raise ProfileError(paths[1], "size", sizes[1].given, "recordings of at least two sizes")
+    return sizes
+
+
+def _check_same(path: Path, profile: Profile, base: Profile) -> None:
+    if profile.is_fitted:
+        raise ProfileError(path, "is_fitted", True, "a recording, as --compute record:FILE writes it")
+    if profile.program != base.program:
+        raise ProfileError(path, "program", profile.program, f"{base.program} as in the first file")
+    for name, identity in profile.modules.items():
+        first = base.modules.get(name, identity)
+        if first != identity:
+            raise ProfileError(path, f"modules.{name}", identity, f"{first} as in the first file: the same build")
+    if profile.host.processor != base.host.processor:
+        raise ProfileError(
+            path, "host.processor", profile.host.processor, f"{base.host.processor} as in the first file: the same host"
+        )
+
+
+def _at_speed_of(base: Profile, profile: Profile) -> Profile:
+    """The times that the host would have taken at the speed that it had during another recording."""
+    ratio = profile.host.flops_per_second / base.host.flops_per_second
+    segments = tuple(
+        segment.model_copy(update={"cost": Cost(constant_ns=round(segment.cost.constant_ns * ratio, 3))})
+        for segment in profile.segments
+    )
+    return profile.model_copy(update={"segments": segments})
+
+
+def _size(path: Path, profile: Profile, *, has_sizes: bool) -> Size:
+    recorded = profile.recorded[0]
+    if (recorded.size is not None) != has_sizes:
+        said = "a size as in the first file (--size at the recording)" if has_sizes else "no size, as in the first file"
+        raise ProfileError(path, "size", recorded.size.given if recorded.size else "none", said)
+    return recorded.size or Size.of_share(recorded.ranks)
+
+
+def _fitted(
+    profiles: Sequence[Profile], sizes: Sequence[Size], without: int | None = None
+) -> Iterable[tuple[Segment, int]]:
+    """The fitted segments, each with the number of its points; `without` leaves one recording out."""
+    by_key: dict[Key, list[Point]] = {}
+    for number, (profile, size) in enumerate(zip(profiles, sizes, strict=True)):
+        for segment in profile.segments if number != without else ():
+            by_key.setdefault(segment.key, []).append(Point(number, size, segment))
+    for _, points in sorted(by_key.items()):
+        for ranks, own in _classes(points, profiles):
+            yield _fit_segment(own, ranks), len(own)
+
+
+def _classes(points: Sequence[Point], profiles: Sequence[Profile]) -> Iterable[tuple[RankClass, list[Point]]]:
+    """The points of each class of ranks. One class if any recording of several ranks has but one."""
+    several = [point for point in points if profiles[point.recording].recorded[0].ranks > 1]
+    classes = sorted({point.segment.ranks for point in several})
+    if not classes or "all" in classes:
+        yield "all", [_pooled([point for point in points if point.recording == number]) for number in _numbers(points)]
+        return
+    for ranks in classes:
+        # The only rank of a run is a first one.
+        own = [
+            point
+            for point in points
+            if point.segment.ranks == ranks or (point.segment.ranks == "all" and ranks == "first")
+        ]
+        yield ranks, own
+
+
+def _numbers(points: Sequence[Point]) -> list[int]:
+    return sorted({point.recording for point in points})
+
+
+def _pooled(points: Sequence[Point]) -> Point:
+    """The classes of one recording together."""
+    count = sum(point.segment.count for point in points)
+    mean = sum(weight(point.segment) for point in points) / count
+    cost = Cost(constant_ns=round(mean, 3))
+    return Point(
+        points[0].recording, points[0].size, points[0].segment.model_copy(update={"count": count, "cost": cost})
+    )
+
+
+def _fit_segment(points: Sequence[Point], ranks: RankClass) -> Segment:
+    rows = np.array([[1.0, point.size.sites, point.size.boundary] for point in points])
+    means = np.array([point.segment.cost.constant_ns for point in points])
+    chosen, error = _choose(rows, means)
+    values = dict(zip((_PREDICTORS[i] for i in chosen), _solve(rows[:, chosen], means), strict=True))
+    first = points[0].segment
+    return Segment(
+        start=first.start,
+        start_call=first.start_call,
+        end=first.end,
+        end_call=first.end_call,
+        ranks=ranks,
+        count=sum(point.segment.count for point in points),
+        cost=Cost.model_validate({name: float(f"{value:.9g}") for name, value in values.items() if value > NOTHING_NS}),
+        error=None if error is None else round(error, 4),
+    )
+
+
+def _choose(rows: NDArray[np.float64], means: NDArray[np.float64]) -> tuple[list[int], float | None]:
+    """The predictors, and the largest relative error of a size left out, if that can be known.
+
+    With enough sizes the set of predictors that errs least on sizes left out, with two the straight line.
+    """
+    usable = [i for i in range(rows.shape[1]) if i == 0 or np.ptp(rows[:, i]) > 0]
+    known = len(means)
+    if known < SIZES_FOR_ERROR:
+        has_boundary = 2 in usable  # noqa: PLR2004 (the third predictor)
+        return ([0] if known == 1 else [1, 2] if has_boundary else [0, 1]), None
+    best: tuple[float, float, list[int]] | None = None
+    for length in range(1, min(len(usable), known - 1) + 1):
+        for chosen in map(list, combinations(usable, length)):
+            errors = [_left_out(rows[:, chosen], means, i) for i in range(known)]
+            mean = sum(errors) / known
+            if best is None or mean < best[0]:
+                best = (mean, max(errors), chosen)
+    assert best is not None  # noqa: S101 (there is always the constant)
+    return best[2], best[1]
+
+
+def _left_out(rows: NDArray[np.float64], means: NDArray[np.float64], index: int) -> float:
+    keep = np.arange(len(means)) != index
+    values = _solve(rows[keep], means[keep])
+    return abs(float(rows[index] @ values) / max(float(means[index]), 1.0) - 1) if means[index] > 0 else 0.0
+
+
+def _solve(rows: NDArray[np.float64], means: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Values that are not negative, of least relative deviation."""
+    weights = 1 / np.maximum(means, 1.0)
+    scale = np.maximum(np.abs(rows).max(axis=0), np.finfo(float).tiny)
+    values, _ = nnls(rows / scale * weights[:, None], means * weights)
+    return np.asarray(values / scale, dtype=np.float64)
+
+
+def _held_out(profiles: Sequence[Profile], sizes: Sequence[Size]) -> Iterable[Held]:
+    for number, (profile, size) in enumerate(zip(profiles, sizes, strict=True)):
+        if len({of.sites for i, of in enumerate(sizes) if i != number}) < LEAST_SIZES:
+            continue
+        # One size says nothing of another.
+        fitted = _fitted(profiles, sizes, without=number)
+        segments = tuple(segment for segment, points in fitted if points >= LEAST_SIZES)
+        others = profile.model_copy(update={"segments": segments})
+        recorded = predicted = 0.0
+        for segment in profile.segments:
+            found = segment_for(others, segment)
+            if found is None:
+                continue
+            recorded += weight(segment)
+            predicted += segment.count * found.cost.at(size)
+        if recorded > 0:
+            yield Held(profile.recorded[0].ranks, size.given, predicted / recorded - 1)

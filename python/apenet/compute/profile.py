@@ -1,0 +1,144 @@
+"""The file of a profile: what a program's segments cost, on which host, at which size (docs/models/compute.md)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from apenet.base.errors import ABSENT, MachineError
+from apenet.base.infiles import UnreadableError, read_text
+from apenet.base.outfiles import begins_with
+from apenet.compute.size import Size
+
+FORMAT = "apenet compute profile"
+VERSION = 1
+HEADING = f'{{"format": "{FORMAT}"'.encode()
+IS_PROFILE = begins_with(HEADING)
+_MOST_BYTES = 2**28
+_MOST_NS = 9e15  # the end of virtual time
+
+Nanoseconds = Annotated[float, Field(ge=0, le=_MOST_NS, allow_inf_nan=False)]
+Share = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+RankClass = Literal["all", "first", "others"]
+"""Of which ranks: of all, of rank 0, of every other rank."""
+
+
+class ProfileError(MachineError):
+    """An invalid profile: file, key, value, what was expected."""
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+
+class HostSpeed(_Part):
+    """The speed of one core of the host, measured by a Wilson-Dirac kernel (`apenet perf host`)."""
+
+    processor: str
+    flops_per_second: float = Field(gt=0, allow_inf_nan=False)
+    flops_per_second_in_cache: float = Field(gt=0, allow_inf_nan=False)
+    bytes_per_second: float = Field(gt=0, allow_inf_nan=False)
+
+
+class Cost(_Part):
+    """The time of a segment: constant_ns + per_site_ns * sites + per_boundary_site_ns * boundary sites."""
+
+    constant_ns: Nanoseconds = 0.0
+    per_site_ns: Nanoseconds = 0.0
+    per_boundary_site_ns: Nanoseconds = 0.0
+
+    def at(self, size: Size) -> float:
+        """Nanoseconds at this size."""
+        return self.constant_ns + self.per_site_ns * size.sites + self.per_boundary_site_ns * size.boundary
+
+
+class Segment(_Part):
+    """The computation between two calls, with the call sites as `module+0xoffset`.
+
+    Of a recording: `cost` is the mean, and the spread is of single passes. `cores`: the rank had a core for itself,
+    with warm caches, or shared it. `between_ranks`: how far the ranks' means lie apart, as a share of the mean.
+    Of a fit: `error` is the largest relative error of a size that was left out, if there were enough sizes.
+    """
+
+    start: str = Field(alias="from", max_length=300)
+    start_call: str = Field(alias="from_call", max_length=100)
+    end: str = Field(alias="to", max_length=300)
+    end_call: str = Field(alias="to_call", max_length=100)
+    ranks: RankClass
+    count: int = Field(ge=1)
+    cost: Cost
+    deviation_ns: Nanoseconds | None = None
+    least_ns: Nanoseconds | None = None
+    most_ns: Nanoseconds | None = None
+    between_ranks: Share | None = None
+    cores: Literal["own", "shared"] | None = None
+    error: Share | None = None
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """The pair of call sites."""
+        return self.start, self.end
+
+    @property
+    def label(self) -> str:
+        """For messages: both sites with the functions called there."""
+        return f"{self.start} {self.start_call} to {self.end} {self.end_call}"
+
+
+class Recorded(_Part):
+    """One recording: of how many ranks, at which size."""
+
+    ranks: int = Field(ge=1)
+    size: Size | None = None
+
+
+class Profile(_Part):
+    """What a program's segments cost. `recorded` has one element for a recording, several for a fit."""
+
+    format: Literal["apenet compute profile"]
+    version: Literal[1]
+    writer: str
+    program: str
+    arguments: tuple[str, ...]
+    modules: dict[str, str]
+    host: HostSpeed
+    recorded: tuple[Recorded, ...] = Field(min_length=1)
+    is_fitted: bool
+    error: Share | None = None
+    segments: tuple[Segment, ...]
+
+    def to_bytes(self) -> bytes:
+        """The file: one segment a line."""
+        content = self.model_dump(mode="json", by_alias=True, exclude={"segments"}, exclude_none=True)
+        head = json.dumps(content)[:-1]
+        lines = [
+            json.dumps(segment.model_dump(mode="json", by_alias=True, exclude_none=True)) for segment in self.segments
+        ]
+        return (f'{head}, "segments": [\n' + ",\n".join(lines) + "\n]}\n").encode()
+
+
+def read_profile(path: Path) -> Profile:
+    """Reads a profile. Raises ProfileError."""
+    try:
+        text = read_text(path, _MOST_BYTES)
+    except UnreadableError as error:
+        raise ProfileError(path, "file", str(error), "a compute profile, as --compute record:FILE writes it") from error
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError):
+        raise ProfileError(path, "file", "no JSON", "a compute profile, as --compute record:FILE writes it") from None
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        found = content.get("format", ABSENT) if isinstance(content, dict) else "no object"
+        raise ProfileError(path, "format", found, f'"{FORMAT}"')
+    if content.get("version") != VERSION:
+        raise ProfileError(path, "version", content.get("version", ABSENT), f"{VERSION}, which this apenet reads")
+    try:
+        return Profile.model_validate(content)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        key = ".".join(str(part) for part in first["loc"])
+        value = ABSENT if first["type"] == "missing" else first["input"]
+        raise ProfileError(path, key, value, first["msg"].lower()) from None

@@ -1,0 +1,63 @@
+#include "runtime/launch/stage.hpp"
+
+#include "runtime/launch/host_thread.hpp"
+
+namespace apenet {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto time_on_stage = 500ms;
+constexpr auto time_to_warm = 100ms;  // the first part of it, while the caches fill
+
+void move(int process_id, const cpu_set_t& to) {
+  if (process_id == 0) return;
+  for (const int thread : threads_of(process_id)) sched_setaffinity(thread, sizeof to, &to);
+}
+
+}  // namespace
+
+Stage::Stage() {
+  sched_getaffinity(0, sizeof allowed_, &allowed_);
+}
+
+// Takes a core that no other run has claimed, or else any other than that of the run.
+void Stage::build() {
+  is_built_ = true;
+  if (sched_getaffinity(0, sizeof others_, &others_) != 0 || CPU_COUNT(&others_) != 1) return;
+  std::optional<std::size_t> any;
+  for (std::size_t core = 0; core < CPU_SETSIZE && !claim_; ++core) {
+    if (!CPU_ISSET(core, &allowed_) || CPU_ISSET(core, &others_)) continue;
+    if (!any) any = core;
+    claim_ = CoreClaim::take(core);
+  }
+  if (!any) return;
+  stage_.emplace();
+  CPU_ZERO(&*stage_);
+  CPU_SET(claim_ ? claim_->core() : *any, &*stage_);
+}
+
+void Stage::bring(SharedMemory& shared, const std::vector<int>& process_ids, std::uint32_t rank) {
+  if (rank_ == rank) return;
+  if (rank_) {
+    shared.block(*rank_).turn.core = ipc::Core::shared;
+    move(process_ids[*rank_], others_);
+  }
+  move(process_ids[rank], *stage_);
+  shared.block(rank).turn.core = ipc::Core::own_and_cold;
+  rank_ = rank;
+  warm_from_ = WallClock::now() + time_to_warm;
+}
+
+void Stage::turn(SharedMemory& shared, const std::vector<int>& process_ids) {
+  if (!is_built_) build();
+  if (!stage_) return;
+  const auto now = WallClock::now();
+  if (!rank_ || now >= until_) {
+    bring(shared, process_ids, rank_ ? (*rank_ + 1) % static_cast<std::uint32_t>(process_ids.size()) : 0);
+    until_ = now + time_on_stage;
+  }
+  if (now >= warm_from_) shared.block(*rank_).turn.core = ipc::Core::own_and_warm;
+}
+
+}  // namespace apenet

@@ -1,0 +1,216 @@
+#include "runtime/shim/computation.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <string>
+
+#include "runtime/ipc/compute_table.hpp"
+#include "runtime/ipc/host_call.hpp"
+#include "runtime/shim/real.hpp"
+#include "runtime/shim/segment_table.hpp"
+
+// A program may bring a CPU clock of its own, in picoseconds: one that counts its work instead of the host's
+// time makes recordings that repeat exactly.
+extern "C" __attribute__((weak)) std::int64_t apenet_cpu_time_ps();
+
+namespace apenet::shim {
+namespace {
+
+using ipc::ComputeMode;
+
+std::int64_t cpu_time_ps() {
+  if (apenet_cpu_time_ps != nullptr) return apenet_cpu_time_ps();
+  timespec now{};
+  ipc::host_call(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, &now);
+  return now.tv_sec * 1'000'000'000'000 + now.tv_nsec * 1000;
+}
+
+// What a read of the clock adds to each segment.
+std::int64_t read_cost_ps() {
+  constexpr int reads = 64;
+  std::int64_t least_ps = INT64_MAX;
+  for (int i = 0; i < reads; ++i) {
+    const std::int64_t before_ps = cpu_time_ps();
+    least_ps = std::min(least_ps, cpu_time_ps() - before_ps);
+  }
+  return std::max<std::int64_t>(least_ps, 0);
+}
+
+// Of the process. Set before computation_observed, except the table.
+struct Process {
+  ComputeMode mode = ComputeMode::none;
+  std::int64_t read_cost_ps = 0;
+  std::mutex mutex;  // of what follows
+  SegmentTable segments;
+  bool is_reported = false;
+};
+
+Process& process() {
+  static constinit Process value;
+  return value;
+}
+
+// What a thread did last.
+enum class Since : std::uint8_t {
+  began,    // nothing yet
+  in_host,  // a call that took the host's time
+  left,     // a call in virtual time, at Thread::left_ps
+};
+
+struct Thread {
+  std::uint32_t depth = 0;               // calls in progress
+  std::uint32_t site = CallSites::none;  // of the call in progress, or of the last one
+  Since since = Since::began;
+  std::int64_t left_ps = 0;  // its CPU clock at the end of that call
+};
+
+constinit thread_local Thread own_thread __attribute__((tls_model("initial-exec")));
+
+bool is_main_thread() {
+  return static_cast<pid_t>(syscall(SYS_gettid)) == getpid();
+}
+
+// Learns from the simulation whether and how computation counts.
+Observed begin() {
+  static std::mutex beginning;
+  const std::lock_guard<std::mutex> guard(beginning);
+  const Observed known = computation_observed.load();
+  ipc::Client* client = ipc::Client::attached();
+  if (known != Observed::unknown || client == nullptr) return known;
+  Process& own = process();
+  own.mode = client->header().compute_mode;
+  if (own.mode == ComputeMode::profile) {
+    const char* path = std::getenv(ipc::compute_table_variable);
+    own.segments.load(path != nullptr ? path : "", client->rank());
+  } else if (own.mode != ComputeMode::none) {
+    own.read_cost_ps = read_cost_ps();
+  }
+  const Observed observed = own.mode == ComputeMode::none ? Observed::no : Observed::yes;
+  computation_observed.store(observed);
+  return observed;
+}
+
+std::uint32_t site_of(const void* caller, const char* function) {
+  Process& own = process();
+  if (own.mode == ComputeMode::measured) return CallSites::none;
+  const std::lock_guard<std::mutex> guard(own.mutex);
+  return own.segments.sites().find(caller, function);
+}
+
+void record(ipc::Client& client, std::uint32_t from, std::uint32_t to, std::int64_t spent_ps) {
+  Process& own = process();
+  // Long enough to count although the caches were cold at its begin.
+  constexpr std::int64_t long_segment_ps = 20'000'000'000;
+  const ipc::Core core = client.block().turn.core;
+  const bool is_alone =
+      core == ipc::Core::own_and_warm || (core == ipc::Core::own_and_cold && spent_ps >= long_segment_ps);
+  const std::lock_guard<std::mutex> guard(own.mutex);
+  Segment* segment = own.segments.find(from, to);
+  if (segment == nullptr) return;
+  ++segment->count;
+  (is_alone ? segment->alone : segment->beside).add(spent_ps);
+}
+
+// What the profile says of the segment; 0 if it has none.
+std::int64_t cost_ps(std::uint32_t from, std::uint32_t to) {
+  Process& own = process();
+  const std::lock_guard<std::mutex> guard(own.mutex);
+  Segment* segment = own.segments.find(from, to);
+  if (segment == nullptr) return 0;
+  ++segment->count;
+  return std::max<std::int64_t>(segment->cost_ps, 0);
+}
+
+// The thread has computed since its last call.
+void account(ipc::Client& client, std::uint32_t from, std::uint32_t to, std::int64_t used_ps) {
+  const Process& own = process();
+  std::int64_t charged_ps = 0;
+  if (own.mode == ComputeMode::profile) {
+    charged_ps = cost_ps(from, to);
+  } else {
+    const std::int64_t spent_ps = std::max<std::int64_t>(used_ps - own.read_cost_ps, 0);
+    if (own.mode == ComputeMode::record) record(client, from, to, spent_ps);
+    __extension__ using Wide = __int128;
+    charged_ps = static_cast<std::int64_t>(Wide{spent_ps} * client.header().compute_scale_ppm / 1'000'000);
+  }
+  if (charged_ps > 0) client.charge_compute(charged_ps);
+}
+
+}  // namespace
+
+constinit std::atomic<Observed> computation_observed{Observed::unknown};
+
+bool enter_program_call(const void* caller, const char* function, Callee callee) {
+  Thread& thread = own_thread;
+  if (thread.depth == 0 && computation_observed.load(std::memory_order_relaxed) != Observed::yes &&
+      begin() != Observed::yes)
+    return false;
+  if (thread.depth == 0 && callee == Callee::time && thread.since == Since::began && !is_main_thread())
+    return false;
+  if (thread.depth++ > 0) return true;
+  const bool reads = process().mode != ComputeMode::profile;
+  const std::int64_t now_ps = reads ? cpu_time_ps() : 0;
+  const std::uint32_t from = thread.since == Since::began ? CallSites::thread_start : thread.site;
+  thread.site = site_of(caller, function);
+  ipc::Client* client = virtual_client();
+  if (client == nullptr || thread.since == Since::in_host) return true;
+  // The computation of the first thread counts from the begin of virtual time, which is in a call.
+  if (thread.since == Since::began && is_main_thread()) return true;
+  account(*client, from, thread.site, now_ps - thread.left_ps);
+  return true;
+}
+
+void leave_program_call() {
+  Thread& thread = own_thread;
+  if (--thread.depth > 0) return;
+  thread.since = virtual_client() != nullptr ? Since::left : Since::in_host;
+  if (process().mode != ComputeMode::profile) thread.left_ps = cpu_time_ps();
+}
+
+void report_computation(ipc::Client& client) {
+  if (computation_observed.load() != Observed::yes) return;
+  Process& own = process();
+  const char* path = std::getenv(ipc::compute_report_variable);
+  const std::lock_guard<std::mutex> guard(own.mutex);
+  if (path == nullptr || own.is_reported) return;
+  own.is_reported = true;
+  const std::string lines = own.segments.report(client.rank(), own.mode == ComputeMode::record);
+  const int file = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+  // One call, so that the lines of several ranks do not mix.
+  const bool is_written =
+      file >= 0 && write(file, lines.data(), lines.size()) == static_cast<ssize_t>(lines.size());
+  if (!is_written)
+    std::fprintf(stderr, "apenet: this rank's computation was not reported: %s\n", std::strerror(errno));
+  if (file >= 0) close(file);
+}
+
+namespace {
+
+// For programs without MPI, whose end no call announces.
+__attribute__((destructor)) void report_at_exit() {
+  ipc::Client* client = ipc::Client::attached();
+  if (client != nullptr) report_computation(*client);
+}
+
+}  // namespace
+}  // namespace apenet::shim
+
+// Of libraries that the shim does not intercept (ipc/program_call.hpp).
+APENET_EXPORT void apenet_program_call(int change, const void* caller) {
+  static constexpr const char* function = "library";
+  if (change < 0) {
+    if (apenet::shim::own_thread.depth > 0) apenet::shim::leave_program_call();
+  } else if (caller == nullptr && apenet::shim::own_thread.depth == 0) {
+    return;
+  } else if (apenet::shim::computation_observed.load(std::memory_order_relaxed) !=
+             apenet::shim::Observed::no) {
+    apenet::shim::enter_program_call(caller, function, apenet::shim::Callee::library);
+  }
+}
