@@ -14,9 +14,13 @@ static int64_t worked_ns;
 static int64_t reads;
 
 // Each read of the clock takes a microsecond, as far as this clock says.
-int64_t apenet_cpu_time_ps(void) { return 1000 * worked_ns + 1000000 * ++reads; }
+int64_t apenet_cpu_time_ps(void) {
+  return 1000 * worked_ns + 1000000 * ++reads;
+}
 
-static void work(int64_t ns) { worked_ns += ns; }
+static void work(int64_t ns) {
+  worked_ns += ns;
+}
 
 static void add_slowly(void* in, void* sum, int* count, MPI_Datatype* type) {
   (void)type;
@@ -40,7 +44,7 @@ int main(int argc, char** argv) {
   const char* form = argv[2];
   const double begin = MPI_Wtime();
   int passes = 0;
-  MPI_Op operator = MPI_SUM;
+  MPI_Op operator= MPI_SUM;
   if (strcmp(form, "operator") == 0) MPI_Op_create(add_slowly, 1, &operator);
   if (strcmp(form, "timed") == 0) {
     for (; MPI_Wtime() - begin < 1e-3; ++passes) work(10 * sites);

@@ -45,8 +45,10 @@ def choose(compute: str, job: Job) -> Choice:
         return Choice(_core.ComputeMode.measured, float(measured[1] or 1))
     if compute.startswith(_RECORD) and len(compute) > len(_RECORD):
         return Choice(_core.ComputeMode.record, record=Path(compute.removeprefix(_RECORD)))
+    if not compute or compute.startswith((_RECORD, "measured:")):
+        raise InputError("compute", compute, EXPECTED)
     path, scale = parse_source(compute)
-    if not compute or compute.startswith((_RECORD, "measured")) or not path.exists():
+    if not path.exists():
         raise InputError("compute", compute, EXPECTED)
     return Choice(_core.ComputeMode.profile, charge=prepare(path, scale, job))
 
