@@ -24,7 +24,8 @@ def fit_compute(
         typer.Argument(
             metavar="FILE...",
             parser=path_of("file", "a compute profile"),
-            help="Recordings of one program at two or more sizes (apenet run --compute record:FILE).",
+            help="Recordings of one program at two or more sizes (apenet run --compute record:FILE); of several of one "
+            "size the fastest counts.",
         ),
     ],
     to_profile: Annotated[
@@ -52,7 +53,7 @@ def fit_compute(
     keep_apart([("--to-profile", to_profile)], [("FILE", path) for path in (*files, *checks)])
     with progress_bar("fitting", None):
         fit = fit_profiles(files)
-        comparisons = [compare(fit.profile, path) for path in checks]
+        comparisons = compare(fit.profile, checks)
     if as_json:
         print_json({**fit.to_json(), "checks": [part.to_json() for part in comparisons]})
     else:
@@ -64,12 +65,10 @@ def fit_compute(
         messages().print(f"wrote {to_profile}", markup=False)
 
 
-def _print(fit: Fit, comparisons: list[Comparison]) -> None:
+def _print(fit: Fit, comparisons: tuple[Comparison, ...]) -> None:
     profile = fit.profile
     console = output()
-    console.print(
-        f"{profile.program}: {len(profile.segments)} segments, {len(profile.recorded)} recordings", markup=False
-    )
+    console.print(f"{profile.program}: {len(profile.segments)} segments, {len(profile.recorded)} sizes", markup=False)
     if fit.held_out:
         table = Table(title="Each recording predicted by the others", title_justify="left")
         table.add_column("ranks", justify="right")

@@ -16,7 +16,7 @@ from apenet._core import version
 from apenet.base.errors import InputError
 from apenet.compute.charging import segment_for
 from apenet.compute.exchange import Key
-from apenet.compute.profile import Cost, Profile, ProfileError, RankClass, Recorded, Segment, read_profile
+from apenet.compute.profile import Cost, Profile, ProfileError, RankClass, Segment, read_profile
 from apenet.compute.recording import weight
 from apenet.compute.size import Size
 
@@ -111,18 +111,21 @@ class Comparison:
 
 
 def fit_profiles(paths: Sequence[Path]) -> Fit:
-    """Fits recordings of one program on one host at several sizes. Raises ProfileError and InputError."""
+    """Fits recordings of one program on one host at several sizes. Raises ProfileError and InputError.
+
+    Of several recordings of one size, the fastest counts, segment by segment.
+    """
     given = [read_profile(path) for path in paths]
-    sizes = _checked(paths, given)
-    profiles = [_at_speed_of(given[0], profile) for profile in given]
+    profiles = _fastest(given, _checked(paths, given))
+    sizes = [_known_size(profile) for profile in profiles]
     segments = list(_fitted(profiles, sizes))
     held_out = tuple(_held_out(profiles, sizes)) if len(profiles) >= SIZES_FOR_ERROR else ()
-    base = profiles[0]
-    profile = base.model_copy(
+    profile = profiles[0].model_copy(
         update={
             "writer": f"apenet {version}",
-            "modules": dict(sorted({name: of for each in profiles for name, of in each.modules.items()}.items())),
-            "recorded": tuple(Recorded(ranks=each.recorded[0].ranks, size=each.recorded[0].size) for each in profiles),
+            "modules": dict(sorted({name: of for each in given for name, of in each.modules.items()}.items())),
+            "host": max((each.host for each in given), key=lambda host: host.flops_per_second),
+            "recorded": tuple(each.recorded[0] for each in profiles),
             "is_fitted": True,
             "error": round(max(abs(held.error) for held in held_out), 4) if held_out else None,
             "segments": tuple(segment for segment, _ in segments),
@@ -131,12 +134,18 @@ def fit_profiles(paths: Sequence[Path]) -> Fit:
     return Fit(profile, held_out, sum(points == 1 for _, points in segments))
 
 
-def compare(profile: Profile, path: Path) -> Comparison:
-    """Predicts a recording by a fitted profile. Raises ProfileError."""
-    recording = read_profile(path)
-    _check_same(path, recording, profile)
-    recording = _at_speed_of(profile, recording)
-    size = _size(path, recording, has_sizes=profile.recorded[0].size is not None)
+def compare(profile: Profile, paths: Sequence[Path]) -> tuple[Comparison, ...]:
+    """Predicts recordings by a fitted profile; of several of one size the fastest. Raises ProfileError."""
+    recordings = [read_profile(path) for path in paths]
+    has_sizes = profile.recorded[0].size is not None
+    for path, recording in zip(paths, recordings, strict=True):
+        _check_same(path, recording, profile)
+    sizes = [_size(path, each, has_sizes=has_sizes) for path, each in zip(paths, recordings, strict=True)]
+    return tuple(_compare(profile, recording) for recording in _fastest(recordings, sizes))
+
+
+def _compare(profile: Profile, recording: Profile) -> Comparison:
+    size = _known_size(recording)
     total = sum(weight(segment) for segment in recording.segments)
     parts = []
     for segment in sorted(recording.segments, key=lambda each: (-weight(each), each.label)):
@@ -156,6 +165,42 @@ def compare(profile: Profile, path: Path) -> Comparison:
         unseen_share=sum(part.share for part in parts if part.predicted_ns is None),
         segments=tuple(parts),
     )
+
+
+def _fastest(profiles: Sequence[Profile], sizes: Sequence[Size]) -> list[Profile]:
+    """One profile for each size. Other load on the host only makes a segment slower, so the least mean is nearest."""
+    groups: dict[tuple[int, float, float], list[Profile]] = {}
+    for profile, size in zip(profiles, sizes, strict=True):
+        groups.setdefault((profile.recorded[0].ranks, size.sites, size.boundary), []).append(profile)
+    return [
+        group[0].model_copy(update={"segments": tuple(_least(group))}) if len(group) > 1 else group[0]
+        for group in groups.values()
+    ]
+
+
+def _least(group: Sequence[Profile]) -> Iterable[Segment]:
+    by_key: dict[Key, list[dict[RankClass, Segment]]] = {}
+    for profile in group:
+        classes: dict[Key, dict[RankClass, Segment]] = {}
+        for segment in profile.segments:
+            classes.setdefault(segment.key, {})[segment.ranks] = segment
+        for key, found in classes.items():
+            by_key.setdefault(key, []).append(found)
+    for _, recordings in sorted(by_key.items()):
+        same = all(found.keys() == recordings[0].keys() for found in recordings)
+        pooled = [_one_class(list(found.values())) for found in recordings]
+        each = recordings if same else pooled
+        for ranks in each[0]:
+            yield min((found[ranks] for found in each), key=lambda segment: segment.cost.constant_ns)
+
+
+def _one_class(segments: Sequence[Segment]) -> dict[RankClass, Segment]:
+    return {"all": _together(segments)}
+
+
+def _known_size(profile: Profile) -> Size:
+    recorded = profile.recorded[0]
+    return recorded.size or Size.of_share(recorded.ranks)
 
 
 def _checked(paths: Sequence[Path], profiles: Sequence[Profile]) -> list[Size]:
@@ -185,22 +230,12 @@ def _check_same(path: Path, profile: Profile, base: Profile) -> None:
         )
 
 
-def _at_speed_of(base: Profile, profile: Profile) -> Profile:
-    """The times that the host would have taken at the speed that it had during another recording."""
-    ratio = profile.host.flops_per_second / base.host.flops_per_second
-    segments = tuple(
-        segment.model_copy(update={"cost": Cost(constant_ns=round(segment.cost.constant_ns * ratio, 3))})
-        for segment in profile.segments
-    )
-    return profile.model_copy(update={"segments": segments})
-
-
 def _size(path: Path, profile: Profile, *, has_sizes: bool) -> Size:
     recorded = profile.recorded[0]
     if (recorded.size is not None) != has_sizes:
         said = "a size as in the first file (--size at the recording)" if has_sizes else "no size, as in the first file"
         raise ProfileError(path, "size", recorded.size.given if recorded.size else "none", said)
-    return recorded.size or Size.of_share(recorded.ranks)
+    return _known_size(profile)
 
 
 def _fitted(
@@ -239,12 +274,15 @@ def _numbers(points: Sequence[Point]) -> list[int]:
 
 def _pooled(points: Sequence[Point]) -> Point:
     """The classes of one recording together."""
-    count = sum(point.segment.count for point in points)
-    mean = sum(weight(point.segment) for point in points) / count
-    cost = Cost(constant_ns=round(mean, 3))
-    return Point(
-        points[0].recording, points[0].size, points[0].segment.model_copy(update={"count": count, "cost": cost})
-    )
+    return Point(points[0].recording, points[0].size, _together([point.segment for point in points]))
+
+
+def _together(segments: Sequence[Segment]) -> Segment:
+    """The classes of ranks of one segment, as one class."""
+    count = sum(segment.count for segment in segments)
+    mean = sum(weight(segment) for segment in segments) / count
+    changed = {"count": count, "cost": Cost(constant_ns=round(mean, 3)), "ranks": "all"}
+    return segments[0].model_copy(update=changed)
 
 
 def _fit_segment(points: Sequence[Point], ranks: RankClass) -> Segment:

@@ -21,7 +21,7 @@ LEAST_RUN_S = 0.02
 
 
 class SpeedMeter:
-    """Measures the host, and goes on while something else runs: other load slows the host down and up again."""
+    """Measures the host, again and again: other load slows it down for a while."""
 
     def __init__(self, clock: Callable[[], float] = time.thread_time) -> None:
         """`clock` gives CPU seconds of this thread."""
@@ -47,14 +47,14 @@ class SpeedMeter:
             repeats += 1
         return (self._clock() - begin) / (repeats * work.sites)
 
-    def speed(self, middle: Callable[[list[float]], float]) -> HostSpeed:
-        """The speed; `middle`: of the times, median or mean."""
+    def speed(self, chosen: Callable[[list[float]], float]) -> HostSpeed:
+        """The speed; `chosen`: of the times, median or least."""
         flops, size = _core.DslashWork.flops_per_site, _core.DslashWork.bytes_per_site
-        in_memory_s = middle(self._in_memory_s)
+        in_memory_s = chosen(self._in_memory_s)
         return HostSpeed(
             processor=processor_name(),
             flops_per_second=round(flops / in_memory_s),
-            flops_per_second_in_cache=round(flops / middle(self._in_cache_s)),
+            flops_per_second_in_cache=round(flops / chosen(self._in_cache_s)),
             bytes_per_second=round(size / in_memory_s),
         )
 
@@ -67,7 +67,7 @@ def measure_host(runs: int = RUNS) -> HostSpeed:
 
 
 class Companion:
-    """Measures the host at intervals while a recording runs, so that load on the host counts in both."""
+    """Measures the host at intervals while a recording runs. Other load only slows it down: the fastest counts."""
 
     def __init__(self, interval_s: float = 1.0) -> None:
         self._meter = SpeedMeter()
@@ -83,8 +83,8 @@ class Companion:
 
     @property
     def speed(self) -> HostSpeed:
-        """The speed over the time of the recording."""
-        return self._meter.speed(statistics.fmean)
+        """The speed in the best interval."""
+        return self._meter.speed(min)
 
 
 def processor_name() -> str:
