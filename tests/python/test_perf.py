@@ -60,6 +60,26 @@ def test_flits_are_counted(apenet):
     assert result["figure"] == pytest.approx(result["hops"] / result["cpu_seconds"])
 
 
+def test_flits_load_a_long_ring_below_saturation(apenet):
+    """At 30 % of the links' rate a ring of 32 nodes would be saturated: it carries a quarter of it."""
+    result = measured(apenet, "flit", "--set", "network.dims=[32,2,1]", "--repeat", "2000")
+    assert result["load"] == pytest.approx(0.075)
+    assert result["accepted"] == pytest.approx(0.075, rel=0.1)
+    assert result["packet_latency_cycles"] < 2 * 5 * 9.5  # 5 cycles a router; 8.5 links on average
+
+
+def test_the_median_run_counts(apenet):
+    result = measured(apenet, "packet", "--set", SMALL, "--repeat", "7")
+    assert result["runs"] == 5
+    assert result["least_figure"] <= result["figure"] <= result["most_figure"]
+
+
+def test_the_report_says_what_it_counts(apenet):
+    said = apenet("perf", "packet", "--set", SMALL, "--repeat", "7").stdout
+    assert "packets that cross a link" in said
+    assert "median of 5 runs" in said
+
+
 def test_halo_messages_are_counted(apenet):
     result = measured(apenet, "halo", "--set", SMALL, "--repeat", "3")
     assert result["messages"] == 3 * NODES * NEIGHBOURS

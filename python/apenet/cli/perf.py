@@ -40,6 +40,7 @@ def _print(result: PerfResult) -> None:
     console = output()
     budget = "" if result.budget is None else f" (budget {_number(result.budget)})"
     console.print(f"{result.name}: {benchmark.title}", markup=False)
+    console.print(f"  {'counts':<42}{benchmark.counts}", markup=False)
     console.print(f"  {'figure':<42}{_number(result.figure)} {result.unit}{budget}")
     console.print(f"  {'memory':<42}{result.memory_mib:.0f} MiB (budget {result.budget_memory_mib})")
     console.print(f"  {'cpu_seconds':<42}{result.cpu_seconds:.3f}")

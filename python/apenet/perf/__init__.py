@@ -32,9 +32,10 @@ class PerfError(ApenetError):
 
 @dataclass(frozen=True)
 class Benchmark:
-    """One benchmark: description, the goal on a 2-core test machine, and the function."""
+    """One benchmark: description, what its figure counts, the goal on a 2-core test machine, and the function."""
 
     title: str
+    counts: str
     unit: str
     budget: float | None  # None: a property of the host, not a goal
     budget_memory_mib: int
@@ -47,7 +48,8 @@ class Benchmark:
 # The command and the tests take their benchmarks from these entries.
 BENCHMARKS = {
     "flit": Benchmark(
-        title="flit engine alone: uniform traffic of 1-flit packets, 4 virtual channels of 8 flits, 30 % load",
+        title="flit engine alone: uniform traffic of 1-flit packets, 4 virtual channels of 8 flits, 30 % of capacity",
+        counts="flits that cross a link, over CPU time with wiring, generation and measurement; median of 5 runs",
         unit="link-flit-hops per CPU second",
         budget=2e7,
         budget_memory_mib=300,
@@ -58,6 +60,7 @@ BENCHMARKS = {
     ),
     "packet": Benchmark(
         title="packet engine alone: 512 bytes, 80 % to a neighbour, 20 % to any node, links half busy",
+        counts="packets that cross a link, over CPU time with wiring; median of 5 runs",
         unit="packet-hops per CPU second",
         budget=5e6,
         budget_memory_mib=300,
@@ -68,6 +71,7 @@ BENCHMARKS = {
     ),
     "halo": Benchmark(
         title="6-neighbour halo exchange of 4 KiB in one packet, scripted processes over the APELink card",
+        counts="messages delivered, over CPU time with wiring; median of 5 runs",
         unit="messages per CPU second",
         budget=5e5,
         budget_memory_mib=200,
@@ -78,6 +82,7 @@ BENCHMARKS = {
     ),
     "scale": Benchmark(
         title="one such halo exchange on 110 592 nodes, including wiring",
+        counts="CPU time of wiring and exchange; median of 5 runs, of the small machine 15",
         unit="CPU seconds",
         budget=60,
         budget_memory_mib=8192,
@@ -88,6 +93,7 @@ BENCHMARKS = {
     ),
     "mpi": Benchmark(
         title="6-neighbour halo exchange of 4 KiB, 64 MPI processes",
+        counts="messages delivered, over CPU time of all processes without start-up; a single run",
         unit="messages per CPU second",
         budget=1.5e5,
         budget_memory_mib=8192,
@@ -98,6 +104,7 @@ BENCHMARKS = {
     ),
     "host": Benchmark(
         title="this host: a Wilson-Dirac kernel on one core, its fields in memory; times of machines over its own",
+        counts="floating-point operations of the kernel, over CPU time; median of `--repeat` runs",
         unit="floating-point operations per second",
         budget=None,
         budget_memory_mib=300,
@@ -111,7 +118,7 @@ BENCHMARKS = {
 
 @dataclass(frozen=True)
 class PerfResult:
-    """The result of a benchmark's fastest run. `details`: exact counts of the simulated work, and times."""
+    """The result of a benchmark's median run. `details`: exact counts of the simulated work, times, and the spread."""
 
     name: str
     figure: float

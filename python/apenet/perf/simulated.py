@@ -1,14 +1,15 @@
 """Benchmarks without processes of the host: the engines alone, and scripted ranks over the card.
 
 CPU seconds are those of the simulating thread, because numerical libraries start threads that spin for a moment. The
-fastest of several runs counts, because other load only makes a run slower.
+figure is that of the median run; the details give the fastest and the slowest.
 """
 
 from __future__ import annotations
 
+import statistics
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from apenet import _core
 from apenet.perf.request import Figures, PerfRequest, peak_memory_bytes
@@ -27,9 +28,12 @@ PACKET_PAYLOAD_BYTES = 512
 FAR_PERCENT = 20
 # Keeps the six links of a node about half busy: 3.2 links per packet on average, 861 ns each (528 bytes at 613 MB/s).
 PACKET_INTERVAL_PS = 1_000_000
-FLIT_LOAD = 0.3
+# Of what the network carries: uniform traffic crosses a ring of 8 nodes or fewer at one flit per node and flit time, a
+# longer one at 8 / nodes (Dally and Towles, chapter 3.3).
+FLIT_SHARE = 0.3
+FULL_RING = 8
 SMALL = "network.dims=[8,8,8]"
-RUNS = 3
+RUNS = 5
 SMALL_RUNS = 15
 
 
@@ -67,15 +71,16 @@ def measure_packets(request: PerfRequest) -> Figures:
     options.far_percent = FAR_PERCENT
     options.interval_ps = PACKET_INTERVAL_PS
     description = request.read_machine().description()
-    timed = _quickest(lambda: _timed(lambda: _core.PacketWork(description, options)))
-    return Figures(timed.work.hops / timed.cpu_seconds, timed.cpu_seconds, peak_memory_bytes(), timed.details())
+    runs = _repeat(lambda: _timed(lambda: _core.PacketWork(description, options)))
+    return _figures(runs, lambda timed: timed.work.hops / timed.cpu_seconds)
 
 
 def measure_flits(request: PerfRequest) -> Figures:
     """Flits over links per CPU second, including generation and measurement of the traffic."""
-    network = request.read_machine().description(engine="flit").network
+    machine = request.read_machine()
+    network = machine.description(engine="flit").network
     options = _core.TrafficOptions()
-    options.load = FLIT_LOAD
+    options.load = FLIT_SHARE * min(1, FULL_RING / max(machine.dims, default=1))
     options.warmup_cycles = 0
     options.measure_cycles = request.repeat
     runs = []
@@ -83,40 +88,60 @@ def measure_flits(request: PerfRequest) -> Figures:
         begin = time.thread_time()
         point = _core.run_traffic(network, options)
         runs.append(time.thread_time() - begin)
-    cpu_s = min(runs)
+    cpu_s = statistics.median(runs)
     nodes = _core.count_network_nodes(network)
     details: dict[str, float] = {
         "nodes": nodes,
+        "load": options.load,
+        "accepted": point.accepted,
+        "packet_latency_cycles": point.packet_latency_cycles,
         "messages": point.packets,
         "hops": point.link_flits,
         "packets": point.packets,
         "cycles": point.cycles,
     }
-    return Figures(point.link_flits / cpu_s, cpu_s, peak_memory_bytes(), details)
+    spread = _spread([point.link_flits / run for run in runs])
+    return Figures(point.link_flits / cpu_s, cpu_s, peak_memory_bytes(), details | spread)
 
 
 def measure_halo(request: PerfRequest) -> Figures:
     """Messages per CPU second, from the scripts' posts to their completions."""
-    timed = _quickest(lambda: _exchange(request))
-    return Figures(timed.work.messages / timed.cpu_seconds, timed.cpu_seconds, peak_memory_bytes(), timed.details())
+    runs = _repeat(lambda: _exchange(request))
+    return _figures(runs, lambda timed: timed.work.messages / timed.cpu_seconds)
 
 
 def measure_scale(request: PerfRequest) -> Figures:
     """CPU seconds of a large machine, and its cost per node relative to a small one."""
     small = PerfRequest(request.machine, (*request.settings, SMALL), request.repeat)
-    small_s = _cost_per_node(_quickest(lambda: _exchange(small), runs=SMALL_RUNS))
-    timed = _quickest(lambda: _exchange(request))
-    details = timed.details() | {
+    small_s = _cost_per_node(_median(_repeat(lambda: _exchange(small), runs=SMALL_RUNS)))
+    runs = _repeat(lambda: _exchange(request))
+    timed = _median(runs)
+    details = {
         "us_per_node": _cost_per_node(timed) * 1e6,
         "us_per_node_8x8x8": small_s * 1e6,
         "cost_ratio": _cost_per_node(timed) / small_s,
         "budget_cost_ratio": 2,
     }
-    return Figures(timed.cpu_seconds, timed.cpu_seconds, peak_memory_bytes(), details)
+    figures = _figures(runs, lambda timed: timed.cpu_seconds)
+    return replace(figures, details=figures.details | details)
 
 
-def _quickest(run: Callable[[], Timed], *, runs: int = RUNS) -> Timed:
-    return min((run() for _ in range(runs)), key=lambda timed: timed.cpu_seconds)
+def _repeat(run: Callable[[], Timed], *, runs: int = RUNS) -> list[Timed]:
+    return [run() for _ in range(runs)]
+
+
+def _median(runs: list[Timed]) -> Timed:
+    return sorted(runs, key=lambda timed: timed.cpu_seconds)[len(runs) // 2]
+
+
+def _figures(runs: list[Timed], figure_of: Callable[[Timed], float]) -> Figures:
+    timed = _median(runs)
+    spread = _spread([figure_of(run) for run in runs])
+    return Figures(figure_of(timed), timed.cpu_seconds, peak_memory_bytes(), timed.details() | spread)
+
+
+def _spread(figures: list[float]) -> dict[str, float]:
+    return {"runs": len(figures), "least_figure": min(figures), "most_figure": max(figures)}
 
 
 def _cost_per_node(timed: Timed) -> float:

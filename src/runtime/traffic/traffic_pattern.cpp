@@ -111,6 +111,13 @@ GeometricGap::GeometricGap(std::uint64_t probability) {
   __extension__ using Wide = unsigned __int128;
   constexpr std::size_t max_entries = 256;
   const std::uint64_t failure = std::uint64_t{0} - probability;  // 2^64 - probability
+  if (probability < ~std::uint64_t{0} / rare_cycles) {
+    spans_.push_back(failure);
+    while (spans_.size() < longest_span_bits) {
+      spans_.push_back(static_cast<std::uint64_t>(static_cast<Wide>(spans_.back()) * spans_.back() >> 64U));
+    }
+    return;
+  }
   std::uint64_t none = failure;
   while (none_.size() < max_entries && none != 0) {
     none_.push_back(none);
@@ -123,6 +130,21 @@ GeometricGap::GeometricGap(std::uint64_t probability) {
     while (failures > 0 && most >= none_[failures - 1]) --failures;
     least_failures_[bucket] = static_cast<std::uint16_t>(failures);
   }
+}
+
+// The largest number of cycles whose probability of no success exceeds the drawn number: its binary digits,
+// from the highest.
+std::int64_t GeometricGap::rare_failures_of(std::uint64_t bits) const {
+  __extension__ using Wide = unsigned __int128;
+  Wide none = Wide{1} << 64U;
+  std::int64_t failures = 0;
+  for (std::size_t digit = spans_.size(); digit-- > 0;) {
+    const Wide longer = none * spans_[digit] >> 64U;
+    if (bits >= longer) continue;
+    none = longer;
+    failures |= std::int64_t{1} << digit;
+  }
+  return failures;
 }
 
 }  // namespace apenet

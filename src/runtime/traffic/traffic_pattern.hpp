@@ -48,7 +48,8 @@ class TrafficPattern {
 };
 
 // Gaps between the successes of a Bernoulli trial per cycle, without a draw for every cycle. Geometric, exact
-// to 64 bits of probability.
+// to 64 bits of probability. The table of a likely success spans 256 cycles and continues with another draw;
+// a rare success (less than once in rare_cycles) takes one draw, whatever the gap.
 class GeometricGap {
  public:
   // The probability of a success in a cycle, in units of 2^-64. Must not be zero.
@@ -58,6 +59,8 @@ class GeometricGap {
   // bits.
   template <typename Draw>
   [[nodiscard]] std::int64_t operator()(Draw draw) const {
+    if (!spans_.empty()) [[unlikely]]
+      return 1 + rare_failures_of(draw());
     std::int64_t gap = 1;
     for (;;) {
       const std::size_t failures = failures_of(draw());
@@ -68,7 +71,10 @@ class GeometricGap {
 
  private:
   static constexpr int bucket_bits = 8;
+  static constexpr std::uint64_t rare_cycles = 1U << 16U;
+  static constexpr int longest_span_bits = 40;  // longer gaps end behind every run
 
+  [[nodiscard]] std::int64_t rare_failures_of(std::uint64_t bits) const;
   // The number of cycles without a success before the first one; at most none_.size() - 1.
   [[nodiscard]] std::size_t failures_of(std::uint64_t bits) const {
     std::size_t failures = least_failures_[bits >> (64 - bucket_bits)];
@@ -82,6 +88,8 @@ class GeometricGap {
   // The start of the search, indexed by the highest bits. Most searches end there, without a mispredicted
   // branch.
   std::array<std::uint16_t, std::size_t{1} << bucket_bits> least_failures_{};
+  // For rare successes, otherwise empty. spans_[i]: the probability of no success in 2^i cycles, times 2^64.
+  std::vector<std::uint64_t> spans_;
 };
 
 }  // namespace apenet
