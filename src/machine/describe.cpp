@@ -53,6 +53,7 @@ MachineDescription describe_first(schema::Entries entries) {
   machine.nic = read_card(values);
   schema::lower(values, "software.card", machine.card_software);
   schema::lower(values, "software.mpi", machine.mpi_software);
+  if (values.has_section("software.udp")) schema::lower(values, "software.udp", machine.udp_software);
   values.require_all_known();
   validate_card(machine.nic, machine.host);
   return machine;
@@ -83,6 +84,7 @@ RailDescription describe_rail(const std::string& name, schema::Entries own, cons
     rail.nic = std::move(alone.nic);
     rail.card_software = alone.card_software;
     rail.mpi_software = alone.mpi_software;
+    rail.udp_software = alone.udp_software;
   });
   return rail;
 }
@@ -95,6 +97,7 @@ Schema machine_schema() {
   schema.sections.push_back(schema::listed<BusDescription>("bus"));
   schema.sections.push_back(schema::listed<HostDescription>("host"));
   schema.sections.push_back(schema::listed<message::SoftwareCosts>("software"));
+  schema.sections.push_back(schema::listed<message::DatagramCosts>("software.udp"));
   schema.sections.push_back(schema::listed<RailDescription>("rail"));
   schema.cards = card_sections();
   schema.topologies = topology_keys();
@@ -143,6 +146,7 @@ schema::BaseValues base_units(const MachineDescription& machine) {
   read_base_units(machine.nic, values);
   schema::read("software.card", machine.card_software, values);
   schema::read("software.mpi", machine.mpi_software, values);
+  if (machine.udp_software.mtu_bytes > 0) schema::read("software.udp", machine.udp_software, values);
   for (std::uint8_t number = 1; number < rail_count(machine); ++number) {
     for (auto& [key, value] : base_units(rail_alone(machine, number))) {
       if (!begins_with(key, "host.")) values[rail_key(machine, number) + '.' + key] = std::move(value);

@@ -38,6 +38,26 @@ inline void list_fields(schema::Fields& fields, SoftwareCosts& layer) {
          "each further packet of a message whose packets the library takes one by one");
 }
 
+// Of [software.udp].
+inline void list_fields(schema::Fields& fields, DatagramCosts& udp) {
+  using namespace schema::ranges;
+  fields("mtu_bytes", udp.mtu_bytes, schema::Range{576, 65535},
+         "largest IP packet of the interface, its IP header included");
+  fields("header_bytes", udp.header_bytes, size_or_zero,
+         "encapsulation of an IP packet on this network, beside the card's own headers");
+  fields("system_call_us", udp.system_call, not_negative, "to enter and leave the kernel");
+  fields("send_us", udp.send, not_negative,
+         "sendto() from its entry into the kernel to the descriptor, without its copy");
+  fields("send_packet_us", udp.send_packet, not_negative, "each further packet of a datagram");
+  fields(
+      "interrupt_us", udp.interrupt, not_negative,
+      "from a packet in memory to the kernel's work on it: moderation of interrupts, and the core's wake-up");
+  fields("receive_packet_us", udp.receive_packet, not_negative,
+         "driver, IP, UDP and socket for an arriving packet");
+  fields("receive_us", udp.receive, not_negative,
+         "recvfrom() to take a datagram out of its socket, without its copy");
+}
+
 }  // namespace apenet::message
 
 namespace apenet {
@@ -51,6 +71,7 @@ struct RailDescription {
   NicDescription nic;
   message::SoftwareCosts card_software;
   message::SoftwareCosts mpi_software;
+  message::DatagramCosts udp_software{};
 };
 
 inline void list_fields(schema::Fields& fields, RailDescription& rail) {
@@ -66,6 +87,7 @@ struct MachineDescription {
   NicDescription nic;
   message::SoftwareCosts card_software;  // the card's own library (apelib), for the layer `card`
   message::SoftwareCosts mpi_software;   // MPI over the libfabric provider
+  message::DatagramCosts udp_software;   // the kernel's UDP/IP; unless the file describes it, there is none
   std::vector<RailDescription> rails;    // beside the first, which the fields above describe
   std::uint64_t seed = 1;
 };

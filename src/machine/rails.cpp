@@ -20,6 +20,7 @@ MachineDescription rail_alone(const MachineDescription& machine, std::uint8_t ra
   if (!chosen.shares_slot) alone.host.bus = chosen.bus;
   alone.card_software = chosen.card_software;
   alone.mpi_software = chosen.mpi_software;
+  alone.udp_software = chosen.udp_software;
   return alone;
 }
 

@@ -58,6 +58,8 @@ void validate_rail(const MachineDescription& description, const std::vector<Node
   schema::require_ranges("host", description.host);
   schema::require_ranges("software.card", description.card_software);
   schema::require_ranges("software.mpi", description.mpi_software);
+  if (description.udp_software.mtu_bytes > 0)
+    schema::require_ranges("software.udp", description.udp_software);
   validate_card(description.nic, description.host);
   if (!kind_of(description.nic).has_network && !description.network.faults.empty()) {
     refuse_value("fault", '"' + description.network.faults.front() + '"',

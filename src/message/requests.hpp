@@ -19,10 +19,10 @@ inline constexpr std::int64_t most_bytes = std::int64_t{1} << 36;  // of one des
 inline constexpr std::uint32_t no_slot = 0xffffffff;
 
 // The library of a process that posts a request. Its peer's library of the same name takes the event.
-enum class Interface : std::uint8_t { libfabric, rdma, apelib, extoll, tnw };
-inline constexpr std::size_t interface_count = 5;
-inline constexpr std::array<std::string_view, interface_count> interface_names = {"libfabric", "rdma",
-                                                                                  "apelib", "extoll", "tnw"};
+enum class Interface : std::uint8_t { libfabric, rdma, apelib, extoll, tnw, gasnet };
+inline constexpr std::size_t interface_count = 6;
+inline constexpr std::array<std::string_view, interface_count> interface_names = {
+    "libfabric", "rdma", "apelib", "extoll", "tnw", "gasnet"};
 
 // Up to `credit` as apenet::Verb. release: frees a place in the card's mailbox, see keeps_places(). routes:
 // reads or replaces the network's routes; local_address and bytes are those of the order, remote_address and
@@ -141,6 +141,19 @@ struct SoftwareCosts {
   [[nodiscard]] constexpr Time further_receives(std::uint32_t packets) const {
     return receive_packet * (packets > 1 ? packets - 1 : 0);
   }
+};
+
+// CPU time of the kernel's UDP/IP over the card as a network interface, per step, and the sizes of its
+// packets. Copies are the node's.
+struct DatagramCosts {
+  std::int64_t mtu_bytes = 0;     // 0: the node has no such interface
+  std::int64_t header_bytes = 0;  // of each packet, beside what the MTU counts
+  Time system_call;
+  Time send;
+  Time send_packet;
+  Time interrupt;
+  Time receive_packet;
+  Time receive;
 };
 
 // What the card can carry (NicCapabilities).

@@ -132,6 +132,7 @@ void Session::Parts::describe_rail(std::uint8_t number, ipc::Rail& rail) const {
   };
   rail.mpi = layer(SoftwareLayer::mpi);
   rail.native = layer(SoftwareLayer::card);
+  rail.udp = alone.udp_software;
 }
 
 Session::Session(const MachineDescription& description, std::vector<NodeId> node_of_process,

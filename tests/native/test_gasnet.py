@@ -43,6 +43,39 @@ def test_every_call_twice_with_the_same_trace(native, mode, processes, on_a_node
     assert once.trace_hash == again.trace_hash
 
 
+@pytest.mark.parametrize(
+    ("machine", "conduit", "mode", "processes", "on_a_node"),
+    [
+        ("pax", "ibv", "seq", 3, 1),
+        ("pax", "ibv", "par", 8, 2),
+        ("pax", "udp", "parsync", 2, 1),
+        ("pax", "udp", "seq", 5, 3),
+        ("ape16", "apelink", "par", 4, 1),
+        ("quong", "apelink", "seq", 6, 2),
+        (MACHINE, "mpi", "seq", 4, 1),
+        ("ideal", "mpi", "par", 2, 1),
+        ("qpace", "mpi", "parsync", 1, 1),
+    ],
+)
+def test_every_call_over_the_other_conduits(native, machine, conduit, mode, processes, on_a_node):
+    options = {"n": processes, "ranks_per_node": on_a_node, "machine": machine}
+    environment = {"GASNET_TEST_VALUE": "12", "GASNET_CONDUIT": conduit}
+    once, again = (run(native("conformance.c", mode), environment=environment, **options) for _ in range(2))
+    assert once.stdout == again.stdout == b"passed\n"
+    assert once.trace_hash == again.trace_hash
+
+
+@pytest.mark.parametrize(
+    ("machine", "conduit"), [("pax", "ibv"), ("ape16", "apelink"), ("my-cluster", "ibv"), ("ideal", "mpi")]
+)
+def test_the_machine_chooses_the_conduit(native, machine, conduit):
+    chosen, named = (
+        run(native("pingpong.c"), 5, machine=machine, environment=environment)
+        for environment in ({}, {"GASNET_CONDUIT": conduit})
+    )
+    assert chosen.trace_hash == named.trace_hash
+
+
 def round_trip_us(program, rounds=40, **options):
     """From two runs of different length, so that beginning and end do not count."""
     short, long = (run(program, count, **options).virtual_time_us for count in (rounds, 2 * rounds))
@@ -113,9 +146,13 @@ def test_a_misuse_ends_the_run_by_name(apenet, native, misuse):
 @pytest.mark.parametrize(
     ("machine", "environment", "text"),
     [
-        ("ape16", {}, "gasnet_init: there is no conduit for the machine's card, apelink"),
-        (MACHINE, {"GASNET_CONDUIT": "smp"}, "gasnet_init: GASNET_CONDUIT=smp: expected extoll"),
-        ("ape16", {"GASNET_CONDUIT": "extoll"}, "gasnet_init: the machine has no EXTOLL card"),
+        (
+            MACHINE,
+            {"GASNET_CONDUIT": "smp"},
+            "GASNET_CONDUIT=smp: expected one that is possible on extoll-64: extoll, mpi",
+        ),
+        ("ape16", {"GASNET_CONDUIT": "extoll"}, "expected one that is possible on ape16: apelink, mpi"),
+        ("my-cluster", {"GASNET_CONDUIT": "udp"}, "expected one that is possible on my-cluster: ibv, mpi"),
         (MACHINE, {"GASNET_EXTOLL_AM": "2"}, "GASNET_EXTOLL_AM=2: expected first or improved"),
         (MACHINE, {"GASNET_EXITTIMEOUT": "soon"}, "GASNET_EXITTIMEOUT: expected seconds, from 0 to 1000"),
     ],

@@ -90,8 +90,14 @@ def test_what_a_layer_does_not_have_is_refused():
         package.bench.put("extoll-64", sizes=[8], layer="rma")
     with pytest.raises(InputError, match="window"):
         package.bench.halo("ape16", sizes=[8], layer="rdma", window=4)
-    with pytest.raises(InputError, match="gasnet"):
-        package.bench.pingpong("ape16", sizes=[8], layer="gasnet")
+    with pytest.raises(InputError, match='conduit = "ibv": expected one of apelink, mpi on ape16'):
+        package.bench.pingpong("ape16", sizes=[8], layer="gasnet", conduit="ibv")
+    with pytest.raises(InputError, match='conduit = "smp": expected one of ibv, udp, mpi on pax'):
+        package.bench.pingpong("pax", sizes=[8], layer="gasnet", conduit="smp")
+    with pytest.raises(InputError, match="none at layer mpi: it belongs to layer gasnet"):
+        package.bench.pingpong("pax", sizes=[8], layer="mpi", conduit="ibv")
+    with pytest.raises(InputError, match="none with the conduit apelink: they belong to extoll"):
+        package.bench.pingpong("ape16", sizes=[8], layer="gasnet", active_messages="first")
     with pytest.raises(InputError, match="alltoall is a scripted workload"):
         package.bench.alltoall("ape16", sizes=[8], layer="rdma")
     with pytest.raises(BenchError, match="on no neighbour of process"):

@@ -52,7 +52,7 @@ RULES = {
     "api/rdma": ["api/native", "runtime/ipc", "api/gpu/apenet_gpu.h", "kernel"],
     "api/tnw": ["api/native", "runtime/ipc"],
     "api/extoll": ["api/native", "kernel", "message/requests.hpp", "runtime/ipc"],
-    "api/gasnet": ["api/extoll", "api/native", "kernel", "runtime/ipc"],
+    "api/gasnet": ["api/extoll", "api/native", "api/rdma", "kernel", "runtime/ipc"],
     "api/compute": ["runtime/ipc"],
 }
 
@@ -85,7 +85,7 @@ LINKS = {
     "tnw": {"native"},
     "apelib": {"native"},
     "extoll": {"native"},
-    "gasnet": {"extoll"},
+    "gasnet": {"extoll", "rdma"},
     "qmp": set(),
 }
 

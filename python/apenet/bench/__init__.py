@@ -14,11 +14,12 @@ from typing import Unpack
 from apenet.base.errors import InputError
 from apenet.base.numbers import checked_seed, whole
 from apenet.base.sizes import checked_sizes
-from apenet.bench import card, mpi, random_access, workloads
+from apenet.bench import card, conduits, mpi, random_access, workloads
 from apenet.bench import fanout as fanout_of
 from apenet.bench import layers as layers_of
 from apenet.bench import partitions as partitions_of
 from apenet.bench.card import Conditions
+from apenet.bench.conduits import CONDUITS
 from apenet.bench.lattice import parse_lattice
 from apenet.bench.layers import LAYERS as NATIVE_LAYERS
 from apenet.bench.lqcd_result import LqcdResult
@@ -34,6 +35,7 @@ from apenet.machine.mapping import MOST_RANKS
 
 __all__ = [
     "ALGORITHMS",
+    "CONDUITS",
     "DEFAULT_SITE_BYTES",
     "DEFINITIONS",
     "LAYERS",
@@ -109,9 +111,8 @@ def measure(
     if sizes is None:
         sizes = random_access.DEFAULT_TABLE_BYTES if test == RANDOM_ACCESS else DEFAULT_SIZES
     given: Options = {**DEFAULTS, **options}
-    if given["active_messages"] is not None:
-        _check_active_messages(given["active_messages"], layer)
     chosen = read_machine(machine) if isinstance(machine, str) else machine
+    _check_gasnet(chosen, layer, given)
     request = BenchRequest(
         machine=chosen,
         test=test,
@@ -124,6 +125,7 @@ def measure(
         seed=checked_seed(seed),
         progress=progress,
         active_messages=given["active_messages"],
+        conduit=given["conduit"],
     )
     channels = _checked_channels(given["channels"])
     conditions = Conditions(
@@ -145,11 +147,15 @@ def measure(
     return _measure_pair(request, layer, conditions, channels, given)
 
 
-def _check_active_messages(name: str, layer: str) -> None:
-    if layer != "gasnet":
-        raise InputError("active_messages", name, f"none at layer {layer}: they belong to layer gasnet")
-    if name not in ACTIVE_MESSAGES:
-        raise InputError("active_messages", name, " or ".join(ACTIVE_MESSAGES))
+def _check_gasnet(machine: Machine, layer: str, given: Options) -> None:
+    """Of the options of layer gasnet."""
+    active_messages, conduit = given["active_messages"], given["conduit"]
+    for key, value in (("active_messages", active_messages), ("conduit", conduit)):
+        if value is not None and layer != "gasnet":
+            raise InputError(key, value, f"none at layer {layer}: it belongs to layer gasnet")
+    if active_messages is not None and active_messages not in ACTIVE_MESSAGES:
+        raise InputError("active_messages", active_messages, " or ".join(ACTIVE_MESSAGES))
+    conduits.check(machine, conduit, active_messages)
 
 
 def _check_owners(test: str, given: Options) -> None:

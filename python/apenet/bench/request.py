@@ -31,11 +31,14 @@ class BenchRequest:
     progress: Callable[[int], None] = no_progress
     active_messages: str | None = None
     """For layer gasnet, one of ACTIVE_MESSAGES."""
+    conduit: str | None = None
+    """For layer gasnet, one of `apenet.bench.conduits`; None: the machine's."""
 
     @property
     def environment(self) -> dict[str, str]:
         """Variables for the processes of a program."""
-        return {} if self.active_messages is None else {"GASNET_EXTOLL_AM": self.active_messages}
+        given = {"GASNET_EXTOLL_AM": self.active_messages, "GASNET_CONDUIT": self.conduit}
+        return {name: value for name, value in given.items() if value is not None}
 
 
 class CardOptions(TypedDict, total=False):
@@ -55,14 +58,15 @@ class CardOptions(TypedDict, total=False):
 class MpiOptions(TypedDict, total=False):
     """For layers with programs, as for `apenet.run`.
 
-    `neighbors`: for fanout, numbers of receivers; None: from 1 to all. `active_messages`: for layer gasnet, one of
-    ACTIVE_MESSAGES.
+    `neighbors`: for fanout, numbers of receivers; None: from 1 to all. For layer gasnet `active_messages`, one of
+    ACTIVE_MESSAGES, and `conduit`, one of `apenet.bench.conduits`.
     """
 
     neighbors: Sequence[int] | None
     mpi_library: MpiChoice
     pin: bool | None
     active_messages: str | None
+    conduit: str | None
 
 
 class WorkloadOptions(TypedDict, total=False):
@@ -99,6 +103,7 @@ DEFAULTS: Options = {
     "mpi_library": "auto",
     "pin": None,
     "active_messages": None,
+    "conduit": None,
     "count": None,
     "algorithm": None,
     "partitions": None,

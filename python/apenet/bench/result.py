@@ -81,7 +81,8 @@ class BenchResult:
     channels: NDArray[np.int64]
     """Simultaneous messages of this size: time and bandwidth are those of all of them."""
     conditions: Mapping[str, object] = field(default_factory=dict, kw_only=True)
-    """Other conditions of the request: rail, engine, active_messages, window, memory, path, until, region_bytes."""
+    """Other conditions of the request: rail, engine, active_messages, conduit, window, memory, path, until,
+    region_bytes."""
     warnings: tuple[str, ...] = field(default=(), kw_only=True)
     """The warnings of all points, each once."""
     eager_limit_bytes: int | None = field(default=None, kw_only=True)
@@ -238,6 +239,7 @@ def make_result(
             **({} if request.machine.rail is None else {"rail": request.machine.rail}),
             **({} if request.engine == "packet" else {"engine": request.engine}),
             **({} if request.active_messages is None else {"active_messages": request.active_messages}),
+            **({} if request.conduit is None else {"conduit": request.conduit}),
             **(conditions or {}),
         },
         warnings=gather_warnings(warnings),

@@ -126,6 +126,14 @@ def bench(
         str | None,
         typer.Option("--active-messages", metavar="improved|first", help="Implementation of layer gasnet."),
     ] = None,
+    conduit: Annotated[
+        str | None,
+        typer.Option(
+            "--conduit",
+            metavar="|".join(benchmarks.CONDUITS),
+            help="Network of layer gasnet.  [default: that of the machine's card]",
+        ),
+    ] = None,
     ranks: Annotated[
         str, typer.Option("--ranks", metavar="MIN:MAX", help="lqcd: numbers of ranks, doubling; or 1,8,64.")
     ] = "1:16",
@@ -207,6 +215,7 @@ def bench(
             look_ahead=look_ahead,
             ranks_per_node=ranks_per_node,
             active_messages=active_messages,
+            conduit=conduit,
             engine=engine,
             seed=seed,
             mpi_library=cast(MpiChoice, mpi),

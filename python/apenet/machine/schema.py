@@ -142,6 +142,7 @@ if TYPE_CHECKING:
     Network: TypeAlias = Listed
     Router: TypeAlias = Listed
     SoftwareLayer: TypeAlias = Listed
+    Datagrams: TypeAlias = Listed
 else:
     LinkOverride = _section("LinkOverride", _keys(SECTIONS["network.link"], are_optional=True))
     _overrides = dict.fromkeys(OVERRIDES, (LinkOverride | None, None))
@@ -152,14 +153,16 @@ else:
     Bus = _section("Bus", _keys(SECTIONS["bus"]))
     Host = _section("Host", _keys(SECTIONS["host"]))
     SoftwareLayer = _section("SoftwareLayer", _keys(SECTIONS["software"]))
+    Datagrams = _section("Datagrams", _keys(SECTIONS["software.udp"]))
     AnyCard = Annotated[reduce(or_, CARDS.values()), Field(discriminator="kind")]
 
 
 class Software(Section):
-    """[software]: the card's own library, and MPI over the libfabric provider."""
+    """[software]: the card's own library, MPI over the libfabric provider, and the kernel's UDP/IP."""
 
     card: SoftwareLayer
     mpi: SoftwareLayer
+    udp: Datagrams | None = None
 
 
 class WithCard(Section):

@@ -30,6 +30,7 @@ class Sweep:
     look_ahead: int | None = None
     ranks_per_node: int = 1
     active_messages: str | None = None
+    conduit: str | None = None
 
     def measure(self) -> BenchResult:
         """Runs it on a machine of the package. Changed settings are checked here."""
@@ -49,6 +50,7 @@ class Sweep:
             look_ahead=self.look_ahead,
             ranks_per_node=self.ranks_per_node,
             active_messages=self.active_messages,
+            conduit=self.conduit,
         )
 
     @property

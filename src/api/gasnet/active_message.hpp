@@ -15,6 +15,13 @@ inline constexpr std::size_t max_medium_bytes = 8192;  // Kujat et al. section I
 
 using Argument = std::int32_t;
 
+// How the payload of a long message reaches its target.
+enum class LongPayload : std::uint8_t {
+  in_message,      // with the message
+  before_message,  // by a put, which the network completes before a message that is sent after it
+  notified,        // by a put of which the network tells the target; the message does not say where it lies
+};
+
 // Signals belong to the conduit: they have no handler, and need no credit.
 enum class Category : std::uint8_t { short_message, medium, long_message, signal };
 
@@ -44,16 +51,28 @@ struct Header {
             .payload_bytes = static_cast<std::uint32_t>(word >> 32U)};
   }
 
-  // The payload of a long message goes another way, and says there where it lies. One without payload says
-  // it here.
-  [[nodiscard]] constexpr std::size_t payload_bytes_by_message() const {
-    if (category == Category::medium) return payload_bytes;
-    return category == Category::long_message && payload_bytes == 0 ? sizeof(std::uint64_t) : 0;
+  // Whether the message carries the address of a long payload, or a payload.
+  [[nodiscard]] constexpr bool has_address(LongPayload way) const {
+    return category == Category::long_message && (way != LongPayload::notified || payload_bytes == 0);
   }
-  [[nodiscard]] constexpr std::size_t bytes_by_message() const {
-    return bytes + argument_count * sizeof(Argument) + payload_bytes_by_message();
+  [[nodiscard]] constexpr bool has_payload(LongPayload way) const {
+    return category == Category::medium ||
+           (category == Category::long_message && way == LongPayload::in_message);
+  }
+  [[nodiscard]] constexpr std::size_t bytes_by_message(LongPayload way) const {
+    return bytes + argument_count * sizeof(Argument) + (has_address(way) ? sizeof(std::uint64_t) : 0) +
+           (has_payload(way) ? payload_bytes : 0);
   }
 };
+
+// Of a long message that carries its payload.
+inline constexpr std::size_t max_carried_bytes = 65536;
+
+// By the message itself.
+[[nodiscard]] constexpr std::size_t largest_request_bytes(LongPayload way) {
+  const std::size_t payload = way == LongPayload::in_message ? max_carried_bytes : max_medium_bytes;
+  return Header::bytes + max_arguments * sizeof(Argument) + sizeof(std::uint64_t) + payload;
+}
 
 // A message to send. The memory that it names is the caller's.
 struct Outgoing {

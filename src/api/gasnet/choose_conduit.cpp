@@ -1,9 +1,17 @@
 #include "api/gasnet/choose_conduit.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cstdlib>
+#include <optional>
 #include <string_view>
+#include <utility>
 
-#include "api/gasnet/extoll_conduit.hpp"
+#include "api/gasnet/apelink_core.hpp"
+#include "api/gasnet/extoll_core.hpp"
+#include "api/gasnet/ibv_core.hpp"
+#include "api/gasnet/mpi_core.hpp"
+#include "api/gasnet/udp_core.hpp"
 
 namespace apenet::gasnet {
 namespace {
@@ -13,43 +21,148 @@ std::string_view environment(const char* name) {
   return value == nullptr ? std::string_view{} : std::string_view(value);
 }
 
-std::unique_ptr<Conduit> make_extoll(std::string& why) {
+// The first rail of which this holds, if any.
+template <typename Predicate>
+std::optional<std::uint8_t> rail_where(const ipc::Header& header, const Predicate& holds) {
+  for (std::uint8_t rail = 0; rail < header.rail_count; ++rail) {
+    if (holds(header.rails[rail])) return rail;
+  }
+  return std::nullopt;
+}
+
+// What the makers below need. Each returns nullptr and says why if it fails.
+struct Place {
+  ipc::Client& client;
+  Mode mode;
+  std::uint8_t rail;  // of the card that the conduit drives
+  std::string& why;
+};
+
+constexpr const char* has_left = "the process has left the simulation";
+
+std::unique_ptr<Core> make_extoll(const Place& place) {
+  std::string& why = place.why;
   const std::string_view chosen = environment("GASNET_EXTOLL_AM");
   if (!chosen.empty() && chosen != "first" && chosen != "improved") {
     why = "GASNET_EXTOLL_AM=" + std::string(chosen) + ": expected first or improved";
     return nullptr;
   }
-  extoll_api::Device* const device = extoll_api::Device::make();
-  if (device == nullptr) {
-    why = "the machine has no EXTOLL card";
-    return nullptr;
-  }
-  native::Card& card = device->card();
+  extoll_api::Device& device = *extoll_api::Device::make();
+  native::Card& card = device.card();
   for (std::uint32_t rank = 0; rank < card.rank_count(); ++rank) {
-    if (device->peers().has_address(rank)) continue;
+    if (device.peers().has_address(rank)) continue;
     why = "EXTOLL's addresses are not enough for rank " + std::to_string(rank);
     return nullptr;
   }
-  if (device->velo().is_open() || device->rma().is_open() || !card.open() ||
-      !device->rma().open(device->next_id())) {
+  if (device.velo().is_open() || device.rma().is_open() || !card.open() ||
+      !device.rma().open(device.next_id())) {
     why = "the ports of VELO or RMA are in use by this process, or it has left the simulation";
     return nullptr;
   }
-  device->velo().open(device->next_id());
-  using Implementation = ExtollConduit::Implementation;
-  return std::make_unique<ExtollConduit>(
-      *device, chosen == "first" ? Implementation::first : Implementation::improved);
+  device.velo().open(device.next_id());
+  using Implementation = ExtollCore::Implementation;
+  return std::make_unique<ExtollCore>(device,
+                                      chosen == "first" ? Implementation::first : Implementation::improved);
+}
+
+std::unique_ptr<Core> make_ibv(const Place& place) {
+  auto core = std::make_unique<IbvCore>(place.client, place.rail);
+  if (core->card().open()) return core;
+  place.why = has_left;
+  return nullptr;
+}
+
+std::unique_ptr<Core> make_apelink(const Place& place) {
+  if (place.rail != 0) {
+    place.why = "the library for remote memory access drives the first card only";
+    return nullptr;
+  }
+  try {
+    return std::make_unique<ApelinkCore>(place.client);
+  } catch (const rdma::Failure& failure) {
+    place.why = failure.status() == APE_RDMA_ENDED ? has_left : "the process has no port of the card";
+    return nullptr;
+  }
+}
+
+std::unique_ptr<Core> make_mpi(const Place& place) {
+  const bool is_threaded = place.mode == Mode::par;
+  std::unique_ptr<MpiLibrary> library;
+  {
+    const ipc::Outside outside(place.client);
+    library = MpiLibrary::open(is_threaded, place.why);
+  }
+  if (library == nullptr) return nullptr;
+  auto core = std::make_unique<MpiCore>(place.client, std::move(library), is_threaded);
+  if (core->card().open()) return core;
+  place.why = has_left;
+  return nullptr;
+}
+
+std::unique_ptr<Core> make_udp(const Place& place) {
+  auto core = std::make_unique<UdpCore>(place.client, place.rail);
+  if (core->card().open()) return core;
+  place.why = has_left;
+  return nullptr;
+}
+
+bool is_kind(const ipc::Rail& rail, std::string_view kind) {
+  return std::string_view(rail.kind) == kind;
+}
+
+bool is_apenet(const ipc::Rail& rail) {
+  return is_kind(rail, "apelink") || is_kind(rail, "apelink-plus");
+}
+
+struct Choice {
+  std::string_view name;
+  bool is_native;  // the choice of a machine whose first card it drives
+  bool (*drives)(const ipc::Rail& rail);
+  std::unique_ptr<Core> (*make)(const Place&);
+};
+constexpr std::array choices{
+    Choice{"extoll", true, [](const ipc::Rail& rail) { return is_kind(rail, "extoll"); }, make_extoll},
+    Choice{"ibv", true, [](const ipc::Rail& rail) { return is_kind(rail, "hca"); }, make_ibv},
+    Choice{"apelink", true, is_apenet, make_apelink},
+    Choice{"udp", false, [](const ipc::Rail& rail) { return rail.udp.mtu_bytes > 0; }, make_udp},
+    Choice{"mpi", false, [](const ipc::Rail& /*rail*/) { return true; }, make_mpi},
+};
+
+const Choice* choice_named(std::string_view name) {
+  const auto* const found = std::ranges::find(choices, name, &Choice::name);
+  return found == choices.end() ? nullptr : found;
+}
+
+// Without a native one, the last of the list.
+const Choice& default_choice(const ipc::Header& header) {
+  const auto* const found = std::ranges::find_if(
+      choices, [&](const Choice& choice) { return choice.is_native && choice.drives(header.rails[0]); });
+  return found == choices.end() ? choices.back() : *found;
+}
+
+std::string possible_names(const ipc::Header& header) {
+  std::string names;
+  for (const Choice& choice : choices) {
+    if (rail_where(header, choice.drives)) names.append(names.empty() ? "" : ", ").append(choice.name);
+  }
+  return names;
 }
 
 }  // namespace
 
-std::unique_ptr<Conduit> choose_conduit(const ipc::Header& header, std::string& why) {
+std::unique_ptr<Conduit> choose_conduit(ipc::Client& client, Mode mode, std::string& why) {
+  const ipc::Header& header = client.header();
   const std::string_view named = environment("GASNET_CONDUIT");
-  const std::string_view wanted = named.empty() ? std::string_view(header.rails[0].kind) : named;
-  if (wanted == "extoll") return make_extoll(why);
-  why = named.empty() ? "there is no conduit for the machine's card, " + std::string(wanted)
-                      : "GASNET_CONDUIT=" + std::string(named) + ": expected extoll";
-  return nullptr;
+  const Choice* const choice = named.empty() ? &default_choice(header) : choice_named(named);
+  const std::optional<std::uint8_t> rail =
+      choice == nullptr ? std::nullopt : rail_where(header, choice->drives);
+  if (!rail) {
+    why = "GASNET_CONDUIT=" + std::string(named) + ": expected one that is possible on " +
+          std::string(header.machine) + ": " + possible_names(header);
+    return nullptr;
+  }
+  std::unique_ptr<Core> core = choice->make({client, mode, *rail, why});
+  return core == nullptr ? nullptr : std::make_unique<Conduit>(std::move(core));
 }
 
 }  // namespace apenet::gasnet

@@ -5,11 +5,12 @@
 #include <string>
 
 #include "api/gasnet/conduit.hpp"
+#include "api/gasnet/mode.hpp"
 
 namespace apenet::gasnet {
 
-// GASNET_CONDUIT's, or that of the node's first card. nullptr: `why` says why there is none. Opens its ports;
-// call inside.
-[[nodiscard]] std::unique_ptr<Conduit> choose_conduit(const ipc::Header& header, std::string& why);
+// GASNET_CONDUIT's, or that of the node's first card, or `mpi` if it has none of its own. nullptr: `why` says
+// why there is none. Opens its ports; call inside.
+[[nodiscard]] std::unique_ptr<Conduit> choose_conduit(ipc::Client& client, Mode mode, std::string& why);
 
 }  // namespace apenet::gasnet

@@ -58,7 +58,7 @@ int Library::init(Mode mode) {
   }
   const Inside inside(*client);
   std::string why;
-  conduit_ = choose_conduit(client->header(), why);
+  conduit_ = choose_conduit(*client, mode, why);
   if (conduit_ == nullptr) {
     std::fprintf(stderr, "gasnet_init: %s\n", why.c_str());
     return GASNET_ERR_RESOURCE;
@@ -155,7 +155,7 @@ std::unique_ptr<Barrier> Library::make_barrier(std::uint8_t handler) {
 }
 
 void Library::exit(int code) {
-  if (!is_initialised()) end(code);
+  if (!is_initialised()) end(code, false);
   {
     const Inside inside(conduit_->card().client());
     if (code != 0) leave(code);
@@ -163,7 +163,8 @@ void Library::exit(int code) {
     if (!exits_->is_notified()) exits_->notify({});
   }
   wait("gasnet_exit", [this] { return exits_->is_complete(); });
-  end(0);
+  const Inside inside(conduit_->card().client());
+  end(0, true);
 }
 
 // Ends the process before the others are there, and tells them. Call inside.
@@ -172,11 +173,11 @@ void Library::leave(int code) {
   if (rank() != 0) signal(0, number(Own::leave), {&word, 1});
   for (const std::uint32_t child : children(rank(), rank_count()))
     signal(child, number(Own::leave), {&word, 1});
-  end(code);
+  end(code, false);
 }
 
-void Library::end(int code) {
-  if (is_initialised()) conduit_->card().close();
+void Library::end(int code, bool is_common) {
+  if (is_initialised()) conduit_->close(code, is_common);
   std::fflush(nullptr);
   std::_Exit(code);
 }
@@ -277,6 +278,7 @@ void Library::run_handlers() {
       message = next_message();
       if (!message) return;
       const bool is_own = message->header.handler < first_client_handler;
+      if (!message->header.is_reply && (is_own || is_attached_)) conduit_->owe(*message);
       if (is_own) own_handlers_[message->header.handler](*message);
       if (!is_own && !is_attached_) {
         early_.push_back(std::move(*message));
@@ -285,7 +287,7 @@ void Library::run_handlers() {
     }
     if (message->header.handler >= first_client_handler) run(*message);
     const Inside inside(conduit_->card().client());
-    if (!message->header.is_reply) conduit_->give_back(*message);
+    if (!message->header.is_reply) conduit_->give_back(message->source);
   }
 }
 

@@ -17,10 +17,9 @@
 
 #include "api/gasnet/barrier.hpp"
 #include "api/gasnet/conduit.hpp"
+#include "api/gasnet/mode.hpp"
 
 namespace apenet::gasnet {
-
-enum class Mode : std::uint8_t { seq, par, parsync };
 
 using Handler = void (*)();
 
@@ -104,7 +103,8 @@ class Library {
   void run(const Incoming& message);
   void call_handler(Handler handler, Running& running);
   [[noreturn]] void leave(int code);
-  [[noreturn]] void end(int code);
+  // Call inside, if initialised. is_common: all processes end.
+  [[noreturn]] void end(int code, bool is_common);
   // The time until which the process may run, once another one has called gasnet_exit(); leaves if it is
   // over.
   [[nodiscard]] std::optional<Time> time_left();
@@ -131,6 +131,18 @@ class Library {
 };
 
 // Numbers of the library's own handlers.
-enum class Own : std::uint8_t { leave, exit, segment, table, barrier, memset, memset_done, broadcast };
+enum class Own : std::uint8_t {
+  leave,
+  exit,
+  segment,
+  table,
+  barrier,
+  memset,
+  accessed,
+  broadcast,
+  put,
+  get,
+  got,
+};
 
 }  // namespace apenet::gasnet

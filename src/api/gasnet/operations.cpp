@@ -17,23 +17,12 @@ void check(std::string_view call, const Remote& remote, std::size_t bytes) {
     library.fatal(call, "the memory is not in the segment of node " + std::to_string(remote.rank));
 }
 
-// A 64-bit number as two arguments.
-Argument low(std::uint64_t value) {
-  return static_cast<Argument>(static_cast<std::uint32_t>(value));
-}
-Argument high(std::uint64_t value) {
-  return static_cast<Argument>(static_cast<std::uint32_t>(value >> 32U));
-}
-std::uint64_t number(Argument low_half, Argument high_half) {
-  return std::uint64_t{static_cast<std::uint32_t>(high_half)} << 32U | static_cast<std::uint32_t>(low_half);
-}
-
 void set_own_memory(Library& library, const Incoming& message) {
   const auto& words = message.arguments;
   std::memset(reinterpret_cast<void*>(number(words[0], words[1])), words[2], number(words[3], words[4]));
   library.conduit().card().charge_copy(number(words[3], words[4]));
   const std::array<Argument, 2> done{words[5], words[6]};
-  library.signal(message.source, static_cast<std::uint8_t>(Own::memset_done), done);
+  library.signal(message.source, static_cast<std::uint8_t>(Own::accessed), done);
 }
 
 }  // namespace
@@ -56,15 +45,18 @@ Pending& implicit_gets() {
 void begin_operations(Library& library) {
   library.set_handler(static_cast<std::uint8_t>(Own::memset),
                       [&library](const Incoming& message) { set_own_memory(library, message); });
-  library.set_handler(static_cast<std::uint8_t>(Own::memset_done), [](const Incoming& message) {
+  library.set_handler(static_cast<std::uint8_t>(Own::accessed), [](const Incoming& message) {
     --reinterpret_cast<Pending*>(number(message.arguments[0], message.arguments[1]))->accesses;
   });
+  begin_reference_access(library);
 }
 
 void put(std::string_view call, const Remote& destination, std::span<const std::byte> source,
          bool keeps_source, Pending& pending) {
   check(call, destination, source.size());
-  Conduit& conduit = Library::instance().conduit();
+  Library& library = Library::instance();
+  Conduit& conduit = library.conduit();
+  if (!conduit.has_remote_access()) return reference_put(library, destination, source, pending);
   const Inside inside(conduit.card().client());
   const std::uint32_t sources_before = pending.sources;
   conduit.put(destination.rank, static_cast<std::byte*>(destination.address), source, pending);
@@ -73,7 +65,9 @@ void put(std::string_view call, const Remote& destination, std::span<const std::
 
 void get(std::string_view call, std::span<std::byte> destination, const Remote& source, Pending& pending) {
   check(call, source, destination.size());
-  Conduit& conduit = Library::instance().conduit();
+  Library& library = Library::instance();
+  Conduit& conduit = library.conduit();
+  if (!conduit.has_remote_access()) return reference_get(library, destination, source, pending);
   const Inside inside(conduit.card().client());
   conduit.get(source.rank, static_cast<const std::byte*>(source.address), destination, pending);
 }

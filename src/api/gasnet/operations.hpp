@@ -6,6 +6,7 @@
 #include <span>
 
 #include "api/gasnet/library.hpp"
+#include "api/gasnet/reference_access.hpp"
 
 // What a gasnet_handle_t points to.
 struct gasneti_operation {
@@ -25,11 +26,6 @@ struct Implicit {
 // Those to which an implicit operation of this thread belongs.
 [[nodiscard]] Pending& implicit_puts();
 [[nodiscard]] Pending& implicit_gets();
-
-struct Remote {
-  std::uint32_t rank;
-  void* address;
-};
 
 // Call once, before any other function here.
 void begin_operations(Library& library);

@@ -34,10 +34,7 @@ std::span<std::byte> RemoteAccess::place(std::uint64_t number) {
 
 bool RemoteAccess::is_copied(std::size_t bytes) const {
   const native::Card& card = device_.card();
-  const std::int64_t rate = card.costs().copy_bytes_per_second;
-  if (bytes > place_bytes) return false;
-  return rate == 0 ||
-         DataRate::bytes_per_second(rate).duration(static_cast<std::int64_t>(bytes)) <= card.costs().publish;
+  return bytes <= place_bytes && card.copy_time(bytes) <= card.costs().publish;
 }
 
 RemoteAccess::Local RemoteAccess::take_place() {
@@ -131,7 +128,7 @@ void RemoteAccess::take(const RMA2_Notification& notification) {
   if (notice.error != 0) throw std::runtime_error("RMA: a process's segment refused a remote access");
   const std::uint32_t peer = *device_.peers().rank_of(notice.remote.nodeid, notice.remote.vpid);
   if (notice.type == RMA2_COMPLETER_NOTIFICATION && notice.command == RMA2_BT_PUT) {
-    landings_.push_back({peer, notice.word0, notice.info + 1});
+    landed_.push_back({peer, notice.word0});
     return;
   }
   const auto found = under_way_.find({notice.type, peer, notice.word0});

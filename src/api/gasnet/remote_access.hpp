@@ -10,16 +10,9 @@
 #include <vector>
 
 #include "api/extoll/device.hpp"
-#include "api/gasnet/conduit.hpp"
+#include "api/gasnet/core.hpp"
 
 namespace apenet::gasnet {
-
-// The end of a long message's put, told to its target.
-struct Landing {
-  std::uint32_t source = 0;
-  RMA2_NLA address = 0;  // of the first byte
-  std::uint32_t bytes = 0;
-};
 
 // RMA reads and writes registered memory only. Local memory outside the segment is registered for the time of
 // the access, or copied through a place of a registered buffer where the copy takes less time.
@@ -35,6 +28,12 @@ class RemoteAccess {
   static constexpr std::size_t place_bytes = 4096;
   static constexpr std::size_t place_count = 128;
 
+  // The end of a long message's put, told to its target.
+  struct Landed {
+    std::uint32_t source = 0;
+    RMA2_NLA address = 0;  // of the first byte
+  };
+
   explicit RemoteAccess(extoll_api::Device& device);
   RemoteAccess(const RemoteAccess&) = delete;
   RemoteAccess& operator=(const RemoteAccess&) = delete;
@@ -46,7 +45,7 @@ class RemoteAccess {
   static constexpr std::size_t most_bytes = extoll_api::most_bytes_of_a_command;
   // Whether put() or get() finds a place now.
   [[nodiscard]] bool has_places() const { return free_places_.size() >= 2; }
-  // Requires has_places(). tells_target: at the target, look() gives a Landing; then nothing tells when the
+  // Requires has_places(). tells_target: at the target, look() finds a Landed; then nothing tells when the
   // data has arrived, and `pending` counts the source only.
   void put(std::uint32_t target, RMA2_NLA destination, std::span<const std::byte> source, bool tells_target,
            Pending& pending);
@@ -56,7 +55,7 @@ class RemoteAccess {
   void look();
   [[nodiscard]] bool has_notification() const { return device_.rma().has_notification(); }
   [[nodiscard]] bool is_idle() const { return under_way_.empty(); }
-  [[nodiscard]] std::deque<Landing>& landings() { return landings_; }
+  [[nodiscard]] std::deque<Landed>& landed() { return landed_; }
 
  private:
   enum class Holds : std::uint8_t { nothing, place, registration };
@@ -93,7 +92,7 @@ class RemoteAccess {
   std::span<std::byte> segment_;
   std::uint64_t segment_region_ = 0;
   std::map<Key, std::deque<Access>> under_way_;
-  std::deque<Landing> landings_;
+  std::deque<Landed> landed_;
 };
 
 }  // namespace apenet::gasnet

@@ -20,9 +20,10 @@ Card::Card(ipc::Client& client, ipc::Interface interface, Taker& taker, std::uin
   client.regions().set_domain(region_endpoint(), ipc::domain_of(interface));
 }
 
-void Card::charge_copy(std::uint64_t bytes) {
+Time Card::copy_time(std::uint64_t bytes) const {
   const std::int64_t rate = costs().copy_bytes_per_second;
-  if (rate > 0) charge(DataRate::bytes_per_second(rate).duration(static_cast<std::int64_t>(bytes)));
+  return rate == 0 ? Time::zero()
+                   : DataRate::bytes_per_second(rate).duration(static_cast<std::int64_t>(bytes));
 }
 
 void Card::set_payload(ipc::Request& request, std::span<const std::byte> payload) {
@@ -85,16 +86,16 @@ bool Card::hand_over(const ipc::Event* event) {
   return true;
 }
 
-bool Card::look() {
+bool Card::look(Time cost) {
   // A program may wait in a loop of looks, and looks may be free: a long row of them advances the clock.
   client_.progress().begin_call();
-  return look_again();
+  return look_again(cost);
 }
 
-bool Card::look_again() {
+bool Card::look_again(Time cost) {
   const ipc::Looking looking(client_.progress());
   pay();
-  return hand_over(client_.poll(costs().poll));
+  return hand_over(client_.poll(cost));
 }
 
 void Card::begin_wait(std::string_view call) {

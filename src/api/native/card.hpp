@@ -54,7 +54,9 @@ class Card {
   void charge_later(Time time) { later_ps_ += time.ps(); }
   // Charges what charge_later() has put off. Call where the process looks at what it has been told already.
   void pay() { client_.charge(std::exchange(later_ps_, 0)); }
-  void charge_copy(std::uint64_t bytes);  // by the CPU, from memory to memory
+  // By the CPU, from memory to memory.
+  [[nodiscard]] Time copy_time(std::uint64_t bytes) const;
+  void charge_copy(std::uint64_t bytes) { charge(copy_time(bytes)); }
 
   // Puts the payload of a send into the request. Waits when all ipc::slots_per_process places for longer
   // payloads are in use. Requires at most message::slot_bytes.
@@ -78,8 +80,10 @@ class Card {
   // Of every process: what a request by key names beside the key.
   [[nodiscard]] std::uint16_t region_endpoint() const { return ipc::endpoint_of(interface_); }
 
-  // Hands over the next event that the process can see. False: there is none, and a poll has been charged.
-  bool look();
+  // Hands over the next event that the process can see. False: there is none, and a poll has been charged, or
+  // this cost of one.
+  bool look() { return look(costs().poll); }
+  bool look(Time cost);
   // Hands over events until done(). `call`: for the report of a deadlock. The clock moves to each event; a
   // wait itself costs nothing.
   template <typename Done>
@@ -98,7 +102,7 @@ class Card {
   }
   bool hand_over(const ipc::Event* event);
   void tell_recording() const;
-  bool look_again();  // in the same call of the program
+  bool look_again(Time cost);  // in the same call of the program
 
   ipc::Client& client_;
   ipc::Interface interface_;
@@ -130,7 +134,7 @@ bool Card::wait_for(std::string_view call, Time most, Done done) {
   const std::int64_t start_ps = now_ps();
   bool is_done = false;
   while (!is_done && now_ps() - start_ps < most.ps()) {
-    if (!look_again()) {
+    if (!look_again(costs().poll)) {
       client_.charge(ipc::next_step_ps(start_ps, now_ps(), start_ps + most.ps()));
       give_way();
     }

@@ -54,6 +54,7 @@ class Port final : public native::Taker {
 
   [[nodiscard]] native::Card& card() { return card_; }
   [[nodiscard]] ape_rdma_address address_of(std::uint32_t rank) const;
+  [[nodiscard]] std::uint32_t rank_of(const ape_rdma_address& address) const;
   [[nodiscard]] std::size_t max_send_bytes() const;
   [[nodiscard]] std::uint32_t virtual_channels() const;
   void wait_for_posts();
@@ -70,10 +71,12 @@ class Port final : public native::Taker {
   [[nodiscard]] ape_rdma_event wait();
   [[nodiscard]] bool wait_for(Time most, ape_rdma_event& event);
   [[nodiscard]] bool poll(ape_rdma_event& event);
+  // Whether poll() would find one without a look at the card.
+  [[nodiscard]] bool has_event() const { return !events_.empty(); }
   // As wait_for(), but leaves the event. For a wait for files.
   bool await_event(std::int64_t most_ps) noexcept;
   [[nodiscard]] int descriptor();
-  [[nodiscard]] std::size_t read_message(std::span<std::byte> to);
+  std::size_t read_message(std::span<std::byte> to);
 
   void take(const ipc::Event& event) noexcept override;
 
@@ -95,7 +98,6 @@ class Port final : public native::Taker {
     std::size_t offset;  // in the whole
   };
 
-  [[nodiscard]] std::uint32_t rank_of(const ape_rdma_address& address) const;
   // Request::channel of a post's queue.
   [[nodiscard]] std::uint16_t card_channel(int queue, std::uint32_t target) const;
   [[nodiscard]] std::uint32_t access_to(const std::byte* memory) const;

@@ -1,4 +1,4 @@
-// Inside: a call of a library in the program's process.
+// Inside and Outside: a call of a library in the program's process, and of another library from it.
 #pragma once
 
 #include "runtime/ipc/client.hpp"
@@ -27,6 +27,25 @@ class Inside {
 
  private:
   ProgramCall program_call_;
+  Client& client_;
+};
+
+// Call inside, around a call of another library that enters the process's lock itself. Other threads may come
+// in.
+class Outside {
+ public:
+  explicit Outside(Client& client) : client_(client) {
+    client_.leave_library();
+    client_.unlock();
+  }
+  ~Outside() {
+    client_.lock();
+    client_.enter_library();
+  }
+  Outside(const Outside&) = delete;
+  Outside& operator=(const Outside&) = delete;
+
+ private:
   Client& client_;
 };
 

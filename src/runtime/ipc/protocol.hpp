@@ -199,6 +199,7 @@ struct Rail {
   Grid grid;
   Layer mpi;     // of MPI over the libfabric provider
   Layer native;  // of the card's own libraries
+  message::DatagramCosts udp;
 };
 
 // What is the same for all processes. Owner: the simulator; the seal of its memfd lets a process only read

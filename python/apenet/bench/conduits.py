@@ -1,0 +1,35 @@
+"""GASNet's conduits: those that a machine makes possible, and the one that it chooses. As src/api/gasnet does."""
+
+from __future__ import annotations
+
+from apenet.base.errors import InputError
+from apenet.machine import Machine
+from apenet.machine.schema import MachineFile, Rail
+
+_CARDS = {"extoll": ("extoll",), "ibv": ("hca",), "apelink": ("apelink", "apelink-plus")}
+_ANYWHERE = "mpi"
+CONDUITS = (*_CARDS, "udp", _ANYWHERE)
+
+
+def possible(machine: Machine) -> list[str]:
+    """The conduits that run on this machine."""
+    rails: list[MachineFile | Rail] = [machine.file, *machine.file.rail.values()]
+    found = [name for name, kinds in _CARDS.items() if any(rail.card.kind in kinds for rail in rails)]
+    if any(rail.software.udp is not None for rail in rails):
+        found.append("udp")
+    return [*found, _ANYWHERE]
+
+
+def default(machine: Machine) -> str:
+    """The conduit of the first card, or MPI's."""
+    kind = machine.file.card.kind
+    return next((name for name, kinds in _CARDS.items() if kind in kinds), _ANYWHERE)
+
+
+def check(machine: Machine, conduit: str | None, active_messages: str | None) -> None:
+    """Refuses a conduit that does not run on the machine, and an implementation that is another conduit's."""
+    if conduit is not None and conduit not in possible(machine):
+        raise InputError("conduit", conduit, f"one of {', '.join(possible(machine))} on {machine.name}")
+    chosen = conduit or default(machine)
+    if active_messages is not None and chosen != "extoll":
+        raise InputError("active_messages", active_messages, f"none with the conduit {chosen}: they belong to extoll")
