@@ -204,6 +204,28 @@ def test_a_fit_is_exact_where_times_are_straight(recorded):
     assert check.error == pytest.approx(0, abs=1e-6)
 
 
+def test_a_fit_knows_inner_sites_and_boundaries(recorded, tmp_path):
+    """Of a lattice that is cut in one dimension after the other: no segment goes with the sites alone."""
+    model = json.loads(recorded(2)[0].read_bytes())
+    lattice = {2: "16x16x16x16/2x1x1x1", 4: "16x16x16x16/2x2x1x1", 8: "16x16x16x16/2x2x2x1", 16: "16x16x16x16/2x2x2x2"}
+    paths = []
+    for ranks, given in lattice.items():
+        size = parse_size(given, ranks)
+        inner = size.sites - size.boundary
+        times = (30 * inner, 70 * size.boundary, 1000 + 2 * size.sites, 20 * inner + 50 * size.boundary)
+        parts = [
+            {**model["segments"][0], "from": f"segments+{i}", "cost": {"constant_ns": ns}} for i, ns in enumerate(times)
+        ]
+        recording = {"ranks": ranks, "size": size.model_dump()}
+        paths.append(tmp_path / f"{ranks}.json")
+        paths[-1].write_text(json.dumps({**model, "recorded": [recording], "segments": parts}))
+    fit = fit_profiles(paths[:3])
+    (check,) = compare(fit.profile, paths[3:])
+    assert [part.error for part in check.segments] == pytest.approx([0] * 4, abs=1e-6)
+    inner = next(part for part in fit.profile.segments if part.start == "segments+0")
+    assert inner.cost.per_inner_site_ns == pytest.approx(30)
+
+
 def test_the_fastest_of_several_recordings_counts(recorded, tmp_path):
     """Other load on the host slows some segments of a recording down, and others of the next one."""
     path = recorded(4)[0]

@@ -23,7 +23,8 @@ from apenet.compute.size import Size
 LEAST_SIZES = 2
 SIZES_FOR_ERROR = 3
 NOTHING_NS = 1e-9
-_PREDICTORS = ("constant_ns", "per_site_ns", "per_boundary_site_ns")
+_PREDICTORS = ("constant_ns", "per_site_ns", "per_inner_site_ns", "per_boundary_site_ns")
+_SITES, _INNER, _BOUNDARY = 1, 2, 3
 
 
 @dataclass(frozen=True)
@@ -286,7 +287,8 @@ def _together(segments: Sequence[Segment]) -> Segment:
 
 
 def _fit_segment(points: Sequence[Point], ranks: RankClass) -> Segment:
-    rows = np.array([[1.0, point.size.sites, point.size.boundary] for point in points])
+    sizes = [point.size for point in points]
+    rows = np.array([[1.0, size.sites, size.sites - size.boundary, size.boundary] for size in sizes])
     means = np.array([point.segment.cost.constant_ns for point in points])
     chosen, error = _choose(rows, means)
     values = dict(zip((_PREDICTORS[i] for i in chosen), _solve(rows[:, chosen], means), strict=True))
@@ -308,14 +310,16 @@ def _choose(rows: NDArray[np.float64], means: NDArray[np.float64]) -> tuple[list
 
     With enough sizes the set of predictors that errs least on sizes left out, with two the straight line.
     """
-    usable = [i for i in range(rows.shape[1]) if i == 0 or np.ptp(rows[:, i]) > 0]
+    has_boundary = bool(np.any(rows[:, _BOUNDARY]))
+    usable = [0, _SITES, _INNER, _BOUNDARY] if has_boundary else [0, _SITES]
     known = len(means)
     if known < SIZES_FOR_ERROR:
-        has_boundary = 2 in usable  # noqa: PLR2004 (the third predictor)
-        return ([0] if known == 1 else [1, 2] if has_boundary else [0, 1]), None
+        return ([0] if known == 1 else [_INNER, _BOUNDARY] if has_boundary else [0, _SITES]), None
     best: tuple[float, float, list[int]] | None = None
     for length in range(1, min(len(usable), known - 1) + 1):
         for chosen in map(list, combinations(usable, length)):
+            if {_SITES, _INNER, _BOUNDARY} <= set(chosen):
+                continue  # one is the sum of the others
             errors = [_left_out(rows[:, chosen], means, i) for i in range(known)]
             mean = sum(errors) / known
             if best is None or mean < best[0]:

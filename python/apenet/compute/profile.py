@@ -44,15 +44,21 @@ class HostSpeed(_Part):
 
 
 class Cost(_Part):
-    """The time of a segment: constant_ns + per_site_ns * sites + per_boundary_site_ns * boundary sites."""
+    """The time of a segment: a constant, and a part for each site, or for each inner site and each at a boundary."""
 
     constant_ns: Nanoseconds = 0.0
     per_site_ns: Nanoseconds = 0.0
+    per_inner_site_ns: Nanoseconds = 0.0
     per_boundary_site_ns: Nanoseconds = 0.0
 
     def at(self, size: Size) -> float:
         """Nanoseconds at this size."""
-        return self.constant_ns + self.per_site_ns * size.sites + self.per_boundary_site_ns * size.boundary
+        return (
+            self.constant_ns
+            + self.per_site_ns * size.sites
+            + self.per_inner_site_ns * (size.sites - size.boundary)
+            + self.per_boundary_site_ns * size.boundary
+        )
 
 
 class Segment(_Part):

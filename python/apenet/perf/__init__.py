@@ -103,7 +103,7 @@ BENCHMARKS = {
         measure=measure_mpi,
     ),
     "host": Benchmark(
-        title="this host: a Wilson-Dirac kernel on one core, its fields in memory; times of machines over its own",
+        title="a Wilson-Dirac kernel on one core, its fields in memory; times on the machines over those here",
         counts="floating-point operations of the kernel, over CPU time; median of `--repeat` runs",
         unit="floating-point operations per second",
         budget=None,
