@@ -16,7 +16,8 @@ void bind_workloads(nb::module_& module) {
       .value("alltoall", Workload::alltoall)
       .value("allreduce", Workload::allreduce)
       .value("randompairs", Workload::randompairs)
-      .value("bisection", Workload::bisection);
+      .value("bisection", Workload::bisection)
+      .value("fft", Workload::fft);
   nb::enum_<AllreduceAlgorithm>(module, "AllreduceAlgorithm")
       .value("ring", AllreduceAlgorithm::ring)
       .value("recursive_doubling", AllreduceAlgorithm::recursive_doubling)

@@ -253,6 +253,18 @@ def test_workloads_on_the_teaching_machine_are_their_closed_forms():
     assert doubling.times_us[0] == pytest.approx(3 * (1 + on_the_wire_us), rel=1e-6)
     everybody = apenet.bench.alltoall("ideal", sizes=[size], count=5)
     assert everybody.times_us[0] == pytest.approx(4 * (1 + on_the_wire_us), rel=1e-6)
+    four = apenet.bench.halo4d("ideal", sizes=[size], count=27 * 8)
+    assert four.grid == (3, 6, 6, 2)
+    assert four.times_us[0] == pytest.approx(1 + 8 * on_the_wire_us, rel=1e-6)
+    twice = apenet.bench.checkerboard("ideal", sizes=[size], count=27)
+    assert twice.times_us[0] == pytest.approx(2 * halo.times_us[0], rel=1e-6)
+    sums = apenet.bench.globalsum("ideal", sizes=[size], count=8)
+    assert sums.times_us[0] == pytest.approx(2 * doubling.times_us[0], rel=1e-6)
+    lines = apenet.bench.fft("ideal", sizes=[size], count=12)
+    assert lines.grid == (3, 2, 2)
+    assert lines.times_us[0] == pytest.approx((2 + 1 + 1) * (1 + on_the_wire_us), rel=1e-6)
+    assert lines.to_json()["bandwidth_of"] == "node"
+    assert lines.bandwidths_mib_s[0] == pytest.approx(1000, rel=1e-2)
     across = apenet.bench.bisection("ideal", sizes=[size], count=16)
     assert across.bandwidths_mib_s[0] == pytest.approx(16 * 1000 / 1.001, rel=1e-6)
 

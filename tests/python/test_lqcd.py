@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import apenet
-from apenet.bench.decomposition import decompose
+from apenet.base.errors import InputError
+from apenet.bench.decomposition import Decomposition, decompose, folded
 from apenet.bench.lqcd_figure import write_figure
 from apenet.bench.lqcd_scaling import LAYERS, program
 
@@ -184,6 +185,26 @@ def test_two_dimensions_of_two_fold_onto_a_ring_of_four():
     assert parts.grid == (2, 2, 1, 1)
     assert parts.nodes == (0, 1, 3, 2)
     assert parts.surface_to_volume == 2
+
+
+@pytest.mark.parametrize(
+    ("grid", "finer", "furthest"),
+    [
+        ((8, 4, 4), (8, 2, 4, 2), 1),
+        ((4, 1, 1), (2, 1, 1, 2), 1),
+        ((16, 8, 2), (8, 8, 2, 2), 2),
+        ((6, 3, 3), (3, 3, 3, 2), 2),
+    ],
+)
+def test_a_fourth_dimension_folds(grid, finer, furthest):
+    machine = apenet.machine("ape16").with_settings(f"network.dims={list(grid)}")
+    found, places = folded(grid)
+    assert found == finer
+    assert sorted(places) == list(range(np.prod(grid)))
+    parts = Decomposition(finer, (2, 2, 2, 2), tuple(places))
+    assert max(hops(machine, places[a], places[b]) for a, b in neighbours(parts)) == furthest
+    with pytest.raises(InputError, match="an even extent"):
+        folded((3, 3, 1))
 
 
 def test_a_switched_network_gets_the_smallest_surface():

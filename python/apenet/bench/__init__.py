@@ -51,10 +51,14 @@ __all__ = [
     "alltoall",
     "bidirectional",
     "bisection",
+    "checkerboard",
     "fanout",
+    "fft",
     "flush",
     "get",
+    "globalsum",
     "halo",
+    "halo4d",
     "lqcd",
     "measure",
     "oneway",
@@ -71,7 +75,8 @@ __all__ = [
 LAYERS = ("card", *NATIVE_LAYERS)
 FAN_OUT = "fanout"
 RANDOM_ACCESS = "randomaccess"
-MOST_ITERATIONS = 2**32 - 1  # limit of the core's counter
+LATTICE_TESTS = ("halo", workloads.FOUR_DIMENSIONS)
+MOST_ITERATIONS = 2**31 - 1  # limit of the core's counter, which also counts the rounds of a pattern
 MOST_CHANNELS = 2**16 - 1
 DEFAULT_SIZES = "16:1M"  # from the card's smallest payload on
 
@@ -246,8 +251,8 @@ def _measure_workload(request: BenchRequest, layer: str, given: Options) -> Benc
     if partitions is not None:
         _check_partitions(request, given["count"])
         return partitions_of.measure(request, partitions)
-    if lattice is not None and test != "halo":
-        raise InputError("lattice", lattice, f"none for {test}: it belongs to halo")
+    if lattice is not None and test not in LATTICE_TESTS:
+        raise InputError("lattice", lattice, f"none for {test}: it belongs to {', '.join(LATTICE_TESTS)}")
     surfaces = None if lattice is None else parse_lattice(lattice, given["site_bytes"])
     if layer == "card":
         return workloads.measure(request, count=given["count"], lattice=surfaces, algorithm=algorithm)
@@ -319,3 +324,7 @@ alltoall = partial(measure, "alltoall")
 randomaccess = partial(measure, RANDOM_ACCESS)
 randompairs = partial(measure, "randompairs")
 bisection = partial(measure, "bisection")
+halo4d = partial(measure, "halo4d")
+checkerboard = partial(measure, "checkerboard")
+globalsum = partial(measure, "globalsum")
+fft = partial(measure, "fft")

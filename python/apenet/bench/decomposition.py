@@ -15,6 +15,7 @@ from apenet.machine import Machine
 
 DIMENSIONS = 4
 _SQUARE = (2, 2)
+_SQUARE_SIZE = math.prod(_SQUARE)
 _GRAY = ((0, 0), (1, 0), (1, 1), (0, 1))
 """The places of a ring of four in a square of two by two."""
 
@@ -68,6 +69,28 @@ def decompose(machine: Machine, ranks: int, lattice: Sequence[int], *, strong: b
     return Decomposition(grid, local, _placed(grid, arrangement, machine.dims))
 
 
+def folded(grid: tuple[int, ...]) -> tuple[tuple[int, ...], list[int]]:
+    """A grid with a fourth dimension of two, and the place of each of its ranks in the grid of three.
+
+    The new dimension shares a line with one of extent 4, as a square on a ring, or with the longest even one: there
+    both ranks of each pair are neighbours, and the other dimension goes in steps of two. Raises InputError for a grid
+    without an even extent.
+    """
+    even = [extent for extent in grid if extent % 2 == 0]
+    if not even:
+        raise InputError("n", math.prod(grid), f"an even extent in the grid {'x'.join(map(str, grid))} for halo4d")
+    dimension = grid.index(_SQUARE_SIZE if _SQUARE_SIZE in even else max(even))
+    half = grid[dimension] // 2
+    finer = (*grid[:dimension], half, *grid[dimension + 1 :], 2)
+    places = []
+    for rank in range(math.prod(finer)):
+        *place, side = _place(finer, rank)
+        along = place[dimension]
+        place[dimension] = _GRAY.index((along, side)) if half == _SQUARE[0] else 2 * along + side
+        places.append(_number(grid, place))
+    return finer, places
+
+
 def _divided(lattice: Sequence[int], grid: tuple[int, ...]) -> tuple[int, ...] | None:
     """The part of each rank; None if its extents would not be even."""
     if any(extent % (2 * ranks) for extent, ranks in zip(lattice, grid, strict=True)):
@@ -109,7 +132,7 @@ def _arrangements(grid: tuple[int, ...], dims: Sequence[int]) -> Iterator[tuple[
         extent, *others = extents
         choices: list[Along] = [()]
         choices += [(dimension,) for dimension in free if grid[dimension] <= extent]
-        if extent == math.prod(_SQUARE):
+        if extent == _SQUARE_SIZE:
             twos = [dimension for dimension in free if grid[dimension] == _SQUARE[0]]
             choices += [(low, high) for low in twos for high in twos if low < high]
         for along in choices:
@@ -138,17 +161,27 @@ def _placed(grid: tuple[int, ...], arrangement: tuple[Along, ...], dims: Sequenc
         return tuple(range(math.prod(grid)))
     nodes = []
     for rank in range(math.prod(grid)):
-        place = []
-        rest = rank
-        for ranks in grid:
-            place.append(rest % ranks)
-            rest //= ranks
-        node, stride = 0, 1
-        for along, extent in zip(arrangement, dims, strict=True):
+        place = _place(grid, rank)
+        on_machine = []
+        for along in arrangement:
             if len(along) == len(_SQUARE):
-                node += stride * _GRAY.index((place[along[0]], place[along[1]]))
-            elif along:
-                node += stride * place[along[0]]
-            stride *= extent
-        nodes.append(node)
+                on_machine.append(_GRAY.index((place[along[0]], place[along[1]])))
+            else:
+                on_machine.append(place[along[0]] if along else 0)
+        nodes.append(_number(dims, on_machine))
     return tuple(nodes)
+
+
+def _place(grid: Sequence[int], number: int) -> list[int]:
+    place = []
+    for extent in grid:
+        place.append(number % extent)
+        number //= extent
+    return place
+
+
+def _number(grid: Sequence[int], place: Sequence[int]) -> int:
+    number = 0
+    for extent, coordinate in zip(reversed(grid), reversed(place), strict=True):
+        number = number * extent + coordinate
+    return number

@@ -39,8 +39,12 @@ WORKLOAD_DEFINITIONS = {
     "alltoall": "every node to every other one; bandwidth is what one node sends",
     "randompairs": "random pairs exchange, new ones each time; bandwidth is what one node sends",
     "bisection": "one half exchanges with its mirror image in the other; bandwidth is that across the cut, both ways",
+    "halo4d": "as halo in a grid of four dimensions, two of them on one dimension of the nodes",
+    "checkerboard": "as halo twice, once for the sites of each parity; bandwidth is what one node sends",
+    "globalsum": "the two sums of an iteration of conjugate gradients; bandwidth is what one node sends",
+    "fft": "every node to every other one in its line, along each dimension in turn; bandwidth is what one node sends",
 }
-BANDWIDTH_OF = {"halo": "node", "allreduce": "vector", "alltoall": "node", "randompairs": "node", "bisection": "cut"}
+BANDWIDTH_OF = {**dict.fromkeys(WORKLOAD_DEFINITIONS, "node"), "allreduce": "vector", "bisection": "cut"}
 """Whose the bandwidth of a workload is: what one node sends, the vector over the time, or all that crosses the cut."""
 
 DEFINITIONS = {

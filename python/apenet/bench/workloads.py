@@ -10,6 +10,7 @@ import numpy as np
 
 from apenet import _core
 from apenet.base.errors import InputError, Literal
+from apenet.bench.decomposition import folded
 from apenet.bench.lattice import Lattice
 from apenet.bench.request import BenchRequest
 from apenet.bench.result import WorkloadResult, make_result
@@ -25,6 +26,23 @@ MOST_FORWARDED = 50_000_000
 GRID_DIMENSIONS = 3
 
 MIB = 2**20
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """How a test of its own name runs a workload of the core: so many times in one iteration."""
+
+    workload: str
+    rounds: int = 1
+    algorithm: str | None = None
+
+
+PATTERNS = {
+    "halo4d": Pattern("halo"),
+    "checkerboard": Pattern("halo", rounds=2),
+    "globalsum": Pattern("allreduce", rounds=2, algorithm="recursive-doubling"),
+}
+FOUR_DIMENSIONS = "halo4d"
 
 
 def measure(
@@ -54,8 +72,18 @@ class Plan:
     @property
     def workload(self) -> _core.Workload:
         """The core's name of the test."""
-        workload: _core.Workload = getattr(_core.Workload, self.request.test)
+        workload: _core.Workload = getattr(_core.Workload, self.pattern.workload)
         return workload
+
+    @property
+    def pattern(self) -> Pattern:
+        """How the test runs this workload."""
+        return PATTERNS.get(self.request.test, Pattern(self.request.test))
+
+    @property
+    def iterations(self) -> int:
+        """Those of the test, each with the pattern's rounds."""
+        return self.options.iterations // self.pattern.rounds
 
 
 def make_plan(
@@ -67,12 +95,16 @@ def make_plan(
     # Without dimensions, half of the nodes is the first half of their row: in a cube, partners could share a switch.
     is_row = test == "bisection" and not machine.dims
     grid = (len(nodes),) if is_row else grid_of(machine, len(nodes))
+    if test == FOUR_DIMENSIONS:
+        grid, places = folded(grid)
+        nodes = [nodes[place] for place in places]
+    pattern = PATTERNS.get(test, Pattern(test))
     options = _core.WorkloadOptions()
     options.grid = list(grid)
     options.nodes = nodes
     options.periodic = _topology(machine) != "mesh"
-    options.iterations = request.iterations or DEFAULT_ITERATIONS
-    chosen = (algorithm or DEFAULT_ALGORITHM) if test == "allreduce" else None
+    options.iterations = (request.iterations or DEFAULT_ITERATIONS) * pattern.rounds
+    chosen = (algorithm or DEFAULT_ALGORITHM) if test == "allreduce" else pattern.algorithm
     options.algorithm = getattr(_core.AllreduceAlgorithm, (chosen or DEFAULT_ALGORITHM).replace("-", "_"))
     if lattice is not None:
         options.face_bytes = lattice.faces(grid)
@@ -117,8 +149,8 @@ def run(plan: Plan) -> WorkloadResult:
             result = _core.run_workload(plan.description, plan.workload, options)
         except ValueError as error:
             raise request.machine.refused(error) from error
-        time_us = result.time_ps * 1e-6
-        moved = _moved(request.test, size, result.payload_bytes / options.iterations, len(options.nodes))
+        time_us = result.time_ps * 1e-6 * plan.pattern.rounds
+        moved = _moved(request.test, size, result.payload_bytes / plan.iterations, len(options.nodes))
         bandwidth = moved / MIB / (time_us * 1e-6)
         points.append((size, time_us, bandwidth))
         messages.append(result.messages)
@@ -129,7 +161,7 @@ def run(plan: Plan) -> WorkloadResult:
     return WorkloadResult(
         **vars(common),
         grid=plan.grid,
-        iterations=options.iterations,
+        iterations=plan.iterations,
         algorithm=plan.algorithm,
         face_bytes=tuple(options.face_bytes),
         messages=np.array(messages, dtype=np.int64),

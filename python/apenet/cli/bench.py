@@ -111,7 +111,9 @@ def bench(
     lattice: Annotated[
         str | None,
         typer.Option(
-            "--lattice", metavar="XxYxZxT", help="halo: messages are the surfaces of this lattice; lqcd: the lattice."
+            "--lattice",
+            metavar="XxYxZxT",
+            help="halo, halo4d: messages are the surfaces of this lattice; lqcd: the lattice.",
         ),
     ] = None,
     site_bytes: Annotated[

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from apenet import bench
+from apenet.bench.lqcd_result import MachineScaling
 from apenet.bench.result import BenchResult
 from apenet.machine import machine as read_machine
 from apenet.machine.published import PublishedResult
@@ -62,6 +63,40 @@ class Sweep:
     def weight(self) -> int:
         """A rough cost: MPI programs take longest, then many channels."""
         return 1000 if self.layer != "card" else len(self.channels)
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """One `apenet bench lqcd`: the lattice QCD program on a machine with each number of ranks."""
+
+    machine: str
+    lattice: str
+    ranks: tuple[int, ...]
+    scaling: str
+    layer: str = "mpi"
+    precision: str = "single"
+
+    def measure(self) -> MachineScaling:
+        """Runs it on a machine of the package."""
+        (scaling,) = bench.lqcd(
+            [self.machine],
+            lattice=self.lattice,
+            ranks=self.ranks,
+            scaling=self.scaling,
+            layer=self.layer,
+            precision=self.precision,
+        ).machines
+        return scaling
+
+    @property
+    def label(self) -> str:
+        """A readable description."""
+        return f"{self.machine}: lqcd, {self.scaling} scaling"
+
+    @property
+    def weight(self) -> int:
+        """As other programs, on more nodes."""
+        return 10 * max(self.ranks)
 
 
 def sweeps_of(machine: str, result: PublishedResult) -> list[Sweep]:

@@ -15,6 +15,10 @@ struct Place {
   [[nodiscard]] ProcessId moved(ProcessId from, std::uint32_t to) const {
     return from + (to - coordinate) * stride;  // unsigned: modulo 2^32
   }
+  // So many steps on around the ring.
+  [[nodiscard]] ProcessId further(ProcessId from, std::uint32_t steps) const {
+    return moved(from, (coordinate + steps) % extent);
+  }
 };
 
 Place place_of(const WorkloadPlan& plan, ProcessId process, std::size_t dimension) {
@@ -167,6 +171,13 @@ std::vector<Sending> first_sendings(const WorkloadPlan& plan, ProcessId process)
       return sendings;
     case Workload::allreduce:
       return sendings_of_allreduce(plan, process);
+    case Workload::fft:
+      for (std::size_t d = 0; d < plan.grid.size(); ++d) {
+        const Place place = place_of(plan, process, d);
+        for (std::uint32_t step = 1; step < place.extent; ++step)
+          sendings.push_back({place.further(process, step), plan.bytes});
+      }
+      return sendings;
     case Workload::randompairs:
       sendings.push_back({plan.partners[0][process], plan.bytes});
       break;
@@ -241,6 +252,19 @@ Script bisection(ScriptedProcess& process, const WorkloadPlan& plan) {
   for (std::uint32_t i = 0; i < plan.iterations; ++i) {
     send_message(process, plan, mirror, plan.bytes);
     co_await receive_message(process, plan, mirror, plan.bytes);
+  }
+}
+
+Script fft(ScriptedProcess& process, const WorkloadPlan& plan) {
+  const ProcessId self = process.id();
+  for (std::uint32_t i = 0; i < plan.iterations; ++i) {
+    for (std::size_t d = 0; d < plan.grid.size(); ++d) {
+      const Place place = place_of(plan, self, d);
+      for (std::uint32_t step = 1; step < place.extent; ++step) {
+        send_message(process, plan, place.further(self, step), plan.bytes);
+        co_await receive_message(process, plan, place.further(self, place.extent - step), plan.bytes);
+      }
+    }
   }
 }
 

@@ -47,6 +47,7 @@ Script halo(ScriptedProcess& process, const WorkloadPlan& plan);
 Script alltoall(ScriptedProcess& process, const WorkloadPlan& plan);
 Script random_pairs(ScriptedProcess& process, const WorkloadPlan& plan);
 Script bisection(ScriptedProcess& process, const WorkloadPlan& plan);
+Script fft(ScriptedProcess& process, const WorkloadPlan& plan);
 Script ring_allreduce(ScriptedProcess& process, const WorkloadPlan& plan);
 Script recursive_doubling_allreduce(ScriptedProcess& process, const WorkloadPlan& plan);
 Script torus_allreduce(ScriptedProcess& process, const WorkloadPlan& plan);

@@ -76,6 +76,8 @@ WorkloadScript script_of(const WorkloadPlan& plan) {
       return random_pairs;
     case Workload::bisection:
       return bisection;
+    case Workload::fft:
+      return fft;
     case Workload::allreduce:
       break;
   }

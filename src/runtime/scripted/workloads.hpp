@@ -17,6 +17,7 @@ enum class Workload : std::uint8_t {
   randompairs,  // random pairs exchange messages, new pairs in each iteration
   bisection,    // the grid is cut across its longest dimension, and each process exchanges with its mirror
                 // image
+  fft,          // alltoall along each dimension of the grid in turn, as the transposes of a Fourier transform
 };
 
 // `bytes`: of the vector to be reduced. The additions take no time.

@@ -88,6 +88,12 @@ TEST(Workloads, AllToAllIsAStepForEveryOtherProcess) {
   EXPECT_EQ(result.payload_bytes, 3U * 5 * 4 * 300);
 }
 
+TEST(Workloads, AFourierTransformIsAnAllToAllAlongEachDimension) {
+  const WorkloadResult result = run_ideal({Workload::fft, {4, 3, 1, 2}, 300});
+  EXPECT_EQ(result.time, Time::from_ns((3 + 2 + 1) * (latency_ns + 300)));
+  EXPECT_EQ(result.messages, 3U * 24 * (3 + 2 + 1));
+}
+
 TEST(Workloads, TheRingReducesInTwoRoundsOfItsParts) {
   for (const std::uint32_t n : {2U, 3U, 7U, 16U}) {
     const std::int64_t part = 50;
@@ -204,7 +210,7 @@ TEST(Workloads, MessagesLargerThanADescriptorAreCut) {
   MachineDescription ape16 = test::machine("ape16");
   std::get<apelink::Description>(ape16.nic).max_message_bytes = 1024;
   for (const Workload workload : {Workload::halo, Workload::alltoall, Workload::allreduce,
-                                  Workload::randompairs, Workload::bisection}) {
+                                  Workload::randompairs, Workload::bisection, Workload::fft}) {
     const Case large{workload, {4, 2, 2}, 65536};
     const WorkloadResult cut = run_on(ape16, large);
     const WorkloadResult whole = run_on(test::machine("ape16"), large);
@@ -240,7 +246,7 @@ TEST(Workloads, ForwardedPacketsAreCountedBeforeTheRun) {
   };
   constexpr std::uint64_t plenty = 1U << 30U;
   for (const Workload workload : {Workload::halo, Workload::alltoall, Workload::allreduce,
-                                  Workload::randompairs, Workload::bisection}) {
+                                  Workload::randompairs, Workload::bisection, Workload::fft}) {
     for (const AllreduceAlgorithm algorithm :
          {AllreduceAlgorithm::ring, AllreduceAlgorithm::recursive_doubling, AllreduceAlgorithm::torus}) {
       options.algorithm = algorithm;
