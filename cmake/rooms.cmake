@@ -68,11 +68,12 @@ function(apenet_room name)
   endif()
 endfunction()
 
-# apenet_public_library(name FILE file SUMMARY text SOURCES file... HEADERS file... IMPORTS room...): a library that
-# programs link, lib<file>.so, with its headers and its pkg-config file. SOURCES hold its C edge; the rest of it is the
-# room apenet_<name>, which tests link, too. Headers mark what they declare as visible.
+# apenet_public_library(name FILE file SUMMARY text [DEFINES macro] SOURCES file... HEADERS file... IMPORTS room...): a
+# library that programs link, lib<file>.so, with its headers and its pkg-config file. SOURCES hold its C edge; the rest of
+# it is the room apenet_<name>, which tests link, too. Headers mark what they declare as visible. DEFINES: what they must
+# find defined.
 function(apenet_public_library name)
-  cmake_parse_arguments(LIB "" "FILE;SUMMARY" "SOURCES;HEADERS;IMPORTS" ${ARGN})
+  cmake_parse_arguments(LIB "" "FILE;SUMMARY;DEFINES" "SOURCES;HEADERS;IMPORTS" ${ARGN})
   add_library(apenet_${name}_shared SHARED ${LIB_SOURCES})
   set_target_properties(apenet_${name}_shared PROPERTIES OUTPUT_NAME ${LIB_FILE})
   target_include_directories(apenet_${name}_shared PRIVATE ${PROJECT_SOURCE_DIR}/src)
@@ -86,6 +87,10 @@ function(apenet_public_library name)
   endif()
   set(PACKAGE_NAME ${LIB_FILE})
   set(PACKAGE_SUMMARY ${LIB_SUMMARY})
+  set(PACKAGE_DEFINITIONS "")
+  if(LIB_DEFINES)
+    set(PACKAGE_DEFINITIONS " -D${LIB_DEFINES}")
+  endif()
   configure_file(${PROJECT_SOURCE_DIR}/cmake/package.pc.in ${CMAKE_CURRENT_BINARY_DIR}/${LIB_FILE}.pc @ONLY)
   install(TARGETS apenet_${name}_shared LIBRARY DESTINATION apenet/lib COMPONENT apenet)
   install(FILES ${LIB_HEADERS} DESTINATION apenet/include COMPONENT apenet)

@@ -10,6 +10,7 @@ import typer
 
 from apenet.base.errors import InputError
 from apenet.host.compiling import command
+from apenet.host.toolchain import PKG_CONFIG
 
 
 def cc(
@@ -29,9 +30,15 @@ def cc(
         str | None,
         typer.Option("--compiler", metavar="NAME", help="Default: cc, c++ or gfortran, by the source's suffix."),
     ] = None,
+    pkg_config_path: Annotated[
+        bool, typer.Option("--pkg-config-path", help="Print the folder of the libraries' pkg-config files.")
+    ] = False,
     show: Annotated[bool, typer.Option("--show", help="Print the compiler's command instead of running it.")] = False,
 ) -> None:
     """Compile a program that uses the machines' own libraries. All other arguments go to the compiler."""
+    if pkg_config_path:
+        typer.echo(PKG_CONFIG)
+        return
     wanted = {
         "apelib": apelib,
         "extoll": extoll,

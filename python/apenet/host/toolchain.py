@@ -27,6 +27,7 @@ PROVIDER = LIBRARIES / "libapenet-fi.so"
 CUDA = LIBRARIES / "libapenet-cuda.so"
 WARDEN = LIBRARIES / "apenet-warden"
 INCLUDE = PACKAGE / "include"
+PKG_CONFIG = LIBRARIES / "pkgconfig"
 
 _LAUNCHERS = frozenset(
     (
