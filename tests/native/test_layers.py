@@ -100,5 +100,9 @@ def test_what_a_layer_does_not_have_is_refused():
         package.bench.pingpong("ape16", sizes=[8], layer="gasnet", active_messages="first")
     with pytest.raises(InputError, match="alltoall is a scripted workload"):
         package.bench.alltoall("ape16", sizes=[8], layer="rdma")
+    with pytest.raises(InputError, match="channels = 9: expected at most the 8 of the card of qpace"):
+        package.bench.oneway("qpace", sizes=[8], layer="tnw", channels=9)
+    with pytest.raises(InputError, match='nodes = "0,5": expected neighbours on qpace'):
+        package.bench.oneway("qpace", sizes=[8], layer="tnw", nodes=(0, 5))
     with pytest.raises(BenchError, match="on no neighbour of process"):
         package.bench.halo("qpace", sizes=[8], layer="tnw", count=16)

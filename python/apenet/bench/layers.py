@@ -26,6 +26,7 @@ HEADERS = ("layer.h", "halo.h", "two_sided.h")
 PAIR_TESTS = ("pingpong", "pingping", "roundtrip", "oneway", "unidirectional", "bidirectional", "flush", "rate")
 ACCESS_TESTS = ("put", "get")
 HALO = "halo"
+TNW = "tnw"
 WINDOW_TESTS = ("unidirectional", "bidirectional", "rate", *ACCESS_TESTS)
 PAIR = 2
 DEFAULT_HALO_ITERATIONS = 20
@@ -47,7 +48,7 @@ LAYERS = {
     "rdma": Layer("rdma", ("apelink", "apelink-plus"), tests=(*PAIR_TESTS, *ACCESS_TESTS, HALO)),
     "velo": Layer("extoll", ("extoll",)),
     "rma": Layer("extoll", ("extoll",), tests=(*PAIR_TESTS, "get", HALO)),
-    "tnw": Layer("tnw", ("tnw",), 2048),
+    TNW: Layer("tnw", ("tnw",), 2048),
     "apelib": Layer("apelib", ANY_CARD),
     "gasnet": Layer("gasnet-seq", ANY_CARD, tests=(*PAIR_TESTS, *ACCESS_TESTS, HALO)),
     # bench/mpi has the published tests at MPI level.
@@ -68,6 +69,8 @@ def measure(
     _check(request, layer, window)
     if request.nodes is not None and len(request.nodes) != PAIR:
         raise InputError("nodes", ",".join(map(str, request.nodes)), f"two nodes at layer {layer}, such as 0,1")
+    if layer == TNW:
+        _check_tnw(request, max(channels))
     runs = _Runs(request, layer, pin=pin, library=library)
     channels_of_points: list[int] = []
     for at_once in channels:
@@ -162,6 +165,30 @@ def _check(request: BenchRequest, layer: str, window: int | None) -> None:
         raise InputError("sizes", request.sizes[-1], f"at most {LAYERS[layer].most_bytes} bytes at layer {layer}")
     if window is not None and request.test not in WINDOW_TESTS:
         raise InputError("window", window, f"none, except for {', '.join(WINDOW_TESTS)}")
+
+
+def _check_tnw(request: BenchRequest, channels: int) -> None:
+    """What tnw_put refuses: more channels than the card has, and nodes without a link."""
+    machine = request.machine
+    most = machine.file.card.channels.value
+    if channels > most:
+        raise InputError("channels", channels, f"at most the {most} of the card of {machine.name}")
+    first, second = (_coordinates(machine.dims, node) for node in _pair(request))
+    apart = [
+        min(abs(one - other), extent - abs(one - other))
+        for one, other, extent in zip(first, second, machine.dims, strict=True)
+    ]
+    if sum(apart) != 1:
+        raise InputError("nodes", ",".join(map(str, _pair(request))), f"neighbours on {machine.name}, at layer {TNW}")
+
+
+def _coordinates(dims: Sequence[int], node: int) -> list[int]:
+    """Of a node of a torus; the first dimension runs fastest."""
+    places = []
+    for extent in dims:
+        places.append(node % extent)
+        node //= extent
+    return places
 
 
 def require_card(request: BenchRequest, layer: str) -> None:
