@@ -50,9 +50,10 @@ def main() -> None:
     try:
         _answer_by(interrupt)
         run_command()
-    except (Interrupted, Exception):
-        # pydantic replaces an exception that is raised while it builds its validators by one of its own.
-        if not is_interrupted:
+    except (Interrupted, Exception) as error:
+        # pydantic replaces an exception that is raised while it builds its validators by one of its own. A run has
+        # handlers of its own, and the command that started it raises Interrupted.
+        if not is_interrupted and not isinstance(error, Interrupted):
             raise
         _answer_by(_leave)
         sys.stderr.write("apenet: interrupted\n")

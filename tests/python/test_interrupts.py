@@ -15,6 +15,18 @@ TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 LONG = {
     "traffic": ["traffic", "--load", "0.3", "--engine", "flit", "--measure", "1000000000"],
     "bench": ["bench", "alltoall", "--machine", "ape128", "--sizes", "1M:1M", "--iterations", "1000000"],
+    "processes": [
+        "bench",
+        "pingpong",
+        "--machine",
+        "ape16",
+        "--layer",
+        "mpi",
+        "--sizes",
+        "1M:1M",
+        "--iterations",
+        "100000",
+    ],
     "perf": ["perf", "packet", "--repeat", "100000"],
     "reproduce": ["reproduce"],
 }
@@ -62,6 +74,7 @@ def wait_until_at_work(process_id: int, cpu_s: float) -> None:
     [  # More than it takes to start; reproduce has seconds of work only.
         ("traffic", signal.SIGINT, 2),
         ("bench", signal.SIGTERM, 2),
+        ("processes", signal.SIGTERM, 1.5),
         ("perf", signal.SIGINT, 2),
         ("reproduce", signal.SIGINT, 0.9),
         ("reproduce", signal.SIGKILL, 0.9),
