@@ -13,7 +13,7 @@ from apenet.machine import machine as read_machine
 from apenet.machine.published import PublishedResult
 from apenet.reproduce.sweeps import Sweep
 
-MACHINES = ("apenet-2004", "ape128", "apenetplus-v5", "extoll-64", "qpace")
+MACHINES = ("apenet-2004", "ape128", "apenetplus-v4", "apenetplus-v5", "extoll-64", "qpace")
 SIZES = (32, 2048)
 
 

@@ -40,6 +40,7 @@ def tornado(row: Row, sensitivity: dict[str, Any]) -> dict[str, Any] | None:
         )
     plot.update_layout(
         barmode="overlay",
+        legend={"y": 1, "yanchor": "bottom"},  # a share of a short chart below it would be on the axis
         height=_FRAME_PIXELS + _LINE_PIXELS * len(swings),
         xaxis={"title": {"text": f"simulated{unit}"}, "automargin": True},
         yaxis={"categoryarray": [_name(swing) for swing in reversed(swings)], "automargin": True},

@@ -7,6 +7,7 @@ function coloured(plot) {
 // All places first: the size of one depends on how many there are.
 const charts = [["charts", data.figures], ["bars", data.tornados]].flatMap(([list, drawn]) => drawn.map((chart) => {
   const place = make("div", { class: "drawing", role: "img", "aria-label": chart.title });
+  if (chart.plot.layout.height) place.style.height = `${chart.plot.layout.height}px`; // else that of style.css
   const note = chart.note ? make("p", { class: "note" }, chart.note) : null;
   byId(list).append(make("figure", { class: "chart" },
     make("h3", {}, chart.title), make("p", { class: "source" }, chart.source), place, note));
