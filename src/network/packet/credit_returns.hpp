@@ -2,8 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
-
+#include "kernel/large_array.hpp"
 #include "kernel/time.hpp"
 #include "network/packet/records.hpp"
 
@@ -45,7 +44,7 @@ class CreditReturns {
     std::uint32_t bytes = 0;
     std::uint32_t next = none;  // of the last one: the first
   };
-  std::vector<Record> records_{1};
+  LargeArray<Record> records_{1};
   std::uint32_t free_ = none;
 };
 

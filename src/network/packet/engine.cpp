@@ -176,7 +176,10 @@ void PacketEngine::prepare(const Event& event, Ahead ahead) const {
     return;
   }
   __builtin_prefetch(flights_.data() + flight.next);
-  __builtin_prefetch(&free_at_[output.next_outputs + layout_.ports / 2]);
+  const Time* const free_at = &free_at_[output.next_router * layout_.ports];
+  __builtin_prefetch(free_at);
+  __builtin_prefetch(free_at + layout_.ports - 1);
+  if (dimension_order_ != nullptr) dimension_order_->prepare(flight.destination);
 }
 
 void PacketEngine::handle_event(const Event& event) {

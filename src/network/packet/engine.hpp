@@ -222,7 +222,8 @@ inline void PacketEngine::choose_output(Flight& flight, std::uint32_t queue_inde
     choose_among(flight, queue_index, from.next_router);
     return;
   }
-  want(flight, from.next_outputs, dimension_order_->step(from.next_router, flight.destination));
+  want(flight, from.next_router * layout_.ports,
+       dimension_order_->step_from(from.next_place, flight.destination));
 }
 
 // The arguments of an event are queue | flight << 32 and step | output << 8 | run << 40. All are filled for

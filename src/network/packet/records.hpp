@@ -67,7 +67,7 @@ struct alignas(64) Output {
   std::uint32_t first_buffer = 0;  // queues behind it, one per virtual channel; or the ejection buffer
   std::uint32_t first_queue = 0;   // of those that can ask for it
   std::uint32_t next_router = 0;   // behind it; of an ejection port: its own
-  std::uint32_t next_outputs = 0;  // the first of that router
+  std::uint32_t next_place = 0;    // of that router, as DimensionOrderRouting packs it; 0 for other routings
   std::uint16_t waiting = 0;       // queues
   std::uint16_t last_granted = 0;  // number of the queue among them
   std::uint8_t stage = 0;          // index into the engine's stages

@@ -34,8 +34,8 @@ PacketEngine::PacketEngine(Simulation& simulation, const Topology& topology,
       is_wormhole_(wormhole_.is_on()),
       takes_any_lane_(parameters.description.channel_selection == NetworkDescription::ChannelSelection::any),
       trust_(parameters) {
-  use_routing(*own_routing_);
   wire(topology, parameters);
+  use_routing(*own_routing_);
 }
 
 void PacketEngine::use_routing(const Routing& routing) {
@@ -45,6 +45,8 @@ void PacketEngine::use_routing(const Routing& routing) {
   waypoint_count_ = routing_->waypoint_count();
   classes_ = ChannelClasses(layout_.virtual_channels, routing_->class_count());
   takes_care_ = gate_ != nullptr || dimension_order_ == nullptr;
+  if (dimension_order_ == nullptr) return;
+  for (Output& output : outputs_) output.next_place = dimension_order_->place_of(output.next_router);
 }
 
 void PacketEngine::wire(const Topology& topology, const NetworkParameters& parameters) {
@@ -90,7 +92,6 @@ void PacketEngine::wire_router(const Topology& topology, RouterId router) {
     Output& output = outputs_[output_index];
     output.first_queue = layout_.first_queue(router);
     output.next_router = next.router;
-    output.next_outputs = next.router * layout_.ports;
     output.vc_mask = every_vc;
     output.stage = static_cast<std::uint8_t>(topology.link_class({router, port}));
     output.first_buffer = (next.router * layout_.ports + next.port) * layout_.virtual_channels;
@@ -108,7 +109,6 @@ void PacketEngine::wire_endpoint(const Topology& topology, NodeId node) {
   Output& ejection = outputs_[ejection_output];
   ejection.first_queue = layout_.first_queue(attachment.router);
   ejection.next_router = attachment.router;
-  ejection.next_outputs = attachment.router * layout_.ports;
   ejection.stage = static_cast<std::uint8_t>(stages_.size() - 2);
   ejection.first_buffer = layout_.first_ejection_buffer + node;
   queues_[ejection.first_buffer].room_bytes = static_cast<std::int32_t>(ejection_buffer_bytes_);
@@ -116,7 +116,6 @@ void PacketEngine::wire_endpoint(const Topology& topology, NodeId node) {
   Output& injection = outputs_[injection_output];
   injection.first_queue = layout_.first_queue(layout_.routers + node);
   injection.next_router = attachment.router;
-  injection.next_outputs = attachment.router * layout_.ports;
   injection.vc_mask = every_vc;
   injection.stage = static_cast<std::uint8_t>(stages_.size() - 1);
   injection.first_buffer = ejection_output * layout_.virtual_channels;

@@ -39,7 +39,9 @@ std::vector<std::uint32_t> CubeDigits::pack(const CubeShape& shape) const {
 }
 
 DimensionOrderRouting::DimensionOrderRouting(const CubeShape& shape, bool is_torus)
-    : digits_(shape), packed_(digits_.pack(shape)), is_torus_(is_torus) {
+    : digits_(shape), is_torus_(is_torus) {
+  const std::vector<std::uint32_t> places = digits_.pack(shape);
+  packed_.assign(places.begin(), places.end());
   for (std::uint32_t& word : packed_) {
     std::uint32_t sum = 0;
     for (const CubeDigits::Digit& digit : digits_.of) sum += word >> digit.shift & digit.mask;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernel/check.hpp"
+#include "kernel/large_array.hpp"
 #include "kernel/random.hpp"
 #include "network/packet.hpp"
 #include "network/topology/cube.hpp"
@@ -186,11 +187,19 @@ class DimensionOrderRouting final : public Routing {
 
   // The single step, for engines that call it at every hop of every packet; therefore a table look-up.
   [[nodiscard]] RouteStep step(RouterId router, NodeId destination) const {
-    const std::uint32_t here = packed_[router];
+    return step_from(place_of(router), destination);
+  }
+  // The same from a place that the engine keeps beside its own data of the router: in a large network, the
+  // look-up here would miss the cache.
+  [[nodiscard]] std::uint32_t place_of(RouterId router) const { return packed_[router]; }
+  [[nodiscard]] RouteStep step_from(std::uint32_t here, NodeId destination) const {
     const std::uint32_t there = packed_[destination];
     const CubeTurns& turns = turns_of_[CubeDigits::first_difference(here, there)];
     const std::uint32_t turn = turns_[turns.same + 2 * turns.difference(here, there) + (here >> odd_sum_bit)];
     return {turn >> 1U, turn & 1U};
+  }
+  [[gnu::always_inline]] void prepare(NodeId destination) const {
+    __builtin_prefetch(packed_.data() + destination);
   }
 
  private:
@@ -200,7 +209,7 @@ class DimensionOrderRouting final : public Routing {
   [[nodiscard]] RouteStep turn(std::uint32_t dimension, std::int64_t difference, bool is_odd) const;
 
   CubeDigits digits_;
-  std::vector<std::uint32_t> packed_;     // coordinates of each node, and odd_sum, in one word
+  LargeArray<std::uint32_t> packed_;      // coordinates of each node, and odd_sum, in one word
   std::vector<std::uint16_t> turns_;      // port << 1 | class, indexed by coordinate difference and odd_sum
   std::array<CubeTurns, 32> turns_of_{};  // indexed by bit of the packed word
   bool is_torus_;
