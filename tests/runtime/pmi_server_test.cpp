@@ -52,6 +52,31 @@ TEST_F(PmiServerTest, OneRankReadsTheValuesOfAnother) {
   EXPECT_NE(ask(1, "cmd=get kvsname=apenet key=unknown\n").find("rc=-1"), std::string::npos);
 }
 
+// MPICH's ranks read the values of all ranks in sequence.
+TEST_F(PmiServerTest, ARowOfValuesIsSentAhead) {
+  const auto key = [](int number) { return " key=-allgather-1-" + std::to_string(number); };
+  const auto value = [](int number) {
+    return "cmd=get_result rc=0 msg=success value=v" + std::to_string(number) + "\n";
+  };
+  std::string space = ask(0, "cmd=get_my_kvsname\n");
+  space = space.substr(space.find("kvsname="), space.find(" rc=") - space.find("kvsname="));
+  for (int number = 0; number < 5; ++number)
+    ask(0, "cmd=put " + space + key(number) + " value=v" + std::to_string(number) + "\n");
+  const auto get = [&](int number) { return "cmd=get " + space + key(number) + "\n"; };
+  EXPECT_EQ(ask(1, get(0)), value(0));
+  EXPECT_EQ(ask(1, get(1)), value(1) + value(2) + value(3) + value(4));
+  EXPECT_EQ(ask(1, get(2)), "");
+  EXPECT_EQ(ask(1, get(3) + get(4)), "");
+  EXPECT_NE(ask(1, get(5)).find("rc=-1"), std::string::npos);
+  // Another rank reads them in another order, one by one.
+  EXPECT_EQ(ask(0, get(3)), value(3));
+  EXPECT_EQ(ask(0, get(1)), value(1));
+  EXPECT_EQ(ask(0, get(2)), value(2) + value(3) + value(4));
+  ask(0, "cmd=abort exitcode=3\n");
+  EXPECT_EQ(server_->aborts().size(), 1U);
+  EXPECT_THROW(ask(0, get(4)), RankError);
+}
+
 TEST_F(PmiServerTest, TheBarrierOpensWhenAllRanksHaveEntered) {
   EXPECT_EQ(ask(0, "cmd=barrier_in\n"), "");
   EXPECT_EQ(ask(1, "cmd=barrier_in\n"), "cmd=barrier_out rc=0\n");

@@ -20,6 +20,14 @@ constexpr std::size_t max_value_bytes = 1024;
 constexpr std::size_t max_line_bytes = 64 * 1024;
 constexpr std::uint32_t max_entries = 16 * 1024;  // per rank
 
+// MPICH's keys of the values that all ranks exchange: this, the number of the exchange, a dash, the rank.
+constexpr std::string_view exchange_keys = "-allgather-";
+constexpr std::size_t most_bytes_ahead = 32 * 1024;  // well below what a socket holds
+
+std::string get_result(const std::string& value) {
+  return "cmd=get_result rc=0 msg=success value=" + value;
+}
+
 std::map<std::string, std::string, std::less<>> parse_fields(std::string_view line) {
   std::map<std::string, std::string, std::less<>> fields;
   while (!line.empty()) {
@@ -48,7 +56,9 @@ int parse_exit_code(const std::string& text) {
 
 // MPI libraries also use this name for files in /dev/shm, so concurrent runs need different names.
 PmiServer::PmiServer(std::vector<int> fds)
-    : fds_(std::move(fds)), ranks_(fds_.size()), space_name_("apenet_" + std::to_string(getpid())) {}
+    : fds_(std::move(fds)), ranks_(fds_.size()), space_name_("apenet_" + std::to_string(getpid())) {
+  if (!topology_.path().empty()) values_["PMI_hwloc_xmlfile"] = topology_.path();
+}
 
 PmiServer::~PmiServer() {
   for (const int fd : fds_) {
@@ -58,18 +68,21 @@ PmiServer::~PmiServer() {
 
 bool PmiServer::serve(std::uint32_t rank) {
   if (fds_[rank] < 0) return false;
-  std::array<char, 4096> buffer{};
+  std::array<char, 16384> buffer;
   const ssize_t count = recv(fds_[rank], buffer.data(), buffer.size(), MSG_DONTWAIT);
   if (count < 0) return errno == EAGAIN || errno == EINTR;
   if (count == 0) return false;
   try {
     std::string& pending = ranks_[rank].unread;
     pending.append(buffer.data(), static_cast<std::size_t>(count));
-    for (std::size_t end = pending.find('\n'); end != std::string::npos; end = pending.find('\n')) {
-      const std::string line = pending.substr(0, end);
-      pending.erase(0, end + 1);
-      handle(rank, line);
+    const std::string text = std::exchange(pending, {});
+    std::size_t begin = 0;
+    for (std::size_t end = text.find('\n'); end != std::string::npos; end = text.find('\n', begin)) {
+      const std::string_view line(text.data() + begin, end - begin);
+      if (!is_answered(rank, line)) handle(rank, line);
+      begin = end + 1;
     }
+    pending = text.substr(begin);
     if (pending.size() > max_line_bytes)
       throw RankError(
           rank, "sent the process manager a line of more than " + std::to_string(max_line_bytes) + " bytes");
@@ -144,8 +157,44 @@ void PmiServer::handle(std::uint32_t rank, std::string_view line) {
 
 void PmiServer::get(std::uint32_t rank, const std::string& key) {
   const auto found = values_.find(key);
-  answer(rank, found == values_.end() ? "cmd=get_result rc=-1 msg=key_not_found value=unknown"
-                                      : "cmd=get_result rc=0 msg=success value=" + found->second);
+  if (found == values_.end()) {
+    answer(rank, "cmd=get_result rc=-1 msg=key_not_found value=unknown");
+  } else {
+    answer(rank, get_result(found->second) + answers_ahead(rank, key));
+  }
+}
+
+// Each rank reads the values of all others, one by one: with hundreds of ranks, waiting for each answer takes
+// most of the start. So once a rank has read two values of such a row, it gets the following ones with the
+// second: they lie in its socket when it asks.
+std::string PmiServer::answers_ahead(std::uint32_t rank, const std::string& key) {
+  Row& row = ranks_[rank].row;
+  const std::size_t number_at = key.rfind('-') + 1;
+  if (!key.starts_with(exchange_keys) || number_at == key.size()) return {};
+  const auto number = static_cast<std::uint32_t>(std::strtoul(key.c_str() + number_at, nullptr, 10));
+  const bool continues = row.next == number && key.compare(0, number_at, row.prefix) == 0;
+  row = {.prefix = key.substr(0, number_at), .next = number + 1};
+  std::string lines;
+  while (continues && lines.size() < most_bytes_ahead) {
+    const auto found = values_.find(row.prefix + std::to_string(row.next + row.ahead));
+    if (found == values_.end()) break;
+    lines += "\n" + get_result(found->second);
+    ++row.ahead;
+  }
+  return lines;
+}
+
+// Whether the line asks for a value that the rank has been sent ahead.
+bool PmiServer::is_answered(std::uint32_t rank, std::string_view line) {
+  Row& row = ranks_[rank].row;
+  if (row.ahead == 0 || line.starts_with("cmd=abort")) return false;
+  if (line != "cmd=get kvsname=" + space_name_ + " key=" + row.prefix + std::to_string(row.next)) {
+    throw RankError(rank, "asked the process manager for something else than " + row.prefix +
+                              std::to_string(row.next) + " amid the values of all ranks");
+  }
+  ++row.next;
+  --row.ahead;
+  return true;
 }
 
 void PmiServer::put(std::uint32_t rank, Fields& space, const std::string& key, const std::string& value) {

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/launch/node_topology.hpp"
+
 namespace apenet {
 
 // Provides one key-value space, a barrier and abort. The wire protocol is lines of `cmd=NAME key=value ...`
@@ -48,9 +50,18 @@ class PmiServer {
   void put(std::uint32_t rank, Fields& space, const std::string& key, const std::string& value);
   void close_rank(std::uint32_t rank);
   void get(std::uint32_t rank, const std::string& key);
+  std::string answers_ahead(std::uint32_t rank, const std::string& key);
+  bool is_answered(std::uint32_t rank, std::string_view line);
 
   std::vector<int> fds_;
+  // Keys with numbers in sequence, which a rank reads one after the other.
+  struct Row {
+    std::string prefix{};
+    std::uint32_t next = 0;   // the number that the rank asks for next
+    std::uint32_t ahead = 0;  // so many values from there on have been sent
+  };
   struct Rank {
+    Row row;
     std::string unread;         // incomplete line
     std::uint32_t entries = 0;  // number of keys and names put or published
     bool spoke = false;
@@ -59,6 +70,7 @@ class PmiServer {
   };
   std::vector<Rank> ranks_;
   std::string space_name_;
+  NodeTopology topology_;
   Fields values_;
   Fields published_;
   std::uint32_t in_barrier_ = 0;

@@ -28,6 +28,10 @@ Word handle_at(Word address);
 // never read.
 extern constinit thread_local ipc::CallNote* own_note __attribute__((tls_model("initial-exec")));
 ipc::CallNote* claim_note(ipc::RankNotes& notes);
+// Whether this thread is in an MPI call of the program.
+inline bool is_in_call() {
+  return own_note != nullptr && own_note->depth.get() != 0;
+}
 
 void note_request(ipc::RankNotes& notes, ipc::MpiCall call, const Words& words, Word request);
 void note_object(ipc::RankNotes& notes, ipc::MpiCall call, std::uint64_t object, bool is_window);

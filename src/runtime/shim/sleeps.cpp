@@ -15,6 +15,7 @@
 #include <cstdint>
 
 #include "runtime/ipc/host_call.hpp"
+#include "runtime/shim/call_notes.hpp"
 #include "runtime/shim/deadlines.hpp"
 #include "runtime/shim/host_caller.hpp"
 #include "runtime/shim/real.hpp"
@@ -76,6 +77,12 @@ struct FileSets {
     }
   }
 };
+
+// Whether this is the only thread of a rank whose MPI library is being initialised.
+bool is_initialising_alone() {
+  ipc::Client* client = ipc::Client::attached();
+  return client != nullptr && __libc_single_threaded != 0 && client->block().identity.initialising != 0;
+}
 
 }  // namespace
 }  // namespace apenet::shim
@@ -154,9 +161,12 @@ APENET_EXPORT int sched_yield() noexcept {
   APENET_HOST_CALLER;
   static const auto real = next<int (*)()>("sched_yield");
   Client* client = apenet::shim::virtual_client();
-  if (client == nullptr) return real();
+  if (client == nullptr) return apenet::shim::is_initialising_alone() ? 0 : real();
   const apenet::ipc::Progress& progress = client->progress();
-  if (__libc_single_threaded != 0) return progress.waits() || progress.looks() ? 0 : real();
+  if (__libc_single_threaded != 0) {
+    const bool is_in_library = apenet::shim::is_in_call() || progress.waits() || progress.looks();
+    return is_in_library ? 0 : real();
+  }
   if (!progress.gives_way()) return real();
   // Sleep instead of yielding: on a loaded host, a yield may return before the woken thread has run.
   constexpr timespec moment{.tv_sec = 0, .tv_nsec = 50'000};
