@@ -84,7 +84,7 @@ def folded(grid: tuple[int, ...]) -> tuple[tuple[int, ...], list[int]]:
     finer = (*grid[:dimension], half, *grid[dimension + 1 :], 2)
     places = []
     for rank in range(math.prod(finer)):
-        *place, side = _place(finer, rank)
+        *place, side = place_of(finer, rank)
         along = place[dimension]
         place[dimension] = _GRAY.index((along, side)) if half == _SQUARE[0] else 2 * along + side
         places.append(_number(grid, place))
@@ -161,7 +161,7 @@ def _placed(grid: tuple[int, ...], arrangement: tuple[Along, ...], dims: Sequenc
         return tuple(range(math.prod(grid)))
     nodes = []
     for rank in range(math.prod(grid)):
-        place = _place(grid, rank)
+        place = place_of(grid, rank)
         on_machine = []
         for along in arrangement:
             if len(along) == len(_SQUARE):
@@ -172,7 +172,8 @@ def _placed(grid: tuple[int, ...], arrangement: tuple[Along, ...], dims: Sequenc
     return tuple(nodes)
 
 
-def _place(grid: Sequence[int], number: int) -> list[int]:
+def place_of(grid: Sequence[int], number: int) -> list[int]:
+    """The coordinates of a node or process; the first dimension runs fastest."""
     place = []
     for extent in grid:
         place.append(number % extent)

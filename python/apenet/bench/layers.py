@@ -12,6 +12,7 @@ import numpy as np
 
 from apenet.base.errors import InputError
 from apenet.base.sizes import LARGEST_BYTES
+from apenet.bench.decomposition import place_of
 from apenet.bench.mpi import LARGEST_BYTES as MPI_LARGEST_BYTES
 from apenet.bench.mpi import run_on
 from apenet.bench.request import BenchRequest
@@ -173,22 +174,13 @@ def _check_tnw(request: BenchRequest, channels: int) -> None:
     most = machine.file.card.channels.value
     if channels > most:
         raise InputError("channels", channels, f"at most the {most} of the card of {machine.name}")
-    first, second = (_coordinates(machine.dims, node) for node in _pair(request))
+    first, second = (place_of(machine.dims, node) for node in _pair(request))
     apart = [
         min(abs(one - other), extent - abs(one - other))
         for one, other, extent in zip(first, second, machine.dims, strict=True)
     ]
     if sum(apart) != 1:
         raise InputError("nodes", ",".join(map(str, _pair(request))), f"neighbours on {machine.name}, at layer {TNW}")
-
-
-def _coordinates(dims: Sequence[int], node: int) -> list[int]:
-    """Of a node of a torus; the first dimension runs fastest."""
-    places = []
-    for extent in dims:
-        places.append(node % extent)
-        node //= extent
-    return places
 
 
 def require_card(request: BenchRequest, layer: str) -> None:
