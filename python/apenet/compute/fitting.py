@@ -23,6 +23,7 @@ from apenet.compute.size import Size
 LEAST_SIZES = 2
 SIZES_FOR_ERROR = 3
 NOTHING_NS = 1e-9
+CLEARLY_BETTER = 0.5
 _PREDICTORS = ("constant_ns", "per_site_ns", "per_inner_site_ns", "per_boundary_site_ns")
 _SITES, _INNER, _BOUNDARY = 1, 2, 3
 
@@ -308,24 +309,30 @@ def _fit_segment(points: Sequence[Point], ranks: RankClass) -> Segment:
 def _choose(rows: NDArray[np.float64], means: NDArray[np.float64]) -> tuple[list[int], float | None]:
     """The predictors, and the largest relative error of a size left out, if that can be known.
 
-    With enough sizes the set of predictors that errs least on sizes left out, with two the straight line.
+    Work goes with the inner and the boundary sites, or with a constant and the sites where no boundary is known. Others
+    are chosen only if they err much less on sizes left out: with few sizes, small differences are chance.
     """
     has_boundary = bool(np.any(rows[:, _BOUNDARY]))
     usable = [0, _SITES, _INNER, _BOUNDARY] if has_boundary else [0, _SITES]
+    usual = [_INNER, _BOUNDARY] if has_boundary else [0, _SITES]
     known = len(means)
     if known < SIZES_FOR_ERROR:
-        return ([0] if known == 1 else [_INNER, _BOUNDARY] if has_boundary else [0, _SITES]), None
-    best: tuple[float, float, list[int]] | None = None
+        return ([0] if known == 1 else usual), None
+    best = usual
+    errors = _errors(rows, means, usual)
+    limit = CLEARLY_BETTER * sum(errors)
     for length in range(1, min(len(usable), known - 1) + 1):
         for chosen in map(list, combinations(usable, length)):
             if {_SITES, _INNER, _BOUNDARY} <= set(chosen):
                 continue  # one is the sum of the others
-            errors = [_left_out(rows[:, chosen], means, i) for i in range(known)]
-            mean = sum(errors) / known
-            if best is None or mean < best[0]:
-                best = (mean, max(errors), chosen)
-    assert best is not None  # noqa: S101 (there is always the constant)
-    return best[2], best[1]
+            others = _errors(rows, means, chosen)
+            if sum(others) < limit:
+                best, errors, limit = chosen, others, sum(others)
+    return best, max(errors)
+
+
+def _errors(rows: NDArray[np.float64], means: NDArray[np.float64], chosen: list[int]) -> list[float]:
+    return [_left_out(rows[:, chosen], means, i) for i in range(len(means))]
 
 
 def _left_out(rows: NDArray[np.float64], means: NDArray[np.float64], index: int) -> float:
