@@ -76,6 +76,17 @@ def test_the_machine_chooses_the_conduit(native, machine, conduit):
     assert chosen.trace_hash == named.trace_hash
 
 
+def test_the_kernels_costs_are_those_of_the_machine(native):
+    """On the way of a request: two system calls, and an interrupt. On that of its reply: the same."""
+    machine = package.machine("l5530-pair").with_settings("software.udp.interrupt_us=20")
+    environment = {"GASNET_CONDUIT": "udp"}
+    base = round_trip_us(native("pingpong.c", "seq"), rounds=10, machine=machine, environment=environment)
+    for key, added_us, times in (("interrupt_us=30", 10, 2), ("system_call_us=1.25", 1, 4), ("send_us=2.25", 1, 2)):
+        changed = machine.with_settings(f"software.udp.{key}")
+        slower = round_trip_us(native("pingpong.c", "seq"), rounds=10, machine=changed, environment=environment)
+        assert slower - base == pytest.approx(times * added_us, rel=1e-6)
+
+
 def round_trip_us(program, rounds=40, **options):
     """From two runs of different length, so that beginning and end do not count."""
     short, long = (run(program, count, **options).virtual_time_us for count in (rounds, 2 * rounds))
