@@ -1,4 +1,5 @@
 // Any MPI library.
+#include <limits.h>
 #include <mpi.h>
 #include <stdlib.h>
 
@@ -52,6 +53,7 @@ struct CommHalo* comm_declare_halo(const struct CommFace faces[directions]) {
   struct CommHalo* halo = allocate(1, sizeof *halo);
   for (int direction = 0; direction < directions; ++direction) {
     const struct CommFace* face = &faces[direction];
+    if (face->bytes > INT_MAX) fail("a face of %zu bytes: MPI counts to %d", face->bytes, INT_MAX);
     if (face->bytes == 0) continue;
     MPI_Recv_init(face->in, (int)face->bytes, MPI_CHAR, neighbour(direction), direction ^ 1, MPI_COMM_WORLD,
                   &halo->requests[halo->count++]);

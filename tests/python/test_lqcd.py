@@ -235,6 +235,10 @@ def test_strong_and_weak_scaling(tmp_path):
         write_figure(result, tmp_path / name)
     assert (tmp_path / "first.png").read_bytes() == (tmp_path / "second.png").read_bytes()
 
+    flit = apenet.bench.lqcd(["ape16"], lattice="4x4x4x4", ranks=[2], layer="qmp", engine="flit")
+    assert flit.to_json()["engine"] == "flit"
+    assert "engine flit" in flit.heading
+
     weak = apenet.bench.lqcd(["ape16"], lattice="4x4x4x4", ranks=[1, 4], scaling="weak", layer="apelib")
     one, four = weak.machines[0].points
     assert one.local == four.local == (4, 4, 4, 4)
@@ -247,6 +251,11 @@ def test_strong_and_weak_scaling(tmp_path):
     [
         (["--lattice", "8x8x8"], "lattice = .8x8x8.: expected 4 even extents"),
         (["--lattice", "8x8x8x5"], "even extents"),
+        (
+            ["--lattice", "4096x4096x4096x4096", "--ranks", "2"],
+            "lattice = .4096x4096x4096x4096.: expected at most 2147",
+        ),
+        (["--lattice", "512x512x512x512", "--ranks", "16"], "sites and bytes of a face"),
         (["--ranks", "3"], "ranks = 3: expected a number that divides"),
         (["--ranks", "32"], "ranks = 32: expected at most the 16 nodes of ape16"),
         (["--layer", "rdma"], "layer = .rdma.: expected one of mpi, apelib, qmp"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,23 +64,19 @@ class LqcdResult:
     seed: int
     version: str
     machines: tuple[MachineScaling, ...]
+    conditions: Mapping[str, str]
+    """What else differs from the default: the engine of the network."""
 
     @property
     def heading(self) -> str:
         """First line of the table."""
         of = "of the whole" if self.scaling == "strong" else "of each rank"
         extents = "x".join(map(str, self.lattice))
+        conditions = "".join(f", {name} {value}" for name, value in self.conditions.items())
         return (
             f"APENet {self.version}: lqcd, {self.scaling} scaling, {extents} sites {of}, {self.precision} precision, "
-            f"layer {self.layer}, {self.iterations} iterations, seed {self.seed}"
+            f"layer {self.layer}{conditions}, {self.iterations} iterations, seed {self.seed}"
         )
-
-    @property
-    def columns(self) -> Iterator[tuple[MachineScaling, LqcdPoint]]:
-        """Every point with its machine."""
-        for machine in self.machines:
-            for point in machine.points:
-                yield machine, point
 
     def to_json(self) -> dict[str, Any]:
         """The object that `apenet bench lqcd --json` prints."""
@@ -90,6 +86,7 @@ class LqcdResult:
             "scaling": self.scaling,
             "layer": self.layer,
             "precision": self.precision,
+            **self.conditions,
             "iterations": self.iterations,
             "seed": self.seed,
             "version": self.version,

@@ -8,6 +8,7 @@ computes; the tests compare both.
 from __future__ import annotations
 
 import json
+import math
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -38,6 +39,8 @@ HEADERS = ("comm.h", "gauge.h", "lattice.h", "solver.h", "spin.h", "support.h", 
 DEFAULT_LATTICE = "32x32x32x64"
 DEFAULT_ITERATIONS = 1
 MOST_ITERATIONS = 1000
+HALF_SPINOR_BYTES = {"double": 96, "single": 48}
+MOST_COUNTED = 2**31 - 1  # sites and counts of MPI calls are C ints
 
 
 def program(layer: str, precision: str, main: Path = SOURCES / "lqcd.c") -> Path:
@@ -102,7 +105,17 @@ def measure(
                 study.is_strong,
             )
         )
-    return LqcdResult(extents, scaling, layer, precision, times, checked_seed(seed), __version__, tuple(results))
+    return LqcdResult(
+        extents,
+        scaling,
+        layer,
+        precision,
+        times,
+        checked_seed(seed),
+        __version__,
+        tuple(results),
+        conditions={} if engine == "packet" else {"engine": engine},
+    )
 
 
 def _checked_lattice(text: str) -> tuple[int, ...]:
@@ -121,6 +134,18 @@ class _Study:
         self._layer = layer
         self._precision = precision
         self._iterations = iterations
+
+    def require_countable(self, parts: Decomposition) -> None:
+        """Refuses parts whose sites, or bytes of a face, the program cannot count."""
+        sites = math.prod(parts.local)
+        divided = [extent for extent, ranks in zip(parts.local, parts.grid, strict=True) if ranks > 1]
+        face_bytes = sites // 2 // min(divided) * HALF_SPINOR_BYTES[self._precision] if divided else 0
+        if max(sites, face_bytes) > MOST_COUNTED:
+            raise InputError(
+                "lattice",
+                "x".join(map(str, self.lattice)),
+                f"at most {MOST_COUNTED} sites and bytes of a face for each of {len(parts.nodes)} ranks",
+            )
 
     def run(
         self, request: BenchRequest, parts: Decomposition, *, pin: bool | None, library: MpiChoice
@@ -161,4 +186,7 @@ def _plan(study: _Study, machine: Machine, counts: Sequence[int]) -> list[Decomp
     fitting = [count for count in counts if count <= available]
     if not fitting:
         raise InputError("ranks", counts[0], f"at most the {available} nodes of {machine.name}")
-    return [decompose(machine, count, study.lattice, strong=study.is_strong) for count in fitting]
+    parts = [decompose(machine, count, study.lattice, strong=study.is_strong) for count in fitting]
+    for part in parts:
+        study.require_countable(part)
+    return parts
