@@ -38,6 +38,10 @@ int transport_size(void) {
   return (int)gasnet_nodes();
 }
 
+bool transport_may_lose(void) {
+  return false;
+}
+
 void transport_close(void) {
   gasnet_barrier_notify(0, GASNET_BARRIERFLAG_ANONYMOUS);
   check(gasnet_barrier_wait(0, GASNET_BARRIERFLAG_ANONYMOUS), "gasnet_barrier_wait");

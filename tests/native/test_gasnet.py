@@ -211,3 +211,9 @@ def test_medium_requests_are_so_many_packets(apenet, compile_native, tmp_path, s
         links = json.loads((out / "run.json").read_text())["links"]
         sent += [link["packets"] for link in links if link["name"] == "(0,0,0)+x"]
     assert sent[1] - sent[0] == packets
+
+
+@pytest.mark.parametrize(("processes", "threaded", "variant"), [(1, [], "improved"), (3, ["threaded"], "first")])
+def test_the_library_for_the_conduit_of_a_tree(compile_native, processes, threaded, variant):
+    done = run(compile_native("gasnet/am.c", "am"), *threaded, n=processes, environment={"GASNET_EXTOLL_AM": variant})
+    assert done.stdout == b"passed\n"

@@ -94,7 +94,7 @@ def test_what_a_layer_does_not_have_is_refused():
         package.bench.pingpong("ape16", sizes=[8], layer="gasnet", conduit="ibv")
     with pytest.raises(InputError, match='conduit = "smp": expected one of ibv, udp, mpi on pax'):
         package.bench.pingpong("pax", sizes=[8], layer="gasnet", conduit="smp")
-    with pytest.raises(InputError, match="none at layer mpi: it belongs to layer gasnet"):
+    with pytest.raises(InputError, match="none at layer mpi: it belongs to gasnet and upc"):
         package.bench.pingpong("pax", sizes=[8], layer="mpi", conduit="ibv")
     with pytest.raises(InputError, match="none with the conduit apelink: they belong to extoll"):
         package.bench.pingpong("ape16", sizes=[8], layer="gasnet", active_messages="first")

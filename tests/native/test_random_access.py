@@ -28,11 +28,11 @@ def test_held_back_updates_travel_together_and_runs_repeat(layer):
     assert together.tolist() == rates(layer, count=4, look_ahead=64).tolist()
 
 
-def test_the_implementations_of_active_messages_differ():
-    """By which sign depends on how many packets wait at a poll (docs/apis/gasnet.md)."""
-    first, improved = (rates("gasnet", look_ahead=64, active_messages=name)[0] for name in ("first", "improved"))
-    assert first != improved
-    assert first == pytest.approx(improved, rel=0.2)
+def test_the_improved_active_messages_gain_in_a_program_of_upc():
+    """Up to 53 % are published (Kujat et al., Fig. 3); how the first implementation works is a reading."""
+    options = {"sizes": [8192], "count": 4, "iterations": 32}
+    first, improved = (rates("upc", active_messages=name, **options)[0] for name in ("first", "improved"))
+    assert improved > 1.3 * first
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_the_implementations_of_active_messages_differ():
         ({"look_ahead": 0}, "look_ahead = 0: expected 1 to 1024"),
         ({"look_ahead": 1025}, "look_ahead = 1025"),
         ({"sizes": [24]}, "sizes = 24: expected powers of two"),
-        ({"iterations": 3}, "iterations = 3"),
+        ({"active_messages": "first"}, "none at layer velo: it belongs to gasnet and upc"),
         ({"window": 3}, "window = 3"),
     ],
 )
@@ -52,7 +52,7 @@ def test_what_the_rules_do_not_allow_is_refused(options, said):
 
 
 def test_other_layers_machines_and_tests_are_refused():
-    with pytest.raises(InputError, match="velo, gasnet, mpi"):
+    with pytest.raises(InputError, match="velo, gasnet, upc, mpi"):
         rates("rma")
     with pytest.raises(InputError, match="apelink"):
         package.bench.randomaccess("ape16", layer="velo")

@@ -11,6 +11,7 @@ ALLOWED = {
     ("src/api/tnw/tnw.cpp", "links"): "the functions of tnw.h take no handle: a process has one TNW",
     ("src/api/apelib/process.cpp", "process"): "the functions of apelib.h take no handle: a process has one library",
     ("src/api/apelib/process.cpp", "text"): "apelib keeps the last error of each thread",
+    ("src/api/gasnet/extoll-conduit/gasnet_core.c", "gasnetc_handler"): "GASNet enters the handlers of a process here",
     ("src/api/gasnet/library.cpp", "state"): "GASNet's rules about handlers and locks are those of a thread",
     ("src/api/extoll/device.cpp", "process_device"): "velo2_open and rma2_open take no handle: a process has one card",
     ("src/api/extoll/device.cpp", "making"): "a process makes its device once",

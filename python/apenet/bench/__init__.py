@@ -75,6 +75,7 @@ __all__ = [
 LAYERS = ("card", *NATIVE_LAYERS)
 FAN_OUT = "fanout"
 RANDOM_ACCESS = "randomaccess"
+GASNET_LAYERS = ("gasnet", "upc")
 LATTICE_TESTS = ("halo", workloads.FOUR_DIMENSIONS)
 MOST_ITERATIONS = 2**31 - 1  # limit of the core's counter, which also counts the rounds of a pattern
 MOST_CHANNELS = 2**16 - 1
@@ -98,7 +99,8 @@ def measure(
 
     `sizes` are 16:1M by default; for randomaccess, 8K. `layer` is card by default; for fanout and randomaccess, mpi.
     `nodes` are the nodes that communicate (default: node 0 and its neighbour, for fanout all its neighbours; for a
-    workload and randomaccess all nodes, or the first `count`). `engine` is as for `apenet.run`. Each of the other
+    workload and randomaccess all nodes, or the first `count`). `iterations` are, for randomaccess, the updates of each
+    process (default: four a word). `engine` is as for `apenet.run`. Each of the other
     options belongs to one kind of test: see `CardOptions`, `MpiOptions` and `WorkloadOptions` of
     `apenet.bench.request`, and docs/reference/tests.md. Raises InputError and MachineError for bad input, BenchError
     if a program fails.
@@ -153,11 +155,11 @@ def measure(
 
 
 def _check_gasnet(machine: Machine, layer: str, given: Options) -> None:
-    """Of the options of layer gasnet."""
+    """Of the options of the layers over GASNet."""
     active_messages, conduit = given["active_messages"], given["conduit"]
     for key, value in (("active_messages", active_messages), ("conduit", conduit)):
-        if value is not None and layer != "gasnet":
-            raise InputError(key, value, f"none at layer {layer}: it belongs to layer gasnet")
+        if value is not None and layer not in GASNET_LAYERS:
+            raise InputError(key, value, f"none at layer {layer}: it belongs to {' and '.join(GASNET_LAYERS)}")
     if active_messages is not None and active_messages not in ACTIVE_MESSAGES:
         raise InputError("active_messages", active_messages, " or ".join(ACTIVE_MESSAGES))
     conduits.check(machine, conduit, active_messages)
@@ -224,8 +226,6 @@ def _measure_random_access(request: BenchRequest, layer: str, conditions: Condit
         raise InputError("window", conditions.window, f"none for {RANDOM_ACCESS}")
     if conditions.memory != "host":
         raise InputError("memory", conditions.memory, f"host for {RANDOM_ACCESS}")
-    if request.iterations is not None:
-        raise InputError("iterations", request.iterations, f"none for {RANDOM_ACCESS}: four updates a word")
     return random_access.measure(
         request,
         layer,

@@ -52,6 +52,7 @@ LAYERS = {
     TNW: Layer("tnw", ("tnw",), 2048),
     "apelib": Layer("apelib", ANY_CARD),
     "gasnet": Layer("gasnet-seq", ANY_CARD, tests=(*PAIR_TESTS, *ACCESS_TESTS, HALO)),
+    "upc": Layer("gasnet-seq", ANY_CARD, tests=()),
     # bench/mpi has the published tests at MPI level.
     "mpi": Layer(None, ANY_CARD, MPI_LARGEST_BYTES, ("flush", "rate", HALO)),
 }

@@ -6,6 +6,7 @@ import json
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,7 @@ from apenet.bench.workloads import DEFAULT_NODES, MIB
 from apenet.host.toolchain import PACKAGE, MpiChoice
 
 SOURCES = PACKAGE / "programs" / "randomaccess"
-TRANSPORTS = ("velo", "gasnet", "mpi")
+TRANSPORTS = ("velo", "gasnet", "upc", "mpi")
 DEFAULT_TABLE_BYTES = 8192
 MOST_LOOK_AHEAD = 1024
 """By the rules."""
@@ -37,17 +38,29 @@ class RandomAccessResult(BenchResult):
     processes: int
     ranks_per_node: int
     look_ahead: int
+    updates: int | None
+    """Of each process; None: by the rules, four for each of its words."""
 
     @property
     def rates_per_s(self) -> NDArray[np.float64]:
         """Updates a second, of all processes together."""
         return np.asarray(1e6 / self.times_us, dtype=np.float64)
 
+    def to_json(self) -> dict[str, Any]:
+        """The object that `apenet bench --json` prints."""
+        content = super().to_json()
+        points = content.pop("points")
+        content |= {"processes": self.processes, "ranks_per_node": self.ranks_per_node, "look_ahead": self.look_ahead}
+        if self.updates is not None:
+            content["updates"] = self.updates
+        return {**content, "points": points}
+
     @property
     def heading(self) -> str:
         """First line of the table."""
         on_nodes = f"{self.processes} processes, {self.ranks_per_node} on a node"
-        return f"{super().heading}, {on_nodes}, look-ahead {self.look_ahead}"
+        updates = "" if self.updates is None else f", {self.updates} updates of each"
+        return f"{super().heading}, {on_nodes}, look-ahead {self.look_ahead}{updates}"
 
 
 def measure(
@@ -82,14 +95,22 @@ def measure(
         request.progress(size)
         with tempfile.TemporaryDirectory(prefix="apenet-") as folder:
             output = Path(folder) / "point.json"
-            command: list[str | Path] = [program, str(size // WORD_BYTES), str(held), output]
+            words = size // WORD_BYTES
+            updates = request.iterations or UPDATES_A_WORD * words
+            command: list[str | Path] = [program, str(words), str(updates), str(held), output]
             result = run_on(request, nodes, command, library=library, pin=pin)
             point = json.loads(output.read_text(encoding="utf-8"))
         time_us = point["time_us"] / point["updates"]
         points.append((size, time_us, WORD_BYTES / MIB / (time_us * 1e-6)))
         warnings.append(result.warnings)
     common = make_result(request, layer, points, warnings=warnings)
-    return RandomAccessResult(**vars(common), processes=len(nodes), ranks_per_node=ranks_per_node, look_ahead=held)
+    return RandomAccessResult(
+        **vars(common),
+        processes=len(nodes),
+        ranks_per_node=ranks_per_node,
+        look_ahead=held,
+        updates=request.iterations,
+    )
 
 
 def _placed(request: BenchRequest, count: int | None, ranks_per_node: int) -> list[int]:

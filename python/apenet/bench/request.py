@@ -30,9 +30,9 @@ class BenchRequest:
     seed: int = 1
     progress: Callable[[int], None] = no_progress
     active_messages: str | None = None
-    """For layer gasnet, one of ACTIVE_MESSAGES."""
+    """For layers gasnet and upc, one of ACTIVE_MESSAGES."""
     conduit: str | None = None
-    """For layer gasnet, one of `apenet.bench.conduits`; None: the machine's."""
+    """For layers gasnet and upc, one of `apenet.bench.conduits`; None: the machine's."""
 
     @property
     def environment(self) -> dict[str, str]:
@@ -58,8 +58,8 @@ class CardOptions(TypedDict, total=False):
 class MpiOptions(TypedDict, total=False):
     """For layers with programs, as for `apenet.run`.
 
-    `neighbors`: for fanout, numbers of receivers; None: from 1 to all. For layer gasnet `active_messages`, one of
-    ACTIVE_MESSAGES, and `conduit`, one of `apenet.bench.conduits`.
+    `neighbors`: for fanout, numbers of receivers; None: from 1 to all. For layers gasnet and upc `active_messages`,
+    one of ACTIVE_MESSAGES, and `conduit`, one of `apenet.bench.conduits`.
     """
 
     neighbors: Sequence[int] | None

@@ -95,7 +95,10 @@ def bench(
         str | None,
         typer.Option("--neighbors", metavar="K", help="fanout: receivers; or 1:6, or 1,2,6.  [default: 1 to all]"),
     ] = None,
-    iterations: Annotated[int | None, typer.Option("--iterations", help="Repetitions of each size.")] = None,
+    iterations: Annotated[
+        int | None,
+        typer.Option("--iterations", help="Repetitions of each size; randomaccess: updates of a process."),
+    ] = None,
     algorithm: Annotated[
         str | None,
         typer.Option(
@@ -126,7 +129,7 @@ def bench(
     ranks_per_node: Annotated[int, typer.Option("--ranks-per-node", help="randomaccess: processes on a node.")] = 1,
     active_messages: Annotated[
         str | None,
-        typer.Option("--active-messages", metavar="improved|first", help="Implementation of layer gasnet."),
+        typer.Option("--active-messages", metavar="improved|first", help="Implementation of layers gasnet and upc."),
     ] = None,
     conduit: Annotated[
         str | None,

@@ -15,6 +15,7 @@ from apenet.host.toolchain import PKG_CONFIG
 
 def cc(
     context: typer.Context,
+    am: Annotated[bool, typer.Option("--am", help="Link Active Messages, for a conduit in a tree of GASNet.")] = False,
     apelib: Annotated[bool, typer.Option("--apelib", help="Link the library of the APENet machines.")] = False,
     extoll: Annotated[bool, typer.Option("--extoll", help="Link EXTOLL's VELO and RMA.")] = False,
     gasnet_seq: Annotated[bool, typer.Option("--gasnet-seq", help="Link GASNet-1 for one thread.")] = False,
@@ -40,6 +41,7 @@ def cc(
         typer.echo(PKG_CONFIG)
         return
     wanted = {
+        "am": am,
         "apelib": apelib,
         "extoll": extoll,
         "gasnet-seq": gasnet_seq,

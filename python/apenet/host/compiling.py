@@ -11,6 +11,7 @@ from apenet.base.errors import HostError, InputError
 from apenet.host.toolchain import INCLUDE, LIBRARIES, search_path
 
 PACKAGES = {
+    "am": "apenet-am",
     "apelib": "apelib",
     "extoll": "apenet-extoll",
     "gasnet-par": "gasnet-par",

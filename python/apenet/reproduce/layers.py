@@ -51,7 +51,7 @@ class LayerPlan:
     def sweeps(self) -> dict[str, Sweep]:
         """The ping-pong of each layer, by its name."""
         kind = read_machine(self.machine).file.card.kind
-        native = {name: layer for name, layer in NATIVE_LAYERS.items() if kind in layer.cards}
+        native = {name: layer for name, layer in NATIVE_LAYERS.items() if kind in layer.cards and layer.tests}
         most = {name: layer.most_bytes for name, layer in native.items()}
         return {
             name: Sweep(

@@ -99,15 +99,21 @@ _FIRST_NEIGHBOURS = "LQCD algorithms mainly use first-neighbour communication, s
 _KUJAT = "Kujat, Silla, Duato, Froening, The New EXTOLL Conduit for the GASNet Networking Layer"
 
 
-def _random_access(layer: str, *, look_ahead: int = 1, active_messages: str | None = None) -> Sweep:
+def _random_access(layer: str) -> Sweep:
     """With a process on each of 16 nodes, the smallest number of the paper."""
+    return Sweep("extoll-64", "randomaccess", "1K", layer=layer, count=16, look_ahead=1)
+
+
+def _upc(active_messages: str) -> Sweep:
+    """RandomAccess of UPC on the same nodes: few updates of a larger table, so that few are lost."""
     return Sweep(
         "extoll-64",
         "randomaccess",
-        "1K",
-        layer=layer,
+        "8K",
+        layer="upc",
         count=16,
-        look_ahead=look_ahead,
+        look_ahead=1,
+        iterations=64,
         active_messages=active_messages,
     )
 
@@ -230,13 +236,11 @@ _ALL = [
         "randomaccess",
         "RandomAccess of UPC: the second implementation of Active Messages gains, up to 53 %",
         f"{_KUJAT}, Fig. 3",
-        (
-            _random_access("gasnet", look_ahead=64, active_messages="first"),
-            _random_access("gasnet", look_ahead=64, active_messages="improved"),
-        ),
+        (_upc("first"), _upc("improved")),
         _first_over_second,
-        "16 processes, 64 updates held back; rate of the second over that of the first. The paper does not say in what "
-        "they differ. Our reading, packets taken in a poll, looks for notifications and copies, gives no such gain",
+        "16 processes, a get and a put of Active Messages for each update; rate of the second over that of the first. "
+        "The paper does not say in what they differ: that the first begins a packet for each section of a message, "
+        "takes one a poll, and copies it once more, is our reading. Other numbers of processes give 1.40 to 1.57",
         "assumed",
     ),
 ]

@@ -33,20 +33,21 @@ struct Header {
   Category category = Category::signal;
   bool is_reply = false;
   std::uint8_t argument_count = 0;
-  std::uint8_t handler = 0;
-  std::uint8_t credits = 0;  // given back to the receiver of this message
+  std::uint16_t handler = 0;  // to 255: of the client; above: of the library
+  std::uint8_t credits = 0;   // given back to the receiver of this message
   std::uint32_t payload_bytes = 0;
 
   [[nodiscard]] constexpr std::uint64_t encode() const {
     return std::uint64_t{static_cast<std::uint8_t>(category)} | std::uint64_t{is_reply} << 2U |
-           std::uint64_t{argument_count} << 3U | std::uint64_t{handler} << 8U |
-           std::uint64_t{credits} << 16U | std::uint64_t{payload_bytes} << 32U;
+           std::uint64_t{argument_count} << 3U | std::uint64_t{handler & 0xffU} << 8U |
+           std::uint64_t{credits} << 16U | std::uint64_t{handler >> 8U & 1U} << 24U |
+           std::uint64_t{payload_bytes} << 32U;
   }
   [[nodiscard]] static constexpr Header decode(std::uint64_t word) {
     return {.category = static_cast<Category>(word & 3U),
             .is_reply = (word >> 2U & 1U) != 0,
             .argument_count = static_cast<std::uint8_t>(word >> 3U & 31U),
-            .handler = static_cast<std::uint8_t>(word >> 8U & 0xffU),
+            .handler = static_cast<std::uint16_t>((word >> 8U & 0xffU) | (word >> 24U & 1U) << 8U),
             .credits = static_cast<std::uint8_t>(word >> 16U & 0xffU),
             .payload_bytes = static_cast<std::uint32_t>(word >> 32U)};
   }

@@ -36,8 +36,20 @@ Conduit::Conduit(std::unique_ptr<Core> core)
   for (Peer& peer : peers_) peer.credits = habits_.credits;
 }
 
-std::uint32_t Conduit::packets(std::size_t bytes) const {
-  return static_cast<std::uint32_t>((bytes + habits_.packet_bytes - 1) / habits_.packet_bytes);
+std::array<std::size_t, 3> Conduit::part_ends(const Header& header) const {
+  const std::size_t whole = header.bytes_by_message(habits_.long_payload);
+  if (!habits_.separates_sections) return {whole, whole, whole};
+  return {Header::bytes, Header::bytes + header.argument_count * sizeof(Argument), whole};
+}
+
+std::uint32_t Conduit::packets(const Header& header) const {
+  std::size_t count = 0;
+  std::size_t begin = 0;
+  for (const std::size_t end : part_ends(header)) {
+    count += (end - begin + habits_.packet_bytes - 1) / habits_.packet_bytes;
+    begin = end;
+  }
+  return static_cast<std::uint32_t>(count);
 }
 
 std::size_t Conduit::max_long_bytes() const {
@@ -63,7 +75,7 @@ void Conduit::wait(std::string_view call, Done done) {
 }
 
 bool Conduit::take_credits(std::uint32_t target, const Header& header) {
-  const std::uint32_t needed = packets(header.bytes_by_message(habits_.long_payload));
+  const std::uint32_t needed = packets(header);
   Peer& peer = peers_[target];
   if (peer.credits < needed) return false;
   peer.credits -= needed;
@@ -84,16 +96,20 @@ void Conduit::send(std::uint32_t target, Outgoing message) {
   }
   const std::vector<std::byte> bytes = serialise(message, habits_.long_payload);
   card().charge_copy(bytes.size());
-  send_packets(target, bytes);
+  send_packets(target, message.header, bytes);
   is_sending_ = false;
   wait("gasnet_AM", [&pending] { return pending.is_empty(); });
 }
 
-void Conduit::send_packets(std::uint32_t target, std::span<const std::byte> bytes) {
-  const std::size_t each = habits_.packet_bytes;
-  for (std::size_t begin = 0; begin < bytes.size(); begin += each) {
-    wait("gasnet_AM", [&] { return core_->has_room(target); });
-    core_->send(target, bytes.subspan(begin, std::min(each, bytes.size() - begin)), begin == 0);
+void Conduit::send_packets(std::uint32_t target, const Header& header, std::span<const std::byte> bytes) {
+  std::size_t begin = 0;
+  for (const std::size_t end : part_ends(header)) {
+    while (begin < end) {
+      wait("gasnet_AM", [&] { return core_->has_room(target); });
+      const std::size_t part = std::min(habits_.packet_bytes, end - begin);
+      core_->send(target, bytes.subspan(begin, part), begin == 0);
+      begin += part;
+    }
   }
 }
 
@@ -126,7 +142,7 @@ void Conduit::finish_message(std::uint32_t source) {
   Incoming message;
   message.source = source;
   message.header = header_of(peer.bytes);
-  message.credits_used = packets(peer.bytes.size());
+  message.credits_used = packets(message.header);
   const std::size_t argument_bytes = message.header.argument_count * sizeof(Argument);
   std::memcpy(message.arguments.data(), peer.bytes.data() + Header::bytes, argument_bytes);
   const auto payload = peer.bytes.begin() + static_cast<std::ptrdiff_t>(Header::bytes + argument_bytes);

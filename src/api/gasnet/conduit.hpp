@@ -8,6 +8,7 @@
 // The caller of every function holds the process's lock (ipc::Inside), and has opened no other Inside.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -78,11 +79,13 @@ class Conduit {
     std::deque<Landing> landings;    // data without their message
   };
 
-  [[nodiscard]] std::uint32_t packets(std::size_t bytes) const;
+  // Where the parts of a message end, each of which begins a packet. The last are empty if there are fewer.
+  [[nodiscard]] std::array<std::size_t, 3> part_ends(const Header& header) const;
+  [[nodiscard]] std::uint32_t packets(const Header& header) const;
   // Waits until done(), and takes out of the card all that arrives.
   template <typename Done>
   void wait(std::string_view call, Done done);
-  void send_packets(std::uint32_t target, std::span<const std::byte> bytes);
+  void send_packets(std::uint32_t target, const Header& header, std::span<const std::byte> bytes);
   [[nodiscard]] bool has_arrival() const {
     return core_->has_packet() || (memory_ != nullptr && memory_->has_notification());
   }

@@ -82,6 +82,7 @@ class Core {
     std::uint32_t slack = 0;       // credits that a process keeps until a message of its own carries them
     LongPayload long_payload = LongPayload::in_message;
     std::uint32_t packets_a_poll = unlimited;  // that a poll takes
+    bool separates_sections = false;           // header, arguments and payload begin a packet each
     bool gathers = false;         // a message is copied out of its packets, not worked on in place
     bool copies_packets = false;  // each packet is copied once more on its way to its message
     bool always_looks_for_notifications = false;  // also when none is expected

@@ -15,14 +15,16 @@ constexpr std::uint8_t further_packet = 1;
 // others left can send the largest one.
 Core::Habits ExtollCore::habits() const {
   const std::size_t each = device_.velo().packet_bytes();
-  const auto largest =
-      static_cast<std::uint32_t>((largest_request_bytes(LongPayload::notified) + each - 1) / each);
   const bool is_first = implementation_ == Implementation::first;
+  const std::size_t for_sections = is_first ? 2 : 0;  // each of three may leave its last packet part empty
+  const auto largest = static_cast<std::uint32_t>(
+      (largest_request_bytes(LongPayload::notified) + each - 1) / each + for_sections);
   return {.packet_bytes = each,
           .credits = 2 * largest,
           .slack = largest - 1,
           .long_payload = LongPayload::notified,
           .packets_a_poll = is_first ? 1U : unlimited,
+          .separates_sections = is_first,
           .gathers = true,
           .copies_packets = is_first,
           .always_looks_for_notifications = is_first};

@@ -8,85 +8,20 @@
 #include <thread>
 
 #include "api/gasnet/interface.hpp"
+#include "api/gasnet/messages.hpp"
 #include "api/gasnet/modes.hpp"
 #include "api/gasnet/operations.hpp"
 
 namespace {
 
-using apenet::gasnet::Argument;
 using apenet::gasnet::Category;
 using apenet::gasnet::Handler;
 using apenet::gasnet::Library;
-using apenet::gasnet::Outgoing;
 using apenet::gasnet::Running;
 using apenet::gasnet::ThreadState;
 
 Library& library() {
   return Library::instance();
-}
-
-struct Payload {
-  const void* source = nullptr;
-  std::size_t bytes = 0;
-  void* destination = nullptr;
-};
-
-Outgoing outgoing(Category category, bool is_reply, gasnet_handler_t handler, const Payload& payload,
-                  const gasnet_handlerarg_t* arguments, int count) {
-  const auto argument_count = static_cast<std::uint8_t>(count);
-  return {.header = {.category = category,
-                     .is_reply = is_reply,
-                     .argument_count = argument_count,
-                     .handler = handler,
-                     .payload_bytes = static_cast<std::uint32_t>(payload.bytes)},
-          .arguments = {arguments, argument_count},
-          .payload = {static_cast<const std::byte*>(payload.source), payload.bytes},
-          .destination = static_cast<std::byte*>(payload.destination)};
-}
-
-// GASNET_OK, or what is wrong with a message to `target`.
-int check_message(Category category, std::uint32_t target, gasnet_handler_t handler, const Payload& payload,
-                  int count) {
-  if (target >= library().rank_count() || handler < Library::first_client_handler || count < 0 ||
-      count > static_cast<int>(apenet::gasnet::max_arguments))
-    return GASNET_ERR_BAD_ARG;
-  if (payload.source == nullptr && payload.bytes > 0) return GASNET_ERR_BAD_ARG;
-  if (category == Category::medium && payload.bytes > apenet::gasnet::max_medium_bytes)
-    return GASNET_ERR_BAD_ARG;
-  if (category != Category::long_message) return GASNET_OK;
-  const bool fits = payload.bytes <= library().conduit().max_long_bytes() &&
-                    library().is_in_segment(target, payload.destination, payload.bytes);
-  return fits ? GASNET_OK : GASNET_ERR_BAD_ARG;
-}
-
-int request(const char* call, Category category, gasnet_node_t target, gasnet_handler_t handler,
-            const Payload& payload, const gasnet_handlerarg_t* arguments, int count) {
-  if (!library().is_attached()) return GASNET_ERR_NOT_INIT;
-  library().require_no_handler(call);
-  const int wrong = check_message(category, target, handler, payload, count);
-  if (wrong != GASNET_OK) return wrong;
-  library().request(target, outgoing(category, false, handler, payload, arguments, count));
-  return GASNET_OK;
-}
-
-// The handler that runs in this thread, and whose token this is.
-Running& running(const char* call, gasnet_token_t token) {
-  Running* const now = Library::thread().running;
-  if (now == nullptr || now != token)
-    library().fatal(call, "the token is not that of the handler that runs in this thread");
-  return *now;
-}
-
-int reply(const char* call, Category category, gasnet_token_t token, gasnet_handler_t handler,
-          const Payload& payload, const gasnet_handlerarg_t* arguments, int count) {
-  Running& to = running(call, token);
-  if (to.message->header.is_reply) library().fatal(call, "a handler of a reply may not reply");
-  if (to.has_replied) library().fatal(call, "a handler may reply only once");
-  if (Library::thread().locks_held > 0) library().fatal(call, "called with a handler-safe lock held");
-  const int wrong = check_message(category, to.message->source, handler, payload, count);
-  if (wrong != GASNET_OK) return wrong;
-  library().reply(to, outgoing(category, true, handler, payload, arguments, count));
-  return GASNET_OK;
 }
 
 struct Error {
@@ -219,10 +154,8 @@ int gasnet_getSegmentInfo(gasnet_seginfo_t* table, int entries) {
 int gasnet_getNodeInfo(gasnet_nodeinfo_t* table, int entries) {
   if (!library().is_initialised()) return GASNET_ERR_NOT_INIT;
   if (table == nullptr || entries < static_cast<int>(library().rank_count())) return GASNET_ERR_BAD_ARG;
-  apenet::ipc::Client& client = library().conduit().card().client();
-  std::map<std::uint32_t, gasnet_node_t> first_of;
   for (gasnet_node_t rank = 0; rank < library().rank_count(); ++rank) {
-    const gasnet_node_t first = first_of.emplace(client.node_of(rank), rank).first->second;
+    const gasnet_node_t first = library().first_on_node(rank);
     table[rank] = {first, first};
   }
   return GASNET_OK;
@@ -276,36 +209,43 @@ int gasnet_AMGetMsgSource(gasnet_token_t token, gasnet_node_t* source) {
 
 int gasneti_request_short(gasnet_node_t target, gasnet_handler_t handler,
                           const gasnet_handlerarg_t* arguments, int count) {
-  return request("gasnet_AMRequestShort", Category::short_message, target, handler, {}, arguments, count);
+  return apenet::gasnet::request(
+      target, {"gasnet_AMRequestShort", Category::short_message, handler, {}, arguments, count});
 }
 
 int gasneti_request_medium(gasnet_node_t target, gasnet_handler_t handler, const void* source, size_t bytes,
                            const gasnet_handlerarg_t* arguments, int count) {
-  return request("gasnet_AMRequestMedium", Category::medium, target, handler, {source, bytes}, arguments,
-                 count);
+  return apenet::gasnet::request(
+      target, {"gasnet_AMRequestMedium", Category::medium, handler, {source, bytes}, arguments, count});
 }
 
 int gasneti_request_long(gasnet_node_t target, gasnet_handler_t handler, const void* source, size_t bytes,
                          void* destination, int is_async, const gasnet_handlerarg_t* arguments, int count) {
   const char* const call = is_async != 0 ? "gasnet_AMRequestLongAsync" : "gasnet_AMRequestLong";
-  return request(call, Category::long_message, target, handler, {source, bytes, destination}, arguments,
-                 count);
+  return apenet::gasnet::request(
+      target, {call, Category::long_message, handler, {source, bytes, destination}, arguments, count});
 }
 
 int gasneti_reply_short(gasnet_token_t token, gasnet_handler_t handler, const gasnet_handlerarg_t* arguments,
                         int count) {
-  return reply("gasnet_AMReplyShort", Category::short_message, token, handler, {}, arguments, count);
+  return apenet::gasnet::reply(
+      token, {"gasnet_AMReplyShort", Category::short_message, handler, {}, arguments, count});
 }
 
 int gasneti_reply_medium(gasnet_token_t token, gasnet_handler_t handler, const void* source, size_t bytes,
                          const gasnet_handlerarg_t* arguments, int count) {
-  return reply("gasnet_AMReplyMedium", Category::medium, token, handler, {source, bytes}, arguments, count);
+  return apenet::gasnet::reply(
+      token, {"gasnet_AMReplyMedium", Category::medium, handler, {source, bytes}, arguments, count});
 }
 
 int gasneti_reply_long(gasnet_token_t token, gasnet_handler_t handler, const void* source, size_t bytes,
                        void* destination, const gasnet_handlerarg_t* arguments, int count) {
-  return reply("gasnet_AMReplyLong", Category::long_message, token, handler, {source, bytes, destination},
-               arguments, count);
+  return apenet::gasnet::reply(token, {"gasnet_AMReplyLong",
+                                       Category::long_message,
+                                       handler,
+                                       {source, bytes, destination},
+                                       arguments,
+                                       count});
 }
 
 void gasneti_await_progress(void) {

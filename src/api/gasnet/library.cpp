@@ -32,8 +32,8 @@ bool read_exit_grace(Time& grace) {
   return true;
 }
 
-constexpr std::uint8_t number(Own own) {
-  return static_cast<std::uint8_t>(own);
+constexpr std::uint16_t number(Own own) {
+  return static_cast<std::uint16_t>(own);
 }
 
 }  // namespace
@@ -48,9 +48,10 @@ ThreadState& Library::thread() {
   return state;
 }
 
-int Library::init(Mode mode) {
+int Library::init(Mode mode, std::uint8_t lowest_handler) {
   if (is_initialised()) return GASNET_ERR_NOT_INIT;
   mode_ = mode;
+  lowest_handler_ = lowest_handler;
   ipc::Client* const client = ipc::Client::instance();
   if (client == nullptr) {
     std::fputs("gasnet_init: there is no simulation: start the program by `apenet run`\n", stderr);
@@ -91,15 +92,27 @@ int Library::attach(std::span<const std::pair<std::uint8_t, Handler>> handlers, 
   }
   if (!key) return GASNET_ERR_RESOURCE;
   exchange_segments(segment, *key);
+  meet("gasnet_attach");  // nobody sends to the handlers of a process that does not know the segments yet
+  is_attached_ = true;
+  return GASNET_OK;
+}
+
+void Library::meet(std::string_view call) {
   {
     const Inside inside(conduit_->card().client());
     barrier_->notify({});
   }
-  // Nobody sends to the handlers of a process that does not know the segments yet.
-  wait("gasnet_attach", [this] { return barrier_->is_complete(); });
+  wait(call, [this] { return barrier_->is_complete(); });
+  const Inside inside(conduit_->card().client());
   barrier_->finish();
-  is_attached_ = true;
-  return GASNET_OK;
+}
+
+std::uint32_t Library::first_on_node(std::uint32_t rank) {
+  ipc::Client& client = conduit_->card().client();
+  const auto node = client.node_of(rank);
+  std::uint32_t first = 0;
+  while (client.node_of(first) != node) ++first;
+  return first;
 }
 
 // Each tells rank 0, which sends the whole table down a tree.
@@ -137,7 +150,7 @@ void Library::spread_table() {
   }
 }
 
-std::unique_ptr<Barrier> Library::make_barrier(std::uint8_t handler) {
+std::unique_ptr<Barrier> Library::make_barrier(std::uint16_t handler) {
   auto barrier = std::make_unique<Barrier>(
       rank(), rank_count(),
       [this, handler](std::uint32_t target, std::uint32_t phase, std::uint32_t round, BarrierName name) {
@@ -226,7 +239,7 @@ void Library::reply(Running& to, const Outgoing& message) {
   conduit_->send(to.message->source, message);
 }
 
-void Library::signal(std::uint32_t target, std::uint8_t handler, std::span<const Argument> arguments,
+void Library::signal(std::uint32_t target, std::uint16_t handler, std::span<const Argument> arguments,
                      std::span<const std::byte> payload) {
   const Header header{.category = payload.empty() ? Category::short_message : Category::medium,
                       .is_reply = true,
@@ -277,15 +290,15 @@ void Library::run_handlers() {
       const Inside inside(conduit_->card().client());
       message = next_message();
       if (!message) return;
-      const bool is_own = message->header.handler < first_client_handler;
+      const bool is_own = message->header.handler >= first_own_handler;
       if (!message->header.is_reply && (is_own || is_attached_)) conduit_->owe(*message);
-      if (is_own) own_handlers_[message->header.handler](*message);
+      if (is_own) own_handlers_.at(message->header.handler - first_own_handler)(*message);
       if (!is_own && !is_attached_) {
         early_.push_back(std::move(*message));
         continue;
       }
     }
-    if (message->header.handler >= first_client_handler) run(*message);
+    if (message->header.handler < first_own_handler) run(*message);
     const Inside inside(conduit_->card().client());
     if (!message->header.is_reply) conduit_->give_back(message->source);
   }

@@ -1,7 +1,7 @@
 // Library: GASNet's core interface in one process, over any conduit.
 //
 // Handlers of the program run outside the process's lock, in the thread that polls, so they may send and may
-// use every other library. Handlers of the library itself have the numbers below 128, and run inside.
+// use every other library. Handlers of the library itself have numbers of their own, and run inside.
 #pragma once
 
 #include <array>
@@ -38,7 +38,8 @@ struct ThreadState {
 
 class Library {
  public:
-  static constexpr std::uint8_t first_client_handler = 128;
+  static constexpr std::uint8_t first_client_handler = 128;  // by the specification
+  static constexpr std::uint16_t first_own_handler = 256;
 
   // The library of this process.
   static Library& instance();
@@ -48,7 +49,8 @@ class Library {
   Library& operator=(const Library&) = delete;
 
   // Results of these are GASNET_OK or GASNET_ERR_*.
-  int init(Mode mode);
+  // lowest_handler: of those that attach() may give.
+  int init(Mode mode, std::uint8_t lowest_handler = first_client_handler);
   int attach(std::span<const std::pair<std::uint8_t, Handler>> handlers, std::size_t segment_bytes);
   // With code 0 waits for all others to come here, but no longer than GASNET_EXITTIMEOUT. Ends the whole
   // program.
@@ -62,6 +64,9 @@ class Library {
   [[nodiscard]] std::uint32_t rank() { return conduit_->card().rank(); }
   [[nodiscard]] std::uint32_t rank_count() { return conduit_->card().rank_count(); }
   [[nodiscard]] std::size_t max_segment_bytes() const { return max_segment_bytes_; }
+  [[nodiscard]] std::uint8_t lowest_handler() const { return lowest_handler_; }
+  // The first rank of the node of this one.
+  [[nodiscard]] std::uint32_t first_on_node(std::uint32_t rank);
   // By rank; empty before attach().
   [[nodiscard]] const std::vector<Segment>& segments() const { return segments_; }
   [[nodiscard]] bool is_in_segment(std::uint32_t rank, const void* address, std::size_t bytes) const;
@@ -77,13 +82,15 @@ class Library {
   void await_progress();
 
   // Sends a message to a handler of the library that needs no credit; call inside.
-  void signal(std::uint32_t target, std::uint8_t handler, std::span<const Argument> arguments,
+  void signal(std::uint32_t target, std::uint16_t handler, std::span<const Argument> arguments,
               std::span<const std::byte> payload = {});
   // Call inside, before the message can come.
-  void set_handler(std::uint8_t number, std::function<void(const Incoming&)> handler) {
-    own_handlers_[number] = std::move(handler);
+  void set_handler(std::uint16_t number, std::function<void(const Incoming&)> handler) {
+    own_handlers_.at(number - first_own_handler) = std::move(handler);
   }
   [[nodiscard]] Barrier& barrier() { return *barrier_; }
+  // An anonymous barrier; runs handlers meanwhile.
+  void meet(std::string_view call);
 
   // Prints node, call and text on standard error, and ends the process.
   [[noreturn]] void fatal(std::string_view call, std::string_view text);
@@ -109,9 +116,10 @@ class Library {
   // over.
   [[nodiscard]] std::optional<Time> time_left();
   void await(std::string_view call, const std::function<bool()>& done);
-  [[nodiscard]] std::unique_ptr<Barrier> make_barrier(std::uint8_t handler);
+  [[nodiscard]] std::unique_ptr<Barrier> make_barrier(std::uint16_t handler);
 
   Mode mode_ = Mode::seq;
+  std::uint8_t lowest_handler_ = first_client_handler;
   std::unique_ptr<Conduit> conduit_;
   std::unique_ptr<Barrier> barrier_;
   std::unique_ptr<Barrier> exits_;
@@ -123,7 +131,7 @@ class Library {
   // simulated.
   Time exit_grace_ = Time::from_ns(10'000'000);
   std::array<Handler, 256> handlers_{};
-  std::array<std::function<void(const Incoming&)>, first_client_handler> own_handlers_{};
+  std::array<std::function<void(const Incoming&)>, 16> own_handlers_{};
   std::deque<Incoming> early_;  // for the program's handlers, which run when this process has attached, too
   std::vector<Segment> segments_;
   std::vector<Segment> table_;  // while attaching
@@ -131,8 +139,8 @@ class Library {
 };
 
 // Numbers of the library's own handlers.
-enum class Own : std::uint8_t {
-  leave,
+enum class Own : std::uint16_t {
+  leave = Library::first_own_handler,
   exit,
   segment,
   table,

@@ -21,8 +21,8 @@ std::byte* memory_at(Argument low_half, Argument high_half) {
   return reinterpret_cast<std::byte*>(number(low_half, high_half));  // NOLINT(performance-no-int-to-ptr)
 }
 
-constexpr std::uint8_t handler(Own own) {
-  return static_cast<std::uint8_t>(own);
+constexpr std::uint16_t handler(Own own) {
+  return static_cast<std::uint16_t>(own);
 }
 
 void request(Library& library, std::uint32_t target, Own own, std::span<const Argument> words,

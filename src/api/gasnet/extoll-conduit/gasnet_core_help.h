@@ -1,0 +1,10 @@
+/* GASNet's conduit for EXTOLL: it needs none of its own beside GASNet's helpers. */
+#ifndef _IN_GASNET_H
+#error "clients include gasnet.h"
+#endif
+#ifndef _GASNET_CORE_HELP_H
+#define _GASNET_CORE_HELP_H
+
+#include <gasnet_help.h>
+
+#endif
