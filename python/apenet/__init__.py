@@ -7,6 +7,7 @@ apenet.run(["./program"], n=16, machine=ape16)
 apenet.replay("trace.goal", machine=ape16)
 apenet.traffic("iq-router-v1", loads="0.1:0.8:0.1", engine="flit")
 apenet.workload(program, n=16, machine=ape16)
+apenet.optimise_placement("trace.goal", machine=ape16)
 apenet.fit.fit("osu_latency.txt")
 apenet.calibrate.calibrate("tcp")
 apenet.reproduce.reproduce(apenet.reproduce.plan(["ape128"]))
@@ -17,6 +18,7 @@ from apenet._core import version as __version__
 from apenet.base.errors import ApenetError, HostError, InputError, MachineError, NotWrittenError, PartitionError
 from apenet.fit import calibrate
 from apenet.machine import Machine, machine, machine_names, machines
+from apenet.placing import PlacementResult, optimise_placement
 from apenet.run.program import RunResult, run
 from apenet.run.replay import ReplayError, ReplayResult, replay
 from apenet.run.traffic import TrafficPoint, TrafficResult, traffic
@@ -30,6 +32,7 @@ __all__ = [
     "MachineError",
     "NotWrittenError",
     "PartitionError",
+    "PlacementResult",
     "ReplayError",
     "ReplayResult",
     "RunResult",
@@ -43,6 +46,7 @@ __all__ = [
     "machine",
     "machine_names",
     "machines",
+    "optimise_placement",
     "replay",
     "reproduce",
     "run",

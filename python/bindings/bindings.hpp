@@ -13,6 +13,7 @@
 namespace apenet {
 
 void bind_schema(nanobind::module_& module);
+void bind_links(nanobind::module_& module);
 void bind_machine(nanobind::module_& module);
 void bind_card_tests(nanobind::module_& module);
 void bind_workloads(nanobind::module_& module);

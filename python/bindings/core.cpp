@@ -28,6 +28,7 @@ NB_MODULE(_core, module) {
   module.attr("version") = APENET_VERSION;
   apenet::set_interruption_look(look_for_signals);
   apenet::bind_machine(module);
+  apenet::bind_links(module);
   apenet::bind_card_tests(module);
   apenet::bind_perf(module);
   apenet::bind_session(module);

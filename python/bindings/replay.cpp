@@ -4,6 +4,8 @@
 #include <nanobind/stl/vector.h>
 #include <nanobind/trampoline.h>
 
+#include <array>
+#include <map>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -114,13 +116,39 @@ void bind_ranks(nb::module_& module) {
       .def("report", &MessagePassing::report);
 }
 
+nb::tuple traffic_of(const GoalSchedule& schedule) {
+  struct Sum {
+    std::int64_t messages = 0;
+    std::int64_t bytes = 0;
+  };
+  std::map<std::pair<std::int64_t, std::int64_t>, Sum> sums;
+  for (std::size_t rank = 0; rank < schedule.ranks.size(); ++rank) {
+    for (const GoalOperation& operation : schedule.ranks[rank].operations) {
+      if (operation.kind != GoalOperation::Kind::send) continue;
+      Sum& sum = sums[{static_cast<std::int64_t>(rank), operation.peer}];
+      ++sum.messages;
+      sum.bytes += operation.amount;
+    }
+  }
+  std::array<std::vector<std::int64_t>, 4> columns;
+  for (const auto& [ranks, sum] : sums) {
+    columns[0].push_back(ranks.first);
+    columns[1].push_back(ranks.second);
+    columns[2].push_back(sum.messages);
+    columns[3].push_back(sum.bytes);
+  }
+  return nb::make_tuple(integers(columns[0]), integers(columns[1]), integers(columns[2]),
+                        integers(columns[3]));
+}
+
 }  // namespace
 
 void bind_replay(nb::module_& module) {
   bind_ranks(module);
-  nb::class_<GoalSchedule>(module, "GoalSchedule").def_prop_ro("rank_count", [](const GoalSchedule& self) {
-    return self.ranks.size();
-  });
+  nb::class_<GoalSchedule>(module, "GoalSchedule")
+      .def_prop_ro("rank_count", [](const GoalSchedule& self) { return self.ranks.size(); })
+      .def("traffic", &traffic_of,
+           "Arrays: sender, receiver, messages and bytes of each pair of ranks that sends.");
   module.def("read_goal", &read_goal, nb::arg("path"), nb::arg("name"),
              nb::call_guard<nb::gil_scoped_release>());
 

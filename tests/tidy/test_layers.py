@@ -145,8 +145,9 @@ PYTHON_RULES = {
     "bench": ["base", "machine", "host", "run"],
     "fit": ["base", "machine", "bench"],
     "perf": ["base", "machine", "host", "compute", "run"],
+    "placing": ["base", "machine", "run"],
     "reproduce": ["base", "machine", "host", "run", "bench", "fit"],
-    "cli": ["base", "machine", "host", "compute", "run", "bench", "fit", "perf", "reproduce"],
+    "cli": ["base", "machine", "host", "compute", "run", "bench", "fit", "perf", "placing", "reproduce"],
 }
 PACKAGE = ROOT / "python" / "apenet"
 

@@ -19,6 +19,7 @@ from apenet.cli import (
     fit_compute,
     machine,
     perf,
+    placing,
     replay,
     reproduce,
     run,
@@ -43,6 +44,7 @@ app.command(context_settings={"allow_interspersed_args": False})(run.run)
 app.command()(bench.bench)
 app.command(context_settings={"ignore_unknown_options": True, "allow_extra_args": True})(cc.cc)
 app.command()(replay.replay)
+app.command("map")(placing.place)
 app.command()(reproduce.reproduce)
 app.command()(traffic.traffic)
 app.command()(fit.fit)

@@ -72,7 +72,8 @@ ToMachineOption = Annotated[
 ]
 RanksPerNodeOption = Annotated[int, typer.Option("--ranks-per-node", help="Ranks that share a node's card.")]
 MapOption = Annotated[
-    str, typer.Option("--map", metavar="FILE|linear|random:SEED", help="Placement of ranks on nodes.")
+    str,
+    typer.Option("--map", metavar="FILE|linear|random:SEED|cart:PxQxRxS", help="Placement of ranks on nodes."),
 ]
 EngineOption = Annotated[str, typer.Option("--engine", metavar="packet|flit", help="Engine of the network.")]
 RunFolderOption = Annotated[

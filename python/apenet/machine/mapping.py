@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -13,24 +14,37 @@ from apenet.base.infiles import UnreadableError, read_text
 from apenet.base.numbers import whole
 from apenet.base.outfiles import given_path
 from apenet.machine import Machine
+from apenet.machine.cart import Torus, fold
 
 Mapping = str | Path | Sequence[int]
 MOST_MAP_BYTES = 2**28
 MOST_RANKS = 2**24  # as many as the largest machine has nodes
+MOST_GRID_DIMENSIONS = 6
+EXPECTED = '"linear", "random:SEED", "cart:PxQxRxS" or a file'
+
+# The line that `apenet map` writes, so that a map is not taken for one of another machine.
+_MADE_FOR = re.compile(r"#\s*map of (\d+) ranks on (\S+), (.+)")
 
 
 def map_file(mapping: Mapping) -> Path | None:
     """The file that a mapping names, if it is one."""
-    named = isinstance(mapping, str | Path) and str(mapping) != "linear" and not str(mapping).startswith("random:")
-    return given_path("map", str(mapping), '"linear", "random:SEED" or a file') if named else None
+    if not isinstance(mapping, str | Path) or str(mapping) == "linear" or str(mapping).startswith(("random:", "cart:")):
+        return None
+    return given_path("map", str(mapping), EXPECTED)
+
+
+def made_for(machine: Machine, ranks: int) -> str:
+    """The first line of a map file: the machine and the ranks that it is for."""
+    return f"# map of {ranks} ranks on {machine.name}, {machine.shape}"
 
 
 def map_ranks(machine: Machine, ranks: int, ranks_per_node: int = 1, mapping: Mapping = "linear") -> list[int]:
     """The node of every rank.
 
     `linear` fills node after node, X first. `random:SEED` fills the nodes in a random order that depends on nothing but
-    the seed. Everything else is a file with one line per rank: a node's number, or its coordinates as `1 0 2`.
-    A sequence gives the nodes themselves. Raises InputError when the ranks do not fit the machine.
+    the seed. `cart:PxQxRxS` folds a grid of ranks, numbered as by `MPI_Cart_create`, onto a torus or mesh. Everything
+    else is a file with one line per rank: a node's number, or its coordinates as `1 0 2`. A sequence gives the nodes
+    themselves. Raises InputError when the ranks do not fit the machine.
     """
     ranks = whole("ranks", ranks, 1, MOST_RANKS, f"a whole number from 1 to {MOST_RANKS}")
     ranks_per_node = whole("ranks-per-node", ranks_per_node, 1, MOST_RANKS, "a whole number of at least 1")
@@ -48,7 +62,9 @@ def _mapped(machine: Machine, ranks: int, ranks_per_node: int, mapping: str | Pa
     text = str(mapping)
     file = map_file(mapping)
     if file is not None:
-        return _from_file(machine, ranks, file)
+        return _from_file(machine, ranks, ranks_per_node, file)
+    if text.startswith("cart:"):
+        return _folded(machine, ranks, ranks_per_node, text)
     needed = -(-ranks // ranks_per_node)
     available = machine.node_count if machine.node_count is not None else needed
     if needed > available:
@@ -68,6 +84,36 @@ def _mapped(machine: Machine, ranks: int, ranks_per_node: int, mapping: str | Pa
     return [order[rank // ranks_per_node] for rank in range(ranks)]
 
 
+def torus_of(machine: Machine) -> Torus | None:
+    """The machine as a block of nodes, None if it is no torus and no mesh."""
+    topology = machine.file.network.topology.value
+    if topology not in {"torus", "mesh"}:
+        return None
+    return Torus(machine.dims, (topology == "torus",) * len(machine.dims))
+
+
+def _folded(machine: Machine, ranks: int, ranks_per_node: int, text: str) -> list[int]:
+    torus = torus_of(machine)
+    if torus is None:
+        raise InputError("map", text, f"a machine that is a torus or a mesh; {machine.name} is not")
+    content = text.removeprefix("cart:")
+    if not re.fullmatch(r"\d{1,8}(x\d{1,8})*", content):
+        raise InputError("map", text, "cart:PxQxRxS with the extents of the grid of ranks, such as cart:4x4x2x2")
+    grid = [int(extent) for extent in content.split("x")]
+    if len(grid) > MOST_GRID_DIMENSIONS:
+        raise InputError("map", text, f"at most {MOST_GRID_DIMENSIONS} extents")
+    if math.prod(grid) != ranks:
+        raise InputError("map", text, f"extents whose product is the number of ranks, {ranks}")
+    nodes = fold(grid, torus, ranks_per_node)
+    if nodes is None:
+        raise InputError(
+            "map",
+            text,
+            f"a grid that fills a block of the {machine.shape} nodes, with {ranks_per_node} rank(s) on each",
+        )
+    return [int(node) for node in nodes]
+
+
 def _given(machine: Machine, ranks: int, nodes: Sequence[int]) -> list[int]:
     if len(nodes) != ranks:
         raise InputError("map", list(nodes), f"one node for each of the {ranks} ranks")
@@ -76,16 +122,26 @@ def _given(machine: Machine, ranks: int, nodes: Sequence[int]) -> list[int]:
     return [whole("map", node, 0, most, expected) for node in nodes]
 
 
-def _from_file(machine: Machine, ranks: int, path: Path) -> list[int]:
+def _from_file(machine: Machine, ranks: int, ranks_per_node: int, path: Path) -> list[int]:
     try:
         lines = read_text(path, MOST_MAP_BYTES).splitlines()
     except UnreadableError as error:
-        raise InputError("map", path, f'"linear", "random:SEED" or a file that can be read ({error})') from error
-    nodes = []
+        raise InputError("map", path, f"{EXPECTED} that can be read ({error})") from error
+    nodes: list[int] = []
+    on_node: Counter[int] = Counter()
     for number, line in enumerate(lines, start=1):
+        made = _MADE_FOR.fullmatch(line.strip())
+        if made and line.strip() != made_for(machine, ranks):
+            raise InputError(f"{path}:{number}", line.strip(), f"a {made_for(machine, ranks).removeprefix('# ')}")
         content = line.partition("#")[0].strip()
         if content:
-            nodes.append(_node_of_line(machine, content, f"{path}:{number}"))
+            node = _node_of_line(machine, content, f"{path}:{number}")
+            on_node[node] += 1
+            if on_node[node] > ranks_per_node:
+                raise InputError(
+                    f"{path}:{number}", content, f"at most {ranks_per_node} rank(s) on a node: see --ranks-per-node"
+                )
+            nodes.append(node)
     if len(nodes) != ranks:
         raise InputError(
             str(path),

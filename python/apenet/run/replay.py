@@ -70,13 +70,7 @@ def replay(
     seed = checked_seed(seed)
     began = time.monotonic()
     file = Path(trace)
-    try:
-        with opened_file(file) as opened:
-            schedule = _core.read_goal(opened, printable(file))
-    except UnreadableError as error:
-        raise InputError("trace", str(trace), f"a GOAL file that can be read ({error})") from error
-    except ValueError as error:
-        raise from_core(error) from error
+    schedule = read_trace(file)
     nodes = map_ranks(chosen, schedule.rank_count, ranks_per_node, mapping)
     request = ReplayRequest(
         trace=str(trace),
@@ -91,6 +85,18 @@ def replay(
     inputs = {"the GOAL file": file, "machine": chosen.path, "map": map_file(mapping)}
     with runfolder.Outputs(request, out=out, trace=trace_out, inputs=inputs) as outputs:
         return outputs.keep(_replayed(request, schedule, outputs.observation, began))
+
+
+def read_trace(trace: str | Path) -> _core.GoalSchedule:
+    """Reads a GOAL trace. Raises InputError, which names the line."""
+    file = Path(trace)
+    try:
+        with opened_file(file) as opened:
+            return _core.read_goal(opened, printable(file))
+    except UnreadableError as error:
+        raise InputError("trace", str(trace), f"a GOAL file that can be read ({error})") from error
+    except ValueError as error:
+        raise from_core(error) from error
 
 
 def _replayed(
