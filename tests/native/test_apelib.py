@@ -30,12 +30,12 @@ def compiled(source: Path, program: Path | None = None, *options: str, mpi: bool
 
 
 @pytest.fixture
-def run_virtual(start_apenet):
+def run_virtual(apenet):
     def run(program, ranks: int, *arguments: str, machine: str = "ape16", options: tuple[str, ...] = (), **environment):
         settings = {"env": {**os.environ, **environment}} if environment else {}
         command = program if isinstance(program, list) else [program]
         options = ("run", "-n", str(ranks), "--machine", machine, *options, "--")
-        done = start_apenet(*options, *command, *arguments, **settings).finish()
+        done = apenet(*options, *command, *arguments, **settings)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
@@ -283,14 +283,14 @@ def test_dims_of_the_environment(run_virtual, tmp_path):
     assert run_real(6, program, APELIB_DIMS="1x6") == "3: 1x6x1x1\n"
 
 
-def test_a_missing_message_is_a_deadlock_that_names_the_call(start_apenet, tmp_path):
+def test_a_missing_message_is_a_deadlock_that_names_the_call(apenet, tmp_path):
     source = tmp_path / "waits.c"
     source.write_text(
         "#include <apelib.h>\nint main(void) {\n  char byte;\n  int rank;\n"
         "  if (ape_init() || ape_rank(&rank)) return 1;\n"
         "  return ape_recv(&byte, 1, 1 - rank, 0, APE_AUTO);\n}\n"
     )
-    done = start_apenet("run", "-n", "2", "--machine", "ape16", "--", compiled(source)).finish()
+    done = apenet("run", "-n", "2", "--machine", "ape16", "--", compiled(source))
     assert done.returncode != 0
     assert "waits in ape_recv" in done.stderr
 

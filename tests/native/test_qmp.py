@@ -15,10 +15,10 @@ HANG_GUARD_S = 300
 
 
 @pytest.fixture
-def run_virtual(start_apenet, compile_native):
+def run_virtual(apenet, compile_native):
     def run(source: str, ranks: int, *arguments: str, machine: str = "ape16", options: tuple[str, ...] = ()):
         program = compile_native(f"qmp/{source}", "qmp", "apelib")
-        return start_apenet("run", "-n", str(ranks), "--machine", machine, *options, "--", program, *arguments).finish()
+        return apenet("run", "-n", str(ranks), "--machine", machine, *options, "--", program, *arguments)
 
     return run
 

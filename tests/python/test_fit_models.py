@@ -66,7 +66,7 @@ def test_one_channel_count_determines_only_the_sum():
 
 
 def test_several_channel_counts_separate_lambda_and_tau():
-    fitted = fit_paths(measured(QPACE, range(32, 2049, 32), counts=[1, 2, 4, 5, 6, 7, 8]), 2, NO_INTERVALS)
+    fitted = fit_paths(measured(QPACE, range(64, 2049, 64), counts=[1, 2, 4, 5, 6, 7, 8]), 2, NO_INTERVALS)
     for path, (fixed, gap, rate) in zip(fitted.paths, QPACE, strict=True):
         assert path.lambda_us.value == pytest.approx(fixed, rel=1e-3)
         assert path.tau_us.value == pytest.approx(gap, rel=1e-3)

@@ -107,7 +107,7 @@ struct Accesses {
   }
 };
 using Reads = Accesses<read_if_possible, void*>;
-using Writes = Accesses<write, const void*>;
+using Writes = Accesses<libfabric::write, const void*>;
 
 AccessCall inject_call(fid_ep* ep, const void* start, std::size_t length, fi_addr_t peer) {
   AccessCall call = plain_call(ep, make_buffer(endpoint_of(ep), start, length), peer, nullptr);

@@ -14,7 +14,7 @@ constexpr auto patience = 100ms;
 // Once ranks have been left out, the run may already not repeat, so a shorter wait is enough.
 constexpr auto patience_again = 20ms;
 constexpr int limited_factor = 10;  // multiplies both if a rank may wake by itself
-constexpr std::uint32_t least_looks = 3;
+constexpr std::uint32_t least_sleep_looks = 3;
 constexpr auto rest = 2ms;  // of a left-out rank that has run
 
 }  // namespace
@@ -83,7 +83,7 @@ bool SleepWatch::something_works(std::vector<int> rank_processes, int launcher_i
 
 bool SleepWatch::has_slept(std::uint32_t number, const Rank& rank, WallClock::time_point now) const {
   const auto least = left_out_.contains(number) ? patience_again : patience;
-  return rank.looks >= least_looks &&
+  return rank.looks >= least_sleep_looks &&
          now - rank.since >= least * (rank.may_wake_by_itself ? limited_factor : 1);
 }
 
