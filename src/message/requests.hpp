@@ -156,7 +156,7 @@ struct DatagramCosts {
   Time receive;
 };
 
-// What the card can carry (NicCapabilities).
+// What the card can carry, and when its interrupts are answered (NicCapabilities).
 struct CardLimits {
   std::uint32_t needs_credit = 0;      // messages wait for RequestVerb::credit
   std::uint32_t reaches_gpus = 0;      // puts and gets read and write the memory of GPUs without a copy
@@ -164,6 +164,7 @@ struct CardLimits {
   std::int64_t max_message_bytes = 0;  // 0: any
   std::int64_t max_send_bytes = 0;     // 0: any
   std::int64_t send_packet_bytes = 0;
+  Time interrupt;  // until a process that sleeps in the card's driver runs
 };
 
 }  // namespace apenet::message

@@ -131,6 +131,7 @@ struct NicCapabilities {
   // Sends and puts of one (source, target, channel) arrive in the order of their posts; otherwise only those
   // of the same verb and the same from_cpu do.
   bool ordered_verbs = true;
+  Time interrupt{};  // until the driver has woken a process that sleeps for an event
 
   [[nodiscard]] constexpr std::int64_t pio_limit_bytes(Verb verb) const {
     return verb == Verb::put ? std::min(max_pio_bytes, max_pio_put_bytes) : max_pio_bytes;

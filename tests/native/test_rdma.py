@@ -77,6 +77,22 @@ def test_buffers_that_are_addresses_live_as_long(apenet, compile_native, scenari
     assert run.returncode == 0, run.stderr
 
 
+@pytest.mark.parametrize("machine", ["ape16", "apenetplus-v5"])
+def test_an_interrupt_wakes_a_process_that_sleeps_in_the_driver(apenet, compile_native, machine):
+    program = compile_native("rdma/interrupt.c", "rdma")
+    interrupt_us = package.machine(machine).file.card.get_service_us.value
+
+    def taken_ns(way: str, pause_us: int) -> int:
+        run = apenet("run", "-n", "2", "--machine", machine, "--", program, way, str(pause_us))
+        assert run.returncode == 0, run.stderr
+        return int(run.stdout)
+
+    by_polling = taken_ns("wait", 0)
+    assert {taken_ns(way, 0) - by_polling for way in ("poll", "select", "epoll")} == {round(interrupt_us * 1000)}
+    # The event is there before the process looks.
+    assert taken_ns("select", 100) == taken_ns("wait", 100)
+
+
 def test_a_rank_that_dies_ends_the_run_with_its_status(apenet, compile_native):
     program = compile_native("rdma/lifetime.c", "rdma", mpi=True)
     run = apenet("run", "-n", "2", "--machine", "ape16", "--", program, "dies")

@@ -385,8 +385,15 @@ bool Port::poll(ape_rdma_event& event) {
 
 bool Port::await_event(std::int64_t most_ps) noexcept {
   const auto has_event = [this] { return !events_.empty(); };
-  if (most_ps >= 0) return card_.wait_for("select or poll", Time::from_ps(most_ps), has_event);
-  card_.wait_until("select or poll", has_event);
+  card_.pay();
+  const std::int64_t start_ps = card_.now_ps();
+  if (most_ps < 0) {
+    card_.wait_until("select or poll", has_event);
+  } else if (!card_.wait_for("select or poll", Time::from_ps(most_ps), has_event)) {
+    return false;
+  }
+  const bool has_slept = card_.now_ps() > start_ps;
+  if (has_slept) card_.charge(card_.limits().interrupt);
   return true;
 }
 

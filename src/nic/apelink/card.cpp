@@ -24,6 +24,7 @@ CardFacts common_facts(const CommonDescription& card, const HostDescription& hos
                            .max_message_bytes = card.max_message_bytes,
                            .max_send_bytes = card.max_message_bytes,
                            .max_pio_bytes = card.max_pio_bytes,
+                           .interrupt = card.get_service,
                            .channels = static_cast<std::uint16_t>(card.queues),
                            .peer_queues = static_cast<std::uint16_t>(card.queues)},
           .network_channels = static_cast<std::uint32_t>(card.queues),

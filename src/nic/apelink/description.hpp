@@ -47,7 +47,7 @@ inline void list_fields(schema::Fields& fields, CommonDescription& card) {
          "largest payload that the CPU can write to the card; 0: none");
   fields("ports", card.ports, count, "processes that can share the card");
   fields("get_service_us", card.get_service, not_negative,
-         "time in which the driver at the target turns a get request into a put");
+         "time in which the driver answers an interrupt: turns a get request into a put, or wakes a process");
 }
 
 struct Description : CommonDescription {
