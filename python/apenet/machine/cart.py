@@ -59,7 +59,7 @@ def _coordinates(extents: Extents) -> Integers:
 
 
 def _number(coordinates: Integers, extents: Extents) -> Integers:
-    return np.ravel_multi_index(tuple(coordinates.T), extents).astype(np.int64)
+    return np.array(np.ravel_multi_index(tuple(coordinates.T), extents), dtype=np.int64)
 
 
 def _factors(extents: Extents, product: int) -> Iterator[Extents]:

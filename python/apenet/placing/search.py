@@ -140,8 +140,8 @@ class _Search:
             raise machine.refused(error) from error
         self._peers: list[list[tuple[int, int]]] = [[] for _ in range(self._ranks)]
         for low, high, weight in zip(*(column.tolist() for column in traffic.between()), strict=True):
-            self._peers[low].append((high, int(weight)))
-            self._peers[high].append((low, int(weight)))
+            self._peers[low].append((high, weight))
+            self._peers[high].append((low, weight))
         self._given = self._placed_as(given)
 
     def candidates(self) -> list[Integers]:

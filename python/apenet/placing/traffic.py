@@ -31,11 +31,12 @@ class RankTraffic:
     receivers: Integers
     sent_bytes: Integers
 
-    def between(self) -> tuple[Integers, Integers, npt.NDArray[np.float64]]:
+    def between(self) -> tuple[Integers, Integers, Integers]:
         """Each pair once, in both directions together: lower ranks, higher ranks, bytes."""
         low, high = np.minimum(self.senders, self.receivers), np.maximum(self.senders, self.receivers)
         pairs, place = np.unique(low * self.ranks + high, return_inverse=True)
-        sums = np.bincount(place, weights=self.sent_bytes.astype(np.float64), minlength=len(pairs))
+        sums = np.zeros(len(pairs), dtype=np.int64)
+        np.add.at(sums, place, self.sent_bytes)
         return pairs // self.ranks, pairs % self.ranks, sums
 
 
