@@ -4,8 +4,8 @@ The cost is hop-bytes: the sum over pairs of ranks of bytes times the fewest lin
 least is a quadratic assignment problem, which can be solved exactly only for tens of ranks. The search starts from the
 given placement, from placements grown rank by rank (greedy, several times with other ties), and from recursive
 bisection of the ranks and the nodes. It improves the best by threshold accepting (Dueck and Scheuer, J. Comput. Phys.
-90, 1990): a swap of two places is taken if it costs at most the threshold, which falls to zero. All sums are whole
-numbers and all random numbers come from the seed, so every host finds the same placement.
+90, 1990): a swap of two places is taken if it costs at most the threshold, which falls to zero. The search adds
+whole numbers only, and all random numbers come from the seed, so it repeats.
 """
 
 from __future__ import annotations
