@@ -54,10 +54,9 @@ TEST_P(TopologyContract, SaturationDrains) {
     std::iota(pattern.begin(), pattern.end(), 0U);
     for (std::size_t i = pattern.size(); i > 1; --i) std::swap(pattern[i - 1], pattern[random.below(i)]);
     if (seed % 3 == 0) std::fill(pattern.begin(), pattern.end(), pattern.front());
-    for (int i = 0; i < 15; ++i) {
+    for (std::uint64_t i = 0; i < drawn_cases(15); ++i) {
       for (NodeId node = 0; node < pattern.size(); ++node) {
-        traffic.offer(node, pattern[node],
-                      static_cast<std::uint16_t>(static_cast<unsigned>(i) % parameters.card_channels),
+        traffic.offer(node, pattern[node], static_cast<std::uint16_t>(i % parameters.card_channels),
                       parameters.max_packet_wire_bytes);
       }
     }

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import socket
 import subprocess
 import sys
@@ -73,6 +74,33 @@ def test_every_call_gives_the_same_in_virtual_and_in_real_time(compile_native, r
 def test_every_call_within_a_host(compile_native, run_virtual, ranks):
     program = compile_native("apelib/conformance.c", "apelib")
     assert run_real(ranks, program, APELIB_PROVIDER="shm") == run_virtual(program, ranks)
+
+
+def slurm_has(plugin: str) -> bool:
+    """Whether Slurm runs here and can start a step with this PMI."""
+    if shutil.which("srun") is None:
+        return False
+    step = ["srun", "--immediate=5", f"--mpi={plugin}", "--ntasks=1", "true"]
+    try:
+        return subprocess.run(step, capture_output=True, check=False, timeout=20).returncode == 0
+    except subprocess.TimeoutExpired:
+        return False
+
+
+@pytest.mark.parametrize("plugin", ["pmi2", "pmix"])
+def test_slurm_starts_the_ranks(compile_native, run_virtual, plugin):
+    if not slurm_has(plugin):
+        pytest.skip(f"srun --mpi={plugin} starts nothing here")
+    program = compile_native("apelib/conformance.c", "apelib")
+    done = subprocess.run(
+        ["srun", f"--mpi={plugin}", "--nodes=1", "--ntasks=4", "--overcommit", program],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=HANG_GUARD_S,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout == run_virtual(program, 4)
 
 
 @pytest.mark.parametrize("machine", MACHINES)
