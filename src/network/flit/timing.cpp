@@ -32,6 +32,13 @@ double slowdown(const FlitTiming& timing, const DataRate& rate) {
          static_cast<double>(rate.duration(many * timing.flit_bytes).ps());
 }
 
+double slowdown(const NetworkDescription& description, const DataRate& rate) {
+  FlitTiming timing;
+  timing.clock.frequency_hz = description.pipeline.clock_hz;
+  timing.flit_bytes = static_cast<std::uint32_t>(flit_bytes_of(description));
+  return timing.clock.frequency_hz <= 0 ? 1 : slowdown(timing, rate);
+}
+
 std::string in_hundredths(double value) {
   const std::int64_t hundredths = std::llround(100 * value);
   const std::string digits = std::to_string(hundredths % 100);
@@ -144,14 +151,15 @@ std::int64_t flit_bytes_of(const NetworkDescription& description) {
 }
 
 double flit_slowdown(const NetworkDescription& description) {
-  FlitTiming timing;
-  timing.clock.frequency_hz = description.pipeline.clock_hz;
-  timing.flit_bytes = static_cast<std::uint32_t>(flit_bytes_of(description));
-  if (timing.clock.frequency_hz <= 0) return 1;
-  if (description.links.empty()) return slowdown(timing, description.local_rate);
+  if (description.links.empty()) return flit_port_slowdown(description);
   double most = 1;
-  for (const LinkDescription& link : description.links) most = std::max(most, slowdown(timing, link.rate));
+  for (const LinkDescription& link : description.links)
+    most = std::max(most, slowdown(description, link.rate));
   return most;
+}
+
+double flit_port_slowdown(const NetworkDescription& description) {
+  return slowdown(description, description.local_rate);
 }
 
 FlitTiming make_flit_clock(const NetworkDescription& description) {

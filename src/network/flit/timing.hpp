@@ -49,6 +49,8 @@ struct FlitTiming {
 // The largest ratio of a flit's duration on a link (on a port without links) to the described duration. It
 // differs from 1 because durations are rounded to whole cycles. It is 1 without a clock.
 [[nodiscard]] double flit_slowdown(const NetworkDescription& description);
+// The same ratio for the ports between routers and cards. A port carries at most one flit per cycle.
+[[nodiscard]] double flit_port_slowdown(const NetworkDescription& description);
 
 // Both functions throw std::invalid_argument, which names the key, the value and what was expected.
 

@@ -338,6 +338,7 @@ void PacketEngine::grant(std::uint32_t queue_index, std::uint32_t flight_index, 
   flight.tail_in = tail_out + stage.latency;
   flight.ready = header_out + stage.header_latency;
   if (stage.kind == StageKind::ejection) {
+    if (flight.hops == 0) ports_only_ += stage.last_duration;
     schedule(EventKind::link, output_index, flight.tail_in, Step::delivered, {0, flight_index, output_index});
     leave_queue(queue_index, next, tail_out, returning_bytes, stage);
     return;

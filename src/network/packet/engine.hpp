@@ -181,6 +181,7 @@ class PacketEngine final : public HaltingNetwork, private EventHandler {
   bool is_wormhole_;
   bool takes_any_lane_;
   packet::Trust trust_;
+  Time ports_only_;                              // in ports, of packets that crossed no link
   std::vector<std::uint32_t> upstream_;          // per (router, port): the output that feeds its queues
   std::vector<Stage> stages_;                    // link classes, then ejection and injection
   std::vector<NetworkClient*> clients_;          // of each node

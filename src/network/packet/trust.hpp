@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "kernel/rate.hpp"
 #include "kernel/time.hpp"
 #include "network/description.hpp"
 
@@ -13,9 +14,15 @@ namespace apenet::packet {
 // What a run's packets met, over all of its virtual time.
 struct Congestion {
   Time now = Time::zero();
-  Time busiest = Time::zero();  // use of the busiest output
-  Time waiting = Time::zero();  // of all headers, in arbitration for an output
-  Time moving = Time::zero();   // what all packets would have taken without waiting
+  Time busiest = Time::zero();     // use of the busiest output
+  Time waiting = Time::zero();     // of all headers, in arbitration for an output
+  Time moving = Time::zero();      // what all packets would have taken without waiting
+  Time ejecting = Time::zero();    // of that, in the nodes' ports
+  Time ports_only = Time::zero();  // of that, packets that cross no link
+  // What they would wait longer, since outputs and lanes are used for longer: for links, and for nodes'
+  // ports.
+  Time unseen_at_links = Time::zero();
+  Time unseen_at_ports = Time::zero();
 };
 
 // The limits and the sizes of deviations are measured: docs/models/flit-engine.md, "The packet engine under
@@ -24,9 +31,15 @@ class Trust {
  public:
   explicit Trust(const NetworkParameters& parameters);
 
-  // How long an output of this stage stands idle after each packet in the flit engine: a time that the packet
-  // engine does not model, and that counts as use. Stages: link classes, ejection, injection.
-  [[nodiscard]] Time idle_after_packet(std::size_t stage) const { return idle_after_packet_[stage]; }
+  // How long these packets use an output in the flit engine, or the one lane of it that they take: a lane
+  // idles between packets, and while it waits for credits, and ports carry at most a flit per cycle. Packets
+  // behind others in a lane do not count as waiting, and thus as use. Stages: link classes, ejection,
+  // injection.
+  [[nodiscard]] Time use(std::size_t stage, Time busy, std::uint64_t packets, std::uint64_t wire_bytes) const;
+
+  // How long these packets wait for an output that they use for a part of the time, as in a queue with random
+  // arrivals and constant service (M/D/1).
+  [[nodiscard]] static Time waiting(Time use, Time now);
 
   [[nodiscard]] std::vector<std::string> warnings(const Congestion& congestion) const;
 
@@ -42,11 +55,22 @@ class Trust {
     double waiting_of_both;
   };
 
+  struct Lane {
+    Time idle_after_packet;
+    Time credit_loop;      // in which its buffer's bytes pass once; zero: no limit
+    bool is_port = false;  // of a node, out of the network
+  };
+
   [[nodiscard]] static Limits limits_of(const NetworkParameters& parameters);
+  void warn_of_load(const Congestion& congestion, std::vector<std::string>& warnings) const;
+  void warn_of_unseen(const Congestion& congestion, std::vector<std::string>& warnings) const;
 
   Limits limits_;
   double flit_slowdown_;  // of the flit engine's links; unless it is 1, that engine simulates another machine
-  std::vector<Time> idle_after_packet_;
+  double flit_port_slowdown_;
+  DataRate port_rate_;
+  std::int64_t lane_bytes_;  // of a buffer, in whole packets if it holds one
+  std::vector<Lane> lanes_;  // per stage
 };
 
 }  // namespace apenet::packet

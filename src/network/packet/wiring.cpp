@@ -131,15 +131,22 @@ void PacketEngine::attach(NodeId node, NetworkClient& client) {
 }
 
 std::vector<std::string> PacketEngine::warnings() const {
-  packet::Congestion congestion{.now = simulation_.now()};
+  packet::Congestion congestion{.now = simulation_.now(), .ports_only = ports_only_};
   for (const Output& output : outputs_) {
-    const auto packets = static_cast<std::int64_t>(output.packets);
     const Stage& stage = stages_[output.stage];
-    congestion.busiest =
-        std::max(congestion.busiest, output.busy + trust_.idle_after_packet(output.stage) * packets);
-    congestion.moving += stage.header_latency * packets;
-    if (stage.kind == StageKind::ejection) congestion.moving += output.busy;
+    const Time use = trust_.use(output.stage, output.busy, output.packets, output.wire_bytes);
+    congestion.busiest = std::max(congestion.busiest, use);
+    const Time unseen =
+        packet::Trust::waiting(use, congestion.now) - packet::Trust::waiting(output.busy, congestion.now);
+    congestion.moving += stage.header_latency * static_cast<std::int64_t>(output.packets);
+    if (stage.kind == StageKind::ejection) {
+      congestion.ejecting += output.busy;
+      congestion.unseen_at_ports += unseen;
+    } else {
+      congestion.unseen_at_links += unseen;
+    }
   }
+  congestion.moving += congestion.ejecting;
   for (const Stage& stage : stages_) congestion.waiting += stage.waited;
   return trust_.warnings(congestion);
 }
