@@ -26,7 +26,7 @@ def cc(
     qmp: Annotated[bool, typer.Option("--qmp", help="Link QMP, the message passing of lattice QCD.")] = False,
     rdma: Annotated[bool, typer.Option("--rdma", help="Link the library of APENet's cards.")] = False,
     tnw: Annotated[bool, typer.Option("--tnw", help="Link QPACE's torus network processor.")] = False,
-    mpi: Annotated[bool, typer.Option("--mpi", help="Compile with this environment's MPI, too.")] = False,
+    mpi: Annotated[bool, typer.Option("--mpi", help="Compile with this environment's MPI, Fortran too.")] = False,
     compiler: Annotated[
         str | None,
         typer.Option("--compiler", metavar="NAME", help="Default: cc, c++ or gfortran, by the source's suffix."),
