@@ -22,7 +22,8 @@ def built(tmp_path_factory):
 
     def build(name: str) -> Path:
         program = folder / Path(name).stem
-        compile_program(["-Wall", "-Wno-unused-dummy-argument", f"-J{folder}", SOURCES / name, "-o", program], [], mpi=True)
+        options = ["-Wall", "-Wno-unused-dummy-argument", f"-J{folder}"]
+        compile_program([*options, SOURCES / name, "-o", program], [], mpi=True)
         return program
 
     return build
