@@ -1,11 +1,7 @@
 // GASNet-1: a bucket is a medium request.
-#include <gasnet.h>
-
-#include "transport.h"
+#include "gasnet_process.h"
 
 enum { updates_handler = 200, total_handler };
-
-static volatile long deliveries;
 
 static void take_bucket(gasnet_token_t token, void* updates, size_t bytes) {
   (void)token;
@@ -19,33 +15,14 @@ static void take_count(gasnet_token_t token, gasnet_handlerarg_t high, gasnet_ha
   take_total((uint64_t)(uint32_t)high << 32 | (uint32_t)low);
 }
 
-static void check(int code, const char* call) {
-  if (code != GASNET_OK) fail("%s: %s", call, gasnet_ErrorDesc(code));
-}
-
 void transport_open(void) {
   gasnet_handlerentry_t table[] = {{updates_handler, (void (*)())take_bucket},
                                    {total_handler, (void (*)())take_count}};
-  check(gasnet_init(NULL, NULL), "gasnet_init");
-  check(gasnet_attach(table, sizeof table / sizeof table[0], GASNET_PAGESIZE, 0), "gasnet_attach");
-}
-
-int transport_rank(void) {
-  return (int)gasnet_mynode();
-}
-
-int transport_size(void) {
-  return (int)gasnet_nodes();
+  open_process(table, sizeof table / sizeof table[0]);
 }
 
 bool transport_may_lose(void) {
   return false;
-}
-
-void transport_close(void) {
-  gasnet_barrier_notify(0, GASNET_BARRIERFLAG_ANONYMOUS);
-  check(gasnet_barrier_wait(0, GASNET_BARRIERFLAG_ANONYMOUS), "gasnet_barrier_wait");
-  gasnet_exit(0);
 }
 
 void transport_send(int rank, const uint64_t* updates, int count) {
@@ -58,13 +35,4 @@ void transport_send_total(int rank, uint64_t updates) {
   check(gasnet_AMRequestShort2((gasnet_node_t)rank, total_handler, (gasnet_handlerarg_t)(updates >> 32),
                                (gasnet_handlerarg_t)(updates & UINT32_MAX)),
         "gasnet_AMRequestShort2");
-}
-
-void transport_poll(void) {
-  check(gasnet_AMPoll(), "gasnet_AMPoll");
-}
-
-void transport_wait(void) {
-  const long before = deliveries;
-  GASNET_BLOCKUNTIL(deliveries != before);
 }

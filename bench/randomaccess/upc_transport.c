@@ -2,15 +2,13 @@
 // Over a conduit that has Active Messages only, as that of Kujat et al., GASNet makes a get a short request
 // with a medium reply, and a put a medium request with a short reply. The arguments are two pointers, and the
 // number of bytes of a get.
-#include <gasnet.h>
 #include <string.h>
 
-#include "transport.h"
+#include "gasnet_process.h"
 
 enum { get_handler = 200, got_handler, put_handler, done_handler, total_handler };
 
 static volatile int answers;  // of the one access that is under way
-static volatile long deliveries;
 
 static gasnet_handlerarg_t high(uint64_t word) {
   return (gasnet_handlerarg_t)(uint32_t)(word >> 32);
@@ -22,10 +20,6 @@ static gasnet_handlerarg_t low(uint64_t word) {
 
 static uint64_t joined(gasnet_handlerarg_t upper, gasnet_handlerarg_t lower) {
   return (uint64_t)(uint32_t)upper << 32 | (uint32_t)lower;
-}
-
-static void check(int code, const char* call) {
-  if (code != GASNET_OK) fail("%s: %s", call, gasnet_ErrorDesc(code));
 }
 
 static void serve_get(gasnet_token_t token, gasnet_handlerarg_t number_high, gasnet_handlerarg_t number_low,
@@ -67,26 +61,11 @@ void transport_open(void) {
                                    {put_handler, (void (*)())serve_put},
                                    {done_handler, (void (*)())take_answer},
                                    {total_handler, (void (*)())take_end}};
-  check(gasnet_init(NULL, NULL), "gasnet_init");
-  check(gasnet_attach(table, sizeof table / sizeof table[0], GASNET_PAGESIZE, 0), "gasnet_attach");
-}
-
-int transport_rank(void) {
-  return (int)gasnet_mynode();
-}
-
-int transport_size(void) {
-  return (int)gasnet_nodes();
+  open_process(table, sizeof table / sizeof table[0]);
 }
 
 bool transport_may_lose(void) {
   return true;
-}
-
-void transport_close(void) {
-  gasnet_barrier_notify(0, GASNET_BARRIERFLAG_ANONYMOUS);
-  check(gasnet_barrier_wait(0, GASNET_BARRIERFLAG_ANONYMOUS), "gasnet_barrier_wait");
-  gasnet_exit(0);
 }
 
 static void await_answer(void) {
@@ -114,13 +93,4 @@ void transport_send(int rank, const uint64_t* updates, int count) {
 void transport_send_total(int rank, uint64_t updates) {
   (void)updates;
   check(gasnet_AMRequestShort0((gasnet_node_t)rank, total_handler), "gasnet_AMRequestShort0");
-}
-
-void transport_poll(void) {
-  check(gasnet_AMPoll(), "gasnet_AMPoll");
-}
-
-void transport_wait(void) {
-  const long before = deliveries;
-  GASNET_BLOCKUNTIL(deliveries != before);
 }

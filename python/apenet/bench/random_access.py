@@ -86,7 +86,7 @@ def measure(
         f"randomaccess-{layer}",
         LAYERS[layer].library,
         [SOURCES / "random_access.c", SOURCES / f"{layer}_transport.c"],
-        [SOURCES / "transport.h"],
+        [SOURCES / "transport.h", SOURCES / "gasnet_process.h"],
     )
     points, warnings = [], []
     for size in request.sizes:

@@ -136,7 +136,7 @@ def bench(
         typer.Option(
             "--conduit",
             metavar="|".join(benchmarks.CONDUITS),
-            help="Network of layer gasnet.  [default: that of the machine's card]",
+            help="Network of layers gasnet and upc.  [default: that of the machine's card]",
         ),
     ] = None,
     ranks: Annotated[
