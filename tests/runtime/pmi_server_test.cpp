@@ -52,6 +52,11 @@ TEST_F(PmiServerTest, OneRankReadsTheValuesOfAnother) {
   EXPECT_NE(ask(1, "cmd=get kvsname=apenet key=unknown\n").find("rc=-1"), std::string::npos);
 }
 
+TEST_F(PmiServerTest, EachRankIsOnANodeOfItsOwn) {
+  EXPECT_EQ(ask(1, "cmd=get kvsname=apenet key=PMI_process_mapping\n"),
+            "cmd=get_result rc=0 msg=success value=(vector,(0,2,1))\n");
+}
+
 // MPICH's ranks read the values of all ranks in sequence.
 TEST_F(PmiServerTest, ARowOfValuesIsSentAhead) {
   const auto key = [](int number) { return " key=-allgather-1-" + std::to_string(number); };

@@ -58,6 +58,9 @@ int parse_exit_code(const std::string& text) {
 PmiServer::PmiServer(std::vector<int> fds)
     : fds_(std::move(fds)), ranks_(fds_.size()), space_name_("apenet_" + std::to_string(getpid())) {
   if (!topology_.path().empty()) values_["PMI_hwloc_xmlfile"] = topology_.path();
+  // Nodes 0 to size-1 with one rank each: Intel MPI would put the ranks into shared memory, where those that
+  // wait at its end could not be told from those that compute. The shim knows which ranks share a node.
+  values_["PMI_process_mapping"] = "(vector,(0," + std::to_string(fds_.size()) + ",1))";
 }
 
 PmiServer::~PmiServer() {

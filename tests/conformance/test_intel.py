@@ -1,0 +1,26 @@
+"""Intel MPI, where I_MPI_ROOT names one. It has MPICH's ABI: LD_LIBRARY_PATH decides which library a program gets."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+ROOT = os.environ.get("I_MPI_ROOT")
+PROGRAMS = Path(__file__).parent / "c"
+
+
+@pytest.mark.skipif(ROOT is None, reason="I_MPI_ROOT names no Intel MPI")
+@pytest.mark.parametrize(
+    ("program", "ranks"), [("requests", 4), ("datatypes", 4), ("rma_active", 4), ("nonblocking_collectives", 16)]
+)
+def test_a_program_ends_and_repeats(apenet, build, tmp_path, program, ranks):
+    environment = {**os.environ, "LD_LIBRARY_PATH": f"{ROOT}/lib", "I_MPI_DEBUG": "1"}
+    runs = []
+    for label in ("once", "again"):
+        out = tmp_path / label
+        words = ("run", "-n", str(ranks), "--machine", "ape16", "--out", out, "--", build(PROGRAMS / f"{program}.c"))
+        run = apenet(*words, env=environment)
+        assert run.returncode == 0, run.stderr
+        assert "Intel(R) MPI Library" in run.stdout
+        runs.append((out / "run.json").read_bytes())
+    assert runs[0] == runs[1]
