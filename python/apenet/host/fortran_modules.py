@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from apenet.host.fortran_shims import SENTINELS, common_block, is_string
-from apenet.host.mpi_header import HANDLES, Constant, Parameter, Prototype
+from apenet.host.mpi_header import HANDLES, Constant, Parameter, Prototype, with_c_ptr
 
 _KINDS = {"MPI_ADDRESS_KIND": 8, "MPI_OFFSET_KIND": 8, "MPI_COUNT_KIND": 8, "MPI_INTEGER_KIND": 4}
 _LAYOUT = {"MPI_STATUS_SIZE": 5, "MPI_SOURCE": 3, "MPI_TAG": 4, "MPI_ERROR": 5}
@@ -17,6 +17,13 @@ _LOGICALS = frozenset(
 _CALLBACKS = [
     f"MPI_{kind}_{what}" for kind in ("COMM", "TYPE", "WIN") for what in ("NULL_COPY_FN", "DUP_FN", "NULL_DELETE_FN")
 ]
+_SYNC_REG = [
+    "subroutine MPI_F_sync_reg(buf)",
+    "!GCC$ ATTRIBUTES NO_ARG_CHECK :: buf",
+    "type(*), dimension(*) :: buf",
+    "end subroutine MPI_F_sync_reg",
+]
+_C_PTR = "use, intrinsic :: iso_c_binding, only: c_ptr"
 _FUNCTIONS = {"double": "double precision", "MPI_Aint": "integer(8)"}
 
 
@@ -49,17 +56,26 @@ def module_mpi(prototypes: Sequence[Prototype], constants: Sequence[Constant]) -
     lines += [f"logical, parameter :: {name} = .false." for name in _PROMISES]
     lines += _sentinels()
     lines += [f"external :: {name}" for name in _CALLBACKS]
-    lines += ["interface", *_interfaces(prototypes, is_checked=True), "end interface", "end module mpi"]
+    # A buffer that is given back may be any variable, from which a c_ptr cannot be told.
+    allocating = [each for each in with_c_ptr(prototypes) if "detach" not in each.name]
+    lines += ["interface", *_interfaces([*prototypes, *allocating], is_checked=True), *_SYNC_REG, "end interface"]
+    for each in allocating:
+        name = each.name.removesuffix("_cptr")
+        lines += [f"interface {name}", f"procedure {name}, {each.name}", "end interface"]
+    lines.append("end module mpi")
     return "\n".join(lines) + "\n"
 
 
 def module_mpi_f08(prototypes: Sequence[Prototype], constants: Sequence[Constant]) -> str:
     """The module mpi_f08: handles and statuses have types, and the error code is optional."""
+    pointing = {each.name.removesuffix("_cptr"): each for each in with_c_ptr(prototypes)}
+    prototypes = [pointing.get(each.name, each) for each in prototypes]
     lines = ["! Written by apenet.", "module apenet_mpi_calls", "interface"]
     lines += [*_interfaces(prototypes, is_checked=False), "end interface", "end module apenet_mpi_calls"]
-    lines += ["module mpi_f08", "use apenet_mpi_calls, only: &"]
+    lines += ["module mpi_f08", _C_PTR, "use apenet_mpi_calls, only: &"]
     lines += [", &\n".join(f"in_c_{each.name} => {each.name}" for each in prototypes)]
-    lines += ["implicit none", "private :: " + ", ".join(f"in_c_{each.name}" for each in prototypes)]
+    lines += ["implicit none", "private :: c_ptr, " + ", ".join(f"in_c_{each.name}" for each in prototypes)]
+    lines += ["interface", *_SYNC_REG, "end interface"]
     for name, kind in _KINDS.items():
         lines.append(f"integer, parameter :: {name} = {kind}")
     lines.append(f"integer, parameter :: MPI_STATUS_SIZE = {_LAYOUT['MPI_STATUS_SIZE']}")
@@ -127,6 +143,7 @@ def _interfaces(prototypes: Sequence[Prototype], *, is_checked: bool) -> list[st
             lines.append(f"{_FUNCTIONS[prototype.result]} :: {prototype.name}")
         else:
             lines.append(f"subroutine {prototype.name}({', '.join([*names, 'ierror'])})")
+            lines += [_C_PTR] if any(each.kind == "c_ptr" for each in prototype.parameters) else []
         for parameter in prototype.parameters:
             lines += _dummy(parameter, is_checked=is_checked)
         if prototype.result in _FUNCTIONS:
@@ -152,6 +169,8 @@ def _plain(parameter: Parameter) -> str:
         return f"external :: {name}"
     if is_string(parameter):
         return f"character(len=*) :: {name}"
+    if parameter.kind == "c_ptr":
+        return f"type(c_ptr) :: {name}"
     if name in ("attribute_val", "extra_state", "baseptr"):
         return f"integer(8) :: {name}"
     kind = "integer"
@@ -187,17 +206,18 @@ def _procedure(prototype: Prototype) -> list[str]:
     passed = [
         f"{each.name}%MPI_VAL" if each.handle and not _is_many(each) else each.name for each in prototype.parameters
     ]
-    name = prototype.name
+    called = f"in_c_{prototype.name}"
+    name = prototype.name.removesuffix("_cptr")
     if prototype.result in _FUNCTIONS:
         head = f"function {name}({', '.join(names)})"
         result = [f"{_FUNCTIONS[prototype.result]} :: {name}"]
-        return [head, *declared, *result, f"{name} = in_c_{name}({', '.join(passed)})", f"end function {name}"]
+        return [head, *declared, *result, f"{name} = {called}({', '.join(passed)})", f"end function {name}"]
     return [
         f"subroutine {name}({', '.join([*names, 'ierror'])})",
         *declared,
         "integer, optional :: ierror",
         "integer :: code",
-        f"call in_c_{name}({', '.join([*passed, 'code'])})",
+        f"call {called}({', '.join([*passed, 'code'])})",
         "if (present(ierror)) ierror = code",
         f"end subroutine {name}",
     ]

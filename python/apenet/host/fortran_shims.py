@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from apenet.host.mpi_header import Parameter, Prototype
+from apenet.host.mpi_header import Parameter, Prototype, with_c_ptr
 
 SENTINELS = {
     "MPI_BOTTOM": "integer MPI_BOTTOM",
@@ -62,10 +62,11 @@ static char* from_fortran(const char* text, size_t length) {
   return copy;
 }
 
-/* Room for any string of MPI, and for the caller's. The caller frees it. */
-static char* room(size_t length) {
+/* Room for any string of MPI. It holds the given one, which stays where MPI writes none. The caller frees it. */
+static char* room(const char* given, size_t length) {
   char* text = calloc(length + 8192, 1);
   if (text == NULL) abort();
+  memcpy(text, given, length);
   return text;
 }
 
@@ -81,6 +82,9 @@ static void from_one(int* index) {
 }
 
 void mpi_init_(MPI_Fint* ierror) { *ierror = MPI_Init(NULL, NULL); }
+
+/* The compiler must not keep a buffer in registers over this call. */
+void mpi_f_sync_reg_(void* buffer) {}
 
 void mpi_init_thread_(MPI_Fint* required, MPI_Fint* provided, MPI_Fint* ierror) {
   *ierror = MPI_Init_thread(NULL, NULL, *required, provided);
@@ -182,7 +186,8 @@ def shims(prototypes: Sequence[Prototype]) -> str:
     parts.append(_HEAD)
     for short, name in (("Comm", "Comm"), ("Type", "Datatype"), ("Win", "Win")):
         parts.append(_ATTRIBUTES.replace("@", name).replace("%", short).replace("#", short.lower()))
-    parts += [_shim(each) for each in prototypes if each.name not in _WRITTEN_BY_HAND]
+    written = [*prototypes, *with_c_ptr(prototypes)]
+    parts += [_shim(each) for each in written if each.name not in _WRITTEN_BY_HAND]
     return "\n".join(parts) + "\n"
 
 
@@ -198,8 +203,8 @@ def _shim(prototype: Prototype) -> str:
     taken += ["MPI_Fint* ierror", *(f"size_t {each.name}_length" for each in strings)]
     before, after = [], []
     for each in strings:
-        made = f"from_fortran({each.name}, {each.name}_length)" if each.is_constant else f"room({each.name}_length)"
-        before.append(f"char* {each.name}_in_c = {made};")
+        maker = "from_fortran" if each.is_constant else "room"
+        before.append(f"char* {each.name}_in_c = {maker}({each.name}, {each.name}_length);")
         if not each.is_constant:
             after.append(f"if (*ierror == MPI_SUCCESS) to_fortran({each.name}, {each.name}_length, {each.name}_in_c);")
         after.append(f"free({each.name}_in_c);")
@@ -207,9 +212,11 @@ def _shim(prototype: Prototype) -> str:
         if each.kind == "MPI_File" and each.pointers:
             before.append(f"MPI_File {each.name}_in_c = MPI_File_f2c(*{each.name});")
             after.append(f"*{each.name} = MPI_File_c2f({each.name}_in_c);")
+        if _is_discarded(each):
+            before.append(f"void* {each.name}_in_c = NULL;")
     if prototype.name in _INDICES:
         after.append(f"if (*ierror == MPI_SUCCESS || *ierror == MPI_ERR_IN_STATUS) {{ {_INDICES[prototype.name]} }}")
-    lines = [*before, f"*ierror = {prototype.name}({passed});", *after]
+    lines = [*before, f"*ierror = {prototype.name.removesuffix('_cptr')}({passed});", *after]
     body = "".join(f"  {line}\n" for line in lines)
     return f"void {prototype.name.lower()}_({', '.join(taken)}) {{\n{body}}}\n"
 
@@ -220,11 +227,20 @@ def _declared(parameter: Parameter) -> str:
         return f"{kind}* {parameter.name}"
     if parameter.extents.count("[") > 1:
         return f"{kind} {parameter.name}{parameter.extents}"
+    if kind == "c_ptr":
+        return f"void* {parameter.name}"
     return f"{'const ' if parameter.is_constant else ''}{kind}* {parameter.name}"
+
+
+def _is_discarded(parameter: Parameter) -> bool:
+    """An address for which mpif.h and the module mpi have no room: there this argument is any variable."""
+    return parameter.kind == "void" and parameter.name == "buffer_addr"
 
 
 def _passed(parameter: Parameter) -> str:
     name = parameter.name
+    if _is_discarded(parameter):
+        return f"&{name}_in_c"
     if is_string(parameter):
         return f"{name}_in_c"
     if parameter.kind == "MPI_File":
@@ -234,7 +250,7 @@ def _passed(parameter: Parameter) -> str:
     translation = ""
     if parameter.kind == "MPI_Status":
         translation = "status_in_c"
-    elif parameter.kind == "void" and name not in ("baseptr", "buffer_addr"):
+    elif parameter.kind == "void" and name != "baseptr":
         translation = "buffer_in_c"
     elif "weights" in name:
         translation = "weights_in_c"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import subprocess
 import tempfile
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from apenet.base.errors import HostError
@@ -28,7 +29,7 @@ HANDLES = (
 # Functions of C alone, or whose arguments have no equal in Fortran (arrays of strings, C's callbacks).
 _OF_C_ALONE = re.compile(
     r"MPI_(T_.*|.*_c|.*_(f2c|c2f|f082c|c2f08|f2f08|f082f|toint|fromint)|Abi_.*|DUP_FN|Pcontrol|Comm_spawn(_multiple)?|"
-    r"Grequest_start|Register_datarep|Info_get_string|Info_create_env|Keyval_create|Attr_(get|put)|Op_create_c)$"
+    r"File_create_errhandler|Grequest_start|Register_datarep|Info_get_string|Info_create_env|Keyval_create|Attr_(get|put)|Op_create_c)$"
 )
 _INTEGER = re.compile(r"^\(?\s*(-?\s*(0x[0-9a-fA-F]+|\d+))\s*\)?$")
 _ENUMERATIONS = ("MPIR_Win_flavor", "MPIR_Win_model", "MPIR_Topo_type", "MPIR_Combiner_enum")
@@ -63,6 +64,23 @@ class Prototype:
     result: str
     name: str
     parameters: tuple[Parameter, ...]
+
+
+_ADDRESSES = ("baseptr", "buffer_addr")
+"""Parameters through which a function of C returns an address."""
+
+
+def with_c_ptr(prototypes: Sequence[Prototype]) -> list[Prototype]:
+    """The forms with type(c_ptr) of those that return an address, under the names that MPI gives them."""
+    return [
+        Prototype(
+            each.result,
+            f"{each.name}_cptr",
+            tuple(replace(of, kind="c_ptr") if of.name in _ADDRESSES else of for of in each.parameters),
+        )
+        for each in prototypes
+        if any(of.name in _ADDRESSES for of in each.parameters)
+    ]
 
 
 @dataclass(frozen=True)

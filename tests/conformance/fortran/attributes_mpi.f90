@@ -27,12 +27,17 @@ end module
 
 program attributes
   use callbacks
+  use, intrinsic :: iso_c_binding, only: c_ptr, c_f_pointer
   implicit none
   integer :: rank, n, ierr, keyval, comm, info, datatype, length, file, request(2), index, handler
   integer(MPI_ADDRESS_KIND) :: val, base, places(2)
   integer(MPI_OFFSET_KIND) :: offset
   logical :: flag
   character(len=20) :: text
+  character(len=1) :: room(4096)
+  integer :: taken(2)
+  integer, pointer :: words(:)
+  type(c_ptr) :: memory
   type :: pair
     integer :: first
     real(8) :: second
@@ -64,7 +69,21 @@ program attributes
   text = 'x'
   call MPI_Info_get(info, 'key', 20, text, flag, ierr)
   if (.not. flag .or. text /= 'some value') stop 5
+  call MPI_Info_get(info, 'absent', 20, text, flag, ierr)
+  if (flag .or. text /= 'some value') stop 12
   call MPI_Info_free(info, ierr)
+
+  call MPI_Alloc_mem(8_MPI_ADDRESS_KIND, MPI_INFO_NULL, memory, ierr)
+  call c_f_pointer(memory, words, [2])
+  words = rank
+  call MPI_Free_mem(words, ierr)
+  call MPI_Alloc_mem(8_MPI_ADDRESS_KIND, MPI_INFO_NULL, val, ierr)
+  if (val == 0) stop 13
+  ! An integer is too short for an address: what lies behind it must stay.
+  taken = 22
+  call MPI_Buffer_attach(room, 4096, ierr)
+  call MPI_Buffer_detach(taken(1), length, ierr)
+  if (any(taken /= 22) .or. length /= 4096) stop 14
 
   call MPI_Get_address(a, base, ierr)
   call MPI_Get_address(a%first, places(1), ierr)
