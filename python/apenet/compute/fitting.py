@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import nnls
 
 from apenet._core import version
 from apenet.base.errors import InputError
@@ -343,6 +342,8 @@ def _left_out(rows: NDArray[np.float64], means: NDArray[np.float64], index: int)
 
 def _solve(rows: NDArray[np.float64], means: NDArray[np.float64]) -> NDArray[np.float64]:
     """Values that are not negative, of least relative deviation."""
+    from scipy.optimize import nnls  # noqa: PLC0415 (slow import)
+
     weights = 1 / np.maximum(means, 1.0)
     scale = np.maximum(np.abs(rows).max(axis=0), np.finfo(float).tiny)
     values, _ = nnls(rows / scale * weights[:, None], means * weights)
