@@ -85,7 +85,7 @@ test-release: all
 test-sanitize: $(VENV)/.tools
 	$(call say,C++ tests under the address and undefined-behaviour sanitizers)
 	@cmake -S . -B build/sanitize -G Ninja -DAPENET_SANITIZE=address,undefined -DAPENET_UNITY=ON -DCMAKE_BUILD_TYPE=Debug \
-	  -DCMAKE_CXX_FLAGS_DEBUG='-O1 -g1' -DCMAKE_C_FLAGS_DEBUG='-O1 -g1' >/dev/null
+	  -DCMAKE_CXX_FLAGS_DEBUG='-Og -g1' -DCMAKE_C_FLAGS_DEBUG='-Og -g1' >/dev/null
 	@nice cmake --build build/sanitize --target cpp_tests
 	@nice ctest --test-dir build/sanitize --output-on-failure --parallel 2 --no-tests=error
 

@@ -11,11 +11,14 @@ from pathlib import Path
 
 import pytest
 from forked import run_forked
+from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).resolve().parents[1]
 BIN = Path(sys.executable).parent
 # Tests never judge wall time; this limit only ends hanging programs.
 HANG_GUARD_S = 300
+settings.register_profile("whatever the host does", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("whatever the host does")
 
 Build = Callable[..., Path]
 Apenet = Callable[..., subprocess.CompletedProcess[str]]

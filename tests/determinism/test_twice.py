@@ -70,11 +70,11 @@ def run_case(apenet, build, tmp_path):
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_same_bytes_however_it_is_run(run_case, case):
+    """Pinned and beside other load; tests/soak does the same in more ways, and for longer."""
     first = run_case(case, "first")
     assert json.loads(first.run_json)["trace_hash"]
     assert run_case(case, "pinned", "--pin") == first
-    with burning(os.cpu_count() or 1):
-        assert run_case(case, "beside-a-burner") == first
+    with burning(1):
         assert run_case(case, "unpinned-beside-a-burner", "--no-pin") == first
 
 

@@ -167,7 +167,7 @@ def test_the_commands_take_faults(apenet, tmp_path):
     assert "cannot reach" in cut.stderr
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(text=st.text(alphabet="link(0,)+xdownup@12.us \n\t-é", max_size=50))
 def test_any_text_is_a_fault_or_refused(text):
     try:

@@ -235,7 +235,7 @@ def test_too_few_digits_are_reported():
     assert "0.2 us for 1 bytes may be off by 2.5 %" in note
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=300, derandomize=True)
 @given(st.binary(max_size=300))
 def test_any_bytes_are_read_or_refused(content):
     try:
@@ -251,7 +251,7 @@ LINES = """# OSU MPI Latency Test|# Size  Latency (us)|# Benchmarking PingPong|#
 PIECES = st.sampled_from(LINES.replace("\n", "|").split("|"))
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=300, derandomize=True)
 @given(st.lists(PIECES, max_size=8), st.sampled_from([None, *TESTS]))
 def test_any_mixture_of_formats_is_read_or_refused(pieces, test):
     try:
@@ -264,7 +264,7 @@ def test_any_mixture_of_formats_is_read_or_refused(pieces, test):
         assert np.isfinite(measurement.times_us).all()
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=100, derandomize=True)
 @given(st.lists(st.tuples(st.integers(1, 2**30), st.floats(1e-3, 1e6)), min_size=1, max_size=20))
 def test_written_tables_are_read_back(rows):
     sizes = sorted({size for size, _ in rows})

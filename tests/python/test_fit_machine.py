@@ -116,7 +116,7 @@ def test_measurements_that_determine_no_machine_are_refused(apenet, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-@settings(max_examples=25, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(st.integers(0, 2**26), st.floats(0.05, 1e5)), min_size=3, max_size=12))
 def test_any_curve_that_is_accepted_agrees(tmp_path, rows):
     sizes = sorted({size for size, _ in rows})

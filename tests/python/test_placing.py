@@ -67,7 +67,7 @@ def test_neighbours_stay_neighbours_where_that_is_possible(name, grid, ranks_per
     assert largest_dilation(name, grid, ranks_per_node) <= 1
 
 
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 @given(st.permutations([8, 4, 4]), st.lists(st.sampled_from([1, 2, 4]), min_size=1, max_size=4))
 def test_every_fold_is_a_bijection(dims, grid):
     chosen = machine("ape128", [f"network.dims={list(dims)}"])
@@ -168,7 +168,7 @@ def test_the_search_unscrambles_a_halo_and_repeats():
     assert optimise_placement(scrambled, machine=chosen).nodes == result.nodes
 
 
-@settings(deadline=None, max_examples=12)
+@settings(max_examples=12)
 @given(
     st.sampled_from(["ape16", "extoll-64-2d", "pax", "quong"]),
     st.integers(2, 16),

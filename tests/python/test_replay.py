@@ -125,7 +125,7 @@ WORDS = [
 
 
 @given(st.lists(st.sampled_from([*WORDS, "\n", "//", "/*", "*/", "-1", "99999999999999999999"]), max_size=40))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_any_words_are_a_trace_or_an_error_that_names_the_line(words):
     try:
         with tempfile.NamedTemporaryFile() as file:

@@ -216,7 +216,7 @@ def test_nodes_of_a_tree_are_numbers(tmp_path):
 counts = st.lists(st.integers(0, 5), max_size=4)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(counts, counts, counts)
 def test_any_tree_is_built_or_refused(children, parents, cables):
     shape = [f"network.children={children}", f"network.parents={parents}", f"network.cables={cables}"]
