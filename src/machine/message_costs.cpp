@@ -26,6 +26,7 @@ message::CardLimits message_limits(const Machine& machine, std::uint8_t rail, So
   limits.max_message_bytes = std::min(card.max_message_bytes, message::most_bytes);
   limits.max_send_bytes = card.max_send_bytes;
   limits.send_packet_bytes = card.send_packet_bytes;
+  limits.mailbox_packets = card.mailbox_packets;
   limits.interrupt = card.interrupt;
   return limits;
 }

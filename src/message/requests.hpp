@@ -164,6 +164,7 @@ struct CardLimits {
   std::int64_t max_message_bytes = 0;  // 0: any
   std::int64_t max_send_bytes = 0;     // 0: any
   std::int64_t send_packet_bytes = 0;
+  std::int64_t mailbox_packets = 0;
   Time interrupt;  // until a process that sleeps in the card's driver runs
 };
 

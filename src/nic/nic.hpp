@@ -125,6 +125,7 @@ struct NicCapabilities {
   // Payload of the packets into which the library splits its sends, and which it receives one by one; 0: the
   // card does this.
   std::int64_t send_packet_bytes = 0;
+  std::int64_t mailbox_packets = 0;  // that a process's mailbox has room for; 0: there is none
   // Size of the memory through which sends to a process walk, one after another; 0: none that a card
   // translates.
   std::int64_t receive_ring_bytes = 0;

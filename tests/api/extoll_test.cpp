@@ -24,6 +24,7 @@ class ExtollLibraryTest : public testing::Test {
     ipc::Rail& rail = network.header().rails[0];
     std::strcpy(rail.kind, "extoll");
     rail.native.card.send_packet_bytes = 56;
+    rail.native.card.mailbox_packets = 5;
     rail.native.card.max_message_bytes = std::int64_t{1} << 23U;
     device.emplace(network.become(0), 0);
     device->velo().open(1);
@@ -127,6 +128,20 @@ TEST_F(ExtollLibraryTest, ASenderHasBoundedMessagesInItsCard) {
   const std::size_t before = network.events(0).size();
   ASSERT_EQ(device->velo().send(1, payload, 0, 0), VELO2_RET_SUCCESS);
   EXPECT_EQ(network.events(0).size(), before - 1) << "it has waited for the report";
+}
+
+TEST_F(ExtollLibraryTest, ASenderWithoutRoomIsAskedToEmptyItsFullMailbox) {
+  network.become(1).block().place.node = 1;
+  const std::vector<std::byte> payload(8);
+  for (std::uint32_t i = 0; i < Velo::most_held_back; ++i)
+    ASSERT_EQ(device->velo().send(1, payload, 0, 0), VELO2_RET_SUCCESS);
+  for (int i = 0; i < 5; ++i) message_comes(8ULL << 48 | 1U);
+  const std::int64_t before_ps = device->card().now_ps();
+  EXPECT_EQ(device->velo().send(1, payload, 0, 0), VELO2_RET_TRY_AGAIN);
+  EXPECT_EQ(device->velo().send(1, payload, 0, 0), VELO2_RET_TRY_AGAIN) << "and nothing was sent";
+  EXPECT_GE(device->card().now_ps() - before_ps, 2 * device->card().costs().poll.ps());
+  network.inject(0, event(ipc::EventKind::sent, 8ULL << 48));
+  EXPECT_EQ(device->velo().send(1, payload, 0, 0), VELO2_RET_SUCCESS) << "there is room, full or not";
 }
 
 TEST_F(ExtollLibraryTest, NotificationsAreFreedInOrderAndOnce) {

@@ -100,6 +100,18 @@ def test_fifteen_senders_and_one_receiver(native, pause_us):
     assert any("found their mailbox full" in warning for warning in first.warnings)
 
 
+@pytest.mark.parametrize("slots", [4, 256])
+def test_senders_with_full_mailboxes_do_not_wait_for_each_other(native, slots):
+    machine = package.machine(MACHINE).with_settings(
+        f"card.velo_mailbox_entries={slots}", "card.velo_max_message_bytes=56"
+    )
+    command = [native("velo_exchange.c"), "2000"]
+    first, second = (package.run(command, n=2, machine=machine, capture=True) for _ in range(2))
+    assert first.ok, (first.message, first.stderr)
+    assert first.stdout == b"asked to receive\n"
+    assert first.trace_hash == second.trace_hash
+
+
 @pytest.mark.parametrize("how", ["exit", "close"])
 def test_a_receiver_that_goes_holds_nobody_back(native, how):
     first, second = (run(native("velo_leave.c"), how, n=3) for _ in range(2))

@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from itertools import cycle
 from pathlib import Path
 
 import pytest
@@ -58,6 +59,37 @@ def test_every_call_over_the_other_conduits(native, machine, conduit, mode, proc
     once, again = (run(native("conformance.c", mode), environment=environment, **options) for _ in range(2))
     assert once.stdout == again.stdout == b"passed\n"
     assert once.trace_hash == again.trace_hash
+
+
+@pytest.mark.parametrize(
+    ("machine", "conduit", "mode", "processes", "on_a_node"),
+    [
+        ("extoll-64", "extoll", "seq", 1, 1),
+        ("extoll-64", "extoll", "par", 4, 2),
+        ("pax", "ibv", "seq", 3, 1),
+        ("pax", "udp", "seq", 2, 1),
+        ("ape16", "apelink", "par", 2, 1),
+        ("ideal", "mpi", "par", 2, 1),
+    ],
+)
+def test_every_call_with_all_memory_open(native, machine, conduit, mode, processes, on_a_node):
+    environment = {"GASNET_TEST_VALUE": "12", "GASNET_CONDUIT": conduit}
+    options = {"n": processes, "ranks_per_node": on_a_node, "machine": machine}
+    assert run(native("everything.c", mode), environment=environment, **options).stdout == b"passed\n"
+
+
+@pytest.mark.parametrize(
+    ("who", "said"),
+    [
+        ("first", "gasnet_init: the program itself has opened the process's port (ape_rdma_open)"),
+        ("second", ""),
+    ],
+)
+def test_a_process_has_one_port_of_an_apenet_card(compile_native, who, said):
+    program = compile_native("gasnet/two_ports.c", "gasnet-seq", "rdma")
+    done = package.run([program, who], n=1, machine="ape16", capture=True)
+    assert done.ok == (said == ""), (done.message, done.stderr)
+    assert said.encode() in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -141,12 +173,20 @@ MISUSES = {
 }
 
 
-@pytest.mark.parametrize("misuse", MISUSES)
-def test_a_misuse_ends_the_run_by_name(apenet, native, misuse):
-    done = apenet("run", "-n", "2", "--machine", MACHINE, "--", native("misuse.c"), misuse)
-    assert done.returncode != 0
-    assert "GASNet: node " in done.stderr
-    assert MISUSES[misuse] in done.stderr
+CONDUITS = {"extoll": MACHINE, "ibv": "pax", "apelink": "ape16", "udp": "pax", "mpi": "ideal"}
+BY_TURNS = zip(MISUSES, cycle([name for name in CONDUITS if name != "mpi"]), strict=False)
+"""Each misuse over one conduit: what the library forbids is above them. Over each: what a message has to bring."""
+BY_MESSAGE = [("unknown-handler", conduit) for conduit in CONDUITS]
+
+
+@pytest.mark.parametrize(("misuse", "conduit"), sorted({*BY_TURNS, *BY_MESSAGE}))
+def test_a_misuse_ends_the_run_by_name(native, misuse, conduit):
+    environment = {"GASNET_CONDUIT": conduit}
+    command = [native("misuse.c"), misuse]
+    done = package.run(command, n=2, machine=CONDUITS[conduit], capture=True, environment=environment)
+    assert not done.ok
+    assert b"GASNet: node " in done.stderr
+    assert MISUSES[misuse].encode() in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,9 @@ velo2_ret_t Velo::send(std::uint32_t target, std::span<const std::byte> payload,
   if (type > last_type) return VELO2_RET_INV_MTT;
   if (payload.size() > packet_bytes()) return VELO2_RET_INV_MSG;
   const bool by_card = !card_.client().is_near(target);
-  card_.wait_until("velo2_send", [&] { return has_room(target); });
+  card_.wait_until("velo2_send", [&] { return has_room(target) || is_full(); });
+  while (!has_room(target) && card_.look()) continue;  // a program may try again without receiving
+  if (!has_room(target)) return VELO2_RET_TRY_AGAIN;
   ipc::Request request;
   request.verb = ipc::RequestVerb::send;
   request.target = target;
@@ -66,7 +68,9 @@ void Velo::take(std::span<std::byte> to) {
 }
 
 void Velo::release(const Message& message) {
-  if (message.has_place) card_.release();
+  if (!message.has_place) return;
+  --places_taken_;
+  card_.release();
 }
 
 void Velo::arrived(const ipc::Event& event) {
@@ -74,6 +78,7 @@ void Velo::arrived(const ipc::Event& event) {
   message.status = event.immediate;
   message.has_place = event.mailbox_packets > 0;
   card_.read_payload(event, message.payload);
+  if (message.has_place) ++places_taken_;
   if (is_open()) {
     mailbox_.push_back(message);
   } else {

@@ -50,7 +50,8 @@ class Velo {
   [[nodiscard]] bool has_room(std::uint32_t target) const {
     return card_.client().is_near(target) || held_back_ < most_held_back;
   }
-  // A sender without room waits. Requires that the port is open.
+  // A sender without room waits, but not while its own mailbox is full: those who wait for that may be those
+  // for whom it would wait. Then it returns VELO2_RET_TRY_AGAIN. Requires that the port is open.
   velo2_ret_t send(std::uint32_t target, std::span<const std::byte> payload, std::uint8_t tag,
                    std::uint8_t type);
   // Waits for a message.
@@ -68,13 +69,15 @@ class Velo {
 
  private:
   void release(const Message& message);
+  [[nodiscard]] bool is_full() const { return places_taken_ >= card_.limits().mailbox_packets; }
 
   native::Card& card_;
   const Peers& peers_;
   std::uint64_t id_ = 0;  // 0: closed
   std::deque<Message> mailbox_;
-  std::uint32_t held_back_ = 0;  // posted to other nodes, and not known to have left
-  std::uint32_t posted_ = 0;     // to other nodes
+  std::int64_t places_taken_ = 0;  // of the card's mailbox, by messages in mailbox_
+  std::uint32_t held_back_ = 0;    // posted to other nodes, and not known to have left
+  std::uint32_t posted_ = 0;       // to other nodes
 };
 
 }  // namespace apenet::extoll_api

@@ -168,7 +168,7 @@ const char* velo2_strerror(velo2_ret_t error) {
     case VELO2_RET_INVALID_NODE:
       return "no process of the program is on this node";
     case VELO2_RET_TRY_AGAIN:
-      return "no credit to send: try again";
+      return "no room to send, and the own mailbox is full: receive, and try again";
     case VELO2_RET_INV_MSG:
       return "the message is longer than a packet, or than the buffer";
     case VELO2_RET_INV_MTT:

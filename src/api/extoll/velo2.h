@@ -26,7 +26,7 @@ typedef enum velo2_ret {
   VELO2_RET_ERR_MMAP,     /* the program was not started by `apenet run` */
   VELO2_RET_INVALID_MBOX, /* a port or connection that is not open, a vpid without process, a second port */
   VELO2_RET_INVALID_NODE, /* no process of the program is on this node */
-  VELO2_RET_TRY_AGAIN,    /* never returned: a sender without room waits */
+  VELO2_RET_TRY_AGAIN,    /* no room to send while the own mailbox is full: receive, and send again */
   VELO2_RET_INV_MSG,      /* longer than a packet, or than the receiver's buffer */
   VELO2_RET_INV_MTT       /* a message type above 3 */
 } velo2_ret_t;
@@ -66,7 +66,8 @@ VELO2_PUBLIC velo2_nodeid_t velo2_get_nodeid(const velo2_port_t* port);
 VELO2_PUBLIC velo2_vpid_t velo2_get_vpid(const velo2_port_t* port);
 
 /* The buffer is free when the call returns. mtt: message type, 0 to 3. Waits while the card holds the process
- * back because the target's mailbox, or the way to it, is full. */
+ * back because the target's mailbox, or the way to it, is full; but VELO2_RET_TRY_AGAIN if the process's own
+ * mailbox is full then, because its sender may wait for this process to receive. */
 VELO2_PUBLIC velo2_ret_t velo2_send(velo2_connection_t* connection, const void* buffer, uint32_t length,
                                     uint8_t tag, uint8_t mtt);
 

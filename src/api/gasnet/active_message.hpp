@@ -15,6 +15,10 @@ inline constexpr std::size_t max_medium_bytes = 8192;  // Kujat et al. section I
 
 using Argument = std::int32_t;
 
+// The memory of a process that the others reach: the segment that it attaches, or all (the specification's
+// configurations FAST and LARGE, and EVERYTHING).
+enum class Reach : std::uint8_t { segment, everything };
+
 // How the payload of a long message reaches its target.
 enum class LongPayload : std::uint8_t {
   in_message,      // with the message

@@ -32,7 +32,8 @@ extern "C" {
 
 int apenet_am_init(int is_threaded) {
   using apenet::gasnet::Mode;
-  return outcome(library().init(is_threaded != 0 ? Mode::par : Mode::seq, lowest_handler));
+  using apenet::gasnet::Reach;
+  return outcome(library().init(is_threaded != 0 ? Mode::par : Mode::seq, Reach::segment, lowest_handler));
 }
 
 uint32_t apenet_am_rank(void) {

@@ -72,6 +72,12 @@ std::unique_ptr<Core> make_ibv(const Place& place) {
   return nullptr;
 }
 
+const char* why_no_port(ape_rdma_status status) {
+  if (status == APE_RDMA_ENDED) return has_left;
+  return status == APE_RDMA_PORT_TAKEN ? "the program itself has opened the process's port (ape_rdma_open)"
+                                       : "the process has no port of the card";
+}
+
 std::unique_ptr<Core> make_apelink(const Place& place) {
   if (place.rail != 0) {
     place.why = "the library for remote memory access drives the first card only";
@@ -80,7 +86,7 @@ std::unique_ptr<Core> make_apelink(const Place& place) {
   try {
     return std::make_unique<ApelinkCore>(place.client);
   } catch (const rdma::Failure& failure) {
-    place.why = failure.status() == APE_RDMA_ENDED ? has_left : "the process has no port of the card";
+    place.why = why_no_port(failure.status());
     return nullptr;
   }
 }
@@ -150,7 +156,7 @@ std::string possible_names(const ipc::Header& header) {
 
 }  // namespace
 
-std::unique_ptr<Conduit> choose_conduit(ipc::Client& client, Mode mode, std::string& why) {
+std::unique_ptr<Conduit> choose_conduit(ipc::Client& client, Mode mode, Reach reach, std::string& why) {
   const ipc::Header& header = client.header();
   const std::string_view named = environment("GASNET_CONDUIT");
   const Choice* const choice = named.empty() ? &default_choice(header) : choice_named(named);
@@ -162,7 +168,7 @@ std::unique_ptr<Conduit> choose_conduit(ipc::Client& client, Mode mode, std::str
     return nullptr;
   }
   std::unique_ptr<Core> core = choice->make({client, mode, *rail, why});
-  return core == nullptr ? nullptr : std::make_unique<Conduit>(std::move(core));
+  return core == nullptr ? nullptr : std::make_unique<Conduit>(std::move(core), reach);
 }
 
 }  // namespace apenet::gasnet

@@ -11,6 +11,7 @@ namespace apenet::gasnet {
 
 // GASNET_CONDUIT's, or that of the node's first card, or `mpi` if it has none of its own. nullptr: `why` says
 // why there is none. Opens its ports; call inside.
-[[nodiscard]] std::unique_ptr<Conduit> choose_conduit(ipc::Client& client, Mode mode, std::string& why);
+[[nodiscard]] std::unique_ptr<Conduit> choose_conduit(ipc::Client& client, Mode mode, Reach reach,
+                                                      std::string& why);
 
 }  // namespace apenet::gasnet

@@ -28,11 +28,13 @@ Header header_of(std::span<const std::byte> bytes) {
 
 }  // namespace
 
-Conduit::Conduit(std::unique_ptr<Core> core)
+Conduit::Conduit(std::unique_ptr<Core> core, Reach reach)
     : core_(std::move(core)),
+      reach_(reach),
       habits_(core_->habits()),
       memory_(core_->memory()),
       peers_(core_->card().rank_count()) {
+  if (reach_ == Reach::everything) habits_.long_payload = LongPayload::in_message;
   for (Peer& peer : peers_) peer.credits = habits_.credits;
 }
 
@@ -53,7 +55,8 @@ std::uint32_t Conduit::packets(const Header& header) const {
 }
 
 std::size_t Conduit::max_long_bytes() const {
-  return memory_ == nullptr ? max_carried_bytes : memory_->most_bytes();
+  if (memory_ == nullptr) return max_carried_bytes;
+  return has_remote_access() ? memory_->most_bytes() : max_medium_bytes;  // the core's credits are for these
 }
 
 std::optional<std::uint64_t> Conduit::open_segment(std::span<std::byte> memory) {
@@ -90,7 +93,8 @@ void Conduit::send(std::uint32_t target, Outgoing message) {
   peer.owed -= message.header.credits;
   Pending pending;
   // The data first: the message's header is not worked on before they are there.
-  if (message.header.category == Category::long_message && !message.payload.empty() && memory_ != nullptr) {
+  const bool is_long = message.header.category == Category::long_message;
+  if (is_long && !message.payload.empty() && habits_.long_payload != LongPayload::in_message) {
     wait("gasnet_AM", [&] { return memory_->has_place(target); });
     memory_->put(target, message.destination, message.payload, true, pending);
   }

@@ -8,6 +8,7 @@
 // The caller of every function holds the process's lock (ipc::Inside), and has opened no other Inside.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -23,9 +24,11 @@
 
 namespace apenet::gasnet {
 
+// A card reaches registered memory only. So where all memory is to be reached, long messages carry their
+// payload, and there are no puts and gets of the network.
 class Conduit {
  public:
-  explicit Conduit(std::unique_ptr<Core> core);
+  Conduit(std::unique_ptr<Core> core, Reach reach);
 
   [[nodiscard]] std::string_view name() const { return core_->name(); }
   [[nodiscard]] native::Card& card() { return core_->card(); }
@@ -50,10 +53,11 @@ class Conduit {
   void give_back(std::uint32_t source);
 
   // Whether put() and get() exist. If not, they are made of messages: reference_access.hpp.
-  [[nodiscard]] bool has_remote_access() const { return memory_ != nullptr; }
-  // The longest payload of a message of one packet with this many arguments.
-  [[nodiscard]] std::size_t packed_bytes(std::size_t arguments) const {
-    return habits_.packet_bytes - Header::bytes - arguments * sizeof(Argument);
+  [[nodiscard]] bool has_remote_access() const { return memory_ != nullptr && reach_ == Reach::segment; }
+  // The longest payload of such messages with this many arguments: that of one packet, or a medium one's.
+  [[nodiscard]] std::size_t reference_bytes(std::size_t arguments) const {
+    const std::size_t beside = Header::bytes + arguments * sizeof(Argument);
+    return std::max(max_medium_bytes, habits_.packet_bytes > beside ? habits_.packet_bytes - beside : 0);
   }
   // Puts and gets any number of bytes. `pending` counts what is not finished, and outlives it.
   void put(std::uint32_t target, std::byte* destination, std::span<const std::byte> source, Pending& pending);
@@ -98,6 +102,7 @@ class Conduit {
   [[nodiscard]] bool expects_notification() const { return !memory_->is_idle() || long_waiting_ > 0; }
 
   std::unique_ptr<Core> core_;
+  Reach reach_;
   Core::Habits habits_;
   RemoteMemory* memory_;
   std::vector<Peer> peers_;

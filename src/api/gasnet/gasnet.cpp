@@ -83,8 +83,8 @@ bool try_lock(gasnet_hsl_t* lock) {
 
 namespace apenet::gasnet {
 
-int init(Mode mode) {
-  const int result = library().init(mode);
+int init(Mode mode, Reach reach) {
+  const int result = library().init(mode, reach);
   if (result == GASNET_OK) begin_operations(library());
   return result;
 }
@@ -112,8 +112,9 @@ int gasnet_attach(gasnet_handlerentry_t* table, int entries, uintptr_t segment_b
                   uintptr_t /*min_heap_offset*/) {
   if (!library().is_initialised() || library().is_attached()) return GASNET_ERR_NOT_INIT;
   std::map<std::uint8_t, Handler> numbered;
-  if (entries < 0 || (table == nullptr && entries > 0) || segment_bytes % GASNET_PAGESIZE != 0 ||
-      segment_bytes > library().max_segment_bytes() ||
+  const bool has_segment = library().reach() == apenet::gasnet::Reach::segment;
+  const bool fits = segment_bytes % GASNET_PAGESIZE == 0 && segment_bytes <= library().max_segment_bytes();
+  if (entries < 0 || (table == nullptr && entries > 0) || (has_segment && !fits) ||
       !number_handlers({table, static_cast<std::size_t>(entries)}, numbered))
     return GASNET_ERR_BAD_ARG;
   const std::vector<std::pair<std::uint8_t, Handler>> handlers(numbered.begin(), numbered.end());

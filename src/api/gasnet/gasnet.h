@@ -20,10 +20,10 @@
 #error \
     "define exactly one of GASNET_SEQ, GASNET_PAR and GASNET_PARSYNC: apenet cc --gasnet-seq, and so on, does"
 #endif
-#ifdef GASNET_SEGMENT_EVERYTHING
-#error "this library has the configurations GASNET_SEGMENT_FAST and GASNET_SEGMENT_LARGE only"
+#if defined(GASNET_SEGMENT_FAST) + defined(GASNET_SEGMENT_LARGE) + defined(GASNET_SEGMENT_EVERYTHING) > 1
+#error "define one of GASNET_SEGMENT_FAST, GASNET_SEGMENT_LARGE and GASNET_SEGMENT_EVERYTHING"
 #endif
-#if !defined(GASNET_SEGMENT_FAST) && !defined(GASNET_SEGMENT_LARGE)
+#if !defined(GASNET_SEGMENT_LARGE) && !defined(GASNET_SEGMENT_EVERYTHING)
 #define GASNET_SEGMENT_FAST 1
 #endif
 
@@ -61,8 +61,10 @@
 #endif
 #ifdef GASNET_SEGMENT_FAST
 #define GASNETI_SEGMENT_STR "FAST"
-#else
+#elif defined(GASNET_SEGMENT_LARGE)
 #define GASNETI_SEGMENT_STR "LARGE"
+#else
+#define GASNETI_SEGMENT_STR "EVERYTHING"
 #endif
 #define GASNET_CONFIG_STRING                                                                   \
   "RELEASE=1.8.1,SPEC=1.8,CONDUIT=APENET(APENET-1.0/APENET-1.0),THREADMODEL=" GASNETI_MODE_STR \
@@ -122,10 +124,17 @@ GASNET_PUBLIC const char* gasnet_ErrorDesc(int error);
 GASNET_PUBLIC void gasneti_unsafe(int error, const char* call, const char* file, int line);
 
 /* Job control. gasnet_init() links only with the library of the mode that the program is compiled for. */
+#define gasneti_init_everything GASNETI_MODE(gasneti_init_everything)
+#ifdef GASNET_SEGMENT_EVERYTHING
+#define gasnet_init gasneti_init_everything
+#else
 #define gasnet_init GASNETI_MODE(gasnet_init)
 GASNET_PUBLIC int gasnet_init(int* argc, char*** argv);
+#endif
+GASNET_PUBLIC int gasneti_init_everything(int* argc, char*** argv);
 /* Collective. GASNET_ERR_BAD_ARG: an index below 128 or twice, a size that is no multiple of GASNET_PAGESIZE
- * or is above gasnet_getMaxLocalSegmentSize(). GASNET_ERR_RESOURCE: the memory cannot be had. */
+ * or is above gasnet_getMaxLocalSegmentSize(). GASNET_ERR_RESOURCE: the memory cannot be had. With
+ * GASNET_SEGMENT_EVERYTHING every access may reach all memory of a process, and the size is ignored. */
 GASNET_PUBLIC int gasnet_attach(gasnet_handlerentry_t* table, int entries, uintptr_t segment_bytes,
                                 uintptr_t min_heap_offset);
 GASNET_PUBLIC void gasnet_exit(int code) __attribute__((noreturn));
@@ -289,7 +298,8 @@ GASNET_PUBLIC void gasnet_hsl_unlock(gasnet_hsl_t* lock);
 GASNET_PUBLIC void gasnet_hold_interrupts(void);
 GASNET_PUBLIC void gasnet_resume_interrupts(void);
 
-/* The extended interface. Remote memory is in the target's segment; local memory is anywhere. */
+/* The extended interface. Remote memory is in the target's segment, with GASNET_SEGMENT_EVERYTHING anywhere
+ * as local memory is. */
 typedef struct gasneti_operation* gasnet_handle_t;
 #define GASNET_INVALID_HANDLE ((gasnet_handle_t)0)
 typedef struct gasneti_valget* gasnet_valget_handle_t;

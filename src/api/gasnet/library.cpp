@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <optional>
 
 #include "api/gasnet/choose_conduit.hpp"
@@ -19,6 +20,7 @@ namespace {
 using native::Inside;
 
 constexpr std::size_t default_segment_bytes = std::size_t{1} << 30U;
+constexpr Segment whole_memory{.bytes = std::numeric_limits<std::uint64_t>::max()};
 
 // Leaves `grace` as it is if the environment does not name it. False: what it names is no such time.
 bool read_exit_grace(Time& grace) {
@@ -48,9 +50,10 @@ ThreadState& Library::thread() {
   return state;
 }
 
-int Library::init(Mode mode, std::uint8_t lowest_handler) {
+int Library::init(Mode mode, Reach reach, std::uint8_t lowest_handler) {
   if (is_initialised()) return GASNET_ERR_NOT_INIT;
   mode_ = mode;
+  reach_ = reach;
   lowest_handler_ = lowest_handler;
   ipc::Client* const client = ipc::Client::instance();
   if (client == nullptr) {
@@ -59,7 +62,7 @@ int Library::init(Mode mode, std::uint8_t lowest_handler) {
   }
   const Inside inside(*client);
   std::string why;
-  conduit_ = choose_conduit(*client, mode, why);
+  conduit_ = choose_conduit(*client, mode, reach, why);
   if (conduit_ == nullptr) {
     std::fprintf(stderr, "gasnet_init: %s\n", why.c_str());
     return GASNET_ERR_RESOURCE;
@@ -69,7 +72,7 @@ int Library::init(Mode mode, std::uint8_t lowest_handler) {
     conduit_.reset();
     return GASNET_ERR_BAD_ARG;
   }
-  max_segment_bytes_ = default_segment_bytes;
+  max_segment_bytes_ = reach == Reach::everything ? whole_memory.bytes : default_segment_bytes;
   barrier_ = make_barrier(number(Own::barrier));
   exits_ = make_barrier(number(Own::exit));
   set_handler(number(Own::leave), [this](const Incoming& message) { leave(message.arguments[0]); });
@@ -80,21 +83,24 @@ int Library::init(Mode mode, std::uint8_t lowest_handler) {
 
 int Library::attach(std::span<const std::pair<std::uint8_t, Handler>> handlers, std::size_t segment_bytes) {
   for (const auto& [index, handler] : handlers) handlers_[index] = handler;
-  void* const memory = segment_bytes == 0 ? nullptr
-                                          : mmap(nullptr, segment_bytes, PROT_READ | PROT_WRITE,
-                                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (memory == MAP_FAILED) return GASNET_ERR_RESOURCE;
-  const std::span segment(static_cast<std::byte*>(memory), segment_bytes);
-  std::optional<std::uint64_t> key;
-  {
-    const Inside inside(conduit_->card().client());
-    key = conduit_->open_segment(segment);
-  }
-  if (!key) return GASNET_ERR_RESOURCE;
-  exchange_segments(segment, *key);
+  const std::optional<Segment> segment = make_segment(reach_ == Reach::everything ? 0 : segment_bytes);
+  if (!segment) return GASNET_ERR_RESOURCE;
+  exchange_segments(reach_ == Reach::everything ? whole_memory : *segment);
   meet("gasnet_attach");  // nobody sends to the handlers of a process that does not know the segments yet
   is_attached_ = true;
   return GASNET_OK;
+}
+
+std::optional<Segment> Library::make_segment(std::size_t bytes) {
+  void* const memory = bytes == 0 ? nullptr
+                                  : mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) return std::nullopt;
+  const Inside inside(conduit_->card().client());
+  const std::optional<std::uint64_t> key =
+      conduit_->open_segment(std::span(static_cast<std::byte*>(memory), bytes));
+  if (!key) return std::nullopt;
+  return Segment{reinterpret_cast<std::uint64_t>(memory), bytes, *key};
 }
 
 void Library::meet(std::string_view call) {
@@ -116,8 +122,7 @@ std::uint32_t Library::first_on_node(std::uint32_t rank) {
 }
 
 // Each tells rank 0, which sends the whole table down a tree.
-void Library::exchange_segments(std::span<std::byte> memory, std::uint64_t key) {
-  const Segment own{reinterpret_cast<std::uint64_t>(memory.data()), memory.size(), key};
+void Library::exchange_segments(const Segment& own) {
   {
     const Inside inside(conduit_->card().client());
     table_.resize(rank_count());
@@ -127,6 +132,11 @@ void Library::exchange_segments(std::span<std::byte> memory, std::uint64_t key) 
   wait("gasnet_attach", [this] { return table_known_ == rank_count(); });
   const Inside inside(conduit_->card().client());
   spread_table();
+  for (std::size_t node = 0; node < table_.size(); ++node) {
+    if ((table_[node].bytes == whole_memory.bytes) != (reach_ == Reach::everything))
+      fatal("gasnet_attach",
+            "node " + std::to_string(node) + " is compiled with another configuration of segments");
+  }
   segments_ = table_;
   conduit_->know_segments(std::move(table_));
 }

@@ -50,13 +50,15 @@ class Library {
 
   // Results of these are GASNET_OK or GASNET_ERR_*.
   // lowest_handler: of those that attach() may give.
-  int init(Mode mode, std::uint8_t lowest_handler = first_client_handler);
+  int init(Mode mode, Reach reach = Reach::segment, std::uint8_t lowest_handler = first_client_handler);
+  // segment_bytes: ignored with Reach::everything.
   int attach(std::span<const std::pair<std::uint8_t, Handler>> handlers, std::size_t segment_bytes);
   // With code 0 waits for all others to come here, but no longer than GASNET_EXITTIMEOUT. Ends the whole
   // program.
   [[noreturn]] void exit(int code);
 
   [[nodiscard]] Mode mode() const { return mode_; }
+  [[nodiscard]] Reach reach() const { return reach_; }
   [[nodiscard]] bool is_initialised() const { return conduit_ != nullptr; }
   [[nodiscard]] bool is_attached() const { return is_attached_; }
   // Requires is_initialised().
@@ -102,7 +104,9 @@ class Library {
 
  private:
   Library() = default;
-  void exchange_segments(std::span<std::byte> memory, std::uint64_t key);
+  // A segment of this size that the conduit has opened. nullopt: there is no memory, or no room in the card.
+  [[nodiscard]] std::optional<Segment> make_segment(std::size_t bytes);
+  void exchange_segments(const Segment& own);
   void keep_table(const Incoming& message);
   void spread_table();
   [[nodiscard]] std::optional<Incoming> next_message();
@@ -119,6 +123,7 @@ class Library {
   [[nodiscard]] std::unique_ptr<Barrier> make_barrier(std::uint16_t handler);
 
   Mode mode_ = Mode::seq;
+  Reach reach_ = Reach::segment;
   std::uint8_t lowest_handler_ = first_client_handler;
   std::unique_ptr<Conduit> conduit_;
   std::unique_ptr<Barrier> barrier_;

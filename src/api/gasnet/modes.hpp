@@ -5,6 +5,6 @@
 
 namespace apenet::gasnet {
 
-int init(Mode mode);
+int init(Mode mode, Reach reach);
 
 }  // namespace apenet::gasnet

@@ -1,5 +1,5 @@
-// Puts and gets made of Active Messages, for conduits whose network has no remote access: as GASNet's
-// reference implementation of the extended interface.
+// Puts and gets made of Active Messages, for conduits whose network has no remote access, and for memory that
+// no card reaches: as GASNet's reference implementation of the extended interface.
 //
 // A put is requests with the data, each of which the target answers when they are in its memory. A get is
 // requests that the target answers with the data. So both take credits as other requests do, and need the

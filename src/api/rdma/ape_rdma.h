@@ -30,7 +30,7 @@ typedef enum ape_rdma_status {
   APE_RDMA_NO_NETWORK,     /* not under `apenet run`, or the machine's card is neither APELink nor APENet+ */
   APE_RDMA_ENDED,          /* the process has left the simulation (MPI_Finalize) */
   APE_RDMA_BAD_PORT,       /* the card has no such port */
-  APE_RDMA_PORT_TAKEN,     /* a port that is not this process's, or is open already */
+  APE_RDMA_PORT_TAKEN,     /* a port that is not this process's, or is open already (by GASNet) */
   APE_RDMA_NOT_OPEN,       /* NULL or a closed port */
   APE_RDMA_BAD_TARGET,     /* no process has that port of that node */
   APE_RDMA_BAD_QUEUE,      /* not APE_RDMA_ANY_QUEUE and not below ape_rdma_queues() */

@@ -34,10 +34,17 @@ constexpr std::uint64_t address_key = 0;
 // The first number of the argument `queue` that names a virtual channel: APE_RDMA_CHANNEL(0).
 constexpr int first_channel = APE_RDMA_CHANNEL(0);
 
+// The events of the port go to one library: this one, or GASNet's.
+ipc::Client& without_port(ipc::Client& client) {
+  const auto interface = static_cast<std::size_t>(ipc::Interface::rdma);
+  if (client.block().takers[interface].take != nullptr) throw Failure(APE_RDMA_PORT_TAKEN);
+  return client;
+}
+
 }  // namespace
 
 Port::Port(ipc::Client& client, int number)
-    : card_(client, ipc::Interface::rdma, *this),
+    : card_(without_port(client), ipc::Interface::rdma, *this),
       torus_(client, card_.facts().grid),
       has_addresses_(std::string_view(card_.facts().kind) == "apelink-plus"),
       reaches_gpus_(card_.limits().reaches_gpus != 0) {

@@ -46,7 +46,7 @@ using Segments = std::span<const ape_rdma_segment>;
 // Each function throws Failure. Requires the process's lock.
 class Port final : public native::Taker {
  public:
-  // Joins the run.
+  // Joins the run. APE_RDMA_PORT_TAKEN: the process has its port already, in this library or another one.
   Port(ipc::Client& client, int number);
   ~Port();
   Port(const Port&) = delete;

@@ -84,7 +84,6 @@ using apenet::rdma::with_port;
 ape_rdma_status ape_rdma_open(int number, ape_rdma_port** out) {
   return enter([=](apenet::ipc::Client& client) {
     if (out == nullptr) return APE_RDMA_BAD_ADDRESS;
-    if (open_port() != nullptr) return APE_RDMA_PORT_TAKEN;
     open_port() = std::make_unique<Port>(client, number);
     *out = handle_of(open_port().get());
     return APE_RDMA_OK;

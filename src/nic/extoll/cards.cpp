@@ -78,6 +78,7 @@ CardFacts facts_of(const Description& card, const HostDescription& host) {
                            .max_pio_bytes = card.velo_max_message_bytes,
                            .max_pio_put_bytes = card.rma_max_immediate_bytes,
                            .send_packet_bytes = card.velo_payload_bytes,
+                           .mailbox_packets = card.velo_mailbox_entries,
                            .ordered_verbs = false},
           .network_channels = channels,
           .max_packet_wire_bytes = frame_bytes + largest,

@@ -99,7 +99,8 @@ enum {
   MEDIUM_DONE = 196,
   LONG_DONE = 213,
   COUNTED = 230,
-  ECHO
+  ECHO,
+  ADDRESS
 };
 
 static void check_payload(const char* payload, size_t bytes) {
@@ -149,6 +150,7 @@ static void check_payload(const char* payload, size_t bytes) {
     replies = 0;                                                                                        \
     GASNET_SAFE(gasnet_AMRequestShort##n(next, SHORT + n COMMA __VA_ARGS__));                           \
     GASNET_SAFE(gasnet_AMRequestMedium##n(next, MEDIUM + n, pattern, bytes % 8193 COMMA __VA_ARGS__));  \
+    if (bytes > gasnet_AMMaxLongRequest()) bytes = gasnet_AMMaxLongRequest();                           \
     GASNET_SAFE(gasnet_AMRequestLong##n(next, LONG + n, pattern, bytes, there COMMA __VA_ARGS__));      \
     await_replies(3);                                                                                   \
     GASNET_SAFE(gasnet_AMRequestLongAsync##n(next, LONG + n, pattern, bytes, there COMMA __VA_ARGS__)); \
@@ -200,6 +202,13 @@ static void echo(gasnet_token_t token, arg amount) {
   GASNET_SAFE(gasnet_AMReplyShort1(token, COUNTED, amount));
 }
 
+static void take_address(gasnet_token_t token, arg high, arg low) {
+  gasnet_node_t source = 0;
+  CHECK(gasnet_AMGetMsgSource(token, &source) == GASNET_OK);
+  segments[source].addr = (void*)((uintptr_t)(uint32_t)high << 32 | (uint32_t)low);
+  ++requests;
+}
+
 #define ENTRIES(n)                                                                    \
   {SHORT + n, (void (*)())short_##n}, {MEDIUM + n, (void (*)())medium_##n},           \
       {LONG + n, (void (*)())long_##n}, {SHORT_DONE + n, (void (*)())short_done_##n}, \
@@ -225,6 +234,7 @@ static gasnet_handlerentry_t table[] = {ENTRIES(0),
                                         ENTRIES(16),
                                         {COUNTED, (void (*)())counted},
                                         {ECHO, (void (*)())echo},
+                                        {ADDRESS, (void (*)())take_address},
                                         {0, (void (*)())counted}};
 enum { TABLE_SIZE = sizeof table / sizeof table[0] };
 
@@ -233,19 +243,79 @@ static void barrier(void) {
   CHECK(gasnet_barrier_wait(0, GASNET_BARRIERFLAG_ANONYMOUS) == GASNET_OK);
 }
 
+#ifdef GASNET_SEGMENT_EVERYTHING
+enum { LEAST_LONG = 8192, ACCESS_SIZES = 11 }; /* the largest one is 20,000 messages */
+
+static void check_segment(const gasnet_seginfo_t* segment) {
+  CHECK(segment->size == UINTPTR_MAX && segment->addr == NULL);
+}
+
+/* Where the checks below take the segments of the other configuration: in memory of the program. */
+static void share_memory(void) {
+  static char memory[SEGMENT_BYTES];
+  requests = 0;
+  barrier();
+  for (gasnet_node_t to = 0; to < count; ++to)
+    GASNET_SAFE(gasnet_AMRequestShort2(to, ADDRESS, (arg)((uintptr_t)memory >> 32), (arg)(uintptr_t)memory));
+  GASNET_BLOCKUNTIL(requests == (int)count);
+  barrier();
+}
+
+static void test_segment(void) {
+  CHECK(gasnet_getMaxLocalSegmentSize() == UINTPTR_MAX && gasnet_getMaxGlobalSegmentSize() == UINTPTR_MAX);
+}
+
+static void test_out_of_segment(void) {}
+#else
+enum { LEAST_LONG = 65536, ACCESS_SIZES = 12 };
+
+static void check_segment(const gasnet_seginfo_t* segment) {
+  CHECK(segment->size == SEGMENT_BYTES && segment->addr != NULL);
+}
+
+static void share_memory(void) {}
+
+static void test_segment(void) {
+  CHECK(gasnet_attach(table, TABLE_SIZE, SEGMENT_BYTES + 1, 0) == GASNET_ERR_BAD_ARG);
+  CHECK(gasnet_attach(table, TABLE_SIZE, gasnet_getMaxLocalSegmentSize() + GASNET_PAGESIZE, 0) ==
+        GASNET_ERR_BAD_ARG);
+  CHECK(gasnet_getMaxGlobalSegmentSize() >= SEGMENT_BYTES);
+}
+
+static void test_out_of_segment(void) {
+  char* const begin = segments[0].addr;
+  char* const end = begin + SEGMENT_BYTES;
+  CHECK(gasnet_AMRequestLong0(0, LONG, pattern, 2, end - 1) == GASNET_ERR_BAD_ARG);
+  CHECK(gasnet_AMRequestLong0(0, LONG, pattern, 1, begin - 1) == GASNET_ERR_BAD_ARG);
+}
+#endif
+
+/* What gasnet_attach() says of tables that the specification does not allow. */
+static void test_tables(void) {
+  static gasnet_handlerentry_t full[129];
+  gasnet_handlerentry_t wrong[] = {{127, (void (*)())echo}, {200, (void (*)())echo}, {200, (void (*)())echo}};
+  gasnet_handlerentry_t empty = {200, NULL};
+  for (int i = 0; i < 129; ++i) full[i].fnptr = (void (*)())echo;
+  CHECK(gasnet_attach(wrong, 1, 0, 0) == GASNET_ERR_BAD_ARG);
+  CHECK(gasnet_attach(wrong + 1, 2, 0, 0) == GASNET_ERR_BAD_ARG);
+  CHECK(gasnet_attach(&empty, 1, 0, 0) == GASNET_ERR_BAD_ARG);
+  CHECK(gasnet_attach(full, 129, 0, 0) == GASNET_ERR_BAD_ARG);
+  CHECK(gasnet_attach(NULL, 1, 0, 0) == GASNET_ERR_BAD_ARG);
+  CHECK(gasnet_attach(table, -1, 0, 0) == GASNET_ERR_BAD_ARG);
+}
+
 static void test_job(void) {
   gasnet_nodeinfo_t* const nodes = malloc(count * sizeof *nodes);
   CHECK(gasnet_getSegmentInfo(segments, (int)count) == GASNET_OK);
   CHECK(gasnet_getSegmentInfo(segments, (int)count - 1) == GASNET_ERR_BAD_ARG);
   CHECK(gasnet_getNodeInfo(nodes, (int)count) == GASNET_OK);
   CHECK(nodes[me].host <= me && nodes[me].supernode == nodes[me].host);
-  for (gasnet_node_t i = 0; i < count; ++i)
-    CHECK(segments[i].size == SEGMENT_BYTES && segments[i].addr != NULL);
+  for (gasnet_node_t i = 0; i < count; ++i) check_segment(&segments[i]);
   free(nodes);
   CHECK(gasnet_attach(table, TABLE_SIZE, SEGMENT_BYTES, 0) == GASNET_ERR_NOT_INIT);
   CHECK(table[TABLE_SIZE - 1].index >= 128 && table[TABLE_SIZE - 1].index != COUNTED);
   CHECK(gasnet_AMMaxArgs() == 16 && gasnet_AMMaxMedium() == 8192);
-  CHECK(gasnet_AMMaxLongRequest() >= 65536 && gasnet_AMMaxLongReply() >= 65536);
+  CHECK(gasnet_AMMaxLongRequest() >= LEAST_LONG && gasnet_AMMaxLongReply() >= LEAST_LONG);
   CHECK(strcmp(gasnet_ErrorName(GASNET_ERR_BAD_ARG), "GASNET_ERR_BAD_ARG") == 0);
   CHECK(strlen(gasnet_ErrorDesc(GASNET_ERR_RESOURCE)) > 0 && strlen(gasnet_ErrorDesc(-1)) > 0);
   CHECK(gasnet_getenv("GASNET_TEST_VALUE") != NULL && strcmp(gasnet_getenv("GASNET_TEST_VALUE"), "12") == 0);
@@ -265,9 +335,11 @@ static void test_messages(void) {
   CHECK(gasnet_AMRequestShort0(0, 127) == GASNET_ERR_BAD_ARG);
   CHECK(gasnet_AMRequestMedium0(0, MEDIUM, pattern, 8193) == GASNET_ERR_BAD_ARG);
   CHECK(gasnet_AMRequestMedium0(0, MEDIUM, NULL, 1) == GASNET_ERR_BAD_ARG);
-  char* const end = (char*)segments[0].addr + SEGMENT_BYTES;
-  CHECK(gasnet_AMRequestLong0(0, LONG, pattern, 2, end - 1) == GASNET_ERR_BAD_ARG);
-  CHECK(gasnet_AMRequestLong0(0, LONG, pattern, 1, (char*)segments[0].addr - 1) == GASNET_ERR_BAD_ARG);
+  CHECK(gasnet_AMRequestLong0(0, LONG, pattern, gasnet_AMMaxLongRequest() + 1, segments[0].addr) ==
+        GASNET_ERR_BAD_ARG);
+  test_out_of_segment();
+  CHECK(gasneti_request_short(0, SHORT, &(arg){0}, -1) == GASNET_ERR_BAD_ARG);
+  CHECK(gasneti_request_short(0, SHORT, (arg[17]){0}, 17) == GASNET_ERR_BAD_ARG);
   CHECK(gasnet_AMGetMsgSource(NULL, &next) == GASNET_ERR_BAD_ARG);
 }
 
@@ -289,11 +361,11 @@ static void fill(char* memory, size_t bytes, int seed) {
 }
 
 static void test_access(void) {
-  static const size_t sizes[] = {1, 2, 8, 63, 64, 255, 256, 257, 4096, 4097, 65536, 1000000};
+  static const size_t sizes[12] = {1, 2, 8, 63, 64, 255, 256, 257, 4096, 4097, 65536, 1000000};
   char* const here = malloc(2000000);
   char* const there = (char*)segments[next].addr + 500000;
   char* const own = (char*)segments[me].addr + 2000000;
-  for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; ++s) {
+  for (size_t s = 0; s < ACCESS_SIZES; ++s) {
     const size_t bytes = sizes[s];
     for (int kind = 0; kind < 8; ++kind) {
       char* const source = kind % 2 ? here : own; /* outside and inside the segment */
@@ -421,15 +493,11 @@ int main(int argc, char** argv) {
   segments = malloc(count * sizeof *segments);
   fill(pattern, sizeof pattern, 11);
   CHECK(gasnet_init(&argc, &argv) == GASNET_ERR_NOT_INIT);
-  CHECK(gasnet_attach(table, TABLE_SIZE, SEGMENT_BYTES + 1, 0) == GASNET_ERR_BAD_ARG);
-  CHECK(gasnet_attach(table, TABLE_SIZE, gasnet_getMaxLocalSegmentSize() + GASNET_PAGESIZE, 0) ==
-        GASNET_ERR_BAD_ARG);
-  CHECK(gasnet_getMaxGlobalSegmentSize() >= SEGMENT_BYTES);
-  gasnet_handlerentry_t wrong[] = {{127, (void (*)())echo}, {200, (void (*)())echo}, {200, (void (*)())echo}};
-  CHECK(gasnet_attach(wrong, 1, 0, 0) == GASNET_ERR_BAD_ARG);
-  CHECK(gasnet_attach(wrong + 1, 2, 0, 0) == GASNET_ERR_BAD_ARG);
+  test_segment();
+  test_tables();
   GASNET_SAFE(gasnet_attach(table, TABLE_SIZE, SEGMENT_BYTES, 0));
   test_job();
+  share_memory();
   test_messages();
   barrier();
   test_flood();
