@@ -34,6 +34,8 @@ CASES = [
     Case("one_sided", 4, PROGRAMS / "rma_passive.c"),
     Case("test_loops", 5, PROGRAMS / "requests.c"),
     Case("shared_cards", 8, PROGRAMS / "communicators.c", (), ("--ranks-per-node", "2")),
+    # Waits for a flag in shared memory: what it finds there must not depend on who is faster.
+    Case("shared_window", 8, PROGRAMS / "shared_window.c", (), ("--ranks-per-node", "4")),
     Case("torus_of_v5", 16, ROOT / "bench" / "mpi" / "message_rate.c", ("halo", "30"), (), "apenetplus-v5"),
     # A TLB of one entry: page boundaries within a buffer must be the same in every run.
     Case("translated", 4, Path(__file__).with_name("stack_buffers.c"), (), ("--set", "card.tlb_entries=1"), "quong"),

@@ -21,7 +21,7 @@
 namespace apenet::ipc {
 
 inline constexpr std::uint32_t protocol_magic = 0x41504531;  // "APE1"
-inline constexpr std::uint32_t protocol_version = 9;
+inline constexpr std::uint32_t protocol_version = 10;
 
 inline constexpr std::uint32_t slots_per_process = 4096;   // sparse: only used slots take memory
 inline constexpr std::uint32_t window_bytes = 256 * 1024;  // per process, for CopyOrder
@@ -93,6 +93,8 @@ struct Turn {
   alignas(64) std::atomic<std::uint32_t> run{may_run};  // futex: Run
   std::atomic<Wait> wait{Wait::running};
   std::int64_t deadline_ps = 0;  // Wait::until
+  // The process has made a window in memory that it shares with others of its node. Written by the process.
+  std::atomic<std::uint32_t> shares_memory{0};
   // Written by the simulator while the process waits.
   Core core = Core::shared;
   CopyOrder copy;  // Run::copies; written by the simulator, except `failed`

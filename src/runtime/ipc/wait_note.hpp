@@ -17,6 +17,7 @@ enum class MpiCall : std::uint32_t {
   none,
   MPI_Finalize,
   MPI_Comm_split_type,
+  MPI_Win_allocate_shared,
 #define APENET_MPI_CALL(name, arity, meaning, effect, kind, words) name,
 #define APENET_MPI_LARGE_CALL(name, arity, meaning, effect, kind, words) name,
 #include "runtime/ipc/mpi_call_list.inc"

@@ -1,10 +1,18 @@
 #include "runtime/launch/hold_ups.hpp"
 
+#include <algorithm>
 #include <cstdio>
+#include <utility>
 
 #include "runtime/launch/host_thread.hpp"
+#include "runtime/scheduler/rank_names.hpp"
 
 namespace apenet {
+namespace {
+
+constexpr int shorter_factor = 10;
+
+}  // namespace
 
 void HoldUps::note_busy() {
   if (told_) return;
@@ -14,7 +22,7 @@ void HoldUps::note_busy() {
   const std::vector<int> processes = scheduler_.process_ids();
   std::vector<std::uint32_t> busy;
   for (std::uint32_t rank = 0; rank < processes.size(); ++rank) {
-    if (scheduler_.wait_of(rank) == ipc::Wait::running) busy.push_back(rank);
+    if (scheduler_.has_turn(rank)) busy.push_back(rank);
   }
   if (busy.empty()) return;
   told_ = true;
@@ -33,9 +41,41 @@ void HoldUps::leave_out_sleepers(int launcher_id) {
   if (scheduler_.leave_out(ranks, [&] { return sleep_.still_asleep(ranks); })) sleep_.note_left_out(ranks);
 }
 
+void HoldUps::leave_out_spinners() {
+  // Once ranks have been left out, the run may already not repeat, so a shorter wait is enough.
+  const auto patience = have_spun_.empty() ? spin_patience_ : spin_patience_ / shorter_factor;
+  if (!busy_since_ || WallClock::now() - *busy_since_ < patience) return;
+  const std::vector<std::uint32_t> ranks = scheduler_.held_up_by();
+  const auto shares = [this](std::uint32_t rank) { return scheduler_.shares_memory(rank); };
+  if (ranks.empty() || !std::all_of(ranks.begin(), ranks.end(), shares)) return;
+  if (scheduler_.has_turns_to_give()) {
+    scheduler_.wake_beside();
+    have_spun_.insert(ranks.begin(), ranks.end());
+  } else if (scheduler_.could_go_on() && scheduler_.leave_out(ranks, [] { return true; })) {
+    spinners_.insert(ranks.begin(), ranks.end());
+    have_spun_.insert(ranks.begin(), ranks.end());
+  }
+}
+
 bool HoldUps::waits_for_absent() {
-  const std::vector<std::uint32_t> ranks = scheduler_.left_out();
-  return !ranks.empty() && (scheduler_.all_are_left_out() || !sleep_.still_asleep(ranks));
+  std::vector<std::uint32_t> ranks = scheduler_.left_out();
+  if (ranks.empty()) spinners_.clear();
+  if (ranks.empty() || scheduler_.all_are_left_out()) return !ranks.empty();
+  std::set<std::uint32_t> still_spin;
+  std::erase_if(ranks, [&](std::uint32_t rank) {
+    if (spinners_.contains(rank)) still_spin.insert(rank);
+    return spinners_.contains(rank);
+  });
+  spinners_ = std::move(still_spin);
+  return !ranks.empty() && !sleep_.still_asleep(ranks);
+}
+
+std::vector<std::string> HoldUps::warnings() const {
+  std::vector<std::string> lines = sleep_.warnings();
+  if (have_spun_.empty()) return lines;
+  lines.push_back("others ran beside " + name_ranks({have_spun_.begin(), have_spun_.end()}) +
+                  ", which may have spun in a shared window: the times of this run may not repeat");
+  return lines;
 }
 
 }  // namespace apenet

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -14,11 +15,15 @@ namespace apenet {
 
 // Prints one notice if a rank keeps the run waiting for long; the notice has no other effect. Leaves out the
 // ranks that are asleep in the host: ranks that communicate there would wait for each other forever if one of
-// them waits for its turn in the simulation.
+// them waits for its turn in the simulation. For the same reason leaves out the ranks that share memory and
+// have run for a long time: they may spin there, which nobody can tell from computing.
 class HoldUps {
  public:
   HoldUps(Scheduler& scheduler, const SessionOptions& options)
-      : scheduler_(scheduler), notice_(options.busy_notice_ms), error_fd_(options.error_fd) {}
+      : scheduler_(scheduler),
+        notice_(options.busy_notice_ms),
+        spin_patience_(options.stall_timeout_ms),
+        error_fd_(options.error_fd) {}
 
   // Call when no rank runs any more.
   void note_all_wait() { busy_since_.reset(); }
@@ -26,20 +31,25 @@ class HoldUps {
   void note_busy();
   // Has an effect only after note_busy(). launcher_id: the process that started the ranks, or 0.
   void leave_out_sleepers(int launcher_id);
+  // Has an effect only after note_busy().
+  void leave_out_spinners();
   // Whether the next step has to wait for a left-out rank. A left-out rank that has woken counts as running.
   [[nodiscard]] bool waits_for_absent();
   // Warnings for the report of the run.
-  [[nodiscard]] std::vector<std::string> warnings() const { return sleep_.warnings(); }
+  [[nodiscard]] std::vector<std::string> warnings() const;
 
  private:
   using WallClock = std::chrono::steady_clock;
 
   Scheduler& scheduler_;
   std::chrono::milliseconds notice_;
+  std::chrono::milliseconds spin_patience_;
   int error_fd_;
   SleepWatch sleep_;
   std::optional<WallClock::time_point> busy_since_;
   bool told_ = false;
+  std::set<std::uint32_t> spinners_;   // left out while they ran
+  std::set<std::uint32_t> have_spun_;  // all that were
 };
 
 }  // namespace apenet

@@ -78,6 +78,7 @@ void RunLoop::live(const std::function<bool()>& interrupted) {
     } else {
       wait_for_processes();
       hold_ups_.leave_out_sleepers(server_.processes().launcher_id());
+      hold_ups_.leave_out_spinners();
     }
     look_around(interrupted);
   }
@@ -135,10 +136,10 @@ void RunLoop::wait_for_processes() {
   server_.serve(0);
   server_.pass_output();
   hold_ups_.note_busy();
-  if (options_.compute == ipc::ComputeMode::record) let_another_run();
+  if (scheduler_.has_turns_to_give()) let_another_run();
 }
 
-// Ranks run one at a time, but one that waits in the host may wait for another (in MPI_Finalize).
+// A rank that waits in the host may wait for another whose turn comes later (in MPI_Finalize).
 void RunLoop::let_another_run() {
   constexpr std::uint32_t most_looks = 5;
   const std::vector<int> process_ids = scheduler_.process_ids();

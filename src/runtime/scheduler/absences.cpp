@@ -14,9 +14,11 @@ std::vector<std::uint32_t> Scheduler::held_up_by() const {
   bool anybody_waits = false;
   for (std::uint32_t rank = 0; rank < processes_.size(); ++rank) {
     if (processes_[rank].left_out) continue;
-    const ipc::Wait wait = wait_of(rank);
-    if (wait == ipc::Wait::running) running.push_back(rank);
-    anybody_waits = anybody_waits || (wait != ipc::Wait::running && wait != ipc::Wait::finished);
+    if (has_turn(rank)) {
+      running.push_back(rank);
+    } else {
+      anybody_waits = anybody_waits || wait_of(rank) != ipc::Wait::finished;
+    }
   }
   if (!started_ || !anybody_waits) running.clear();
   return running;
@@ -46,6 +48,17 @@ bool Scheduler::leave_out(const std::vector<std::uint32_t>& ranks,
     // A process that has come back meanwhile already waits, but did not decrement the count.
     if (!shared_.block(*rank).turn.run.compare_exchange_strong(run, ipc::Run::may_run))
       shared_.running().fetch_sub(1);
+  }
+  return false;
+}
+
+bool Scheduler::could_go_on() const {
+  const std::size_t pending = simulation_.pending_count();
+  if (pending > 0 && !machine_.is_quiet_until_faults(pending)) return true;
+  for (std::uint32_t rank = 0; rank < processes_.size(); ++rank) {
+    const ipc::Wait wait = wait_of(rank);
+    if (wait == ipc::Wait::until || wait == ipc::Wait::flush) return true;
+    if (wait == ipc::Wait::for_event && exchange_.has_requests(rank)) return true;
   }
   return false;
 }

@@ -48,7 +48,7 @@ bool Scheduler::begin_if_all_ready() {
     clock.left_ps.set(epoch_ps);
     to_wake_.push_back(rank);
   }
-  set_running();
+  plan_turns();
   for (const std::uint32_t rank : to_wake_) wake(rank, epoch_ps + lookahead_ps_);
   return true;
 }

@@ -52,6 +52,10 @@ class Exchange {
     const End& end = ends_[rank];
     return end.told[end.event_tail % ipc::event_ring].time_ps;
   }
+  // Whether the process has posted since the last call of take_requests(). Call while the process waits.
+  [[nodiscard]] bool has_requests(std::uint32_t rank) const {
+    return shared_.block(rank).rings.request_head != ends_[rank].request_tail;
+  }
   // Whether the process reports that it has taken all events. May be called while the process runs.
   [[nodiscard]] bool says_empty(std::uint32_t rank) const {
     return shared_.block(rank).rings.event_tail == ends_[rank].event_head;

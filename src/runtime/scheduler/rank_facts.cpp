@@ -24,6 +24,7 @@ constexpr std::array<CallEntry, static_cast<std::size_t>(MpiCall::count)> call_e
     {"MPI", CallKind::plain},
     {"MPI_Finalize", CallKind::collective},
     {"MPI_Comm_split_type", CallKind::collective},
+    {"MPI_Win_allocate_shared", CallKind::collective},
 #define APENET_MPI_CALL(name, arity, meaning, effect, kind, words) {#name, CallKind::kind},
 #define APENET_MPI_LARGE_CALL(name, arity, meaning, effect, kind, words) {#name, CallKind::kind},
 #include "runtime/ipc/mpi_call_list.inc"

@@ -1,6 +1,7 @@
 #include "runtime/scheduler/scheduler.hpp"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "machine/message_requests.hpp"
@@ -67,6 +68,7 @@ void Scheduler::collect() {
     if (process.clock_ps >= ipc::end_of_time_ps) {
       throw EndOfTime("rank " + std::to_string(rank) + " has reached the end of virtual time, 104 days");
     }
+    process.shares_memory = shared_.block(rank).turn.shares_memory != 0;
     process.looks_for_ever =
         process.wait == ipc::Wait::until &&
         shared_.block(rank).progress.looks_for_ever(shared_.header().vain_limits, process.clock_ps);
@@ -144,7 +146,7 @@ bool Scheduler::wake_flushing() {
   }
   if (to_wake_.empty()) return false;
   feed();
-  set_running();
+  plan_turns();
   for (const std::uint32_t rank : to_wake_) wake(rank, processes_[rank].horizon_ps);
   return true;
 }
@@ -212,7 +214,7 @@ void Scheduler::wake_concerned() {
                                               (has_event && process.first_event_ps <= process.deadline_ps)));
     if (wakes) to_wake_.push_back(rank);
   }
-  set_running();
+  plan_turns();
   for (const std::uint32_t rank : to_wake_) wake(rank, horizon_of(rank));
 }
 
@@ -227,7 +229,7 @@ void Scheduler::release_idle(const std::function<bool(std::uint32_t rank)>& has_
     shared_.block(rank).progress.grant();
     to_wake_.push_back(rank);
   }
-  set_running();
+  plan_turns();
   for (const std::uint32_t rank : to_wake_) wake(rank, processes_[rank].horizon_ps);
 }
 
@@ -243,11 +245,13 @@ std::uint64_t Scheduler::activity() const {
 }
 
 bool Scheduler::all_wait() const {
-  return std::all_of(ran_.begin(), ran_.end(), [this](std::uint32_t rank) {
-    const ipc::Turn& turn = shared_.block(rank).turn;
-    return processes_[rank].removed || turn.run.load() != ipc::Run::may_run ||
-           turn.wait == ipc::Wait::finished;
-  });
+  return std::none_of(ran_.begin(), ran_.end(), [this](std::uint32_t rank) { return has_turn(rank); });
+}
+
+bool Scheduler::has_turn(std::uint32_t rank) const {
+  const ipc::Turn& turn = shared_.block(rank).turn;
+  return !processes_[rank].removed && turn.run.load() == ipc::Run::may_run &&
+         turn.wait != ipc::Wait::finished;
 }
 
 void Scheduler::recover() {
@@ -261,11 +265,28 @@ void Scheduler::recover() {
   }
 }
 
-// Call before waking any process, because a woken process may run and wait again at once.
-void Scheduler::set_running() {
-  const std::size_t count =
-      wakes_singly_ && started_ ? std::min<std::size_t>(to_wake_.size(), 1) : to_wake_.size();
-  shared_.running().store(static_cast<std::uint32_t>(count));
+// Decides which of the processes in to_wake_ run at once, and counts them. Call before waking any process,
+// because a woken process may run and wait again at once.
+//
+// Processes of a node that share memory run one after the other, the earliest first: what each finds there
+// must not depend on their speed.
+void Scheduler::plan_turns() {
+  const auto shares = [this](std::uint32_t rank) { return processes_[rank].shares_memory; };
+  const bool any_shares = started_ && std::any_of(to_wake_.begin(), to_wake_.end(), shares);
+  if (any_shares) {
+    std::stable_sort(to_wake_.begin(), to_wake_.end(), [this](std::uint32_t a, std::uint32_t b) {
+      return processes_[a].acts_ps() < processes_[b].acts_ps();
+    });
+  }
+  std::set<NodeId> nodes;  // on which a process that shares memory runs
+  std::uint32_t count = 0;
+  for (const std::uint32_t rank : to_wake_) {
+    const bool comes_later = any_shares && shares(rank) && !nodes.insert(machine_.node_of(rank)).second;
+    Process& process = processes_[rank];
+    process.waits_for_turn = comes_later || (wakes_singly_ && started_ && rank != to_wake_.front());
+    if (!process.waits_for_turn) ++count;
+  }
+  shared_.running().store(count);
 }
 
 // Returns false if no process waits for its turn.
@@ -309,7 +330,7 @@ void Scheduler::wake(std::uint32_t rank, std::int64_t horizon_ps) {
   block.turn.wait = ipc::Wait::running;
   block.clock.horizon_ps = horizon_ps;
   ran_.push_back(rank);
-  if (wakes_singly_ && started_ && rank != to_wake_.front()) {
+  if (process.waits_for_turn) {
     waiting_for_turn_.push_back(rank);
   } else {
     run(rank);

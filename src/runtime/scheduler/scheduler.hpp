@@ -64,7 +64,10 @@ class Scheduler final : public CompletionSink {
   // From now on wakes one process at a time: the next of a step when the one before waits. The results are
   // the same.
   void wake_singly() { wakes_singly_ = true; }
-  // With wake_singly(): wakes the next process beside the one that runs, which waits for it in the host.
+  // Processes wait until others, woken in the same step, wait: with wake_singly(), or because they share
+  // memory.
+  [[nodiscard]] bool has_turns_to_give() const { return !waiting_for_turn_.empty(); }
+  // Wakes the next of them beside the ones that run, which wait for it in the host.
   void wake_beside();
   // No process runs.
   [[nodiscard]] bool all_wait() const;
@@ -82,6 +85,10 @@ class Scheduler final : public CompletionSink {
   // none of the ranks can use its block any more. Returns false without any effect if still_asleep() does, or
   // if a rank may be in the middle of an operation.
   bool leave_out(const std::vector<std::uint32_t>& ranks, const std::function<bool()>& still_asleep);
+  // Whether another process, or the model, could go on if the step did not wait for the processes that run.
+  [[nodiscard]] bool could_go_on() const;
+  // The process shares memory with others of its node.
+  [[nodiscard]] bool shares_memory(std::uint32_t rank) const { return processes_[rank].shares_memory; }
   // The ranks that are left out and have not come back.
   [[nodiscard]] std::vector<std::uint32_t> left_out() const;
   // No other process is left that could continue.
@@ -113,6 +120,8 @@ class Scheduler final : public CompletionSink {
   // For each process, a lower bound of the time at which it is woken next. For a process that runs or has
   // left: the time at which it was last woken. May be called while processes run.
   void earliest_wakes(std::vector<std::int64_t>& wakes_ps) const;
+  // The process runs, and does not wait for the turns of others to end. May be called while processes run.
+  [[nodiscard]] bool has_turn(std::uint32_t rank) const;
   // What the process does now. May be called while processes run.
   [[nodiscard]] ipc::Wait wait_of(std::uint32_t rank) const;
   // Describes what the processes wait for and why none can continue; see deadlock_report.hpp. Requires that
@@ -137,6 +146,8 @@ class Scheduler final : public CompletionSink {
     bool removed = false;             // the host process has ended
     bool looks_for_ever = false;      // ipc::Wait::until, polling without end
     bool left_out = false;            // as of the last step, ipc::Wait::away
+    bool shares_memory = false;       // with other processes of its node
+    bool waits_for_turn = false;      // of the last step
     std::uint32_t events = 0;         // in the ring
     std::deque<ipc::Event> overflow;  // events for which the ring has no room
     // Messages taken and not released, per rail; see message::keeps_places().
@@ -175,7 +186,7 @@ class Scheduler final : public CompletionSink {
   void wake_concerned();
   void refill(std::uint32_t rank);
   void wake(std::uint32_t rank, std::int64_t horizon_ps);
-  void set_running();
+  void plan_turns();
   bool wake_next();
   void run(std::uint32_t rank);
   void report_refusal(const PendingRequest& pending);

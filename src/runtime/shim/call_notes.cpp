@@ -1,7 +1,5 @@
 #include "runtime/shim/call_notes.hpp"
 
-#include <dlfcn.h>
-
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -37,17 +35,6 @@ struct Objects {
 Objects& objects() {
   static auto& value = *new Objects;
   return value;
-}
-
-// Returns the address of a predefined object of Open MPI, or 0 in another library. In a program linked to the
-// library, the loader copies the object into the program, and the library's own copy is not used.
-std::uint64_t openmpi_object(const char* file, const char* name) {
-  if (void* copied = dlsym(RTLD_DEFAULT, name)) return reinterpret_cast<std::uint64_t>(copied);
-  void* library_file = dlopen(file, RTLD_NOLOAD | RTLD_LAZY);
-  if (library_file == nullptr) return 0;
-  const auto found = reinterpret_cast<std::uint64_t>(dlsym(library_file, name));
-  dlclose(library_file);
-  return found;
 }
 
 ipc::ObjectNote* find_object(RankNotes& notes, std::uint64_t object) {
@@ -121,8 +108,6 @@ struct ThreadEnd {
 }  // namespace
 
 void note_library(RankNotes& notes, bool has_world) {
-  Dl_info info{};
-  if (dladdr(profiling_symbol("PMPI_Init"), &info) == 0 || info.dli_fname == nullptr) return;
   ipc::LibraryNote& note = notes.library;
   const auto set = [&note](int any_source, int any_tag, std::uint64_t world, std::uint64_t self) {
     note.any_source.set(any_source);
@@ -132,19 +117,22 @@ void note_library(RankNotes& notes, bool has_world) {
   };
   Library& own = library();
   own.handle_bytes = sizeof(Word);
-  if (const std::uint64_t world = openmpi_object(info.dli_fname, "ompi_mpi_comm_world")) {
-    set(-1, -1, world, openmpi_object(info.dli_fname, "ompi_mpi_comm_self"));
-    own.no_communicator = openmpi_object(info.dli_fname, "ompi_mpi_comm_null");
-    own.no_window = openmpi_object(info.dli_fname, "ompi_mpi_win_null");
-  } else if (std::strstr(info.dli_fname, "libmpi_abi") != nullptr) {
-    set(-1, -2, 0x101, 0x102);  // MPI 5.0, chapter 20
-    own.no_communicator = 0x100;
-    own.no_window = 0x110;
-  } else {
-    set(-2, -1, 0x44000000, 0x44000001);  // MPICH's mpi.h
-    own.handle_bytes = sizeof(std::int32_t);
-    own.no_communicator = 0x04000000;
-    own.no_window = 0x20000000;
+  switch (abi()) {
+    case Abi::openmpi:
+      set(-1, -1, openmpi_object("ompi_mpi_comm_world"), openmpi_object("ompi_mpi_comm_self"));
+      own.no_communicator = openmpi_object("ompi_mpi_comm_null");
+      own.no_window = openmpi_object("ompi_mpi_win_null");
+      break;
+    case Abi::standard:
+      set(-1, -2, 0x101, 0x102);  // MPI 5.0, chapter 20
+      own.no_communicator = 0x100;
+      own.no_window = 0x110;
+      break;
+    case Abi::mpich:
+      set(-2, -1, 0x44000000, 0x44000001);  // MPICH's mpi.h
+      own.handle_bytes = sizeof(std::int32_t);
+      own.no_communicator = 0x04000000;
+      own.no_window = 0x20000000;
   }
   own.world = static_cast<Word>(note.world.get());
   own.has_world = has_world;

@@ -12,6 +12,7 @@
 #include "runtime/shim/gpu_heap.hpp"
 #include "runtime/shim/mpi_library.hpp"
 #include "runtime/shim/real.hpp"
+#include "runtime/shim/shared_windows.hpp"
 
 namespace apenet::shim {
 namespace {

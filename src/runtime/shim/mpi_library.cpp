@@ -27,7 +27,33 @@ int search_object(dl_phdr_info* object, std::size_t /*size*/, void* data) {
   return search.found != nullptr ? 1 : 0;
 }
 
+const char* library_file() {
+  Dl_info info{};
+  return dladdr(profiling_symbol("PMPI_Init"), &info) == 0 || info.dli_fname == nullptr ? "" : info.dli_fname;
+}
+
+Abi find_abi() {
+  if (openmpi_object("ompi_mpi_comm_world") != 0) return Abi::openmpi;
+  return std::strstr(library_file(), "libmpi_abi") != nullptr ? Abi::standard : Abi::mpich;
+}
+
 }  // namespace
+
+Abi abi() {
+  static const Abi found = find_abi();
+  return found;
+}
+
+// In a program linked to the library, the loader copies the object into the program, and the library's own
+// copy is not used.
+std::uint64_t openmpi_object(const char* name) {
+  if (void* copied = dlsym(RTLD_DEFAULT, name)) return reinterpret_cast<std::uint64_t>(copied);
+  void* library = dlopen(library_file(), RTLD_NOLOAD | RTLD_LAZY);
+  if (library == nullptr) return 0;
+  const auto found = reinterpret_cast<std::uint64_t>(dlsym(library, name));
+  dlclose(library);
+  return found;
+}
 
 void* profiling_symbol(const char* name) {
   if (void* found = dlsym(RTLD_NEXT, name)) return found;

@@ -14,6 +14,15 @@ using Word = std::intptr_t;
 // process with a message if no loaded MPI library has it.
 void* profiling_symbol(const char* name);
 
+// The binary interfaces of MPI libraries, which differ in handles and constants. MPICH serves two of them.
+enum class Abi : std::uint8_t { mpich, standard, openmpi };
+
+// Of the loaded library.
+Abi abi();
+
+// Returns the address of a predefined object of Open MPI, or 0 in another library.
+std::uint64_t openmpi_object(const char* name);
+
 template <typename Result = int, typename... Arguments>
 Result call(void* function, Arguments... arguments) {
   return reinterpret_cast<Result (*)(Arguments...)>(function)(arguments...);

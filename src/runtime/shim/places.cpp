@@ -17,11 +17,18 @@
 namespace apenet::shim {
 namespace {
 
-// Recognises MPI_COMM_TYPE_SHARED, whose value differs between ABIs: 1 in MPICH's ABI and 221 in the standard
-// ABI, both served by one library and unambiguous there; 0 in Open MPI.
-bool is_shared_type(const ipc::Block& block, Word split_type) {
+// MPI_COMM_TYPE_SHARED.
+bool is_shared_type(Word split_type) {
   const int type = static_cast<int>(split_type);
-  return std::strncmp(block.identity.library, "Open MPI", 8) == 0 ? type == 0 : type == 1 || type == 221;
+  switch (abi()) {
+    case Abi::mpich:
+      return type == 1;
+    case Abi::standard:
+      return type == 221;
+    case Abi::openmpi:
+      break;
+  }
+  return type == 0;
 }
 
 }  // namespace
@@ -75,7 +82,7 @@ APENET_EXPORT int MPI_Comm_split_type(Word comm, Word split_type, Word key, Word
   }
   const apenet::shim::InCall note(client, id, {{comm}});
   const auto node = static_cast<Word>(client->block().place.node);
-  const int result = apenet::shim::is_shared_type(client->block(), split_type)
+  const int result = apenet::shim::is_shared_type(split_type)
                          ? call(profiling_symbol("PMPI_Comm_split"), comm, node, key, part)
                          : call(profiling_symbol("PMPI_Comm_split_type"), comm, split_type, key, info, part);
   if (result == 0) apenet::shim::MakesCommunicator::after(client->notes(), id, {}, part);
