@@ -12,6 +12,7 @@ from apenet.base.errors import InputError
 from apenet.bench.decomposition import Decomposition, decompose, folded
 from apenet.bench.lqcd_figure import write_figure
 from apenet.bench.lqcd_scaling import LAYERS, program
+from apenet.cli.lqcd import cost_of
 
 SIGMA = np.array([[[0, 1], [1, 0]], [[0, -1j], [1j, 0]], [[1, 0], [0, -1]]])
 GRIDS = {1: "1x1x1x1", 2: "1x1x1x2", 4: "2x1x1x2", 8: "4x1x2x1", 16: "2x2x2x2"}
@@ -239,8 +240,26 @@ def test_strong_and_weak_scaling(tmp_path):
     assert flit.to_json()["engine"] == "flit"
     assert "engine flit" in flit.heading
 
-    weak = apenet.bench.lqcd(["ape16"], lattice="4x4x4x4", ranks=[1, 4], scaling="weak", layer="apelib")
+    plans, ended = [], []
+    weak = apenet.bench.lqcd(
+        ["ape16"],
+        lattice="4x4x4x4",
+        ranks=[1, 4],
+        scaling="weak",
+        layer="apelib",
+        planned=plans.append,
+        finished=lambda machine, point: ended.append((machine, point)),
+    )
     one, four = weak.machines[0].points
+    assert ended == [("ape16", one), ("ape16", four)]
+    ((no_halo, halo),) = plans
+    # Dslash twice and one iteration, which applies it twice; ape16's packets hold 256 bytes.
+    assert (no_halo.halo_bytes, no_halo.packets) == (0, 0)
+    assert (halo.machine, halo.ranks, halo.halo_bytes) == ("ape16", 4, 4 * 4 * four.halo_bytes)
+    assert halo.packets == halo.halo_bytes / 256
+    assert re.search(
+        r"2 runs send .* the largest, 4 ranks on ape16, sends .* minutes of a processor", cost_of([no_halo, halo])
+    )
     assert one.local == four.local == (4, 4, 4, 4)
     assert one.compute_us == four.compute_us
     assert weak.machines[0].efficiency(four) == one.iteration_us / four.iteration_us < 1

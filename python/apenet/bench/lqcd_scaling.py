@@ -11,6 +11,7 @@ import json
 import math
 import tempfile
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from apenet._core import version as __version__
@@ -30,6 +31,8 @@ from apenet.machine.mapping import MOST_RANKS
 
 TEST = "lqcd"
 SOURCES = PACKAGE / "programs" / "lqcd"
+_PAYLOAD_KEYS = ("max_payload_bytes", "mtu_bytes", "packet_bytes", "rma_max_payload_bytes")
+"""The keys of the kinds of cards that limit a packet's payload."""
 LAYERS: dict[str, str | None] = {"mpi": None, "apelib": "apelib", "qmp": "qmp"}
 """The libraries of `apenet cc`; None: MPI."""
 PRECISIONS: dict[str, tuple[str, ...]] = {"double": (), "single": ("-DLQCD_SINGLE",)}
@@ -41,6 +44,18 @@ DEFAULT_ITERATIONS = 1
 MOST_ITERATIONS = 1000
 HALF_SPINOR_BYTES = {"double": 96, "single": 48}
 MOST_COUNTED = 2**31 - 1  # sites and counts of MPI calls are C ints
+
+
+@dataclass(frozen=True)
+class PlannedRun:
+    """A run of a study before it begins, and what decides how long it takes."""
+
+    machine: str
+    ranks: int
+    halo_bytes: int
+    """That all ranks send in the run."""
+    packets: int
+    """Into which cards cut them, at the largest payload."""
 
 
 def program(layer: str, precision: str, main: Path = SOURCES / "lqcd.c") -> Path:
@@ -64,9 +79,12 @@ def measure(
     seed: int = 1,
     pin: bool | None = None,
     mpi_library: MpiChoice = "auto",
-    progress: Callable[[int], None] = lambda _ranks: None,
+    planned: Callable[[Sequence[PlannedRun]], None] = lambda _runs: None,
+    finished: Callable[[str, LqcdPoint], None] = lambda _machine, _point: None,
 ) -> LqcdResult:
     """Runs the solver on each machine with each number of ranks, one on a node.
+
+    Calls `planned` once, before the first run, and `finished` with the machine's name after each.
 
     `lattice` has even extents: of the whole lattice for strong scaling, of each rank's part for weak scaling. Numbers
     of ranks for which a machine has no nodes are left out there and listed. Raises InputError, also if none is left.
@@ -86,13 +104,15 @@ def measure(
     study = _Study(extents, scaling == "strong", layer, precision, times)
     chosen = [read_machine(given) if isinstance(given, str) else given for given in machines]
     plans = [_plan(study, machine, counts) for machine in chosen]
+    pairs = list(zip(chosen, plans, strict=True))
+    planned([study.planned(machine, parts) for machine, plan in pairs for parts in plan])
     results = []
-    for machine, plan in zip(chosen, plans, strict=True):
+    for machine, plan in pairs:
         request = BenchRequest(machine=machine, test=TEST, sizes=(), engine=engine, seed=checked_seed(seed))
         points, warnings = [], []
         for parts in plan:
-            progress(len(parts.nodes))
             point, warned = study.run(request, parts, pin=pin, library=mpi_library)
+            finished(machine.name, point)
             points.append(point)
             warnings.append(warned)
         results.append(
@@ -146,6 +166,15 @@ class _Study:
                 "x".join(map(str, self.lattice)),
                 f"at most {MOST_COUNTED} sites and bytes of a face for each of {len(parts.nodes)} ranks",
             )
+
+    def planned(self, machine: Machine, parts: Decomposition) -> PlannedRun:
+        """The messages of a run: Dslash is exchanged twice, and each iteration applies it twice."""
+        surface_sites = round(parts.surface_to_volume * math.prod(parts.local))
+        dslash_bytes = surface_sites * HALF_SPINOR_BYTES[self._precision]
+        halo_bytes = len(parts.nodes) * dslash_bytes * (2 + 2 * self._iterations)
+        card = machine.file.card
+        payload = next((getattr(card, key).value for key in _PAYLOAD_KEYS if hasattr(card, key)), halo_bytes or 1)
+        return PlannedRun(machine.name, len(parts.nodes), halo_bytes, math.ceil(halo_bytes / int(payload)))
 
     def run(
         self, request: BenchRequest, parts: Decomposition, *, pin: bool | None, library: MpiChoice
