@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from apenet.base.errors import HostError, InputError
-from apenet.host.fortran import fortran_flags
+from apenet.host.fortran import fortran_flags, module_flags
 from apenet.host.toolchain import INCLUDE, LIBRARIES, search_path
 
 PACKAGES = {
@@ -34,7 +34,6 @@ _COMPILERS = {
     **dict.fromkeys((".f90", ".F90", ".f03", ".f08", ".f", ".F"), (_FORTRAN, _FORTRAN)),
 }
 _C = ("cc", "mpicc")
-# A module is compiled with the program, because its compiled form depends on the compiler's version.
 _FORTRAN_MODULES = {"apelib": "apelib.f90"}
 
 
@@ -54,8 +53,7 @@ def command(
     """The compiler's whole command for `arguments`, which are those of any C, C++ or Fortran compiler.
 
     The suffix of the first source decides the compiler; with `mpi` it is MPI's wrapper. What only compiles (-c) links
-    nothing. A Fortran program is compiled with the libraries' modules, whose .mod files come beside the program; with
-    `mpi`, gfortran gets mpif.h, mpi and mpi_f08.
+    nothing. gfortran gets the libraries' modules; with `mpi` mpif.h, mpi and mpi_f08.
     Raises InputError for an unknown library, HostError if there is no such compiler.
     """
     suffixes = [Path(argument).suffix for argument in arguments if not argument.startswith("-")]
@@ -66,15 +64,13 @@ def command(
         hint = "; pip install mpich brings it" if compiler is None and mpi else ""
         raise HostError(f"{wanted}: no such compiler in PATH{hint}")
     compiling, linking = flags(libraries)
-    if mpi and Path(wanted).name.startswith(_FORTRAN):
-        including, libraries_of_mpi = fortran_flags(path)
-        compiling, linking = [*including, *compiling], [*linking, *libraries_of_mpi]
+    if Path(wanted).name.startswith(_FORTRAN):
+        files = [INCLUDE / _FORTRAN_MODULES[name] for name in libraries if name in _FORTRAN_MODULES]
+        parts = [module_flags(path, file) for file in files] + ([fortran_flags(path)] if mpi else [])
+        for including, linked in parts:
+            compiling, linking = [*including, *compiling], [*linked, *linking]
     if {"-c", "-S", "-E"} & set(arguments):
         return [path, *compiling, *arguments]
-    modules = [str(INCLUDE / _FORTRAN_MODULES[name]) for name in libraries if name in _FORTRAN_MODULES]
-    if names[0] == _FORTRAN and modules:
-        target = Path(arguments[arguments.index("-o") + 1]) if "-o" in arguments[:-1] else Path("a.out")
-        arguments = [f"-J{target.parent}", *modules, *arguments]
     return [path, *compiling, *arguments, *linking]
 
 

@@ -1,7 +1,7 @@
-"""MPI for Fortran: the wheel of MPICH has none, so this builds mpif.h, mpi and mpi_f08 for its headers, once.
+"""Fortran's modules of the libraries, and of MPI: the wheel of MPICH has none, so mpif.h, mpi and mpi_f08 are written.
 
-The result lies in the user's cache folder. It depends on MPICH's headers and on the compiler, whose .mod files only the
-same version reads.
+All are built once, into the user's cache folder. What is there depends on its sources and on the compiler, whose .mod
+files only the same version reads.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import shlex
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -26,6 +26,7 @@ from apenet.host.toolchain import find_mpicc
 _LIBRARY = "apenet-mpifort"
 # What programs pass as a buffer differs from call to call, which gfortran would refuse where mpif.h has no interfaces.
 _RELAXED = "-fallow-argument-mismatch"
+_OPTIONS = ("-O2", "-w", "-fPIC", "-ffree-line-length-none")
 
 
 def fortran_flags(gfortran: str) -> tuple[list[str], list[str]]:
@@ -48,21 +49,25 @@ def _mpi_flags(mpicc: Path) -> tuple[list[str], list[str]]:
     return including, [flag for flag in flags if flag not in including]
 
 
+def module_flags(gfortran: str, source: Path) -> tuple[list[str], list[str]]:
+    """What this compiler and its linker need for the module in this file. Builds it, if it is not there."""
+    name = f"apenet-{source.stem}-module"
+
+    def build(folder: Path) -> None:
+        _make([gfortran, *_OPTIONS, "-std=f2008", "-c", str(source), "-o", "module.o"], folder)
+        _make(["ar", "crs", f"lib{name}.a", "module.o"], folder)
+
+    folder = _once([_version(gfortran), source.read_bytes()], build)
+    return [f"-I{folder}"], [f"-L{folder}", f"-l{name}"]
+
+
 def _built(gfortran: str, mpicc: Path, including: Sequence[str]) -> Path:
     """The folder with mpif.h, the modules and the library."""
     headers = next(path for flag in including if (path := Path(flag[2:]), (path / "mpi_proto.h").exists())[1])
-    version = subprocess.run([gfortran, "--version"], capture_output=True, check=False).stdout
-    content = [version, *(Path(__file__).with_name(f"{name}.py").read_bytes() for name in _SOURCES)]
-    content += [(headers / name).read_bytes() for name in ("mpi.h", "mpi_proto.h")]
-    digest = hashlib.sha256(b"\0".join(content)).hexdigest()
-    target = cached(f"fortran-{digest[:16]}")
-    if target.is_dir():
-        return target
-    make_cache()
-    prototypes = read_prototypes(headers / "mpi_proto.h")
-    constants = read_constants(headers / "mpi.h", mpicc)
-    folder = Path(tempfile.mkdtemp(prefix=".fortran-", dir=target.parent))
-    try:
+
+    def build(folder: Path) -> None:
+        prototypes = read_prototypes(headers / "mpi_proto.h")
+        constants = read_constants(headers / "mpi.h", mpicc)
         texts = {
             "mpif.h": mpif_h(constants),
             "shims.c": shims(prototypes),
@@ -73,8 +78,28 @@ def _built(gfortran: str, mpicc: Path, including: Sequence[str]) -> Path:
             (folder / name).write_text(text, encoding="utf-8")
         _make([str(mpicc), "-O2", "-w", "-fPIC", "-c", "shims.c"], folder)
         for name in ("mpi", "mpi_f08"):
-            _make([gfortran, "-O2", "-w", "-fPIC", "-ffree-line-length-none", "-c", f"{name}.f90"], folder)
+            _make([gfortran, *_OPTIONS, "-c", f"{name}.f90"], folder)
         _make(["ar", "crs", f"lib{_LIBRARY}.a", "shims.o", "mpi.o", "mpi_f08.o"], folder)
+
+    sources = [Path(__file__).with_name(f"{name}.py") for name in _SOURCES]
+    sources += [headers / name for name in ("mpi.h", "mpi_proto.h")]
+    return _once([_version(gfortran), *(source.read_bytes() for source in sources)], build)
+
+
+def _version(gfortran: str) -> bytes:
+    return subprocess.run([gfortran, "--version"], capture_output=True, check=False).stdout
+
+
+def _once(content: Sequence[bytes], build: Callable[[Path], None]) -> Path:
+    """A folder of the cache that `build` has filled; the name depends on what it is made of."""
+    digest = hashlib.sha256(b"\0".join(content)).hexdigest()
+    target = cached(f"fortran-{digest[:16]}")
+    if target.is_dir():
+        return target
+    make_cache()
+    folder = Path(tempfile.mkdtemp(prefix=".fortran-", dir=target.parent))
+    try:
+        build(folder)
         # Another process may have been faster: its folder has the same content.
         with suppress(OSError):
             os.rename(folder, target)  # noqa: PTH104 (which must not replace a folder)
@@ -89,4 +114,4 @@ _SOURCES = ("mpi_header", "fortran_shims", "fortran_modules", "fortran")
 def _make(command: list[str], folder: Path) -> None:
     made = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     if made.returncode != 0:
-        raise HostError(f"MPI for Fortran could not be built: {shlex.join(command)}\n{made.stderr.strip()[:4000]}")
+        raise HostError(f"a module of Fortran could not be built: {shlex.join(command)}\n{made.stderr.strip()[:4000]}")
