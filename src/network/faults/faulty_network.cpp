@@ -3,9 +3,6 @@
 #include <string>
 #include <utility>
 
-#include "kernel/refuse.hpp"
-#include "network/routing/route_table.hpp"
-
 namespace apenet {
 
 FaultyNetwork::FaultyNetwork(Simulation& simulation, Topology topology,
@@ -19,13 +16,6 @@ FaultyNetwork::FaultyNetwork(Simulation& simulation, Topology topology,
       source_{EventKind::credit, rail, 0},
       liveness_(topology_),
       islands_(schedule_.changes().size() + 1) {
-  const std::uint64_t entries = std::uint64_t{topology_.router_count()} * topology_.endpoint_count();
-  if (entries > RouteTable::max_entries) {
-    refuse_value("fault", '"' + schedule_.fault(0).text + '"',
-                 "a machine of at most " + std::to_string(RouteTable::max_entries) +
-                     " routes (routers times nodes) for routes around faults, not " +
-                     std::to_string(entries));
-  }
   engine_->allow_halts();
 }
 
@@ -72,15 +62,14 @@ void FaultyNetwork::change() {
 void FaultyNetwork::restart() {
   restart_at_ = Time::never();
   ++use_.reconfigurations;
+  routing_.reset();  // Its cache is large; free it before the next one. The halted engine asks for no route.
   if (liveness_.is_all_alive()) {
     engine_->restart(nullptr, nullptr);
-    routing_.reset();
     return;
   }
-  std::unique_ptr<const UpDownRouting> routing = make_up_down(
-      topology_, suggested_roots(topology_), [this](PortRef port) { return liveness_.is_alive(port); });
-  engine_->restart(routing.get(), this);
-  routing_ = std::move(routing);
+  routing_ = make_up_down(topology_, suggested_roots(topology_),
+                          [this](PortRef port) { return liveness_.is_alive(port); });
+  engine_->restart(routing_.get(), this);
 }
 
 bool FaultyNetwork::admits(const Packet& packet) {

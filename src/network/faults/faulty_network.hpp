@@ -23,7 +23,7 @@ namespace apenet {
 // gives it one.
 class FaultyNetwork final : public Network, private EventHandler, private InjectionGate {
  public:
-  // Throws std::invalid_argument for invalid faults, and for a network too large for route tables.
+  // Throws std::invalid_argument for invalid faults.
   FaultyNetwork(Simulation& simulation, Topology topology, std::unique_ptr<HaltingNetwork> engine,
                 const std::vector<std::string>& faults, Time reconfiguration, std::uint8_t rail);
 

@@ -22,7 +22,17 @@ Made make_own(const NetworkDescription& network, const Topology& /*topology*/) {
   return std::make_unique<OfTopology>(network.topology);
 }
 
-Made make_up_down_of_all(const NetworkDescription& /*network*/, const Topology& topology) {
+// Routes around faults have no such limit: the test of the routing proves them, and a run does not check
+// them.
+Made make_up_down_of_all(const NetworkDescription& network, const Topology& topology) {
+  constexpr std::uint64_t most_routes = 1U << 26U;
+  const std::uint64_t routes = std::uint64_t{topology.router_count()} * topology.endpoint_count();
+  if (routes > most_routes) {
+    refuse_value("network.routing", network.routing,
+                 "a machine of at most " + std::to_string(most_routes) +
+                     " routes (routers times nodes), each of which the check for deadlocks follows, not " +
+                     std::to_string(routes));
+  }
   return make_up_down(topology, suggested_roots(topology), [](PortRef) { return true; });
 }
 
