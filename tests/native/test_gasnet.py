@@ -11,6 +11,7 @@ import apenet as package
 from apenet.host.compiling import command
 
 MACHINE = "extoll-64"
+CONDUITS = {"extoll": MACHINE, "ibv": "pax", "apelink": "ape16", "udp": "pax", "mpi": "ideal"}
 
 
 def run(program, *arguments, n=2, machine=MACHINE, **options):
@@ -136,10 +137,12 @@ def test_the_first_implementation_is_not_faster(native):
     assert first >= improved
 
 
-@pytest.mark.parametrize("sleep_us", [0, 1_000_000])
-def test_a_flood_arrives_once_and_in_order(native, sleep_us):
-    done = run(native("flood.c"), 400, sleep_us, n=16)
+@pytest.mark.parametrize(("conduit", "sleep_us"), [("extoll", 0), *((conduit, 1_000_000) for conduit in CONDUITS)])
+def test_a_flood_arrives_once_and_in_order(native, conduit, sleep_us):
+    options = {"machine": CONDUITS[conduit], "environment": {"GASNET_CONDUIT": conduit}}
+    done = run(native("flood.c", "seq"), 400, sleep_us, n=16, **options)
     assert done.stdout == b"6000 messages in order\n"
+    assert done.virtual_time_us > sleep_us
 
 
 MISUSES = {
@@ -173,7 +176,6 @@ MISUSES = {
 }
 
 
-CONDUITS = {"extoll": MACHINE, "ibv": "pax", "apelink": "ape16", "udp": "pax", "mpi": "ideal"}
 BY_TURNS = zip(MISUSES, cycle([name for name in CONDUITS if name != "mpi"]), strict=False)
 """Each misuse over one conduit: what the library forbids is above them. Over each: what a message has to bring."""
 BY_MESSAGE = [("unknown-handler", conduit) for conduit in CONDUITS]
@@ -230,8 +232,12 @@ def test_exit_of_one_node_ends_all(apenet, tmp_path):
     source = tmp_path / "one.c"
     source.write_text(
         "#include <gasnet.h>\nint main(int argc, char** argv) {\n  GASNET_SAFE(gasnet_init(&argc, &argv));\n"
-        "  GASNET_SAFE(gasnet_attach(NULL, 0, 0, 0));\n  if (gasnet_mynode() == 1) gasnet_exit(atoi(argv[1]));\n"
-        "  for (;;) gasneti_await_progress();\n}\n"
+        "  GASNET_SAFE(gasnet_attach(NULL, 0, GASNET_PAGESIZE, 0));\n  gasnet_seginfo_t segments[5];\n"
+        "  GASNET_SAFE(gasnet_getSegmentInfo(segments, 5));\n"
+        "  for (int i = 0; i < 50 && gasnet_mynode() == 1; ++i) gasnet_AMPoll();\n"
+        "  if (gasnet_mynode() == 1) gasnet_exit(atoi(argv[1]));\n"
+        "  for (;;) {\n    if (atoi(argv[1])) gasnet_put(1, segments[1].addr, segments, 64);\n"
+        "    if (!atoi(argv[1])) gasneti_await_progress();\n  }\n}\n"
     )
     program = tmp_path / "one"
     assert apenet("cc", "--gasnet-seq", source, "-o", program).returncode == 0

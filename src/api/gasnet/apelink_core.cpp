@@ -42,7 +42,6 @@ void ApelinkCore::take_event(const ape_rdma_event& event) {
     receive(std::move(message));
     return;
   }
-  if (event.status != APE_RDMA_OK) report_refusal();
   report(event.cookie >> 1U);
 }
 

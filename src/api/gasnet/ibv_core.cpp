@@ -115,7 +115,6 @@ void IbvCore::take(const ipc::Event& event) noexcept {
     receive(std::move(message));
     return;
   }
-  if (event.fault != ipc::AccessFault::none) report_refusal();
   report(event.immediate);
 }
 

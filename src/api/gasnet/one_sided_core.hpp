@@ -56,9 +56,9 @@ class OneSidedCore : public Core, protected RemoteMemory {
 
   // The number of a new message. Requires has_room().
   [[nodiscard]] std::uint64_t begin_message(std::uint32_t target);
-  // Call when the card reports an operation.
+  // Call when the card reports an operation. All accesses are to segments, so only a process that has ended
+  // refuses one, and this one is about to end, too: the operation counts as finished.
   void report(std::uint64_t number) { reports_.push_back(number); }
-  void report_refusal() { is_refused_ = true; }
   void receive(Received message) { received_.push_back(std::move(message)); }
   // Of the oldest message, which it removes.
   void copy_received(std::span<std::byte> to);
@@ -101,7 +101,6 @@ class OneSidedCore : public Core, protected RemoteMemory {
   std::deque<Received> received_;
   std::vector<Segment> segments_;
   std::span<std::byte> segment_;
-  bool is_refused_ = false;
 };
 
 }  // namespace apenet::gasnet
