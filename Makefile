@@ -9,6 +9,7 @@ BIN := $(CURDIR)/$(VENV)/bin
 # PATH makes every step use the environment's cmake, ninja and format tools.
 export PATH := $(BIN):$(PATH)
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+space := $() $()
 say = @printf '== %s\n' '$(1)' >&2
 
 SOURCES := $(shell find src python cmake machines bench/mpi bench/layers bench/lqcd bench/randomaccess -type f ! -name '*.pyc' 2>/dev/null) CMakeLists.txt
@@ -58,8 +59,7 @@ check: lint test-cpp
 	@$(BIN)/apenet run -n 16 --machine ape16 -- $(BIN)/python examples/02_jacobi/jacobi.py
 
 # Two targets at a time, the longest first, because installing, type checks and many tests use less than the two cores.
-# The sanitizers' build runs at low priority beside the rest, and runs every C++ test. The others use the installed
-# package and its build.
+# The sanitizers' build runs at low priority beside the rest. The others use the installed package and its build.
 test: $(VENV)/.tools
 	@$(MAKE) --no-print-directory --jobs=2 test-sanitize test-python test-release lint
 	$(call say,every test passed)
@@ -73,13 +73,15 @@ test-cpp: all
 	@cmake --build build/release --target cpp_tests
 	@ctest --test-dir build/release --output-on-failure --parallel 2 --no-tests=error
 
-# Those that draw cases, which are fewer under the other sanitizers (tests/support/cases.hpp), and those of the threads
-# of ranks, which run under the thread sanitizer here (tests/runtime/threads).
+# Those that draw cases, which are fewer under the other sanitizers (tests/support/cases.hpp), those that are not built
+# with them (tests/CMakeLists.txt), and those of the threads of ranks, which run under the thread sanitizer here
+# (tests/runtime/threads).
+release_tests := network network_contract threads validation booksim tornado outside
 test-release: all
-	$(call say,C++ tests: networks with every drawn case and threads under the thread sanitizer)
+	$(call say,C++ tests without sanitizer: networks and validation; threads under the thread sanitizer)
 	@$(configure_tests)
-	@cmake --build build/release --target network_test network_contract_test threads_test
-	@ctest --test-dir build/release --tests-regex '^(network|network_contract|threads)_test$$' --output-on-failure \
+	@cmake --build build/release --target $(release_tests:%=%_test)
+	@ctest --test-dir build/release --tests-regex '^($(subst $(space),|,$(release_tests)))_test$$' --output-on-failure \
 	  --parallel 2 --no-tests=error
 
 test-sanitize: $(VENV)/.tools
