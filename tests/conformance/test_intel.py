@@ -1,5 +1,6 @@
 """Intel MPI, where I_MPI_ROOT names one. It has MPICH's ABI: LD_LIBRARY_PATH decides which library a program gets."""
 
+import json
 import os
 from pathlib import Path
 
@@ -14,13 +15,18 @@ PROGRAMS = Path(__file__).parent / "c"
     ("program", "ranks"), [("requests", 4), ("datatypes", 4), ("rma_active", 4), ("nonblocking_collectives", 16)]
 )
 def test_a_program_ends_and_repeats(apenet, build, tmp_path, program, ranks):
-    environment = {**os.environ, "LD_LIBRARY_PATH": f"{ROOT}/lib", "I_MPI_DEBUG": "1"}
+    environment = {**os.environ, "I_MPI_DEBUG": "1"}
     runs = []
-    for label in ("once", "again"):
+    for label, words, variables in (
+        ("recognised", (), {"LD_LIBRARY_PATH": f"{ROOT}/lib"}),
+        ("asked-for", ("--mpi", "intel"), {}),
+    ):
         out = tmp_path / label
-        words = ("run", "-n", str(ranks), "--machine", "ape16", "--out", out, "--", build(PROGRAMS / f"{program}.c"))
-        run = apenet(*words, env=environment)
+        simulated = ("run", "-n", str(ranks), "--machine", "ape16", "--out", out, *words)
+        run = apenet(*simulated, "--", build(PROGRAMS / f"{program}.c"), env={**environment, **variables})
         assert run.returncode == 0, run.stderr
         assert "Intel(R) MPI Library" in run.stdout
-        runs.append((out / "run.json").read_bytes())
+        content = json.loads((out / "run.json").read_text(encoding="utf-8"))
+        assert all(rank["library"].startswith("Intel(R) MPI Library 2021.") for rank in content["ranks"])
+        runs.append(content)
     assert runs[0] == runs[1]

@@ -125,7 +125,7 @@ def test_bench_json(apenet):
         (["bench", "pingpnog"], "one of pingpong"),
         (["bench", "pingpong", "--machine", "ape61"], 'did you mean "ape16"'),
         (["bench", "pingpong", "--set", "bus.clokc_mhz=3"], '"clock_mhz"'),
-        (["bench", "pingpong", "--mpi", "lam", "--layer", "mpi"], "auto, mpich or openmpi"),
+        (["bench", "pingpong", "--mpi", "lam", "--layer", "mpi"], "auto, mpich, openmpi or intel"),
         (["machine", "show", "nosuch"], "one of ape128"),
         (["machine", "check", "no/such.toml"], "a file that exists"),
         (["reproduce", "--only", "ape17"], "apenet-2005.rtt_min"),

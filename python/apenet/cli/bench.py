@@ -158,7 +158,7 @@ def bench(
             help="lqcd: draw efficiency and share of communication: .png, .svg or .pdf.",
         ),
     ] = None,
-    mpi: Annotated[str, typer.Option("--mpi", metavar="auto|mpich|openmpi", help="MPI of --layer mpi.")] = "auto",
+    mpi: Annotated[str, typer.Option("--mpi", metavar="auto|mpich|openmpi|intel", help="MPI of --layer mpi.")] = "auto",
     engine: EngineOption = "packet",
     pin: PinOption = None,
     seed: SeedOption = 1,

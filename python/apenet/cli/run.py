@@ -61,7 +61,7 @@ def run(
         ),
     ] = None,
     engine: EngineOption = "packet",
-    mpi: Annotated[str, typer.Option("--mpi", metavar="auto|mpich|openmpi", help="MPI of the program.")] = "auto",
+    mpi: Annotated[str, typer.Option("--mpi", metavar="auto|mpich|openmpi|intel", help="MPI of the program.")] = "auto",
     out: RunFolderOption = None,
     record: Annotated[
         Path | None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import mmap
 import os
 import shutil
 import subprocess
@@ -18,7 +19,7 @@ from apenet.base.errors import HostError, InputError
 from apenet.base.infiles import other_kind
 from apenet.host.caching import cached, make_cache
 
-MpiChoice = Literal["auto", "mpich", "openmpi"]
+MpiChoice = Literal["auto", "mpich", "openmpi", "intel"]
 
 PACKAGE = Path(_core.__file__).parent
 LIBRARIES = PACKAGE / "lib"
@@ -45,6 +46,8 @@ _LAUNCHERS = frozenset(
     )
 )
 _OPENMPI_SONAME = b"libmpi.so.40"
+_MPICH_SONAME = "libmpi.so.12"
+_OF_INTEL = b"Intel(R) MPI Library"
 
 
 def environment_bin() -> Path:
@@ -77,14 +80,46 @@ def find_program(name: str) -> Path:
     raise InputError("program", name, "a program in PATH, or the path of one")
 
 
-def detect_mpi(program: Path) -> Literal["mpich", "openmpi"]:
-    """The MPI that a program is linked to; the default, MPICH, for interpreters and unknown programs."""
+def detect_mpi(program: Path) -> Literal["mpich", "openmpi", "intel"]:
+    """The MPI that a program is linked to; the default, MPICH, for interpreters and unknown programs.
+
+    Intel MPI has MPICH's ABI: LD_LIBRARY_PATH decides between both.
+    """
     try:
         with program.open("rb") as file:
             head = file.read(8 << 20)
     except OSError:
         return "mpich"
-    return "openmpi" if _OPENMPI_SONAME in head else "mpich"
+    if _OPENMPI_SONAME in head:
+        return "openmpi"
+    first = next((folder for folder in _library_path() if (folder / _MPICH_SONAME).exists()), None)
+    return "intel" if first is not None and _is_intel(first) else "mpich"
+
+
+def _library_path() -> list[Path]:
+    return [Path(folder) for folder in os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep) if folder]
+
+
+def _is_intel(folder: Path) -> bool:
+    """Whether the library with MPICH's name in this folder is Intel MPI's."""
+    try:
+        with (folder / _MPICH_SONAME).open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
+            return text.find(_OF_INTEL) >= 0
+    except (OSError, ValueError):  # missing, or empty
+        return False
+
+
+def find_intel() -> Path:
+    """The folder of Intel MPI's library: of I_MPI_ROOT, or in LD_LIBRARY_PATH."""
+    root = os.environ.get("I_MPI_ROOT")
+    of_root = [Path(root) / "lib", Path(root) / "lib" / "release"] if root else []
+    found = next(filter(_is_intel, [*of_root, *_library_path()]), None)
+    if found is None:
+        raise HostError(
+            f"Intel MPI: no folder of I_MPI_ROOT or LD_LIBRARY_PATH has its {_MPICH_SONAME}; install it (pip install "
+            "impi-rt, in a separate environment) and let I_MPI_ROOT name that environment"
+        )
+    return found
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from apenet import _core
 from apenet._core import version as __version__
@@ -22,7 +22,7 @@ from apenet.compute.size import Size, parse_size
 from apenet.host import launch
 from apenet.host.client_server import as_client_and_server, is_client_server
 from apenet.host.streams import OutputFolder
-from apenet.host.toolchain import MpiChoice, detect_mpi, find_openmpi, find_program
+from apenet.host.toolchain import MpiChoice, detect_mpi, find_intel, find_openmpi, find_program
 from apenet.machine import ENGINES, Machine
 from apenet.machine import machine as read_machine
 from apenet.machine.mapping import Mapping, map_file, map_ranks
@@ -217,6 +217,7 @@ def run(
         with nullcontext() if output_path is None else OutputFolder(output_path, n) as folder:
             look = computation.look
             result = _run(request, program, options, capture=capture, extra=extra, folder=folder, look=look)
+        result = _with_library_checked(request, result)
         if outputs.recording is not None:
             result = _recorded(request, outputs.recording, result)
         result = _computed(choice, computation, result)
@@ -235,9 +236,19 @@ def _checked_command(command: Sequence[str | Path]) -> tuple[str, ...]:
 
 
 def _library(mpi: MpiChoice, program: Path) -> str:
-    if mpi not in ("auto", "mpich", "openmpi"):
-        raise InputError("mpi", mpi, "auto, mpich or openmpi")
+    known = get_args(MpiChoice)
+    if mpi not in known:
+        raise InputError("mpi", mpi, ", ".join(known[:-1]) + f" or {known[-1]}")
     return detect_mpi(program) if mpi == "auto" else mpi
+
+
+def _with_library_checked(request: RunRequest, result: RunResult) -> RunResult:
+    """Warns if a program has a path of its own to another library of the same ABI than Intel MPI's."""
+    others = {rank.library for rank in result.ranks if rank.library and not rank.library.startswith("Intel")}
+    if request.mpi != "intel" or not others:
+        return result
+    warning = f"mpi = intel, but the program found {', '.join(sorted(others))}: its own path leads there"
+    return replace(result, warnings=(*result.warnings, warning))
 
 
 def _checked_trap(trap_tsc: bool) -> bool:
@@ -305,6 +316,8 @@ def _run(
         except RuntimeError as error:  # the core's system_error: memory, or descriptors
             raise LimitError(f"this run cannot start: {error} (see ulimit -a)") from error
         environment = {**launch.rank_environment(session.mapping_path, lifeline, program), **extra}
+        if request.mpi == "intel":
+            environment["LD_LIBRARY_PATH"] = f"{find_intel()}{os.pathsep}{environment['LD_LIBRARY_PATH']}"
         if request.mpi == "openmpi":
             launched = launch.start_openmpi(
                 find_openmpi(program), program, request.command, request.ranks, environment, tell_fd, folder

@@ -1,0 +1,49 @@
+"""Which library `--mpi` means where two have the same ABI and name."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from apenet.base.errors import HostError
+from apenet.host.toolchain import detect_mpi, find_intel
+
+
+@pytest.fixture
+def folders(tmp_path, monkeypatch):
+    """Folders with a library of MPICH's name: Intel's, MPICH's, and none."""
+    monkeypatch.delenv("I_MPI_ROOT", raising=False)
+    monkeypatch.delenv("LD_LIBRARY_PATH", raising=False)
+    texts = {"intel": b"\x7fELF Intel(R) MPI Library 2021.18", "mpich": b"\x7fELF MPICH Version", "none": None}
+    for name, text in texts.items():
+        folder = tmp_path / name / "lib"
+        folder.mkdir(parents=True)
+        if text is not None:
+            (folder / "libmpi.so.12").write_bytes(text)
+    (tmp_path / "none" / "lib" / "libmpi.so.12").touch()
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("order", "found"), [(["intel"], "intel"), (["missing", "intel", "mpich"], "intel"), (["mpich", "intel"], "mpich")]
+)
+def test_the_first_library_in_the_path_decides(folders, monkeypatch, order, found):
+    monkeypatch.setenv("LD_LIBRARY_PATH", os.pathsep.join(str(folders / name / "lib") for name in order))
+    assert detect_mpi(Path("/bin/sh")) == found
+    assert detect_mpi(folders / "no program") == "mpich"
+    assert find_intel() == folders / "intel" / "lib"
+
+
+def test_its_root_or_the_path_names_its_folder(folders, monkeypatch):
+    monkeypatch.setenv("LD_LIBRARY_PATH", f"{folders / 'none' / 'lib'}")
+    with pytest.raises(HostError, match="Intel MPI: no folder of I_MPI_ROOT or LD_LIBRARY_PATH"):
+        find_intel()
+    monkeypatch.setenv("I_MPI_ROOT", str(folders / "intel"))
+    assert find_intel() == folders / "intel" / "lib"
+    assert detect_mpi(Path("/bin/sh")) == "mpich"
+
+
+def test_a_run_without_it_is_refused(apenet, folders):
+    refused = apenet("run", "-n", "2", "--mpi", "intel", "--", "true", env={**os.environ, "I_MPI_ROOT": str(folders)})
+    assert refused.returncode == 1
+    assert "Intel MPI: no folder of I_MPI_ROOT" in refused.stderr
