@@ -4,13 +4,11 @@
 
 #include "transport.h"
 
-enum { updates_tag = 1, total_tag };
-
 static uint64_t outgoing[most_pending], incoming[most_pending];
 static MPI_Request send = MPI_REQUEST_NULL, receive = MPI_REQUEST_NULL;
 
 static void begin_receive(void) {
-  MPI_Irecv(incoming, most_pending, MPI_UINT64_T, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &receive);
+  MPI_Irecv(incoming, most_pending, MPI_UINT64_T, MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, &receive);
 }
 
 void transport_open(void) {
@@ -44,11 +42,7 @@ void transport_close(void) {
 static void deliver(const MPI_Status* status) {
   int count = 0;
   MPI_Get_count(status, MPI_UINT64_T, &count);
-  if (status->MPI_TAG == updates_tag) {
-    take_updates(incoming, count);
-  } else {
-    take_total(incoming[0]);
-  }
+  take_updates(incoming, count);
   begin_receive();
 }
 
@@ -67,7 +61,7 @@ void transport_wait(void) {
   deliver(&status);
 }
 
-static void begin_send(int rank, const uint64_t* words, int count, int tag) {
+void transport_send(int rank, const uint64_t* updates, int count) {
   while (send != MPI_REQUEST_NULL) {
     MPI_Request under_way[] = {send, receive};
     MPI_Status status;
@@ -79,14 +73,6 @@ static void begin_send(int rank, const uint64_t* words, int count, int tag) {
       deliver(&status);
     }
   }
-  memcpy(outgoing, words, (size_t)count * sizeof *words);
-  MPI_Isend(outgoing, count, MPI_UINT64_T, rank, tag, MPI_COMM_WORLD, &send);
-}
-
-void transport_send(int rank, const uint64_t* updates, int count) {
-  begin_send(rank, updates, count, updates_tag);
-}
-
-void transport_send_total(int rank, uint64_t updates) {
-  begin_send(rank, &updates, 1, total_tag);
+  memcpy(outgoing, updates, (size_t)count * sizeof *updates);
+  MPI_Isend(outgoing, count, MPI_UINT64_T, rank, 0, MPI_COMM_WORLD, &send);
 }

@@ -16,19 +16,19 @@ void transport_close(void);
 // Whether one of two simultaneous updates of a word may be lost.
 bool transport_may_lose(void);
 
-// Sends at most most_pending updates, or says how many updates it has sent to this process in all. The memory
-// is free afterwards. What arrives while they wait for room is delivered.
+// Sends at most most_pending updates. The memory is free afterwards. What arrives while it waits for room is
+// delivered.
 void transport_send(int rank, const uint64_t* updates, int count);
-void transport_send_total(int rank, uint64_t updates);
 // Delivers what has arrived, or waits for something and delivers it.
 void transport_poll(void);
 void transport_wait(void);
 
 // Called for what is delivered.
 void take_updates(const uint64_t* updates, int count);
-void take_total(uint64_t updates);
-// The word of this process that the number updates, for transports that change it themselves.
+// For transports that change the words themselves: the word of this process that the number updates, and that
+// one update of another process is in it.
 uint64_t* word_of(uint64_t number);
+void took_update(void);
 
 void fail(const char* format, ...) __attribute__((noreturn, format(printf, 1, 2)));
 

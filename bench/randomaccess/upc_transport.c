@@ -6,7 +6,7 @@
 
 #include "gasnet_process.h"
 
-enum { get_handler = 200, got_handler, put_handler, done_handler, total_handler };
+enum { get_handler = 200, got_handler, put_handler, done_handler };
 
 static volatile int answers;  // of the one access that is under way
 
@@ -41,6 +41,7 @@ static void serve_put(gasnet_token_t token, void* word, size_t bytes, gasnet_han
                       gasnet_handlerarg_t number_low) {
   ++deliveries;
   memcpy(word_of(joined(number_high, number_low)), word, bytes);
+  took_update();
   check(gasnet_AMReplyShort0(token, done_handler), "gasnet_AMReplyShort0");
 }
 
@@ -49,18 +50,11 @@ static void take_answer(gasnet_token_t token) {
   ++answers;
 }
 
-static void take_end(gasnet_token_t token) {
-  (void)token;
-  ++deliveries;
-  take_total(0);
-}
-
 void transport_open(void) {
   gasnet_handlerentry_t table[] = {{get_handler, (void (*)())serve_get},
                                    {got_handler, (void (*)())take_word},
                                    {put_handler, (void (*)())serve_put},
-                                   {done_handler, (void (*)())take_answer},
-                                   {total_handler, (void (*)())take_end}};
+                                   {done_handler, (void (*)())take_answer}};
   open_process(table, sizeof table / sizeof table[0]);
 }
 
@@ -87,10 +81,4 @@ static void update(gasnet_node_t rank, uint64_t number) {
 
 void transport_send(int rank, const uint64_t* updates, int count) {
   for (int i = 0; i < count; ++i) update((gasnet_node_t)rank, updates[i]);
-}
-
-// All updates are in the tables of their processes already.
-void transport_send_total(int rank, uint64_t updates) {
-  (void)updates;
-  check(gasnet_AMRequestShort0((gasnet_node_t)rank, total_handler), "gasnet_AMRequestShort0");
 }

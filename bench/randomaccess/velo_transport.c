@@ -1,11 +1,11 @@
-// EXTOLL's VELO. A packet carries as many updates as it can; its tag says what it is.
+// EXTOLL's VELO. A packet carries as many updates as it can.
 #include <stdlib.h>
 #include <string.h>
 #include <velo2.h>
 
 #include "transport.h"
 
-enum { updates_tag = 1, total_tag, most_packet_bytes = 120, last_node = 0xfffd, last_vpid = 0xfe };
+enum { most_packet_bytes = 120, last_node = 0xfffd, last_vpid = 0xfe };
 
 static velo2_port_t port;
 static velo2_connection_t* ranks;
@@ -72,14 +72,10 @@ void transport_close(void) {
   free(ranks);
 }
 
-static void deliver(const void* packet, uint32_t length, uint8_t tag) {
+static void deliver(const void* packet, uint32_t length) {
   uint64_t updates[most_packet_bytes / sizeof(uint64_t)];
   memcpy(updates, packet, length);
-  if (tag == updates_tag) {
-    take_updates(updates, (int)(length / sizeof *updates));
-  } else {
-    take_total(updates[0]);
-  }
+  take_updates(updates, (int)(length / sizeof *updates));
 }
 
 void transport_poll(void) {
@@ -87,7 +83,7 @@ void transport_poll(void) {
   uint32_t length, source;
   uint8_t tag, type;
   while (velo2_probe_recv(&port, packet, sizeof packet, &length, &source, &tag, &type) == VELO2_RET_SUCCESS)
-    deliver(packet, length, tag);
+    deliver(packet, length);
 }
 
 void transport_wait(void) {
@@ -95,22 +91,24 @@ void transport_wait(void) {
   uint32_t length, source;
   uint8_t tag;
   check(velo2_recv(&port, packet, sizeof packet, &length, &source, &tag, 0), "velo2_recv");
-  deliver(packet, length, tag);
+  deliver(packet, length);
 }
 
-// velo2_send() waits while the target's mailbox is full, and takes nothing meanwhile: so the own mailbox is
-// emptied between packets, as random_access.c does between calls. Mailboxes that fill nevertheless, as in
-// heavy traffic to few processes, can stop all.
+// While the target's mailbox is full velo2_send() waits, or asks to empty the own one first.
+static void send_packet(int rank, const uint64_t* updates, size_t count) {
+  velo2_ret_t result;
+  while ((result = velo2_send(&ranks[rank], updates, (uint32_t)(count * sizeof *updates), 0, 0)) ==
+         VELO2_RET_TRY_AGAIN)
+    transport_poll();
+  check(result, "velo2_send");
+}
+
+// The own mailbox is emptied between packets, as random_access.c does between calls.
 void transport_send(int rank, const uint64_t* updates, int count) {
   for (size_t begin = 0; begin < (size_t)count; begin += packet_updates) {
     const size_t left = (size_t)count - begin;
     const size_t part = left < packet_updates ? left : packet_updates;
     if (begin > 0) transport_poll();
-    check(velo2_send(&ranks[rank], updates + begin, (uint32_t)(part * sizeof *updates), updates_tag, 0),
-          "velo2_send");
+    send_packet(rank, updates + begin, part);
   }
-}
-
-void transport_send_total(int rank, uint64_t updates) {
-  check(velo2_send(&ranks[rank], &updates, sizeof updates, total_tag, 0), "velo2_send");
 }

@@ -1,11 +1,37 @@
 """RandomAccess as programs of VELO, GASNet and MPI; each verifies its table."""
 
+from typing import get_args
+
 import pytest
 
 import apenet as package
 from apenet.base.errors import InputError
+from apenet.reproduce.random_access import (
+    LAYERS,
+    MACHINES,
+    PROCESSES,
+    Access,
+    AccessCurve,
+    Placement,
+    parameters_digest,
+    rate_of,
+    shipped_rates,
+)
 
-LAYERS = ("velo", "gasnet", "mpi")
+
+def test_the_shipped_rates_are_those_of_the_shipped_machines():
+    """`apenet reproduce --random-access --json` after a change of a machine file gives the new ones."""
+    shipped = shipped_rates()
+    found = {entry["name"]: entry["digest"] for entry in shipped["machines"]}
+    assert found == {name: parameters_digest(name) for name in MACHINES}
+    for placement in get_args(Placement):
+        assert set(AccessCurve(MACHINES[1], "velo", placement).measure().rates) == set(PROCESSES)
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+def test_a_shipped_rate_is_measured_again(layer):
+    run = Access(MACHINES[0], layer, "spread", 16)
+    assert run.measure() == pytest.approx(rate_of(run), rel=0.01)
 
 
 def rates(layer, **options):
@@ -26,6 +52,17 @@ def test_held_back_updates_travel_together_and_runs_repeat(layer):
     together = rates(layer, count=4, look_ahead=64)
     assert together[0] > 1.5 * alone
     assert together.tolist() == rates(layer, count=4, look_ahead=64).tolist()
+
+
+@pytest.mark.parametrize(
+    ("machine", "conduit"), [("pax", "ibv"), ("pax", "udp"), ("ape16", "apelink"), ("ideal", "mpi")]
+)
+def test_it_runs_over_every_conduit(machine, conduit):
+    options = {"layer": "gasnet", "conduit": conduit, "sizes": [1024], "count": 4}
+    alone, together = (
+        package.bench.randomaccess(machine, look_ahead=held, **options).rates_per_s[0] for held in (1, 64)
+    )
+    assert together > 1.5 * alone
 
 
 def test_the_improved_active_messages_gain_in_a_program_of_upc():

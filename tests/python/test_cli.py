@@ -129,6 +129,7 @@ def test_bench_json(apenet):
         (["machine", "show", "nosuch"], "one of ape128"),
         (["machine", "check", "no/such.toml"], "a file that exists"),
         (["reproduce", "--only", "ape17"], "apenet-2005.rtt_min"),
+        (["reproduce", "--random-access", "--only", "ape128"], 'random-access = "with --only'),
         (["run", "-n", "2", "--", "no-such-program"], 'program = "no-such-program"'),
         (["run", "-n", "2", "--", __file__], "executable"),
         (["run", "-n", "2", "--", "/etc"], "executable"),

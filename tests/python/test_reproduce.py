@@ -19,6 +19,7 @@ from apenet.reproduce import Reproduction, Row, Tally, plan, reproduce
 from apenet.reproduce.charts import chart
 from apenet.reproduce.figures import Figure, FigureSpec, Mark, Series, figures
 from apenet.reproduce.literature import FIGURES, LOADS
+from apenet.reproduce.random_access import PROCESSES, AccessRates
 from apenet.reproduce.report import page, report_json
 from apenet.reproduce.rows import row_of
 from apenet.reproduce.shapes import shapes
@@ -229,6 +230,42 @@ def test_an_order_gives_pass_or_miss():
     assert row(published="this above that", simulated=2.0, holds=True).verdict == "pass"
     assert row(published="this above that", simulated=0.5, holds=False).verdict == "miss"
     assert row(simulated=math.nan).to_json()["simulated"] is None
+
+
+def shape(key):
+    return next(one for one in shapes() if one.key == key)
+
+
+def rates(grown, *, more_from=2048):
+    """In proportion to the processes, from a number on with a factor more."""
+    return AccessRates({count: float(count * (grown if count >= more_from else 1)) for count in PROCESSES})
+
+
+def test_a_step_of_random_access_is_one_on_the_first_mesh_only():
+    even, stepped, falling = rates(1), rates(2, more_from=512), rates(0.5, more_from=512)
+    factor = shape("extoll.randomaccess_step").factor
+    assert factor([stepped, even]) == pytest.approx(1.1)  # the even curve is no step by this factor
+    assert factor([stepped, falling]) == pytest.approx(2 / 1.1)
+    for curves in ([even, even], [stepped, stepped], [falling, even], [even, stepped]):
+        assert factor(curves) < 1
+
+
+def test_rates_of_random_access_are_compared_at_every_number_of_processes():
+    order = shape("gasnet.randomaccess_order").factor
+    close = shape("gasnet.randomaccess_conduit_vs_velo_processes").factor
+    lower = AccessRates({count: 0.5 * count for count in PROCESSES})
+    assert order([rates(1), lower, AccessRates({count: 0.1 * count for count in PROCESSES})]) == pytest.approx(2)
+    assert order([rates(1), rates(2, more_from=1024), lower]) < 1
+    assert close([rates(1), rates(0.95, more_from=1024)]) > 1
+    assert close([rates(1), rates(0.8, more_from=1024)]) < 1
+
+
+def test_a_figure_of_random_access_counts_processes():
+    spec = next(spec for spec in FIGURES if spec.name == "extoll-randomaccess")
+    (figure,) = figures({}, [spec], {curve.task: rates(1) for curve in spec.curves})
+    assert figure.to_json()["x_label"] == "processes"
+    assert figure.series[0].x == tuple(map(float, PROCESSES))
+    assert figure.series[0].y[-1] == pytest.approx(1024e-6)
 
 
 def test_a_hard_miss_is_status_1(apenet, tmp_path):

@@ -94,13 +94,14 @@ def measure(
             raise InputError("sizes", size, f"powers of two from {WORD_BYTES} bytes: the table at each process")
         request.progress(size)
         with tempfile.TemporaryDirectory(prefix="apenet-") as folder:
-            output = Path(folder) / "point.json"
+            output = Path(folder) / "times.json"
             words = size // WORD_BYTES
             updates = request.iterations or UPDATES_A_WORD * words
             command: list[str | Path] = [program, str(words), str(updates), str(held), output]
             result = run_on(request, nodes, command, library=library, pin=pin)
-            point = json.loads(output.read_text(encoding="utf-8"))
-        time_us = point["time_us"] / point["updates"]
+            times = [json.loads(path.read_text(encoding="utf-8")) for path in Path(folder).iterdir()]
+        whole_us = max(one["end_us"] for one in times) - min(one["begin_us"] for one in times)
+        time_us = whole_us / sum(one["updates"] for one in times)
         points.append((size, time_us, WORD_BYTES / MIB / (time_us * 1e-6)))
         warnings.append(result.warnings)
     common = make_result(request, layer, points, warnings=warnings)

@@ -19,6 +19,7 @@ from apenet.machine.published import Role
 from apenet.machine.quantity import Origin
 from apenet.reproduce import Plan, Reproduction, Row, Task, plan
 from apenet.reproduce import reproduce as measure_all
+from apenet.reproduce.random_access import measure_rates
 from apenet.reproduce.report import Report
 from apenet.reproduce.sensitivity import SAMPLES, Sensitivity, Swing, holds_percent, sensitivity
 
@@ -48,12 +49,22 @@ def reproduce(
     samples: Annotated[
         int, typer.Option("--samples", min=1, max=4096, help="With --sensitivity: machines to draw from all ranges.")
     ] = SAMPLES,
+    with_random_access: Annotated[
+        bool,
+        typer.Option(
+            "--random-access",
+            help="Measure RandomAccess with 16 to 1024 processes anew, whose rates the package brings. Takes minutes.",
+        ),
+    ] = False,
 ) -> None:
     """Simulate the published measurements, and compare with the published values.
 
     The status is 1 if a hard target is missed or not measured, and with --sensitivity if a result has another class
     than its machine file says.
     """
+    if with_random_access:
+        _measure_random_access(as_json, excluded=[only, out, with_sensitivity])
+        return
     if with_sensitivity:
         if out is not None:
             raise InputError("out", str(out), "no folder with --sensitivity: --json prints all")
@@ -97,6 +108,27 @@ def _varied(planned: Plan, only: set[str], samples: int) -> Sensitivity:
             progress.update(bar, total=count)
 
         return sensitivity([machine(name) for name in names], only, samples, begin, one_done)
+
+
+def _measure_random_access(as_json: bool, excluded: list[object]) -> None:
+    if any(excluded):
+        raise InputError("random-access", "with --only, --out or --sensitivity", "alone or with --json")
+    with progress_bar("measuring", 1) as progress:
+        bar = progress.task_ids[0]
+        found = measure_rates(
+            lambda count: progress.update(bar, total=count),
+            lambda run, _rate: progress.update(bar, description=f"done: {run.label}", advance=1),
+        )
+    if as_json:
+        print_json(found)
+        return
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in ("machine", "layer", "placement", "processes", "million updates/s"):
+        table.add_column(column, justify="right" if column not in ("machine", "layer", "placement") else "left")
+    for row in found["rates"]:
+        rate = f"{row['updates_per_s'] * 1e-6:.1f}"
+        table.add_row(row["machine"], row["layer"], row["placement"], str(row["processes"]), rate)
+    print_tables(table)
 
 
 def _print(reproduction: Reproduction, as_json: bool) -> None:

@@ -73,14 +73,13 @@ def _layout(figure: Figure) -> dict[str, Any]:
     xs = [x for series in figure.series for x in series.x]
     first, last = math.ceil(math.log2(min(xs))), math.floor(math.log2(max(xs)))
     ticks = [2**power for power in range(first, last + 1, (last - first) // _MOST_TICKS + 1)]
-    on_nodes = spec.axis == "node_mib_s"
     common = chart_layout()
     return {
         **common,
         "xaxis": {
             **common["xaxis"],
             "type": "log",
-            "title": {"text": "nodes" if on_nodes else "message size (bytes)", "standoff": 6},
+            "title": {"text": spec.x_label, "standoff": 6},
             "tickvals": ticks,
             "ticktext": [_size(tick) for tick in ticks],
             "showgrid": False,

@@ -10,19 +10,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from apenet.bench.result import BenchResult
 from apenet.machine import machine_names
 from apenet.machine.published import PublishedResult
+from apenet.reproduce.random_access import AccessCurve
 from apenet.reproduce.sweeps import Sweep
 from apenet.reproduce.tasks import Growth, Task
 
-Axis = Literal["time_us", "bandwidth_mib_s", "bandwidth_mb_s", "node_mib_s"]
+Axis = Literal["time_us", "bandwidth_mib_s", "bandwidth_mb_s", "node_mib_s", "million_updates_s"]
 AXES: dict[str, str] = {
     "time_us": "time (us)",
     "bandwidth_mib_s": "bandwidth (MiB/s)",
     "bandwidth_mb_s": "bandwidth (MB/s)",
     "node_mib_s": "across the cut, a node (MiB/s)",
+    "million_updates_s": "updates (million/s)",
 }
+_COUNTED = {"node_mib_s": "nodes", "million_updates_s": "processes"}
+"""What the horizontal axis counts where it has no message sizes."""
 NO_DATA = "no data published for this figure"
 _MB_PER_MIB = 2**20 / 1e6
 
@@ -32,7 +35,7 @@ class Curve:
     """A simulated curve: a sweep, or its points with one number of channels."""
 
     label: str
-    task: Sweep | Growth
+    task: Sweep | Growth | AccessCurve
     channels: int | None = None
 
 
@@ -52,6 +55,11 @@ class FigureSpec:
     def machines(self) -> tuple[str, ...]:
         """The machines that it needs."""
         return tuple(dict.fromkeys(curve.task.machine for curve in self.curves))
+
+    @property
+    def x_label(self) -> str:
+        """The text at the horizontal axis."""
+        return _COUNTED.get(self.axis, "message size (bytes)")
 
     @property
     def is_logarithmic(self) -> bool:
@@ -112,7 +120,7 @@ class Figure:
             "title": spec.title,
             "source": spec.source,
             "note": self.note,
-            "x_label": "nodes" if spec.axis == "node_mib_s" else "message size (bytes)",
+            "x_label": spec.x_label,
             "y_label": AXES[spec.axis],
             "log_y": spec.is_logarithmic,
             "no_data": "" if self.marks else NO_DATA,
@@ -125,7 +133,7 @@ def figures(keys: Mapping[str, PublishedResult], specs: list[FigureSpec], measur
     """The figures with their data; `keys` are the published results."""
     drawn = []
     for spec in specs:
-        series = [_series(curve, spec.axis, measured[curve.task]) for curve in spec.curves]
+        series = [_series(curve, spec.axis, measured[curve.task].columns) for curve in spec.curves]
         marks = [mark for key in spec.keys if key in keys for mark in _marks(key, keys[key], spec.axis)]
         steps = dict.fromkeys(measured[curve.task].protocol_step for curve in spec.curves)
         drawn.append(Figure(spec, tuple(series), tuple(marks), tuple(step for step in steps if step)))
@@ -139,9 +147,8 @@ def available(specs: list[FigureSpec]) -> list[FigureSpec]:
     return [spec for spec in found if spec.curves]
 
 
-def _series(curve: Curve, axis: Axis, result: BenchResult) -> Series:
-    columns = result.columns
-    xs = columns["nodes" if axis == "node_mib_s" else "size_bytes"]
+def _series(curve: Curve, axis: Axis, columns: Mapping[str, list[int] | list[float]]) -> Series:
+    xs = columns[_COUNTED.get(axis, "size_bytes")]
     if axis == "bandwidth_mb_s":
         ys = [value * _MB_PER_MIB for value in columns["bandwidth_mib_s"]]
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from apenet.reproduce.figures import Curve, FigureSpec
+from apenet.reproduce.random_access import LAYERS, AccessCurve, Placement
 from apenet.reproduce.sweeps import Sweep
 from apenet.reproduce.tasks import Growth, LoadRun
 
@@ -13,6 +14,10 @@ _V5 = "poster of CHEP 2016"
 _EXTOLL = "Kujat, Silla, Duato, Froening, The New EXTOLL Conduit for the GASNet Networking Layer"
 _QPACE = "slides of DESY Zeuthen, 18 January 2011"
 _FIT = "published points: the published parameters of the fit, evaluated (shown for 8 channels only), not measurements"
+_ACCESS = (
+    "rates that come with the package, measured by `apenet reproduce --random-access` and not in this run; every "
+    "update is a message of its own; 1024 processes fill all 64 nodes"
+)
 
 
 def _grown(label: str, machine: str) -> Curve:
@@ -23,6 +28,11 @@ def _grown(label: str, machine: str) -> Curve:
 def _qpace(test: str, window: int | None = None) -> tuple[Curve, ...]:
     task = Sweep("qpace", test, "128:2048", channels=_CHANNELS, window=window)
     return tuple(Curve(f"{channels} channel{'s' if channels > 1 else ''}", task, channels) for channels in _CHANNELS)
+
+
+def _accesses(machine: str, label: str, placement: Placement) -> tuple[Curve, ...]:
+    names = {"velo": "VELO", "gasnet": "GASNet", "mpi": "MPI"}
+    return tuple(Curve(f"{names[layer]}, {label}", AccessCurve(machine, layer, placement)) for layer in LAYERS)
 
 
 def _bandwidth_2004() -> tuple[Curve, ...]:
@@ -118,6 +128,38 @@ FIGURES = [
         ),
         ("extoll.velo_latency",),
         "the values of Figs. 9 to 15 are not in the text",
+    ),
+    FigureSpec(
+        "ibv-pingpong",
+        "InfiniBand: ping-pong of Verbs and of GASNet's conduits",
+        f"{_EXTOLL}, Figs. 1 and 10",
+        "time_us",
+        (
+            Curve("Verbs", Sweep("l5530-pair", "pingpong", "16:4K")),
+            Curve("GASNet, ibv", Sweep("l5530-pair", "pingpong", "16:4K", layer="gasnet", conduit="ibv")),
+            Curve("GASNet, udp", Sweep("l5530-pair", "pingpong", "16:4K", layer="gasnet", conduit="udp")),
+        ),
+        (),
+        "the values of both figures are not in the text, nor those of Fig. 8, C and UDP with caches disabled: "
+        "programs of sockets take no virtual time",
+    ),
+    FigureSpec(
+        "extoll-randomaccess",
+        "EXTOLL, 3D mesh: RandomAccess of VELO, GASNet and MPI",
+        f"{_EXTOLL}, Figs. 12 to 14",
+        "million_updates_s",
+        (*_accesses("extoll-64", "16 on a node", "filled"), *_accesses("extoll-64", "spread", "spread")),
+        (),
+        _ACCESS,
+    ),
+    FigureSpec(
+        "extoll-randomaccess-2d",
+        "EXTOLL, 2D mesh: RandomAccess of VELO, GASNet and MPI",
+        f"{_EXTOLL}, Fig. 15",
+        "million_updates_s",
+        (*_accesses("extoll-64-2d", "16 on a node", "filled"), *_accesses("extoll-64-2d", "spread", "spread")),
+        (),
+        _ACCESS,
     ),
     FigureSpec(
         "qpace-pingpong",

@@ -69,7 +69,7 @@ def _drawn(figure: Figure) -> bytes:
         axes.set_ylim(bottom=0)
     axes.set(
         title="\n".join([spec.title, spec.source, *figure.steps] + ([] if figure.marks else [NO_DATA])),
-        xlabel="nodes" if spec.axis == "node_mib_s" else "message size (bytes)",
+        xlabel=spec.x_label,
         ylabel=AXES[spec.axis],
     )
     axes.title.set_fontsize(9)
