@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import io
+import textwrap
 from collections.abc import Sequence
 
 from apenet.reproduce.figures import AXES, NO_DATA, Figure, FigureSpec
 
 MARK = b"Software\0apenet"
 """The mark in pictures that this package wrote."""
+_TITLE_CHARACTERS = 90
+"""Of a line as wide as a picture."""
 
 
 def file_name(spec: FigureSpec) -> str:
@@ -67,8 +70,9 @@ def _drawn(figure: Figure) -> bytes:
         axes.set_yscale("log")
     else:
         axes.set_ylim(bottom=0)
+    source = textwrap.wrap(spec.source, _TITLE_CHARACTERS)
     axes.set(
-        title="\n".join([spec.title, spec.source, *figure.steps] + ([] if figure.marks else [NO_DATA])),
+        title="\n".join([spec.title, *source, *figure.steps] + ([] if figure.marks else [NO_DATA])),
         xlabel=spec.x_label,
         ylabel=AXES[spec.axis],
     )
