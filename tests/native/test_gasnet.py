@@ -79,6 +79,14 @@ def test_every_call_with_all_memory_open(native, machine, conduit, mode, process
     assert run(native("everything.c", mode), environment=environment, **options).stdout == b"passed\n"
 
 
+def test_processes_of_two_configurations_of_segments_do_not_attach(native):
+    programs = f"exec {native('pingpong.c', 'seq')} 5", f"exec {native('everything.c', 'seq')}"
+    command = ["sh", "-c", f'if [ "$PMI_RANK" = 0 ]; then {programs[0]}; else {programs[1]}; fi']
+    done = package.run(command, n=2, machine=MACHINE, capture=True, environment={"GASNET_TEST_VALUE": "12"})
+    assert not done.ok
+    assert b"gasnet_attach: node 0 is compiled with another configuration of segments" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("who", "said"),
     [
