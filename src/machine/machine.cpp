@@ -1,7 +1,6 @@
 #include "machine/machine.hpp"
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 #include "host/memory_copy.hpp"
@@ -232,16 +231,18 @@ FaultUse Machine::fault_use() const {
   return all;
 }
 
+// Asks for the packets last, because this takes long and run_to_end() asks before every event.
 bool Machine::is_quiet_until_faults(std::size_t pending_events) const {
   if (!parts_->has_faults()) return false;
   std::size_t ahead = 0;
   for (const Rail& rail : parts_->rails) {
-    if (rail.description.network.faults.empty()) continue;
-    const std::optional<std::size_t> faults = rail.network->faults_ahead();
-    if (!faults) return false;
-    ahead += *faults;
+    if (rail.network) ahead += rail.network->faults_ahead();
   }
-  return ahead == pending_events;
+  const auto has_packets_at_risk = [](const Rail& rail) {
+    return rail.network && rail.network->has_packets_at_risk();
+  };
+  return ahead == pending_events &&
+         std::none_of(parts_->rails.begin(), parts_->rails.end(), has_packets_at_risk);
 }
 
 void Machine::run_to_end() {

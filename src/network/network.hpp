@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -120,9 +119,11 @@ class Network {
   // One sentence for each deviation of this engine from its description.
   [[nodiscard]] virtual std::vector<std::string> warnings() const { return {}; }
   [[nodiscard]] virtual FaultUse fault_use() const { return {}; }
-  // The number of pending events of the simulation that are future faults of this network; none while a
-  // packet that they could affect is in progress, and for a network without faults.
-  [[nodiscard]] virtual std::optional<std::size_t> faults_ahead() const { return std::nullopt; }
+  // The number of pending events of the simulation that are future faults of this network.
+  [[nodiscard]] virtual std::size_t faults_ahead() const { return 0; }
+  // Whether a packet is in progress that a fault could affect. Takes time for each packet, and says no for a
+  // network without faults.
+  [[nodiscard]] virtual bool has_packets_at_risk() const { return false; }
 };
 
 }  // namespace apenet

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -48,9 +47,8 @@ class FaultyNetwork final : public Network, private EventHandler, private Inject
   [[nodiscard]] std::uint64_t link_crossings() const override { return engine_->link_crossings(); }
   [[nodiscard]] std::vector<std::string> warnings() const override;
   [[nodiscard]] FaultUse fault_use() const override;
-  [[nodiscard]] std::optional<std::size_t> faults_ahead() const override {
-    return engine_->messages_under_way() == 0 ? std::optional(scheduled_) : std::nullopt;
-  }
+  [[nodiscard]] std::size_t faults_ahead() const override { return scheduled_; }
+  [[nodiscard]] bool has_packets_at_risk() const override { return engine_->messages_under_way() != 0; }
 
  private:
   enum class Step : std::uint64_t { change, restart };

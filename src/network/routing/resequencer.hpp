@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -48,7 +47,8 @@ class Resequencer final : public Network {
   [[nodiscard]] std::vector<std::string> warnings() const override { return network_->warnings(); }
   void begin(Time zero) override { network_->begin(zero); }
   [[nodiscard]] FaultUse fault_use() const override { return network_->fault_use(); }
-  [[nodiscard]] std::optional<std::size_t> faults_ahead() const override { return network_->faults_ahead(); }
+  [[nodiscard]] std::size_t faults_ahead() const override { return network_->faults_ahead(); }
+  [[nodiscard]] bool has_packets_at_risk() const override { return network_->has_packets_at_risk(); }
 
  private:
   // Identifies a flow: (other node, channel).
