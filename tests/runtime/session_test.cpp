@@ -5,15 +5,18 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <csignal>
 #include <cstring>
 #include <functional>
+#include <new>
 
 #include "ranks.hpp"
 #include "runtime/launch/host_thread.hpp"
@@ -108,6 +111,43 @@ TEST(Session, ARankThatIsBlockedInTheHostIsNamed) {
   EXPECT_EQ(slow.report.outcome, SessionReport::Outcome::completed) << slow.report.message;
   EXPECT_EQ(slow.report.virtual_ps, fast.report.virtual_ps);
   EXPECT_EQ(slow.report.trace_hash, fast.report.trace_hash);
+}
+
+// A rank that spins in memory that it shares holds up the rank that it waits for. More than once, and also
+// after the notice, which is given once.
+TEST(Session, ARankThatSpinsInSharedMemoryLetsOthersGoOn) {
+  void* page = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(page, MAP_FAILED);
+  auto* flag = new (page) std::atomic<std::uint64_t>{0};
+  constexpr std::uint64_t rounds = 3;
+  const auto spins = [flag](ipc::Client& client) {
+    client.block().turn.shares_memory = 1;
+    receive_word(client);  // the simulator reads it when the rank waits
+    for (std::uint64_t round = 1; round <= rounds; ++round) {
+      client.lock();  // as the provider: a rank that was left out comes back here
+      send_word(client, 1, round);
+      client.unlock();
+      while (flag->load() < round) continue;
+    }
+    leave(client);
+  };
+  const auto answers = [flag](ipc::Client& client) {
+    client.block().turn.shares_memory = 1;
+    send_word(client, 0, 0);
+    for (std::uint64_t round = 1; round <= rounds; ++round) flag->store(receive_word(client));
+    leave(client);
+  };
+  SessionOptions options;
+  options.busy_notice_ms = 20;
+  options.stall_timeout_ms = 100;
+  options.output_fd = options.error_fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+  const Ran ran = run_ranks(test::round_ideal(), {spins, answers}, options);
+  close(options.error_fd);
+  EXPECT_EQ(ran.report.outcome, SessionReport::Outcome::completed) << ran.report.message;
+  ASSERT_EQ(ran.report.warnings.size(), 1U);
+  EXPECT_EQ(ran.report.warnings[0].rfind("others ran beside rank 0, which may have spun", 0), 0U)
+      << ran.report.warnings[0];
+  munmap(page, 4096);
 }
 
 TEST(Session, WhatABusyRankDoesIsDescribed) {

@@ -15,10 +15,9 @@ constexpr int shorter_factor = 10;
 }  // namespace
 
 void HoldUps::note_busy() {
-  if (told_) return;
   const auto now = WallClock::now();
   if (!busy_since_) busy_since_ = now;
-  if (now - *busy_since_ < notice_) return;
+  if (told_ || now - *busy_since_ < notice_) return;
   const std::vector<int> processes = scheduler_.process_ids();
   std::vector<std::uint32_t> busy;
   for (std::uint32_t rank = 0; rank < processes.size(); ++rank) {

@@ -58,7 +58,7 @@ bool Scheduler::could_go_on() const {
   for (std::uint32_t rank = 0; rank < processes_.size(); ++rank) {
     const ipc::Wait wait = wait_of(rank);
     if (wait == ipc::Wait::until || wait == ipc::Wait::flush) return true;
-    if (wait == ipc::Wait::for_event && exchange_.has_requests(rank)) return true;
+    if (wait != ipc::Wait::finished && exchange_.has_requests(rank)) return true;
   }
   return false;
 }

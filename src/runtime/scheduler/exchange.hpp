@@ -52,7 +52,8 @@ class Exchange {
     const End& end = ends_[rank];
     return end.told[end.event_tail % ipc::event_ring].time_ps;
   }
-  // Whether the process has posted since the last call of take_requests(). Call while the process waits.
+  // Whether the process has posted since the last call of take_requests(). May be called
+  // while the process runs.
   [[nodiscard]] bool has_requests(std::uint32_t rank) const {
     return shared_.block(rank).rings.request_head != ends_[rank].request_tail;
   }
