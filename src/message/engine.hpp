@@ -29,7 +29,8 @@ struct SendCall {
   std::uint16_t target_endpoint = 0;
   bool has_data = false;
   bool tagged = false;
-  bool inject = false;  // the buffer may be reused when the call returns
+  bool inject = false;        // the buffer may be reused when the call returns
+  bool asks_nothing = false;  // no library of the receiver posts anything because of the message
   std::uint32_t data = 0;
   std::uint64_t tag = 0;
   // Up to this length the message goes at once, and the card reads the buffer itself: no copy, and the buffer
@@ -44,6 +45,7 @@ struct ReceiveCall {
   bool tagged = false;
   bool multi = false;
   Landing landing = Landing::copied;
+  std::uint32_t number = 0;  // of the library above
   Owner owner;
 };
 
@@ -207,6 +209,12 @@ class Engine {
   // Receives that wait, and transfers under way; the oldest of each.
   [[nodiscard]] std::uint32_t waiting() const { return waiting_; }
   [[nodiscard]] const Receive* oldest_receive() const { return receives_.front(); }
+  template <typename Predicate>
+  [[nodiscard]] std::uint32_t count_waiting(Predicate predicate) const {
+    std::uint32_t count = 0;
+    receives_.for_each([&](const Receive* receive) { count += predicate(*receive) ? 1 : 0; });
+    return count;
+  }
   [[nodiscard]] std::uint32_t unfinished() const { return unfinished_; }
   [[nodiscard]] const Transfer* oldest_transfer() const { return transfers_.front(); }
   // Remote writes and reads: unlike messages they end without the peer's help.
@@ -222,7 +230,7 @@ class Engine {
   // Sending.
   bool send_eager(Inbox& from, const SendCall& call);
   bool send_direct(Inbox& from, const SendCall& call);
-  void post_eager(MessageHeader header, std::uint32_t target, const Buffer& buffer);
+  void post_eager(MessageHeader header, const SendCall& call, const Buffer& part);
   [[nodiscard]] Request eager_request(MessageHeader header, std::uint32_t target, const Buffer& buffer);
   void start_rendezvous(Inbox& from, const SendCall& call);
   Transfer& begin(Inbox& from, Transfer::Kind kind, const Buffer& buffer, bool inject, const Owner& owner);

@@ -21,6 +21,7 @@ Receive& Engine<P>::take_receive(Inbox& inbox, const ReceiveCall& call) {
   receive->tagged = call.tagged;
   receive->multi = call.multi;
   receive->landing = call.landing;
+  receive->number = call.number;
   receive->owner = call.owner;
   receive->buffer = call.buffer;
   return *receive;

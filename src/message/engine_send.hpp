@@ -110,12 +110,12 @@ bool Engine<P>::send_eager(Inbox& from, const SendCall& call) {
   charge_staging(call.buffer, call.target);
   MessageHeader header = header_of(from, call, true);
   header.pieces_to_come = static_cast<std::uint16_t>(pieces - 1);
-  post_eager(header, call.target, part_of(call.buffer, 0, std::min(length, piece_limit_bytes_)));
+  post_eager(header, call, part_of(call.buffer, 0, std::min(length, piece_limit_bytes_)));
   while (header.pieces_to_come > 0) {
     --header.pieces_to_come;
     header.kind = MessageKind::piece;
     const std::uint64_t done = (pieces - 1 - header.pieces_to_come) * piece_limit_bytes_;
-    post_eager(header, call.target, part_of(call.buffer, done, std::min(length - done, piece_limit_bytes_)));
+    post_eager(header, call, part_of(call.buffer, done, std::min(length - done, piece_limit_bytes_)));
   }
   return true;
 }
@@ -147,12 +147,14 @@ bool Engine<P>::send_direct(Inbox& from, const SendCall& call) {
 
 // Requires a free slot, unless the request can hold the payload.
 template <typename P>
-void Engine<P>::post_eager(MessageHeader header, std::uint32_t target, const Buffer& buffer) {
-  Request request = eager_request(header, target, buffer);
+void Engine<P>::post_eager(MessageHeader header, const SendCall& call, const Buffer& part) {
+  Request request = eager_request(header, call.target, part);
+  // A receive ring's place is given back by a request.
+  request.asks_nothing = call.asks_nothing && transport_.card(rail_).needs_credit == 0 ? 1 : 0;
   transport_.charge(transport_.costs(rail_).send);
   // What the CPU writes to the card itself needs no other copy.
-  if (request.bytes > transport_.card(rail_).max_pio_bytes) charge_copy(buffer.length - buffer.gpu_bytes());
-  if (buffer.gpu_bytes() > 0 && card_reaches_gpus(target)) request.flags = local_gpu;
+  if (request.bytes > transport_.card(rail_).max_pio_bytes) charge_copy(part.length - part.gpu_bytes());
+  if (part.gpu_bytes() > 0 && card_reaches_gpus(call.target)) request.flags = local_gpu;
   post_send(request);
 }
 

@@ -46,7 +46,8 @@ struct Receive {
   std::uint32_t source = any_source;
   std::uint32_t source_endpoint = any_endpoint;
   std::uint32_t id = 0;
-  std::uint32_t peer = 0;  // of a source that is named: see Matcher
+  std::uint32_t peer = 0;    // of a source that is named: see Matcher
+  std::uint32_t number = 0;  // ReceiveCall::number
   std::uint32_t data = 0;
   bool tagged = false;
   bool multi = false;

@@ -66,6 +66,7 @@ struct Session::Parts {
         shared(process_count),
         scheduler(simulation, machine, shared) {
     machine.fill_receive_rings();
+    if (!options.observation.trace_path.empty()) scheduler.wake_for_each_event();
     ipc::Header& header = shared.header();
     header.rail_count = rail_count(description);
     for (std::uint8_t rail = 0; rail < rail_count(description); ++rail)

@@ -232,6 +232,14 @@ const Corruption corruptions[] = {
     {"Deadline",
      [](ipc::Client& client) { stop_with(client, static_cast<std::uint32_t>(ipc::Wait::until), -1); },
      "state: deadline_ps = -1"},
+    {"LeastEvents",
+     [](ipc::Client& client) {
+       client.block().turn.least_events = 0;
+       stop_with(client, static_cast<std::uint32_t>(ipc::Wait::for_event), 0);
+     },
+     "state: least_events = 0, expected"},
+    {"AsksNothing", [](ipc::Client& client) { posted(client).asks_nothing = 2; },
+     "request: asks_nothing = 2, expected at most 1"},
 };
 
 class Refused : public testing::TestWithParam<Corruption> {};

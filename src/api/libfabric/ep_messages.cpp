@@ -23,6 +23,7 @@ ssize_t receive_tagged(Receiver& receiver, ReceiveCall& call, std::uint64_t flag
     peek(*endpoint, call.wanted, flags, call.owner.context);
     return 0;
   }
+  call.number = receiver.transport().client().block().program_messages.number_receive();
   receive(receiver, call);
   return 0;
 }
@@ -45,6 +46,12 @@ Wanted wanted(Receiver& receiver, fi_addr_t from, std::uint64_t tag, std::uint64
 void add_data(SendCall& call, std::uint64_t data) {
   call.has_data = true;
   call.data = static_cast<std::uint32_t>(data);
+}
+
+// Whether the message is the buffer that the program sends, not one of the MPI library's own.
+bool is_sent_by_program(ipc::Block& block, const Buffer& buffer) {
+  return buffer.count == 1 && !block.lock.had_several() &&
+         block.program_messages.take_send(buffer.pieces[0].address);
 }
 
 // The calls without a tag (Tag is empty), and those with one (Tag is std::uint64_t).
@@ -117,6 +124,7 @@ struct Calls {
   static void post(fid_ep* ep, fi_addr_t to, SendCall& call) {
     Endpoint& endpoint = endpoint_of(ep);
     aim(call, endpoint.resolve(to));
+    call.asks_nothing = tagged && is_sent_by_program(endpoint.transport().client().block(), call.buffer);
     libfabric::send(endpoint, call);
   }
 

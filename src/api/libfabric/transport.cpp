@@ -2,6 +2,7 @@
 
 #include <rdma/fi_errno.h>
 
+#include <algorithm>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -76,7 +77,20 @@ bool Transport::progress() {
   client_.charge(std::exchange(later_ps_, 0));
   for (const auto& engine : engines_) engine->give_rings_back();
   write_wait_note();
-  return hand_over(client_.poll());
+  return hand_over(client_.poll(client_.is_told() ? 1 : least_events()));
+}
+
+// Until the program's wait can end, each receive that it waits for has to get a message.
+std::uint32_t Transport::least_events() const {
+  const ipc::Block& block = client_.block();
+  const ipc::ProgramMessages& program = block.program_messages;
+  if (!program.awaits_any() || block.lock.had_several()) return 1;
+  std::uint32_t count = 0;
+  for (const auto& engine : engines_) {
+    count += engine->count_waiting(
+        [&program](const message::Receive& receive) { return program.awaits(receive.number); });
+  }
+  return std::max(count, 1U);
 }
 
 bool Transport::progress_visible() {

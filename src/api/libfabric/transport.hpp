@@ -90,6 +90,7 @@ class Transport {
 
  private:
   bool hand_over(const ipc::Event* event);
+  [[nodiscard]] std::uint32_t least_events() const;
   void take(const ipc::Event& event);
   void report_malformed(const char* what);
   void write_wait_note();

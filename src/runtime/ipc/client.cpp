@@ -256,8 +256,15 @@ const Event* Client::visible() const {
   return event != nullptr && event->time_ps <= block_->clock.now_ps() ? event : nullptr;
 }
 
-const Event* Client::poll(Time cost) {
-  if (const Event* event = visible()) return event;
+const Event* Client::poll(Time cost, std::uint32_t least_events) {
+  const Event* event = visible();
+  if (event == nullptr) event = poll_in_vain(cost, least_events);
+  if (event != nullptr) note_resumed();
+  return event;
+}
+
+// There is no visible event.
+const Event* Client::poll_in_vain(Time cost, std::uint32_t least_events) {
   switch (block_->progress.poll_in_vain()) {
     case Progress::Poll::looks:
       return look(false, cost);
@@ -271,12 +278,21 @@ const Event* Client::poll(Time cost) {
   const Event* event = front();
   if (event == nullptr) {
     if (block_->progress.use_grant()) return nullptr;
+    block_->turn.least_events = least_events;
+    resumes_at_ = block_->rings.event_tail + least_events - 1;
     wait(Wait::for_event, 0);
     event = front();
     if (event == nullptr) return nullptr;
   }
   block_->clock.wait_to(event->time_ps);
   return event;
+}
+
+// Call when a poll returns an event.
+void Client::note_resumed() {
+  Turn& turn = block_->turn;
+  if (turn.least_events == 1 || block_->rings.event_tail != resumes_at_) return;
+  turn.resumed_ps.store(block_->clock.now_ps(), std::memory_order_relaxed);
 }
 
 const Event* Client::look(bool in_vain, Time cost) {

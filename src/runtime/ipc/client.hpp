@@ -90,11 +90,16 @@ class Client {
   // the poll does. A poll that looks gets the true state at this instant and costs SoftwareCosts::poll; if
   // that is zero, a long row of looks advances to the next event. A poll that waits advances to the next
   // event, however far. A poll that kicks returns at once. Also returns nullptr if the simulator releases all
-  // processes (progress from outside the network).
-  [[nodiscard]] const Event* poll() { return poll(costs(0).poll); }
-  [[nodiscard]] const Event* poll(Time look);  // with this cost of a look
+  // processes (progress from outside the network). least_events: see Turn.
+  [[nodiscard]] const Event* poll(std::uint32_t least_events = 1) {
+    return poll(costs(0).poll, least_events);
+  }
+  // With this cost of a look.
+  [[nodiscard]] const Event* poll(Time look, std::uint32_t least_events = 1);
   // As poll(), but never waits. nullptr means only that no event up to the clock is known yet.
   [[nodiscard]] const Event* visible() const;
+  // The simulator has told of an event that the process has not taken, visible or not.
+  [[nodiscard]] bool is_told() const { return front() != nullptr; }
   // Removes the event that poll() returned, and frees the card's resources for it.
   void pop();
 
@@ -175,6 +180,8 @@ class Client {
   void copy();  // executes Turn::copy
   void stop_running();
   void lower_horizon();
+  const Event* poll_in_vain(Time cost, std::uint32_t least_events);
+  void note_resumed();
   const Event* look(bool in_vain, Time cost);
   const Event* look_ahead();
   [[nodiscard]] const Event* front() const;
@@ -189,6 +196,7 @@ class Client {
   Layout layout_;
   std::uint32_t rank_;
   std::uint32_t process_id_;
+  std::uint32_t resumes_at_ = 0;  // event_tail at the last of Turn::least_events
 };
 
 }  // namespace apenet::ipc

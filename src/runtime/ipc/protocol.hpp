@@ -13,6 +13,7 @@
 
 #include "message/requests.hpp"
 #include "runtime/ipc/clock.hpp"
+#include "runtime/ipc/program_messages.hpp"
 #include "runtime/ipc/progress.hpp"
 #include "runtime/ipc/regions.hpp"
 #include "runtime/ipc/thread_lock.hpp"
@@ -95,6 +96,12 @@ struct Turn {
   std::int64_t deadline_ps = 0;  // Wait::until
   // The process has made a window in memory that it shares with others of its node. Written by the process.
   std::atomic<std::uint32_t> shares_memory{0};
+  // Wait::for_event: unless an event asks for more than to be taken (Request::asks_nothing), the process
+  // posts nothing before it has taken so many, and may sleep until they have come.
+  std::uint32_t least_events = 1;
+  // The clock when the process took the last of these events, if it waited for several: a line that it prints
+  // belongs to this time.
+  std::atomic<std::int64_t> resumed_ps{-1};
   // Written by the simulator while the process waits.
   Core core = Core::shared;
   CopyOrder copy;  // Run::copies; written by the simulator, except `failed`
@@ -168,7 +175,8 @@ struct Block {
   ThreadLock lock;  // owner: the process; held in post and poll
   Identity identity;
   Place place;
-  WaitNote note;                       // owner: the provider
+  WaitNote note;  // owner: the provider
+  ProgramMessages program_messages;
   EventTaker takers[interface_count];  // private to the process, as is the next
   FileWaiter file_waiter;
   Rings rings;

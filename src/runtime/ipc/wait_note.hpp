@@ -76,6 +76,7 @@ struct RequestNote {
   NoteField<std::int32_t> target;  // CallKind::exchange
   NoteField<std::int32_t> target_tag;
   NoteField<std::uint64_t> communicator;
+  NoteField<std::uint32_t> receive;  // ProgramMessages::posted() of the call
 };
 
 // A communicator or window. The ranks that created it together have the same hash and `ordinal`, which counts

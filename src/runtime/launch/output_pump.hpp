@@ -18,9 +18,9 @@ class OutputPump {
              bool is_tagged)
       : scheduler_(scheduler), output_(std::move(pipes), sinks, is_tagged) {}
 
-  void read(std::uint32_t rank, int stream) { output_.read(rank, stream, scheduler_.woken_ps(rank)); }
+  void read(std::uint32_t rank, int stream) { output_.read(rank, stream, scheduler_.resumed_ps(rank)); }
   // Call when the rank has ended. A process that the rank left behind may still hold the pipes open.
-  void end(std::uint32_t rank) { output_.end(rank, scheduler_.woken_ps(rank)); }
+  void end(std::uint32_t rank) { output_.end(rank, scheduler_.resumed_ps(rank)); }
   // Forwards all lines that no later output can precede.
   void pass();
   // Call when the run has ended.

@@ -42,7 +42,10 @@ void Scheduler::complete(const Completion& completion) {
   const bool has_address = request.interface != ipc::Interface::libfabric && request.key == 0;
   if (event.kind == ipc::EventKind::put_arrived && has_address) event.key = request.remote_address;
   event.fault = pending.fault;
-  deliver(completion.process, event);
+  // Taking a message out of a mailbox frees its place.
+  const bool asks_nothing =
+      event.kind == ipc::EventKind::arrived && request.asks_nothing != 0 && event.mailbox_packets == 0;
+  deliver(completion.process, event, asks_nothing);
   --pending.completions_due;
   pending_.settle(completion.message);
 }
@@ -98,7 +101,7 @@ ipc::Event Scheduler::event_now(ipc::EventKind kind, const ipc::Request& request
   return event;
 }
 
-void Scheduler::deliver(std::uint32_t rank, const ipc::Event& event) {
+void Scheduler::deliver(std::uint32_t rank, const ipc::Event& event, bool asks_nothing) {
   Process& process = processes_[rank];
   if (process.wait == ipc::Wait::finished) {
     if (event.mailbox_packets > 0) give_back(rank, event.time_ps, event.rail);
@@ -111,9 +114,10 @@ void Scheduler::deliver(std::uint32_t rank, const ipc::Event& event) {
     process.overflow.push_back(event);
   }
   ++activity_;
-  if (process.wait == ipc::Wait::for_event) {
-    horizon_ps_ = std::min(horizon_ps_, std::max(process.clock_ps, process.first_event_ps) + lookahead_ps_);
-  }
+  if (process.wait != ipc::Wait::for_event || process.acts_on_ps != never_ps) return;
+  if (asks_nothing && process.events < process.least_events) return;
+  process.acts_on_ps = event.time_ps;
+  horizon_ps_ = std::min(horizon_ps_, process.acts_ps() + lookahead_ps_);
 }
 
 // A process that has left takes no more events. Free their mailbox places so that they do not block the

@@ -15,13 +15,13 @@ intake::State Exchange::read_state(std::uint32_t rank) {
 intake::State Exchange::absent_state(std::uint32_t rank) {
   End& end = ends_[rank];
   end.clock_ps = intake::clock_ps(rank, shared_.block(rank), end.clock_ps);
-  return {.wait = ipc::Wait::away, .clock_ps = end.clock_ps, .deadline_ps = 0};
+  return {.wait = ipc::Wait::away, .clock_ps = end.clock_ps};
 }
 
 intake::State Exchange::last_state(std::uint32_t rank) {
   End& end = ends_[rank];
   end.clock_ps = std::clamp(shared_.block(rank).clock.now_ps(), end.clock_ps, ipc::end_of_time_ps);
-  return {.wait = ipc::Wait::finished, .clock_ps = end.clock_ps, .deadline_ps = 0};
+  return {.wait = ipc::Wait::finished, .clock_ps = end.clock_ps};
 }
 
 void Exchange::advance_clock(std::uint32_t rank, std::int64_t to_ps) {

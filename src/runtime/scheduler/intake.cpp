@@ -105,6 +105,7 @@ State state(std::uint32_t rank, const ipc::Block& block, std::int64_t clock_seen
   state.wait = block.turn.wait;
   state.clock_ps = block.clock.now_ps();
   state.deadline_ps = block.turn.deadline_ps;
+  state.least_events = block.turn.least_events;
   finish_copy();
   const auto wait = static_cast<std::uint32_t>(state.wait);
   Field(rank, "state", "wait", wait)
@@ -116,6 +117,8 @@ State state(std::uint32_t rank, const ipc::Block& block, std::int64_t clock_seen
     refuse(rank, "state", "wait", wait, "the reason of a process that waits");
   if (state.wait == ipc::Wait::until)
     Field(rank, "state", "deadline_ps", state.deadline_ps).between(clock_seen_ps, ipc::end_of_time_ps);
+  if (state.wait == ipc::Wait::for_event)
+    Field(rank, "state", "least_events", state.least_events).between(1, ipc::event_ring);
   return state;
 }
 
@@ -148,6 +151,7 @@ void request(std::uint32_t rank, const ipc::Request& shared, std::int64_t earlie
               "one whose library releases messages");
   field("bytes", to.bytes).between(0, most_bytes);
   field("time_ps", to.time_ps).between(earliest_ps, latest_ps);
+  field("asks_nothing", to.asks_nothing).at_most(1);
   check_payload(rank, to);
 }
 

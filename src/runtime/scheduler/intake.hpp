@@ -22,6 +22,7 @@ struct State {
   ipc::Wait wait = ipc::Wait::running;
   std::int64_t clock_ps = 0;
   std::int64_t deadline_ps = 0;
+  std::uint32_t least_events = 1;
 };
 
 // clock_seen_ps: the clock when it was last read; the clock must not go back.

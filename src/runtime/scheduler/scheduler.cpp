@@ -49,9 +49,11 @@ Scheduler::Outcome Scheduler::step() {
   feed();
   if (alive_ == 0) return Outcome::finished;
   if (begin_if_all_ready()) return Outcome::woken;
-  if (nobody_moves()) return Outcome::idle;
-  advance();
-  wake_concerned();
+  if (!nobody_moves()) {
+    advance();
+    wake_concerned();
+  }
+  if (to_wake_.empty()) wake_sleepers();
   return to_wake_.empty() ? Outcome::idle : Outcome::woken;
 }
 
@@ -69,6 +71,7 @@ void Scheduler::collect() {
       throw EndOfTime("rank " + std::to_string(rank) + " has reached the end of virtual time, 104 days");
     }
     process.shares_memory = shared_.block(rank).turn.shares_memory != 0;
+    process.least_events = wakes_for_each_event_ || process.shares_memory ? 1 : state.least_events;
     process.looks_for_ever =
         process.wait == ipc::Wait::until &&
         shared_.block(rank).progress.looks_for_ever(shared_.header().vain_limits, process.clock_ps);
@@ -85,6 +88,7 @@ void Scheduler::collect() {
       give_back(rank, taken_ps + rail_costs_[rail].of(interface).after_receive_ps, rail);
     });
     refill(rank);
+    process.acts_on_ps = process.events > 0 ? process.first_event_ps : never_ps;
     if (process.wait == ipc::Wait::finished) {
       give_back_untaken(rank);
       --alive_;
@@ -159,7 +163,8 @@ bool Scheduler::nobody_moves() const {
     if (process.wait == ipc::Wait::finished) continue;
     const bool looks = process.wait == ipc::Wait::until && process.looks_for_ever;
     if (process.wait == ipc::Wait::away) continue;
-    if ((!looks && process.wait != ipc::Wait::for_event) || process.events > 0) return false;
+    if (!looks && process.wait != ipc::Wait::for_event) return false;
+    if (looks ? process.events > 0 : process.acts_on_ps != never_ps) return false;
     any_looks = any_looks || looks;
   }
   const std::size_t pending = simulation_.pending_count();
@@ -209,13 +214,26 @@ void Scheduler::wake_concerned() {
     const Process& process = processes_[rank];
     const bool has_event = process.events > 0;
     const bool wakes =
-        (process.wait == ipc::Wait::for_event && has_event) ||
+        (process.wait == ipc::Wait::for_event && process.acts_on_ps != never_ps) ||
         (process.wait == ipc::Wait::until && (process.deadline_ps < horizon_of(rank) ||
                                               (has_event && process.first_event_ps <= process.deadline_ps)));
     if (wakes) to_wake_.push_back(rank);
   }
   plan_turns();
   for (const std::uint32_t rank : to_wake_) wake(rank, horizon_of(rank));
+}
+
+// Nothing else will happen: the processes that sleep until more events come take those that have. What they
+// do then takes no effect on others, and a report of a deadlock says what they still wait for.
+void Scheduler::wake_sleepers() {
+  for (std::uint32_t rank = 0; rank < processes_.size(); ++rank) {
+    Process& process = processes_[rank];
+    if (process.wait != ipc::Wait::for_event || process.events == 0) continue;
+    process.acts_on_ps = simulation_.now().ps();
+    to_wake_.push_back(rank);
+  }
+  plan_turns();
+  for (const std::uint32_t rank : to_wake_) wake(rank, simulation_.next_time().ps());
 }
 
 void Scheduler::release_idle(const std::function<bool(std::uint32_t rank)>& has_threads) {
@@ -319,9 +337,9 @@ void Scheduler::wake(std::uint32_t rank, std::int64_t horizon_ps) {
   // The process does not know of events in the overflow, so its horizon must not pass them.
   if (!process.overflow.empty()) horizon_ps = std::min(horizon_ps, process.overflow.front().time_ps);
   if (started_ && !block.clock.held()) {
-    const bool to_event = process.wait == ipc::Wait::for_event && process.events > 0;
-    const std::int64_t clock_ps = exchange_.clock_ps(rank);
-    process.woken_ps = to_event ? std::max(clock_ps, process.first_event_ps) : clock_ps;
+    const std::int64_t acts_ps = process.acts_ps();
+    const bool to_event = process.wait == ipc::Wait::for_event && acts_ps != never_ps;
+    process.woken_ps = to_event ? acts_ps : exchange_.clock_ps(rank);
   }
   // A process that is asleep in the host may come back at any time, and gets its turn when the others wait.
   if (!absent_.empty()) horizon_ps = std::min(horizon_ps, process.woken_ps + lookahead_ps_);

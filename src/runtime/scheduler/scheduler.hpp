@@ -64,6 +64,9 @@ class Scheduler final : public CompletionSink {
   // From now on wakes one process at a time: the next of a step when the one before waits. The results are
   // the same.
   void wake_singly() { wakes_singly_ = true; }
+  // From now on wakes a process for each of its events: a timeline shows every wait. The results are the
+  // same.
+  void wake_for_each_event() { wakes_for_each_event_ = true; }
   // Processes wait until others, woken in the same step, wait: with wake_singly(), or because they share
   // memory.
   [[nodiscard]] bool has_turns_to_give() const { return !waiting_for_turn_.empty(); }
@@ -110,9 +113,10 @@ class Scheduler final : public CompletionSink {
   [[nodiscard]] const std::vector<RouteChange>& route_changes() const { return route_orders_.changes(); }
   // Hash of every completion since virtual time began, in order. Two runs with equal hashes did the same.
   [[nodiscard]] std::uint64_t trace_hash() const { return hash_.value(); }
-  // The virtual time at which the process was last woken, or before_time_ps if never.
+  // The virtual time at which the process last resumed after a wait, or before_time_ps if never. May be
+  // called while processes run: a process prints nothing between the events that it has waited for together.
   static constexpr std::int64_t before_time_ps = -1;
-  [[nodiscard]] std::int64_t woken_ps(std::uint32_t rank) const { return processes_[rank].woken_ps; }
+  [[nodiscard]] std::int64_t resumed_ps(std::uint32_t rank) const;
   // The process's current clock, or before_time_ps before virtual time.
   [[nodiscard]] std::int64_t clock_ps(std::uint32_t rank) const;
   // The process has been woken since the last step, and may still run.
@@ -141,6 +145,9 @@ class Scheduler final : public CompletionSink {
     std::int64_t clock_ps = 0;
     std::int64_t deadline_ps = 0;
     std::int64_t first_event_ps = 0;
+    // Wait::for_event: of the event because of which it acts; never as long as it sleeps on, see Turn.
+    std::int64_t acts_on_ps = never_ps;
+    std::uint32_t least_events = 1;
     std::int64_t woken_ps = before_time_ps;
     std::int64_t horizon_ps = 0;      // when it was last woken
     bool removed = false;             // the host process has ended
@@ -156,8 +163,8 @@ class Scheduler final : public CompletionSink {
     // When it acts next, while it waits; never if only an event that does not exist yet can wake it.
     [[nodiscard]] std::int64_t acts_ps() const {
       if (wait == ipc::Wait::until) return deadline_ps;
-      const bool has_event = wait == ipc::Wait::for_event && events > 0;
-      return has_event ? std::max(clock_ps, first_event_ps) : Time::never().ps();
+      const bool has_event = wait == ipc::Wait::for_event && acts_on_ps != never_ps;
+      return has_event ? std::max(clock_ps, acts_on_ps) : never_ps;
     }
   };
   struct Posted {
@@ -184,6 +191,7 @@ class Scheduler final : public CompletionSink {
   void advance();
   [[nodiscard]] bool is_quiet() const;
   void wake_concerned();
+  void wake_sleepers();
   void refill(std::uint32_t rank);
   void wake(std::uint32_t rank, std::int64_t horizon_ps);
   void plan_turns();
@@ -192,7 +200,8 @@ class Scheduler final : public CompletionSink {
   void report_refusal(const PendingRequest& pending);
   [[nodiscard]] ipc::Event event_now(ipc::EventKind kind, const ipc::Request& request) const;
   void tell_answered(std::uint32_t rank, const ipc::Request& request, ipc::AccessFault fault);
-  void deliver(std::uint32_t rank, const ipc::Event& event);
+  // asks_nothing: see Request.
+  void deliver(std::uint32_t rank, const ipc::Event& event, bool asks_nothing = false);
   [[nodiscard]] std::int64_t known_action_ps(std::uint32_t rank) const;
   void trace_wait(std::uint32_t rank) const;
 
@@ -207,6 +216,7 @@ class Scheduler final : public CompletionSink {
   std::vector<std::uint32_t> ran_;  // woken in the last step; only these can have posted
   std::vector<std::uint32_t> to_wake_;
   bool wakes_singly_ = false;
+  bool wakes_for_each_event_ = false;
   std::deque<std::uint32_t> waiting_for_turn_;  // woken in the last step, except that they do not run yet
   std::vector<std::uint32_t> absent_;           // left out, or returned since the last step
   std::vector<Posted> posted_;

@@ -30,6 +30,12 @@ std::int64_t Scheduler::known_action_ps(std::uint32_t rank) const {
   return process.woken_ps;
 }
 
+// An earlier value of the process's is below its last wake.
+std::int64_t Scheduler::resumed_ps(std::uint32_t rank) const {
+  const std::int64_t resumed_ps = shared_.block(rank).turn.resumed_ps.load(std::memory_order_relaxed);
+  return std::max(processes_[rank].woken_ps, std::min(resumed_ps, ipc::end_of_time_ps));
+}
+
 std::int64_t Scheduler::clock_ps(std::uint32_t rank) const {
   if (!started_) return before_time_ps;
   return std::clamp(shared_.block(rank).clock.shown_ps(), epoch_ps_, ipc::end_of_time_ps);

@@ -1,5 +1,6 @@
 #include "runtime/shim/call_notes.hpp"
 
+#include <array>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -169,7 +170,7 @@ ipc::CallNote* claim_note(RankNotes& notes) {
   return own_note;
 }
 
-void note_request(RankNotes& notes, MpiCall call, const Words& words, Word request) {
+void note_request(RankNotes& notes, MpiCall call, const Words& words, Word request, std::uint32_t receive) {
   const std::uint64_t key = handle(request);
   ipc::RequestNote& note = notes.requests[ipc::request_place(key)];
   note.handle.set(key);
@@ -179,6 +180,26 @@ void note_request(RankNotes& notes, MpiCall call, const Words& words, Word reque
   note.tag.set(static_cast<std::int32_t>(words.at[2]));
   note.target.set(static_cast<std::int32_t>(words.at[3]));
   note.target_tag.set(static_cast<std::int32_t>(words.at[4]));
+  note.receive.set(receive);
+}
+
+void part_from_receive(RankNotes& notes, Word request) {
+  const std::uint64_t key = handle(request);
+  ipc::RequestNote& note = notes.requests[ipc::request_place(key)];
+  if (note.handle.get() == key) note.receive.set(0);
+}
+
+void begin_wait_for_all(ipc::Client& client, Word requests, Word count) {
+  const std::uint32_t bytes = library().handle_bytes;
+  const Word end = static_cast<std::int32_t>(count);  // the upper half of an int's register is not defined
+  std::array<std::uint32_t, ipc::ProgramMessages::most_awaited> numbers;
+  std::uint32_t found = 0;
+  for (Word i = 0; bytes != 0 && requests != 0 && i < end && found < numbers.size(); ++i) {
+    const std::uint64_t key = handle(handle_at(requests + i * static_cast<Word>(bytes)));
+    const ipc::RequestNote& note = client.notes().requests[ipc::request_place(key)];
+    if (note.handle.get() == key && note.receive.get() != 0) numbers[found++] = note.receive.get();
+  }
+  client.block().program_messages.begin_wait(numbers, found);
 }
 
 void note_object(RankNotes& notes, MpiCall call, std::uint64_t object, bool is_window) {

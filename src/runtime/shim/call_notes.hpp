@@ -33,7 +33,13 @@ inline bool is_in_call() {
   return own_note != nullptr && own_note->depth.get() != 0;
 }
 
-void note_request(ipc::RankNotes& notes, ipc::MpiCall call, const Words& words, Word request);
+// `receive`: see ipc::RequestNote.
+void note_request(ipc::RankNotes& notes, ipc::MpiCall call, const Words& words, Word request,
+                  std::uint32_t receive);
+// The request does not belong to its receive any more.
+void part_from_receive(ipc::RankNotes& notes, Word request);
+// Tells the provider for which receives a call waits that ends when all its requests have.
+void begin_wait_for_all(ipc::Client& client, Word requests, Word count);
 void note_object(ipc::RankNotes& notes, ipc::MpiCall call, std::uint64_t object, bool is_window);
 void name_object(ipc::RankNotes& notes, Word object, const char* name);
 void forget_object(ipc::RankNotes& notes, Word object);
@@ -71,47 +77,60 @@ class InCall {
 
 // The effects of successful calls, as listed in mpi_call_list.inc. `last` is the call's last argument.
 struct Effect {
-  static void after(ipc::RankNotes& /*notes*/, ipc::MpiCall /*call*/, const Words& /*words*/, Word /*last*/) {
-  }
+  static void after(ipc::Client& /*client*/, ipc::MpiCall /*call*/, const Words& /*words*/, Word /*last*/) {}
 };
 
 struct Returns : Effect {};  // no effect
 
 // The call has created a request, at the address in its last argument.
 struct Starts : Effect {
-  static void after(ipc::RankNotes& notes, ipc::MpiCall call, const Words& words, Word last) {
-    note_request(notes, call, words, handle_at(last));
+  static void after(ipc::Client& client, ipc::MpiCall call, const Words& words, Word last) {
+    note_request(client.notes(), call, words, handle_at(last), 0);
+  }
+};
+
+// The same, and has posted what the request receives.
+struct StartsReceive : Effect {
+  static void after(ipc::Client& client, ipc::MpiCall call, const Words& words, Word last) {
+    note_request(client.notes(), call, words, handle_at(last), client.block().program_messages.posted());
+  }
+};
+
+// The request in its first word goes on without its handle.
+struct FreesRequest : Effect {
+  static void after(ipc::Client& client, ipc::MpiCall /*call*/, const Words& words, Word /*last*/) {
+    part_from_receive(client.notes(), words.at[0]);
   }
 };
 
 struct MakesCommunicator : Effect {
-  static void after(ipc::RankNotes& notes, ipc::MpiCall call, const Words& /*words*/, Word last) {
-    note_object(notes, call, static_cast<std::uint64_t>(handle_at(last)), false);
+  static void after(ipc::Client& client, ipc::MpiCall call, const Words& /*words*/, Word last) {
+    note_object(client.notes(), call, static_cast<std::uint64_t>(handle_at(last)), false);
   }
 };
 
 struct MakesWindow : Effect {
-  static void after(ipc::RankNotes& notes, ipc::MpiCall call, const Words& /*words*/, Word last) {
-    note_object(notes, call, static_cast<std::uint64_t>(handle_at(last)), true);
+  static void after(ipc::Client& client, ipc::MpiCall call, const Words& /*words*/, Word last) {
+    note_object(client.notes(), call, static_cast<std::uint64_t>(handle_at(last)), true);
   }
 };
 
 // The communicator or window in its first word has been freed.
 struct Frees : Effect {
-  static void after(ipc::RankNotes& notes, ipc::MpiCall /*call*/, const Words& words, Word /*last*/) {
-    forget_object(notes, words.at[0]);
+  static void after(ipc::Client& client, ipc::MpiCall /*call*/, const Words& words, Word /*last*/) {
+    forget_object(client.notes(), words.at[0]);
   }
 };
 
 struct Locks : Effect {
-  static void after(ipc::RankNotes& notes, ipc::MpiCall /*call*/, const Words& words, Word /*last*/) {
-    note_lock(notes, words);
+  static void after(ipc::Client& client, ipc::MpiCall /*call*/, const Words& words, Word /*last*/) {
+    note_lock(client.notes(), words);
   }
 };
 
 struct Unlocks : Effect {
-  static void after(ipc::RankNotes& notes, ipc::MpiCall /*call*/, const Words& words, Word /*last*/) {
-    forget_lock(notes, words);
+  static void after(ipc::Client& client, ipc::MpiCall /*call*/, const Words& words, Word /*last*/) {
+    forget_lock(client.notes(), words);
   }
 };
 

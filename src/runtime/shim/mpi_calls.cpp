@@ -17,9 +17,9 @@
 namespace apenet::shim {
 namespace {
 
-// Marks a call of the program while it runs.
+// Marks a call of the program while it runs. Of its arguments, the meanings use the first two.
 struct Kicks {
-  explicit Kicks(ipc::Client* client) {
+  explicit Kicks(ipc::Client* client, Word /*first*/ = 0, Word /*second*/ = 0) {
     if (client != nullptr) client->progress().begin_call();
   }
 };
@@ -28,7 +28,8 @@ struct Kicks {
 template <void (ipc::Progress::*begin)(), void (ipc::Progress::*end)()>
 class Marks : Kicks {
  public:
-  explicit Marks(ipc::Client* client) : Kicks(client), client_(client) {
+  explicit Marks(ipc::Client* client, Word /*first*/ = 0, Word /*second*/ = 0)
+      : Kicks(client), client_(client) {
     if (client_ == nullptr) return;
     (client_->progress().*begin)();
   }
@@ -44,9 +45,48 @@ class Marks : Kicks {
 using Looks = Marks<&ipc::Progress::begin_look, &ipc::Progress::end_look>;
 using Waits = Marks<&ipc::Progress::begin_wait, &ipc::Progress::end_wait>;
 
+// Waits for all of its requests: (count, requests, ...).
+class WaitsForAll : Waits {
+ public:
+  WaitsForAll(ipc::Client* client, Word count, Word requests) : Waits(client), client_(client) {
+    if (client_ != nullptr) begin_wait_for_all(*client_, requests, count);
+  }
+  ~WaitsForAll() {
+    if (client_ != nullptr) client_->block().program_messages.end_wait();
+  }
+  WaitsForAll(const WaitsForAll&) = delete;
+  WaitsForAll& operator=(const WaitsForAll&) = delete;
+
+ private:
+  ipc::Client* client_;
+};
+
+// Sends its first argument in standard mode.
+class Sends : Kicks {
+ public:
+  Sends(ipc::Client* client, Word buffer, Word /*count*/) : Kicks(client), client_(client) {
+    if (client_ != nullptr) client_->block().program_messages.begin_send(static_cast<std::uint64_t>(buffer));
+  }
+  ~Sends() {
+    if (client_ != nullptr) client_->block().program_messages.end_send();
+  }
+  Sends(const Sends&) = delete;
+  Sends& operator=(const Sends&) = delete;
+
+ private:
+  ipc::Client* client_;
+};
+
+// Posts a receive.
+struct Receives : Kicks {
+  Receives(ipc::Client* client, Word /*buffer*/, Word /*count*/) : Kicks(client) {
+    if (client != nullptr) client->block().program_messages.begin_receive();
+  }
+};
+
 // A call that needs no classification.
 struct Plain {
-  explicit Plain(ipc::Client* /*client*/) {}
+  explicit Plain(ipc::Client* /*client*/, Word /*first*/ = 0, Word /*second*/ = 0) {}
 };
 
 bool is_device(Word argument) {
@@ -122,12 +162,13 @@ int pass_on(const Called& called, ipc::MpiCall id, const Words& words, Arguments
   if (client != nullptr &&
       lends_device_memory(kind, id, std::array<Word, sizeof...(Arguments)>{arguments...}))
     client->block().identity.lent_device_memory = 1;
-  [[maybe_unused]] const Meaning mark(client);
+  const std::array<Word, sizeof...(Arguments) + 1> first{arguments..., 0};
+  [[maybe_unused]] const Meaning mark(client, first[0], first[1]);
   const InCall note(client, id, words);
   const int result = call(called.original, arguments...);
   Word last = 0;
   ((last = arguments), ...);
-  if (client != nullptr && result == 0) Effect::after(client->notes(), id, words, last);
+  if (client != nullptr && result == 0) Effect::after(*client, id, words, last);
   return result;
 }
 

@@ -236,7 +236,7 @@ int allocate_noted(const void* caller, Allocation wanted) {
   constexpr auto id = ipc::MpiCall::MPI_Win_allocate_shared;
   const InCall note(client, id, {{wanted.communicator}});
   const int error = allocate(wanted, *client);
-  if (error == 0) MakesWindow::after(client->notes(), id, {}, wanted.window);
+  if (error == 0) MakesWindow::after(*client, id, {}, wanted.window);
   return error;
 }
 
@@ -299,17 +299,16 @@ bool is_shared_window(std::uint64_t window) {
 // counts as a look, so that time passes and the other ranks get their turn. It is a look by the library,
 // because they may wait for its progress in this rank. It needs a communicator, and a session has none at
 // hand.
-void Synchronises::after(ipc::RankNotes& notes, ipc::MpiCall /*call*/, const Words& words, Word /*last*/) {
-  ipc::Client* client = virtual_client();
-  if (client == nullptr || !is_shared_window(handle(words.at[0]))) return;
+void Synchronises::after(ipc::Client& client, ipc::MpiCall /*call*/, const Words& words, Word /*last*/) {
+  if (!is_shared_window(handle(words.at[0]))) return;
   int has_world = 0;
   call(profiling_symbol("PMPI_Initialized"), &has_world);
   if (has_world == 0) return;
   static void* const probe = profiling_symbol("PMPI_Iprobe");
-  const ipc::LibraryNote& library = notes.library;
+  const ipc::LibraryNote& library = client.notes().library;
   int is_there = 0;
   std::array<std::byte, 64> status{};  // an MPI_Status of any library
-  const ipc::Looking looking(client->progress());
+  const ipc::Looking looking(client.progress());
   call(probe, Word{library.any_source.get()}, Word{library.any_tag.get()},
        static_cast<Word>(library.world.get()), &is_there, status.data());
 }
