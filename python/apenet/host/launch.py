@@ -50,7 +50,8 @@ _RANK_ONLY = ("LD_PRELOAD", "APENET_LIFELINE", "APENET_MAPPING", "APENET_RECORD"
 _OPENMPI_PARAMETERS = {
     "pml": "cm",
     "mtl": "ofi",
-    "btl": "self",
+    "btl": "self,ofi",
+    "osc": "^ucx",
 }
 
 # The folder of its launcher's session files, which remain if the launcher is killed.
