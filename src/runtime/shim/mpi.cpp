@@ -172,13 +172,18 @@ int finalise_session(const void* caller, Word session) {
   return result;
 }
 
-// Open MPI's launcher would end the other ranks at any point, and would not report the status.
+// Ends the rank, which then has the clock of its call. MPICH tells the process manager, and returns from
+// MPICH 5 on. Open MPI's launcher would end the other ranks at any point, and would not report the status.
 int abort(Word communicator, Word code) {
   const ipc::Client* client = ipc::Client::attached();
-  if (client == nullptr || is_mpich()) return call(profiling_symbol("PMPI_Abort"), communicator, code);
+  if (client == nullptr) return call(profiling_symbol("PMPI_Abort"), communicator, code);
   const int status = static_cast<int>(code) & 0xff;
   std::fflush(nullptr);
-  std::fprintf(stderr, "MPI_Abort(%d) called by rank %u\n", static_cast<int>(code), client->rank());
+  if (is_mpich()) {
+    call(profiling_symbol("PMPI_Abort"), communicator, code);
+  } else {
+    std::fprintf(stderr, "MPI_Abort(%d) called by rank %u\n", static_cast<int>(code), client->rank());
+  }
   std::_Exit(status == 0 ? 1 : status);
 }
 
