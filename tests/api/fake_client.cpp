@@ -197,7 +197,7 @@ const Event* Client::visible() const {
   return events.empty() || events.front().time_ps > block_->clock.now_ps() ? nullptr : &events.front();
 }
 
-const Event* Client::poll(Time cost) {
+const Event* Client::poll(Time cost, std::uint32_t /*least_events*/) {
   const auto& events = FakeNetwork::current().events(rank_);
   const bool looks = block_->progress.looks();
   if (events.empty() || (looks && events.front().time_ps > block_->clock.now_ps())) {
