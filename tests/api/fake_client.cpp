@@ -197,6 +197,11 @@ const Event* Client::visible() const {
   return events.empty() || events.front().time_ps > block_->clock.now_ps() ? nullptr : &events.front();
 }
 
+const Event* Client::front() const {
+  const auto& events = FakeNetwork::current().events(rank_);
+  return events.empty() ? nullptr : &events.front();
+}
+
 const Event* Client::poll(Time cost, std::uint32_t /*least_events*/) {
   const auto& events = FakeNetwork::current().events(rank_);
   const bool looks = block_->progress.looks();
