@@ -79,7 +79,7 @@ void UpDownRouting::find_equal_links(RouterId router, RouterId target) const {
     const bool is_down = links_.rank(link.router) > here;
     const UpDownDistances::Distance next = distances_.of(links_.rank(link.router));
     if (is_down != distance.goes_down || (is_down && !next.goes_down)) continue;
-    if (next.links + 1 == distance.links) equal_links_.push_back(link);
+    if (next.links == distance.links - 1) equal_links_.push_back(link);
   }
 }
 
