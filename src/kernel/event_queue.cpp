@@ -61,6 +61,10 @@ bool EventQueue::pays_whole(Place place) {
 // Sorts batches until near_ holds as many coming events as prepare_coming needs, at least one. Where only
 // late events precede the wheel, the first of them goes to near_.
 void EventQueue::advance() {
+  if (size_ <= few_again) {
+    gather_few();
+    return;
+  }
   const std::size_t ahead = size_ > prepare_above ? prepare_handler : 0;
   if (near_cursor_ >= near_kept) drop_popped();
   if (near_cursor_ == near_count_ && !late_.empty()) {
@@ -110,11 +114,44 @@ void EventQueue::refill() {
 void EventQueue::push_apart(std::uint64_t time_ps, std::uint64_t order, EventHandler* handler,
                             std::uint64_t argument_a, std::uint64_t argument_b) {
   const Event event{time_ps, order, handler, argument_a, argument_b};
-  if (time_ps < near_end_ps_) {
+  if (near_end_ps_ == endless_ps) {
+    push_few(event);
+  } else if (time_ps < near_end_ps_) {
     push_late(event);
   } else {
     wheel_.place(time_ps) = event;
   }
+}
+
+// Most events belong near the end. The event that is being handled lies before the cursor and stays there.
+void EventQueue::push_few(const Event& event) {
+  if (near_count_ == near_.size()) drop_popped();
+  const std::size_t cursor = near_cursor_;
+  std::size_t at = near_count_++;
+  for (; at > cursor && event.before(near_[at - 1]); --at) near_[at] = near_[at - 1];
+  near_[at] = event;
+  if (size_ > few_limit) narrow_near();
+}
+
+// Puts all pending events into near_. Requires no more than few_again.
+void EventQueue::gather_few() {
+  std::array<Event, few_again> events;
+  std::size_t count = 0;
+  const auto take = [&](const Event& event) { events[count++] = event; };
+  std::for_each(near_.data() + near_cursor_, near_.data() + near_count_, take);
+  std::for_each(late_.begin(), late_.end(), take);
+  for (TimingWheel::Place place = wheel_.first_place(); place.level < TimingWheel::level_count;
+       place = wheel_.first_place()) {
+    wheel_.visit(place, take);
+    wheel_.release(place);
+  }
+  late_.clear();
+  late_ps_ = none_late_ps;
+  near_cursor_ = 0;
+  near_count_ = 0;
+  near_end_ps_ = endless_ps;
+  advance_at_ = never;
+  for (std::size_t i = 0; i < count; ++i) push_few(events[i]);
 }
 
 void EventQueue::push_late(const Event& event) {

@@ -27,6 +27,9 @@ namespace apenet {
 // When many events are pending, several batches are sorted ahead: the queue then knows some dozen events in
 // advance, and lets their handlers prefetch what they will need.
 //
+// Few events need no wheel: while no more than few_limit are pending, all of them are in near_, each put into
+// its place when it is pushed.
+//
 // Every event before near_end_ps_ is in near_ or late_, every other one in the wheel.
 class EventQueue {
  public:
@@ -93,6 +96,9 @@ class EventQueue {
   static constexpr std::uint32_t spread_alike = 64;  // slots to spread after one with too many equal times
   static constexpr std::size_t late_limit = 64;      // late events that show that near_ spans too long a time
   static constexpr std::size_t near_kept = 256;      // popped events that near_ may hold
+  static constexpr std::size_t few_limit = 40;       // pending events beyond which the wheel is used,
+  static constexpr std::size_t few_again = 16;       // and up to which it no longer is
+  static constexpr std::size_t near_room = 512;      // of near_, at least: several times few_limit
   static constexpr std::size_t prepare_above = 1024;  // pending events; the state of fewer fits the cache
   // How many events ahead. Later, memory would be too slow; earlier, the lines would be evicted again.
   static constexpr std::size_t prepare_handler = 30;
@@ -103,6 +109,8 @@ class EventQueue {
   [[nodiscard]] Place first_occupied() const;
   void push_apart(std::uint64_t time_ps, std::uint64_t order, EventHandler* handler, std::uint64_t argument_a,
                   std::uint64_t argument_b);
+  void push_few(const Event& event);
+  void gather_few();
   void push_late(const Event& event);
   Event take_late();
   const Event& pop_late();
@@ -117,13 +125,16 @@ class EventQueue {
   std::size_t size_ = 0;
   std::size_t near_cursor_ = 0;
   std::size_t near_count_ = 0;
-  std::size_t advance_at_ = 0;  // the cursor from which near_ holds too few events ahead
-  LargeArray<Event> near_;      // sorted from near_cursor_ to near_count_; never shrinks
-  std::vector<Event> late_;     // a heap
+  static constexpr std::size_t never = ~std::size_t{0};
+  std::size_t advance_at_ = never;  // the cursor from which near_ holds too few events ahead
+  // Sorted from near_cursor_ to near_count_; never shrinks.
+  LargeArray<Event> near_ = LargeArray<Event>(near_room);
+  std::vector<Event> late_;  // a heap
   static constexpr std::uint64_t none_late_ps = ~std::uint64_t{0};
   std::uint64_t late_ps_ = none_late_ps;  // the earliest of them
   Event popped_late_;
-  std::uint64_t near_end_ps_ = 0;
+  static constexpr std::uint64_t endless_ps = ~std::uint64_t{0};
+  std::uint64_t near_end_ps_ = endless_ps;  // this while there are few events
   std::uint64_t last_popped_ps_ = 0;
   int near_level_ = 0;
   std::uint64_t handled_ = 0;  // events taken out of the wheel, or pushed late

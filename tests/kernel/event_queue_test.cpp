@@ -144,6 +144,32 @@ TEST(EventQueue, GoesBackOverABoundary) {
   }
 }
 
+// Few events are kept without the wheel: the number of them rises and falls across both limits, also within
+// the handling of one event, and over more events than the sorted part has room for.
+TEST(EventQueue, FewEventsBecomeManyAndFewAgain) {
+  QueuePair pair;
+  RandomStream random(5, 0);
+  std::uint64_t order = 0;
+  std::uint64_t pending = 1;
+  pair.push(0, order++);
+  for (int turn = 0; turn < 300; ++turn) {
+    const std::uint64_t most = 1 + random.below(70);
+    const std::uint64_t least = 1 + random.below(most);
+    const std::uint64_t span_ps = std::uint64_t{1} << random.below(40);
+    while (pending > least) {
+      pair.pop();
+      --pending;
+    }
+    for (int i = 0; i < 100; ++i) {
+      const std::uint64_t now = pair.pop();
+      for (; pending <= most && random.below(3) > 0; ++pending)
+        pair.push(now + random.below(span_ps), order++);
+      pair.push(now + random.below(span_ps), order++);
+    }
+  }
+  while (!pair.empty()) pair.pop();
+}
+
 TEST(EventQueue, TimesUpToTheEndOfInt64) {
   QueuePair pair;
   constexpr std::uint64_t end = (std::uint64_t{1} << 63U) - 2;
