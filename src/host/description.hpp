@@ -52,6 +52,8 @@ struct HostDescription {
   Time gpu_copy_latency;
   Time local_latency;
   std::int64_t flops_per_second = 0;
+  bool caches_off = false;
+  std::int64_t uncached_factor = 0;  // 0: not described
 };
 
 // Of the bus: BusDescription.
@@ -66,6 +68,11 @@ inline void list_fields(schema::Fields& fields, HostDescription& host) {
   fields("local_latency_ns", host.local_latency, positive,
          "message between two processes of a node, beside the copy");
   fields("flops_per_second", host.flops_per_second, positive, "of a process, for ape_compute_flops");
+  fields("caches", host.caches_off, schema::Choice{"on", "off"}.optional(),
+         "of the processors; off: times of [software.*], copies and local_latency_ns are multiplied by "
+         "uncached_factor; interrupt_us is not");
+  fields("uncached_factor", host.uncached_factor, schema::Range{1, 1000}.optional(),
+         "how many times as long software takes without caches");
 }
 
 // Throws std::invalid_argument naming the key, the value and what was expected.

@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <string_view>
 #include <utility>
+#include <variant>
 
 #include "kernel/refuse.hpp"
 #include "machine/rails.hpp"
+#include "schema/fields.hpp"
 #include "schema/lowering.hpp"
+#include "schema/unit.hpp"
 
 namespace apenet {
 
@@ -43,6 +46,32 @@ std::vector<RailEntries> take_rails(schema::Entries& all) {
   return rails;
 }
 
+// Multiplies the times of software, and divides the rate of its copies. An interrupt is the hardware's delay.
+class Slowdown final : public schema::Fields {
+ public:
+  explicit Slowdown(std::int64_t factor) : Fields("software"), factor_(factor) {}
+
+ private:
+  void visit(std::string_view key, const schema::Field& field, std::string_view /*meaning*/) override {
+    const auto* number = std::get_if<schema::NumberField>(&field);
+    if (number == nullptr || key == "interrupt_us") return;
+    if (schema::unit_of(key).dimension == schema::Dimension::time) number->value *= factor_;
+    if (key == "copy_bandwidth_mib_s") number->value = std::max<std::int64_t>(1, number->value / factor_);
+  }
+
+  std::int64_t factor_;
+};
+
+void disable_caches(MachineDescription& machine) {
+  const std::int64_t factor = machine.host.uncached_factor;
+  if (factor == 0) refuse_value("host.uncached_factor", "absent", "a factor, with host.caches = \"off\"");
+  Slowdown slowdown(factor);
+  list_fields(slowdown, machine.host);
+  list_fields(slowdown, machine.card_software);
+  list_fields(slowdown, machine.mpi_software);
+  list_fields(slowdown, machine.udp_software);
+}
+
 MachineDescription describe_first(schema::Entries entries) {
   schema::Values values(std::move(entries));
   MachineDescription machine;
@@ -56,6 +85,7 @@ MachineDescription describe_first(schema::Entries entries) {
   if (values.has_section("software.udp")) schema::lower(values, "software.udp", machine.udp_software);
   values.require_all_known();
   validate_card(machine.nic, machine.host);
+  if (machine.host.caches_off) disable_caches(machine);
   return machine;
 }
 

@@ -19,10 +19,10 @@ inline constexpr std::int64_t most_bytes = std::int64_t{1} << 36;  // of one des
 inline constexpr std::uint32_t no_slot = 0xffffffff;
 
 // The library of a process that posts a request. Its peer's library of the same name takes the event.
-enum class Interface : std::uint8_t { libfabric, rdma, apelib, extoll, tnw, gasnet };
-inline constexpr std::size_t interface_count = 6;
+enum class Interface : std::uint8_t { libfabric, rdma, apelib, extoll, tnw, gasnet, udp };
+inline constexpr std::size_t interface_count = 7;
 inline constexpr std::array<std::string_view, interface_count> interface_names = {
-    "libfabric", "rdma", "apelib", "extoll", "tnw", "gasnet"};
+    "libfabric", "rdma", "apelib", "extoll", "tnw", "gasnet", "udp"};
 
 // Up to `credit` as apenet::Verb. release: frees a place in the card's mailbox, see keeps_places(). routes:
 // reads or replaces the network's routes; local_address and bytes are those of the order, remote_address and

@@ -52,7 +52,8 @@ RULES = {
     "api/rdma": ["api/native", "runtime/ipc", "api/gpu/apenet_gpu.h", "kernel"],
     "api/tnw": ["api/native", "runtime/ipc"],
     "api/extoll": ["api/native", "kernel", "message/requests.hpp", "runtime/ipc"],
-    "api/gasnet": ["api/extoll", "api/native", "api/rdma", "kernel", "runtime/ipc"],
+    "api/udp": ["api/native", "runtime/ipc"],
+    "api/gasnet": ["api/extoll", "api/native", "api/rdma", "api/udp", "kernel", "runtime/ipc"],
     "api/compute": ["runtime/ipc"],
 }
 
@@ -85,7 +86,8 @@ LINKS = {
     "tnw": {"native"},
     "apelib": {"native"},
     "extoll": {"native"},
-    "gasnet": {"extoll", "rdma"},
+    "udp": {"native"},
+    "gasnet": {"extoll", "rdma", "udp"},
     "qmp": set(),
 }
 

@@ -30,12 +30,14 @@ COUNTS = {
     "outstanding_rdma_reads",
     "outstanding_reads",
     "parents",
+    "uncached_factor",
 }
 # Probabilities and fractions.
 RATIOS = {"bit_error_rate", "link_fraction"}
 # Not numbers, or (value) with the unit in another key.
 BARE = {
     "arbitration",
+    "caches",
     "duplex",
     "channel_selection",
     "graph_file",

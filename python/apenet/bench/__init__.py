@@ -35,6 +35,7 @@ from apenet.machine.mapping import MOST_RANKS
 
 __all__ = [
     "ALGORITHMS",
+    "CACHES",
     "CONDUITS",
     "DEFAULT_SITE_BYTES",
     "DEFINITIONS",
@@ -73,6 +74,7 @@ __all__ = [
 ]
 
 LAYERS = ("card", *NATIVE_LAYERS)
+CACHES = ("on", "off")
 FAN_OUT = "fanout"
 RANDOM_ACCESS = "randomaccess"
 GASNET_LAYERS = ("gasnet", "upc")
@@ -90,6 +92,7 @@ def measure(
     nodes: Sequence[int] | None = None,
     layer: str | None = None,
     iterations: int | None = None,
+    caches: str = "on",
     engine: str = "packet",
     seed: int = 1,
     progress: Callable[[int], None] = no_progress,
@@ -100,10 +103,10 @@ def measure(
     `sizes` are 16:1M by default; for randomaccess, 8K. `layer` is card by default; for fanout and randomaccess, mpi.
     `nodes` are the nodes that communicate (default: node 0 and its neighbour, for fanout all its neighbours; for a
     workload and randomaccess all nodes, or the first `count`). `iterations` are, for randomaccess, the updates of each
-    process (default: four a word). `engine` is as for `apenet.run`. Each of the other
-    options belongs to one kind of test: see `CardOptions`, `MpiOptions` and `WorkloadOptions` of
-    `apenet.bench.request`, and docs/reference/tests.md. Raises InputError and MachineError for bad input, BenchError
-    if a program fails.
+    process (default: four a word). With `caches` "off" the software takes `host.uncached_factor` times as long.
+    `engine` is as for `apenet.run`. Each of the other options belongs to one kind of test: see `CardOptions`,
+    `MpiOptions` and `WorkloadOptions` of `apenet.bench.request`, and docs/reference/tests.md. Raises InputError and
+    MachineError for bad input, BenchError if a program fails.
     """
     if unknown := options.keys() - DEFAULTS.keys():
         raise TypeError(f"unknown option {min(unknown)}: one of {', '.join(DEFAULTS)}")
@@ -117,8 +120,12 @@ def measure(
         raise InputError("engine", engine, " or ".join(ENGINES))
     if sizes is None:
         sizes = random_access.DEFAULT_TABLE_BYTES if test == RANDOM_ACCESS else DEFAULT_SIZES
+    if caches not in CACHES:
+        raise InputError("caches", caches, " or ".join(CACHES))
     given: Options = {**DEFAULTS, **options}
     chosen = read_machine(machine) if isinstance(machine, str) else machine
+    if caches != CACHES[0]:
+        chosen = chosen.with_settings(f"host.caches={caches}")
     _check_gasnet(chosen, layer, given)
     request = BenchRequest(
         machine=chosen,

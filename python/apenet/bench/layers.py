@@ -12,6 +12,7 @@ import numpy as np
 
 from apenet.base.errors import InputError
 from apenet.base.sizes import LARGEST_BYTES
+from apenet.bench import conduits
 from apenet.bench.decomposition import place_of
 from apenet.bench.mpi import LARGEST_BYTES as MPI_LARGEST_BYTES
 from apenet.bench.mpi import run_on
@@ -20,6 +21,7 @@ from apenet.bench.result import BenchResult, WorkloadResult, make_result
 from apenet.bench.workloads import GRID_DIMENSIONS, MIB, Plan
 from apenet.host.compiling import compile_program
 from apenet.host.toolchain import PACKAGE, MpiChoice, built, find_mpicc
+from apenet.machine import Machine
 
 SOURCES = PACKAGE / "programs" / "layers"
 SHARED_SOURCES = ("layer_bench.c", "halo.c")
@@ -28,6 +30,7 @@ PAIR_TESTS = ("pingpong", "pingping", "roundtrip", "oneway", "unidirectional", "
 ACCESS_TESTS = ("put", "get")
 HALO = "halo"
 TNW = "tnw"
+UDP = "udp"
 WINDOW_TESTS = ("unidirectional", "bidirectional", "rate", *ACCESS_TESTS)
 PAIR = 2
 DEFAULT_HALO_ITERATIONS = 20
@@ -51,6 +54,7 @@ LAYERS = {
     "rma": Layer("extoll", ("extoll",), tests=(*PAIR_TESTS, "get", HALO)),
     TNW: Layer("tnw", ("tnw",), 2048),
     "apelib": Layer("apelib", ANY_CARD),
+    UDP: Layer("udp", ANY_CARD, 65507, PAIR_TESTS),
     "gasnet": Layer("gasnet-seq", ANY_CARD, tests=(*PAIR_TESTS, *ACCESS_TESTS, HALO)),
     "upc": Layer("gasnet-seq", ANY_CARD, tests=()),
     # bench/mpi has the published tests at MPI level.
@@ -73,6 +77,8 @@ def measure(
         raise InputError("nodes", ",".join(map(str, request.nodes)), f"two nodes at layer {layer}, such as 0,1")
     if layer == TNW:
         _check_tnw(request, max(channels))
+    if layer == UDP and max(channels) > 1:
+        raise InputError("channels", max(channels), f"1 at layer {UDP}: a process has one socket")
     runs = _Runs(request, layer, pin=pin, library=library)
     channels_of_points: list[int] = []
     for at_once in channels:
@@ -184,11 +190,21 @@ def _check_tnw(request: BenchRequest, channels: int) -> None:
         raise InputError("nodes", ",".join(map(str, _pair(request))), f"neighbours on {machine.name}, at layer {TNW}")
 
 
+def drives(machine: Machine, layer: str) -> bool:
+    """Whether the layer exists on the machine: over its card, and udp with the kernel's costs."""
+    if layer == UDP:
+        return UDP in conduits.possible(machine)
+    return machine.file.card.kind in LAYERS[layer].cards
+
+
 def require_card(request: BenchRequest, layer: str) -> None:
     """Refuses a layer that does not drive the machine's card."""
-    kind = request.machine.file.card.kind
-    if kind not in LAYERS[layer].cards:
-        raise InputError("layer", layer, f"one for the card of {request.machine.name}, which is {kind}")
+    if drives(request.machine, layer):
+        return
+    name = request.machine.name
+    if layer == UDP:
+        raise InputError("layer", layer, f"another one on {name}, which has no [software.udp]")
+    raise InputError("layer", layer, f"one for the card of {name}, which is {request.machine.file.card.kind}")
 
 
 def _pair(request: BenchRequest) -> list[int]:

@@ -85,7 +85,7 @@ class BenchResult:
     channels: NDArray[np.int64]
     """Simultaneous messages of this size: time and bandwidth are those of all of them."""
     conditions: Mapping[str, object] = field(default_factory=dict, kw_only=True)
-    """Other conditions of the request: rail, engine, active_messages, conduit, window, memory, path, until,
+    """Other conditions of the request: rail, caches, engine, active_messages, conduit, window, memory, path, until,
     region_bytes."""
     warnings: tuple[str, ...] = field(default=(), kw_only=True)
     """The warnings of all points, each once."""
@@ -228,6 +228,7 @@ def make_result(
 
     `warnings` are those of each point.
     """
+    caches = request.machine.file.host.caches
     eager_limit = request.machine.file.software.mpi.eager_limit_bytes if layer == "mpi" else None
     return BenchResult(
         machine=request.machine.name,
@@ -241,6 +242,7 @@ def make_result(
         channels=np.array(channels or [1] * len(points), dtype=np.int64),
         conditions={
             **({} if request.machine.rail is None else {"rail": request.machine.rail}),
+            **({} if caches is None or caches.value == "on" else {"caches": caches.value}),
             **({} if request.engine == "packet" else {"engine": request.engine}),
             **({} if request.active_messages is None else {"active_messages": request.active_messages}),
             **({} if request.conduit is None else {"conduit": request.conduit}),

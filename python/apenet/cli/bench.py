@@ -139,6 +139,12 @@ def bench(
             help="Network of layers gasnet and upc.  [default: that of the machine's card]",
         ),
     ] = None,
+    caches: Annotated[
+        str,
+        typer.Option(
+            "--caches", metavar="|".join(benchmarks.CACHES), help="off: software without the processors' caches."
+        ),
+    ] = "on",
     ranks: Annotated[
         str, typer.Option("--ranks", metavar="MIN:MAX", help="lqcd: numbers of ranks, doubling; or 1,8,64.")
     ] = "1:16",
@@ -221,6 +227,7 @@ def bench(
             ranks_per_node=ranks_per_node,
             active_messages=active_messages,
             conduit=conduit,
+            caches=caches,
             engine=engine,
             seed=seed,
             mpi_library=cast(MpiChoice, mpi),

@@ -26,6 +26,7 @@ def cc(
     qmp: Annotated[bool, typer.Option("--qmp", help="Link QMP, the message passing of lattice QCD.")] = False,
     rdma: Annotated[bool, typer.Option("--rdma", help="Link the library of APENet's cards.")] = False,
     tnw: Annotated[bool, typer.Option("--tnw", help="Link QPACE's torus network processor.")] = False,
+    udp: Annotated[bool, typer.Option("--udp", help="Link UDP through the kernels of the simulated nodes.")] = False,
     mpi: Annotated[bool, typer.Option("--mpi", help="Compile with this environment's MPI, Fortran too.")] = False,
     compiler: Annotated[
         str | None,
@@ -50,6 +51,7 @@ def cc(
         "qmp": qmp,
         "rdma": rdma,
         "tnw": tnw,
+        "udp": udp,
     }
     if not context.args and not show:
         raise InputError("arguments", "none", "those of a compiler, such as prog.c -o prog")

@@ -21,6 +21,7 @@ PACKAGES = {
     "qmp": "qmp",
     "rdma": "apenet-rdma",
     "tnw": "apenet-tnw",
+    "udp": "apenet-udp",
 }
 """The libraries that programs can link, and their pkg-config packages, which are also the names of their files."""
 

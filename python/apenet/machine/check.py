@@ -243,6 +243,8 @@ def _inconsistencies(file: MachineFile) -> Iterator[Problem]:
     if (file.host.gpu_copy_bandwidth_mib_s is None) != (file.host.gpu_copy_latency_us is None):
         missing = "bandwidth_mib_s" if file.host.gpu_copy_bandwidth_mib_s is None else "latency_us"
         yield Problem(f"host.gpu_copy_{missing}", ABSENT, "bandwidth and latency together, or neither")
+    if file.host.caches is not None and file.host.caches.value == "off" and file.host.uncached_factor is None:
+        yield Problem("host.uncached_factor", ABSENT, 'a number, such as 50, with host.caches = "off"')
     for key, quantity in quantities(file):
         for name, given, expected in quantity.problems():
             yield Problem(f"{key}.{name}", ABSENT if given is None else given, expected)

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from apenet.bench.layers import LAYERS as NATIVE_LAYERS
+from apenet.bench.layers import drives
 from apenet.bench.result import BenchResult
 from apenet.machine import Machine
 from apenet.machine import machine as read_machine
@@ -50,8 +51,8 @@ class LayerPlan:
     @property
     def sweeps(self) -> dict[str, Sweep]:
         """The ping-pong of each layer, by its name."""
-        kind = read_machine(self.machine).file.card.kind
-        native = {name: layer for name, layer in NATIVE_LAYERS.items() if kind in layer.cards and layer.tests}
+        machine = read_machine(self.machine)
+        native = {name: layer for name, layer in NATIVE_LAYERS.items() if drives(machine, name) and layer.tests}
         most = {name: layer.most_bytes for name, layer in native.items()}
         return {
             name: Sweep(

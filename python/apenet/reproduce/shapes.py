@@ -74,6 +74,12 @@ def _first_over_second(results: list[BenchResult]) -> float:
     return first / second
 
 
+def _largest_ratio(results: list[BenchResult]) -> float:
+    """Of the times of the first to those of the second, at any size."""
+    upper, lower = results
+    return float((upper.times_us / lower.times_us).max())
+
+
 def _last_bandwidths(results: list[BenchResult]) -> float:
     upper, lower = (float(result.bandwidths_mib_s[-1]) for result in results)
     return upper / lower
@@ -324,6 +330,25 @@ _ALL = [
         "factor falls with the size, to 7 at 64 KiB; the sizes of the figure are lost",
         "fitted",
         between=(100, 1000),
+    ),
+    Shape(
+        "gasnet.udp_overhead_without_caches",
+        "l5530-pair",
+        "pingpong",
+        "caches disabled: the UDP conduit can cost up to 100 % more than UDP in C",
+        f"{_KUJAT}, section IV.B and Fig. 8",
+        tuple(
+            Sweep("l5530-pair", "pingpong", "16:32K", layer=layer, conduit=conduit, caches="off")
+            for layer, conduit in (("gasnet", "udp"), ("udp", None))
+        ),
+        _largest_ratio,
+        "16 bytes to 32 KiB, half a round trip: Active Messages over the conduit against datagrams, each a call of "
+        "sendto and one of recvfrom; the largest ratio, which must lie between 1 and 2. All software takes "
+        "host.uncached_factor = 50 times as long, which is assumed: 10 gives 1.4, 130 gives 1.5, and no other assumed "
+        "number of software.udp or of copies alone gives more than 1.8. The conduit's part is its acknowledgements and "
+        "copies; AMUDP's own bookkeeping is not charged",
+        "predicted",
+        between=(1, 2),
     ),
     Shape(
         "gasnet.am_impl2_gain",

@@ -32,6 +32,7 @@ class Sweep:
     ranks_per_node: int = 1
     active_messages: str | None = None
     conduit: str | None = None
+    caches: str = "on"
 
     def measure(self) -> BenchResult:
         """Runs it on a machine of the package. Changed settings are checked here."""
@@ -52,6 +53,7 @@ class Sweep:
             ranks_per_node=self.ranks_per_node,
             active_messages=self.active_messages,
             conduit=self.conduit,
+            caches=self.caches,
         )
 
     @property

@@ -1,62 +1,50 @@
-// The core of the conduit over UDP, after GASNet's AMUDP: a packet is a datagram, which the node's kernel
-// cuts into IP packets and gives to the card as sends. There is no remote access. Numbers are AMUDP's
-// defaults (GASNet 2021.3.0).
+// The core of the conduit over UDP, after GASNet's AMUDP: a packet is a datagram of the process's socket.
+// There is no remote access. Numbers are AMUDP's defaults (GASNet 2021.3.0).
 //
-// Costs are those of [software.udp]. The kernel's work on a packet that has arrived begins after an
-// interrupt, or behind its work on earlier ones, and takes no time of this process; the datagram can then be
-// received. Every request is acknowledged: by its reply, or by a message of the conduit's own.
+// Every request is acknowledged: by its reply, or by a message of the conduit's own.
 #pragma once
 
-#include <vector>
-
 #include "api/gasnet/core.hpp"
+#include "api/udp/socket.hpp"
 
 namespace apenet::gasnet {
 
-class UdpCore final : public Core, private native::Taker {
+class UdpCore final : public Core {
  public:
   static constexpr std::size_t datagram_bytes = 65000;  // AMUDP's largest payload on Linux
   static constexpr std::uint32_t depth = 128;           // requests to a peer: GASNET_NETWORKDEPTH
   static constexpr std::uint32_t datagrams_a_poll = 10;
 
   // Requires that the rail has ipc::Rail::udp.
-  UdpCore(ipc::Client& client, std::uint8_t rail);
+  UdpCore(ipc::Client& client, std::uint8_t rail) : socket_(client, ipc::Interface::gasnet, rail) {}
 
   [[nodiscard]] std::string_view name() const override { return "udp"; }
-  [[nodiscard]] native::Card& card() override { return card_; }
-  [[nodiscard]] Habits habits() const override;
+  [[nodiscard]] native::Card& card() override { return socket_.card(); }
+  [[nodiscard]] Habits habits() const override {
+    return {.packet_bytes = datagram_bytes,
+            .credits = depth,
+            .slack = 0,
+            .long_payload = LongPayload::in_message,
+            .packets_a_poll = datagrams_a_poll};
+  }
   [[nodiscard]] RemoteMemory* memory() override { return nullptr; }
   [[nodiscard]] bool has_room(std::uint32_t /*target*/) const override { return true; }
-  void send(std::uint32_t target, std::span<const std::byte> packet, bool is_first) override;
-  [[nodiscard]] bool look() override;
-  [[nodiscard]] bool has_packet() const override {
-    return !socket_.empty() && socket_.front().ready_ps <= clock().now_ps();
+  void send(std::uint32_t target, std::span<const std::byte> packet, bool is_first) override {
+    socket_.send(target, packet, is_first);
   }
+  [[nodiscard]] bool look() override { return socket_.look(); }
+  [[nodiscard]] bool has_packet() const override { return socket_.has_datagram(); }
   [[nodiscard]] Arrival oldest() const override {
-    const Datagram& oldest = socket_.front();
-    return {oldest.source, oldest.is_first, oldest.bytes.size()};
+    const udp::Socket::Datagram& oldest = socket_.oldest();
+    return {oldest.source, oldest.is_marked, oldest.bytes.size()};
   }
-  void take(std::span<std::byte> to) override;
-  void await(std::string_view call, const std::function<bool()>& done, std::optional<Time> most) override;
+  void take(std::span<std::byte> to) override { socket_.receive(to); }
+  void await(std::string_view call, const std::function<bool()>& done, std::optional<Time> most) override {
+    socket_.await(call, done, most);
+  }
 
  private:
-  struct Datagram {
-    std::uint32_t source = 0;
-    bool is_first = true;       // of a message
-    std::int64_t ready_ps = 0;  // as the clock of events
-    std::vector<std::byte> bytes;
-  };
-
-  void take(const ipc::Event& event) noexcept override;
-  // The clock of this process's events.
-  [[nodiscard]] ipc::Clock& clock() const { return client_.block().clock; }
-
-  ipc::Client& client_;
-  native::Card card_;
-  const message::DatagramCosts& costs_;
-  std::vector<std::vector<std::byte>> arriving_;  // by source: packets of one datagram
-  std::int64_t kernel_works_until_ps_ = 0;
-  std::deque<Datagram> socket_;
+  udp::Socket socket_;  // a datagram that begins a message is marked
 };
 
 }  // namespace apenet::gasnet

@@ -107,6 +107,9 @@ class Client {
   void set_taker(Interface interface, const EventTaker& taker) {
     block_->takers[static_cast<std::size_t>(interface)] = taker;
   }
+  [[nodiscard]] bool has_taker(Interface interface) const {
+    return block_->takers[static_cast<std::size_t>(interface)].take != nullptr;
+  }
   void set_file_waiter(const FileWaiter& waiter) { block_->file_waiter = waiter; }
   [[nodiscard]] const FileWaiter& file_waiter() const { return block_->file_waiter; }
   // Gives the event that poll() or visible() returned to the library that it is for, and removes it. An event

@@ -1,47 +1,46 @@
-#include "api/gasnet/udp_core.hpp"
+#include "api/udp/socket.hpp"
 
 #include <algorithm>
 
-namespace apenet::gasnet {
+namespace apenet::udp {
 namespace {
 
 constexpr std::size_t ip_header_bytes = 20;
 constexpr std::size_t udp_header_bytes = 8;
 constexpr std::size_t fragment_unit_bytes = 8;  // RFC 791: offsets of fragments count these
 
-// Request::immediate of a packet: size of its datagram, and whether that begins a message.
+// Request::immediate of a packet: size of its datagram, and its mark.
 struct Label {
   std::size_t datagram_bytes = 0;
-  bool is_first = true;
+  bool is_marked = false;
 
-  [[nodiscard]] std::uint64_t encode() const { return std::uint64_t{datagram_bytes} << 1U | is_first; }
+  [[nodiscard]] std::uint64_t encode() const { return std::uint64_t{datagram_bytes} << 1U | is_marked; }
   [[nodiscard]] static Label decode(std::uint64_t word) { return {word >> 1U, (word & 1U) != 0}; }
 };
 
 }  // namespace
 
-UdpCore::UdpCore(ipc::Client& client, std::uint8_t rail)
+std::optional<std::uint8_t> Socket::find_rail(const ipc::Header& header) {
+  for (std::uint8_t rail = 0; rail < header.rail_count; ++rail) {
+    if (header.rails[rail].udp.mtu_bytes > 0) return rail;
+  }
+  return std::nullopt;
+}
+
+Socket::Socket(ipc::Client& client, ipc::Interface interface, std::uint8_t rail)
     : client_(client),
-      card_(client, ipc::Interface::gasnet, *this, rail),
+      card_(client, interface, *this, rail),
       costs_(card_.facts().udp),
       arriving_(client.size()) {}
 
-Core::Habits UdpCore::habits() const {
-  return {.packet_bytes = datagram_bytes,
-          .credits = depth,
-          .slack = 0,
-          .long_payload = LongPayload::in_message,
-          .packets_a_poll = datagrams_a_poll};
-}
-
-void UdpCore::send(std::uint32_t target, std::span<const std::byte> packet, bool is_first) {
-  const std::uint64_t label = Label{packet.size(), is_first}.encode();
+void Socket::send(std::uint32_t target, std::span<const std::byte> datagram, bool is_marked) {
+  const std::uint64_t label = Label{datagram.size(), is_marked}.encode();
   const std::size_t room = (static_cast<std::size_t>(costs_.mtu_bytes) - ip_header_bytes) /
                            fragment_unit_bytes * fragment_unit_bytes;
   std::size_t udp_bytes = udp_header_bytes;  // in the first packet
   card_.charge(costs_.system_call + costs_.send);
   do {
-    const auto part = packet.first(std::min(packet.size(), room - udp_bytes));
+    const auto part = datagram.first(std::min(datagram.size(), room - udp_bytes));
     card_.charge_copy(part.size());
     ipc::Request request;
     request.verb = ipc::RequestVerb::send;
@@ -51,34 +50,35 @@ void UdpCore::send(std::uint32_t target, std::span<const std::byte> packet, bool
     request.immediate = label;
     card_.set_payload(request, part);
     card_.post(request);
-    packet = packet.subspan(part.size());
+    datagram = datagram.subspan(part.size());
     udp_bytes = 0;
-    if (!packet.empty()) card_.charge(costs_.send_packet);
-  } while (!packet.empty());
+    if (!datagram.empty()) card_.charge(costs_.send_packet);
+  } while (!datagram.empty());
 }
 
-// Each look is a system call.
-bool UdpCore::look() {
-  while (!has_packet() && card_.look(costs_.system_call)) continue;
-  return has_packet();
+bool Socket::look() {
+  while (!has_datagram() && card_.look(costs_.system_call)) continue;
+  return has_datagram();
 }
 
-void UdpCore::take(std::span<std::byte> to) {
+void Socket::receive(std::span<std::byte> to) {
+  const std::vector<std::byte>& bytes = waiting_.front().bytes;
+  const auto taken = std::span(bytes).first(std::min(bytes.size(), to.size()));
   card_.charge(costs_.system_call + costs_.receive);
-  card_.charge_copy(to.size());
-  std::ranges::copy(socket_.front().bytes, to.begin());
-  socket_.pop_front();
+  card_.charge_copy(taken.size());
+  std::ranges::copy(taken, to.begin());
+  waiting_.pop_front();
 }
 
 // Without an event the process sleeps until the kernel has done its work on the oldest datagram.
-void UdpCore::await(std::string_view call, const std::function<bool()>& done, std::optional<Time> most) {
+void Socket::await(std::string_view call, const std::function<bool()>& done, std::optional<Time> most) {
   const std::int64_t start_ps = clock().now_ps();
   while (!done()) {
-    if (!socket_.empty()) {
-      clock().wait_to(socket_.front().ready_ps);
+    if (!waiting_.empty()) {
+      clock().wait_to(waiting_.front().ready_ps);
       continue;
     }
-    const auto is_over = [&] { return done() || !socket_.empty(); };
+    const auto is_over = [&] { return done() || !waiting_.empty(); };
     if (!most) {
       card_.wait_until(call, is_over);
       continue;
@@ -88,7 +88,7 @@ void UdpCore::await(std::string_view call, const std::function<bool()>& done, st
   }
 }
 
-void UdpCore::take(const ipc::Event& event) noexcept {
+void Socket::take(const ipc::Event& event) noexcept {
   // What comes from the same node has passed no card.
   const Time interrupt = client_.is_near(event.source) ? Time::zero() : costs_.interrupt;
   const std::int64_t interrupted_ps = event.time_ps + interrupt.ps();
@@ -101,8 +101,8 @@ void UdpCore::take(const ipc::Event& event) noexcept {
   bytes.resize(begin + (is_inline ? event.inline_length : event.slot_length));
   card_.read_payload(event, std::span(bytes).subspan(begin));
   if (bytes.size() < label.datagram_bytes) return;
-  socket_.push_back({event.source, label.is_first, kernel_works_until_ps_, std::move(bytes)});
+  waiting_.push_back({event.source, label.is_marked, kernel_works_until_ps_, std::move(bytes)});
   bytes.clear();
 }
 
-}  // namespace apenet::gasnet
+}  // namespace apenet::udp
