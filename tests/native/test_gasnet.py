@@ -153,6 +153,14 @@ def test_a_flood_arrives_once_and_in_order(native, conduit, sleep_us):
     assert done.virtual_time_us > sleep_us
 
 
+@pytest.mark.parametrize("conduit", ["extoll", "mpi"])
+def test_the_modes_wait_alike(native, conduit):
+    """Each process has one thread, so only a handler ends its waits: also where a receiver sleeps for a second."""
+    options = {"machine": CONDUITS[conduit], "environment": {"GASNET_CONDUIT": conduit}}
+    runs = [run(native("flood.c", mode), 20, 1_000_000, n=3, **options) for mode in ("seq", "par", "parsync")]
+    assert len({(done.stdout, done.trace_hash, done.virtual_time_us) for done in runs}) == 1
+
+
 MISUSES = {
     "node-before-init": "gasnet_mynode: called before gasnet_init",
     "put-before-attach": "gasnet_put_val: called before gasnet_attach",

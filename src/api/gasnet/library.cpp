@@ -1,6 +1,7 @@
 #include "api/gasnet/library.hpp"
 
 #include <sys/mman.h>
+#include <sys/single_threaded.h>
 
 #include <algorithm>
 #include <charconv>
@@ -277,8 +278,10 @@ void Library::wait(std::string_view call, const std::function<bool()>& done) {
   }
 }
 
+// GASNet may assume that only handlers change what a BLOCKUNTIL waits for [S]. But other threads may run
+// them.
 void Library::await_progress() {
-  if (mode_ != Mode::seq) return poll();
+  if (mode_ == Mode::par && __libc_single_threaded == 0) return poll();
   {
     const Inside inside(conduit_->card().client());
     await("GASNET_BLOCKUNTIL", [] { return false; });

@@ -80,7 +80,7 @@ class Library {
   void poll();
   // Runs handlers until done(). done() is asked inside the lock.
   void wait(std::string_view call, const std::function<bool()>& done);
-  // Runs handlers that are due; if there is none, waits for one (SEQ) or polls.
+  // Runs handlers that are due; if there is none, waits for one, or polls if another thread may run it.
   void await_progress();
 
   // Sends a message to a handler of the library that needs no credit; call inside.

@@ -1,5 +1,7 @@
 #include "api/gasnet/mpi_core.hpp"
 
+#include <sys/single_threaded.h>
+
 #include <algorithm>
 #include <array>
 #include <thread>
@@ -79,8 +81,9 @@ void MpiCore::await(std::string_view /*call*/, const std::function<bool()>& done
   const std::int64_t start_ps = card_.now_ps();
   while (!done()) {
     if (most && card_.now_ps() - start_ps >= most->ps()) return;
-    const bool waits = !is_threaded_ && !most;
-    if (!progress(waits) && is_threaded_) {
+    const bool has_threads = is_threaded_ && __libc_single_threaded == 0;
+    const bool waits = !has_threads && !most;
+    if (!progress(waits) && has_threads) {
       const ipc::Outside outside(card_.client());
       std::this_thread::yield();
     }
