@@ -65,7 +65,7 @@ PROGRAMS = (
         Program("testexit", (str(number),), modes=("seq",), status=number)
         for number in (1, 2, 3, 6, 7, 8, 10, 11, 12, 13)
     ),
-    *(Program("testexit", (str(number),), modes=("par",), status=number) for number in (14, 18)),
+    *(Program("testexit", (str(number),), modes=("par",), status=number) for number in (14, 15, 17, 18)),
     Program("testenv", ("GASNet", "is", "Global Address Space Networking")),
     Program("testhsl", ("0",)),
     Program("testlarge", ("20", "8192")),

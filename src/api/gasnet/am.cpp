@@ -88,6 +88,11 @@ void apenet_am_poll(void) {
   library().poll();
 }
 
+void apenet_am_wait(void) {
+  library().require_no_handler("apenet_am_wait");
+  library().await_progress();
+}
+
 int apenet_am_request_short(uint32_t target, uint8_t handler, const int32_t* arguments, int count) {
   return outcome(apenet::gasnet::request(
       target, {"apenet_am_request_short", Category::short_message, handler, {}, arguments, count}));

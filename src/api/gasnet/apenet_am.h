@@ -53,6 +53,9 @@ APENET_AM_PUBLIC void apenet_am_exit(int code) __attribute__((noreturn));
 
 /* Looks at the card once, and runs the handlers that are due. Not in a handler. */
 APENET_AM_PUBLIC void apenet_am_poll(void);
+/* Waits for a message, and runs the handlers that are due; polls instead if this process has several threads
+ * and is_threaded, because another one may run the handler. Not in a handler. */
+APENET_AM_PUBLIC void apenet_am_wait(void);
 
 /* Requests wait for credits and for the network, and run handlers meanwhile. Not in a handler. The sources
  * are free afterwards. `destination` is in the target's segment. */

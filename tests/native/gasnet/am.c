@@ -57,7 +57,7 @@ static void take_data(void* token, void* payload, size_t bytes) {
 }
 
 static void await_replies(int wanted) {
-  while (replies < wanted) apenet_am_poll();
+  while (replies < wanted) wanted % 2 ? apenet_am_poll() : apenet_am_wait();
 }
 
 int main(int argc, char** argv) {

@@ -155,6 +155,11 @@ extern int gasnetc_AMPoll(void) {
   return GASNET_OK;
 }
 
+extern void gasnetc_AMWait(void) {
+  GASNETI_CHECKATTACH();
+  apenet_am_wait();
+}
+
 /* The arguments that follow `last`, as an array. */
 #define GASNETC_READ_ARGUMENTS(last)                                                \
   int32_t arguments[APENET_AM_MAX_ARGUMENTS];                                       \

@@ -16,6 +16,20 @@
 /* Each process maps its segment where it finds room. */
 #define GASNET_ALIGNED_SEGMENTS 0
 
+/* A loop of GASNet's waits for a message, and does not look again and again: each look would be simulated. */
+extern void gasnetc_AMWait(void);
+#define gasneti_pollwhile(cnd)     \
+  do {                             \
+    if (cnd) {                     \
+      gasneti_AMPoll();            \
+      while (cnd) {                \
+        gasnetc_AMWait();          \
+        GASNETI_PROGRESSFNS_RUN(); \
+      }                            \
+    }                              \
+    gasneti_local_rmb();           \
+  } while (0)
+
 /* It counts nothing beside what GASNet counts. */
 #define GASNETC_CONDUIT_STATS(CNT, VAL, TIME)
 
