@@ -364,6 +364,17 @@ TEST(Boundary, LooksThatBeganAtTheSmallestTimeCountAsEndless) {
   EXPECT_TRUE(progress.looks_for_ever({.looks = ~0U, .time_ps = 1000}, 5));
 }
 
+TEST(Boundary, OneEndlessLookInAThousandHandsOver) {
+  ipc::Progress progress;
+  progress.look_begins(0);
+  int reports = 0;
+  for (int i = 0; i < 999 + 2 * 1024; ++i) {
+    progress.begin_call();
+    if (progress.reports_row({.looks = 1000, .time_ps = 1}, 0)) ++reports;
+  }
+  EXPECT_EQ(reports, 2);
+}
+
 TEST(Boundary, ReportedTimesOfARankAreClampedToItsClock) {
   const auto boasts = [](ipc::Client& client) {
     send_word(client, 1 - client.rank(), 1);

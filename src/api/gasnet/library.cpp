@@ -214,8 +214,7 @@ std::optional<Time> Library::time_left() {
 }
 
 void Library::await(std::string_view call, const std::function<bool()>& done) {
-  const bool has_early = is_attached_ && !early_.empty();
-  if (!has_early && !conduit_->has_next()) conduit_->await_progress(call, done, time_left());
+  if (!has_message()) conduit_->await_progress(call, done, time_left());
 }
 
 bool Library::is_in_segment(std::uint32_t rank, const void* address, std::size_t bytes) const {
@@ -265,6 +264,7 @@ void Library::poll() {
     const Inside inside(conduit_->card().client());
     conduit_->look();
     if (end_ps_ && conduit_->card().now_ps() >= *end_ps_) leave(0);
+    if (!has_message()) return;  // most polls: they take the lock once
   }
   run_handlers();
 }

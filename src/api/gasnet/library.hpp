@@ -109,6 +109,8 @@ class Library {
   void exchange_segments(const Segment& own);
   void keep_table(const Incoming& message);
   void spread_table();
+  // Whether a handler is due.
+  [[nodiscard]] bool has_message() const { return conduit_->has_next() || (is_attached_ && !early_.empty()); }
   [[nodiscard]] std::optional<Incoming> next_message();
   void run_handlers();
   void run(const Incoming& message);

@@ -300,8 +300,8 @@ const Event* Client::look(bool in_vain, Time cost) {
   Progress& progress = block_->progress;
   if (!in_vain) progress.look_begins(now_ps);
   // Tell the simulator about endless polling: if all other processes wait, it has nothing to report.
-  const bool for_ever = in_vain && progress.looks_for_ever(header_->vain_limits, now_ps);
-  if (now_ps >= block_->clock.horizon_ps || for_ever) {
+  const bool reports = in_vain && progress.reports_row(header_->vain_limits, now_ps);
+  if (now_ps >= block_->clock.horizon_ps || reports) {
     wait(Wait::until, now_ps);
     if (const Event* event = visible()) return event;
   }

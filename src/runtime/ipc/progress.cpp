@@ -29,6 +29,9 @@ constexpr std::uint32_t polls_between_ways = 64;
 // Fewer looks than this between long sleeps do not count as polling without end.
 constexpr std::uint32_t least_looks = 1000;
 
+// Of a row that counts as polling without end, one look in this many hands over.
+constexpr std::uint32_t looks_between_reports = 1024;
+
 }  // namespace
 
 Progress::Poll Progress::poll_in_vain() {
@@ -45,6 +48,13 @@ bool Progress::looks_for_ever(const VainLimits& limits, std::int64_t clock_ps) c
   if (looks < least_looks) return false;
   if (looks >= limits.looks && get(clock_reads_) == 0) return true;
   return clock_ps - limits.time_ps >= vain_since_ps_.load(std::memory_order_relaxed);
+}
+
+bool Progress::reports_row(const VainLimits& limits, std::int64_t clock_ps) {
+  if (!looks_for_ever(limits, clock_ps)) return false;
+  const std::uint32_t before = get(looks_without_end_);
+  set(looks_without_end_, before + 1);
+  return before % looks_between_reports == 0;
 }
 
 bool Progress::use_grant() {

@@ -80,6 +80,9 @@ class Progress {
   void look_begins(std::int64_t clock_ps) { vain_since_ps_.store(clock_ps, std::memory_order_relaxed); }
   // Whether the row of looks is so long that only an event can end it.
   [[nodiscard]] bool looks_for_ever(const VainLimits& limits, std::int64_t clock_ps) const;
+  // Call for each look in vain. Returns whether it should tell the simulator of such a row. Not each look of
+  // the row does: a hand-over takes as long as many looks.
+  [[nodiscard]] bool reports_row(const VainLimits& limits, std::int64_t clock_ps);
 
   // Called by the simulator when every process waits and the network is empty.
   void grant();
@@ -103,6 +106,7 @@ class Progress {
   std::atomic<std::int64_t> read_at_ps_{0};  // the clock after its last read
   Count clock_reads_{0};                     // 1 if the program has read the clock since something moved
   std::atomic<std::int64_t> vain_since_ps_{0};
+  Count looks_without_end_{0};  // of all such rows
 };
 
 // The simulator cannot be asked to wake a process at the earlier of an event and a time. So a wait with a
