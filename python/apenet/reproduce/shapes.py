@@ -332,7 +332,7 @@ _ALL = [
         between=(100, 1000),
     ),
     Shape(
-        "gasnet.udp_overhead_without_caches",
+        "gasnet.udp_conduit_overhead",
         "l5530-pair",
         "pingpong",
         "caches disabled: the UDP conduit can cost up to 100 % more than UDP in C",
