@@ -20,6 +20,12 @@ def run(program, *arguments, n=2, machine=MACHINE, **options):
     return done
 
 
+def run_twice(program, *arguments, **options):
+    once, again = (run(program, *arguments, **options) for _ in range(2))
+    assert (once.stdout, once.trace_hash) == (again.stdout, again.trace_hash)
+    return once
+
+
 @pytest.fixture(scope="session")
 def native(compile_native):
     return lambda source, mode="par": compile_native(f"gasnet/{source}", f"gasnet-{mode}")
@@ -40,9 +46,7 @@ def native(compile_native):
 def test_every_call_twice_with_the_same_trace(native, mode, processes, on_a_node, variant):
     options = {"n": processes, "ranks_per_node": on_a_node}
     environment = {"GASNET_TEST_VALUE": "12", "GASNET_EXTOLL_AM": variant}
-    once, again = (run(native("conformance.c", mode), environment=environment, **options) for _ in range(2))
-    assert once.stdout == again.stdout == b"passed\n"
-    assert once.trace_hash == again.trace_hash
+    assert run_twice(native("conformance.c", mode), environment=environment, **options).stdout == b"passed\n"
 
 
 @pytest.mark.parametrize(
@@ -57,9 +61,7 @@ def test_every_call_twice_with_the_same_trace(native, mode, processes, on_a_node
 def test_every_call_over_the_other_conduits(native, machine, conduit, mode, processes, on_a_node):
     options = {"n": processes, "ranks_per_node": on_a_node, "machine": machine}
     environment = {"GASNET_TEST_VALUE": "12", "GASNET_CONDUIT": conduit}
-    once, again = (run(native("conformance.c", mode), environment=environment, **options) for _ in range(2))
-    assert once.stdout == again.stdout == b"passed\n"
-    assert once.trace_hash == again.trace_hash
+    assert run_twice(native("conformance.c", mode), environment=environment, **options).stdout == b"passed\n"
 
 
 @pytest.mark.parametrize(
@@ -76,7 +78,7 @@ def test_every_call_over_the_other_conduits(native, machine, conduit, mode, proc
 def test_every_call_with_all_memory_open(native, machine, conduit, mode, processes, on_a_node):
     environment = {"GASNET_TEST_VALUE": "12", "GASNET_CONDUIT": conduit}
     options = {"n": processes, "ranks_per_node": on_a_node, "machine": machine}
-    assert run(native("everything.c", mode), environment=environment, **options).stdout == b"passed\n"
+    assert run_twice(native("everything.c", mode), environment=environment, **options).stdout == b"passed\n"
 
 
 def test_processes_of_two_configurations_of_segments_do_not_attach(native):
@@ -261,6 +263,14 @@ def test_exit_of_one_node_ends_all(apenet, tmp_path):
     assert apenet("run", "-n", "5", "--machine", MACHINE, "--", program, "7").returncode == 7
 
 
+@pytest.mark.parametrize(("status", "mode"), [(7, "seq"), (7, "par"), (0, "seq")])
+def test_the_exit_of_one_node_is_a_signal_to_the_others(native, status, mode):
+    """SIGQUIT, whose handler may shut down before it calls gasnet_exit(). Nodes 3 and 4 have no handler."""
+    done = package.run([native("quit.c", mode), str(status)], n=5, machine=MACHINE, capture=True)
+    assert sorted(done.stdout.decode().splitlines()) == ["node 0 shuts down", "node 2 shuts down"]
+    assert done.exit_status == status, done.message
+
+
 @pytest.mark.parametrize(("size", "packets"), [(0, 1), (8, 1), (64, 2), (512, 10), (8192, 147)])
 def test_medium_requests_are_so_many_packets(apenet, compile_native, tmp_path, size, packets):
     """8 bytes of header and the payload in packets of 56 bytes (Kujat et al.)."""
@@ -277,5 +287,6 @@ def test_medium_requests_are_so_many_packets(apenet, compile_native, tmp_path, s
 
 @pytest.mark.parametrize(("processes", "threaded", "variant"), [(1, [], "improved"), (3, ["threaded"], "first")])
 def test_the_library_for_the_conduit_of_a_tree(compile_native, processes, threaded, variant):
-    done = run(compile_native("gasnet/am.c", "am"), *threaded, n=processes, environment={"GASNET_EXTOLL_AM": variant})
+    environment = {"GASNET_EXTOLL_AM": variant}
+    done = run_twice(compile_native("gasnet/am.c", "am"), *threaded, n=processes, environment=environment)
     assert done.stdout == b"passed\n"

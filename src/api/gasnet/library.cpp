@@ -2,9 +2,11 @@
 
 #include <sys/mman.h>
 #include <sys/single_threaded.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -76,7 +78,7 @@ int Library::init(Mode mode, Reach reach, std::uint8_t lowest_handler) {
   max_segment_bytes_ = reach == Reach::everything ? whole_memory.bytes : default_segment_bytes;
   barrier_ = make_barrier(number(Own::barrier));
   exits_ = make_barrier(number(Own::exit));
-  set_handler(number(Own::leave), [this](const Incoming& message) { leave(message.arguments[0]); });
+  set_handler(number(Own::leave), [this](const Incoming& message) { hear_exit(message.arguments[0]); });
   set_handler(number(Own::segment), [this](const Incoming& message) { keep_table(message); });
   set_handler(number(Own::table), [this](const Incoming& message) { keep_table(message); });
   return GASNET_OK;
@@ -182,7 +184,11 @@ void Library::exit(int code) {
   if (!is_initialised()) end(code, false);
   {
     const Inside inside(conduit_->card().client());
-    if (code != 0) leave(code);
+    is_exiting_ = true;
+    if (code != 0) {
+      tell_exit(code);
+      end(code, false);
+    }
     if (!end_ps_) end_ps_ = conduit_->card().now_ps() + exit_grace_.ps();
     if (!exits_->is_notified()) exits_->notify({});
   }
@@ -191,12 +197,32 @@ void Library::exit(int code) {
   end(0, true);
 }
 
-// Ends the process before the others are there, and tells them. Call inside.
-void Library::leave(int code) {
+void Library::tell_exit(int code) {
   const Argument word = code;
   if (rank() != 0) signal(0, number(Own::leave), {&word, 1});
   for (const std::uint32_t child : children(rank(), rank_count()))
     signal(child, number(Own::leave), {&word, 1});
+}
+
+void Library::hear_exit(int code) {
+  if (exit_heard_) return;
+  exit_heard_ = code;
+  tell_exit(code);
+}
+
+// The program's handler of SIGQUIT shuts down what is its own, and calls gasnet_exit() [S].
+void Library::quit(int code) {
+  bool is_first = false;
+  {
+    const Inside inside(conduit_->card().client());
+    if (is_exiting_) end(code, false);
+    is_first = !std::exchange(is_quitting_, true);
+  }
+  while (!is_first) pause();  // another thread is about to end the process
+  struct sigaction of_program {};
+  sigaction(SIGQUIT, nullptr, &of_program);
+  if (of_program.sa_handler != SIG_DFL && of_program.sa_handler != SIG_IGN) std::raise(SIGQUIT);
+  const Inside inside(conduit_->card().client());
   end(code, false);
 }
 
@@ -209,8 +235,8 @@ void Library::end(int code, bool is_common) {
 std::optional<Time> Library::time_left() {
   if (!end_ps_) return std::nullopt;
   const std::int64_t left_ps = *end_ps_ - conduit_->card().now_ps();
-  if (left_ps <= 0) leave(0);
-  return Time::from_ps(left_ps);
+  if (left_ps <= 0) hear_exit(0);
+  return Time::from_ps(std::max<std::int64_t>(left_ps, 0));
 }
 
 void Library::await(std::string_view call, const std::function<bool()>& done) {
@@ -263,8 +289,8 @@ void Library::poll() {
   {
     const Inside inside(conduit_->card().client());
     conduit_->look();
-    if (end_ps_ && conduit_->card().now_ps() >= *end_ps_) leave(0);
-    if (!has_message()) return;  // most polls: they take the lock once
+    if (end_ps_ && conduit_->card().now_ps() >= *end_ps_) hear_exit(0);
+    if (!has_message() && !exit_heard_) return;  // most polls: they take the lock once
   }
   run_handlers();
 }
@@ -299,22 +325,28 @@ std::optional<Incoming> Library::next_message() {
 void Library::run_handlers() {
   for (;;) {
     std::optional<Incoming> message;
+    std::optional<int> others_exit;
     {
       const Inside inside(conduit_->card().client());
-      message = next_message();
-      if (!message) return;
-      const bool is_own = message->header.handler >= first_own_handler;
-      if (!message->header.is_reply && (is_own || is_attached_)) conduit_->owe(*message);
-      if (is_own) own_handlers_.at(message->header.handler - first_own_handler)(*message);
-      if (!is_own && !is_attached_) {
-        early_.push_back(std::move(*message));
-        continue;
-      }
+      others_exit = exit_heard_;
+      if (!others_exit) message = next_message();
+      if (!others_exit && !message) return;
+      if (message && !begin(*message)) continue;
     }
+    if (others_exit) quit(*others_exit);
     if (message->header.handler < first_own_handler) run(*message);
     const Inside inside(conduit_->card().client());
     if (!message->header.is_reply) conduit_->give_back(message->source);
   }
+}
+
+bool Library::begin(Incoming& message) {
+  const bool is_own = message.header.handler >= first_own_handler;
+  if (!message.header.is_reply && (is_own || is_attached_)) conduit_->owe(message);
+  if (is_own) own_handlers_.at(message.header.handler - first_own_handler)(message);
+  if (is_own || is_attached_) return true;
+  early_.push_back(std::move(message));
+  return false;
 }
 
 void Library::run(const Incoming& message) {

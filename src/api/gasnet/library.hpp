@@ -113,13 +113,18 @@ class Library {
   [[nodiscard]] bool has_message() const { return conduit_->has_next() || (is_attached_ && !early_.empty()); }
   [[nodiscard]] std::optional<Incoming> next_message();
   void run_handlers();
+  // Runs a handler of the library. False: the message is kept until this process has attached. Call inside.
+  [[nodiscard]] bool begin(Incoming& message);
   void run(const Incoming& message);
   void call_handler(Handler handler, Running& running);
-  [[noreturn]] void leave(int code);
+  // Tells the others that this process ends with this code before they do. Call inside.
+  void tell_exit(int code);
+  // Another process has ended so: this one ends at its next look, outside the lock. Call inside.
+  void hear_exit(int code);
+  [[noreturn]] void quit(int code);
   // Call inside, if initialised. is_common: all processes end.
   [[noreturn]] void end(int code, bool is_common);
-  // The time until which the process may run, once another one has called gasnet_exit(); leaves if it is
-  // over.
+  // The time until which the process may run, once another one has called gasnet_exit().
   [[nodiscard]] std::optional<Time> time_left();
   void await(std::string_view call, const std::function<bool()>& done);
   [[nodiscard]] std::unique_ptr<Barrier> make_barrier(std::uint16_t handler);
@@ -131,6 +136,9 @@ class Library {
   std::unique_ptr<Barrier> barrier_;
   std::unique_ptr<Barrier> exits_;
   std::optional<std::int64_t> end_ps_;  // virtual time, once a process is known to exit
+  std::optional<int> exit_heard_;       // that of a process which did not wait for this one
+  bool is_exiting_ = false;             // this process has called gasnet_exit()
+  bool is_quitting_ = false;            // a thread of it is in quit()
   bool is_attached_ = false;
   std::size_t max_segment_bytes_ = 0;
   // GASNET_EXITTIMEOUT: virtual time between the first gasnet_exit(0) and the end of the processes that do
