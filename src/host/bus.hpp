@@ -8,6 +8,7 @@
 
 #include "host/description.hpp"
 #include "kernel/queue_pool.hpp"
+#include "kernel/rest_state.hpp"
 #include "kernel/simulation.hpp"
 
 namespace apenet {
@@ -101,6 +102,12 @@ class alignas(64) Bus final : private EventHandler {
   // Both require bytes > 0. write(): the data are complete at the master now.
   void write(Master master, std::int64_t bytes, Time earliest_start, BusClient& client, std::uint64_t tag);
   void read(std::int64_t bytes, BusClient& client, std::uint64_t tag);
+
+  void list_rest(RestState& state) {
+    state.choice(to_card_.last_master);
+    if (to_host_) state.choice(to_host_->last_master);
+    state.total(busy_);
+  }
 
   [[nodiscard]] Time busy() const { return busy_; }  // total of both lanes
 

@@ -77,6 +77,13 @@ class EventQueue {
     return event;
   }
 
+  // From now on, times need not lie before this one only, instead of that of the last event popped. Requires
+  // that no event is earlier.
+  void rewind(std::uint64_t time_ps) {
+    last_popped_ps_ = time_ps;
+    if (near_end_ps_ != endless_ps) narrow_near();
+  }
+
   // Call after each pop: announces the coming events to their handlers (EventHandler::prepare).
   void prepare_coming() {
     if (near_cursor_ + prepare_handler >= near_count_) return;

@@ -1,6 +1,7 @@
 // Simulation: the clock, the event queue and the seed. Only this class advances time.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -63,6 +64,21 @@ class Simulation {
   }
   void run();
 
+  // Every event before this time has been run: see make_up().
+  void ran_before(Time time) { ran_before_ = time; }
+  // Adds what should have happened meanwhile: begin() schedules the first of it, as if the time were `from`.
+  // Runs it up to now, and at this instant as long as more() holds. May be called from within an event.
+  // Requires that nothing else has happened since `from` that it affects.
+  template <typename Begin, typename More>
+  void make_up(Time from, const Begin& begin, const More& more) {
+    const Time now = now_;
+    now_ = from;
+    queue_.rewind(static_cast<std::uint64_t>(from.ps()));
+    begin();
+    while (next_time() < std::max(now, ran_before_) || (next_time() == now && more())) run_next();
+    now_ = std::max(now, now_);
+  }
+
   [[nodiscard]] std::size_t pending_count() const { return queue_.size(); }
   // The number of events run.
   [[nodiscard]] std::uint64_t event_count() const { return event_count_; }
@@ -97,6 +113,7 @@ class Simulation {
   static constexpr std::uint64_t events_between_looks = 256;
 
   Time now_;
+  Time ran_before_;
   std::uint64_t seed_;
   std::uint64_t event_count_ = 0;
   TraceSink* trace_ = nullptr;

@@ -6,6 +6,7 @@
 #include "host/memory_copy.hpp"
 #include "kernel/check.hpp"
 #include "kernel/refuse.hpp"
+#include "machine/known_courses.hpp"
 #include "machine/rails.hpp"
 #include "machine/validate.hpp"
 #include "network/routing/arrangement.hpp"
@@ -42,6 +43,11 @@ struct Machine::Parts final : private EventHandler {
 
   void add_rail(std::uint8_t number);
   void post(Time when, const Descriptor& descriptor);
+  void ring(Time when, MessageId id);
+  // Call before anything happens to the cards at `when` or later.
+  void interrupt(Time when) {
+    if (courses) courses->interrupt(when);
+  }
   void give_back(Time when, ProcessId process, std::uint8_t rail);
   void handle_event(const Event& event) override;
   void prepare(const Event& event, Ahead ahead) const override;
@@ -66,6 +72,7 @@ struct Machine::Parts final : private EventHandler {
   std::vector<EventSource>
       process_sources;  // one per process, so that its doorbells and copies keep the order of its posts
   std::vector<EventSource> copy_sources;  // one per node, for the end of a copy
+  std::unique_ptr<KnownCourses> courses;
   bool has_sink = false;
   std::uint64_t message_count = 0;
   std::uint64_t payload_bytes = 0;
@@ -94,6 +101,11 @@ Machine::Parts::Parts(Simulation& simulation_, const MachineDescription& descrip
     add_rail(number);
     lookahead = std::min(lookahead, rails[number].facts.doorbell_delay);
   }
+  // Their events stand for those of the cards, which are silent meanwhile.
+  if (rails.size() == 1)
+    courses = std::make_unique<KnownCourses>(simulation, messages, rails[0], placement,
+                                             EventSource{EventKind::nic, nodes, 0},
+                                             [this](Time when, MessageId id) { ring(when, id); });
 }
 
 void Machine::Parts::add_rail(std::uint8_t number) {
@@ -120,13 +132,27 @@ void Machine::Parts::post(Time when, const Descriptor& descriptor) {
     ++message_count;
     payload_bytes += static_cast<std::uint64_t>(descriptor.bytes);
   }
-  const Step step = is_credit ? Step::credit : is_local ? Step::copy_begins : Step::doorbell;
-  simulation.schedule(process_sources[descriptor.source],
-                      when + (is_local ? lookahead : facts.doorbell_delay), *this,
-                      code(step, descriptor.rail), messages.add(descriptor));
+  if (!is_local) interrupt(when);
+  const MessageId id = messages.add(descriptor);
+  EventSource& source = process_sources[descriptor.source];
+  if (is_local) {
+    simulation.schedule(source, when + lookahead, *this, code(Step::copy_begins, descriptor.rail), id);
+  } else if (is_credit) {
+    simulation.schedule(source, when + facts.doorbell_delay, *this, code(Step::credit, descriptor.rail), id);
+  } else if (!courses || !courses->follow(when, descriptor, id)) {
+    ring(when, id);
+  }
+}
+
+// The doorbell of a message posted at `when` reaches the card.
+void Machine::Parts::ring(Time when, MessageId id) {
+  const Descriptor& descriptor = messages.descriptor(id);
+  simulation.schedule(process_sources[descriptor.source], when + rails[descriptor.rail].facts.doorbell_delay,
+                      *this, code(Step::doorbell, descriptor.rail), id);
 }
 
 void Machine::Parts::give_back(Time when, ProcessId process, std::uint8_t rail) {
+  interrupt(when);
   simulation.schedule(process_sources[process], when + rails[rail].facts.doorbell_delay, *this,
                       code(Step::give_back, rail), process);
 }
@@ -207,7 +233,12 @@ void Machine::give_back(Time when, ProcessId process, std::uint8_t rail) {
   parts_->give_back(when, process, rail);
 }
 
+void Machine::move_every_packet() {
+  if (parts_->courses) parts_->courses->stop();
+}
+
 void Machine::begin(Time zero) {
+  parts_->interrupt(parts_->simulation.now());
   for (const Rail& rail : parts_->rails) {
     if (rail.network) rail.network->begin(zero);
   }
@@ -257,6 +288,7 @@ void Machine::run_to_end() {
 }
 
 ProgrammedRoutes& Machine::routes(std::uint8_t rail) {
+  move_every_packet();
   Rail& at = parts_->rails[rail];
   if (!at.network)
     throw RouteRefusal(RouteRefusal::Kind::unsupported, "this machine has no network of routers");
@@ -305,6 +337,7 @@ NodeId Machine::node_of(ProcessId process) const {
 }
 
 std::vector<LinkUse> Machine::link_use() const {
+  parts_->interrupt(parts_->simulation.now());
   std::vector<LinkUse> use;
   for (std::uint8_t number = 0; number < rail_count(parts_->description); ++number) {
     const Network* network = parts_->rails[number].network.get();
@@ -330,6 +363,7 @@ std::uint32_t Machine::first_link(std::uint8_t rail) const {
 }
 
 std::uint64_t Machine::link_crossings() const {
+  parts_->interrupt(parts_->simulation.now());
   std::uint64_t packets = 0;
   for (const Rail& rail : parts_->rails) packets += rail.network ? rail.network->link_crossings() : 0;
   return packets;
@@ -341,6 +375,7 @@ std::vector<std::uint32_t> Machine::coordinates(NodeId node) const {
 }
 
 std::vector<Counter> Machine::counters() const {
+  parts_->interrupt(parts_->simulation.now());
   std::vector<Counter> counters = {{"messages", parts_->message_count},
                                    {"payload_bytes", parts_->payload_bytes},
                                    {"local_messages", parts_->local_messages},
@@ -361,6 +396,7 @@ std::vector<Counter> Machine::counters() const {
 }
 
 std::vector<std::string> Machine::warnings() const {
+  parts_->interrupt(parts_->simulation.now());
   std::vector<std::string> warnings;
   for (std::uint8_t number = 0; number < rail_count(parts_->description); ++number) {
     const Rail& rail = parts_->rails[number];

@@ -29,7 +29,7 @@ struct LinkUse {
 // rail. A message between two processes of one node, or of a process to itself, is one copy in the host's
 // memory and does not use the card.
 //
-// Event sources: kind nic, one per node and rail; kind host, ids below (1 + rails) node_count +
+// Event sources: kind nic, one per node and rail, and one more; kind host, ids below (1 + rails) node_count +
 // process_count. The owner of the processes uses the kinds process and control.
 class Machine {
  public:
@@ -50,6 +50,9 @@ class Machine {
   // Call before the first post, for libraries that keep a receive ring for each peer and return credit for
   // what they have taken. Does nothing if the card needs no credit.
   void fill_receive_rings();
+
+  // From now on moves every packet, also of messages whose course is known. The results are the same.
+  void move_every_packet();
 
   // A process posts a descriptor at `when`. Its first effect is at when + lookahead() or later, so processes
   // may run ahead of the model. Requires when + lookahead() >= simulation.now(), and that a process posts in

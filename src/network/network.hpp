@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "kernel/rest_state.hpp"
 #include "kernel/time.hpp"
 #include "network/packet.hpp"
 
@@ -105,6 +106,12 @@ class Network {
   // The node will inject on that channel soon: an engine whose state does not fit the cache prefetches it
   // here.
   virtual void prepare(NodeId /*node*/, std::uint16_t /*channel*/) const {}
+
+  // Lists what of the state at rest of the ways between the two nodes matters to packets on them and to the
+  // totals. Returns false if the engine cannot: if packets also depend on random numbers or on time.
+  [[nodiscard]] virtual bool list_rest(NodeId /*source*/, NodeId /*destination*/, RestState& /*state*/) {
+    return false;
+  }
 
   // The links between routers, ordered by router, then by port.
   [[nodiscard]] virtual std::uint32_t link_count() const = 0;

@@ -70,6 +70,12 @@ class CardSet {
   // Call before the first post. For libraries that keep receive rings: gives every process the credit of
   // every other process's ring. Cards that need no credit do nothing.
   virtual void fill_receive_rings() {}
+  // Lists what of the state at rest of all that messages from source to target use matters to them and to the
+  // totals. Returns false if the cards cannot: if a course depends on more than descriptor and state, such as
+  // on addresses.
+  [[nodiscard]] virtual bool list_rest(NodeId /*source*/, NodeId /*target*/, RestState& /*state*/) {
+    return false;
+  }
   // Appends the cards' counters in a fixed order.
   virtual void count(std::vector<Counter>& counters) const = 0;
   // Appends one sentence for each feature that was used and whose behaviour the model only assumes.

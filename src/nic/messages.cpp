@@ -28,7 +28,9 @@ void MessageTable::report(MessageId id, Completion::Kind kind, ProcessId process
   const Descriptor& descriptor = messages_[id];
   static_assert(static_cast<int>(CardTrace::served) == static_cast<int>(Completion::Kind::served));
   trace(static_cast<CardTrace>(kind), process, id);
+  reported_ = id;
   sink_->complete({kind, process, descriptor.source, descriptor.message, simulation_.now(), mailbox_packets});
+  reported_ = none;
 }
 
 void MessageTable::settle(MessageId id) {
@@ -37,11 +39,15 @@ void MessageTable::settle(MessageId id) {
 }
 
 void MessageTable::sent(MessageId id) {
-  report(id, Completion::Kind::sent, messages_[id].source);
+  if (!is_kept_back(id, CardTrace::sent)) report(id, Completion::Kind::sent, messages_[id].source);
   settle(id);
 }
 
 void MessageTable::delivered(MessageId id, std::uint32_t mailbox_packets) {
+  if (is_kept_back(id, CardTrace::arrived, mailbox_packets)) {
+    settle(id);
+    return;
+  }
   const Descriptor& descriptor = messages_[id];
   trace(CardTrace::landed, descriptor.source, id);
   if (descriptor.remote_memory != Memory::none) sink_->land(descriptor.source, descriptor.message);
@@ -54,7 +60,7 @@ void MessageTable::delivered(MessageId id, std::uint32_t mailbox_packets) {
 }
 
 void MessageTable::served(MessageId id) {
-  report(id, Completion::Kind::served, messages_[id].target);
+  if (!is_kept_back(id, CardTrace::served)) report(id, Completion::Kind::served, messages_[id].target);
   settle(id);
 }
 
@@ -63,7 +69,8 @@ void MessageTable::execute(MessageId id) {
 }
 
 void MessageTable::remote_done(MessageId id) {
-  report(id, Completion::Kind::remote_done, messages_[id].source);
+  if (!is_kept_back(id, CardTrace::remote_done))
+    report(id, Completion::Kind::remote_done, messages_[id].source);
   settle(id);
 }
 

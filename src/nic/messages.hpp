@@ -15,6 +15,16 @@ namespace apenet {
 // doorbell to the last byte in memory, place is the source and other the target.
 enum class CardTrace : std::uint16_t { sent, arrived, remote_done, got, served, landed };
 
+// Sees the reports of the table before their sink.
+class MessageWatcher {
+ public:
+  // what: sent, remote_done, served; arrived for what is delivered. Returns true if the sink must not get it.
+  virtual bool keeps_back(MessageId id, CardTrace what, std::uint32_t mailbox_packets) = 0;
+
+ protected:
+  ~MessageWatcher() = default;
+};
+
 // One table for all cards of a machine. It replaces the fields of packet headers and the published-buffer
 // table of the target. A message lives from its post until every completion that its descriptor requests has
 // been reported once. A descriptor is one cache line; all other data of a message is stored separately.
@@ -25,6 +35,8 @@ class MessageTable {
   MessageTable& operator=(const MessageTable&) = delete;
 
   void set_sink(CompletionSink& sink) { sink_ = &sink; }
+  // nullptr: nobody.
+  void set_watcher(MessageWatcher* watcher) { watcher_ = watcher; }
 
   // Call when the message is posted, on its way to the card.
   MessageId add(const Descriptor& descriptor) {
@@ -40,10 +52,18 @@ class MessageTable {
   }
   // Removes a credit, which causes no completion.
   Descriptor take(MessageId id) { return messages_.take(id); }
+  // Removes a message of which no more is reported.
+  void forget(MessageId id) { messages_.remove(id); }
+  // The same from within a report of it, behind that.
+  void end_with_this_report(MessageId id) { reports_due_[id] = 1; }
   [[nodiscard]] const Descriptor& descriptor(MessageId id) const { return messages_[id]; }
   [[gnu::always_inline]] void prepare(MessageId id) const { messages_.prepare(id); }
   // As prepare(), one step later: prefetches the state of the target process.
   void prepare_target(MessageId id) const { sink_->prepare(messages_[id].target); }
+
+  // The sink is hearing a report, of this message. Whoever gives it, a card, may not have ended its event.
+  [[nodiscard]] bool is_reporting() const { return reported_ != none; }
+  [[nodiscard]] bool is_reporting(MessageId id) const { return reported_ == id; }
 
   // Call each of these at the time at which the affected process can see it.
   void sent(MessageId id);
@@ -56,15 +76,23 @@ class MessageTable {
   // Call when a lock takes effect at its target.
   void execute(MessageId id);
 
- private:
+  // How many of them a message gets.
   [[nodiscard]] static std::uint8_t reports_of(const Descriptor& descriptor);
+
+ private:
   void note_begin(MessageId id);
   void report(MessageId id, Completion::Kind kind, ProcessId process, std::uint32_t mailbox_packets = 0);
+  [[nodiscard]] bool is_kept_back(MessageId id, CardTrace what, std::uint32_t mailbox_packets = 0) {
+    return watcher_ != nullptr && watcher_->keeps_back(id, what, mailbox_packets);
+  }
   void settle(MessageId id);
   void trace(CardTrace what, ProcessId place, MessageId id) const;
 
   const Simulation& simulation_;
   CompletionSink* sink_ = nullptr;
+  MessageWatcher* watcher_ = nullptr;
+  static constexpr MessageId none = ~MessageId{0};
+  MessageId reported_ = none;
   Slab<Descriptor> messages_;
   LargeArray<std::uint8_t> reports_due_;  // per message
   std::vector<Time> began_;               // per message, if tracing

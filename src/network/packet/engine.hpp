@@ -65,6 +65,7 @@ class PacketEngine final : public HaltingNetwork, private EventHandler {
   [[nodiscard]] std::uint32_t link_count() const override {
     return static_cast<std::uint32_t>(links_.size());
   }
+  [[nodiscard]] bool list_rest(NodeId source, NodeId destination, RestState& state) override;
   [[nodiscard]] LinkStatistics link_statistics(std::uint32_t link) const override;
   [[nodiscard]] std::uint64_t link_crossings() const override;
   [[nodiscard]] std::vector<std::string> warnings() const override;
@@ -96,6 +97,7 @@ class PacketEngine final : public HaltingNetwork, private EventHandler {
   };
 
   void wire(const Topology& topology, const NetworkParameters& parameters);
+  void list_way(NodeId source, NodeId destination, RestState& state);
   void wire_router(const Topology& topology, RouterId router);
   void wire_endpoint(const Topology& topology, NodeId node);
 

@@ -151,6 +151,34 @@ std::vector<std::string> PacketEngine::warnings() const {
   return trust_.warnings(congestion);
 }
 
+bool PacketEngine::list_rest(NodeId source, NodeId destination, RestState& state) {
+  if (dimension_order_ == nullptr || takes_care_ || keeps_numbers_ || is_wormhole_ || takes_any_lane_ ||
+      errors_ != nullptr) {
+    return false;
+  }
+  list_way(source, destination, state);
+  list_way(destination, source, state);
+  state.total(ports_only_);
+  for (Stage& stage : stages_) {
+    state.total(stage.waited);
+    state.rest_after(stage.credit_latency);
+  }
+  return true;
+}
+
+void PacketEngine::list_way(NodeId source, NodeId destination, RestState& state) {
+  for (std::uint32_t at = layout_.injection_output(source);;) {
+    Output& output = outputs_[at];
+    state.total(output.busy);
+    state.total(output.packets);
+    state.total(output.wire_bytes);
+    state.choice(output.last_granted);
+    if (stages_[output.stage].kind == StageKind::ejection) return;
+    at =
+        output.next_router * layout_.ports + dimension_order_->step_from(output.next_place, destination).port;
+  }
+}
+
 LinkStatistics PacketEngine::link_statistics(std::uint32_t link) const {
   const std::uint32_t number = links_.at(link);
   const Output& output = outputs_[number];

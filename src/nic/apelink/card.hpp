@@ -142,6 +142,7 @@ struct Card {
 
 // Throws std::invalid_argument, which names key, value and what was expected.
 void validate_common(const CommonDescription& card);
+void list_counters(Counters& counted, RestState& state);
 void append_counters(const Counters& counted, std::vector<Counter>& counters);
 // `name`: the name of the card in the sentences.
 void append_warnings(const Counters& counted, const std::string& name, std::vector<std::string>& warnings);

@@ -25,6 +25,15 @@ class Set final : public CardSet {
     }
   }
 
+  // A descriptor's write reaches back by its clocks on the bus.
+  bool list_rest(NodeId source, NodeId target, RestState& state) override {
+    nodes_[source].list_rest(state);
+    nodes_[target].list_rest(state);
+    list_counters(cards_.counters, state);
+    state.rest_after(nodes_.bus(source).occupancy(cards_.description.descriptor_bytes));
+    return true;
+  }
+
   void count(std::vector<Counter>& counters) const override { append_counters(cards_.counters, counters); }
 
   void warn(std::vector<std::string>& warnings) const override {

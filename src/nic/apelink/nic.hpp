@@ -19,6 +19,10 @@ class Nic final : public apenet::Nic, private NetworkClient {
   }
 
   void doorbell(MessageId id) override { transmitter_.doorbell(id); }
+  void list_rest(RestState& state) {
+    transmitter_.list_rest(state);
+    card_.bus.list_rest(state);
+  }
   [[gnu::always_inline]] void prepare_doorbell() const { transmitter_.prepare_doorbell(); }
 
  private:

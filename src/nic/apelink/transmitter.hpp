@@ -33,6 +33,7 @@ class Transmitter final : private BusClient, private EventHandler {
   // Sends an acknowledgement to the source when its message is complete in this node's memory.
   void acknowledge(MessageId id);
   void injection_freed(std::uint16_t channel);
+  void list_rest(RestState& state) { state.choice(next_queue_); }
   // A doorbell will ring soon.
   [[gnu::always_inline]] void prepare_doorbell() const { __builtin_prefetch(queues_); }
 

@@ -181,6 +181,7 @@ void Scheduler::advance() {
   while (simulation_.next_time().ps() < horizon_ps_ && !is_quiet()) {
     simulation_.step();  // deliver() lowers horizon_ps_
   }
+  simulation_.ran_before(horizon_ps_ == never_ps ? Time::zero() : Time::from_ps(horizon_ps_));
 }
 
 // All processes wait, and only faults of an empty network are pending. Do not advance to them: the processes'
