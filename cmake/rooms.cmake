@@ -52,6 +52,7 @@ if(APENET_UNITY)
   # A class in a .cpp file may have members of types that only this file knows; here gcc takes the file for a header.
   target_compile_options(apenet_flags INTERFACE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)
 endif()
+set(CMAKE_UNITY_BUILD_BATCH_SIZE 16)
 
 # apenet_tune(option file...): an option that makes these files faster, and a compilation of their own. Only optimised
 # builds have both.

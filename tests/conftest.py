@@ -20,8 +20,29 @@ HANG_GUARD_S = 300
 settings.register_profile("whatever the host does", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("whatever the host does")
 
+WHOLE = Path(__file__).with_name("whole.txt")
+
 Build = Callable[..., Path]
 Apenet = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--whole", action="store_true", help="also the tests of whole.txt, and all cases of the others")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--whole"):
+        return
+    listed = set(WHOLE.read_text(encoding="utf-8").splitlines())
+    left_out = [item for item in items if {item.nodeid, item.nodeid.partition("[")[0]} & listed]
+    items[:] = [item for item in items if item not in left_out]
+    config.hook.pytest_deselected(items=left_out)
+
+
+@pytest.fixture
+def whole(request: pytest.FixtureRequest) -> bool:
+    """Whether all cases are wanted, not a telling part of them."""
+    return request.config.getoption("--whole")
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Detection of what a run leaves behind; mpi4py's test suite, from its source distribution; the option --whole."""
+"""Detection of what a run leaves behind; mpi4py's test suite, from its source distribution."""
 
 import importlib.metadata
 import os
@@ -15,14 +15,6 @@ from pathlib import Path
 import pytest
 
 MARK = "APENET_TEST_MARK"
-
-
-def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption(
-        "--whole",
-        action="store_true",
-        help="all of mpi4py's tests at 1 to 4 ranks, not a telling part of them",
-    )
 
 
 def unpacked_suite() -> Path:

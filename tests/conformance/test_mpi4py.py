@@ -18,18 +18,18 @@ EXCLUDED = tomllib.loads(Path(__file__).with_name("excluded.toml").read_text(enc
 # test_programs.py for every type.
 TELLING = {
     "test_p2p_buf": (2,),
-    "test_p2p_buf_matched": (2, 4),
+    "test_p2p_buf_matched": (2,),
     "test_p2p_buf_part": (2,),
-    "test_p2p_obj": (2, 4),
-    "test_p2p_obj_matched": (2, 4),
+    "test_p2p_obj": (2,),
+    "test_p2p_obj_matched": (4,),
     "test_request": (2,),
     "test_cco_buf": (2,),
     "test_cco_obj": (4,),
     "test_cco_obj_inter": (4,),
     "test_cco_nb_vec": (2,),
-    "test_comm": (2, 4),
+    "test_comm": (4,),
     "test_comm_topo": (4,),
-    "test_win": (2, 4),
+    "test_win": (2,),
 }
 MODULE_LIMIT_S = 300
 
@@ -45,7 +45,7 @@ def applying(ranks: int) -> list[dict[str, object]]:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "module" not in metafunc.fixturenames:
         return
-    if metafunc.config.getoption("--whole", default=False):
+    if metafunc.config.getoption("--whole"):
         suite = metafunc.config.suite_folder()
         chosen = [(path.stem, ranks) for path in sorted(suite.glob("test_*.py")) for ranks in (1, 2, 3, 4)]
     else:

@@ -45,12 +45,6 @@ CASES = {
 }
 
 
-@pytest.fixture
-def whole(request):
-    if not request.config.getoption("--whole", default=False):
-        pytest.skip("only with --whole: it installs packages")
-
-
 def installed(name: str, packages: tuple[str, ...]) -> Path:
     """The interpreter of an environment that has this one's packages and these; it is kept for the next time."""
     folder = Path(sys.prefix) / "conformance" / f"env-{name}"
@@ -71,9 +65,10 @@ def installed(name: str, packages: tuple[str, ...]) -> Path:
     return python
 
 
-@pytest.mark.usefixtures("whole")
 @pytest.mark.parametrize("name", CASES)
-def test_program(apenet, tmp_path, name):
+def test_program(apenet, tmp_path, whole, name):
+    if not whole:
+        pytest.skip("only with --whole: it installs packages")
     packages, text, expected = CASES[name]
     python = installed(name, packages)
     program = tmp_path / "program.py"

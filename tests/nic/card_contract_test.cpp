@@ -178,7 +178,7 @@ TEST_P(CardContract, MessagesWithoutPayloadArriveToo) {
 }
 
 TEST_P(CardContract, ManySendersToOneTargetAreHeldBackAndNothingIsLost) {
-  constexpr std::uint64_t messages = 40;
+  constexpr std::uint64_t messages = 20;
   for (const Verb verb : {Verb::send, Verb::put}) {
     const std::int64_t bytes = verb == Verb::send
                                    ? std::min<std::int64_t>(3000, machine.capabilities().max_send_bytes)

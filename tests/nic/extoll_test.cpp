@@ -275,9 +275,10 @@ TEST_F(ExtollTest, SentWaitsForThePacketsThatAreHeldBack) {
   machine->give_back(simulation.now(), 1);
   simulation.run();
   EXPECT_EQ(recorder.of(Kind::arrived).size(), count);
-  ASSERT_EQ(recorder.of(Kind::sent).size(), count);
+  const std::vector<Completion> sent = recorder.of(Kind::sent);
+  ASSERT_EQ(sent.size(), count);
   for (std::uint64_t message = 0; message < count; ++message) {
-    EXPECT_EQ(recorder.of(Kind::sent).at(message).message, message) << "in their order";
+    EXPECT_EQ(sent[message].message, message) << "in their order";
   }
 }
 

@@ -113,3 +113,11 @@ def test_documented_commands_exist():
             for block in re.findall(r"```[^\n]*\n(.*?)```", text(path), flags=re.DOTALL):
                 for command in re.findall(r"^[ $]*(?:\S*/)?apenet ([a-z]+)", block, flags=re.MULTILINE):
                     assert command in known, f"{name(path)}: apenet {command}"
+
+
+def test_every_test_left_to_the_night_exists():
+    lines = [line for line in (ROOT / "tests" / "whole.txt").read_text(encoding="utf-8").splitlines() if line[0] != "#"]
+    assert lines == sorted(set(lines))
+    for line in lines:
+        file, _, test = line.partition("::")
+        assert f"def {test.partition('[')[0]}(" in text(ROOT / file), line

@@ -28,7 +28,7 @@ bool is_driver(const char* path) {
 
 // Of each library; not zero ends the search. Nothing has been loaded since the last one: it ends at the
 // first.
-int look_at(dl_phdr_info* info, std::size_t /*bytes*/, void* is_new) {
+int look_for_driver(dl_phdr_info* info, std::size_t /*bytes*/, void* is_new) {
   DriverCode& code = driver_code();
   bool& is_new_search = *static_cast<bool*>(is_new);
   is_new_search = is_new_search || code.libraries_loaded.exchange(info->dlpi_adds) != info->dlpi_adds;
@@ -51,7 +51,7 @@ bool is_in_driver(const void* code) {
     return false;
   const DriverCode& driver = driver_code();
   bool is_new = false;
-  if (driver.begin.load() == 0) dl_iterate_phdr(look_at, &is_new);
+  if (driver.begin.load() == 0) dl_iterate_phdr(look_for_driver, &is_new);
   const std::uint64_t begin = driver.begin.load();
   return begin != 0 && reinterpret_cast<std::uint64_t>(code) - begin < driver.end.load() - begin;
 }

@@ -12,13 +12,13 @@ namespace {
 
 // RTLD_NEXT does not find a library loaded with RTLD_LOCAL (as mpi4py loads MPI), so search every loaded
 // object.
-struct Search {
+struct SymbolSearch {
   const char* name;
   void* found;
 };
 
 int search_object(dl_phdr_info* object, std::size_t /*size*/, void* data) {
-  auto& search = *static_cast<Search*>(data);
+  auto& search = *static_cast<SymbolSearch*>(data);
   if (object->dlpi_name == nullptr || std::strstr(object->dlpi_name, "libmpi") == nullptr) return 0;
   void* handle = dlopen(object->dlpi_name, RTLD_NOLOAD | RTLD_LAZY);
   if (handle == nullptr) return 0;
@@ -57,7 +57,7 @@ std::uint64_t openmpi_object(const char* name) {
 
 void* profiling_symbol(const char* name) {
   if (void* found = dlsym(RTLD_NEXT, name)) return found;
-  Search search{name, nullptr};
+  SymbolSearch search{name, nullptr};
   dl_iterate_phdr(search_object, &search);
   if (search.found == nullptr) {
     std::fprintf(stderr, "apenet: the program calls %s, but no loaded MPI library provides it\n", name + 1);
