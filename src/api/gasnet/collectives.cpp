@@ -35,7 +35,7 @@ Collectives& collectives() {
   return *state;
 }
 
-constexpr auto own_number = static_cast<std::uint16_t>(apenet::gasnet::Own::broadcast);
+constexpr auto own_number = apenet::gasnet::handler_of(apenet::gasnet::Own::broadcast);
 
 // Arguments: number of the broadcast, the whole size, and the offset of the payload.
 void take_part(const Incoming& message) {

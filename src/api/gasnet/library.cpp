@@ -37,10 +37,6 @@ bool read_exit_grace(Time& grace) {
   return true;
 }
 
-constexpr std::uint16_t number(Own own) {
-  return static_cast<std::uint16_t>(own);
-}
-
 }  // namespace
 
 Library& Library::instance() {
@@ -76,11 +72,11 @@ int Library::init(Mode mode, Reach reach, std::uint8_t lowest_handler) {
     return GASNET_ERR_BAD_ARG;
   }
   max_segment_bytes_ = reach == Reach::everything ? whole_memory.bytes : default_segment_bytes;
-  barrier_ = make_barrier(number(Own::barrier));
-  exits_ = make_barrier(number(Own::exit));
-  set_handler(number(Own::leave), [this](const Incoming& message) { hear_exit(message.arguments[0]); });
-  set_handler(number(Own::segment), [this](const Incoming& message) { keep_table(message); });
-  set_handler(number(Own::table), [this](const Incoming& message) { keep_table(message); });
+  barrier_ = make_barrier(handler_of(Own::barrier));
+  exits_ = make_barrier(handler_of(Own::exit));
+  set_handler(handler_of(Own::leave), [this](const Incoming& message) { hear_exit(message.arguments[0]); });
+  set_handler(handler_of(Own::segment), [this](const Incoming& message) { keep_table(message); });
+  set_handler(handler_of(Own::table), [this](const Incoming& message) { keep_table(message); });
   return GASNET_OK;
 }
 
@@ -130,7 +126,7 @@ void Library::exchange_segments(const Segment& own) {
     const Inside inside(conduit_->card().client());
     table_.resize(rank_count());
     const Argument place = static_cast<Argument>(rank());
-    signal(0, number(Own::segment), {&place, 1}, std::as_bytes(std::span(&own, 1)));
+    signal(0, handler_of(Own::segment), {&place, 1}, std::as_bytes(std::span(&own, 1)));
   }
   wait("gasnet_attach", [this] { return table_known_ == rank_count(); });
   const Inside inside(conduit_->card().client());
@@ -158,7 +154,7 @@ void Library::spread_table() {
     for (std::size_t begin = 0; begin < table_.size(); begin += most) {
       const auto part = std::span(table_).subspan(begin, std::min(most, table_.size() - begin));
       const Argument place = static_cast<Argument>(begin);
-      signal(child, number(Own::table), {&place, 1}, std::as_bytes(part));
+      signal(child, handler_of(Own::table), {&place, 1}, std::as_bytes(part));
     }
   }
 }
@@ -173,7 +169,7 @@ std::unique_ptr<Barrier> Library::make_barrier(std::uint16_t handler) {
       });
   set_handler(handler, [this, handler, to = barrier.get()](const Incoming& message) {
     const auto& words = message.arguments;
-    if (handler == number(Own::exit) && !end_ps_) end_ps_ = conduit_->card().now_ps() + exit_grace_.ps();
+    if (handler == handler_of(Own::exit) && !end_ps_) end_ps_ = conduit_->card().now_ps() + exit_grace_.ps();
     to->heard(static_cast<std::uint32_t>(words[0]), static_cast<std::uint32_t>(words[1]),
               {static_cast<BarrierName::Kind>(words[2]), words[3]});
   });
@@ -199,9 +195,9 @@ void Library::exit(int code) {
 
 void Library::tell_exit(int code) {
   const Argument word = code;
-  if (rank() != 0) signal(0, number(Own::leave), {&word, 1});
+  if (rank() != 0) signal(0, handler_of(Own::leave), {&word, 1});
   for (const std::uint32_t child : children(rank(), rank_count()))
-    signal(child, number(Own::leave), {&word, 1});
+    signal(child, handler_of(Own::leave), {&word, 1});
 }
 
 void Library::hear_exit(int code) {

@@ -168,4 +168,8 @@ enum class Own : std::uint16_t {
   got,
 };
 
+constexpr std::uint16_t handler_of(Own own) {
+  return static_cast<std::uint16_t>(own);
+}
+
 }  // namespace apenet::gasnet

@@ -22,7 +22,7 @@ void set_own_memory(Library& library, const Incoming& message) {
   std::memset(reinterpret_cast<void*>(number(words[0], words[1])), words[2], number(words[3], words[4]));
   library.conduit().card().charge_copy(number(words[3], words[4]));
   const std::array<Argument, 2> done{words[5], words[6]};
-  library.signal(message.source, static_cast<std::uint16_t>(Own::accessed), done);
+  library.signal(message.source, handler_of(Own::accessed), done);
 }
 
 }  // namespace
@@ -43,9 +43,9 @@ Pending& implicit_gets() {
 }
 
 void begin_operations(Library& library) {
-  library.set_handler(static_cast<std::uint16_t>(Own::memset),
+  library.set_handler(handler_of(Own::memset),
                       [&library](const Incoming& message) { set_own_memory(library, message); });
-  library.set_handler(static_cast<std::uint16_t>(Own::accessed), [](const Incoming& message) {
+  library.set_handler(handler_of(Own::accessed), [](const Incoming& message) {
     --reinterpret_cast<Pending*>(number(message.arguments[0], message.arguments[1]))->accesses;
   });
   begin_reference_access(library);
@@ -87,7 +87,7 @@ void set_memory(std::string_view call, const Remote& destination, int value, std
   }
   const Header header{.category = Category::short_message,
                       .argument_count = words.size(),
-                      .handler = static_cast<std::uint16_t>(Own::memset)};
+                      .handler = handler_of(Own::memset)};
   library.request(destination.rank, {.header = header, .arguments = words, .payload = {}});
 }
 

@@ -21,10 +21,6 @@ std::byte* memory_at(Argument low_half, Argument high_half) {
   return reinterpret_cast<std::byte*>(number(low_half, high_half));  // NOLINT(performance-no-int-to-ptr)
 }
 
-constexpr std::uint16_t handler(Own own) {
-  return static_cast<std::uint16_t>(own);
-}
-
 void request(Library& library, std::uint32_t target, Own own, std::span<const Argument> words,
              std::span<const std::byte> payload, Pending& pending) {
   {
@@ -33,7 +29,7 @@ void request(Library& library, std::uint32_t target, Own own, std::span<const Ar
   }
   const Header header{.category = payload.empty() ? Category::short_message : Category::medium,
                       .argument_count = static_cast<std::uint8_t>(words.size()),
-                      .handler = handler(own),
+                      .handler = handler_of(own),
                       .payload_bytes = static_cast<std::uint32_t>(payload.size())};
   library.request(target, {.header = header, .arguments = words, .payload = payload});
 }
@@ -42,13 +38,14 @@ void take_put(Library& library, const Incoming& message) {
   const auto& words = message.arguments;
   library.conduit().card().charge_copy(message.payload.size());
   std::ranges::copy(message.payload, memory_at(words[0], words[1]));
-  library.signal(message.source, handler(Own::accessed), std::array{words[2], words[3]});
+  library.signal(message.source, handler_of(Own::accessed), std::array{words[2], words[3]});
 }
 
 void answer_get(Library& library, const Incoming& message) {
   const auto& words = message.arguments;
   const std::span<const std::byte> data(memory_at(words[0], words[1]), static_cast<std::uint32_t>(words[2]));
-  library.signal(message.source, handler(Own::got), std::array{words[3], words[4], words[5], words[6]}, data);
+  library.signal(message.source, handler_of(Own::got), std::array{words[3], words[4], words[5], words[6]},
+                 data);
 }
 
 void take_got(Library& library, const Incoming& message) {
@@ -62,7 +59,8 @@ void take_got(Library& library, const Incoming& message) {
 
 void begin_reference_access(Library& library) {
   const auto set = [&library](Own own, void (*take)(Library&, const Incoming&)) {
-    library.set_handler(handler(own), [&library, take](const Incoming& message) { take(library, message); });
+    library.set_handler(handler_of(own),
+                        [&library, take](const Incoming& message) { take(library, message); });
   };
   set(Own::put, take_put);
   set(Own::get, answer_get);
