@@ -40,6 +40,7 @@ def native(compile_native):
         ("seq", 4, 3, "improved"),
         ("seq", 5, 1, "first"),
         ("parsync", 6, 6, "improved"),
+        ("parsync", 7, 2, "improved"),
         ("par", 8, 1, "improved"),
     ],
 )
