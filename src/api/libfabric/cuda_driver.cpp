@@ -1,12 +1,14 @@
 #include "api/libfabric/cuda_driver.hpp"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <rdma/fi_errno.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <cstring>
 
 #include "runtime/ipc/host_time.hpp"
 
@@ -43,9 +45,18 @@ bool is_memory_of_process(std::uint64_t address) {
   return process_vm_readv(getpid(), &to, 1, &from, 1, 0) == 1 || errno != EFAULT;
 }
 
+bool is_any_cuda_loaded() {
+  const auto is_cuda = [](dl_phdr_info* info, std::size_t /*bytes*/, void* /*nothing*/) {
+    return std::strstr(info->dlpi_name, "cuda") != nullptr ? 1 : 0;
+  };
+  return dl_iterate_phdr(is_cuda, nullptr) != 0;
+}
+
 }  // namespace
 
+// dlopen() of a library that is not there looks into a hundred folders, in each rank of a run.
 std::unique_ptr<CudaDriver> CudaDriver::find_loaded() {
+  if (!is_any_cuda_loaded()) return nullptr;
   void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
   // The reference stays: the functions are called until the process ends.
   return library != nullptr ? std::unique_ptr<CudaDriver>(new CudaDriver(library)) : nullptr;

@@ -9,7 +9,7 @@
 namespace apenet {
 namespace {
 
-constexpr std::size_t chunk_bytes = 256 * 1024;  // fits the second-level cache between read and write
+constexpr std::size_t chunk_bytes = ProcessMemory::chunk_bytes;
 
 void note_access(PendingRequest& pending, bool done) {
   if (!done && pending.fault == ipc::AccessFault::none) pending.fault = ipc::AccessFault::bad_address;
@@ -117,16 +117,11 @@ void move_bytes(PendingRequest& pending, ProcessMemory& memory) {
   }
   const auto bytes = static_cast<std::size_t>(request.bytes);
   const bool is_get = request.verb == ipc::RequestVerb::get;
-  std::vector<std::byte>& buffer = pending.staging;
-  buffer.resize(std::min(bytes, chunk_bytes));
   const std::uint64_t from = is_get ? request.remote_address : request.local_address;
   const std::uint64_t to = is_get ? request.local_address : request.remote_address;
   const std::uint32_t reader = is_get ? request.target : pending.rank;
   const std::uint32_t writer = is_get ? pending.rank : request.target;
-  for (std::size_t done = 0; done < bytes && pending.fault == ipc::AccessFault::none; done += chunk_bytes) {
-    const std::span part(buffer.data(), std::min(chunk_bytes, bytes - done));
-    note_access(pending, memory.read(reader, from + done, part) && memory.write(writer, to + done, part));
-  }
+  note_access(pending, memory.move(reader, from, writer, to, bytes));
 }
 
 }  // namespace apenet

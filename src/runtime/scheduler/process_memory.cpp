@@ -61,6 +61,16 @@ bool ProcessMemory::write(std::uint32_t rank, std::uint64_t address, std::span<c
   return true;
 }
 
+bool ProcessMemory::move(std::uint32_t from_rank, std::uint64_t from, std::uint32_t to_rank, std::uint64_t to,
+                         std::size_t bytes) {
+  between_.resize(std::max(between_.size(), std::min(bytes, chunk_bytes)));
+  for (std::size_t done = 0; done < bytes; done += chunk_bytes) {
+    const std::span part(between_.data(), std::min(chunk_bytes, bytes - done));
+    if (!read(from_rank, from + done, part) || !write(to_rank, to + done, part)) return false;
+  }
+  return true;
+}
+
 bool ProcessMemory::needs_no_help(std::uint32_t rank) {
   std::byte nothing{};
   if (!is_forbidden_)

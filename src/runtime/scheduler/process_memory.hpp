@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "runtime/scheduler/process_ids.hpp"
 #include "runtime/scheduler/shared_memory.hpp"
@@ -15,12 +16,18 @@ namespace apenet {
 // the shared memory. That is slower, but moves the same bytes at the same virtual time.
 class ProcessMemory {
  public:
+  // Of a longer access: fits the second-level cache between read and write.
+  static constexpr std::size_t chunk_bytes = std::size_t{256} * 1024;
+
   ProcessMemory(SharedMemory& shared, ProcessIds& process_ids) : shared_(shared), process_ids_(process_ids) {}
 
   // Return false if the address is not mapped in the process, or if the process has ended. Require that the
   // process waits.
   bool read(std::uint32_t rank, std::uint64_t address, std::span<std::byte> to);
   bool write(std::uint32_t rank, std::uint64_t address, std::span<const std::byte> from);
+  // Copies from one process's memory to another's, or within one.
+  bool move(std::uint32_t from_rank, std::uint64_t from, std::uint32_t to_rank, std::uint64_t to,
+            std::size_t bytes);
   // Whether the simulator can access this process's memory without its help.
   [[nodiscard]] bool needs_no_help(std::uint32_t rank);
 
@@ -30,6 +37,7 @@ class ProcessMemory {
   SharedMemory& shared_;
   ProcessIds& process_ids_;
   bool is_forbidden_ = false;
+  std::vector<std::byte> between_;  // read and write; stays, because new memory would be cleared
 };
 
 }  // namespace apenet
