@@ -25,7 +25,7 @@ LONG = {
         "--sizes",
         "1M:1M",
         "--iterations",
-        "100000",
+        "10000000",
     ],
     "perf": ["perf", "packet", "--repeat", "100000"],
     "reproduce": ["reproduce"],
