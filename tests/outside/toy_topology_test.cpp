@@ -26,7 +26,7 @@ MachineDescription star(const schema::Entries& changes = {}) {
   return describe(std::move(values));
 }
 
-std::string refusal(const schema::Entries& changes) {
+std::string refusal_of_star(const schema::Entries& changes) {
   try {
     Simulation simulation;
     const Machine machine(simulation, star(changes), {0, 1});
@@ -96,14 +96,15 @@ TEST(ToyTopology, IsInTheSchema) {
 
 TEST(ToyTopology, RefusesByKey) {
   using Text = std::string;
-  EXPECT_EQ(refusal({{"network.rings", std::int64_t{1}}}), "network.rings = 1: expected two rings or more");
-  EXPECT_EQ(refusal({{"network.rings", 1.5}}), "network.rings = 1.5: expected a whole number");
-  EXPECT_EQ(refusal({{"network.nodes", std::int64_t{4}}}),
+  EXPECT_EQ(refusal_of_star({{"network.rings", std::int64_t{1}}}),
+            "network.rings = 1: expected two rings or more");
+  EXPECT_EQ(refusal_of_star({{"network.rings", 1.5}}), "network.rings = 1.5: expected a whole number");
+  EXPECT_EQ(refusal_of_star({{"network.nodes", std::int64_t{4}}}),
             "network.nodes = 4: expected a key of this machine");
-  EXPECT_EQ(refusal({{"network.routing", Text("dimension-order")}}),
+  EXPECT_EQ(refusal_of_star({{"network.routing", Text("dimension-order")}}),
             "network.routing = dimension-order: expected a routing for network.topology = star-of-rings; "
             "dimension-order is for torus and mesh");
-  EXPECT_EQ(refusal({{"network.topology", Text("star")}}),
+  EXPECT_EQ(refusal_of_star({{"network.topology", Text("star")}}),
             "network.topology = \"star\": expected one of 'none', 'torus', 'mesh', 'fat-tree', 'crossbar', "
             "'graph', 'star-of-rings'");
 }
