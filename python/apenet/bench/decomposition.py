@@ -2,6 +2,9 @@
 
 On a torus or mesh each dimension of the grid of ranks lies along one dimension of the machine. Two dimensions of two
 ranks each also fold onto a ring of four nodes, in the order of a Gray code, because a ring of four is a square.
+
+`apenet.machine.cart` folds any given grid. Here the grid is chosen, and of those that `cart` can fold, the one with the
+smallest surface is a single line of ranks if each rank's part of the lattice is given: no lattice is divided so.
 """
 
 from __future__ import annotations
@@ -12,12 +15,11 @@ from dataclasses import dataclass
 
 from apenet.base.errors import InputError
 from apenet.machine import Machine
+from apenet.machine.cart import GRAY, factors
 
 DIMENSIONS = 4
 _SQUARE = (2, 2)
 _SQUARE_SIZE = math.prod(_SQUARE)
-_GRAY = ((0, 0), (1, 0), (1, 1), (0, 1))
-"""The places of a ring of four in a square of two by two."""
 
 Along = tuple[int, ...]
 """The dimensions of the grid that lie along one dimension of the machine."""
@@ -53,7 +55,7 @@ def decompose(machine: Machine, ranks: int, lattice: Sequence[int], *, strong: b
     """
     scored = [
         ((_open_rings(grid, arrangement, machine), _surface(local, grid), grid[::-1], arrangement), local)
-        for grid in _grids(ranks)
+        for grid in factors((ranks,) * DIMENSIONS, ranks)
         if (local := _divided(lattice, grid) if strong else tuple(lattice)) is not None
         for arrangement in _arrangements(grid, machine.dims)
     ]
@@ -86,7 +88,7 @@ def folded(grid: tuple[int, ...]) -> tuple[tuple[int, ...], list[int]]:
     for rank in range(math.prod(finer)):
         *place, side = place_of(finer, rank)
         along = place[dimension]
-        place[dimension] = _GRAY.index((along, side)) if half == _SQUARE[0] else 2 * along + side
+        place[dimension] = int(GRAY[along + 2 * side]) if half == _SQUARE[0] else 2 * along + side
         places.append(_number(grid, place))
     return finer, places
 
@@ -100,21 +102,6 @@ def _divided(lattice: Sequence[int], grid: tuple[int, ...]) -> tuple[int, ...] |
 
 def _surface(local: tuple[int, ...], grid: tuple[int, ...]) -> float:
     return sum(2 / extent for extent, ranks in zip(local, grid, strict=True) if ranks > 1)
-
-
-def _grids(ranks: int) -> Iterator[tuple[int, ...]]:
-    """All grids of four dimensions with this number of ranks."""
-
-    def factors(count: int, dimensions: int) -> Iterator[tuple[int, ...]]:
-        if dimensions == 1:
-            yield (count,)
-            return
-        for first in range(1, count + 1):
-            if count % first == 0:
-                for rest in factors(count // first, dimensions - 1):
-                    yield (first, *rest)
-
-    return factors(ranks, DIMENSIONS)
 
 
 def _arrangements(grid: tuple[int, ...], dims: Sequence[int]) -> Iterator[tuple[Along, ...]]:
@@ -165,7 +152,7 @@ def _placed(grid: tuple[int, ...], arrangement: tuple[Along, ...], dims: Sequenc
         on_machine = []
         for along in arrangement:
             if len(along) == len(_SQUARE):
-                on_machine.append(_GRAY.index((place[along[0]], place[along[1]])))
+                on_machine.append(int(GRAY[place[along[0]] + 2 * place[along[1]]]))
             else:
                 on_machine.append(place[along[0]] if along else 0)
         nodes.append(_number(dims, on_machine))

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 Extents = tuple[int, ...]
 Integers = npt.NDArray[np.int64]
-_GRAY: Integers = np.array([0, 1, 3, 2])
+GRAY: Integers = np.array([0, 1, 3, 2])
 """The place in a ring of four of each corner of a square."""
 
 
@@ -41,7 +41,7 @@ def fold(grid: Sequence[int], torus: Torus, ranks_per_node: int) -> Integers | N
     best: tuple[int, int] | None = None
     chosen: Integers | None = None
     ranks = _coordinates(tuple(grid))
-    for inner in _factors(tuple(grid), ranks_per_node):
+    for inner in factors(tuple(grid), ranks_per_node):
         outer = tuple(extent // part for extent, part in zip(grid, inner, strict=True))
         for nodes_of_outer in _embeddings(outer, torus):
             nodes = nodes_of_outer[_number(ranks // np.array(inner), outer)]
@@ -62,7 +62,7 @@ def _number(coordinates: Integers, extents: Extents) -> Integers:
     return np.array(np.ravel_multi_index(tuple(coordinates.T), extents), dtype=np.int64)
 
 
-def _factors(extents: Extents, product: int) -> Iterator[Extents]:
+def factors(extents: Extents, product: int) -> Iterator[Extents]:
     """All ways to divide the extents so that the divisors multiply to `product`."""
     if not extents:
         if product == 1:
@@ -70,7 +70,7 @@ def _factors(extents: Extents, product: int) -> Iterator[Extents]:
         return
     for divisor in range(1, min(extents[0], product) + 1):
         if extents[0] % divisor == 0 and product % divisor == 0:
-            for rest in _factors(extents[1:], product // divisor):
+            for rest in factors(extents[1:], product // divisor):
                 yield (divisor, *rest)
 
 
@@ -126,7 +126,7 @@ def _axes(block: Extents, torus: Torus) -> Iterator[list[_Axis]]:
     choices = []
     for dimension, extent in enumerate(block):
         if extent > 1:
-            is_square = extent == torus.extents[dimension] == len(_GRAY) and torus.is_closed[dimension]
+            is_square = extent == torus.extents[dimension] == len(GRAY) and torus.is_closed[dimension]
             choices.append([[_Axis(dimension, extent)], *([[_Axis(dimension, 2)] * 2] if is_square else [])])
     for chosen in itertools.product(*choices):
         yield [axis for axes in chosen for axis in axes]
@@ -156,7 +156,7 @@ def _joined(
         if columns.shape[1] == 1:
             node += stride * columns[:, 0]
         elif columns.shape[1] == 2:  # noqa: PLR2004 (a square)
-            node += stride * _GRAY[2 * columns[:, 0] + columns[:, 1]]
+            node += stride * GRAY[2 * columns[:, 0] + columns[:, 1]]
         stride *= extent
     return node
 
