@@ -5,13 +5,14 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from forked import run_forked
+from forked import run_forked, start_forked, start_interpreter
 from hypothesis import HealthCheck, settings
+from shared import make_once, shared_folder
 
 ROOT = Path(__file__).resolve().parents[1]
 BIN = Path(sys.executable).parent
@@ -74,35 +75,31 @@ class Started:
         return subprocess.CompletedProcess(self.process.args, self.process.returncode, out, err)
 
 
-def start(command: Sequence[str | Path], **options: object) -> Started:
-    return Started(
-        subprocess.Popen(
-            [str(part) for part in command],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            errors="replace",
-            start_new_session=True,
-            **options,
-        )
-    )
+_STREAMS = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "errors": "replace"}
 
 
 @pytest.fixture(scope="session")
 def start_apenet() -> Callable[..., Started]:
     """Starts `apenet ARGUMENTS...` and returns at once."""
-    return lambda *arguments, **options: start([BIN / "apenet", *arguments], **options)
+
+    def start(*arguments: str | Path, is_forked: bool = True, **options: object) -> Started:
+        begin = start_forked if is_forked else start_interpreter
+        return Started(begin(arguments, **_STREAMS, **options))
+
+    return start
 
 
 @pytest.fixture(scope="session")
-def apenet(start_apenet: Callable[..., Started]) -> Apenet:
-    """Runs `apenet ARGUMENTS...` to its end; with an environment of its own in a new interpreter, else forked."""
+def apenet() -> Apenet:
+    """Runs `apenet ARGUMENTS...`, forked, to its end."""
 
-    def run(*arguments: str | Path, timeout_s: int = HANG_GUARD_S, cwd: str | Path = ".", **options: object):
-        if options:
-            return start_apenet(*arguments, cwd=cwd, **options).finish(timeout_s)
-        return run_forked(arguments, Path(cwd), timeout_s=timeout_s)
+    def run(
+        *arguments: str | Path,
+        timeout_s: int = HANG_GUARD_S,
+        cwd: str | Path = ".",
+        env: Mapping[str, str] | None = None,
+    ) -> subprocess.CompletedProcess[str]:
+        return run_forked(arguments, cwd, env=env, timeout_s=timeout_s)
 
     return run
 
@@ -110,16 +107,18 @@ def apenet(start_apenet: Callable[..., Started]) -> Apenet:
 @pytest.fixture(scope="session")
 def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
     """Compiles a C program once a session, by `mpicc` or `mpicc_abi` of the wheel."""
-    folder = tmp_path_factory.mktemp("programs")
+    folder = shared_folder(tmp_path_factory, "programs")
 
     def compile_program(source: Path, compiler: str = "mpicc") -> Path:
         program = folder / f"{source.stem}-{compiler}"
-        if not program.exists():
+
+        def make() -> None:
             options = ["-std=c11", "-O1", "-Wall", "-Wextra", "-Werror", "-pthread"]
             options += [f"-I{ROOT / 'src' / 'api' / part}" for part in ("compute", "gpu")]
             command = [BIN / compiler, *options, "-o", program, source, "-lm"]
             made = subprocess.run(command, capture_output=True, text=True, check=False)
             assert made.returncode == 0, made.stderr
-        return program
+
+        return make_once(program, make)
 
     return compile_program

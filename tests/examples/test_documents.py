@@ -41,12 +41,9 @@ class ForkedWorkplace(splice.Workplace):
         return json.loads(self.forked([*arguments, "--json"], dict(os.environ), is_merged=False))
 
     def forked(self, arguments, environment, *, is_merged):
-        def take_environment():
-            os.environ.clear()
-            os.environ.update(environment, PWD=str(self.folder))
-
+        here = {**environment, "PWD": str(self.folder)}
         limit = splice.TIME_LIMIT_S
-        return run_forked(arguments, self.folder, prepare=take_environment, timeout_s=limit, is_merged=is_merged).stdout
+        return run_forked(arguments, self.folder, env=here, timeout_s=limit, is_merged=is_merged).stdout
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))

@@ -1,12 +1,14 @@
 """Runs the command in a forked process: saves the half second of CPU that a new interpreter and its imports take."""
 
+import faulthandler
+import gc
 import os
 import signal
 import subprocess
 import sys
 import tempfile
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import apenet_command
@@ -14,53 +16,76 @@ from apenet import cli  # noqa: F401 (imported before the fork)
 
 _APENET = Path(sys.executable).with_name("apenet")
 _BROKEN_TEST = 70
+_MOST_DESCRIPTORS = 1 << 16
+_ALONE = {"stdin": subprocess.DEVNULL, "start_new_session": True}
+
+
+def start_forked(
+    arguments: Sequence[str | Path],
+    *,
+    env: Mapping[str, str] | None = None,
+    prepare: Callable[[], None] = lambda: None,
+    **options: object,
+) -> subprocess.Popen:
+    """Starts `apenet ARGUMENTS...` in a session of its own; `prepare` is called in the new process before.
+
+    The environment must hold no variable that Python or a library reads while `apenet` is imported. Other options are
+    those of Popen.
+    """
+    command = [str(_APENET), *map(str, arguments)]
+
+    def be_the_command() -> None:
+        _be_the_command(command, env, prepare)  # does not return, so nothing is executed
+
+    options = {**_ALONE, "restore_signals": False, **options}
+    return subprocess.Popen(command, preexec_fn=be_the_command, **options)  # noqa: PLW1509
+
+
+def start_interpreter(arguments: Sequence[str | Path], **options: object) -> subprocess.Popen:
+    """As `start_forked`, but in a new interpreter."""
+    return subprocess.Popen([str(_APENET), *map(str, arguments)], **_ALONE, **options)
 
 
 def run_forked(
     arguments: Sequence[str | Path],
-    folder: Path,
+    folder: str | Path,
     *,
+    env: Mapping[str, str] | None = None,
     prepare: Callable[[], None] = lambda: None,
     timeout_s: int = 60,
     is_merged: bool = False,
 ) -> subprocess.CompletedProcess[str]:
-    """Runs `apenet ARGUMENTS...` in `folder` in a session of its own; `prepare` is called in the new process before.
+    """Runs `apenet ARGUMENTS...` as `start_forked` does, to its end. Merged, the errors are part of the output."""
 
-    Merged, the errors are part of the output.
-    """
+    def prepare_limited() -> None:
+        signal.alarm(timeout_s)
+        prepare()
+
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        child = os.fork()
-        if child == 0:
-            _be_the_command(
-                [str(argument) for argument in arguments],
-                folder,
-                [out.fileno(), (out if is_merged else err).fileno()],
-                prepare,
-                timeout_s,
-            )
-        _, status = os.waitpid(child, 0)
+        stderr = subprocess.STDOUT if is_merged else err
+        options = {"stdout": out, "stderr": stderr, "cwd": folder}
+        status = start_forked(arguments, env=env, prepare=prepare_limited, **options).wait()
         texts = []
         for file in (out, err):
             file.seek(0)
             texts.append(file.read().decode(errors="replace"))
-    return subprocess.CompletedProcess([_APENET, *arguments], os.waitstatus_to_exitcode(status), *texts)
+    return subprocess.CompletedProcess([_APENET, *arguments], status, *texts)
 
 
-def _be_the_command(
-    arguments: list[str], folder: Path, outputs: list[int], prepare: Callable[[], None], timeout_s: int
-) -> None:
+def _be_the_command(command: list[str], env: Mapping[str, str] | None, prepare: Callable[[], None]) -> None:
     """Never returns."""
     status = _BROKEN_TEST
     try:
-        os.setsid()
-        null = os.open(os.devnull, os.O_RDONLY)
-        for number, opened in enumerate([null, *outputs]):
-            os.dup2(opened, number)
+        faulthandler.disable()
+        os.closerange(3, _MOST_DESCRIPTORS)  # also tells Popen that the process has started
+        gc.enable()
         sys.stdin = open(0, closefd=False)  # noqa: SIM115
         sys.stdout, sys.stderr = open(1, "w", closefd=False), open(2, "w", 1, closefd=False)  # noqa: SIM115
-        sys.argv = [str(_APENET), *arguments]
-        signal.alarm(timeout_s)
-        os.chdir(folder)
+        sys.argv = command
+        if env is not None:
+            os.environ.clear()
+            os.environ.update(env)
+        tempfile.tempdir = None
         prepare()
         apenet_command.main()
         status = 0
