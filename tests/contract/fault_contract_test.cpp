@@ -104,7 +104,7 @@ void expect_full_injection_room(Traffic& traffic, const NetworkParameters& param
 
 TEST_P(FaultContract, EverythingArrivesOnceAndInOrder) {
   std::uint64_t taken_back = 0;
-  for (std::uint64_t seed = 1; seed <= drawn_cases(12); ++seed) {
+  for (std::uint64_t seed = 1; seed <= test::drawn_cases(12); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     RandomStream random(seed, 30);
     NetworkParameters parameters = network(random);
@@ -133,7 +133,7 @@ TEST_P(FaultContract, EverythingArrivesOnceAndInOrder) {
     EXPECT_EQ(hashes[0], hashes[1]);
     if (HasFailure()) return;
   }
-  EXPECT_GT(taken_back, 8 * drawn_cases(12));
+  EXPECT_GT(taken_back, 8 * test::drawn_cases(12));
 }
 
 // Runs the same traffic in a network that has had faults and in a fresh one. The last change finds the
@@ -142,7 +142,7 @@ TEST_P(FaultContract, RestoresTheInitialState) {
   if (arrangement() == Arrangement::cube_valiant || arrangement() == Arrangement::fat_tree_random_up) {
     GTEST_SKIP() << "waypoints depend on the numbers of messages, which are others in the second batch";
   }
-  for (std::uint64_t seed = 1; seed <= drawn_cases(6); ++seed) {
+  for (std::uint64_t seed = 1; seed <= test::drawn_cases(6); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     RandomStream random(seed, 32);
     NetworkParameters parameters = network(random);
@@ -181,7 +181,7 @@ TEST_P(FaultContract, RestoresTheInitialState) {
 
 // Failed parts stay failed: routes avoid them, or the partition is reported. The run never hangs.
 TEST_P(FaultContract, PermanentFaultsAreAvoidedOrReported) {
-  for (std::uint64_t seed = 1; seed <= drawn_cases(12); ++seed) {
+  for (std::uint64_t seed = 1; seed <= test::drawn_cases(12); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     RandomStream random(seed, 33);
     NetworkParameters parameters = network(random);

@@ -19,7 +19,7 @@ class FlitPipelineContract : public ::testing::TestWithParam<Arrangement> {};
 // network that never comes to rest.
 TEST_P(FlitPipelineContract, DeliversEveryPacketAndComesToRest) {
   constexpr std::uint64_t max_events = 300'000;
-  for (std::uint64_t seed = 1; seed <= drawn_cases(40); ++seed) {
+  for (std::uint64_t seed = 1; seed <= test::drawn_cases(40); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     RandomStream random(seed, 24);
     NetworkParameters parameters = random_network(NetworkDescription::Engine::flit, GetParam(), random);

@@ -60,7 +60,7 @@ std::uint32_t node_count(const NetworkParameters& parameters) {
 }
 
 TEST_P(NetworkContract, DeliversEveryPacketOnceAndInOrder) {
-  for (std::uint64_t seed = 1; seed <= drawn_cases(60); ++seed) {
+  for (std::uint64_t seed = 1; seed <= test::drawn_cases(60); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     RandomStream random(seed, 0);
     const NetworkParameters parameters = random_network(random);
@@ -164,7 +164,7 @@ TEST_P(NetworkContract, HotSpotDrains) {
 // docs/models/network.md, "Zero load": the header passes n + 1 routers and n links; the tail follows after
 // the longest serialisation on the path, or after the DMA if that ends later.
 TEST_P(NetworkContract, ZeroLoadTimeEqualsTheClosedFormula) {
-  for (std::uint64_t seed = 1; seed <= drawn_cases(60); ++seed) {
+  for (std::uint64_t seed = 1; seed <= test::drawn_cases(60); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     RandomStream random(seed, 3);
     const NetworkParameters parameters = random_network(random);
@@ -232,7 +232,7 @@ TEST_P(NetworkContract, FullEjectionBufferHoldsTheSenderBackAndNothingIsLost) {
 }
 
 TEST_P(NetworkContract, RepeatedRunHasTheSameTrace) {
-  for (std::uint64_t seed = 1; seed <= drawn_cases(10); ++seed) {
+  for (std::uint64_t seed = 1; seed <= test::drawn_cases(10); ++seed) {
     std::vector<std::uint64_t> hashes;
     for (int run = 0; run < 2; ++run) {
       RandomStream random(seed, 4);
@@ -273,7 +273,7 @@ TEST_P(NetworkContract, LinkStatisticsCountEveryHop) {
 // Packets that span buffers, with card ports faster than links: the room behind a packet that leaves by such
 // a port may be usable before the packet has left.
 TEST_P(NetworkContract, WormholePacketsDrainThroughFastPorts) {
-  for (std::uint64_t seed = 1; seed <= drawn_cases(40); ++seed) {
+  for (std::uint64_t seed = 1; seed <= test::drawn_cases(40); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     RandomStream random(seed, 6);
     NetworkParameters parameters = network(TorusDescription({4, 3}), 48);

@@ -29,7 +29,7 @@ class TopologyContract : public ::testing::TestWithParam<std::tuple<Engine, Arra
 };
 
 TEST_P(TopologyContract, DeliversEveryPacketOnceAndInOrder) {
-  for (std::uint64_t seed = 1; seed <= drawn_cases(10); ++seed) {
+  for (std::uint64_t seed = 1; seed <= test::drawn_cases(10); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     RandomStream random(seed, 20);
     const NetworkParameters parameters = network(random);
@@ -44,7 +44,7 @@ TEST_P(TopologyContract, DeliversEveryPacketOnceAndInOrder) {
 
 // Permutations and a hot spot, all offered at once, with buffers of one packet.
 TEST_P(TopologyContract, SaturationDrains) {
-  for (std::uint64_t seed = 1; seed <= drawn_cases(10); ++seed) {
+  for (std::uint64_t seed = 1; seed <= test::drawn_cases(10); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     RandomStream random(seed, 21);
     NetworkParameters parameters = network(random);
@@ -54,7 +54,7 @@ TEST_P(TopologyContract, SaturationDrains) {
     std::iota(pattern.begin(), pattern.end(), 0U);
     for (std::size_t i = pattern.size(); i > 1; --i) std::swap(pattern[i - 1], pattern[random.below(i)]);
     if (seed % 3 == 0) std::fill(pattern.begin(), pattern.end(), pattern.front());
-    for (std::uint64_t i = 0; i < drawn_cases(15); ++i) {
+    for (std::uint64_t i = 0; i < test::drawn_cases(15); ++i) {
       for (NodeId node = 0; node < pattern.size(); ++node) {
         traffic.offer(node, pattern[node], static_cast<std::uint16_t>(i % parameters.card_channels),
                       parameters.max_packet_wire_bytes);
@@ -125,7 +125,7 @@ Time spread_of_flits(const Path& path, const NetworkDescription& description, st
 }
 
 TEST_P(TopologyContract, ZeroLoadTimeEqualsTheClosedFormula) {
-  for (std::uint64_t seed = 1; seed <= drawn_cases(40); ++seed) {
+  for (std::uint64_t seed = 1; seed <= test::drawn_cases(40); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     RandomStream random(seed, 22);
     const NetworkParameters parameters = network(random);
@@ -157,7 +157,7 @@ TEST_P(TopologyContract, ZeroLoadTimeEqualsTheClosedFormula) {
 }
 
 TEST_P(TopologyContract, RepeatedRunHasTheSameTrace) {
-  for (std::uint64_t seed = 1; seed <= drawn_cases(3); ++seed) {
+  for (std::uint64_t seed = 1; seed <= test::drawn_cases(3); ++seed) {
     std::vector<std::uint64_t> hashes;
     for (int run = 0; run < 2; ++run) {
       RandomStream random(seed, 23);

@@ -163,7 +163,7 @@ TEST(KnownCourses, GiveWhatPacketByPacketGives) {
   for (const char* name : {"ape16", "ape128", "apenet-2004", "apenetplus-v4", "extoll-64", "ideal"}) {
     const MachineDescription description = test::machine(name);
     const bool takes_part = description.name.starts_with("ape1") || description.name == "apenet-2004";
-    for (std::uint64_t seed = 0; seed < testing::drawn_cases(takes_part ? 120 : 20); ++seed) {
+    for (std::uint64_t seed = 0; seed < test::drawn_cases(takes_part ? 120 : 20); ++seed) {
       saved += compare(description, seed);
       ASSERT_FALSE(::testing::Test::HasFailure());
     }
@@ -177,7 +177,7 @@ TEST(KnownCourses, AreNotUsedWherePacketsDependOnMore) {
   faulty.network.faults = {"link (0,0,0)+x down @100us up @3ms"};
   const MachineDescription noisy = test::machine("ape16", {{"network.link.bit_error_rate", 1e-6}});
   for (const MachineDescription& description : {faulty, noisy}) {
-    for (std::uint64_t seed = 0; seed < testing::drawn_cases(40); ++seed)
+    for (std::uint64_t seed = 0; seed < test::drawn_cases(40); ++seed)
       EXPECT_EQ(compare(description, seed), 0);
   }
 }

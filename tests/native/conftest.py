@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from shared import make_once, shared_folder
 
 from apenet.host.compiling import compile_program
 
@@ -15,15 +16,11 @@ Compile = Callable[..., Path]
 @pytest.fixture(scope="session")
 def compile_native(tmp_path_factory) -> Compile:
     """compile_native("tnw/fuzz.c", "tnw") compiles a program of this folder once, and returns its file."""
-    folder = tmp_path_factory.mktemp("native")
-    made: dict[tuple[str, ...], Path] = {}
+    folder = shared_folder(tmp_path_factory, "native")
 
     def compile_once(source: str, *libraries: str, mpi: bool = False) -> Path:
-        key = (source, *libraries, str(mpi))
-        if key not in made:
-            made[key] = folder / "-".join(key).replace("/", "-")
-            strict = ["-O2", "-Wall", "-Wextra", "-Werror", FOLDER / source, "-o", made[key]]
-            compile_program(strict, libraries, mpi=mpi)
-        return made[key]
+        program = folder / "-".join((source, *libraries, str(mpi))).replace("/", "-")
+        strict = ["-O2", "-Wall", "-Wextra", "-Werror", FOLDER / source, "-o", program]
+        return make_once(program, lambda: compile_program(strict, libraries, mpi=mpi))
 
     return compile_once

@@ -160,14 +160,14 @@ std::vector<std::vector<Seen>> run(std::uint64_t seed, Replaced replaced, bool h
 }
 
 TEST(FlitLockstep, TheReferenceRouterAtOneNodeChangesNothing) {
-  for (std::uint64_t seed = 1; seed <= drawn_cases(40); ++seed) {
+  for (std::uint64_t seed = 1; seed <= test::drawn_cases(40); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     ASSERT_EQ(run(seed, Replaced::none), run(seed, Replaced::one));
   }
 }
 
 TEST(FlitLockstep, ReferenceRoutersAtAllNodesChangeNothing) {
-  for (std::uint64_t seed = 50; seed < 50 + drawn_cases(26); ++seed) {
+  for (std::uint64_t seed = 50; seed < 50 + test::drawn_cases(26); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     ASSERT_EQ(run(seed, Replaced::none), run(seed, Replaced::all));
   }
@@ -175,7 +175,7 @@ TEST(FlitLockstep, ReferenceRoutersAtAllNodesChangeNothing) {
 
 // Halts, other routes and links that repeat packets are outside the routers: both see the same of them.
 TEST(FlitLockstep, ReferenceRoutersChangeNothingUnderFaults) {
-  for (std::uint64_t seed = 100; seed < 100 + drawn_cases(20); ++seed) {
+  for (std::uint64_t seed = 100; seed < 100 + test::drawn_cases(20); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     const std::vector<std::vector<Seen>> own = run(seed, Replaced::none, true);
     ASSERT_EQ(own, run(seed, seed % 2 == 0 ? Replaced::one : Replaced::all, true));

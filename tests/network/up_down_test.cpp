@@ -242,7 +242,7 @@ std::uint32_t port_of(const UpDownRouting& routing, RouterId router, NodeId dest
 
 TEST(UpDownRouting, FollowsItsDefinitionWhateverTheCacheHolds) {
   int incomplete = 0;
-  for (std::uint64_t seed = 1; seed <= drawn_cases(120); ++seed) {
+  for (std::uint64_t seed = 1; seed <= test::drawn_cases(120); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     RandomStream random(seed, 1);
     const Topology topology = drawn_topology(random);

@@ -13,6 +13,7 @@
 #include "kernel/random.hpp"
 #include "machine/machine.hpp"
 #include "nic/contract_cards.hpp"
+#include "support/cases.hpp"
 #include "support/machines.hpp"
 #include "support/recorder.hpp"
 
@@ -31,6 +32,7 @@ class CardContract : public testing::TestWithParam<test::ContractCard> {
  protected:
   static constexpr ProcessId processes = 32;
   static constexpr ProcessId per_node = 2;
+  static constexpr std::uint64_t drawn_messages = test::drawn_cases(2000);
 
   // Two processes per node on sixteen nodes: 0 and 1 on node 0, and so on.
   CardContract() : machine(simulation, GetParam().machine(), placement()), recorder(simulation) {
@@ -110,7 +112,7 @@ TEST_P(CardContract, EveryDescriptorCompletesExactlyOnceWithTheRightKinds) {
   RandomStream random(5, 0);
   std::map<test::MessageName, std::pair<Descriptor, Time>> posted;
   Time when;
-  for (std::uint64_t message = 0; message < 2000; ++message) {
+  for (std::uint64_t message = 0; message < drawn_messages; ++message) {
     when += Time::from_ps(static_cast<std::int64_t>(random.below(400'000)));
     const Descriptor descriptor = random_descriptor(random, message);
     post(when, descriptor);
@@ -136,7 +138,7 @@ TEST_P(CardContract, EveryDescriptorCompletesExactlyOnceWithTheRightKinds) {
 TEST_P(CardContract, ArrivalsKeepTheOrderOfSourceTargetAndChannel) {
   RandomStream random(6, 0);
   const NicCapabilities card = machine.capabilities();
-  for (std::uint64_t message = 0; message < 2000; ++message) {
+  for (std::uint64_t message = 0; message < drawn_messages; ++message) {
     Descriptor descriptor = random_descriptor(random, message);
     descriptor.verb = message % 2 == 0 ? Verb::send : Verb::put;
     if (descriptor.verb == Verb::send) descriptor.bytes = std::min(descriptor.bytes, card.max_send_bytes);
@@ -156,7 +158,7 @@ TEST_P(CardContract, ArrivalsKeepTheOrderOfSourceTargetAndChannel) {
     EXPECT_LE(previous, arrived.message);
     previous = arrived.message;
   }
-  EXPECT_EQ(recorder.of(Kind::arrived).size(), 2000U);
+  EXPECT_EQ(recorder.of(Kind::arrived).size(), drawn_messages);
 }
 
 TEST_P(CardContract, MessagesWithoutPayloadArriveToo) {

@@ -9,6 +9,7 @@
 #include "kernel/random.hpp"
 #include "network/topology/cube.hpp"
 #include "nic/card_fixture.hpp"
+#include "support/cases.hpp"
 #include "support/machines.hpp"
 
 namespace apenet {
@@ -315,7 +316,7 @@ TEST_F(HcaTest, PostsBeyondTheSendQueueWaitAndKeepTheirOrder) {
 
 // With any scarce resource, every message is delivered exactly once (the recorder checks it).
 TEST(HcaProperties, AnyDescriptionDeliversEverything) {
-  for (std::uint64_t seed = 1; seed <= 16; ++seed) {
+  for (std::uint64_t seed = 1; seed <= test::drawn_cases(16); ++seed) {
     RandomStream random(seed, 0);
     const auto up_to = [&](std::uint64_t most) { return static_cast<std::int64_t>(1 + random.below(most)); };
     MachineDescription description = round_hca();
