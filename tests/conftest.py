@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -91,15 +91,15 @@ def start_apenet() -> Callable[..., Started]:
 
 @pytest.fixture(scope="session")
 def apenet() -> Apenet:
-    """Runs `apenet ARGUMENTS...`, forked, to its end."""
+    """Runs `apenet ARGUMENTS...`, forked, to its end; `env` and `prepare` are those of `start_forked`."""
 
     def run(
         *arguments: str | Path,
         timeout_s: int = HANG_GUARD_S,
         cwd: str | Path = ".",
-        env: Mapping[str, str] | None = None,
+        **options: object,
     ) -> subprocess.CompletedProcess[str]:
-        return run_forked(arguments, cwd, env=env, timeout_s=timeout_s)
+        return run_forked(arguments, cwd, timeout_s=timeout_s, **options)
 
     return run
 

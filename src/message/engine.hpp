@@ -215,6 +215,8 @@ class Engine {
     receives_.for_each([&](const Receive* receive) { count += predicate(*receive) ? 1 : 0; });
     return count;
   }
+  // Messages that came before their turn: one event can bring several of them to their receives.
+  [[nodiscard]] std::uint32_t held() const { return held_; }
   [[nodiscard]] std::uint32_t unfinished() const { return unfinished_; }
   [[nodiscard]] const Transfer* oldest_transfer() const { return transfers_.front(); }
   // Remote writes and reads: unlike messages they end without the peer's help.
@@ -279,6 +281,7 @@ class Engine {
   std::uint32_t unfinished_ = 0;  // length of transfers_
   std::uint32_t accesses_ = 0;    // of these: remote writes and reads
   std::uint32_t waiting_ = 0;     // length of receives_
+  std::uint32_t held_ = 0;        // of all peers
   Peers peers_;
   List<Transfer, &Transfer::in_order> transfers_;
   List<Receive, &Receive::in_order> receives_;

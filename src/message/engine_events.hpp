@@ -86,6 +86,7 @@ void Engine<P>::take_in_turn(const Message& message) {
   const std::uint32_t peer = message.peer;
   if (message.header.sequence != peers_[peer].next_in) {
     peers_[peer].held.push_back(&store(message));
+    ++held_;
     return;
   }
   ++peers_[peer].next_in;
@@ -99,6 +100,7 @@ void Engine<P>::take_in_turn(const Message& message) {
     }
     ++peers_[peer].next_in;
     peers_[peer].held.remove(held);
+    --held_;
     deliver(unstore(*stored_of(held)));
     release(*stored_of(held));
     held = peers_[peer].held.front();

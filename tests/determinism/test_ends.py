@@ -38,7 +38,7 @@ def end_twice(apenet, tmp_path):
         core = min(os.sched_getaffinity(0))
         first = run("free")
         with burning(os.cpu_count() or 1):
-            assert run("one-core", preexec_fn=lambda: os.sched_setaffinity(0, {core})) == first
+            assert run("one-core", prepare=lambda: os.sched_setaffinity(0, {core})) == first
         return first
 
     return end

@@ -85,7 +85,7 @@ def test_same_bytes_on_one_core(run_case):
     case = CASES[2]
     first = run_case(case, "all-cores", "--no-pin")
     core = min(os.sched_getaffinity(0))
-    assert run_case(case, "one-core", preexec_fn=lambda: os.sched_setaffinity(0, {core})) == first
+    assert run_case(case, "one-core", prepare=lambda: os.sched_setaffinity(0, {core})) == first
 
 
 def test_another_seed_or_map_is_another_run(run_case):

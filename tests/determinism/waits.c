@@ -1,6 +1,8 @@
 // Exchanges whose waits end in every way: MPI_Waitall over all receives, over some of them, with synchronous
-// sends, other requests and collectives among them, while further receives and collectives stay in progress.
-// All ranks draw the same cases. Prints a checksum, and the time of each rank.
+// sends, other requests and collectives among them, over persistent requests, while further receives and
+// collectives stay in progress.
+// All ranks draw the same cases from the seed in the first argument. Prints a checksum, and the time of each
+// rank.
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +24,7 @@ int main(int argc, char** argv) {
   int rank = 0;
   int size = 0;
   MPI_Init(&argc, &argv);
+  if (argc > 1) state = (unsigned)atoi(argv[1]);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   unsigned long sum = 0;
@@ -34,6 +37,7 @@ int main(int argc, char** argv) {
     const unsigned how = draw(6);
     const int receives_late = (int)draw(3) == 0;
     const int any_source = (int)draw(4) == 0;
+    const int persistent = (how == 0 || how == 3) && draw(2) == 0;
     long one = 1;
     long all = 0;
     MPI_Request collective = MPI_REQUEST_NULL;
@@ -48,8 +52,9 @@ int main(int argc, char** argv) {
         const int to = (rank + step) % size;
         const int from = (rank + size - step) % size;
         if (half == receives_late) {
-          MPI_Irecv(incoming[i], most_bytes, MPI_CHAR, any_source ? MPI_ANY_SOURCE : from, i, MPI_COMM_WORLD,
-                    &requests[count++]);
+          const int source = any_source ? MPI_ANY_SOURCE : from;
+          (persistent ? MPI_Recv_init : MPI_Irecv)(incoming[i], most_bytes, MPI_CHAR, source, i,
+                                                   MPI_COMM_WORLD, &requests[count++]);
         } else {
           outgoing[i][0] = (char)(rank + round + i);
           if (how == 1 && i == 0) {
@@ -57,11 +62,15 @@ int main(int argc, char** argv) {
           } else if (how == 2 && i == 1) {
             MPI_Send(outgoing[i], bytes <= 150 ? bytes : 0, MPI_CHAR, to, i, MPI_COMM_WORLD);
           } else {
-            MPI_Isend(outgoing[i], bytes, MPI_CHAR, to, i, MPI_COMM_WORLD, &requests[count++]);
+            (persistent ? MPI_Send_init : MPI_Isend)(outgoing[i], bytes, MPI_CHAR, to, i, MPI_COMM_WORLD,
+                                                     &requests[count++]);
           }
         }
       }
     }
+    if (persistent && how == 0) MPI_Startall(count, requests);
+    for (int i = 0; persistent && how != 0 && i < count; ++i) MPI_Start(&requests[i]);
+    const int to_free = persistent ? count : 0;
     MPI_Request ahead = next;
     MPI_Irecv(early, 8, MPI_CHAR, (rank + size - 1) % size, 1001 + round, MPI_COMM_WORLD, &next);
     MPI_Send(outgoing[0], 8, MPI_CHAR, (rank + 1) % size, 1000 + round, MPI_COMM_WORLD);
@@ -73,6 +82,7 @@ int main(int argc, char** argv) {
       MPI_Waitall(count, requests, MPI_STATUSES_IGNORE);
     }
     MPI_Wait(&collective, MPI_STATUS_IGNORE);
+    for (int i = 0; i < to_free; ++i) MPI_Request_free(&requests[i]);
     sum = sum * 31u + (unsigned char)incoming[rank % partners][0] + (unsigned long)all;
     if (draw(5) == 0) MPI_Barrier(MPI_COMM_WORLD);
   }

@@ -97,13 +97,13 @@ PROGRAM = ("-n", "2", "--", sys.executable, "-c", "import mpi4py.MPI as m; m.COM
 
 
 @pytest.mark.parametrize("command", [("replay", "--out", "out", "t.goal"), ("run", "--out", "out", *PROGRAM)])
-def test_quota(apenet, tmp_path, command):
+def test_quota(apenet, start_apenet, tmp_path, command):
     (tmp_path / "t.goal").write_text(GOAL)
     library = tmp_path / "full_quota.so"
     source = Path(__file__).with_name("full_quota.c")
     subprocess.run(["gcc", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o", library, source], check=True)
     quota = {"LD_PRELOAD": library, "QUOTA_FOLDER": tmp_path.resolve(), "QUOTA_BYTES": "4096"}
-    full = apenet(*command, cwd=tmp_path, env={**os.environ, **quota})
+    full = start_apenet(*command, cwd=tmp_path, env={**os.environ, **quota}, is_forked=False).finish()
     assert full.returncode == 2
     assert "of virtual time" in full.stdout + full.stderr
     assert full.stderr.endswith('apenet: out = "out": could not be written: Disk quota exceeded\n')

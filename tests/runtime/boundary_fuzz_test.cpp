@@ -224,7 +224,7 @@ class BoundaryFuzz : public testing::TestWithParam<Card> {};
 struct Seeds {
   std::uint64_t first = 1;
   std::uint64_t count = ~0ULL;
-  std::uint64_t writes = 5'000;
+  std::uint64_t writes = 8'000;
 };
 Seeds seeds_to_run() {
   Seeds seeds;

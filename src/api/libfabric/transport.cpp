@@ -87,6 +87,7 @@ std::uint32_t Transport::least_events() const {
   if (!program.awaits_any() || block.lock.had_several()) return 1;
   std::uint32_t count = 0;
   for (const auto& engine : engines_) {
+    if (engine->held() != 0) return 1;
     count += engine->count_waiting(
         [&program](const message::Receive& receive) { return program.awaits(receive.number); });
   }

@@ -76,7 +76,8 @@ struct RequestNote {
   NoteField<std::int32_t> target;  // CallKind::exchange
   NoteField<std::int32_t> target_tag;
   NoteField<std::uint64_t> communicator;
-  NoteField<std::uint32_t> receive;  // ProgramMessages::posted() of the call
+  NoteField<std::uint32_t> receive;  // ProgramMessages::posted() of the call that started it last
+  NoteField<std::uint64_t> buffer;   // MPI_Send_init; otherwise 0
 };
 
 // A communicator or window. The ranks that created it together have the same hash and `ordinal`, which counts

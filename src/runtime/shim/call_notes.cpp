@@ -54,6 +54,12 @@ ipc::ObjectNote* room_for_object(RankNotes& notes) {
   return room;
 }
 
+// Returns nullptr if the request is not noted.
+ipc::RequestNote* find_request(RankNotes& notes, std::uint64_t request) {
+  ipc::RequestNote& note = notes.requests[ipc::request_place(request)];
+  return note.handle.get() == request ? &note : nullptr;
+}
+
 // Hashes the members' world ranks in order, by FNV-1a.
 std::uint64_t hash_of(const std::vector<int>& members) {
   std::uint64_t hash = 0xcbf29ce484222325U;
@@ -170,7 +176,8 @@ ipc::CallNote* claim_note(RankNotes& notes) {
   return own_note;
 }
 
-void note_request(RankNotes& notes, MpiCall call, const Words& words, Word request, std::uint32_t receive) {
+void note_request(RankNotes& notes, MpiCall call, const Words& words, Word request, std::uint32_t receive,
+                  Word buffer) {
   const std::uint64_t key = handle(request);
   ipc::RequestNote& note = notes.requests[ipc::request_place(key)];
   note.handle.set(key);
@@ -181,23 +188,38 @@ void note_request(RankNotes& notes, MpiCall call, const Words& words, Word reque
   note.target.set(static_cast<std::int32_t>(words.at[3]));
   note.target_tag.set(static_cast<std::int32_t>(words.at[4]));
   note.receive.set(receive);
+  note.buffer.set(static_cast<std::uint64_t>(buffer));
 }
 
 void part_from_receive(RankNotes& notes, Word request) {
-  const std::uint64_t key = handle(request);
-  ipc::RequestNote& note = notes.requests[ipc::request_place(key)];
-  if (note.handle.get() == key) note.receive.set(0);
+  if (ipc::RequestNote* note = find_request(notes, handle(request))) note->receive.set(0);
+}
+
+void begin_start(ipc::Client& client, Word request) {
+  const ipc::RequestNote* note = find_request(client.notes(), handle(request));
+  client.block().program_messages.begin_send(note == nullptr ? 0 : note->buffer.get());
+  client.block().program_messages.begin_receive();
+}
+
+void end_start(ipc::Client& client, Word request) {
+  ipc::ProgramMessages& messages = client.block().program_messages;
+  messages.end_send();
+  ipc::RequestNote* note = find_request(client.notes(), handle(request));
+  if (note != nullptr && note->call.get() == MpiCall::MPI_Recv_init) note->receive.set(messages.posted());
+}
+
+Word request_at(Word requests, Word index) {
+  const std::uint32_t bytes = library().handle_bytes;
+  return bytes == 0 || requests == 0 ? 0 : requests + index * static_cast<Word>(bytes);
 }
 
 void begin_wait_for_all(ipc::Client& client, Word requests, Word count) {
-  const std::uint32_t bytes = library().handle_bytes;
   const Word end = static_cast<std::int32_t>(count);  // the upper half of an int's register is not defined
   std::array<std::uint32_t, ipc::ProgramMessages::most_awaited> numbers;
   std::uint32_t found = 0;
-  for (Word i = 0; bytes != 0 && requests != 0 && i < end && found < numbers.size(); ++i) {
-    const std::uint64_t key = handle(handle_at(requests + i * static_cast<Word>(bytes)));
-    const ipc::RequestNote& note = client.notes().requests[ipc::request_place(key)];
-    if (note.handle.get() == key && note.receive.get() != 0) numbers[found++] = note.receive.get();
+  for (Word i = 0; request_at(requests, i) != 0 && i < end && found < numbers.size(); ++i) {
+    const ipc::RequestNote* note = find_request(client.notes(), handle(handle_at(request_at(requests, i))));
+    if (note != nullptr && note->receive.get() != 0) numbers[found++] = note->receive.get();
   }
   client.block().program_messages.begin_wait(numbers, found);
 }

@@ -33,13 +33,18 @@ inline bool is_in_call() {
   return own_note != nullptr && own_note->depth.get() != 0;
 }
 
-// `receive`: see ipc::RequestNote.
+// `receive`, `buffer`: see ipc::RequestNote.
 void note_request(ipc::RankNotes& notes, ipc::MpiCall call, const Words& words, Word request,
-                  std::uint32_t receive);
+                  std::uint32_t receive = 0, Word buffer = 0);
 // The request does not belong to its receive any more.
 void part_from_receive(ipc::RankNotes& notes, Word request);
 // Tells the provider for which receives a call waits that ends when all its requests have.
 void begin_wait_for_all(ipc::Client& client, Word requests, Word count);
+// Call before the library starts a persistent request, and when it has.
+void begin_start(ipc::Client& client, Word request);
+void end_start(ipc::Client& client, Word request);
+// The address of a request in an array; 0 if the library is not known.
+Word request_at(Word requests, Word index);
 void note_object(ipc::RankNotes& notes, ipc::MpiCall call, std::uint64_t object, bool is_window);
 void name_object(ipc::RankNotes& notes, Word object, const char* name);
 void forget_object(ipc::RankNotes& notes, Word object);
@@ -75,61 +80,80 @@ class InCall {
   ipc::CallNote* note_;
 };
 
-// The effects of successful calls, as listed in mpi_call_list.inc. `last` is the call's last argument.
+// The first and the last argument of a call.
+struct Ends {
+  Word first = 0;
+  Word last = 0;
+};
+
+// The effects of successful calls, as listed in mpi_call_list.inc.
 struct Effect {
-  static void after(ipc::Client& /*client*/, ipc::MpiCall /*call*/, const Words& /*words*/, Word /*last*/) {}
+  static void after(ipc::Client& /*client*/, ipc::MpiCall /*call*/, const Words& /*words*/,
+                    const Ends& /*arguments*/) {}
 };
 
 struct Returns : Effect {};  // no effect
 
 // The call has created a request, at the address in its last argument.
 struct Starts : Effect {
-  static void after(ipc::Client& client, ipc::MpiCall call, const Words& words, Word last) {
-    note_request(client.notes(), call, words, handle_at(last), 0);
+  static void after(ipc::Client& client, ipc::MpiCall call, const Words& words, const Ends& arguments) {
+    note_request(client.notes(), call, words, handle_at(arguments.last));
   }
 };
 
 // The same, and has posted what the request receives.
 struct StartsReceive : Effect {
-  static void after(ipc::Client& client, ipc::MpiCall call, const Words& words, Word last) {
-    note_request(client.notes(), call, words, handle_at(last), client.block().program_messages.posted());
+  static void after(ipc::Client& client, ipc::MpiCall call, const Words& words, const Ends& arguments) {
+    note_request(client.notes(), call, words, handle_at(arguments.last),
+                 client.block().program_messages.posted());
+  }
+};
+
+// The call has created a persistent request that sends from its first argument, in standard mode.
+struct PreparesSend : Effect {
+  static void after(ipc::Client& client, ipc::MpiCall call, const Words& words, const Ends& arguments) {
+    note_request(client.notes(), call, words, handle_at(arguments.last), 0, arguments.first);
   }
 };
 
 // The request in its first word goes on without its handle.
 struct FreesRequest : Effect {
-  static void after(ipc::Client& client, ipc::MpiCall /*call*/, const Words& words, Word /*last*/) {
+  static void after(ipc::Client& client, ipc::MpiCall /*call*/, const Words& words,
+                    const Ends& /*arguments*/) {
     part_from_receive(client.notes(), words.at[0]);
   }
 };
 
 struct MakesCommunicator : Effect {
-  static void after(ipc::Client& client, ipc::MpiCall call, const Words& /*words*/, Word last) {
-    note_object(client.notes(), call, static_cast<std::uint64_t>(handle_at(last)), false);
+  static void after(ipc::Client& client, ipc::MpiCall call, const Words& /*words*/, const Ends& arguments) {
+    note_object(client.notes(), call, static_cast<std::uint64_t>(handle_at(arguments.last)), false);
   }
 };
 
 struct MakesWindow : Effect {
-  static void after(ipc::Client& client, ipc::MpiCall call, const Words& /*words*/, Word last) {
-    note_object(client.notes(), call, static_cast<std::uint64_t>(handle_at(last)), true);
+  static void after(ipc::Client& client, ipc::MpiCall call, const Words& /*words*/, const Ends& arguments) {
+    note_object(client.notes(), call, static_cast<std::uint64_t>(handle_at(arguments.last)), true);
   }
 };
 
 // The communicator or window in its first word has been freed.
 struct Frees : Effect {
-  static void after(ipc::Client& client, ipc::MpiCall /*call*/, const Words& words, Word /*last*/) {
+  static void after(ipc::Client& client, ipc::MpiCall /*call*/, const Words& words,
+                    const Ends& /*arguments*/) {
     forget_object(client.notes(), words.at[0]);
   }
 };
 
 struct Locks : Effect {
-  static void after(ipc::Client& client, ipc::MpiCall /*call*/, const Words& words, Word /*last*/) {
+  static void after(ipc::Client& client, ipc::MpiCall /*call*/, const Words& words,
+                    const Ends& /*arguments*/) {
     note_lock(client.notes(), words);
   }
 };
 
 struct Unlocks : Effect {
-  static void after(ipc::Client& client, ipc::MpiCall /*call*/, const Words& words, Word /*last*/) {
+  static void after(ipc::Client& client, ipc::MpiCall /*call*/, const Words& words,
+                    const Ends& /*arguments*/) {
     forget_lock(client.notes(), words);
   }
 };

@@ -6,6 +6,7 @@
 // polled often; each call starts a new count, because MPI's one-sided calls kick several times each.
 #include <algorithm>
 #include <array>
+#include <type_traits>
 
 #include "runtime/shim/call_notes.hpp"
 #include "runtime/shim/computation.hpp"
@@ -84,6 +85,29 @@ struct Receives : Kicks {
   }
 };
 
+// Starts a persistent request: (request).
+class StartsOne : Kicks {
+ public:
+  StartsOne(ipc::Client* client, Word request, Word /*none*/)
+      : Kicks(client), client_(client), request_(request) {
+    if (client_ != nullptr) begin_start(*client_, handle_at(request_));
+  }
+  ~StartsOne() {
+    if (client_ != nullptr) end_start(*client_, handle_at(request_));
+  }
+  StartsOne(const StartsOne&) = delete;
+  StartsOne& operator=(const StartsOne&) = delete;
+
+ private:
+  ipc::Client* client_;
+  Word request_;
+};
+
+// Starts persistent requests: (count, requests).
+struct StartsEach : Kicks {
+  using Kicks::Kicks;
+};
+
 // A call that needs no classification.
 struct Plain {
   explicit Plain(ipc::Client* /*client*/, Word /*first*/ = 0, Word /*second*/ = 0) {}
@@ -148,6 +172,21 @@ bool lends_device_memory(ipc::CallKind kind, ipc::MpiCall id, const std::array<W
   }
 }
 
+// MPI_Startall as a row of MPI_Start, which has the same effect (MPI 4.1, section 3.9): what the library
+// posts belongs to the request that it starts.
+int start_each(ipc::Client& client, Word count, Word requests) {
+  static void* const start = profiling_symbol("PMPI_Start");
+  const Word end = static_cast<std::int32_t>(count);  // the upper half of an int's register is not defined
+  int result = 0;
+  for (Word i = 0; i < end && result == 0; ++i) {
+    const Word request = request_at(requests, i);
+    begin_start(client, handle_at(request));
+    result = call(start, request);
+    end_start(client, handle_at(request));
+  }
+  return result;
+}
+
 // caller: to where the call returns; name: the function's.
 struct Called {
   void* original;
@@ -165,10 +204,16 @@ int pass_on(const Called& called, ipc::MpiCall id, const Words& words, Arguments
   const std::array<Word, sizeof...(Arguments) + 1> first{arguments..., 0};
   [[maybe_unused]] const Meaning mark(client, first[0], first[1]);
   const InCall note(client, id, words);
-  const int result = call(called.original, arguments...);
-  Word last = 0;
-  ((last = arguments), ...);
-  if (client != nullptr && result == 0) Effect::after(*client, id, words, last);
+  int result = 0;
+  if constexpr (std::is_same_v<Meaning, StartsEach>) {
+    const bool can_start = client != nullptr && request_at(first[1], 0) != 0;
+    result = can_start ? start_each(*client, arguments...) : call(called.original, arguments...);
+  } else {
+    result = call(called.original, arguments...);
+  }
+  Ends ends{.first = first[0]};
+  ((ends.last = arguments), ...);
+  if (client != nullptr && result == 0) Effect::after(*client, id, words, ends);
   return result;
 }
 

@@ -85,6 +85,6 @@ APENET_EXPORT int MPI_Comm_split_type(Word comm, Word split_type, Word key, Word
   const int result = apenet::shim::is_shared_type(split_type)
                          ? call(profiling_symbol("PMPI_Comm_split"), comm, node, key, part)
                          : call(profiling_symbol("PMPI_Comm_split_type"), comm, split_type, key, info, part);
-  if (result == 0) apenet::shim::MakesCommunicator::after(*client, id, {}, part);
+  if (result == 0) apenet::shim::MakesCommunicator::after(*client, id, {}, {.first = comm, .last = part});
   return result;
 }

@@ -236,7 +236,7 @@ int allocate_noted(const void* caller, Allocation wanted) {
   constexpr auto id = ipc::MpiCall::MPI_Win_allocate_shared;
   const InCall note(client, id, {{wanted.communicator}});
   const int error = allocate(wanted, *client);
-  if (error == 0) MakesWindow::after(*client, id, {}, wanted.window);
+  if (error == 0) MakesWindow::after(*client, id, {}, {.last = wanted.window});
   return error;
 }
 
@@ -299,7 +299,8 @@ bool is_shared_window(std::uint64_t window) {
 // counts as a look, so that time passes and the other ranks get their turn. It is a look by the library,
 // because they may wait for its progress in this rank. It needs a communicator, and a session has none at
 // hand.
-void Synchronises::after(ipc::Client& client, ipc::MpiCall /*call*/, const Words& words, Word /*last*/) {
+void Synchronises::after(ipc::Client& client, ipc::MpiCall /*call*/, const Words& words,
+                         const Ends& /*arguments*/) {
   if (!is_shared_window(handle(words.at[0]))) return;
   int has_world = 0;
   call(profiling_symbol("PMPI_Initialized"), &has_world);

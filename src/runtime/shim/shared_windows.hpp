@@ -13,15 +13,15 @@ bool is_shared_window(std::uint64_t window);
 
 // The window in the first word has been freed.
 struct FreesWindow : Effect {
-  static void after(ipc::Client& client, ipc::MpiCall call, const Words& words, Word last) {
-    Frees::after(client, call, words, last);
+  static void after(ipc::Client& client, ipc::MpiCall call, const Words& words, const Ends& arguments) {
+    Frees::after(client, call, words, arguments);
     forget_shared_window(handle(words.at[0]));
   }
 };
 
 // The program has synchronised its view of the window in the first word.
 struct Synchronises : Effect {
-  static void after(ipc::Client& client, ipc::MpiCall call, const Words& words, Word last);
+  static void after(ipc::Client& client, ipc::MpiCall call, const Words& words, const Ends& arguments);
 };
 
 }  // namespace apenet::shim
