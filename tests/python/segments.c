@@ -3,6 +3,7 @@
 //   segments SITES timed       works until a millisecond has passed
 //   segments SITES other       a segment that the first form does not have
 //   segments SITES operator    as the first, and works in an operator of its own, inside MPI
+//   segments SITES many        5000 passes of one segment
 //   segments SITES uneven      as the first, but every other pass takes three times as long
 #include <mpi.h>
 #include <stdint.h>
@@ -48,6 +49,11 @@ int main(int argc, char** argv) {
   if (strcmp(form, "operator") == 0) MPI_Op_create(add_slowly, 1, &operator);
   if (strcmp(form, "timed") == 0) {
     for (; MPI_Wtime() - begin < 1e-3; ++passes) work(10 * sites);
+  } else if (strcmp(form, "many") == 0) {
+    for (; passes < 5000; ++passes) {
+      work(10 * sites);
+      MPI_Barrier(MPI_COMM_WORLD);
+    }
   } else if (strcmp(form, "other") == 0) {
     work(500);
     MPI_Barrier(MPI_COMM_WORLD);

@@ -226,20 +226,65 @@ def test_a_fit_knows_inner_sites_and_boundaries(recorded, tmp_path):
     assert inner.cost.per_inner_site_ns == pytest.approx(30)
 
 
-def test_the_fastest_of_several_recordings_counts(recorded, tmp_path):
-    """Other load on the host slows some segments of a recording down, and others of the next one."""
-    path = recorded(4)[0]
-    slowed = []
+def slowed(path: Path, folder: Path) -> list[Path]:
+    """Two recordings: other load on the host slows some passes down in the one, and the others in the other."""
+    made = []
     for parity in (0, 1):
         profile = json.loads(path.read_bytes())
-        for part in profile["segments"][parity::2]:
-            part["cost"]["constant_ns"] *= 2
-        slowed.append(tmp_path / f"{parity}.json")
-        slowed[-1].write_text(json.dumps(profile))
-    small = recorded(2)[0]
-    assert fit_profiles([small, *slowed]).profile.segments == fit_profiles([small, path]).profile.segments
-    (check,) = compare(fit_profiles([small, path]).profile, slowed)
+        for part in profile["segments"]:
+            part["cost"]["constant_ns"] *= 1.5
+            for ranks in part["passes"]:
+                for kind in ("quiet", "disturbed", "shared"):
+                    runs = ranks[kind]
+                    ranks[kind] = [
+                        [
+                            run[0],
+                            *(
+                                ns * (1 + (run[0] + i) % 2 * parity + (run[0] + i + 1) % 2 * (1 - parity))
+                                for i, ns in enumerate(run[1:])
+                            ),
+                        ]
+                        for run in runs
+                    ]
+        made.append(folder / f"{parity}.json")
+        made[-1].write_text(json.dumps(profile))
+    return made
+
+
+def test_several_recordings_are_as_one_without_disturbance(recorded, tmp_path, apenet):
+    path, small = recorded(4)[0], recorded(2)[0]
+    disturbed = slowed(path, tmp_path)
+    fit = fit_profiles([small, *disturbed])
+    undisturbed = fit_profiles([small, path])
+    assert fit.profile.segments == undisturbed.profile.segments
+    (check,) = compare(undisturbed.profile, disturbed)
     assert check.error == pytest.approx(0, abs=1e-6)
+    assert [(each.recordings, each.not_repeated) for each in fit.combined] == [(1, 0), (2, 0)]
+    assert fit.combined[1].removed == pytest.approx(1 / 3)
+    assert fit.combined[1].one_less == pytest.approx(0.5)
+    done = apenet("fit-compute", small, *disturbed)
+    assert re.search(r"4 │ 1/4 of the problem +│ +2 │ +33.3% │ +\+50.0% │ +0.0%", done.stdout), done.stdout
+
+
+def test_all_recordings_keep_the_same_passes(recorded):
+    """Of more passes than are kept: they can be compared."""
+    numbers = {
+        number for size in ("7", "8") for number in kept_passes(recorded(2, "many", options=("--size", size))[0])
+    }
+    assert 600 < len(numbers) <= 2048
+    assert max(numbers) > 4000
+    assert 0.4 < sum(number % 2 for number in numbers) / len(numbers) < 0.6
+
+
+def kept_passes(path: Path) -> set[int]:
+    """Of the segment with the most passes, their numbers."""
+    part = max(read_profile(path).segments, key=lambda segment: segment.count)
+    return {
+        number
+        for each in part.passes
+        for runs in (each.quiet, each.disturbed, each.shared)
+        for number, _ in each.times(runs)
+    }
 
 
 def test_sizes():
@@ -268,15 +313,29 @@ def test_bad_sizes_are_refused(text, expected):
         parse_size(text, 4)
 
 
+def passes(*ranks: dict[str, object]) -> dict[str, object]:
+    segment = {"from": "a", "from_call": "", "to": "b", "to_call": "", "ranks": "all", "count": 3, "cost": {}}
+    return {"segments": [{**segment, "passes": ranks}]}
+
+
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
         ({"format": "another"}, "format"),
-        ({"version": 2}, "version = 2: expected 1"),
+        ({"version": 1}, "version = 1: expected 2, which this apenet reads; record anew"),
         ({"segments": [{"from": "a"}]}, "segments.0.from_call is missing"),
         ({"recorded": []}, "recorded"),
         ({"host": {"processor": "x", "flops_per_second": -1}}, "host.flops_per_second = -1"),
         ({"more": 1}, "more = 1"),
+        (passes({"rank": -1, "count": 3}), "segments.0.passes.0.rank = -1"),
+        (passes({"rank": 0, "count": 3, "quiet": [[0]]}), "segments.0.passes.0.quiet.0"),
+        (passes({"rank": 0, "count": 3, "quiet": [[0, -5]]}), "segments.0.passes.0.quiet.0.1 = -5"),
+        (passes({"rank": 0, "count": 3, "quiet": [[0, 1.5]]}), "segments.0.passes.0.quiet.0.1 = 1.5"),
+        (passes({"rank": 0, "count": 3, "shared": [[2, 5, 5]]}), "each pass below 3 at most once"),
+        (passes({"rank": 0, "count": 3, "quiet": [[0, 5]], "shared": [[0, 5]]}), "each pass below 3 at most once"),
+        (passes({"rank": 0, "count": 1}, {"rank": 0, "count": 2}), "each rank at most once"),
+        (passes({"rank": 0, "count": 1}), "3 passes in all"),
+        (passes({"rank": 2, "count": 3}), "a rank below 2"),
     ],
 )
 def test_broken_profiles_are_refused(recorded, tmp_path, change, expected):

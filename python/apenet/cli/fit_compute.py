@@ -11,6 +11,7 @@ from rich.table import Table
 
 from apenet.base.outfiles import OutFile, keep_apart
 from apenet.cli.common import JsonOption, messages, output, path_of, print_json, print_tables, progress_bar
+from apenet.compute.combining import Combined
 from apenet.compute.fitting import Comparison, Fit, compare, fit_profiles
 from apenet.compute.profile import IS_PROFILE
 
@@ -24,8 +25,8 @@ def fit_compute(
         typer.Argument(
             metavar="FILE...",
             parser=path_of("file", "a compute profile"),
-            help="Recordings of one program at two or more sizes (apenet run --compute record:FILE); of several of one "
-            "size the fastest counts.",
+            help="Recordings of one program at two or more sizes (apenet run --compute record:FILE); several of one "
+            "size count as one, without the time that other load on the host took.",
         ),
     ],
     to_profile: Annotated[
@@ -43,7 +44,7 @@ def fit_compute(
             "--check",
             metavar="FILE",
             parser=path_of("--check", "a compute profile"),
-            help="Compare the fit with a recording that it does not know; repeatable.",
+            help="Compare the fit with a recording that it does not know; repeatable, also for one size.",
         ),
     ] = None,
     as_json: JsonOption = False,
@@ -69,6 +70,9 @@ def _print(fit: Fit, comparisons: tuple[Comparison, ...]) -> None:
     profile = fit.profile
     console = output()
     console.print(f"{profile.program}: {len(profile.segments)} segments, {len(profile.recorded)} sizes", markup=False)
+    combined = [*fit.combined, *(part.combined for part in comparisons)]
+    if any(each.recordings > 1 for each in combined):
+        print_tables(Group(_disturbance(combined)))
     if fit.held_out:
         table = Table(title="Each recording predicted by the others", title_justify="left")
         table.add_column("ranks", justify="right")
@@ -87,6 +91,23 @@ def _print(fit: Fit, comparisons: tuple[Comparison, ...]) -> None:
         print_tables(Group(_compared(part)))
         if part.unseen_share > 0:
             console.print(f"not in the profile: {part.unseen_share:.1%} of the time", markup=False)
+
+
+def _disturbance(combined: list[Combined]) -> Table:
+    table = Table(title="Recordings of one size together", title_justify="left")
+    table.add_column("ranks", justify="right")
+    table.add_column("size")
+    for name in ("recordings", "removed as disturbance", "with one recording less", "does not repeat"):
+        table.add_column(name, justify="right")
+    for each in combined:
+        said = (f"{each.removed:.1%}", f"{each.one_less:+.1%}", f"{each.not_repeated:.1%}")
+        table.add_row(
+            str(each.profile.recorded[0].ranks),
+            each.size.given,
+            str(each.recordings),
+            *(said if each.recordings > 1 else ("-", "-", "-")),
+        )
+    return table
 
 
 def _compared(part: Comparison) -> Table:

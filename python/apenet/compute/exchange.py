@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import Self
+from typing import NamedTuple, Self
 
 from apenet.compute.elf import fnv
 
@@ -50,14 +50,27 @@ class Samples:
         return max(self.squares / self.count - self.mean_ps**2, 0.0) if self.count else 0.0
 
 
+class Pass(NamedTuple):
+    """A pass of a segment on one rank. `probe_ns`: how long the probe took beside it (src/runtime/shim/probe.hpp)."""
+
+    number: int
+    ns: int
+    probe_ns: int
+
+
 @dataclass(frozen=True)
 class Passed:
-    """A segment of one rank: how often it passed, with a core of its own and without."""
+    """A segment of one rank: how often it passed, with a core of its own and without.
+
+    `alone_passes` and `beside_passes`: single ones of them.
+    """
 
     calls: Calls
     count: int
     alone: Samples
     beside: Samples
+    alone_passes: tuple[Pass, ...] = ()
+    beside_passes: tuple[Pass, ...] = ()
 
 
 @dataclass
@@ -121,11 +134,20 @@ def parse_reports(content: bytes) -> dict[int, RankReport]:
         elif kind == "rank":
             report.charged, report.lost = int(rest[0]), int(rest[1])
         else:
-            start, start_call, end, end_call, count, *samples = rest
+            start, start_call, end, end_call, count, *samples, alone, beside = rest
             report.segments[start, end] = Passed(
-                (start_call, end_call), int(count), _samples(samples[:5]), _samples(samples[5:])
+                (start_call, end_call),
+                int(count),
+                _samples(samples[:5]),
+                _samples(samples[5:]),
+                _passes(alone),
+                _passes(beside),
             )
     return reports
+
+
+def _passes(text: str) -> tuple[Pass, ...]:
+    return tuple(Pass(*map(int, part.split(":"))) for part in text.split())
 
 
 def _samples(fields: list[str]) -> Samples:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from apenet._core import version
 from apenet.base.errors import InputError
 from apenet.compute.charging import segment_for
+from apenet.compute.combining import Combined, combine, together
 from apenet.compute.exchange import Key
 from apenet.compute.profile import Cost, Profile, ProfileError, RankClass, Segment, read_profile
 from apenet.compute.recording import weight
@@ -47,9 +48,14 @@ class Held:
 
 @dataclass(frozen=True)
 class Fit:
-    """A fitted profile. `held_out`: one for each recording if there are enough; `constant`: segments of one size."""
+    """A fitted profile.
+
+    `combined`: the recordings, one for each size. `held_out`: one for each of them if there are enough. `constant`:
+    segments of one size.
+    """
 
     profile: Profile
+    combined: tuple[Combined, ...]
     held_out: tuple[Held, ...]
     constant: int
 
@@ -61,6 +67,7 @@ class Fit:
             "segments": len(self.profile.segments),
             "segments_of_one_size": self.constant,
             "error": self.profile.error,
+            "combined": [each.to_json() for each in self.combined],
             "held_out": [vars(held) for held in self.held_out],
         }
 
@@ -86,6 +93,7 @@ class Compared:
 class Comparison:
     """A recording beside the predictions of a profile; the segments by their share of all time."""
 
+    combined: Combined
     ranks: int
     error: float
     unseen_share: float
@@ -95,6 +103,7 @@ class Comparison:
         """For --json."""
         return {
             "ranks": self.ranks,
+            "combined": self.combined.to_json(),
             "error": self.error,
             "unseen_share": self.unseen_share,
             "segments": [
@@ -114,10 +123,11 @@ class Comparison:
 def fit_profiles(paths: Sequence[Path]) -> Fit:
     """Fits recordings of one program on one host at several sizes. Raises ProfileError and InputError.
 
-    Of several recordings of one size, the fastest counts, segment by segment.
+    Several recordings of one size count as one, without what other load on the host took (combining.py).
     """
     given = [read_profile(path) for path in paths]
-    profiles = _fastest(given, _checked(paths, given))
+    combined = _combined(given, _checked(paths, given))
+    profiles = [each.profile for each in combined]
     sizes = [_known_size(profile) for profile in profiles]
     segments = list(_fitted(profiles, sizes))
     held_out = tuple(_held_out(profiles, sizes)) if len(profiles) >= SIZES_FOR_ERROR else ()
@@ -128,24 +138,26 @@ def fit_profiles(paths: Sequence[Path]) -> Fit:
             "host": max((each.host for each in given), key=lambda host: host.flops_per_second),
             "recorded": tuple(each.recorded[0] for each in profiles),
             "is_fitted": True,
+            "probe_ns": None,
             "error": round(max(abs(held.error) for held in held_out), 4) if held_out else None,
             "segments": tuple(segment for segment, _ in segments),
         }
     )
-    return Fit(profile, held_out, sum(points == 1 for _, points in segments))
+    return Fit(profile, tuple(combined), held_out, sum(points == 1 for _, points in segments))
 
 
 def compare(profile: Profile, paths: Sequence[Path]) -> tuple[Comparison, ...]:
-    """Predicts recordings by a fitted profile; of several of one size the fastest. Raises ProfileError."""
+    """Predicts recordings by a fitted profile; several of one size count as one. Raises ProfileError."""
     recordings = [read_profile(path) for path in paths]
     has_sizes = profile.recorded[0].size is not None
     for path, recording in zip(paths, recordings, strict=True):
         _check_same(path, recording, profile)
     sizes = [_size(path, each, has_sizes=has_sizes) for path, each in zip(paths, recordings, strict=True)]
-    return tuple(_compare(profile, recording) for recording in _fastest(recordings, sizes))
+    return tuple(_compare(profile, combined) for combined in _combined(recordings, sizes))
 
 
-def _compare(profile: Profile, recording: Profile) -> Comparison:
+def _compare(profile: Profile, combined: Combined) -> Comparison:
+    recording = combined.profile
     size = _known_size(recording)
     total = sum(weight(segment) for segment in recording.segments)
     parts = []
@@ -161,6 +173,7 @@ def _compare(profile: Profile, recording: Profile) -> Comparison:
         )
     predicted = sum(part.segment.count * part.predicted_ns for part in parts if part.predicted_ns is not None)
     return Comparison(
+        combined=combined,
         ranks=recording.recorded[0].ranks,
         error=predicted / total - 1 if total > 0 else 0.0,
         unseen_share=sum(part.share for part in parts if part.predicted_ns is None),
@@ -168,35 +181,12 @@ def _compare(profile: Profile, recording: Profile) -> Comparison:
     )
 
 
-def _fastest(profiles: Sequence[Profile], sizes: Sequence[Size]) -> list[Profile]:
-    """One profile for each size. Other load on the host only makes a segment slower, so the least mean is nearest."""
+def _combined(profiles: Sequence[Profile], sizes: Sequence[Size]) -> list[Combined]:
+    """One recording for each size."""
     groups: dict[tuple[int, float, float], list[Profile]] = {}
     for profile, size in zip(profiles, sizes, strict=True):
         groups.setdefault((profile.recorded[0].ranks, size.sites, size.boundary), []).append(profile)
-    return [
-        group[0].model_copy(update={"segments": tuple(_least(group))}) if len(group) > 1 else group[0]
-        for group in groups.values()
-    ]
-
-
-def _least(group: Sequence[Profile]) -> Iterable[Segment]:
-    by_key: dict[Key, list[dict[RankClass, Segment]]] = {}
-    for profile in group:
-        classes: dict[Key, dict[RankClass, Segment]] = {}
-        for segment in profile.segments:
-            classes.setdefault(segment.key, {})[segment.ranks] = segment
-        for key, found in classes.items():
-            by_key.setdefault(key, []).append(found)
-    for _, recordings in sorted(by_key.items()):
-        same = all(found.keys() == recordings[0].keys() for found in recordings)
-        pooled = [_one_class(list(found.values())) for found in recordings]
-        each = recordings if same else pooled
-        for ranks in each[0]:
-            yield min((found[ranks] for found in each), key=lambda segment: segment.cost.constant_ns)
-
-
-def _one_class(segments: Sequence[Segment]) -> dict[RankClass, Segment]:
-    return {"all": _together(segments)}
+    return [combine(group) for group in groups.values()]
 
 
 def _known_size(profile: Profile) -> Size:
@@ -275,15 +265,7 @@ def _numbers(points: Sequence[Point]) -> list[int]:
 
 def _pooled(points: Sequence[Point]) -> Point:
     """The classes of one recording together."""
-    return Point(points[0].recording, points[0].size, _together([point.segment for point in points]))
-
-
-def _together(segments: Sequence[Segment]) -> Segment:
-    """The classes of ranks of one segment, as one class."""
-    count = sum(segment.count for segment in segments)
-    mean = sum(weight(segment) for segment in segments) / count
-    changed = {"count": count, "cost": Cost(constant_ns=round(mean, 3)), "ranks": "all"}
-    return segments[0].model_copy(update=changed)
+    return Point(points[0].recording, points[0].size, together([point.segment for point in points]))
 
 
 def _fit_segment(points: Sequence[Point], ranks: RankClass) -> Segment:

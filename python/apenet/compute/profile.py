@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from apenet.base.errors import ABSENT, MachineError
 from apenet.base.infiles import UnreadableError, read_text
@@ -14,7 +15,7 @@ from apenet.base.outfiles import begins_with
 from apenet.compute.size import Size
 
 FORMAT = "apenet compute profile"
-VERSION = 1
+VERSION = 2
 HEADING = f'{{"format": "{FORMAT}"'.encode()
 IS_PROFILE = begins_with(HEADING)
 _MOST_BYTES = 2**28
@@ -22,6 +23,7 @@ _MOST_NS = 9e15  # the end of virtual time
 
 Nanoseconds = Annotated[float, Field(ge=0, le=_MOST_NS, allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Run = Annotated[tuple[Annotated[int, Field(ge=0, le=int(_MOST_NS))], ...], Field(min_length=2)]
 RankClass = Literal["all", "first", "others"]
 """Of which ranks: of all, of rank 0, of every other rank."""
 
@@ -61,6 +63,45 @@ class Cost(_Part):
         )
 
 
+def to_runs(times: Mapping[int, int]) -> tuple[tuple[int, ...], ...]:
+    """Times by the number of the pass, as runs of consecutive passes: the number of the first, then the times."""
+    runs: list[list[int]] = []
+    previous = None
+    for number, ns in sorted(times.items()):
+        if previous is None or number != previous + 1:
+            runs.append([number])
+        runs[-1].append(ns)
+        previous = number
+    return tuple(map(tuple, runs))
+
+
+class RankPasses(_Part):
+    """Single passes of a segment on one rank, in nanoseconds, as to_runs() has them.
+
+    `quiet` and `disturbed`: with a core of the rank's own, without and with signs of other load on it. `shared`:
+    without such a core; kept if the segment has too few of the others.
+    """
+
+    rank: int = Field(ge=0)
+    count: int = Field(ge=1)
+    quiet: tuple[Run, ...] = ()
+    disturbed: tuple[Run, ...] = ()
+    shared: tuple[Run, ...] = ()
+
+    @model_validator(mode="after")
+    def _has_each_pass_once(self) -> Self:
+        kinds = (self.quiet, self.disturbed, self.shared)
+        numbers = [number for runs in kinds for number, _ in self.times(runs)]
+        if len(set(numbers)) != len(numbers) or any(number >= self.count for number in numbers):
+            raise ValueError(f"each pass below {self.count} at most once")
+        return self
+
+    @staticmethod
+    def times(runs: Iterable[Run]) -> Iterable[tuple[int, int]]:
+        """Number and nanoseconds of each pass."""
+        return ((run[0] + i, ns) for run in runs for i, ns in enumerate(run[1:]))
+
+
 class Segment(_Part):
     """The computation between two calls, with the call sites as `module+0xoffset`.
 
@@ -82,6 +123,16 @@ class Segment(_Part):
     between_ranks: Share | None = None
     cores: Literal["own", "shared"] | None = None
     error: Share | None = None
+    passes: tuple[RankPasses, ...] = ()
+
+    @model_validator(mode="after")
+    def _has_each_rank_once(self) -> Self:
+        ranks = [part.rank for part in self.passes]
+        if len(set(ranks)) != len(ranks):
+            raise ValueError("each rank at most once in passes")
+        if self.passes and sum(part.count for part in self.passes) != self.count:
+            raise ValueError(f"{self.count} passes in all")
+        return self
 
     @property
     def key(self) -> tuple[str, str]:
@@ -102,10 +153,13 @@ class Recorded(_Part):
 
 
 class Profile(_Part):
-    """What a program's segments cost. `recorded` has one element for a recording, several for a fit."""
+    """What a program's segments cost. `recorded` has one element for a recording, several for a fit.
+
+    `probe_ns`: of a recording, the time of the probe (src/runtime/shim/probe.hpp) on an undisturbed core.
+    """
 
     format: Literal["apenet compute profile"]
-    version: Literal[1]
+    version: Literal[2]
     writer: str
     program: str
     arguments: tuple[str, ...]
@@ -114,7 +168,15 @@ class Profile(_Part):
     recorded: tuple[Recorded, ...] = Field(min_length=1)
     is_fitted: bool
     error: Share | None = None
+    probe_ns: int | None = Field(default=None, ge=0, le=int(_MOST_NS))
     segments: tuple[Segment, ...]
+
+    @model_validator(mode="after")
+    def _has_its_ranks_only(self) -> Self:
+        ranks = self.recorded[0].ranks
+        if any(part.rank >= ranks for segment in self.segments for part in segment.passes):
+            raise ValueError(f"passes of a rank below {ranks}")
+        return self
 
     def to_bytes(self) -> bytes:
         """The file: one segment a line."""
@@ -140,7 +202,9 @@ def read_profile(path: Path) -> Profile:
         found = content.get("format", ABSENT) if isinstance(content, dict) else "no object"
         raise ProfileError(path, "format", found, f'"{FORMAT}"')
     if content.get("version") != VERSION:
-        raise ProfileError(path, "version", content.get("version", ABSENT), f"{VERSION}, which this apenet reads")
+        raise ProfileError(
+            path, "version", content.get("version", ABSENT), f"{VERSION}, which this apenet reads; record anew"
+        )
     try:
         return Profile.model_validate(content)
     except ValidationError as error:

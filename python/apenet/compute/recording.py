@@ -7,8 +7,19 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from apenet._core import version
-from apenet.compute.exchange import Key, Passed, RankReport, Samples
-from apenet.compute.profile import FORMAT, VERSION, Cost, HostSpeed, Profile, RankClass, Recorded, Segment
+from apenet.compute.exchange import Key, Pass, Passed, RankReport, Samples
+from apenet.compute.profile import (
+    FORMAT,
+    VERSION,
+    Cost,
+    HostSpeed,
+    Profile,
+    RankClass,
+    RankPasses,
+    Recorded,
+    Segment,
+    to_runs,
+)
 from apenet.compute.size import Size
 
 PS_PER_NS = 1000
@@ -17,6 +28,10 @@ LEAST_ALONE = 8
 SIGMAS = 4
 LEAST_DIFFERENCE = 0.1
 """Rank 0 and the others are classes of their own if their means differ by more than both."""
+UNDISTURBED = 0.02
+"""The quantile of the probe's times that is taken for its time on an undisturbed core; a clock may err in a few."""
+QUIET = 1.2
+"""A core counts as undisturbed if the probe takes at most so many times that."""
 UNEVEN = 0.25
 HEAVY = 0.02
 """Ranks that differ by more than the first, in a segment with more than the second share of all time: a warning."""
@@ -38,8 +53,9 @@ def make_profile(reports: Mapping[int, RankReport], origin: Origin) -> tuple[Pro
     modules: dict[str, str] = {}
     for report in reports.values():
         modules.update(report.modules)
+    probe_ns = _undisturbed_probe(reports)
     keys = sorted({key for report in reports.values() for key in report.segments})
-    segments = tuple(segment for key in keys for segment in _segments(key, reports))
+    segments = tuple(segment for key in keys for segment in _segments(key, reports, probe_ns))
     profile = Profile(
         format=FORMAT,
         version=VERSION,
@@ -50,24 +66,25 @@ def make_profile(reports: Mapping[int, RankReport], origin: Origin) -> tuple[Pro
         host=origin.host,
         recorded=(Recorded(ranks=origin.ranks, size=origin.size),),
         is_fitted=False,
+        probe_ns=probe_ns or None,
         segments=segments,
     )
     return profile, tuple(_warnings(profile, reports, origin.ranks))
 
 
-def _segments(key: Key, reports: Mapping[int, RankReport]) -> Iterable[Segment]:
+def _segments(key: Key, reports: Mapping[int, RankReport], probe_ns: int) -> Iterable[Segment]:
     passed = {rank: report.segments[key] for rank, report in reports.items() if key in report.segments}
     first = {rank: part for rank, part in passed.items() if rank == 0}
     others = {rank: part for rank, part in passed.items() if rank != 0}
     if not others and len(reports) > 1:
-        yield _segment(key, "first", first)
+        yield _segment(key, "first", first, probe_ns)
     elif not first:
-        yield _segment(key, "others", others)
+        yield _segment(key, "others", others, probe_ns)
     elif others and _differ(_used(first)[0], _used(others)[0]):
-        yield _segment(key, "first", first)
-        yield _segment(key, "others", others)
+        yield _segment(key, "first", first, probe_ns)
+        yield _segment(key, "others", others, probe_ns)
     else:
-        yield _segment(key, "all", passed)
+        yield _segment(key, "all", passed, probe_ns)
 
 
 def _used(passed: Mapping[int, Passed]) -> tuple[Samples, bool]:
@@ -85,7 +102,7 @@ def _differ(one: Samples, other: Samples) -> bool:
     return difference > SIGMAS * error and difference > LEAST_DIFFERENCE * max(one.mean_ps, other.mean_ps)
 
 
-def _segment(key: Key, ranks: RankClass, passed: Mapping[int, Passed]) -> Segment:
+def _segment(key: Key, ranks: RankClass, passed: Mapping[int, Passed], probe_ns: int) -> Segment:
     samples, is_alone = _used(passed)
     calls = next(iter(passed.values())).calls
     of_ranks = [part.alone if is_alone else part.alone + part.beside for part in passed.values()]
@@ -104,7 +121,29 @@ def _segment(key: Key, ranks: RankClass, passed: Mapping[int, Passed]) -> Segmen
         most_ns=_ns(samples.most_ps),
         between_ranks=None if spread is None else round(spread, 3),
         cores="own" if is_alone else "shared",
+        passes=tuple(
+            RankPasses(
+                rank=rank,
+                count=part.count,
+                quiet=_runs(each for each in part.alone_passes if each.probe_ns <= QUIET * probe_ns),
+                disturbed=_runs(each for each in part.alone_passes if each.probe_ns > QUIET * probe_ns),
+                shared=() if is_alone else _runs(part.beside_passes),
+            )
+            for rank, part in sorted(passed.items())
+        ),
     )
+
+
+def _undisturbed_probe(reports: Mapping[int, RankReport]) -> int:
+    """Nanoseconds that the probe takes on an undisturbed core; 0 if no rank had a core of its own."""
+    times = sorted(
+        each.probe_ns for report in reports.values() for part in report.segments.values() for each in part.alone_passes
+    )
+    return times[int(UNDISTURBED * len(times))] if times else 0
+
+
+def _runs(passes: Iterable[Pass]) -> tuple[tuple[int, ...], ...]:
+    return to_runs({each.number: each.ns for each in passes})
 
 
 def _ns(ps: float) -> float:

@@ -1,5 +1,7 @@
 #include "runtime/launch/stage.hpp"
 
+#include <random>
+
 #include "runtime/launch/host_thread.hpp"
 
 namespace apenet {
@@ -9,6 +11,11 @@ using namespace std::chrono_literals;
 
 constexpr auto time_on_stage = 500ms;
 constexpr auto time_to_warm = 100ms;  // the first part of it, while the caches fill
+
+// Differs from run to run, so that each recording of a program sees other parts of each rank alone.
+std::uint32_t any_of(std::uint32_t ranks) {
+  return static_cast<std::uint32_t>(std::random_device()() % ranks);
+}
 
 void move(int process_id, const cpu_set_t& to) {
   if (process_id == 0) return;
@@ -54,7 +61,8 @@ void Stage::turn(SharedMemory& shared, const std::vector<int>& process_ids) {
   if (!stage_) return;
   const auto now = WallClock::now();
   if (!rank_ || now >= until_) {
-    bring(shared, process_ids, rank_ ? (*rank_ + 1) % static_cast<std::uint32_t>(process_ids.size()) : 0);
+    const auto ranks = static_cast<std::uint32_t>(process_ids.size());
+    bring(shared, process_ids, rank_ ? (*rank_ + 1) % ranks : any_of(ranks));
     until_ = now + time_on_stage;
   }
   if (now >= warm_from_) shared.block(*rank_).turn.core = ipc::Core::own_and_warm;

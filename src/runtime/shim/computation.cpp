@@ -13,6 +13,7 @@
 
 #include "runtime/ipc/compute_table.hpp"
 #include "runtime/ipc/host_call.hpp"
+#include "runtime/shim/probe.hpp"
 #include "runtime/shim/real.hpp"
 #include "runtime/shim/segment_table.hpp"
 
@@ -68,7 +69,8 @@ struct Thread {
   std::uint32_t depth = 0;               // calls in progress
   std::uint32_t site = CallSites::none;  // of the call in progress, or of the last one
   Since since = Since::began;
-  std::int64_t left_ps = 0;  // its CPU clock at the end of that call
+  std::int64_t left_ps = 0;   // its CPU clock at the end of that call
+  std::int64_t probe_ns = 0;  // before the segment that began then; 0: not probed
 };
 
 constinit thread_local Thread own_thread __attribute__((tls_model("initial-exec")));
@@ -104,6 +106,10 @@ std::uint32_t site_of(const void* caller, const char* function) {
   return own.segments.sites().find(caller, function);
 }
 
+bool is_probed(ipc::Client& client) {
+  return process().mode == ComputeMode::record && client.block().turn.core != ipc::Core::shared;
+}
+
 void record(ipc::Client& client, std::uint32_t from, std::uint32_t to, std::int64_t spent_ps) {
   Process& own = process();
   // Long enough to count although the caches were cold at its begin.
@@ -111,9 +117,12 @@ void record(ipc::Client& client, std::uint32_t from, std::uint32_t to, std::int6
   const ipc::Core core = client.block().turn.core;
   const bool is_alone =
       core == ipc::Core::own_and_warm || (core == ipc::Core::own_and_cold && spent_ps >= long_segment_ps);
+  const std::int64_t probe_ns = is_alone ? std::max(own_thread.probe_ns, time_probe_ns()) : 0;
   const std::lock_guard<std::mutex> guard(own.mutex);
   Segment* segment = own.segments.find(from, to);
   if (segment == nullptr) return;
+  segment->passes.add(
+      {.number = segment->count, .time_ps = spent_ps, .probe_ns = probe_ns, .is_alone = is_alone});
   ++segment->count;
   (is_alone ? segment->alone : segment->beside).add(spent_ps);
 }
@@ -170,7 +179,9 @@ bool enter_program_call(const void* caller, const char* function, Callee callee)
 void leave_program_call() {
   Thread& thread = own_thread;
   if (--thread.depth > 0) return;
-  thread.since = virtual_client() != nullptr ? Since::left : Since::in_host;
+  ipc::Client* client = virtual_client();
+  thread.since = client != nullptr ? Since::left : Since::in_host;
+  if (client != nullptr && is_probed(*client)) thread.probe_ns = time_probe_ns();
   if (process().mode != ComputeMode::profile) thread.left_ps = cpu_time_ps();
 }
 

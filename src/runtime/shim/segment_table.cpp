@@ -23,6 +23,16 @@ void append_samples(std::string& to, const Samples& samples) {
   to += text.data();
 }
 
+// "number:nanoseconds:probe" of each pass.
+void append_passes(std::string& to, std::span<const Pass> passes, bool is_alone) {
+  to += "\t";
+  for (const Pass& pass : passes) {
+    if (pass.is_alone != is_alone) continue;
+    to += std::to_string(pass.number) + ":" + std::to_string((pass.time_ps + 500) / 1000) + ":" +
+          std::to_string(pass.probe_ns) + " ";
+  }
+}
+
 }  // namespace
 
 void Samples::add(std::int64_t ps) {
@@ -134,6 +144,8 @@ std::string SegmentTable::report(std::uint32_t rank, bool all) const {
              text_of(segment.to) + "\t" + function_of(segment.to) + "\t" + std::to_string(segment.count);
     append_samples(lines, segment.alone);
     append_samples(lines, segment.beside);
+    append_passes(lines, segment.passes.passes(), true);
+    append_passes(lines, segment.passes.passes(), false);
     lines += "\n";
   }
   return lines + "rank" + begin + std::to_string(charged) + "\t" + std::to_string(lost_) + "\n";

@@ -8,6 +8,7 @@
 
 #include "runtime/ipc/compute_table.hpp"
 #include "runtime/shim/call_sites.hpp"
+#include "runtime/shim/pass_times.hpp"
 
 namespace apenet::shim {
 
@@ -29,6 +30,7 @@ struct Segment {
   std::uint64_t count = 0;
   Samples alone;                                     // while the rank had a core for itself, with warm caches
   Samples beside;                                    // while other ranks ran on the core between its calls
+  PassTimes passes;                                  // ComputeMode::record
   std::int64_t cost_ps = ipc::ComputeCost::unknown;  // ComputeMode::profile
 };
 
