@@ -183,7 +183,12 @@ class Profile(_Part):
         content = self.model_dump(mode="json", by_alias=True, exclude={"segments"}, exclude_none=True)
         head = json.dumps(content)[:-1]
         lines = [
-            json.dumps(segment.model_dump(mode="json", by_alias=True, exclude_none=True)) for segment in self.segments
+            json.dumps(
+                segment.model_dump(
+                    mode="json", by_alias=True, exclude_none=True, exclude=None if segment.passes else {"passes"}
+                )
+            )
+            for segment in self.segments
         ]
         return (f'{head}, "segments": [\n' + ",\n".join(lines) + "\n]}\n").encode()
 
