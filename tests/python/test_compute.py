@@ -181,7 +181,7 @@ def test_a_fit_predicts_other_sizes(run, recorded, tmp_path, apenet):
     done = apenet("fit-compute", *paths, *options)
     assert done.returncode == 0, done.stderr
     said = json.loads(done.stdout)
-    assert said["segments_of_one_size"] == 0
+    assert (said["segments_of_one_size"], said["other_path"]) == (0, 0)
     assert len(said["held_out"]) == 3
     assert said["checks"][0]["unseen_share"] == 0
     profile = read_profile(fitted)
@@ -285,6 +285,25 @@ def kept_passes(path: Path) -> set[int]:
         for runs in (each.quiet, each.disturbed, each.shared)
         for number, _ in each.times(runs)
     }
+
+
+def test_passes_that_a_size_has_more_of_are_said(recorded, tmp_path, apenet):
+    """Half as many passes of a segment, of twice the time."""
+    path, small = recorded(4)[0], recorded(2)[0]
+    profile = json.loads(path.read_bytes())
+    (part,) = (
+        each for each in profile["segments"] if (each["from_call"], each["to_call"]) == ("MPI_Barrier", "MPI_Allreduce")
+    )
+    part.update(passes=[], count=part["count"] // 2, cost={"constant_ns": 2 * part["cost"]["constant_ns"]})
+    other = tmp_path / "other.json"
+    other.write_text(json.dumps(profile))
+    every = [each for of in (small, path) for each in read_profile(of).segments]
+    total = sum(each.count * each.cost.constant_ns for each in every)
+    share = sum(each.count * each.cost.constant_ns for each in every if each.key == (part["from"], part["to"])) / total
+    assert fit_profiles([small, other]).other_path == pytest.approx(share)
+    assert "of the time pass more often on a rank at one size" in re.sub(
+        r"\s+", " ", apenet("fit-compute", small, other).stdout
+    )
 
 
 def test_sizes():

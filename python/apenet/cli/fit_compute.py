@@ -87,6 +87,12 @@ def _print(fit: Fit, comparisons: tuple[Comparison, ...]) -> None:
         console.print(
             f"{fit.constant} segments passed at one size only: their time does not change with it", markup=False
         )
+    if fit.other_path >= LEAST_SHARE:
+        console.print(
+            f"segments with {fit.other_path:.0%} of the time pass more often on a rank at one size than at another: "
+            "their mean may be of other work there; leave sizes out at which the program takes another path",
+            markup=False,
+        )
     for part in comparisons:
         print_tables(Group(_compared(part)))
         if part.unseen_share > 0:

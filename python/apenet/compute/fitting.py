@@ -24,6 +24,7 @@ LEAST_SIZES = 2
 SIZES_FOR_ERROR = 3
 NOTHING_NS = 1e-9
 CLEARLY_BETTER = 0.5
+OTHER_PATH = 1.25
 _PREDICTORS = ("constant_ns", "per_site_ns", "per_inner_site_ns", "per_boundary_site_ns")
 _SITES, _INNER, _BOUNDARY = 1, 2, 3
 
@@ -51,13 +52,15 @@ class Fit:
     """A fitted profile.
 
     `combined`: the recordings, one for each size. `held_out`: one for each of them if there are enough. `constant`:
-    segments of one size.
+    segments of one size. `other_path`: the share of the recorded time in segments that a rank passes more often at one
+    size than at another, by more than OTHER_PATH: the passes of one size may do other work than those of another.
     """
 
     profile: Profile
     combined: tuple[Combined, ...]
     held_out: tuple[Held, ...]
     constant: int
+    other_path: float
 
     def to_json(self) -> dict[str, Any]:
         """For --json."""
@@ -66,6 +69,7 @@ class Fit:
             "sizes": [vars(part.size) if part.size else None for part in self.profile.recorded],
             "segments": len(self.profile.segments),
             "segments_of_one_size": self.constant,
+            "other_path": self.other_path,
             "error": self.profile.error,
             "combined": [each.to_json() for each in self.combined],
             "held_out": [vars(held) for held in self.held_out],
@@ -143,7 +147,23 @@ def fit_profiles(paths: Sequence[Path]) -> Fit:
             "segments": tuple(segment for segment, _ in segments),
         }
     )
-    return Fit(profile, tuple(combined), held_out, sum(points == 1 for _, points in segments))
+    constant = sum(points == 1 for _, points in segments)
+    return Fit(profile, tuple(combined), held_out, constant, _other_path(profiles))
+
+
+def _other_path(profiles: Sequence[Profile]) -> float:
+    passes: dict[Key, list[float]] = {}
+    time: dict[Key, float] = {}
+    for profile in profiles:
+        counts: dict[Key, int] = {}
+        for segment in profile.segments:
+            counts[segment.key] = counts.get(segment.key, 0) + segment.count
+            time[segment.key] = time.get(segment.key, 0.0) + weight(segment)
+        for key, count in counts.items():
+            passes.setdefault(key, []).append(count / profile.recorded[0].ranks)
+    other = sum(time[key] for key, of_sizes in passes.items() if max(of_sizes) > OTHER_PATH * min(of_sizes))
+    total = sum(time.values())
+    return other / total if total > 0 else 0.0
 
 
 def compare(profile: Profile, paths: Sequence[Path]) -> tuple[Comparison, ...]:
