@@ -140,35 +140,48 @@ def test_the_first_rank_is_a_class_of_its_own_where_it_differs():
 def test_the_frontier_is_a_product_below_all_passes():
     draw = random.Random(3)
     times = {(r, k): [round(1e5 * (1 + r) * (2 + k) * (1 + draw.random()))] for r in range(4) for k in range(9)}
-    of_pass, of_rank = frontier(times)
+    of_pass, of_rank = frontier(times, times)
     assert all(of_pass[k] * of_rank[r] <= ns[0] * (1 + 1e-9) for (r, k), ns in times.items())
     exact = {(r, k): [1000 * (1 + r) * (2 + k)] for r in range(4) for k in range(9)}
-    of_pass, of_rank = frontier(exact)
+    of_pass, of_rank = frontier(exact, exact)
     assert all(of_pass[k] * of_rank[r] == pytest.approx(ns[0]) for (r, k), ns in exact.items())
 
 
 def test_ranks_that_nothing_relates_count_as_equal():
-    _, of_rank = frontier({(0, 0): [100], (0, 1): [100], (1, 2): [500], (1, 3): [700]})
+    apart = {(0, 0): [100], (0, 1): [100], (1, 2): [500], (1, 3): [700]}
+    _, of_rank = frontier(apart, apart)
     assert of_rank == {0: pytest.approx(1), 1: pytest.approx(1)}
 
 
 def test_passes_without_time_stay_so():
-    of_pass, _ = frontier({(0, 0): [0], (1, 0): [3], (0, 1): [0], (1, 1): [0], (0, 2): [8], (1, 2): [8]})
+    times = {(0, 0): [0], (1, 0): [3], (0, 1): [0], (1, 1): [0], (0, 2): [8], (1, 2): [8]}
+    of_pass, _ = frontier(times, times)
     assert of_pass == {0: 0, 1: 0, 2: pytest.approx(8)}
 
 
-def test_quiet_passes_count_where_there_are_some():
-    """The disturbed pass 0 is shorter than the quiet one: the clock erred, or the disturbance lay elsewhere."""
-    passes = (RankPasses(rank=0, count=2, quiet=own(100), disturbed=((1, 300),)),)
-    other = (RankPasses(rank=0, count=2, disturbed=own(90, 200)),)
-    assert mean(combine([profile(passes, 0), profile(other, 0)]).profile) == (100 + 200) / 2
+def test_disturbed_passes_do_not_count_beside_quiet_ones():
+    """Rank 1 has no quiet pass that could tell how it differs from rank 0, so it counts as equal."""
+    passes = (
+        RankPasses(rank=0, count=4, quiet=own(100, 200, 100, 200)),
+        RankPasses(rank=1, count=4, disturbed=own(150, 300, 150, 300)),
+    )
+    assert mean(combine([profile(passes, 0), profile(passes, 0)]).profile) == pytest.approx(150)
+
+
+def test_no_pass_is_shorter_than_the_estimate():
+    """A disturbance in the middle of a quiet pass, which no probe sees; another recording has a shorter pass."""
+    one = profile((RankPasses(rank=0, count=2, quiet=own(400, 100)),), 0)
+    other = profile((RankPasses(rank=0, count=2, disturbed=own(300, 200)),), 0)
+    assert mean(combine([one, other]).profile) == (300 + 100) / 2
 
 
 def test_a_recording_on_a_slow_core_has_no_quiet_passes():
     """Its probe was never as fast as that of the other recording: the host was disturbed all the time."""
-    slow = profile((RankPasses(rank=0, count=2, quiet=own(150, 150)),), 150, probe_ns=2 * PROBE_NS)
-    fast = profile((RankPasses(rank=0, count=2, quiet=own(160), disturbed=((1, 170),)),), 165)
-    assert mean(combine([slow, fast]).profile) == (160 + 150) / 2
+    nothing = RankPasses(rank=0, count=4), RankPasses(rank=1, count=4)
+    fast = profile((RankPasses(rank=0, count=4, quiet=own(*[100] * 4)), nothing[1]), 0)
+    late = (nothing[0], RankPasses(rank=1, count=4, quiet=own(*[150] * 4)))
+    assert mean(combine([fast, profile(late, 0)]).profile) == pytest.approx(125)
+    assert mean(combine([fast, profile(late, 0, probe_ns=2 * PROBE_NS)]).profile) == pytest.approx(100)
 
 
 def test_shared_cores_do_not_mix_with_own_ones():

@@ -20,8 +20,8 @@ from apenet.compute.profile import Cost, Profile, RankClass, RankPasses, Segment
 from apenet.compute.recording import LEAST_ALONE, LEAST_DIFFERENCE, QUIET, weight
 from apenet.compute.size import Size
 
-ALIKE = 0.5
-"""How strongly ranks count as equal, in passes: the estimate has a difference if one pass more than this shows it."""
+ALIKE = 2.0
+"""A rank differs from the others if more passes than these show it: one or two may have been disturbed."""
 
 Passes = dict[tuple[int, int], list[int]]
 """Nanoseconds by rank and number of the pass."""
@@ -170,7 +170,7 @@ def _undisturbed(found: Sequence[tuple[bool, Sequence[Segment]]]) -> Iterable[Se
 def _means(passes: Sequence[tuple[bool, RankPasses]], counts: Mapping[int, int]) -> dict[int, float]:
     """Nanoseconds of a pass of each rank."""
     ranks = sorted({each.rank for _, each in passes})
-    of_pass, of_rank = frontier(_chosen(passes, sum(counts[rank] for rank in ranks)))
+    of_pass, of_rank = frontier(*_chosen(passes, sum(counts[rank] for rank in ranks)))
     usual = fmean(of_rank.values())
     every = fmean(of_pass.values())
     means = {}
@@ -180,10 +180,11 @@ def _means(passes: Sequence[tuple[bool, RankPasses]], counts: Mapping[int, int])
     return means
 
 
-def _chosen(passes: Sequence[tuple[bool, RankPasses]], count: int) -> Passes:
-    """The passes that count: of each number those on an undisturbed core of the rank's own, or else on any own one.
+def _chosen(passes: Sequence[tuple[bool, RankPasses]], count: int) -> tuple[Passes, Passes]:
+    """The passes that count, and those that bound the times from above.
 
-    Every pass counts if too few ran on a core of the rank's own.
+    Of each pass number the quiet passes count, or else the disturbed ones. All of these are bounds. Passes on shared
+    cores count, as all others do, if few are known on cores of the ranks' own.
     """
     quiet: Passes = {}
     own: Passes = {}
@@ -197,21 +198,22 @@ def _chosen(passes: Sequence[tuple[bool, RankPasses]], count: int) -> Passes:
             for number, ns in each.times(runs):
                 for kind in to:
                     kind.setdefault((each.rank, number), []).append(ns)
-    if len(own) < min(LEAST_ALONE, count / 2):
-        return every
+    if len(own) < min(LEAST_ALONE, count):
+        return every, every
     known = {number for _, number in quiet}
-    return quiet | {key: times for key, times in own.items() if key[1] not in known}
+    return quiet | {key: times for key, times in own.items() if key[1] not in known}, own
 
 
-def frontier(passes: Passes) -> tuple[dict[int, float], dict[int, float]]:
-    """The times of passes and the factors of ranks, of which the products are the largest below all passes.
+def frontier(passes: Passes, bounds: Passes) -> tuple[dict[int, float], dict[int, float]]:
+    """The times of passes and the factors of ranks, of which the products are the largest below all bounds.
 
-    Each pass counts by its time. Ranks count as equal where nothing relates them.
+    `bounds` are all passes, also those of `passes`, which are to be near the products and count by their times. Ranks
+    count as equal where nothing relates them.
     """
     from scipy.optimize import linprog  # noqa: PLC0415 (slow import)
     from scipy.sparse import coo_array  # noqa: PLC0415
 
-    least = {key: min(times) for key, times in passes.items()}
+    least = {key: min(times) for key, times in bounds.items()}
     of_pass: dict[int, float] = {}
     for (_, number), ns in least.items():
         of_pass[number] = min(ns, of_pass.get(number, ns))
@@ -230,10 +232,11 @@ def frontier(passes: Passes) -> tuple[dict[int, float], dict[int, float]]:
     usual = fmean(of_pass[number] for number in numbers)
     gain = np.zeros(len(numbers) + 2 * size)
     gain[-size:] = -ALIKE
-    for rank, number in least:
-        share = len(passes[rank, number]) * of_pass[number] / usual
-        gain[column[number]] += share
-        gain[factor[rank]] += share
+    for (rank, number), times in passes.items():
+        if number in column:
+            share = len(times) * of_pass[number] / usual
+            gain[column[number]] += share
+            gain[factor[rank]] += share
     entries = [(row, at, 1) for row, (rank, number) in enumerate(least) for at in (column[number], factor[rank])]
     limits = list(np.log(list(least.values()))) + 2 * size * [0.0]
     for i, at in enumerate(factor.values()):
@@ -242,7 +245,10 @@ def frontier(passes: Passes) -> tuple[dict[int, float], dict[int, float]]:
             entries += [(row, at, sign), (row, at + size, -1)]
     rows, columns, values = zip(*entries, strict=True)
     matrix = coo_array((values, (rows, columns)), shape=(len(limits), len(gain))).tocsr()
-    solved = linprog(-gain, A_ub=matrix, b_ub=limits, bounds=(None, None), method="highs")
+    # The interior-point method takes a tenth of the simplex method's time for thousands of passes.
+    solved = linprog(-gain, A_ub=matrix, b_ub=limits, bounds=(None, None), method="highs-ipm")
+    if not solved.success:
+        raise RuntimeError(f"the passes of a segment have no frontier: {solved.message}")
     times = np.exp(solved.x)
     return (
         of_pass | {number: float(times[at]) for number, at in column.items()},

@@ -106,25 +106,21 @@ std::uint32_t site_of(const void* caller, const char* function) {
   return own.segments.sites().find(caller, function);
 }
 
-bool is_probed(ipc::Client& client) {
-  return process().mode == ComputeMode::record && client.block().turn.core != ipc::Core::shared;
+bool is_alone(ipc::Client& client) {
+  return client.block().turn.core == ipc::Core::own_and_warm;
 }
 
 void record(ipc::Client& client, std::uint32_t from, std::uint32_t to, std::int64_t spent_ps) {
   Process& own = process();
-  // Long enough to count although the caches were cold at its begin.
-  constexpr std::int64_t long_segment_ps = 20'000'000'000;
-  const ipc::Core core = client.block().turn.core;
-  const bool is_alone =
-      core == ipc::Core::own_and_warm || (core == ipc::Core::own_and_cold && spent_ps >= long_segment_ps);
-  const std::int64_t probe_ns = is_alone ? std::max(own_thread.probe_ns, time_probe_ns()) : 0;
+  const bool alone = is_alone(client);
+  const std::int64_t probe_ns = alone ? std::max(own_thread.probe_ns, time_probe_ns()) : 0;
   const std::lock_guard<std::mutex> guard(own.mutex);
   Segment* segment = own.segments.find(from, to);
   if (segment == nullptr) return;
   segment->passes.add(
-      {.number = segment->count, .time_ps = spent_ps, .probe_ns = probe_ns, .is_alone = is_alone});
+      {.number = segment->count, .time_ps = spent_ps, .probe_ns = probe_ns, .is_alone = alone});
   ++segment->count;
-  (is_alone ? segment->alone : segment->beside).add(spent_ps);
+  (alone ? segment->alone : segment->beside).add(spent_ps);
 }
 
 // What the profile says of the segment; 0 if it has none.
@@ -181,7 +177,8 @@ void leave_program_call() {
   if (--thread.depth > 0) return;
   ipc::Client* client = virtual_client();
   thread.since = client != nullptr ? Since::left : Since::in_host;
-  if (client != nullptr && is_probed(*client)) thread.probe_ns = time_probe_ns();
+  if (client != nullptr && process().mode == ComputeMode::record && is_alone(*client))
+    thread.probe_ns = time_probe_ns();
   if (process().mode != ComputeMode::profile) thread.left_ps = cpu_time_ps();
 }
 
