@@ -211,8 +211,7 @@ def test_a_fit_knows_inner_sites_and_boundaries(recorded, tmp_path):
     paths = []
     for ranks, given in lattice.items():
         size = parse_size(given, ranks)
-        inner = size.sites - size.boundary
-        times = (30 * inner, 70 * size.boundary, 1000 + 2 * size.sites, 20 * inner + 50 * size.boundary)
+        times = (30 * size.inner, 70 * size.halo, 1000 + 2 * size.sites, 20 * size.inner + 50 * size.halo)
         parts = [
             {**model["segments"][0], "from": f"segments+{i}", "cost": {"constant_ns": ns}} for i, ns in enumerate(times)
         ]
@@ -308,9 +307,10 @@ def test_passes_that_a_size_has_more_of_are_said(recorded, tmp_path, apenet):
 
 def test_sizes():
     whole = parse_size("16x16x16x32/2x2x1x4", 16)
-    assert (whole.sites, whole.boundary) == (8 * 8 * 16 * 8, 8 * 8 * 16 * 8 - 6 * 6 * 16 * 6)
-    assert (parse_size("1e3", 5).sites, parse_size("4x4/1x1", 1).boundary) == (1000, 0)
-    assert parse_size("2x4/2x1", 2).boundary == parse_size("2x4/2x1", 2).sites == 4
+    assert whole.counts == (8 * 8 * 16 * 8, 6 * 6 * 16 * 6, 3 * 2 * 8 * 16 * 8)
+    assert parse_size("1e3", 5).counts == (1000, 1000, 0)
+    assert parse_size("4x4/1x1", 1).counts == (16, 16, 0)
+    assert parse_size("2x4/2x1", 2).counts == (4, 0, 8)
 
 
 @pytest.mark.parametrize(

@@ -144,14 +144,14 @@ def _size_of(path: Path, profile: Profile, job: Job) -> Size:
             f"{job.ranks} as in this run, or a profile fitted to several sizes (apenet fit-compute)",
         )
     if job.size is not None and recorded.size is not None:
-        same = (job.size.sites, job.size.boundary) == (recorded.size.sites, recorded.size.boundary)
+        same = job.size.counts == recorded.size.counts
         if not same:
             raise ProfileError(
                 path,
                 "size",
                 recorded.size.given,
-                f"{job.size.given} as in this run ({job.size.sites:.0f} sites of a rank, {job.size.boundary:.0f} at a "
-                "boundary), or a profile fitted to several sizes (apenet fit-compute)",
+                f"{job.size.given} as in this run ({job.size.sites:.0f} sites of a rank, {job.size.halo:.0f} in "
+                "its faces), or a profile fitted to several sizes (apenet fit-compute)",
             )
     return job.size or recorded.size or Size.of_share(job.ranks)
 

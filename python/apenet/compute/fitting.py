@@ -25,8 +25,8 @@ SIZES_FOR_ERROR = 3
 NOTHING_NS = 1e-9
 CLEARLY_BETTER = 0.5
 OTHER_PATH = 1.25
-_PREDICTORS = ("constant_ns", "per_site_ns", "per_inner_site_ns", "per_boundary_site_ns")
-_SITES, _INNER, _BOUNDARY = 1, 2, 3
+_PREDICTORS = ("constant_ns", "per_site_ns", "per_inner_site_ns", "per_halo_site_ns")
+_SITES, _INNER, _HALO = 1, 2, 3
 
 
 @dataclass(frozen=True)
@@ -203,9 +203,9 @@ def _compare(profile: Profile, combined: Combined) -> Comparison:
 
 def _combined(profiles: Sequence[Profile], sizes: Sequence[Size]) -> list[Combined]:
     """One recording for each size."""
-    groups: dict[tuple[int, float, float], list[Profile]] = {}
+    groups: dict[tuple[int, float, float, float], list[Profile]] = {}
     for profile, size in zip(profiles, sizes, strict=True):
-        groups.setdefault((profile.recorded[0].ranks, size.sites, size.boundary), []).append(profile)
+        groups.setdefault((profile.recorded[0].ranks, *size.counts), []).append(profile)
     return [combine(group) for group in groups.values()]
 
 
@@ -290,7 +290,7 @@ def _pooled(points: Sequence[Point]) -> Point:
 
 def _fit_segment(points: Sequence[Point], ranks: RankClass) -> Segment:
     sizes = [point.size for point in points]
-    rows = np.array([[1.0, size.sites, size.sites - size.boundary, size.boundary] for size in sizes])
+    rows = np.array([[1.0, *size.counts] for size in sizes])
     means = np.array([point.segment.cost.constant_ns for point in points])
     chosen, error = _choose(rows, means)
     values = dict(zip((_PREDICTORS[i] for i in chosen), _solve(rows[:, chosen], means), strict=True))
@@ -310,12 +310,12 @@ def _fit_segment(points: Sequence[Point], ranks: RankClass) -> Segment:
 def _choose(rows: NDArray[np.float64], means: NDArray[np.float64]) -> tuple[list[int], float | None]:
     """The predictors, and the largest relative error of a size left out, if that can be known.
 
-    Work goes with the inner and the boundary sites, or with a constant and the sites where no boundary is known. Others
-    are chosen only if they err much less on sizes left out: with few sizes, small differences are chance.
+    Work goes with the inner and the halo sites, or with a constant and the sites where no halo is known. Others are
+    chosen only if they err much less on sizes left out: with few sizes, small differences are chance.
     """
-    has_boundary = bool(np.any(rows[:, _BOUNDARY]))
-    usable = [0, _SITES, _INNER, _BOUNDARY] if has_boundary else [0, _SITES]
-    usual = [_INNER, _BOUNDARY] if has_boundary else [0, _SITES]
+    has_halo = bool(np.any(rows[:, _HALO]))
+    usable = [0, _SITES, _INNER, _HALO] if has_halo else [0, _SITES]
+    usual = [_INNER, _HALO] if has_halo else [0, _SITES]
     known = len(means)
     if known < SIZES_FOR_ERROR:
         return ([0] if known == 1 else usual), None
@@ -324,8 +324,8 @@ def _choose(rows: NDArray[np.float64], means: NDArray[np.float64]) -> tuple[list
     limit = CLEARLY_BETTER * sum(errors)
     for length in range(1, min(len(usable), known - 1) + 1):
         for chosen in map(list, combinations(usable, length)):
-            if {_SITES, _INNER, _BOUNDARY} <= set(chosen):
-                continue  # one is the sum of the others
+            if {_SITES, _INNER, _HALO} <= set(chosen):
+                continue  # but for the edges, one is the sum of the others
             others = _errors(rows, means, chosen)
             if sum(others) < limit:
                 best, errors, limit = chosen, others, sum(others)

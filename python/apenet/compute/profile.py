@@ -46,20 +46,20 @@ class HostSpeed(_Part):
 
 
 class Cost(_Part):
-    """The time of a segment: a constant, and a part for each site, or for each inner site and each at a boundary."""
+    """The time of a segment: a constant, and parts for each site, inner site and halo site (Size)."""
 
     constant_ns: Nanoseconds = 0.0
     per_site_ns: Nanoseconds = 0.0
     per_inner_site_ns: Nanoseconds = 0.0
-    per_boundary_site_ns: Nanoseconds = 0.0
+    per_halo_site_ns: Nanoseconds = 0.0
 
     def at(self, size: Size) -> float:
         """Nanoseconds at this size."""
         return (
             self.constant_ns
             + self.per_site_ns * size.sites
-            + self.per_inner_site_ns * (size.sites - size.boundary)
-            + self.per_boundary_site_ns * size.boundary
+            + self.per_inner_site_ns * size.inner
+            + self.per_halo_site_ns * size.halo
         )
 
 

@@ -16,18 +16,28 @@ _MOST = 10**15
 
 
 class Size(BaseModel):
-    """The size of one rank's part: sites in all, and those of them at a boundary to another rank."""
+    """The size of one rank's part.
+
+    `inner`: of its sites, those without a neighbour on another rank. `halo`: of all its faces to other ranks the sites
+    together, so that a site in an edge counts for each of its faces.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     given: str
     sites: float = Field(gt=0, le=_MOST, allow_inf_nan=False)
-    boundary: float = Field(ge=0, le=_MOST, allow_inf_nan=False)
+    inner: float = Field(ge=0, le=_MOST, allow_inf_nan=False)
+    halo: float = Field(ge=0, le=12 * _MOST, allow_inf_nan=False)
+
+    @property
+    def counts(self) -> tuple[float, float, float]:
+        """What the times of segments depend on."""
+        return self.sites, self.inner, self.halo
 
     @classmethod
     def of_share(cls, ranks: int) -> Self:
         """Where nothing is said: each rank has an equal share of one problem."""
-        return cls(given=f"1/{ranks} of the problem", sites=1 / ranks, boundary=0)
+        return cls(given=f"1/{ranks} of the problem", sites=1 / ranks, inner=1 / ranks, halo=0)
 
 
 def parse_size(text: str, ranks: int) -> Size:
@@ -44,7 +54,9 @@ def parse_size(text: str, ranks: int) -> Size:
         raise InputError("size", text, f"a process grid of {ranks} ranks: this one has {math.prod(grid)}")
     local = [extent // parts for extent, parts in zip(whole, grid, strict=True)]
     inner = math.prod(max(extent - 2, 0) if parts > 1 else extent for extent, parts in zip(local, grid, strict=True))
-    return _checked(text, math.prod(local), math.prod(local) - inner)
+    sites = math.prod(local)
+    halo = sum(2 * sites // extent for extent, parts in zip(local, grid, strict=True) if parts > 1)
+    return _checked(text, sites, inner, halo)
 
 
 def _number(text: str) -> Size:
@@ -52,10 +64,10 @@ def _number(text: str) -> Size:
         sites = float(text)
     except ValueError:
         raise InputError("size", text, EXPECTED) from None
-    return _checked(text, sites, 0)
+    return _checked(text, sites, sites, 0)
 
 
-def _checked(text: str, sites: float, boundary: float) -> Size:
+def _checked(text: str, sites: float, inner: float, halo: float) -> Size:
     if not 0 < sites <= _MOST:
         raise InputError("size", text, EXPECTED)
-    return Size(given=text, sites=sites, boundary=boundary)
+    return Size(given=text, sites=sites, inner=inner, halo=halo)
