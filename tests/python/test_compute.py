@@ -305,6 +305,20 @@ def test_passes_that_a_size_has_more_of_are_said(recorded, tmp_path, apenet):
     )
 
 
+def test_recordings_of_one_size_become_one_that_holds_for_it_alone(run, recorded, tmp_path, apenet):
+    path, _ = recorded(2)
+    whole = tmp_path / "whole.json"
+    done = apenet("fit-compute", *slowed(path, tmp_path), "--to-profile", whole)
+    assert "one size, for which alone the profile holds" in re.sub(r"\s+", " ", done.stdout)
+    given, made = read_profile(path), read_profile(whole)
+    assert not made.is_fitted
+    assert not any(part.passes for part in made.segments)
+    least = sum(part.count * part.cost.constant_ns for part in given.segments)
+    assert sum(part.count * part.cost.constant_ns for part in made.segments) == pytest.approx(least, rel=0.3)
+    assert run(2, whole).returncode == 0
+    assert "ranks = 2: expected 4 as in this run" in run(4, whole).stderr
+
+
 def test_sizes():
     whole = parse_size("16x16x16x32/2x2x1x4", 16)
     assert whole.counts == (8 * 8 * 16 * 8, 6 * 6 * 16 * 6, 3 * 2 * 8 * 16 * 8)
@@ -392,7 +406,7 @@ def test_a_profile_of_something_else_is_named(run, recorded, tmp_path, program, 
         (run(2, "record:"), "compute = ", "record:FILE"),
         (run(2, f"record:{program}"), "compute = ", "expected"),
         (apenet("fit-compute", path), "FILE = 1", "at least two recordings"),
-        (apenet("fit-compute", path, path), "size = ", "at least two sizes"),
+        (apenet("fit-compute", path, path), "FILE = ", "each recording once"),
     ]
     for done, name, expected in cases:
         said = re.sub(r"\s+", " ", done.stderr)

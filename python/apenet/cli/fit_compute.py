@@ -25,8 +25,8 @@ def fit_compute(
         typer.Argument(
             metavar="FILE...",
             parser=path_of("file", "a compute profile"),
-            help="Recordings of one program at two or more sizes (apenet run --compute record:FILE); several of one "
-            "size count as one, without the time that other load on the host took.",
+            help="Recordings of one program (apenet run --compute record:FILE) at two or more sizes, or several of "
+            "one size; those of one size count as one, without the time that other load on the host took.",
         ),
     ],
     to_profile: Annotated[
@@ -69,7 +69,8 @@ def fit_compute(
 def _print(fit: Fit, comparisons: tuple[Comparison, ...]) -> None:
     profile = fit.profile
     console = output()
-    console.print(f"{profile.program}: {len(profile.segments)} segments, {len(profile.recorded)} sizes", markup=False)
+    known = f"{len(profile.recorded)} sizes" if profile.is_fitted else "one size, for which alone the profile holds"
+    console.print(f"{profile.program}: {len(profile.segments)} segments, {known}", markup=False)
     combined = [*fit.combined, *(part.combined for part in comparisons)]
     if any(each.recordings > 1 for each in combined):
         print_tables(Group(_disturbance(combined)))
@@ -81,7 +82,7 @@ def _print(fit: Fit, comparisons: tuple[Comparison, ...]) -> None:
         for held in fit.held_out:
             table.add_row(str(held.ranks), held.size, f"{held.error:+.1%}")
         print_tables(Group(table))
-    else:
+    elif profile.is_fitted:
         console.print("error: not known, because two sizes determine the fit; record a third", markup=False)
     if fit.constant:
         console.print(

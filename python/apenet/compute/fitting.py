@@ -127,13 +127,15 @@ class Comparison:
 def fit_profiles(paths: Sequence[Path]) -> Fit:
     """Fits recordings of one program on one host at several sizes. Raises ProfileError and InputError.
 
-    Several recordings of one size count as one, without what other load on the host took (combining.py).
+    Several recordings of one size count as one, without what other load on the host took (combining.py). If all are of
+    one size, the profile is their combination and holds for it alone.
     """
     given = [read_profile(path) for path in paths]
     combined = _combined(given, _checked(paths, given))
     profiles = [each.profile for each in combined]
     sizes = [_known_size(profile) for profile in profiles]
-    segments = list(_fitted(profiles, sizes))
+    is_fitted = len(profiles) > 1
+    segments = list(_fitted(profiles, sizes)) if is_fitted else [(part, LEAST_SIZES) for part in _alone(profiles[0])]
     held_out = tuple(_held_out(profiles, sizes)) if len(profiles) >= SIZES_FOR_ERROR else ()
     profile = profiles[0].model_copy(
         update={
@@ -141,7 +143,7 @@ def fit_profiles(paths: Sequence[Path]) -> Fit:
             "modules": dict(sorted({name: of for each in given for name, of in each.modules.items()}.items())),
             "host": max((each.host for each in given), key=lambda host: host.flops_per_second),
             "recorded": tuple(each.recorded[0] for each in profiles),
-            "is_fitted": True,
+            "is_fitted": is_fitted,
             "probe_ns": None,
             "error": round(max(abs(held.error) for held in held_out), 4) if held_out else None,
             "segments": tuple(segment for segment, _ in segments),
@@ -149,6 +151,11 @@ def fit_profiles(paths: Sequence[Path]) -> Fit:
     )
     constant = sum(points == 1 for _, points in segments)
     return Fit(profile, tuple(combined), held_out, constant, _other_path(profiles))
+
+
+def _alone(profile: Profile) -> Iterable[Segment]:
+    """The segments of combined recordings, without their single passes."""
+    return (segment.model_copy(update={"passes": ()}) for segment in profile.segments)
 
 
 def _other_path(profiles: Sequence[Profile]) -> float:
@@ -216,13 +223,17 @@ def _known_size(profile: Profile) -> Size:
 
 def _checked(paths: Sequence[Path], profiles: Sequence[Profile]) -> list[Size]:
     if len(paths) < LEAST_SIZES:
-        raise InputError("FILE", len(paths), "at least two recordings, of different sizes")
+        raise InputError("FILE", len(paths), "at least two recordings, of several sizes or of one")
+    if len({path.resolve() for path in paths}) < len(paths):
+        twice = next(path for path in paths if [other.resolve() for other in paths].count(path.resolve()) > 1)
+        raise InputError("FILE", twice, "each recording once")
     for path, profile in zip(paths, profiles, strict=True):
         _check_same(path, profile, profiles[0])
     has_sizes = profiles[0].recorded[0].size is not None
     sizes = [_size(path, profile, has_sizes=has_sizes) for path, profile in zip(paths, profiles, strict=True)]
-    if len({size.sites for size in sizes}) < LEAST_SIZES:
-        raise ProfileError(paths[1], "size", sizes[1].given, "recordings of at least two sizes")
+    kinds = {(profile.recorded[0].ranks, size.counts) for profile, size in zip(profiles, sizes, strict=True)}
+    if len(kinds) > 1 and len({size.sites for size in sizes}) < LEAST_SIZES:
+        raise ProfileError(paths[1], "size", sizes[1].given, "recordings of at least two sizes, or of one alone")
     return sizes
 
 
