@@ -3,8 +3,8 @@
 On a torus or mesh each dimension of the grid of ranks lies along one dimension of the machine. Two dimensions of two
 ranks each also fold onto a ring of four nodes, in the order of a Gray code, because a ring of four is a square.
 
-`apenet.machine.cart` folds any given grid. Here the grid is chosen, and of those that `cart` can fold, the one with the
-smallest surface is a single line of ranks if each rank's part of the lattice is given: no lattice is divided so.
+`apenet.machine.cart` folds any given grid. Here the grid is chosen, too, and each of its dimensions has one of the
+machine.
 """
 
 from __future__ import annotations
@@ -48,15 +48,22 @@ class Decomposition:
 
 
 def decompose(machine: Machine, ranks: int, lattice: Sequence[int], *, strong: bool) -> Decomposition:
-    """The grid with the smallest surface among those that keep the most neighbours on neighbouring nodes.
+    """The best grid among those that keep the most neighbours on neighbouring nodes.
 
-    `lattice` is the whole lattice if `strong`, and otherwise the part of each rank. Parts have even extents, so that
-    both parities have the same sites everywhere. Raises InputError if no grid divides the lattice so.
+    `lattice` is the whole lattice if `strong`, and the grid gives its parts the smallest surface. Otherwise it is the
+    part of each rank, and the grid gives the whole lattice the smallest surface, as lattices of a study grow in all
+    dimensions: a line of ranks would have fewer faces. Parts have even extents, so that both parities have the same
+    sites everywhere. Raises InputError if no grid divides the lattice so.
     """
-    scored = [
-        ((_open_rings(grid, arrangement, machine), _surface(local, grid), grid[::-1], arrangement), local)
+    divided = (
+        (grid, local)
         for grid in factors((ranks,) * DIMENSIONS, ranks)
         if (local := _divided(lattice, grid) if strong else tuple(lattice)) is not None
+    )
+    scored = [
+        ((_open_rings(grid, arrangement, machine), surface, grid[::-1], arrangement), local)
+        for grid, local in divided
+        for surface in [_surface(local, grid) if strong else _whole_surface(local, grid)]
         for arrangement in _arrangements(grid, machine.dims)
     ]
     if not scored:
@@ -102,6 +109,10 @@ def _divided(lattice: Sequence[int], grid: tuple[int, ...]) -> tuple[int, ...] |
 
 def _surface(local: tuple[int, ...], grid: tuple[int, ...]) -> float:
     return sum(2 / extent for extent, ranks in zip(local, grid, strict=True) if ranks > 1)
+
+
+def _whole_surface(local: tuple[int, ...], grid: tuple[int, ...]) -> float:
+    return sum(2 / (extent * ranks) for extent, ranks in zip(local, grid, strict=True))
 
 
 def _arrangements(grid: tuple[int, ...], dims: Sequence[int]) -> Iterator[tuple[Along, ...]]:
