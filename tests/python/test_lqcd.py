@@ -216,6 +216,13 @@ def test_a_switched_network_gets_the_smallest_surface():
     )
 
 
+@pytest.mark.parametrize(("name", "grid"), [("pax", (4, 4, 4, 2)), ("ape128", (8, 4, 4, 1))])
+def test_a_lattice_that_grows_with_the_ranks_grows_in_all_dimensions(name, grid):
+    """A line of ranks would have the smallest surface of a part."""
+    parts = decompose(apenet.machine(name), 128, (32, 32, 32, 64), strong=False)
+    assert (parts.grid, parts.local) == (grid, (32, 32, 32, 64))
+
+
 def test_strong_and_weak_scaling(tmp_path):
     result = apenet.bench.lqcd(["ape16", "ideal"], lattice="8x4x4x4", ranks=[1, 4, 32], layer="apelib")
     ape16, ideal = result.machines

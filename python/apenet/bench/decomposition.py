@@ -3,8 +3,8 @@
 On a torus or mesh each dimension of the grid of ranks lies along one dimension of the machine. Two dimensions of two
 ranks each also fold onto a ring of four nodes, in the order of a Gray code, because a ring of four is a square.
 
-`apenet.machine.cart` folds any given grid. Here the grid is chosen, too, and each of its dimensions has one of the
-machine.
+`apenet.machine.cart` folds a given grid onto any block of nodes. Here the grid itself is chosen, and only among such
+simple placements.
 """
 
 from __future__ import annotations
