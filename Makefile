@@ -10,6 +10,8 @@ BIN := $(CURDIR)/$(VENV)/bin
 export PATH := $(BIN):$(PATH)
 # Python compiles what is imported; to compile every module of every package takes 20 s.
 export PIP_NO_COMPILE := 1
+# With this variable, every start of the command would compile the half second's worth that it imports.
+unexport PYTHONDONTWRITEBYTECODE
 # ninja would take make's job server for its own, which only make's own recipes can reach.
 ALONE := env --unset=MAKEFLAGS
 PIP := $(ALONE) $(BIN)/python -m pip --disable-pip-version-check --quiet
