@@ -2,7 +2,9 @@
 
 import contextlib
 import faulthandler
+import functools
 import gc
+import importlib
 import os
 import signal
 import subprocess
@@ -13,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import apenet_command
-from apenet import cli  # noqa: F401 (imported before the fork)
+from apenet import cli, machine
 
 _APENET = Path(sys.executable).with_name("apenet")
 _BROKEN_TEST = 70
@@ -32,6 +34,7 @@ def start_forked(
     The environment must hold no variable that Python or a library reads while `apenet` is imported. Other options are
     those of Popen.
     """
+    _prepare()
     command = [str(_APENET), *map(str, arguments)]
     before = _descriptors()
 
@@ -44,6 +47,15 @@ def start_forked(
 
     options = {**_ALONE, "restore_signals": False, **options}
     return subprocess.Popen(command, preexec_fn=be_the_command, **options)  # noqa: PLW1509
+
+
+@functools.cache
+def _prepare() -> None:
+    """Imports and builds what each command would by itself: slow libraries, the parser, the checks of machine files."""
+    for module in ("matplotlib.pyplot", "scipy.optimize"):
+        importlib.import_module(module)
+    cli.command()
+    machine("ape16")
 
 
 def start_interpreter(arguments: Sequence[str | Path], **options: object) -> subprocess.Popen:

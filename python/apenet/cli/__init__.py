@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -27,6 +28,9 @@ from apenet.cli import (
     traffic,
 )
 from apenet.perf import PerfError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 BAD_INPUT = 2
 FAILED = 1
@@ -71,12 +75,18 @@ def options(
     """Unmodified MPI programs on a simulated 3D torus, in virtual time."""
 
 
+@functools.cache
+def command() -> Callable[..., Any]:
+    """The parser of the command line, with all commands."""
+    return typer.main.get_command(app)
+
+
 def main(arguments: list[str] | None = None) -> None:
     """The console script: exit status 2 for bad input, 1 when this host lacks something, else the command's own."""
     streams.prepare()
     try:
         try:
-            app(args=arguments, prog_name="apenet")
+            command()(args=arguments, prog_name="apenet")
         finally:
             streams.flush()
     except streams.StreamError as error:
