@@ -12,6 +12,8 @@ export PATH := $(BIN):$(PATH)
 export PIP_NO_COMPILE := 1
 # With this variable, every start of the command would compile the half second's worth that it imports.
 unexport PYTHONDONTWRITEBYTECODE
+# Threads of numpy's library would spin beside the tests' own two processes.
+export OPENBLAS_NUM_THREADS := 1
 # ninja would take make's job server for its own, which only make's own recipes can reach.
 ALONE := env --unset=MAKEFLAGS
 PIP := $(ALONE) $(BIN)/python -m pip --disable-pip-version-check --quiet

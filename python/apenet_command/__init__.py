@@ -33,6 +33,8 @@ def _leave(_number: int, _frame: FrameType | None) -> None:
 def main() -> None:
     """Runs the command. Exits with one line and status 130 on a signal, status 2 if the package cannot be loaded."""
     _answer_by(_leave)
+    # The threads that numpy's library would start spin for a tenth of a second, and no command has work for them.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # What the imports create stays: to look for garbage among it would take a fifth of their time.
     gc.disable()
     try:

@@ -35,6 +35,8 @@ _MPI_ENVIRONMENT = {
     # MPICH's device is ch4:ucx,ofi and uses UCX by default.
     "MPIR_CVAR_CH4_NETMOD": "ofi",
     "MPIR_CVAR_NOLOCAL": "1",
+    # MPICH clears all cells of this queue in shared memory, 1 MiB, which a rank alone on its node does not use.
+    "MPIR_CVAR_CH4_SHM_POSIX_IQUEUE_NUM_CELLS": "1",
     # MPICH's active messages also do what no atomic operation of libfabric does.
     "MPIR_CVAR_CH4_OFI_ENABLE_ATOMICS": "0",
     # The protocol of our process manager; overrides the user's environment.
