@@ -27,6 +27,7 @@ _FDS_PER_RANK = 7  # during the start: both ends of two pipes and a socket, and 
 _SPARE_FDS = 128
 
 _SERVER = Path(__file__).with_name("rank_server.py")
+_STANDARD_ERROR = 2
 
 # With these settings every message crosses the simulated network, and the MPI library never waits for wall time.
 _MPI_ENVIRONMENT = {
@@ -125,9 +126,8 @@ def start_ranks(
     _raise_file_limit(count)
     with ExitStack() as given, ExitStack() as ours:
         ends = [_RankEnds(rank, count, folder, given, ours) for rank in range(count)]
-        start = _fork_ranks if is_python_script(program, command) else _start_each
         try:
-            warden, process_ids = start(program, command, environment, ends)
+            warden, process_ids = _start(program, command, environment, ends)
         except OSError as error:
             raise InputError("program", str(program), f"a program that can be started ({error.strerror})") from error
         ours.pop_all()
@@ -154,6 +154,15 @@ class _RankEnds:
             "PMI_RANK": str(rank),
             "PMI_SIZE": str(count),
         }
+
+
+def _start(
+    program: Path, command: Sequence[str], environment: dict[str, str], ends: list[_RankEnds]
+) -> tuple[Warden, list[int]]:
+    if is_python_script(program, command):
+        return _fork_script(program, command, environment, ends)
+    forked = _fork_program(program, command, environment, ends) if _may_fork(program, environment, ends) else None
+    return forked or _start_each(program, command, environment, ends)
 
 
 def _start_each(
@@ -191,7 +200,53 @@ def is_python_script(program: Path, command: Sequence[str]) -> bool:
     return True
 
 
-def _fork_ranks(
+def _may_fork(program: Path, environment: dict[str, str], ends: list[_RankEnds]) -> bool:
+    """Whether this is an MPI program into which the user loads no library, which may count on seeing each start."""
+    is_mpi = any(name.startswith("libmpi") for name in inherited.needed_libraries(program))
+    is_clear = min(descriptor for end in ends for descriptor in end.streams) > _STANDARD_ERROR
+    return is_mpi and is_clear and len(ends) > 1 and environment["LD_PRELOAD"] == str(SHIM)
+
+
+def _fork_program(
+    program: Path, command: Sequence[str], environment: dict[str, str], ends: list[_RankEnds]
+) -> tuple[Warden, list[int]] | None:
+    """Starts the ranks of a program from one process of it; see src/runtime/shim/forked_ranks.cpp.
+
+    Returns None if they must be started each by itself.
+    """
+    environment = dict(environment)
+    mapping = environment.pop("APENET_MAPPING")  # the server itself is no rank
+    with ExitStack() as stack:
+        answer, report = os.pipe()
+        answers = stack.enter_context(os.fdopen(answer))
+        with ExitStack() as given:
+            given.callback(os.close, report)
+            plan = given.enter_context(os.fdopen(os.memfd_create("apenet-plan"), "w+b"))
+            said = given.enter_context(os.fdopen(os.memfd_create("apenet-said"), "w+b"))
+            nothing = os.open(os.devnull, os.O_RDONLY)
+            given.callback(os.close, nothing)
+            texts = [str(report), str(len(ends))]
+            descriptors = []
+            for end in ends:
+                descriptors += [*end.streams, end.manager]
+                variables = {"APENET_MAPPING": mapping, **end.environment}
+                texts += [str(number) for number in descriptors[-4:]]
+                texts += [str(len(variables)), *(f"{name}={value}" for name, value in variables.items())]
+            plan.write(b"".join(os.fsencode(text) + b"\0" for text in texts))
+            plan.flush()
+            environment["APENET_RANK_PLAN"] = str(plan.fileno())
+            server = Planned((nothing, said.fileno(), said.fileno()), kept=[plan.fileno(), report, *descriptors])
+            warden = Warden(program, command, environment, [server])
+        with _ended_unless_started(warden):
+            warden.start()
+            process_ids = [int(line) for line in answers]  # reads until the server ends
+    if len(process_ids) == len(ends):
+        return warden, process_ids
+    warden.end()
+    return None
+
+
+def _fork_script(
     program: Path, command: Sequence[str], environment: dict[str, str], ends: list[_RankEnds]
 ) -> tuple[Warden, list[int]]:
     """Starts the ranks of a Python script from one interpreter; see rank_server.py."""

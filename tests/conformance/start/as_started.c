@@ -1,0 +1,61 @@
+// Each rank prints in what state it finds itself: open files, variables, signals, process group, memory. Then
+// all ranks exchange a message, so that the run has times.
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <fcntl.h>
+#include <mpi.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+extern char** environ;
+extern int left_behind;
+
+static void print_files(int rank) {
+  for (int fd = 0; fd < 1024; ++fd) {
+    const int flags = fcntl(fd, F_GETFD);
+    if (flags >= 0) printf("%d: file %d%s\n", rank, fd, (flags & FD_CLOEXEC) != 0 ? ", closed on exec" : "");
+  }
+}
+
+static void print_variables(int rank, char** from_main) {
+  const char* own[] = {"APENET_RANK", "PMI_RANK", "PMI_SIZE", "LEAVES", "LOADED", "APENET_RANK_PLAN"};
+  for (int i = 0; i < (int)(sizeof own / sizeof own[0]); ++i) {
+    const char* value = getenv(own[i]);
+    printf("%d: %s=%s\n", rank, own[i], value == NULL || i == 3 || i == 4 ? "" : value);
+  }
+  int count = 0;
+  while (environ[count] != NULL) ++count;
+  printf("%d: %d variables%s\n", rank, count, from_main == environ ? "" : ", others in main");
+}
+
+int main(int count, char** arguments, char** variables) {
+  const char* text = getenv("APENET_RANK");
+  const int number = text == NULL ? -1 : atoi(text);
+  void* small = malloc(100);
+  void* large = malloc(1 << 20);
+  printf("%d: %d arguments, %s\n", number, count, arguments[count - 1]);
+  print_files(number);
+  print_variables(number, variables);
+  sigset_t blocked;
+  sigprocmask(SIG_SETMASK, NULL, &blocked);
+  struct sigaction pipe_action;
+  sigaction(SIGPIPE, NULL, &pipe_action);
+  printf("%d: leads its group: %d, its parent leads another: %d\n", number, getpgid(0) == getpid(),
+         getpgid(getppid()) == getppid());
+  printf("%d: SIGPIPE as by default: %d, SIGINT blocked: %d\n", number, pipe_action.sa_handler == SIG_DFL,
+         sigismember(&blocked, SIGINT));
+  printf("%d: memory at %p and %p\n", number, small, (void*)((unsigned long)large & 4095));
+  MPI_Init(&count, &arguments);
+  int rank = 0;
+  int sum = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  printf("%d: sum %d at %.9f, %d\n", rank, sum, MPI_Wtime(), left_behind);
+  MPI_Finalize();
+  free(large);
+  free(small);
+  return 0;
+}
