@@ -63,6 +63,15 @@ def needed_libraries(program: Path) -> list[str]:
         return []
 
 
+def calls(program: Path, function: str) -> bool:
+    """Whether a name in this file is that of the function."""
+    try:
+        with program.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            return data.find(b"\0" + function.encode() + b"\0") >= 0
+    except (OSError, OverflowError, ValueError):
+        return False
+
+
 _PT_LOAD, _PT_DYNAMIC = 1, 2
 _DT_NEEDED, _DT_STRTAB = 1, 5
 

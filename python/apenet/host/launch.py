@@ -201,8 +201,12 @@ def is_python_script(program: Path, command: Sequence[str]) -> bool:
 
 
 def _may_fork(program: Path, environment: dict[str, str], ends: list[_RankEnds]) -> bool:
-    """Whether this is an MPI program into which the user loads no library, which may count on seeing each start."""
-    is_mpi = any(name.startswith("libmpi") for name in inherited.needed_libraries(program))
+    """Whether this is an MPI program into which the user loads no library, which may count on seeing each start.
+
+    A program that does not begin in the C library would not stop before its own code.
+    """
+    needed = inherited.needed_libraries(program)
+    is_mpi = any(name.startswith("libmpi") for name in needed) and inherited.calls(program, "__libc_start_main")
     is_clear = min(descriptor for end in ends for descriptor in end.streams) > _STANDARD_ERROR
     return is_mpi and is_clear and len(ends) > 1 and environment["LD_PRELOAD"] == str(SHIM)
 
@@ -227,14 +231,21 @@ def _fork_program(
             given.callback(os.close, nothing)
             texts = [str(report), str(len(ends))]
             descriptors = []
+            rooms: dict[str, int] = {}
             for end in ends:
-                descriptors += [*end.streams, end.manager]
-                variables = {"APENET_MAPPING": mapping, **end.environment}
-                texts += [str(number) for number in descriptors[-4:]]
-                texts += [str(len(variables)), *(f"{name}={value}" for name, value in variables.items())]
+                own = [*end.streams, end.manager]
+                descriptors += own
+                variables = [
+                    f"{name}={value}" for name, value in ({"APENET_MAPPING": mapping} | end.environment).items()
+                ]
+                texts += [*map(str, own), str(len(variables)), *variables]
+                for place, variable in enumerate(variables):
+                    name = f"APENET_RANK_PLACE_{place}"
+                    rooms[name] = max(rooms.get(name, 0), len(os.fsencode(variable)))
             plan.write(b"".join(os.fsencode(text) + b"\0" for text in texts))
             plan.flush()
             environment["APENET_RANK_PLAN"] = str(plan.fileno())
+            environment |= {name: "-" * room for name, room in rooms.items()}
             server = Planned((nothing, said.fileno(), said.fileno()), kept=[plan.fileno(), report, *descriptors])
             warden = Warden(program, command, environment, [server])
         with _ended_unless_started(warden):

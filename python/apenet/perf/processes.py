@@ -79,6 +79,7 @@ def measure_mpi(request: PerfRequest) -> Figures:
             "ranks_cpu_seconds": halo.ranks_s,
             "wall_seconds": halo.wall_s,
             "startup_seconds": startup.wall_s,
+            "startup_cpu_seconds": startup.cpu_s,
             "pingpong_messages": 2 * pings,
             "pingpong_messages_per_cpu_second": 2 * pings / pingpong.cpu_s,
             "budget_pingpong_messages_per_cpu_second": PINGPONG_BUDGET,

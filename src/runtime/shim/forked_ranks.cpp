@@ -41,7 +41,10 @@ using ipc::host_call;
 // The variable names the plan's descriptor. The plan is a row of texts that each end in a zero byte: the
 // report's descriptor, the number of ranks, and for each rank its descriptors in the order input, output,
 // error, process manager, the number of its variables, and the variables.
-constexpr std::string_view variable = "APENET_RANK_PLAN";
+constexpr const char* plan_variable = "APENET_RANK_PLAN";
+// A rank's variables are written over those whose names begin so, one after the other, where they lie: there
+// /proc/PID/environ shows them, by which tools find the ranks of a run.
+constexpr std::string_view place = "APENET_RANK_PLACE_";
 constexpr std::size_t streams = 3;
 constexpr std::size_t own_descriptors = 3;  // input, output and error of this process
 
@@ -83,7 +86,6 @@ struct Rank {
   std::array<int, streams> stream{};
   int manager = -1;
   int variables = 0;
-  char** variable = nullptr;
 };
 
 Rank read_rank(Reader& reader) {
@@ -92,6 +94,48 @@ Rank read_rank(Reader& reader) {
   rank.manager = reader.number();
   rank.variables = reader.number();
   return rank;
+}
+
+void skip_variables(Reader& reader, const Rank& rank) {
+  for (int i = 0; i < rank.variables; ++i) reader.text();
+}
+
+// Calls take(place, variable) for each of the rank's variables, and returns whether there is a place for
+// each.
+template <typename Take>
+bool for_variables(Reader reader, const Rank& rank, Take take) {
+  int left = rank.variables;
+  for (char** entry = environ; *entry != nullptr && left > 0; ++entry) {
+    const std::string_view old = *entry;
+    if (!old.starts_with(place)) continue;
+    const std::string_view text = reader.text();
+    if (text.size() > old.size()) return false;
+    take(*entry, text);
+    --left;
+  }
+  return left == 0 && !reader.failed();
+}
+
+bool has_places(const Reader& variables, const Rank& rank) {
+  return for_variables(variables, rank, [](char*, std::string_view) {});
+}
+
+void set_variables(const Reader& variables, const Rank& rank) {
+  for_variables(variables, rank, [](char* entry, std::string_view text) {
+    const std::size_t room = std::strlen(entry);
+    std::memset(entry, 0, room);
+    std::memcpy(entry, text.data(), text.size());
+  });
+  char** kept = environ;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    if (text.substr(0, text.find('=')) == plan_variable) {
+      std::memset(*entry, 0, text.size());
+    } else {
+      *kept++ = *entry;
+    }
+  }
+  *kept = nullptr;
 }
 
 void close_descriptors(const Rank& rank) {
@@ -156,61 +200,69 @@ bool has_written() {
   return false;
 }
 
-// Turns this process into a rank, up to the end of the process that has forked it. `others`: the plan from
-// this rank on.
-void become(const Rank& rank, Reader others, int left, std::array<int, 2> gate, int report) {
-  close(gate[1]);
-  close(report);
+// Turns this process into a rank, up to the end of the process that has forked it. `others`: the plan behind
+// this rank, of so many ranks.
+void become(const Rank& rank, const Reader& variables, Reader others, int count) {
   setpgid(0, 0);
   for (std::size_t i = 0; i < streams; ++i) dup2(rank.stream[i], static_cast<int>(i));
   for (const int stream : rank.stream) close(stream);
-  for (; left > 0; --left) {
+  for (; count > 0; --count) {
     const Rank other = read_rank(others);
-    for (int i = 0; i < other.variables; ++i) others.text();
+    skip_variables(others, other);
     close_descriptors(other);
   }
-  environ = rank.variable;
+  set_variables(variables, rank);
+}
+
+void await_end_of_server(int gate) {
   char nothing = 0;
-  while (read(gate[0], &nothing, 1) < 0 && errno == EINTR) {
+  while (read(gate, &nothing, 1) < 0 && errno == EINTR) {
   }
-  close(gate[0]);
-  // In a rank that starts by itself, UCX's initialiser asks for the time, and the shim creates the client.
-  ipc::Client::attached();
+  close(gate);
+}
+
+// Whether a fork of this process is as a process that has just been started. `given`: descriptors that it has
+// got.
+bool is_fresh(int given) {
+  return __libc_single_threaded != 0 && !has_timers() && !has_written() && open_descriptors() == given;
+}
+
+void report_ranks(int report, std::span<const pid_t> process_ids) {
+  for (const pid_t process_id : process_ids) {
+    std::array<char, 16> line{};
+    char* end = std::to_chars(line.data(), line.data() + line.size() - 1, process_id).ptr;
+    *end++ = '\n';
+    if (write(report, line.data(), static_cast<std::size_t>(end - line.data())) < 0) return;
+  }
 }
 
 // Returns in the ranks only.
 void serve(const char* plan_text) {
   const int plan = std::atoi(plan_text);
-  const std::span<char> text = contents(plan);
-  Reader reader(text);
+  Reader reader(contents(plan));
   const int report = reader.number();
   const int count = reader.number();
-  int common = 0;
-  while (environ[common] != nullptr) ++common;
-  auto* process_ids = static_cast<pid_t*>(pages(sizeof(pid_t) * (static_cast<std::size_t>(count) + 1)));
-  std::array<int, 2> gate{};
   // Besides its own, this process has the plan, the report, those of the ranks, and the shim's lifeline.
   const int lifeline = std::getenv("APENET_LIFELINE") == nullptr ? 0 : 1;
   const int given = static_cast<int>(own_descriptors) + 2 + lifeline + count * static_cast<int>(streams + 1);
-  if (reader.failed() || process_ids == nullptr || __libc_single_threaded == 0 || has_timers() ||
-      has_written() || open_descriptors() != given || pipe2(gate.data(), O_CLOEXEC) != 0) {
+  auto* process_ids = static_cast<pid_t*>(pages(sizeof(pid_t) * (static_cast<std::size_t>(count) + 1)));
+  std::array<int, 2> gate{};
+  if (reader.failed() || process_ids == nullptr || !is_fresh(given) || pipe2(gate.data(), O_CLOEXEC) != 0)
     _exit(EXIT_FAILURE);
-  }
   close(plan);
-  int forked = 0;
-  for (int left = count; left > 0; --left) {
-    Rank rank = read_rank(reader);
-    const auto most = static_cast<std::size_t>(common) + static_cast<std::size_t>(rank.variables);
-    rank.variable = static_cast<char**>(pages(sizeof(char*) * (most + 1)));
-    char** next = rank.variable;
-    for (int i = 0; i < common && next != nullptr; ++i) {
-      const std::string_view inherited = environ[i];
-      if (!inherited.starts_with(variable)) *next++ = environ[i];
-    }
-    for (int i = 0; i < rank.variables && next != nullptr; ++i) *next++ = reader.text();
-    const pid_t process_id = next == nullptr || reader.failed() ? -1 : fork();
+  for (int forked = 0; forked < count; ++forked) {
+    const Rank rank = read_rank(reader);
+    const Reader variables = reader;
+    skip_variables(reader, rank);
+    const pid_t process_id = reader.failed() || !has_places(variables, rank) ? -1 : fork();
     if (process_id == 0) {
-      become(rank, reader, left - 1, gate, report);
+      close(gate[1]);
+      close(report);
+      become(rank, variables, reader, count - forked - 1);
+      await_end_of_server(gate[0]);
+      // In a rank that starts by itself, UCX's initialiser asks for the time, and the shim creates the
+      // client.
+      ipc::Client::attached();
       return;
     }
     if (process_id < 0) {
@@ -218,16 +270,10 @@ void serve(const char* plan_text) {
       _exit(EXIT_FAILURE);
     }
     setpgid(process_id, process_id);
-    process_ids[forked++] = process_id;
-    munmap(rank.variable, sizeof(char*) * (most + 1));
+    process_ids[forked] = process_id;
     close_descriptors(rank);
   }
-  for (int i = 0; i < forked; ++i) {
-    std::array<char, 16> line{};
-    char* end = std::to_chars(line.data(), line.data() + line.size() - 1, process_ids[i]).ptr;
-    *end++ = '\n';
-    if (write(report, line.data(), static_cast<std::size_t>(end - line.data())) < 0) break;
-  }
+  report_ranks(report, {process_ids, static_cast<std::size_t>(count)});
   _exit(EXIT_SUCCESS);
 }
 
@@ -243,6 +289,6 @@ APENET_EXPORT int __libc_start_main(  // NOLINT(bugprone-reserved-identifier): t
     apenet::shim::Main main, int count, char** arguments, apenet::shim::Hook begin, apenet::shim::Hook end,
     apenet::shim::Hook unload, void* stack_end) {
   const auto real = apenet::shim::next<apenet::shim::StartMain>("__libc_start_main");
-  if (const char* plan = std::getenv(apenet::shim::variable.data())) apenet::shim::serve(plan);
+  if (const char* plan = std::getenv(apenet::shim::plan_variable)) apenet::shim::serve(plan);
   return real(main, count, arguments, begin, end, unload, stack_end);
 }

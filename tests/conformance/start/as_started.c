@@ -31,6 +31,20 @@ static void print_variables(int rank, char** from_main) {
   printf("%d: %d variables%s\n", rank, count, from_main == environ ? "" : ", others in main");
 }
 
+// As tools see it from outside.
+static void print_environment_of_system(int rank) {
+  char text[65536];
+  FILE* file = fopen("/proc/self/environ", "r");
+  const size_t bytes = file == NULL ? 0 : fread(text, 1, sizeof text - 1, file);
+  text[bytes] = '\0';
+  for (size_t at = 0; at < bytes; at += strlen(text + at) + 1) {
+    if (strncmp(text + at, "APENET_RANK", 11) == 0 || strncmp(text + at, "PMI_", 4) == 0)
+      printf("%d: the system says %.9s, %s\n", rank, text + at,
+             strncmp(text + at, "PMI_FD", 6) == 0 ? "" : text + at);
+  }
+  if (file != NULL) fclose(file);
+}
+
 int main(int count, char** arguments, char** variables) {
   const char* text = getenv("APENET_RANK");
   const int number = text == NULL ? -1 : atoi(text);
@@ -39,6 +53,7 @@ int main(int count, char** arguments, char** variables) {
   printf("%d: %d arguments, %s\n", number, count, arguments[count - 1]);
   print_files(number);
   print_variables(number, variables);
+  print_environment_of_system(number);
   sigset_t blocked;
   sigprocmask(SIG_SETMASK, NULL, &blocked);
   struct sigaction pipe_action;
