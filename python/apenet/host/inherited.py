@@ -13,7 +13,7 @@ from pathlib import Path
 # process manager, and Open MPI's launcher would otherwise start its ranks through the batch system.
 _LAUNCHERS = re.compile(
     r"""(
-      APENET_(LIFELINE|MAPPING|RANK|RANK_PLAN|RECORD|TRAP_TSC)$  # a rank that starts a simulation
+      APENET_(LIFELINE|MAPPING|RANK|RANK_PLAN|RANK_PLACE_\w*|RECORD|TRAP_TSC)$  # a rank that starts a simulation
     | PMI_ | PMIX_(?!MCA_) | PRTE_(?!MCA_)
     | HYDI_ | HYDRA_ | MPI_LOCAL(NRANKS|RANKID)$ | MPIEXEC_ | GFORKER_
     | OMPI_(COMM_WORLD|WORLD|UNIVERSE|FILE|FIRST|NUM_APP|APP_CTX|COMMAND|ARGV|TOOL|VERSION|LIBDIR_LOC)

@@ -11,7 +11,7 @@ import signal
 import socket
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
@@ -28,6 +28,7 @@ _SPARE_FDS = 128
 
 _SERVER = Path(__file__).with_name("rank_server.py")
 _STANDARD_ERROR = 2
+_PLAIN_LIBRARY = re.compile(r"(lib(mpi|mpi_abi|mpicxx|c|m|pthread|dl|rt|gcc_s|stdc\+\+)|ld-linux-.*)\.so[.\d]*")
 
 # With these settings every message crosses the simulated network, and the MPI library never waits for wall time.
 _MPI_ENVIRONMENT = {
@@ -161,8 +162,12 @@ def _start(
 ) -> tuple[Warden, list[int]]:
     if is_python_script(program, command):
         return _fork_script(program, command, environment, ends)
-    forked = _fork_program(program, command, environment, ends) if _may_fork(program, environment, ends) else None
-    return forked or _start_each(program, command, environment, ends)
+    if _may_fork(program, environment, ends):
+        with suppress(OSError):  # it needs a few descriptors and variables more
+            forked = _fork_program(program, command, environment, ends)
+            if forked is not None:
+                return forked
+    return _start_each(program, command, environment, ends)
 
 
 def _start_each(
@@ -201,12 +206,14 @@ def is_python_script(program: Path, command: Sequence[str]) -> bool:
 
 
 def _may_fork(program: Path, environment: dict[str, str], ends: list[_RankEnds]) -> bool:
-    """Whether this is an MPI program into which the user loads no library, which may count on seeing each start.
+    """Whether this is a program of an MPI library and the C and C++ libraries alone.
 
+    Another library, of the program or of the user, may look at its rank, process or streams when it is loaded.
     A program that does not begin in the C library would not stop before its own code.
     """
     needed = inherited.needed_libraries(program)
-    is_mpi = any(name.startswith("libmpi") for name in needed) and inherited.calls(program, "__libc_start_main")
+    is_mpi = any(name.startswith("libmpi") for name in needed) and all(map(_PLAIN_LIBRARY.fullmatch, needed))
+    is_mpi = is_mpi and inherited.calls(program, "__libc_start_main")
     is_clear = min(descriptor for end in ends for descriptor in end.streams) > _STANDARD_ERROR
     return is_mpi and is_clear and len(ends) > 1 and environment["LD_PRELOAD"] == str(SHIM)
 
@@ -226,7 +233,9 @@ def _fork_program(
         with ExitStack() as given:
             given.callback(os.close, report)
             plan = given.enter_context(os.fdopen(os.memfd_create("apenet-plan"), "w+b"))
-            said = given.enter_context(os.fdopen(os.memfd_create("apenet-said"), "w+b"))
+            unheard, words = os.pipe()  # as the streams of ranks are
+            given.callback(os.close, unheard)
+            given.callback(os.close, words)
             nothing = os.open(os.devnull, os.O_RDONLY)
             given.callback(os.close, nothing)
             texts = [str(report), str(len(ends))]
@@ -246,13 +255,13 @@ def _fork_program(
             plan.flush()
             environment["APENET_RANK_PLAN"] = str(plan.fileno())
             environment |= {name: "-" * room for name, room in rooms.items()}
-            server = Planned((nothing, said.fileno(), said.fileno()), kept=[plan.fileno(), report, *descriptors])
+            server = Planned((nothing, words, words), kept=[plan.fileno(), report, *descriptors])
             warden = Warden(program, command, environment, [server])
         with _ended_unless_started(warden):
             warden.start()
-            process_ids = [int(line) for line in answers]  # reads until the server ends
-    if len(process_ids) == len(ends):
-        return warden, process_ids
+            said = answers.read().split()  # reads until the server ends
+    if len(said) == len(ends) and all(map(str.isdecimal, said)):
+        return warden, [int(process_id) for process_id in said]
     warden.end()
     return None
 

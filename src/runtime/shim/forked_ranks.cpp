@@ -6,11 +6,14 @@
 // run's warden.
 //
 // A rank must be as if it had been started by itself. So nothing here allocates memory, and if a library has
-// left something behind that a fork would not copy (threads, timers), or would share (open files), or has
-// written something, the process ends without a report. The front end (python/apenet/host/launch.py) then
+// left something behind that a fork would not copy (threads, timers), or would share (memory, open files), or
+// has written something, the process ends without a report. The front end (python/apenet/host/launch.py) then
 // starts each rank by itself.
 #include <fcntl.h>
+#include <stdio_ext.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/single_threaded.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -23,6 +26,7 @@
 #include <climits>
 #include <csignal>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <span>
@@ -192,12 +196,43 @@ bool has_timers() {
   return any;
 }
 
-bool has_written() {
-  struct stat status {};
-  for (const int fd : {STDOUT_FILENO, STDERR_FILENO}) {
-    if (fstat(fd, &status) != 0 || status.st_size != 0) return true;
+// Whether some memory would be common to the ranks. The permissions follow the first space of a line, as in
+// "7f00-7f40 rw-s".
+bool has_shared_memory() {
+  const int file = host_call(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC);
+  if (file < 0) return true;
+  std::array<char, 4096> buffer;
+  constexpr int in_address = -1;
+  constexpr int write_at = 1;
+  constexpr int shared_at = 3;
+  int at = in_address;
+  bool is_written = false;
+  bool any = false;
+  int bytes = 0;
+  while ((bytes = host_call(SYS_read, file, buffer.data(), buffer.size())) > 0) {
+    for (const char letter : std::span(buffer).first(static_cast<std::size_t>(bytes))) {
+      if (letter == '\n') {
+        at = in_address;
+      } else if (at == in_address) {
+        at = letter == ' ' ? 0 : in_address;
+      } else {
+        if (at == write_at) is_written = letter == 'w';
+        any = any || (at == shared_at && is_written && letter == 's');
+        ++at;
+      }
+    }
   }
-  return false;
+  host_call(SYS_close, file, 0);
+  return any || bytes < 0;
+}
+
+// Both streams are pipes here.
+bool has_written() {
+  for (const int fd : {STDOUT_FILENO, STDERR_FILENO}) {
+    int bytes = 0;
+    if (ioctl(fd, FIONREAD, &bytes) != 0 || bytes != 0) return true;
+  }
+  return __fpending(stdout) != 0 || __fpending(stderr) != 0;
 }
 
 // Turns this process into a rank, up to the end of the process that has forked it. `others`: the plan behind
@@ -214,17 +249,21 @@ void become(const Rank& rank, const Reader& variables, Reader others, int count)
   set_variables(variables, rank);
 }
 
-void await_end_of_server(int gate) {
+// Afterwards this process is the warden's child, and ends with it, as one that the warden has started.
+void await_end_of_server(int gate, pid_t server) {
   char nothing = 0;
   while (read(gate, &nothing, 1) < 0 && errno == EINTR) {
   }
   close(gate);
+  while (getppid() == server) host_call(SYS_sched_yield, 0, 0);
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
 }
 
 // Whether a fork of this process is as a process that has just been started. `given`: descriptors that it has
 // got.
 bool is_fresh(int given) {
-  return __libc_single_threaded != 0 && !has_timers() && !has_written() && open_descriptors() == given;
+  return __libc_single_threaded != 0 && !has_timers() && !has_shared_memory() && !has_written() &&
+         open_descriptors() == given;
 }
 
 void report_ranks(int report, std::span<const pid_t> process_ids) {
@@ -238,6 +277,7 @@ void report_ranks(int report, std::span<const pid_t> process_ids) {
 
 // Returns in the ranks only.
 void serve(const char* plan_text) {
+  const pid_t server = getpid();
   const int plan = std::atoi(plan_text);
   Reader reader(contents(plan));
   const int report = reader.number();
@@ -259,7 +299,7 @@ void serve(const char* plan_text) {
       close(gate[1]);
       close(report);
       become(rank, variables, reader, count - forked - 1);
-      await_end_of_server(gate[0]);
+      await_end_of_server(gate[0], server);
       // In a rank that starts by itself, UCX's initialiser asks for the time, and the shim creates the
       // client.
       ipc::Client::attached();

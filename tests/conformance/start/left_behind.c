@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
@@ -23,7 +24,11 @@ __attribute__((constructor)) static void load(void) {
   if (file < 0 || write(file, "x", 1) != 1 || close(file) != 0) abort();
   const char* leaves = getenv("LEAVES");
   if (strcmp(leaves, "words") == 0) fprintf(stderr, "loaded\n");
+  if (strcmp(leaves, "buffered words") == 0) printf("buffered\n");
   if (strcmp(leaves, "an open file") == 0 && open("/dev/null", O_RDONLY) < 0) abort();
+  if (strcmp(leaves, "shared memory") == 0 &&
+      mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0) == MAP_FAILED)
+    abort();
   if (strcmp(leaves, "an end") == 0 && getenv("APENET_RANK") == NULL) _exit(0);
   if (strcmp(leaves, "a thread") == 0) {
     pthread_t thread;
