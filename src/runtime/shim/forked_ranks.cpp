@@ -57,7 +57,8 @@ void* pages(std::size_t bytes) {
   return memory == MAP_FAILED ? nullptr : memory;
 }
 
-// Reads the texts of the plan one after another.
+// Reads the texts of the plan one after another, as the warden's plan is read (warden/plan.cpp), but where
+// they lie.
 class Reader {
  public:
   explicit Reader(std::span<char> text) : text_(text) {}

@@ -1,13 +1,13 @@
 // Each rank prints in what state it finds itself: open files, variables, signals, process group, memory. Then
 // all ranks exchange a message, so that the run has times.
 #define _GNU_SOURCE
-#include <dirent.h>
 #include <fcntl.h>
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 extern char** environ;
@@ -62,6 +62,9 @@ int main(int count, char** arguments, char** variables) {
          getpgid(getppid()) == getppid());
   printf("%d: SIGPIPE as by default: %d, SIGINT blocked: %d\n", number, pipe_action.sa_handler == SIG_DFL,
          sigismember(&blocked, SIGINT));
+  int of_parent = 0;
+  prctl(PR_GET_PDEATHSIG, &of_parent, 0, 0, 0);
+  printf("%d: its parent's end sends it signal %d\n", number, of_parent);
   // Within a page: the system may load the program anywhere.
   printf("%d: memory at %#lx and %#lx\n", number, (unsigned long)small & 4095, (unsigned long)large & 4095);
   MPI_Init(&count, &arguments);
