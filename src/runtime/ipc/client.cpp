@@ -8,13 +8,15 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
-#include <string>
+#include <new>
 
 #include "runtime/ipc/futex.hpp"
 
@@ -76,9 +78,9 @@ std::atomic<Client*>& process_client() {
 // Opens the memfd of all parts but the header. Asks the header only, because a program may clear its
 // environment.
 int open_parts(const Header& header) {
-  const std::string path =
-      "/proc/" + std::to_string(header.simulator_id) + "/fd/" + std::to_string(header.parts_fd);
-  return open(path.c_str(), O_RDWR | O_CLOEXEC);
+  std::array<char, 64> path{};
+  std::snprintf(path.data(), path.size(), "/proc/%u/fd/%u", header.simulator_id, header.parts_fd);
+  return open(path.data(), O_RDWR | O_CLOEXEC);
 }
 
 std::byte* map_simulation(const char* path) {
@@ -113,8 +115,10 @@ std::byte* map_simulation(const char* path) {
 Client* Client::mapped() {
   // Create no client before the environment names a rank: a process that forks ranks is not a rank itself.
   static std::once_flag created;
-  // Creating the client allocates memory, and an allocator may ask for the time (the address sanitizer's
-  // does). It then gets the host's time.
+  // Creating the client allocates no memory. A rank that starts by itself creates it earlier than a forked
+  // one, and the program's buffers must lie at the same places of a page in both.
+  alignas(Client) static std::array<std::byte, sizeof(Client)> storage;
+  // What it calls may ask for the time (the address sanitizer does), and then gets the host's time.
   static thread_local bool creating = false;
   if (process_client() == nullptr && !creating && std::getenv(mapping_variable) != nullptr &&
       rank_text() != nullptr) {
@@ -131,7 +135,7 @@ Client* Client::mapped() {
       const std::uint32_t count = reinterpret_cast<Header*>(base)->process_count;
       const std::uint32_t rank = parse_rank(rank_text(), count);
       restrict_writes(base, rank);
-      process_client().store(new Client(base, rank));
+      process_client().store(new (storage.data()) Client(base, rank));
     });
     creating = false;
   }

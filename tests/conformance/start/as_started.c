@@ -48,8 +48,10 @@ static void print_environment_of_system(int rank) {
 int main(int count, char** arguments, char** variables) {
   const char* text = getenv("APENET_RANK");
   const int number = text == NULL ? -1 : atoi(text);
-  void* small = malloc(100);
-  void* large = malloc(1 << 20);
+  // What has been allocated and freed before main() decides where these lie.
+  enum { sizes = 16 };
+  void* memory[sizes];
+  for (int i = 0; i < sizes; ++i) memory[i] = malloc((size_t)24 << (i % 8 * 2 + i / 8));
   printf("%d: %d arguments, %s\n", number, count, arguments[count - 1]);
   print_files(number);
   print_variables(number, variables);
@@ -66,7 +68,7 @@ int main(int count, char** arguments, char** variables) {
   prctl(PR_GET_PDEATHSIG, &of_parent, 0, 0, 0);
   printf("%d: its parent's end sends it signal %d\n", number, of_parent);
   // Within a page: the system may load the program anywhere.
-  printf("%d: memory at %#lx and %#lx\n", number, (unsigned long)small & 4095, (unsigned long)large & 4095);
+  for (int i = 0; i < sizes; ++i) printf("%d: memory at %#lx\n", number, (unsigned long)memory[i] & 4095);
   MPI_Init(&count, &arguments);
   int rank = 0;
   int sum = 0;
@@ -74,7 +76,6 @@ int main(int count, char** arguments, char** variables) {
   MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
   printf("%d: sum %d at %.9f, %d\n", rank, sum, MPI_Wtime(), left_behind);
   MPI_Finalize();
-  free(large);
-  free(small);
+  for (int i = 0; i < sizes; ++i) free(memory[i]);
   return 0;
 }
