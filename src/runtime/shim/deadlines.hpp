@@ -1,6 +1,7 @@
 // Converts deadlines between the program's virtual clocks and the host's clocks.
 #pragma once
 
+#include <cerrno>
 #include <cstdint>
 #include <ctime>
 
@@ -39,6 +40,19 @@ Result wait_until(ipc::Client& client, const timespec& deadline, clockid_t host_
   const timespec host = host_deadline(client, host_clock, until_ps);
   const Result result = wait(&host);
   if (result == timed_out) sleep_until(client, until_ps);
+  return result;
+}
+
+// Calls wait() for a wait of `duration_ps`, which takes as long in the host. If is_timeout(result), the
+// process's clock advances to its end; another thread may have advanced it meanwhile.
+template <typename Wait, typename IsTimeout>
+auto wait_for(ipc::Client& client, std::int64_t duration_ps, IsTimeout is_timeout, Wait wait) {
+  const std::int64_t until_ps = now_ps(client) + duration_ps;
+  const auto result = wait();
+  if (!is_timeout(result)) return result;
+  const int error = errno;
+  sleep_until(client, until_ps);
+  errno = error;
   return result;
 }
 

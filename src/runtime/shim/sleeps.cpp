@@ -28,9 +28,8 @@ constexpr std::int64_t ps_per_ms = ps_per_s / 1000;
 // Calls wait(), a wait for files that returns 0 on timeout.
 template <typename Wait>
 int wait_for_files(ipc::Client& client, std::int64_t ps, Wait wait) {
-  const int result = wait();
-  if (result == 0 && ps > 0) sleep_ps(client, ps);
-  return result;
+  return wait_for(
+      client, ps, [](int result) { return result == 0; }, wait);
 }
 
 // A library of the process offers a descriptor for its events (ipc::FileWaiter). look() asks the host,

@@ -1,21 +1,69 @@
-// syscall(): redirects the time calls of programs that make system calls directly.
+// syscall(): redirects the time calls of programs that make system calls directly, and gives their futexes
+// time limits in virtual time, as timed_waits.cpp does for those of the C library.
 //
 // All other calls pass as in the C library's function, without a stack frame of ours, because the child of
 // syscall(SYS_vfork) returns through it.
 #if defined(__x86_64__)
 
+#include <linux/futex.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <ctime>
 
+#include "runtime/ipc/host_call.hpp"
+#include "runtime/shim/deadlines.hpp"
 #include "runtime/shim/host_caller.hpp"
 
 #define APENET_HIDDEN extern "C" __attribute__((visibility("hidden"), used))
 
-APENET_HIDDEN long apenet_time_call(long number, long first, long second, long third, long fourth) {
+namespace apenet::shim {
+namespace {
+
+// The time limit of a futex operation is a duration in FUTEX_WAIT and a time of one of two clocks in others.
+bool has_deadline(long command) {
+  return command == FUTEX_WAIT_BITSET || command == FUTEX_WAIT_REQUEUE_PI || command == FUTEX_LOCK_PI ||
+         command == FUTEX_LOCK_PI2;
+}
+
+clockid_t clock_of(long operation) {
+  const bool is_realtime =
+      (operation & FUTEX_CLOCK_REALTIME) != 0 || (operation & FUTEX_CMD_MASK) == FUTEX_LOCK_PI;
+  return is_realtime ? CLOCK_REALTIME : CLOCK_MONOTONIC;
+}
+
+long futex(long address, long operation, long value, long limit, long second_address, long last) {
+  const auto call = [&](const void* fourth) {
+    return ipc::host_call(SYS_futex, address, operation, static_cast<std::uint64_t>(value), fourth,
+                          static_cast<std::uint64_t>(second_address), static_cast<std::uint64_t>(last));
+  };
+  const auto* time = reinterpret_cast<const timespec*>(limit);
+  const long command = operation & FUTEX_CMD_MASK;
+  // In the other operations this argument is a number.
+  const bool is_limited = time != nullptr && (command == FUTEX_WAIT || has_deadline(command));
+  ipc::Client* client = is_limited ? clock_client() : nullptr;
+  if (client == nullptr || !is_valid(time)) return call(time);
+  if (has_deadline(command)) {
+    const int result = wait_until(*client, *time, clock_of(operation), -ETIMEDOUT,
+                                  [&](const timespec* until) { return call(until) < 0 ? -errno : 0; });
+    if (result == 0) return 0;
+    errno = -result;
+    return -1;
+  }
+  return wait_for(
+      *client, to_ps(*time), [](int result) { return result < 0 && errno == ETIMEDOUT; },
+      [&] { return call(time); });
+}
+
+}  // namespace
+}  // namespace apenet::shim
+
+APENET_HIDDEN long apenet_time_call(long number, long first, long second, long third, long fourth, long fifth,
+                                    long sixth) {
   APENET_TIME_CALL;
+  if (number == SYS_futex) return apenet::shim::futex(first, second, third, fourth, fifth, sixth);
   const auto clock = static_cast<clockid_t>(first);
   switch (number) {
     case SYS_clock_gettime:
@@ -44,8 +92,8 @@ APENET_HIDDEN long apenet_call_failed(long negative_error) {
   return -1;
 }
 
-static_assert(SYS_nanosleep == 35 && SYS_gettimeofday == 96 && SYS_time == 201 && SYS_clock_gettime == 228 &&
-              SYS_clock_getres == 229 && SYS_clock_nanosleep == 230);
+static_assert(SYS_nanosleep == 35 && SYS_gettimeofday == 96 && SYS_time == 201 && SYS_futex == 202 &&
+              SYS_clock_gettime == 228 && SYS_clock_getres == 229 && SYS_clock_nanosleep == 230);
 
 __asm__(R"(
     .text
@@ -59,6 +107,8 @@ syscall:
     cmpq    $96, %rdi
     je      1f
     cmpq    $201, %rdi
+    je      1f
+    cmpq    $202, %rdi
     je      1f
     cmpq    $228, %rdi
     jb      0f

@@ -37,6 +37,10 @@ int as_thread_result(int error) {
   }
 }
 
+bool would_block(int result) {
+  return result < 0 && errno == EAGAIN;
+}
+
 // An absolute timer on a virtual clock runs for the remaining time in the host. Deadlines on a CPU-time clock
 // are small numbers and are passed on unchanged.
 bool is_virtual_deadline(const itimerspec* value) {
@@ -148,21 +152,17 @@ APENET_EXPORT int mq_timedsend(mqd_t queue, const char* message, size_t size, un
 APENET_EXPORT int sigtimedwait(const sigset_t* set, siginfo_t* info, const timespec* timeout) {
   static const auto real = next<int (*)(const sigset_t*, siginfo_t*, const timespec*)>("sigtimedwait");
   Client* client = clock_client();
-  const int result = real(set, info, timeout);
-  if (client == nullptr || result >= 0 || errno != EAGAIN || !apenet::shim::is_valid(timeout)) return result;
-  apenet::shim::sleep_ps(*client, apenet::shim::to_ps(*timeout));
-  errno = EAGAIN;
-  return -1;
+  if (client == nullptr || !apenet::shim::is_valid(timeout)) return real(set, info, timeout);
+  return apenet::shim::wait_for(*client, apenet::shim::to_ps(*timeout), apenet::shim::would_block,
+                                [&] { return real(set, info, timeout); });
 }
 
 APENET_EXPORT int semtimedop(int set, sembuf* operations, size_t count, const timespec* timeout) noexcept {
   static const auto real = next<int (*)(int, sembuf*, size_t, const timespec*)>("semtimedop");
   Client* client = clock_client();
-  const int result = real(set, operations, count, timeout);
-  if (client == nullptr || result >= 0 || errno != EAGAIN || !apenet::shim::is_valid(timeout)) return result;
-  apenet::shim::sleep_ps(*client, apenet::shim::to_ps(*timeout));
-  errno = EAGAIN;
-  return -1;
+  if (client == nullptr || !apenet::shim::is_valid(timeout)) return real(set, operations, count, timeout);
+  return apenet::shim::wait_for(*client, apenet::shim::to_ps(*timeout), apenet::shim::would_block,
+                                [&] { return real(set, operations, count, timeout); });
 }
 
 APENET_EXPORT int timer_settime(timer_t timer, int flags, const itimerspec* value,

@@ -1,6 +1,7 @@
 // Every clock of the C library shows virtual time; CPU clocks exclude sleep; invalid arguments cause errors.
 #define _GNU_SOURCE
 #include <errno.h>
+#include <linux/futex.h>
 #include <mqueue.h>
 #include <poll.h>
 #include <pthread.h>
@@ -231,6 +232,19 @@ static void wait_in_vain(int how) {
       CHECK(pselect(pipe_ends[0] + 1, &set, NULL, NULL, &duration, NULL) == 0);
       break;
     }
+    case 9:
+    case 10: {
+      // As libraries that make their own locks call it.
+      const long how_long = how == 9 ? FUTEX_WAIT : FUTEX_WAIT_BITSET | FUTEX_CLOCK_REALTIME;
+      unsigned word = 7;
+      CHECK(syscall(SYS_futex, &word, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, 8, &duration, NULL, 0) == -1);
+      CHECK(errno == EAGAIN);
+      CHECK(syscall(SYS_futex, &word, how_long | FUTEX_PRIVATE_FLAG, 7, how == 9 ? &duration : &deadline,
+                    NULL, ~0) == -1);
+      CHECK(errno == ETIMEDOUT);
+      CHECK(syscall(SYS_futex, &word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1, NULL, NULL, 0) == 0);
+      break;
+    }
     default: {
       // A timer with a virtual deadline takes as long in the host.
       const int timer = timerfd_create(CLOCK_REALTIME, 0);
@@ -251,7 +265,7 @@ int main(int argc, char** argv) {
   check_dates();
   check_wrong_arguments();
   check_sleeps();
-  for (int how = 0; how < 10; ++how) {
+  for (int how = 0; how < 12; ++how) {
     const double before = seconds(CLOCK_MONOTONIC);
     wait_in_vain(how);
     CHECK(seconds(CLOCK_MONOTONIC) - before >= 0.0199);
