@@ -222,7 +222,8 @@ struct Header {
   std::uint32_t parts_fd = 0;             // the simulator's descriptor of all parts but the header
   std::atomic<std::uint32_t> started{0};  // virtual time has begun; written after epoch_ps
   std::uint32_t rail_count = 1;
-  std::int64_t epoch_ps = 0;  // clock at which virtual time began
+  std::int64_t epoch_ps = 0;   // clock at which virtual time began
+  std::int64_t made_at_s = 0;  // the host's date when the simulator made this header
   std::int64_t lookahead_ps = 0;
   ComputeMode compute_mode = ComputeMode::none;
   std::int64_t compute_scale_ppm = 1'000'000;

@@ -79,6 +79,14 @@ ipc::Client* clock_client() {
   return client;
 }
 
+std::int64_t early_shift_s() {
+  if (host_calls > 0) return 0;
+  const ipc::Client* client = ipc::Client::attached();
+  if (client != nullptr && client->started()) return 0;
+  const ipc::Header* header = ipc::Client::machine();
+  return header == nullptr ? 0 : header->made_at_s - (realtime_base_s - early_s);
+}
+
 std::int64_t now_ps(ipc::Client& client) {
   return client.clock_ps() + client.block().clock.afterwards_ps.get();
 }
@@ -127,7 +135,12 @@ APENET_EXPORT int clock_gettime(clockid_t clock, timespec* time) noexcept {
   apenet::ipc::Client* client = clock_client();
   const ClockKind kind = client == nullptr ? ClockKind::host : kind_of(clock);
   // The host reports the error for a null pointer.
-  if (kind == ClockKind::host || is_null(time)) return host_call(SYS_clock_gettime, clock, time);
+  if (kind == ClockKind::host || is_null(time)) {
+    const int result = host_call(SYS_clock_gettime, clock, time);
+    if (result == 0 && client == nullptr && kind_of(clock) == ClockKind::realtime)
+      time->tv_sec -= apenet::shim::early_shift_s();
+    return result;
+  }
   const std::int64_t now_ps = apenet::shim::read_clock_ps(*client);
   *time = apenet::shim::at_ps(apenet::shim::base_s(kind),
                               kind == ClockKind::cpu ? apenet::shim::cpu_ps(*client) : now_ps);
@@ -145,7 +158,11 @@ APENET_EXPORT int clock_getres(clockid_t clock, timespec* resolution) noexcept {
 
 APENET_EXPORT int gettimeofday(timeval* __restrict time, void* __restrict zone) noexcept {
   APENET_TIME_CALL;
-  if (clock_client() == nullptr) return host_call(SYS_gettimeofday, time, zone);
+  if (clock_client() == nullptr) {
+    const int result = host_call(SYS_gettimeofday, time, zone);
+    if (result == 0 && !is_null(time)) time->tv_sec -= apenet::shim::early_shift_s();
+    return result;
+  }
   if (zone != nullptr) *static_cast<struct timezone*>(zone) = {.tz_minuteswest = 0, .tz_dsttime = 0};
   if (is_null(time)) return 0;
   timespec now{};
@@ -170,9 +187,7 @@ APENET_EXPORT time_t time(time_t* result) noexcept {
 
 APENET_EXPORT int timespec_get(timespec* time, int base) noexcept {
   APENET_TIME_CALL;
-  if (clock_client() == nullptr || base != TIME_UTC) {
-    return next<int (*)(timespec*, int)>("timespec_get")(time, base);
-  }
+  if (base != TIME_UTC) return next<int (*)(timespec*, int)>("timespec_get")(time, base);
   return clock_gettime(CLOCK_REALTIME, time) == 0 ? base : 0;
 }
 

@@ -12,6 +12,10 @@ namespace apenet::shim {
 // 25 July 2005, 00:00 UTC, the day on which the results of the 2005 clusters were shown. A fixed date, so
 // that a program that prints the time prints the same in every run.
 inline constexpr std::int64_t realtime_base_s = 1'122'249'600;
+// A process that has not begun virtual time sees dates before that of virtual time zero, so that its calendar
+// does not go back there: services that take the time since a peer's last sign of life would find it dead. The
+// run began so long before zero. If it takes longer to begin virtual time, the calendar does go back.
+inline constexpr std::int64_t early_s = 60;
 // Larger than any uptime, so that a monotonic time read before MPI_Init does not lie in the future. Far
 // enough from realtime_base_s to tell from a deadline which clock it refers to.
 inline constexpr std::int64_t monotonic_base_s = 1'000'000'000;
@@ -33,6 +37,9 @@ enum class ClockKind : std::uint8_t {
 // The client if the process's clocks are virtual (from the end of MPI_Init to the process's end), else
 // nullptr.
 ipc::Client* clock_client();
+
+// Host's date minus the date that the process sees; 0 unless it has yet to begin virtual time.
+[[nodiscard]] std::int64_t early_shift_s();
 
 // Virtual time as the program sees it. It continues after MPI_Finalize, where it does not count in any
 // result.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <limits>
 
 #include "runtime/ipc/host_call.hpp"
 
@@ -24,6 +25,13 @@ std::int64_t deadline_ps(const timespec& deadline) {
   constexpr std::int64_t most_s = 4'000'000;
   return std::clamp<std::int64_t>(deadline.tv_sec - base, 0, most_s) * ps_per_s +
          deadline.tv_nsec * ps_per_ns;
+}
+
+EarlyDeadline::EarlyDeadline(const timespec* deadline) : deadline_(deadline) {
+  constexpr std::int64_t most_s = std::numeric_limits<std::int64_t>::max() / 2;
+  if (!is_valid(deadline) || deadline->tv_sec <= monotonic_base_s || deadline->tv_sec > most_s) return;
+  shifted_ = {.tv_sec = deadline->tv_sec + early_shift_s(), .tv_nsec = deadline->tv_nsec};
+  deadline_ = &shifted_;
 }
 
 timespec host_deadline(ipc::Client& client, clockid_t clock, std::int64_t virtual_ps) {

@@ -24,6 +24,20 @@ namespace apenet::shim {
 // apart, so the nearer base is the right one.
 [[nodiscard]] std::int64_t deadline_ps(const timespec& deadline);
 
+// A deadline of a process that has yet to begin virtual time, on the host's clock. Dates are larger than any
+// other time of the host's.
+class EarlyDeadline {
+ public:
+  explicit EarlyDeadline(const timespec* deadline);
+  EarlyDeadline(const EarlyDeadline&) = delete;
+  EarlyDeadline& operator=(const EarlyDeadline&) = delete;
+  [[nodiscard]] const timespec* get() const { return deadline_; }
+
+ private:
+  const timespec* deadline_;
+  timespec shifted_{};
+};
+
 // The same deadline on the host's clock.
 [[nodiscard]] timespec host_deadline(ipc::Client& client, clockid_t clock, std::int64_t virtual_ps);
 

@@ -94,6 +94,7 @@ bool is_initialising_alone() {
 using apenet::ipc::Client;
 using apenet::shim::clock_client;
 using apenet::shim::ClockKind;
+using apenet::shim::EarlyDeadline;
 using apenet::shim::FileSets;
 using apenet::shim::has_card_descriptor;
 using apenet::shim::is_valid;
@@ -114,8 +115,10 @@ APENET_EXPORT int clock_nanosleep(clockid_t clock, int flags, const timespec* re
   // The host reports invalid arguments.
   if (kind == ClockKind::host || clock == CLOCK_THREAD_CPUTIME_ID || !is_valid(request)) {
     if (leaves && flags == 0 && is_valid(request) && request->tv_sec > 0) request = &longest_while_leaving;
-    return next<int (*)(clockid_t, int, const timespec*, timespec*)>("clock_nanosleep")(clock, flags, request,
-                                                                                        remaining);
+    const bool is_early = client == nullptr && (flags & TIMER_ABSTIME) != 0;
+    const EarlyDeadline early(is_early ? request : nullptr);
+    return next<int (*)(clockid_t, int, const timespec*, timespec*)>("clock_nanosleep")(
+        clock, flags, is_early ? early.get() : request, remaining);
   }
   const std::int64_t now_ps = apenet::shim::read_clock_ps(*client);
   timespec from = *request;

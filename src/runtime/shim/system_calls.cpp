@@ -44,7 +44,8 @@ long futex(long address, long operation, long value, long limit, long second_add
   // In the other operations this argument is a number.
   const bool is_limited = time != nullptr && (command == FUTEX_WAIT || has_deadline(command));
   ipc::Client* client = is_limited ? clock_client() : nullptr;
-  if (client == nullptr || !is_valid(time)) return call(time);
+  if (client == nullptr || !is_valid(time))
+    return call(has_deadline(command) ? EarlyDeadline(time).get() : time);
   if (has_deadline(command)) {
     const int result = wait_until(*client, *time, clock_of(operation), -ETIMEDOUT,
                                   [&](const timespec* until) { return call(until) < 0 ? -errno : 0; });

@@ -47,6 +47,10 @@ bool is_virtual_deadline(const itimerspec* value) {
   return value != nullptr && is_valid(&value->it_value) && value->it_value.tv_sec > monotonic_base_s / 2;
 }
 
+itimerspec early_timer(const itimerspec& value) {
+  return {.it_interval = value.it_interval, .it_value = *EarlyDeadline(&value.it_value).get()};
+}
+
 itimerspec from_now(ipc::Client& client, const itimerspec& value) {
   const std::int64_t remaining_ps = deadline_ps(value.it_value) - now_ps(client);
   return {.it_interval = value.it_interval, .it_value = to_timespec(std::max(remaining_ps, ps_per_ns))};
@@ -57,28 +61,30 @@ itimerspec from_now(ipc::Client& client, const itimerspec& value) {
 
 using apenet::ipc::Client;
 using apenet::shim::clock_client;
+using apenet::shim::EarlyDeadline;
 using apenet::shim::is_null;
 using apenet::shim::next;
 using apenet::shim::wait_until;
 
 // Defines a wait that returns its error, in two forms: with a clock argument, and the older one, which uses
 // the realtime clock.
-#define APENET_TIMED_WAIT(clock_name, timed_name, parameters, arguments)                               \
-  APENET_EXPORT int clock_name(APENET_UNPACK parameters, clockid_t clock, const timespec* deadline) {  \
-    APENET_TIME_CALL;                                                                                  \
-    static const auto real =                                                                           \
-        next<int (*)(APENET_UNPACK parameters, clockid_t, const timespec*)>(#clock_name);              \
-    Client* client = clock_client();                                                                   \
-    if (client == nullptr || is_null(deadline)) return real(APENET_UNPACK arguments, clock, deadline); \
-    return wait_until(*client, *deadline, CLOCK_MONOTONIC, ETIMEDOUT, [&](const timespec* until) {     \
-      return real(APENET_UNPACK arguments, CLOCK_MONOTONIC, until);                                    \
-    });                                                                                                \
-  }                                                                                                    \
-  APENET_EXPORT int timed_name(APENET_UNPACK parameters, const timespec* deadline) {                   \
-    APENET_TIME_CALL;                                                                                  \
-    static const auto real = next<int (*)(APENET_UNPACK parameters, const timespec*)>(#timed_name);    \
-    if (clock_client() == nullptr) return real(APENET_UNPACK arguments, deadline);                     \
-    return clock_name(APENET_UNPACK arguments, CLOCK_REALTIME, deadline);                              \
+#define APENET_TIMED_WAIT(clock_name, timed_name, parameters, arguments)                                \
+  APENET_EXPORT int clock_name(APENET_UNPACK parameters, clockid_t clock, const timespec* deadline) {   \
+    APENET_TIME_CALL;                                                                                   \
+    static const auto real =                                                                            \
+        next<int (*)(APENET_UNPACK parameters, clockid_t, const timespec*)>(#clock_name);               \
+    Client* client = clock_client();                                                                    \
+    if (client == nullptr || is_null(deadline))                                                         \
+      return real(APENET_UNPACK arguments, clock, EarlyDeadline(deadline).get());                       \
+    return wait_until(*client, *deadline, CLOCK_MONOTONIC, ETIMEDOUT, [&](const timespec* until) {      \
+      return real(APENET_UNPACK arguments, CLOCK_MONOTONIC, until);                                     \
+    });                                                                                                 \
+  }                                                                                                     \
+  APENET_EXPORT int timed_name(APENET_UNPACK parameters, const timespec* deadline) {                    \
+    APENET_TIME_CALL;                                                                                   \
+    static const auto real = next<int (*)(APENET_UNPACK parameters, const timespec*)>(#timed_name);     \
+    if (clock_client() == nullptr) return real(APENET_UNPACK arguments, EarlyDeadline(deadline).get()); \
+    return clock_name(APENET_UNPACK arguments, CLOCK_REALTIME, deadline);                               \
   }
 #define APENET_UNPACK(...) __VA_ARGS__
 
@@ -104,7 +110,7 @@ APENET_EXPORT int sem_clockwait(sem_t* semaphore, clockid_t clock, const timespe
   APENET_TIME_CALL;
   Client* client = clock_client();
   static const auto real = next<int (*)(sem_t*, clockid_t, const timespec*)>("sem_clockwait");
-  if (client == nullptr || is_null(deadline)) return real(semaphore, clock, deadline);
+  if (client == nullptr || is_null(deadline)) return real(semaphore, clock, EarlyDeadline(deadline).get());
   const int error = wait_until(*client, *deadline, CLOCK_MONOTONIC, ETIMEDOUT, [&](const timespec* until) {
     return real(semaphore, CLOCK_MONOTONIC, until) == 0 ? 0 : errno;
   });
@@ -116,7 +122,7 @@ APENET_EXPORT int sem_clockwait(sem_t* semaphore, clockid_t clock, const timespe
 APENET_EXPORT int sem_timedwait(sem_t* semaphore, const timespec* deadline) {
   APENET_TIME_CALL;
   if (clock_client() != nullptr) return sem_clockwait(semaphore, CLOCK_REALTIME, deadline);
-  return next<int (*)(sem_t*, const timespec*)>("sem_timedwait")(semaphore, deadline);
+  return next<int (*)(sem_t*, const timespec*)>("sem_timedwait")(semaphore, EarlyDeadline(deadline).get());
 }
 
 APENET_EXPORT ssize_t mq_timedreceive(mqd_t queue, char* __restrict message, size_t size,
@@ -124,7 +130,8 @@ APENET_EXPORT ssize_t mq_timedreceive(mqd_t queue, char* __restrict message, siz
   static const auto real =
       next<ssize_t (*)(mqd_t, char*, size_t, unsigned*, const timespec*)>("mq_timedreceive");
   Client* client = clock_client();
-  if (client == nullptr || is_null(deadline)) return real(queue, message, size, priority, deadline);
+  if (client == nullptr || is_null(deadline))
+    return real(queue, message, size, priority, EarlyDeadline(deadline).get());
   const ssize_t received =
       wait_until(*client, *deadline, CLOCK_REALTIME, ssize_t{-ETIMEDOUT}, [&](const timespec* until) {
         const ssize_t result = real(queue, message, size, priority, until);
@@ -140,7 +147,8 @@ APENET_EXPORT int mq_timedsend(mqd_t queue, const char* message, size_t size, un
   static const auto real =
       next<int (*)(mqd_t, const char*, size_t, unsigned, const timespec*)>("mq_timedsend");
   Client* client = clock_client();
-  if (client == nullptr || is_null(deadline)) return real(queue, message, size, priority, deadline);
+  if (client == nullptr || is_null(deadline))
+    return real(queue, message, size, priority, EarlyDeadline(deadline).get());
   const int error = wait_until(*client, *deadline, CLOCK_REALTIME, ETIMEDOUT, [&](const timespec* until) {
     return real(queue, message, size, priority, until) == 0 ? 0 : errno;
   });
@@ -170,6 +178,10 @@ APENET_EXPORT int timer_settime(timer_t timer, int flags, const itimerspec* valu
   APENET_TIME_CALL;
   static const auto real = next<int (*)(timer_t, int, const itimerspec*, itimerspec*)>("timer_settime");
   Client* client = clock_client();
+  if (client == nullptr && (flags & TIMER_ABSTIME) != 0 && value != nullptr) {
+    const itimerspec early = apenet::shim::early_timer(*value);
+    return real(timer, flags, &early, before);
+  }
   if (client == nullptr || (flags & TIMER_ABSTIME) == 0 || !apenet::shim::is_virtual_deadline(value)) {
     return real(timer, flags, value, before);
   }
@@ -182,6 +194,10 @@ APENET_EXPORT int timerfd_settime(int timer, int flags, const itimerspec* value,
   APENET_TIME_CALL;
   static const auto real = next<int (*)(int, int, const itimerspec*, itimerspec*)>("timerfd_settime");
   Client* client = clock_client();
+  if (client == nullptr && (flags & TFD_TIMER_ABSTIME) != 0 && value != nullptr) {
+    const itimerspec early = apenet::shim::early_timer(*value);
+    return real(timer, flags, &early, before);
+  }
   if (client == nullptr || (flags & TFD_TIMER_ABSTIME) == 0 || !apenet::shim::is_virtual_deadline(value)) {
     return real(timer, flags, value, before);
   }

@@ -168,8 +168,9 @@ static void* wait_for_ever(void* argument) {
   return NULL;
 }
 
-// Each case waits 20 ms in vain, after which its deadline has been reached.
-static void wait_in_vain(int how) {
+// Each case waits 20 ms in vain, after which its deadline has been reached. What takes no time where time is
+// virtual sleeps.
+static void wait_in_vain(int how, int is_virtual) {
   const struct timespec deadline = soon();
   const struct timespec duration = {0, 20000000};
   pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -190,7 +191,7 @@ static void wait_in_vain(int how) {
     case 2:
       pthread_rwlock_wrlock(&lock);
       CHECK(pthread_rwlock_timedwrlock(&lock, &deadline) == EDEADLK);
-      sleep_an_hour(0);
+      if (is_virtual) sleep_an_hour(0);
       break;
     case 3:
       CHECK(sem_timedwait(&semaphore, &deadline) == -1 && errno == ETIMEDOUT);
@@ -245,13 +246,16 @@ static void wait_in_vain(int how) {
       CHECK(syscall(SYS_futex, &word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1, NULL, NULL, 0) == 0);
       break;
     }
+    case 11:
+      CHECK(clock_nanosleep(CLOCK_REALTIME, TIMER_ABSTIME, &deadline, NULL) == 0);
+      break;
     default: {
       // A timer with a virtual deadline takes as long in the host.
       const int timer = timerfd_create(CLOCK_REALTIME, 0);
       unsigned long count = 0;
       CHECK(timerfd_settime(timer, TFD_TIMER_ABSTIME, &(struct itimerspec){{0, 0}, deadline}, NULL) == 0);
       CHECK(read(timer, &count, sizeof count) == sizeof count && count == 1);
-      sleep_an_hour(0);
+      if (is_virtual) sleep_an_hour(0);
       close(timer);
       break;
     }
@@ -260,14 +264,38 @@ static void wait_in_vain(int how) {
   close(pipe_ends[1]);
 }
 
+enum { ways_to_wait = 13, locked_by_itself = 2 };
+
+// Before MPI, time passes as in the host, with dates shortly before that of virtual time zero.
+static time_t check_early_dates(void) {
+  const time_t began = time(NULL);
+  CHECK(began >= date_s - 60 && began < date_s - 30);
+  for (int how = 0; how < ways_to_wait; ++how) {
+    if (how == locked_by_itself) continue;
+    const double before = seconds(CLOCK_MONOTONIC);
+    const double date = seconds(CLOCK_REALTIME);
+    wait_in_vain(how, 0);
+    const double waited = seconds(CLOCK_MONOTONIC) - before;
+    const double passed = seconds(CLOCK_REALTIME) - date;
+    CHECK(waited >= 0.0199 && waited < 10 && passed >= 0.0199 && passed < 10);
+  }
+  struct timeval now = {0};
+  struct timespec spec = {0};
+  CHECK(gettimeofday(&now, NULL) == 0 && timespec_get(&spec, TIME_UTC) == TIME_UTC);
+  CHECK(now.tv_sec >= began && spec.tv_sec >= now.tv_sec && spec.tv_sec < date_s);
+  return spec.tv_sec;
+}
+
 int main(int argc, char** argv) {
+  const time_t early = check_early_dates();
   const struct World world = begin_program(&argc, &argv);
+  CHECK(time(NULL) > early);
   check_dates();
   check_wrong_arguments();
   check_sleeps();
-  for (int how = 0; how < 12; ++how) {
+  for (int how = 0; how < ways_to_wait; ++how) {
     const double before = seconds(CLOCK_MONOTONIC);
-    wait_in_vain(how);
+    wait_in_vain(how, 1);
     CHECK(seconds(CLOCK_MONOTONIC) - before >= 0.0199);
   }
   MPI_Barrier(MPI_COMM_WORLD);
