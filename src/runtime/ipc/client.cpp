@@ -387,7 +387,7 @@ bool Client::closed() {
 
 // Decrements the count of running processes; the last one wakes the simulator.
 void Client::stop_running() {
-  if (running_->fetch_sub(1) == 1) futex_wake(*running_);
+  if (running_->count.fetch_sub(1) == 1 && running_->awaited.load() != 0) futex_wake(running_->count);
 }
 
 void Client::wait(Wait why, std::int64_t deadline_ps) {
@@ -414,7 +414,7 @@ void Client::come_back() {
     turn.wait = Wait::running;  // the simulator has already reversed the decision
     return;
   }
-  futex_wake(*running_);
+  futex_wake(running_->count);
   await_turn();
 }
 

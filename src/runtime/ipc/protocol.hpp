@@ -22,7 +22,7 @@
 namespace apenet::ipc {
 
 inline constexpr std::uint32_t protocol_magic = 0x41504531;  // "APE1"
-inline constexpr std::uint32_t protocol_version = 11;
+inline constexpr std::uint32_t protocol_version = 12;
 
 inline constexpr std::uint32_t slots_per_process = 4096;   // sparse: only used slots take memory
 inline constexpr std::uint32_t window_bytes = 256 * 1024;  // per process, for CopyOrder
@@ -233,8 +233,10 @@ struct Header {
   char machine[64] = {};
 };
 
-// Number of running processes. Futex: the simulator waits for 0.
-using Running = std::atomic<std::uint32_t>;
+struct Running {
+  std::atomic<std::uint32_t> count{0};    // of running processes; futex: the simulator waits for 0
+  std::atomic<std::uint32_t> awaited{0};  // the simulator sleeps until then: the last process wakes it
+};
 
 // The parts of the mapping: header, `running`, blocks, arenas, windows, notes, regions. Offsets are the same
 // in all processes, and each part begins on a page. The header's pages in the memfd of the parts are unused.

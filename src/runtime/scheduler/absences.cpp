@@ -40,14 +40,14 @@ bool Scheduler::leave_out(const std::vector<std::uint32_t>& ranks,
                       });
   if (may_be && still_asleep()) {
     for (const std::uint32_t rank : ranks) processes_[rank].left_out = true;
-    shared_.running().fetch_sub(static_cast<std::uint32_t>(ranks.size()));
+    shared_.running().count.fetch_sub(static_cast<std::uint32_t>(ranks.size()));
     return true;
   }
   for (auto rank = first; rank != last; ++rank) {
     std::uint32_t run = ipc::Run::left_out;
     // A process that has come back meanwhile already waits, but did not decrement the count.
     if (!shared_.block(*rank).turn.run.compare_exchange_strong(run, ipc::Run::may_run))
-      shared_.running().fetch_sub(1);
+      shared_.running().count.fetch_sub(1);
   }
   return false;
 }

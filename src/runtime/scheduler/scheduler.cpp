@@ -275,8 +275,8 @@ bool Scheduler::has_turn(std::uint32_t rank) const {
 
 void Scheduler::recover() {
   // Do not recover at first sight: a process that has just begun to wait may still decrement the count.
-  const bool stuck = all_wait() && shared_.running().load() != 0;
-  if (stuck && std::exchange(stuck_at_, activity_) == activity_) shared_.running().store(0);
+  const bool stuck = all_wait() && shared_.running().count.load() != 0;
+  if (stuck && std::exchange(stuck_at_, activity_) == activity_) shared_.running().count.store(0);
   if (!stuck) stuck_at_.reset();
   for (std::uint32_t rank = 0; rank < processes_.size(); ++rank) {
     ipc::Turn& turn = shared_.block(rank).turn;
@@ -305,7 +305,7 @@ void Scheduler::plan_turns() {
     process.waits_for_turn = comes_later || (wakes_singly_ && started_ && rank != to_wake_.front());
     if (!process.waits_for_turn) ++count;
   }
-  shared_.running().store(count);
+  shared_.running().count.store(count);
 }
 
 // Returns false if no process waits for its turn.
@@ -314,7 +314,7 @@ bool Scheduler::wake_next() {
     const std::uint32_t rank = waiting_for_turn_.front();
     waiting_for_turn_.pop_front();
     if (processes_[rank].removed) continue;
-    shared_.running().fetch_add(1);
+    shared_.running().count.fetch_add(1);
     run(rank);
     return true;
   }
@@ -370,7 +370,7 @@ void Scheduler::remove(std::uint32_t rank) {
     process.wait = ipc::Wait::running;  // collect() removes it from the count
     ran_.push_back(rank);
   }
-  if (died_running) shared_.running().fetch_sub(1);
+  if (died_running) shared_.running().count.fetch_sub(1);
 }
 
 void Scheduler::trace_wait(std::uint32_t rank) const {

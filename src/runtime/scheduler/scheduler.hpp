@@ -76,7 +76,7 @@ class Scheduler final : public CompletionSink {
   [[nodiscard]] bool all_wait() const;
   // As all_wait(), but faster while some processes run. The count of running processes can be overwritten by
   // any process, so it is only a hint.
-  [[nodiscard]] bool nobody_runs() const { return shared_.running().load() == 0 && all_wait(); }
+  [[nodiscard]] bool nobody_runs() const { return shared_.running().count.load() == 0 && all_wait(); }
   // Repairs the effect of a stray write to that count, or to the futex word that wakes a process.
   void recover();
   // Call when the process has ended without leaving the simulation.

@@ -48,7 +48,7 @@ SharedMemory::SharedMemory(std::uint32_t process_count)
   header().simulator_id = static_cast<std::uint32_t>(getpid());
   header().parts_fd = static_cast<std::uint32_t>(parts_fd_);
   header().made_at_s = time(nullptr);
-  running().store(process_count);
+  running().count.store(process_count);
   // Do not touch the rings, so that they take no memory until used. Their initial content is zero.
   for (std::uint32_t rank = 0; rank < process_count; ++rank) {
     ipc::Block& fresh = block(rank);
