@@ -316,6 +316,7 @@ TEST(BoundaryFuzzOfTheCount, AWrongCountOfRunningProcessesChangesNothing) {
       run_beside(test::round_ideal(), [&](View& view, const std::atomic<bool>& ended) {
         for (int i = 0; i < 50 && !ended; ++i) {
           view.running().count = static_cast<std::uint32_t>(any_value(random));
+          view.running().awaited = static_cast<std::uint32_t>(any_value(random));
           std::this_thread::sleep_for(std::chrono::microseconds(200));
         }
       });

@@ -26,8 +26,8 @@ void stop_with(ipc::Client& client, std::uint32_t wait, std::int64_t deadline_ps
   turn.deadline_ps = deadline_ps;
   turn.wait = static_cast<ipc::Wait>(wait);
   turn.run = ipc::Run::waits;
-  running_of(client).fetch_sub(1);
-  ipc::futex_wake(running_of(client));
+  running_of(client).count.fetch_sub(1);
+  ipc::futex_wake(running_of(client).count);
   pause();
 }
 

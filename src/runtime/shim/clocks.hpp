@@ -13,8 +13,8 @@ namespace apenet::shim {
 // that a program that prints the time prints the same in every run.
 inline constexpr std::int64_t realtime_base_s = 1'122'249'600;
 // A process that has not begun virtual time sees dates before that of virtual time zero, so that its calendar
-// does not go back there: services that take the time since a peer's last sign of life would find it dead. The
-// run began so long before zero. If it takes longer to begin virtual time, the calendar does go back.
+// does not go back there: services that take the time since a peer's last sign of life would find it dead.
+// The run began so long before zero. If it takes longer to begin virtual time, the calendar does go back.
 inline constexpr std::int64_t early_s = 60;
 // Larger than any uptime, so that a monotonic time read before MPI_Init does not lie in the future. Far
 // enough from realtime_base_s to tell from a deadline which clock it refers to.
