@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -80,7 +81,9 @@ def wait_until_at_work(process_id: int, cpu_s: float) -> None:
         ("reproduce", signal.SIGKILL, 0.9),
     ],
 )
-def test_a_signal_ends_long_work(start_apenet, command, number, cpu_s):
+def test_a_signal_ends_long_work(start_apenet, command, number, cpu_s, tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
     started = start_apenet(*LONG[command])
     wait_until_at_work(started.process.pid, cpu_s)
     members = family(started.process.pid)
@@ -94,6 +97,8 @@ def test_a_signal_ends_long_work(start_apenet, command, number, cpu_s):
     while any(map(is_there, members)):
         assert time.monotonic() < give_up, members
         time.sleep(0.01)
+    if number != signal.SIGKILL:
+        assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("cpu_s", [0.1, 0.2, 0.5])

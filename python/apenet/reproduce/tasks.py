@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import tempfile
 import threading
 import traceback
 from collections.abc import Callable, Hashable, Iterable, Iterator
@@ -142,10 +143,10 @@ def measure_all(wanted: Iterable[Measuring], finished: Callable[[Measuring, Any]
 class _Worker(Generic[Measuring]):
     """A process that measures one task after another."""
 
-    def __init__(self, context: SpawnContext, cores: set[int]) -> None:
+    def __init__(self, context: SpawnContext, cores: set[int], temporary: str) -> None:
         self.connection, theirs = context.Pipe()
         self.task: Measuring | None = None
-        self.process = context.Process(target=_measure_each, args=(theirs, os.getpid(), cores), daemon=True)
+        self.process = context.Process(target=_measure_each, args=(theirs, os.getpid(), cores, temporary), daemon=True)
         self.process.start()
         theirs.close()
 
@@ -172,23 +173,26 @@ class _Worker(Generic[Measuring]):
 def _workers(count: int) -> Iterator[list[_Worker[Any]]]:
     """Worker processes that end with this context, and with this process, however either ends.
 
-    They use no locks and no queue, because a killed process would leave their semaphores behind.
+    They use no locks and no queue, because a killed process would leave their semaphores behind, and put their
+    temporary files into a folder of this process.
     """
     # Spawned, not forked, so that a worker inherits no state.
     context = multiprocessing.get_context("spawn")
     available = sorted(os.sched_getaffinity(0))
     workers: list[_Worker[Any]] = []
     resource_tracker.ensure_running()  # otherwise its start would unblock the signals
-    try:
-        with _no_interruption():
-            # One core per worker: a run of an MPI program stays on one core, and two runs could choose the same.
-            workers += (_Worker(context, {available[number % len(available)]}) for number in range(count))
-        yield workers
-    finally:
-        for worker in workers:
-            worker.process.kill()
-            worker.process.join()
-            worker.connection.close()
+    with tempfile.TemporaryDirectory(prefix="apenet-", ignore_cleanup_errors=True) as temporary:
+        try:
+            with _no_interruption():
+                # One core per worker: a run of an MPI program stays on one core, and two runs could choose the same.
+                cores = [{available[number % len(available)]} for number in range(count)]
+                workers += (_Worker(context, core, temporary) for core in cores)
+            yield workers
+        finally:
+            for worker in workers:
+                worker.process.kill()
+                worker.process.join()
+                worker.connection.close()
 
 
 @contextmanager
@@ -216,9 +220,10 @@ def _no_interruption() -> Iterator[None]:
             signal.raise_signal(held[0])
 
 
-def _measure_each(connection: Connection, parent_id: int, cores: set[int]) -> None:
+def _measure_each(connection: Connection, parent_id: int, cores: set[int], temporary: str) -> None:
     """The main function of a worker."""
     parent.end_with(parent_id)
+    tempfile.tempdir = temporary
     os.sched_setaffinity(0, cores)
     while True:
         task: Task = connection.recv()
