@@ -154,9 +154,9 @@ static void check_sleeps(void) {
   CHECK(getrusage(RUSAGE_SELF, &use) == 0 && use.ru_utime.tv_sec == 0 && use.ru_stime.tv_sec == 0);
 }
 
-static struct timespec soon(void) {
+static struct timespec soon(clockid_t clock) {
   struct timespec deadline;
-  clock_gettime(CLOCK_REALTIME, &deadline);
+  clock_gettime(clock, &deadline);
   deadline.tv_nsec += 20000000;
   deadline.tv_sec += deadline.tv_nsec / 1000000000;
   deadline.tv_nsec %= 1000000000;
@@ -171,7 +171,7 @@ static void* wait_for_ever(void* argument) {
 // Each case waits 20 ms in vain, after which its deadline has been reached. What takes no time where time is
 // virtual sleeps.
 static void wait_in_vain(int how, int is_virtual) {
-  const struct timespec deadline = soon();
+  const struct timespec deadline = soon(CLOCK_REALTIME);
   const struct timespec duration = {0, 20000000};
   pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
   pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
@@ -234,19 +234,22 @@ static void wait_in_vain(int how, int is_virtual) {
       break;
     }
     case 9:
-    case 10: {
+    case 10:
+    case 11: {
       // As libraries that make their own locks call it.
-      const long how_long = how == 9 ? FUTEX_WAIT : FUTEX_WAIT_BITSET | FUTEX_CLOCK_REALTIME;
+      const long operation = how == 9    ? FUTEX_WAIT
+                             : how == 10 ? FUTEX_WAIT_BITSET | FUTEX_CLOCK_REALTIME
+                                         : FUTEX_WAIT_BITSET;
+      const struct timespec until = how == 9 ? duration : how == 10 ? deadline : soon(CLOCK_MONOTONIC);
       unsigned word = 7;
       CHECK(syscall(SYS_futex, &word, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, 8, &duration, NULL, 0) == -1);
       CHECK(errno == EAGAIN);
-      CHECK(syscall(SYS_futex, &word, how_long | FUTEX_PRIVATE_FLAG, 7, how == 9 ? &duration : &deadline,
-                    NULL, ~0) == -1);
+      CHECK(syscall(SYS_futex, &word, operation | FUTEX_PRIVATE_FLAG, 7, &until, NULL, ~0) == -1);
       CHECK(errno == ETIMEDOUT);
       CHECK(syscall(SYS_futex, &word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1, NULL, NULL, 0) == 0);
       break;
     }
-    case 11:
+    case 12:
       CHECK(clock_nanosleep(CLOCK_REALTIME, TIMER_ABSTIME, &deadline, NULL) == 0);
       break;
     default: {
@@ -264,7 +267,7 @@ static void wait_in_vain(int how, int is_virtual) {
   close(pipe_ends[1]);
 }
 
-enum { ways_to_wait = 13, locked_by_itself = 2 };
+enum { ways_to_wait = 14, locked_by_itself = 2 };
 
 // Before MPI, time passes as in the host, with dates shortly before that of virtual time zero.
 static time_t check_early_dates(void) {
