@@ -17,6 +17,12 @@ void note_access(PendingRequest& pending, bool done) {
 
 }  // namespace
 
+void PendingRequest::keep(std::span<const std::byte> bytes) {
+  staging.resize(std::max(staging.size(), bytes.size()));
+  std::copy(bytes.begin(), bytes.end(), staging.begin());
+  staged_bytes = bytes.size();
+}
+
 std::uint64_t PendingRequests::add(std::uint32_t rank, const ipc::Request& request) {
   if (free_.empty()) {
     if (slab_.size() >> index_bits != 0)
@@ -40,8 +46,7 @@ std::uint64_t PendingRequests::add(std::uint32_t rank, const ipc::Request& reque
   pending.land_due = !is_send;
   pending.fault = ipc::AccessFault::none;
   pending.staged = request.verb == ipc::RequestVerb::put && request.inline_length > 0;
-  if (pending.staged)
-    pending.staging.assign(request.inline_data, request.inline_data + request.inline_length);
+  if (pending.staged) pending.keep({request.inline_data, request.inline_length});
   return ++generation_ << index_bits | index;
 }
 
@@ -52,21 +57,22 @@ PendingRequest& PendingRequests::at(std::uint64_t number) {
 void PendingRequests::settle(std::uint64_t number) {
   PendingRequest& pending = at(number);
   if (pending.completions_due != 0 || pending.land_due) return;
-  pending.staging.clear();
-  if (pending.staging.capacity() > chunk_bytes) pending.staging.shrink_to_fit();
+  if (pending.staging.size() > chunk_bytes) std::vector<std::byte>().swap(pending.staging);
   free_.push_back(static_cast<std::uint32_t>(number & ((1U << index_bits) - 1)));
 }
 
 void stage(PendingRequest& pending, ProcessMemory& memory) {
   if (pending.staged || !pending.land_due) return;
   pending.staged = true;
+  pending.staged_bytes = 0;
   // Read in chunks: an invalid request may name more bytes than the process has.
   const auto bytes = static_cast<std::size_t>(pending.request.bytes);
   for (std::size_t done = 0; done < bytes && pending.fault == ipc::AccessFault::none; done += chunk_bytes) {
     const std::size_t part = std::min(chunk_bytes, bytes - done);
-    pending.staging.resize(done + part);
+    pending.staging.resize(std::max(pending.staging.size(), done + part));
     note_access(pending, memory.read(pending.rank, pending.request.local_address + done,
                                      std::span(pending.staging).subspan(done, part)));
+    pending.staged_bytes = done + part;
   }
 }
 
@@ -99,8 +105,7 @@ void execute_lock(PendingRequest& pending, ProcessMemory& memory) {
                                              static_cast<std::uint32_t>(operands.add));
     note_access(pending, memory.write(request.target, request.remote_address, word));
   }
-  const auto bytes = std::as_bytes(std::span(&result, 1));
-  pending.staging.assign(bytes.begin(), bytes.end());
+  pending.keep(std::as_bytes(std::span(&result, 1)));
 }
 
 void move_bytes(PendingRequest& pending, ProcessMemory& memory) {
@@ -108,11 +113,11 @@ void move_bytes(PendingRequest& pending, ProcessMemory& memory) {
   const ipc::Request& request = pending.request;
   if (pending.fault != ipc::AccessFault::none) return;
   if ((request.flags & ipc::lock) != 0) {
-    note_access(pending, memory.write(pending.rank, request.local_address, pending.staging));
+    note_access(pending, memory.write(pending.rank, request.local_address, pending.staged_data()));
     return;
   }
   if (pending.staged) {
-    note_access(pending, memory.write(request.target, request.remote_address, pending.staging));
+    note_access(pending, memory.write(request.target, request.remote_address, pending.staged_data()));
     return;
   }
   const auto bytes = static_cast<std::size_t>(request.bytes);

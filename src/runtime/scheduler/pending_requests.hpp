@@ -1,7 +1,9 @@
 // PendingRequests: the requests in progress, and their payload bytes.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "runtime/ipc/protocol.hpp"
@@ -17,7 +19,11 @@ struct PendingRequest {
   bool land_due = false;                            // put, get: the bytes have not been moved yet
   bool staged = false;                              // put: the source bytes have been read into `staging`
   ipc::AccessFault fault = ipc::AccessFault::none;  // if set, no bytes are moved
-  std::vector<std::byte> staging;
+  std::vector<std::byte> staging;  // as long as ever needed: to clear it anew for each request takes time
+  std::size_t staged_bytes = 0;    // of `staging`
+
+  [[nodiscard]] std::span<const std::byte> staged_data() const { return {staging.data(), staged_bytes}; }
+  void keep(std::span<const std::byte> bytes);  // in `staging`
 };
 
 // A slab of pending requests. The model identifies a request by (generation << 24 | index). This number is
