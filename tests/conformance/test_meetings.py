@@ -55,3 +55,11 @@ def test_ranks_that_wait_in_the_host_for_ever_are_named(run, mode, where):
         "MPI_Barrier on MPI_COMM_WORLD: ranks 0, 2, 3 are in it, rank 1 is not",
         f"rank 1, a thread: {where}",
     ]
+
+
+def test_a_rank_that_others_did_not_wait_for_can_print_when_it_wakes(apenet, build, tmp_path):
+    program = build(TROUBLE / "prints_when_woken.c")
+    done = apenet("run", "-n", "2", "--", program, str(tmp_path), timeout_s=60)
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.splitlines()) == 4001
+    assert LEFT_OUT in done.stderr

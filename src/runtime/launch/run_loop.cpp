@@ -134,7 +134,7 @@ void RunLoop::wait_for_processes() {
   if (seen == 0 && scheduler_.nobody_runs() && scheduler_.left_out().empty()) return;
   // A rank on the same core runs, and mostly waits again, while the simulator yields. To sleep and to be
   // woken would take both processes longer.
-  for (int i = 0; i < most_yields; ++i) {
+  for (int i = 0; seen != 0 && i < most_yields; ++i) {
     sched_yield();
     if (running.count.load() == 0) return;
   }
