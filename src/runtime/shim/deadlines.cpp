@@ -22,9 +22,9 @@ std::int64_t deadline_ps(const timespec& deadline) {
   const std::int64_t from_monotonic = deadline.tv_sec - monotonic_base_s;
   const std::int64_t base =
       std::abs(from_realtime) < std::abs(from_monotonic) ? realtime_base_s : monotonic_base_s;
+  if (deadline.tv_sec < base) return 0;
   constexpr std::int64_t most_s = 4'000'000;
-  return std::clamp<std::int64_t>(deadline.tv_sec - base, 0, most_s) * ps_per_s +
-         deadline.tv_nsec * ps_per_ns;
+  return std::min<std::int64_t>(deadline.tv_sec - base, most_s) * ps_per_s + deadline.tv_nsec * ps_per_ns;
 }
 
 EarlyDeadline::EarlyDeadline(const timespec* deadline) : deadline_(deadline) {

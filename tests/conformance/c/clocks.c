@@ -289,10 +289,21 @@ static time_t check_early_dates(void) {
   return spec.tv_sec;
 }
 
+// A deadline of before virtual time has passed, whatever its nanoseconds.
+static void check_passed_deadline(time_t early) {
+  const struct timespec deadline = {early, 999999999};
+  const double before = seconds(CLOCK_MONOTONIC);
+  sem_t semaphore;
+  sem_init(&semaphore, 0, 0);
+  CHECK(sem_timedwait(&semaphore, &deadline) == -1 && errno == ETIMEDOUT);
+  CHECK(seconds(CLOCK_MONOTONIC) - before < 0.001);
+}
+
 int main(int argc, char** argv) {
   const time_t early = check_early_dates();
   const struct World world = begin_program(&argc, &argv);
   CHECK(time(NULL) > early);
+  check_passed_deadline(early);
   check_dates();
   check_wrong_arguments();
   check_sleeps();
