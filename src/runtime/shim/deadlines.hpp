@@ -1,6 +1,7 @@
 // Converts deadlines between the program's virtual clocks and the host's clocks.
 #pragma once
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <ctime>
@@ -61,7 +62,8 @@ Result wait_until(ipc::Client& client, const timespec& deadline, clockid_t host_
 // process's clock advances to its end; another thread may have advanced it meanwhile.
 template <typename Wait, typename IsTimeout>
 auto wait_for(ipc::Client& client, std::int64_t duration_ps, IsTimeout is_timeout, Wait wait) {
-  const std::int64_t until_ps = now_ps(client) + duration_ps;
+  const std::int64_t from_ps = now_ps(client);
+  const std::int64_t until_ps = from_ps + std::min(duration_ps, ipc::end_of_time_ps - from_ps);
   const auto result = wait();
   if (!is_timeout(result)) return result;
   const int error = errno;
