@@ -162,6 +162,11 @@ const Header* Client::machine() {
   return owner == 0 || owner == client->process_id_ ? client->header_ : nullptr;
 }
 
+std::int64_t Client::run_made_at_s() {
+  const Client* client = mapped();
+  return client == nullptr ? 0 : client->run_made_at_s_;
+}
+
 std::uint32_t Client::machine_rank() {
   return mapped()->rank_;
 }
@@ -184,7 +189,8 @@ Client::Client(std::byte* base, std::uint32_t rank)
       header_(reinterpret_cast<Header*>(base)),
       layout_{header_->process_count},
       rank_(rank),
-      process_id_(static_cast<std::uint32_t>(getpid())) {
+      process_id_(static_cast<std::uint32_t>(getpid())),
+      run_made_at_s_(header_->made_at_s) {
   running_ = reinterpret_cast<Running*>(base + Layout::running_offset());
   block_ = reinterpret_cast<Block*>(base + layout_.block_offset(rank));
 }

@@ -25,6 +25,8 @@ class Client {
   // The machine's facts for a process that is a rank or may become one. nullptr as for instance(), but claims
   // nothing.
   static const Header* machine();
+  // Header::made_at_s of the run to which the process belongs, also as a child of a rank; 0 outside a run.
+  static std::int64_t run_made_at_s();
   // The rank that the process has or may claim. Requires machine() != nullptr.
   static std::uint32_t machine_rank();
 
@@ -199,6 +201,7 @@ class Client {
   Layout layout_;
   std::uint32_t rank_;
   std::uint32_t process_id_;
+  std::int64_t run_made_at_s_;    // a copy, because forks of a rank cannot read the mapping
   std::uint32_t resumes_at_ = 0;  // event_tail at the last of Turn::least_events
 };
 

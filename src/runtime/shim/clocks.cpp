@@ -83,8 +83,8 @@ std::int64_t early_shift_s() {
   if (host_calls > 0) return 0;
   const ipc::Client* client = ipc::Client::attached();
   if (client != nullptr && client->started()) return 0;
-  const ipc::Header* header = ipc::Client::machine();
-  return header == nullptr ? 0 : header->made_at_s - (realtime_base_s - early_s);
+  const std::int64_t made_at_s = ipc::Client::run_made_at_s();
+  return made_at_s == 0 ? 0 : made_at_s - (realtime_base_s - early_s);
 }
 
 std::int64_t now_ps(ipc::Client& client) {

@@ -38,7 +38,8 @@ enum class ClockKind : std::uint8_t {
 // nullptr.
 ipc::Client* clock_client();
 
-// Host's date minus the date that the process sees; 0 unless it has yet to begin virtual time.
+// Host's date minus the date that the process sees; 0 once it has begun virtual time. The processes of a run
+// that never begin it (a script around a rank, the children of a rank) keep these dates.
 [[nodiscard]] std::int64_t early_shift_s();
 
 // Virtual time as the program sees it. It continues after MPI_Finalize, where it does not count in any

@@ -27,7 +27,7 @@ inline bool is_null(const void* pointer) {
 extern constinit thread_local int host_calls __attribute__((tls_model("initial-exec")));
 
 // The client if virtual time runs for this process, else nullptr. Before MPI_Init has returned, and in
-// children of a rank, the clocks are the host's. Does not call Client::instance(), which would claim the
+// children of a rank, time passes as in the host. Does not call Client::instance(), which would claim the
 // block: the block belongs to the process that initialises MPI and not to a shell script around it.
 inline ipc::Client* virtual_client() {
   ipc::Client* client = ipc::Client::attached();

@@ -15,6 +15,7 @@
 #include <sys/time.h>
 #include <sys/timerfd.h>
 #include <sys/times.h>
+#include <sys/wait.h>
 #include <threads.h>
 #include <time.h>
 #include <unistd.h>
@@ -269,6 +270,14 @@ static void wait_in_vain(int how, int is_virtual) {
 
 enum { ways_to_wait = 14, locked_by_itself = 2 };
 
+// A child sees dates as before MPI, at any time, and does not see its parent's clock.
+static void check_dates_of_child(time_t began) {
+  int status = 0;
+  const pid_t child = fork();
+  if (child == 0) _exit(time(NULL) >= began && time(NULL) < date_s ? 0 : 1);
+  CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0);
+}
+
 // Before MPI, time passes as in the host, with dates shortly before that of virtual time zero.
 static time_t check_early_dates(void) {
   const time_t began = time(NULL);
@@ -286,6 +295,7 @@ static time_t check_early_dates(void) {
   struct timespec spec = {0};
   CHECK(gettimeofday(&now, NULL) == 0 && timespec_get(&spec, TIME_UTC) == TIME_UTC);
   CHECK(now.tv_sec >= began && spec.tv_sec >= now.tv_sec && spec.tv_sec < date_s);
+  check_dates_of_child(began);
   return spec.tv_sec;
 }
 
@@ -304,6 +314,7 @@ int main(int argc, char** argv) {
   const struct World world = begin_program(&argc, &argv);
   CHECK(time(NULL) > early);
   check_passed_deadline(early);
+  check_dates_of_child(early);
   check_dates();
   check_wrong_arguments();
   check_sleeps();
