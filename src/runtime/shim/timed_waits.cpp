@@ -37,6 +37,11 @@ int as_thread_result(int error) {
   }
 }
 
+// The clocks that the C library's waits accept. It reports the error for others.
+bool is_clock_of_waits(clockid_t clock) {
+  return clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC;
+}
+
 bool would_block(int result) {
   return result < 0 && errno == EAGAIN;
 }
@@ -62,6 +67,7 @@ itimerspec from_now(ipc::Client& client, const itimerspec& value) {
 using apenet::ipc::Client;
 using apenet::shim::clock_client;
 using apenet::shim::EarlyDeadline;
+using apenet::shim::is_clock_of_waits;
 using apenet::shim::is_null;
 using apenet::shim::next;
 using apenet::shim::wait_until;
@@ -74,7 +80,7 @@ using apenet::shim::wait_until;
     static const auto real =                                                                            \
         next<int (*)(APENET_UNPACK parameters, clockid_t, const timespec*)>(#clock_name);               \
     Client* client = clock_client();                                                                    \
-    if (client == nullptr || is_null(deadline))                                                         \
+    if (client == nullptr || is_null(deadline) || !is_clock_of_waits(clock))                            \
       return real(APENET_UNPACK arguments, clock, EarlyDeadline(deadline).get());                       \
     return wait_until(*client, *deadline, CLOCK_MONOTONIC, ETIMEDOUT, [&](const timespec* until) {      \
       return real(APENET_UNPACK arguments, CLOCK_MONOTONIC, until);                                     \
@@ -110,7 +116,8 @@ APENET_EXPORT int sem_clockwait(sem_t* semaphore, clockid_t clock, const timespe
   APENET_TIME_CALL;
   Client* client = clock_client();
   static const auto real = next<int (*)(sem_t*, clockid_t, const timespec*)>("sem_clockwait");
-  if (client == nullptr || is_null(deadline)) return real(semaphore, clock, EarlyDeadline(deadline).get());
+  if (client == nullptr || is_null(deadline) || !is_clock_of_waits(clock))
+    return real(semaphore, clock, EarlyDeadline(deadline).get());
   const int error = wait_until(*client, *deadline, CLOCK_MONOTONIC, ETIMEDOUT, [&](const timespec* until) {
     return real(semaphore, CLOCK_MONOTONIC, until) == 0 ? 0 : errno;
   });

@@ -80,6 +80,8 @@ static void check_wrong_arguments(void) {
   pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
   pthread_mutex_lock(&mutex);
   CHECK(pthread_mutex_timedlock(&mutex, &spec) == EINVAL);
+  spec.tv_nsec = 0;
+  CHECK(pthread_mutex_clocklock(&mutex, CLOCK_PROCESS_CPUTIME_ID, &spec) == EINVAL);
 }
 
 // Each case waits in vain or sleeps for an hour of virtual time, without wall time.
