@@ -36,6 +36,28 @@ timespec at_ps(std::int64_t base_s, std::int64_t ps) {
   return {.tv_sec = base_s + ps / ps_per_s, .tv_nsec = ps % ps_per_s / ps_per_ns};
 }
 
+// Sleeps for left(), if that is positive. Asks for it when no other thread of the process waits any more:
+// their waits advance the clock, too.
+template <typename Left>
+void sleep(ipc::Client& client, Left left) {
+  ipc::Clock& clock = client.block().clock;
+  if (client.block().identity.finalised != 0) {
+    const std::int64_t ps = std::max<std::int64_t>(left(), 0);
+    clock.afterwards_ps.add(ps);
+    clock.slept_ps.add(ps);
+    return;
+  }
+  if (client.progress().leaves()) return;
+  client.lock();
+  if (const std::int64_t ps = left(); ps > 0) {
+    clock.acted_ps.set(clock.now_ps());
+    clock.slept_ps.add(clock.charge(ps));
+    client.settle();
+    clock.acted_ps.set(0);
+  }
+  client.unlock();
+}
+
 // As in <sys/timeb.h>, which newer C libraries lack.
 struct Timeb {
   time_t time;
@@ -106,19 +128,11 @@ std::int64_t cpu_ps(ipc::Client& client) {
 }
 
 void sleep_ps(ipc::Client& client, std::int64_t ps) {
-  ipc::Clock& clock = client.block().clock;
-  if (client.block().identity.finalised != 0) {
-    clock.afterwards_ps.add(ps);
-    clock.slept_ps.add(ps);
-    return;
-  }
-  if (client.progress().leaves()) return;
-  client.lock();
-  clock.acted_ps.set(clock.now_ps());
-  clock.slept_ps.add(clock.charge(ps));
-  client.settle();
-  clock.acted_ps.set(0);
-  client.unlock();
+  sleep(client, [ps] { return ps; });
+}
+
+void sleep_until(ipc::Client& client, std::int64_t virtual_ps) {
+  sleep(client, [&] { return virtual_ps - now_ps(client); });
 }
 
 }  // namespace apenet::shim

@@ -42,9 +42,4 @@ timespec host_deadline(ipc::Client& client, clockid_t clock, std::int64_t virtua
   return {.tv_sec = now.tv_sec + remaining_ps / ps_per_s + ns / ns_per_s, .tv_nsec = ns % ns_per_s};
 }
 
-void sleep_until(ipc::Client& client, std::int64_t virtual_ps) {
-  const std::int64_t remaining_ps = virtual_ps - now_ps(client);
-  if (remaining_ps > 0) sleep_ps(client, remaining_ps);
-}
-
 }  // namespace apenet::shim

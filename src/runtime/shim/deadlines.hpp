@@ -42,9 +42,6 @@ class EarlyDeadline {
 // The same deadline on the host's clock.
 [[nodiscard]] timespec host_deadline(ipc::Client& client, clockid_t clock, std::int64_t virtual_ps);
 
-// Lets the process sleep until virtual_ps, if that lies in the future.
-void sleep_until(ipc::Client& client, std::int64_t virtual_ps);
-
 // Calls wait(deadline on the host's clock). The wait takes as long in the host as it would in virtual time.
 // If it returns `timed_out`, the process's clock advances to the deadline.
 template <typename Result, typename Wait>
