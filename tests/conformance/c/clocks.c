@@ -272,38 +272,41 @@ static void wait_in_vain(int how, int is_virtual) {
 
 enum { ways_to_wait = 14, locked_by_itself = 2 };
 
+// Of the days of the run, wherever in them the host's speed leads: not of the host's year.
+static int is_near(time_t time) {
+  return time >= date_s - 60 && time < date_s + 1000 * hour_s;
+}
+
 // A child sees dates as before MPI, at any time, and does not see its parent's clock.
 static void check_dates_of_child(time_t began) {
   int status = 0;
   const pid_t child = fork();
-  if (child == 0) _exit(time(NULL) >= began && time(NULL) < date_s ? 0 : 1);
+  if (child == 0) _exit(time(NULL) >= began && is_near(time(NULL)) ? 0 : 1);
   CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0);
 }
 
-// Before MPI, time passes as in the host, with dates shortly before that of virtual time zero.
+// Before MPI, time passes as in the host, with dates from a minute before that of virtual time zero.
 static time_t check_early_dates(void) {
   const time_t began = time(NULL);
-  CHECK(began >= date_s - 60 && began < date_s - 30);
+  CHECK(is_near(began));
   for (int how = 0; how < ways_to_wait; ++how) {
     if (how == locked_by_itself) continue;
     const double before = seconds(CLOCK_MONOTONIC);
     const double date = seconds(CLOCK_REALTIME);
     wait_in_vain(how, 0);
-    const double waited = seconds(CLOCK_MONOTONIC) - before;
-    const double passed = seconds(CLOCK_REALTIME) - date;
-    CHECK(waited >= 0.0199 && waited < 10 && passed >= 0.0199 && passed < 10);
+    CHECK(seconds(CLOCK_MONOTONIC) - before >= 0.0199 && seconds(CLOCK_REALTIME) - date >= 0.0199);
   }
   struct timeval now = {0};
   struct timespec spec = {0};
   CHECK(gettimeofday(&now, NULL) == 0 && timespec_get(&spec, TIME_UTC) == TIME_UTC);
-  CHECK(now.tv_sec >= began && spec.tv_sec >= now.tv_sec && spec.tv_sec < date_s);
+  CHECK(now.tv_sec >= began && spec.tv_sec >= now.tv_sec && is_near(spec.tv_sec));
   check_dates_of_child(began);
   return spec.tv_sec;
 }
 
 // A deadline of before virtual time has passed, whatever its nanoseconds.
-static void check_passed_deadline(time_t early) {
-  const struct timespec deadline = {early, 999999999};
+static void check_passed_deadline(void) {
+  const struct timespec deadline = {date_s - 1, 999999999};
   const double before = seconds(CLOCK_MONOTONIC);
   sem_t semaphore;
   sem_init(&semaphore, 0, 0);
@@ -314,8 +317,8 @@ static void check_passed_deadline(time_t early) {
 int main(int argc, char** argv) {
   const time_t early = check_early_dates();
   const struct World world = begin_program(&argc, &argv);
-  CHECK(time(NULL) > early);
-  check_passed_deadline(early);
+  CHECK(early >= date_s || time(NULL) > early);  // unless the start has taken a minute
+  check_passed_deadline();
   check_dates_of_child(early);
   check_dates();
   check_wrong_arguments();
