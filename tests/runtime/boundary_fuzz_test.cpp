@@ -1,7 +1,9 @@
 // A thread writes into a rank's part of the mapping during the run. Whatever happens to that rank, the
 // simulator ends the run with an outcome, and the other ranks see only their own data.
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/mman.h>
+#include <sys/single_threaded.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -165,8 +167,13 @@ RankProgram honest(std::uint32_t other) {
 }
 
 void be_victim(ipc::Client& client) {
+  __libc_single_threaded = 1;  // the writer's thread has stayed in the parent
   std::uint64_t in_vain = 0;
   for (std::uint64_t got = 0; got < honest_rounds; ++got) {
+    constexpr std::int64_t computes_ps = 300'000;
+    if (got % 4 == 0) client.compute_aside(computes_ps);
+    if (got % 8 == 0) sched_yield();
+    client.attend();
     ipc::Request request;
     request.target = got % 2 == 0 ? 0 : 2;
     request.bytes = 1000;
@@ -193,6 +200,7 @@ SessionReport run_beside(const MachineDescription& machine, Work work,
   options.output_fd = options.error_fd = sink;
   options.deadlock_wait_ms = 5;
   options.cores = CoreUse::all;
+  options.compute = ipc::ComputeMode::profile;
   Session session(machine, {0, 1, 2}, options);
   View view(session, 3);
   std::vector<RankProcess> ranks;

@@ -232,6 +232,9 @@ const Corruption corruptions[] = {
     {"Deadline",
      [](ipc::Client& client) { stop_with(client, static_cast<std::uint32_t>(ipc::Wait::until), -1); },
      "state: deadline_ps = -1"},
+    {"AsideDeadline",
+     [](ipc::Client& client) { stop_with(client, static_cast<std::uint32_t>(ipc::Wait::computes), -1); },
+     "state: deadline_ps = -1"},
     {"LeastEvents",
      [](ipc::Client& client) {
        client.block().turn.least_events = 0;

@@ -118,7 +118,9 @@ MemoryRegion::MemoryRegion(Domain& domain, const fi_mr_attr& attributes, std::ui
     throw FabricError(FI_EINVAL, "fi_mr_regv: more pieces than mr_iov_limit");
   if (domain.find_region(chosen_key) != nullptr)
     throw FabricError(FI_ENOKEY, "fi_mr_reg: the domain has a region with this key");
-  ipc::RegionTable& table = domain.transport().client().regions();
+  ipc::Client& client = domain.transport().client();
+  client.attend();
+  ipc::RegionTable& table = client.regions();
   const std::uint32_t access = region_access(attributes.access);
   std::uint64_t offset = 0;
   for (std::size_t i = 0; i < attributes.iov_count && access != 0; ++i) {

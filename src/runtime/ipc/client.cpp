@@ -410,12 +410,41 @@ void Client::wait(Wait why, std::int64_t deadline_ps) {
   await_turn();
 }
 
-// Returns from being left out. The simulator does not count this process as running.
-void Client::come_back() {
+// Others may write the memory that the process has opened to them, at any address if its library is not
+// libfabric.
+bool Client::may_compute_aside() {
+  const auto is_native = [](const EventTaker& taker) { return taker.take != nullptr; };
+  const auto* const first_native =
+      std::begin(block_->takers) + static_cast<std::size_t>(Interface::libfabric) + 1;
+  return header_->compute_mode == ComputeMode::profile && __libc_single_threaded != 0 &&
+         regions().is_empty() &&
+         std::none_of(first_native, static_cast<const EventTaker*>(std::end(block_->takers)), is_native) &&
+         block_->turn.shares_memory.load() == 0 && block_->turn.wait == Wait::running &&
+         block_->turn.run.load() == Run::may_run && !block_->clock.held();
+}
+
+void Client::compute_aside(std::int64_t least_ps) {
+  charge_compute(least_ps);
+  if (!may_compute_aside()) return;
+  if (header_->lets_compute_aside == 0) {
+    wait(Wait::computes, block_->clock.now_ps());
+    return;
+  }
   Turn& turn = block_->turn;
   turn.deadline_ps = block_->clock.now_ps();
+  turn.wait = Wait::computes;
+  turn.run.store(Run::aside);
+  stop_running();
+}
+
+// Returns from being away. The simulator does not count this process as running.
+void Client::come_back() {
+  Turn& turn = block_->turn;
+  std::uint32_t run = Run::aside;
+  if (turn.run.compare_exchange_strong(run, Run::waits)) await_turn();
+  if (run != Run::left_out) return;  // it has got its turn while it computed
+  turn.deadline_ps = block_->clock.now_ps();
   turn.wait = Wait::until;
-  std::uint32_t run = Run::left_out;
   if (!turn.run.compare_exchange_strong(run, Run::waits)) {
     turn.wait = Wait::running;  // the simulator has already reversed the decision
     return;

@@ -71,6 +71,10 @@ class Client {
   // Charges one read of the clock.
   void charge_clock_read();
   void charge_compute(std::int64_t ps);  // the program's own work
+  // The program begins to compute, for at least this time, which is charged at once. Others go on beside it
+  // until then, unless they could see the difference: they may write the process's memory, or another of its
+  // threads may use the block. Call attend() before anything else.
+  void compute_aside(std::int64_t least_ps);
   // Call around every call of the library above. The time between calls is the program's own.
   void enter_library() {
     Clock& clock = block_->clock;
@@ -156,10 +160,10 @@ class Client {
     if (--identity.connections == 0) identity.closed = identity.joined.load();
   }
   void finish();  // leaves the simulation
-  // If the process was left out while it slept in the host, waits for its turn. Call before the process reads
-  // or reports the time.
+  // If the others went on without the process, because it slept in the host or computes, waits for its turn.
+  // Call before the process reads or reports the time.
   void attend() {
-    if (!is_left_out()) return;
+    if (!is_away()) return;
     lock();
     unlock();
   }
@@ -171,14 +175,18 @@ class Client {
   // Serialises the threads of a process in post and poll. The provider takes the lock in its entry points.
   void lock() {
     block_->lock.lock();
-    if (is_left_out()) come_back();
+    if (is_away()) come_back();
   }
   void unlock() { block_->lock.unlock(); }
 
  private:
   static Client* mapped();
   static Client* find_attached();
-  [[nodiscard]] bool is_left_out() const { return block_->turn.run.load() == Run::left_out; }
+  [[nodiscard]] bool is_away() const {
+    const std::uint32_t run = block_->turn.run.load();
+    return run == Run::left_out || run == Run::aside;
+  }
+  [[nodiscard]] bool may_compute_aside();
   void come_back();
   void wait(Wait why, std::int64_t deadline_ps);
   void await_turn();

@@ -22,7 +22,7 @@
 namespace apenet::ipc {
 
 inline constexpr std::uint32_t protocol_magic = 0x41504531;  // "APE1"
-inline constexpr std::uint32_t protocol_version = 12;
+inline constexpr std::uint32_t protocol_version = 13;
 
 inline constexpr std::uint32_t slots_per_process = 4096;   // sparse: only used slots take memory
 inline constexpr std::uint32_t window_bytes = 256 * 1024;  // per process, for CopyOrder
@@ -62,15 +62,17 @@ enum class Wait : std::uint32_t {
   running,    // it runs (or has not yet attached)
   for_event,  // until the next event, at any time
   until,      // until all events up to deadline_ps are known
+  computes,   // it acts no earlier than deadline_ps, and computes meanwhile (Run::aside)
   flush,      // until its rings are emptied; no virtual time passes
   start,      // in the barrier at which virtual time begins
   finished,   // it has left the simulation
   away,       // set by the simulator: asleep in the host and left out (Run::left_out)
 };
 
-// Values of Turn::run. left_out: the process sleeps in the host and the others continue without it. It waits
-// for its turn before it uses its block again.
-enum Run : std::uint32_t { waits = 0, may_run = 1, copies = 2, left_out = 3 };
+// Values of Turn::run. left_out: the process sleeps in the host and the others continue without it. aside: it
+// computes, and the others continue beside it (Wait::computes). In both cases it waits for its turn before it
+// uses its block again.
+enum Run : std::uint32_t { waits = 0, may_run = 1, copies = 2, left_out = 3, aside = 4 };
 
 // If the host does not let the simulator access the memory of a process, the waiting process itself copies
 // between its memory and its window.
@@ -93,7 +95,7 @@ enum class Core : std::uint32_t { shared, own_and_cold, own_and_warm };
 struct Turn {
   alignas(64) std::atomic<std::uint32_t> run{may_run};  // futex: Run
   std::atomic<Wait> wait{Wait::running};
-  std::int64_t deadline_ps = 0;  // Wait::until
+  std::int64_t deadline_ps = 0;  // Wait::until, Wait::computes
   // The process has made a window in memory that it shares with others of its node. Written by the process.
   std::atomic<std::uint32_t> shares_memory{0};
   // Wait::for_event: unless an event asks for more than to be taken (Request::asks_nothing), the process
@@ -227,6 +229,9 @@ struct Header {
   std::int64_t lookahead_ps = 0;
   ComputeMode compute_mode = ComputeMode::none;
   std::int64_t compute_scale_ppm = 1'000'000;
+  // The simulator needs no help of the processes to move bytes of their memory, so they may compute aside;
+  // otherwise they compute once they have got their turn. Written before `started`.
+  std::uint32_t lets_compute_aside = 0;
   std::int64_t flops_per_second = 0;
   Rail rails[most_rails];
   VainLimits vain_limits;

@@ -66,6 +66,8 @@ class RegionTable {
     }
   }
 
+  [[nodiscard]] bool is_empty() const { return count_ == 0; }
+
   // Finds the address, in the process's memory, of `bytes` bytes at the remote address, if `access` to them
   // is allowed.
   AccessFault find(std::uint32_t domain, std::uint64_t key, std::uint64_t remote, std::uint64_t bytes,

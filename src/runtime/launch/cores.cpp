@@ -1,5 +1,8 @@
 #include "runtime/launch/cores.hpp"
 
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <algorithm>
 
 #include "runtime/launch/host_thread.hpp"
@@ -24,16 +27,46 @@ std::chrono::nanoseconds time_of_all(const std::vector<int>& process_ids) {
   return sum;
 }
 
+// Of the simulator while ranks compute aside. When it is woken on a core where one of them runs, the host
+// lets it run before the rank's slice of some milliseconds has ended if its own is shorter.
+constexpr std::chrono::nanoseconds prompt_slice = 100us;
+constexpr std::chrono::nanoseconds usual_slice = 0ns;  // the host's own
+
+// The first version of the kernel's struct sched_attr: its header clashes with <sched.h>, which has the
+// structure in new versions only.
+struct SchedulingAttributes {
+  std::uint32_t size = sizeof(SchedulingAttributes);
+  std::uint32_t policy = 0;
+  std::uint64_t flags = 0;
+  std::int32_t nice = 0;
+  std::uint32_t priority = 0;
+  std::uint64_t runtime_ns = 0;  // of SCHED_OTHER: the time slice
+  std::uint64_t deadline_ns = 0;
+  std::uint64_t period_ns = 0;
+};
+static_assert(sizeof(SchedulingAttributes) == 48);
+
+// Of the calling thread. Returns false, without any effect, on hosts before Linux 6.12.
+bool set_time_slice(std::chrono::nanoseconds slice) {
+  SchedulingAttributes attributes;
+  if (syscall(SYS_sched_getattr, 0, &attributes, sizeof attributes, 0) != 0) return false;
+  if (attributes.policy != SCHED_OTHER || attributes.runtime_ns == 0) return false;
+  attributes.runtime_ns = static_cast<std::uint64_t>(slice.count());
+  return syscall(SYS_sched_setattr, 0, &attributes, 0) == 0;
+}
+
 }  // namespace
 
 Cores::~Cores() {
   if (has_begun_) sched_setaffinity(0, sizeof allowed_, &allowed_);
+  if (is_prompt_) set_time_slice(usual_slice);
 }
 
 void Cores::begin(const std::vector<int>& process_ids) {
   if (use_ == CoreUse::all || sched_getaffinity(0, sizeof allowed_, &allowed_) != 0) return;
   has_begun_ = true;
   settle_at_home();
+  list_free_cores();
   move_to(one_core(), process_ids);
   taken_since_ = WallClock::now();
   next_decision_ = taken_since_ + decision_interval;
@@ -68,6 +101,15 @@ cpu_set_t Cores::free_cores() const {
   return cores;
 }
 
+void Cores::list_free_cores() {
+  const cpu_set_t cores = free_cores();
+  free_.clear();
+  for (std::size_t i = 0; i < CPU_SETSIZE; ++i) {
+    const std::size_t core = (home_ + i) % CPU_SETSIZE;
+    if (CPU_ISSET(core, &cores)) free_.push_back(core);
+  }
+}
+
 void Cores::move_to(const cpu_set_t& cores, const std::vector<int>& process_ids) {
   if (CPU_EQUAL(&cores, &used_)) return;
   used_ = cores;
@@ -79,8 +121,9 @@ void Cores::move_to(const cpu_set_t& cores, const std::vector<int>& process_ids)
   }
 }
 
+// Ranks that compute aside already run side by side: waiting for them does not count.
 void Cores::note_turn(std::size_t woken) {
-  if (!has_begun_) return;
+  if (!has_begun_ || !aside_.empty()) return;
   ++taken_.turns;
   taken_.wakes += woken;
   turn_since_ = WallClock::now();
@@ -96,6 +139,34 @@ void Cores::close_turn(WallClock::time_point now) {
   if (!turn_since_) return;
   taken_.ran += now - *turn_since_;
   turn_since_ = now;
+}
+
+void Cores::spread_aside(Scheduler& scheduler) {
+  if (!has_begun_ || use_ != CoreUse::adaptive) return;
+  std::erase_if(aside_, [&](const auto& rank) {
+    if (scheduler.computes_aside(rank.first)) return false;
+    // It sleeps, so it moves when it is woken.
+    sched_setaffinity(rank.second, sizeof used_, &used_);
+    return true;
+  });
+  if (choice_.place() != CoreChoice::Place::one_core || free_.size() < 2) return;
+  for (const std::uint32_t rank : scheduler.last_woken()) {
+    if (!scheduler.computes_aside(rank) || aside_.contains(rank)) continue;
+    spread(rank, static_cast<int>(scheduler.process_id(rank)));
+  }
+}
+
+// An equal share of the ranks goes to each core but the home, which the simulator needs. The host's balancing
+// may use that, too.
+void Cores::spread(std::uint32_t rank, int process_id) {
+  if (!is_prompt_) is_prompt_ = set_time_slice(prompt_slice);
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  CPU_SET(free_[1 + rank % (free_.size() - 1)], &cores);
+  sched_setaffinity(process_id, sizeof cores, &cores);
+  for (const std::size_t core : free_) CPU_SET(core, &cores);
+  sched_setaffinity(process_id, sizeof cores, &cores);
+  aside_.emplace(rank, process_id);
 }
 
 void Cores::adapt(const std::vector<int>& process_ids) {
@@ -136,6 +207,7 @@ void Cores::decide(const std::vector<int>& process_ids, WallClock::time_point no
 // those that others have claimed meanwhile, and takes those that they have left.
 void Cores::heed_others(const std::vector<int>& process_ids) {
   if (!claim_) settle_at_home();
+  list_free_cores();
   move_to(choice_.place() == CoreChoice::Place::one_core ? one_core() : free_cores(), process_ids);
 }
 

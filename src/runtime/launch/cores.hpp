@@ -6,17 +6,20 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <vector>
 
 #include "runtime/launch/core_choice.hpp"
 #include "runtime/launch/core_claim.hpp"
 #include "runtime/launch/session_facts.hpp"
+#include "runtime/scheduler/scheduler.hpp"
 
 namespace apenet {
 
 // Keeps the ranks and the simulator on one core where handing over between them dominates, because a
-// hand-over costs several times as much across cores, and lets ranks that compute run side by side. The core
+// hand-over costs several times as much across cores, and lets ranks that compute run side by side. A rank
+// that computes aside (ipc::Run::aside) leaves the core for that time only. The core
 // is one that no other run has claimed; several cores are all but those that others have claimed. All of this
 // changes the speed of a run, never its results. The destructor restores the calling thread's affinity.
 class Cores {
@@ -31,6 +34,9 @@ class Cores {
   // Call when `woken` ranks have been given their turn, and when all ranks wait again.
   void note_turn(std::size_t woken);
   void note_all_wait();
+  // Call when no rank has its turn. Spreads those of the ranks woken last that compute aside, and takes back
+  // those that no longer do.
+  void spread_aside(Scheduler& scheduler);
   // Moves the processes if that pays. Call some fifty times a second.
   void adapt(const std::vector<int>& process_ids);
 
@@ -40,17 +46,22 @@ class Cores {
   void settle_at_home();
   [[nodiscard]] cpu_set_t one_core() const;
   [[nodiscard]] cpu_set_t free_cores() const;
+  void list_free_cores();
   void decide(const std::vector<int>& process_ids, WallClock::time_point now);
   void heed_others(const std::vector<int>& process_ids);
   void move_to(const cpu_set_t& cores, const std::vector<int>& process_ids);
   void close_turn(WallClock::time_point now);
+  void spread(std::uint32_t rank, int process_id);
 
   CoreUse use_;
   bool has_begun_ = false;
-  cpu_set_t allowed_{};  // of the simulator's thread, before the run
+  bool is_prompt_ = false;  // the simulator's time slice is short
+  cpu_set_t allowed_{};     // of the simulator's thread, before the run
   cpu_set_t used_{};
   std::size_t home_ = 0;
-  std::optional<CoreClaim> claim_;  // of the home
+  std::optional<CoreClaim> claim_;      // of the home
+  std::vector<std::size_t> free_;       // the cores of free_cores() when it was last asked, from the home on
+  std::map<std::uint32_t, int> aside_;  // the ranks that have left the home, and their processes
   CoreChoice choice_;
   TurnsTaken taken_;
   std::optional<WallClock::time_point> turn_since_;

@@ -93,6 +93,7 @@ void RunLoop::step() {
   }
   hold_ups_.note_all_wait();
   cores_.note_all_wait();
+  if (shared_.header().lets_compute_aside != 0) cores_.spread_aside(scheduler_);
   if (stage_ && scheduler_.started()) stage_->turn(shared_, scheduler_.process_ids());
   const bool was_started = scheduler_.started();
   Scheduler::Outcome outcome{};

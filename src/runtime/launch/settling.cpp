@@ -34,6 +34,10 @@ Settling::Next Settling::next_of_leavers() {
 bool Settling::acts_until(VirtualInstant first) {
   scheduler_.earliest_wakes(wakes_ps_);
   for (std::uint32_t rank = 0; rank < count_; ++rank) {
+    if (const auto until_ps = scheduler_.computes_until_ps(rank)) {
+      if (VirtualInstant{*until_ps, rank} <= first) return true;
+      continue;
+    }
     if (server_.ended(rank) || scheduler_.wait_of(rank) == ipc::Wait::finished) continue;
     if (VirtualInstant{wakes_ps_[rank], rank} <= first) return true;
   }

@@ -57,7 +57,7 @@ bool Scheduler::could_go_on() const {
   if (pending > 0 && !machine_.is_quiet_until_faults(pending)) return true;
   for (std::uint32_t rank = 0; rank < processes_.size(); ++rank) {
     const ipc::Wait wait = wait_of(rank);
-    if (wait == ipc::Wait::until || wait == ipc::Wait::flush) return true;
+    if (wait == ipc::Wait::until || wait == ipc::Wait::flush || computes_until_ps(rank)) return true;
     if (wait != ipc::Wait::finished && exchange_.has_requests(rank)) return true;
   }
   return false;
@@ -79,7 +79,7 @@ void Scheduler::notice_returns() {
 
 intake::State Scheduler::state_of(std::uint32_t rank) {
   Process& process = processes_[rank];
-  if (process.removed) return exchange_.last_state(rank);
+  if (process.removed && !computes_until_ps(rank)) return exchange_.last_state(rank);
   if (!process.left_out) return exchange_.read_state(rank);
   if (shared_.block(rank).turn.run.load() != ipc::Run::left_out) {
     process.left_out = false;

@@ -58,9 +58,19 @@ void Scheduler::begin(std::int64_t epoch_ps, Time now) {
   ++activity_;
   epoch_ps_ = epoch_ps;
   shared_.header().epoch_ps = epoch_ps;
+  shared_.header().lets_compute_aside = let_compute_aside() ? 1 : 0;
   simulation_.trace(process_record(ProcessTrace::began, now));
   machine_.begin(now);
   shared_.header().started.store(1, std::memory_order_release);
+}
+
+// While a process runs, it cannot help to move bytes of its memory.
+bool Scheduler::let_compute_aside() {
+  if (shared_.header().compute_mode != ipc::ComputeMode::profile) return false;
+  for (std::uint32_t rank = 0; rank < processes_.size(); ++rank) {
+    if (!memory_.needs_no_help(rank)) return false;
+  }
+  return true;
 }
 
 std::vector<LinkUse> Scheduler::link_use() const {

@@ -33,6 +33,7 @@ class ProcessMemory {
 
  private:
   bool order(std::uint32_t rank, std::uint64_t address, std::size_t bytes, bool into_window);
+  bool leaves(std::uint32_t rank, std::uint32_t run);
 
   SharedMemory& shared_;
   ProcessIds& process_ids_;

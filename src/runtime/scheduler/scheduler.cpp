@@ -216,6 +216,7 @@ void Scheduler::wake_concerned() {
     const bool has_event = process.events > 0;
     const bool wakes =
         (process.wait == ipc::Wait::for_event && process.acts_on_ps != never_ps) ||
+        (process.wait == ipc::Wait::computes && process.deadline_ps < horizon_of(rank)) ||
         (process.wait == ipc::Wait::until && (process.deadline_ps < horizon_of(rank) ||
                                               (has_event && process.first_event_ps <= process.deadline_ps)));
     if (wakes) to_wake_.push_back(rank);
@@ -303,7 +304,7 @@ void Scheduler::plan_turns() {
     const bool comes_later = any_shares && shares(rank) && !nodes.insert(machine_.node_of(rank)).second;
     Process& process = processes_[rank];
     process.waits_for_turn = comes_later || (wakes_singly_ && started_ && rank != to_wake_.front());
-    if (!process.waits_for_turn) ++count;
+    if (!process.waits_for_turn && !process.removed) ++count;
   }
   shared_.running().count.store(count);
 }
@@ -337,7 +338,8 @@ void Scheduler::wake(std::uint32_t rank, std::int64_t horizon_ps) {
   if (simulation_.is_traced()) trace_wait(rank);
   // The process does not know of events in the overflow, so its horizon must not pass them.
   if (!process.overflow.empty()) horizon_ps = std::min(horizon_ps, process.overflow.front().time_ps);
-  if (started_ && !block.clock.held()) {
+  // A process that computes aside does not resume: what it prints belongs to the time before.
+  if (started_ && !block.clock.held() && process.wait != ipc::Wait::computes) {
     const std::int64_t acts_ps = process.acts_ps();
     const bool to_event = process.wait == ipc::Wait::for_event && acts_ps != never_ps;
     process.woken_ps = to_event ? acts_ps : exchange_.clock_ps(rank);
@@ -346,7 +348,7 @@ void Scheduler::wake(std::uint32_t rank, std::int64_t horizon_ps) {
   if (!absent_.empty()) horizon_ps = std::min(horizon_ps, process.woken_ps + lookahead_ps_);
   process.wait = ipc::Wait::running;
   process.horizon_ps = horizon_ps;
-  block.turn.wait = ipc::Wait::running;
+  block.turn.wait = process.removed ? ipc::Wait::finished : ipc::Wait::running;
   block.clock.horizon_ps = horizon_ps;
   ran_.push_back(rank);
   if (process.waits_for_turn) {
@@ -360,7 +362,10 @@ void Scheduler::wake(std::uint32_t rank, std::int64_t horizon_ps) {
 void Scheduler::remove(std::uint32_t rank) {
   Process& process = processes_[rank];
   if (process.removed) return;
+  // The others go on up to the time until which it computes, whether they have learned of its end or not.
+  const bool computes = computes_until_ps(rank).has_value();
   process.removed = true;
+  if (computes) return;
   ipc::Turn& turn = shared_.block(rank).turn;
   std::erase(absent_, rank);
   process.left_out = false;
@@ -385,7 +390,8 @@ ipc::Wait Scheduler::wait_of(std::uint32_t rank) const {
   if (processes_[rank].removed) return ipc::Wait::finished;
   const ipc::Block& block = shared_.block(rank);
   // Read before the reason, which the process writes first.
-  const bool runs = block.turn.run.load() == ipc::Run::may_run;
+  const std::uint32_t run = block.turn.run.load();
+  const bool runs = run == ipc::Run::may_run || run == ipc::Run::aside;
   const ipc::Wait wait = block.turn.wait;
   return runs && wait != ipc::Wait::finished ? ipc::Wait::running : wait;
 }

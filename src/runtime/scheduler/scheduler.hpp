@@ -55,8 +55,9 @@ class Scheduler final : public CompletionSink {
   // Requires that no process runs. Throws EndOfTime, or RankError if a process has written invalid data; the
   // run cannot continue after either.
   Outcome step();
-  // The number of processes that the last step has woken.
+  // The processes that the last step has woken, and their number.
   [[nodiscard]] std::size_t woken() const { return to_wake_.size(); }
+  [[nodiscard]] const std::vector<std::uint32_t>& last_woken() const { return to_wake_; }
   // Call after `idle`: wakes each process that waits for an event once, without an event, because progress
   // may come from outside the network (a process manager, another thread). A process that polls without end
   // is woken only if another of its threads may need the turn, because each poll advances its clock.
@@ -119,8 +120,18 @@ class Scheduler final : public CompletionSink {
   [[nodiscard]] std::int64_t resumed_ps(std::uint32_t rank) const;
   // The process's current clock, or before_time_ps before virtual time.
   [[nodiscard]] std::int64_t clock_ps(std::uint32_t rank) const;
-  // The process has been woken since the last step, and may still run.
-  [[nodiscard]] bool is_out(std::uint32_t rank) const { return processes_[rank].wait == ipc::Wait::running; }
+  // The process has been woken since the last step, or computes aside, and may still run.
+  [[nodiscard]] bool is_out(std::uint32_t rank) const {
+    const ipc::Wait wait = processes_[rank].wait;
+    return wait == ipc::Wait::running || wait == ipc::Wait::computes;
+  }
+  // If the process computes aside and has not got its turn since: until when, at least. Also if it has ended
+  // meanwhile: the others go on up to that time in any case. May be called while processes run.
+  [[nodiscard]] std::optional<std::int64_t> computes_until_ps(std::uint32_t rank) const;
+  // Returns whether the process computes on the host beside the others. May be called while processes run.
+  [[nodiscard]] bool computes_aside(std::uint32_t rank) const {
+    return shared_.block(rank).turn.run.load() == ipc::Run::aside;
+  }
   // For each process, a lower bound of the time at which it is woken next. For a process that runs or has
   // left: the time at which it was last woken. May be called while processes run.
   void earliest_wakes(std::vector<std::int64_t>& wakes_ps) const;
@@ -162,7 +173,7 @@ class Scheduler final : public CompletionSink {
 
     // When it acts next, while it waits; never if only an event that does not exist yet can wake it.
     [[nodiscard]] std::int64_t acts_ps() const {
-      if (wait == ipc::Wait::until) return deadline_ps;
+      if (wait == ipc::Wait::until || wait == ipc::Wait::computes) return deadline_ps;
       const bool has_event = wait == ipc::Wait::for_event && acts_on_ps != never_ps;
       return has_event ? std::max(clock_ps, acts_on_ps) : never_ps;
     }
@@ -186,6 +197,7 @@ class Scheduler final : public CompletionSink {
   void post(std::uint32_t rank, const ipc::Request& request);
   bool begin_if_all_ready();
   void begin(std::int64_t epoch_ps, Time now);
+  [[nodiscard]] bool let_compute_aside();
   bool wake_flushing();
   [[nodiscard]] bool nobody_moves() const;
   void advance();

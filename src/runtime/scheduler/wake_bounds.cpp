@@ -22,6 +22,7 @@ std::int64_t Scheduler::known_action_ps(std::uint32_t rank) const {
           wait_of(rank) == ipc::Wait::for_event && exchange_.says_empty(rank) && process.overflow.empty();
       return needs_event ? never_ps : process.woken_ps;
     }
+    case ipc::Wait::computes:
     case ipc::Wait::flush:
     case ipc::Wait::start:
     case ipc::Wait::away:
@@ -41,6 +42,12 @@ std::int64_t Scheduler::clock_ps(std::uint32_t rank) const {
   return std::clamp(shared_.block(rank).clock.shown_ps(), epoch_ps_, ipc::end_of_time_ps);
 }
 
+std::optional<std::int64_t> Scheduler::computes_until_ps(std::uint32_t rank) const {
+  const ipc::Turn& turn = shared_.block(rank).turn;
+  if (!is_out(rank) || turn.run.load() == ipc::Run::may_run || turn.wait != ipc::Wait::computes) return {};
+  return std::clamp(turn.deadline_ps, epoch_ps_, ipc::end_of_time_ps);
+}
+
 void Scheduler::earliest_wakes(std::vector<std::int64_t>& wakes_ps) const {
   wakes_ps.resize(processes_.size());
   if (!started_) {
@@ -54,7 +61,9 @@ void Scheduler::earliest_wakes(std::vector<std::int64_t>& wakes_ps) const {
   for (std::uint32_t rank = 0; rank < processes_.size(); ++rank) {
     const Process& process = processes_[rank];
     wakes_ps[rank] = known_action_ps(rank);
-    const std::int64_t posts_ps = process.wait == ipc::Wait::running ? process.woken_ps : wakes_ps[rank];
+    const std::int64_t posts_ps = process.wait == ipc::Wait::running    ? process.woken_ps
+                                  : process.wait == ipc::Wait::computes ? process.deadline_ps
+                                                                        : wakes_ps[rank];
     if (process.wait == ipc::Wait::away) continue;  // it returns no earlier than others have acted
     if (posts_ps != never_ps) new_events_ps = std::min(new_events_ps, posts_ps + lookahead_ps_);
   }

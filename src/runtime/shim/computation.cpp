@@ -10,9 +10,11 @@
 #include <cstring>
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include "runtime/ipc/compute_table.hpp"
 #include "runtime/ipc/host_call.hpp"
+#include "runtime/shim/call_context.hpp"
 #include "runtime/shim/probe.hpp"
 #include "runtime/shim/real.hpp"
 #include "runtime/shim/segment_table.hpp"
@@ -69,8 +71,10 @@ struct Thread {
   std::uint32_t depth = 0;               // calls in progress
   std::uint32_t site = CallSites::none;  // of the call in progress, or of the last one
   Since since = Since::began;
-  std::int64_t left_ps = 0;   // its CPU clock at the end of that call
-  std::int64_t probe_ns = 0;  // before the segment that began then; 0: not probed
+  std::int64_t left_ps = 0;     // its CPU clock at the end of that call
+  std::int64_t probe_ns = 0;    // before the segment that began then; 0: not probed
+  std::int64_t charged_ps = 0;  // of that segment, when it began
+  CallContext calls;            // up to the last one
 };
 
 constinit thread_local Thread own_thread __attribute__((tls_model("initial-exec")));
@@ -117,20 +121,41 @@ void record(ipc::Client& client, std::uint32_t from, std::uint32_t to, std::int6
   const std::lock_guard<std::mutex> guard(own.mutex);
   Segment* segment = own.segments.find(from, to);
   if (segment == nullptr) return;
+  own.segments.note_context(*segment, own_thread.calls.hash());
   segment->passes.add(
       {.number = segment->count, .time_ps = spent_ps, .probe_ns = probe_ns, .is_alone = alone});
   ++segment->count;
   (alone ? segment->alone : segment->beside).add(spent_ps);
 }
 
-// What the profile says of the segment; 0 if it has none.
+// What is left to charge of what the profile says of the segment; nothing if it does not have it.
 std::int64_t cost_ps(std::uint32_t from, std::uint32_t to) {
   Process& own = process();
+  const std::int64_t charged_ps = std::exchange(own_thread.charged_ps, 0);
   const std::lock_guard<std::mutex> guard(own.mutex);
   Segment* segment = own.segments.find(from, to);
-  if (segment == nullptr) return 0;
-  ++segment->count;
-  return std::max<std::int64_t>(segment->cost_ps, 0);
+  if (segment != nullptr) ++segment->count;
+  const std::int64_t whole_ps = segment != nullptr ? std::max<std::int64_t>(segment->cost_ps, 0) : 0;
+  if (whole_ps < charged_ps) own.segments.forget(own_thread.calls.hash());
+  return whole_ps - charged_ps;
+}
+
+// The call in progress belongs to the context of what follows.
+void note_call() {
+  Process& own = process();
+  if (own.mode == ComputeMode::measured) return;
+  const std::lock_guard<std::mutex> guard(own.mutex);
+  own_thread.calls.add(own.segments.key_of(own_thread.site));
+}
+
+// Others go on while the thread computes.
+void step_aside(ipc::Client& client) {
+  Process& own = process();
+  {
+    const std::lock_guard<std::mutex> guard(own.mutex);
+    own_thread.charged_ps = own.segments.least_after(own_thread.calls.hash());
+  }
+  if (own_thread.charged_ps > 0) client.compute_aside(own_thread.charged_ps);
 }
 
 // The thread has computed since its last call.
@@ -165,10 +190,11 @@ bool enter_program_call(const void* caller, const char* function, Callee callee)
   const std::uint32_t from = thread.since == Since::began ? CallSites::thread_start : thread.site;
   thread.site = site_of(caller, function);
   ipc::Client* client = virtual_client();
-  if (client == nullptr || thread.since == Since::in_host) return true;
   // The computation of the first thread counts from the begin of virtual time, which is in a call.
-  if (thread.since == Since::began && is_main_thread()) return true;
-  account(*client, from, thread.site, now_ps - thread.left_ps);
+  const bool counts = client != nullptr && thread.since != Since::in_host &&
+                      (thread.since != Since::began || !is_main_thread());
+  if (counts) account(*client, from, thread.site, now_ps - thread.left_ps);
+  note_call();
   return true;
 }
 
@@ -179,7 +205,11 @@ void leave_program_call() {
   thread.since = client != nullptr ? Since::left : Since::in_host;
   if (client != nullptr && process().mode == ComputeMode::record && is_alone(*client))
     thread.probe_ns = time_probe_ns();
-  if (process().mode != ComputeMode::profile) thread.left_ps = cpu_time_ps();
+  if (process().mode != ComputeMode::profile) {
+    thread.left_ps = cpu_time_ps();
+  } else if (client != nullptr) {
+    step_aside(*client);
+  }
 }
 
 void report_computation(ipc::Client& client) {

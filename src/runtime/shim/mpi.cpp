@@ -175,8 +175,9 @@ int finalise_session(const void* caller, Word session) {
 // Ends the rank, which then has the clock of its call. MPICH tells the process manager, and returns from
 // MPICH 5 on. Open MPI's launcher would end the other ranks at any point, and would not report the status.
 int abort(Word communicator, Word code) {
-  const ipc::Client* client = ipc::Client::attached();
+  ipc::Client* client = ipc::Client::attached();
   if (client == nullptr) return call(profiling_symbol("PMPI_Abort"), communicator, code);
+  client->attend();
   const int status = static_cast<int>(code) & 0xff;
   std::fflush(nullptr);
   if (is_mpich()) {

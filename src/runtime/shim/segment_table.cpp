@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <tuple>
+#include <vector>
 
 namespace apenet::shim {
 namespace {
@@ -49,22 +50,58 @@ void SegmentTable::load(const char* path, std::uint32_t rank) {
   struct stat status {};
   const bool is_there = file >= 0 && fstat(file, &status) == 0;
   const auto bytes = is_there ? static_cast<std::size_t>(status.st_size) : 0;
-  const void* mapped =
-      bytes >= sizeof(ipc::ComputeTable) ? mmap(nullptr, bytes, PROT_READ, MAP_SHARED, file, 0) : MAP_FAILED;
+  void* const mapped = bytes >= sizeof(ipc::ComputeTable)
+                           ? mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0)
+                           : MAP_FAILED;
   if (file >= 0) close(file);
-  const auto* table = mapped != MAP_FAILED ? static_cast<const ipc::ComputeTable*>(mapped) : nullptr;
+  auto* const table = mapped != MAP_FAILED ? static_cast<ipc::ComputeTable*>(mapped) : nullptr;
   const bool is_valid = table != nullptr && table->magic == ipc::ComputeTable::expected_magic &&
                         bytes == sizeof(ipc::ComputeTable) + table->modules * sizeof(ipc::ComputeModule) +
-                                     table->costs * sizeof(ipc::ComputeCost);
+                                     table->costs * sizeof(ipc::ComputeCost) +
+                                     table->contexts * sizeof(ipc::ComputeContext);
   if (!is_valid) {
     std::fprintf(stderr, "apenet: %s = '%s': expected the table of a running simulation\n",
                  ipc::compute_table_variable, path);
     std::_Exit(2);
   }
-  const auto* modules = reinterpret_cast<const ipc::ComputeModule*>(table + 1);
+  auto* const modules = reinterpret_cast<ipc::ComputeModule*>(table + 1);
   known_modules_ = {modules, table->modules};
-  costs_ = {reinterpret_cast<const ipc::ComputeCost*>(modules + table->modules), table->costs};
+  auto* const costs = reinterpret_cast<ipc::ComputeCost*>(modules + table->modules);
+  costs_ = {costs, table->costs};
+  known_contexts_ = {reinterpret_cast<ipc::ComputeContext*>(costs + table->costs), table->contexts};
   rank_ = rank;
+}
+
+ipc::ComputeContext* SegmentTable::find_context(std::uint64_t context) const {
+  const auto found = std::lower_bound(
+      known_contexts_.begin(), known_contexts_.end(), context,
+      [](const ipc::ComputeContext& known, std::uint64_t wanted) { return known.context < wanted; });
+  return found != known_contexts_.end() && found->context == context ? &*found : nullptr;
+}
+
+std::int64_t SegmentTable::least_after(std::uint64_t context) const {
+  const ipc::ComputeContext* const known = find_context(context);
+  if (known == nullptr) return 0;
+  return std::max<std::int64_t>(rank_ == 0 ? known->first_ps : known->others_ps, 0);
+}
+
+void SegmentTable::forget(std::uint64_t context) {
+  if (ipc::ComputeContext* const known = find_context(context)) known->first_ps = known->others_ps = 0;
+  ++forgotten_;
+}
+
+// When there is no room for all, the report has none: from some of them nothing follows for the others.
+void SegmentTable::note_context(const Segment& segment, std::uint64_t context) {
+  if (context_count_ == most_contexts - 1) return;  // one entry stays free, which ends the search
+  const auto number = static_cast<std::uint32_t>(&segment - segments_.data()) + 1;
+  std::uint32_t slot =
+      static_cast<std::uint32_t>((context + number) * 0x9e3779b97f4a7c15U >> 32U) % most_contexts;
+  while (contexts_[slot].segment != 0) {
+    if (contexts_[slot].segment == number && contexts_[slot].context == context) return;
+    slot = (slot + 1) % most_contexts;
+  }
+  contexts_[slot] = {context, number};
+  ++context_count_;
 }
 
 Segment* SegmentTable::find(std::uint32_t from, std::uint32_t to) {
@@ -106,15 +143,19 @@ std::string SegmentTable::text_of(std::uint32_t site) const {
   return text.data();
 }
 
-std::uint64_t SegmentTable::key_of(std::uint32_t site) const {
+std::uint64_t SegmentTable::key_of(std::uint32_t site) {
   if (site == CallSites::thread_start) return ipc::hash_text(thread_start_text);
+  if (site == CallSites::none) return 1;
+  std::uint64_t& key = keys_[site];
+  if (key != 0) return key;
   std::array<char, 192> text{};
   const CallSite& place = sites_.site(site);
   place.write(text, sites_.modules()[place.module]);
-  return ipc::hash_text(text.data());
+  key = ipc::hash_text(text.data());
+  return key;
 }
 
-std::int64_t SegmentTable::cost_of(std::uint32_t from, std::uint32_t to) const {
+std::int64_t SegmentTable::cost_of(std::uint32_t from, std::uint32_t to) {
   for (const std::uint32_t site : {from, to}) {
     if (site == CallSites::thread_start) continue;
     if (is_foreign(sites_.modules()[sites_.site(site).module])) return ipc::ComputeCost::unknown;
@@ -146,9 +187,27 @@ std::string SegmentTable::report(std::uint32_t rank, bool all) const {
     append_samples(lines, segment.beside);
     append_passes(lines, segment.passes.passes(), true);
     append_passes(lines, segment.passes.passes(), false);
+    append_contexts(lines, segment);
     lines += "\n";
   }
-  return lines + "rank" + begin + std::to_string(charged) + "\t" + std::to_string(lost_) + "\n";
+  const bool has_all = context_count_ < most_contexts - 1;
+  return lines + "rank" + begin + std::to_string(charged) + "\t" + std::to_string(lost_) + "\t" +
+         std::to_string(forgotten_) + "\t" + (has_all ? "1" : "0") + "\n";
+}
+
+void SegmentTable::append_contexts(std::string& to, const Segment& segment) const {
+  const auto number = static_cast<std::uint32_t>(&segment - segments_.data()) + 1;
+  std::vector<std::uint64_t> contexts;
+  for (const Followed& followed : contexts_) {
+    if (followed.segment == number) contexts.push_back(followed.context);
+  }
+  std::sort(contexts.begin(), contexts.end());
+  to += "\t";
+  for (const std::uint64_t context : contexts) {
+    std::array<char, 20> text{};
+    std::snprintf(text.data(), text.size(), "%016" PRIx64 " ", context);
+    to += text.data();
+  }
 }
 
 }  // namespace apenet::shim
