@@ -19,6 +19,8 @@ from apenet.machine import Machine
 
 MOST_SCALE = 1e6
 MOST_NAMED = 5  # segments and ranks in a warning
+LEAST_ASIDE_NS = 50_000
+"""Stepping aside takes some 10 us of the host: it pays for longer computation than this."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,21 @@ class Charge:
                 ps if segment.ranks != "others" else first,
                 ps if segment.ranks != "first" else others,
             )
-        return make_table(self.profile.modules, costs)
+        return make_table(self.profile.modules, costs, self._contexts(costs))
+
+    def _contexts(self, costs: Mapping[Key, tuple[int, int]]) -> dict[str, tuple[int, int]]:
+        """The contexts of calls after which the program always computes for long: the least cost of what follows."""
+        following: dict[str, set[Key]] = {}
+        for segment in self.profile.segments:
+            for context in segment.after:
+                following.setdefault(context, set()).add(segment.key)
+        least_ps = LEAST_ASIDE_NS * self.scale * PS_PER_NS
+        found: dict[str, tuple[int, int]] = {}
+        for context, keys in following.items():
+            first, others = (min(costs[key][ranks] for key in keys) for ranks in (0, 1))
+            if max(first, others) >= least_ps:
+                found[context] = (first if first >= least_ps else 0, others if others >= least_ps else 0)
+        return found
 
 
 @dataclass(frozen=True)
@@ -67,11 +83,16 @@ class Unseen:
 
 @dataclass(frozen=True)
 class Charged:
-    """What became of a profile in a run. Computation in an unseen segment took no time."""
+    """What became of a profile in a run.
+
+    Computation in an unseen segment took no time. `lengthened_passes`: of segments that are shorter than every one that
+    the profile has after the same calls; they took as long as that.
+    """
 
     scale: float
     passes: int
     unseen_passes: int
+    lengthened_passes: int
     unseen: tuple[Unseen, ...]
     ranks_without: tuple[int, ...]
 
@@ -177,6 +198,7 @@ def judge(charge: Charge, reports: Mapping[int, RankReport], ranks: int) -> tupl
         scale=charge.scale,
         passes=sum(report.charged for report in reports.values()),
         unseen_passes=sum(count for count, _ in unseen.values()) + sum(report.lost for report in reports.values()),
+        lengthened_passes=sum(report.lengthened for report in reports.values()),
         unseen=tuple(Unseen(label, count, tuple(where)) for label, (count, where) in found),
         ranks_without=tuple(rank for rank in range(ranks) if rank not in reports or reports[rank].charged == 0),
     )
@@ -198,6 +220,11 @@ def _warnings(charge: Charge, charged: Charged, reports: Mapping[int, RankReport
             f"{charge.path}: {charged.unseen_passes} of {charged.unseen_passes + charged.passes} passes are of "
             f"{len(charged.unseen)} segments that the profile does not have, and took no time: {'; '.join(named)}"
             + (f"; and {more} more segments, all in run.json (--out)" if more else "")
+        )
+    if charged.lengthened_passes:
+        yield (
+            f"{charge.path}: {charged.lengthened_passes} passes took longer than the profile says of their segments: "
+            "after the same calls it has only longer ones"
         )
     if charged.ranks_without:
         yield f"{charge.path}: nothing was charged on {_ranks(charged.ranks_without)}"

@@ -62,7 +62,7 @@ class Pass(NamedTuple):
 class Passed:
     """A segment of one rank: how often it passed, with a core of its own and without.
 
-    `alone_passes` and `beside_passes`: single ones of them.
+    `alone_passes` and `beside_passes`: single ones of them. `contexts`: of the calls before.
     """
 
     calls: Calls
@@ -71,16 +71,23 @@ class Passed:
     beside: Samples
     alone_passes: tuple[Pass, ...] = ()
     beside_passes: tuple[Pass, ...] = ()
+    contexts: tuple[str, ...] = ()
 
 
 @dataclass
 class RankReport:
-    """What a rank says at its end. `lost`: passes of segments for which the tables have no room, or no file."""
+    """What a rank says at its end.
+
+    `lost`: passes of segments for which the tables have no room, or no file. `lengthened`: passes of segments that are
+    shorter than any that the profile knows after the same calls. `has_contexts`: there was room for all of them.
+    """
 
     modules: dict[str, str] = field(default_factory=dict)
     segments: dict[Key, Passed] = field(default_factory=dict)
     charged: int = 0
     lost: int = 0
+    lengthened: int = 0
+    has_contexts: bool = True
 
 
 class Exchange:
@@ -115,12 +122,19 @@ class Exchange:
         return parse_reports(self._report.read())
 
 
-def make_table(modules: Mapping[str, str], costs: Mapping[Key, tuple[int, int]]) -> bytes:
-    """The table of costs: of each pair of call sites the picoseconds of rank 0 and of every other rank."""
+def make_table(
+    modules: Mapping[str, str], costs: Mapping[Key, tuple[int, int]], contexts: Mapping[str, tuple[int, int]]
+) -> bytes:
+    """The table of costs: of each pair of call sites the picoseconds of rank 0 and of every other rank.
+
+    `contexts`: the same of the contexts of calls after which ranks step aside, as hexadecimal numbers.
+    """
     lines = sorted((fnv(start.encode()), fnv(end.encode()), *ps) for (start, end), ps in costs.items())
-    head = struct.pack("<IIII", _MAGIC, len(modules), len(lines), 0)
+    after = sorted((int(context, 16), *ps) for context, ps in contexts.items())
+    head = struct.pack("<IIII", _MAGIC, len(modules), len(lines), len(after))
     known = [struct.pack("<QQ", fnv(name.encode()), fnv(identity.encode())) for name, identity in modules.items()]
-    return b"".join((head, *known, *(struct.pack("<QQqq", *line) for line in lines)))
+    packed = (struct.pack("<QQqq", *line) for line in lines)
+    return b"".join((head, *known, *packed, *(struct.pack("<Qqq", *line) for line in after)))
 
 
 def parse_reports(content: bytes) -> dict[int, RankReport]:
@@ -132,9 +146,10 @@ def parse_reports(content: bytes) -> dict[int, RankReport]:
         if kind == "module":
             report.modules[rest[0]] = rest[1]
         elif kind == "rank":
-            report.charged, report.lost = int(rest[0]), int(rest[1])
+            report.charged, report.lost, report.lengthened = map(int, rest[:3])
+            report.has_contexts = rest[3] == "1"
         else:
-            start, start_call, end, end_call, count, *samples, alone, beside = rest
+            start, start_call, end, end_call, count, *samples, alone, beside, contexts = rest
             report.segments[start, end] = Passed(
                 (start_call, end_call),
                 int(count),
@@ -142,6 +157,7 @@ def parse_reports(content: bytes) -> dict[int, RankReport]:
                 _samples(samples[5:]),
                 _passes(alone),
                 _passes(beside),
+                tuple(contexts.split()),
             )
     return reports
 

@@ -137,6 +137,7 @@ def fit_profiles(paths: Sequence[Path]) -> Fit:
     is_fitted = len(profiles) > 1
     segments = list(_fitted(profiles, sizes)) if is_fitted else [(part, LEAST_SIZES) for part in _alone(profiles[0])]
     held_out = tuple(_held_out(profiles, sizes)) if len(profiles) >= SIZES_FOR_ERROR else ()
+    contexts = _contexts(given)
     profile = profiles[0].model_copy(
         update={
             "writer": f"apenet {version}",
@@ -146,11 +147,24 @@ def fit_profiles(paths: Sequence[Path]) -> Fit:
             "is_fitted": is_fitted,
             "probe_ns": None,
             "error": round(max(abs(held.error) for held in held_out), 4) if held_out else None,
-            "segments": tuple(segment for segment, _ in segments),
+            "segments": tuple(
+                segment.model_copy(update={"after": contexts.get(segment.key, ())}) for segment, _ in segments
+            ),
         }
     )
     constant = sum(points == 1 for _, points in segments)
     return Fit(profile, tuple(combined), held_out, constant, _other_path(profiles))
+
+
+def _contexts(profiles: Sequence[Profile]) -> dict[Key, tuple[str, ...]]:
+    """Of each segment the contexts that it has followed in any recording; none if one recording has none."""
+    found: dict[Key, set[str]] = {}
+    for profile in profiles:
+        if not any(segment.after for segment in profile.segments):
+            return {}
+        for segment in profile.segments:
+            found.setdefault(segment.key, set()).update(segment.after)
+    return {key: tuple(sorted(contexts)) for key, contexts in found.items()}
 
 
 def _alone(profile: Profile) -> Iterable[Segment]:

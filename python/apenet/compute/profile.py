@@ -108,6 +108,8 @@ class Segment(_Part):
     Of a recording: `cost` is the mean, and the spread is of single passes. `cores`: the rank had a core for itself,
     with warm caches, or shared it. `between_ranks`: how far the ranks' means lie apart, as a share of the mean.
     Of a fit: `error` is the largest relative error of a size that was left out, if there were enough sizes.
+    `after`: the contexts of calls that it has followed, on any rank, in a profile that knows them of all segments
+    (src/runtime/shim/call_context.hpp).
     """
 
     start: str = Field(alias="from", max_length=300)
@@ -124,6 +126,7 @@ class Segment(_Part):
     cores: Literal["own", "shared"] | None = None
     error: Share | None = None
     passes: tuple[RankPasses, ...] = ()
+    after: tuple[Annotated[str, Field(pattern="^[0-9a-f]{16}$")], ...] = ()
 
     @model_validator(mode="after")
     def _has_each_rank_once(self) -> Self:
@@ -185,7 +188,10 @@ class Profile(_Part):
         lines = [
             json.dumps(
                 segment.model_dump(
-                    mode="json", by_alias=True, exclude_none=True, exclude=None if segment.passes else {"passes"}
+                    mode="json",
+                    by_alias=True,
+                    exclude_none=True,
+                    exclude={name for name in ("passes", "after") if not getattr(segment, name)},
                 )
             )
             for segment in self.segments

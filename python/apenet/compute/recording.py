@@ -55,7 +55,12 @@ def make_profile(reports: Mapping[int, RankReport], origin: Origin) -> tuple[Pro
         modules.update(report.modules)
     probe_ns = _undisturbed_probe(reports)
     keys = sorted({key for report in reports.values() for key in report.segments})
-    segments = tuple(segment for key in keys for segment in _segments(key, reports, probe_ns))
+    contexts = _contexts(reports)
+    segments = tuple(
+        segment.model_copy(update={"after": contexts.get(key, ())})
+        for key in keys
+        for segment in _segments(key, reports, probe_ns)
+    )
     profile = Profile(
         format=FORMAT,
         version=VERSION,
@@ -70,6 +75,17 @@ def make_profile(reports: Mapping[int, RankReport], origin: Origin) -> tuple[Pro
         segments=segments,
     )
     return profile, tuple(_warnings(profile, reports, origin.ranks))
+
+
+def _contexts(reports: Mapping[int, RankReport]) -> dict[Key, tuple[str, ...]]:
+    """Of each segment the contexts that it has followed; none if a rank had no room for all of them."""
+    if not all(report.has_contexts for report in reports.values()):
+        return {}
+    found: dict[Key, set[str]] = {}
+    for report in reports.values():
+        for key, passed in report.segments.items():
+            found.setdefault(key, set()).update(passed.contexts)
+    return {key: tuple(sorted(contexts)) for key, contexts in found.items()}
 
 
 def _segments(key: Key, reports: Mapping[int, RankReport], probe_ns: int) -> Iterable[Segment]:
