@@ -4,6 +4,7 @@
 //   segments SITES other       a segment that the first form does not have
 //   segments SITES operator    as the first, and works in an operator of its own, inside MPI
 //   segments SITES many        5000 passes of one segment
+//   segments SITES apart      rank 2 computes and prints while rank 0 sends to rank 1
 //   segments SITES uneven      as the first, but every other pass takes three times as long
 #include <mpi.h>
 #include <stdint.h>
@@ -21,6 +22,13 @@ int64_t apenet_cpu_time_ps(void) {
 
 static void work(int64_t ns) {
   worked_ns += ns;
+}
+
+static volatile double sum_of_host_work;
+
+// Takes some ten milliseconds of the host, and no time of this clock.
+static void work_on_host(void) {
+  for (int i = 0; i < 20000000; ++i) sum_of_host_work += i;
 }
 
 static void add_slowly(void* in, void* sum, int* count, MPI_Datatype* type) {
@@ -52,6 +60,20 @@ int main(int argc, char** argv) {
   } else if (strcmp(form, "many") == 0) {
     for (; passes < 5000; ++passes) {
       work(10 * sites);
+      MPI_Barrier(MPI_COMM_WORLD);
+    }
+  } else if (strcmp(form, "apart") == 0) {
+    for (double value = 0; passes < 3; ++passes) {
+      if (rank == 2) {
+        work(20000000);
+        work_on_host();
+        printf("computed %d\n", passes);
+      } else if (rank == 0) {
+        work(500000);
+        MPI_Send(&value, 1, MPI_DOUBLE, 1, 0, MPI_COMM_WORLD);
+      } else {
+        MPI_Recv(&value, 1, MPI_DOUBLE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+      }
       MPI_Barrier(MPI_COMM_WORLD);
     }
   } else if (strcmp(form, "other") == 0) {

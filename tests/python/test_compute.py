@@ -208,6 +208,16 @@ def test_ranks_that_step_aside_change_nothing(run_long, long, tmp_path):
     assert said[1:] == said[:1] * 3
 
 
+def test_ranks_finish_their_computation_before_a_partition_ends_the_run(run, tmp_path):
+    """Rank 2 computes until 40 ms. It prints on the host long after the network has been found partitioned."""
+    path = tmp_path / "profile.json"
+    assert run(3, f"record:{path}", "apart").returncode == 0
+    done = run(3, f"{path}:1", "apart", options=("--fault", "node (1,0,0) down @20400us"))
+    assert done.returncode == 1
+    assert "the network is partitioned" in re.sub(r"\s+", " ", done.stderr)
+    assert done.stdout.splitlines() == ["computed 0", "computed 1"]
+
+
 def test_an_unexpected_short_segment_is_lengthened_once_and_said(run_long, long, tmp_path):
     """The profile does not say that the loop may end after its last pass: each rank steps aside there for too long."""
     (once,) = (part for part in read_profile(long).segments if part.start_call == "MPI_Barrier" and part.count > 2)

@@ -46,7 +46,7 @@ RunLoop::RunLoop(SharedMemory& shared, Scheduler& scheduler, const SessionOption
 
 void RunLoop::run(SessionReport& report, const std::function<bool()>& interrupted) {
   guarded([&] { live(interrupted); });
-  guarded([&] { wait_for_leavers(); });
+  guarded([&] { wait_for_last_output(); });
   guarded([&] {
     if (server_.processes().any_alive()) server_.terminate();
   });
@@ -213,10 +213,10 @@ void RunLoop::settle(VirtualInstant first_failure) {
 }
 
 // If the run ended by itself (for example in a deadlock), wait until the ranks that have left it have ended
-// too.
-void RunLoop::wait_for_leavers() {
+// too, and until those that compute aside have finished: what they print must not depend on the host.
+void RunLoop::wait_for_last_output() {
   if (verdict_.is_from_outside()) return;
-  while (settling_.next_of_leavers() == Settling::Next::wait) server_.serve(5);
+  while (settling_.next_after_last_step() == Settling::Next::wait) server_.serve(5);
 }
 
 void RunLoop::look_around(const std::function<bool()>& interrupted) {

@@ -40,7 +40,7 @@ class RunLoop {
   void let_another_run();
   void on_idle();
   void settle(VirtualInstant first_failure);
-  void wait_for_leavers();
+  void wait_for_last_output();
   void look_around(const std::function<bool()>& interrupted);
   void report_on(SessionReport& report);
 

@@ -23,10 +23,11 @@ Settling::Next Settling::next(VirtualInstant first, bool all_wait) {
   return wait_for(std::move(restless));
 }
 
-Settling::Next Settling::next_of_leavers() {
+Settling::Next Settling::next_after_last_step() {
   std::vector<std::uint32_t> restless;
   for (std::uint32_t rank = 0; rank < count_; ++rank) {
-    if (!server_.ended(rank) && scheduler_.wait_of(rank) == ipc::Wait::finished) restless.push_back(rank);
+    const bool may_print = scheduler_.wait_of(rank) == ipc::Wait::finished || scheduler_.computes_aside(rank);
+    if (!server_.ended(rank) && may_print) restless.push_back(rank);
   }
   return wait_for(std::move(restless));
 }

@@ -30,8 +30,9 @@ class Settling {
   [[nodiscard]] Next next(VirtualInstant first, bool all_wait);
   // Call when a step found nothing to do: no rank acts any more.
   void note_idle() { is_idle_ = true; }
-  // Waits only for the ranks that have left the simulation.
-  [[nodiscard]] Next next_of_leavers();
+  // After the last step: waits only for the ranks that have left the simulation, and those that compute
+  // aside.
+  [[nodiscard]] Next next_after_last_step();
   // The ranks that were given up.
   [[nodiscard]] const std::vector<std::uint32_t>& restless() const { return restless_; }
 
