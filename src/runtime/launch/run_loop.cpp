@@ -111,7 +111,7 @@ void RunLoop::step() {
   server_.pass_output();
   // Not earlier: before virtual time, the processes start up independently, which is faster on all cores.
   if (!was_started && scheduler_.started()) cores_.begin(scheduler_.process_ids());
-  if (outcome == Scheduler::Outcome::woken) cores_.note_turn(scheduler_.woken());
+  if (outcome == Scheduler::Outcome::woken) cores_.note_turn(scheduler_.last_woken().size());
   if (outcome == Scheduler::Outcome::finished) {
     all_finished_ = true;
   } else if (outcome == Scheduler::Outcome::idle) {

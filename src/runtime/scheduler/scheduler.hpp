@@ -55,8 +55,7 @@ class Scheduler final : public CompletionSink {
   // Requires that no process runs. Throws EndOfTime, or RankError if a process has written invalid data; the
   // run cannot continue after either.
   Outcome step();
-  // The processes that the last step has woken, and their number.
-  [[nodiscard]] std::size_t woken() const { return to_wake_.size(); }
+  // The processes that the last step has woken.
   [[nodiscard]] const std::vector<std::uint32_t>& last_woken() const { return to_wake_; }
   // Call after `idle`: wakes each process that waits for an event once, without an event, because progress
   // may come from outside the network (a process manager, another thread). A process that polls without end

@@ -61,10 +61,10 @@ void Scheduler::earliest_wakes(std::vector<std::int64_t>& wakes_ps) const {
   for (std::uint32_t rank = 0; rank < processes_.size(); ++rank) {
     const Process& process = processes_[rank];
     wakes_ps[rank] = known_action_ps(rank);
-    const std::int64_t posts_ps = process.wait == ipc::Wait::running    ? process.woken_ps
-                                  : process.wait == ipc::Wait::computes ? process.deadline_ps
-                                                                        : wakes_ps[rank];
     if (process.wait == ipc::Wait::away) continue;  // it returns no earlier than others have acted
+    std::int64_t posts_ps = wakes_ps[rank];
+    if (process.wait == ipc::Wait::running) posts_ps = process.woken_ps;
+    if (process.wait == ipc::Wait::computes) posts_ps = process.deadline_ps;
     if (posts_ps != never_ps) new_events_ps = std::min(new_events_ps, posts_ps + lookahead_ps_);
   }
   // Nothing is in progress: see release_idle().
