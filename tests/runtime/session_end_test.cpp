@@ -41,6 +41,27 @@ TEST(SessionEnd, AKilledRankEndsTheRunAndTheOutputOfOthersIsKept) {
   EXPECT_EQ(ran.output, "still here\n");
 }
 
+// Nothing is left that could send to the other rank, which looks for messages and works in between.
+TEST(SessionEnd, ARankThatPollsComesToRestWhenAnotherHasFailed) {
+  const auto killed = [](ipc::Client& client) {
+    receive_word(client);
+    raise(SIGKILL);
+  };
+  const auto polls = [](ipc::Client& client) {
+    send_word(client, 0, 1);
+    for (int looks = 0;; ++looks) {
+      client.settle();
+      if (looks % 10 == 0) std::printf("%lld\n", static_cast<long long>(client.clock_ps()));
+      std::fflush(stdout);
+      client.charge(100'000);
+    }
+  };
+  const Ran ran = run_ranks(test::round_ideal(), {killed, polls});
+  EXPECT_EQ(ran.report.exit_status, 128 + SIGKILL);
+  EXPECT_EQ(ran.report.warnings, std::vector<std::string>{});
+  EXPECT_EQ(ran.output, "0\n1000000\n");
+}
+
 TEST(SessionEnd, AnExitStatusIsPassedOn) {
   const Ran ran = run_ranks(test::round_ideal(), {[](ipc::Client&) { _exit(7); },
                                                   [](ipc::Client& client) { receive_word(client); }});

@@ -95,6 +95,7 @@ void RunLoop::step() {
   cores_.note_all_wait();
   if (shared_.header().lets_compute_aside != 0) cores_.spread_aside(scheduler_);
   if (stage_ && scheduler_.started()) stage_->turn(shared_, scheduler_.process_ids());
+  if (const auto first = server_.failures().first_to_end_others()) scheduler_.end_at(first->time_ps);
   const bool was_started = scheduler_.started();
   Scheduler::Outcome outcome{};
   try {

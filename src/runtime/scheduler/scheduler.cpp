@@ -338,6 +338,8 @@ void Scheduler::wake(std::uint32_t rank, std::int64_t horizon_ps) {
   if (simulation_.is_traced()) trace_wait(rank);
   // The process does not know of events in the overflow, so its horizon must not pass them.
   if (!process.overflow.empty()) horizon_ps = std::min(horizon_ps, process.overflow.front().time_ps);
+  // The lookahead is what a process gets beyond a rank that fails when its failure is not yet known.
+  if (started_ && end_ps_ != never_ps) horizon_ps = std::min(horizon_ps, end_ps_ + lookahead_ps_);
   // A process that computes aside does not resume: what it prints belongs to the time before.
   if (started_ && !block.clock.held() && process.wait != ipc::Wait::computes) {
     const std::int64_t acts_ps = process.acts_ps();

@@ -67,6 +67,9 @@ class Scheduler final : public CompletionSink {
   // From now on wakes a process for each of its events: a timeline shows every wait. The results are the
   // same.
   void wake_for_each_event() { wakes_for_each_event_ = true; }
+  // The run ends at this time, because a rank has failed: from now on no process runs ahead of it, although
+  // nothing may be left that could still send it something.
+  void end_at(std::int64_t failure_ps) { end_ps_ = failure_ps; }
   // Processes wait until others, woken in the same step, wait: with wake_singly(), or because they share
   // memory.
   [[nodiscard]] bool has_turns_to_give() const { return !waiting_for_turn_.empty(); }
@@ -247,6 +250,7 @@ class Scheduler final : public CompletionSink {
   };
   std::vector<RailCosts> rail_costs_;
   std::int64_t horizon_ps_ = 0;
+  std::int64_t end_ps_ = never_ps;
   std::int64_t epoch_ps_ = 0;
   std::uint32_t alive_ = 0;
   std::uint64_t activity_ = 0;
