@@ -23,8 +23,7 @@ std::int64_t deadline_ps(const timespec& deadline) {
   const std::int64_t base =
       std::abs(from_realtime) < std::abs(from_monotonic) ? realtime_base_s : monotonic_base_s;
   if (deadline.tv_sec < base) return 0;
-  constexpr std::int64_t most_s = 4'000'000;
-  return std::min<std::int64_t>(deadline.tv_sec - base, most_s) * ps_per_s + deadline.tv_nsec * ps_per_ns;
+  return to_ps({.tv_sec = deadline.tv_sec - base, .tv_nsec = deadline.tv_nsec});
 }
 
 EarlyDeadline::EarlyDeadline(const timespec* deadline) : deadline_(deadline) {

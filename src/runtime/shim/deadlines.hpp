@@ -20,8 +20,8 @@ namespace apenet::shim {
 [[nodiscard]] std::int64_t to_ps(const timespec& time);
 [[nodiscard]] timespec to_timespec(std::int64_t ps);
 
-// Converts a deadline on one of the two virtual clocks to the time since virtual time began. "Forever"
-// becomes 46 days. The clock that a condition variable or timer uses cannot be queried; the bases lie years
+// Converts a deadline on one of the two virtual clocks to the time since virtual time began, clamped as by
+// to_ps(). The clock that a condition variable or timer uses cannot be queried; the bases lie years
 // apart, so the nearer base is the right one.
 [[nodiscard]] std::int64_t deadline_ps(const timespec& deadline);
 
