@@ -18,7 +18,6 @@ BIN = Path(sys.executable).parent
 SOURCE = Path(__file__).with_name("segments.c")
 SITES = 4000
 PASSES = 20
-END = ("MPI_Barrier", "MPI_Wtime")
 
 
 def compiled(folder: Path, *options: str) -> Path:
@@ -163,76 +162,6 @@ def test_unseen_segments_are_counted_and_listed(run, recorded, tmp_path):
     assert "4 of 8 passes are of 2 segments that the profile does not have, and took no time" in warned
     assert "MPI_Barrier (2 times on ranks 0, 1)" in warned
     assert f'arguments = "{SITES} loop": this run has "{SITES} other"' in warned
-
-
-@pytest.fixture(scope="module")
-def run_long(apenet, program):
-    """Runs segments that take long enough for ranks to step aside: 150 and 350 us on two ranks."""
-
-    def run_program(compute: str, form: str, *options: str | Path):
-        return apenet("run", "-n", "2", "--compute", compute, *options, "--", program, "100000", form)
-
-    return run_program
-
-
-@pytest.fixture(scope="module")
-def long(run_long, tmp_path_factory) -> Path:
-    path = tmp_path_factory.mktemp("long") / "profile.json"
-    assert run_long(f"record:{path}", "loop").returncode == 0
-    return path
-
-
-def without(path: Path, folder: Path, *calls: tuple[str, str]) -> Path:
-    """The profile without the contexts of the segments between these calls."""
-    profile = json.loads(path.read_bytes())
-    for part in profile["segments"]:
-        assert part["after"]
-        if (part["from_call"], part["to_call"]) in calls:
-            del part["after"]
-    changed = folder / "without.json"
-    changed.write_text(json.dumps(profile))
-    return changed
-
-
-def test_ranks_that_step_aside_change_nothing(run_long, long, tmp_path):
-    calls = [(part.start_call, part.end_call) for part in read_profile(long).segments]
-    in_turn = without(long, tmp_path, *calls)
-    said = []
-    for number, (path, *options) in enumerate([(long,), (long, "--pin"), (long, "--no-pin"), (in_turn,)]):
-        out = tmp_path / str(number)
-        done = run_long(f"{path}:1", "loop", "--out", out, *options)
-        assert done.returncode == 0, done.stderr
-        report = json.loads((out / "run.json").read_bytes())
-        assert report["computation"]["lengthened_passes"] == 0
-        said.append((done.stdout, report["trace_hash"], report["ranks"]))
-    assert said[1:] == said[:1] * 3
-
-
-def test_ranks_finish_their_computation_before_a_partition_ends_the_run(run, tmp_path):
-    """Rank 2 computes until 40 ms. It prints on the host long after the network has been found partitioned."""
-    path = tmp_path / "profile.json"
-    assert run(3, f"record:{path}", "apart").returncode == 0
-    done = run(3, f"{path}:1", "apart", options=("--fault", "node (1,0,0) down @20400us"))
-    assert done.returncode == 1
-    assert "the network is partitioned" in re.sub(r"\s+", " ", done.stderr)
-    assert done.stdout.splitlines() == ["computed 0", "computed 1"]
-
-
-def test_an_unexpected_short_segment_is_lengthened_once_and_said(run_long, long, tmp_path):
-    """The profile does not say that the loop may end after its last pass: each rank steps aside there for too long."""
-    (once,) = (part for part in read_profile(long).segments if part.start_call == "MPI_Barrier" and part.count > 2)
-    profile = json.loads(without(long, tmp_path, END).read_bytes())
-    (last,) = (part for part in read_profile(long).segments if (part.start_call, part.end_call) == END)
-    for part in profile["segments"]:
-        if part["from"] == once.start and part["to"] == once.end:
-            part["after"] += last.after
-    changed = tmp_path / "changed.json"
-    changed.write_text(json.dumps(profile))
-    exact, longer = (run_long(f"{path}:1", "loop", "--out", tmp_path / path.stem) for path in (long, changed))
-    assert json.loads((tmp_path / "changed" / "run.json").read_bytes())["computation"]["lengthened_passes"] == 2
-    assert "2 passes took longer than the profile says of their segments" in re.sub(r"\s+", " ", longer.stderr)
-    exact_us, longer_us = (float(done.stdout.split()[3]) for done in (exact, longer))
-    assert longer_us - exact_us == pytest.approx(once.cost.constant_ns / 1000, abs=0.01)
 
 
 def test_ranks_without_a_segment_are_listed(run, recorded, tmp_path):
