@@ -4,7 +4,7 @@
 //   segments SITES other       a segment that the first form does not have
 //   segments SITES operator    as the first, and works in an operator of its own, inside MPI
 //   segments SITES many        5000 passes of one segment
-//   segments SITES apart      rank 2 computes and prints while rank 0 sends to rank 1
+//   segments SITES apart       rank 2 computes and prints while rank 0 sends to rank 1
 //   segments SITES uneven      as the first, but every other pass takes three times as long
 #include <mpi.h>
 #include <stdint.h>

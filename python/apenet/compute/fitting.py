@@ -17,7 +17,7 @@ from apenet.compute.charging import segment_for
 from apenet.compute.combining import Combined, combine, together
 from apenet.compute.exchange import Key
 from apenet.compute.profile import Cost, Profile, ProfileError, RankClass, Segment, read_profile
-from apenet.compute.recording import weight
+from apenet.compute.recording import united, weight
 from apenet.compute.size import Size
 
 LEAST_SIZES = 2
@@ -158,13 +158,9 @@ def fit_profiles(paths: Sequence[Path]) -> Fit:
 
 def _contexts(profiles: Sequence[Profile]) -> dict[Key, tuple[str, ...]]:
     """Of each segment the contexts that it has followed in any recording; none if one recording has none."""
-    found: dict[Key, set[str]] = {}
-    for profile in profiles:
-        if not any(segment.after for segment in profile.segments):
-            return {}
-        for segment in profile.segments:
-            found.setdefault(segment.key, set()).update(segment.after)
-    return {key: tuple(sorted(contexts)) for key, contexts in found.items()}
+    if not all(any(segment.after for segment in profile.segments) for profile in profiles):
+        return {}
+    return united((segment.key, segment.after) for profile in profiles for segment in profile.segments)
 
 
 def _alone(profile: Profile) -> Iterable[Segment]:

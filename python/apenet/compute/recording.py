@@ -81,11 +81,15 @@ def _contexts(reports: Mapping[int, RankReport]) -> dict[Key, tuple[str, ...]]:
     """Of each segment the contexts that it has followed; none if a rank had no room for all of them."""
     if not all(report.has_contexts for report in reports.values()):
         return {}
+    return united((key, passed.contexts) for report in reports.values() for key, passed in report.segments.items())
+
+
+def united(contexts: Iterable[tuple[Key, Iterable[str]]]) -> dict[Key, tuple[str, ...]]:
+    """All contexts of each segment, sorted."""
     found: dict[Key, set[str]] = {}
-    for report in reports.values():
-        for key, passed in report.segments.items():
-            found.setdefault(key, set()).update(passed.contexts)
-    return {key: tuple(sorted(contexts)) for key, contexts in found.items()}
+    for key, own in contexts:
+        found.setdefault(key, set()).update(own)
+    return {key: tuple(sorted(own)) for key, own in found.items()}
 
 
 def _segments(key: Key, reports: Mapping[int, RankReport], probe_ns: int) -> Iterable[Segment]:

@@ -90,7 +90,7 @@ void SegmentTable::forget(std::uint64_t context) {
   ++forgotten_;
 }
 
-// When there is no room for all, the report has none: from some of them nothing follows for the others.
+// If there is no room for all, the front end uses none: of a context it must know every segment that follows.
 void SegmentTable::note_context(const Segment& segment, std::uint64_t context) {
   if (context_count_ == most_contexts - 1) return;  // one entry stays free, which ends the search
   const auto number = static_cast<std::uint32_t>(&segment - segments_.data()) + 1;
@@ -145,7 +145,7 @@ std::string SegmentTable::text_of(std::uint32_t site) const {
 
 std::uint64_t SegmentTable::key_of(std::uint32_t site) {
   if (site == CallSites::thread_start) return ipc::hash_text(thread_start_text);
-  if (site == CallSites::none) return 1;
+  if (site == CallSites::none) return 1;  // all such sites are one
   std::uint64_t& key = keys_[site];
   if (key != 0) return key;
   std::array<char, 192> text{};
