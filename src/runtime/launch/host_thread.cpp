@@ -1,6 +1,5 @@
 #include "runtime/launch/host_thread.hpp"
 
-#include <linux/futex.h>
 #include <poll.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -245,17 +244,7 @@ std::chrono::nanoseconds runnable_time(int process_id, int thread_id) {
 }
 
 SystemCall system_call(int process_id, int thread_id) {
-  std::istringstream fields(first_line(task_path(process_id, thread_id) + "/syscall"));
-  SystemCall call;
-  std::string field;
-  if (!(fields >> field)) return call;
-  const auto [stop, failure] = std::from_chars(field.data(), field.data() + field.size(), call.number);
-  // The file contains "running" if the thread is in no system call.
-  if (failure != std::errc() || stop != field.data() + field.size()) return SystemCall{};
-  for (std::uint64_t& argument : call.arguments) {
-    if (fields >> field) argument = std::stoull(field, nullptr, 16);
-  }
-  return call;
+  return ipc::parse_system_call(first_line(task_path(process_id, thread_id) + "/syscall"));
 }
 
 std::optional<Pulse> pulse_of(int process_id, int thread_id) {
@@ -318,38 +307,6 @@ std::string meeting_point(int process_id, int thread_id, const SystemCall& call)
     }
     default:
       return {};
-  }
-}
-
-bool waits_for_thread(const SystemCall& call) {
-  if (call.number != SYS_futex) return false;
-  const std::uint64_t operation = call.arguments[1] & static_cast<std::uint64_t>(FUTEX_CMD_MASK);
-  const bool waits = operation == FUTEX_WAIT || operation == FUTEX_WAIT_BITSET || operation == FUTEX_LOCK_PI;
-  return waits && call.arguments[3] == 0;  // no timeout
-}
-
-bool has_time_limit(const SystemCall& call) {
-  switch (call.number) {
-    case SYS_nanosleep:
-    case SYS_clock_nanosleep:
-    case SYS_restart_syscall:
-      return true;
-    case SYS_futex:
-      return call.arguments[3] != 0;
-    case SYS_poll:
-      return static_cast<std::int32_t>(call.arguments[2]) > 0;
-    case SYS_epoll_wait:
-    case SYS_epoll_pwait:
-      return static_cast<std::int32_t>(call.arguments[3]) > 0;
-    case SYS_ppoll:
-      return call.arguments[2] != 0;
-    case SYS_select:
-    case SYS_pselect6:
-      return call.arguments[4] != 0;
-    case SYS_rt_sigtimedwait:
-      return call.arguments[2] != 0;
-    default:
-      return false;
   }
 }
 

@@ -1,7 +1,6 @@
 // Reports what a thread of the simulated program does in the host, according to /proc.
 #pragma once
 
-#include <array>
 #include <chrono>
 #include <cstdint>
 #include <map>
@@ -9,6 +8,8 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "runtime/ipc/system_call.hpp"
 
 namespace apenet {
 
@@ -24,12 +25,10 @@ struct ThreadState {
 // The time that a thread has run or waited for a processor; 0 if it has ended or the host does not tell.
 [[nodiscard]] std::chrono::nanoseconds runnable_time(int process_id, int thread_id);
 
-// The system call in which a thread sleeps. number is -1 if the thread is in no system call or the host does
-// not tell.
-struct SystemCall {
-  long number = -1;
-  std::array<std::uint64_t, 6> arguments{};
-};
+using ipc::has_time_limit;
+using ipc::SystemCall;
+using ipc::waits_for_thread;
+
 [[nodiscard]] SystemCall system_call(int process_id, int thread_id);
 
 // The activity counters of a thread. Two equal pulses of a sleeping thread mean that it has not run between
@@ -44,12 +43,6 @@ struct Pulse {
 // Returns what a thread waits for if another rank may supply it: "a socket", "a pipe or fifo", "shared
 // memory" or "sockets or pipes". Returns an empty string for any other wait, including standard input.
 [[nodiscard]] std::string meeting_point(int process_id, int thread_id, const SystemCall& call);
-
-// The thread waits for another thread without a timeout.
-[[nodiscard]] bool waits_for_thread(const SystemCall& call);
-
-// The system call returns by itself after some time.
-[[nodiscard]] bool has_time_limit(const SystemCall& call);
 
 [[nodiscard]] std::vector<int> threads_of(int process_id);
 
