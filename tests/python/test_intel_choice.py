@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from apenet.base.errors import HostError
-from apenet.host.toolchain import detect_mpi, find_intel
+from apenet.host.mpi_library import choose_mpi, find_intel
 
 
 @pytest.fixture
@@ -29,8 +29,7 @@ def folders(tmp_path, monkeypatch):
 )
 def test_the_first_library_in_the_path_decides(folders, monkeypatch, order, found):
     monkeypatch.setenv("LD_LIBRARY_PATH", os.pathsep.join(str(folders / name / "lib") for name in order))
-    assert detect_mpi(Path("/bin/sh")) == found
-    assert detect_mpi(folders / "no program") == "mpich"
+    assert choose_mpi("auto", Path("/bin/sh"), 2) == found
     assert find_intel() == folders / "intel" / "lib"
 
 
@@ -40,7 +39,7 @@ def test_its_root_or_the_path_names_its_folder(folders, monkeypatch):
         find_intel()
     monkeypatch.setenv("I_MPI_ROOT", str(folders / "intel"))
     assert find_intel() == folders / "intel" / "lib"
-    assert detect_mpi(Path("/bin/sh")) == "mpich"
+    assert choose_mpi("auto", Path("/bin/sh"), 2) == "mpich"
 
 
 def test_a_run_without_it_is_refused(apenet, folders):

@@ -15,7 +15,8 @@ from apenet.base.numbers import whole
 from apenet.bench.mpi import LARGEST_BYTES, run_on
 from apenet.bench.request import BenchRequest
 from apenet.bench.result import BenchResult, make_result
-from apenet.host.toolchain import PACKAGE, MpiChoice, compiled
+from apenet.host.mpi_library import MpiChoice
+from apenet.host.toolchain import PACKAGE, compiled
 from apenet.machine import Machine
 
 SOURCE = PACKAGE / "programs" / "fan_out.c"

@@ -20,7 +20,8 @@ from apenet.bench.request import BenchRequest
 from apenet.bench.result import BenchResult, WorkloadResult, make_result
 from apenet.bench.workloads import GRID_DIMENSIONS, MIB, Plan
 from apenet.host.compiling import compile_program
-from apenet.host.toolchain import PACKAGE, MpiChoice, built, find_mpicc
+from apenet.host.mpi_library import MpiChoice
+from apenet.host.toolchain import PACKAGE, built, find_mpicc
 from apenet.machine import Machine
 
 SOURCES = PACKAGE / "programs" / "layers"

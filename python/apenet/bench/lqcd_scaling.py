@@ -24,7 +24,8 @@ from apenet.bench.layers import build
 from apenet.bench.lqcd_result import LqcdPoint, LqcdResult, MachineScaling
 from apenet.bench.mpi import run_on
 from apenet.bench.request import BenchRequest
-from apenet.host.toolchain import PACKAGE, MpiChoice
+from apenet.host.mpi_library import MpiChoice
+from apenet.host.toolchain import PACKAGE
 from apenet.machine import ENGINES, Machine
 from apenet.machine import machine as read_machine
 from apenet.machine.mapping import MOST_RANKS

@@ -10,7 +10,8 @@ from pathlib import Path
 from apenet.base.errors import ApenetError, InputError, Interrupted
 from apenet.bench.request import BenchRequest
 from apenet.bench.result import BenchResult, make_result
-from apenet.host.toolchain import PACKAGE, MpiChoice, compiled
+from apenet.host.mpi_library import MpiChoice
+from apenet.host.toolchain import PACKAGE, compiled
 from apenet.machine import Machine
 from apenet.run.program import RunResult, run
 

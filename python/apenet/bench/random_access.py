@@ -18,7 +18,8 @@ from apenet.bench.mpi import run_on
 from apenet.bench.request import BenchRequest
 from apenet.bench.result import BenchResult, make_result
 from apenet.bench.workloads import DEFAULT_NODES, MIB
-from apenet.host.toolchain import PACKAGE, MpiChoice
+from apenet.host.mpi_library import MpiChoice
+from apenet.host.toolchain import PACKAGE
 
 SOURCES = PACKAGE / "programs" / "randomaccess"
 TRANSPORTS = ("velo", "gasnet", "upc", "mpi")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypedDict
 
-from apenet.host.toolchain import MpiChoice
+from apenet.host.mpi_library import MpiChoice
 from apenet.machine import Machine
 
 ACTIVE_MESSAGES = ("improved", "first")

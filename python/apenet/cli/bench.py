@@ -28,7 +28,7 @@ from apenet.cli.common import (
     print_json,
     progress_bar,
 )
-from apenet.host.toolchain import MpiChoice
+from apenet.host.mpi_library import MpiChoice
 from apenet.machine import machine as read_machine
 
 

@@ -26,7 +26,7 @@ from apenet.cli.common import (
 )
 from apenet.cli.streams import say
 from apenet.host.client_server import is_client_server, note
-from apenet.host.toolchain import MpiChoice
+from apenet.host.mpi_library import MpiChoice
 from apenet.machine import machine as read_machine
 from apenet.run.program import STALL_TIMEOUT_S, RunResult, summary
 from apenet.run.program import run as run_program

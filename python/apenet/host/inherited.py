@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import mmap
 import os
 import re
-import struct
 from collections.abc import Mapping
 from pathlib import Path
+
+from apenet.host.elf import contains, read_elf
 
 # Variables in which a launcher or a batch system passes a process its rank and its process manager. Ranks use our
 # process manager, and Open MPI's launcher would otherwise start its ranks through the batch system.
@@ -56,41 +56,10 @@ def preloaded(shim: Path, program: Path, inherited: Mapping[str, str]) -> dict[s
 
 def needed_libraries(program: Path) -> list[str]:
     """The libraries that a 64-bit ELF program names in its dynamic section; none for anything else."""
-    try:
-        with program.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            return _needed(data) if data[:6] == b"\x7fELF\x02\x01" else []
-    except (OSError, OverflowError, struct.error, ValueError):  # ValueError: empty
-        return []
+    found = read_elf(program)
+    return [] if found is None else list(found.needed)
 
 
 def calls(program: Path, function: str) -> bool:
     """Whether a name in this file is that of the function."""
-    try:
-        with program.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            return data.find(b"\0" + function.encode() + b"\0") >= 0
-    except (OSError, OverflowError, ValueError):
-        return False
-
-
-_PT_LOAD, _PT_DYNAMIC = 1, 2
-_DT_NEEDED, _DT_STRTAB = 1, 5
-
-
-def _needed(data: mmap.mmap) -> list[str]:
-    (table,) = struct.unpack_from("<Q", data, 32)
-    size, count = struct.unpack_from("<HH", data, 54)
-    # Type, offset in the file, address, size in the file.
-    headers = [struct.unpack_from("<I4xQQ8xQ", data, table + i * size) for i in range(count)]
-    entries = [
-        struct.unpack_from("<qQ", data, offset + i)
-        for kind, offset, _, length in headers
-        if kind == _PT_DYNAMIC
-        for i in range(0, length, 16)
-    ]
-    strings = next((value for tag, value in entries if tag == _DT_STRTAB), 0)
-    for kind, offset, address, length in headers:
-        if kind == _PT_LOAD and address <= strings < address + length:
-            begin = strings - address + offset
-            starts = [begin + value for tag, value in entries if tag == _DT_NEEDED]
-            return [data[start : data.find(b"\0", start)].decode(errors="replace") for start in starts]
-    return []
+    return contains(program, b"\0" + function.encode() + b"\0")

