@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import inherited_state  # noqa: F401 (acts before the imports that read the environment)
 import pytest
 from forked import run_forked, start_forked, start_interpreter
 from hypothesis import HealthCheck, settings

@@ -1,6 +1,7 @@
 """Recorded runs, replayed: on the same machine the time agrees; other machines can replay them."""
 
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -240,7 +241,8 @@ def test_a_card_that_cannot_carry_what_begins_a_rendezvous_is_refused(pingpong):
         package.run([pingpong], n=2, machine=package.machine("ape16", SHORT), capture=True)
 
 
-def test_a_program_of_mpich_is_not_started_by_its_mpiexec_as_open_mpis(pingpong, monkeypatch):
-    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+def test_a_program_of_mpich_is_not_started_by_its_mpiexec_as_open_mpis(pingpong, monkeypatch, tmp_path):
+    (tmp_path / "ldd").symlink_to(shutil.which("ldd"))
+    monkeypatch.setenv("PATH", str(tmp_path))  # the host's folders may hold the launcher of another MPI
     with pytest.raises(HostError, match="its mpirun is neither"):
         package.run([pingpong], n=2, mpi="openmpi", capture=True)

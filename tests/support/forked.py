@@ -14,6 +14,8 @@ import traceback
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from inherited_state import begin_like_an_interpreter
+
 import apenet_command
 from apenet import cli, machine
 
@@ -39,6 +41,7 @@ def start_forked(
     before = _descriptors()
 
     def be_the_command() -> None:
+        begin_like_an_interpreter()
         for descriptor in _descriptors() - before:
             if descriptor > 2:
                 with contextlib.suppress(OSError):  # one was that of the listing
