@@ -360,10 +360,13 @@ void Library::run(const Incoming& message) {
 
 namespace {
 
+template <std::size_t>
+using ArgumentAt = Argument;
+
 template <typename... First, std::size_t... I>
 void call_with(Handler handler, const std::array<Argument, max_arguments>& arguments,
                std::index_sequence<I...> /*count*/, First... first) {
-  using Signature = void (*)(First..., std::conditional_t<I == I, Argument, void>...);
+  using Signature = void (*)(First..., ArgumentAt<I>...);
   reinterpret_cast<Signature>(handler)(first..., arguments[I]...);
 }
 
