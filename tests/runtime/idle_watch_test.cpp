@@ -18,8 +18,10 @@
 #include <new>
 #include <optional>
 #include <thread>
+#include <vector>
 
 #include "runtime/launch/host_thread.hpp"
+#include "runtime/launch/host_waits.hpp"
 
 namespace apenet::test {
 namespace {
@@ -109,13 +111,17 @@ void pause_for(int ms) {
   std::this_thread::sleep_for(std::chrono::milliseconds(ms));
 }
 
+std::string nothing_outside() {
+  return {};
+}
+
 // Looks until the watch reports a deadlock, at most `most` times. Calls `between` after each look that does
 // not. Returns the number of looks, or 0 if no deadlock was reported.
 int looks_until_stuck(IdleWatch& watch, int process_id, int most, const std::function<void()>& between) {
   watch.note(0);
   pause_for(110);  // the watch does not examine shorter waits
   for (int look = 1; look <= most; ++look) {
-    if (watch.is_stuck(true, {process_id}, pause_for)) return look;
+    if (watch.is_stuck(true, {process_id}, pause_for, nothing_outside)) return look;
     between();
   }
   return 0;
@@ -157,6 +163,47 @@ TEST(IdleWatch, DoesNotTakeTheOnlyThreadForOneThatTriesToGetALock) {
   const int looks = looks_until_stuck(watch, sleeper.process_id(), 200, [&] { sleeper.wake(0); });
   EXPECT_NE(looks, 0);
   EXPECT_LT(looks, 30);
+}
+
+extern "C" void* apenet_test_helper(void* again);
+
+void* sleep_in_program(void* again) {
+  for (;;) apenet_test_helper(nullptr);
+  return again;
+}
+
+// The number of the second thread of a child process, which lives in `life`.
+class TwoThreads {
+ public:
+  explicit TwoThreads(void* (*life)(void*)) : process_id_(fork()) {
+    if (process_id_ != 0) return;
+    pthread_t thread{};
+    pthread_create(&thread, nullptr, life, this);
+    for (;;) pause();
+  }
+  ~TwoThreads() {
+    kill(process_id_, SIGKILL);
+    waitpid(process_id_, nullptr, 0);
+  }
+  TwoThreads(const TwoThreads&) = delete;
+  TwoThreads& operator=(const TwoThreads&) = delete;
+
+  [[nodiscard]] bool second_is_of_library() const {
+    for (;; std::this_thread::sleep_for(1ms)) {
+      const std::vector<int> threads = threads_of(process_id_);
+      if (threads.size() != 2 || system_call(process_id_, threads[1]).number != SYS_poll) continue;
+      return is_library_thread(process_id_, threads[1]);
+    }
+  }
+
+ private:
+  pid_t process_id_;
+};
+
+// Its timed waits go on as long as the process: they are no sign that something will happen.
+TEST(IdleWatch, AThreadOfTheMpiLibraryIsToldFromOneOfTheProgram) {
+  EXPECT_TRUE(TwoThreads(apenet_test_helper).second_is_of_library());
+  EXPECT_FALSE(TwoThreads(sleep_in_program).second_is_of_library());
 }
 
 }  // namespace

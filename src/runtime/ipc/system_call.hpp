@@ -16,6 +16,7 @@ namespace apenet::ipc {
 struct SystemCall {
   long number = -1;
   std::array<std::uint64_t, 6> arguments{};
+  std::uint64_t stack = 0;  // the thread's stack pointer; 0 if the host does not tell
 };
 
 // Reads the text of the file: "0 0x3 0x7ffd...", or "running" for a thread that is in no system call. Called
@@ -25,11 +26,13 @@ struct SystemCall {
   const char* const end = text.data() + text.size();
   auto parsed = std::from_chars(text.data(), end, call.number);
   if (parsed.ec != std::errc()) return SystemCall{};
-  for (std::uint64_t& argument : call.arguments) {
+  const auto read = [&](std::uint64_t& word) {
     constexpr std::string_view prefix = " 0x";
-    if (!std::string_view(parsed.ptr, static_cast<std::size_t>(end - parsed.ptr)).starts_with(prefix)) break;
-    parsed = std::from_chars(parsed.ptr + prefix.size(), end, argument, 16);
-  }
+    if (!std::string_view(parsed.ptr, static_cast<std::size_t>(end - parsed.ptr)).starts_with(prefix)) return;
+    parsed = std::from_chars(parsed.ptr + prefix.size(), end, word, 16);
+  };
+  for (std::uint64_t& argument : call.arguments) read(argument);
+  read(call.stack);
   return call;
 }
 

@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "runtime/launch/host_thread.hpp"
+#include "runtime/launch/host_waits.hpp"
+#include "runtime/launch/wait_text.hpp"
 #include "runtime/scheduler/rank_names.hpp"
 
 namespace apenet {
@@ -30,12 +32,13 @@ void HoldUps::note_busy() {
   dprintf(error_fd_,
           "apenet: rank %u has been busy in the host for %.1f s%s: it %s; virtual time waits for it\n",
           busy.front(), std::chrono::duration<double>(now - *busy_since_).count(), more.c_str(),
-          describe_work(processes, busy.front()).c_str());
+          describe_work(processes, busy.front(), lines_).c_str());
 }
 
-void HoldUps::leave_out_sleepers(int launcher_id) {
+void HoldUps::leave_out_sleepers() {
   if (!busy_since_) return;
   const std::vector<std::uint32_t> ranks = scheduler_.held_up_by();
+  const int launcher_id = server_.processes().launcher_id();
   if (ranks.empty() || !sleep_.are_asleep(ranks, scheduler_.process_ids(), launcher_id)) return;
   if (scheduler_.leave_out(ranks, [&] { return sleep_.still_asleep(ranks); })) sleep_.note_left_out(ranks);
 }
@@ -67,6 +70,25 @@ bool HoldUps::waits_for_absent() {
   });
   spinners_ = std::move(still_spin);
   return !ranks.empty() && !sleep_.still_asleep(ranks);
+}
+
+std::string HoldUps::outside_wait(const std::vector<int>& rank_processes) {
+  const std::vector<std::uint32_t> ranks = scheduler_.left_out();
+  if (ranks.empty()) return {};
+  std::vector<int> with_launcher = rank_processes;
+  with_launcher.push_back(server_.processes().launcher_id());
+  const std::map<int, std::uint32_t> family = families(with_launcher);
+  HostWaits waits(rank_processes, family, [this](std::uint32_t rank) { return server_.in_barrier(rank); });
+  for (const auto& [process_id, rank] : family) {
+    if (std::find(ranks.begin(), ranks.end(), rank) == ranks.end()) continue;
+    for (const int thread_id : threads_of(process_id)) {
+      if (waits.end_of(process_id, thread_id) != WaitEnd::outside || is_library_thread(process_id, thread_id))
+        continue;
+      return "rank " + std::to_string(rank) + " " +
+             describe_wait(process_id, thread_id, rank_processes, lines_);
+    }
+  }
+  return {};
 }
 
 std::vector<std::string> HoldUps::warnings() const {

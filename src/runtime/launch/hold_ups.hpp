@@ -7,8 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "runtime/launch/rank_server.hpp"
 #include "runtime/launch/session_facts.hpp"
 #include "runtime/launch/sleep_watch.hpp"
+#include "runtime/launch/source_lines.hpp"
 #include "runtime/scheduler/scheduler.hpp"
 
 namespace apenet {
@@ -19,22 +21,30 @@ namespace apenet {
 // have run for a long time: they may spin there, which nobody can tell from computing.
 class HoldUps {
  public:
-  HoldUps(Scheduler& scheduler, const SessionOptions& options)
+  HoldUps(Scheduler& scheduler, const RankServer& server, const SessionOptions& options, SourceLines& lines)
       : scheduler_(scheduler),
+        server_(server),
+        lines_(lines),
         notice_(options.busy_notice_ms),
         spin_patience_(options.stall_timeout_ms),
-        error_fd_(options.error_fd) {}
+        error_fd_(options.error_fd),
+        sleep_([this](std::uint32_t rank) { return server_.in_barrier(rank); }) {}
+  HoldUps(const HoldUps&) = delete;
+  HoldUps& operator=(const HoldUps&) = delete;
 
   // Call when no rank runs any more.
   void note_all_wait() { busy_since_.reset(); }
   // Call when ranks run and none of them has begun to wait for a while.
   void note_busy();
-  // Has an effect only after note_busy(). launcher_id: the process that started the ranks, or 0.
-  void leave_out_sleepers(int launcher_id);
+  // Has an effect only after note_busy().
+  void leave_out_sleepers();
   // Has an effect only after note_busy().
   void leave_out_spinners();
   // Whether the next step has to wait for a left-out rank. A left-out rank that has woken counts as running.
   [[nodiscard]] bool waits_for_absent();
+  // "rank 0 waits for a connection to ...": of a rank that has been left out, if something outside the run
+  // can end its wait; empty if there is none.
+  [[nodiscard]] std::string outside_wait(const std::vector<int>& rank_processes);
   // Warnings for the report of the run.
   [[nodiscard]] std::vector<std::string> warnings() const;
 
@@ -42,6 +52,8 @@ class HoldUps {
   using WallClock = std::chrono::steady_clock;
 
   Scheduler& scheduler_;
+  const RankServer& server_;
+  SourceLines& lines_;
   std::chrono::milliseconds notice_;
   std::chrono::milliseconds spin_patience_;
   int error_fd_;

@@ -61,109 +61,6 @@ void skip_fields(std::istringstream& fields, int first, int end) {
   for (int field = first; field < end; ++field) fields >> skipped;
 }
 
-std::string link_of(const std::string& path) {
-  std::error_code error;
-  const fs::path target = fs::read_symlink(path, error);
-  return error ? std::string{} : target.string();
-}
-
-std::string link_of(int process_id, std::uint64_t fd) {
-  return link_of(process_path(process_id) + "/fd/" + std::to_string(fd));
-}
-
-// Returns for example ", which ranks 1, 2 have open". Excludes the process itself.
-std::string holders(const std::string& link, int process_id, const std::vector<int>& rank_processes) {
-  std::string ranks;
-  std::size_t count = 0;
-  for (std::size_t rank = 0; rank < rank_processes.size(); ++rank) {
-    const int other = rank_processes[rank];
-    if (other == 0 || other == process_id) continue;
-    const std::vector<int> fds = numbers_in(process_path(other) + "/fd");
-    const bool holds = std::any_of(fds.begin(), fds.end(), [&](int fd) {
-      return link_of(other, static_cast<std::uint64_t>(fd)) == link;
-    });
-    if (!holds) continue;
-    ranks += (count++ > 0 ? ", " : "") + std::to_string(rank);
-  }
-  if (count == 0) return {};
-  return count == 1 ? ", which rank " + ranks + " has open" : ", which ranks " + ranks + " have open";
-}
-
-// Converts an address of /proc/net/tcp such as "0100007F:1F90" to 127.0.0.1:8080. For IPv6 returns only the
-// port.
-std::string address_of(const std::string& text) {
-  const std::size_t colon = text.find(':');
-  if (colon == std::string::npos) return text;
-  const std::string port = std::to_string(std::stoul("0" + text.substr(colon + 1), nullptr, 16));
-  if (colon != 8) return "port " + port;
-  const auto bits = static_cast<std::uint32_t>(std::stoul(text.substr(0, 8), nullptr, 16));
-  std::string address;
-  for (int byte = 0; byte < 4; ++byte)
-    address += (byte > 0 ? "." : "") + std::to_string(bits >> 8 * byte & 0xff);
-  return address + ":" + port;
-}
-
-// Describes a TCP connection and names the rank that holds the other end.
-std::string describe_tcp(const std::string& file, const std::string& inode, int process_id,
-                         const std::vector<int>& rank_processes) {
-  struct Connection {
-    std::string local;
-    std::string remote;
-    std::string inode;
-  };
-  std::vector<Connection> connections;
-  std::ifstream lines(process_path(process_id) + "/net/" + file);
-  std::string line;
-  std::getline(lines, line);  // skip the column headings
-  while (std::getline(lines, line)) {
-    std::istringstream fields(line);
-    std::string skipped;
-    Connection connection;
-    fields >> skipped >> connection.local >> connection.remote;
-    for (int i = 0; i < 6; ++i) fields >> skipped;
-    if (fields >> connection.inode) connections.push_back(std::move(connection));
-  }
-  const auto own = std::find_if(connections.begin(), connections.end(),
-                                [&](const Connection& connection) { return connection.inode == inode; });
-  if (own == connections.end()) return {};
-  const auto other = std::find_if(connections.begin(), connections.end(), [&](const Connection& connection) {
-    return connection.local == own->remote && connection.remote == own->local;
-  });
-  if (own->remote.ends_with(":0000")) return "a TCP socket that listens at " + address_of(own->local);
-  std::string text = "a TCP socket, " + address_of(own->local) + " to " + address_of(own->remote);
-  if (other != connections.end())
-    text += holders("socket:[" + other->inode + "]", process_id, rank_processes);
-  return text;
-}
-
-std::string describe_socket(const std::string& link, int process_id, const std::vector<int>& rank_processes) {
-  const std::string inode = link.substr(8, link.size() - 9);  // the link reads "socket:[N]"
-  for (const char* file : {"tcp", "tcp6"}) {
-    if (std::string text = describe_tcp(file, inode, process_id, rank_processes); !text.empty()) return text;
-  }
-  std::ifstream lines(process_path(process_id) + "/net/unix");
-  std::string line;
-  while (std::getline(lines, line)) {
-    std::istringstream fields(line);
-    std::string field;
-    for (int i = 0; i < 7; ++i) fields >> field;
-    std::string path;
-    if (field == inode) return fields >> path ? "the Unix socket " + path : "a Unix socket";
-  }
-  return "a socket";
-}
-
-std::string describe_file(std::uint64_t fd, int process_id, const std::vector<int>& rank_processes) {
-  const std::string path = process_path(process_id) + "/fd/" + std::to_string(fd);
-  const std::string link = link_of(path);
-  if (link.starts_with("socket:[")) return describe_socket(link, process_id, rank_processes);
-  if (link.starts_with("pipe:[")) return "a pipe" + holders(link, process_id, rank_processes);
-  struct stat status {};
-  const bool is_fifo = stat(path.c_str(), &status) == 0 && S_ISFIFO(status.st_mode);
-  if (link.empty()) return "a file";
-  return (is_fifo ? "the fifo " : "the file ") + link + holders(link, process_id, rank_processes);
-}
-
 // Like meeting_point(), for one file descriptor.
 std::string meeting_file(int process_id, std::uint64_t fd) {
   const std::string path = process_path(process_id) + "/fd/" + std::to_string(fd);
@@ -179,39 +76,6 @@ int first_polled(int process_id, std::uint64_t address) {
   // The address belongs to the other process.
   iovec there{reinterpret_cast<void*>(address), sizeof polled};  // NOLINT(performance-no-int-to-ptr)
   return process_vm_readv(process_id, &here, 1, &there, 1, 0) == sizeof polled ? polled.fd : -1;
-}
-
-// Describes the files that an epoll descriptor watches.
-std::string describe_epoll(std::uint64_t epoll, int process_id, const std::vector<int>& rank_processes) {
-  constexpr int most_named = 3;
-  std::ifstream lines(process_path(process_id) + "/fdinfo/" + std::to_string(epoll));
-  std::string text;
-  std::string line;
-  int count = 0;
-  while (std::getline(lines, line)) {
-    std::istringstream fields(line);
-    std::string key;
-    std::uint64_t fd = 0;
-    if (!(fields >> key >> fd) || key != "tfd:") continue;
-    const std::string link = link_of(process_id, fd);
-    // A library uses eventfds and timerfds to wake itself.
-    if (link.starts_with("anon_inode:")) continue;
-    if (count++ < most_named)
-      text += (text.empty() ? "" : "; ") + describe_file(fd, process_id, rank_processes);
-  }
-  if (count > most_named) text += "; and " + std::to_string(count - most_named) + " more";
-  return "waits in epoll_wait" + (text.empty() ? "" : " for " + text);
-}
-
-std::string describe_children(int process_id) {
-  std::string text;
-  for (const HostProcess& process : host_processes()) {
-    if (process.parent_id != process_id) continue;
-    const auto state = thread_state(process.process_id, process.process_id);
-    if (!state || state->state == 'Z') continue;
-    text += (text.empty() ? "" : ", ") + state->name;
-  }
-  return "waits for a process that it has started" + (text.empty() ? "" : ": " + text);
 }
 
 }  // namespace
@@ -314,6 +178,10 @@ std::vector<int> threads_of(int process_id) {
   return numbers_in(process_path(process_id) + "/task");
 }
 
+std::vector<int> open_descriptors(int process_id) {
+  return numbers_in(process_path(process_id) + "/fd");
+}
+
 std::vector<AddressRange> mapped_ranges(int process_id, std::string_view file) {
   std::ifstream maps(process_path(process_id) + "/maps");
   std::vector<AddressRange> ranges;
@@ -325,6 +193,24 @@ std::vector<AddressRange> mapped_ranges(int process_id, std::string_view file) {
     if (fields >> std::hex >> range.begin >> dash >> range.end) ranges.push_back(range);
   }
   return ranges;
+}
+
+std::string shared_file_at(int process_id, std::uint64_t address) {
+  std::ifstream maps(process_path(process_id) + "/maps");
+  for (std::string line; std::getline(maps, line);) {
+    std::istringstream fields(line);
+    AddressRange range;
+    char dash = 0;
+    std::string access;
+    std::string skipped;
+    fields >> std::hex >> range.begin >> dash >> range.end >> access >> skipped >> skipped >> skipped >>
+        std::ws;
+    if (address < range.begin || range.end <= address) continue;
+    std::string file;
+    std::getline(fields, file);
+    return access.size() == 4 && access[3] == 's' ? file : std::string{};
+  }
+  return {};
 }
 
 std::vector<HostProcess> host_processes() {
@@ -363,65 +249,6 @@ std::map<int, std::uint32_t> families(const std::vector<int>& rank_processes) {
     }
   }
   return family;
-}
-
-std::string describe_wait(int process_id, int thread_id, const std::vector<int>& rank_processes) {
-  const SystemCall call = system_call(process_id, thread_id);
-  const auto file = [&](std::uint64_t fd) { return describe_file(fd, process_id, rank_processes); };
-  switch (call.number) {
-    case SYS_read:
-    case SYS_readv:
-    case SYS_recvfrom:
-    case SYS_recvmsg:
-      return "reads from " + file(call.arguments[0]);
-    case SYS_write:
-    case SYS_writev:
-    case SYS_sendto:
-    case SYS_sendmsg:
-      return "writes to " + file(call.arguments[0]);
-    case SYS_accept:
-    case SYS_accept4:
-      return "waits for a connection to " + file(call.arguments[0]);
-    case SYS_connect:
-      return "connects " + file(call.arguments[0]);
-    case SYS_flock:
-    case SYS_fcntl:
-      return "waits for a lock on " + file(call.arguments[0]);
-    case SYS_open:
-    case SYS_openat:
-      return "is blocked in opening a file, such as a fifo whose other end is not open";
-    case SYS_epoll_wait:
-    case SYS_epoll_pwait:
-      return describe_epoll(call.arguments[0], process_id, rank_processes);
-    case SYS_poll:
-    case SYS_ppoll:
-    case SYS_select:
-    case SYS_pselect6:
-      return "waits for files or sockets, in poll or select";
-    case SYS_wait4:
-    case SYS_waitid:
-      return describe_children(process_id);
-    case SYS_nanosleep:
-    case SYS_clock_nanosleep:
-      return "sleeps";
-    case SYS_futex:
-      return call.arguments[3] == 0 ? "waits for another thread or process, in a futex"
-                                    : "waits for another thread or process for a limited time, in a futex";
-    default:
-      return call.number < 0 ? "is blocked in the host (a read, a lock, another process)"
-                             : "is blocked in system call " + std::to_string(call.number);
-  }
-}
-
-std::string describe_work(const std::vector<int>& rank_processes, std::uint32_t rank) {
-  const int process_id = rank_processes[rank];
-  const std::vector<int> threads = threads_of(process_id);
-  const bool computes = std::any_of(threads.begin(), threads.end(), [process_id](int thread) {
-    const auto state = thread_state(process_id, thread);
-    return state && state->state == 'R';
-  });
-  // The process's first thread runs the program's main().
-  return computes ? "computes" : describe_wait(process_id, process_id, rank_processes);
 }
 
 }  // namespace apenet

@@ -14,7 +14,7 @@
 namespace apenet {
 
 struct ThreadState {
-  char state = 'S';           // as in /proc/PID/stat: R running, S sleeping, D waiting for a disk, Z zombie
+  char state = 'S';  // as in /proc/PID/stat: R running, S sleeping, D waiting for a disk, T stopped, Z zombie
   std::uint64_t used_ns = 0;  // CPU time used
   std::string name;
 };
@@ -44,7 +44,10 @@ struct Pulse {
 // memory" or "sockets or pipes". Returns an empty string for any other wait, including standard input.
 [[nodiscard]] std::string meeting_point(int process_id, int thread_id, const SystemCall& call);
 
+// In the order in which the process has started them, unless their numbers have wrapped.
 [[nodiscard]] std::vector<int> threads_of(int process_id);
+
+[[nodiscard]] std::vector<int> open_descriptors(int process_id);
 
 // Addresses from `begin` up to but not including `end`.
 struct AddressRange {
@@ -53,6 +56,9 @@ struct AddressRange {
 };
 // Returns the address ranges at which a process has mapped `file`, as named in /proc/PID/maps.
 [[nodiscard]] std::vector<AddressRange> mapped_ranges(int process_id, std::string_view file);
+
+// The file that a process has mapped at an address to share it, as named in /proc/PID/maps; empty if none.
+[[nodiscard]] std::string shared_file_at(int process_id, std::uint64_t address);
 
 struct HostProcess {
   int process_id = 0;
@@ -66,14 +72,5 @@ struct HostProcess {
 // Maps each process that belongs to a rank to that rank: the rank's process, its descendants, and the members
 // of its process group. In rank_processes, 0 means that the rank has no process.
 [[nodiscard]] std::map<int, std::uint32_t> families(const std::vector<int>& rank_processes);
-
-// Describes what the thread waits for, as a predicate: "reads from the fifo /tmp/x, which rank 2 has open" or
-// "waits for a process that it has started: sleep". Searches rank_processes for the holder of the other end;
-// 0 means unknown.
-[[nodiscard]] std::string describe_wait(int process_id, int thread_id,
-                                        const std::vector<int>& rank_processes);
-
-// Describes what a rank does that does not wait in the simulator: "computes", or the text of describe_wait().
-[[nodiscard]] std::string describe_work(const std::vector<int>& rank_processes, std::uint32_t rank);
 
 }  // namespace apenet

@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "runtime/launch/host_thread.hpp"
+#include "runtime/launch/host_waits.hpp"
+#include "runtime/launch/wait_text.hpp"
 #include "runtime/scheduler/rank_names.hpp"
 
 namespace apenet {
@@ -43,7 +45,8 @@ IdleWatch::WallClock::duration IdleWatch::note(std::uint64_t activity) {
 }
 
 bool IdleWatch::is_stuck(bool started, const std::vector<int>& rank_processes,
-                         const std::function<void(int)>& pause) {
+                         const std::function<void(int)>& pause,
+                         const std::function<std::string()>& outside_wait) {
   const auto idle = WallClock::now() - idle_.since;
   if (!started) return idle > startup_wait_;
   if (idle < std::min<WallClock::duration>(before_watching, deadlock_wait_)) return false;
@@ -60,8 +63,23 @@ bool IdleWatch::is_stuck(bool started, const std::vector<int>& rank_processes,
   // the timers of the conditions that it contradicts.
   if (finding <= StallWatch::Finding::sleeps) no_sleeper_.restart(now);
   if (finding <= StallWatch::Finding::may_wake) asleep_.restart(now);
-  return asleep_.exceeds(deadlock_wait_, now) || no_sleeper_.exceeds(stall_timeout_, now) ||
-         idle_.exceeds(stall_timeout_ * sleep_factor, now);
+  const bool is_stuck = asleep_.exceeds(deadlock_wait_, now) || no_sleeper_.exceeds(stall_timeout_, now) ||
+                        idle_.exceeds(stall_timeout_ * sleep_factor, now);
+  if (!is_stuck) return false;
+  const std::string wait = outside_wait();
+  if (wait.empty()) return true;
+  notice_outside(wait);
+  for (Stretch* stretch : {&idle_, &no_sleeper_, &asleep_}) stretch->restart(now);
+  return false;
+}
+
+// Such a rank is not in MPI, so the others may go on when the wait ends.
+void IdleWatch::notice_outside(const std::string& wait) {
+  if (std::exchange(told_outside_, true)) return;
+  dprintf(
+      error_fd_,
+      "apenet: all other ranks wait in MPI, and %s, which something outside the run may end: the run waits\n",
+      wait.c_str());
 }
 
 // Prints one notice if all ranks wait in MPI while another thread or process of the run still works.
@@ -78,38 +96,30 @@ void IdleWatch::notice_work(WallClock::time_point now) {
 }
 
 std::string IdleWatch::describe_sleepers(const std::vector<int>& rank_processes,
-                                         const std::vector<std::uint32_t>& left_out) const {
-  std::vector<std::pair<std::string, std::vector<std::uint32_t>>> lines;
-  const auto add = [&lines](std::string text, std::uint32_t rank) {
-    const auto same =
-        std::find_if(lines.begin(), lines.end(), [&text](const auto& line) { return line.first == text; });
-    if (same == lines.end()) {
-      lines.emplace_back(std::move(text), std::vector{rank});
-    } else {
-      same->second.push_back(rank);
-    }
-  };
+                                         const std::vector<std::uint32_t>& left_out,
+                                         SourceLines& lines) const {
+  std::vector<std::pair<std::string, std::vector<std::uint32_t>>> found;
   for (const StallWatch::Thread& thread : stalls_.threads()) {
+    const bool is_left_out = std::find(left_out.begin(), left_out.end(), thread.rank) != left_out.end();
+    if (is_left_out || is_library_thread(thread.process_id, thread.thread_id)) continue;
     const bool is_own = thread.process_id == rank_processes[thread.rank];
     std::string text = (is_own ? ", a thread: " : ", process '" + thread.name + "': ") +
-                       describe_wait(thread.process_id, thread.thread_id, rank_processes);
-    add(std::move(text), thread.rank);
-  }
-  // A rank that waits for a thread or for shared memory has no thread in this list.
-  for (const std::uint32_t rank : left_out) {
-    const auto& threads = stalls_.threads();
-    if (std::any_of(threads.begin(), threads.end(),
-                    [rank](const auto& thread) { return thread.rank == rank; }))
-      continue;
-    add(", a thread: " + describe_work(rank_processes, rank), rank);
+                       describe_wait(thread.process_id, thread.thread_id, rank_processes, lines);
+    const auto same =
+        std::find_if(found.begin(), found.end(), [&text](const auto& line) { return line.first == text; });
+    if (same == found.end()) {
+      found.emplace_back(std::move(text), std::vector{thread.rank});
+    } else {
+      same->second.push_back(thread.rank);
+    }
   }
   std::string all;
-  for (auto& [text, ranks] : lines) {
+  for (auto& [text, ranks] : found) {
     std::sort(ranks.begin(), ranks.end());
     ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
     all += "  " + name_ranks(ranks) + text + "\n";
   }
-  return all;
+  return all + describe_threads(left_out, rank_processes, families(rank_processes), lines);
 }
 
 }  // namespace apenet

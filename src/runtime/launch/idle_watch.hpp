@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "runtime/launch/session_facts.hpp"
+#include "runtime/launch/source_lines.hpp"
 #include "runtime/launch/stall_watch.hpp"
 
 namespace apenet {
@@ -27,13 +28,17 @@ class IdleWatch {
   // ranks have been idle.
   WallClock::duration note(std::uint64_t activity);
   // Call after note(). `pause` waits for the given number of milliseconds without waking any rank.
-  bool is_stuck(bool started, const std::vector<int>& rank_processes, const std::function<void(int)>& pause);
+  // outside_wait: describes what a rank waits for that has been left out, if something outside the run can
+  // end the wait; empty if there is none. Asked only before the run would be called stuck.
+  bool is_stuck(bool started, const std::vector<int>& rank_processes, const std::function<void(int)>& pause,
+                const std::function<std::string()>& outside_wait);
   // Counts a release. Returns true if the last releases had no effect, so that the caller may slow them down.
   bool has_released_often() { return ++releases_ > 3; }
   // Returns lines that describe what waits outside MPI, for a deadlock report. Equal lines are merged.
   // left_out: ranks that sleep in the host.
   [[nodiscard]] std::string describe_sleepers(const std::vector<int>& rank_processes,
-                                              const std::vector<std::uint32_t>& left_out) const;
+                                              const std::vector<std::uint32_t>& left_out,
+                                              SourceLines& lines) const;
 
  private:
   // How long a condition has held, and how many looks have confirmed it. Time alone proves nothing: a
@@ -45,6 +50,7 @@ class IdleWatch {
     [[nodiscard]] bool exceeds(WallClock::duration least, WallClock::time_point now) const;
   };
   void notice_work(WallClock::time_point now);
+  void notice_outside(const std::string& wait);
 
   std::chrono::milliseconds deadlock_wait_;
   std::chrono::milliseconds stall_timeout_;
@@ -59,6 +65,7 @@ class IdleWatch {
   Stretch asleep_;      // as no_sleeper_, and no thread can wake by itself
   std::optional<WallClock::time_point> working_since_;
   bool told_ = false;
+  bool told_outside_ = false;
 };
 
 }  // namespace apenet

@@ -36,8 +36,9 @@ RunLoop::RunLoop(SharedMemory& shared, Scheduler& scheduler, const SessionOption
       server_(shared, scheduler, verdict_, options, ranks, launcher_id, warden_fd),
       settling_(scheduler, server_, options.settle_cpu_ms, count_),
       idle_(options),
-      start_(scheduler, server_, options),
-      hold_ups_(scheduler, options),
+      start_(scheduler, server_, options, lines_),
+      hold_ups_(scheduler, server_, options, lines_),
+      host_deadlock_(scheduler, server_, options),
       cores_(cores_of(options)) {
   if (options.compute != ipc::ComputeMode::record) return;
   scheduler.wake_singly();
@@ -80,8 +81,9 @@ void RunLoop::live(const std::function<bool()>& interrupted) {
       step();
     } else {
       wait_for_processes();
-      hold_ups_.leave_out_sleepers(server_.processes().launcher_id());
+      hold_ups_.leave_out_sleepers();
       hold_ups_.leave_out_spinners();
+      if (host_deadlock_.is_stuck()) on_host_deadlock();
     }
     look_around(interrupted);
   }
@@ -92,6 +94,7 @@ void RunLoop::step() {
   while (server_.serve(0)) {
   }
   hold_ups_.note_all_wait();
+  host_deadlock_.note_progress();
   cores_.note_all_wait();
   if (shared_.header().lets_compute_aside != 0) cores_.spread_aside(scheduler_);
   if (stage_ && scheduler_.started()) stage_->turn(shared_, scheduler_.process_ids());
@@ -181,14 +184,23 @@ void RunLoop::on_idle() {
   }
   const bool started = scheduler_.started();
   const std::vector<int> process_ids = scheduler_.process_ids();
-  if (idle_.is_stuck(started, process_ids, [this](int ms) { server_.serve(ms); })) {
+  const auto pause = [this](int ms) { server_.serve(ms); };
+  if (idle_.is_stuck(started, process_ids, pause, [&] { return hold_ups_.outside_wait(process_ids); })) {
     verdict_.stop(SessionReport::Outcome::deadlock, 1,
                   "every process waits and the network is empty\n" + scheduler_.describe_waiting() +
-                      idle_.describe_sleepers(process_ids, scheduler_.left_out()));
+                      idle_.describe_sleepers(process_ids, scheduler_.left_out(), lines_));
     return;
   }
   if (idle_.has_released_often()) server_.serve(started ? 5 : 1);
   scheduler_.release_idle([&](std::uint32_t rank) { return threads_of(process_ids[rank]).size() > 1; });
+}
+
+// No rank can return to the simulator.
+void RunLoop::on_host_deadlock() {
+  is_asleep_for_ever_ = true;
+  verdict_.stop(SessionReport::Outcome::deadlock, 1,
+                "every thread of the ranks waits, and none of them can wake another\n" +
+                    scheduler_.describe_waiting() + host_deadlock_.describe(lines_));
 }
 
 // Called while a rank has failed: brings the other ranks to the point at which they are ended.
@@ -216,7 +228,7 @@ void RunLoop::settle(VirtualInstant first_failure) {
 // If the run ended by itself (for example in a deadlock), wait until the ranks that have left it have ended
 // too, and until those that compute aside have finished: what they print must not depend on the host.
 void RunLoop::wait_for_last_output() {
-  if (verdict_.is_from_outside()) return;
+  if (verdict_.is_from_outside() || is_asleep_for_ever_) return;
   while (settling_.next_after_last_step() == Settling::Next::wait) server_.serve(5);
 }
 

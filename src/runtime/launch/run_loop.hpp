@@ -7,10 +7,12 @@
 
 #include "runtime/launch/cores.hpp"
 #include "runtime/launch/hold_ups.hpp"
+#include "runtime/launch/host_deadlock.hpp"
 #include "runtime/launch/idle_watch.hpp"
 #include "runtime/launch/rank_server.hpp"
 #include "runtime/launch/session_facts.hpp"
 #include "runtime/launch/settling.hpp"
+#include "runtime/launch/source_lines.hpp"
 #include "runtime/launch/stage.hpp"
 #include "runtime/launch/start_watch.hpp"
 #include "runtime/launch/verdict.hpp"
@@ -39,6 +41,7 @@ class RunLoop {
   void wait_for_processes();
   void let_another_run();
   void on_idle();
+  void on_host_deadlock();
   void settle(VirtualInstant first_failure);
   void wait_for_last_output();
   void look_around(const std::function<bool()>& interrupted);
@@ -53,12 +56,15 @@ class RunLoop {
   Settling settling_;
   IdleWatch idle_;
   StartWatch start_;
+  SourceLines lines_;
   HoldUps hold_ups_;
+  HostDeadlock host_deadlock_;
   Cores cores_;
   std::optional<Stage> stage_;      // while computation is recorded
   std::uint32_t sleepy_looks_ = 0;  // in a row, at a process that sleeps in the host
   bool all_finished_ = false;
   bool is_settled_ = false;
+  bool is_asleep_for_ever_ = false;  // in the host
   WallClock::time_point next_look_{};
 };
 

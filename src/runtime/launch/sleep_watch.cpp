@@ -1,7 +1,11 @@
 #include "runtime/launch/sleep_watch.hpp"
 
-#include <algorithm>
+#include <sys/syscall.h>
 
+#include <algorithm>
+#include <iterator>
+
+#include "runtime/launch/host_waits.hpp"
 #include "runtime/scheduler/rank_names.hpp"
 
 namespace apenet {
@@ -17,6 +21,20 @@ constexpr int limited_factor = 10;  // multiplies both if a rank may wake by its
 constexpr std::uint32_t least_sleep_looks = 3;
 constexpr auto rest = 2ms;  // of a left-out rank that has run
 
+// Returns what the rank waits for if another rank may supply it, depending on who holds it.
+std::string meeting_to_prove(const SystemCall& call) {
+  switch (call.number) {
+    case SYS_wait4:
+    case SYS_waitid:
+      return "a process that it has started";
+    case SYS_flock:
+    case SYS_fcntl:
+      return "a lock on a file";
+    default:
+      return {};
+  }
+}
+
 }  // namespace
 
 // Returns false if a thread is awake or waits for something that no other rank can supply.
@@ -28,15 +46,26 @@ bool SleepWatch::look(int process_id, Rank& rank) {
     if (!pulse) return false;
     if (pulse->state == 'Z' || pulse->state == 'X') continue;
     const SystemCall call = system_call(process_id, thread_id);
-    const std::string waits_for = meeting_point(process_id, thread_id, call);
+    std::string waits_for = meeting_point(process_id, thread_id, call);
+    if (waits_for.empty()) {
+      waits_for = meeting_to_prove(call);
+      rank.needs_proof = true;
+    }
     if (pulse->state != 'S' || waits_for.empty()) return false;
     rank.may_wake_by_itself = rank.may_wake_by_itself || has_time_limit(call);
     // A thread that waits for another thread of its process also waits in a futex, so a wait of another kind
-    // is preferred.
-    if (rank.waits_for.empty() || !waits_for_thread(call)) rank.waits_for = waits_for;
+    // is preferred, unless it is one of the MPI library's own.
+    if (rank.waits_for.empty() || (!waits_for_thread(call) && !is_library(process_id, thread_id)))
+      rank.waits_for = waits_for;
     rank.threads.emplace(thread_id, *pulse);
   }
   return !rank.threads.empty();
+}
+
+bool SleepWatch::is_library(int process_id, int thread_id) {
+  const auto [known, is_new] = is_library_.try_emplace({process_id, thread_id}, false);
+  if (is_new) known->second = is_library_thread(process_id, thread_id);
+  return known->second;
 }
 
 bool SleepWatch::are_asleep(const std::vector<std::uint32_t>& ranks, const std::vector<int>& rank_processes,
@@ -59,8 +88,38 @@ bool SleepWatch::are_asleep(const std::vector<std::uint32_t>& ranks, const std::
     for (const std::uint32_t number : ranks) ranks_.erase(number);
     return false;
   }
-  return std::all_of(ranks.begin(), ranks.end(),
-                     [&](std::uint32_t number) { return has_slept(number, ranks_[number], now); });
+  if (!std::all_of(ranks.begin(), ranks.end(),
+                   [&](std::uint32_t number) { return has_slept(number, ranks_[number], now); }))
+    return false;
+  std::vector<std::uint32_t> unproven;
+  std::copy_if(ranks.begin(), ranks.end(), std::back_inserter(unproven),
+               [this](std::uint32_t number) { return ranks_[number].needs_proof; });
+  if (unproven.empty()) return true;
+  if (now < next_proof_) return false;
+  next_proof_ = now + patience * limited_factor;
+  return wait_for_others(unproven, rank_processes, launcher_id);
+}
+
+bool SleepWatch::wait_for_others(const std::vector<std::uint32_t>& ranks, std::vector<int> rank_processes,
+                                 int launcher_id) {
+  const auto last = std::exchange(proven_, {});
+  std::vector<int> all = rank_processes;
+  all.push_back(launcher_id);
+  const std::map<int, std::uint32_t> family = families(all);
+  HostWaits waits(rank_processes, family, in_barrier_);
+  for (const auto& [process_id, number] : family) {
+    if (std::find(ranks.begin(), ranks.end(), number) == ranks.end()) continue;
+    for (const int thread_id : threads_of(process_id)) {
+      const auto pulse = pulse_of(process_id, thread_id);
+      if (pulse && pulse->state == 'Z') continue;
+      const bool is_inside = pulse && pulse->state == 'S' &&
+                             (waits.end_of(process_id, thread_id) == WaitEnd::inside ||
+                              is_library_thread(process_id, thread_id));
+      if (!is_inside) return false;
+      proven_.emplace(std::pair(process_id, thread_id), *pulse);
+    }
+  }
+  return proven_ == last;
 }
 
 // Looks at all processes of the run. If a sleeping rank has started a process and that process sleeps for a

@@ -3,8 +3,10 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/launch/host_thread.hpp"
@@ -19,6 +21,10 @@ namespace apenet {
 class SleepWatch {
  public:
   using WallClock = std::chrono::steady_clock;
+
+  // in_barrier: see HostWaits.
+  explicit SleepWatch(std::function<bool(std::uint32_t rank)> in_barrier)
+      : in_barrier_(std::move(in_barrier)) {}
 
   // Looks at all processes of the run, at most once per interval. Returns true if all these ranks are
   // asleep. A process id of 0 means unknown. launcher_id: the process that started the ranks, or 0.
@@ -38,16 +44,26 @@ class SleepWatch {
     std::map<int, Pulse> threads;
     std::string waits_for;            // the kind of wait, preferably one that only another rank can end
     bool may_wake_by_itself = false;  // a thread has a time limit, or the rank has started a process
+    bool needs_proof = false;         // the kind of wait does not tell that only another rank can end it
     WallClock::time_point since{};    // the threads have not run since then
     std::uint32_t looks = 0;
   };
-  [[nodiscard]] static bool look(int process_id, Rank& rank);
+  [[nodiscard]] bool look(int process_id, Rank& rank);
   [[nodiscard]] bool something_works(std::vector<int> rank_processes, int launcher_id);
   [[nodiscard]] bool has_slept(std::uint32_t number, const Rank& rank, WallClock::time_point now) const;
+  [[nodiscard]] bool is_library(int process_id, int thread_id);
+  // Whether only threads of the run can end the waits of these ranks and of the processes that they started,
+  // and none of them has run since the last call.
+  [[nodiscard]] bool wait_for_others(const std::vector<std::uint32_t>& ranks, std::vector<int> rank_processes,
+                                     int launcher_id);
 
+  std::function<bool(std::uint32_t rank)> in_barrier_;
   std::map<std::uint32_t, Rank> ranks_;
   std::map<std::uint32_t, std::string> left_out_;  // what each rank waited for
   WallClock::time_point next_look_{};
+  WallClock::time_point next_proof_{};
+  std::map<std::pair<int, int>, Pulse> proven_;  // by process and thread
+  std::map<std::pair<int, int>, bool> is_library_;
 };
 
 }  // namespace apenet

@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "runtime/launch/host_thread.hpp"
+#include "runtime/launch/host_waits.hpp"
 
 namespace apenet {
 namespace {
@@ -23,7 +24,8 @@ std::int64_t now_ns() {
 }
 
 StallWatch::Finding finding_of(char state, int process_id, int thread_id) {
-  if (state == 'R' || state == 'D') return StallWatch::Finding::works;
+  const bool is_stopped = state == 'T' || state == 't';  // whoever has stopped it may let it go on
+  if (state == 'R' || state == 'D' || is_stopped) return StallWatch::Finding::works;
   const SystemCall call = system_call(process_id, thread_id);
   if (has_time_limit(call)) return StallWatch::Finding::sleeps;
   return waits_for_thread(call) ? StallWatch::Finding::asleep : StallWatch::Finding::may_wake;
@@ -37,6 +39,7 @@ void StallWatch::forget() {
   tries_.clear();
   came_.clear();
   simulation_.clear();
+  is_library_.clear();
 }
 
 std::map<int, StallWatch::Task> StallWatch::look() const {
@@ -73,6 +76,12 @@ bool StallWatch::contends(const Thread& thread, std::uint64_t used_ns) {
   return ++tries_[thread.thread_id] <= most_tries;
 }
 
+bool StallWatch::is_library(const Thread& thread) {
+  const auto [known, is_new] = is_library_.try_emplace(thread.thread_id, false);
+  if (is_new) known->second = is_library_thread(thread.process_id, thread.thread_id);
+  return known->second;
+}
+
 // Returns true if the thread sleeps at a word of the memory shared with the simulator: it waits for its turn
 // or for the rank's ThreadLock, which is granted in order.
 bool StallWatch::is_in_simulation(const Thread& thread) {
@@ -92,7 +101,7 @@ StallWatch::Finding StallWatch::end() {
     const std::uint64_t used_before = before == before_.end() ? 0 : before->second.used_ns;
     const auto used_ns = static_cast<std::int64_t>(task.used_ns - used_before);
     const std::uint64_t first_ns = first_used_ns_.emplace(thread_id, task.used_ns).first->second;
-    if (task.thread.finding == Finding::sleeps && first_ns != task.used_ns)
+    if (task.thread.finding == Finding::sleeps && (first_ns != task.used_ns || is_library(task.thread)))
       task.thread.finding = Finding::may_wake;
     if (contends(task.thread, task.used_ns)) task.thread.finding = Finding::contends;
     if (used_ns * 1000 >= passed_ns * least_share_per_mille) task.thread.finding = Finding::works;

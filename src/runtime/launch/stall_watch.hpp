@@ -22,10 +22,11 @@ namespace apenet {
 class StallWatch {
  public:
   enum class Finding : std::uint8_t {
-    works,     // a thread runs, waits for a disk, or has used the processor
+    works,     // a thread runs, waits for a disk, has used the processor, or is stopped
     contends,  // a thread waits for another one, and has run since the last look (tries to get a lock)
     sleeps,    // a thread is in a wait with a time limit, and has been in it since the watch began
-    may_wake,  // a thread waits for an outside event, or repeatedly for a limited time
+    may_wake,  // a thread waits for an outside event, or repeatedly for a limited time; the MPI library's own
+               // threads do the latter for as long as the process lives
     asleep,    // all threads wait for each other: no wait ends by itself
   };
   struct Thread {
@@ -54,6 +55,7 @@ class StallWatch {
   [[nodiscard]] std::map<int, Task> look() const;
   [[nodiscard]] bool contends(const Thread& thread, std::uint64_t used_ns);
   [[nodiscard]] bool is_in_simulation(const Thread& thread);
+  [[nodiscard]] bool is_library(const Thread& thread);
 
   std::vector<int> process_ids_;
   std::map<int, Task> before_;
@@ -63,6 +65,7 @@ class StallWatch {
   std::map<int, std::uint32_t> tries_;                   // how often each thread was found to contend
   std::set<int> came_;                                   // threads seen waiting in the simulation
   std::map<int, std::vector<AddressRange>> simulation_;  // each process's mappings of its shared memory
+  std::map<int, bool> is_library_;                       // threads that run no code of the program
   std::vector<Thread> threads_;
 };
 

@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <vector>
 
-#include "runtime/launch/host_thread.hpp"
+#include "runtime/launch/wait_text.hpp"
 #include "runtime/scheduler/rank_names.hpp"
 
 namespace apenet {
@@ -14,11 +14,13 @@ constexpr std::chrono::milliseconds most_between_looks{1000};
 
 }  // namespace
 
-StartWatch::StartWatch(Scheduler& scheduler, const RankServer& server, const SessionOptions& options)
+StartWatch::StartWatch(Scheduler& scheduler, const RankServer& server, const SessionOptions& options,
+                       SourceLines& lines)
     : scheduler_(scheduler),
       server_(server),
       patience_(options.stall_timeout_ms),
       error_fd_(options.error_fd),
+      lines_(lines),
       next_look_(WallClock::now() + std::min(patience_, most_between_looks)),
       asleep_since_(WallClock::now()) {}
 
@@ -45,7 +47,7 @@ void StartWatch::look() {
       "apenet: nothing has moved for %.1f s, and virtual time has not begun: %s neither passed MPI_Init nor "
       "enabled an endpoint; rank %u %s\n",
       seconds, (name_ranks(missing) + (missing.size() == 1 ? " has" : " have")).c_str(), missing.front(),
-      describe_work(processes, missing.front()).c_str());
+      describe_work(processes, missing.front(), lines_).c_str());
 }
 
 }  // namespace apenet

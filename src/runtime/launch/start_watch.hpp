@@ -5,6 +5,7 @@
 
 #include "runtime/launch/rank_server.hpp"
 #include "runtime/launch/session_facts.hpp"
+#include "runtime/launch/source_lines.hpp"
 #include "runtime/launch/stall_watch.hpp"
 #include "runtime/scheduler/scheduler.hpp"
 
@@ -15,7 +16,8 @@ namespace apenet {
 // wait for something outside the run, so the notice has no other effect.
 class StartWatch {
  public:
-  StartWatch(Scheduler& scheduler, const RankServer& server, const SessionOptions& options);
+  StartWatch(Scheduler& scheduler, const RankServer& server, const SessionOptions& options,
+             SourceLines& lines);
 
   // Whether the next look is due. Looks are rare: each examines all processes of the run.
   [[nodiscard]] bool is_due() const { return !told_ && WallClock::now() >= next_look_; }
@@ -29,6 +31,7 @@ class StartWatch {
   const RankServer& server_;
   std::chrono::milliseconds patience_;
   int error_fd_;
+  SourceLines& lines_;
   StallWatch stalls_;
   bool has_begun_ = false;
   bool told_ = false;

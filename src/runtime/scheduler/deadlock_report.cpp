@@ -146,18 +146,20 @@ std::string Report::rank_text(std::uint32_t rank) const {
   const RankFacts& facts = ranks_[rank];
   if (facts.state == State::finished) return "finished";
   if (facts.state == State::starts) return "waits for the others in MPI_Init";
-  if (facts.calls.empty()) return facts.state == State::away ? "waits outside MPI" : provider_text(rank);
+  if (facts.calls.empty()) return facts.state == State::away ? "" : provider_text(rank);
   std::string text;
   for (const CallFact& call : facts.calls)
     text += (text.empty() ? "" : "; another thread: ") + call_text(rank, call);
   return text + (facts.state == State::polls ? ", again and again" : "");
 }
 
-// Merges equal texts; each stands at the position of its first rank.
+// Merges equal texts; each stands at the position of its first rank. What a rank waits for outside MPI is not
+// known here.
 std::string Report::standing() const {
   std::vector<std::pair<std::string, Members>> lines;
   for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) {
     std::string text = rank_text(rank);
+    if (text.empty()) continue;
     const auto same =
         std::find_if(lines.begin(), lines.end(), [&text](const auto& line) { return line.first == text; });
     if (same == lines.end()) {

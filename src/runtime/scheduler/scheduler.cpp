@@ -412,7 +412,7 @@ std::string Scheduler::describe_waiting() {
     ranks.push_back(waits ? facts_of(shared_.block(rank).note) : RankFacts{});
     if (wait == ipc::Wait::finished) ranks.back().state = RankFacts::State::finished;
     if (wait == ipc::Wait::start) ranks.back().state = RankFacts::State::starts;
-    if (wait == ipc::Wait::away) ranks.back().state = RankFacts::State::away;
+    if (wait == ipc::Wait::away || wait == ipc::Wait::running) ranks.back().state = RankFacts::State::away;
     if (waits && processes_[rank].looks_for_ever) ranks.back().state = RankFacts::State::polls;
     if (waits) continue;
     // A finished rank may still be a member of an object that others wait on.

@@ -142,7 +142,7 @@ class Scheduler final : public CompletionSink {
   // What the process does now. May be called while processes run.
   [[nodiscard]] ipc::Wait wait_of(std::uint32_t rank) const;
   // Describes what the processes wait for and why none can continue; see deadlock_report.hpp. Requires that
-  // all wait.
+  // all wait, or that those that run sleep in the host.
   [[nodiscard]] std::string describe_waiting();
 
   void complete(const Completion& completion) override;

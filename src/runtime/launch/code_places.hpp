@@ -1,0 +1,66 @@
+// CodePlaces: names the functions and source lines of code addresses in a process of the program.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "runtime/launch/source_lines.hpp"
+
+namespace apenet {
+
+// Serves reports. Reads the files that the process has mapped, but maps none of them, because a program may
+// truncate its own. What is not known is an empty string.
+class CodePlaces {
+ public:
+  explicit CodePlaces(int process_id);
+
+  // The addresses behind calls, as they stand on a stack from `from` upwards: the innermost call comes first.
+  // Remains of calls that have returned may be among them.
+  [[nodiscard]] std::vector<std::uint64_t> calls_on_stack(std::uint64_t from, std::size_t bytes) const;
+  // The file that holds this code, as the process has mapped it.
+  [[nodiscard]] std::string file_of(std::uint64_t address) const;
+  // The function that holds this code.
+  [[nodiscard]] std::string function_of(std::uint64_t address);
+  // "exchange.c:12", for the address behind a call: where the call is.
+  [[nodiscard]] std::string line_of_call(std::uint64_t address, SourceLines& lines);
+
+ private:
+  struct Mapping {
+    std::uint64_t begin = 0;
+    std::uint64_t end = 0;
+    std::uint64_t offset = 0;  // in the file
+    std::string file;
+  };
+  struct Function {
+    std::uint64_t begin = 0;
+    std::uint64_t end = 0;
+    std::string name;
+  };
+  struct Load {  // a loaded part of an ELF file
+    std::uint64_t offset = 0;
+    std::uint64_t bytes = 0;
+    std::uint64_t address = 0;
+  };
+  struct Module {
+    std::vector<Load> loads;
+    std::vector<Function> functions;  // sorted
+    bool has_lines = false;           // debug information, or a reference to it
+  };
+  [[nodiscard]] const Mapping* mapping_of(std::uint64_t address) const;
+  [[nodiscard]] bool follows_call(std::uint64_t address) const;
+  [[nodiscard]] const Module& module_of(const Mapping& mapping);
+  // The address as the file gives it; 0 if the file does not tell.
+  [[nodiscard]] std::uint64_t linked_address(std::uint64_t address);
+  [[nodiscard]] static Module read_module(const std::string& path);
+  // The file as this process reaches it.
+  [[nodiscard]] std::string path_of(const Mapping& mapping) const;
+
+  int process_id_;
+  std::vector<Mapping> code_;  // executable mappings of files, sorted
+  std::map<std::string, Module> modules_;
+};
+
+}  // namespace apenet

@@ -1,0 +1,109 @@
+#include "runtime/launch/host_deadlock.hpp"
+
+#include <algorithm>
+
+#include "runtime/launch/host_waits.hpp"
+#include "runtime/launch/wait_text.hpp"
+
+namespace apenet {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto before_deadlock_looks = 300ms;  // shorter waits are not examined
+constexpr auto deadlock_look_interval = 50ms;
+constexpr std::uint32_t least_deadlock_looks = 8;  // a loaded host delays them
+constexpr auto between_examinations = 5s;
+
+bool is_awake(char state) {
+  return state == 'R' || state == 'D';
+}
+
+}  // namespace
+
+std::vector<int> HostDeadlock::rank_processes() const {
+  std::vector<int> processes = scheduler_.process_ids();
+  for (std::uint32_t rank = 0; rank < processes.size(); ++rank) {
+    if (processes[rank] == 0) processes[rank] = server_.processes().leader_id(rank);
+  }
+  return processes;
+}
+
+bool HostDeadlock::is_stuck() {
+  const auto now = WallClock::now();
+  if (!since_) {
+    since_ = now;
+    next_look_ = now + std::min<WallClock::duration>(before_deadlock_looks, patience_);
+    threads_.clear();
+    is_library_.clear();
+  }
+  if (now < next_look_) return false;
+  next_look_ = now + deadlock_look_interval;
+  // The others could go on without the ranks that sleep, which HoldUps decides.
+  if (!scheduler_.held_up_by().empty()) return false;
+  const std::vector<int> processes = rank_processes();
+  const auto before = threads_;
+  if (!look(processes)) threads_.clear();
+  if (threads_.empty() || threads_ != before) {
+    asleep_since_ = now;
+    next_examination_ = now;
+    looks_ = 0;
+    return false;
+  }
+  if (++looks_ < least_deadlock_looks || now - asleep_since_ < patience_ || now < next_examination_)
+    return false;
+  next_examination_ = now + between_examinations;
+  if (!only_ranks_can_act(processes)) return false;
+  const auto examined = threads_;
+  return look(processes) && threads_ == examined;
+}
+
+bool HostDeadlock::look(const std::vector<int>& processes) {
+  threads_.clear();
+  // First the ranks alone: mostly one of them computes.
+  for (const int process_id : processes) {
+    const auto state = process_id == 0 ? std::nullopt : thread_state(process_id, process_id);
+    if (state && is_awake(state->state)) return false;
+  }
+  std::vector<int> with_launcher = processes;
+  with_launcher.push_back(server_.processes().launcher_id());
+  family_ = families(with_launcher);
+  for (const auto& [process_id, rank] : family_) {
+    for (const int thread_id : threads_of(process_id)) {
+      const auto pulse = pulse_of(process_id, thread_id);
+      if (!pulse) return false;
+      if (pulse->state == 'Z' || pulse->state == 'X') continue;
+      if (is_awake(pulse->state)) return false;
+      const ThreadKey key(process_id, thread_id);
+      if (rank < processes.size() && !is_library_thread(key)) threads_.emplace(key, *pulse);
+    }
+  }
+  return !threads_.empty();
+}
+
+bool HostDeadlock::is_library_thread(const ThreadKey& thread) {
+  const auto [known, is_new] = is_library_.try_emplace(thread, false);
+  if (is_new) known->second = apenet::is_library_thread(thread.first, thread.second);
+  return known->second;
+}
+
+bool HostDeadlock::only_ranks_can_act(const std::vector<int>& processes) {
+  HostWaits waits(processes, family_, [this](std::uint32_t rank) { return server_.in_barrier(rank); });
+  return std::all_of(threads_.begin(), threads_.end(), [&](const auto& thread) {
+    return thread.second.state == 'S' &&
+           waits.end_of(thread.first.first, thread.first.second) == WaitEnd::inside;
+  });
+}
+
+std::string HostDeadlock::describe(SourceLines& lines) const {
+  const std::vector<int> processes = rank_processes();
+  std::vector<std::uint32_t> ranks;
+  for (std::uint32_t rank = 0; rank < processes.size(); ++rank) {
+    const ipc::Wait wait = scheduler_.wait_of(rank);
+    if (wait == ipc::Wait::running || wait == ipc::Wait::away || wait == ipc::Wait::finished)
+      ranks.push_back(rank);
+  }
+  return describe_threads(ranks, processes, family_, lines);
+}
+
+}  // namespace apenet

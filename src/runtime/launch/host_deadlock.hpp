@@ -1,0 +1,58 @@
+// HostDeadlock: detects ranks that sleep in the host, each for another one, for ever.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/launch/host_thread.hpp"
+#include "runtime/launch/rank_server.hpp"
+#include "runtime/launch/session_facts.hpp"
+#include "runtime/launch/source_lines.hpp"
+#include "runtime/scheduler/scheduler.hpp"
+
+namespace apenet {
+
+// For the scheduler such ranks run, so IdleWatch is never asked: a lone rank that joins a thread that waits
+// for ever, ranks that read from each other's pipes, before virtual time, in it, or after MPI_Finalize.
+// Nothing can happen any more if no thread of the run has run for a while, and only such threads can end each
+// wait (HostWaits). What waits for time, or for anything outside the run, is waited for without limit.
+class HostDeadlock {
+ public:
+  HostDeadlock(Scheduler& scheduler, const RankServer& server, const SessionOptions& options)
+      : scheduler_(scheduler), server_(server), patience_(options.deadlock_wait_ms) {}
+
+  // Call when the scheduler can take a step.
+  void note_progress() { since_.reset(); }
+  // Call while it cannot. Returns true once nothing can happen any more.
+  [[nodiscard]] bool is_stuck();
+  // Lines for the report: what each thread waits for.
+  [[nodiscard]] std::string describe(SourceLines& lines) const;
+
+ private:
+  using WallClock = std::chrono::steady_clock;
+  using ThreadKey = std::pair<int, int>;  // process, thread
+
+  [[nodiscard]] std::vector<int> rank_processes() const;
+  // Returns false if a thread is awake.
+  [[nodiscard]] bool look(const std::vector<int>& processes);
+  [[nodiscard]] bool is_library_thread(const ThreadKey& thread);
+  [[nodiscard]] bool only_ranks_can_act(const std::vector<int>& processes);
+
+  Scheduler& scheduler_;
+  const RankServer& server_;
+  std::chrono::milliseconds patience_;
+  std::optional<WallClock::time_point> since_;  // no step has been possible
+  WallClock::time_point next_look_{};
+  WallClock::time_point asleep_since_{};
+  std::uint32_t looks_ = 0;
+  WallClock::time_point next_examination_{};
+  std::map<int, std::uint32_t> family_;
+  std::map<ThreadKey, Pulse> threads_;  // all that sleep, except for the MPI library's own
+  std::map<ThreadKey, bool> is_library_;
+};
+
+}  // namespace apenet

@@ -1,0 +1,91 @@
+#include "runtime/launch/source_lines.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <csignal>
+#include <sstream>
+#include <vector>
+
+extern char** environ;
+
+namespace apenet {
+namespace {
+
+constexpr std::size_t most_asked = 200;
+constexpr std::size_t most_answer_bytes = 64 << 10;
+constexpr int patience_ms = 10'000;
+
+// Returns the first line that the tool prints; empty if it cannot be run or takes too long.
+std::string first_line_of(const std::vector<std::string>& command, bool& is_slow) {
+  std::array<int, 2> ends{};
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) return {};
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+  std::vector<char*> arguments;
+  for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
+  arguments.push_back(nullptr);
+  pid_t child = 0;
+  const bool runs = posix_spawnp(&child, arguments[0], &actions, nullptr, arguments.data(), environ) == 0;
+  posix_spawn_file_actions_destroy(&actions);
+  close(ends[1]);
+  std::string answer;
+  std::array<char, 4096> part{};
+  for (ssize_t bytes = 1; runs && bytes > 0 && answer.size() < most_answer_bytes;) {
+    pollfd ready{.fd = ends[0], .events = POLLIN, .revents = 0};
+    is_slow = poll(&ready, 1, patience_ms) == 0;
+    if (is_slow) {
+      kill(child, SIGKILL);
+      answer.clear();
+      break;
+    }
+    bytes = read(ends[0], part.data(), part.size());
+    if (bytes > 0) answer.append(part.data(), static_cast<std::size_t>(bytes));
+  }
+  close(ends[0]);
+  if (runs) waitpid(child, nullptr, 0);
+  return answer.substr(0, answer.find('\n'));
+}
+
+// Returns "file.c:12" of "/folder/file.c:12 (discriminator 3)"; empty if the line says that it is not known.
+std::string short_line(const std::string& line) {
+  std::string place = line.substr(0, line.find(" (discriminator"));
+  const std::size_t colon = place.rfind(':');
+  if (colon == std::string::npos || place.starts_with("??")) return {};
+  const std::string number = place.substr(colon + 1);
+  const bool is_number = !number.empty() && number.find_first_not_of("0123456789") == std::string::npos;
+  if (!is_number || number == "0") return {};
+  place.erase(0, place.rfind('/') + 1);
+  // The name is the program's; the report is line-oriented text.
+  std::replace_if(
+      place.begin(), place.end(), [](unsigned char letter) { return std::isprint(letter) == 0; }, '?');
+  return place;
+}
+
+}  // namespace
+
+std::string SourceLines::line_of(const std::string& path, const std::string& file, std::uint64_t address) {
+  const auto key = std::pair(file, address);
+  if (const auto found = known_.find(key); found != known_.end()) return found->second;
+  if (known_.size() >= most_asked) return {};
+  std::ostringstream number;
+  number << "0x" << std::hex << address;
+  std::string line;
+  for (const char* tool : {"addr2line", "eu-addr2line", "llvm-addr2line"}) {
+    if (is_slow_) break;
+    line = short_line(first_line_of({tool, "-e", path, number.str()}, is_slow_));
+    if (!line.empty()) break;
+  }
+  return known_.emplace(key, std::move(line)).first->second;
+}
+
+}  // namespace apenet

@@ -1,0 +1,253 @@
+#include "runtime/launch/wait_text.hpp"
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <optional>
+#include <sstream>
+#include <utility>
+
+#include "runtime/launch/code_places.hpp"
+#include "runtime/launch/host_thread.hpp"
+#include "runtime/launch/host_waits.hpp"
+#include "runtime/launch/open_files.hpp"
+#include "runtime/scheduler/rank_names.hpp"
+
+namespace apenet {
+namespace {
+
+constexpr std::size_t most_lines = 64;  // of one report
+
+// A thread's number in reports: 1 is the one that runs main().
+std::optional<std::size_t> number_of(int process_id, int thread_id) {
+  const std::vector<int> threads = threads_of(process_id);
+  const auto at = std::find(threads.begin(), threads.end(), thread_id);
+  if (at == threads.end()) return std::nullopt;
+  return static_cast<std::size_t>(at - threads.begin()) + 1;
+}
+
+template <typename T>
+std::optional<T> read_value(int process_id, std::uint64_t address) {
+  T value{};
+  iovec here{&value, sizeof value};
+  // The address belongs to the other process.
+  iovec there{reinterpret_cast<void*>(address), sizeof value};  // NOLINT(performance-no-int-to-ptr)
+  const bool is_read = process_vm_readv(process_id, &here, 1, &there, 1, 0) == sizeof value;
+  return is_read ? std::optional(value) : std::nullopt;
+}
+
+bool is_c_library(const std::string& file) {
+  const std::string name = file.substr(file.rfind('/') + 1);
+  return name.starts_with("libc.so") || name.starts_with("libc-") || name.starts_with("libpthread") ||
+         name.starts_with("ld-");
+}
+
+// The C library's function in which a thread waits, and the line that calls it.
+struct Caller {
+  std::string function;
+  std::string line;
+};
+
+Caller caller_of(int process_id, const SystemCall& call, SourceLines& lines) {
+  constexpr std::size_t examined_bytes = 4096;
+  Caller caller;
+  if (call.stack == 0) return caller;
+  CodePlaces places(process_id);
+  bool in_c_library = true;
+  for (const std::uint64_t address : places.calls_on_stack(call.stack, examined_bytes)) {
+    const bool is_of_c_library = is_c_library(places.file_of(address));
+    in_c_library = in_c_library && is_of_c_library;
+    if (in_c_library) {
+      if (std::string name = places.function_of(address); !name.starts_with('_') && name != "syscall")
+        caller.function = std::move(name);
+    } else if (caller.line.empty() && !is_of_c_library) {
+      caller.line = places.line_of_call(address, lines);
+    }
+  }
+  return caller;
+}
+
+// pthread_join waits at the word in which the kernel keeps the other thread's number while it lives. A mutex
+// of glibc has its owner's number 8 bytes behind its word, and the word is 2 while threads wait.
+std::string describe_futex(int process_id, const SystemCall& call, const Caller& caller) {
+  const std::uint64_t word = call.arguments[0];
+  const bool is_private = (call.arguments[1] & FUTEX_PRIVATE_FLAG) != 0;
+  const auto expected = static_cast<std::uint32_t>(call.arguments[2]);
+  const auto joined = number_of(process_id, static_cast<int>(expected));
+  const std::string limit = call.arguments[3] == 0 ? "" : ", for a limited time";
+  if (!is_private && joined && read_value<std::uint32_t>(process_id, word) == expected)
+    return "waits in pthread_join for thread " + std::to_string(*joined) + " to end" + limit;
+  const std::string where = caller.function.empty() ? "" : "in " + caller.function + ", ";
+  if (caller.function.find("mutex") != std::string::npos || caller.function == "mtx_lock") {
+    const auto owner = read_value<std::int32_t>(process_id, word + 8);
+    const auto number = owner ? number_of(process_id, *owner) : std::nullopt;
+    if (number)
+      return "waits " + where + "for a lock that thread " + std::to_string(*number) + " holds" + limit;
+    return "waits " + where + "for a lock" + limit;
+  }
+  if (!where.empty() && limit.empty())
+    return "waits " + where + "for another thread" + (is_private ? "" : " or process");
+  return call.arguments[3] == 0
+             ? "waits " + where + "for another thread or process, in a futex"
+             : "waits " + where + "for another thread or process for a limited time, in a futex";
+}
+
+// Describes the files that an epoll descriptor watches.
+std::string describe_epoll(std::uint64_t epoll, int process_id, const OpenFiles& files) {
+  constexpr int most_named = 3;
+  std::string text;
+  int count = 0;
+  for (const int fd : watched_by_epoll(process_id, epoll)) {
+    // A library uses eventfds and timerfds to wake itself.
+    const std::string description = files.describe(process_id, static_cast<std::uint64_t>(fd));
+    if (description.starts_with("the file anon_inode:")) continue;
+    if (count++ < most_named) text += (text.empty() ? "" : "; ") + description;
+  }
+  if (count > most_named) text += "; and " + std::to_string(count - most_named) + " more";
+  return "waits in epoll_wait" + (text.empty() ? "" : " for " + text);
+}
+
+std::string describe_children(int process_id) {
+  std::string text;
+  for (const HostProcess& process : host_processes()) {
+    if (process.parent_id != process_id) continue;
+    const auto state = thread_state(process.process_id, process.process_id);
+    if (!state || state->state == 'Z') continue;
+    text += (text.empty() ? "" : ", ") + state->name;
+  }
+  return "waits for a process that it has started" + (text.empty() ? "" : ": " + text);
+}
+
+std::string describe_call(int process_id, const SystemCall& call, const OpenFiles& files,
+                          const Caller& caller) {
+  const auto file = [&] { return files.describe(process_id, call.arguments[0]); };
+  switch (call.number) {
+    case SYS_read:
+    case SYS_readv:
+    case SYS_recvfrom:
+    case SYS_recvmsg:
+      return "reads from " + file();
+    case SYS_write:
+    case SYS_writev:
+    case SYS_sendto:
+    case SYS_sendmsg:
+      return "writes to " + file();
+    case SYS_accept:
+    case SYS_accept4:
+      return "waits for a connection to " + file();
+    case SYS_connect:
+      return "connects " + file();
+    case SYS_flock:
+    case SYS_fcntl:
+      return "waits for a lock on " + file();
+    case SYS_open:
+    case SYS_openat:
+      return "is blocked in opening a file, such as a fifo whose other end is not open";
+    case SYS_epoll_wait:
+    case SYS_epoll_pwait:
+      return describe_epoll(call.arguments[0], process_id, files);
+    case SYS_poll:
+    case SYS_ppoll:
+    case SYS_select:
+    case SYS_pselect6:
+      return "waits for files or sockets, in poll or select";
+    case SYS_wait4:
+    case SYS_waitid:
+      return describe_children(process_id);
+    case SYS_nanosleep:
+    case SYS_clock_nanosleep:
+      return "sleeps";
+    case SYS_pause:
+    case SYS_rt_sigsuspend:
+    case SYS_rt_sigtimedwait:
+      return "waits for a signal";
+    case SYS_futex:
+      return describe_futex(process_id, call, caller);
+    default:
+      return call.number < 0 ? "is blocked in the host (a read, a lock, another process)"
+                             : "is blocked in system call " + std::to_string(call.number);
+  }
+}
+
+// "threads 2-5" of a process, or nothing for the one that runs main().
+std::string name_threads(std::vector<std::uint32_t> numbers) {
+  if (numbers.size() == 1 && numbers.front() == 1) return {};
+  std::string text = name_ranks(numbers);
+  return ", thread" + text.substr(4);  // "rank 2", "ranks 2-5"
+}
+
+}  // namespace
+
+std::string describe_wait(int process_id, int thread_id, const std::vector<int>& rank_processes,
+                          SourceLines& lines) {
+  const auto state = thread_state(process_id, thread_id);
+  if (state && state->state == 'T') return "is stopped by a signal, and SIGCONT would let it go on";
+  if (state && state->state == 't') return "is stopped by a debugger";
+  const SystemCall call = system_call(process_id, thread_id);
+  const OpenFiles files(rank_processes, {}, {});
+  const Caller caller = caller_of(process_id, call, lines);
+  const std::string text = describe_call(process_id, call, files, caller);
+  return text + (caller.line.empty() ? "" : " (" + caller.line + ")");
+}
+
+std::string describe_work(const std::vector<int>& rank_processes, std::uint32_t rank, SourceLines& lines) {
+  const int process_id = rank_processes[rank];
+  const std::vector<int> threads = threads_of(process_id);
+  const bool computes = std::any_of(threads.begin(), threads.end(), [process_id](int thread) {
+    const auto state = thread_state(process_id, thread);
+    return state && state->state == 'R';
+  });
+  // The process's first thread runs the program's main().
+  return computes ? "computes" : describe_wait(process_id, process_id, rank_processes, lines);
+}
+
+std::string describe_threads(const std::vector<std::uint32_t>& ranks, const std::vector<int>& rank_processes,
+                             const std::map<int, std::uint32_t>& family, SourceLines& lines) {
+  std::vector<std::pair<std::string, std::vector<std::uint32_t>>> found;  // the text, and its ranks
+  for (const auto& [process_id, rank] : family) {
+    if (std::find(ranks.begin(), ranks.end(), rank) == ranks.end()) continue;
+    std::vector<std::pair<std::string, std::vector<std::uint32_t>>> waits;  // the text, and its threads
+    const std::vector<int> threads = threads_of(process_id);
+    for (std::uint32_t number = 1; number <= threads.size(); ++number) {
+      const int thread_id = threads[number - 1];
+      const auto state = thread_state(process_id, thread_id);
+      if (!state || state->state == 'Z' || (number > 1 && is_library_thread(process_id, thread_id))) continue;
+      std::string text = describe_wait(process_id, thread_id, rank_processes, lines);
+      const auto same =
+          std::find_if(waits.begin(), waits.end(), [&](const auto& one) { return one.first == text; });
+      if (same == waits.end()) {
+        waits.emplace_back(std::move(text), std::vector{number});
+      } else {
+        same->second.push_back(number);
+      }
+    }
+    const auto main = thread_state(process_id, process_id);
+    const bool is_own = process_id == rank_processes[rank];
+    const std::string process = is_own || !main ? std::string{} : ", process '" + main->name + "'";
+    for (const auto& [text, numbers] : waits) {
+      const std::string line = process + name_threads(numbers) + ": " + text;
+      const auto same =
+          std::find_if(found.begin(), found.end(), [&](const auto& one) { return one.first == line; });
+      if (same == found.end()) {
+        found.emplace_back(line, std::vector{rank});
+      } else if (same->second.back() != rank) {
+        same->second.push_back(rank);
+      }
+    }
+  }
+  for (auto& [text, of_ranks] : found) std::sort(of_ranks.begin(), of_ranks.end());
+  std::stable_sort(found.begin(), found.end(),
+                   [](const auto& a, const auto& b) { return a.second < b.second; });
+  std::string all;
+  for (std::size_t i = 0; i < found.size() && i < most_lines; ++i)
+    all += "  " + name_ranks(found[i].second) + found[i].first + "\n";
+  if (found.size() > most_lines) all += "  and " + std::to_string(found.size() - most_lines) + " more\n";
+  return all;
+}
+
+}  // namespace apenet

@@ -1,0 +1,111 @@
+"""Ranks that wait for each other in the host for ever are reported; what can go on from outside is waited for."""
+
+import socket
+from pathlib import Path
+
+import pytest
+
+TROUBLE = Path(__file__).with_name("trouble")
+HEADLINE = "deadlock: every thread of the ranks waits, and none of them can wake another"
+WAITS = {
+    "join": [
+        "ranks 0, 1: waits in pthread_join for thread 2 to end",
+        "ranks 0, 1, thread 2: waits in pthread_cond_wait, for another thread",
+    ],
+    "own-lock": ["ranks 0, 1: waits in pthread_mutex_lock, for a lock that thread 1 holds"],
+    "own-pipe": ["ranks 0, 1: reads from a pipe"],
+    "socket-pair": ["ranks 0, 1: reads from a Unix socket"],
+    "file-locks": [
+        "rank 0: waits for a lock on the file {folder}/1.lock, which rank 1 has open",
+        "rank 1: waits for a lock on the file {folder}/0.lock, which rank 0 has open",
+    ],
+    "fifos": [
+        "rank 0: reads from the fifo {folder}/0.fifo, which rank 1 has open",
+        "rank 1: reads from the fifo {folder}/1.fifo, which rank 0 has open",
+    ],
+}
+
+
+@pytest.fixture
+def start(start_apenet, build, tmp_path):
+    """Starts a case of the program that sleeps in the host."""
+    program = build(TROUBLE / "sleeps_in_host.c")
+
+    def start_program(case: str, when: str, *options: str, ranks: int = 2, argument: str | Path = tmp_path):
+        command = ("run", "-n", str(ranks), *options, "--", program, case, str(argument), when)
+        return start_apenet(*command)
+
+    return start_program
+
+
+@pytest.fixture
+def run(start):
+    return lambda *arguments, **options: start(*arguments, **options).finish(100)
+
+
+def report_of(stderr: str, headline: str = HEADLINE) -> list[str]:
+    lines = [line.removeprefix("apenet: ") for line in stderr.splitlines()]
+    return [line.strip() for line in lines[lines.index(headline) + 1 :]]
+
+
+@pytest.mark.parametrize("case", WAITS)
+def test_what_each_thread_waits_for_is_reported(run, tmp_path, case):
+    done = run(case, "all")
+    assert done.returncode == 1
+    assert report_of(done.stderr) == [line.format(folder=tmp_path) for line in WAITS[case]]
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_rank_may_sleep_for_ever_before_and_after_mpi(run, when):
+    done = run("join", when)
+    assert done.returncode == 1
+    ended = ["ranks 0, 1: finished"] if when == "after" else []
+    assert report_of(done.stderr) == ended + WAITS["join"]
+    assert done.stdout == ("done\n" if when == "after" else "")
+    assert "had not come to rest" not in done.stderr
+
+
+def test_a_rank_alone_may_wait_for_a_child_that_waits_for_it(run):
+    done = run("child", "all", ranks=1)
+    assert done.returncode == 1
+    own, child = sorted(report_of(done.stderr))
+    assert own == "rank 0, process 'sleeps_in_host-': reads from a pipe, which rank 0 has open"
+    assert child == "rank 0: waits for a process that it has started: sleeps_in_host-"
+
+
+def test_others_go_on_while_a_child_of_a_rank_waits_for_it(run):
+    done = run("child", "one", "--stall-timeout", "0.5", ranks=3)
+    assert done.returncode == 1
+    assert report_of(done.stderr, "deadlock: every process waits and the network is empty")[:2] == [
+        "ranks 1, 2: MPI_Barrier on MPI_COMM_WORLD (3 ranks)",
+        "MPI_Barrier on MPI_COMM_WORLD: ranks 1, 2 are in it, rank 0 is not",
+    ]
+
+
+@pytest.mark.parametrize("case", ["lock-of-a-receiver", "child-of-a-receiver"])
+def test_what_a_rank_in_mpi_holds_is_waited_for(run, case):
+    done = run(case, "all", ranks=3)
+    assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
+
+
+def test_a_process_that_sleeps_beyond_all_limits_is_waited_for(run):
+    done = run("process", "one", "--stall-timeout", "0.1", argument="3")
+    assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
+
+
+def test_a_connection_from_outside_is_waited_for(start):
+    """Also while all others wait in MPI: the notice comes where a deadlock would be reported."""
+    started = start("server", "one", "--stall-timeout", "0.3")
+    port = int(started.process.stdout.readline())
+    said = started.process.stderr.readline()
+    assert f"rank 0 waits for a connection to a TCP socket that listens at 127.0.0.1:{port}" in said
+    with socket.create_connection(("127.0.0.1", port)):
+        done = started.finish(100)
+    assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
+
+
+def test_standard_input_is_waited_for(start_apenet, build):
+    program = build(TROUBLE / "sleeps_in_host.c")
+    script = f"{{ sleep 3; echo; }} | {program} standard-input - all"
+    done = start_apenet("run", "-n", "1", "--", "sh", "-c", script).finish(100)
+    assert (done.returncode, done.stdout) == (0, "reads\ndone\n"), done.stderr
