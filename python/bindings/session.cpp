@@ -144,8 +144,15 @@ void bind_session(nb::module_& module) {
            nb::arg("description"), nb::arg("node_of_process"), nb::arg("options"))
       .def_prop_ro("mapping_path", &Session::mapping_path)
       // The interpreter is free while the run lasts; nanobind takes it for each look at `interrupted`.
-      .def("run", &Session::run, nb::arg("ranks"), nb::arg("launcher_id"), nb::arg("warden_fd"),
-           nb::arg("interrupted"), nb::call_guard<nb::gil_scoped_release>());
+      .def(
+          "run",
+          [](Session& session, const std::vector<RankProcess>& ranks, int launcher_id, int warden_id,
+             int warden_fd, const std::function<bool()>& interrupted) {
+            return session.run(ranks, launcher_id, {.process_id = warden_id, .channel = warden_fd},
+                               interrupted);
+          },
+          nb::arg("ranks"), nb::arg("launcher_id"), nb::arg("warden_id"), nb::arg("warden_fd"),
+          nb::arg("interrupted"), nb::call_guard<nb::gil_scoped_release>());
 }
 
 }  // namespace apenet

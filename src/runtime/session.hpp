@@ -25,9 +25,8 @@ class Session {
 
   // Runs until all processes have ended. Calls `interrupted` about fifty times a second; if it returns true,
   // all processes are terminated and their output so far is forwarded. launcher_id: the process that started
-  // the ranks and ends with them (mpirun), or 0. warden_fd: the channel of the warden that started all of
-  // them (docs/internals/warden.md), or -1 if the caller did.
-  SessionReport run(const std::vector<RankProcess>& ranks, int launcher_id, int warden_fd,
+  // the ranks and ends with them (mpirun), or 0.
+  SessionReport run(const std::vector<RankProcess>& ranks, int launcher_id, const Supervisor& supervisor,
                     const std::function<bool()>& interrupted);
 
  private:

@@ -211,7 +211,7 @@ SessionReport run_beside(const MachineDescription& machine, Work work,
   // No run takes a second, so after 30 s the run hangs.
   const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(30);
   SessionReport report =
-      session.run(ranks, 0, -1, [limit] { return std::chrono::steady_clock::now() > limit; });
+      session.run(ranks, 0, {}, [limit] { return std::chrono::steady_clock::now() > limit; });
   ended = true;
   writer.join();
   return report;

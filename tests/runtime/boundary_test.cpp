@@ -31,11 +31,15 @@ void stop_with(ipc::Client& client, std::uint32_t wait, std::int64_t deadline_ps
   pause();
 }
 
+ipc::Request& posted_last(ipc::Client& client) {
+  ipc::Rings& rings = client.block().rings;
+  return rings.requests[(rings.request_head - 1) % ipc::request_ring];
+}
+
 // Posts a word and returns its entry in the ring.
 ipc::Request& posted(ipc::Client& client) {
   send_word(client, 0, 1);
-  ipc::Rings& rings = client.block().rings;
-  return rings.requests[(rings.request_head - 1) % ipc::request_ring];
+  return posted_last(client);
 }
 
 // Posts a request without a payload of its own.
@@ -123,7 +127,7 @@ const Corruption corruptions[] = {
      },
      "wrote an invalid order about routes: rank 99"},
     {"NotificationOfAGet",
-     [](ipc::Client& client) { post_with(client, ipc::RequestVerb::get, ipc::notify_target); },
+     [](ipc::Client& client) { post_with(client, ipc::RequestVerb::get, ipc::notify_target | ipc::by_key); },
      "descriptor.notify = requester or responder: expected none"},
     {"PayloadOfAPutByTheCpu",
      [](ipc::Client& client) {
@@ -244,6 +248,28 @@ const Corruption corruptions[] = {
     {"AsksNothing", [](ipc::Client& client) { posted(client).asks_nothing = 2; },
      "request: asks_nothing = 2, expected at most 1"},
 };
+
+// Whoever knows an address may answer a rendezvous there, and do nothing else.
+TEST(Boundary, EachInterfaceRefusesAnAccessWithoutAKey) {
+  for (std::size_t interface = 0; interface < ipc::interface_count; ++interface) {
+    for (const ipc::RequestVerb verb : {ipc::RequestVerb::put, ipc::RequestVerb::get}) {
+      const auto which = static_cast<ipc::Interface>(interface);
+      const bool has_rendezvous = which == ipc::Interface::libfabric || which == ipc::Interface::apelib;
+      if (has_rendezvous && verb == ipc::RequestVerb::put) continue;
+      const auto keyless = [which, verb](ipc::Client& client) {
+        post_with(client, verb, 0);
+        posted_last(client).interface = which;
+        for (;;) receive_word(client);
+      };
+      const Ran ran =
+          run_ranks(test::round_ideal(), {[](ipc::Client& client) { receive_word(client); }, keyless});
+      const std::string expected =
+          "rank 1 wrote an invalid request: flags = 0, expected by_key on this access";
+      EXPECT_EQ(ran.report.message.rfind(expected, 0), 0U)
+          << ipc::interface_names[interface] << ": " << ran.report.message;
+    }
+  }
+}
 
 class Refused : public testing::TestWithParam<Corruption> {};
 
@@ -411,7 +437,7 @@ TEST(Boundary, AWrongProcessIdOfARankThatHasEndedDoesNotBlockTheRun) {
   Session session(test::round_ideal(), {0}, options);
   const std::vector<RankProcess> ranks = {fork_rank(session, 0, lies, Begin::by_the_program)};
   while (*turn != 1) usleep(100);
-  const SessionReport report = session.run(ranks, 0, -1, [turn] {
+  const SessionReport report = session.run(ranks, 0, {}, [turn] {
     *turn = 2;
     return false;
   });

@@ -206,6 +206,8 @@ Ran get_once() {
     receive_word(client);
     ipc::Request request;
     request.verb = ipc::RequestVerb::get;
+    request.flags = ipc::by_key;
+    request.key = 3;
     request.target = 1;
     request.bytes = 8000;
     request.local_address = reinterpret_cast<std::uint64_t>(sink.data());
@@ -217,6 +219,13 @@ Ran get_once() {
   };
   const auto target = [](ipc::Client& client) {
     std::fill(std::begin(window), std::end(window), 5);
+    const auto address = reinterpret_cast<std::uint64_t>(window);
+    client.regions().insert({.key = 3,
+                             .address = address,
+                             .length = 8000,
+                             .begin = address,
+                             .domain = 0,
+                             .access = ipc::may_read});
     send_word(client, 0, 1);
     receive_word(client);
     leave(client);

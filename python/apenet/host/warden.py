@@ -82,6 +82,11 @@ class Warden:
             elif what == _REFUSED:
                 raise OSError(status, os.strerror(status))
 
+    @property
+    def process_id(self) -> int:
+        """The warden's own process id, until `end`."""
+        return self._process_id
+
     def fileno(self) -> int:
         """The descriptor of the channel on which notices arrive."""
         return self._channel.fileno()

@@ -338,7 +338,8 @@ def _run(
             look()
             return bool(seen)
 
-        report = session.run(launched.ranks, launched.launcher_id, launched.warden.fileno(), is_interrupted)
+        warden = launched.warden
+        report = session.run(launched.ranks, launched.launcher_id, warden.process_id, warden.fileno(), is_interrupted)
         os.write(options.error_fd, launched.launcher_words())
         stdout, stderr = sinks.contents()
     return _result(request, report, began, stdout, stderr)

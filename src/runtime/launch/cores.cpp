@@ -143,22 +143,24 @@ void Cores::close_turn(WallClock::time_point now) {
 
 void Cores::spread_aside(Scheduler& scheduler) {
   if (!has_begun_ || use_ != CoreUse::adaptive) return;
-  std::erase_if(aside_, [&](const auto& rank) {
-    if (scheduler.computes_aside(rank.first)) return false;
+  std::erase_if(aside_, [&](std::uint32_t rank) {
+    if (scheduler.computes_aside(rank)) return false;
     // It sleeps, so it moves when it is woken.
-    sched_setaffinity(rank.second, sizeof used_, &used_);
+    const auto process_id = static_cast<int>(scheduler.running_process_id(rank));
+    if (process_id != 0) sched_setaffinity(process_id, sizeof used_, &used_);
     return true;
   });
   if (choice_.place() != CoreChoice::Place::one_core || free_.size() < 2) return;
   for (const std::uint32_t rank : scheduler.last_woken()) {
     if (!scheduler.computes_aside(rank) || aside_.contains(rank)) continue;
-    spread(rank, static_cast<int>(scheduler.process_id(rank)));
+    spread(rank, static_cast<int>(scheduler.running_process_id(rank)));
   }
 }
 
 // An equal share of the ranks goes to each core but the home, which the simulator needs. The host's balancing
 // may use that, too.
 void Cores::spread(std::uint32_t rank, int process_id) {
+  if (process_id == 0) return;
   if (!is_prompt_) is_prompt_ = set_time_slice(prompt_slice);
   cpu_set_t cores;
   CPU_ZERO(&cores);
@@ -166,7 +168,7 @@ void Cores::spread(std::uint32_t rank, int process_id) {
   sched_setaffinity(process_id, sizeof cores, &cores);
   for (const std::size_t core : free_) CPU_SET(core, &cores);
   sched_setaffinity(process_id, sizeof cores, &cores);
-  aside_.emplace(rank, process_id);
+  aside_.insert(rank);
 }
 
 void Cores::adapt(const std::vector<int>& process_ids) {

@@ -6,8 +6,8 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "runtime/launch/core_choice.hpp"
@@ -59,9 +59,9 @@ class Cores {
   cpu_set_t allowed_{};     // of the simulator's thread, before the run
   cpu_set_t used_{};
   std::size_t home_ = 0;
-  std::optional<CoreClaim> claim_;      // of the home
-  std::vector<std::size_t> free_;       // the cores of free_cores() when it was last asked, from the home on
-  std::map<std::uint32_t, int> aside_;  // the ranks that have left the home, and their processes
+  std::optional<CoreClaim> claim_;  // of the home
+  std::vector<std::size_t> free_;   // the cores of free_cores() when it was last asked, from the home on
+  std::set<std::uint32_t> aside_;   // the ranks that have left the home
   CoreChoice choice_;
   TurnsTaken taken_;
   std::optional<WallClock::time_point> turn_since_;

@@ -8,19 +8,24 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <string>
 #include <utility>
 
+#include "runtime/launch/host_thread.hpp"
+#include "runtime/scheduler/rank_error.hpp"
 #include "runtime/warden/notice.hpp"
 
 namespace apenet {
 
 RankProcesses::RankProcesses(const std::vector<RankProcess>& ranks, int launcher_id, int warden_fd,
-                             int told_fd, Poller& poller, std::function<void(std::uint32_t rank)> on_end)
+                             int told_fd, Poller& poller, ProcessTree& tree,
+                             std::function<void(std::uint32_t rank)> on_end)
     : count_(ranks.size()),
       warden_fd_(warden_fd),
       processes_(2 * ranks.size() + 1),
       told_(told_fd, static_cast<std::uint32_t>(ranks.size())),
       poller_(poller),
+      tree_(tree),
       on_end_(std::move(on_end)) {
   for (std::size_t rank = 0; rank < count_; ++rank) watch_started(rank, ranks[rank].process_id);
   watch_started(2 * count_, launcher_id);
@@ -91,6 +96,12 @@ void RankProcesses::hear_wrappers() {
       if (leader.id != 0) note_end(leader, line.value > 128 ? line.value - 128 : line.value << 8);
       on_end_(line.rank);
     } else if (leader.id == 0) {
+      // The program can write such lines, too. Its own processes belong to its wrapper, which has reported
+      // before the program began.
+      if (!tree_.holds(line.rank, line.value))
+        throw RankError(line.rank, "was reported to the simulator as process " + std::to_string(line.value) +
+                                       ", which was not started for it");
+      tree_.set_leader(line.rank, line.value);
       watch(line.rank, line.value);
     }
   }
@@ -127,17 +138,37 @@ bool RankProcesses::hear_warden() {
   return false;
 }
 
-void RankProcesses::signal_to(const Process& process, int signal) {
-  if (process.id == 0) return;
-  // Signal the whole group, so that processes started by the rank receive it too. A group outlives its
-  // leader.
-  if (kill(-process.id, signal) != 0 && !process.has_ended()) kill(process.id, signal);
+// The groups of processes that have ended, but have left members of their group. The number of any other may
+// be another's by now.
+std::set<int> RankProcesses::groups_left_behind() const {
+  std::set<int> ended;
+  for (const Process& process : processes_) {
+    if (process.id != 0 && process.has_ended()) ended.insert(process.id);
+  }
+  // Without a supervisor, nothing shows to which run a process belongs that has lost its parent.
+  if (warden_fd_ < 0) return ended;
+  std::set<int> groups;
+  for (const HostProcess& process : ended.empty() ? std::vector<HostProcess>{} : host_processes()) {
+    const int group = process.group_id;
+    if (ended.contains(group) && !groups.contains(group) && tree_.holds(process.process_id))
+      groups.insert(group);
+  }
+  return groups;
+}
+
+// Signals whole groups, so that processes started by the ranks receive it too.
+void RankProcesses::signal_to(std::span<const Process> processes, int signal) const {
+  const std::set<int> left_behind = groups_left_behind();
+  for (const Process& process : processes) {
+    if (process.id == 0 || (process.has_ended() && !left_behind.contains(process.id))) continue;
+    if (kill(-process.id, signal) != 0 && !process.has_ended()) kill(process.id, signal);
+  }
 }
 
 // The launcher would report those ends that it sees before its own: how many is up to the host.
 void RankProcesses::terminate_ranks() const {
   if (launcher_id() != 0) kill(launcher_id(), SIGSTOP);
-  for (std::size_t index = 0; index < 2 * count_; ++index) signal_to(processes_[index], SIGTERM);
+  signal_to(std::span(processes_).first(2 * count_), SIGTERM);
 }
 
 // The warden closes its channel when no process is left.
@@ -146,7 +177,7 @@ void RankProcesses::kill_all() {
   if (warden_fd_ >= 0) {
     shutdown(warden_fd_, SHUT_WR);
   } else {
-    for (const Process& process : processes_) signal_to(process, SIGKILL);
+    signal_to(processes_, SIGKILL);
   }
 }
 

@@ -3,11 +3,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <set>
+#include <span>
 #include <vector>
 
 #include "runtime/launch/poller.hpp"
 #include "runtime/launch/session_facts.hpp"
 #include "runtime/launch/told.hpp"
+#include "runtime/scheduler/process_tree.hpp"
 
 namespace apenet {
 
@@ -29,8 +32,9 @@ class RankProcesses {
   // on_end: called with the rank whenever one of its processes has ended, or its wrapper reports its end.
   // warden_fd: the channel to the warden that started all processes, or -1 for none. told_fd: see Told. The
   // caller keeps ownership of both.
+  // Believes reports about processes of the tree only, and signals no others.
   RankProcesses(const std::vector<RankProcess>& ranks, int launcher_id, int warden_fd, int told_fd,
-                Poller& poller, std::function<void(std::uint32_t rank)> on_end);
+                Poller& poller, ProcessTree& tree, std::function<void(std::uint32_t rank)> on_end);
   ~RankProcesses();
   RankProcesses(const RankProcesses&) = delete;
   RankProcesses& operator=(const RankProcesses&) = delete;
@@ -39,6 +43,7 @@ class RankProcesses {
   void attach(std::uint32_t rank, int process_id);
   // Serve Poller::Source::child and told.
   void hear_child(std::size_t index);
+  // Throws RankError if a report names a process that is not the rank's.
   void hear_wrappers();
   // Serves Poller::Source::warden. Returns false if the warden has ended before the run was killed.
   bool hear_warden();
@@ -77,7 +82,8 @@ class RankProcesses {
   void watch(std::size_t index, int process_id);
   void reap(Process& process);
   static void note_end(Process& process, int wait_status);
-  static void signal_to(const Process& process, int signal);
+  [[nodiscard]] std::set<int> groups_left_behind() const;
+  void signal_to(std::span<const Process> processes, int signal) const;
   void tell_rank(std::size_t index);
 
   std::size_t count_;
@@ -87,6 +93,7 @@ class RankProcesses {
   std::vector<Process> processes_;
   Told told_;
   Poller& poller_;
+  ProcessTree& tree_;
   std::function<void(std::uint32_t rank)> on_end_;
 };
 

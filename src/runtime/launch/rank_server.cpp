@@ -43,7 +43,7 @@ RankServer::RankServer(SharedMemory& shared, Scheduler& scheduler, Verdict& verd
       pmi_(pmi_fds(ranks)),
       output_(scheduler, pipes(ranks), {options.output_fd, options.error_fd}, options.tag_output),
       failure_watch_(shared, scheduler, pmi_, count_),
-      processes_(ranks, launcher_id, warden_fd, options.told_fd, poller_,
+      processes_(ranks, launcher_id, warden_fd, options.told_fd, poller_, scheduler.tree(),
                  [this](std::uint32_t rank) { on_end(rank); }) {
   for (std::uint32_t rank = 0; rank < count_; ++rank) {
     poller_.add(ranks[rank].pmi_fd, Poller::Source::pmi, rank);
@@ -74,7 +74,11 @@ bool RankServer::serve(int timeout_ms) {
                         "apenet-warden, which starts the ranks and reports their ends, has ended");
         break;
       case Poller::Source::told:
-        processes_.hear_wrappers();
+        try {
+          processes_.hear_wrappers();
+        } catch (const RankError& error) {
+          failure_watch_.note(error);
+        }
         break;
     }
   });
@@ -110,7 +114,7 @@ void RankServer::on_end(std::uint32_t rank) {
 
 void RankServer::watch_attached() {
   for (std::uint32_t rank = 0; rank < count_; ++rank)
-    processes_.attach(rank, static_cast<int>(scheduler_.process_id(rank)));
+    processes_.attach(rank, static_cast<int>(scheduler_.running_process_id(rank)));
 }
 
 void RankServer::notice_failures() {
@@ -131,7 +135,9 @@ void RankServer::notice_lost_output() {
 
 int RankServer::group_of(std::uint32_t rank) const {
   const int leader_id = processes_.leader_id(rank);
-  return leader_id != 0 ? leader_id : getpgid(static_cast<pid_t>(scheduler_.process_id(rank)));
+  if (leader_id != 0) return leader_id;
+  const std::uint32_t process_id = scheduler_.running_process_id(rank);
+  return process_id != 0 ? getpgid(static_cast<pid_t>(process_id)) : -1;
 }
 
 void RankServer::terminate() {

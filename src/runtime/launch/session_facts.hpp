@@ -38,6 +38,13 @@ struct SessionOptions {
   int told_fd = -1;
 };
 
+// The supervisor that has started all processes of a run (docs/internals/warden.md). Without one, the caller
+// has started them.
+struct Supervisor {
+  int process_id = 0;
+  int channel = -1;  // the caller keeps ownership
+};
+
 // A rank's process as the launcher started it. The session takes ownership of the descriptors.
 struct RankProcess {
   // Leader of its own process group; 0 if another launcher (mpirun) starts it, until it attaches.

@@ -13,16 +13,21 @@ Told::Told(int fd, std::uint32_t rank_count) : fd_(fd), rank_count_(rank_count) 
 }
 
 std::vector<Told::Line> Told::read() {
+  constexpr std::size_t longest_line = 64;
   std::array<char, 4096> buffer;
-  for (ssize_t count = ::read(fd_, buffer.data(), buffer.size()); count > 0;
-       count = ::read(fd_, buffer.data(), buffer.size())) {
-    unfinished_.append(buffer.data(), static_cast<std::size_t>(count));
-  }
+  const ssize_t count = ::read(fd_, buffer.data(), buffer.size());
+  if (count <= 0) return {};
+  unfinished_.append(buffer.data(), static_cast<std::size_t>(count));
   std::vector<Line> lines;
-  for (std::size_t end = unfinished_.find('\n'); end != std::string::npos; end = unfinished_.find('\n')) {
-    if (const auto line = parse(unfinished_.substr(0, end))) lines.push_back(*line);
-    unfinished_.erase(0, end + 1);
+  std::size_t begin = 0;
+  for (std::size_t end = unfinished_.find('\n'); end != std::string::npos;
+       end = unfinished_.find('\n', begin)) {
+    if (const auto line = parse(unfinished_.substr(begin, end - begin))) lines.push_back(*line);
+    begin = end + 1;
   }
+  unfinished_.erase(0, begin);
+  // No wrapper has written this.
+  if (unfinished_.size() > longest_line) unfinished_.erase(longest_line);
   return lines;
 }
 

@@ -21,7 +21,8 @@ class Told {
   Told(int fd, std::uint32_t rank_count);
 
   [[nodiscard]] int fd() const { return fd_; }
-  // Returns the lines that have arrived. Ignores all other lines, because the program can write to this pipe
+  // Returns lines that have arrived: at most as many as a few kilobytes hold, so that a program that writes
+  // without end keeps nobody waiting. Ignores all other lines, because the program can write to this pipe
   // too.
   std::vector<Line> read();
 

@@ -47,6 +47,18 @@ void check_clock(std::uint32_t rank, std::int64_t now_ps, std::int64_t seen_ps) 
 constexpr int all_flags = ipc::from_cpu | ipc::want_local | ipc::want_remote | ipc::notify_target |
                           ipc::by_key | ipc::local_gpu | ipc::remote_gpu | ipc::lock;
 
+// Names the memory of another process by an address alone: only the answer of a rendezvous does, which the
+// message engine of libfabric and apelib gives (message/engine_send.hpp). No other interface opens its memory
+// to whoever knows an address. An empty access touches no memory.
+void check_key(std::uint32_t rank, const ipc::Request& request) {
+  const bool is_get = request.verb == ipc::RequestVerb::get;
+  const bool is_access = is_get || request.verb == ipc::RequestVerb::put;
+  if (!is_access || request.bytes == 0 || (request.flags & ipc::by_key) != 0) return;
+  const bool has_rendezvous =
+      request.interface == ipc::Interface::libfabric || request.interface == ipc::Interface::apelib;
+  Field(rank, "request", "flags", request.flags).one_of(has_rendezvous && !is_get, "by_key on this access");
+}
+
 // Only a put names memory of its target that may be in a GPU. The CPU writes no payload of a GPU to the card.
 void check_gpu_flags(std::uint32_t rank, const ipc::Request& request) {
   const Field flags(rank, "request", "flags", request.flags);
@@ -141,7 +153,6 @@ void request(std::uint32_t rank, const ipc::Request& shared, std::int64_t earlie
   field("verb", static_cast<std::uint8_t>(to.verb))
       .at_most(static_cast<std::uint8_t>(ipc::RequestVerb::routes));
   field("flags", to.flags).at_most(all_flags);
-  check_gpu_flags(rank, to);
   field("target", to.target).below(size.process_count, " processes");
   field("rail", to.rail).below(size.rail_count, " rails of a node");
   const auto interface = static_cast<std::uint8_t>(to.interface);
@@ -150,9 +161,11 @@ void request(std::uint32_t rank, const ipc::Request& shared, std::int64_t earlie
       .one_of(to.verb != ipc::RequestVerb::release || message::keeps_places(to.interface),
               "one whose library releases messages");
   field("bytes", to.bytes).between(0, most_bytes);
+  check_gpu_flags(rank, to);
   field("time_ps", to.time_ps).between(earliest_ps, latest_ps);
   field("asks_nothing", to.asks_nothing).at_most(1);
   check_payload(rank, to);
+  check_key(rank, to);
 }
 
 std::uint32_t added(std::uint32_t rank, const char* name, std::uint32_t count, std::uint32_t seen,

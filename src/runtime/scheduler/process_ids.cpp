@@ -1,8 +1,11 @@
 #include "runtime/scheduler/process_ids.hpp"
 
+#include <poll.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <fstream>
+#include <sstream>
 #include <string>
 
 #include "runtime/scheduler/intake.hpp"
@@ -11,6 +14,25 @@ namespace apenet {
 namespace {
 
 constexpr std::uint32_t most_process_id = 1U << 22;  // PID_MAX_LIMIT of Linux
+
+// The fields of /proc/PID/stat after the program name, the first of which is the state; empty if there is no
+// such process.
+std::string stat_after_name(std::uint32_t process_id) {
+  std::ifstream file("/proc/" + std::to_string(process_id) + "/stat");
+  std::string status;
+  std::getline(file, status);
+  const std::size_t name_end = status.rfind(')');
+  return name_end + 2 < status.size() ? status.substr(name_end + 2) : "";
+}
+
+// In clock ticks since the host was started; empty if there is no such process.
+std::string start_time(std::uint32_t process_id) {
+  constexpr int fields_from_state = 20;  // the state is the 3rd field of proc(5), the start time the 22nd
+  std::istringstream fields(stat_after_name(process_id));
+  std::string field;
+  for (int i = 0; i < fields_from_state && fields >> field; ++i) continue;
+  return fields ? field : "";
+}
 
 enum class Mapped { yes, no, ends };
 
@@ -33,11 +55,17 @@ Mapped has_mapped(std::uint32_t process_id, std::uint64_t inode) {
 }  // namespace
 
 bool has_ended(std::uint32_t process_id) {
-  std::ifstream file("/proc/" + std::to_string(process_id) + "/stat");
-  std::string status;
-  if (!std::getline(file, status)) return true;
-  const std::size_t state = status.rfind(')') + 2;  // skip the program name
-  return state >= status.size() || status[state] == 'Z' || status[state] == 'X';
+  const std::string stat = stat_after_name(process_id);
+  return stat.empty() || stat[0] == 'Z' || stat[0] == 'X';
+}
+
+ProcessIds::ProcessIds(SharedMemory& shared)
+    : shared_(shared), tree_(getpid(), {}), known_(shared.header().process_count) {}
+
+ProcessIds::~ProcessIds() {
+  for (const Known& known : known_) {
+    if (known.pidfd >= 0) close(known.pidfd);
+  }
 }
 
 std::uint32_t ProcessIds::of(std::uint32_t rank) {
@@ -45,23 +73,43 @@ std::uint32_t ProcessIds::of(std::uint32_t rank) {
   if (known.process_id != 0 || known.refused) return known.process_id;
   const std::uint32_t claimed = shared_.block(rank).identity.process_id;
   if (claimed == 0) return 0;
-  const bool is_number =
-      claimed > 1 && claimed <= most_process_id && claimed != static_cast<std::uint32_t>(getpid());
-  const Mapped mapped = is_number ? has_mapped(claimed, shared_.inode()) : Mapped::no;
-  // It may have been the rank's process, but nothing can be asked of it.
-  if (mapped == Mapped::ends) return 0;
-  if (mapped == Mapped::no) {
-    known.refused = true;
-    intake::refuse(rank, "identity", "process_id", claimed, "a process that runs under this simulation");
-  }
+  // First the handle, then the checks: if the handle's process still runs afterwards, it is the one that was
+  // checked.
+  const bool is_number = claimed > 1 && claimed <= most_process_id;
+  known.pidfd = is_number ? static_cast<int>(syscall(SYS_pidfd_open, claimed, 0)) : -1;
+  if (is_number && known.pidfd < 0) known.started_at = start_time(claimed);
   known.process_id = claimed;
-  return claimed;
+  const Mapped mapped = is_number && tree_.holds(rank, static_cast<int>(claimed))
+                            ? has_mapped(claimed, shared_.inode())
+                            : Mapped::no;
+  const bool has_gone =
+      mapped == Mapped::ends || (is_number && has_ended(claimed)) || (is_number && !still_runs(rank));
+  if (mapped == Mapped::yes && !has_gone) return claimed;
+  if (known.pidfd >= 0) close(known.pidfd);
+  known = {};
+  // It may have been the rank's process, but nothing can be asked of it.
+  if (has_gone) return 0;
+  known.refused = true;
+  intake::refuse(rank, "identity", "process_id", claimed,
+                 "the process that was started for this rank, or one that it has started");
 }
 
-std::vector<int> ProcessIds::all() {
+std::uint32_t ProcessIds::running(std::uint32_t rank) {
+  const std::uint32_t process_id = of(rank);
+  return process_id != 0 && still_runs(rank) ? process_id : 0;
+}
+
+std::vector<int> ProcessIds::all_running() {
   std::vector<int> ids;
-  for (std::uint32_t rank = 0; rank < known_.size(); ++rank) ids.push_back(static_cast<int>(of(rank)));
+  for (std::uint32_t rank = 0; rank < known_.size(); ++rank) ids.push_back(static_cast<int>(running(rank)));
   return ids;
+}
+
+bool ProcessIds::still_runs(std::uint32_t rank) const {
+  const Known& known = known_[rank];
+  if (known.pidfd < 0) return !known.started_at.empty() && start_time(known.process_id) == known.started_at;
+  pollfd ended{.fd = known.pidfd, .events = POLLIN, .revents = 0};
+  return poll(&ended, 1, 0) == 0;
 }
 
 }  // namespace apenet

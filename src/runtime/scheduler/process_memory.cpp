@@ -16,6 +16,7 @@ enum class Access { done, not_there, forbidden };
 template <typename Call>
 Access transfer(Call call, std::uint32_t process_id, std::byte* local, std::uint64_t remote,
                 std::size_t bytes) {
+  if (process_id == 0) return Access::not_there;
   while (bytes > 0) {
     iovec here{local, bytes};
     iovec there{reinterpret_cast<void*>(remote),
@@ -35,7 +36,8 @@ Access transfer(Call call, std::uint32_t process_id, std::byte* local, std::uint
 bool ProcessMemory::read(std::uint32_t rank, std::uint64_t address, std::span<std::byte> to) {
   if (!is_forbidden_) {
     const Access access = transfer(process_vm_readv, process_ids_.of(rank), to.data(), address, to.size());
-    if (access != Access::forbidden) return access == Access::done;
+    // If the process runs now, these bytes were its own, and not those of a later process with its id.
+    if (access != Access::forbidden) return access == Access::done && process_ids_.still_runs(rank);
     is_forbidden_ = true;
   }
   for (std::size_t done = 0; done < to.size(); done += ipc::window_bytes) {
@@ -49,7 +51,8 @@ bool ProcessMemory::read(std::uint32_t rank, std::uint64_t address, std::span<st
 bool ProcessMemory::write(std::uint32_t rank, std::uint64_t address, std::span<const std::byte> from) {
   if (!is_forbidden_) {
     auto* bytes = const_cast<std::byte*>(from.data());  // an iovec has no const
-    const Access access = transfer(process_vm_writev, process_ids_.of(rank), bytes, address, from.size());
+    const std::uint32_t process_id = process_ids_.running(rank);
+    const Access access = transfer(process_vm_writev, process_id, bytes, address, from.size());
     if (access != Access::forbidden) return access == Access::done;
     is_forbidden_ = true;
   }
@@ -100,7 +103,7 @@ bool ProcessMemory::leaves(std::uint32_t rank, std::uint32_t run) {
   std::atomic<std::uint32_t>& word = shared_.block(rank).turn.run;
   for (int waits = 0; word.load() == run;) {
     ipc::futex_wait(word, run, &patience);
-    if (word.load() == run && (++waits > most_waits || has_ended(process_ids_.of(rank)))) return false;
+    if (word.load() == run && (++waits > most_waits || process_ids_.running(rank) == 0)) return false;
   }
   return true;
 }

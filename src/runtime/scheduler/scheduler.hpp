@@ -101,10 +101,15 @@ class Scheduler final : public CompletionSink {
   [[nodiscard]] bool all_are_left_out() const { return !absent_.empty() && absent_.size() == alive_; }
 
   [[nodiscard]] bool started() const { return started_; }
-  // The process that has claimed the rank, or 0 for none. Throws RankError.
+  // Call before the first step, and from then on for each leader that becomes known.
+  void set_tree(ProcessTree tree) { process_ids_.set_tree(std::move(tree)); }
+  [[nodiscard]] ProcessTree& tree() { return process_ids_.tree(); }
+  // The process that has claimed the rank, or 0 for none; it may have ended. Throws RankError.
   [[nodiscard]] std::uint32_t process_id(std::uint32_t rank) { return process_ids_.of(rank); }
+  // The same, but 0 also if it has ended.
+  [[nodiscard]] std::uint32_t running_process_id(std::uint32_t rank) { return process_ids_.running(rank); }
   // The same for every rank.
-  [[nodiscard]] std::vector<int> process_ids() { return process_ids_.all(); }
+  [[nodiscard]] std::vector<int> process_ids() { return process_ids_.all_running(); }
   // The clock value at which virtual time began.
   [[nodiscard]] std::int64_t epoch_ps() const { return epoch_ps_; }
   // Changes whenever a process does anything: posts, receives, calls MPI, advances its clock. Two equal

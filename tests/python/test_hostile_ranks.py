@@ -1,0 +1,35 @@
+"""Ranks that write what they like into the memory that they share with the simulator, against a whole run."""
+
+import subprocess
+import threading
+from pathlib import Path
+
+import pytest
+
+import apenet as package
+
+ROOT = Path(__file__).parents[2]
+HERE = Path(__file__).parent
+
+
+@pytest.fixture
+def second_thread():
+    """A further thread of the simulator's process, as any host program may have."""
+    ends = threading.Event()
+    thread = threading.Thread(target=ends.wait)
+    thread.start()
+    yield
+    ends.set()
+    thread.join()
+
+
+@pytest.mark.usefixtures("second_thread")
+def test_a_rank_cannot_name_a_thread_of_the_simulator_as_its_process(tmp_path):
+    """Otherwise its puts would go into the simulator's own memory."""
+    program = tmp_path / "names_a_thread"
+    command = ["c++", "-std=c++20", f"-I{ROOT / 'src'}", HERE / "names_a_thread.cpp", "-o", program]
+    subprocess.run(command, check=True)
+    result = package.run([program], n=2, machine="ideal", capture=True)
+    assert (result.outcome, result.exit_status) == ("failed", 1)
+    assert "rank 1 wrote an invalid identity: process_id = " in result.message
+    assert "expected the process that was started for this rank, or one that it has started" in result.message
