@@ -163,10 +163,12 @@ def test_a_cuda_program_of_a_toolkit_runs_with_the_library_preloaded(apenet, cud
 @pytest.fixture(scope="session")
 def driver(tmp_path_factory):
     """A CUDA driver without a GPU (gpu/libcuda.c): any other access of its memory than its own copies fails."""
-    library = tmp_path_factory.mktemp("driver") / "libcuda.so.1"
-    command = ["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
-    command += ["-Wl,-soname,libcuda.so.1", "-o", library, HERE / "libcuda.c"]
-    subprocess.run(command, check=True)
+    folder = tmp_path_factory.mktemp("driver")
+    library, compiler = folder / "libcuda.so.1", folder / "libnvidia-ptxjitcompiler.so.1"
+    for made, source in ((library, "libcuda.c"), (compiler, "ptxjitcompiler.c")):
+        command = ["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
+        command += [f"-Wl,-soname,{made.name}", "-Wl,-rpath,$ORIGIN", "-o", made, HERE / source]
+        subprocess.run(command, check=True)
     return library
 
 

@@ -2,7 +2,10 @@
 // at its addresses. Only the driver's copies reach it, through a second mapping. As with a driver of a GPU, a
 // thread needs a current context, and each call takes a host time of its own, reads clocks, and sleeps.
 //
+// Its first copy loads its compiler, as a driver does that has to compile kernels (ptxjitcompiler.c).
+//
 // FAKE_CUDA_FAIL=CALL=CODE lets every call of that name fail.
+#include <dlfcn.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -182,8 +185,17 @@ int cuMemFree_v2(unsigned long long address) {
   return success;
 }
 
+static void compile(void) {
+  static void (*compiler)(void);
+  if (compiler != NULL) return;
+  void* library = dlopen("libnvidia-ptxjitcompiler.so.1", RTLD_NOW);
+  if (library == NULL || (*(void**)& compiler = dlsym(library, "compile_kernels")) == NULL) abort();
+  compiler();
+}
+
 int cuMemcpyHtoD_v2(unsigned long long to, const void* from, size_t bytes) {
   WORK();
+  compile();
   int result = success;
   char* alias = reach(to, bytes, &result);
   if (alias != NULL) memcpy(alias, from, bytes);
