@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import apenet
-from apenet.base.errors import ABSENT, InputError, MachineError
+from apenet.base.errors import ABSENT, ApenetError, InputError, MachineError
 from apenet.machine import machine, machine_names
 from apenet.machine.check import check
 from apenet.machine.published import PublishedPoint
@@ -324,7 +324,7 @@ def test_all_problems_are_shown_up_to_a_limit():
 def test_a_file_that_is_no_machine_is_refused(tmp_path, content):
     path = tmp_path / "odd.toml"
     path.write_text(content)
-    with pytest.raises(MachineError):
+    with pytest.raises(ApenetError):
         machine(path)
 
 

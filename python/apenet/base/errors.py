@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from apenet.base.escape import escape_line
+
 
 class ApenetError(Exception):
     """Base of all errors that this package raises on purpose."""
@@ -19,7 +21,7 @@ class InputError(ApenetError):
     """An invalid option or argument: its name, its value, and what was expected."""
 
     def __init__(self, name: str, value: object, expected: str) -> None:
-        super().__init__(f"{name} = {shown(value)}: expected {expected}")
+        super().__init__(f"{escape_line(name)} = {shown(value)}: expected {expected}")
         self.name = name
         self.value = value
         self.expected = expected
@@ -45,10 +47,22 @@ class Literal:
 
 
 def texts(name: str, given: Iterable[str]) -> tuple[str, ...]:
-    """Checks a list of strings. Raises InputError for a single string, which would iterate over its letters."""
+    """Checks a list of strings for the core. Raises InputError for a text that is no UTF-8.
+
+    Also for a single string, which would iterate over its letters.
+    """
     if isinstance(given, str):
         raise InputError(name, given, "a list of texts")
-    return tuple(given)
+    return tuple(text(name, one) for one in given)
+
+
+def text(name: str, given: str) -> str:
+    """Checks a string for the core. Raises InputError for bytes that are no UTF-8, as arguments may have."""
+    try:
+        given.encode()
+    except UnicodeEncodeError as error:
+        raise InputError(name, given, "a text in UTF-8") from error
+    return given
 
 
 class NotWrittenError(ApenetError):
@@ -92,8 +106,8 @@ class Problem:
 
     def __str__(self) -> str:
         if self.value is ABSENT:
-            return f"{self.key} is missing: expected {self.expected}"
-        return f"{self.key} = {shown(self.value)}: expected {self.expected}"
+            return f"{escape_line(self.key)} is missing: expected {self.expected}"
+        return f"{escape_line(self.key)} = {shown(self.value)}: expected {self.expected}"
 
 
 class MachineError(ApenetError):
@@ -116,9 +130,10 @@ class MachineError(ApenetError):
         self.expected = expected
         self.others = others
         problems = (Problem(key, value, expected), *others)
-        lines = [f"{self.file}: {problem}" for problem in problems[:MOST_PROBLEMS]]
+        name = escape_line(self.file)
+        lines = [f"{name}: {problem}" for problem in problems[:MOST_PROBLEMS]]
         if len(problems) > MOST_PROBLEMS:
-            lines.append(f"{self.file}: and {len(problems) - MOST_PROBLEMS} more")
+            lines.append(f"{name}: and {len(problems) - MOST_PROBLEMS} more")
         super().__init__("\n".join(lines))
 
 
@@ -132,13 +147,20 @@ class _Absent:
 ABSENT = _Absent()
 
 
+def _of_number(value: float) -> str:
+    try:
+        return str(value)
+    except ValueError:  # Python writes no number of thousands of digits
+        return f"a number of {value.bit_length() if isinstance(value, int) else 0} bits"
+
+
 def shown(value: object, limit: int = 80) -> str:
     """A value as an error message prints it: as the user wrote it, but shortened.
 
-    A long value keeps both ends; a path is never shortened, so that it can be copied.
+    A long value keeps both ends, control characters are escaped; a path is never shortened, so that it can be copied.
     """
     if isinstance(value, Path):
-        return f'"{value}"'
+        return escape_line(f'"{value}"')
     if isinstance(value, dict):
         text = "a table"
     elif isinstance(value, bool):
@@ -146,6 +168,7 @@ def shown(value: object, limit: int = 80) -> str:
     elif isinstance(value, str):
         text = f'"{value}"'
     else:
-        text = str(value) if isinstance(value, int | float) else repr(value)
+        text = _of_number(value) if isinstance(value, int | float) else repr(value)
+    text = escape_line(text)
     half = (limit - 3) // 2
     return text if len(text) <= limit else f"{text[:half]}...{text[-half:]}"

@@ -1,16 +1,27 @@
-"""Reads the files that users name: completely, up to a size limit, and without blocking for ever."""
+"""Reads the files that users name: completely, up to a size limit, and without blocking for ever.
+
+A file that gzip has packed is read as what is in it, within the same limit. Formats of other programs are refused with
+their names (foreign.py).
+"""
 
 from __future__ import annotations
 
 import os
 import select
 import stat
-from collections.abc import Iterator
-from contextlib import contextmanager
+import tempfile
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+from apenet.base.escape import escape_line
+from apenet.base.foreign import HEAD_BYTES, recognise_bytes, recognise_markup
+
 _STEP_BYTES = 2**20
+_GZIP = b"\x1f\x8b"
+_GZIP_FORM = 31  # of zlib: with gzip's header and checksum
 _WRITER_WAIT_MS = 1000
 """A pipe's writer may come a moment later than its reader."""
 
@@ -27,42 +38,62 @@ class UnreadableError(Exception):
     """Why a file cannot be read, in a few words."""
 
 
+class TooLargeError(UnreadableError):
+    """The file is larger than the limit of its kind."""
+
+
 def read_bytes(path: Path, most_bytes: int) -> bytes:
     """The contents of a file, or of a pipe with a writer. Raises UnreadableError, also beyond `most_bytes`."""
-    parts: list[bytes] = []
-    length = 0
     try:
         with _opened(path) as file:
-            part = _first_part(file)
-            while part:
-                parts.append(part)
-                length += len(part)
-                if length > most_bytes:
-                    raise UnreadableError(f"more than {_size(most_bytes)}")
-                part = os.read(file.fileno(), _STEP_BYTES)
+            parts = _parts(file, most_bytes)
+            head = next(parts, b"")
+            if head.startswith(_GZIP):
+                return b"".join(_unpacked(_chain(head, parts), most_bytes))
+            _refuse_foreign(head)
+            return b"".join(_chain(head, parts))
     except OSError as error:
         raise UnreadableError(error.strerror or str(error)) from error
-    return b"".join(parts)
 
 
 def read_text(path: Path, most_bytes: int) -> str:
-    """The contents of a text file in UTF-8. Raises UnreadableError."""
+    """The contents of a text file in UTF-8, without a byte-order mark. Raises UnreadableError."""
+    content = read_bytes(path, most_bytes)
     try:
-        return read_bytes(path, most_bytes).decode("utf-8")
+        text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise UnreadableError("not a text") from error
+        line = content.count(b"\n", 0, error.start) + 1
+        byte = content[error.start]
+        raise UnreadableError(f"not a text in UTF-8: line {line} has the byte 0x{byte:02x}") from error
+    if "\0" in text:
+        raise UnreadableError("not a text: it has bytes of zero")
+    found = recognise_markup(text)
+    if found is not None:
+        raise UnreadableError(str(found))
+    return text
 
 
 @contextmanager
-def opened_file(path: Path) -> Iterator[str]:
-    """A name under which an opened regular file can be read again. Raises UnreadableError, also for a pipe."""
-    try:
-        file = _opened(path)
-    except OSError as error:
-        raise UnreadableError(error.strerror or str(error)) from error
-    with file:
-        if not stat.S_ISREG(_mode(file)):
-            raise UnreadableError("it is a pipe")
+def opened_file(path: Path, most_unpacked_bytes: int) -> Iterator[str]:
+    """A name under which an opened regular file can be read again. Raises UnreadableError, also for a pipe.
+
+    What gzip has packed is unpacked to a temporary file first, up to `most_unpacked_bytes`.
+    """
+    with ExitStack() as stack:
+        try:
+            file = stack.enter_context(_opened(path))
+            if not stat.S_ISREG(_mode(file)):
+                raise UnreadableError("it is a pipe")
+            head = os.pread(file.fileno(), HEAD_BYTES, 0)
+            if head.startswith(_GZIP):
+                unpacked = stack.enter_context(tempfile.TemporaryFile())
+                for part in _unpacked(iter(lambda: os.read(file.fileno(), _STEP_BYTES), b""), most_unpacked_bytes):
+                    unpacked.write(part)
+                unpacked.flush()
+                file, head = unpacked, os.pread(unpacked.fileno(), HEAD_BYTES, 0)
+            _refuse_foreign(head)
+        except OSError as error:
+            raise UnreadableError(error.strerror or str(error)) from error
         yield f"/proc/self/fd/{file.fileno()}"
 
 
@@ -75,8 +106,8 @@ def other_kind(path: Path) -> str | None:
 
 
 def printable(path: Path) -> str:
-    """A path as text for messages; bytes that are not UTF-8 are escaped."""
-    return os.fsencode(path).decode(errors="backslashreplace")
+    """A path as text for messages; control characters and bytes that are not UTF-8 are escaped."""
+    return escape_line(str(path))
 
 
 def _opened(path: Path) -> BinaryIO:
@@ -87,6 +118,58 @@ def _opened(path: Path) -> BinaryIO:
     if found is not None:
         raise UnreadableError(f"it is {found}")
     return os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC), "rb")
+
+
+def _parts(file: BinaryIO, most_bytes: int) -> Iterator[bytes]:
+    """The contents of an opened file in pieces, the first of at least HEAD_BYTES if the file has as many."""
+    part = _first_part(file)
+    length = 0
+    while part:
+        length += len(part)
+        if length > most_bytes:
+            raise TooLargeError(f"more than {_size(most_bytes)}")
+        if length == len(part):
+            while len(part) < HEAD_BYTES and (more := os.read(file.fileno(), _STEP_BYTES)):
+                part += more
+                length += len(more)
+        yield part
+        part = os.read(file.fileno(), _STEP_BYTES)
+
+
+def _chain(head: bytes, rest: Iterable[bytes]) -> Iterator[bytes]:
+    yield head
+    yield from rest
+
+
+def _unpacked(parts: Iterable[bytes], most_bytes: int) -> Iterator[bytes]:
+    """What gzip has packed into these bytes, in pieces. Raises UnreadableError, also beyond the limit."""
+    unpacker = zlib.decompressobj(wbits=_GZIP_FORM)
+    length = 0
+    try:
+        for part in parts:
+            left, is_full = part, False
+            while left or is_full:
+                if unpacker.eof:  # several packed files, one after another
+                    unpacker = zlib.decompressobj(wbits=_GZIP_FORM)
+                piece = unpacker.decompress(left, _STEP_BYTES)
+                is_full = len(piece) == _STEP_BYTES and not unpacker.eof
+                left = unpacker.unused_data if unpacker.eof else unpacker.unconsumed_tail
+                if not length:
+                    _refuse_foreign(piece)
+                length += len(piece)
+                if length > most_bytes:
+                    raise TooLargeError(f"packed by gzip, and more than {_size(most_bytes)} unpacked")
+                yield piece
+    except zlib.error as error:
+        raise UnreadableError(f"packed by gzip, and damaged ({error})") from error
+    if not unpacker.eof:
+        raise UnreadableError("packed by gzip, and cut off")
+
+
+def _refuse_foreign(head: bytes) -> None:
+    found = recognise_bytes(head)
+    if found is not None:
+        raise UnreadableError(str(found))
 
 
 def _mode(file: BinaryIO) -> int:

@@ -13,6 +13,7 @@ import re
 from dataclasses import dataclass
 
 from apenet.base.errors import InputError
+from apenet.base.sizes import LARGEST_BYTES
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,12 @@ class Lattice:
                 )
             local[dimension] //= nodes
         sites = math.prod(local)
-        return [sites // local[dimension] * self.site_bytes for dimension in range(len(grid))]
+        faces = [sites // local[dimension] * self.site_bytes for dimension in range(len(grid))]
+        if max(faces, default=0) > LARGEST_BYTES:
+            raise InputError(
+                "lattice", str(self), f"surfaces of at most {LARGEST_BYTES} bytes, not {max(faces)}: fewer sites"
+            )
+        return faces
 
     def __str__(self) -> str:
         return "x".join(map(str, self.extents))

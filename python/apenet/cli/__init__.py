@@ -95,7 +95,7 @@ def main(arguments: list[str] | None = None) -> None:
             streams.say(str(error))
         sys.exit(error.status)
     except ApenetError as error:
-        streams.say(str(error))
+        streams.say(str(error) or f"{type(error).__name__} without a reason")
         sys.exit(FAILED if isinstance(error, HostError | PartitionError | BenchError | PerfError) else BAD_INPUT)
     except MemoryError:
         streams.say("memory: more than this process may have (see ulimit -v)")

@@ -10,12 +10,15 @@ from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import typer
-from rich.console import Console, ConsoleDimensions, Group, RenderableType
+from rich.console import Console, ConsoleDimensions, ConsoleOptions, Group, RenderableType
 from rich.measure import Measurement
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.segment import Segment
 from rich.table import Table
+from rich.text import Text
 
 from apenet.base.errors import NotWrittenError
+from apenet.base.escape import escape_line, escape_text
 from apenet.base.outfiles import given_path
 
 Result = TypeVar("Result")
@@ -101,9 +104,25 @@ FILE_WIDTH = 160  # for output to a file or a pipe, where lines are not wrapped;
 _NATURAL = 10_000  # wider than any table
 
 
+class SafeConsole(Console):
+    """A console on which foreign text has no effect: control characters are escaped before styles are added."""
+
+    def render_str(self, text: str, **options: Any) -> Text:  # noqa: ANN401 (those of Console)
+        """As of Console, whose texts lose some control characters silently."""
+        return super().render_str(escape_text(text), **options)
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
+        """As of Console."""
+        for segment in super().render(renderable, options):
+            if segment.control:
+                yield segment
+            else:
+                yield Segment(escape_text(segment.text), segment.style)
+
+
 def output() -> Console:
     """Standard output."""
-    return Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else FILE_WIDTH)
+    return SafeConsole(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else FILE_WIDTH)
 
 
 def print_tables(content: RenderableType) -> None:
@@ -132,7 +151,7 @@ def _width(console: Console, table: Table) -> int:
 
 def messages() -> Console:
     """Standard error: everything except the result."""
-    return Console(stderr=True, highlight=False, soft_wrap=True)
+    return SafeConsole(stderr=True, highlight=False, soft_wrap=True)
 
 
 def print_json(content: dict[str, Any] | list[Any]) -> None:
@@ -146,12 +165,12 @@ def progress_bar(label: str, total: int | None) -> Iterator[Progress]:
     console = messages()
     with Progress(
         SpinnerColumn(),
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         *([BarColumn()] if total else []),
         TimeElapsedColumn(),
         console=console,
         transient=True,
         disable=not console.is_terminal,
     ) as progress:
-        progress.add_task(label, total=total)
+        progress.add_task(escape_line(label), total=total)
         yield progress

@@ -9,6 +9,7 @@ import sys
 from typing import TYPE_CHECKING, TextIO
 
 from apenet.base.errors import ApenetError
+from apenet.base.escape import escape_text
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
@@ -81,8 +82,8 @@ def give_up() -> None:
 
 
 def say(text: str) -> None:
-    """Writes lines to standard error."""
-    for line in text.splitlines():
+    """Writes lines to standard error, control characters escaped."""
+    for line in escape_text(text).rstrip("\n").split("\n"):
         sys.stderr.write(f"apenet: {line}\n")
 
 

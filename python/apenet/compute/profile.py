@@ -10,6 +10,7 @@ from typing import Annotated, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from apenet.base.errors import ABSENT, MachineError
+from apenet.base.foreign import recognise_text
 from apenet.base.infiles import UnreadableError, read_text
 from apenet.base.outfiles import begins_with
 from apenet.compute.size import Size
@@ -201,14 +202,17 @@ class Profile(_Part):
 
 def read_profile(path: Path) -> Profile:
     """Reads a profile. Raises ProfileError."""
+    expected = "a compute profile, as --compute record:FILE writes it"
     try:
         text = read_text(path, _MOST_BYTES)
     except UnreadableError as error:
-        raise ProfileError(path, "file", str(error), "a compute profile, as --compute record:FILE writes it") from error
+        raise ProfileError(path, "file", "not readable", f"{expected}: {error}") from error
     try:
         content = json.loads(text)
     except (ValueError, RecursionError):
-        raise ProfileError(path, "file", "no JSON", "a compute profile, as --compute record:FILE writes it") from None
+        other = recognise_text(text)
+        reason = "" if other is None else f": {other}"
+        raise ProfileError(path, "file", "no JSON", f"{expected}{reason}") from None
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         found = content.get("format", ABSENT) if isinstance(content, dict) else "no object"
         raise ProfileError(path, "format", found, f'"{FORMAT}"')

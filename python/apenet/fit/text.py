@@ -8,10 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from apenet.base.errors import ApenetError, InputError, shown
+from apenet.base.escape import escape_line
+from apenet.base.foreign import HEAD_BYTES, recognise_bytes, recognise_markup
 from apenet.base.infiles import UnreadableError, read_bytes
 
 LARGEST_BYTES = 2**26
 """Size limit of a file; a table of measurements has kilobytes."""
+
+_EXPECTED = "the text that a benchmark prints, CSV or JSON"
 
 LARGEST_WHOLE = 2**48
 
@@ -24,7 +28,7 @@ class MeasurementError(ApenetError):
     """An unusable measurement file: file, line, value, what was expected."""
 
     def __init__(self, file: str, line: int | None, value: object, expected: str) -> None:
-        place = file if line is None else f"{file}:{line}"
+        place = escape_line(file if line is None else f"{file}:{line}")
         super().__init__(f"{place}: {value if isinstance(value, Quoted) else shown(value)}: expected {expected}")
         self.file = file
         self.line = line
@@ -66,10 +70,11 @@ def read_lines(path: Path) -> list[Line]:
 
 def lines_of(name: str, content: bytes) -> list[Line]:
     """As `read_lines`, from the contents of a file."""
-    if content[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        raise MeasurementError(name, 1, Quoted("text in UTF-16"), "text in UTF-8")
+    found = recognise_bytes(content[:HEAD_BYTES])
+    if found is not None:
+        raise MeasurementError(name, None, Quoted(str(found)), _EXPECTED)
     if b"\0" in content:
-        raise MeasurementError(name, None, Quoted("a binary file"), "the text that a benchmark prints, CSV or JSON")
+        raise MeasurementError(name, None, Quoted("a binary file"), _EXPECTED)
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -77,6 +82,9 @@ def lines_of(name: str, content: bytes) -> list[Line]:
         raise MeasurementError(name, line, Quoted(f"the byte 0x{content[error.start]:02x}"), "text in UTF-8") from error
     if not text.strip():
         raise MeasurementError(name, None, Quoted("the file is empty"), "measured points")
+    markup = recognise_markup(text)
+    if markup is not None:
+        raise MeasurementError(name, None, Quoted(str(markup)), _EXPECTED)
     pieces = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     return [Line(name, number, piece) for number, piece in enumerate(pieces, start=1)]
 

@@ -9,7 +9,6 @@ import difflib
 import math
 import os
 import re
-import tomllib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -18,7 +17,10 @@ from typing import Any
 
 from apenet import _core
 from apenet.base.errors import InputError, MachineError, from_core, texts
+from apenet.base.escape import escape_line
+from apenet.base.foreign import TOML, recognise_text
 from apenet.base.infiles import UnreadableError, read_text
+from apenet.base.tomltext import MOST_KEY_PARTS, TomlError, parse_toml
 from apenet.machine.check import check
 from apenet.machine.inherit import base_of, merged, merged_rail, rail_bases
 from apenet.machine.lower import lower, read_named
@@ -32,8 +34,8 @@ __all__ = ["ENGINES", "FIRST_RAIL", "Machine", "MachineFile", "machine", "machin
 ENGINES = ("packet", "flit")
 """Engines of the network: docs/models/network.md, docs/models/flit-engine.md."""
 
-MOST_FILE_BYTES = 2**24
-"""Of a machine file: the longest is some kilobytes."""
+MOST_FILE_BYTES = 2**20
+"""Of a machine file: the longest has 30 kilobytes."""
 
 # Keys that are no parameters: their values stand bare in the file.
 _BARE = {("card", "kind"), ("machine", "name"), ("machine", "title"), ("machine", "summary")}
@@ -52,8 +54,8 @@ class Machine:
 
     @property
     def name(self) -> str:
-        """The machine's name, `ape16`."""
-        return self.file.machine.name
+        """The machine's name, `ape16`, in one line that can be printed."""
+        return escape_line(self.file.machine.name)
 
     @property
     def label(self) -> str:
@@ -228,11 +230,15 @@ def machine(
 def _with_bases(path: Path, derived: tuple[Path, ...]) -> RawTable:
     """The tables of a file over those of its bases, which are checked for themselves: faults are reported there."""
     try:
-        table: RawTable = tomllib.loads(read_text(path, MOST_FILE_BYTES))
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise MachineError(path, "the file", "not TOML", f"a machine description in TOML: {error}") from error
+        text = read_text(path, MOST_FILE_BYTES)
     except UnreadableError as error:
         raise InputError("machine", path, f"a machine file that can be read: {error}") from error
+    try:
+        table: RawTable = parse_toml(text)
+    except TomlError as error:
+        found = recognise_text(text)
+        reason = str(error) if found is None or found.name == TOML else str(found)
+        raise MachineError(path, "the file", "not TOML", f"a machine description in TOML: {reason}") from error
     for name, base in rail_bases(table).items():
         of_rail = merged_rail(table["rail"][name], _below(path, f"rail.{name}.base", base, derived))
         table = {**table, "rail": {**table["rail"], name: of_rail}}
@@ -287,7 +293,8 @@ def _apply(table: RawTable, setting: str) -> RawTable:
     """A copy of the table with one `key.path=value` in it. Unknown keys are left to `check`."""
     key, equals, text = setting.partition("=")
     path = tuple(key.strip().split("."))
-    if not equals or not all(re.fullmatch(r"[A-Za-z0-9_-]+", step) for step in path) or len(path) < 2:  # noqa: PLR2004
+    is_key = all(re.fullmatch(r"[A-Za-z0-9_-]+", step) for step in path)
+    if not equals or not is_key or not 2 <= len(path) <= MOST_KEY_PARTS:  # noqa: PLR2004
         raise InputError("--set", setting, "key.path=value, such as bus.clock_mhz=66")
     if path[0] == "results":
         raise InputError("--set", setting, "a parameter of the machine: published results cannot be changed")
@@ -351,8 +358,8 @@ def _is_set(entry: object) -> bool:
 
 def _toml_value(text: str, setting: str) -> Any:  # noqa: ANN401 (whatever TOML holds; checked afterwards)
     try:
-        parsed = tomllib.loads(f"value = {text}")
-    except tomllib.TOMLDecodeError:
+        parsed = parse_toml(f"value = {text}")
+    except TomlError:
         # A bare word or path is a text: the shell has already taken the quotes.
         if re.fullmatch(r"[A-Za-z./][A-Za-z0-9_./+-]*", text):
             return text

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from apenet.base.errors import InputError
+from apenet.base.foreign import recognise_text
 from apenet.base.infiles import UnreadableError, read_text
 from apenet.base.numbers import whole
 from apenet.base.outfiles import given_path
@@ -124,9 +125,26 @@ def _given(machine: Machine, ranks: int, nodes: Sequence[int]) -> list[int]:
 
 def _from_file(machine: Machine, ranks: int, ranks_per_node: int, path: Path) -> list[int]:
     try:
-        lines = read_text(path, MOST_MAP_BYTES).splitlines()
+        text = read_text(path, MOST_MAP_BYTES)
     except UnreadableError as error:
         raise InputError("map", path, f"{EXPECTED} that can be read ({error})") from error
+    try:
+        nodes = _nodes_of_lines(machine, ranks, ranks_per_node, path, text.splitlines())
+    except InputError as error:
+        found = recognise_text(text)
+        if found is None:
+            raise
+        raise InputError("map", path, f"a map, a node for each rank: {found}") from error
+    if len(nodes) != ranks:
+        raise InputError(
+            str(path),
+            f"{len(nodes)} lines",
+            f"one line for each of the {ranks} ranks: a node, or its coordinates",
+        )
+    return nodes
+
+
+def _nodes_of_lines(machine: Machine, ranks: int, ranks_per_node: int, path: Path, lines: Sequence[str]) -> list[int]:
     nodes: list[int] = []
     on_node: Counter[int] = Counter()
     for number, line in enumerate(lines, start=1):
@@ -142,12 +160,8 @@ def _from_file(machine: Machine, ranks: int, ranks_per_node: int, path: Path) ->
                     f"{path}:{number}", content, f"at most {ranks_per_node} rank(s) on a node: see --ranks-per-node"
                 )
             nodes.append(node)
-    if len(nodes) != ranks:
-        raise InputError(
-            str(path),
-            f"{len(nodes)} lines",
-            f"one line for each of the {ranks} ranks: a node, or its coordinates",
-        )
+            if len(nodes) > ranks:
+                raise InputError(f"{path}:{number}", content, f"{ranks} lines at most, one for each rank")
     return nodes
 
 

@@ -10,13 +10,18 @@ from typing import Any
 
 from apenet import _core
 from apenet.base.errors import ApenetError, InputError, from_core, texts
-from apenet.base.infiles import UnreadableError, opened_file, printable
+from apenet.base.foreign import GOAL_TRACE, recognise_text
+from apenet.base.infiles import TooLargeError, UnreadableError, opened_file, printable, read_text
 from apenet.base.numbers import checked_seed
 from apenet.machine import ENGINES, Machine
 from apenet.machine import machine as read_machine
 from apenet.machine.mapping import Mapping, map_file, map_ranks
 from apenet.run import folder as runfolder
 from apenet.run.results import RanksResult, Request, ranks_results, show_size, show_time
+
+MOST_UNPACKED_BYTES = 2**36
+"""Of a trace that gzip has packed: it is unpacked to a temporary file."""
+_MOST_RECOGNISED_BYTES = 2**26
 
 
 class ReplayError(ApenetError):
@@ -91,12 +96,29 @@ def read_trace(trace: str | Path) -> _core.GoalSchedule:
     """Reads a GOAL trace. Raises InputError, which names the line."""
     file = Path(trace)
     try:
-        with opened_file(file) as opened:
+        with opened_file(file, MOST_UNPACKED_BYTES) as opened:
             return _core.read_goal(opened, printable(file))
     except UnreadableError as error:
         raise InputError("trace", str(trace), f"a GOAL file that can be read ({error})") from error
     except ValueError as error:
+        found = _other_content(file)
+        if found is not None:
+            raise InputError("trace", str(trace), f"a GOAL file: {found}") from error
         raise from_core(error) from error
+
+
+def _other_content(file: Path) -> str | None:
+    """What a file that is no GOAL trace holds, where that can be told."""
+    try:
+        text = read_text(file, _MOST_RECOGNISED_BYTES)
+    except TooLargeError:
+        return None
+    except UnreadableError as error:
+        return str(error)
+    if not text.strip():
+        return "the file is empty"
+    found = recognise_text(text)
+    return None if found is None or found.name == GOAL_TRACE else str(found)
 
 
 def _replayed(

@@ -365,8 +365,11 @@ GoalSchedule parse_goal(std::string_view text, const std::string& file) {
 }
 
 GoalSchedule read_goal(const std::string& path, const std::string& name) {
+  constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
   const MappedFile file(path);
-  return GoalParser(file.text(), name, [&](const char* position) { file.drop_before(position); }).parse();
+  std::string_view text = file.text();
+  if (text.starts_with(byte_order_mark)) text.remove_prefix(byte_order_mark.size());
+  return GoalParser(text, name, [&](const char* position) { file.drop_before(position); }).parse();
 }
 
 std::string to_text(const GoalOperation& operation) {
