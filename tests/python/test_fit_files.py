@@ -170,7 +170,7 @@ def test_json_of_others():
     [
         (b"", "my.txt: the file is empty: expected measured points"),
         (b"  \n\n", "the file is empty"),
-        (b"\x89PNG\r\n\x1a\n\0\0", "a binary file"),
+        (b"\x89PNG\r\n\x1a\n\0\0", "a picture (PNG)"),
         (b"\xff\xfes\0i\0", "UTF-16"),
         (b"size_bytes,latency_us\n1,2\n\xe9,3\n", "my.txt:3: the byte 0xe9: expected text in UTF-8"),
         (b"size,latency\n1,2\n", 'my.txt:1: "size": expected a name with its unit, such as size_bytes'),
@@ -273,3 +273,103 @@ def test_written_tables_are_read_back(rows):
     measurement = csv(text)
     assert measurement.sizes_bytes.tolist() == sizes
     assert measurement.times_us.tolist() == times
+
+
+def osu(rows: str) -> str:
+    return "# OSU MPI Latency Test v7.4\n# Size       Latency (us)        Validation\n" + rows
+
+
+IMB_HEADER = (
+    "# Benchmarking PingPong\n# #processes = 2\n       #bytes #repetitions      t[usec]   Mbytes/sec      defects\n"
+)
+IMB_END = "\n# All processes entering MPI_Finalize\n"
+PERFTEST_HEADER = "                    Send Latency Test\n #bytes #iterations    t_typical[usec]    t_avg[usec]\n"
+FABTESTS_HEADER = "bytes   #sent   #ack     total       time     MB/sec    usec/xfer   Mxfers/sec\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "kept", "note"),
+    [
+        (
+            IMB_HEADER + "0 1000 1.02 0.00 12.00\n1 1000 1.05 0.95 0.00\n2 1000 1.06 1.9 0.00\n" + IMB_END,
+            [1, 2],
+            "1 of 3 rows is left out, because the file marks it as invalid: my.txt:4 (defects 12.00)",
+        ),
+        (
+            IMB_HEADER + "1 1000 1.05 0.95 0.00\n2 1000 1.06 1.9 0.00\n4 time-out.; Time limit is over;\n" + IMB_END,
+            [1, 2],
+            "my.txt:6 (time-out)",
+        ),
+        (
+            IMB_HEADER + "1 1000 1.05 0.95 0.00\n2 out-of-mem.; needed X=   1.0 GB\n4 1000 1.1 3 0\n" + IMB_END,
+            [1, 4],
+            "my.txt:5 (out-of-mem)",
+        ),
+        (
+            osu("1 1.0 Pass\n2 1.1 Fail\n4 1.2 Pass\n8 1.3 Fail\n16 1.4 Pass\n"),
+            [1, 4, 16],
+            "2 of 5 rows are left out, because the file marks them as invalid: the first my.txt:4 (Validation Fail)",
+        ),
+        (PERFTEST_HEADER + " 2 1000 1.5 1.6\n 4 1000 Fail 1.6\n 8 1000 1.5 1.6\n", [2, 8], "my.txt:4 (Fail)"),
+        (
+            FABTESTS_HEADER
+            + "64 10 =10 1.2k 0.00s 10.00 6.40 0.16\n128 10 error 0 0 0 0 0\n256 10 =10 5k 0.00s 40 6.4 1\n",
+            [64, 256],
+            "my.txt:3 (error)",
+        ),
+        ("size_bytes,latency_us,valid\n1,1,true\n2,9,false\n4,1.1,yes\n", [1, 4], "my.txt:3 (valid false)"),
+        ("size_bytes,latency_us,errors\n1,1,0\n2,9,3\n4,1.1,\n", [1, 4], "my.txt:3 (errors 3)"),
+        ("size_bytes,latency_us,status\n1,1,0\n2,nan,124\n4,1.1,ok\n", [1, 4], "my.txt:3 (status 124)"),
+        ("size_bytes,latency_us,Validation\n1,1,pass\n2,9,FAIL\n4,1.1,pass\n", [1, 4], "my.txt:3 (Validation FAIL)"),
+        (
+            '[{"size_bytes": 1, "latency_us": 1}, {"size_bytes": 2, "latency_us": null, "error": "lost"}, '
+            '{"size_bytes": 4, "latency_us": 1.1, "error": null}]'.replace('"lost"', "true"),
+            [1, 4],
+            "points[1]: error true",
+        ),
+    ],
+)
+def test_rows_that_a_file_marks_as_invalid_are_left_out_with_a_note(content, kept, note):
+    measurement = parse("my.txt", content.encode(), test="pingpong")
+    assert measurement.sizes_bytes.tolist() == kept
+    assert note in measurement.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("content", "named"),
+    [
+        (
+            IMB_HEADER + "1 10 1.05 0.95 1.0\n2 10 1.06 1.9 2.0\n4 10 1.06 1.9 0\n",
+            "2 of 3 rows of PingPong-2 are marked",
+        ),
+        (osu("1 1.0 Fail\n2 1.1 Fail\n"), "2 of 2 rows of osu_latency are marked as invalid, the first my.txt:3"),
+        (osu("1 1.0 Pass\n2 1.1 1.2\n"), 'my.txt:4: "1.2": expected "Pass" or "Fail" in the column Validation'),
+        (IMB_HEADER + "1 10 1.05 0.95 x\n", 'my.txt:4: "x": expected defects'),
+        ("size_bytes,latency_us,valid\n1,1,maybe\n", 'my.txt:2: "maybe": expected a mark in the column "valid"'),
+        ("size_bytes,latency_us,error\n1,1,0.05\n", 'an uncertainty is named "error_us"'),
+        ('{"test": "pingpong", "valid": false, "points": [{"size_bytes": 1, "time_us": 1}]}', "with valid false"),
+        ('{"test": "pingpong", "error": "timeout", "points": [{"size_bytes": 1, "time_us": 1}]}', "with error timeout"),
+        ('{"test": "pingpong", "points": [{"size_bytes": 1, "time_us": 1, "disturbed": true}]}', "1 of 1 rows"),
+        (IMB_HEADER + "1 10 1.05 0.95 0\n" + osu("1 1.0 Pass\n2 1.1 Pass\n"), "output of OSU and IMB"),
+        (IMB_HEADER + "1 10 1 1 0\n" + IMB_HEADER + "1 10 2 1 0\n", "2 tables: expected --section"),
+    ],
+)
+def test_measurements_that_are_invalid_as_a_whole_are_refused(content, named):
+    assert named in refused(content)
+
+
+@pytest.mark.parametrize(
+    ("content", "note"),
+    [
+        (osu("1 1.0 Pass\n2 1.1 Pass"), "the output ends within line 4: its last row may be cut off"),
+        (IMB_HEADER + "1 10 1.05 0.95 0\n2 10 1.06 1.9 0\n", "does not end with IMB's line \"# All processes entering"),
+        (osu("1 1.0 Pass\nslurmstepd: error: *** STEP CANCELLED ***\n2 1.1 Pass\n"), "my.txt:4 tells of a failure"),
+        (
+            PERFTEST_HEADER + " 2 1000 1.5 1.6\nConflicting CPU frequency values detected: 800 != 3500.\n",
+            "my.txt:4 tells of a failure, the rows may be wrong",
+        ),
+        ("size_bytes,latency_us\n1,1\n2,50\n4,51\n", "my.txt:3: 50 us for 2 bytes after 1 us for 1: a disturbed"),
+    ],
+)
+def test_doubtful_measurements_are_noted(content, note):
+    assert any(note in one for one in parse("my.txt", content.encode(), test="pingpong").notes)

@@ -29,6 +29,9 @@ STREAMS = ("oneway", "unidirectional")
 LARGEST_FALL = 4.0
 """A larger message may be faster by this factor, because protocols change; beyond it the file is refused."""
 
+LARGEST_RISE = 20.0
+"""A time may rise by this factor more than the size: beyond it a note says so."""
+
 
 @dataclass(frozen=True)
 class Point:
@@ -40,6 +43,14 @@ class Point:
     channels: int = 1
     resolution_us: float = 0.0
     """The rounding error of the printed number."""
+
+
+@dataclass(frozen=True)
+class Rejected:
+    """A row that the file itself marks as invalid, and its mark: `defects 12.00`."""
+
+    line: Line
+    reason: str
 
 
 @dataclass(frozen=True)
@@ -55,6 +66,7 @@ class Section:
     notes: tuple[str, ...] = ()
     overheads_us: tuple[float, float] | None = None
     """CPU time of a send and of a receive, if they were measured."""
+    rejected: tuple[Rejected, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -111,8 +123,10 @@ def checked(section: Section, test: str | None) -> Measurement:
     if test is not None and test not in TESTS:
         raise InputError("--test", test, "one of " + ", ".join(TESTS))
     chosen = test or section.test
+    rejections = list(_rejections(section))
     if not section.points:
-        reasons = f" ({'; '.join(section.notes)})" if section.notes else ""
+        said = (*rejections, *section.notes)
+        reasons = f" ({'; '.join(said)})" if said else ""
         raise section.line.error(Quoted(f"no rows in {section.name}{reasons}"), "measured points of one test")
     if chosen is None:
         raise section.line.error(
@@ -122,9 +136,10 @@ def checked(section: Section, test: str | None) -> Measurement:
     groups: dict[int, list[Point]] = {}
     for point in section.points:
         groups.setdefault(point.channels, []).append(point)
-    notes = list(section.notes)
+    notes = [*rejections, *section.notes]
     for points in groups.values():
         notes += _check_order(points)
+        notes += _jumps(points)
     ordered = [point for count in sorted(groups) for point in groups[count]]
     notes += _resolution_note(ordered)
     return Measurement(
@@ -139,6 +154,34 @@ def checked(section: Section, test: str | None) -> Measurement:
         notes=tuple(notes),
         overheads_us=section.overheads_us,
     )
+
+
+def _rejections(section: Section) -> Iterator[str]:
+    """A note on the rows that the file marks as invalid. Refuses a table with more of them than valid rows."""
+    if not section.rejected:
+        return
+    first = section.rejected[0]
+    count, rows = len(section.rejected), len(section.rejected) + len(section.points)
+    which = "" if count == 1 else "the first "
+    place = f"{which}{first.line.file}:{first.line.number} ({first.reason})"
+    if count > len(section.points):
+        raise first.line.error(
+            Quoted(f"{count} of {rows} rows of {section.name} are marked as invalid, {place}"),
+            "a table whose rows are valid for the most part: measure again",
+        )
+    verb, them = ("is", "it") if count == 1 else ("are", "them")
+    yield f"{count} of {rows} rows {verb} left out, because the file marks {them} as invalid: {place}"
+
+
+def _jumps(points: list[Point]) -> Iterator[str]:
+    """A note on times that rise far more than the size: another unit, or a disturbed measurement."""
+    for before, point in pairwise(points):
+        growth = max(point.size_bytes, 1) / max(before.size_bytes, 1)
+        if point.time_us > LARGEST_RISE * growth * before.time_us:
+            yield (
+                f"{point.line.file}:{point.line.number}: {point.time_us:g} us for {point.size_bytes} bytes after "
+                f"{before.time_us:g} us for {before.size_bytes}: a disturbed measurement, or another unit"
+            )
 
 
 def _check_order(points: list[Point]) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,11 +14,12 @@ from apenet.fit.text import Line, MeasurementError, Quoted, lines_of, read_lines
 
 
 class _Suite(NamedTuple):
+    form: str
     recognises: Callable[[Sequence[Line]], bool]
     read: Callable[[Sequence[Line]], list[Section]]
 
 
-_SUITES = tuple(_Suite(suite.recognises, suite.read) for suite in (jsonfile, osu, imb, perftest, fabtests))
+_SUITES = tuple(_Suite(suite.FORM, suite.recognises, suite.read) for suite in (jsonfile, osu, imb, perftest, fabtests))
 
 
 def read(file: Path | str, *, test: str | None = None, section: str | None = None) -> Measurement:
@@ -36,10 +38,26 @@ def parse(name: str, content: bytes, *, test: str | None = None, section: str | 
 
 def sections(lines: list[Line]) -> list[Section]:
     """Every table of a file."""
-    for suite in _SUITES:
-        if suite.recognises(lines):
-            return suite.read(lines)
+    suites = [suite for suite in _SUITES if suite.recognises(lines)]
+    if len(suites) > 1:
+        forms = " and ".join(suite.form for suite in suites)
+        raise MeasurementError(lines[0].file, None, Quoted(f"output of {forms}"), "the output of one suite in a file")
+    if suites:
+        return _with_note_of_end(suites[0], lines)
     return csvtable.read(lines)
+
+
+def _with_note_of_end(suite: _Suite, lines: list[Line]) -> list[Section]:
+    """The tables of a suite's output, the last with a note if the output seems to be cut off."""
+    found = suite.read(lines)
+    if not found or suite.form == jsonfile.FORM:
+        return found
+    note = None
+    if lines[-1].text:
+        note = f"the output ends within line {lines[-1].number}: its last row may be cut off"
+    elif suite.form == imb.FORM and not any(imb.END_MARK in line.text for line in lines):
+        note = f'the output does not end with IMB\'s line "# {imb.END_MARK}": rows may be missing'
+    return found if note is None else [*found[:-1], replace(found[-1], notes=(*found[-1].notes, note))]
 
 
 def _chosen(name: str, lines: list[Line], test: str | None, section: str | None) -> Measurement:

@@ -21,15 +21,21 @@ def read(lines: Sequence[Line]) -> list[Section]:
     delimiter = next((mark for mark in ("\t", ";", ",") if mark in header.text), None)
     names = _cells(header, delimiter)
     columns = quantities.choose(header, names)
-    read_rows = []
+    marks = quantities.marks(names)
+    read_rows, rejected = [], []
     for line in rows[1:]:
         cells = _cells(line, delimiter)
         if len(cells) != len(names):
             hint = ": a comma is between columns, never inside a number" if delimiter == "," else ""
             raise line.error(line.text.strip(), f"{len(names)} columns as in the header, not {len(cells)}{hint}")
-        read_rows.append((line, cells, quantities.point(line, columns, cells)))
+        found = quantities.first_mark(marks, line, cells)
+        if found is not None:
+            rejected.append(found)
+        else:
+            read_rows.append((line, cells, quantities.point(line, columns, cells)))
     quantities.check_units(columns, read_rows)
-    return [Section("table", FORM, columns.test, tuple(row[2] for row in read_rows), header)]
+    points = tuple(row[2] for row in read_rows)
+    return [Section("table", FORM, columns.test, points, header, rejected=tuple(rejected))]
 
 
 def _cells(line: Line, delimiter: str | None) -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from apenet.fit.formats.table import PassedOver, columns
+from apenet.fit.formats.table import PassedOver, columns, marked
 from apenet.fit.measurement import PINGPONG, Point, Section
 from apenet.fit.text import Line, positive, printed_resolution
 
@@ -43,11 +43,16 @@ def _section(lines: Sequence[Line]) -> Section:
     for line in lines[1:]:
         words = line.text.split()
         if len(words) > first and re.match(r"[0-9+-]", words[first]):
-            points.append(_point(line, header, names))
+            failed = marked(line, words)
+            if failed is not None:
+                passed.rejected.append(failed)
+            else:
+                points.append(_point(line, header, names))
         elif words:
             passed.add(line)
     name = "fi_pingpong" if is_pingpong else "fabtests"
-    return Section(name, FORM, PINGPONG if is_pingpong else None, tuple(points), header, tuple(passed.notes()))
+    test = PINGPONG if is_pingpong else None
+    return Section(name, FORM, test, tuple(points), header, tuple(passed.notes()), rejected=tuple(passed.rejected))
 
 
 def _size(line: Line, text: str) -> int:

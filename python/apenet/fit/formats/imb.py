@@ -9,11 +9,12 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from apenet.fit.formats.table import PassedOver, columns, is_row, titled
-from apenet.fit.measurement import PINGPONG, Point, Section
+from apenet.fit.formats.table import PassedOver, columns, is_row, marked, titled
+from apenet.fit.measurement import PINGPONG, Point, Rejected, Section
 from apenet.fit.text import Line, number, positive, printed_resolution, whole
 
 FORM = "IMB"
+END_MARK = "All processes entering MPI_Finalize"
 _TITLE = re.compile(r"#\s*Benchmarking\s+(?P<name>\S+)")
 _PROCESSES = re.compile(r"#\s*#processes\s*=\s*(\d+)")
 
@@ -67,12 +68,27 @@ def _section(lines: Sequence[Line]) -> Section:
         elif is_row(text) and known is not None:
             if header is None:
                 raise line.error(text, 'a line "#bytes #repetitions ..." above the first row')
-            points.append(_point(line, header, known))
+            failed = _failed(line, header)
+            if failed is not None:
+                passed.rejected.append(failed)
+            else:
+                points.append(_point(line, header, known))
         elif text and not text.startswith("#"):
             passed.add(line)
     if known is None:
         return Section(section, FORM, None, (), title, (f"{name} is not a test between two processes",))
-    return Section(section, FORM, known.test, tuple(points), title, tuple(passed.notes()))
+    notes = tuple(passed.notes())
+    return Section(section, FORM, known.test, tuple(points), title, notes, rejected=tuple(passed.rejected))
+
+
+def _failed(line: Line, header: Line) -> Rejected | None:
+    """The row if IMB's check of the received data has found defects, or if IMB gave its size up."""
+    words, names = line.text.split(), header.text.split()
+    found = marked(line, words[1:])
+    if found is not None or "defects" not in names:
+        return found
+    defects = dict(zip(names, columns(line, len(names), header), strict=False))["defects"]
+    return Rejected(line, f"defects {defects}") if number(line, defects, "defects, a number") != 0 else None
 
 
 def _point(line: Line, header: Line, known: _Test) -> Point:

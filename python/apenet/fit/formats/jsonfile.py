@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NoReturn
 
 from apenet.fit.formats import quantities
-from apenet.fit.measurement import PINGPONG, TESTS, Point, Section
+from apenet.fit.measurement import PINGPONG, TESTS, Point, Rejected, Section
 from apenet.fit.text import Line, MeasurementError, Quoted
 
 FORM = "JSON"
@@ -91,28 +91,42 @@ def _section(line: Line, content: object) -> Section:
         _refuse(line, content)
     own = "machine" in content and "layer" in content
     test, name = _test(line, content)
-    rows, notes = _undisturbed(_rows(line, content))
+    _refuse_failed(line, content)
+    rows, rejected = _unmarked(line, _rows(line, content))
     factor = 0.5 if name == _ROUND_TRIP else 1.0
-    points, told = _points(line, rows, _channels(line, content), factor)
+    points, told = _points(line, rows, _channels(line, content), factor) if rows else ((), None)
     return Section(
         name or "points",
         OWN if own else FORM,
         test or told,
         points,
         line,
-        (*notes, *(note for note in content.get("notes", ()) if isinstance(note, str))),
+        tuple(note for note in content.get("notes", ()) if isinstance(note, str)),
         _overheads(line, content),
+        tuple(rejected),
     )
 
 
-def _undisturbed(rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[str]]:
-    """Removes the points that `apenet calibrate` marked as disturbed, and adds a note."""
-    left = [row for row in rows if row.get("disturbed") is not True]
-    if not left or len(left) == len(rows):
-        return rows, []
-    return left, [
-        f"{len(rows) - len(left)} of {len(rows)} sizes were disturbed during the measurement and are left out"
-    ]
+def _refuse_failed(line: Line, content: dict[str, Any]) -> None:
+    """Refuses a measurement that says of itself that it has failed."""
+    cells = {key: _text(value) for key, value in content.items() if not isinstance(value, list | dict)}
+    found = quantities.first_mark(quantities.marks(list(cells)), line, list(cells.values()))
+    if found is not None:
+        raise line.error(Quoted(f"a measurement with {found.reason}"), "one that is valid: measure again")
+
+
+def _unmarked(line: Line, rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[Rejected]]:
+    """The points without those that are marked as invalid, as `apenet calibrate` marks disturbed ones; and these."""
+    left, rejected = [], []
+    for index, row in enumerate(rows):
+        names = list(row)
+        cells = ["" if row[name] is None else _text(row[name]) for name in names]
+        found = quantities.first_mark(quantities.marks(names), line, cells)
+        if found is None:
+            left.append(row)
+        else:
+            rejected.append(Rejected(line, f"points[{index}]: {found.reason}"))
+    return left, rejected
 
 
 def _test(line: Line, content: dict[str, Any]) -> tuple[str | None, str | None]:

@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from apenet.fit.formats.table import PassedOver, columns, is_row, titled
-from apenet.fit.measurement import PINGPONG, Point, Section
+from apenet.fit.formats.table import PassedOver, columns, is_row, marked, titled
+from apenet.fit.measurement import PINGPONG, Point, Rejected, Section
 from apenet.fit.text import Line, Quoted, positive, printed_resolution, whole
 
 FORM = "OSU"
@@ -61,10 +61,24 @@ def _section(lines: Sequence[Line]) -> Section:
         elif is_row(text):
             if header is None:
                 raise line.error(text, 'a line "# Size ..." with the units of the columns above the first row')
-            points.append(_point(line, header, known, pairs))
+            failed = _failed(line, header)
+            if failed is not None:
+                passed.rejected.append(failed)
+            else:
+                points.append(_point(line, header, known, pairs))
         elif text and not text.startswith("#"):
             passed.add(line)
-    return Section(known.program, FORM, known.test, tuple(points), title, tuple(passed.notes()))
+    notes = tuple(passed.notes())
+    return Section(known.program, FORM, known.test, tuple(points), title, notes, rejected=tuple(passed.rejected))
+
+
+def _failed(line: Line, header: Line) -> Rejected | None:
+    """The row if OSU's check of the received data (-c) has failed."""
+    words = line.text.split()
+    if re.search(r"\bValidation\s*$", header.text, re.IGNORECASE) and words[-1].lower() not in ("pass", "fail"):
+        raise line.error(words[-1], '"Pass" or "Fail" in the column Validation')
+    found = marked(line, words[1:])
+    return found and Rejected(line, f"Validation {found.reason}")
 
 
 def _known(title: Line) -> _Test:

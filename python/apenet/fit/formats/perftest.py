@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from apenet.fit.formats.table import PassedOver, columns, is_row
+from apenet.fit.formats.table import PassedOver, columns, is_row, marked
 from apenet.fit.measurement import PINGPONG, Point, Section
 from apenet.fit.text import Line, positive, printed_resolution, whole
 
@@ -47,7 +47,11 @@ def read(lines: Sequence[Line]) -> list[Section]:
                 sections.append(_finished(title, side, header, points, passed))
             header, points, passed = line, [], PassedOver()
         elif header is not None and is_row(line.text):
-            points.append(_point(line, header, _directions(title) if side is None else 1))
+            failed = marked(line, line.text.split())
+            if failed is not None:
+                passed.rejected.append(failed)
+            else:
+                points.append(_point(line, header, _directions(title) if side is None else 1))
         elif header is not None and line.text.strip() and not set(line.text.strip()) <= {"-"}:
             passed.add(line)
     if header is not None:
@@ -62,9 +66,10 @@ def _directions(title: Line | None) -> int:
 def _finished(title: Line | None, side: str | None, header: Line, points: list[Point], passed: PassedOver) -> Section:
     name = title.text.strip() if title is not None else "perftest"
     notes = list(passed.notes())
+    rejected = tuple(passed.rejected)
     if title is None:
         # The columns do not distinguish a bidirectional test from a unidirectional one, or a read from a write.
-        return Section(name, FORM, None, tuple(points), header, tuple(notes))
+        return Section(name, FORM, None, tuple(points), header, tuple(notes), rejected=rejected)
     if "Latency" in name:
         # The program halves round trips, except for reads and atomics, which are one request and one answer.
         test = "read" if name.startswith(("RDMA_Read", "Atomic")) else PINGPONG
@@ -72,8 +77,8 @@ def _finished(title: Line | None, side: str | None, header: Line, points: list[P
         test = "bidirectional" if _directions(title) > 1 else "unidirectional"
         notes.append("MB is 2^20 bytes, as perftest counts")
     if side is not None:
-        return Section(f"{name}, {side} results", FORM, test, tuple(points), header, tuple(notes))
-    return Section(name, FORM, test, tuple(points), title, tuple(notes))
+        return Section(f"{name}, {side} results", FORM, test, tuple(points), header, tuple(notes), rejected=rejected)
+    return Section(name, FORM, test, tuple(points), title, tuple(notes), rejected=rejected)
 
 
 def _point(line: Line, header: Line, directions: int) -> Point:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from apenet.fit.measurement import PINGPONG, Point
+from apenet.fit.measurement import PINGPONG, Point, Rejected
 from apenet.fit.text import Line, Quoted, positive, printed_resolution, whole
 
 SIZE, TIME, BANDWIDTH, CHANNELS = "size", "time", "bandwidth", "channels"
@@ -73,6 +73,24 @@ _TESTS = {
     "rtt": PINGPONG,
     "gap": "oneway",
 }
+# Columns in which a measurement marks its own rows, and what stands there. A status of zero is success.
+_VALID_NAMES = {"valid", "is_valid", "ok", "pass", "passed", "validation"}
+_INVALID_NAMES = {
+    "invalid",
+    "error",
+    "errors",
+    "defects",
+    "fail",
+    "failed",
+    "failures",
+    "disturbed",
+    "outlier",
+    "status",
+}
+_GOOD = {"pass", "passed", "ok", "valid", "success", "good"}
+_BAD = {"fail", "failed", "invalid", "bad", "timeout", "error"}
+_YES, _NO = {"true", "yes", "y"}, {"false", "no", "n"}
+_NOTHING = {"", "none", "null", "-"}
 EXAMPLE = "size_bytes,time_us or size_bytes,bandwidth_mib_s"
 MIB_OVER_MB = 2**20 / 10**6
 _AGREES = 0.03
@@ -209,6 +227,50 @@ def point(line: Line, columns: Columns, cells: Sequence[str], channels: int = 1)
     text = cells[columns.time.index]
     time = positive(line, text, columns.time.name) * columns.time.factor
     return Point(size, time, line, channels, printed_resolution(text) * columns.time.factor)
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A column in which rows are marked as valid or invalid."""
+
+    name: str
+    index: int
+    is_of_valid: bool
+
+    def rejected(self, line: Line, cells: Sequence[str]) -> Rejected | None:
+        """The row if it is marked as invalid. Raises MeasurementError for a mark that is not understood."""
+        cell = cells[self.index].strip()
+        text = cell.strip('"').lower()
+        if text in _GOOD or (text in _NOTHING and not self.is_of_valid):
+            return None
+        if text in _BAD:
+            is_valid = False
+        elif text in _YES | _NO:
+            is_valid = (text in _YES) == self.is_of_valid
+        elif re.fullmatch(r"[+-]?\d+(?:\.0*)?", text):
+            is_valid = (float(text) != 0) == self.is_of_valid
+        else:
+            raise line.error(
+                cell,
+                f'a mark in the column "{self.name}": true, false, pass, fail or a count; an uncertainty is '
+                f'named "{_key(self.name)}_us"',
+            )
+        return None if is_valid else Rejected(line, f"{self.name} {cell}")
+
+
+def marks(names: Sequence[str]) -> list[Mark]:
+    """The columns that mark rows as valid or invalid."""
+    found = []
+    for index, name in enumerate(names):
+        key = _key(name.strip().strip('"'))
+        if key in _VALID_NAMES | _INVALID_NAMES:
+            found.append(Mark(name.strip(), index, key in _VALID_NAMES))
+    return found
+
+
+def first_mark(marks: Sequence[Mark], line: Line, cells: Sequence[str]) -> Rejected | None:
+    """The row if one of these columns marks it as invalid."""
+    return next((found for mark in marks if (found := mark.rejected(line, cells)) is not None), None)
 
 
 def check_units(columns: Columns, rows: Sequence[tuple[Line, Sequence[str], Point]]) -> None:

@@ -6,9 +6,19 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from apenet.fit.measurement import Rejected
 from apenet.fit.text import Line
 
 _ROW = re.compile(r"[+-]?[0-9.,]|[+-]?(nan|inf)\b", re.IGNORECASE)
+
+_SHOWN = 60  # characters of a line that fit into a line of a report
+_FAILURE = re.compile(
+    r"\b(error|fail(ed|ure|s)?|abort(ed|ing)?|time-?out|timed out|killed|cancelled|mismatch|conflicting cpu frequency)"
+    r"\b",
+    re.IGNORECASE,
+)
+# OSU's column Validation; what IMB prints in place of a row's times; a host's own marks.
+_INVALID = re.compile(r"fail(?:ed)?|invalid|error|time-out\.?;?|out-of-mem\.?;?|int-overflow\.?;?", re.IGNORECASE)
 
 
 def is_row(text: str) -> bool:
@@ -18,22 +28,38 @@ def is_row(text: str) -> bool:
 
 @dataclass
 class PassedOver:
-    """Lines among the rows that are no rows, written by a batch system or a library into the same file."""
+    """Lines among the rows that are no points: written by a batch system or a library, or rows marked as invalid."""
 
     lines: list[Line] = field(default_factory=list)
+    rejected: list[Rejected] = field(default_factory=list)
 
     def add(self, line: Line) -> None:
         """Adds a line."""
         self.lines.append(line)
 
     def notes(self) -> Iterable[str]:
-        """A note of one sentence, or none."""
-        if self.lines:
-            first = self.lines[0]
-            what = "1 line is" if len(self.lines) == 1 else f"{len(self.lines)} lines are"
-            text = first.text.strip()
-            quoted = text if len(text) <= 60 else text[:57] + "..."  # noqa: PLR2004 (fits into a line of a report)
-            yield f'{what} no row of the table and skipped, the first in line {first.number}: "{quoted}"'
+        """Notes of one sentence: on the skipped lines, and on those that tell of a failure."""
+        if not self.lines:
+            return
+        first = self.lines[0]
+        what = "1 line is" if len(self.lines) == 1 else f"{len(self.lines)} lines are"
+        yield f"{what} no row of the table and skipped, the first in line {first.number}: {_quoted(first)}"
+        failed = next((line for line in self.lines if _FAILURE.search(line.text)), None)
+        if failed is not None:
+            yield f"{failed.file}:{failed.number} tells of a failure, the rows may be wrong: {_quoted(failed)}"
+
+
+def _quoted(line: Line) -> str:
+    text = line.text.strip()
+    return f'"{text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."}"'
+
+
+def marked(line: Line, words: Sequence[str]) -> Rejected | None:
+    """The row if the benchmark itself has marked it as invalid by a word."""
+    for word in words:
+        if _INVALID.fullmatch(word) is not None:
+            return Rejected(line, word.rstrip(".;"))
+    return None
 
 
 def titled(lines: Sequence[Line], title: re.Pattern[str]) -> list[Sequence[Line]]:
