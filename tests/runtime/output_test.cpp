@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <string>
@@ -17,6 +18,7 @@ class OutputTest : public testing::Test {
       for (auto& stream : rank) EXPECT_EQ(pipe(stream.data()), 0);
     }
     EXPECT_EQ(pipe(sink_.data()), 0);
+    EXPECT_GE(fcntl(sink_[1], F_SETPIPE_SZ, 1 << 20), 1 << 20);  // takes what one call passes on
     fcntl(sink_[0], F_SETFL, O_NONBLOCK);
     output_ = std::make_unique<Output>(std::vector<std::array<int, 2>>{{pipes_[0][0][0], pipes_[0][1][0]},
                                                                        {pipes_[1][0][0], pipes_[1][1][0]}},
@@ -105,6 +107,69 @@ TEST_F(OutputTest, EveryLineStartsWithItsRankIfTagged) {
   tagged.pass_all();
   EXPECT_EQ(passed_on(), "[1] one\n[1] \n[1] three");
   close(pipe_ends[1]);
+}
+
+// A rank that prints for ever without a line end does not fill the simulator's memory.
+TEST_F(OutputTest, OfALineWithoutAnEndOneMebibyteIsHeld) {
+  const std::string part(32768, 'x');
+  std::size_t passed = 0;
+  for (int i = 0; i < 33; ++i) {
+    say(0, 10, part);
+    output_->pass({10, 0});
+    for (std::string got = passed_on(); !got.empty(); got = passed_on()) passed += got.size();
+  }
+  EXPECT_EQ(passed, Output::most_unfinished_bytes);
+  output_->end(0, 10);
+  output_->pass({10, 0});
+  for (std::string got = passed_on(); !got.empty(); got = passed_on()) passed += got.size();
+  EXPECT_EQ(passed, 33 * part.size());
+}
+
+TEST_F(OutputTest, ALongLineIsCutAtTheSamePlaceHoweverThePipeIsRead) {
+  std::string text(Output::most_unfinished_bytes + 100, 'x');
+  text += "\nnext\n";
+  text.resize((text.size() / 16384 + 1) * 16384, 'y');
+  std::array<std::string, 2> printed;
+  for (const std::size_t step : {std::size_t{4096}, std::size_t{16384}}) {
+    std::array<int, 2> ends{};
+    ASSERT_EQ(pipe(ends.data()), 0);
+    const int file = memfd_create("printed", 0);
+    Output tagged({{ends[0], -1}}, {file, file}, true);
+    for (std::size_t done = 0; done < text.size(); done += step) {
+      ASSERT_EQ(write(ends[1], text.data() + done, step), static_cast<ssize_t>(step));
+      tagged.read(0, 0, 10);
+    }
+    tagged.end(0, 10);
+    tagged.pass_all();
+    std::string& got = printed[step == 4096 ? 0 : 1];
+    got.resize(2 * text.size());
+    got.resize(static_cast<std::size_t>(pread(file, got.data(), got.size(), 0)));
+    close(ends[1]);
+    close(file);
+  }
+  EXPECT_TRUE(printed[0] == printed[1]);
+  EXPECT_EQ(printed[0].find("\n[0] x"), Output::most_unfinished_bytes + 4);
+}
+
+// Lines that wait for other ranks are held in a file from a limit on, and come in the same order.
+TEST_F(OutputTest, ManyHeldLinesKeepTheirOrder) {
+  const std::string line = std::string(32766, 'z') + "\n";
+  const std::size_t count = Output::most_held_bytes / line.size() + 40;
+  for (std::size_t i = 0; i < count; ++i) {
+    std::string text = line;
+    text[0] = static_cast<char>('a' + i % 26);
+    say(1, static_cast<std::int64_t>(10 + i / 7), text);
+  }
+  say(0, 5, "first\n");
+  for (std::size_t i = 0; i < count / 7 + 1; ++i) {
+    output_->pass({static_cast<std::int64_t>(10 + i), 1});
+    std::string got;
+    for (std::string part = passed_on(); !part.empty(); part = passed_on()) got += part;
+    for (std::size_t k = 0; k < 7 && i * 7 + k < count; ++k) {
+      const std::size_t begin = (i == 0 ? 6 : 0) + k * line.size();
+      ASSERT_EQ(got.at(begin), static_cast<char>('a' + (i * 7 + k) % 26)) << i << " " << k;
+    }
+  }
 }
 
 TEST_F(OutputTest, OutputAfterTheEndIsNotLost) {

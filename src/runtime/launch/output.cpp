@@ -7,6 +7,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <optional>
+#include <span>
+#include <utility>
 
 namespace apenet {
 namespace {
@@ -46,33 +49,70 @@ void Output::read(std::uint32_t rank, int stream, std::int64_t time_ps) {
   if (fd < 0) return;
   std::string& unfinished = ranks_[rank].unfinished[static_cast<std::size_t>(stream)];
   std::array<char, 16384> buffer;
-  for (;;) {
+  for (std::size_t done = 0; done < most_read_bytes;) {
     const ssize_t count = ::read(fd, buffer.data(), buffer.size());
     if (count < 0 && errno == EINTR) continue;
     if (count < 0 && errno == EAGAIN) return;
-    if (count <= 0) break;
+    if (count <= 0) {
+      close(fd);
+      fd = -1;
+      return;
+    }
     const std::string_view text(buffer.data(), static_cast<std::size_t>(count));
-    const std::size_t line_end = text.rfind('\n');
+    done += text.size();
     const std::size_t before = unfinished.size();
     unfinished += text;
-    if (line_end != std::string_view::npos) take(rank, stream, time_ps, before + line_end + 1);
+    // Only the first line can be too long. It is cut at a fixed place, not where the pipe happened to end.
+    const std::size_t first_end = std::min(unfinished.find('\n', before), unfinished.size());
+    if (first_end >= most_unfinished_bytes) take(rank, stream, time_ps, most_unfinished_bytes);
+    const std::size_t last_end = unfinished.rfind('\n');
+    if (last_end != std::string::npos) take(rank, stream, time_ps, last_end + 1);
   }
-  close(fd);
-  fd = -1;
 }
 
 // Moves the first `size` bytes of the unfinished text to the finished lines.
 void Output::take(std::uint32_t rank, int stream, std::int64_t time_ps, std::size_t size) {
   if (size == 0) return;
   std::string& unfinished = ranks_[rank].unfinished[static_cast<std::size_t>(stream)];
-  std::string& lines = lines_[{time_ps, rank}][static_cast<std::size_t>(stream)];
-  for (std::size_t begin = 0; begin < size;) {
-    const std::size_t end = is_tagged_ ? std::min(unfinished.find('\n', begin), size - 1) + 1 : size;
-    if (is_tagged_) lines += "[" + std::to_string(rank) + "] ";
-    lines.append(unfinished, begin, end - begin);
-    begin = end;
+  HeldText& held = lines_[{time_ps, rank}][static_cast<std::size_t>(stream)];
+  if (!is_tagged_) {
+    hold(held, unfinished.substr(0, size));
+  } else {
+    std::string lines;
+    for (std::size_t begin = 0; begin < size;) {
+      const std::size_t end = std::min(unfinished.find('\n', begin), size - 1) + 1;
+      lines += "[" + std::to_string(rank) + "] ";
+      lines.append(unfinished, begin, end - begin);
+      begin = end;
+    }
+    // Other ranks may print before the line goes on, and what follows gets a tag of its own.
+    if (size == most_unfinished_bytes && lines.back() != '\n') lines += '\n';
+    hold(held, std::move(lines));
   }
   unfinished.erase(0, size);
+}
+
+void Output::hold(HeldText& held, std::string text) {
+  std::vector<HeldText::Piece>& pieces = held.pieces;
+  if (held_bytes_ + text.size() > most_held_bytes) {
+    const std::optional<std::uint64_t> place = spilled_.keep(std::as_bytes(std::span(text)));
+    if (place) {
+      const bool follows =
+          !pieces.empty() && pieces.back().bytes > 0 && pieces.back().place + pieces.back().bytes == *place;
+      if (follows) {
+        pieces.back().bytes += text.size();
+      } else {
+        pieces.push_back({.text = {}, .place = *place, .bytes = text.size()});
+      }
+      return;
+    }
+  }
+  held_bytes_ += text.size();
+  if (pieces.empty() || pieces.back().bytes > 0) {
+    pieces.push_back({.text = std::move(text)});
+  } else {
+    pieces.back().text += text;
+  }
 }
 
 void Output::pass(OutputKey earliest) {
@@ -102,7 +142,22 @@ void Output::pass_all() {
 }
 
 // Clears the text, even if it could not be written.
-void Output::write(int stream, std::string& text) {
+void Output::write(int stream, HeldText& held) {
+  std::string part;
+  for (HeldText::Piece& piece : held.pieces) {
+    write(stream, piece.text);
+    held_bytes_ -= piece.text.size();
+    for (std::uint64_t done = 0; done < piece.bytes; done += part.size()) {
+      part.resize(std::min<std::uint64_t>(most_unfinished_bytes, piece.bytes - done));
+      if (!spilled_.read(piece.place + done, std::as_writable_bytes(std::span(part)))) sink_error_ = EIO;
+      write(stream, part);
+    }
+    spilled_.release(piece.bytes);
+  }
+  held.pieces.clear();
+}
+
+void Output::write(int stream, std::string_view text) {
   const int fd = sinks_[static_cast<std::size_t>(stream)];
   std::size_t done = 0;
   while (done < text.size() && sink_error_ == 0) {
@@ -116,7 +171,6 @@ void Output::write(int stream, std::string& text) {
       sink_error_ = errno;
     }
   }
-  text.clear();
 }
 
 }  // namespace apenet

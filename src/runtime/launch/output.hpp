@@ -6,7 +6,10 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include "runtime/scheduler/spill_file.hpp"
 
 namespace apenet {
 
@@ -18,20 +21,38 @@ struct OutputKey {
   auto operator<=>(const OutputKey&) const = default;
 };
 
+// Text of one key, in pieces: in memory, or in the spill file.
+class HeldText {
+ public:
+  struct Piece {
+    std::string text;         // empty for spilled text
+    std::uint64_t place = 0;  // in the spill file
+    std::uint64_t bytes = 0;
+  };
+  std::vector<Piece> pieces;
+};
+
 // Holds complete lines until no line with a smaller key can follow. The output order therefore depends on the
 // keys only, not on when the pipes are read. Lines of one rank keep their order. The last line of a rank
-// needs no newline. If both streams go to one file, a rank's standard output at one time precedes its
-// standard error.
+// needs no newline, and of a line without an end most_unfinished_bytes are held at most: each such part
+// counts as a line. Lines beyond most_held_bytes are held in a file. If both streams go to one file, a rank's
+// standard output at one time precedes its standard error.
 class Output {
  public:
   // pipes: read ends of every rank's standard output and error, -1 for none; takes ownership. sinks: the
   // descriptors to which the output is forwarded. is_tagged: prefixes each line with its rank, as in "[3] ".
+  static constexpr std::size_t most_unfinished_bytes = std::size_t{1} << 20;
+  static constexpr std::size_t most_held_bytes = std::size_t{64} << 20;  // of all ranks
+  // A call of read() takes no more: a pipe holds a tenth of it, and its writer may go on for ever.
+  static constexpr std::size_t most_read_bytes = std::size_t{16} << 20;
+
   Output(std::vector<std::array<int, 2>> pipes, std::array<int, 2> sinks, bool is_tagged = false);
   ~Output();
   Output(const Output&) = delete;
   Output& operator=(const Output&) = delete;
 
-  // Reads one pipe until it is empty. time_ps: when the rank was last woken. Closes the pipe at end of file.
+  // Reads one pipe until it is empty, or has given most_read_bytes. time_ps: when the rank was last woken.
+  // Closes the pipe at end of file.
   void read(std::uint32_t rank, int stream, std::int64_t time_ps);
   [[nodiscard]] bool holds_lines() const { return !lines_.empty(); }
   // Forwards all lines with keys up to and including `earliest`. No line with a smaller key may follow; lines
@@ -52,14 +73,19 @@ class Output {
     Streams unfinished;  // text after the last newline
     bool ended = false;
   };
+  using HeldStreams = std::array<HeldText, 2>;
   void take(std::uint32_t rank, int stream, std::int64_t time_ps, std::size_t size);
-  void write(int stream, std::string& text);
+  void hold(HeldText& held, std::string text);
+  void write(int stream, HeldText& held);
+  void write(int stream, std::string_view text);
 
   std::vector<Rank> ranks_;
   std::array<int, 2> sinks_;
   bool in_one_file_;
   bool is_tagged_;
-  std::map<OutputKey, Streams> lines_;
+  std::map<OutputKey, HeldStreams> lines_;
+  std::size_t held_bytes_ = 0;  // in memory
+  SpillFile spilled_;
   int sink_error_ = 0;
 };
 

@@ -36,7 +36,8 @@ void Scheduler::complete(const Completion& completion) {
     event.inline_length = message::lock_bytes;
     std::memcpy(event.inline_data, pending.staging.data(), message::lock_bytes);
   }
-  if (event.kind == ipc::EventKind::sent && request.verb == ipc::RequestVerb::put) stage(pending, memory_);
+  if (event.kind == ipc::EventKind::sent && request.verb == ipc::RequestVerb::put)
+    pending_.stage(pending, memory_);
   event.key = request.key;
   // A card that names memory by its address alone says where the bytes lie.
   const bool has_address = request.interface != ipc::Interface::libfabric && request.key == 0;
@@ -55,7 +56,7 @@ void Scheduler::land(ProcessId /*source*/, std::uint64_t message) {
   if (!pending.land_due) return;
   const ipc::Request& request = pending.request;
   if ((request.flags & ipc::lock) == 0) permit(pending, shared_.regions(request.target));
-  move_bytes(pending, memory_);
+  pending_.move_bytes(pending, memory_);
   if (pending.fault != ipc::AccessFault::none) {
     ++totals_.failed_accesses;
     report_refusal(pending);

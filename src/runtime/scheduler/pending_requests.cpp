@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <span>
+#include <string>
 
 #include "runtime/scheduler/rank_error.hpp"
 
@@ -57,22 +58,64 @@ PendingRequest& PendingRequests::at(std::uint64_t number) {
 void PendingRequests::settle(std::uint64_t number) {
   PendingRequest& pending = at(number);
   if (pending.completions_due != 0 || pending.land_due) return;
-  if (pending.staging.size() > chunk_bytes) std::vector<std::byte>().swap(pending.staging);
+  if (pending.spilled_at) {
+    spilled_.release(pending.staged_bytes);
+    pending.spilled_at.reset();
+  }
+  if (pending.staging.size() > chunk_bytes) {
+    staged_bytes_ -= pending.staging.size();
+    std::vector<std::byte>().swap(pending.staging);
+  }
   free_.push_back(static_cast<std::uint32_t>(number & ((1U << index_bits) - 1)));
 }
 
-void stage(PendingRequest& pending, ProcessMemory& memory) {
+void PendingRequests::stage(PendingRequest& pending, ProcessMemory& memory) {
   if (pending.staged || !pending.land_due) return;
   pending.staged = true;
   pending.staged_bytes = 0;
   // Read in chunks: an invalid request may name more bytes than the process has.
   const auto bytes = static_cast<std::size_t>(pending.request.bytes);
+  if (bytes > chunk_bytes && bytes > most_staged_bytes - std::min(staged_bytes_, most_staged_bytes)) {
+    spill(pending, memory);
+    return;
+  }
   for (std::size_t done = 0; done < bytes && pending.fault == ipc::AccessFault::none; done += chunk_bytes) {
     const std::size_t part = std::min(chunk_bytes, bytes - done);
     pending.staging.resize(std::max(pending.staging.size(), done + part));
     note_access(pending, memory.read(pending.rank, pending.request.local_address + done,
                                      std::span(pending.staging).subspan(done, part)));
     pending.staged_bytes = done + part;
+  }
+  if (pending.staging.size() > chunk_bytes) staged_bytes_ += pending.staging.size();
+}
+
+void PendingRequests::spill(PendingRequest& pending, ProcessMemory& memory) {
+  const auto bytes = static_cast<std::size_t>(pending.request.bytes);
+  std::vector<std::byte> part(chunk_bytes);
+  for (std::size_t done = 0; done < bytes; done += chunk_bytes) {
+    const std::span chunk(part.data(), std::min(chunk_bytes, bytes - done));
+    note_access(pending, memory.read(pending.rank, pending.request.local_address + done, chunk));
+    if (pending.fault != ipc::AccessFault::none) return;
+    const std::optional<std::uint64_t> place = spilled_.keep(chunk);
+    if (!place)
+      throw RankError(pending.rank, "has put " + std::to_string(bytes) +
+                                        " bytes, which are held until they land, and " + SpillFile::folder() +
+                                        " has no room for them: name another folder by TMPDIR");
+    if (!pending.spilled_at) pending.spilled_at = place;
+    pending.staged_bytes = done + chunk.size();
+  }
+}
+
+void PendingRequests::unspill(PendingRequest& pending, ProcessMemory& memory) {
+  const ipc::Request& request = pending.request;
+  std::vector<std::byte> part(chunk_bytes);
+  for (std::size_t done = 0; done < pending.staged_bytes; done += chunk_bytes) {
+    const std::span chunk(part.data(), std::min(chunk_bytes, pending.staged_bytes - done));
+    if (!spilled_.read(*pending.spilled_at + done, chunk))
+      throw RankError(pending.rank,
+                      "has put bytes that cannot be read back from a file in " + SpillFile::folder());
+    note_access(pending, memory.write(request.target, request.remote_address + done, chunk));
+    if (pending.fault != ipc::AccessFault::none) return;
   }
 }
 
@@ -108,12 +151,16 @@ void execute_lock(PendingRequest& pending, ProcessMemory& memory) {
   pending.keep(std::as_bytes(std::span(&result, 1)));
 }
 
-void move_bytes(PendingRequest& pending, ProcessMemory& memory) {
+void PendingRequests::move_bytes(PendingRequest& pending, ProcessMemory& memory) {
   pending.land_due = false;
   const ipc::Request& request = pending.request;
   if (pending.fault != ipc::AccessFault::none) return;
   if ((request.flags & ipc::lock) != 0) {
     note_access(pending, memory.write(pending.rank, request.local_address, pending.staged_data()));
+    return;
+  }
+  if (pending.spilled_at) {
+    unspill(pending, memory);
     return;
   }
   if (pending.staged) {

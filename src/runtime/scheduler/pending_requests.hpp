@@ -3,11 +3,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "runtime/ipc/protocol.hpp"
 #include "runtime/scheduler/process_memory.hpp"
+#include "runtime/scheduler/spill_file.hpp"
 
 namespace apenet {
 
@@ -17,10 +19,11 @@ struct PendingRequest {
   std::uint32_t rank = 0;                           // the rank that posted it
   std::uint8_t completions_due = 0;                 // complete() calls still to come
   bool land_due = false;                            // put, get: the bytes have not been moved yet
-  bool staged = false;                              // put: the source bytes have been read into `staging`
+  bool staged = false;                              // put: the source bytes have been read
   ipc::AccessFault fault = ipc::AccessFault::none;  // if set, no bytes are moved
   std::vector<std::byte> staging;  // as long as ever needed: to clear it anew for each request takes time
-  std::size_t staged_bytes = 0;    // of `staging`
+  std::size_t staged_bytes = 0;    // of `staging`, or of the spill file
+  std::optional<std::uint64_t> spilled_at;  // staged bytes lie in the spill file, not in `staging`
 
   [[nodiscard]] std::span<const std::byte> staged_data() const { return {staging.data(), staged_bytes}; }
   void keep(std::span<const std::byte> bytes);  // in `staging`
@@ -35,22 +38,30 @@ class PendingRequests {
   [[nodiscard]] PendingRequest& at(std::uint64_t number);
   // Frees the request if nothing is due any more.
   void settle(std::uint64_t number);
+  // Reads a put's source bytes into the pending request. Call when the program is told that it may reuse the
+  // source. Throws RankError if they are more than the simulator may hold in memory, and the host has no room
+  // for them.
+  void stage(PendingRequest& pending, ProcessMemory& memory);
+  // Moves the bytes of a put or get to their destination.
+  void move_bytes(PendingRequest& pending, ProcessMemory& memory);
+
+  // Staged bytes of all ranks that are held in memory; the spill file holds what comes on top.
+  static constexpr std::size_t most_staged_bytes = std::size_t{256} << 20;
 
  private:
+  void spill(PendingRequest& pending, ProcessMemory& memory);
+  void unspill(PendingRequest& pending, ProcessMemory& memory);
   static constexpr std::uint64_t index_bits = 24;
   std::vector<PendingRequest> slab_;
   std::vector<std::uint32_t> free_;
   std::uint64_t generation_ = 0;
+  std::size_t staged_bytes_ = 0;  // in memory
+  SpillFile spilled_;
 };
 
 // Checks that the target has opened the memory that a put or get names by key, and resolves its address.
 void permit(PendingRequest& pending, const ipc::RegionTable& regions_of_target);
-// Reads a put's source bytes into the pending request. Call when the program is told that it may reuse the
-// source.
-void stage(PendingRequest& pending, ProcessMemory& memory);
 // Executes a lock at its target. Call after permit(), and before move_bytes() moves the result.
 void execute_lock(PendingRequest& pending, ProcessMemory& memory);
-// Moves the bytes of a put or get to their destination.
-void move_bytes(PendingRequest& pending, ProcessMemory& memory);
 
 }  // namespace apenet
