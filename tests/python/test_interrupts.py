@@ -129,3 +129,63 @@ apenet_command.main()
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (130, "apenet: interrupted\n")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
+def test_a_signal_that_is_ignored_at_the_start_stays_ignored(start_apenet, number):
+    """As under nohup, and in the background of a shell."""
+    program = "import sys; print('begun', flush=True); sys.stdin.read(); print('the end')"
+    ours, theirs = os.pipe()
+
+    def prepare() -> None:
+        signal.signal(number, signal.SIG_IGN)
+        os.close(theirs)
+
+    started = start_apenet("run", "-n", "1", "--", sys.executable, "-c", program, prepare=prepare, stdin=ours)
+    os.close(ours)
+    assert started.read_lines(1) == ["begun\n"]
+    started.process.send_signal(number)
+    time.sleep(0.05)  # what would end it has come before its input
+    os.close(theirs)
+    done = started.finish(SOON_S)
+    assert (done.returncode, done.stdout) == (0, "the end\n"), done.stderr
+
+
+def test_a_library_that_sets_handlers_takes_none_from_the_command(tmp_path):
+    source = tmp_path / "own.c"
+    source.write_text(
+        "#include <signal.h>\n#include <unistd.h>\nstatic void leave(int n) { (void)n; _exit(1); }\n"
+        "__attribute__((constructor)) static void begin(void) { signal(SIGTERM, leave); }\n"
+    )
+    library = tmp_path / "own.so"
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source], check=True)
+    program = (
+        "import os, signal\nfrom apenet.fit import calibrate\n"
+        "signal.signal(signal.SIGTERM, lambda *_: print('handled', flush=True))\n"
+        f"calibrate._load({str(library)!r})\nos.kill(os.getpid(), signal.SIGTERM)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "handled\n"), done.stderr
+
+
+def test_folders_of_killed_processes_are_removed_by_the_next(tmp_path):
+    """One that a living process holds stays."""
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    hold = (
+        "import sys\nfrom apenet.base.tempfolder import temporary_folder\nwith temporary_folder() as folder:\n"
+        "    (folder / 'file').touch()\n    print(folder, flush=True)\n    sys.stdin.read()\n"
+    )
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with (
+        subprocess.Popen([sys.executable, "-c", hold], env=environment, **pipes) as killed,
+        subprocess.Popen([sys.executable, "-c", hold], env=environment, **pipes) as living,
+    ):
+        left, kept = (Path(holder.stdout.readline().strip()) for holder in (killed, living))
+        killed.kill()
+        killed.wait()
+        assert left.is_dir()
+        done = subprocess.run([sys.executable, "-c", hold], env=environment, input="", check=True, text=True)
+        assert done.returncode == 0
+        assert sorted(tmp_path.iterdir()) == [kept]
+        living.stdin.close()
+    assert not list(tmp_path.iterdir())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ import numpy as np
 
 from apenet.base.errors import InputError
 from apenet.base.sizes import LARGEST_BYTES
+from apenet.base.tempfolder import temporary_folder
 from apenet.bench import conduits
 from apenet.bench.decomposition import place_of
 from apenet.bench.mpi import LARGEST_BYTES as MPI_LARGEST_BYTES
@@ -154,8 +154,8 @@ class _Runs:
         self, size: int, nodes: Sequence[int], options: Mapping[str, object], *, moved: float | None = None
     ) -> None:
         """Runs it once. `moved`: the bytes that the bandwidth counts, unless the program says."""
-        with tempfile.TemporaryDirectory(prefix="apenet-") as folder:
-            output = Path(folder) / "points.json"
+        with temporary_folder() as folder:
+            output = folder / "points.json"
             given = {"--test": self._request.test, "--bytes": size, "--output": output, **options}
             command: list[str | Path] = [self._program, *(str(part) for option in given.items() for part in option)]
             result = run_on(self._request, nodes, command, library=self._library, pin=self._pin)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import math
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ from apenet._core import version as __version__
 from apenet.base.errors import InputError
 from apenet.base.gather import gather_warnings
 from apenet.base.numbers import checked_seed, whole
+from apenet.base.tempfolder import temporary_folder
 from apenet.bench.decomposition import DIMENSIONS, Decomposition, decompose
 from apenet.bench.lattice import parse_lattice
 from apenet.bench.layers import build
@@ -181,8 +181,8 @@ class _Study:
         self, request: BenchRequest, parts: Decomposition, *, pin: bool | None, library: MpiChoice
     ) -> tuple[LqcdPoint, tuple[str, ...]]:
         """One run, and its warnings."""
-        with tempfile.TemporaryDirectory(prefix="apenet-") as folder:
-            output = Path(folder) / "point.json"
+        with temporary_folder() as folder:
+            output = folder / "point.json"
             options = {
                 "--lattice": "x".join(map(str, parts.whole)),
                 "--grid": "x".join(map(str, parts.grid)),

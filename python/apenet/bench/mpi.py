@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from apenet.base.errors import ApenetError, InputError, Interrupted
+from apenet.base.tempfolder import temporary_folder
 from apenet.bench.request import BenchRequest
 from apenet.bench.result import BenchResult, make_result
 from apenet.host.mpi_library import MpiChoice
@@ -43,8 +43,8 @@ def measure(
     program = compiled(SOURCE)
     points: list[tuple[int, float, float]] = []
     warnings: list[tuple[str, ...]] = []
-    with tempfile.TemporaryDirectory(prefix="apenet-") as folder:
-        output = Path(folder) / "points.jsonl"
+    with temporary_folder() as folder:
+        output = folder / "points.jsonl"
         for first, last in doubling_stretches(sizes):
             request.progress(first)
             command: list[str | Path] = [program, "--test", test, "--sizes", f"{first}:{last}", "--output", output]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 
 from apenet.base.errors import InputError
 from apenet.base.numbers import whole
+from apenet.base.tempfolder import temporary_folder
 from apenet.bench.layers import LAYERS, build, require_card
 from apenet.bench.mpi import run_on
 from apenet.bench.request import BenchRequest
@@ -94,13 +94,13 @@ def measure(
         if size < WORD_BYTES or size & (size - 1):
             raise InputError("sizes", size, f"powers of two from {WORD_BYTES} bytes: the table at each process")
         request.progress(size)
-        with tempfile.TemporaryDirectory(prefix="apenet-") as folder:
-            output = Path(folder) / "times.json"
+        with temporary_folder() as folder:
+            output = folder / "times.json"
             words = size // WORD_BYTES
             updates = request.iterations or UPDATES_A_WORD * words
             command: list[str | Path] = [program, str(words), str(updates), str(held), output]
             result = run_on(request, nodes, command, library=library, pin=pin)
-            times = [json.loads(path.read_text(encoding="utf-8")) for path in Path(folder).iterdir()]
+            times = [json.loads(path.read_text(encoding="utf-8")) for path in folder.iterdir()]
         whole_us = max(one["end_us"] for one in times) - min(one["begin_us"] for one in times)
         time_us = whole_us / sum(one["updates"] for one in times)
         points.append((size, time_us, WORD_BYTES / MIB / (time_us * 1e-6)))

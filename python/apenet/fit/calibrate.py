@@ -9,8 +9,10 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -155,7 +157,7 @@ def find_library(asked: Path | None = None) -> str:
     candidates = [SONAME, str(of_mpich)] if asked is None else [str(asked)]
     for candidate in candidates:
         try:
-            ctypes.CDLL(candidate)
+            _load(candidate)
         except (OSError, UnicodeError) as error:
             if asked is not None:
                 reason = str(error).rpartition(": ")[2] if isinstance(error, OSError) else "its name is no text"
@@ -167,6 +169,19 @@ def find_library(asked: Path | None = None) -> str:
         f"{SONAME}: neither this system nor this Python environment has it; install libfabric (Debian: libfabric1) or "
         "pip install mpich, or name the file with --libfabric"
     )
+
+
+def _load(library: str) -> None:
+    """Loads a library, which may set handlers of signals of its own, and sets those of this process again."""
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    is_main = threading.current_thread() is threading.main_thread()
+    handlers = {number: signal.getsignal(number) for number in numbers} if is_main else {}
+    try:
+        ctypes.CDLL(library)
+    finally:
+        for number, handler in handlers.items():
+            if handler is not None:
+                signal.signal(number, handler)
 
 
 def providers(library: str | None = None) -> dict[str, list[str]]:
@@ -209,7 +224,7 @@ def serve(
         finally:
             server.kill()
     if server.returncode != 0:
-        raise HostError(trouble.strip())
+        raise _failed(server.returncode, trouble)
 
 
 def calibrate(
@@ -279,15 +294,21 @@ def _start(command: Sequence[str]) -> subprocess.Popen[str]:
 def _finished(command: Sequence[str]) -> str:
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_LIST_LIMIT_S)
     if done.returncode != 0:
-        raise HostError(done.stderr.strip() or f"{command[0]} ended with status {done.returncode}")
+        raise _failed(done.returncode, done.stderr)
     return done.stdout
+
+
+def _failed(status: int, trouble: str) -> HostError:
+    """The error for a measuring program that has failed: what it said, or how it ended."""
+    ended = f"was ended by signal {-status}" if status < 0 else f"ended with status {status}"
+    return HostError(trouble.strip() or f"{PROGRAM.name}, the measuring program, {ended} without a word")
 
 
 def _port(server: subprocess.Popen[str]) -> int:
     line = server.stdout.readline() if server.stdout is not None else ""
     if not line:
         _, trouble = server.communicate()
-        raise HostError(trouble.strip() or "the measuring program did not start")
+        raise _failed(server.returncode, trouble)
     return int(line)
 
 
@@ -302,7 +323,7 @@ def _run_client(command: Sequence[str], progress: Callable[[str], None]) -> list
         finally:
             client.kill()
     if client.returncode != 0:
-        raise HostError(trouble.strip() or f"the measuring program ended with status {client.returncode}")
+        raise _failed(client.returncode, trouble)
     return results
 
 

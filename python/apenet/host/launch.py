@@ -388,9 +388,13 @@ def _raise_file_limit(ranks: int) -> None:
 
 @contextmanager
 def interrupts() -> Iterator[list[int]]:
-    """Collects SIGINT, SIGTERM and SIGHUP during a run, so that the run ends its ranks before this process exits."""
+    """Collects SIGINT, SIGTERM and SIGHUP during a run, so that the run ends its ranks before this process exits.
+
+    A signal that this process ignores, as under nohup or in the background of a shell, stays ignored.
+    """
     seen: list[int] = []
-    wanted = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    all_signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    wanted = [number for number in all_signals if signal.getsignal(number) != signal.SIG_IGN]
     if threading.current_thread() is not threading.main_thread():
         yield seen
         return
@@ -399,4 +403,5 @@ def interrupts() -> Iterator[list[int]]:
         yield seen
     finally:
         for number, handler in previous.items():
-            signal.signal(number, handler)
+            # None: a handler of a library in C, which cannot be set again from here.
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)

@@ -11,6 +11,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from apenet.base.tempfolder import remove_abandoned_folders
 from apenet.host.toolchain import WARDEN
 
 _NOTICE = struct.Struct("=iii")  # src/runtime/warden/notice.hpp
@@ -46,6 +47,9 @@ class Warden:
         """Starts the warden. `folder_variables` are set to a temporary folder that is removed at the end."""
         self.process_ids: list[int] = []
         self._processes = len(processes)
+        self._has_folder = bool(folder_variables)
+        if self._has_folder:
+            remove_abandoned_folders()
         plan = _plan(program, arguments, environment, processes, folder_variables)
         self._channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._process_id = 0
@@ -98,6 +102,8 @@ class Warden:
             with suppress(ChildProcessError):  # a host program that lets the system reap its children
                 os.waitpid(self._process_id, 0)
             self._process_id = 0
+        if self._has_folder:  # a warden that was killed has left it
+            remove_abandoned_folders()
 
 
 def _descriptors(process: Planned) -> Iterator[int]:

@@ -18,6 +18,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from apenet import _core, bench
 from apenet.base.errors import ApenetError, HostError
+from apenet.base.tempfolder import temporary_folder
 from apenet.bench.partitions import PartitionResult
 from apenet.host import parent
 from apenet.machine import machine as read_machine
@@ -181,12 +182,12 @@ def _workers(count: int) -> Iterator[list[_Worker[Any]]]:
     available = sorted(os.sched_getaffinity(0))
     workers: list[_Worker[Any]] = []
     resource_tracker.ensure_running()  # otherwise its start would unblock the signals
-    with tempfile.TemporaryDirectory(prefix="apenet-", ignore_cleanup_errors=True) as temporary:
+    with temporary_folder() as temporary:
         try:
             with _no_interruption():
                 # One core per worker: a run of an MPI program stays on one core, and two runs could choose the same.
                 cores = [{available[number % len(available)]} for number in range(count)]
-                workers += (_Worker(context, core, temporary) for core in cores)
+                workers += (_Worker(context, core, str(temporary)) for core in cores)
             yield workers
         finally:
             for worker in workers:

@@ -9,6 +9,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -34,29 +35,38 @@ namespace {
 
 constexpr int bad_use = 2;
 
-// A folder for temporary files of the run. The destructor removes it with its content.
+// A folder for temporary files of the run. The destructor removes it with its content. If the warden is
+// killed, the simulator or the next run removes it (python/apenet/base/tempfolder.py): its lock is free then.
 class Folder {
  public:
   Folder() = default;
   ~Folder() {
     std::error_code ignored;
     if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+    if (lock_ >= 0) close(lock_);
   }
   Folder(const Folder&) = delete;
   Folder& operator=(const Folder&) = delete;
 
   bool make() {
     const char* parent = std::getenv("TMPDIR");
-    std::string path = parent != nullptr && *parent != '\0' ? parent : "/tmp";
-    path += "/apenet-XXXXXX";
+    const std::string begin = parent != nullptr && *parent != '\0' ? parent : "/tmp";
+    // It gets the name by which others find it once it is locked.
+    std::string path = begin + "/apenet-new-XXXXXX";
     if (mkdtemp(path.data()) == nullptr) return false;
     path_ = path;
+    lock_ = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const std::string name = begin + "/apenet-session-" + path.substr(path.size() - 6);
+    if (lock_ < 0 || flock(lock_, LOCK_EX | LOCK_NB) != 0 || rename(path.c_str(), name.c_str()) != 0)
+      return true;
+    path_ = name;
     return true;
   }
   [[nodiscard]] const std::string& path() const { return path_; }
 
  private:
   std::string path_;
+  int lock_ = -1;
 };
 
 class Warden {
