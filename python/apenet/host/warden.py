@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import select
 import socket
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -94,6 +95,13 @@ class Warden:
     def fileno(self) -> int:
         """The descriptor of the channel on which notices arrive."""
         return self._channel.fileno()
+
+    def has_lost_one(self) -> bool:
+        """Whether a process that the warden started has ended, or the warden itself."""
+        if not select.select([self._channel], [], [], 0)[0]:
+            return False
+        notice = self._channel.recv(_NOTICE.size)
+        return not notice or (_NOTICE.unpack(notice)[0] == _ENDED and _NOTICE.unpack(notice)[1] in self.process_ids)
 
     def end(self) -> None:
         """Kills all processes and their descendants, and waits until they are gone."""

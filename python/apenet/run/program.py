@@ -21,7 +21,8 @@ from apenet.compute.charging import Charged, Job
 from apenet.compute.size import Size, parse_size
 from apenet.host import launch
 from apenet.host.client_server import as_client_and_server, is_client_server
-from apenet.host.mpi_library import Family, MpiChoice, choose_mpi, find_openmpi, loader_variables
+from apenet.host.mpi_library import Family, MpiChoice, choose_mpi, loader_variables
+from apenet.host.openmpi_launcher import OpenMpiLauncher
 from apenet.host.streams import OutputFolder
 from apenet.host.toolchain import find_program
 from apenet.machine import ENGINES, Machine
@@ -313,8 +314,9 @@ def _run(
     with ExitStack() as stack:
         sinks = _Sinks(stack, capture)
         options.output_fd, options.error_fd = sinks.descriptors
-        options.told_fd, tell_fd = _pipe(stack)
         lifeline, _ = _pipe(stack)
+        openmpi = OpenMpiLauncher(program, request.ranks, stack)
+        options.start_launcher = openmpi.start
         try:
             session = _core.Session(description, list(request.nodes), options)
         except ValueError as error:
@@ -322,25 +324,22 @@ def _run(
         except RuntimeError as error:  # the core's system_error: memory, or descriptors
             raise LimitError(f"this run cannot start: {error} (see ulimit -a)") from error
         environment = {**launch.rank_environment(session.mapping_path, lifeline, program, loaded), **extra}
-        if request.mpi == "openmpi":
-            launched = launch.start_openmpi(
-                find_openmpi(program), program, request.command, request.ranks, environment, tell_fd, folder
-            )
-        else:
-            started: tuple[Path, Sequence[str]] = (program, request.command)
-            if is_client_server(program, request.ranks):
-                started = as_client_and_server(*started)
-            launched = launch.start_ranks(*started, request.ranks, environment, folder)
+        openmpi.environment = environment
+        started: tuple[Path, Sequence[str]] = (program, request.command)
+        if is_client_server(program, request.ranks):
+            started = as_client_and_server(*started)
+        launched = launch.start_ranks(*started, request.ranks, environment, folder)
         stack.callback(launched.end)
         seen = stack.enter_context(launch.interrupts())
 
         def is_interrupted() -> bool:
             look()
+            openmpi.look()
             return bool(seen)
 
         warden = launched.warden
-        report = session.run(launched.ranks, launched.launcher_id, warden.process_id, warden.fileno(), is_interrupted)
-        os.write(options.error_fd, launched.launcher_words())
+        report = session.run(launched.ranks, 0, warden.process_id, warden.fileno(), is_interrupted)
+        os.write(options.error_fd, openmpi.words())
         stdout, stderr = sinks.contents()
     return _result(request, report, began, stdout, stderr)
 

@@ -38,7 +38,7 @@ void HoldUps::note_busy() {
 void HoldUps::leave_out_sleepers() {
   if (!busy_since_) return;
   const std::vector<std::uint32_t> ranks = scheduler_.held_up_by();
-  const int launcher_id = server_.processes().launcher_id();
+  const int launcher_id = server_.launcher_id();
   if (ranks.empty() || !sleep_.are_asleep(ranks, scheduler_.process_ids(), launcher_id)) return;
   if (scheduler_.leave_out(ranks, [&] { return sleep_.still_asleep(ranks); })) sleep_.note_left_out(ranks);
 }
@@ -76,7 +76,7 @@ std::string HoldUps::outside_wait(const std::vector<int>& rank_processes) {
   const std::vector<std::uint32_t> ranks = scheduler_.left_out();
   if (ranks.empty()) return {};
   std::vector<int> with_launcher = rank_processes;
-  with_launcher.push_back(server_.processes().launcher_id());
+  with_launcher.push_back(server_.launcher_id());
   const std::map<int, std::uint32_t> family = families(with_launcher);
   HostWaits waits(rank_processes, family, [this](std::uint32_t rank) { return server_.in_barrier(rank); });
   for (const auto& [process_id, rank] : family) {

@@ -66,7 +66,7 @@ bool HostDeadlock::look(const std::vector<int>& processes) {
     if (state && is_awake(state->state)) return false;
   }
   std::vector<int> with_launcher = processes;
-  with_launcher.push_back(server_.processes().launcher_id());
+  with_launcher.push_back(server_.launcher_id());
   family_ = families(with_launcher);
   for (const auto& [process_id, rank] : family_) {
     for (const int thread_id : threads_of(process_id)) {

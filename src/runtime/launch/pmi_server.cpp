@@ -38,8 +38,10 @@ std::map<std::string, std::string, std::less<>> parse_fields(std::string_view li
     if (equals == std::string_view::npos) break;
     const std::string key{line.substr(0, equals)};
     line.remove_prefix(equals + 1);
-    // Values contain no blanks, except the message of an abort, which is the last field.
-    const std::size_t end = key == "error_msg" ? line.size() : std::min(line.find(' '), line.size());
+    // Values contain no blanks, except the message of an abort and the name of a file, which are the last
+    // field.
+    const std::size_t end =
+        key == "error_msg" || key == "library" ? line.size() : std::min(line.find(' '), line.size());
     fields[key] = std::string{line.substr(0, end)};
     line.remove_prefix(end);
   }
@@ -55,8 +57,11 @@ int parse_exit_code(const std::string& text) {
 }  // namespace
 
 // MPI libraries also use this name for files in /dev/shm, so concurrent runs need different names.
-PmiServer::PmiServer(std::vector<int> fds)
-    : fds_(std::move(fds)), ranks_(fds_.size()), space_name_("apenet_" + std::to_string(getpid())) {
+PmiServer::PmiServer(std::vector<int> fds, FindLauncher find_launcher)
+    : fds_(std::move(fds)),
+      find_launcher_(std::move(find_launcher)),
+      ranks_(fds_.size()),
+      space_name_("apenet_" + std::to_string(getpid())) {
   if (!topology_.path().empty()) values_["PMI_hwloc_xmlfile"] = topology_.path();
   // Nodes 0 to size-1 with one rank each: Intel MPI would put the ranks into shared memory, where those that
   // wait at its end could not be told from those that compute. The shim knows which ranks share a node.
@@ -151,6 +156,9 @@ void PmiServer::handle(std::uint32_t rank, std::string_view line) {
                                            : "cmd=lookup_result rc=0 info=ok port=" + found->second);
   } else if (command == "finalize") {
     answer(rank, "cmd=finalize_ack rc=0");
+  } else if (command == "apenet_launcher" && find_launcher_) {
+    ranks_[rank].spoke = true;
+    answer(rank, "cmd=apenet_launcher_result " + find_launcher_(rank, field("library")));
   } else if (command == "abort") {
     aborts_.push_back({rank, parse_exit_code(field("exitcode")), field("error_msg")});
   } else {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -18,7 +19,10 @@ namespace apenet {
 class PmiServer {
  public:
   // One descriptor per rank; -1 if the rank uses another process manager.
-  explicit PmiServer(std::vector<int> fds);
+  // `find_launcher` says where a rank, whose MPI library is this file, gets the variables of its own
+  // launcher: the fields of the answer.
+  using FindLauncher = std::function<std::string(std::uint32_t rank, const std::string& library)>;
+  explicit PmiServer(std::vector<int> fds, FindLauncher find_launcher = {});
   ~PmiServer();
   PmiServer(const PmiServer&) = delete;
   PmiServer& operator=(const PmiServer&) = delete;
@@ -54,6 +58,7 @@ class PmiServer {
   bool is_answered(std::uint32_t rank, std::string_view line);
 
   std::vector<int> fds_;
+  FindLauncher find_launcher_;
   // Keys with numbers in sequence, which a rank reads one after the other.
   struct Row {
     std::string prefix{};

@@ -40,7 +40,9 @@ RankServer::RankServer(SharedMemory& shared, Scheduler& scheduler, Verdict& verd
     : scheduler_(scheduler),
       verdict_(verdict),
       count_(static_cast<std::uint32_t>(ranks.size())),
-      pmi_(pmi_fds(ranks)),
+      start_launcher_(options.start_launcher),
+      pmi_(pmi_fds(ranks),
+           [this](std::uint32_t rank, const std::string& library) { return find_launcher(rank, library); }),
       output_(scheduler, pipes(ranks), {options.output_fd, options.error_fd}, options.tag_output),
       failure_watch_(shared, scheduler, pmi_, count_),
       processes_(ranks, launcher_id, warden_fd, options.told_fd, poller_, scheduler.tree(),
@@ -91,6 +93,17 @@ void RankServer::serve_pmi(std::uint32_t rank) {
   } catch (const RankError& error) {
     failure_watch_.note(error);
   }
+}
+
+std::string RankServer::find_launcher(std::uint32_t rank, const std::string& library) {
+  if (!start_launcher_) return "rc=-1 msg=this run cannot start one";
+  if (!late_launcher_) late_launcher_ = start_launcher_(library);
+  if (rank < late_launcher_->pipes.size()) return "rc=0 path=" + late_launcher_->pipes[rank];
+  return "rc=-1 msg=" + late_launcher_->refused;
+}
+
+int RankServer::launcher_id() const {
+  return late_launcher_ ? late_launcher_->process_id : processes_.launcher_id();
 }
 
 void RankServer::on_end(std::uint32_t rank) {

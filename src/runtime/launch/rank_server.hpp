@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "runtime/launch/failure_watch.hpp"
@@ -48,16 +50,21 @@ class RankServer {
   [[nodiscard]] bool in_barrier(std::uint32_t rank) const { return pmi_.in_barrier(rank); }
   // The rank has spoken with the process manager.
   [[nodiscard]] bool spoke(std::uint32_t rank) const { return pmi_.spoke(rank); }
+  // The process that starts ranks, or serves those of another MPI library; 0 for none.
+  [[nodiscard]] int launcher_id() const;
   // The rank's process group.
   [[nodiscard]] int group_of(std::uint32_t rank) const;
 
  private:
   void serve_pmi(std::uint32_t rank);
   void on_end(std::uint32_t rank);
+  std::string find_launcher(std::uint32_t rank, const std::string& library);
 
   Scheduler& scheduler_;
   Verdict& verdict_;
   std::uint32_t count_;
+  std::function<LateLauncher(const std::string& library)> start_launcher_;
+  std::optional<LateLauncher> late_launcher_;
   Poller poller_;
   PmiServer pmi_;
   OutputPump output_;

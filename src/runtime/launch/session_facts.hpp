@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,6 +17,14 @@ namespace apenet {
 // The cores of a run once virtual time has begun: one or several, as its ranks hand over or compute; one;
 // all.
 enum class CoreUse : std::uint8_t { adaptive, one, all };
+
+// An MPI library's own launcher, started for ranks that already run.
+struct LateLauncher {
+  int process_id = 0;
+  std::string refused;  // why it cannot be started; empty if it has been
+  std::vector<std::string>
+      pipes;  // one per rank: the variables that the launcher gives its process of that rank
+};
 
 struct SessionOptions {
   ipc::ComputeMode compute = ipc::ComputeMode::none;
@@ -36,6 +45,8 @@ struct SessionOptions {
   bool tag_output = false;  // prefix each line with its rank, as in "[3] "
   // Read end of the pipe on which the ranks' wrappers report their ends (launch/told.hpp).
   int told_fd = -1;
+  // Starts the launcher that belongs to this library file. Called at most once.
+  std::function<LateLauncher(const std::string& library)> start_launcher;
 };
 
 // The supervisor that has started all processes of a run (docs/internals/warden.md). Without one, the caller

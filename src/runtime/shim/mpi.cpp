@@ -13,25 +13,11 @@
 #include "runtime/shim/computation.hpp"
 #include "runtime/shim/cycle_counter.hpp"
 #include "runtime/shim/mpi_library.hpp"
+#include "runtime/shim/mpi_world.hpp"
 #include "runtime/shim/real.hpp"
 
 namespace apenet::shim {
 namespace {
-
-// Records the first line of the library's version string.
-void note_version(ipc::Client& client) {
-  std::string text(8192, '\0');  // MPICH's MPI_MAX_LIBRARY_VERSION_STRING, the longest of all libraries
-  int length = 0;
-  call(profiling_symbol("PMPI_Get_library_version"), text.data(), &length);
-  text.resize(std::min(text.find_first_of(std::string{"\n\0", 2}), sizeof(ipc::Identity::library) - 1));
-  std::replace(text.begin(), text.end(), '\t', ' ');
-  std::memcpy(client.block().identity.library, text.c_str(), text.size() + 1);
-}
-
-// Recognises MPICH by its process manager.
-bool is_mpich() {
-  return std::getenv("PMI_FD") != nullptr;
-}
 
 // Ends the process if a setting would let MPICH's messages bypass the simulated network, or let its processes
 // wait for each other in shared memory, which the shim does not share (segments.cpp). Checked here because
@@ -103,6 +89,7 @@ void begin(ipc::Client& client, bool has_world) {
   if (client.block().identity.initialised != 0) return;
   note_version(client);
   note_library(client.notes(), has_world);
+  if (has_world) check_world(client);
   client.start();
   begin_cycle_counter();
 }
@@ -116,6 +103,7 @@ int initialise(const void* caller, const char* function, Arguments... arguments)
   ipc::Client* client = ipc::Client::instance();
   const ProgramCall program_call(caller, function + 1, Callee::library);  // without the P of PMPI_
   if (client != nullptr) {
+    find_process_manager(*client);
     refuse_bypass();
     keep_lines();
   }

@@ -27,17 +27,17 @@ int search_object(dl_phdr_info* object, std::size_t /*size*/, void* data) {
   return search.found != nullptr ? 1 : 0;
 }
 
-const char* library_file() {
-  Dl_info info{};
-  return dladdr(profiling_symbol("PMPI_Init"), &info) == 0 || info.dli_fname == nullptr ? "" : info.dli_fname;
-}
-
 Abi find_abi() {
   if (openmpi_object("ompi_mpi_comm_world") != 0) return Abi::openmpi;
   return std::strstr(library_file(), "libmpi_abi") != nullptr ? Abi::standard : Abi::mpich;
 }
 
 }  // namespace
+
+const char* library_file() {
+  Dl_info info{};
+  return dladdr(profiling_symbol("PMPI_Init"), &info) == 0 || info.dli_fname == nullptr ? "" : info.dli_fname;
+}
 
 Abi abi() {
   static const Abi found = find_abi();

@@ -20,6 +20,9 @@ enum class Abi : std::uint8_t { mpich, standard, openmpi };
 // Of the loaded library.
 Abi abi();
 
+// The file of the loaded library; empty if unknown.
+const char* library_file();
+
 // Returns the address of a predefined object of Open MPI, or 0 in another library.
 std::uint64_t openmpi_object(const char* name);
 

@@ -1,0 +1,109 @@
+"""Open MPI's own launcher, which its library needs as process manager.
+
+Which MPI a rank uses is known for certain when it calls MPI_Init: scripts and interpreters load their library late. So
+every rank starts with the simulator as its process manager (PMI-1), which Open MPI does not speak. Its MPI_Init asks
+the simulator for the launcher (src/runtime/shim/mpi_world.cpp), which then starts a process for each rank that only
+passes on the variables that the launcher gave it. The rank takes them over, and is that process for the launcher.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+
+from apenet import _core
+from apenet.base.errors import HostError
+from apenet.host.mpi_library import find_launcher
+from apenet.host.toolchain import search_path
+from apenet.host.warden import Planned, Warden
+
+# Variables of ranks that the launcher must not have: it loads no library of theirs.
+_RANK_ONLY = ("LD_PRELOAD", "APENET_LIFELINE", "APENET_MAPPING", "APENET_RECORD")
+
+# Only the matching layer over libfabric.
+_PARAMETERS = {
+    "OMPI_MCA_pml": "cm",
+    "OMPI_MCA_mtl": "ofi",
+    "OMPI_MCA_btl": "self,ofi",
+    "OMPI_MCA_osc": "^ucx",
+}
+
+# The folder of its session files, which remain if the launcher is killed: of Open MPI 5, and of its releases before.
+_FOLDERS = ("PRTE_MCA_prte_tmpdir_base", "OMPI_MCA_orte_tmpdir_base")
+
+# Stays, because the launcher ends when its processes have ended. Arguments: a pipe for each rank.
+_PROCESS = """
+shift "$OMPI_COMM_WORLD_RANK"
+cat /proc/$$/environ >"$1"
+printf 'APENET_END=1\\0' >"$1"
+while :; do sleep 1000000; done
+"""
+
+
+class OpenMpiLauncher:
+    """Starts the launcher when a rank asks for it."""
+
+    def __init__(self, program: Path, ranks: int, stack: ExitStack) -> None:
+        """The launcher's processes and pipes live as long as the stack."""
+        self.environment: Mapping[str, str] = {}
+        """The environment of the ranks."""
+        self._program = program
+        self._ranks = ranks
+        self._stack = stack
+        self._said = -1
+        self._warden: Warden | None = None
+        self._write_ends: list[int] = []
+
+    def start(self, library: str) -> _core.LateLauncher:
+        """Starts the launcher of the installation to which this library belongs."""
+        folders = [self._program.parent, *map(Path, search_path().split(os.pathsep))]
+        environment = {name: value for name, value in self.environment.items() if name not in _RANK_ONLY} | _PARAMETERS
+        try:
+            launcher = find_launcher(Path(library), folders)
+            read_ends = self._open_pipes()
+            command = [str(launcher), "--oversubscribe", "--bind-to", "none", "-n", str(self._ranks)]
+            if os.geteuid() == 0:
+                command.append("--allow-run-as-root")
+            command += ["/bin/sh", "-c", _PROCESS, "sh", *map(_path_of, self._write_ends)]
+            self._said = os.memfd_create("apenet-launcher")
+            self._stack.callback(os.close, self._said)
+            nothing = os.open(os.devnull, os.O_RDONLY)
+            self._stack.callback(os.close, nothing)
+            planned = Planned((nothing, self._said, self._said))
+            self._warden = Warden(launcher, command, environment, [planned], _FOLDERS)
+            self._stack.callback(self._warden.end)
+            self._warden.start()
+        except (HostError, OSError) as error:
+            return _core.LateLauncher(refused=" ".join(str(error).split()))
+        return _core.LateLauncher(self._warden.process_ids[0], pipes=[_path_of(end) for end in read_ends])
+
+    def _open_pipes(self) -> list[int]:
+        read_ends = []
+        for _ in range(self._ranks):
+            read_end, write_end = os.pipe()
+            self._stack.callback(os.close, read_end)
+            self._write_ends.append(write_end)
+            read_ends.append(read_end)
+        self._stack.callback(self._close_write_ends)
+        return read_ends
+
+    def _close_write_ends(self) -> None:
+        for write_end in self._write_ends:
+            os.close(write_end)
+        self._write_ends = []
+
+    def look(self) -> None:
+        """Closes the pipes if the launcher has ended, so that no rank waits for it."""
+        if self._warden is not None and self._write_ends and self._warden.has_lost_one():
+            self._close_write_ends()
+
+    def words(self) -> bytes:
+        """What the launcher has printed: errors in MPI, or why it could not start."""
+        return b"" if self._said < 0 else os.pread(self._said, os.fstat(self._said).st_size, 0)
+
+
+def _path_of(descriptor: int) -> str:
+    """The path by which other processes of this user open a descriptor of this one."""
+    return f"/proc/{os.getpid()}/fd/{descriptor}"

@@ -1,0 +1,168 @@
+#include "runtime/shim/mpi_world.hpp"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <link.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+#include "runtime/shim/mpi_library.hpp"
+
+namespace apenet::shim {
+namespace {
+
+constexpr const char* manager_variable = "PMI_FD";
+
+// The last variable that the launcher's process sends (late_launcher.py).
+constexpr std::string_view last_variable{"APENET_END=1\0", 13};
+
+[[noreturn]] void refuse_library(const ipc::Client& client, const std::string& why) {
+  constexpr std::uint32_t most_named = 4;
+  if (client.rank() < most_named)
+    std::fprintf(stderr, "apenet: rank %u: the MPI library %s %s\n", client.rank(), library_file(),
+                 why.c_str());
+  std::_Exit(2);
+}
+
+std::string read_until(int fd, std::string_view end) {
+  std::string text;
+  char buffer[4096];
+  while (!text.ends_with(end)) {
+    const ssize_t count = read(fd, buffer, sizeof buffer);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return {};
+    text.append(buffer, static_cast<std::size_t>(count));
+  }
+  return text;
+}
+
+std::string ask_manager(int fd, const std::string& question) {
+  const std::string line = question + "\n";
+  if (write(fd, line.data(), line.size()) != static_cast<ssize_t>(line.size())) return {};
+  std::string answer = read_until(fd, "\n");
+  if (!answer.empty()) answer.pop_back();
+  return answer;
+}
+
+// What follows `key` in the line.
+std::string field(const std::string& line, std::string_view key) {
+  const std::size_t at = line.find(key);
+  return at == std::string::npos ? std::string{} : line.substr(at + key.size());
+}
+
+// The variables of Open MPI, its runtime and its process manager.
+bool is_of_launcher(std::string_view variable) {
+  constexpr std::string_view prefixes[] = {"OMPI_", "OPAL_", "ORTE_", "PMIX_", "PRTE_"};
+  return std::any_of(std::begin(prefixes), std::end(prefixes),
+                     [&](std::string_view prefix) { return variable.starts_with(prefix); });
+}
+
+void take_over(const std::string& variables) {
+  for (std::size_t at = 0; at < variables.size();) {
+    const std::string variable = variables.c_str() + at;
+    at += variable.size() + 1;
+    const std::size_t equals = variable.find('=');
+    if (equals == std::string::npos || !is_of_launcher(variable)) continue;
+    setenv(variable.substr(0, equals).c_str(), variable.c_str() + equals + 1, 1);
+  }
+  for (const char* ours : {manager_variable, "PMI_RANK", "PMI_SIZE"}) unsetenv(ours);
+}
+
+// Whether the program asked for libmpich.so.12 and got the library of this package (mpich_name.c).
+bool stands_in() {
+  Dl_info own{};
+  if (dladdr(reinterpret_cast<const void*>(&stands_in), &own) == 0 || own.dli_fname == nullptr) return false;
+  const std::string shim = own.dli_fname;
+  const std::string name = shim.substr(0, shim.rfind('/') + 1) + "mpich/libmpich.so.12";
+  void* handle = dlopen(name.c_str(), RTLD_NOLOAD | RTLD_LAZY);
+  if (handle != nullptr) dlclose(handle);
+  return handle != nullptr;
+}
+
+// The networks whose libraries are loaded.
+struct Networks {
+  bool libfabric = false;
+  bool ucx = false;
+};
+
+int note_network(dl_phdr_info* object, std::size_t /*size*/, void* data) {
+  auto& found = *static_cast<Networks*>(data);
+  const std::string_view path = object->dlpi_name == nullptr ? "" : object->dlpi_name;
+  const std::string_view name = path.substr(path.rfind('/') + 1);
+  found.libfabric = found.libfabric || name.starts_with("libfabric");
+  found.ucx = found.ucx || name.starts_with("libucp.");
+  return 0;
+}
+
+// An MPICH with UCX alone, as Debian's. Its ranks would wait for each other in its MPI_Init if one of them
+// were refused only after it. A libfabric that is a part of MPICH exports its functions.
+bool has_ucx_alone() {
+  Networks found;
+  dl_iterate_phdr(note_network, &found);
+  if (!found.ucx || found.libfabric || abi() == Abi::openmpi) return false;
+  void* library = dlopen(library_file(), RTLD_NOLOAD | RTLD_LAZY);
+  const bool exports = library != nullptr && dlsym(library, "fi_getinfo") != nullptr;
+  if (library != nullptr) dlclose(library);
+  return !exports;
+}
+
+constexpr const char* past_the_network =
+    "does not use libfabric, so its messages would go past the simulated network; --mpi mpich puts this "
+    "environment's MPICH in its place, unless the program's RPATH leads to it";
+
+}  // namespace
+
+bool is_mpich() {
+  return std::getenv(manager_variable) != nullptr;
+}
+
+void find_process_manager(const ipc::Client& client) {
+  if (client.size() > 1 && has_ucx_alone()) refuse_library(client, past_the_network);
+  if (!is_mpich() || abi() != Abi::openmpi) return;
+  const int fd = std::atoi(std::getenv(manager_variable));
+  const std::string answer = ask_manager(fd, std::string("cmd=apenet_launcher library=") + library_file());
+  const std::string path = field(answer, " path=");
+  if (path.empty()) refuse_library(client, "needs its own launcher: " + field(answer, " msg="));
+  const int source = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const std::string variables = source < 0 ? std::string{} : read_until(source, last_variable);
+  if (source >= 0) close(source);
+  if (variables.empty())
+    refuse_library(client, "needs its own launcher, which has ended at its start; its words follow");
+  take_over(variables);
+}
+
+void note_version(ipc::Client& client) {
+  std::string text(8192, '\0');  // MPICH's MPI_MAX_LIBRARY_VERSION_STRING, the longest of all libraries
+  int length = 0;
+  call(profiling_symbol("PMPI_Get_library_version"), text.data(), &length);
+  text.resize(std::min(text.find_first_of(std::string{"\n\0", 2}), text.size()));
+  if (stands_in()) text += ", in place of the program's libmpich.so.12";
+  text.resize(std::min(text.size(), sizeof(ipc::Identity::library) - 1));
+  std::replace(text.begin(), text.end(), '\t', ' ');
+  std::memcpy(client.block().identity.library, text.c_str(), text.size() + 1);
+}
+
+void check_world(ipc::Client& client) {
+  int size = 0;
+  call(profiling_symbol("PMPI_Comm_size"), static_cast<Word>(client.notes().library.world.get()), &size);
+  const std::string library = std::string("(") + client.block().identity.library + ")";
+  if (size != static_cast<int>(client.size())) {
+    refuse_library(client,
+                   library + " began a world of size " + std::to_string(size) + ", but the run has " +
+                       std::to_string(client.size()) +
+                       " ranks: PMI_FD, PMI_RANK and PMI_SIZE must reach the program, and its library must "
+                       "use them, as MPICH and Intel MPI do, or be Open MPI");
+  }
+  if (size > 1 && client.block().identity.used_network == 0) {
+    refuse_library(client, library + " " + past_the_network);
+  }
+}
+
+}  // namespace apenet::shim

@@ -1,0 +1,25 @@
+// The world that MPI_Init makes: the process manager through which its ranks meet, and what a run requires of
+// it.
+#pragma once
+
+#include "runtime/ipc/client.hpp"
+
+namespace apenet::shim {
+
+// Whether the library speaks with the process manager that every rank is started with (PMI-1), as MPICH does.
+// Open MPI needs its own launcher.
+bool is_mpich();
+
+// Gives Open MPI the process manager that it needs, unless its launcher has started the rank: the simulator
+// starts that launcher, and the rank takes over what the launcher tells its own process of the same rank in
+// variables. Call before the library initialises itself.
+void find_process_manager(const ipc::Client& client);
+
+// Records the first line of the library's version string, and whose place the library takes.
+void note_version(ipc::Client& client);
+
+// Ends the process with a message if the world is not that of the run, or if its messages would go past the
+// simulated network. Requires note_library().
+void check_world(ipc::Client& client);
+
+}  // namespace apenet::shim
