@@ -9,11 +9,13 @@
 // left something behind that a fork would not copy (threads, timers), or would share (memory, open files), or
 // has written something, the process ends without a report. The front end (python/apenet/host/launch.py) then
 // starts each rank by itself.
+#include <alloca.h>
 #include <fcntl.h>
 #include <stdio_ext.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/single_threaded.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -322,6 +324,19 @@ using Main = int (*)(int, char**, char**);
 using Hook = void (*)();
 using StartMain = int (*)(Main, int, char**, Hook, Hook, Hook, void*);
 
+// The arguments and variables of a program lie above its stack, so their lengths decide where its frames lie,
+// and with them its buffers: variables of users, paths, process ids. A card that translates addresses sees
+// pages. So the stack of main() begins at a multiple of this, below any usual environment.
+constexpr std::size_t stack_unit = std::size_t{256} * 1024;
+// With less, a program needs its stack for itself.
+constexpr rlim_t least_stack = 8 * stack_unit;
+
+std::size_t bytes_above_unit(const void* stack) {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur < least_stack) return 0;
+  return reinterpret_cast<std::uintptr_t>(stack) % stack_unit;
+}
+
 }  // namespace
 }  // namespace apenet::shim
 
@@ -331,5 +346,8 @@ APENET_EXPORT int __libc_start_main(  // NOLINT(bugprone-reserved-identifier): t
     apenet::shim::Hook unload, void* stack_end) {
   const auto real = apenet::shim::next<apenet::shim::StartMain>("__libc_start_main");
   if (const char* plan = std::getenv(apenet::shim::plan_variable)) apenet::shim::serve(plan);
-  return real(main, count, arguments, begin, end, unload, stack_end);
+  void* const gap = alloca(apenet::shim::bytes_above_unit(__builtin_frame_address(0)));
+  const int status = real(main, count, arguments, begin, end, unload, stack_end);
+  asm volatile("" : : "r"(gap));  // keeps the gap until then
+  return status;
 }

@@ -1,0 +1,154 @@
+"""What a run must not depend on: process ids, descriptors, names, variables, folders and limits of its user.
+
+A card that translates addresses sees where buffers lie within their pages, so such a card shows what moves them.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+HERE = Path(__file__).parent
+BIN = Path(sys.executable).parent
+APENET = BIN / "apenet"
+MOST_S = 240
+
+# Each runs "$@" in the end. Of these, namespaces need rights that not every host gives.
+WAYS = {
+    "new-process-ids": ("unshare", "--pid", "--fork", "--mount-proc"),
+    "long-process-ids": (
+        *("unshare", "--pid", "--fork", "--mount-proc", "sh", "-c"),
+        'echo 4000000 > /proc/sys/kernel/ns_last_pid 2>/dev/null; exec "$@"',
+        "sh",
+    ),
+    "host-name": ("unshare", "--uts", "sh", "-c", f'hostname {"long-name." * 6}example; exec "$@"', "sh"),
+    "large-stack": ("sh", "-c", 'ulimit -S -s 16384; exec "$@"', "sh"),
+    "unlimited-stack": ("sh", "-c", 'ulimit -S -s unlimited; exec "$@"', "sh"),
+    "other-user": ("setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"),
+}
+NEEDED = ("HOME", "PATH", "LANG")
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """How a user starts the command."""
+
+    way: tuple[str, ...] = ()
+    environment: dict[str, str] = field(default_factory=dict)
+    keeps_environment: bool = True
+    descriptors: int = 0
+    is_deep: bool = False
+
+
+LARGE = {f"A_VARIABLE_{number}": "x" * 997 for number in range(100)}
+NAMES = dict.fromkeys(("USER", "LOGNAME", "HOSTNAME", "SSH_CONNECTION"), "a-user-with-a-rather-long-name")
+EACH = {
+    **{name: Surroundings(way) for name, way in WAYS.items()},
+    "200-descriptors": Surroundings(descriptors=200),
+    "no-variables": Surroundings(keeps_environment=False),
+    "many-variables": Surroundings(environment=LARGE),
+    "user-name": Surroundings(environment=NAMES),
+    "deep-folder": Surroundings(is_deep=True),
+}
+AT_ONCE = {
+    "inside": Surroundings(WAYS["new-process-ids"] + WAYS["host-name"], LARGE | NAMES, descriptors=200, is_deep=True),
+    "outside": Surroundings(WAYS["unlimited-stack"], keeps_environment=False),
+}
+
+
+def skip_unless_allowed(way: tuple[str, ...]) -> None:
+    if way and subprocess.run([*way, "test", "-x", APENET], capture_output=True, check=False).returncode != 0:
+        pytest.skip(f"this host does not allow {' '.join(way[:2])}, or not to start the command then")
+
+
+@pytest.fixture
+def public_folder():
+    """A folder that every user may enter."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
+
+
+@contextmanager
+def inherited(count: int) -> Iterator[tuple[int, ...]]:
+    """Descriptors that the command inherits."""
+    descriptors = tuple(os.open(os.devnull, os.O_RDONLY) for _ in range(count))
+    try:
+        yield descriptors
+    finally:
+        for descriptor in descriptors:
+            os.close(descriptor)
+
+
+@pytest.fixture
+def everything_of(public_folder):
+    """Whatever a run prints and writes, but for what is the host's by its name."""
+
+    def run(command: list[str | Path], around: Surroundings, *options: str) -> dict[str, bytes]:
+        folder = Path(tempfile.mkdtemp(dir=public_folder))
+        folder.chmod(0o777)
+        if around.is_deep:
+            folder = folder.joinpath(*["a-folder-with-a-long-name"] * 6)
+            folder.mkdir(parents=True)
+        kept = {name: os.environ[name] for name in NEEDED if name in os.environ}
+        environment = (dict(os.environ) if around.keeps_environment else kept) | around.environment
+        if around.is_deep:
+            environment["TMPDIR"] = str(folder)
+        arguments = ["run", "-n", "2", "--machine", "apenetplus-v5", "--out", "out", "--record", "trace.goal", *options]
+        with inherited(around.descriptors) as descriptors:
+            done = subprocess.run(
+                [*around.way, str(APENET), *arguments, "--", *map(str, command)],
+                cwd=folder,
+                env=environment,
+                pass_fds=descriptors,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                check=False,
+                timeout=MOST_S,
+            )
+        assert done.returncode == 0, done.stderr.decode(errors="replace")
+        files = [path for path in (folder / "out").rglob("*") if path.is_file() and path.name != "host.json"]
+        files.append(folder / "trace.goal")
+        return {"standard output": done.stdout} | {path.name: path.read_bytes() for path in files}
+
+    return run
+
+
+@pytest.fixture
+def command_of(build, public_folder):
+    """Kinds of programs: forked from one process of theirs, started one by one, behind a script."""
+
+    def command(kind: str) -> list[str | Path]:
+        program = Path(shutil.copy(build(HERE / "buffers.c"), public_folder))
+        if kind == "behind-a-script":
+            script = public_folder / "script.sh"
+            script.write_text(f'#!/bin/sh\n"{program}" "$@"\n')
+            script.chmod(0o755)
+            return [script]
+        return ["env", program] if kind == "not-forked" else [program]
+
+    return command
+
+
+@pytest.mark.parametrize("around", AT_ONCE.values(), ids=AT_ONCE)
+@pytest.mark.parametrize("kind", ["forked", "behind-a-script"])
+def test_a_run_is_the_same_in_other_surroundings(kind, around, command_of, everything_of):
+    skip_unless_allowed(around.way)
+    command = command_of(kind)
+    assert everything_of(command, around) == everything_of(command, Surroundings())
+
+
+@pytest.mark.parametrize("around", EACH.values(), ids=EACH)
+@pytest.mark.parametrize("kind", ["forked", "not-forked", "behind-a-script"])
+def test_a_run_is_the_same_whatever_differs(kind, around, command_of, everything_of):
+    skip_unless_allowed(around.way)
+    command = command_of(kind)
+    assert everything_of(command, around) == everything_of(command, Surroundings())
