@@ -15,7 +15,8 @@ import pytest
 from forked import run_forked
 
 import apenet as package
-from apenet.base.errors import InputError, NotWrittenError
+from apenet.base.errors import HostError, InputError, NotWrittenError
+from apenet.host.caching import make_cache
 
 GOAL = "num_ranks 2\nrank 0 {\nl1: send 8b to 1 tag 0\n}\nrank 1 {\nl1: recv 8b from 0 tag 0\n}\n"
 OSU = "# OSU MPI Latency Test\n# Size Latency (us)\n1 1.0\n2 1.1\n4 1.2\n8 1.3\n16 1.4\n"
@@ -345,3 +346,14 @@ def test_a_package_that_cannot_be_loaded_is_reported_in_one_line(tmp_path):
     )
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "apenet: the package cannot be loaded: lines: no room\n"
+
+
+def test_a_user_without_a_home_gets_no_folder_of_that_name(monkeypatch, tmp_path):
+    """As in a container that gives a user id but no entry for it."""
+    for name in ("HOME", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("os.path.expanduser", lambda path: path)  # as it answers for an unknown user
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(HostError, match=r"no home folder.*XDG_CACHE_HOME"):
+        make_cache()
+    assert not list(tmp_path.iterdir())

@@ -9,6 +9,7 @@ import re
 import resource
 import signal
 import sys
+import tempfile
 from pathlib import Path
 from types import FrameType
 
@@ -67,6 +68,11 @@ def replace_environment() -> None:
     for name in [name for name in os.environ if _KEPT.fullmatch(name) is None]:
         del os.environ[name]
     os.environ.update(_SET)
+    home = Path(os.path.expanduser("~"))  # noqa: PTH111 (a container's user may have none)
+    if not os.access(home, os.W_OK | os.X_OK):  # a system's user; matplotlib, Open MPI and the cache need a folder
+        home = Path(tempfile.gettempdir(), f"apenet-tests-{os.getuid()}")
+        home.mkdir(mode=0o700, exist_ok=True)
+    os.environ["HOME"] = str(home)
     if libraries:  # this interpreter may need its own ones; other folders hold MPI libraries, or another libfabric
         os.environ["LD_LIBRARY_PATH"] = os.pathsep.join(libraries)
 

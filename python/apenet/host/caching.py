@@ -16,9 +16,10 @@ def cached(name: str) -> Path:
 def make_cache() -> None:
     """Makes the folder if there is none. Raises HostError if it cannot be written."""
     cache = _folder()
-    reason = ""
+    reason = "" if cache.is_absolute() else "this user has no home folder"
     try:
-        cache.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not reason:
+            cache.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         reason = f"{error.strerror}"
     if not reason and not os.access(cache, os.W_OK):
