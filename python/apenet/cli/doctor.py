@@ -1,6 +1,9 @@
-"""apenet doctor: checks whether this host can run simulations, and which path messages take."""
+"""apenet doctor: checks whether this host can run simulations, and which path messages take; looks at a program."""
 
 from __future__ import annotations
+
+import textwrap
+from typing import Annotated
 
 import typer
 from rich.table import Table
@@ -8,12 +11,26 @@ from rich.text import Text
 
 from apenet.cli.common import JsonOption, output, print_json, print_tables, progress_bar
 from apenet.run.doctor import Diagnosis, examine
+from apenet.run.doctor_program import examine_program
+
+_SUBJECT_AT, _DETAIL_AT, _WIDTH = 6, 21, 80
 
 
-def doctor(as_json: JsonOption = False) -> None:
-    """Check this host and show how messages travel: MPI, provider, clock and locality of each rank."""
-    with progress_bar("running two ranks", None):
-        diagnosis = examine()
+def doctor(
+    command: Annotated[
+        list[str] | None, typer.Argument(metavar="[-- PROGRAM [ARGS]...]", help="A program to look at, not run.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Check this host and show how messages travel: MPI, provider, clock and locality of each rank.
+
+    With a program: which MPI library the loader binds, what `apenet run` will do with it, and what will not work.
+    """
+    if command:
+        diagnosis = examine_program(command)
+    else:
+        with progress_bar("running two ranks", None):
+            diagnosis = examine()
     if as_json:
         print_json(diagnosis.to_json())
     else:
@@ -25,7 +42,11 @@ def _print(diagnosis: Diagnosis) -> None:
     console = output()
     for finding in diagnosis.findings:
         style = {"ok": "green", "note": "yellow", "bad": "red"}[finding.verdict]
-        console.print(Text.assemble((f"{finding.verdict:<6}", style), f"{finding.subject:<15}", finding.detail))
+        room = _WIDTH - _DETAIL_AT
+        lines = textwrap.wrap(finding.detail, room, break_long_words=False, break_on_hyphens=False) or [""]
+        detail = ("\n" + " " * _DETAIL_AT).join(lines)
+        subject = finding.subject.ljust(_DETAIL_AT - _SUBJECT_AT)
+        console.print(Text.assemble((finding.verdict.ljust(_SUBJECT_AT), style), subject, detail))
     if diagnosis.ranks:
         ranks = Table(box=None, pad_edge=False, header_style="bold", title="a run of two ranks", title_justify="left")
         for column in ("rank", "MPI library", "provider", "clock", "locality"):

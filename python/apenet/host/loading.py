@@ -69,9 +69,12 @@ def bound_libraries(file: Path, environment: Mapping[str, str], elf: Elf | None 
     if loader is None or _LOADER.fullmatch(loader[loader.rfind("/") :]) is None:
         return []
     obeyed = {name: value for name, value in environment.items() if name.startswith("LD_")}
-    command = [loader, "--list", str(file.absolute())]
+    # As ldd asks. Unlike --list, this goes on after a library that is missing.
+    obeyed["LD_TRACE_LOADED_OBJECTS"] = "1"
     try:
-        listed = subprocess.run(command, env=obeyed, capture_output=True, check=False, timeout=_PATIENCE_S)
+        listed = subprocess.run(
+            [loader, file.absolute()], env=obeyed, capture_output=True, check=False, timeout=_PATIENCE_S
+        )
     except (OSError, subprocess.TimeoutExpired):
         return []
     found = map(_LISTED.fullmatch, os.fsdecode(listed.stdout).splitlines())
