@@ -123,7 +123,18 @@ void bind_session(nb::module_& module) {
       .def_rw("error_fd", &SessionOptions::error_fd)
       .def_rw("told_fd", &SessionOptions::told_fd)
       .def_rw("start_launcher", &SessionOptions::start_launcher)
-      .def_rw("tag_output", &SessionOptions::tag_output);
+      .def_rw("tag_output", &SessionOptions::tag_output)
+      .def_rw("unfollowed", &SessionOptions::unfollowed);
+  module.def(
+      "unfollowed",
+      [](const std::string& path) -> std::string {
+        const char* why = ipc::why_unfollowed(path.c_str());
+        if (why == nullptr) return {};
+        char text[ipc::unfollowed_bytes] = {};
+        ipc::describe_unfollowed(text, path.c_str(), why);
+        return text;
+      },
+      nb::arg("path"));
 
   nb::class_<RankProcess>(module, "RankProcess")
       .def(

@@ -85,6 +85,8 @@ struct Session::Parts {
       place.node = machine.node_of(rank);
       const std::string name = host_name(machine, place.node);
       std::memcpy(place.host_name, name.c_str(), name.size() + 1);
+      ipc::Identity& identity = shared.block(rank).identity;
+      options.unfollowed.copy(identity.unfollowed, sizeof identity.unfollowed - 1);
     }
   }
 
@@ -99,6 +101,8 @@ struct Session::Parts {
     return std::clamp(clock_ps, scheduler.epoch_ps(), ipc::end_of_time_ps) - scheduler.epoch_ps();
   }
   void prove_path(SessionReport& report) const;
+  [[nodiscard]] std::string find_bypass(SessionReport& report) const;
+  [[nodiscard]] static std::string find_lost_shim(const SessionReport& report);
 
   SessionOptions options;
   std::uint32_t process_count;
@@ -229,6 +233,8 @@ void Session::Parts::report_rank(RankReport& report, std::uint32_t rank) {
   report.used_network = identity.used_network != 0;
   report.finalised = identity.finalised != 0 || identity.closed != 0;
   report.library = intake::library(identity);
+  report.without_shim = identity.without_shim != 0;
+  report.unfollowed = intake::unfollowed(identity);
   if (!scheduler.started()) return;
   const std::int64_t lived_ps = virtual_ps(rank);
   const auto part_us = [lived_ps](const ipc::Sum& sum) {
@@ -240,41 +246,66 @@ void Session::Parts::report_rank(RankReport& report, std::uint32_t rank) {
 }
 
 // Fails a run of an MPI program whose messages did not cross the simulated network, because its results would
-// be meaningless. For other programs this is only a warning.
+// be meaningless. For other programs this is only a warning, and if the run has failed anyway, a lost shim
+// may be the reason.
 void Session::Parts::prove_path(SessionReport& report) const {
-  if (report.outcome != SessionReport::Outcome::completed) return;
-  const std::uint64_t all_messages = report.messages + scheduler.totals().startup_messages;
-  const auto any = [&report](auto is) { return std::any_of(report.ranks.begin(), report.ranks.end(), is); };
-  const bool any_mpi = any([](const RankReport& rank) { return rank.initialised; });
-  std::string why;
-  if (any([any_mpi](const RankReport& rank) { return is_lost(rank, any_mpi); })) {
-    why =
-        "the program ended without calling MPI_Init under the simulator: it is linked statically or against "
-        "an "
-        "MPI library that the simulator does not know";
-  } else if (report.ranks.size() > 1 &&
-             any([](const RankReport& rank) { return rank.initialised && !rank.used_network; })) {
-    why =
-        "the MPI library did not open the provider 'apenet', so its messages bypassed the simulated network: "
-        "check "
-        "FI_PROVIDER, FI_PROVIDER_PATH and MPIR_CVAR_CH4_NETMOD in the program's environment";
-  } else if (report.ranks.size() > 1 && any_mpi && all_messages == 0) {
-    // With MPICH, even a program that sends nothing between its ranks exchanges messages in MPI_Init.
-    const auto is_open_mpi = [](const RankReport& rank) { return rank.library.rfind("Open MPI", 0) == 0; };
-    if (any(is_open_mpi)) {
-      report.warnings.emplace_back("no rank sent a message: nothing crossed the simulated network");
-      return;
-    }
-    why =
-        "no message crossed the simulated network although there are several ranks: check that "
-        "MPIR_CVAR_NOLOCAL=1 reaches the program (shared memory bypasses the network)";
-  } else if (!any([](const RankReport& rank) { return rank.used_network; }) && !any_mpi) {
-    report.warnings.emplace_back("no rank opened an endpoint: nothing crossed the simulated network");
+  if (report.outcome == SessionReport::Outcome::failed) {
+    if (std::string lost = find_lost_shim(report); !lost.empty()) report.warnings.push_back(std::move(lost));
   }
+  if (report.outcome != SessionReport::Outcome::completed) return;
+  const std::string why = find_bypass(report);
   if (why.empty()) return;
   report.outcome = SessionReport::Outcome::failed;
   report.exit_status = 2;
   report.message = why + "; `apenet doctor` shows what each rank uses";
+}
+
+// Why the results would be meaningless; empty if they are not.
+std::string Session::Parts::find_bypass(SessionReport& report) const {
+  const std::uint64_t all_messages = report.messages + scheduler.totals().startup_messages;
+  const auto any = [&report](auto is) { return std::any_of(report.ranks.begin(), report.ranks.end(), is); };
+  const bool any_mpi = any([](const RankReport& rank) { return rank.initialised; });
+  const bool any_network = any([](const RankReport& rank) { return rank.used_network; });
+  const bool is_parallel = report.ranks.size() > 1;
+  if (std::string lost = find_lost_shim(report); !lost.empty()) return lost;
+  if (any([any_mpi](const RankReport& rank) { return is_lost(rank, any_mpi); })) {
+    return "the program ended without calling MPI_Init under the simulator: it is linked statically or "
+           "against "
+           "an MPI library that the simulator does not know";
+  }
+  if (is_parallel && any([](const RankReport& rank) { return rank.initialised && !rank.used_network; })) {
+    return "the MPI library did not open the provider 'apenet', so its messages bypassed the simulated "
+           "network: "
+           "check FI_PROVIDER, FI_PROVIDER_PATH and MPIR_CVAR_CH4_NETMOD in the program's environment";
+  }
+  if (is_parallel && any_mpi && all_messages == 0) {
+    // With MPICH, even a program that sends nothing between its ranks exchanges messages in MPI_Init.
+    const auto is_open_mpi = [](const RankReport& rank) { return rank.library.rfind("Open MPI", 0) == 0; };
+    if (!any(is_open_mpi)) {
+      return "no message crossed the simulated network although there are several ranks: check that "
+             "MPIR_CVAR_NOLOCAL=1 reaches the program (shared memory bypasses the network)";
+    }
+    report.warnings.emplace_back("no rank sent a message: nothing crossed the simulated network");
+  } else if (!any_network && !any_mpi) {
+    report.warnings.emplace_back("no rank opened an endpoint: nothing crossed the simulated network");
+  }
+  return {};
+}
+
+// Why a rank ran without the shim, or may have: then the program saw the host's clocks, or ran past the
+// simulated network altogether.
+std::string Session::Parts::find_lost_shim(const SessionReport& report) {
+  for (std::size_t i = 0; i < report.ranks.size(); ++i) {
+    const RankReport& rank = report.ranks[i];
+    const std::string name = "rank " + std::to_string(i);
+    if (rank.without_shim) return name + " lost libapenet-shim.so on its way to the program";
+    if (rank.initialised || rank.used_network || rank.unfollowed.empty()) continue;
+    return name + " has not used the simulated network. It has started " + rank.unfollowed +
+           ": nothing can be preloaded into it, and what it starts belongs to the run only if it passes on "
+           "the "
+           "environment that it got, with LD_PRELOAD and all that APENET_KEPT names";
+  }
+  return {};
 }
 
 }  // namespace apenet

@@ -13,7 +13,8 @@ from apenet.host.elf import contains, read_elf
 # process manager, and Open MPI's launcher would otherwise start its ranks through the batch system.
 _LAUNCHERS = re.compile(
     r"""(
-      APENET_(LIFELINE|MAPPING|RANK|RANK_PLAN|RANK_PLACE_\w*|RECORD|TRAP_TSC)$  # a rank that starts a simulation
+      APENET_(CLIENT|COMPUTE_REPORT|COMPUTE_TABLE|KEPT|LIFELINE|MAPPING)$  # a rank that starts a simulation
+    | APENET_(OUTSIDE|RANK|RANK_PLAN|RANK_PLACE_\w*|RECORD|TRAP_TSC)$
     | PMI_ | PMIX_(?!MCA_) | PRTE_(?!MCA_)
     | HYDI_ | HYDRA_ | MPI_LOCAL(NRANKS|RANKID)$ | MPIEXEC_ | GFORKER_
     | OMPI_(COMM_WORLD|WORLD|UNIVERSE|FILE|FIRST|NUM_APP|APP_CTX|COMMAND|ARGV|TOOL|VERSION|LIBDIR_LOC)
@@ -34,12 +35,18 @@ def environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if _LAUNCHERS.match(name) is None}
 
 
+def separates(library: Path) -> bool:
+    """Whether the loader would take this path in LD_PRELOAD for several."""
+    return re.search("[ :]", str(library)) is not None
+
+
 def preloaded(shim: Path, program: Path, inherited: Mapping[str, str]) -> dict[str, str]:
     """The variables that make every process of a run load the shim, and before it the user's libraries.
 
     A profiler among these calls `PMPI_*`, which the shim provides. The runtime of a sanitizer comes first if the
     program needs it or the user preloads it. Programs that a script starts are unknown here, so the address
-    sanitizer's check of the link order is turned off.
+    sanitizer's check of the link order is turned off. The shim has the same rule for the programs that processes of the
+    run start (src/runtime/shim/preload_order.hpp).
     """
     theirs = re.split(r"[ :]+", inherited.get("LD_PRELOAD", ""))
     theirs = [name for name in dict.fromkeys(theirs) if name and name != str(shim)]

@@ -49,6 +49,27 @@ _MPI_ENVIRONMENT = {
 # Equal hashes and one thread in every run, so that a program's results do not depend on the host.
 _DEFAULTS = {"PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
+# What a run depends on besides LD_PRELOAD. The shim gives these variables to each program that a process of the run
+# starts, whatever that process passes on (src/runtime/shim/run_environment.cpp), and gets the names as APENET_KEPT, in
+# this order: the first that fits a variable decides.
+_KEPT = {
+    # Have the run's values, also where the program sets another one.
+    "=": (
+        *_MPI_ENVIRONMENT,
+        "APENET_COMPUTE_REPORT",
+        "APENET_COMPUTE_TABLE",
+        "APENET_LIFELINE",
+        "APENET_MAPPING",
+        "APENET_RANK",
+        "APENET_RECORD",
+        "APENET_TRAP_TSC",
+    ),
+    # Have them unless the program sets another one; * stands for all that begin so. Open MPI needs HOME.
+    "?": (*_DEFAULTS, "APENET_CLIENT", "HOME", "PMI_*"),
+    # Lists, to which the run's parts are added.
+    "+": ("LD_LIBRARY_PATH",),
+}
+
 
 @dataclass
 class Launched:
@@ -73,9 +94,15 @@ def rank_environment(
     for library in (SHIM, PROVIDER, WARDEN):
         if not library.exists():
             raise HostError(f"{library} is missing: the package is not completely installed")
+    if inherited.separates(SHIM):
+        raise HostError(
+            f"{SHIM} cannot be preloaded: LD_PRELOAD separates libraries by spaces and colons; install it "
+            "in a folder without them"
+        )
     environment = {**_DEFAULTS, **inherited.environment(), **_MPI_ENVIRONMENT}
     environment["APENET_MAPPING"] = mapping_path
     environment["APENET_LIFELINE"] = f"/proc/{os.getpid()}/fd/{lifeline}"
+    environment["APENET_KEPT"] = " ".join(f"{kind}{name}" for kind, names in _KEPT.items() for name in names)
     environment["PATH"] = search_path()
     environment.update(inherited.preloaded(SHIM, program, environment))
     return {**environment, **loader_variables}

@@ -19,6 +19,7 @@ import importlib.util
 import json
 import os
 import sys
+import time
 import types
 from typing import Any
 
@@ -64,6 +65,7 @@ def _become(rank: dict[str, Any], gate: int, descriptors: list[int]) -> None:
         if descriptor != manager:
             os.close(descriptor)
     os.environ.update(rank["environment"])
+    time.time()  # the shim sees the rank's variables before the script can change them
     os.read(gate, 1)  # returns when the server has ended
     os.close(gate)
     random = sys.modules.get(f"{_SHARED_MODULE}.random")

@@ -66,7 +66,9 @@ class Warden:
                 self._process_id = os.posix_spawn(
                     WARDEN,
                     (WARDEN.name, str(os.getpid()), str(file.fileno()), str(theirs.fileno())),
-                    {name: value for name, value in os.environ.items() if not name.startswith("LD_")},
+                    # If this process is a rank of another run, its shim is not to make the new run a part of that one.
+                    {name: value for name, value in os.environ.items() if not name.startswith("LD_")}
+                    | {"APENET_OUTSIDE": "1"},
                     file_actions=[
                         # Standard streams last, because a passed descriptor may have one of their numbers.
                         *((os.POSIX_SPAWN_DUP2, fd, fd) for fd in sorted(given)),

@@ -19,6 +19,7 @@
 #include <new>
 
 #include "runtime/ipc/futex.hpp"
+#include "runtime/ipc/without_shim.hpp"
 
 namespace apenet::ipc {
 namespace {
@@ -87,6 +88,8 @@ std::byte* map_simulation(const char* path) {
   constexpr std::size_t header_bytes = Layout::running_offset();
   const int header_fd = open(path, O_RDONLY | O_CLOEXEC);
   struct stat status {};
+  // A program that runs as another user may not open it, and has no shim.
+  if (header_fd < 0 && !has_shim()) refuse_without_shim({});
   if (header_fd < 0 || fstat(header_fd, &status) != 0)
     fail(mapping_variable, path, "the mapping of a running simulation");
   const void* first = status.st_size == header_bytes
@@ -136,6 +139,7 @@ Client* Client::mapped() {
       const std::uint32_t rank = parse_rank(rank_text(), count);
       restrict_writes(base, rank);
       process_client().store(new (storage.data()) Client(base, rank));
+      if (apenet_rank_named != nullptr) apenet_rank_named();
     });
     creating = false;
   }
@@ -159,7 +163,9 @@ const Header* Client::machine() {
   Client* client = mapped();
   if (client == nullptr || forked().load(std::memory_order_relaxed)) return nullptr;
   const std::uint32_t owner = client->block_->identity.process_id.load(std::memory_order_relaxed);
-  return owner == 0 || owner == client->process_id_ ? client->header_ : nullptr;
+  if (owner != 0 && owner != client->process_id_) return nullptr;
+  client->require_shim();
+  return client->header_;
 }
 
 std::int64_t Client::run_made_at_s() {
@@ -178,10 +184,18 @@ Client* Client::instance() {
   if (!client->block_->identity.process_id.compare_exchange_strong(owner, client->process_id_)) {
     return owner == client->process_id_ ? client : nullptr;
   }
+  client->require_shim();
   // If yama restricts process_vm_* to descendants, this names the simulator. The call fails only where there
   // is no yama.
   prctl(PR_SET_PTRACER, static_cast<unsigned long>(client->header_->simulator_id), 0, 0, 0);
   return client;
+}
+
+void Client::require_shim() {
+  if (has_shim()) return;
+  Identity& identity = block_->identity;
+  identity.without_shim = 1;
+  refuse_without_shim({identity.unfollowed, strnlen(identity.unfollowed, sizeof identity.unfollowed)});
 }
 
 Client::Client(std::byte* base, std::uint32_t rank)

@@ -7,6 +7,10 @@
 
 #include "runtime/ipc/protocol.hpp"
 
+// The shim defines it (shim/run_environment.cpp). Called when the process first finds that its environment
+// names a rank: the ranks that are forked from one process get their own variables after its start.
+extern "C" __attribute__((weak)) void apenet_rank_named();
+
 namespace apenet::ipc {
 
 class Client {
@@ -182,6 +186,7 @@ class Client {
  private:
   static Client* mapped();
   static Client* find_attached();
+  void require_shim();
   [[nodiscard]] bool is_away() const {
     const std::uint32_t run = block_->turn.run.load();
     return run == Run::left_out || run == Run::aside;

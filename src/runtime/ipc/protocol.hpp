@@ -17,12 +17,13 @@
 #include "runtime/ipc/progress.hpp"
 #include "runtime/ipc/regions.hpp"
 #include "runtime/ipc/thread_lock.hpp"
+#include "runtime/ipc/unfollowed.hpp"
 #include "runtime/ipc/wait_note.hpp"
 
 namespace apenet::ipc {
 
 inline constexpr std::uint32_t protocol_magic = 0x41504531;  // "APE1"
-inline constexpr std::uint32_t protocol_version = 13;
+inline constexpr std::uint32_t protocol_version = 14;
 
 inline constexpr std::uint32_t slots_per_process = 4096;   // sparse: only used slots take memory
 inline constexpr std::uint32_t window_bytes = 256 * 1024;  // per process, for CopyOrder
@@ -123,7 +124,11 @@ struct Identity {
   std::atomic<std::uint32_t> connections{0};   // Client::join without leave
   // MPI itself had to copy or compute in device memory, which nobody charges.
   std::atomic<std::uint32_t> lent_device_memory{0};
-  char library[96] = {};  // name and version that the MPI library reports
+  std::atomic<std::uint32_t> without_shim{0};  // opened its card, but has no shim: see refuse_without_shim()
+  char library[96] = {};                       // name and version that the MPI library reports
+  // The last program that the rank started and into which no shim can be loaded, and why; empty if none. The
+  // first writer is the simulator, for the program that it starts itself.
+  char unfollowed[unfollowed_bytes] = {};
 };
 
 // The node of the process. Owner: the simulator, which writes it before any process starts.

@@ -68,8 +68,10 @@ void FailureWatch::notice_strangers() {
   }
   if (!any_mpi) return;
   for (const std::uint32_t rank : strangers_) {
-    failures_.add(rank, {.time_ps = Scheduler::before_time_ps,
-                         .what = "exited without calling MPI_Init while others run"});
+    failures_.add(
+        rank, {.time_ps = Scheduler::before_time_ps,
+               .what = "exited without calling MPI_Init while others run; a rank ends with the process that "
+                       "was started, even if that has left its work to a child (setsid without --wait)"});
   }
   strangers_.clear();
 }

@@ -47,6 +47,8 @@ struct SessionOptions {
   int told_fd = -1;
   // Starts the launcher that belongs to this library file. Called at most once.
   std::function<LateLauncher(const std::string& library)> start_launcher;
+  // Why the shim is not loaded into the program of the ranks: Identity::unfollowed. Empty if it is.
+  std::string unfollowed;
 };
 
 // The supervisor that has started all processes of a run (docs/internals/warden.md). Without one, the caller
@@ -77,6 +79,8 @@ struct RankReport {
   double waited_us = 0;       // part of virtual_us: waiting for events
   double computed_us = 0;     // part of virtual_us: the program's own work
   std::string library;        // name and version that the MPI library reports
+  bool without_shim = false;  // opened its card in a process without the shim
+  std::string unfollowed;     // as in ipc::Identity
 };
 
 struct SessionReport {

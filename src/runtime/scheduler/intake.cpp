@@ -12,6 +12,20 @@ void finish_copy() {
   std::atomic_signal_fence(std::memory_order_seq_cst);
 }
 
+// The text of a field, with unprintable characters replaced.
+template <std::size_t bytes>
+std::string printable(const char (&field)[bytes]) {
+  std::array<char, bytes> copy{};
+  std::memcpy(copy.data(), field, bytes);
+  finish_copy();
+  std::string text(copy.data(), strnlen(copy.data(), bytes));
+  for (char& c : text) {
+    const auto code = static_cast<unsigned char>(c);
+    if (code < 0x20 || code > 0x7e) c = '?';
+  }
+  return text;
+}
+
 // One field of data written by a process.
 class Field {
  public:
@@ -195,15 +209,11 @@ Returned returned(std::uint32_t rank, const std::uint32_t (&shared)[2], std::uin
 }
 
 std::string library(const ipc::Identity& identity) {
-  std::array<char, sizeof identity.library> copy{};
-  std::memcpy(copy.data(), identity.library, copy.size());
-  finish_copy();
-  std::string text(copy.data(), strnlen(copy.data(), copy.size()));
-  for (char& c : text) {
-    const auto code = static_cast<unsigned char>(c);
-    if (code < 0x20 || code > 0x7e) c = '?';
-  }
-  return text;
+  return printable(identity.library);
+}
+
+std::string unfollowed(const ipc::Identity& identity) {
+  return printable(identity.unfollowed);
 }
 
 }  // namespace apenet::intake

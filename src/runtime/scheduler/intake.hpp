@@ -59,6 +59,8 @@ Returned returned(std::uint32_t rank, const std::uint32_t (&shared)[2], std::uin
 
 // Returns the name of the process's MPI library, with unprintable characters replaced.
 std::string library(const ipc::Identity& identity);
+// Returns Identity::unfollowed, likewise.
+std::string unfollowed(const ipc::Identity& identity);
 
 // Throws for example "rank 3 wrote an invalid request: inline_length = 4096, expected at most 192".
 [[noreturn]] void refuse(std::uint32_t rank, const char* what, const char* field, std::int64_t value,

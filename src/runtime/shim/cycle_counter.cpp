@@ -9,17 +9,18 @@
 
 #if !defined(__x86_64__)
 
-void apenet::shim::begin_cycle_counter() {}  // the option is rejected before anything starts
+// The option is rejected before anything starts.
+void apenet::shim::begin_cycle_counter() {}
+apenet::shim::Untrapped::Untrapped() {}
+apenet::shim::Untrapped::~Untrapped() {}
 
 #else
 
 #include <pthread.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/auxv.h>
 #include <sys/prctl.h>
 #include <ucontext.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
@@ -63,19 +64,6 @@ bool is_trapping() {
 int set_trap(int mode) {
   return ipc::host_call(SYS_prctl, PR_SET_TSC, mode);
 }
-
-// Disables the trap while a new program starts: it has no handler yet, and its loader reads the counter.
-class Untrapped {
- public:
-  Untrapped() {
-    if (is_trapping()) set_trap(PR_TSC_ENABLE);
-  }
-  ~Untrapped() {
-    if (is_trapping()) set_trap(PR_TSC_SIGSEGV);
-  }
-  Untrapped(const Untrapped&) = delete;
-  Untrapped& operator=(const Untrapped&) = delete;
-};
 
 std::uint64_t host_ticks() {
   set_trap(PR_TSC_ENABLE);
@@ -165,6 +153,14 @@ int change_mask(const char* function, int how, const sigset_t* set, sigset_t* be
 
 }  // namespace
 
+Untrapped::Untrapped() {
+  if (is_trapping()) set_trap(PR_TSC_ENABLE);
+}
+
+Untrapped::~Untrapped() {
+  if (is_trapping()) set_trap(PR_TSC_SIGSEGV);
+}
+
 void begin_cycle_counter() {
   if (is_trapping() || std::getenv("APENET_TRAP_TSC") == nullptr) return;
   Action ours{};
@@ -191,7 +187,6 @@ void begin_cycle_counter() {
 using apenet::shim::is_trapping;
 using apenet::shim::next;
 using apenet::shim::trap;
-using apenet::shim::Untrapped;
 using apenet::shim::without_fault;
 
 APENET_EXPORT int sigaction(int number, const struct sigaction* action, struct sigaction* before) noexcept {
@@ -225,52 +220,6 @@ APENET_EXPORT int sigprocmask(int how, const sigset_t* set, sigset_t* before) no
 
 APENET_EXPORT int pthread_sigmask(int how, const sigset_t* set, sigset_t* before) noexcept {
   return apenet::shim::change_mask("pthread_sigmask", how, set, before);
-}
-
-APENET_EXPORT int execve(const char* path, char* const* arguments, char* const* environment) noexcept {
-  const Untrapped during;
-  return next<int (*)(const char*, char* const*, char* const*)>("execve")(path, arguments, environment);
-}
-
-APENET_EXPORT int execv(const char* path, char* const* arguments) noexcept {
-  const Untrapped during;
-  return next<int (*)(const char*, char* const*)>("execv")(path, arguments);
-}
-
-APENET_EXPORT int execvp(const char* file, char* const* arguments) noexcept {
-  const Untrapped during;
-  return next<int (*)(const char*, char* const*)>("execvp")(file, arguments);
-}
-
-APENET_EXPORT int execvpe(const char* file, char* const* arguments, char* const* environment) noexcept {
-  const Untrapped during;
-  return next<int (*)(const char*, char* const*, char* const*)>("execvpe")(file, arguments, environment);
-}
-
-APENET_EXPORT int posix_spawn(pid_t* process, const char* path, const posix_spawn_file_actions_t* actions,
-                              const posix_spawnattr_t* attributes, char* const* arguments,
-                              char* const* environment) {
-  const Untrapped during;
-  return next<decltype(&posix_spawn)>("posix_spawn")(process, path, actions, attributes, arguments,
-                                                     environment);
-}
-
-APENET_EXPORT int posix_spawnp(pid_t* process, const char* file, const posix_spawn_file_actions_t* actions,
-                               const posix_spawnattr_t* attributes, char* const* arguments,
-                               char* const* environment) {
-  const Untrapped during;
-  return next<decltype(&posix_spawnp)>("posix_spawnp")(process, file, actions, attributes, arguments,
-                                                       environment);
-}
-
-APENET_EXPORT int system(const char* command) {
-  const Untrapped during;
-  return next<int (*)(const char*)>("system")(command);
-}
-
-APENET_EXPORT FILE* popen(const char* command, const char* mode) {
-  const Untrapped during;
-  return next<FILE* (*)(const char*, const char*)>("popen")(command, mode);
 }
 
 #endif

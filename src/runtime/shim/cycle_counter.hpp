@@ -7,4 +7,14 @@ namespace apenet::shim {
 // --trap-tsc.
 void begin_cycle_counter();
 
+// Gives this thread the host's counter while a new program starts: it has no handler yet, and its loader
+// reads the counter.
+class Untrapped {
+ public:
+  Untrapped();
+  ~Untrapped();
+  Untrapped(const Untrapped&) = delete;
+  Untrapped& operator=(const Untrapped&) = delete;
+};
+
 }  // namespace apenet::shim

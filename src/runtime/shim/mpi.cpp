@@ -1,4 +1,5 @@
 // The MPI functions at which virtual time begins and ends, the checks at its beginning, and MPI's clock.
+#include <fcntl.h>
 #include <stdio_ext.h>
 
 #include <algorithm>
@@ -43,6 +44,20 @@ void refuse_bypass() {
         setting.name, value == nullptr ? "" : value, setting.value, setting.why);
     std::_Exit(2);
   }
+}
+
+// Ends the process if MPICH cannot reach its process manager. Its own message would only say that a
+// descriptor is bad.
+void refuse_closed_manager() {
+  const char* descriptor = std::getenv("PMI_FD");
+  if (descriptor == nullptr || fcntl(std::atoi(descriptor), F_GETFD) >= 0) return;
+  std::fprintf(
+      stderr,
+      "apenet: PMI_FD = '%s' in the program's environment: expected an open descriptor, by which MPI reaches "
+      "the "
+      "run; what has started the program has closed it (Python's subprocess does, unless close_fds=False)\n",
+      descriptor);
+  std::_Exit(2);
 }
 
 // Whether this thread is inside a library call that the shim has already entered. A library may call its own
@@ -103,6 +118,7 @@ int initialise(const void* caller, const char* function, Arguments... arguments)
   ipc::Client* client = ipc::Client::instance();
   const ProgramCall program_call(caller, function + 1, Callee::library);  // without the P of PMPI_
   if (client != nullptr) {
+    refuse_closed_manager();
     find_process_manager(*client);
     refuse_bypass();
     keep_lines();

@@ -6,9 +6,15 @@
 // enough.
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <array>
+#include <atomic>
+#include <cstdio>
 #include <cstring>
 
+#include "runtime/shim/nameless_memory.hpp"
 #include "runtime/shim/real.hpp"
 
 namespace {
@@ -20,10 +26,25 @@ bool is_of_mpi(const char* name) {
 
 }  // namespace
 
+// A sandbox may refuse the call that makes such memory. A file of shared memory whose name is removed at once
+// does as well.
+int apenet::shim::make_nameless_memory(const char* what) {
+  const int fd = memfd_create(what, MFD_CLOEXEC);
+  if (fd >= 0) return fd;
+  static const auto open_segment = next<int (*)(const char*, int, mode_t)>("shm_open");
+  static const auto unlink_segment = next<int (*)(const char*)>("shm_unlink");
+  static std::atomic<unsigned> count{0};
+  std::array<char, 64> name{};
+  std::snprintf(name.data(), name.size(), "/apenet-%d-%u", static_cast<int>(getpid()), count++);
+  const int segment = open_segment(name.data(), O_CREAT | O_EXCL | O_RDWR, S_IRUSR | S_IWUSR);
+  if (segment >= 0) unlink_segment(name.data());
+  return segment;
+}
+
 APENET_EXPORT int shm_open(const char* name, int flags, mode_t mode) {
   static const auto real = apenet::shim::next<int (*)(const char*, int, mode_t)>("shm_open");
   const bool makes = (flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL);
-  return makes && is_of_mpi(name) ? memfd_create(name + 1, MFD_CLOEXEC) : real(name, flags, mode);
+  return makes && is_of_mpi(name) ? apenet::shim::make_nameless_memory(name + 1) : real(name, flags, mode);
 }
 
 APENET_EXPORT int shm_unlink(const char* name) {

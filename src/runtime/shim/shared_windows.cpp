@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "runtime/shim/computation.hpp"
+#include "runtime/shim/nameless_memory.hpp"
 #include "runtime/shim/real.hpp"
 #include "runtime/shim/shared_windows.hpp"
 
@@ -160,7 +161,7 @@ struct Allocation {
 // processes.
 class Offer {
  public:
-  explicit Offer(bool is_made) : file_(is_made ? memfd_create("apenet-window", MFD_CLOEXEC) : -1) {}
+  explicit Offer(bool is_made) : file_(is_made ? make_nameless_memory("apenet-window") : -1) {}
   ~Offer() {
     if (file_ >= 0) close(file_);
   }

@@ -1,5 +1,6 @@
-// syscall(): redirects the time calls of programs that make system calls directly, and gives their futexes
-// time limits in virtual time, as timed_waits.cpp does for those of the C library.
+// syscall(): redirects the time calls of programs that make system calls directly, gives their futexes time
+// limits in virtual time, as timed_waits.cpp does for those of the C library, and the programs that they
+// start the run's environment (program_starts.cpp).
 //
 // All other calls pass as in the C library's function, without a stack frame of ours, because the child of
 // syscall(SYS_vfork) returns through it.
@@ -93,8 +94,9 @@ APENET_HIDDEN long apenet_call_failed(long negative_error) {
   return -1;
 }
 
-static_assert(SYS_nanosleep == 35 && SYS_gettimeofday == 96 && SYS_time == 201 && SYS_futex == 202 &&
-              SYS_clock_gettime == 228 && SYS_clock_getres == 229 && SYS_clock_nanosleep == 230);
+static_assert(SYS_nanosleep == 35 && SYS_execve == 59 && SYS_execveat == 322 && SYS_gettimeofday == 96 &&
+              SYS_time == 201 && SYS_futex == 202 && SYS_clock_gettime == 228 && SYS_clock_getres == 229 &&
+              SYS_clock_nanosleep == 230);
 
 __asm__(R"(
     .text
@@ -105,6 +107,8 @@ syscall:
     endbr64
     cmpq    $35, %rdi
     je      1f
+    cmpq    $59, %rdi
+    je      3f
     cmpq    $96, %rdi
     je      1f
     cmpq    $201, %rdi
@@ -115,6 +119,8 @@ syscall:
     jb      0f
     cmpq    $230, %rdi
     jbe     1f
+    cmpq    $322, %rdi
+    je      3f
 0:  movq    %rdi, %rax
     movq    %rsi, %rdi
     movq    %rdx, %rsi
@@ -129,6 +135,7 @@ syscall:
 1:  jmp     apenet_time_call
 2:  movq    %rax, %rdi
     jmp     apenet_call_failed
+3:  jmp     apenet_start_call
     .cfi_endproc
     .size   syscall, .-syscall
 )");

@@ -1,0 +1,164 @@
+#include "runtime/ipc/unfollowed.hpp"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstring>
+#include <span>
+#include <string_view>
+
+#include "runtime/ipc/host_call.hpp"
+#include "runtime/ipc/protocol.hpp"
+
+namespace apenet::ipc {
+namespace {
+
+constexpr int most_interpreters = 4;  // as in the kernel: a script's interpreter may be a script
+
+class File {
+ public:
+  explicit File(const char* path, std::uint64_t flags = O_RDONLY)
+      : fd_(host_call(SYS_openat, AT_FDCWD, path, flags | O_CLOEXEC | O_NONBLOCK)) {}
+  ~File() {
+    if (fd_ >= 0) host_call(SYS_close, fd_, 0);
+  }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+
+  [[nodiscard]] int fd() const { return fd_; }
+  // Whether it has so many bytes there.
+  bool read(void* to, std::size_t bytes, std::uint64_t at) const { return read_some(to, bytes, at) == bytes; }
+  std::size_t read_some(void* to, std::size_t bytes, std::uint64_t at) const {
+    const int got = host_call(SYS_pread64, fd_, to, bytes, reinterpret_cast<const void*>(at));
+    return got < 0 ? 0 : static_cast<std::size_t>(got);
+  }
+
+ private:
+  int fd_;
+};
+
+// The loader ignores LD_PRELOAD's paths in a process that gets rights which its user lacks.
+const char* why_secure(const File& file) {
+  struct stat status {};
+  if (host_call(SYS_fstat, file.fd(), &status) != 0) return nullptr;
+  const auto id = [](long call) { return static_cast<std::uint32_t>(host_call(call, 0, 0)); };
+  if ((status.st_mode & S_ISUID) != 0 && status.st_uid != id(SYS_getuid))
+    return "runs with the rights of another user (set-user-ID)";
+  if ((status.st_mode & S_ISGID) != 0 && (status.st_mode & S_IXGRP) != 0 && status.st_gid != id(SYS_getgid))
+    return "runs with the rights of another group (set-group-ID)";
+  std::array<char, 64> capabilities{};
+  const bool has_any = host_call(SYS_fgetxattr, file.fd(), "security.capability",
+                                 reinterpret_cast<std::uint64_t>(capabilities.data()),
+                                 reinterpret_cast<const void*>(capabilities.size())) > 0;
+  return has_any && id(SYS_getuid) != 0 ? "has capabilities of its own (getcap shows them)" : nullptr;
+}
+
+const char* why_unfollowed_elf(const File& file, const Elf64_Ehdr& header, std::string_view name) {
+  if (header.e_ident[EI_CLASS] != ELFCLASS64) return "is a 32-bit program";
+  // The loader may be started as a program, and then preloads as for any other.
+  if (name.starts_with("ld-linux") || name.starts_with("ld.so")) return nullptr;
+  for (std::size_t i = 0; i < header.e_phnum; ++i) {
+    Elf64_Phdr part{};
+    if (!file.read(&part, sizeof part, header.e_phoff + i * header.e_phentsize)) return nullptr;
+    if (part.p_type == PT_INTERP) return nullptr;
+  }
+  return "is linked statically";
+}
+
+// The interpreter of a script, of whose first bytes this is the text; nullptr if there is none.
+char* interpreter(std::span<char> text) {
+  if (text.size() < 3 || text[0] != '#' || text[1] != '!') return nullptr;
+  const auto is_space = [](char letter) { return letter == ' ' || letter == '\t'; };
+  const auto is_end = [&](char letter) { return is_space(letter) || letter == '\n' || letter == '\0'; };
+  const auto begin = std::find_if_not(text.begin() + 2, text.end(), is_space);
+  const auto end = std::find_if(begin, text.end(), is_end);
+  if (begin == end || end == text.end()) return nullptr;
+  *end = '\0';
+  return &*begin;
+}
+
+std::string_view name_of(const char* path) {
+  const char* last = std::strrchr(path, '/');
+  return last == nullptr ? path : last + 1;
+}
+
+}  // namespace
+
+const char* why_unfollowed(const char* path) {
+  std::array<char, 256> head{};
+  std::array<char, 256> script{};
+  for (int depth = 0; depth <= most_interpreters; ++depth) {
+    const File file(path);
+    if (file.fd() < 0) return nullptr;
+    head.fill('\0');
+    const std::size_t bytes = file.read_some(head.data(), head.size() - 1, 0);
+    Elf64_Ehdr header{};
+    if (bytes >= sizeof header && std::memcmp(head.data(), ELFMAG, SELFMAG) == 0) {
+      std::memcpy(&header, head.data(), sizeof header);
+      const char* why = why_secure(file);
+      return why != nullptr ? why : why_unfollowed_elf(file, header, name_of(path));
+    }
+    script = head;
+    path = interpreter(std::span(script).first(bytes));
+    if (path == nullptr) return nullptr;
+  }
+  return nullptr;
+}
+
+void describe_unfollowed(char (&text)[unfollowed_bytes], const char* path, const char* why) {
+  // The end of a long path tells more than its beginning.
+  const std::size_t room = unfollowed_bytes - 1 - std::strlen(why) - std::strlen("'', which ");
+  const std::size_t length = std::strlen(path);
+  const char* shown = path + (length > room ? length - room : 0);
+  char* at = text;
+  const auto append = [&at](const char* part) {
+    const std::size_t bytes = std::strlen(part);
+    std::memcpy(at, part, bytes);
+    at += bytes;
+  };
+  append("'");
+  append(shown);
+  append("', which ");
+  append(why);
+  *at = '\0';
+}
+
+void note_unfollowed(const char* mapping, std::uint32_t rank, const char (&text)[unfollowed_bytes]) {
+  const File header_file(mapping);
+  std::array<std::uint32_t, 5> head{};  // of Header, up to parts_fd
+  static_assert(offsetof(Header, parts_fd) == 4 * sizeof(std::uint32_t));
+  if (!header_file.read(head.data(), sizeof head, 0)) return;
+  const auto [magic, version, process_count, simulator_id, parts_fd] = head;
+  if (magic != protocol_magic || version != protocol_version || rank >= process_count) return;
+  std::array<char, 64> path{};
+  char* end = path.data();
+  const auto append = [&end](std::string_view part) { end = std::copy(part.begin(), part.end(), end); };
+  const auto append_number = [&](std::uint32_t number) {
+    std::array<char, 10> digits{};
+    std::size_t count = 0;
+    do digits[count++] = static_cast<char>('0' + number % 10);
+    while ((number /= 10) != 0);
+    while (count > 0) *end++ = digits[--count];
+  };
+  append("/proc/");
+  append_number(simulator_id);
+  append("/fd/");
+  append_number(parts_fd);
+  const File parts(path.data(), O_RDWR);
+  const Layout layout{process_count};
+  const std::size_t begin = layout.block_offset(rank);
+  const std::size_t bytes = layout.block_offset(rank + 1) - begin;
+  void* memory =
+      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, parts.fd(), static_cast<off_t>(begin));
+  if (memory == MAP_FAILED) return;
+  Identity& identity = static_cast<Block*>(memory)->identity;
+  if (identity.process_id == 0) std::memcpy(identity.unfollowed, text, sizeof identity.unfollowed);
+  munmap(memory, bytes);
+}
+
+}  // namespace apenet::ipc

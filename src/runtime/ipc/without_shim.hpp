@@ -1,0 +1,16 @@
+// A process of a run that opens its card, but into which the shim has not been loaded.
+#pragma once
+
+#include <string_view>
+
+namespace apenet::ipc {
+
+// Whether this process has the shim. If not, the clocks, sleeps and names that the program sees are the
+// host's, and the run would look right and be wrong.
+[[nodiscard]] bool has_shim();
+
+// Ends the process with a message: what removed the shim, as well as the host tells, and the remedy.
+// `unfollowed`: of this rank's block (Identity::unfollowed).
+[[noreturn]] void refuse_without_shim(std::string_view unfollowed);
+
+}  // namespace apenet::ipc

