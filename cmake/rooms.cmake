@@ -130,6 +130,8 @@ function(apenet_test name)
   foreach(import ${TEST_IMPORTS})
     target_link_libraries(${name} PRIVATE apenet_${import})
   endforeach()
-  add_test(NAME ${name} COMMAND ${name})
+  # Signals, limits and environment do not depend on what starts the tests.
+  add_test(NAME ${name}
+    COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/support/inherited_state.py $<TARGET_FILE:${name}>)
   add_dependencies(cpp_tests ${name})
 endfunction()

@@ -66,3 +66,11 @@ def test_a_started_program_sees_nothing_of_the_starters_state():
 
 def test_a_signal_that_the_tests_were_not_told_to_outlive_ends_them():
     assert start(lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL)).returncode == -signal.SIGHUP
+
+
+def test_a_test_program_begins_in_that_state():
+    """As ctest starts those in C++ (cmake/rooms.cmake)."""
+    grep = ["/bin/grep", "-E", "SigBlk|SigIgn", "/proc/self/status"]
+    command = [sys.executable, inherited_state.__file__, *grep]
+    done = subprocess.run(command, env=os.environ, preexec_fn=hinder, capture_output=True, text=True, check=False)
+    assert done.stdout == "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n", done.stderr

@@ -2,6 +2,10 @@
 
 Acts when it is imported, before apenet and numpy are: these read the environment. Tests and the commands that they
 start then see the same state in a terminal, under nohup, in the background of a script, in a batch job and in CI.
+
+    python inherited_state.py PROGRAM [ARGUMENT...]
+
+becomes the program, in that state.
 """
 
 import os
@@ -20,7 +24,7 @@ _IGNORED_BY_PYTHON = {signal.SIGPIPE, signal.SIGXFSZ}
 _KEPT = re.compile(
     r"""HOME | USER | LOGNAME | PATH | TMPDIR | XDG_CACHE_HOME
     | CCACHE_\w+ | PIP_\w+ | SSL_CERT_\w+ | REQUESTS_CA_BUNDLE | (https?|all|no)_proxy | (HTTPS?|ALL|NO)_PROXY
-    | PYTEST_\w+ | APENET_(FABTESTS|TRUST_DRAWS) | I_MPI_ROOT""",
+    | PYTEST_\w+ | GTEST_\w+ | (A|L|T|UB)SAN_OPTIONS | APENET_(FABTESTS|TRUST_DRAWS) | I_MPI_ROOT""",
     re.VERBOSE,
 )
 # OpenBLAS: its threads would spin beside the tests' own processes.
@@ -81,3 +85,8 @@ replace_signals()
 replace_limits()
 replace_environment()
 os.umask(0o022)
+
+if __name__ == "__main__":
+    for ignored in _IGNORED_BY_PYTHON:
+        signal.signal(ignored, signal.SIG_DFL)
+    os.execv(sys.argv[1], sys.argv[1:])
