@@ -7,6 +7,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "bindings.hpp"
+#include "runtime/ipc/descriptor_path.hpp"
 #include "runtime/recording/goal_writer.hpp"
 
 namespace nb = nanobind;
@@ -157,6 +158,10 @@ void bind_session(nb::module_& module) {
         return write_goal(Recording(fd, rank_count), heading, path);
       },
       nb::arg("fd"), nb::arg("rank_count"), nb::arg("heading"), nb::arg("path"));
+
+  module.def(
+      "descriptor_path", &ipc::descriptor_path, nb::arg("fd"),
+      "The path by which other processes of this user open a descriptor of this one: always of one length.");
 
   nb::class_<Session>(module, "Session")
       .def(nb::init<const MachineDescription&, std::vector<NodeId>, const SessionOptions&>(),

@@ -152,3 +152,27 @@ def test_a_run_is_the_same_whatever_differs(kind, around, command_of, everything
     skip_unless_allowed(around.way)
     command = command_of(kind)
     assert everything_of(command, around) == everything_of(command, Surroundings())
+
+
+# Of these variables a rank copies lengths, if not values, into its memory.
+SHOWS_ITS_VARIABLES = """
+import os, re
+if os.environ["PMI_RANK"] == "1":
+    names = sorted(name for name in os.environ if re.match("APENET_|PMI_|FI_|MPIR_", name))
+    print([f"{name} {len(os.environ[name])}" for name in names], os.environ["PMI_FD"])
+    print(sorted(int(number) for number in os.listdir("/proc/self/fd")))
+"""
+
+
+@pytest.mark.parametrize("kind", ["script", "program"])
+def test_variables_and_descriptors_have_one_length_and_number(kind, public_folder, everything_of):
+    """Whatever numbers processes and descriptors have on the host."""
+    script = public_folder / "variables.py"
+    script.write_text(SHOWS_ITS_VARIABLES)
+    # An interpreter with an option is started once for each rank, and forked otherwise.
+    command = ["python", *(["-I"] if kind == "program" else []), script]
+    options = ("--compute", f"record:{public_folder / 'profile'}") if kind == "program" else ()
+    inside = everything_of(command, Surroundings(descriptors=200), *options)
+    outside = everything_of(command, Surroundings(), *options)
+    assert inside["standard output"] == outside["standard output"] != b""
+    assert b"PMI_FD 3" in outside["standard output"]

@@ -10,6 +10,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import NamedTuple, Self
 
+from apenet._core import descriptor_path
 from apenet.compute.elf import fnv
 
 _MAGIC = 0x41504354
@@ -112,9 +113,8 @@ class Exchange:
     @property
     def environment(self) -> dict[str, str]:
         """The variables by which the ranks find the files."""
-        place = f"/proc/{os.getpid()}/fd/"
-        table = {} if self._table is None else {"APENET_COMPUTE_TABLE": f"{place}{self._table.fileno()}"}
-        return {"APENET_COMPUTE_REPORT": f"{place}{self._report.fileno()}", **table}
+        table = {} if self._table is None else {"APENET_COMPUTE_TABLE": descriptor_path(self._table.fileno())}
+        return {"APENET_COMPUTE_REPORT": descriptor_path(self._report.fileno()), **table}
 
     def reports(self) -> dict[int, RankReport]:
         """The reports of the ranks that have written one."""

@@ -24,6 +24,9 @@ from apenet.host.warden import Planned, Warden
 
 _FDS_PER_RANK = 7  # during the start: both ends of two pipes and a socket, and standard input
 _SPARE_FDS = 128
+# The number of the process manager's socket in every rank: the numbers of this process depend on what it has inherited.
+# Below the shim's own (lifeline.cpp) and the least limit of open files (_raise_file_limit), above what programs expect.
+_MANAGER = 100
 
 _SERVER = Path(__file__).with_name("rank_server.py")
 _STANDARD_ERROR = 2
@@ -101,7 +104,7 @@ def rank_environment(
         )
     environment = {**_DEFAULTS, **inherited.environment(), **_MPI_ENVIRONMENT}
     environment["APENET_MAPPING"] = mapping_path
-    environment["APENET_LIFELINE"] = f"/proc/{os.getpid()}/fd/{lifeline}"
+    environment["APENET_LIFELINE"] = _core.descriptor_path(lifeline)
     environment["APENET_KEPT"] = " ".join(f"{kind}{name}" for kind, names in _KEPT.items() for name in names)
     environment["PATH"] = search_path()
     environment.update(inherited.preloaded(SHIM, program, environment))
@@ -146,7 +149,7 @@ class _RankEnds:
                 stack.callback(os.close, descriptor)
         self.environment = {
             "APENET_RANK": str(rank),
-            "PMI_FD": str(self.manager),
+            "PMI_FD": str(_MANAGER),
             "PMI_RANK": str(rank),
             "PMI_SIZE": str(count),
         }
@@ -169,7 +172,10 @@ def _start_each(
     program: Path, command: Sequence[str], environment: dict[str, str], ends: list[_RankEnds]
 ) -> tuple[Warden, list[int]]:
     warden = Warden(
-        program, command, environment, [Planned(end.streams, end.environment, [end.manager]) for end in ends]
+        program,
+        command,
+        environment,
+        [Planned(end.streams, end.environment, moved={end.manager: _MANAGER}) for end in ends],
     )
     with _ended_unless_started(warden):
         warden.start()
@@ -233,7 +239,7 @@ def _fork_program(
             given.callback(os.close, words)
             nothing = os.open(os.devnull, os.O_RDONLY)
             given.callback(os.close, nothing)
-            texts = [str(report), str(len(ends))]
+            texts = [str(report), str(len(ends)), str(_MANAGER)]
             descriptors = []
             rooms: dict[str, int] = {}
             for end in ends:
@@ -270,6 +276,7 @@ def _fork_script(
     descriptors = [descriptor for end in ends for descriptor in (*end.streams, end.manager)]
     plan = {
         "descriptors": descriptors,
+        "manager": _MANAGER,
         "ranks": [
             {"environment": mapping | end.environment, "descriptors": [*end.streams, end.manager]} for end in ends
         ],

@@ -66,7 +66,7 @@ class OpenMpiLauncher:
             command = [str(launcher), "--oversubscribe", "--bind-to", "none", "-n", str(self._ranks)]
             if os.geteuid() == 0:
                 command.append("--allow-run-as-root")
-            command += ["/bin/sh", "-c", _PROCESS, "sh", *map(_path_of, self._write_ends)]
+            command += ["/bin/sh", "-c", _PROCESS, "sh", *map(_core.descriptor_path, self._write_ends)]
             self._said = os.memfd_create("apenet-launcher")
             self._stack.callback(os.close, self._said)
             nothing = os.open(os.devnull, os.O_RDONLY)
@@ -77,7 +77,7 @@ class OpenMpiLauncher:
             self._warden.start()
         except (HostError, OSError) as error:
             return _core.LateLauncher(refused=" ".join(str(error).split()))
-        return _core.LateLauncher(self._warden.process_ids[0], pipes=[_path_of(end) for end in read_ends])
+        return _core.LateLauncher(self._warden.process_ids[0], pipes=[_core.descriptor_path(end) for end in read_ends])
 
     def _open_pipes(self) -> list[int]:
         read_ends = []
@@ -102,8 +102,3 @@ class OpenMpiLauncher:
     def words(self) -> bytes:
         """What the launcher has printed: errors in MPI, or why it could not start."""
         return b"" if self._said < 0 else os.pread(self._said, os.fstat(self._said).st_size, 0)
-
-
-def _path_of(descriptor: int) -> str:
-    """The path by which other processes of this user open a descriptor of this one."""
-    return f"/proc/{os.getpid()}/fd/{descriptor}"

@@ -40,7 +40,7 @@ def _serve(plan: dict[str, Any], script: str) -> None:
         process_id = os.fork()
         if process_id == 0:
             os.close(hold)
-            _become(rank, gate, plan["descriptors"])
+            _become(rank, gate, plan["descriptors"], plan["manager"])
             _run(code, script)
         os.setpgid(process_id, process_id)
         process_ids.append(process_id)
@@ -55,7 +55,7 @@ def _imports(code: types.CodeType, module: str) -> bool:
     return any(_imports(part, module) for part in code.co_consts if isinstance(part, types.CodeType))
 
 
-def _become(rank: dict[str, Any], gate: int, descriptors: list[int]) -> None:
+def _become(rank: dict[str, Any], gate: int, descriptors: list[int], manager_number: int) -> None:
     """Turns this process into a rank: process group, descriptors, environment."""
     os.setpgid(0, 0)
     *streams, manager = rank["descriptors"]
@@ -68,6 +68,9 @@ def _become(rank: dict[str, Any], gate: int, descriptors: list[int]) -> None:
     time.time()  # the shim sees the rank's variables before the script can change them
     os.read(gate, 1)  # returns when the server has ended
     os.close(gate)
+    if manager != manager_number:
+        os.dup2(manager, manager_number)
+        os.close(manager)
     random = sys.modules.get(f"{_SHARED_MODULE}.random")
     if random is not None:
         random.seed()

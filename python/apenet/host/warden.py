@@ -29,6 +29,8 @@ class Planned:
     streams: tuple[int, int, int]
     environment: Mapping[str, str] = field(default_factory=dict)
     kept: Sequence[int] = ()
+    moved: Mapping[int, int] = field(default_factory=dict)
+    """Further descriptors, and the numbers that they get."""
 
 
 class Warden:
@@ -119,6 +121,14 @@ class Warden:
 def _descriptors(process: Planned) -> Iterator[int]:
     yield from process.streams
     yield from process.kept
+    yield from process.moved
+
+
+def _numbers(process: Planned) -> Iterator[int]:
+    """The numbers that the descriptors get in the process."""
+    yield from range(len(process.streams))
+    yield from process.kept
+    yield from process.moved.values()
 
 
 def _plan(
@@ -138,6 +148,7 @@ def _plan(
     for process in processes:
         texts += _listed(_variables(process.environment))
         texts += _listed(str(fd) for fd in _descriptors(process))
+        texts += _listed(str(fd) for fd in _numbers(process))
     return b"".join(os.fsencode(text) + b"\0" for text in texts)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path
@@ -32,7 +31,7 @@ class Recording(Held):
     @property
     def environment(self) -> dict[str, str]:
         """The variables by which the ranks find the file."""
-        return {"APENET_RECORD": f"/proc/{os.getpid()}/fd/{self._file.fileno()}"}
+        return {"APENET_RECORD": _core.descriptor_path(self._file.fileno())}
 
     def write(self, ranks: int, heading: str) -> tuple[str, ...]:
         """Makes the trace that `keep` puts at its path. Returns what the trace cannot express, one sentence each."""

@@ -5,6 +5,8 @@
 
 #include <string_view>
 
+#include "runtime/ipc/descriptor_path.hpp"
+
 namespace apenet {
 namespace {
 
@@ -29,7 +31,7 @@ constexpr std::string_view one_core = R"(<?xml version="1.0" encoding="UTF-8"?>
 
 NodeTopology::NodeTopology() : fd_(memfd_create("apenet-topology", MFD_CLOEXEC)) {
   if (fd_ >= 0 && write(fd_, one_core.data(), one_core.size()) == static_cast<ssize_t>(one_core.size()))
-    path_ = "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(fd_);
+    path_ = ipc::descriptor_path(fd_);
 }
 
 NodeTopology::~NodeTopology() {

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "runtime/ipc/descriptor_path.hpp"
 #include "runtime/scheduler/rank_error.hpp"
 
 namespace apenet {
@@ -56,12 +57,13 @@ int parse_exit_code(const std::string& text) {
 
 }  // namespace
 
-// MPI libraries also use this name for files in /dev/shm, so concurrent runs need different names.
+// MPI libraries also use this name for files in /dev/shm, so concurrent runs need different names. Of one
+// length: they keep it in their memory.
 PmiServer::PmiServer(std::vector<int> fds, FindLauncher find_launcher)
     : fds_(std::move(fds)),
       find_launcher_(std::move(find_launcher)),
       ranks_(fds_.size()),
-      space_name_("apenet_" + std::to_string(getpid())) {
+      space_name_("apenet_" + ipc::padded(getpid(), '0')) {
   if (!topology_.path().empty()) values_["PMI_hwloc_xmlfile"] = topology_.path();
   // Nodes 0 to size-1 with one rank each: Intel MPI would put the ranks into shared memory, where those that
   // wait at its end could not be told from those that compute. The shim knows which ranks share a node.

@@ -9,6 +9,8 @@
 #include <new>
 #include <system_error>
 
+#include "runtime/ipc/descriptor_path.hpp"
+
 namespace apenet {
 
 namespace {
@@ -69,7 +71,7 @@ SharedMemory::~SharedMemory() {
 }
 
 std::string SharedMemory::path() const {
-  return "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(header_fd_);
+  return ipc::descriptor_path(header_fd_);
 }
 
 }  // namespace apenet

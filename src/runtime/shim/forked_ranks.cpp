@@ -45,7 +45,8 @@ namespace {
 using ipc::host_call;
 
 // The variable names the plan's descriptor. The plan is a row of texts that each end in a zero byte: the
-// report's descriptor, the number of ranks, and for each rank its descriptors in the order input, output,
+// report's descriptor, the number of ranks, the number that the process manager's descriptor gets in every
+// rank, and for each rank its descriptors in the order input, output,
 // error, process manager, the number of its variables, and the variables.
 constexpr const char* plan_variable = "APENET_RANK_PLAN";
 // A rank's variables are written over those whose names begin so, one after the other, where they lie: there
@@ -285,6 +286,7 @@ void serve(const char* plan_text) {
   Reader reader(contents(plan));
   const int report = reader.number();
   const int count = reader.number();
+  const int manager_number = reader.number();
   // Besides its own, this process has the plan, the report, those of the ranks, and the shim's lifeline.
   const int lifeline = std::getenv("APENET_LIFELINE") == nullptr ? 0 : 1;
   const int given = static_cast<int>(own_descriptors) + 2 + lifeline + count * static_cast<int>(streams + 1);
@@ -303,6 +305,10 @@ void serve(const char* plan_text) {
       close(report);
       become(rank, variables, reader, count - forked - 1);
       await_end_of_server(gate[0], server);
+      if (rank.manager != manager_number) {
+        dup2(rank.manager, manager_number);
+        close(rank.manager);
+      }
       // In a rank that starts by itself, UCX's initialiser asks for the time, and the shim creates the
       // client.
       ipc::Client::attached();

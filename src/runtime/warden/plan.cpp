@@ -74,11 +74,13 @@ std::optional<Plan> read_plan(int fd) {
     PlannedProcess process;
     process.environment = reader.texts();
     process.descriptors = reader.list([&reader] { return reader.number(); });
+    process.numbers = reader.list([&reader] { return reader.number(); });
     return process;
   });
   if (!reader.is_whole()) return std::nullopt;
   for (const PlannedProcess& process : plan.processes) {
-    if (process.descriptors.size() < 3) return std::nullopt;
+    if (process.descriptors.size() < 3 || process.numbers.size() != process.descriptors.size())
+      return std::nullopt;
   }
   return plan;
 }

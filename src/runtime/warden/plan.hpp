@@ -9,7 +9,8 @@ namespace apenet::warden {
 
 struct PlannedProcess {
   std::vector<std::string> environment;  // in addition to the common variables
-  std::vector<int> descriptors;          // standard input, output and error; further ones keep their numbers
+  std::vector<int> descriptors;          // standard input, output and error, and further ones
+  std::vector<int> numbers;              // that they get in the process, in this order: 0, 1, 2
 };
 
 struct Plan {

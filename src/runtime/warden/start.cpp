@@ -40,7 +40,9 @@ int become(const char* program, char* const* arguments, char* const* environment
     if (dup2(sources[i], static_cast<int>(i)) < 0) return errno;
   }
   for (std::size_t i = streams; i < process.descriptors.size(); ++i) {
-    if (fcntl(process.descriptors[i], F_SETFD, 0) < 0) return errno;
+    const int number = process.numbers[i];
+    const bool stays = number == process.descriptors[i];
+    if ((stays ? fcntl(number, F_SETFD, 0) : dup2(process.descriptors[i], number)) < 0) return errno;
   }
   // The simulator runs in Python, which ignores these signals; a program expects the default.
   signal(SIGPIPE, SIG_DFL);
