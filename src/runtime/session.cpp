@@ -79,6 +79,7 @@ struct Session::Parts {
     header.compute_scale_ppm = std::llround(options.compute_scale * 1e6);
     header.flops_per_second = description.host.flops_per_second;
     header.vain_limits = vain_limits(options.stall_timeout_ms);
+    header.outside_patience_ns = std::int64_t{options.stall_timeout_ms} * 1'000'000;
     std::strncpy(header.machine, description.name.c_str(), sizeof header.machine - 1);
     for (std::uint32_t rank = 0; rank < process_count; ++rank) {
       ipc::Place& place = shared.block(rank).place;

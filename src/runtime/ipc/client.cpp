@@ -209,6 +209,14 @@ Client::Client(std::byte* base, std::uint32_t rank)
   block_ = reinterpret_cast<Block*>(base + layout_.block_offset(rank));
 }
 
+bool Client::is_rank_process(std::uint32_t process_id) const {
+  for (std::uint32_t rank = 0; rank < size(); ++rank) {
+    const auto* block = reinterpret_cast<const Block*>(base_ + layout_.block_offset(rank));
+    if (block->identity.process_id.load(std::memory_order_relaxed) == process_id) return true;
+  }
+  return false;
+}
+
 void Client::charge_clock_read() {
   block_->progress.read_clock();
   std::int64_t cost_ps = costs(0).clock_read.ps();

@@ -24,6 +24,8 @@ class Client {
     Client* client = attached_.load(std::memory_order_acquire);
     return client != nullptr ? client : find_attached();
   }
+  // As attached(), but does not search: nullptr also if nobody in this process has asked before.
+  static Client* known() { return attached_.load(std::memory_order_acquire); }
   // Whether this process is a fork, without exec, of one that has mapped a simulation.
   static bool is_fork();
   // The machine's facts for a process that is a rank or may become one. nullptr as for instance(), but claims
@@ -59,6 +61,9 @@ class Client {
   }
   // Whether a rank lives on the same node.
   [[nodiscard]] bool is_near(std::uint32_t rank) const { return node_of(rank) == block_->place.node; }
+
+  // Whether the process is a rank of this run.
+  [[nodiscard]] bool is_rank_process(std::uint32_t process_id) const;
 
   // The memory that the process has opened to others. The simulator reads it for remote accesses.
   [[nodiscard]] RegionTable& regions() {

@@ -13,6 +13,7 @@
 
 #include "message/requests.hpp"
 #include "runtime/ipc/clock.hpp"
+#include "runtime/ipc/outside_note.hpp"
 #include "runtime/ipc/program_messages.hpp"
 #include "runtime/ipc/progress.hpp"
 #include "runtime/ipc/regions.hpp"
@@ -183,6 +184,7 @@ struct Block {
   Identity identity;
   Place place;
   WaitNote note;  // owner: the provider
+  OutsideNote outside;
   ProgramMessages program_messages;
   EventTaker takers[interface_count];  // private to the process, as is the next
   FileWaiter file_waiter;
@@ -240,6 +242,7 @@ struct Header {
   std::int64_t flops_per_second = 0;
   Rail rails[most_rails];
   VainLimits vain_limits;
+  std::int64_t outside_patience_ns = 0;  // real time that sleeps take on a guess (shim/outside_waits.hpp)
   char machine[64] = {};
 };
 

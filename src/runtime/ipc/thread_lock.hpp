@@ -46,6 +46,8 @@ class ThreadLock {
     several_.store(1, std::memory_order_relaxed);
   }
   [[nodiscard]] bool had_several() const { return several_ != 0; }
+  // Changes whenever a thread takes the lock.
+  [[nodiscard]] std::uint32_t tickets() const { return next_.load(); }
   [[nodiscard]] bool is_free() const { return next_.load() == serving_.load(); }
 
  private:

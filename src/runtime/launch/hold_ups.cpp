@@ -6,6 +6,7 @@
 
 #include "runtime/launch/host_thread.hpp"
 #include "runtime/launch/host_waits.hpp"
+#include "runtime/launch/outside_waits.hpp"
 #include "runtime/launch/wait_text.hpp"
 #include "runtime/scheduler/rank_names.hpp"
 
@@ -26,7 +27,16 @@ void HoldUps::note_busy() {
     if (scheduler_.has_turn(rank)) busy.push_back(rank);
   }
   if (busy.empty()) return;
+  const auto waits_outside = [this](std::uint32_t rank) {
+    return !waits_outside_for(scheduler_, rank).empty();
+  };
   told_ = true;
+  if (const auto rank = std::find_if(busy.begin(), busy.end(), waits_outside); rank != busy.end()) {
+    const std::string_view what = waits_outside_for(scheduler_, *rank);
+    dprintf(error_fd_, "apenet: rank %u sleeps in real time, waiting for %.*s; virtual time waits for it\n",
+            *rank, static_cast<int>(what.size()), what.data());
+    return;
+  }
   const std::string more =
       busy.size() > 1 ? " (as have " + std::to_string(busy.size() - 1) + " more)" : std::string{};
   dprintf(error_fd_,
@@ -48,7 +58,9 @@ void HoldUps::leave_out_spinners() {
   const auto patience = have_spun_.empty() ? spin_patience_ : spin_patience_ / shorter_factor;
   if (!busy_since_ || WallClock::now() - *busy_since_ < patience) return;
   const std::vector<std::uint32_t> ranks = scheduler_.held_up_by();
-  const auto shares = [this](std::uint32_t rank) { return scheduler_.shares_memory(rank); };
+  const auto shares = [this](std::uint32_t rank) {
+    return scheduler_.shares_memory(rank) && waits_outside_for(scheduler_, rank).empty();
+  };
   if (ranks.empty() || !std::all_of(ranks.begin(), ranks.end(), shares)) return;
   if (scheduler_.has_turns_to_give()) {
     scheduler_.wake_beside();

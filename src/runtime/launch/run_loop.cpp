@@ -9,6 +9,7 @@
 
 #include "runtime/ipc/futex.hpp"
 #include "runtime/launch/host_thread.hpp"
+#include "runtime/launch/outside_waits.hpp"
 
 namespace apenet {
 namespace {
@@ -166,6 +167,7 @@ void RunLoop::let_another_run() {
       const auto state = thread_state(process_ids[rank], thread);
       any_active = any_active || (state && state->state != 'S');
     }
+    any_active = any_active || !waits_outside_for(scheduler_, rank).empty();
   }
   sleepy_looks_ = any_active ? 0 : sleepy_looks_ + 1;
   if (sleepy_looks_ < most_looks) return;
@@ -249,6 +251,8 @@ void RunLoop::look_around(const std::function<bool()>& interrupted) {
 void RunLoop::report_on(SessionReport& report) {
   server_.report(report);
   for (std::string& warning : hold_ups_.warnings()) report.warnings.push_back(std::move(warning));
+  for (std::string& warning : outside_warnings(scheduler_, count_))
+    report.warnings.push_back(std::move(warning));
   if (!settling_.restless().empty())
     report.warnings.push_back(
         name_ranks(settling_.restless()) +

@@ -95,6 +95,8 @@ class Scheduler final : public CompletionSink {
   [[nodiscard]] bool could_go_on() const;
   // The process shares memory with others of its node.
   [[nodiscard]] bool shares_memory(std::uint32_t rank) const { return processes_[rank].shares_memory; }
+  // What the process waits for outside the simulation; it may have written anything.
+  [[nodiscard]] const ipc::OutsideNote& outside(std::uint32_t rank) { return shared_.block(rank).outside; }
   // The ranks that are left out and have not come back.
   [[nodiscard]] std::vector<std::uint32_t> left_out() const;
   // No other process is left that could continue.

@@ -11,6 +11,7 @@
 
 #include "runtime/ipc/host_call.hpp"
 #include "runtime/shim/host_caller.hpp"
+#include "runtime/shim/outside_waits.hpp"
 #include "runtime/shim/real.hpp"
 
 namespace apenet::shim {
@@ -128,7 +129,9 @@ std::int64_t cpu_ps(ipc::Client& client) {
 }
 
 void sleep_ps(ipc::Client& client, std::int64_t ps) {
+  OutsideWait outside(client, ps);
   sleep(client, [ps] { return ps; });
+  outside.pass();
 }
 
 void sleep_until(ipc::Client& client, std::int64_t virtual_ps) {

@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "runtime/ipc/host_call.hpp"
+#include "runtime/shim/outside_waits.hpp"
 #include "runtime/shim/real.hpp"
 
 namespace apenet::shim {
@@ -18,12 +19,6 @@ namespace {
 // Host time. On a real machine the server would have been started first.
 constexpr std::int64_t patience_ns = 10'000'000'000;  // since the first refusal
 constexpr timespec pause{.tv_sec = 0, .tv_nsec = 10'000'000};
-
-std::int64_t host_now_ns() {
-  timespec now{};
-  ipc::host_call(SYS_clock_gettime, CLOCK_MONOTONIC, &now);
-  return now.tv_sec * std::int64_t{1'000'000'000} + now.tv_nsec;
-}
 
 bool is_loopback(const sockaddr* address, socklen_t length) {
   if (is_null(address)) return false;
@@ -61,5 +56,9 @@ APENET_EXPORT int connect(int socket, const sockaddr* address, socklen_t length)
     apenet::ipc::host_call(SYS_nanosleep, &apenet::shim::pause, nullptr);
     result = real(socket, address, length);
   }
+  // The server may be about to start, outside the simulation.
+  const bool is_absent = result != 0 && (errno == ECONNREFUSED || errno == ENOENT || errno == EHOSTUNREACH ||
+                                         errno == ENETUNREACH || errno == ETIMEDOUT);
+  if (is_absent) apenet::shim::note_look(apenet::ipc::OutsideCause::connection, 1);
   return result;
 }

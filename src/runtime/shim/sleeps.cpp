@@ -18,6 +18,7 @@
 #include "runtime/shim/call_notes.hpp"
 #include "runtime/shim/deadlines.hpp"
 #include "runtime/shim/host_caller.hpp"
+#include "runtime/shim/outside_waits.hpp"
 #include "runtime/shim/real.hpp"
 
 namespace apenet::shim {
@@ -30,6 +31,28 @@ template <typename Wait>
 int wait_for_files(ipc::Client& client, std::int64_t ps, Wait wait) {
   return wait_for(
       client, ps, [](int result) { return result == 0; }, wait);
+}
+
+// Calls look(), which asks without a wait for files, and finds none. Sleeps then.
+template <typename Look>
+int sleep_without_files(ipc::Client& client, std::int64_t ps, Look look) {
+  const int result = look();
+  if (result == 0) sleep_ps(client, ps);
+  return result;
+}
+
+std::uint64_t number_of(int file) {
+  return static_cast<std::uint32_t>(file);
+}
+
+std::uint64_t first_of(const pollfd* fds) {
+  return fds == nullptr ? 0 : number_of(fds[0].fd);
+}
+
+// Passes the result of a look at files without a wait.
+int asked_files(std::uint64_t file, int result) {
+  if (result == 0) note_look(ipc::OutsideCause::descriptor, file + 1);
+  return result;
 }
 
 // A library of the process offers a descriptor for its events (ipc::FileWaiter). look() asks the host,
@@ -92,15 +115,19 @@ bool is_initialising_alone() {
 }  // namespace apenet::shim
 
 using apenet::ipc::Client;
+using apenet::shim::asked_files;
 using apenet::shim::clock_client;
 using apenet::shim::ClockKind;
 using apenet::shim::EarlyDeadline;
 using apenet::shim::FileSets;
+using apenet::shim::first_of;
 using apenet::shim::has_card_descriptor;
 using apenet::shim::is_valid;
 using apenet::shim::longest_while_leaving;
 using apenet::shim::next;
+using apenet::shim::number_of;
 using apenet::shim::ps_per_ms;
+using apenet::shim::sleep_without_files;
 using apenet::shim::to_ps;
 using apenet::shim::wait_for_card;
 using apenet::shim::wait_for_files;
@@ -203,10 +230,12 @@ APENET_EXPORT int select(int count, fd_set* reads, fd_set* writes, fd_set* error
   // As in the kernel, tv_usec may exceed a second.
   const timespec duration{.tv_sec = timeout->tv_sec + timeout->tv_usec / 1'000'000,
                           .tv_nsec = timeout->tv_usec % 1'000'000 * 1000};
-  return wait_for_files(*client, to_ps(duration), [&] {
-    if (count == 0) *timeout = {.tv_sec = 0, .tv_usec = 0};
-    return real(count, reads, writes, errors, timeout);
-  });
+  const auto look = [&] { return real(count, reads, writes, errors, timeout); };
+  if (to_ps(duration) == 0)
+    return count == 0 ? look() : asked_files(static_cast<std::uint64_t>(count), look());
+  if (count > 0) return wait_for_files(*client, to_ps(duration), look);
+  *timeout = {.tv_sec = 0, .tv_usec = 0};
+  return sleep_without_files(*client, to_ps(duration), look);
 }
 
 APENET_EXPORT int __select(int count, fd_set* reads, fd_set* writes, fd_set* errors, timeval* timeout) {
@@ -229,9 +258,11 @@ APENET_EXPORT int pselect(int count, fd_set* reads, fd_set* writes, fd_set* erro
   }
   if (client == nullptr || !is_valid(timeout)) return real(count, reads, writes, errors, timeout, mask);
   const timespec none{};
-  return wait_for_files(*client, to_ps(*timeout), [&] {
-    return real(count, reads, writes, errors, count == 0 ? &none : timeout, mask);
-  });
+  const timespec* const longest = count == 0 ? &none : timeout;
+  const auto look = [&] { return real(count, reads, writes, errors, longest, mask); };
+  if (count == 0) return sleep_without_files(*client, to_ps(*timeout), look);
+  if (to_ps(*timeout) == 0) return asked_files(static_cast<std::uint64_t>(count), look());
+  return wait_for_files(*client, to_ps(*timeout), look);
 }
 
 APENET_EXPORT int poll(pollfd* fds, nfds_t count, int timeout_ms) {
@@ -240,9 +271,11 @@ APENET_EXPORT int poll(pollfd* fds, nfds_t count, int timeout_ms) {
   static const auto real = next<int (*)(pollfd*, nfds_t, int)>("poll");
   if (waits_for_card(client, fds, count))
     return wait_for_card(*client, timeout_ms * ps_per_ms, [&] { return real(fds, count, 0); });
-  if (client == nullptr || timeout_ms <= 0) return real(fds, count, timeout_ms);
-  return wait_for_files(*client, timeout_ms * ps_per_ms,
-                        [&] { return real(fds, count, count == 0 ? 0 : timeout_ms); });
+  if (client == nullptr || timeout_ms < 0) return real(fds, count, timeout_ms);
+  const auto look = [&] { return real(fds, count, count == 0 ? 0 : timeout_ms); };
+  if (count == 0) return sleep_without_files(*client, timeout_ms * ps_per_ms, look);
+  if (timeout_ms == 0) return asked_files(first_of(fds), look());
+  return wait_for_files(*client, timeout_ms * ps_per_ms, look);
 }
 
 APENET_EXPORT int __poll(pollfd* fds, nfds_t count, int timeout_ms) {
@@ -261,8 +294,10 @@ APENET_EXPORT int ppoll(pollfd* fds, nfds_t count, const timespec* timeout, cons
   }
   if (client == nullptr || !is_valid(timeout)) return real(fds, count, timeout, mask);
   const timespec none{};
-  return wait_for_files(*client, to_ps(*timeout),
-                        [&] { return real(fds, count, count == 0 ? &none : timeout, mask); });
+  const auto look = [&] { return real(fds, count, count == 0 ? &none : timeout, mask); };
+  if (count == 0) return sleep_without_files(*client, to_ps(*timeout), look);
+  if (to_ps(*timeout) == 0) return asked_files(first_of(fds), look());
+  return wait_for_files(*client, to_ps(*timeout), look);
 }
 
 // Called by programs built with _FORTIFY_SOURCE. `bytes` is the size of the array; the C library reports an
@@ -291,7 +326,8 @@ APENET_EXPORT int epoll_pwait(int epoll, epoll_event* events, int count, int tim
     return wait_for_card(*client, timeout_ms * ps_per_ms,
                          [&] { return real(epoll, events, count, 0, mask); });
   }
-  if (client == nullptr || timeout_ms <= 0) return real(epoll, events, count, timeout_ms, mask);
+  if (client == nullptr || timeout_ms < 0) return real(epoll, events, count, timeout_ms, mask);
+  if (timeout_ms == 0) return asked_files(number_of(epoll), real(epoll, events, count, timeout_ms, mask));
   return wait_for_files(*client, timeout_ms * ps_per_ms,
                         [&] { return real(epoll, events, count, timeout_ms, mask); });
 }
@@ -313,5 +349,6 @@ APENET_EXPORT int epoll_pwait2(int epoll, epoll_event* events, int count, const 
                          [&] { return real(epoll, events, count, &now, mask); });
   }
   if (client == nullptr || !is_valid(timeout)) return real(epoll, events, count, timeout, mask);
+  if (to_ps(*timeout) == 0) return asked_files(number_of(epoll), real(epoll, events, count, timeout, mask));
   return wait_for_files(*client, to_ps(*timeout), [&] { return real(epoll, events, count, timeout, mask); });
 }

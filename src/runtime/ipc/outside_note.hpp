@@ -1,0 +1,34 @@
+// What a rank waits for outside the simulation, in sleeps that therefore take real time.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace apenet::ipc {
+
+enum class OutsideCause : std::uint32_t {
+  none,
+  child,       // a process that the rank has started, or one that such a process has started
+  process,     // another process
+  connection,  // a connection that is refused
+  lock,        // a lock or semaphore that another process holds
+  descriptor,  // data in a pipe, socket or file
+  file,        // a file that appears, vanishes or changes
+  thread,      // a thread of the rank that computes
+  count,
+};
+
+[[nodiscard]] constexpr std::uint32_t bit_of(OutsideCause what) {
+  return 1U << static_cast<std::uint32_t>(what);
+}
+
+// Owner: the process; the simulator reads it at any time. Sets have a bit for each kind.
+struct OutsideNote {
+  std::atomic<std::uint32_t> waited{0};               // sleeps have taken real time
+  std::atomic<std::uint32_t> given_up{0};             // they took it for too long, and take none any more
+  std::atomic<OutsideCause> now{OutsideCause::none};  // a sleep takes real time at this moment
+};
+
+static_assert(std::atomic<OutsideCause>::is_always_lock_free);
+
+}  // namespace apenet::ipc

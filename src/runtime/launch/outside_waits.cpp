@@ -1,0 +1,62 @@
+#include "runtime/launch/outside_waits.hpp"
+
+#include <array>
+#include <map>
+
+#include "runtime/scheduler/rank_names.hpp"
+
+namespace apenet {
+namespace {
+
+constexpr auto kinds = static_cast<std::uint32_t>(ipc::OutsideCause::count);
+
+constexpr std::array<std::string_view, kinds> names{"",
+                                                    "a child process",
+                                                    "another process",
+                                                    "a connection that was refused",
+                                                    "a lock",
+                                                    "data in a pipe, socket or file",
+                                                    "a file",
+                                                    "a thread that computes"};
+
+// Kind 0 is none.
+constexpr std::uint32_t all_kinds = (1U << kinds) - 2;
+
+std::string list_of(std::uint32_t set) {
+  std::string text;
+  for (std::uint32_t kind = 1; kind < kinds; ++kind) {
+    if ((set >> kind & 1U) != 0) text += (text.empty() ? "" : ", ") + std::string(names[kind]);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string_view waits_outside_for(Scheduler& scheduler, std::uint32_t rank) {
+  const auto kind = static_cast<std::uint32_t>(scheduler.outside(rank).now.load());
+  return kind < kinds ? names[kind] : std::string_view{};
+}
+
+std::vector<std::string> outside_warnings(Scheduler& scheduler, std::uint32_t rank_count) {
+  std::map<std::uint32_t, std::vector<std::uint32_t>> waited;  // by what they waited for
+  std::map<std::uint32_t, std::vector<std::uint32_t>> given_up;
+  for (std::uint32_t rank = 0; rank < rank_count; ++rank) {
+    const ipc::OutsideNote& note = scheduler.outside(rank);
+    waited[note.waited & all_kinds].push_back(rank);
+    given_up[note.given_up & all_kinds].push_back(rank);
+  }
+  waited.erase(0);
+  given_up.erase(0);
+  std::vector<std::string> lines;
+  for (const auto& [set, ranks] : waited)
+    lines.push_back(name_ranks(ranks) + " slept in real time, waiting for " + list_of(set) +
+                    ": the times of this run may not repeat");
+  for (const auto& [set, ranks] : given_up)
+    lines.push_back(name_ranks(ranks) + " slept in real time for as long as the stall timeout, waiting for " +
+                    list_of(set) +
+                    ", and nothing changed: further sleeps took no real time; --stall-timeout "
+                    "allows for more");
+  return lines;
+}
+
+}  // namespace apenet

@@ -1,0 +1,240 @@
+#include "runtime/shim/outside_waits.hpp"
+
+#include <fcntl.h>
+#include <sys/single_threaded.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+#include <utility>
+
+#include "runtime/ipc/host_call.hpp"
+#include "runtime/shim/call_notes.hpp"
+#include "runtime/shim/clocks.hpp"
+#include "runtime/shim/family.hpp"
+#include "runtime/shim/real.hpp"
+
+namespace apenet::shim {
+namespace {
+
+using ipc::bit_of;
+using ipc::host_call;
+using ipc::OutsideCause;
+
+// Virtual time of sleeps between two looks at the family and the threads. While they are found idle, the
+// interval grows: a look takes some 20 us for each process.
+constexpr std::int64_t least_interval_ps = 10'000'000;
+constexpr std::int64_t most_interval_ps = 10'000'000'000;
+
+// Real time between two looks during a sleep.
+constexpr std::int64_t first_slice_ns = 200'000;
+constexpr std::int64_t most_slice_ns = 10'000'000;
+
+constexpr std::size_t kept_path_bytes = 256;
+
+// What a thread has looked at since its last sleep, and before that.
+struct OutsideLooks {
+  std::uint32_t certain = 0;  // a set of kinds: the thread waits for them for certain
+  OutsideCause what = OutsideCause::none;
+  std::uint64_t key = 0;         // of the last look, or 0
+  std::uint64_t key_before = 0;  // of the last look before the last sleep
+  int process = 0;               // of the last look at a process
+  bool is_there = false;         // the file of the last look at one
+  std::int64_t owed_ps = 0;      // virtual time of sleeps whose real time has yet to pass
+  std::int64_t interval_ps = least_interval_ps;
+  std::array<char, kept_path_bytes> path{};  // of the last look at a file; empty if it is longer
+};
+
+constinit thread_local OutsideLooks outside_looks __attribute__((tls_model("initial-exec")));
+
+// Real time that guesses have taken since the state that they look at has changed.
+struct Patience {
+  std::atomic<std::uint64_t> state{0};
+  std::atomic<std::int64_t> spent_ns{0};
+};
+
+Patience& patience() {
+  static constinit Patience value;
+  return value;
+}
+
+// Begins to count anew if the guess is about something else than the last one; 0: no guess.
+void turn_patience_to(std::uint64_t state) {
+  if (patience().state.exchange(state) != state) patience().spent_ns = 0;
+}
+
+// How active the processes that the rank has started must be for it to wait for them. A thread that has not
+// asked for them since its last sleep does not wait for a process that nobody may ever wake.
+Activity least_activity() {
+  return outside_looks.certain != 0 ? Activity::unknown : Activity::limited;
+}
+
+// Returns false if a signal has interrupted it.
+bool sleep_in_host(std::int64_t ns) {
+  const timespec duration{.tv_sec = ns / ns_per_s, .tv_nsec = ns % ns_per_s};
+  timespec* const remaining = nullptr;
+  return host_call(SYS_nanosleep, &duration, remaining) == 0;
+}
+
+// The rank whose looks count, or nullptr.
+ipc::Client* looking_client() {
+  ipc::Client* client = ipc::Client::known();
+  if (client == nullptr || !client->started() || host_calls > 0 || is_in_call()) return nullptr;
+  return client;
+}
+
+std::uint64_t hash_of(const char* text) {
+  std::uint64_t hash = 0xcbf29ce484222325U;
+  for (; *text != '\0'; ++text) hash = (hash ^ static_cast<unsigned char>(*text)) * 0x100000001b3U;
+  return hash;
+}
+
+bool is_there(const char* path) {
+  return host_call(SYS_faccessat, AT_FDCWD, path, F_OK) == 0;
+}
+
+}  // namespace
+
+std::int64_t host_now_ns() {
+  timespec now{};
+  host_call(SYS_clock_gettime, CLOCK_MONOTONIC, &now);
+  return now.tv_sec * ns_per_s + now.tv_nsec;
+}
+
+void note_look(OutsideCause what, std::uint64_t key) {
+  ipc::Client* client = looking_client();
+  if (client == nullptr) return;
+  if (what == OutsideCause::process) {
+    if (client->is_rank_process(static_cast<std::uint32_t>(key))) return;
+    outside_looks.process = static_cast<int>(key);
+  }
+  if (what == OutsideCause::child || what == OutsideCause::process || what == OutsideCause::connection) {
+    outside_looks.certain |= bit_of(what);
+  } else {
+    outside_looks.what = what;
+    outside_looks.key = key;
+  }
+}
+
+void note_file_look(int folder, const char* path, bool is_there, std::uint64_t state) {
+  if (looking_client() == nullptr || is_null(path)) return;
+  OutsideLooks& own = outside_looks;
+  const bool is_relative = folder != AT_FDCWD && path[0] != '/';
+  own.what = OutsideCause::file;
+  own.key = mixed(mixed(hash_of(path), is_relative ? static_cast<std::uint64_t>(folder) : 0), state) | 1U;
+  own.is_there = is_there;
+  const std::size_t length = strnlen(path, kept_path_bytes);
+  const bool is_kept = length < kept_path_bytes && !is_relative;
+  if (is_kept) std::memcpy(own.path.data(), path, length);
+  own.path[is_kept ? length : 0] = '\0';
+}
+
+OutsideWait::OutsideWait(ipc::Client& client, std::int64_t ps) : client_(client), ps_(ps) {
+  OutsideLooks& own = outside_looks;
+  own.owed_ps = std::min(own.owed_ps, ipc::end_of_time_ps - ps) + ps;
+  const bool has_looked = own.certain != 0 || own.key != 0;
+  if ((!has_looked && own.owed_ps < own.interval_ps) || client.progress().leaves()) return;
+  has_children_ = has_children();
+  // Most ranks have no children and one thread, and look at nothing.
+  if (has_looked || has_children_ || __libc_single_threaded == 0) {
+    began_ns_ = host_now_ns();
+  } else {
+    own.owed_ps = 0;
+  }
+}
+
+OutsideWait::Reason OutsideWait::find_reason() const {
+  const OutsideLooks& own = outside_looks;
+  const std::uint32_t certain = own.certain & ~bit_of(OutsideCause::child);
+  if (certain != 0) return {.what = static_cast<OutsideCause>(std::countr_zero(certain))};
+  if (has_children_) {
+    const Family family = look_at_family();
+    if (family.activity >= least_activity()) {
+      return {.what = OutsideCause::child,
+              .is_guess = own.certain == 0,
+              .works = family.activity == Activity::works,
+              .subject = family.children,
+              .state = family.descendants};
+    }
+  }
+  if (own.key != 0 && own.key == own.key_before)
+    return {.what = own.what, .is_guess = true, .subject = own.key};
+  if (__libc_single_threaded == 0 && other_threads_run())
+    return {.what = OutsideCause::thread, .state = client_.block().lock.tickets()};
+  return {};
+}
+
+// Whether the rank still waits, after some real time.
+bool OutsideWait::holds(Reason& reason) const {
+  const OutsideLooks& own = outside_looks;
+  switch (reason.what) {
+    case OutsideCause::child: {
+      const Family family = look_at_family();
+      reason.works = family.activity == Activity::works;
+      return family.descendants == reason.state && family.activity >= least_activity();
+    }
+    case OutsideCause::process:
+      return host_call(SYS_kill, own.process, 0) == 0 || errno == EPERM;
+    case OutsideCause::file:
+      return own.path[0] == '\0' || is_there(own.path.data()) == own.is_there;
+    case OutsideCause::thread:
+      // A thread that has called a library waits or polls there.
+      return client_.block().lock.tickets() == reason.state && other_threads_run();
+    default:
+      return true;
+  }
+}
+
+// Takes real time until all that is owed has passed, or until what the rank waits for has changed.
+void OutsideWait::take(Reason reason) {
+  OutsideLooks& own = outside_looks;
+  ipc::OutsideNote& note = client_.block().outside;
+  const std::int64_t owed_ns = own.owed_ps / ps_per_ns;
+  std::int64_t slice_ns = first_slice_ns;
+  bool has_changed = false;
+  bool is_interrupted = false;
+  std::int64_t passed_ns = host_now_ns() - began_ns_;
+  note.now = reason.what;
+  while (passed_ns < owed_ns && !has_changed && !is_interrupted) {
+    if (reason.is_guess && patience().spent_ns >= client_.header().outside_patience_ns) {
+      note.given_up |= bit_of(reason.what);
+      break;
+    }
+    is_interrupted = !sleep_in_host(std::min(slice_ns, owed_ns - passed_ns));
+    const std::int64_t before_ns = std::exchange(passed_ns, host_now_ns() - began_ns_);
+    if (reason.is_guess && !reason.works) patience().spent_ns += passed_ns - before_ns;
+    slice_ns = std::min(2 * slice_ns, most_slice_ns);
+    has_changed = passed_ns < owed_ns && !holds(reason);
+  }
+  note.now = OutsideCause::none;
+  if (!has_changed || reason.what != OutsideCause::thread) note.waited |= bit_of(reason.what);
+  // The program may have looked at something else in the handler of the signal. If it goes on to wait, it
+  // sleeps for the rest, too.
+  own.owed_ps = is_interrupted ? std::max<std::int64_t>(owed_ns - passed_ns, 0) * ps_per_ns : 0;
+}
+
+void OutsideWait::pass() {
+  OutsideLooks& own = outside_looks;
+  if (began_ns_ != 0) {
+    const int error = errno;
+    if (const Reason reason = find_reason(); reason.what != OutsideCause::none) {
+      turn_patience_to(reason.is_guess ? reason.subject : 0);
+      take(reason);
+      own.interval_ps = least_interval_ps;
+    } else {
+      const bool may_repeat = own.key != 0;
+      own.owed_ps = may_repeat ? ps_ : 0;
+      own.interval_ps = std::min(2 * own.interval_ps, most_interval_ps);
+    }
+    errno = error;
+  }
+  own.certain = 0;
+  own.key_before = own.key;
+  own.key = 0;
+}
+
+}  // namespace apenet::shim

@@ -1,0 +1,62 @@
+// OutsideWait: sleeps of a rank that waits for something outside the simulation also take real time.
+//
+// A sleep only advances the clock. A program that looks for something outside, sleeps, looks again, and gives
+// up after a time limit would reach the limit before the outside had any time at all. So such a sleep takes
+// as long in the host as in virtual time, or until what the rank waits for has changed.
+//
+// Nobody tells the shim why a program sleeps. The reasons that count are:
+//
+// - processes that the rank has started are active (shim/family.hpp);
+// - the thread has just looked for a process or a connection, and has not got what it looked for;
+// - the thread has looked at the same file, lock or descriptor before this sleep and the one before, and
+//   found it unchanged. A single look means nothing: programs look for many files that they do not wait for.
+//   The sleep between the two looks is then made up for;
+// - other threads of the rank compute, without a call of the libraries that the simulator knows.
+//
+// Some of these reasons are guesses. Real time that a guess takes in a row is limited by the stall timeout,
+// unless the processes that the rank has started work.
+#pragma once
+
+#include <cstdint>
+
+#include "runtime/ipc/client.hpp"
+#include "runtime/ipc/outside_note.hpp"
+
+namespace apenet::shim {
+
+[[nodiscard]] std::int64_t host_now_ns();
+
+// The calling thread has looked at something outside and has not found what it may wait for. key: of the
+// thing and its state, not zero; a process id for OutsideCause::process. Cheap, and keeps errno.
+void note_look(ipc::OutsideCause what, std::uint64_t key);
+// The same for a file, with the arguments of openat(). state: changes when the file does.
+void note_file_look(int folder, const char* path, bool is_there, std::uint64_t state);
+
+// One sleep. Make it before the clock advances, and call pass() after: others may act meanwhile, and the time
+// that they take in the host counts.
+class OutsideWait {
+ public:
+  OutsideWait(ipc::Client& client, std::int64_t ps);
+  OutsideWait(const OutsideWait&) = delete;
+  OutsideWait& operator=(const OutsideWait&) = delete;
+  void pass();
+
+ private:
+  struct Reason {
+    ipc::OutsideCause what = ipc::OutsideCause::none;
+    bool is_guess = false;
+    bool works = false;         // takes time of a processor: the time is not limited
+    std::uint64_t subject = 0;  // of the guess
+    std::uint64_t state = 0;    // changes when what the rank waits for does
+  };
+  [[nodiscard]] Reason find_reason() const;
+  [[nodiscard]] bool holds(Reason& reason) const;
+  void take(Reason reason);
+
+  ipc::Client& client_;
+  std::int64_t ps_;
+  std::int64_t began_ns_ = 0;  // in the host; 0: nothing outside needs to be looked at
+  bool has_children_ = false;
+};
+
+}  // namespace apenet::shim

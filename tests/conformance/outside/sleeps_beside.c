@@ -1,0 +1,40 @@
+// A rank sleeps for an hour in a thousand sleeps, while a process that it has started does what the argument
+// says: "idle" waits for the rank for ever, "ticks" sleeps again and again, "none": there is no such process.
+// Prints the time that the rank slept.
+#define _POSIX_C_SOURCE 200809L
+#include <mpi.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { sleeps = 1000 };
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  int ends[2];
+  if (argc != 2 || pipe(ends) != 0) return 2;
+  pid_t child = 0;
+  if (strcmp(argv[1], "none") != 0) child = fork();
+  if (strcmp(argv[1], "none") != 0 && child == 0) {
+    const struct timespec tick = {.tv_nsec = 1000000};
+    char byte;
+    close(ends[1]);
+    if (strcmp(argv[1], "ticks") == 0) {
+      for (;;) nanosleep(&tick, NULL);
+    }
+    _exit(read(ends[0], &byte, 1) == 1 ? 0 : 1);
+  }
+  const double begin_s = MPI_Wtime();
+  const struct timespec pause = {.tv_sec = 3, .tv_nsec = 600000000};
+  for (int i = 0; i < sleeps; ++i) nanosleep(&pause, NULL);
+  printf("%.3f s\n", MPI_Wtime() - begin_s);
+  if (child > 0) {
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+  }
+  MPI_Finalize();
+  return 0;
+}

@@ -1,0 +1,55 @@
+"""Sleeps of a rank that waits for something outside the simulation take real time, others take none."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+OUTSIDE = Path(__file__).with_name("outside")
+SLEPT = "slept in real time"
+
+
+def test_a_rank_finds_what_comes_from_outside_within_its_limit(apenet, build, tmp_path):
+    program = build(OUTSIDE / "waits_outside.c")
+    done = apenet("run", "-n", "1", "--out", tmp_path / "run", "--", program, tmp_path, "all", "all")
+    assert (done.returncode, done.stdout) == (0, "336 cases\n"), done.stderr
+    (warning,) = json.loads((tmp_path / "run" / "run.json").read_text(encoding="utf-8"))["warnings"]
+    assert warning == (
+        "rank 0 slept in real time, waiting for a child process, another process, a connection that was refused, a "
+        "lock, data in a pipe, socket or file, a file, a thread that computes: the times of this run may not repeat"
+    )
+
+
+def test_libraries_of_python_wait_for_processes_threads_and_servers(apenet):
+    done = apenet("run", "-n", "1", "--", sys.executable, OUTSIDE / "waits_outside.py")
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert len(lines) == 15
+    assert [line for line in lines if not line.endswith(": right")] == []
+
+
+@pytest.mark.parametrize("beside", ["none", "idle"])
+def test_sleeps_beside_an_idle_process_take_no_real_time(apenet, build, beside):
+    done = apenet("run", "-n", "1", "--", build(OUTSIDE / "sleeps_beside.c"), beside)
+    assert (done.returncode, done.stdout) == (0, "3600.000 s\n"), done.stderr
+    assert SLEPT not in done.stderr
+
+
+def test_a_process_for_which_the_rank_does_not_wait_delays_it_for_a_limited_time(apenet, build):
+    program = build(OUTSIDE / "sleeps_beside.c")
+    done = apenet("run", "-n", "1", "--stall-timeout", "0.3", "--", program, "ticks")
+    assert (done.returncode, done.stdout) == (0, "3600.000 s\n"), done.stderr
+    waits = [line.removeprefix("apenet: warning: ") for line in done.stderr.splitlines() if SLEPT in line]
+    assert waits == [
+        "rank 0 slept in real time, waiting for a child process: the times of this run may not repeat",
+        "rank 0 slept in real time for as long as the stall timeout, waiting for a child process, and nothing changed: "
+        "further sleeps took no real time; --stall-timeout allows for more",
+    ]
+
+
+def test_ranks_communicate_while_one_waits_for_its_child(apenet, build):
+    done = apenet("run", "-n", "4", "--", build(OUTSIDE / "asks_beside.c"))
+    assert (done.returncode, done.stdout) == (0, "ended\n"), done.stderr
+    assert f"rank 0 {SLEPT}, waiting for a child process: " in done.stderr
+    assert "busy in the host" not in done.stderr
