@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 
 #include "runtime/shim/call_notes.hpp"
@@ -29,6 +30,29 @@ bool is_shared_type(Word split_type) {
       break;
   }
   return type == 0;
+}
+
+bool is_null_info(Word info) {
+  const auto handle = static_cast<std::uint32_t>(info);
+  switch (abi()) {
+    case Abi::mpich:
+      return handle == 0x1c000000;
+    case Abi::standard:
+      return handle == 0x130;
+    case Abi::openmpi:
+      break;
+  }
+  return static_cast<std::uint64_t>(info) == openmpi_object("ompi_mpi_info_null");
+}
+
+// The new communicator has the hints that MPI_Comm_split_type was given.
+int split_by_node(Word comm, Word node, Word key, Word info, Word part) {
+  const int result = call(profiling_symbol("PMPI_Comm_split"), comm, node, key, part);
+  if (result != 0 || is_null_info(info)) return result;
+  // A handle is an int of MPICH, a pointer of the others.
+  const Word made =
+      abi() == Abi::mpich ? *reinterpret_cast<const int*>(part) : *reinterpret_cast<const Word*>(part);
+  return call(profiling_symbol("PMPI_Comm_set_info"), made, info);
 }
 
 }  // namespace
@@ -83,7 +107,7 @@ APENET_EXPORT int MPI_Comm_split_type(Word comm, Word split_type, Word key, Word
   const apenet::shim::InCall note(client, id, {{comm}});
   const auto node = static_cast<Word>(client->block().place.node);
   const int result = apenet::shim::is_shared_type(split_type)
-                         ? call(profiling_symbol("PMPI_Comm_split"), comm, node, key, part)
+                         ? apenet::shim::split_by_node(comm, node, key, info, part)
                          : call(profiling_symbol("PMPI_Comm_split_type"), comm, split_type, key, info, part);
   if (result == 0) apenet::shim::MakesCommunicator::after(*client, id, {}, {.first = comm, .last = part});
   return result;

@@ -8,6 +8,16 @@
 
 enum { most_ranks = 64, name_room = MPI_MAX_PROCESSOR_NAME };
 
+static int is_without_any_tag(MPI_Comm comm) {
+  MPI_Info hints;
+  char value[8] = "";
+  int is_set = 0;
+  MPI_Comm_get_info(comm, &hints);
+  MPI_Info_get(hints, "mpi_assert_no_any_tag", sizeof value - 1, value, &is_set);
+  MPI_Info_free(&hints);
+  return is_set && strcmp(value, "true") == 0;
+}
+
 int main(int argc, char** argv) {
   const int per_node = argc > 1 ? atoi(argv[1]) : 1;
   const struct World world = begin_program(&argc, &argv);
@@ -27,11 +37,16 @@ int main(int argc, char** argv) {
     CHECK((strcmp(all[rank], name) == 0) == (rank / per_node == world.rank / per_node));
   }
 
-  // In the order of the keys, and with ranks that do not take part.
+  // In the order of the keys, with hints, and with ranks that do not take part.
   MPI_Comm node;
   int size = 0;
   int place = -1;
-  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, -world.rank, MPI_INFO_NULL, &node);
+  MPI_Info hints;
+  MPI_Info_create(&hints);
+  MPI_Info_set(hints, "mpi_assert_no_any_tag", "true");
+  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, -world.rank, hints, &node);
+  MPI_Info_free(&hints);
+  CHECK(is_without_any_tag(node));
   MPI_Comm_size(node, &size);
   MPI_Comm_rank(node, &place);
   const int first = world.rank / per_node * per_node;
