@@ -18,7 +18,7 @@ _SUBJECT_AT, _DETAIL_AT, _WIDTH = 6, 21, 80
 
 def doctor(
     command: Annotated[
-        list[str] | None, typer.Argument(metavar="[-- PROGRAM [ARGS]...]", help="A program to look at, not run.")
+        list[str] | None, typer.Argument(metavar="-- PROGRAM [ARGS]...", help="A program to look at, not run.")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:

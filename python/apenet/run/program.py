@@ -409,6 +409,12 @@ def _result(
     )
 
 
+def _stand_ins(result: RunResult) -> str:
+    """What says that another library than the program's own has served its MPI calls; empty if none has."""
+    found = sorted({rank.library for rank in result.ranks if ", in place of " in rank.library})
+    return "; ".join(" ".join(library.split()) for library in found)
+
+
 def _compute_text(result: RunResult) -> str:
     if result.computation is None:
         return result.compute
@@ -424,8 +430,7 @@ def summary(result: RunResult) -> str:
             f"{result.messages} messages, {show_size(result.bytes)}; {result.waiting_share:.0%} of the time waiting",
             f"{result.busiest_text}; compute: {_compute_text(result)}; {result.wall_time_s:.2f} s of wall time",
         ]
-    if result.note:
-        lines.append(f"note: {result.note}")
+    lines += [f"note: {text}" for text in (result.note, _stand_ins(result)) if text]
     if result.faults.summary():
         lines.append(result.faults.summary())
     lines += [f"warning: {warning}" for warning in result.warnings]

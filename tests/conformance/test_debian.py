@@ -1,0 +1,186 @@
+"""Programs and MPI libraries of Debian's packages, where they are installed: run as their user would, twice the same.
+
+Nothing but `apenet run -n RANKS -- PROGRAM`: Open MPI 4.1 below Fortran, C++ and Python, and MPICH with UCX alone.
+"""
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+TRIPLET = Path("/usr/lib/x86_64-linux-gnu")
+PETSC = Path("/usr/lib/petscdir/petsc3.18/x86_64-linux-gnu-real")
+PYTHON = "/usr/bin/python3"
+SOURCES = Path(__file__).parent / "c"
+
+MELT = """
+units lj
+atom_style atomic
+lattice fcc 0.8442
+region box block 0 4 0 4 0 4
+create_box 1 box
+create_atoms 1 box
+mass 1 1.0
+velocity all create 3.0 87287
+pair_style lj/cut 2.5
+pair_coeff 1 1 1.0 1.0 2.5
+fix 1 all nve
+thermo 10
+run 10
+"""
+
+# ScaLAPACK's LU, on process grids of 1x4 and 2x2.
+LU = """'ScaLAPACK, LU factorization input file'
+'MPI Machine'
+'LU.out' output file name
+6 device out
+1 number of problems sizes
+13 values of M
+13 values of N
+1 number of NB's
+3 values of NB
+1 number of NRHS's
+2 values of NRHS
+1 Number of NBRHS's
+3 values of NBRHS
+2 number of process grids
+1 2 values of P
+4 2 values of Q
+1.0 threshold
+F (T or F) Test Cond. Est. and Iter. Ref. Routines
+"""
+
+SOLVE = """
+import sys, petsc4py
+petsc4py.init(sys.argv)
+from petsc4py import PETSc
+n = 40
+matrix = PETSc.Mat().createAIJ([n, n], nnz=3, comm=PETSC_COMM)
+first, last = matrix.getOwnershipRange()
+for i in range(first, last):
+    for j, value in ((i - 1, -1.0), (i, 2.0), (i + 1, -1.0)):
+        if 0 <= j < n:
+            matrix[i, j] = value
+matrix.assemble()
+x, y = matrix.createVecs()
+y.set(1.0)
+solver = PETSc.KSP().create()
+solver.setOperators(matrix)
+solver.setType("cg")
+solver.getPC().setType("jacobi")
+solver.solve(y, x)
+rest = y.duplicate()
+matrix.mult(x, rest)
+rest.axpy(-1, y)
+PETSc.Sys.Print(PETSc.COMM_WORLD.size, "ranks", rest.norm() < 1e-3)
+""".replace("PETSC_COMM", "PETSc.COMM_WORLD")
+
+WAVES = """
+import meep as mp
+guide = mp.Block(mp.Vector3(mp.inf, 1, mp.inf), material=mp.Medium(epsilon=12))
+source = mp.Source(mp.ContinuousSource(frequency=0.15), component=mp.Ez, center=mp.Vector3(-1, 0))
+waves = mp.Simulation(cell_size=mp.Vector3(4, 4, 0), geometry=[guide], sources=[source], resolution=4)
+waves.run(until=2)
+if mp.am_master():
+    print(mp.count_processors(), "processes")
+"""
+
+SUM = """
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+total = world.allreduce(world.rank)
+if world.rank == 0:
+    print(world.size, total)
+"""
+
+
+def needs(program: str | Path, module: str | None = None) -> None:
+    """Skips the test if the program, or this module of Debian's Python, is not installed."""
+    is_found = shutil.which(str(program)) is not None
+    if is_found and module is not None:
+        asked = subprocess.run([program, "-c", f"import {module}"], capture_output=True, check=False)
+        is_found = asked.returncode == 0
+    if not is_found:
+        pytest.skip(f"{module or program} is not installed")
+
+
+@pytest.fixture
+def twice(apenet, tmp_path, monkeypatch):
+    """Runs a command in a folder with this file, and again: the same run.json. Returns it, and what was printed."""
+    monkeypatch.setenv("PETSC_DIR", str(PETSC))
+
+    def run(ranks: int, *command: str | Path, name: str = "input", text: str = "") -> tuple[dict, str, str]:
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        monkeypatch.chdir(tmp_path)
+        results = []
+        for label in ("first", "second"):
+            done = apenet("run", "-n", str(ranks), "--out", tmp_path / label, "--", *command)
+            assert done.returncode == 0, done.stdout + done.stderr
+            results.append(json.loads((tmp_path / label / "run.json").read_text(encoding="utf-8")))
+        assert results[0] == results[1]
+        assert results[0]["messages"] > 0
+        return results[0], done.stdout, done.stderr
+
+    return run
+
+
+def libraries(result: dict) -> set[str]:
+    return {rank["library"].split(",")[0] for rank in result["ranks"]}
+
+
+def test_lammps(twice):
+    needs("lmp")
+    _, printed, _ = twice(4, "lmp", "-in", "in.melt", "-log", "none", name="in.melt", text=MELT)
+    assert "Created 256 atoms" in printed
+    assert "\n  1 by 2 by 2 MPI processor grid" in printed
+
+
+@pytest.mark.parametrize("mpi", ["openmpi", "mpich"])
+def test_scalapack(twice, mpi):
+    program = TRIPLET / "scalapack" / f"{mpi}-tests" / "xdlu"
+    needs(program)
+    _, printed, _ = twice(4, program, name="LU.dat", text=LU)
+    assert "2 tests completed and passed residual checks" in printed
+
+
+@pytest.mark.parametrize("program", ["NPopenmpi", "NPmpich2"])
+def test_netpipe(twice, program):
+    needs(program)
+    result, printed, reported = twice(2, program, "-u", "64", "-n", "5")
+    if program == "NPmpich2":
+        assert all(library.startswith("MPICH Version:") for library in libraries(result))
+        assert "in place of the program's libmpich.so.12" in reported
+    assert "1 bytes" in printed + reported
+
+
+def test_petsc_by_petsc4py(twice):
+    if not PETSC.exists():
+        pytest.skip("petsc4py is not installed")
+    _, printed, _ = twice(4, PYTHON, "solve.py", name="solve.py", text=SOLVE)
+    assert printed.splitlines() == ["4 ranks True"]
+
+
+def test_meep(twice):
+    needs(PYTHON, "meep")
+    _, printed, _ = twice(4, PYTHON, "waves.py", name="waves.py", text=WAVES)
+    assert "4 processes" in printed.splitlines()
+
+
+def test_mpi4py(twice):
+    needs(PYTHON, "mpi4py")
+    result, printed, _ = twice(4, PYTHON, "sum.py", name="sum.py", text=SUM)
+    assert printed == "4 6\n"
+    assert all(library.startswith("Open MPI v4.") for library in libraries(result))
+
+
+@pytest.mark.parametrize("mpi", ["openmpi", "mpich"])
+def test_programs_built_with_its_compilers(apenet, tmp_path, mpi):
+    needs(f"mpicc.{mpi}")
+    for name in ("communicators", "rma_active", "nonblocking_collectives", "any_source"):
+        program = tmp_path / name
+        subprocess.run([f"mpicc.{mpi}", "-std=c11", "-O1", "-o", program, SOURCES / f"{name}.c"], check=True)
+        done = apenet("run", "-n", "4", "--", program)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert done.stdout.splitlines().count("passed") == 1
