@@ -61,9 +61,21 @@ std::uint16_t Transport::attach(Endpoint& endpoint, std::uint32_t wanted) {
 
 void Transport::detach(Endpoint& endpoint) {
   endpoints_[endpoint.number()] = nullptr;
+  note_left_sends(endpoint);
   endpoint.engine().forget(endpoint);
   atomics_.forget(endpoint);
   if (Recorder* recording = recorder()) recording->close();
+}
+
+// Other processes may wait for what is under way: the report of a deadlock says that its sender has left it.
+void Transport::note_left_sends(Endpoint& endpoint) {
+  const message::Transfer* oldest = endpoint.engine().oldest_transfer();
+  if (oldest == nullptr || oldest->kind != message::Transfer::Kind::message || oldest->inbox != &endpoint)
+    return;
+  ipc::WaitNote& note = client_.block().note;
+  note.left_sends = endpoint.engine().unfinished();
+  note.left_target = static_cast<std::int32_t>(oldest->target);
+  note.left_tag = oldest->tag;
 }
 
 void Transport::enabled() {

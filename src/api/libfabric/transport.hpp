@@ -94,6 +94,7 @@ class Transport {
   void take(const ipc::Event& event);
   void report_malformed(const char* what);
   void write_wait_note();
+  void note_left_sends(Endpoint& endpoint);
   static void write_wait_note(const Engine& engine, ipc::WaitNote& note);
 
   ipc::Client& client_;

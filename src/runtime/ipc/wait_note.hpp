@@ -61,10 +61,13 @@ class NoteField {
 // The outermost MPI call of one thread, with its arguments as the caller passed them.
 struct CallNote {
   alignas(64) NoteField<MpiCall> call;
-  NoteField<std::uint32_t> depth;  // nesting depth of calls
-  NoteField<std::uint32_t> taken;  // a thread owns this note
+  NoteField<std::uint16_t> depth;  // nesting depth of calls
+  NoteField<std::uint16_t> taken;  // a thread owns this note
   NoteField<std::uint64_t> words[most_words];
+  NoteField<std::uint64_t> caller;  // where the call returns to, in the process's memory; 0: not known
+  NoteField<std::uint64_t> frame;   // address on the stack above which the caller's frames lie
 };
+static_assert(sizeof(CallNote) == 64);  // each call writes it
 
 // The call that created a request, and its words. Indexed by the request's handle; a later request with the
 // same index replaces it.
@@ -117,7 +120,10 @@ struct WaitNote {
   std::int32_t receive_source = -1;  // of the oldest; -1: any source
   std::uint64_t receive_tag = 0;
   std::uint32_t sends = 0;
-  std::int32_t send_target = -1;    // of the oldest
+  std::int32_t send_target = -1;  // of the oldest
+  std::uint32_t left_sends = 0;   // unfinished when the process closed its endpoints
+  std::int32_t left_target = -1;  // of the oldest of these
+  std::uint64_t left_tag = 0;
   char call[wait_call_bytes] = {};  // of a library beside MPI, in which the process waits; empty: none
 };
 

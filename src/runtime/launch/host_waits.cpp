@@ -50,6 +50,18 @@ std::set<int> processes_of(const std::map<int, std::uint32_t>& family, std::uint
 
 }  // namespace
 
+bool is_c_library(const std::string& file) {
+  const std::string_view name = std::string_view(file).substr(file.rfind('/') + 1);
+  return name.starts_with("libc.so") || name.starts_with("libc-") || name.starts_with("libpthread") ||
+         name.starts_with("ld-");
+}
+
+bool is_mpi_library(const std::string& file) {
+  const std::string_view name = std::string_view(file).substr(file.rfind('/') + 1);
+  return std::any_of(mpi_libraries.begin(), mpi_libraries.end(),
+                     [name](std::string_view library) { return name.starts_with(library); });
+}
+
 bool is_library_thread(int process_id, int thread_id) {
   constexpr std::size_t examined_bytes = 64 << 10;
   if (process_id == thread_id) return false;  // it runs main()
@@ -60,10 +72,8 @@ bool is_library_thread(int process_id, int thread_id) {
   bool any_mpi = false;
   for (const std::uint64_t address : calls) {
     const std::string file = places.file_of(address);
-    const std::string_view name = std::string_view(file).substr(file.rfind('/') + 1);
-    const auto is_of = [name](std::string_view library) { return name.starts_with(library); };
-    if (std::none_of(mpi_libraries.begin(), mpi_libraries.end(), is_of)) return false;
-    any_mpi = any_mpi || !(is_of("libc.so") || is_of("libc-") || is_of("ld-") || is_of("libpthread"));
+    if (!is_mpi_library(file)) return false;
+    any_mpi = any_mpi || !is_c_library(file);
   }
   return any_mpi;
 }

@@ -4,12 +4,19 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <string>
 #include <vector>
 
 #include "runtime/launch/host_thread.hpp"
 #include "runtime/launch/open_files.hpp"
 
 namespace apenet {
+
+// Whether a file of code is the C library.
+[[nodiscard]] bool is_c_library(const std::string& file);
+
+// Whether a file of code is an MPI library, the C library, or something else that only an MPI library uses.
+[[nodiscard]] bool is_mpi_library(const std::string& file);
 
 // Whether the thread runs no code of the program: on its stack are only the MPI library, what that library
 // uses, and the C library.

@@ -10,6 +10,7 @@
 #include "runtime/ipc/futex.hpp"
 #include "runtime/launch/host_thread.hpp"
 #include "runtime/launch/outside_waits.hpp"
+#include "runtime/launch/wait_text.hpp"
 
 namespace apenet {
 namespace {
@@ -189,7 +190,7 @@ void RunLoop::on_idle() {
   const auto pause = [this](int ms) { server_.serve(ms); };
   if (idle_.is_stuck(started, process_ids, pause, [&] { return hold_ups_.outside_wait(process_ids); })) {
     verdict_.stop(SessionReport::Outcome::deadlock, 1,
-                  "every process waits and the network is empty\n" + scheduler_.describe_waiting() +
+                  "every process waits and the network is empty\n" + describe_waiting() +
                       idle_.describe_sleepers(process_ids, scheduler_.left_out(), lines_));
     return;
   }
@@ -197,12 +198,19 @@ void RunLoop::on_idle() {
   scheduler_.release_idle([&](std::uint32_t rank) { return threads_of(process_ids[rank]).size() > 1; });
 }
 
+std::string RunLoop::describe_waiting() {
+  const std::vector<int> processes = scheduler_.process_ids();
+  return scheduler_.describe_waiting([&](std::uint32_t rank, std::uint64_t caller, std::uint64_t frame) {
+    return place_of_call(processes[rank], caller, frame, lines_);
+  });
+}
+
 // No rank can return to the simulator.
 void RunLoop::on_host_deadlock() {
   is_asleep_for_ever_ = true;
   verdict_.stop(SessionReport::Outcome::deadlock, 1,
-                "every thread of the ranks waits, and none of them can wake another\n" +
-                    scheduler_.describe_waiting() + host_deadlock_.describe(lines_));
+                "every thread of the ranks waits, and none of them can wake another\n" + describe_waiting() +
+                    host_deadlock_.describe(lines_));
 }
 
 // Called while a rank has failed: brings the other ranks to the point at which they are ended.

@@ -42,6 +42,7 @@ class RunLoop {
   void let_another_run();
   void on_idle();
   void on_host_deadlock();
+  [[nodiscard]] std::string describe_waiting();
   void settle(VirtualInstant first_failure);
   void wait_for_last_output();
   void look_around(const std::function<bool()>& interrupted);

@@ -41,12 +41,6 @@ std::optional<T> read_value(int process_id, std::uint64_t address) {
   return is_read ? std::optional(value) : std::nullopt;
 }
 
-bool is_c_library(const std::string& file) {
-  const std::string name = file.substr(file.rfind('/') + 1);
-  return name.starts_with("libc.so") || name.starts_with("libc-") || name.starts_with("libpthread") ||
-         name.starts_with("ld-");
-}
-
 // The C library's function in which a thread waits, and the line that calls it.
 struct Caller {
   std::string function;
@@ -204,6 +198,24 @@ std::string describe_work(const std::vector<int>& rank_processes, std::uint32_t 
   });
   // The process's first thread runs the program's main().
   return computes ? "computes" : describe_wait(process_id, process_id, rank_processes, lines);
+}
+
+// A binding of an MPI library, such as that for Fortran, may stand between the program and the call. The
+// program's frame lies next to it on the stack.
+std::string place_of_call(int process_id, std::uint64_t caller, std::uint64_t frame, SourceLines& lines) {
+  constexpr std::size_t examined_bytes = 2048;
+  CodePlaces places(process_id);
+  const auto is_binding = [&places](std::uint64_t address) {
+    const std::string function = places.function_of(address);
+    return is_mpi_library(places.file_of(address)) || function.starts_with("mpi_") ||
+           function.starts_with("pmpi_") || function.starts_with("MPI_") || function.starts_with("PMPI_");
+  };
+  if (!is_binding(caller)) return places.line_of_call(caller, lines);
+  for (const std::uint64_t address : places.calls_on_stack(frame, frame == 0 ? 0 : examined_bytes)) {
+    if (is_binding(address)) continue;
+    if (std::string line = places.line_of_call(address, lines); !line.empty()) return line;
+  }
+  return {};
 }
 
 std::string describe_threads(const std::vector<std::uint32_t>& ranks, const std::vector<int>& rank_processes,

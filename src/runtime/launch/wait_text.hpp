@@ -19,6 +19,11 @@ namespace apenet {
 [[nodiscard]] std::string describe_work(const std::vector<int>& rank_processes, std::uint32_t rank,
                                         SourceLines& lines);
 
+// "exchange.c:12", where the program makes an MPI call; empty if it is not known. caller, frame: see
+// ipc::CallNote.
+[[nodiscard]] std::string place_of_call(int process_id, std::uint64_t caller, std::uint64_t frame,
+                                        SourceLines& lines);
+
 // A line for each thread of these ranks and of the processes that they have started, except for threads of
 // the MPI library. Equal lines are merged. family: all processes of the run, with the rank of each.
 [[nodiscard]] std::string describe_threads(const std::vector<std::uint32_t>& ranks,

@@ -32,6 +32,7 @@ class Report {
 
   [[nodiscard]] std::string rank_text(std::uint32_t rank) const;
   [[nodiscard]] std::string provider_text(std::uint32_t rank) const;
+  [[nodiscard]] std::string finished_text(std::uint32_t rank) const;
   [[nodiscard]] std::string call_text(std::uint32_t rank, const CallFact& call) const;
   [[nodiscard]] std::string operation_text(std::uint32_t rank, const OperationFact& operation) const;
   [[nodiscard]] std::string peer_text(std::uint32_t rank, const ObjectFact& object, std::int32_t peer) const;
@@ -41,6 +42,7 @@ class Report {
   [[nodiscard]] std::string waits_for_nobody() const;
   [[nodiscard]] std::string circles() const;
   [[nodiscard]] std::string missing() const;
+  [[nodiscard]] std::string different_collectives(const ObjectFact& object) const;
 
   const std::vector<RankFacts>& ranks_;
   WaitGraph graph_;
@@ -142,14 +144,26 @@ std::string Report::provider_text(std::uint32_t rank) const {
   return text.empty() ? "waits for something that no posted operation explains" : text;
 }
 
+std::string Report::finished_text(std::uint32_t rank) const {
+  const RankFacts& facts = ranks_[rank];
+  if (!facts.left_send) return "finished";
+  const bool is_known = facts.left_send->call != MpiCall::none;
+  std::string text = operation_text(rank, *facts.left_send);
+  if (!is_known) text = "a send" + text.substr(name_of(MpiCall::none).size());
+  const std::uint32_t more = facts.provider.left_sends - 1;
+  return "finished with " + text + " pending" + (more > 0 ? " (and " + number(more) + " more sends)" : "");
+}
+
 std::string Report::rank_text(std::uint32_t rank) const {
   const RankFacts& facts = ranks_[rank];
-  if (facts.state == State::finished) return "finished";
+  if (facts.state == State::finished) return finished_text(rank);
   if (facts.state == State::starts) return "waits for the others in MPI_Init";
   if (facts.calls.empty()) return facts.state == State::away ? "" : provider_text(rank);
   std::string text;
-  for (const CallFact& call : facts.calls)
+  for (const CallFact& call : facts.calls) {
     text += (text.empty() ? "" : "; another thread: ") + call_text(rank, call);
+    if (!call.place.empty()) text += " (" + call.place + ")";
+  }
   return text + (facts.state == State::polls ? ", again and again" : "");
 }
 
@@ -181,7 +195,8 @@ std::string Report::waits_for_nobody() const {
       if (edge.to == rank) {
         text += "  rank " + number(rank) + " waits for itself, in " + name + "\n";
       } else if (ranks_[edge.to].state == State::finished) {
-        text += "  rank " + number(rank) + " waits for rank " + number(edge.to) + ", which has finished\n";
+        text += "  rank " + number(rank) + " waits for rank " + number(edge.to) + ", which has " +
+                finished_text(edge.to) + "\n";
       }
     }
   }
@@ -209,17 +224,46 @@ std::string Report::circles() const {
   return text + "\n";
 }
 
+// Different collectives on the same communicator are one line: the ranks wait for each other in the wrong
+// ones.
 std::string Report::missing() const {
   const auto are = [](const Members& members) { return members.size() == 1 ? " is" : " are"; };
+  const std::vector<Meeting>& meetings = graph_.meetings();
   std::string text;
-  for (const auto& [operation, inside, outside] : graph_.meetings()) {
-    if (inside.empty()) continue;
+  for (std::size_t i = 0; i < meetings.size(); ++i) {
+    const auto& [operation, inside, outside] = meetings[i];
+    const auto is_of_this = [&](const Meeting& meeting) {
+      return !meeting.inside.empty() && meeting.operation.object.is(operation.object);
+    };
+    if (inside.empty() ||
+        std::any_of(meetings.begin(), meetings.begin() + static_cast<std::ptrdiff_t>(i), is_of_this))
+      continue;
+    if (std::count_if(meetings.begin(), meetings.end(), is_of_this) > 1) {
+      text += different_collectives(operation.object);
+      continue;
+    }
     text += "  " + std::string(name_of(operation.call)) + " on " + object_text(operation.object) + ": ";
     text += outside.empty() ? "all its ranks are in it, but their arguments or earlier calls do not match\n"
                             : name_ranks(inside) + are(inside) + " in it, " + name_ranks(outside) +
                                   are(outside) + " not\n";
   }
   return text;
+}
+
+std::string Report::different_collectives(const ObjectFact& object) const {
+  std::string text = "  different calls on " + object_text(object) + ": ";
+  Members missing;
+  bool is_first = true;
+  for (const auto& [operation, inside, outside] : graph_.meetings()) {
+    if (inside.empty() || !operation.object.is(object)) continue;
+    text += (is_first ? "" : ", ") + name_ranks(inside) + " in " + std::string(name_of(operation.call));
+    if (is_first) missing = outside;
+    is_first = false;
+    std::erase_if(missing, [&inside](std::uint32_t rank) {
+      return std::find(inside.begin(), inside.end(), rank) != inside.end();
+    });
+  }
+  return text + (missing.empty() ? "" : ", " + name_ranks(missing) + " in none of them") + "\n";
 }
 
 std::string Report::text() const {

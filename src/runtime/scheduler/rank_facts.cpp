@@ -46,6 +46,7 @@ class Reader {
   [[nodiscard]] CallFact call(const ipc::CallNote& note) const;
   [[nodiscard]] ObjectFact object(std::uint64_t word, bool is_window) const;
   [[nodiscard]] ObjectFact object(const ipc::ObjectNote& note) const;
+  [[nodiscard]] std::optional<OperationFact> left_send(const ipc::WaitNote& provider) const;
 
  private:
   [[nodiscard]] std::uint64_t handle(std::uint64_t word) const {
@@ -171,6 +172,8 @@ CallFact Reader::call(const ipc::CallNote& note) const {
   for (std::size_t i = 0; i < ipc::most_words; ++i) words[i] = note.words[i].get();
   CallFact fact;
   fact.operation = operation(note.call.get(), words);
+  fact.caller = note.caller.get();
+  fact.frame = note.frame.get();
   if (fact.operation.kind == CallKind::wait_one) {
     fact.request_count = 1;
     if (auto found = request(words[0])) fact.requests.push_back(std::move(*found));
@@ -179,6 +182,26 @@ CallFact Reader::call(const ipc::CallNote& note) const {
     add_requests(fact, words[0]);
   }
   return fact;
+}
+
+// The program's peers are ranks of a communicator, so outside MPI_COMM_WORLD the tag alone decides.
+std::optional<OperationFact> Reader::left_send(const ipc::WaitNote& provider) const {
+  if (provider.left_sends == 0) return std::nullopt;
+  constexpr std::uint64_t tag_mask = 0x7fffffff;  // as in the wait graph
+  OperationFact left;
+  left.call = MpiCall::none;
+  left.kind = CallKind::send;
+  left.object.kind = ObjectFact::Kind::world;
+  left.target = provider.left_target;
+  left.target_tag = static_cast<std::int32_t>(provider.left_tag & tag_mask);
+  for (const ipc::RequestNote& note : notes_.requests) {
+    if (note.handle.get() == 0) continue;
+    const auto found = request(note.handle.get());
+    const bool is_it = found && found->kind == CallKind::send && found->target_tag == left.target_tag &&
+                       (found->object.kind != ObjectFact::Kind::world || found->target == left.target);
+    if (is_it) return found;
+  }
+  return left;
 }
 
 // Keeps only the parts that name existing ranks.
@@ -196,6 +219,11 @@ ipc::WaitNote provider_facts(const ipc::WaitNote& shared, std::uint32_t process_
   if (note.sends > 0 && note.send_target >= 0 && note.send_target < count) {
     facts.sends = note.sends;
     facts.send_target = note.send_target;
+  }
+  if (note.left_sends > 0 && note.left_target >= 0 && note.left_target < count) {
+    facts.left_sends = note.left_sends;
+    facts.left_target = note.left_target;
+    facts.left_tag = note.left_tag;
   }
   for (std::size_t i = 0; i + 1 < sizeof note.call && note.call[i] != '\0'; ++i)
     facts.call[i] = std::isprint(static_cast<unsigned char>(note.call[i])) != 0 ? note.call[i] : '?';
@@ -216,6 +244,7 @@ RankFacts read_facts(const ipc::RankNotes& notes, const ipc::WaitNote& provider,
   for (const ipc::CallNote& note : notes.calls) {
     if (note.call.get() != MpiCall::none) facts.calls.push_back(reader.call(note));
   }
+  facts.left_send = reader.left_send(facts.provider);
   for (const ipc::ObjectNote& note : notes.objects) {
     if (note.handle.get() != 0) facts.objects.push_back(reader.object(note));
   }

@@ -52,6 +52,9 @@ struct CallFact {
   OperationFact operation;
   std::vector<OperationFact> requests;  // the requests it waits for, as far as known
   std::uint64_t request_count = 0;
+  std::uint64_t caller = 0;  // see ipc::CallNote
+  std::uint64_t frame = 0;
+  std::string place = {};  // "exchange.c:12", where the program calls; empty if it is not known
 };
 
 struct LockFact {
@@ -65,6 +68,8 @@ struct RankFacts {
   std::vector<CallFact> calls;      // one per thread that is in a call
   std::vector<ObjectFact> objects;  // includes freed objects
   std::vector<LockFact> locks;
+  // The oldest send that the rank had not finished when it left; its call may not be known.
+  std::optional<OperationFact> left_send;
   ipc::WaitNote provider;
 };
 

@@ -398,7 +398,7 @@ ipc::Wait Scheduler::wait_of(std::uint32_t rank) const {
   return runs && wait != ipc::Wait::finished ? ipc::Wait::running : wait;
 }
 
-std::string Scheduler::describe_waiting() {
+std::string Scheduler::describe_waiting(const PlaceOfCall& place_of) {
   std::vector<RankFacts> ranks;
   for (std::uint32_t rank = 0; rank < processes_.size(); ++rank) {
     const ipc::Wait wait = processes_[rank].wait;
@@ -414,9 +414,14 @@ std::string Scheduler::describe_waiting() {
     if (wait == ipc::Wait::start) ranks.back().state = RankFacts::State::starts;
     if (wait == ipc::Wait::away || wait == ipc::Wait::running) ranks.back().state = RankFacts::State::away;
     if (waits && processes_[rank].looks_for_ever) ranks.back().state = RankFacts::State::polls;
+    for (CallFact& call : ranks.back().calls)
+      call.place = call.caller == 0 ? "" : place_of(rank, call.caller, call.frame);
     if (waits) continue;
     // A finished rank may still be a member of an object that others wait on.
-    ranks.back().objects = facts_of({}).objects;
+    RankFacts left = facts_of(shared_.block(rank).note);
+    ranks.back().objects = std::move(left.objects);
+    ranks.back().provider.left_sends = left.provider.left_sends;
+    ranks.back().left_send = std::move(left.left_send);
   }
   return deadlock_report(ranks);
 }

@@ -148,9 +148,12 @@ class Scheduler final : public CompletionSink {
   [[nodiscard]] bool has_turn(std::uint32_t rank) const;
   // What the process does now. May be called while processes run.
   [[nodiscard]] ipc::Wait wait_of(std::uint32_t rank) const;
+  // place_of: "exchange.c:12", where the program makes a call (ipc::CallNote); empty if it is not known.
   // Describes what the processes wait for and why none can continue; see deadlock_report.hpp. Requires that
   // all wait, or that those that run sleep in the host.
-  [[nodiscard]] std::string describe_waiting();
+  using PlaceOfCall =
+      std::function<std::string(std::uint32_t rank, std::uint64_t caller, std::uint64_t frame)>;
+  [[nodiscard]] std::string describe_waiting(const PlaceOfCall& place_of);
 
   void complete(const Completion& completion) override;
   void land(ProcessId source, std::uint64_t message) override;

@@ -51,25 +51,33 @@ void forget_object(ipc::RankNotes& notes, Word object);
 void note_lock(ipc::RankNotes& notes, const Words& words);
 void forget_lock(ipc::RankNotes& notes, const Words& words);
 
+// Where the program calls.
+struct Caller {
+  const void* caller = nullptr;  // to where the call returns
+  const void* frame = nullptr;   // of the called function
+};
+
 // Marks a call while it runs. Only the outermost call is noted, because libraries call their own functions.
 class InCall {
  public:
-  InCall(ipc::Client* client, ipc::MpiCall call, const Words& words)
+  InCall(ipc::Client* client, ipc::MpiCall call, const Words& words, const Caller& site = {})
       : note_(client == nullptr ? nullptr : own_note) {
     if (client == nullptr) return;
     if (note_ == nullptr) note_ = claim_note(client->notes());
-    const std::uint32_t depth = note_->depth.get();
-    note_->depth.set(depth + 1);
+    const std::uint16_t depth = note_->depth.get();
+    note_->depth.set(static_cast<std::uint16_t>(depth + 1));
     if (depth != 0) return;
 #pragma GCC unroll 5
     for (std::size_t i = 0; i < ipc::most_words; ++i) {
       note_->words[i].set(static_cast<std::uint64_t>(words.at[i]));
     }
+    note_->caller.set(reinterpret_cast<std::uintptr_t>(site.caller));
+    note_->frame.set(reinterpret_cast<std::uintptr_t>(site.frame));
     note_->call.set(call);
   }
   ~InCall() {
     if (note_ == nullptr) return;
-    const std::uint32_t depth = note_->depth.get() - 1;
+    const auto depth = static_cast<std::uint16_t>(note_->depth.get() - 1);
     note_->depth.set(depth);
     if (depth == 0) note_->call.set(ipc::MpiCall::none);
   }

@@ -147,7 +147,7 @@ int finalise(const void* caller) {
   if (inside) return call(original);
   const Inside mark;
   const ProgramCall program_call(caller, "MPI_Finalize", Callee::library);
-  const InCall note(virtual_client(), ipc::MpiCall::MPI_Finalize, {});
+  const InCall note(virtual_client(), ipc::MpiCall::MPI_Finalize, {}, {.caller = caller});
   ipc::Client* client = virtual_client();
   // Open MPI sends nothing here, but receives for as long as its process manager lets it wait.
   if (client != nullptr && !is_mpich()) client->block().clock.hold();

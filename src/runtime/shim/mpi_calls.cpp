@@ -187,23 +187,22 @@ int start_each(ipc::Client& client, Word count, Word requests) {
   return result;
 }
 
-// caller: to where the call returns; name: the function's.
 struct Called {
   void* original;
-  const void* caller;
-  const char* name;
+  Caller site;
+  const char* name;  // of the function
 };
 
 template <typename Meaning, typename Effect, ipc::CallKind kind, typename... Arguments>
 int pass_on(const Called& called, ipc::MpiCall id, const Words& words, Arguments... arguments) {
-  const ProgramCall program_call(called.caller, called.name, Callee::library);
+  const ProgramCall program_call(called.site.caller, called.name, Callee::library);
   ipc::Client* client = virtual_client();
   if (client != nullptr &&
       lends_device_memory(kind, id, std::array<Word, sizeof...(Arguments)>{arguments...}))
     client->block().identity.lent_device_memory = 1;
   const std::array<Word, sizeof...(Arguments) + 1> first{arguments..., 0};
   [[maybe_unused]] const Meaning mark(client, first[0], first[1]);
-  const InCall note(client, id, words);
+  const InCall note(client, id, words, called.site);
   int result = 0;
   if constexpr (std::is_same_v<Meaning, StartsEach>) {
     const bool can_start = client != nullptr && request_at(first[1], 0) != 0;
@@ -232,8 +231,8 @@ using apenet::shim::Words;
   APENET_EXPORT int entry(APENET_PARAMETERS_##arity) {                                                      \
     static void* const original = profiling_symbol("P" #name);                                              \
     return apenet::shim::pass_on<apenet::shim::meaning, apenet::shim::effect, apenet::ipc::CallKind::kind>( \
-        {original, __builtin_return_address(0), #entry}, MpiCall::id, Words{{APENET_UNWRAP words}},         \
-        APENET_ARGUMENTS_##arity);                                                                          \
+        {original, {__builtin_return_address(0), __builtin_frame_address(0)}, #entry}, MpiCall::id,         \
+        Words{{APENET_UNWRAP words}}, APENET_ARGUMENTS_##arity);                                            \
   }
 #define APENET_FUNCTION(name, arity, ...)      \
   APENET_ENTRY(name, name, arity, __VA_ARGS__) \
