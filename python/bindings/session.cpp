@@ -122,7 +122,6 @@ void bind_session(nb::module_& module) {
       .def_rw("cores", &SessionOptions::cores)
       .def_rw("output_fd", &SessionOptions::output_fd)
       .def_rw("error_fd", &SessionOptions::error_fd)
-      .def_rw("told_fd", &SessionOptions::told_fd)
       .def_rw("start_launcher", &SessionOptions::start_launcher)
       .def_rw("tag_output", &SessionOptions::tag_output)
       .def_rw("unfollowed", &SessionOptions::unfollowed);
@@ -170,13 +169,12 @@ void bind_session(nb::module_& module) {
       // The interpreter is free while the run lasts; nanobind takes it for each look at `interrupted`.
       .def(
           "run",
-          [](Session& session, const std::vector<RankProcess>& ranks, int launcher_id, int warden_id,
-             int warden_fd, const std::function<bool()>& interrupted) {
-            return session.run(ranks, launcher_id, {.process_id = warden_id, .channel = warden_fd},
-                               interrupted);
+          [](Session& session, const std::vector<RankProcess>& ranks, int warden_id, int warden_fd,
+             const std::function<bool()>& interrupted) {
+            return session.run(ranks, {.process_id = warden_id, .channel = warden_fd}, interrupted);
           },
-          nb::arg("ranks"), nb::arg("launcher_id"), nb::arg("warden_id"), nb::arg("warden_fd"),
-          nb::arg("interrupted"), nb::call_guard<nb::gil_scoped_release>());
+          nb::arg("ranks"), nb::arg("warden_id"), nb::arg("warden_fd"), nb::arg("interrupted"),
+          nb::call_guard<nb::gil_scoped_release>());
 }
 
 }  // namespace apenet

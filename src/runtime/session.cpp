@@ -154,14 +154,14 @@ std::string Session::mapping_path() const {
   return parts_->shared.path();
 }
 
-SessionReport Session::run(const std::vector<RankProcess>& ranks, int launcher_id,
-                           const Supervisor& supervisor, const std::function<bool()>& interrupted) {
+SessionReport Session::run(const std::vector<RankProcess>& ranks, const Supervisor& supervisor,
+                           const std::function<bool()>& interrupted) {
   SessionReport report;
   std::vector<int> leaders;
   for (const RankProcess& rank : ranks) leaders.push_back(rank.process_id);
   const int root = supervisor.process_id != 0 ? supervisor.process_id : getpid();
   parts_->scheduler.set_tree(ProcessTree(root, std::move(leaders)));
-  RunLoop loop(parts_->shared, parts_->scheduler, parts_->options, ranks, launcher_id, supervisor.channel);
+  RunLoop loop(parts_->shared, parts_->scheduler, parts_->options, ranks, supervisor.channel);
   loop.run(report, interrupted);
   parts_->report_on(report);
   return report;

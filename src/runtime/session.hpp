@@ -24,9 +24,8 @@ class Session {
   [[nodiscard]] std::string mapping_path() const;
 
   // Runs until all processes have ended. Calls `interrupted` about fifty times a second; if it returns true,
-  // all processes are terminated and their output so far is forwarded. launcher_id: the process that started
-  // the ranks and ends with them (mpirun), or 0.
-  SessionReport run(const std::vector<RankProcess>& ranks, int launcher_id, const Supervisor& supervisor,
+  // all processes are terminated and their output so far is forwarded.
+  SessionReport run(const std::vector<RankProcess>& ranks, const Supervisor& supervisor,
                     const std::function<bool()>& interrupted);
 
  private:

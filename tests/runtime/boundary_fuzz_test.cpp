@@ -210,8 +210,7 @@ SessionReport run_beside(const MachineDescription& machine, Work work,
   std::thread writer([&] { work(view, ended); });
   // No run takes a second, so after 30 s the run hangs.
   const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-  SessionReport report =
-      session.run(ranks, 0, {}, [limit] { return std::chrono::steady_clock::now() > limit; });
+  SessionReport report = session.run(ranks, {}, [limit] { return std::chrono::steady_clock::now() > limit; });
   ended = true;
   writer.join();
   return report;

@@ -437,7 +437,7 @@ TEST(Boundary, AWrongProcessIdOfARankThatHasEndedDoesNotBlockTheRun) {
   Session session(test::round_ideal(), {0}, options);
   const std::vector<RankProcess> ranks = {fork_rank(session, 0, lies, Begin::by_the_program)};
   while (*turn != 1) usleep(100);
-  const SessionReport report = session.run(ranks, 0, {}, [turn] {
+  const SessionReport report = session.run(ranks, {}, [turn] {
     *turn = 2;
     return false;
   });

@@ -17,7 +17,6 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/launch/rank_processes.hpp"
 #include "runtime/scheduler/process_ids.hpp"
 #include "runtime/scheduler/process_memory.hpp"
 #include "runtime/scheduler/rank_error.hpp"
@@ -100,40 +99,6 @@ TEST(ProcessIdentity, TheIdOfAProcessThatHasEndedNamesNobody) {
   EXPECT_FALSE(memory.write(0, address, std::as_bytes(std::span(&seven, 1))));
   EXPECT_FALSE(memory.read(0, address, std::as_writable_bytes(std::span(&read, 1))));
   munmap(word, 4096);
-}
-
-// A program can write to the pipe on which the wrappers of its ranks report.
-TEST(ProcessIdentity, ReportsOfAProgramThatIsNoWrapperAreNotBelieved) {
-  for (const std::string report : {"started 0 1\n", "started 0 2147483647\n", "started 0 0\n"}) {
-    int pipe[2];
-    ASSERT_EQ(pipe2(pipe, O_CLOEXEC), 0);
-    ASSERT_EQ(write(pipe[1], report.data(), report.size()), static_cast<ssize_t>(report.size()));
-    Poller poller;
-    ProcessTree tree(getpid(), {0});
-    RankProcesses processes({RankProcess{}}, 0, -1, pipe[0], poller, tree, [](std::uint32_t) {});
-    EXPECT_THROW(processes.hear_wrappers(), RankError) << report;
-    EXPECT_EQ(processes.leader_id(0), 0);
-    close(pipe[0]);
-    close(pipe[1]);
-  }
-}
-
-TEST(ProcessIdentity, AReportWithoutAnEndTakesNoMemoryAndNoTime) {
-  int pipe[2];
-  ASSERT_EQ(pipe2(pipe, O_CLOEXEC), 0);
-  fcntl(pipe[1], F_SETPIPE_SZ, 1 << 20);
-  std::string text(100'000, 'x');
-  text += "\nended 0 3\n";
-  ASSERT_EQ(write(pipe[1], text.data(), text.size()), static_cast<ssize_t>(text.size()));
-  Told told(pipe[0], 1);
-  std::vector<Told::Line> lines;
-  int reads = 0;
-  for (; lines.empty() && reads < 100; ++reads) lines = told.read();
-  EXPECT_GT(reads, 10);  // a part at a time
-  ASSERT_EQ(lines.size(), 1U);
-  EXPECT_EQ(lines[0].value, 3);
-  close(pipe[0]);
-  close(pipe[1]);
 }
 
 }  // namespace

@@ -101,7 +101,7 @@ inline Ran run_ranks(
   std::vector<RankProcess> ranks;
   for (std::uint32_t rank = 0; rank < programs.size(); ++rank)
     ranks.push_back(fork_rank(session, rank, programs[rank], begin));
-  Ran ran{session.run(ranks, 0, {}, interrupted), {}};
+  Ran ran{session.run(ranks, {}, interrupted), {}};
   close(sink[1]);
   char buffer[4096];
   for (ssize_t count = read(sink[0], buffer, sizeof buffer); count > 0;

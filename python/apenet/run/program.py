@@ -339,7 +339,7 @@ def _run(
             return bool(seen)
 
         warden = launched.warden
-        report = session.run(launched.ranks, 0, warden.process_id, warden.fileno(), is_interrupted)
+        report = session.run(launched.ranks, warden.process_id, warden.fileno(), is_interrupted)
         os.write(options.error_fd, openmpi.words())
         stdout, stderr = sinks.contents()
     return _result(request, report, began, stdout, stderr)

@@ -12,24 +12,19 @@
 #include <utility>
 
 #include "runtime/launch/host_thread.hpp"
-#include "runtime/scheduler/rank_error.hpp"
 #include "runtime/warden/notice.hpp"
 
 namespace apenet {
 
-RankProcesses::RankProcesses(const std::vector<RankProcess>& ranks, int launcher_id, int warden_fd,
-                             int told_fd, Poller& poller, ProcessTree& tree,
-                             std::function<void(std::uint32_t rank)> on_end)
+RankProcesses::RankProcesses(const std::vector<RankProcess>& ranks, int warden_fd, Poller& poller,
+                             ProcessTree& tree, std::function<void(std::uint32_t rank)> on_end)
     : count_(ranks.size()),
       warden_fd_(warden_fd),
-      processes_(2 * ranks.size() + 1),
-      told_(told_fd, static_cast<std::uint32_t>(ranks.size())),
+      processes_(2 * ranks.size()),
       poller_(poller),
       tree_(tree),
       on_end_(std::move(on_end)) {
   for (std::size_t rank = 0; rank < count_; ++rank) watch_started(rank, ranks[rank].process_id);
-  watch_started(2 * count_, launcher_id);
-  poller_.add(told_.fd(), Poller::Source::told);
   poller_.add(warden_fd, Poller::Source::warden);
 }
 
@@ -72,7 +67,7 @@ void RankProcesses::note_end(Process& process, int wait_status) {
 }
 
 void RankProcesses::tell_rank(std::size_t index) {
-  if (index < 2 * count_) on_end_(static_cast<std::uint32_t>(index % count_));
+  on_end_(static_cast<std::uint32_t>(index % count_));
 }
 
 void RankProcesses::attach(std::uint32_t rank, int process_id) {
@@ -85,26 +80,6 @@ void RankProcesses::attach(std::uint32_t rank, int process_id) {
 void RankProcesses::hear_child(std::size_t index) {
   reap(processes_[index]);
   tell_rank(index);
-}
-
-// A wrapper represents the process started for its rank and outlives it, because the launcher would end the
-// other ranks if the wrapper failed. It reports the status in shell form (128 + signal).
-void RankProcesses::hear_wrappers() {
-  for (const Told::Line& line : told_.read()) {
-    Process& leader = processes_[line.rank];
-    if (line.is_end) {
-      if (leader.id != 0) note_end(leader, line.value > 128 ? line.value - 128 : line.value << 8);
-      on_end_(line.rank);
-    } else if (leader.id == 0) {
-      // The program can write such lines, too. Its own processes belong to its wrapper, which has reported
-      // before the program began.
-      if (!tree_.holds(line.rank, line.value))
-        throw RankError(line.rank, "was reported to the simulator as process " + std::to_string(line.value) +
-                                       ", which was not started for it");
-      tree_.set_leader(line.rank, line.value);
-      watch(line.rank, line.value);
-    }
-  }
 }
 
 bool RankProcesses::hear_warden() {
@@ -165,10 +140,8 @@ void RankProcesses::signal_to(std::span<const Process> processes, int signal) co
   }
 }
 
-// The launcher would report those ends that it sees before its own: how many is up to the host.
 void RankProcesses::terminate_ranks() const {
-  if (launcher_id() != 0) kill(launcher_id(), SIGSTOP);
-  signal_to(std::span(processes_).first(2 * count_), SIGTERM);
+  signal_to(processes_, SIGTERM);
 }
 
 // The warden closes its channel when no process is left.
@@ -181,14 +154,9 @@ void RankProcesses::kill_all() {
   }
 }
 
-bool RankProcesses::any_rank_alive() const {
-  return std::any_of(processes_.begin(), processes_.end() - 1,
-                     [](const Process& process) { return process.id != 0 && !process.has_ended(); });
-}
-
 bool RankProcesses::any_alive() const {
-  const Process& launcher = processes_.back();
-  return any_rank_alive() || (launcher.id != 0 && !launcher.has_ended());
+  return std::any_of(processes_.begin(), processes_.end(),
+                     [](const Process& process) { return process.id != 0 && !process.has_ended(); });
 }
 
 bool RankProcesses::all_leaders_ended() const {

@@ -9,18 +9,16 @@
 
 #include "runtime/launch/poller.hpp"
 #include "runtime/launch/session_facts.hpp"
-#include "runtime/launch/told.hpp"
 #include "runtime/scheduler/process_tree.hpp"
 
 namespace apenet {
 
 // A rank has its leader, the process started for it, and its MPI process. They differ if the leader is a
-// script, or if another launcher (mpirun) starts the rank: then there is no leader until its wrapper reports
-// one. The launcher belongs to no rank.
+// script.
 //
 // Detects process ends independently of the pipes: by pidfd for the caller's own children, by notices of the
-// warden for the processes it started. For processes started by others (a rank's script, mpirun) only the end
-// is detected; their exit status goes to their parent, or to the rank's wrapper.
+// warden for the processes it started. For processes started by others (a rank's script) only the end is
+// detected; their exit status goes to their parent.
 class RankProcesses {
  public:
   // How a process has ended: its exit status, or the signal that killed it.
@@ -29,32 +27,27 @@ class RankProcesses {
     int status = 0;
   };
 
-  // on_end: called with the rank whenever one of its processes has ended, or its wrapper reports its end.
-  // warden_fd: the channel to the warden that started all processes, or -1 for none. told_fd: see Told. The
-  // caller keeps ownership of both.
-  // Believes reports about processes of the tree only, and signals no others.
-  RankProcesses(const std::vector<RankProcess>& ranks, int launcher_id, int warden_fd, int told_fd,
-                Poller& poller, ProcessTree& tree, std::function<void(std::uint32_t rank)> on_end);
+  // on_end: called with the rank whenever one of its processes has ended. warden_fd: the channel to the
+  // warden that started all processes, or -1 for none; the caller keeps ownership. Signals no processes that
+  // are not of the tree.
+  RankProcesses(const std::vector<RankProcess>& ranks, int warden_fd, Poller& poller, ProcessTree& tree,
+                std::function<void(std::uint32_t rank)> on_end);
   ~RankProcesses();
   RankProcesses(const RankProcesses&) = delete;
   RankProcesses& operator=(const RankProcesses&) = delete;
 
   // Watches the rank's MPI process, once it is known.
   void attach(std::uint32_t rank, int process_id);
-  // Serve Poller::Source::child and told.
+  // Serves Poller::Source::child.
   void hear_child(std::size_t index);
-  // Throws RankError if a report names a process that is not the rank's.
-  void hear_wrappers();
   // Serves Poller::Source::warden. Returns false if the warden has ended before the run was killed.
   bool hear_warden();
-  // Sends SIGTERM to every process group of the ranks, and stops the launcher.
+  // Sends SIGTERM to every process group of the ranks.
   void terminate_ranks() const;
   // Kills all remaining processes of the run, also those that ranks have left running.
   void kill_all();
 
   [[nodiscard]] bool any_alive() const;
-  // Some process of a rank.
-  [[nodiscard]] bool any_rank_alive() const;
   // No process of the run is left, as far as the warden knows.
   [[nodiscard]] bool all_gone() const { return !any_alive() && warden_fd_ < 0; }
   [[nodiscard]] bool all_leaders_ended() const;
@@ -66,10 +59,8 @@ class RankProcesses {
   [[nodiscard]] bool has_ended(std::uint32_t rank, int process_id) const;
   [[nodiscard]] const End& end_of_leader(std::uint32_t rank) const { return processes_[rank].end; }
   [[nodiscard]] const End& end_of_attached(std::uint32_t rank) const { return processes_[count_ + rank].end; }
-  [[nodiscard]] int launcher_status() const { return processes_.back().end.status; }
-  // Process ids; 0 if unknown.
+  // 0 if unknown.
   [[nodiscard]] int leader_id(std::uint32_t rank) const { return processes_[rank].id; }
-  [[nodiscard]] int launcher_id() const { return processes_.back().id; }
 
  private:
   struct Process {
@@ -89,9 +80,8 @@ class RankProcesses {
   std::size_t count_;
   int warden_fd_;
   bool is_killed_ = false;
-  // [0, n): the leaders; [n, 2n): the MPI processes that are not leaders; [2n]: the launcher.
+  // [0, n): the leaders; [n, 2n): the MPI processes that are not leaders.
   std::vector<Process> processes_;
-  Told told_;
   Poller& poller_;
   ProcessTree& tree_;
   std::function<void(std::uint32_t rank)> on_end_;

@@ -35,8 +35,7 @@ std::vector<std::array<int, 2>> pipes(const std::vector<RankProcess>& ranks) {
 }  // namespace
 
 RankServer::RankServer(SharedMemory& shared, Scheduler& scheduler, Verdict& verdict,
-                       const SessionOptions& options, const std::vector<RankProcess>& ranks, int launcher_id,
-                       int warden_fd)
+                       const SessionOptions& options, const std::vector<RankProcess>& ranks, int warden_fd)
     : scheduler_(scheduler),
       verdict_(verdict),
       count_(static_cast<std::uint32_t>(ranks.size())),
@@ -45,8 +44,7 @@ RankServer::RankServer(SharedMemory& shared, Scheduler& scheduler, Verdict& verd
            [this](std::uint32_t rank, const std::string& library) { return find_launcher(rank, library); }),
       output_(scheduler, pipes(ranks), {options.output_fd, options.error_fd}, options.tag_output),
       failure_watch_(shared, scheduler, pmi_, count_),
-      processes_(ranks, launcher_id, warden_fd, options.told_fd, poller_, scheduler.tree(),
-                 [this](std::uint32_t rank) { on_end(rank); }) {
+      processes_(ranks, warden_fd, poller_, scheduler.tree(), [this](std::uint32_t rank) { on_end(rank); }) {
   for (std::uint32_t rank = 0; rank < count_; ++rank) {
     poller_.add(ranks[rank].pmi_fd, Poller::Source::pmi, rank);
     poller_.add(ranks[rank].output_fd, Poller::Source::output, rank);
@@ -75,13 +73,6 @@ bool RankServer::serve(int timeout_ms) {
           verdict_.stop(SessionReport::Outcome::failed, 1,
                         "apenet-warden, which starts the ranks and reports their ends, has ended");
         break;
-      case Poller::Source::told:
-        try {
-          processes_.hear_wrappers();
-        } catch (const RankError& error) {
-          failure_watch_.note(error);
-        }
-        break;
     }
   });
 }
@@ -103,7 +94,7 @@ std::string RankServer::find_launcher(std::uint32_t rank, const std::string& lib
 }
 
 int RankServer::launcher_id() const {
-  return late_launcher_ ? late_launcher_->process_id : processes_.launcher_id();
+  return late_launcher_ ? late_launcher_->process_id : 0;
 }
 
 void RankServer::on_end(std::uint32_t rank) {
@@ -159,7 +150,7 @@ void RankServer::terminate() {
   }
   processes_.terminate_ranks();
   const auto deadline = WallClock::now() + terminate_grace;
-  while (processes_.any_rank_alive() && WallClock::now() < deadline) serve(5);
+  while (processes_.any_alive() && WallClock::now() < deadline) serve(5);
 }
 
 void RankServer::kill_all() {

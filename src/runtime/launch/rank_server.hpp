@@ -23,7 +23,7 @@ namespace apenet {
 class RankServer {
  public:
   RankServer(SharedMemory& shared, Scheduler& scheduler, Verdict& verdict, const SessionOptions& options,
-             const std::vector<RankProcess>& ranks, int launcher_id, int warden_fd);
+             const std::vector<RankProcess>& ranks, int warden_fd);
 
   // Waits at most timeout_ms for something to serve. Returns true if more may be pending.
   bool serve(int timeout_ms);
@@ -50,7 +50,7 @@ class RankServer {
   [[nodiscard]] bool in_barrier(std::uint32_t rank) const { return pmi_.in_barrier(rank); }
   // The rank has spoken with the process manager.
   [[nodiscard]] bool spoke(std::uint32_t rank) const { return pmi_.spoke(rank); }
-  // The process that starts ranks, or serves those of another MPI library; 0 for none.
+  // The process that serves the ranks of another MPI library; 0 for none.
   [[nodiscard]] int launcher_id() const;
   // The rank's process group.
   [[nodiscard]] int group_of(std::uint32_t rank) const;

@@ -30,12 +30,12 @@ CoreUse cores_of(const SessionOptions& options) {
 }  // namespace
 
 RunLoop::RunLoop(SharedMemory& shared, Scheduler& scheduler, const SessionOptions& options,
-                 const std::vector<RankProcess>& ranks, int launcher_id, int warden_fd)
+                 const std::vector<RankProcess>& ranks, int warden_fd)
     : shared_(shared),
       scheduler_(scheduler),
       options_(options),
       count_(static_cast<std::uint32_t>(ranks.size())),
-      server_(shared, scheduler, verdict_, options, ranks, launcher_id, warden_fd),
+      server_(shared, scheduler, verdict_, options, ranks, warden_fd),
       settling_(scheduler, server_, options.settle_cpu_ms, count_),
       idle_(options),
       start_(scheduler, server_, options, lines_),
@@ -244,7 +244,6 @@ void RunLoop::wait_for_last_output() {
 
 void RunLoop::look_around(const std::function<bool()>& interrupted) {
   server_.notice_failures();
-  // The wrappers of failed ranks wait to be ended, and their launcher waits for the wrappers.
   if (!server_.failures().empty() && server_.processes().all_leaders_ended()) is_settled_ = true;
   const auto now = WallClock::now();
   if (now < next_look_ || verdict_.is_stopped()) return;
@@ -266,7 +265,7 @@ void RunLoop::report_on(SessionReport& report) {
         name_ranks(settling_.restless()) +
         " had not come to rest when the run was ended: what they printed depends on the host");
   server_.failure_watch().notice_strangers();
-  verdict_.report(report, server_.failures(), server_.processes().launcher_status());
+  verdict_.report(report, server_.failures());
 }
 
 }  // namespace apenet

@@ -43,8 +43,6 @@ struct SessionOptions {
   int output_fd = 1;  // receives the ranks' standard output
   int error_fd = 2;
   bool tag_output = false;  // prefix each line with its rank, as in "[3] "
-  // Read end of the pipe on which the ranks' wrappers report their ends (launch/told.hpp).
-  int told_fd = -1;
   // Starts the launcher that belongs to this library file. Called at most once.
   std::function<LateLauncher(const std::string& library)> start_launcher;
   // Why the shim is not loaded into the program of the ranks: Identity::unfollowed. Empty if it is.

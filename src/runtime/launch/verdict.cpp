@@ -13,19 +13,13 @@ bool Verdict::is_from_outside() const {
                    stop_->outcome == SessionReport::Outcome::output_closed);
 }
 
-void Verdict::report(SessionReport& report, const Failures& failures, int launcher_status) const {
-  const auto set = [&report](const Stop& stop) {
-    report.outcome = stop.outcome;
-    report.exit_status = stop.exit_status;
-    report.message = stop.message;
-  };
+void Verdict::report(SessionReport& report, const Failures& failures) const {
   if (!failures.empty() && !is_from_outside()) {
     failures.report(report);
   } else if (stop_) {
-    set(*stop_);
-  } else if (launcher_status != 0) {
-    set({SessionReport::Outcome::failed, launcher_status,
-         "the launcher exited with status " + std::to_string(launcher_status)});
+    report.outcome = stop_->outcome;
+    report.exit_status = stop_->exit_status;
+    report.message = stop_->message;
   }
 }
 

@@ -10,15 +10,15 @@
 namespace apenet {
 
 // A failure of a rank decides the outcome, unless the run was ended from outside (an interrupt, a closed
-// output). Without either, the first call of stop() decides, and then the launcher's exit status.
+// output). Without either, the first call of stop() decides.
 class Verdict {
  public:
   // Ends the run, whatever the ranks do. Later calls have no effect.
   void stop(SessionReport::Outcome outcome, int exit_status, std::string message);
   [[nodiscard]] bool is_stopped() const { return stop_.has_value(); }
   [[nodiscard]] bool is_from_outside() const;
-  // Sets outcome, exit status and message. launcher_status: 0 also if there is no launcher.
-  void report(SessionReport& report, const Failures& failures, int launcher_status) const;
+  // Sets outcome, exit status and message.
+  void report(SessionReport& report, const Failures& failures) const;
 
  private:
   struct Stop {

@@ -8,16 +8,14 @@
 
 namespace apenet {
 
-// A rank names its process itself, and a wrapper's report may come from any process, so neither is believed:
-// the kernel says who started whom. Descends from what the simulator has started itself: the supervisor,
-// whose children are also those of its descendants that have lost their parents, and the leader of each rank.
+// A rank names its process itself, which is not believed: the kernel says who started whom. Descends from
+// what the simulator has started itself: the supervisor, whose children are also those of its descendants
+// that have lost their parents, and the leader of each rank.
 class ProcessTree {
  public:
   // root: the supervisor, or the simulator if that starts the ranks. leaders: of the ranks; 0: not known yet.
   ProcessTree(int root, std::vector<int> leaders) : root_(root), leaders_(std::move(leaders)) {}
 
-  // Call when the leader becomes known, if holds().
-  void set_leader(std::uint32_t rank, int process_id) { leaders_[rank] = process_id; }
   // The id is that of a running process (not of a further thread) that was started for this run, and for no
   // other rank of it.
   [[nodiscard]] bool holds(std::uint32_t rank, int process_id) const;

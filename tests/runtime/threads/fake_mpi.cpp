@@ -5,6 +5,11 @@
 
 using Word = std::intptr_t;
 
+// Called by MPI_Init_thread, in which an MPI library opens its card.
+extern "C" {
+__attribute__((visibility("default"))) void (*fake_mpi_opens)() = nullptr;
+}
+
 // NOLINTBEGIN(bugprone-macro-parentheses)
 #define APENET_FAKE(name, parameters, body)                                  \
   extern "C" __attribute__((visibility("default"))) int P##name parameters { \
@@ -25,6 +30,10 @@ int set_handle(Word to, Word value) {
   *reinterpret_cast<Word*>(to) = value;
   return 0;
 }
+int initialise(Word provided) {
+  if (fake_mpi_opens != nullptr) fake_mpi_opens();
+  return set_int(provided, 3);
+}
 int name_version(char* text, int* length) {
   std::strcpy(text, "none");
   *length = 4;
@@ -33,7 +42,8 @@ int name_version(char* text, int* length) {
 
 }  // namespace
 
-APENET_FAKE(MPI_Init_thread, (Word, Word, Word, Word provided), set_int(provided, 3))
+APENET_FAKE(MPI_Init_thread, (Word, Word, Word, Word provided), initialise(provided))
+APENET_FAKE(MPI_Comm_size, (Word, Word size), set_int(size, 2))
 APENET_FAKE(MPI_Finalize, (), 0)
 APENET_FAKE(MPI_Session_init, (Word, Word, Word session), set_handle(session, 1))
 APENET_FAKE(MPI_Session_finalize, (Word), 0)

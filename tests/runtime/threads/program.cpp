@@ -29,6 +29,7 @@ int MPI_Comm_free(Word communicator);
 int MPI_Comm_set_name(Word communicator, Word name);
 int MPI_Win_lock(Word type, Word rank, Word assertion, Word window);
 int MPI_Win_unlock(Word rank, Word window);
+extern void (*fake_mpi_opens)();
 }
 
 namespace apenet::test {
@@ -119,9 +120,22 @@ void sleep_often() {
   }
 }
 
-void live(std::uint32_t rank, Start start, const char* provider) {
-  const Fabric fabric(provider);
-  const std::unique_ptr<Connection> shared = fabric.connect();
+struct Card {
+  Fabric fabric;
+  std::unique_ptr<Connection> connection;
+
+  explicit Card(const char* provider) : fabric(provider), connection(fabric.connect()) {}
+};
+
+const char* provider_path;
+std::unique_ptr<Card> card;
+
+void open_card() {
+  card = std::make_unique<Card>(provider_path);
+}
+
+void live(std::uint32_t rank, Start start) {
+  Connection* shared = card->connection.get();
   const fi_addr_t to = shared->insert(1 - rank);
   std::atomic<std::uint32_t> talking{talkers};
   std::atomic<bool> ended{false};
@@ -154,8 +168,15 @@ int main(int argc, char** argv) {
                       : how == "sessions" ? Start::with_sessions
                                           : Start::natively;
   int provided = 0;
-  if (start == Start::with_mpi) MPI_Init_thread(0, 0, 3, apenet::test::at(provided));
-  apenet::test::live(static_cast<std::uint32_t>(std::stoul(argv[1])), start, argv[3]);
+  apenet::test::provider_path = argv[3];
+  if (start == Start::with_mpi) {
+    fake_mpi_opens = apenet::test::open_card;
+    MPI_Init_thread(0, 0, 3, apenet::test::at(provided));
+  } else {
+    apenet::test::open_card();
+  }
+  apenet::test::live(static_cast<std::uint32_t>(std::stoul(argv[1])), start);
+  apenet::test::card.reset();
   if (start == Start::with_mpi) MPI_Finalize();
   return 0;
 }

@@ -42,7 +42,7 @@ TEST_P(ProgramThreads, CallEverythingAtOnce) {
   Session session(test::machine("ape16"), {0, 1}, options);
   const std::vector<RankProcess> ranks = {start_program(session, 0, GetParam()),
                                           start_program(session, 1, GetParam())};
-  const SessionReport report = session.run(ranks, 0, {}, [] { return false; });
+  const SessionReport report = session.run(ranks, {}, [] { return false; });
   ASSERT_EQ(report.outcome, SessionReport::Outcome::completed) << report.message;
   EXPECT_GT(report.messages, 0U);
   EXPECT_TRUE(std::any_of(report.warnings.begin(), report.warnings.end(), [](const std::string& warning) {

@@ -119,7 +119,7 @@ inline SessionReport run_thread_ranks(const MachineDescription& machine,
   SessionReport report;
   std::thread simulator([&] {
     forbid_the_memory_of_others();  // a stand-in's memory is not that of its rank
-    report = session.run(processes, 0, {}, [] { return false; });
+    report = session.run(processes, {}, [] { return false; });
   });
   simulator.join();
   if (report.outcome != SessionReport::Outcome::completed) {
