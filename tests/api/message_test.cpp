@@ -291,6 +291,23 @@ TEST(Completions, FollowTheBindingsFlags) {
   EXPECT_TRUE(sender.reads_nothing(sender.transmit_cq));
 }
 
+// Open MPI 4.1 reads a queue until it is empty, and only then looks whether its wait has ended.
+TEST(Completions, AreReadUntilThereAreNoneInAWait) {
+  FakeNetwork network{2};
+  Peer sender{network, 0};
+  Peer receiver{network, 1};
+  const auto sent = pattern(8);
+  std::vector<std::uint8_t> received(16);
+  for (std::uintptr_t i = 1; i <= 2; ++i) {
+    ASSERT_EQ(fi_trecv(receiver.ep, received.data(), 8, nullptr, 0, 1, 0, context(i)), 0);
+    ASSERT_EQ(fi_tsend(sender.ep, sent.data(), sent.size(), nullptr, 1, 1, nullptr), 0);
+  }
+  const ipc::Waiting waiting(receiver.client.progress());
+  EXPECT_EQ(receiver.next(receiver.receive_cq).op_context, context(1));
+  EXPECT_TRUE(receiver.reads_nothing(receiver.receive_cq)) << "took an event after the one waited for";
+  EXPECT_EQ(receiver.next(receiver.receive_cq).op_context, context(2));
+}
+
 TEST(Completions, TimeOutInVirtualTime) {
   FakeNetwork network(2);
   Peer peer(network, 0);

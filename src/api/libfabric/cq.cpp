@@ -3,6 +3,7 @@
 #include <rdma/fi_errno.h>
 
 #include <cstring>
+#include <utility>
 
 #include "api/libfabric/domain.hpp"
 #include "api/libfabric/guard.hpp"
@@ -160,6 +161,8 @@ void CompletionQueue::grow() {
 ssize_t CompletionQueue::read(void* entries, std::size_t count, fi_addr_t* sources) {
   // One step only where it may wait: what it brought may be what the program waits for without being a
   // completion (an unexpected message, for MPI_Probe).
+  if (empty() && std::exchange(gave_last_, false) && transport_.client().progress().waits())
+    return -FI_EAGAIN;
   while (empty() && (may_wait() ? transport_.progress() : transport_.progress_visible()) &&
          !transport_.client().progress().waits()) {
   }
@@ -193,6 +196,7 @@ ssize_t CompletionQueue::take(void* entries, std::size_t count, fi_addr_t* sourc
     std::memcpy(to, &entry, bytes);
     if (sources != nullptr) sources[taken] = from.source;
   }
+  gave_last_ = true;
   if (taken == 0 && count > 0) return -FI_EAVAIL;
   looks_once_ |= other_rails_;
   return static_cast<ssize_t>(taken);
