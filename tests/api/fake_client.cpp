@@ -192,6 +192,8 @@ void Client::return_slot(std::uint32_t owner, std::uint32_t /*slot*/) {
   FakeNetwork::current().return_slot(owner);
 }
 
+void Client::rejoin() {}
+
 const Event* Client::visible() const {
   const auto& events = FakeNetwork::current().events(rank_);
   return events.empty() || events.front().time_ps > block_->clock.now_ps() ? nullptr : &events.front();

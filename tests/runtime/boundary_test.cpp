@@ -239,6 +239,9 @@ const Corruption corruptions[] = {
     {"AsideDeadline",
      [](ipc::Client& client) { stop_with(client, static_cast<std::uint32_t>(ipc::Wait::computes), -1); },
      "state: deadline_ps = -1"},
+    {"Alarm",
+     [](ipc::Client& client) { stop_with(client, static_cast<std::uint32_t>(ipc::Wait::for_event), -1); },
+     "state: deadline_ps = -1"},
     {"LeastEvents",
      [](ipc::Client& client) {
        client.block().turn.least_events = 0;

@@ -218,6 +218,9 @@ bool Client::is_rank_process(std::uint32_t process_id) const {
 }
 
 void Client::charge_clock_read() {
+  // A thread with a clock of its own waits for nothing in the simulation.
+  constexpr std::int64_t least_own_ps = 50'000;
+  if (block_->threads.in_use() && charge_own(std::max(costs(0).clock_read.ps(), least_own_ps))) return;
   block_->progress.read_clock();
   std::int64_t cost_ps = costs(0).clock_read.ps();
   if (cost_ps <= 0 || block_->progress.leaves())
@@ -227,6 +230,7 @@ void Client::charge_clock_read() {
 }
 
 void Client::charge_compute(std::int64_t ps) {
+  if (block_->threads.in_use()) rejoin();
   block_->clock.computed_ps.add(block_->clock.charge(ps));
 }
 
@@ -308,12 +312,19 @@ const Event* Client::poll_in_vain(Time cost, std::uint32_t least_events) {
       break;
   }
   const Event* event = front();
+  ThreadClocks& threads = block_->threads;
+  if (threads.in_use() && lets_others_act(event, 0)) return nullptr;
   if (event == nullptr) {
     if (block_->progress.use_grant()) return nullptr;
     block_->turn.least_events = least_events;
     resumes_at_ = block_->rings.event_tail + least_events - 1;
-    wait(Wait::for_event, 0);
+    const std::int64_t first_ps = threads.in_use() ? threads.earliest_ps() : ThreadClocks::never_ps;
+    const std::int64_t alarm_ps =
+        first_ps == ThreadClocks::never_ps ? 0 : std::max(first_ps, block_->clock.now_ps());
+    wait(Wait::for_event, alarm_ps);
     event = front();
+    const std::int64_t known_ps = block_->progress.is_granted() ? 0 : alarm_ps;
+    if (threads.in_use() && lets_others_act(event, known_ps)) return nullptr;
     if (event == nullptr) return nullptr;
   }
   block_->clock.wait_to(event->time_ps);
@@ -346,8 +357,8 @@ const Event* Client::look(bool in_vain, Time cost) {
 const Event* Client::look_ahead() {
   Clock& clock = block_->clock;
   const Event* event = front();
-  const std::int64_t until_ps =
-      event != nullptr ? std::min(event->time_ps, clock.horizon_ps) : clock.horizon_ps;
+  std::int64_t until_ps = event != nullptr ? std::min(event->time_ps, clock.horizon_ps) : clock.horizon_ps;
+  if (block_->threads.in_use()) until_ps = std::min(until_ps, block_->threads.earliest_ps());
   // No event will come: no other process acts before this one.
   if (until_ps >= end_of_time_ps) return nullptr;
   clock.wait_to(until_ps);
@@ -477,6 +488,7 @@ void Client::come_back() {
 
 void Client::await_turn() {
   Turn& turn = block_->turn;
+  block_->threads.in_simulation = 1;
   for (std::uint32_t run = turn.run.load(); run == Run::waits || run == Run::copies; run = turn.run.load()) {
     if (run == Run::copies) {
       copy();
@@ -486,6 +498,7 @@ void Client::await_turn() {
       futex_wait(turn.run, Run::waits, nullptr);
     }
   }
+  block_->threads.in_simulation = 0;
 }
 
 // Copies by system calls on the mapping's file, so that an invalid address causes an error instead of a

@@ -80,6 +80,29 @@ class Client {
   // Charges one read of the clock.
   void charge_clock_read();
   void charge_compute(std::int64_t ps);  // the program's own work
+  // The calling thread's time: the process's clock, or its own (docs/internals/threads.md). As clock_ps(),
+  // and goes on after the process has left.
+  [[nodiscard]] std::int64_t time_ps() { return thread_time_ps() - header_->epoch_ps; }
+  // The calling thread's clock is not the process's.
+  [[nodiscard]] bool has_own_time() { return own_clock() != nullptr; }
+  // The calling thread sleeps. The process's clock moves if no other thread of it can act before.
+  void sleep(std::int64_t ps);
+  // Call around a wait in the host with a limit, as of time_ps(). is_outside: another process may end it, and
+  // the wait takes its time in the host. condition: at which it waits, or nullptr. Returns nullptr if there
+  // is no room for another thread's clock.
+  [[nodiscard]] ThreadClock* begin_host_wait(std::int64_t until_ps, bool is_outside,
+                                             pthread_cond_t* condition);
+  // The process's clock has reached the end of the wait.
+  [[nodiscard]] bool is_over(const ThreadClock& wait) const { return process_time_ps() >= wait.until_ps; }
+  void end_host_wait(ThreadClock& wait, bool timed_out);
+  // A thread is created, begins and ends.
+  [[nodiscard]] ThreadClock* create_thread();
+  void begin_thread(ThreadClock& clock);
+  void end_thread(ThreadClock& clock) { block_->threads.drop(clock); }
+  // The calling thread may have learned what others did before: its time is not before theirs.
+  void meet_others();
+  // Another thread of the process has something to do at this time, and the one in the simulation lets it in.
+  [[nodiscard]] bool awaits_thread() const { return block_->threads.is_awaited != 0; }
   // The program begins to compute, for at least this time, which is charged at once. Others go on beside it
   // until then, unless they could see the difference: they may write the process's memory, or another of its
   // threads may use the block. Call attend() before anything else.
@@ -184,6 +207,7 @@ class Client {
   // Serialises the threads of a process in post and poll. The provider takes the lock in its entry points.
   void lock() {
     block_->lock.lock();
+    if (block_->threads.in_use()) rejoin();
     if (is_away()) come_back();
   }
   void unlock() { block_->lock.unlock(); }
@@ -208,6 +232,24 @@ class Client {
   const Event* look(bool in_vain, Time cost);
   const Event* look_ahead();
   [[nodiscard]] const Event* front() const;
+  // Threads with clocks of their own; client_threads.cpp.
+  [[nodiscard]] std::int64_t process_time_ps() const {
+    return block_->clock.shown_ps() + block_->clock.afterwards_ps.get();
+  }
+  [[nodiscard]] ThreadClock* own_clock();
+  [[nodiscard]] ThreadClock* enter_threads();
+  [[nodiscard]] std::int64_t thread_time_ps();
+  bool charge_own(std::int64_t ps);
+  void rejoin();
+  void sleep_together(std::int64_t ps);
+  class Patience;
+  bool let_time_pass(const ThreadClock& own, std::uint32_t rings, Patience& patience);
+  void move_to(std::int64_t until_ps);
+  void fall_asleep(ThreadClock& clock, std::int64_t until_ps);
+  void wake_thread(ThreadClock& clock, std::int64_t own_ps);
+  bool lets_others_act(const Event* event, std::int64_t known_ps);
+  void await(ThreadClock& other);
+  static void ring_condition(ThreadClock& clock);
 
   // Set once the claim is known; again nullptr in a fork. The shim asks in every MPI call.
   inline static std::atomic<Client*> attached_{nullptr};

@@ -14,7 +14,6 @@ enum class OutsideCause : std::uint32_t {
   lock,        // a lock or semaphore that another process holds
   descriptor,  // data in a pipe, socket or file
   file,        // a file that appears, vanishes or changes
-  thread,      // a thread of the rank that computes
   count,
 };
 

@@ -86,6 +86,7 @@ class Progress {
 
   // Called by the simulator when every process waits and the network is empty.
   void grant();
+  [[nodiscard]] bool is_granted() const { return get(granted_) != 0; }
   // The number of calls of the program that the shim has seen.
   [[nodiscard]] std::uint32_t calls() const { return get(calls_); }
 

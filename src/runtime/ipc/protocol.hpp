@@ -17,6 +17,7 @@
 #include "runtime/ipc/program_messages.hpp"
 #include "runtime/ipc/progress.hpp"
 #include "runtime/ipc/regions.hpp"
+#include "runtime/ipc/thread_clocks.hpp"
 #include "runtime/ipc/thread_lock.hpp"
 #include "runtime/ipc/unfollowed.hpp"
 #include "runtime/ipc/wait_note.hpp"
@@ -24,7 +25,7 @@
 namespace apenet::ipc {
 
 inline constexpr std::uint32_t protocol_magic = 0x41504531;  // "APE1"
-inline constexpr std::uint32_t protocol_version = 14;
+inline constexpr std::uint32_t protocol_version = 15;
 
 inline constexpr std::uint32_t slots_per_process = 4096;   // sparse: only used slots take memory
 inline constexpr std::uint32_t window_bytes = 256 * 1024;  // per process, for CopyOrder
@@ -62,7 +63,7 @@ using message::want_remote;
 // Why a process does not run.
 enum class Wait : std::uint32_t {
   running,    // it runs (or has not yet attached)
-  for_event,  // until the next event, at any time
+  for_event,  // until the next event, at any time, or until deadline_ps, if that is not 0
   until,      // until all events up to deadline_ps are known
   computes,   // it acts no earlier than deadline_ps, and computes meanwhile (Run::aside)
   flush,      // until its rings are emptied; no virtual time passes
@@ -97,7 +98,7 @@ enum class Core : std::uint32_t { shared, own_and_cold, own_and_warm };
 struct Turn {
   alignas(64) std::atomic<std::uint32_t> run{may_run};  // futex: Run
   std::atomic<Wait> wait{Wait::running};
-  std::int64_t deadline_ps = 0;  // Wait::until, Wait::computes
+  std::int64_t deadline_ps = 0;  // Wait::for_event, Wait::until, Wait::computes
   // The process has made a window in memory that it shares with others of its node. Written by the process.
   std::atomic<std::uint32_t> shares_memory{0};
   // Wait::for_event: unless an event asks for more than to be taken (Request::asks_nothing), the process
@@ -181,6 +182,7 @@ struct Block {
   Clock clock;
   Progress progress;
   ThreadLock lock;  // owner: the process; held in post and poll
+  ThreadClocks threads;
   Identity identity;
   Place place;
   WaitNote note;  // owner: the provider

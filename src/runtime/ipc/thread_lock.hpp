@@ -19,6 +19,11 @@ namespace apenet::ipc {
 class ThreadLock {
  public:
   void lock() {
+    acquire();
+    note_thread();
+  }
+  // As lock(), where the order of threads does not matter.
+  void acquire() {
     const std::uint32_t number = next_.fetch_add(1);
     std::uint32_t serving = serving_.load();
     while (serving != number) {
@@ -26,7 +31,6 @@ class ThreadLock {
       futex_wait(serving_, serving, nullptr);
       serving = serving_.load();
     }
-    note_thread();
   }
   void unlock() {
     const std::uint32_t next = serving_.fetch_add(1) + 1;
@@ -43,12 +47,13 @@ class ThreadLock {
     const pthread_t self = pthread_self();
     pthread_t first = first_.load(std::memory_order_relaxed);
     if (first == self || (first == pthread_t{} && first_.compare_exchange_strong(first, self))) return;
-    several_.store(1, std::memory_order_relaxed);
+    note_several();
   }
+  void note_several() { several_.store(1, std::memory_order_relaxed); }
   [[nodiscard]] bool had_several() const { return several_ != 0; }
-  // Changes whenever a thread takes the lock.
-  [[nodiscard]] std::uint32_t tickets() const { return next_.load(); }
   [[nodiscard]] bool is_free() const { return next_.load() == serving_.load(); }
+  // Another thread waits for the one that holds the lock.
+  [[nodiscard]] bool is_contended() const { return next_.load() - serving_.load() > 1; }
 
  private:
   static constexpr std::uint32_t most_threads = 1U << 16U;

@@ -16,8 +16,7 @@ constexpr std::array<std::string_view, kinds> names{"",
                                                     "a connection that was refused",
                                                     "a lock",
                                                     "data in a pipe, socket or file",
-                                                    "a file",
-                                                    "a thread that computes"};
+                                                    "a file"};
 
 // Kind 0 is none.
 constexpr std::uint32_t all_kinds = (1U << kinds) - 2;

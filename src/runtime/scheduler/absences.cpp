@@ -57,7 +57,9 @@ bool Scheduler::could_go_on() const {
   if (pending > 0 && !machine_.is_quiet_until_faults(pending)) return true;
   for (std::uint32_t rank = 0; rank < processes_.size(); ++rank) {
     const ipc::Wait wait = wait_of(rank);
-    if (wait == ipc::Wait::until || wait == ipc::Wait::flush || computes_until_ps(rank)) return true;
+    const bool has_alarm = wait == ipc::Wait::for_event && shared_.block(rank).turn.deadline_ps != 0;
+    if (has_alarm || wait == ipc::Wait::until || wait == ipc::Wait::flush || computes_until_ps(rank))
+      return true;
     if (wait != ipc::Wait::finished && exchange_.has_requests(rank)) return true;
   }
   return false;

@@ -143,6 +143,8 @@ State state(std::uint32_t rank, const ipc::Block& block, std::int64_t clock_seen
     refuse(rank, "state", "wait", wait, "the reason of a process that waits");
   if (state.wait == ipc::Wait::until || state.wait == ipc::Wait::computes)
     Field(rank, "state", "deadline_ps", state.deadline_ps).between(clock_seen_ps, ipc::end_of_time_ps);
+  if (state.wait == ipc::Wait::for_event && state.deadline_ps != 0)
+    Field(rank, "state", "deadline_ps", state.deadline_ps).between(clock_seen_ps, ipc::end_of_time_ps);
   if (state.wait == ipc::Wait::for_event)
     Field(rank, "state", "least_events", state.least_events).between(1, ipc::event_ring);
   return state;

@@ -11,6 +11,13 @@
 #include "runtime/scheduler/deadlock_report.hpp"
 
 namespace apenet {
+namespace {
+
+// So often the sleeping threads of all ranks wake, while all ranks wait for events and none comes, before
+// they count as without effect.
+constexpr std::uint64_t most_vain_alarms = 10'000;
+
+}  // namespace
 
 Scheduler::Scheduler(Simulation& simulation, Machine& machine, SharedMemory& shared)
     : simulation_(simulation),
@@ -67,6 +74,7 @@ void Scheduler::collect() {
     process.wait = state.wait;
     process.clock_ps = state.clock_ps;
     process.deadline_ps = state.deadline_ps;
+    if (process.has_alarm() && vain_alarms_ >= most_vain_alarms) process.deadline_ps = 0;
     if (process.clock_ps >= ipc::end_of_time_ps) {
       throw EndOfTime("rank " + std::to_string(rank) + " has reached the end of virtual time, 104 days");
     }
@@ -135,6 +143,7 @@ void Scheduler::post(std::uint32_t rank, const ipc::Request& request) {
     ++totals_.startup_messages;
   }
   ++activity_;
+  vain_alarms_ = 0;
   try {
     machine_.post(Time::from_ps(when), descriptor);
   } catch (const std::invalid_argument& refusal) {
@@ -164,7 +173,7 @@ bool Scheduler::nobody_moves() const {
     const bool looks = process.wait == ipc::Wait::until && process.looks_for_ever;
     if (process.wait == ipc::Wait::away) continue;
     if (!looks && process.wait != ipc::Wait::for_event) return false;
-    if (looks ? process.events > 0 : process.acts_on_ps != never_ps) return false;
+    if (looks ? process.events > 0 : process.acts_ps() != never_ps) return false;
     any_looks = any_looks || looks;
   }
   const std::size_t pending = simulation_.pending_count();
@@ -216,13 +225,27 @@ void Scheduler::wake_concerned() {
     const bool has_event = process.events > 0;
     const bool wakes =
         (process.wait == ipc::Wait::for_event && process.acts_on_ps != never_ps) ||
+        (process.has_alarm() && process.deadline_ps < horizon_of(rank)) ||
         (process.wait == ipc::Wait::computes && process.deadline_ps < horizon_of(rank)) ||
         (process.wait == ipc::Wait::until && (process.deadline_ps < horizon_of(rank) ||
                                               (has_event && process.first_event_ps <= process.deadline_ps)));
     if (wakes) to_wake_.push_back(rank);
   }
+  note_alarms();
   plan_turns();
   for (const std::uint32_t rank : to_wake_) wake(rank, horizon_of(rank));
+}
+
+// A thread that sleeps, looks and sleeps again does so also when nothing else can happen any more.
+void Scheduler::note_alarms() {
+  const auto is_alarm = [this](std::uint32_t rank) {
+    return processes_[rank].has_alarm() && processes_[rank].acts_on_ps == never_ps;
+  };
+  if (std::all_of(to_wake_.begin(), to_wake_.end(), is_alarm)) {
+    vain_alarms_ += to_wake_.size();
+  } else {
+    vain_alarms_ = 0;
+  }
 }
 
 // Nothing else will happen: the processes that sleep until more events come take those that have. What they
@@ -343,8 +366,8 @@ void Scheduler::wake(std::uint32_t rank, std::int64_t horizon_ps) {
   // A process that computes aside does not resume: what it prints belongs to the time before.
   if (started_ && !block.clock.held() && process.wait != ipc::Wait::computes) {
     const std::int64_t acts_ps = process.acts_ps();
-    const bool to_event = process.wait == ipc::Wait::for_event && acts_ps != never_ps;
-    process.woken_ps = to_event ? acts_ps : exchange_.clock_ps(rank);
+    const bool to_action = process.wait == ipc::Wait::for_event || process.wait == ipc::Wait::until;
+    process.woken_ps = to_action && acts_ps != never_ps ? acts_ps : exchange_.clock_ps(rank);
   }
   // A process that is asleep in the host may come back at any time, and gets its turn when the others wait.
   if (!absent_.empty()) horizon_ps = std::min(horizon_ps, process.woken_ps + lookahead_ps_);

@@ -186,9 +186,12 @@ class Scheduler final : public CompletionSink {
     // When it acts next, while it waits; never if only an event that does not exist yet can wake it.
     [[nodiscard]] std::int64_t acts_ps() const {
       if (wait == ipc::Wait::until || wait == ipc::Wait::computes) return deadline_ps;
-      const bool has_event = wait == ipc::Wait::for_event && acts_on_ps != never_ps;
-      return has_event ? std::max(clock_ps, acts_on_ps) : never_ps;
+      if (wait != ipc::Wait::for_event) return never_ps;
+      const std::int64_t first_ps = std::min(acts_on_ps, has_alarm() ? deadline_ps : never_ps);
+      return first_ps == never_ps ? never_ps : std::max(clock_ps, first_ps);
     }
+    // Wait::for_event: another of its threads sleeps until deadline_ps.
+    [[nodiscard]] bool has_alarm() const { return wait == ipc::Wait::for_event && deadline_ps != 0; }
   };
   struct Posted {
     std::int64_t time_ps;
@@ -216,6 +219,7 @@ class Scheduler final : public CompletionSink {
   [[nodiscard]] bool is_quiet() const;
   void wake_concerned();
   void wake_sleepers();
+  void note_alarms();
   void refill(std::uint32_t rank);
   void wake(std::uint32_t rank, std::int64_t horizon_ps);
   void plan_turns();
@@ -264,6 +268,7 @@ class Scheduler final : public CompletionSink {
   std::int64_t epoch_ps_ = 0;
   std::uint32_t alive_ = 0;
   std::uint64_t activity_ = 0;
+  std::uint64_t vain_alarms_ = 0;          // since anything else happened
   std::optional<std::uint64_t> stuck_at_;  // activity when all waited but the count was not zero
   bool started_ = false;
   RunTotals totals_;

@@ -20,6 +20,8 @@ std::int64_t Scheduler::known_action_ps(std::uint32_t rank) const {
       // The state of a running process is read only when all wait.
       const bool needs_event =
           wait_of(rank) == ipc::Wait::for_event && exchange_.says_empty(rank) && process.overflow.empty();
+      const std::int64_t alarm_ps = shared_.block(rank).turn.deadline_ps;
+      if (needs_event && alarm_ps > 0) return std::max(process.woken_ps, alarm_ps);
       return needs_event ? never_ps : process.woken_ps;
     }
     case ipc::Wait::computes:

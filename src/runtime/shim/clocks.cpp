@@ -1,6 +1,7 @@
 // The C library's clock functions, which return virtual time.
 #include "runtime/shim/clocks.hpp"
 
+#include <pthread.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -35,28 +36,6 @@ ClockKind kind_of_numbered(clockid_t clock) {
 
 timespec at_ps(std::int64_t base_s, std::int64_t ps) {
   return {.tv_sec = base_s + ps / ps_per_s, .tv_nsec = ps % ps_per_s / ps_per_ns};
-}
-
-// Sleeps for left(), if that is positive. Asks for it when no other thread of the process waits any more:
-// their waits advance the clock, too.
-template <typename Left>
-void sleep(ipc::Client& client, Left left) {
-  ipc::Clock& clock = client.block().clock;
-  if (client.block().identity.finalised != 0) {
-    const std::int64_t ps = std::max<std::int64_t>(left(), 0);
-    clock.afterwards_ps.add(ps);
-    clock.slept_ps.add(ps);
-    return;
-  }
-  if (client.progress().leaves()) return;
-  client.lock();
-  if (const std::int64_t ps = left(); ps > 0) {
-    clock.acted_ps.set(clock.now_ps());
-    clock.slept_ps.add(clock.charge(ps));
-    client.settle();
-    clock.acted_ps.set(0);
-  }
-  client.unlock();
 }
 
 // As in <sys/timeb.h>, which newer C libraries lack.
@@ -111,7 +90,7 @@ std::int64_t early_shift_s() {
 }
 
 std::int64_t now_ps(ipc::Client& client) {
-  return client.clock_ps() + client.block().clock.afterwards_ps.get();
+  return client.time_ps();
 }
 
 std::int64_t read_clock_ps(ipc::Client& client) {
@@ -125,17 +104,26 @@ std::int64_t read_clock_ps(ipc::Client& client) {
 }
 
 std::int64_t cpu_ps(ipc::Client& client) {
-  return now_ps(client) - client.block().clock.slept_ps.get();
+  // CPU time is the process's: a read in a thread's own time has not advanced it.
+  if (client.has_own_time()) {
+    client.block().lock.note_thread();
+    client.charge(std::max(client.costs(0).clock_read.ps(), std::int64_t{50 * ps_per_ns}));
+  }
+  const ipc::Clock& clock = client.block().clock;
+  return client.clock_ps() + clock.afterwards_ps.get() - clock.slept_ps.get();
 }
 
 void sleep_ps(ipc::Client& client, std::int64_t ps) {
+  if (client.progress().leaves() || ps <= 0) return;
   OutsideWait outside(client, ps);
-  sleep(client, [ps] { return ps; });
+  pthread_testcancel();
+  client.sleep(ps);
+  pthread_testcancel();
   outside.pass();
 }
 
 void sleep_until(ipc::Client& client, std::int64_t virtual_ps) {
-  sleep(client, [&] { return virtual_ps - now_ps(client); });
+  sleep_ps(client, virtual_ps - now_ps(client));
 }
 
 }  // namespace apenet::shim

@@ -54,7 +54,7 @@ std::int64_t read_clock_ps(ipc::Client& client);
 // The program sleeps, and the other processes continue: a program that sleeps between two looks at its memory
 // finds there what has arrived.
 void sleep_ps(ipc::Client& client, std::int64_t ps);
-// The same until virtual_ps, if that lies in the future once other threads of the process have waited.
+// The same until virtual_ps, if that lies in the future.
 void sleep_until(ipc::Client& client, std::int64_t virtual_ps);
 
 }  // namespace apenet::shim

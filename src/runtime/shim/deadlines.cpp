@@ -1,10 +1,13 @@
 #include "runtime/shim/deadlines.hpp"
 
+#include <sys/single_threaded.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <limits>
 
 #include "runtime/ipc/host_call.hpp"
+#include "runtime/ipc/own_threads.hpp"
 
 namespace apenet::shim {
 
@@ -33,12 +36,56 @@ EarlyDeadline::EarlyDeadline(const timespec* deadline) : deadline_(deadline) {
   deadline_ = &shifted_;
 }
 
-timespec host_deadline(ipc::Client& client, clockid_t clock, std::int64_t virtual_ps) {
+timespec host_deadline(clockid_t clock, std::int64_t remaining_ns) {
   timespec now{};
   ipc::host_call(SYS_clock_gettime, clock, &now);
-  const std::int64_t remaining_ps = std::max<std::int64_t>(virtual_ps - now_ps(client), 0);
-  const std::int64_t ns = now.tv_nsec + remaining_ps % ps_per_s / ps_per_ns;
-  return {.tv_sec = now.tv_sec + remaining_ps / ps_per_s + ns / ns_per_s, .tv_nsec = ns % ns_per_s};
+  const std::int64_t ns = now.tv_nsec + remaining_ns % ns_per_s;
+  return {.tv_sec = now.tv_sec + remaining_ns / ns_per_s + ns / ns_per_s, .tv_nsec = ns % ns_per_s};
+}
+
+LimitedWait::LimitedWait(ipc::Client& client, std::int64_t until_ps, Ender ender, pthread_cond_t* condition)
+    : client_(client),
+      until_ps_(until_ps),
+      began_ns_(ipc::host_now_ns()),
+      length_ns_(std::max<std::int64_t>(until_ps - now_ps(client), 0) / ps_per_ns),
+      is_outside_(ender == Ender::outside) {
+  if (__libc_single_threaded != 0 || client.progress().leaves()) return;
+  clock_ = client.begin_host_wait(until_ps, is_outside_, condition);
+  is_in_parts_ = clock_ != nullptr && !is_outside_ && condition == nullptr;
+}
+
+// The parts grow with the wait, and cost little of it.
+std::int64_t LimitedWait::left_ns() {
+  constexpr std::int64_t shortest_ns = 100'000;
+  constexpr std::int64_t longest_ns = 20'000'000;
+  const std::int64_t passed_ns = ipc::host_now_ns() - began_ns_;
+  const std::int64_t left_ns = std::max<std::int64_t>(length_ns_ - passed_ns, 0);
+  if (clock_ == nullptr || is_outside_) return left_ns;
+  if (client_.is_over(*clock_)) return 0;
+  return is_in_parts_ ? std::min(left_ns, std::clamp(passed_ns / 4, shortest_ns, longest_ns)) : left_ns;
+}
+
+timespec LimitedWait::next(clockid_t clock) {
+  return host_deadline(clock, left_ns());
+}
+
+timespec LimitedWait::left() {
+  const std::int64_t ns = left_ns();
+  return {.tv_sec = ns / ns_per_s, .tv_nsec = ns % ns_per_s};
+}
+
+bool LimitedWait::ends(bool timed_out) {
+  if (clock_ == nullptr) {
+    timed_out_ = timed_out;
+    if (timed_out) sleep_until(client_, until_ps_);
+    return true;
+  }
+  const bool is_over =
+      (!is_outside_ && client_.is_over(*clock_)) || ipc::host_now_ns() - began_ns_ >= length_ns_;
+  if (timed_out && is_in_parts_ && !is_over) return false;
+  timed_out_ = timed_out || (clock_->is_rung != 0 && client_.is_over(*clock_));
+  client_.end_host_wait(*clock_, timed_out_);
+  return true;
 }
 
 }  // namespace apenet::shim

@@ -1,6 +1,8 @@
 // Converts deadlines between the program's virtual clocks and the host's clocks.
 #pragma once
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
@@ -39,32 +41,64 @@ class EarlyDeadline {
   timespec shifted_{};
 };
 
-// The same deadline on the host's clock.
-[[nodiscard]] timespec host_deadline(ipc::Client& client, clockid_t clock, std::int64_t virtual_ps);
+// The time on the host's clock after this one has passed.
+[[nodiscard]] timespec host_deadline(clockid_t clock, std::int64_t remaining_ns);
 
-// Calls wait(deadline on the host's clock). The wait takes as long in the host as it would in virtual time.
-// If it returns `timed_out`, the process's clock advances to the deadline.
+// A wait in the host with a time limit, which takes as long there as it would in virtual time. If it times
+// out, the thread's clock advances to the limit. In a process with several threads, a wait for one of them
+// also ends when the process's clock has passed the limit (docs/internals/threads.md).
+class LimitedWait {
+ public:
+  enum class Ender : std::uint8_t { thread, outside };
+  // condition: at which the thread waits, or nullptr.
+  LimitedWait(ipc::Client& client, std::int64_t until_ps, Ender ender, pthread_cond_t* condition = nullptr);
+  // Until when the host is to wait next, on its clock.
+  [[nodiscard]] timespec next(clockid_t clock);
+  // The same as a duration.
+  [[nodiscard]] timespec left();
+  // Call when the host's wait has ended. Returns whether the whole wait has ended.
+  [[nodiscard]] bool ends(bool timed_out);
+  // Whether the limit ended it.
+  [[nodiscard]] bool timed_out() const { return timed_out_; }
+
+ private:
+  [[nodiscard]] std::int64_t left_ns();
+
+  ipc::Client& client_;
+  std::int64_t until_ps_;
+  std::int64_t began_ns_;
+  std::int64_t length_ns_;  // in the host
+  ipc::ThreadClock* clock_ = nullptr;
+  bool is_outside_;
+  bool is_in_parts_ = false;
+  bool timed_out_ = false;
+};
+
+// Calls wait(deadline on the host's clock), in parts if it waits for another thread, which leaves a trace
+// when it ends a wait. A condition leaves none: the wait for one is not divided.
 template <typename Result, typename Wait>
 Result wait_until(ipc::Client& client, const timespec& deadline, clockid_t host_clock, Result timed_out,
-                  Wait wait) {
+                  Wait wait, LimitedWait::Ender ender = LimitedWait::Ender::thread,
+                  pthread_cond_t* condition = nullptr) {
   if (!is_valid(&deadline)) return wait(&deadline);
-  const std::int64_t until_ps = deadline_ps(deadline);
-  const timespec host = host_deadline(client, host_clock, until_ps);
-  const Result result = wait(&host);
-  if (result == timed_out) sleep_until(client, until_ps);
-  return result;
+  LimitedWait limited(client, deadline_ps(deadline), ender, condition);
+  for (;;) {
+    const timespec host = limited.next(host_clock);
+    const Result result = wait(&host);
+    if (limited.ends(result == timed_out)) return limited.timed_out() ? timed_out : result;
+  }
 }
 
-// Calls wait() for a wait of `duration_ps`, which takes as long in the host. If is_timeout(result), the
-// process's clock advances to its end; another thread may have advanced it meanwhile.
+// Calls wait(), a wait of `duration_ps` for something outside the process. If is_timeout(result), the
+// thread's clock advances to its end.
 template <typename Wait, typename IsTimeout>
 auto wait_for(ipc::Client& client, std::int64_t duration_ps, IsTimeout is_timeout, Wait wait) {
   const std::int64_t from_ps = now_ps(client);
   const std::int64_t until_ps = from_ps + std::min(duration_ps, ipc::end_of_time_ps - from_ps);
+  LimitedWait limited(client, until_ps, LimitedWait::Ender::outside);
   const auto result = wait();
-  if (!is_timeout(result)) return result;
   const int error = errno;
-  sleep_until(client, until_ps);
+  static_cast<void>(limited.ends(is_timeout(result)));
   errno = error;
   return result;
 }

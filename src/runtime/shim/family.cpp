@@ -210,19 +210,4 @@ Family look_at_family() {
   return family;
 }
 
-bool other_threads_run() {
-  const int before = errno;
-  const int process = host_call(SYS_getpid, 0, 0);
-  const int own = host_call(SYS_gettid, 0, 0);
-  bool run = false;
-  for_threads(process, [&](int thread) {
-    if (thread == own || run) return;
-    Buffer buffer;
-    const char state = state_in(read_of(process, thread, "stat", buffer));
-    run = state == 'R' || state == 'D';
-  });
-  errno = before;
-  return run;
-}
-
 }  // namespace apenet::shim

@@ -28,7 +28,5 @@ struct Family {
 // Whether the process has children, even ones that have ended.
 [[nodiscard]] bool has_children();
 [[nodiscard]] Family look_at_family();
-// Whether another thread of this process runs or waits for a disk.
-[[nodiscard]] bool other_threads_run();
 
 }  // namespace apenet::shim

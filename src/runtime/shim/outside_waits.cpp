@@ -1,7 +1,6 @@
 #include "runtime/shim/outside_waits.hpp"
 
 #include <fcntl.h>
-#include <sys/single_threaded.h>
 
 #include <algorithm>
 #include <array>
@@ -139,8 +138,8 @@ OutsideWait::OutsideWait(ipc::Client& client, std::int64_t ps) : client_(client)
   const bool has_looked = own.certain != 0 || own.key != 0;
   if ((!has_looked && own.owed_ps < own.interval_ps) || client.progress().leaves()) return;
   has_children_ = has_children();
-  // Most ranks have no children and one thread, and look at nothing.
-  if (has_looked || has_children_ || __libc_single_threaded == 0) {
+  // Most ranks have no children, and look at nothing.
+  if (has_looked || has_children_) {
     began_ns_ = host_now_ns();
   } else {
     own.owed_ps = 0;
@@ -163,8 +162,6 @@ OutsideWait::Reason OutsideWait::find_reason() const {
   }
   if (own.key != 0 && own.key == own.key_before)
     return {.what = own.what, .is_guess = true, .subject = own.key};
-  if (__libc_single_threaded == 0 && other_threads_run())
-    return {.what = OutsideCause::thread, .state = client_.block().lock.tickets()};
   return {};
 }
 
@@ -181,9 +178,6 @@ bool OutsideWait::holds(Reason& reason) const {
       return host_call(SYS_kill, own.process, 0) == 0 || errno == EPERM;
     case OutsideCause::file:
       return own.path[0] == '\0' || is_there(own.path.data()) == own.is_there;
-    case OutsideCause::thread:
-      // A thread that has called a library waits or polls there.
-      return client_.block().lock.tickets() == reason.state && other_threads_run();
     default:
       return true;
   }
@@ -211,7 +205,7 @@ void OutsideWait::take(Reason reason) {
     has_changed = passed_ns < owed_ns && !holds(reason);
   }
   note.now = OutsideCause::none;
-  if (!has_changed || reason.what != OutsideCause::thread) note.waited |= bit_of(reason.what);
+  note.waited |= bit_of(reason.what);
   // The program may have looked at something else in the handler of the signal. If it goes on to wait, it
   // sleeps for the rest, too.
   own.owed_ps = is_interrupted ? std::max<std::int64_t>(owed_ns - passed_ns, 0) * ps_per_ns : 0;

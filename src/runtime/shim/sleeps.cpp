@@ -203,7 +203,8 @@ APENET_EXPORT int sched_yield() noexcept {
     const bool is_in_library = apenet::shim::is_in_call() || progress.waits() || progress.looks();
     return is_in_library ? 0 : real();
   }
-  if (!progress.gives_way()) return real();
+  client->meet_others();  // what it waits for, another thread does in memory
+  if (!progress.gives_way() && !client->awaits_thread()) return real();
   // Sleep instead of yielding: on a loaded host, a yield may return before the woken thread has run.
   constexpr timespec moment{.tv_sec = 0, .tv_nsec = 50'000};
   timespec* const remaining = nullptr;

@@ -54,9 +54,15 @@ long futex(long address, long operation, long value, long limit, long second_add
     errno = -result;
     return -1;
   }
-  return wait_for(
-      *client, to_ps(*time), [](int result) { return result < 0 && errno == ETIMEDOUT; },
-      [&] { return call(time); });
+  LimitedWait limited(*client, now_ps(*client) + to_ps(*time), LimitedWait::Ender::thread);
+  for (;;) {
+    const timespec left = limited.left();
+    const int result = call(&left);
+    const int error = errno;
+    const bool ends = limited.ends(result < 0 && error == ETIMEDOUT);
+    errno = error;
+    if (ends) return result;
+  }
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // Waits for another thread with a deadline in virtual time.
 //
-// The wait takes as long in the host as it would in virtual time. If it times out, the process's clock
-// advances to the deadline.
+// The wait takes as long in the host as it would in virtual time, or ends when virtual time has passed the
+// deadline. If it times out, the thread's clock advances to the deadline.
 #include <mqueue.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -69,12 +69,13 @@ using apenet::shim::clock_client;
 using apenet::shim::EarlyDeadline;
 using apenet::shim::is_clock_of_waits;
 using apenet::shim::is_null;
+using apenet::shim::LimitedWait;
 using apenet::shim::next;
 using apenet::shim::wait_until;
 
 // Defines a wait that returns its error, in two forms: with a clock argument, and the older one, which uses
 // the realtime clock.
-#define APENET_TIMED_WAIT(clock_name, timed_name, parameters, arguments)                                \
+#define APENET_TIMED_WAIT(clock_name, timed_name, parameters, arguments, condition)                     \
   APENET_EXPORT int clock_name(APENET_UNPACK parameters, clockid_t clock, const timespec* deadline) {   \
     APENET_TIME_CALL;                                                                                   \
     static const auto real =                                                                            \
@@ -82,9 +83,11 @@ using apenet::shim::wait_until;
     Client* client = clock_client();                                                                    \
     if (client == nullptr || is_null(deadline) || !is_clock_of_waits(clock))                            \
       return real(APENET_UNPACK arguments, clock, EarlyDeadline(deadline).get());                       \
-    return wait_until(*client, *deadline, CLOCK_MONOTONIC, ETIMEDOUT, [&](const timespec* until) {      \
+    const auto wait = [&](const timespec* until) {                                                      \
       return real(APENET_UNPACK arguments, CLOCK_MONOTONIC, until);                                     \
-    });                                                                                                 \
+    };                                                                                                  \
+    return wait_until(*client, *deadline, CLOCK_MONOTONIC, ETIMEDOUT, wait, LimitedWait::Ender::thread, \
+                      condition);                                                                       \
   }                                                                                                     \
   APENET_EXPORT int timed_name(APENET_UNPACK parameters, const timespec* deadline) {                    \
     APENET_TIME_CALL;                                                                                   \
@@ -95,12 +98,15 @@ using apenet::shim::wait_until;
 #define APENET_UNPACK(...) __VA_ARGS__
 
 APENET_TIMED_WAIT(pthread_cond_clockwait, pthread_cond_timedwait,
-                  (pthread_cond_t * condition, pthread_mutex_t* mutex), (condition, mutex))
-APENET_TIMED_WAIT(pthread_mutex_clocklock, pthread_mutex_timedlock, (pthread_mutex_t * mutex), (mutex))
-APENET_TIMED_WAIT(pthread_rwlock_clockrdlock, pthread_rwlock_timedrdlock, (pthread_rwlock_t * lock), (lock))
-APENET_TIMED_WAIT(pthread_rwlock_clockwrlock, pthread_rwlock_timedwrlock, (pthread_rwlock_t * lock), (lock))
+                  (pthread_cond_t * condition, pthread_mutex_t* mutex), (condition, mutex), condition)
+APENET_TIMED_WAIT(pthread_mutex_clocklock, pthread_mutex_timedlock, (pthread_mutex_t * mutex), (mutex),
+                  nullptr)
+APENET_TIMED_WAIT(pthread_rwlock_clockrdlock, pthread_rwlock_timedrdlock, (pthread_rwlock_t * lock), (lock),
+                  nullptr)
+APENET_TIMED_WAIT(pthread_rwlock_clockwrlock, pthread_rwlock_timedwrlock, (pthread_rwlock_t * lock), (lock),
+                  nullptr)
 APENET_TIMED_WAIT(pthread_clockjoin_np, pthread_timedjoin_np, (pthread_t thread, void** result),
-                  (thread, result))
+                  (thread, result), nullptr)
 
 APENET_EXPORT int cnd_timedwait(cnd_t* condition, mtx_t* mutex, const timespec* deadline) {
   return apenet::shim::as_thread_result(pthread_cond_timedwait(
@@ -139,11 +145,13 @@ APENET_EXPORT ssize_t mq_timedreceive(mqd_t queue, char* __restrict message, siz
   Client* client = clock_client();
   if (client == nullptr || is_null(deadline))
     return real(queue, message, size, priority, EarlyDeadline(deadline).get());
-  const ssize_t received =
-      wait_until(*client, *deadline, CLOCK_REALTIME, ssize_t{-ETIMEDOUT}, [&](const timespec* until) {
+  const ssize_t received = wait_until(
+      *client, *deadline, CLOCK_REALTIME, ssize_t{-ETIMEDOUT},
+      [&](const timespec* until) {
         const ssize_t result = real(queue, message, size, priority, until);
         return result < 0 ? -errno : result;
-      });
+      },
+      LimitedWait::Ender::outside);
   if (received >= 0) return received;
   errno = static_cast<int>(-received);
   return -1;
@@ -156,9 +164,10 @@ APENET_EXPORT int mq_timedsend(mqd_t queue, const char* message, size_t size, un
   Client* client = clock_client();
   if (client == nullptr || is_null(deadline))
     return real(queue, message, size, priority, EarlyDeadline(deadline).get());
-  const int error = wait_until(*client, *deadline, CLOCK_REALTIME, ETIMEDOUT, [&](const timespec* until) {
-    return real(queue, message, size, priority, until) == 0 ? 0 : errno;
-  });
+  const int error = wait_until(
+      *client, *deadline, CLOCK_REALTIME, ETIMEDOUT,
+      [&](const timespec* until) { return real(queue, message, size, priority, until) == 0 ? 0 : errno; },
+      LimitedWait::Ender::outside);
   if (error == 0) return 0;
   errno = error;
   return -1;

@@ -1,0 +1,324 @@
+// Client's threads with clocks of their own. docs/internals/threads.md states the rule.
+#include <algorithm>
+#include <ctime>
+
+#include "runtime/ipc/client.hpp"
+#include "runtime/ipc/futex.hpp"
+#include "runtime/ipc/host_call.hpp"
+#include "runtime/ipc/own_threads.hpp"
+
+namespace apenet::ipc {
+namespace {
+
+constexpr std::int64_t ns_per_ms = 1'000'000;
+
+timespec pause_of(std::int64_t ns) {
+  return {.tv_sec = ns / 1'000'000'000, .tv_nsec = ns % 1'000'000'000};
+}
+
+}  // namespace
+
+// nullptr: it takes part in the process's clock.
+ThreadClock* Client::own_clock() {
+  if (__libc_single_threaded != 0 || !block_->threads.in_use()) return nullptr;
+  ThreadClock* own = block_->threads.find(pthread_self());
+  return own != nullptr && own->own_ps != ThreadClock::of_rank_ps ? own : nullptr;
+}
+
+// Whoever has unblocked the thread in the host had done so by the process's clock.
+std::int64_t Client::thread_time_ps() {
+  ThreadClock* own = own_clock();
+  if (own == nullptr) return process_time_ps();
+  if (const std::int64_t switches = own_switches(); switches != own->switches) {
+    own->switches = switches;
+    own->own_ps = std::max(own->own_ps.load(), process_time_ps());
+  }
+  return own->own_ps;
+}
+
+bool Client::charge_own(std::int64_t ps) {
+  ThreadClock* own = own_clock();
+  if (own == nullptr) return false;
+  own->own_ps = std::min(thread_time_ps() + ps, end_of_time_ps);
+  return true;
+}
+
+void Client::meet_others() {
+  if (ThreadClock* own = own_clock()) own->own_ps = std::max(own->own_ps.load(), process_time_ps());
+}
+
+// The thread does something that others see: from now on it takes part in the process's clock.
+void Client::rejoin() {
+  ThreadClock* own = own_clock();
+  if (own == nullptr) return;
+  const std::int64_t own_ps = thread_time_ps();
+  own->own_ps = ThreadClock::of_rank_ps;
+  if (block_->identity.finalised != 0) return;
+  Clock& clock = block_->clock;
+  clock.slept_ps.add(clock.advance_to(own_ps));
+}
+
+ThreadClock* Client::enter_threads() {
+  const pthread_t self = pthread_self();
+  ThreadClock* own = block_->threads.find(self);
+  if (own == nullptr) own = block_->threads.add(self);
+  if (own != nullptr) own->id = own_thread_id();
+  return own;
+}
+
+ThreadClock* Client::create_thread() {
+  ThreadClock* clock = block_->threads.add(pthread_t{});
+  if (clock != nullptr) clock->own_ps = thread_time_ps();
+  return clock;
+}
+
+void Client::begin_thread(ThreadClock& clock) {
+  // The identity of a thread is used again after its end.
+  if (ThreadClock* before = block_->threads.find(pthread_self())) block_->threads.drop(*before);
+  clock.switches = own_switches();
+  block_->threads.set_thread(clock, pthread_self());
+  clock.id = own_thread_id();
+  block_->threads.note_change();
+}
+
+void Client::wake_thread(ThreadClock& clock, std::int64_t own_ps) {
+  clock.own_ps = own_ps;
+  clock.switches = own_switches();
+  clock.cpu_ns = cpu_ns_of(clock.id);
+  clock.is_in_host = clock.is_rung = clock.is_passed_over = clock.looks = 0;
+  clock.state = ThreadClock::acts;
+  block_->threads.note_change();
+  futex_wake(block_->threads.changes());
+  block_->clock.ring();  // the next sleeper is now the first
+}
+
+// How a sleeping thread looks for the time to wake: at intervals of real time that grow, and not for ever.
+class Client::Patience {
+ public:
+  explicit Patience(const Block& block) : block_(block), began_ns_(host_now_ns()) { restart(); }
+  // Virtual time stands still, and the process has computed for long: a thread may spin until this one wakes.
+  [[nodiscard]] bool is_over() {
+    constexpr std::int64_t most_cpu_ns = 10'000 * ns_per_ms;
+    if (calls_ != block_.progress.calls() || now_ps_ != block_.clock.now_ps()) restart();
+    return process_cpu_ns() - cpu_ns_ > most_cpu_ns;
+  }
+  [[nodiscard]] std::int64_t began_ns() const { return began_ns_; }
+  [[nodiscard]] timespec next() {
+    constexpr std::int64_t longest_ns = 20 * ns_per_ms;
+    const timespec pause = pause_of(pause_ns_);
+    pause_ns_ = std::min(2 * pause_ns_, longest_ns);
+    return pause;
+  }
+
+ private:
+  static std::int64_t process_cpu_ns() {
+    timespec used{};
+    host_call(SYS_clock_gettime, CLOCK_PROCESS_CPUTIME_ID, &used);
+    return used.tv_sec * std::int64_t{1'000'000'000} + used.tv_nsec;
+  }
+  void restart() {
+    calls_ = block_.progress.calls();
+    now_ps_ = block_.clock.now_ps();
+    cpu_ns_ = process_cpu_ns();
+  }
+
+  const Block& block_;
+  std::int64_t began_ns_;
+  std::int64_t pause_ns_ = ns_per_ms / 20;
+  std::uint32_t calls_ = 0;
+  std::int64_t now_ps_ = 0;
+  std::int64_t cpu_ns_ = 0;
+};
+
+void Client::sleep(std::int64_t ps) {
+  if (__libc_single_threaded != 0) return sleep_together(ps);
+  ThreadClock* own = enter_threads();
+  if (own == nullptr) {
+    block_->lock.note_several();
+    return sleep_together(ps);
+  }
+  const std::int64_t now_ps = thread_time_ps();
+  const std::int64_t until_ps = now_ps + std::min(ps, end_of_time_ps - now_ps);
+  fall_asleep(*own, until_ps);
+  Clock& clock = block_->clock;
+  Patience patience(*block_);
+  for (bool sleeps = true; sleeps;) {
+    // A signal's handler may have slept.
+    if (own->state != ThreadClock::sleeps || own->until_ps != until_ps) fall_asleep(*own, until_ps);
+    const std::uint32_t rings = clock.rings();
+    clock.lower_alarm(until_ps);
+    sleeps = process_time_ps() < until_ps && let_time_pass(*own, rings, patience);
+  }
+  wake_thread(*own, until_ps);
+}
+
+// All threads of the process sleep, as far as anybody knows. With several, the clock moves when all that
+// happens before is known: another one may wake by it.
+void Client::sleep_together(std::int64_t ps) {
+  Clock& clock = block_->clock;
+  if (block_->identity.finalised != 0) {
+    clock.afterwards_ps.add(ps);
+    clock.slept_ps.add(ps);
+    return;
+  }
+  block_->lock.acquire();
+  if (is_away()) come_back();
+  clock.acted_ps.set(clock.now_ps());
+  if (__libc_single_threaded != 0) {
+    clock.slept_ps.add(clock.charge(ps));
+    settle();
+  } else {
+    const std::int64_t until_ps = clock.now_ps() + std::min(ps, end_of_time_ps - clock.now_ps());
+    if (until_ps >= clock.horizon_ps || until_ps == end_of_time_ps) wait(Wait::until, until_ps);
+    clock.slept_ps.add(clock.advance_to(until_ps));
+  }
+  clock.acted_ps.set(0);
+  block_->lock.unlock();
+}
+
+void Client::move_to(std::int64_t until_ps) {
+  const std::int64_t ps = until_ps - process_time_ps();
+  if (ps > 0) sleep_together(ps);
+}
+
+// Of the sleeping threads, the first to wake moves the process's clock, once no other thread can act before.
+// Real time decides when it looks, not what it finds. Returns false if the thread need not sleep any more.
+bool Client::let_time_pass(const ThreadClock& own, std::uint32_t rings, Patience& patience) {
+  ThreadClocks& threads = block_->threads;
+  if (!threads.is_first(own)) {
+    futex_wait(block_->clock.rings(), rings, nullptr);
+    return true;
+  }
+  const std::int64_t now_ps = process_time_ps();
+  if (ThreadClock* other = threads.due(now_ps, &own)) {
+    await(*other);
+    return true;
+  }
+  const std::uint32_t changes = threads.changes();
+  const std::int64_t first_ps = threads.earliest_ps();
+  timespec pause = patience.next();
+  // A thread that waits in the simulation moves the clock when it comes to that.
+  const auto in_simulation = [&threads] { return threads.in_simulation != 0; };
+  Others others = in_simulation() ? Others::act : look_at_others(threads, now_ps);
+  if (others == Others::outside) {
+    // As long as on the machine, and in one piece, so that the simulator sees that the rank sleeps.
+    constexpr std::int64_t longest_ns = 2'000 * ns_per_ms;
+    const std::int64_t left_ns = patience.began_ns() + (own.until_ps - now_ps) / 1000 - host_now_ns();
+    if (left_ns <= 0) others = Others::blocked;
+    pause = pause_of(std::clamp<std::int64_t>(left_ns, 0, longest_ns));
+  }
+  if (others == Others::blocked && threads.changes() == changes && !in_simulation()) {
+    move_to(first_ps);
+    return true;
+  }
+  if (others == Others::act && !in_simulation() && patience.is_over()) {
+    block_->lock.note_several();
+    return false;
+  }
+  futex_wait(block_->clock.rings(), rings, &pause);
+  return true;
+}
+
+// From now on the thread acts at until_ps, unless another one wakes it.
+void Client::fall_asleep(ThreadClock& clock, std::int64_t until_ps) {
+  clock.until_ps = until_ps;
+  clock.cpu_ns = cpu_ns_of(clock.id);
+  clock.is_passed_over = clock.looks = clock.is_rung = 0;
+  clock.state = ThreadClock::sleeps;
+  block_->threads.note_change();
+  futex_wake(block_->threads.changes());
+}
+
+// A wait that may end at any time of the host holds nobody up, and nobody ends it.
+ThreadClock* Client::begin_host_wait(std::int64_t until_ps, bool is_outside, pthread_cond_t* condition) {
+  ThreadClock* own = enter_threads();
+  if (own == nullptr) return nullptr;
+  own->condition = condition;
+  own->is_in_host = 1;
+  fall_asleep(*own, std::min(until_ps + header_->epoch_ps, end_of_time_ps));
+  if (is_outside) own->is_passed_over = 1;
+  return own;
+}
+
+void Client::end_host_wait(ThreadClock& wait, bool timed_out) {
+  wait.condition = nullptr;
+  while (wait.is_rung == 2) continue;  // another thread is about to signal it
+  const std::int64_t until_ps = wait.until_ps;
+  ThreadClocks& threads = block_->threads;
+  const std::int64_t now_ps = process_time_ps();
+  const bool may_move = timed_out && until_ps > now_ps && threads.in_simulation == 0;
+  if (may_move && threads.earliest_ps() >= until_ps && look_at_others(threads, now_ps) == Others::blocked &&
+      threads.in_simulation == 0) {
+    move_to(until_ps);
+  } else if (may_move) {
+    block_->lock.note_several();  // it ended by the host's time, beside a thread that has not come so far
+  }
+  const std::int64_t own_ps = wait.own_ps;
+  const bool is_own = timed_out || own_ps != ThreadClock::of_rank_ps;
+  const std::int64_t woken_ps = timed_out ? until_ps : process_time_ps();
+  wake_thread(wait, is_own ? std::max(own_ps, woken_ps) : ThreadClock::of_rank_ps);
+}
+
+// Called before the thread waits for an event that it knows, or for one that will come. Returns true if it
+// should come back later, because at this time other threads of the process act, or at one before the event,
+// or up to known_ps, until when no other event comes.
+bool Client::lets_others_act(const Event* event, std::int64_t known_ps) {
+  ThreadClocks& threads = block_->threads;
+  Clock& clock = block_->clock;
+  if (clock.held() || block_->progress.leaves() || __libc_single_threaded != 0) return false;
+  ThreadClock* own = threads.find(pthread_self());
+  if (own != nullptr) own->is_passed_over = 1;  // others need not wait for it
+  clock.ring_if_due();
+  if (ThreadClock* other = threads.unsettled(clock.now_ps(), own)) {
+    threads.is_awaited = 1;
+    await(*other);
+    return true;
+  }
+  threads.is_awaited = 0;
+  if (event != nullptr) known_ps = event->time_ps;
+  const std::int64_t first_ps = threads.earliest_ps();
+  if (first_ps > known_ps) return false;
+  clock.wait_to(first_ps);
+  return true;
+}
+
+// Gives a thread that acts a moment, and finds out whether it can go on.
+void Client::await(ThreadClock& other) {
+  constexpr timespec moment{.tv_sec = 0, .tv_nsec = 50'000};
+  constexpr std::uint32_t most_looks = 20;  // a lock that this thread holds, it has lent several times since
+  constexpr std::int64_t most_cpu_ns = 100 * ns_per_ms;
+  ThreadClocks& threads = block_->threads;
+  if (block_->lock.is_contended()) return;
+  const std::uint32_t changes = threads.changes();
+  ring_condition(other);
+  futex_wait(threads.changes(), changes, &moment);
+  const std::int32_t id = other.id;
+  if (threads.changes() != changes || id == 0) return;
+  switch (state_of_thread(id)) {
+    case ThreadState::ended:
+      if (threads.changes() == changes) threads.drop(other);
+      break;
+    case ThreadState::runs:
+      if (cpu_ns_of(id) - other.cpu_ns < most_cpu_ns) break;
+      block_->lock.note_several();
+      other.is_passed_over = 1;
+      break;
+    case ThreadState::limited:
+      if (ThreadClocks::sleeps(other)) break;  // it looks at the clock by itself
+      [[fallthrough]];
+    case ThreadState::blocked:
+      if (++other.looks >= most_looks) other.is_passed_over = 1;
+      break;
+  }
+}
+
+// Its wait in the host ends: its time has come.
+void Client::ring_condition(ThreadClock& clock) {
+  std::uint32_t is_rung = clock.is_rung;
+  if (clock.condition == nullptr || is_rung == 2 || !clock.is_rung.compare_exchange_strong(is_rung, 2))
+    return;
+  if (pthread_cond_t* condition = clock.condition) pthread_cond_broadcast(condition);
+  clock.is_rung = 1;
+}
+
+}  // namespace apenet::ipc

@@ -1,0 +1,146 @@
+#include "runtime/ipc/own_threads.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <array>
+#include <charconv>
+#include <cstddef>
+#include <cstring>
+#include <ctime>
+#include <string_view>
+
+#include "runtime/ipc/host_call.hpp"
+#include "runtime/ipc/system_call.hpp"
+
+namespace apenet::ipc {
+namespace {
+
+constexpr char tasks_path[] = "/proc/self/task/";
+
+// A read or write of a file waits for a disk, not for another thread.
+bool is_of_disk(const SystemCall& call) {
+  switch (call.number) {
+    case SYS_read:
+    case SYS_readv:
+    case SYS_pread64:
+    case SYS_write:
+    case SYS_writev:
+    case SYS_pwrite64:
+    case SYS_fsync:
+    case SYS_fdatasync: {
+      struct stat status {};
+      const bool is_known = fstat(static_cast<int>(call.arguments[0]), &status) == 0;
+      return is_known && (S_ISREG(status.st_mode) || S_ISBLK(status.st_mode));
+    }
+    default:
+      return false;
+  }
+}
+
+struct Seen {
+  ThreadState state = ThreadState::ended;
+  SystemCall call;
+};
+
+// Allocates nothing: the program may sleep in a signal handler.
+Seen look_at(std::int32_t id) {
+  std::array<char, 64> path{};
+  std::memcpy(path.data(), tasks_path, sizeof tasks_path - 1);
+  char* const end = std::to_chars(path.data() + sizeof tasks_path - 1, path.data() + 40, id).ptr;
+  std::memcpy(end, "/syscall", sizeof "/syscall");
+  const int file = host_call(SYS_openat, AT_FDCWD, path.data(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return {};
+  std::array<char, 256> text{};
+  const int length = host_call(SYS_read, file, text.data(), text.size());
+  host_call(SYS_close, file, 0);
+  if (length <= 0) return {};
+  Seen seen{ThreadState::runs,
+            parse_system_call(std::string_view(text.data(), static_cast<std::size_t>(length)))};
+  if (seen.call.number < 0 || is_of_disk(seen.call)) return seen;
+  seen.state = has_time_limit(seen.call) ? ThreadState::limited : ThreadState::blocked;
+  return seen;
+}
+
+// How often the other threads of the process have stopped to run, for whatever reason.
+std::int64_t switches_of_others() {
+  rusage all{};
+  rusage own{};
+  host_call(SYS_getrusage, RUSAGE_SELF, &all);
+  host_call(SYS_getrusage, RUSAGE_THREAD, &own);
+  return all.ru_nvcsw + all.ru_nivcsw - own.ru_nvcsw - own.ru_nivcsw;
+}
+
+// Calls use(id) for each thread of the process until it returns false.
+template <typename Use>
+void for_each_thread(Use use) {
+  const int folder = host_call(SYS_openat, AT_FDCWD, tasks_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder < 0) return;
+  alignas(dirent64) std::array<char, 2048> entries{};
+  bool goes_on = true;
+  for (int bytes = 1; goes_on && bytes > 0;) {
+    bytes = host_call(SYS_getdents64, folder, entries.data(), entries.size());
+    for (int at = 0; goes_on && at < bytes;) {
+      const auto* const entry = reinterpret_cast<const dirent64*>(entries.data() + at);
+      at += entry->d_reclen;
+      std::int32_t id = 0;
+      const char* const name = entry->d_name;
+      if (std::from_chars(name, name + std::strlen(name), id).ec == std::errc()) goes_on = use(id);
+    }
+  }
+  host_call(SYS_close, folder, 0);
+}
+
+}  // namespace
+
+ThreadState state_of_thread(std::int32_t id) {
+  return look_at(id).state;
+}
+
+// A thread that was found blocked may have been woken since by one that was not yet looked at. Then that one
+// has stopped to run meanwhile, which the host counts.
+Others look_at_others(const ThreadClocks& clocks, std::int64_t now_ps) {
+  const std::int32_t own = own_thread_id();
+  const std::int64_t switches = switches_of_others();
+  Others others = Others::blocked;
+  for_each_thread([&](std::int32_t id) {
+    if (id == own || clocks.sleeps_beyond(id, now_ps)) return true;
+    const Seen seen = look_at(id);
+    if (seen.state == ThreadState::runs) others = Others::act;
+    const bool is_blocked = seen.state == ThreadState::blocked || seen.state == ThreadState::limited;
+    if (is_blocked && id == getpid() && seen.call.number != SYS_futex) others = Others::outside;
+    return seen.state != ThreadState::runs;
+  });
+  return switches == switches_of_others() ? others : Others::act;
+}
+
+std::int32_t own_thread_id() {
+  return host_call(SYS_gettid, 0, 0);
+}
+
+std::int64_t own_switches() {
+  rusage own{};
+  host_call(SYS_getrusage, RUSAGE_THREAD, &own);
+  return own.ru_nvcsw;
+}
+
+// The clock's number is the inverted id, shifted left, with the bits of a thread's scheduler clock.
+std::int64_t cpu_ns_of(std::int32_t id) {
+  constexpr std::uint32_t of_thread = 6;
+  const auto clock = static_cast<clockid_t>((~static_cast<std::uint32_t>(id) << 3U) | of_thread);
+  timespec used{};
+  host_call(SYS_clock_gettime, clock, &used);
+  return used.tv_sec * std::int64_t{1'000'000'000} + used.tv_nsec;
+}
+
+std::int64_t host_now_ns() {
+  timespec now{};
+  host_call(SYS_clock_gettime, CLOCK_MONOTONIC, &now);
+  return now.tv_sec * std::int64_t{1'000'000'000} + now.tv_nsec;
+}
+
+}  // namespace apenet::ipc

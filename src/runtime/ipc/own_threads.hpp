@@ -1,0 +1,36 @@
+// What the other threads of this process do in the host, as /proc shows it.
+#pragma once
+
+#include <cstdint>
+
+#include "runtime/ipc/thread_clocks.hpp"
+
+namespace apenet::ipc {
+
+enum class ThreadState : std::uint8_t {
+  ended,
+  runs,     // or waits for a processor, a disk, or memory
+  blocked,  // until another thread or process wakes it
+  limited,  // the same, but at most for a limited time
+};
+
+// Of a thread, by its id of the host.
+[[nodiscard]] ThreadState state_of_thread(std::int32_t id);
+
+enum class Others : std::uint8_t {
+  act,      // one of them runs, or has run meanwhile
+  outside,  // all are blocked, the program's first thread by something other than a thread
+  blocked,
+};
+
+// What the other threads do that do not sleep beyond now_ps.
+[[nodiscard]] Others look_at_others(const ThreadClocks& clocks, std::int64_t now_ps);
+
+[[nodiscard]] std::int32_t own_thread_id();
+// How often the calling thread has blocked in the host.
+[[nodiscard]] std::int64_t own_switches();
+// CPU time that a thread has used.
+[[nodiscard]] std::int64_t cpu_ns_of(std::int32_t id);
+[[nodiscard]] std::int64_t host_now_ns();
+
+}  // namespace apenet::ipc

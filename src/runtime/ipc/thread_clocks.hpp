@@ -1,0 +1,147 @@
+// ThreadClocks: the threads of a rank that have a time of their own, because they sleep or have slept.
+//
+// docs/internals/threads.md states the rule. Lies in the mapping, so that the provider and the shim share it.
+#pragma once
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdint>
+
+#include "runtime/ipc/clock.hpp"
+
+namespace apenet::ipc {
+
+// Owner: the thread; others read it at any time, and set is_passed_over and looks.
+struct ThreadClock {
+  enum State : std::uint32_t { free, acts, sleeps };
+  static constexpr std::int64_t of_rank_ps = -1;
+
+  std::atomic<std::uint32_t> state{free};
+  std::atomic<std::int32_t> id{0};               // of the host; 0: the thread has not begun
+  std::atomic<std::int64_t> own_ps{of_rank_ps};  // its clock, unless it takes part in the rank's
+  std::atomic<std::int64_t> until_ps{0};         // State::sleeps
+  // It waits for another thread in the host, and may wake before until_ps.
+  std::atomic<std::uint32_t> is_in_host{0};
+  std::atomic<pthread_cond_t*> condition{nullptr};  // the one at which it waits in the host
+  std::atomic<std::uint32_t> is_rung{0};            // 1: it was signalled, because its time has come; 2: now
+  // Others do not wait for what it does, until it sleeps again: it is blocked, or computes without end.
+  std::atomic<std::uint32_t> is_passed_over{0};
+  std::atomic<std::uint32_t> looks{0};    // that have found it blocked since it woke
+  std::atomic<std::int64_t> cpu_ns{0};    // CPU time that it had used when it woke
+  std::atomic<std::int64_t> switches{0};  // how often it had blocked in the host when its clock was last set
+};
+
+// Owner: the process.
+class ThreadClocks {
+ public:
+  static constexpr std::uint32_t room = 64;
+  static constexpr std::int64_t never_ps = INT64_MAX;
+
+  [[nodiscard]] bool in_use() const { return used_.load(std::memory_order_relaxed) != 0; }
+  // The entry of a thread, or nullptr.
+  [[nodiscard]] ThreadClock* find(pthread_t thread) {
+    const std::uint32_t used = used_.load(std::memory_order_relaxed);
+    for (std::uint32_t i = 0; i < used; ++i) {
+      if (threads_[i].load(std::memory_order_relaxed) == thread) return &clocks_[i];
+    }
+    return nullptr;
+  }
+  // A new entry; nullptr if there is no room.
+  [[nodiscard]] ThreadClock* add(pthread_t thread) {
+    for (std::uint32_t i = 0; i < room; ++i) {
+      std::uint32_t state = ThreadClock::free;
+      if (!clocks_[i].state.compare_exchange_strong(state, ThreadClock::acts)) continue;
+      std::uint32_t used = used_.load();
+      while (used < i + 1 && !used_.compare_exchange_weak(used, i + 1)) continue;
+      threads_[i].store(thread);
+      return &clocks_[i];
+    }
+    return nullptr;
+  }
+  void set_thread(const ThreadClock& clock, pthread_t thread) { threads_[&clock - clocks_.data()] = thread; }
+  void drop(ThreadClock& clock) {
+    set_thread(clock, pthread_t{});
+    clock.id = 0;
+    clock.own_ps = ThreadClock::of_rank_ps;
+    for (auto* word : {&clock.is_in_host, &clock.is_rung, &clock.is_passed_over, &clock.looks}) *word = 0;
+    clock.condition = nullptr;
+    clock.cpu_ns = clock.switches = 0;
+    clock.state = ThreadClock::free;
+    note_change();
+  }
+
+  // The earliest time until which a thread sleeps, of those for which others wait.
+  [[nodiscard]] std::int64_t earliest_ps() const {
+    std::int64_t first_ps = never_ps;
+    for_each([&](const ThreadClock& clock) {
+      if (sleeps(clock) && clock.is_passed_over == 0) first_ps = std::min(first_ps, clock.until_ps.load());
+    });
+    return first_ps;
+  }
+  // Of the threads that sleep in virtual time, this one is the first to wake.
+  [[nodiscard]] bool is_first(const ThreadClock& own) const {
+    bool is_first = true;
+    for_each([&](const ThreadClock& clock) {
+      if (&clock == &own || !sleeps(clock) || clock.is_in_host != 0) return;
+      const std::int64_t until_ps = clock.until_ps;
+      is_first = is_first && (until_ps > own.until_ps || (until_ps == own.until_ps && &clock > &own));
+    });
+    return is_first;
+  }
+  // A thread, other than `own`, that should wake by now, and has not yet; nullptr if none.
+  [[nodiscard]] ThreadClock* due(std::int64_t now_ps, const ThreadClock* own) {
+    return find_other(own,
+                      [=](const ThreadClock& clock) { return sleeps(clock) && clock.until_ps <= now_ps; });
+  }
+  // Likewise, or one that has woken and not yet done what it does.
+  [[nodiscard]] ThreadClock* unsettled(std::int64_t now_ps, const ThreadClock* own) {
+    return find_other(own, [=](const ThreadClock& clock) {
+      return clock.state == ThreadClock::acts || (sleeps(clock) && clock.until_ps <= now_ps);
+    });
+  }
+  // Whether the thread with this id of the host sleeps beyond this time, and nothing in the host wakes it.
+  [[nodiscard]] bool sleeps_beyond(std::int32_t id, std::int64_t now_ps) const {
+    bool found = false;
+    for_each([&](const ThreadClock& clock) {
+      found = found || (clock.id == id && sleeps(clock) && clock.is_in_host == 0 && clock.until_ps > now_ps);
+    });
+    return found;
+  }
+  template <typename Use>
+  void for_each(Use use) {
+    for (std::uint32_t i = 0; i < used_.load(); ++i) use(clocks_[i]);
+  }
+  template <typename Use>
+  void for_each(Use use) const {
+    for (std::uint32_t i = 0; i < used_.load(); ++i) use(clocks_[i]);
+  }
+  static bool sleeps(const ThreadClock& clock) { return clock.state == ThreadClock::sleeps; }
+
+  // Changes whenever a thread falls asleep, wakes, begins or ends.
+  [[nodiscard]] std::atomic<std::uint32_t>& changes() { return changes_; }
+  void note_change() { ++changes_; }
+  // A thread of the rank would wait in the simulation, but lets others act first.
+  std::atomic<std::uint32_t> is_awaited{0};
+  // A thread waits in the simulation, or has been told to go on and has not yet woken.
+  std::atomic<std::uint32_t> in_simulation{0};
+
+ private:
+  template <typename Holds>
+  ThreadClock* find_other(const ThreadClock* own, Holds holds) {
+    ThreadClock* found = nullptr;
+    for_each([&](ThreadClock& clock) {
+      if (&clock != own && clock.is_passed_over == 0 && holds(clock)) found = &clock;
+    });
+    return found;
+  }
+
+  std::atomic<std::uint32_t> used_{0};  // entries that were ever used
+  std::atomic<std::uint32_t> changes_{0};
+  std::array<std::atomic<pthread_t>, room> threads_{};
+  std::array<ThreadClock, room> clocks_;
+};
+
+}  // namespace apenet::ipc

@@ -1,0 +1,94 @@
+// Threads begin with the time of the thread that creates them (docs/internals/threads.md).
+#include <dlfcn.h>
+#include <pthread.h>
+#include <threads.h>
+
+#include <memory>
+#include <new>
+#include <string_view>
+
+#include "runtime/shim/real.hpp"
+
+namespace apenet::shim {
+namespace {
+
+// Threads of an OpenMP library compute for the one that has created them, and wait for it by looking at
+// memory: their time is the rank's.
+bool computes_for_others(const void* creator) {
+  Dl_info info{};
+  if (dladdr(creator, &info) == 0 || info.dli_fname == nullptr) return false;
+  const std::string_view path = info.dli_fname;
+  const std::string_view name = path.substr(path.rfind('/') + 1);
+  return name.starts_with("libgomp") || name.starts_with("libomp") || name.starts_with("libiomp");
+}
+
+template <typename Result>
+struct Beginning {
+  Result (*routine)(void*);
+  void* argument;
+  ipc::Client* client;
+  ipc::ThreadClock* clock;
+};
+
+// Its end, however it comes: by return, pthread_exit or cancellation.
+class Life {
+ public:
+  Life(ipc::Client& client, ipc::ThreadClock& clock) : client_(client), clock_(clock) {
+    client_.begin_thread(clock_);
+  }
+  ~Life() {
+    if (!ipc::Client::is_fork()) client_.end_thread(clock_);
+  }
+  Life(const Life&) = delete;
+  Life& operator=(const Life&) = delete;
+
+ private:
+  ipc::Client& client_;
+  ipc::ThreadClock& clock_;
+};
+
+template <typename Result>
+Result begin(void* argument) {
+  const auto* const given = static_cast<Beginning<Result>*>(argument);
+  const Beginning<Result> beginning = *given;
+  delete given;
+  const Life life(*beginning.client, *beginning.clock);
+  return beginning.routine(beginning.argument);
+}
+
+// Calls create(routine, argument), which returns 0 if it has created a thread.
+template <typename Result, typename Create>
+int create_thread(const void* creator, Result (*routine)(void*), void* argument, Create create) {
+  ipc::Client* client = virtual_client();
+  ipc::ThreadClock* clock =
+      client == nullptr || computes_for_others(creator) ? nullptr : client->create_thread();
+  if (clock == nullptr) return create(routine, argument);
+  auto beginning = std::make_unique<Beginning<Result>>(Beginning<Result>{routine, argument, client, clock});
+  const int failed = create(begin<Result>, beginning.get());
+  if (failed == 0) {
+    static_cast<void>(beginning.release());  // the thread's now
+  } else {
+    client->end_thread(*clock);
+  }
+  return failed;
+}
+
+}  // namespace
+}  // namespace apenet::shim
+
+APENET_EXPORT int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*routine)(void*),
+                                 void* argument) noexcept {
+  static const auto real =
+      apenet::shim::next<int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*)>(
+          "pthread_create");
+  return apenet::shim::create_thread(
+      __builtin_return_address(0), routine, argument,
+      [&](void* (*begin)(void*), void* beginning) { return real(thread, attributes, begin, beginning); });
+}
+
+APENET_EXPORT int thrd_create(thrd_t* thread, thrd_start_t routine, void* argument) {
+  static const auto real = apenet::shim::next<int (*)(thrd_t*, thrd_start_t, void*)>("thrd_create");
+  return apenet::shim::create_thread(
+      __builtin_return_address(0), routine, argument,
+      [&](thrd_start_t begin, void* beginning) { return real(thread, begin, beginning); });
+}

@@ -1,0 +1,67 @@
+"""Threads of a rank that sleep, or wait for a limited time, have a time of their own."""
+
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+WARNING = "several threads called MPI, slept or read the clock in rank"
+
+
+@pytest.fixture
+def run(apenet, build):
+    program = build(HERE / "threads" / "sleeping.c")
+
+    def run(case, *options, ranks=2):
+        return apenet("run", "-n", str(ranks), "--machine", "ape16", *options, "--", program, case)
+
+    return run
+
+
+@pytest.mark.parametrize("wait", ["sleep", "poll", "condition", "semaphore"])
+def test_a_thread_beats_in_virtual_time(run, wait):
+    """Beside a thread that waits in MPI, and beside one that sleeps."""
+    done = run(wait)
+    assert done.returncode == 0, done.stderr
+    assert WARNING not in done.stderr
+    lines = done.stdout.splitlines()
+    beats = [line.split() for line in lines if ": beat " in line]
+    assert len(beats) == 6
+    for _, rank, _, count, _, at in beats:
+        assert float(at) == pytest.approx(2 * int(count), abs=1e-6), (rank, count)
+    # The beats of the rank that waits come while it waits: before its last line, and in order of time.
+    assert [float(line.split()[-1]) for line in lines[:-1]] == sorted(float(line.split()[-1]) for line in lines[:-1])
+    assert done.stdout == run(wait).stdout
+
+
+@pytest.mark.parametrize("ranks", [2, 16])
+def test_a_thread_that_only_sleeps_changes_no_time(run, ranks):
+    alone, beside = run("token", ranks=ranks), run("token beside", ranks=ranks)
+    assert alone.returncode == 0, alone.stderr
+    assert (beside.returncode, beside.stdout) == (0, alone.stdout), beside.stderr
+    assert WARNING not in beside.stderr
+
+
+def test_all_ranks_wait_for_what_a_sleeping_thread_sends(run):
+    done = run("send", ranks=4)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_clock_moves_while_a_rank_waits_for_its_sleeping_thread(run):
+    done = run("join")
+    assert done.returncode == 0, done.stderr
+    at = [float(line.split()[-1]) for line in done.stdout.splitlines()[:2]]
+    assert at == pytest.approx([3, 3], abs=1e-6)
+    assert WARNING not in done.stderr
+
+
+def test_limits_of_waits_between_threads_are_virtual(run):
+    done = run("consume")
+    assert done.returncode == 0, done.stderr
+    assert sorted(done.stdout.splitlines()[:2]) == [f"rank {r}: took 10, 22 limits, at 5.500" for r in range(2)]
+
+
+def test_a_thread_that_sleeps_again_and_again_hides_no_deadlock(run):
+    done = run("deadlock", "--stall-timeout", "0.5")
+    assert done.returncode == 1
+    assert "every process waits and the network is empty" in done.stderr, done.stderr
