@@ -7,6 +7,10 @@
 #include "runtime/ipc/host_call.hpp"
 #include "runtime/ipc/own_threads.hpp"
 
+#if defined(__SANITIZE_THREAD__)
+#include <sanitizer/tsan_interface.h>
+#endif
+
 namespace apenet::ipc {
 namespace {
 
@@ -14,6 +18,20 @@ constexpr std::int64_t ns_per_ms = 1'000'000;
 
 timespec pause_of(std::int64_t ns) {
   return {.tv_sec = ns / 1'000'000'000, .tv_nsec = ns % 1'000'000'000};
+}
+
+// The shim and the provider map the entries at two addresses, so that the thread sanitizer does not see their
+// order.
+void order_before_ring([[maybe_unused]] pthread_cond_t* condition) {
+#if defined(__SANITIZE_THREAD__)
+  if (condition != nullptr) __tsan_release(condition);
+#endif
+}
+
+void order_after_wait([[maybe_unused]] pthread_cond_t* condition) {
+#if defined(__SANITIZE_THREAD__)
+  __tsan_acquire(condition);
+#endif
 }
 
 }  // namespace
@@ -233,10 +251,11 @@ void Client::fall_asleep(ThreadClock& clock, std::int64_t until_ps) {
 ThreadClock* Client::begin_host_wait(std::int64_t until_ps, bool is_outside, pthread_cond_t* condition) {
   ThreadClock* own = enter_threads();
   if (own == nullptr) return nullptr;
-  own->condition = condition;
   own->is_in_host = 1;
   fall_asleep(*own, std::min(until_ps + header_->epoch_ps, end_of_time_ps));
   if (is_outside) own->is_passed_over = 1;
+  order_before_ring(condition);
+  own->condition = condition;
   return own;
 }
 
@@ -317,7 +336,10 @@ void Client::ring_condition(ThreadClock& clock) {
   std::uint32_t is_rung = clock.is_rung;
   if (clock.condition == nullptr || is_rung == 2 || !clock.is_rung.compare_exchange_strong(is_rung, 2))
     return;
-  if (pthread_cond_t* condition = clock.condition) pthread_cond_broadcast(condition);
+  if (pthread_cond_t* condition = clock.condition) {
+    order_after_wait(condition);
+    pthread_cond_broadcast(condition);
+  }
   clock.is_rung = 1;
 }
 
