@@ -2,7 +2,8 @@
 // at its addresses. Only the driver's copies reach it, through a second mapping. As with a driver of a GPU, a
 // thread needs a current context, and each call takes a host time of its own, reads clocks, and sleeps.
 //
-// Its first copy loads its compiler, as a driver does that has to compile kernels (ptxjitcompiler.c).
+// Its first copy loads its compiler if there is one, as a driver does that has to compile kernels
+// (ptxjitcompiler.c).
 //
 // FAKE_CUDA_FAIL=CALL=CODE lets every call of that name fail.
 #include <dlfcn.h>
@@ -186,10 +187,13 @@ int cuMemFree_v2(unsigned long long address) {
 }
 
 static void compile(void) {
-  static void (*compiler)(void);
-  if (compiler != NULL) return;
+  static int is_done;
+  if (is_done) return;
+  is_done = 1;
   void* library = dlopen("libnvidia-ptxjitcompiler.so.1", RTLD_NOW);
-  if (library == NULL || (*(void**)& compiler = dlsym(library, "compile_kernels")) == NULL) abort();
+  if (library == NULL) return;
+  void (*compiler)(void) = NULL;
+  if ((*(void**)& compiler = dlsym(library, "compile_kernels")) == NULL) abort();
   compiler();
 }
 
