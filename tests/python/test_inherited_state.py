@@ -1,6 +1,7 @@
 """The tests see the same state wherever they are started (tests/support/inherited_state.py)."""
 
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -36,6 +37,10 @@ SETTINGS = {
 }
 
 
+# Signals 32 and 33 are the C library's own: no program can set what it does with them.
+NONE = re.compile(r"SigBlk:\t0{7}[01][08]0{7}\nSigIgn:\t0{7}[01][08]0{7}\n")
+
+
 def start(prepare) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, **SETTINGS, "PYTHONPATH": str(Path(inherited_state.__file__).parent)}
     command = [sys.executable, "-c", SCRIPT]
@@ -55,7 +60,8 @@ def test_a_started_program_sees_nothing_of_the_starters_state():
     done = start(hinder)
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
-    assert lines[:3] == ["SigBlk:\t0000000000000000", "SigIgn:\t0000000000000000", "0022"]
+    assert NONE.fullmatch("\n".join(lines[:2]) + "\n"), lines
+    assert lines[2] == "0022"
     assert lines[-2:] == ["outlived", f"forked {-signal.SIGHUP}"]
     variables = {line.partition("=")[0] for line in lines}
     assert not variables & SETTINGS.keys()
@@ -73,4 +79,4 @@ def test_a_test_program_begins_in_that_state():
     grep = ["/bin/grep", "-E", "SigBlk|SigIgn", "/proc/self/status"]
     command = [sys.executable, inherited_state.__file__, *grep]
     done = subprocess.run(command, env=os.environ, preexec_fn=hinder, capture_output=True, text=True, check=False)
-    assert done.stdout == "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n", done.stderr
+    assert NONE.fullmatch(done.stdout), done.stdout + done.stderr
