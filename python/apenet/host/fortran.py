@@ -17,7 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from apenet.base.errors import HostError
-from apenet.host.caching import cached, make_cache
+from apenet.host.caching import cached, is_whole_folder, make_cache, seal_folder
 from apenet.host.fortran_modules import module_mpi, module_mpi_f08, mpif_h
 from apenet.host.fortran_shims import shims
 from apenet.host.mpi_header import read_constants, read_prototypes
@@ -91,18 +91,26 @@ def _version(gfortran: str) -> bytes:
 
 
 def _once(content: Sequence[bytes], build: Callable[[Path], None]) -> Path:
-    """A folder of the cache that `build` has filled; the name depends on what it is made of."""
+    """A folder of the cache that `build` has filled; the name depends on what it is made of.
+
+    A damaged folder is replaced.
+    """
     digest = hashlib.sha256(b"\0".join(content)).hexdigest()
     target = cached(f"fortran-{digest[:16]}")
-    if target.is_dir():
+    if is_whole_folder(target):
         return target
     make_cache()
     folder = Path(tempfile.mkdtemp(prefix=".fortran-", dir=target.parent))
     try:
         build(folder)
-        # Another process may have been faster: its folder has the same content.
-        with suppress(OSError):
-            os.rename(folder, target)  # noqa: PTH104 (which must not replace a folder)
+        seal_folder(folder)
+        if not is_whole_folder(target):  # another process may have been faster: its folder has the same content
+            damaged = folder.with_name(f"{folder.name}.damaged")
+            with suppress(OSError):
+                os.rename(target, damaged)  # noqa: PTH104 (of a folder)
+            with suppress(OSError):
+                os.rename(folder, target)  # noqa: PTH104 (which must not replace a folder)
+            shutil.rmtree(damaged, ignore_errors=True)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     return target

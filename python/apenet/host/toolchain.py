@@ -8,13 +8,12 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from pathlib import Path, PurePath
 
 from apenet import _core
 from apenet.base.errors import HostError, InputError
 from apenet.base.infiles import other_kind
-from apenet.host.caching import cached, make_cache
+from apenet.host.caching import cached, is_whole, make_cache, seal
 
 PACKAGE = Path(_core.__file__).parent
 LIBRARIES = PACKAGE / "lib"
@@ -95,16 +94,19 @@ def compiled(source: Path) -> Path:
 
 
 def built(name: str, sources: Sequence[Path], compile_to: Callable[[Path], None], *, of: bytes = b"") -> Path:
-    """A program made from these files and from what `of` says, compiled unless the user's cache folder has it."""
+    """A program made from these files and from what `of` says, compiled unless the user's cache folder has it.
+
+    A damaged one is compiled again.
+    """
     content = b"\0".join([*(source.read_bytes() for source in sources), of, bytes(PACKAGE)])
     target = cached(f"{name}-{hashlib.sha256(content).hexdigest()[:16]}")
-    with suppress(OSError):
-        if target.exists():
-            return target
+    if is_whole(target):
+        return target
     make_cache()
     partial = target.with_name(f".{target.name}.{os.getpid()}")
     try:
         compile_to(partial)
+        seal(partial)
         partial.replace(target)
     finally:
         partial.unlink(missing_ok=True)

@@ -20,7 +20,7 @@ from typing import Any
 
 from apenet import _core
 from apenet.base.errors import InputError, MachineError
-from apenet.host.caching import cached, make_cache
+from apenet.host.caching import cached, make_cache, read_sealed_json, write_sealed_json
 from apenet.machine import Machine
 from apenet.machine import machine as read_machine
 from apenet.machine.published import PublishedResult
@@ -334,9 +334,7 @@ class _Known:
     def __init__(self) -> None:
         make_cache()
         self._path = cached(f"sensitivity-{_models_digest()}.json")
-        self._values: dict[str, list[float | None] | None] = {}
-        if self._path.is_file():
-            self._values = json.loads(self._path.read_bytes())
+        self._values: dict[str, list[float | None] | None] = read_sealed_json(self._path)
 
     def __contains__(self, task: Variation) -> bool:
         return _name_of(task) in self._values
@@ -346,9 +344,7 @@ class _Known:
 
     def add(self, task: Variation, values: list[float | None] | None) -> None:
         self._values[_name_of(task)] = values
-        partial = self._path.with_suffix(".partial")
-        partial.write_text(json.dumps(self._values), encoding="utf-8")
-        partial.replace(self._path)
+        write_sealed_json(self._path, self._values)
 
 
 def _name_of(task: Variation) -> str:
