@@ -74,6 +74,17 @@ def test_run(on_a_full_disk):
     assert written["messages"] > 0
 
 
+def test_the_output_of_ranks_that_ignore_a_full_disk(on_a_full_disk):
+    """The ranks themselves write it, and this program does not look at the result."""
+    program = "import os\ntry:\n    [os.write(1, b'x' * 999) for _ in range(20)]\nexcept OSError:\n    pass"
+    options = ("--out", "out", "--output", "printed")
+    full, said, _, again, _ = on_a_full_disk("run", "-n", "1", *options, "--", sys.executable, "-c", program)
+    assert full.endswith("status 2\n")
+    assert 'output = "printed": could not be written: the ranks\' output is cut off: No space left on device' in said
+    assert "Traceback" not in said
+    assert again.endswith("status 0\n")
+
+
 def test_a_recording_that_fails_in_the_middle_of_a_run(on_a_full_disk):
     """The ranks write 98 kB per 2048 operations: the disk is full long before they end, and they go on."""
     program = """

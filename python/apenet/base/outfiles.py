@@ -271,6 +271,14 @@ class OutFolder(Held):
                 self.remove(placed)
                 raise NotWrittenError(self._option, self.path, reason_of(error)) from error
 
+    def check_room(self, lost: str) -> None:
+        """Raises NotWrittenError, with what is `lost`, if files in the folder cannot grow."""
+        try:
+            with _unnamed(self.path, self._descriptor) as file:
+                _write(file, bytes(_PROBE_BYTES))
+        except OSError as error:
+            raise NotWrittenError(self._option, self.path, f"{lost}: {reason_of(error)}") from error
+
     def _refused(self, expected: str) -> InputError:
         return InputError(self._option, self.path, expected)
 

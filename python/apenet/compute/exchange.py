@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Self
 
 from apenet._core import descriptor_path
+from apenet.base.calls import memory_file
 from apenet.compute.elf import fnv
 
 _MAGIC = 0x41504354
@@ -99,7 +100,7 @@ class Exchange:
             self._report = stack.enter_context(tempfile.TemporaryFile())
             self._table = None
             if table is not None:
-                self._table = stack.enter_context(os.fdopen(os.memfd_create("apenet-compute"), "r+b"))
+                self._table = stack.enter_context(os.fdopen(memory_file("apenet-compute"), "r+b"))
                 self._table.write(table)
                 self._table.flush()
             self._closing = stack.pop_all()

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from apenet import _core
+from apenet.base.calls import memory_file, named_call
 from apenet.base.errors import HostError, InputError
 from apenet.host import inherited
 from apenet.host.streams import OutputFolder, RankStreams
@@ -139,7 +140,8 @@ class _RankEnds:
 
     def __init__(self, rank: int, count: int, folder: OutputFolder | None, given: ExitStack, ours: ExitStack) -> None:
         streams = RankStreams(rank, folder, given, ours)
-        our_end, theirs = socket.socketpair()
+        with named_call("socketpair"):
+            our_end, theirs = socket.socketpair()
         self.ours = (our_end.detach(), *streams.read_ends)
         stdin = _standard_input() if rank == 0 else os.open(os.devnull, os.O_RDONLY)
         self.streams = (stdin, *streams.write_ends)
@@ -233,7 +235,7 @@ def _fork_program(
         answers = stack.enter_context(os.fdopen(answer))
         with ExitStack() as given:
             given.callback(os.close, report)
-            plan = given.enter_context(os.fdopen(os.memfd_create("apenet-plan"), "w+b"))
+            plan = given.enter_context(os.fdopen(memory_file("apenet-plan"), "w+b"))
             unheard, words = os.pipe()  # as the streams of ranks are
             given.callback(os.close, unheard)
             given.callback(os.close, words)
@@ -282,7 +284,7 @@ def _fork_script(
         ],
     }
     with ExitStack() as stack:
-        file = stack.enter_context(os.fdopen(os.memfd_create("apenet-plan"), "w+"))
+        file = stack.enter_context(os.fdopen(memory_file("apenet-plan"), "w+"))
         json.dump(plan, file)
         file.seek(0)
         answer, report = os.pipe()

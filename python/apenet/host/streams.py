@@ -9,6 +9,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from apenet._core import version as __version__
+from apenet.base.calls import named_call
 from apenet.base.errors import InputError
 from apenet.base.outfiles import FolderKind, Held, OutFolder, holds_json
 
@@ -44,6 +45,10 @@ class OutputFolder(Held):
             os.close(first)
             raise
 
+    def check_room(self) -> None:
+        """Raises NotWrittenError if the files cannot grow: few programs check that their output was written."""
+        self._folder.check_room("the ranks' output is cut off")
+
     def _create(self, name: str) -> int:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         try:
@@ -68,7 +73,8 @@ class RankStreams:
         if folder is not None:
             self.write_ends, self.read_ends = folder.open(rank), (-1, -1)
         else:
-            (read_out, write_out), (read_err, write_err) = os.pipe(), os.pipe()
+            with named_call("pipe"):
+                (read_out, write_out), (read_err, write_err) = os.pipe(), os.pipe()
             self.write_ends, self.read_ends = (write_out, write_err), (read_out, read_err)
         for stack, descriptors in ((given, self.write_ends), (ours, self.read_ends)):
             for descriptor in descriptors:

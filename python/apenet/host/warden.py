@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import select
 import socket
@@ -11,12 +12,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NoReturn
 
+from apenet.base.calls import memory_file, named_call
+from apenet.base.errors import LimitError
 from apenet.base.tempfolder import remove_abandoned_folders
 from apenet.host.toolchain import WARDEN
 
 _NOTICE = struct.Struct("=iii")  # src/runtime/warden/notice.hpp
 _STARTED, _REFUSED, _ENDED = range(3)
+_NO_SUBREAPER = 3  # its exit status, src/runtime/warden/main.cpp
 
 _ADDR_NO_RANDOMIZE = 0x0040000  # linux/personality.h
 _PERSONALITY_ASKED = 0xFFFFFFFF
@@ -54,11 +59,12 @@ class Warden:
         if self._has_folder:
             remove_abandoned_folders()
         plan = _plan(program, arguments, environment, processes, folder_variables)
-        self._channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with named_call("socketpair"):
+            self._channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._process_id = 0
         with ExitStack() as stack:
             stack.enter_context(theirs)
-            file = stack.enter_context(os.fdopen(os.memfd_create("apenet-plan"), "w+b"))
+            file = stack.enter_context(os.fdopen(memory_file("apenet-plan"), "w+b"))
             file.write(plan)
             file.seek(0)
             nothing = os.open(os.devnull, os.O_RDWR)
@@ -84,7 +90,7 @@ class Warden:
         while len(self.process_ids) < self._processes:
             notice = self._channel.recv(_NOTICE.size)
             if not notice:
-                raise ChildProcessError(0, "apenet-warden ended at the start")
+                self._explain_end()
             what, process_id, status = _NOTICE.unpack(notice)
             if what == _STARTED:
                 self.process_ids.append(process_id)
@@ -95,6 +101,16 @@ class Warden:
     def process_id(self) -> int:
         """The warden's own process id, until `end`."""
         return self._process_id
+
+    def _explain_end(self) -> NoReturn:
+        """Raises LimitError for a warden that has ended at the start."""
+        with suppress(ChildProcessError):
+            _, status = os.waitpid(self._process_id, 0)
+            self._process_id = 0
+            if os.waitstatus_to_exitcode(status) == _NO_SUBREAPER:
+                with named_call("prctl(PR_SET_CHILD_SUBREAPER) of apenet-warden"):
+                    raise OSError(errno.EPERM, os.strerror(errno.EPERM))
+        raise LimitError(f"this run cannot start: {WARDEN.name} has ended at once; see ulimit -a and the host's log")
 
     def fileno(self) -> int:
         """The descriptor of the channel on which notices arrive."""

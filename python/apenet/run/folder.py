@@ -87,9 +87,12 @@ class Outputs:
                 self._trace.keep(TRACE_END)
         self._closing.close()
 
-    def keep(self, result: Kept, computation: Computation | None = None) -> Kept:
-        """Writes a result to each of its files, even if one fails. Raises NotWrittenError, which has the result."""
-        failures = []
+    def keep(self, result: Kept, computation: Computation | None = None, lost: NotWrittenError | None = None) -> Kept:
+        """Writes a result to each of its files, even if one fails. Raises NotWrittenError, which has the result.
+
+        Also for what was `lost` before.
+        """
+        failures = [] if lost is None else [lost]
         steps: list[Callable[[], None]] = [self._keep_recording, self._keep_trace, lambda: self._keep_results(result)]
         if computation is not None:
             steps.append(computation.keep)

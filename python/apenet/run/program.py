@@ -14,7 +14,8 @@ from typing import Any, get_args
 
 from apenet import _core
 from apenet._core import version as __version__
-from apenet.base.errors import InputError, LimitError, texts
+from apenet.base.calls import is_of_host, memory_file, named_call, refused_by_host
+from apenet.base.errors import InputError, NotWrittenError, texts
 from apenet.base.numbers import checked_seed, whole
 from apenet.base.outfiles import given_path
 from apenet.compute.charging import Charged, Job
@@ -217,17 +218,23 @@ def run(
     ):
         options.observation = outputs.observation
         extra = {**(environment or {}), **_own_environment(trap_tsc, outputs.recording), **computation.environment}
+        lost = None
         with nullcontext() if output_path is None else OutputFolder(output_path, n) as folder:
             look = computation.look
             loaded = loader_variables("intel" if family == "intel" else mpi)
             result = _run(
                 request, program, options, capture=capture, extra=extra, folder=folder, look=look, loaded=loaded
             )
+            try:
+                if folder is not None:
+                    folder.check_room()
+            except NotWrittenError as error:
+                lost = error
         result = _with_library_checked(request, result)
         if outputs.recording is not None:
             result = _recorded(request, outputs.recording, result)
         result = _computed(choice, computation, result)
-        return outputs.keep(result, computation)
+        return outputs.keep(result, computation, lost)
 
 
 def _checked_command(command: Sequence[str | Path]) -> tuple[str, ...]:
@@ -323,7 +330,7 @@ def _run(
         except ValueError as error:
             raise request.machine.refused(error) from error
         except RuntimeError as error:  # the core's system_error: memory, or descriptors
-            raise LimitError(f"this run cannot start: {error} (see ulimit -a)") from error
+            raise refused_by_host(error) from error
         environment = {**launch.rank_environment(session.mapping_path, lifeline, program, loaded), **extra}
         openmpi.environment = environment
         started: tuple[Path, Sequence[str]] = (program, request.command)
@@ -339,14 +346,20 @@ def _run(
             return bool(seen)
 
         warden = launched.warden
-        report = session.run(launched.ranks, warden.process_id, warden.fileno(), is_interrupted)
+        try:
+            report = session.run(launched.ranks, warden.process_id, warden.fileno(), is_interrupted)
+        except RuntimeError as error:
+            if not is_of_host(error):
+                raise
+            raise refused_by_host(error) from error
         os.write(options.error_fd, openmpi.words())
         stdout, stderr = sinks.contents()
     return _result(request, report, began, stdout, stderr)
 
 
 def _pipe(stack: ExitStack) -> tuple[int, int]:
-    ends = os.pipe()
+    with named_call("pipe"):
+        ends = os.pipe()
     for descriptor in ends:
         stack.callback(os.close, descriptor)
     return ends
@@ -359,7 +372,7 @@ class _Sinks:
         self._files = []
         if capture:
             for name in ("stdout", "stderr"):
-                self._files.append(stack.enter_context(os.fdopen(os.memfd_create(f"apenet-{name}"), "r+b")))
+                self._files.append(stack.enter_context(os.fdopen(memory_file(f"apenet-{name}"), "r+b")))
             self.descriptors = (self._files[0].fileno(), self._files[1].fileno())
         else:
             sys.stdout.flush()

@@ -18,12 +18,16 @@ namespace {
 // A memfd that keeps its size: a process that truncated it would end the simulator by SIGBUS.
 int make_memory(const char* name, std::size_t bytes) {
   const int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-  if (fd >= 0 && ftruncate(fd, static_cast<off_t>(bytes)) == 0 &&
-      fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) == 0)
-    return fd;
+  if (fd < 0) throw std::system_error(errno, std::generic_category(), "memfd_create");
+  const char* call = "ftruncate";
+  if (ftruncate(fd, static_cast<off_t>(bytes)) == 0) {
+    call = "fcntl(F_ADD_SEALS)";
+    if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) == 0) return fd;
+  }
   const int error = errno;
-  if (fd >= 0) close(fd);
-  throw std::system_error(error, std::generic_category(), "a memfd of " + std::to_string(bytes) + " bytes");
+  close(fd);
+  throw std::system_error(error, std::generic_category(),
+                          std::string(call) + " of a memfd of " + std::to_string(bytes) + " bytes");
 }
 
 }  // namespace
@@ -41,7 +45,7 @@ SharedMemory::SharedMemory(std::uint32_t process_count)
            0) == MAP_FAILED ||
       (fcntl(header_fd_, F_ADD_SEALS, F_SEAL_FUTURE_WRITE) != 0 && errno != EINVAL)) {
     throw std::system_error(errno, std::generic_category(),
-                            "mapping of " + std::to_string(layout_.total_bytes()) + " bytes");
+                            "mmap of " + std::to_string(layout_.total_bytes()) + " bytes");
   }
   base_ = static_cast<std::byte*>(base);
   inode_ = status.st_ino;

@@ -34,6 +34,7 @@ namespace apenet::warden {
 namespace {
 
 constexpr int bad_use = 2;
+constexpr int no_subreaper = 3;  // read by python/apenet/host/warden.py
 
 // A folder for temporary files of the run. The destructor removes it with its content. If the warden is
 // killed, the simulator or the next run removes it (python/apenet/base/tempfolder.py): its lock is free then.
@@ -99,8 +100,10 @@ class Warden {
                                    {signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK), POLLIN, 0},
                                    {simulator, POLLIN, 0}}};
     while (getppid() == simulator_) {
-      // Without a pidfd of the simulator (old kernel), its end is detected within 100 ms.
-      if (poll(watched.data(), watched.size(), simulator < 0 ? 100 : -1) < 0 && errno != EINTR) break;
+      // Without a pidfd of the simulator (old kernel), its end is detected within 100 ms; without a signalfd
+      // (refused by a system call filter), so are those of the ranks.
+      const bool polls = simulator < 0 || watched[1].fd < 0;
+      if (poll(watched.data(), watched.size(), polls ? 100 : -1) < 0 && errno != EINTR) break;
       if (watched[0].revents != 0 || watched[2].revents != 0) break;
       signalfd_siginfo information;
       while (read(watched[1].fd, &information, sizeof information) > 0) {
@@ -143,7 +146,7 @@ int run(const std::array<int, 3>& given) {
   sigfillset(&all);
   sigprocmask(SIG_SETMASK, &all, nullptr);
   signal(SIGCHLD, SIG_DFL);
-  if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0) return EXIT_FAILURE;
+  if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0) return no_subreaper;
   keep_descriptors_from_children();
   const std::optional<Plan> plan = read_plan(plan_fd);
   close(plan_fd);
