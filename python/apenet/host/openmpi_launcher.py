@@ -14,7 +14,8 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from apenet import _core
-from apenet.base.errors import HostError
+from apenet.base.calls import memory_file
+from apenet.base.errors import HostError, LimitError
 from apenet.host.mpi_library import find_launcher
 from apenet.host.toolchain import search_path
 from apenet.host.warden import Planned, Warden
@@ -67,7 +68,7 @@ class OpenMpiLauncher:
             if os.geteuid() == 0:
                 command.append("--allow-run-as-root")
             command += ["/bin/sh", "-c", _PROCESS, "sh", *map(_core.descriptor_path, self._write_ends)]
-            self._said = os.memfd_create("apenet-launcher")
+            self._said = memory_file("apenet-launcher")
             self._stack.callback(os.close, self._said)
             nothing = os.open(os.devnull, os.O_RDONLY)
             self._stack.callback(os.close, nothing)
@@ -75,7 +76,7 @@ class OpenMpiLauncher:
             self._warden = Warden(launcher, command, environment, [planned], _FOLDERS)
             self._stack.callback(self._warden.end)
             self._warden.start()
-        except (HostError, OSError) as error:
+        except (HostError, LimitError, OSError) as error:
             return _core.LateLauncher(refused=" ".join(str(error).split()))
         return _core.LateLauncher(self._warden.process_ids[0], pipes=[_core.descriptor_path(end) for end in read_ends])
 

@@ -79,6 +79,7 @@ void PendingRequests::stage(PendingRequest& pending, ProcessMemory& memory) {
     spill(pending, memory);
     return;
   }
+  pending.staging.reserve(bytes);  // growing would hold up to three times as much
   for (std::size_t done = 0; done < bytes && pending.fault == ipc::AccessFault::none; done += chunk_bytes) {
     const std::size_t part = std::min(chunk_bytes, bytes - done);
     pending.staging.resize(std::max(pending.staging.size(), done + part));
