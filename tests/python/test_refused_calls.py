@@ -44,7 +44,7 @@ def refuse(call: str, number: int) -> None:
     ("call", "number", "said"),
     [
         ("memfd_create", errno.EPERM, "memfd_create: Operation not permitted (the host refuses this call"),
-        ("memfd_create", errno.ENOSYS, "memfd_create: Function not implemented (the host refuses this call"),
+        ("memfd_create", errno.ENOSYS, f"memfd_create: {os.strerror(errno.ENOSYS)} (the host refuses this call"),
         ("memfd_create", errno.EMFILE, "memfd_create: Too many open files (see ulimit -n)"),
         ("socketpair", errno.EPERM, "socketpair: Operation not permitted (the host refuses this call"),
         ("socketpair", errno.EMFILE, "socketpair: Too many open files (see ulimit -n)"),
