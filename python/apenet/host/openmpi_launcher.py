@@ -17,7 +17,7 @@ from apenet import _core
 from apenet.base.calls import memory_file
 from apenet.base.errors import HostError, LimitError
 from apenet.host.mpi_library import find_launcher
-from apenet.host.toolchain import search_path
+from apenet.host.toolchain import LAUNCHER_NAMES, search_path
 from apenet.host.warden import Planned, Warden
 
 # Variables of ranks that the launcher must not have: it loads no library of theirs.
@@ -29,15 +29,19 @@ _PARAMETERS = {
     "OMPI_MCA_mtl": "ofi",
     "OMPI_MCA_btl": "self,ofi",
     "OMPI_MCA_osc": "^ucx",
+    # Ranks of releases before Open MPI 5 keep the launcher's addresses: not those of the host's networks.
+    "OMPI_MCA_oob_tcp_if_include": "lo",
+    # The launcher's names depend on nothing of the host.
+    "LD_PRELOAD": str(LAUNCHER_NAMES),
 }
 
-# The folder of its session files, which remain if the launcher is killed: of Open MPI 5, and of its releases before.
-_FOLDERS = ("PRTE_MCA_prte_tmpdir_base", "OMPI_MCA_orte_tmpdir_base")
+# The folder of its files, which remain if the launcher is killed: of Open MPI 5, of its releases before, and of PMIx.
+_FOLDERS = ("PRTE_MCA_prte_tmpdir_base", "OMPI_MCA_orte_tmpdir_base", "TMPDIR")
 
 # Stays, because the launcher ends when its processes have ended. Arguments: a pipe for each rank.
 _PROCESS = """
 shift "$OMPI_COMM_WORLD_RANK"
-cat /proc/$$/environ >"$1"
+cat /proc/self/environ >"$1"
 printf 'APENET_END=1\\0' >"$1"
 while :; do sleep 1000000; done
 """

@@ -20,6 +20,7 @@ LIBRARIES = PACKAGE / "lib"
 SHIM = LIBRARIES / "libapenet-shim.so"
 PROVIDER = LIBRARIES / "libapenet-fi.so"
 MPICH_NAME = LIBRARIES / "mpich" / "libmpich.so.12"  # MPICH's library under Debian's name for it
+LAUNCHER_NAMES = LIBRARIES / "libapenet-launcher.so"  # what Open MPI's launcher takes for names of the host
 CUDA = LIBRARIES / "libapenet-cuda.so"
 WARDEN = LIBRARIES / "apenet-warden"
 INCLUDE = PACKAGE / "include"

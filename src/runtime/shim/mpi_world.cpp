@@ -57,8 +57,10 @@ std::string field(const std::string& line, std::string_view key) {
   return at == std::string::npos ? std::string{} : line.substr(at + key.size());
 }
 
-// The variables of Open MPI, its runtime and its process manager.
+// The variables of Open MPI, its runtime and its process manager, but for the command that the launcher
+// started: that is not the rank's, and contains a process id.
 bool is_of_launcher(std::string_view variable) {
+  if (variable.starts_with("OMPI_COMMAND=") || variable.starts_with("OMPI_ARGV=")) return false;
   constexpr std::string_view prefixes[] = {"OMPI_", "OPAL_", "ORTE_", "PMIX_", "PRTE_"};
   return std::any_of(std::begin(prefixes), std::end(prefixes),
                      [&](std::string_view prefix) { return variable.starts_with(prefix); });
@@ -118,6 +120,11 @@ constexpr const char* past_the_network =
     "environment's MPICH in its place, unless the program's RPATH leads to it";
 
 }  // namespace
+
+bool has_launcher() {
+  const char* host = std::getenv("PMIX_HOSTNAME");
+  return host != nullptr && std::strcmp(host, launcher_host_name) == 0;
+}
 
 bool is_mpich() {
   return std::getenv(manager_variable) != nullptr;

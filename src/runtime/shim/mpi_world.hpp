@@ -10,6 +10,12 @@ namespace apenet::shim {
 // Open MPI needs its own launcher.
 bool is_mpich();
 
+// What Open MPI's launcher takes for the host's name (launcher_names.c).
+inline constexpr const char* launcher_host_name = "apenet";
+
+// Whether the rank has taken over the variables of Open MPI's launcher.
+bool has_launcher();
+
 // Gives Open MPI the process manager that it needs, unless its launcher has started the rank: the simulator
 // starts that launcher, and the rank takes over what the launcher tells its own process of the same rank in
 // variables. Call before the library initialises itself.

@@ -13,6 +13,7 @@
 #include "runtime/shim/call_notes.hpp"
 #include "runtime/shim/computation.hpp"
 #include "runtime/shim/mpi_library.hpp"
+#include "runtime/shim/mpi_world.hpp"
 #include "runtime/shim/real.hpp"
 
 namespace apenet::shim {
@@ -55,10 +56,19 @@ int split_by_node(Word comm, Word node, Word key, Word info, Word part) {
   return call(profiling_symbol("PMPI_Comm_set_info"), made, info);
 }
 
+// While Open MPI begins, that of its launcher; nullptr for the host's own.
+const char* known_host_name(ipc::Client* client) {
+  if (client != nullptr) return client->block().place.host_name;
+  const ipc::Client* beginning = ipc::Client::attached();
+  const bool begins = beginning != nullptr && !beginning->started() && has_launcher();
+  return begins ? launcher_host_name : nullptr;
+}
+
 }  // namespace
 }  // namespace apenet::shim
 
 using apenet::shim::call;
+using apenet::shim::known_host_name;
 using apenet::shim::next;
 using apenet::shim::profiling_symbol;
 using apenet::shim::virtual_client;
@@ -66,9 +76,10 @@ using apenet::shim::Word;
 
 APENET_EXPORT int gethostname(char* name, size_t size) noexcept {
   apenet::ipc::Client* client = virtual_client();
-  if (client == nullptr) return next<int (*)(char*, size_t)>("gethostname")(name, size);
-  const std::size_t length = std::strlen(client->block().place.host_name) + 1;
-  std::memcpy(name, client->block().place.host_name, std::min(size, length));
+  const char* known = known_host_name(client);
+  if (known == nullptr) return next<int (*)(char*, size_t)>("gethostname")(name, size);
+  const std::size_t length = std::strlen(known) + 1;
+  std::memcpy(name, known, std::min(size, length));
   if (length <= size) return 0;
   errno = ENAMETOOLONG;
   return -1;
@@ -77,9 +88,10 @@ APENET_EXPORT int gethostname(char* name, size_t size) noexcept {
 APENET_EXPORT int uname(utsname* names) noexcept {
   const int result = next<int (*)(utsname*)>("uname")(names);
   apenet::ipc::Client* client = virtual_client();
-  if (result != 0 || client == nullptr) return result;
+  const char* known = known_host_name(client);
+  if (result != 0 || known == nullptr) return result;
   static_assert(sizeof names->nodename >= sizeof client->block().place.host_name);
-  std::memcpy(names->nodename, client->block().place.host_name, sizeof client->block().place.host_name);
+  std::memcpy(names->nodename, known, std::strlen(known) + 1);
   return result;
 }
 

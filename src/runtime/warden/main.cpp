@@ -25,6 +25,7 @@
 #include <system_error>
 #include <vector>
 
+#include "runtime/ipc/descriptor_path.hpp"
 #include "runtime/warden/descendants.hpp"
 #include "runtime/warden/notice.hpp"
 #include "runtime/warden/plan.hpp"
@@ -63,7 +64,8 @@ class Folder {
     path_ = name;
     return true;
   }
-  [[nodiscard]] const std::string& path() const { return path_; }
+  // Of the same length whatever TMPDIR is: ranks of Open MPI keep such names in their memory.
+  [[nodiscard]] std::string path() const { return lock_ < 0 ? path_ : ipc::descriptor_path(lock_); }
 
  private:
   std::string path_;
