@@ -25,8 +25,9 @@ namespace apenet::test {
 // What a rank does between the start of virtual time and its end.
 using RankProgram = std::function<void(ipc::Client&)>;
 
-// How virtual time begins: as in MPI_Init, or by the program's own call.
-enum class Begin { at_the_barrier, by_the_program };
+// How virtual time begins: as in MPI_Init, also of a program that a script has started, or by the program's
+// own call.
+enum class Begin { at_the_barrier, behind_a_script, by_the_program };
 
 // Leaves the simulation as MPI_Finalize would.
 inline void leave(ipc::Client& client) {
@@ -62,13 +63,17 @@ inline RankProcess fork_rank(const Session& session, std::uint32_t rank, const R
   const pid_t child = fork();
   if (child == 0) {
     setpgid(0, 0);
+    if (begin == Begin::behind_a_script && fork() != 0) {
+      wait(nullptr);
+      _exit(0);
+    }
     drop_inherited_mappings();
     dup2(out[1], 1);
     dup2(err[1], 2);
     setenv(ipc::mapping_variable, path.c_str(), 1);
     setenv(ipc::rank_variable, std::to_string(rank).c_str(), 1);
     ipc::Client* client = ipc::Client::instance();
-    if (begin == Begin::at_the_barrier) {
+    if (begin != Begin::by_the_program) {
       client->block().identity.used_network = 1;
       client->start();
     }

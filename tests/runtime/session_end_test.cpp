@@ -76,6 +76,22 @@ TEST(SessionEnd, AnExitWithoutFinalizeIsAFailure) {
   EXPECT_NE(ran.report.message.find("MPI_Finalize"), std::string::npos);
 }
 
+// The simulator looks every 20 ms for processes that scripts have started.
+TEST(SessionEnd, AProgramBehindAScriptMayEndBeforeAnyoneHasLookedForIt) {
+  const auto sends = [](ipc::Client& client) {
+    send_word(client, 1, 1);
+    leave(client);
+  };
+  const auto receives = [](ipc::Client& client) {
+    receive_word(client);
+    leave(client);
+  };
+  const Ran ran = run_ranks(
+      test::round_ideal(), {sends, receives}, {}, [] { return false; }, Begin::behind_a_script);
+  EXPECT_EQ(ran.report.outcome, SessionReport::Outcome::completed) << ran.report.message;
+  EXPECT_EQ(ran.report.warnings, std::vector<std::string>{});
+}
+
 TEST(SessionEnd, ARunWithoutMessagesDidNotUseTheNetwork) {
   const Ran ran = run_ranks(test::round_ideal(), {leave, leave});
   EXPECT_EQ(ran.report.outcome, SessionReport::Outcome::failed);

@@ -70,10 +70,15 @@ void RankProcesses::tell_rank(std::size_t index) {
   on_end_(static_cast<std::uint32_t>(index % count_));
 }
 
-void RankProcesses::attach(std::uint32_t rank, int process_id) {
+void RankProcesses::attach(std::uint32_t rank, int process_id, bool runs) {
   const std::size_t index = count_ + rank;
   if (process_id == 0 || processes_[index].id != 0 || processes_[rank].id == process_id) return;
-  watch(index, process_id);
+  if (runs) {
+    watch(index, process_id);
+  } else {
+    processes_[index].id = process_id;
+    note_end(processes_[index], 0);
+  }
   if (processes_[index].has_ended()) tell_rank(index);
 }
 

@@ -36,8 +36,8 @@ class RankProcesses {
   RankProcesses(const RankProcesses&) = delete;
   RankProcesses& operator=(const RankProcesses&) = delete;
 
-  // Watches the rank's MPI process, once it is known.
-  void attach(std::uint32_t rank, int process_id);
+  // Watches the rank's MPI process, once it is known, or notes that it has ended if it does not run any more.
+  void attach(std::uint32_t rank, int process_id, bool runs);
   // Serves Poller::Source::child.
   void hear_child(std::size_t index);
   // Serves Poller::Source::warden. Returns false if the warden has ended before the run was killed.

@@ -100,7 +100,7 @@ int RankServer::launcher_id() const {
 void RankServer::on_end(std::uint32_t rank) {
   int process_id = 0;
   try {
-    process_id = static_cast<int>(scheduler_.process_id(rank));
+    process_id = watch_attached(rank);
   } catch (const RankError& error) {
     failure_watch_.note(error);  // the process has ended all the same
   }
@@ -117,8 +117,15 @@ void RankServer::on_end(std::uint32_t rank) {
 }
 
 void RankServer::watch_attached() {
-  for (std::uint32_t rank = 0; rank < count_; ++rank)
-    processes_.attach(rank, static_cast<int>(scheduler_.running_process_id(rank)));
+  for (std::uint32_t rank = 0; rank < count_; ++rank) watch_attached(rank);
+}
+
+// Returns the id of the process that takes part for the rank. It may have ended before anyone has looked.
+int RankServer::watch_attached(std::uint32_t rank) {
+  const bool runs = scheduler_.running_process_id(rank) != 0;
+  const int process_id = static_cast<int>(scheduler_.process_id(rank));
+  processes_.attach(rank, process_id, runs);
+  return process_id;
 }
 
 void RankServer::notice_failures() {

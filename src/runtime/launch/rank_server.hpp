@@ -58,6 +58,7 @@ class RankServer {
  private:
   void serve_pmi(std::uint32_t rank);
   void on_end(std::uint32_t rank);
+  int watch_attached(std::uint32_t rank);
   std::string find_launcher(std::uint32_t rank, const std::string& library);
 
   Scheduler& scheduler_;
